@@ -2,7 +2,7 @@ package language
 
 import "github.com/miplc/miplc/language/schema"
 
-// Role says where in the list of blocks a kind may stand.
+// Role determines the possible positions of a kind in the list of blocks.
 type Role uint8
 
 const (
@@ -12,7 +12,7 @@ const (
 	RoleClassifier             // ends the blocks, after the pool
 )
 
-// Kind is one kind of block, of term of the loss or of learner.
+// Kind is a kind of block, of loss term or of learner.
 type Kind struct {
 	Name string
 	Doc  string
@@ -24,16 +24,16 @@ type Kind struct {
 
 	Role  Role
 	Makes []string // names that equations may use for its results
-	// Embeddings says that a feature block may also stand after the pool, where
-	// it works on the embedding z of each bag.
+	// Embeddings allows a feature block after the pool, where it transforms the embedding z of
+	// each bag.
 	Embeddings bool
 }
 
 // Word returns the name of the kind.
 func (k Kind) Word() string { return k.Name }
 
-// Blocks is the table of the block kinds. What a kind computes and how it
-// names its parameters is in package compile.
+// Blocks is the table of the kinds of blocks. Package compile defines what they compute and the
+// names of their parameters.
 var Blocks = []Kind{
 	{Name: "conv2d", Role: RoleFeature, Doc: "Convolution of images [channels, height, width] with a square kernel and a bias.",
 		args: []schema.Row{

@@ -89,11 +89,11 @@ func newEquation(name schema.Str, n *schema.Node) *Equation {
 	}
 }
 
-// comment finds what Go would take for a comment and drop in silence.
+// comment matches what Go would silently drop as a comment.
 var comment = regexp.MustCompile(`//|/\*`)
 
-// parseExpression parses text in Go's expression grammar. Line breaks are
-// blanks: Go's rule that they may end a statement has no use here.
+// parseExpression parses text in Go's expression grammar. Line breaks are spaces, unlike in Go,
+// where they may end a statement.
 func parseExpression(text string) (ast.Expr, error) {
 	if at := comment.FindStringIndex(text); at != nil {
 		return nil, scanner.ErrorList{{Pos: token.Position{Offset: at[0]}, Msg: "comment"}}
@@ -150,7 +150,7 @@ func (e *Equation) syntaxError(err error) diag.Diagnostic {
 	}
 }
 
-// missing says what an equation that ends too early lacks.
+// missing describes what is missing at the end of an incomplete equation.
 func missing(m string) string {
 	if wantsOperand.MatchString(m) {
 		return "a value is missing at the end"
@@ -158,7 +158,7 @@ func missing(m string) string {
 	return "a parenthesis is not closed"
 }
 
-// wordLength measures the name or number that text begins with, or one character.
+// wordLength returns the length of the name or number at the start of text, otherwise 1.
 func wordLength(text string) int {
 	n := strings.IndexFunc(text, func(c rune) bool {
 		return c != '_' && c != '.' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')

@@ -9,13 +9,12 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// maxNesting bounds the depth of an expression, for the sake of the recursive
-// walks of later stages.
+// maxNesting is the maximum depth of an expression. Later stages walk it recursively.
 const maxNesting = 500
 
-// checkForm reports what of the syntax tree is no part of the language: kinds
-// of expressions, operators, functions, numbers and arguments of functions.
-// Names are checked later, when all of them are known.
+// checkForm returns errors for parts of the syntax tree that the language does not have: kinds of
+// expressions, operators, functions, numbers and arguments of functions. Names are checked later,
+// when all of them are known.
 func (e *Equation) checkForm() schema.Faults {
 	f := formChecker{eq: e}
 	schema.Collect(func() { f.check(e.Expr, 0) })
@@ -142,7 +141,7 @@ func (f *formChecker) call(x *ast.CallExpr, depth int) {
 	}
 }
 
-// Kind is what the argument with index i may be.
+// Kind returns the kind of argument i.
 func (f *Function) Kind(i int) int {
 	if i >= len(f.Kinds) {
 		return f.Kinds[len(f.Kinds)-1]

@@ -14,12 +14,11 @@ const (
 	ArgSetting        // a literal number, or the name of a number or size
 )
 
-// Function is one function that equations can call.
+// Function is a function that equations can call.
 type Function struct {
 	Name string
-	// Args are the names of the arguments for messages; Kinds says what each
-	// may be. The last Optional ones may be left out; with Variadic the last
-	// one repeats.
+	// Args are the names of the arguments, for messages, and Kinds their kinds. The last
+	// Optional arguments may be omitted. With Variadic the last one may be repeated.
 	Args     []string
 	Kinds    []int
 	Optional int
@@ -27,7 +26,7 @@ type Function struct {
 	Doc      string
 }
 
-// signature is how a call is written: "sum(x, axis)".
+// signature returns the form of a call: "sum(x, axis)".
 func (f *Function) signature() string {
 	s := f.Name + "("
 	for i, a := range f.Args {
@@ -45,7 +44,7 @@ func (f *Function) signature() string {
 	return s + ")"
 }
 
-// Arity gives the least and the most number of arguments; most is -1 for any.
+// Arity returns the minimum and maximum number of arguments; most is -1 if there is no maximum.
 func (f *Function) Arity() (least, most int) {
 	least, most = len(f.Args)-f.Optional, len(f.Args)
 	if f.Variadic {

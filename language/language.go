@@ -82,21 +82,21 @@ var columnRows = []schema.Row{
 		Doc: "Columns that are features although they are named like identifiers or coordinates."},
 }
 
-// declaresColumns reports whether data.columns says anything.
+// declaresColumns reports whether data.columns has a setting.
 func (s *Spec) declaresColumns() bool {
 	return slices.ContainsFunc(columnRows, func(r schema.Row) bool { return r.Applies(s) })
 }
 
-// maxCount bounds counts and seeds.
+// maxCount is the maximum of counts and seeds.
 const maxCount = 1 << 30
 
-// Generates reports whether the bags come from a built-in generator, as
-// Data.Generated says, and not from a file.
+// Generates reports whether a built-in generator with the settings Data.Generated provides the
+// bags, instead of a file.
 func (s *Spec) Generates() bool { return strings.HasPrefix(s.Data.Set.V, generatedPrefix) }
 
 const generatedPrefix = "generated:"
 
-// generators are the built-in data sets that may follow generatedPrefix.
+// generators are the built-in datasets that may follow generatedPrefix.
 var generators = []string{"prototypes"}
 
 var generatedRows = []schema.Row{

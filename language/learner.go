@@ -77,12 +77,12 @@ func (s *Spec) learnerDefaults() {
 	}
 }
 
-// kindRow stands for learner.kind in messages and in the schema.
+// kindRow describes learner.kind in messages and in the schema.
 var kindRow = schema.Row{Name: "kind", Type: schema.Text, Required: true, Doc: "Kind of the learner."}
 
 var learnerForm = schema.Custom{Says: "a map", Schema: learnerSchema, Read: readLearner, Write: writeLearner}
 
-// readLearner decodes learner: {kind: word, arguments}, or a plain word.
+// readLearner decodes learner: {kind: word, arguments}, or a word.
 func readLearner(r *schema.Reader, _ string, key, n *schema.Node, to any) {
 	l := &Learner{Pos: key.Pos()}
 	to.(*Spec).Learner = l
@@ -114,8 +114,8 @@ func readLearner(r *schema.Reader, _ string, key, n *schema.Node, to any) {
 	l.Args = r.Args("learner", kind.args, schema.Entry{Word: word, Args: args})
 }
 
-// withoutOtherKinds leaves out inherited arguments of another kind, when the
-// spec changes the kind that it inherits.
+// withoutOtherKinds removes inherited arguments of another kind, if the spec changes the kind that
+// it inherits.
 func withoutOtherKinds(r *schema.Reader, kind *Kind, word, args *schema.Node) *schema.Node {
 	out := args
 	for _, key := range args.Keys() {
@@ -128,14 +128,13 @@ func withoutOtherKinds(r *schema.Reader, kind *Kind, word, args *schema.Node) *s
 	return out
 }
 
-// learnerRules refuses what has no effect beside a learner, and drops it where
-// it is merely inherited.
+// learnerRules rejects settings that have no effect with a learner, and drops inherited ones.
 func (c *checker) learnerRules() {
 	l := c.spec.Learner
 	for _, name := range []string{"model", "loss", "weights"} {
 		if pos := c.KeyPos(name); c.pointless(pos, l.Pos) {
-			note(c.add(pos, "%s has no effect beside learner", name),
-				"a learner (at %s) brings its model and is not trained by gradient steps: leave one of the two out", l.Pos)
+			note(c.add(pos, "%s has no effect with learner", name),
+				"a learner (at %s) has its own model and is not trained by gradient steps: remove one of the two", l.Pos)
 		}
 	}
 	if pos := c.spec.Data.Sample.Pos; c.pointless(pos, l.Pos) {

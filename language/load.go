@@ -19,7 +19,7 @@ var Dialect = &schema.Dialect{
 
 func init() { Dialect.Rows = specRows } // the readers of the rows refer to Dialect
 
-// modelSections are the sections that decide what a model computes.
+// modelSections are the sections that determine what a model computes.
 var modelSections = []string{"model", "data", "learner", "let", "loss", "weights"}
 
 // entryArguments returns the arguments of a block or loss term.
@@ -44,8 +44,8 @@ func schemaDefs() *schema.Object {
 	)
 }
 
-// TrainedNames lists the shipped specs with a model that package compile accepts,
-// that is all except fitted learners.
+// TrainedNames returns the shipped specs with a model that package compile accepts: all except
+// fitted learners.
 func TrainedNames() []string {
 	return slices.DeleteFunc(specs.Models(), func(name string) bool {
 		s, err := Load(schema.Builtin + name)
@@ -53,8 +53,8 @@ func TrainedNames() []string {
 	})
 }
 
-// Load reads a spec: a file, or a shipped spec by its name. Overrides such as
-// "train.epochs=5" are applied in order. All faults are returned in one diag.List.
+// Load reads a spec: a file, or a shipped spec by its name. Overrides such as "train.epochs=5" are
+// applied in order. All errors are returned in one diag.List.
 func Load(name string, overrides ...string) (*Spec, error) {
 	file, src, err := Dialect.Open(name)
 	if err != nil {
@@ -63,8 +63,7 @@ func Load(name string, overrides ...string) (*Spec, error) {
 	return Parse(file, src, overrides...)
 }
 
-// Parse reads the spec src. name is its file for messages; extends is looked up
-// relative to it.
+// Parse reads the spec src. name is its file for messages; the path in extends is relative to it.
 func Parse(name string, src []byte, overrides ...string) (*Spec, error) {
 	s, err := draft(name, src, overrides)
 	if err != nil {
@@ -73,10 +72,10 @@ func Parse(name string, src []byte, overrides ...string) (*Spec, error) {
 	return s, nil
 }
 
-// Draft is Load, but also returns what could be read of a faulty spec, so that
-// compile.Check can check its shapes. Parts with an error are left out of a draft:
-// blocks lack kind or arguments, equations their expression, extents their text, and
-// data its set. The spec is nil if the file is not a spec at all.
+// Draft is like Load, but also returns the correct parts of a spec with errors, so that
+// compile.Check can check its shapes. Wrong parts are missing in a draft: blocks have no kind or
+// arguments, equations no expression, extents no text, and data no set. The spec is nil if the file
+// is not a spec.
 func Draft(name string, overrides ...string) (*Spec, error) {
 	file, src, err := Dialect.Open(name)
 	if err != nil {

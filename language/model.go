@@ -119,8 +119,8 @@ func readLoss(r *schema.Reader, item *schema.Node) (l Loss, ok bool) {
 	return l, true
 }
 
-// namesForm is a map of names; what is their noun. list returns the list in which
-// the spec keeps their values.
+// namesForm is a map of names. what is their noun. list returns the list of their values in the
+// spec.
 func namesForm[T any](what string, style yaml.Style, list func(*Spec) *[]T, value func() *schema.Object,
 	read func(r *schema.Reader, name schema.Str, path string, key, value *schema.Node) T, write func(T) (string, *yaml.Node)) schema.Custom {
 	return schema.Custom{

@@ -10,32 +10,32 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// trainingNames are known in losses and in weights.update alone, since a
-// prediction has no candidates.
+// trainingNames may be used only in losses and in weights.update, because a prediction has no
+// candidates.
 var trainingNames = []meaning{
 	{"S", "Candidate labels [B, k]: 1 for candidates, else 0."},
 	{"w", "Label weights [B, k] used by the loss; in weights.update, the previous ones."},
 	{"lambda", "Momentum of the label weights in this epoch."},
 }
 
-// epochNames are known in all equations. A prediction takes the values of the
-// last epoch, so that what decays over the epochs keeps its final value.
+// epochNames may be used in all equations. A prediction uses the values of the last epoch, so that
+// values that decay over the epochs keep their final value.
 var epochNames = []meaning{
 	{"t", "Number of the epoch, starting at weights.first_epoch; in predictions, the last one."},
 	{"T", "Number of epochs."},
 }
 
-// outputNames mean the model's outputs in losses and weights.update.
+// outputNames are the outputs of the model in losses and weights.update.
 var outputNames = []meaning{
 	{"p", "Class probabilities [B, k]."},
 	{"logp", "Logarithm of p."},
 	{"a", "Attention scores [N, 1], if the model has them."},
 }
 
-// meaning is a name that equations may use, with its meaning.
+// meaning is a name for equations and its documentation.
 type meaning struct{ Name, Doc string }
 
-// extentNames are the extents that every spec knows.
+// extentNames are the extents that every spec has.
 var extentNames = []meaning{
 	{"d", "Features of an instance, flattened."},
 	{"h", "Features of an instance after the feature blocks."},
@@ -58,8 +58,8 @@ func checkName(key *schema.Node, what string) (diag.Diagnostic, bool) {
 	return d, false
 }
 
-// refusedName says what is wrong with a name for something that a spec defines, and adds
-// an explanation if there is one. ok is true if nothing is wrong.
+// refusedName describes why a name that a spec defines is not allowed, with an explanation if there
+// is one. ok is true if it is allowed.
 func refusedName(name, what string) (text, why string, ok bool) {
 	switch {
 	case !schema.IsIdentifier(name):
@@ -77,7 +77,7 @@ func refusedName(name, what string) (text, why string, ok bool) {
 	return "", "", true
 }
 
-// scope is what an equation may refer to.
+// scope contains the names that an equation may use.
 type scope struct {
 	known     vocabulary
 	later     map[string]diag.Pos      // defined further down
@@ -87,7 +87,7 @@ type scope struct {
 	function  bool                     // an equation of a function
 }
 
-// vocabulary is a set of names in the order in which they became known.
+// vocabulary is a set of names in the order of their definition.
 type vocabulary struct {
 	list []string
 	has  map[string]bool
@@ -105,7 +105,7 @@ func (v *vocabulary) add(names ...string) {
 	}
 }
 
-// used is the set of all names that equations use.
+// used returns the set of all names that equations use.
 func (sc *scope) used() map[string]bool {
 	used := map[string]bool{}
 	for _, names := range sc.uses {

@@ -7,18 +7,17 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// checker checks the rules across the keys of a spec. Shapes are checked by package
-// compile, which knows the data.
+// checker checks the rules across the keys of a spec. Package compile checks shapes, because they
+// depend on the data.
 type checker struct {
 	*schema.Origin
 	spec    *Spec
 	faults  schema.Faults
 	inModel int // faults of the model; rules that would follow from them are skipped
-	inData  int // faults of the data, which leave its shapes unknown
+	inData  int // faults of the data, whose shapes are then unknown
 }
 
-// rules checks what no single key can: how settings fit each other. Shapes are
-// checked by package compile, which knows the data.
+// rules checks how settings fit each other.
 func (c *checker) rules() {
 	c.dataRules()
 	c.temperatureRules()
@@ -52,16 +51,14 @@ func (c *checker) add(pos diag.Pos, format string, args ...any) *diag.Diagnostic
 
 func note(d *diag.Diagnostic, format string, args ...any) { *d = d.WithNote(format, args...) }
 
-// pointless reports whether a setting was written although cause, written in
-// the same file or one that it extends, leaves it without effect. A setting
-// that is merely inherited is no mistake.
+// pointless reports whether a setting has no effect because of cause, and was written in the same
+// file as cause or in a file that extends it. Inherited settings without effect are allowed.
 func (c *checker) pointless(setting, cause diag.Pos) bool {
 	return !setting.IsZero() && !c.Below(setting, cause)
 }
 
-// clash reports settings that do not fit each other, at the one that was written
-// last, in the file that extends the others; the places of the others are noted.
-// A default has no place.
+// clash reports settings that conflict, at the one that was written last, in the file that extends
+// the others. Notes have the positions of the others. Defaults have no position.
 func (c *checker) clash(places []diag.Pos, format string, args ...any) *diag.Diagnostic {
 	var last diag.Pos
 	for _, p := range places {

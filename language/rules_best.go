@@ -36,7 +36,7 @@ func (s *Spec) WatchedMeasures() (list []WatchedMeasure) {
 	return list
 }
 
-// CheckValidation reports the settings that need validation bags if data.split draws none.
+// CheckValidation returns an error for settings that need validation bags if data.split draws none.
 // Load does not call it, because an experiment replaces data.split.
 func (s *Spec) CheckValidation() error {
 	var errs diag.List

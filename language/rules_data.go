@@ -92,7 +92,7 @@ func (c *checker) generatedRules() {
 	}
 }
 
-// groupRules checks where the groups of the bags come from.
+// groupRules checks the source of the groups of the bags.
 func (c *checker) groupRules() {
 	column, group := c.spec.Data.Columns.Group, c.spec.Data.Split.Group
 	switch {
@@ -105,7 +105,7 @@ func (c *checker) groupRules() {
 	}
 }
 
-// shareRule refuses a share of training bags that leaves none to train or to test.
+// shareRule rejects a share of training bags that leaves no bag for training or testing.
 func (c *checker) shareRule() {
 	share, bags, folds := c.spec.Data.Split.Train, c.spec.Data.Generated.Bags, c.spec.Data.Split.Folds
 	if c.spec.folded() && folds.V > bags.V {
@@ -116,7 +116,7 @@ func (c *checker) shareRule() {
 	}
 }
 
-// foldRules checks the settings of folds against each other.
+// foldRules checks conflicts between the settings of folds.
 func (c *checker) foldRules() {
 	s := &c.spec.Data.Split
 	switch {

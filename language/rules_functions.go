@@ -10,8 +10,8 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// functionRules checks the functions of the spec. Each knows what sc knows of settings
-// and parameters, its arguments and definitions, and the functions before it.
+// functionRules checks the functions of the spec. Each may use the settings and parameters in sc,
+// its arguments and definitions, and earlier functions.
 func (c *checker) functionRules(sc *scope) {
 	sc.functions = map[string]*UserFunction{}
 	var settings vocabulary // all but the results of blocks, which a call passes as arguments
@@ -127,8 +127,8 @@ func (c *checker) unknownFunction(eq *Equation, sc *scope, call *ast.CallExpr, n
 	return d
 }
 
-// unusedFunctions reports functions that no other equation calls, and drops inherited
-// ones with what they use.
+// unusedFunctions returns errors for functions that no other equation calls. It drops inherited
+// ones and everything that only they use.
 func (c *checker) unusedFunctions(sc *scope) {
 	m := &c.spec.Model
 	called := map[string]bool{}

@@ -14,7 +14,7 @@ func (c *checker) lossRules() {
 		l := &c.spec.Loss[i]
 		if l.Kind.V == "attention" && !c.scores() {
 			if !l.Kind.Set() || c.Below(l.Kind.Pos, c.modelPos()) {
-				continue // neither the default loss nor that of another model asks for scores
+				continue // the user did not request scores: the term is a default or inherited
 			}
 			note(c.add(l.Kind.Pos, "the attention loss needs attention scores, which this model lacks"),
 				"add an attention block, name an equation with model.attention, or leave the term out")

@@ -19,15 +19,15 @@ func (c *checker) blockRules() {
 		pos, before := b.Kind.Pos, len(c.faults)
 		switch {
 		case classifier != nil:
-			note(c.add(pos, "%s stands after the classifier, which ends the blocks", kind.Name), "the classifier is at %s", classifier.Kind.Pos)
+			note(c.add(pos, "%s is after the classifier, which must be the last block", kind.Name), "the classifier is at %s", classifier.Kind.Pos)
 		case kind.Role == RoleFeature && pool != nil && !kind.Embeddings:
-			note(c.add(pos, "%s works on instances and must stand before the pool", kind.Name), "the pool is at %s", pool.Kind.Pos)
+			note(c.add(pos, "%s works on instances and must be before the pool", kind.Name), "the pool is at %s", pool.Kind.Pos)
 		case kind.Role == RoleFeature && attention != nil && pool == nil:
-			note(c.add(pos, "%s must stand before the attention, which scores the features", kind.Name), "the attention is at %s", attention.Kind.Pos)
+			note(c.add(pos, "%s must be before the attention, which scores the features", kind.Name), "the attention is at %s", attention.Kind.Pos)
 		case kind.Role == RoleAttention && attention != nil:
 			note(c.add(pos, "a second attention"), "the first is at %s", attention.Kind.Pos)
 		case kind.Role == RoleAttention && pool != nil:
-			note(c.add(pos, "attention must stand before the pool"), "the pool is at %s", pool.Kind.Pos)
+			note(c.add(pos, "attention must be before the pool"), "the pool is at %s", pool.Kind.Pos)
 		case kind.Role == RolePool && pool != nil:
 			note(c.add(pos, "a second pool"), "the first is at %s", pool.Kind.Pos)
 		case kind.Role == RolePool && b.Args["kind"].Str() == "attention" && attention == nil && !c.broken():
@@ -49,13 +49,12 @@ func (c *checker) blockRules() {
 	}
 }
 
-// broken reports whether a block could not be read, so that rules about what
-// is absent must hold back.
+// broken reports whether a block could not be read. Rules about missing blocks are then skipped.
 func (c *checker) broken() bool {
 	return slices.ContainsFunc(c.spec.Model.Blocks, func(b Block) bool { return b.Kind.V == "" })
 }
 
-// made lists the names that the blocks give to equations.
+// made returns the names of the results of the blocks for equations.
 func (c *checker) made() []string {
 	list := []string{"X", "H"}
 	for i := range Blocks {
@@ -67,8 +66,8 @@ func (c *checker) made() []string {
 	return list
 }
 
-// outputRules settles which values are attention, probabilities and their
-// logarithm: those named, else those called a, p and logp.
+// outputRules determines the attention, the probabilities and their logarithm: the named values, or
+// those called a, p and logp.
 func (c *checker) outputRules() {
 	m := &c.spec.Model
 	known := c.made()

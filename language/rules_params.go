@@ -129,8 +129,7 @@ func (c *checker) unusedParams(sc *scope) {
 	}
 }
 
-// dropUnused leaves out settings that are not used, and tells of those that are not
-// merely inherited.
+// dropUnused removes unused settings and calls tell for those that are not inherited.
 func dropUnused[T any](c *checker, list []Setting[T], used map[string]bool, tell func(name schema.Str)) []Setting[T] {
 	return slices.DeleteFunc(list, func(s Setting[T]) bool {
 		if !used[s.Name.V] && !c.Inherited(s.Name.Pos) {

@@ -11,7 +11,7 @@ import (
 // rateSchedule is one choice of train.schedule.
 type rateSchedule struct {
 	name     string
-	settings []string // keys of train that it alone or some have
+	settings []string // keys of train that not all schedules use
 }
 
 var rateSchedules = []rateSchedule{

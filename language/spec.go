@@ -1,5 +1,5 @@
-// Package language reads the YAML language of miplc into a typed spec whose every
-// value knows its place, so that later stages can report errors there too.
+// Package language reads the YAML language of miplc into a typed Spec. Every value keeps its
+// position, so that later stages can report errors at it.
 package language
 
 import (
@@ -12,16 +12,16 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// Spec is one file of the language after extends, --set and defaults.
+// Spec is a file of the language after extends, --set and defaults.
 type Spec struct {
 	File        string // path or "builtin:name", for messages
 	Name        schema.Str
 	Description schema.Str
 	Data        Data
-	Learner     *Learner // nil: Model is trained; else Model, Loss and Weights are empty
+	Learner     *Learner // nil: Model is trained; otherwise Model, Loss and Weights are empty
 	Model       Model
-	// Let are definitions that losses and the update of the label weights share, in
-	// order. A name means there what it means in the equation that uses the definition.
+	// Let are definitions, in order, that losses and the update of the label weights share. Their
+	// names have the meaning of the equation that uses the definition.
 	Let     []Equation
 	Loss    []Loss
 	Weights Weights
@@ -31,13 +31,13 @@ type Spec struct {
 	schema.Origin // of all settings, for messages
 }
 
-// Data says where the bags come from and how they are prepared.
+// Data describes the source of the bags and their preparation.
 type Data struct {
 	// Set is "generated:prototypes" (a built-in generator) or the path of an
-	// .npz, .mat, .csv or .csv.gz file; relative paths are looked up beside the
-	// working directory and in the data directory.
+	// .npz, .mat, .csv or .csv.gz file. Relative paths are searched in the working directory
+	// and in the data directory.
 	Set schema.Str
-	// Generated holds the settings of the generator when Set names one.
+	// Generated has the settings of the generator if Set names one.
 	Generated Generated
 	// Shape reshapes each instance, e.g. [1, 28, 28]; empty: as stored.
 	Shape schema.Ints
@@ -46,7 +46,7 @@ type Data struct {
 	// SHA256 is the expected data.Dataset.Hash in hexadecimal; empty: any.
 	SHA256 schema.Str
 	// Normalize is "none", "training" (z-scores with statistics of the training
-	// bags) or "all" (statistics of all bags, as the authors' program does).
+	// bags) or "all" (statistics of all bags, as in the authors' program).
 	Normalize schema.Str
 	Labels    schema.Str // "known": the true labels are the candidates; empty: as stored
 	// Sample is the number of instances of a bag that an epoch trains on; 0: all.
@@ -55,7 +55,7 @@ type Data struct {
 	Split   Split
 }
 
-// Columns says what the columns of a CSV file are that are not recognised by their names.
+// Columns declares columns of a CSV file that are not recognised by their names.
 type Columns struct {
 	Bag, Label, Candidates, InstanceLabel schema.Str  // names of the columns; empty: the usual ones
 	Group                                 schema.Str  // name of the column; empty: that of Split
@@ -64,9 +64,9 @@ type Columns struct {
 	Features                              schema.Strs // features although they are named like identifiers
 }
 
-// Generated parametrises the built-in data generator (package data).
+// Generated has the settings of the built-in data generator (package generate).
 type Generated struct {
-	Bags       schema.Int   // bags in all
+	Bags       schema.Int   // number of bags
 	Classes    schema.Int   // classes k
 	Features   schema.Int   // dimension d of an instance
 	Candidates schema.Int   // false positive labels r per bag
@@ -77,14 +77,14 @@ type Generated struct {
 	Seed       schema.Int
 }
 
-// Split says which bags train. Index names a file of bag numbers; else the bags are
+// Split determines the parts of the bags. Index names a file of bag numbers. Otherwise the bags are
 // divided into folds, or a share of them is drawn at random.
 type Split struct {
 	Train schema.Float // share of training bags; not used with Folds
-	Folds schema.Int   // parts of the bags, one of which tests; 0: a share trains
-	Fold  schema.Int   // the part that tests, counted from 1
-	Group schema.Str   // of the bags that stay together; empty: none
-	// Validation is the share of the training bags that are validation bags; 0: none.
+	Folds schema.Int   // number of folds; 0: a share of the bags is drawn
+	Fold  schema.Int   // the fold of the test bags, counted from 1
+	Group schema.Str   // column of the groups whose bags stay together; empty: no groups
+	// Validation is the share of the training bags that become validation bags; 0: none.
 	Validation schema.Float
 	Stratify   schema.Bool // the same share of every class
 	Seed       schema.Int
@@ -92,8 +92,8 @@ type Split struct {
 	Part       schema.Int // which split of an index CSV, counted from 1
 }
 
-// Model describes the network from the instances to the class probabilities,
-// as named blocks, as equations, or as blocks followed by equations.
+// Model describes the network from the instances to the class probabilities, as blocks, as
+// equations, or as blocks followed by equations.
 type Model struct {
 	Pos    diag.Pos
 	Blocks []Block
@@ -101,26 +101,26 @@ type Model struct {
 	// Numbers are named settings of the equations of model, loss and weights.
 	Numbers []Number
 	Params  []Param // learned values used by equations
-	// Functions can be called by the equations of model, loss and weights and by the
-	// functions after them.
+	// Functions can be called by the equations of model, loss and weights, and by later
+	// functions.
 	Functions []UserFunction
-	Let       []Equation // definitions in order; later ones may use earlier ones
-	// Attention and Probabilities name the equations (or block results) that
-	// are the model's outputs: scores [N, 1] and probabilities [B, k].
-	// Log-probabilities, if named, are used in place of log(probabilities).
+	Let       []Equation // definitions in order; each may use earlier ones
+	// Attention and Probabilities name the equations or block results that are the outputs of
+	// the model: scores [N, 1] and probabilities [B, k]. LogProbabilities, if not empty,
+	// replace log(probabilities).
 	Attention        schema.Str
 	Probabilities    schema.Str
 	LogProbabilities schema.Str
 }
 
-// Block is one named block. Args holds what its kind allows; which arguments
-// exist, their types and defaults is fixed by the table in blocks.go.
+// Block is a block of a model. The table Blocks defines the arguments of its kind, their types and
+// defaults.
 type Block struct {
 	Kind schema.Str
 	Args map[string]schema.Arg
 }
 
-// Setting is a value with a name of its own.
+// Setting is a value with a name.
 type Setting[T any] struct {
 	Name schema.Str
 	V    schema.Value[T]
@@ -133,13 +133,13 @@ type Size = Setting[int]
 // costs: [1, 2, 0.5].
 type Number = Setting[Literal]
 
-// Literal is the value of a Number: one number, or a list of them.
+// Literal is the value of a Number: one number or a list.
 type Literal struct {
 	Values []float64
 	List   bool
 }
 
-// Param is one learned value of the equation level.
+// Param is a learned value of equations.
 type Param struct {
 	Name  schema.Str
 	Shape []schema.Str // each an integer or the name of an extent: d, k, h or one of Sizes
@@ -147,7 +147,7 @@ type Param struct {
 	// "normal" (standard deviation Scale) or "uniform" (+-Scale).
 	Init  schema.Str
 	Scale schema.Float
-	FanIn schema.Str // extent that counts as fan in; default: the first of Shape
+	FanIn schema.Str // extent used as fan in; default: the first of Shape
 }
 
 // Equation is one definition "name: expression" in Go's expression grammar.
@@ -156,20 +156,19 @@ type Equation struct {
 	Text schema.Str // the expression
 	// Expr is the parsed expression: names, numbers, + - * /, unary minus,
 	// parentheses and calls of Functions with the right number of arguments.
-	// At gives the places of its parts.
 	Expr ast.Expr
-	// At gives the place in the file of the byte offset into Text.V.
+	// At returns the position in the file of a byte offset into Text.V.
 	At func(offset int) diag.Pos
-	// LineAt gives the source line for messages at that offset.
+	// LineAt returns the source line at that offset, for messages.
 	LineAt func(offset int) string
 }
 
-// UserFunction is a function that a spec defines. A call stands for its Value, with the
-// values of the call in place of Args.
+// UserFunction is a function that a spec defines. A call is replaced by Value, with the arguments
+// of the call in place of Args.
 type UserFunction struct {
 	Name  schema.Str
 	Args  []schema.Str
-	Let   []Equation // definitions that only the function knows, in order
+	Let   []Equation // local definitions, in order
 	Value *Equation
 }
 
@@ -181,7 +180,7 @@ type Loss struct {
 	Equation Equation   // of an equation term; its value must be a scalar
 }
 
-// Term is the name of the term among those of the loss.
+// Term returns the name of the term, unique in the loss.
 func (l *Loss) Term() string {
 	if l.Kind.V == "equation" {
 		return l.Name.V
@@ -189,24 +188,24 @@ func (l *Loss) Term() string {
 	return l.Kind.V
 }
 
-// Weights says how the label weights of each bag change during training
-// (paper Eq. 6 and 7).
+// Weights determines the updates of the label weights of each bag during training (paper Eq. 6 and
+// 7).
 type Weights struct {
 	// Schedule of lambda: "linear" (T-t)/T, "progressive" 0, "averaging" 1.
 	Schedule schema.Str
 	// Order is "before_loss" (paper: the loss of epoch t uses the weights of
 	// epoch t), "after_loss" (the authors' program: those of epoch t-1) or
-	// "after_step" (those of epoch t-1; the new ones are taken from the
-	// parameters after the step).
+	// "after_step" (those of epoch t-1; the new ones are computed with the parameters after the
+	// step).
 	Order schema.Str
 	// FirstEpoch is the number t of the first epoch: 1 (paper) or 0 (program).
 	FirstEpoch schema.Int
-	// Update, when given, replaces Eq. 7: an equation [B, k] of w (previous
-	// weights), p (probabilities), S (candidates) and lambda.
+	// Update replaces Eq. 7: an equation [B, k] of w (previous weights), p (probabilities), S
+	// (candidates) and lambda. nil: Eq. 7.
 	Update *Equation
 }
 
-// Train holds the settings of the optimiser and the loop.
+// Train has the settings of the optimizer and the training loop.
 type Train struct {
 	Epochs schema.Int
 	Batch  schema.Int // bags per step
@@ -215,8 +214,8 @@ type Train struct {
 	// Sampling is "shuffle" (every bag once per epoch) or "balanced" (draws with replacement,
 	// every class equally often).
 	Sampling schema.Str
-	// Optimizer is "sgd", "adam", "adamw" or "rmsprop". The settings of others have no
-	// meaning.
+	// Optimizer is "sgd", "adam", "adamw" or "rmsprop". Settings of the other optimizers are
+	// ignored.
 	Optimizer   schema.Str
 	LR          schema.Float
 	Momentum    schema.Float // of sgd and rmsprop
@@ -226,7 +225,7 @@ type Train struct {
 	Alpha       schema.Float // of rmsprop
 	Epsilon     schema.Float // of adam, adamw and rmsprop
 	WeightDecay schema.Float
-	Clip        schema.Float // largest norm of the gradient; 0: any
+	Clip        schema.Float // maximum norm of the gradient; 0: no limit
 	Accumulate  schema.Int   // steps whose gradients are averaged for an update
 	// ClassWeights are the factors of the classes in the loss term disambiguation.
 	ClassWeights schema.Value[ClassWeights]
@@ -242,9 +241,9 @@ type Train struct {
 	Engine        schema.Str   // "auto", "gorgonia", "ort", "xla"
 	Best          schema.Str   // measure of the validation bags that chooses the epoch; empty: the last epoch
 	Patience      schema.Int   // of early stopping: epochs without improvement; 0: none
-	Refit         schema.Bool  // train again on training and validation bags for the epochs chosen
+	Refit         schema.Bool  // train again on training and validation bags, for the number of epochs that Best chose
 	EvalEvery     schema.Int   // epochs between two measurements of the accuracies
-	Checkpoint    schema.Int   // epochs between two checkpoints; 0: none
+	Checkpoint    schema.Int   // epochs between two checkpoints; 0: no checkpoints
 }
 
 // Init names the model whose parameters a training starts with.
@@ -254,15 +253,15 @@ type Init struct {
 	SHA256 schema.Str  // expected hash of the file in hexadecimal; empty: any
 }
 
-// Export holds the settings of the ONNX file.
+// Export has the settings of the ONNX file.
 type Export struct {
 	Signature   schema.Str // "bag" or "batch"
 	Opset       schema.Int
 	Temperature schema.Value[Temperature]
 }
 
-// YAML writes the complete spec: every key that applies, with defaults, without
-// extends. Parse reads it back to an equal spec.
+// YAML returns the complete spec: every key that applies, with defaults, without extends. Parse
+// reads it back to an equal spec.
 func (s *Spec) YAML() []byte { return schema.Encode(specRows, s) }
 
 // Hash returns the SHA-256 of the complete spec as YAML writes it, in hexadecimal.
@@ -271,9 +270,8 @@ func (s *Spec) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Identity returns the hash of the complete spec without train.engine. Checkpoints and
-// summaries record the engine separately, because auto becomes another one on another
-// machine.
+// Identity returns the hash of the complete spec without train.engine. Checkpoints and summaries
+// record the engine separately, because auto may select different engines on different machines.
 func (s *Spec) Identity() string { return s.WithEngine("").Hash() }
 
 // WithEngine returns a copy of the spec with another train.engine. The copy shares all
@@ -284,8 +282,8 @@ func (s *Spec) WithEngine(name string) *Spec {
 	return &c
 }
 
-// SettingsHash identifies what is trained, whatever it is called and whatever bags it
-// is trained on: the hash of the spec without its name, description, dataset and split.
+// SettingsHash returns the hash of the spec without its name, description, dataset and split. It
+// identifies the training settings.
 func (s *Spec) SettingsHash() string {
 	c := *s
 	c.Name, c.Description = schema.Str{}, schema.Str{}

@@ -7,13 +7,13 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// Temperature is export.temperature. The zero value leaves the probabilities as they are.
+// Temperature is export.temperature. The zero value does not change the probabilities.
 type Temperature struct {
-	T          float64 // divides the logits; 0: Validation, or none
+	T          float64 // divides the logits; 0: Validation, or no temperature
 	Validation bool    // T is fitted to the validation bags
 }
 
-// validationWord asks for a temperature that is fitted to the validation bags.
+// validationWord requests a temperature that is fitted to the validation bags.
 const validationWord = "validation"
 
 var temperatureRow = schema.Row{Type: schema.Real, In: schema.Between(0.01, 100)}

@@ -1,5 +1,5 @@
-// Package prepare turns specs into trials: it finds and opens their data, draws the
-// split, compiles the program and checks that it fits into memory.
+// Package prepare turns specs into trials: it opens their data, draws the split, compiles the
+// program and checks its memory.
 package prepare
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// InputFiles returns the files that a spec is read from and reads.
+// InputFiles returns the files of a spec: those it consists of, its dataset and its index file.
 func InputFiles(spec *language.Spec, folder bagfile.Folder) []string {
 	list := spec.Files()
 	for _, name := range []schema.Str{spec.Data.Set, spec.Data.Split.Index, spec.Train.Init.Model} {
@@ -33,8 +33,8 @@ func InputFiles(spec *language.Spec, folder bagfile.Folder) []string {
 	return list
 }
 
-// openData opens or draws the data set of a spec and checks its hash. A file is looked
-// up from the working directory and then in the folder.
+// openData opens or generates the dataset of a spec and checks its hash. A file is searched in the
+// working directory and in folder.
 func openData(spec *language.Spec, folder bagfile.Folder) (*data.Dataset, error) {
 	set, err := openAny(spec, folder)
 	if err != nil {
@@ -43,7 +43,7 @@ func openData(spec *language.Spec, folder bagfile.Folder) (*data.Dataset, error)
 	return set, checkHash(spec, set)
 }
 
-// checkHash returns a *SpecError if a spec states the hash of another dataset.
+// checkHash returns a *SpecError if the spec has the hash of another dataset.
 func checkHash(spec *language.Spec, set *data.Dataset) error {
 	want := spec.Data.SHA256
 	if want.V == "" {
@@ -58,7 +58,7 @@ func checkHash(spec *language.Spec, set *data.Dataset) error {
 	return &SpecError{spec.Locate(d)}
 }
 
-// openAny opens or draws the dataset of a spec, whatever its hash.
+// openAny opens or generates the dataset of a spec without checking its hash.
 func openAny(spec *language.Spec, folder bagfile.Folder) (*data.Dataset, error) {
 	if spec.Generates() {
 		return generate.Prototypes(prototypes(spec.Data.Generated))
@@ -72,7 +72,7 @@ func openAny(spec *language.Spec, folder bagfile.Folder) (*data.Dataset, error) 
 	return bagfile.OpenWith(path, o)
 }
 
-// columnsOf adds the columns that a spec declares to those of the command line.
+// columnsOf returns the columns that the spec and the command line declare.
 func columnsOf(spec *language.Spec, flags bagfile.Columns) bagfile.Columns {
 	c := &spec.Data.Columns
 	names := func(more []string, list schema.Strs) []string {
@@ -100,25 +100,24 @@ func prototypes(g language.Generated) generate.PrototypeOptions {
 	}
 }
 
-// DataError marks an error of a data set, so that callers can tell it from those
-// of the spec.
+// DataError marks an error of a dataset, as opposed to the spec.
 type DataError struct{ Err error }
 
 func (e *DataError) Error() string { return e.Err.Error() }
 func (e *DataError) Unwrap() error { return e.Err }
 
-// missing marks the error of a file that is in none of the places.
-type missing struct{ diag.Diagnostic }
+// notFoundError marks the error of a file that was not found.
+type notFoundError struct{ diag.Diagnostic }
 
-func (m missing) Unwrap() error { return m.Diagnostic }
+func (m notFoundError) Unwrap() error { return m.Diagnostic }
 
-// find looks a file of the spec up.
+// find searches a file of the spec, see Find.
 func find(spec *language.Spec, name schema.Str, folder bagfile.Folder) (string, error) {
 	return Find(&spec.Origin, name.Pos, name.V, folder)
 }
 
-// Find looks up a file that a document names at pos, from the working directory and
-// then in the folder.
+// Find searches a file that a document names at pos, in the working directory and then in folder.
+// It returns its path.
 func Find(document *schema.Origin, pos diag.Pos, name string, folder bagfile.Folder) (string, error) {
 	places := []string{name}
 	if folder.Dir != "" && !filepath.IsAbs(name) {
@@ -135,16 +134,16 @@ func Find(document *schema.Origin, pos diag.Pos, name string, folder bagfile.Fol
 	if folder.Dir == "" {
 		d = d.WithNote("--data-dir or MIPLC_DATA names a folder of data sets")
 	}
-	return "", missing{document.Show(d)}
+	return "", notFoundError{document.Show(d)}
 }
 
-// synthFile matches the names that shipped specs give to drawn datasets.
+// synthFile matches the file names of generated datasets in shipped specs.
 var synthFile = regexp.MustCompile(`^([a-z]+-mipl)-r([0-9])\.npz$`)
 
-// hintSet adds to the error of a missing dataset how to get one, if a shipped spec
-// names it: users of a shipped spec seldom have its file.
+// hintSet adds advice to the error of a missing dataset of a shipped spec, because most users do
+// not have its file.
 func hintSet(err error, set schema.Str) error {
-	var m missing
+	var m notFoundError
 	if !errors.As(err, &m) || !strings.HasPrefix(set.Pos.File, "builtin:") {
 		return err
 	}
@@ -155,63 +154,62 @@ func hintSet(err error, set schema.Str) error {
 	return m
 }
 
-// assumed are extents of data that cannot be opened: any would do, these are
-// small and large enough for images through two convolutions.
+// assumed are the extents for data that cannot be opened. They are small, but large enough for
+// images with two convolutions.
 var assumed = compile.Signature{Instance: []int{32}, Classes: 5}
 
-// facts is what is known of the data of a spec without training on it.
-type facts struct {
+// dataDescription has what compiling and splitting need of the data of a spec.
+type dataDescription struct {
 	sig  compile.Signature
 	bags bags
 	size bagSize
-	note string // what is missing
+	note string // which files are missing
 }
 
-// SignatureOf returns the shapes that a spec is compiled for. Where its data file is
-// missing they come from data.shape and data.classes, or are made up; then note
-// says so.
+// SignatureOf returns the shapes for compiling a spec. If the data file is missing, they are
+// data.shape and data.classes, or assumed extents, and note says so.
 func SignatureOf(spec *language.Spec, folder bagfile.Folder) (sig compile.Signature, note string, err error) {
-	f, err := look(spec, folder)
-	return f.sig, f.note, err
+	d, err := describeData(spec, folder)
+	return d.sig, d.note, err
 }
 
-// look finds the facts of the data of a spec.
-func look(spec *language.Spec, folder bagfile.Folder) (f facts, err error) {
+// describeData describes the data of a spec. It does not generate data.
+func describeData(spec *language.Spec, folder bagfile.Folder) (d dataDescription, err error) {
 	if g := spec.Data.Generated; spec.Generates() {
-		f.bags.count, f.size = g.Bags.V, bagSize{float64(g.MinSize.V+g.MaxSize.V) / 2, g.MaxSize.V}
-		f.sig, err = compile.SignatureOf(spec, []int{g.Features.V}, g.Classes.V)
-		return f, err
+		d.bags.count, d.size = g.Bags.V, bagSize{float64(g.MinSize.V+g.MaxSize.V) / 2, g.MaxSize.V}
+		d.sig, err = compile.SignatureOf(spec, []int{g.Features.V}, g.Classes.V)
+		return d, err
 	}
 	set, err := openData(spec, folder)
 	if err == nil {
-		f.bags, f.size = bagsOf(set), sizeOf(set)
-		f.sig, err = compile.SignatureOf(spec, set.Shape, set.Classes)
-		return f, err
+		d.bags, d.size = bagsOf(set), sizeOf(set)
+		d.sig, err = compile.SignatureOf(spec, set.Shape, set.Classes)
+		return d, err
 	}
 	switch wrong := (*SpecError)(nil); {
 	case errors.As(err, &wrong):
-		return f, wrong.Err
-	case !errors.As(err, &missing{}):
-		return f, &DataError{err}
+		return d, wrong.Err
+	case !errors.As(err, &notFoundError{}):
+		return d, &DataError{err}
 	}
-	f.sig = assumed
+	d.sig = assumed
 	var from []string
 	if shape := spec.Data.Shape.V; len(shape) > 0 {
-		f.sig.Instance, from = shape, append(from, "data.shape")
+		d.sig.Instance, from = shape, append(from, "data.shape")
 	}
 	if k := spec.Data.Classes.V; k > 0 {
-		f.sig.Classes, from = k, append(from, "data.classes")
+		d.sig.Classes, from = k, append(from, "data.classes")
 	}
 	what := "made-up extents"
 	if len(from) > 0 {
 		what = strings.Join(from, " and ")
 	}
-	f.note = fmt.Sprintf("%s is not here: shapes were checked with %s (%v, %s)",
-		spec.Data.Set.V, what, f.sig.Instance, diag.Count(f.sig.Classes, "class"))
+	d.note = fmt.Sprintf("%s is not here: shapes were checked with %s (%v, %s)",
+		spec.Data.Set.V, what, d.sig.Instance, diag.Count(d.sig.Classes, "class"))
 	if index := spec.Data.Split.Index; index.V != "" {
 		if _, err := find(spec, index, folder); err != nil {
-			f.note += fmt.Sprintf("; nor is the index file %s", index.V)
+			d.note += fmt.Sprintf("; nor is the index file %s", index.V)
 		}
 	}
-	return f, nil
+	return d, nil
 }

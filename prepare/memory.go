@@ -6,15 +6,14 @@ import (
 	"github.com/miplc/miplc/internal/memory"
 )
 
-// FloatBytes is the size of a number in the engines.
+// FloatBytes is the size of a number in the engines, in bytes.
 const FloatBytes = 4
 
 // Batch is the size of a training step.
 type Batch struct{ Instances, Bags int }
 
-// batchOf returns the training batch with the largest bag: the other bags are of mean size,
-// as many as the spec says in all. Images go through bag by bag. With data.sample, bags have
-// at most that many instances.
+// batchOf returns the size of a training step on bags of mean size: the batch of the spec, but at
+// most the number of bags, and one bag for images.
 func batchOf(p *compile.Program, bags int, size bagSize) Batch {
 	at := max(1, min(p.Spec.Train.Batch.V, bags))
 	if len(p.Signature.Instance) > 1 {

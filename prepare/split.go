@@ -11,12 +11,12 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// bags is what a split depends on.
+// bags has the properties of bags that determine a split.
 type bags struct {
 	count     int      // 0: unknown
 	labels    []int    // see split.Random
 	classes   []string // names
-	groups    []string // nil: none
+	groups    []string // nil: no groups
 	groupName string
 }
 
@@ -24,8 +24,8 @@ func bagsOf(set *data.Dataset) bags {
 	return bags{set.Bags(), set.Labels, set.Names(), set.Groups, set.GroupName}
 }
 
-// openSplit splits bags as the spec says. Settings that do not fit the bags are a
-// *SpecError, wrong index files a *DataError.
+// openSplit splits bags as the spec describes. Settings that do not fit the bags are a *SpecError,
+// wrong index files a *DataError.
 func openSplit(spec *language.Spec, b bags, folder bagfile.Folder) (*data.Split, error) {
 	groups, err := groupsOf(spec, b)
 	if err != nil {
@@ -52,7 +52,7 @@ func openSplit(spec *language.Spec, b bags, folder bagfile.Folder) (*data.Split,
 	return read, misfit(spec, err)
 }
 
-// groupsOf returns the groups that a split keeps together, or nil.
+// groupsOf returns the groups whose bags stay together, or nil.
 func groupsOf(spec *language.Spec, b bags) ([]string, error) {
 	want := spec.Data.Split.Group
 	groups, err := split.GroupsBy(want.V, b.groups, b.groupName)
@@ -62,7 +62,7 @@ func groupsOf(spec *language.Spec, b bags) ([]string, error) {
 	return groups, nil
 }
 
-// misfit reports a setting of the split that does not fit the bags at its place.
+// misfit returns a *SpecError at the setting of the split that does not fit the bags.
 func misfit(spec *language.Spec, err error) error {
 	wrong, ok := errors.AsType[*split.Error](err)
 	if !ok {

@@ -10,7 +10,8 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// Trial compiles a spec for a dataset. The error is a *SpecError if they do not fit together.
+// Trial compiles a spec for a dataset. If they do not fit each other the error is a *SpecError. Too
+// little memory is another error.
 func Trial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Trial, error) {
 	sig, err := compile.SignatureOf(spec, set.Shape, set.Classes)
 	if err != nil {
@@ -27,8 +28,8 @@ func Trial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Tr
 	return trial, CheckMemory("training", p, batchOf(p, set.Bags(), sizeOf(set)))
 }
 
-// Trials opens the datasets of specs, each once, and returns their trials. Files are
-// looked up from the working directory and then in the folder.
+// Trials opens the datasets of specs, each once, and returns their trials. Files are searched in
+// the working directory and in folder.
 func Trials(list []*language.Spec, folder bagfile.Folder) ([]*train.Trial, error) {
 	type source struct {
 		set       string
@@ -68,8 +69,7 @@ func Trials(list []*language.Spec, folder bagfile.Folder) ([]*train.Trial, error
 	return trials, nil
 }
 
-// SpecError marks an error as one of the spec, so that callers can tell it from
-// those of the data and the machine.
+// SpecError marks an error of the spec, as opposed to the data and the machine.
 type SpecError struct{ Err error }
 
 func (e *SpecError) Error() string { return e.Err.Error() }

@@ -9,17 +9,16 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// Verdict is what Validate finds out about a spec.
+// Verdict is the result of Validate.
 type Verdict struct {
 	Parameters int    // learned numbers; 0 of a learner, which is as large as its data
-	Note       string // what could not be checked
+	Note       string // what was not checked
 }
 
-// Validate checks all of a spec that can be known before training: names, types
-// and values, the shapes, for those of its data, and its split. Where the data is
-// not at hand data.shape and data.classes are taken, or made-up extents. The error
-// has all that is wrong in one diag.List; of a spec that is right, with data that
-// is not, it is a *DataError.
+// Validate checks everything in a spec that can be checked before training: names, types, values,
+// shapes and the split. If the data is missing, it uses data.shape and data.classes, or assumed
+// extents. The error contains all faults in one diag.List. If only the data is wrong it is a
+// *DataError.
 func Validate(name string, overrides []string, folder bagfile.Folder) (Verdict, error) {
 	spec, err := language.Draft(name, overrides...)
 	if spec == nil {
@@ -31,34 +30,33 @@ func Validate(name string, overrides []string, folder bagfile.Folder) (Verdict, 
 	if spec.CheckValidation() != nil {
 		return Verdict{}, withShapes(nil, spec, folder)
 	}
-	facts, err := look(spec, folder)
+	described, err := describeData(spec, folder)
 	if err != nil {
 		return Verdict{}, err
 	}
-	program, err := compile.Compile(spec, facts.sig)
+	program, err := compile.Compile(spec, described.sig)
 	if err != nil {
 		return Verdict{}, err
 	}
-	v := Verdict{Parameters: program.FlatSize(), Note: facts.note}
-	if err := checkInit(program, folder); errors.As(err, &missing{}) {
+	v := Verdict{Parameters: program.FlatSize(), Note: described.note}
+	if err := checkInit(program, folder); errors.As(err, &notFoundError{}) {
 		v.note(err)
 	} else if err != nil {
 		return Verdict{}, err
 	}
-	v.note(CheckMemory("training", program, batchOf(program, facts.bags.count, facts.size)))
+	v.note(CheckMemory("training", program, batchOf(program, described.bags.count, described.size)))
 	if spec.Generates() {
 		v.note(prototypes(spec.Data.Generated).CheckMemory())
 	}
-	if facts.bags.count > 0 {
-		if _, err := openSplit(spec, facts.bags, folder); err != nil {
+	if described.bags.count > 0 {
+		if _, err := openSplit(spec, described.bags, folder); err != nil {
 			return Verdict{}, err
 		}
 	}
 	return v, nil
 }
 
-// note adds what would end a training on this machine, which is no fault of the
-// spec.
+// note adds a reason why training would fail on this machine, which is not an error of the spec.
 func (v *Verdict) note(err error) {
 	switch {
 	case err == nil:
@@ -69,21 +67,21 @@ func (v *Verdict) note(err error) {
 	}
 }
 
-// withShapes adds what is wrong with the shapes of a draft. Data that cannot be
-// used leaves them unknown.
+// withShapes adds the errors in the shapes of a draft. If the data cannot be used, the shapes are
+// unknown.
 func withShapes(wrong error, draft *language.Spec, folder bagfile.Folder) error {
 	var all diag.List
 	all.AddError(diag.Pos{}, wrong)
 	all.AddError(diag.Pos{}, draft.CheckValidation())
-	var facts facts
+	var described dataDescription
 	if draft.Data.Set.V != "" {
-		found, err := look(draft, folder)
+		found, err := describeData(draft, folder)
 		if err == nil {
-			facts = found
+			described = found
 		} else if !errors.As(err, new(*DataError)) {
 			all.AddError(diag.Pos{}, err)
 		}
 	}
-	all.AddError(diag.Pos{}, compile.Check(draft, facts.sig))
+	all.AddError(diag.Pos{}, compile.Check(draft, described.sig))
 	return all.Err()
 }

@@ -1,5 +1,5 @@
-// Package schema reads, writes and documents YAML files that tables of typed keys
-// describe. It keeps the position of every value for messages and knows nothing of specs.
+// Package schema reads, writes and documents YAML files that are described by tables of typed keys.
+// It keeps the position of every value for messages. It does not depend on specs.
 package schema
 
 import (
@@ -17,14 +17,13 @@ import (
 	"github.com/miplc/miplc/internal/infile"
 )
 
-// Dialect is a YAML language that is described by tables of keys. It is read,
-// overridden by --set, described by a JSON Schema and documented by the same code
-// for every dialect.
+// Dialect is a YAML language that is described by tables of keys. The same code reads the files of
+// every dialect, applies --set, and generates the JSON Schema and the reference.
 type Dialect struct {
 	Noun   string // such as "spec"
 	An     string // the noun with its article, such as "a spec"
-	Start  string // what a file has at least, for messages
-	About  string // what a file is, for the schema
+	Start  string // minimal content of a file, for messages
+	About  string // description of a file, for the schema
 	Rows   []Row
 	Names  func() []string // of the shipped files
 	Source func(name string) ([]byte, bool)
@@ -61,9 +60,9 @@ func (d *Document) Text() []byte {
 	return encodeTree(d.merged.yaml())
 }
 
-// Load reads a file of the dialect, or a shipped one by its name, and sets the
-// fields of to. Overrides such as "train.epochs=5" are applied in order; their
-// values are YAML. All faults are returned in one diag.List.
+// Load reads a file of the dialect, or a shipped one by its name, and sets the fields of to.
+// Overrides such as "train.epochs=5" are applied in order; their values are YAML. All errors are
+// returned in one diag.List.
 func (d *Dialect) Load(name string, overrides []string, to any) (*Document, error) {
 	file, src, err := d.Open(name)
 	if err != nil {
@@ -72,8 +71,7 @@ func (d *Dialect) Load(name string, overrides []string, to any) (*Document, erro
 	return d.Parse(file, src, overrides, to)
 }
 
-// Parse is Load for a text. file is its name for messages; extends is looked up
-// relative to it.
+// Parse is Load for text. file is its name for messages; the path in extends is relative to it.
 func (d *Dialect) Parse(file string, src []byte, overrides []string, to any) (*Document, error) {
 	doc, r, err := d.Read(file, src, overrides, to)
 	if err != nil {
@@ -85,8 +83,8 @@ func (d *Dialect) Parse(file string, src []byte, overrides []string, to any) (*D
 	return doc, nil
 }
 
-// Read is Parse for callers that use what could be read of a faulty document. The
-// Reader has the faults; the error reports a file that is not a document at all.
+// Read is Parse for callers that use the correct parts of a document with errors. The Reader has
+// the errors of the document; err reports a file that is not a document.
 func (d *Dialect) Read(file string, src []byte, overrides []string, to any) (*Document, *Reader, error) {
 	l := newLoader(d)
 	var root *Node
@@ -109,9 +107,9 @@ func (d *Dialect) Read(file string, src []byte, overrides []string, to any) (*Do
 // Faults returns the faults found so far.
 func (r *Reader) Faults() Faults { return r.errs }
 
-// CountKnownKeys counts the top-level keys of a file, and of the files it extends,
-// that the dialect has. Comparing the counts of two dialects shows which one a file
-// is written in. It returns -1 if there is no such file.
+// CountKnownKeys returns the number of top-level keys of a file and of the files it extends that
+// the dialect has, -1 if the file does not exist. The larger count of two dialects shows the
+// dialect of a file.
 func (d *Dialect) CountKnownKeys(name string) int { return d.countKnownKeys(name, "", maxExtends) }
 
 func (d *Dialect) countKnownKeys(name, from string, more int) int {
@@ -140,11 +138,11 @@ func (d *Dialect) countKnownKeys(name, from string, more int) int {
 // Builtin is the prefix of the names of shipped files.
 const Builtin = "builtin:"
 
-// maxExtends bounds the length of a chain of extends.
+// maxExtends is the maximum length of a chain of extends.
 const maxExtends = 16
 
-// ExtendsRow is the key that every dialect has. It is read before all others and is
-// not part of a complete document.
+// ExtendsRow is the key extends of every dialect. It is read before all others and is not part of a
+// complete document.
 var ExtendsRow = Row{Name: "extends", Type: Text,
 	Doc: "The file (relative to this one) or shipped spec to inherit from. Maps are merged key by key; lists and single values replace."}
 
@@ -157,7 +155,7 @@ func (d *Dialect) Open(name string) (file string, src []byte, err error) {
 	return file, src, nil
 }
 
-// suggestFile returns the shipped file that was probably meant, or "".
+// suggestFile returns the shipped file with the most similar name, or "".
 func (d *Dialect) suggestFile(name string) string {
 	if strings.ContainsAny(name, `/\`) {
 		return ""
@@ -165,20 +163,20 @@ func (d *Dialect) suggestFile(name string) string {
 	return diag.Suggest(strings.TrimSuffix(name, ".yaml"), d.Names())
 }
 
-// notAMap reports a file that is something else.
+// notAMap returns the error for a document that is not a map.
 func (d *Dialect) notAMap(root *Node) diag.Diagnostic {
 	return root.Errorf("%s is a map of keys and values, not %s", d.An, root.Describe()).WithNote("%s", d.Start)
 }
 
-// loader gathers the files of one document.
+// loader reads the files of one document.
 type loader struct {
 	Origin
 	dialect *Dialect
 	errs    Faults
-	broken  bool // a part is missing, so that nothing can be told of the whole
+	broken  bool // a part is missing, so that rules about the whole document are skipped
 }
 
-// fail reports what leaves the document without a part.
+// fail reports an error after which a part of the document is missing.
 func (l *loader) fail(d diag.Diagnostic) {
 	l.broken = true
 	l.errs.Add(d)
@@ -188,7 +186,7 @@ func newLoader(d *Dialect) *loader {
 	return &loader{dialect: d, Origin: Origin{files: map[string]*source{}, layers: map[string]int{}, related: d.Related}}
 }
 
-// merged is the tree of a file over what it extends, with the overrides on top.
+// merged returns the tree of a file merged over the files it extends, with the overrides applied.
 func (l *loader) merged(file string, src []byte, sets []string) *Node {
 	root := l.tree(file, src, nil)
 	if root != nil {
@@ -199,8 +197,8 @@ func (l *loader) merged(file string, src []byte, sets []string) *Node {
 	return root
 }
 
-// tree parses a file and lays it over what it extends. chain holds the files
-// that led here. The result is nil after an error.
+// tree parses a file and merges it over the file it extends. chain contains the files that extend
+// it. The result is nil after an error.
 func (l *loader) tree(file string, src []byte, chain []string) *Node {
 	root := parseYAML(file, src, &l.errs)
 	if root == nil {
@@ -233,7 +231,7 @@ func (l *loader) tree(file string, src []byte, chain []string) *Node {
 	return over
 }
 
-// base reads the file that an extends names.
+// base reads the file named by extends.
 func (l *loader) base(n *Node, from string, chain []string) *Node {
 	file, src, err := l.dialect.lookUp(n.text, from)
 	if err != nil {
@@ -256,9 +254,8 @@ func (l *loader) base(n *Node, from string, chain []string) *Node {
 	return l.tree(file, src, chain)
 }
 
-// lookUp finds a file by path or name and reads it. from is the file that
-// extends it, or "". Files come before those that ship, except that the latter
-// see no files.
+// lookUp finds a file by path or name and reads it. from is the file that extends it, or "". Files
+// take precedence over shipped ones, but shipped files extend only shipped files.
 func (d *Dialect) lookUp(name, from string) (file string, src []byte, err error) {
 	if !strings.HasPrefix(from, Builtin) && !strings.HasPrefix(name, Builtin) {
 		file = name
@@ -277,7 +274,7 @@ func (d *Dialect) lookUp(name, from string) (file string, src []byte, err error)
 	return "", nil, fmt.Errorf("there is no file %s and no shipped %s of that name", name, d.Noun)
 }
 
-// readFile reads a regular file up to just over the limit.
+// readFile reads a regular file, at most one byte more than the limit.
 func (d *Dialect) readFile(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err != nil {

@@ -2,9 +2,8 @@ package schema
 
 import "github.com/miplc/miplc/internal/diag"
 
-// Faults collects diagnostics about a file. When it has diag.MaxFound of them, Add
-// panics to end the reading from any depth, because further errors cost time and
-// help nobody. Collect recovers from that panic.
+// Faults collects diagnostics about a file. After diag.MaxFound of them Add panics to end the
+// reading from any depth, because further errors only cost time. Collect recovers from that panic.
 type Faults diag.List
 
 // tooMany is the value of that panic.

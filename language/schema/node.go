@@ -14,8 +14,8 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// Limits of one file. A spec is some hundred lines; these keep a wrong or
-// hostile file from costing memory or time.
+// Limits of a file. A spec has some hundred lines. The limits bound the memory and time of wrong or
+// hostile files.
 const (
 	maxBytes  = 1 << 20
 	maxDepth  = 24
@@ -43,8 +43,8 @@ const (
 	styleBlock
 )
 
-// Node is one value of the YAML text with its place. Unlike yaml.Node it knows
-// its file, so that trees of several files can be merged.
+// Node is a value of the YAML text with its position. Unlike yaml.Node it contains its file, so
+// that trees of several files can be merged.
 type Node struct {
 	kind  nodeKind
 	tag   string // of a scalar: !!str, !!int, !!float, !!bool, !!null, ...
@@ -53,10 +53,10 @@ type Node struct {
 	pos   diag.Pos
 	src   *source
 	keys  []*Node // of a map
-	items []*Node // of a list; of a map the values beside keys
+	items []*Node // of a list; of a map, the values in the order of keys
 }
 
-// Errorf makes a diagnostic that shows the line of the node and underlines it.
+// Errorf returns a diagnostic that shows the line of the node and underlines it.
 func (n *Node) Errorf(format string, args ...any) diag.Diagnostic {
 	width := 0
 	if n.kind == scalarNode && n.style == stylePlain && !strings.ContainsFunc(n.text, IsBreak) {
@@ -77,7 +77,7 @@ func (n *Node) get(key string) *Node {
 
 func (n *Node) isNull() bool { return n.kind == scalarNode && n.tag == "!!null" }
 
-// Describe says what a node is, for messages: "the number 3", "a list".
+// Describe returns a description of the node for messages: "the number 3", "a list".
 func (n *Node) Describe() string {
 	if n.kind != scalarNode {
 		return n.kind.String()
@@ -126,7 +126,7 @@ func parseYAML(file string, src []byte, errs *Faults) *Node {
 	return c.convert(doc, 0)
 }
 
-// checkEncoding refuses what cannot be a spec before it is parsed.
+// checkEncoding rejects text that cannot be a spec before it is parsed.
 func checkEncoding(file string, src []byte) (diag.Diagnostic, bool) {
 	pos := diag.Pos{File: file}
 	switch {
@@ -154,9 +154,9 @@ func checkEncoding(file string, src []byte) (diag.Diagnostic, bool) {
 	return diag.Diagnostic{}, true
 }
 
-// mostValues bounds how many values the YAML parser would make of the lines, which
-// costs it a hundred times the memory of the text: a value begins a line or stands
-// behind one of these marks.
+// mostValues returns an upper bound of the number of values that the YAML parser would create,
+// which take a hundred times the memory of the text. A value starts a line or follows one of these
+// marks.
 func mostValues(lines []string) int {
 	n := 0
 	for _, line := range lines {
@@ -178,9 +178,8 @@ func mostValues(lines []string) int {
 // errSeveral is returned by decodeYAML when a second document starts.
 var errSeveral = errors.New("several documents")
 
-// decodeYAML returns the root of the only document, nil for none. The scanner
-// of the YAML library is known to panic on some malformed input; that comes
-// back as an error too.
+// decodeYAML returns the root of the only document, or nil for an empty text. It returns panics of
+// the scanner of the YAML library, which some malformed input causes, as errors.
 func decodeYAML(text []byte) (root *yaml.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -207,19 +206,19 @@ func decodeYAML(text []byte) (root *yaml.Node, err error) {
 	return doc.Content[0], nil
 }
 
-// converter turns yaml.Nodes into nodes, refusing what the language leaves out.
+// converter converts yaml.Nodes to Nodes. It rejects YAML features that dialects do not support.
 type converter struct {
 	src  *source
 	errs *Faults
 }
 
-// refuse reports what cannot be kept: what follows is then not told from it.
+// refuse reports a value that is not supported. Errors that follow from it are not reported.
 func (c *converter) refuse(d diag.Diagnostic) {
 	c.src.damaged = true
 	c.errs.Add(d)
 }
 
-// convert returns nil when the node as a whole is refused; the reason is added.
+// convert returns nil if the whole node is rejected; it then adds the reason.
 func (c *converter) convert(y *yaml.Node, depth int) *Node {
 	n := &Node{pos: diag.Pos{File: c.src.file, Line: y.Line, Col: y.Column}, src: c.src}
 	switch {
@@ -297,8 +296,8 @@ func (c *converter) convertMap(n *Node, y *yaml.Node, depth int) {
 // tuple is a list as Python writes it.
 var tuple = regexp.MustCompile(`^\([\w., ]*\)$`)
 
-// cutByComma reports whether a key without a value is the rest of the text before
-// it, such as "W)" in {p: matmul(X, W)}.
+// cutByComma reports whether a key without a value is the rest of the text before it, such as "W)"
+// in {p: matmul(X, W)}.
 func cutByComma(before, key *Node, value *yaml.Node) bool {
 	return value.ShortTag() == "!!null" && value.Value == "" && before.kind == scalarNode && before.style == stylePlain &&
 		strings.Count(before.text, "(") > strings.Count(before.text, ")")
@@ -316,11 +315,11 @@ func styleOf(s yaml.Style) scalarStyle {
 	return stylePlain
 }
 
-// kindKey is the key by which maps of different kinds are told apart.
+// kindKey is the key that distinguishes maps of different kinds.
 const kindKey = "kind"
 
-// merge lays over on top of base: maps are merged key by key, everything else
-// replaces, as does a map of another kind. Neither argument is changed.
+// merge merges over into base: maps are merged key by key. Other values, and maps of another kind,
+// replace those of base. It does not change its arguments.
 func merge(base, over *Node) *Node {
 	if base.kind != mapNode || over.kind != mapNode {
 		return over

@@ -9,7 +9,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// keyAt is one key of the spec with the place that it was last written at.
+// keyAt is a key of the document and the position of its last occurrence.
 type keyAt struct {
 	path string // dotted, such as model.let.p
 	pos  diag.Pos
@@ -48,9 +48,9 @@ func (o *Origin) Below(pos, other diag.Pos) bool { return o.layers[pos.File] < o
 // Files lists the names of all files that were read.
 func (o *Origin) Files() []string { return slices.Sorted(maps.Keys(o.files)) }
 
-// Locate is Show for values that conflict with each other. If the position is in an
-// inherited file that is correct by itself, the diagnostic moves to the line of the
-// user that overrides it, with a note about the other.
+// Locate is Show for values that conflict with each other. If the position is in an inherited file
+// that is correct by itself, the diagnostic moves to the line of the user that overrides it, with a
+// note about the other.
 func (o *Origin) Locate(d diag.Diagnostic) diag.Diagnostic {
 	d = o.Show(d)
 	key, ok := o.overriding(d.Pos)
@@ -63,9 +63,8 @@ func (o *Origin) Locate(d diag.Diagnostic) diag.Diagnostic {
 	return o.Show(moved)
 }
 
-// Show completes a diagnostic at a place in the spec's files, so that later stages
-// report errors as the reader does: it adds the source line and the width of the
-// underline.
+// Show completes a diagnostic at a position in the files of the document with the source line and
+// the width of the underline, so that later stages report errors like the reader.
 func (o *Origin) Show(d diag.Diagnostic) diag.Diagnostic {
 	in := o.files[d.Pos.File]
 	if in == nil {
@@ -80,9 +79,8 @@ func (o *Origin) Show(d diag.Diagnostic) diag.Diagnostic {
 	return d
 }
 
-// overriding finds the key that most likely conflicts with an inherited position:
-// the only one that overrides its section, or the section itself; failing that, one
-// in a related section.
+// overriding returns the key that most likely conflicts with an inherited position: the only key
+// that overrides its section, or the section; otherwise a key in a related section.
 func (o *Origin) overriding(pos diag.Pos) (keyAt, bool) {
 	if !o.sound[pos.File] {
 		return keyAt{}, false
@@ -96,8 +94,8 @@ func (o *Origin) overriding(pos diag.Pos) (keyAt, bool) {
 	return keyAt{}, false
 }
 
-// overridden gives the key of a section that stands in a layer above, the
-// section itself where there are several.
+// overridden returns the key of a section that a higher layer sets. It returns the section if there
+// are several.
 func (o *Origin) overridden(section string, layer int) (keyAt, bool) {
 	var whole keyAt
 	var leaves []keyAt
@@ -118,7 +116,7 @@ func (o *Origin) overridden(section string, layer int) (keyAt, bool) {
 	return whole, whole.path != ""
 }
 
-// sectionAt is the key at the top level that a place in a file belongs to.
+// sectionAt returns the top-level key that contains a position.
 func (o *Origin) sectionAt(pos diag.Pos) string {
 	var last keyAt
 	for _, k := range o.keys {

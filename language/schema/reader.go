@@ -25,8 +25,8 @@ type Reader struct {
 // callers need not report errors that follow from them.
 func (r *Reader) FaultsIn(section string) int { return r.faults[section] }
 
-// section decodes the keys of a map. path is its dotted name, "" at the top; to is
-// the value whose fields the keys set.
+// section decodes the keys of a map. path is its dotted name, "" at the top level. to is the value
+// whose fields the keys set.
 func (r *Reader) section(n *Node, rows []Row, path string, to any) {
 	if n.kind != mapNode {
 		r.notAMap(n, rows, path)
@@ -79,8 +79,8 @@ func (r *Reader) notAMap(n *Node, rows []Row, path string) {
 	r.errs.Add(d.WithNote("known here: %s", strings.Join(Words(rows), ", ")))
 }
 
-// EntryPath returns the path of item i of a list for messages: by its name, as
-// --set addresses it, or by its number counted from 1.
+// EntryPath returns the path of item i of a list for messages: with its name, as in --set, or with
+// its number, counted from 1.
 func EntryPath(path string, i int, item *Node) string {
 	const long = 60 // bytes, beyond which a name makes no message clearer
 	if name := item.get("name"); name != nil && name.text != "" && len(name.text) <= long && !strings.ContainsFunc(name.text, isControl) {
@@ -96,8 +96,8 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// unknownKey reports a key that rows lack, with the place where it does belong.
-// It returns the key that was probably meant, if any.
+// unknownKey reports a key that is not in rows, with the section that has it. It returns the key
+// that was probably meant, or "".
 func (r *Reader) unknownKey(key *Node, rows []Row, path string) string {
 	where := "at the top level"
 	if path != "" {
@@ -118,8 +118,8 @@ func (r *Reader) unknownKey(key *Node, rows []Row, path string) string {
 	return d.Suggestion
 }
 
-// homeOf returns the dotted path of the section that has a key called name. Among
-// several the one nearest to the top counts; "" if there is none or no single one.
+// homeOf returns the dotted path of the section with a key called name. If there are several it
+// returns the one nearest to the top level, or "" if there is not exactly one.
 func homeOf(rows []Row, name string) string {
 	type level struct {
 		path string

@@ -9,15 +9,15 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Row describes one key of a language. The reader, the writer, the JSON Schema and
-// the reference tables are all derived from it.
+// Row describes a key of a dialect. Reader, writer, JSON Schema and reference tables are derived
+// from it.
 type Row struct {
 	Name     string
 	Type     Type
 	Default  string // as written in YAML; "" for none
 	Required bool
-	// Main marks the key that is meant when a section or a list entry is given a
-	// single value, as in "word: value".
+	// Main marks the key that a single value sets, if it is written in place of a section or of
+	// the arguments of a list entry, as in "word: value".
 	Main bool
 	// MayBeEmpty allows the empty text.
 	MayBeEmpty bool
@@ -25,10 +25,10 @@ type Row struct {
 	Choices    []string
 	Doc        string
 	Rows       []Row // of a section, or of each map of a list
-	// Field returns the variable that the key sets, given the value that the
-	// enclosing section sets; see Bind. For a section it returns what its rows
-	// set, or is nil if they set fields of the enclosing value. For a list it
-	// appends an entry and returns it. It is nil for arguments of list entries.
+	// Field returns a pointer to the variable that the key sets; of is the value that the
+	// enclosing section sets, see Bind. For a section it returns the value that its rows set, or
+	// is nil if they set fields of the enclosing value. For a list it appends an entry and
+	// returns it. It is nil for arguments of list entries.
 	Field  func(of any) any
 	Custom *Custom
 	// Applies reports whether the key has a meaning for this document; nil means
@@ -36,14 +36,14 @@ type Row struct {
 	Applies func(of any) bool
 }
 
-// Custom is a type of values that one key alone has.
+// Custom is a type of values with its own reader and writer.
 type Custom struct {
 	Says   string // noun phrase for messages, such as "a list of blocks"
 	Schema any    // JSON Schema of the value, or a func() *Object that returns it
 	// Read decodes value into to, the result of Row.Field.
 	Read func(r *Reader, path string, key, value *Node, to any)
-	// Write encodes the value; of is the value that Encode was given. It may be
-	// nil in languages that are not written.
+	// Write encodes the value; of is the argument of Encode. It may be nil in dialects that are
+	// not written.
 	Write func(of any) *yaml.Node
 }
 
@@ -114,11 +114,10 @@ func (s Span) String() string {
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// MaxExtent bounds the extents of arrays, so that a typing error is reported here
-// and not by an allocation that fails later.
+// MaxExtent is the maximum extent of arrays. It detects typing errors before an allocation fails.
 const MaxExtent = 1 << 20
 
-// named is a row of a table that is looked up by a word.
+// named is a row of a table with a unique word.
 type named interface{ Word() string }
 
 // Word returns the key.
@@ -151,8 +150,8 @@ func mainRow(rows []Row) *Row {
 	return nil
 }
 
-// applyDefaults assigns the defaults of rows to the variables they set. Sections
-// with a Field get theirs when they are read.
+// applyDefaults assigns the defaults of rows to their variables. Sections with a Field set their
+// defaults when they are read.
 func applyDefaults(rows []Row, to any) {
 	for i := range rows {
 		switch r := &rows[i]; {
@@ -164,8 +163,8 @@ func applyDefaults(rows []Row, to any) {
 	}
 }
 
-// ResetInapplicable assigns their defaults to the keys that do not apply, so that
-// documents that mean the same are equal whatever they inherited.
+// ResetInapplicable assigns the default to all keys that do not apply, so that documents with the
+// same meaning are equal.
 func ResetInapplicable(rows []Row, of any) {
 	for i := range rows {
 		row := &rows[i]
@@ -180,8 +179,8 @@ func ResetInapplicable(rows []Row, of any) {
 	}
 }
 
-// Choices returns the words of every row that takes one of some words, by its
-// dotted path under prefix.
+// Choices adds the words of every row with a choice of words to into, by its dotted path under
+// prefix.
 func Choices(prefix string, rows []Row, into map[string][]string) {
 	for _, r := range rows {
 		if len(r.Choices) > 0 {

@@ -25,7 +25,7 @@ func (d *Dialect) Schema() []byte {
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	// The schema holds strings, numbers, lists and objects alone.
+	// The schema contains only strings, numbers, lists and objects, which can be encoded.
 	if err := enc.Encode(schema); err != nil {
 		panic(fmt.Sprintf("bug: writing the schema: %v", err))
 	}
@@ -85,7 +85,7 @@ func SectionSchema(rows []Row, first ...Member) *Object {
 	return s
 }
 
-// OpenSchema is SectionSchema without required keys, since they may be inherited.
+// OpenSchema is SectionSchema without required keys, which may be inherited.
 func OpenSchema(rows []Row, first ...Member) *Object {
 	props := &Object{first}
 	for i := range rows {
@@ -127,7 +127,7 @@ func ExpressionSchema() *Object { return NewObject("type", []string{"string", "n
 // Schema returns the schema of the values of a row, without its documentation.
 func (r *Row) Schema() *Object { return types[r.Type].schema(r) }
 
-// rowSchema is the schema of the value of one key.
+// rowSchema returns the schema of the value of a key.
 func rowSchema(r *Row) *Object {
 	s := r.Schema()
 	s.Set("description", r.Doc)
@@ -149,7 +149,7 @@ func textSchema(r *Row) *Object {
 	return text
 }
 
-// wordSchema is that of one of several texts.
+// wordSchema returns the schema of a choice of words.
 func wordSchema(r *Row) *Object {
 	text := NewObject("type", "string")
 	if len(r.Choices) > 0 {
@@ -164,7 +164,7 @@ func realSchema(r *Row) *Object { return limited(NewObject("type", "number"), r.
 
 func oneOrList(one *Object) *Object { return NewObject("anyOf", []*Object{one, ListOf(one)}) }
 
-// mapSchema allows the value of the main key alone too.
+// mapSchema also allows the value of the main key in place of the map.
 func mapSchema(r *Row) *Object {
 	section := SectionSchema(r.Rows)
 	if main := mainRow(r.Rows); main != nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// setLayer is above the layers of all files, which are 0 and less.
+// setLayer is above the layers of all files, which are at most 0.
 const setLayer = 1
 
-// override lays one "key.key=value" over the tree. A key after a list names the
-// entry of that kind or name, as in loss.attention=0.01 and learners.demipl.r=1.
+// override applies one "key.key=value" to the tree. A key after a list is the kind or name of an
+// entry, as in loss.attention=0.01 and learners.demipl.r=1.
 func (l *loader) override(root *Node, set string) *Node {
 	pos := diag.Pos{File: "--set " + set}
 	l.layers[pos.File] = setLayer
@@ -49,8 +49,8 @@ func (l *loader) override(root *Node, set string) *Node {
 	return out
 }
 
-// parseSetValue reads the value of an override; no text is a null node. It is nil
-// after an error.
+// parseSetValue reads the value of an override. An empty text is a null node. It returns nil after
+// an error.
 func parseSetValue(text string, pos diag.Pos, errs *Faults) *Node {
 	if strings.TrimSpace(text) == "" {
 		return &Node{tag: "!!null", pos: pos}
@@ -71,7 +71,7 @@ func parseSetValue(text string, pos diag.Pos, errs *Faults) *Node {
 	return n
 }
 
-// put replaces what path names under n.
+// put replaces the value at path under n.
 func (l *loader) put(n *Node, path []string, v *Node, pos diag.Pos) (*Node, error) {
 	if len(path) == 0 {
 		return v, nil
@@ -88,17 +88,16 @@ func (l *loader) put(n *Node, path []string, v *Node, pos diag.Pos) (*Node, erro
 		if err != nil {
 			return nil, err
 		}
-		// Lists and values replace; maps that the override gives whole merge.
+		// Lists and values replace the old value; maps are merged.
 		return merge(n, wrap(path[:1], under, pos)), nil
 	case listNode:
 		return l.putEntry(n, path, v, pos)
 	}
-	// A value such as "attention: 0.001" that is to get further arguments.
+	// The value is a scalar such as "attention: 0.001", which cannot have further arguments.
 	return nil, fmt.Errorf("%s is inside of %s, which is not a map", strings.Join(path, "."), n.Describe())
 }
 
-// putEntry replaces the entry of a list of blocks or loss terms, or one of its
-// arguments.
+// putEntry replaces an entry of a list, or one of its arguments.
 func (l *loader) putEntry(n *Node, path []string, v *Node, pos diag.Pos) (*Node, error) {
 	index := -1
 	for i, item := range n.items {

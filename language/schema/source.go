@@ -12,7 +12,7 @@ import (
 type source struct {
 	file  string
 	lines []string
-	// damaged says that a part was left out as no part of the language.
+	// damaged reports that an unsupported part was removed.
 	damaged bool
 	found   struct{ line, col, offset int } // the last place that from looked up
 }
@@ -21,8 +21,8 @@ func newSource(file, text string) *source {
 	return &source{file: file, lines: splitLines(text)}
 }
 
-// splitLines breaks text where the YAML scanner does, so that its line numbers
-// are indices into the result plus one.
+// splitLines splits text where the YAML scanner does, so that its line numbers are indices into the
+// result plus one.
 func splitLines(text string) []string {
 	var lines []string
 	start := 0
@@ -55,8 +55,8 @@ func (s *source) line(n int) string {
 	return s.lines[n-1]
 }
 
-// from is the rest of a line from column col on. Places are looked up in the order
-// of the text, so a line of a million characters is walked over once.
+// from returns the rest of a line from column col. It continues from the position of the previous
+// call if possible, so that a line of a million characters is scanned once.
 func (s *source) from(line, col int) string {
 	text, at := s.line(line), &s.found
 	if at.line != line || at.col > col {
@@ -69,7 +69,7 @@ func (s *source) from(line, col int) string {
 	return text[at.offset:]
 }
 
-// maxToken bounds the characters that are underlined.
+// maxToken is the maximum number of underlined characters.
 const maxToken = 500
 
 // diagnose makes a diagnostic at pos that shows its line and underlines width

@@ -12,7 +12,7 @@ import (
 
 var yamlMessage = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
 
-// plainWords says in the words of a person what the YAML library found.
+// plainWords replace messages of the YAML library.
 var plainWords = []struct{ found, text, note string }{
 	{"did not find expected key", "the indentation of this line does not fit the lines above", "keys of one map start in one column"},
 	{"did not find expected '-' indicator", "the indentation of this line does not fit the list above", "the dashes of one list start in one column"},

@@ -11,8 +11,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// Value is a setting with the place where it was written. A default has the zero
-// position.
+// Value is a setting with the position where it was written. A default has the zero position.
 type Value[T any] struct {
 	V   T
 	Pos diag.Pos
@@ -58,7 +57,7 @@ const (
 	Expression      // equation; the reader of its entry decodes it
 )
 
-// valueType is what messages, reader and schema need to know about a type.
+// valueType describes a type to messages, reader and schema.
 type valueType struct {
 	says   string                                                           // for messages
 	read   func(r *Reader, row *Row, path string, n *Node) (v any, ok bool) // nil if it is not a single value
