@@ -1,8 +1,8 @@
 """DEMIPL in plain PyTorch: the peer that miplc is measured against.
 
 The formula of the paper or of the authors' program, written for this
-comparison. It trains on the bags and the split of a miplc run, so accuracies
-and times stand side by side:
+comparison. It trains on the bags and the split of a miplc run, so that accuracies
+and times can be compared:
 
     python3 demipl.py --data birdsong-mipl-r1.npz --split run/split.json --epochs 100
 
@@ -213,4 +213,5 @@ def main():
     print(json.dumps(out))
 
 
-main()
+if __name__ == "__main__":
+    main()
