@@ -9,7 +9,7 @@ import (
 
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
-	"github.com/miplc/miplc/internal/plot"
+	"github.com/miplc/miplc/plot"
 )
 
 // figure is one SVG figure.

@@ -7,9 +7,10 @@ import (
 	"math"
 	"slices"
 
-	"github.com/miplc/miplc/experiment/definition"
-	"github.com/miplc/miplc/internal/plot"
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/plot"
 )
 
 // compare tests a learner against another one on their common splits. The difference is positive

@@ -8,7 +8,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/outfile"
-	"github.com/miplc/miplc/internal/plot"
+	"github.com/miplc/miplc/plot"
 	"github.com/miplc/miplc/train"
 )
 

@@ -6,7 +6,7 @@ import (
 	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/graph/graphtest"
-	"github.com/miplc/miplc/internal/onnxtest"
+	"github.com/miplc/miplc/runtime/onnxtest"
 )
 
 // Bags whose scores need several tiles get the interpreter's results and gradients: a

@@ -10,7 +10,7 @@ import (
 	"github.com/miplc/miplc/graph/graphtest"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/onnxtest"
+	"github.com/miplc/miplc/runtime/onnxtest"
 )
 
 // layout says which instance of a batch lies in each place of a padded one: bag by bag,

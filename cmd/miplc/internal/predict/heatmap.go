@@ -19,7 +19,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/outdir"
 	"github.com/miplc/miplc/internal/outfile"
-	"github.com/miplc/miplc/internal/plot"
+	"github.com/miplc/miplc/plot"
 )
 
 // heatmaps are the settings of the figures of attention over coordinates.
