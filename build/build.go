@@ -147,7 +147,7 @@ func (o *Options) build(p *compile.Program, sig compile.Signature) (*Manifest, e
 	draw.Sizes = buildSizes
 	addPredictors := func(e *verify.Predictors) error { return e.AddNative(p, state) }
 	var err error
-	if m.Parity, err = verify.ExportChecked(filepath.Join(o.Dir, ModelFile), p, state.Params, meta, verify.Library{Path: o.Library}, draw, addPredictors); err != nil {
+	if m.Parity, err = verify.ExportChecked(filepath.Join(o.Dir, ModelFile), nil, p, state.Params, meta, verify.Library{Path: o.Library}, draw, addPredictors); err != nil {
 		return nil, err
 	}
 	if background.Wait(); failed != nil {

@@ -23,12 +23,15 @@ func (d *Dataset) HashOfBags() string { return d.hash(nil) }
 
 func (d *Dataset) hash(candidates []uint8) string {
 	sum := sha256.New()
-	if d.OnDisk() {
+	switch {
+	case d.Source != "":
+		d.hashSource(sum)
+	case d.OnDisk():
 		// HashStored has hashed the instances. A state of this process is valid.
 		if err := sum.(encoding.BinaryUnmarshaler).UnmarshalBinary(d.storedHash); err != nil {
 			panic(err)
 		}
-	} else {
+	default:
 		d.hashStart(sum)
 		hashFloats(sum, d.Instances)
 	}
@@ -54,6 +57,17 @@ func (d *Dataset) hashStart(sum io.Writer) {
 	w.Flush()
 }
 
+// hashSource hashes the source of the instances in place of their shape and values.
+func (d *Dataset) hashSource(sum io.Writer) {
+	w := bufio.NewWriterSize(sum, 1<<16)
+	io.WriteString(w, "miplc computed data set 1\n")
+	writeInts(w, d.Bags(), d.Classes)
+	writeInts(w, d.Offsets...)
+	writeInts(w, len(d.Source))
+	io.WriteString(w, d.Source)
+	w.Flush()
+}
+
 func hashFloats(sum io.Writer, values []float32) {
 	buffer := make([]byte, 0, 1<<16)
 	for part := range slices.Chunk(values, cap(buffer)/4) {
@@ -69,6 +83,9 @@ func hashFloats(sum io.Writer, values []float32) {
 // instances, so that Hash and HashOfBags need not read them again. Call it once after Store
 // and Offsets are set.
 func (d *Dataset) HashStored() error {
+	if d.Source != "" {
+		return nil
+	}
 	sum := sha256.New()
 	d.hashStart(sum)
 	err := d.Each(d.AllBags(), func(_ int, x []float32) error {

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 )
@@ -12,6 +13,9 @@ func (d *Dataset) Select(bags []int) (*Dataset, error) {
 		Name: d.Name, Shape: append([]int(nil), d.Shape...), Classes: d.Classes,
 		ClassNames: append([]string(nil), d.ClassNames...), FeatureNames: d.FeatureNames, GroupName: d.GroupName,
 		Offsets: []int{0},
+	}
+	if d.Source != "" {
+		out.Source = fmt.Sprintf("%s, bags %v", d.Source, bags)
 	}
 	for _, b := range bags {
 		if !d.OnDisk() {

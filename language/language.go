@@ -58,9 +58,44 @@ var dataRows = []schema.Row{
 		Doc:     "Number of instances of each larger bag that an epoch trains on. Every epoch draws others, without replacement, with train.seed. Predictions use all instances. Without it, training uses all."},
 	{Name: "columns", Type: schema.Section, Rows: columnRows, Applies: schema.When((*Spec).declaresColumns),
 		Doc: "Columns of a .csv or .csv.gz file that are not recognised by their names. If it names a column for bag, label, candidates or instance_label, these columns may be anywhere in the file."},
+	{Name: "encoder", Type: schema.Section, Rows: encoderRows, Applies: schema.When((*Spec).Encodes),
+		Doc: "A pretrained network that computes the features of images. set is then a folder or zip archive of images, a table of them (.csv), or an .npz file of images. The features of an image are computed once and cached."},
 	{Name: "split", Type: schema.Section, Rows: splitRows,
 		Doc: "Division into training and test bags: random, or from an index file."},
 }
+
+// Values of data.encoder.export.
+const (
+	ExportJoined = "joined"
+	ExportModel  = "model"
+)
+
+var encoderRows = []schema.Row{
+	{Name: "file", Type: schema.Text, Main: true, Field: schema.Bind(func(s *Spec) any { return &s.Data.Encoder.File }), Applies: schema.When((*Spec).Encodes),
+		Doc: "Path of the ONNX file, looked up like set."},
+	{Name: "output", Type: schema.Text, Field: schema.Bind(func(s *Spec) any { return &s.Data.Encoder.Output }),
+		Applies: schema.When(func(s *Spec) bool { return s.Data.Encoder.Output.V != "" }),
+		Doc:     "Value in the file with the features of an image, [n, d] or [n, d, 1, 1]. Later nodes are left out. Without it, the only output of the file."},
+	{Name: "input", Type: schema.Section, Rows: encoderInputRows, Doc: "How the encoder gets an image.", Applies: schema.When((*Spec).Encodes)},
+	{Name: "export", Type: schema.Text, Default: ExportJoined, Choices: []string{ExportJoined, ExportModel}, Field: schema.Bind(func(s *Spec) any { return &s.Data.Encoder.Export }), Applies: schema.When((*Spec).Encodes),
+		Doc: "joined: the exported model contains the encoder and takes images. model: it takes features."},
+}
+
+var encoderInputRows = []schema.Row{
+	{Name: "size", Type: schema.Whole, Default: "224", In: schema.Between(1, 2048), Field: schema.Bind(func(s *Spec) any { return &s.Data.Encoder.Size }), Applies: schema.When((*Spec).Encodes),
+		Doc: "Width and height in pixels to which images are resized."},
+	{Name: "mean", Type: schema.RealList, In: schema.Between(-1e6, 1e6), Field: schema.Bind(func(s *Spec) any { return &s.Data.Encoder.Mean }),
+		Applies: schema.When(func(s *Spec) bool { return len(s.Data.Encoder.Mean.V) > 0 }),
+		Doc:     "Three numbers, in the order of the channels, that are subtracted from the levels of a pixel (0 to 1), such as [0.485, 0.456, 0.406]. [] means 0."},
+	{Name: "std", Type: schema.RealList, In: schema.Between(1e-6, 1e6), Field: schema.Bind(func(s *Spec) any { return &s.Data.Encoder.Std }),
+		Applies: schema.When(func(s *Spec) bool { return len(s.Data.Encoder.Std.V) > 0 }),
+		Doc:     "Three numbers that then divide the levels, such as [0.229, 0.224, 0.225]. [] means 1."},
+	{Name: "order", Type: schema.Text, Default: "rgb", Choices: []string{"rgb", "bgr"}, Field: schema.Bind(func(s *Spec) any { return &s.Data.Encoder.Order }), Applies: schema.When((*Spec).Encodes),
+		Doc: "Order of the color channels."},
+}
+
+// Encodes reports whether an encoder computes the features of images.
+func (s *Spec) Encodes() bool { return s.Data.Encoder.File.V != "" }
 
 // columnRows declare columns of CSV files.
 var columnRows = []schema.Row{

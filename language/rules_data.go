@@ -9,6 +9,7 @@ import (
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/language/schema"
 )
 
 func (c *checker) dataRules() {
@@ -26,7 +27,7 @@ func (c *checker) dataRules() {
 			}
 		}
 		c.generatedRules()
-	case set != "" && !hasSuffix(set, ".npz", ".mat", ".csv", ".csv.gz"):
+	case set != "" && !c.spec.Encodes() && !hasSuffix(set, ".npz", ".mat", ".csv", ".csv.gz"):
 		e := c.add(d.Set.Pos, "data.set %q is no known kind of data set", set)
 		note(e, "generated:prototypes, or a file that ends in .npz, .mat, .csv or .csv.gz")
 		if s := Dialect.Suggest(set, []string{"generated:prototypes"}); s != "" {
@@ -59,7 +60,36 @@ func (c *checker) dataRules() {
 	if pair := d.Columns.Coordinates; len(pair.V) != 0 && len(pair.V) != 2 {
 		note(c.add(pair.V[len(pair.V)-1].Pos, "data.columns.coordinates names %s, expected those of x and y", diag.Count(len(pair.V), "column")), "for example [x, y]")
 	}
+	c.encoderRules()
 	c.splitRules()
+}
+
+// encoderRules checks the settings of the encoder.
+func (c *checker) encoderRules() {
+	d, e := &c.spec.Data, &c.spec.Data.Encoder
+	if !c.spec.Encodes() {
+		for _, row := range slices.Concat(encoderRows, encoderInputRows) {
+			if row.Field != nil && c.pointless(row.PosOf(c.spec), d.Set.Pos) {
+				note(c.add(row.PosOf(c.spec), "data.encoder has no file"), "name the ONNX file of the encoder: encoder: {file: resnet.onnx}")
+				return
+			}
+		}
+		return
+	}
+	if c.spec.Generates() {
+		note(c.clash([]diag.Pos{e.File.Pos, d.Set.Pos}, "data.encoder needs images, and data.set is a generator of features"), "set data.set to a folder of images or a table of them")
+	}
+	if d.Shape.Set() && len(d.Shape.V) > 0 {
+		c.clash([]diag.Pos{d.Shape.Pos, e.File.Pos}, "data.shape has no effect: the encoder determines the shape of an instance")
+	}
+	for _, list := range []struct {
+		name string
+		v    schema.Reals
+	}{{"mean", e.Mean}, {"std", e.Std}} {
+		if n := len(list.v.V); n != 0 && n != 3 {
+			c.add(list.v.Pos, "data.encoder.input.%s has %s, expected 3: one for each color channel", list.name, diag.Count(n, "number"))
+		}
+	}
 }
 
 func isSHA256(s string) bool {

@@ -17,6 +17,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/generate"
+	"github.com/miplc/miplc/encoder"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
@@ -25,7 +26,7 @@ import (
 // InputFiles returns the files of a spec: those it consists of, its dataset and its index file.
 func InputFiles(spec *language.Spec, folder bagfile.Folder) []string {
 	list := spec.Files()
-	for _, name := range []schema.Str{spec.Data.Set, spec.Data.Split.Index, spec.Train.Init.Model} {
+	for _, name := range []schema.Str{spec.Data.Set, spec.Data.Split.Index, spec.Train.Init.Model, spec.Data.Encoder.File} {
 		if path, err := find(spec, name, folder); err == nil && name.V != "" {
 			list = append(list, path)
 		}
@@ -33,14 +34,20 @@ func InputFiles(spec *language.Spec, folder bagfile.Folder) []string {
 	return list
 }
 
-// openData opens or generates the dataset of a spec and checks its hash. A file is searched in the
-// working directory and in folder.
-func openData(spec *language.Spec, folder bagfile.Folder) (*data.Dataset, error) {
-	set, err := openAny(spec, folder)
-	if err != nil {
-		return nil, err
+// openData opens or generates the dataset of a spec and checks its hash. With an encoder, the dataset
+// has images and not their features. A file is searched in the working directory and in folder.
+func openData(spec *language.Spec, folder bagfile.Folder) (set *data.Dataset, images *encoder.Images, err error) {
+	if spec.Encodes() {
+		if images, err = openImages(spec, folder); err == nil {
+			set = images.Set
+		}
+	} else {
+		set, err = openAny(spec, folder)
 	}
-	return set, checkHash(spec, set)
+	if err != nil {
+		return nil, nil, err
+	}
+	return set, images, checkHash(spec, set)
 }
 
 // checkHash returns a *SpecError if the spec has the hash of another dataset.
@@ -67,9 +74,14 @@ func openAny(spec *language.Spec, folder bagfile.Folder) (*data.Dataset, error) 
 	if err != nil {
 		return nil, hintSet(err, spec.Data.Set)
 	}
+	return bagfile.OpenWith(path, readingOf(spec, folder))
+}
+
+// readingOf returns the options for reading the dataset of a spec.
+func readingOf(spec *language.Spec, folder bagfile.Folder) bagfile.Options {
 	o := folder.Options
 	o.Columns, o.KnownLabels = columnsOf(spec, o.Columns), spec.Data.Labels.V == "known"
-	return bagfile.OpenWith(path, o)
+	return o
 }
 
 // columnsOf returns the columns that the spec and the command line declare.
@@ -107,7 +119,10 @@ func (e *DataError) Error() string { return e.Err.Error() }
 func (e *DataError) Unwrap() error { return e.Err }
 
 // notFoundError marks the error of a file that was not found.
-type notFoundError struct{ diag.Diagnostic }
+type notFoundError struct {
+	diag.Diagnostic
+	name string // of the file
+}
 
 func (m notFoundError) Unwrap() error { return m.Diagnostic }
 
@@ -134,7 +149,7 @@ func Find(document *schema.Origin, pos diag.Pos, name string, folder bagfile.Fol
 	if folder.Dir == "" {
 		d = d.WithNote("--data-dir or MIPLC_DATA names a folder of data sets")
 	}
-	return "", notFoundError{document.Show(d)}
+	return "", notFoundError{document.Show(d), name}
 }
 
 // synthFile matches the file names of generated datasets in shipped specs.
@@ -180,16 +195,21 @@ func describeData(spec *language.Spec, folder bagfile.Folder) (d dataDescription
 		d.sig, err = compile.SignatureOf(spec, []int{g.Features.V}, g.Classes.V)
 		return d, err
 	}
-	set, err := openData(spec, folder)
+	set, images, err := openData(spec, folder)
 	if err == nil {
 		d.bags, d.size = bagsOf(set), sizeOf(set)
-		d.sig, err = compile.SignatureOf(spec, set.Shape, set.Classes)
+		shape := set.Shape
+		if images != nil {
+			shape = images.Shape()
+		}
+		d.sig, err = compile.SignatureOf(spec, shape, set.Classes)
 		return d, err
 	}
+	gone := notFoundError{}
 	switch wrong := (*SpecError)(nil); {
 	case errors.As(err, &wrong):
 		return d, wrong.Err
-	case !errors.As(err, &notFoundError{}):
+	case !errors.As(err, &gone):
 		return d, &DataError{err}
 	}
 	d.sig = assumed
@@ -205,7 +225,7 @@ func describeData(spec *language.Spec, folder bagfile.Folder) (d dataDescription
 		what = strings.Join(from, " and ")
 	}
 	d.note = fmt.Sprintf("%s is not here: shapes were checked with %s (%v, %s)",
-		spec.Data.Set.V, what, d.sig.Instance, diag.Count(d.sig.Classes, "class"))
+		gone.name, what, d.sig.Instance, diag.Count(d.sig.Classes, "class"))
 	if index := spec.Data.Split.Index; index.V != "" {
 		if _, err := find(spec, index, folder); err != nil {
 			d.note += fmt.Sprintf("; nor is the index file %s", index.V)

@@ -6,6 +6,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/encoder"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -35,9 +36,14 @@ func Trials(list []*language.Spec, folder bagfile.Folder) ([]*train.Trial, error
 		set       string
 		sha256    string
 		columns   string
+		encoder   string
 		generated language.Generated
 	}
-	opened := map[source]*data.Dataset{}
+	type dataset struct {
+		*data.Dataset
+		images *encoder.Images
+	}
+	opened := map[source]dataset{}
 	trials := make([]*train.Trial, len(list))
 	for i, spec := range list {
 		if err := spec.CheckValidation(); err != nil {
@@ -47,24 +53,28 @@ func Trials(list []*language.Spec, folder bagfile.Folder) ([]*train.Trial, error
 		if err != nil {
 			return nil, err
 		}
-		from := source{spec.Data.Set.V, spec.Data.SHA256.V, fmt.Sprintf("%q %q", spec.Data.Labels.V, columnsOf(spec, bagfile.Columns{})), spec.Data.Generated}
-		set, err := opened[from], error(nil)
-		if set == nil {
-			if set, err = openData(spec, folder); err != nil {
+		from := source{spec.Data.Set.V, spec.Data.SHA256.V, fmt.Sprintf("%q %q", spec.Data.Labels.V, columnsOf(spec, bagfile.Columns{})), encoderKey(spec), spec.Data.Generated}
+		set, known := opened[from]
+		if !known {
+			if set.Dataset, set.images, err = openData(spec, folder); err == nil && set.images != nil {
+				set.Dataset, err = encode(set.images, folder)
+			}
+			if err != nil {
 				return nil, err
 			}
 			opened[from] = set
 		}
-		split, err := openSplit(spec, bagsOf(set), folder)
+		split, err := openSplit(spec, bagsOf(set.Dataset), folder)
 		if err != nil {
 			return nil, err
 		}
-		if trials[i], err = Trial(spec, set, split); err != nil {
+		if trials[i], err = Trial(spec, set.Dataset, split); err != nil {
 			return nil, err
 		}
 		if trials[i].Init, err = initialParameters(trials[i].Program, folder); err != nil {
 			return nil, err
 		}
+		trials[i].Images = set.images
 	}
 	return trials, nil
 }

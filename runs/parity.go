@@ -41,7 +41,7 @@ func RunParity(dir string, o verify.Options) (*parity.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, err := compile.Compile(spec, compile.Signature{Instance: meta.InputShape, Classes: len(meta.Classes)})
+	program, err := compile.Compile(spec, compile.Signature{Instance: meta.FeatureShape(), Classes: len(meta.Classes)})
 	if err != nil {
 		return nil, err
 	}

@@ -114,6 +114,7 @@ type Info struct {
 	Engine         string             `json:"engine"`                // engine that trained the parameters
 	Parity         map[string]float64 `json:"parity"`                // pair of engines -> largest absolute difference
 	Temperature    *float64           `json:"temperature,omitempty"` // number that divides the logits in the graph; nil: none
+	Encoder        *contract.Encoder  `json:"encoder,omitempty"`     // part of the graph that computes features of images; nil: instances are features
 	Backends       []string           `json:"backends"`              // back ends that can run the file
 }
 
@@ -260,7 +261,7 @@ func newInfo(m *contract.Metadata, opset int64, backend string) Info {
 		Contract: m.Contract, ContractSHA256: m.Hash(), Backend: backend, Opset: opset, Version: m.Version,
 		Classes: m.Classes, InputShape: m.InputShape, Columns: m.Columns, Normalization: m.Normalization,
 		SpecSHA256: m.SpecSHA256, DataSHA256: m.DataSHA256, Seed: m.Seed, Split: m.Split,
-		Engine: m.Engine, Parity: m.Parity, Temperature: m.Temperature, Backends: m.Backends,
+		Engine: m.Engine, Parity: m.Parity, Temperature: m.Temperature, Encoder: m.Encoder, Backends: m.Backends,
 	}
 }
 

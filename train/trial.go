@@ -8,6 +8,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/encoder"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
 )
@@ -19,7 +20,8 @@ type Trial struct {
 	Name    string           // distinguishes trials; may be empty for a single trial
 	Program *compile.Program // without graphs for a fitted learner
 	Data    *data.Dataset
-	Split   *data.Split // Validation and Test may be empty
+	Images  *encoder.Images // from which an encoder computed the features in Data; nil: none
+	Split   *data.Split     // Validation and Test may be empty
 	// Until is the last epoch of a second training, see WithRefit; 0: train.epochs. Schedules do
 	// not depend on it.
 	Until int

@@ -43,9 +43,21 @@ func Run(program *compile.Program, state *train.State, path string, o Options) (
 	if err := native.AddNative(program, state); err != nil {
 		return nil, err
 	}
-	engines := append(native.list, files.list...)
 	draw := Bags(program, state)
-	draw.Sizes, draw.Seed, draw.Rounding = o.Sizes, o.Seed, native.rounding
+	draw.Sizes, draw.Seed = o.Sizes, o.Seed
+	images, err := imageEnginesOf(path, o.Library)
+	if err != nil {
+		return nil, err
+	}
+	if images != nil {
+		defer images.close()
+		images.wrap(&native)
+		draw = images.noise(draw)
+	} else if draw.Sizes == nil {
+		draw.Sizes = parity.DefaultSizes
+	}
+	draw.Rounding = native.rounding
+	engines := append(native.list, files.list...)
 	if err := checkMemory(program, draw.Sizes, len(engines)); err != nil {
 		return nil, err
 	}

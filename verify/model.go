@@ -32,10 +32,26 @@ type Library struct{ Path, Provider string }
 // the execution provider of lib, and those that addPredictors adds. If one back end disagrees with
 // the others, the file does not list it. If the engines disagree otherwise, ExportChecked returns an
 // error and writes the model and the report as FailedModelFile and FailedReportFile instead.
-func ExportChecked(path string, p *compile.Program, params map[string][]float32, meta export.Metadata, lib Library, draw parity.Options, addPredictors func(*Predictors) error) (*parity.Report, error) {
+//
+// images is the trial whose encoder the file is to contain; nil: none. The engines then predict
+// images of the trial, and those that addPredictors adds get the features that it was trained on.
+func ExportChecked(path string, images *train.Trial, p *compile.Program, params map[string][]float32, meta export.Metadata, lib Library, draw parity.Options, addPredictors func(*Predictors) error) (*parity.Report, error) {
 	model, err := export.Model(p, params, meta)
 	if err != nil {
 		return nil, err
+	}
+	var joined *imageEngines
+	if images != nil {
+		if model, err = images.Images.Join(model); err != nil {
+			return nil, err
+		}
+		if joined, err = newImageEngines(images.Images.Encoder, lib.Path); err != nil {
+			return nil, err
+		}
+		defer joined.close()
+		if draw, err = joined.of(images.Images.Set, images.Data, draw); err != nil {
+			return nil, err
+		}
 	}
 	failedModel := filepath.Join(filepath.Dir(path), FailedModelFile)
 	failedReport := filepath.Join(filepath.Dir(path), FailedReportFile)
@@ -45,6 +61,9 @@ func ExportChecked(path string, p *compile.Program, params map[string][]float32,
 		defer e.Close()
 		if err := addPredictors(&e); err != nil {
 			return err
+		}
+		if joined != nil {
+			joined.wrap(&e)
 		}
 		native := e.names()
 		if _, err := e.addFile(aside, lib.Path); err != nil {

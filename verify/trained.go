@@ -46,12 +46,19 @@ func (m *TrainedModel) Export(ctx context.Context, path string) (*parity.Report,
 	if err != nil {
 		return nil, err
 	}
-	agreement, err := ExportChecked(path, m.Program, m.Params, m.metadata, m.library, draw, m.addPredictors)
+	var images *train.Trial
+	if joins(m.trial) {
+		images = m.trial
+	}
+	agreement, err := ExportChecked(path, images, m.Program, m.Params, m.metadata, m.library, draw, m.addPredictors)
 	if err != nil && m.report.Diverged != nil {
 		err = fmt.Errorf("%w\n%s", err, m.report.Diverged)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if images != nil { // the features are known
+		return agreement, m.Measure(ctx)
 	}
 	content, err := infile.Read(path)
 	if err != nil {

@@ -13,6 +13,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/image/tiff"
+
+	"github.com/miplc/miplc/encoder/encodertest"
+	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 // images FILE... writes a small image to each file, in the format of its extension. The name
@@ -66,4 +69,14 @@ func pack(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(z.AddFS(os.DirFS(ts.MkAbs(args[0]))))
 	ts.Check(z.Close())
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b.Bytes(), 0o644))
+}
+
+// encoderFile FILE writes an encoder of small images.
+func encoderFile(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: encoder FILE")
+	}
+	content, err := onnxpb.Marshal(encodertest.Model())
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), content, 0o644))
 }

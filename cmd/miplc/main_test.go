@@ -50,6 +50,7 @@ func TestScripts(t *testing.T) {
 			"waitfor": waitFor,
 			"images":  images,
 			"pack":    pack,
+			"encoder": encoderFile,
 		},
 	})
 }

@@ -24,6 +24,17 @@ type Options struct {
 	// KnownLabels makes the true label the only candidate of each bag: the file needs no
 	// candidates, and every bag needs a label.
 	KnownLabels bool
+	// Files opens the files of a table of bags; nil: they contain arrays.
+	Files Files
+}
+
+// Files opens the files of a table of bags that contain no arrays.
+type Files interface {
+	// Open opens the file of the next bag and returns the number of its instances.
+	Open(path string) (instances int, err error)
+	// Attach is called after the file of the last bag. It sets Shape, Store and Source of a
+	// dataset whose bags have the instances of the files, in order.
+	Attach(d *data.Dataset) error
 }
 
 // forPacked returns the settings for a compressed file of size bytes.
@@ -37,6 +48,15 @@ func (o Options) forPacked(size int64) Options {
 type Folder struct {
 	Dir string // may be empty
 	Options
+	Encoding Encoding
+}
+
+// Encoding are the options for computing features of images.
+type Encoding struct {
+	Library string // onnxruntime library; empty: search
+	// Progress, if not nil, is called with the number of finished images of those that are not in
+	// the cache. Calls are not concurrent.
+	Progress func(done, total int)
 }
 
 // OpenWith is Open with settings.

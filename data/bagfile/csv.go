@@ -80,9 +80,16 @@ func decodeCSV(r io.Reader, path string, o Options) (*data.Dataset, error) {
 		return nil, err
 	}
 	if c.fileAt >= 0 {
-		if err := c.attachFiles(d); err != nil {
+		attach := c.attachFiles
+		if o.Files != nil {
+			attach = func(d *data.Dataset) error { return c.openFiles(d, o.Files) }
+		}
+		if err := attach(d); err != nil {
 			return nil, err
 		}
+	} else if o.Files != nil {
+		return nil, diag.Errorf(diag.Pos{File: path}, "the table has no column %q, which names the images of each bag", fileColumn).
+			WithNote("an encoder needs images: a folder of images, or a table with the columns bag, label, candidates and %s", fileColumn)
 	}
 	if err := d.Validate(path); err != nil {
 		return nil, err

@@ -95,6 +95,27 @@ func (c *csvReader) attachFiles(d *data.Dataset) error {
 	return faults.Err()
 }
 
+// openFiles opens files without arrays and gives the dataset their instances.
+func (c *csvReader) openFiles(d *data.Dataset, files Files) error {
+	d.Offsets = []int{0}
+	var faults diag.List
+	for i, cell := range c.files {
+		path := cell
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(c.path), path)
+		}
+		n, err := files.Open(path)
+		if err != nil {
+			faults.AddError(diag.Pos{File: c.path, Line: c.bags[i].line}, err)
+		}
+		d.Offsets = append(d.Offsets, d.Offsets[i]+n)
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	return files.Attach(d)
+}
+
 // fileStore is the Store of the files of a table.
 type fileStore struct {
 	bags []bagFile

@@ -50,16 +50,21 @@ func (s Size) Check() error {
 
 // Read decodes the image as opaque RGBA with 8 bits per channel, with transparent parts on white,
 // and resizes it.
-func (m Image) Read(size Size, limits Limits) (out *image.RGBA, err error) {
+func (m Image) Read(size Size, limits Limits) (*image.RGBA, error) {
+	content, err := m.bytes(limits)
+	if err != nil {
+		return nil, err
+	}
+	return m.decode(content, size, limits)
+}
+
+// decode is Read with the bytes of the file.
+func (m Image) decode(content []byte, size Size, limits Limits) (out *image.RGBA, err error) {
 	defer func() {
 		if r := recover(); r != nil { // a decoder that panicked on a damaged file
 			err = fmt.Errorf("the image cannot be decoded (%v); the file is broken", r)
 		}
 	}()
-	content, err := m.bytes(limits)
-	if err != nil {
-		return nil, err
-	}
 	if err := guard(content, limits); err != nil {
 		return nil, err
 	}

@@ -79,17 +79,24 @@ func (g Patches) Bag(m *image.RGBA) ([]float32, error) {
 	coords, size := g.Coords(m), g.Side*g.Side
 	out := make([]float32, 0, int(values))
 	for i := 0; i < len(coords); i += 2 {
-		patch := make([]float32, g.Dim())
-		for p := range size {
-			at := m.PixOffset(int(coords[i])+p%g.Side, int(coords[i+1])+p/g.Side)
-			red, green, blue := float32(m.Pix[at])/255, float32(m.Pix[at+1])/255, float32(m.Pix[at+2])/255
-			if g.Gray {
-				patch[p] = 0.299*red + 0.587*green + 0.114*blue
-			} else {
-				patch[p], patch[size+p], patch[2*size+p] = red, green, blue
+		patch := make([]float32, 3*size)
+		planes(patch, m, int(coords[i]), int(coords[i+1]), g.Side)
+		if g.Gray {
+			for p := range size {
+				patch[p] = 0.299*patch[p] + 0.587*patch[size+p] + 0.114*patch[2*size+p]
 			}
 		}
-		out = append(out, patch...)
+		out = append(out, patch[:g.Dim()]...)
 	}
 	return out, nil
+}
+
+// planes writes the square of the image at (x, y) as [3, side, side]: red, green and blue, each
+// from 0 to 1.
+func planes(to []float32, m *image.RGBA, x, y, side int) {
+	size := side * side
+	for p := range size {
+		at := m.PixOffset(x+p%side, y+p/side)
+		to[p], to[size+p], to[2*size+p] = float32(m.Pix[at])/255, float32(m.Pix[at+1])/255, float32(m.Pix[at+2])/255
+	}
 }

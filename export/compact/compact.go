@@ -36,6 +36,9 @@ func (f Form) Of(model *onnxpb.ModelProto) (*onnxpb.ModelProto, error) {
 	if meta.Precision != "" {
 		return nil, fmt.Errorf("the model is in %s already: make it from the one that was trained", meta.Precision)
 	}
+	if meta.Encoder != nil {
+		return nil, fmt.Errorf("a model with an encoder cannot be had in %s: export the model without it (data.encoder.export: model) and make that smaller", f.Name)
+	}
 	if f.bagOnly && meta.Contract != contract.ContractBag {
 		return nil, fmt.Errorf("a model of contract %s cannot be had in %s: the range of numbers is measured over all bags of a run, so a prediction would depend on the others", meta.Contract, f.Name)
 	}

@@ -42,8 +42,13 @@ func Check(model *onnxpb.ModelProto) (*Metadata, error) {
 		return nil, err
 	}
 	in, out := Signature(meta.Contract, meta.InputShape, len(meta.Classes))
-	if err := checkFile(meta.Contract, model, in, out); err != nil {
+	if err := checkFile(meta.Contract, model, meta.encoderNodes(), in, out); err != nil {
 		return nil, err
+	}
+	if meta.Encoder != nil {
+		if err := meta.Encoder.checkPart(model.GetGraph()); err != nil {
+			return nil, err
+		}
 	}
 	if slices.Contains(meta.Backends, BackendONNXGo) {
 		if err := onlyONNXGo(model.GetGraph()); err != nil {
@@ -54,7 +59,7 @@ func Check(model *onnxpb.ModelProto) (*Metadata, error) {
 }
 
 // checkFile checks the graph of a file, and that it has the inputs and outputs of the contract.
-func checkFile(contract string, model *onnxpb.ModelProto, in, out []Tensor) error {
+func checkFile(contract string, model *onnxpb.ModelProto, encoder int, in, out []Tensor) error {
 	for _, o := range model.GetOpsetImport() {
 		if d := o.GetDomain(); d != "" && d != "ai.onnx" {
 			return fmt.Errorf("contract %s: the file uses ops of the domain %q", contract, d)
@@ -63,7 +68,7 @@ func checkFile(contract string, model *onnxpb.ModelProto, in, out []Tensor) erro
 	if v := model.Opset(); v < onnxpb.MinOpset || v > onnxpb.MaxOpset {
 		return fmt.Errorf("contract %s: the file uses opset %d, supported are %d to %d", contract, v, onnxpb.MinOpset, onnxpb.MaxOpset)
 	}
-	if err := Structure(model); err != nil {
+	if err := structure(model, encoder); err != nil {
 		return err
 	}
 	if err := match(contract, "input", in, inputs(model.GetGraph())); err != nil {

@@ -27,6 +27,7 @@ type Metadata struct {
 	Tolerance     float64            // largest difference that counts as agreement of engines; 0: unknown
 	Precision     string             // of the parameters; empty: float32
 	Temperature   *float64           // number that divides the logits in the graph; nil: none
+	Encoder       *Encoder           // part of the file that computes features of images; nil: none
 	Backends      []string           // BackendORT, BackendONNXGo
 }
 
@@ -63,7 +64,7 @@ func (m *Metadata) entries() []entry {
 		{KeySpecHash, &m.SpecSHA256, false},
 		{KeyDataHash, &m.DataSHA256, false}, {KeySeed, &m.Seed, false}, {KeySplit, &m.Split, false}, {KeyEngine, &m.Engine, false},
 		{KeyTolerance, &m.Tolerance, true}, {KeyBackends, &m.Backends, false}, {KeyParity, &m.Parity, false}, {KeyPrecision, &m.Precision, true},
-		{KeyTemperature, &m.Temperature, true},
+		{KeyTemperature, &m.Temperature, true}, {KeyEncoder, &m.Encoder, true},
 	}
 }
 
@@ -149,6 +150,11 @@ func (m *Metadata) check() error {
 	if size, ok := ndarray.SizeWithin(m.InputShape, maxExtent); !ok || size == 0 {
 		return fmt.Errorf("%s %v is not the shape of an instance", KeyInputShape, m.InputShape)
 	}
+	if m.Encoder != nil {
+		if err := m.Encoder.check(m.InputShape); err != nil {
+			return err
+		}
+	}
 	if c := m.Columns; c != nil && len(c.Features) != ndarray.Size(m.InputShape) {
 		return fmt.Errorf("%s names %d features, an instance has the shape %v", KeyColumns, len(c.Features), m.InputShape)
 	}
@@ -165,4 +171,21 @@ func (m *Metadata) check() error {
 		return fmt.Errorf("%s names no back end", KeyBackends)
 	}
 	return nil
+}
+
+// encoderNodes returns the number of nodes of the encoder.
+func (m *Metadata) encoderNodes() int {
+	if m.Encoder == nil {
+		return 0
+	}
+	return m.Encoder.Nodes
+}
+
+// FeatureShape returns the shape of the instances that follow the encoder, or that of the instances
+// of a model without one.
+func (m *Metadata) FeatureShape() []int {
+	if m.Encoder != nil {
+		return []int{m.Encoder.Features}
+	}
+	return m.InputShape
 }

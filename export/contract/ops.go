@@ -28,7 +28,10 @@ const maxNodes = 10_000
 
 // Structure checks the rules for all ONNX files of miplc: known ops, values defined once and before
 // their use, initializers whose data match their shape, existing outputs.
-func Structure(model *onnxpb.ModelProto) error {
+func Structure(model *onnxpb.ModelProto) error { return structure(model, 0) }
+
+// structure is Structure for a file whose first nodes are an encoder.
+func structure(model *onnxpb.ModelProto, encoder int) error {
 	g := model.GetGraph()
 	if g == nil {
 		return fmt.Errorf("the file holds no graph")
@@ -61,7 +64,7 @@ func Structure(model *onnxpb.ModelProto) error {
 		return fmt.Errorf("the graph has %d nodes, at most %d are allowed", n, maxNodes)
 	}
 	for i, n := range g.GetNode() {
-		if err := checkNode(model.Opset(), n, defined, define); err != nil {
+		if err := checkNode(model.Opset(), n, i < encoder, defined, define); err != nil {
 			return fmt.Errorf("node %d %q (%s): %w", i, n.GetName(), n.GetOpType(), err)
 		}
 	}
@@ -73,8 +76,11 @@ func Structure(model *onnxpb.ModelProto) error {
 	return nil
 }
 
-func checkNode(opset int64, n *onnxpb.NodeProto, defined map[string]bool, define func(name, what string) error) error {
+func checkNode(opset int64, n *onnxpb.NodeProto, encoder bool, defined map[string]bool, define func(name, what string) error) error {
 	_, known := ops[n.GetOpType()]
+	if encoder {
+		known = IsEncoderOp(n.GetOpType())
+	}
 	if d := n.GetDomain(); !known || d != "" && d != "ai.onnx" {
 		return fmt.Errorf("not an op that miplc writes")
 	}

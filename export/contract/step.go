@@ -130,7 +130,7 @@ func CheckStep(model *onnxpb.ModelProto) (*Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, checkFile(contractStep, model, in, out)
+	return s, checkFile(contractStep, model, 0, in, out)
 }
 
 // checkLayout checks that the parameters are adjacent, from 0 to Size.

@@ -81,17 +81,17 @@ func (e *Estimate) Run(instances, bags int) (bytes, work int64, err error) {
 	return bytes, work, err
 }
 
-// Shape returns the shape of a value for some instances in one bag.
-func (e *Estimate) Shape(value string, instances int) ([]int64, error) {
+// Shapes returns the shapes of all values that nodes make, for some instances in one bag.
+func (e *Estimate) Shapes(instances int) (map[string][]int64, error) {
 	values, _, _, err := e.try(instances, 1)
 	if err != nil {
 		return nil, err
 	}
-	v, ok := values[value]
-	if !ok {
-		return nil, fmt.Errorf("no node makes the value %q", value)
+	shapes := make(map[string][]int64, len(values))
+	for name, v := range values {
+		shapes[name] = v.shape
 	}
-	return v.shape, nil
+	return shapes, nil
 }
 
 // try is follow for graphs of any kind.

@@ -239,7 +239,7 @@ func (r *Reader) wrongType(row *Row, path string, n *Node) {
 				d = d.WithNote("write an ordinary finite number such as 0.01 or 1e-5")
 			}
 			d = noteStrangeCharacter(d, n.text)
-		case row.Type == WholeList:
+		case row.Type == WholeList || row.Type == RealList:
 			d = d.WithNote("write [%s]", strings.Trim(n.text, "()"))
 		}
 	}
@@ -328,14 +328,23 @@ func (r *Reader) outOfRange(row *Row, path string, n *Node) {
 }
 
 func (r *Reader) integers(row *Row, path string, n *Node) ([]int, bool) {
+	return listOf(r, row, Whole, path, n, (*Reader).integer)
+}
+
+func (r *Reader) numbers(row *Row, path string, n *Node) ([]float64, bool) {
+	return listOf(r, row, Real, path, n, (*Reader).number)
+}
+
+// listOf decodes a list of values of one type.
+func listOf[T any](r *Reader, row *Row, of Type, path string, n *Node, read func(*Reader, *Row, string, *Node) (T, bool)) ([]T, bool) {
 	if n.kind != listNode {
 		r.wrongType(row, path, n)
 		return nil, false
 	}
-	var list []int
+	var list []T
 	ok := true
 	for i, item := range n.items {
-		v, good := r.integer(rowOfItem(row, Whole), EntryPath(path, i, item), item)
+		v, good := read(r, rowOfItem(row, of), EntryPath(path, i, item), item)
 		list, ok = append(list, v), ok && good
 	}
 	return list, ok

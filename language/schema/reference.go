@@ -34,7 +34,7 @@ func ValueText(r *Row) string {
 	switch {
 	case r.Type == Text && r.In.limited():
 		return fmt.Sprintf("text, at most %v characters", r.In.hi)
-	case r.Type != WholeList && r.In.limited():
+	case r.Type != WholeList && r.Type != RealList && r.In.limited():
 		return r.describeType() + ", " + r.In.String()
 	}
 	return r.describeType()

@@ -34,6 +34,7 @@ type (
 	Float = Value[float64]
 	Bool  = Value[bool]
 	Ints  = Value[[]int]
+	Reals = Value[[]float64]
 	Strs  = Value[[]Str]
 )
 
@@ -52,6 +53,7 @@ const (
 	Form            // as Row.Custom says
 	Truth           // true or false
 	WholeList       // list of whole numbers
+	RealList        // list of numbers
 	Extent          // whole number, or the name of an extent
 	ExtentList      // list of extents
 	Expression      // equation; the reader of its entry decodes it
@@ -78,6 +80,7 @@ func init() { // the readers refer to the table for their messages
 		Form:       {"", nil, formSchema},
 		Truth:      {"true or false", reading((*Reader).truth), func(*Row) *Object { return NewObject("type", "boolean") }},
 		WholeList:  {"a list of whole numbers", reading((*Reader).integers), func(r *Row) *Object { return ListOf(wholeSchema(r)) }},
+		RealList:   {"a list of numbers", reading((*Reader).numbers), func(r *Row) *Object { return ListOf(realSchema(r)) }},
 		Extent:     {"a whole number or the name of an extent", reading((*Reader).extent), func(*Row) *Object { return ExtentSchema() }},
 		ExtentList: {"a list of extents (whole numbers or names)", nil, func(*Row) *Object { return ListOf(ExtentSchema()) }},
 		Expression: {"an equation", nil, func(*Row) *Object { return ExpressionSchema() }},
@@ -166,6 +169,8 @@ func ValueNode(v any) *yaml.Node {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v)}
 	case []int:
 		return ListNode(yaml.FlowStyle, v, IntNode)
+	case []float64:
+		return ListNode(yaml.FlowStyle, v, FloatNode)
 	case []Str:
 		return ListNode(yaml.FlowStyle, v, func(s Str) *yaml.Node { return TextNode(s.V) })
 	case string:

@@ -17,3 +17,13 @@ func RunFile(path, library string, in map[string]Tensor) (map[string]Tensor, err
 	}
 	return Run(content, library, in)
 }
+
+// Run runs the content of an ONNX file once, see OpenGraph.
+func Run(content []byte, library string, in map[string]Tensor) (map[string]Tensor, error) {
+	g, err := OpenGraph(content, library)
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	return g.Run(in)
+}

@@ -12,9 +12,16 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// Run runs the content of an ONNX file once, on one thread. It maps all inputs by name to all
-// outputs by name; they must be float32 or int64.
-func Run(content []byte, library string, in map[string]Tensor) (map[string]Tensor, error) {
+// Graph is an open ONNX file. It is safe for concurrent use, except for Close.
+type Graph struct {
+	session *ort.DynamicAdvancedSession
+	inputs  []*onnxpb.ValueInfoProto
+	outputs []*onnxpb.ValueInfoProto
+}
+
+// OpenGraph opens the content of an ONNX file on one thread. Its inputs and outputs must be float32
+// or int64.
+func OpenGraph(content []byte, library string) (*Graph, error) {
 	if _, err := Start(library); err != nil {
 		return nil, err
 	}
@@ -27,13 +34,19 @@ func Run(content []byte, library string, in map[string]Tensor) (map[string]Tenso
 		return nil, err
 	}
 	defer opts.Destroy()
-	inputs, outputs := model.GetGraph().GetInput(), model.GetGraph().GetOutput()
-	s, err := ort.NewDynamicAdvancedSessionWithONNXData(content, names(inputs), names(outputs), opts)
-	if err != nil {
+	g := &Graph{inputs: model.GetGraph().GetInput(), outputs: model.GetGraph().GetOutput()}
+	if g.session, err = ort.NewDynamicAdvancedSessionWithONNXData(content, names(g.inputs), names(g.outputs), opts); err != nil {
 		return nil, fmt.Errorf("onnxruntime does not accept the model: %w", err)
 	}
-	defer s.Destroy()
-	fed, made := make([]ort.Value, len(inputs)), make([]ort.Value, len(outputs))
+	return g, nil
+}
+
+// Close frees the graph.
+func (g *Graph) Close() error { return g.session.Destroy() }
+
+// Run maps all inputs by name to all outputs by name.
+func (g *Graph) Run(in map[string]Tensor) (map[string]Tensor, error) {
+	fed, made := make([]ort.Value, len(g.inputs)), make([]ort.Value, len(g.outputs))
 	defer func() {
 		for _, v := range slices.Concat(fed, made) {
 			if v != nil {
@@ -41,7 +54,8 @@ func Run(content []byte, library string, in map[string]Tensor) (map[string]Tenso
 			}
 		}
 	}()
-	for i, name := range names(inputs) {
+	var err error
+	for i, name := range names(g.inputs) {
 		t, ok := in[name]
 		if !ok {
 			return nil, fmt.Errorf("no value is given for the input %s", name)
@@ -50,18 +64,18 @@ func Run(content []byte, library string, in map[string]Tensor) (map[string]Tenso
 			return nil, fmt.Errorf("input %s: %w", name, err)
 		}
 	}
-	for i, o := range outputs {
+	for i, o := range g.outputs {
 		if len(o.Extents()) == 0 { // onnxruntime_go can only wrap scalars that it made
 			if made[i], err = ort.NewEmptyScalar[float32](); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if err := s.Run(fed, made); err != nil {
+	if err := g.session.Run(fed, made); err != nil {
 		return nil, err
 	}
 	out := map[string]Tensor{}
-	for i, name := range names(outputs) {
+	for i, name := range names(g.outputs) {
 		if out[name], err = tensorOf(made[i]); err != nil {
 			return nil, fmt.Errorf("output %s: %w", name, err)
 		}

@@ -45,6 +45,8 @@ type Options struct {
 	// Mean and Std are the mean and deviation of each feature, so that the bags resemble the
 	// model's data; nil: 0 and 1.
 	Mean, Std []float32
+	// Bag, if not nil, returns the instances of bag j in place of random ones.
+	Bag       func(j int) []float32
 	Tolerance float64 // 0: Tolerance
 	// Rounding, if not nil, returns how much rounding alone changes the probabilities and the
 	// attention scores of a bag, see Reference.Rounding. It is called if engines differ by more
@@ -180,6 +182,9 @@ func bagsTogether(e Engine, o Options, classes int) ([]prediction, error) {
 // Bag returns the instances of bag j of the options, [n, ...] row-major. Each bag has its own
 // random stream, so its numbers do not depend on the other sizes.
 func Bag(o Options, j int) []float32 {
+	if o.Bag != nil {
+		return o.Bag(j)
+	}
 	dim := ndarray.Size(o.Instance)
 	rng := stream.New(o.Seed, "parity", uint64(o.Sizes[j]))
 	x := make([]float32, o.Sizes[j]*dim)

@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/encoder"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/runs"
@@ -56,6 +58,15 @@ func FindModel(path string) (string, error) {
 		return "", fmt.Errorf("there is no model or run %s", path)
 	}
 	return file, nil
+}
+
+// OpenData reads bags for a model: images if it contains an encoder, else features.
+func OpenData(path string, o bagfile.Options, columns *contract.Columns, e *contract.Encoder) (*data.Dataset, error) {
+	o = DataOf(o, columns)
+	if e != nil {
+		return encoder.OpenImages(path, e, o)
+	}
+	return bagfile.OpenWith(path, o)
 }
 
 // DataOf returns the options for reading data for a model that was trained on the given columns, so

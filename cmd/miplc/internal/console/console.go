@@ -13,6 +13,7 @@ import (
 
 	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/sanitize"
+	"github.com/miplc/miplc/train/progress"
 )
 
 // Console is the environment of a command.
@@ -124,6 +125,14 @@ func writeJSON(w io.Writer, v any) error {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
+}
+
+// Counter returns a counter of items, such as "images", which is silent if output is JSON.
+func (c *Console) Counter(what string) *progress.Counter {
+	if c.JSON {
+		return progress.NewCounter(io.Discard, false, what)
+	}
+	return progress.NewCounter(c.Err, c.Terminal, what)
 }
 
 // Progress returns the writer for lines of progress, or nil if output is JSON.

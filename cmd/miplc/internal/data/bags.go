@@ -212,9 +212,9 @@ func checkOutside(word string) error {
 }
 
 func (o *bagsOptions) bags(ctx context.Context, sources *imagebags.Sources, g imagebags.Generator, size imagebags.Size) (*data.Dataset, error) {
-	count := newCounter(o.Console, "images")
+	count := o.Console.Counter("images")
 	defer count.End()
-	return imagebags.Bags(ctx, sources, imagebags.Options{Generator: g, Resize: size, Workers: o.Workers, Limits: o.Limits, Progress: count.progress})
+	return imagebags.Bags(ctx, sources, imagebags.Options{Generator: g, Resize: size, Workers: o.Workers, Limits: o.Limits, Progress: count.Progress})
 }
 
 // candidates adds the candidates of --r or --candidates to the true classes.

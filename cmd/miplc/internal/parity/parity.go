@@ -51,10 +51,15 @@ with 1. The tolerance is %.0e, or more (up to %.0e) if float32 rounding alone ch
 predictions of this model more.`, parity.Tolerance, parity.MaxTolerance),
 		Example: "  miplc parity quickstart-run\n  miplc parity model.onnx --sizes 1,7,500 --json",
 		Args:    console.Args(console.Arg("DIR|MODEL", &o.Target)),
-		RunE:    func(*cobra.Command, []string) error { return run(o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("sizes") {
+				o.Sizes = nil
+			}
+			return run(o)
+		},
 	}
 	cmd.Flags().StringVar(&o.Library, "library", "", "path of the onnxruntime library or its folder (default: the first usable one, see miplc doctor)")
-	cmd.Flags().IntSliceVar(&o.Sizes, "sizes", parity.DefaultSizes, "numbers of instances of the test bags")
+	cmd.Flags().IntSliceVar(&o.Sizes, "sizes", parity.DefaultSizes, "numbers of instances of the test bags (models with an encoder: 1,2,8)")
 	cmd.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of the random bags")
 	console.Limit(cmd.Flags(), 1, parity.MaxSize, "sizes")
 	console.Limit(cmd.Flags(), 0, math.MaxUint64, "seed")

@@ -79,6 +79,9 @@ func Command(con *console.Console) *cobra.Command {
 of a run. If the dataset contains true labels, also print the accuracy and other measures
 (docs/measures.md defines them). Bags are counted from 1.
 
+For a model that contains an encoder, the dataset has images: a folder or zip archive of
+images, or a table of them.
+
 Features and classes are matched by name. A CSV file needs no labels and no candidates,
 and no column bag if it is one bag. A dataset whose features do not fit the model is an
 error; no prediction is then written to -o.`,
@@ -125,9 +128,9 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	defer func() { model.Close() }()
-	reading := backend.DataOf(o.Limits, model.Info().Columns)
+	reading := o.Limits
 	reading.Columns.Classes = model.Info().Classes
-	set, err := bagfile.OpenWith(o.Data, reading)
+	set, err := backend.OpenData(o.Data, reading, model.Info().Columns, model.Info().Encoder)
 	if err != nil {
 		return err
 	}
@@ -188,6 +191,9 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 	}
 	var x []float32
 	for i := from; i < to; i++ {
+		if err := memory.Check(fmt.Sprintf("bag %d of %s", i+1, o.Data), 4*float64(set.Size(i))*float64(set.Dim())); set.OnDisk() && err != nil {
+			return nil, err
+		}
 		if x, err = set.BagInto(x, i); err != nil {
 			return nil, err
 		}

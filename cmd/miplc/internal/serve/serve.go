@@ -235,11 +235,11 @@ func (o *options) examples() error {
 		return nil
 	}
 	// For a folder of models, feature names are checked when the models are open.
-	var columns *contract.Columns
-	if _, meta, err := contract.Read(backend.ModelPath(o.Models)); err == nil {
-		columns = meta.Columns
+	meta := &contract.Metadata{}
+	if _, found, err := contract.Read(backend.ModelPath(o.Models)); err == nil {
+		meta = found
 	}
-	set, err := bagfile.OpenWith(o.Bags, backend.DataOf(bagfile.Options{Columns: o.Columns}, columns))
+	set, err := backend.OpenData(o.Bags, bagfile.Options{Columns: o.Columns}, meta.Columns, meta.Encoder)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/parity"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/buildinfo"
 	"github.com/miplc/miplc/internal/diag"
@@ -120,7 +121,10 @@ func run(ctx context.Context, o *options) error {
 	if err := backend.EnsureLibrary(ctx, o.Console, o.Library); err != nil {
 		return err
 	}
+	count := o.Console.Counter("images encoded")
+	o.Data.Encoding = bagfile.Encoding{Library: o.Library, Progress: count.Progress}
 	trials, err := prepare.Trials(list, o.Data)
+	count.End()
 	if err != nil {
 		return o.explain(err)
 	}

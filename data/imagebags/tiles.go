@@ -1,0 +1,298 @@
+package imagebags
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/rawfile"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/workers"
+)
+
+// Tiles are the instances of a dataset of images. Each instance is an image as [3, side, side]:
+// red, green and blue, each from 0 to 1. The images stay on disk.
+type Tiles struct {
+	side   int
+	bags   [][]tile
+	arrays *data.Dataset // has the pixels if the images are not in files
+	limits Limits
+	open   []io.Closer
+}
+
+// tile is one image and the SHA-256 of its file, or of its pixels.
+type tile struct {
+	image Image
+	sum   [sha256.Size]byte
+}
+
+// OpenTiles opens a dataset whose instances are images of side x side pixels; files of another
+// size are resized. path is one of
+//
+//   - a folder or a zip archive. A folder with images in it is a bag, and the folder above it names
+//     the class of the bag, if there is one.
+//   - a table of bags (.csv). Its column file names a folder, an archive or an image for each bag.
+//   - a dataset of images [3, side, side], such as the generator patches makes.
+//
+// It reads all files once for their hashes. The class of a bag in a folder is its only candidate.
+// Bags without a class have all classes of o.Columns.Classes as candidates. The dataset has the
+// store *Tiles. Archives stay open.
+func OpenTiles(path string, side int, o bagfile.Options) (*data.Dataset, error) {
+	t := &Tiles{side: side}
+	d, err := t.read(path, o)
+	if err != nil {
+		for _, c := range t.open {
+			c.Close()
+		}
+		return nil, err
+	}
+	return d, nil
+}
+
+func (t *Tiles) read(path string, o bagfile.Options) (*data.Dataset, error) {
+	info, err := os.Stat(path)
+	switch name := strings.ToLower(path); {
+	case err != nil:
+		return nil, rawfile.FileError(path, err)
+	case info.IsDir() || strings.HasSuffix(name, ".zip"):
+		return t.folders(path, o.Columns.Classes)
+	case strings.HasSuffix(name, ".csv") || strings.HasSuffix(name, ".csv.gz"):
+		o.Files = t
+		return bagfile.OpenWith(path, o)
+	}
+	d, err := bagfile.OpenWith(path, o)
+	if err != nil {
+		return nil, err
+	}
+	if want := t.shape(); !slices.Equal(d.Shape, want) {
+		return nil, diag.Errorf(diag.Pos{File: path}, "the instances have the shape %v; the encoder needs images %v", d.Shape, want).
+			WithNote("miplc data bags --generator patches --side %d makes such a dataset from images", t.side)
+	}
+	return t.pixels(d)
+}
+
+func (t *Tiles) shape() []int { return []int{3, t.side, t.side} }
+
+// folders reads the bags of a folder or archive.
+func (t *Tiles) folders(root string, classes []string) (*data.Dataset, error) {
+	s, err := Find([]string{root}, t.limits)
+	if err != nil {
+		return nil, err
+	}
+	t.open = append(t.open, s)
+	byFolder := map[string][]Image{}
+	for _, m := range s.Images {
+		byFolder[path.Dir(m.Name)] = append(byFolder[path.Dir(m.Name)], m)
+	}
+	d := &data.Dataset{Name: setName(root)}
+	classOf := make([]string, 0, len(byFolder))
+	for _, folder := range slices.Sorted(maps.Keys(byFolder)) {
+		t.add(byFolder[folder])
+		class := ""
+		if above := path.Dir(folder); above != "." {
+			class = path.Base(above)
+		}
+		if folder == "." {
+			folder = setName(root)
+		}
+		d.BagNames, classOf = append(d.BagNames, folder), append(classOf, class)
+	}
+	if err := t.label(d, root, classOf, classes); err != nil {
+		return nil, err
+	}
+	if err := t.Attach(d); err != nil {
+		return nil, err
+	}
+	return d, d.Validate(root)
+}
+
+func setName(root string) string {
+	return strings.TrimSuffix(filepath.Base(filepath.Clean(root)), ".zip")
+}
+
+// label gives bags the labels and candidates of their classes.
+func (t *Tiles) label(d *data.Dataset, root string, classOf, known []string) error {
+	names := slices.Clone(known)
+	for i, class := range classOf {
+		if (class == "") != (classOf[0] == "") {
+			return diag.Errorf(diag.Pos{File: root}, "the bags %s and %s are not at the same depth, so that one has no class", d.BagNames[0], d.BagNames[i]).
+				WithNote("the folder of a bag lies in the folder of its class, for example cat/bag-1/image.png")
+		}
+		if class != "" && !slices.Contains(names, class) {
+			names = append(names, class)
+		}
+	}
+	if len(names) == 0 {
+		return diag.Errorf(diag.Pos{File: root}, "the bags have no labels").
+			WithNote("put the folder of each bag into the folder of its class, for example cat/bag-1/image.png, or name the folders in a table with the columns bag, label, candidates and file")
+	}
+	slices.Sort(names)
+	d.Classes, d.ClassNames = len(names), names
+	d.Candidates, d.Labels = make([]uint8, len(classOf)*len(names)), make([]int, len(classOf))
+	for i, class := range classOf {
+		at := slices.Index(names, class)
+		if d.Labels[i] = at; at >= 0 {
+			d.CandidateSet(i)[at] = 1
+			continue
+		}
+		for c := range d.CandidateSet(i) {
+			d.CandidateSet(i)[c] = 1
+		}
+	}
+	return nil
+}
+
+// add appends a bag.
+func (t *Tiles) add(images []Image) {
+	bag := make([]tile, len(images))
+	for i, m := range images {
+		bag[i].image = m
+	}
+	t.bags = append(t.bags, bag)
+}
+
+// Open implements data.Files: the file of a bag is a folder, an archive or one image.
+func (t *Tiles) Open(path string) (instances int, err error) {
+	s, err := openSource(path, t.limits)
+	if err != nil {
+		return 0, err
+	}
+	t.open = append(t.open, s)
+	t.add(s.Images)
+	return len(s.Images), nil
+}
+
+func openSource(p string, limits Limits) (*Sources, error) {
+	if !isImage(p) {
+		return Find([]string{p}, limits)
+	}
+	f, _, err := infile.Open(p)
+	if err != nil {
+		return nil, rawfile.FileError(p, err)
+	}
+	f.Close()
+	return &Sources{Images: []Image{{Name: filepath.Base(p), place: p, open: func() (io.ReadCloser, error) { f, _, err := infile.Open(p); return f, err }}}}, nil
+}
+
+// Attach implements data.Files.
+func (t *Tiles) Attach(d *data.Dataset) error {
+	if t.arrays == nil {
+		if err := t.hash(); err != nil {
+			return err
+		}
+	}
+	d.Shape, d.Store, d.Offsets = t.shape(), t, []int{0}
+	sum := sha256.New()
+	for i, bag := range t.bags {
+		d.Offsets = append(d.Offsets, d.Offsets[i]+len(bag))
+		for _, m := range bag {
+			sum.Write(m.sum[:])
+		}
+	}
+	d.Source = "images " + hex.EncodeToString(sum.Sum(nil))
+	return nil
+}
+
+// hash hashes all files.
+func (t *Tiles) hash() error {
+	var all []*tile
+	for _, bag := range t.bags {
+		for i := range bag {
+			all = append(all, &bag[i])
+		}
+	}
+	if len(all) > t.limits.images() {
+		return fmt.Errorf("%d images are more than the limit of %d", len(all), t.limits.images())
+	}
+	faults := make([]error, len(all))
+	workers.Each(len(all), 0, func(i int) {
+		content, err := all[i].image.bytes(t.limits)
+		if faults[i] = err; err == nil {
+			all[i].sum = sha256.Sum256(content)
+		}
+	})
+	images := make([]Image, len(all))
+	for i, m := range all {
+		images[i] = m.image
+	}
+	return report(images, faults)
+}
+
+// pixels gives a dataset with the pixels of images the form of one with image files.
+func (t *Tiles) pixels(d *data.Dataset) (*data.Dataset, error) {
+	t.arrays = d
+	x := make([]float32, d.Dim())
+	for i := range d.Bags() {
+		bag := make([]tile, d.Size(i))
+		for j := range bag {
+			if err := d.ReadRows(x, i, j); err != nil {
+				return nil, err
+			}
+			bag[j].sum = sha256.Sum256(ndarray.AppendBytes(nil, x))
+		}
+		t.bags = append(t.bags, bag)
+	}
+	out := *d
+	out.Instances = nil
+	return &out, t.Attach(&out)
+}
+
+// Sum returns the SHA-256 of an image.
+func (t *Tiles) Sum(bag, i int) [sha256.Size]byte { return t.bags[bag][i].sum }
+
+// errChanged reports a file that changed after it was hashed.
+var errChanged = errors.New("the file has changed since the dataset was opened; start again")
+
+// ReadRows implements data.Store.
+func (t *Tiles) ReadRows(to []float32, bag, from int) error {
+	dim := 3 * t.side * t.side
+	if t.arrays != nil {
+		return t.arrays.ReadRows(to, bag, from)
+	}
+	for i := range len(to) / dim {
+		m := &t.bags[bag][from+i]
+		if err := t.readTile(to[i*dim:(i+1)*dim], m); err != nil {
+			return diag.Errorf(diag.Pos{File: m.image.place}, "%v", err)
+		}
+	}
+	return nil
+}
+
+// ReadSome implements data.Store.
+func (t *Tiles) ReadSome(to []float32, bag int, rows []int) error {
+	dim := 3 * t.side * t.side
+	for i, row := range rows {
+		if err := t.ReadRows(to[i*dim:(i+1)*dim], bag, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Tiles) readTile(to []float32, m *tile) error {
+	content, err := m.image.bytes(t.limits)
+	if err != nil {
+		return err
+	}
+	if sha256.Sum256(content) != m.sum {
+		return errChanged
+	}
+	picture, err := m.image.decode(content, Size{t.side, t.side}, t.limits)
+	if err != nil {
+		return err
+	}
+	planes(to, picture, 0, 0, t.side)
+	return nil
+}

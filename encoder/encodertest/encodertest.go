@@ -1,0 +1,44 @@
+// Package encodertest makes a small encoder file for tests.
+package encodertest
+
+import (
+	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/stream"
+)
+
+// Pooled is the value of the encoder with the features, [n, Features, 1, 1].
+const (
+	Pooled   = "pooled"
+	Features = 8
+)
+
+// Model returns a convolution, ReLU and global mean, followed by a classifier, for images of any
+// size, in opset 11.
+func Model() *onnxpb.ModelProto {
+	rng := stream.New(1, "encodertest")
+	draw := func(name string, dims ...int64) *onnxpb.TensorProto {
+		size := int64(1)
+		for _, d := range dims {
+			size *= d
+		}
+		values := make([]float32, size)
+		for i := range values {
+			values[i] = float32(rng.NormFloat64()) / 4
+		}
+		return onnxpb.FloatTensor(name, dims, values)
+	}
+	n, side := onnxpb.Open("n"), onnxpb.Open("side")
+	g := &onnxpb.GraphProto{
+		Name:        "tiny",
+		Input:       []*onnxpb.ValueInfoProto{onnxpb.Value("x", onnxpb.TensorProto_FLOAT, n, onnxpb.Fixed(3), side, side)},
+		Output:      []*onnxpb.ValueInfoProto{onnxpb.Value("classes", onnxpb.TensorProto_FLOAT, n, onnxpb.Fixed(2))},
+		Initializer: []*onnxpb.TensorProto{draw("w", Features, 3, 3, 3), draw("b", Features), draw("out", Features, 2)},
+	}
+	g.Add("conv", "Conv", []*onnxpb.AttributeProto{onnxpb.IntsAttr("strides", 2, 2), onnxpb.IntsAttr("pads", 1, 1, 1, 1)}, "x", "w", "b")
+	g.Add("relu", "Relu", nil, "conv")
+	g.Add(Pooled, "GlobalAveragePool", nil, "relu")
+	g.Add("flat", "Flatten", nil, Pooled)
+	g.Add("logits", "MatMul", nil, "flat", "out")
+	g.Add("classes", "Softmax", []*onnxpb.AttributeProto{onnxpb.IntAttr("axis", 1)}, "logits")
+	return &onnxpb.ModelProto{IrVersion: 6, ProducerName: "test", OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: 11}}, Graph: g}
+}

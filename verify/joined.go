@@ -1,0 +1,140 @@
+package verify
+
+import (
+	"crypto/sha256"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/encoder"
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/verify/parity"
+)
+
+// imageSizes are the numbers of images in the bags on which engines are compared.
+var imageSizes = []int{1, 2, 8}
+
+// joins reports whether the model file of a trial contains the encoder of its images.
+func joins(t *train.Trial) bool {
+	return t.Images != nil && t.Program.Spec.Data.Encoder.Export.V == language.ExportJoined
+}
+
+// imageEngines gives engines that take features the images from which an encoder computes them, so
+// that they are comparable with a model file that contains the encoder.
+type imageEngines struct {
+	encoder *encoder.Encoder
+	session *encoder.Session
+	cached  map[[sha256.Size]byte][]float32 // features of images that are known
+}
+
+func newImageEngines(e *encoder.Encoder, library string) (*imageEngines, error) {
+	s, err := e.Open(library)
+	if err != nil {
+		return nil, err
+	}
+	return &imageEngines{e, s, map[[sha256.Size]byte][]float32{}}, nil
+}
+
+// imageEnginesOf returns the engines for a model file that contains an encoder, nil for others.
+func imageEnginesOf(path, library string) (*imageEngines, error) {
+	model, meta, err := contract.Read(path)
+	if err != nil || meta.Encoder == nil {
+		return nil, err
+	}
+	e, err := encoder.OfModel(model, meta)
+	if err != nil {
+		return nil, err
+	}
+	return newImageEngines(e, library)
+}
+
+func (g *imageEngines) close() error { return g.session.Close() }
+
+// features returns the features of images: cached ones, or computed alone like those of a dataset.
+func (g *imageEngines) features(x []float32) (all []float32, err error) {
+	size := ndarray.Size(g.encoder.Meta.InputShape())
+	for len(x) > 0 {
+		known, ok := g.cached[sumOf(x[:size])]
+		if !ok {
+			if known, err = g.session.Features(x[:size], 1); err != nil {
+				return nil, err
+			}
+		}
+		all, x = append(all, known...), x[size:]
+	}
+	return all, nil
+}
+
+func sumOf(image []float32) [sha256.Size]byte { return sha256.Sum256(ndarray.AppendBytes(nil, image)) }
+
+// wrap makes predictors take images.
+func (g *imageEngines) wrap(e *Predictors) {
+	for i, engine := range e.list {
+		wrapped := parity.Engine{Name: engine.Name, Tolerance: engine.Tolerance, Predict: func(x []float32, n int) ([]float32, []float32, error) {
+			f, err := g.features(x)
+			if err != nil {
+				return nil, nil, err
+			}
+			return engine.Predict(f, n)
+		}}
+		if engine.PredictMany != nil {
+			wrapped.PredictMany = func(x []float32, sizes []int) ([]float32, []float32, error) {
+				f, err := g.features(x)
+				if err != nil {
+					return nil, nil, err
+				}
+				return engine.PredictMany(f, sizes)
+			}
+		}
+		e.list[i] = wrapped
+	}
+	if rounding := e.rounding; rounding != nil {
+		e.rounding = func(x []float32, n int) (float64, float64, error) {
+			f, err := g.features(x)
+			if err != nil {
+				return 0, 0, err
+			}
+			return rounding(f, n)
+		}
+	}
+}
+
+// noise returns options that draw images of noise.
+func (g *imageEngines) noise(o parity.Options) parity.Options {
+	o.Instance = g.encoder.Meta.InputShape() // [3, size, size]
+	o.Mean, o.Std = make([]float32, ndarray.Size(o.Instance)), make([]float32, ndarray.Size(o.Instance))
+	for i := range o.Mean {
+		o.Mean[i], o.Std[i] = 0.5, 0.25
+	}
+	if o.Sizes == nil {
+		o.Sizes = imageSizes
+	}
+	return o
+}
+
+// of returns options that take images of a dataset, with the features that the model was trained
+// on.
+func (g *imageEngines) of(images, features *data.Dataset, o parity.Options) (parity.Options, error) {
+	o = g.noise(o)
+	size, rng := ndarray.Size(o.Instance), stream.New(o.Seed, "parity images")
+	bags := make([][]float32, len(o.Sizes))
+	for j, n := range o.Sizes {
+		bags[j] = make([]float32, n*size)
+		for i := range n {
+			bag := rng.IntN(images.Bags())
+			instance, x := rng.IntN(images.Size(bag)), bags[j][i*size:(i+1)*size]
+			if err := images.ReadRows(x, bag, instance); err != nil {
+				return o, err
+			}
+			row := make([]float32, features.Dim())
+			if err := features.ReadRows(row, bag, instance); err != nil {
+				return o, err
+			}
+			g.cached[sumOf(x)] = row
+		}
+	}
+	o.Bag = func(j int) []float32 { return bags[j] }
+	return o, nil
+}
