@@ -7,6 +7,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/encoder"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -14,6 +15,10 @@ import (
 // Trial compiles a spec for a dataset. If they do not fit each other the error is a *SpecError. Too
 // little memory is another error.
 func Trial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Trial, error) {
+	if spec.Encodes() && set.Source == "" {
+		return nil, &SpecError{spec.Locate(diag.Errorf(spec.Data.Encoder.File.Pos, "experiments cannot compute features of images").
+			WithNote("leave data.encoder out and use a dataset of features"))}
+	}
 	sig, err := compile.SignatureOf(spec, set.Shape, set.Classes)
 	if err != nil {
 		return nil, &SpecError{err}
