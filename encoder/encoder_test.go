@@ -38,12 +38,12 @@ func full(err error) string {
 }
 
 func TestRead(t *testing.T) {
-	path := written(t, encodertest.Model())
+	path := written(t, encodertest.Model(8))
 	e, err := Read(path, encodertest.Pooled, small)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Meta.Features != encodertest.Features || e.opset != onnxpb.MinOpset || len(e.graph.Initializer) != 4 {
+	if e.Meta.Features != 8 || e.opset != onnxpb.MinOpset || len(e.graph.Initializer) != 4 {
 		t.Errorf("%+v, opset %d, %d constants", e.Meta, e.opset, len(e.graph.Initializer))
 	}
 	whole, err := Read(path, "", small)
@@ -123,7 +123,7 @@ func TestFaultyEncoders(t *testing.T) {
 		}, []string{"the encoder has 2 outputs: classes, pooled", "name the features with output"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := encodertest.Model()
+			m := encodertest.Model(8)
 			if c.change != nil {
 				c.change(m, m.Graph)
 			}
@@ -147,7 +147,7 @@ func TestFaultyEncoders(t *testing.T) {
 
 // Damaged files give errors, whatever byte is wrong.
 func TestDamagedFiles(t *testing.T) {
-	content, err := onnxpb.Marshal(encodertest.Model())
+	content, err := onnxpb.Marshal(encodertest.Model(8))
 	if err != nil {
 		t.Fatal(err)
 	}

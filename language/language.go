@@ -64,11 +64,8 @@ var dataRows = []schema.Row{
 		Doc: "Division into training and test bags: random, or from an index file."},
 }
 
-// Values of data.encoder.export.
-const (
-	ExportJoined = "joined"
-	ExportModel  = "model"
-)
+// ExportJoined is the value of data.encoder.export for a model file that contains the encoder.
+const ExportJoined = "joined"
 
 var encoderRows = []schema.Row{
 	{Name: "file", Type: schema.Text, Main: true, Field: schema.Bind(func(s *Spec) any { return &s.Data.Encoder.File }), Applies: schema.When((*Spec).Encodes),
@@ -77,7 +74,7 @@ var encoderRows = []schema.Row{
 		Applies: schema.When(func(s *Spec) bool { return s.Data.Encoder.Output.V != "" }),
 		Doc:     "Value in the file with the features of an image, [n, d] or [n, d, 1, 1]. Later nodes are left out. Without it, the only output of the file."},
 	{Name: "input", Type: schema.Section, Rows: encoderInputRows, Doc: "How the encoder gets an image.", Applies: schema.When((*Spec).Encodes)},
-	{Name: "export", Type: schema.Text, Default: ExportJoined, Choices: []string{ExportJoined, ExportModel}, Field: schema.Bind(func(s *Spec) any { return &s.Data.Encoder.Export }), Applies: schema.When((*Spec).Encodes),
+	{Name: "export", Type: schema.Text, Default: ExportJoined, Choices: []string{ExportJoined, "model"}, Field: schema.Bind(func(s *Spec) any { return &s.Data.Encoder.Export }), Applies: schema.When((*Spec).Encodes),
 		Doc: "joined: the exported model contains the encoder and takes images. model: it takes features."},
 }
 

@@ -29,7 +29,7 @@ func (s *Server) postPredict(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer req.memory.release()
-	bag, err := s.readBag(req, v.info.InputShape)
+	bag, err := s.readBag(req, &v.info)
 	if err != nil {
 		return err
 	}
@@ -40,46 +40,65 @@ func (s *Server) postPredict(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, bagAnswer{v.name, v.number(), predictions[0]})
 }
 
-// readBag reads a bag of instances of the given shape. Afterwards only the memory of its values
-// stays reserved.
-func (s *Server) readBag(req *request, instance []int) (runtime.Bag, error) {
+// readBag reads a bag for a model: instances, or image files for a model with an encoder. Afterwards
+// only the memory of its values stays reserved.
+func (s *Server) readBag(req *request, info *runtime.Info) (bag runtime.Bag, err error) {
 	done, err := s.admission.decoding(req.ctx, int64(len(req.body)))
 	if err != nil {
-		return runtime.Bag{}, err
+		return bag, err
 	}
 	defer done()
-	list, err := findInstances(req.body)
+	list, images, err := findInstances(req.body)
 	if err != nil {
-		return runtime.Bag{}, err
+		return bag, err
 	}
-	d := ndarray.Size(instance)
-	values, n := min(countNumbers(list), s.o.Instances*d), s.o.Instances
-	if err := req.decoded(values, min(n, values), true); err != nil {
-		return runtime.Bag{}, err
+	if images != nil {
+		bag, err = s.readImages(req, images, info)
+	} else {
+		bag, err = s.readInstances(req, list, info.InputShape)
 	}
-	bag := runtime.Bag{}
-	shape := append([]int64{-1}, ndarray.Convert[int64](instance)...)
-	bag.Instances, bag.N, err = readNumbers(req.ctx, list, shape, n, make([]float32, 0, values), parseFloat)
 	if err != nil {
-		return runtime.Bag{}, decodeError(err, "instances%v (shape of an instance: %v)", err, instance)
+		return bag, err
 	}
 	return bag, req.decoded(cap(bag.Instances), bag.N, false)
 }
 
-// findInstances finds the instances in the JSON of a bag.
-func findInstances(body []byte) (list []byte, err error) {
+// readInstances reads instances of the given shape.
+func (s *Server) readInstances(req *request, list []byte, instance []int) (bag runtime.Bag, err error) {
+	d := ndarray.Size(instance)
+	values, n := min(countNumbers(list), s.o.Instances*d), s.o.Instances
+	if err := req.decoded(values, min(n, values), true); err != nil {
+		return bag, err
+	}
+	shape := append([]int64{-1}, ndarray.Convert[int64](instance)...)
+	bag.Instances, bag.N, err = readNumbers(req.ctx, list, shape, n, make([]float32, 0, values), parseFloat)
+	return bag, decodeError(err, "instances%v (shape of an instance: %v)", err, instance)
+}
+
+// findInstances finds the instances or the images in the JSON of a bag.
+func findInstances(body []byte) (list, images []byte, err error) {
 	c, err := newCursor(body)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	object, err := c.members(func(name string) error {
-		if value := c.skip(); name == "instances" && string(value) != "null" {
+		value := c.skip()
+		switch {
+		case string(value) == "null":
+		case name == "instances":
 			list = value
+		case name == "images":
+			images = value
 		}
 		return nil
 	})
-	if err == nil && (!object || list == nil) {
-		err = status.Error(codes.InvalidArgument, `"instances" is missing: a bag is {"instances": [[...], [...]]}, a list of numbers for each instance`)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case list != nil && images != nil:
+		return nil, nil, status.Error(codes.InvalidArgument, `a bag has "instances" or "images", not both`)
+	case !object || list == nil && images == nil:
+		return nil, nil, status.Error(codes.InvalidArgument, `"instances" is missing: a bag is {"instances": [[...], [...]]}, a list of numbers for each instance`)
 	}
-	return list, err
+	return list, images, nil
 }

@@ -76,7 +76,7 @@ func encoderFile(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: encoder FILE")
 	}
-	content, err := onnxpb.Marshal(encodertest.Model())
+	content, err := onnxpb.Marshal(encodertest.Model(8))
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), content, 0o644))
 }

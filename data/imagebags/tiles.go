@@ -32,6 +32,8 @@ type Tiles struct {
 	open   []io.Closer
 }
 
+var _ bagfile.Files = (*Tiles)(nil)
+
 // tile is one image and the SHA-256 of its file, or of its pixels.
 type tile struct {
 	image Image
@@ -295,4 +297,19 @@ func (t *Tiles) readTile(to []float32, m *tile) error {
 	}
 	planes(to, picture, 0, 0, t.side)
 	return nil
+}
+
+// Decode decodes an image file, brings it to side x side pixels and returns it as [3, side, side]
+// like an instance of Tiles.
+func Decode(content []byte, side int, limits Limits) ([]float32, error) {
+	if int64(len(content)) > limits.fileBytes() {
+		return nil, fmt.Errorf("the image has %d bytes, more than the limit of %d", len(content), limits.fileBytes())
+	}
+	picture, err := Image{}.decode(content, Size{side, side}, limits)
+	if err != nil {
+		return nil, err
+	}
+	x := make([]float32, 3*side*side)
+	planes(x, picture, 0, 0, side)
+	return x, nil
 }

@@ -6,15 +6,12 @@ import (
 	"github.com/miplc/miplc/internal/stream"
 )
 
-// Pooled is the value of the encoder with the features, [n, Features, 1, 1].
-const (
-	Pooled   = "pooled"
-	Features = 8
-)
+// Pooled is the value of the encoder with the features, [n, features, 1, 1].
+const Pooled = "pooled"
 
 // Model returns a convolution, ReLU and global mean, followed by a classifier, for images of any
 // size, in opset 11.
-func Model() *onnxpb.ModelProto {
+func Model(features int64) *onnxpb.ModelProto {
 	rng := stream.New(1, "encodertest")
 	draw := func(name string, dims ...int64) *onnxpb.TensorProto {
 		size := int64(1)
@@ -32,7 +29,7 @@ func Model() *onnxpb.ModelProto {
 		Name:        "tiny",
 		Input:       []*onnxpb.ValueInfoProto{onnxpb.Value("x", onnxpb.TensorProto_FLOAT, n, onnxpb.Fixed(3), side, side)},
 		Output:      []*onnxpb.ValueInfoProto{onnxpb.Value("classes", onnxpb.TensorProto_FLOAT, n, onnxpb.Fixed(2))},
-		Initializer: []*onnxpb.TensorProto{draw("w", Features, 3, 3, 3), draw("b", Features), draw("out", Features, 2)},
+		Initializer: []*onnxpb.TensorProto{draw("w", features, 3, 3, 3), draw("b", features), draw("out", features, 2)},
 	}
 	g.Add("conv", "Conv", []*onnxpb.AttributeProto{onnxpb.IntsAttr("strides", 2, 2), onnxpb.IntsAttr("pads", 1, 1, 1, 1)}, "x", "w", "b")
 	g.Add("relu", "Relu", nil, "conv")

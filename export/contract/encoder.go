@@ -44,8 +44,8 @@ const (
 	EncoderFeatures = EncoderPrefix + "features" // float32 [n, Features]: the result
 )
 
-// MaxImageSize is the largest side of the images of an encoder.
-const MaxImageSize = 2048
+// maxImageSize is the largest side of the images of an encoder.
+const maxImageSize = 2048
 
 // InputShape returns the shape of an instance of a model that starts with the encoder.
 func (e *Encoder) InputShape() []int { return []int{3, e.Size, e.Size} }
@@ -62,7 +62,7 @@ func (e *Encoder) check(shape []int) error {
 		return len(list) != 3 || slices.ContainsFunc(list, func(v float64) bool { return !ok(v) })
 	}
 	switch {
-	case e.Size < 1 || e.Size > MaxImageSize || !slices.Equal(shape, e.InputShape()):
+	case e.Size < 1 || e.Size > maxImageSize || !slices.Equal(shape, e.InputShape()):
 		return fmt.Errorf("%s: images of size %d, but an instance has the shape %v", KeyEncoder, e.Size, shape)
 	case e.Features < 1 || e.Features > maxExtent || e.Nodes < 1:
 		return fmt.Errorf("%s: %d nodes for %d features", KeyEncoder, e.Nodes, e.Features)
