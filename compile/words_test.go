@@ -24,7 +24,7 @@ var templates = map[string]string{
 
 // elsewhere are settings that other packages have to tell apart.
 var elsewhere = map[string]bool{
-	"data.normalize": true, "data.labels": true, "weights.schedule": true, "train.schedule": true, "train.best": true, "train.decay_measure": true, "train.sampling": true, "train.engine": true, "export.signature": true,
+	"data.normalize": true, "data.labels": true, "data.encoder.export": true, "data.encoder.input.order": true, "weights.schedule": true, "train.schedule": true, "train.best": true, "train.decay_measure": true, "train.sampling": true, "train.engine": true, "export.signature": true,
 }
 
 // Each word of the language gives a program of its own.
