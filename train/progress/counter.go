@@ -16,7 +16,7 @@ type Counter struct {
 // NewCounter returns a counter of items, such as "images". terminal reports whether w is a terminal.
 func NewCounter(w io.Writer, terminal bool, what string) *Counter {
 	c := &Counter{NewLine(w, terminal), what, time.Now()}
-	c.Wait()
+	c.wait()
 	return c
 }
 

@@ -40,12 +40,12 @@ func (l *Line) Due() bool {
 	return l.now().Sub(l.shown) >= wait
 }
 
-// Wait restarts the time until the next update.
-func (l *Line) Wait() { l.shown = l.now() }
+// wait restarts the time until the next update.
+func (l *Line) wait() { l.shown = l.now() }
 
 // Show writes the text; on a terminal, over the current text.
 func (l *Line) Show(text string) {
-	l.Wait()
+	l.wait()
 	text = sanitize.Line(text)
 	if !l.terminal {
 		fmt.Fprintln(l.w, text)

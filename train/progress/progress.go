@@ -33,7 +33,7 @@ func New(w io.Writer, isTerminal bool) *Reporter {
 // Begin writes what will be trained.
 func (r *Reporter) Begin(p train.Plan) {
 	r.plan = p
-	r.Wait()
+	r.wait()
 	what, length, size := p.Name, diag.Count(p.Epochs, r.unit()), fmt.Sprintf("%s (%d for testing)", diag.Count(p.TrainBags, "bag"), p.TestBags)
 	if p.Validation > 0 {
 		size = fmt.Sprintf("%s (%d for validation, %d for testing)", diag.Count(p.TrainBags, "bag"), p.Validation, p.TestBags)
