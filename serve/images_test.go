@@ -45,7 +45,7 @@ func TestImages(t *testing.T) {
 		{images(`7`), info, "images[0]: this must be"},
 		{`{"images": {}}`, info, "must be a list"},
 		{`{"images": [], "instances": []}`, info, "not both"},
-		{images(file(2), file(2), file(2), file(2)), info, "takes at most 3"},
+		{images(file(2), file(2), file(2), file(2)), info, "at most 3"},
 		{images(file(4000)), info, "more than the limit of 4194304"},
 	} {
 		req := s.request([]byte(c.body))
