@@ -432,7 +432,6 @@ func TestOptionErrors(t *testing.T) {
 		{func(o *toy) { o.Split.Test = []int{12} }, "the split names bag 13 of toy twice"},
 		{func(o *toy) { o.Program.Signature.Classes = 4 }, "toy has 3 classes, the program was compiled for 4"},
 		{func(o *toy) { o.Program.Signature.Instance = []int{5} }, "have 4 features, the program was compiled for 5"},
-		{func(o *toy) { o.Program.Spec.Train.Epochs.V = 0 }, "at least one epoch"},
 		{func(o *toy) {
 			o.NewEngine = func(*compile.Program) (train.Engine, error) { return nil, errors.New("no such engine") }
 		}, "no such engine"},
