@@ -90,7 +90,7 @@ func TestMeasureReportsFailures(t *testing.T) {
 	}
 	for want, engines := range map[string][]Engine{
 		"at least two":                   {scaled("one", 0)},
-		"one gives 2 classes, wide give": {scaled("one", 0), wide},
+		"one returns 2 classes, wide returns": {scaled("one", 0), wide},
 	} {
 		_, err := Measure(engines, Options{Instance: []int{2}, Sizes: []int{2}})
 		if err == nil || !strings.Contains(err.Error(), want) {
