@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/language/languagetest"
 )
@@ -22,9 +24,12 @@ type measuredLine struct {
 	Accuracy float64 `json:"accuracy"`
 }
 
-// measured reads lines and gathers the accuracies of the splits by dataset and learner.
+// byData groups cells by their dataset.
+func byData(c definition.Coord) string { return c.Data }
+
+// measured reads lines and gathers the accuracies of the splits by group and learner.
 // Every line belongs to a cell of the experiment, and no cell has two.
-func measured(t *testing.T, e *definition.Experiment, path string) map[[2]string][]float64 {
+func measured(t *testing.T, e *definition.Experiment, path string, group func(definition.Coord) string) map[[2]string][]float64 {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
@@ -47,7 +52,7 @@ func measured(t *testing.T, e *definition.Experiment, path string) map[[2]string
 			t.Errorf("%s:%d: accuracy %v", path, n, l.Accuracy)
 		}
 		seen[l.Coord] = true
-		key := [2]string{l.Data, l.Learner}
+		key := [2]string{group(l.Coord), l.Learner}
 		found[key] = append(found[key], l.Accuracy)
 	}
 	if err := lines.Err(); err != nil || len(found) == 0 {
@@ -69,7 +74,7 @@ func authorsTable(t *testing.T) string {
 		t.Fatal(err)
 	}
 	const lines = "../bench/published/authors.jsonl"
-	measured(t, e, lines)
+	measured(t, e, lines, byData)
 	src, err := os.ReadFile(lines)
 	if err != nil {
 		t.Fatal(err)
@@ -81,6 +86,32 @@ func authorsTable(t *testing.T) string {
 			t.Fatal(err)
 		}
 		text += fmt.Sprintf("| %s | %d | %d | %.3f | %s |\n", l.Data, l.R, l.Split, l.Accuracy, e.Learner(l.Learner).PublishedOn(l.Data, l.R))
+	}
+	return text
+}
+
+// methodsTable lists the learners of the shipped experiment mipl-methods that were measured
+// on SIVAL6-MIPL: mean and sample standard deviation of the accuracies of the splits.
+func methodsTable(t *testing.T) string {
+	t.Helper()
+	e, err := definition.Load("mipl-methods")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := measured(t, e, "../bench/published/methods.jsonl", func(c definition.Coord) string { return fmt.Sprint(c.R) })
+	text := "| learner | r = 0 | r = 1 | r = 3 |\n|---|---:|---:|---:|\n"
+	for i := range e.Learners {
+		row, name := "", e.Learners[i].Name.V
+		for _, r := range []string{"0", "1", "3"} {
+			cells := found[[2]string{r, name}]
+			if len(cells) != e.Splits.Count {
+				break
+			}
+			row += fmt.Sprintf(" %.3f±%.3f |", meanOf(cells), stat.StdDev(cells, nil))
+		}
+		if row != "" {
+			text += fmt.Sprintf("| %s |%s\n", e.Learners[i].Title, row)
+		}
 	}
 	return text
 }
@@ -104,7 +135,7 @@ func TestMeasuredShares(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := measured(t, e, "../bench/published/shares.jsonl")
+	found := measured(t, e, "../bench/published/shares.jsonl", byData)
 	var text strings.Builder
 	text.WriteString("| dataset |")
 	for i := range e.Learners {
@@ -139,7 +170,7 @@ func TestMeasuredShares(t *testing.T) {
 		}
 		fmt.Fprintf(&text, " %.3f |\n", math.Sqrt(square/float64(n)))
 	}
-	languagetest.Tables(t, "../docs/results.md", map[string]string{"shares": text.String(), "authors": authorsTable(t)})
+	languagetest.Tables(t, "../docs/results.md", map[string]string{"shares": text.String(), "authors": authorsTable(t), "methods": methodsTable(t)})
 }
 
 // setOf names the dataset of the paper that one of the experiment is drawn like.
