@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"compress/zlib"
 	"encoding/binary"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data/datatest"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/testsupport"
 )
 
@@ -303,6 +305,11 @@ func TestUnknownEndings(t *testing.T) {
 		}
 		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), files+" are not read; known are .npz, .mat, .csv and .csv.gz") {
 			t.Errorf("Open(%s): %v", path, err)
+		}
+		// Files of the features of one bag belong into a table.
+		_, err := Open(path)
+		if d := (diag.Diagnostic{}); !errors.As(err, &d) || (len(d.Notes) == 1) != (files != "files without an ending") {
+			t.Errorf("Open(%s): %#v", path, err)
 		}
 		if err := Save(path, datatest.Small()); err == nil || !strings.Contains(err.Error(), "known are .npz, .csv and .csv.gz") {
 			t.Errorf("Save(%s): %v", path, err)

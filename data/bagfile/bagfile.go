@@ -76,13 +76,22 @@ func OpenWith(path string, o Options) (*data.Dataset, error) {
 			return nil, rawfile.FileError(path, err)
 		}
 		f.Close()
-		return nil, rawfile.UnknownFormat(path, "read", ".npz, .mat, .csv and .csv.gz")
+		return nil, unknownDataset(path)
 	}
 	if err != nil {
 		return nil, rawfile.FileError(path, err)
 	}
 	d.Name = setName(path)
 	return d, checkFeatures(d, path, o.Columns.Want)
+}
+
+// unknownDataset returns the error for a file whose extension is not that of a dataset.
+func unknownDataset(path string) error {
+	d := rawfile.UnknownFormat(path, "read", ".npz, .mat, .csv and .csv.gz")
+	if arrayFormats[rawfile.Extension(path)] != nil {
+		d = d.WithNote("a file of this format has the features of one bag; name it in a CSV file with the columns bag, label, candidates, file")
+	}
+	return d
 }
 
 // Save writes a dataset to a file, see Write. It replaces an existing file only after everything

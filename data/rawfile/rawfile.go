@@ -30,7 +30,7 @@ func Extension(path string) string {
 
 // UnknownFormat returns the error for a path whose extension is not supported. verb is e.g. "read",
 // known the supported extensions.
-func UnknownFormat(path, verb, known string) error {
+func UnknownFormat(path, verb, known string) diag.Diagnostic {
 	files := fmt.Sprintf("files ending in %q", Extension(path))
 	if Extension(path) == "" {
 		files = "files without an ending"
