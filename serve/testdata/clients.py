@@ -46,7 +46,7 @@ def triton(kind, module, client, **binary):
     wrong = module.InferInput("instances", [1, 7], "FP32")
     wrong.set_data_from_numpy(np.zeros((1, 7), np.float32), **binary)
     classes = module.InferRequestedOutput("probabilities", class_count=2, **binary)
-    for inputs, outputs, reason in (([wrong], None, "the model takes"), ([given], [classes], "classification")):
+    for inputs, outputs, reason in (([wrong], None, "the model expects"), ([given], [classes], "classification")):
         try:
             client.infer("bag", inputs, outputs=outputs)
             raise SystemExit(f"{kind}: no error that says {reason!r}")

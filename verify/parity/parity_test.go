@@ -89,7 +89,7 @@ func TestMeasureReportsFailures(t *testing.T) {
 		}
 	}
 	for want, engines := range map[string][]Engine{
-		"at least two":                   {scaled("one", 0)},
+		"at least two":                        {scaled("one", 0)},
 		"one returns 2 classes, wide returns": {scaled("one", 0), wide},
 	} {
 		_, err := Measure(engines, Options{Instance: []int{2}, Sizes: []int{2}})
