@@ -22,6 +22,8 @@ func TestPredictOnWebGPU(t *testing.T) {
 	}
 }
 
+// The provider that is built in shares the memory of the CPU, so only TestPredictOnWebGPU fails
+// if inputs are not bound again.
 func TestPredictOnOpenVINO(t *testing.T) {
 	if testsupport.InProcess(t, testsupport.OpenVINO) {
 		predictOn(t, "openvino")

@@ -29,7 +29,7 @@ func TestTrainOnWebGPU(t *testing.T) {
 
 // OpenVINO compiles for each size of bags, so this trains on few.
 func TestTrainOnOpenVINO(t *testing.T) {
-	setenv(t, testsupport.OpenVINO(t))
+	setenv(t, testsupport.OpenVINOPlugin(t))
 	trainOn(t, "openvino")
 }
 

@@ -123,7 +123,7 @@ func TestGroupsOnWebGPU(t *testing.T) {
 
 // OpenVINO's CPU device does not use the memory of the process.
 func TestGroupsOnOpenVINO(t *testing.T) {
-	if testsupport.InProcess(t, testsupport.OpenVINO) {
+	if testsupport.InProcess(t, testsupport.OpenVINOPlugin) {
 		groupsOn(t, "openvino")
 	}
 }
