@@ -179,8 +179,8 @@ func (u *update) withStatistics(vector, statistics *graph.Node) *graph.Node {
 	return u.b.Concat(0, parts...)
 }
 
-// orWait keeps the state vectors as they are, except the accumulated gradient, in steps that
-// do not end an update. The factors are 0 and 1, so that no rounding changes a value.
+// orWait updates the state vectors only in the last step of an accumulation. The other steps change
+// only the accumulated gradient. The factors are 0 and 1, so that no rounding changes a value.
 func (u *update) orWait(sum *graph.Node) {
 	b := u.b
 	b.Label("accumulate")

@@ -34,9 +34,9 @@ type Dataset struct {
 	// FeatureNames are the distinct names of the features of an instance, row-major, e.g. the
 	// columns of a CSV file. nil: unknown.
 	FeatureNames []string
-	// Source identifies what the instances were computed from, such as images and their
-	// encoder; empty: they were not computed. It stands for the instances in Hash, because
-	// computed numbers differ between machines.
+	// Source identifies the images and the encoder from which the instances were computed. It is
+	// empty if the instances were read from a file. Hash uses Source instead of computed instances,
+	// because computed numbers differ between machines.
 	Source string
 
 	storedHash []byte // set by HashStored

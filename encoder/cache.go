@@ -167,7 +167,7 @@ func (c *cache) flush() error {
 	return outfile.Replace(filepath.Join(c.dir, rand.Text()+".features"), append(content, end[:]...))
 }
 
-// close closes the files, and writes what is pending.
+// close writes the pending features and closes the files.
 func (c *cache) close() {
 	_ = c.flush() // after an error, which says more
 	for _, f := range c.files {

@@ -121,7 +121,7 @@ func OfModel(model *onnxpb.ModelProto, meta *contract.Metadata) (*Encoder, error
 	return e, nil
 }
 
-// model returns the encoder as a model file of its own.
+// model returns an ONNX model that contains only the preprocessing and the encoder.
 func (e *Encoder) model() *onnxpb.ModelProto {
 	n := onnxpb.Open("n")
 	size := onnxpb.Fixed(int64(e.Meta.Size))

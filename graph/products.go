@@ -1,9 +1,9 @@
 package graph
 
 // JoinProducts computes sums of matrix products with one row per instance as one product:
-// A X + B Y = [A B] [X; Y]. Each product of a sum is otherwise a value of its own, and with
-// large bags these values need most of the memory of a gradient. The sum is rounded in
-// another order.
+// A X + B Y = [A B] [X; Y]. Without it, every product of a sum is stored separately, and for large
+// bags these products need most of the memory of a gradient. The joined product adds in another
+// order, so results can differ by rounding errors.
 func JoinProducts(g *Graph) (*Graph, error) {
 	uses := make([]int, len(g.Nodes))
 	for _, n := range g.Nodes {

@@ -150,7 +150,7 @@ func (e *Equation) syntaxError(err error) diag.Diagnostic {
 	}
 }
 
-// missing describes what is missing at the end of an incomplete equation.
+// missing returns the message for an equation that ends too early. m is the error of the parser.
 func missing(m string) string {
 	if wantsOperand.MatchString(m) {
 		return "a value is missing at the end"

@@ -129,7 +129,8 @@ func (c *checker) unusedParams(sc *scope) {
 	}
 }
 
-// dropUnused removes unused settings and calls tell for those that are not inherited.
+// dropUnused returns list without the unused settings. It calls tell for each removed setting that
+// the spec itself contains, because a setting inherited from a base may be unused.
 func dropUnused[T any](c *checker, list []Setting[T], used map[string]bool, tell func(name schema.Str)) []Setting[T] {
 	return slices.DeleteFunc(list, func(s Setting[T]) bool {
 		if !used[s.Name.V] && !c.Inherited(s.Name.Pos) {

@@ -4,7 +4,7 @@ package datatest
 import "github.com/miplc/miplc/data"
 
 // Small returns a valid dataset of 3 bags with 2, 1 and 3 instances, 2 features and 3 classes.
-// All that a dataset can contain is known, except for groups, coordinates and names of features.
+// It has every optional field of a dataset except groups, coordinates and names of features.
 func Small() *data.Dataset {
 	return &data.Dataset{
 		Name:       "small",

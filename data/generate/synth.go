@@ -245,7 +245,7 @@ func (s *sampler) next() int {
 }
 
 // classNumbers returns the indices of the requested classes in names, the classes of the source. A
-// number, counted from first, stands for the class of that number.
+// class may also be requested by its number, where the first class has the number first.
 func classNumbers(asked, names []string, first int) ([]int, error) {
 	var out []int
 	for _, a := range asked {

@@ -1,5 +1,5 @@
-// Package diag defines diagnostics: messages that say what is wrong, where, and what to do. Every
-// stage reports bad input with them.
+// Package diag defines diagnostics. A diagnostic is an error message with the place of a mistake and
+// advice on how to correct it. Every stage reports bad input with diagnostics.
 package diag
 
 import (

@@ -54,7 +54,7 @@ func (t *Trainer) learner(spec *language.Spec, products miplgp.Products) (learne
 			Probes: a["probes"].Int(), Rank: a["rank"].Int(), Tolerance: a["tolerance"].Float(), Device: t.Device, Products: products,
 		}), nil
 	default:
-		return nil, spec.Locate(diag.Errorf(kind.Pos, "bug: learner %q is not implemented", kind.V))
+		return nil, spec.Locate(diag.Errorf(kind.Pos, "this is a bug in miplc: the language has the learner %q, which no package fits", kind.V))
 	}
 }
 
