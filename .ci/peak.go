@@ -2,10 +2,10 @@
 //
 //	peak LIMIT FIGURES go test ./...
 //
-// LIMIT is in MiB. peak writes the largest resident set of a process of each package's tests
-// to the file FIGURES, in MiB, the largest first. It reads /proc while the tests run, because
-// go test -exec would turn off the cache of test results. A cached result has no figure, and
-// neither has a process that ends within the interval.
+// LIMIT is in MiB. For each package, peak writes the largest resident set of a test process to the
+// file FIGURES, in MiB, in descending order. It reads /proc while the tests run, because go test
+// -exec would disable the cache of test results. Packages whose results are cached, and processes
+// that end within the interval, have no figure.
 package main
 
 import (
@@ -52,8 +52,8 @@ func main() {
 	os.Exit(code)
 }
 
-// run returns the exit code of a command and the memory of the tests that it ran, in MiB, by
-// the folder of the package.
+// run runs a command. It returns its exit code and the largest resident set of a test process of
+// each package, in MiB, by the folder of the package.
 func run(program string, arguments ...string) (code int, peaks map[string]int, err error) {
 	cmd := exec.Command(program, arguments...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -76,15 +76,15 @@ func run(program string, arguments ...string) (code int, peaks map[string]int, e
 	}
 }
 
-// process is what a sample reads of a process.
+// process is a line of the process table.
 type process struct {
 	parent int
 	folder string // of a test binary: its package
 	used   int    // largest resident set so far, in MiB
 }
 
-// sample raises the peaks to those of the processes below root that run now. A process counts
-// for the test binary that started it.
+// sample updates the peaks with the running descendants of the process root. The memory of a
+// process counts for the test binary that started it.
 func sample(peaks map[string]int, root int) {
 	all := processes()
 	for pid, p := range all {
@@ -104,7 +104,7 @@ func sample(peaks map[string]int, root int) {
 	}
 }
 
-// processes reads /proc. It leaves out processes that end meanwhile.
+// processes reads /proc. It skips processes that end meanwhile.
 func processes() map[int]process {
 	all := map[int]process{}
 	files, _ := filepath.Glob("/proc/[0-9]*/status")
@@ -136,7 +136,7 @@ func processes() map[int]process {
 	return all
 }
 
-// write writes the peaks, the largest first.
+// write writes the peaks to a file in descending order.
 func write(path string, peaks map[string]int) error {
 	var text strings.Builder
 	for _, folder := range slices.SortedFunc(maps.Keys(peaks), func(a, b string) int { return peaks[b] - peaks[a] }) {
@@ -145,7 +145,7 @@ func write(path string, peaks map[string]int) error {
 	return os.WriteFile(path, []byte(text.String()), 0o644)
 }
 
-// relative returns a folder as seen from the current one.
+// relative returns the path of a folder relative to the current one.
 func relative(folder string) string {
 	if root, err := os.Getwd(); err == nil {
 		if name, err := filepath.Rel(root, folder); err == nil {

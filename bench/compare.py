@@ -2,11 +2,11 @@
 """Runs miplc and PyTorch in turn on the same bags and prints how they compare.
 
     python3 bench/compare.py                 # everything, about ten minutes
-    python3 bench/compare.py --only cnn      # cases whose name holds a word
+    python3 bench/compare.py --only cnn      # cases whose name contains a word
     python3 bench/compare.py --rounds 3 --seconds 0.5
 
-Every case is measured in rounds; within a round each program runs once, so
-that other load on the machine meets all of them. See bench/README.md.
+Every case is measured in rounds. In each round every program runs once, so
+that other load on the machine affects all of them alike. See bench/README.md.
 Needs Go, and numpy in the Python that runs this script.
 """
 import argparse
@@ -36,14 +36,14 @@ def arguments():
     env = os.environ.get
     p.add_argument("--torch", default=env("MIPLC_BENCH_TORCH", "python3"), help="Python with PyTorch; also $MIPLC_BENCH_TORCH")
     p.add_argument("--onnxruntime", default=env("MIPLC_BENCH_ONNXRUNTIME", ""),
-                   help="Python with onnxruntime; also $MIPLC_BENCH_ONNXRUNTIME; empty: leave that peer out")
+                   help="Python with onnxruntime; also $MIPLC_BENCH_ONNXRUNTIME; empty: do not measure it")
     p.add_argument("--library", default=env("ONNXRUNTIME_SHARED_LIBRARY_PATH", ""), help="onnxruntime library for miplc; empty: searched")
     p.add_argument("--go", default=env("GO", "go"))
     p.add_argument("--rounds", type=int, default=5)
-    p.add_argument("--seconds", type=float, default=1.0, help="about how long one program runs in one round")
+    p.add_argument("--seconds", type=float, default=1.0, help="approximate duration of one program in one round, in seconds")
     p.add_argument("--threads", default="1,2")
-    p.add_argument("--only", default="", help="cases whose name holds this word")
-    p.add_argument("--out", default=os.path.join(HERE, "results"), help="folder for the results; empty: keep none")
+    p.add_argument("--only", default="", help="cases whose name contains this word")
+    p.add_argument("--out", default=os.path.join(HERE, "results"), help="folder for the results; empty: do not write them")
     return p.parse_args()
 
 
@@ -93,12 +93,12 @@ class Bench:
             (["--cnn"] if name == "cnn" else []) + [str(m) for m in more]
 
     def case(self, title, threads, programs, reference):
-        """Measures programs, a list of (label, command of a number of steps).
-        The first is what the others are compared with."""
+        """Measures programs, a list of (label, function from a number of steps to
+        a command). The others are compared with the first one."""
         if self.args.only and self.args.only not in title:
             return
         steps = {}
-        for label, command in programs:  # a short run tells how many steps fit into the time
+        for label, command in programs:  # a short run shows how many steps fit into the time
             us = run(command(5), threads)["median_us"]
             steps[label] = max(3, min(20000, int(self.args.seconds * 1e6 / us)))
         rounds = {label: [] for label, _ in programs}
@@ -115,10 +115,12 @@ class Bench:
             if r is not ours:
                 row["times_miplc"] = float(np.median([x["median_us"] / o["median_us"] for x, o in zip(r, ours)]))
                 row["times_miplc_min"] = row["min_us"] / min(x["min_us"] for x in ours)
+                row["times_miplc_cpu"] = float(np.median([x["cpu_us"] / o["cpu_us"] for x, o in zip(r, ours)]))
             self.results.append(row)
             print("  %-34s median %9.1f  min %9.1f  cpu %9.1f us%s" % (
                 label, row["median_us"], row["min_us"], row["cpu_us"],
-                "   %.2f times miplc (%.2f by minima)" % (row["times_miplc"], row["times_miplc_min"]) if r is not ours else ""), flush=True)
+                "   %.2f times miplc (%.2f by minima, %.2f by processor time)" % (
+                    row["times_miplc"], row["times_miplc_min"], row["times_miplc_cpu"]) if r is not ours else ""), flush=True)
 
     def training(self, threads):
         for name, (_, _, size) in SETS.items():
@@ -155,7 +157,7 @@ class Bench:
 
 
 def machine(args):
-    """Describes the machine and the versions of what was measured."""
+    """Returns the description of the machine and the versions of the programs."""
     def ask(python, code):
         done = subprocess.run([python, "-c", code], capture_output=True, text=True) if python else None
         return done.stdout.strip() if done and done.returncode == 0 else ""
@@ -188,16 +190,16 @@ def save(folder, about, results):
     with open(path + ".md", "w") as f:
         f.write("# Measured %s on %s\n\n" % (about["date"], about["cpu"]))
         f.writelines("- %s: %s\n" % (k, v) for k, v in about.items() if v)
-        f.write("\nMicroseconds a step or prediction: median of the rounds' medians, smallest of all, processor time.\n")
+        f.write("\nMicroseconds per step or prediction: median of the medians of all rounds, minimum, processor time. The last three columns are ratios to miplc: bench/README.md defines them.\n")
         title = None
         for r in results:
             if title != (r["case"], r["threads"]):
                 title = (r["case"], r["threads"])
-                f.write("\n## %s, %d thread%s\n\n| program | median | min | cpu | times miplc | by minima |\n|---|---|---|---|---|---|\n"
+                f.write("\n## %s, %d thread%s\n\n| program | median | min | cpu | times miplc | by minima | by processor time |\n|---|---|---|---|---|---|---|\n"
                         % (r["case"], r["threads"], "s" * (r["threads"] > 1)))
-            ratios = "%.2f | %.2f" % (r["times_miplc"], r["times_miplc_min"]) if "times_miplc" in r else "1 | 1"
+            ratios = "%.2f | %.2f | %.2f" % (r["times_miplc"], r["times_miplc_min"], r["times_miplc_cpu"]) if "times_miplc" in r else "1 | 1 | 1"
             f.write("| %s | %.1f | %.1f | %.1f | %s |\n" % (r["program"], r["median_us"], r["min_us"], r["cpu_us"], ratios))
-    print("\nkept in %s.md and .json" % path)
+    print("\nwrote %s.md and .json" % path)
 
 
 def main():

@@ -1,32 +1,38 @@
 #!/usr/bin/env bash
-# Measures many runs of one command: by engine ort on one core and on all cores, and by
-# engine xla on the CPU. Without checkpoints, which cost as much as a short epoch:
+# Measures a command that trains many runs: with the engine ort on one core and on all cores,
+# with the engine xla on the CPU, and with engines on other devices.
 #
 #   bash bench/jobs.sh OUT
 #
-# prints, and keeps in OUT/jobs.tsv: case, runs, how, then of one epoch of one run the
-# wall and processor milliseconds, then the same in seconds of everything else in the
-# command (start, compiling, export and checks), then the load of the machine. Both
-# follow from two starts that differ in the number of epochs. Settings, by environment:
+# prints one line per measurement and appends it to OUT/jobs.tsv. The columns are: case, runs,
+# how; wall and processor time of one epoch of one run in milliseconds; wall and processor time
+# of the rest of the command (start, compiling, export and checks) in seconds; load of the
+# machine. The times come from two starts with different numbers of epochs. Checkpoints are
+# disabled, because one takes as long as a short epoch. Environment variables:
 #
-#   MIPLC=miplc       the command; MIPLC_DATA names the folder of the data sets
+#   MIPLC=miplc       the command; MIPLC_DATA is the folder of the datasets
 #   CASES="quickstart birdsong cnn"
 #   JOBS="1 8 40 200" CNN_JOBS="1 8"
-#   HOW="one-by-one side-by-side xla"
+#   HOW="one-by-one side-by-side xla"   also ort-webgpu, ort-cuda, xla-cuda: engine and device
+#   MORE=             additional epochs of the second start; empty: depends on the case
 set -eu
-: "${MIPLC:=miplc}" "${MIPLC_DATA:?names the folder of the data sets}" "${CASES:=quickstart birdsong cnn}"
-: "${JOBS:=1 8 40 200}" "${CNN_JOBS:=1 8}" "${HOW:=one-by-one side-by-side xla}"
+: "${MIPLC:=miplc}" "${MIPLC_DATA:?set it to the folder of the datasets}" "${CASES:=quickstart birdsong cnn}"
+: "${JOBS:=1 8 40 200}" "${CNN_JOBS:=1 8}" "${HOW:=one-by-one side-by-side xla}" "${MORE:=}"
 out=${1:?name a folder for the results}
 mkdir -p "$out"
 
 # started HOW SPEC RUNS EPOCHS OPTIONS... prints wall and processor seconds.
 started() {
-  local how=$1 spec=$2 runs=$3 epochs=$4 engine=ort
+  local how=$1 spec=$2 runs=$3 epochs=$4 engine=ort device=cpu
   shift 4
-  [ "$how" != xla ] || engine=xla
-  [ "$how" != one-by-one ] || local -x GOMAXPROCS=1
+  case $how in
+  xla) engine=xla ;;
+  one-by-one) local -x GOMAXPROCS=1 ;;
+  side-by-side) ;;
+  *-*) engine=${how%-*} device=${how#*-} ;;
+  esac
   TIMEFORMAT='%R %U %S'
-  { time "$MIPLC" train "$spec" -o "$out/run" --force --engine $engine --device cpu --seeds "$(seq -s, 1 "$runs")" \
+  { time "$MIPLC" train "$spec" -o "$out/run" --force --engine "$engine" --device "$device" --seeds "$(seq -s, 1 "$runs")" \
     --set "train.epochs=$epochs" --set train.eval_every=1000 --set train.checkpoint=0 "$@" >"$out/log" 2>&1; } 2>&1 | awk '{print $1, $2 + $3}'
 }
 
@@ -34,6 +40,7 @@ started() {
 compared() {
   local case=$1 spec=$2 fewer=$3 more=$4 runs how a b
   shift 4
+  [ -z "$MORE" ] || more=$((fewer + MORE))
   for runs in $jobs; do
     for how in $HOW; do
       a=$(started "$how" "$spec" "$runs" "$fewer" "$@")

@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
-"""Times the protocol of a paper: many splits of one data set, whole trainings.
+"""Measures the time of a paper's protocol: whole trainings on many splits of one dataset.
 
-miplc trains all splits side by side in one program of the engine xla, the peers
-run the authors' loop on one split after the other. Same bags, same splits, full
-float32:
+miplc trains all splits in one program of the engine xla. PyTorch and JAX run the
+authors' loop on one split after the other. All use the same bags, the same splits
+and full float32:
 
     python3 bench/protocol.py --data mnist-mipl-r1.npz --device cuda             # ten splits, 100 epochs, the CNN
     python3 bench/protocol.py --data birdsong-mipl-r1.npz --device cuda --splits 40 --spec bench/program-features.yaml
     python3 bench/protocol.py --data birdsong-mipl-r1.npz --engine ort --splits 3 --epochs 10 --spec bench/program-features.yaml
 
-Without a GPU name --engine ort: its trainings go one after the other. Needs nothing
-beside Python, and Go where --miplc names no built one. What is found stands in a line
-as soon as it is there; a peer that is not installed, fails or takes too long is told
-and left out. See bench/README.md.
+Without a GPU, give --engine ort, which trains the splits in sequence. The program needs only
+Python, and Go if --miplc does not name a built command. It prints each
+result as soon as it is measured. A peer that is not installed, fails or takes too long is reported and omitted. See bench/README.md.
 """
 import argparse
 import ast
@@ -37,27 +36,27 @@ ROOT = os.path.dirname(HERE)
 def arguments():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     env = os.environ.get
-    p.add_argument("--data", required=True, help="a set of bags (.npz)")
-    p.add_argument("--spec", default="demipl-program", help="spec of miplc; the peers compute the authors' program")
+    p.add_argument("--data", required=True, help="a dataset (.npz)")
+    p.add_argument("--spec", default="demipl-program", help="spec of miplc; PyTorch and JAX compute the authors' program")
     p.add_argument("--splits", type=int, default=10)
     p.add_argument("--epochs", type=int, default=100)
     p.add_argument("--lr", type=float, default=0.01)
     p.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     p.add_argument("--engine", default="xla", choices=["xla", "ort", "gorgonia"])
-    p.add_argument("--threads", type=int, default=1, help="of PyTorch and of the engine ort on a CPU")
+    p.add_argument("--threads", type=int, default=1, help="threads of PyTorch and of the engine ort on a CPU")
     p.add_argument("--torch", default=env("MIPLC_BENCH_TORCH", "python3"), help="Python with PyTorch; also $MIPLC_BENCH_TORCH; empty: without")
     p.add_argument("--jax", default=env("MIPLC_BENCH_JAX", "python3"), help="Python with JAX; also $MIPLC_BENCH_JAX; empty: without")
-    p.add_argument("--peer-splits", type=int, default=0, help="splits that a peer really trains, its total is estimated from them; 0: all")
-    p.add_argument("--limit", type=float, default=math.inf, help="seconds for all: 70 %% of them for miplc, the peers share what is left")
+    p.add_argument("--peer-splits", type=int, default=0, help="splits that PyTorch and JAX train; the time of all splits is estimated from them; 0: all")
+    p.add_argument("--limit", type=float, default=math.inf, help="seconds for the whole program: 70 %% for miplc, the rest divided among PyTorch and JAX")
     p.add_argument("--miplc", default="", help="a built miplc; empty: built by Go")
     p.add_argument("--go", default=env("GO", "go"))
-    p.add_argument("--peak", type=float, default=0, help="GFLOP/s that the device can do in float32, to print the share of it")
+    p.add_argument("--peak", type=float, default=0, help="peak GFLOP/s of the device in float32, of which the share is printed")
     p.add_argument("--out", default="", help="file for the result as JSON")
     return p.parse_args()
 
 
 class Failure(Exception):
-    """Why there is no figure."""
+    """A measurement failed; the text gives the reason."""
 
 
 class Protocol:
@@ -80,7 +79,7 @@ class Protocol:
                     w.writerow([i, part, " ".join(str(b + 1) for b in list_)])
 
     def miplc(self, limit):
-        """Trains all splits: seconds of the epochs, accuracies, epochs."""
+        """Trains all splits and returns the seconds of the epochs, the accuracies and the number of epochs."""
         a = self.args
         binary = a.miplc or os.path.join(self.folder, "miplc")
         if not a.miplc:
@@ -98,13 +97,14 @@ class Protocol:
         out = answer(common + ["-o", os.path.join(self.folder, "runs"), "--parts", parts], limit, env)
         if out["failed"]:
             raise Failure("; ".join(out["failed"]))
-        # Groups that go abreast on the cores of a CPU count their epochs twice.
+        # If groups run in parallel on the cores of a CPU, the sum counts their time twice.
         seconds = min(out["seconds"], sum(r["seconds"] for r in out["runs"]))
         return seconds, [r["accuracy"] for r in out["runs"]], a.splits * a.epochs
 
     def peer(self, command, limit):
-        """The same of a peer, one split after the other: seconds of all splits, by the
-        epochs that it trained in the time, and the accuracies of whole trainings."""
+        """Trains one split after the other with another program. Returns the seconds of all
+        splits, estimated if the limit stopped it, the accuracies of complete trainings, and
+        the number of epochs that it trained."""
         a, seconds, epochs, accuracies = self.args, 0.0, 0, []
         path, begin = os.path.join(self.folder, "split.json"), time.perf_counter()
         for i, (train, test) in enumerate(self.splits[:a.peer_splits or a.splits]):
@@ -121,8 +121,8 @@ class Protocol:
         return seconds / epochs * a.epochs * a.splits, accuracies, epochs
 
     def gflop(self):
-        """Floating point operations of all training steps of the CNN in its three
-        products (forward, by inputs, by weights), in 1e9; 0 for features."""
+        """Returns the floating-point operations of all training steps of the CNN (forward
+        pass, gradients of inputs and of weights), in 1e9; 0 for features."""
         if not self.images:
             return 0
         conv1, rest = 24 * 24 * 25 * 20, 8 * 8 * 500 * 50 + 800 * 500
@@ -131,11 +131,11 @@ class Protocol:
 
 
 def header(f):
-    """Type and shape of an array of numpy's format, whose file stands behind them then."""
+    """Read the header of a .npy file and return its type and shape."""
     start = f.read(8)
     size = struct.unpack("<H", f.read(2))[0] if start[6] == 1 else struct.unpack("<I", f.read(4))[0]
-    told = ast.literal_eval(f.read(size).decode())
-    return told["descr"], told["shape"]
+    header = ast.literal_eval(f.read(size).decode())
+    return header["descr"], header["shape"]
 
 
 def shape(path, name):
@@ -150,7 +150,7 @@ def integers(path, name):
 
 
 def answer(command, limit, env=None):
-    """The JSON that a command prints."""
+    """Runs a command and returns the JSON that it prints."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=None if limit == math.inf else limit, env=env)
         if done.returncode == 0:
@@ -164,13 +164,13 @@ def answer(command, limit, env=None):
 
 
 def last(text):
-    """The last line of what a program printed."""
+    """Returns the last line of the output of a program."""
     text = text.decode(errors="replace") if isinstance(text, bytes) else text or ""
     return text.replace("\r", "\n").strip().split("\n")[-1]
 
 
 class Memory:
-    """The most memory of the GPU that was in use within the block, all programs together."""
+    """Measures the peak memory of the GPU during the block, of all programs together."""
 
     def __enter__(self):
         self.most, self.program = 0, None
@@ -203,7 +203,7 @@ def main():
         p = Protocol(args, folder)
 
         def measured(name, run):
-            """Prints a line and returns it as figures, None where there are none."""
+            """Measures, prints a line and returns its figures, or None if the measurement failed."""
             begin = time.perf_counter()
             with Memory() as memory:
                 try:
@@ -212,14 +212,14 @@ def main():
                     print("  %-32s %s" % (name, why), flush=True)
                     return None
             r = {"seconds": seconds, "wall": time.perf_counter() - begin, "accuracy": accuracies, "epochs": epochs, "gpu_mib": memory.most}
-            told = ["%10.1f s" % seconds]
+            figures = ["%10.1f s" % seconds]
             if accuracies:
-                told.append("accuracy %.3f, deviation %.3f" % (statistics.mean(accuracies), statistics.stdev(accuracies) if accuracies[1:] else 0))
+                figures.append("accuracy %.3f, deviation %.3f" % (statistics.mean(accuracies), statistics.stdev(accuracies) if accuracies[1:] else 0))
             if epochs < args.splits * args.epochs:
-                told.append("estimated from %.1f of %d epochs" % (epochs, args.splits * args.epochs))
+                figures.append("estimated from %.1f of %d epochs" % (epochs, args.splits * args.epochs))
             if memory.most:
-                told.append("%d MiB on the GPU" % memory.most)
-            print("  %-32s %s" % (name, "   ".join(told)), flush=True)
+                figures.append("%d MiB on the GPU" % memory.most)
+            print("  %-32s %s" % (name, "   ".join(figures)), flush=True)
             result[name] = r
             return r
 
@@ -229,7 +229,7 @@ def main():
             print("  %-32s %10.1f s" % ("  with compiling, export, checks", ours["wall"]))
             gflop = p.gflop()
             if gflop:
-                share = "%.1f %% of the peak of %g" % (100 * gflop / ours["seconds"] / args.peak, args.peak) if args.peak else "the peak is not named"
+                share = "%.1f %% of the peak of %g" % (100 * gflop / ours["seconds"] / args.peak, args.peak) if args.peak else "share of the peak unknown (--peak)"
                 print("  miplc reaches %.0f GFLOP/s, %s" % (gflop / ours["seconds"], share), flush=True)
         left = peers(args, "none" if p.images else "training")
         while left:
@@ -237,7 +237,7 @@ def main():
             name, command = left.pop(0)
             theirs = measured(name, lambda: p.peer(command, limit))
             if ours and theirs:
-                print("    %.2f times as long, %.2f times with all that miplc does once" %
+                print("    %.2f times the time of miplc, %.2f times if compiling, export and checks count" %
                       (theirs["seconds"] / ours["seconds"], theirs["seconds"] / ours["wall"]), flush=True)
     if args.out:
         with open(args.out, "w") as f:
@@ -246,9 +246,8 @@ def main():
 
 
 def peers(args, normalize):
-    """The peers by what they are, and their commands. They normalise as the specs do:
-    demipl-program takes images as they are, program-features.yaml z-scores of the
-    training bags."""
+    """Returns the names and commands of the other programs. They normalise as the specs do:
+    demipl-program does not, program-features.yaml uses z-scores of the training bags."""
     list_ = []
     if args.torch:
         list_.append(("PyTorch, authors' loop", [args.torch, os.path.join(HERE, "pytorch", "demipl.py"), "--reading", "program",

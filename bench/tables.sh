@@ -1,25 +1,25 @@
 #!/usr/bin/env bash
-# The tables of paper-attention, paper-momentum and paper-lambda on Birdsong-MIPL, by
-# one engine and another in turn:
+# Runs the experiments paper-attention, paper-momentum and paper-lambda on Birdsong-MIPL with
+# several engines in turn and measures their time:
 #
 #   bash bench/tables.sh OUT
 #
-# leaves the results in OUT/EXPERIMENT-ENGINE, and times.tsv: for each start the
-# experiment, the engine, cells, wall and processor seconds, and the load of the machine
-# before and after. What is there already is not run again. Settings, by environment:
+# writes the results to OUT/EXPERIMENT-ENGINE, and one line per start to OUT/times.tsv:
+# experiment, engine, cells, wall and processor seconds, and the load of the machine before and
+# after. Experiments that have a report already are not run again. Environment variables:
 #
-#   MIPLC=miplc       the command; MIPLC_DATA names the folder of the data sets
+#   MIPLC=miplc       the command; MIPLC_DATA is the folder of the datasets
 #   EPOCHS=100 SPLITS=10
 #   EXPERIMENTS="attention momentum lambda"
 #   ENGINES="ort xla"
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-: "${MIPLC:=miplc}" "${MIPLC_DATA:?names the folder of the data sets}" "${EPOCHS:=100}" "${SPLITS:=10}"
+: "${MIPLC:=miplc}" "${MIPLC_DATA:?set it to the folder of the datasets}" "${EPOCHS:=100}" "${SPLITS:=10}"
 : "${EXPERIMENTS:=attention momentum lambda}" "${ENGINES:=ort xla}"
 out=${1:?name a folder for the results}
 mkdir -p "$out"
 
-# epochs EXPERIMENT are the --set options that shorten its trainings.
+# epochs EXPERIMENT prints the --set options that shorten its trainings.
 epochs() {
   local learner
   for learner in $(grep -o 'name: demipl[a-z-]*' "$here/birdsong/$1.yaml" | cut -d' ' -f2); do
@@ -27,7 +27,7 @@ epochs() {
   done
 }
 
-# started EXPERIMENT ENGINE runs it and adds its line.
+# started EXPERIMENT ENGINE runs an experiment and appends its line to times.tsv.
 started() {
   local to=$out/$1-$2 before seconds
   [ ! -e "$to/report.md" ] || return 0

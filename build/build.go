@@ -16,10 +16,8 @@ import (
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/outdir"
-	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/prepare"
@@ -51,6 +49,9 @@ type Options struct {
 	// SampleSteps is the number of training steps whose batches and losses are written. They need the
 	// dataset.
 	SampleSteps int
+	// Runs is the number of runs that the training step computes at once, with consecutive seeds.
+	// They need the dataset. 0: one run, and batches of any size.
+	Runs int
 }
 
 // Manifest describes the files of a build.
@@ -68,7 +69,7 @@ type Manifest struct {
 	Parity     *parity.Report    `json:"parity"`
 	StepCheck  *StepCheck        `json:"train_step_check"`
 	TrainStep  *contract.Step    `json:"train_step"`              // inputs and outputs of TrainStepFile
-	Losses     []float64         `json:"sample_losses,omitempty"` // of the sample steps, in order
+	Losses     [][]float64       `json:"sample_losses,omitempty"` // of each run in each sample step
 	SHA256     map[string]string `json:"sha256"`                  // of each file
 }
 
@@ -115,15 +116,11 @@ func Build(o Options) (*Manifest, error) {
 
 // build writes the files of a build to a claimed folder.
 func (o *Options) build(p *compile.Program, sig compile.Signature) (*Manifest, error) {
-	state := initialState(p)
-	m := &Manifest{
-		Name: o.Spec.Name.V, Version: o.Version, SpecSHA256: o.Spec.Identity(), Seed: uint64(o.Spec.Train.Seed.V),
-		InputShape: sig.Instance, Classes: sig.Classes, Parameters: p.FlatSize(),
-		InferNodes: len(p.Infer.Nodes), TrainNodes: len(p.Train.Nodes), SHA256: map[string]string{},
+	form, err := newStepForm(o, p)
+	if err != nil {
+		return nil, err
 	}
-	for _, q := range p.Params {
-		m.Params = append(m.Params, ParamFacts{q.Name, q.Shape})
-	}
+	state, m := form.states[0], o.manifest(p, sig)
 	meta := export.Metadata{Version: o.Version, SpecSHA256: m.SpecSHA256, Seed: m.Seed, Engine: "none"}
 	if t := o.Spec.Export.Temperature.V.T; t > 0 {
 		meta.Temperature = &t
@@ -136,7 +133,7 @@ func (o *Options) build(p *compile.Program, sig compile.Signature) (*Manifest, e
 	var background workers.Group
 	background.Go(func() {
 		said := contract.Step{Version: o.Version, SpecSHA256: m.SpecSHA256, Seed: m.Seed}
-		step, failed = writeTrainStep(o.Dir, p, state, said, o.Library)
+		step, failed = writeTrainStep(o.Dir, form, said, o.Library)
 	})
 	defer func() {
 		if background.Wait(); step != nil {
@@ -146,7 +143,6 @@ func (o *Options) build(p *compile.Program, sig compile.Signature) (*Manifest, e
 	draw := verify.Bags(p, state)
 	draw.Sizes = buildSizes
 	addPredictors := func(e *verify.Predictors) error { return e.AddNative(p, state) }
-	var err error
 	if m.Parity, err = verify.ExportChecked(filepath.Join(o.Dir, ModelFile), nil, p, state.Params, meta, verify.Library{Path: o.Library}, draw, addPredictors); err != nil {
 		return nil, err
 	}
@@ -157,23 +153,47 @@ func (o *Options) build(p *compile.Program, sig compile.Signature) (*Manifest, e
 		return nil, err
 	}
 	m.TrainStep, m.StepCheck = step.described, step.check
-	for _, old := range []string{sampleFile, sampleValuesFile} { // of an earlier build
-		if err := os.Remove(filepath.Join(o.Dir, old)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-	}
 	files := []string{ModelFile, TrainStepFile, InitialFile}
+	if err := o.writeSamples(form, m); err != nil {
+		return nil, err
+	}
 	if o.SampleSteps > 0 {
-		sample, err := writeSampleSteps(o, p, m.TrainStep)
-		if err != nil {
-			return nil, err
-		}
 		files = append(files, sampleFile, sampleValuesFile)
-		for _, s := range sample.Steps {
-			m.Losses = append(m.Losses, s.Loss)
-		}
 	}
 	return m, m.write(o.Dir, p, files)
+}
+
+// manifest returns the manifest without the results of the checks and the hashes of the files.
+func (o *Options) manifest(p *compile.Program, sig compile.Signature) *Manifest {
+	m := &Manifest{
+		Name: o.Spec.Name.V, Version: o.Version, SpecSHA256: o.Spec.Identity(), Seed: uint64(o.Spec.Train.Seed.V),
+		InputShape: sig.Instance, Classes: sig.Classes, Parameters: p.FlatSize(),
+		InferNodes: len(p.Infer.Nodes), TrainNodes: len(p.Train.Nodes), SHA256: map[string]string{},
+	}
+	for _, q := range p.Params {
+		m.Params = append(m.Params, ParamFacts{q.Name, q.Shape})
+	}
+	return m
+}
+
+// writeSamples removes the sample steps of an earlier build and writes new ones if they are wanted.
+func (o *Options) writeSamples(f *stepForm, m *Manifest) error {
+	for _, old := range []string{sampleFile, sampleValuesFile} {
+		if err := os.Remove(filepath.Join(o.Dir, old)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if o.SampleSteps == 0 {
+		return nil
+	}
+	sample, err := writeSampleSteps(o, f)
+	if err != nil {
+		return err
+	}
+	for _, s := range sample.Steps {
+		m.Losses = append(m.Losses, s.Losses)
+	}
+	return nil
 }
 
 // refuseBuild returns the error for a spec with a fitted learner.
@@ -197,8 +217,9 @@ func buildSignature(spec *language.Spec, folder bagfile.Folder) (compile.Signatu
 	return sig, err
 }
 
-func initialState(p *compile.Program) *train.State {
-	s := &train.State{Params: train.InitParams(p, uint64(p.Spec.Train.Seed.V))}
+// initialState returns the initial state of a run, counted from 0.
+func initialState(p *compile.Program, run int) *train.State {
+	s := &train.State{Params: train.InitParams(p, uint64(p.Spec.Train.Seed.V+run))}
 	if p.Normalize {
 		n := ndarray.Size(p.Signature.Instance)
 		s.Params[compile.ParamMean], s.Params[compile.ParamStd] = make([]float32, n), slices.Repeat([]float32{1}, n)
@@ -214,23 +235,23 @@ func buildFiles() []string {
 
 // claimBuild locks and marks the folder of a build. It replaces an earlier build, and a run only with
 // Force. The caller must close the folder.
-func claimBuild(o *Options) (*outdir.Folder, error) {
-	f, err := outdir.Lock(o.Dir)
+func claimBuild(o *Options) (*fileio.Folder, error) {
+	f, err := fileio.LockFolder(o.Dir)
 	if err != nil {
 		return nil, err
 	}
 	take := f.Restart
 	switch mark := f.Mark; {
-	case mark == nil || mark.By == outdir.Run && o.Force:
-	case mark.By == outdir.Build:
+	case mark == nil || mark.By == fileio.RunFolder && o.Force:
+	case mark.By == fileio.BuildFolder:
 		take = f.Claim // keeps the files of the earlier build until they are replaced
-	case mark.By == outdir.Run:
+	case mark.By == fileio.RunFolder:
 		err = fmt.Errorf("%s contains a run, whose model would be overwritten: choose another folder, or overwrite it with --force", o.Dir)
 	default:
-		err = mark.Other(o.Dir, outdir.Run, outdir.Build)
+		err = mark.Other(o.Dir, fileio.RunFolder, fileio.BuildFolder)
 	}
 	if err == nil {
-		err = take(outdir.Build, buildFiles(), prepare.InputFiles(o.Spec, o.Data))
+		err = take(fileio.BuildFolder, buildFiles(), prepare.InputFiles(o.Spec, o.Data))
 	}
 	if err != nil {
 		f.Close()
@@ -246,16 +267,16 @@ func (m *Manifest) write(dir string, p *compile.Program, files []string) error {
 		print func(*graph.Graph) string
 	}{{GraphTextFile, (*graph.Graph).Text}, {GraphDOTFile, (*graph.Graph).DOT}} {
 		text := f.print(p.Infer) + "\n" + f.print(p.Train)
-		if err := outfile.Replace(filepath.Join(dir, f.name), []byte(strings.TrimRight(text, "\n")+"\n")); err != nil {
+		if err := fileio.Replace(filepath.Join(dir, f.name), []byte(strings.TrimRight(text, "\n")+"\n")); err != nil {
 			return err
 		}
 	}
 	for _, name := range append(files, GraphTextFile, GraphDOTFile) {
-		sum, err := infile.SHA256(filepath.Join(dir, name))
+		sum, err := fileio.SHA256(filepath.Join(dir, name))
 		if err != nil {
 			return err
 		}
 		m.SHA256[name] = sum
 	}
-	return outfile.ReplaceJSON(filepath.Join(dir, ManifestFile), m)
+	return fileio.ReplaceJSON(filepath.Join(dir, ManifestFile), m)
 }

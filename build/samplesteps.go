@@ -2,16 +2,11 @@ package build
 
 import (
 	"fmt"
-	"maps"
 	"path/filepath"
 
-	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/outfile"
-	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
@@ -33,12 +28,13 @@ type sampleSteps struct {
 	Steps  []sampleStep `json:"steps"`
 }
 
-// sampleStep is one step. The loss and its terms are those before the update.
+// sampleStep is one step. The losses and their terms have a value per run. They are those before the
+// update.
 type sampleStep struct {
-	Bags   int                     `json:"bags"`
+	Bags   int                     `json:"bags"` // of each run
 	Inputs map[string]sampleTensor `json:"inputs"`
-	Loss   float64                 `json:"loss"`
-	Terms  map[string]float64      `json:"terms"`
+	Losses []float64               `json:"losses"`
+	Terms  map[string][]float64    `json:"terms"`
 }
 
 // sampleTensor is an input in the file of values: row-major, little-endian, aligned for any element
@@ -52,51 +48,74 @@ type sampleTensor struct {
 // alignment is that of the tensors in the file: the size of the largest element.
 const alignment = 8
 
-// writeSampleSteps lays out the first steps of a run and trains on them with engine gorgonia.
-func writeSampleSteps(o *Options, p *compile.Program, described *contract.Step) (*sampleSteps, error) {
-	sampled, err := prepare.Trials([]*language.Spec{o.Spec}, o.Data)
-	if err != nil {
-		return nil, err
+// writeSampleSteps lays out the first steps of the runs and trains on them with engine gorgonia.
+func writeSampleSteps(o *Options, f *stepForm) (s *sampleSteps, err error) {
+	sampled := f.trials
+	if sampled == nil {
+		if sampled, err = trials(o); err != nil {
+			return nil, err
+		}
 	}
-	set := sampled[0].Data
-	state, batches, err := train.Sample(sampled[0], o.SampleSteps)
-	if err != nil {
-		return nil, o.Spec.Show(diag.Errorf(o.Spec.Data.Set.Pos, "sample steps: %v", err))
-	}
-	engine, err := gorgonia.New(p, nil)
+	engine, err := gorgonia.New(f.program, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer engine.Close()
-	if err := engine.SetState(state); err != nil {
-		return nil, err
+	s = &sampleSteps{File: sampleValuesFile, Engine: engine.Name(), Data: sampled[0].Data.Name, Seed: uint64(o.Spec.Train.Seed.V)}
+	batches := make([][]*train.Batch, o.SampleSteps)
+	s.Steps = make([]sampleStep, o.SampleSteps)
+	for _, trial := range sampled {
+		state, list, err := train.Sample(trial, o.SampleSteps)
+		if err == nil && f.runs != nil && list[len(list)-1].Bags < f.runs.Bags {
+			err = fmt.Errorf("%d steps requested, the last of them has fewer bags than the others", len(list))
+		}
+		if err != nil {
+			return nil, o.Spec.Show(diag.Errorf(o.Spec.Data.Set.Pos, "sample steps: %v", err))
+		}
+		if err := engine.SetState(state); err != nil {
+			return nil, err
+		}
+		for i, b := range list {
+			batches[i] = append(batches[i], b)
+			if err := s.Steps[i].add(engine, b); err != nil {
+				return nil, fmt.Errorf("sample step %d: %w", i+1, err)
+			}
+		}
 	}
-	s := &sampleSteps{File: sampleValuesFile, Engine: engine.Name(), Data: set.Name, Seed: uint64(o.Spec.Train.Seed.V)}
 	var values []byte
-	for i, b := range batches {
-		step := sampleStep{Bags: b.Bags, Inputs: map[string]sampleTensor{}, Terms: map[string]float64{}}
-		feed, err := batchFeed(p, b)
+	for i := range s.Steps {
+		feed, err := f.batch(batches[i])
 		if err != nil {
 			return nil, err
 		}
-		for _, v := range described.Inputs {
-			if t, ok := feed[v.Name]; ok { // parameters and velocity are not part of a batch
-				step.Inputs[v.Name] = sampleTensor{v.Type, t.Shape, len(values)}
+		s.Steps[i].Inputs = map[string]sampleTensor{}
+		for _, v := range f.described.Inputs {
+			if t, ok := feed[v.Name]; ok { // the state is not part of a batch
+				s.Steps[i].Inputs[v.Name] = sampleTensor{v.Type, t.Shape, len(values)}
 				values = appendTensor(values, t)
 			}
 		}
-		r, err := engine.Step(b)
-		if err != nil {
-			return nil, fmt.Errorf("sample step %d: %w", i+1, err)
-		}
-		step.Loss = r.Loss
-		maps.Copy(step.Terms, r.Terms)
-		s.Steps = append(s.Steps, step)
 	}
-	if err := outfile.Replace(filepath.Join(o.Dir, sampleValuesFile), values); err != nil {
+	if err := fileio.Replace(filepath.Join(o.Dir, sampleValuesFile), values); err != nil {
 		return nil, err
 	}
-	return s, outfile.ReplaceJSON(filepath.Join(o.Dir, sampleFile), s)
+	return s, fileio.ReplaceJSON(filepath.Join(o.Dir, sampleFile), s)
+}
+
+// add trains a run on a batch and adds its losses.
+func (s *sampleStep) add(engine train.Engine, b *train.Batch) error {
+	r, err := engine.Step(b)
+	if err != nil {
+		return err
+	}
+	if s.Terms == nil {
+		s.Terms = map[string][]float64{}
+	}
+	s.Bags, s.Losses = b.Bags, append(s.Losses, r.Loss)
+	for name, v := range r.Terms {
+		s.Terms[name] = append(s.Terms[name], v)
+	}
+	return nil
 }
 
 func appendTensor(to []byte, t ortenv.Tensor) []byte {

@@ -11,9 +11,8 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/stream"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/runtime/ortenv"
@@ -42,28 +41,26 @@ type StepCheck struct {
 
 // trainStep is a training step in a temporary file that agrees with the interpreter.
 type trainStep struct {
-	file      *outfile.File
-	initial   []float32
-	described *contract.Step
-	check     *StepCheck
+	*stepForm
+	file  *fileio.File
+	check *StepCheck
 }
 
 // writeTrainStep writes the training step to a temporary file and compares one step in onnxruntime
 // with the interpreter.
-func writeTrainStep(dir string, p *compile.Program, state *train.State, said contract.Step, library string) (*trainStep, error) {
-	initial, err := p.Flatten(state.Params)
-	if err != nil {
-		return nil, err
-	}
-	s := &trainStep{initial: initial}
+func writeTrainStep(dir string, f *stepForm, said contract.Step, library string) (*trainStep, error) {
 	said.Initial.File = InitialFile
-	model, described, err := export.TrainStep(p, initial, said)
+	model, described, err := export.TrainStep(f.program, f.initial, f.runs, said)
+	if err != nil && f.runs != nil {
+		return nil, fmt.Errorf("%s cannot be built for several runs, build it without --runs: %w", f.program.Spec.Name.V, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", TrainStepFile, err)
 	}
-	s.described = described
+	f.described = described
+	s := &trainStep{stepForm: f}
 	s.file, err = export.CheckedStep(filepath.Join(dir, TrainStepFile), model, func(aside string) (err error) {
-		s.check, err = checkStep(p, state, aside, library)
+		s.check, err = f.check(aside, library)
 		return err
 	})
 	if err != nil {
@@ -77,29 +74,47 @@ func (s *trainStep) commit(dir string) error {
 	if err := s.file.Commit(); err != nil {
 		return err
 	}
-	return outfile.Replace(filepath.Join(dir, InitialFile), ndarray.AppendBytes(nil, s.initial))
+	return fileio.Replace(filepath.Join(dir, InitialFile), ndarray.AppendBytes(nil, s.initial))
 }
 
-// checkStep compares one step on seeded random bags. Close to a kink, where a gradient jumps,
-// float32 and float64 may differ, so a second draw decides if the first one disagrees.
-func checkStep(p *compile.Program, state *train.State, path, library string) (*StepCheck, error) {
-	for draw := uint64(0); ; draw++ {
-		b, s := stepInput(p, state, draw)
-		diff, where, err := stepDifference(p, s, b, path, library)
+// check compares one step on seeded random bags. Close to a kink, where a gradient jumps, float32 and
+// float64 may differ, so a second draw decides if the first one disagrees.
+func (f *stepForm) check(path, library string) (*StepCheck, error) {
+	for draw := range uint64(2) {
+		var batches []*train.Batch
+		var states []*train.State
+		instances, bags := 0, 0
+		for run := range f.states {
+			b, s := f.draw(run, draw*uint64(len(f.states))+uint64(run))
+			batches, states = append(batches, b), append(states, s)
+			instances, bags = instances+len(b.BagOf), bags+b.Bags
+		}
+		diff, where, err := f.difference(states, batches, path, library)
 		switch {
 		case err != nil:
 			return nil, err
 		case diff <= stepTolerance:
-			return &StepCheck{MaxAbsDiff: diff, Tolerance: stepTolerance, Instances: len(b.BagOf), Bags: b.Bags}, nil
+			return &StepCheck{MaxAbsDiff: diff, Tolerance: stepTolerance, Instances: instances, Bags: bags}, nil
 		case draw == 1:
 			return nil, fmt.Errorf("one step in onnxruntime is %.3g away from the interpreter in %s; %.0g is allowed", diff, where, stepTolerance)
 		}
 	}
+	panic("bug: two draws did not decide")
 }
 
-// stepInput draws two bags of two instances and one, and the state of the optimiser, so
-// that it counts. Means of squares are positive.
-func stepInput(p *compile.Program, state *train.State, draw uint64) (*train.Batch, *train.State) {
+// draw draws bags of two instances and one, and the state of the optimiser, so that it counts. Means
+// of squares are positive. Values that are standardised over the bags of a batch have hardly any
+// gradient with two bags, only rounding, so specs with larger batches get up to eight.
+func (f *stepForm) draw(run int, draw uint64) (*train.Batch, *train.State) {
+	p := f.program
+	bags, instances := max(2, min(p.Spec.Train.Batch.V, 8)), 2
+	if f.runs != nil {
+		bags, instances = f.runs.Bags, min(2, f.runs.Instances)
+	}
+	var bagOf []int
+	for bag := range bags {
+		bagOf = append(bagOf, slices.Repeat([]int{bag}, min(2-bag%2, instances))...)
+	}
 	r := stream.New(verify.Seed, "train step", draw)
 	normal := func(n int, scale float64) []float32 {
 		v := make([]float32, n)
@@ -110,8 +125,8 @@ func stepInput(p *compile.Program, state *train.State, draw uint64) (*train.Batc
 	}
 	k, size, t := p.Signature.Classes, ndarray.Size(p.Signature.Instance), &p.Spec.Train
 	b := &train.Batch{
-		BagOf: []int{0, 0, 1}, Bags: 2, Instances: normal(3*size, 1), Masks: map[string][]float32{},
-		Candidates: make([]float32, 2*k), Weights: make([]float32, 2*k),
+		BagOf: bagOf, Bags: bags, Instances: normal(len(bagOf)*size, 1), Masks: map[string][]float32{},
+		Candidates: make([]float32, bags*k), Weights: make([]float32, bags*k),
 		Lambda: 0.75, Epoch: p.Spec.Weights.FirstEpoch.V, Epochs: t.Epochs.V, LR: t.LR.V,
 		Position: compile.Position{Steps: 2},
 	}
@@ -127,11 +142,11 @@ func stepInput(p *compile.Program, state *train.State, draw uint64) (*train.Batc
 	}
 	for i := range p.Masks {
 		m := &p.Masks[i]
-		mask := make([]float32, ndarray.Size(m.Shape.Concrete(3, 2)))
+		mask := make([]float32, ndarray.Size(m.Shape.Concrete(len(bagOf), bags)))
 		train.DrawMask(mask, float32(1/(1-m.Drop)), m, verify.Seed, int(draw), 1)
 		b.Masks[m.Name] = mask
 	}
-	s := &train.State{Params: state.Params, Optimizer: map[string][]float32{}}
+	s := &train.State{Params: f.states[run].Params, Optimizer: map[string][]float32{}}
 	for _, name := range p.OptimizerState() {
 		v := normal(p.FlatSize(), 0.01)
 		if name == compile.InSecondMoment {
@@ -144,9 +159,9 @@ func stepInput(p *compile.Program, state *train.State, draw uint64) (*train.Batc
 	return b, s
 }
 
-// stepDifference runs the file and the interpreter and returns the largest difference.
-func stepDifference(p *compile.Program, s *train.State, b *train.Batch, path, library string) (diff float64, where string, err error) {
-	in, err := stepFeed(p, s, b)
+// difference runs the file and the interpreter and returns the largest difference.
+func (f *stepForm) difference(states []*train.State, batches []*train.Batch, path, library string) (diff float64, where string, err error) {
+	in, err := f.feed(states, batches)
 	if err != nil {
 		return 0, "", err
 	}
@@ -154,63 +169,29 @@ func stepDifference(p *compile.Program, s *train.State, b *train.Batch, path, li
 	var failed error
 	var background workers.Group
 	background.Go(func() { got, failed = ortenv.RunFile(path, library, in) })
-	want, err := oracleStep(p, s, b)
+	wanted := make([]map[string][]float64, len(states))
+	for run := 0; run < len(states) && err == nil; run++ {
+		wanted[run], err = oracleStep(f.program, states[run], batches[run])
+	}
 	background.Wait()
 	if err := errors.Join(failed, err); err != nil {
 		return 0, "", err
 	}
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		have := got[name].Floats
-		if len(have) != len(want[name]) {
-			return 0, "", fmt.Errorf("the output %s has %d values, expected %d", name, len(have), len(want[name]))
-		}
-		for i, w := range want[name] {
-			d := math.Abs(float64(have[i])-w) / max(1, math.Abs(w))
-			if !(d <= diff) { // NaN counts as a difference
-				diff, where = d, fmt.Sprintf("%s, value %d of %d", name, i+1, len(have))
+	for run, want := range wanted {
+		for _, name := range slices.Sorted(maps.Keys(want)) {
+			have := f.output(got, name, run, batches[run])
+			if len(have) != len(want[name]) {
+				return 0, "", fmt.Errorf("the output %s has %d values, expected %d", name, len(have), len(want[name]))
+			}
+			for i, w := range want[name] {
+				d := math.Abs(float64(have[i])-w) / max(1, math.Abs(w))
+				if !(d <= diff) { // NaN counts as a difference
+					diff, where = d, fmt.Sprintf("%s, value %d of %d", name, i+1, len(have))
+				}
 			}
 		}
 	}
 	return diff, where, nil
-}
-
-// stepFeed returns a batch and a state as the inputs of the training step.
-func stepFeed(p *compile.Program, s *train.State, b *train.Batch) (map[string]ortenv.Tensor, error) {
-	vectors, _, err := s.Flat(p)
-	if err != nil {
-		return nil, err
-	}
-	feed, err := batchFeed(p, b)
-	if err != nil {
-		return nil, err
-	}
-	for name, v := range vectors {
-		feed[name] = ortenv.Tensor{Shape: []int{len(v)}, Floats: v}
-	}
-	return feed, nil
-}
-
-// batchFeed returns the inputs of the training step without the state.
-func batchFeed(p *compile.Program, b *train.Batch) (map[string]ortenv.Tensor, error) {
-	step, err := compile.Step(p)
-	if err != nil {
-		return nil, err
-	}
-	var in train.Inputs
-	if err := in.Batch(p, b, len(b.BagOf), b.Bags); err != nil {
-		return nil, err
-	}
-	feed := map[string]ortenv.Tensor{}
-	for _, n := range step.ByOp(graph.OpInput) {
-		t := ortenv.Tensor{Shape: n.Shape.Concrete(len(b.BagOf), b.Bags), Floats: in.Floats[n.Name]}
-		if n.Type == graph.Int {
-			t.Ints = ndarray.Convert[int64](in.BagOf)
-		}
-		if t.Floats != nil || t.Ints != nil {
-			feed[n.Name] = t
-		}
-	}
-	return feed, nil
 }
 
 // oracleStep returns the outputs of the training step in float64, computed by the interpreter.

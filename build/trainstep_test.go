@@ -1,6 +1,7 @@
 package build
 
 import (
+	"bytes"
 	"context"
 	"math"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/language"
@@ -28,10 +30,20 @@ func load(t *testing.T, name string, set ...string) *language.Spec {
 	return s
 }
 
-// placedStep writes the training step of a program into a folder.
+// form returns the training step of a program for one run.
+func form(t *testing.T, p *compile.Program) *stepForm {
+	t.Helper()
+	f, err := newStepForm(&Options{Spec: p.Spec}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// placedStep writes the training step of a program to a folder.
 func placedStep(t *testing.T, dir string, p *compile.Program, library string) (*contract.Step, *StepCheck) {
 	t.Helper()
-	s, err := writeTrainStep(dir, p, initialState(p), contract.Step{Version: "test"}, library)
+	s, err := writeTrainStep(dir, form(t, p), contract.Step{Version: "test"}, library)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +84,7 @@ func TestTrainStepOfShippedSpecs(t *testing.T) {
 	}
 }
 
-// A step that computes something else is found out.
+// A step that computes something else is rejected.
 func TestWrongTrainStepIsFound(t *testing.T) {
 	library := ortest.Library(t)
 	spec := load(t, "quickstart")
@@ -86,15 +98,16 @@ func TestWrongTrainStepIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	placedStep(t, dir, q, library)
-	_, err = checkStep(p, initialState(p), filepath.Join(dir, TrainStepFile), library)
+	f := form(t, p)
+	f.described, _ = placedStep(t, dir, q, library)
+	_, err = f.check(filepath.Join(dir, TrainStepFile), library)
 	if err == nil || !strings.Contains(err.Error(), "away from the interpreter in new_") {
 		t.Errorf("the step of another weight decay passed: %v", err)
 	}
 }
 
-// The sample steps are the first steps of a run: their losses are those that the
-// loop of the same engine reports.
+// The sample steps are the first steps of a run: their losses equal those of the training loop of
+// the same engine.
 func TestSampleStepsAreThoseOfARun(t *testing.T) {
 	const steps = 4
 	spec := load(t, "quickstart", "train.epochs=2", "data.generated.bags=30", "train.engine=gorgonia", "train.batch=2")
@@ -113,9 +126,9 @@ func TestSampleStepsAreThoseOfARun(t *testing.T) {
 	if _, err := train.One(context.Background(), trainers, sampled[0], train.Options{Observer: seen}); err != nil {
 		t.Fatal(err)
 	}
-	for i, loss := range m.Losses {
-		if got := seen.list[i]; math.Abs(got-loss) > 1e-9 {
-			t.Errorf("step %d: loss %v of the run, %v of the sample", i+1, got, loss)
+	for i, losses := range m.Losses {
+		if got := seen.list[i]; len(losses) != 1 || math.Abs(got-losses[0]) > 1e-9 {
+			t.Errorf("step %d: loss %v of the run, %v of the sample", i+1, got, losses)
 		}
 	}
 	if len(m.Losses) != steps {
@@ -123,7 +136,58 @@ func TestSampleStepsAreThoseOfARun(t *testing.T) {
 	}
 }
 
-// losses collects the loss of each step of the first epoch, from its mean.
+// Each of several runs has the same initial parameters, batches and losses as a single run.
+func TestRunsAreThoseOfTheirSeeds(t *testing.T) {
+	library := ortest.Library(t)
+	settings := []string{"data.generated.bags=20", "train.batch=2", "train.optimizer=adam"}
+	dir := t.TempDir()
+	m, err := Build(Options{Spec: load(t, "quickstart", settings...), Dir: dir, Library: library, SampleSteps: 3, Runs: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var initial []byte
+	for run, seed := range []string{"train.seed=1", "train.seed=2"} {
+		alone := t.TempDir()
+		one, err := Build(Options{Spec: load(t, "quickstart", append(settings, seed)...), Dir: alone, Library: library, SampleSteps: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, losses := range m.Losses {
+			if losses[run] != one.Losses[i][0] {
+				t.Errorf("%s, step %d: loss %v, as a single run %v", seed, i+1, losses[run], one.Losses[i][0])
+			}
+		}
+		content, err := os.ReadFile(filepath.Join(alone, InitialFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		initial = append(initial, content...)
+	}
+	got, err := os.ReadFile(filepath.Join(dir, InitialFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, initial) || m.TrainStep.Runs != 2 || m.StepCheck.Bags != 4 {
+		t.Errorf("%d bytes of initial parameters, for a single run %d; %d runs, checked with %d bags", len(got), len(initial), m.TrainStep.Runs, m.StepCheck.Bags)
+	}
+}
+
+// Images have no training step for several runs. The error says what to do.
+func TestStepOfSeveralRunsOnImages(t *testing.T) {
+	p, err := compile.Compile(load(t, "demipl-image"), compile.Signature{Instance: []int{1, 28, 28}, Classes: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := form(t, p)
+	f.runs = &onnx.Capacity{Bags: 1, Instances: 2, Runs: 1}
+	if _, err := writeTrainStep(t.TempDir(), f, contract.Step{}, ""); err == nil || !strings.HasPrefix(err.Error(), "demipl-image cannot be built for several runs, build it without --runs: ") {
+		t.Errorf("error %v", err)
+	} else {
+		t.Log(err)
+	}
+}
+
+// losses records the loss of each step of the first epoch, computed from the running mean.
 type losses struct {
 	train.Silent
 	list []float64

@@ -13,8 +13,8 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// blocks lowers the named blocks in order. After one with an error all that the
-// others would make is unknown: they would only repeat it.
+// blocks lowers the named blocks in order. After a block with an error the values of the following
+// blocks are unknown, so that the error is not repeated.
 func (l *builder) blocks() {
 	for i := range l.spec.Model.Blocks {
 		blk := &l.spec.Model.Blocks[i]
@@ -39,13 +39,13 @@ func (l *builder) blocks() {
 	}
 }
 
-// readable reports whether a block has no error and has something to work on.
+// readable reports whether a block has no error and its input is known.
 func (l *builder) readable(blk *language.Block) bool {
 	return blk.Kind.V != "" && blk.Args != nil && l.env[l.current()] != nil
 }
 
-// current names what a block works on: the features of the instances, or the
-// embeddings once there is a pool.
+// current returns the name of the input of a block: the features of the instances, or after a pool
+// the embeddings.
 func (l *builder) current() string {
 	if l.pooled {
 		return "z"
@@ -91,18 +91,18 @@ func (l *builder) block(blk *language.Block, name string) {
 	}
 }
 
-// reportUnsupported reports a word of the language without a lowering. A test walks the
-// words, so that none gets that far.
+// reportUnsupported reports a word of the language without a lowering. A test checks that every word
+// has one.
 func (l *builder) reportUnsupported(word schema.Str) {
 	l.errs.Add(diag.Errorf(word.Pos, "bug: there is no lowering of %q", word.V))
 }
 
-// word is the argument of a block that is one of some words.
+// word returns an argument of a block that is one of several words.
 func word(blk *language.Block, arg string) schema.Str {
 	return schema.Str{V: blk.Args[arg].Str(), Pos: blk.Args[arg].Pos}
 }
 
-// numbered names the next block of a kind: conv1, conv2, ...
+// numbered returns the name of the next block of a kind: conv1, conv2, ...
 func (l *builder) numbered(kind string) string {
 	l.counts[kind]++
 	return fmt.Sprintf("%s%d", kind, l.counts[kind])
@@ -121,7 +121,7 @@ func (l *builder) wantRows(blk *language.Block, h *graph.Node) bool {
 // and biases alike: uniform in +-1/sqrt(fan in).
 func fanIn(n int) Init { return Init{Kind: "uniform", Scale: 1 / math.Sqrt(float64(n))} }
 
-// dense is x W + b with W [in, out].
+// dense computes x W + b with W [in, out].
 func (l *builder) dense(name string, x *graph.Node, units int) *graph.Node {
 	in := int(x.Shape[1])
 	return l.affine(x, l.param(name+".weight", fanIn(in), in, units), l.param(name+".bias", fanIn(in), units))
@@ -156,15 +156,14 @@ func (l *builder) dropout(blk *language.Block, name string) {
 	l.env[at] = l.b.Mul(h, l.mask(name, h.Shape, rate))
 }
 
-// mask adds an input that is 0 with probability rate, else 1/(1-rate).
+// mask adds an input whose elements are 0 with probability rate, else 1/(1-rate).
 func (l *builder) mask(name string, shape graph.Shape, rate float64) *graph.Node {
 	mask := Mask{Name: name + ".mask", Shape: shape.Clone(), Drop: rate}
 	l.masks = append(l.masks, mask)
 	return l.b.Input(mask.Name, graph.Float, mask.Shape)
 }
 
-// batchNorm normalises each feature with its mean and variance over the rows of the batch in
-// training, and with their running values in predictions, as BatchNorm1d of PyTorch.
+// batchNorm is BatchNorm1d of PyTorch.
 func (l *builder) batchNorm(blk *language.Block, name string) {
 	b, at := l.b, l.current()
 	h := l.env[at]
@@ -179,6 +178,13 @@ func (l *builder) batchNorm(blk *language.Block, name string) {
 	width := int(h.Shape[1])
 	gain := l.param(name+".weight", Init{Kind: "constant", Scale: 1}, width)
 	bias := l.param(name+".bias", Init{Kind: "constant"}, width)
+	l.env[at] = b.Add(b.Mul(l.standardized(name, h, blk.Args["momentum"].Float()), gain), bias)
+}
+
+// standardized divides the difference from the mean by the deviation, column by column: those of
+// the rows of the batch in training, the running ones in predictions.
+func (l *builder) standardized(name string, h *graph.Node, share float64) *graph.Node {
+	b, width := l.b, int(h.Shape[1])
 	mean, variance := l.statistic(name+".mean", 0, width), l.statistic(name+".variance", 1, width)
 	if l.training {
 		count := b.SumAll(b.Fill(1, h.Shape[:1]))
@@ -187,13 +193,11 @@ func (l *builder) batchNorm(blk *language.Block, name string) {
 		spread := b.Sub(h, ofBatch)
 		biased := average(b.Mul(spread, spread))
 		unbiased := b.Div(b.Mul(biased, count), b.Maximum(b.Sub(count, b.Scalar(1)), b.Scalar(1)))
-		share := blk.Args["momentum"].Float()
 		l.follow(name+".mean", mean, ofBatch, share)
 		l.follow(name+".variance", variance, unbiased, share)
 		mean, variance = ofBatch, biased
 	}
-	centred := b.Div(b.Sub(h, mean), b.Sqrt(b.Add(variance, b.Scalar(normEpsilon))))
-	l.env[at] = b.Add(b.Mul(centred, gain), bias)
+	return b.Div(b.Sub(h, mean), b.Sqrt(b.Add(variance, b.Scalar(normEpsilon))))
 }
 
 // statistic declares a running statistic with its initial value.
@@ -204,7 +208,7 @@ func (l *builder) statistic(name string, initial float64, shape ...int) *graph.N
 	return n
 }
 
-// follow moves a running statistic towards its value in a batch.
+// follow updates a running statistic with its value in a batch.
 func (l *builder) follow(name string, running, batch *graph.Node, share float64) {
 	b := l.b
 	next := b.Add(b.Mul(b.Scalar(1-share), running), b.Mul(b.Scalar(share), batch))
@@ -251,7 +255,7 @@ func (l *builder) attention(blk *language.Block) {
 	l.define("a", b.Exp(loga))
 }
 
-// pool turns the instances of a bag into its embedding z [B, h].
+// pool combines the instances of a bag to its embedding z [B, h].
 func (l *builder) pool(blk *language.Block) {
 	b, h := l.b, l.env["H"]
 	if !l.wantRows(blk, h) {
@@ -284,7 +288,7 @@ func (l *builder) bagMean(x *graph.Node) *graph.Node {
 	return l.b.Div(l.b.SegmentSum(x, l.bagOf), l.bagCount(len(x.Shape)))
 }
 
-// bagCount is the number of instances of each bag, [B, 1, ...] of the given rank.
+// bagCount returns the number of instances of each bag, [B, 1, ...] of the given rank.
 func (l *builder) bagCount(rank int) *graph.Node {
 	ones := graph.Shape{graph.N}
 	for len(ones) < rank {
@@ -293,7 +297,7 @@ func (l *builder) bagCount(rank int) *graph.Node {
 	return l.b.SegmentSum(l.b.Fill(1, ones), l.bagOf)
 }
 
-// classifier gives class probabilities from the bag embedding.
+// classifier computes the class probabilities from the embedding of the bag.
 func (l *builder) classifier(blk *language.Block) {
 	b, z := l.b.Label("classifier"), l.env["z"]
 	in, k := int(z.Shape[1]), l.prog.Signature.Classes
@@ -302,6 +306,11 @@ func (l *builder) classifier(blk *language.Block) {
 	q := logits
 	switch link := word(blk, "link"); link.V {
 	case "softmax":
+	case "sigmoid":
+		p := b.Sigmoid(logits)
+		l.define("p", p)
+		l.define("logp", b.StableLog(p))
+		return
 	case "bounded_sigmoid":
 		q = b.Sigmoid(logits)
 		if eps := blk.Args["epsilon"].Float(); l.training {

@@ -14,8 +14,8 @@ import (
 
 var word = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
 
-// A misspelt word is told of by itself: no error of shapes follows from it,
-// whichever word of a shipped spec it is.
+// A misspelt word is reported without a shape error that follows from it, for every word of the
+// shipped specs.
 func TestNoShapeErrorFollowsFromAMisspeltWord(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "spec.yaml")
 	drafts := 0
@@ -30,7 +30,7 @@ func TestNoShapeErrorFollowsFromAMisspeltWord(t *testing.T) {
 		}
 		text := whole.YAML()
 		lines := bytes.SplitAfter(text, []byte("\n"))
-		for i := range lines { // and whatever is missing or stands elsewhere, nothing panics
+		for i := range lines { // missing and moved lines must not cause a panic
 			without := append(slices.Clone(lines[:i]), lines[i+1:]...)
 			for _, wrong := range [][][]byte{without, append(slices.Clone(without), lines[i]), append([][]byte{lines[i]}, without...)} {
 				if draft := draftOf(t, file, bytes.Join(wrong, nil)); draft != nil {
@@ -66,7 +66,7 @@ func TestNoShapeErrorFollowsFromAMisspeltWord(t *testing.T) {
 	}
 }
 
-// draftOf is the draft of a wrong spec, nil where it is right or no spec at all.
+// draftOf returns the draft of a wrong spec, or nil if the spec is valid or cannot be read.
 func draftOf(t *testing.T, file string, text []byte) *language.Spec {
 	t.Helper()
 	if err := os.WriteFile(file, text, 0o644); err != nil {

@@ -20,7 +20,7 @@ func SignatureOf(spec *language.Spec, stored []int, classes int) (Signature, err
 	}
 	if shape := spec.Data.Shape; len(shape.V) > 0 {
 		if ndarray.Size(shape.V) != ndarray.Size(stored) {
-			return sig, spec.Locate(diag.Errorf(shape.Pos, "data.shape %v holds %d numbers, an instance of the data set has %d %v",
+			return sig, spec.Locate(diag.Errorf(shape.Pos, "data.shape %v has %d numbers, an instance of the data set has %d %v",
 				shape.V, ndarray.Size(shape.V), ndarray.Size(stored), stored))
 		}
 		sig.Instance = shape.V
@@ -30,7 +30,7 @@ func SignatureOf(spec *language.Spec, stored []int, classes int) (Signature, err
 
 // Check reports the shape errors of a spec that may have other errors (language.Draft).
 // Values of unknown shape, such as misspelt names, match every shape; with a zero
-// signature the instances do too.
+// signature the instances also do.
 func Check(spec *language.Spec, sig Signature) error {
 	if spec.Fitted() {
 		return nil
@@ -81,7 +81,7 @@ func Compile(spec *language.Spec, sig Signature) (*Program, error) {
 	return p, nil
 }
 
-// builder makes one of the two graphs of a program.
+// builder builds one of the two graphs of a program.
 type builder struct {
 	spec     *language.Spec
 	prog     *Program
@@ -90,24 +90,25 @@ type builder struct {
 	errs     diag.List
 	graph    *graph.Graph
 
-	bagOf   *graph.Node
-	env     map[string]*graph.Node        // values known by name to equations
-	numbers map[string]float64            // extents, sizes and numbers, known by name to equations
-	unknown map[string]bool               // names whose definition has an error: their users are not reported again
-	shared  map[string]*language.Equation // definitions of losses and weights.update, lowered where they are used
-	defined map[string]*language.UserFunction
-	failed  map[string]bool        // functions of the spec with an error: it is reported once
-	drawn   map[string]*graph.Node // masks of random draws, by the calls that lead to them
-	inlined int                    // calls of functions of the spec so far
-	params  []Param
-	nodes   map[string]*graph.Node // parameter nodes by name
-	masks   []Mask
-	counts  map[string]int    // blocks so far, per kind, for parameter names
-	mixers  map[diag.Pos]bool // places reported to mix bags
-	pooled  bool              // the blocks have reached one row per bag
-	mixed   bool              // there are running statistics: the rows of a training batch depend on each other
-	learned float64           // numbers in the parameters so far
-	full    bool              // the graph is too large; reported
+	bagOf     *graph.Node
+	env       map[string]*graph.Node        // values known by name to equations
+	numbers   map[string]float64            // extents, sizes and numbers, known by name to equations
+	unknown   map[string]bool               // names whose definition has an error: their users are not reported again
+	shared    map[string]*language.Equation // definitions of losses and weights.update, lowered where they are used
+	defined   map[string]*language.UserFunction
+	failed    map[string]bool        // functions of the spec with an error: it is reported once
+	drawn     map[string]*graph.Node // masks of random draws, by the calls that lead to them
+	inlined   int                    // calls of functions of the spec so far
+	params    []Param
+	nodes     map[string]*graph.Node // parameter nodes by name
+	masks     []Mask
+	counts    map[string]int    // blocks so far, per kind, for parameter names
+	mixers    map[diag.Pos]bool // places reported to mix bags
+	pooled    bool              // the blocks have reached one row per bag
+	mixed     bool              // there are running statistics: the rows of a training batch depend on each other
+	learned   float64           // numbers in the parameters so far
+	full      bool              // the graph is too large; reported
+	pastModel bool              // losses and weights.update are being lowered
 }
 
 func newBuilder(p *Program, training bool) *builder {
@@ -131,7 +132,7 @@ func (l *builder) build() {
 	}
 }
 
-// found gives the errors of the spec, each at its place.
+// found returns the errors of the spec with their positions.
 func (l *builder) found() error {
 	for i := range l.errs {
 		l.errs[i] = l.spec.Locate(l.errs[i])
@@ -139,7 +140,7 @@ func (l *builder) found() error {
 	return l.errs.Err()
 }
 
-// finish cleans and checks the graph.
+// finish optimises and checks the graph.
 func (l *builder) finish() error {
 	if err := l.found(); err != nil {
 		return err
@@ -164,8 +165,7 @@ func (l *builder) finish() error {
 	return l.checkInference()
 }
 
-// splitWeights takes the new label weights out of a training graph into a graph
-// of their own.
+// splitWeights moves the new label weights from a training graph to a separate graph.
 func splitWeights(g *graph.Graph) (train, renew *graph.Graph, err error) {
 	train, renew = &graph.Graph{Name: g.Name, Nodes: g.Nodes}, &graph.Graph{Name: "renew", Nodes: g.Nodes}
 	for _, o := range g.Outputs {
@@ -187,7 +187,7 @@ func splitWeights(g *graph.Graph) (train, renew *graph.Graph, err error) {
 	return train, renew, nil
 }
 
-// inputs declares what is fed. Inputs that no output needs are removed at the end.
+// inputs declares the inputs. Inputs that no output needs are removed at the end.
 func (l *builder) inputs() {
 	b, k := l.b, graph.Dim(l.prog.Signature.Classes)
 	shape := append(graph.Shape{graph.N}, static(l.prog.Signature.Instance)...)
@@ -205,7 +205,7 @@ func (l *builder) inputs() {
 	l.env["X"], l.env["H"] = x, x
 }
 
-// define makes a value known by a name, and calls it so.
+// define makes a value known by a name, which also labels its node.
 func (l *builder) define(name string, n *graph.Node) {
 	l.env[name] = n
 	l.b.Name(n, name)
@@ -219,8 +219,8 @@ func (l *builder) markUnknown(names ...string) {
 	}
 }
 
-// epoch makes t and T known. A prediction has those of the last epoch: what
-// decays over the epochs keeps its final value in the exported model.
+// epoch defines t and T. Predictions use those of the last epoch, so that a value that decays over
+// the epochs has its final value in the exported model.
 func (l *builder) epoch() {
 	if l.training {
 		l.env["t"] = l.b.Input(InEpoch, graph.Float, graph.Shape{})
@@ -232,7 +232,7 @@ func (l *builder) epoch() {
 	l.numbers["T"] = float64(epochs)
 }
 
-// param declares a learned value, or returns it when it exists already.
+// param declares a parameter, or returns it if it is declared already.
 func (l *builder) param(name string, init Init, shape ...int) *graph.Node {
 	if n := l.nodes[name]; n != nil {
 		return n
@@ -244,8 +244,7 @@ func (l *builder) param(name string, init Init, shape ...int) *graph.Node {
 	return n
 }
 
-// pruneInputs removes inputs that nothing reads. Instances and bag_of stay, so
-// that every program is fed alike.
+// pruneInputs removes unused inputs except instances and bag_of, so that all programs have these.
 func pruneInputs(g *graph.Graph) *graph.Graph {
 	used := map[*graph.Node]bool{}
 	for _, n := range g.Nodes {

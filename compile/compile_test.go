@@ -16,7 +16,7 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// signature is what the data set of a shipped spec looks like.
+// signature returns the signature that the dataset of a shipped spec has.
 func signature(s *language.Spec) compile.Signature {
 	if len(s.Data.Shape.V) > 0 {
 		return compile.Signature{Instance: s.Data.Shape.V, Classes: 5}
@@ -39,7 +39,7 @@ func load(t *testing.T, name string) *compile.Program {
 
 func parse(t *testing.T, src string) (*compile.Program, error) { return parseAs(t, src, 7) }
 
-// parseAs compiles for instances of a shape.
+// parseAs compiles a spec for instances of the given shape.
 func parseAs(t *testing.T, src string, instance ...int) (*compile.Program, error) {
 	t.Helper()
 	spec, err := language.Parse("test.yaml", []byte(src))
@@ -136,7 +136,7 @@ func TestEquationsGiveTheNumbersOfTheBlocks(t *testing.T) {
 	}
 }
 
-// TestPaperFormula holds the paper's reading to Eq. 2 to 8 written out here.
+// TestPaperFormula compares a program with equations 2 to 8 of the paper, written in Go.
 func TestPaperFormula(t *testing.T) {
 	p := load(t, "demipl")
 	sizes := []int{4, 2}
@@ -202,8 +202,8 @@ func TestPaperFormula(t *testing.T) {
 	}
 }
 
-// Logarithms of values that round to zero are taken from what the values were
-// made of: losses and gradients stay finite.
+// Logarithms of values that round to zero are computed from the arguments of those values, so
+// losses and gradients stay finite.
 func TestLogarithmsOfVanishingValues(t *testing.T) {
 	const text = "name: t\nmodel:\n  params: {u: [h, 1], C: [h, k]}\n" +
 		"  let: {s: \"matmul(H, u)\", a: %s, z: \"bag_mean(a * H)\", p: %s}\nloss: [disambiguation, attention]\n"
@@ -222,7 +222,7 @@ func TestLogarithmsOfVanishingValues(t *testing.T) {
 		}
 		env := randomEnv(p, g, []int{3, 1, 4})
 		for i := range env.Values["u"].Data {
-			env.Values["u"].Data[i] *= 1e4 // scores thousands apart: exp is 0 beyond 745
+			env.Values["u"].Data[i] *= 1e4 // scores differ by thousands: exp(-x) is 0 for x above 745
 		}
 		out, err := graph.Eval(g, env)
 		if err != nil {

@@ -7,16 +7,19 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// uniformBits are the random bits of a value of uniform.
+// uniformBits is the number of random bits of a value of uniform.
 const uniformBits = 16
 
-// normEpsilon keeps the variance of equal values from a division by 0; PyTorch's default.
+// normEpsilon prevents a division by 0 if all values are equal. It is PyTorch's default.
 const normEpsilon = 1e-5
 
-// maxTop bounds the n of bag_top, which takes a pass over the instances for each of them.
+// maxTop is the maximum n of bag_top, which passes n times over the instances.
 const maxTop = 64
 
-// maxLoop bounds the columns that bag_matmul and bag_scores take one by one.
+// maxSplit bounds the n of split.
+const maxSplit = 1 << 20
+
+// maxLoop is the maximum number of columns that bag_matmul and bag_scores compute one by one.
 const maxLoop = 256
 
 // layerNorm normalises along the last axis.
@@ -44,14 +47,36 @@ func (e *expression) bagNorm(x *ast.CallExpr, args []*graph.Node) (*graph.Node, 
 func (e *expression) normalized(x *ast.CallExpr, args []*graph.Node, centred *graph.Node, mean func(*graph.Node) *graph.Node) (*graph.Node, error) {
 	b := e.b
 	deviation := b.Sqrt(b.Add(mean(b.Mul(centred, centred)), b.Scalar(normEpsilon)))
-	scaled, err := e.apply(x, graph.OpMul, graph.Attrs{}, b.Div(centred, deviation), args[1])
+	return e.scaled(x, b.Div(centred, deviation), args)
+}
+
+// scaled applies the gain and bias of a normalisation.
+func (e *expression) scaled(x *ast.CallExpr, normal *graph.Node, args []*graph.Node) (*graph.Node, error) {
+	scaled, err := e.apply(x, graph.OpMul, graph.Attrs{}, normal, args[1])
 	if err != nil {
 		return nil, err
 	}
 	return e.apply(x, graph.OpAdd, graph.Attrs{}, scaled, args[2])
 }
 
-// wantInstances refuses a value without one row per instance; rank 0 is any.
+// batchNormShare is the share of a batch in the running statistics of batch_norm.
+const batchNormShare = 0.1
+
+// batchNormOf is a block batch_norm in an equation of the model.
+func (e *expression) batchNormOf(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
+	a := args[0]
+	switch s := a.Shape; {
+	case e.pastModel:
+		return nil, e.errorf(x, "batch_norm has running statistics for predictions, so only model.let may use it; losses and weights.update may use mean(x, 0)")
+	case len(s) != 2 || s[0] != graph.N && s[0] != graph.B || !s[1:].Static():
+		return nil, e.errorf(x, "batch_norm needs one row of numbers per instance or bag, [N, columns] or [B, columns], not %v", s)
+	case s[0] == graph.B && e.spec.Train.Batch.V == 1:
+		return nil, e.errorf(x, "batch_norm of [B, columns] normalises over the bags of a step, but train.batch is 1; set train.batch, for example to 16")
+	}
+	return e.scaled(x, e.standardized(e.numbered("batch_norm"), a, batchNormShare), args)
+}
+
+// wantInstances rejects a value without one row per instance. Rank 0 accepts any rank.
 func (e *expression) wantInstances(x *ast.CallExpr, n *graph.Node, rank int) error {
 	switch s := n.Shape; {
 	case len(s) == 0 || s[0] != graph.N:
@@ -71,7 +96,20 @@ func (e *expression) flatten(x *ast.CallExpr, args []*graph.Node) (*graph.Node, 
 	return e.b.Reshape(args[0], graph.Shape{s[0], graph.Dim(s[1:].Elements(1, 1))}), nil
 }
 
-// bagAttention is SegmentAttention for each head.
+// split divides the last axis into n rows.
+func (e *expression) split(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
+	n, err := e.setting(x, 1, 1, maxSplit, true)
+	if err != nil {
+		return nil, err
+	}
+	s := args[0].Shape
+	if len(s) != 2 || !s[1:].Static() || int(s[1])%int(n) != 0 {
+		return nil, e.errorf(x, "split needs rows of numbers that divide into %d parts, not %v", int(n), s)
+	}
+	return e.b.Reshape(args[0], graph.Shape{s[0], graph.Dim(n), s[1] / graph.Dim(n)}), nil
+}
+
+// bagAttention computes SegmentAttention for each head.
 func (e *expression) bagAttention(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
 	heads := 1
 	if len(x.Args) > 3 {
@@ -130,7 +168,7 @@ func (e *expression) bagMatmul(x *ast.CallExpr, args []*graph.Node) (*graph.Node
 	})
 }
 
-// bagScores multiplies the instances with one row of the matrix of their bag after the
+// bagScores multiplies the instances with the rows of the matrix of their bag, one row after the
 // other.
 func (e *expression) bagScores(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
 	b, a, m := e.b, args[0], args[1]
@@ -141,7 +179,7 @@ func (e *expression) bagScores(x *ast.CallExpr, args []*graph.Node) (*graph.Node
 		return nil, e.errorf(x, "bag_scores needs instances [N, d] and a matrix [B, c, d] for each bag, they are %v and %v", a.Shape, s)
 	}
 	c, d := int(m.Shape[1]), int(m.Shape[2])
-	rows := b.Reshape(m, graph.Shape{graph.B, graph.Dim(c * d)}) // onnx-go slices matrices alone
+	rows := b.Reshape(m, graph.Shape{graph.B, graph.Dim(c * d)}) // onnx-go slices only matrices
 	return e.columns(x, c, 1, func(c int) *graph.Node {
 		row := b.Slice(rows, 1, c*d, (c+1)*d)
 		return b.Sum(b.Mul(a, b.SegmentGather(row, e.bagOf)), true, 1)
@@ -162,8 +200,8 @@ func (e *expression) columns(x *ast.CallExpr, count, axis int, part func(c int) 
 
 func column(b *graph.Builder, x *graph.Node, c int) *graph.Node { return b.Slice(x, 1, c, c+1) }
 
-// bagTop marks the first maximum of each bag n times; those found fall so low that they
-// are found again only in bags without others.
+// bagTop marks the maximum of each bag n times. Marked instances get such a low value that they are
+// marked again only in bags without others.
 func (e *expression) bagTop(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
 	if err := e.wantInstances(x, args[0], 0); err != nil {
 		return nil, err
@@ -187,7 +225,7 @@ func (e *expression) bagTop(x *ast.CallExpr, args []*graph.Node) (*graph.Node, e
 	return top, nil
 }
 
-// dropoutOf is a dropout block in an equation.
+// dropoutOf lowers the function dropout.
 func (e *expression) dropoutOf(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
 	mask, err := e.draws(x, args[0], 1, func(rate float64) float64 { return rate })
 	if mask == nil || err != nil {
@@ -235,8 +273,8 @@ func (e *expression) draws(x *ast.CallExpr, a *graph.Node, i int, drop func(rate
 	return e.draw(x, a.Shape, p), nil
 }
 
-// draw gives the mask of a call. An equation that losses and the update share is lowered
-// once for each of them; its draws are the same.
+// draw returns the mask of a call. An equation that losses and the update share is lowered once for
+// each of them, with the same draws.
 func (e *expression) draw(x *ast.CallExpr, shape graph.Shape, p float64) *graph.Node {
 	key := e.path + e.place(x).String()
 	if e.drawn[key] == nil {
@@ -246,27 +284,69 @@ func (e *expression) draw(x *ast.CallExpr, shape graph.Shape, p float64) *graph.
 }
 
 func (e *expression) wantRandomRows(x *ast.CallExpr, a *graph.Node) error {
-	if s := a.Shape; len(s) == 0 || s[0] != graph.N && s[0] != graph.B || !s[1:].Static() {
-		return e.errorf(x, "%s needs one row per instance or bag, [N, ...] or [B, ...], not %v", written(x), s)
+	if s := a.Shape; len(s) == 0 || !s[:1].Static() && s[0] != graph.N && s[0] != graph.B || !s[1:].Static() {
+		return e.errorf(x, "%s needs one row per instance or bag, [N, ...] or [B, ...], or the shape of a parameter, not %v", written(x), s)
 	}
 	return nil
 }
 
-// uniform lowers uniform(x, ...) to a sum of random bits, because engines draw masks only.
+// uniform lowers uniform(x, ...) to a sum of random bits, because engines only draw masks.
 func (e *expression) uniform(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
-	b, a := e.b, args[0]
 	prediction, err := e.setting(x, 1, 0, 1, false)
 	if err == nil {
-		err = e.wantRandomRows(x, a)
+		err = e.wantRandomRows(x, args[0])
 	}
 	if err != nil || !e.training {
-		return b.Fill(prediction, a.Shape), err
+		return e.b.Fill(prediction, args[0].Shape), err
 	}
+	return e.uniformDraw(x, args[0]), nil
+}
+
+// uniformDraw gives numbers between 0 and 1 of the shape of a.
+func (e *expression) uniformDraw(x *ast.CallExpr, a *graph.Node) *graph.Node {
+	b := e.b
 	width := int(a.Shape[1:].Elements(1, 1))
 	bits := e.draw(x, graph.Shape{a.Shape[0], graph.Dim(uniformBits * width)}, 0.5) // 0 or 2
 	sum := b.Scalar(math.Ldexp(1, -uniformBits-1))
 	for i := range uniformBits {
 		sum = b.Add(sum, b.Mul(b.Slice(bits, 1, i*width, (i+1)*width), b.Scalar(math.Ldexp(1, -i-2))))
 	}
-	return b.Reshape(sum, a.Shape), nil
+	return b.Reshape(sum, a.Shape)
 }
+
+// normal lowers normal(x) to the quantiles of uniform numbers.
+func (e *expression) normal(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
+	if err := e.wantRandomRows(x, args[0]); err != nil || !e.training {
+		return e.b.Fill(0, args[0].Shape), err
+	}
+	return quantile(e.b, e.uniformDraw(x, args[0])), nil
+}
+
+// quantile returns the value of the standard normal distribution below which a share u of its
+// values lies: sqrt(2) times the inverse error function of y = 2u - 1. The inverse error function
+// is y times a polynomial of w = -ln(1 - y^2), one for w up to 5 and another above (Giles,
+// "Approximating the erfinv function", GPU Computing Gems, 2011).
+func quantile(b *graph.Builder, u *graph.Node) *graph.Node {
+	y := b.Sub(b.Mul(b.Scalar(2), u), b.Scalar(1))
+	w := b.Neg(b.Log(b.Mul(b.Scalar(4), b.Mul(u, b.Sub(b.Scalar(1), u))))) // 1 - y^2 without cancellation
+	polynomial := func(v *graph.Node, coefficients []float64) *graph.Node {
+		sum := b.Scalar(coefficients[0])
+		for _, c := range coefficients[1:] {
+			sum = b.Add(b.Mul(sum, v), b.Scalar(c))
+		}
+		return sum
+	}
+	tail := b.Greater(w, b.Scalar(5))
+	inner := polynomial(b.Sub(w, b.Scalar(2.5)), erfinvInner)
+	outer := polynomial(b.Sub(b.Sqrt(w), b.Scalar(3)), erfinvOuter)
+	ratio := b.Add(inner, b.Mul(tail, b.Sub(outer, inner)))
+	return b.Mul(b.Scalar(math.Sqrt2), b.Mul(y, ratio))
+}
+
+// Coefficients of the inverse error function over its argument, highest power first.
+var (
+	erfinvInner = []float64{2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
+		-0.00125372503, -0.00417768164, 0.246640727, 1.50140941}
+	erfinvOuter = []float64{-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
+		-0.0076224613, 0.00943887047, 1.00167406, 2.83297682}
+)

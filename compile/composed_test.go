@@ -46,7 +46,7 @@ loss: [disambiguation, equation: {name: all, value: "sum(4 * e)"}]
 	return values
 }
 
-// Functions of several operations give the values of their formulas.
+// Functions that are composed of several operations compute their formulas.
 func TestComposedFunctions(t *testing.T) {
 	x := []float64{
 		1, 2, 3, 6,
@@ -73,8 +73,10 @@ func TestComposedFunctions(t *testing.T) {
 		"bag_scores(X, bag_matmul(bag_top(max(X, 1), 1), X))":       {50, 9, 20, 50},
 		"flatten(bag_matmul(bag_top(max(X, 1), 1), X))":             {1, 2, 3, 6, 7, 0, 0, 1},
 		"bag_attention(X, X, X, two) - bag_attention(X, X, X, two)": make([]float64, 16),
-		"dropout(X, 0)":     x,
-		"random(X, 1, 0.5)": {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+		"flatten(max(split(X, 2), 2))":                              {2, 6, 5, 0, 2, 4, 7, 1},
+		"flatten(sum(split(X, two), 1))":                            {4, 8, -1, 5, -2, 6, 7, 1},
+		"dropout(X, 0)":                                             x,
+		"random(X, 1, 0.5)":                                         {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
 	} {
 		got := valueOf(t, equation, x)
 		if len(got) != len(want) {
@@ -90,7 +92,7 @@ func TestComposedFunctions(t *testing.T) {
 	}
 }
 
-// A head attends to its columns alone.
+// A head attends only to its columns.
 func TestHeadsOfAttention(t *testing.T) {
 	x := []float64{1, 2, 3, 6, -1, 5, 0, 0, 1, 2, -3, 4, 7, 0, 0, 1}
 	both := valueOf(t, "bag_attention(X, X, X, 2)", x)
@@ -112,7 +114,7 @@ func TestHeadsOfAttention(t *testing.T) {
 	}
 }
 
-// A prediction has no dropout and the stated number in place of random draws.
+// A prediction has no dropout, and uses the given number in place of random draws.
 func TestDrawsOfPredictions(t *testing.T) {
 	const src = "name: t\nmodel: {params: {C: [d, k]}, let: {p: \"softmax(matmul(%s, C))\"}}\nloss: [disambiguation]\n"
 	for with, without := range map[string]string{
@@ -121,6 +123,7 @@ func TestDrawsOfPredictions(t *testing.T) {
 		"bag_mean(X * random(X, 0.3, 0.75))":      "bag_mean(X * 0.75)",
 		"bag_mean(X * uniform(X, 0.75))":          "bag_mean(X * 0.75)",
 		"bag_mean(X * random(sum(X, 1), 0.3, 1))": "bag_mean(X)",
+		"bag_mean(X * exp(normal(X)))":            "bag_mean(X)",
 	} {
 		p, err := parse(t, fmt.Sprintf(src, with))
 		if err != nil {
@@ -136,6 +139,63 @@ func TestDrawsOfPredictions(t *testing.T) {
 		env := randomEnv(p, p.Infer, []int{3, 1})
 		if !near(eval(t, p.Infer, env)[compile.OutProbabilities], eval(t, q.Infer, env)[compile.OutProbabilities]) {
 			t.Errorf("the prediction of %s is not that of %s", with, without)
+		}
+	}
+}
+
+// The share of the normal distribution below a draw is the uniform number it is made from.
+func TestNormalDraws(t *testing.T) {
+	const src = "name: t\nmodel: {params: {C: [500, k]}, let: {p: \"softmax(bag_sum(sum(X, 1)) * sum(C + normal(C), 0))\", drawn: normal(C)}}\nloss: [disambiguation, equation: {name: e, value: sum(drawn)}]\n"
+	p, err := parse(t, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := *p.Train
+	g.Outputs = []graph.Output{{Name: "e", Node: g.Output(compile.TermPrefix + "e").In[0]}}
+	k := p.Signature.Classes
+	env := randomEnv(p, p.Train, []int{3, 1})
+	values := eval(t, &g, env)["e"].Data
+	bits := env.Values["dropout2.mask"].Data
+	for i, v := range values {
+		u := math.Ldexp(1, -17)
+		for bit := range 16 {
+			u += bits[i/k*16*k+bit*k+i%k] * math.Ldexp(1, -bit-2)
+		}
+		if below := 0.5 * math.Erfc(-v/math.Sqrt2); math.Abs(below-u) > 1e-5*min(u, 1-u) {
+			t.Fatalf("a share of %v is below the draw %v of the uniform number %v", below, v, u)
+		}
+	}
+}
+
+// batch_norm standardises over the rows of a batch, and predictions with the running statistics.
+func TestBatchNormOfEquations(t *testing.T) {
+	const src = `name: t
+model: {params: {C: [d, k]}, let: {s: "%s", p: softmax(s)}}
+loss: [disambiguation%s]
+train: {batch: %d}
+`
+	p, err := parse(t, fmt.Sprintf(src, "batch_norm(bag_sum(batch_norm(matmul(X, C), 2, 0)), 1, 1)", "", 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, q := range p.Params {
+		names = append(names, fmt.Sprint(q.Name, q.Statistic))
+	}
+	if got := strings.Join(names, " "); got != "Cfalse batch_norm1.meantrue batch_norm1.variancetrue batch_norm2.meantrue batch_norm2.variancetrue" {
+		t.Errorf("the parameters are %s", got)
+	}
+	for _, c := range []struct {
+		equation, loss string
+		batch          int
+		want           string
+	}{
+		{"batch_norm(bag_sum(matmul(X, C)), 1, 0)", "", 1, "but train.batch is 1"},
+		{"batch_norm(sum(X, 1) * sum(C), 1, 0) + batch_norm(C, 1, 0)", "", 4, "needs one row of numbers per instance or bag"},
+		{"matmul(bag_sum(X), C)", ", equation: {name: e, value: \"sum(batch_norm(s, 1, 0))\"}", 4, "only model.let may use it"},
+	} {
+		if _, err := parse(t, fmt.Sprintf(src, c.equation, c.loss, c.batch)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: the error is %v", c.equation, err)
 		}
 	}
 }
@@ -168,7 +228,7 @@ weights: {update: "0.5 * w + 0 * total"}
 	}
 }
 
-// Faults of functions are reported at their place.
+// Errors in functions are reported at the position of the error.
 func TestFaultsOfFunctionsAtTheirPlace(t *testing.T) {
 	head := "name: t\nmodel:\n  params: {C: [d, k]}\n  numbers: {beta: 0.5}\n  functions:\n" +
 		"    f: {args: [x, y], let: {u: \"x + y\"}, value: \"bag_sum(u)\"}\n" +
@@ -179,7 +239,8 @@ func TestFaultsOfFunctionsAtTheirPlace(t *testing.T) {
 		"    z: bag_sum(bag_top(X, beta)) + f(X, 1)\n":     "test.yaml:9:27: the argument n of bag_top must be a whole number from 1 to 64 that does not change",
 		"    z: f(dropout(X, C), 1)\n":                     "test.yaml:9:21: the argument rate of dropout must be a number from 0 to 1 that does not change",
 		"    z: f(dropout(X, 1), 1)\n":                     "test.yaml:9:21: dropout with a rate of 1 gives only zeros",
-		"    z: f(X + sum(dropout(C, 0.5)), 1)\n":          "test.yaml:9:18: dropout needs one row per instance or bag, [N, ...] or [B, ...], not [7, 5]",
+		"    z: f(X + dropout(sum(C), 0.5), 1)\n":          "test.yaml:9:14: dropout needs one row per instance or bag, [N, ...] or [B, ...], or the shape of a parameter, not []",
+		"    z: f(split(X, 2), 1)\n":                       "test.yaml:9:10: split needs rows of numbers that divide into 2 parts, not [N, 7]",
 		"    z: f(bag_attention(X, X, X, 2), 1)\n":         "test.yaml:9:10: bag_attention: the 7 columns of [N, 7] do not divide into 2 heads",
 		"    z: f(bag_scores(X, bag_sum(X)), 1)\n":         "test.yaml:9:10: bag_scores needs instances [N, d] and a matrix [B, c, d] for each bag, they are [N, 7] and [B, 7]",
 		"    z: f(of_bag(bag_matmul(X, bag_sum(X))), 1)\n": "test.yaml:9:17: bag_matmul needs one row per instance, [N, ...], not [B, 7]",
@@ -196,8 +257,7 @@ func TestFaultsOfFunctionsAtTheirPlace(t *testing.T) {
 	}
 }
 
-// Functions that call each other many times over end in an error, not in a graph without
-// end.
+// Functions that call each other exponentially often give an error instead of a huge graph.
 func TestFunctionsThatExplode(t *testing.T) {
 	var src strings.Builder
 	src.WriteString("name: t\nmodel:\n  params: {C: [d, k]}\n  functions:\n    f0: {args: [x], value: x}\n")
@@ -210,7 +270,7 @@ func TestFunctionsThatExplode(t *testing.T) {
 	}
 }
 
-// withNotes writes errors with their notes, a line each.
+// withNotes formats errors with their notes, one line each.
 func withNotes(err error) string {
 	list, _ := diag.ListOf(err)
 	var lines []string
@@ -221,8 +281,8 @@ func withNotes(err error) string {
 	return strings.Join(lines, "\n")
 }
 
-// Each call of a function draws anew; an equation that losses and the update share draws
-// once, and a uniform number has 16 random bits.
+// Each call of a function draws again. An equation shared by losses and the update draws once. A
+// uniform number has 16 random bits.
 func TestRandomDraws(t *testing.T) {
 	const src = `name: t
 model:

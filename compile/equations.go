@@ -17,7 +17,7 @@ import (
 )
 
 // equations declares the parameters of the spec and lowers its let lines. A
-// line with an error is reported once; lines that use it are passed over.
+// line with an error is reported once; lines that use it are skipped.
 func (l *builder) equations() {
 	extents := l.extents()
 	for name, v := range extents {
@@ -47,7 +47,7 @@ func (l *builder) equations() {
 	}
 }
 
-// extents are the names that parameter shapes and equations may use.
+// extents returns the sizes that parameter shapes and equations may use by name.
 func (l *builder) extents() map[string]int {
 	e := map[string]int{}
 	if !l.unknown["k"] {
@@ -93,7 +93,7 @@ func (l *builder) declare(p *language.Param, extents map[string]int) {
 		init = Init{Kind: "constant", Scale: 0}
 	case "ones":
 		init = Init{Kind: "constant", Scale: 1}
-	case "normal", "uniform":
+	case "normal", "uniform", "constant":
 		init = Init{Kind: p.Init.V, Scale: p.Scale.V}
 	case "fan_in":
 		fan := 1
@@ -110,8 +110,8 @@ func (l *builder) declare(p *language.Param, extents map[string]int) {
 	l.env[p.Name.V] = l.param(p.Name.V, init, shape...)
 }
 
-// equation lowers one expression; nil after an error (reported) or when it
-// uses a name whose definition failed.
+// equation lowers one expression. It returns nil after an error, which it reports, or if a name in it
+// has no value because its definition failed.
 func (l *builder) equation(eq *language.Equation) *graph.Node {
 	if eq.Expr == nil || l.oversize(eq.Text.Pos) {
 		return nil
@@ -128,7 +128,7 @@ func (l *builder) equation(eq *language.Equation) *graph.Node {
 	return nil
 }
 
-// at makes a diagnostic for the bytes start to end of an equation.
+// at returns a diagnostic for the bytes start to end of an equation.
 func (l *builder) at(eq *language.Equation, start, end int, text string) diag.Diagnostic {
 	d := diag.Diagnostic{Pos: eq.Text.Pos, Text: text, Width: max(end-start, 1)}
 	if eq.At != nil {
@@ -140,16 +140,16 @@ func (l *builder) at(eq *language.Equation, start, end int, text string) diag.Di
 	return d
 }
 
-// errPoisoned marks the use of a name whose own definition was reported.
+// errPoisoned is the error for the use of a name whose definition has a reported error.
 var errPoisoned = errors.New("uses a definition with an error")
 
 // expression lowers the syntax tree of one equation.
 type expression struct {
 	*builder
 	eq *language.Equation
-	// locals are the arguments and definitions of a function of the spec; nil outside.
+	// locals are the arguments and definitions of a function of the spec; nil outside of functions.
 	locals map[string]*graph.Node
-	// path has the places of the calls of functions of the spec that lead here.
+	// path has the positions of the enclosing calls of functions of the spec.
 	path string
 }
 
@@ -157,10 +157,10 @@ func (e *expression) errorf(x ast.Node, format string, args ...any) error {
 	return e.at(e.eq, int(x.Pos())-1, int(x.End())-1, fmt.Sprintf(format, args...))
 }
 
-// place is where x stands in the spec.
+// place returns the position of x in the spec.
 func (e *expression) place(x ast.Node) diag.Pos { return e.at(e.eq, int(x.Pos())-1, 0, "").Pos }
 
-// apply appends a node and reports a shape error at x.
+// apply appends a node. It reports shape errors at x.
 func (e *expression) apply(x ast.Node, op graph.Op, attrs graph.Attrs, in ...*graph.Node) (*graph.Node, error) {
 	e.b.At(e.place(x))
 	n, err := e.b.Apply(op, attrs, in...)
@@ -170,7 +170,7 @@ func (e *expression) apply(x ast.Node, op graph.Op, attrs graph.Attrs, in ...*gr
 	return n, nil
 }
 
-// written names an operation as the equation does.
+// written returns the name of an operation as written in the equation.
 func written(x ast.Node) string {
 	switch x := x.(type) {
 	case *ast.CallExpr:
@@ -181,7 +181,7 @@ func written(x ast.Node) string {
 	return "-"
 }
 
-// node lowers an expression. What form it may have, package language has checked.
+// node lowers an expression, whose form package language has checked.
 func (e *expression) node(x ast.Expr) (*graph.Node, error) {
 	switch x := x.(type) {
 	case *ast.ParenExpr:
@@ -198,7 +198,7 @@ func (e *expression) node(x ast.Expr) (*graph.Node, error) {
 	case *ast.CallExpr:
 		return e.call(x)
 	}
-	return nil, e.errorf(x, "bug: package specs let pass what is not part of the language")
+	return nil, e.errorf(x, "bug: package language accepted an expression that is not part of the language")
 }
 
 func (e *expression) name(x *ast.Ident) (*graph.Node, error) {
@@ -245,7 +245,7 @@ func (e *expression) binary(x *ast.BinaryExpr) (*graph.Node, error) {
 	return e.comparison(x, l, r)
 }
 
-// comparison is 1 where it holds, else 0. No gradient passes it.
+// comparison lowers a comparison: 1 if it is true, else 0. No gradient flows through it.
 func (e *expression) comparison(x *ast.BinaryExpr, l, r *graph.Node) (*graph.Node, error) {
 	more, err := e.apply(x, graph.OpGreater, graph.Attrs{}, l, r)
 	if err != nil {
@@ -266,7 +266,7 @@ func (e *expression) comparison(x *ast.BinaryExpr, l, r *graph.Node) (*graph.Nod
 	}
 }
 
-// firstReported joins errors, leaving out repeats of what was reported before.
+// firstReported joins errors without those that were already reported.
 func firstReported(errs ...error) error {
 	var list diag.List
 	poisoned := false

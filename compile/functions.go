@@ -8,12 +8,11 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// function lowers a call x whose arguments are right in number and form; args are
-// the values among them.
+// function lowers the call x. The number and the form of its arguments are already checked; args are
+// those that are values.
 type function func(e *expression, x *ast.CallExpr, args []*graph.Node) (*graph.Node, error)
 
-// functions has one row per function of the language. It is filled by init, since
-// the rows refer to it.
+// functions has one row per function of the language. init fills it, because the rows refer to it.
 var functions map[string]function
 
 func init() {
@@ -51,16 +50,19 @@ func init() {
 		"bag_scores":     (*expression).bagScores,
 		"bag_top":        (*expression).bagTop,
 		"flatten":        (*expression).flatten,
+		"split":          (*expression).split,
 		"layer_norm":     (*expression).layerNorm,
 		"bag_norm":       (*expression).bagNorm,
+		"batch_norm":     (*expression).batchNormOf,
 		"dropout":        (*expression).dropoutOf,
 		"random":         (*expression).random,
 		"uniform":        (*expression).uniform,
+		"normal":         (*expression).normal,
 		"stop_gradient":  one(graph.OpStopGrad),
 	}
 }
 
-// one is a function that is one op of the graph.
+// one lowers a function that is one op of the graph.
 func one(op graph.Op) function {
 	return func(e *expression, x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
 		if op.IsSegment() {
@@ -70,7 +72,7 @@ func one(op graph.Op) function {
 	}
 }
 
-// perBag is a function of several ops that gives one row per bag.
+// perBag lowers a function of several ops that returns one row per bag.
 func perBag(f func(e *expression, x *graph.Node) *graph.Node) function {
 	return func(e *expression, x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
 		if s := args[0].Shape; len(s) == 0 || s[0] != graph.N {
@@ -123,9 +125,8 @@ func (e *expression) clamp(x *ast.CallExpr, args []*graph.Node) (*graph.Node, er
 	return e.apply(x, graph.OpClamp, graph.Attrs{Lo: lo, Hi: hi}, args...)
 }
 
-// maskedSoftmax is a softmax over the entries where m is 1. Those where it is
-// 0 fall so low before the softmax that their exponential is zero; the product
-// makes rows without a 1 zero too.
+// maskedSoftmax computes a softmax over the entries where m is 1. The others get such a low value
+// before the softmax that their exponential is zero. The product makes rows without a 1 zero.
 func (e *expression) maskedSoftmax(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
 	a, m := args[0], args[1]
 	if len(a.Shape) == 0 {
@@ -143,7 +144,7 @@ func (e *expression) maskedSoftmax(x *ast.CallExpr, args []*graph.Node) (*graph.
 	return e.apply(x, graph.OpMul, graph.Attrs{}, m, share)
 }
 
-// mean divides a sum by the sum of ones along the same axes.
+// mean divides a sum by the number of elements along the same axes.
 func (e *expression) mean(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
 	a := args[0]
 	if len(x.Args) == 1 {
@@ -178,7 +179,7 @@ func reduction(op graph.Op) function {
 }
 
 // setting reads the argument i of a call: a literal, or the name of a number or size. It
-// must lie between lo and hi, and be whole if they are told apart by whole.
+// must be between lo and hi, and a whole number if whole is true.
 func (e *expression) setting(x *ast.CallExpr, i int, lo, hi float64, whole bool) (float64, error) {
 	a := x.Args[i]
 	v, ok := language.Constant(a)

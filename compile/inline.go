@@ -46,7 +46,7 @@ func (e *expression) body() (*graph.Node, error) {
 	return e.node(e.eq.Expr)
 }
 
-// failedCall adds the place of a call to the errors of a function.
+// failedCall adds the position of a call to the errors of a function.
 func (e *expression) failedCall(x *ast.CallExpr, err error) error {
 	if errors.Is(err, errPoisoned) {
 		return err

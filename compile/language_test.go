@@ -23,7 +23,7 @@ weights: {first_epoch: %d}
 train: {epochs: 7}
 `
 
-// A prediction is that of the training graph in the last epoch.
+// A prediction uses the epoch counters of the last epoch.
 func TestPredictionsTakeTheLastEpoch(t *testing.T) {
 	for first, last := range []float64{6, 7} {
 		p, err := parse(t, fmt.Sprintf(late, first))
@@ -68,7 +68,7 @@ func near(a, b *graph.Tensor) bool {
 	return len(a.Data) == len(b.Data)
 }
 
-// Functions over bags and masks, by hand.
+// Functions over bags and masks return values computed by hand.
 func TestNewFunctions(t *testing.T) {
 	p, err := parse(t, `name: f
 model:
@@ -104,7 +104,7 @@ loss:
 	}
 }
 
-// Layers between pool and classifier work on the embeddings, dropout too.
+// Layers between the pool and the classifier, also dropout, transform the embeddings.
 func TestLayersAfterThePool(t *testing.T) {
 	p, err := parse(t, `name: deep
 model:
@@ -126,8 +126,8 @@ model:
 	}
 }
 
-// With after_step the label weights are those of the training graph at the
-// parameters after the step.
+// With after_step the label weights are computed by the training graph from the updated
+// parameters.
 func TestWeightsAfterTheStep(t *testing.T) {
 	after, before := load(t, "rc-maxmin"), load(t, "proden-maxmin")
 	if after.Train.Output(compile.OutWeights) != nil || after.Renew == nil || before.Renew != nil {

@@ -9,19 +9,19 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// outsideCandidates pushes a logarithm so low that its exponential is zero in
-// float32 and float64 alike.
+// outsideCandidates is added to a logarithm to make its exponential zero in float32 and float64.
 const outsideCandidates = 1e30
 
 // losses adds the label weights of this epoch (Eq. 7), the loss terms (Eq. 4,
 // 5 or equations) and their weighted sum (Eq. 8).
 func (l *builder) losses() {
+	l.pastModel = true
 	for i := range l.spec.Let {
 		l.shared[l.spec.Let[i].Name.V] = &l.spec.Let[i]
 	}
 	l.b.Label(OutWeights)
 	next := l.newWeights()
-	// In the update w and p are others than in the losses.
+	// The update uses other w and p than the losses.
 	for name := range l.shared {
 		delete(l.env, name)
 	}
@@ -71,11 +71,17 @@ func (l *builder) known(names ...string) bool {
 	return !slices.ContainsFunc(names, func(n string) bool { return l.env[n] == nil })
 }
 
-// newWeights is Eq. 7. The restricted share p_c / sum of p over the candidates
-// is taken as a softmax of log p over the candidates, which cannot be 0/0. No
-// gradient flows through the weights.
+// newWeights computes Eq. 7. The share p_c / sum of p over the candidates is computed as a softmax of
+// log p over the candidates, which cannot be 0/0. No gradient flows through the weights. With
+// data.labels: multi, nothing changes or uses them.
 func (l *builder) newWeights() *graph.Node {
 	b := l.b
+	if l.spec.Multi() {
+		if !l.known("w") {
+			return nil
+		}
+		return b.StopGrad(l.env["w"])
+	}
 	if eq := l.spec.Weights.Update; eq != nil {
 		saved := l.env["p"]
 		if saved != nil {
@@ -104,7 +110,7 @@ func (l *builder) newWeights() *graph.Node {
 	return b.StopGrad(b.Add(b.Mul(lambda, l.env["w"]), b.Mul(b.Sub(one, lambda), share)))
 }
 
-// term is the unweighted value of a loss term, a scalar.
+// term returns the unweighted value of a loss term, a scalar.
 func (l *builder) term(i int) *graph.Node {
 	b, t := l.b, &l.spec.Loss[i]
 	switch t.Kind.V {
@@ -113,6 +119,11 @@ func (l *builder) term(i int) *graph.Node {
 			return nil
 		}
 		return b.Neg(l.perBag(b.Mul(l.classWeighted(l.env["w"]), l.env["logp"])))
+	case "binary_cross_entropy":
+		if !l.known("S", "p") {
+			return nil
+		}
+		return l.binaryCrossEntropy()
 	case "attention": // Eq. 4
 		if !l.known("a") {
 			return nil
@@ -125,7 +136,17 @@ func (l *builder) term(i int) *graph.Node {
 	return nil
 }
 
-// classWeighted multiplies label weights [B, k] by the weights of the classes, if the spec
+// binaryCrossEntropy is the mean over bags and classes of -S log p - (1 - S) log(1 - p), with class
+// weights as factors of the first part. For p = sigmoid(x), the logarithms are -softplus(-x) and
+// -softplus(x), which are finite for any x.
+func (l *builder) binaryCrossEntropy() *graph.Node {
+	b, labels, one := l.b, l.env["S"], l.b.Scalar(1)
+	x := b.Logit(l.env["p"])
+	present, absent := b.Mul(l.classWeighted(labels), b.Softplus(b.Neg(x))), b.Mul(b.Sub(one, labels), b.Softplus(x))
+	return b.Mul(b.Scalar(1/float64(l.prog.Signature.Classes)), l.perBag(b.Add(present, absent)))
+}
+
+// classWeighted multiplies label weights or labels [B, k] by the weights of the classes, if the spec
 // has any.
 func (l *builder) classWeighted(w *graph.Node) *graph.Node {
 	want, k := l.spec.Train.ClassWeights, l.prog.Signature.Classes
@@ -138,7 +159,7 @@ func (l *builder) classWeighted(w *graph.Node) *graph.Node {
 	return l.b.Mul(l.b.Input(InClassWeights, graph.Float, graph.Shape{1, graph.Dim(k)}), w)
 }
 
-// number lowers an equation whose value is to be a single number.
+// number lowers an equation whose value must be a single number.
 func (l *builder) number(eq *language.Equation) *graph.Node {
 	n := l.equation(eq)
 	if n != nil && len(n.Shape) > 0 {
@@ -149,8 +170,7 @@ func (l *builder) number(eq *language.Equation) *graph.Node {
 	return n
 }
 
-// checkLoss refuses a loss that no parameter can change: training would be
-// waiting.
+// checkLoss rejects a loss that no parameter changes, because training would have no effect.
 func (l *builder) checkLoss() error {
 	if l.graph.Output(OutLoss).Learns() {
 		return nil
@@ -164,7 +184,7 @@ func (l *builder) checkLoss() error {
 		WithNote("a term counts when its weight is not 0 and it depends on a parameter of the model outside of stop_gradient"))
 }
 
-// logOf is log x without that x itself rounds to zero, where that can be.
+// logOf returns log x, if possible in a form in which x cannot round to zero.
 func (l *builder) logOf(x *graph.Node) *graph.Node {
 	if x.Op == graph.OpSegmentSoftmax {
 		return l.logBagSoftmax(x.In[0])
@@ -172,8 +192,8 @@ func (l *builder) logOf(x *graph.Node) *graph.Node {
 	return l.b.StableLog(x)
 }
 
-// logBagSoftmax is the logarithm of a softmax over the instances of each bag:
-// the distance from the largest, less the logarithm of the sum of exponentials.
+// logBagSoftmax returns the logarithm of a softmax over the instances of each bag: the difference to
+// the largest value, minus the logarithm of the sum of the exponentials of these differences.
 func (l *builder) logBagSoftmax(x *graph.Node) *graph.Node {
 	b := l.b
 	largest := b.StopGrad(b.SegmentMax(x, l.bagOf))

@@ -14,7 +14,7 @@ import (
 	"github.com/miplc/miplc/language/spectest"
 )
 
-// equationModel has one free line, e, and one for p.
+// equationModel is a model with one placeholder for equation e and one for p.
 const equationModel = `name: t
 model:
   params: {V: [d, k], C: [d, k], u: [d, 1]}
@@ -26,7 +26,7 @@ model:
 loss: [%s]
 `
 
-// What mixes bags on the way to a prediction is refused where it stands.
+// An expression that mixes bags on the way to a prediction is rejected at its position.
 func TestPredictionsOfMixedBagsAreRefused(t *testing.T) {
 	cases := []struct{ e, p, want string }{
 		{"z - mean(z, 0)", "matmul(e, C)", "test.yaml:7:12: "},
@@ -58,7 +58,7 @@ func TestPredictionsOfMixedBagsAreRefused(t *testing.T) {
 	}
 }
 
-// The other outputs are predictions too.
+// The other outputs must not mix bags either.
 func TestAllOutputsFollowFromOneBag(t *testing.T) {
 	src := fmt.Sprintf(equationModel, "sigmoid(s) / sum(sigmoid(s), 0)", "bag_sum(s)", "disambiguation")
 	for _, output := range []string{"attention: e", "log_probabilities: q"} {
@@ -70,7 +70,7 @@ func TestAllOutputsFollowFromOneBag(t *testing.T) {
 	}
 }
 
-// What keeps bags apart, or mixes them for the loss alone, is allowed.
+// Expressions that keep bags separate, or mix them only in the loss, are allowed.
 func TestWhatMayMixBags(t *testing.T) {
 	for _, c := range []struct{ e, p, loss string }{
 		{"X - of_bag(z)", "bag_max(sum(e, 1))", "disambiguation"},
@@ -119,8 +119,8 @@ func TestLossesThatNothingCanChangeAreRefused(t *testing.T) {
 	}
 }
 
-// alone holds the outputs of each bag of a batch to those of the bag by itself.
-func alone(t *testing.T, p *compile.Program, sizes []int) error {
+// checkOneBag compares the outputs of each bag of a batch with those of the bag by itself.
+func checkOneBag(t *testing.T, p *compile.Program, sizes []int) error {
 	t.Helper()
 	batch := randomEnv(p, p.Infer, sizes)
 	together := eval(t, p.Infer, batch)
@@ -132,10 +132,10 @@ func alone(t *testing.T, p *compile.Program, sizes []int) error {
 		env.Values[compile.InBagOf] = graph.NewInts(make([]int, size)...)
 		out := eval(t, p.Infer, env)
 		if want := rows(together[compile.OutProbabilities], bag, 1); !near(out[compile.OutProbabilities], want) {
-			return fmt.Errorf("bag %d: probabilities %v alone, %v in the batch", bag, out[compile.OutProbabilities].Data, want.Data)
+			return fmt.Errorf("bag %d: probabilities %v by itself, %v in the batch", bag, out[compile.OutProbabilities].Data, want.Data)
 		}
 		if want := rows(together[compile.OutAttention], at, size); !near(out[compile.OutAttention], want) {
-			return fmt.Errorf("bag %d: attention %v alone, %v in the batch", bag, out[compile.OutAttention].Data, want.Data)
+			return fmt.Errorf("bag %d: attention %v by itself, %v in the batch", bag, out[compile.OutAttention].Data, want.Data)
 		}
 		at += size
 	}
@@ -161,14 +161,14 @@ func TestPredictionOfABagAloneIsThatInABatch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := alone(t, p, []int{3, 1, 4}); err != nil {
+		if err := checkOneBag(t, p, []int{3, 1, 4}); err != nil {
 			t.Errorf("random spec %d: %v", seed, err)
 		}
 	}
 }
 
-// Whatever is written into the equations, a program that compiles predicts a
-// bag alone as in a batch.
+// Every program that compiles predicts a bag in a batch as it does by itself, for random
+// equations.
 func TestEquationsThatCompileFollowFromOneBag(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	one := func(words ...string) string { return words[rng.IntN(len(words))] }
@@ -202,7 +202,7 @@ func TestEquationsThatCompileFollowFromOneBag(t *testing.T) {
 		switch {
 		case err == nil:
 			kept++
-			if err := alone(t, p, []int{2, 1, 3}); err != nil {
+			if err := checkOneBag(t, p, []int{2, 1, 3}); err != nil {
 				t.Errorf("%s: %v", e, err)
 			}
 		case strings.Contains(err.Error(), "a prediction is a function of one bag"):
@@ -210,7 +210,7 @@ func TestEquationsThatCompileFollowFromOneBag(t *testing.T) {
 		}
 	}
 	if kept < 150 || refused < 100 {
-		t.Errorf("%d programs compile, %d mix bags: too few to say anything", kept, refused)
+		t.Errorf("%d programs compile, %d mix bags: too few for a meaningful test", kept, refused)
 	}
 	t.Logf("%d programs compile, %d mix bags", kept, refused)
 }

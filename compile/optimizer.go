@@ -46,7 +46,7 @@ type optimizer struct {
 	next func(u *update, w, g *graph.Node) *graph.Node
 }
 
-// optimizers are the rules by the words of train.optimizer.
+// optimizers has the rules by the words of train.optimizer.
 var optimizers = map[string]optimizer{
 	"sgd":     {state: always(InVelocity), scalars: noScalars, next: (*update).sgd},
 	"adam":    {state: always(InFirstMoment, InSecondMoment), scalars: corrections, next: (*update).adam},
@@ -258,7 +258,7 @@ func (u *update) rmsprop(w, g *graph.Node) *graph.Node {
 	return b.Sub(w, b.Mul(u.lr, move))
 }
 
-// average renews a running mean: beta mean + (1 - beta) x.
+// average updates a running mean: beta mean + (1 - beta) x.
 func (u *update) average(name string, beta float64, x *graph.Node) *graph.Node {
 	b := u.b
 	u.renewed[name] = b.Add(b.Mul(b.Scalar(beta), u.state[name]), b.Mul(b.Scalar(1-beta), x))

@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// outputs settles attention, probabilities and their logarithm.
+// outputs determines attention, probabilities and their logarithm.
 func (l *builder) outputs() {
 	m, b := &l.spec.Model, l.b
 	bags := graph.Shape{graph.B, graph.Dim(l.prog.Signature.Classes)}
@@ -17,9 +17,12 @@ func (l *builder) outputs() {
 	if p != nil && (l.env["logp"] == nil || m.Probabilities.V != "") && m.LogProbabilities.V == "" {
 		logp = l.logOf(p)
 	}
+	if p != nil && p.Op == graph.OpSoftmax && l.spec.Multi() {
+		l.errs.Add(diag.Errorf(p.Pos, "the probabilities of a softmax sum to 1, but data.labels is multi").WithNote("use sigmoid: the probability of each class by itself"))
+	}
 	a := l.output(m.Attention, "a", "attention", graph.Shape{graph.N, 1})
 	if a == nil && !l.unknown["a"] {
-		// Pooling without scores weighs every instance alike.
+		// Pooling without scores gives every instance the same weight.
 		b.Label("a")
 		a = b.SegmentSoftmax(b.Fill(0, graph.Shape{graph.N, 1}), l.bagOf)
 	}
@@ -40,8 +43,8 @@ func (l *builder) outputs() {
 	}
 }
 
-// output is the value that the spec names as an output of the model, or that
-// has its usual name; nil where there is none or its shape is wrong.
+// output returns the value that the spec names as an output of the model, or else the value with the
+// usual name. It returns nil if there is none or its shape is wrong.
 func (l *builder) output(named schema.Str, usual, what string, want graph.Shape) *graph.Node {
 	name := cmp.Or(named.V, usual)
 	n := l.env[name]
@@ -67,9 +70,8 @@ func (l *builder) output(named schema.Str, usual, what string, want graph.Shape)
 	return nil
 }
 
-// wantOneBag refuses a prediction that the other bags of a batch would change: it
-// would not be that of the exported model, which sees one bag. With running statistics only
-// the inference graph shows that.
+// wantOneBag rejects a prediction that depends on the other bags of a batch, because the exported
+// model gets one bag. With running statistics only the inference graph shows this.
 func (l *builder) wantOneBag(what string, n *graph.Node) {
 	if l.training && l.mixed {
 		return
@@ -84,14 +86,14 @@ func (l *builder) wantOneBag(what string, n *graph.Node) {
 	}
 }
 
-// checkInference refuses predictions that would need what only training knows.
+// checkInference rejects predictions that depend on inputs of the training graph.
 func (l *builder) checkInference() error {
 	for _, in := range l.graph.ByOp(graph.OpInput) {
 		if in.Name == InInstances || in.Name == InBagOf {
 			continue
 		}
 		return l.spec.Locate(diag.Errorf(l.spec.Model.Probabilities.Pos,
-			"the model's outputs depend on %s, which is known in training alone", in.Name).
+			"the model's outputs depend on %s, which is known only in training", in.Name).
 			WithNote("keep S, w and lambda to the loss and the label weights"))
 	}
 	return nil

@@ -34,8 +34,8 @@ const (
 	ParamStd  = "normalize.std"
 )
 
-// Signature is the shape of an instance and the number of classes: all that a program
-// depends on in the data.
+// Signature is the shape of an instance and the number of classes. A program depends on nothing else
+// in the data.
 type Signature struct {
 	Instance []int // shape of one instance
 	Classes  int
@@ -66,7 +66,7 @@ func (p *Program) hasStatistics() bool {
 // probability Drop, else 1/(1-Drop).
 type Mask struct {
 	Name  string      // also the name of its random stream
-	Shape graph.Shape // [N, ...], or [B, ...] after the pool
+	Shape graph.Shape // [N, ...], [B, ...], or fixed: the same mask for all bags
 	Drop  float64
 }
 
@@ -83,8 +83,8 @@ type Program struct {
 	// class_weights where used), masks -> loss, its terms, probabilities, attention and, unless
 	// Renew has them, new_weights.
 	Train *graph.Graph
-	// Renew, with weights.order after_step alone, gives new_weights from the
-	// inputs of Train and the parameters after the step; else nil.
+	// Renew computes new_weights from the inputs of Train and the parameters after the step. It is
+	// nil unless weights.order is after_step.
 	Renew *graph.Graph
 }
 

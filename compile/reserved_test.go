@@ -10,8 +10,8 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// withParameter is a model that reads all that a training graph may, with a parameter
-// of the name.
+// withParameter returns a model with a parameter of the given name that uses all inputs a
+// training graph can have.
 func withParameter(t *testing.T, name string) *language.Spec {
 	t.Helper()
 	spec, err := language.Parse("test.yaml", []byte("name: t\nmodel:\n  params:\n    "+name+": {shape: [d, k]}\n  let: {p: \"softmax(matmul(bag_mean(X), "+name+"))\"}\n"+
@@ -22,8 +22,8 @@ func withParameter(t *testing.T, name string) *language.Spec {
 	return spec
 }
 
-// No parameter can have the name of an input or output of the graphs of a program:
-// engines, files and steps tell values by their names.
+// No parameter can have the name of an input or output of a program's graphs, because engines,
+// files and steps identify values by name.
 func TestNoParameterIsNamedAsAnInputOrOutput(t *testing.T) {
 	sig := compile.Signature{Instance: []int{3}, Classes: 4}
 	p, err := compile.Compile(withParameter(t, "C"), sig)
@@ -60,11 +60,11 @@ func TestNoParameterIsNamedAsAnInputOrOutput(t *testing.T) {
 		}
 	}
 	if len(names) < 19 {
-		t.Errorf("the graphs have the names %v alone", names)
+		t.Errorf("the graphs have only the names %v", names)
 	}
 	for name := range names {
 		if strings.Contains(name, ".") || name == compile.InLambda {
-			continue // no name in a spec, or refused by the language
+			continue // not a valid name in a spec
 		}
 		want := fmt.Sprintf("test.yaml:4:5: the graphs of a model have an input or output %s", name)
 		if err := compile.Check(withParameter(t, name), sig); err == nil || !strings.Contains(err.Error(), want) {

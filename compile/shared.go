@@ -11,8 +11,7 @@ import (
 // term: the weight of the term in the loss (paper Eq. 8).
 const InTermWeight = "loss_weight."
 
-// Weighted gives a program the weights of its loss terms as inputs of the training
-// graph, so that runs with different weights share one program. terms names them in the
+// Weighted returns a program whose training graph has the weights of the loss terms as inputs, so that runs with different weights share one program. terms names them in the
 // order of the spec.
 func Weighted(p *Program) (weighted *Program, terms []string, err error) {
 	b := graph.NewBuilder(p.Train.Name)

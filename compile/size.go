@@ -5,17 +5,16 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// maxLearned bounds the learned numbers of a model: an ONNX file is a protocol
-// buffer, which holds at most 2 GiB.
+// maxLearned is the maximum number of learned numbers of a model, because an ONNX file is a protocol
+// buffer of at most 2 GiB.
 const maxLearned = 1<<29 - 1<<20
 
-// maxOps bounds the graph that a spec describes, before it is cleaned. The models
-// of the field have some hundred operations; each takes a thousand bytes or more
-// in every stage, and gradients and sessions many times that.
+// maxOps is the maximum number of operations that a spec describes, before optimisation. Published
+// models have some hundred operations. Each takes a thousand bytes or more in every stage, and
+// gradients and sessions take many times that.
 const maxOps = 20_000
 
-// oversize reports a graph that has grown too large by the place of a block or an
-// equation. It is told once.
+// oversize reports, once, that the graph is too large at the position of a block or an equation.
 func (l *builder) oversize(pos diag.Pos) bool {
 	if l.b.Len() <= maxOps && l.inlined <= maxOps {
 		return false
@@ -31,7 +30,7 @@ func (l *builder) oversize(pos diag.Pos) bool {
 func (l *builder) countParameter(p *graph.Node) {
 	before := l.learned
 	if l.learned += p.Shape.Elements(1, 1); before <= maxLearned && l.learned > maxLearned {
-		l.errs.Add(diag.Errorf(p.Pos, "the model has %.0f parameters up to here, with the %v of %s; %d are the most", l.learned, p.Shape, p.Name, maxLearned).
-			WithNote("a model file holds at most 2 GiB"))
+		l.errs.Add(diag.Errorf(p.Pos, "the model has %.0f parameters up to here, with the %v of %s; the maximum is %d", l.learned, p.Shape, p.Name, maxLearned).
+			WithNote("a model file has at most 2 GiB"))
 	}
 }

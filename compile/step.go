@@ -13,11 +13,12 @@ import (
 const (
 	InParams  = "params"     // [P] all parameters, in the order of Program.Params
 	InLR      = "lr"         // [1] learning rate
-	InGrads   = "grads"      // [P] gradient by all parameters, of Update alone
+	InGrads   = "grads"      // [P] gradient by all parameters, only of Update
 	OutParams = "new_params" // [P]
 )
 
-// reserved names no parameter: engines and files know values by their names.
+// reserved reports whether a parameter must not have a name, because engines and files identify
+// values by name.
 var reserved = []string{InInstances, InBagOf, InCandidates, InWeights, InLambda, InEpoch, InEpochs, InParams, InLR, InGrads,
 	OutProbabilities, OutAttention, OutLoss, OutWeights, OutParams,
 	InVelocity, InFirstMoment, InSecondMoment, New(InVelocity), New(InFirstMoment), New(InSecondMoment), InFirstCorrection, InSecondCorrection,
@@ -38,7 +39,7 @@ func (p *Program) Flatten(byName map[string][]float32) ([]float32, error) {
 	for _, q := range p.Params {
 		v := byName[q.Name]
 		if len(v) != ndarray.Size(q.Shape) {
-			return nil, fmt.Errorf("parameter %s has %d numbers, its shape %v holds %d", q.Name, len(v), q.Shape, ndarray.Size(q.Shape))
+			return nil, fmt.Errorf("parameter %s has %d numbers, its shape %v has %d", q.Name, len(v), q.Shape, ndarray.Size(q.Shape))
 		}
 		flat = append(flat, v...)
 	}
@@ -82,8 +83,8 @@ func StepOneBag(p *Program) (*graph.Graph, error) {
 	return step(p, single, renew)
 }
 
-// step puts gradients and the update behind a training graph, and behind them
-// the graph of new label weights, nil where the training graph has them.
+// step appends the gradients, the update and the graph of the new label weights to a training graph.
+// weights is nil if the training graph computes them.
 func step(p *Program, train, renew *graph.Graph) (*graph.Graph, error) {
 	g, err := gradients(p, train)
 	if err != nil {
@@ -117,7 +118,7 @@ func step(p *Program, train, renew *graph.Graph) (*graph.Graph, error) {
 	return finished(b)
 }
 
-// gradients puts the gradients by all parameters behind a training graph.
+// gradients appends the gradients by all parameters to a training graph.
 func gradients(p *Program, train *graph.Graph) (*graph.Graph, error) {
 	train, err := graph.PoolFirst(train)
 	if err != nil {
@@ -132,7 +133,7 @@ func gradients(p *Program, train *graph.Graph) (*graph.Graph, error) {
 	return graph.Gradient(train, OutLoss, names)
 }
 
-// finished is the optimised graph of a builder.
+// finished returns the optimised graph of a builder.
 func finished(b *graph.Builder) (*graph.Graph, error) {
 	g, err := b.Graph()
 	if err != nil {
@@ -141,7 +142,7 @@ func finished(b *graph.Builder) (*graph.Graph, error) {
 	return graph.Optimize(g)
 }
 
-// copied is the optimised copy of a graph with other values in the place of some.
+// copied returns an optimised copy of a graph in which some values are replaced.
 func copied(b *graph.Builder, g *graph.Graph, replace func(n *graph.Node) *graph.Node) (*graph.Graph, error) {
 	of := b.Copy(g, replace)
 	for _, o := range g.Outputs {
@@ -172,7 +173,7 @@ func bind(b *graph.Builder, inputs, params map[string]*graph.Node) func(n *graph
 	}
 }
 
-// cut takes the flat vector apart into the parameters.
+// cut splits the flat vector into the parameters.
 func cut(b *graph.Builder, p *Program, flat *graph.Node) map[string]*graph.Node {
 	byName := map[string]*graph.Node{}
 	at := 0

@@ -10,8 +10,8 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// A temperature makes p^(1/t), divided by the sum, of the probabilities of every model, and
-// changes nothing else.
+// A temperature t changes the probabilities of every model to p^(1/t), normalised, and changes
+// nothing else.
 func TestTemperature(t *testing.T) {
 	programs := map[string]*compile.Program{}
 	for _, name := range language.TrainedNames() {

@@ -9,25 +9,24 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// templates are specs with a place for the word of a setting that compile has to
-// tell apart.
+// templates are specs with a placeholder for the word of a setting that compile must distinguish.
 var templates = map[string]string{
 	"blocks.attention.kind":   "name: t\nmodel: {blocks: [attention: {kind: WORD}, pool: attention, classifier]}\n",
 	"blocks.attention.gates":  "name: t\nmodel: {blocks: [attention: {gates: WORD}, pool: attention, classifier]}\n",
 	"blocks.attention.scorer": "name: t\nmodel: {blocks: [attention: {scorer: WORD}, pool: attention, classifier]}\n",
 	"blocks.pool.kind":        "name: t\nmodel: {blocks: [attention, pool: WORD, classifier]}\nloss: [disambiguation, attention]\n",
-	"blocks.classifier.link":  "name: t\nmodel: {blocks: [pool: mean, classifier: WORD]}\n",
+	"blocks.classifier.link":  "name: t\nmodel: {blocks: [pool: mean, classifier: WORD]}\nLABELS",
 	"params.init":             "name: t\nmodel: {params: {C: {shape: [h, k], init: WORDSCALE}}, let: {p: \"softmax(matmul(bag_sum(X), C))\"}}\n",
 	"train.optimizer":         "name: t\nmodel: {blocks: [pool: mean, classifier]}\ntrain: {optimizer: WORD, lr: 0.1, weight_decay: 0.1}\n",
 	"weights.order":           "name: t\nmodel: {blocks: [pool: mean, classifier]}\nweights: {order: WORD}\n",
 }
 
-// elsewhere are settings that other packages have to tell apart.
+// elsewhere are settings that other packages must distinguish.
 var elsewhere = map[string]bool{
 	"data.normalize": true, "data.labels": true, "data.encoder.export": true, "data.encoder.input.order": true, "weights.schedule": true, "train.schedule": true, "train.best": true, "train.decay_measure": true, "train.sampling": true, "train.engine": true, "export.signature": true,
 }
 
-// Each word of the language gives a program of its own.
+// Each word of the language compiles to a different program.
 func TestEveryWordIsLowered(t *testing.T) {
 	for path, words := range language.Choices() {
 		if elsewhere[path] || strings.HasPrefix(path, "learners.") {
@@ -41,10 +40,14 @@ func TestEveryWordIsLowered(t *testing.T) {
 		seen := map[string]string{}
 		for _, word := range words {
 			scale := ""
-			if word == "normal" || word == "uniform" {
+			if word == "normal" || word == "uniform" || word == "constant" {
 				scale = ", scale: 0.3"
 			}
-			p, err := parse(t, strings.NewReplacer("WORD", word, "SCALE", scale).Replace(template))
+			labels := ""
+			if word == "sigmoid" {
+				labels = "data: {labels: multi}\n"
+			}
+			p, err := parse(t, strings.NewReplacer("WORD", word, "SCALE", scale, "LABELS", labels).Replace(template))
 			if err != nil {
 				t.Errorf("%s: %s: %v", path, word, err)
 				continue
@@ -66,7 +69,7 @@ func TestEveryWordIsLowered(t *testing.T) {
 	}
 }
 
-// Each block and each function of the language is lowered.
+// Each block and each function of the language has a lowering.
 func TestEveryBlockAndFunctionIsLowered(t *testing.T) {
 	arguments := map[string]string{"conv2d": ": {channels: 2, kernel: 1}", "maxpool2d": ": 1", "dense": ": 3", "dropout": ": 0.5", "pool": ": attention"}
 	for _, b := range language.Blocks {
@@ -87,7 +90,7 @@ func TestEveryBlockAndFunctionIsLowered(t *testing.T) {
 		}
 	}
 	values := map[string]string{"matmul": "X, V", "transpose": "V", "clamp": "X, 0, 1", "sum": "X, 1", "mean": "X, 1", "max": "X, 1", "of_bag": "bag_sum(X)",
-		"bag_attention": "X, X, X, 1", "bag_scores": "X, bag_matmul(X, X)", "bag_top": "X, 2", "dropout": "X, 0.5", "random": "X, 0.5, 1", "uniform": "X, 1"}
+		"bag_attention": "X, X, X, 1", "bag_scores": "X, bag_matmul(X, X)", "bag_top": "X, 2", "dropout": "X, 0.5", "random": "X, 0.5, 1", "uniform": "X, 1", "split": "X, 1"}
 	for _, f := range language.Functions {
 		args, ok := values[f.Name]
 		if !ok {

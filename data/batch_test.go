@@ -11,14 +11,14 @@ func TestOrder(t *testing.T) {
 	bags := []int{3, 5, 7, 11, 13, 17, 19}
 	first := Order(bags, 1, 1)
 	if !slices.Equal(first, Order(bags, 1, 1)) {
-		t.Error("the order of an epoch does not repeat")
+		t.Error("the order of an epoch is not reproducible")
 	}
 	if slices.Equal(first, Order(bags, 1, 2)) || slices.Equal(first, Order(bags, 2, 1)) {
 		t.Error("the order does not change with epoch and seed")
 	}
 	slices.Sort(first)
 	if !slices.Equal(first, bags) {
-		t.Errorf("the order holds %v", first)
+		t.Errorf("the order is %v", first)
 	}
 }
 
@@ -28,7 +28,7 @@ func TestAssemble(t *testing.T) {
 		Classes: 3, Candidates: []uint8{1, 1, 0, 0, 1, 1, 1, 0, 1},
 	}
 	var b Batch
-	b.assemble(d, []int{2, 0, 1}, nil) // leaves larger buffers behind
+	b.assemble(d, []int{2, 0, 1}, nil) // allocates larger buffers
 	b.assemble(d, []int{1, 0}, nil)
 	want := Batch{
 		Bags:       []int{1, 0},
@@ -59,7 +59,7 @@ func TestNormalization(t *testing.T) {
 		Candidates: []uint8{1, 1, 1, 1, 1, 1},
 		Classes:    2,
 	}
-	z, _ := NewNormalization(d, []int{0, 1}) // bag 3 tests: it must not count
+	z, _ := NewNormalization(d, []int{0, 1}) // bag 3 is a test bag and must not count
 	if want := (&Normalization{Mean: []float32{2, 5, 1e6 + 2}, Std: []float32{1, 1, 1}}); !reflect.DeepEqual(z, want) {
 		t.Errorf("statistics %+v, want %+v", z, want)
 	}

@@ -22,6 +22,8 @@ type Dataset struct {
 	Candidates []uint8   // [bags, classes], 1 for candidate labels
 	Classes    int
 	Labels     []int // [bags] true labels, -1 unknown; nil: all unknown
+	// Multi: a bag has any number of true labels, which are its Candidates. Labels is nil.
+	Multi      bool
 	InstLabels []int // [instances] class of each instance, -1 negative or unknown; nil: all unknown
 	// Coords are the coordinates of the instances, e.g. in pixels of a slide: [instances, 2], x
 	// to the right and y downwards; or nil. Models do not use them.
@@ -98,46 +100,100 @@ func (d *Dataset) Label(i int) (class int, known bool) {
 	return d.Labels[i], true
 }
 
-// LabelsIn returns the true labels, -1 unknown, as indices into classes, e.g. the classes of a
+// TrueLabels returns the true labels of bag i as a vector over the classes: 1 for its labels, else
+// 0. It returns nil if they are unknown. The caller must not change it.
+func (d *Dataset) TrueLabels(i int) []uint8 {
+	if d.Multi {
+		return d.CandidateSet(i)
+	}
+	class, known := d.Label(i)
+	if !known {
+		return nil
+	}
+	labels := make([]uint8, d.Classes)
+	labels[class] = 1
+	return labels
+}
+
+// LabelSets returns the true labels of each bag in ascending order, a list with -1 for a bag with
+// one label that is unknown; nil if no label is known.
+func (d *Dataset) LabelSets() [][]int {
+	if !d.Multi && !AnyKnown(d.Labels) {
+		return nil
+	}
+	sets := make([][]int, d.Bags())
+	for i := range sets {
+		if d.Multi {
+			sets[i] = d.CandidateLabels(i)
+		} else {
+			sets[i] = []int{d.Labels[i]}
+		}
+	}
+	return sets
+}
+
+// TrueNames returns the names of the true labels of bag i, none if they are unknown.
+func (d *Dataset) TrueNames(i int) (names []string) {
+	for c, in := range d.TrueLabels(i) {
+		if in == 1 {
+			names = append(names, d.ClassName(c))
+		}
+	}
+	return names
+}
+
+// LabelsIn returns the TrueLabels of each bag as vectors over other classes, e.g. the classes of a
 // model. Classes are matched by name if the dataset names them, otherwise by number. A true label
 // that is not in classes is an error.
-func (d *Dataset) LabelsIn(classes []string) ([]int, error) {
-	out := make([]int, d.Bags())
+func (d *Dataset) LabelsIn(classes []string) ([][]uint8, error) {
+	out, place := make([][]uint8, d.Bags()), d.placesIn(classes)
 	for i := range out {
-		c, known := d.Label(i)
-		if !known {
-			out[i] = -1
+		labels := d.TrueLabels(i)
+		if labels == nil {
 			continue
 		}
-		if out[i] = c; d.ClassNames != nil {
-			out[i] = slices.Index(classes, d.ClassNames[c])
-		}
-		if out[i] < 0 || out[i] >= len(classes) {
-			return nil, diag.Errorf(diag.Pos{File: d.Name}, "the true label of bag %d, %s, is not one of the classes %s", i+1, d.ClassName(c), diag.Words(classes))
+		out[i] = make([]uint8, len(classes))
+		for c, in := range labels {
+			if in == 0 {
+				continue
+			}
+			if place[c] < 0 {
+				return nil, diag.Errorf(diag.Pos{File: d.Name}, "the true label of bag %d, %s, is not one of the classes %s", i+1, d.ClassName(c), diag.Words(classes))
+			}
+			out[i][place[c]] = 1
 		}
 	}
 	return out, nil
 }
 
-// CandidatesIn returns a function that returns the candidate set of a bag as a vector over classes,
-// e.g. those of a model, matched like LabelsIn. Candidates that are not in classes are dropped. For
-// a bag whose candidates are all classes of the dataset the function returns nil, because such a
-// set contains no information.
-func (d *Dataset) CandidatesIn(classes []string) func(bag int) []uint8 {
+// placesIn returns the index in classes of each class of the dataset, -1 if it is not among them.
+func (d *Dataset) placesIn(classes []string) []int {
 	place := make([]int, d.Classes)
 	for c := range place {
 		if place[c] = c; d.ClassNames != nil {
 			place[c] = slices.Index(classes, d.ClassNames[c])
 		}
+		if place[c] >= len(classes) {
+			place[c] = -1
+		}
 	}
+	return place
+}
+
+// CandidatesIn returns a function that returns the candidate set of a bag as a vector over classes,
+// e.g. those of a model, matched like LabelsIn. Candidates that are not in classes are dropped. For
+// a bag whose candidates are all classes of the dataset the function returns nil, because such a
+// set contains no information, and for every bag of a dataset without candidates.
+func (d *Dataset) CandidatesIn(classes []string) func(bag int) []uint8 {
+	place := d.placesIn(classes)
 	return func(bag int) []uint8 {
 		set := d.CandidateSet(bag)
-		if !slices.Contains(set, 0) {
+		if d.Multi || !slices.Contains(set, 0) {
 			return nil
 		}
 		out := make([]uint8, len(classes))
 		for c, in := range set {
-			if in != 0 && place[c] >= 0 && place[c] < len(classes) {
+			if in != 0 && place[c] >= 0 {
 				out[place[c]] = 1
 			}
 		}

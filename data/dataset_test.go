@@ -28,7 +28,7 @@ func TestHash(t *testing.T) {
 		d := datatest.Small()
 		change(d)
 		if d.Hash() == base {
-			t.Errorf("%s: the change leaves the hash as it was", name)
+			t.Errorf("%s: the change does not change the hash", name)
 		}
 	}
 	same := datatest.Small()
@@ -65,7 +65,7 @@ func openCSV(t *testing.T, text string) *data.Dataset {
 	return d
 }
 
-// Labels go by the names of classes, as those of CSV files, which have no others.
+// LabelsIn maps labels by class names. Classes of CSV files have only names.
 func TestLabelsIn(t *testing.T) {
 	const head = "bag,label,candidates,f1\n"
 	for _, c := range []struct {
@@ -73,9 +73,9 @@ func TestLabelsIn(t *testing.T) {
 		classes []string
 		want    string // labels, or the error
 	}{
-		{"1,dog,cat dog,1\n2,cat,cat dog,2\n3,,cat dog,3\n", []string{"cat", "cow", "dog"}, "[2 0 -1]"},
-		{"1,dog,cat dog,1\n", []string{"dog", "cow", "cat"}, "[0]"},
-		{"1,cat,cat emu,1\n", []string{"dog", "cat"}, "[1]"},
+		{"1,dog,cat dog,1\n2,cat,cat dog,2\n3,,cat dog,3\n", []string{"cat", "cow", "dog"}, "[[0 0 1] [1 0 0] []]"},
+		{"1,dog,cat dog,1\n", []string{"dog", "cow", "cat"}, "[[1 0 0]]"},
+		{"1,cat,cat emu,1\n", []string{"dog", "cat"}, "[[0 1]]"},
 		{"1,cat,cat emu,1\n2,emu,cat emu,1\n", []string{"dog", "cat"}, "the true label of bag 2, emu, is not one of the classes dog, cat"},
 	} {
 		d := openCSV(t, head+c.text)
@@ -86,7 +86,7 @@ func TestLabelsIn(t *testing.T) {
 	}
 	d := datatest.Small()
 	d.ClassNames = nil // their numbers alone are known
-	if labels, err := d.LabelsIn([]string{"wren", "jay", "crow", "tit"}); err != nil || fmt.Sprint(labels) != "[0 2 -1]" {
+	if labels, err := d.LabelsIn([]string{"wren", "jay", "crow", "tit"}); err != nil || fmt.Sprint(labels) != "[[1 0 0 0] [0 0 1 0] []]" {
 		t.Errorf("without names: %v, %v", labels, err)
 	}
 	if _, err := d.LabelsIn([]string{"wren", "jay"}); err == nil || !strings.Contains(err.Error(), "bag 2, 2, is not one of the classes wren, jay") {
@@ -94,7 +94,7 @@ func TestLabelsIn(t *testing.T) {
 	}
 }
 
-// Candidate sets go by the names of classes too. Those of all classes say nothing.
+// CandidatesIn maps candidate sets by class names too. Sets of all classes carry no information.
 func TestCandidatesIn(t *testing.T) {
 	d := openCSV(t, "bag,label,candidates,f1\n1,,cat dog,1\n2,,dog emu,2\n3,,cat dog emu,3\n")
 	candidates := d.CandidatesIn([]string{"dog", "cow", "cat"})

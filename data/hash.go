@@ -38,6 +38,9 @@ func (d *Dataset) hash(candidates []uint8) string {
 	w := bufio.NewWriterSize(sum, 1<<16)
 	w.Write(candidates)
 	writeLabels(w, d.Labels)
+	if d.Multi { // its candidates are true labels
+		io.WriteString(w, "multi")
+	}
 	writeLabels(w, d.InstLabels)
 	for c := range d.Classes {
 		name := d.ClassName(c)
@@ -79,15 +82,34 @@ func hashFloats(sum io.Writer, values []float32) {
 	}
 }
 
+// HashCache keeps states of hashes of datasets on disk. start is the hash of the fields that precede
+// the instances.
+type HashCache interface {
+	Get(start []byte) (state []byte) // nil: not in the cache
+	Put(start, state []byte)
+}
+
 // HashStored reads all bags of a dataset on disk and keeps the state of the hash after their
-// instances, so that Hash and HashOfBags need not read them again. Call it once after Store
-// and Offsets are set.
-func (d *Dataset) HashStored() error {
+// instances, so that Hash and HashOfBags need not read them again. If the cache contains the state,
+// no bag is read; the cache may be nil. Call it once after Store and Offsets are set.
+func (d *Dataset) HashStored(cache HashCache) error {
 	if d.Source != "" {
 		return nil
 	}
 	sum := sha256.New()
 	d.hashStart(sum)
+	start := sum.Sum(nil)
+	if cache != nil {
+		if state := cache.Get(start); state != nil && sha256.New().(encoding.BinaryUnmarshaler).UnmarshalBinary(state) == nil {
+			d.storedHash = state
+			return nil
+		}
+		defer func() {
+			if d.storedHash != nil {
+				cache.Put(start, d.storedHash)
+			}
+		}()
+	}
 	err := d.Each(d.AllBags(), func(_ int, x []float32) error {
 		hashFloats(sum, x)
 		return nil

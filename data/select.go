@@ -10,7 +10,7 @@ import (
 // contents. It fails only for a dataset on disk.
 func (d *Dataset) Select(bags []int) (*Dataset, error) {
 	out := &Dataset{
-		Name: d.Name, Shape: append([]int(nil), d.Shape...), Classes: d.Classes,
+		Name: d.Name, Shape: append([]int(nil), d.Shape...), Classes: d.Classes, Multi: d.Multi,
 		ClassNames: append([]string(nil), d.ClassNames...), FeatureNames: d.FeatureNames, GroupName: d.GroupName,
 		Offsets: []int{0},
 	}
@@ -43,7 +43,7 @@ func (d *Dataset) Select(bags []int) (*Dataset, error) {
 	}
 	if d.OnDisk() {
 		out.Store = &selection{d.Store, slices.Clone(bags)}
-		return out, out.HashStored()
+		return out, out.HashStored(nil)
 	}
 	return out, nil
 }

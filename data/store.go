@@ -118,8 +118,8 @@ type Loader struct {
 	buffers [2]*Batch
 }
 
-// NewLoader returns a loader for d. For a dataset on disk, the first read allocates two buffers for
-// batches of up to largest instances, because buffers that grow would be in memory together with
+// NewLoader returns a loader for d. For a dataset on disk, the first read allocates two buffers (one for
+// a single batch) for up to largest instances, because buffers that grow would be in memory together with
 // their smaller copies.
 func NewLoader(d *Dataset, largest int) *Loader {
 	return &Loader{data: d, largest: largest, buffers: [2]*Batch{{}, {}}}
@@ -152,9 +152,10 @@ type loaded struct {
 
 // readAhead reads batches in a goroutine into the two buffers alternately.
 func (l *Loader) readAhead(batches [][]int, draw *Draw, yield func(*Batch, error) bool) {
-	l.reserve()
+	buffers := l.buffers[:min(len(batches), len(l.buffers))]
+	l.reserve(buffers)
 	free, read, stop := make(chan *Batch, 2), make(chan loaded), make(chan struct{})
-	for _, b := range l.buffers {
+	for _, b := range buffers {
 		free <- b
 	}
 	var reader workers.Group
@@ -188,9 +189,9 @@ func (l *Loader) readAhead(batches [][]int, draw *Draw, yield func(*Batch, error
 	}
 }
 
-// reserve allocates the buffers.
-func (l *Loader) reserve() {
-	for _, b := range l.buffers {
+// reserve allocates buffers.
+func (l *Loader) reserve(buffers []*Batch) {
+	for _, b := range buffers {
 		if cap(b.BagOf) < l.largest {
 			b.Instances, b.BagOf = make([]float32, 0, l.largest*l.data.Dim()), make([]int, 0, l.largest)
 		}

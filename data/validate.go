@@ -32,13 +32,19 @@ func (d *Dataset) Names() []string {
 // Validate checks the invariants of Dataset. It returns all violations as a diag.List, each with
 // source (a path, or the generator) and the bag, counted from 1.
 //
-// A bag needs at least one instance and one candidate label, a known true label must be among the
-// candidates, and all numbers must be finite. A class that is not a candidate of any bag is an
+// A bag needs at least one instance and, unless it has any number of true labels, one candidate
+// label. A known true label must be among the candidates, and all numbers must be finite. A class that is not a candidate of any bag is an
 // error, because it cannot be learnt and usually means that labels are counted from the wrong
 // number. A class without a true label is allowed: true labels may be unknown, and a class may
 // occur only as a false positive.
-func (d *Dataset) Validate(source string) error {
-	v := validator{d: d, source: source}
+func (d *Dataset) Validate(source string) error { return d.validate(source, true) }
+
+// ValidateToPredict is Validate for bags that a model will predict: classes need no examples, and
+// one class is enough.
+func (d *Dataset) ValidateToPredict(source string) error { return d.validate(source, false) }
+
+func (d *Dataset) validate(source string, training bool) error {
+	v := validator{d: d, source: source, training: training}
 	v.shape()
 	if len(v.list) > 0 {
 		return v.list.Err() // wrong lengths: later checks could not index
@@ -70,6 +76,8 @@ type validator struct {
 	d      *Dataset
 	source string
 	list   diag.List
+
+	training bool // the bags may train a model
 }
 
 func (v *validator) errorf(format string, args ...any) {
@@ -87,7 +95,7 @@ func (v *validator) shape() {
 	case !ok || dim == 0:
 		v.errorf("the shape %v of an instance is not usable; every extent must be at least 1", d.Shape)
 		return
-	case d.Classes < 2:
+	case d.Classes < 2 && (v.training || d.Classes < 1):
 		v.errorf("the number of classes is %d; at least 2 are needed", d.Classes)
 		return
 	case len(d.Offsets) < 2:
@@ -183,12 +191,17 @@ func (v *validator) candidates() {
 				any, seen[c] = true, true
 			}
 		}
-		if !any {
+		if !any && !d.Multi {
 			v.errorf("bag %d has no candidate label", i+1)
 		}
 	}
 	for c, ok := range seen {
-		if !ok {
+		if ok || !v.training {
+			continue
+		}
+		if d.Multi {
+			v.errorf("class %s has no examples: it is a label of no bag", v.className(c))
+		} else {
 			v.errorf("class %s has no examples: it is a candidate of no bag", v.className(c))
 		}
 	}

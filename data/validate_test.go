@@ -66,7 +66,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// A file that is wrong everywhere gives a list that can be read.
+// A file with many errors gives a list of limited length.
 func TestValidateStopsCounting(t *testing.T) {
 	o := generate.DefaultPrototypes
 	o.Bags = 2000

@@ -88,8 +88,8 @@ func measured(ctx context.Context, precision string, content []byte, want []runt
 	var made []runtime.Prediction
 	var times []time.Duration
 	right, same := 0, 0
-	for i, label := range labels {
-		if label < 0 {
+	for i, known := range labels {
+		if known == nil {
 			continue
 		}
 		x, err := o.Bags.Bag(i)
@@ -105,10 +105,11 @@ func measured(ctx context.Context, precision string, content []byte, want []runt
 			}
 			times = append(times, time.Since(start))
 		}
-		if p.Label == label {
+		predicted := p.Predicted()
+		if slices.Equal(predicted, indices(known)) {
 			right++
 		}
-		if want == nil || want[len(made)].Label == p.Label {
+		if want == nil || slices.Equal(want[len(made)].Predicted(), predicted) {
 			same++
 		}
 		for c, v := range p.Probabilities {
@@ -125,4 +126,15 @@ func measured(ctx context.Context, precision string, content []byte, want []runt
 	r.Accuracy, r.Agreement = float64(right)/float64(len(made)), float64(same)/float64(len(made))
 	r.Median = float64(times[len(times)/2].Nanoseconds()) / 1e3
 	return r, made, nil
+}
+
+// indices returns the classes of a vector of labels in ascending order.
+func indices(labels []uint8) []int {
+	list := []int{}
+	for c, in := range labels {
+		if in == 1 {
+			list = append(list, c)
+		}
+	}
+	return list
 }

@@ -12,8 +12,8 @@ import (
 	"text/template"
 
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/outfile"
 )
 
 //go:embed *.tmpl
@@ -44,8 +44,8 @@ func Read(path, name string) (*Model, error) {
 	return &Model{Name: name, path: path, proto: proto, meta: meta}, nil
 }
 
-// Columns returns the columns of the CSV file with the training bags; nil: unknown.
-func (m *Model) Columns() *contract.Columns { return m.meta.Columns }
+// Metadata returns the metadata of the model, which the caller must not change.
+func (m *Model) Metadata() *contract.Metadata { return m.meta }
 
 // File is a file of a deployment.
 type File struct {
@@ -66,7 +66,7 @@ func rendered(path, source string, values any) (File, error) {
 // Write writes all files, or none if one would replace an existing file without force, or the model
 // or another file in read.
 func (m *Model) Write(files []File, force bool, read ...string) error {
-	var started []*outfile.File
+	var started []*fileio.File
 	defer func() {
 		for _, f := range slices.Backward(started) { // the first one created the folders
 			f.Discard()
@@ -78,7 +78,7 @@ func (m *Model) Write(files []File, force bool, read ...string) error {
 			return fmt.Errorf("two files would be written to %s: choose another name for one of them", f.Path)
 		}
 		paths[f.Path] = true
-		out, err := outfile.Create(f.Path, outfile.Options{Force: force, Inputs: append(read, m.path), Through: f.Named})
+		out, err := fileio.Create(f.Path, fileio.WriteOptions{Force: force, Inputs: append(read, m.path), Through: f.Named})
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// built gives a small model, of signature bag or batch.
+// built returns a small model with signature bag or batch.
 func built(t *testing.T, signature string) *Model {
 	t.Helper()
 	spec, err := language.Load("quickstart", "export.signature="+signature, "name=A small_model", "data.normalize=none")
@@ -53,8 +53,8 @@ func built(t *testing.T, signature string) *Model {
 	return m
 }
 
-// A model that loses more accuracy than it may is not written, nor is the other one.
-// No loss at all is too much where accuracy is to grow.
+// If a compact model loses more accuracy than allowed, no file is written. A negative limit requires
+// a higher accuracy.
 func TestCompactRefuses(t *testing.T) {
 	m, dir := built(t, "bag"), t.TempDir()
 	bags, err := generate.Prototypes(generate.PrototypeOptions{Bags: 30, Classes: 5, Features: 20, Candidates: 1, Positives: 0.5, MinSize: 2, MaxSize: 5, Noise: 0.5, Seed: 1})
@@ -79,8 +79,8 @@ func TestCompactRefuses(t *testing.T) {
 	}
 }
 
-// What Triton feeds, all values in one row and where each bag ends, gives what the
-// model gives for bag_of.
+// Triton sends all values in one row and the end of each bag. The model for Triton predicts the same
+// from these as the original model from bag_of.
 func TestRaggedIsTheBatch(t *testing.T) {
 	m := built(t, "batch")
 	sizes := []int{3, 1, 7}
@@ -97,7 +97,7 @@ func TestRaggedIsTheBatch(t *testing.T) {
 	if err := contract.Structure(r); err != nil {
 		t.Fatal(err)
 	}
-	r.Graph.Input[1].GetType().GetTensorType().ElemType = int32(onnxpb.TensorProto_INT64) // what the test can feed
+	r.Graph.Input[1].GetType().GetTensorType().ElemType = int32(onnxpb.TensorProto_INT64) // the type that the test can feed
 	got := onnxtest.RunORT(t, r, map[string]*graph.Tensor{contract.Instances: graph.NewTensor([]int{n * 20}, rows.Data...), bagEnds: whole(ends)})
 	for _, name := range []string{contract.Probabilities, contract.Attention, contract.Label} {
 		if err := onnxtest.Near(name, got[name], want[name], 0); err != nil {
@@ -111,7 +111,7 @@ func TestRaggedIsTheBatch(t *testing.T) {
 
 func whole(v []int) *graph.Tensor { return &graph.Tensor{Shape: []int{len(v)}, Ints: v} }
 
-// graphOf has the input that a bag is drawn for.
+// graphOf returns a graph with the input for which bags are drawn.
 func graphOf(m *Model) *graph.Graph {
 	b := graph.NewBuilder("bag")
 	b.Input(contract.Instances, graph.Float, graph.Shape{graph.N, graph.Dim(m.meta.InputShape[0])})
@@ -126,12 +126,12 @@ func TestNames(t *testing.T) {
 	}
 	for _, bad := range []string{"Big", "a.b", "-a", "a-", "1a", strings.Repeat("a", 53), "a/../b"} {
 		if _, err := Read(m.path, bad); err == nil {
-			t.Errorf("%q is taken", bad)
+			t.Errorf("%q is accepted", bad)
 		}
 	}
 }
 
-// Nothing is written where one of the files is there already.
+// If one of the files exists, no file is written.
 func TestTritonReplacesNothing(t *testing.T) {
 	m, dir := built(t, "bag"), t.TempDir()
 	labels := filepath.Join(dir, m.Name, "labels.txt")
@@ -149,7 +149,7 @@ func TestTritonReplacesNothing(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if list, _ := os.ReadDir(filepath.Dir(labels)); len(list) != 1 {
-		t.Errorf("left beside it: %v", list)
+		t.Errorf("other files were written: %v", list)
 	}
 	if err := m.Write(files, true); err != nil {
 		t.Error(err)
@@ -159,7 +159,7 @@ func TestTritonReplacesNothing(t *testing.T) {
 	}
 }
 
-// The health check of the images tells a service that is ready from others.
+// The health check of the images distinguishes a service that is ready from one that is not.
 func TestHealthCheck(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("bash is not installed")
@@ -172,7 +172,7 @@ func TestHealthCheck(t *testing.T) {
 	status := http.StatusOK
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/ready" {
-			t.Errorf("it asks for %s", r.URL.Path)
+			t.Errorf("it requests %s", r.URL.Path)
 		}
 		w.WriteHeader(status)
 	}))
@@ -192,14 +192,14 @@ func TestHealthCheck(t *testing.T) {
 			return cmd.Run() == nil
 		}
 		if status = http.StatusOK; !healthy() {
-			t.Errorf("%s: ready is not healthy", path)
+			t.Errorf("%s: a ready service is reported as unhealthy", path)
 		}
 		if status = http.StatusServiceUnavailable; healthy() {
-			t.Errorf("%s: not ready is healthy", path)
+			t.Errorf("%s: a service that is not ready is reported as healthy", path)
 		}
 		for _, must := range []string{"USER 65532:65532", "sha256sum -c", "ENTRYPOINT", "amd64) ", "arm64) "} {
 			if !strings.Contains(string(text), must) {
-				t.Errorf("%s has no %s", path, must)
+				t.Errorf("%s does not contain %s", path, must)
 			}
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/runtime/ortlib"
 )
@@ -28,7 +28,7 @@ func libraries() []library {
 // with the model, service.Dockerfile, for a Go service that uses package runtime, and the model.
 // version is the version of miplc to install.
 func (m *Model) Docker(dir, version string) ([]File, error) {
-	content, err := infile.Read(m.path)
+	content, err := fileio.Read(m.path)
 	if err != nil {
 		return nil, err
 	}

@@ -13,8 +13,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/runtime/ortenv"
 )
@@ -47,8 +48,9 @@ const (
 	maxWait    = 20 * time.Second
 )
 
-// openCache opens the files of an encoder.
-func openCache(encoder, library string, features int) (*cache, error) {
+// openCache opens the files of an encoder. The hash of its graph does not depend on the size of images
+// if its input has dynamic axes.
+func openCache(e *contract.Encoder, library string) (*cache, error) {
 	lib, err := ortenv.Start(library)
 	if err != nil {
 		return nil, err
@@ -57,9 +59,9 @@ func openCache(encoder, library string, features int) (*cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := sha256.Sum256([]byte(encoder + " onnxruntime " + lib.Version))
+	name := sha256.Sum256(fmt.Appendf(nil, "%s size %d onnxruntime %s", e.SHA256, e.Size, lib.Version))
 	c := &cache{
-		dir: filepath.Join(root, "features", hex.EncodeToString(name[:])), width: sha256.Size + 4*features,
+		dir: filepath.Join(root, "features", hex.EncodeToString(name[:])), width: sha256.Size + 4*e.Features,
 		records: map[sum]record{}, written: time.Now(),
 	}
 	paths, err := filepath.Glob(filepath.Join(c.dir, "*.features"))
@@ -164,7 +166,7 @@ func (c *cache) flush() error {
 	if err := os.MkdirAll(c.dir, 0o777); err != nil {
 		return fmt.Errorf("the features cannot be cached: %w; %s names another folder", err, pinned.EnvCache)
 	}
-	return outfile.Replace(filepath.Join(c.dir, rand.Text()+".features"), append(content, end[:]...))
+	return fileio.Replace(filepath.Join(c.dir, rand.Text()+".features"), append(content, end[:]...))
 }
 
 // close writes the pending features and closes the files.

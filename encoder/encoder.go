@@ -10,8 +10,8 @@ import (
 
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/footprint"
-	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -45,7 +45,7 @@ func Read(path, output string, input contract.EncoderInput) (*Encoder, error) {
 }
 
 func read(path, output string, input contract.EncoderInput) (*Encoder, error) {
-	content, err := infile.Read(path)
+	content, err := fileio.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func read(path, output string, input contract.EncoderInput) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum, err := infile.SHA256(path)
+	sum, err := fileio.SHA256(path)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 
 var small = contract.EncoderInput{Size: 16, Mean: []float64{0.5, 0.5, 0.5}, Std: []float64{0.5, 0.5, 0.5}, Order: contract.RGB}
 
-// written is the path of a file with the model.
+// written writes a model to a file and returns its path.
 func written(t testing.TB, m *onnxpb.ModelProto) string {
 	t.Helper()
 	content, err := onnxpb.Marshal(m)
@@ -30,7 +30,7 @@ func written(t testing.TB, m *onnxpb.ModelProto) string {
 	return path
 }
 
-// full is the error with its notes.
+// full returns the text of an error with its notes.
 func full(err error) string {
 	var b strings.Builder
 	diag.Render(&b, err)
@@ -165,12 +165,12 @@ func TestDamagedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := Read(path, "", small); err == nil {
-			read++ // a weight has changed
+			read++ // the changed byte belongs to a weight
 		} else if strings.Contains(full(err), "bug") {
 			t.Error(err)
 		}
 	}
 	if read == 0 || read == 300 {
-		t.Errorf("%d of 300 damaged files are read", read)
+		t.Errorf("%d of 300 damaged files were read", read)
 	}
 }

@@ -37,7 +37,7 @@ func OpenImages(path string, e *contract.Encoder, o bagfile.Options) (*data.Data
 // Encode returns the features of a dataset of images, which OpenImages opened. Images
 // whose features are in the cache are not computed again. The features do not depend on the order of
 // the images or the number of processors.
-func (e *Encoder) Encode(ctx context.Context, images *data.Dataset, o bagfile.Encoding) (*data.Dataset, error) {
+func (e *Encoder) Encode(images *data.Dataset, o bagfile.Encoding) (*data.Dataset, error) {
 	d := *images
 	d.Shape, d.Store = []int{e.Meta.Features}, nil
 	values := float64(d.Offsets[d.Bags()]) * float64(e.Meta.Features)
@@ -51,7 +51,7 @@ func (e *Encoder) Encode(ctx context.Context, images *data.Dataset, o bagfile.En
 	}
 	defer j.cache.close()
 	if len(j.left) > 0 {
-		if err := j.run(ctx, e, o.Library); err != nil {
+		if err := j.run(cmp.Or(o.Context, context.Background()), e, o.Library); err != nil {
 			return nil, err
 		}
 	}
@@ -80,7 +80,7 @@ type sum = [sha256.Size]byte
 type place struct{ bag, instance int }
 
 func (e *Encoder) newJob(images *data.Dataset, to []float32, o bagfile.Encoding) (*job, error) {
-	cache, err := openCache(e.Meta.SHA256, o.Library, e.Meta.Features)
+	cache, err := openCache(&e.Meta, o.Library)
 	if err != nil {
 		return nil, err
 	}

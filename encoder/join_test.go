@@ -15,11 +15,12 @@ import (
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
-// joined is a model of 3 features behind an encoder, and both parts.
+// joined returns a model of 3 features joined to an encoder, and both parts.
 func joined(t *testing.T) (whole, model *onnxpb.ModelProto, e *encoder.Encoder) {
 	t.Helper()
 	content, err := onnxpb.Marshal(encodertest.Model(3))
@@ -57,9 +58,14 @@ func opened(t *testing.T, m *onnxpb.ModelProto) *runtime.Model {
 	return r
 }
 
-// The joined file predicts images as its parts do one after the other.
+// The joined file predicts the same as the encoder followed by the model.
 func TestJoinedPrediction(t *testing.T) {
 	whole, model, e := joined(t)
+	content, err := onnxpb.Marshal(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testsupport.CheckGolden(t, "../runtime/testdata/images-3x4.onnx", content) // for tests of other packages
 	s, err := e.Open(ortest.Library(t))
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +105,8 @@ func TestJoinedPrediction(t *testing.T) {
 	}
 }
 
-// A joined file whose encoder was changed, or mixes with the model, breaks its contract.
+// A joined file whose encoder was changed, or is connected to the model's nodes, violates the
+// contract.
 func TestTamperedEncoder(t *testing.T) {
 	whole, _, _ := joined(t)
 	for name, c := range map[string]struct {

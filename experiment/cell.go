@@ -11,6 +11,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
+	"github.com/miplc/miplc/prepare"
 )
 
 // Cell is one cell, with a key that identifies everything its result depends on.
@@ -29,6 +30,7 @@ type candidate struct {
 	Hash    string `json:"spec"`              // of the spec
 
 	spec *language.Spec
+	last int        // epochs whose mean test accuracy is reported
 	name schema.Str // name of the spec, and all settings applied to it, for error positions
 	set  []definition.Setting
 }
@@ -59,11 +61,12 @@ func key(candidates []candidate, choose definition.Choose, snapshots []int, data
 // loadCandidates reads the specs of a learner on a dataset, one for each combination of the grid.
 // It reports errors at their position in the file of the experiment. Specs that were read before
 // come from the cache.
-func loadCandidates(e *definition.Experiment, l *definition.Learner, data string, r int, variant definition.Setting, cache map[string]*language.Spec, errs *diag.List) []candidate {
-	name, set := l.SpecOn(data, r, variant)
+func loadCandidates(e *definition.Experiment, l *definition.Learner, on *definition.DataSet, r int, variant definition.Setting, cache map[string]*language.Spec, errs *diag.List) []candidate {
+	name, set := l.SpecOn(on.Name.V, r, variant)
 	var list []candidate
-	for _, choice := range language.Combinations(definition.AxisValues(l.GridOn(data, r))) {
+	for _, choice := range language.Combinations(definition.AxisValues(l.GridOn(on.Name.V, r))) {
 		all := append(set[:len(set):len(set)], choice...)
+		all = append(all, on.Reading()...)
 		var overrides []string
 		for _, s := range all {
 			overrides = append(overrides, s.String())
@@ -77,13 +80,29 @@ func loadCandidates(e *definition.Experiment, l *definition.Learner, data string
 				continue
 			}
 			if from := spec.Train.Init.Model; from.V != "" {
-				err := spec.Locate(diag.Errorf(from.Pos, "train.init is no setting of a learner in an experiment: its cells start with random numbers"))
+				err := spec.Locate(diag.Errorf(from.Pos, "train.init cannot be set for a learner in an experiment: its cells start with random numbers"))
 				locateErrors(e, err, l, name, all, errs)
 				continue
 			}
 			cache[id] = spec
 		}
-		c := candidate{definition.DescribeSettings(choice), spec.Hash(), spec, name, all}
+		if labels := spec.Data.Labels.V; labels != on.Labels.Value {
+			d := e.ShowAt(name, "learner %q: data.labels of its spec is %s, but the dataset %s has candidate sets", l.Name.V, labels, on.Name.V)
+			addOnce(errs, d.WithNote("write labels: %s for the dataset, or remove data.labels from the spec", labels))
+			continue
+		}
+		if len(list) > 0 && prepare.EncoderKey(spec) != prepare.EncoderKey(list[0].spec) {
+			addOnce(errs, e.Show(choice[len(choice)-1].At.Errorf("learner %q: the settings of a grid have one encoder: compare encoders with vary, or as learners", l.Name.V)))
+			continue
+		}
+		if why := lastFault(l, spec); why != "" {
+			addOnce(errs, e.Show(diag.Errorf(l.Last.Pos, "learner %q: %s", l.Name.V, why)))
+			continue
+		}
+		c := candidate{definition.DescribeSettings(choice), spec.Hash(), spec, l.Last.V, name, all}
+		if c.last > 1 {
+			c.Hash += fmt.Sprintf(" last %d", c.last)
+		}
 		if i := slices.IndexFunc(list, func(had candidate) bool { return had.Hash == c.Hash }); i >= 0 {
 			addOnce(errs, e.Show(choice[len(choice)-1].At.Errorf("learner %q: the grid has equal settings: %s and %s",
 				l.Name.V, list[i].Setting, c.Setting)))
@@ -92,6 +111,21 @@ func loadCandidates(e *definition.Experiment, l *definition.Learner, data string
 		list = append(list, c)
 	}
 	return list
+}
+
+// lastFault returns why a learner cannot report the mean of its last epochs, or "".
+func lastFault(l *definition.Learner, spec *language.Spec) string {
+	switch last := l.Last.V; {
+	case last <= 1:
+		return ""
+	case spec.Fitted():
+		return "last needs epochs; this learner is fitted at once"
+	case spec.Train.Best.V != "":
+		return "last has no effect with train.best, which chooses one epoch"
+	case last > spec.Train.Epochs.V:
+		return fmt.Sprintf("last is %d, but train.epochs is %d", last, spec.Train.Epochs.V)
+	}
+	return ""
 }
 
 // locateErrors converts errors of a spec to errors of the experiment. Errors of a setting are
@@ -114,9 +148,20 @@ func locateErrors(e *definition.Experiment, err error, l *definition.Learner, na
 		case !d.Pos.IsZero():
 			shown = e.ShowAt(name, "learner %q: %s: %s", l.Name.V, d.Pos, d.Text)
 		}
-		shown.Suggestion, shown.Notes = d.Suggestion, d.Notes
+		shown.Suggestion, shown.Notes = d.Suggestion, notesAt(d.Notes, set)
 		addOnce(errs, shown)
 	}
+}
+
+// notesAt returns notes in which settings are named by their positions in the experiment's file.
+func notesAt(notes []string, set []definition.Setting) []string {
+	notes = slices.Clone(notes)
+	for i := range notes {
+		for _, s := range set {
+			notes[i] = strings.ReplaceAll(notes[i], "--set "+s.String(), fmt.Sprintf("%s: %s: %s", s.At.Pos(), s.Key, s.Value))
+		}
+	}
+	return notes
 }
 
 // addOnce adds a diagnostic unless it is already there, because the same setting fails on every

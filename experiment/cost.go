@@ -6,6 +6,7 @@ import (
 
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/experiment/results"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/train"
 )
 
@@ -13,8 +14,7 @@ import (
 // long cells from short ones.
 const (
 	secondsOfStep  = 1.5e-4 // overhead of a training step
-	operations     = 2e10   // multiplications and additions per second
-	reuse          = 40     // how often a parameter of a network on images is used per instance
+	products       = 2e10   // multiplications, each with an addition, per second
 	secondsOfPairs = 1e-4   // per pair of bags, for fitted learners
 )
 
@@ -25,13 +25,29 @@ func nominal(t *train.Trial) float64 {
 	if p.Spec.Fitted() {
 		return secondsOfPairs * bags * bags
 	}
-	work := 6 * float64(p.FlatSize()) // per instance: one product forward, two backward
-	if len(p.Signature.Instance) > 1 {
-		work *= reuse
-	}
+	work := 3 * multiplications(p.Infer) // one product forward, two backward
 	instances := bags * float64(t.Data.Offsets[t.Data.Bags()]) / float64(t.Data.Bags())
 	steps := math.Ceil(bags / float64(max(1, p.Spec.Train.Batch.V)))
-	return float64(p.Spec.Train.Epochs.V) * (steps*secondsOfStep + instances*work/operations)
+	return float64(p.Spec.Train.Epochs.V) * (steps*secondsOfStep + instances*work/products)
+}
+
+// multiplications returns the number of multiplications per instance by the parameters of a graph.
+func multiplications(g *graph.Graph) float64 {
+	total := 0.0
+	for _, n := range g.Nodes {
+		if n.Op != graph.OpMatMul && n.Op != graph.OpConv2D || n.Shape[0] != graph.N || !n.In[1].Shape.Static() {
+			continue
+		}
+		one := 1
+		for _, d := range n.In[1].Shape.Concrete(1, 1) {
+			one *= d
+		}
+		if n.Op == graph.OpConv2D { // [N, channels, height, width]
+			one *= int(n.Shape[2] * n.Shape[3])
+		}
+		total += float64(one)
+	}
+	return total
 }
 
 // costs estimates the seconds of cells from those of finished ones of the same learner and dataset.

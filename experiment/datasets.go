@@ -18,8 +18,9 @@ import (
 	"github.com/miplc/miplc/data/split"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/sanitize"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/prepare"
 )
@@ -30,31 +31,37 @@ type SetFacts struct {
 	R      int    `json:"r"`
 	Domain string `json:"domain,omitempty"`
 	Source string `json:"source"` // the file, or the generator
+	// Encoder identifies the encoder that computed the features, see prepare.EncoderKey.
+	Encoder string `json:"encoder,omitempty"`
 	describe.Stats
 }
 
 // inputOf is a dataset shared by cells. It is opened for the first of them and freed after the
 // last.
 type inputOf struct {
-	facts  SetFacts
-	path   string
-	folder bagfile.Folder // where files are searched, and limits for reading them
-	splits definition.Splits
-	bags   string // hash of everything except the candidate sets
+	facts    SetFacts
+	path     string
+	labels   string         // data.labels of the specs
+	folder   bagfile.Folder // where files are searched, and limits for reading them
+	splits   definition.Splits
+	bags     string            // hash of everything except the candidate sets
+	encoder  *language.Spec    // a spec with the encoder of the features; nil: the file contains them
+	files    map[string]string // of a table of bags, see bagfile.FilesOf
+	features *stagedFeatures   // in a shard: path is a copy of the features that an encoder computed
 
 	mu      sync.Mutex
-	opened  *data.Dataset
+	opened  *prepare.Bags
 	waiting int // number of cells that still need it
 }
 
 // open returns the bags. The caller must call done afterwards.
-func (in *inputOf) open() (*data.Dataset, error) {
+func (in *inputOf) open() (*prepare.Bags, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.opened != nil {
 		return in.opened, nil
 	}
-	set, err := openBags(in.path, in.splits, in.folder)
+	set, err := in.openBags()
 	if err != nil {
 		return nil, err
 	}
@@ -66,11 +73,32 @@ func (in *inputOf) open() (*data.Dataset, error) {
 	return set, nil
 }
 
-// openBags reads a dataset with the groups that its splits need.
-func openBags(path string, s definition.Splits, folder bagfile.Folder) (*data.Dataset, error) {
-	o := folder.Options
-	o.Columns.Roles.Group = s.Group.V
-	return bagfile.OpenWith(path, o)
+// openBags reads the dataset with the groups that its splits need, or computes its features.
+func (in *inputOf) openBags() (*prepare.Bags, error) {
+	o := in.folder.Options
+	o.Labels = bagfile.LabelsNamed(in.labels)
+	o.Columns.Roles.Group = in.splits.Group.V
+	if in.encoder != nil {
+		images, err := prepare.OpenImages(in.encoder, in.path, o, in.folder)
+		if err != nil {
+			return nil, err
+		}
+		return prepare.Encode(images, in.folder)
+	}
+	if info, err := os.Stat(in.path); err == nil && info.IsDir() {
+		return nil, diag.Errorf(diag.Pos{File: in.path}, "a folder has images, and a learner on it has no encoder").
+			WithNote("set data.encoder in the specs of all learners on this dataset")
+	}
+	if in.features != nil {
+		if err := unchanged(in.path, in.features.SHA256); err != nil {
+			return nil, err
+		}
+	}
+	set, err := bagfile.OpenWith(in.path, o)
+	if err == nil && in.features != nil {
+		set.Source = in.features.Source
+	}
+	return &prepare.Bags{Dataset: set}, err
 }
 
 // done frees the bags after the last cell.
@@ -120,7 +148,7 @@ func cachedSynth(s *definition.Synth, name string, r int, dir string, folder bag
 	if _, err := os.Stat(path); err == nil {
 		return path, source, nil
 	}
-	if err := outfile.Sweep(path); err != nil { // files of killed processes: the folder belongs to the experiment
+	if err := fileio.Sweep(path); err != nil { // files of killed processes: the folder belongs to the experiment
 		return "", "", err
 	}
 	set, err := draw(s, r, folder)
@@ -139,6 +167,19 @@ func draw(s *definition.Synth, r int, folder bagfile.Folder) (*data.Dataset, err
 	return generate.Synth(s.Set.V, o)
 }
 
+// poolSplit returns split i of a dataset that was generated from pools.
+func poolSplit(s definition.Splits, i int, set *data.Dataset, o split.Options) (*data.Split, error) {
+	o.Seed = uint64(s.Seed)
+	list, err := generate.SplitPools(set.Bags(), set.Classes, s.Pools, i, o)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) < i {
+		return nil, fmt.Errorf("%d pools have only %d different splits with a share of %g training bags; reduce splits.count", s.Pools, len(list), s.Train)
+	}
+	return list[i-1], nil
+}
+
 // makeSplit returns split i of a dataset, counted from 1.
 func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.Dataset, folder bagfile.Folder) (*data.Split, error) {
 	groups, err := split.GroupsBy(s.Group.V, set.Groups, set.GroupName)
@@ -151,9 +192,9 @@ func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.D
 			o.Folds, o.Fold, o.Seed = s.Folds, (i-1)%s.Folds+1, uint64(s.Seed+(i-1)/s.Folds)
 		}
 		if s.Pools > 0 {
-			return generate.SplitPools(set.Bags(), set.Classes, s.Pools, o)
+			return poolSplit(s, i, set, o)
 		}
-		return split.Random(set.Bags(), set.Labels, o)
+		return split.Random(set.Bags(), set.LabelSets(), o)
 	}
 	name := strings.ReplaceAll(s.Index.V, definition.SplitPlaceholder, strconv.Itoa(i))
 	path, err := findFile(e, s.Index, name, folder)
@@ -175,17 +216,17 @@ func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.D
 // trains on the others and tests on these.
 // Groups stay together if those of the split do.
 func holdOut(set *data.Dataset, whole *data.Split, c definition.Choose, number int, grouped bool) (*data.Split, error) {
-	labels, groups := make([]int, len(whole.Train)), []string(nil)
-	for i, bag := range whole.Train {
+	all, groups := set.LabelSets(), []string(nil)
+	var labels [][]int
+	for _, bag := range whole.Train {
 		if grouped {
 			groups = append(groups, set.Groups[bag])
 		}
-		labels[i] = -1
-		if class, known := set.Label(bag); known {
-			labels[i] = class
+		if all != nil {
+			labels = append(labels, all[bag])
 		}
 	}
-	inner, err := split.Random(len(labels), labels, split.Options{Train: 1 - c.Holdout, Stratify: c.Stratify, Groups: groups, Seed: uint64(c.Seed + number - 1)})
+	inner, err := split.Random(len(whole.Train), labels, split.Options{Train: 1 - c.Holdout, Stratify: c.Stratify, Groups: groups, Seed: uint64(c.Seed + number - 1)})
 	if err != nil {
 		return nil, diag.Errorf(diag.Pos{}, "%d training bags are too few for a holdout of %v", len(whole.Train), c.Holdout)
 	}

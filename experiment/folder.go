@@ -12,9 +12,7 @@ import (
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/experiment/jobfile"
 	"github.com/miplc/miplc/experiment/results"
-	"github.com/miplc/miplc/internal/infile"
-	"github.com/miplc/miplc/internal/outdir"
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/fileio"
 )
 
 // Files and folders in the folder of an experiment.
@@ -31,13 +29,13 @@ const (
 
 // claim locks and marks the folder for the experiment, or returns an error if it contains something
 // else. The caller must close the folder.
-func claim(dir string, e *definition.Experiment) (*outdir.Folder, error) {
-	f, err := outdir.Lock(dir)
+func claim(dir string, e *definition.Experiment) (*fileio.Folder, error) {
+	f, err := fileio.LockFolder(dir)
 	if err != nil {
 		return nil, err
 	}
 	if err = owner(f, e.Name.V); err == nil {
-		err = f.Claim(outdir.Experiment, []string{SpecFile, PlanFile, ShardsFile, jobfile.SlurmFile, jobfile.KubernetesFile}, nil)
+		err = f.Claim(fileio.ExperimentFolder, []string{SpecFile, PlanFile, ShardsFile, jobfile.SlurmFile, jobfile.KubernetesFile}, nil)
 	}
 	if err != nil {
 		f.Close()
@@ -47,8 +45,8 @@ func claim(dir string, e *definition.Experiment) (*outdir.Folder, error) {
 }
 
 // owner returns an error if the folder contains something else.
-func owner(f *outdir.Folder, name string) error {
-	if err := f.Mark.Other(f.Dir, outdir.Experiment); err != nil {
+func owner(f *fileio.Folder, name string) error {
+	if err := f.Mark.Other(f.Dir, fileio.ExperimentFolder); err != nil {
 		return err
 	}
 	if f.Mark == nil {
@@ -73,12 +71,12 @@ func owner(f *outdir.Folder, name string) error {
 // write writes the file of the experiment and the plan to the folder.
 func (p *Plan) write(dir string) error {
 	file := filepath.Join(dir, SpecFile)
-	if have, err := infile.Read(file); err != nil || !bytes.Equal(have, p.experiment.Text()) { // do not overwrite the file that is being read
-		if err := outfile.Replace(file, p.experiment.Text()); err != nil {
+	if have, err := fileio.Read(file); err != nil || !bytes.Equal(have, p.experiment.Text()) { // do not overwrite the file that is being read
+		if err := fileio.Replace(file, p.experiment.Text()); err != nil {
 			return err
 		}
 	}
-	return outfile.ReplaceJSON(filepath.Join(dir, PlanFile), p)
+	return fileio.ReplaceJSON(filepath.Join(dir, PlanFile), p)
 }
 
 // csvColumns are the options for the columns of CSV files, without those of a model.
@@ -117,9 +115,9 @@ func hashOf(e *definition.Experiment) string { return fmt.Sprintf("%x", sha256.S
 // Open reads the experiment in a folder.
 func Open(dir string) (*definition.Experiment, error) {
 	path := filepath.Join(dir, SpecFile)
-	src, err := infile.Read(path)
+	src, err := fileio.Read(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s is not the folder of an experiment: %w", dir, err)
+		return nil, fmt.Errorf("%s is not a folder that miplc experiment wrote: %w", dir, err)
 	}
 	return definition.Parse(path, src)
 }
@@ -127,8 +125,8 @@ func Open(dir string) (*definition.Experiment, error) {
 // ReadPlan reads the plan of the experiment in a folder.
 func ReadPlan(dir string) (*Plan, error) {
 	p := &Plan{}
-	if err := infile.JSON(filepath.Join(dir, PlanFile), p); err != nil {
-		return nil, fmt.Errorf("%s is not the folder of an experiment: %w", dir, err)
+	if err := fileio.ReadJSON(filepath.Join(dir, PlanFile), p); err != nil {
+		return nil, fmt.Errorf("%s is not a folder that miplc experiment wrote: %w", dir, err)
 	}
 	return p, nil
 }

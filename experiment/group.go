@@ -150,7 +150,7 @@ func (r *runner) train(ctx context.Context, g *group, cellResults []*results.Res
 
 // trainCells is train without protection against panics. It sets errs, one error per cell.
 func (r *runner) trainCells(ctx context.Context, g *group, cellResults []*results.Result, errs []error) {
-	sets, splits := make([]*data.Dataset, len(g.Cells)), make([]*data.Split, len(g.Cells))
+	sets, splits := make([]*prepare.Bags, len(g.Cells)), make([]*data.Split, len(g.Cells))
 	var settings []training
 	for i, c := range g.Cells {
 		cellResults[i] = &results.Result{}
@@ -172,7 +172,7 @@ func (r *runner) trainCells(ctx context.Context, g *group, cellResults []*result
 		t, err := r.trial(g, c, "chosen", c.candidates[chosen].spec, sets[i], splits[i])
 		if errs[i] = err; err == nil {
 			t.Snapshots = append([]int{}, r.e.Snapshots...)
-			t.OnlySnapshots = !r.e.KeepModels
+			t.OnlySnapshots, t.LastEpochs = !r.e.KeepModels, c.candidates[chosen].last
 			final = append(final, training{cell: i, trial: t})
 		}
 	}
@@ -185,9 +185,9 @@ func (r *runner) trainCells(ctx context.Context, g *group, cellResults []*result
 }
 
 // settings adds the trials of the grid of a cell, which test on held-out training bags.
-func (r *runner) settings(list []training, g *group, cell int, set *data.Dataset, split *data.Split) ([]training, error) {
+func (r *runner) settings(list []training, g *group, cell int, set *prepare.Bags, split *data.Split) ([]training, error) {
 	c := g.Cells[cell]
-	inner, err := holdOut(set, split, r.e.Choose, c.Split, c.input.splits.Group.V != "")
+	inner, err := holdOut(set.Dataset, split, r.e.Choose, c.Split, c.input.splits.Group.V != "")
 	if err != nil {
 		return list, err
 	}
@@ -203,8 +203,8 @@ func (r *runner) settings(list []training, g *group, cell int, set *data.Dataset
 }
 
 // trial returns a training of a cell, which keeps checkpoints until the cell has its result.
-func (r *runner) trial(g *group, c *Cell, name string, spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Trial, error) {
-	t, err := prepare.Trial(spec, set, split)
+func (r *runner) trial(g *group, c *Cell, name string, spec *language.Spec, set *prepare.Bags, split *data.Split) (*train.Trial, error) {
+	t, err := prepare.Trial(spec, set.Dataset, split)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +212,7 @@ func (r *runner) trial(g *group, c *Cell, name string, spec *language.Spec, set 
 	if err != nil {
 		return nil, err
 	}
-	t.Name = c.String()
+	t.Name, t.Images = c.String(), set.Images
 	if !spec.Fitted() { // fitted learners keep no checkpoints
 		on := fmt.Sprintf("%s-%s", place.Engine, place.Device)
 		if g.Coupled {
@@ -310,7 +310,7 @@ func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *res
 	if report.TestAccuracy == nil {
 		return errors.New("no true label of the test bags is known: there is no accuracy")
 	}
-	result.Accuracy, result.TrainAccuracy, result.Disambiguation = *report.TestAccuracy, report.TrainAccuracy, report.Disambiguation
+	result.Accuracy, result.TrainAccuracy, result.Disambiguation = report.LastAccuracy(t.trial.LastEpochs), report.TrainAccuracy, report.Disambiguation
 	result.Measures = report.Measures.Test()
 	result.Engine, result.Diverged = report.Engine, report.Diverged
 	result.TrainBags, result.TestBags = report.TrainBags, report.TestBags

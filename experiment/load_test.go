@@ -13,7 +13,7 @@ import (
 	"github.com/miplc/miplc/specs"
 )
 
-// shippedSpecs is a note whose list grows with every new spec.
+// shippedSpecs matches a note whose list grows with every new spec.
 var shippedSpecs = regexp.MustCompile(`(?m)(shipped specs:).*$`)
 
 // All errors of an invalid file are reported with their positions.
@@ -28,7 +28,7 @@ func TestBadFiles(t *testing.T) {
 			err = check(e)
 		}
 		if err == nil {
-			t.Errorf("%s was taken", file)
+			t.Errorf("%s was accepted", file)
 			continue
 		}
 		var out strings.Builder
@@ -38,7 +38,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// The shipped experiments name specs that exist and settings that they have.
+// The shipped experiments refer to specs and settings that exist.
 func TestShippedExperiments(t *testing.T) {
 	for _, name := range specs.Experiments() {
 		e, err := definition.Load(name)
@@ -78,7 +78,7 @@ learners:
   - {name: b, spec: demipl, vary: {loss.attention: [0.1, 0.2]}, data: [A, B], r: 2}
 `
 
-// A file is read as it is meant: defaults, cases, grids and variants.
+// Load reads defaults, cases, grids and variants.
 func TestRead(t *testing.T) {
 	e, err := definition.Parse("small.yaml", []byte(small))
 	if err != nil {
@@ -126,7 +126,7 @@ func TestRead(t *testing.T) {
 	}
 	at := definition.Coord{Data: "A", R: 3, Learner: "a"}
 	if len(loaded[at]) != 1 || loaded[at][0].spec.Train.Epochs.V != 4 || loaded[at][0].spec.Train.LR.V != 0.3 {
-		t.Errorf("the case did not reach the spec: %+v", loaded[at])
+		t.Errorf("the case was not applied to the spec: %+v", loaded[at])
 	}
 	if got := loaded[definition.Coord{Data: "A", R: 2, Learner: "b", Variant: "loss.attention=0.2"}]; len(got) != 1 {
 		t.Errorf("variant: %d candidates", len(got))

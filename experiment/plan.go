@@ -5,11 +5,13 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/describe"
+	"github.com/miplc/miplc/data/split"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
@@ -85,7 +87,7 @@ func loadSpecs(e *definition.Experiment) (map[definition.Coord][]candidate, erro
 					continue
 				}
 				for _, v := range l.Variants() {
-					list := loadCandidates(e, l, d.Name.V, r, v, cache, &errs)
+					list := loadCandidates(e, l, &d, r, v, cache, &errs)
 					checkValidation(e, l, e.SplitsOf(&d), list, &errs)
 					loaded[l.On(d.Name.V, r, v)] = list
 				}
@@ -139,7 +141,7 @@ func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]candidat
 				for _, r := range d.R {
 					id += "\n"
 					for _, c := range loaded[l.On(d.Name.V, r, v)] {
-						id += c.spec.SettingsHash() + " "
+						id += c.spec.SettingsHash() + " " + strconv.Itoa(c.last) + " "
 					}
 				}
 			}
@@ -171,17 +173,12 @@ func planCells(e *definition.Experiment, loaded map[definition.Coord][]candidate
 			if err != nil {
 				return nil, dataError(e, d, r, err)
 			}
-			splits := e.SplitsOf(d)
-			set, err := openBags(path, splits, folder)
-			if err != nil {
-				return nil, dataError(e, d, r, err)
-			}
-			in := &inputOf{path: path, folder: folder, splits: splits, bags: set.HashOfBags(),
-				facts: SetFacts{d.Name.V, r, d.Domain, source, describe.Dataset(set)}}
-			in.facts.ByClass = nil
-			p.Sets, p.inputs = append(p.Sets, in.facts), append(p.inputs, in)
-			if err := p.addCells(loaded, sel, d, in, set); err != nil {
-				return nil, err
+			for _, encoder := range encodersOn(e, loaded, sel, d, r) {
+				in := &inputOf{path: path, labels: d.Labels.Value, folder: folder, splits: e.SplitsOf(d), encoder: encoder,
+					facts: SetFacts{Name: d.Name.V, R: r, Domain: d.Domain, Source: source}}
+				if err := p.addInput(loaded, sel, d, in); err != nil {
+					return nil, err
+				}
 			}
 		}
 	}
@@ -191,7 +188,50 @@ func planCells(e *definition.Experiment, loaded map[definition.Coord][]candidate
 	return p, nil
 }
 
-// addCells adds the cells of one dataset.
+// encodersOn returns a spec for each encoder of the learners on a dataset, and nil if there is a
+// learner without one.
+func encodersOn(e *definition.Experiment, loaded map[definition.Coord][]candidate, sel Select, d *definition.DataSet, r int) (list []*language.Spec) {
+	known := map[string]bool{}
+	for i := range e.Learners {
+		l := &e.Learners[i]
+		if !sel.learner(l.Name.V) || !l.Only.Has(d.Name.V, r) {
+			continue
+		}
+		for _, v := range l.Variants() {
+			spec := loaded[l.On(d.Name.V, r, v)][0].spec
+			key := prepare.EncoderKey(spec)
+			if known[key] {
+				continue
+			}
+			known[key] = true
+			if key == "" {
+				spec = nil
+			}
+			list = append(list, spec)
+		}
+	}
+	if list == nil { // the table of datasets describes it
+		return []*language.Spec{nil}
+	}
+	return list
+}
+
+// addInput opens a dataset, and adds it and its cells.
+func (p *Plan) addInput(loaded map[definition.Coord][]candidate, sel Select, d *definition.DataSet, in *inputOf) error {
+	set, err := in.openBags()
+	if err != nil {
+		return dataError(p.experiment, d, in.facts.R, err)
+	}
+	in.bags, in.facts.Stats = set.HashOfBags(), describe.Dataset(set.Dataset)
+	in.facts.ByClass, in.files = nil, bagfile.FilesOf(set.Dataset)
+	if in.encoder != nil {
+		in.facts.Encoder = prepare.EncoderKey(in.encoder)
+	}
+	p.Sets, p.inputs = append(p.Sets, in.facts), append(p.inputs, in)
+	return p.addCells(loaded, sel, d, in, set.Dataset)
+}
+
+// addCells adds the cells of the learners on a dataset that have its encoder.
 func (p *Plan) addCells(loaded map[definition.Coord][]candidate, sel Select, d *definition.DataSet, in *inputOf, set *data.Dataset) error {
 	e := p.experiment
 	if sel.Splits > 0 {
@@ -210,13 +250,16 @@ func (p *Plan) addCells(loaded map[definition.Coord][]candidate, sel Select, d *
 		for _, v := range l.Variants() {
 			c := Cell{Coord: l.On(d.Name.V, in.facts.R, v), input: in}
 			c.candidates = loaded[c.Coord]
-			if !checkCompiles(e, l, &c, set, splits[0], &errs) {
+			if prepare.EncoderKey(c.candidates[0].spec) != in.facts.Encoder {
 				continue
 			}
-			for n, split := range splits {
+			if !checkCompiles(e, l, &c, set, splits, &errs) {
+				continue
+			}
+			for n, part := range splits {
 				c.Split = n + 1
 				var err error
-				if c.Key, err = key(c.candidates, e.Choose, e.Snapshots, in.facts.Hash, train.SplitHash(split)); err != nil {
+				if c.Key, err = key(c.candidates, e.Choose, e.Snapshots, in.facts.Hash, train.SplitHash(part)); err != nil {
 					return err
 				}
 				p.Cells = append(p.Cells, c)
@@ -234,30 +277,50 @@ func (p *Plan) addCells(loaded map[definition.Coord][]candidate, sel Select, d *
 func splitList(e *definition.Experiment, d *definition.DataSet, in *inputOf, set *data.Dataset) ([]*data.Split, error) {
 	list, first := make([]*data.Split, in.splits.Count), map[string]int{}
 	for i := range list {
-		split, err := makeSplit(e, in.splits, i+1, set, in.folder)
+		drawn, err := makeSplit(e, in.splits, i+1, set, in.folder)
 		if err != nil {
-			return nil, dataError(e, d, in.facts.R, err)
+			return nil, splitError(e, d, in, err)
 		}
-		hash := train.SplitHash(split)
+		hash := train.SplitHash(drawn)
 		if n, had := first[hash]; had {
 			pos := cmp.Or(in.splits.Index.Pos, d.Name.Pos)
 			wrong := e.Show(diag.Errorf(pos, "splits %d and %d of %s have the same training and test bags: their results would count twice", n, i+1, in.facts.title()))
 			return nil, &prepare.SpecError{Err: wrong.WithNote("reduce count, or correct the index file")}
 		}
-		list[i], first[hash] = split, i+1
+		list[i], first[hash] = drawn, i+1
 	}
 	return list, nil
 }
 
-// checkCompiles compiles the specs of a cell for its dataset, so that wrong shapes are reported
-// before hours of training.
-func checkCompiles(e *definition.Experiment, l *definition.Learner, c *Cell, set *data.Dataset, split *data.Split, errs *diag.List) bool {
+// splitError returns an error of a split at the setting or the index file that does not fit the
+// dataset.
+func splitError(e *definition.Experiment, d *definition.DataSet, in *inputOf, err error) error {
+	wrong, ok := errors.AsType[*split.Error](err)
+	if !ok {
+		return dataError(e, d, in.facts.R, err)
+	}
+	pos := cmp.Or(in.splits.Place(wrong.Setting), in.splits.Index.Pos, d.Name.Pos)
+	shown := e.Show(diag.Errorf(pos, "%s: %s", in.facts.title(), wrong.Text))
+	if wrong.Note != "" {
+		shown = shown.WithNote("%s", wrong.Note)
+	}
+	return &prepare.SpecError{Err: shown}
+}
+
+// checkCompiles compiles the specs of a cell for its dataset and checks their measures on all splits,
+// so that wrong shapes are reported before hours of training.
+func checkCompiles(e *definition.Experiment, l *definition.Learner, c *Cell, set *data.Dataset, splits []*data.Split, errs *diag.List) bool {
 	repeated := 1.0 // every setting of a grid trains on a part of the bags, the chosen one on all
 	if n := len(c.candidates); n > 1 {
 		repeated = 1 - e.Choose.Holdout + 1/float64(n)
 	}
 	for _, choice := range c.candidates {
-		trial, err := prepare.Trial(choice.spec, set, split)
+		trial, err := prepare.Trial(choice.spec, set, splits[0])
+		for i := 1; i < len(splits) && err == nil; i++ {
+			other := *trial
+			other.Split = splits[i]
+			err = other.CheckMeasures()
+		}
 		if err != nil {
 			var found diag.List
 			locateErrors(e, err, l, choice.name, choice.set, &found)
@@ -289,7 +352,7 @@ func (p *Plan) merge(dir string) error {
 		present[c.Coord] = true
 	}
 	for _, old := range was.Sets {
-		same := func(f SetFacts) bool { return f.Name == old.Name && f.R == old.R }
+		same := func(f SetFacts) bool { return f.Name == old.Name && f.R == old.R && f.Encoder == old.Encoder }
 		i := slices.IndexFunc(p.Sets, same)
 		if i >= 0 && p.Sets[i].Hash != old.Hash {
 			continue

@@ -11,8 +11,8 @@ import (
 	"github.com/miplc/miplc/data/bagfile"
 )
 
-// The splits of a set that is drawn from pools share no instance, also those of a part
-// that another machine computes.
+// The splits of a dataset generated from pools share no instance. A shard on another machine computes
+// the same splits.
 func TestPoolsOfASet(t *testing.T) {
 	folder := bagfile.Folder{Dir: t.TempDir()}
 	writeBirds(t, filepath.Join(folder.Dir, "mil", "birdsong", "instances.csv.gz"))
@@ -37,7 +37,7 @@ splits: {count: 3, train: 0.6}
 		}
 		elsewhere, err := makeSplit(e, dealt.input(Options{}).splits, i+1, set, folder)
 		if err != nil || fmt.Sprint(elsewhere) != fmt.Sprint(split) {
-			t.Errorf("split %d of a dealt part is %v (%v), want %v", i+1, elsewhere, err, split)
+			t.Errorf("split %d of a shard is %v (%v), want %v", i+1, elsewhere, err, split)
 		}
 		trained := map[float32]bool{}
 		dim := set.Dim()
@@ -63,8 +63,8 @@ splits: {count: 3, train: 0.6}
 	}
 }
 
-// writeBirds writes instances of one feature, which numbers them: 100 without a label,
-// 40 of each of two species.
+// writeBirds writes instances of one feature, the number of the instance: 100 without a label and 40
+// of each of two species.
 func writeBirds(t *testing.T, path string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/miplc/miplc/language/languagetest"
 )
 
-// measuredLine is a line of bench/published/shares.jsonl: the part of a Result that
-// docs/results.md shows.
+// measuredLine is a line of bench/published/shares.jsonl, the part of a Result that docs/results.md
+// shows.
 type measuredLine struct {
 	definition.Coord
 	Accuracy float64 `json:"accuracy"`
@@ -27,8 +27,8 @@ type measuredLine struct {
 // byData groups cells by their dataset.
 func byData(c definition.Coord) string { return c.Data }
 
-// measured reads lines and gathers the accuracies of the splits by group and learner.
-// Every line belongs to a cell of the experiment, and no cell has two.
+// measured reads lines and collects the accuracies of the splits by group and learner. It checks that
+// every line belongs to a cell of the experiment and that no cell has two lines.
 func measured(t *testing.T, e *definition.Experiment, path string, group func(definition.Coord) string) map[[2]string][]float64 {
 	t.Helper()
 	f, err := os.Open(path)
@@ -45,7 +45,7 @@ func measured(t *testing.T, e *definition.Experiment, path string, group func(de
 		}
 		switch {
 		case seen[l.Coord]:
-			t.Errorf("%s:%d: %+v is there twice", path, n, l.Coord)
+			t.Errorf("%s:%d: %+v is given twice", path, n, l.Coord)
 		case !slices.ContainsFunc(e.Data, func(d definition.DataSet) bool { return d.Name.V == l.Data }) || e.Learner(l.Learner) == nil || l.Split < 1 || l.Split > e.Splits.Count || !hasR(e, l.Coord):
 			t.Errorf("%s:%d: %+v is not a cell of %s", path, n, l.Coord, e.Name.V)
 		case l.Accuracy <= 0 || l.Accuracy > 1:
@@ -61,37 +61,111 @@ func measured(t *testing.T, e *definition.Experiment, path string, group func(de
 	return found
 }
 
-// hasR reports whether the dataset of a cell is drawn with its number of false labels.
+// hasR reports whether the dataset of a cell is generated with a number of false labels.
 func hasR(e *definition.Experiment, c definition.Coord) bool {
 	return slices.ContainsFunc(e.Data, func(d definition.DataSet) bool { return d.Name.V == c.Data && slices.Contains(d.R, c.R) })
 }
 
-// authorsTable lists the cells of bench/published/authors.yaml that were measured.
+// authorsTable lists the cells of bench/published/authors.yaml that were measured, a row per dataset
+// and r, with the accuracies of PyTorch on the same bags and splits where they were measured.
 func authorsTable(t *testing.T) string {
 	t.Helper()
 	e, err := definition.Load("../bench/published/authors.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	const lines = "../bench/published/authors.jsonl"
-	measured(t, e, lines, byData)
-	src, err := os.ReadFile(lines)
+	const path = "../bench/published/authors.jsonl"
+	measured(t, e, path, byData)
+	src, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := "| dataset | r | split | miplc | paper, ten splits |\n|---|---:|---:|---:|---:|\n"
+	text := "| dataset | r | miplc, splits 1, 2, ... | mean | PyTorch, same bags and splits | mean | paper, ten splits |\n|---|---:|---|---:|---|---:|---:|\n"
+	var last definition.Coord
+	var ours, torch []float64
+	end := func() {
+		if len(ours) > 0 {
+			text += fmt.Sprintf("| %s | %d | %s | %s | %s |\n", last.Data, last.R, splitColumns(ours), splitColumns(torch), e.Learner(last.Learner).PublishedOn(last.Data, last.R))
+		}
+		ours, torch = nil, nil
+	}
 	for line := range strings.Lines(string(src)) {
-		var l measuredLine
+		var l struct {
+			measuredLine
+			PyTorch float64 `json:"pytorch"` // 0: not measured
+		}
 		if err := json.Unmarshal([]byte(line), &l); err != nil {
 			t.Fatal(err)
 		}
-		text += fmt.Sprintf("| %s | %d | %d | %.3f | %s |\n", l.Data, l.R, l.Split, l.Accuracy, e.Learner(l.Learner).PublishedOn(l.Data, l.R))
+		if l.Data != last.Data || l.R != last.R {
+			end()
+		}
+		if last = l.Coord; l.Split != len(ours)+1 {
+			t.Errorf("%s: split %d of %s with r = %d comes after %d splits", path, l.Split, l.Data, l.R, len(ours))
+		}
+		ours = append(ours, l.Accuracy)
+		torch = append(torch, l.PyTorch)
+	}
+	end()
+	return text
+}
+
+// splitColumns returns two columns: the accuracies of the splits, and their mean with the sample
+// standard deviation.
+func splitColumns(list []float64) string {
+	var known []float64
+	var all []string
+	for _, v := range list {
+		if v == 0 {
+			all = append(all, "–")
+			continue
+		}
+		known = append(known, v)
+		all = append(all, fmt.Sprintf("%.3f", v))
+	}
+	switch len(known) {
+	case 0:
+		return " |"
+	case 1:
+		return fmt.Sprintf("%s | %.3f", strings.Join(all, ", "), known[0])
+	}
+	return fmt.Sprintf("%s | %.3f±%.3f", strings.Join(all, ", "), meanOf(known), stat.StdDev(known, nil))
+}
+
+// rcTable compares the learners of bench/published/rc.yaml with the paper.
+func rcTable(t *testing.T) string {
+	t.Helper()
+	e, err := definition.Load("../bench/published/rc.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := measured(t, e, "../bench/published/rc.jsonl", func(c definition.Coord) string { return fmt.Sprintf("%s | %d", c.Data, c.R) })
+	text := "| dataset | r | learner | miplc (splits) | paper, ten splits |\n|---|---:|---|---:|---:|\n"
+	for _, d := range e.Data {
+		for _, r := range d.R {
+			for i := range e.Learners {
+				l := &e.Learners[i]
+				at := fmt.Sprintf("%s | %d", d.Name.V, r)
+				cells := found[[2]string{at, l.Name.V}]
+				entry := ""
+				switch len(cells) {
+				case 0:
+					continue
+				case 1:
+					entry = fmt.Sprintf("%.3f (1)", cells[0])
+				default:
+					entry = fmt.Sprintf("%.3f±%.3f (%d)", meanOf(cells), stat.StdDev(cells, nil), len(cells))
+				}
+				text += fmt.Sprintf("| %s | %s | %s | %s |\n", at, l.Title, entry, l.PublishedOn(d.Name.V, r))
+			}
+		}
 	}
 	return text
 }
 
 // methodsTable lists the learners of the shipped experiment mipl-methods that were measured
-// on SIVAL6-MIPL: mean and sample standard deviation of the accuracies of the splits.
+// on SIVAL6-MIPL: mean and sample standard deviation of the accuracies of the splits. If only some
+// splits were measured, the entry is their mean and number.
 func methodsTable(t *testing.T) string {
 	t.Helper()
 	e, err := definition.Load("mipl-methods")
@@ -101,15 +175,20 @@ func methodsTable(t *testing.T) string {
 	found := measured(t, e, "../bench/published/methods.jsonl", func(c definition.Coord) string { return fmt.Sprint(c.R) })
 	text := "| learner | r = 0 | r = 1 | r = 3 |\n|---|---:|---:|---:|\n"
 	for i := range e.Learners {
-		row, name := "", e.Learners[i].Name.V
+		row, name, any := "", e.Learners[i].Name.V, false
 		for _, r := range []string{"0", "1", "3"} {
 			cells := found[[2]string{r, name}]
-			if len(cells) != e.Splits.Count {
-				break
+			any = any || len(cells) > 0
+			switch len(cells) {
+			case 0:
+				row += " |"
+			case e.Splits.Count:
+				row += fmt.Sprintf(" %.3f±%.3f |", meanOf(cells), stat.StdDev(cells, nil))
+			default:
+				row += fmt.Sprintf(" %.3f (%d) |", meanOf(cells), len(cells))
 			}
-			row += fmt.Sprintf(" %.3f±%.3f |", meanOf(cells), stat.StdDev(cells, nil))
 		}
-		if row != "" {
+		if any {
 			text += fmt.Sprintf("| %s |%s\n", e.Learners[i].Title, row)
 		}
 	}
@@ -123,9 +202,9 @@ func meanOf(list []float64) (mean float64) {
 	return mean
 }
 
-// The table of docs/results.md is that of the lines that were measured. The last column is
-// the root mean square of the differences from the published accuracies, over the learners
-// that all rows of the dataset have.
+// The table of docs/results.md is generated from the measured lines. The last column is the root mean
+// square of the differences from the published accuracies, over the learners that have results on
+// all rows of the dataset.
 func TestMeasuredShares(t *testing.T) {
 	e, err := definition.Load("../bench/published/shares.yaml")
 	if err != nil {
@@ -170,10 +249,10 @@ func TestMeasuredShares(t *testing.T) {
 		}
 		fmt.Fprintf(&text, " %.3f |\n", math.Sqrt(square/float64(n)))
 	}
-	languagetest.Tables(t, "../docs/results.md", map[string]string{"shares": text.String(), "authors": authorsTable(t), "methods": methodsTable(t)})
+	languagetest.Tables(t, "../docs/results.md", map[string]string{"shares": text.String(), "authors": authorsTable(t), "methods": methodsTable(t), "rc": rcTable(t)})
 }
 
-// setOf names the dataset of the paper that one of the experiment is drawn like.
+// setOf returns the name of the paper's dataset that a dataset of the experiment imitates.
 func setOf(d *definition.DataSet) string { return strings.Fields(d.Name.V)[0] }
 
 // everywhere reports whether a learner has results on all rows of a dataset.
@@ -194,7 +273,7 @@ func writePublished(t *testing.T, to *strings.Builder, e, paper *definition.Expe
 	to.WriteString(" |\n")
 }
 
-// published returns the mean that was published for a learner, r = 1.
+// published returns the published mean of a learner for r = 1.
 func published(t *testing.T, paper *definition.Experiment, learner, set string) float64 {
 	t.Helper()
 	mean, _, _ := strings.Cut(paper.Learner(learner).PublishedOn(set, 1), "±")

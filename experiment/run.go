@@ -20,7 +20,7 @@ import (
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/outdir"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/train"
@@ -103,7 +103,7 @@ type runner struct {
 	e        *definition.Experiment
 	o        Options
 	part     string         // part of the cells, for the name of the results file
-	folder   *outdir.Folder // locked; nil: shared with other shards
+	folder   *fileio.Folder // locked; nil: shared with other shards
 	plan     *Plan          // including the selections of earlier runs; nil for a shard
 	groups   []*group
 	maxGroup int // maximum number of trainings in one program
@@ -340,11 +340,11 @@ func (r *runner) keep(cells []*Cell, cellResults []*results.Result) error {
 }
 
 // input returns the bags and the split of a cell.
-func (r *runner) input(c *Cell) (*data.Dataset, *data.Split, error) {
+func (r *runner) input(c *Cell) (*prepare.Bags, *data.Split, error) {
 	set, err := c.input.open()
 	if err != nil {
 		return nil, nil, err
 	}
-	split, err := makeSplit(r.e, c.input.splits, c.Split, set, c.input.folder)
+	split, err := makeSplit(r.e, c.input.splits, c.Split, set.Dataset, c.input.folder)
 	return set, split, err
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/outdir"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runs"
@@ -29,7 +29,7 @@ import (
 	"github.com/miplc/miplc/train/engines"
 )
 
-// tiny runs in well under a second: 2 r, 2 learners, 2 splits.
+// tiny runs in well under a second: 2 values of r, 2 learners and 2 splits.
 const tiny = `
 name: tiny
 data:
@@ -57,7 +57,7 @@ type watch struct {
 	note  []string
 	warn  []string
 	begin Progress
-	after int // cells after which stop is called
+	after int // number of cells after which stop is called
 	stop  func()
 }
 
@@ -100,8 +100,7 @@ func accuracies(t *testing.T, dir string) []results.Result {
 	return slices.Collect(maps.Values(merged.ByKey))
 }
 
-// The results do not depend on how many cells run at a time, and no finished cell
-// runs again.
+// The results do not depend on the number of parallel cells, and no finished cell runs again.
 func TestRunTwice(t *testing.T) {
 	e := parse(t, tiny)
 	one, w, err := run(t, e, Options{Dir: t.TempDir(), Jobs: 1})
@@ -323,7 +322,7 @@ func TestHoldOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	split, err := split.Random(40, set.Labels, split.Options{Train: 0.7, Seed: 1, Stratify: true})
+	split, err := split.Random(40, set.LabelSets(), split.Options{Train: 0.7, Seed: 1, Stratify: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -389,10 +388,10 @@ func TestChangedFile(t *testing.T) {
 // A folder that contains something else is not changed.
 func TestFolders(t *testing.T) {
 	e := parse(t, tiny)
-	taken := func(by outdir.Kind, files ...string) string {
+	taken := func(by fileio.FolderKind, files ...string) string {
 		dir := t.TempDir()
 		if by != "" {
-			f, err := outdir.Lock(dir)
+			f, err := fileio.LockFolder(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -416,12 +415,12 @@ func TestFolders(t *testing.T) {
 	defer lock.Close()
 	other := strings.Replace(tiny, "name: tiny", "name: other", 1)
 	for dir, want := range map[string]string{
-		taken(outdir.Experiment, SpecFile, other):    `contains the results of the experiment "other", not of "tiny"`,
-		taken(outdir.Experiment, SpecFile, "oops"):   "an experiment is a map",
-		taken("", results.Folder, "mine"):            "contains results, which miplc did not write",
-		taken("", SpecFile, tiny, PlanFile, "mine"):  "no mark of miplc lists: experiment.yaml, plan.json",
-		taken(outdir.Run):                            "was written by miplc train",
-		filepath.Join(taken("", "file", ""), "file"): "is a file",
+		taken(fileio.ExperimentFolder, SpecFile, other):  `contains the results of the experiment "other", not of "tiny"`,
+		taken(fileio.ExperimentFolder, SpecFile, "oops"): "an experiment is a map",
+		taken("", results.Folder, "mine"):                "contains results, which miplc did not write",
+		taken("", SpecFile, tiny, PlanFile, "mine"):      "no mark of miplc lists: experiment.yaml, plan.json",
+		taken(fileio.RunFolder):                          "was written by miplc train",
+		filepath.Join(taken("", "file", ""), "file"):     "is a file",
 		locked: "another process of miplc is at work",
 	} {
 		if _, err := Run(context.Background(), e, Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), want) {
@@ -430,15 +429,15 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// Data that are missing, or do not fit a learner, are errors at their place in the
-// file, before any cell runs.
+// Data that are missing or unsuitable for a learner are errors at their position in the file, before
+// any cell runs.
 func TestBadData(t *testing.T) {
 	for text, want := range map[string]string{
 		"{name: Q, file: missing.npz}":                                                       "test.yaml:5:21: there is no file missing.npz",
 		"{name: Q, synth: mnist-mipl}":                                                       "test.yaml:5:12: Q r=1: it is drawn from labelled instances",
 		"{name: Q, synth: prototypes, splits: {index: none.csv}}":                            "there is no file none.csv",
 		"{name: Q, synth: {set: prototypes, classes: 3}, r: 3}":                              "3 false positive labels",
-		"{name: Q, synth: {set: prototypes, bags: 5}, splits: {train: 0.01}}":                "leaves 0 for training",
+		"{name: Q, synth: {set: prototypes, bags: 5}, splits: {train: 0.01}}":                "test.yaml:5:66: Q r=1: a training share of 0.01 of 5 bags leaves 0 for training",
 		"{name: Q, file: " + filepath.ToSlash(t.TempDir()) + "/}":                            "Q:",
 		"{name: Q, synth: {set: prototypes, features: 3}}\n  - {name: I, synth: prototypes}": "",
 	} {
@@ -450,8 +449,9 @@ func TestBadData(t *testing.T) {
 			}
 			continue
 		}
-		var d *prepare.DataError
-		if !errors.As(err, &d) || !strings.Contains(err.Error(), want) || len(w.ran) > 0 {
+		_, ofData := errors.AsType[*prepare.DataError](err)
+		_, ofSetting := errors.AsType[*prepare.SpecError](err)
+		if setting := strings.Contains(text, "train:"); ofSetting != setting || ofData == setting || !strings.Contains(err.Error(), want) || len(w.ran) > 0 {
 			t.Errorf("%s: %v, want ...%s...", text, err, want)
 		}
 	}
@@ -464,11 +464,11 @@ func TestBadData(t *testing.T) {
 	e = parse(t, strings.Replace(tiny, "spec: demipl-md,", "spec: demipl-md, vary: {data.classes: [5, 6]},", 1))
 	_, _, err = run(t, e, Options{Dir: t.TempDir()})
 	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), `test.yaml:7:58: learner "md": `) {
-		t.Errorf("a varied value that does not fit the data: %v, want its place", err)
+		t.Errorf("a varied value that is unsuitable for the data: %v, want its position", err)
 	}
 }
 
-// Settings of a set that is drawn are those of its file; 0 is a value, too.
+// The settings of a generated dataset are those of its file, also if a value is 0.
 func TestDraw(t *testing.T) {
 	want := generate.DefaultPrototypes
 	want.Bags, want.Classes, want.Noise, want.Candidates, want.Seed = 8, 4, 0, 0, 3
@@ -479,7 +479,7 @@ func TestDraw(t *testing.T) {
 	e := parse(t, strings.Replace(tiny, "bags: 20, features: 4, min_size: 2, max_size: 3", "bags: 8, classes: 4, noise: 0, seed: 3", 1))
 	got, err := draw(e.Data[0].Synth, 0, bagfile.Folder{})
 	if err != nil || got.Hash() != set.Hash() {
-		t.Errorf("noise: 0 draws another set than that without noise, %v", err)
+		t.Errorf("noise: 0 gives a different dataset than no noise, %v", err)
 	}
 }
 
@@ -525,7 +525,7 @@ func TestInterruptedInsideACell(t *testing.T) {
 					over <- err
 				}()
 				for now := began; now < began+10; now = furthest(o.Dir) {
-					if now < began-1 { // the newest checkpoint has no name for a moment
+					if now < began-1 { // during a rename the newest checkpoint is missing
 						t.Errorf("training began again after epoch %d, at %d", began, now)
 					}
 					time.Sleep(time.Millisecond)

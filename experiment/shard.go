@@ -12,6 +12,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/experiment/results"
+	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
@@ -135,26 +136,31 @@ func (d *ShardPlan) admit(s Shard, dir string) (*definition.Experiment, error) {
 	return e, nil
 }
 
+// encodedSet identifies a dataset and the encoder of its features.
+type encodedSet struct {
+	data    string
+	r       int
+	encoder string
+}
+
 // bind sets the specs and datasets of the cells and checks that they still give the same keys.
 func (d *ShardPlan) bind(e *definition.Experiment, groups []*group, o Options) error {
 	choices := map[definition.Coord][]candidate{}
 	for _, c := range d.Choices {
 		choices[c.Coord] = c.Choices
 	}
-	sets := map[definition.Coord]*stagedSet{}
+	sets := map[encodedSet]*stagedSet{}
 	for i := range d.Sets {
-		sets[definition.Coord{Data: d.Sets[i].Name, R: d.Sets[i].R}] = &d.Sets[i]
+		f := &d.Sets[i].SetFacts
+		sets[encodedSet{f.Name, f.R, f.Encoder}] = &d.Sets[i]
 	}
-	opened := map[definition.Coord]*inputOf{}
+	opened := map[encodedSet]*inputOf{}
 	for _, g := range groups {
 		for _, c := range g.Cells {
-			at, on := c.Coord, definition.Coord{Data: c.Data, R: c.R}
+			at := c.Coord
 			at.Split = 0
-			if sets[on] == nil || len(choices[at]) == 0 {
-				return fmt.Errorf("%s: the plan has no dataset or spec for it", c.Coord)
-			}
-			if opened[on] == nil {
-				opened[on] = sets[on].input(o)
+			if len(choices[at]) == 0 {
+				return fmt.Errorf("%s: the plan has no spec for it", c.Coord)
 			}
 			for i := range choices[at] {
 				if choice := &choices[at][i]; choice.spec == nil {
@@ -162,6 +168,13 @@ func (d *ShardPlan) bind(e *definition.Experiment, groups []*group, o Options) e
 						return err
 					}
 				}
+			}
+			on := encodedSet{c.Data, c.R, prepare.EncoderKey(choices[at][0].spec)}
+			if sets[on] == nil {
+				return fmt.Errorf("%s: the plan has no dataset for it", c.Coord)
+			}
+			if opened[on] == nil {
+				opened[on] = sets[on].input(o)
 			}
 			c.candidates, c.input, c.nominal = choices[at], opened[on], g.Seconds/float64(len(g.Cells))
 		}
@@ -187,7 +200,7 @@ func checkKeys(e *definition.Experiment, in *inputOf, groups []*group) error {
 			continue
 		}
 		if splits[c.Split] == nil {
-			if splits[c.Split], err = makeSplit(e, in.splits, c.Split, set, in.folder); err != nil {
+			if splits[c.Split], err = makeSplit(e, in.splits, c.Split, set.Dataset, in.folder); err != nil {
 				return err
 			}
 		}

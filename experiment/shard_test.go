@@ -182,7 +182,7 @@ func TestShardsThatDoNotFit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			o := Options{Dir: dir, Select: Select{Splits: 1}, Request: engines.Request{Library: "../runtime/ortlib/testdata/new.so"}} // small
+			o := Options{Dir: dir, Select: Select{Splits: 1}, Request: engines.Request{Library: "../runtime/ortlib/testdata/new.so"}} // a small file
 			if _, err := PlanShards(staging(t), o, Sharding{Shards: 2}); err != nil {
 				t.Fatal(err)
 			}
@@ -191,7 +191,7 @@ func TestShardsThatDoNotFit(t *testing.T) {
 			}
 			var wrong *PlanError
 			var texts []string
-			for i := range 2 { // what was changed may be of either
+			for i := range 2 { // the change may affect either shard
 				c.shard.I = i + 1
 				w := &watch{}
 				var failed *failedError // of the shard that fits: the small library cannot be loaded
@@ -263,7 +263,7 @@ func TestAssignGroups(t *testing.T) {
 			sum += g.Seconds
 		}
 		if sum != s.Seconds || s.Seconds > last {
-			t.Errorf("a shard of %v seconds says %v, after one of %v", sum, s.Seconds, last)
+			t.Errorf("a shard of %v seconds has Seconds %v and comes after one of %v", sum, s.Seconds, last)
 		}
 		last = s.Seconds
 	}
@@ -271,7 +271,7 @@ func TestAssignGroups(t *testing.T) {
 		t.Errorf("%d groups; the longest shard has %v of %v seconds", len(seen), shards[0].Seconds, total)
 	}
 	if !slices.EqualFunc(assignGroups(groups, 8), shards, func(a, b shardGroups) bool { return slices.Equal(a.Groups, b.Groups) }) {
-		t.Error("dealt otherwise the second time")
+		t.Error("the second assignment differs")
 	}
 }
 
@@ -304,7 +304,7 @@ func TestShardCount(t *testing.T) {
 
 // Planning again assigns only unfinished cells, in groups of the planned size.
 func TestPlanAgain(t *testing.T) {
-	e := parse(t, beside)
+	e := parse(t, parallelText)
 	dir := t.TempDir()
 	o := Options{Dir: dir, Request: engines.Request{Engine: "xla", Device: "go"}}
 	first, err := PlanShards(e, o, Sharding{Shards: 2})

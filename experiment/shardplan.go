@@ -10,9 +10,10 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/experiment/definition"
-	"github.com/miplc/miplc/internal/infile"
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/train/engines"
 )
 
@@ -65,6 +66,9 @@ func PlanShards(e *definition.Experiment, o Options, d Sharding) (*ShardPlan, er
 	if d.Accelerated {
 		o.Auto = engines.XLA
 	}
+	if err := checkShardModels(e); err != nil {
+		return nil, &prepare.SpecError{Err: err}
+	}
 	r, err := newRunner(e, o)
 	if err != nil {
 		return nil, err
@@ -96,6 +100,29 @@ func PlanShards(e *definition.Experiment, o Options, d Sharding) (*ShardPlan, er
 		return nil, err
 	}
 	return shardPlan, shardPlan.write(o.Dir)
+}
+
+// checkShardModels returns an error if models are kept that contain an encoder: shards have only
+// features, and not the images on which such a model is checked.
+func checkShardModels(e *definition.Experiment) error {
+	if !e.KeepModels {
+		return nil
+	}
+	loaded, err := loadSpecs(e)
+	if err != nil {
+		return err
+	}
+	var errs diag.List
+	for i := range e.Learners {
+		for at, list := range loaded {
+			if at.Learner != e.Learners[i].Name.V || !list[0].spec.Encodes() || list[0].spec.Data.Encoder.Export.V != language.ExportJoined {
+				continue
+			}
+			addOnce(&errs, e.ShowAt(list[0].name, "learner %q: shards cannot write models that contain an encoder, because they have no images", at.Learner).
+				WithNote("set: {data.encoder.export: model} writes models of features; or leave out keep: models"))
+		}
+	}
+	return errs.Err()
 }
 
 // settleAuto determines the engine for auto on this machine if a cell uses auto.
@@ -172,14 +199,14 @@ func (d *ShardPlan) write(dir string) error {
 		return err
 	}
 	d.ID = fmt.Sprintf("%x", sha256.Sum256(text))[:12]
-	return outfile.ReplaceJSON(filepath.Join(dir, ShardsFile), d)
+	return fileio.ReplaceJSON(filepath.Join(dir, ShardsFile), d)
 }
 
 // readShardPlan reads the plan that PlanShards wrote.
 func readShardPlan(dir string) (*ShardPlan, error) {
 	path := filepath.Join(dir, ShardsFile)
 	d := &ShardPlan{}
-	if err := infile.JSON(path, d); err != nil {
+	if err := fileio.ReadJSON(path, d); err != nil {
 		return nil, err
 	}
 	for _, s := range d.Shards {

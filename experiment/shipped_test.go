@@ -9,7 +9,7 @@ import (
 	"github.com/miplc/miplc/specs"
 )
 
-// instances are the shapes of the sets that the shipped experiments name.
+// instances are the instance shapes of the datasets that the shipped experiments use.
 var instances = map[string][]int{
 	"mnist-mipl": {1, 28, 28}, "fmnist-mipl": {1, 28, 28}, "birdsong-mipl": {38}, "sival6-mipl": {30},
 	"crc-row.npz": {9}, "crc-sbn.npz": {15}, "crc-kmeansseg.npz": {6}, "crc-sift.npz": {128},
@@ -50,7 +50,7 @@ func TestShippedExperimentsCompile(t *testing.T) {
 						c := Cell{Coord: l.On(d.Name.V, r, v), input: &inputOf{facts: SetFacts{Name: d.Name.V, R: r}}}
 						c.candidates = loaded[c.Coord]
 						var errs diag.List
-						if !checkCompiles(e, l, &c, set, split, &errs) {
+						if !checkCompiles(e, l, &c, set, []*data.Split{split}, &errs) {
 							t.Errorf("%s: %v", name, errs)
 						}
 					}
@@ -60,7 +60,7 @@ func TestShippedExperimentsCompile(t *testing.T) {
 	}
 }
 
-// twoBags are two bags of an instance each, with five classes.
+// twoBags returns two bags of one instance each, with five classes.
 func twoBags(shape []int) (*data.Dataset, *data.Split) {
 	d := &data.Dataset{
 		Name: "two bags", Shape: shape, Offsets: []int{0, 1, 2}, Classes: 5,

@@ -19,10 +19,10 @@ import (
 	"github.com/miplc/miplc/train/engines"
 )
 
-// beside has cells that share programs (splits, r, settings, learning rates), two that need
-// separate programs because of their batch size, and a fitted learner.
-const beside = `
-name: beside
+// parallelText is an experiment with cells that share programs (splits, r, settings, learning rates),
+// two cells whose batch size needs separate programs, and a fitted learner.
+const parallelText = `
+name: parallel
 data:
   - {name: P, synth: {set: prototypes, bags: 30, features: 4, min_size: 2, max_size: 3}, r: [1, 2]}
 learners:
@@ -35,10 +35,9 @@ splits: {count: 2}
 attention: {epochs: [1, 3]}
 `
 
-// Cells side by side have the results of cells one by one on the reference
-// engine.
+// Cells that run together have the results of cells that run one by one, on the reference engine.
 func TestSideBySideEqualsOneByOne(t *testing.T) {
-	e := parse(t, beside)
+	e := parse(t, parallelText)
 	alone, _, err := run(t, e, Options{Dir: t.TempDir(), Request: engines.Request{Engine: "gorgonia"}})
 	if err != nil {
 		t.Fatal(err)
@@ -49,10 +48,10 @@ func TestSideBySideEqualsOneByOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(together) != len(alone) || len(w.ran) != len(alone) {
-			t.Fatalf("%d results side by side, %d one by one", len(together), len(alone))
+			t.Fatalf("%d results together, %d one by one", len(together), len(alone))
 		}
 		if len(w.note) == 0 || !strings.HasPrefix(w.note[0], "compiling for ") {
-			t.Errorf("%q is told of compiling", w.note)
+			t.Errorf("the notes on compiling are %q", w.note)
 		}
 		for key, text := range alone {
 			var want, got results.Result
@@ -66,7 +65,7 @@ func TestSideBySideEqualsOneByOne(t *testing.T) {
 			a, _ := json.Marshal(want)
 			b, _ := json.Marshal(got)
 			if string(a) != string(b) {
-				t.Errorf("jobs %d:\none by one    %s\nside by side  %s", jobs, a, b)
+				t.Errorf("jobs %d:\none by one  %s\ntogether    %s", jobs, a, b)
 			}
 		}
 	}
@@ -75,7 +74,7 @@ func TestSideBySideEqualsOneByOne(t *testing.T) {
 // Cells that share a program form one group: all r and splits, and learners that differ only in
 // rates.
 func TestGroups(t *testing.T) {
-	e := parse(t, beside)
+	e := parse(t, parallelText)
 	loaded, err := loadSpecs(e)
 	if err != nil {
 		t.Fatal(err)
@@ -92,8 +91,8 @@ func TestGroups(t *testing.T) {
 	}
 	trainers := engines.NewTrainers(engines.Request{Engine: "xla", Device: "go"})
 	defer trainers.Close()
-	// demipl: 2 r of 2 splits, and lambda's 2 values; batches: 2 splits; proden: 4
-	// cells; pl-aggd: 2 splits, each alone. A finished cell keeps its place.
+	// demipl has 2 values of r, 2 splits and 2 values of lambda; batches has 2 splits; proden has 4
+	// cells; pl-aggd has 2 splits, which are not grouped. A finished cell keeps its index.
 	groups, err := gather(plan.Cells, trainers, train.MaxGroup)
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +145,7 @@ func TestSideBySideInterrupted(t *testing.T) {
 	}
 	for key := range whole {
 		if whole[key] != again[key] {
-			t.Errorf("unbroken %s\ngone on  %s", whole[key], again[key])
+			t.Errorf("uninterrupted %s\ncontinued     %s", whole[key], again[key])
 		}
 	}
 }

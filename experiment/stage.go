@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/experiment/definition"
-	"github.com/miplc/miplc/internal/infile"
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
@@ -28,7 +31,8 @@ type staged struct {
 // stagedSet is a dataset of cells in shards.
 type stagedSet struct {
 	SetFacts
-	File     string  `json:"file"` // slash-separated, relative to the folder
+	File     string  `json:"file"`             // slash-separated, relative to the folder
+	Labels   string  `json:"labels,omitempty"` // data.labels of the specs
 	Train    float64 `json:"train,omitempty"`
 	Stratify bool    `json:"stratify,omitempty"`
 	Seed     int     `json:"seed,omitempty"`
@@ -38,6 +42,16 @@ type stagedSet struct {
 	Validation float64 `json:"validation,omitempty"`
 	Group      string  `json:"group,omitempty"` // name of the groups of bags that stay in one part
 	Index      string  `json:"index,omitempty"` // instead of a random split; {split} is the number of the split
+	// Files are the copies of the files of a table of bags, by their names in the table.
+	Files map[string]string `json:"files,omitempty"`
+	// Features describes the file if it contains features that an encoder computed.
+	Features *stagedFeatures `json:"features,omitempty"`
+}
+
+// stagedFeatures are features that were computed when the shards were planned.
+type stagedFeatures struct {
+	Source string `json:"source"` // data.Dataset.Source
+	SHA256 string `json:"sha256"` // of the file
 }
 
 // stagedChoices are the candidate settings of a learner on a dataset.
@@ -76,7 +90,7 @@ func (d *ShardPlan) stageSpecs(dir string, at definition.Coord, c *Cell) error {
 		if unchanged(choice.path(dir), choice.Hash) == nil {
 			continue
 		}
-		if err := outfile.Replace(choice.path(dir), choice.spec.YAML()); err != nil {
+		if err := fileio.Replace(choice.path(dir), choice.spec.YAML()); err != nil {
 			return err
 		}
 	}
@@ -88,16 +102,25 @@ func (d *ShardPlan) stageSpecs(dir string, at definition.Coord, c *Cell) error {
 func (c *candidate) path(dir string) string { return filepath.Join(dir, SpecsFolder, c.Hash+".yaml") }
 
 func (d *ShardPlan) stageSet(dir string, in *inputOf, e *definition.Experiment) error {
-	set := stagedSet{SetFacts: in.facts, Train: in.splits.Train, Stratify: in.splits.Stratify, Seed: in.splits.Seed, Pools: in.splits.Pools,
+	set := stagedSet{SetFacts: in.facts, Labels: in.labels, Train: in.splits.Train, Stratify: in.splits.Stratify, Seed: in.splits.Seed, Pools: in.splits.Pools,
 		Folds: in.splits.Folds, Validation: in.splits.Validation, Group: in.splits.Group.V}
 	name := sanitize.FileName(in.facts.title())
 	path := filepath.Join(DataFolder, name+"-"+in.facts.Hash[:8]+ending(in.path))
-	if rel, err := filepath.Rel(filepath.Join(dir, DataFolder), in.path); err == nil && filepath.IsLocal(rel) {
+	rel, err := filepath.Rel(filepath.Join(dir, DataFolder), in.path)
+	if in.encoder != nil {
+		path = filepath.Join(DataFolder, name+"-"+in.facts.Hash[:8]+".npz")
+		if set.Features, err = stageFeatures(filepath.Join(dir, path), in); err != nil {
+			return err
+		}
+	} else if err == nil && filepath.IsLocal(rel) {
 		path = filepath.Join(DataFolder, rel) // already in the folder
 	} else if err := stageFile(filepath.Join(dir, path), in.path); err != nil {
 		return err
 	}
 	set.File = filepath.ToSlash(path)
+	if set.Files, err = stageFiles(dir, name+"-"+in.facts.Hash[:8], in.files); err != nil {
+		return err
+	}
 	if index := in.splits.Index; index.V != "" {
 		set.Train, set.Seed = 0, 0
 		files := 1
@@ -121,6 +144,55 @@ func (d *ShardPlan) stageSet(dir string, in *inputOf, e *definition.Experiment) 
 	return nil
 }
 
+// stageFiles places the files of a table of bags, by their names in the table, in a folder of the
+// given name, and returns their new paths. A hard link saves the space of a copy where the file
+// system can make one.
+func stageFiles(dir, name string, files map[string]string) (map[string]string, error) {
+	places := map[string]string{}
+	for i, written := range slices.Sorted(maps.Keys(files)) {
+		from := files[written]
+		places[written] = fmt.Sprintf("%s/%s/%d-%s", DataFolder, name, i+1, filepath.Base(from))
+		if err := linkFile(filepath.Join(dir, filepath.FromSlash(places[written])), from); err != nil {
+			return nil, err
+		}
+	}
+	return places, nil
+}
+
+// linkFile makes a hard link, or a copy if that is not possible.
+func linkFile(to, from string) error {
+	from, err := filepath.EvalSymlinks(from)
+	if err != nil {
+		return err
+	}
+	if a, err := os.Stat(to); err == nil {
+		if b, err := os.Stat(from); err == nil && os.SameFile(a, b) {
+			return nil
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	return stageFile(to, from)
+}
+
+// stageFeatures writes the features of images to a dataset file, so that shards need neither the
+// images nor the encoder.
+func stageFeatures(to string, in *inputOf) (*stagedFeatures, error) {
+	set, err := in.openBags()
+	if err != nil {
+		return nil, err
+	}
+	if err := bagfile.Save(to, set.Dataset); err != nil {
+		return nil, err
+	}
+	hash, err := fileio.SHA256(to)
+	return &stagedFeatures{set.Source, hash}, err
+}
+
 // stageLibrary copies the onnxruntime library that trains cells or measures accuracies. If there is
 // none, the processes of the shards do not search for another one.
 func (d *ShardPlan) stageLibrary(o Options) error {
@@ -139,24 +211,24 @@ func (d *ShardPlan) stageLibrary(o Options) error {
 	if err := stageFile(filepath.Join(o.Dir, path), library.Path); err != nil {
 		return err
 	}
-	hash, err := infile.SHA256(library.Path)
+	hash, err := fileio.SHA256(library.Path)
 	d.Library = &staged{filepath.ToSlash(path), hash}
 	return err
 }
 
 // stageFile copies a file unless the copy already has the same content.
 func stageFile(to, from string) error {
-	if a, err := infile.SHA256(to); err == nil {
-		if b, err := infile.SHA256(from); err != nil || a == b {
+	if a, err := fileio.SHA256(to); err == nil {
+		if b, err := fileio.SHA256(from); err != nil || a == b {
 			return err
 		}
 	}
-	in, _, err := infile.Open(from)
+	in, _, err := fileio.Open(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := outfile.Create(to, outfile.Options{Force: true})
+	out, err := fileio.Create(to, fileio.WriteOptions{Force: true})
 	if err != nil {
 		return err
 	}
@@ -198,7 +270,7 @@ func (c *candidate) load(dir string) (err error) {
 
 // unchanged returns an error if a file is not the one with which the plan was made.
 func unchanged(path, hash string) error {
-	have, err := infile.SHA256(path)
+	have, err := fileio.SHA256(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s is missing", path)
@@ -212,7 +284,11 @@ func unchanged(path, hash string) error {
 
 // input returns the dataset without opening it.
 func (s *stagedSet) input(o Options) *inputOf {
-	in := &inputOf{facts: s.SetFacts, path: filepath.Join(o.Dir, filepath.FromSlash(s.File)), folder: o.Data}
+	in := &inputOf{facts: s.SetFacts, features: s.Features, path: filepath.Join(o.Dir, filepath.FromSlash(s.File)), labels: s.Labels, folder: o.Data}
+	in.folder.Moved = map[string]string{}
+	for name, path := range s.Files {
+		in.folder.Moved[name] = filepath.Join(o.Dir, filepath.FromSlash(path))
+	}
 	in.splits = definition.Splits{Train: s.Train, Stratify: s.Stratify, Seed: s.Seed, Pools: s.Pools, Folds: s.Folds, Validation: s.Validation,
 		Group: schema.Str{V: s.Group}}
 	if s.Index != "" {

@@ -46,7 +46,7 @@ func TestStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for ago, runs := range map[time.Duration]bool{0: true, results.Heartbeat: true, results.Alive + time.Second: false, -time.Hour: true} { // clocks differ
+	for ago, runs := range map[time.Duration]bool{0: true, results.Heartbeat: true, results.Alive + time.Second: false, -time.Hour: true} { // clocks of machines differ
 		if err := os.Chtimes(file.File.Name(), now.Add(-ago), now.Add(-ago)); err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// many returns an experiment of so many cells in a folder, with a result for each.
+// many returns an experiment with the given number of cells in a folder, with a result for each.
 func many(b *testing.B, cells int) (dir string) {
 	b.Helper()
 	e := manyCells(b, cells)
@@ -104,7 +104,7 @@ func many(b *testing.B, cells int) (dir string) {
 	return dir
 }
 
-// manyCells returns an experiment of 20 learners on 10 data sets in so many cells.
+// manyCells returns an experiment of 20 learners on 10 datasets with the given number of cells.
 func manyCells(b *testing.B, cells int) *definition.Experiment {
 	b.Helper()
 	var text strings.Builder

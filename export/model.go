@@ -14,8 +14,8 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// Metadata is the description in the file. Model sets Contract, InputShape, Normalization and
-// Backends.
+// Metadata is the description in the file. Model sets Contract, InputShape, Normalization,
+// Threshold and Backends.
 type Metadata = contract.Metadata
 
 // Values of export.signature in specs.
@@ -41,6 +41,9 @@ func Model(p *compile.Program, params map[string][]float32, meta Metadata) (*onn
 	}
 	meta.InputShape = p.Signature.Instance
 	meta.Normalization = p.Spec.Data.Normalize.V
+	if p.Spec.Multi() {
+		meta.Threshold = &p.Spec.Model.Threshold.V
+	}
 	opt := onnx.Options{Opset: p.Spec.Export.Opset.V, Params: params, Shapes: true}
 	var m *onnxpb.ModelProto
 	var err error
@@ -81,10 +84,14 @@ func document(m *onnxpb.ModelProto, meta *Metadata) {
 		bag, row = "all bags, a row for each instance", "each bag"
 	}
 	m.Graph.DocString = "Multi-instance partial-label learning: from a bag of instances to the probabilities of its classes. The metadata has the class names."
+	probabilities := "Probabilities of the classes"
+	if meta.Threshold != nil {
+		probabilities = "Probability of each class by itself"
+	}
 	docs := map[string]string{
 		contract.Instances:     "Features of the instances of " + bag + ", " + inside + ".",
 		contract.BagOf:         "The bag of each instance: 0 to B-1, every bag at least once.",
-		contract.Probabilities: "Probabilities of the classes for " + row + ", in the order of the class names.",
+		contract.Probabilities: probabilities + " for " + row + ", in the order of the class names.",
 		contract.Attention:     "Attention score of each instance: how much it counts for its bag.",
 		contract.Label:         "The class of " + row + " with the largest probability, the first of equals.",
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/miplc/miplc/runtime/onnxtest"
 )
 
-// program compiles a shipped spec, or the text of one, for small inputs.
+// program compiles a shipped spec, or the text of a spec, for small inputs.
 func program(t testing.TB, name, text string, set ...string) *compile.Program {
 	t.Helper()
 	spec, err := language.Load(name, set...)
@@ -49,7 +49,7 @@ func metadata(p *compile.Program) export.Metadata {
 	return m
 }
 
-// exported returns the model of a program with seeded parameters, and them.
+// exported returns the model of a program with seeded parameters, and the parameters.
 func exported(t testing.TB, p *compile.Program, scales map[string]float64) (*onnxpb.ModelProto, map[string]*graph.Tensor) {
 	t.Helper()
 	params, values := onnxtest.Drawn(p.Infer, 11, scales)
@@ -92,8 +92,8 @@ func checkBag(t *testing.T, p *compile.Program, m *onnxpb.ModelProto, values map
 	}
 }
 
-// Every shipped spec but one gives a file that both back ends run, on bags of any size and
-// with saturated attention.
+// Both back ends run the files of all shipped specs but one, on bags of any size and with saturated
+// attention.
 func TestShippedSpecs(t *testing.T) {
 	for _, name := range language.TrainedNames() {
 		for label, scales := range map[string]map[string]float64{
@@ -107,7 +107,7 @@ func TestShippedSpecs(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := []string{contract.BackendORT, contract.BackendONNXGo}
-				if name == "dsmil" { // onnx-go has no ops for its masks
+				if name == "dsmil" { // onnx-go does not support the ops of its masks
 					want = want[:1]
 				}
 				if !slices.Equal(meta.Backends, want) {
@@ -134,7 +134,7 @@ model:
     - classifier: softmax
 `
 
-// Every pooling gives a file for both back ends.
+// Both back ends support every pooling.
 func TestPools(t *testing.T) {
 	for _, pool := range []string{"attention", "mean", "max", "maxmin"} {
 		t.Run(pool, func(t *testing.T) {
@@ -145,15 +145,14 @@ func TestPools(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(meta.Backends) != 2 {
-				t.Errorf("the file runs on %v alone", meta.Backends)
+				t.Errorf("the file runs only on %v", meta.Backends)
 			}
 			checkBag(t, p, m, values, 1, 2, 40, 255, 256, 257, 1000, 70000)
 		})
 	}
 }
 
-// A model that onnx-go cannot compute is written for onnxruntime alone, and
-// says so.
+// A model that onnx-go cannot compute is exported for onnxruntime only, and its metadata says so.
 func TestOnlyORT(t *testing.T) {
 	p := program(t, "demipl", "")
 	b := graph.NewBuilder("infer")
@@ -174,12 +173,12 @@ func TestOnlyORT(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Equal(meta.Backends, []string{contract.BackendORT}) {
-		t.Errorf("back ends %v, want onnxruntime alone", meta.Backends)
+		t.Errorf("back ends %v, want only onnxruntime", meta.Backends)
 	}
 	checkBag(t, p, m, values, 1, 2, 40)
 }
 
-// Signature batch gives every bag what signature bag gives it alone.
+// The signature batch predicts every bag as the signature bag predicts it.
 func TestBatchSignature(t *testing.T) {
 	for _, opset := range []int{17, 18} {
 		for _, pool := range []string{"attention", "mean", "max", "maxmin"} {
@@ -211,8 +210,7 @@ func TestBatchSignature(t *testing.T) {
 	}
 }
 
-// Opsets outside the supported range, missing or unfit parameters are refused
-// with a reason.
+// Opsets outside the supported range and missing or unsuitable parameters are rejected with a reason.
 func TestModelRefuses(t *testing.T) {
 	good := program(t, "demipl", "")
 	params, _ := onnxtest.Drawn(good.Infer, 1, nil)
@@ -236,8 +234,8 @@ func TestModelRefuses(t *testing.T) {
 		want   string
 	}{
 		{"missing parameter", good, change("W", nil), metadata(good), "parameter W has no value to export"},
-		{"short parameter", good, change("W", []float32{1}), metadata(good), "parameter W: shape [4, 1] holds 4 numbers, 1 are given"},
-		{"NaN", good, change("W", []float32{1, 2, float32(math.NaN()), 4}), metadata(good), "parameter W holds NaN at index 2: it cannot be exported"},
+		{"short parameter", good, change("W", []float32{1}), metadata(good), "parameter W: shape [4, 1] has 4 numbers, 1 are given"},
+		{"NaN", good, change("W", []float32{1, 2, float32(math.NaN()), 4}), metadata(good), "parameter W has the value NaN at index 2: it cannot be exported"},
 		{"class names", good, params, few, "the model has 4 classes, 3 names are given"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -248,8 +246,8 @@ func TestModelRefuses(t *testing.T) {
 	}
 }
 
-// The text form of the shipped specs' models is kept, so that a change in what
-// is written shows.
+// Golden files contain the text form of the shipped specs' models, so that every change of the
+// exported graphs is visible.
 func TestText(t *testing.T) {
 	for _, name := range []string{"demipl", "demipl-image", "demipl-program"} {
 		m, _ := exported(t, program(t, name, ""), nil)
@@ -259,8 +257,8 @@ func TestText(t *testing.T) {
 	testsupport.CheckGolden(t, "testdata/demipl-batch.txt", modelText(m))
 }
 
-// Two exports of one model have the same bytes, and Checked leaves the whole file
-// with its parity, a model that failed under another name, or nothing.
+// Two exports of one model have the same bytes. Checked writes the complete file with its parity, or a
+// failed model under another name, or no file.
 func TestWrite(t *testing.T) {
 	p := program(t, "demipl", "")
 	dir := t.TempDir()
@@ -282,11 +280,11 @@ func TestWrite(t *testing.T) {
 			names = append(names, e.Name())
 		}
 		if err != nil || !slices.Equal(names, want) {
-			t.Errorf("%s there are %v (%v), want %v", after, names, err, want)
+			t.Errorf("%s: the files are %v (%v), want %v", after, names, err, want)
 		}
 	}
 
-	broken := errors.New("no back end starts")
+	broken := errors.New("no back end can be opened")
 	err = export.Checked(path, failed, m, func(string, *export.Metadata) error { return broken })
 	if !errors.Is(err, broken) {
 		t.Errorf("got %v, want the error of verify", err)
@@ -299,7 +297,7 @@ func TestWrite(t *testing.T) {
 		return &export.FailedCheck{Err: apart}
 	})
 	if !errors.Is(err, apart) || !strings.Contains(err.Error(), "model.failed.onnx") {
-		t.Errorf("got %v, want the error of verify and where the model is", err)
+		t.Errorf("got %v, want the error of verify and the path of the model", err)
 	}
 	left("after a failed check", "model.failed.onnx")
 

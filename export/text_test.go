@@ -11,9 +11,8 @@ import (
 // maxShown is the number of elements up to which modelText prints a tensor's values.
 const maxShown = 8
 
-// modelText prints a model for people and golden tests: metadata, inputs,
-// initializers (long ones by a hash), nodes, the shapes of their values and outputs, one
-// a line.
+// modelText prints a model in readable form for golden tests, one item per line: metadata, inputs,
+// initializers (a hash if they are long), nodes, the shapes of their values, and outputs.
 func modelText(m *onnxpb.ModelProto) string {
 	var b strings.Builder
 	g := m.GetGraph()

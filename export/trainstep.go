@@ -9,9 +9,9 @@ import (
 	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/outfile"
 )
 
 // stepOpset is the oldest opset that supports all training steps: gradients of overlapping poolings
@@ -19,11 +19,17 @@ import (
 const stepOpset = 16
 
 // TrainStep returns the ONNX model of one training step of a program: forward pass, gradient and
-// update of the parameters, for ragged batches of any size. Inputs and outputs are those of
-// compile.Step. The metadata describe them and the layout of the flat vectors, and contain the hash
-// of initial, the flat vector of initial parameters. The caller sets Version, SpecSHA256, Seed and
-// the file of the initial parameters in step; the returned step has all fields.
-func TrainStep(p *compile.Program, initial []float32, step contract.Step) (*onnxpb.ModelProto, *contract.Step, error) {
+// update of the parameters. Inputs and outputs are those of compile.Step. The metadata describe
+// them and the layout of the flat vectors, and contain the hash of initial, the flat vectors of
+// initial parameters of all runs.
+//
+// Without runs, the model trains one run on ragged batches of any size. With runs it trains
+// runs.Runs runs at once on padded batches, see onnx.LowerRuns, and has only ops that GPU providers
+// compute.
+//
+// The caller sets Version, SpecSHA256, Seed and the file of the initial parameters in step; the
+// returned step has all fields.
+func TrainStep(p *compile.Program, initial []float32, runs *onnx.Capacity, step contract.Step) (*onnxpb.ModelProto, *contract.Step, error) {
 	g, err := compile.Step(p)
 	if err != nil {
 		return nil, nil, err
@@ -31,19 +37,25 @@ func TrainStep(p *compile.Program, initial []float32, step contract.Step) (*onnx
 	if g, err = graph.Condense(g); err != nil {
 		return nil, nil, err
 	}
-	m, err := onnx.Lower(g, onnx.Options{Opset: max(p.Spec.Export.Opset.V, stepOpset), Planes: true})
+	var m *onnxpb.ModelProto
+	if opset := max(p.Spec.Export.Opset.V, stepOpset); runs == nil {
+		m, err = onnx.Lower(g, onnx.Options{Opset: opset, Planes: true})
+	} else {
+		step.Runs = runs.Runs
+		m, err = onnx.LowerRuns(g, opset, *runs)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
 	m.ProducerVersion = step.Version
 	m.Graph.Name = p.Spec.Name.V + " training step"
 	m.DocString = "One training step: feed each new state vector, such as new_params, back as the one that it replaces, and new_weights as weights of the same bags in the next epoch."
-	if err := describe(&step, p, g); err != nil {
+	if err := describe(&step, p, m.Graph); err != nil {
 		return nil, nil, err
 	}
 	step.Initial.SHA256 = fmt.Sprintf("%x", sha256.Sum256(ndarray.AppendBytes(nil, initial)))
-	if step.Size != len(initial) {
-		return nil, nil, fmt.Errorf("%d initial values are given, the program has %d", len(initial), step.Size)
+	if size := step.Size * max(1, step.Runs); size != len(initial) {
+		return nil, nil, fmt.Errorf("%d initial values are given, the program has %d", len(initial), size)
 	}
 	if err := step.Put(m); err != nil {
 		return nil, nil, err
@@ -56,7 +68,7 @@ func TrainStep(p *compile.Program, initial []float32, step contract.Step) (*onnx
 
 // CheckedStep writes a training step to a temporary file, reads it back and calls verify, which
 // compares it with the interpreter. The caller must call Commit on the result.
-func CheckedStep(path string, model *onnxpb.ModelProto, verify func(tmpPath string) error) (*outfile.File, error) {
+func CheckedStep(path string, model *onnxpb.ModelProto, verify func(tmpPath string) error) (*fileio.File, error) {
 	f, err := aside(path, model)
 	if err != nil {
 		return nil, err
@@ -68,8 +80,8 @@ func CheckedStep(path string, model *onnxpb.ModelProto, verify func(tmpPath stri
 	return f, nil
 }
 
-// describe adds the descriptions of the inputs, outputs and parameters of a step graph.
-func describe(s *contract.Step, p *compile.Program, g *graph.Graph) error {
+// describe adds the descriptions of the inputs, outputs and parameters of a step.
+func describe(s *contract.Step, p *compile.Program, g *onnxpb.GraphProto) error {
 	t := &p.Spec.Train
 	s.State = p.StateVectors()
 	s.Size, s.Training = p.FlatSize(), contract.StepTraining{
@@ -82,44 +94,36 @@ func describe(s *contract.Step, p *compile.Program, g *graph.Graph) error {
 		s.Params = append(s.Params, contract.StepParam{Name: q.Name, Shape: shape, Offset: at, Init: q.Init.Kind, Scale: q.Init.Scale})
 		at += ndarray.Size(q.Shape)
 	}
-	for _, n := range g.ByOp(graph.OpInput) {
-		v, err := stepValue(p, n.Name, n)
-		if err != nil {
-			return err
-		}
-		s.Inputs = append(s.Inputs, v)
+	var err error
+	if s.Inputs, err = stepValues(p, g.Input); err != nil {
+		return err
 	}
-	for _, o := range g.Outputs {
-		v, err := stepValue(p, o.Name, o.Node)
-		if err != nil {
-			return err
-		}
-		s.Outputs = append(s.Outputs, v)
-	}
-	return nil
+	s.Outputs, err = stepValues(p, g.Output)
+	return err
 }
 
-func stepValue(p *compile.Program, name string, n *graph.Node) (contract.StepValue, error) {
-	v := contract.StepValue{Name: name, Type: "float32", Shape: []contract.Extent{}, Meaning: meaning(p, name)}
-	if n.Type == graph.Int {
-		v.Type = "int64"
-	}
-	if v.Meaning == "" {
-		return v, fmt.Errorf("bug: the training step has a value %q that nothing describes", name)
-	}
-	for _, d := range n.Shape {
-		if d < 0 {
-			v.Shape = append(v.Shape, contract.Extent{Symbol: d.String()})
-		} else {
-			v.Shape = append(v.Shape, contract.Extent{Number: int(d)})
+func stepValues(p *compile.Program, ports []*onnxpb.ValueInfoProto) ([]contract.StepValue, error) {
+	var values []contract.StepValue
+	for _, port := range ports {
+		v := contract.StepValue{Name: port.GetName(), Type: "float32", Shape: []contract.Extent{}, Meaning: meaning(p, port.GetName())}
+		if v.Meaning == "" {
+			return nil, fmt.Errorf("bug: the training step has a value %q without a description", v.Name)
 		}
+		tensor := port.GetType().GetTensorType()
+		if tensor.GetElemType() == int32(onnxpb.TensorProto_INT64) {
+			v.Type = "int64"
+		}
+		for _, d := range tensor.GetShape().GetDim() {
+			v.Shape = append(v.Shape, contract.Extent{Symbol: d.GetDimParam(), Number: int(d.GetDimValue())})
+		}
+		values = append(values, v)
 	}
-	return v, nil
+	return values, nil
 }
 
 // meanings describes the inputs and outputs that all steps have.
 var meanings = map[string]string{
-	compile.InParams:         "all learned parameters, one after the other",
+	compile.InParams:         "all learned parameters, concatenated",
 	compile.InVelocity:       "momentum of the optimizer, laid out as params; zeros before the first step",
 	compile.InFirstMoment:    "running mean of the gradients, laid out as params; zeros before the first step",
 	compile.InSecondMoment:   "running mean of the squared gradients, laid out as params; zeros before the first step",
@@ -129,6 +133,8 @@ var meanings = map[string]string{
 	compile.InClassWeights:   "factors of the classes in the loss term disambiguation",
 	compile.InLR:             "learning rate of the step",
 	compile.InBagOf:          "bag of each instance, 0 to B-1, ascending",
+	onnx.InRows:              "1 for an instance of a bag, 0 for padding, which repeats the last instance of the bag",
+	onnx.InLow:               "0 for an instance of a bag, -infinity for padding",
 	compile.InCandidates:     "1 for the candidate labels of a bag, else 0",
 	compile.InWeights:        "label weights of the bags from their last step; before the first one 1/c on each of c candidates, else 0",
 	compile.InLambda:         "momentum of the label weights in this epoch",

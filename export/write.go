@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/outfile"
 )
 
 // Write writes a complete model file and replaces an existing one. Equal models give equal bytes.
@@ -17,16 +17,16 @@ func Write(path string, model *onnxpb.ModelProto) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return outfile.Replace(path, content)
+	return fileio.Replace(path, content)
 }
 
 // aside writes the model to a temporary file and reads it back.
-func aside(path string, model *onnxpb.ModelProto) (*outfile.File, error) {
+func aside(path string, model *onnxpb.ModelProto) (*fileio.File, error) {
 	content, err := onnxpb.Marshal(model)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	f, err := outfile.Create(path, outfile.Options{Force: true})
+	f, err := fileio.Create(path, fileio.WriteOptions{Force: true})
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func aside(path string, model *onnxpb.ModelProto) (*outfile.File, error) {
 	return f, nil
 }
 
-func writeAndRead(f *outfile.File, content []byte) (*onnxpb.ModelProto, error) {
+func writeAndRead(f *fileio.File, content []byte) (*onnxpb.ModelProto, error) {
 	if _, err := f.Write(content); err != nil {
 		return nil, err
 	}

@@ -6,11 +6,12 @@ import "slices"
 func Condensing() []Pass {
 	return append([]Pass{
 		{"uniform operands", rule(uniformOperands).run},
+		{"gates", rule(gates).run}, // before signs, which change its pattern
+		{"absorb signs", absorbSigns},
 		{"signs", rule(signs).run},
 		{"scalar factors", rule(scalarFactors).run},
 		{"reshapes", rule(reshapes).run},
 		{"masks", rule(masks).run},
-		{"gates", rule(gates).run},
 	}, cleaning()...)
 }
 
@@ -47,75 +48,6 @@ func uniformOperands(b *Builder, n *Node, in []*Node) *Node {
 		}
 	}
 	return nil
-}
-
-// signs moves negations towards the results, where they cancel or turn Add into Sub. These rewrites
-// are exact.
-func signs(b *Builder, n *Node, in []*Node) *Node {
-	neg := make([]bool, len(in)) // which inputs are negated
-	pos := slices.Clone(in)      // the inputs without their negation
-	for i, x := range in {
-		if x.Op == OpNeg {
-			neg[i], pos[i] = true, x.In[0]
-		}
-	}
-	switch n.Op {
-	case OpNeg:
-		return negated(b, in[0])
-	case OpAdd, OpSub:
-		return signedSum(b, n.Op == OpSub, neg, pos)
-	case OpMul, OpDiv, OpMatMul:
-		return signedProduct(b, n, neg, pos)
-	case OpSum, OpSegmentSum, OpSegmentGather:
-		if neg[0] {
-			return b.Neg(b.op(n.Op, n.Attrs, pos...))
-		}
-	}
-	return nil
-}
-
-// negated returns -x, without a Neg if x can be negated in place; nil if it cannot.
-func negated(b *Builder, x *Node) *Node {
-	switch {
-	case x.Op == OpNeg:
-		return x.In[0]
-	case x.Op == OpSub:
-		return b.Sub(x.In[1], x.In[0])
-	case x.Op == OpMul && x.In[0].Op == OpConst && len(x.In[0].Shape) == 0:
-		return b.Mul(b.Scalar(-x.In[0].Attrs.Data[0]), x.In[1])
-	}
-	return nil
-}
-
-// signedSum returns x + y, or x - y with minus, where neg says which of the two is the negation of
-// its entry in pos.
-func signedSum(b *Builder, minus bool, neg []bool, pos []*Node) *Node {
-	x, y := pos[0], pos[1]
-	if !neg[0] && !neg[1] {
-		return nil
-	}
-	switch minusY := neg[1] != minus; {
-	case neg[0] && minusY:
-		return b.Neg(b.Add(x, y))
-	case neg[0]:
-		return b.Sub(y, x)
-	case minusY:
-		return b.Sub(x, y)
-	}
-	return b.Add(x, y)
-}
-
-// signedProduct moves the sign out of a product or quotient, or into a constant factor.
-func signedProduct(b *Builder, n *Node, neg []bool, pos []*Node) *Node {
-	switch {
-	case neg[0] == neg[1] && !neg[0]:
-		return nil
-	case neg[0] == neg[1]:
-		return b.op(n.Op, n.Attrs, pos...)
-	case n.Op == OpMul && pos[0].Op == OpConst && len(pos[0].Shape) == 0:
-		return b.Mul(b.Scalar(-pos[0].Attrs.Data[0]), pos[1])
-	}
-	return b.Neg(b.op(n.Op, n.Attrs, pos...))
 }
 
 // scalarFactors moves literal factors to the front and outwards, (c x) y = c (x y), so that

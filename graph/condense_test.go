@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/graph/graphtest"
 )
 
-// What Condense is for, told by the ops that are left after the input x [N, 3].
+// Each case lists the ops that Condense leaves after the input x [N, 3].
 func TestCondense(t *testing.T) {
 	cases := []struct {
 		name  string
@@ -27,6 +27,18 @@ func TestCondense(t *testing.T) {
 		{"neg of a difference", func(m *graph.Builder, x *graph.Node) *graph.Node {
 			return m.Neg(m.Sub(m.Tanh(x), x))
 		}, "Tanh Sub"},
+		{"sign through a product", func(m *graph.Builder, x *graph.Node) *graph.Node {
+			e := m.Exp(x)
+			d := m.Neg(m.Mul(m.Mul(m.Sub(m.Tanh(x), x), e), m.Transpose(m.Sum(m.Add(e, x), false, 0), 0)))
+			return m.Mul(m.Abs(d), d)
+		}, "Exp Tanh Sub Mul Add Sum Mul Abs Mul"},
+		{"sign of a value that is read twice", func(m *graph.Builder, x *graph.Node) *graph.Node {
+			d := m.Mul(m.Exp(x), m.Tanh(x))
+			return m.Mul(m.Abs(m.Neg(d)), m.Exp(d))
+		}, "Exp Tanh Mul Neg Abs Exp Mul"},
+		{"sign into a sum", func(m *graph.Builder, x *graph.Node) *graph.Node {
+			return m.Exp(m.Neg(m.Sum(m.Add(m.Mul(m.Exp(x), m.Scalar(3)), x), false, 0)))
+		}, "Exp Const Mul Sub Sum Exp"},
 		{"sign into a factor", func(m *graph.Builder, x *graph.Node) *graph.Node {
 			return m.Neg(m.Mul(m.Scalar(3), x))
 		}, "Const Mul"},
@@ -74,8 +86,8 @@ func TestCondense(t *testing.T) {
 	}
 }
 
-// Pooling comes first, and the gradients stay: on a blank image every element
-// of a window is a maximum, and the first gets it all in both orders.
+// PoolFirst moves the max pool before bias and ReLU and keeps the gradients. In a constant image every
+// element of a window is a maximum, and in both orders the first one gets the whole gradient.
 func TestPoolFirst(t *testing.T) {
 	m := graph.NewBuilder("pooled")
 	x := m.Input("x", graph.Float, shape{n, 2, 4, 4})

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The expected numbers are worked out by hand or with a pocket calculator.
+// The expected numbers were computed by hand.
 func TestEvalOps(t *testing.T) {
 	x23 := NewTensor([]int{2, 3}, 1, -2, 3, 4, 5, -6)
 	img := NewTensor([]int{1, 1, 3, 3}, 1, 2, 3, 4, 5, 6, 7, 8, 9)
@@ -98,7 +98,7 @@ func TestEvalOps(t *testing.T) {
 	}
 }
 
-// Instances of no bag must change no number of the others, bit for bit.
+// Padding instances change no number of the others, bit for bit.
 func TestEvalPaddingChangesNothing(t *testing.T) {
 	g, err := attentionGraph().Graph()
 	if err != nil {
@@ -119,7 +119,7 @@ func TestEvalPaddingChangesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// inf * 0 is NaN in the padded row alone
+		// only the padded row is inf * 0 = NaN
 		near(t, "probabilities", got["probabilities"].Data, plain["probabilities"].Data, 0)
 		near(t, "attention", got["attention"].Data[1:5], plain["attention"].Data, 0)
 	}

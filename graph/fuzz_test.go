@@ -7,7 +7,7 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// tape hands out the bytes of a fuzz input as numbers; after the end zeros.
+// tape returns the bytes of a fuzz input as numbers, then zeros.
 type tape []byte
 
 func (t *tape) next() int {
@@ -19,7 +19,7 @@ func (t *tape) next() int {
 	return int(v)
 }
 
-// number is mostly small, at times a value that overflows when added or multiplied.
+// number returns a number that is usually small. Some are so large that sums and products overflow.
 func (t *tape) number() int {
 	extremes := []int{math.MaxInt, math.MinInt, -1, -2, -3, 1 << 40, 1 << 32, 0}
 	v := t.next()
@@ -60,9 +60,8 @@ func (t *tape) attrs() graph.Attrs {
 	return a
 }
 
-// FuzzApply applies ops with arbitrary arguments to arbitrary nodes. Whatever is
-// accepted must make a graph that the verifier accepts, that prints, and that
-// all passes and the gradient take without a panic.
+// FuzzApply applies ops with arbitrary arguments to arbitrary nodes. If Apply accepts them, the
+// graph passes the verifier and can be printed, and no pass and no gradient panics.
 func FuzzApply(f *testing.F) {
 	for _, seed := range []string{"", "\x11\x00\x00\x00", "0123456789abcdefghij", "\x1a\x01\x02\xff\xfe\xfd\xfc\xfb\xfa\x00\x01\x02\x03"} {
 		f.Add([]byte(seed))

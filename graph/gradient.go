@@ -107,7 +107,7 @@ func (w *backward) run(top *Node) error {
 		}
 		rule := ops[n.Op].grad
 		if rule == nil {
-			return diag.Errorf(n.Pos, "%s has no gradient of its own: it is itself part of a gradient, and second gradients are not offered", n.label())
+			return diag.Errorf(n.Pos, "%s has no gradient: it is part of a gradient, and second derivatives are not supported", n.label())
 		}
 		grads := rule(w.b.At(n.Pos).Label(strings.TrimSuffix(GradPrefix+n.Name, ".")), n, dy)
 		if w.b.err != nil {

@@ -38,7 +38,7 @@ func differences(t *testing.T, g *graph.Graph, env graph.Env, name string) *grap
 	return out
 }
 
-// withoutGradient says why an op has no case for finite differences.
+// withoutGradient gives the reason why an op has no case for finite differences.
 var withoutGradient = map[graph.Op]string{
 	graph.OpConst:                "does not depend on anything",
 	graph.OpFill:                 "does not depend on anything",
@@ -49,9 +49,9 @@ var withoutGradient = map[graph.Op]string{
 	graph.OpSegmentMaxMask:       "constant almost everywhere, see TestGradientIsZero",
 	graph.OpSegmentAttentionGrad: "made by gradients",
 	graph.OpAttentionGrad:        "made by gradients",
-	graph.OpConv2DGradInput:      "second gradients are not offered, see TestGradientErrors",
-	graph.OpConv2DGradWeight:     "second gradients are not offered, see TestGradientErrors",
-	graph.OpMaxPool2DGrad:        "second gradients are not offered, see TestGradientErrors",
+	graph.OpConv2DGradInput:      "second derivatives are not supported, see TestGradientErrors",
+	graph.OpConv2DGradWeight:     "second derivatives are not supported, see TestGradientErrors",
+	graph.OpMaxPool2DGrad:        "second derivatives are not supported, see TestGradientErrors",
 }
 
 func TestGradientOfEveryOp(t *testing.T) {
@@ -64,7 +64,7 @@ func TestGradientOfEveryOp(t *testing.T) {
 	}
 	for _, op := range graph.AllOps() {
 		if checked[op] == (withoutGradient[op] != "") {
-			t.Errorf("%v: checked %v, reason to have no gradient: %q", op, checked[op], withoutGradient[op])
+			t.Errorf("%v: checked %v, reason for not checking it: %q", op, checked[op], withoutGradient[op])
 		}
 	}
 }
@@ -80,7 +80,7 @@ func TestGradientOfRandomGraphs(t *testing.T) {
 	}
 }
 
-// Specialising and differentiating must commute.
+// Specialising to a single bag and differentiating commute.
 func TestGradientOfSingleBag(t *testing.T) {
 	for seed := range uint64(60) {
 		g := graphtest.Random(seed, graphtest.Options{Images: seed%6 == 0})
@@ -106,7 +106,7 @@ func TestGradientOfSingleBag(t *testing.T) {
 	}
 }
 
-// Where a derivative does not exist, the op table says what the gradient is.
+// Where a function is not differentiable, the op table defines the gradient.
 func TestGradientOnTies(t *testing.T) {
 	one := [2]int{1, 1}
 	cases := []struct {
@@ -243,7 +243,7 @@ func TestGradientErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = graph.Gradient(g, "loss", []string{"w"})
-		if err == nil || !strings.Contains(err.Error(), op.String()+" has no gradient of its own") {
+		if err == nil || !strings.Contains(err.Error(), op.String()+" has no gradient: it is part of a gradient") {
 			t.Errorf("%v: got %v", op, err)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// finished returns the graph of a builder, verified.
+// finished builds and verifies a graph.
 func finished(t *testing.T, b *Builder) *Graph {
 	t.Helper()
 	g, err := b.Graph()

@@ -7,7 +7,7 @@ import (
 	"github.com/miplc/miplc/graph/graphtest"
 )
 
-// correlate is Conv2D by its definition, one sum per element of the result.
+// correlate computes Conv2D from its definition, one sum per element of the result.
 func correlate(x, w *graph.Tensor, y []int, stride, pad [2]int) *graph.Tensor {
 	out := graph.NewTensor(y)
 	at := func(t *graph.Tensor, a, b, c, d int) *float64 {

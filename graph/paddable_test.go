@@ -21,7 +21,7 @@ func padTest(t *testing.T, build func(b *graph.Builder, x, bag *graph.Node) *gra
 	return g
 }
 
-// sums are reductions over all instances that Paddable sends by way of the bags.
+// sums are reductions over all instances, which Paddable computes per bag first.
 var sums = map[string]func(b *graph.Builder, x, bag *graph.Node) *graph.Node{
 	"sum over instances":     func(b *graph.Builder, x, _ *graph.Node) *graph.Node { return b.Sum(x, false, 0) },
 	"sum of everything":      func(b *graph.Builder, x, _ *graph.Node) *graph.Node { return b.Sum(b.Exp(x), true, 0, 1) },

@@ -288,6 +288,19 @@ func (b *Builder) StableLog(x *Node) *Node {
 	return b.Log(x)
 }
 
+// leastOdds bounds p and 1 - p in Logit, so that the logarithms stay finite in float32.
+const leastOdds = 1e-7
+
+// Logit returns log(p / (1 - p)), which is x for p = sigmoid(x). Otherwise p is clamped, because it
+// may round to 0 or 1.
+func (b *Builder) Logit(p *Node) *Node {
+	if p.Op == OpSigmoid {
+		return p.In[0]
+	}
+	p = b.Clamp(p, leastOdds, 1-leastOdds)
+	return b.Sub(b.Log(p), b.Log(b.Sub(b.Scalar(1), p)))
+}
+
 // simpleTranspose merges a transposition with one before it, and drops one that moves nothing.
 func simpleTranspose(b *Builder, perm []int, x *Node) *Node {
 	joined := slices.Clone(perm)

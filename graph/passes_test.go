@@ -21,7 +21,7 @@ func agree(t *testing.T, what string, before, after *graph.Graph, env graph.Env,
 	agreeOn(t, what, before, env, after, env, tol)
 }
 
-// agreeOn is agree where each graph has a batch of its own.
+// agreeOn is like agree with a separate batch for each graph.
 func agreeOn(t *testing.T, what string, before *graph.Graph, env graph.Env, after *graph.Graph, own graph.Env, tol float64) {
 	t.Helper()
 	want, got := evaluated(t, what, before, env), evaluated(t, what, after, own)
@@ -32,7 +32,7 @@ func agreeOn(t *testing.T, what string, before *graph.Graph, env graph.Env, afte
 	}
 }
 
-// evaluated gives the outputs of a graph that is valid.
+// evaluated verifies and evaluates a graph.
 func evaluated(t *testing.T, what string, g *graph.Graph, env graph.Env) map[string]*graph.Tensor {
 	t.Helper()
 	if err := graph.Verify(g); err != nil {
@@ -45,8 +45,8 @@ func evaluated(t *testing.T, what string, g *graph.Graph, env graph.Env) map[str
 	return out
 }
 
-// difference is the largest difference relative to 1 + |want|; infinite when
-// shapes differ or one side alone is NaN.
+// difference returns the largest difference relative to 1 + |want|. It is infinite if the shapes
+// differ or a value is NaN on one side only.
 func difference(got, want *graph.Tensor) float64 {
 	if fmt.Sprint(got.Shape) != fmt.Sprint(want.Shape) || len(got.Data) != len(want.Data) {
 		return math.Inf(1)
@@ -88,7 +88,7 @@ func TestPassesKeepTheMeaning(t *testing.T) {
 	}
 }
 
-// What each pass is for, told by the expression it leaves.
+// Each case is an expression that a pass simplifies, with the ops that remain.
 func TestPassesSimplify(t *testing.T) {
 	cases := []struct {
 		name  string
@@ -175,8 +175,8 @@ func TestDeadCodeKeepsTheInterface(t *testing.T) {
 	}
 }
 
-// single checks that a graph specialised to one bag gives the same numbers
-// without bag_of and without segment ops.
+// single specialises a graph to one bag. It checks that the result computes the same numbers and
+// has neither bag_of nor segment ops.
 func single(t *testing.T, what string, g *graph.Graph, env graph.Env) *graph.Graph {
 	t.Helper()
 	s, err := graph.SingleBag(g)
@@ -207,7 +207,7 @@ func TestSingleBagAgrees(t *testing.T) {
 		if env.B > 1 {
 			env = graphtest.RandomEnv(c.Graph, 5, []int{4})
 			if c.Op == graph.OpLog || c.Op == graph.OpSqrt {
-				continue // wants positive inputs; nothing of it depends on the bags
+				continue // needs positive inputs and does not depend on the bags
 			}
 		}
 		if !c.Padded {
@@ -228,7 +228,7 @@ func TestSingleBagAgrees(t *testing.T) {
 	}
 }
 
-// Pooling must come out in the ops that every runtime of the exported model has.
+// SingleBag lowers pooling to ops that every runtime of the exported model supports.
 func TestSingleBagForms(t *testing.T) {
 	type parts struct{ s, x, bagOf *graph.Node }
 	cases := []struct {
@@ -277,7 +277,7 @@ func TestSingleBagForms(t *testing.T) {
 	}
 }
 
-// A mask times 0 is 0, but not a value that may be infinite.
+// A mask times 0 is simplified to 0. A value times 0 is not, because the value may be infinite.
 func TestMasksTimesZero(t *testing.T) {
 	build := graph.NewBuilder("g")
 	x := build.Input("x", graph.Float, shape{n, 2})

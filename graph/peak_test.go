@@ -4,8 +4,8 @@ import "testing"
 
 func TestPeak(t *testing.T) {
 	b := NewBuilder("t")
-	x := b.Input("x", Float, Shape{N, 3})           // 3 n all along
-	w := b.Param("w", Shape{3, 5})                  // 15 all along
+	x := b.Input("x", Float, Shape{N, 3})           // 3 n throughout
+	w := b.Param("w", Shape{3, 5})                  // 15 throughout
 	h := b.MatMul(x, w)                             // 5 n until its tanh
 	y := b.Tanh(h)                                  // 5 n until the sum
 	z := b.Add(y, b.Fill(1, Shape{N, 5}))           // 5 n

@@ -5,15 +5,7 @@ package graph
 // bags these products need most of the memory of a gradient. The joined product adds in another
 // order, so results can differ by rounding errors.
 func JoinProducts(g *Graph) (*Graph, error) {
-	uses := make([]int, len(g.Nodes))
-	for _, n := range g.Nodes {
-		for _, x := range n.In {
-			uses[x.ID]++
-		}
-	}
-	for _, o := range g.Outputs {
-		uses[o.Node.ID]++
-	}
+	uses := uses(g)
 	product := func(n *Node) bool {
 		return n.Op == OpMatMul && len(n.Shape) == 2 && perInstance(n) && uses[n.ID] == 1 && n.In[1].Shape.Static()
 	}

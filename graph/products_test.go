@@ -7,7 +7,7 @@ import (
 	"github.com/miplc/miplc/graph/graphtest"
 )
 
-// Three products become one; a product that is used twice, or one of bags, stays.
+// Three products are joined. A product that is used twice and one of bags are not.
 func TestJoinProducts(t *testing.T) {
 	m := graph.NewBuilder("products")
 	x := m.Input("x", graph.Float, shape{n, 3})

@@ -10,7 +10,7 @@ import (
 	"github.com/miplc/miplc/graph/graphtest"
 )
 
-// moved gives the batch with all float rows of one bag changed.
+// moved returns the batch with changed float rows of one bag.
 func moved(g *graph.Graph, env graph.Env, bag int) graph.Env {
 	bagOf := bagOfRows(g, env)
 	out := graph.Env{N: env.N, B: env.B, Values: map[string]*graph.Tensor{}}
@@ -123,7 +123,7 @@ func TestRowsOfOtherBagsStayAsTheyAre(t *testing.T) {
 		check(fmt.Sprint("random graph ", seed), g, env)
 	}
 	if apart < 1000 || mixed < 100 {
-		t.Errorf("%d nodes keep bags apart, %d mix them: too few to say anything", apart, mixed)
+		t.Errorf("%d nodes depend on one bag, %d combine bags: too few for a meaningful test", apart, mixed)
 	}
-	t.Logf("%d nodes keep bags apart, %d mix them", apart, mixed)
+	t.Logf("%d nodes depend on one bag, %d combine bags", apart, mixed)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// What may go through bag by bag, and what must not.
+// Each case states whether a graph can be evaluated bag by bag.
 func TestSeparable(t *testing.T) {
 	cases := []struct {
 		name string

@@ -61,7 +61,7 @@ func shapeReshape(n *Node) (Shape, error) {
 	s0, n0, b0 := n.In[0].Shape.volume()
 	s1, n1, b1 := n.Attrs.Shape.volume()
 	if s0 != s1 || n0 != n1 || b0 != b1 {
-		return nil, fmt.Errorf("%v and %v do not hold the same number of elements", n.In[0].Shape, n.Attrs.Shape)
+		return nil, fmt.Errorf("%v and %v do not have the same number of elements", n.In[0].Shape, n.Attrs.Shape)
 	}
 	return n.Attrs.Shape.Clone(), nil
 }
@@ -69,7 +69,7 @@ func shapeReshape(n *Node) (Shape, error) {
 func shapeExpand(n *Node) (Shape, error) {
 	s, err := Broadcast(n.In[0].Shape, n.Attrs.Shape)
 	if err != nil || !s.Equal(n.Attrs.Shape) {
-		return nil, fmt.Errorf("%v does not stretch to %v", n.In[0].Shape, n.Attrs.Shape)
+		return nil, fmt.Errorf("%v cannot be broadcast to %v", n.In[0].Shape, n.Attrs.Shape)
 	}
 	return s, nil
 }
@@ -143,7 +143,7 @@ func shapeSlice(n *Node) (Shape, error) {
 		return nil, err
 	}
 	if n.Attrs.Start < 0 || n.Attrs.End > extent || n.Attrs.Start >= n.Attrs.End {
-		return nil, fmt.Errorf("part %d to %d does not lie in an axis of %d", n.Attrs.Start, n.Attrs.End, extent)
+		return nil, fmt.Errorf("the range %d to %d is outside an axis of %d", n.Attrs.Start, n.Attrs.End, extent)
 	}
 	out[n.Attrs.Axis] = Dim(n.Attrs.End - n.Attrs.Start)
 	return out, nil

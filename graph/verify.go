@@ -48,14 +48,14 @@ func verifyNode(g *Graph, i int, n *Node) error {
 		return fmt.Errorf("node %d is nil", i)
 	}
 	if n.ID != i {
-		return diag.Errorf(n.Pos, "%s stands at place %d", n.label(), i)
+		return diag.Errorf(n.Pos, "%s is at index %d", n.label(), i)
 	}
 	for k, in := range n.In {
 		if !g.contains(in) {
 			return diag.Errorf(n.Pos, "%s: input %d is a node of another graph", n.label(), k)
 		}
 		if in.ID >= i {
-			return diag.Errorf(n.Pos, "%s: input %d, %s, stands after it", n.label(), k, in.label())
+			return diag.Errorf(n.Pos, "%s: input %d, %s, comes after it", n.label(), k, in.label())
 		}
 	}
 	again := *n

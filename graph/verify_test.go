@@ -23,8 +23,8 @@ func TestVerifyFindsFaults(t *testing.T) {
 		spoil func(g *Graph)
 		want  string
 	}{
-		{"order", func(g *Graph) { g.Nodes[6].In[0] = g.Nodes[8] }, "stands after it"},
-		{"id", func(g *Graph) { g.Nodes[3].ID = 4 }, "stands at place 3"},
+		{"order", func(g *Graph) { g.Nodes[6].In[0] = g.Nodes[8] }, "comes after it"},
+		{"id", func(g *Graph) { g.Nodes[3].ID = 4 }, "is at index 3"},
 		{"foreign input", func(g *Graph) { g.Nodes[6].In[1] = &Node{ID: 2, Shape: Shape{3, 2}} }, "of another graph"},
 		{"shape", func(g *Graph) { g.Nodes[6].Shape = Shape{N, 3} }, "the op table gives float [N, 2]"},
 		{"type", func(g *Graph) { g.Nodes[6].Type = Int }, "is marked int"},
@@ -49,7 +49,7 @@ func TestVerifyFindsFaults(t *testing.T) {
 	}
 }
 
-// The printed form shows every static argument that the shape does not tell.
+// The printed form shows every static argument that cannot be inferred from the shape.
 func TestTextShowsArguments(t *testing.T) {
 	b := NewBuilder("arguments")
 	x, w := b.Input("images", Float, Shape{N, 1, 11, 4}), b.Param("w", Shape{2, 1, 3, 3})
@@ -101,14 +101,14 @@ func TestApplyRejects(t *testing.T) {
 		{OpConst, Attrs{Shape: Shape{2}, Data: []float64{1}}, nil, "has 2 numbers, 1 are given"},
 		{OpPad, Attrs{Axis: 1, End: math.MaxInt}, []*Node{x}, "out of range"},
 		{OpPad, Attrs{Axis: 0, End: 1}, []*Node{x}, "no constant extent"},
-		{OpSlice, Attrs{Axis: 1, Start: 2, End: 2}, []*Node{x}, "does not lie in an axis of 3"},
+		{OpSlice, Attrs{Axis: 1, Start: 2, End: 2}, []*Node{x}, "is outside an axis of 3"},
 		{OpClamp, Attrs{Lo: 2, Hi: 1}, []*Node{x}, "not below the upper bound"},
 		{OpClamp, Attrs{Lo: math.NaN(), Hi: 1}, []*Node{x}, "not below the upper bound"},
 		{OpSum, Attrs{Axes: []int{-1}}, []*Node{x}, "do not fit shape"},
 		{OpMaxMask, Attrs{Axes: []int{1, 1}}, []*Node{x}, "do not fit shape"},
 		{OpTranspose, Attrs{Perm: []int{0, 0}}, []*Node{x}, "not a permutation"},
 		{OpReshape, Attrs{Shape: Shape{N, 4}}, []*Node{x}, "same number of elements"},
-		{OpExpand, Attrs{Shape: Shape{B, 3}}, []*Node{x}, "does not stretch"},
+		{OpExpand, Attrs{Shape: Shape{B, 3}}, []*Node{x}, "cannot be broadcast"},
 		{OpConv2D, Attrs{Stride: [2]int{0, 1}}, []*Node{img, ker}, "out of range"},
 		{OpConv2D, Attrs{Stride: one, Pad: [2]int{math.MaxInt, 0}}, []*Node{img, ker}, "out of range"},
 		{OpConv2DGradInput, Attrs{Stride: one, Shape: Shape{N, 1, 9, 9}}, []*Node{img, ker}, "the gradient coming in has shape"},

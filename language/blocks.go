@@ -81,15 +81,17 @@ var Blocks = []Kind{
 	{Name: "classifier", Role: RoleClassifier, Makes: []string{"logits", "logp", "p"},
 		Doc: "Dense layer from z to the classes, then the link: probabilities p and their logarithm logp.",
 		args: []schema.Row{
-			{Name: "link", Type: schema.Text, Default: "softmax", Main: true, Choices: []string{"softmax", "bounded_sigmoid"},
-				Doc: "softmax, or bounded_sigmoid: sigmoid, clamped to [epsilon, 1 - epsilon] in training, then softmax (authors' program)."},
+			{Name: "link", Type: schema.Text, Default: "softmax", Main: true, Choices: []string{"softmax", "bounded_sigmoid", sigmoidLink},
+				Doc: "softmax; bounded_sigmoid: sigmoid, clamped to [epsilon, 1 - epsilon] in training, then softmax (authors' program); or sigmoid: the probability of each class by itself, the default and only choice with data.labels: multi."},
 			{Name: "epsilon", Type: schema.Real, Default: "1e-05", In: schema.Within(0, 0.5), Doc: "Bound of bounded_sigmoid."},
 		}},
 }
 
 // lossKinds is the table of the terms of the loss.
 var lossKinds = []Kind{
-	{Name: "disambiguation", Doc: "Cross-entropy weighted with the label weights (Eq. 5), mean over the bags.",
+	{Name: disambiguation, Doc: "Cross-entropy weighted with the label weights (Eq. 5), mean over the bags.",
+		args: []schema.Row{{Name: "weight", Type: schema.Real, Default: "1", Main: true, In: schema.AtLeast(0), Doc: "Factor of the term."}}},
+	{Name: binaryCrossEntropy, Doc: "Binary cross-entropy of each class, mean over classes and bags: the default with data.labels: multi.",
 		args: []schema.Row{{Name: "weight", Type: schema.Real, Default: "1", Main: true, In: schema.AtLeast(0), Doc: "Factor of the term."}}},
 	{Name: "attention", Doc: "Attention loss (Eq. 4): -sum of a log a over the instances, mean over the bags.",
 		args: []schema.Row{{Name: "weight", Type: schema.Real, Default: "0.001", Main: true, In: schema.AtLeast(0), Doc: "Factor of the term, lambda_a of Eq. 8."}}},

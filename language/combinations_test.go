@@ -11,7 +11,7 @@ func TestCombinations(t *testing.T) {
 		t.Error(got)
 	}
 	if got := Combinations[string](nil); len(got) != 1 || len(got[0]) != 0 {
-		t.Errorf("no axes give %v", got)
+		t.Errorf("without axes: %v", got)
 	}
 	if n := CountCombinations(axes, 100); n != 6 {
 		t.Errorf("%d combinations", n)

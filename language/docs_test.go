@@ -14,12 +14,11 @@ import (
 
 const reference = "../docs/spec.md"
 
-// TestReference writes the tables of the reference anew and compares; every
-// table must stand in it.
+// TestReference compares the tables of the reference with those generated from the code. Every table
+// must be in the reference.
 func TestReference(t *testing.T) { languagetest.Tables(t, reference, referenceTables()) }
 
-// TestReferenceExamples parses every YAML example; those without a name or a
-// model get one.
+// TestReferenceExamples parses every YAML example. Examples without a name or a model get one.
 func TestReferenceExamples(t *testing.T) {
 	src, err := os.ReadFile(reference)
 	if err != nil {
@@ -59,6 +58,7 @@ func referenceTables() map[string]string {
 		"defined":    schema.Reference(functionRows),
 		"weights":    schema.Reference(weightsRows),
 		"train":      schema.Reference(trainRows),
+		"train.init": schema.Reference(initRows),
 		"export":     schema.Reference(exportRows),
 		"blocks":     entryTable(Blocks),
 		"losses":     entryTable(lossKinds),

@@ -129,12 +129,12 @@ func (e *Equation) syntaxError(err error) diag.Diagnostic {
 	end := at + wordLength(e.Text.V[at:])
 	switch m := first.Msg; {
 	case m == "comment":
-		return e.errorf(at, at+2, "an equation cannot hold a comment").WithNote("a single / divides")
+		return e.errorf(at, at+2, "an equation cannot contain a comment").WithNote("a single / divides")
 	case atEnd:
 		return e.errorf(at, at, "the equation ends too early").WithNote("%s", missing(m))
 	case e.Text.V[at] == '=':
 		return e.errorf(at, at+1, "an equation has no =").
-			WithNote("its name stands before the colon; arguments of functions have no names, as in sum(x, 0)")
+			WithNote("its name is before the colon; arguments of functions have no names, as in sum(x, 0)")
 	case e.Text.V[at] == '@':
 		return e.errorf(at, at+1, "there is no operator @").WithNote("write matmul(a, b)")
 	case strings.Count(e.Text.V[:at+1], "[") > strings.Count(e.Text.V[:at+1], "]"):

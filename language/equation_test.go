@@ -10,8 +10,8 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// TestEquationPlaces marks a name in equations of every scalar style with «»
-// and wants At to find it.
+// TestEquationPlaces checks that At returns the position of a name, marked with «», in equations of
+// every YAML scalar style.
 func TestEquationPlaces(t *testing.T) {
 	for name, value := range map[string]string{
 		"plain":              "X + «here» * 2",
@@ -51,7 +51,7 @@ func TestEquationPlaces(t *testing.T) {
 				t.Errorf("%s: line %q", name, got)
 			}
 			if eq.Text.V[offsetOf(x.Pos()):offsetOf(x.End())] != "here" {
-				t.Errorf("%s: Offset is off", name)
+				t.Errorf("%s: wrong Offset", name)
 			}
 		})
 		if !found {
@@ -90,14 +90,14 @@ func TestEquationForms(t *testing.T) {
 	}
 }
 
-// formErrors parses an expression alone.
+// formErrors parses a single expression.
 func formErrors(text string) diag.List {
 	_, faults, _ := readAlone(text)
 	return diag.List(faults)
 }
 
-// readAlone reads a spec that has one equation only. The equation is nil if the YAML
-// cannot contain the text; read are the errors of the text, conflicts those across keys.
+// readAlone reads a spec with a single equation. The equation is nil if YAML cannot contain the
+// text. read are the errors of the text, conflicts the errors across keys.
 func readAlone(text string) (eq *Equation, read, conflicts schema.Faults) {
 	block := strings.ReplaceAll(text, "\n", "\n      ")
 	s, read, conflicts, err := parse("test", []byte("name: x\nmodel:\n  let:\n    q: |2-\n      "+block), nil)

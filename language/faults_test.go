@@ -8,8 +8,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// Wherever in a file the errors without end stand, reading stops and the file is
-// not taken for right.
+// Reading stops after many errors at any place in a file, and the file is not accepted as valid.
 func TestTooManyFaults(t *testing.T) {
 	many := func(part string) string { return strings.Repeat(part, 2*diag.MaxFound) }
 	for name, src := range map[string]string{

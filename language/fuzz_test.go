@@ -13,8 +13,8 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// FuzzParse wants of any input a spec that survives its round trip, or
-// diagnostics that can be rendered; never a panic.
+// FuzzParse checks that any input gives a spec that survives its round trip, or diagnostics that can
+// be rendered, and never a panic.
 func FuzzParse(f *testing.F) {
 	files, err := filepath.Glob("testdata/*/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -34,14 +34,14 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(full), "train.epochs=5\nloss.attention=0.5")
 	f.Add([]byte(small), "model.blocks.attention.width=3")
 	f.Fuzz(func(t *testing.T, src []byte, sets string) {
-		if len(src) > 1<<14 { // larger inputs say nothing new and cost time
+		if len(src) > 1<<14 { // larger inputs find nothing new and take time
 			return
 		}
 		var overrides []string
 		if sets != "" {
 			overrides = strings.Split(sets, "\n")
 		}
-		// Under a name of a shipped spec, extends cannot reach files.
+		// With the name of a shipped spec, extends cannot read files.
 		spec, err := Parse(schema.Builtin+"fuzz", src, overrides...)
 		if err != nil {
 			var out bytes.Buffer
@@ -55,8 +55,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzEquation wants of any expression a syntax tree of the language whose
-// names stand where At says, or diagnostics.
+// FuzzEquation checks that any expression gives diagnostics, or a syntax tree whose names are at the
+// positions that At returns.
 func FuzzEquation(f *testing.F) {
 	for _, text := range []string{
 		"matmul(tanh(matmul(X, Wv) + bv) * sigmoid(X), W)", "-softplus(-s)", "sum(w * logp, 1)", "clamp(X, -1e-5, 2)",
@@ -70,7 +70,7 @@ func FuzzEquation(f *testing.F) {
 			return
 		}
 		if eq.Expr == nil {
-			// Calls are checked once all functions of the spec are read.
+			// Calls are checked after all functions of the spec are read.
 			unknown := func(d diag.Diagnostic) bool { return strings.HasPrefix(d.Text, "there is no function ") }
 			if len(faults) == 0 && !slices.ContainsFunc(conflicts, unknown) {
 				t.Fatal("neither an equation nor an error")
@@ -82,7 +82,7 @@ func FuzzEquation(f *testing.F) {
 			pos := eq.At(offset)
 			line := []rune(eq.LineAt(offset))
 			if got := string(line[pos.Col-1:]); !strings.HasPrefix(got, x.Name) {
-				t.Fatalf("%s is said to stand at %v, where %q stands", x.Name, pos, got)
+				t.Fatalf("At returns %[2]v for %[1]s, the text there is %[3]q", x.Name, pos, got)
 			}
 		})
 	})

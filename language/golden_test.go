@@ -17,7 +17,7 @@ import (
 
 var setComment = regexp.MustCompile(`(?m)^# set: (.*)$`)
 
-// setsOf reads the overrides that a test file asks for in comments.
+// setsOf reads the overrides of a test file from its comments.
 func setsOf(src []byte) []string {
 	var sets []string
 	for _, m := range setComment.FindAllSubmatch(src, -1) {
@@ -50,7 +50,7 @@ func TestBadSpecs(t *testing.T) {
 	}
 }
 
-// checkPlaces insists that every diagnostic names a place that exists.
+// checkPlaces checks that every diagnostic has a position that exists.
 func checkPlaces(t *testing.T, err error, src []byte) {
 	t.Helper()
 	list, ok := err.(diag.List)
@@ -76,10 +76,10 @@ func checkPlaces(t *testing.T, err error, src []byte) {
 }
 
 func TestShippedSpecs(t *testing.T) {
-	want := []string{"abmil", "acmil", "clam-mb", "clam-sb", "demipl", "demipl-av", "demipl-equations", "demipl-image", "demipl-md", "demipl-mlp", "demipl-pr", "demipl-program",
-		"dsmil", "elimipl", "elimipl-image", "gated-abmil", "instance-max", "instance-mean", "lws-maxmin", "lws-maxmin-mlp", "lws-mean", "lws-mean-mlp", "miplgp", "miplma", "miplma-image",
+	want := []string{"abmil", "acmil", "agopmipl", "clam-mb", "clam-sb", "demipl", "demipl-av", "demipl-cdl", "demipl-equations", "demipl-image", "demipl-md", "demipl-mlp", "demipl-pr", "demipl-program",
+		"dsmil", "elimipl", "elimipl-image", "fastmipl", "gated-abmil", "instance-max", "instance-mean", "lws-maxmin", "lws-maxmin-mlp", "lws-mean", "lws-mean-mlp", "miplgp", "miplma", "miplma-image",
 		"pl-aggd-maxmin", "pl-aggd-mean", "proden-maxmin", "proden-maxmin-mlp", "proden-mean", "proden-mean-mlp", "promipl", "quickstart",
-		"rc-maxmin", "rc-maxmin-mlp", "rc-mean", "rc-mean-mlp", "transmil"}
+		"rc-maxmin", "rc-maxmin-mlp", "rc-mean", "rc-mean-mlp", "transmil", "uamipl"}
 	if d := cmp.Diff(want, specs.Models()); d != "" {
 		t.Fatal(d)
 	}

@@ -2,8 +2,8 @@ package language
 
 import "testing"
 
-// A spec that extends a trained one may replace its model by a learner; what it
-// inherits for training is dropped.
+// A spec that extends one with a model may replace the model by a learner. Inherited settings of the
+// training are dropped.
 func TestLearnerReplacesInheritedModel(t *testing.T) {
 	s := mustParse(t, "name: x\nextends: demipl\nlearner: pl-aggd\ntrain: {seed: 7}\n")
 	if !s.Fitted() || s.Learner.Kind.V != "pl-aggd" || s.Learner.Args["gamma"].Float() != 0.05 {
@@ -28,7 +28,7 @@ func TestLearnerSettings(t *testing.T) {
 	checkRoundTrip(t, s)
 }
 
-// A learner of another kind inherits no settings, not even those of the same name.
+// A learner of another kind inherits no settings, even if they have the same name.
 func TestLearnerOfAnotherKind(t *testing.T) {
 	base := "name: x\nextends: pl-aggd-mean\nlearner: {iterations: 3}\n"
 	if s := mustParse(t, base); s.Learner.Args["iterations"].Int() != 3 {
@@ -43,6 +43,6 @@ func TestLearnerOfAnotherKind(t *testing.T) {
 		t.Errorf("kind by --set: %+v", s.Learner)
 	}
 	if s := mustParse(t, "name: x\nextends: pl-aggd-maxmin\nlearner: {kind: pl-aggd}\n"); s.Learner.Args["vector"].Str() != "maxmin" {
-		t.Errorf("the same kind lost what it inherits: %+v", s.Learner.Args)
+		t.Errorf("the same kind does not inherit the settings: %+v", s.Learner.Args)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/miplc/miplc/specs"
 )
 
-// sameValues compares specs without places and source texts.
+// sameValues compares specs without positions and source texts.
 var sameValues = []cmp.Option{
 	cmpopts.IgnoreTypes(diag.Pos{}),
 	cmpopts.IgnoreFields(Spec{}, "File"),
@@ -37,7 +37,7 @@ func mustParse(t *testing.T, src string, sets ...string) *Spec {
 	return s
 }
 
-// checkRoundTrip parses what YAML writes and compares.
+// checkRoundTrip checks that the written YAML parses to the same spec.
 func checkRoundTrip(t *testing.T, s *Spec) {
 	t.Helper()
 	text := s.YAML()
@@ -56,7 +56,7 @@ func checkRoundTrip(t *testing.T, s *Spec) {
 	}
 }
 
-// full sets every key that can be set to something else than its default.
+// full sets every key to a value other than its default.
 const full = `name: full
 description: 'everything, "quoted": # too'
 data:
@@ -177,8 +177,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// Every optimizer has its own defaults, and settings of the base's optimizer do not
-// pass to another one.
+// Every optimizer has its own defaults. The settings of an inherited optimizer do not apply to
+// another one.
 func TestOptimizerDefaults(t *testing.T) {
 	for _, c := range []struct {
 		set                               string
@@ -317,16 +317,16 @@ func TestExtends(t *testing.T) {
 		t.Errorf("lists must replace: %+v", g.Loss)
 	}
 	if want := filepath.Join(dir, "base.yaml"); g.Train.Epochs.Pos.File != want {
-		t.Errorf("an inherited value stands in %s, want %s", g.Train.Epochs.Pos.File, want)
+		t.Errorf("the position of an inherited value is in %s, want %s", g.Train.Epochs.Pos.File, want)
 	}
 	if g.Data.Generated.Bags.V != 300 || g.Data.Generated.Bags.Set() {
-		t.Errorf("inherited settings of the generator must not outlive it: %+v", g.Data.Generated)
+		t.Errorf("inherited settings of a generator must not apply to another one: %+v", g.Data.Generated)
 	}
 	if s := load("shipped.yaml"); s.Train.Epochs.V != 3 || s.Data.Set.V != "birdsong-mipl-r1.npz" {
 		t.Errorf("extends of a shipped spec: %+v", s.Train)
 	}
 	if s := load("shadowed.yaml"); s.Name.V != "shadow" {
-		t.Errorf("a file beside the spec comes before a shipped one; got %s", s.Name.V)
+		t.Errorf("a file in the folder of the spec has precedence over a shipped spec; got %s", s.Name.V)
 	}
 }
 
@@ -378,8 +378,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// Bytes that are no text are found where an editor shows them, whatever ends
-// the lines.
+// Invalid bytes are reported at the line and column that an editor shows, for every kind of line end.
 func TestPlaceOfBadText(t *testing.T) {
 	for _, end := range []string{"\n", "\r", "\r\n", "\u0085", "\u2028"} {
 		for _, bad := range []string{"\xff", "\x00", "\ufffe"} {

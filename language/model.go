@@ -119,8 +119,8 @@ func readLoss(r *schema.Reader, item *schema.Node) (l Loss, ok bool) {
 	return l, true
 }
 
-// namesForm describes a key whose value is a map from names to values, such as params. what is the
-// noun for a name in messages. list returns the field of the spec that holds the values.
+// namesForm describes a key whose value is a map from names to values, such as params. Messages
+// call a name by the noun what. list returns the field of the spec with the values.
 func namesForm[T any](what string, style yaml.Style, list func(*Spec) *[]T, value func() *schema.Object,
 	read func(r *schema.Reader, name schema.Str, path string, key, value *schema.Node) T, write func(T) (string, *yaml.Node)) schema.Custom {
 	return schema.Custom{

@@ -13,9 +13,17 @@ import (
 // trainingNames may be used only in losses and in weights.update, because a prediction has no
 // candidates.
 var trainingNames = []meaning{
-	{"S", "Candidate labels [B, k]: 1 for candidates, else 0."},
+	{"S", "Candidate labels [B, k], with data.labels: multi the true labels: 1 for labels, else 0."},
 	{"w", "Label weights [B, k] used by the loss; in weights.update, the previous ones."},
 	{"lambda", "Momentum of the label weights in this epoch."},
+}
+
+// trainingNames returns the names that losses may use: true labels have no label weights.
+func (c *checker) trainingNames() []string {
+	if c.spec.Multi() {
+		return []string{"S"}
+	}
+	return schema.Words(trainingNames)
 }
 
 // epochNames may be used in all equations. A prediction uses the values of the last epoch, so that
@@ -69,10 +77,10 @@ func refusedName(name, what string) (text, why string, ok bool) {
 	case schema.Find(Functions, name) != nil:
 		return fmt.Sprintf("%s is a function and cannot name %s", name, what), "", false
 	case slices.Contains(schema.Words(extentNames), name):
-		return fmt.Sprintf("the extent %s is known already", name), "d, h and k are given by data and blocks", false
+		return fmt.Sprintf("the extent %s is already defined", name), "d, h and k are given by data and blocks", false
 	case slices.Contains(schema.Words(trainingNames), name), slices.Contains(schema.Words(epochNames), name):
-		return fmt.Sprintf("%s is known already and cannot name %s", name, what),
-			"losses and weights.update know " + strings.Join(append(schema.Words(trainingNames), schema.Words(epochNames)...), ", "), false
+		return fmt.Sprintf("%s is already defined and cannot name %s", name, what),
+			"losses and weights.update can use " + strings.Join(append(schema.Words(trainingNames), schema.Words(epochNames)...), ", "), false
 	}
 	return "", "", true
 }

@@ -25,6 +25,7 @@ func (c *checker) rules() {
 		c.spec.Data.Set.V = "" // unknown
 	}
 	if c.spec.Fitted() {
+		c.multiLearnerRule()
 		c.learnerRules()
 		schema.ResetInapplicable(specRows, c.spec)
 		c.spec.learnerDefaults()
@@ -34,6 +35,7 @@ func (c *checker) rules() {
 	c.blockRules()
 	c.outputRules()
 	c.inModel += len(c.faults) - before
+	c.multiRules()
 	c.lossRules()
 	c.optimizerRules()
 	c.rateRules()
@@ -69,7 +71,8 @@ func (c *checker) clash(places []diag.Pos, format string, args ...any) *diag.Dia
 	d := c.add(last, format, args...)
 	for _, p := range places {
 		if !p.IsZero() && p.File != last.File {
-			note(d, "against %s: %s", p, strings.TrimSpace(c.Show(diag.Diagnostic{Pos: p}).Line))
+			line := strings.TrimSpace(c.Show(diag.Diagnostic{Pos: p}).Line)
+			note(d, "against %s", strings.TrimSuffix(p.String()+": "+line, ": ")) // --set has no line
 		}
 	}
 	return d

@@ -27,9 +27,9 @@ func (c *checker) dataRules() {
 			}
 		}
 		c.generatedRules()
-	case set != "" && !c.spec.Encodes() && !hasSuffix(set, ".npz", ".mat", ".csv", ".csv.gz"):
-		e := c.add(d.Set.Pos, "data.set %q is no known kind of data set", set)
-		note(e, "generated:prototypes, or a file that ends in .npz, .mat, .csv or .csv.gz")
+	case set != "" && !c.spec.Encodes() && !hasSuffix(set, ".npz", ".mat", ".parquet", ".csv", ".csv.gz"):
+		e := c.add(d.Set.Pos, "data.set %q is not a known kind of dataset", set)
+		note(e, "generated:prototypes, or a file that ends in .npz, .mat, .parquet, .csv or .csv.gz")
 		if s := Dialect.Suggest(set, []string{"generated:prototypes"}); s != "" {
 			e.Suggestion = s
 		}
@@ -42,19 +42,19 @@ func (c *checker) dataRules() {
 		}
 	}
 	c.groupRules()
-	if d.Labels.V != "" && !hasSuffix(d.Set.V, ".csv", ".csv.gz", ".npz") && c.pointless(d.Labels.Pos, d.Set.Pos) {
-		note(c.add(d.Labels.Pos, "data.labels applies to .csv and .npz files"), "data.set is %q", d.Set.V)
+	if d.Labels.V != "" && !(c.spec.Multi() && c.spec.Generates()) && !hasSuffix(d.Set.V, ".csv", ".csv.gz", ".npz", ".parquet") && c.pointless(d.Labels.Pos, d.Set.Pos) {
+		note(c.add(d.Labels.Pos, "data.labels applies to .csv, .parquet and .npz files"), "data.set is %q", d.Set.V)
 	}
 	if _, ok := ndarray.SizeWithin(d.Shape.V, maxCount); !ok {
-		c.add(d.Shape.Pos, "an instance of data.shape %v would hold more than %d numbers", d.Shape.V, maxCount)
+		c.add(d.Shape.Pos, "an instance of data.shape %v would have more than %d numbers", d.Shape.V, maxCount)
 	}
 	if want := d.SHA256; want.V != "" && !isSHA256(want.V) {
-		note(c.add(want.Pos, "data.sha256 must have 64 hexadecimal digits"), "miplc data inspect prints that of a dataset")
+		note(c.add(want.Pos, "data.sha256 must have 64 hexadecimal digits"), "miplc data inspect prints the SHA-256 of a dataset")
 	}
 	for i := range columnRows {
 		row := &columnRows[i]
 		if pos := row.PosOf(c.spec); !hasSuffix(d.Set.V, ".csv", ".csv.gz") && c.pointless(pos, d.Set.Pos) {
-			note(c.add(pos, "data.columns.%s has no effect: data.set is no CSV file", row.Name), "data.set is %q", d.Set.V)
+			note(c.add(pos, "data.columns.%s has no effect: data.set is not a CSV file", row.Name), "data.set is %q", d.Set.V)
 		}
 	}
 	if pair := d.Columns.Coordinates; len(pair.V) != 0 && len(pair.V) != 2 {
@@ -174,13 +174,13 @@ func (c *checker) splitRules() {
 		pos  diag.Pos
 	}{{"train", s.Train.Pos}, {"folds", s.Folds.Pos}, {"fold", s.Fold.Pos}, {"validation", s.Validation.Pos}, {"seed", s.Seed.Pos}} {
 		if c.pointless(other.pos, s.Index.Pos) {
-			note(c.add(other.pos, "data.split.%s has no effect beside index", other.name), "the index file says which bags train")
+			note(c.add(other.pos, "data.split.%s has no effect with index", other.name), "the index file says which bags train")
 		}
 	}
 	switch {
 	case !hasSuffix(s.Index.V, ".mat", ".csv", ".csv.gz"):
-		note(c.add(s.Index.Pos, "data.split.index %q is no known kind of index file", s.Index.V), "a .mat with trainIndex and testIndex, or a .csv of splits")
+		note(c.add(s.Index.Pos, "data.split.index %q is not a known kind of index file", s.Index.V), "a .mat with trainIndex and testIndex, or a .csv of splits")
 	case hasSuffix(s.Index.V, ".mat") && c.pointless(s.Part.Pos, s.Index.Pos):
-		c.add(s.Part.Pos, "data.split.part has no effect: a .mat file holds one split")
+		c.add(s.Part.Pos, "data.split.part has no effect: a .mat file contains one split")
 	}
 }

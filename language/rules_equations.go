@@ -41,7 +41,7 @@ func (c *checker) equationRules() {
 		sc.known.add(eq.Name.V)
 	}
 	sc.inside = false
-	sc.known.add(schema.Words(trainingNames)...)
+	sc.known.add(c.trainingNames()...)
 	for _, n := range schema.Words(outputNames) {
 		if n != "a" || c.scores() {
 			sc.known.add(n)
@@ -88,7 +88,7 @@ func (c *checker) checkDuplicateNames() {
 	}
 	setting := func(name schema.Str) { // in losses these names mean the outputs
 		if _, ok := first[name.V]; !ok && slices.Contains(schema.Words(outputNames), name.V) {
-			note(c.add(name.Pos, "%s means an output of the model; take another name", name.V), "losses know %s", strings.Join(schema.Words(outputNames), ", "))
+			note(c.add(name.Pos, "%s is the name of a model output; choose another name", name.V), "losses can use %s", strings.Join(schema.Words(outputNames), ", "))
 			return
 		}
 		define(name)
@@ -166,21 +166,24 @@ func (c *checker) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagno
 	pos, later := sc.later[x.Name]
 	switch fn := schema.Find(Functions, x.Name); {
 	case x.Name == eq.Name.V && later:
-		d.Text = fmt.Sprintf("%s is defined by itself", x.Name)
+		d.Text = fmt.Sprintf("the definition of %s refers to itself", x.Name)
 	case later:
 		d.Text = fmt.Sprintf("%s is used before it is defined", x.Name)
-		d = d.WithNote("equations are read in order; %s stands at %s", x.Name, pos)
+		d = d.WithNote("equations are read in order; %s is defined at %s", x.Name, pos)
 	case fn != nil:
 		d.Text = fmt.Sprintf("%s is a function and needs arguments", x.Name)
 		d = d.WithNote("%s", fn.signature())
 	case sc.functions[x.Name] != nil:
 		d.Text = fmt.Sprintf("%s is a function and needs arguments", x.Name)
 	case sc.function && (c.letNamed(x.Name) != nil || slices.Contains(c.made(), x.Name)):
-		d.Text = fmt.Sprintf("%s is not known in a function", x.Name)
+		d.Text = fmt.Sprintf("%s is not defined in a function", x.Name)
 		d = d.WithNote("pass it as an argument")
 	case sc.inside && slices.Contains(schema.Words(trainingNames), x.Name):
-		d.Text = fmt.Sprintf("%s is known in losses and weights.update alone", x.Name)
+		d.Text = fmt.Sprintf("%s is known only in losses and weights.update", x.Name)
 		d = d.WithNote("a prediction has no candidates")
+	case slices.Contains(schema.Words(trainingNames), x.Name):
+		d.Text = fmt.Sprintf("%s belongs to the label weights, which data.labels: multi does not have", x.Name)
+		d = d.WithNote("S has the true labels [B, k]: 1 for labels, else 0")
 	default:
 		if d.Suggestion = Dialect.Suggest(x.Name, sc.known.list); d.Suggestion == "" {
 			d = d.WithNote("known here: %s", diag.Words(sc.known.list))

@@ -37,12 +37,12 @@ func (c *checker) sizeRules() {
 // initRules checks that scale and fan_in fit the initialiser, and fills in the
 // default fan_in.
 func (c *checker) initRules(p *Param) {
-	scaled := p.Init.V == "normal" || p.Init.V == "uniform"
+	scaled := p.Init.V == "normal" || p.Init.V == "uniform" || p.Init.V == "constant"
 	switch {
 	case scaled && p.Scale.V == 0:
 		c.add(p.Init.Pos, "init %s of %s needs a scale", p.Init.V, p.Name.V)
 	case !scaled && c.pointless(p.Scale.Pos, p.Init.Pos):
-		note(c.add(p.Scale.Pos, "scale has no effect with init %s", p.Init.V), "normal and uniform have a scale")
+		note(c.add(p.Scale.Pos, "scale has no effect with init %s", p.Init.V), "normal, uniform and constant have a scale")
 	}
 	if !scaled {
 		p.Scale = schema.Float{}
@@ -129,8 +129,8 @@ func (c *checker) unusedParams(sc *scope) {
 	}
 }
 
-// dropUnused returns list without the unused settings. It calls tell for each removed setting that
-// the spec itself contains, because a setting inherited from a base may be unused.
+// dropUnused removes the unused settings from list. It calls tell for each removed setting, except
+// for inherited ones, which may be unused.
 func dropUnused[T any](c *checker, list []Setting[T], used map[string]bool, tell func(name schema.Str)) []Setting[T] {
 	return slices.DeleteFunc(list, func(s Setting[T]) bool {
 		if !used[s.Name.V] && !c.Inherited(s.Name.Pos) {

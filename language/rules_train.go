@@ -40,7 +40,7 @@ func hasDecay(key string) func(any) bool {
 func (c *checker) rateRules() {
 	t := &c.spec.Train
 	if t.Warmup.V >= t.Epochs.V && t.Warmup.V > 0 {
-		c.clash([]diag.Pos{t.Warmup.Pos, t.Epochs.Pos}, "a warm-up of %s leaves none of %s", diag.Count(t.Warmup.V, "epoch"), diag.Count(t.Epochs.V, "epoch"))
+		c.clash([]diag.Pos{t.Warmup.Pos, t.Epochs.Pos}, "a warm-up of %s is not shorter than the training of %s", diag.Count(t.Warmup.V, "epoch"), diag.Count(t.Epochs.V, "epoch"))
 	}
 	r := schema.Find(rateSchedules, t.Schedule.V)
 	if r == nil {
@@ -68,10 +68,10 @@ func (c *checker) rateRules() {
 func (c *checker) warmStartRules() {
 	i := &c.spec.Train.Init
 	if i.Model.V != "" && !hasSuffix(i.Model.V, ".onnx") {
-		note(c.add(i.Model.Pos, "train.init.model %q is no .onnx file", i.Model.V), "a run has its model in model.onnx")
+		note(c.add(i.Model.Pos, "train.init.model %q is not an .onnx file", i.Model.V), "a run has its model in model.onnx")
 	}
 	if i.SHA256.V != "" && !isSHA256(i.SHA256.V) {
-		note(c.add(i.SHA256.Pos, "train.init.sha256 must have 64 hexadecimal digits"), "the spec.yaml of a run has it")
+		note(c.add(i.SHA256.Pos, "train.init.sha256 must have 64 hexadecimal digits"), "the spec.yaml of a run contains it")
 	}
 }
 
@@ -87,7 +87,7 @@ func (c *checker) decayRules() {
 		return
 	}
 	if c.pointless(t.DecayEvery.Pos, t.DecayAt.Pos) {
-		note(c.add(t.DecayEvery.Pos, "train.decay_every has no effect beside decay_at"), "decay_at is at %s", t.DecayAt.Pos)
+		note(c.add(t.DecayEvery.Pos, "train.decay_every has no effect with decay_at"), "decay_at is at %s", t.DecayAt.Pos)
 	}
 	for i := 1; i < len(t.DecayAt.V); i++ {
 		if t.DecayAt.V[i] <= t.DecayAt.V[i-1] {

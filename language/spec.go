@@ -34,7 +34,7 @@ type Spec struct {
 // Data describes the source of the bags and their preparation.
 type Data struct {
 	// Set is "generated:prototypes" (a built-in generator) or the path of an
-	// .npz, .mat, .csv or .csv.gz file. Relative paths are searched in the working directory
+	// .npz, .mat, .parquet, .csv or .csv.gz file. Relative paths are searched in the working directory
 	// and in the data directory.
 	Set schema.Str
 	// Generated has the settings of the generator if Set names one.
@@ -48,7 +48,9 @@ type Data struct {
 	// Normalize is "none", "training" (z-scores with statistics of the training
 	// bags) or "all" (statistics of all bags, as in the authors' program).
 	Normalize schema.Str
-	Labels    schema.Str // "known": the true labels are the candidates; empty: as stored
+	// Labels is KnownLabels (the true label of a bag is its only candidate), MultiLabels (a bag has
+	// any number of true labels) or empty (candidates as stored).
+	Labels schema.Str
 	// Sample is the number of instances of a bag that an epoch trains on; 0: all.
 	Sample  schema.Int
 	Columns Columns
@@ -124,6 +126,7 @@ type Model struct {
 	Attention        schema.Str
 	Probabilities    schema.Str
 	LogProbabilities schema.Str
+	Threshold        schema.Float // probability above which a class is predicted, with MultiLabels
 }
 
 // Block is a block of a model. The table Blocks defines the arguments of its kind, their types and
@@ -157,7 +160,7 @@ type Param struct {
 	Name  schema.Str
 	Shape []schema.Str // each an integer or the name of an extent: d, k, h or one of Sizes
 	// Init is "fan_in" (uniform in +-1/sqrt(fan in)), "zeros", "ones",
-	// "normal" (standard deviation Scale) or "uniform" (+-Scale).
+	// "normal" (standard deviation Scale), "uniform" (+-Scale) or "constant" (Scale).
 	Init  schema.Str
 	Scale schema.Float
 	FanIn schema.Str // extent used as fan in; default: the first of Shape
@@ -187,7 +190,7 @@ type UserFunction struct {
 
 // Loss is one term of the training loss: a named one, or an equation.
 type Loss struct {
-	Kind     schema.Str // "disambiguation", "attention" or "equation"
+	Kind     schema.Str // "disambiguation", "binary_cross_entropy", "attention" or "equation"
 	Weight   schema.Float
 	Name     schema.Str // of an equation term
 	Equation Equation   // of an equation term; its value must be a scalar

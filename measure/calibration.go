@@ -37,9 +37,10 @@ func (t *counts) calibrationError() float64 {
 	return sum
 }
 
-// reliability returns the bins, or nil if a probability is not finite.
+// reliability returns the bins, or nil if a probability is not finite or a bag has any number of
+// labels.
 func (t *counts) reliability() []Bin {
-	if t.known == 0 || !t.finite {
+	if t.known == 0 || !t.finite || t.p.multi() {
 		return nil
 	}
 	list := make([]Bin, binCount)

@@ -6,10 +6,12 @@ import (
 )
 
 // counts are sums over bags, from which the measures follow. All but inside and limited
-// are sums over the bags with a known label.
+// are sums over the bags with known labels. Only bags with one label have second, brier, bins,
+// inside and limited.
 type counts struct {
 	p                       *Predictions
 	known                   int
+	right                   int   // bags whose predicted labels are the true ones
 	support, predicted, hit []int // by class: true, predicted, both
 	second                  int   // bags whose true class is among the two most probable ones
 	logLoss, brier          float64
@@ -21,35 +23,77 @@ type counts struct {
 // leastProbability bounds the log loss: the spacing of float32 numbers at 1.
 const leastProbability = 1. / (1 << 23)
 
+// logLoss returns -ln p, at most 23 ln 2.
+func logLoss(p float64) float64 { return -math.Log(max(p, leastProbability)) }
+
 func (p *Predictions) count() *counts {
 	k := p.Classes
 	t := &counts{p: p, support: make([]int, k), predicted: make([]int, k), hit: make([]int, k), bins: make([]binSum, binCount), finite: true}
-	for i, label := range p.Labels {
+	for i := range p.Bags() {
 		class := p.predictedClass(i)
 		if set := p.Candidates[i*k : (i+1)*k]; slices.Contains(set, 0) && slices.Contains(set, 1) {
 			t.limited++
 			t.inside += int(set[class])
 		}
-		if label < 0 {
+		if !p.Known[i] {
 			continue
 		}
 		t.known++
-		t.support[label]++
-		t.predicted[class]++
-		if class == label {
-			t.hit[label]++
+		t.addLabels(i, class)
+		if p.multi() {
+			t.logLoss += p.binaryLoss(i)
+		} else {
+			t.addProbabilities(p.row(i), p.label(i), class)
 		}
-		t.addProbabilities(p.row(i), label, class)
 	}
 	return t
+}
+
+// addLabels compares the predicted labels of a bag with the true ones. class is its most probable
+// class.
+func (t *counts) addLabels(bag, class int) {
+	labels, equal := t.p.labels(bag), true
+	for c, v := range t.p.row(bag) {
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			t.finite = false
+		}
+		is, predicted := labels[c] == 1, c == class
+		if t.p.multi() {
+			predicted = float64(v) > t.p.Threshold
+		}
+		if is {
+			t.support[c]++
+		}
+		if predicted {
+			t.predicted[c]++
+		}
+		if is && predicted {
+			t.hit[c]++
+		}
+		equal = equal && is == predicted
+	}
+	if equal {
+		t.right++
+	}
+}
+
+// binaryLoss returns the mean over the classes of -ln of the probability that the bag has the
+// label, or has it not.
+func (p *Predictions) binaryLoss(bag int) (sum float64) {
+	labels := p.labels(bag)
+	for c, v := range p.row(bag) {
+		right := float64(v)
+		if labels[c] == 0 {
+			right = 1 - right
+		}
+		sum += logLoss(right)
+	}
+	return sum / float64(p.Classes)
 }
 
 func (t *counts) addProbabilities(row []float32, label, class int) {
 	above := 0 // classes that are more probable than the true one
 	for c, v := range row {
-		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			t.finite = false
-		}
 		if v > row[label] || v == row[label] && c < label {
 			above++
 		}
@@ -62,7 +106,7 @@ func (t *counts) addProbabilities(row []float32, label, class int) {
 	if above < 2 {
 		t.second++
 	}
-	t.logLoss -= math.Log(max(float64(row[label]), leastProbability))
+	t.logLoss += logLoss(float64(row[label]))
 	confidence := float64(row[class])
 	b := &t.bins[binOf(confidence)]
 	b.bags++
@@ -113,20 +157,7 @@ func (t *counts) auroc(class int) (float64, bool) {
 	if positives == 0 || negatives == 0 || !t.finite {
 		return 0, false
 	}
-	// Each key is the probability, as an integer that sorts alike, and whether the bag is
-	// of the class.
-	keys := make([]uint64, 0, t.known)
-	for i, label := range t.p.Labels {
-		if label < 0 {
-			continue
-		}
-		key := uint64(sortable(t.p.row(i)[class])) << 1
-		if label == class {
-			key |= 1
-		}
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
+	keys := t.ranking(class)
 	below, area := 0.0, 0.0 // below: bags of other classes
 	for len(keys) > 0 {
 		n, of := 0, 0.0
@@ -139,6 +170,39 @@ func (t *counts) auroc(class int) (float64, bool) {
 		keys = keys[n:]
 	}
 	return area / (positives * negatives), true
+}
+
+// ranking returns, in ascending order, a key for each bag with known labels: its probability
+// of the class, as an integer that sorts alike, and in the lowest bit whether it has the label.
+func (t *counts) ranking(class int) []uint64 {
+	keys := make([]uint64, 0, t.known)
+	for i, known := range t.p.Known {
+		if known {
+			keys = append(keys, uint64(sortable(t.p.row(i)[class]))<<1|uint64(t.p.labels(i)[class]))
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// averagePrecision returns the mean over the bags of a class of the precision among the bags
+// with the same or a higher probability of it.
+func (t *counts) averagePrecision(class int) (float64, bool) {
+	if t.support[class] == 0 || !t.finite {
+		return 0, false
+	}
+	keys := t.ranking(class)
+	sum, hits, above := 0.0, 0.0, 0.0
+	for len(keys) > 0 {
+		last, of := len(keys), 0.0
+		for value := keys[last-1] >> 1; last > 0 && keys[last-1]>>1 == value; last-- {
+			of += float64(keys[last-1] & 1)
+		}
+		above, hits = above+float64(len(keys)-last), hits+of
+		sum += of * hits / above
+		keys = keys[:last]
+	}
+	return sum / float64(t.support[class]), true
 }
 
 // sortable returns an integer that orders numbers as v does.

@@ -6,8 +6,8 @@ import "math"
 type Detail struct {
 	Accuracy    *Interval `json:"accuracy_interval"` // nil without known labels
 	Classes     []Class   `json:"classes"`
-	Confusion   [][]int   `json:"confusion"`   // [true][predicted] bags
-	Reliability []Bin     `json:"reliability"` // nil without known labels
+	Confusion   [][]int   `json:"confusion"`   // [true][predicted] bags; nil if a bag has any number of labels
+	Reliability []Bin     `json:"reliability"` // nil without known labels, or if a bag has any number of labels
 }
 
 // Class is a row of the table of classes. Values that are not defined are nil: the recall
@@ -22,6 +22,8 @@ type Class struct {
 	RecallInterval    *Interval `json:"recall_interval"`
 	F1                *float64  `json:"f1"`
 	AUROC             *float64  `json:"auroc"` // of the class against the rest
+	// AveragePrecision is only computed if a bag has any number of labels.
+	AveragePrecision *float64 `json:"average_precision,omitempty"`
 }
 
 // Interval is a 95 % confidence interval of a share by Wilson's method.
@@ -34,7 +36,7 @@ type Interval struct {
 // classes are the names of the classes.
 func (p *Predictions) Detail(classes []string) *Detail {
 	t := p.count()
-	d := &Detail{Accuracy: wilson(total(t.hit), t.known), Confusion: p.confusion(), Reliability: t.reliability(), Classes: []Class{}}
+	d := &Detail{Accuracy: wilson(t.right, t.known), Confusion: p.confusion(), Reliability: t.reliability(), Classes: []Class{}}
 	for c := range p.Classes {
 		d.Classes = append(d.Classes, Class{
 			Name: classes[c], Support: t.support[c], Predicted: t.predicted[c],
@@ -42,6 +44,9 @@ func (p *Predictions) Detail(classes []string) *Detail {
 			Recall: defined(t.recall(c)), RecallInterval: wilson(t.hit[c], t.support[c]),
 			F1: defined(t.f1(c)), AUROC: defined(t.auroc(c)),
 		})
+		if p.multi() {
+			d.Classes[c].AveragePrecision = defined(t.averagePrecision(c))
+		}
 	}
 	return d
 }

@@ -2,38 +2,58 @@
 // their probabilities and by how well these are calibrated. One table defines all measures.
 package measure
 
+import "slices"
+
 // Predictions are the predictions of some bags with what is known about the bags. The zero
-// value has no bags.
+// value has no bags and is for bags with one label.
 type Predictions struct {
+	// Threshold is the probability above which a class is predicted, if a bag has any number of
+	// labels. 0: a bag has one label, and its most probable class is predicted.
+	Threshold     float64
 	Classes       int
 	Probabilities []float32 // [bags, Classes] row-major
-	Labels        []int     // [bags] true classes, -1 unknown
+	Labels        []uint8   // [bags, Classes], 1 for true labels, all 0 if they are unknown
+	Known         []bool    // [bags], whether the true labels are known
 	Candidates    []uint8   // [bags, Classes], 1 for candidate labels, all 0 if the set is unknown
 }
 
-// Add adds a bag. label is its true class, or -1. candidates may be nil.
-func (p *Predictions) Add(probabilities []float32, label int, candidates []uint8) {
+// Add adds a bag. labels are its true labels [classes], nil if unknown. candidates may be nil.
+func (p *Predictions) Add(probabilities []float32, labels, candidates []uint8) {
 	p.Classes = len(probabilities)
 	p.Probabilities = append(p.Probabilities, probabilities...)
-	p.Labels = append(p.Labels, label)
-	if candidates == nil {
-		candidates = make([]uint8, p.Classes)
+	p.Known = append(p.Known, labels != nil)
+	for _, row := range []struct {
+		to   *[]uint8
+		from []uint8
+	}{{&p.Labels, labels}, {&p.Candidates, candidates}} {
+		if row.from == nil {
+			row.from = make([]uint8, p.Classes)
+		}
+		*row.to = append(*row.to, row.from...)
 	}
-	p.Candidates = append(p.Candidates, candidates...)
 }
 
 // Bags returns the number of bags.
-func (p *Predictions) Bags() int { return len(p.Labels) }
+func (p *Predictions) Bags() int { return len(p.Known) }
 
-// Known returns the number of bags with a known label.
-func (p *Predictions) Known() (n int) {
-	for _, label := range p.Labels {
-		if label >= 0 {
+// KnownBags returns the number of bags with known labels.
+func (p *Predictions) KnownBags() (n int) {
+	for _, known := range p.Known {
+		if known {
 			n++
 		}
 	}
 	return n
 }
+
+// multi reports whether a bag has any number of labels.
+func (p *Predictions) multi() bool { return p.Threshold > 0 }
+
+// labels returns the true labels of bag i, [Classes], sharing memory.
+func (p *Predictions) labels(i int) []uint8 { return p.Labels[i*p.Classes : (i+1)*p.Classes] }
+
+// label returns the true class of bag i with one label, -1 if it is unknown.
+func (p *Predictions) label(i int) int { return slices.Index(p.labels(i), 1) }
 
 // row returns the probabilities of bag i, sharing memory.
 func (p *Predictions) row(i int) []float32 {
@@ -68,6 +88,9 @@ func (p *Predictions) Values() Values {
 	t := p.count()
 	values := Values{}
 	for _, m := range Table {
+		if !m.Fits(p.multi()) {
+			continue
+		}
 		if v, ok := m.of(t); ok {
 			values[m.Name] = v
 		}
@@ -76,14 +99,17 @@ func (p *Predictions) Values() Values {
 }
 
 // confusion counts the bags with a known label by true and predicted class,
-// [true][predicted].
+// [true][predicted]; nil if a bag has any number of labels.
 func (p *Predictions) confusion() [][]int {
+	if p.multi() {
+		return nil
+	}
 	matrix := make([][]int, p.Classes)
 	for i := range matrix {
 		matrix[i] = make([]int, p.Classes)
 	}
-	for i, label := range p.Labels {
-		if label >= 0 {
+	for i := range p.Bags() {
+		if label := p.label(i); label >= 0 {
 			matrix[label][p.predictedClass(i)]++
 		}
 	}

@@ -12,10 +12,20 @@ import (
 	"github.com/miplc/miplc/language/languagetest"
 )
 
-// near reports whether two numbers are equal but for rounding.
+// only returns the labels of a bag with one label of k, nil for -1.
+func only(label, k int) []uint8 {
+	if label < 0 {
+		return nil
+	}
+	labels := make([]uint8, k)
+	labels[label] = 1
+	return labels
+}
+
+// near reports whether two numbers are equal up to rounding.
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 
-// All values agree with those that testdata/sklearn_values.py computed.
+// All values agree with those of testdata/sklearn_values.py.
 func TestScikitLearn(t *testing.T) {
 	text, err := os.ReadFile("testdata/sklearn_values.json")
 	if err != nil {
@@ -24,6 +34,7 @@ func TestScikitLearn(t *testing.T) {
 	var cases []struct {
 		Labels        []int
 		Classes       int
+		Threshold     float64
 		Probabilities []float32
 		Candidates    []int
 		Values        map[string]float64
@@ -34,14 +45,22 @@ func TestScikitLearn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, c := range cases {
-		var p Predictions
+		p := Predictions{Threshold: c.Threshold}
 		names := []string{"0", "1", "2", "3", "4", "5"}
-		for bag, label := range c.Labels {
-			set := make([]uint8, c.Classes)
-			for j := range set {
-				set[j] = uint8(c.Candidates[bag*c.Classes+j])
+		bytes := func(numbers []int) []uint8 {
+			out := make([]uint8, len(numbers))
+			for j, n := range numbers {
+				out[j] = uint8(n)
 			}
-			p.Add(c.Probabilities[bag*c.Classes:(bag+1)*c.Classes], label, set)
+			return out
+		}
+		for bag := range len(c.Probabilities) / c.Classes {
+			from, to := bag*c.Classes, (bag+1)*c.Classes
+			if c.Threshold > 0 {
+				p.Add(c.Probabilities[from:to], bytes(c.Labels[from:to]), nil)
+			} else {
+				p.Add(c.Probabilities[from:to], only(c.Labels[bag], c.Classes), bytes(c.Candidates[from:to]))
+			}
 		}
 		got := p.Values()
 		if len(got) != len(c.Values) {
@@ -69,7 +88,7 @@ func TestScikitLearn(t *testing.T) {
 func sameClass(a, b Class) bool {
 	same := a.Name == b.Name && a.Support == b.Support && a.Predicted == b.Predicted
 	numbers := func(c Class) (list []*float64) {
-		list = []*float64{c.Precision, c.Recall, c.F1, c.AUROC}
+		list = []*float64{c.Precision, c.Recall, c.F1, c.AUROC, c.AveragePrecision}
 		for _, i := range []*Interval{c.PrecisionInterval, c.RecallInterval} {
 			if i == nil {
 				list = append(list, nil, nil)
@@ -86,8 +105,8 @@ func sameClass(a, b Class) bool {
 	return same
 }
 
-// random draws predictions: some labels unknown, some candidate sets unknown, many equal
-// probabilities.
+// random draws predictions. Some labels and candidate sets are unknown, and many probabilities are
+// equal.
 func random(r *rand.Rand) *Predictions {
 	p, k := &Predictions{}, 2+r.IntN(5)
 	for range 1 + r.IntN(30) {
@@ -100,7 +119,7 @@ func random(r *rand.Rand) *Predictions {
 		for c := range row {
 			row[c] /= sum
 		}
-		p.Add(row, r.IntN(k+1)-1, set)
+		p.Add(row, only(r.IntN(k+1)-1, k), set)
 	}
 	return p
 }
@@ -113,8 +132,8 @@ func letters(n int) []string {
 	return list
 }
 
-// Measures stay in their ranges, do not depend on the order of the bags, and ignore bags
-// of which nothing is known.
+// Measures stay in their ranges, do not depend on the order of the bags, and ignore bags without
+// known labels and candidates.
 func TestProperties(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -127,8 +146,8 @@ func TestProperties(t *testing.T) {
 		}
 		var other Predictions
 		for _, i := range r.Perm(p.Bags()) {
-			other.Add(p.row(i), p.Labels[i], p.Candidates[i*p.Classes:(i+1)*p.Classes])
-			other.Add(p.row(i), -1, nil)
+			other.Add(p.row(i), only(p.label(i), p.Classes), p.Candidates[i*p.Classes:(i+1)*p.Classes])
+			other.Add(p.row(i), nil, nil)
 		}
 		for name, v := range other.Values() {
 			if !near(v, values[name]) {
@@ -167,7 +186,7 @@ func checkDetail(t *testing.T, seed uint64, p *Predictions, values Values) {
 	}
 }
 
-// Certain, right predictions have the best values, and certain, wrong ones the worst.
+// Certain correct predictions have the best values, and certain wrong ones the worst.
 func TestExtremes(t *testing.T) {
 	var right, wrong Predictions
 	for label := range 3 {
@@ -175,8 +194,8 @@ func TestExtremes(t *testing.T) {
 		one[label] = 1
 		set := []uint8{1, 1, 1}
 		set[(label+1)%3] = 0
-		right.Add(one, label, set)
-		wrong.Add(one, (label+1)%3, set)
+		right.Add(one, only(label, 3), set)
+		wrong.Add(one, only((label+1)%3, 3), set)
 	}
 	for _, c := range []struct {
 		p    *Predictions
@@ -197,7 +216,7 @@ func TestUndefined(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	one := func(label int, set []uint8, row ...float32) *Predictions {
 		p := &Predictions{}
-		p.Add(row, label, set)
+		p.Add(row, only(label, len(row)), set)
 		return p
 	}
 	for i, c := range []struct {
@@ -229,7 +248,7 @@ func TestUndefined(t *testing.T) {
 	}
 }
 
-// A name is in the table once, and its row is complete.
+// Every name is in the table once, and every row is complete.
 func TestTable(t *testing.T) {
 	for i, m := range Table {
 		if Find(m.Name) != &Table[i] || slices.Index(Names(), m.Name) != i {
@@ -244,12 +263,13 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// The table of the documentation is that of the code.
+// The table in the documentation is generated from the table in the code.
 func TestReference(t *testing.T) {
 	languagetest.Tables(t, "../docs/measures.md", map[string]string{"measures": reference()})
 }
 
-// The measures of an epoch must cost little next to its predictions.
+// BenchmarkValues measures the time of all measures of an epoch, which must be small compared with
+// its predictions.
 func BenchmarkValues(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var p Predictions
@@ -258,7 +278,7 @@ func BenchmarkValues(b *testing.B) {
 		for c := range row {
 			row[c] = r.Float32() / 10
 		}
-		p.Add(row, r.IntN(10), nil)
+		p.Add(row, only(r.IntN(10), 10), nil)
 	}
 	for b.Loop() {
 		p.Values()

@@ -16,7 +16,36 @@ type Measure struct {
 	Formula string  // in words, for the documentation
 	Needs   string  // why the measure can be undefined
 
-	of func(*counts) (value float64, defined bool)
+	labels labelling
+	of     func(*counts) (value float64, defined bool)
+}
+
+// labelling is the number of labels of a bag that a measure is for.
+type labelling uint8
+
+const (
+	anyLabels labelling = iota
+	oneLabel
+	multiLabels
+)
+
+var labellings = [...]string{anyLabels: "any", oneLabel: "one", multiLabels: "multi"}
+
+// Fits reports whether the measure is for bags with any number of labels, if multi is true, or for
+// bags with one label.
+func (m *Measure) Fits(multi bool) bool {
+	return m.labels == anyLabels || multi == (m.labels == multiLabels)
+}
+
+// Requires returns what the measure needs to be defined.
+func (m *Measure) Requires() string {
+	switch m.labels {
+	case oneLabel:
+		return "one label per bag, and " + m.Needs
+	case multiLabels:
+		return "data.labels: multi, and " + m.Needs
+	}
+	return m.Needs
 }
 
 // Names of measures that the code refers to.
@@ -32,48 +61,77 @@ const (
 var Table = []Measure{
 	{
 		Name: Accuracy, Title: "accuracy", Range: "0 to 1", Max: 1,
-		Formula: "share of bags whose most probable class is the true class",
+		Formula: "share of bags whose most probable class is the true class; with several labels per bag: whose predicted set of classes equals the set of true labels (subset accuracy)",
 		Needs:   "a known label",
-		of:      func(t *counts) (float64, bool) { return ratio(total(t.hit), t.known) },
+		of:      func(t *counts) (float64, bool) { return ratio(t.right, t.known) },
 	},
 	{
 		Name: "balanced_accuracy", Title: "balanced accuracy", Range: "0 to 1", Max: 1,
-		Formula: "mean over the classes of the recall: the share of the bags of a class that are predicted right",
+		labels:  oneLabel,
+		Formula: "mean over the classes of the recall, the share of the bags of the class that are predicted as the class",
 		Needs:   "a known label; classes without bags are left out",
 		of:      func(t *counts) (float64, bool) { return t.mean(t.recall) },
 	},
 	{
 		Name: "macro_f1", Title: "macro F1", Range: "0 to 1", Max: 1,
-		Formula: "mean over the classes of F1 = 2 · hits / (bags of the class + bags predicted as the class)",
+		Formula: "mean over the classes of F1 = 2 · correct / (bags of the class + bags predicted as the class), where correct is the number of bags of the class that are predicted as the class",
 		Needs:   "a known label; classes without bags that are never predicted are left out",
 		of:      func(t *counts) (float64, bool) { return t.mean(t.f1) },
 	},
 	{
+		Name: "micro_f1", Title: "micro F1", Range: "0 to 1", Max: 1,
+		labels:  multiLabels,
+		Formula: "F1 with the counts of all classes added: 2 · correctly predicted labels / (true labels + predicted labels)",
+		Needs:   "a known or predicted label",
+		of: func(t *counts) (float64, bool) {
+			return ratio(2*total(t.hit), total(t.support)+total(t.predicted))
+		},
+	},
+	{
+		Name: "hamming_loss", Title: "Hamming loss", Lower: true, Range: "0 to 1", Max: 1,
+		labels:  multiLabels,
+		Formula: "share of wrong decisions, one decision for each bag and class",
+		Needs:   "known labels",
+		of: func(t *counts) (float64, bool) {
+			return ratio(total(t.support)+total(t.predicted)-2*total(t.hit), t.known*t.p.Classes)
+		},
+	},
+	{
+		Name: "mean_average_precision", Title: "mean average precision", Range: "0 to 1", Max: 1,
+		labels:  multiLabels,
+		Formula: "mean over the classes of the average precision: for each bag of the class, the share of bags of the class among the bags to which the model gives the same or a higher probability of the class; then the mean over these bags",
+		Needs:   "a known label; classes without bags are left out",
+		of:      func(t *counts) (float64, bool) { return t.mean(t.averagePrecision) },
+	},
+	{
 		Name: "auroc", Title: "AUROC", Range: "0 to 1", Max: 1,
-		Formula: "mean over the classes of the area under the ROC curve of the class against the rest: the probability that a bag of the class gets a higher probability of it than another bag; equal ones count half",
+		Formula: "mean over the classes of the area under the ROC curve of the class against the rest: the share of pairs of a bag of the class and another bag in which p(class) is higher for the bag of the class; equal values count half",
 		Needs:   "bags of at least two classes; classes without bags are left out",
 		of:      func(t *counts) (float64, bool) { return t.mean(t.auroc) },
 	},
 	{
 		Name: LogLoss, Title: "log loss", Lower: true, Range: "0 to 23 ln 2", Max: 23 * math.Ln2,
-		Formula: "mean of −ln p(true class), where p is at least 2⁻²³",
+		Formula: "mean of −ln p(true class), with p raised to 2⁻²³ if it is smaller; with several labels per bag: mean over bags and classes of −ln p if the bag has the label, else −ln(1 − p) (binary cross-entropy)",
 		Needs:   "a known label",
 		of:      func(t *counts) (float64, bool) { return t.probabilistic(t.logLoss) },
 	},
 	{
 		Name: "brier", Title: "Brier score", Lower: true, Range: "0 to 2", Max: 2,
-		Formula: "mean of the sum over the classes of (p(class) − 1 if the class is true, − 0 otherwise)²",
+		labels:  oneLabel,
+		Formula: "mean over the bags of the sum over the classes of (p(class) − y)², where y is 1 for the true class and 0 for the others",
 		Needs:   "a known label",
 		of:      func(t *counts) (float64, bool) { return t.probabilistic(t.brier) },
 	},
 	{
 		Name: ECE, Title: "ECE", Lower: true, Range: "0 to 1", Max: 1,
-		Formula: "expected calibration error: bags are divided into 15 bins of equal width by the probability of the predicted class; the mean over the bags of the difference between the accuracy and the mean probability of their bin",
+		labels:  oneLabel,
+		Formula: "expected calibration error: bags are divided into 15 bins of equal width by the probability of the predicted class; the mean, weighted by the number of bags, of the absolute difference between accuracy and mean probability of a bin",
 		Needs:   "a known label",
 		of:      func(t *counts) (float64, bool) { return t.probabilistic(t.calibrationError()) },
 	},
 	{
 		Name: "top2", Title: "top-2 accuracy", Range: "0 to 1", Max: 1,
+		labels:  oneLabel,
 		Formula: "share of bags whose true class is one of the two most probable classes",
 		Needs:   "a known label and at least three classes",
 		of: func(t *counts) (float64, bool) {
@@ -83,6 +141,7 @@ var Table = []Measure{
 	},
 	{
 		Name: InsideCandidates, Title: "predictions inside the candidate set", Range: "0 to 1", Max: 1,
+		labels:  oneLabel,
 		Formula: "share of bags whose most probable class is a candidate label",
 		Needs:   "a candidate set that excludes a class; true labels are not needed",
 		of:      func(t *counts) (float64, bool) { return ratio(t.inside, t.limited) },
@@ -124,9 +183,9 @@ func (m *Measure) best() string {
 // reference returns the table as Markdown.
 func reference() string {
 	var b strings.Builder
-	b.WriteString("| name | definition | range | better | undefined without |\n|---|---|---|---|---|\n")
+	b.WriteString("| name | labels | definition | range | better | undefined without |\n|---|---|---|---|---|---|\n")
 	for _, m := range Table {
-		b.WriteString("| `" + m.Name + "` | " + m.Formula + " | " + m.Range + " | " + m.best() + " | " + m.Needs + " |\n")
+		b.WriteString("| `" + m.Name + "` | " + labellings[m.labels] + " | " + m.Formula + " | " + m.Range + " | " + m.best() + " | " + m.Needs + " |\n")
 	}
 	return b.String()
 }

@@ -35,7 +35,8 @@ func (p *Predictions) Temperature() (t float64, ok bool) {
 // the mean of ln p with the probabilities at beta as weights, minus ln p(true class).
 func (p *Predictions) slope(beta float64) (sum float64) {
 	logs := make([]float64, p.Classes)
-	for i, label := range p.Labels {
+	for i := range p.Bags() {
+		label := p.label(i)
 		if label < 0 {
 			continue
 		}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// heated returns predictions whose logits are t times those from which the labels were
-// drawn: t is the temperature that makes them right.
+// heated returns predictions whose logits are t times those from which the labels were drawn, so t is
+// the temperature that calibrates them.
 func heated(t float64, bags int) *Predictions {
 	r := rand.New(rand.NewPCG(7, 1))
 	p := &Predictions{}
@@ -36,7 +36,7 @@ func heated(t float64, bags int) *Predictions {
 		for c, v := range softmax(t) {
 			probabilities[c] = float32(v)
 		}
-		p.Add(probabilities, label, nil)
+		p.Add(probabilities, only(label, len(probabilities)), nil)
 	}
 	return p
 }
@@ -44,7 +44,7 @@ func heated(t float64, bags int) *Predictions {
 // cooled applies a temperature.
 func cooled(p *Predictions, t float64) *Predictions {
 	out := &Predictions{}
-	for i, label := range p.Labels {
+	for i := range p.Bags() {
 		row, sum := make([]float32, p.Classes), 0.0
 		for _, v := range p.row(i) {
 			sum += math.Pow(float64(v), 1/t)
@@ -52,13 +52,13 @@ func cooled(p *Predictions, t float64) *Predictions {
 		for c, v := range p.row(i) {
 			row[c] = float32(math.Pow(float64(v), 1/t) / sum)
 		}
-		out.Add(row, label, nil)
+		out.Add(row, p.labels(i), nil)
 	}
 	return out
 }
 
-// The fitted temperature is the one with which labels were drawn, and its log loss the
-// smallest nearby.
+// The fitted temperature is the one with which the labels were drawn, and no temperature nearby has
+// a smaller log loss.
 func TestTemperature(t *testing.T) {
 	for _, want := range []float64{0.3, 1, 2.5, 6} {
 		p := heated(want, 4000)
@@ -78,13 +78,13 @@ func TestTemperature(t *testing.T) {
 	}
 }
 
-// Certain predictions have the temperatures at the limits.
+// Certain predictions give the temperatures at the limits.
 func TestTemperatureLimits(t *testing.T) {
 	var right, wrong, unknown, broken Predictions
-	right.Add([]float32{0.6, 0.4}, 0, nil)
-	wrong.Add([]float32{1, 0}, 1, nil)
-	unknown.Add([]float32{0.9, 0.1}, -1, nil)
-	broken.Add([]float32{0.9, float32(math.NaN())}, 0, nil)
+	right.Add([]float32{0.6, 0.4}, only(0, 2), nil)
+	wrong.Add([]float32{1, 0}, only(1, 2), nil)
+	unknown.Add([]float32{0.9, 0.1}, nil, nil)
+	broken.Add([]float32{0.9, float32(math.NaN())}, only(0, 2), nil)
 	for _, c := range []struct {
 		p    *Predictions
 		want float64

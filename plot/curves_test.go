@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// comparisons makes up the figures of an experiment.
+// comparisons returns the figures of a made-up experiment.
 func comparisons() map[string]func(io.Writer) error {
 	line := func(name string, values ...float64) Curve {
 		c := Curve{Name: name}
@@ -51,7 +51,7 @@ func comparisons() map[string]func(io.Writer) error {
 	}
 }
 
-// The figures are well-formed, hold their words and stay inside their axes.
+// The figures are well-formed and contain the expected words. No mark is outside the axes.
 func TestComparisons(t *testing.T) {
 	words := map[string][]string{
 		"over-r":      {">Birdsong-MIPL<", ">DEMIPL-AV<", ">accuracy<", ">r<", ">0.8<", ">4<"},
@@ -59,7 +59,7 @@ func TestComparisons(t *testing.T) {
 		"many":        {">i<"},
 		"rows":        {">DEMIPL-MD, epoch 10<", ">DEMIPL, epoch 30<", ">MIPLGP, epoch 1<", ">instances, kind unknown<"},
 	}
-	checkFigures(t, comparisons, words, "NaN", "Inf", ">1.2<") // which would lie beyond an axis
+	checkFigures(t, comparisons, words, "NaN", "Inf", ">1.2<") // a tick outside the axis
 }
 
 func TestNoComparison(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/miplc/miplc/internal/svgtest"
 )
 
-// grid is a bag of tiles of 256 units, with a gap, whose attention grows to the right.
+// gridOfTiles is a bag of tiles of 256 units, with a gap, whose attention grows to the right.
 func gridOfTiles() *Heatmap {
 	h := &Heatmap{Title: "bag <1>"}
 	for x := range 8 {
@@ -27,7 +27,7 @@ func gridOfTiles() *Heatmap {
 	return h
 }
 
-// A picture has the colour of each instance at its place, white where there is none, and
+// The heatmap shows the colour of each instance at its coordinates, white where there is none, and
 // the thumbnail below.
 func TestHeatmap(t *testing.T) {
 	h := gridOfTiles()
@@ -54,7 +54,7 @@ func TestHeatmap(t *testing.T) {
 	}
 }
 
-// Figures of any coordinates and scores are SVG.
+// A heatmap of any coordinates and scores is valid SVG.
 func TestHeatmapIsSVG(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	tiles := gridOfTiles()

@@ -21,7 +21,7 @@ var keep = flag.String("keep", "", "directory that gets the figures of the tests
 
 func share(v float64) *float64 { return &v }
 
-// run makes up a run that learns, over the given number of epochs.
+// run returns the records of a made-up run that learns, over the given number of epochs.
 func run(epochs int) (metrics []train.Metrics, snapshots []train.AttentionSnapshot, bags []train.Trajectory) {
 	r := stream.New(1, "figure")
 	for e := 1; e <= epochs; e++ {
@@ -78,7 +78,7 @@ func figures(epochs int) map[string]func(io.Writer) error {
 	r := stream.New(1, "reliability")
 	for range 200 {
 		p := float32(0.5 + 0.5*r.Float64())
-		judged.Add([]float32{p, 1 - p}, int(r.Float64()*1.4), nil)
+		judged.Add([]float32{p, 1 - p}, [][]uint8{{1, 0}, {0, 1}}[int(r.Float64()*1.4)], nil)
 	}
 	bins := judged.Detail([]string{"a", "b"}).Reliability
 	unlabelled := []train.AttentionSnapshot{{Epoch: 1, Train: train.Scores{Unknown: snapshots[0].Test.Positive}}}
@@ -100,7 +100,7 @@ func figures(epochs int) map[string]func(io.Writer) error {
 	}
 }
 
-// Figures are well-formed, hold their words, and come out the same every time.
+// The figures are well-formed and reproducible and contain the expected words.
 func TestFigures(t *testing.T) {
 	words := map[string][]string{
 		"loss":         {"DEMIPL on MNIST-MIPL, r = 1", ">epoch<", ">loss<", ">accuracy<", ">of test bags<", ">100<"},
@@ -114,8 +114,8 @@ func TestFigures(t *testing.T) {
 	checkFigures(t, func() map[string]func(io.Writer) error { return figures(100) }, words, "NaN", "Inf")
 }
 
-// checkFigures draws figures twice: they are well-formed, hold their words and none that
-// is wrong, and come out the same.
+// checkFigures draws the figures twice. It checks that they are well-formed, contain the expected
+// words and none of the wrong ones, and are reproducible.
 func checkFigures(t *testing.T, figures func() map[string]func(io.Writer) error, words map[string][]string, wrong ...string) {
 	t.Helper()
 	second := figures()
@@ -151,7 +151,7 @@ func checkFigures(t *testing.T, figures func() map[string]func(io.Writer) error,
 	}
 }
 
-// One epoch, equal values, names with signs of XML: nothing may break.
+// One epoch, equal values and names with special characters of XML give valid figures.
 func TestEdges(t *testing.T) {
 	for name, draw := range figures(1) {
 		var out bytes.Buffer
@@ -171,7 +171,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// Losses that ran away, equal or all but equal, have an axis.
+// Losses that diverged, are equal or nearly equal have an axis.
 func TestHugeLosses(t *testing.T) {
 	for _, losses := range [][]float64{{2.894e26}, {2.894e26, 2.894e26}, {1e300, -1e300}, {1e16, math.Nextafter(1e16, 2e16)}, {-1e30}, {1e-300, 2e-300}, {0}} {
 		var metrics []train.Metrics
@@ -207,13 +207,12 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("full") }
 func TestWriteError(t *testing.T) {
 	for name, draw := range figures(2) {
 		if draw(fullDisk{}) == nil {
-			t.Errorf("%s: the error is lost", name)
+			t.Errorf("%s: the write error is not returned", name)
 		}
 	}
 }
 
-// A test bag may have scores that are not finite after an epoch, whose figure is drawn
-// all the same.
+// The scores of a test bag may not be finite after an epoch. The figure is drawn anyway.
 func TestScoresThatAreNotFinite(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	for _, scores := range [][]float32{{0.5, inf}, {-inf, 0.5}, {nan, 0.5}, {nan}, {inf}, {3e38, -3e38}} {
@@ -222,7 +221,7 @@ func TestScoresThatAreNotFinite(t *testing.T) {
 			t.Error(err)
 		}
 		if svg := out.String(); strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
-			t.Errorf("%v: the figure has numbers that are none", scores)
+			t.Errorf("%v: the figure contains NaN or Inf", scores)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package plot
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -22,67 +22,83 @@ func Ranks(w io.Writer, title string, names []string, ranks []float64, critical 
 	if n < 2 || n != len(ranks) {
 		return errors.New("plot of ranks: at least two learners with one rank each are needed")
 	}
-	const rowHeight, barGap, axisAt = 20, 7, 44
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(ranks[i], ranks[j]) })
-	label := func(i int) string { return fmt.Sprintf("%s (%.2f)", names[i], ranks[i]) }
+	sorted, order := slices.Clone(ranks), make([]int, n)
+	floats.ArgsortStable(sorted, order)
+	labels := make([]string, n)
+	side := vg.Length(0) // width of the labels on one side
 	style := textStyle(labelSize, draw.XLeft, draw.YCenter)
-	side := vg.Length(0)
-	for i := range names {
-		side = max(side, style.Width(label(i))+16)
-	}
-	sorted := make([]float64, n)
 	for at, i := range order {
-		sorted[at] = ranks[i]
+		labels[at] = fmt.Sprintf("%s (%.2f)", names[i], sorted[at])
+		side = max(side, style.Width(labels[at])+16)
 	}
 	groups := rankGroups(sorted, critical)
 	rows := (n + 1) / 2
 	space := vg.Length(14 + barGap*len(groups)) // between the axis and the first label
 	height := 36 + axisAt + space.Points() + float64(rows*rowHeight)
 	f := newFigure(2*side.Points()+max(300, 40*float64(n))+2*margin, height, title, nil)
-	page := f.page
-	left, right, axis := page.Min.X+side, page.Max.X-side, page.Max.Y-axisAt
-	x := func(rank float64) vg.Length { return left + (right-left)*vg.Length((rank-1)/float64(n-1)) }
-	thin, thick := draw.LineStyle{Color: ink, Width: 0.9}, draw.LineStyle{Color: blue, Width: 3}
-
-	page.StrokeLine2(thin, left, axis, right, axis)
-	tick := textStyle(tickSize, draw.XCenter, draw.YBottom)
-	step := max(1, int(math.Ceil(float64(n)/20)))
-	for rank := 1; rank <= n; rank += step {
-		at := x(float64(rank))
-		page.StrokeLine2(thin, at, axis, at, axis+5)
-		page.FillText(tick, vg.Point{X: at, Y: axis + 7}, strconv.Itoa(rank))
+	a := rankAxis{f.page, f.page.Min.X + side, f.page.Max.X - side, f.page.Max.Y - axisAt, n}
+	a.draw(critical)
+	for at, rank := range sorted {
+		if at < rows {
+			a.learner(labels[at], rank, space+vg.Length(at*rowHeight), true)
+		} else {
+			a.learner(labels[at], rank, space+vg.Length((n-1-at)*rowHeight), false)
+		}
 	}
-	bar := min(x(1+critical), right)
-	page.StrokeLine2(draw.LineStyle{Color: orange, Width: 2}, left, axis+27, bar, axis+27)
-	note := fmt.Sprintf("critical difference %.2f", critical)
-	page.FillText(style, vg.Point{X: bar + 8, Y: axis + 27}, note)
-	for at, i := range order {
-		onLeft, row := at < rows, at
-		if !onLeft {
-			row = n - 1 - at
-		}
-		y := axis - space - vg.Length(row*rowHeight)
-		end, text := left-6, style
-		text.XAlign = draw.XRight
-		if !onLeft {
-			end, text.XAlign = right+6, draw.XLeft
-		}
-		page.StrokeLines(thin, []vg.Point{{X: x(ranks[i]), Y: axis}, {X: x(ranks[i]), Y: y}, {X: end, Y: y}})
-		gap := vg.Length(4)
-		if onLeft {
-			gap = -gap
-		}
-		page.FillText(text, vg.Point{X: end + gap, Y: y}, label(i))
-	}
+	thick := draw.LineStyle{Color: blue, Width: 3}
 	for g, group := range groups {
-		y := axis - vg.Length(7+barGap*g)
-		page.StrokeLine2(thick, x(group[0])-3, y, x(group[1])+3, y)
+		y := a.y - vg.Length(7+barGap*g)
+		f.page.StrokeLine2(thick, a.x(group[0])-3, y, a.x(group[1])+3, y)
 	}
 	return f.write(w)
+}
+
+// Sizes of a diagram of ranks, in points.
+const (
+	rowHeight = 20 // of a learner
+	barGap    = 7  // between the bars of groups
+	axisAt    = 44 // from the top to the axis
+)
+
+// thin is the style of the axis and of the lines to the learners.
+var thin = draw.LineStyle{Color: ink, Width: 0.9}
+
+// rankAxis is the axis of ranks from 1, at the left, to n.
+type rankAxis struct {
+	page           draw.Canvas
+	left, right, y vg.Length
+	n              int
+}
+
+// x returns the position of a rank.
+func (a *rankAxis) x(rank float64) vg.Length {
+	return a.left + (a.right-a.left)*vg.Length((rank-1)/float64(a.n-1))
+}
+
+// draw draws the axis and, above it, the critical difference.
+func (a *rankAxis) draw(critical float64) {
+	a.page.StrokeLine2(thin, a.left, a.y, a.right, a.y)
+	tick := textStyle(tickSize, draw.XCenter, draw.YBottom)
+	step := max(1, int(math.Ceil(float64(a.n)/20)))
+	for rank := 1; rank <= a.n; rank += step {
+		at := a.x(float64(rank))
+		a.page.StrokeLine2(thin, at, a.y, at, a.y+5)
+		a.page.FillText(tick, vg.Point{X: at, Y: a.y + 7}, strconv.Itoa(rank))
+	}
+	bar := min(a.x(1+critical), a.right)
+	a.page.StrokeLine2(draw.LineStyle{Color: orange, Width: 2}, a.left, a.y+27, bar, a.y+27)
+	note := fmt.Sprintf("critical difference %.2f", critical)
+	a.page.FillText(textStyle(labelSize, draw.XLeft, draw.YCenter), vg.Point{X: bar + 8, Y: a.y + 27}, note)
+}
+
+// learner draws a line from the axis down and out to the label of a learner.
+func (a *rankAxis) learner(label string, rank float64, depth vg.Length, onLeft bool) {
+	y, end, gap, style := a.y-depth, a.right+6, vg.Length(4), textStyle(labelSize, draw.XLeft, draw.YCenter)
+	if onLeft {
+		end, gap, style.XAlign = a.left-6, -gap, draw.XRight
+	}
+	a.page.StrokeLines(thin, []vg.Point{{X: a.x(rank), Y: a.y}, {X: a.x(rank), Y: y}, {X: end, Y: y}})
+	a.page.FillText(style, vg.Point{X: end + gap, Y: y}, label)
 }
 
 // rankGroups returns the lowest and the highest rank of each largest group of two or more

@@ -34,7 +34,7 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// A group is as large as the critical difference allows, and none lies inside another.
+// Groups are as large as the critical difference allows, and no group contains another.
 func TestRankGroups(t *testing.T) {
 	got := rankGroups([]float64{1, 1.5, 2, 3.5, 3.6}, 1)
 	if want := [][2]float64{{1, 2}, {3.5, 3.6}}; !slices.Equal(got, want) {

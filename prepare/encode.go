@@ -1,7 +1,6 @@
 package prepare
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/miplc/miplc/data"
@@ -12,14 +11,16 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// openImages opens the images of a spec with an encoder, and reads the encoder.
-func openImages(spec *language.Spec, folder bagfile.Folder) (*encoder.Images, error) {
+// Bags is a dataset of features.
+type Bags struct {
+	*data.Dataset
+	Images *encoder.Images // from which an encoder computed the features; nil: none
+}
+
+// OpenImages reads the encoder of a spec and opens the dataset of images at path.
+func OpenImages(spec *language.Spec, path string, reading bagfile.Options, folder bagfile.Folder) (*encoder.Images, error) {
 	e := &spec.Data.Encoder
 	file, err := find(spec, e.File, folder)
-	if err != nil {
-		return nil, err
-	}
-	path, err := find(spec, spec.Data.Set, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +30,7 @@ func openImages(spec *language.Spec, folder bagfile.Folder) (*encoder.Images, er
 	if err != nil {
 		return nil, err
 	}
-	set, err := encoder.OpenImages(path, &read.Meta, readingOf(spec, folder))
+	set, err := encoder.OpenImages(path, &read.Meta, reading)
 	if err != nil {
 		return nil, err
 	}
@@ -44,13 +45,17 @@ func valuesOr(list schema.Reals, otherwise float64) []float64 {
 	return list.V
 }
 
-// encode computes the features of images.
-func encode(images *encoder.Images, folder bagfile.Folder) (*data.Dataset, error) {
-	return images.Encode(context.Background(), images.Set, folder.Encoding)
+// Encode computes the features of images.
+func Encode(images *encoder.Images, folder bagfile.Folder) (*Bags, error) {
+	set, err := images.Encode(images.Set, folder.Encoding)
+	return &Bags{set, images}, err
 }
 
-// encoderKey distinguishes encoders of specs.
-func encoderKey(spec *language.Spec) string {
+// EncoderKey distinguishes encoders of specs. It is empty for a spec without an encoder.
+func EncoderKey(spec *language.Spec) string {
+	if !spec.Encodes() {
+		return ""
+	}
 	e := &spec.Data.Encoder
 	return fmt.Sprintf("%q %q %d %v %v %q", e.File.V, e.Output.V, e.Size.V, e.Mean.V, e.Std.V, e.Order.V)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
 )
@@ -24,7 +24,7 @@ func withInit(spec *language.Spec, folder bagfile.Folder) (*language.Spec, error
 	if err != nil {
 		return nil, &SpecError{err}
 	}
-	sum, err := infile.SHA256(path)
+	sum, err := fileio.SHA256(path)
 	if err != nil {
 		return nil, err
 	}
@@ -37,20 +37,20 @@ func withInit(spec *language.Spec, folder bagfile.Folder) (*language.Spec, error
 	return &resolved, nil
 }
 
-// checkInit returns what initialParameters and withInit find wrong.
+// checkInit returns what InitialParameters and withInit find wrong.
 func checkInit(p *compile.Program, folder bagfile.Folder) error {
 	if _, err := withInit(p.Spec, folder); err != nil {
 		return err
 	}
-	_, err := initialParameters(p, folder)
+	_, err := InitialParameters(p, folder)
 	return err
 }
 
 // maxDiffering is the number of parameters that an error lists.
 const maxDiffering = 10
 
-// initialParameters returns the parameters of the model that train.init names, nil without it.
-func initialParameters(p *compile.Program, folder bagfile.Folder) (map[string][]float32, error) {
+// InitialParameters returns the parameters of the model that train.init names, nil without it.
+func InitialParameters(p *compile.Program, folder bagfile.Folder) (map[string][]float32, error) {
 	spec, from := p.Spec, p.Spec.Train.Init
 	if from.Model.V == "" || spec.Learner != nil {
 		return nil, nil

@@ -37,17 +37,20 @@ func InputFiles(spec *language.Spec, folder bagfile.Folder) []string {
 // openData opens or generates the dataset of a spec and checks its hash. With an encoder, the dataset
 // has images and not their features. A file is searched in the working directory and in folder.
 func openData(spec *language.Spec, folder bagfile.Folder) (set *data.Dataset, images *encoder.Images, err error) {
-	if spec.Encodes() {
-		if images, err = openImages(spec, folder); err == nil {
-			set = images.Set
+	if !spec.Encodes() {
+		if set, err = openAny(spec, folder); err != nil {
+			return nil, nil, err
 		}
-	} else {
-		set, err = openAny(spec, folder)
+		return set, nil, checkHash(spec, set)
 	}
+	path, err := find(spec, spec.Data.Set, folder)
 	if err != nil {
 		return nil, nil, err
 	}
-	return set, images, checkHash(spec, set)
+	if images, err = OpenImages(spec, path, readingOf(spec, folder), folder); err != nil {
+		return nil, nil, err
+	}
+	return images.Set, images, checkHash(spec, images.Set)
 }
 
 // checkHash returns a *SpecError if the spec has the hash of another dataset.
@@ -68,7 +71,7 @@ func checkHash(spec *language.Spec, set *data.Dataset) error {
 // openAny opens or generates the dataset of a spec without checking its hash.
 func openAny(spec *language.Spec, folder bagfile.Folder) (*data.Dataset, error) {
 	if spec.Generates() {
-		return generate.Prototypes(prototypes(spec.Data.Generated))
+		return generate.Prototypes(prototypes(spec))
 	}
 	path, err := find(spec, spec.Data.Set, folder)
 	if err != nil {
@@ -80,7 +83,8 @@ func openAny(spec *language.Spec, folder bagfile.Folder) (*data.Dataset, error) 
 // readingOf returns the options for reading the dataset of a spec.
 func readingOf(spec *language.Spec, folder bagfile.Folder) bagfile.Options {
 	o := folder.Options
-	o.Columns, o.KnownLabels = columnsOf(spec, o.Columns), spec.Data.Labels.V == "known"
+	o.Columns = columnsOf(spec, o.Columns)
+	o.Labels = bagfile.LabelsNamed(spec.Data.Labels.V)
 	return o
 }
 
@@ -104,11 +108,12 @@ func columnsOf(spec *language.Spec, flags bagfile.Columns) bagfile.Columns {
 	}
 }
 
-func prototypes(g language.Generated) generate.PrototypeOptions {
+func prototypes(spec *language.Spec) generate.PrototypeOptions {
+	g := spec.Data.Generated
 	return generate.PrototypeOptions{
 		Bags: g.Bags.V, Classes: g.Classes.V, Features: g.Features.V, Candidates: g.Candidates.V,
 		Positives: g.Positives.V, MinSize: g.MinSize.V, MaxSize: g.MaxSize.V, Noise: g.Noise.V,
-		Seed: uint64(g.Seed.V),
+		Seed: uint64(g.Seed.V), Multi: spec.Multi(),
 	}
 }
 
@@ -147,7 +152,7 @@ func Find(document *schema.Origin, pos diag.Pos, name string, folder bagfile.Fol
 	}
 	d := diag.Errorf(pos, "there is no file %s", name).WithNote("looked for %s", strings.Join(places, " and "))
 	if folder.Dir == "" {
-		d = d.WithNote("--data-dir or MIPLC_DATA names a folder of data sets")
+		d = d.WithNote("give the path of the file, or name the folder of your datasets with --data-dir or MIPLC_DATA")
 	}
 	return "", notFoundError{document.Show(d), name}
 }

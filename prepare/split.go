@@ -14,14 +14,14 @@ import (
 // bags has the properties of bags that determine a split.
 type bags struct {
 	count     int      // 0: unknown
-	labels    []int    // see split.Random
+	labels    [][]int  // see split.Random
 	classes   []string // names
 	groups    []string // nil: no groups
 	groupName string
 }
 
 func bagsOf(set *data.Dataset) bags {
-	return bags{set.Bags(), set.Labels, set.Names(), set.Groups, set.GroupName}
+	return bags{set.Bags(), set.LabelSets(), set.Names(), set.Groups, set.GroupName}
 }
 
 // openSplit splits bags as the spec describes. Settings that do not fit the bags are a *SpecError,

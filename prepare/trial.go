@@ -6,8 +6,6 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
-	"github.com/miplc/miplc/encoder"
-	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -15,10 +13,6 @@ import (
 // Trial compiles a spec for a dataset. If they do not fit each other the error is a *SpecError. Too
 // little memory is another error.
 func Trial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Trial, error) {
-	if spec.Encodes() && set.Source == "" {
-		return nil, &SpecError{spec.Locate(diag.Errorf(spec.Data.Encoder.File.Pos, "experiments cannot compute features of images").
-			WithNote("leave data.encoder out and use a dataset of features"))}
-	}
 	sig, err := compile.SignatureOf(spec, set.Shape, set.Classes)
 	if err != nil {
 		return nil, &SpecError{err}
@@ -44,11 +38,7 @@ func Trials(list []*language.Spec, folder bagfile.Folder) ([]*train.Trial, error
 		encoder   string
 		generated language.Generated
 	}
-	type dataset struct {
-		*data.Dataset
-		images *encoder.Images
-	}
-	opened := map[source]dataset{}
+	opened := map[source]*Bags{}
 	trials := make([]*train.Trial, len(list))
 	for i, spec := range list {
 		if err := spec.CheckValidation(); err != nil {
@@ -58,13 +48,10 @@ func Trials(list []*language.Spec, folder bagfile.Folder) ([]*train.Trial, error
 		if err != nil {
 			return nil, err
 		}
-		from := source{spec.Data.Set.V, spec.Data.SHA256.V, fmt.Sprintf("%q %q", spec.Data.Labels.V, columnsOf(spec, bagfile.Columns{})), encoderKey(spec), spec.Data.Generated}
+		from := source{spec.Data.Set.V, spec.Data.SHA256.V, fmt.Sprintf("%q %q", spec.Data.Labels.V, columnsOf(spec, bagfile.Columns{})), EncoderKey(spec), spec.Data.Generated}
 		set, known := opened[from]
 		if !known {
-			if set.Dataset, set.images, err = openData(spec, folder); err == nil && set.images != nil {
-				set.Dataset, err = encode(set.images, folder)
-			}
-			if err != nil {
+			if set, err = openBags(spec, folder); err != nil {
 				return nil, err
 			}
 			opened[from] = set
@@ -76,12 +63,21 @@ func Trials(list []*language.Spec, folder bagfile.Folder) ([]*train.Trial, error
 		if trials[i], err = Trial(spec, set.Dataset, split); err != nil {
 			return nil, err
 		}
-		if trials[i].Init, err = initialParameters(trials[i].Program, folder); err != nil {
+		if trials[i].Init, err = InitialParameters(trials[i].Program, folder); err != nil {
 			return nil, err
 		}
-		trials[i].Images = set.images
+		trials[i].Images = set.Images
 	}
 	return trials, nil
+}
+
+// openBags opens the dataset of a spec, and computes its features if the spec has an encoder.
+func openBags(spec *language.Spec, folder bagfile.Folder) (*Bags, error) {
+	set, images, err := openData(spec, folder)
+	if err != nil || images == nil {
+		return &Bags{Dataset: set}, err
+	}
+	return Encode(images, folder)
 }
 
 // SpecError marks an error of the spec, as opposed to the data and the machine.

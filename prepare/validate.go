@@ -46,7 +46,7 @@ func Validate(name string, overrides []string, folder bagfile.Folder) (Verdict, 
 	}
 	v.note(CheckMemory("training", program, batchOf(program, described.bags.count, described.size)))
 	if spec.Generates() {
-		v.note(prototypes(spec.Data.Generated).CheckMemory())
+		v.note(prototypes(spec).CheckMemory())
 	}
 	if described.bags.count > 0 {
 		if _, err := openSplit(spec, described.bags, folder); err != nil {

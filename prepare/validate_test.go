@@ -12,8 +12,8 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// All that is wrong with a spec is told in one run, shapes and splits included,
-// each at the line that the user wrote.
+// Validate reports all errors of a spec at once, including shapes and splits, each at the line that
+// the user wrote.
 func TestValidateWrongSpecs(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad/*.yaml")
 	if err != nil || len(files) < 15 {
@@ -22,7 +22,7 @@ func TestValidateWrongSpecs(t *testing.T) {
 	for _, file := range files {
 		_, err := Validate(filepath.ToSlash(file), nil, bagfile.Folder{})
 		if err == nil {
-			t.Errorf("%s is taken for valid", file)
+			t.Errorf("%s is accepted as valid", file)
 			continue
 		}
 		var out strings.Builder
@@ -31,7 +31,7 @@ func TestValidateWrongSpecs(t *testing.T) {
 	}
 }
 
-// What is inherited and cannot apply to the new model is dropped.
+// Inherited settings that cannot apply to the new model are dropped.
 func TestInheritedAttentionLoss(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "mean.yaml")

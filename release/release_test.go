@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The command installs from the published module, and a service that imports the
-// runtime builds with it, without what only training needs.
+// The command can be installed from the published module. A service that imports the runtime builds
+// with it and does not get the dependencies of training.
 func TestPublishedModule(t *testing.T) {
 	const version = "v0.0.1"
 	proxy, cache := t.TempDir(), t.TempDir()
@@ -66,7 +66,7 @@ func main() { println(runtime.ErrEmptyBag.Error()) }
 		}
 		for _, heavy := range []string{"gorgonia.org/", path + "/train", "google.golang.org/grpc"} {
 			if strings.Contains(string(out), heavy) {
-				t.Errorf("a service that imports the runtime also gets %s", heavy)
+				t.Errorf("a service that imports the runtime also depends on %s", heavy)
 			}
 		}
 	}
@@ -75,12 +75,12 @@ func main() { println(runtime.ErrEmptyBag.Error()) }
 func TestVersions(t *testing.T) {
 	for _, wrong := range []string{"", "1.2.3", "v1", "v1.2", "latest", "v1.2.3+x y"} {
 		if err := publish(wrong, filepath.Join(t.TempDir(), "proxy")); err == nil {
-			t.Errorf("%q passes for a version", wrong)
+			t.Errorf("%q is accepted as a version", wrong)
 		}
 	}
 }
 
-// The sums cover every file, also those of the proxy.
+// The checksums cover every file, including those of the module proxy.
 func TestSums(t *testing.T) {
 	dir := t.TempDir()
 	deep := filepath.Join(dir, "proxy", "m", "@v")
@@ -102,7 +102,7 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// Only a tagged commit is released, and nothing is written before that is known.
+// Only a tagged commit is released, and nothing is written if the tag is missing.
 func TestUntaggedCommit(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "dist")
 	err := release("v999.0.0", out, false)
@@ -110,6 +110,6 @@ func TestUntaggedCommit(t *testing.T) {
 		t.Errorf("an untagged commit is released: %v", err)
 	}
 	if _, err := os.Stat(out); err == nil {
-		t.Error("the folder was made")
+		t.Error("the folder was created")
 	}
 }

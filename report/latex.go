@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-const latexHead = `%% Tables of the experiment %s. Compiles as it stands; the tables can be copied
+const latexHead = `%% Tables of the experiment %s. Compiles without changes; the tables can be copied
 %% into a paper that loads multirow.
 \documentclass{article}
 \usepackage[utf8]{inputenc}

@@ -58,7 +58,7 @@ func (r *Report) missingNotes() []string {
 		}
 		if missing > 0 {
 			list = append(list, fmt.Sprintf("%s: %d of %s without a value. It is not defined for the test bags (it needs %s), or an earlier version of miplc computed the result.",
-				capital(m.Title), missing, diag.Count(r.done, "result"), m.Needs))
+				capital(m.Title), missing, diag.Count(r.done, "result"), m.Requires()))
 		}
 	}
 	return list

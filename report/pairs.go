@@ -2,11 +2,11 @@ package report
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/miplc/miplc/experiment/definition"
@@ -202,13 +202,10 @@ func (r *Report) ranksTable(it *definition.Item) *Table {
 	if k == nil {
 		return t
 	}
-	order := make([]int, len(k.names))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(k.Ranks[i], k.Ranks[j]) })
-	for _, i := range order {
-		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: k.names[i]}, {Text: fmt.Sprintf("%.2f", k.Ranks[i]), Right: true}}})
+	ranks, order := slices.Clone(k.Ranks), make([]int, len(k.names))
+	floats.ArgsortStable(ranks, order)
+	for at, i := range order {
+		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: k.names[i]}, {Text: fmt.Sprintf("%.2f", ranks[at]), Right: true}}})
 	}
 	t.Notes = []string{fmt.Sprintf("Rank 1 is the %s mean %s. Friedman test over %d pairs of data set and r: chi-squared %.2f, p = %s; "+
 		"Iman and Davenport: F %.2f, p = %s. Ranks that differ by more than %.2f differ significantly (Nemenyi test, level %v).",

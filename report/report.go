@@ -275,7 +275,7 @@ func (r *Report) sets(it *definition.Item) []set {
 	for i := range r.Experiment.Data {
 		s := set{data: &r.Experiment.Data[i]}
 		for _, f := range r.Plan.Sets {
-			if f.Name == s.data.Name.V && it.Where.Has(f.Name, f.R) {
+			if f.Name == s.data.Name.V && it.Where.Has(f.Name, f.R) && !slices.Contains(s.r, f.R) { // other encoders have the same bags
 				s.r, s.facts = append(s.r, f.R), append(s.facts, f)
 			}
 		}

@@ -22,7 +22,7 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// Ten accuracies of two learners, for p values that SciPy computed:
+// These are accuracies of two learners on ten splits. The expected p values come from
 // scipy.stats.ttest_rel.
 var (
 	sampleA = []float64{0.976, 0.97, 0.981, 0.99, 0.968, 0.975, 0.98, 0.96, 0.985, 0.972}
@@ -179,7 +179,7 @@ func folder(t *testing.T, seed uint64) string {
 	return dir
 }
 
-// resultsFile is that of the process that filled the folder.
+// resultsFile is the file of the process that computed the results.
 const resultsFile = results.Folder + "/all.host.1.jsonl"
 
 // BenchmarkReport reads ten thousand results of 512 processes and writes the report.
@@ -220,7 +220,7 @@ func BenchmarkReport(b *testing.B) {
 	}
 }
 
-// bins counts something in the bins from low to high.
+// bins counts values per bin, from low to high.
 func bins(low, high int) []int {
 	list := make([]int, results.HistogramBins)
 	for i := low; i <= high; i++ {
@@ -276,7 +276,7 @@ func TestMeasures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Experiment.Report = []definition.Item{{Kind: definition.TableAccuracy}, {Kind: definition.TablePairs}, {Kind: definition.TableRanks}, {Kind: definition.FigureR}, {Kind: definition.TableBeside}}
+	r.Experiment.Report = []definition.Item{{Kind: definition.TableAccuracy}, {Kind: definition.TablePairs}, {Kind: definition.TableRanks}, {Kind: definition.FigureR}, {Kind: definition.TablePublished}}
 	for at := range r.expected { // ranks need datasets without missing results
 		r.expected[at] = len(r.results[at])
 	}
@@ -318,7 +318,7 @@ func TestMeasures(t *testing.T) {
 		}
 	}
 	if n := strings.Count(text, "published"); n != 2 {
-		t.Errorf("published accuracies stand in %d places", n)
+		t.Errorf("published accuracies appear in %d places", n)
 	}
 }
 
@@ -330,7 +330,7 @@ func TestPageIsSelfContained(t *testing.T) {
 	}
 	for _, wrong := range []string{"<?xml", "<img", "<script", "src=", "<link", "image & more"} {
 		if strings.Contains(page, wrong) {
-			t.Errorf("the page holds %s", wrong)
+			t.Errorf("the page contains %s", wrong)
 		}
 	}
 	for _, right := range []string{`rowspan="3">DEMIPL</td>`, "0.865±", `<span class="mark">•</span>`, "out of memory", "image &amp; more"} {
@@ -413,13 +413,13 @@ func TestOldFiguresGo(t *testing.T) {
 	}
 }
 
-// A table: beside shows published accuracies next to the measured ones.
+// A table: published shows published accuracies next to the measured ones.
 func TestBeside(t *testing.T) {
 	r, err := Read(folder(t, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Experiment.Report = []definition.Item{{Kind: definition.TableBeside}}
+	r.Experiment.Report = []definition.Item{{Kind: definition.TablePublished}}
 	doc, err := r.document()
 	if err != nil {
 		t.Fatal(err)

@@ -6,8 +6,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/experiment/definition"
-	"github.com/miplc/miplc/internal/outdir"
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/measure"
 )
@@ -68,21 +67,21 @@ func (r *Report) Write(out string) (*Written, error) {
 		contents[name] = p.Figure.SVG
 	}
 	names = append(names, markdownFile, laTeXFile, HTMLFile)
-	folder, err := outdir.Lock(out)
+	folder, err := fileio.LockFolder(out)
 	if err != nil {
 		return nil, err
 	}
 	defer folder.Close()
-	if err := folder.Mark.Other(out, outdir.Report); err != nil {
+	if err := folder.Mark.Other(out, fileio.ReportFolder); err != nil {
 		return nil, err
 	}
 	fresh := folder.Mark == nil
-	if err := folder.Claim(outdir.Report, names, nil); err != nil {
+	if err := folder.Claim(fileio.ReportFolder, names, nil); err != nil {
 		return nil, err
 	}
 	for _, name := range names {
 		path := filepath.Join(out, name)
-		if err := outfile.Replace(path, []byte(sanitize.Text(string(contents[name])))); err != nil {
+		if err := fileio.Replace(path, []byte(sanitize.Text(string(contents[name])))); err != nil {
 			if fresh {
 				_ = folder.Clear() // the first error is more informative
 			}
@@ -149,7 +148,7 @@ func (r *Report) makeItem(it *definition.Item) (*Table, []figure, error) {
 	switch it.Kind {
 	case definition.TableAccuracy:
 		return r.valuesTable(it, false), nil, nil
-	case definition.TableBeside:
+	case definition.TablePublished:
 		return r.valuesTable(it, r.measure.Name == measure.Accuracy), nil, nil
 	case definition.TableAcross:
 		return r.acrossTable(it), nil, nil

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"testing"
@@ -33,7 +34,11 @@ func ofFile(t *testing.T, dir string, trial *train.Trial, bags []int) float64 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Label == trial.Data.Labels[bag] {
+		predicted := make([]byte, trial.Data.Classes)
+		for _, class := range p.Predicted() {
+			predicted[class] = 1
+		}
+		if bytes.Equal(predicted, trial.Data.TrueLabels(bag)) {
 			right++
 		}
 	}

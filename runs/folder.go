@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/miplc/miplc/internal/outdir"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/train"
@@ -13,7 +13,7 @@ import (
 
 // claim locks the folders of trials and writes the specs and splits of the runs. If one of the
 // folders must not be overwritten, claim changes none. The caller must close the folders.
-func (o *Options) claim(trials []*train.Trial, specs []*language.Spec) (folders []*outdir.Folder, err error) {
+func (o *Options) claim(trials []*train.Trial, specs []*language.Spec) (folders []*fileio.Folder, err error) {
 	claimed := 0
 	defer func() {
 		if err == nil {
@@ -26,7 +26,7 @@ func (o *Options) claim(trials []*train.Trial, specs []*language.Spec) (folders 
 	}()
 	claims := make([]func() error, len(trials))
 	for i, t := range trials {
-		f, err := outdir.Lock(t.Dir)
+		f, err := fileio.LockFolder(t.Dir)
 		if err != nil {
 			return folders, err
 		}
@@ -48,7 +48,7 @@ func (o *Options) claim(trials []*train.Trial, specs []*language.Spec) (folders 
 }
 
 // closeAll closes folders in reverse order, because the first one created their parent folders.
-func closeAll(folders []*outdir.Folder) {
+func closeAll(folders []*fileio.Folder) {
 	for _, f := range slices.Backward(folders) {
 		f.Close()
 	}
@@ -56,7 +56,7 @@ func closeAll(folders []*outdir.Folder) {
 
 // checkFolder returns a function that claims the folder of a trial, or an error if the folder must
 // not be overwritten.
-func (o *Options) checkFolder(f *outdir.Folder, t *train.Trial) (claim func() error, err error) {
+func (o *Options) checkFolder(f *fileio.Folder, t *train.Trial) (claim func() error, err error) {
 	files, inputs := runFiles(), prepare.InputFiles(t.Program.Spec, o.Data)
 	take := f.Restart
 	state, err := StateOf(t.Dir)
@@ -65,9 +65,9 @@ func (o *Options) checkFolder(f *outdir.Folder, t *train.Trial) (claim func() er
 		return nil, err
 	case o.Resume && state != Absent:
 		take, inputs = f.Claim, nil // the command may read the spec in the folder
-	case f.Mark == nil || f.Mark.By == outdir.Run && state == Absent:
-	case f.Mark.Other(t.Dir, outdir.Run, outdir.Build) != nil:
-		return nil, f.Mark.Other(t.Dir, outdir.Run, outdir.Build)
+	case f.Mark == nil || f.Mark.By == fileio.RunFolder && state == Absent:
+	case f.Mark.Other(t.Dir, fileio.RunFolder, fileio.BuildFolder) != nil:
+		return nil, f.Mark.Other(t.Dir, fileio.RunFolder, fileio.BuildFolder)
 	case o.Force:
 	case state == Finished:
 		return nil, fmt.Errorf("%s contains a finished run: choose another folder, or overwrite it with --force", t.Dir)
@@ -76,11 +76,11 @@ func (o *Options) checkFolder(f *outdir.Folder, t *train.Trial) (claim func() er
 	default:
 		return nil, fmt.Errorf("%s contains a build: choose another folder, or overwrite it with --force", t.Dir)
 	}
-	return func() error { return take(outdir.Run, files, inputs) }, f.CheckFiles(files, inputs)
+	return func() error { return take(fileio.RunFolder, files, inputs) }, f.CheckFiles(files, inputs)
 }
 
 // clearUnlessResumable removes the files of a run that failed before its first checkpoint. It keeps a
 // trained model that failed its check.
-func clearUnlessResumable(f *outdir.Folder) {
+func clearUnlessResumable(f *fileio.Folder) {
 	f.ClearUnless(train.CheckpointFile, train.PreviousFile, verify.FailedModelFile)
 }

@@ -10,9 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/miplc/miplc/internal/infile"
-	"github.com/miplc/miplc/internal/outdir"
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
@@ -59,7 +57,7 @@ func moveRun(ctx context.Context, from, dir string, s *Summary) error {
 		return err
 	}
 	defer to.Close()
-	if err := to.Mark.Other(dir, outdir.Run); err != nil {
+	if err := to.Mark.Other(dir, fileio.RunFolder); err != nil {
 		return err
 	}
 	if state, err := StateOf(dir); err != nil {
@@ -70,7 +68,7 @@ func moveRun(ctx context.Context, from, dir string, s *Summary) error {
 		}
 	}
 	files := runFiles()
-	if err := to.Restart(outdir.Run, files, nil); err != nil {
+	if err := to.Restart(fileio.RunFolder, files, nil); err != nil {
 		return err
 	}
 	for _, name := range slices.Backward(files) { // the summary last, because it marks a finished run
@@ -90,12 +88,12 @@ func moveRun(ctx context.Context, from, dir string, s *Summary) error {
 
 // lockWhenFree locks a folder. It waits up to a minute while another process has the lock, because
 // moving files is fast.
-func lockWhenFree(ctx context.Context, dir string) (*outdir.Folder, error) {
+func lockWhenFree(ctx context.Context, dir string) (*fileio.Folder, error) {
 	const gracePeriod = time.Minute
 	began := time.Now()
 	for {
-		f, err := outdir.Lock(dir)
-		if busy := (*outdir.BusyError)(nil); !errors.As(err, &busy) || time.Since(began) > gracePeriod {
+		f, err := fileio.LockFolder(dir)
+		if busy := (*fileio.BusyError)(nil); !errors.As(err, &busy) || time.Since(began) > gracePeriod {
 			return f, err
 		}
 		select {
@@ -117,7 +115,7 @@ func withEngine(spec *language.Spec, engine train.EngineInfo) *language.Spec {
 
 // writeInputs writes the spec and the split of a run.
 func writeInputs(t *train.Trial, spec *language.Spec) error {
-	if err := outfile.Replace(filepath.Join(t.Dir, SpecFile), spec.YAML()); err != nil {
+	if err := fileio.Replace(filepath.Join(t.Dir, SpecFile), spec.YAML()); err != nil {
 		return err
 	}
 	return writeSplit(t.Dir, t.Split)
@@ -165,7 +163,7 @@ func forPlots(report *train.Report) *train.Report {
 
 // writeSummary writes the summary, which marks the run as finished.
 func writeSummary(t *train.Trial, r *train.Report, engine train.EngineInfo, version string, m *verify.TrainedModel, agreement *parity.Report, plots []string) (*Summary, error) {
-	sum, err := infile.SHA256(ModelPath(t.Dir))
+	sum, err := fileio.SHA256(ModelPath(t.Dir))
 	if err != nil {
 		return nil, err
 	}
@@ -184,5 +182,5 @@ func writeSummary(t *train.Trial, r *train.Report, engine train.EngineInfo, vers
 	if spec.Fitted() {
 		s.Learner, s.Device = spec.Learner.Kind.V, cmp.Or(engine.Device, engines.CPU)
 	}
-	return s, outfile.ReplaceJSON(filepath.Join(t.Dir, SummaryFile), s)
+	return s, fileio.ReplaceJSON(filepath.Join(t.Dir, SummaryFile), s)
 }

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/miplc/miplc/internal/outdir"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/verify"
 )
@@ -50,8 +50,8 @@ func StateOf(dir string) (State, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return Absent, fmt.Errorf("%s is a file; a run needs a folder", dir)
 	}
-	mark, err := outdir.ReadMark(dir)
-	if err != nil || mark == nil || mark.By != outdir.Run {
+	mark, err := fileio.ReadMark(dir)
+	if err != nil || mark == nil || mark.By != fileio.RunFolder {
 		return Absent, err
 	}
 	for _, part := range []struct {

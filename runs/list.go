@@ -8,8 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/miplc/miplc/internal/infile"
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -52,7 +51,7 @@ func ReadList(dir string) (specs []*language.Spec, names []string, err error) {
 
 func readList(file string) (*runList, error) {
 	list := &runList{}
-	err := infile.JSON(file, list)
+	err := fileio.ReadJSON(file, list)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, err
@@ -79,7 +78,7 @@ func writeList(dir string, trials []*train.Trial, specs []*language.Spec) error 
 		}
 		list.Runs = append(list.Runs, listedRun{t.Name, string(specs[i].YAML())})
 	}
-	return outfile.ReplaceJSON(filepath.Join(dir, listFile), list)
+	return fileio.ReplaceJSON(filepath.Join(dir, listFile), list)
 }
 
 // removeList removes the list if none of its runs exists.

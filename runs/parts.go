@@ -8,7 +8,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/split"
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/verify"
 )
@@ -60,7 +60,7 @@ type splitFile struct {
 // this number of bags.
 func readSplit(dir string, bags int) *data.Split {
 	var f splitFile
-	if infile.JSON(filepath.Join(dir, SplitFile), &f) != nil {
+	if fileio.ReadJSON(filepath.Join(dir, SplitFile), &f) != nil {
 		return nil
 	}
 	train, errTrain := fromOne(f.Train, bags)
@@ -93,7 +93,7 @@ func redrawSplit(source string, set *data.Dataset) *data.Split {
 		return nil
 	}
 	o.Stratify = kind == split.Stratified
-	s, err := split.Random(set.Bags(), set.Labels, o)
+	s, err := split.Random(set.Bags(), set.LabelSets(), o)
 	if err != nil || s.Source != source {
 		return nil
 	}

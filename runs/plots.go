@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/plot"
 	"github.com/miplc/miplc/train"
 )
@@ -41,7 +41,7 @@ func writePlots(dir, title string, report *train.Report, set *data.Dataset) ([]s
 		{weightsPlot, len(report.Trajectories) > 0, func(w io.Writer) error {
 			return plot.WeightTrajectories(w, title+": label weights of training bags", report.Trajectories, classes)
 		}},
-		{confusionPlot, report.Detail.Accuracy != nil, func(w io.Writer) error {
+		{confusionPlot, report.Detail.Accuracy != nil && report.Detail.Confusion != nil, func(w io.Writer) error {
 			return plot.Confusion(w, fmt.Sprintf("%s: %s bags", title, report.DetailOf), report.Detail.Confusion, classes)
 		}},
 		{reliabilityPlot, len(report.Detail.Reliability) > 0, func(w io.Writer) error {
@@ -57,7 +57,7 @@ func writePlots(dir, title string, report *train.Report, set *data.Dataset) ([]s
 		if err := f.draw(&svg); err != nil {
 			return nil, fmt.Errorf("plot %s: %w", f.file, err)
 		}
-		if err := outfile.Replace(filepath.Join(dir, PlotsFolder, f.file), svg.Bytes()); err != nil {
+		if err := fileio.Replace(filepath.Join(dir, PlotsFolder, f.file), svg.Bytes()); err != nil {
 			return nil, err
 		}
 		names = append(names, PlotsFolder+"/"+f.file)

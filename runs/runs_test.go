@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data/bagfile"
-	"github.com/miplc/miplc/internal/outdir"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
@@ -81,7 +81,7 @@ func TestInterruptedRunResumesToSameBits(t *testing.T) {
 	}
 	for _, name := range []string{ModelFile, SpecFile, train.CheckpointFile, PlotsFolder + "/label-weights.svg", PlotsFolder + "/attention.svg"} {
 		if !same(t, filepath.Join(whole, name), filepath.Join(broken, name)) {
-			t.Errorf("%s of the resumed run differs from that of the unbroken one", name)
+			t.Errorf("%s of the resumed run differs from that of the uninterrupted one", name)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func TestSparseTrialAgreesWithTrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(alone.Attention) != 2 || alone.Attention[0].Epoch != 2 || alone.Attention[1].Epoch != 5 || alone.Metrics[2].TestAccuracy != nil {
-		t.Errorf("attention scores are kept of %d epochs, not of 2 and 5", len(alone.Attention))
+		t.Errorf("attention scores of %d epochs were kept, want those of epochs 2 and 5", len(alone.Attention))
 	}
 	o := Options{Dir: t.TempDir(), Request: engines.Request{Library: ortest.Library(t)}}
 	whole, err := one(context.Background(), spec, o)
@@ -123,11 +123,11 @@ func TestSparseTrialAgreesWithTrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *alone.TestAccuracy != *whole.Accuracy || alone.Loss != whole.Loss || *alone.Disambiguation != *whole.Disambiguation {
-		t.Errorf("alone %v, loss %v; in a folder %v, loss %v", *alone.TestAccuracy, alone.Loss, *whole.Accuracy, whole.Loss)
+		t.Errorf("without a folder %v, loss %v; in a folder %v, loss %v", *alone.TestAccuracy, alone.Loss, *whole.Accuracy, whole.Loss)
 	}
 	kept, err := Keep(context.Background(), filepath.Join(t.TempDir(), "kept"), t.TempDir(), trial, alone, train.EngineInfo{Device: "cpu"}, o.Library, "")
 	if err != nil || kept.ModelSHA256 != whole.ModelSHA256 {
-		t.Errorf("kept from outside: %+v, %v", kept, err)
+		t.Errorf("kept after the run: %+v, %v", kept, err)
 	}
 }
 
@@ -164,18 +164,18 @@ func TestNothingIsLeftBeforeTheFirstCheckpoint(t *testing.T) {
 // mark writes the mark of a run into a folder.
 func mark(t *testing.T, dir string) {
 	t.Helper()
-	f, err := outdir.Lock(dir)
+	f, err := fileio.LockFolder(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := f.Claim(outdir.Run, runFiles(), nil); err != nil {
+	if err := f.Claim(fileio.RunFolder, runFiles(), nil); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// A checkpoint in the moment between two names still counts as a run. Without a
-// mark no file does.
+// An interrupted rename of a checkpoint still counts as a run. Without the mark of a run no file
+// does.
 func TestStateOf(t *testing.T) {
 	for file, want := range map[string]State{
 		"": Absent, "notes.txt": Absent, SpecFile: Interrupted, ModelFile: Interrupted,

@@ -68,7 +68,7 @@ func TestSeveralEqualAlone(t *testing.T) {
 				}
 				r := got.Runs[i]
 				if r.Folder != trial.Name || r.Seed != trial.Seed() || r.SpecSHA256 != alone.SpecSHA256 || math.Abs(r.Loss-alone.Loss) > 1e-4 {
-					t.Errorf("run %s of seed %d ends at the loss %v, alone at %v", r.Folder, r.Seed, r.Loss, alone.Loss)
+					t.Errorf("run %s of seed %d ends at the loss %v, as a single run at %v", r.Folder, r.Seed, r.Loss, alone.Loss)
 				}
 				for _, name := range append(slices.Clone(alone.Files), train.CheckpointFile) {
 					if _, err := os.Stat(filepath.Join(o.Dir, trial.Name, name)); err != nil {
@@ -181,7 +181,7 @@ func TestSeveralResumeToSameBits(t *testing.T) {
 						continue
 					}
 					if !same(t, filepath.Join(whole, r.Folder, name), filepath.Join(o.Dir, r.Folder, name)) {
-						t.Errorf("%s of %s differs from that of an unbroken call", name, r.Folder)
+						t.Errorf("%s of %s differs from that of an uninterrupted call", name, r.Folder)
 					}
 				}
 			}

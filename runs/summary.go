@@ -5,8 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/internal/infile"
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/verify"
@@ -70,11 +69,11 @@ func writeSplit(dir string, s *data.Split) error {
 	if err != nil {
 		return err
 	}
-	return outfile.Replace(filepath.Join(dir, SplitFile), append(text, '\n'))
+	return fileio.Replace(filepath.Join(dir, SplitFile), append(text, '\n'))
 }
 
 // ReadSummary reads the summary of a finished run.
 func ReadSummary(dir string) (*Summary, error) {
 	s := &Summary{}
-	return s, infile.JSON(filepath.Join(dir, SummaryFile), s)
+	return s, fileio.ReadJSON(filepath.Join(dir, SummaryFile), s)
 }

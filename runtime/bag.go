@@ -44,20 +44,23 @@ func (o *opened) check(b Bag) error {
 	shape := o.info.InputShape
 	d := ndarray.Size(shape)
 	switch {
-	case b.N < 0:
-		return fmt.Errorf("%w: it claims %d instances", ErrBagShape, b.N)
-	case b.N == 0 && len(b.Instances) == 0:
-		return ErrEmptyBag
-	case b.N == 0:
+	case b.N == 0 && len(b.Instances) > 0:
 		return fmt.Errorf("%w: it has %d values but N is 0; set N to the number of instances", ErrBagShape, len(b.Instances))
-	case len(b.Instances)%b.N != 0 || len(b.Instances)/b.N != d:
+	case b.N > 0 && (len(b.Instances)%b.N != 0 || len(b.Instances)/b.N != d):
 		return fmt.Errorf("%w: %s for %s, the model needs %d per instance (shape %v)",
 			ErrBagShape, diag.Count(len(b.Instances), "value"), diag.Count(b.N, "instance"), d, shape)
-	case b.N > o.options.maxInstances:
-		return fmt.Errorf("%w: it has %d instances, at most %d are taken; WithMaxInstances sets the limit", ErrBagShape, b.N, o.options.maxInstances)
 	}
-	if i := firstNotFinite(b.Instances); i >= 0 {
-		return fmt.Errorf("feature %d of instance %d is %v: %w", i%d+1, i/d+1, b.Instances[i], ErrNotFinite)
+	if err := o.checkCount(b.N); err != nil {
+		return err
+	}
+	return notFinite(b.Instances, d, 0)
+}
+
+// notFinite reports NaN and infinities in x, instances of d values, of which the first has number
+// from.
+func notFinite(x []float32, d, from int) error {
+	if i := firstNotFinite(x); i >= 0 {
+		return fmt.Errorf("feature %d of instance %d is %v: %w", i%d+1, from+i/d+1, x[i], ErrNotFinite)
 	}
 	return nil
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The first value that is not finite is found at every place, beside numbers so
-// large that their sum overflows as well.
+// The first value that is not finite is found at every index, also among numbers so large that
+// their sum overflows.
 func TestFirstNotFinite(t *testing.T) {
 	inf := float32(math.Inf(1))
 	for n := range 70 {

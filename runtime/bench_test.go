@@ -9,7 +9,7 @@ import (
 	"github.com/miplc/miplc/runtime"
 )
 
-// One bag of the size of Birdsong-MIPL: 37 instances of 38 features, 13 classes.
+// BenchmarkPredict predicts one bag of the size of Birdsong-MIPL: 37 instances of 38 features, 13 classes.
 func BenchmarkPredict(b *testing.B) {
 	for _, be := range backends {
 		b.Run(be.name, func(b *testing.B) {
@@ -25,7 +25,7 @@ func BenchmarkPredict(b *testing.B) {
 	}
 }
 
-// Bags of many sizes in turn, as a service sees them.
+// BenchmarkPredictSizes predicts bags of many sizes in turn, as a service does.
 func BenchmarkPredictSizes(b *testing.B) {
 	for _, be := range backends {
 		b.Run(be.name, func(b *testing.B) {
@@ -88,9 +88,8 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// inTurn measures functions that take turns, so that whatever else the machine does
-// falls on all of them, and gives the time that one call of each takes in the
-// quickest tenth, in nanoseconds.
+// inTurn calls the functions in turn, so that other load on the machine affects all of them
+// equally. For each it returns the time of one call in nanoseconds, at the 10th percentile.
 func inTurn(b *testing.B, functions ...func() error) []float64 {
 	b.Helper()
 	took := make([][]time.Duration, len(functions))

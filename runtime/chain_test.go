@@ -10,12 +10,12 @@ import (
 	"github.com/miplc/miplc/runtime"
 )
 
-// Long chains of nodes: onnxruntime takes them, onnx-go says that it does not,
-// rather than think for minutes.
+// onnxruntime opens a graph with a long chain of nodes. onnx-go rejects it at once instead of
+// building it for minutes.
 func TestLongChains(t *testing.T) {
 	for _, be := range backends {
 		for nodes, refused := range map[int]bool{300: false, 3000: be.name == contract.BackendONNXGo} {
-			open(t, "demipl-3x4.onnx") // makes sure of the library
+			open(t, "demipl-3x4.onnx") // fails if the library is missing
 			m, err := runtime.OpenBytes(edited(t, func(m *onnxpb.ModelProto) { chain(m, nodes) }), be.opts...)
 			switch {
 			case refused && (err == nil || !strings.Contains(err.Error(), "3020 nodes, more than") || !strings.Contains(err.Error(), "onnxruntime")):
@@ -30,7 +30,7 @@ func TestLongChains(t *testing.T) {
 	}
 }
 
-// chain puts so many nodes before the probabilities.
+// chain inserts the given number of nodes before the probabilities.
 func chain(m *onnxpb.ModelProto, nodes int) {
 	for _, n := range m.Graph.Node {
 		if n.Output[0] == contract.Probabilities {

@@ -3,6 +3,7 @@
 package runtime
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -16,8 +17,8 @@ import (
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
-// A session on the CPU of a model whose parameters were changed stands in for a device
-// that computes wrong numbers.
+// A CPU session of a model with changed parameters plays the part of a device that computes
+// wrong numbers.
 func TestWrongDeviceIsRefused(t *testing.T) {
 	for _, name := range []string{"demipl-3x4.onnx", "batch-3x4.onnx", "image-12x12.onnx"} {
 		f := fileOn(t, name, ortenv.CPU)
@@ -25,7 +26,7 @@ func TestWrongDeviceIsRefused(t *testing.T) {
 		device := *f
 		device.Session.Provider = "webgpu"
 		if err := right.checkDevice(&device); err != nil {
-			t.Errorf("%s: a right device is refused: %v", name, err)
+			t.Errorf("%s: a correct device is rejected: %v", name, err)
 		}
 		for what, scale := range map[string]float32{"3% off": 1.03, "not a number": float32(math.NaN())} {
 			wrong := *f
@@ -40,7 +41,22 @@ func TestWrongDeviceIsRefused(t *testing.T) {
 	}
 }
 
-// A device session whose inputs are not bound again computes with the first inputs.
+// A context that ends stops a run of onnxruntime. A try may be too late, because the run is short.
+func TestContextStopsOnnxruntime(t *testing.T) {
+	s := openSession(t, fileOn(t, "demipl-3x4.onnx", ortenv.CPU))
+	const n = 20_000
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	p := Prediction{Probabilities: make([]float32, 4), Attention: make([]float32, n)}
+	for range 200 {
+		if s.Run(ctx, []Bag{{Instances: make([]float32, 3*n), N: n}}, []Prediction{p}) != nil {
+			return
+		}
+	}
+	t.Error("200 runs with a context that has ended were not stopped")
+}
+
+// A device session that does not bind its inputs again keeps computing with the first inputs.
 func TestStaleInputsAreRefused(t *testing.T) {
 	if !testsupport.InProcess(t, ortest.WebGPU) {
 		return
@@ -85,7 +101,7 @@ func openSession(t *testing.T, f *File) *ortSession {
 	return s
 }
 
-// scaled multiplies the parameters of a model.
+// scaled returns the model with all parameters multiplied by a number.
 func scaled(t *testing.T, content []byte, by float32) []byte {
 	t.Helper()
 	model, err := onnxpb.ReadBytes(content)

@@ -13,7 +13,7 @@ import (
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
-// deviceAgreement is how close predictions on the devices of these tests are to the CPU's.
+// deviceAgreement is the largest accepted difference between predictions on a device and on the CPU.
 const deviceAgreement = 1e-5
 
 func TestPredictOnWebGPU(t *testing.T) {
@@ -22,16 +22,16 @@ func TestPredictOnWebGPU(t *testing.T) {
 	}
 }
 
-// The provider that is built in shares the memory of the CPU, so only TestPredictOnWebGPU fails
-// if inputs are not bound again.
+// The built-in OpenVINO provider shares the memory of the CPU. Only TestPredictOnWebGPU notices
+// inputs that are not bound again.
 func TestPredictOnOpenVINO(t *testing.T) {
 	if testsupport.InProcess(t, testsupport.OpenVINO) {
 		predictOn(t, "openvino")
 	}
 }
 
-// predictOn compares a provider with the CPU: bags of one size one after the other, so
-// that they share a binding, bags in batches and from several goroutines at once.
+// predictOn compares a provider with the CPU: bags of one size in sequence, which share a
+// binding, then batches, then calls from several goroutines.
 func predictOn(t *testing.T, provider string) {
 	for _, name := range []string{"saturated-3x4.onnx", "batch-3x4.onnx", "image-12x12.onnx"} {
 		t.Run(name, func(t *testing.T) {

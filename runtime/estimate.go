@@ -32,6 +32,9 @@ func (o *opened) runBytes(bags []Bag) int64 {
 	if n <= o.small {
 		return 0
 	}
+	if len(bags) == 1 && o.inChunks(n) {
+		return o.divided.bytes(n)
+	}
 	bytes, _, err := o.estimate.Run(n, len(bags))
 	if err != nil { // Open has followed the shapes for one instance
 		return math.MaxInt64

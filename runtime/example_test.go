@@ -14,7 +14,7 @@ import (
 	"github.com/miplc/miplc/runtime/onnxgo"
 )
 
-// Open a model once, then predict bags of any size.
+// This example opens a model once, then predicts bags of any size.
 func ExampleOpen() {
 	m, err := runtime.Open("testdata/demipl-3x4.onnx")
 	if err != nil {
@@ -37,7 +37,7 @@ func ExampleOpen() {
 	// Output: class 0 (0.965), attention [0.533 0.563]
 }
 
-// The same model without any shared library, in pure Go.
+// This example runs the model in pure Go, without a shared library.
 func ExampleWithBackend() {
 	m, err := runtime.Open("testdata/demipl-3x4.onnx", runtime.WithBackend(onnxgo.Backend()))
 	if err != nil {
@@ -50,7 +50,7 @@ func ExampleWithBackend() {
 	// Output: onnx-go bag/1 [class 0 class 1 class 2 class 3]
 }
 
-// Many bags in one call, within a deadline, into predictions that are used again.
+// This example predicts many bags in one call with a deadline and reuses the predictions.
 func ExampleModel_PredictBatchInto() {
 	m, err := runtime.Open("testdata/batch-3x4.onnx")
 	if err != nil {
@@ -78,8 +78,8 @@ func ExampleModel_PredictBatchInto() {
 	// class 3 (0.932)
 }
 
-// A newly trained file takes the place of a model that is in use. One that callers
-// could not use is refused.
+// This example replaces a model that is in use by a newly trained file. A model that callers
+// could not use is rejected.
 func ExampleModel_Reload() {
 	m, err := runtime.Open("testdata/demipl-3x4.onnx")
 	if err != nil {
@@ -94,7 +94,7 @@ func ExampleModel_Reload() {
 	// testdata/demipl-38x13.onnx: not a model that miplc can run: it takes instances of shape [38], the model in use of [3]
 }
 
-// A service shares one model among all requests.
+// This example shares one model among all requests of a service.
 func ExampleModel_Predict_service() {
 	m, err := runtime.Open("testdata/demipl-3x4.onnx")
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// exported returns the file of a shipped spec with its initial parameters.
+// exported returns the model file of a shipped spec with its initial parameters.
 func exported(t testing.TB, name string, set ...string) []byte {
 	t.Helper()
 	spec, err := language.Load(name, set...)
@@ -42,7 +42,7 @@ func exported(t testing.TB, name string, set ...string) []byte {
 		if params[n.Name] != nil {
 			continue
 		}
-		// Statistics of the training bags: any will do that are not 0.
+		// Statistics of the training bags: any values except 0.
 		values := ndarray.Size(n.Shape.Concrete(1, 1))
 		for i := range values {
 			params[n.Name] = append(params[n.Name], 0.5+float32(i%7))
@@ -65,8 +65,7 @@ func openBytes(t testing.TB, data []byte, opts ...runtime.Option) *runtime.Model
 	return opened(t, m, err)
 }
 
-// Every shipped spec gives the same predictions in both back ends, and through
-// the batch signature.
+// Both back ends predict the same with every shipped spec, also through the signature batch.
 func TestShippedSpecs(t *testing.T) {
 	for _, name := range language.TrainedNames() {
 		t.Run(name, func(t *testing.T) {
@@ -107,7 +106,7 @@ func TestShippedSpecs(t *testing.T) {
 	}
 }
 
-// One bag of MNIST-MIPL through the two-layer CNN: 41 images of 28x28.
+// BenchmarkPredictImages predicts one bag of MNIST-MIPL, 41 images of 28x28, with the two-layer CNN.
 func BenchmarkPredictImages(b *testing.B) {
 	data := exported(b, "demipl-image")
 	for _, be := range backends {
@@ -124,8 +123,8 @@ func BenchmarkPredictImages(b *testing.B) {
 	}
 }
 
-// So many bags of 20 to 59 instances at once, through the signature batch, beside
-// one after the other through the signature bag.
+// BenchmarkPredictBatch compares many bags of 20 to 59 instances in one call of the signature
+// batch with one call of the signature bag for each.
 func BenchmarkPredictBatch(b *testing.B) {
 	for _, name := range []string{"demipl", "demipl-image"} {
 		one, many := openBytes(b, exported(b, name)), openBytes(b, exported(b, name, "export.signature=batch"))

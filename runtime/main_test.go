@@ -8,8 +8,7 @@ import (
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
-// The examples open models as a user does, so the library has to be there
-// before the first of them runs.
+// The examples open models as users do, so TestMain installs the library before they run.
 func TestMain(m *testing.M) {
 	if _, err := ortest.Find(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

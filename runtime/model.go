@@ -29,8 +29,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/footprint"
-	"github.com/miplc/miplc/internal/infile"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/runtime/ortenv"
 )
@@ -76,7 +76,8 @@ func WithProvider(name string, settings map[string]string) Option {
 }
 
 // WithMaxInstances sets the maximum number of instances in a bag; the default is 100,000. The
-// memory of a prediction grows with it, up to about 100 kB per instance for small images.
+// memory of a prediction grows with it: by some bytes per instance if the graph can run on chunks of
+// instances, else by all values of an instance, about 100 kB for small images.
 func WithMaxInstances(n int) Option { return func(o *options) { o.maxInstances = n } }
 
 // WithMaxMemory sets the maximum memory in bytes of one run of the graph, estimated from its
@@ -114,6 +115,7 @@ type Info struct {
 	Engine         string             `json:"engine"`                // engine that trained the parameters
 	Parity         map[string]float64 `json:"parity"`                // pair of engines -> largest absolute difference
 	Temperature    *float64           `json:"temperature,omitempty"` // number that divides the logits in the graph; nil: none
+	Threshold      *float64           `json:"threshold,omitempty"`   // a bag has any number of labels, those with a larger probability; nil: one
 	Encoder        *contract.Encoder  `json:"encoder,omitempty"`     // part of the graph that computes features of images; nil: instances are features
 	Backends       []string           `json:"backends"`              // back ends that can run the file
 }
@@ -155,7 +157,7 @@ func Open(path string, opts ...Option) (*Model, error) {
 }
 
 func readFile(path string) ([]byte, error) {
-	f, info, err := infile.Open(path)
+	f, info, err := fileio.Open(path)
 	if err != nil {
 		if at, folder := os.Stat(path); folder == nil && at.IsDir() {
 			return nil, fmt.Errorf("%s: %w: it is a directory; name the model.onnx in it", path, ErrContract)
@@ -189,7 +191,7 @@ func readStill(f fs.File) ([]byte, error) {
 		return nil, err
 	}
 	if after.Size() != int64(len(data)) || !after.ModTime().Equal(before.ModTime()) {
-		return nil, fmt.Errorf("%w: it was written to while it was read; write a new model beside it and rename it", ErrContract)
+		return nil, fmt.Errorf("%w: it was written to while it was read; write a new model to another file and rename it", ErrContract)
 	}
 	return data, nil
 }
@@ -233,8 +235,13 @@ func (o *options) open(data []byte) (*opened, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", backend, err)
 	}
+	divided, err := o.divide(pb, meta.InputShape, session, len(data))
+	if err != nil {
+		session.Close()
+		return nil, err
+	}
 	return &opened{
-		options: o, info: newInfo(meta, pb.Opset(), backend), batch: meta.Contract == contract.ContractBatch, session: session,
+		divided: divided, options: o, info: newInfo(meta, pb.Opset(), backend), batch: meta.Contract == contract.ContractBatch, session: session,
 		estimate: e, small: e.UpTo(smallRun, math.MaxInt64, o.maxInstances), brief: e.UpTo(math.MaxInt64, briefWork, o.maxInstances),
 	}, nil
 }
@@ -261,7 +268,7 @@ func newInfo(m *contract.Metadata, opset int64, backend string) Info {
 		Contract: m.Contract, ContractSHA256: m.Hash(), Backend: backend, Opset: opset, Version: m.Version,
 		Classes: m.Classes, InputShape: m.InputShape, Columns: m.Columns, Normalization: m.Normalization,
 		SpecSHA256: m.SpecSHA256, DataSHA256: m.DataSHA256, Seed: m.Seed, Split: m.Split,
-		Engine: m.Engine, Parity: m.Parity, Temperature: m.Temperature, Encoder: m.Encoder, Backends: m.Backends,
+		Engine: m.Engine, Parity: m.Parity, Temperature: m.Temperature, Threshold: m.Threshold, Encoder: m.Encoder, Backends: m.Backends,
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// written is a file that somebody changes once a part of it has been read.
+// written is a file that changes after a part of it was read.
 type written struct {
 	fs.File
 	change func()
@@ -23,8 +23,8 @@ func (w *written) Read(p []byte) (int, error) {
 	return w.File.Read(p[:min(len(p), 100)])
 }
 
-// A model that is written to while it is read is refused; one that another takes the
-// place of is read to its end.
+// A model that is written to while it is read is rejected. A file that is replaced by a rename
+// meanwhile is read to its end.
 func TestReadWhileWritten(t *testing.T) {
 	old, err := os.ReadFile("testdata/demipl-3x4.onnx")
 	if err != nil {
@@ -48,7 +48,7 @@ func TestReadWhileWritten(t *testing.T) {
 		}, false},
 		{"removed", func() error { return os.Remove(path) }, false},
 	} {
-		past := time.Now().Add(-time.Hour) // file systems do not tell times close to each other apart
+		past := time.Now().Add(-time.Hour) // the timestamps of a file system are coarse
 		if err := errors.Join(os.WriteFile(path, old, 0o644), os.Chtimes(path, past, past)); err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/miplc/miplc/runtime"
 )
 
-// tracer keeps what spans are told, a line for each when it ends.
+// tracer records spans, one line for each when it ends.
 type tracer struct {
 	noop.Tracer
 	spans []string
@@ -79,7 +79,7 @@ func TestLogger(t *testing.T) {
 		t.Error(err)
 	}
 	if err := m.Reload("testdata/demipl-38x13.onnx"); err == nil {
-		t.Error("a model of another shape took its place")
+		t.Error("it was replaced by a model of another shape")
 	}
 	if err := m.Close(); err != nil {
 		t.Error(err)

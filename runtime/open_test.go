@@ -17,8 +17,8 @@ import (
 	"github.com/miplc/miplc/runtime/onnxgo"
 )
 
-// gate is a back end that must not be reached with a file that breaks the
-// contract: what it opens has passed every check.
+// gate is a back end that opens only files that passed every check of the contract. Tests
+// assert that invalid files do not reach it.
 type gate struct {
 	name   string
 	opened int
@@ -47,7 +47,7 @@ func readModel(t testing.TB, name string) []byte {
 	return data
 }
 
-// edited returns demipl-3x4.onnx after a change.
+// edited returns the bytes of demipl-3x4.onnx after a change.
 func edited(t testing.TB, change func(*onnxpb.ModelProto)) []byte {
 	t.Helper()
 	m, err := onnxpb.ReadBytes(readModel(t, "demipl-3x4.onnx"))
@@ -149,7 +149,7 @@ func TestOpenRefusesBrokenContracts(t *testing.T) {
 	}
 }
 
-// onnxruntime computes constants when it loads a file, so expensive ones are refused before.
+// onnxruntime evaluates constants when it loads a file, so Open rejects expensive ones first.
 func TestOpenRefusesExpensiveConstants(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -187,7 +187,7 @@ func m0(t testing.TB) string {
 	return pb.Graph.Initializer[0].Name
 }
 
-// A file cut at any place is refused before the back end sees it.
+// A truncated file is rejected before the back end sees it.
 func TestOpenRefusesCutFiles(t *testing.T) {
 	whole := readModel(t, "demipl-3x4.onnx")
 	for n := range whole {
@@ -235,8 +235,8 @@ func TestOpenFiles(t *testing.T) {
 	}
 }
 
-// Graphs that keep the contract but cannot run: the back end must say so with
-// an error, at Open or at Predict.
+// Graphs that fulfil the contract but cannot run give an error from the back end, at Open or at
+// Predict.
 func TestGraphsThatCannotRun(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -284,7 +284,7 @@ func TestGraphsThatCannotRun(t *testing.T) {
 	} {
 		for _, be := range backends {
 			t.Run(c.name+"/"+be.name, func(t *testing.T) {
-				open(t, "demipl-3x4.onnx") // makes sure of the library
+				open(t, "demipl-3x4.onnx") // fails if the library is missing
 				m, err := runtime.OpenBytes(edited(t, c.change), be.opts...)
 				if err == nil {
 					defer m.Close()
@@ -298,8 +298,8 @@ func TestGraphsThatCannotRun(t *testing.T) {
 	}
 }
 
-// instead makes an output of another shape than the file declares: what was the
-// output goes through an op, as so many inputs.
+// instead gives an output another shape than the file declares: it passes the old output through
+// an op, several times if the op has several inputs.
 func instead(output, op string, inputs int, axis int64) func(*onnxpb.ModelProto) {
 	return func(m *onnxpb.ModelProto) {
 		for _, n := range m.Graph.Node {
@@ -310,7 +310,7 @@ func instead(output, op string, inputs int, axis int64) func(*onnxpb.ModelProto)
 		last := &onnxpb.NodeProto{Name: "last", OpType: op, Output: []string{output}}
 		for i := range inputs {
 			name := output + ".inner"
-			if i > 0 { // onnx-go loses an input that comes twice
+			if i > 0 { // onnx-go drops an input that is given twice
 				m.Graph.Node = append(m.Graph.Node, &onnxpb.NodeProto{Name: "again", OpType: "Identity", Input: []string{name}, Output: []string{"again"}})
 				name = "again"
 			}

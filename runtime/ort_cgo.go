@@ -14,6 +14,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/lru"
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/runtime/ortenv"
 )
 
 // Limits of the bindings that a session keeps for the next prediction.
@@ -32,9 +33,11 @@ type ortSession struct {
 	batch    bool
 	rebinds  bool        // inputs must be bound again after they were changed
 	calls    sync.Locker // locked during calls on the session and its bindings
+	options  ortenv.Session
 
-	mu   sync.Mutex
-	idle lru.Cache[size, *binding]
+	mu     sync.Mutex
+	idle   lru.Cache[size, *binding]
+	chunks *chunkSessions // nil until a bag is predicted in chunks
 }
 
 // size is what determines a binding: the number of instances of all bags, and the number of bags.
@@ -87,6 +90,7 @@ func newORT(f *File) (*ortSession, error) {
 		batch:    f.Meta.Contract == contract.ContractBatch,
 		rebinds:  !f.Session.OnCPU(),
 		calls:    calls,
+		options:  f.Session,
 		idle:     lru.Cache[size, *binding]{MaxCount: maxIdleBindings, MaxSize: maxIdleValues, OnEvict: (*binding).destroy},
 	}, nil
 }
@@ -134,6 +138,14 @@ func (s *ortSession) runBinding(ctx context.Context, b *binding) error {
 		}
 		return s.session.RunWithBinding(b.io)
 	}
+	return runWatched(ctx, s.session, b.inputs(), []ort.Value{b.probabilities, b.attention})
+}
+
+// runWatched runs a session until the context ends.
+func runWatched(ctx context.Context, session *ort.DynamicAdvancedSession, in, out []ort.Value) error {
+	if ctx.Done() == nil {
+		return session.Run(in, out)
+	}
 	options, err := ort.NewRunOptions()
 	if err != nil {
 		return err
@@ -141,7 +153,7 @@ func (s *ortSession) runBinding(ctx context.Context, b *binding) error {
 	defer options.Destroy()
 	terminated := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() { terminated <- options.Terminate() })
-	err = s.session.RunWithOptions(b.inputs(), []ort.Value{b.probabilities, b.attention}, options)
+	err = session.RunWithOptions(in, out, options)
 	if !stop() {
 		err = errors.Join(err, <-terminated)
 	}
@@ -153,7 +165,7 @@ func (s *ortSession) Close() error {
 	s.calls.Lock()
 	defer s.calls.Unlock()
 	s.idle.Clear()
-	return s.session.Destroy()
+	return errors.Join(s.chunks.destroy(), s.session.Destroy())
 }
 
 // bind makes tensors of a size and binds them. The instances are in shared unless that is nil.

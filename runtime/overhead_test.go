@@ -14,10 +14,9 @@ import (
 	"github.com/miplc/miplc/runtime"
 )
 
-// What Predict costs beside a bare run of onnxruntime on tensors that are bound
-// already and hold the same bag, which spares even the copies that a service needs. The
-// model is the shipped spec on features as those of Birdsong-MIPL, which has 37
-// instances a bag in the mean.
+// BenchmarkOverhead compares Predict with a bare run of onnxruntime on tensors that are already
+// bound and filled, without the copies that a service needs. The model is the shipped spec with
+// the shapes of Birdsong-MIPL, which has 37 instances per bag on average.
 func BenchmarkOverhead(b *testing.B) {
 	data := exported(b, "demipl")
 	for _, n := range []int{1, 5, 12, 37, 100, 500} {
@@ -33,7 +32,7 @@ func BenchmarkOverhead(b *testing.B) {
 	}
 }
 
-// newBareRun binds a bag to a session of onnxruntime's own and returns its run.
+// newBareRun binds a bag to a session of the onnxruntime binding and returns its run.
 func newBareRun(b *testing.B, data []byte, bag runtime.Bag, classes int64) func() error {
 	b.Helper()
 	must := func(err error) {

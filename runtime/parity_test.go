@@ -14,7 +14,7 @@ import (
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
-// tolerance is the agreement that miplc promises between engines, absolute.
+// tolerance is the largest accepted absolute difference between two engines.
 const tolerance = 1e-5
 
 // open opens a file of testdata with onnxruntime.
@@ -54,8 +54,8 @@ func randomBag(n, d int, seed uint64) runtime.Bag {
 	return b
 }
 
-// demipl computes the models of testdata/make_models.py in float64, straight
-// from the equations and from the parameters in the file.
+// demipl computes the models of testdata/make_models.py in float64, from the equations and the
+// parameters in the file.
 type demipl struct{ params map[string][]float64 }
 
 func readDemipl(t testing.TB, name string) demipl {
@@ -84,9 +84,9 @@ func (m demipl) dense(x []float64, name string) []float64 {
 	return y
 }
 
-// predict returns probabilities and attention: a_j = sigmoid(s_j), z = sum_j a_j
-// h_j / sum_j a_j, p = softmax(classifier(z)). The ratio is taken through log a
-// with the largest subtracted, so that it exists when every a underflows.
+// predict returns probabilities and attention: a_j = sigmoid(s_j), z = sum_j a_j h_j / sum_j a_j,
+// p = softmax(classifier(z)). The ratio is computed from log a minus its maximum, so that it is
+// defined even if every a_j underflows.
 func (m demipl) predict(b runtime.Bag) (probabilities, attention []float64) {
 	d := len(b.Instances) / b.N
 	logA := make([]float64, b.N)
@@ -140,13 +140,13 @@ func softmax(x []float64) []float64 {
 // near compares a prediction with the reference.
 func near(t *testing.T, what string, got []float32, want []float64) {
 	t.Helper()
-	if err := apart(got, want); err != nil {
+	if err := difference(got, want); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 }
 
-// apart returns the error of the first value beyond the tolerance.
-func apart(got []float32, want []float64) error {
+// difference returns an error that names the first value beyond the tolerance.
+func difference(got []float32, want []float64) error {
 	if len(got) != len(want) {
 		return fmt.Errorf("%d values, want %d", len(got), len(want))
 	}
@@ -166,9 +166,8 @@ var backends = []struct {
 	{"onnx-go", []runtime.Option{runtime.WithBackend(onnxgo.Backend())}},
 }
 
-// Every back end must agree with the equations on bags of one to a thousand
-// instances, also when a graph is used again and for attention far into
-// saturation.
+// Every back end agrees with the equations on bags of 1 to 1000 instances, also when a session
+// is used again and with saturated attention.
 func TestBackendsAgreeWithTheEquations(t *testing.T) {
 	for _, file := range []string{"demipl-3x4.onnx", "demipl-38x13.onnx", "saturated-3x4.onnx"} {
 		reference := readDemipl(t, file)
@@ -193,7 +192,7 @@ func TestBackendsAgreeWithTheEquations(t *testing.T) {
 	}
 }
 
-// The saturated model is worth its name only if its scores really are large.
+// The scores of the model called saturated really are large.
 func TestSaturatedModelSaturates(t *testing.T) {
 	_, a := readDemipl(t, "saturated-3x4.onnx").predict(randomBag(1000, 3, 0))
 	low, high := 1.0, 0.0
@@ -246,7 +245,7 @@ func TestBatchSignature(t *testing.T) {
 				t.Fatal(err)
 			}
 			if one.Label != all[i].Label || one.Class != fmt.Sprintf("class %d", one.Label) {
-				t.Errorf("%s bag %d: label %d (%s) alone, %d among others", file, i, one.Label, one.Class, all[i].Label)
+				t.Errorf("%s bag %d: label %d (%s) by itself, %d in the batch", file, i, one.Label, one.Class, all[i].Label)
 			}
 		}
 	}

@@ -10,10 +10,23 @@ import (
 
 // Prediction is the prediction for one bag.
 type Prediction struct {
-	Label         int       `json:"label"`         // class with the largest probability, the first on ties
-	Class         string    `json:"class"`         // name of the class
+	Label int    `json:"label"` // class with the largest probability, the first on ties
+	Class string `json:"class"` // name of the class
+	// Labels are the classes with a probability above Info.Threshold, in ascending order, and
+	// Classes their names. They are nil for a model that predicts one label per bag.
+	Labels        []int     `json:"labels,omitzero"`
+	Classes       []string  `json:"classes,omitzero"`
 	Probabilities []float32 `json:"probabilities"` // [k], in the order of Info.Classes
 	Attention     []float32 `json:"attention"`     // [n], score of each instance in [0, 1] (Eq. 2)
+}
+
+// Predicted returns the predicted classes in ascending order: Labels, or only Label if the model
+// predicts one label per bag.
+func (p *Prediction) Predicted() []int {
+	if p.Labels != nil {
+		return p.Labels
+	}
+	return []int{p.Label}
 }
 
 // Limits of one run with several bags. The graph of a batch model compares every instance with
@@ -26,7 +39,7 @@ const (
 
 // Predict predicts one bag. Errors wrap ErrEmptyBag, ErrBagShape, ErrNotFinite, ErrTooLarge or
 // ErrClosed, or are those of the context. A context that ends stops the prediction, also during a
-// long run. There is no other limit of the time: give a context with a deadline if the model or
+// long run, and the error is that of the context. There is no other limit of the time: give a context with a deadline if the model or
 // the bags come from others.
 func (m *Model) Predict(ctx context.Context, bag Bag) (Prediction, error) {
 	var p Prediction
@@ -146,6 +159,10 @@ func (o *opened) run(ctx context.Context, bags []Bag, to []Prediction) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if one := bags[0]; len(bags) == 1 && o.inChunks(one.N) {
+		d := len(one.Instances) / one.N
+		return o.runChunks(ctx, one.N, func(from, to int) ([]float32, error) { return one.Instances[from*d : to*d], nil }, &to[0])
+	}
 	n := 0
 	for i, b := range bags {
 		to[i].makeRoom(len(o.info.Classes), b.N)
@@ -166,7 +183,7 @@ func (o *opened) run(ctx context.Context, bags []Bag, to []Prediction) error {
 		}
 		return fmt.Errorf("%s: %w", o.info.Backend, err)
 	}
-	return nil
+	return watched.Err() // also if the run was over before it could be stopped
 }
 
 // makeRoom sets the lengths of the slices for k classes and n instances.
@@ -178,7 +195,7 @@ func (p *Prediction) makeRoom(k, n int) {
 	p.Probabilities, p.Attention = p.Probabilities[:k], p.Attention[:n]
 }
 
-// name sets the label. Values that are not finite are an error, because comparing them would always
+// name sets the labels. Values that are not finite are an error, because comparing them would always
 // select label 0.
 func (o *opened) name(p *Prediction) error {
 	if i := firstNotFinite(p.Probabilities); i >= 0 {
@@ -194,5 +211,23 @@ func (o *opened) name(p *Prediction) error {
 		}
 	}
 	p.Class = o.info.Classes[p.Label]
+	o.nameSet(p)
 	return nil
+}
+
+// nameSet sets the labels of a model that predicts any number of them.
+func (o *opened) nameSet(p *Prediction) {
+	if o.info.Threshold == nil {
+		p.Labels, p.Classes = nil, nil
+		return
+	}
+	if p.Labels == nil {
+		p.Labels, p.Classes = []int{}, []string{}
+	}
+	p.Labels, p.Classes = p.Labels[:0], p.Classes[:0]
+	for i, v := range p.Probabilities {
+		if float64(v) > *o.info.Threshold {
+			p.Labels, p.Classes = append(p.Labels, i), append(p.Classes, o.info.Classes[i])
+		}
+	}
 }

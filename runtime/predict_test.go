@@ -65,8 +65,8 @@ func TestNewBag(t *testing.T) {
 	}
 }
 
-// Finite features can still overflow inside the graph; a label made of NaN
-// must not look like a prediction.
+// Finite features can overflow inside the graph. A label computed from NaN must not be returned
+// as a prediction.
 func TestOverflowIsAnError(t *testing.T) {
 	for _, be := range backends {
 		m := open(t, "demipl-3x4.onnx", be.opts...)
@@ -96,7 +96,7 @@ func TestContextIsHonoured(t *testing.T) {
 	}
 }
 
-// ending is a context whose deadline passes once it was asked so many times.
+// ending is a context whose deadline passes after a number of calls.
 type ending struct {
 	context.Context
 	asked *atomic.Int32
@@ -120,8 +120,7 @@ func (e ending) Err() error {
 	return context.DeadlineExceeded
 }
 
-// A context that ends during a long run ends the run, and the next is none the
-// worse for it.
+// A context that ends during a long run ends the run, and the next run works.
 func TestContextEndsARun(t *testing.T) {
 	for _, be := range backends {
 		m := open(t, "demipl-38x13.onnx", be.opts...)
@@ -135,7 +134,7 @@ func TestContextEndsARun(t *testing.T) {
 	}
 }
 
-// Between the runs of a batch the context is asked as well.
+// The context is also checked between the runs of a batch.
 func TestContextEndsABatch(t *testing.T) {
 	for _, file := range []string{"demipl-3x4.onnx", "batch-3x4.onnx"} {
 		m := open(t, file)
@@ -189,8 +188,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// A prediction must not change when others run beside it, with bags of equal
-// and of different sizes; Close waits for those under way.
+// A prediction does not depend on those that run concurrently, with bags of equal and of
+// different sizes. Close waits for predictions in progress.
 func TestConcurrentUse(t *testing.T) {
 	for _, file := range []string{"demipl-3x4.onnx", "batch-3x4.onnx"} {
 		for _, be := range backends {
@@ -218,8 +217,8 @@ func TestConcurrentUse(t *testing.T) {
 								return
 							}
 							if err := errors.Join(
-								apart(p.Probabilities, ndarray.Convert[float64](want[i].Probabilities)),
-								apart(p.Attention, ndarray.Convert[float64](want[i].Attention)),
+								difference(p.Probabilities, ndarray.Convert[float64](want[i].Probabilities)),
+								difference(p.Attention, ndarray.Convert[float64](want[i].Attention)),
 							); err != nil {
 								t.Error(err)
 								return
@@ -252,7 +251,7 @@ func TestConcurrentUse(t *testing.T) {
 	}
 }
 
-// Far more sizes than a session keeps: what it drops must be built again.
+// There are far more bag sizes than a session caches, so that evicted bindings are built again.
 func TestManySizes(t *testing.T) {
 	reference := readDemipl(t, "demipl-3x4.onnx")
 	for _, be := range backends {
@@ -274,7 +273,7 @@ func TestManySizes(t *testing.T) {
 func TestPredictIntoReusesSlices(t *testing.T) {
 	m := open(t, "demipl-3x4.onnx")
 	bag := randomBag(10, 3, 1)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Hour) // as requests have
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour) // requests have a deadline too
 	defer cancel()
 	var p runtime.Prediction
 	allocations := testing.AllocsPerRun(50, func() {
@@ -287,12 +286,12 @@ func TestPredictIntoReusesSlices(t *testing.T) {
 	}
 }
 
-// Execution providers that nobody knows, and that the library does not have, are told
-// at Open; that of the CPU is always there.
+// Open rejects unknown execution providers and those that the library does not contain. The CPU
+// provider is always available.
 func TestProviders(t *testing.T) {
 	path := ortest.Library(t)
 	t.Setenv(ortlib.EnvLibrary, path)
-	t.Setenv(pinned.EnvCache, t.TempDir()) // without providers in libraries of their own
+	t.Setenv(pinned.EnvCache, t.TempDir()) // without providers in separate libraries
 	open(t, "demipl-3x4.onnx", runtime.WithProvider(ortenv.CPU, nil))
 	offered := ortenv.Offered(path)
 	for _, name := range append([]string{"cud"}, ortenv.Providers...) {
@@ -313,8 +312,8 @@ func TestProviders(t *testing.T) {
 	}
 }
 
-// A bag of a million instances is refused before anything is allocated for it, unless
-// the limit is raised.
+// A bag of a million instances is rejected before memory is allocated for it, unless the limit
+// is raised.
 func TestMaxInstances(t *testing.T) {
 	million := runtime.Bag{Instances: make([]float32, 3_000_000), N: 1_000_000}
 	for _, be := range backends {
@@ -353,8 +352,8 @@ func TestLibraryOption(t *testing.T) {
 	}
 }
 
-// A service that imports runtime must not pay for the compiler, the trainer or
-// gorgonia; package onnxgo alone brings gorgonia.
+// Package runtime does not import the compiler, the trainer or gorgonia. Only package onnxgo
+// imports gorgonia.
 func TestImports(t *testing.T) {
 	deps := func(pkg string) string {
 		out, err := exec.Command("go", "list", "-deps", pkg).CombinedOutput()
@@ -372,7 +371,7 @@ func TestImports(t *testing.T) {
 			}
 		}
 	}
-	// Of OpenTelemetry the interfaces alone: what spans become is the service's choice.
+	// Of OpenTelemetry only the interfaces are imported: the service chooses the implementation.
 	for _, line := range strings.Split(all, "\n") {
 		if strings.HasPrefix(line, "go.opentelemetry.io/") && strings.Contains(line, "/sdk") || strings.Contains(line, "google.golang.org/grpc") {
 			t.Errorf("runtime imports %s", line)

@@ -15,8 +15,9 @@ type opened struct {
 	batch   bool // contract batch/1
 
 	estimate *footprint.Estimate
-	small    int // instances up to which a run needs little memory
-	brief    int // instances up to which a run is too short to watch its context
+	small    int      // instances up to which a run needs little memory
+	brief    int      // instances up to which a run is too short to watch its context
+	divided  *divided // nil: bags are not predicted in chunks
 
 	using   sync.RWMutex // read-locked by predictions, locked by close
 	session Session      // nil after close

@@ -19,7 +19,7 @@ import (
 	"github.com/miplc/miplc/runtime"
 )
 
-// place writes a model as a careful program does: beside its place, then renamed.
+// place writes a model to a temporary file in the same folder and renames it.
 func place(t testing.TB, path string, data []byte) {
 	t.Helper()
 	if err := errors.Join(os.WriteFile(path+".new", data, 0o644), os.Rename(path+".new", path)); err != nil {
@@ -27,9 +27,9 @@ func place(t testing.TB, path string, data []byte) {
 	}
 }
 
-// While bags are predicted, two models take turns at a path and broken files come
-// between. No prediction fails, each is that of one of the two, and each request of
-// several bags is that of the same.
+// While bags are predicted, the file at a path alternates between two models and damaged files.
+// No prediction fails, each comes from one of the two models, and all bags of one request are
+// predicted by the same model.
 func TestReloadUnderLoad(t *testing.T) {
 	models := [][]byte{readModel(t, "demipl-3x4.onnx"), readModel(t, "saturated-3x4.onnx")}
 	for _, be := range backends {
@@ -60,7 +60,7 @@ func TestReloadUnderLoad(t *testing.T) {
 						}
 						which := slices.IndexFunc(want[:], func(p []runtime.Prediction) bool {
 							return slices.EqualFunc(p, to, func(a, b runtime.Prediction) bool {
-								return apart(a.Probabilities, ndarray.Convert[float64](b.Probabilities)) == nil && apart(a.Attention, ndarray.Convert[float64](b.Attention)) == nil
+								return difference(a.Probabilities, ndarray.Convert[float64](b.Probabilities)) == nil && difference(a.Attention, ndarray.Convert[float64](b.Attention)) == nil
 							})
 						})
 						if which < 0 {
@@ -100,7 +100,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	}
 }
 
-// What cannot take the place of a model says why, and the model stays.
+// A file that cannot replace the model gives an error with the reason, and the model stays.
 func TestReloadRefuses(t *testing.T) {
 	m := open(t, "demipl-3x4.onnx")
 	bag := randomBag(5, 3, 1)
@@ -134,7 +134,7 @@ func TestReloadRefuses(t *testing.T) {
 	}
 }
 
-// A model with the same features in another order would compute with the wrong ones.
+// A model with the same features in another order is rejected: it would read the wrong columns.
 func TestReloadComparesFeatures(t *testing.T) {
 	named := func(features string) []byte {
 		return edited(t, meta(contract.KeyColumns, `{"features":[`+features+`]}`))
@@ -147,18 +147,18 @@ func TestReloadComparesFeatures(t *testing.T) {
 	if err := m.Reload(path); err == nil || !strings.Contains(err.Error(), `its features are ["weight" "size" "age"], those of the model in use ["size" "weight" "age"]`) {
 		t.Errorf("other order of features: %v", err)
 	}
-	place(t, path, readModel(t, "demipl-3x4.onnx")) // whose features have no names
+	place(t, path, readModel(t, "demipl-3x4.onnx")) // a model whose features have no names
 	if err := m.Reload(path); err != nil {
 		t.Error(err)
 	}
 }
 
-// slow is a back end whose first session holds its first prediction until it is let
-// go, and which counts what is open.
+// slow is a back end whose first session blocks its first prediction until let is closed. It
+// counts the sessions that are open.
 type slow struct {
 	opened, closed atomic.Int32
 	begun, let     chan struct{}
-	closing        error // what closing a session gives
+	closing        error // returned by Close of a session
 }
 
 type slowSession struct {
@@ -188,8 +188,7 @@ func (s *slowSession) Close() error {
 	return s.closing
 }
 
-// A model that was replaced is closed after its last prediction, once; meanwhile the
-// new one answers.
+// A replaced model is closed once, after its last prediction. Meanwhile the new one serves.
 func TestReloadClosesAfterTheLastPrediction(t *testing.T) {
 	s := &slow{begun: make(chan struct{}), let: make(chan struct{})}
 	m := openWith(t, "demipl-3x4.onnx", runtime.WithBackend(s))
@@ -219,11 +218,10 @@ func TestReloadClosesAfterTheLastPrediction(t *testing.T) {
 	}
 }
 
-// Where the old model cannot be freed the new one is in use all the same: that is no
-// error, and it is logged.
+// If the old model cannot be freed, Reload logs it, returns no error and uses the new model.
 func TestReloadTellsOfAModelThatIsNotFreed(t *testing.T) {
 	var out bytes.Buffer
-	s := &slow{begun: make(chan struct{}), let: make(chan struct{}), closing: errors.New("it is held")}
+	s := &slow{begun: make(chan struct{}), let: make(chan struct{}), closing: errors.New("it is in use")}
 	close(s.let)
 	m, err := runtime.Open("testdata/demipl-3x4.onnx", runtime.WithBackend(s), runtime.WithLogger(slog.New(slog.NewTextHandler(&out, nil))))
 	if err != nil {
@@ -235,15 +233,14 @@ func TestReloadTellsOfAModelThatIsNotFreed(t *testing.T) {
 	if p, err := m.Predict(context.Background(), randomBag(2, 3, 1)); err != nil || p.Label != 2 {
 		t.Errorf("afterwards: %v, %v", p, err)
 	}
-	for _, want := range []string{`level=WARN msg="the model that was replaced is not freed" error="it is held"`, `msg="model reloaded"`} {
+	for _, want := range []string{`level=WARN msg="the model that was replaced is not freed" error="it is in use"`, `msg="model reloaded"`} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("logged\n%swant %s", out.String(), want)
 		}
 	}
 }
 
-// A model that was never opened, such as the field of a struct, gives errors from every
-// method and ends no program.
+// The methods of a zero Model return errors and do not panic.
 func TestZeroModel(t *testing.T) {
 	for name, m := range map[string]*runtime.Model{"zero": {}, "nil": nil} {
 		ctx, bag := t.Context(), runtime.Bag{Instances: []float32{1}, N: 1}

@@ -9,9 +9,8 @@ import (
 	"github.com/miplc/miplc/runtime"
 )
 
-// A parameter of another size than the graph asks for is no file of ours, but it
-// keeps the contract: no back end may make a prediction of it where onnxruntime
-// makes none.
+// A file whose parameter does not have the size that the graph needs was not written by miplc,
+// but it can fulfil the contract. No back end may predict with it if onnxruntime does not.
 func TestParametersOfOtherSizes(t *testing.T) {
 	good, err := onnxpb.ReadBytes(readModel(t, "demipl-3x4.onnx"))
 	if err != nil {
@@ -38,7 +37,7 @@ func TestParametersOfOtherSizes(t *testing.T) {
 				})
 				var errs [2]error
 				for k, be := range backends {
-					open(t, "demipl-3x4.onnx") // makes sure of the library
+					open(t, "demipl-3x4.onnx") // fails if the library is missing
 					m, err := runtime.OpenBytes(data, be.opts...)
 					if err == nil {
 						_, err = m.Predict(context.Background(), randomBag(5, 3, 1))

@@ -17,9 +17,9 @@ import (
 
 var predictions = flag.Int("predictions", 20_000, "how many predictions TestManyGoroutines makes in each back end; onnx-go makes a hundredth")
 
-// 64 goroutines predict bags of ten sizes with one model: every prediction has the
-// bits of the one made alone, and memory, of which fewer than 10,000 predictions say
-// nothing, does not grow.
+// 64 goroutines predict bags of ten sizes with one model. Every prediction is bit-identical to
+// that of a single call, and memory does not grow. Fewer than 10,000 predictions would not show
+// a leak.
 func TestManyGoroutines(t *testing.T) {
 	const goroutines = 64
 	for _, be := range backends {
@@ -52,7 +52,7 @@ func TestManyGoroutines(t *testing.T) {
 								return
 							}
 							if p.Label != want[i].Label || !slices.Equal(p.Probabilities, want[i].Probabilities) || !slices.Equal(p.Attention, want[i].Attention) {
-								t.Errorf("prediction %d, a bag of %d instances: %v, alone %v", n, bags[i].N, p, want[i])
+								t.Errorf("prediction %d, a bag of %d instances: %v, by itself %v", n, bags[i].N, p, want[i])
 								return
 							}
 						}
@@ -67,7 +67,7 @@ func TestManyGoroutines(t *testing.T) {
 			heapLater, residentLater := memory(t)
 			t.Logf("%d predictions: heap %d kB, then %d kB; resident %d kB, then %d kB", many, heap>>10, heapLater>>10, resident>>10, residentLater>>10)
 			const room = 64 << 20
-			outside := be.name == contract.BackendORT // of Go's heap lies nothing of onnx-go's, but its garbage is resident
+			outside := be.name == contract.BackendORT // onnx-go allocates on the Go heap, and its garbage counts as resident
 			if many >= 10_000 && (heapLater > heap+room || outside && residentLater > resident+room) {
 				t.Error("memory grew")
 			}
@@ -75,8 +75,8 @@ func TestManyGoroutines(t *testing.T) {
 	}
 }
 
-// memory is Go's heap after a collection, and what of the process is in memory, 0
-// where the system does not say.
+// memory returns the size of the Go heap after a collection, and the resident memory of the
+// process, 0 if the system does not report it.
 func memory(t *testing.T) (heap, resident int64) {
 	t.Helper()
 	goruntime.GC()

@@ -11,7 +11,7 @@ import (
 
 const (
 	// smallRequest is the maximum size in bytes of a request that uses the memory for small
-	// requests and is decoded without waiting for large ones.
+	// requests, unless it unpacks to more, and is decoded without waiting for large ones.
 	smallRequest = 64 << 10
 
 	// smallShare is the share of the memory that only small requests use: 1/smallShare.
@@ -39,6 +39,7 @@ type memoryPool struct {
 	*semaphore.Weighted
 	size   int64
 	queued atomic.Int64 // bytes that requests wait for
+	larger *memoryPool  // for requests that need more than size; nil: none
 }
 
 func newAdmission(bytes int64, decoders int) *admission {
@@ -48,6 +49,7 @@ func newAdmission(bytes int64, decoders int) *admission {
 	for _, p := range []*memoryPool{&a.small, &a.large} {
 		p.Weighted = semaphore.NewWeighted(p.size)
 	}
+	a.small.larger = &a.large // a small file may be a large image
 	return a
 }
 
@@ -90,6 +92,13 @@ type reservation struct {
 // while they have memory could wait for each other.
 func (r *reservation) resize(bytes int64) error {
 	switch more := bytes - r.bytes; {
+	case bytes > r.pool.size && r.pool.larger != nil:
+		all := &reservation{pool: r.pool.larger}
+		if err := all.resize(bytes); err != nil {
+			return err
+		}
+		r.release()
+		r.pool = all.pool
 	case more > 0 && bytes > r.pool.size:
 		return r.pool.tooMuch(bytes)
 	case more > 0 && !r.pool.TryAcquire(more):

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// One request to infer in JSON, without the network.
+// BenchmarkInferJSON measures one JSON request to infer, without the network.
 func BenchmarkInferJSON(b *testing.B) {
 	s := start(b)
 	bag := randomBag(80, 1)

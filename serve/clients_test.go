@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/internal/testsupport"
 )
 
-// Clients that others wrote get the answers that the model gives.
+// Clients of other projects receive the predictions of the model.
 func TestForeignClients(t *testing.T) {
 	for library, pin := range map[string]string{"tritonclient": "tritonclient[grpc,http]==2.73.0", "kserve": "kserve==0.21.0"} {
 		t.Run(library, func(t *testing.T) {

@@ -24,7 +24,7 @@ func newCursor(data []byte) (*cursor, error) {
 }
 
 func notJSON(err error) error {
-	return status.Errorf(codes.InvalidArgument, "the body is not the JSON that is needed: %v", err)
+	return status.Errorf(codes.InvalidArgument, "cannot parse the JSON of the body: %v", err)
 }
 
 // requestMembers are the names of members that the server reads.

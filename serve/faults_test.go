@@ -33,7 +33,7 @@ import (
 
 const oneBag = `{"instances": [[1, 2, 3]]}`
 
-// well asks for a prediction, as others do while one client misbehaves.
+// well requests a prediction, as other clients do while one client misbehaves.
 func (s *service) well(t *testing.T) {
 	t.Helper()
 	if code, text := s.ask(t, "POST", "/predict?model=bag", oneBag); code != 200 {
@@ -41,7 +41,7 @@ func (s *service) well(t *testing.T) {
 	}
 }
 
-// connect opens a connection and sends the beginning of a request.
+// connect opens a connection and sends the first bytes of a request.
 func (s *service) connect(t *testing.T, text string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.web)
@@ -55,8 +55,8 @@ func (s *service) connect(t *testing.T, text string) net.Conn {
 	return conn
 }
 
-// A client that stalls in the head, in the body or before it says anything loses its
-// connection; one that has sent its head is told why.
+// A client that stalls before or during the head or the body loses its connection. If the head has
+// arrived, the client gets an answer with the reason.
 func TestStalledClients(t *testing.T) {
 	s := start(t, func(o *Options) { o.Timeout = 300 * time.Millisecond })
 	for sent, want := range map[string]string{
@@ -77,7 +77,7 @@ func TestStalledClients(t *testing.T) {
 	s.well(t)
 }
 
-// The same over gRPC, and what is no gRPC at all, or a message cut short.
+// Stalled gRPC clients, other protocols and truncated messages are handled as well.
 func TestStalledGRPC(t *testing.T) {
 	s := start(t, func(o *Options) { o.Timeout = 300 * time.Millisecond })
 	const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -94,7 +94,7 @@ func TestStalledGRPC(t *testing.T) {
 			t.Errorf("%q: %v", sent, err)
 		}
 	}
-	// A message that gRPC takes apart and the protocol does not know.
+	// This message is valid for gRPC and invalid for the protocol.
 	var got oip.ModelInferResponse
 	broken := message(randomBag(1, 1), true)
 	broken.ProtoReflect().SetUnknown([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f})
@@ -102,7 +102,7 @@ func TestStalledGRPC(t *testing.T) {
 	if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "cannot be decoded") {
 		t.Error(err)
 	}
-	// The same in a message without tensors; both are counted.
+	// The same is true for a message without tensors. Both errors are counted.
 	unnamed := &oip.ModelReadyRequest{}
 	unnamed.ProtoReflect().SetUnknown([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f})
 	err = s.dial(t).Invoke(t.Context(), oip.GRPCInferenceService_ModelReady_FullMethodName, unnamed, &oip.ModelReadyResponse{})
@@ -118,7 +118,7 @@ func TestStalledGRPC(t *testing.T) {
 	if _, err := oip.NewGRPCInferenceServiceClient(s.dial(t)).ModelInfer(t.Context(), message(randomBag(1, 1), true)); err != nil {
 		t.Error(err)
 	}
-	// A request without its message.
+	// This call never sends its message.
 	silent, err := s.dial(t).NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, oip.GRPCInferenceService_ModelInfer_FullMethodName)
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestStalledGRPC(t *testing.T) {
 	}
 }
 
-// A head that is too long is refused before it is held.
+// A head that is too long is rejected before it is buffered.
 func TestLongHead(t *testing.T) {
 	s := start(t)
 	long := strings.Repeat("x", 100<<10)
@@ -138,11 +138,11 @@ func TestLongHead(t *testing.T) {
 	}
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "x", long)
 	if _, err := oip.NewGRPCInferenceServiceClient(s.dial(t)).ServerLive(ctx, &oip.ServerLiveRequest{}); err == nil {
-		t.Error("a head of 100 kB over gRPC is taken")
+		t.Error("a head of 100 kB over gRPC is accepted")
 	}
 }
 
-// A client that asks on and on and reads nothing is cut off.
+// A client that sends requests and does not read the answers is disconnected.
 func TestSlowReader(t *testing.T) {
 	s := start(t, func(o *Options) { o.Timeout = 300 * time.Millisecond })
 	body := asJSON(map[string]any{"instances": nested(randomBag(5000, 1))})
@@ -156,8 +156,8 @@ func TestSlowReader(t *testing.T) {
 	s.well(t)
 }
 
-// Beyond the limit of connections a new one takes the place of an idle one, of HTTP and
-// gRPC, or waits while all are busy. Health is answered at the admin listener meanwhile.
+// At the connection limit, a new connection replaces an idle one, of HTTP or gRPC, or waits while
+// all are busy. The admin listener still answers health checks.
 func TestConnectionLimit(t *testing.T) {
 	s := start(t, func(o *Options) { o.Connections = 3 })
 	const live = "GET /v2/health/live HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -208,8 +208,7 @@ func TestConnectionLimit(t *testing.T) {
 	}
 }
 
-// A bag of a million instances is refused by the limits with a reason, and predicted
-// where they allow it.
+// A bag of a million instances is rejected with a reason, or predicted if the limits allow it.
 func TestMillionInstances(t *testing.T) {
 	big := randomBag(1_000_000, 1)
 	small := start(t)
@@ -240,11 +239,11 @@ func TestMillionInstances(t *testing.T) {
 	}
 }
 
-// A client that looks for its answer when it has sent all of a body that is refused gets
-// it: a connection that is closed before looks like a fault of the network.
+// A client that reads the answer only after it sent the whole body of a rejected request receives
+// that answer. If the server closed the connection earlier, it would look like a network error.
 func TestRefusedBodies(t *testing.T) {
 	s := start(t, func(o *Options) { o.Tokens = tokensOf(t, "secret") })
-	const size = 12 << 20 // beyond what the buffers of a connection take
+	const size = 12 << 20 // more than the buffers of a connection
 	body := strings.Repeat("x", size)
 	whole := fmt.Sprintf("Content-Length: %d\r\n\r\n%s", size, body)
 	chunked := fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", size, body)
@@ -261,7 +260,8 @@ func TestRefusedBodies(t *testing.T) {
 	}
 }
 
-// What waits for a model is bounded; more is refused, and nobody gets another's answer.
+// The queue of a model is bounded. Further requests are rejected, and each answer belongs to its
+// request.
 func TestBusy(t *testing.T) {
 	s := start(t)
 	v, done, err := s.models.use("bag", "")
@@ -281,8 +281,8 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// Requests in flight reserve no more memory than there is: a request waits for others, and
-// is refused when they take too long. Small requests go on meanwhile.
+// Requests in flight cannot reserve more memory than the limit. A request waits for others and is
+// rejected after its timeout. Small requests are served meanwhile.
 func TestMemoryLimit(t *testing.T) {
 	const size = 250_000
 	s := start(t, func(o *Options) { o.RequestMemory, o.Timeout = 1_000_000, 2*time.Second })
@@ -294,7 +294,7 @@ func TestMemoryLimit(t *testing.T) {
 	s.well(t)
 	large := `{"instances": [` + strings.Repeat("[0,0,0.00000000],", 4999) + `[0,0,0]]` + strings.Repeat(" ", size) + `}`
 	if code, text := s.ask(t, "POST", "/predict?model=bag", large); code != 413 || !strings.Contains(text, "memory") {
-		t.Errorf("a request that needs more than there is: status %d: %s", code, text)
+		t.Errorf("a request that needs more than the limit: status %d: %s", code, text)
 	}
 	large = large[:len(large)-size-1] + "}"
 	begin := time.Now()
@@ -304,7 +304,7 @@ func TestMemoryLimit(t *testing.T) {
 	if told, err := http.ReadResponse(bufio.NewReader(stalled), nil); err != nil || told.StatusCode != 504 {
 		t.Errorf("the request that stalled: %v, %v", told, err)
 	}
-	if err := s.admission.large.Acquire(t.Context(), s.admission.large.size); err != nil { // others keep all of it
+	if err := s.admission.large.Acquire(t.Context(), s.admission.large.size); err != nil { // other requests use all of it
 		t.Fatal(err)
 	}
 	if code, text := s.ask(t, "POST", "/predict?model=bag", large); code != 503 || !strings.Contains(text, "memory") {
@@ -317,38 +317,38 @@ func TestMemoryLimit(t *testing.T) {
 	s.well(t)
 	s.admission.large.Release(s.admission.large.size)
 	for _, p := range []*memoryPool{&s.admission.small, &s.admission.large} {
-		for !p.TryAcquire(p.size) { // all comes back
+		for !p.TryAcquire(p.size) { // all memory is released
 			time.Sleep(time.Millisecond)
 		}
 	}
 }
 
-// A bag whose run needs more memory than runs may use is refused; one that needs more than
-// is free waits, and is refused when its time is up.
+// A bag whose run needs more memory than the limit is rejected. One that needs more than is free
+// waits, and is rejected after its timeout.
 func TestRunMemory(t *testing.T) {
-	s := start(t, func(o *Options) { o.RunMemory, o.Instances, o.Bytes, o.Timeout = 8<<20, 200_000, 8<<20, time.Second })
+	s := start(t, func(o *Options) { o.RunMemory, o.Instances, o.Bytes, o.Timeout = 4<<20, 200_000, 8<<20, 5*time.Second })
 	bag := func(n int) string {
 		return `{"instances": [` + strings.Repeat("[0,0,0],", n-1) + `[0,0,0]]}`
 	}
-	if code, text := s.ask(t, "POST", "/predict?model=bag", bag(150_000)); code != 400 || !strings.Contains(text, "fewer instances") {
+	if code, text := s.ask(t, "POST", "/predict?model=bag", bag(75_000)); code != 400 || !strings.Contains(text, "fewer instances") {
 		t.Errorf("status %d: %.200s", code, text)
 	}
 	memory := s.models.memory
 	if err := memory.Acquire(t.Context(), memory.size); err != nil {
 		t.Fatal(err)
 	}
-	if code, text := s.ask(t, "POST", "/predict?model=bag", bag(80_000)); code != 503 {
+	if code, text := s.ask(t, "POST", "/predict?model=bag", bag(40_000)); code != 503 || !strings.Contains(text, "waited for a run") {
 		t.Errorf("status %d: %.200s", code, text)
 	}
 	s.well(t)
 	memory.Release(memory.size)
-	if code, text := s.ask(t, "POST", "/predict?model=bag", bag(80_000)); code != 200 {
+	if code, text := s.ask(t, "POST", "/predict?model=bag", bag(40_000)); code != 200 {
 		t.Errorf("status %d: %.200s", code, text)
 	}
 }
 
-// Only JSON and raw tensors are read, which a web page cannot send to a server that does
-// not permit it, and only requests to a host that the server answers for.
+// The server reads only JSON and raw tensors, which a web page cannot send without permission of
+// the server, and only requests to a host that it answers for.
 func TestBrowsers(t *testing.T) {
 	s := start(t, func(o *Options) { o.Hosts = LocalHosts("127.0.0.1:0") })
 	for _, c := range []struct {
@@ -396,7 +396,7 @@ func TestBrowsers(t *testing.T) {
 	}
 }
 
-// The reason of a failure inside the server is in its log alone: it may name files.
+// The cause of an internal error is written only to the log, because it may contain file names.
 func TestInternalErrors(t *testing.T) {
 	var log bytes.Buffer
 	s := start(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
@@ -407,7 +407,7 @@ func TestInternalErrors(t *testing.T) {
 	}
 }
 
-// Bags that wait are put together up to the limit, whatever request they came with.
+// Waiting bags of different requests are combined into runs up to the limit.
 func TestGather(t *testing.T) {
 	q := &queue{batch: Batching{Bags: 5}, waiting: make(chan *job, 10)}
 	for _, bags := range []int{1, 2, 1, 3, 1} {
@@ -422,7 +422,7 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// One request that is wrong takes no other along that shares its run.
+// A wrong request does not affect the others in its run.
 func TestWrongAmongOthers(t *testing.T) {
 	s := start(t, func(o *Options) { o.Batching.Delay, o.Batching.Parallel = 50*time.Millisecond, 1 })
 	v, done, err := s.models.use("batch", "")
@@ -453,9 +453,9 @@ func TestWrongAmongOthers(t *testing.T) {
 	group.Wait()
 }
 
-// A server that ends under load answers all that it has taken: clients that keep their
-// connections and leave when they are told to, clients that look whether it is ready and
-// open a connection for each request, and those of gRPC.
+// A server that shuts down under load answers all requests that it accepted: from clients that keep
+// their connections until they are told to close them, from clients that check readiness and open
+// a connection for each request, and from gRPC clients.
 func TestDrain(t *testing.T) {
 	s := start(t, func(o *Options) { o.LameDuck = 3 * time.Second })
 	rpc := oip.NewGRPCInferenceServiceClient(s.dial(t))
@@ -527,11 +527,11 @@ func TestDrain(t *testing.T) {
 	group.Wait()
 }
 
-// A connection that was taken before the end is answered, though its request comes after.
+// A connection that was accepted before the shutdown is served, even if its request arrives later.
 func TestDrainNewConnection(t *testing.T) {
 	s := start(t)
 	conn := s.connect(t, "")
-	s.well(t) // connections are taken one after the other, so that one is
+	s.well(t) // connections are accepted in order, so conn was accepted before this one
 	s.end()
 	for {
 		refused, err := net.Dial("tcp", s.web)
@@ -548,8 +548,8 @@ func TestDrainNewConnection(t *testing.T) {
 	}
 }
 
-// Connections that the kernel has accepted are answered, however many come while the
-// server ends. MIPLC_TEST_DRAINS sets how often it ends.
+// Connections that the kernel has accepted are served, however many arrive during the shutdown.
+// MIPLC_TEST_DRAINS is the number of shutdowns.
 func TestDrainQueue(t *testing.T) {
 	times := 3
 	if n, err := strconv.Atoi(os.Getenv("MIPLC_TEST_DRAINS")); err == nil {
@@ -560,7 +560,7 @@ func TestDrainQueue(t *testing.T) {
 	}
 }
 
-// drainOnce ends a server that many clients connect to all the time.
+// drainOnce shuts a server down while many clients keep connecting to it.
 func drainOnce(t *testing.T) {
 	s := start(t, func(o *Options) { o.LameDuck = 0 })
 	var group sync.WaitGroup
@@ -591,12 +591,12 @@ func drainOnce(t *testing.T) {
 	}
 	s.end()
 	err := <-s.ended
-	s.ended <- err // start looks at it
+	s.ended <- err // start reads it
 	close(stop)
 	group.Wait()
 }
 
-// predictOver asks for a prediction over a connection and closes it.
+// predictOver requests a prediction over a connection and closes it.
 func predictOver(conn net.Conn) error {
 	defer conn.Close()
 	if _, err := fmt.Fprintf(conn, "POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(oneBag), oneBag); err != nil {
@@ -613,10 +613,10 @@ func predictOver(conn net.Conn) error {
 	return err
 }
 
-// notSent finds that a call of gRPC did not reach the server.
+// notSent matches the errors of gRPC calls that did not reach the server.
 var notSent = regexp.MustCompile("(?i)error while dialing|server preface")
 
-// A run does not wait for a bag that another run has taken.
+// A run does not wait for a bag that another run took from the queue.
 func TestGatherLoses(t *testing.T) {
 	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(8))
 	q := &queue{batch: Batching{Bags: 8}, waiting: make(chan *job, 1)}
@@ -634,7 +634,7 @@ func TestGatherLoses(t *testing.T) {
 			select {
 			case <-ended:
 			case <-time.After(10 * time.Second):
-				t.Fatal("a run waits for what is gone")
+				t.Fatal("a run waits for a bag that another run took")
 			}
 		}
 	}

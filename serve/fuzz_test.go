@@ -13,12 +13,12 @@ import (
 	"github.com/miplc/miplc/serve/oip"
 )
 
-// answers holds an answer to an arbitrary request to what all answers are: a prediction
-// for each instance, or an error that is the client's.
+// answers checks what is true of every answer: it is an error of the client, or a prediction with
+// valid tensors.
 func answers(t *testing.T, got *oip.ModelInferResponse, err error) {
 	if err != nil {
 		if code := status.Code(err); httpStatus[code] < 400 || httpStatus[code] >= 500 {
-			t.Fatalf("%v is none of the client's: %v", code, err)
+			t.Fatalf("%v is not an error of the client: %v", code, err)
 		}
 		return
 	}

@@ -170,7 +170,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// Without the token no message is waited for, or kept: the head of a call is refused.
+// A call without the token is rejected at its head, and its message is not read.
 func TestTokenBeforeMessage(t *testing.T) {
 	s := start(t, func(o *Options) { o.Tokens = tokensOf(t, "secret") })
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -184,7 +184,7 @@ func TestTokenBeforeMessage(t *testing.T) {
 	}
 }
 
-// Who watches the health of a server is told that it ends, and does not hold it up.
+// A client that watches the health of a server is notified of the shutdown and does not delay it.
 func TestWatchedHealth(t *testing.T) {
 	s := start(t)
 	watch, err := grpc_health_v1.NewHealthClient(s.dial(t)).Watch(context.Background(), &grpc_health_v1.HealthCheckRequest{})

@@ -61,7 +61,7 @@ func (s *Server) handler() http.Handler {
 		}), s.checkHost))
 	}
 	mux.Handle("/", s.serve(anyMethod("/", func(http.ResponseWriter, *http.Request) error {
-		return status.Error(codes.NotFound, "there is nothing at this path; /openapi.json lists what there is")
+		return status.Error(codes.NotFound, "unknown path; /openapi.json lists all paths")
 	}), s.checkHost))
 	return mux
 }
@@ -121,7 +121,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// httpError is an error with an HTTP status that has no gRPC code of its own.
+// httpError is an error with an HTTP status that has no corresponding gRPC code.
 type httpError struct {
 	http int
 	code codes.Code

@@ -12,12 +12,8 @@ import (
 	"github.com/miplc/miplc/runtime"
 )
 
-// Limits of image files in requests. imageValues are reserved while images are decoded, one after
-// the other: 12 bytes per pixel, and the rows for resizing.
-const (
-	maxImagePixels = 4 << 20
-	imageValues    = 16 << 20
-)
+// maxImagePixels limits image files in requests.
+const maxImagePixels = 4 << 20
 
 // readImages reads a bag of image files: a list of texts in base64.
 func (s *Server) readImages(req *request, list []byte, info *runtime.Info) (bag runtime.Bag, err error) {
@@ -32,9 +28,10 @@ func (s *Server) readImages(req *request, list []byte, info *runtime.Info) (bag 
 	if err := s.checkSize(n); err != nil {
 		return bag, err
 	}
-	if err := req.decoded(n*d+imageValues, n, true); err != nil {
+	if err := req.decoded(n*d, n, true); err != nil {
 		return bag, err
 	}
+	limits := imagebags.Limits{Pixels: maxImagePixels, Reserve: func(bytes int64) error { return req.decoded(n*d+int(bytes/4), n, true) }}
 	bag.Instances = make([]float32, 0, n*d)
 	c = &cursor{data: list}
 	_, err = c.elements(func(i int) error {
@@ -45,7 +42,10 @@ func (s *Server) readImages(req *request, list []byte, info *runtime.Info) (bag 
 		if err := json.Unmarshal(c.skip(), &content); err != nil {
 			return status.Errorf(codes.InvalidArgument, "images[%d]: this must be an image file in base64", i)
 		}
-		x, err := imagebags.Decode(content, info.Encoder.Size, imagebags.Limits{Pixels: maxImagePixels})
+		x, err := imagebags.Decode(content, info.Encoder.Size, limits)
+		if code := status.Code(err); code == codes.ResourceExhausted || code == codes.Unavailable {
+			return err // of the reservation
+		}
 		if err != nil {
 			return status.Error(codes.InvalidArgument, fmt.Sprintf("images[%d]: %v", i, err))
 		}

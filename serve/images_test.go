@@ -19,7 +19,7 @@ import (
 
 // A bag of image files becomes instances; others are errors of the client.
 func TestImages(t *testing.T) {
-	s := start(t, func(o *Options) { o.Instances = 3 })
+	s := start(t, func(o *Options) { o.Instances, o.RequestMemory = 3, 256<<20 })
 	file := func(side int) string {
 		m := image.NewRGBA(image.Rect(0, 0, side, side))
 		for i := range side * side {
@@ -39,6 +39,7 @@ func TestImages(t *testing.T) {
 		want string
 	}{
 		{images(file(2), file(8)), info, ""},
+		{images(file(2040), file(8)), info, ""}, // a small file that needs more than the memory for small requests
 		{images(file(2)), &runtime.Info{InputShape: []int{3}}, "has no encoder"},
 		{images(`"***"`), info, "images[0]: this must be an image file in base64"},
 		{images(file(2), `"aGVsbG8="`), info, "images[1]: not a JPEG, PNG or TIFF image"},
@@ -52,7 +53,7 @@ func TestImages(t *testing.T) {
 		bag, err := s.readBag(req, c.info)
 		req.memory.release()
 		if c.want != "" {
-			if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), c.want) {
+			if status.Code(err) != codes.InvalidArgument && status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%.80s: %v, want %q", c.body, err, c.want)
 			}
 			continue

@@ -22,7 +22,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/runtime"
 )
@@ -230,7 +230,7 @@ func (m *models) look(p place, old *version) (v *version, reason string, err err
 	if err != nil {
 		return refuse(err.Error(), err)
 	}
-	seen, at, ok := identity(info)
+	seen, at, ok := fileio.State(info)
 	if !ok || now.Sub(at) < racy {
 		seen = ""
 	}
@@ -264,7 +264,7 @@ func (m *models) load(p place, hash string, old *version) (*version, error) {
 	}
 	again, err := hashOf(p.path)
 	if err == nil && again != hash {
-		err = fmt.Errorf("%s was written to while it was read; write a new model under another name and rename it", p.path)
+		err = fmt.Errorf("%s changed while it was read; write a new model to another file and rename that file", p.path)
 	}
 	if err == nil && old != nil {
 		if err = replaceable(old.info, model.Info()); err != nil {
@@ -289,7 +289,7 @@ func replaceable(old, by runtime.Info) error {
 
 // hashOf returns the SHA-256 of a file in hexadecimal.
 func hashOf(path string) (string, error) {
-	f, _, err := infile.Open(path)
+	f, _, err := fileio.Open(path)
 	if err != nil {
 		return "", err
 	}
@@ -346,7 +346,7 @@ func (m *models) use(name, number string) (v *version, done func(), err error) {
 	case name == "":
 		return nil, nil, status.Errorf(codes.InvalidArgument, "several models are served: name one of %s", strings.Join(m.sortedNames(), ", "))
 	case len(versions) == 0:
-		return nil, nil, status.Errorf(codes.NotFound, "there is no model %q; served are %s", name, strings.Join(m.sortedNames(), ", "))
+		return nil, nil, status.Errorf(codes.NotFound, "there is no model %q; the server has %s", name, strings.Join(m.sortedNames(), ", "))
 	case number == "":
 		v = versions[len(versions)-1]
 	default:

@@ -60,7 +60,7 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// touch makes a file look changed, however coarse the clock of the file system is.
+// touch changes the time of a file by more than the resolution of the file system.
 func touch(t *testing.T, path string) {
 	t.Helper()
 	if err := os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)); err != nil {
@@ -68,7 +68,7 @@ func touch(t *testing.T, path string) {
 	}
 }
 
-// sameSize changes the content of a model but neither its size nor its time.
+// sameSize changes the content of a model file without changing its size or time.
 func sameSize(t *testing.T, path string) {
 	t.Helper()
 	before, err := os.Stat(path)
@@ -95,7 +95,8 @@ func sameSize(t *testing.T, path string) {
 	}
 }
 
-// A model that does not open keeps no other from being served, unless it must.
+// A model that cannot be opened does not prevent others from being served, unless the options
+// require it.
 func TestBrokenModel(t *testing.T) {
 	ortest.Library(t)
 	dir := t.TempDir()
@@ -123,8 +124,8 @@ func TestBrokenModel(t *testing.T) {
 	}
 }
 
-// Models are added, replaced and taken away under load without a failed request; a file
-// that is no model leaves the old one in its place.
+// Models are added, replaced and removed under load without a failed request. An invalid file does
+// not replace the old model.
 func TestReload(t *testing.T) {
 	s := start(t)
 	stop, failed := make(chan struct{}), make(chan string, 4)
@@ -167,7 +168,7 @@ func TestReload(t *testing.T) {
 	reload(0, "it has the signature batch/1, the model in use bag/1")
 	put(t, bag, "../runtime/testdata/demipl-38x13.onnx")
 	reload(0, "it takes instances of shape [38], the model in use of [3]")
-	reload(0, "") // it is told once
+	reload(0, "") // it is reported once
 	if err := os.WriteFile(bag, []byte("no model"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +199,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// A model that takes the same features in another order is refused.
+// A model with the same features in another order is rejected.
 func TestReloadComparesFeatures(t *testing.T) {
 	s := start(t)
 	path := filepath.Join(s.dir, "bag.onnx")
@@ -224,8 +225,8 @@ func TestReloadComparesFeatures(t *testing.T) {
 	}
 }
 
-// A file whose name is no name for a model, and one over which the program falls, are told
-// as files that are no models, and end no server.
+// A file whose name is not a valid model name, and one that makes the program panic, are reported
+// as invalid, and the server keeps running.
 func TestReloadOfHostileFiles(t *testing.T) {
 	s := start(t)
 	whole := s.models.open
@@ -276,7 +277,7 @@ func certify(t *testing.T, dir, name string) *x509.Certificate {
 	return cert
 }
 
-// Both protocols speak TLS, and take up a new certificate without a new start.
+// Both protocols support TLS and reload a changed certificate without a restart.
 func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")

@@ -100,7 +100,7 @@ func (r *reader[T]) number() error {
 	text := r.data[from:r.at]
 	v, err := r.parse(text)
 	if err != nil {
-		return r.fail("%.40s is no number that fits", text)
+		return r.fail("%.40s is not a number, or is out of range", text)
 	}
 	r.values = append(r.values, v)
 	if len(r.values)%checkEvery == 0 {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// openapi.json describes the routes that there are, and what needs a token.
+// openapi.json describes all routes and which of them need a token.
 func TestOpenAPI(t *testing.T) {
 	s := start(t)
 	code, text := s.ask(t, "GET", "/openapi.json", "")
@@ -41,13 +41,13 @@ func TestOpenAPI(t *testing.T) {
 		}
 		there = append(there, r.method+" "+r.path)
 		if public := doc.Paths[r.path][strings.ToLower(r.method)].Security != nil; public != r.public {
-			t.Errorf("%s: described as public: %v, is: %v", r.path, public, r.public)
+			t.Errorf("%s: described as public: %v, actually: %v", r.path, public, r.public)
 		}
 	}
 	slices.Sort(described)
 	slices.Sort(there)
 	if code != 200 || !slices.Equal(described, there) {
-		t.Errorf("status %d, described are\n%s\nthere are\n%s", code, strings.Join(described, "\n"), strings.Join(there, "\n"))
+		t.Errorf("status %d, described:\n%s\nserved:\n%s", code, strings.Join(described, "\n"), strings.Join(there, "\n"))
 	}
 	for _, ref := range regexp.MustCompile(`"#/components/(\w+)/(\w+)"`).FindAllStringSubmatch(text, -1) {
 		if !strings.Contains(text, `"`+ref[2]+`": {`) {
@@ -56,7 +56,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// The page comes with what it needs, from this server alone.
+// The page loads its resources only from this server.
 func TestPage(t *testing.T) {
 	s := start(t, func(o *Options) {
 		o.Examples = []Example{{Instances: []float32{1, 2, 3, 4, 5, 6}, N: 2, Class: "wren", Coords: []float32{0, 256, 128, 256}}}
@@ -87,7 +87,7 @@ func TestPage(t *testing.T) {
 	get("/metrics", `miplc_model_loaded{model="bag",version="1"} 1`)
 }
 
-// Every key of an answer is described by the schema of the answer.
+// The schema of an answer describes every key of the answer.
 func TestOpenAPIDescribesAnswers(t *testing.T) {
 	s := start(t, func(o *Options) {
 		o.Examples = []Example{{Instances: []float32{1, 2, 3}, N: 1, Class: "a", Coords: []float32{1, 2}}}

@@ -23,7 +23,8 @@ import (
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
-// Models of the runtime's tests, one of each signature: 3 features, 4 classes.
+// The models are those of the tests of package runtime, one for each signature, with 3 features and
+// 4 classes.
 const (
 	bagModel   = "../runtime/testdata/demipl-3x4.onnx"
 	batchModel = "../runtime/testdata/batch-3x4.onnx"
@@ -43,7 +44,7 @@ type service struct {
 	ended    chan error
 }
 
-// start serves a folder of the models bag and batch on loopback.
+// start serves a folder with the models bag and batch on the loopback interface.
 func start(t testing.TB, change ...func(*Options)) *service {
 	t.Helper()
 	ortest.Library(t)
@@ -137,7 +138,7 @@ func randomBag(n int, seed uint64) runtime.Bag {
 	return b
 }
 
-// ask sends a request and returns the status and the body of the answer.
+// ask sends a request and returns the status and body of the response.
 func (s *service) ask(t testing.TB, method, path, body string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
@@ -172,7 +173,7 @@ func decode[T any](t testing.TB, text string) (v T) {
 	return v
 }
 
-// same says where two predictions differ by more than several bags in one run do.
+// same returns an error if two predictions differ by more than batching can change them.
 func same(got, want runtime.Prediction) error {
 	near := func(a, b float32) bool { return a-b < 1e-5 && b-a < 1e-5 }
 	if got.Label != want.Label || got.Class != want.Class {
@@ -237,7 +238,7 @@ func TestInfer(t *testing.T) {
 	}
 }
 
-// Several bags in one request to a model of the signature batch, raw.
+// A binary request contains several bags for a model with the signature batch.
 func TestInferBinary(t *testing.T) {
 	s := start(t)
 	bags := []runtime.Bag{randomBag(2, 1), randomBag(1, 2), randomBag(4, 3)}
@@ -295,7 +296,7 @@ func TestInferBinary(t *testing.T) {
 	}
 }
 
-// What can be wrong with a request is told with a status and a reason that names it.
+// An invalid request gets a status and a message that says what is wrong.
 func TestWrongRequests(t *testing.T) {
 	s := start(t)
 	infer := func(model, inputs, rest string) string {
@@ -310,7 +311,7 @@ func TestWrongRequests(t *testing.T) {
 		code    int
 		want    string
 	}{
-		{"GET /v2/models/nosuch -", 404, `no model "nosuch"; served are bag, batch`},
+		{"GET /v2/models/nosuch -", 404, `no model "nosuch"; the server has bag, batch`},
 		{"GET /v2/models/bag/versions/7 -", 404, `no version "7"; it has 1`},
 		{"GET /nosuch -", 404, "/openapi.json"},
 		{"GET /predict -", 405, "/predict accepts only POST"},
@@ -318,8 +319,8 @@ func TestWrongRequests(t *testing.T) {
 		{`POST /predict {"instances": [[1, 2, 3]]}`, 400, "several models are served: name one of bag, batch"},
 		{`POST /predict?model=bag {"instances": [[1, 2], [3, 4]]}`, 400, "instances[0]: 2 values, the shape needs 3"},
 		{`POST /predict?model=bag {"instances": [[1, 2, 3], [1, 2, 3, 4]]}`, 400, "instances[1]: more than 3 values"},
-		{`POST /predict?model=bag {"instances": [[1, 2, "x"]]}`, 400, `instances[0][2]: "x" is no number that fits`},
-		{`POST /predict?model=bag {"instances": [[1, 2, 1e39]]}`, 400, "no number that fits"},
+		{`POST /predict?model=bag {"instances": [[1, 2, "x"]]}`, 400, `instances[0][2]: "x" is not a number, or is out of range`},
+		{`POST /predict?model=bag {"instances": [[1, 2, 1e39]]}`, 400, "is not a number, or is out of range"},
 		{`POST /predict?model=bag {"instances": [[1, 2, NaN]]}`, 400, "invalid character 'N'"},
 		{`POST /predict?model=bag {"instances": []}`, 400, "no instances"},
 		{`POST /predict?model=bag {"instances": 3}`, 400, "must be a list"},

@@ -141,7 +141,7 @@ func (s *Server) Serve(ctx context.Context, on Listeners) error {
 	<-ctx.Done()
 	s.draining.Store(true)
 	readiness.Shutdown()
-	s.o.Log.Info("ending: no longer ready", "for", s.o.LameDuck)
+	s.o.Log.Info("shutting down: not ready", "for", s.o.LameDuck)
 	time.Sleep(s.o.LameDuck)
 	end()
 	s.stopAccepting(web)

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 )
 
 // TLS returns a configuration with the certificate and key in two PEM files. Handshakes read
@@ -52,11 +52,11 @@ const maxPEM = 1 << 20
 
 func (p *pair) load() error {
 	at := p.changed()
-	certificate, err := infile.Bytes(p.certificate, maxPEM, "a certificate")
+	certificate, err := fileio.ReadAtMost(p.certificate, maxPEM, "a certificate")
 	if err != nil {
 		return err
 	}
-	key, err := infile.Bytes(p.key, maxPEM, "a key")
+	key, err := fileio.ReadAtMost(p.key, maxPEM, "a key")
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 )
 
 // longestToken is the maximum size of a token in bytes; it must fit into the header of a request.
@@ -72,7 +72,7 @@ func (t *Tokens) current(log *slog.Logger) []string {
 // readToken reads a file with one token. It ignores spaces and line breaks around the token. All
 // other characters must be visible ASCII, because headers cannot contain others.
 func readToken(file string) (string, error) {
-	text, err := infile.Bytes(file, longestToken, "a token")
+	text, err := fileio.ReadAtMost(file, longestToken, "a token")
 	if err != nil {
 		return "", err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/miplc/miplc/serve/oip"
 )
 
-// tokensOf are tokens in files of a test.
+// tokensOf writes tokens to files and opens them.
 func tokensOf(t *testing.T, list ...string) *Tokens {
 	t.Helper()
 	var files []string
@@ -31,7 +31,7 @@ func tokensOf(t *testing.T, list ...string) *Tokens {
 	return tokens
 }
 
-// A token that no header can carry is refused when the file is read.
+// A token that cannot be sent in a header is rejected when its file is read.
 func TestTokenFiles(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	for text, want := range map[string]string{
@@ -48,8 +48,8 @@ func TestTokenFiles(t *testing.T) {
 	}
 }
 
-// Several tokens are valid at a time. A file that changes is read again, and one that
-// cannot be read leaves the old token valid.
+// Several tokens can be valid at the same time. A changed file is read again. If it cannot be read,
+// the old token stays valid.
 func TestTokenRotation(t *testing.T) {
 	tokens := tokensOf(t, "old", "other")
 	s := start(t, func(o *Options) { o.Tokens = tokens })
@@ -80,7 +80,7 @@ func TestTokenRotation(t *testing.T) {
 	check("removed", []string{"new", "other"}, []string{"old"})
 }
 
-// Without a token nobody learns which models and versions are served.
+// Without a token a client does not learn which models and versions are served.
 func TestNamesNeedToken(t *testing.T) {
 	s := start(t, func(o *Options) { o.Tokens = tokensOf(t, "secret") })
 	client := oip.NewGRPCInferenceServiceClient(s.dial(t))

@@ -1,5 +1,5 @@
-// Package specs holds what ships with miplc, as it was written: the specs of models
-// and the experiments, each by its name without ".yaml".
+// Package specs embeds the YAML files of the shipped models and experiments. The name of each is
+// its file name without ".yaml".
 package specs
 
 import (
@@ -18,10 +18,11 @@ func Models() []string { return names("models") }
 // Experiments lists the shipped experiments in alphabetical order.
 func Experiments() []string { return names("experiments") }
 
-// Model returns the text of a shipped spec, with its comments.
+// Model returns the text of a shipped spec, with its comments, or false for an unknown name.
 func Model(name string) ([]byte, bool) { return text("models", name) }
 
-// Experiment returns the text of a shipped experiment, with its comments.
+// Experiment returns the text of a shipped experiment, with its comments, or false for an unknown
+// name.
 func Experiment(name string) ([]byte, bool) { return text("experiments", name) }
 
 func names(folder string) []string {

@@ -12,7 +12,7 @@ import (
 
 // MeasureLoss is the name of the loss of validation bags, which needs no true labels: the mean
 // of -ln p, where p is the probability of the candidate set, at least 2^-23. For candidate sets
-// of one label it is the cross-entropy.
+// of one label it is the cross-entropy. For bags with any number of labels it is the log loss.
 const MeasureLoss = "loss"
 
 // Best is the epoch that train.best chose.
@@ -49,22 +49,44 @@ func (t *Trial) selects() bool {
 func (t *Trial) refits() bool { return t.selects() && t.Program.Spec.Train.Refit.V }
 
 // CheckMeasures returns an error with the position of train.best or train.decay_measure in the
-// spec if the split cannot evaluate it: without validation bags, or without true labels that its
-// measure needs.
+// spec if the split cannot evaluate it: without validation bags, or if its measure is not defined
+// on the labels of these bags.
 func (t *Trial) CheckMeasures() error {
-	labelled := slices.ContainsFunc(t.Split.Validation, func(bag int) bool { _, known := t.Data.Label(bag); return known })
-	spec := t.Program.Spec
+	if len(t.Program.Spec.WatchedMeasures()) == 0 {
+		return nil
+	}
+	labelled := slices.ContainsFunc(t.Split.Validation, func(bag int) bool { return t.Data.TrueLabels(bag) != nil })
+	defined, spec := t.definedMeasures(), t.Program.Spec
 	for _, w := range spec.WatchedMeasures() {
+		m := measure.Find(w.Measure.V)
 		switch {
 		case !t.validated():
 			return spec.Locate(diag.Errorf(w.Measure.Pos, "%s needs validation bags, but the split %s has none", w.Key, t.Split.Source).
 				WithNote("an index file has them in the part validation, an experiment in splits: {validation: 0.15}"))
-		case w.Measure.V != MeasureLoss && !labelled:
+		case m == nil || defined.Get(m.Name) != nil:
+		case !labelled:
 			return spec.Locate(diag.Errorf(w.Measure.Pos, "%s is %s, but no validation bag of %s has a true label", w.Key, w.Measure.V, t.Data.Name).
 				WithNote("%s needs no true labels", MeasureLoss))
+		default:
+			return spec.Locate(diag.Errorf(w.Measure.Pos, "%s is %s, which is not defined on the %s of %s", w.Key, m.Name, diag.Count(len(t.Split.Validation), "validation bag"), t.Data.Name).
+				WithNote("it needs %s; use more validation bags, or another measure", m.Requires()))
 		}
 	}
 	return nil
+}
+
+// definedMeasures returns the measures that are defined on the validation bags. Their values are
+// those of predictions that do not depend on the bag.
+func (t *Trial) definedMeasures() measure.Values {
+	same := make([]float32, t.Data.Classes)
+	for i := range same {
+		same[i] = 1
+	}
+	p := measure.Predictions{Threshold: t.threshold()}
+	for _, bag := range t.Split.Validation {
+		p.Add(same, t.Data.TrueLabels(bag), t.Data.CandidateSet(bag))
+	}
+	return p.Values()
 }
 
 // choose updates the best epoch, and stops the run if train.patience epochs brought no

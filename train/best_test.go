@@ -26,6 +26,17 @@ func validated(t *testing.T, edit func(*language.Train)) toy {
 	return o
 }
 
+// severalLabels makes the candidates of toy bags their true labels.
+func severalLabels(t *testing.T, o toy) toy {
+	t.Helper()
+	set, spec, p := *o.Data, *o.Program.Spec, *o.Program
+	set.Multi, set.Labels = true, nil
+	spec.Data.Labels.V, spec.Model.Threshold.V = language.MultiLabels, 0.3
+	p.Spec = &spec
+	o.Data, o.Program = &set, &p
+	return o
+}
+
 // runRefit trains a single trial, twice if its spec has train.refit.
 func runRefit(ctx context.Context, o toy) (*train.Report, error) {
 	if o.Dir != "" {
@@ -45,9 +56,15 @@ func TestBest(t *testing.T) {
 		if i := slices.IndexFunc(measure.Table, func(m measure.Measure) bool { return m.Name == name }); i >= 0 {
 			lower = measure.Table[i].Lower
 		} else if !lower {
-			t.Errorf("train.best accepts %s, which is no measure", name)
+			t.Errorf("train.best accepts %s, which is not a measure", name)
 		}
-		r, err := run(context.Background(), validated(t, func(s *language.Train) { s.Best.V = name }))
+		options := func(edit func(*language.Train)) toy {
+			if m := measure.Find(name); m != nil && !m.Fits(false) {
+				return severalLabels(t, validated(t, edit))
+			}
+			return validated(t, edit)
+		}
+		r, err := run(context.Background(), options(func(s *language.Train) { s.Best.V = name }))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,13 +81,13 @@ func TestBest(t *testing.T) {
 			t.Errorf("%s: %+v, want epoch %d with %v", name, r.Best, want.Epoch, want.Measures.Validation()[name])
 		}
 		if r.TestAccuracy == nil || r.ValidationAccuracy == nil || *r.ValidationAccuracy != want.Measures.Validation()[measure.Accuracy] || *r.TrainAccuracy != *want.TrainAccuracy || r.Loss != want.Loss {
-			t.Errorf("%s: the report is not of epoch %d", name, want.Epoch)
+			t.Errorf("%s: the report is not that of epoch %d", name, want.Epoch)
 		}
-		until := validated(t, nil)
+		until := options(nil)
 		until.Until = want.Epoch
 		alone, err := run(context.Background(), until)
 		if err != nil || alone.Epochs != want.Epoch || !reflect.DeepEqual(alone.State.Params, r.State.Params) || !reflect.DeepEqual(alone.Detail.Confusion, r.Detail.Confusion) {
-			t.Errorf("%s: training for %d epochs gives another model, %v", name, want.Epoch, err)
+			t.Errorf("%s: training for %d epochs gives a different model, %v", name, want.Epoch, err)
 		}
 	}
 }
@@ -131,7 +148,7 @@ func TestEarlyStopping(t *testing.T) {
 		for i, m := range r.Metrics {
 			m.Seconds = whole.Metrics[i].Seconds
 			if !reflect.DeepEqual(m, whole.Metrics[i]) {
-				t.Errorf("patience %d: epoch %d is another one", patience, i+1)
+				t.Errorf("patience %d: epoch %d differs", patience, i+1)
 			}
 		}
 		t.Logf("patience %d: epoch %d of %d", patience, r.Best.Epoch, r.Best.Trained)
@@ -181,7 +198,7 @@ func TestResumeOfBest(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := bits(r); got != want || *r.Best != *whole.Best || linesWithoutSeconds(t, o.Dir) != lines {
-				t.Errorf("refit %v, stopped after epoch %d of both trainings: other result %+v\n%s\nwant %+v\n%s", refit, stop, r.Best, got, whole.Best, want)
+				t.Errorf("refit %v, stopped after epoch %d of both trainings: result %+v\n%s\nwant %+v\n%s", refit, stop, r.Best, got, whole.Best, want)
 			}
 		}
 	}
@@ -206,7 +223,7 @@ func TestRefit(t *testing.T) {
 	joined.Until = r.Best.Epoch
 	want, err := run(context.Background(), joined)
 	if err != nil || !reflect.DeepEqual(r.State, want.State) || *r.TestAccuracy != *want.TestAccuracy {
-		t.Errorf("training on all bags for %d epochs gives another model, %v", r.Best.Epoch, err)
+		t.Errorf("training on all bags for %d epochs gives a different model, %v", r.Best.Epoch, err)
 	}
 }
 
@@ -217,6 +234,19 @@ func TestBestErrors(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "train.best is accuracy, which is not defined on the 7 validation bags of toy") {
+		t.Error(err)
+	}
+	// A measure that needs two classes, on validation bags of one class.
+	o = validated(t, func(s *language.Train) { s.Best.V = "auroc" })
+	o.Split.Validation = o.Split.Validation[:1]
+	want := "train.best is auroc, which is not defined on the 1 validation bag of toy"
+	if err := o.CheckMeasures(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+	// A measure without true labels.
+	o = validated(t, func(s *language.Train) { s.Best.V = "inside_candidates" })
+	o.Data.Labels = nil
+	if err := o.CheckMeasures(); err != nil {
 		t.Error(err)
 	}
 	o = toyOptions(t, func(s *language.Spec) { s.Train.Best.V = "loss" })

@@ -16,9 +16,8 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/outfile"
 )
 
 // Names of the checkpoint files in the folder of a run.
@@ -36,7 +35,7 @@ type Identity struct {
 	Split  string `json:"split_sha256"`
 	Engine string `json:"engine"`
 	Device string `json:"device,omitempty"` // empty: the CPU
-	Others int    `json:"beside,omitempty"` // number of other trials in the same program, if it changes rounding
+	Others int    `json:"others,omitempty"` // number of other trials in the same program, if it changes rounding
 }
 
 // SplitHash returns the SHA-256, in hex, of the bags of all parts.
@@ -169,7 +168,7 @@ func (c *checkpoint) save(dir string) error {
 
 func replaceCheckpoint(dir string, content []byte) error {
 	current, previous := filepath.Join(dir, CheckpointFile), filepath.Join(dir, PreviousFile)
-	f, err := outfile.Create(current, outfile.Options{Force: true})
+	f, err := fileio.Create(current, fileio.WriteOptions{Force: true})
 	if err != nil {
 		return err
 	}
@@ -192,7 +191,7 @@ func replaceCheckpoint(dir string, content []byte) error {
 func newestCheckpoint(dir string) (c *checkpoint, damaged []damagedFile, err error) {
 	for _, name := range []string{CheckpointFile, PreviousFile} {
 		path := filepath.Join(dir, name)
-		content, err := infile.Read(path)
+		content, err := fileio.Read(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

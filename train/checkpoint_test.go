@@ -35,7 +35,7 @@ func TestCheckpointRoundTrip(t *testing.T) {
 	}
 }
 
-// FuzzCheckpoint reads bodies whose sum is right but whose content need not be.
+// FuzzCheckpoint reads files whose checksum is correct and whose content is arbitrary.
 func FuzzCheckpoint(f *testing.F) {
 	file, err := sampleCheckpoint().encode()
 	if err != nil {

@@ -1,13 +1,19 @@
 package train
 
+import "github.com/miplc/miplc/language"
+
 // classWeights returns the factors [k] of the classes in the loss that train.class_weights
 // asks for, nil without it. They are divided by their mean over the training bags, so that
 // the learning rate keeps its meaning. balanced weighs a class by the inverse of its
-// number of bags, see classCounts; a class without bags has no bag to weigh.
+// number of bags, see classCounts; a class without bags has no bag to weigh. If bags have any
+// number of labels, see labelWeights.
 func (t *Trial) classWeights() []float32 {
 	want := t.Program.Spec.Train.ClassWeights.V
 	if !want.Any() {
 		return nil
+	}
+	if t.Data.Multi {
+		return t.labelWeights(want)
 	}
 	counts, sum := classCounts(t.Data, t.Split.Train), 0.0
 	weights, factors := make([]float64, len(counts)), make([]float32, len(counts))
@@ -22,6 +28,29 @@ func (t *Trial) classWeights() []float32 {
 	}
 	for class, w := range weights {
 		factors[class] = float32(w * float64(len(t.Split.Train)) / sum)
+	}
+	return factors
+}
+
+// labelWeights returns the factors of the true labels in the binary cross-entropy, as pos_weight of
+// PyTorch. balanced is the number of training bags without the label divided by that of bags with
+// it, 1 if all or no bags have it.
+func (t *Trial) labelWeights(want language.ClassWeights) []float32 {
+	factors, with := make([]float32, t.Data.Classes), make([]int, t.Data.Classes)
+	for _, bag := range t.Split.Train {
+		for class, in := range t.Data.TrueLabels(bag) {
+			with[class] += int(in)
+		}
+	}
+	for class, n := range with {
+		switch without := len(t.Split.Train) - n; {
+		case !want.Balanced:
+			factors[class] = float32(want.List[class])
+		case n == 0 || without == 0:
+			factors[class] = 1
+		default:
+			factors[class] = float32(without) / float32(n)
+		}
 	}
 	return factors
 }

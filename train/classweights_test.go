@@ -9,11 +9,13 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// balanced gives compute_class_weight of scikit-learn, n / (k n_c), where every bag has one
-// candidate; a list is divided by its mean over the training bags.
+// If every bag has one candidate, balanced gives the weights of scikit-learn's
+// compute_class_weight, n / (k n_c). A list is divided by its mean over the training bags.
 func TestClassWeights(t *testing.T) {
 	d := &data.Dataset{Classes: 3, Offsets: []int{0, 1, 2, 3, 4}, Candidates: []uint8{1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1}}
 	ambiguous := &data.Dataset{Classes: 2, Offsets: []int{0, 1, 2}, Candidates: []uint8{1, 1, 0, 1}}
+	// With several labels, class weights are the factors of the true labels, as pos_weight of PyTorch.
+	multi := &data.Dataset{Classes: 3, Multi: true, Offsets: []int{0, 1, 2, 3, 4}, Candidates: []uint8{1, 1, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0}}
 	tests := []struct {
 		set  string
 		data *data.Dataset
@@ -24,6 +26,8 @@ func TestClassWeights(t *testing.T) {
 		{"balanced", d, []int{0, 1, 2}, []float32{0.75, 1.5, 0}},
 		{"[1, 2, 4]", d, []int{0, 1, 2, 3}, []float32{0.5, 1, 2}},
 		{"balanced", ambiguous, []int{0, 1}, []float32{2, 2. / 3}}, // 1/2 and 3/2 bags
+		{"balanced", multi, []int{0, 1, 2, 3}, []float32{3, 1. / 3, 1}},
+		{"[2, 4, 8]", multi, []int{0, 1, 2, 3}, []float32{2, 4, 8}},
 	}
 	for _, tt := range tests {
 		spec, err := language.Load("quickstart", "train.class_weights="+tt.set)
@@ -41,8 +45,8 @@ func TestClassWeights(t *testing.T) {
 	}
 }
 
-// Updates average the gradients of as many steps as train.accumulate says, the last one of an
-// epoch those that are left.
+// An update averages the gradients of train.accumulate steps, the last one of an epoch those of the
+// remaining steps.
 func TestPositions(t *testing.T) {
 	spec, err := language.Load("quickstart", "train.accumulate=4")
 	if err != nil {

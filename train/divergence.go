@@ -54,6 +54,9 @@ func divergence(metrics []Metrics, classes int, spec *language.Spec) *Divergence
 		return nil
 	}
 	start := *metrics[0].StartLoss
+	if spec.Multi() {
+		classes = 2 // each label is present or absent
+	}
 	uniform := math.Log(float64(max(classes, 2)))
 	scale := max(uniform, start)
 	d := &Divergence{Start: start, Loss: math.Inf(-1), Advice: advice(spec)}

@@ -183,10 +183,10 @@ func TestResume(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := bits(r); got != want {
-					t.Errorf("checkpoint every %d, stopped in epoch %d, step %d: other result\n%s\nwant\n%s", every, stop, mid, got, want)
+					t.Errorf("checkpoint every %d, stopped in epoch %d, step %d: different result\n%s\nwant\n%s", every, stop, mid, got, want)
 				}
 				if !bytes.Equal(readFile(t, o.Dir, train.CheckpointFile), wantFile) {
-					t.Errorf("checkpoint every %d, stopped in epoch %d, step %d: other checkpoint", every, stop, mid)
+					t.Errorf("checkpoint every %d, stopped in epoch %d, step %d: different checkpoint", every, stop, mid)
 				}
 				if got := linesWithoutSeconds(t, o.Dir); got != wantLines {
 					t.Errorf("metrics after resuming:\n%s\nwant\n%s", got, wantLines)
@@ -381,7 +381,7 @@ func TestNonFinite(t *testing.T) {
 			}
 			for _, b := range bad.Bags {
 				if b < 10 || b > 30 {
-					t.Errorf("bag %d is no training bag", b)
+					t.Errorf("bag %d is not a training bag", b)
 				}
 			}
 			if !strings.Contains(err.Error(), tt.what+" in epoch 3, step 2, bag") {
@@ -391,7 +391,7 @@ func TestNonFinite(t *testing.T) {
 			o.Resume = true
 			r, err := run(context.Background(), o)
 			if err != nil || r.Resumed != 2 {
-				t.Errorf("after the accident: %v, %v", r, err)
+				t.Errorf("after the failure: %v, %v", r, err)
 			}
 		})
 	}

@@ -19,13 +19,18 @@ func measuresOf(found PartPredictions) Measures {
 			m[part] = p.Values()
 		}
 	}
-	if v := m[data.ValidationPart]; v != nil {
+	v := m[data.ValidationPart]
+	switch loss, defined := v[measure.LogLoss]; {
+	case v == nil:
+	case found[data.ValidationPart].Threshold == 0:
 		v[MeasureLoss] = candidateLoss(&found[data.ValidationPart].Predictions)
+	case defined:
+		v[MeasureLoss] = loss
 	}
 	return m
 }
 
-// candidateLoss returns MeasureLoss.
+// candidateLoss returns MeasureLoss of bags with candidate sets.
 func candidateLoss(p *measure.Predictions) (loss float64) {
 	for i := range p.Bags() {
 		inside := 0.0

@@ -8,8 +8,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/miplc/miplc/internal/infile"
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/fileio"
 )
 
 // MetricsFile is the name of the file with one line of JSON per epoch.
@@ -54,7 +53,7 @@ func openMetrics(path string, done []Metrics) (*metricsLog, error) {
 	if err := WriteMetrics(path, done); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|infile.NonBlocking, 0)
+	f, err := fileio.Append(path)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +90,7 @@ func (m *Metrics) line() ([]byte, error) {
 // readSeconds sets the seconds of the epochs that are in the old file. It skips lines that it
 // cannot read, such as one cut off by a crash.
 func readSeconds(path string, done []Metrics) error {
-	f, _, err := infile.Open(path)
+	f, _, err := fileio.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -119,5 +118,5 @@ func WriteMetrics(path string, list []Metrics) error {
 		}
 		text = append(text, line...)
 	}
-	return outfile.Replace(path, text)
+	return fileio.Replace(path, text)
 }

@@ -39,7 +39,7 @@ type Predictions struct {
 }
 
 // Scores are attention scores by the kind of their instance. An instance is positive if its
-// label is the true label of its bag, or any class if the label of the bag is not known; else
+// label is a true label of its bag, or any class if the label of the bag is not known; else
 // negative. Without instance labels all are unknown.
 type Scores struct {
 	Positive []float32
@@ -65,13 +65,16 @@ type AttentionSnapshot struct {
 const maxTrajectories = 6
 
 // StartTrajectories selects the training bags whose label weights are recorded, among those with
-// more than one candidate. They are spread evenly over the split, so that they have several
+// more than one candidate, if bags have candidates. They are spread evenly over the split, so that they have several
 // classes even if the bags are sorted by class.
 func (r *Record) StartTrajectories() {
 	var ambiguous []Trajectory
+	if r.Data.Multi {
+		return
+	}
 	for _, bag := range r.Split.Train {
 		if candidates := r.Data.CandidateLabels(bag); len(candidates) > 1 {
-			ambiguous = append(ambiguous, Trajectory{Bag: bag + 1, Label: r.truth(bag), Candidates: candidates})
+			ambiguous = append(ambiguous, Trajectory{Bag: bag + 1, Label: r.label(bag), Candidates: candidates})
 		}
 	}
 	n := min(maxTrajectories, len(ambiguous))
@@ -96,7 +99,7 @@ func (r *Record) BagWeights(bag int) []float32 {
 // measured reports whether an epoch is evaluated.
 func (r *Record) measured(epoch int) bool {
 	every := r.Program.Spec.Train.EvalEvery.V
-	return (!r.OnlySnapshots || r.selects() || r.Program.Spec.Train.DecayMeasure.V != "") && every > 0 && epoch%every == 0 || r.snapshot(epoch)
+	return (!r.OnlySnapshots || r.selects() || r.Program.Spec.Train.DecayMeasure.V != "") && every > 0 && epoch%every == 0 || r.snapshot(epoch) || epoch > r.lastEpoch()-r.LastEpochs
 }
 
 // snapshot reports whether the attention scores of an epoch are recorded: those of Snapshots, or
@@ -114,7 +117,8 @@ func (r *Record) lastEpoch() int { return cmp.Or(r.Until, r.Epochs) }
 // Add adds the prediction of a bag to o: probabilities [k] and attention scores [n], which it
 // copies.
 func (r *Record) Add(o *Predictions, bag int, probabilities, attention []float32) {
-	o.Predictions.Add(probabilities, r.truth(bag), r.Data.CandidateSet(bag))
+	o.Threshold = r.threshold()
+	o.Predictions.Add(probabilities, r.Data.TrueLabels(bag), r.Data.CandidateSet(bag))
 	if o.Scores.count() >= maxScores {
 		return
 	}
@@ -133,8 +137,8 @@ func (r *Record) Add(o *Predictions, bag int, probabilities, attention []float32
 
 func (r *Record) positive(bag, instance int) bool {
 	label := r.Data.InstLabels[instance]
-	if truth := r.truth(bag); truth >= 0 {
-		return label == truth
+	if labels := r.Data.TrueLabels(bag); labels != nil {
+		return label >= 0 && labels[label] == 1
 	}
 	return label >= 0
 }
@@ -149,12 +153,36 @@ func (r *Record) Evaluated(epoch int, m *Metrics, found PartPredictions) {
 	}
 }
 
-// truth returns the true label of a bag, -1 if not known.
-func (r *Record) truth(bag int) int {
-	if r.Data.Labels == nil {
-		return -1
+// threshold returns the probability above which a class is predicted, 0 if a bag has one label.
+func (t *Trial) threshold() float64 {
+	if !t.Data.Multi {
+		return 0
 	}
-	return r.Data.Labels[bag]
+	return t.Program.Spec.Model.Threshold.V
+}
+
+// label returns the true label of a bag, -1 if it is not known or a bag has any number of them.
+func (t *Trial) label(bag int) int {
+	if class, known := t.Data.Label(bag); known {
+		return class
+	}
+	return -1
+}
+
+// addPrediction adds 1 to c if probabilities predict the true labels of a bag, else 0; nothing if
+// they are unknown.
+func (r *Record) addPrediction(c *counter, bag int, probabilities []float32) {
+	if !r.Data.Multi {
+		c.add(r.label(bag), Argmax(probabilities))
+		return
+	}
+	equal := 1
+	for class, in := range r.Data.TrueLabels(bag) {
+		if (in == 1) != (float64(probabilities[class]) > r.threshold()) {
+			equal = 0
+		}
+	}
+	c.add(1, equal)
 }
 
 // Accuracy returns the share of bags whose true label is predicted[i], or nil if no true label is
@@ -162,7 +190,7 @@ func (r *Record) truth(bag int) int {
 func (r *Record) Accuracy(bags, predicted []int) *float64 {
 	var c counter
 	for i, class := range predicted {
-		c.add(r.truth(bags[i]), class)
+		c.add(r.label(bags[i]), class)
 	}
 	return c.share()
 }
@@ -172,7 +200,7 @@ func (r *Record) Accuracy(bags, predicted []int) *float64 {
 func (r *Record) disambiguation() *float64 {
 	var c counter
 	for _, bag := range r.Split.Train {
-		c.add(r.truth(bag), Argmax(r.BagWeights(bag)))
+		c.add(r.label(bag), Argmax(r.BagWeights(bag)))
 	}
 	return c.share()
 }

@@ -68,6 +68,16 @@ func (r *Report) Remeasure(t *Trial, probabilities map[string][][]float32) {
 	r.setMeasures(found)
 }
 
+// LastAccuracy returns the mean test accuracy of the last n epochs, all of them evaluated. That of
+// the last one is TestAccuracy, which is not nil.
+func (r *Report) LastAccuracy(n int) float64 {
+	sum, before := *r.TestAccuracy, max(n, 1)-1
+	for _, m := range r.Metrics[max(0, len(r.Metrics)-1-before):max(0, len(r.Metrics)-1)] {
+		sum += *m.TestAccuracy
+	}
+	return sum / float64(1+before)
+}
+
 // setMeasures replaces accuracies and measures.
 func (r *Report) setMeasures(found PartPredictions) {
 	r.Measures = measuresOf(found)

@@ -133,7 +133,7 @@ func (r *Run) AddStep(step int, bags []int, out *Result) error {
 	for i, bag := range bags {
 		copy(r.BagWeights(bag), out.Weights[i*k:(i+1)*k])
 		if out.Probabilities != nil {
-			r.right.add(r.truth(bag), Argmax(out.Probabilities[i*k:(i+1)*k]))
+			r.addPrediction(&r.right, bag, out.Probabilities[i*k:(i+1)*k])
 			if r.Data.OnDisk() {
 				r.keepPrediction(bag, out.Probabilities[i*k:(i+1)*k], attention[:min(len(attention), drawn.Size(r.Data.Size(bag)))])
 			}

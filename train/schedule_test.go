@@ -14,9 +14,9 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// The wanted rates are those of PyTorch with lr=0.1: CosineAnnealingLR, LinearLR before
-// it by SequentialLR or beside StepLR by ChainedScheduler, MultiStepLR, and ReduceLROnPlateau
-// (see testdata/pytorch/schedules.py).
+// The expected rates are those of PyTorch with lr=0.1: CosineAnnealingLR, LinearLR followed by it in
+// SequentialLR or combined with StepLR in ChainedScheduler, MultiStepLR, and ReduceLROnPlateau (see
+// testdata/pytorch/schedules.py).
 func TestLearningRate(t *testing.T) {
 	for name, c := range schedules(t) {
 		s, err := language.Load("quickstart", append(c.Sets, "train.lr=0.1")...)
@@ -31,14 +31,14 @@ func TestLearningRate(t *testing.T) {
 	}
 }
 
-// schedule is what testdata/pytorch/schedules.py wrote of one schedule.
+// schedule is a schedule with its rates, as written by testdata/pytorch/schedules.py.
 type schedule struct {
 	Sets          []string
 	Losses, Rates []float64
 }
 
-// epochs are the metrics of the first n epochs. The losses are values of train.decay_measure, if
-// the schedule has one; epochs between them that were not evaluated do not count.
+// epochs returns the metrics of the first n epochs. The losses are values of train.decay_measure, if
+// the schedule has one. Epochs that were not evaluated do not count.
 func (c *schedule) epochs(n int) []train.Metrics {
 	list := make([]train.Metrics, n)
 	for i := range list {
@@ -129,11 +129,11 @@ func TestInitParams(t *testing.T) {
 	if !slices.Equal(params["c"], []float32{1, 1, 1}) {
 		t.Errorf("constant %v", params["c"])
 	}
-	// Each parameter has its own stream: dropping one leaves the others alone.
+	// Each parameter has its own random stream: removing one does not change the others.
 	p.Params = p.Params[1:]
 	again := train.InitParams(p, 7)
 	if !slices.Equal(again["n"], params["n"]) {
-		t.Error("a parameter depends on the ones beside it")
+		t.Error("a parameter depends on other parameters")
 	}
 	if slices.Equal(train.InitParams(p, 8)["n"], params["n"]) {
 		t.Error("two seeds give the same numbers")

@@ -11,8 +11,8 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// Each trial of a list has the same outcome as without the others, errors and panics affect only
-// their trial, and the observer gets the epochs of all.
+// Each trial of a list has the same outcome as by itself, errors and panics affect only their trial,
+// and the observer receives the epochs of all trials.
 func TestSeveralTrials(t *testing.T) {
 	var list []*train.Trial
 	epochs := 0
@@ -51,7 +51,7 @@ func TestSeveralTrials(t *testing.T) {
 				t.Fatal(err, seen[i].Err)
 			}
 			if bits(alone) != bits(seen[i].Report) {
-				t.Errorf("%d at a time: trial %d differs from that alone", atATime, i)
+				t.Errorf("%d at a time: trial %d differs from the same trial by itself", atATime, i)
 			}
 		}
 		if last := watch.done[len(watch.done)-1]; watch.plan.Trials != 4 || watch.plan.Epochs != epochs || len(watch.done) != 15 || last.Epoch != 15 {

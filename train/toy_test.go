@@ -77,7 +77,7 @@ func toyProgram(d *data.Dataset) *compile.Program {
 type toyEngine struct {
 	p      *compile.Program
 	s      *train.State
-	spoil  func(*train.Batch, *train.Result) error // may spoil a result
+	spoil  func(*train.Batch, *train.Result) error // may change a result
 	closed bool
 }
 
@@ -209,7 +209,7 @@ func run(ctx context.Context, o toy) (*train.Report, error) {
 	return train.One(ctx, by, &o.Trial, train.Options{Resume: o.Resume, Observer: o.Observer})
 }
 
-// toyOptions is a run over 30 bags, two thirds of them for training.
+// toyOptions returns a run over 30 bags, two thirds of them for training.
 func toyOptions(t *testing.T, edit func(*language.Spec)) toy {
 	t.Helper()
 	d := toyData(30)

@@ -35,6 +35,9 @@ type Trial struct {
 	Snapshots []int
 	// OnlySnapshots evaluates the trial only for its snapshots, not every train.eval_every epochs.
 	OnlySnapshots bool
+	// LastEpochs is the number of last epochs that are evaluated in any case, see
+	// Report.LastAccuracy.
+	LastEpochs int
 
 	// Dir is the folder for checkpoints, created for the first one. Empty: no checkpoints.
 	Dir string

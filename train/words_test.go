@@ -10,12 +10,12 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// The words of settings that this package implements are those of the language.
+// This package implements exactly the setting words of the language.
 func TestEveryWordHasAMeaning(t *testing.T) {
 	words := language.Choices()
 	same := func(path string, here []string) {
 		if want := slices.Sorted(slices.Values(words[path])); !slices.Equal(here, want) {
-			t.Errorf("%s: the language has %v, train %v", path, want, here)
+			t.Errorf("%s: the language has %v, train has %v", path, want, here)
 		}
 	}
 	same("weights.schedule", slices.Sorted(maps.Keys(lambdas)))
@@ -36,11 +36,11 @@ func TestEveryWordHasAMeaning(t *testing.T) {
 	}
 }
 
-// Every kind of initial values of compile can be drawn.
+// Every kind of initial value can be drawn.
 func TestEveryStartCanBeDrawn(t *testing.T) {
 	for _, word := range language.Choices()["params.init"] {
 		scale := ""
-		if word == "normal" || word == "uniform" {
+		if word == "normal" || word == "uniform" || word == "constant" {
 			scale = ", scale: 1"
 		}
 		spec, err := language.Parse("t.yaml", []byte("name: t\nmodel: {params: {C: {shape: [h, k], init: "+word+scale+

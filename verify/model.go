@@ -9,7 +9,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/export"
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/verify/parity"
 )
@@ -83,7 +83,7 @@ func ExportChecked(path string, images *train.Trial, p *compile.Program, params 
 		return verdict(report)
 	})
 	if failed := (*export.FailedCheck)(nil); errors.As(err, &failed) {
-		return report, errors.Join(err, outfile.ReplaceJSON(failedReport, report))
+		return report, errors.Join(err, fileio.ReplaceJSON(failedReport, report))
 	}
 	if err == nil {
 		os.Remove(failedModel) // of an earlier attempt

@@ -52,7 +52,7 @@ func (m *TrainedModel) setTemperature(ctx context.Context) error {
 		}
 		if asked.Validation && part.Name == data.ValidationPart {
 			t.Value, _ = found.Temperature()
-			t.FittedTo = found.Known()
+			t.FittedTo = found.KnownBags()
 		}
 	}
 	if t.Value == 0 {
@@ -81,11 +81,7 @@ func (m *TrainedModel) predict(ctx context.Context, bags []int) (*measure.Predic
 	}
 	found, set := &measure.Predictions{}, m.trial.Data
 	for i, bag := range bags {
-		label, known := set.Label(bag)
-		if !known {
-			label = -1
-		}
-		found.Add(rows[i], label, set.CandidateSet(bag))
+		found.Add(rows[i], set.TrueLabels(bag), set.CandidateSet(bag))
 	}
 	return found, nil
 }

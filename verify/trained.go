@@ -9,7 +9,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/train"
@@ -60,7 +60,7 @@ func (m *TrainedModel) Export(ctx context.Context, path string) (*parity.Report,
 	if images != nil { // the features are known
 		return agreement, m.Measure(ctx)
 	}
-	content, err := infile.Read(path)
+	content, err := fileio.Read(path)
 	if err != nil {
 		return nil, err
 	}

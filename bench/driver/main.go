@@ -37,18 +37,18 @@ func main() {
 func run(args []string) error {
 	commands := map[string]func(request) (any, error){"train": trainSteps, "soak": soak, "model": writeModel, "infer": infer}
 	if len(args) == 0 || commands[args[0]] == nil {
-		return fmt.Errorf("name one of the commands train, soak, model, infer")
+		return fmt.Errorf("missing or unknown command: give train, soak, model or infer")
 	}
 	var r request
 	f := flag.NewFlagSet(args[0], flag.ContinueOnError)
-	f.StringVar(&r.data, "data", "", "bags, a file that miplc reads")
-	f.StringVar(&r.spec, "spec", "demipl", "spec, a file or a shipped one")
-	f.StringVar(&r.out, "out", "model.onnx", "model: the file to write")
-	f.StringVar(&r.model, "model", "model.onnx", "infer: the file to read")
-	f.StringVar(&r.backend, "backend", "ort", "infer: ort or onnx-go")
-	f.StringVar(&r.library, "library", "", "onnxruntime library; empty: searched")
-	f.IntVar(&r.bags, "bags", 1, "bags a step or a prediction")
-	f.IntVar(&r.threads, "threads", 1, "threads within an operation")
+	f.StringVar(&r.data, "data", "", "dataset file")
+	f.StringVar(&r.spec, "spec", "demipl", "spec file, or the name of a shipped spec")
+	f.StringVar(&r.out, "out", "model.onnx", "model file that the command model writes")
+	f.StringVar(&r.model, "model", "model.onnx", "model file that infer reads")
+	f.StringVar(&r.backend, "backend", "ort", "back end of infer: ort or onnx-go")
+	f.StringVar(&r.library, "library", "", "path of the onnxruntime library (default: search)")
+	f.IntVar(&r.bags, "bags", 1, "bags per step or prediction")
+	f.IntVar(&r.threads, "threads", 1, "threads of an operation")
 	f.IntVar(&r.steps, "steps", 1000, "training steps or predictions to measure")
 	if err := f.Parse(args[1:]); err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/ort"
@@ -44,9 +43,7 @@ func (r *request) train(step func() bool, skip func()) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	f := &follower{step: step, skip: skip, stop: stop}
-	engine := &train.Steps{New: func(p *compile.Program) (train.Engine, error) {
-		return ort.New(p, nil, ort.Options{Library: r.library, Threads: r.threads})
-	}}
+	engine := ort.NewTrainer(train.EngineInfo{Engine: ort.Name}, ort.Options{Library: r.library, Threads: r.threads}, 1)
 	trial := &train.Trial{Program: p, Data: d, Split: &data.Split{Train: all}, Snapshots: []int{}} // no epoch is evaluated
 	_, err = train.One(ctx, engine, trial, train.Options{Observer: f})
 	if f.done && errors.Is(err, context.Canceled) {

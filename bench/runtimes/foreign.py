@@ -3,11 +3,11 @@ from what miplc predicts.
 
     python3 foreign.py REPORT DIR...
 
-Each DIR is what `miplc build SPEC -o DIR --sample-steps N` leaves, and beside that
-bags.json: a list of bags, each an object of values by name, inputs and what the Go
-runtime made of them: {"instances": {"shape": [3, 20], "data": [...]}, ...}. REPORT
-becomes one JSON object: what was tried by name, each with its version or why it is missing, and
-for each DIR the largest difference of a prediction and of the loss of a step.
+Each DIR contains the output of `miplc build SPEC -o DIR --sample-steps N`, and a file bags.json:
+a list of bags, each an object with inputs and the outputs of the Go runtime by name:
+{"instances": {"shape": [3, 20], "data": [...]}, ...}. REPORT is one JSON object. It lists the
+runtimes by name, each with its version or the reason why it is missing, and for each DIR the
+largest difference of a prediction and of the loss of a step.
 """
 import importlib.metadata
 import json
@@ -134,7 +134,7 @@ def steps(build, open_model):
             count = int(np.prod(t["shape"]))
             feed[name] = np.frombuffer(data, t["type"], count, t["offset"]).reshape(t["shape"])
         made = run(feed)
-        worst = max(worst, apart(made["loss"], np.float32(step["loss"]).reshape(made["loss"].shape)))
+        worst = max(worst, apart(made["loss"], np.float32(step["losses"]).reshape(made["loss"].shape)))
         params, velocity = made["new_params"], made["new_velocity"]
     return worst
 

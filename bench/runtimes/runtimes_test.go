@@ -23,13 +23,14 @@ import (
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
-// keep is for run.sh, which makes a table of what all runtimes say.
-var keep = flag.String("keep", "", "folder to leave the models, bags and report in")
+// keep is used by run.sh, which prints a table of the results of all runtimes.
+var keep = flag.String("keep", "", "folder in which the models, bags and report are kept")
 
-// tolerance of predictions and losses beside miplc's own, in float32 on other kernels.
+// tolerance is the largest accepted difference from the predictions and losses of miplc. Other
+// runtimes compute in float32 with other kernels.
 const tolerance = 2e-5
 
-// generated draws bags for a shipped spec that would read them from a file.
+// generated changes a shipped spec that reads a file to use generated bags.
 func generated(spec, instance string, features int) string {
 	return fmt.Sprintf(`name: %[1]s
 extends: %[1]s
@@ -41,8 +42,8 @@ data:
 `, spec, instance, features)
 }
 
-// models are the specs, a file's text for those that need one: every block, every
-// form of attention and pooling, images, windows that overlap.
+// models are shipped specs, or the text of specs: every block, every form of attention and pooling,
+// images, and overlapping windows.
 var models = map[string]string{
 	"quickstart":       "",
 	"demipl-equations": generated("demipl-equations", "[9]", 9),
@@ -68,7 +69,7 @@ type value struct {
 	Data  []float32 `json:"data"`
 }
 
-// answer is what one runtime says of a file.
+// answer is the result of one runtime for a file.
 type answer struct {
 	Difference float64 `json:"difference"`
 	Error      string  `json:"error"`
@@ -81,7 +82,7 @@ type report map[string]struct {
 	TrainStep map[string]answer `json:"train_step"`
 }
 
-// The files of miplc mean the same to everybody.
+// All runtimes compute the same from the files of miplc.
 func TestForeignRuntimes(t *testing.T) {
 	python := testsupport.Python(t, "numpy", "onnx")
 	dir := *keep
@@ -110,7 +111,7 @@ func TestForeignRuntimes(t *testing.T) {
 	agree(t, all)
 }
 
-// agree fails for each runtime that is installed and computes something else.
+// agree fails the test for each installed runtime with different results.
 func agree(t *testing.T, all report) {
 	for name, r := range all {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +129,7 @@ func agree(t *testing.T, all report) {
 	}
 }
 
-// leave builds a model and predicts some bags with it.
+// leave builds a model and writes predictions for some bags.
 func leave(t *testing.T, dir, name, text string) {
 	t.Helper()
 	if text != "" {
@@ -190,7 +191,7 @@ func predicted(t *testing.T, model *runtime.Model) []map[string]value {
 	return bags
 }
 
-// What is pinned is what foreign.py knows, and .ci/run has no other versions.
+// foreign.py supports exactly the pinned packages, and .ci/run pins the same versions.
 func TestRequirements(t *testing.T) {
 	var texts []string
 	for _, file := range []string{"requirements.txt", "foreign.py", "../../.ci/python/requirements.txt"} {
@@ -204,7 +205,7 @@ func TestRequirements(t *testing.T) {
 	for _, line := range strings.Fields(pins) {
 		name, _, pinned := strings.Cut(line, "==")
 		if !pinned || name != "numpy" && !strings.Contains(script, `"`+name+`"`) {
-			t.Errorf("%s is not pinned or not tried", line)
+			t.Errorf("%s is not pinned or not used", line)
 		}
 		if strings.Contains(checked, "\n"+name+"==") && !strings.Contains(checked, "\n"+line+" ") {
 			t.Errorf(".ci/run has another version than %s", line)

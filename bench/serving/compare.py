@@ -1,4 +1,4 @@
-"""Latency of miplc serve beside other servers, under wrk on loopback; see bench/README.md."""
+"""Compare the latency of miplc serve with other servers, with wrk on loopback; see bench/README.md."""
 import argparse
 import datetime
 import json

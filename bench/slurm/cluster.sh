@@ -11,7 +11,7 @@
 # controller listens on PORT (17000) of 127.0.0.1, the nodes n1, n2, ... on those above.
 set -euo pipefail
 
-# A cluster of its own has no use for what the user's shell says about another.
+# The variables that the user's shell sets for another cluster do not apply to this one.
 unset "${!SLURM_@}" "${!SBATCH_@}"
 
 configure() {

@@ -1,5 +1,5 @@
-// Package slurm runs experiments on a Slurm of four nodes on one machine. Its tests interrupt
-// and kill tasks as clusters do.
+// Package slurm runs experiments on a Slurm cluster of four nodes on one machine. Its tests interrupt
+// and kill tasks as real clusters do.
 package slurm
 
 import (
@@ -20,10 +20,10 @@ import (
 	"github.com/miplc/miplc/experiment/results"
 )
 
-// asked is the environment variable that asks for these tests, which take minutes.
+// asked is the environment variable that enables these tests, which take minutes.
 const asked = "MIPLC_TEST_SLURM"
 
-// cluster is a Slurm that runs.
+// cluster is a running Slurm cluster.
 type cluster struct {
 	*testing.T
 	dir, miplc string
@@ -31,7 +31,7 @@ type cluster struct {
 
 func start(t *testing.T) *cluster {
 	if os.Getenv(asked) == "" {
-		t.Skipf("%s=1 asks for it: it takes minutes, on a Slurm that cluster.sh starts", asked)
+		t.Skipf("set %s=1 to run it: it takes minutes and needs the Slurm cluster of cluster.sh", asked)
 	}
 	if out, err := exec.Command("bash", "cluster.sh", "check").CombinedOutput(); err != nil {
 		t.Skipf("%s", out)
@@ -54,7 +54,7 @@ func start(t *testing.T) *cluster {
 	return c
 }
 
-// run runs a command that must succeed, and gives what it prints.
+// run runs a command that must succeed and returns its output.
 func (c *cluster) run(name string, args ...string) string {
 	c.Helper()
 	var said bytes.Buffer
@@ -67,8 +67,8 @@ func (c *cluster) run(name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// submit plans an experiment, each task with a node of its own, and submits the job. It
-// gives the number of the job and of its shards; no job where all cells are done.
+// submit plans an experiment whose tasks each use a whole node, and submits the job. It returns the
+// number of the job and of its shards, or no job if all cells are finished.
 func (c *cluster) submit(dir, file string, flags ...string) (job string, shards int) {
 	c.Helper()
 	args := append([]string{"experiment", "plan", file, "-o", dir, "--slurm", "--cpus", "2", "--workers", "4", "--json"}, flags...)
@@ -85,7 +85,7 @@ func (c *cluster) submit(dir, file string, flags ...string) (job string, shards 
 	return job, planned.Shards
 }
 
-// until waits for a condition of the cluster, however busy the machine is.
+// until waits for a condition of the cluster. The limit is long because the machine may be busy.
 func (c *cluster) until(what string, reached func() bool) {
 	c.Helper()
 	for range 3000 {
@@ -95,7 +95,7 @@ func (c *cluster) until(what string, reached func() bool) {
 		time.Sleep(200 * time.Millisecond)
 	}
 	logs, _ := exec.Command("bash", "-c", "tail -n 8 "+c.dir+"/log/*; scontrol show job").CombinedOutput()
-	c.Fatalf("within ten minutes not: %s\n%s", what, logs)
+	c.Fatalf("not reached within ten minutes: %s\n%s", what, logs)
 }
 
 // drained waits until no task is queued or runs.
@@ -104,14 +104,14 @@ func (c *cluster) drained() {
 	c.until("all tasks are over", func() bool { return c.run("squeue", "-h") == "" })
 }
 
-// shard returns the process that computes a task of a job; 0 where there is none.
+// shard returns the process that computes a task of a job, or 0 if there is none.
 func shard(job string, task int) int {
 	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range paths {
 		env, err := os.ReadFile(path)
 		args, e2 := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
 		if err != nil || e2 != nil || !bytes.Contains(args, []byte("\x00--shard\x00")) {
-			continue // of a process that is over
+			continue // the process has ended
 		}
 		pairs := "\x00" + string(env)
 		if strings.Contains(pairs, "\x00SLURM_ARRAY_JOB_ID="+job+"\x00") && strings.Contains(pairs, fmt.Sprintf("\x00SLURM_ARRAY_TASK_ID=%d\x00", task)) {
@@ -122,8 +122,7 @@ func shard(job string, task int) int {
 	return 0
 }
 
-// same compares two folders: the bytes of the reports, and the results but for what
-// depends on when they were computed.
+// same compares two folders: the bytes of the reports, and the results except for their times.
 func (c *cluster) same(one, many string) {
 	c.Helper()
 	var cellResults []map[string]results.Result
@@ -134,7 +133,7 @@ func (c *cluster) same(one, many string) {
 			c.Fatal(err)
 		}
 		if len(read.Differ) > 0 {
-			c.Errorf("computed twice with other results: %v", read.Differ)
+			c.Errorf("computed twice with different results: %v", read.Differ)
 		}
 		for key, r := range read.ByKey {
 			r.Seconds = 0
@@ -150,7 +149,7 @@ func (c *cluster) same(one, many string) {
 	}
 }
 
-// done counts the cells of a folder with a result.
+// done returns the number of cells of a folder with a result.
 func (c *cluster) done(dir string) int {
 	read, err := results.Read(dir)
 	if err != nil {
@@ -159,7 +158,7 @@ func (c *cluster) done(dir string) int {
 	return len(read.ByKey)
 }
 
-// experimentOf writes an experiment of cells that take epochs times some milliseconds.
+// experimentOf writes an experiment whose cells take some milliseconds per epoch.
 func (c *cluster) experimentOf(epochs, splits int) string {
 	path := filepath.Join(c.TempDir(), "own.yaml")
 	err := os.WriteFile(path, fmt.Appendf(nil, `name: own
@@ -175,7 +174,7 @@ splits: {count: %d}
 	return path
 }
 
-// Eight shards on four nodes are one process.
+// Eight shards on four nodes give the same results as one process.
 func TestSmoke(t *testing.T) {
 	c := start(t)
 	one, many := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "many")
@@ -197,12 +196,12 @@ func TestSmoke(t *testing.T) {
 		t.Errorf("completed tasks by node: %v", nodes)
 	}
 	if _, shards := c.submit(many, "smoke"); shards != 0 {
-		t.Errorf("all cells are done, and %d shards are left", shards)
+		t.Errorf("all cells are finished, but %d shards are left", shards)
 	}
 }
 
-// Tasks are cancelled, killed and queued again, and the daemon of a node is killed under
-// one. After the job of a second plan the report is that of one process.
+// Tasks are cancelled, killed and requeued, and the daemon of a node is killed while it runs one.
+// After the job of a second plan the report equals that of one process.
 func TestLosses(t *testing.T) {
 	c := start(t)
 	file, one, many := c.experimentOf(3000, 8), filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "many")
@@ -232,7 +231,7 @@ func TestLosses(t *testing.T) {
 	left := 8 - c.done(many)
 	t.Logf("%d of 8 cells are left", left)
 	if left != 2 {
-		t.Errorf("%d cells are left; those of the task that was cancelled and of the one that was killed should be", left)
+		t.Errorf("%d cells are left, want those of the cancelled and of the killed task", left)
 	}
 	if _, shards := c.submit(many, file, "--shards", "8"); shards != left {
 		t.Errorf("%d shards for %d cells", shards, left)
@@ -242,7 +241,7 @@ func TestLosses(t *testing.T) {
 	c.same(one, many)
 }
 
-// A cell that takes longer than the time limit goes on in the task that its own queues.
+// A cell that takes longer than the time limit continues in the task that its task requeues.
 func TestTimeLimit(t *testing.T) {
 	c := start(t)
 	file, one, many := c.experimentOf(15000, 1), filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "many")
@@ -259,7 +258,7 @@ func TestTimeLimit(t *testing.T) {
 	})
 	t.Logf("%d restarts", restarts)
 	if restarts == 0 {
-		t.Error("the task was not queued again")
+		t.Error("the task was not requeued")
 	}
 	c.run(c.miplc, "experiment", file, "-o", one)
 	c.same(one, many)

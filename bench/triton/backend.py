@@ -1,8 +1,8 @@
-"""Stands in for Triton's onnxruntime back end, which PyPI has not: the tritonserver that
-nvidia-pytriton ships has the python back end alone. As BACKENDS/onnxruntime/model.py it
-lets the real server read, schedule and batch by the config.pbtxt that is used in
-production. What its back end would do with a ragged batch is done here: inputs that
-allow it are put into one row, batch_input is filled, outputs are cut by batch_output."""
+"""A replacement for Triton's onnxruntime back end, which is not on PyPI: the tritonserver that
+nvidia-pytriton ships has only the python back end. Installed as BACKENDS/onnxruntime/model.py, it
+lets the real server read, schedule and batch with the config.pbtxt that is used in production. It
+handles ragged batches like the real back end: it concatenates inputs that allow it, fills
+batch_input, and splits the outputs by batch_output."""
 import json
 import os
 import sys

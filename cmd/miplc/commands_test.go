@@ -68,7 +68,7 @@ func TestCommands(t *testing.T) {
 	t.Logf("commands by exit code: %v", ran)
 }
 
-// commandCase is a folder in which some commands run one after the other.
+// commandCase is a folder in which several commands run in sequence.
 type commandCase struct {
 	*testing.T
 	dir    string
@@ -85,7 +85,7 @@ var crash = regexp.MustCompile(`(?m)goroutine \d|panic|^fatal error|bug in miplc
 
 func (c *commandCase) run(args []string) {
 	if slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, "\x00") }) {
-		return // no process can get it
+		return // a NUL byte cannot be passed to a process
 	}
 	before := c.tree()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -95,7 +95,7 @@ func (c *commandCase) run(args []string) {
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, &stdout, &stderr
 	cmd.Env = append(os.Environ(), toldMemory)
 	began := time.Now()
-	_ = cmd.Run() // the state says it all
+	_ = cmd.Run() // its state is checked below
 	wall := time.Since(began)
 	state := cmd.ProcessState
 	if state == nil {
@@ -107,8 +107,8 @@ func (c *commandCase) run(args []string) {
 	if code < 0 || code > 2 {
 		c.fail(args, out, "exit code %d after %v", code, wall)
 	}
-	// On a busy machine the clock counts the work of others, and on several
-	// cores the processor time counts more than once.
+	// On a busy machine the wall clock includes the work of other programs, and on several cores the
+	// processor time counts parallel work several times, so the smaller of both is compared.
 	if took := min(wall, state.UserTime()+state.SystemTime()); took > commandSeconds*time.Second {
 		c.fail(args, out, "took %v", took)
 	}
@@ -132,7 +132,7 @@ func (c *commandCase) oneObject(args []string, out, stdout, stderr []byte, code 
 	object := map[string]any{}
 	if err := dec.Decode(&object); err != nil || dec.More() {
 		if code == 0 && slices.ContainsFunc(args, func(a string) bool { return a == "help" || a == "--help" || a == "--" }) {
-			return // help is for people
+			return // help is not JSON
 		}
 		c.fail(args, out, "not one JSON object: %v", err)
 	}
@@ -171,7 +171,7 @@ func kept(command, name string, code int) bool {
 func (c *commandCase) leftovers(args []string, out []byte, code int, before map[string]bool) {
 	for name := range c.tree() {
 		base := filepath.Base(name)
-		aside := strings.HasPrefix(base, ".") && base != ".miplc.json"
+		aside := strings.HasPrefix(base, ".") && base != ".miplc.json" && base != ".miplc.runs.json"
 		for _, end := range []string{".new", ".tmp", ".lock"} {
 			aside = aside || strings.HasSuffix(base, end)
 		}
@@ -188,7 +188,7 @@ func (c *commandCase) sameAccuracy(args []string) {
 	set := ""
 	for _, a := range args {
 		if strings.HasPrefix(a, "--seeds") || strings.HasPrefix(a, "--grid") {
-			return // several runs, each in a folder of its own
+			return // several runs, each in a separate folder
 		}
 		if name, found := strings.CutPrefix(a, "data.set="); found {
 			set = name

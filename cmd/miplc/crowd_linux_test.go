@@ -14,7 +14,7 @@ import (
 	"unsafe"
 
 	"github.com/miplc/miplc/experiment/results"
-	"github.com/miplc/miplc/internal/outdir"
+	"github.com/miplc/miplc/internal/fileio"
 	"golang.org/x/sys/unix"
 )
 
@@ -23,14 +23,14 @@ func init() { programs["unlocked"] = unlocked }
 // unlocked runs miplc on a simulated file system whose locks have no effect: flock succeeds without
 // locking.
 func unlocked() {
-	runtime.LockOSThread() // the filter is that of a thread, and of what it executes
+	runtime.LockOSThread() // the filter applies to one thread and to the programs it executes
 	load := func(offset uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
 	}
 	program := []unix.SockFilter{
 		load(0), // the number of the system call
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_FLOCK, Jt: 0, Jf: 1},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO}, // with the number of no error
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO}, // error number 0
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
 	}
 	filter := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
@@ -74,7 +74,7 @@ func dealt(t *testing.T, shards int) string {
 // is damaged, no result is lost, and results that were computed twice are equal.
 func TestCrowdWithoutLocks(t *testing.T) {
 	dir := dealt(t, 32)
-	held, err := outdir.Lock(dir)
+	held, err := fileio.LockFolder(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestFullDisk(t *testing.T) {
 // In a read-only folder the process reports an error before it computes anything.
 func TestReadOnlyFolder(t *testing.T) {
 	dir := dealt(t, 1)
-	readOnly := func(args ...string) (string, error) { // to root, too
+	readOnly := func(args ...string) (string, error) { // also for root
 		mount := `mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" || exit 99; exec "$@"`
 		cmd := exec.Command("unshare", append([]string{"-rm", "sh", "-c", mount, dir, "miplc"}, args...)...)
 		out, err := cmd.CombinedOutput()

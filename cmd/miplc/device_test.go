@@ -27,7 +27,7 @@ func TestTrainOnWebGPU(t *testing.T) {
 	}
 }
 
-// OpenVINO compiles for each size of bags, so this trains on few.
+// OpenVINO compiles for each bag size, so this test trains on few sizes.
 func TestTrainOnOpenVINO(t *testing.T) {
 	setenv(t, testsupport.OpenVINOPlugin(t))
 	trainOn(t, "openvino")
@@ -46,7 +46,7 @@ func resumes(t *testing.T, whole, provider string) {
 	for len(over) == 0 && epochsKept(broken, []string{"."}) == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	_ = cmd.Process.Kill() // it may be over
+	_ = cmd.Process.Kill() // it may have ended
 	<-over
 	t.Logf("killed after %d epochs", epochsKept(broken, []string{"."}))
 	if out, err := trainCommand(broken, provider, "--resume").CombinedOutput(); err != nil {
@@ -54,7 +54,7 @@ func resumes(t *testing.T, whole, provider string) {
 	}
 	for _, name := range []string{runs.ModelFile, train.CheckpointFile} {
 		if !bytes.Equal(read(t, filepath.Join(whole, name)), read(t, filepath.Join(broken, name))) {
-			t.Errorf("%s differs from that of the unbroken run", name)
+			t.Errorf("%s differs from that of the uninterrupted run", name)
 		}
 	}
 }
@@ -64,7 +64,7 @@ func trainCommand(dir, provider string, flags ...string) *exec.Cmd {
 		"--set", "train.epochs=3", "--set", "data.generated.bags=20"}, flags...)...)
 }
 
-// The doctor does not call a device usable because its provider can be loaded.
+// The doctor does not report a device as usable only because its provider can be loaded.
 func TestDoctorOpensDevices(t *testing.T) {
 	setenv(t, ortest.WebGPU(t))
 	t.Setenv("VK_DRIVER_FILES", "/nowhere.json")
@@ -107,7 +107,7 @@ func trainOn(t *testing.T, provider string) string {
 		}
 		accuracy[i] = *s.Accuracy
 		if _, compared := s.Parity.Map()["onnxruntime/onnxruntime "+provider]; s.Device != on || compared != (i == 1) {
-			t.Errorf("the run on %s says that it is of %s, with the parity %v", on, s.Device, s.Parity.Map())
+			t.Errorf("the run on %s reports the device %s and the parity %v", on, s.Device, s.Parity.Map())
 		}
 		predictions[i] = predicted(t, filepath.Join(dir, "cpu"), dataset, on)
 	}

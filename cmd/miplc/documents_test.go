@@ -79,7 +79,7 @@ func TestTutorial(t *testing.T) {
 					script = append(script, "says '"+strings.ReplaceAll(line, "'", "''")+"'")
 				}
 			}
-		case !strings.HasPrefix(command, "miplc serve"): // it runs until it is stopped
+		case !strings.HasPrefix(command, "miplc serve"): // serve runs until it is stopped
 			commands++
 			script = append(script, "exec "+command)
 		}
@@ -103,8 +103,8 @@ func TestTutorial(t *testing.T) {
 	})
 }
 
-// says LINE fails if the output of the last command does not contain the line. It ignores numbers
-// and the width of gaps.
+// says LINE fails if the output of the last command does not contain the line. It ignores numbers and
+// the width of gaps.
 func says(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: says LINE")

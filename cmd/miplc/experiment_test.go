@@ -25,9 +25,8 @@ splits: {count: 5}
 attention: {epochs: [1, 40]}
 `
 
-// An experiment that is killed again and again, each time at a random moment and
-// mostly without a chance to tidy up, ends with the same report as an unbroken one;
-// so do shards side by side.
+// An experiment that is repeatedly killed at random moments, mostly by SIGKILL, ends with the same
+// report as an uninterrupted one. So do shards that run in parallel.
 func TestKilledExperimentEndsWithTheSameReport(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "killed.yaml")
 	if err := os.WriteFile(file, []byte(killedFile), 0o644); err != nil {
@@ -53,15 +52,15 @@ func TestKilledExperimentEndsWithTheSameReport(t *testing.T) {
 		must("report", dir)
 		for _, name := range []string{"report.md", "report.tex", "report.html", "figures/figure-1.svg"} {
 			if !bytes.Equal(read(t, filepath.Join(whole, "report", name)), read(t, filepath.Join(dir, "report", name))) {
-				t.Errorf("%s differs from that of the unbroken experiment", filepath.Join(dir, name))
+				t.Errorf("%s differs from that of the uninterrupted experiment", filepath.Join(dir, name))
 			}
 		}
-		if err := os.RemoveAll(filepath.Join(dir, results.Folder)); err != nil { // a file for each start
+		if err := os.RemoveAll(filepath.Join(dir, results.Folder)); err != nil { // every start writes another file
 			t.Fatal(err)
 		}
 	}
 	if a, b := list(t, whole), list(t, killed); a != b {
-		t.Errorf("the killed experiment left %s, the unbroken one %s", b, a)
+		t.Errorf("the killed experiment left %s, the uninterrupted one %s", b, a)
 	}
 }
 
@@ -87,14 +86,14 @@ func harm(t *testing.T, rng *rand.Rand, dir string, times int, processes ...[]st
 			if err := cmd.Process.Signal(stop); err != nil && !errors.Is(err, os.ErrProcessDone) {
 				t.Fatal(err)
 			}
-			_ = cmd.Wait() // the exit code is looked at below
+			_ = cmd.Wait() // the exit code is checked below
 			if code := cmd.ProcessState.ExitCode(); stop == os.Interrupt && cmd.ProcessState.Exited() && code != 0 && code != 75 && code != 1 {
 				t.Errorf("interrupted with exit code %d", code)
 			}
 		}
 	}
 	if have, err := results.Read(dir); err == nil {
-		t.Logf("%d cells were done when all were killed", len(have.ByKey))
+		t.Logf("%d cells were finished when all processes had been killed", len(have.ByKey))
 	}
 	for _, args := range processes {
 		if out, err := exec.Command("miplc", args...).CombinedOutput(); err != nil {
@@ -103,8 +102,8 @@ func harm(t *testing.T, rng *rand.Rand, dir string, times int, processes ...[]st
 	}
 }
 
-// interrupt starts a command on an experiment of two long cells and sends it a signal some
-// time after it has begun with them.
+// interrupt starts a command on an experiment of two long cells and sends it a signal some time after
+// the cells have started.
 func interrupt(t *testing.T, dir string, stop os.Signal, wait time.Duration, args []string) {
 	t.Helper()
 	cmd := exec.Command("miplc", args...)
@@ -120,7 +119,7 @@ func interrupt(t *testing.T, dir string, stop os.Signal, wait time.Duration, arg
 	if err := cmd.Process.Signal(stop); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // the exit code is looked at below
+	_ = cmd.Wait() // the exit code is checked below
 	if code := cmd.ProcessState.ExitCode(); code != 75 || !bytes.Contains(errs.Bytes(), []byte("interrupted; 0 of 2 cells are done and kept")) {
 		t.Errorf("exit code %d\n%s", code, &errs)
 	}

@@ -15,16 +15,16 @@ import (
 	"github.com/miplc/miplc/language/spectest"
 )
 
-// grammar generates input of users: specs, data and flags, most of them nearly valid.
+// grammar generates user input: specs, data and flags, most of them nearly valid.
 type grammar struct{ *rand.Rand }
 
 func (g grammar) one(words ...string) string { return words[g.IntN(len(words))] }
 func (g grammar) chance(p float64) bool      { return g.Float64() < p }
 
-// shipped are specs that train within seconds on small sets.
+// shipped lists specs that train within seconds on small datasets.
 var shipped = []string{"quickstart", "demipl", "demipl-equations", "demipl-program", "demipl-md", "proden-mean", "rc-maxmin", "lws-mean-mlp", "pl-aggd-mean", "miplgp", "elimipl", "miplma"}
 
-// number is a number as people write them, mostly a sensible one.
+// number returns a number as users write them, usually a plausible one.
 func (g grammar) number() string {
 	if g.chance(0.85) {
 		return g.one("1", "2", "3", "0.5", "0.01", "1e-3", ".5", "5.", "10")
@@ -33,7 +33,7 @@ func (g grammar) number() string {
 		"99999999999999999999", "1e9", "1048576", "1000000", "1e308", "4294967296", "0.1.2", "½", "١", "12:30:45", "1e", "--3", "True")
 }
 
-// value returns any text in the place of a YAML value.
+// value returns arbitrary text in place of a YAML value.
 func (g grammar) value() string {
 	return g.one(g.number(), g.number(), "yes", "No", "on", "off", "~", "null", "''", `"3"`, "'0.1'", "true", "TRUE", "auto", "adam", "[1, 2]", "[]", "{}", "{a: 1}",
 		"[[1]]", "!!str 3", "&a 1", "*a", "|\n    text", ">-\n    1", "größe", "日本", "\U0001F600", `"\x00"`, `"\u001b[31m"`, "nn.Linear(20, 5)", "x: y", "- 1", "@x", "`x`", "%x", "a\tb", "# nothing")
@@ -45,7 +45,7 @@ func (g grammar) line() string {
 	return strings.Repeat(" ", 2*g.IntN(4)) + g.one("", "", "- ") + key + g.one(": ", ": ", ":", " : ", " = ") + g.value()
 }
 
-// equation is an expression, mostly of the language.
+// equation returns an expression, usually a valid one.
 func (g grammar) equation(depth int) string {
 	if depth == 0 || g.chance(0.2) {
 		return g.one("X", "H", "z", "a", "p", "C", "V", "S", "w", "lambda", "t", "T", "d", "k", "1", g.number(), "nope", "self.x", "x[0]", "'s'", "X.T")
@@ -67,8 +67,7 @@ func (g grammar) equation(depth int) string {
 	return name + "(" + strings.Join(args, ", ") + ")"
 }
 
-// spec is the text of a spec: valid, or of equations that may be, with the habits
-// of other people on top.
+// spec returns the text of a spec. It is valid, or has random equations, and habits may change it.
 func (g grammar) spec() string {
 	var text string
 	switch g.IntN(5) {
@@ -93,7 +92,7 @@ func (g grammar) spec() string {
 	return g.habits(text)
 }
 
-// habits spoils a text a little, or not at all.
+// habits makes some typical mistakes in a text, or none.
 func (g grammar) habits(text string) string {
 	if g.chance(0.6) {
 		return text
@@ -145,7 +144,7 @@ func (g grammar) habits(text string) string {
 	return text
 }
 
-// bags is a set of bags as CSV, mostly right.
+// bags returns a dataset as CSV, usually a valid one.
 func (g grammar) bags() string {
 	classes, features := 2+g.IntN(3), 1+g.IntN(5)
 	var b strings.Builder
@@ -255,7 +254,7 @@ func (g grammar) set() []string {
 	return []string{"--set", key + g.one("=", "=", "=", "") + value}
 }
 
-// commands are the command lines of a case, in the order in which they run.
+// commands returns the command lines of a case in the order in which they run.
 func (g grammar) commands() [][]string {
 	var list [][]string
 	for range 2 + g.IntN(4) {
@@ -281,7 +280,7 @@ func (g grammar) command() []string {
 		}
 		args = append(args, g.some("--force", "--resume", "--threads="+g.number(), "--seeds=1,2", "--grid=train.lr=0.1,"+g.number(), "--device="+g.one("cpu", "gpu"))...)
 	case 5:
-		args = append([]string{"build", g.specName(), "-o", g.one("built", "run", "images")}, g.some("--force", "--sample-steps="+g.number())...)
+		args = append([]string{"build", g.specName(), "-o", g.one("built", "run", "images")}, g.some("--force", "--sample-steps="+g.number(), "--runs="+g.number())...)
 	case 6:
 		args = append([]string{"predict", g.one("run", "run/model.onnx", "built/model.onnx", "noise.onnx", "spec.yaml"), g.dataName()}, g.some("--bag="+g.number(), "--backend="+g.one("onnx-go", "onnxruntime", "tf"), "-o="+g.one("out.csv", "bags.csv", "run"), "--force")...)
 	case 7:
@@ -318,7 +317,7 @@ func (g grammar) command() []string {
 	return args
 }
 
-// some returns some of the flags.
+// some returns a random selection of flags.
 func (g grammar) some(flags ...string) []string {
 	var list []string
 	for _, f := range flags {

@@ -42,7 +42,7 @@ func images(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// picture is 72x64 pixels of stripes and a disc, in colours of the seed.
+// picture draws an image of 72x64 pixels with stripes and a disc in colours that depend on the seed.
 func picture(seed uint32) image.Image {
 	m := image.NewRGBA(image.Rect(0, 0, 72, 64))
 	a := color.RGBA{uint8(seed), uint8(seed >> 8), uint8(seed >> 16), 255}

@@ -25,8 +25,8 @@ func TestKilledRunResumesToSameBits(t *testing.T) {
 	killed(t, 6, []string{"."}, "--set", "train.epochs=120", "--set", "data.split.validation=0.2", "--set", "train.best=loss", "--set", "train.refit=true")
 }
 
-// The same of several runs of one command, on every engine: some are finished,
-// some under way, some not begun when the process is killed.
+// Several runs of one command end with the files of an uninterrupted command on every engine, if
+// some were finished, some running and some not started when the process was killed.
 func TestKilledGroupsResumeToSameBits(t *testing.T) {
 	t.Setenv(pjrt.EnvPlugin, "")
 	for _, on := range [][]string{{"--engine", "gorgonia"}, {"--engine", "ort"}, {"--engine", "xla", "--device", engines.Go}} {
@@ -36,7 +36,7 @@ func TestKilledGroupsResumeToSameBits(t *testing.T) {
 	}
 }
 
-// The same of a group in one program through XLA's plugin.
+// The same is true for a group of runs in one program of the XLA plugin.
 func TestKilledGroupOnPluginResumesToSameBits(t *testing.T) {
 	pjrttest.OnlyOnPlugin(t)
 	t.Setenv(pjrt.EnvPlugin, pjrttest.Plugin(t))
@@ -72,25 +72,25 @@ func killed(t *testing.T, kills int, folders []string, flags ...string) {
 		if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			t.Fatal(err)
 		}
-		<-over // "killed", or nil where it was done sooner
+		<-over // "killed", or nil if the process ended earlier
 	}
-	t.Logf("after %d kills %d epochs were done", kills, epochsKept(broken, folders))
+	t.Logf("after %d kills %d epochs were finished", kills, epochsKept(broken, folders))
 	if out, err := exec.Command("miplc", append(settings, resumeFlags(t, broken, folders)...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, folder := range folders {
 		for _, name := range []string{runs.ModelFile, runs.SpecFile, train.CheckpointFile, runs.PlotsFolder + "/label-weights.svg"} {
 			if !bytes.Equal(read(t, filepath.Join(whole, folder, name)), read(t, filepath.Join(broken, folder, name))) {
-				t.Errorf("%s of %s differs from that of the unbroken run", name, folder)
+				t.Errorf("%s of %s differs from that of the uninterrupted run", name, folder)
 			}
 		}
 	}
 	if a, b := list(t, whole), list(t, broken); a != b {
-		t.Errorf("the killed process left %s, the unbroken one %s", b, a)
+		t.Errorf("the killed process left %s, the uninterrupted one %s", b, a)
 	}
 }
 
-// epochsKept counts those in the checkpoints of runs.
+// epochsKept returns the number of epochs in the checkpoints of runs.
 func epochsKept(dir string, folders []string) (epochs int) {
 	for _, folder := range folders {
 		_, kept, _ := train.LoadState(filepath.Join(dir, folder)) // 0 without a checkpoint

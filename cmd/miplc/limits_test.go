@@ -66,7 +66,7 @@ func blockSpec(blocks string) string {
 	return "name: large\nextends: quickstart\nmodel: {blocks: [" + blocks + " attention, {pool: attention}, classifier]}\n"
 }
 
-// chain is n equations, each of the one before: q1 to qn.
+// chain returns n equations q1 to qn, each of which uses the previous one.
 func chain(n int) string {
 	b := strings.Builder{}
 	b.WriteString("    q0: X\n")
@@ -76,7 +76,7 @@ func chain(n int) string {
 	return b.String()
 }
 
-// laughs is the billion laughs of XML, in YAML.
+// laughs returns the billion laughs attack of XML in YAML.
 func laughs() string {
 	text := "a0: &a0 [ha, ha, ha, ha, ha, ha, ha, ha, ha]\n"
 	for i := range 20 {
@@ -85,13 +85,12 @@ func laughs() string {
 	return text
 }
 
-// largeFiles are files of up to 1 MiB of every shape that could cost a reader
-// memory or time out of proportion.
+// largeFiles returns files of up to 1 MiB that could make a reader use excessive memory or time.
 func largeFiles() map[string]string {
 	const head = "name: large\nextends: quickstart\n"
 	ones := func(n int) string { return strings.Repeat("1+", n-1) + "1" }
 	return map[string]string{
-		// Errors without end.
+		// Many errors.
 		"unknown names":             equationSpec("", filled(numbered("    q%: nope%\n")), "X"),
 		"unknown names in one line": "name: large\nextends: quickstart\nmodel: {let: {" + upTo(350_000, numbered("q%: nope, ")) + "}}",
 		"names of one misspelling":  equationSpec("", filled(numbered("    quality%: qualty%\n")), "X"),
@@ -120,7 +119,7 @@ func largeFiles() map[string]string {
 		"an equation of errors":     equationSpec("", "    q: "+strings.Repeat("n$", 400)+strings.Repeat("nope+", 3000)+"1\n", "X"),
 		"a term of unknown names":   equationSpec("", filled(func(i int) string { return fmt.Sprintf("    q%d: %s1\n", i, strings.Repeat("n+", 450)) }), "X"),
 
-		// Values without end.
+		// Many values.
 		"a list":               "[" + filled(same("a,")) + "]",
 		"a list of lines":      filled(same("- a\n")),
 		"a list of nothing":    filled(same("-\n")),
@@ -135,7 +134,7 @@ func largeFiles() map[string]string {
 		"directives":           filled(same("%YAML 1.1\n")),
 		"a chain of equations": equationSpec("", chain(19_000), "q19000"),
 
-		// Depth.
+		// Deep nesting.
 		"brackets":        strings.Repeat("[", 45_000),
 		"closed brackets": strings.Repeat("[", 24_000) + strings.Repeat("]", 24_000),
 		"many brackets":   strings.Repeat("[", fileSize),
@@ -153,7 +152,7 @@ func largeFiles() map[string]string {
 		"minus after minus": equationSpec("", "    q: "+strings.Repeat("-", 15_000)+"X\n", "X"),
 		"a billion laughs":  laughs(),
 
-		// Length.
+		// Long tokens.
 		"a long key":              head + strings.Repeat("k", 1_000_000) + ": 1\n",
 		"a long value":            head + "train: {engine: " + strings.Repeat("k", 1_000_000) + "}\n",
 		"a long number":           head + "train: {epochs: " + strings.Repeat("9", 1_000_000) + "}\n",
@@ -202,7 +201,7 @@ func TestLargeFiles(t *testing.T) {
 	}
 }
 
-// TestLargeChain does the same for files that extend each other.
+// TestLargeChain checks the same for files that extend each other.
 func TestLargeChain(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 20 {
@@ -223,15 +222,15 @@ func checkCost(t *testing.T, flags ...string) {
 		t.Fatalf("exit code %d (%v)\n%.2000s", code, err, out)
 	}
 	if len(out) > 40_000 {
-		t.Errorf("%d bytes are told, starting with\n%.500s", len(out), out)
+		t.Errorf("the output has %d bytes, starting with\n%.500s", len(out), out)
 	}
 	memory := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
 	spent := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	t.Logf("%d MiB, %.2f s: %.100s", memory>>20, spent.Seconds(), out)
 	if memory > validateMemory {
-		t.Errorf("took %d MiB of memory", memory>>20)
+		t.Errorf("used %d MiB of memory", memory>>20)
 	}
 	if spent > validateSeconds*time.Second {
-		t.Errorf("took %v of the processor", spent)
+		t.Errorf("used %v of processor time", spent)
 	}
 }

@@ -22,15 +22,15 @@ import (
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
-// programs are those that tests start, by their names.
+// programs are the programs that tests can start, by name.
 var programs = map[string]func(){"miplc": main}
 
 func TestMain(m *testing.M) { testscript.Main(m, programs) }
 
-// TestScripts runs the commands as a user does; each script is one subject.
+// TestScripts runs the commands as a user does. Each script covers one subject.
 func TestScripts(t *testing.T) {
 	library, toolchain := ortest.Library(t), goToolchain(t)
-	hdf5, err := filepath.Abs("../../data/hdf5/testdata/groups.h5")
+	folder, err := filepath.Abs("../../data")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,8 @@ func TestScripts(t *testing.T) {
 		UpdateScripts: testsupport.Update(),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(ortlib.EnvLibrary, library)
-			env.Setenv("HDF5", hdf5)
+			env.Setenv("HDF5", folder+"/hdf5/testdata/groups.h5")
+			env.Setenv("PARQUET", folder+"/bagfile/testdata/parquet")
 			env.Setenv(pinned.EnvCache, env.WorkDir+"/cache")
 			env.Vars = append(env.Vars, toolchain...)
 			env.Defer(func() { checkFigures(t, env.WorkDir) })
@@ -55,8 +56,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// checkFigures checks every figure that the commands of a script drew, those within
-// HTML pages included.
+// checkFigures checks every figure that the commands of a script drew, including those in HTML pages.
 func checkFigures(t *testing.T, dir string) {
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		ending := filepath.Ext(path)
@@ -67,7 +67,7 @@ func checkFigures(t *testing.T, dir string) {
 		if err != nil {
 			return err
 		}
-		if !bytes.Contains(content, []byte("<")) { // a user's file in a script
+		if !bytes.Contains(content, []byte("<")) { // a file that the script itself wrote
 			return nil
 		}
 		figures := [][]byte{content}
@@ -106,7 +106,7 @@ func goToolchain(t *testing.T) []string {
 	return env
 }
 
-// exits CODE COMMAND... runs a command that must end with the code.
+// exits CODE COMMAND... runs a command that must exit with the given code.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE COMMAND...")
@@ -128,8 +128,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// waitFor FILE waits until a background command has written the file, or one that
-// fits the pattern.
+// waitFor FILE waits until a background command has written the file, or a file that matches the
+// pattern.
 func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: waitfor FILE")

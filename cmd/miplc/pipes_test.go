@@ -68,10 +68,10 @@ func TestPipesAreRefused(t *testing.T) {
 	} {
 		out, err := miplc(strings.Fields(line)...)
 		if err == nil && !strings.HasPrefix(line, "doctor") {
-			t.Errorf("%s: it works\n%s", line, out)
+			t.Errorf("%s: the command succeeded\n%s", line, out)
 		}
 		if !strings.Contains(out, "is a pipe, not a file") && !strings.Contains(out, "is not a file") {
-			t.Errorf("%s: it says\n%s", line, out)
+			t.Errorf("%s: unexpected message\n%s", line, out)
 		}
 	}
 	if found, _ := filepath.Glob(filepath.Join(dir, "never*")); found != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/miplc/miplc/serve/oip"
 )
 
-// maxServerMemory is the most memory that the server may have used at any time.
+// maxServerMemory is the maximum memory that the server may use at any time.
 const maxServerMemory = 1 << 30
 
 // loadScale returns the number of hostile requests, their size, and the number of
@@ -72,8 +72,7 @@ func emptyInputs(size int) *emptypb.Empty {
 	return m
 }
 
-// Hostile requests over both protocols use a bounded memory, and probes are answered all
-// the time.
+// Hostile requests over both protocols use bounded memory, and probes are answered throughout.
 func TestServeHostileRequests(t *testing.T) {
 	requests, size, _ := loadScale()
 	s := startLoaded(t)
@@ -91,17 +90,17 @@ func TestServeHostileRequests(t *testing.T) {
 				if i%9 == 8 {
 					var got oip.ModelInferResponse
 					if err := rpc.Invoke(t.Context(), oip.GRPCInferenceService_ModelInfer_FullMethodName, emptyInputs(size), &got); err == nil {
-						t.Error("a message of empty inputs is answered")
+						t.Error("a message of empty inputs was accepted")
 					}
 					continue
 				}
 				path, body := hostile(i, size)
 				code, _, err := s.post(path, body)
 				if err != nil {
-					refused[0].Add(1) // cut off, since it did not arrive within the timeout
+					refused[0].Add(1) // cut off: the body did not arrive within the timeout
 					continue
 				}
-				if code < 400 || code >= 500 && code != 503 && code != 504 { // 504: it did not arrive within the timeout
+				if code < 400 || code >= 500 && code != 503 && code != 504 { // 504: the body did not arrive within the timeout
 					t.Errorf("request %d: status %d", i, code)
 					continue
 				}

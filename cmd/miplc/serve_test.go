@@ -22,7 +22,7 @@ import (
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
-var servingAt = regexp.MustCompile(`^serving (.*) over HTTP at (\S+), gRPC at (\S+)\n`)
+var servingAt = regexp.MustCompile(`^serving (.*) over HTTP at ([^\s,]+)(?:, gRPC at (\S+))?\n`)
 
 var adminAt = regexp.MustCompile(`^health and metrics at (\S+)\n`)
 
@@ -63,13 +63,13 @@ func serveProcess(t *testing.T, flags ...string) *serving {
 				return found
 			}
 			if err != nil {
-				t.Fatalf("%v: it says %q", err, text)
+				t.Fatalf("%v: the output is %q", err, text)
 			}
 		}
 	}
 	found := line(servingAt)
 	if found[1] != "demipl-3x4" {
-		t.Fatalf("it serves %s", found[1])
+		t.Fatalf("it listens on %s", found[1])
 	}
 	s := &serving{web: found[2], rpc: found[3], pid: cmd.Process.Pid}
 	if slices.Contains(flags, "--admin") {
@@ -83,7 +83,7 @@ func serveProcess(t *testing.T, flags ...string) *serving {
 		if err != nil {
 			t.Error(err)
 		}
-		_ = cmd.Wait() // the exit code is looked at
+		_ = cmd.Wait() // the exit code is checked
 		return cmd.ProcessState.ExitCode(), out.String() + string(logged)
 	}
 	return s
@@ -138,7 +138,8 @@ func TestServeEndsInOrder(t *testing.T) {
 	group.Wait()
 }
 
-// Runs of models do not use the threads of requests, unless GOMAXPROCS is set.
+// The server adds one thread for each parallel run to GOMAXPROCS, unless the user set it, so that runs do
+// not take the threads of requests.
 func TestServeHasRoomForRuns(t *testing.T) {
 	for _, c := range []struct{ env, want string }{{"", fmt.Sprint(runtime.GOMAXPROCS(0) + 5)}, {"3", "3"}} {
 		t.Setenv("GOMAXPROCS", c.env)
@@ -156,7 +157,7 @@ func TestServeHasRoomForRuns(t *testing.T) {
 	}
 }
 
-// A server with 10,000 open connections answers those that ask, and still ends.
+// A server with 10,000 open connections still answers requests and shuts down.
 func TestServe10000Connections(t *testing.T) {
 	const many = 10_000
 	var files syscall.Rlimit
@@ -173,12 +174,12 @@ func TestServe10000Connections(t *testing.T) {
 		defer conn.Close()
 		if i%1000 == 0 {
 			if _, err := predictOnce(client, address); err != nil {
-				t.Fatalf("beside %d connections: %v", i+1, err)
+				t.Fatalf("with %d connections: %v", i+1, err)
 			}
 		}
 	}
 	if _, err := predictOnce(client, address); err != nil {
-		t.Errorf("beside %d connections: %v", many, err)
+		t.Errorf("with %d connections: %v", many, err)
 	}
 	if code, out := end(syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d\n%s", code, out)

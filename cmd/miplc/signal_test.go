@@ -108,7 +108,7 @@ func TestSignalEndsEveryCommand(t *testing.T) {
 		"train learner.yaml -o never",
 		"report small",
 	} {
-		// As a person and as a machine does, in turn.
+		// Alternate between Ctrl-C by a person and SIGTERM by a supervisor.
 		stop, flags := os.Signal(os.Interrupt), []string(nil)
 		if i%2 == 1 {
 			stop, flags = syscall.SIGTERM, []string{"--json"}
@@ -119,7 +119,7 @@ func TestSignalEndsEveryCommand(t *testing.T) {
 				t.Errorf("exit code %d\n%s%s", code, out, errs)
 			}
 			if text := out.String() + errs.String(); !strings.Contains(text, "interrupted") {
-				t.Errorf("it says\n%s", text)
+				t.Errorf("the output is\n%s", text)
 			}
 			if flags != nil {
 				dec := json.NewDecoder(out)
@@ -151,7 +151,7 @@ func signalled(t *testing.T, dir string, stop os.Signal, args []string) (code in
 			t.Fatal("it ended before the signal")
 		}
 		overdue := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() })
-		_ = cmd.Wait() // the exit code says more
+		_ = cmd.Wait() // the exit code is checked below
 		if !overdue.Stop() {
 			t.Fatal("it did not end")
 		}

@@ -37,9 +37,9 @@ func TestSecondSignalLeavesNothing(t *testing.T) {
 		}
 	}
 	if err := cmd.Wait(); err == nil {
-		t.Error("the command ended well")
+		t.Error("the command succeeded")
 	}
 	if left := list(t, aside); left != ". " {
-		t.Errorf("left aside: %s", left)
+		t.Errorf("temporary files left: %s", left)
 	}
 }

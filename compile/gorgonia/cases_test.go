@@ -11,15 +11,15 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// The batch of the op tests: three ragged bags and two instances of padding.
+// The batch of the op tests has three ragged bags and two padding instances.
 var (
 	testBagOf = []int{0, 0, 1, -1, 1, 1, 2, -1}
 	testN     = len(testBagOf)
 	testB     = 3
 )
 
-// sheet builds a test graph: a builder with sources of values that gradients
-// can be taken of, also of symbolic shape, and the numbers to feed.
+// sheet builds a test graph. It is a graph builder with differentiable sources, also of symbolic
+// shape, and their values.
 type sheet struct {
 	*graph.Builder
 	rng    *rand.Rand
@@ -40,8 +40,8 @@ func newSheet(seed uint64) *sheet {
 
 func (s *sheet) between(lo, hi float64) *sheet { s.lo, s.hi = lo, hi; return s }
 
-// draw returns random numbers that are not closer than 0.01 to a multiple of 0.5,
-// so that no difference quotient straddles a kink.
+// draw returns random numbers at least 0.01 away from any multiple of 0.5, so that no difference
+// quotient crosses a kink.
 func (s *sheet) draw(n int) []float64 {
 	data := make([]float64, n)
 	for i := range data {
@@ -55,8 +55,8 @@ func (s *sheet) draw(n int) []float64 {
 	return data
 }
 
-// x returns a value of the given shape, made from a parameter: for a symbolic
-// shape through a product with the unit matrix, an input.
+// x returns a node of the given shape that depends on a parameter. A symbolic shape is the
+// product of an identity matrix, given as an input, with the parameter.
 func (s *sheet) x(shape ...graph.Dim) *graph.Node {
 	concrete := graph.Shape(shape).Concrete(testN, testB)
 	size := ndarray.Size(concrete)
@@ -82,8 +82,8 @@ func (s *sheet) x(shape ...graph.Dim) *graph.Node {
 	return s.Reshape(p, graph.Shape(shape))
 }
 
-// finish makes a scalar loss that depends on every element of y in its own
-// way, and gives the graph.
+// finish adds a scalar loss that depends on every element of y with a different weight and
+// returns the graph.
 func (s *sheet) finish(t *testing.T, y *graph.Node) *graph.Graph {
 	t.Helper()
 	shape := y.Shape.Concrete(testN, testB)
@@ -103,10 +103,10 @@ func (s *sheet) finish(t *testing.T, y *graph.Node) *graph.Graph {
 	return g
 }
 
-// opCase builds the part of a graph that is under test.
+// opCase builds the part of a graph that a test checks.
 type opCase struct {
 	name  string
-	flat  bool // piecewise constant, so it has no gradient to compare
+	flat  bool // piecewise constant: the gradient is not compared
 	build func(s *sheet) *graph.Node
 }
 
@@ -240,7 +240,7 @@ var imageCases = []opCase{
 	}},
 }
 
-// fanCases use values more than once, so that gorgonia adds gradients up.
+// fanCases use values more than once, so that gorgonia must add gradients.
 var fanCases = []opCase{
 	{"two uses", false, func(s *sheet) *graph.Node {
 		x := s.x(n, 3)
@@ -267,7 +267,7 @@ var fanCases = []opCase{
 	}},
 }
 
-// lower builds a machine with gradients by every parameter of the sheet.
+// lower builds a machine with gradients of every parameter of the sheet.
 func lower[T gorgonia.Float](t testing.TB, g *graph.Graph, values map[string]*graph.Tensor, rows, bags int) (*gorgonia.Machine[T], map[string][]T, *gorgonia.Params[T]) {
 	t.Helper()
 	params, grads := gorgonia.NewParams[T](), map[string][]T{}

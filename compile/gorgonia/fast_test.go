@@ -21,6 +21,6 @@ func TestExp32(t *testing.T) {
 		t.Error("exp32 loses NaN")
 	}
 	if dtypeIsWide[float32]() || !dtypeIsWide[float64]() {
-		t.Error("the widths are mixed up")
+		t.Error("the element types are mixed up")
 	}
 }

@@ -27,9 +27,9 @@ func machineOf(t *testing.T, g *graph.Graph, env graph.Env, loss string) (*gorgo
 	return m, grads
 }
 
-// learned makes parameters of the float inputs, since gorgonia.Grad is asked for
-// gradients by parameters. These have static shapes: one with a row per instance or
-// bag is the product of the unit matrix, an input, with a parameter.
+// learned turns the float inputs into parameters, because gorgonia.Grad differentiates by
+// parameters. Parameters have static shapes: a value with a row per instance or bag becomes the
+// product of an identity matrix, given as an input, with a parameter.
 func learned(t *testing.T, g *graph.Graph, env graph.Env) (*graph.Graph, graph.Env) {
 	t.Helper()
 	b := graph.NewBuilder(g.Name)
@@ -72,8 +72,8 @@ func learned(t *testing.T, g *graph.Graph, env graph.Env) (*graph.Graph, graph.E
 	return l, out
 }
 
-// The cases that every engine is tested with, and the gradients of gorgonia.Grad
-// beside those of package graph.
+// The machine computes the cases shared by all engines, and gorgonia.Grad returns the same
+// gradients as package graph.
 func TestSharedCases(t *testing.T) {
 	for _, c := range graphtest.Cases() {
 		want := eval(t, c.Graph, c.Env.N, c.Env.B, c.Env.Values)
@@ -103,8 +103,8 @@ func TestSharedCases(t *testing.T) {
 	}
 }
 
-// Random graphs: the outputs, and the gradients of gorgonia.Grad beside those
-// of package graph, both run by the interpreter and lowered themselves.
+// The outputs of random graphs agree with the interpreter. Gradients by gorgonia.Grad agree with
+// those of package graph, interpreted and lowered.
 func TestRandomGraphs(t *testing.T) {
 	for seed := range uint64(150) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

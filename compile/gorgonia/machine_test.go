@@ -12,7 +12,7 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// Gradients where a function has a kink: the choices that the op table fixes.
+// At kinks, gradients follow the definitions in the op table.
 func TestGradientsAtKinks(t *testing.T) {
 	four := []float64{0, 1, 1, -1}
 	cases := []struct {
@@ -55,7 +55,7 @@ func TestGradientsAtKinks(t *testing.T) {
 	}
 }
 
-// demipl returns the paper's model in the small: gates, attention, pooling, losses.
+// demipl returns a small version of the paper's model: gates, attention, pooling, losses.
 func demipl(s *sheet) *graph.Graph {
 	x := s.Input("X", graph.Float, graph.Shape{n, 4})
 	s.values["X"] = graph.NewTensor([]int{testN, 4}, s.draw(4*testN)...)
@@ -77,8 +77,7 @@ func demipl(s *sheet) *graph.Graph {
 	return g
 }
 
-// Padding changes neither results nor gradients beyond rounding, whatever
-// stands in it.
+// Padding changes results and gradients by rounding at most, whatever its values are.
 func TestPaddingReachesNoBag(t *testing.T) {
 	s := newSheet(1)
 	g := demipl(s)
@@ -109,7 +108,7 @@ func TestPaddingReachesNoBag(t *testing.T) {
 	}
 }
 
-// NaN and infinite inputs come out as such and end no process.
+// NaN and infinite inputs are propagated without a panic.
 func TestNotFiniteInputs(t *testing.T) {
 	for i, c := range opCases {
 		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
@@ -126,7 +125,7 @@ func TestNotFiniteInputs(t *testing.T) {
 	}
 }
 
-// A parameter that the loss does not depend on has the gradient 0.
+// A parameter that does not affect the loss has the gradient 0.
 func TestUnusedParameterHasZeroGradient(t *testing.T) {
 	b := graph.NewBuilder("unused")
 	x, u, v := b.Param("x", graph.Shape{2}), b.Param("u", graph.Shape{2}), b.Param("v", graph.Shape{2})
@@ -154,8 +153,7 @@ func TestUnusedParameterHasZeroGradient(t *testing.T) {
 	compare(t, "v", grads["v"], []float64{0, 0}, 0)
 }
 
-// Machines of several sizes that share parameters and an arena do not disturb
-// each other.
+// Machines of different sizes that share parameters and an arena do not affect each other.
 func TestSharedArena(t *testing.T) {
 	s := newSheet(2)
 	g := demipl(s)
@@ -229,7 +227,7 @@ func TestErrorsName(t *testing.T) {
 	}
 }
 
-// The number of processors changes no bit.
+// The number of processors does not change the result, bit for bit.
 func TestSameBitsOnAnyNumberOfProcessors(t *testing.T) {
 	s := newSheet(4)
 	build := s.Conv2D(s.x(n, 3, 20, 20), s.x(8, 3, 5, 5), [2]int{1, 1}, [2]int{2, 2})
@@ -248,13 +246,13 @@ func TestSameBitsOnAnyNumberOfProcessors(t *testing.T) {
 		}
 		for name := range grads {
 			if !slices.Equal(grads[name], first[name]) {
-				t.Errorf("%d processors: gradient of %s has other bits", procs, name)
+				t.Errorf("%d processors: gradient of %s differs", procs, name)
 			}
 		}
 	}
 }
 
-// Building, running and dropping machines leaves neither goroutines nor memory.
+// Building, running and dropping machines leaks neither goroutines nor memory.
 func TestMachinesAreFreed(t *testing.T) {
 	s := newSheet(5)
 	g := demipl(s)

@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// eval returns the outputs of the interpreter.
+// eval returns the outputs that the interpreter computes.
 func eval(t testing.TB, g *graph.Graph, rows, bags int, values map[string]*graph.Tensor) map[string]*graph.Tensor {
 	t.Helper()
 	out, err := graph.Eval(g, graph.Env{N: rows, B: bags, Values: values})
@@ -18,8 +18,7 @@ func eval(t testing.TB, g *graph.Graph, rows, bags int, values map[string]*graph
 	return out
 }
 
-// compare fails when got differs from want by more than tol of the larger of 1
-// and the size of want.
+// compare fails if got differs from want by more than tol * max(1, |want|).
 func compare[T gorgonia.Float](t testing.TB, what string, got []T, want []float64, tol float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -62,7 +61,7 @@ func TestEveryOpAgainstInterpreter(t *testing.T) {
 			}
 			compare(t, "float64 y", wide.Output("y"), want, 1e-12)
 			narrow, _, _ := lower[float32](t, g, s.values, testN, testB)
-			for range 2 { // the second run finds the memory of the first
+			for range 2 { // the second run reuses the memory of the first
 				if err := narrow.Run(inputs[float32](s.values)); err != nil {
 					t.Fatal(err)
 				}

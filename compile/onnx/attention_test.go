@@ -9,8 +9,8 @@ import (
 	"github.com/miplc/miplc/runtime/onnxtest"
 )
 
-// Bags whose scores need several tiles get the interpreter's results and gradients: a
-// single bag, and a batch in which the tiles cross the borders of bags.
+// Attention over bags that need several tiles returns the interpreter's results and gradients,
+// for a single bag and for a batch whose tiles cross the boundaries of bags.
 func TestAttentionInTiles(t *testing.T) {
 	b := graph.NewBuilder("attention")
 	x, bagOf := b.Input("x", graph.Float, graph.Shape{graph.N, 3}), b.Input("bag_of", graph.Int, graph.Shape{graph.N})

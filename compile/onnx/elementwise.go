@@ -133,7 +133,7 @@ func (e *emitter) extent(d graph.Dim) string {
 			}
 		}
 		if d != graph.B || bagOf == "" {
-			target.Fail("no input tells the extent %v", d)
+			target.Fail("no input has the symbolic size %v", d)
 		}
 		return e.op("Add", nil, e.reduceMax(bagOf, true, 0), e.ints(1))
 	})

@@ -23,6 +23,8 @@ type emitter struct {
 
 	plane  map[*graph.Node]string // images as planes, nil without Planes
 	pooled map[string]*windows    // max-poolings on planes
+	cuts   map[cut]map[int]string // values that Split nodes divide, by the start of the part; nil: Slice nodes
+	live   []bool                 // of src, see graph.Graph.Live; nil if it is not known yet
 
 	base   string                 // prefix of the names of helper values: the name of the node being lowered
 	values map[*graph.Node]string // ONNX value of each lowered node
@@ -36,7 +38,7 @@ func newEmitter(g *graph.Graph, opt Options) *emitter {
 		src: g, out: &onnxpb.GraphProto{Name: g.Name}, opset: int64(opt.Opset), portable: opt.Portable,
 		device: opt.Bags > 0, bags: opt.Bags,
 		instances: opt.Instances, params: opt.Params,
-		values: map[*graph.Node]string{}, taken: map[string]bool{}, memo: map[string]string{},
+		values: map[*graph.Node]string{}, taken: map[string]bool{}, memo: map[string]string{}, cuts: map[cut]map[int]string{},
 	}
 	if e.instances == "" {
 		e.instances = graph.N.String()

@@ -92,11 +92,14 @@ func init() {
 		graph.OpMaxPool2DGrad:    {full: lowerMaxPool2DGrad},
 	} {
 		if r.portable == nil {
-			r.portable = func(*emitter, *graph.Node, []string) string { return refuse("no ops for it") }
+			r.portable = func(*emitter, *graph.Node, []string) string { return refuse(NoForm) }
 		}
 		tables[false][op], tables[true][op] = r.full, r.portable
 	}
 }
+
+// NoForm is the reason of a NotPortable error if an op has no portable lowering at all.
+const NoForm = "no ops for it"
 
 // NotPortable is the error for a graph that onnx-go cannot compute.
 type NotPortable struct{ Reason string }
@@ -285,11 +288,11 @@ func leaf(e *emitter, n *graph.Node, _ []string) string {
 		return n.Name
 	}
 	if len(data) != ndarray.Size(n.Shape) {
-		target.Fail("parameter %s: shape %v holds %d numbers, %d are given", n.Name, n.Shape, ndarray.Size(n.Shape), len(data))
+		target.Fail("parameter %s: shape %v has %d numbers, %d are given", n.Name, n.Shape, ndarray.Size(n.Shape), len(data))
 	}
 	for i, v := range data {
 		if v := float64(v); math.IsNaN(v) || math.IsInf(v, 0) {
-			target.Fail("parameter %s holds %v at index %d: it cannot be exported", n.Name, v, i)
+			target.Fail("parameter %s has the value %v at index %d: it cannot be exported", n.Name, v, i)
 		}
 	}
 	return e.initializer(onnxpb.FloatTensor(n.Name, dims(e.shapeOf(n)), data))

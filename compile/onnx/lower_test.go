@@ -9,9 +9,8 @@ import (
 	"github.com/miplc/miplc/runtime/onnxtest"
 )
 
-// demipl builds the forward pass of DEMIPL for one bag, as graph.SingleBag
-// gives it: pooling is a sum over the instances. The rows of W are scaled to
-// drive the attention scores into saturation.
+// demipl builds the forward pass of DEMIPL for one bag, as graph.SingleBag returns it: pooling is
+// a sum over the instances. The rows of W are scaled to saturate the attention.
 func demipl(images bool) *graph.Graph {
 	b := graph.NewBuilder("demipl")
 	shape := graph.Shape{graph.N, 20}
@@ -49,8 +48,8 @@ func demipl(images bool) *graph.Graph {
 	return g
 }
 
-// A portable file gives the same numbers in both back ends, whatever the size
-// of the bag, also where the attention is saturated.
+// Both back ends compute the same from a portable file, for any bag size and also with saturated
+// attention.
 func TestPortableDEMIPL(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -124,8 +124,7 @@ func (e *emitter) concat(axis int, in []string) string {
 }
 
 func lowerSlice(e *emitter, n *graph.Node, in []string) string {
-	a := &n.Attrs
-	return e.op("Slice", nil, in[0], e.ints(int64(a.Start)), e.ints(int64(a.End)), e.ints(int64(a.Axis)))
+	return e.slice(n, in[0], n.Attrs.Axis)
 }
 
 func lowerPad(e *emitter, n *graph.Node, in []string) string {

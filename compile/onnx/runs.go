@@ -62,7 +62,7 @@ func LowerRuns(g *graph.Graph, opset int, c Capacity) (m *onnxpb.ModelProto, err
 	}
 	l := &runsLowerer{
 		emitter: newEmitter(g, Options{Opset: opset}), capacity: c, of: make([]runsValue, len(g.Nodes)),
-		origin: map[string]runsValue{}, masks: map[*graph.Node]bool{}, zero: map[*graph.Node]bool{}, divides: map[*graph.Node]bool{}, readers: map[*graph.Node][]*graph.Node{}, parts: map[*graph.Node]map[int]string{},
+		origin: map[string]runsValue{}, masks: map[*graph.Node]bool{}, zero: map[*graph.Node]bool{}, divides: map[*graph.Node]bool{}, readers: map[*graph.Node][]*graph.Node{},
 	}
 	l.device = c.Runs > 0
 	for _, n := range g.Nodes {
@@ -71,7 +71,7 @@ func LowerRuns(g *graph.Graph, opset int, c Capacity) (m *onnxpb.ModelProto, err
 		}
 	}
 	l.placeMasks()
-	l.reserve(InRows, InLow)
+	l.reserve(InRows, InLow, InPacked)
 	for _, o := range g.Outputs {
 		l.reserve(o.Name)
 	}
@@ -133,14 +133,13 @@ type runsLowerer struct {
 	masks    map[*graph.Node]bool // results of zeroRows
 	zero     map[*graph.Node]bool // what zeroRows found
 	readers  map[*graph.Node][]*graph.Node
-	divides  map[*graph.Node]bool           // results of divided
-	parts    map[*graph.Node]map[int]string // by the start of a slice
+	divides  map[*graph.Node]bool // results of divided
 }
 
 func (l *runsLowerer) node(n *graph.Node) {
 	l.base = l.label(n)
 	if n.Op == graph.OpReshape && len(l.instances(n)) > 0 {
-		target.Fail("it tears the rows of the instances %v apart", n.In[0].Shape)
+		target.Fail("it splits the rows of the instances %v", n.In[0].Shape)
 	}
 	in := make([]runsValue, len(n.In))
 	for i, x := range n.In {

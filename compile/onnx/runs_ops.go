@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/miplc/miplc/compile/target"
@@ -11,7 +12,8 @@ import (
 
 type runsLowering = target.Func[*runsLowerer, runsValue]
 
-// runsTable has one row per op that has a lowering with an axis of runs.
+// runsTable has one row per op that has a lowering with an axis of runs. runsElementwise lowers
+// element-wise ops without a row.
 var runsTable target.Table[*runsLowerer, runsValue]
 
 // The table is filled here because its functions refer to the table.
@@ -22,27 +24,8 @@ func init() {
 		graph.OpConst: runsConst,
 		graph.OpFill:  runsFill,
 
-		graph.OpNeg:      runsUnary("Neg"),
-		graph.OpExp:      runsUnary("Exp"),
 		graph.OpLog:      runsUneven("Log"),
-		graph.OpSqrt:     runsUnary("Sqrt"),
-		graph.OpAbs:      runsUnary("Abs"),
-		graph.OpSign:     runsSign,
-		graph.OpTanh:     runsUnary("Tanh"),
-		graph.OpSigmoid:  runsUnary("Sigmoid"),
 		graph.OpSoftplus: runsUneven("Softplus"),
-		graph.OpRelu:     runsUnary("Relu"),
-		graph.OpErf:      runsUnary("Erf"),
-		graph.OpClamp:    runsClamp,
-		graph.OpStopGrad: func(_ *runsLowerer, _ *graph.Node, in []runsValue) runsValue { return in[0] },
-
-		graph.OpAdd:     runsBinary("Add"),
-		graph.OpSub:     runsBinary("Sub"),
-		graph.OpMul:     runsBinary("Mul"),
-		graph.OpDiv:     runsBinary("Div"),
-		graph.OpMaximum: runsBinary("Max"),
-		graph.OpMinimum: runsBinary("Min"),
-		graph.OpGreater: runsGreater,
 
 		graph.OpMatMul:     runsMatMul,
 		graph.OpTranspose:  runsTranspose,
@@ -67,6 +50,11 @@ func init() {
 		graph.OpAttention:            runsSegmentAttention,
 		graph.OpAttentionGrad:        runsSegmentAttentionGrad,
 	}
+	for _, op := range graph.AllOps() {
+		if op.Elementwise() && runsTable[op] == nil {
+			runsTable[op] = runsElementwise
+		}
+	}
 }
 
 func runsLeaf(l *runsLowerer, n *graph.Node, _ []runsValue) runsValue {
@@ -81,35 +69,20 @@ func runsFill(l *runsLowerer, n *graph.Node, _ []runsValue) runsValue {
 	return runsValue{name: l.scalar(float32(n.Attrs.Value))}
 }
 
-func runsUnary(op string) runsLowering {
-	return func(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
-		return runsValue{l.op(op, nil, in[0].name), in[0].each, in[0].dims}
+// runsElementwise is the lowering of element-wise ops without a row in runsTable. The lowering
+// without an axis of runs does not depend on shapes.
+func runsElementwise(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
+	lower := tables[false][n.Op]
+	if len(in) == 1 {
+		return runsValue{lower(l.emitter, n, []string{in[0].name}), in[0].each, in[0].dims}
 	}
+	x, y, dims := l.aligned(n, in[0], in[1])
+	return runsValue{lower(l.emitter, n, []string{x.name, y.name}), x.each || y.each, dims}
 }
 
 // runsUneven makes the lowering of an op that needs inPackets.
 func runsUneven(op string) runsLowering {
 	return func(l *runsLowerer, n *graph.Node, in []runsValue) runsValue { return l.inPackets(op, in[0]) }
-}
-
-func runsClamp(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
-	return runsValue{lowerClamp(l.emitter, n, []string{in[0].name}), in[0].each, in[0].dims}
-}
-
-func runsSign(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
-	return runsValue{lowerSign(l.emitter, n, []string{in[0].name}), in[0].each, in[0].dims}
-}
-
-func runsBinary(op string) runsLowering {
-	return func(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
-		x, y, dims := l.aligned(n, in[0], in[1])
-		return runsValue{l.op(op, nil, x.name, y.name), x.each || y.each, dims}
-	}
-}
-
-func runsGreater(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
-	x, y, dims := l.aligned(n, in[0], in[1])
-	return runsValue{lowerGreater(l.emitter, n, []string{x.name, y.name}), x.each || y.each, dims}
 }
 
 // aligned gives the operands of an element-wise op the same number of axes and returns the sizes of
@@ -118,6 +91,7 @@ func (l *runsLowerer) aligned(n *graph.Node, x, y runsValue) (_, _ runsValue, di
 	x, y = l.operand(n, 0, x), l.operand(n, 1, y)
 	axes := max(len(x.dims), len(y.dims))
 	x, y = l.raised(x, axes), l.raised(y, axes)
+	x, y = l.repeatedRow(x, y.dims), l.repeatedRow(y, x.dims)
 	dims = slices.Repeat([]int{1}, axes)
 	for _, v := range []runsValue{x, y} {
 		for i, d := range v.dims {
@@ -126,6 +100,27 @@ func (l *runsLowerer) aligned(n *graph.Node, x, y runsValue) (_, _ runsValue, di
 		}
 	}
 	return x, y, dims
+}
+
+// narrowRow is the maximum width of a row that repeatedRow repeats.
+const narrowRow = 64
+
+// repeatedRow repeats a row that is combined with all instances of several bags, for the instances of one
+// bag. onnxruntime's element-wise kernels start again wherever an operand repeats; with a narrow row, the
+// starts take longer than the values.
+func (l *runsLowerer) repeatedRow(v runsValue, other []int) runsValue {
+	last := len(other) - 1
+	if l.device || last != 2 || len(v.dims) != len(other) || ndarray.Size(v.dims) != v.dims[last] ||
+		v.dims[last] != other[last] || other[last] == 1 || other[last] > narrowRow || other[0] == 1 {
+		return v
+	}
+	dims := []int{1, other[1], other[2]}
+	shape := ndarray.Convert[int64](dims)
+	if v.each {
+		shape = append([]int64{1}, shape...)
+	}
+	name := l.once(fmt.Sprint("repeat ", v.name, dims), func() string { return l.op("Expand", nil, v.name, l.ints(shape...)) })
+	return runsValue{name, v.each, dims}
 }
 
 // operand merges the instances of an operand to one axis if they broadcast to a later axis of the
@@ -145,6 +140,11 @@ func runsMatMul(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 			b = l.masked(b, y.Shape)
 		}
 		b = l.merged(b, y.Shape)
+		if l.turns(x, y) {
+			h := l.merged(l.full(l.of[x.In[0].ID], x.In[0].Shape), x.In[0].Shape)
+			narrow := l.product(l.turnedLast(b), h)
+			return l.reshaped(l.turnedLast(narrow), l.dims(n.Shape)...)
+		}
 		return l.matrix(a, b, l.dims(n.Shape))
 	}
 	// Rows that are all equal are computed once.
@@ -155,6 +155,15 @@ func runsMatMul(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	dims := slices.Clone(a.dims)
 	dims[len(dims)-1] = b.dims[1]
 	return l.matrix(l.merged(a, x.Shape), b, dims)
+}
+
+// turns reports whether a product x y over instances is computed as the transpose of y' x'. x is itself a
+// transpose, of many columns, and y has few: onnxruntime multiplies few rows by many columns faster than many
+// rows by few columns, and combines a Transpose before a product with it. Devices compute both
+// transposes, so they have no such form.
+func (l *runsLowerer) turns(x, y *graph.Node) bool {
+	const ratio = 4 // below, both take the same time
+	return !l.device && x.Op == graph.OpTranspose && y.Shape[1] > 1 && x.Shape[0] >= ratio*y.Shape[1]
 }
 
 // matrix returns the product of two matrices of each run, in the sizes dims.
@@ -303,50 +312,9 @@ func runsConcat(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 }
 
 func runsSlice(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
-	x, a := n.In[0], &n.Attrs
-	if x.Op == graph.OpInput && len(x.Shape) == 1 {
-		if part := l.split(x)[a.Start]; part != "" {
-			return runsValue{part, true, l.dims(n.Shape)}
-		}
-	}
+	x := n.In[0]
 	v := l.full(in[0], x.Shape)
-	axis := int64(l.axis(x.Shape, a.Axis) + v.lead())
-	return runsValue{l.op("Slice", nil, v.name, l.ints(int64(a.Start)), l.ints(int64(a.End)), l.ints(axis)), v.each, l.dims(n.Shape)}
-}
-
-// split returns the slices of a flat input by their start. If they cover it from start to end in
-// sequence, one Split node makes them.
-func (l *runsLowerer) split(x *graph.Node) map[int]string {
-	if parts, ok := l.parts[x]; ok {
-		return parts
-	}
-	var slicesOf []*graph.Node
-	live := l.src.Live()
-	for _, n := range l.src.ByOp(graph.OpSlice) {
-		if n.In[0] == x && live[n.ID] {
-			slicesOf = append(slicesOf, n)
-		}
-	}
-	slices.SortFunc(slicesOf, func(m, n *graph.Node) int { return m.Attrs.Start - n.Attrs.Start })
-	parts, at := map[int]string{}, 0
-	var sizes []int64
-	for _, n := range slicesOf {
-		if n.Attrs.Start != at {
-			at = -1
-			break
-		}
-		at = n.Attrs.End
-		sizes = append(sizes, int64(n.Attrs.End-n.Attrs.Start))
-	}
-	l.parts[x] = parts
-	if at != int(x.Shape[0]) || len(sizes) < 2 {
-		return parts
-	}
-	names := l.ops("Split", len(sizes), attrs(onnxpb.IntAttr("axis", int64(l.axis(x.Shape, 0)+1))), x.Name, l.ints(sizes...))
-	for i, n := range slicesOf {
-		parts[n.Attrs.Start] = names[i]
-	}
-	return parts
+	return runsValue{l.slice(n, v.name, l.axis(x.Shape, n.Attrs.Axis)+v.lead()), v.each, l.dims(n.Shape)}
 }
 
 func runsPad(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {

@@ -13,8 +13,8 @@ import (
 	"github.com/miplc/miplc/runtime/onnxtest"
 )
 
-// layout says which instance of a batch lies in each place of a padded one: bag by bag,
-// the last instance of a bag again where it has no more.
+// layout maps the places of a padded batch to instances, bag by bag. The places after the last
+// instance of a bag repeat that instance.
 type layout struct {
 	env    graph.Env
 	places []int
@@ -40,7 +40,7 @@ func laidOut(env graph.Env, c onnx.Capacity) layout {
 	return l
 }
 
-// extents are those of a shape in the padded batch, instances along one axis.
+// extents returns a shape in the padded batch, with instances along one axis.
 func (l layout) extents(s graph.Shape) []int { return s.Concrete(len(l.places), l.env.B) }
 
 // each calls f with the index of every element of a value in the padded batch, its index
@@ -63,7 +63,7 @@ func (l layout) each(s graph.Shape, f func(to, from int, real bool)) {
 	}
 }
 
-// feedRuns returns the inputs of a model of many runs.
+// feedRuns returns the inputs of a model for several runs.
 func feedRuns(m *onnxpb.ModelProto, g *graph.Graph, runs []layout) map[string]*graph.Tensor {
 	feed := map[string]*graph.Tensor{}
 	for _, in := range m.Graph.Input {
@@ -102,8 +102,8 @@ func feedRuns(m *onnxpb.ModelProto, g *graph.Graph, runs []layout) map[string]*g
 	return feed
 }
 
-// fewer is another batch: the numbers are other ones, and the largest bag has an instance
-// less, if it has several.
+// fewer returns another batch with different numbers. Its largest bag has one instance less if it
+// has several.
 func fewer(g *graph.Graph, env graph.Env, factor float64) graph.Env {
 	bagOf := env.Values["bag_of"].Ints
 	counts := make([]int, env.B)
@@ -140,8 +140,8 @@ func fewer(g *graph.Graph, env graph.Env, factor float64) graph.Env {
 	return rounded(out)
 }
 
-// checkRuns compares each of several runs of a graph with the interpreter, and its bits
-// with those that it has alone, in another place and among more runs.
+// checkRuns compares each of several runs of a graph with the interpreter. It also checks that the
+// result is bit-identical if the run is computed by itself, at another index and among more runs.
 func checkRuns(t *testing.T, g *graph.Graph, c onnx.Capacity, tolerance float64, envs ...graph.Env) {
 	t.Helper()
 	m, err := onnx.LowerRuns(g, 17, c)
@@ -184,16 +184,16 @@ func checkRuns(t *testing.T, g *graph.Graph, c onnx.Capacity, tolerance float64,
 				}
 			}
 			if !slices.Equal(values, part(alone, o, 0, 1)) {
-				t.Errorf("run %d: %s has other bits alone", i, o.Name)
+				t.Errorf("run %d: %s differs from the run by itself", i, o.Name)
 			}
 			if !slices.Equal(values, part(others, o, 2*len(runs)-1, 2*len(runs))) {
-				t.Errorf("run %d: %s has other bits among others", i, o.Name)
+				t.Errorf("run %d: %s differs from the run among others", i, o.Name)
 			}
 		}
 	}
 }
 
-// capacityOf has room for the largest bag of a batch, and more.
+// capacityOf returns a capacity larger than the largest bag of a batch needs.
 func capacityOf(env graph.Env, more int) onnx.Capacity {
 	c := onnx.Capacity{Bags: env.B}
 	for bag := range env.B {
@@ -208,7 +208,7 @@ func capacityOf(env graph.Env, more int) onnx.Capacity {
 	return c
 }
 
-// emptyBag reports whether a bag of a batch has no instance.
+// emptyBag reports whether a batch has a bag without instances.
 func emptyBag(env graph.Env) bool {
 	for bag := range env.B {
 		if !slices.Contains(env.Values["bag_of"].Ints, bag) {
@@ -218,11 +218,11 @@ func emptyBag(env graph.Env) bool {
 	return false
 }
 
-// images are the ops without a lowering for many runs.
+// images lists the ops that have no lowering for several runs.
 var images = []graph.Op{graph.OpConv2D, graph.OpConv2DGradInput, graph.OpConv2DGradWeight, graph.OpMaxPool2D, graph.OpMaxPool2DGrad}
 
-// Every op and its gradient give the interpreter's numbers for each of several runs with
-// bags of different sizes, and the same bits in any company.
+// Every op and its gradient compute the interpreter's numbers for each of several runs with bags of
+// different sizes. The other runs do not change a bit.
 func TestOpsOfManyRuns(t *testing.T) {
 	tried := map[graph.Op]bool{}
 	for _, c := range graphtest.Cases() {
@@ -250,7 +250,7 @@ func TestOpsOfManyRuns(t *testing.T) {
 	}
 }
 
-// Random graphs of many runs with their gradients, for one bag and for several.
+// Random graphs and their gradients agree for several runs, with one bag and with several.
 func TestRandomGraphsOfManyRuns(t *testing.T) {
 	for seed := range uint64(48) {
 		g := graphtest.Random(seed, graphtest.Options{})
@@ -271,5 +271,77 @@ func TestRandomGraphsOfManyRuns(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			checkRuns(t, g, capacityOf(env, int(seed/4%3)), 1e-4, env, fewer(g, env, 0.5))
 		})
+	}
+}
+
+// The gradient of a layer with few columns, whose product is computed transposed, and its bias, which is
+// repeated for the instances of a bag, in sizes at which onnxruntime uses several kernels.
+func TestNarrowLayersOfManyRuns(t *testing.T) {
+	for _, columns := range []int{2, 7, 13} {
+		m := graph.NewBuilder("narrow")
+		x := m.Input("instances", graph.Float, graph.Shape{graph.N, 56})
+		w := m.Param("w", graph.Shape{56, graph.Dim(columns)})
+		bias := m.Param("bias", graph.Shape{graph.Dim(columns)})
+		y := m.Tanh(m.Add(m.MatMul(x, w), bias))
+		z := m.SegmentSum(y, m.Input("bag_of", graph.Int, graph.Shape{graph.N}))
+		m.Output("loss", m.SumAll(m.Mul(z, z)))
+		g, err := m.Graph()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g, err = graph.Gradient(g, "loss", []string{"w", "bias"}); err != nil {
+			t.Fatal(err)
+		}
+		env := rounded(graphtest.RandomEnv(g, 5, []int{31, 7, 40}))
+		t.Run(fmt.Sprint(columns), func(t *testing.T) {
+			checkRuns(t, g, capacityOf(env, 2), 1e-4, env, fewer(g, env, 0.5))
+		})
+	}
+}
+
+// Slices that divide a value become Split nodes, with at most seven outputs on a device. Slices that
+// overlap or omit a part stay.
+func TestSlicesOfManyRuns(t *testing.T) {
+	cases := []struct {
+		name                  string
+		bounds                []int // starts and ends
+		slices, split, device int
+	}{
+		{"cover", []int{0, 2, 2, 5, 5, 16}, 0, 1, 1},
+		{"cover with many", []int{0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 16}, 0, 1, 2},
+		{"overlap", []int{0, 4, 3, 16}, 2, 0, 0},
+		{"gap", []int{0, 4, 5, 16}, 2, 0, 0},
+	}
+	for _, c := range cases {
+		m := graph.NewBuilder(c.name)
+		x := m.Input("instances", graph.Float, graph.Shape{graph.N, 16})
+		y, total := m.Tanh(x), m.Scalar(0)
+		for i := 0; i < len(c.bounds); i += 2 {
+			part := m.Slice(y, 1, c.bounds[i], c.bounds[i+1])
+			total = m.Add(total, m.Mul(m.Scalar(float64(i+1)), m.SumAll(m.Mul(part, part))))
+		}
+		m.Input("bag_of", graph.Int, graph.Shape{graph.N})
+		m.Output("loss", total)
+		g, err := m.Graph()
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := rounded(graphtest.RandomEnv(g, 5, []int{3, 1}))
+		checkRuns(t, g, capacityOf(env, 1), 1e-5, env, fewer(g, env, 0.5))
+		for runs, split := range map[int]int{0: c.split, 2: c.device} {
+			capacity := capacityOf(env, 1)
+			capacity.Runs = runs
+			model, err := onnx.LowerRuns(g, 17, capacity)
+			if err != nil {
+				t.Fatal(err)
+			}
+			counts := map[string]int{}
+			for _, n := range model.Graph.Node {
+				counts[n.OpType]++
+			}
+			if counts["Slice"] != c.slices || counts["Split"] != split {
+				t.Errorf("%s: %d Slice, %d Split, want %d and %d", c.name, counts["Slice"], counts["Split"], c.slices, split)
+			}
+		}
 	}
 }

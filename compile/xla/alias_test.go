@@ -11,9 +11,9 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
-// Parameters and velocity stay where they are on the device from epoch to epoch.
+// Parameters and velocity keep their place in device memory from epoch to epoch.
 func TestStateStaysInPlace(t *testing.T) {
-	pjrttest.OnlyOnPlugin(t) // the pure Go executor gives each result memory of its own
+	pjrttest.OnlyOnPlugin(t) // the pure Go executor allocates new memory for each result
 	backend := pjrttest.Backend(t)
 	spec, err := language.Load("quickstart")
 	if err != nil {
@@ -55,11 +55,11 @@ func TestStateStaysInPlace(t *testing.T) {
 		}
 	}
 	if len(at) != 2 {
-		t.Errorf("%d inputs are used up, want parameters and velocity", len(at))
+		t.Errorf("%d inputs are donated, want parameters and velocity", len(at))
 	}
 }
 
-// place is where values lie.
+// place returns the address of the values of a buffer.
 func place(t *testing.T, b compute.Buffer) *float32 {
 	t.Helper()
 	flat, err := b.Data()

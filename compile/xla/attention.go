@@ -9,6 +9,7 @@ import (
 
 	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Attention among the instances of each bag, see graph.OpSegmentAttention. Queries are
@@ -148,64 +149,15 @@ func (l *lowerer) attention(n *graph.Node, in []tensor) []tensor {
 func (a *attention) inTiles(count int) []tensor {
 	loop := &tileLoop{attention: a, rows: tileRows(count)}
 	loop.tiles = (count + loop.rows - 1) / loop.rows
-	all := a.level(a.q, a.k, a.v, a.bags, a.bagOf)
-	if a.gradient {
-		all = a.level(append(all, a.dy)...)
-	}
-	outer := all[0].outer()
-	cut := []tensor{all[0], all[3]}
-	if a.gradient {
-		cut = append(cut, all[5])
-	}
-	state := []tensor{a.number(0)}
-	for _, x := range cut {
-		state = append(state, loop.cut(x))
-	}
-	whole := len(state)
-	state = append(state, all[1], all[2], all[4])
-	sums := len(state)
-	width := all[2].inner()[1]
-	if a.gradient {
-		width = all[0].inner()[1]
-	}
-	perTile := loop.rows * width
-	for _, d := range outer {
-		perTile *= d
-	}
-	state = append(state, a.zeros(dtypes.Float32, []int{loop.tiles, perTile}))
-	if a.gradient {
-		state = append(state, a.zeros(dtypes.Float32, all[1].dims), a.zeros(dtypes.Float32, all[2].dims))
-	}
-	last := loop.run(state, func(e *emitter, in []tensor) []tensor {
-		part := &attention{emitter: e, scale: a.scale, gradient: a.gradient, looped: true}
-		tileOf := func(x tensor) tensor {
-			t := e.reshape(e.step(x, in[0]), x.dims[1:]...)
-			t.lead = len(outer)
-			return t
-		}
-		part.q, part.bags = tileOf(in[1]), tileOf(in[2])
-		if a.gradient {
-			part.dy = tileOf(in[3])
-		}
-		part.k, part.v, part.bagOf = in[whole], in[whole+1], in[whole+2]
-		out := part.results()
-		out[0].lead = 0
-		next := append([]tensor{}, in...)
-		next[sums] = e.place(in[sums], in[0], e.reshape(out[0], 1, perTile))
-		for i, x := range out[1:] {
-			sum := in[sums+1+i]
-			sum.lead = x.lead
-			next[sums+1+i] = e.add(sum, x)
-		}
-		return next
-	})
-	joined := a.reshape(last[sums], append(append([]int{loop.tiles}, outer...), loop.rows, width)...)
+	state, outer := loop.state()
+	last := loop.run(state, func(e *emitter, in []tensor) []tensor { return loop.tile(e, in, len(outer)) })
+	joined := a.reshape(last[loop.sums], append(append([]int{loop.tiles}, outer...), loop.rows, loop.width)...)
 	if len(outer) > 0 {
 		joined = a.transpose(joined, 1, 0, 2, 3)
 		joined.lead = 1
 	}
-	joined = a.slice(a.reshape(joined, loop.tiles*loop.rows, width), 0, 0, count, 1)
-	out := append([]tensor{joined}, last[sums+1:]...)
+	joined = a.slice(a.reshape(joined, loop.tiles*loop.rows, loop.width), 0, 0, count, 1)
+	out := append([]tensor{joined}, last[loop.sums+1:]...)
 	for i := range out {
 		out[i].lead = len(outer)
 	}
@@ -216,6 +168,64 @@ func (a *attention) inTiles(count int) []tensor {
 type tileLoop struct {
 	*attention
 	rows, tiles int
+	width       int // columns of the result of a tile
+	whole, sums int // indices in the state of the first value without tiles, and of the first result
+}
+
+// state returns the values before the first tile: the number of the tile, the values in tiles, the
+// values that all tiles read, and the results. outer are the axes before the rows of the values.
+func (t *tileLoop) state() (state []tensor, outer []int) {
+	a := t.attention
+	all := a.level(a.q, a.k, a.v, a.bags, a.bagOf)
+	if a.gradient {
+		all = a.level(append(all, a.dy)...)
+	}
+	outer = all[0].outer()
+	cut := []tensor{all[0], all[3]}
+	if a.gradient {
+		cut = append(cut, all[5])
+	}
+	state = []tensor{a.number(0)}
+	for _, x := range cut {
+		state = append(state, t.cut(x))
+	}
+	t.whole = len(state)
+	state = append(state, all[1], all[2], all[4])
+	t.sums = len(state)
+	t.width = all[2].inner()[1]
+	if a.gradient {
+		t.width = all[0].inner()[1]
+	}
+	state = append(state, a.zeros(dtypes.Float32, []int{t.tiles, t.rows * t.width * ndarray.Size(outer)}))
+	if a.gradient {
+		state = append(state, a.zeros(dtypes.Float32, all[1].dims), a.zeros(dtypes.Float32, all[2].dims))
+	}
+	return state, outer
+}
+
+// tile computes a tile and returns the next state. lead is the number of outer axes.
+func (t *tileLoop) tile(e *emitter, in []tensor, lead int) []tensor {
+	part := &attention{emitter: e, scale: t.scale, gradient: t.gradient, looped: true}
+	tileOf := func(x tensor) tensor {
+		one := e.reshape(e.step(x, in[0]), x.dims[1:]...)
+		one.lead = lead
+		return one
+	}
+	part.q, part.bags = tileOf(in[1]), tileOf(in[2])
+	if t.gradient {
+		part.dy = tileOf(in[3])
+	}
+	part.k, part.v, part.bagOf = in[t.whole], in[t.whole+1], in[t.whole+2]
+	out := part.results()
+	out[0].lead = 0
+	next := append([]tensor{}, in...)
+	next[t.sums] = e.place(in[t.sums], in[0], e.reshape(out[0], 1, in[t.sums].dims[1]))
+	for i, x := range out[1:] {
+		sum := in[t.sums+1+i]
+		sum.lead = x.lead
+		next[t.sums+1+i] = e.add(sum, x)
+	}
+	return next
 }
 
 // cut fills a value up with rows of padding and puts the tiles first: [tiles, jobs, rows,

@@ -13,8 +13,8 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
-// run evaluates a graph as a program of a capacity. With jobs, each job gets
-// the batch of envs at its index.
+// run evaluates a graph as a program of the given capacity. With a job axis, job i gets the batch
+// envs[i].
 func run(t testing.TB, g *graph.Graph, c Capacity, envs ...graph.Env) []map[string]*graph.Tensor {
 	t.Helper()
 	backend := pjrttest.Backend(t)
@@ -62,7 +62,7 @@ func run(t testing.TB, g *graph.Graph, c Capacity, envs ...graph.Env) []map[stri
 	return unpack(t, g, c, envs, results)
 }
 
-// unpack cuts the results into jobs and leaves padding away.
+// unpack splits the results into jobs and removes padding.
 func unpack(t testing.TB, g *graph.Graph, c Capacity, envs []graph.Env, results []compute.Buffer) []map[string]*graph.Tensor {
 	all := make([]map[string]*graph.Tensor, len(envs))
 	for i := range envs {
@@ -86,7 +86,7 @@ func unpack(t testing.TB, g *graph.Graph, c Capacity, envs []graph.Env, results 
 	return all
 }
 
-// window keeps the first elements along each axis.
+// window returns the first elements along each axis.
 func window(x *graph.Tensor, want []int) *graph.Tensor {
 	out := graph.NewTensor(want)
 	for i := range out.Data {
@@ -101,7 +101,7 @@ func window(x *graph.Tensor, want []int) *graph.Tensor {
 	return out
 }
 
-// padded puts a value into larger extents: bag_of gets -1, the rest junk.
+// padded extends a value to larger extents. The padding of bag_of is -1, other padding is arbitrary.
 func padded(v *graph.Tensor, n *graph.Node, want []int) *graph.Tensor {
 	if v == nil {
 		v = graph.NewTensor(n.Shape.Concrete(1, 1))
@@ -146,16 +146,17 @@ func agree(got, want map[string]*graph.Tensor, tolerance float64) error {
 	return nil
 }
 
-// brief keeps to few programs: XLA takes long to compile one.
+// brief reduces the number of programs, because XLA compiles slowly.
 func brief() bool { return testing.Short() && pjrttest.OnPlugin() }
 
-// capacities are no padding, padding of instances, and of both.
+// capacities returns a capacity without padding, one with padding instances, and one with padding
+// instances and bags.
 func capacities(env graph.Env) []Capacity {
 	return []Capacity{{N: env.N, B: env.B}, {N: env.N + 3, B: env.B}, {N: env.N + 5, B: env.B + 2}}
 }
 
-// Every op, its corner cases and its gradient give what the interpreter gives,
-// at any capacity and with a job axis.
+// Every op, its corner cases and its gradient agree with the interpreter, at any capacity and with
+// a job axis.
 func TestOps(t *testing.T) {
 	for _, c := range graphtest.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
@@ -171,7 +172,7 @@ func TestOps(t *testing.T) {
 	}
 }
 
-// Attention in several tiles gives what the interpreter gives.
+// Attention in several tiles agrees with the interpreter.
 func TestAttentionInTiles(t *testing.T) {
 	scores, rows := tileScores, minRows
 	tileScores, minRows = 1, 2
@@ -190,8 +191,8 @@ func TestAttentionInTiles(t *testing.T) {
 	}
 }
 
-// check compares a graph with the interpreter at some capacities, and as two
-// jobs, the second with another batch.
+// check compares a graph with the interpreter at several capacities and as two jobs with different
+// batches.
 func check(t *testing.T, g *graph.Graph, env graph.Env) {
 	t.Helper()
 	want, err := graph.Eval(g, env)
@@ -220,7 +221,7 @@ func check(t *testing.T, g *graph.Graph, env graph.Env) {
 	}
 }
 
-// halved is another batch of the same sizes.
+// halved returns another batch of the same sizes.
 func halved(env graph.Env) graph.Env {
 	other := graph.Env{N: env.N, B: env.B, Values: map[string]*graph.Tensor{}}
 	for name, v := range env.Values {
@@ -233,7 +234,7 @@ func halved(env graph.Env) graph.Env {
 	return other
 }
 
-// Random graphs over ragged batches, with their gradients.
+// Random graphs and their gradients agree for ragged batches.
 func TestRandomGraphs(t *testing.T) {
 	count := uint64(200)
 	if brief() {
@@ -263,7 +264,7 @@ func TestRandomGraphs(t *testing.T) {
 	}
 }
 
-// A reshape that would let padding slip in between rows is refused.
+// A reshape that would move padding between rows is rejected.
 func TestReshapeOfRows(t *testing.T) {
 	b := graph.NewBuilder("mix")
 	b.Output("y", b.Reshape(b.Input("x", graph.Float, graph.Shape{graph.N, 2}), graph.Shape{2, graph.N}))
@@ -276,7 +277,7 @@ func TestReshapeOfRows(t *testing.T) {
 	}
 }
 
-// The table has a row for every op.
+// The table of lowerings contains every op.
 func TestTableIsComplete(t *testing.T) {
 	for _, op := range graph.AllOps() {
 		if table[op] == nil {

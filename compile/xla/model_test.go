@@ -7,15 +7,15 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// The estimate of what a job takes is near what XLA 0.11.2 reports of its programs
-// for two and eight jobs (--xla_dump_to), less the data set.
+// The estimated memory of a job is close to what XLA 0.11.2 reports for programs of two and eight
+// jobs (--xla_dump_to), without the dataset.
 func TestBytes(t *testing.T) {
 	const mib = 1 << 20
 	for _, c := range []struct {
 		spec       string
 		signature  compile.Signature
 		epoch      Layout
-		reported   float64 // of a job
+		reported   float64 // MiB per job
 		evaluation int     // steps
 	}{
 		{"demipl-program", compile.Signature{Instance: []int{1, 28, 28}, Classes: 5}, Layout{Steps: 28, Batch: 1, N: 48, Bags: 40, Rows: 1668}, (73.8 - 5) / 2 * mib, 40},
@@ -37,7 +37,7 @@ func TestBytes(t *testing.T) {
 		evaluation.Steps = c.evaluation
 		job, _ := m.Bytes(c.epoch, evaluation)
 		if job < 0.8*c.reported || job > 1.5*c.reported {
-			t.Errorf("%s: %.1f MiB, XLA takes %.1f", c.spec, job/mib, c.reported/mib)
+			t.Errorf("%s: %.1f MiB, XLA uses %.1f", c.spec, job/mib, c.reported/mib)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/data/hdf5"
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
@@ -52,8 +52,8 @@ var errNoArray = errors.New("no such array")
 // arrayFormats open files by the extension of their names.
 var arrayFormats = map[string]func(*arrayFile) error{
 	".h5": (*arrayFile).openHDF5, ".hdf5": (*arrayFile).openHDF5,
-	".safetensors": (*arrayFile).openSafetensors,
-	".npy":         (*arrayFile).openNPY, ".npz": (*arrayFile).openNPZ,
+	".safetensors": (*arrayFile).openSafetensors, ".parquet": (*arrayFile).openParquet,
+	".npy": (*arrayFile).openNPY, ".npz": (*arrayFile).openNPZ,
 }
 
 // openArrays opens a file with arrays of numbers.
@@ -63,7 +63,7 @@ func openArrays(path string) (*arrayFile, error) {
 		known := slices.Sorted(maps.Keys(arrayFormats))
 		return nil, fmt.Errorf("files with this extension are not supported; supported are %s", strings.Join(known, ", "))
 	}
-	file, info, err := infile.Open(path)
+	file, info, err := fileio.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (p *plainRows) ReadRows(to []float32, from int) error {
 	for len(to) > 0 {
 		n := min(len(to), len(buffer)/size)
 		if read, err := p.r.ReadAt(buffer[:n*size], at); read < n*size {
-			return infile.CutShort(err)
+			return fileio.CutShort(err)
 		}
 		p.kind.Floats(to[:n], buffer)
 		to, at = to[n:], at+int64(n*size)
@@ -213,7 +213,7 @@ func (f *arrayFile) openSafetensors() error {
 	const most = 16 << 20
 	var length [8]byte
 	if n, err := f.r.ReadAt(length[:], 0); n < len(length) {
-		return infile.CutShort(err)
+		return fileio.CutShort(err)
 	}
 	n := binary.LittleEndian.Uint64(length[:])
 	if n > most || int64(n) > f.size-8 {
@@ -221,7 +221,7 @@ func (f *arrayFile) openSafetensors() error {
 	}
 	text := make([]byte, n)
 	if read, err := f.r.ReadAt(text, 8); read < len(text) {
-		return infile.CutShort(err)
+		return fileio.CutShort(err)
 	}
 	var entries map[string]json.RawMessage
 	if err := json.Unmarshal(text, &entries); err != nil {

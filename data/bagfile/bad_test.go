@@ -19,15 +19,15 @@ import (
 	"github.com/miplc/miplc/internal/testsupport"
 )
 
-// badFile is a broken file and how it is opened.
+// badFile is a broken file and the function that opens it.
 type badFile struct {
-	name  string // with its ending
+	name  string // with its extension
 	bytes []byte
 	open  func(path string) error // nil: OpenWith under a limit of 1 MiB
 }
 
-// TestBadFiles opens broken files of every kind; what must be said about each
-// is in testdata/bad, one .out a file.
+// TestBadFiles opens broken files of every kind. The expected messages are in testdata/bad, one .out
+// for each file.
 func TestBadFiles(t *testing.T) {
 	files := slices.Concat(badNPZ(t), badCSV(t), badMAT(t))
 	if len(files) < 20 {
@@ -58,7 +58,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// npzEntry is one array of an archive, header and elements.
+// npzEntry is one array of an archive, with header and elements.
 type npzEntry struct {
 	name  string
 	bytes []byte
@@ -196,7 +196,7 @@ func badCSV(t testing.TB) []badFile {
 	}
 }
 
-// element is a data element of a MAT file, little-endian, padded.
+// element returns a data element of a MAT file, little-endian and padded.
 func element(typ uint32, data []byte) []byte {
 	b := binary.LittleEndian.AppendUint32(nil, typ)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))
@@ -211,7 +211,7 @@ func words(numbers ...uint32) (b []byte) {
 	return b
 }
 
-// matDoubles is a column-major array of doubles.
+// matDoubles returns a column-major array of doubles.
 func matDoubles(name string, rows, columns int, x ...float64) []byte {
 	var data []byte
 	for _, v := range x {
@@ -242,7 +242,7 @@ func packed(t testing.TB, b []byte) []byte {
 	return append(words(15, uint32(out.Len())), out.Bytes()...)
 }
 
-// matBagsFile is a file of bags from rows of instances, candidates, truth.
+// matBagsFile returns a file of bags, each given by its instances, candidates and true label.
 func matBagsFile(bags ...[3][]byte) []byte {
 	var cells [][]byte
 	for column := range 3 {
@@ -303,10 +303,10 @@ func TestUnknownEndings(t *testing.T) {
 		if err := os.WriteFile(path, nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), files+" are not read; known are .npz, .mat, .csv and .csv.gz") {
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), files+" are not read; known are .npz, .mat, .parquet, .csv and .csv.gz") {
 			t.Errorf("Open(%s): %v", path, err)
 		}
-		// Files of the features of one bag belong into a table.
+		// Files with the features of one bag must be listed in a table.
 		_, err := Open(path)
 		if d := (diag.Diagnostic{}); !errors.As(err, &d) || (len(d.Notes) == 1) != (files != "files without an ending") {
 			t.Errorf("Open(%s): %#v", path, err)
@@ -323,7 +323,7 @@ func TestUnknownEndings(t *testing.T) {
 	}
 }
 
-// A set that cannot be written leaves nothing behind.
+// A dataset that cannot be written leaves no file behind.
 func TestSaveFailsClean(t *testing.T) {
 	dir := t.TempDir()
 	spaces := datatest.Small()
@@ -343,6 +343,6 @@ func TestSaveFailsClean(t *testing.T) {
 		t.Errorf("a missing folder: %v", err)
 	}
 	if err := Save(dir+".npz", datatest.Small()); err == nil {
-		t.Error("a folder in the way gives no error")
+		t.Error("a folder of the same name gives no error")
 	}
 }

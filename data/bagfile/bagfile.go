@@ -1,18 +1,19 @@
-// Package bagfile reads and writes datasets: .csv, .npz, .mat (MAT v5), and tables of files with the
-// instances of each bag.
+// Package bagfile reads and writes datasets: .csv, .npz, .mat (MAT v5), .parquet, and tables of
+// files with the instances of each bag.
 package bagfile
 
 import (
+	"context"
 	"io"
 	"path/filepath"
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/rawfile"
-	"github.com/miplc/miplc/internal/infile"
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/fileio"
 )
 
-// Open reads a dataset. The extension determines the format: .npz, .mat (MAT v5), .csv or .csv.gz.
+// Open reads a dataset. The extension determines the format: .npz, .mat (MAT v5), .parquet,
+// .csv or .csv.gz.
 // The result is valid (see data.Dataset.Validate). Errors are diagnostics with the path, and for
 // CSV the line.
 func Open(path string) (*data.Dataset, error) { return OpenWith(path, Options{}) }
@@ -21,11 +22,50 @@ func Open(path string) (*data.Dataset, error) { return OpenWith(path, Options{})
 type Options struct {
 	MaxBytes rawfile.Limit // maximum uncompressed size
 	Columns  Columns       // of CSV files
-	// KnownLabels makes the true label the only candidate of each bag: the file needs no
-	// candidates, and every bag needs a label.
-	KnownLabels bool
+	Labels   Labels
 	// Files opens the files of a table of bags; nil: they contain arrays.
 	Files Files
+	// Moved has the paths of files of a table, by their names in the table, see FilesOf. Names that
+	// it does not have are paths.
+	Moved map[string]string
+}
+
+// validate checks a dataset that was read from path.
+func (o Options) validate(d *data.Dataset, path string) error {
+	if o.Columns.Classes != nil {
+		return d.ValidateToPredict(path)
+	}
+	return d.Validate(path)
+}
+
+// Labels is the kind of the labels of the bags.
+type Labels uint8
+
+const (
+	// candidateSets: bags have a true label, which may be unknown, and candidates.
+	candidateSets Labels = iota
+	// KnownLabels: the true label is the only candidate of a bag. The file needs no candidates,
+	// and every bag needs a label.
+	KnownLabels
+	// MultiLabels: bags have any number of true labels and no candidates.
+	MultiLabels
+)
+
+// LabelsNamed returns the kind that data.labels of a spec names: known, multi, or empty.
+func LabelsNamed(name string) Labels {
+	return map[string]Labels{"known": KnownLabels, "multi": MultiLabels}[name]
+}
+
+// word returns the word for n labels of a list in messages.
+func (l Labels) word(n int) string {
+	word := "candidate"
+	if l == MultiLabels {
+		word = "label"
+	}
+	if n > 1 {
+		word += "s"
+	}
+	return word
 }
 
 // Files opens the files of a table of bags that contain no arrays.
@@ -53,7 +93,8 @@ type Folder struct {
 
 // Encoding are the options for computing features of images.
 type Encoding struct {
-	Library string // onnxruntime library; empty: search
+	Context context.Context // ends the encoding; nil: never
+	Library string          // onnxruntime library; empty: search
 	// Progress, if not nil, is called with the number of finished images of those that are not in
 	// the cache. Calls are not concurrent.
 	Progress func(done, total int)
@@ -70,8 +111,10 @@ func OpenWith(path string, o Options) (*data.Dataset, error) {
 		d, err = readCSV(path, o)
 	case ".mat":
 		d, err = readMAT(path, o)
+	case ".parquet":
+		d, err = readParquet(path, o)
 	default:
-		f, _, err := infile.Open(path)
+		f, _, err := fileio.Open(path)
 		if err != nil {
 			return nil, rawfile.FileError(path, err)
 		}
@@ -87,7 +130,7 @@ func OpenWith(path string, o Options) (*data.Dataset, error) {
 
 // unknownDataset returns the error for a file whose extension is not that of a dataset.
 func unknownDataset(path string) error {
-	d := rawfile.UnknownFormat(path, "read", ".npz, .mat, .csv and .csv.gz")
+	d := rawfile.UnknownFormat(path, "read", ".npz, .mat, .parquet, .csv and .csv.gz")
 	if arrayFormats[rawfile.Extension(path)] != nil {
 		d = d.WithNote("a file of this format has the features of one bag; name it in a CSV file with the columns bag, label, candidates, file")
 	}
@@ -97,7 +140,7 @@ func unknownDataset(path string) error {
 // Save writes a dataset to a file, see Write. It replaces an existing file only after everything
 // has been written.
 func Save(path string, d *data.Dataset) error {
-	f, err := outfile.Create(path, outfile.Options{Force: true})
+	f, err := fileio.Create(path, fileio.WriteOptions{Force: true})
 	if err != nil {
 		return err
 	}

@@ -33,8 +33,8 @@ type Columns struct {
 	Want []string
 	// Classes are the classes of a model that will predict the bags. Labels and candidates are
 	// then optional, and so is the column bag of a file with one bag. The candidates of a bag
-	// without candidates are its label, or all classes if that is unknown. nil: candidates are
-	// required.
+	// without candidates are its label, or all classes if that is unknown; with MultiLabels, the
+	// labels of a file are unknown if no bag has one. nil: candidates are required.
 	Classes []string
 }
 
@@ -49,7 +49,8 @@ var suspects = []string{"", "x", "y", "z", "xcoord", "ycoord", "coordx", "coordy
 func suspect(name string) bool {
 	lower := strings.ToLower(strings.TrimSpace(name))
 	plain := strings.NewReplacer(" ", "", "_", "", "-", "", ".", "", ":", "").Replace(lower)
-	return slices.Contains(suspects, plain) || strings.HasSuffix(lower, "_id") || strings.HasSuffix(lower, "-id") || strings.HasSuffix(lower, " id")
+	return slices.Contains(suspects, plain) || strings.HasPrefix(lower, "__index_level_") || // of pandas
+		strings.HasSuffix(lower, "_id") || strings.HasSuffix(lower, "-id") || strings.HasSuffix(lower, " id")
 }
 
 // readFeatures finds the columns of features: those that a model needs, or all columns except
@@ -121,7 +122,7 @@ func (c *csvReader) findRoles(header []string, line int) error {
 		if at >= 0 && slices.Contains(c.roles[:role], at) {
 			return c.errorf(line, "the column %q is used as %s and as %s", header[at], roleNames[slices.Index(c.roles[:], at)], roleNames[role])
 		}
-		optional := role >= roleInstanceLabel || c.declared.Classes != nil || c.known && role == roleCandidates
+		optional := role >= roleInstanceLabel || c.declared.Classes != nil || c.kind != candidateSets && role == roleCandidates
 		if at < 0 && (!optional || declared[role] != "" && c.declared.Want == nil) {
 			d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header has no column %q", name)
 			if role == roleGroup {
@@ -172,8 +173,7 @@ func (c *csvReader) readCoordinates(row []string, line, bag int) error {
 	for _, at := range c.coords {
 		x, err := strconv.ParseFloat(rawfile.CSVNumber(c.rows, row[at]), 32)
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-			_, column := c.rows.FieldPos(at)
-			return diag.Errorf(diag.Pos{File: c.path, Line: line, Col: column}, "bag %d: the coordinate is %q, not a finite number", bag, strings.TrimSpace(row[at]))
+			return diag.Errorf(diag.Pos{File: c.path, Line: line, Col: c.textColumn(at)}, "bag %d: the coordinate is %q, not a finite number", bag, strings.TrimSpace(row[at]))
 		}
 		c.d.Coords = append(c.d.Coords, float32(x))
 	}
@@ -249,6 +249,10 @@ func (c *csvReader) featureNames() []string {
 
 // undeclared returns the error that the user has to declare whether columns are features.
 func (c *csvReader) undeclared(line int, names []string, why string) error {
+	if slices.Contains(names, "") {
+		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "a column has no name, as a column of row numbers").
+			WithNote("write the file without row numbers: index=False in pandas, row.names=FALSE in R")
+	}
 	const most = 10
 	quoted := make([]string, 0, most)
 	for _, name := range names[:min(most, len(names))] {

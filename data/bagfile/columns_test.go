@@ -10,7 +10,8 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// Columns that do not look like features are declared or refused, never learned from.
+// Columns that do not look like features must be declared or are rejected. They are never used as
+// features.
 func TestColumns(t *testing.T) {
 	const head, row = "bag,label,candidates", "\n1,a,a b"
 	rows := func(names, values string) string {
@@ -47,7 +48,9 @@ func TestColumns(t *testing.T) {
 		{"missing role", rows(",f1", ",1"), Columns{Roles: Roles{Bag: "image"}}, 0, `the header has no column "image"`},
 		{"missing role of a model", rows(",f1", ",1"), Columns{Roles: Roles{Bag: "image"}, Want: []string{"f1"}}, 1, ""},
 		{"two roles", rows(",f1", ",1"), Columns{Roles: Roles{Bag: "label"}}, 0, `is used as bag and as label`},
-		{"row numbers", rows(",,f1", ",1,2"), Columns{}, 0, `column ""`},
+		{"row numbers", rows(",,f1", ",1,2"), Columns{}, 0, "a column has no name"},
+		{"missing label", "bag,label,candidates,f1\na,x,x y,1\nb,y,nan,2\n", Columns{}, 0, `bags.csv:3: bag 2: the label is "nan", as programs write a missing value`},
+		{"listed class nan", "# classes: nan x\nbag,label,candidates,f1\na,x,x nan,1\n", Columns{}, 1, ""},
 	} {
 		d, err := decodeCSV(strings.NewReader(c.text), "bags.csv", Options{Columns: c.columns})
 		switch {

@@ -16,7 +16,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 )
 
 // The CSV format of datasets has one row per instance:
@@ -28,7 +28,8 @@ import (
 //
 // The rows of a bag are adjacent and have the same text in the column bag. The first row has the
 // true label (empty: unknown) and the candidates, separated by spaces. Later rows repeat them or
-// leave them empty. rawfile.NewCSV describes separators and line ends. Labels are always names.
+// leave them empty. With MultiLabels the column label has all true labels, separated by spaces, and
+// the column candidates is ignored. rawfile.NewCSV describes separators and line ends. Labels are always names.
 // Numbers are names too, so that files that count from 0 and from 1 are both read correctly. The
 // classes are the names in the file, in numerical order if all are whole numbers and in
 // alphabetical order otherwise, unless a first line "# classes:" lists them. The text in the column
@@ -46,7 +47,7 @@ const maxClasses = 1 << 16
 const filled = ",;"
 
 func readCSV(path string, o Options) (*data.Dataset, error) {
-	f, info, err := infile.Open(path)
+	f, info, err := fileio.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ func readCSV(path string, o Options) (*data.Dataset, error) {
 
 func decodeCSV(r io.Reader, path string, o Options) (*data.Dataset, error) {
 	text := rawfile.CSVText(r, rawfile.TooLargeError{What: "the text", Max: o.MaxBytes.Bytes()})
-	c := &csvReader{path: path, max: o.MaxBytes.Bytes(), declared: o.Columns, known: o.KnownLabels, classes: map[string]bool{}}
+	c := newCSVReader(path, o)
 	if packed := rawfile.PackedText(text); packed != "" {
 		return nil, c.errorf(0, "this is not a text file: it is %s", packed)
 	}
@@ -71,6 +72,15 @@ func decodeCSV(r io.Reader, path string, o Options) (*data.Dataset, error) {
 		return nil, err
 	}
 	c.rows = rawfile.CSVRows(text)
+	return c.decode(o)
+}
+
+func newCSVReader(path string, o Options) *csvReader {
+	return &csvReader{path: path, max: o.MaxBytes.Bytes(), declared: o.Columns, kind: o.Labels, classes: map[string]bool{}}
+}
+
+// decode reads c.rows.
+func (c *csvReader) decode(o Options) (*data.Dataset, error) {
 	c.rows.FieldsPerRecord = -1 // counted here, for a better message
 	if err := c.readRows(); err != nil {
 		return nil, err
@@ -80,22 +90,30 @@ func decodeCSV(r io.Reader, path string, o Options) (*data.Dataset, error) {
 		return nil, err
 	}
 	if c.fileAt >= 0 {
-		attach := c.attachFiles
+		err := error(nil)
 		if o.Files != nil {
-			attach = func(d *data.Dataset) error { return c.openFiles(d, o.Files) }
+			err = c.openFiles(d, o.Files)
+		} else {
+			err = c.attachFiles(d, o.Moved)
 		}
-		if err := attach(d); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	} else if o.Files != nil {
-		return nil, diag.Errorf(diag.Pos{File: path}, "the table has no column %q, which names the images of each bag", fileColumn).
+		return nil, diag.Errorf(diag.Pos{File: c.path}, "the table has no column %q, which names the images of each bag", fileColumn).
 			WithNote("an encoder needs images: a folder of images, or a table with the columns bag, label, candidates and %s", fileColumn)
 	}
-	if err := d.Validate(path); err != nil {
+	if err := o.validate(d, c.path); err != nil {
 		return nil, err
 	}
 	if d.OnDisk() {
-		if err := d.HashStored(); err != nil {
+		var cache data.HashCache
+		if s, ok := d.Store.(*fileStore); ok && d.Offsets[d.Bags()]*d.Dim() >= minCached {
+			if c := newHashCache(s); c != nil {
+				cache = c
+			}
+		}
+		if err := d.HashStored(cache); err != nil {
 			return nil, err
 		}
 	}
@@ -117,18 +135,19 @@ type csvReader struct {
 	max        int64               // maximum size of the candidate sets in bytes
 	named      []string            // classes of the line "# classes:", or nil
 	classes    map[string]bool     // labels and candidates that occur
-	skip       int                 // lines before the header
+	skip       int                 // lines before the header; -1 for a table without lines
 	roles      [len(roleNames)]int // columns with the roles of roleNames; -1: none
 	columns    []int               // of the features
 	coords     []int               // columns of x and y, or nil
 	names      []string            // of the features
 	declared   Columns
-	known      bool // Options.KnownLabels
-	width      int  // columns in all
+	kind       Labels
+	width      int // columns in all
 	d          data.Dataset
 	bags       []csvBag
 	ids        map[string]int // bag number from 0
 	instLabels []string       // nil without the column
+	instLines  map[string]int // line in which each of them occurs first
 	fileAt     int            // column of the files of a table; -1: the features are in the columns
 	files      []string       // of the bags of a table
 }
@@ -199,7 +218,7 @@ func (c *csvReader) readHeader(header []string) error {
 	is := func(i int, want string) bool {
 		return i < len(header) && strings.EqualFold(strings.TrimSpace(header[i]), want)
 	}
-	if c.declared.Roles != (Roles{}) || c.declared.Classes != nil || c.known {
+	if c.declared.Roles != (Roles{}) || c.declared.Classes != nil || c.kind != candidateSets {
 		if err := c.findRoles(header, line); err != nil {
 			return err
 		}
@@ -213,7 +232,11 @@ func (c *csvReader) readHeader(header []string) error {
 		switch {
 		case is(i+1, want):
 			d = d.WithNote("write the file without a column of row numbers: index=False in pandas, row.names=FALSE in R")
-		case i > 0:
+		case slices.ContainsFunc(header, func(name string) bool { return strings.EqualFold(strings.TrimSpace(name), want) }):
+			d = d.WithNote("move the column %q, or name it in data.columns of a spec", want)
+		case i == 2:
+			d = d.WithNote("if every bag has one certain label, declare it: data.labels: known in a spec, labels: known for the dataset of an experiment, --labels known in miplc data inspect")
+		case i == 1:
 			d = d.WithNote("if labels are unknown, keep the column and leave its fields empty")
 		}
 		return d
@@ -228,7 +251,7 @@ func (c *csvReader) readHeader(header []string) error {
 // endHeader finds the features after the other columns.
 func (c *csvReader) endHeader(header []string, line int) error {
 	if c.roles[roleInstanceLabel] >= 0 {
-		c.instLabels = []string{}
+		c.instLabels, c.instLines = []string{}, map[string]int{}
 	}
 	c.width = len(header)
 	if c.fileAt = c.findFileColumn(header); c.fileAt >= 0 {
@@ -259,10 +282,8 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 	bag := len(c.bags)
 	if c.instLabels != nil {
 		name := strings.TrimSpace(row[c.roles[roleInstanceLabel]])
-		if name != "" {
-			if err := c.class(name, line, bag); err != nil {
-				return err
-			}
+		if _, ok := c.instLines[name]; !ok && name != "" {
+			c.instLines[strings.Clone(name)] = line
 		}
 		c.instLabels = append(c.instLabels, strings.Clone(name))
 	}
@@ -287,7 +308,7 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 
 // notANumber returns the error for feature j, from 0, of the row that was read last.
 func (c *csvReader) notANumber(line, bag, j int, field string) error {
-	_, at := c.rows.FieldPos(c.columns[j])
+	at := c.textColumn(c.columns[j])
 	field = strings.TrimSpace(field)
 	d := diag.Errorf(diag.Pos{File: c.path, Line: line, Col: at}, "bag %d: feature %d is %q, not a number", bag, j+1, field)
 	switch _, err := strconv.ParseFloat(strings.Replace(field, ",", ".", 1), 32); {
@@ -296,9 +317,18 @@ func (c *csvReader) notANumber(line, bag, j int, field string) error {
 	case err == nil:
 		return d.WithNote("if numbers have a decimal comma, separate the fields with semicolons")
 	case strings.ContainsFunc(field, unicode.IsLetter):
-		return d.WithNote("features are numbers; if the column %q is no feature, leave it out with --ignore-columns %s", c.names[j], c.names[j])
+		return d.WithNote("features are numbers; if the column %q is not a feature, leave it out with --ignore-columns %s", c.names[j], c.names[j])
 	}
 	return d
+}
+
+// textColumn returns the position of a field in the line that was read last, 0 if the file has no lines.
+func (c *csvReader) textColumn(field int) int {
+	if c.skip < 0 {
+		return 0
+	}
+	_, at := c.rows.FieldPos(field)
+	return at
 }
 
 // missing are the marks of unknown values that other programs write.
@@ -306,74 +336,113 @@ var missing = map[string]bool{"": true, "na": true, "n/a": true, "#n/a": true, "
 
 // readBag starts a new bag, or checks that the row agrees with the first row of the current bag.
 func (c *csvReader) readBag(row []string, line, n int) error {
-	field := func(role int) string {
-		if at := c.roles[role]; at >= 0 {
-			return strings.TrimSpace(row[at])
-		}
-		return ""
+	b, listing := c.bagOf(row, line)
+	number := len(c.bags) + 1
+	if number > 1 && c.bags[number-2].id == b.id {
+		return c.checkSame(&b, listing)
 	}
-	id, label, listing, group := field(roleBag), field(roleLabel), field(roleCandidates), field(roleGroup)
-	if c.roles[roleBag] < 0 {
-		id = "1" // the file has one bag
-	}
-	candidates := strings.Fields(listing)
-	if c.known {
-		candidates, listing = nil, ""
-	}
-	if len(c.bags) > 0 && c.bags[len(c.bags)-1].id == id {
-		b, number := c.bags[len(c.bags)-1], len(c.bags)
-		if label != "" && label != b.label {
-			return c.errorf(line, "bag %d (%q) has the label %q here and %q in line %d", number, id, label, b.label, b.line)
-		}
-		if len(candidates) > 0 && !slices.Equal(candidates, b.candidates) {
-			return c.errorf(line, "bag %d (%q) has the candidates %q here and %q in line %d", number, id, listing, strings.Join(b.candidates, " "), b.line)
-		}
-		if group != "" && group != b.group {
-			return c.errorf(line, "bag %d (%q) has the group %q here and %q in line %d", number, id, group, b.group, b.line)
-		}
-		return nil
-	}
-	if id == "" {
-		return c.errorf(line, "the column bag is empty")
-	}
-	if other, ok := c.ids[id]; ok {
-		return c.errorf(line, "bag %d (%q) occurs again after other bags; the rows of a bag must be adjacent (the first is line %d)", other+1, id, c.bags[other].line)
-	}
-	if group == "" && c.roles[roleGroup] >= 0 {
-		return c.errorf(line, "bag %d (%q) has no group: the column %s is empty", len(c.bags)+1, id, c.declared.Roles.Group)
-	}
-	b := csvBag{line: line, id: strings.Clone(id), label: strings.Clone(label), group: strings.Clone(group)}
-	listed := make(map[string]bool, min(len(candidates), maxClasses))
-	for _, name := range candidates {
-		if listed[name] {
-			return c.errorf(line, "bag %d (%q) lists the candidate %q twice", len(c.bags)+1, id, name)
-		}
-		listed[name] = true
-		if err := c.class(name, line, len(c.bags)+1); err != nil {
-			return err
-		}
-		b.candidates = append(b.candidates, strings.Clone(name))
-	}
+	other, seen := c.ids[b.id]
 	switch {
-	case c.known && label == "":
-		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d (%q) has no label, but data.labels is known", len(c.bags)+1, id).
-			WithNote("leave the bag out, or use candidates: all classes if nothing is known")
-	case len(candidates) == 0 && c.declared.Classes == nil && !c.known:
-		return c.errorf(line, "bag %d (%q) has no candidate label", len(c.bags)+1, id)
-	case len(candidates) == 0 && label != "":
-		if err := c.class(label, line, len(c.bags)+1); err != nil {
-			return err
-		}
-		b.candidates = []string{b.label}
-	case label != "" && !slices.Contains(candidates, label):
-		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d (%q): the true label %q is not among the candidates %q", len(c.bags)+1, id, label, listing).
-			WithNote("leave the field of an unknown label empty")
+	case b.id == "":
+		return c.errorf(line, "the column bag is empty")
+	case seen:
+		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d (%q) occurs again after other bags; the rows of a bag must be adjacent (the first is line %d)", other+1, b.id, c.bags[other].line).
+			WithNote("sort the rows by bag: df.sort_values(bag, kind=\"stable\") in pandas")
+	case b.group == "" && c.roles[roleGroup] >= 0:
+		return c.errorf(line, "bag %d (%q) has no group: the column %s is empty", number, b.id, c.declared.Roles.Group)
+	}
+	if err := c.registerClasses(&b); err != nil {
+		return err
+	}
+	if err := c.settleCandidates(&b, listing); err != nil {
+		return err
 	}
 	if n > 0 {
 		c.d.Offsets = append(c.d.Offsets, n)
 	}
 	c.ids[b.id] = len(c.bags)
 	c.bags = append(c.bags, b)
+	return nil
+}
+
+// bagOf returns the bag of a row, whose texts are valid until the next row. listing is the text of
+// the candidates.
+func (c *csvReader) bagOf(row []string, line int) (b csvBag, listing string) {
+	field := func(role int) string {
+		if at := c.roles[role]; at >= 0 {
+			return strings.TrimSpace(row[at])
+		}
+		return ""
+	}
+	b = csvBag{line: line, id: field(roleBag), label: field(roleLabel), group: field(roleGroup)}
+	if c.roles[roleBag] < 0 {
+		b.id = "1" // the file has one bag
+	}
+	switch c.kind {
+	case KnownLabels:
+		return b, ""
+	case MultiLabels: // they are the candidates of the bag, which has no label
+		listing, b.label = b.label, ""
+	default:
+		listing = field(roleCandidates)
+	}
+	b.candidates = strings.Fields(listing)
+	return b, listing
+}
+
+// checkSame checks that a row agrees with the current bag, to which it belongs.
+func (c *csvReader) checkSame(row *csvBag, listing string) error {
+	number := len(c.bags)
+	b := c.bags[number-1]
+	if row.label != "" && row.label != b.label {
+		return c.errorf(row.line, "bag %d (%q) has the label %q here and %q in line %d", number, b.id, row.label, b.label, b.line)
+	}
+	if len(row.candidates) > 0 && !slices.Equal(row.candidates, b.candidates) {
+		return c.errorf(row.line, "bag %d (%q) has the %s %q here and %q in line %d", number, b.id, c.kind.word(2), listing, strings.Join(b.candidates, " "), b.line)
+	}
+	if row.group != "" && row.group != b.group {
+		return c.errorf(row.line, "bag %d (%q) has the group %q here and %q in line %d", number, b.id, row.group, b.group, b.line)
+	}
+	return nil
+}
+
+// registerClasses registers the candidates of a new bag and copies its texts.
+func (c *csvReader) registerClasses(b *csvBag) error {
+	b.id, b.label, b.group = strings.Clone(b.id), strings.Clone(b.label), strings.Clone(b.group)
+	listed := make(map[string]bool, min(len(b.candidates), maxClasses))
+	for i, name := range b.candidates {
+		if listed[name] {
+			return c.errorf(b.line, "bag %d (%q) lists the %s %q twice", len(c.bags)+1, b.id, c.kind.word(1), name)
+		}
+		listed[name] = true
+		if err := c.class(name, b.line, len(c.bags)+1); err != nil {
+			return err
+		}
+		b.candidates[i] = strings.Clone(name)
+	}
+	return nil
+}
+
+// settleCandidates checks the label and the candidates of a new bag against each other. A bag
+// without candidates gets its label as the only one.
+func (c *csvReader) settleCandidates(b *csvBag, listing string) error {
+	number := len(c.bags) + 1
+	switch {
+	case c.kind == MultiLabels:
+	case c.kind == KnownLabels && b.label == "":
+		return diag.Errorf(diag.Pos{File: c.path, Line: b.line}, "bag %d (%q) has no label, but data.labels is known", number, b.id).
+			WithNote("leave the bag out, or use candidates: all classes if nothing is known")
+	case len(b.candidates) == 0 && c.declared.Classes == nil && c.kind == candidateSets:
+		return c.errorf(b.line, "bag %d (%q) has no candidate label", number, b.id)
+	case len(b.candidates) == 0 && b.label != "":
+		if err := c.class(b.label, b.line, number); err != nil {
+			return err
+		}
+		b.candidates = []string{b.label}
+	case b.label != "" && !slices.Contains(b.candidates, b.label):
+		return diag.Errorf(diag.Pos{File: c.path, Line: b.line}, "bag %d (%q): the true label %q is not among the candidates %q", number, b.id, b.label, listing).
+			WithNote("leave the field of an unknown label empty")
+	}
 	return nil
 }
 
@@ -386,9 +455,13 @@ func (c *csvReader) class(name string, line, bag int) error {
 	switch {
 	case c.classes[name]:
 		return nil
+	case c.named == nil && strings.EqualFold(name, "nan"):
+		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d: the label is %q, as programs write a missing value", bag, name).
+			WithNote("leave the field empty if the label is unknown").
+			WithNote("if it is the name of a class, list all classes in a first line %s", classesLine)
 	case c.named == nil && strings.ContainsAny(name, joints):
 		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d: %q does not look like the name of a class", bag, name).
-			WithNote("separate candidates with spaces, e.g. cat dog").
+			WithNote("separate %s with spaces, e.g. cat dog", c.kind.word(2)).
 			WithNote("if class names contain one of %s, list all classes in a first line %s", joints, classesLine)
 	}
 	if len(c.classes) == maxClasses {
@@ -403,17 +476,22 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 	d := &c.d
 	d.Shape, d.FeatureNames = []int{len(c.columns)}, c.featureNames()
 	d.ClassNames = c.named
+	labelled := slices.ContainsFunc(c.bags, func(b csvBag) bool { return len(b.candidates) > 0 })
+	d.Multi = c.kind == MultiLabels && (labelled || c.declared.Classes == nil)
 	if c.named == nil {
 		if slices.ContainsFunc(c.bags, func(b csvBag) bool { return len(b.candidates) == 0 }) {
 			for _, name := range c.declared.Classes {
 				c.classes[name] = true
 			}
 		}
+		if err := c.checkInstanceLabels(); err != nil {
+			return nil, err
+		}
 		d.ClassNames = sortedNames(slices.Collect(maps.Keys(c.classes)))
 	}
 	d.Classes = len(d.ClassNames)
 	if int64(d.Classes) > c.max/int64(len(c.bags)) {
-		return nil, c.errorf(0, "%d classes for %d bags are more than the limit of %s holds; is the column candidates mixed up?", d.Classes, len(c.bags), rawfile.ByteSize(c.max))
+		return nil, c.errorf(0, "%d classes for %d bags need more memory than the limit of %s; is the column candidates mixed up?", d.Classes, len(c.bags), rawfile.ByteSize(c.max))
 	}
 	number := make(map[string]int, d.Classes)
 	for i, name := range d.ClassNames {
@@ -422,7 +500,7 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 	d.Candidates = make([]uint8, len(c.bags)*d.Classes)
 	d.Labels = make([]int, len(c.bags))
 	for i, b := range c.bags {
-		if len(b.candidates) == 0 { // unknown
+		if len(b.candidates) == 0 && !d.Multi { // unknown
 			for class := range d.Classes {
 				d.CandidateSet(i)[class] = 1
 			}
@@ -454,6 +532,30 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 	}
 	d.BagNames = c.bagNames()
 	return d, c.numberInstances(number)
+}
+
+// checkInstanceLabels returns an error for the first label of an instance that is not a class of the
+// bags or of the model that predicts.
+func (c *csvReader) checkInstanceLabels() error {
+	unknown := ""
+	for name, line := range c.instLines {
+		switch {
+		case c.classes[name]:
+		case slices.Contains(c.declared.Classes, name):
+			c.classes[name] = true
+		case unknown == "" || line < c.instLines[unknown]:
+			unknown = name
+		}
+	}
+	if unknown == "" {
+		return nil
+	}
+	d := diag.Errorf(diag.Pos{File: c.path, Line: c.instLines[unknown]}, "the instance label %q is no label and no candidate of any bag", unknown).
+		WithNote("leave the field of an instance without a known class empty")
+	if whole, found := strings.CutSuffix(unknown, ".0"); found && c.classes[whole] {
+		d = d.WithNote("pandas writes %s as %s if other fields of the column are empty; read it with dtype=str", whole, unknown)
+	}
+	return d
 }
 
 // bagNames returns nil if the bags are only numbered, or a name is not plain.

@@ -29,7 +29,7 @@ func writeCSV(w io.Writer, d *data.Dataset) error {
 		}
 	}
 	out := bufio.NewWriterSize(w, 1<<16)
-	if !slices.Equal(names, sortedNames(names)) || strings.ContainsAny(strings.Join(names, ""), joints) {
+	if !inferable(d, names) {
 		fmt.Fprintf(out, "%s %s\n", classesLine, strings.Join(names, " "))
 	}
 	out.WriteString("bag,label,candidates")
@@ -60,6 +60,18 @@ func writeCSV(w io.Writer, d *data.Dataset) error {
 	return out.Flush()
 }
 
+// inferable reports whether a reader finds the classes, in their order, from the labels and the
+// candidates of the rows, so that no line has to list them.
+func inferable(d *data.Dataset, names []string) bool {
+	occurs := make([]bool, len(names))
+	for i, in := range d.Candidates {
+		occurs[i%d.Classes] = occurs[i%d.Classes] || in != 0
+	}
+	isNaN := func(name string) bool { return strings.EqualFold(name, "nan") }
+	return !slices.Contains(occurs, false) && !slices.ContainsFunc(names, isNaN) &&
+		slices.Equal(names, sortedNames(names)) && !strings.ContainsAny(strings.Join(names, ""), joints)
+}
+
 // writeCSVBag writes the rows of bag i with the instances x. w keeps write errors.
 func writeCSVBag(w *bufio.Writer, d *data.Dataset, i int, x []float32, names []string) {
 	var candidates []string
@@ -67,7 +79,9 @@ func writeCSVBag(w *bufio.Writer, d *data.Dataset, i int, x []float32, names []s
 		candidates = append(candidates, names[c])
 	}
 	label := ""
-	if c, known := d.Label(i); known {
+	if d.Multi {
+		label, candidates = strings.Join(candidates, " "), nil
+	} else if c, known := d.Label(i); known {
 		label = names[c]
 	}
 	id := strconv.Itoa(i + 1)

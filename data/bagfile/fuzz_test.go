@@ -2,13 +2,13 @@ package bagfile
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/datatest"
+	"github.com/miplc/miplc/internal/testsupport"
 )
 
 // fuzzLimit keeps hostile inputs of the fuzzer small.
@@ -16,7 +16,7 @@ var fuzzLimit = Options{MaxBytes: 1 << 22}
 
 // checkRead checks what must hold for every set that a reader gives out: it is
 // valid and goes through .npz and CSV unchanged.
-func checkRead(t *testing.T, d *data.Dataset, err error) {
+func checkRead(t *testing.T, d *data.Dataset, err error, o Options) {
 	t.Helper()
 	if err != nil {
 		if !strings.Contains(err.Error(), "fuzz") {
@@ -24,24 +24,24 @@ func checkRead(t *testing.T, d *data.Dataset, err error) {
 		}
 		return
 	}
-	if err := d.Validate("again"); err != nil {
+	if err := o.validate(d, "again"); err != nil {
 		t.Fatalf("a set was read that is not valid: %v", err)
 	}
 	var npz bytes.Buffer
 	if err := writeNPZ(&npz, d); err != nil {
 		t.Fatal(err)
 	}
-	again, err := decodeNPZ(bytes.NewReader(npz.Bytes()), int64(npz.Len()), "fuzz.npz", Options{})
+	again, err := decodeNPZ(bytes.NewReader(npz.Bytes()), int64(npz.Len()), "fuzz.npz", o)
 	if err != nil || again.Hash() != d.Hash() {
-		t.Fatalf("the set changes on its way through .npz (%v)", err)
+		t.Fatalf(".npz changes the set (%v)", err)
 	}
 	var text bytes.Buffer
 	if err := writeCSV(&text, d); err != nil {
-		return // class names that CSV cannot hold
+		return // class names that CSV cannot represent
 	}
-	again, err = decodeCSV(&text, "fuzz.csv", Options{})
+	again, err = decodeCSV(&text, "fuzz.csv", o)
 	if err != nil || again.Hash() != d.Hash() {
-		t.Fatalf("the set changes on its way through CSV (%v)", err)
+		t.Fatalf("CSV changes the set (%v)", err)
 	}
 }
 
@@ -62,12 +62,11 @@ func FuzzNPZ(f *testing.F) {
 	addFiles(f, badNPZ(f), ".npz")
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d, err := decodeNPZ(bytes.NewReader(b), int64(len(b)), "fuzz.npz", fuzzLimit)
-		checkRead(t, d, err)
+		checkRead(t, d, err, fuzzLimit)
 	})
 }
 
-// FuzzNPY goes for the arrays inside, which the checksums of the archive
-// protect from the fuzzer.
+// FuzzNPY reads the arrays of an archive, whose checksums would stop the fuzzer.
 func FuzzNPY(f *testing.F) {
 	f.Add(f4([]int{3, 2}, 1, 2, 3, 4, 5, 6).bytes)
 	f.Add(bytes.Replace(f4([]int{3, 2}, 1, 2, 3, 4, 5, 6).bytes, []byte("False"), []byte("True "), 1))
@@ -86,7 +85,7 @@ func FuzzNPY(f *testing.F) {
 				return
 			}
 			if n, err := read(h, r); err == nil && n != h.count && h.size > 0 {
-				t.Errorf("%d elements were read of %d", n, h.count)
+				t.Errorf("%d of %d elements were read", n, h.count)
 			}
 		}
 	})
@@ -103,29 +102,31 @@ func FuzzCSV(f *testing.F) {
 	f.Add([]byte("f1\n2\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d, err := decodeCSV(bytes.NewReader(b), "fuzz.csv", fuzzLimit)
-		checkRead(t, d, err)
+		checkRead(t, d, err, fuzzLimit)
 		forModel := fuzzLimit
 		forModel.Columns.Classes = []string{"cat", "dog"}
-		d, err = decodeCSV(bytes.NewReader(b), "fuzz.csv", forModel)
-		checkRead(t, d, err)
+		several := fuzzLimit
+		several.Labels = MultiLabels
+		for _, o := range []Options{forModel, several} {
+			d, err = decodeCSV(bytes.NewReader(b), "fuzz.csv", o)
+			checkRead(t, d, err, o)
+		}
 	})
 }
 
 func FuzzMAT(f *testing.F) {
-	names, err := filepath.Glob(filepath.Join("testdata", "*.mat"))
-	if err != nil || len(names) == 0 {
-		f.Fatal("no .mat files in testdata", err)
-	}
-	for _, name := range names {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b)
-	}
+	testsupport.AddFiles(f, filepath.Join("testdata", "*.mat"))
 	addFiles(f, badMAT(f), ".mat")
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d, err := decodeMAT(bytes.NewReader(b), "fuzz.mat", fuzzLimit)
-		checkRead(t, d, err)
+		checkRead(t, d, err, fuzzLimit)
+	})
+}
+
+func FuzzParquet(f *testing.F) {
+	testsupport.AddFiles(f, filepath.Join("testdata", "parquet", "*.parquet"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		d, err := decodeParquet(bytes.NewReader(b), int64(len(b)), "fuzz.parquet", fuzzLimit)
+		checkRead(t, d, err, fuzzLimit)
 	})
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// utf16Text is text as spreadsheets save "Unicode text".
+// utf16Text encodes text like the format "Unicode text" of spreadsheets.
 func utf16Text(order binary.AppendByteOrder, text string) string {
 	var b []byte
 	for _, unit := range utf16.Encode([]rune("\ufeff" + text)) {
@@ -27,7 +27,7 @@ func utf16Text(order binary.AppendByteOrder, text string) string {
 	return string(b)
 }
 
-// A set reads the same however a program of other people writes CSV.
+// CSV files that other programs write are read as the same dataset.
 func TestCSVHabits(t *testing.T) {
 	const plain = "bag,label,candidates,f1,f2\nélan,cat,cat dog,0.5,-1e-3\nélan,,,0.25,3\n2,,dog cow,1,2\n"
 	want, err := decodeCSV(strings.NewReader(plain), "plain.csv", Options{})
@@ -61,18 +61,20 @@ func TestCSVHabits(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if got.Hash() != want.Hash() || got.BagNames[0] != "élan" {
-			t.Errorf("%s: another set is read: %v %v", name, got.ClassNames, got.Instances)
+			t.Errorf("%s: a different set is read: %v %v", name, got.ClassNames, got.Instances)
 		}
 	}
 }
 
-// What cannot be read as it was meant says how to write it.
+// The error for text that would be misread says how to write it.
 func TestCSVHabitsRefused(t *testing.T) {
 	const head = "bag,label,candidates,f1\n"
 	for text, want := range map[string]string{
 		",bag,label,candidates,f1\n0,1,a,a b,1\n":   "index=False in pandas",
 		"\"\",\"bag\",\"label\",\"candidates\"\n":   "row.names=FALSE in R",
 		"bag,candidates,f1\n1,a b,1\n":              "leave its fields empty",
+		"bag,label,f1\n1,a,1\n":                     "data.labels: known",
+		"candidates,f1,label,bag\na b,1,a,x\n":      "name it in data.columns",
 		head + "1,,\"[1, 2]\",1\n":                  `"[1," does not look like the name of a class`,
 		head + "1,,[1 2],1\n":                       `"[1" does not look like the name of a class`,
 		head + "1,,\"1,2\",1\n":                     "separate candidates with spaces",
@@ -96,7 +98,7 @@ func TestCSVHabitsRefused(t *testing.T) {
 	}
 }
 
-// A packed file of another program reads as one of ours.
+// A gzip file of another program is read like one of miplc.
 func TestCSVHabitsPacked(t *testing.T) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -116,7 +118,7 @@ func TestCSVHabitsPacked(t *testing.T) {
 	}
 }
 
-// Arrays as other programs save them read as ours do.
+// Arrays written by other programs are read like those of miplc.
 func TestNPZHabits(t *testing.T) {
 	x, offsets, s := f4([]int{3, 2}, 1, 2, 3, 4, 5, 6), i8(keyOffsets, 0, 2, 3), u1([]int{2, 2}, 1, 1, 0, 1)
 	labels, names := i8(keyLabels, 0, 1), npzEntry{keyClassNames, append(npyStart("<U2", 2), words('a', 'é', 'b', 0)...)}
@@ -128,7 +130,7 @@ func TestNPZHabits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	column := func(e npzEntry) npzEntry { // the same numbers as a column
+	column := func(e npzEntry) npzEntry { // the same numbers in a column
 		rows := len(e.bytes[len(npyStart("<i8", 1)):]) / 8
 		return npzEntry{e.name, append(npyStart("<i8", rows, 1), e.bytes[len(npyStart("<i8", 1)):]...)}
 	}
@@ -145,14 +147,14 @@ func TestNPZHabits(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if got.Hash() != want.Hash() {
-			t.Errorf("%s: another set is read: %v %v %v", name, got.ClassNames, got.Labels, got.Instances)
+			t.Errorf("%s: a different set is read: %v %v %v", name, got.ClassNames, got.Labels, got.Instances)
 		}
 	}
 	for text, labels := range map[string]npzEntry{
-		"has the shape [2 2]; one axis is needed: the class of each bag":   {keyLabels, append(npyStart("|u1", 2, 2), 1, 0, 0, 1)},
-		"contains text instead of whole numbers: the class of each":        {keyLabels, append(npyStart("|S1", 2), "ab"...)},
-		"contains NaN instead of whole numbers: the class of each":         {keyLabels, append(npyStart("<f4", 2), words(math.Float32bits(float32(math.NaN())), 0)...)},
-		`elements of type "|O" are not supported; save numbers as float32`: {keyLabels, append(npyStart("|O", 2), 1, 2)},
+		"has the shape [2 2]: a bag with any number of labels needs data.labels: multi": {keyLabels, append(npyStart("|u1", 2, 2), 1, 0, 0, 1)},
+		"contains text instead of whole numbers: the class of each":                     {keyLabels, append(npyStart("|S1", 2), "ab"...)},
+		"contains NaN instead of whole numbers: the class of each":                      {keyLabels, append(npyStart("<f4", 2), words(math.Float32bits(float32(math.NaN())), 0)...)},
+		`elements of type "|O" are not supported; save numbers as float32`:              {keyLabels, append(npyStart("|O", 2), 1, 2)},
 	} {
 		if _, err := read(x, offsets, s, labels); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("got  %v\nwant %s", err, text)
@@ -160,7 +162,7 @@ func TestNPZHabits(t *testing.T) {
 	}
 }
 
-// True labels may be vectors of 0 and 1 where the candidates are.
+// True labels may be 0/1 vectors if the candidates are.
 func TestMATVectors(t *testing.T) {
 	x := matDoubles("", 1, 2, 0.5, 2)
 	both, second := matDoubles("", 3, 1, 1, 1, 1), matDoubles("", 1, 3, 0, 1, 0)

@@ -27,6 +27,10 @@ func TestNPZWithoutCandidates(t *testing.T) {
 	if err != nil || !slices.Equal(got.Candidates, []uint8{0, 1, 0, 1, 1, 1, 0, 0, 1}) || !slices.Equal(got.ClassNames, []string{"x", "y", "z"}) {
 		t.Errorf("%v, %+v", err, got)
 	}
+	one := "bag,label,candidates,f1\na,y,,1\n"
+	if got, err := decodeCSV(strings.NewReader(one), "one.csv", Options{Columns: Columns{Classes: []string{"x", "y"}}}); err != nil || !slices.Equal(got.TrueNames(0), []string{"y"}) {
+		t.Errorf("one bag with a label: %v, %+v", err, got)
+	}
 	for want, classes := range map[string][]string{"bag 3 has the label 2, the model has 2 classes": {"x", "y"}, `no array "candidates"`: nil} {
 		if _, err := read(classes...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -34,7 +38,7 @@ func TestNPZWithoutCandidates(t *testing.T) {
 	}
 }
 
-// Certain labels need no candidates.
+// With certain labels no candidates are needed.
 func TestKnownLabels(t *testing.T) {
 	d := datatest.Small()
 	d.Labels = []int{0, 2, 1}
@@ -44,12 +48,12 @@ func TestKnownLabels(t *testing.T) {
 	z.ints(keyOffsets, d.Offsets)
 	z.ints(keyLabels, d.Labels)
 	z.zip.Close()
-	got, err := decodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), "bags.npz", Options{KnownLabels: true})
+	got, err := decodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), "bags.npz", Options{Labels: KnownLabels})
 	if err != nil || !slices.Equal(got.Candidates, []uint8{1, 0, 0, 0, 0, 1, 0, 1, 0}) || got.Classes != 3 {
 		t.Errorf("%v, %+v", err, got)
 	}
 	text := "bag,label,candidates,f1\na,x,x y,1\na,,,2\nb,y,x y,1\n"
-	got, err = decodeCSV(strings.NewReader(text), "bags.csv", Options{KnownLabels: true})
+	got, err = decodeCSV(strings.NewReader(text), "bags.csv", Options{Labels: KnownLabels})
 	if err != nil || !slices.Equal(got.Candidates, []uint8{1, 0, 0, 1}) || !slices.Equal(got.Labels, []int{0, 1}) {
 		t.Errorf("%v, %+v", err, got)
 	}
@@ -58,8 +62,59 @@ func TestKnownLabels(t *testing.T) {
 	if err := Write(&b, d, "bags.npz"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := decodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), "bags.npz", Options{KnownLabels: true}); err == nil || !strings.Contains(err.Error(), "bag 2 has the label -1 of 3 classes, but data.labels is known") {
+	if _, err := decodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), "bags.npz", Options{Labels: KnownLabels}); err == nil || !strings.Contains(err.Error(), "bag 2 has the label -1 of 3 classes, but data.labels is known") {
 		t.Error(err)
+	}
+}
+
+// Bags with any number of labels come back from every format; bags to predict need no labels.
+func TestMultiLabels(t *testing.T) {
+	d := datatest.Small()
+	d.Multi, d.Labels, d.Candidates = true, nil, []uint8{1, 1, 0, 0, 0, 0, 0, 1, 1}
+	for _, name := range []string{"bags.npz", "bags.csv"} {
+		var b bytes.Buffer
+		if err := Write(&b, d, name); err != nil {
+			t.Fatal(err)
+		}
+		read := func(o Options) (*data.Dataset, error) {
+			if name == "bags.npz" {
+				return decodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), name, o)
+			}
+			return decodeCSV(bytes.NewReader(b.Bytes()), name, o)
+		}
+		got, err := read(Options{Labels: MultiLabels})
+		if err != nil || !got.Multi || got.Hash() != d.Hash() {
+			t.Errorf("%s: %v, %+v", name, err, got)
+		}
+		if _, err := read(Options{}); err == nil {
+			t.Errorf("%s: sets of labels are read as one label", name)
+		}
+	}
+	classes := Columns{Classes: []string{"x", "y", "z"}}
+	for text, want := range map[string]struct {
+		multi  bool
+		labels []uint8
+	}{
+		"bag,label,f1\na,y x,1\na,,2\nb,,1\n": {true, []uint8{1, 1, 0, 0, 0, 0}},
+		"bag,label,f1\na,,1\nb,,1\n":          {false, []uint8{1, 1, 1, 1, 1, 1}},
+		"bag,f1\na,1\nb,1\n":                  {false, []uint8{1, 1, 1, 1, 1, 1}},
+	} {
+		got, err := decodeCSV(strings.NewReader(text), "bags.csv", Options{Labels: MultiLabels, Columns: classes})
+		if err != nil || got.Multi != want.multi || !slices.Equal(got.Candidates, want.labels) {
+			t.Errorf("%q: %v, %+v", text, err, got)
+		}
+	}
+	for text, want := range map[string]string{
+		"bag,label,f1\na,x y,1\na,x,2\n":        `bag 1 ("a") has the labels "x" here and "x y" in line 2`,
+		"bag,label,f1\na,x x,1\n":               `bag 1 ("a") lists the label "x" twice`,
+		"bag,label,f1\na,x|y,1\n":               `bag 1: "x|y" does not look like the name of a class`,
+		"bag,f1\na,1\n":                         `the header has no column "label"`,
+		"bag,label,f1\na,x,1\nb,,2\n":           "the number of classes is 1",
+		"# classes: x y\nbag,label,f1\na,x,1\n": `class "y" has no examples: it is a label of no bag`,
+	} {
+		if _, err := decodeCSV(strings.NewReader(text), "bags.csv", Options{Labels: MultiLabels}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
 	}
 }
 

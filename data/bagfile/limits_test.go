@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A small archive that unpacks without end is refused, not read for minutes.
+// A small archive that expands to a huge one is rejected before it is read.
 func TestSmallArchiveOfMuch(t *testing.T) {
 	var packed bytes.Buffer
 	z, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
@@ -37,8 +37,8 @@ func TestSmallArchiveOfMuch(t *testing.T) {
 	}
 }
 
-// Rows and class lists that would cost seconds and gigabytes are refused before they are
-// split into fields.
+// Rows and class lists that would cost seconds and gigabytes are rejected before they are split
+// into fields.
 func TestCSVBombs(t *testing.T) {
 	var classes strings.Builder
 	for i := range maxClasses + 1 {

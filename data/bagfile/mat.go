@@ -12,7 +12,7 @@ import (
 	"github.com/miplc/miplc/data/matfile"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 )
 
 // The .mat format of datasets is that of the DEMIPL authors: a cell array "data" with one row per
@@ -34,7 +34,7 @@ import (
 // The names of classes are the numbers in the file: "1", "2", ...
 
 func readMAT(path string, o Options) (*data.Dataset, error) {
-	f, info, err := infile.Open(path)
+	f, info, err := fileio.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func decodeMAT(r io.Reader, path string, o Options) (*data.Dataset, error) {
 	if err == nil {
 		var d *data.Dataset
 		if d, err = bagsOfVariables(vars, o); err == nil {
-			if err := d.Validate(path); err != nil {
+			if err := o.validate(d, path); err != nil {
 				return nil, err
 			}
 			return d, nil

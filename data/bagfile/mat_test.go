@@ -9,8 +9,7 @@ import (
 	"github.com/miplc/miplc/data"
 )
 
-// The .mat files of testdata hold the same three bags in the layouts that are
-// accepted (see mat.py beside them).
+// The .mat files of testdata contain the same three bags in all accepted layouts. mat.py wrote them.
 func TestMATLayouts(t *testing.T) {
 	want := data.Dataset{
 		Shape:      []int{2},

@@ -14,7 +14,7 @@ import (
 
 	"github.com/x448/float16"
 
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
@@ -46,7 +46,7 @@ var (
 func readNpyHeader(r io.Reader) (*npyHeader, error) {
 	var start [8]byte
 	if _, err := io.ReadFull(r, start[:]); err != nil {
-		return nil, infile.CutShort(err)
+		return nil, fileio.CutShort(err)
 	}
 	if string(start[:6]) != npyMagic {
 		return nil, errors.New("not a NumPy array (wrong magic number)")
@@ -59,7 +59,7 @@ func readNpyHeader(r io.Reader) (*npyHeader, error) {
 		return nil, fmt.Errorf("NumPy format version %d is not known", start[6])
 	}
 	if _, err := io.ReadFull(r, length); err != nil {
-		return nil, infile.CutShort(err)
+		return nil, fileio.CutShort(err)
 	}
 	n := int64(binary.LittleEndian.Uint16(length))
 	if len(length) == 4 {
@@ -70,7 +70,7 @@ func readNpyHeader(r io.Reader) (*npyHeader, error) {
 	}
 	text := make([]byte, n)
 	if _, err := io.ReadFull(r, text); err != nil {
-		return nil, infile.CutShort(err)
+		return nil, fileio.CutShort(err)
 	}
 	return parseNpyHeader(string(text))
 }
@@ -165,7 +165,7 @@ func (h *npyHeader) each(r io.Reader, f func(element []byte)) error {
 	for left := h.bytes(); left > 0; {
 		part := buf[:min(int64(len(buf)), left)]
 		if _, err := io.ReadFull(r, part); err != nil {
-			return infile.CutShort(err)
+			return fileio.CutShort(err)
 		}
 		for i := 0; i < len(part); i += h.size {
 			f(part[i : i+h.size])
@@ -182,7 +182,7 @@ func firstGuess(n int) int { return min(n, 1<<20) }
 // floats reads numbers of any type as float32, row-major.
 func (h *npyHeader) floats(r io.Reader) ([]float32, error) {
 	if h.text() {
-		return nil, errors.New("holds text where numbers are needed")
+		return nil, errors.New("contains text where numbers are needed")
 	}
 	out := make([]float32, 0, firstGuess(h.count))
 	var err error

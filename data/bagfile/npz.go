@@ -15,7 +15,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 )
 
 // Arrays of an .npz file.
@@ -23,7 +23,7 @@ const (
 	keyInstances  = "instances"       // float32 [N, ...]; other number types are converted
 	keyOffsets    = "offsets"         // int64 [m+1]
 	keyCandidates = "candidates"      // uint8 [m, k]
-	keyLabels     = "labels"          // int64 [m], -1 unknown; may be missing
+	keyLabels     = "labels"          // int64 [m], -1 unknown, may be missing; with MultiLabels uint8 [m, k]
 	keyInstLabels = "instance_labels" // int64 [N], -1 negative or unknown; may be missing
 	keyCoords     = "coords"          // float32 [N, 2], x and y; other number types are converted; may be missing
 	keyClassNames = "class_names"     // unicode [k]; may be missing
@@ -35,7 +35,7 @@ const (
 
 // readNPZ reads the arrays above and ignores others.
 func readNPZ(path string, o Options) (*data.Dataset, error) {
-	f, info, err := infile.Open(path)
+	f, info, err := fileio.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func decodeNPZ(r io.ReaderAt, size int64, path string, o Options) (*data.Dataset
 	if err := z.faults.Err(); err != nil {
 		return nil, err
 	}
-	if err := d.Validate(path); err != nil {
+	if err := o.validate(d, path); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -83,7 +83,7 @@ type npzReader struct {
 // dataset reads all arrays and records all errors.
 func (z *npzReader) dataset(path string, o Options) *data.Dataset {
 	d := &data.Dataset{}
-	var shape, candidates []int
+	var shape []int
 	note := func(err error) { z.faults.AddError(diag.Pos{File: path}, err) }
 	note(z.read(keyInstances, true, func(h *npyHeader, r io.Reader) (err error) {
 		if len(h.shape) < 2 {
@@ -94,19 +94,14 @@ func (z *npzReader) dataset(path string, o Options) *data.Dataset {
 		return err
 	}))
 	note(z.ints(keyOffsets, true, "where each bag begins, from 0, and the number of instances", &d.Offsets))
-	note(z.read(keyCandidates, !o.KnownLabels && o.Columns.Classes == nil, func(h *npyHeader, r io.Reader) error {
-		if len(h.shape) != 2 {
-			return fmt.Errorf("has the shape %v; [bags, classes] is needed", h.shape)
-		}
-		candidates = h.shape
-		numbers, err := h.ints(r, "0 or 1 for each bag and class")
-		if err != nil {
-			return err
-		}
-		d.Candidates, err = zeroOne(numbers, h.shape[1])
-		return err
-	}))
-	note(z.ints(keyLabels, false, "the class of each bag, from 0, -1 where it is unknown", &d.Labels))
+	matrix := keyCandidates // of the candidates, or of all true labels
+	if d.Multi = o.Labels == MultiLabels && (z.entries[keyLabels] != nil || o.Columns.Classes == nil); d.Multi {
+		matrix = keyLabels
+	} else {
+		note(z.ints(keyLabels, false, "the class of each bag, from 0, -1 where it is unknown", &d.Labels))
+	}
+	candidates, err := z.matrix(matrix, d.Multi || o.Labels == candidateSets && o.Columns.Classes == nil, &d.Candidates)
+	note(err)
 	note(z.ints(keyInstLabels, false, "the class of each instance, from 0, -1 where it is negative or unknown", &d.InstLabels))
 	note(z.read(keyCoords, false, func(h *npyHeader, r io.Reader) (err error) {
 		if len(h.shape) != 2 || h.shape[1] != 2 {
@@ -129,18 +124,35 @@ func (z *npzReader) dataset(path string, o Options) *data.Dataset {
 	}
 	d.Shape = slices.Clone(shape[1:])
 	switch {
-	case o.KnownLabels:
+	case o.Labels == KnownLabels:
 		note(setKnownLabels(d))
 		return d
-	case candidates == nil:
+	case candidates == nil || o.Labels == MultiLabels && !d.Multi:
 		note(setUnknownCandidates(d, o.Columns.Classes))
 		return d
 	}
 	d.Classes = candidates[1]
 	if bags := len(d.Offsets) - 1; bags != candidates[0] {
-		note(fmt.Errorf("%q is for %s, %q for %d; offsets has one number more than there are bags", keyOffsets, diag.Count(bags, "bag"), keyCandidates, candidates[0]))
+		note(fmt.Errorf("%q is for %s, %q for %d; offsets has one number more than there are bags", keyOffsets, diag.Count(bags, "bag"), matrix, candidates[0]))
 	}
 	return d
+}
+
+// matrix reads a matrix of 0 and 1, [bags, classes]. It returns its shape, or nil if it is missing.
+func (z *npzReader) matrix(key string, required bool, to *[]uint8) (shape []int, err error) {
+	err = z.read(key, required, func(h *npyHeader, r io.Reader) error {
+		if len(h.shape) != 2 {
+			return fmt.Errorf("has the shape %v; [bags, classes] is needed", h.shape)
+		}
+		shape = h.shape
+		numbers, err := h.ints(r, "0 or 1 for each bag and class")
+		if err != nil {
+			return err
+		}
+		*to, err = zeroOne(numbers, h.shape[1])
+		return err
+	})
+	return shape, err
 }
 
 // setKnownLabels makes the true label the only candidate of each bag.
@@ -205,6 +217,9 @@ func zeroOne(numbers []int, classes int) ([]uint8, error) {
 // ints reads a row or a column of whole numbers. what describes them in messages.
 func (z *npzReader) ints(key string, needed bool, what string, to *[]int) error {
 	return z.read(key, needed, func(h *npyHeader, r io.Reader) (err error) {
+		if key == keyLabels && len(h.shape) == 2 && h.count != slices.Max(h.shape) {
+			return fmt.Errorf("has the shape %v: a bag with any number of labels needs data.labels: multi; otherwise one axis is needed: %s", h.shape, what)
+		}
 		if len(h.shape) == 0 || h.count != slices.Max(h.shape) {
 			return fmt.Errorf("has the shape %v; one axis is needed: %s", h.shape, what)
 		}
@@ -293,7 +308,11 @@ func writeNPZ(w io.Writer, d *data.Dataset) error {
 	z := &npzWriter{zip: zip.NewWriter(w)}
 	z.instances(d)
 	z.ints(keyOffsets, d.Offsets)
-	writeArray(z, keyCandidates, npyStart("|u1", d.Bags(), d.Classes), d.Candidates)
+	matrix := keyCandidates
+	if d.Multi {
+		matrix = keyLabels
+	}
+	writeArray(z, matrix, npyStart("|u1", d.Bags(), d.Classes), d.Candidates)
 	z.ints(keyLabels, d.Labels)
 	z.ints(keyInstLabels, d.InstLabels)
 	if d.Coords != nil {

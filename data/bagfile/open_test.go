@@ -33,7 +33,7 @@ func TestRoundTrips(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got.Hash() != d.Hash() {
-					t.Errorf("the set changed on the way:\ngot  %+v\nwant %+v", got, d)
+					t.Errorf("the set changed:\ngot  %+v\nwant %+v", got, d)
 				}
 				if !reflect.DeepEqual(got.BagNames, d.BagNames) {
 					t.Errorf("bag names %q, want %q", got.BagNames, d.BagNames)
@@ -46,7 +46,7 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// A set keeps every field through .npz, also the shape of an image.
+// .npz stores every field of a dataset, including the shape of images.
 func TestNPZKeepsEverything(t *testing.T) {
 	d := datatest.Small()
 	d.Shape = []int{1, 2}
@@ -76,7 +76,7 @@ func TestSaveIsDeterministicAndLeavesNothingAside(t *testing.T) {
 		x, _ := os.ReadFile(a)
 		y, _ := os.ReadFile(b)
 		if !bytes.Equal(x, y) {
-			t.Errorf("%s: the same set gives two files", ending)
+			t.Errorf("%s: the same set gives two different files", ending)
 		}
 		if files, _ := os.ReadDir(dir); len(files) != 2 {
 			t.Errorf("%s: %d files are left, want 2", ending, len(files))

@@ -62,9 +62,23 @@ func (c *csvReader) readFile(row []string, line, n int) error {
 	return nil
 }
 
+// FilesOf returns the paths of the files with the instances of a dataset, by their names in its
+// table. It returns nil if the dataset is not a table of files.
+func FilesOf(d *data.Dataset) map[string]string {
+	s, ok := d.Store.(*fileStore)
+	if !ok {
+		return nil
+	}
+	files := map[string]string{}
+	for _, b := range s.bags {
+		files[b.written] = b.path
+	}
+	return files
+}
+
 // attachFiles opens the files of a table and sets the instances of the dataset.
-func (c *csvReader) attachFiles(d *data.Dataset) error {
-	s := &fileStore{opened: lru.Cache[string, *arrayFile]{MaxCount: 8, OnEvict: (*arrayFile).close}}
+func (c *csvReader) attachFiles(d *data.Dataset, moved map[string]string) error {
+	s := &fileStore{moved: moved, opened: lru.Cache[string, *arrayFile]{MaxCount: 8, OnEvict: (*arrayFile).close}}
 	d.Offsets = []int{0}
 	var faults diag.List
 	placed := true // all bags up to here have coordinates
@@ -118,7 +132,8 @@ func (c *csvReader) openFiles(d *data.Dataset, files Files) error {
 
 // fileStore is the Store of the files of a table.
 type fileStore struct {
-	bags []bagFile
+	bags  []bagFile
+	moved map[string]string // Options.Moved
 
 	mu     sync.Mutex
 	opened lru.Cache[string, *arrayFile]
@@ -126,17 +141,21 @@ type fileStore struct {
 
 // bagFile is the location of the instances of a bag.
 type bagFile struct {
-	path  string
-	name  string // of the array
-	bag   string // name of the bag
-	width int    // values of an instance
-	info  fs.FileInfo
+	path    string
+	written string // name in the table, of which path is made
+	name    string // of the array
+	bag     string // name of the bag
+	width   int    // values of an instance
+	info    fs.FileInfo
 }
 
 // locate finds the array of a bag and its shape. b.path is set even if it returns an error.
 func (s *fileStore) locate(dir, cell, bag string) (b bagFile, shape []int, err error) {
-	b = bagFile{path: cell, bag: bag}
+	b = bagFile{written: cell, bag: bag}
 	inDir := func(path string) string {
+		if to, ok := s.moved[path]; ok {
+			return to
+		}
 		if filepath.IsAbs(path) {
 			return path
 		}
@@ -144,10 +163,10 @@ func (s *fileStore) locate(dir, cell, bag string) (b bagFile, shape []int, err e
 	}
 	if path, name, ok := strings.Cut(cell, "#"); ok {
 		if _, err := os.Stat(inDir(cell)); err != nil { // otherwise # is part of the file name
-			b.path, b.name = path, name
+			b.written, b.name = path, name
 		}
 	}
-	b.path = inDir(b.path)
+	b.path = inDir(b.written)
 	f, err := s.open(b.path)
 	if err != nil {
 		return b, nil, err

@@ -19,21 +19,21 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// npyBytes is a .npy file of float32.
+// npyBytes returns a .npy file of float32.
 func npyBytes(values []float32, shape ...int) []byte {
 	b := bytes.NewBuffer(npyStart("<f4", shape...))
 	_ = binary.Write(b, binary.LittleEndian, values)
 	return b.Bytes()
 }
 
-// safetensorsBytes is a file with one tensor.
+// safetensorsBytes returns a file with one tensor.
 func safetensorsBytes(name, kind string, raw []byte, shape ...int) []byte {
 	extents := strings.ReplaceAll(fmt.Sprint(shape), " ", ",")
 	header := fmt.Sprintf(`{"__metadata__":{"by":"test"},%q:{"dtype":%q,"shape":%s,"data_offsets":[0,%d]}}`, name, kind, extents, len(raw))
 	return slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), []byte(header), raw)
 }
 
-// halfBytes are numbers as float16, or as bfloat16.
+// halfBytes encodes numbers as float16 or bfloat16.
 func halfBytes(values []float32, brain bool) (raw []byte) {
 	for _, x := range values {
 		bits := float16.Fromfloat32(x).Bits()
@@ -45,7 +45,7 @@ func halfBytes(values []float32, brain bool) (raw []byte) {
 	return raw
 }
 
-// archiveBytes is an archive with one array.
+// archiveBytes returns an archive with one array.
 func archiveBytes(name string, method uint16, content []byte) []byte {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -55,7 +55,7 @@ func archiveBytes(name string, method uint16, content []byte) []byte {
 	return b.Bytes()
 }
 
-// bagValues are small integers, which every type represents.
+// bagValues returns small integers, which every number type represents exactly.
 func bagValues(bag, n, dim int) []float32 {
 	out := make([]float32, n*dim)
 	for i := range out {
@@ -64,7 +64,7 @@ func bagValues(bag, n, dim int) []float32 {
 	return out
 }
 
-// writeTable writes bags of 3 features in all formats, and returns the table and the same
+// writeTable writes bags of 3 features in all formats. It returns the path of the table and the same
 // bags in memory.
 func writeTable(t testing.TB) (path string, want *data.Dataset) {
 	t.Helper()
@@ -79,7 +79,7 @@ func writeTable(t testing.TB) (path string, want *data.Dataset) {
 			if err := os.WriteFile(filepath.Join(dir, name), file(values), 0o644); err != nil {
 				t.Fatal(err)
 			}
-		} else { // that of data/hdf5/testdata/make.py
+		} else { // the file of data/hdf5/testdata/make.py
 			for j := range values {
 				values[j] = float32(j%97 - 40 + i)
 			}
@@ -118,7 +118,7 @@ func writeTable(t testing.TB) (path string, want *data.Dataset) {
 	return path, want
 }
 
-// A dataset on disk is the same as the one in memory.
+// A dataset on disk equals the one in memory.
 func TestTable(t *testing.T) {
 	path, want := writeTable(t)
 	got, err := Open(path)
@@ -140,7 +140,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("statistics %v, want %v", a, b)
 		}
 	}
-	// Batches, more than there are buffers, twice with the same buffers.
+	// Read more batches than there are buffers, twice with the same buffers.
 	loader, other := data.NewLoader(got, want.Largest(want.AllBags(), 3)), data.NewLoader(want, 0)
 	for _, draw := range []*data.Draw{nil, nil, {N: 3, Seed: 1, Epoch: 2}} {
 		var list, wanted []string
@@ -156,14 +156,14 @@ func TestTable(t *testing.T) {
 		}
 	}
 	for range loader.Load([][]int{{0}, {1}, {2}}, nil) {
-		break // must not wait for ever
+		break // must not block forever
 	}
 	some, err := got.Select([]int{6, 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if inMemory, _ := want.Select([]int{6, 2}); some.Hash() != inMemory.Hash() {
-		t.Error("a selection of a dataset on disk is another one")
+		t.Error("a selection of a dataset on disk differs")
 	}
 	npz, csv := filepath.Join(t.TempDir(), "a.npz"), filepath.Join(t.TempDir(), "a.csv")
 	for _, name := range []string{npz, csv} {
@@ -185,7 +185,7 @@ func TestTableErrors(t *testing.T) {
 		files       map[string][]byte
 	}{
 		"missing file":   {header + "s1,,a b,x.npy\n", `x.npy: bag 1 ("s1"): there is no such file`, nil},
-		"extension":      {header + "s1,,a b,x.pt\n", `x.pt: bag 1 ("s1"): files with this extension are not supported; supported are .h5, .hdf5, .npy, .npz, .safetensors`, nil},
+		"extension":      {header + "s1,,a b,x.pt\n", `x.pt: bag 1 ("s1"): files with this extension are not supported; supported are .h5, .hdf5, .npy, .npz, .parquet, .safetensors`, nil},
 		"empty cell":     {header + "s1,,a b,\n", `table.csv:2: bag 1 ("s1") has no file`, nil},
 		"two rows":       {header + "s1,,a b,x.npy\ns1,,a b,x.npy\n", `table.csv:3: bag 1 ("s1") has two rows; a table of files has one per bag`, nil},
 		"other column":   {"bag,label,candidates,file,age\ns1,,a b,x.npy,3\n", `the column "age" has no meaning in a table of files`, nil},
@@ -223,7 +223,7 @@ func TestTableErrors(t *testing.T) {
 	}
 }
 
-// A file that changes or vanishes is an error of the next read, not other numbers.
+// If a file changes or is removed, the next read returns an error and not other numbers.
 func TestTableFileChanges(t *testing.T) {
 	for name, change := range map[string]func(path string) error{
 		"vanished":  os.Remove,
@@ -265,7 +265,7 @@ func TestTableFileChanges(t *testing.T) {
 	}
 }
 
-// readArrays reads some of all arrays of a file.
+// readArrays reads a part of every array of a file.
 func readArrays(f *arrayFile) {
 	names, err := f.names()
 	if err != nil {
@@ -283,8 +283,7 @@ func readArrays(f *arrayFile) {
 	}
 }
 
-// Arrays of damaged files are errors or other numbers; memory and time are bounded by the
-// size of the file.
+// Damaged files give errors or other numbers. Memory and time are bounded by the size of the file.
 func FuzzArrays(f *testing.F) {
 	x := bagValues(1, 4, 3)
 	f.Add(0, npyBytes(x, 4, 3))
@@ -302,7 +301,7 @@ func FuzzArrays(f *testing.F) {
 	})
 }
 
-// Single rows of arrays in chunks are those of the whole array.
+// Single rows of chunked arrays equal those of the whole array.
 func TestReadSome(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "table.csv")
 	table := "bag,label,candidates,file\n"

@@ -22,8 +22,7 @@ func write(t testing.TB, dir, name, text string) string {
 	return path
 }
 
-// The rule, case by case: three workers' rows over the classes A to D, and the
-// candidates.
+// Each case has the rows of three workers over the classes A to D, and the expected candidates.
 func TestDistill(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -58,7 +57,7 @@ func TestDistill(t *testing.T) {
 func TestWorkersToCandidates(t *testing.T) {
 	dir := t.TempDir()
 	a := write(t, dir, "a.csv", "\ufeffimage,A,B,C\n1.png,0.6,0.4,\n2.png,1,0,0\n")
-	b := write(t, dir, "b.csv", "image,C,B,A\n2.png,0,.5,.5\n\"1.png\",0,0.1,0.9\n") // other orders
+	b := write(t, dir, "b.csv", "image,C,B,A\n2.png,0,.5,.5\n\"1.png\",0,0.1,0.9\n") // rows and columns in another order
 	c := write(t, dir, "c.csv", "image, A ,B,C\r\n 1.png ,0,1,0\r\n2.png,0,0,1\r\n")
 	workers, err := ReadWorkers([]string{a, b, c}, nil)
 	if err != nil {
@@ -103,7 +102,7 @@ func TestBadTables(t *testing.T) {
 		{"no image column", "name,stroma,mucus,debris\nx,1,0,0\n", []string{`f.csv:1:1: the header must start with image`}},
 		{"one class", "image,stroma\nx,1\n", []string{"names 1 class; 2 to"}},
 		{"unknown class", "image,stroma,mucsu,debris\nx,1,0,0\n", []string{`f.csv:1:14: unknown class "mucsu" (did you mean "mucus"?)`, `the class "mucus" has no column`}},
-		{"class twice", "image,stroma,mucus,debris,mucus\nx,1,0,0,0\n", []string{`f.csv:1:27: the class "mucus" stands in columns 3 and 5`}},
+		{"class twice", "image,stroma,mucus,debris,mucus\nx,1,0,0,0\n", []string{`f.csv:1:27: the class "mucus" is in columns 3 and 5`}},
 		{"class without a name", "image,stroma,,debris\nx,1,0,0\n", []string{"column 3 has no usable class name"}},
 		{"missing class", "image,stroma,debris\nx,1,0\n", []string{`f.csv:1: the class "mucus" has no column`}},
 		{"out of range", "image,stroma,mucus,debris\nx,1.5,-0.1,0\ny,NaN,Inf,1e999\n", []string{
@@ -112,7 +111,7 @@ func TestBadTables(t *testing.T) {
 		{"no number", "image,stroma,mucus,debris\nx,yes,0,0\n", []string{`f.csv:2:3: image "x", class "stroma": "yes" is not a number`}},
 		{"row twice", "image,stroma,mucus,debris\nx,1,0,0\ny,1,0,0\nx,0,1,0\n", []string{`f.csv:4:1: the image "x" has a second row; the first is in line 2`}},
 		{"short row", "image,stroma,mucus,debris\nx,1,0\n", []string{"f.csv:2: the row has 3 fields, the header 4"}},
-		{"no name", "image,stroma,mucus,debris\n,1,0,0\n", []string{`f.csv:2:1: "" is no usable name of an image`}},
+		{"no name", "image,stroma,mucus,debris\n,1,0,0\n", []string{`f.csv:2:1: "" is not a usable image name`}},
 		{"quotes", "image,stroma,mucus,debris\n\"x,1,0,0\n", []string{"f.csv:2:10: not well-formed CSV"}},
 		{"quotes over rows", "image,stroma,mucus,debris\n\"x,1,0,0\ny,1,0,0\n", []string{"f.csv:2: not well-formed CSV"}},
 		{"many faults", "image,stroma,mucus,debris\n" + strings.Join(wrong, ""), []string{"and 30 more errors"}},
@@ -143,7 +142,7 @@ func TestBadWorkers(t *testing.T) {
 		files []string
 		want  []string
 	}{
-		{"two workers", []string{a, b}, []string{"2 worker files are given; the rule needs at least 3"}},
+		{"two workers", []string{a, b}, []string{"the rule needs the files of at least 3 annotators, 2 given"}},
 		{"the same file", []string{a, b, a}, []string{"a.csv: the file is given twice"}},
 		{"no file", []string{a, b, filepath.Join(dir, "c.csv")}, []string{"c.csv: there is no such file"}},
 		{"missing images", []string{a, b, lacks}, []string{`lacks.csv: no row for the image "2", which `, `a.csv: no row for the image "3", which `}},
@@ -173,7 +172,7 @@ func TestBadWorkers(t *testing.T) {
 	}
 }
 
-// bags is a set of three bags of one instance each.
+// bags returns a set of three bags of one instance each.
 func bags() *data.Dataset {
 	return &data.Dataset{
 		Name: "bags", Shape: []int{1}, Instances: []float32{1, 2, 3}, Offsets: []int{0, 1, 2, 3},
@@ -230,7 +229,7 @@ func TestAttach(t *testing.T) {
 			t.Errorf("got  %v\nwant %s", err, c.want)
 		}
 	}
-	bare := bags() // images in no folder: no classes yet
+	bare := bags() // images without a class folder: no classes yet
 	bare.Classes, bare.ClassNames, bare.Candidates, bare.Labels = 0, nil, nil, []int{-1, -1, -1}
 	d, _, err = Attach(bare, good, OutsideError)
 	if err != nil || d.Validate("bare") != nil || d.ClassName(0) != "B" {
@@ -238,8 +237,8 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// Whatever the text, a table that is read is whole, and its candidates go through
-// a file unchanged; a fault names the file.
+// Any table that is read is complete, and its candidates can be written and read without a change.
+// An error names the file.
 func FuzzTable(f *testing.F) {
 	f.Add("image,A,B\n1.png,0.5,0.5\n2.png,,1\n")
 	f.Add("\ufeffimage,A,B\r\n\"1,\"\"png\",1,0\r\n")

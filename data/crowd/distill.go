@@ -28,7 +28,7 @@ type Stats struct {
 // file. All tables must have the same images.
 func ReadWorkers(paths, classes []string) ([]*Table, error) {
 	if len(paths) < MinWorkers {
-		return nil, fmt.Errorf("%d worker files are given; the rule needs at least %d workers", len(paths), MinWorkers)
+		return nil, fmt.Errorf("the rule needs the files of at least %d annotators, %d given", MinWorkers, len(paths))
 	}
 	var faults diag.List
 	var workers []*Table

@@ -16,7 +16,7 @@ import (
 
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 )
 
 // Table has a value for each image and class: the probabilities given by one worker, or candidate
@@ -51,7 +51,7 @@ const (
 // readTable reads a file. If classes are given, the columns must be these, in any order, and the
 // table has them in the given order. It reports all errors together, with lines.
 func readTable(path string, classes []string) (*Table, error) {
-	f, _, err := infile.Open(path)
+	f, _, err := fileio.Open(path)
 	if err != nil {
 		return nil, rawfile.FileError(path, err)
 	}
@@ -129,7 +129,7 @@ func (p *tableReader) header() bool {
 		case name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
 			p.errorf(line, col, "column %d has no usable class name: %q", i+2, name)
 		case twice:
-			p.errorf(line, col, "the class %q stands in columns %d and %d", name, first, i+2)
+			p.errorf(line, col, "the class %q is in columns %d and %d", name, first, i+2)
 		case known == nil:
 			p.t.Classes = append(p.t.Classes, strings.Clone(name))
 			p.columns = append(p.columns, i)
@@ -163,7 +163,7 @@ func (p *tableReader) row() bool {
 	}
 	image := strings.TrimSpace(row[0])
 	if image == "" || !utf8.ValidString(image) || strings.ContainsFunc(image, unicode.IsControl) {
-		p.errorf(line, 1, "%q is no usable name of an image", image)
+		p.errorf(line, 1, "%q is not a usable image name", image)
 		return true
 	}
 	if first, twice := p.seen[image]; twice {
@@ -171,7 +171,7 @@ func (p *tableReader) row() bool {
 		return true
 	}
 	if len(p.t.Values)+len(p.columns) > maxValues {
-		p.errorf(line, 0, "the file holds more than the limit of %d values", maxValues)
+		p.errorf(line, 0, "the file has more than the limit of %d values", maxValues)
 		return false
 	}
 	values := make([]float64, len(p.columns))

@@ -56,8 +56,8 @@ func Dataset(d *data.Dataset) Stats {
 		}
 		s.MinLabels, s.MaxLabels = min(s.MinLabels, n), max(s.MaxLabels, n)
 		labels += n
-		if c, known := d.Label(i); known {
-			s.ByClass[c].Truth++
+		for c, in := range d.TrueLabels(i) {
+			s.ByClass[c].Truth += int(in)
 		}
 	}
 	s.Coords = coordRange(d)

@@ -53,13 +53,16 @@ const (
 
 // bagTitle returns a title with the number of the bag, its size and its labels.
 func bagTitle(d *data.Dataset, i int) string {
-	labels := ""
+	labels, kind, truth := "", "candidates", d.TrueLabels(i)
+	if d.Multi {
+		kind = "labels"
+	}
 	for c, s := range d.CandidateSet(i) {
 		if s == 0 {
 			continue
 		}
 		name := html.EscapeString(d.ClassName(c))
-		if d.Labels != nil && d.Labels[i] == c {
+		if truth != nil && truth[c] == 1 {
 			name = `<tspan font-weight="bold">` + name + `</tspan>`
 		}
 		if labels != "" {
@@ -68,8 +71,8 @@ func bagTitle(d *data.Dataset, i int) string {
 		labels += name
 	}
 	return fmt.Sprintf(`<text x="%d" y="20" font-size="15">%s, bag %d: %s</text>
-<text x="%d" y="38" fill="#555555">candidates: %s</text>
-`, drawMargin, html.EscapeString(d.Name), i+1, diag.Count(d.Size(i), "instance"), drawMargin, labels)
+<text x="%d" y="38" fill="#555555">%s: %s</text>
+`, drawMargin, html.EscapeString(d.Name), i+1, diag.Count(d.Size(i), "instance"), drawMargin, kind, labels)
 }
 
 // imageShape returns height, width and channels if instances are images of one or three channels;

@@ -14,7 +14,7 @@ type drawing struct {
 	data.Dataset
 }
 
-// newDrawing starts a dataset of about so many instances. It fails if they exceed the available
+// newDrawing starts a dataset with about the given number of instances. It fails if they exceed the available
 // memory.
 func newDrawing(name string, shape []int, instances float64, bags, classes int) (*drawing, error) {
 	if err := memory.Check("drawing "+name, drawnBytes(shape, instances, bags, classes)); err != nil {
@@ -50,6 +50,16 @@ func (d *drawing) endBag(label int, candidates []uint8) {
 	d.Offsets = append(d.Offsets, len(d.InstLabels))
 	d.Candidates = append(d.Candidates, candidates...)
 	d.Labels = append(d.Labels, label)
+}
+
+// endLabels ends a bag with several true labels.
+func (d *drawing) endLabels(labels []int) {
+	set := make([]uint8, d.Classes)
+	for _, c := range labels {
+		set[c] = 1
+	}
+	d.endBag(0, set)
+	d.Multi, d.Labels = true, nil
 }
 
 // bagsByClass yields the bags 0 to bags-1 with their classes, in the order of the classes. Bag i

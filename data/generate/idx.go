@@ -8,7 +8,7 @@ import (
 	"math"
 
 	"github.com/miplc/miplc/data/rawfile"
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
@@ -24,7 +24,7 @@ const maxIDXAxes = 8
 
 // openIDX reads an IDX file of unsigned bytes. It decompresses files that end in .gz.
 func openIDX(path string, limit rawfile.Limit) (*idx, error) {
-	f, info, err := infile.Open(path)
+	f, info, err := fileio.Open(path)
 	if err != nil {
 		return nil, rawfile.FileError(path, err)
 	}
@@ -43,7 +43,7 @@ func openIDX(path string, limit rawfile.Limit) (*idx, error) {
 func readIDX(r io.Reader, limit rawfile.Limit) (*idx, error) {
 	var start [4]byte
 	if _, err := io.ReadFull(r, start[:]); err != nil {
-		return nil, infile.CutShort(err)
+		return nil, fileio.CutShort(err)
 	}
 	switch {
 	case start[0] == 0x1f && start[1] == 0x8b:
@@ -59,7 +59,7 @@ func readIDX(r io.Reader, limit rawfile.Limit) (*idx, error) {
 	for i := range x.Shape {
 		var b [4]byte
 		if _, err := io.ReadFull(r, b[:]); err != nil {
-			return nil, infile.CutShort(err)
+			return nil, fileio.CutShort(err)
 		}
 		x.Shape[i] = int(binary.BigEndian.Uint32(b[:]))
 	}
@@ -72,7 +72,7 @@ func readIDX(r io.Reader, limit rawfile.Limit) (*idx, error) {
 	for len(x.Bytes) < n {
 		part := buf[:min(len(buf), n-len(x.Bytes))]
 		if _, err := io.ReadFull(r, part); err != nil {
-			return nil, fmt.Errorf("the shape %v needs %d bytes: %w", x.Shape, n, infile.CutShort(err))
+			return nil, fmt.Errorf("the shape %v needs %d bytes: %w", x.Shape, n, fileio.CutShort(err))
 		}
 		x.Bytes = append(x.Bytes, part...)
 	}
@@ -80,7 +80,7 @@ func readIDX(r io.Reader, limit rawfile.Limit) (*idx, error) {
 	case more > 0:
 		return nil, fmt.Errorf("more data than the shape %v needs", x.Shape)
 	case err != io.EOF:
-		return nil, infile.CutShort(err) // the checksum of compressed data is compared at the end
+		return nil, fileio.CutShort(err) // the checksum of compressed data is compared at the end
 	}
 	return x, nil
 }

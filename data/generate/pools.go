@@ -3,6 +3,7 @@ package generate
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 
 	"github.com/miplc/miplc/data"
@@ -55,23 +56,36 @@ func (p *instancePool) checkSize(o Options) error {
 // use the pools in turn.
 func poolOf(i, bags, classes, pools int) int { return i % (bags / classes) % pools }
 
-// SplitPools splits a dataset that Synth generated with the given number of pools. No instance is
-// in both parts: the bags of round(o.Train*pools) pools are training bags, the others test bags.
-// The pools are drawn with o.Seed. Every class has the same share of training bags if its bags
-// divide evenly among the pools.
-func SplitPools(bags, classes, pools int, o split.Options) (*data.Split, error) {
+// SplitPools returns splits of a dataset that Synth generated with the given number of pools. No
+// instance is in both parts: the bags of round(o.Train*pools) pools are training bags, the others
+// test bags. Every class has the same share of training bags if its bags divide evenly among the
+// pools. The pools are drawn with o.Seed and the seeds after it; a seed that selects the pools of an
+// earlier split is skipped. There are count splits, or fewer if the pools have no more.
+func SplitPools(bags, classes, pools, count int, o split.Options) ([]*data.Split, error) {
 	n := int(math.Round(o.Train * float64(pools)))
 	if err := split.CheckParts("train", o.Train, fmt.Sprintf("%d pools", pools), n, pools-n); err != nil {
 		return nil, err
 	}
-	trains := stream.New(o.Seed, "split").Perm(pools)[:n]
-	s := &data.Split{Source: fmt.Sprintf("%d of %d pools, seed %d", n, pools, o.Seed)}
-	for i := range bags {
-		if slices.Contains(trains, poolOf(i, bags, classes, pools)) {
-			s.Train = append(s.Train, i)
-		} else {
-			s.Test = append(s.Test, i)
-		}
+	if ways := new(big.Int).Binomial(int64(pools), int64(n)); ways.Cmp(big.NewInt(int64(count))) < 0 {
+		count = int(ways.Int64())
 	}
-	return s, nil
+	var list []*data.Split
+	for drawn := map[string]bool{}; len(list) < count; o.Seed++ {
+		trains := stream.New(o.Seed, "split").Perm(pools)[:n]
+		slices.Sort(trains)
+		if drawn[fmt.Sprint(trains)] {
+			continue
+		}
+		drawn[fmt.Sprint(trains)] = true
+		s := &data.Split{Source: fmt.Sprintf("%d of %d pools, seed %d", n, pools, o.Seed)}
+		for i := range bags {
+			if slices.Contains(trains, poolOf(i, bags, classes, pools)) {
+				s.Train = append(s.Train, i)
+			} else {
+				s.Test = append(s.Test, i)
+			}
+		}
+		list = append(list, s)
+	}
+	return list, nil
 }

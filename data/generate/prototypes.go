@@ -23,6 +23,9 @@ type PrototypeOptions struct {
 	MaxSize    int     // instances of the largest bag
 	Noise      float64 // standard deviation around the prototypes
 	Seed       uint64
+	// Multi: a bag has several true labels, 1 to Candidates+1 with equal probability, and no
+	// candidates.
+	Multi bool
 }
 
 // DefaultPrototypes are the defaults of the spec language.
@@ -54,19 +57,42 @@ func Prototypes(o PrototypeOptions) (*data.Dataset, error) {
 	for bag, label := range bagsByClass(o.Bags, o.Classes) {
 		r := stream.New(o.Seed, "bag", uint64(bag))
 		size := o.MinSize + r.IntN(o.MaxSize-o.MinSize+1)
-		for _, positive := range drawPositives(r, size, o.Positives) {
-			centre := classes[label]
-			if !positive {
+		labels := []int{label}
+		if o.Multi {
+			labels = o.drawLabels(r, label, size)
+		}
+		positives := 0
+		for _, positive := range drawPositives(r, size, max(o.Positives, float64(len(labels))/float64(size))) {
+			class := labels[positives%len(labels)]
+			centre := classes[class]
+			if positive {
+				positives++
+			} else {
 				centre = backgrounds[r.IntN(len(backgrounds))]
 			}
 			for j := range point {
 				point[j] = centre[j] + float32(o.Noise*r.NormFloat64())
 			}
-			d.addInstance(point, label, positive)
+			d.addInstance(point, class, positive)
 		}
-		d.endBag(label, data.DrawCandidates(r, label, o.Classes, o.Candidates))
+		if o.Multi {
+			d.endLabels(labels)
+		} else {
+			d.endBag(label, data.DrawCandidates(r, label, o.Classes, o.Candidates))
+		}
 	}
 	return &d.Dataset, d.Validate("generated:prototypes")
+}
+
+// drawLabels draws the labels of a bag: label and others, at most one for each of size instances.
+func (o PrototypeOptions) drawLabels(r *rand.Rand, label, size int) []int {
+	labels := []int{label}
+	for _, c := range r.Perm(o.Classes)[:r.IntN(o.Candidates+1)+1] {
+		if c != label && len(labels) <= min(o.Candidates, size-1) {
+			labels = append(labels, c)
+		}
+	}
+	return labels
 }
 
 // CheckMemory returns an error if the dataset needs more memory than is available.

@@ -14,7 +14,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/stream"
 )
 
@@ -123,7 +123,7 @@ func (t *labelledCSV) bagsOf() map[string][]rowRange {
 }
 
 func openLabelledCSV(path, labelColumn string, limit rawfile.Limit) (*labelledCSV, error) {
-	f, info, err := infile.Open(path)
+	f, info, err := fileio.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, missingSource(path)
 	}
@@ -140,7 +140,7 @@ func openLabelledCSV(path, labelColumn string, limit rawfile.Limit) (*labelledCS
 		if errors.As(err, new(*csv.ParseError)) {
 			return nil, rawfile.FileError(path, err)
 		}
-		return nil, diag.Errorf(diag.Pos{File: path, Line: len(t.labels) + 2}, "%v", infile.CutShort(err))
+		return nil, diag.Errorf(diag.Pos{File: path, Line: len(t.labels) + 2}, "%v", fileio.CutShort(err))
 	}
 	return t, nil
 }
@@ -148,7 +148,7 @@ func openLabelledCSV(path, labelColumn string, limit rawfile.Limit) (*labelledCS
 func (t *labelledCSV) read(rows *csv.Reader, labelColumn string) error {
 	header, err := rows.Read()
 	if err != nil {
-		return fmt.Errorf("no header bag,%s,f1,...: %w", labelColumn, infile.CutShort(err))
+		return fmt.Errorf("no header bag,%s,f1,...: %w", labelColumn, fileio.CutShort(err))
 	}
 	if len(header) < 3 || header[0] != "bag" || header[1] != labelColumn {
 		return fmt.Errorf("the header must be bag,%s and the features from f1 on", labelColumn)

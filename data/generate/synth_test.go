@@ -21,7 +21,7 @@ func TestPrototypes(t *testing.T) {
 	}
 	s := describe.Dataset(d)
 	if s.Bags != 300 || s.Dim != 20 || s.Classes != 5 || s.MeanLabels != 2 || s.MinSize != 8 || s.MaxSize != 15 {
-		t.Errorf("drawn: %+v", s)
+		t.Errorf("generated: %+v", s)
 	}
 	if math.Abs(s.PositiveShare-0.2) > 0.02 {
 		t.Errorf("%v of the instances are positive, want about 0.2", s.PositiveShare)
@@ -36,7 +36,7 @@ func TestPrototypes(t *testing.T) {
 	}
 	again, _ := Prototypes(DefaultPrototypes)
 	if again.Hash() != s.Hash {
-		t.Error("the same options give another set")
+		t.Error("the same options give a different set")
 	}
 	if want := goldenPrototypes; s.Hash != want {
 		t.Errorf("the set has the hash %s, want %s", s.Hash, want)
@@ -44,7 +44,7 @@ func TestPrototypes(t *testing.T) {
 	checkDrawn(t, d, 1, 0.2)
 }
 
-// checkDrawn checks what holds for every drawn set of mixed bags.
+// checkDrawn checks the properties of every generated set of mixed bags.
 func checkDrawn(t *testing.T, d *data.Dataset, r int, share float64) {
 	t.Helper()
 	for i := range d.Bags() {
@@ -87,7 +87,7 @@ func TestFalsePositivesAreUniform(t *testing.T) {
 		for c, n := range row {
 			// 800 bags a class, each other label with probability 1/2: deviation 14.
 			if c != label && (n < 330 || n > 470) {
-				t.Errorf("label %d stands %d times with class %d, want about 400", c, n, label)
+				t.Errorf("label %d is a candidate of %d bags of class %d, want about 400", c, n, label)
 			}
 		}
 	}
@@ -140,8 +140,7 @@ func TestSynthErrors(t *testing.T) {
 	}
 }
 
-// The sets that are drawn from the published data have the sizes of the
-// paper's Table 1.
+// The datasets generated from the published data have the sizes of Table 1 of the paper.
 func TestPaperSets(t *testing.T) {
 	dir := testsupport.Data(t, ".", "README.md says what is in it")
 	for _, c := range []struct {
@@ -179,11 +178,11 @@ func TestPaperSets(t *testing.T) {
 				checkDrawn(t, d, c.r, positives)
 			}
 			if c.dim == 784 {
-				return // the draw is the same code; reading the images twice more takes seconds
+				return // same code; reading the images twice more would take seconds
 			}
 			again, err := Synth(c.set, Options{Source: dir, R: &c.r, Seed: 1})
 			if err != nil || again.Hash() != s.Hash {
-				t.Errorf("the same seed gives another set (%v)", err)
+				t.Errorf("the same seed gives a different set (%v)", err)
 			}
 			other, err := Synth(c.set, Options{Source: dir, R: &c.r, Seed: 2})
 			if err != nil || other.Hash() == s.Hash {
@@ -193,8 +192,8 @@ func TestPaperSets(t *testing.T) {
 	}
 }
 
-// The pixels of image sets are scaled as torchvision's examples scale them. The wanted
-// numbers are those of torchvision.transforms.Normalize.
+// The pixels of image sets are scaled as in the examples of torchvision. The expected numbers come
+// from torchvision.transforms.Normalize.
 func TestImagesAreScaled(t *testing.T) {
 	for set, c := range map[string]struct {
 		folder       string
@@ -248,13 +247,12 @@ func TestSynthClasses(t *testing.T) {
 	checkDrawn(t, d, 0, positives)
 }
 
-// goldenPrototypes pins the default set: results on it are quoted.
+// goldenPrototypes is the hash of the default set. Published results depend on it.
 const goldenPrototypes = "f9da3aca65f44affaa8dfe53135d7fed99bf9e73fb67436770d74db349e786e6"
 
-// The mean of a bag says less about its class than its positive instances do:
-// with the true labels given, the nearest class mean finds the class of nearly
-// all bags from their positive instances, but not from the bags' means. So a
-// model that attends has something to win.
+// The mean of a bag says less about its class than its positive instances do. Given true labels, the
+// nearest class mean finds the class of nearly all bags from their positive instances, but not from
+// the means of whole bags. So a model with attention has an advantage.
 func TestPrototypesRewardAttention(t *testing.T) {
 	for seed := range uint64(5) {
 		o := DefaultPrototypes
@@ -271,8 +269,8 @@ func TestPrototypesRewardAttention(t *testing.T) {
 	}
 }
 
-// nearestMean is the accuracy on every second bag of the nearest class mean, over the
-// instances that use admits, learnt from the other bags.
+// nearestMean returns the accuracy of the nearest class mean on every second bag, trained on the
+// other bags. It uses only the instances that use accepts.
 func nearestMean(d *data.Dataset, use func(i int) bool) float64 {
 	dim := d.Dim()
 	embed := func(b int) []float64 {

@@ -2,7 +2,6 @@ package hdf5
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -108,7 +107,7 @@ func (r *datasetReader) placeChunks(b []byte) error {
 		}
 	} else {
 		var err error
-		if index, err = r.placeSingle(c, b); err != nil {
+		if index, err = r.placeIndexed(c, b); err != nil {
 			return err
 		}
 	}
@@ -126,10 +125,13 @@ func (r *datasetReader) placeChunks(b []byte) error {
 	return c.check(r.Shape)
 }
 
-// placeSingle reads a layout message of version 4, of which only the form with one chunk
-// for all data is supported.
-func (r *datasetReader) placeSingle(c *chunks, b []byte) (index func() error, err error) {
-	const filtered, single = 2, 1
+// rewrite is the remedy for forms that are not supported.
+const rewrite = `write the file without libver, or rewrite it: python -c "import h5py; old, new = h5py.File('old.h5'), h5py.File('new.h5', 'w'); ` +
+	`old.visititems(lambda n, d: new.update({n: d[()]}) if hasattr(d, 'shape') else None)"`
+
+// placeIndexed reads a layout message of version 4 or 5.
+func (r *datasetReader) placeIndexed(c *chunks, b []byte) (index func() error, err error) {
+	const filtered, single, implicit, fixedArray, extensibleArray, tree = 2, 1, 2, 3, 4, 5
 	rank := len(r.Shape)
 	if len(b) < 5 || int(b[3]) != rank+1 {
 		return nil, errDamaged
@@ -142,11 +144,48 @@ func (r *datasetReader) placeSingle(c *chunks, b []byte) (index func() error, er
 	for i := range rank {
 		c.shape = append(c.shape, int(min(uint(b[5+i*width:5+(i+1)*width]), maxChunk+1)))
 	}
-	if b[at] != single {
-		return nil, errors.New("its chunks are indexed in the form that h5py writes with libver='latest'; write the file without libver")
+	kind, b := b[at], b[at+1:]
+	if kind == single {
+		return r.single(c, b, flags&filtered != 0)
 	}
-	one, b := chunk{}, b[at+1:]
-	if flags&filtered != 0 {
+	// Before the address are the settings with which the index was made, which it contains as well.
+	settings, known := map[byte]int{implicit: 0, fixedArray: 1, extensibleArray: 5, tree: 6}[kind]
+	if !known || len(b) < settings+8 {
+		return nil, errDamaged
+	}
+	read := map[byte]func(*chunks, uint64) error{
+		implicit: r.implicit, fixedArray: r.fixedArray, extensibleArray: r.extensibleArray, tree: r.chunkTree,
+	}[kind]
+	address := le.Uint64(b[settings:])
+	return func() error {
+		if address == undefined {
+			return nil // nothing was written
+		}
+		return read(c, address)
+	}, nil
+}
+
+// implicit lists chunks that follow each other without an index.
+func (r *datasetReader) implicit(c *chunks, address uint64) error {
+	const bytes = 32 // of memory for a chunk
+	n, most := uint64(1), min(r.file.size/uint64(c.bytes), r.left/bytes)
+	for axis, extent := range c.shape {
+		along := max(1, (r.limits[axis]-1)/uint64(extent)+1)
+		if along > most/n {
+			return errDamaged
+		}
+		n *= along
+	}
+	for i := range n {
+		r.add(c, chunk{address: address + i*uint64(c.bytes), size: uint32(c.bytes)}, r.coordinates(c, i))
+	}
+	return nil
+}
+
+// single reads the address of the only chunk.
+func (r *datasetReader) single(c *chunks, b []byte, filtered bool) (index func() error, err error) {
+	one := chunk{}
+	if filtered {
 		if len(b) < 12 {
 			return nil, errDamaged
 		}
@@ -158,7 +197,7 @@ func (r *datasetReader) placeSingle(c *chunks, b []byte) (index func() error, er
 	}
 	one.address = le.Uint64(b)
 	return func() error {
-		if flags&filtered == 0 {
+		if !filtered {
 			one.size = uint32(c.bytes)
 		}
 		if one.address != undefined {
@@ -196,19 +235,15 @@ func (r *datasetReader) tree(c *chunks, address uint64, depth int) error {
 			}
 			continue
 		}
-		one := chunk{address: child, size: le.Uint32(e), mask: le.Uint32(e[4:])}
-		inside := true
+		at := make([]uint64, len(c.shape))
 		for axis, extent := range c.shape {
 			offset := le.Uint64(e[8+8*axis:])
 			if offset%uint64(extent) != 0 {
 				return errDamaged
 			}
-			inside = inside && offset < uint64(r.Shape[axis])
-			one.index = one.index*uint64(count(r.Shape[axis], extent)) + offset/uint64(extent)
+			at[axis] = offset / uint64(extent)
 		}
-		if inside { // else it is left from before the dataset was made smaller
-			c.list = append(c.list, one)
-		}
+		r.add(c, chunk{address: child, size: le.Uint32(e), mask: le.Uint32(e[4:])}, at)
 	}
 	return nil
 }

@@ -74,6 +74,8 @@ type datasetReader struct {
 	typed, shaped bool
 	layout        []byte
 	filters       []uint16
+	limits        []uint64 // maximum extents; those of unlimited axes are not used
+	unlimited     int      // the only axis without a limit; 0 if there is none or several
 }
 
 func (r *datasetReader) message(m message) (err error) {
@@ -86,7 +88,9 @@ func (r *datasetReader) message(m message) (err error) {
 	switch m.kind {
 	case msgDataspace:
 		r.shaped = true
-		r.Shape, err = readShape(m.data)
+		if r.Shape, err = readShape(m.data); err == nil {
+			err = r.readLimits(m.data)
+		}
 	case msgDatatype:
 		r.typed = true
 		r.Type, err = readType(m.data)
@@ -132,6 +136,42 @@ func readShape(b []byte) ([]int, error) {
 	return shape, nil
 }
 
+// readLimits reads the maximum extents of a dataspace, whose shape was read.
+func (r *datasetReader) readLimits(b []byte) error {
+	const limitsFlag = 1
+	rank := len(r.Shape)
+	r.limits, r.unlimited = nil, 0
+	for _, extent := range r.Shape {
+		r.limits = append(r.limits, uint64(extent))
+	}
+	if b[2]&limitsFlag == 0 {
+		return nil
+	}
+	at := 8 + 8*rank
+	if b[0] == 2 {
+		at = 4 + 8*rank
+	}
+	if len(b) < at+8*rank {
+		return errDamaged
+	}
+	unlimited := 0
+	for axis := range rank {
+		limit := le.Uint64(b[at+8*axis:])
+		switch {
+		case limit == undefined:
+			r.unlimited = axis
+			unlimited++
+		case limit < r.limits[axis]:
+			return errDamaged
+		}
+		r.limits[axis] = limit
+	}
+	if unlimited > 1 {
+		r.unlimited = 0
+	}
+	return nil
+}
+
 // readType reads a datatype: integers, and the floats of IEEE 754 and bfloat16.
 func readType(b []byte) (ndarray.Number, error) {
 	const integer, float = 0, 1
@@ -168,13 +208,13 @@ func readType(b []byte) (ndarray.Number, error) {
 
 // place finds the data by the layout message.
 func (r *datasetReader) place() error {
-	const compact, contiguous, chunked = 0, 1, 2
+	const compact, contiguous, chunked, virtual = 0, 1, 2, 3
 	b := r.layout
 	if len(b) < 2 {
 		return errDamaged
 	}
-	if b[0] != 3 && b[0] != 4 {
-		return fmt.Errorf("version %d of the HDF5 layout is not supported; write the file with h5py without libver", b[0])
+	if b[0] < 3 || b[0] > 5 {
+		return fmt.Errorf("version %d of the HDF5 layout is not supported; "+rewrite, b[0])
 	}
 	bytes := uint64(ndarray.Size(r.Shape)) * uint64(r.Type.Size)
 	switch b[1] {
@@ -200,6 +240,8 @@ func (r *datasetReader) place() error {
 		}
 	case chunked:
 		return r.placeChunks(b)
+	case virtual:
+		return errors.New("is a virtual dataset, made of parts of others, which is not supported; " + rewrite)
 	default:
 		return fmt.Errorf("class %d of the HDF5 layout is not supported", b[1])
 	}

@@ -23,7 +23,7 @@ func (f *File) members(address uint64) (map[string]uint64, error) {
 		case msgSymbolTable:
 			isGroup, err = true, g.symbolTable(m.data)
 		case msgLinkInfo:
-			isGroup, err = true, checkLinkInfo(m.data)
+			isGroup, err = true, g.linkInfo(m.data)
 		case msgLink:
 			isGroup, err = true, g.link(m.data)
 		}
@@ -152,20 +152,36 @@ func (g *groupReader) link(b []byte) error {
 	return nil
 }
 
-// checkLinkInfo rejects groups that keep their links in a fractal heap.
-func checkLinkInfo(b []byte) error {
+// linkInfo reads the links of a large group of newer files, which are in a fractal heap. A tree has
+// the hashes of their names and their identifiers in the heap.
+func (g *groupReader) linkInfo(b []byte) error {
+	const orderFlag, hashWidth = 1, 4
 	if len(b) < 18 {
 		return errDamaged
 	}
-	heap := 2
-	if b[1]&1 != 0 { // the creation order is kept
-		heap += 8
+	at := 2
+	if b[1]&orderFlag != 0 { // the creation order is kept
+		at += 8
 	}
-	if len(b) < heap+8 {
+	if len(b) < at+16 {
 		return errDamaged
 	}
-	if le.Uint64(b[heap:]) != undefined {
-		return errors.New("the links of the group are stored in the form that h5py writes with libver='latest'; write the file without libver")
+	address, names := le.Uint64(b[at:]), le.Uint64(b[at+8:])
+	if address == undefined {
+		return nil // the links are messages
 	}
-	return nil
+	h, err := g.heap(address)
+	if err != nil {
+		return err
+	}
+	return g.btree2(names, recordsLinks, func(record []byte) error {
+		if len(record) < hashWidth {
+			return errDamaged
+		}
+		link, err := h.object(record[hashWidth:])
+		if err != nil {
+			return err
+		}
+		return g.link(link)
+	})
 }

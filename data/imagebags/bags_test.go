@@ -22,7 +22,7 @@ import (
 	"github.com/miplc/miplc/internal/testsupport"
 )
 
-// encoded is a picture in the format of the name's ending.
+// encoded encodes an image in the format of the file extension.
 func encoded(t testing.TB, name string, m image.Image) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -43,7 +43,7 @@ func encoded(t testing.TB, name string, m image.Image) []byte {
 	return b.Bytes()
 }
 
-// tree writes files below a new folder; a nil content is a picture.
+// tree writes files to a new folder. Files with nil content are images.
 func tree(t testing.TB, files map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -91,8 +91,7 @@ func zipped(t testing.TB, dir string) string {
 	return path
 }
 
-// A folder and its archive give the same bags, whatever the number of workers and
-// the format of the files.
+// A folder and its archive give the same bags, for any number of workers and any file format.
 func TestBags(t *testing.T) {
 	dir := tree(t, good)
 	var first string
@@ -129,7 +128,7 @@ func TestBags(t *testing.T) {
 			if first == "" {
 				first = d.Hash()
 			} else if d.Hash() != first {
-				t.Errorf("%s with %d workers gives other bags", path, workers)
+				t.Errorf("%s with %d workers gives different bags", path, workers)
 			}
 			if err := s.Close(); err != nil {
 				t.Error(err)
@@ -138,7 +137,7 @@ func TestBags(t *testing.T) {
 	}
 }
 
-// Several sources: names carry the source; the folder right above is the class.
+// With several sources, bag names start with the source, and the class is the parent folder.
 func TestSeveralSources(t *testing.T) {
 	one, two := tree(t, map[string][]byte{"train/a/1.png": nil}), tree(t, map[string][]byte{"train/b/1.png": nil, "train/a/1.png": nil})
 	s, err := Find([]string{one, zipped(t, two)}, Limits{})
@@ -163,7 +162,7 @@ func TestBadSources(t *testing.T) {
 	}{
 		{"no images", map[string][]byte{"a/readme.txt": {}}, []string{"no image in it"}},
 		{"empty", map[string][]byte{"a/": nil, "b/": nil}, []string{"no image in it"}},
-		{"class without images", map[string][]byte{"a/1.png": nil, "b/": nil, "c/d/x.bmp": {}}, []string{"b: the folder of a class holds no image", filepath.Join("c", "d") + ": the folder"}},
+		{"class without images", map[string][]byte{"a/1.png": nil, "b/": nil, "c/d/x.bmp": {}}, []string{"b: the folder of a class contains no image", filepath.Join("c", "d") + ": the folder"}},
 		{"one class", map[string][]byte{"a/1.png": nil, "a/2.png": nil}, []string{`all images are of the class "a"`}},
 		{"image outside", map[string][]byte{"a/1.png": nil, "2.png": nil}, []string{"2.png: the image lies in no folder"}},
 		{"broken images", map[string][]byte{"a/1.png": nil, "b/1.png": []byte("nothing"), "b/2.jpg": {}, "b/3.png": encoded(t, ".png", tissue(30, 30, 0))[:200],
@@ -205,7 +204,7 @@ func TestBadSources(t *testing.T) {
 	}
 }
 
-// hugePNG claims many pixels in few bytes.
+// hugePNG returns a small file that claims many pixels.
 func hugePNG(side uint32) []byte {
 	chunk := func(kind string, content []byte) []byte {
 		b := binary.BigEndian.AppendUint32(nil, uint32(len(content)))
@@ -217,7 +216,8 @@ func hugePNG(side uint32) []byte {
 	return append([]byte("\x89PNG\r\n\x1a\n"), append(head, chunk("IDAT", []byte{1})...)...)
 }
 
-// A few bytes that unpack to gigabytes cost no memory, as pixels or as zeros.
+// Small files that expand to gigabytes are rejected without allocating memory, as images and as
+// archives of zeros.
 func TestBombs(t *testing.T) {
 	dir := tree(t, map[string][]byte{"a/1.png": nil, "b/1.png": hugePNG(60000)})
 	s, err := Find([]string{dir}, Limits{})
@@ -256,7 +256,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// Resizing, transparency and kinds of pixels.
+// Read resizes images, handles transparency and supports all pixel formats.
 func TestRead(t *testing.T) {
 	clear := image.NewNRGBA(image.Rect(0, 0, 4, 4)) // all transparent
 	grey := image.NewGray16(image.Rect(0, 0, 4, 4))
@@ -326,7 +326,7 @@ func TestFalseCandidates(t *testing.T) {
 	}
 }
 
-// The counts of the paper's Table 1 on real tiles of the paper's source.
+// The counts on real tiles of the paper's source are those of Table 1 of the paper.
 func TestRealTiles(t *testing.T) {
 	path := testsupport.Data(t, "crc/nct-crc-sample.zip", "it has ten tiles of the data set NCT-CRC-HE-100K")
 	s, err := Find([]string{path}, Limits{})
@@ -354,8 +354,8 @@ func TestRealTiles(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, reading it ends with an image within the limits or with
-// an error, and every generator takes the image.
+// Reading any file gives an image within the limits or an error, and every generator accepts the
+// image.
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"1.png", "1.jpg", "1.tif"} {
 		f.Add(encoded(f, name, tissue(20, 12, 0)))

@@ -24,6 +24,9 @@ type Limits struct {
 	FileBytes int64 // uncompressed bytes of one image file
 	Pixels    int   // pixels of one image
 	Images    int   // images in total
+	// Reserve is called before an image is decoded, with an upper bound of the bytes that this needs.
+	// An error ends the decoding. nil: no call.
+	Reserve func(bytes int64) error
 }
 
 func (l Limits) fileBytes() int64 { return cmp.Or(max(l.FileBytes, 0), 64<<20) }
@@ -90,6 +93,11 @@ func (m Image) decode(content []byte, size Size, limits Limits) (out *image.RGBA
 	}
 	if err := memory.Check("this image", decodedBytes(config, size)); err != nil {
 		return nil, err
+	}
+	if limits.Reserve != nil {
+		if err := limits.Reserve(int64(decodedBytes(config, size))); err != nil {
+			return nil, err
+		}
 	}
 	decoded, err := coding.decode(bytes.NewReader(content))
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/miplc/miplc/data/imagebags"
 )
 
-// A service makes the bag of an image as miplc data bags does. The tutorial quotes this.
+// This example makes the bag of an image in a service, as miplc data bags does. The tutorial quotes
+// it.
 func Example() {
 	content, err := os.ReadFile("testdata/sift.png")
 	if err != nil {

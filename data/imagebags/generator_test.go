@@ -16,7 +16,7 @@ func fileImage(path string) Image {
 	return Image{Name: path, place: path, open: func() (io.ReadCloser, error) { return os.Open(path) }}
 }
 
-// tissue is a made-up tile: pink and violet areas with some texture.
+// tissue draws an artificial tile: pink and violet areas with some texture.
 func tissue(w, h, variant int) *image.RGBA {
 	return painted(w, h, func(x, y int) color.RGBA {
 		v := math.Sin(float64(x+13*variant)/9) * math.Cos(float64(y)/(7+float64(variant)))
@@ -31,7 +31,7 @@ func tissue(w, h, variant int) *image.RGBA {
 	})
 }
 
-// The counts of the paper's Table 1 on 224x224 pixels, and other sizes.
+// The counts on 224x224 pixels are those of Table 1 of the paper. Other sizes work too.
 func TestCounts(t *testing.T) {
 	for _, c := range []struct {
 		generator    Generator
@@ -84,8 +84,8 @@ func near(t *testing.T, what string, got []float32, want ...float64) {
 	}
 }
 
-// Rows of one colour each, far enough apart that the smoothing keeps to a row:
-// the colour and both differences stand where they should, 0 at the edges.
+// Each row of the image has one colour, and rows are far enough apart that smoothing does not mix
+// them. The colour and both differences are at the expected indices, with 0 at the edges.
 func TestRowValues(t *testing.T) {
 	reds := []float64{0, 51, 102, 255, 204, 153, 51, 0}
 	grid := image.NewRGBA(image.Rect(0, 0, 8, 8))
@@ -98,7 +98,7 @@ func TestRowValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	small := reduce(grid, 8) // what the smoothing leaves
+	small := reduce(grid, 8) // the image after smoothing
 	row := func(y int) float64 { return small.at(0, y)[0] }
 	near(t, "first row", bag[:9], row(0), 0.4, 0, 0, 0, 0, row(1)-row(0), 0, 0)
 	near(t, "fourth row", bag[27:36], row(3), 0.4, 0, row(2)-row(3), 0, 0, row(4)-row(3), 0, 0)
@@ -108,8 +108,8 @@ func TestRowValues(t *testing.T) {
 	}
 }
 
-// A large image in four plain areas: the smoothed 8x8 image has exactly these
-// colours away from the borders.
+// A large image has four areas of one colour each. Away from the borders the smoothed 8x8 image has
+// exactly these colours.
 func TestReduceKeepsPlainAreas(t *testing.T) {
 	m := painted(224, 224, func(x, y int) color.RGBA {
 		return color.RGBA{uint8(255 * (x / 112)), uint8(255 * (y / 112)), 51, 255}
@@ -159,7 +159,7 @@ func TestSBNValues(t *testing.T) {
 	}
 }
 
-// Three plain areas are three segments of just these colours without texture.
+// Three plain areas are found as three segments with exactly these colours and no texture.
 func TestKMeansSegOfPlainAreas(t *testing.T) {
 	m := painted(48, 48, func(x, _ int) color.RGBA {
 		return []color.RGBA{{255, 0, 0, 255}, {0, 0, 255, 255}, {255, 255, 255, 255}}[x/16]
@@ -184,8 +184,8 @@ func TestKMeansSegOfPlainAreas(t *testing.T) {
 	near(t, "red in L*u*v*", bag, 0.5324, 1.7501, 0.3776, 0, 0, 0)
 }
 
-// Columns in turn black and white are horizontal detail alone: each Haar
-// coefficient is (0-1+0-1)/2, and so on for rows and for a chessboard.
+// An image of alternating black and white columns has only horizontal detail: each Haar coefficient
+// is (0-1+0-1)/2. Rows and a chessboard have vertical and diagonal detail.
 func TestKMeansSegTexture(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -209,7 +209,7 @@ func TestKMeansSegTexture(t *testing.T) {
 	}
 }
 
-// More centres never raise the distortion, and every point is with its nearest.
+// More centres never increase the distortion, and every point belongs to its nearest centre.
 func TestClusteringFalls(t *testing.T) {
 	var points []blob
 	for i := range 300 {

@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// field is one field of a TIFF directory, its value inline.
+// field is one field of a TIFF directory with an inline value.
 type field struct {
 	tag, kind    uint16
 	count, value uint32
 }
 
-// madeTIFF is a grey image of 4x2 pixels, or what other fields make of it.
+// madeTIFF returns a grey image of 4x2 pixels with some fields changed.
 func madeTIFF(order binary.AppendByteOrder, change ...field) []byte {
 	start := "II*\x00"
 	if order.String() == "BigEndian" {
@@ -31,7 +31,7 @@ func madeTIFF(order binary.AppendByteOrder, change ...field) []byte {
 		fields = append(fields[:at], append([]field{c}, fields[min(at+1, len(fields)):]...)...)
 	}
 	b := order.AppendUint32([]byte(start), 16)
-	b = append(b, 10, 20, 30, 40, 50, 60, 70, 80) // the pixels, at 8
+	b = append(b, 10, 20, 30, 40, 50, 60, 70, 80) // the pixels, at offset 8
 	b = order.AppendUint16(b, uint16(len(fields)))
 	for _, f := range fields {
 		b = order.AppendUint32(order.AppendUint16(order.AppendUint16(b, f.tag), f.kind), f.count)
@@ -44,9 +44,8 @@ func madeTIFF(order binary.AppendByteOrder, change ...field) []byte {
 	return order.AppendUint32(b, 0)
 }
 
-// Files that are sound are read, also where all rows are said to be in one strip;
-// files whose directory asks for much more than there is are refused before a
-// decoder sees them.
+// Valid files are read, also if the directory says that all rows are in one strip. Files whose
+// directory claims much more data than they contain are rejected before a decoder reads them.
 func TestGuard(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -83,7 +82,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// The images of an archive may have so many pixels together, by its size.
+// The size of an archive limits the total number of pixels of its images.
 func TestAllowance(t *testing.T) {
 	for size, pixels := range map[int64]int{0: freePixels, 1 << 20: freePixels, 100 << 20: maxPixelsPerByte * 100 << 20} {
 		a := newAllowance(size)

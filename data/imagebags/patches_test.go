@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// An image of 7 x 5 pixels has two squares of 3 pixels side by side, six two pixels apart.
+// An image of 7 x 5 pixels has two adjacent patches of 3 pixels, and six with a stride of 2 pixels.
 func TestPatches(t *testing.T) {
 	m := painted(7, 5, func(x, y int) color.RGBA { return color.RGBA{uint8(x), uint8(10 * y), 255, 255} })
 	for _, c := range []struct {
@@ -32,11 +32,11 @@ func TestPatches(t *testing.T) {
 		t.Errorf("the pixel is %v, %v, %v", r, g, b)
 	}
 	if _, err := (Patches{Side: 6}).Bag(m); err == nil {
-		t.Error("a square that is larger than the image is taken")
+		t.Error("a patch larger than the image is accepted")
 	}
 	for _, g := range []Patches{{}, {Side: 5000}, {Side: 3, Step: -1}} {
 		if g.Check() == nil {
-			t.Errorf("%+v is taken", g)
+			t.Errorf("%+v is accepted", g)
 		}
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// OpenCV's descriptors of the same patches; testdata/opencv_sift.py made them.
-// OpenCV works in float32, takes directions from an approximation good to 0.3
-// degrees and rounds to whole 1/512.
+// The descriptors agree with those that OpenCV computes of the same patches
+// (testdata/opencv_sift.py). OpenCV computes in float32, approximates directions within 0.3 degrees
+// and rounds to multiples of 1/512.
 func TestSIFTAgreesWithOpenCV(t *testing.T) {
 	m, err := fileImage("testdata/sift.png").Read(Size{}, Limits{})
 	if err != nil {
@@ -49,8 +49,8 @@ func TestSIFTAgreesWithOpenCV(t *testing.T) {
 	}
 }
 
-// The direction of an edge shows in the histograms: brightness that grows to the
-// right is direction 0, upwards 2, to the left 4, downwards 6.
+// The histograms show the direction of an edge. Brightness that increases to the right is direction
+// 0, upwards 2, to the left 4, downwards 6.
 func TestSIFTDirections(t *testing.T) {
 	for want, ramp := range map[int]func(x, y int) int{
 		0: func(x, _ int) int { return 3 * x },
@@ -90,7 +90,7 @@ func TestSIFTOfNothing(t *testing.T) {
 	}
 }
 
-// painted is an image whose pixels a function gives.
+// painted returns an image whose pixels are computed by a function.
 func painted(w, h int, at func(x, y int) color.RGBA) *image.RGBA {
 	m := image.NewRGBA(image.Rect(0, 0, w, h))
 	for y := range h {

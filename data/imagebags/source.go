@@ -17,7 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 )
 
 // Image is one image file of a source.
@@ -125,7 +125,7 @@ func (s *Sources) scan(p string) ([]Image, error) {
 	case info.IsDir():
 		return scanFolder(p)
 	}
-	f, info, err := infile.Open(p)
+	f, info, err := fileio.Open(p)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (f *finding) result() ([]Image, error) {
 	var faults diag.List
 	for name, filled := range f.folders {
 		if !filled {
-			faults.Add(diag.Errorf(diag.Pos{File: filepath.Join(f.place, filepath.FromSlash(name))}, "the folder of a class holds no image (.jpg, .jpeg, .png, .tif, .tiff); fill it or remove it"))
+			faults.Add(diag.Errorf(diag.Pos{File: filepath.Join(f.place, filepath.FromSlash(name))}, "the folder of a class contains no image (.jpg, .jpeg, .png, .tif, .tiff); fill it or remove it"))
 		}
 	}
 	return f.images, faults.Err() // sorted by path
@@ -220,7 +220,7 @@ func scanFolder(root string) ([]Image, error) {
 		case entry.IsDir():
 			f.folder(name)
 		case isImage(name):
-			f.image(name, func() (io.ReadCloser, error) { f, _, err := infile.Open(p); return f, err })
+			f.image(name, func() (io.ReadCloser, error) { f, _, err := fileio.Open(p); return f, err })
 		}
 		return nil
 	})

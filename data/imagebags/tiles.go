@@ -17,7 +17,7 @@ import (
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/workers"
 )
@@ -180,12 +180,12 @@ func openSource(p string, limits Limits) (*Sources, error) {
 	if !isImage(p) {
 		return Find([]string{p}, limits)
 	}
-	f, _, err := infile.Open(p)
+	f, _, err := fileio.Open(p)
 	if err != nil {
 		return nil, rawfile.FileError(p, err)
 	}
 	f.Close()
-	return &Sources{Images: []Image{{Name: filepath.Base(p), place: p, open: func() (io.ReadCloser, error) { f, _, err := infile.Open(p); return f, err }}}}, nil
+	return &Sources{Images: []Image{{Name: filepath.Base(p), place: p, open: func() (io.ReadCloser, error) { f, _, err := fileio.Open(p); return f, err }}}}, nil
 }
 
 // Attach implements data.Files.

@@ -37,7 +37,7 @@ func TestOpenTiles(t *testing.T) {
 			hash = d.Hash()
 		}
 		if d.Hash() != hash {
-			t.Errorf("%s has another hash", path)
+			t.Errorf("the hash of %s differs", path)
 		}
 		x, err := d.Bag(0)
 		if err != nil || len(x) != 2*3*64 || slices.Min(x) < 0 || slices.Max(x) > 1 || slices.Max(x) < 0.3 {
@@ -51,7 +51,7 @@ func TestOpenTiles(t *testing.T) {
 	}
 }
 
-// Pixels of a dataset of patches are images as well.
+// The pixels of a dataset of patches can be opened as tiles as well.
 func TestTilesOfPatches(t *testing.T) {
 	d := &data.Dataset{Shape: []int{3, 2, 2}, Instances: make([]float32, 24), Offsets: []int{0, 1, 2}, Classes: 2, Candidates: []uint8{1, 0, 0, 1}}
 	d.Instances[13] = 0.5

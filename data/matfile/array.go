@@ -142,7 +142,7 @@ func (f *reader) cell(s *section, depth int) (*Array, error) {
 		return nil, err
 	}
 	if t.typ != miMATRIX || t.small != nil {
-		return nil, fmt.Errorf("an element of type %d stands where an array is expected", t.typ)
+		return nil, fmt.Errorf("an element of type %d in place of an array", t.typ)
 	}
 	var cell *Array
 	err = f.contents(s, t, func(r io.Reader) (err error) {

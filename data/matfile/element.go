@@ -9,7 +9,7 @@ import (
 	"io"
 	"math"
 
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 )
 
 // Types of data elements.
@@ -93,14 +93,14 @@ func (f *reader) variable(r io.Reader, t tag) (*Array, error) {
 	case t.typ == miCOMPRESSED && t.small == nil:
 		return f.packed(r, t)
 	}
-	return nil, fmt.Errorf("an element of type %d stands where an array is expected", t.typ)
+	return nil, fmt.Errorf("an element of type %d in place of an array", t.typ)
 }
 
 func (f *reader) packed(r io.Reader, t tag) (*Array, error) {
 	in := &section{R: r, N: t.size}
 	z, err := zlib.NewReader(in)
 	if err != nil {
-		return nil, fmt.Errorf("the packed data are damaged: %w", infile.CutShort(err))
+		return nil, fmt.Errorf("the packed data are damaged: %w", fileio.CutShort(err))
 	}
 	inner, err := f.readTag(z)
 	if err != nil {
@@ -131,7 +131,7 @@ func damaged(err error) error {
 	if errors.Is(err, zlib.ErrChecksum) || errors.Is(err, zlib.ErrHeader) {
 		return fmt.Errorf("the packed data are damaged: %w", err)
 	}
-	return infile.CutShort(err)
+	return fileio.CutShort(err)
 }
 
 // section is the rest of an element with nested elements.

@@ -13,7 +13,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
@@ -97,14 +97,14 @@ func Read(r io.Reader, maxBytes int64) ([]*Array, error) {
 			return out, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("after %d variables: %w", len(out), infile.CutShort(err))
+			return nil, fmt.Errorf("after %d variables: %w", len(out), fileio.CutShort(err))
 		}
 		a, err := f.variable(r, t)
 		if err != nil {
 			return nil, describe(err, len(out)+1)
 		}
 		if seen[a.Name] {
-			return nil, fmt.Errorf("the variable %q stands in the file twice", a.Name)
+			return nil, fmt.Errorf("the variable %q is in the file twice", a.Name)
 		}
 		seen[a.Name] = true
 		out = append(out, a)

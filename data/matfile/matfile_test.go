@@ -40,7 +40,7 @@ func TestClasses(t *testing.T) {
 				}
 			}
 			cube := make([]float64, 24)
-			for i := range cube { // column-major of a row-major count
+			for i := range cube { // column-major order of numbers counted in row-major order
 				cube[i] = float64(i%2*12 + i/2%3*4 + i/6)
 			}
 			for _, want := range []*Array{

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// bigEndian is a file as old workstations wrote it: one 1x2 array of doubles,
-// stored as 16-bit numbers in a small element, and one single.
+// bigEndian returns a file as old workstations wrote it: a 1x2 array of doubles, stored as 16-bit
+// numbers in a small element, and a single.
 func bigEndian() []byte {
 	be := binary.BigEndian
 	b := append(bytes.Repeat([]byte("x"), 124), 1, 0, 'M', 'I')
@@ -49,8 +49,8 @@ func TestBigEndian(t *testing.T) {
 	}
 }
 
-// Every prefix of a file is either a shorter file or an error, never a panic,
-// and a file cut inside a variable is not read as if it were whole.
+// Every prefix of a file is a shorter file or an error, never a panic. A file cut inside a variable
+// is not read as complete.
 func TestPrefixes(t *testing.T) {
 	whole := bigEndian()
 	variable := 128 + 8 + 48 // end of the first variable
@@ -69,7 +69,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// Cells that nest without end stop at a depth, not at the end of the stack.
+// Deeply nested cells give an error instead of a stack overflow.
 func TestDeepCells(t *testing.T) {
 	le := binary.LittleEndian
 	var inner []byte

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/text/transform"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 )
 
 // NewCSV returns a reader of CSV text as spreadsheets, pandas and R write it: UTF-8, or UTF-16 with
@@ -81,7 +81,7 @@ func CSVError(path string, skip int, err error) diag.Diagnostic {
 	syntax, ok := errors.AsType[*csv.ParseError](err)
 	switch {
 	case !ok:
-		return diag.Errorf(diag.Pos{File: path}, "%v", infile.CutShort(err))
+		return diag.Errorf(diag.Pos{File: path}, "%v", fileio.CutShort(err))
 	case syntax.Line > syntax.StartLine:
 		return diag.Errorf(diag.Pos{File: path, Line: syntax.StartLine + skip}, "not well-formed CSV: a quote that opens in this row is not closed").
 			WithNote("a quote inside of a field is written twice")

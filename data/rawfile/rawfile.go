@@ -15,7 +15,7 @@ import (
 
 	"github.com/miplc/miplc/data/matfile"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 )
 
 // Extension returns the extension that determines the format of a file, in lower case, e.g. ".npz"
@@ -45,7 +45,7 @@ func Unpack(r io.Reader, path string) (io.Reader, error) {
 	}
 	z, err := gzip.NewReader(bufio.NewReader(r))
 	if err != nil {
-		return nil, diag.Errorf(diag.Pos{File: path}, "not a gzip file, though its name says so: %v", infile.CutShort(err))
+		return nil, diag.Errorf(diag.Pos{File: path}, "not a gzip file, though its name says so: %v", fileio.CutShort(err))
 	}
 	return z, nil
 }

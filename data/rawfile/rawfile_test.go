@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Ends of lines and the bound on their length do not depend on where reads end.
+// Line ends and the limit on the line length do not depend on the size of the reads.
 func TestLineReader(t *testing.T) {
 	for _, text := range []string{"a\r\nb\rc\n\r\r\nd\r", "\n\n\r\n", ""} {
 		want := strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
@@ -25,8 +25,8 @@ func TestLineReader(t *testing.T) {
 	}
 }
 
-// A packed file may unpack to fifty times its size, and to 200 MiB whatever its
-// size; a limit that is given stands.
+// By default a compressed file may expand to 50 times its size or 200 MiB, whichever is larger. A
+// given limit replaces the default.
 func TestUnpacking(t *testing.T) {
 	for _, c := range []struct{ given, size, want int64 }{
 		{0, 0, 200 << 20}, {0, 1 << 20, 200 << 20}, {0, 10 << 20, 500 << 20}, {0, 1 << 40, Limit(0).Bytes()}, {1 << 33, 1, 1 << 33}, {5, 1 << 30, 5},

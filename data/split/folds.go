@@ -1,6 +1,7 @@
 package split
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -14,7 +15,7 @@ import (
 
 // drawFold divides bags into o.Folds folds. The bags of fold o.Fold are test bags. Folds of the
 // same seed are disjoint. labels are the classes to stratify by.
-func drawFold(labels []int, o Options) (train, test []int, err error) {
+func drawFold(labels [][]int, o Options) (train, test []int, err error) {
 	units := unitsOf(labels, o.Groups)
 	if len(units) < o.Folds {
 		return nil, nil, &Error{Setting: "folds", Text: fmt.Sprintf("%s cannot be divided into %d folds", countUnits(len(units), o), o.Folds)}
@@ -38,18 +39,18 @@ func drawFold(labels []int, o Options) (train, test []int, err error) {
 }
 
 // checkFolds returns an error if a class has no bag in some fold.
-func checkFolds(units []unit, labels []int, o Options) error {
+func checkFolds(units []unit, labels [][]int, o Options) error {
 	in := map[int]int{} // number of units with bags of the class
 	for _, u := range units {
-		classes := make([]int, len(u))
-		for i, bag := range u {
-			classes[i] = labels[bag]
+		var classes []int
+		for _, bag := range u {
+			classes = append(classes, labels[bag]...)
 		}
 		for _, class := range distinct(classes) {
 			in[class]++
 		}
 	}
-	for _, class := range distinct(labels) {
+	for _, class := range distinct(slices.Concat(labels...)) {
 		n := in[class]
 		if class < 0 || n >= o.Folds {
 			continue
@@ -75,7 +76,7 @@ func (o *Options) className(class int) string {
 }
 
 // drawGroups draws whole groups. The training part has about its share of the bags.
-func drawGroups(labels []int, o Options) (train, test []int, err error) {
+func drawGroups(labels [][]int, o Options) (train, test []int, err error) {
 	part := assign(unitsOf(labels, o.Groups), labels, []float64{o.Train, 1 - o.Train}, true, o.Seed, "split")
 	for bag, p := range part {
 		if p == 0 {
@@ -92,8 +93,8 @@ func drawGroups(labels []int, o Options) (train, test []int, err error) {
 }
 
 // drawValidation moves a share of the training bags to the validation part.
-func drawValidation(s *data.Split, labels []int, o Options) error {
-	inner := make([]int, len(s.Train))
+func drawValidation(s *data.Split, labels [][]int, o Options) error {
+	inner := make([][]int, len(s.Train))
 	var groups []string
 	for i, bag := range s.Train {
 		inner[i] = labels[bag]
@@ -103,16 +104,16 @@ func drawValidation(s *data.Split, labels []int, o Options) error {
 	}
 	n := int(math.Round(o.Validation * float64(len(inner))))
 	var chosen []bool // for validation
-	if groups == nil {
+	if groups == nil && !several(inner) {
 		chosen = make([]bool, len(inner))
 		order := stream.New(o.Seed, "split/validation").Perm(len(inner))
 		left := quotas(order, inner, o.Validation, n)
 		for _, i := range order {
-			chosen[i] = left[inner[i]] > 0
-			left[inner[i]]--
+			chosen[i] = left[inner[i][0]] > 0
+			left[inner[i][0]]--
 		}
 	} else {
-		for _, part := range assign(unitsOf(inner, groups), inner, []float64{1 - o.Validation, o.Validation}, true, o.Seed, "split/validation") {
+		for _, part := range assign(unitsOf(inner, groups), inner, []float64{1 - o.Validation, o.Validation}, groups != nil, o.Seed, "split/validation") {
 			chosen = append(chosen, part == 1)
 		}
 	}
@@ -133,7 +134,7 @@ func drawValidation(s *data.Split, labels []int, o Options) error {
 type unit []int
 
 // unitsOf returns the units in the order of their first bags.
-func unitsOf(labels []int, groups []string) []unit {
+func unitsOf(labels [][]int, groups []string) []unit {
 	var units []unit
 	of := map[string]int{}
 	for bag := range labels {
@@ -177,20 +178,32 @@ func distinct[T comparable](values []T) (list []T) {
 }
 
 // assign divides the bags of units into parts with the given shares. It returns the part of each
-// bag. It processes groups from the largest to the smallest, and single bags class by class,
-// otherwise in random order. Each unit is assigned to the part where it decreases most the squared
-// differences between the number of bags and the target (share times size), summed over its classes
-// and all bags, each divided by its size.
-func assign(units []unit, labels []int, shares []float64, grouped bool, seed uint64, purpose string) []int {
-	order := stream.New(seed, purpose).Perm(len(units))
-	if grouped {
-		slices.SortStableFunc(order, func(a, b int) int { return len(units[b]) - len(units[a]) })
-	} else {
-		slices.SortStableFunc(order, func(a, b int) int { return labels[units[a][0]] - labels[units[b][0]] })
+// bag. It processes groups from the largest to the smallest, single bags class by class, and bags
+// with several labels by their rarest label, otherwise in random order. Each unit is assigned to
+// the part where it decreases most the squared differences between the number of bags and the target
+// (share times size), summed over its classes and all bags, each divided by its size; with several labels also by the
+// share.
+func assign(units []unit, labels [][]int, shares []float64, grouped bool, seed uint64, purpose string) []int {
+	order, size, sets := stream.New(seed, purpose).Perm(len(units)), map[int]float64{}, several(labels)
+	for _, set := range labels {
+		for _, c := range set {
+			size[c]++
+		}
 	}
-	size := map[int]float64{}
-	for _, c := range labels {
-		size[c]++
+	rarest := func(u int) float64 { // of bags without labels: the number of bags
+		least := float64(len(labels))
+		for _, c := range labels[units[u][0]] {
+			least = min(least, size[c])
+		}
+		return least
+	}
+	switch {
+	case grouped:
+		slices.SortStableFunc(order, func(a, b int) int { return len(units[b]) - len(units[a]) })
+	case sets:
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rarest(a), rarest(b)) })
+	default:
+		slices.SortStableFunc(order, func(a, b int) int { return labels[units[a][0]][0] - labels[units[b][0]][0] })
 	}
 	counts, bags := make([]map[int]float64, len(shares)), make([]float64, len(shares))
 	for p := range counts {
@@ -201,10 +214,12 @@ func assign(units []unit, labels []int, shares []float64, grouped bool, seed uin
 		own := map[int]float64{}
 		var classes []int // in a fixed order, because sums of floats depend on it
 		for _, bag := range units[u] {
-			if own[labels[bag]] == 0 {
-				classes = append(classes, labels[bag])
+			for _, c := range labels[bag] {
+				if own[c] == 0 {
+					classes = append(classes, c)
+				}
+				own[c]++
 			}
-			own[labels[bag]]++
 		}
 		n, best, least := float64(len(units[u])), 0, math.Inf(1)
 		for p, share := range shares {
@@ -212,13 +227,18 @@ func assign(units []unit, labels []int, shares []float64, grouped bool, seed uin
 			for _, c := range classes {
 				cost += own[c] * (own[c] + 2*(counts[p][c]-share*size[c])) / size[c]
 			}
+			if sets {
+				cost /= share // fills the parts in proportion: common labels must not draw bags of rare ones to the larger part
+			}
 			if cost < least-1e-9 {
 				best, least = p, cost
 			}
 		}
 		for _, bag := range units[u] {
 			parts[bag] = best
-			counts[best][labels[bag]]++
+			for _, c := range labels[bag] {
+				counts[best][c]++
+			}
 		}
 		bags[best] += n
 	}

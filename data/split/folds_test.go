@@ -21,8 +21,8 @@ func unevenBags() (labels []int, groups []string) {
 	return labels[:97], groups[:97]
 }
 
-// The test parts of all folds are disjoint and cover all bags; without groups every class
-// has the same number of bags in each fold, up to one.
+// The test parts of the folds are disjoint and cover all bags. Without groups, the numbers of bags
+// of a class in the folds differ by at most one.
 func TestFolds(t *testing.T) {
 	labels, groups := unevenBags()
 	for _, o := range []Options{
@@ -33,7 +33,7 @@ func TestFolds(t *testing.T) {
 			tested := make([]int, len(labels))
 			for o.Fold = 1; o.Fold <= o.Folds; o.Fold++ {
 				o.Seed = seed
-				s, err := Random(len(labels), labels, o)
+				s, err := Random(len(labels), sets(labels), o)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -84,16 +84,16 @@ func TestValidationBags(t *testing.T) {
 	labels, groups := unevenBags()
 	for _, groups := range [][]string{nil, groups} {
 		o := Options{Train: 0.7, Seed: 3, Stratify: true, Groups: groups}
-		plain, err := Random(len(labels), labels, o)
+		plain, err := Random(len(labels), sets(labels), o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		o.Validation = 0.2
-		with, err := Random(len(labels), labels, o)
+		with, err := Random(len(labels), sets(labels), o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, _ := Random(len(labels), labels, o)
+		again, _ := Random(len(labels), sets(labels), o)
 		if !slices.Equal(plain.Test, with.Test) || !slices.Equal(with.Validation, again.Validation) || len(with.Validation) < 11 || len(with.Validation) > 17 {
 			t.Errorf("test bags %v and %v, validation bags %v", plain.Test, with.Test, with.Validation)
 		}
@@ -122,7 +122,7 @@ func TestSplitErrors(t *testing.T) {
 		{Options{Train: 0.5, Validation: 0.05}, "validation", "a validation share of 0.05 of 4 training bags leaves 4 for training and 0"},
 		{Options{Train: 0.5, Validation: 0.95}, "validation", "leaves 0 for training and 4"},
 	} {
-		_, err := Random(8, labels, c.o)
+		_, err := Random(8, sets(labels), c.o)
 		found, ok := errors.AsType[*Error](err)
 		if !ok || found.Setting != c.setting || !strings.Contains(found.Text, c.want) {
 			t.Errorf("%+v: %v", c.o, err)

@@ -15,35 +15,37 @@ import (
 	"github.com/miplc/miplc/data/matfile"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 )
 
-// indexed contains the bag numbers of an index file, counted from 1, by the name of the part. A
-// file without validation bags has no such part.
-type indexed map[string][]int
+// indexed contains the bag numbers of an index file by the name of the part. A file without
+// validation bags has no such part.
+type indexed map[string][]indexEntry
+
+// indexEntry is a bag number, counted from 1, with its line in a CSV file.
+type indexEntry struct{ bag, line int }
 
 // newIndexSplit converts bag numbers, counted from 1, to a split. Every one of the bags must be in
 // exactly one part.
 func newIndexSplit(source string, numbers indexed, bags int) (*data.Split, error) {
-	pos := diag.Pos{File: source}
 	var faults diag.List
-	note := func(format string, args ...any) {
-		faults.Add(diag.Errorf(pos, format, args...))
+	note := func(line int, format string, args ...any) {
+		faults.Add(diag.Errorf(diag.Pos{File: source, Line: line}, format, args...))
 	}
 	part := make([]string, bags)
 	s := &data.Split{Source: source}
 	place := func(name, title string, to *[]int) {
 		if len(numbers[name]) == 0 && name != data.ValidationPart {
-			note("the %s part is empty", title)
+			note(0, "the %s part is empty", title)
 		}
-		for _, n := range numbers[name] {
-			switch {
+		for _, entry := range numbers[name] {
+			switch n := entry.bag; {
 			case n < 1 || n > bags:
-				note("bag %d of the %s part is out of range; bags count from 1 to %d", n, title, bags)
+				note(entry.line, "bag %d of the %s part is out of range; bags count from 1 to %d", n, title, bags)
 			case part[n-1] == title:
-				note("bag %d is in the %s part twice", n, title)
+				note(entry.line, "bag %d is in the %s part twice", n, title)
 			case part[n-1] != "":
-				note("bag %d is in the %s and the %s part; the parts must not overlap", n, part[n-1], title)
+				note(entry.line, "bag %d is in the %s and the %s part; the parts must not overlap", n, part[n-1], title)
 			default:
 				part[n-1] = title
 				*to = append(*to, n-1)
@@ -59,7 +61,7 @@ func newIndexSplit(source string, numbers indexed, bags int) (*data.Split, error
 		for i, p := range part {
 			if p == "" {
 				if missing++; missing == 1 {
-					note("bag %d is in no part", i+1)
+					note(0, "bag %d is in no part", i+1)
 				}
 			}
 		}
@@ -133,7 +135,7 @@ const maxIndexBytes = 256 << 20
 var indexVariables = map[string]string{"trainIndex": data.TrainPart, "validationIndex": data.ValidationPart, "testIndex": data.TestPart}
 
 func readIndexMAT(path string) (indexed, error) {
-	f, _, err := infile.Open(path)
+	f, _, err := fileio.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -156,22 +158,22 @@ func readIndexMAT(path string) (indexed, error) {
 	return numbers, nil
 }
 
-func indexNumbers(v *matfile.Array) ([]int, error) {
+func indexNumbers(v *matfile.Array) ([]indexEntry, error) {
 	if v.Numbers == nil {
 		return nil, fmt.Errorf("the variable %q is a %s of %s; bag numbers are needed", v.Name, v.Class, v.Size())
 	}
-	out := make([]int, len(v.Numbers))
+	out := make([]indexEntry, len(v.Numbers))
 	for i, x := range v.Numbers {
 		if x != math.Trunc(x) || math.Abs(x) > 1<<53 {
 			return nil, fmt.Errorf("the variable %q contains %v, which is not a bag number", v.Name, x)
 		}
-		out[i] = int(x)
+		out[i].bag = int(x)
 	}
 	return out, nil
 }
 
 func readIndexCSV(path string, part int) (indexed, error) {
-	f, _, err := infile.Open(path)
+	f, _, err := fileio.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +189,7 @@ func decodeIndexCSV(r io.Reader, path string, part int) (indexed, error) {
 	rows := rawfile.NewCSV(r, maxIndexBytes)
 	header, err := rows.Read()
 	if err != nil {
-		return nil, fmt.Errorf("no header split,part,bags: %w", infile.CutShort(err))
+		return nil, fmt.Errorf("no header split,part,bags: %w", fileio.CutShort(err))
 	}
 	if !slices.EqualFunc(header, []string{"split", "part", "bags"}, func(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), b) }) {
 		return nil, diag.Errorf(diag.Pos{File: path, Line: 1}, "the header is %q; split,part,bags is needed", strings.Join(header, ","))
@@ -199,7 +201,7 @@ func decodeIndexCSV(r io.Reader, path string, part int) (indexed, error) {
 			break
 		}
 		if err != nil {
-			return nil, infile.CutShort(err)
+			return nil, fileio.CutShort(err)
 		}
 		line, _ := rows.FieldPos(0)
 		pos := diag.Pos{File: path, Line: line}
@@ -220,7 +222,7 @@ func decodeIndexCSV(r io.Reader, path string, part int) (indexed, error) {
 			if err != nil {
 				return nil, diag.Errorf(pos, "%q is not a bag number", field)
 			}
-			numbers[name] = append(numbers[name], n)
+			numbers[name] = append(numbers[name], indexEntry{n, line})
 		}
 	}
 	if len(numbers) == 0 {

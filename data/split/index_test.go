@@ -16,8 +16,8 @@ import (
 	"github.com/miplc/miplc/internal/testsupport"
 )
 
-// Index files that are not splits of 3 bags. The expected errors are in testdata/bad. A file
-// of testdata/bad/*.mat is read without text.
+// These index files are not splits of 3 bags. The expected errors are in testdata/bad. A case without
+// text is read from testdata/bad/*.mat.
 func TestBadIndexFiles(t *testing.T) {
 	const head = "split,part,bags\n"
 	for _, c := range []struct {
@@ -60,17 +60,7 @@ func TestBadIndexFiles(t *testing.T) {
 }
 
 func FuzzIndexMAT(f *testing.F) {
-	names, err := filepath.Glob(filepath.Join("testdata", "bad", "*.mat"))
-	if err != nil || len(names) == 0 {
-		f.Fatal("no .mat files", err)
-	}
-	for _, name := range names {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b)
-	}
+	testsupport.AddFiles(f, filepath.Join("testdata", "bad", "*.mat"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		vars, err := rawfile.MATVariables(bytes.NewReader(b), rawfile.TooLargeError{Max: 1 << 22})
 		if err != nil {
@@ -106,8 +96,8 @@ func TestOpenSplit(t *testing.T) {
 	}
 }
 
-// The authors' index files and their copy as text are equal. They are stratified for
-// 500 bags in the order of five classes: they test 30 bags of each.
+// The authors' index files and their copies as text are equal. They are stratified for 500 bags
+// in the order of five classes: each tests 30 bags of each class.
 func TestAuthorsSplits(t *testing.T) {
 	dir := testsupport.Data(t, "mipl-splits", "its files are in data/MNIST_MIPL/index of the repository tangw-seu/DEMIPL")
 	labels := sortedLabels(500, 5)

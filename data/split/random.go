@@ -41,15 +41,16 @@ type Error struct {
 func (e *Error) Error() string { return e.Text }
 
 // Random draws training bags at random: round(o.Train*bags), unless o has folds or groups. The
-// others are test bags. labels are the true labels of the bags, -1 for unknown; nil means that no
-// label is known. A stratified split draws the same share of every class, as the splits of the
-// DEMIPL authors do. Bags without a label count as one more class. Without labels, or without
-// o.Stratify, the draw is uniform over all bags. Validation bags are drawn from the training bags
+// others are test bags. labels are the true labels of each bag, see data.Dataset.LabelSets; nil means
+// that no label is known. A stratified split draws the same share of every class, as the splits of
+// the DEMIPL authors do. Bags whose label is unknown count as one more class. If bags have several
+// labels, the share of each label is about the same. Without labels, or without o.Stratify, the draw
+// is uniform over all bags. Validation bags are drawn from the training bags
 // in the same way, so that the test bags do not depend on o.Validation. Errors are *Error.
-func Random(bags int, labels []int, o Options) (*data.Split, error) {
+func Random(bags int, labels [][]int, o Options) (*data.Split, error) {
 	kind := Stratified
-	if !o.Stratify || !data.AnyKnown(labels) {
-		kind, labels = "random", make([]int, bags)
+	if !o.Stratify || labels == nil {
+		kind, labels = "random", slices.Repeat([][]int{{0}}, bags)
 	}
 	s := &data.Split{Source: fmt.Sprintf("%s %v, seed %d", kind, o.Train, o.Seed)}
 	var err error
@@ -59,6 +60,8 @@ func Random(bags int, labels []int, o Options) (*data.Split, error) {
 		s.Train, s.Test, err = drawFold(labels, o)
 	case o.Groups != nil:
 		s.Train, s.Test, err = drawGroups(labels, o)
+	case several(labels):
+		s.Train, s.Test, err = drawSets(labels, o)
 	default:
 		s.Train, s.Test, err = drawShare(labels, o)
 	}
@@ -74,8 +77,25 @@ func Random(bags int, labels []int, o Options) (*data.Split, error) {
 	return s, nil
 }
 
-// drawShare draws training bags. labels are the classes to stratify by.
-func drawShare(labels []int, o Options) (train, test []int, err error) {
+// several reports whether a bag has several labels or none.
+func several(labels [][]int) bool {
+	return slices.ContainsFunc(labels, func(set []int) bool { return len(set) != 1 })
+}
+
+// drawSets draws training bags with several labels.
+func drawSets(labels [][]int, o Options) (train, test []int, err error) {
+	for bag, part := range assign(unitsOf(labels, nil), labels, []float64{o.Train, 1 - o.Train}, false, o.Seed, "split") {
+		if part == 0 {
+			train = append(train, bag)
+		} else {
+			test = append(test, bag)
+		}
+	}
+	return train, test, CheckParts("train", o.Train, diag.Count(len(labels), "bag"), len(train), len(test))
+}
+
+// drawShare draws training bags. labels are the classes to stratify by, one for each bag.
+func drawShare(labels [][]int, o Options) (train, test []int, err error) {
 	bags := len(labels)
 	n := int(math.Round(o.Train * float64(bags)))
 	if !(o.Train > 0 && o.Train < 1) {
@@ -87,8 +107,8 @@ func drawShare(labels []int, o Options) (train, test []int, err error) {
 	order := stream.New(o.Seed, "split").Perm(bags)
 	left := quotas(order, labels, o.Train, n)
 	for _, bag := range order {
-		if left[labels[bag]] > 0 {
-			left[labels[bag]]--
+		if class := labels[bag][0]; left[class] > 0 {
+			left[class]--
 			train = append(train, bag)
 		} else {
 			test = append(test, bag)
@@ -118,14 +138,14 @@ func CheckParts(setting string, share float64, of string, train, rest int) error
 // quotas returns the number of training bags of each class, n in total: its share rounded down, and
 // one more for the classes with the largest remainders. A class of two or more bags is in both
 // parts if n allows it. The random order breaks ties, so that no class is preferred.
-func quotas(order, labels []int, share float64, n int) map[int]int {
+func quotas(order []int, labels [][]int, share float64, n int) map[int]int {
 	type class struct{ label, size, quota int }
 	var classes []*class
 	byLabel := map[int]*class{}
 	for _, bag := range order {
-		c := byLabel[labels[bag]]
+		c := byLabel[labels[bag][0]]
 		if c == nil {
-			c = &class{label: labels[bag]}
+			c = &class{label: labels[bag][0]}
 			byLabel[c.label], classes = c, append(classes, c)
 		}
 		c.size++

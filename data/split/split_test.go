@@ -1,6 +1,7 @@
 package split
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ func TestRandomSplit(t *testing.T) {
 	again, _ := Random(500, nil, uniform(0.7, 1))
 	other, _ := Random(500, nil, uniform(0.7, 2))
 	if !slices.Equal(a.Train, again.Train) {
-		t.Error("the same seed gives another split")
+		t.Error("the same seed gives a different split")
 	}
 	if slices.Equal(a.Train, other.Train) {
 		t.Error("another seed gives the same split")
@@ -36,7 +37,7 @@ func TestRandomSplit(t *testing.T) {
 	if want := []int{0, 1, 4, 5, 6, 7, 8}; !slices.Equal(small.Train, want) {
 		t.Errorf("golden split of 10 bags: %v, want %v", small.Train, want)
 	}
-	halves, _ := Random(10, []int{0, 0, 0, 0, 1, 1, 1, 1, 1, 1}, stratified(0.5, 1))
+	halves, _ := Random(10, sets([]int{0, 0, 0, 0, 1, 1, 1, 1, 1, 1}), stratified(0.5, 1))
 	if want := []int{0, 1, 5, 6, 7}; !slices.Equal(halves.Train, want) || halves.Source != "stratified 0.5, seed 1" {
 		t.Errorf("golden stratified split of 10 bags: %v, %s, want %v", halves.Train, halves.Source, want)
 	}
@@ -51,7 +52,7 @@ func checkPartition(t *testing.T, s *data.Split, bags int) {
 	}
 	for i, b := range all {
 		if i != b {
-			t.Fatalf("the parts are no partition: place %d holds bag %d", i, b)
+			t.Fatalf("the parts are not a partition: index %d has bag %d", i, b)
 		}
 	}
 	if !slices.IsSorted(s.Train) || !slices.IsSorted(s.Test) {
@@ -77,14 +78,14 @@ func sortedLabels(bags, classes int) []int {
 	return labels
 }
 
-// Every class has the same share in both parts, in whatever order the bags are.
+// Every class has the same share in both parts, for any order of the bags.
 func TestStratifiedSplit(t *testing.T) {
 	sorted := sortedLabels(300, 5)
 	shuffled := slices.Clone(sorted)
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 	for _, labels := range [][]int{sorted, shuffled} {
 		for seed := range uint64(20) {
-			s, err := Random(len(labels), labels, stratified(0.7, seed))
+			s, err := Random(len(labels), sets(labels), stratified(0.7, seed))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,13 +97,13 @@ func TestStratifiedSplit(t *testing.T) {
 	}
 }
 
-// Classes of any sizes get their share to within one bag, the parts have the sizes
-// that the share asks for, and a class of two bags or more is in both parts.
+// Each class of any size gets its share within one bag, the parts have the requested sizes, and a
+// class of at least two bags is in both parts.
 func TestStratifiedSplitOfUnevenClasses(t *testing.T) {
 	labels := slices.Concat(slices.Repeat([]int{0}, 101), slices.Repeat([]int{1}, 17), slices.Repeat([]int{2}, 5), []int{3, 3, 4})
 	extra := map[int]int{} // by class: splits that round its share up
 	for seed := range uint64(50) {
-		s, err := Random(len(labels), labels, stratified(0.7, seed))
+		s, err := Random(len(labels), sets(labels), stratified(0.7, seed))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +119,7 @@ func TestStratifiedSplitOfUnevenClasses(t *testing.T) {
 	// Three classes of 5 bags have the same remainder: no class is preferred.
 	labels = []int{0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2}
 	for seed := range uint64(300) {
-		s, err := Random(15, labels, stratified(0.7, seed))
+		s, err := Random(15, sets(labels), stratified(0.7, seed))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,8 +134,8 @@ func TestStratifiedSplitOfUnevenClasses(t *testing.T) {
 	}
 }
 
-// Bags without a true label are a class of their own; without any label, or without
-// stratification, the draw is uniform.
+// Bags without a true label count as one class. Without any labels, or without stratification, the
+// draw is uniform.
 func TestStratifiedSplitWithoutLabels(t *testing.T) {
 	labels := make([]int, 100)
 	for i := range labels {
@@ -143,7 +144,7 @@ func TestStratifiedSplitWithoutLabels(t *testing.T) {
 			labels[i] = i % 2
 		}
 	}
-	s, err := Random(100, labels, stratified(0.5, 1))
+	s, err := Random(100, sets(labels), stratified(0.5, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +156,7 @@ func TestStratifiedSplitWithoutLabels(t *testing.T) {
 		labels []int
 		o      Options
 	}{"no labels": {nil, stratified(0.5, 1)}, "unknown labels": {slices.Repeat([]int{-1}, 100), stratified(0.5, 1)}, "turned off": {labels, uniform(0.5, 1)}} {
-		s, err := Random(100, c.labels, c.o)
+		s, err := Random(100, sets(c.labels), c.o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,5 +179,63 @@ func TestRandomSplitErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("RandomSplit(%d, %v): %v, want %q", c.bags, c.share, err, c.want)
 		}
+	}
+}
+
+// sets returns the labels of bags with one label each, as data.Dataset.LabelSets does.
+func sets(labels []int) (out [][]int) {
+	if !data.AnyKnown(labels) {
+		return nil
+	}
+	for _, label := range labels {
+		out = append(out, []int{label})
+	}
+	return out
+}
+
+// Bags with several labels are divided so that every part has about its share of each label, the
+// rarest one included.
+func TestSeveralLabels(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		labels, size := make([][]int, 120), make([]float64, 6)
+		for i := range labels {
+			for c := range size {
+				if r.Float64() < 0.6/float64(c*c+1) || i%20 == c {
+					labels[i] = append(labels[i], c)
+					size[c]++
+				}
+			}
+		}
+		share := func(bags []int, of float64, what string) {
+			found := make([]float64, len(size))
+			for _, bag := range bags {
+				for _, c := range labels[bag] {
+					found[c]++
+				}
+			}
+			for c, n := range found {
+				if math.Abs(n-of*size[c]) > 2 {
+					t.Errorf("seed %d, %s: %v of %v bags with label %d, want about %.1f", seed, what, n, size[c], c, of*size[c])
+				}
+			}
+			if n := float64(len(bags)); math.Abs(n-of*120) > 2 {
+				t.Errorf("seed %d, %s: %v bags, want about %.0f", seed, what, n, of*120)
+			}
+		}
+		for fold := 1; fold <= 5; fold++ {
+			s, err := Random(len(labels), labels, Options{Folds: 5, Fold: fold, Seed: seed, Stratify: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			share(s.Test, 0.2, "fold")
+		}
+		s, err := Random(len(labels), labels, Options{Train: 0.75, Validation: 0.2, Seed: seed, Stratify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		share(s.Train, 0.6, "training")
+		share(s.Validation, 0.15, "validation")
+		share(s.Test, 0.25, "test")
 	}
 }

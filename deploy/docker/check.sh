@@ -46,7 +46,7 @@ image() {
 modules=$(go env GOMODCACHE)/cache/download
 image debian:bookworm-slim debian
 image python:3.12-slim-bookworm tools --env PIP_CERT=/etc/ssl/certs/ca-certificates.crt
-image golang:1.26-bookworm tools --env GOPATH=/go --env GOCACHE=/go-cache --env GOTOOLCHAIN=local --env GOSUMDB=off --env GOFLAGS=-buildvcs=false \
+image golang:1.26.8-bookworm tools --env GOPATH=/go --env GOCACHE=/go-cache --env GOTOOLCHAIN=local --env GOSUMDB=off --env GOFLAGS=-buildvcs=false \
   --env PIP_CERT=/etc/ssl/certs/ca-certificates.crt \
   --env PATH=/go/bin:/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
   --env "GOPROXY=file:///published,file:///modules,$(go env GOPROXY)"
@@ -56,6 +56,9 @@ version=v0.0.1-check
 go build -o "$folder/miplc" ./cmd/miplc
 "$folder/miplc" build quickstart -o "$folder/model" >"$folder/log"
 "$folder/miplc" export "$folder/model" --docker "$folder/image" >"$folder/log"
+# The bases above are made here, so they do not have the digests of the published ones.
+sed 's/@sha256:[0-9a-f]*//' deploy/worker/Dockerfile >"$folder/worker.Dockerfile"
+sed -i 's/@sha256:[0-9a-f]*//' "$folder"/image/*Dockerfile
 
 # built NAME ARGUMENTS... builds an image. Go and what it has compiled are this machine's.
 built() {
@@ -68,7 +71,7 @@ built() {
 # said IMAGE SETTING gives a setting of an image, the members of a list one a line.
 said() { buildah "${storage[@]}" inspect --type image "$1" | jq -r '.Docker.config | '"$2"' | if type == "array" then .[] else . // empty end'; }
 
-# start IMAGE ARGUMENTS... runs an image with a network and processes of its own.
+# start IMAGE ARGUMENTS... runs an image in separate network and process namespaces.
 start() {
   local container root
   container=$(buildah "${storage[@]}" from --pull-never "$1")
@@ -137,6 +140,6 @@ built service --file "$folder/image/service.Dockerfile" --build-context "service
 serves service /predict "$folder/rows"
 agrees service .probabilities
 
-built worker --file deploy/worker/Dockerfile "$repository"
+built worker --file "$folder/worker.Dockerfile" "$repository"
 start worker version
 wait "$running" && running= && cat "$folder/served"

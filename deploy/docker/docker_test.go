@@ -1,6 +1,6 @@
-// Package docker checks the Dockerfiles of this repository, and those that miplc
-// writes, with BuildKit's own parser, linter and planner, as docker build --check does.
-// It is a module of its own, so that miplc depends on nothing of BuildKit.
+// Package docker checks the Dockerfiles of this repository, and those that miplc writes, with
+// BuildKit's own parser, linter and planner, like docker build --check. It is a separate module, so
+// that miplc does not depend on BuildKit.
 package docker
 
 import (
@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -22,14 +23,14 @@ import (
 	ocispecs "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// root is the repository around this module.
+// root is the repository that contains this module.
 const root = "../.."
 
-// builder stands for the side of docker build that knows contexts and base images. Of
-// a base image it knows nothing but that there is one.
+// builder simulates the part of docker build that resolves contexts and base images. It accepts
+// every base image.
 type builder struct {
 	client.Client
-	contexts []string // what --build-context names
+	contexts []string // names given by --build-context
 }
 
 func (b builder) BuildOpts() client.BuildOpts {
@@ -40,7 +41,7 @@ func (b builder) BuildOpts() client.BuildOpts {
 	return client.BuildOpts{Opts: opts, LLBCaps: pb.Caps.CapSet(pb.Caps.All()), Caps: pb.Caps.CapSet(pb.Caps.All())}
 }
 
-// Solve is asked for .dockerignore of a context.
+// Solve is called for the .dockerignore of a context.
 func (builder) Solve(context.Context, client.SolveRequest) (*client.Result, error) {
 	r := client.NewResult()
 	r.SetRef(empty{})
@@ -58,7 +59,7 @@ func (builder) ResolveImageConfig(_ context.Context, ref string, _ sourceresolve
 	return ref, "", []byte("{}"), nil
 }
 
-// check returns what BuildKit objects to in a Dockerfile, for one architecture.
+// check returns the complaints of BuildKit about a Dockerfile, for one architecture.
 func check(t *testing.T, dockerfile []byte, arch string, contexts ...string) []string {
 	t.Helper()
 	b := builder{contexts: contexts}
@@ -67,7 +68,7 @@ func check(t *testing.T, dockerfile []byte, arch string, contexts ...string) []s
 		t.Fatal(err)
 	}
 	source := llb.NewSourceMap(nil, "Dockerfile", "Dockerfile", dockerfile)
-	source.Definition = &llb.Definition{} // of the context it came from
+	source.Definition = &llb.Definition{} // BuildKit needs the definition of its context
 	results, err := dockerfile2llb.DockerfileLint(t.Context(), dockerfile, dockerfile2llb.ConvertOpt{
 		Client: ui, MetaResolver: b, SourceMap: source,
 		TargetPlatform: &ocispecs.Platform{OS: "linux", Architecture: arch},
@@ -85,8 +86,7 @@ func check(t *testing.T, dockerfile []byte, arch string, contexts ...string) []s
 	return said
 }
 
-// dockerfiles are those of miplc by the name of their file, and the contexts that each
-// says it takes.
+// dockerfiles returns the Dockerfiles of miplc by file name.
 func dockerfiles(t *testing.T) map[string][]byte {
 	t.Helper()
 	dir := t.TempDir()
@@ -108,10 +108,10 @@ func dockerfiles(t *testing.T) map[string][]byte {
 	return files
 }
 
-// The context that service.Dockerfile takes.
+// service is the context that service.Dockerfile uses.
 const service = "service"
 
-// BuildKit has nothing to say of our Dockerfiles, and says what is wrong with others.
+// BuildKit does not complain about the Dockerfiles of miplc, and reports mistakes in changed ones.
 func TestDockerfiles(t *testing.T) {
 	for name, text := range dockerfiles(t) {
 		for _, arch := range []string{"amd64", "arm64"} {
@@ -121,7 +121,7 @@ func TestDockerfiles(t *testing.T) {
 		}
 		for _, fault := range []struct{ right, wrong, said string }{
 			{"FROM golang", "FORM golang", "unknown instruction: FORM"},
-			{"FROM golang:1.26-bookworm AS build", "FROM golang:1.26-bookworm as build", "FromAsCasing"},
+			{" AS build", " as build", "FromAsCasing"},
 			{"--from=build ", "--from=Build:x! ", "invalid"},
 			{"ENTRYPOINT [", "ENTRYPOINT ", "JSONArgsRecommended"},
 			{"USER 65532:65532", "USER 65532:65532\nHEALTHCHECK --interval=x CMD true", "invalid duration"},
@@ -129,8 +129,42 @@ func TestDockerfiles(t *testing.T) {
 		} {
 			wrong := bytes.Replace(text, []byte(fault.right), []byte(fault.wrong), 1)
 			if said := strings.Join(check(t, wrong, "amd64", service), "; "); !strings.Contains(said, fault.said) {
-				t.Errorf("%s with %q: %q, which does not say %q", name, fault.wrong, said, fault.said)
+				t.Errorf("%s with %q: %q, want %q", name, fault.wrong, said, fault.said)
 			}
 		}
+	}
+}
+
+// Base images are pinned by tag and digest, and each has the same digest in all files. A tag by itself
+// can point to another image tomorrow.
+func TestBaseImagesHaveDigests(t *testing.T) {
+	files := dockerfiles(t)
+	definition, err := os.ReadFile(filepath.Join(root, "deploy", "worker", "apptainer.def"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files["worker/apptainer.def"] = definition
+	from := regexp.MustCompile(`(?m)^(?:FROM|From:) (\S+)`)
+	pinned := regexp.MustCompile(`^([a-z]+:[\w.-]+)@(sha256:[0-9a-f]{64})$`)
+	digests := map[string]string{}
+	for name, text := range files {
+		for _, match := range from.FindAllSubmatch(text, -1) {
+			image := string(match[1])
+			if image == "scratch" {
+				continue
+			}
+			parts := pinned.FindStringSubmatch(image)
+			if parts == nil {
+				t.Errorf("%s: the base image %s has no digest", name, image)
+				continue
+			}
+			if other, found := digests[parts[1]]; found && other != parts[2] {
+				t.Errorf("%s: the base image %s has the digest %s, in another file %s", name, parts[1], parts[2], other)
+			}
+			digests[parts[1]] = parts[2]
+		}
+	}
+	if len(digests) != 3 {
+		t.Errorf("the base images are %v, want golang, debian and python", digests)
 	}
 }

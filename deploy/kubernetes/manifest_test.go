@@ -1,5 +1,5 @@
-// Package kubernetes decodes the Jobs that miplc writes with the types of Kubernetes.
-// It is a module of its own, so that miplc depends on nothing of Kubernetes.
+// Package kubernetes decodes the Jobs that miplc writes with the types of Kubernetes. It is a separate
+// module, so that miplc does not depend on Kubernetes.
 package kubernetes
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/miplc/miplc/deploy/kubernetes/manifest"
 )
 
-// Unknown, misspelled, doubled and wrongly typed fields of a manifest are errors.
+// Unknown, misspelled, duplicate and wrongly typed fields of a manifest are errors.
 func TestManifestDecodesStrictly(t *testing.T) {
 	m := manifest.Build(t)
 	for name, flags := range map[string][]string{
@@ -34,7 +34,7 @@ func TestManifestDecodesStrictly(t *testing.T) {
 		}
 		wrong := strings.Replace(string(text), "backoffLimitPerIndex", "backoffLimitPerIndexes", 1)
 		if err := yaml.UnmarshalStrict([]byte(wrong), &job); err == nil {
-			t.Errorf("%s: a misspelled field passed", name)
+			t.Errorf("%s: a misspelled field was accepted", name)
 		}
 	}
 }
@@ -65,12 +65,12 @@ func TestServeExampleDecodesStrictly(t *testing.T) {
 	}
 	for _, p := range service.Spec.Ports {
 		if !ports[p.TargetPort.StrVal] || p.Name == "admin" {
-			t.Errorf("the Service offers port %s, which the container lacks or keeps for probes", p.TargetPort.StrVal)
+			t.Errorf("the Service offers port %s, which the container lacks or uses for probes", p.TargetPort.StrVal)
 		}
 	}
 	for _, probe := range []*corev1.Probe{container.ReadinessProbe, container.LivenessProbe} {
 		if port := probe.HTTPGet.Port.StrVal; port != "admin" || !ports[port] {
-			t.Errorf("a probe asks port %s, not the listener that is kept for probes", port)
+			t.Errorf("a probe uses port %s instead of the admin listener", port)
 		}
 	}
 }

@@ -22,7 +22,7 @@ export MIPLC_CACHE
 trap 'rm -rf "$MIPLC_CACHE"' EXIT
 "$root/usr/bin/miplc" runtime install >&2 # checks its SHA-256
 library=$(find "$MIPLC_CACHE" -name 'libonnxruntime.so*' -type f)
-install -m 0755 "$library" "$root/usr/lib/" # beside bin is where miplc looks
+install -m 0755 "$library" "$root/usr/lib/" # miplc searches the folder lib next to bin
 
 # Each library at the path at which the dynamic linker looks for it.
 ldd "$root/usr/bin/miplc" "$library" | grep -oE '/[^ ]+\.so[^ ]*' | sort -u | while read -r file; do

@@ -9,27 +9,37 @@ export async function open(url) {
   return ort.InferenceSession.create(await reply.arrayBuffer(), { executionProviders: ["wasm"] });
 }
 
-// rows is a bag of signature "bag": a list of instances, lists of raw features.
-export async function predict(model, rows) {
-  if (!Array.isArray(rows) || rows.length === 0) throw new Error("the bag has no instances");
-  const width = rows[0].length;
-  if (rows.some((row) => row.length !== width)) throw new Error("the instances differ in length");
-  const shape = [...model.inputMetadata[0].shape];
-  shape[0] = rows.length;
-  const instances = new ort.Tensor("float32", Float32Array.from(rows.flat()), shape);
+// instanceShape returns the shape of an instance: [features], or [channels, height, width].
+export const instanceShape = (model) => model.inputMetadata[0].shape.slice(1);
+
+const product = (list) => list.reduce((a, b) => a * b, 1);
+
+// predict takes a bag: a list of instances, each a list of raw features or the numbers of an image in
+// row-major order.
+export async function predict(model, bag) {
+  if (!Array.isArray(bag) || bag.length === 0) throw new Error("The bag has no instances.");
+  const shape = instanceShape(model), size = product(shape);
+  const values = new Float32Array(bag.length * size);
+  bag.forEach((instance, i) => {
+    if (instance.length !== size) throw new Error(`Instance ${i + 1} has ${instance.length} numbers; the model needs ${size}.`);
+    values.set(instance, i * size);
+  });
+  const instances = new ort.Tensor("float32", values, [bag.length, ...shape]);
   const { probabilities, attention } = await model.run({ instances });
   const p = probabilities.data;
   return { label: p.indexOf(Math.max(...p)), probabilities: p, attention: attention.data };
 }
 
-// tensors turns a list of bags with their predictions, as flat data, into rows.
-export function tensors(list) {
-  return list.map(({ instances, probabilities, attention }) => {
-    const [n] = instances.shape;
-    const width = instances.data.length / n;
-    const rows = Array.from({ length: n }, (_, i) => instances.data.slice(i * width, (i + 1) * width));
-    return { rows, probabilities: probabilities.data, attention: attention.data };
-  });
+// pixels returns an image file as an instance [3, height, width]: red, green and blue from 0 to 1. The
+// browser resizes images of other sizes, with slightly other results than miplc.
+export async function pixels(file, [, height, width]) {
+  const image = await createImageBitmap(file, { resizeWidth: width, resizeHeight: height, resizeQuality: "high", colorSpaceConversion: "none" });
+  const canvas = new OffscreenCanvas(width, height).getContext("2d");
+  canvas.fillStyle = "white"; // behind transparent pixels, as in miplc
+  canvas.fillRect(0, 0, width, height);
+  canvas.drawImage(image, 0, 0);
+  const { data } = canvas.getImageData(0, 0, width, height), plane = width * height;
+  return Float32Array.from({ length: 3 * plane }, (_, i) => data[4 * (i % plane) + Math.floor(i / plane)] / 255);
 }
 
 export function difference(made, want) {

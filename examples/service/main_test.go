@@ -18,7 +18,7 @@ import (
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
-// TestMain runs the service itself where the test asks for it.
+// TestMain runs the service if TestService starts this program as a child process.
 func TestMain(m *testing.M) {
 	if os.Getenv("RUN_SERVICE") != "" {
 		main()
@@ -27,7 +27,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The service as its users run it: requests, a new model, a broken one, the end.
+// TestService uses the service like its users: it sends requests, replaces the model, writes a broken
+// one, and ends the service.
 func TestService(t *testing.T) {
 	model := filepath.Join(t.TempDir(), "model.onnx")
 	place := func(file string) {
@@ -83,7 +84,7 @@ func TestService(t *testing.T) {
 	}
 
 	logged("model opened")
-	for { // until it listens; the test's own time limit ends a service that never does
+	for { // until it listens; the test times out if it never does
 		if answer, err := http.Get(address + "/up"); err == nil {
 			answer.Body.Close()
 			if answer.StatusCode != http.StatusOK {

@@ -9,7 +9,7 @@ import (
 	"github.com/miplc/miplc/internal/testsupport"
 )
 
-// TestTour checks what the tour prints, and that docs/tour.md quotes the program as it is.
+// TestTour checks the output of the tour, and that the quotes in docs/tour.md are in the program.
 func TestTour(t *testing.T) {
 	var b strings.Builder
 	if err := tour(&b); err != nil {
@@ -25,7 +25,7 @@ func TestTour(t *testing.T) {
 		quotes++
 		for _, part := range strings.Split(text, "\n...\n") {
 			if !strings.Contains(source, strings.TrimSpace(part)) {
-				t.Errorf("docs/tour.md quotes what is not in the %s:\n%s", kind, part)
+				t.Errorf("docs/tour.md has a quote that is not in the %s:\n%s", kind, part)
 			}
 		}
 	}

@@ -1,17 +1,23 @@
-"""Compares the losses of several logs with lines "step I loss X".
+"""Compares the losses of several logs. Their lines are "step I loss X ..." with a loss for each run,
+or the same after the name of a provider.
 
     python3 compare.py 1e-5 miplc.log python.log browser.log
 """
+import re
 import sys
+from pathlib import Path
 
-tolerance, names = float(sys.argv[1]), sys.argv[2:]
-logs = {name: [float(line.split()[3]) for line in open(name) if line.startswith("step ")] for name in names}
-first = logs[names[0]]
-if not first or any(len(log) != len(first) for log in logs.values()):
-    sys.exit(f"the logs hold {[len(log) for log in logs.values()]} steps")
-print("step", *(name.rsplit("/", 1)[-1].removesuffix(".log").rjust(14) for name in names))
+tolerance, series = float(sys.argv[1]), {}
+for path in map(Path, sys.argv[2:]):
+    for provider, losses in re.findall(r"^(\w+ )?step \d+ loss (.+)$", path.read_text(), re.MULTILINE):
+        series.setdefault(provider.strip() or path.stem, []).append([float(x) for x in losses.split()])
+first = next(iter(series.values()), [])
+if not first or any([len(s) for s in steps] != [len(s) for s in first] for steps in series.values()):
+    sys.exit(f"the logs have different numbers of losses: { {name: sum(map(len, steps)) for name, steps in series.items()} }")
+print("mean loss of the runs" if len(first[0]) > 1 else "loss")
+print("step", *(name.rjust(14) for name in series))
 for i in range(len(first)):
-    print(f"{i + 1:4}", *(f"{logs[name][i]:14.8f}" for name in names))
-worst = max(abs(log[i] - x) / max(1, abs(x)) for log in logs.values() for i, x in enumerate(first))
-print(f"largest difference {worst:.1e}, tolerance {tolerance:.0e}")
+    print(f"{i + 1:4}", *(f"{sum(steps[i]) / len(steps[i]):14.8f}" for steps in series.values()))
+worst = max(abs(x - y) / max(1, abs(y)) for steps in series.values() for a, b in zip(steps, first) for x, y in zip(a, b))
+print(f"largest difference of a run {worst:.1e}, tolerance {tolerance:.0e}")
 sys.exit(0 if worst <= tolerance else 1)

@@ -5,7 +5,7 @@
 #
 #   bash run.sh [SPEC [miplc build flags...]]
 #
-# MIPLC_PYTHON, MIPLC_BROWSER: other programs than python3 and chromium.
+# MIPLC_PYTHON and MIPLC_BROWSER replace python3 and chromium.
 set -euo pipefail
 cd "$(dirname "$0")"
 python=${MIPLC_PYTHON:-python3}
@@ -15,11 +15,11 @@ spec=${1:-quickstart}
 [ $# -gt 0 ] && shift
 
 "$python" -c 'import numpy, onnxruntime' || {
-  echo "$python has no numpy and onnxruntime: pip install numpy onnxruntime, or name another one by MIPLC_PYTHON" >&2
+  echo "$python lacks numpy or onnxruntime: pip install numpy onnxruntime, or set MIPLC_PYTHON to another Python" >&2
   exit 1
 }
 command -v "$browser" >/dev/null || {
-  echo "there is no $browser: install Chromium, or name another browser by MIPLC_BROWSER" >&2
+  echo "$browser is not installed: install Chromium, or set MIPLC_BROWSER to another browser" >&2
   exit 1
 }
 [ -d ../node_modules/onnxruntime-web ] || npm ci --prefix .. --no-fund --no-audit --silent

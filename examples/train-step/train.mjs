@@ -1,7 +1,6 @@
-// Trains steps of a miplc model in the browser with onnxruntime-web. base is
-// the folder that `miplc build SPEC -o DIR --sample-steps 10` left; print gets
-// one line a step.
-import * as ort from "../node_modules/onnxruntime-web/dist/ort.wasm.bundle.min.mjs";
+// Trains steps of a miplc model in the browser with onnxruntime-web, on the GPU through WebGPU or
+// on the CPU through WebAssembly.
+import * as ort from "../node_modules/onnxruntime-web/dist/ort.webgpu.bundle.min.mjs";
 
 ort.env.wasm.numThreads = 1; // more need a page that is isolated from other origins
 
@@ -17,24 +16,55 @@ async function json(url) {
   return JSON.parse(new TextDecoder().decode(await bytes(url)));
 }
 
-export async function train(base, print) {
-  const { train_step: layout } = await json(`${base}/manifest.json`);
-  const sample = await json(`${base}/sample_steps.json`);
-  const values = await bytes(`${base}/${sample.file}`);
-  const step = await ort.InferenceSession.create(await bytes(`${base}/train_step.onnx`), { executionProviders: ["wasm"] });
+// open loads the files that `miplc build SPEC -o DIR --sample-steps 10` wrote to the folder base.
+export async function open(base) {
+  const [{ name, train_step: layout }, sample, model] = await Promise.all([
+    json(`${base}/manifest.json`), json(`${base}/sample_steps.json`), bytes(`${base}/train_step.onnx`)]);
+  const [initial, values] = await Promise.all([bytes(`${base}/${layout.initial.file}`), bytes(`${base}/${sample.file}`)]);
+  return { name, layout, steps: sample.steps, model, initial: new Float32Array(initial), values };
+}
 
+// providers lists the execution providers of this browser, the fastest for large models first.
+export async function providers() {
+  return await navigator.gpu?.requestAdapter() ? ["webgpu", "wasm"] : ["wasm"];
+}
+
+// train runs the sample steps and calls report with the number of each. It returns their losses, for
+// each step a list with one loss per run, and where the parameters were stored. On WebGPU the
+// parameters, the state of the optimizer and the losses stay in GPU buffers; only the batches are
+// copied to the GPU, and at the end the losses back.
+export async function train({ layout, steps, model, initial, values }, provider, report) {
+  const kept = ["loss", ...layout.state.map((name) => `new_${name}`)];
+  const onGPU = provider === "webgpu";
+  const session = await ort.InferenceSession.create(model, {
+    executionProviders: [provider],
+    preferredOutputLocation: Object.fromEntries(kept.map((name) => [name, onGPU ? "gpu-buffer" : "cpu"])),
+    // A step for several runs has only operations of WebGPU; fail rather than compute some on the CPU.
+    extra: { session: { disable_cpu_ep_fallback: onGPU && layout.runs ? "1" : "0" } },
+  });
   const tensor = ({ type, shape, offset }) => {
     const count = shape.reduce((a, b) => a * b, 1);
     return new ort.Tensor(type, new types[type](values, offset, count), shape);
   };
-  const initial = new Float32Array(await bytes(`${base}/${layout.initial.file}`));
-  const state = {}; // the parameters, and vectors of the optimizer, which start as zeros
-  for (const name of layout.state) state[name] = new ort.Tensor("float32", name === "params" ? initial : new Float32Array(layout.size), [layout.size]);
-  for (const [i, s] of sample.steps.entries()) {
-    const feeds = { ...state };
-    for (const [name, t] of Object.entries(s.inputs)) feeds[name] = tensor(t);
-    const out = await step.run(feeds);
-    for (const name of layout.state) state[name] = out[`new_${name}`];
-    print(`step ${i + 1} loss ${out.loss.data[0].toFixed(8)}`);
+  const state = {}; // the vectors of the optimizer start as zeros
+  for (const name of layout.state) {
+    const { shape } = layout.inputs.find((input) => input.name === name);
+    state[name] = new ort.Tensor("float32", name === "params" ? initial.slice() : new Float32Array(initial.length), shape);
   }
+  const losses = [];
+  for (const [i, { inputs }] of steps.entries()) {
+    report(i + 1);
+    const batch = Object.entries(inputs).map(([name, t]) => [name, tensor(t)]);
+    const out = await session.run({ ...state, ...Object.fromEntries(batch) }, kept);
+    for (const name of layout.state) {
+      state[name].dispose();
+      state[name] = out[`new_${name}`];
+    }
+    losses.push(out.loss);
+  }
+  const { location } = state.params;
+  const read = await Promise.all(losses.map((loss) => loss.getData(true)));
+  Object.values(state).forEach((t) => t.dispose());
+  await session.release();
+  return { losses: read.map((loss) => Array.from(loss)), location };
 }

@@ -2,7 +2,7 @@
 
     python3 train.py build
 
-build is what `miplc build SPEC -o build --sample-steps 10` left.
+build is the folder that `miplc build SPEC -o build --sample-steps 10` wrote.
 """
 import json
 import sys
@@ -24,16 +24,17 @@ def tensor(t):
 
 
 # The parameters, and vectors of the optimizer, which start as zeros.
-state = {name: np.zeros(layout["size"], "<f4") for name in layout["state"]}
-state["params"] = np.fromfile(build / layout["initial"]["file"], "<f4")
+shapes = {value["name"]: value["shape"] for value in layout["inputs"]}
+state = {name: np.zeros(shapes[name], "<f4") for name in layout["state"]}
+state["params"] = np.fromfile(build / layout["initial"]["file"], "<f4").reshape(shapes["params"])
 outputs = [o["name"] for o in layout["outputs"]]
 for i, s in enumerate(sample["steps"]):
     batch = {name: tensor(t) for name, t in s["inputs"].items()}
     out = dict(zip(outputs, step.run(outputs, {**state, **batch})))
     state = {name: out["new_" + name] for name in state}
-    print(f"step {i + 1} loss {out['loss']:.8f}")
+    print(f"step {i + 1} loss", *(f"{x:.8f}" for x in out["loss"].flat))
 
-# Each parameter is a window of the flat vector.
+# Each parameter is a window of the flat vector of a run.
 p = layout["params"][0]
-first = state["params"][p["offset"]:][: int(np.prod(p["shape"]))].reshape(p["shape"])
+first = state["params"].reshape(-1, layout["size"])[0, p["offset"]:][: int(np.prod(p["shape"]))].reshape(p["shape"])
 print(f"{p['name']} {list(first.shape)} now has the norm {np.linalg.norm(first):.4f}", file=sys.stderr)

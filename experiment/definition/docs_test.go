@@ -12,15 +12,15 @@ import (
 	"github.com/miplc/miplc/specs"
 )
 
-// The examples of the reference are read, and it names every shipped experiment
-// and every kind of table and figure.
+// The examples of the reference are valid, and it names every shipped experiment and every kind of
+// table and figure.
 func TestReference(t *testing.T) {
 	src, err := os.ReadFile("../../docs/experiments.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(src), -1)
-	var whole []string // the first, to which examples without a name belong, and those with one
+	var whole []string // the first example, which those without a name extend, and examples with a name
 	for _, e := range examples {
 		if strings.HasPrefix(e[1], "name:") {
 			whole = append(whole, e[1])
@@ -28,7 +28,7 @@ func TestReference(t *testing.T) {
 			whole[0] += e[1]
 		}
 	}
-	if len(whole) != 2 {
+	if len(whole) != 5 {
 		t.Fatalf("%d examples", len(whole))
 	}
 	for _, text := range whole {
@@ -44,12 +44,12 @@ func TestReference(t *testing.T) {
 	testsupport.CheckGolden(t, "../../specs/experiments/schema.json", Language.Schema())
 	for _, kind := range itemKinds {
 		if !strings.Contains(string(src), "`"+strings.Replace(kind, " ", ": ", 1)+"`") {
-			t.Errorf("%s is not explained", kind)
+			t.Errorf("%s is not documented", kind)
 		}
 	}
 	for _, name := range specs.Experiments() {
 		if !strings.Contains(string(src), "| `"+name+"` |") {
-			t.Errorf("the experiment %s is not named", name)
+			t.Errorf("the experiment %s is not mentioned", name)
 		}
 	}
 }

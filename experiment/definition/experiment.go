@@ -3,6 +3,7 @@
 package definition
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -39,12 +40,23 @@ type DataSet struct {
 	Name   schema.Str
 	Domain string     // origin of the bags, for the table of datasets
 	File   schema.Str // path; {r} is replaced by r; empty: generated
+	Labels Setting    // data.labels of the specs; zero: the bags of File have candidate sets
 	Synth  *Synth     // generator; nil: File
 	R      []int      // numbers of false positive labels; {Stored}: as in the file
 	Splits *Splits    // nil: those of the experiment
 
 	pos    diag.Pos
 	splits *splitKeys
+}
+
+// Reading returns the settings that the dataset gives to the specs: data.labels, and data.set, on
+// which data.labels depends.
+func (d *DataSet) Reading() []Setting {
+	if d.Labels.Key == "" {
+		return nil
+	}
+	file, _ := json.Marshal(d.File.V) // a text has no errors
+	return []Setting{{"data.set", string(file), d.Labels.At}, d.Labels}
 }
 
 // SetPos records the position of the dataset in the file.
@@ -71,6 +83,8 @@ type Learner struct {
 	Set   []Setting
 	// Grid lists the settings to choose from: keys and their values.
 	Grid []Axis
+	// Last is the number of last epochs whose mean test accuracy is that of a cell.
+	Last schema.Int
 	// Vary creates one variant of the learner per value.
 	Vary *Axis
 	// Only restricts the learner to some datasets and r.
@@ -139,6 +153,13 @@ type Splits struct {
 	Seed       int
 	Index      schema.Str // path; {split} is replaced by the number of the split
 	Pools      int        // pools of the instances of a generated dataset, see generate.SplitPools; 0: no pools
+
+	trainPos, foldsPos, validationPos diag.Pos
+}
+
+// Place returns the position of a setting that split.Error names; zero: the file does not set it.
+func (s *Splits) Place(setting string) diag.Pos {
+	return map[string]diag.Pos{"train": s.trainPos, "folds": s.foldsPos, "validation": s.validationPos, "group": s.Group.Pos}[setting]
 }
 
 // Choose defines how a setting of a grid is chosen in each cell: by the accuracy on a held-out
@@ -171,7 +192,7 @@ const (
 	TableData       = "table data"       // the data sets (the paper's Table 1)
 	TableAccuracy   = "table accuracy"   // learners and r down, data sets across (Tables 2 and 3)
 	TableAcross     = "table across"     // learners down, data sets and r across (Table 4)
-	TableBeside     = "table beside"     // like accuracy, with published accuracies next to the measured ones
+	TablePublished  = "table published"  // like accuracy, with published accuracies next to the measured ones
 	TablePairs      = "table pairs"      // wins, ties and losses of every pair of learners
 	TableRanks      = "table ranks"      // average ranks with the Friedman test
 	FigureRanks     = "figure ranks"     // critical-difference diagram
@@ -187,7 +208,7 @@ var (
 )
 
 // itemKinds lists the kinds of tables and figures.
-var itemKinds = []string{TableData, TableAccuracy, TableAcross, TableBeside, TablePairs, TableRanks, FigureRanks, FigureAttention, FigureR, FigureVary}
+var itemKinds = []string{TableData, TableAccuracy, TableAcross, TablePublished, TablePairs, TableRanks, FigureRanks, FigureAttention, FigureR, FigureVary}
 
 // Learner returns the learner with that name, or nil.
 func (e *Experiment) Learner(name string) *Learner {

@@ -89,7 +89,10 @@ var dataRows = []schema.Row{
 		Doc:   "Domain of the bags, for the table of datasets."},
 	{Name: "file", Type: schema.Text,
 		Field: schema.Bind(func(d *DataSet) any { return &d.File }),
-		Doc:   "Dataset file (.npz, .mat, .csv, .csv.gz). {r} is replaced by r. Without {r}, the file fixes the candidate sets and r is not used."},
+		Doc:   "Dataset file (.npz, .mat, .parquet, .csv, .csv.gz), or images for learners with data.encoder, as data.set of a spec. {r} is replaced by r. Without {r}, the file fixes the candidate sets and r is not used."},
+	{Name: "labels", Type: schema.Form, Custom: &labelsForm,
+		Field: schema.Bind(func(d *DataSet) any { return &d.Labels }),
+		Doc:   "Labels of the bags of file, as data.labels of a spec: known if each bag has one certain label, multi if it has any number of labels."},
 	{Name: "synth", Type: schema.Section, Rows: synthRows,
 		Field: schema.Bind(func(d *DataSet) any {
 			d.Synth = &Synth{}
@@ -159,6 +162,9 @@ var learnerRows = []schema.Row{
 	{Name: "grid", Type: schema.Form, Custom: &gridForm,
 		Field: schema.Bind(func(l *Learner) any { return &l.Grid }),
 		Doc:   "Settings to choose from: keys with lists of values, in all combinations."},
+	{Name: "last", Type: schema.Whole, Default: "1", In: schema.Between(1, 1000),
+		Field: schema.Bind(func(l *Learner) any { return &l.Last }),
+		Doc:   "Number of last epochs whose mean test accuracy is the accuracy of a cell, such as 10 in the programs of RC and LWS. The other measures are those of the last epoch."},
 	{Name: "vary", Type: schema.Form, Custom: &varyForm,
 		Field: schema.Bind(func(l *Learner) any { return &l.Vary }),
 		Doc:   "One key with a list of values. The learner is run once per value, for a figure over the values."},
@@ -170,7 +176,7 @@ var learnerRows = []schema.Row{
 		Doc:   "Values of r of the learner; default: all."},
 	{Name: "published", Type: schema.Form, Custom: &publishedForm,
 		Field: schema.Bind(func(l *Learner) any { return &l.Published }),
-		Doc:   "Published accuracies for table: beside, by dataset and r; without r for a dataset whose file fixes the candidate sets."},
+		Doc:   "Published accuracies for table: published, by dataset and r; without r for a dataset whose file fixes the candidate sets."},
 	{Name: "cases", Type: schema.List, Rows: caseRows,
 		Field: schema.Bind(func(l *Learner) any {
 			l.Cases = append(l.Cases, Case{})
@@ -300,6 +306,18 @@ var classesForm = schema.Custom{
 	},
 }
 
+var labelsForm = schema.Custom{
+	Says:   "`known` or `multi`",
+	Schema: map[string]any{"enum": []string{language.KnownLabels, language.MultiLabels}},
+	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
+		if !n.IsValue() || n.Raw() != language.KnownLabels && n.Raw() != language.MultiLabels {
+			r.Fault(n.Errorf("%s must be known or multi, not %s", path, n.Describe()))
+			return
+		}
+		*to.(*Setting) = Setting{"data.labels", n.Raw(), n}
+	},
+}
+
 var settingsForm = schema.Custom{
 	Says:   "a map of settings such as {train.epochs: 5}",
 	Schema: map[string]any{"type": "object"},
@@ -317,7 +335,7 @@ var settingsForm = schema.Custom{
 
 // notForSpecs are keys of a spec that the experiment sets itself.
 var notForSpecs = []struct{ key, instead string }{
-	{"data.set", "data"}, {"data.split", "splits"}, {"data.generated", "data"}, {"name", "name"}, {"extends", "spec"},
+	{"data.set", "data"}, {"data.split", "splits"}, {"data.generated", "data"}, {"data.labels", "labels of the dataset"}, {"name", "name"}, {"extends", "spec"},
 }
 
 func settingOf(r *schema.Reader, key, value *schema.Node) Setting {

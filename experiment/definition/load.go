@@ -3,6 +3,7 @@ package definition
 import (
 	"strings"
 
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
 )
 
@@ -13,6 +14,17 @@ func Load(name string, overrides ...string) (*Experiment, error) {
 	e := &Experiment{}
 	doc, err := Language.Load(name, overrides, e)
 	return e.settled(doc, err)
+}
+
+// IsExperiment reports whether a file, or a shipped file of that name, has more keys of experiments
+// than of specs. IsSpec reports the opposite. Both are false for a file that does not exist.
+func IsExperiment(name string) bool { return moreExperiment(name) > 0 }
+
+// IsSpec is described with IsExperiment.
+func IsSpec(name string) bool { return moreExperiment(name) < 0 }
+
+func moreExperiment(name string) int {
+	return Language.CountKnownKeys(name) - language.Dialect.CountKnownKeys(name)
 }
 
 // Parse reads an experiment from text; file is its name in messages.
@@ -86,16 +98,16 @@ type splitKeys struct {
 // over replaces values of s by those that the file contains.
 func (k *splitKeys) over(s Splits) Splits {
 	if k.folds.Set() {
-		s.Folds, s.Count = k.folds.V, k.folds.V
+		s.Folds, s.Count, s.foldsPos = k.folds.V, k.folds.V, k.folds.Pos
 	}
 	if k.validation.Set() {
-		s.Validation = k.validation.V
+		s.Validation, s.validationPos = k.validation.V, k.validation.Pos
 	}
 	if k.count.Set() {
 		s.Count = k.count.V
 	}
 	if k.train.Set() {
-		s.Train = k.train.V
+		s.Train, s.trainPos = k.train.V, k.train.Pos
 	}
 	if k.stratify.Set() {
 		s.Stratify = k.stratify.V

@@ -107,6 +107,9 @@ func (c *checker) dataRules() {
 			note(c.add(d.pos, "a dataset needs either a file or a generator"), "give one of file: and synth:")
 		case d.Synth != nil:
 			c.synthRules(d.Synth)
+			if d.Labels.Key != "" {
+				note(c.add(d.Labels.At.Pos(), "labels is for files; a generated dataset has candidate sets"), "with r: 0 the true label of a bag is its only candidate")
+			}
 		case !strings.Contains(d.File.V, RPlaceholder) && len(d.R) > 1:
 			note(c.add(d.File.Pos, "one file for %d values of r", len(d.R)), "write {r} in the name of the file in place of r")
 		}

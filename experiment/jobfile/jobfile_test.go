@@ -36,7 +36,7 @@ func TestFiles(t *testing.T) {
 	}
 	for _, bad := range []Options{{Partition: "a b"}, {Account: "x\n#SBATCH"}, {Time: `"`}, {Image: "a'b"}, {Claim: "{}"}, {Memory: "$(x)"}} {
 		if bad.Check() == nil {
-			t.Errorf("%+v passed", bad)
+			t.Errorf("%+v was accepted", bad)
 		}
 	}
 	if err := gpu.Check(); err != nil {
@@ -44,8 +44,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// The rules of the manifest keep evicted pods alive first, and only then look at exit
-// codes.
+// The rules of the manifest first keep evicted pods running, and only then consider exit codes.
 func TestRules(t *testing.T) {
 	text, err := Kubernetes(job(Options{Workers: 8, CPUs: 1}))
 	if err != nil {
@@ -83,9 +82,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// A task that is told ahead of its time limit queues itself again where the shard says
-// that it can go on, some times at most; one that is done, failed, wrong or cancelled
-// does not.
+// A task that is signalled before its time limit requeues itself if the shard can be resumed, up to a
+// limit. A task that is finished, failed, wrong or cancelled does not.
 func TestSlurmFileRequeues(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -140,7 +138,7 @@ func TestSlurmFileRequeues(t *testing.T) {
 				}
 				time.Sleep(10 * time.Millisecond)
 			}
-			_ = cmd.Wait() // the exit code is looked at below
+			_ = cmd.Wait() // the exit code is checked below
 			queue, err := os.ReadFile(filepath.Join(dir, "queue"))
 			if err != nil && !errors.Is(err, os.ErrNotExist) {
 				t.Fatal(err)
@@ -152,7 +150,7 @@ func TestSlurmFileRequeues(t *testing.T) {
 	}
 }
 
-// A template of the user's has the values and functions of the shipped ones.
+// A template of the user can use the values and functions of the shipped ones.
 func TestOwnTemplate(t *testing.T) {
 	got, err := Fill("own", "{{.Name}} {{.Last}} {{sh .Dir}} {{yaml .Plan}}", job(Options{}))
 	if want := `Own Ta_ble (2nd) 23 '/home/o'\''hara/my "table"' "0123456789ab"`; err != nil || string(got) != want {

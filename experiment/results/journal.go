@@ -12,7 +12,7 @@ import (
 
 	"github.com/miplc/miplc/internal/sanitize"
 
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/workers"
 )
 
@@ -38,11 +38,11 @@ func OpenJournal(dir, part string) (*Journal, error) {
 		host = "unknown"
 	}
 	folder := filepath.Join(dir, Folder)
-	if _, err := outfile.MakeFolder(folder); err != nil {
+	if _, err := fileio.MakeFolder(folder); err != nil {
 		return nil, err
 	}
 	for n := 1; ; n++ {
-		file, err := outfile.Log(filepath.Join(folder, fmt.Sprintf("%s.%s.%d%s", part, sanitize.FileName(host), n, suffix)))
+		file, err := fileio.CreateLog(filepath.Join(folder, fmt.Sprintf("%s.%s.%d%s", part, sanitize.FileName(host), n, suffix)))
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
@@ -74,7 +74,7 @@ func (r *Result) valid() error {
 	case r.Key == "" || r.Data == "" || r.Learner == "" || r.Split < 1:
 		return errors.New("key, data, learner or split is missing")
 	case math.IsNaN(r.Accuracy) || r.Accuracy < 0 || r.Accuracy > 1:
-		return fmt.Errorf("the accuracy is %v; it must lie between 0 and 1", r.Accuracy)
+		return fmt.Errorf("the accuracy is %v; it must be between 0 and 1", r.Accuracy)
 	}
 	for _, h := range r.Attention {
 		for _, bins := range [][]int{h.Positive, h.Negative, h.Unknown} {
@@ -111,7 +111,7 @@ func parseResults(path string, text []byte) (list []Result, whole int, err error
 		case !ended, wrong != nil && len(rest) == 0: // cut off, or blocks that were not written to the disk
 			return list, whole, nil
 		case wrong != nil:
-			return nil, 0, diag.Errorf(diag.Pos{File: path, Line: n}, "this line is no result: %v", wrong).
+			return nil, 0, diag.Errorf(diag.Pos{File: path, Line: n}, "this line is not a result: %v", wrong).
 				WithNote("remove the line and start the experiment again: the cell is then run anew")
 		}
 		list = append(list, r)
@@ -149,7 +149,7 @@ func Read(dir string) (*Results, error) {
 			continue
 		}
 		path := filepath.Join(dir, Folder, entry.Name())
-		text, err := infile.Read(path)
+		text, err := fileio.Read(path)
 		if errors.Is(err, fs.ErrNotExist) { // removed by its process, which had no results
 			continue
 		}

@@ -26,7 +26,7 @@ func FuzzResults(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What is kept reads the same again, and nothing of it is dropped.
+		// The accepted part is parsed to the same results completely.
 		again, all, err := parseResults("results.jsonl", text[:whole])
 		if err != nil || all != whole || len(again) != len(list) {
 			t.Fatalf("%d results in %d bytes, again %d in %d, %v", len(list), whole, len(again), all, err)

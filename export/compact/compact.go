@@ -37,10 +37,10 @@ func (f Form) Of(model *onnxpb.ModelProto) (*onnxpb.ModelProto, error) {
 		return nil, fmt.Errorf("the model is in %s already: make it from the one that was trained", meta.Precision)
 	}
 	if meta.Encoder != nil {
-		return nil, fmt.Errorf("a model with an encoder cannot be had in %s: export the model without it (data.encoder.export: model) and make that smaller", f.Name)
+		return nil, fmt.Errorf("a model with an encoder cannot be exported in %s: train with data.encoder.export: model and export that model", f.Name)
 	}
 	if f.bagOnly && meta.Contract != contract.ContractBag {
-		return nil, fmt.Errorf("a model of contract %s cannot be had in %s: the range of numbers is measured over all bags of a run, so a prediction would depend on the others", meta.Contract, f.Name)
+		return nil, fmt.Errorf("a model of contract %s cannot be exported in %s, because predictions would depend on the other bags of a run: train with export.signature: bag", meta.Contract, f.Name)
 	}
 	m := proto.Clone(model).(*onnxpb.ModelProto)
 	r := &rewriter{g: m.Graph, old: m.Graph.Node}

@@ -16,7 +16,7 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// exported gives a model with initial parameters, and the graph it is of.
+// exported returns a model with initial parameters, and its graph.
 func exported(t *testing.T, spec string, instance []int, set ...string) (*onnxpb.ModelProto, *graph.Graph) {
 	t.Helper()
 	s, err := language.Load(spec, append(set, "data.normalize=none")...)
@@ -34,12 +34,12 @@ func exported(t *testing.T, spec string, instance []int, set ...string) (*onnxpb
 	return m, p.Infer
 }
 
-// Smaller models are smaller, and predict nearly the same on bags of all sizes.
+// Compact models are smaller and predict nearly the same on bags of all sizes.
 func TestFormsPredictNearlyTheSame(t *testing.T) {
 	for _, c := range []struct {
 		spec     string
 		instance []int
-		smaller  map[string]float64 // than this share of the bytes
+		smaller  map[string]float64 // largest share of the bytes
 	}{
 		{"rc-mean-mlp", []int{38}, map[string]float64{"float16": 0.52, "int8": 0.28}},
 		{"demipl-image", []int{1, 28, 28}, map[string]float64{"float16": 0.52, "int8": 0.35}},
@@ -59,7 +59,7 @@ func TestFormsPredictNearlyTheSame(t *testing.T) {
 				t.Fatal(err)
 			}
 			if share := float64(len(after)) / float64(len(before)); share > c.smaller[form.Name] {
-				t.Errorf("%s in %s has %.2f of the bytes", c.spec, form.Name, share)
+				t.Errorf("%s in %s has %.2f of the size", c.spec, form.Name, share)
 			}
 			for _, n := range []int{1, 2, 40} {
 				feed := map[string]*graph.Tensor{contract.Instances: onnxtest.Bag(infer, n, uint64(n))}
@@ -73,12 +73,13 @@ func TestFormsPredictNearlyTheSame(t *testing.T) {
 		}
 		again, err := onnxpb.Marshal(m)
 		if err != nil || string(again) != string(before) {
-			t.Errorf("%s: the model that was given is changed, %v", c.spec, err)
+			t.Errorf("%s: the original model was changed, %v", c.spec, err)
 		}
 	}
 }
 
-// The file says what it is, names onnxruntime alone and is not made smaller twice.
+// The metadata contains the precision and lists only onnxruntime. A compact model cannot be
+// compacted again.
 func TestMetadata(t *testing.T) {
 	m, _ := exported(t, "quickstart", []int{20})
 	for _, form := range compact.Forms {
@@ -99,7 +100,7 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// A prediction must not depend on the other bags of a run.
+// int8 rejects the signature batch, because a prediction must not depend on the other bags of a run.
 func TestInt8IsForOneBag(t *testing.T) {
 	m, _ := exported(t, "quickstart", []int{20}, "export.signature=batch")
 	for _, form := range compact.Forms {
@@ -110,7 +111,7 @@ func TestInt8IsForOneBag(t *testing.T) {
 	}
 }
 
-// Parameters beyond half precision stay as they are.
+// Parameters that half precision cannot represent stay in single precision.
 func TestLargeParameters(t *testing.T) {
 	m, _ := exported(t, "rc-mean-mlp", []int{38})
 	for _, p := range m.Graph.Initializer {
@@ -129,6 +130,6 @@ func TestLargeParameters(t *testing.T) {
 		kept = kept || p.GetName() == "dense1.weight" && p.Floats()[0] == math.MaxFloat32
 	}
 	if !kept {
-		t.Error("a parameter that half precision cannot hold was rounded")
+		t.Error("a parameter that half precision cannot represent was rounded")
 	}
 }

@@ -27,7 +27,7 @@ func node(op, out string, in ...string) *onnxpb.NodeProto {
 	return &onnxpb.NodeProto{OpType: op, Name: out, Input: in, Output: []string{out}}
 }
 
-// good gives a small file that keeps the contract bag/1.
+// good returns a small file that fulfils the contract bag/1.
 func good(t testing.TB) *onnxpb.ModelProto {
 	t.Helper()
 	m := &onnxpb.ModelProto{
@@ -81,24 +81,24 @@ func TestMetadataRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	if meta.Seed != 7 || meta.Classes[1] != "b" || meta.Parity["b"] != 2e-7 || string(meta.Split) != "null" {
-		t.Errorf("metadata came back as %+v", meta)
+		t.Errorf("metadata was read as %+v", meta)
 	}
 	if _, ok := back.Metadata(contract.KeyColumns); ok || meta.Columns != nil {
-		t.Errorf("columns that are unknown came back as %v", meta.Columns)
+		t.Errorf("unknown columns were read as %v", meta.Columns)
 	}
 	meta.Columns = &contract.Columns{Features: []string{"area", "b", "c"}}
 	if err := meta.Put(back); err != nil {
 		t.Fatal(err)
 	}
 	if named, err := contract.Get(back); err != nil || !slices.Equal(named.Columns.Features, meta.Columns.Features) {
-		t.Errorf("columns came back as %v, %v", named, err)
+		t.Errorf("columns were read as %v, %v", named, err)
 	}
 	if text, _ := back.Metadata(contract.KeyParity); text != `{"a":1e-7,"b":2e-7}` {
 		t.Errorf("parity is written as %s", text)
 	}
 }
 
-// Every way to break the contract is refused, and the message names the part.
+// Every violation of the contract is rejected, and the message names the part.
 func TestBroken(t *testing.T) {
 	set := func(key, v string) func(*onnxpb.ModelProto) {
 		return func(m *onnxpb.ModelProto) { m.SetMetadata(key, v) }
@@ -147,7 +147,7 @@ func TestBroken(t *testing.T) {
 			m.Graph.Input[0] = value(contract.Instances, onnxpb.TensorProto_DOUBLE, "n", 3)
 		}, "has the element type DOUBLE, expected FLOAT"},
 		{"no type", func(m *onnxpb.ModelProto) { m.Graph.Input[0].Type = nil }, "has the element type UNDEFINED"},
-		{"no graph", func(m *onnxpb.ModelProto) { m.Graph = nil }, "holds no graph"},
+		{"no graph", func(m *onnxpb.ModelProto) { m.Graph = nil }, "has no graph"},
 		{"unknown op", func(m *onnxpb.ModelProto) { m.Graph.Node[0].OpType = "Scan" }, "not an op that miplc writes"},
 		{"op of another domain", func(m *onnxpb.ModelProto) { m.Graph.Node[0].Domain = "com.example" }, "not an op that miplc writes"},
 		{"op that onnx-go lacks", func(m *onnxpb.ModelProto) { m.Graph.Node[6].OpType = "Cast" }, "does not have the op Cast"},
@@ -160,7 +160,7 @@ func TestBroken(t *testing.T) {
 		{"output of no node", func(m *onnxpb.ModelProto) { m.Graph.Node = m.Graph.Node[:6] }, `no node makes the output "attention"`},
 		{"graph in an attribute", func(m *onnxpb.ModelProto) {
 			m.Graph.Node[0].Attribute = []*onnxpb.AttributeProto{{Name: "body", G: &onnxpb.GraphProto{}}}
-		}, `its attribute "body" holds a graph`},
+		}, `its attribute "body" contains a graph`},
 		{"attribute with data elsewhere", func(m *onnxpb.ModelProto) {
 			away := onnxpb.FloatTensor("v", []int64{1}, []float32{1})
 			away.DataLocation = onnxpb.TensorProto_EXTERNAL
@@ -189,7 +189,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// A file that is cut anywhere is refused.
+// A truncated file is rejected.
 func TestCut(t *testing.T) {
 	data, err := onnxpb.Marshal(good(t))
 	if err != nil {
@@ -206,8 +206,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// FuzzONNX: whatever the bytes, reading and checking a file ends with a model
-// or an error, and a model that passes passes again after it is written.
+// FuzzONNX checks that reading and checking any bytes gives a model or an error, and that a valid
+// model is valid again after it is written.
 func FuzzONNX(f *testing.F) {
 	data, err := onnxpb.Marshal(good(f))
 	if err != nil {
@@ -240,7 +240,7 @@ func FuzzONNX(f *testing.F) {
 			_, err = contract.Check(m)
 		}
 		if err != nil {
-			t.Errorf("accepted, but not after it was written again: %v", err)
+			t.Errorf("accepted, but rejected after it was written again: %v", err)
 		}
 	})
 }

@@ -7,10 +7,14 @@ import (
 )
 
 // Hash returns the SHA-256, in hexadecimal, of everything that callers of a model depend
-// on: the signature, the shape of an instance and the class names in order. A model
-// retrained on the same classes has the same hash.
+// on: the signature, the shape of an instance, the class names in order, and whether a bag
+// has one label or any number of them. A model retrained on the same classes has the same hash.
 func (m *Metadata) Hash() string {
-	text, err := json.Marshal([]any{m.Contract, m.InputShape, m.Classes})
+	parts := []any{m.Contract, m.InputShape, m.Classes}
+	if m.Threshold != nil {
+		parts = append(parts, "any number of labels")
+	}
+	text, err := json.Marshal(parts)
 	if err != nil {
 		panic(fmt.Sprintf("bug: strings and whole numbers as JSON: %v", err)) // marshalling these types cannot fail
 	}

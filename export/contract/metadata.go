@@ -27,6 +27,7 @@ type Metadata struct {
 	Tolerance     float64            // largest difference that counts as agreement of engines; 0: unknown
 	Precision     string             // of the parameters; empty: float32
 	Temperature   *float64           // number that divides the logits in the graph; nil: none
+	Threshold     *float64           // a bag has any number of labels, those with a larger probability; nil: one
 	Encoder       *Encoder           // part of the file that computes features of images; nil: none
 	Backends      []string           // BackendORT, BackendONNXGo
 }
@@ -46,7 +47,7 @@ const (
 	maxClasses = 1 << 16
 	maxRank    = 4       // of an instance with its leading axis
 	maxExtent  = 1 << 24 // elements of one instance
-	maxParams  = 1 << 29 // elements of one parameter: a file holds at most 2 GiB
+	maxParams  = 1 << 29 // elements of one parameter: a file has at most 2 GiB
 )
 
 // entry is one key of the metadata and its value. Strings are stored unchanged, other types as JSON.
@@ -64,7 +65,7 @@ func (m *Metadata) entries() []entry {
 		{KeySpecHash, &m.SpecSHA256, false},
 		{KeyDataHash, &m.DataSHA256, false}, {KeySeed, &m.Seed, false}, {KeySplit, &m.Split, false}, {KeyEngine, &m.Engine, false},
 		{KeyTolerance, &m.Tolerance, true}, {KeyBackends, &m.Backends, false}, {KeyParity, &m.Parity, false}, {KeyPrecision, &m.Precision, true},
-		{KeyTemperature, &m.Temperature, true}, {KeyEncoder, &m.Encoder, true},
+		{KeyTemperature, &m.Temperature, true}, {KeyThreshold, &m.Threshold, true}, {KeyEncoder, &m.Encoder, true},
 	}
 }
 
@@ -163,6 +164,9 @@ func (m *Metadata) check() error {
 	}
 	if t := m.Temperature; t != nil && !(*t > 0 && *t <= math.MaxFloat32) {
 		return fmt.Errorf("%s is %v, expected a number above 0", KeyTemperature, *t)
+	}
+	if t := m.Threshold; t != nil && !(*t > 0 && *t < 1) {
+		return fmt.Errorf("%s is %v, expected a number between 0 and 1", KeyThreshold, *t)
 	}
 	if !slices.Contains([]string{"none", "training", "all"}, m.Normalization) {
 		return fmt.Errorf("%s is %q, expected none, training or all", KeyNormalize, m.Normalization)

@@ -23,7 +23,7 @@ var ops = map[string]bool{
 	"Where": false,
 }
 
-// maxNodes is the maximum number of nodes of a graph. onnxruntime loads so many within a second.
+// maxNodes is the maximum number of nodes of a graph. onnxruntime loads this number of nodes within a second.
 const maxNodes = 10_000
 
 // Structure checks the rules for all ONNX files of miplc: known ops, values defined once and before
@@ -34,7 +34,7 @@ func Structure(model *onnxpb.ModelProto) error { return structure(model, 0) }
 func structure(model *onnxpb.ModelProto, encoder int) error {
 	g := model.GetGraph()
 	if g == nil {
-		return fmt.Errorf("the file holds no graph")
+		return fmt.Errorf("the file has no graph")
 	}
 	defined := map[string]bool{}
 	define := func(name, what string) error {
@@ -99,7 +99,7 @@ func checkNode(opset int64, n *onnxpb.NodeProto, encoder bool, defined map[strin
 	}
 	for _, a := range n.GetAttribute() {
 		if n.GetOpType() != "Loop" && a.GetG() != nil || len(a.GetGraphs()) > 0 {
-			return fmt.Errorf("its attribute %q holds a graph", a.GetName())
+			return fmt.Errorf("its attribute %q contains a graph", a.GetName())
 		}
 		if t := a.GetT(); t != nil {
 			if err := t.Check(); err != nil {

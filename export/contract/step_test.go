@@ -32,14 +32,14 @@ func quickstartStep(t *testing.T) *onnxpb.ModelProto {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, _, err := export.TrainStep(p, initial, contract.Step{Version: "test", SpecSHA256: spec.Hash(), Seed: 1, Initial: contract.StepInitial{File: "initial.bin"}})
+	m, _, err := export.TrainStep(p, initial, nil, contract.Step{Version: "test", SpecSHA256: spec.Hash(), Seed: 1, Initial: contract.StepInitial{File: "initial.bin"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
-// What is written comes back the same, through a file.
+// A step that is written to a file and read again is the same.
 func TestStepRoundTrip(t *testing.T) {
 	m := quickstartStep(t)
 	path := filepath.Join(t.TempDir(), "step.onnx")
@@ -81,7 +81,7 @@ func TestStepRoundTrip(t *testing.T) {
 	}
 }
 
-// A file that fails its check gets no name, and an older one stays.
+// A file that fails its check is not renamed to its final name, and an older file remains.
 func TestCheckedStepKeepsTheOldFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "step.onnx")
@@ -119,7 +119,7 @@ func TestBrokenStep(t *testing.T) {
 		change func(*onnxpb.ModelProto)
 		says   string
 	}{
-		{"no metadata", func(m *onnxpb.ModelProto) { m.MetadataProps = nil }, "no training step of miplc"},
+		{"no metadata", func(m *onnxpb.ModelProto) { m.MetadataProps = nil }, "not a training step of miplc"},
 		{"an inference model", func(m *onnxpb.ModelProto) { m.SetMetadata(contract.KeyContract, contract.ContractBag) }, "expected"},
 		{"a seed that is none", func(m *onnxpb.ModelProto) { m.SetMetadata(contract.KeySeed, "-1") }, contract.KeySeed},
 		{"no JSON", func(m *onnxpb.ModelProto) { m.SetMetadata(contract.KeyStep, "{") }, contract.KeyStep},

@@ -19,7 +19,7 @@ import (
 	"unicode"
 
 	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
@@ -80,7 +80,7 @@ func CheckFolder(dir, pkg string) error {
 	}
 	context := build.Default
 	context.OpenFile = func(path string) (io.ReadCloser, error) {
-		f, _, err := infile.Open(path)
+		f, _, err := fileio.Open(path)
 		return f, err
 	}
 	found, err := context.ImportDir(abs, 0)
@@ -90,11 +90,11 @@ func CheckFolder(dir, pkg string) error {
 	case errors.As(err, &none):
 		return nil
 	case errors.As(err, &several):
-		return fmt.Errorf("%s holds the packages %s: choose another folder", dir, strings.Join(several.Packages, " and "))
+		return fmt.Errorf("%s contains the packages %s: choose another folder", dir, strings.Join(several.Packages, " and "))
 	case err != nil:
 		return fmt.Errorf("%s cannot get a package: %w", dir, err)
 	case found.Name != pkg:
-		return fmt.Errorf("%s holds the package %s: choose another folder, or name this package with --package %s", dir, found.Name, found.Name)
+		return fmt.Errorf("%s contains the package %s: choose another folder, or name this package with --package %s", dir, found.Name, found.Name)
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (m *Model) Generate(pkg string) ([]byte, error) {
 	err := client.Execute(&out, map[string]any{
 		"Header": Header, "Package": pkg, "Model": fmt.Sprintf("%q", m.Name), "Hash": m.Meta.Hash(), "Contract": m.Meta.Contract,
 		"Classes": classes, "Dims": dims, "Shape": m.Meta.InputShape, "Values": ndarray.Size(m.Meta.InputShape),
-		"Rank": len(m.Meta.InputShape),
+		"Rank": len(m.Meta.InputShape), "Multi": m.Meta.Threshold != nil,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("bug: the template of the client: %w", err)

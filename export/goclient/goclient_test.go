@@ -49,6 +49,21 @@ func TestAnyClasses(t *testing.T) {
 	}
 }
 
+// The client of a model with several labels per bag has them in its predictions.
+func TestSeveralLabels(t *testing.T) {
+	meta := &contract.Metadata{Contract: contract.ContractBag, Classes: []string{"a", "b"}, InputShape: []int{2}}
+	one, err := (&goclient.Model{Meta: meta}).Generate("mine")
+	if err != nil || strings.Contains(string(one), "Labels") {
+		t.Errorf("%v\n%s", err, one)
+	}
+	single, threshold := meta.Hash(), 0.5
+	meta.Threshold = &threshold
+	many, err := (&goclient.Model{Meta: meta}).Generate("mine")
+	if err != nil || !strings.Contains(string(many), "out.Labels = append(out.Labels, Class(label))") || meta.Hash() == single {
+		t.Errorf("%v\n%s", err, many)
+	}
+}
+
 func TestPackageNames(t *testing.T) {
 	m := goclient.Model{Meta: &contract.Metadata{Classes: []string{"a"}, InputShape: []int{3}}}
 	for _, name := range []string{"", "_", "a b", "func", "1"} {
@@ -92,9 +107,9 @@ func TestCheckFolder(t *testing.T) {
 	put("birds.go", "package birds\n")
 	put("birds_test.go", "package birds_test\n")
 	check("the same package", "birds", "")
-	check("another package", "bees", "holds the package birds")
+	check("another package", "bees", "contains the package birds")
 	put("main.go", "package main\n")
-	check("two packages", "birds", "holds the packages")
+	check("two packages", "birds", "contains the packages")
 	if err := goclient.CheckFolder(filepath.Join(dir, "new"), "birds"); err != nil {
 		t.Errorf("a new folder: %v", err)
 	}

@@ -160,7 +160,7 @@ func (r *random) step() {
 
 func (r *random) unary(v bounded) {
 	x := v.node
-	switch r.IntN(11) {
+	switch i := r.IntN(10 + len(otherUnary)); i {
 	case 0:
 		r.keep(r.Neg(x), -v.hi, -v.lo)
 	case 1:
@@ -184,10 +184,20 @@ func (r *random) unary(v bounded) {
 		r.keep(r.Relu(x), 0, math.Max(v.hi, 0))
 	case 9:
 		r.keep(r.Clamp(x, -0.9, 1.7), -0.9, 1.7)
-	case 10:
-		r.keep(must(r.Builder, graph.OpErf, graph.Attrs{}, x), -1, 1)
+	default:
+		r.keep(r.Tanh(must(r.Builder, otherUnary[i-10], graph.Attrs{}, x)), -1, 1)
 	}
 }
+
+// otherUnary lists the unary ops that random.unary has no bounds for.
+var otherUnary = slices.DeleteFunc(graph.AllOps(), func(op graph.Op) bool {
+	switch op {
+	case graph.OpNeg, graph.OpExp, graph.OpLog, graph.OpSqrt, graph.OpAbs, graph.OpTanh, graph.OpSigmoid,
+		graph.OpSoftplus, graph.OpRelu, graph.OpClamp, graph.OpStopGrad:
+		return true
+	}
+	return !op.Elementwise() || op.Arity() != 1 || !op.Differentiable()
+})
 
 // binary combines two values of the pool whose shapes broadcast.
 func (r *random) binary(v bounded) {

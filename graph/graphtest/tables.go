@@ -120,7 +120,7 @@ func matrices() []recipe {
 		{graph.OpLogSoftmax, "saturated", nil, func(m *maker) *graph.Node {
 			return m.LogSoftmax(m.in("x", shape{b, 3}, 60, -60, 0, 500, 499, 0))
 		}},
-		{graph.OpSoftmax, "beside its logarithm", nil, func(m *maker) *graph.Node {
+		{graph.OpSoftmax, "with its logarithm", nil, func(m *maker) *graph.Node {
 			x := x(m)
 			return m.Mul(m.Softmax(x), m.LogSoftmax(x))
 		}},

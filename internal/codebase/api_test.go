@@ -14,8 +14,8 @@ import (
 	"github.com/miplc/miplc/internal/testsupport"
 )
 
-// TestRuntimeAPI holds what services can name to a golden file, so that adding,
-// changing or taking back a name is a decision.
+// TestRuntimeAPI compares the exported API of package runtime with a golden file, so that every
+// added, changed or removed name is a deliberate decision.
 func TestRuntimeAPI(t *testing.T) {
 	var api strings.Builder
 	for _, folder := range []string{"runtime", "runtime/onnxgo"} {
@@ -27,12 +27,12 @@ func TestRuntimeAPI(t *testing.T) {
 	}
 	testsupport.CheckGolden(t, root+"/runtime/testdata/api.txt", api.String())
 	if t.Failed() {
-		t.Log("what services can name has changed: if that is meant, say it in CHANGELOG.md")
+		t.Log("the API of package runtime has changed: if this is intended, add a line to CHANGELOG.md")
 	}
 }
 
-// exportedDeclarations prints the exported declarations of a package, without bodies,
-// comments and what is not exported, sorted.
+// exportedDeclarations prints the exported declarations of a package, sorted, without bodies and
+// comments.
 func exportedDeclarations(t *testing.T, dir string) []string {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil || len(paths) == 0 {
@@ -62,7 +62,7 @@ func exportedDeclarations(t *testing.T, dir string) []string {
 				}
 				for _, spec := range d.Specs {
 					if v, ok := spec.(*ast.ValueSpec); ok && d.Tok == token.VAR {
-						v.Values = nil // the words of an error
+						v.Values = nil // the text of an error
 					}
 				}
 			}

@@ -21,9 +21,9 @@ const (
 	remedy  = "go test ./internal/codebase -update"
 )
 
-// TestMap holds the table of docs/architecture.md to the imports of the code,
-// those of tests left aside. A row speaks for a folder and for the folders below
-// it that have no row. Rows stand in the order of the arrows.
+// TestMap compares the table of docs/architecture.md with the imports of the code, except for
+// imports of tests. A row describes a folder and the folders below it without a row. A package may
+// import only packages of rows above its own.
 func TestMap(t *testing.T) {
 	text, err := os.ReadFile(mapFile)
 	if err != nil {
@@ -34,12 +34,12 @@ func TestMap(t *testing.T) {
 	for i, r := range rows {
 		want, there := drawn[r.folder]
 		if !there {
-			t.Errorf("docs/architecture.md:%d: no package is at %s: delete the row or give it the folder's new name", r.line+1, r.folder)
+			t.Errorf("docs/architecture.md:%d: there is no package in %s: delete the row, or rename it if the folder was renamed", r.line+1, r.folder)
 			continue
 		}
 		for _, to := range want {
 			if at := rowIndex(rows, to); at > i {
-				t.Errorf("docs/architecture.md: %s imports %s, which stands below it in the map: arrows go up only. Move the code to where its stage is, or, if the order of the rows is wrong, move the row", r.folder, to)
+				t.Errorf("docs/architecture.md: %s imports %s, which is below it in the map. Packages may import only rows above. Move the code to its stage, or move the row if the order is wrong", r.folder, to)
 			}
 		}
 		if slices.Equal(want, r.imports) {
@@ -49,7 +49,7 @@ func TestMap(t *testing.T) {
 			lines[r.line] = r.written(want)
 			continue
 		}
-		t.Errorf("docs/architecture.md:%d: the map says that %s imports\n    %s\nthe code has\n    %s\nIf the change is meant, run `%s` and read the diff; if not, take the import back.",
+		t.Errorf("docs/architecture.md:%d: the map says that %s imports\n    %s\nthe code has\n    %s\nIf the change is intended, run `%s` and read the diff. Otherwise remove the import.",
 			r.line+1, r.folder, listed(r.imports), listed(want), remedy)
 	}
 	if testsupport.Update() && !t.Failed() {
@@ -59,12 +59,11 @@ func TestMap(t *testing.T) {
 	}
 }
 
-// row is one line of the map: a folder, what stands beside it, and the folders
-// it imports.
+// row is one line of the map: a folder, its description, and the folders it imports.
 type row struct {
 	line    int
 	folder  string
-	middle  []string // the columns between, kept as they are
+	middle  []string // the columns between, unchanged
 	imports []string
 }
 
@@ -108,7 +107,7 @@ func rowIndex(rows []row, folder string) int {
 	return slices.IndexFunc(rows, func(r row) bool { return r.folder == folder })
 }
 
-// rowOf returns the row with the longest folder that holds the package, or -1.
+// rowOf returns the row with the longest folder that contains the package, or -1.
 func rowOf(rows []row, path string) int {
 	best := -1
 	for i, r := range rows {
@@ -120,7 +119,7 @@ func rowOf(rows []row, path string) int {
 	return best
 }
 
-// imports are, by row, the rows that its packages import, in the order of the map.
+// imports returns the rows that the packages of each row import, in the order of the map.
 func imports(t *testing.T, rows []row) map[string][]string {
 	found := make(map[string]map[int]bool)
 	all, err := folders()
@@ -130,7 +129,7 @@ func imports(t *testing.T, rows []row) map[string][]string {
 	for _, p := range all {
 		from := rowOf(rows, p.path)
 		if from < 0 {
-			t.Errorf("no row of the map in docs/architecture.md holds %s: add one below all that it imports (| %s | stage | what it holds |  |) and run `%s`", p.path, p.path, remedy)
+			t.Errorf("no row of the map in docs/architecture.md contains %s: add one below all packages that it imports (| %s | stage | contents |  |) and run `%s`", p.path, p.path, remedy)
 			continue
 		}
 		folder := rows[from].folder
@@ -155,16 +154,14 @@ func imports(t *testing.T, rows []row) map[string][]string {
 	return drawn
 }
 
-// pkg is a package of ours and the packages of ours that it imports, by their
-// folders.
+// pkg is a package of this module and the packages of the module that it imports, by folder.
 type pkg struct {
 	path    string
 	imports []string
 }
 
-// folders reads the imports of all files but tests, under any build tags. It
-// reads them itself, since what a test learns from another program makes its
-// cached result stale without a word.
+// folders reads the imports of all files except tests, under any build tags. It parses the files
+// itself, because the test cache does not notice that the output of another program changed.
 var folders = sync.OnceValues(func() ([]pkg, error) {
 	byPath := make(map[string]*pkg)
 	var all []pkg

@@ -1,4 +1,4 @@
-// Package codebase holds the tests of the code as a whole: that the map in
+// Package codebase contains the tests of the whole repository: that the map in
 // docs/architecture.md is the one the imports draw, and that what packages
 // export is used.
 package codebase

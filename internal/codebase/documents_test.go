@@ -14,8 +14,8 @@ var (
 	link     = regexp.MustCompile(`\]\(([^)#\s]+)[^)\s]*\)`)
 )
 
-// TestDocuments: what a reader opens has no leftovers of a merge, and its links
-// lead to files that exist.
+// TestDocuments checks that documents have no merge markers and that their links lead to files that
+// exist.
 func TestDocuments(t *testing.T) {
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -32,7 +32,7 @@ func TestDocuments(t *testing.T) {
 			return err
 		}
 		if found := conflict.FindIndex(text); found != nil {
-			t.Errorf("%s:%d: a merge was left unfinished", path, 1+strings.Count(string(text[:found[0]]), "\n"))
+			t.Errorf("%s:%d: unresolved merge conflict", path, 1+strings.Count(string(text[:found[0]]), "\n"))
 		}
 		if filepath.Ext(path) != ".md" || strings.Contains(filepath.ToSlash(path), "/testdata/") {
 			return nil
@@ -43,7 +43,7 @@ func TestDocuments(t *testing.T) {
 				continue
 			}
 			if _, err := os.Stat(filepath.Join(filepath.Dir(path), filepath.FromSlash(target))); err != nil {
-				t.Errorf("%s: the link to %s leads nowhere", path, target)
+				t.Errorf("%s: the target of the link does not exist: %s", path, target)
 			}
 		}
 		return nil

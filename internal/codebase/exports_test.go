@@ -14,14 +14,13 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// TestExportsAreUsed finds exported functions, types, variables, constants and
-// methods that no other package names, tests included. It lets pass types that
-// the signature of a used name needs, the other constants of a group, methods that an
-// interface or a template asks for, generated files, and the package runtime, whose
-// users are elsewhere: its names are held by TestRuntimeAPI.
+// TestExportsAreUsed finds exported functions, types, variables, constants and methods that no other
+// package uses, tests included. It accepts types in the signature of a used name, the other
+// constants of a group, methods that an interface or a template needs, generated files, and package
+// runtime, whose users are outside of the repository: see TestRuntimeAPI.
 func TestExportsAreUsed(t *testing.T) {
 	s := survey{declared: make(map[string]types.Object), used: make(map[string]bool), asked: make(map[string]bool), group: make(map[types.Object][]types.Object)}
-	for _, name := range []string{"Is", "As", "Unwrap"} { // asked for inside package errors
+	for _, name := range []string{"Is", "As", "Unwrap"} { // called by package errors
 		s.asked[name] = true
 	}
 	s.readTemplates(t)
@@ -46,7 +45,7 @@ func TestExportsAreUsed(t *testing.T) {
 	}
 	slices.Sort(unused)
 	for _, line := range unused {
-		t.Errorf("%s is exported, and no other package names it: write it small, or delete it if its own package does not need it either", line)
+		t.Errorf("%s is exported, and no other package uses it: unexport it, or delete it if its own package does not use it either", line)
 	}
 }
 
@@ -69,12 +68,12 @@ func load(t *testing.T, fset *token.FileSet) []*packages.Package {
 // survey collects names by the keys of nameOf.
 type survey struct {
 	declared map[string]types.Object
-	used     map[string]bool                 // by another package
-	asked    map[string]bool                 // names of methods that interfaces and templates ask for
-	group    map[types.Object][]types.Object // the constants that are declared together, by each of them
+	used     map[string]bool                 // names that another package uses
+	asked    map[string]bool                 // names of methods that interfaces and templates need
+	group    map[types.Object][]types.Object // each constant, with the constants of its declaration
 }
 
-// readTemplates finds the names that templates ask for.
+// readTemplates collects the names that templates use.
 func (s *survey) readTemplates(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"/*/*.tmpl", "/*/*/*.tmpl"} {
@@ -152,8 +151,8 @@ func (s *survey) ask(t types.Type) {
 	}
 }
 
-// reach marks what a used name needs: the types of its signature or fields.
-// It reports whether there was any that had not been marked.
+// reach marks the types of the signature or fields of a used name. It reports whether it marked a
+// new one.
 func (s *survey) reach(obj types.Object) (found bool) {
 	visit := func(t types.Type) {
 		for _, named := range namedIn(t) {
@@ -170,8 +169,7 @@ func (s *survey) reach(obj types.Object) (found bool) {
 	return found
 }
 
-// namedIn lists the named types of a signature, of exported fields, and of what
-// these are composed of.
+// namedIn lists the named types of a signature or of exported fields, also inside composite types.
 func namedIn(t types.Type) []*types.TypeName {
 	switch t := t.(type) {
 	case *types.Named:
@@ -212,8 +210,8 @@ func namedIn(t types.Type) []*types.TypeName {
 	return nil
 }
 
-// exempt lets methods pass that are asked for or belong to a type that is not
-// exported, and constants of a group of which one is used, or of a type that is.
+// exempt accepts methods that an interface or a template needs or whose type is not exported, and
+// constants of a group or type of which another one is used.
 func (s *survey) exempt(obj types.Object) bool {
 	switch obj := obj.(type) {
 	case *types.Func:
@@ -229,8 +227,8 @@ func (s *survey) exempt(obj types.Object) bool {
 	return false
 }
 
-// nameOf is folder.Name or folder.Type.Method of an exported name of ours, "" of all
-// others. It is the same for a package and its variants for tests.
+// nameOf returns folder.Name or folder.Type.Method for an exported name of this module and "" for
+// others. It returns the same for a package and its test variants.
 func nameOf(obj types.Object) string {
 	if obj == nil || obj.Pkg() == nil || !obj.Exported() {
 		return ""
@@ -250,8 +248,7 @@ func nameOf(obj types.Object) string {
 	return folder + "." + obj.Name()
 }
 
-// receiver returns the type that a method belongs to; nil of functions and of methods
-// of interfaces.
+// receiver returns the type of a method, or nil for functions and interface methods.
 func receiver(f *types.Func) *types.TypeName {
 	recv := f.Origin().Signature().Recv()
 	if recv == nil {

@@ -21,7 +21,7 @@ func TestSuggest(t *testing.T) {
 func TestListErr(t *testing.T) {
 	var l List
 	if l.Err() != nil {
-		t.Error("an empty list is no error")
+		t.Error("an empty list must not be an error")
 	}
 	l.AddError(Pos{File: "f"}, nil)
 	l.AddError(Pos{File: "f", Line: 3}, errors.New("plain"))

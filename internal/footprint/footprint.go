@@ -22,9 +22,10 @@ type Estimate struct {
 	reads   [][]string // by node: the values that it reads
 	loops   bool       // the back end runs loops, and does not compute them at once
 	outputs map[string]bool
-	initial map[string]known // initializers
-	lastUse map[string]int   // by value: the index of the last node that reads it
-	input   []int64          // shape of an instance
+	initial map[string]known         // initializers
+	lastUse map[string]int           // by value: the index of the last node that reads it
+	input   []int64                  // shape of an instance
+	others  []*onnxpb.ValueInfoProto // inputs of a part of a model, besides those of the contract
 }
 
 // known is the information about a value before a run.
@@ -36,7 +37,7 @@ type known struct {
 }
 
 // New returns the estimate of a graph with the inputs of the contract, for instances of the given
-// shape. loops reports whether the back end runs loops and does not compute them at once.
+// shape. The first axis of other inputs is that of the instances if its size is open. loops reports whether the back end runs loops and does not compute them at once.
 func New(g *onnxpb.GraphProto, instance []int, loops bool) *Estimate {
 	e := &Estimate{loops: loops, nodes: g.GetNode(), outputs: map[string]bool{}, initial: map[string]known{}, lastUse: map[string]int{}}
 	for _, d := range instance {
@@ -60,6 +61,11 @@ func New(g *onnxpb.GraphProto, instance []int, loops bool) *Estimate {
 	}
 	for _, o := range g.GetOutput() {
 		e.outputs[o.GetName()] = true
+	}
+	for _, v := range g.GetInput() {
+		if name := v.GetName(); name != contract.Instances && name != contract.BagOf && e.initial[name].shape == nil {
+			e.others = append(e.others, v)
+		}
 	}
 	return e
 }
@@ -117,6 +123,16 @@ func (e *Estimate) follow(instances, bags int, node *string) (values map[string]
 		contract.BagOf:     {shape: []int64{int64(instances)}, most: int64(bags - 1)},
 	}
 	live := elements(values[contract.Instances].shape)
+	for _, v := range e.others {
+		shape := v.Extents()
+		for i, d := range shape {
+			if d == onnxpb.Symbol {
+				shape[i] = int64(instances)
+			}
+		}
+		values[v.GetName()] = known{shape: shape}
+		live += elements(shape)
+	}
 	peak := live
 	find := func(name string) known {
 		if v, there := values[name]; there {

@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// The shapes of every model are followed, and the memory grows with the instances.
+// Estimate supports the shapes of every model, and the memory grows with the number of instances.
 func TestEstimate(t *testing.T) {
 	for path, instance := range map[string][]int{"demipl-3x4": {3}, "batch-3x4": {3}, "demipl-38x13": {38}, "image-12x12": {1, 12, 12}, "attention-20x5": {20}, "attention-batch-20x5": {20}} {
 		data, err := os.ReadFile("../../runtime/testdata/" + path + ".onnx")

@@ -163,7 +163,7 @@ func (r *rewriter) ints(n *onnxpb.NodeProto, input, length int) ([]int64, error)
 			return t.Ints(), nil
 		}
 	}
-	return nil, fmt.Errorf("its input %d is no constant of %d whole numbers", input, length)
+	return nil, fmt.Errorf("its input %d is not a constant of %d whole numbers", input, length)
 }
 
 // matrix returns the sizes of a value with two axes.

@@ -12,9 +12,9 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// What no file of ours holds gives an error or another model, never a panic or a
-// matrix that fills the memory. That the models compute what they should is tested
-// with package compile/onnx.
+// FuzzRewrite rewrites models that miplc would not write. The result is an error or another model,
+// never a panic or a matrix that fills the memory. Package compile/onnx tests that the models
+// compute the right numbers.
 func FuzzRewrite(f *testing.F) {
 	for _, c := range graphtest.Cases() {
 		g, err := graph.SingleBag(c.Graph)
@@ -48,8 +48,8 @@ func FuzzRewrite(f *testing.F) {
 	})
 }
 
-// A form that compile/onnx does not write is refused rather than computed as if it were
-// the one that it does.
+// A form that compile/onnx does not write is rejected, because it would be computed like the form
+// that compile/onnx writes.
 func TestOtherForms(t *testing.T) {
 	ints := func(name string, v ...int64) *onnxpb.TensorProto {
 		return onnxpb.IntTensor(name, []int64{int64(len(v))}, v)
@@ -79,7 +79,7 @@ func TestOtherForms(t *testing.T) {
 			Node:        []*onnxpb.NodeProto{n},
 		}})
 		if err == nil {
-			t.Errorf("%s is taken", name)
+			t.Errorf("%s is accepted", name)
 		}
 	}
 }

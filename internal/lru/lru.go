@@ -3,7 +3,7 @@ package lru
 
 import "slices"
 
-// Cache holds values by key; several values may have the same key. When it is full,
+// Cache stores values by key; several values may have the same key. When it is full,
 // Put evicts the values that were added first. It is not safe for concurrent use.
 type Cache[K comparable, V any] struct {
 	MaxCount int     // maximum number of values

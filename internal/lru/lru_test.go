@@ -45,7 +45,7 @@ func TestCache(t *testing.T) {
 	expect("room after clear")
 }
 
-// What was taken out or dropped is not kept alive.
+// A removed or evicted value can be garbage collected.
 func TestCacheForgets(t *testing.T) {
 	l := Cache[int, *int]{MaxCount: 2}
 	for i := range 5 {
@@ -54,7 +54,7 @@ func TestCacheForgets(t *testing.T) {
 	l.Take(4)
 	for _, e := range l.entries[len(l.entries):cap(l.entries)] {
 		if e.value != nil {
-			t.Error("a value that was taken out or dropped is still held")
+			t.Error("a removed or evicted value is still referenced")
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Limits of all groups on the way to the root count, of either version; cached
-// files do not.
+// The limits of all control groups up to the root count, in both versions. Cached files do not count
+// as used memory.
 func TestGroups(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -42,6 +42,6 @@ func TestGroups(t *testing.T) {
 		}
 	}
 	if len(system()) == 0 {
-		t.Error("Linux tells nothing of its memory")
+		t.Error("no memory limit was found on Linux")
 	}
 }

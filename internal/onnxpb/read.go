@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
@@ -30,7 +30,7 @@ var ErrTooLarge = errors.New("the file is larger than an ONNX model of miplc can
 
 // Read reads the model in a file. The error names the file.
 func Read(path string) (*ModelProto, error) {
-	f, info, err := infile.Open(path)
+	f, info, err := fileio.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func ReadBytes(data []byte) (*ModelProto, error) {
 	}
 	switch {
 	case m.Graph == nil:
-		return nil, fmt.Errorf("not an ONNX file, or cut short (%d bytes): it holds no graph", len(data))
+		return nil, fmt.Errorf("not an ONNX file, or cut short (%d bytes): it has no graph", len(data))
 	case len(m.OpsetImport) == 0:
 		return nil, fmt.Errorf("the file is cut short (%d bytes): it names no operator set", len(data))
 	}

@@ -23,7 +23,7 @@ func TestReadRefuses(t *testing.T) {
 	if err := os.Truncate(large, onnxpb.MaxFile+1); err != nil {
 		t.Fatal(err)
 	}
-	// Graph in attribute in node in graph ..., a thousand deep, each byte count right.
+	// Graph in attribute in node in graph ..., nested a thousand times with correct lengths.
 	nested := []byte{}
 	for range 1000 {
 		for _, field := range []byte{6, 5, 1} { // g, attribute, node
@@ -36,7 +36,7 @@ func TestReadRefuses(t *testing.T) {
 		{"folder", dir, "is a directory"},
 		{"empty", write("empty.onnx", nil), "the file is empty"},
 		{"text", write("text.onnx", []byte("hello, this is not a model")), "not an ONNX file, or cut short"},
-		{"no graph", write("graph.onnx", []byte{8, 8}), "it holds no graph"},
+		{"no graph", write("graph.onnx", []byte{8, 8}), "it has no graph"},
 		{"no opset", write("opset.onnx", []byte{7<<3 | 2, 0}), "names no operator set"},
 		{"nested", write("nested.onnx", nested), "not an ONNX file"},
 		{"large", large, "larger than an ONNX model of miplc can be"},
@@ -67,18 +67,18 @@ func TestTensors(t *testing.T) {
 	if err := errors.Join(f.Check(), i.Check()); err != nil {
 		t.Fatal(err)
 	}
-	// What is counted is what is read: a file may give both forms.
+	// The count must be that of the data that is read, even if a file contains both forms.
 	f.FloatData, i.Int64Data = []float32{1, 2, 3}, []int64{1, 2, 3}
 	f.Dims, i.Dims = []int64{3}, []int64{3}
 	for _, both := range []*onnxpb.TensorProto{f, i} {
 		if both.Check() == nil {
-			t.Errorf("%s: 3 elements are found where 2 are read", both.Name)
+			t.Errorf("%s: 3 elements are accepted, but 2 can be read", both.Name)
 		}
 	}
 	if got := f.Floats(); got[0] != 1.5 || got[1] != -2 {
-		t.Errorf("floats came back as %v", got)
+		t.Errorf("floats were read as %v", got)
 	}
 	if got := i.Ints(); got[0] != -1 || got[1] != 1<<40 {
-		t.Errorf("ints came back as %v", got)
+		t.Errorf("ints were read as %v", got)
 	}
 }

@@ -124,7 +124,7 @@ func unpack(archive string, p Pin, dst string) (sum string, err error) {
 		defer r.Close()
 		return writeLibrary(r, p, dst)
 	}
-	return "", fmt.Errorf("it holds no %s", p.Member)
+	return "", fmt.Errorf("it contains no %s", p.Member)
 }
 
 func unpackTar(archive string, p Pin, dst string) (string, error) {
@@ -140,7 +140,7 @@ func unpackTar(archive string, p Pin, dst string) (string, error) {
 	for tr := tar.NewReader(gz); ; {
 		h, err := tr.Next()
 		if err == io.EOF {
-			return "", fmt.Errorf("it holds no %s", p.Member)
+			return "", fmt.Errorf("it contains no %s", p.Member)
 		}
 		if err != nil {
 			return "", err

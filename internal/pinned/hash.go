@@ -5,7 +5,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 )
 
 // hashed caches hashes in the process, because one command searches for a library several times.
@@ -27,7 +27,7 @@ func hashOf(path string, info fs.FileInfo) (string, error) {
 	if h, ok := hashed.files[path]; ok && unchanged(h.info, info) {
 		return h.sum, nil
 	}
-	sum, err := infile.SHA256(path)
+	sum, err := fileio.SHA256(path)
 	if err == nil {
 		hashed.files[path] = hashedFile{info, sum}
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/trusted"
 )
 
@@ -36,31 +36,88 @@ func (s Slot) Install(ctx context.Context, o InstallOptions) error {
 	if s.Check() == nil && !o.Force {
 		return nil
 	}
-	dir := filepath.Dir(s.Path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("cannot install %s: %w; set %s to a directory that can be written", s.Name, err, EnvCache)
-	}
-	if err := trusted.Folder(dir); err != nil {
-		return fmt.Errorf("cannot install %s: %w; set %s to a directory of your own", s.Name, err, EnvCache)
-	}
-	unlock, err := s.lock(ctx, filepath.Join(dir, ".lock"), o.Progress)
+	unlock, err := s.claim(ctx, o.Progress)
 	if err != nil {
-		return fmt.Errorf("cannot install %s: %w", s.Name, err)
+		return err
 	}
 	defer unlock()
 	if s.Check() == nil && !o.Force {
 		return nil
 	}
-	if err := s.fetchFirst(ctx, dir, pins, o.Progress); err != nil {
+	if err := s.fetchFirst(ctx, pins, o.Progress); err != nil {
 		return err
 	}
 	fmt.Fprintf(o.Progress, "installed %s at %s\n", s.Name, s.Path)
 	return nil
 }
 
+// InstallAll installs several libraries in one folder, each like Install. It downloads an archive once
+// for all its libraries, which must follow each other in slots. If an installation is interrupted, the
+// next one downloads only the missing libraries.
+func InstallAll(ctx context.Context, slots []Slot, o InstallOptions) error {
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	for _, s := range slots {
+		if _, err := s.fit(o.Via); err != nil {
+			return err
+		}
+	}
+	unlock, err := slots[0].claim(ctx, o.Progress)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	var tmp, archive, name string
+	defer func() { os.RemoveAll(tmp) }()
+	for _, s := range slots {
+		if s.Check() == nil && !o.Force {
+			continue
+		}
+		p := s.Pins[0]
+		if p.Archive != name {
+			os.RemoveAll(tmp)
+			if tmp, err = os.MkdirTemp(filepath.Dir(s.Path), ".fetch-"); err != nil {
+				return err
+			}
+			if archive, err = s.fetch(ctx, p, tmp, o.Progress); err != nil {
+				return fmt.Errorf("cannot install %s: %w; check the network and the space on the disk, or %s", s.Name, err, s.Remedy)
+			}
+			name = p.Archive
+		}
+		if err := s.place(ctx, archive, p, tmp); err != nil {
+			return fmt.Errorf("cannot install %s: %w", s.Name, err)
+		}
+		fmt.Fprintf(o.Progress, "installed %s\n", s.Path)
+	}
+	return nil
+}
+
+// claim makes the folder of the library, waits for other installations there and removes files that
+// they left.
+func (s Slot) claim(ctx context.Context, progress io.Writer) (unlock func(), err error) {
+	dir := filepath.Dir(s.Path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("cannot install %s: %w; set %s to a directory that can be written", s.Name, err, EnvCache)
+	}
+	if err := trusted.Folder(dir); err != nil {
+		return nil, fmt.Errorf("cannot install %s: %w; set %s to a directory of your own", s.Name, err, EnvCache)
+	}
+	if unlock, err = s.lock(ctx, filepath.Join(dir, ".lock"), progress); err != nil {
+		return nil, fmt.Errorf("cannot install %s: %w", s.Name, err)
+	}
+	// While the lock is held, files with temporary names here belong to processes that have ended.
+	if stale, err := filepath.Glob(filepath.Join(dir, ".fetch-*")); err == nil {
+		for _, path := range stale {
+			os.RemoveAll(path)
+		}
+	}
+	return unlock, nil
+}
+
 // lock waits for other processes that install the same library.
 func (s Slot) lock(ctx context.Context, path string, progress io.Writer) (unlock func(), err error) {
-	l, err := outfile.Lock(path)
+	l, err := fileio.Lock(path)
 	if err != nil {
 		return nil, err
 	}
@@ -77,16 +134,10 @@ func (s Slot) lock(ctx context.Context, path string, progress io.Writer) (unlock
 }
 
 // fetchFirst tries the pins in order. The first file with the pinned contents gets its final name.
-func (s Slot) fetchFirst(ctx context.Context, dir string, pins []Pin, progress io.Writer) error {
-	// While the lock is held, files with temporary names here belong to processes that have ended.
-	if stale, err := filepath.Glob(filepath.Join(dir, ".fetch-*")); err == nil {
-		for _, path := range stale {
-			os.RemoveAll(path)
-		}
-	}
+func (s Slot) fetchFirst(ctx context.Context, pins []Pin, progress io.Writer) error {
 	var failed, tools []string
 	for _, p := range pins {
-		err := s.fetchOne(ctx, dir, p, progress)
+		err := s.fetchOne(ctx, p, progress)
 		if err == nil {
 			return nil
 		}
@@ -101,17 +152,27 @@ func (s Slot) fetchFirst(ctx context.Context, dir string, pins []Pin, progress i
 		s.Name, strings.Join(failed, "\n"), strings.Join(tools, " or "), s.Remedy)
 }
 
-func (s Slot) fetchOne(ctx context.Context, dir string, p Pin, progress io.Writer) (err error) {
-	tmp, err := os.MkdirTemp(dir, ".fetch-")
+func (s Slot) fetchOne(ctx context.Context, p Pin, progress io.Writer) (err error) {
+	tmp, err := os.MkdirTemp(filepath.Dir(s.Path), ".fetch-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	fmt.Fprintf(progress, "fetching %s with %s (%d MB)\n", s.Name, p.Via, p.Download)
-	archive, err := s.download(ctx, p, tmp)
+	archive, err := s.fetch(ctx, p, tmp, progress)
 	if err != nil {
 		return err
 	}
+	return s.place(ctx, archive, p, tmp)
+}
+
+// fetch downloads the archive of a pin to a folder.
+func (s Slot) fetch(ctx context.Context, p Pin, tmp string, progress io.Writer) (archive string, err error) {
+	fmt.Fprintf(progress, "fetching %s with %s (%d MB)\n", s.Name, p.Via, p.Download)
+	return s.download(ctx, p, tmp)
+}
+
+// place unpacks a library, checks it and gives it its name.
+func (s Slot) place(ctx context.Context, archive string, p Pin, tmp string) error {
 	unpacked := filepath.Join(tmp, "library")
 	sum, err := unpack(archive, p, unpacked)
 	if err != nil {

@@ -24,20 +24,19 @@ const (
 	npmMember   = "package/bin/napi-v6/linux/x64/libonnxruntime.so.1"
 )
 
-// shop is a made-up set of tools: what pip and npm would fetch, and which of
-// them exist.
+// shop simulates pip and npm: which of them exist and what they download.
 type shop struct {
 	t          *testing.T
 	slot       Slot
 	noPip      bool
 	noNpm      bool
-	wheel, tgz []byte // archives that the tools deliver; nil: they fail
+	wheel, tgz []byte // archives that the tools download; nil: they fail
 	mu         sync.Mutex
 	calls      []string
 	onRun      func()
 }
 
-// library is what the archives hold.
+// library returns the bytes of the library in the archives.
 func library() []byte { return bytes.Repeat([]byte("library "), 200) }
 
 func newShop(t *testing.T) *shop {
@@ -52,7 +51,7 @@ func newShop(t *testing.T) *shop {
 	return s
 }
 
-// run plays the tools.
+// run simulates the tools.
 func (s *shop) run(ctx context.Context, dir string, argv ...string) (string, error) {
 	s.mu.Lock()
 	s.calls = append(s.calls, argv[0])
@@ -78,7 +77,7 @@ func (s *shop) run(ctx context.Context, dir string, argv ...string) (string, err
 
 func (s *shop) install(o InstallOptions) error { return s.slot.Install(context.Background(), o) }
 
-// put writes a file beside the library, or in its place.
+// put writes a file next to the library, or replaces the library.
 func (s *shop) put(data []byte, name string) {
 	s.t.Helper()
 	path := filepath.Join(filepath.Dir(s.slot.Path), name)
@@ -91,7 +90,7 @@ func (s *shop) put(data []byte, name string) {
 	}
 }
 
-// leftovers lists what lies in the cache besides the library and the lock.
+// leftovers lists the files in the cache other than the library and the lock.
 func (s *shop) leftovers() []string {
 	var found []string
 	entries, _ := os.ReadDir(filepath.Dir(s.slot.Path))
@@ -173,7 +172,7 @@ func TestInstallByEachTool(t *testing.T) {
 	}
 }
 
-// The second installation must not need the network.
+// The second installation does not need the network.
 func TestInstallAgainOffline(t *testing.T) {
 	s := newShop(t)
 	if err := s.install(InstallOptions{}); err != nil {
@@ -184,7 +183,7 @@ func TestInstallAgainOffline(t *testing.T) {
 	if err := s.install(InstallOptions{}); err != nil || len(s.calls) != calls {
 		t.Errorf("%v, %d tools run", err, len(s.calls)-calls)
 	}
-	// Force has to fetch; when it cannot, the good library stays.
+	// With Force the library is downloaded again. If that fails, the installed library remains.
 	if err := s.install(InstallOptions{Force: true}); err == nil {
 		t.Error("force did not fetch")
 	}
@@ -221,7 +220,7 @@ func TestInstallFailures(t *testing.T) {
 		{"other member", func(t *testing.T, s *shop) InstallOptions {
 			s.wheel, s.tgz = wheel(t, "a.so", other), tgz(t, "a.so", other)
 			return InstallOptions{}
-		}, []string{"it holds no " + wheelMember, "it holds no " + npmMember}},
+		}, []string{"it contains no " + wheelMember, "it contains no " + npmMember}},
 		{"download cut", func(t *testing.T, s *shop) InstallOptions {
 			s.wheel, s.tgz = s.wheel[:len(s.wheel)/2], s.tgz[:len(s.tgz)/2]
 			return InstallOptions{}
@@ -263,10 +262,10 @@ func TestInstallElsewhere(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "linux/riscv64") || !strings.Contains(err.Error(), "ITS_PATH") {
 		t.Errorf("riscv64: %v", err)
 	}
-	// Where nothing is pinned, what lies there was put there by hand.
+	// If nothing is pinned for a system, an existing file was installed by hand.
 	s.put([]byte("by hand"), filepath.Base(s.slot.Path))
 	if err := s.slot.Check(); err != nil {
-		t.Errorf("put there by hand: %v", err)
+		t.Errorf("installed by hand: %v", err)
 	}
 	s.slot.System, s.slot.Pins = "linux/amd64", s.slot.Pins[:1]
 	if err := s.install(InstallOptions{Via: ViaNpm}); err == nil || !strings.Contains(err.Error(), "of npm") {
@@ -291,8 +290,7 @@ func TestInstallInterrupted(t *testing.T) {
 	}
 }
 
-// A cache that was damaged, or left half-written by a process that died, is
-// noticed and repaired.
+// A cache that was damaged, or left incomplete by a killed process, is detected and repaired.
 func TestInstallRepairs(t *testing.T) {
 	s := newShop(t)
 	whole := library()
@@ -316,8 +314,7 @@ func TestInstallRepairs(t *testing.T) {
 	}
 }
 
-// A library whose bytes changed while size and modification time stayed is not taken
-// for the one that was checked before.
+// A library whose bytes changed is detected even if its size and modification time are the same.
 func TestCheckSeesChangedContent(t *testing.T) {
 	s := newShop(t)
 	if err := s.install(InstallOptions{}); err != nil {
@@ -338,7 +335,7 @@ func TestCheckSeesChangedContent(t *testing.T) {
 	}
 }
 
-// A cache that others can write to is refused before anything is fetched into it.
+// A cache that others can write to is rejected before anything is downloaded.
 func TestInstallIntoOpenFolder(t *testing.T) {
 	s := newShop(t)
 	dir := filepath.Dir(s.slot.Path)
@@ -355,7 +352,7 @@ func TestInstallIntoOpenFolder(t *testing.T) {
 	}
 }
 
-// Many installations at once fetch once.
+// Parallel installations download once.
 func TestInstallInParallel(t *testing.T) {
 	s := newShop(t)
 	var wg sync.WaitGroup
@@ -388,12 +385,12 @@ func TestInstallStopsWaiting(t *testing.T) {
 	}
 }
 
-// cancelWriter acts at the first line of progress.
+// cancelWriter calls a function at the first line of progress.
 type cancelWriter func()
 
 func (w cancelWriter) Write(p []byte) (int, error) { w(); return len(p), nil }
 
-// The real runner, with small programs in place of the tools.
+// runTool runs small programs that replace the real tools.
 func TestRunTool(t *testing.T) {
 	dir := t.TempDir()
 	script := func(name, body string) {
@@ -422,5 +419,47 @@ func TestRunTool(t *testing.T) {
 	args, err := os.ReadFile(out + ".args")
 	if err != nil || !strings.HasPrefix(string(args), "pack onnxruntime-node@1.27.0 --pack-destination "+out) {
 		t.Errorf("npm was called with %q, %v", args, err)
+	}
+}
+
+// InstallAll downloads an archive once for all its libraries, and only what is missing.
+func TestInstallAll(t *testing.T) {
+	s := newShop(t)
+	pip := s.slot.Pins[0]
+	var slots []Slot
+	for i, name := range []string{"a.so", "b.so"} {
+		slot, pin := s.slot, pip
+		slot.Path = filepath.Join(filepath.Dir(s.slot.Path), name)
+		if slot.Pins = []Pin{pin}; i == 1 {
+			slot.Name = "other"
+		}
+		slots = append(slots, slot)
+	}
+	downloads := func(want int) {
+		t.Helper()
+		if err := InstallAll(context.Background(), slots, InstallOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.calls) != want {
+			t.Errorf("%d downloads, expected %d", len(s.calls), want)
+		}
+	}
+	downloads(1)
+	downloads(1)
+	if err := os.Truncate(slots[1].Path, 3); err != nil {
+		t.Fatal(err)
+	}
+	if err := slots[1].CheckSize(); err == nil || !strings.Contains(err.Error(), "damaged: 3 bytes") {
+		t.Errorf("a library of another size: %v", err)
+	}
+	downloads(2)
+	slots[1].Pins = []Pin{pip}
+	slots[1].Pins[0].SHA256 = strings.Repeat("0", 64)
+	if err := InstallAll(context.Background(), slots, InstallOptions{}); err == nil || !strings.Contains(err.Error(), "it is not used") {
+		t.Errorf("a library with another hash: %v", err)
+	}
+	slots[1].Path += ".missing"
+	if err := slots[1].CheckSize(); err == nil || !strings.Contains(err.Error(), "b.so.missing is missing") {
+		t.Errorf("a missing library: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ package pinned
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -96,19 +97,9 @@ func (s Slot) fit(via Via) ([]Pin, error) {
 // and only the second condition is checked. Check reads the whole file once per process; later
 // calls read it again only if it has changed.
 func (s Slot) Check() error {
-	info, err := os.Stat(s.Path)
-	if err != nil {
+	info, fit, err := s.checkSize()
+	if err != nil || fit == nil {
 		return err
-	}
-	if err := trusted.File(s.Path); err != nil {
-		return fmt.Errorf("refused: %w", err)
-	}
-	fit, err := s.fit(ViaAuto)
-	if err != nil {
-		return nil
-	}
-	if !slices.ContainsFunc(fit, func(p Pin) bool { return p.Size == info.Size() }) {
-		return fmt.Errorf("damaged: %d bytes, none of the pinned libraries has that size", info.Size())
 	}
 	sum, err := hashOf(s.Path, info)
 	if err != nil {
@@ -118,4 +109,35 @@ func (s Slot) Check() error {
 		return errors.New("damaged: its SHA-256 is not a pinned one")
 	}
 	return nil
+}
+
+// CheckSize does the checks of Check that do not read the file. The error names the file.
+func (s Slot) CheckSize() error {
+	_, _, err := s.checkSize()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s is missing", s.Path)
+	case err != nil:
+		return fmt.Errorf("%s: %w", s.Path, err)
+	}
+	return nil
+}
+
+// checkSize returns the pins of the system, nil if there are none.
+func (s Slot) checkSize() (fs.FileInfo, []Pin, error) {
+	info, err := os.Stat(s.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := trusted.File(s.Path); err != nil {
+		return nil, nil, fmt.Errorf("refused: %w", err)
+	}
+	fit, err := s.fit(ViaAuto)
+	if err != nil {
+		return info, nil, nil
+	}
+	if !slices.ContainsFunc(fit, func(p Pin) bool { return p.Size == info.Size() }) {
+		return nil, nil, fmt.Errorf("damaged: %d bytes, none of the pinned libraries has that size", info.Size())
+	}
+	return info, fit, nil
 }

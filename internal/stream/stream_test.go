@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The numbers of a stream are part of the format of miplc: a changed golden
-// number here means that old seeds no longer repeat old results.
+// The numbers of a stream are part of the file formats of miplc. If a golden number changes, old
+// seeds no longer reproduce old results.
 func TestGoldenNumbers(t *testing.T) {
 	tests := []struct {
 		seed  uint64
@@ -31,8 +31,7 @@ func TestGoldenNumbers(t *testing.T) {
 	}
 }
 
-// Arguments that read alike when written one after the other are different
-// streams all the same.
+// Arguments with the same concatenation have different streams.
 func TestKeysDiffer(t *testing.T) {
 	keys := map[[32]byte]string{}
 	for _, c := range []struct {

@@ -21,8 +21,8 @@ func loop(a *tiles.Attention) *onnxpb.NodeProto {
 	return n
 }
 
-// The loops that the package writes are recognized with all their operands; loops that
-// differ in anything are not, since they may run forever.
+// Recognize accepts the loops that the package writes and returns their operands. It rejects loops
+// with any difference, because they may run forever.
 func TestRecognize(t *testing.T) {
 	result := tiles.Attention{Queries: "q", KeysT: "kt", Values: "v", Scale: 0.25}
 	batch := tiles.Attention{Queries: "q", KeysT: "kt", Values: "q", BagOf: "bag_of", Scale: 0.25}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// home returns a folder of the user in which each test builds its case.
+// home returns a folder that belongs to the user.
 func home(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -95,7 +95,7 @@ func TestFile(t *testing.T) {
 			err := File(c.make(t, home(t)))
 			switch {
 			case c.want == "" && err != nil:
-				t.Errorf("refused: %v", err)
+				t.Errorf("rejected: %v", err)
 			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 				t.Errorf("%v, want ...%s...", err, c.want)
 			}
@@ -103,9 +103,9 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// Files of another user are refused even where nobody else can write, and so are
-// files in their folders. Without root the test takes the other side: the files are
-// this user's and another one looks at them.
+// Files of another user are rejected even if nobody else can write to them, and so are files in the
+// folders of another user. Without root the test checks the reverse: another user checks a file of
+// this user.
 func TestFilesOfOtherUsers(t *testing.T) {
 	const nobody = 65534
 	dir := home(t)
@@ -117,7 +117,7 @@ func TestFilesOfOtherUsers(t *testing.T) {
 		return
 	}
 	if err := check(path, nobody); err != nil {
-		t.Errorf("a file of root is refused: %v", err)
+		t.Errorf("a file of root is rejected: %v", err)
 	}
 	if err := os.Chown(path, nobody, nobody); err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestFilesOfOtherUsers(t *testing.T) {
 		t.Errorf("a file of another user: %v", err)
 	}
 	if err := check(path, nobody); err != nil {
-		t.Errorf("the user's own file is refused: %v", err)
+		t.Errorf("the user's own file is rejected: %v", err)
 	}
 	if err := os.Chown(path, 0, 0); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-// Package languagetest holds documents to the tables that the reader uses.
+// Package languagetest checks documents against the tables that the reader uses.
 package languagetest
 
 import (
@@ -12,8 +12,8 @@ import (
 
 var tableMark = regexp.MustCompile(`(?s)<!-- table: ([a-z.]+) -->\n.*?<!-- end -->`)
 
-// Tables compares the tables between the marks of a document with those given by
-// name, each of which must stand in it; with -update it writes them anew.
+// Tables compares the tables between the marks of a document with the given ones, by name. The
+// document must contain all of them. With -update it replaces them.
 func Tables(t *testing.T, document string, tables map[string]string) {
 	t.Helper()
 	src, err := os.ReadFile(document)

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 )
 
 // Dialect is a YAML language that is described by tables of keys. The same code reads the files of
@@ -129,7 +129,7 @@ func (d *Dialect) countKnownKeys(name, from string, more int) int {
 			known++
 		}
 	}
-	if base := root.get(ExtendsRow.Name); base != nil && more > 0 {
+	if base := root.Get(ExtendsRow.Name); base != nil && more > 0 {
 		known += max(0, d.countKnownKeys(base.text, file, more-1))
 	}
 	return known
@@ -215,7 +215,7 @@ func (l *loader) tree(file string, src []byte, chain []string) *Node {
 		l.fail(l.dialect.notAMap(root))
 		return nil
 	}
-	base := root.get(ExtendsRow.Name)
+	base := root.Get(ExtendsRow.Name)
 	if base == nil {
 		return root
 	}
@@ -235,14 +235,14 @@ func (l *loader) tree(file string, src []byte, chain []string) *Node {
 func (l *loader) base(n *Node, from string, chain []string) *Node {
 	file, src, err := l.dialect.lookUp(n.text, from)
 	if err != nil {
-		d := noteStrangeCharacter(n.Errorf("%v", err), n.text).WithNote("extends names a file beside %s or a shipped %s: %s", path.Base(from), l.dialect.Noun, strings.Join(l.dialect.Names(), ", "))
+		d := noteStrangeCharacter(n.Errorf("%v", err), n.text).WithNote("extends names a file relative to %s or a shipped %s: %s", path.Base(from), l.dialect.Noun, strings.Join(l.dialect.Names(), ", "))
 		d.Suggestion = l.dialect.suggestFile(n.text)
 		l.fail(d)
 		return nil
 	}
 	for i, f := range chain {
 		if f == file {
-			l.fail(n.Errorf("extends goes round in a circle").
+			l.fail(n.Errorf("extends forms a cycle").
 				WithNote("%s", strings.Join(append(chain[i:len(chain):len(chain)], file), " extends ")))
 			return nil
 		}
@@ -291,7 +291,7 @@ func (d *Dialect) readFile(file string) ([]byte, error) {
 		}
 		return nil, fmt.Errorf("%s is not a file", file)
 	}
-	f, _, err := infile.Open(file)
+	f, _, err := fileio.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", file, errors.Unwrap(err))
 	}

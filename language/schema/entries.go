@@ -16,14 +16,14 @@ func (r *Reader) ReadEntry(n *Node, what string) (Entry, bool) {
 		return Entry{Word: n}, true
 	case n.kind == mapNode && len(n.keys) == 1:
 		e := Entry{Word: n.keys[0], Args: n.items[0]}
-		if e.Args.isNull() {
+		if e.Args.IsNull() {
 			r.errs.Add(e.Word.Errorf("%s has no value", e.Word.text).WithNote("leave out the colon for a plain %s", e.Word.text))
 			return e, false
 		}
 		return e, true
 	case n.kind == mapNode && len(n.keys) > 1:
-		r.errs.Add(n.keys[1].Errorf("one item of the list holds two %ss, %s and %s", what, n.keys[0].text, n.keys[1].text).
-			WithNote("start each %s with a dash; arguments are indented deeper or stand in braces", what))
+		r.errs.Add(n.keys[1].Errorf("a list item has two %ss, %s and %s", what, n.keys[0].text, n.keys[1].text).
+			WithNote("start each %s with a dash; arguments are indented deeper or in braces", what))
 		return Entry{}, false
 	case n.kind == mapNode:
 		return Entry{}, false // empty, or emptied by an error reported before
@@ -88,7 +88,7 @@ func (r *Reader) Args(word string, rows []Row, e Entry) map[string]Arg {
 }
 
 func (r *Reader) argument(args map[string]Arg, row *Row, path string, key, n *Node) {
-	if n.isNull() {
+	if n.IsNull() {
 		r.errs.Add(key.Errorf("%s has no value", path).WithNote("expected %s", row.describeType()))
 		return
 	}
@@ -120,7 +120,7 @@ func (r *Reader) Names(n *Node, path string, check func(key *Node), each func(na
 		name := Str{V: key.text, Pos: key.pos}
 		r.keys = append(r.keys, keyAt{join(path, name.V), name.Pos})
 		check(key)
-		if value := n.items[i]; value.isNull() {
+		if value := n.items[i]; value.IsNull() {
 			r.errs.Add(key.Errorf("%s.%s has no value", path, key.text))
 		} else {
 			each(name, key, value)

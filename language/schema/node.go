@@ -65,18 +65,6 @@ func (n *Node) Errorf(format string, args ...any) diag.Diagnostic {
 	return n.src.diagnose(n.pos, width, fmt.Sprintf(format, args...))
 }
 
-// get returns the value of a key of a map, or nil.
-func (n *Node) get(key string) *Node {
-	for i, k := range n.keys {
-		if k.text == key {
-			return n.items[i]
-		}
-	}
-	return nil
-}
-
-func (n *Node) isNull() bool { return n.kind == scalarNode && n.tag == "!!null" }
-
 // Describe returns a description of the node for messages: "the number 3", "a list".
 func (n *Node) Describe() string {
 	if n.kind != scalarNode {
@@ -109,7 +97,7 @@ func parseYAML(file string, src []byte, errs *Faults) *Node {
 	text := strings.TrimPrefix(string(src), "\ufeff")
 	s := newSource(file, text)
 	if mostValues(s.lines) > maxValues {
-		errs.Add(diag.Errorf(diag.Pos{File: file}, "the file is too long: more than %d values can stand in its lines", maxValues).
+		errs.Add(diag.Errorf(diag.Pos{File: file}, "the file is too long: its lines may contain more than %d values", maxValues).
 			WithNote("specs and experiments are some hundred lines"))
 		return nil
 	}
@@ -143,7 +131,7 @@ func checkEncoding(file string, src []byte) (diag.Diagnostic, bool) {
 		case r == utf8.RuneError && size == 1:
 			return diag.Errorf(pos, "the file is not UTF-8 text from here on; save it as UTF-8"), false
 		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f, r > 0x7f && r < 0xa0 && r != 0x85, r == 0xfffe, r == 0xffff, r == 0xfeff:
-			return diag.Errorf(pos, "the character U+%04X cannot stand in this file", r), false
+			return diag.Errorf(pos, "the character U+%04X is not allowed in this file", r), false
 		}
 		pos.Col++
 		if IsBreak(r) && !(r == '\r' && bytes.HasPrefix(src[i+1:], []byte("\n"))) {
@@ -227,7 +215,7 @@ func (c *converter) convert(y *yaml.Node, depth int) *Node {
 		return nil
 	case y.Kind == yaml.AliasNode, y.Anchor != "":
 		c.refuse(n.Errorf("anchors and aliases are not part of the language").
-			WithNote("write the value out, or put what is shared into a file and name it with extends"))
+			WithNote("write the value out, or move the shared part to a file and use extends"))
 		return nil
 	case y.Style&yaml.TaggedStyle != 0:
 		c.refuse(n.Errorf("type tags such as %s are not part of the language", y.Tag).
@@ -271,7 +259,7 @@ func (c *converter) convertMap(n *Node, y *yaml.Node, depth int) {
 				WithNote("use extends to inherit from another spec"))
 			continue
 		case first[key.text] != nil:
-			c.errs.Add(key.Errorf("the key %q stands here twice", key.text).
+			c.errs.Add(key.Errorf("the key %q occurs twice", key.text).
 				WithNote("first at %s", first[key.text].pos))
 			continue
 		}
@@ -288,7 +276,7 @@ func (c *converter) convertMap(n *Node, y *yaml.Node, depth int) {
 	}
 	for _, item := range n.items {
 		if joined[item] && !tuple.MatchString(item.text) { // a tuple is of the wrong type
-			c.errs.Add(item.Errorf("text with a comma needs quotes here, inside of braces"))
+			c.errs.Add(item.Errorf("text that contains a comma needs quotes inside braces"))
 		}
 	}
 }
@@ -324,7 +312,7 @@ func merge(base, over *Node) *Node {
 	if base.kind != mapNode || over.kind != mapNode {
 		return over
 	}
-	if was, is := base.get(kindKey), over.get(kindKey); was != nil && is != nil && was.text != is.text {
+	if was, is := base.Get(kindKey), over.Get(kindKey); was != nil && is != nil && was.text != is.text {
 		return over
 	}
 	out := *over

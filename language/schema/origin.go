@@ -59,7 +59,7 @@ func (o *Origin) Locate(d diag.Diagnostic) diag.Diagnostic {
 	}
 	moved := d.WithNote("inherited from %s: %s", d.Pos, strings.TrimSpace(d.Line))
 	moved.Pos, moved.Line, moved.Width = key.pos, "", 0
-	moved.Text = fmt.Sprintf("%s does not fit what is inherited: %s", key.path, d.Text)
+	moved.Text = fmt.Sprintf("%s conflicts with an inherited setting: %s", key.path, d.Text)
 	return o.Show(moved)
 }
 

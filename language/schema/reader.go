@@ -48,7 +48,7 @@ func (r *Reader) section(n *Node, rows []Row, path string, to any) {
 	}
 	for i := range rows {
 		row := &rows[i]
-		if n.get(row.Name) != nil {
+		if n.Get(row.Name) != nil {
 			continue
 		}
 		switch {
@@ -74,7 +74,7 @@ func (r *Reader) notAMap(n *Node, rows []Row, path string) {
 	case assigned:
 		d = d.WithNote("write %s: with a colon", key)
 	case joined && slices.Contains(Words(rows), word):
-		d = d.WithNote("a blank stands after the colon: %s: %s", word, value)
+		d = d.WithNote("write a space after the colon: %s: %s", word, value)
 	}
 	r.errs.Add(d.WithNote("known here: %s", strings.Join(Words(rows), ", ")))
 }
@@ -83,7 +83,7 @@ func (r *Reader) notAMap(n *Node, rows []Row, path string) {
 // its number, counted from 1.
 func EntryPath(path string, i int, item *Node) string {
 	const long = 60 // bytes, beyond which a name makes no message clearer
-	if name := item.get("name"); name != nil && name.text != "" && len(name.text) <= long && !strings.ContainsFunc(name.text, isControl) {
+	if name := item.Get("name"); name != nil && name.text != "" && len(name.text) <= long && !strings.ContainsFunc(name.text, isControl) {
 		return join(path, name.text)
 	}
 	return fmt.Sprintf("%s entry %d", path, i+1)
@@ -154,7 +154,7 @@ func homeOf(rows []Row, name string) string {
 
 // key decodes the value of one known key.
 func (r *Reader) key(row *Row, path string, key, n *Node, to any) {
-	if n.isNull() {
+	if n.IsNull() {
 		d := key.Errorf("%s has no value", path).WithNote("expected %s", row.describeType())
 		if !row.Required && (row.Type != Section || hasDefault(row.Rows)) {
 			d = d.WithNote("leave the key out for the default")

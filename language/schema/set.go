@@ -38,7 +38,7 @@ func (l *loader) override(root *Node, set string) *Node {
 	if root.kind != mapNode {
 		return root
 	}
-	if row := Find(l.dialect.Rows, path[0]); len(path) > 1 && row != nil && row.Type == Form && row.Default != "" && root.get(path[0]) == nil {
+	if row := Find(l.dialect.Rows, path[0]); len(path) > 1 && row != nil && row.Type == Form && row.Default != "" && root.Get(path[0]) == nil {
 		root = merge(root, wrap(path[:1], defaultNode(row.Default), diag.Pos{}))
 	}
 	out, err := l.put(root, path, v, pos)
@@ -76,7 +76,7 @@ func (l *loader) put(n *Node, path []string, v *Node, pos diag.Pos) (*Node, erro
 	if len(path) == 0 {
 		return v, nil
 	}
-	if n == nil || n.kind == scalarNode && n.isNull() {
+	if n == nil || n.kind == scalarNode && n.IsNull() {
 		return wrap(path, v, pos), nil
 	}
 	switch n.kind {
@@ -84,7 +84,7 @@ func (l *loader) put(n *Node, path []string, v *Node, pos diag.Pos) (*Node, erro
 		if literal := l.dialect.Literal; literal != nil && literal(path[0]) && len(path) > 2 {
 			path = []string{path[0], strings.Join(path[1:], ".")}
 		}
-		under, err := l.put(n.get(path[0]), path[1:], v, pos)
+		under, err := l.put(n.Get(path[0]), path[1:], v, pos)
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +101,7 @@ func (l *loader) put(n *Node, path []string, v *Node, pos diag.Pos) (*Node, erro
 func (l *loader) putEntry(n *Node, path []string, v *Node, pos diag.Pos) (*Node, error) {
 	index := -1
 	for i, item := range n.items {
-		if item.text == path[0] && item.kind == scalarNode || item.kind == mapNode && (item.get(path[0]) != nil || hasName(item, path[0])) {
+		if item.text == path[0] && item.kind == scalarNode || item.kind == mapNode && (item.Get(path[0]) != nil || hasName(item, path[0])) {
 			if index >= 0 {
 				return nil, fmt.Errorf("the list has more than one %s; set the whole list", path[0])
 			}
@@ -124,7 +124,7 @@ func (l *loader) putEntry(n *Node, path []string, v *Node, pos diag.Pos) (*Node,
 	case len(path) == 1, item.kind == scalarNode:
 		out.items[index] = wrap(path, v, pos)
 	default:
-		args := item.get(path[0])
+		args := item.Get(path[0])
 		if args.kind == scalarNode { // word: value becomes word: {main: value}
 			if main := l.dialect.mainArgument(path[0]); main != "" {
 				args = wrap([]string{main}, args, args.pos)
@@ -141,7 +141,7 @@ func (l *loader) putEntry(n *Node, path []string, v *Node, pos diag.Pos) (*Node,
 
 // hasName reports whether an entry of a list is a map with that name.
 func hasName(item *Node, name string) bool {
-	n := item.get("name")
+	n := item.Get("name")
 	return n != nil && n.kind == scalarNode && n.text == name
 }
 

@@ -36,11 +36,11 @@ func noteStrangeCharacter(d diag.Diagnostic, text string) diag.Diagnostic {
 	for _, c := range text {
 		switch {
 		case strings.ContainsRune("“”„‘’‚«»", c):
-			return d.WithNote("%c is no quote of YAML: write \" or '", c)
+			return d.WithNote("%c is not a YAML quote: write \" or '", c)
 		case strings.ContainsRune("‐‑‒–—−", c):
-			return d.WithNote("%c is no minus: write -", c)
+			return d.WithNote("%c is not a minus sign: write -", c)
 		case c > unicode.MaxASCII && (unicode.IsSpace(c) || unicode.Is(unicode.Cf, c)):
-			return d.WithNote("it holds the character U+%04X, which only looks like a blank: write a plain one", c)
+			return d.WithNote("it contains the character U+%04X, which only looks like a space: write an ordinary space", c)
 		}
 	}
 	return d

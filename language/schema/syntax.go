@@ -19,7 +19,7 @@ var plainWords = []struct{ found, text, note string }{
 	{"did not find expected ',' or ']'", "a list in brackets is not closed, or a comma is missing", ""},
 	{"did not find expected ',' or '}'", "a map in braces is not closed, or a comma is missing", ""},
 	{"found unexpected end of stream", "a quoted text is not closed", ""},
-	{"mapping values are not allowed", "a key and its value cannot stand here", "check the indentation; text that holds a colon and a blank needs quotes"},
+	{"mapping values are not allowed", "a key and its value are not allowed here", "check the indentation; text with a colon and a space needs quotes"},
 	{"could not find expected ':'", "a key without a colon", ""},
 	{"found character that cannot start any token", "a value cannot start with this character", "put the text in quotes"},
 	{"exceeded max depth", "nested too deep", ""},
@@ -42,7 +42,7 @@ func syntaxError(s *source, err error) diag.Diagnostic {
 	indent := indentOf(s.line(line))
 	if i := strings.IndexByte(indent, '\t'); i >= 0 {
 		return s.diagnose(diag.Pos{File: s.file, Line: line, Col: i + 1}, 1, "a tab in the indentation").
-			WithNote("YAML wants spaces")
+			WithNote("YAML requires spaces")
 	}
 	if d, ok := commonSlip(s, line); ok {
 		return d
@@ -67,11 +67,11 @@ var slips = []struct {
 	line       *regexp.Regexp
 	text, note string
 }{
-	{regexp.MustCompile(`^ *(//|/\*|--[^-]|%[^YT])`), "this is no comment of YAML", "comments start with #"},
+	{regexp.MustCompile(`^ *(//|/\*|--[^-]|%[^YT])`), "this is not a YAML comment", "comments start with #"},
 	{regexp.MustCompile(`^ *[\w.-]+ *= *[^=]`), "a key and its value are joined by a colon", "write key: value"},
-	{regexp.MustCompile(`^ *(- *)?[A-Za-z_]\w*:[^ :/\\]`), "a blank is missing after the colon", ""},
-	{regexp.MustCompile(`[\]}] *, *(#.*)?$`), "a comma at the end of a line has no place outside of brackets", ""},
-	{regexp.MustCompile(`^ *-[A-Za-z]`), "a blank is missing after the dash", ""},
+	{regexp.MustCompile(`^ *(- *)?[A-Za-z_]\w*:[^ :/\\]`), "a space is missing after the colon", ""},
+	{regexp.MustCompile(`[\]}] *, *(#.*)?$`), "a comma at the end of a line is only allowed in brackets", ""},
+	{regexp.MustCompile(`^ *-[A-Za-z]`), "a space is missing after the dash", ""},
 }
 
 // commonSlip looks for such a line at a broken one and just above it.
@@ -133,6 +133,6 @@ func secondDocument(s *source) diag.Diagnostic {
 		trimmed := strings.TrimSpace(l)
 		content = content || trimmed != "" && trimmed[0] != '#' && trimmed[0] != '%'
 	}
-	return diag.Errorf(diag.Pos{File: s.file}, "the file holds several YAML documents").
+	return diag.Errorf(diag.Pos{File: s.file}, "the file contains several YAML documents").
 		WithNote("a file contains one document")
 }

@@ -17,13 +17,13 @@ func (n *Node) IsList() bool { return n.kind == listNode }
 func (n *Node) IsScalar() bool { return n.kind == scalarNode }
 
 // IsValue reports whether the node is a single value other than null.
-func (n *Node) IsValue() bool { return n.kind == scalarNode && !n.isNull() }
+func (n *Node) IsValue() bool { return n.kind == scalarNode && !n.IsNull() }
 
 // IsText reports whether the node is a text.
 func (n *Node) IsText() bool { return n.kind == scalarNode && n.tag == "!!str" }
 
 // IsNull reports whether the node is null.
-func (n *Node) IsNull() bool { return n.isNull() }
+func (n *Node) IsNull() bool { return n.kind == scalarNode && n.tag == "!!null" }
 
 // Pos returns where the node begins.
 func (n *Node) Pos() diag.Pos { return n.pos }
@@ -32,7 +32,14 @@ func (n *Node) Pos() diag.Pos { return n.pos }
 func (n *Node) Raw() string { return n.text }
 
 // Get returns the value of a key of a map, or nil.
-func (n *Node) Get(key string) *Node { return n.get(key) }
+func (n *Node) Get(key string) *Node {
+	for i, k := range n.keys {
+		if k.text == key {
+			return n.items[i]
+		}
+	}
+	return nil
+}
 
 // Int returns a whole number that is written without quotes.
 func (n *Node) Int() (int, bool) {

@@ -8,7 +8,7 @@ func parseTree(text []byte) (*Node, error) {
 	return n, errs.Err()
 }
 
-// What Flow writes reads back as the same value.
+// Flow writes a value that is parsed as the same value.
 func TestTreeFlow(t *testing.T) {
 	for text, want := range map[string]string{
 		"a: 1":                         "{a: 1}",
@@ -25,7 +25,7 @@ func TestTreeFlow(t *testing.T) {
 		}
 		again, err := parseTree([]byte(n.Flow()))
 		if err != nil || again.Flow() != want {
-			t.Errorf("%s reads back as %v, %v", want, again, err)
+			t.Errorf("%s is parsed as %v, %v", want, again, err)
 		}
 	}
 	for _, text := range []string{"", "a: &x 1", "a: 1\na: 2", "a: !!int 1", "\xff"} {

@@ -8,18 +8,18 @@ import (
 	"github.com/miplc/miplc/internal/stream"
 )
 
-// The heads of the names of parameters that predictions do not depend on.
+// Prefixes of the names of parameters that predictions do not depend on.
 const (
 	ofLoss     = "gl"
 	ofUpdate   = "gu"
 	ofLogProbs = "gp"
 )
 
-// Aside tells by the name of a parameter that predictions do not depend on what
-// depends on it.
+// Aside returns what depends on a parameter that predictions do not depend on, by its name. ok is
+// false for other parameters.
 func Aside(name string) (use string, ok bool) {
 	for head, use := range map[string]string{
-		ofLoss: "a loss alone", ofUpdate: "the update alone", ofLogProbs: "log_probabilities alone",
+		ofLoss: "only a loss", ofUpdate: "only the update", ofLogProbs: "only log_probabilities",
 	} {
 		if strings.HasPrefix(name, head) {
 			return use, true
@@ -28,9 +28,9 @@ func Aside(name string) (use string, ok bool) {
 	return "", false
 }
 
-// aside adds parameters that predictions do not depend on: of a loss, of the
-// update of the label weights, of log_probabilities. They come from a stream of
-// their own, so that they change nothing in the rest of the draw.
+// aside adds parameters that predictions do not depend on: of a loss, of the update of the label
+// weights, of log_probabilities. They come from a separate stream, so that the other draws do not
+// change.
 func (d *draw) aside(seed uint64) {
 	rest := d.Rand
 	defer func() { d.Rand = rest }()
@@ -38,7 +38,7 @@ func (d *draw) aside(seed uint64) {
 	if d.chance(0.15) {
 		d.lossParam()
 	}
-	if d.chance(0.15) {
+	if !d.multi && d.chance(0.15) {
 		g := d.asideParam(ofUpdate, d.perClass())
 		d.update = fmt.Sprintf("lambda * w + (1 - lambda) * masked_softmax(logp + %s, S)", g)
 	}
@@ -50,8 +50,8 @@ func (d *draw) aside(seed uint64) {
 	d.share()
 }
 
-// rawScores may give out as attention what the scores are made from, which other
-// equations read too, if no loss needs scores between 0 and 1.
+// rawScores may declare the input of the scores as the attention, if no loss needs scores between 0
+// and 1.
 func (d *draw) rawScores() {
 	at := slices.Index(d.outputs, "attention: score")
 	for _, term := range d.terms {
@@ -69,8 +69,8 @@ func (d *draw) rawScores() {
 	d.outputs[at] = "attention: " + raw
 }
 
-// withoutLogarithm gives the name of the probabilities if the model says nothing
-// of their logarithm.
+// withoutLogarithm returns the name of the probabilities if the model does not define their
+// logarithm.
 func (d *draw) withoutLogarithm() (p string, ok bool) {
 	p = "p"
 	for _, line := range append(d.outputs, d.lets...) {
@@ -97,7 +97,7 @@ func (d *draw) lossParam() {
 	d.terms = append(d.terms, fmt.Sprintf("equation: {name: aside, value: %q}", text))
 }
 
-// perClass is the shape of what one row per class takes.
+// perClass returns the shape of a parameter with one row per class.
 func (d *draw) perClass() []int {
 	shapes := [][]int{nil, {1}, {d.classes}, {1, d.classes}}
 	return shapes[d.IntN(len(shapes))]

@@ -7,9 +7,8 @@ import (
 	"github.com/miplc/miplc/internal/stream"
 )
 
-// composed adds moves by functions that stand for several operations, by comparisons,
-// lists of numbers and functions of the spec. They come from a stream of their own, so
-// that they change nothing in the rest of the draw.
+// composed adds functions of several operations, comparisons, lists of numbers and functions of the
+// spec. They come from a separate stream, so that the other draws do not change.
 func (d *draw) composed(x value) value {
 	rest := d.Rand
 	defer func() { d.Rand = rest }()
@@ -43,7 +42,7 @@ func (d *draw) composedMove(x value) value {
 			return x
 		}
 		return to("of_bag(flatten(bag_matmul(%s, %s)) / bag_count(%s))", weights(width), x.name, x.name)
-	case 5: // values that training computes would sometimes be equal but for rounding
+	case 5: // values computed in training may differ only by rounding
 		return to("%s * (0.5 + bag_top(matmul(H, %s), %d))", x.name, d.param("V", []int{d.shape[0], 1}, "init: normal, scale: 0.4"), d.between(1, 3))
 	case 6:
 		return to("%s * of_bag(1 - 0.5 * (bag_count(%s) %s %d))", x.name, x.name, d.one("==", ">=", "<="), d.between(1, 4))
@@ -52,7 +51,8 @@ func (d *draw) composedMove(x value) value {
 	case 8:
 		return to("dropout(%s, %s)", x.name, d.named(0.1, 0.5))
 	case 9:
-		return to("%s * (1 - 0.5 * random(%s, 0.4, 0.4) - 0.2 * uniform(sum(%s, 1), 0.5))", x.name, x.name, x.name)
+		shared := d.param("n", []int{c}, "init: constant, scale: 0.1")
+		return to("flatten(split(%s * (1 - 0.5 * random(%s, 0.4, 0.4) - 0.2 * uniform(sum(%s, 1), 0.5) + %s * normal(%s)), %d))", x.name, x.name, x.name, shared, shared, c)
 	case 10:
 		list := d.name("costs")
 		numbers := make([]string, c)

@@ -6,18 +6,18 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// value is a name of the equations with its columns; its rows are instances or
+// value is the name and the number of columns of a value of the equations. Its rows are instances or
 // bags.
 type value struct {
 	name    string
 	columns int
 }
 
-// maxColumns bounds how wide concat may make a value.
+// maxColumns is the maximum number of columns of a concat.
 const maxColumns = 12
 
 // equations draws the rest of the model after the feature blocks: scores unless
-// an attention block gave them, pooling, probabilities.
+// an attention block computes them, pooling, probabilities.
 func (d *draw) equations(hasScores bool) {
 	if len(d.shape) > 1 {
 		d.blocks = append(d.blocks, "flatten")
@@ -102,7 +102,7 @@ func (d *draw) instanceMove(x value) value {
 	}
 }
 
-// rowOrNumber is the shape of a factor for c columns.
+// rowOrNumber draws the shape of a factor for c columns.
 func (d *draw) rowOrNumber(c int) []int {
 	if d.chance(0.5) {
 		return nil
@@ -110,8 +110,8 @@ func (d *draw) rowOrNumber(c int) []int {
 	return []int{c}
 }
 
-// scores draws attention scores from the features; it gives their name and
-// that of their logarithm, if that is known.
+// scores draws attention scores from the features. It returns their name and the name of their
+// logarithm, or "".
 func (d *draw) scores(x value) (attention, logarithm string) {
 	d.scored = true
 	h, c := x.name, x.columns
@@ -145,7 +145,7 @@ func (d *draw) scores(x value) (attention, logarithm string) {
 	return attention, ""
 }
 
-// pool makes one row per bag.
+// pool computes one row per bag.
 func (d *draw) pool(x value, attention, logarithm string) value {
 	z, c := value{"z", x.columns}, x.columns
 	to := func(format string, args ...any) value { d.let(z.name, format, args...); return z }
@@ -199,10 +199,14 @@ func (d *draw) bagMove(z value) value {
 	}
 }
 
-// link makes the probabilities.
+// link computes the probabilities.
 func (d *draw) link(z value) {
 	d.let("v", "matmul(%s, %s) + %s", z.name, d.param("C", []int{z.columns, d.classes}, "init: fan_in"),
 		d.param("c", []int{d.classes}, fmt.Sprintf("init: fan_in, fan_in: %d", z.columns)))
+	if d.multi {
+		d.multiLink()
+		return
+	}
 	switch d.IntN(5) {
 	case 0:
 		d.let("logp", "log_softmax(v)")

@@ -7,7 +7,7 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// model draws blocks alone, blocks followed by equations, or equations alone.
+// model draws blocks, blocks followed by equations, or equations.
 func (d *draw) model() {
 	style := d.IntN(3)
 	if style == 0 || len(d.instance) > 1 || d.chance(0.5) {
@@ -30,6 +30,10 @@ func (d *draw) model() {
 
 // write writes the sections model and loss.
 func (d *draw) write() {
+	if d.multi {
+		multiTerms(d.terms)
+		multiTerms(d.shared)
+	}
 	d.line("model:")
 	d.section("blocks", "    - ", d.blocks)
 	d.section("sizes", "    ", d.sizes)
@@ -64,7 +68,7 @@ func (d *draw) section(key, indent string, lines []string) {
 	}
 }
 
-// featureBlocks ends with one row of features per instance.
+// featureBlocks draws blocks that compute one row of features per instance.
 func (d *draw) featureBlocks() {
 	d.convolutions()
 	if len(d.shape) > 1 || d.chance(0.1) {
@@ -74,7 +78,7 @@ func (d *draw) featureBlocks() {
 	for layers := d.IntN(3); layers > 0; layers-- {
 		d.shape = []int{d.between(1, 8)}
 		d.blocks = append(d.blocks, fmt.Sprintf("dense: %d", d.shape[0]))
-		if d.seed%6 == 5 { // the seed and not a draw, so that the other specs keep theirs
+		if d.seed%6 == 5 { // by the seed and not by a draw, so that other specs do not change
 			d.blocks = append(d.blocks, "batch_norm")
 		}
 		d.activation()
@@ -117,7 +121,7 @@ func (d *draw) pooling(window, stride int) string {
 	return fmt.Sprintf("maxpool2d: {kernel: %d, stride: %d}", window, stride)
 }
 
-// attentionBlock may add an attention block; it says whether there is one.
+// attentionBlock may add an attention block. It reports whether it did.
 func (d *draw) attentionBlock(likely bool) bool {
 	if !likely && d.chance(0.8) || len(d.shape) > 1 || d.chance(0.15) {
 		return false
@@ -148,11 +152,19 @@ func (d *draw) bagBlocks() {
 		d.activation()
 		d.dropout()
 	}
+	if d.multi {
+		d.blocks = append(d.blocks, "classifier"+d.one("", ": sigmoid"))
+		return
+	}
 	d.blocks = append(d.blocks, "classifier"+d.one("", ": softmax", ": bounded_sigmoid", ": {link: bounded_sigmoid, epsilon: 0.001}"))
 }
 
-// mixture adds equations after a classifier: new probabilities from its own.
+// mixture adds equations after a classifier that change its probabilities.
 func (d *draw) mixture() {
+	if d.multi {
+		d.multiMixture()
+		return
+	}
 	switch d.IntN(3) {
 	case 0:
 		d.let("q", "0.9 * p + %g", 0.1/float64(d.classes))
@@ -173,7 +185,7 @@ func (d *draw) let(name, format string, args ...any) {
 	d.lets = append(d.lets, fmt.Sprintf("%s: \"%s\"", name, fmt.Sprintf(format, args...)))
 }
 
-// param declares a parameter of a shape; init is written as it stands, or drawn.
+// param declares a parameter of a shape. An empty init is drawn.
 func (d *draw) param(letter string, shape []int, init string) string {
 	name := d.name(letter)
 	extents := make([]string, len(shape))
@@ -205,7 +217,7 @@ func (d *draw) named(lo, hi float64) string {
 	return name
 }
 
-// extent writes a number, or a name that stands for it.
+// extent writes a number, or a name for it.
 func (d *draw) extent(n int) string {
 	switch {
 	case n == d.classes && d.chance(0.6):

@@ -26,6 +26,9 @@ func (d *draw) data() {
 	d.line("  generated: {bags: %d, classes: %d, features: %d, candidates: %d, positives: %s, min_size: %d, max_size: %d, noise: %s, seed: %d}",
 		d.between(12, 24), d.classes, ndarray.Size(d.instance), d.IntN(d.classes), d.number(0.1, 1),
 		smallest, smallest+d.IntN(6), d.number(0, 1), d.IntN(1000))
+	if d.multi {
+		d.line("  labels: multi")
+	}
 	if len(d.instance) > 1 || d.chance(0.3) {
 		d.line("  shape: %s", list(d.instance))
 	}
@@ -55,11 +58,11 @@ func (d *draw) loss() {
 			equations[d.IntN(len(equations))](), d.one("", ", weight: 0.3", ", weight: 1e-2")))
 	}
 	if len(d.terms) == 1 && d.terms[0] == weightless {
-		d.terms[0] = "attention" // a loss without any weight is refused
+		d.terms[0] = "attention" // a loss without any weight is an error
 	}
 }
 
-// lossEquations are ways to draw the equation of a loss term.
+// lossEquations returns functions that draw the equation of a loss term.
 func (d *draw) lossEquations() []func() string {
 	var list []func() string
 	plain := func(texts ...string) {
@@ -92,9 +95,12 @@ func (d *draw) lossEquations() []func() string {
 	return list
 }
 
-// weights draws how the label weights move. An update without lambda takes no
-// schedule.
+// weights draws the update of the label weights, which bags with one label have. An update without
+// lambda has no schedule.
 func (d *draw) weights() {
+	if d.multi {
+		return
+	}
 	d.line("weights:")
 	d.line("  order: %s", d.one("before_loss", "after_loss", "after_step"))
 	d.line("  first_epoch: %d", d.IntN(2))

@@ -1,5 +1,5 @@
-// Package spectest draws random valid specs, for tests that hold engines,
-// exports and commands to each other on more than the shipped models.
+// Package spectest draws random valid specs, for tests that compare engines, exports and commands on
+// more than the shipped models.
 package spectest
 
 import (
@@ -10,16 +10,14 @@ import (
 	"github.com/miplc/miplc/internal/stream"
 )
 
-// Random gives the YAML text of a small random spec. It is complete and valid
-// by construction: it loads, compiles and trains as it stands, on bags of
-// generated:prototypes whose features and classes it names. The same seed gives
-// the same text.
+// Random returns the YAML text of a small random spec. It is complete and valid by construction: it
+// loads, compiles and trains on bags of generated:prototypes. Equal seeds give equal texts.
 //
 // The models are well-conditioned: for features of about unit size all values
-// stay below a few hundred and none is a difference of two large ones, so that
+// are below a few hundred and none is a difference of two large ones, so that
 // engines of different precision agree on them.
 func Random(seed uint64) string {
-	d := &draw{Rand: stream.New(seed, "random spec"), seed: seed}
+	d := &draw{Rand: stream.New(seed, "random spec"), seed: seed, multi: drawsMulti(seed)}
 	d.line("name: random%d", seed)
 	d.line("description: Random spec of seed %d", seed)
 	d.data()
@@ -33,7 +31,7 @@ func Random(seed uint64) string {
 	return d.text.String()
 }
 
-// draw is a spec in the making.
+// draw is a spec that is being drawn.
 type draw struct {
 	*rand.Rand
 	seed uint64
@@ -41,6 +39,7 @@ type draw struct {
 
 	instance  []int // shape of one instance
 	classes   int
+	multi     bool  // a bag has several labels
 	shape     []int // of one instance after the blocks so far
 	scored    bool  // the model has attention scores
 	blocks    []string
@@ -53,13 +52,13 @@ type draw struct {
 	outputs   []string       // lines that name outputs
 	learned   []string       // names of params
 	terms     []string       // of the loss
-	update    string         // of the label weights, if it is settled before weights
-	counts    map[string]int // names taken, by their first letter
+	update    string         // of the label weights, if it is drawn before weights
+	counts    map[string]int // number of used names, by their first letter
 }
 
 func (d *draw) line(format string, args ...any) { fmt.Fprintf(&d.text, format+"\n", args...) }
 
-// between draws a whole number from lo to hi, both included.
+// between draws a whole number from lo to hi, inclusive.
 func (d *draw) between(lo, hi int) int { return lo + d.IntN(hi-lo+1) }
 
 // chance is true with probability p.
@@ -71,7 +70,7 @@ func (d *draw) one(words ...string) string { return words[d.IntN(len(words))] }
 // number draws a number from lo to hi with two decimals.
 func (d *draw) number(lo, hi float64) string { return fmt.Sprintf("%.2f", lo+(hi-lo)*d.Float64()) }
 
-// name makes a name of its own.
+// name returns a new name.
 func (d *draw) name(letter string) string {
 	if d.counts == nil {
 		d.counts = map[string]int{}

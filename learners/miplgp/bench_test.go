@@ -6,8 +6,8 @@ import (
 	"github.com/miplc/miplc/data/generate"
 )
 
-// BenchmarkConjugateGradients is an iteration of a fit on 2,000 instances of 38
-// features and 13 classes, as the shipped spec has them on Birdsong-MIPL.
+// BenchmarkConjugateGradients measures an iteration of a fit on 2,000 instances of 38 features and 13
+// classes, the sizes of the shipped spec on Birdsong-MIPL.
 func BenchmarkConjugateGradients(b *testing.B) {
 	p := instances(b, generate.PrototypeOptions{
 		Bags: 55, Classes: 13, Features: 38, Candidates: 1, Positives: 0.1, MinSize: 36, MaxSize: 37, Noise: 0.3, Seed: 1,

@@ -16,8 +16,8 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
-// devices are those of all engines; that of xla is its pure Go executor, or what
-// pjrttest is told to take.
+// devices returns the devices of all engines. The device of xla is its pure Go executor, or the one
+// that pjrttest is configured to use.
 func devices(t testing.TB) map[string]learners.Device {
 	t.Helper()
 	onnxruntime, err := ort.NewDevice(ort.Options{Library: ortest.Library(t)})
@@ -106,7 +106,7 @@ func TestFitsOnDevices(t *testing.T) {
 	}
 }
 
-// Problems of several blocks of rows, the last one small.
+// Problems with several blocks of rows, the last one smaller, give the same results.
 func TestBlocks(t *testing.T) {
 	p := instances(t, generate.PrototypeOptions{
 		Bags: 260, Classes: 2, Features: 3, Candidates: 1, Positives: 0.4, MinSize: 4, MaxSize: 5, Noise: 0.5, Seed: 3,
@@ -129,6 +129,6 @@ func TestBlocks(t *testing.T) {
 	near(t, "gradient by means", e.grad.mean, want.grad.mean, 1e-4)
 	near(t, "estimated gradient", r.chain(e.grad), r.chain(want.grad), 5e-3)
 	if math.IsNaN(e.loss) || e.loss > want.loss+1e-6 {
-		t.Errorf("loss %g is no lower bound of %g", e.loss, want.loss)
+		t.Errorf("loss %g is not a lower bound of %g", e.loss, want.loss)
 	}
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/miplc/miplc/train/gorgonia"
 )
 
-// defaults returns the settings of the authors' program where it has them:
-// 500 iterations, rate 0.1, epsilon 1e-4, 512 samples, preconditioner of rank
-// 100, 10 probes.
+// defaults returns the settings of the authors' program: 500 iterations, rate 0.1, epsilon 1e-4, 512
+// samples, preconditioner of rank 100, 10 probes.
 func defaults() Settings {
 	return Settings{
 		Iterations: 500, LR: 0.1, Epsilon: 1e-4, Samples: 512, Solver: solverAuto, Inducing: 1000,
@@ -24,8 +23,8 @@ func defaults() Settings {
 //go:embed testdata/gp.json
 var fixtureJSON []byte
 
-// fixture is a small MIPLGP computed by testdata/gp.py with NumPy and SciPy:
-// likelihoods as densities, gradients as differences.
+// fixture is a small MIPLGP computed by testdata/gp.py with NumPy and SciPy. The likelihoods are
+// computed from densities and the gradients by finite differences.
 type fixture struct {
 	X        [][]float64 `json:"x"`
 	XNew     [][]float64 `json:"x_new"`
@@ -83,7 +82,7 @@ func flat(rows [][]float64) []float64 {
 	return out
 }
 
-// near compares numbers to an absolute and relative tolerance.
+// near compares numbers with a tolerance that is both absolute and relative.
 func near(t *testing.T, what string, got, want []float64, tolerance float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -96,7 +95,7 @@ func near(t *testing.T, what string, got, want []float64, tolerance float64) {
 	}
 }
 
-// moments returns means and variances class by class, as the fixture has them.
+// moments returns means and variances by class, in the order of the fixture.
 func moments(t *testing.T, q *posterior, x []float64) (mean, variance []float64) {
 	t.Helper()
 	m, v := q.moments(x)
@@ -151,8 +150,8 @@ func TestSolversAgainstDenseComputation(t *testing.T) {
 	}
 }
 
-// The gradient of conjugate gradients is an estimate: with many probes it comes
-// close to the exact one.
+// Conjugate gradients estimate the gradient. With many probes the estimate is close to the exact
+// gradient.
 func TestTraceEstimates(t *testing.T) {
 	f, p, tg := loadFixture(t)
 	for _, rank := range []int{0, 6} {
@@ -166,7 +165,7 @@ func TestTraceEstimates(t *testing.T) {
 		}
 		near(t, "gradient", r.chain(e.grad), f.Gradient, 1e-2)
 		if e.loss > f.Loss+1e-6 || e.loss < f.Loss-0.3 {
-			t.Errorf("rank %d: loss %g is no close lower bound of %g", rank, e.loss, f.Loss)
+			t.Errorf("rank %d: loss %g is not a close lower bound of %g", rank, e.loss, f.Loss)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/miplc/miplc/learners"
 )
 
-// prototypes returns a small problem that can be learned: bags 0 to 99 train.
+// prototypes returns a small problem that can be learned. Bags 0 to 99 are training bags.
 func prototypes(t *testing.T) *learners.Problem {
 	t.Helper()
 	set, err := generate.Prototypes(generate.PrototypeOptions{
@@ -33,7 +33,7 @@ func prototypes(t *testing.T) *learners.Problem {
 	return p
 }
 
-// instances are those of drawn bags, as they are.
+// instances returns the unnormalised instances of generated bags.
 func instances(t testing.TB, o generate.PrototypeOptions) *problem {
 	t.Helper()
 	set, err := generate.Prototypes(o)
@@ -47,7 +47,7 @@ func instances(t testing.TB, o generate.PrototypeOptions) *problem {
 	return in
 }
 
-// quick are settings that suffice for prototypes.
+// quick returns settings that are sufficient for prototypes.
 func quick(solver string) Settings {
 	s := defaults()
 	s.Solver, s.Iterations, s.Inducing, s.Probes, s.Rank = solver, 10, 60, 4, 30
@@ -85,7 +85,7 @@ func TestLearns(t *testing.T) {
 			}
 			byMean, byDraws := accuracies(t, m, p.Data)
 			if byMean < 0.75 || byDraws < 0.75 {
-				t.Errorf("%.2f of the test bags are right by mean and variance, %.2f by draws", byMean, byDraws)
+				t.Errorf("mean and variance predict %.2f of the test bags correctly, draws %.2f", byMean, byDraws)
 			}
 		})
 	}
@@ -106,11 +106,11 @@ func checkConfidences(t *testing.T, p *learners.Problem, confidences []float64) 
 	}
 }
 
-// held reports whether a bag of prototypes tests: every third one, so that all classes
-// are in both parts.
+// held reports whether a bag of prototypes is a test bag: every third one, so that all classes are in
+// both parts.
 func held(bag int) bool { return bag%3 == 2 }
 
-// accuracies on the held bags of prototypes.
+// accuracies returns the accuracies on the test bags of prototypes.
 func accuracies(t *testing.T, m *model, set *data.Dataset) (byMean, byDraws float64) {
 	var bags []int
 	for bag := range set.Bags() {
@@ -163,7 +163,7 @@ func TestGraphEqualsModel(t *testing.T) {
 		}
 		for _, o := range g.Outputs {
 			if n := o.Node.Mixers(); len(n) > 0 {
-				t.Errorf("%s does not follow from one bag alone: %v", o.Name, n[0].Op)
+				t.Errorf("%s depends on more than one bag: %v", o.Name, n[0].Op)
 			}
 		}
 		if err := graph.Verify(g); err != nil {
@@ -229,8 +229,8 @@ func TestMeanAgainstSamples(t *testing.T) {
 	}
 }
 
-// Analytic gradients against central differences of the same objective, with
-// candidate sets of one size, where noise has two values a class.
+// Analytic gradients agree with central differences of the same objective, for candidate sets of one
+// size, whose noise has two values per class.
 func TestGradientsAgainstDifferences(t *testing.T) {
 	_, p, _ := loadFixture(t)
 	for i := range p.Candidates {
@@ -277,7 +277,7 @@ func TestRefuses(t *testing.T) {
 	m := mustFit(t, quick(solverInducing), prototypes(t), nil)
 	for _, n := range []int{0, 2, -1} {
 		if _, _, err := m.Predict(make([]float32, 7), n); err == nil {
-			t.Errorf("7 numbers passed as %d instances of 6 features", n)
+			t.Errorf("7 numbers are accepted as %d instances of 6 features", n)
 		}
 	}
 }

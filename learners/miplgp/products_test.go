@@ -8,13 +8,13 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// counted are gonum's products; they fail from one on.
+// counted counts calls of gonum's products and returns errors from a given call on.
 type counted struct {
 	calls atomic.Int64
 	fails int64
 }
 
-var errProduct = errors.New("no such product")
+var errProduct = errors.New("product failed")
 
 func (p *counted) Gemm(transA, transB bool, a, b, c blas32.General) error {
 	if n := p.calls.Add(1); p.fails > 0 && n >= p.fails {
@@ -47,7 +47,7 @@ func TestProducts(t *testing.T) {
 		near(t, solver, got, want, 1e-6)
 		calls := works.calls.Load()
 		if calls == 0 {
-			t.Errorf("%s makes no product", solver)
+			t.Errorf("%s does not use Products", solver)
 		}
 		for _, at := range []int64{1, calls/2 + 1, calls} {
 			s.Products = &counted{fails: at}

@@ -13,7 +13,7 @@ func TestDevices(t *testing.T) {
 	for name, d := range devices(t) {
 		for what, check := range map[string]func(*testing.T, learners.Device){
 			"a value takes the place of its input": inPlace, "names stand for others": named,
-			"workspaces share nothing": apart, "a value that is missing is an error": missing,
+			"workspaces share nothing": separateWorkspaces, "a value that is missing is an error": missing,
 		} {
 			t.Run(name+"/"+what, func(t *testing.T) { check(t, d) })
 		}
@@ -30,8 +30,8 @@ func workspaceOf(t *testing.T, d learners.Device) learners.Workspace {
 	return w
 }
 
-// doubled returns x = 2 x and the sum of the rows with a factor, a parameter, on
-// matrices of n rows.
+// doubled returns x = 2 x and the sum of the rows of x multiplied by a parameter, for matrices of n
+// rows.
 func doubled(t *testing.T) *graph.Graph {
 	t.Helper()
 	b := graph.NewBuilder("doubled")
@@ -78,7 +78,7 @@ func inPlace(t *testing.T, d learners.Device) {
 	holds(t, w, "x", 8, 16, 24, 32)
 	holds(t, w, "sums", 48, 136)
 	put(t, w, "x", own, 2, 2)
-	own[0] = 100 // what was put is a copy
+	own[0] = 100 // Put copies the values
 	holds(t, w, "x", 1, 2, 3, 4)
 	run(t, w, g, 2, nil)
 	holds(t, w, "sums", 12, 34)
@@ -97,7 +97,7 @@ func named(t *testing.T, d learners.Device) {
 	holds(t, w, "sums", 12, 34, 56)
 }
 
-func apart(t *testing.T, d learners.Device) {
+func separateWorkspaces(t *testing.T, d learners.Device) {
 	one, other := workspaceOf(t, d), workspaceOf(t, d)
 	put(t, one, "x", []float32{1, 2}, 1, 2)
 	put(t, other, "x", []float32{3, 4}, 1, 2)
@@ -115,9 +115,9 @@ func missing(t *testing.T, d learners.Device) {
 		t.Error("a graph without its parameter ran")
 	}
 	if _, err := w.Get("sums"); err == nil {
-		t.Error("a value that nothing made was there")
+		t.Error("a value that was never computed exists")
 	}
 	if err := w.Put("y", []float32{1, 2, 3}, 2, 2); err == nil {
-		t.Error("three numbers passed for four")
+		t.Error("three numbers are accepted for four")
 	}
 }

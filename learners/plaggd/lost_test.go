@@ -11,9 +11,8 @@ import (
 	"github.com/miplc/miplc/learners"
 )
 
-// lost returns the data set that the authors of PL-AGGD published with their program:
-// 1122 faces, bags of one instance, of which the second half has known labels
-// and tests.
+// lost returns the dataset that the authors of PL-AGGD published with their program: 1122 faces as
+// bags of one instance. The labels of the second half are known, and it is the test part.
 func lost(t *testing.T) (set *data.Dataset, train, test []int) {
 	t.Helper()
 	file, err := os.Open(testsupport.Data(t, "Lost.mat", "the repository dengbaowang/PL-AGGD has it"))
@@ -77,8 +76,8 @@ func accuracy(t *testing.T, m learners.Model, set *data.Dataset, test []int) flo
 	return float64(right) / float64(len(test))
 }
 
-// TestLost repeats what testdata/lost.py finds with another solver: the loss of
-// every round and the number of test faces that are right.
+// TestLost reproduces the results of another solver in testdata/lost.py: the loss of every round and
+// the number of correct test faces.
 func TestLost(t *testing.T) {
 	set, train, test := lost(t)
 	want := []float64{253.3178205, 251.1119515, 250.3301086, 249.9747398, 249.7855722, 249.673572, 249.6032021, 249.5578355, 249.5276126, 249.5069881}
@@ -88,6 +87,6 @@ func TestLost(t *testing.T) {
 		}
 	})
 	if got := math.Round(accuracy(t, m, set, test) * float64(len(test))); got != 398 {
-		t.Errorf("%g of %d test faces are right, the independent method has 398", got, len(test))
+		t.Errorf("%g of %d test faces are correct, the independent method has 398", got, len(test))
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/miplc/miplc/learners"
 )
 
-// settings returns the authors' ones.
+// settings returns the settings of the authors.
 func settings() Settings {
 	return Settings{Vector: Mean, Neighbours: 10, Gamma: 0.05, Lambda: 1, Mu: 1, Iterations: 10}
 }
@@ -34,7 +34,7 @@ func drawn(t *testing.T, features int, positives float64) *learners.Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	split, err := split.Random(set.Bags(), set.Labels, split.Options{Train: 0.7, Seed: 1})
+	split, err := split.Random(set.Bags(), set.LabelSets(), split.Options{Train: 0.7, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +79,7 @@ func TestEveryRoundLowersTheLoss(t *testing.T) {
 	}
 }
 
-// The learner finds the classes of bags that are easy to tell apart, far above
-// the one in four of chance.
+// On bags that are easy to separate, the accuracy is far above the chance level of one in four.
 func TestLearns(t *testing.T) {
 	p := drawn(t, 20, 1)
 	var test []int
@@ -119,7 +118,7 @@ func TestGraphEqualsModel(t *testing.T) {
 			}
 			for _, o := range g.Outputs {
 				if n := o.Node.Mixers(); len(n) > 0 {
-					t.Errorf("%s does not follow from one bag alone: %v", o.Name, n[0].Op)
+					t.Errorf("%s depends on more than one bag: %v", o.Name, n[0].Op)
 				}
 			}
 			if err := graph.Verify(g); err != nil {
@@ -191,7 +190,7 @@ func TestRefuses(t *testing.T) {
 		t.Errorf("one bag: %v", err)
 	}
 	p = prototypes(t)
-	p.Train = p.Train[:3] // fewer than neighbours
+	p.Train = p.Train[:3] // fewer bags than neighbours
 	if _, err := l.Fit(ctx, p, nil); err != nil {
 		t.Errorf("three bags: %v", err)
 	}
@@ -203,7 +202,7 @@ func TestRefuses(t *testing.T) {
 	}
 	m := mustFit(t, settings(), prototypes(t), nil)
 	if _, _, err := m.Predict(make([]float32, 7), 1); err == nil {
-		t.Error("a bag of the wrong size passed")
+		t.Error("a bag of the wrong size is accepted")
 	}
 }
 
@@ -227,7 +226,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Ties go to the first number; a point is never its own neighbour, whatever its
+// Ties are broken by the smaller index. A point is never its own neighbour, even if it has
 // duplicates.
 func TestNearest(t *testing.T) {
 	x := mat.NewDense(5, 1, []float64{0, 0, 1, 3, 0})
@@ -253,7 +252,7 @@ func TestFarVectors(t *testing.T) {
 	set := *p.Data
 	set.Instances = slices.Clone(set.Instances)
 	p.Data = &set
-	shift := []float32{10, 1e4, 1e12} // a training bag of its own, then bags that do not train
+	shift := []float32{10, 1e4, 1e12} // one training bag, then bags that are not training bags
 	for bag := range 20 {
 		if trains := slices.Contains(p.Train, bag); len(shift) > 0 && trains == (shift[0] == 10) {
 			for i := range bagValues(&set, bag) {

@@ -23,8 +23,8 @@ func gramOf(points []float64, n, d int) []float64 {
 	return gram
 }
 
-// optimal checks the conditions of Karush, Kuhn and Tucker: no point lies nearer
-// to the origin, along the direction of the minimum, than the minimum itself.
+// optimal checks the Karush-Kuhn-Tucker conditions: along the direction of the minimum, no point is
+// nearer to the origin than the minimum itself.
 func optimal(t *testing.T, gram, w []float64, tolerance float64) {
 	t.Helper()
 	n, scale, value := len(w), 0.0, 0.0
@@ -85,7 +85,7 @@ func TestNearestInHullByHand(t *testing.T) {
 	}
 }
 
-// The projection moves on by one number for all that stay above 0.
+// The projection subtracts the same number from all values that stay above 0.
 func TestToSimplex(t *testing.T) {
 	for _, c := range []struct {
 		values []float64
@@ -105,7 +105,7 @@ func TestToSimplex(t *testing.T) {
 	}
 }
 
-// randomGraph has points of three clusters.
+// randomGraph returns the graph of points in three clusters.
 func randomGraph(t *testing.T, m, k int) *graphOf {
 	t.Helper()
 	rng := stream.New(uint64(m), "graph")
@@ -126,8 +126,8 @@ func randomGraph(t *testing.T, m, k int) *graphOf {
 	return g
 }
 
-// The confidences of problems of some size are feasible and optimal row by row,
-// with and without a target.
+// The confidences of larger problems are feasible and optimal in every row, with and without a
+// target.
 func TestLabelling(t *testing.T) {
 	const classes = 7
 	for _, m := range []int{2, 30, 400} {

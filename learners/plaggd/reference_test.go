@@ -27,7 +27,7 @@ type reference struct {
 	Candidates    [][]uint8
 	Width         float64
 	Start         struct{ Weights, Confidences [][]float64 }
-	Weights       [][]float64 // S of the last round
+	Weights       [][]float64 // the matrix S of the last round
 	Confidences   [][]float64
 	Loss          float64
 	Probabilities [][]float64 // of the other bags
@@ -72,7 +72,7 @@ func flat(bag [][]float32) []float32 {
 	return out
 }
 
-// near compares with what the reference found, whose own error is about 1e-9.
+// near compares with the result of the reference, whose own error is about 1e-9.
 func near(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	if math.IsNaN(got) || math.Abs(got-want) > 1e-6*math.Max(1, math.Abs(want)) {
@@ -89,7 +89,7 @@ func nearRows(t *testing.T, what string, got func(i, j int) float64, want [][]fl
 	}
 }
 
-// weight is S[i, j].
+// weight returns S[i, j].
 func (g *graphOf) weight(i, j int) float64 {
 	for a, n := range g.neighbours[i] {
 		if n == j {

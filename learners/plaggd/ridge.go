@@ -38,7 +38,7 @@ func newRidge(ctx context.Context, m *model, set Settings) (*ridge, error) {
 		}
 	}
 	if r.width == 0 {
-		return nil, errors.New("pl-aggd: all training bags have the same vector: there is nothing to tell them apart by")
+		return nil, errors.New("pl-aggd: all training bags have the same vector: they cannot be distinguished")
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err

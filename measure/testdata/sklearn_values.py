@@ -74,6 +74,41 @@ def case(bags, classes, sharpness, unseen=0, rounded=None):
     }
 
 
-json.dump([case(60, 3, 1.0), case(80, 5, 0.4), case(50, 2, 2.0), case(40, 6, 0.7, unseen=2), case(60, 4, 1.0, rounded=8), case(30, 3, 8.0)],
+def multi(bags, classes, sharpness, threshold, rounded=None, rare=0.4):
+    """Any number of labels per bag."""
+    y = rng.random((bags, classes)) < rare
+    p = 1 / (1 + np.exp(-sharpness * (rng.normal(size=y.shape) + 1.5 * y - 0.7)))
+    p = (np.round(p * rounded) / rounded if rounded else p).astype(np.float32)
+    p64 = p.astype(np.float64)
+    predicted = p64 > threshold
+    precision, recall, f1, support = metrics.precision_recall_fscore_support(y, predicted, zero_division=np.nan)
+    areas = [metrics.roc_auc_score(y[:, c], p64[:, c]) if 0 < y[:, c].sum() < bags else None for c in range(classes)]
+    averages = [metrics.average_precision_score(y[:, c], p64[:, c]) if y[:, c].any() else None for c in range(classes)]
+    mean = lambda values: float(np.mean([v for v in values if v is not None]))
+    values = {
+        "accuracy": metrics.accuracy_score(y, predicted),
+        "macro_f1": float(np.nanmean(f1)),
+        "micro_f1": metrics.f1_score(y, predicted, average="micro"),
+        "hamming_loss": metrics.hamming_loss(y, predicted),
+        "mean_average_precision": mean(averages),
+        "auroc": mean(areas),
+        "log_loss": float(-np.log(np.maximum(np.where(y, p64, 1 - p64), 2.0**-23)).mean()),
+    }
+    number = lambda v: None if v is None or np.isnan(v) else float(v)
+    hits, guesses = (y & predicted).sum(axis=0), predicted.sum(axis=0)
+    table = [{
+        "class": str(c), "support": int(support[c]), "predicted": int(guesses[c]),
+        "precision": number(precision[c]), "recall": number(recall[c]), "f1": number(f1[c]), "auroc": number(areas[c]),
+        "average_precision": number(averages[c]),
+        "precision_interval": wilson(hits[c], guesses[c]), "recall_interval": wilson(hits[c], support[c]),
+    } for c in range(classes)]
+    return {
+        "labels": y.ravel().astype(int).tolist(), "threshold": threshold, "classes": classes,
+        "probabilities": [float(v) for v in p.ravel()], "values": values, "table": table,
+    }
+
+
+json.dump([case(60, 3, 1.0), case(80, 5, 0.4), case(50, 2, 2.0), case(40, 6, 0.7, unseen=2), case(60, 4, 1.0, rounded=8), case(30, 3, 8.0),
+           multi(60, 3, 1.0, 0.5), multi(40, 6, 2.0, 0.25, rounded=8), multi(30, 5, 8.0, 0.5, rare=0.05)],
           __import__("sys").stdout)
 print()

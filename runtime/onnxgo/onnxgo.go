@@ -49,7 +49,7 @@ func (backend) Open(f *runtime.File) (runtime.Session, error) {
 		return nil, fmt.Errorf("it has no execution provider %q; use %s", p, contract.BackendORT)
 	}
 	if f.Meta.Contract != contract.ContractBag {
-		return nil, fmt.Errorf("it runs contract %s alone, the file has %s; use onnxruntime", contract.ContractBag, f.Meta.Contract)
+		return nil, fmt.Errorf("it runs only contract %s, the file has %s; use onnxruntime", contract.ContractBag, f.Meta.Contract)
 	}
 	file, err := onnxpb.ReadBytes(f.Data)
 	if err != nil {

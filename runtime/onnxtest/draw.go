@@ -2,6 +2,7 @@ package onnxtest
 
 import (
 	"math/rand/v2"
+	"strings"
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
@@ -22,7 +23,7 @@ func Drawn(g *graph.Graph, seed uint64, scales map[string]float64) (map[string][
 		for i := range t.Data {
 			t.Data[i] = float64(float32(scale * (2*r.Float64() - 1)))
 		}
-		if p.Name == "normalize.std" {
+		if p.Name == "normalize.std" || strings.HasSuffix(p.Name, ".variance") { // positive
 			for i := range t.Data {
 				t.Data[i] = 1 + 0.5*r.Float64()
 			}

@@ -1,6 +1,6 @@
 package ortenv
 
-import "github.com/miplc/miplc/internal/infile"
+import "github.com/miplc/miplc/internal/fileio"
 
 // Tensor is an input or an output of a model, row-major.
 type Tensor struct {
@@ -11,7 +11,7 @@ type Tensor struct {
 
 // RunFile runs an ONNX file like Run.
 func RunFile(path, library string, in map[string]Tensor) (map[string]Tensor, error) {
-	content, err := infile.Read(path)
+	content, err := fileio.Read(path)
 	if err != nil {
 		return nil, err
 	}

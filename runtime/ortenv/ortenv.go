@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/runtime/ortlib"
 )
 
@@ -60,11 +60,11 @@ func sameFile(a, b string) (bool, error) {
 	if a == b || env.copies[a] {
 		return true, nil
 	}
-	hashA, err := infile.SHA256(a)
+	hashA, err := fileio.SHA256(a)
 	if err != nil {
 		return false, err
 	}
-	hashB, err := infile.SHA256(b)
+	hashB, err := fileio.SHA256(b)
 	if err != nil || hashA != hashB {
 		return false, err
 	}

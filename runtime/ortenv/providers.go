@@ -17,6 +17,8 @@ type Session struct {
 	Threads  int               // threads per operation; 0: all cores
 	Provider string            // execution provider: "" or CPU, or a name of Providers
 	Settings map[string]string // of the provider, by onnxruntime's names
+	// Capture lets the session record and repeat operations, if all its values are on the device, see plugin.Graph.
+	Capture bool
 	// LargeBags frees the memory of each value after its last use in a run. By default
 	// onnxruntime keeps it for the next run, which is faster for small values.
 	LargeBags bool

@@ -65,15 +65,21 @@ func (s Session) appendProvider(opts *ort.SessionOptions) error {
 		return err
 	}
 	if path != "" {
-		if err := s.appendPlugin(opts, path); err != nil {
+		err := s.appendPlugin(opts, path)
+		if errors.Is(err, plugin.ErrNoDevice) && s.Provider == ortlib.CUDA {
+			// onnxruntime searches for devices in /sys, which some containers hide. The same library also
+			// works as a built-in provider, which takes the first GPU of the driver.
+			err = s.appendBuiltIn(opts)
+		}
+		if err != nil {
 			return fmt.Errorf("the execution provider %s of %s is not usable: %w", s.Provider, path, err)
 		}
 		return nil
 	}
 	if err := s.appendBuiltIn(opts); err != nil {
 		remedy := "name another one, or point " + ortlib.EnvLibrary + " at a library built with it"
-		if s.Provider == ortlib.WebGPU {
-			remedy = "run `miplc runtime install " + ortlib.WebGPU + "`"
+		if s.Provider == ortlib.WebGPU || s.Provider == ortlib.CUDA {
+			remedy = "run `miplc runtime install " + s.Provider + "`"
 		}
 		return fmt.Errorf("this onnxruntime library has no usable %q provider (%w): %s", s.Provider, err, remedy)
 	}
@@ -82,14 +88,17 @@ func (s Session) appendProvider(opts *ort.SessionOptions) error {
 
 // plugins maps providers in separate libraries to the names that they register.
 var plugins = map[string]string{
-	"cuda": "CUDAExecutionProvider", "openvino": "OpenVINOExecutionProvider", ortlib.WebGPU: "WebGpuExecutionProvider",
+	ortlib.CUDA: "CUDAExecutionProvider", "openvino": "OpenVINOExecutionProvider", ortlib.WebGPU: "WebGpuExecutionProvider",
 }
+
+// captures has the settings of providers that record the operations of a run and repeat them.
+var captures = map[string]string{ortlib.CUDA: "enable_cuda_graph", ortlib.WebGPU: "enableGraphCapture"}
 
 // appendPlugin adds a provider from a separate library.
 func (s Session) appendPlugin(opts *ort.SessionOptions, library string) error {
 	name := plugins[s.Provider]
 	if name == "" {
-		return fmt.Errorf("miplc does not know this provider as a library of its own")
+		return fmt.Errorf("miplc does not know this provider as a separate library")
 	}
 	on, settings, err := s.pluginDevice()
 	if err != nil {
@@ -104,6 +113,11 @@ func (s Session) appendPlugin(opts *ort.SessionOptions, library string) error {
 	lock := s.Locker()
 	lock.Lock()
 	defer lock.Unlock()
+	if s.Provider == ortlib.CUDA {
+		if err := prepareCUDA(loaded, library); err != nil {
+			return err
+		}
+	}
 	if err := plugin.Register(loaded, s.Provider, library); err != nil {
 		return err
 	}
@@ -117,7 +131,7 @@ func (s Session) appendPlugin(opts *ort.SessionOptions, library string) error {
 // several kinds, which the setting device_type selects, as in the built-in provider; its default is
 // the CPU.
 func (s Session) pluginDevice() (plugin.DeviceType, map[string]string, error) {
-	settings := s.withPrecision()
+	settings := s.withDefaults()
 	if s.Provider != "openvino" {
 		return plugin.Any, settings, nil
 	}
@@ -130,10 +144,10 @@ func (s Session) pluginDevice() (plugin.DeviceType, map[string]string, error) {
 	return plugin.Any, nil, fmt.Errorf("device_type is %q, it must be CPU, GPU or NPU", kind)
 }
 
-// withPrecision returns a copy of the settings that selects float32. By default, OpenVINO computes
+// withDefaults returns a copy of the settings that selects float32 and the capture of graphs. By default, OpenVINO computes
 // in bfloat16 or float16 on devices that support it, and CUDA multiplies in TF32, which changes
 // predictions by up to 1e-2.
-func (s Session) withPrecision() map[string]string {
+func (s Session) withDefaults() map[string]string {
 	settings := maps.Clone(s.Settings)
 	if settings == nil {
 		settings = map[string]string{}
@@ -148,12 +162,15 @@ func (s Session) withPrecision() map[string]string {
 	if _, set := settings[name]; name != "" && !set {
 		settings[name] = value
 	}
+	if capture := captures[s.Provider]; s.Capture && capture != "" {
+		settings[capture] = "1"
+	}
 	return settings
 }
 
 // appendBuiltIn adds a provider that is built into the onnxruntime library.
 func (s Session) appendBuiltIn(opts *ort.SessionOptions) error {
-	settings := s.withPrecision()
+	settings := s.withDefaults()
 	switch s.Provider {
 	case "cuda":
 		cuda, err := ort.NewCUDAProviderOptions()

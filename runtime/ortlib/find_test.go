@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// machine is a made-up linux/amd64 with every place inside a temporary
-// directory. The stand-ins of testdata are what lies in those places.
+// machine is a fictitious linux/amd64 machine whose directories are all below a temporary
+// directory. The stand-ins of testdata are the libraries in them.
 type machine struct {
 	t    *testing.T
 	root string
@@ -57,8 +57,8 @@ func (m *machine) write(data []byte, name string) string {
 	return path
 }
 
-// A library in the working folder is found by its mere name, which the dynamic
-// linker would look for elsewhere.
+// A bare file name finds a library in the working folder. The dynamic linker would search other
+// folders for it.
 func TestFindByMereName(t *testing.T) {
 	m := newMachine(t)
 	path := m.put("new.so", "work/libmine.so")
@@ -76,7 +76,7 @@ func TestFindByMereName(t *testing.T) {
 
 const cached = "cache/onnxruntime/1.27.0/linux-amd64/libonnxruntime.so.1.27.0"
 
-// Taking away the first place must bring up the next.
+// Without the first candidate, Find returns the next one.
 func TestFindOrder(t *testing.T) {
 	m := newMachine(t)
 	option := m.put("new.so", "option/mine.so")
@@ -123,8 +123,7 @@ func TestFindOrder(t *testing.T) {
 	}
 }
 
-// Unusable libraries in places that nobody named are passed over; ones that
-// the user named are errors.
+// Unusable libraries in the default places are skipped. One that the user named is an error.
 func TestFindPassesOverUnusable(t *testing.T) {
 	m := newMachine(t)
 	m.put("old.so", "bin/libonnxruntime.so")
@@ -139,7 +138,7 @@ func TestFindPassesOverUnusable(t *testing.T) {
 		t.Helper()
 		_, err := m.places().find(o)
 		if err == nil {
-			t.Fatalf("%s: another library was taken in silence", what)
+			t.Fatalf("%s: another library was used without an error", what)
 		}
 		for _, want := range []string{bad, "too old", "1.20.1", "1.24 or later", "miplc runtime install"} {
 			if !strings.Contains(err.Error(), want) {
@@ -152,8 +151,8 @@ func TestFindPassesOverUnusable(t *testing.T) {
 	check("environment", Options{})
 }
 
-// A library that another user could have put into its place is not loaded, wherever
-// the search finds it, and the error says why.
+// A library that another user could have replaced is not loaded from any place, and the error
+// says why.
 func TestFindRefusesWhatOthersCanChange(t *testing.T) {
 	const system = "usr/lib/libonnxruntime.so"
 	for _, c := range []struct{ origin, place string }{
@@ -171,13 +170,13 @@ func TestFindRefusesWhatOthersCanChange(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 			if lib, err := m.places().find(Options{Path: path}); err != nil || lib.Path != path {
-				t.Errorf("the explicit path is not taken: %v", err)
+				t.Errorf("the explicit path is rejected: %v", err)
 			}
 		})
 	}
 }
 
-// A link in a refused place does not hide the library that it points to.
+// A link in a rejected directory does not hide the library that it points to.
 func TestRefusedLinkHidesNothing(t *testing.T) {
 	m := newMachine(t)
 	good := m.put("new.so", "usr/lib/libonnxruntime.so")
@@ -193,8 +192,8 @@ func TestRefusedLinkHidesNothing(t *testing.T) {
 	}
 }
 
-// Empty and relative elements of LD_LIBRARY_PATH mean the working folder, which may be
-// an unpacked download.
+// Empty and relative elements of LD_LIBRARY_PATH mean the working folder, which may be an
+// unpacked download.
 func TestFindIgnoresTheWorkingFolder(t *testing.T) {
 	for _, variable := range []string{"", ":/nowhere", "/nowhere::", ".", "lib"} {
 		t.Run(variable, func(t *testing.T) {
@@ -233,7 +232,7 @@ func TestFindInDirectory(t *testing.T) {
 	}
 }
 
-// One file reached by two names is inspected once.
+// A file that is reached by two names is inspected once.
 func TestCandidatesFollowLinks(t *testing.T) {
 	m := newMachine(t)
 	target := m.put("new.so", "usr/lib/libonnxruntime.so.1.27.0")
@@ -306,7 +305,7 @@ func TestInspectStandIns(t *testing.T) {
 		verdict       Verdict
 	}{
 		{"old.so", "a", "1.20.1", TooOld},
-		{"old.so", "libonnxruntime.so.1.27.0", "1.20.1", TooOld}, // the name may lie, the symbols do not
+		{"old.so", "libonnxruntime.so.1.27.0", "1.20.1", TooOld}, // the name may be wrong, the symbols are not
 		{"unversioned.so", "libonnxruntime.so", "", Usable},
 		{"unversioned.so", "libonnxruntime.so.1.19.2", "1.19.2", TooOld},
 		{"unversioned.so", "libonnxruntime.so.1.30.0", "1.30.0", Usable},
@@ -319,8 +318,8 @@ func TestInspectStandIns(t *testing.T) {
 	}
 }
 
-// Every single byte of the library set to 0xff, and every length of it, must
-// give a verdict.
+// Inspect returns a verdict for every truncated library and for every library with one byte set
+// to 0xff.
 func TestInspectSurvivesDamage(t *testing.T) {
 	whole, err := os.ReadFile("testdata/new.so")
 	if err != nil {
@@ -352,8 +351,8 @@ func FuzzInspect(f *testing.F) {
 	})
 }
 
-// machO builds the smallest dynamic library of macOS that has an identity and
-// a symbol table with the entry point, defined or merely imported.
+// machO builds the smallest macOS dynamic library with an identity and a symbol table. The entry
+// point is defined in it or only imported.
 func machO(cpu, kind, version uint32, defined bool) []byte {
 	le := binary.LittleEndian
 	words := func(v ...uint32) (b []byte) {

@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 )
 
 // entryPoint is the symbol through which a program reaches onnxruntime.
@@ -25,7 +25,7 @@ const entryPoint = "OrtGetApiBase"
 // symbol tables, without loading it, so damaged or foreign files cannot crash the process. The
 // version is "" if the file does not have one; such a library counts as usable.
 func inspect(path, goos, goarch string) (version string, v Verdict, detail string) {
-	f, info, err := infile.Open(path)
+	f, info, err := fileio.Open(path)
 	if err != nil {
 		return "", NotLibrary, "cannot be read: " + err.Error()
 	}
@@ -38,7 +38,7 @@ func inspect(path, goos, goarch string) (version string, v Verdict, detail strin
 		version = versionInName(realName(path))
 	}
 	if version == "" {
-		return "", Usable, "the file does not tell its version"
+		return "", Usable, "the file does not contain its version"
 	}
 	if compareVersions(version, MinVersion) < 0 {
 		return version, TooOld, fmt.Sprintf("version %s, miplc needs %s or later", version, MinVersion)
@@ -152,7 +152,7 @@ func machoVersion(r io.ReaderAt, size int64, goarch string) (string, error) {
 				return thinMachoVersion(arch.File, int64(arch.Size), goarch)
 			}
 		}
-		return "", fmt.Errorf("holds no code for %s", goarch)
+		return "", fmt.Errorf("contains no code for %s", goarch)
 	}
 	return thinMachoVersion(f, size, goarch)
 }

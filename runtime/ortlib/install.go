@@ -3,6 +3,7 @@ package ortlib
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/miplc/miplc/internal/pinned"
 )
@@ -25,6 +26,18 @@ func (p places) install(ctx context.Context, o pinned.InstallOptions) (Library, 
 		return Library{}, fmt.Errorf("the library installed at %s cannot be used: %s", c.Path, c.Detail)
 	}
 	return Library{Path: c.Path, Version: c.Version, Origin: FromCache}, nil
+}
+
+// slots returns the libraries in the cache. The build with CUDA, if it is installed, has precedence,
+// because the execution provider for CUDA works only with that build.
+func (p places) slots() []pinned.Slot {
+	list := []pinned.Slot{p.slot()}
+	for _, s := range cudaSlots(p.cache)[:1] {
+		if _, err := os.Stat(s.Path); err == nil && s.System == p.goos+"/"+p.goarch {
+			list = append([]pinned.Slot{s}, list...)
+		}
+	}
+	return list
 }
 
 // slot returns the pinned library in the cache.

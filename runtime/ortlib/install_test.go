@@ -11,7 +11,7 @@ import (
 	"github.com/miplc/miplc/internal/pinned"
 )
 
-// Every pin is complete, and each system has both tools.
+// Every pin is complete, and every system has both tools.
 func TestPins(t *testing.T) {
 	count := map[string]int{}
 	for _, p := range pins {
@@ -30,7 +30,7 @@ func TestPins(t *testing.T) {
 	}
 }
 
-// A library in the cache must be what Install put there.
+// A library in the cache must have the hash that Install verified.
 func TestDamagedCache(t *testing.T) {
 	m := newMachine(t)
 	p := m.places()

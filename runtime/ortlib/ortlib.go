@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/internal/trusted"
 )
 
@@ -204,9 +205,14 @@ func (p places) inspectAt(path string, from Origin) Candidate {
 		}
 	}
 	if from == FromCache {
-		if err := p.slot().Check(); err != nil {
+		slots := p.slots()
+		own := slots[slices.IndexFunc(slots, func(s pinned.Slot) bool { return s.Path == path })]
+		if err := own.Check(); err != nil {
 			c.Verdict = NotLibrary
 			c.Detail = err.Error() + "; `miplc runtime install --force` replaces it"
+			if path != p.cachePath() {
+				c.Detail = err.Error() + "; `miplc runtime install cuda` replaces it"
+			}
 			return c
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/miplc/miplc/internal/infile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/pinned"
 )
 
@@ -58,7 +58,12 @@ func (p places) groups(explicit string) []group {
 		}
 	}
 	if p.cache != "" {
-		gs = append(gs, group{FromCache, func() []string { return []string{p.cachePath()} }})
+		gs = append(gs, group{FromCache, func() (paths []string) {
+			for _, s := range p.slots() {
+				paths = append(paths, s.Path)
+			}
+			return paths
+		}})
 	}
 	if p.executable != "" {
 		gs = append(gs, group{FromExecutable, func() []string {
@@ -161,7 +166,7 @@ func ldConfDirs(path string, depth int) []string {
 	if depth > 4 {
 		return nil
 	}
-	f, _, err := infile.Open(path)
+	f, _, err := fileio.Open(path)
 	if err != nil {
 		return nil
 	}

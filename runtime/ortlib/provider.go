@@ -51,6 +51,16 @@ func FindProvider(name string) (path string, err error) {
 		// onnxruntime resolves relative paths against its own folder.
 		return filepath.Abs(named)
 	}
+	if name == CUDA {
+		cache, err := pinned.CacheDir()
+		if err != nil {
+			return "", nil
+		}
+		if path, err = findCUDA(cache); err != nil {
+			return "", fmt.Errorf("%w; `miplc runtime install %s` completes it", err, name)
+		}
+		return path, nil
+	}
 	slot, err := providerSlot(name)
 	if err != nil {
 		return "", nil
@@ -64,9 +74,12 @@ func FindProvider(name string) (path string, err error) {
 	return slot.Path, nil
 }
 
-// InstallProvider downloads the pinned library of an execution provider to the cache and returns
-// it. If a valid one is already there, it does not use the network.
+// InstallProvider downloads the pinned library of an execution provider, with the libraries that it
+// needs, to the cache and returns it. If valid ones are already there, it does not use the network.
 func InstallProvider(ctx context.Context, name string, o pinned.InstallOptions) (Library, error) {
+	if name == CUDA {
+		return installCUDA(ctx, o)
+	}
 	slot, err := providerSlot(name)
 	if err == nil {
 		err = slot.Install(ctx, o)
@@ -75,6 +88,22 @@ func InstallProvider(ctx context.Context, name string, o pinned.InstallOptions) 
 		return Library{}, fmt.Errorf("execution provider %s: %w", name, err)
 	}
 	return Library{Path: slot.Path, Version: webgpuVersion, Origin: FromCache}, nil
+}
+
+func installCUDA(ctx context.Context, o pinned.InstallOptions) (Library, error) {
+	cache, err := pinned.CacheDir()
+	if err != nil {
+		return Library{}, fmt.Errorf("%w; set %s to a directory", err, pinned.EnvCache)
+	}
+	err = pinned.InstallAll(ctx, cudaSlots(cache), o)
+	var path string
+	if err == nil {
+		path, err = findCUDA(cache)
+	}
+	if err != nil {
+		return Library{}, fmt.Errorf("execution provider %s: %w", CUDA, err)
+	}
+	return Library{Path: path, Version: Version, Origin: FromCache}, nil
 }
 
 // providerSlot returns the path of a pinned provider in the cache of this machine.

@@ -37,13 +37,16 @@ async function list() {
 }
 
 function describe() {
-  const shape = model().input_shape;
-  at("shape").textContent = `{"instances": [[…], …]}, each instance ${shape.length > 1 ? "an image of shape " + shape.join(" × ") : "a list of " + shape[0] + " numbers"}. `
-    + `Classes: ${model().classes.join(", ")}.`;
+  const { input_shape: shape, encoder, classes } = model();
+  at("images-label").hidden = !encoder;
+  at("random").hidden = Boolean(encoder);
+  at("shape").textContent = (encoder ? `A bag is a list of image files, which are resized to ${shape[2]} × ${shape[1]} pixels, or JSON: ` : "A bag is JSON: ")
+    + `{"instances": [[…], …]}, each instance ${shape.length > 1 ? "an image of shape " + shape.join(" × ") : "a list of " + shape[0] + " numbers"}. `
+    + `Classes: ${classes.join(", ")}.`;
 }
 
 const size = (shape) => shape.reduce((a, b) => a * b, 1);
-const fill = (bag) => { at("bag").value = JSON.stringify(bag); };
+const fill = (bag) => { at("bag").value = JSON.stringify(bag); at("images").value = ""; };
 
 function random() {
   const shape = model().input_shape, n = 3 + Math.floor(Math.random() * 8);
@@ -53,19 +56,30 @@ function random() {
 
 // parse reads the JSON of a bag.
 function parse(text) {
-  if (!text.trim()) throw new Error("There is no bag yet: write one as JSON, open a file or take a random one.");
+  if (!text.trim()) throw new Error("There is no bag: enter one as JSON, or choose a file.");
   try { return JSON.parse(text) ?? {}; } catch (e) { throw new Error("The bag is not JSON: " + e.message); }
 }
+
+// load returns a file as a data URL.
+const load = (file) => new Promise((resolve, reject) => {
+  const reader = new FileReader();
+  reader.onload = () => resolve(reader.result);
+  reader.onerror = () => reject(reader.error);
+  reader.readAsDataURL(file);
+});
 
 async function predict() {
   at("result").hidden = true;
   if (models.length === 0) await list();
-  const bag = parse(at("bag").value), m = model();
-  const p = await ask("predict?model=" + encodeURIComponent(m.name), JSON.stringify({ instances: bag.instances }));
-  shown = { shape: m.input_shape, instances: bag.instances, attention: p.attention, coords: bag.coords };
+  const m = model(), files = m.encoder ? [...at("images").files] : [];
+  const images = await Promise.all(files.map(load)), bag = files.length > 0 ? {} : parse(at("bag").value);
+  const body = files.length > 0 ? { images: images.map((url) => url.slice(url.indexOf(",") + 1)) } : { instances: bag.instances };
+  const p = await ask("predict?model=" + encodeURIComponent(m.name), JSON.stringify(body));
+  shown = { shape: m.input_shape, instances: bag.instances, files, images, attention: p.attention, coords: bag.coords };
   at("result").hidden = false;
-  at("label").textContent = `Class ${p.class}` + (bag.class === undefined ? "" : `, true class ${bag.class}`);
-  at("probabilities").replaceChildren(...p.probabilities.map((v, i) => row(m.classes[i], v, i === p.label)));
+  const labels = p.labels ?? [p.label], names = labels.map((i) => m.classes[i]).join(", ") || "none";
+  at("label").textContent = `Prediction: ${names}` + (bag.class === undefined ? "" : `; true: ${bag.class}`);
+  at("probabilities").replaceChildren(...p.probabilities.map((v, i) => row(m.classes[i], v, labels.includes(i))));
   draw();
   at("label").focus({ preventScroll: true });
   at("label").scrollIntoView({ block: "nearest" });
@@ -119,14 +133,14 @@ function map() {
 
 function draw() {
   map();
-  const { shape, instances, attention } = shown, most = Math.max(...attention);
+  const { shape, instances, files, images, attention } = shown, most = Math.max(...attention);
   let order = attention.map((_, i) => i);
   if (at("sorted").checked) order.sort((a, b) => attention[b] - attention[a]);
   at("attention-title").textContent = `Attention of ${attention.length} instances, bars relative to the highest` + (order.length > few ? `, ${few} shown` : "");
   at("instances").replaceChildren(...order.slice(0, few).map((i) => {
     const li = element("li"), said = element("p");
     said.append(element("span", `${i + 1}`), element("strong", attention[i].toFixed(4)));
-    li.append(picture(instances[i].flat(Infinity), shape, i), said,
+    li.append(images.length > 0 ? element("img", undefined, { src: images[i], alt: files[i].name, title: files[i].name }) : picture(instances[i].flat(Infinity), shape, i), said,
       element("meter", undefined, { value: attention[i], max: most || 1, ariaLabel: `attention of instance ${i + 1}` }));
     return li;
   }));

@@ -12,7 +12,7 @@ import (
 	"github.com/miplc/miplc/train/traintest"
 )
 
-// work is one size of training steps: the sizes of the paper's data sets.
+// work is the size of a training step. The sizes are those of the paper's datasets.
 type work struct {
 	name      string
 	spec      string // a shipped spec
@@ -21,7 +21,7 @@ type work struct {
 	bags      int // of a step
 }
 
-// works are features of two data sets and the CNN, with 1 and 16 bags a step.
+// works are the feature shapes of two datasets and the CNN, with 1 and 16 bags per step.
 var works = []work{
 	{"birdsong", "demipl", compile.Signature{Instance: []int{38}, Classes: 13}, 37, 1},
 	{"birdsong", "demipl", compile.Signature{Instance: []int{38}, Classes: 13}, 37, 16},
@@ -41,8 +41,8 @@ func (c *work) program(tb testing.TB) *compile.Program {
 	return traintest.Compiled(tb, spec, c.signature)
 }
 
-// params are starting parameters and, where the program normalises, statistics
-// that change nothing.
+// params returns initial parameters and, if the program normalises, statistics that leave the
+// features unchanged.
 func (c *work) params(p *compile.Program) map[string][]float32 {
 	params := train.InitParams(p, 1)
 	if p.Normalize {
@@ -84,8 +84,7 @@ func (c *work) batch(p *compile.Program) *train.Batch {
 	return b
 }
 
-// BenchmarkStep measures a training step of every engine: forward, backward and
-// update.
+// BenchmarkStep measures a training step of every engine: forward, backward and update.
 func BenchmarkStep(b *testing.B) {
 	for _, m := range engines(b) {
 		for _, c := range works {

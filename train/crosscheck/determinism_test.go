@@ -11,14 +11,14 @@ import (
 	"github.com/miplc/miplc/train/ort"
 )
 
-// Two runs of the same steps of onnxruntime end in the same bits, on features and on images,
-// one bag or several a step, with one thread and with two.
+// Two runs of the same steps in onnxruntime end with the same bits, on features and images, with
+// one and several bags per step, and with one and two threads.
 func TestSameBitsTwice(t *testing.T) {
 	library := ortest.Library(t)
 	for _, c := range works {
 		for _, threads := range []int{1, 2} {
 			if c.bags > 1 {
-				c.bags = 3 // enough for several, and quick
+				c.bags = 3 // several bags, and still fast
 			}
 			t.Run(fmt.Sprintf("%s/bags=%d/threads=%d", c.name, c.bags, threads), func(t *testing.T) {
 				p := c.program(t)
@@ -30,8 +30,7 @@ func TestSameBitsTwice(t *testing.T) {
 	}
 }
 
-// Bags of images that are computed in parallel give the bits of bags computed one after the
-// other.
+// Bags of images computed in parallel give the same bits as bags computed sequentially.
 func TestSameBitsOnAnyNumberOfThreads(t *testing.T) {
 	library := ortest.Library(t)
 	c := works[slices.IndexFunc(works, func(c work) bool { return c.name == "cnn" })]
@@ -44,7 +43,7 @@ func TestSameBitsOnAnyNumberOfThreads(t *testing.T) {
 	}
 }
 
-// steps runs a few steps from the same start with batches of two sizes.
+// steps runs a few steps from the same initial state with batches of two sizes.
 func steps(t *testing.T, c *work, p *compile.Program, o ort.Options) *train.State {
 	t.Helper()
 	e, err := ort.New(p, c.params(p), o)

@@ -10,16 +10,15 @@ import (
 	"github.com/miplc/miplc/train/traintest"
 )
 
-// MIPLMA divides the scores of a bag by their standard deviation and takes it for a
-// constant in the gradient. In a bag of two instances the attention depends only on
-// which score is larger, but the gradient is proportional to 1/deviation. A bag whose
-// two scores happen to be close makes one very large step: this is why MIPLMA collapses
-// on small bags, in PyTorch as well as here (docs/results.md).
+// MIPLMA divides the scores of a bag by their standard deviation, which it treats as a constant in
+// the gradient. In a bag of two instances the attention depends only on which score is larger, but
+// the gradient is proportional to 1/deviation. If the two scores are close, the step is very large.
+// This is why MIPLMA collapses on small bags, in PyTorch as well (docs/results.md).
 func TestDeviationOfTwoScores(t *testing.T) {
 	through := "model.let.score=bag_softmax(centred / (of_bag(deviation) + 1e-8) / sqrt(h) / temperature)"
 	detached, attached := traintest.Shipped(t, "miplma"), traintest.Shipped(t, "miplma", through)
 	state, batch := traintest.Start(detached, 1), traintest.Batch(detached, 1, 2)
-	batch.Epoch = 80 // at the least temperature
+	batch.Epoch = 80 // the lowest temperature
 	wide := scorer(t, detached, batch, state, 1)
 	close := scorer(t, detached, batch, state, 0.01)
 	for i, a := range wide.attention {
@@ -31,17 +30,17 @@ func TestDeviationOfTwoScores(t *testing.T) {
 		t.Errorf("scores 100 times closer: the gradient of W2 is %v times as large, want 100", ratio)
 	}
 	if g := scorer(t, attached, batch, state, 1).gradient; g > 1e-5*wide.gradient {
-		t.Errorf("with the gradient through the deviation that of W2 is %v, want 0: %v without", g, wide.gradient)
+		t.Errorf("the gradient of W2 through the deviation is %v, want 0; without it %v", g, wide.gradient)
 	}
 }
 
-// scored is what follows from the last layer of a scorer.
+// scored is the attention and the gradient computed from the last layer of a scorer.
 type scored struct {
 	attention []float64
 	gradient  float64 // largest element of the gradient of W2
 }
 
-// scorer computes a step with W2, and so with the differences of the scores, scaled.
+// scorer computes a step with W2 multiplied by scale, which scales the differences of the scores.
 func scorer(t *testing.T, p *compile.Program, b *train.Batch, s *train.State, scale float32) scored {
 	t.Helper()
 	params := map[string][]float32{}

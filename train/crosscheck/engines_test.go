@@ -19,17 +19,17 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
-// maker makes an engine of a program.
+// maker creates an engine for a program.
 type maker struct {
 	name string
 	make func(p *compile.Program) (train.Engine, error)
-	by   train.Trainer // of whole trainings; nil: the engine, step by step
+	by   train.Trainer // for whole trainings; nil: run the engine step by step
 	// features makers have no engine for images.
 	features bool
 }
 
-// engines are those that train in float32, to be held to the oracle. Where tests
-// go through XLA's plugin it is xla alone; the others are the same as ever.
+// engines returns the engines that train in float32 and are compared with the oracle. If tests use
+// the XLA plugin, only xla is returned, because the others do not depend on it.
 func engines(t testing.TB) []maker {
 	t.Helper()
 	executor := pjrttest.Backend(t)
@@ -61,7 +61,7 @@ func reference() maker {
 	return maker{"interpreter", func(p *compile.Program) (train.Engine, error) { return oracle.New(p) }, nil, false}
 }
 
-// started makes an engine in a state. Close it as soon as it is done: tests make hundreds.
+// started creates an engine with a state. Close it early: tests create hundreds.
 func (m maker) started(t testing.TB, p *compile.Program, s *train.State) train.Engine {
 	t.Helper()
 	e, err := m.make(p)
@@ -74,7 +74,7 @@ func (m maker) started(t testing.TB, p *compile.Program, s *train.State) train.E
 	return e
 }
 
-// trajectory is what an engine did over some steps: each row one step.
+// trajectory records some steps of an engine, one row per step.
 type trajectory struct {
 	loss  []float64
 	terms []map[string]float64
@@ -85,9 +85,9 @@ type trajectory struct {
 	testProbabilities, testScores []float32
 }
 
-// follow runs steps of an engine from a state over batches of the same bags again and again, as epochs
-// do: the label weights that a step gives are those that its bags have the next
-// time. In the end it predicts other bags, as an evaluation does.
+// follow runs steps of an engine from a state over batches of the same bags, as epochs do: the
+// label weights returned by a step are those of its bags in the next epoch. At the end it predicts
+// other bags, like an evaluation.
 func follow(t testing.TB, p *compile.Program, m maker, s *train.State, steps int, seed uint64, sizes [][]int) *trajectory {
 	t.Helper()
 	e := m.started(t, p, s)
@@ -98,7 +98,7 @@ func follow(t testing.TB, p *compile.Program, m maker, s *train.State, steps int
 	for step := range steps {
 		which, epoch := step%len(sizes), step/len(sizes)
 		b := traintest.Batch(p, seed+uint64(which), sizes[which]...)
-		// The same bags come with other masks.
+		// The same bags have different masks in each epoch.
 		b.Masks = traintest.Batch(p, seed+1000+uint64(step), sizes[which]...).Masks
 		if kept[which] != nil {
 			b.Weights = kept[which]
@@ -136,10 +136,9 @@ func (tr *trajectory) add(r *train.Result) {
 	tr.weights = append(tr.weights, slices.Clone(r.Weights))
 }
 
-// differences is how far a trajectory is from another, by what is compared.
-// Losses count relative to their size, but not to less than floor; predictions
-// and label weights, which lie between 0 and 1, as they are; parameters
-// relative to the largest of their tensor, but not to less than 0.1.
+// differences returns the largest differences to another trajectory, by quantity. Losses are
+// compared relative to max(|loss|, floor), predictions and label weights, which are between 0 and
+// 1, absolutely, and parameters relative to the largest value of their tensor or 0.1.
 func (tr *trajectory) differences(want *trajectory, floor float64) map[string]float64 {
 	d := map[string]float64{}
 	worse := func(what string, diff float64) {
@@ -168,8 +167,8 @@ func (tr *trajectory) differences(want *trajectory, floor float64) map[string]fl
 	return d
 }
 
-// furthest is the largest difference of two slices over scale; infinite where
-// they have not the same length.
+// furthest returns the largest difference of two slices divided by scale, or infinity if their
+// lengths differ.
 func furthest(got, want []float32, scale float64) float64 {
 	if len(got) != len(want) {
 		return math.Inf(1)
@@ -181,7 +180,7 @@ func furthest(got, want []float32, scale float64) float64 {
 	return worst
 }
 
-// compareTrajectories runs every engine from the same start and holds it to the
+// compareTrajectories runs every engine from the same initial state and compares it with the
 // interpreter.
 func compareTrajectories(t *testing.T, name string, p *compile.Program, list []maker, w map[string]map[string]float64,
 	tolerance float64, steps int, seed uint64, sizes [][]int) {
@@ -197,8 +196,8 @@ func compareTrajectories(t *testing.T, name string, p *compile.Program, list []m
 		if w[m.name] == nil {
 			w[m.name] = map[string]float64{}
 		}
-		// The logarithm of a probability that is 1 but for its rounding has the error of
-		// that rounding, of two or three units in the last place: 3e-7.
+		// The logarithm of a probability that is 1 up to rounding has the error of that rounding, two or
+		// three units in the last place: 3e-7.
 		for what, diff := range got.differences(want, 3e-2) {
 			if !(diff <= tolerance) {
 				t.Errorf("%s: %s differs from the interpreter by %.2g in %s", name, m.name, diff, what)

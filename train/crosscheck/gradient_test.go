@@ -16,15 +16,15 @@ import (
 	"github.com/miplc/miplc/train/traintest"
 )
 
-// Largest differences between gradients, relative to the largest element of
+// These are the largest accepted differences between gradients, relative to the largest element of
 // all gradients of a program.
 const (
-	tolerance64   = 1e-9 // gorgonia in float64 and ours in the interpreter
+	tolerance64   = 1e-9 // gorgonia in float64 and package graph in the interpreter
 	tolerance32   = 1e-4 // gorgonia in float32
 	toleranceDiff = 1e-6 // finite differences, of step 1e-5
 )
 
-// gradients is graph.Gradient of the loss by all parameters, in the interpreter.
+// gradients evaluates graph.Gradient of the loss by all parameters in the interpreter.
 func gradients(t testing.TB, p *compile.Program, b *train.Batch, params map[string][]float32) map[string][]float64 {
 	t.Helper()
 	var names []string
@@ -43,7 +43,7 @@ func gradients(t testing.TB, p *compile.Program, b *train.Batch, params map[stri
 	return grads
 }
 
-// gorgoniaGradients are those of gorgonia.Grad.
+// gorgoniaGradients returns the gradients of gorgonia.Grad.
 func gorgoniaGradients[T gorgonia.Float](t testing.TB, p *compile.Program, b *train.Batch, params map[string][]float32) map[string][]float64 {
 	t.Helper()
 	values, grads := gorgonia.NewParams[T](), map[string][]T{}
@@ -76,13 +76,13 @@ func gorgoniaGradients[T gorgonia.Float](t testing.TB, p *compile.Program, b *tr
 	return out
 }
 
-// least is the size below which a gradient counts as zero: that of a loss which
-// hardly depends on the parameters is rounding alone.
+// least is the size below which a gradient counts as zero. If the loss hardly depends on the
+// parameters, its gradient consists of rounding errors.
 const least = 1e-4
 
-// apart is the largest difference of two sets of gradients, relative to the
-// largest element of want, and the parameter where it is.
-func apart(got, want map[string][]float64) (diff float64, where string) {
+// largestDifference returns the largest difference of two sets of gradients, relative to the largest
+// element of want, and the name of its parameter.
+func largestDifference(got, want map[string][]float64) (diff float64, where string) {
 	scale := least
 	for _, v := range want {
 		for _, x := range v {
@@ -99,12 +99,12 @@ func apart(got, want map[string][]float64) (diff float64, where string) {
 	return diff, where
 }
 
-// worst keeps the largest of some differences by their kind.
+// worst records the largest difference of each kind.
 type worst map[string]float64
 
 func (w worst) add(kind string, diff float64) { w[kind] = math.Max(w[kind], diff) }
 
-// holdGradients compares ours, run by the interpreter, with gorgonia's.
+// holdGradients compares the gradients of package graph, run by the interpreter, with gorgonia's.
 func holdGradients(t testing.TB, name string, p *compile.Program, w worst, seed uint64, sizes ...int) {
 	t.Helper()
 	params, b := traintest.Start(p, seed).Params, traintest.Batch(p, seed, sizes...)
@@ -117,9 +117,9 @@ func holdGradients(t testing.TB, name string, p *compile.Program, w worst, seed 
 		{"gorgonia, float64", gorgoniaGradients[float64](t, p, b, params), tolerance64},
 		{"gorgonia, float32", gorgoniaGradients[float32](t, p, b, params), tolerance32},
 	} {
-		diff, where := apart(c.got, want)
+		diff, where := largestDifference(c.got, want)
 		if !(diff <= c.tolerance) {
-			t.Errorf("%s: %s differs from our gradient by %.2g of the largest element, at %s", name, c.kind, diff, where)
+			t.Errorf("%s: %s differs from the gradient of package graph by %.2g of the largest element, at %s", name, c.kind, diff, where)
 		}
 		w.add(c.kind, diff)
 	}
@@ -146,10 +146,9 @@ func TestGradientsOfRandomSpecs(t *testing.T) {
 	t.Logf("largest differences over %d specs: %v", randomSpecs(), w)
 }
 
-// The loss of every shipped spec: ours against central differences of the
-// interpreter, on elements of every parameter. Gorgonia's gradients of the
-// same losses are held to differences in train/gorgonia, those of each op in
-// compile/gorgonia and graph.
+// The gradients of the loss of every shipped spec agree with central differences of the interpreter,
+// on elements of every parameter. Packages train/gorgonia, compile/gorgonia and graph compare the
+// gradients of gorgonia and those of each op with differences.
 func TestGradientsAgainstFiniteDifferences(t *testing.T) {
 	t.Parallel()
 	largest := 0.0

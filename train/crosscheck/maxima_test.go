@@ -7,8 +7,7 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
-// maxima is the random spec of seed 60 as it was drawn when it showed a wrong
-// gradient.
+// maxima is the random spec of seed 60 that showed a wrong gradient.
 const maxima = `
 name: maxima
 data:

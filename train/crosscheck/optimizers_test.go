@@ -14,7 +14,7 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
-// optimizers are settings of the update of the parameters, which every engine computes alike.
+// optimizers are settings of the parameter updates, which all engines compute in the same way.
 var optimizers = [][]string{
 	{"train.clip=0.2"},
 	{"train.clip=0.2", "train.momentum=0", "train.weight_decay=0.1"},
@@ -30,13 +30,13 @@ var optimizers = [][]string{
 // normalised has batch normalisations of instances and of bags.
 const normalised = "model.blocks=[dense: 8, batch_norm, relu, pool: mean, dense: 6, batch_norm: 0.3, classifier]"
 
-// position is that of a step, from 0, among the updates of a program.
+// position returns the position of step, counted from 0, among the updates of a program.
 func position(p *compile.Program, step int) compile.Position {
 	n := max(1, p.Spec.Train.Accumulate.V)
 	return compile.Position{Update: step/n + 1, Steps: n, Pending: step%n < n-1}
 }
 
-// Every update agrees with the interpreter's over twenty steps, of one bag and of three.
+// Every update rule agrees with the interpreter over twenty steps, with one bag and with three.
 func TestOptimizers(t *testing.T) {
 	t.Parallel()
 	list, w := engines(t), map[string]map[string]float64{}
@@ -48,7 +48,7 @@ func TestOptimizers(t *testing.T) {
 		compareTrajectories(t, name+", three bags", p, list, w, 1e-5, 20, uint64(i), [][]int{{4, 1, 3}, {2, 5, 1}, {3}})
 	}
 	if !light {
-		p := traintest.Shipped(t, "demipl-image", "train.clip=0.2") // bag by bag, with one update
+		p := traintest.Shipped(t, "demipl-image", "train.clip=0.2") // computed bag by bag, with one update
 		p.Spec.Train.Batch.V = 3
 		compareTrajectories(t, "images", p, list, w, 1e-5, 3, 1, [][]int{{2, 1, 3}})
 	}
@@ -66,8 +66,8 @@ var trainings = []string{
 	"{epochs: 5, batch: 4, warmup: 1, schedule: plateau, decay_patience: 0, lr: 1e-6}\nweights: {schedule: averaging}", // the loss stays
 }
 
-// Whole trainings of every trainer follow the interpreter, and go on after an interruption
-// to the same bits.
+// Whole trainings of every trainer agree with the interpreter, and continue after an interruption
+// with the same bits.
 func TestTrainingsWithOptimizers(t *testing.T) {
 	t.Parallel()
 	for _, settings := range trainings {
@@ -86,8 +86,7 @@ func TestTrainingsWithOptimizers(t *testing.T) {
 	}
 }
 
-// interrupted trains a trial, ends it after an epoch and
-// resumes it.
+// interrupted trains a trial, interrupts it after an epoch and resumes it.
 func (m maker) interrupted(t *testing.T, o *train.Trial, epoch int) *train.Report {
 	t.Helper()
 	own := *o
@@ -104,7 +103,7 @@ func (m maker) interrupted(t *testing.T, o *train.Trial, epoch int) *train.Repor
 	}
 	r, err := train.One(context.Background(), by, &own, train.Options{Resume: true})
 	if err != nil || r.Resumed < epoch {
-		t.Fatalf("%s: %v after a resumption", m.name, err)
+		t.Fatalf("%s: %v when resumed", m.name, err)
 	}
 	return r
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
-// light leaves out most random specs and the images in the slow tests: with go
-// test -short, and with the race detector, under which they take minutes.
+// light omits most random specs and the images in the slow tests, for go test -short and for the
+// race detector, with which they take minutes.
 var light bool
 
 func TestMain(m *testing.M) {
@@ -20,15 +20,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// randomSpecs is how many random specs the tests of this package draw.
+// randomSpecs returns the number of random specs that the tests of this package draw.
 func randomSpecs() uint64 {
 	switch {
-	case light && pjrttest.OnPlugin(): // XLA takes long to compile
+	case light && pjrttest.OnPlugin(): // XLA compiles slowly
 		return 8
 	case light:
 		return 20
 	}
-	return 200
+	return 120
 }
 
 func isImage(p *compile.Program) bool { return len(p.Signature.Instance) == 3 }

@@ -15,8 +15,8 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// amongRuns is an engine that runs each step as the second of three runs of the ONNX form
-// for many runs. The others have parameters and instances of their own.
+// amongRuns is an engine that runs each step as the second of three runs, with the ONNX form for
+// several runs. The other two have different parameters and instances.
 type amongRuns struct {
 	prog          *compile.Program // with the weights of the loss terms as inputs
 	step, predict *graph.Graph
@@ -24,7 +24,7 @@ type amongRuns struct {
 	state         map[string][]float32
 }
 
-// newAmongRuns fails where the step has no form for many runs.
+// newAmongRuns returns an error if the step has no form for several runs.
 func newAmongRuns(p *compile.Program, library string) (train.Engine, error) {
 	weighted, _, err := compile.Weighted(p)
 	if err != nil {
@@ -45,7 +45,7 @@ func newAmongRuns(p *compile.Program, library string) (train.Engine, error) {
 
 func (e *amongRuns) Name() string { return "ort, among runs" }
 
-// run runs a graph on values by the names of its inputs.
+// run runs a graph on values by input name.
 func (e *amongRuns) run(g *graph.Graph, bagOf []int, bags int, values map[string][]float32) (map[string][]float32, error) {
 	sizes := make([]int, bags)
 	for _, bag := range bagOf {
@@ -67,11 +67,11 @@ func (e *amongRuns) run(g *graph.Graph, bagOf []int, bags int, values map[string
 		var own []float32
 		switch n := g.Input(name); {
 		case name == onnx.InRows:
-			own = padded(slices.Repeat([]float32{1}, len(bagOf)), sizes, c.Instances, 1, func(float32) float32 { return 0 })
+			own = c.Mask(bagOf, 1, 0)
 		case name == onnx.InLow:
-			own = padded(make([]float32, len(bagOf)), sizes, c.Instances, 1, func(float32) float32 { return float32(math.Inf(-1)) })
+			own = c.Mask(bagOf, 0, float32(math.Inf(-1)))
 		case n.Shape[0] == graph.N:
-			own = padded(values[name], sizes, c.Instances, len(values[name])/len(bagOf), func(v float32) float32 { return v })
+			own = c.Pad(values[name], bagOf)
 		default:
 			own = values[name]
 		}
@@ -92,28 +92,10 @@ func (e *amongRuns) run(g *graph.Graph, bagOf []int, bags int, values map[string
 		part := len(v.Floats) / 3
 		own[name] = v.Floats[part : 2*part]
 	}
-	if all := own[compile.OutAttention]; all != nil { // without padding
-		var real []float32
-		for bag, size := range sizes {
-			real = append(real, all[bag*c.Instances:][:size]...)
-		}
-		own[compile.OutAttention] = real
+	if all := own[compile.OutAttention]; all != nil {
+		own[compile.OutAttention] = c.Unpad(all, bagOf)
 	}
 	return own, nil
-}
-
-// padded lays rows out by bags of n rows; more makes the rest of a bag of its last row.
-func padded(rows []float32, sizes []int, n, width int, more func(float32) float32) (out []float32) {
-	for _, size := range sizes {
-		own := rows[:size*width]
-		out, rows = append(out, own...), rows[size*width:]
-		for range n - size {
-			for _, v := range own[len(own)-width:] {
-				out = append(out, more(v))
-			}
-		}
-	}
-	return out
 }
 
 // Step implements train.Engine.

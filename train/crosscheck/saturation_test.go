@@ -11,8 +11,8 @@ import (
 	"github.com/miplc/miplc/train/traintest"
 )
 
-// scores gives the least and the largest attention score s, before the sigmoid,
-// of all instances of a set, in float64.
+// scores returns the minimum and maximum of the attention score s, before the sigmoid, over all
+// instances of a set, in float64.
 func scores(t testing.TB, o *train.Trial, params map[string][]float32) (lo, hi float64) {
 	t.Helper()
 	g := o.Program.Infer
@@ -24,7 +24,7 @@ func scores(t testing.TB, o *train.Trial, params map[string][]float32) (lo, hi f
 	}
 	for _, op := range path {
 		if n.Op != op {
-			t.Fatalf("attention is made of %v, not of the logarithm of a sigmoid", n.Op)
+			t.Fatalf("attention is computed from %v, not from the logarithm of a sigmoid", n.Op)
 		}
 		n = n.In[0]
 	}
@@ -85,7 +85,7 @@ train: {epochs: 300, lr: 0.01, schedule: constant, eval_every: 100}
 		}
 		for _, m := range engines(t) {
 			if m.name == "xla" {
-				continue // the pure Go executor is there for tests of single steps
+				continue // the pure Go executor is only for tests of single steps
 			}
 			r := m.train(t, o)
 			for name, v := range r.State.Params {

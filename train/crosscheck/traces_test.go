@@ -19,38 +19,40 @@ import (
 )
 
 // traces lists the kept ones: of DEMIPL by reading and bags a step (trace.py),
-// of other shipped specs by name (pll.py, mil.py).
+// of other shipped specs by name (pll.py, mil.py), of optimizers (optimizers.py) and of several
+// labels (multi.py).
 var traces = []string{
 	"trace-batch-norm", "trace-accumulate", "trace-class-weights", "trace-clip", "trace-adam", "trace-adam-clip", "trace-adamw", "trace-rmsprop", "trace-rmsprop-momentum",
 	"trace-paper-b1", "trace-paper-b4", "trace-program-b1", "trace-program-b4",
 	"trace-proden-mean", "trace-proden-maxmin-mlp", "trace-rc-mean-mlp", "trace-rc-maxmin",
 	"trace-lws-mean", "trace-lws-maxmin-mlp", "trace-elimipl", "trace-miplma",
 	"trace-demipl-mlp", "trace-abmil", "trace-gated-abmil", "trace-instance-max", "trace-instance-mean",
-	"trace-dsmil", "trace-clam-sb", "trace-clam-mb", "trace-acmil", "trace-transmil", "trace-promipl",
+	"trace-dsmil", "trace-clam-sb", "trace-clam-mb", "trace-acmil", "trace-transmil", "trace-promipl", "trace-agopmipl", "trace-demipl-cdl", "trace-fastmipl", "trace-uamipl",
+	"trace-multi", "trace-multi-class-weights",
 }
 
-// traceTolerance is the relative difference that losses and parameters may have.
+// traceTolerance is the largest accepted relative difference of losses and parameters.
 const traceTolerance = 1e-5
 
-// trace is one recording; see trace.py, pll.py and mil.py for its making.
+// trace is one recording. trace.py, pll.py and mil.py write them.
 type trace struct {
-	Spec       string   // file beside the trace, or the name of a shipped spec
-	Sets       []string // settings that differ from it
+	Spec       string   // file in the same folder, or the name of a shipped spec
+	Sets       []string // overrides of settings
 	Instance   []int
 	Classes    int
 	Sizes      []int     // instances of each bag
 	Instances  []float32 // of all bags
 	Candidates []float32 // [bags, classes]
 	Start      map[string][]float32
-	// ClassWeights are the factors of the classes in the loss, nil for none.
+	// ClassWeights are the class weights of the loss; nil: none.
 	ClassWeights []float32
 	Steps        []step
-	// Evaluated are the probabilities of all bags after the last step, as they are predicted.
+	// Evaluated are the probabilities of all bags after the last step, computed as a prediction.
 	Evaluated []float32
 	dir       string
 }
 
-// step is what went into one step and what came out.
+// step contains the inputs and results of one step.
 type step struct {
 	Bags           []int
 	Epoch          int
@@ -65,10 +67,10 @@ type step struct {
 	Probabilities  []float32
 	Weights        [][]float32
 	Params         map[string][]float32 // kept for some steps
-	Velocity       map[string][]float32 // likewise; after the first step the gradient plus the weight decay
+	Velocity       map[string][]float32 // for the same steps; after the first step it is the gradient plus the weight decay
 }
 
-// load reads a kept trace.
+// load reads a recording.
 func load(t testing.TB, name string) *trace {
 	t.Helper()
 	dir := filepath.Join("..", "testdata", "pytorch")
@@ -106,8 +108,8 @@ func (tr *trace) program(t testing.TB) *compile.Program {
 	return p
 }
 
-// batches gives the batches of all steps. The label weights of a step are
-// those that the recording had before it.
+// batches returns the batches of all steps. The label weights of a step are those that the recording
+// had before the step.
 func (tr *trace) batches(p *compile.Program) []*train.Batch {
 	offsets, dim := []int{0}, ndarray.Size(tr.Instance)
 	for _, n := range tr.Sizes {
@@ -122,7 +124,7 @@ func (tr *trace) batches(p *compile.Program) []*train.Batch {
 			size += v
 		}
 		for _, v := range s {
-			weights[i] = append(weights[i], v/size)
+			weights[i] = append(weights[i], v/max(size, 1))
 		}
 	}
 	var batches []*train.Batch
@@ -147,7 +149,7 @@ func (tr *trace) batches(p *compile.Program) []*train.Batch {
 	return batches
 }
 
-// position is that of the step with the given index.
+// position returns the position of the step with the given index.
 func (s *step) position(index int) compile.Position {
 	if s.Position == nil {
 		return compile.Position{Update: index + 1}
@@ -155,8 +157,8 @@ func (s *step) position(index int) compile.Position {
 	return *s.Position
 }
 
-// Every engine repeats twenty steps of plain PyTorch: losses, predictions, label
-// weights and parameters.
+// Every engine reproduces twenty steps of plain PyTorch: losses, predictions, label weights and
+// parameters.
 func TestPyTorchTraces(t *testing.T) {
 	for _, m := range append(engines(t), reference()) {
 		for _, name := range traces {
@@ -232,8 +234,8 @@ func (tr *trace) checkStep(p *compile.Program, e train.Engine, want *step, b *tr
 			return err
 		}
 	}
-	// The gradient of a bias that a softmax cancels is rounding alone: it is
-	// measured against the others.
+	// The gradient of a bias that a softmax cancels consists of rounding errors, so it is compared
+	// relative to the other gradients.
 	floor := 0.0
 	for _, v := range want.Velocity {
 		floor = math.Max(floor, 1e-2*largest(v))
@@ -250,8 +252,8 @@ func (tr *trace) checkStep(p *compile.Program, e train.Engine, want *step, b *tr
 	return nil
 }
 
-// compareNumber measures the difference against the value, or against the loss
-// where a term is nothing beside it.
+// compareNumber compares relative to the value, or to the loss if a term is much smaller than the
+// loss.
 func compareNumber(what string, got, want, loss float64) error {
 	scale := math.Max(math.Abs(want), 1e-3*math.Abs(loss))
 	if d := math.Abs(got-want) / scale; !(d <= pjrttest.Tolerance(traceTolerance)) {
@@ -260,7 +262,7 @@ func compareNumber(what string, got, want, loss float64) error {
 	return nil
 }
 
-// compare measures the largest difference against the largest value.
+// compare compares relative to the largest value.
 func compare(what string, got, want []float32) error {
 	return compareTo(what, got, want, largest(want))
 }

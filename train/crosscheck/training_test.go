@@ -11,8 +11,8 @@ import (
 	"github.com/miplc/miplc/train/traintest"
 )
 
-// An image model small enough for the interpreter, with everything that the
-// shipped ones have.
+// smallImages is an image model with the layers of the shipped ones that is small enough for the
+// interpreter.
 const smallImages = `
 name: images
 data:
@@ -34,7 +34,7 @@ model:
 train: {lr: 0.1, epochs: 15, batch: 4}
 `
 
-// options are a whole training of a spec on the set that it generates.
+// options returns a whole training of a spec on the dataset that the spec generates.
 func options(t testing.TB, text string) *train.Trial {
 	t.Helper()
 	s, err := language.Parse("training.yaml", []byte(text))
@@ -78,7 +78,7 @@ func TestWholeTrainings(t *testing.T) {
 		want := reference().train(t, o)
 		trained := float64(len(o.Split.Train))
 		tested := float64(len(o.Split.Test))
-		t.Logf("%s: interpreter has %.0f of %.0f training and %.0f of %.0f test bags right", c.name,
+		t.Logf("%s: the interpreter classifies %.0f of %.0f training and %.0f of %.0f test bags correctly", c.name,
 			*want.TrainAccuracy*trained, trained, *want.TestAccuracy*tested, tested)
 		if *want.TrainAccuracy < 0.6 {
 			t.Errorf("%s: the interpreter learns too little to compare: %v", c.name, *want.TrainAccuracy)
@@ -88,16 +88,16 @@ func TestWholeTrainings(t *testing.T) {
 			train := math.Abs(*got.TrainAccuracy-*want.TrainAccuracy) * trained
 			test := math.Abs(*got.TestAccuracy-*want.TestAccuracy) * tested
 			if !(train < 2.5 && test < 2.5) {
-				t.Errorf("%s: %s has %.0f training and %.0f test bags more or less right", c.name, m.name, train, test)
+				t.Errorf("%s: %s classifies %.0f training and %.0f test bags more or fewer correctly", c.name, m.name, train, test)
 			}
-			t.Logf("%s: %s apart by %.0f training and %.0f test bags, loss by %.2g of %.3g", c.name, m.name, train, test,
+			t.Logf("%s: %s differs by %.0f training and %.0f test bags, and by %.2g in the loss of %.3g", c.name, m.name, train, test,
 				math.Abs(got.Loss-want.Loss), want.Loss)
 		}
 	}
 }
 
-// One seed, one engine: two runs give the same bits, parameters and momentum,
-// label weights and losses.
+// With the same seed and engine, two runs give the same bits: parameters and momentum, label weights
+// and losses.
 func TestTwoRunsGiveTheSameBits(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{

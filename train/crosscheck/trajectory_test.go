@@ -10,9 +10,9 @@ import (
 	"github.com/miplc/miplc/train/traintest"
 )
 
-// The authors' program (shared gates, a small network as scorer, bounded
-// sigmoid, weights of the epoch before) and the paper's reading, both behind a
-// dense layer with dropout, on features.
+// These specs are the authors' program (shared gates, a small network as scorer, bounded sigmoid,
+// weights of the previous epoch) and the paper's reading, on features, with a dense layer and dropout
+// in front.
 const (
 	paperFeatures = `
 name: paper
@@ -79,9 +79,9 @@ func TestTwentySteps(t *testing.T) {
 	logWorst(t, w)
 }
 
-// The same for every shipped spec and for random ones: four steps each, of three
-// batches in turn. Not more steps: sooner or later a value falls within rounding
-// of the corner of a relu, a maximum or a clamp, and engines part there.
+// All shipped specs and random ones agree for four steps over three batches. With more steps a value
+// eventually falls within rounding of the kink of a relu, maximum or clamp, where engines
+// legitimately diverge.
 func TestStepsOfAllSpecs(t *testing.T) {
 	t.Parallel()
 	list, w := engines(t), map[string]map[string]float64{}
@@ -96,7 +96,7 @@ func TestStepsOfAllSpecs(t *testing.T) {
 	}
 	all := list
 	for seed := range randomSpecs() {
-		if list = all; seed%5 > 0 { // it opens a session for each step
+		if list = all; seed%5 > 0 { // this engine opens a session for each step
 			list = slices.DeleteFunc(slices.Clone(all), func(m maker) bool { return m.features })
 		}
 		run(fmt.Sprintf("random%d", seed), traintest.Random(t, seed), seed)

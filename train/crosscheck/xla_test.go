@@ -13,10 +13,9 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// stepwise runs single training steps through XLA, as train.Engine has them: the
-// graphs and the lowering of the programs over whole epochs that trainings run. The
-// state is on the host; batches are padded to a capacity, for which a program is
-// compiled once.
+// stepwise is a train.Engine that runs single training steps through XLA. It uses the graphs and the
+// lowering of the whole-epoch programs that trainings run. The state is in host memory. Batches are
+// padded to a capacity, and a program is compiled once per capacity.
 type stepwise struct {
 	prog     *compile.Program
 	backend  compute.Backend
@@ -31,7 +30,7 @@ func newStepwise(p *compile.Program, b compute.Backend) train.Engine {
 
 func (e *stepwise) Name() string { return "xla" }
 
-// run sends what Inputs holds through a graph and gives the outputs by name.
+// run runs a graph on the fields of Inputs and returns the outputs by name.
 func (e *stepwise) run(name string, build func(*compile.Program) (*graph.Graph, error), c xla.Capacity) (map[string][]float32, error) {
 	key := fmt.Sprint(name, c)
 	if e.programs[key] == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/train/traintest"
 )
 
-// benchmarks are the sizes of the paper's data sets.
+// benchmarks have the sizes of the paper's datasets.
 var benchmarks = []struct {
 	name      string
 	spec      string

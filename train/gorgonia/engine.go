@@ -17,8 +17,8 @@ type Engine struct {
 	program       *compile.Program
 	state         map[string][]float32      // vectors [P] by name, see compile.Program.StateVectors
 	gradients     []float32                 // [P]
-	values, grads [][]float32               // the same of each parameter, in memory of its own, on whose alignment rounding depends
-	shared        *lowering.Params[float32] // all that machines share, by name; the statistics too
+	values, grads [][]float32               // the same of each parameter, in separate memory, because rounding depends on the alignment
+	shared        *lowering.Params[float32] // parameters and statistics that machines share, by name
 	training      *machines
 	update        *lowering.Machine[float32]
 	renew         *machines // label weights after the step; nil if the training graph computes them

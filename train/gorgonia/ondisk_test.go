@@ -51,7 +51,7 @@ func trialOn(t *testing.T, set *data.Dataset, overrides ...string) *train.Trial 
 	if err != nil {
 		t.Fatal(err)
 	}
-	split, err := split.Random(set.Bags(), set.Labels, split.Options{Train: 0.7, Seed: 1})
+	split, err := split.Random(set.Bags(), set.LabelSets(), split.Options{Train: 0.7, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,8 @@ func open(t *testing.T, table string) *data.Dataset {
 
 var byGorgonia = &train.Steps{New: func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p, nil) }}
 
-// Training is the same wherever the bags are, but for the predictions of the training bags.
+// Training gives the same result on disk and in memory, except for the predictions of the training
+// bags.
 func TestOnDisk(t *testing.T) {
 	table, _ := slides(t)
 	set := open(t, table)
@@ -101,7 +102,7 @@ func TestOnDisk(t *testing.T) {
 	}
 }
 
-// The steps of an epoch give the attention scores of all training instances.
+// On disk, the attention scores of the training instances are those of the training steps.
 func TestOnDiskAttention(t *testing.T) {
 	table, _ := slides(t)
 	for _, override := range []string{"train.sampling=shuffle", "train.sampling=balanced"} {
@@ -112,7 +113,7 @@ func TestOnDiskAttention(t *testing.T) {
 		}
 		for _, s := range r.Attention {
 			if len(s.Train.Unknown) != 2*len(trial.Split.Train) || len(s.Test.Unknown) != 2*len(trial.Split.Test) {
-				t.Errorf("%s, epoch %d: %d and %d attention scores of bags of two instances", override, s.Epoch, len(s.Train.Unknown), len(s.Test.Unknown))
+				t.Errorf("%s, epoch %d: %d training and %d test attention scores, want two per bag", override, s.Epoch, len(s.Train.Unknown), len(s.Test.Unknown))
 			}
 		}
 		if len(r.Attention) != 3 || r.Detail == nil || r.TrainAccuracy == nil {
@@ -144,7 +145,7 @@ func TestSample(t *testing.T) {
 	}
 	all, one := run(set, 0, ""), run(set, 0, "", "data.sample=1")
 	if many := run(set, 0, "", "data.sample=2"); !reflect.DeepEqual(many.State, all.State) {
-		t.Error("a sample of all instances trains another model")
+		t.Error("a sample of all instances trains a different model")
 	}
 	if reflect.DeepEqual(one.State, all.State) {
 		t.Error("a sample of one instance trains the same model")
@@ -154,7 +155,7 @@ func TestSample(t *testing.T) {
 	}
 	memory := run(&inMemory, 0, "", "data.sample=1")
 	if !reflect.DeepEqual(one.State, memory.State) {
-		t.Error("samples in memory train another model")
+		t.Error("samples in memory train a different model")
 	}
 	if n := len(memory.Attention[0].Train.Unknown); n != 2*14 {
 		t.Errorf("%d attention scores of 14 training bags in memory", n)
@@ -191,7 +192,7 @@ func TestOnDiskFileVanishes(t *testing.T) {
 	}
 	if got.Resumed < 1 || got.Resumed > 3 || // short epochs share a checkpoint
 		!reflect.DeepEqual(got.State, want.State) {
-		t.Errorf("resumed after epoch %d; the state is another one than without the interruption", got.Resumed)
+		t.Errorf("resumed after epoch %d; the state differs from that without the interruption", got.Resumed)
 	}
 }
 

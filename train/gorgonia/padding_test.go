@@ -17,12 +17,12 @@ func TestSize(t *testing.T) {
 		{1, 2, 8}, {16, 16, 16}, {120, 16, 120}, {592, 16, 640}, {660, 16, 704},
 	} {
 		if got := m.size(c.n, c.bags); got != (size{c.want, c.bags}) {
-			t.Errorf("%d instances in %d bags get a machine of %v, want %d", c.n, c.bags, got, c.want)
+			t.Errorf("%d instances in %d bags use a machine for %v, want %d", c.n, c.bags, got, c.want)
 		}
 	}
 	for n := 1; n < 5000; n++ {
 		if got := m.size(n, 2).instances; got < n || float64(got) > float64(n)*1.125+8 {
-			t.Fatalf("%d instances get a machine of %d", n, got)
+			t.Fatalf("%d instances use a machine for %d", n, got)
 		}
 	}
 }

@@ -62,8 +62,7 @@ func run(t *testing.T, o *train.Trial, engine func(*compile.Program) (train.Engi
 	return r
 }
 
-// The quickstart learns on the oracle alone: loop, graphs and gradient fit
-// together without any other engine. A second run gives the same bits.
+// The oracle trains the quickstart without any other engine. A second run gives the same bits.
 func TestQuickstartLearns(t *testing.T) {
 	o := traintest.Quickstart(t, 100, 12, 1)
 	r, again := run(t, o, exact), run(t, o, exact)
@@ -79,8 +78,8 @@ func TestQuickstartLearns(t *testing.T) {
 	}
 }
 
-// The whole loop on gorgonia follows the oracle: shuffles, masks,
-// normalisation, label weights and schedules are the same numbers.
+// A whole training on gorgonia follows the oracle: both use the same shuffles, masks, normalisation,
+// label weights and schedules.
 func TestGorgoniaFollowsOracle(t *testing.T) {
 	for _, batch := range []int{1, 16} {
 		o := traintest.Quickstart(t, 100, 4, batch)

@@ -232,10 +232,13 @@ func (e *Engine) bagOf(part, b *train.Batch, p piece) {
 	}
 	for _, m := range e.prog.Masks {
 		one := ndarray.Size(m.Shape.Concrete(1, 1))
-		if m.Shape[0] == graph.N {
+		switch m.Shape[0] {
+		case graph.N:
 			part.Masks[m.Name] = b.Masks[m.Name][p.start*one : p.end*one]
-		} else {
+		case graph.B:
 			part.Masks[m.Name] = b.Masks[m.Name][p.bag*one : (p.bag+1)*one]
+		default: // shared by the bags
+			part.Masks[m.Name] = b.Masks[m.Name]
 		}
 	}
 }

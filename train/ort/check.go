@@ -39,6 +39,9 @@ func (e *Engine) checkStep(bags int) error {
 		loss = max(loss, math.Abs(got.Loss-want.Loss)/max(1, math.Abs(want.Loss)),
 			ortenv.Difference(got.Probabilities, want.Probabilities), ortenv.Difference(got.Attention, want.Attention), ortenv.Difference(got.Weights, want.Weights))
 		now, then := e.copies[e.current], cpu.copies[cpu.current]
+		if err := e.memory.download(now, e.prog.StateVectors()...); err != nil {
+			return err
+		}
 		for _, name := range e.prog.StateVectors() {
 			gradients = max(gradients, ortenv.Difference(now.floats(name), then.floats(name))/largest(then.floats(name)))
 		}

@@ -14,6 +14,10 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
+// checkedEpochs is the number of epochs of a check. A binding of the last batch, which may be smaller, runs
+// at least twice in them, so that the check includes repeated operations.
+const checkedEpochs = 3
+
 // checkDevice trains as many runs as the group has on a few drawn bags, with the sessions of the
 // group and on the CPU, and refuses a device whose results differ.
 func (g *group) checkDevice() error {
@@ -22,7 +26,7 @@ func (g *group) checkDevice() error {
 		return err
 	}
 	onCPU := g.options
-	onCPU.Provider = ""
+	onCPU.Provider, onCPU.capture = "", false
 	want, err := outcomes(trials, func(runs []*train.Run) train.Executor { return g.runsModel.group(runs, onCPU) })
 	if err != nil {
 		return fmt.Errorf("checking the execution provider %s: on the CPU: %w", g.options.Provider, err)
@@ -96,7 +100,7 @@ func (g *group) sampleTrials() ([]*train.Trial, error) {
 	for seed := range g.runs {
 		program, spec := *like.Program, *like.Program.Spec
 		t := &spec.Train
-		t.Epochs.V, t.Seed.V, t.Best.V, t.Patience.V = 2, seed, "", 0
+		t.Epochs.V, t.Seed.V, t.Best.V, t.Patience.V = checkedEpochs, seed, "", 0
 		program.Spec = &spec
 		trials = append(trials, &train.Trial{Program: &program, Data: bags, Split: &data.Split{Train: bags.AllBags()}, OnlySnapshots: true, Snapshots: []int{}})
 	}

@@ -3,11 +3,11 @@
 package ort
 
 import (
-	"context"
 	"errors"
 	"math"
 	"testing"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortenv"
@@ -29,7 +29,7 @@ func TestWrongDeviceIsRefused(t *testing.T) {
 		e.options.Provider = ortlib.WebGPU // for the error; the sessions are open
 		e.sessions[onDevice] = e.sessions[onCPU]
 		if err := e.checkStep(bags); err != nil {
-			t.Errorf("%d bags: a right device is refused: %v", bags, err)
+			t.Errorf("%d bags: a correct device is rejected: %v", bags, err)
 		}
 		e.sessions[onDevice] = wrong.sessions[onCPU]
 		var refused *ortenv.WrongDeviceError
@@ -60,7 +60,7 @@ func onCPU(t *testing.T, set ...string) *Engine {
 	return e
 }
 
-// A group with the step of another program stands in for a device that computes wrong numbers.
+// A group that runs the step of another program simulates a device that computes wrong numbers.
 func TestWrongDeviceOfAGroupIsRefused(t *testing.T) {
 	cpu := Options{Library: ortest.Library(t)}
 	for _, batch := range []int{1, 4} {
@@ -75,7 +75,7 @@ func TestWrongDeviceOfAGroupIsRefused(t *testing.T) {
 			standIn(g, ortlib.WebGPU)
 			standIn(bad, ortlib.WebGPU)
 			if err := g.checkDevice(); err != nil {
-				t.Errorf("batches of %d: a right device is refused: %v", batch, err)
+				t.Errorf("batches of %d: a correct device is rejected: %v", batch, err)
 			}
 			key := runsKey{false, batch, 2}
 			g.open[key], bad.open[key] = bad.open[key], g.open[key]
@@ -95,7 +95,7 @@ func TestWrongDeviceOfAGroupIsRefused(t *testing.T) {
 	}
 }
 
-// standIn lets the sessions of a group on the CPU pass for those of a device.
+// standIn makes the CPU sessions of a group look like those of a device.
 func standIn(g *group, provider string) {
 	g.options.Provider = provider
 	for key, s := range g.open {
@@ -109,36 +109,63 @@ func modelOf(t *testing.T, trial *train.Trial) *runsModel {
 	t.Helper()
 	m := NewTrainer(train.EngineInfo{}, Options{Library: ortest.Library(t)}, 1).(*trainer).model(trial)
 	if m == nil {
-		t.Fatal("no form for many runs")
+		t.Fatal("no form for several runs")
 	}
 	return m
 }
 
-// Runs in a group on WebGPU have the CPU's losses and parameters.
+// Runs in a group on WebGPU have the CPU's losses and parameters. A step copies one value to the
+// device, and its results are read with those of other steps.
 func TestGroupsOnWebGPU(t *testing.T) {
-	if testsupport.InProcess(t, ortest.WebGPU) {
-		groupsOn(t, ortlib.WebGPU)
+	if !testsupport.InProcess(t, ortest.WebGPU) {
+		return
+	}
+	const batch, epochs = 4, 2
+	trials := traintest.Mixed(t, traintest.Quickstart(t, 22, epochs, batch))
+	g := groupsOn(t, trials, ortlib.WebGPU)
+	if !g.options.capture {
+		t.Error("the device starts each operation of a step, instead of repeating recorded ones")
+	}
+	moved := g.memory
+	steps := epochs * len(data.Batches(trials[0].Split.Train, batch))
+	predictions := steps + epochs*len(data.Batches(trials[0].Split.Test, batch))
+	state := len(trials[0].Program.StateVectors())
+	histories := 2 // of steps and of predictions
+	if want := steps + predictions + state + histories; moved.uploads != want {
+		t.Errorf("%d values were copied to the device, expected %d for %d steps and %d batches of predictions", moved.uploads, want, steps, predictions)
+	}
+	if want := 2*epochs + state; moved.downloads != want {
+		t.Errorf("%d values were copied from the device, expected %d for %d epochs", moved.downloads, want, epochs)
 	}
 }
 
 // OpenVINO's CPU device does not use the memory of the process.
 func TestGroupsOnOpenVINO(t *testing.T) {
 	if testsupport.InProcess(t, testsupport.OpenVINOPlugin) {
-		groupsOn(t, "openvino")
+		groupsOn(t, traintest.Mixed(t, traintest.Quickstart(t, 22, 2, 4)), "openvino")
 	}
 }
 
-func groupsOn(t *testing.T, provider string) {
-	list := traintest.Mixed(t, traintest.Quickstart(t, 22, 2, 4))
+// groupsOn trains a group on the CPU and on another provider, compares the results, and returns the
+// group of the device.
+func groupsOn(t *testing.T, list []*train.Trial, provider string) (used *group) {
+	t.Helper()
 	reports := map[string][]*train.Report{}
 	for _, on := range []string{"", provider} {
-		by := NewTrainer(train.EngineInfo{Engine: Name}, Options{Library: ortest.Library(t), Provider: on}, 1)
-		by.Train(context.Background(), list, train.Options{}, func(i int, out train.Outcome) {
-			if out.Err != nil {
-				t.Fatal(out.Err)
+		var err error
+		by := NewTrainer(train.EngineInfo{Engine: Name}, Options{Library: ortest.Library(t), Provider: on}, 1).(*trainer)
+		reports[on], err = outcomes(list, func(runs []*train.Run) train.Executor {
+			g, err := by.open(runs, nil)
+			if err != nil {
+				t.Fatal(err)
 			}
-			reports[on] = append(reports[on], out.Report)
+			used = g.(*group)
+			used.memory.uploads, used.memory.downloads = 0, 0 // without those of the check
+			return g
 		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	for i, want := range reports[""] {
 		got := reports[provider][i]
@@ -153,6 +180,7 @@ func groupsOn(t *testing.T, provider string) {
 			}
 		}
 	}
+	return used
 }
 
 // Steps and predictions on images agree with the CPU's on WebGPU: New compares them.

@@ -95,7 +95,7 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 	s.calls.Lock()
 	err := s.Run(in, out)
 	s.calls.Unlock()
-	goruntime.KeepAlive(in) // the session holds only their C pointers
+	goruntime.KeepAlive(in) // the session has only their C pointers
 	goruntime.KeepAlive(out)
 	if err == nil && first && !s.onCPU {
 		err = w.check(g, in, out)

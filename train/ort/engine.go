@@ -16,7 +16,8 @@ import (
 )
 
 // Engine implements train.Engine. It has two copies of the parameters and of the state of the
-// optimiser: a step reads one and writes the other, so nothing is copied between steps.
+// optimiser, on a device in its memory: a step reads one and writes the other, so nothing is copied
+// between steps.
 //
 // For features, a step is one graph, with separate forms for one bag and for many. For images, a
 // step computes the gradients of each bag, with one bag per thread, and then one update, so that
@@ -27,6 +28,7 @@ type Engine struct {
 	sessions map[sessionKey]*session // of predictions and whole steps, opened when the first batch asks for them
 	bagwise  *bagwise                // nil: whole steps
 
+	memory     memory
 	copies     [2]values // state vectors of the step, and each parameter within the flat one
 	current    int       // index of the copy with the newest values
 	statistics values    // of the normalisation, one row
@@ -42,7 +44,7 @@ type sessionKey struct {
 	bags    int
 }
 
-// many stands for any number of bags.
+// many means any number of bags.
 const many = 0
 
 // formOf returns the key of the session for batches of so many bags. On a CPU there are two forms
@@ -85,14 +87,20 @@ func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, e
 func (e *Engine) onCPU() bool { return e.options.session().OnCPU() }
 
 // allocate makes the tensors whose sizes do not depend on the batch.
-func (e *Engine) allocate() error {
+func (e *Engine) allocate() (err error) {
+	if e.memory.device, err = e.options.session().Memory(); err != nil {
+		return err
+	}
 	size := e.prog.FlatSize()
 	for i := range e.copies {
 		e.copies[i] = values{}
 		for _, name := range e.prog.StateVectors() {
-			if err := e.copies[i].add(name, size); err != nil {
+			if err := e.memory.add(e.copies[i], name, size); err != nil {
 				return err
 			}
+		}
+		if e.memory.device != nil {
+			continue
 		}
 		if err := e.copies[i].cut(e.prog, "", e.copies[i].floats(compile.InParams)); err != nil {
 			return err
@@ -131,6 +139,9 @@ func renewed(p *compile.Program, vectors values) values {
 	return outputs
 }
 
+// renamed returns a value under another name.
+func renamed(v values, from, to string) values { return values{to: v[from]} }
+
 // predictions gives the session that predicts batches of that many bags.
 func (e *Engine) predictions(bags int) (*session, error) {
 	key := e.formOf(true, bags)
@@ -162,7 +173,7 @@ func (e *Engine) named(g *graph.Graph, err error) (*graph.Graph, error) {
 
 // cuttable reports whether all parameters can share the memory of the flat vector.
 func (e *Engine) cuttable() bool {
-	return !slices.ContainsFunc(e.prog.Params, func(q compile.Param) bool { return len(q.Shape) == 0 })
+	return e.memory.device == nil && !slices.ContainsFunc(e.prog.Params, func(q compile.Param) bool { return len(q.Shape) == 0 })
 }
 
 // wholeStep returns the session for batches of the given number of bags.
@@ -293,6 +304,9 @@ func (e *Engine) State() (*train.State, error) {
 	for name := range e.statistics {
 		statistics[name] = e.statistics.floats(name)
 	}
+	if err := e.memory.download(e.copies[e.current], e.prog.StateVectors()...); err != nil {
+		return nil, err
+	}
 	for _, name := range e.prog.StateVectors() {
 		vectors[name] = e.copies[e.current].floats(name)
 	}
@@ -311,7 +325,7 @@ func (e *Engine) SetState(s *train.State) error {
 	for name, v := range statistics {
 		copy(e.statistics.floats(name), v)
 	}
-	return nil
+	return e.memory.upload(e.copies[e.current], e.prog.StateVectors()...)
 }
 
 // Close implements train.Engine. It releases bindings before the values that they point to, and

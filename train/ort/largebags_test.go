@@ -11,7 +11,7 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// A step for large bags gives the numbers of the usual one up to rounding.
+// A step for large bags computes the same as the usual one, up to rounding.
 func TestLargeBags(t *testing.T) {
 	spec, err := language.Load("gated-abmil", "model.blocks=[dense: 6, relu]")
 	if err != nil {

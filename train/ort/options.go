@@ -20,12 +20,14 @@ type Options struct {
 	Threads  int    // threads within an operation; 0: one for features, all cores for images
 	Provider string // execution provider: "" or "cpu", or a name of ortenv.Providers
 
-	largeBags bool // see ortenv.Session
-	strict    bool // refuse graphs with nodes that the device leaves to the CPU
+	largeBags, capture bool // see ortenv.Session
+	// placed is the path of a file to which sessions write their graph as the device runs it. If it is
+	// set, graphs with nodes that the device leaves to the CPU are refused.
+	placed string
 }
 
 func (o Options) session() ortenv.Session {
-	return ortenv.Session{Threads: o.Threads, Provider: o.Provider, LargeBags: o.largeBags}
+	return ortenv.Session{Threads: o.Threads, Provider: o.Provider, LargeBags: o.largeBags, Capture: o.capture}
 }
 
 // Threads returns the number of threads that train a program. requested 0 means all cores for

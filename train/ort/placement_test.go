@@ -3,13 +3,15 @@
 package ort
 
 import (
-	"errors"
+	"fmt"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/miplc/miplc/compile"
 	lowering "github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortenv"
@@ -22,7 +24,7 @@ import (
 // but the CPU's computes: attention in tiles.
 var loops = []string{"transmil"}
 
-// WebGPU computes every node of the training steps and predictions of all shipped specs, so
+// WebGPU computes every node of the training steps and predictions of all shipped specs, and
 // onnxruntime copies no values between it and the CPU within a run. The sessions refuse other nodes.
 func TestNoNodeFallsBackToTheCPU(t *testing.T) {
 	if !testsupport.InProcess(t, ortest.WebGPU) {
@@ -31,14 +33,14 @@ func TestNoNodeFallsBackToTheCPU(t *testing.T) {
 	if _, err := ortenv.Start(ortest.Library(t)); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Library: ortest.Library(t), Provider: ortlib.WebGPU, strict: true}
+	o := Options{Library: ortest.Library(t), Provider: ortlib.WebGPU, placed: filepath.Join(t.TempDir(), "placed.onnx")}
 	for _, name := range language.TrainedNames() {
 		p := traintest.Shipped(t, name)
 		for _, bags := range []int{1, 3} {
-			if err := opensGroup(p, bags, o); err != nil {
+			if err := opensGroup(t, p, bags, o); err != nil {
 				t.Errorf("%s, %d bags, two runs: %v", name, bags, err)
 			}
-			err := opensAlone(p, bags, o)
+			err := opensAlone(t, p, bags, o)
 			if loop := slices.Contains(loops, name); loop != (err != nil) {
 				t.Errorf("%s, %d bags, one run: %v", name, bags, err)
 			}
@@ -47,20 +49,53 @@ func TestNoNodeFallsBackToTheCPU(t *testing.T) {
 }
 
 // opensGroup opens the sessions of a group of two runs. Images have none.
-func opensGroup(p *compile.Program, bags int, o Options) error {
+func opensGroup(t *testing.T, p *compile.Program, bags int, o Options) error {
 	m := newRunsModel(p, lowering.Capacity{Bags: bags, Instances: 8})
 	if len(p.Signature.Instance) > 1 {
 		return nil
 	}
 	g := m.group(nil, o)
-	_, step := g.session(false, bags, 2)
-	_, predict := g.session(true, bags, 2)
-	return errors.Join(step, predict, g.Destroy())
+	for _, predict := range []bool{false, true} {
+		if _, err := g.session(predict, bags, 2); err != nil {
+			return err
+		}
+		countNodes(t, fmt.Sprintf("%s, %d bags, two runs, prediction: %v", p.Spec.Name.V, bags, predict), o)
+	}
+	return g.Destroy()
+}
+
+// countNodes fails if the session that was opened last copies values between the device and the CPU.
+// It logs the number of nodes that compute.
+func countNodes(t *testing.T, what string, o Options) {
+	t.Helper()
+	m, err := onnxpb.Read(o.placed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	views := []string{"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"}
+	counts, computing := map[string]int{}, 0
+	for _, n := range m.Graph.Node {
+		counts[n.OpType]++
+		if n.OpType == "Split" && len(n.Output) > 7 { // a WebGPU device may bind only eight buffers at a time
+			t.Errorf("%s: a Split has %d outputs", what, len(n.Output))
+		}
+		if !slices.Contains(views, n.OpType) {
+			computing++
+		}
+	}
+	if copies := counts["MemcpyToHost"] + counts["MemcpyFromHost"]; copies > 0 {
+		t.Errorf("%s: a run makes %d copies", what, copies)
+	}
+	t.Logf("%s: %d operations %v", what, computing, counts)
 }
 
 // opensAlone opens the sessions of an Engine, without its checks.
-func opensAlone(p *compile.Program, bags int, o Options) error {
+func opensAlone(t *testing.T, p *compile.Program, bags int, o Options) error {
 	e := &Engine{prog: p, options: o}
+	var err error
+	if e.memory.device, err = o.session().Memory(); err != nil {
+		return err
+	}
 	step, err := e.stepGraph(bags)
 	if err != nil {
 		return err
@@ -74,6 +109,7 @@ func opensAlone(p *compile.Program, bags int, o Options) error {
 		if err != nil {
 			return err
 		}
+		countNodes(t, fmt.Sprintf("%s, %d bags, one run, %s", p.Spec.Name.V, bags, g.Name), o)
 		if err := s.Destroy(); err != nil {
 			return err
 		}

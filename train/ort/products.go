@@ -123,7 +123,7 @@ func (p *Products) Gemm(transA, transB bool, a, b, c blas32.General) error {
 	p.calls.Lock()
 	err := p.sessions[i][j].Run([]onnx.Value{tensors[0], tensors[1]}, []onnx.Value{tensors[2]})
 	p.calls.Unlock()
-	goruntime.KeepAlive(tensors) // the session holds only their C pointers
+	goruntime.KeepAlive(tensors) // the session has only their C pointers
 	goruntime.KeepAlive([]any{a, b, c})
 	return err
 }

@@ -51,18 +51,18 @@ func TestProducts(t *testing.T) {
 				t.Error(err)
 			}
 			if !slices.Equal(got.Data, want.Data) {
-				t.Errorf("%d x %d x %d, transposed %v %v: not the product", m, k, n, transA, transB)
+				t.Errorf("%d x %d x %d, transposed %v %v: wrong product", m, k, n, transA, transB)
 			}
 		})
 	}
 	all.Wait()
 	if err := p.Gemm(false, false, draw(2, 3), draw(4, 2), draw(2, 2)); err == nil {
-		t.Error("sizes that do not fit passed")
+		t.Error("factors of incompatible sizes were accepted")
 	}
 	gap := draw(4, 4)
 	gap.Cols = 3
 	if err := p.Gemm(false, false, gap, draw(3, 2), draw(4, 2)); err == nil {
-		t.Error("a matrix with gaps passed")
+		t.Error("a matrix with gaps was accepted")
 	}
 }
 
@@ -75,7 +75,7 @@ func TestWrongProductsAreRefused(t *testing.T) {
 	defer p.Close()
 	device := Options{Provider: ortlib.WebGPU}
 	if err := p.check(device); err != nil {
-		t.Errorf("right products are refused: %v", err)
+		t.Errorf("correct products are rejected: %v", err)
 	}
 	p.sessions[0][1], p.sessions[1][0] = p.sessions[1][0], p.sessions[0][1]
 	var refused *ortenv.WrongDeviceError

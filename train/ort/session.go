@@ -4,6 +4,7 @@ package ort
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	lowering "github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/runtime/ortenv/plugin"
 )
 
 // opset is the operator set of the graphs of this engine: ScatterElements with a reduction needs
@@ -26,6 +28,7 @@ type session struct {
 	name    string
 	in, out []string
 	onCPU   bool
+	capture bool        // its operations are recorded and repeated
 	narrow  bool        // bag_of is int32
 	calls   sync.Locker // locked during calls on the session and its bindings
 }
@@ -51,7 +54,7 @@ func open(g *graph.Graph, o Options, planes bool, bags int) (*session, error) {
 
 // openModel opens the ONNX model of a graph.
 func openModel(model *onnxpb.ModelProto, name string, o Options) (s *session, err error) {
-	s = &session{name: name, onCPU: o.session().OnCPU(), calls: o.session().Locker()}
+	s = &session{name: name, onCPU: o.session().OnCPU(), capture: o.capture, calls: o.session().Locker()}
 	for _, v := range model.Graph.Input {
 		s.in = append(s.in, v.GetName())
 	}
@@ -75,8 +78,9 @@ func start(model *onnxpb.ModelProto, in, out []string, o Options) (*onnx.Dynamic
 		return nil, err
 	}
 	defer opts.Destroy()
-	if o.strict {
-		if err := opts.AddSessionConfigEntry("session.disable_cpu_ep_fallback", "1"); err != nil {
+	if o.placed != "" {
+		err := errors.Join(opts.AddSessionConfigEntry("session.disable_cpu_ep_fallback", "1"), opts.SetOptimizedModelFilePath(o.placed))
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -98,17 +102,28 @@ type bound struct {
 	*onnx.IoBinding
 	session *session
 	from    []values
+	graph   *plugin.Graph // nil: each run starts each operation
 }
 
-// run runs the session. It binds the inputs again on a device, see ortenv.Session.OnCPU.
+// run runs the session. For a device, it binds the inputs in the process again, see
+// ortenv.Session.OnCPU.
 func (b *bound) run() error {
 	s := b.session
 	s.calls.Lock()
 	defer s.calls.Unlock()
 	if !s.onCPU {
-		if err := s.tie("input", s.in, b.BindInput, b.from); err != nil {
+		inProcess := func(name string, v onnx.Value) error {
+			if onDevice(v) {
+				return nil
+			}
+			return b.BindInput(name, v)
+		}
+		if err := s.tie("input", s.in, inProcess, b.from); err != nil {
 			return err
 		}
+	}
+	if b.graph != nil {
+		return b.graph.Run()
 	}
 	return s.RunWithBinding(b.IoBinding)
 }
@@ -117,6 +132,9 @@ func (b *bound) run() error {
 func (b *bound) Destroy() error {
 	b.session.calls.Lock()
 	defer b.session.calls.Unlock()
+	if b.graph != nil {
+		b.graph.Destroy()
+	}
 	return b.IoBinding.Destroy()
 }
 
@@ -128,12 +146,16 @@ func (s *session) bind(from ...values) (*bound, error) {
 	if err != nil {
 		return nil, err
 	}
+	b := &bound{IoBinding: io, session: s, from: from}
 	err = cmp.Or(s.tie("input", s.in, io.BindInput, from), s.tie("output", s.out, io.BindOutput, from))
+	if err == nil && s.capture {
+		b.graph, err = plugin.NewGraph(s.DynamicAdvancedSession, io)
+	}
 	if err != nil {
 		io.Destroy()
 		return nil, err
 	}
-	return &bound{io, s, from}, nil
+	return b, nil
 }
 
 // tie binds each name to the first value of that name.

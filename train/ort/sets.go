@@ -45,8 +45,10 @@ func (v values) cut(p *compile.Program, prefix string, flat []float32) error {
 	return nil
 }
 
-// floats returns the memory of a value.
-func (v values) floats(name string) []float32 { return v[name].(*onnx.Tensor[float32]).GetData() }
+// floats returns the memory of a value in the process.
+func (v values) floats(name string) []float32 {
+	return v[name].(interface{ GetData() []float32 }).GetData()
+}
 
 // replace replaces values by others with the same names and releases the old ones.
 func (v values) replace(by values) error {

@@ -174,14 +174,17 @@ func (o Options) runs(n int) int {
 // runsSession is a graph of many runs in onnxruntime.
 type runsSession struct {
 	*session
-	bags int              // of a batch
-	dims map[string][]int // of inputs and outputs, without the axis of runs
+	predict bool
+	bags    int               // of a batch
+	dims    map[string][]int  // of inputs and outputs, without the axis of runs
+	packing *lowering.Packing // for a device; nil on a CPU
 }
 
 // runsSessions are the sessions of a model that are open.
 type runsSessions struct {
 	*runsModel
 	options Options
+	memory  *memory
 	open    map[runsKey]*runsSession
 }
 
@@ -207,7 +210,12 @@ func (l *runsSessions) session(predict bool, bags, runs int) (*runsSession, erro
 	}
 	o := l.options
 	o.Threads = 1 // several would divide the runs among them, and rounding would depend on the division
-	s := &runsSession{bags: bags, dims: map[string][]int{}}
+	s := &runsSession{predict: predict, bags: bags, dims: map[string][]int{}}
+	if key.runs > 0 {
+		if s.packing, err = l.packed(model, g, key.runs); err != nil {
+			return nil, err
+		}
+	}
 	for _, port := range slices.Concat(model.Graph.Input, model.Graph.Output) {
 		s.dims[port.GetName()] = ndarray.Convert[int](port.Extents()[1:])
 	}
@@ -216,6 +224,21 @@ func (l *runsSessions) session(predict bool, bags, runs int) (*runsSession, erro
 	}
 	l.open[key] = s
 	return s, nil
+}
+
+// packed packs a model for a device. All models of a graph have a history of the same size.
+func (l *runsSessions) packed(model *onnxpb.ModelProto, g *graph.Graph, runs int) (*lowering.Packing, error) {
+	largest, err := l.lowered(g, l.capacity.Bags, runs)
+	if err != nil {
+		return nil, err
+	}
+	stay := l.StateVectors()
+	for _, name := range l.StateVectors() {
+		stay = append(stay, compile.New(name))
+	}
+	width := lowering.ResultsWidth(largest, stay)
+	p := lowering.Pack(model, stay, rowsOf(runs, width), width)
+	return &p, nil
 }
 
 // Destroy releases the sessions.
@@ -248,14 +271,19 @@ func (t *trainer) open(runs []*train.Run, _ func(string)) (train.Executor, error
 	if _, err := ortenv.Start(t.options.Library); err != nil {
 		return nil, err
 	}
-	g := t.model(runs[0].Trial).group(runs, t.options)
-	err := g.openSessions()
-	if err == nil && !t.options.session().OnCPU() {
-		err = g.checkDevice()
-	}
-	if err != nil {
+	var err error
+	for _, capture := range []bool{true, false} {
+		o := t.options
+		o.capture = capture
+		g := t.model(runs[0].Trial).group(runs, o)
+		if err = g.openChecked(); err == nil {
+			return g, nil
+		}
 		g.Close()
-		return nil, fmt.Errorf("engine ort: %w", err)
+		if !g.options.capture {
+			break
+		}
+		// Repeated operations have another result on this device, or it cannot record them.
 	}
-	return g, nil
+	return nil, fmt.Errorf("engine ort: %w", err)
 }

@@ -73,7 +73,7 @@ func TestBar(t *testing.T) {
 	if !strings.HasSuffix(out, "\n") || strings.Count(out, "\n") != 3 {
 		t.Errorf("the bar should end its line once: %q", out)
 	}
-	// Steps faster than the eye are not drawn.
+	// The bar is not redrawn for every fast step.
 	if fast := run(true, time.Millisecond); strings.Count(fast, "\r") != 3 {
 		t.Errorf("%d bars drawn in a run of 6 ms", strings.Count(fast, "\r"))
 	}

@@ -57,6 +57,6 @@ func TestAFailedCallLosesNoBuffer(t *testing.T) {
 	}
 	params := slices.IndexFunc(epoch.Inputs, func(p xla.Port) bool { return p.Name == compile.InParams })
 	if params < 0 || !epoch.UsesUp(params) {
-		t.Error("the program does not take the memory of the parameters over: this test shows nothing")
+		t.Error("the program does not donate the parameters, so this test checks nothing")
 	}
 }

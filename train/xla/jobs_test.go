@@ -167,13 +167,13 @@ func TestJobsResumeToSameBits(t *testing.T) {
 	}
 	whole, broken := t.TempDir(), t.TempDir()
 	want := together(context.Background(), &xla.Trainer{Backend: b}, kept(whole), train.Options{})
-	for i, epochs := range []int{3, 6, 5} { // of the 6 trials that go on, all counted
+	for i, epochs := range []int{3, 6, 5} { // summed over the 6 trials that continue
 		ctx, cancel := context.WithCancel(context.Background())
 		got := together(ctx, &xla.Trainer{Backend: b}, kept(broken), train.Options{Resume: true, Observer: &stop{epochs: epochs, cancel: cancel}})
 		if !errors.Is(got[0].Err, context.Canceled) {
 			t.Fatalf("stopped after %d epochs: %v", epochs, got[0].Err)
 		}
-		if i == 1 { // as a kill between two saves leaves it
+		if i == 1 { // the state after a kill between two saves
 			current := filepath.Join(broken, "2", train.CheckpointFile)
 			if err := os.Rename(filepath.Join(broken, "2", train.PreviousFile), current); err != nil {
 				t.Fatal(err)
@@ -183,7 +183,7 @@ func TestJobsResumeToSameBits(t *testing.T) {
 	got := together(context.Background(), &xla.Trainer{Backend: b}, kept(broken), train.Options{Resume: true})
 	for i := range want {
 		if (want[i].Err == nil) != (got[i].Err == nil) {
-			t.Fatalf("trial %d: unbroken %v, resumed %v", i, want[i].Err, got[i].Err)
+			t.Fatalf("trial %d: uninterrupted %v, resumed %v", i, want[i].Err, got[i].Err)
 		}
 		if want[i].Err != nil {
 			continue
@@ -203,7 +203,7 @@ func TestJobsResumeToSameBits(t *testing.T) {
 	// A group of another size might round differently.
 	part := together(context.Background(), &xla.Trainer{Backend: b}, kept(broken)[:3], train.Options{Resume: true})
 	if part[0].Err == nil || !strings.Contains(part[0].Err.Error(), "another number of other trials in its program") {
-		t.Errorf("a part of the group goes on: %v", part[0].Err)
+		t.Errorf("a part of the group continues: %v", part[0].Err)
 	}
 }
 
@@ -258,8 +258,8 @@ func (p *plans) Begin(plan train.Plan) {
 	p.trials = append(p.trials, plan.Trials)
 }
 
-// On a CPU, trials on features train in one group per core if there are enough, with the results
-// of sequential groups.
+// On a CPU, trials on features train in one group per core if there are enough trials, with the same
+// results as sequential groups.
 func TestGroupsPerCore(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	goes := goBackend(t)
@@ -282,7 +282,7 @@ func TestGroupsPerCore(t *testing.T) {
 				t.Fatal(out.Err, alone[i].Err)
 			}
 			if !reflect.DeepEqual(out.Report.State, alone[i].Report.State) {
-				t.Errorf("%d trials: trial %d ends in another state abreast", c.trials, i)
+				t.Errorf("%d trials: trial %d ends in another state when groups run in parallel", c.trials, i)
 			}
 		}
 	}

@@ -28,7 +28,7 @@ type notes struct {
 
 func (n *notes) Note(text string) { n.said = append(n.said, text) }
 
-// seeds are trials that share a program.
+// seeds returns trials that share a program.
 func seeds(t *testing.T, n int) (list []*train.Trial) {
 	o := traintest.Quickstart(t, 60, 2, 1)
 	for i := range n {
@@ -51,7 +51,7 @@ func TestProgramsAreKept(t *testing.T) {
 			}
 		}
 		if said := strings.Join(n.said, "\n"); !strings.HasPrefix(said, c.said) || c.said == "" && said != "" {
-			t.Errorf("%d trials: %q is said, want %q", c.trials, said, c.said)
+			t.Errorf("%d trials: the notes are %q, want %q", c.trials, said, c.said)
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Values of images in float64 are large and soon dropped: without a limit the heap grows
-// to several times of what is in use before they are collected.
+// Values of images in float64 are large and short-lived. Without a memory limit the heap grows to
+// several times the live memory before they are collected.
 func TestMain(m *testing.M) {
 	debug.SetMemoryLimit(1 << 30)
 	os.Exit(m.Run())

@@ -31,9 +31,8 @@ type model struct {
 	params  map[string][]float32
 }
 
-// shipped returns a shipped spec, on features of the size of Birdsong-MIPL where it
-// takes features, and on images of the given extent where it takes images; 0:
-// as it says.
+// shipped returns a shipped spec. Specs on features get the size of Birdsong-MIPL, specs on images
+// get images of the given extent, or keep their size if extent is 0.
 func shipped(t testing.TB, name string, extent int) *model {
 	t.Helper()
 	spec, err := language.Load(name)
@@ -50,23 +49,23 @@ func shipped(t testing.TB, name string, extent int) *model {
 	return drawn(name, traintest.Compiled(t, spec, sig), 1)
 }
 
-// random returns the random spec of a seed.
+// random returns the random spec for a seed.
 func random(t testing.TB, seed uint64) *model {
 	return drawn(fmt.Sprintf("random%d", seed), traintest.Random(t, seed), seed)
 }
 
-// drawn returns the parameters of a program values.
+// drawn draws values for the parameters of a program.
 func drawn(name string, p *compile.Program, seed uint64) *model {
 	return &model{name: name, program: p, params: traintest.Start(p, seed).Params}
 }
 
-// bags are those of a measurement, like the training data of the model.
+// bags returns the bags of a measurement, distributed like the training data of the model.
 func (m *model) bags(sizes []int, seed uint64) parity.Options {
 	return parity.Options{Instance: m.program.Signature.Instance, Sizes: sizes, Seed: seed,
 		Mean: m.params[compile.ParamMean], Std: m.params[compile.ParamStd]}
 }
 
-// interpret runs the inference graph in float64 and gives the value of every node.
+// interpret evaluates the inference graph in float64 and returns the value of every node.
 func (m *model) interpret(x []float32, n int) (map[*graph.Node]*graph.Tensor, error) {
 	p := m.program
 	env := graph.Env{N: n, B: 1, Values: map[string]*graph.Tensor{
@@ -106,7 +105,7 @@ func (m *model) gorgonia(t testing.TB) parity.Engine {
 	}}
 }
 
-// file exports the model in a signature.
+// file exports the model with a signature.
 func (m *model) file(t testing.TB, signature string) []byte {
 	t.Helper()
 	meta := export.Metadata{Version: "test", Engine: "none", Parity: map[string]float64{}}
@@ -128,7 +127,7 @@ func (m *model) file(t testing.TB, signature string) []byte {
 	return data
 }
 
-// backend runs a file in a back end.
+// backend opens a model in a back end.
 func backend(t testing.TB, name string, data []byte, opts ...runtime.Option) (parity.Engine, runtime.Info) {
 	t.Helper()
 	m, err := runtime.OpenBytes(data, opts...)
@@ -142,8 +141,8 @@ func backend(t testing.TB, name string, data []byte, opts ...runtime.Option) (pa
 	}}, m.Info()
 }
 
-// amongOthers predicts each bag in a run of the batch signature that holds two
-// more, made of its first instance and of its last ones.
+// amongOthers predicts each bag in one run of the batch signature together with two more bags, made
+// of its first and of its last instances.
 func amongOthers(t testing.TB, data []byte) parity.Engine {
 	t.Helper()
 	m, err := runtime.OpenBytes(data)
@@ -162,8 +161,8 @@ func amongOthers(t testing.TB, data []byte) parity.Engine {
 	}}
 }
 
-// engines are all that can predict with the model. The batch signature is
-// onnxruntime's once more, through another file and beside other bags.
+// engines returns all engines that can predict with the model. The batch signature of onnxruntime
+// counts as another engine: it uses another file and predicts other bags in the same run.
 func (m *model) engines(t testing.TB) []parity.Engine {
 	t.Helper()
 	ortest.Library(t)
@@ -178,7 +177,7 @@ func (m *model) engines(t testing.TB) []parity.Engine {
 	return append(list, amongOthers(t, m.file(t, export.SignatureBatch)))
 }
 
-// worst keeps the largest difference of each pair of engines.
+// worst records the largest difference of each pair of engines.
 type worst struct {
 	pairs map[string]float64
 	where map[string]string
@@ -206,7 +205,7 @@ func (w *worst) log(t testing.TB) {
 	}
 }
 
-// hold measures and fails where engines disagree.
+// hold measures the agreement and fails if engines disagree.
 func hold(t testing.TB, m *model, engines []parity.Engine, o parity.Options) *parity.Report {
 	t.Helper()
 	r, err := parity.Measure(engines, o)
@@ -219,8 +218,8 @@ func hold(t testing.TB, m *model, engines []parity.Engine, o parity.Options) *pa
 	return r
 }
 
-// scoreOf finds the attention scores s before the sigmoid or softmax that makes
-// attention of them; nil where attention is made in another way.
+// scoreOf returns the node of the attention scores s, before the sigmoid or softmax. It returns nil
+// if the attention is computed in another way.
 func scoreOf(g *graph.Graph) *graph.Node {
 	n := g.Output(compile.OutAttention)
 	if n.Op == graph.OpExp { // exp(-softplus(-s))
@@ -238,7 +237,7 @@ func scoreOf(g *graph.Graph) *graph.Node {
 	return nil
 }
 
-// linear lists the parameters that s is proportional to.
+// linear returns the names of the parameters that s is proportional to.
 func linear(s *graph.Node) []string {
 	switch s.Op {
 	case graph.OpParam:
@@ -253,7 +252,7 @@ func linear(s *graph.Node) []string {
 	return nil
 }
 
-// span returns the least and the largest value of a node on the bags of o.
+// span returns the minimum and maximum of a node on the bags of o.
 func (m *model) span(t testing.TB, s *graph.Node, o parity.Options) (lo, hi float64) {
 	t.Helper()
 	lo, hi = math.Inf(1), math.Inf(-1)
@@ -267,7 +266,7 @@ func (m *model) span(t testing.TB, s *graph.Node, o parity.Options) (lo, hi floa
 	return lo, hi
 }
 
-// statistics are those of the normalisation, if there is one.
+// statistics returns the statistics of the normalisation, if there is one.
 func (m *model) statistics() map[string][]float32 {
 	s := map[string][]float32{}
 	if m.program.Normalize {
@@ -276,7 +275,7 @@ func (m *model) statistics() map[string][]float32 {
 	return s
 }
 
-// grown multiplies all learned parameters.
+// grown returns the model with all learned parameters multiplied by a number.
 func (m *model) grown(by float32) *model {
 	g := &model{name: m.name, program: m.program, params: map[string][]float32{}}
 	for name, v := range m.params {
@@ -290,8 +289,8 @@ func (m *model) grown(by float32) *model {
 	return g
 }
 
-// stretched scales the parameters behind the scores so that the score of
-// largest size becomes reach. It is nil where all scores are zero.
+// stretched scales the parameters of the scores so that the score of largest magnitude becomes
+// reach. It returns nil if all scores are zero.
 func (m *model) stretched(t testing.TB, s *graph.Node, o parity.Options, reach float64) *model {
 	t.Helper()
 	lo, hi := m.span(t, s, o)
@@ -302,8 +301,9 @@ func (m *model) stretched(t testing.TB, s *graph.Node, o parity.Options, reach f
 	if extreme == 0 {
 		return nil
 	}
-	g := m.grown(1)
-	for _, name := range linear(s) {
+	g, names := m.grown(1), linear(s)
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) { // a parameter may be in several terms
 		for i := range g.params[name] {
 			g.params[name][i] *= float32(reach / extreme)
 		}
@@ -311,7 +311,7 @@ func (m *model) stretched(t testing.TB, s *graph.Node, o parity.Options, reach f
 	return g
 }
 
-// rounding is how far rounding alone moves the predictions of the bags of o.
+// rounding returns how far float32 rounding alone changes the predictions of the bags of o.
 func (m *model) rounding(t testing.TB, o parity.Options) float64 {
 	t.Helper()
 	worst := 0.0
@@ -325,13 +325,12 @@ func (m *model) rounding(t testing.TB, o parity.Options) float64 {
 	return worst
 }
 
-// saturated gives a model whose scores reach the given size, with its sign, on
-// the bags of o: the parameters behind them are scaled. Scores that happen to
-// be small, or hardly to differ between instances, need such factors that the
-// rounding of the features shows in the prediction; of some draws of the
-// parameters the one that keeps this smallest is taken, and rounding says how
-// small that is. The model is nil where there are no scores, where they are all
-// zero, or where no parameter scales them (MIPLMA standardises them).
+// saturated returns a model whose scores have the given magnitude and sign on the bags of o, by
+// scaling the parameters of the scores. If the scores are small, or differ little between
+// instances, the factor is so large that the rounding of the features affects the prediction.
+// saturated therefore draws parameters several times, keeps the draw with the smallest effect and
+// returns that effect as rounding. The model is nil if there are no scores, if all are zero, or if
+// no parameter scales them (MIPLMA standardises them).
 func (m *model) saturated(t testing.TB, o parity.Options, reach float64) (best *model, rounding float64) {
 	t.Helper()
 	s := scoreOf(m.program.Infer)

@@ -18,8 +18,8 @@ import (
 	"github.com/miplc/miplc/verify/parity"
 )
 
-// mutations are faults that an export could have. Each changes one place of a
-// graph, drawn at random, and says what it did; "": there is no such place.
+// mutations are faults that an export could have. Each changes one randomly chosen place of a graph
+// and returns a description, or "" if there is no such place.
 var mutations = []struct {
 	name   string
 	change func(g *onnxpb.GraphProto, r *rand.Rand) string
@@ -69,7 +69,7 @@ var mutations = []struct {
 	}},
 }
 
-// pick draws a node of one of the types.
+// pick returns a random node of one of the types.
 func pick(g *onnxpb.GraphProto, r *rand.Rand, types ...string) *onnxpb.NodeProto {
 	var found []*onnxpb.NodeProto
 	for _, n := range g.Node {
@@ -83,7 +83,7 @@ func pick(g *onnxpb.GraphProto, r *rand.Rand, types ...string) *onnxpb.NodeProto
 	return found[r.IntN(len(found))]
 }
 
-// bypassed lets the first input through.
+// bypassed replaces a node by its first input.
 func bypassed(n *onnxpb.NodeProto) string {
 	if n == nil {
 		return ""
@@ -116,9 +116,9 @@ func (m *model) mutants(t testing.TB, r *rand.Rand, perKind int) map[string][]by
 	return list
 }
 
-// Faults of an exported file are found out, in models of usual size and in those
-// whose large parameters widen the bound: all that move a prediction by more than
-// MaxTolerance, and nearly all that the least bound would find.
+// Parity finds faults of an exported file in models with parameters of usual size and with large
+// ones, which widen the bound. It finds all faults that change a prediction by more than
+// MaxTolerance and almost all that the smallest bound would find.
 func TestFaultsAreFound(t *testing.T) {
 	t.Parallel()
 	type tally struct{ mutants, refused, silent, large, small, missed int }
@@ -148,15 +148,15 @@ func TestFaultsAreFound(t *testing.T) {
 				case err != nil || len(report.Failed) > 0:
 					n.refused++
 				case report.MaxAbsDiff <= parity.Tolerance:
-					n.silent++ // on these bags the fault changes nothing
+					n.silent++ // the fault does not change the predictions of these bags
 				case report.MaxAbsDiff > parity.MaxTolerance:
 					if n.large++; report.OK {
-						t.Errorf("%s times %g: %s moves a prediction by %.2g and passes", m.name, grow, what, report.MaxAbsDiff)
+						t.Errorf("%s times %g: %s changes a prediction by %.2g and passes", m.name, grow, what, report.MaxAbsDiff)
 					}
 				default:
 					if n.small++; report.OK {
 						n.missed++
-						t.Logf("%s times %g: %s moves a prediction by %.2g and passes within %.2g", m.name, grow, what, report.MaxAbsDiff, report.Pairs[0].Bound)
+						t.Logf("%s times %g: %s changes a prediction by %.2g and passes within %.2g", m.name, grow, what, report.MaxAbsDiff, report.Pairs[0].Bound)
 					}
 				}
 			}

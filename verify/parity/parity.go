@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/stream"
 	"github.com/miplc/miplc/internal/workers"
@@ -67,9 +66,6 @@ func Measure(engines []Engine, o Options) (*Report, error) {
 		o.Sizes = DefaultSizes
 	}
 	o.Tolerance = cmp.Or(o.Tolerance, Tolerance)
-	if err := memory.Check("comparing the engines", inEngine*o.bytes()*float64(len(engines))); err != nil {
-		return nil, err
-	}
 	r := &Report{Tolerance: o.Tolerance, Seed: o.Seed, BagSizes: o.Sizes}
 	single := make([][]prediction, len(engines)) // by engine and bag
 	atOnce := make([][]prediction, len(engines))
@@ -119,20 +115,6 @@ func (r *Report) compareAll(engines []Engine, single, atOnce [][]prediction, b *
 		}
 	}
 	return nil
-}
-
-// inEngine is the memory of an engine relative to the size of the bag, because of the values of the
-// graph. Measured on bags of features: 4.9 to 5.6. The smaller constant avoids rejecting bags that
-// fit.
-const inEngine = 4
-
-// bytes returns the size of the largest bag.
-func (o *Options) bytes() float64 {
-	total := 4 * float64(slices.Max(o.Sizes))
-	for _, e := range o.Instance {
-		total *= float64(e)
-	}
-	return total
 }
 
 // predictions runs one engine on each bag.

@@ -91,11 +91,12 @@ func TestSaturatedAttention(t *testing.T) {
 		}
 		check(m, bags, 1)
 	}
-	for seed := range uint64(randomSpecs) {
+	const every = 3 // each model is opened twice in five engines, which takes most of the time
+	for seed := uint64(0); seed < randomSpecs; seed += every {
 		check(random(t, seed), []int{1, 2, 40}, seed)
 	}
 	t.Logf("%d models with scores of size 60 on both sides", held)
-	if held < randomSpecs/3 {
+	if held < randomSpecs/every/3 {
 		t.Errorf("only %d models have scores that can saturate", held)
 	}
 	w.log(t)

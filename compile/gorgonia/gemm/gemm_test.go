@@ -17,7 +17,7 @@ func random(rng *rand.Rand, n int) []float32 {
 	return x
 }
 
-// product returns the definition, in float64.
+// product computes the matrix product in float64 from its definition.
 func product(ta, tb bool, m, n, k int, a, b []float32, beta float32, c []float32) []float64 {
 	out := make([]float64, m*n)
 	for i := range m {
@@ -89,7 +89,7 @@ func TestProcessorsChangeNoBit(t *testing.T) {
 			first = c
 		}
 		if !slices.Equal(c, first) {
-			t.Fatalf("%d processors give other bits than one", procs)
+			t.Fatalf("%d processors give a result that differs from that of one", procs)
 		}
 	}
 }

@@ -16,7 +16,7 @@ const (
 	inferenceServices = "/apis/serving.kserve.io/v1beta1/namespaces/" + namespace + "/inferenceservices"
 )
 
-// What miplc writes is created; with one fault in it, it is refused for that fault.
+// The API server creates the manifests that miplc writes, and rejects each mistake in them.
 func TestManifests(t *testing.T) {
 	m := manifest.Build(t)
 	s := start(t)
@@ -62,7 +62,7 @@ func TestManifests(t *testing.T) {
 	})
 }
 
-// fault is a text of a manifest, a wrong one in its place, and what the server says.
+// fault is a part of a manifest, a wrong replacement, and the message of the server.
 type fault struct{ right, wrong, said string }
 
 func (s *server) refuses(t *testing.T, path string, manifest []byte, faults []fault) {
@@ -75,14 +75,14 @@ func (s *server) refuses(t *testing.T, path string, manifest []byte, faults []fa
 		wrong := bytes.Replace(manifest, []byte(f.right), []byte(f.wrong), 1)
 		for _, dryRun := range []bool{true, false} {
 			if err := s.create(t, path, wrong, dryRun); err == nil || !strings.Contains(err.Error(), f.said) {
-				t.Errorf("%q in place of %q: %v, which does not say %q", f.wrong, f.right, err, f.said)
+				t.Errorf("%q in place of %q: %v, want %q", f.wrong, f.right, err, f.said)
 			}
 		}
 	}
 }
 
-// accepts creates an object: a dry run leaves nothing, the next is there, a third one
-// is one too many.
+// accepts creates an object: a dry run does not store it, the next call does, and a third one is a
+// conflict.
 func (s *server) accepts(t *testing.T, path string, manifest []byte) {
 	t.Helper()
 	if err := s.create(t, path, manifest, true); err != nil {
@@ -103,7 +103,7 @@ func (s *server) accepts(t *testing.T, path string, manifest []byte) {
 	}
 }
 
-// name returns the first name in a manifest, that of its metadata.
+// name returns the first name in a manifest, that of the metadata.
 func name(manifest []byte) string {
 	_, rest, _ := bytes.Cut(manifest, []byte("\n  name: "))
 	line, _, _ := bytes.Cut(rest, []byte("\n"))

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kserve is the folder of KServe's own module.
+// kserve is the folder of the KServe module.
 type kserve string
 
 // file reads a file of KServe.
@@ -37,12 +37,12 @@ func define(t *testing.T, s *server) kserve {
 	list.Dir = "../kserve"
 	out, err := list.Output()
 	if err != nil || len(out) < 2 {
-		t.Skipf("the module of KServe is not here and cannot be fetched: %v", err)
+		t.Skipf("the module of KServe is not available and cannot be downloaded: %v", err)
 	}
 	k := kserve(strings.TrimSpace(string(out)))
 	for _, part := range [][2]string{
 		{"/api/v1/namespaces", "config/base/namespace.yaml"},
-		{"/api/v1/namespaces/kserve/configmaps", "config/configmap/inferenceservice.yaml"}, // by which services run on Knative
+		{"/api/v1/namespaces/kserve/configmaps", "config/configmap/inferenceservice.yaml"}, // makes services run on Knative by default
 		{"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "config/crd/full/serving.kserve.io_inferenceservices.yaml"},
 	} {
 		if err := s.create(t, part[0], k.file(t, part[1]), false); err != nil {
@@ -53,8 +53,8 @@ func define(t *testing.T, s *server) kserve {
 	return k
 }
 
-// ask has the server ask the command kserve for defaults and validation, as it asks
-// KServe's controller in a cluster.
+// ask configures the API server to call the command kserve for defaults and validation, in place of
+// KServe's controller.
 func (s *server) ask(t *testing.T) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "kserve")
@@ -108,7 +108,7 @@ func (s *server) ask(t *testing.T) {
 		Name: "validate.kserve.io", ClientConfig: at("/validate"), Rules: rules, SideEffects: none, AdmissionReviewVersions: versions}}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() error { // the server takes its time to notice
+	eventually(t, func() error { // the server notices the configuration late
 		err := s.create(t, inferenceServices, []byte("{apiVersion: serving.kserve.io/v1beta1, kind: InferenceService, metadata: {name: 1st}, spec: {predictor: {model: {modelFormat: {name: onnx}}}}}"), true)
 		if err != nil && strings.Contains(err.Error(), `"validate.kserve.io" denied`) {
 			return nil
@@ -117,8 +117,8 @@ func (s *server) ask(t *testing.T) {
 	})
 }
 
-// runs looks whether the runtime that an InferenceService names takes its model, and
-// whether KServe took it for a plain Deployment.
+// runs checks that the runtime that an InferenceService names supports its model, and that KServe
+// deploys it as a plain Deployment.
 func (k kserve) runs(t *testing.T, s *server, name string) {
 	t.Helper()
 	stored, err := s.RESTClient().Get().AbsPath(inferenceServices, name).Do(t.Context()).Raw()

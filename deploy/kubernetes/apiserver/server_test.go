@@ -1,6 +1,6 @@
-// Package apiserver gives the manifests that miplc writes to a real API server of
-// Kubernetes: etcd, kube-apiserver, and the definition and the admission of KServe's
-// InferenceService, all of them from the Go modules in which they are published.
+// Package apiserver sends the manifests that miplc writes to a real Kubernetes API server: etcd,
+// kube-apiserver, and the definition and admission of KServe's InferenceService, all built from
+// their published Go modules.
 package apiserver
 
 import (
@@ -22,11 +22,11 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// program returns the path of a tool of this module, built where it was not yet.
+// program returns the path of a tool of this module and builds it if needed.
 func program(t *testing.T, tool string) string {
 	t.Helper()
 	if out, err := exec.Command("go", "list", "-deps", tool).CombinedOutput(); err != nil {
-		t.Skipf("the modules of %s are not here and cannot be fetched: %v\n%s", tool, err, out[max(0, len(out)-500):])
+		t.Skipf("the modules of %s are not available and cannot be downloaded: %v\n%s", tool, err, out[max(0, len(out)-500):])
 	}
 	var said strings.Builder
 	build := exec.Command("go", "tool", "-n", tool)
@@ -38,7 +38,7 @@ func program(t *testing.T, tool string) string {
 	return strings.TrimSpace(string(path))
 }
 
-// address gives a free address of this machine.
+// address returns a free local address.
 func address(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -49,7 +49,7 @@ func address(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// server is a kube-apiserver with an etcd behind it, which end with the test.
+// server is a kube-apiserver with its etcd. Both end with the test.
 type server struct {
 	*kubernetes.Clientset
 	kubeconfig string
@@ -91,7 +91,7 @@ func start(t *testing.T) *server {
 	if err := clientcmd.WriteToFile(*config, s.kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	// The server writes its certificate when it starts, and its first namespaces last.
+	// The server writes its certificate when it starts. It creates its first namespaces last.
 	eventually(t, func() error {
 		select {
 		case err := <-ended:
@@ -111,8 +111,8 @@ func start(t *testing.T) *server {
 	return s
 }
 
-// background runs a program till the end of the test, which prints its last words if
-// it failed. What it ends with before that comes by the channel.
+// background runs a program until the end of the test, and logs the end of its output if the test
+// failed. If the program ends earlier, the channel receives its error.
 func background(t *testing.T, dir, program string, args ...string) <-chan error {
 	t.Helper()
 	log, err := os.Create(filepath.Join(dir, filepath.Base(program)+".log"))
@@ -143,7 +143,7 @@ func background(t *testing.T, dir, program string, args ...string) <-chan error 
 	return ended
 }
 
-// eventually tries until there is no error, for five minutes.
+// eventually retries for five minutes until there is no error.
 func eventually(t *testing.T, try func() error) {
 	t.Helper()
 	var err error
@@ -156,7 +156,7 @@ func eventually(t *testing.T, try func() error) {
 	t.Fatalf("after five minutes: %v", err)
 }
 
-// create posts a manifest as it is, as kubectl create --validate=strict does.
+// create posts a manifest unchanged, like kubectl create --validate=strict.
 func (s *server) create(t *testing.T, path string, manifest []byte, dryRun bool) error {
 	r := s.RESTClient().Post().AbsPath(path).Param("fieldValidation", metav1.FieldValidationStrict).SetHeader("Content-Type", "application/yaml").Body(manifest)
 	if dryRun {

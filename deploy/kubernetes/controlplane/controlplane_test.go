@@ -1,7 +1,7 @@
-// Package controlplane gives the Jobs that miplc writes to parts of Kubernetes itself:
-// the defaults and the validation of its API server, and its Job controller. What is
-// left out is what has no say in a Job: storage, scheduler and kubelets. In their places
-// stand client-go's store in memory, and pods that are processes of this machine.
+// Package controlplane runs the Jobs that miplc writes in parts of Kubernetes itself: the defaults and
+// the validation of its API server, and its Job controller. Storage, scheduler and kubelets have no
+// influence on a Job. They are replaced by client-go's store in memory and by local processes as
+// pods.
 package controlplane
 
 import (
@@ -44,7 +44,7 @@ import (
 
 const namespace = "default"
 
-// admit does with a manifest what the API server does before it stores the object.
+// admit applies defaults and validation to a manifest like the API server.
 func admit(text []byte) (*batchv1.Job, error) {
 	var job batchv1.Job
 	if err := yaml.UnmarshalStrict(text, &job); err != nil {
@@ -78,23 +78,23 @@ func TestAdmitted(t *testing.T) {
 			"a mount without a volume":                    {"{name: tmp, emptyDir: {}}", "{name: temp, emptyDir: {}}"},
 		} {
 			if _, err := admit(bytes.Replace(text, []byte(wrong[0]), []byte(wrong[1]), 1)); err == nil {
-				t.Errorf("%s passed", what)
+				t.Errorf("%s was accepted", what)
 			}
 		}
 	}
 }
 
-// cluster runs the Job controller on a store in memory, and pods as processes.
+// cluster runs the Job controller on a store in memory, with local processes as pods.
 type cluster struct {
 	t      *testing.T
 	ctx    context.Context
 	client *fake.Clientset
 	miplc  manifest.Miplc
-	folder string // in place of the volume
+	folder string // used as the volume
 
 	mu     sync.Mutex
-	number int            // of the last name or version
-	tries  map[string]int // pods that were started, by their index
+	number int            // number of the last name or version
+	tries  map[string]int // number of pods started, by index
 	harm   func(index string, try int, pod *corev1.Pod, p *os.Process)
 	ran    sync.WaitGroup
 }
@@ -141,7 +141,7 @@ func start(t *testing.T, m manifest.Miplc, folder string) *cluster {
 	return c
 }
 
-// patch changes a pod and its version, without which the controller takes no notice.
+// patch changes a pod and its version. The controller ignores objects with the same version.
 func (c *cluster) patch(action clienttesting.Action) (bool, runtime.Object, error) {
 	change := action.(clienttesting.PatchActionImpl)
 	var patch map[string]any
@@ -164,7 +164,7 @@ func (c *cluster) patch(action clienttesting.Action) (bool, runtime.Object, erro
 	return clienttesting.ObjectReaction(c.client.Tracker())(change)
 }
 
-// run is the kubelet of one pod.
+// run does the work of the kubelet for one pod.
 func (c *cluster) run(pod *corev1.Pod) {
 	defer c.ran.Done()
 	index := pod.Annotations[batchv1.JobCompletionIndexAnnotation]
@@ -182,7 +182,7 @@ func (c *cluster) run(pod *corev1.Pod) {
 	cmd.Env = os.Environ()
 	for _, e := range container.Env {
 		value := e.Value
-		if e.ValueFrom != nil { // the controller's own, of the index
+		if e.ValueFrom != nil { // set by the controller: the index
 			value = index
 		}
 		cmd.Env = append(cmd.Env, e.Name+"="+value)
@@ -201,7 +201,7 @@ func (c *cluster) run(pod *corev1.Pod) {
 	if harm != nil {
 		harm(index, try, pod, cmd.Process)
 	}
-	_ = cmd.Wait() // its exit code is what counts
+	_ = cmd.Wait() // its exit code is checked below
 	if c.ctx.Err() != nil {
 		return
 	}
@@ -223,7 +223,7 @@ func (c *cluster) run(pod *corev1.Pod) {
 	}}})
 }
 
-// tell changes the status of a pod.
+// tell updates the status of a pod.
 func (c *cluster) tell(pod *corev1.Pod, status corev1.PodStatus) {
 	patch, err := json.Marshal(map[string]any{"status": status})
 	if err == nil {
@@ -234,7 +234,7 @@ func (c *cluster) tell(pod *corev1.Pod, status corev1.PodStatus) {
 	}
 }
 
-// finish submits a Job and waits for its end.
+// finish submits a Job and waits until it ends.
 func (c *cluster) finish(text []byte) *batchv1.Job {
 	c.t.Helper()
 	job, err := admit(text)
@@ -283,8 +283,8 @@ learners:
 splits: {count: 4}
 `
 
-// Pods that are evicted, killed and told to stop go on, and the report is that of one
-// process byte for byte.
+// After pods are evicted, killed and stopped, the Job continues, and the report is identical to that
+// of one process.
 func TestDisruptions(t *testing.T) {
 	m := manifest.Build(t)
 	file, one, many := write(t, small), filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "many")
@@ -303,7 +303,7 @@ func TestDisruptions(t *testing.T) {
 			_ = p.Signal(syscall.SIGTERM)
 		case "1": // out of memory
 			_ = p.Kill()
-		case "2": // stopped, and nobody says why
+		case "2": // stopped without a reason
 			_ = p.Signal(syscall.SIGTERM)
 		}
 	}
@@ -324,8 +324,8 @@ func TestDisruptions(t *testing.T) {
 	}
 }
 
-// A shard with cells that fail ends its index and no other; a plan that was made again
-// ends the Job of the former one at once.
+// A shard with failed cells fails its index and does not affect others. A new plan ends the Job of the
+// previous plan at once.
 func TestFailures(t *testing.T) {
 	m := manifest.Build(t)
 	quick := strings.NewReplacer("300", "3", "count: 4", "count: 1").Replace(small)

@@ -29,6 +29,9 @@ const (
 	NPU DeviceType = 2
 )
 
+// ErrNoDevice is the error of Append and NewTensor if onnxruntime lists no device of the provider.
+var ErrNoDevice = errors.New(C.NO_DEVICE)
+
 var state struct {
 	sync.Mutex
 	started    bool
@@ -89,5 +92,8 @@ func failure(message *C.char) error {
 		return nil
 	}
 	defer C.free(unsafe.Pointer(message))
-	return errors.New(C.GoString(message))
+	if text := C.GoString(message); text != C.NO_DEVICE {
+		return errors.New(text)
+	}
+	return ErrNoDevice
 }

@@ -1,11 +1,15 @@
-// Calls of onnxruntime's C API that the Go binding lacks: the devices of execution
-// providers in libraries of their own, and sessions on them. The functions that can fail
+// Calls of onnxruntime's C API that the Go binding lacks: devices of execution providers in
+// separate libraries, sessions on them, and tensors in their memory. Functions that can fail
 // return NULL or a message that the caller frees.
 
 #ifndef MIPLC_PLUGIN_H
 #define MIPLC_PLUGIN_H
 
 #include <stddef.h>
+#include <stdint.h>
+
+// The message if onnxruntime lists no device of a provider.
+#define NO_DEVICE "it finds no device on this machine"
 
 // Uses the library whose OrtGetApiBase is given. The environment of onnxruntime is one for
 // the process and counted: this adds a reference that is never released.
@@ -15,5 +19,24 @@ char *plugin_start(void *get_api_base);
 // settings. device_type is an OrtHardwareDeviceType, or -1 for any.
 char *plugin_append(void *options, const char *provider, int device_type,
                     const char *const *keys, const char *const *values, size_t n);
+
+// Allocates a tensor of float32 in the memory of the first device of the named provider. *value
+// stays NULL if the device uses the memory of the process.
+char *plugin_tensor(const char *provider, int device_type, const int64_t *shape, size_t rank, void **value);
+
+// Copies a tensor to another one of the same size, between a device and the process or within
+// the device.
+char *plugin_copy(const void *from, void *to);
+
+void plugin_release(void *value);
+
+// Options of the runs of one binding, whose operations the first run records under an id, an integer
+// above 0 in decimal, and later runs repeat.
+char *plugin_graph(const char *id, void **options);
+
+// Runs an OrtSession on an OrtIoBinding with such options.
+char *plugin_run(void *session, const void *options, const void *binding);
+
+void plugin_release_graph(void *options);
 
 #endif

@@ -14,8 +14,8 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 )
 
-// The copied headers are those of the binding, so that both speak to the library by the
-// same version of the C API.
+// The copied headers are identical to those of the binding, so that both use the same version of
+// the C API.
 func TestHeaders(t *testing.T) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/yalue/onnxruntime_go").Output()
 	if err != nil {
@@ -36,10 +36,15 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// Append reads the C pointer out of the binding's options.
-func TestSessionOptionsIsOnePointer(t *testing.T) {
-	of := reflect.TypeFor[ort.SessionOptions]()
-	if of.NumField() != 1 || of.Field(0).Type.Kind() != reflect.Pointer {
-		t.Errorf("%s is not a struct of one pointer", of)
+// Append, Tensor and Graph read and write the C pointers in structs of the binding.
+func TestStructsOfOnePointer(t *testing.T) {
+	for _, of := range []reflect.Type{reflect.TypeFor[ort.SessionOptions](), reflect.TypeFor[ort.ValueInternalData](),
+		reflect.TypeFor[ort.IoBinding](), reflect.TypeFor[ort.DynamicAdvancedSession]()} {
+		if of.NumField() != 1 || of.Field(0).Type.Kind() != reflect.Pointer {
+			t.Errorf("%s is not a struct of one pointer", of)
+		}
+	}
+	if first := reflect.TypeFor[ort.AdvancedSession]().Field(0); first.Name != "ortSession" || first.Type.Kind() != reflect.Pointer {
+		t.Errorf("the first field of an AdvancedSession is %s", first.Name)
 	}
 }

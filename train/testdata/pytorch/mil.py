@@ -61,6 +61,20 @@ class Demipl(Mil):
         return terms["disambiguation"] + 0.001 * terms["attention"]
 
 
+class Cdl(Demipl):
+    """With the rivals inside and outside the candidates, half of each."""
+
+    def terms(self, logits, p, S, w):
+        inside = (p * S).sort(1, descending=True).values
+        rival = 0.5 * inside[:, 1] + 0.5 * (p * (1 - S)).max(1).values
+        focus = (1 - inside[:, 0] + rival) ** 1.5
+        terms = super().terms(logits, p, S, w)
+        return {"calibratable": -(focus * (w * torch.log(p)).sum(1)).mean(), "attention": terms["attention"]}
+
+    def total(self, terms):
+        return terms["calibratable"] + 0.001 * terms["attention"]
+
+
 class Abmil(Mil):
     width = 6
 
@@ -244,6 +258,8 @@ if __name__ == "__main__":
     dense = FEW + ["model.blocks.dense=8"]
     narrow, whole = dense + ["model.sizes.m=6"], ["model.blocks.dropout=0"]
     trace("demipl-mlp", Demipl(), "demipl-mlp", dense + whole, 0.05, 21, clip=1)
+    trace("demipl-cdl", Cdl(), "demipl-cdl", FEW + ["model.blocks=[dense: 8, relu, attention, pool: attention, classifier]",
+                                                    "model.numbers.gamma=1.5", "model.numbers.others=0.5"], 0.05, 31)
     trace("abmil", Abmil(), "abmil", narrow + whole, 0.05, 22, clip=1)
     trace("gated-abmil", Gated(), "gated-abmil", narrow + whole, 0.05, 23, clip=1)
     trace("instance-max", Maximum(), "instance-max", dense + whole, 0.05, 24, clip=1)

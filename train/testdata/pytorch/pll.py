@@ -1,4 +1,5 @@
-"""Write the PyTorch traces of PRODEN, RC, LWS, ELIMIPL, MIPLMA and ProMIPL.
+"""Write the PyTorch traces of PRODEN, RC, LWS, ELIMIPL, MIPLMA, ProMIPL, AGOPMIPL, FastMIPL
+and UAMIPL.
 
 Twenty steps each, in plain PyTorch (float32, one thread), written from the
 formulas of the papers and, where these leave a choice, from what their programs
@@ -43,6 +44,7 @@ class Learner:
     # before the loss, and otherwise whether it does so with the prediction after the step.
     units, before, again = 0, False, False
     class_weights = None
+    multi = False  # whether S are true labels, which a bag may lack
     buffers = {}  # running statistics
 
     def mask(self, bags, instances):  # shape of the mask of a step
@@ -254,29 +256,157 @@ class Promipl(Miplma):
         return lam * w + (1 - lam) * inside / inside.sum(1, keepdim=True)
 
 
+class Agopmipl(Learner):
+    """With the eigenvalues of the matrix, where the spec iterates."""
+    nesterov, cosine, first = True, True, 0
+    units, embedding, hidden, round = 16, 8, 6, 2
+
+    def params(self, gen):
+        p, e = {}, self.embedding
+        layer(p, "A", "ba", D, self.units, gen)
+        layer(p, "B", "bb", self.units, e, gen)
+        p["prototypes"] = (torch.randn(K, D, generator=gen) * 0.5).requires_grad_()
+        layer(p, "V", "bv", e, K, gen)
+        layer(p, "U", "bu", e, 1, gen)
+        layer(p, "W1", "b1", K, self.hidden, gen)
+        p["W2"] = uniform((self.hidden, 1), self.hidden, gen)
+        layer(p, "Wc", "bc", e, K, gen)
+        layer(p, "Wi", "bi", e, K, gen)
+        self.p = p
+        return p
+
+    def embed(self, x, mask=1):
+        p = self.p
+        return F.relu((F.relu(x @ p["A"] + p["ba"]) * mask) @ p["B"] + p["bb"])
+
+    def root(self, t):  # of the mean outer product of the gradients of the classifier
+        if t < self.round:
+            return torch.eye(self.embedding)
+        W = self.p["Wc"].detach().double()
+        values, vectors = torch.linalg.eigh(W @ W.t())
+        return (vectors @ torch.diag(values.clamp(min=1e-6).sqrt()) @ vectors.t()).float()
+
+    def scores(self, h, prototypes):
+        p = self.p
+        gates = torch.sigmoid(prototypes @ p["U"] + p["bu"]).t()
+        return F.relu((torch.sigmoid(h @ p["V"] + p["bv"]) * gates) @ p["W1"] + p["b1"]) @ p["W2"]
+
+    def outputs(self, p, bags, mask, t):
+        root, classes, z, start = self.root(t), self.embed(p["prototypes"]), [], 0
+        self.instances, self.t = [], t
+        for x in bags:
+            h = self.embed(x, mask[start:start + len(x)])
+            start += len(x)
+            s = self.scores(h @ root, classes @ root) + self.scores(h, classes)
+            a = F.softmax(s / math.sqrt(self.embedding), 0)
+            z.append(a.t() @ h)
+            self.instances.append(h @ root @ p["Wi"] + p["bi"])
+        logits = torch.cat(z) @ p["Wc"] + p["bc"]
+        return logits, F.softmax(logits, 1)
+
+    def terms(self, logits, p, S, w):
+        inside = p * S / (p * S).sum(1, keepdim=True)
+        each = [F.cross_entropy(x, w[i:i + 1].expand(len(x), K)) for i, x in enumerate(self.instances)]
+        return {"label": -(w * torch.log(p)).sum(1).mean(),
+                "sparsity": -0.1 * (inside * torch.log(inside + 1e-10)).sum(1).mean(),
+                "inhibition": -0.5 * ((1 - S) * torch.log((1 - p).clamp(min=1e-10))).sum(1).mean(),
+                "instances": 0.1 * torch.stack(each).mean()}
+
+    def weights(self, p, S, w, lam):
+        since = self.t % self.round
+        keep = 1 - max(since - 0.2 * self.round, 0) / (0.8 * self.round)
+        return keep * w + (1 - keep) * (p * S) / (p * S).sum(1, keepdim=True)
+
+
+class Fastmipl(Learner):
+    nesterov, cosine, first = True, False, 0
+    units, draws, bits = 4, 10, 16
+
+    def mask(self, bags, instances):  # the bits of a uniform number for each drawn weight
+        return self.units, self.bits * self.draws * K
+
+    def params(self, gen):
+        p = {}
+        layer(p, "dense1.weight", "dense1.bias", D, self.units, gen)
+        for letter in "uv":
+            p["M" + letter] = uniform((self.units, K), 1, gen)
+            p["S" + letter] = uniform((self.units, K), 4, gen)
+            p["g" + letter] = uniform((K,), 1, gen)
+        self.p, self.buffers = p, {"batch_norm1.mean": torch.zeros(K), "batch_norm1.variance": torch.ones(K)}
+        return p
+
+    def draw(self, letter, noise):
+        mean, deviation = self.p["M" + letter], self.p["S" + letter]
+        return mean.repeat(1, self.draws) + torch.sqrt(deviation ** 2 + 1e-4).repeat(1, self.draws) * noise
+
+    def mix(self, h, u, sizes, t):  # weights of the instances for each class and draw
+        return torch.cat([F.softmax(x @ u, 0) for x in h.split(sizes)])
+
+    def pool(self, values, sizes):
+        return torch.stack([x.sum(0) for x in values.split(sizes)])
+
+    def outputs(self, p, bags, mask, t, training=True):
+        sizes = [len(x) for x in bags]
+        h = F.relu(torch.cat(bags) @ p["dense1.weight"] + p["dense1.bias"])
+        length = p["Mv"].square().mean(0).sqrt()
+        raw = self.pool(torch.cat([F.softmax(x @ p["Mu"], 0) for x in h.split(sizes)]) * (h @ (p["Mv"] / length)), sizes)
+        logits = length * F.batch_norm(raw, self.buffers["batch_norm1.mean"], self.buffers["batch_norm1.variance"], training=training)
+        if training:
+            width = self.draws * K
+            numbers = 2.0 ** -17 + sum(mask[:, i * width:(i + 1) * width] * 2.0 ** (-i - 2) for i in range(self.bits))
+            noise = torch.special.ndtri(numbers.double()).float()
+            u, v = self.draw("u", noise), self.draw("v", noise)
+            b = v.square().mean(0).sqrt()
+            z = self.pool(self.mix(h, u, sizes, t) * (h @ (v / b)), sizes)
+            self.scores = (b * (z - z.mean(0)) / z.std(0)).view(len(bags), self.draws, K)
+        return logits, F.softmax(logits, 1)
+
+    def terms(self, logits, p, S, w):
+        divergence = 0
+        for letter in "uv":
+            posterior = torch.distributions.Normal(self.p["M" + letter], torch.sqrt(self.p["S" + letter] ** 2 + 1e-4))
+            prior = torch.distributions.Normal(torch.zeros(self.units, K), self.p["g" + letter].exp().expand(self.units, K))
+            divergence += torch.distributions.kl_divergence(posterior, prior).sum()
+        return {"link": -(self.scores * w.unsqueeze(1)).sum() / len(w), "divergence": divergence / len(w)}
+
+    def weights(self, p, S, w, lam):
+        return lam * w + (1 - lam) * (F.softmax(self.scores, 2) * S.unsqueeze(1)).mean(1)
+
+
+class Uamipl(Fastmipl):
+    def mix(self, h, u, sizes, t):
+        scores, weights = h @ u, super().mix(h, u, sizes, t)
+        evidence = F.relu(scores).view(-1, self.draws, K) + 1e-6
+        doubt = K / (evidence + 1).sum(1, keepdim=True)
+        doubt = (doubt - doubt.min()) / (doubt.max() - doubt.min() + 1e-8)
+        level = doubt.mean().item()
+        share = 0.3 * level if t >= 1 and level >= 0.4 else 0
+        return (1 - share) * weights + share * (1 - doubt).repeat(1, self.draws, 1).view(len(h), -1)
+
+
 def sgd(model, params, lr):
     return torch.optim.SGD(params, lr=lr, momentum=MOMENTUM, nesterov=model.nesterov, weight_decay=DECAY)
 
 
-def trace(name, model, spec, sets, lr, seed, optimizer=sgd, clip=0, accumulate=1):
+def trace(name, model, spec, sets, lr, seed, optimizer=sgd, clip=0, accumulate=1, epochs=EPOCHS):
     gen = torch.Generator().manual_seed(seed)
-    params, bags = model.params(gen), STEPS * BATCH // EPOCHS
+    params, bags = model.params(gen), STEPS * BATCH // epochs
     sizes = [int(torch.randint(2, 9, (1,), generator=gen)) for _ in range(bags)]
     x = [torch.randn(n, D, generator=gen) for n in sizes]
     S = torch.zeros(bags, K)
-    for i in range(bags):  # from a single candidate to all classes
-        S[i, torch.randperm(K, generator=gen)[:1 + i % K]] = 1
-    w = S / S.sum(1, keepdim=True)
+    for i in range(bags):  # from a single candidate to all classes, or from no label
+        S[i, torch.randperm(K, generator=gen)[:i % K + (not model.multi)]] = 1
+    w = S / S.sum(1, keepdim=True).clamp(min=1)
     out = {"spec": spec, "sets": sets, "instance": [D], "classes": K, "sizes": sizes,
            "instances": numbers(torch.cat(x)), "candidates": numbers(S),
            "start": {n: numbers(v) for n, v in (params | model.buffers).items()}, "steps": []}
     if model.class_weights is not None:
         out["classWeights"] = numbers(model.class_weights)
     opt, updates = optimizer(model, params.values(), lr), 0
-    for epoch in range(EPOCHS):
+    for epoch in range(epochs):
         t = epoch + model.first
-        rate = 0.5 * lr * (1 + math.cos(math.pi * epoch / EPOCHS)) if model.cosine else lr
-        lam = (EPOCHS - t) / EPOCHS
+        rate = 0.5 * lr * (1 + math.cos(math.pi * epoch / epochs)) if model.cosine else lr
+        lam = (epochs - t) / epochs
         for group in opt.param_groups:
             group["lr"] = rate
         order = torch.randperm(bags, generator=gen).tolist()
@@ -306,7 +436,7 @@ def trace(name, model, spec, sets, lr, seed, optimizer=sgd, clip=0, accumulate=1
                     now = model.outputs(params, batch, mask, t)[1] if model.again else p
                     w[chosen] = model.weights(now, S[chosen], w[chosen], lam)
             step = {"bags": chosen, "epoch": t, "lr": rate, "lambda": lam, "mask": numbers(mask),
-                    "loss": float(loss), "terms": {n: float(v) for n, v in terms.items()},
+                    "loss": loss.item(), "terms": {n: v.item() for n, v in terms.items()},
                     "probabilities": numbers(p), "weights": [numbers(w[i]) for i in chosen]}
             if accumulate > 1:
                 step["position"] = {"update": updates + pending, "steps": steps, "pending": pending}
@@ -339,6 +469,11 @@ if __name__ == "__main__":
     trace("elimipl", Elimipl(), "elimipl", FEW + SMALL, 0.05, 17)
     trace("miplma", Miplma(), "miplma", FEW + SMALL, 0.05, 18)
     trace("promipl", Promipl(), "promipl", FEW + SMALL + ["model.blocks.dropout=0", "model.sizes.h1=7", "model.sizes.h2=9"], 0.05, 19)
+    trace("agopmipl", Agopmipl(), "agopmipl", FEW + ["model.sizes.m=16", "model.sizes.n=8", "model.sizes.q=6", "model.numbers.round=2", "train.epochs=5"],
+          0.05, 22, epochs=5)
+    bayes = FEW + ["model.blocks=[dense: 4, relu]"]
+    trace("fastmipl", Fastmipl(), "fastmipl", bayes, 0.005, 57)
+    trace("uamipl", Uamipl(), "uamipl", bayes + ["model.numbers.lambda_edl=0.3", "model.numbers.warm=1", "model.numbers.least=0.4"], 0.005, 57)
     # Without velocities: the gradient of a bias before a normalisation is rounding alone.
     trace("batch-norm", Normed(mean), "proden-mean", FEW + [
         "model.blocks=[dense: 7, batch_norm, relu, pool: mean, dense: 6, batch_norm: 0.3, relu, classifier: softmax]"],

@@ -10,7 +10,7 @@ import (
 type Candidate struct {
 	Path    string `json:"path"`
 	Origin  string `json:"origin"`            // option, MIPLC_PJRT_PLUGIN, cache, or python
-	Kind    Kind   `json:"kind,omitempty"`    // of device; empty if only loading it would tell
+	Kind    Kind   `json:"kind,omitempty"`    // of device; empty if it is known only after loading
 	Version string `json:"version,omitempty"` // of the PJRT interface, for plugins that would be used
 	Usable  bool   `json:"usable"`            // it can be loaded and its version is supported
 	Verdict string `json:"verdict"`
@@ -78,7 +78,7 @@ func (c *Candidate) judge() {
 	if c.Kind != CUDA {
 		return
 	}
-	if _, missing := libraries(nvidia(c.Path), libraryCheck(c.Origin != originPython)); len(missing) > 0 {
+	if _, missing := libraries(packages(c.Path), libraryCheck(c.Origin != originPython)); len(missing) > 0 {
 		c.Verdict += fmt.Sprintf("; %d CUDA libraries are missing in its installation and must be on the system", len(missing))
 	}
 }

@@ -6,12 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/miplc/miplc/internal/nvidia"
 	"github.com/miplc/miplc/internal/trusted"
 )
 
-// nvidia returns the folder of NVIDIA's Python packages that belong to a plugin: next to
+// packages returns the folder of NVIDIA's Python packages that belong to a plugin: next to
 // jax_plugins.
-func nvidia(plugin string) string {
+func packages(plugin string) string {
 	return filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(plugin))), "nvidia")
 }
 
@@ -59,6 +60,19 @@ func toolkit(folder string) string {
 		}
 	}
 	return ""
+}
+
+// preload loads the CUDA libraries next to the plugin before the plugin searches for them, because
+// its search path does not include virtual environments. It returns the missing ones, which the
+// system may have elsewhere.
+func preload(plugin string, check func(path string) error) (missing []string) {
+	paths, missing := libraries(packages(plugin), check)
+	for _, path := range paths {
+		if err := nvidia.LoadGlobal(path); err != nil {
+			missing = append(missing, fmt.Sprintf("%s (%v)", path, err))
+		}
+	}
+	return missing
 }
 
 func withMissing(err error, missing []string) error {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/ebitengine/purego"
 	gopjrt "github.com/gomlx/go-xla/pjrt"
+
+	"github.com/miplc/miplc/internal/nvidia"
 )
 
 // entryPoint is the symbol through which a program reaches a plugin.
@@ -32,29 +34,21 @@ func versionOf(plugin string) (major, minor int, err error) {
 	if err := checkFile(plugin); err != nil {
 		return 0, 0, err
 	}
-	library, err := loadLibrary(plugin, purego.RTLD_LAZY|purego.RTLD_LOCAL)
+	library, err := nvidia.Load(plugin, purego.RTLD_LAZY|purego.RTLD_LOCAL)
 	if err != nil {
 		return 0, 0, unloadable(plugin, err)
 	}
 	address, err := purego.Dlsym(library, entryPoint)
 	if err != nil {
-		return 0, 0, fmt.Errorf("is no PJRT plugin: it has no function %s", entryPoint)
+		return 0, 0, fmt.Errorf("is not a PJRT plugin: it has no function %s", entryPoint)
 	}
 	var get func() *table
 	purego.RegisterFunc(&get, address)
 	t := get()
 	if t == nil {
-		return 0, 0, fmt.Errorf("is no working PJRT plugin: its %s returns no function table", entryPoint)
+		return 0, 0, fmt.Errorf("is not a working PJRT plugin: its %s returns no function table", entryPoint)
 	}
 	return int(t.version.major), int(t.version.minor), nil
-}
-
-// loadLibrary loads a shared library. The error is stored per thread, so the goroutine must not
-// change threads.
-func loadLibrary(path string, mode int) (uintptr, error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	return purego.Dlopen(path, mode)
 }
 
 // checkFile explains why a file is not a library for this machine; the loader's messages are hard
@@ -62,7 +56,7 @@ func loadLibrary(path string, mode int) (uintptr, error) {
 func checkFile(path string) error {
 	f, err := elf.Open(path)
 	if err != nil {
-		return errors.New("is no shared library, or a damaged one")
+		return errors.New("is not a shared library, or is damaged")
 	}
 	defer f.Close()
 	info, err := os.Stat(path)

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What runs on one core sees one, and the thread has all again afterwards.
+// A function run on one core sees one core. Afterwards the thread has all its cores again.
 func TestOnOneCore(t *testing.T) {
 	cores := func() int {
 		var set unix.CPUSet

@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/nvidia"
 )
 
 // go-xla returns everything that it logs as errors too. It sets TF_CPP_MIN_LOG_LEVEL to silence
@@ -38,7 +39,7 @@ func Open(kind Kind, o Options) (*Device, error) {
 }
 
 func openGPU(o Options) (*Device, error) {
-	gpu, err := FirstGPU()
+	gpu, err := nvidia.FirstGPU()
 	if err != nil {
 		return nil, fmt.Errorf("no GPU: %w", err)
 	}
@@ -54,7 +55,7 @@ func openGPU(o Options) (*Device, error) {
 	// Otherwise XLA selects the kernels that were fastest at compilation, which differ between
 	// processes, and a resumed training would have other bits.
 	flags := "--xla_gpu_deterministic_ops=true"
-	if tools := toolkit(nvidia(path)); tools != "" {
+	if tools := toolkit(packages(path)); tools != "" {
 		flags += " --xla_gpu_cuda_data_dir=" + tools
 	}
 	setDefault(envFlags, flags)

@@ -9,10 +9,7 @@ import (
 
 var errBuild = errors.New("this build of miplc opens no PJRT plugins: that needs Linux on amd64 or arm64 and a build with cgo")
 
-// FirstGPU, versionOf and Open need Linux and cgo.
-func FirstGPU() (GPU, error) { return GPU{}, errBuild }
-
-// versionOf returns an error on these systems.
+// versionOf returns an error on these systems, and so does Open.
 func versionOf(string) (major, minor int, err error) { return 0, 0, errBuild }
 
 // Open returns an error on these systems.

@@ -23,13 +23,6 @@ const (
 	CUDA Kind = "cuda" // NVIDIA GPUs
 )
 
-// GPU describes the first GPU.
-type GPU struct {
-	Name   string
-	Count  int     // number of GPUs
-	Memory float64 // bytes
-}
-
 // Device is an open device.
 type Device struct {
 	compute.Backend

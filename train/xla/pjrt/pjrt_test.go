@@ -28,7 +28,7 @@ func put(t *testing.T, paths ...string) {
 	}
 }
 
-// bare hides everything of the machine that Find could find.
+// bare hides everything on the machine that Find could find.
 func bare(t *testing.T) (home string) {
 	home = t.TempDir()
 	for name, value := range map[string]string{"HOME": home, "XDG_CACHE_HOME": "", pinned.EnvCache: "", "VIRTUAL_ENV": "", EnvPlugin: "", "PATH": t.TempDir()} {
@@ -37,7 +37,7 @@ func bare(t *testing.T) (home string) {
 	return home
 }
 
-// The folders in which Python looks may have any names.
+// Find locates packages in folders of any name in which Python searches.
 func TestFindWhatPythonKnows(t *testing.T) {
 	python, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
 	if err != nil {
@@ -130,7 +130,7 @@ func TestFindRefusesWhatOthersCanChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Find(CUDA, ""); err == nil || !strings.Contains(err.Error(), open+": refused") {
-		t.Errorf("the refused plugin is not told: %v", err)
+		t.Errorf("the rejected plugin is not reported: %v", err)
 	}
 }
 
@@ -150,21 +150,21 @@ func TestFindChecksTheHash(t *testing.T) {
 	}
 }
 
-// The libraries come in the order in which they need each other.
+// The libraries are returned in the order of their dependencies.
 func TestLibraries(t *testing.T) {
 	site := t.TempDir()
 	plugin := filepath.Join(site, "jax_plugins", "xla_cuda13", cudaLibrary)
 	blas, runtime := filepath.Join(site, "nvidia/cu13/lib/libcublas.so.13"), filepath.Join(site, "nvidia/cu13/lib/libcudart.so.13")
 	nn := filepath.Join(site, "nvidia/cudnn/lib/libcudnn.so.9")
 	put(t, plugin, blas, nn, runtime, filepath.Join(site, "nvidia/cu13/nvvm/libdevice/libdevice.10.bc"))
-	paths, missing := libraries(nvidia(plugin), trusted.File)
+	paths, missing := libraries(packages(plugin), trusted.File)
 	if want := []string{runtime, blas, nn}; !reflect.DeepEqual(paths, want) {
 		t.Errorf("libraries %v, want %v", paths, want)
 	}
 	if len(missing) != len(wanted)-3 {
 		t.Errorf("missing are %v", missing)
 	}
-	if got, want := toolkit(nvidia(plugin)), filepath.Join(site, "nvidia/cu13"); got != want {
+	if got, want := toolkit(packages(plugin)), filepath.Join(site, "nvidia/cu13"); got != want {
 		t.Errorf("toolkit %s, want %s", got, want)
 	}
 }
@@ -188,7 +188,7 @@ func TestCheckVersion(t *testing.T) {
 	}
 }
 
-// The plugin for CPUs is one that Install put into the cache, whole.
+// Find returns a CPU plugin that Install put into the cache completely.
 func TestFindInstalled(t *testing.T) {
 	bare(t)
 	if path, err := Find(CPU, ""); !errors.Is(err, ErrNoPlugin) || !strings.Contains(err.Error(), "miplc runtime install xla") {

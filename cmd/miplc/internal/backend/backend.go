@@ -55,24 +55,34 @@ func FindModel(path string) (string, error) {
 	case errors.Is(err, fs.ErrNotExist) && file != path:
 		return "", fmt.Errorf("%s has no %s: give a model file or the folder of a finished run", path, runs.ModelFile)
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("there is no model or run %s", path)
+		return "", fmt.Errorf("there is no model or run %s: give a model file (.onnx) or the folder that miplc train wrote", path)
 	}
 	return file, nil
 }
 
 // OpenData reads bags for a model: images if it contains an encoder, else features.
-func OpenData(path string, o bagfile.Options, columns *contract.Columns, e *contract.Encoder) (*data.Dataset, error) {
-	o = DataOf(o, columns)
-	if e != nil {
-		return encoder.OpenImages(path, e, o)
+func OpenData(path string, o bagfile.Options, m ModelData) (*data.Dataset, error) {
+	o = m.Options(o)
+	if m.Encoder != nil {
+		return encoder.OpenImages(path, m.Encoder, o)
 	}
 	return bagfile.OpenWith(path, o)
 }
 
-// DataOf returns the options for reading data for a model that was trained on the given columns, so
-// that features are found by name. columns may be nil.
-func DataOf(o bagfile.Options, columns *contract.Columns) bagfile.Options {
-	if columns != nil {
+// ModelData is the part of the metadata of a model that determines how its data are read.
+type ModelData struct {
+	Columns   *contract.Columns // nil: unknown
+	Encoder   *contract.Encoder // nil: the model takes features
+	Threshold *float64          // nil: a bag has one label
+}
+
+// Options returns the options for reading data for a model: its columns, so that features are found
+// by name, and the kind of its labels.
+func (m ModelData) Options(o bagfile.Options) bagfile.Options {
+	if m.Threshold != nil {
+		o.Labels = bagfile.MultiLabels
+	}
+	if columns := m.Columns; columns != nil {
 		o.Columns.Want = columns.Features
 		o.Columns.Roles = bagfile.Roles{Bag: columns.Bag, Label: columns.Label, Candidates: columns.Candidates, InstanceLabel: columns.InstanceLabel}
 		if len(o.Columns.Coordinates) == 0 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -43,18 +44,23 @@ own program. SPEC is a path or the name of a shipped spec. The command writes to
   model.onnx              the model with initial parameters, checked in every back end
   train_step.onnx         one training step for any onnxruntime, checked against the
                           float64 interpreter
-  initial_parameters.bin  the parameters to start train_step.onnx from
+  initial_parameters.bin  the initial parameters of train_step.onnx
   manifest.json           the inputs, outputs and parameter layout of these files
   sample_steps.json, .bin with --sample-steps: batches and losses of the first steps
 
 If the spec sets data.shape and data.classes, no data is read. An earlier build in DIR
 is replaced; a run is not.
 
+With --runs N, train_step.onnx trains N runs with consecutive seeds at once, for example on
+WebGPU: batches have the size of the spec, and the room for each bag is that of the largest
+one of the dataset. This needs a model on features.
+
 A back end that disagrees with all others is omitted from the list of back ends in
 model.onnx. If more back ends disagree, the model is saved as model.failed.onnx, the
 differences as model.failed.json, and the command fails.`,
 		Example: `  miplc build demipl -o build --data-dir data
   miplc build quickstart -o build --sample-steps 10
+  miplc build quickstart -o build --sample-steps 10 --runs 16
   miplc build model.yaml -o build && dot -Tsvg build/graph.dot > graph.svg`,
 		Args: console.Args(console.Arg("SPEC", &o.Name)),
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
@@ -65,15 +71,17 @@ differences as model.failed.json, and the command fails.`,
 	console.DataFlags(con, f, &o.Data, "folder in which datasets are searched (default: MIPLC_DATA)")
 	f.StringVar(&o.Library, "library", "", "path of the onnxruntime library or its folder (default: the first usable one, see miplc doctor)")
 	f.IntVar(&o.SampleSteps, "sample-steps", 0, "number of training steps whose batches and losses are written too")
+	f.IntVar(&o.Runs, "runs", 0, "number of runs that the training step computes at once, with the seeds from train.seed (default: one, with batches of any size)")
 	f.BoolVar(&o.Force, "force", false, "overwrite a run in DIR")
 	console.Limit(f, 0, 1000000, "sample-steps")
+	console.Limit(f, 0, 1000, "runs")
 	return cmd
 }
 
 // run builds and prints the result.
 func run(ctx context.Context, o *options) error {
 	if o.Dir == "" {
-		return console.Usagef("miplc build: -o DIR is missing")
+		return console.Usagef("miplc build: -o DIR is missing: the folder for the results")
 	}
 	var err error
 	if o.Spec, err = language.Load(o.Name, o.Set...); err != nil {
@@ -94,8 +102,8 @@ func run(ctx context.Context, o *options) error {
 		sanitize.Fprintf(w, "%s: %s, instances of %v, %s, %s\n", filepath.Join(o.Dir, runs.ModelFile), m.Name, m.InputShape, diag.Count(m.Classes, "class"), diag.Count(m.Parameters, "parameter"))
 		sanitize.Fprintf(w, "inference graph of %s, training graph of %s: %s, %s\n", diag.Count(m.InferNodes, "node"), diag.Count(m.TrainNodes, "node"), build.GraphTextFile, build.GraphDOTFile)
 		sanitize.Fprintf(w, "training step: %s, one step within %.1e of the interpreter on %s in %s\n", build.TrainStepFile, m.StepCheck.MaxAbsDiff, diag.Count(m.StepCheck.Instances, "instance"), diag.Count(m.StepCheck.Bags, "bag"))
-		for i, loss := range m.Losses {
-			fmt.Fprintf(w, "step %d loss %.8f\n", i+1, loss)
+		for i, losses := range m.Losses {
+			fmt.Fprintf(w, "step %d loss %s\n", i+1, strings.Trim(fmt.Sprintf("%.8f", losses), "[]"))
 		}
 		return parity.Print(w, m.Parity)
 	})

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// ends runs a command that must not wait for a pipe, and returns its exit code and what
-// it wrote on the standard error.
+// ends runs a command that must not block on a pipe, and returns its exit code and standard error.
 func ends(t *testing.T, args string) (code int, errs string) {
 	t.Helper()
 	con, _, text := newConsole(nil)
@@ -22,7 +21,7 @@ func ends(t *testing.T, args string) (code int, errs string) {
 	case code := <-done:
 		return code, text.String()
 	case <-time.After(2 * time.Minute):
-		t.Fatalf("miplc %s waits for a pipe", args)
+		t.Fatalf("miplc %s blocks on a pipe", args)
 		return 0, ""
 	}
 }
@@ -37,9 +36,8 @@ func pipe(t *testing.T, path string) {
 	}
 }
 
-// A named pipe with the name of a file that a command writes into a folder is an error,
-// and no command waits for it: with the names of its files, of its lock, of its mark, and
-// of the files that it writes before it renames them.
+// A named pipe with the name of a file that a command writes to a folder is an error, and no command
+// blocks on it. The test covers output files, the lock, the mark and temporary files.
 func TestPipesInFoldersDoNotBlock(t *testing.T) {
 	workshop(t)
 	for _, w := range folderWriters {
@@ -59,11 +57,11 @@ func TestPipesInFoldersDoNotBlock(t *testing.T) {
 	}
 	pipe(t, "aside/.model.miplc-00000000.onnx")
 	if code, errs := ends(t, "build quickstart -o aside"); code != 0 {
-		t.Errorf("a pipe named like a file aside: exit code %d\n%s", code, errs)
+		t.Errorf("a pipe named like a temporary file: exit code %d\n%s", code, errs)
 	}
 }
 
-// A command that reads a folder again fails if a file is a pipe.
+// A command that reads a result folder fails if a file in it is a pipe.
 func TestPipesInResultsDoNotBlock(t *testing.T) {
 	workshop(t)
 	do(t, 0, "train quickstart -o run --set train.epochs=1")

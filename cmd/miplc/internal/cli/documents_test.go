@@ -12,8 +12,8 @@ import (
 
 var commandLine = regexp.MustCompile(`(?m)^(?: {4,}|\$ )(?:go run \./cmd/)?miplc .*$`)
 
-// TestDocumentedCommands: every command line that a document shows has a command
-// and flags that exist.
+// TestDocumentedCommands checks that the commands and flags of every command line in a document
+// exist.
 func TestDocumentedCommands(t *testing.T) {
 	root := filepath.Join("..", "..", "..", "..")
 	var documents []string

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/miplc/miplc/internal/outdir"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
@@ -22,15 +22,15 @@ const place = "OUT"
 
 type fileWriter struct {
 	args   string
-	out    string   // a name that the command takes
+	out    string   // a valid name of the output
 	inputs []string // what it reads
 }
 
 // to returns the command line that writes to a path.
 func (w *fileWriter) to(path string) string { return strings.Replace(w.args, place, path, 1) }
 
-// fileWriters are all commands that write one file. The first input of a row has
-// the ending that the output needs, if any has.
+// fileWriters are all commands that write one file. The first input of a row has the extension that
+// the output needs, if it needs one.
 var fileWriters = []fileWriter{
 	{"predict build bags.csv -o OUT", "p.csv", []string{"bags.csv", "build/model.onnx"}},
 	{"data synth prototypes --bags 10 -o OUT", "s.npz", nil},
@@ -46,22 +46,21 @@ var fileWriters = []fileWriter{
 
 type folderWriter struct {
 	args, file string
-	by         outdir.Kind // empty: the folder is not marked
+	by         fileio.FolderKind // empty: the folder is not marked
 }
 
 func (w *folderWriter) to(dir string) string { return strings.Replace(w.args, place, dir, 1) }
 
-// folderWriters are all commands that fill a folder, each with a file that it
-// writes there and cannot do without.
+// folderWriters are all commands that write a folder, each with a required file of that folder.
 var folderWriters = []folderWriter{
 	{"init OUT", "model.yaml", ""},
-	{"build quickstart -o OUT", "graph.txt", outdir.Build},
-	{"train quickstart -o OUT --set train.epochs=1", "spec.yaml", outdir.Run},
-	{"experiment e.yaml -o OUT", "plan.json", outdir.Experiment},
-	{"experiment plan e.yaml -o OUT", "shards.json", outdir.Experiment},
-	{"experiment plan e.yaml -o OUT --slurm", "job.sbatch", outdir.Experiment},
-	{"experiment plan e.yaml -o OUT --kubernetes --image i --claim c", "job.yaml", outdir.Experiment},
-	{"report done -o OUT", "report.md", outdir.Report},
+	{"build quickstart -o OUT", "graph.txt", fileio.BuildFolder},
+	{"train quickstart -o OUT --set train.epochs=1", "spec.yaml", fileio.RunFolder},
+	{"experiment e.yaml -o OUT", "plan.json", fileio.ExperimentFolder},
+	{"experiment plan e.yaml -o OUT", "shards.json", fileio.ExperimentFolder},
+	{"experiment plan e.yaml -o OUT --slurm", "job.sbatch", fileio.ExperimentFolder},
+	{"experiment plan e.yaml -o OUT --kubernetes --image i --claim c", "job.yaml", fileio.ExperimentFolder},
+	{"report done -o OUT", "report.md", fileio.ReportFolder},
 	{"gen go build --package m -o OUT", "m.go", ""},
 	{"export build --name m --triton OUT", "m/config.pbtxt", ""},
 	{"export build --docker OUT", "Dockerfile", ""},
@@ -128,7 +127,7 @@ func do(t *testing.T, code int, args string) string {
 	return errs.String()
 }
 
-// contents are all files below the working folder; of links their target.
+// contents returns all files below the working folder, and the targets of links.
 func contents(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -153,7 +152,7 @@ func contents(t *testing.T) map[string]string {
 	return found
 }
 
-// differ names the files in which two states differ.
+// differ returns the names of the files in which two states differ.
 func differ(a, b map[string]string) []string {
 	var names []string
 	for name := range maps.Keys(a) {
@@ -193,7 +192,7 @@ func TestFilesThatStay(t *testing.T) {
 		}
 		for _, c := range cases {
 			if err := c.make(w.out); err != nil {
-				t.Logf("%s: %v", c.name, err) // a system without links
+				t.Logf("%s: %v", c.name, err) // the system has no links
 				continue
 			}
 			before := contents(t)
@@ -233,14 +232,14 @@ func TestFilesThatStay(t *testing.T) {
 func TestFilesThatAreWritten(t *testing.T) {
 	workshop(t)
 	for _, w := range fileWriters {
-		if strings.Contains(w.args, "sival6") { // its source is a stand-in
+		if strings.Contains(w.args, "sival6") { // its source file is not real
 			continue
 		}
 		before := contents(t)
 		do(t, 0, w.to("new/"+w.out))
 		content := contents(t)["new/"+w.out]
 		if content == "" {
-			t.Errorf("miplc %s: nothing written", w.args)
+			t.Errorf("miplc %s: no file was written", w.args)
 		}
 		put(t, "new/"+w.out, "old")
 		do(t, 0, w.to("new/"+w.out)+" --force")
@@ -257,7 +256,7 @@ func TestFilesThatAreWritten(t *testing.T) {
 			before[link], before[to] = to, content
 		}
 		if names := differ(before, contents(t)); names != nil {
-			t.Errorf("miplc %s: %q are not as they should be", w.args, names)
+			t.Errorf("miplc %s: unexpected content of %q", w.args, names)
 		}
 	}
 }
@@ -279,9 +278,9 @@ func TestFoldersThatStay(t *testing.T) {
 		if w.by == "" {
 			refusals[1].want = "not a directory"
 		} else {
-			other := outdir.Report
-			if w.by == outdir.Report {
-				other = outdir.Run
+			other := fileio.ReportFolder
+			if w.by == fileio.ReportFolder {
+				other = fileio.RunFolder
 			}
 			marked(t, "other", other).Close()
 			marked(t, "busy", w.by)
@@ -308,13 +307,13 @@ func TestFoldersThatStay(t *testing.T) {
 }
 
 // marked claims a folder.
-func marked(t *testing.T, dir string, by outdir.Kind) *outdir.Folder {
+func marked(t *testing.T, dir string, by fileio.FolderKind) *fileio.Folder {
 	t.Helper()
-	dir, err := filepath.Abs(dir) // the clean-up happens elsewhere
+	dir, err := filepath.Abs(dir) // the clean-up runs in another working folder
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := outdir.Lock(dir)
+	f, err := fileio.LockFolder(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,7 +324,7 @@ func marked(t *testing.T, dir string, by outdir.Kind) *outdir.Folder {
 	return f
 }
 
-// Every command that writes is in the tables above.
+// Every command that writes files is in the tables above.
 func TestAllWritersAreTried(t *testing.T) {
 	tried := func(path string) bool {
 		path = strings.TrimPrefix(path, "miplc ") + " "
@@ -340,7 +339,7 @@ func TestAllWritersAreTried(t *testing.T) {
 		}
 		writes := cmd.Flags().Lookup("output") != nil || cmd.Flags().Lookup("svg") != nil || cmd.Flags().Lookup("force") != nil || strings.Contains(cmd.Use, "OUT") || cmd.Name() == "init"
 		if path := cmd.CommandPath(); writes && path != "miplc runtime install" && !tried(path) {
-			t.Errorf("%s writes, and no table of this test has it", path)
+			t.Errorf("%s writes files and is not in the tables of this test", path)
 		}
 	}
 	walk(newRoot(con))

@@ -28,7 +28,7 @@ func TestPipesAndDevicesAreWrittenTo(t *testing.T) {
 	workshop(t)
 	device := null(t)
 	for _, w := range fileWriters {
-		if strings.Contains(w.args, "sival6") { // its source is a stand-in
+		if strings.Contains(w.args, "sival6") { // its source file is not real
 			continue
 		}
 		do(t, 0, w.to(w.out))
@@ -65,7 +65,7 @@ func TestPipesAndDevicesAreWrittenTo(t *testing.T) {
 			do(t, 0, w.to("null-"+w.out)+force)
 		}
 		if info, err := os.Stat("null-" + w.out); err != nil || info.Mode()&os.ModeDevice == 0 {
-			t.Fatalf("%s is no device any more: %v", device, err)
+			t.Fatalf("%s is not a device any more: %v", device, err)
 		}
 		if names := differ(before, contents(t)); names != nil {
 			t.Errorf("miplc %s: changed %q", w.args, names)

@@ -18,8 +18,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/cmd/miplc/internal/quiet"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/outdir"
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/internal/workers"
 )
@@ -57,8 +56,8 @@ func windUp(con *console.Console, ended <-chan int) int {
 	}
 	keeping := con.Keeps()
 	if keeping == 0 {
-		outfile.DiscardAll()
-		outdir.AbandonAll()
+		fileio.DiscardAll()
+		fileio.AbandonAll()
 		return con.Interrupt()
 	}
 	select {
@@ -66,7 +65,7 @@ func windUp(con *console.Console, ended <-chan int) int {
 		return code
 	case <-time.After(keeping):
 	}
-	outfile.DiscardAll()
+	fileio.DiscardAll()
 	return con.Interrupt()
 }
 
@@ -104,7 +103,7 @@ func untilSignal(con *console.Console) (ctx context.Context, stop func()) {
 				cancel()
 			}
 		}
-		outfile.DiscardAll()
+		fileio.DiscardAll()
 		os.Exit(con.InterruptedCode())
 	}()
 	return ctx, func() {

@@ -19,7 +19,7 @@ func TestPanicBecomesBug(t *testing.T) {
 	for debug, wantStack := range map[string]bool{"": false, "1": true} {
 		con, out, errs := newConsole(map[string]string{"MIPLC_DEBUG": debug})
 		con.Getenv = func(k string) string {
-			if k == "MIPLC_DATA" { // read while the commands are made
+			if k == "MIPLC_DATA" { // read when the commands are created
 				panic("out of cheese")
 			}
 			return map[string]string{"MIPLC_DEBUG": debug}[k]
@@ -37,7 +37,7 @@ func TestPanicBecomesBug(t *testing.T) {
 	}
 }
 
-// With --json every end of a command is one object on Out and nothing on Err.
+// With --json every command prints exactly one object on Out and nothing on Err.
 func TestJSONIsOneObject(t *testing.T) {
 	for _, args := range []string{
 		"version", "specs", "specs demipl", "specs nothing", "schema", "doctor --library nowhere",

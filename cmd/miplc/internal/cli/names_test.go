@@ -13,8 +13,7 @@ import (
 	"github.com/miplc/miplc/data/generate"
 )
 
-// acts reports the first character of a text that would do something on a
-// terminal.
+// acts returns the first character of a text that a terminal would interpret.
 func acts(text string) string {
 	if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && unicode.IsControl(r) || r == '\u202e' }); i >= 0 {
 		return text[max(0, i-20):min(len(text), i+20)]
@@ -30,7 +29,7 @@ func TestHostileNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set.ClassNames = []string{"x", "y", "z|", "\u202eback", "\u2066on"} // what else acts no set may have
+	set.ClassNames = []string{"x", "y", "z|", "\u202eback", "\u2066on"} // datasets cannot have other control characters
 	if err := bagfile.Save("hostile.npz", set); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +39,7 @@ func TestHostileNames(t *testing.T) {
 		"learners: [{name: \"demi\\u202epl\", spec: demipl, set: {train.epochs: 1, train.engine: gorgonia}}]\nsplits: {count: 2}\n")
 	for _, c := range []struct {
 		code       int
-		args, want string // a part of either stream
+		args, want string // want is a part of one of the streams
 	}{
 		{0, "validate h.yaml", "h.yaml: valid"},
 		{2, "validate wrong.yaml", "mod"},
@@ -74,7 +73,7 @@ func TestHostileNames(t *testing.T) {
 	con, out, _ := newConsole(nil)
 	Main([]string{"data", "inspect", "hostile.npz", "--json"}, con)
 	if !strings.Contains(out.String(), "\"\u202eback\"") {
-		t.Errorf("machines do not get the names as they are:\n%s", out)
+		t.Errorf("JSON does not have the unchanged names:\n%s", out)
 	}
 	written := []string{"bag.svg", "exp/report/report.md", "exp/report/report.tex", "exp/report/report.html"}
 	found, err := filepath.Glob("run/plots/*.svg")
@@ -87,7 +86,7 @@ func TestHostileNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		if at := acts(strings.ReplaceAll(string(text), "\t", " ")); at != "" {
-			t.Errorf("%s holds %q", name, at)
+			t.Errorf("%s contains %q", name, at)
 		}
 		if filepath.Ext(name) == ".svg" {
 			readXML(t, name, string(text))

@@ -16,7 +16,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
-// printers are all commands that end by themselves, in the folder of workshop.
+// printers are all commands that end without a signal, with arguments for the folder of workshop.
 var printers = []string{
 	"", "help train", "train --help", "version", "specs", "specs demipl", "schema", "doctor", "runtime path",
 	"init new", "validate quickstart m.yaml", "build quickstart -o b", "train quickstart -o t --set train.epochs=1",
@@ -55,8 +55,8 @@ func TestFullStandardOutput(t *testing.T) {
 		}
 		path := strings.TrimSpace(strings.TrimPrefix(cmd.CommandPath(), "miplc"))
 		tried := slices.ContainsFunc(printers, func(args string) bool { return strings.HasPrefix(args+" ", path+" ") })
-		if !tried && path != "serve" && path != "runtime install" { // that needs the network
-			t.Errorf("miplc %s is not tried", path)
+		if !tried && path != "serve" && path != "runtime install" { // runtime install needs the network
+			t.Errorf("miplc %s is not tested", path)
 		}
 	}
 	walk(newRoot(con))

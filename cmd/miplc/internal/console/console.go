@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/train/progress"
 )
@@ -99,9 +99,9 @@ func (c *Console) ResultOf(err error, v any, text func(io.Writer) error) error {
 
 // Create starts a file that a command writes. If it is the standard output, the text result is
 // printed to Err, and there is no JSON result.
-func (c *Console) Create(path string, o outfile.Options) (*outfile.File, error) {
+func (c *Console) Create(path string, o fileio.WriteOptions) (*fileio.File, error) {
 	o.Through = true
-	f, err := outfile.Create(path, o)
+	f, err := fileio.Create(path, o)
 	if err != nil || !f.IsStdout() {
 		return f, err
 	}

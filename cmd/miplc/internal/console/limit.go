@@ -42,7 +42,7 @@ func (l limited) Set(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
 		if err != nil {
-			return fmt.Errorf("%q is no number", part)
+			return fmt.Errorf("%q is not a number", part)
 		}
 		if !(l.low <= v && v <= l.high) {
 			return fmt.Errorf("it must be %s", l.bounds(v))
@@ -97,7 +97,7 @@ func ColumnFlags(flags *pflag.FlagSet, to *bagfile.Columns) {
 // Bytes adds a flag that takes a number of bytes.
 func Bytes(flags *pflag.FlagSet, to *int64, name, usage string) {
 	flags.Var((*size)(to), name, usage)
-	flags.Lookup(name).DefValue = "" // stands in the usage as a person writes it
+	flags.Lookup(name).DefValue = "" // the usage text describes the default
 }
 
 // Duration adds a flag that takes times of at least low.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
@@ -81,7 +82,11 @@ crowd. The same images and options always give the same file.`,
 			return runBags(cmd.Context(), o)
 		},
 	}
-	f := cmd.Flags()
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func (o *bagsOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVarP(&o.Output, "output", "o", "", "output file: .npz, .csv or .csv.gz (required)")
 	f.BoolVar(&o.Force, "force", false, "overwrite an existing output file")
 	f.StringVar(&o.Generator, "generator", "", "generator: row, sbn, kmeansseg, sift or patches (required)")
@@ -111,7 +116,6 @@ crowd. The same images and options always give the same file.`,
 	console.Limit(f, 1, console.Most, "max-pixels", "grid", "blob", "max-segments", "patch", "step", "side", "stride")
 	console.Limit(f, 0, console.Most, "distortion", "improvement")
 	console.Limit(f, console.AboveZero, console.Most, "sigma")
-	return cmd
 }
 
 // runBags generates the bags and writes them.
@@ -228,8 +232,8 @@ func (o *bagsOptions) candidates(set *data.Dataset, table *crowd.Table) (*data.D
 	return set, imagebags.AddFalseCandidates(set, o.R, o.Seed)
 }
 
-// attach puts a table's candidates on the bags and tells of those whose true
-// label is outside.
+// attach replaces the candidate sets of the bags by those of a table, and reports the number of
+// bags whose true label is not among them.
 func attach(con *console.Console, set *data.Dataset, table *crowd.Table, outside string) (*data.Dataset, error) {
 	out, wrong, err := crowd.Attach(set, table, crowd.Outside(outside))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/crowd"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/fileio"
 )
 
 // crowdOptions are the settings of miplc data crowd.
@@ -67,7 +67,7 @@ func runCrowd(o *crowdOptions) error {
 		return console.Usagef("miplc data crowd: -o FILE is missing")
 	}
 	if len(o.Workers) < crowd.MinWorkers {
-		return console.Usagef("miplc data crowd: %d worker files are given; the rule needs at least %d workers", len(o.Workers), crowd.MinWorkers)
+		return console.Usagef("miplc data crowd: the rule needs the files of at least %d annotators, %d given", crowd.MinWorkers, len(o.Workers))
 	}
 	if err := checkOutside(o.Outside); err != nil {
 		return err
@@ -79,7 +79,7 @@ func runCrowd(o *crowdOptions) error {
 	} else if filepath.Ext(o.Output) != ".csv" {
 		return console.Usagef("%s: candidate sets are written as .csv; give --bags to write a dataset", o.Output)
 	}
-	out, err := o.Console.Create(o.Output, outfile.Options{Force: o.Force, Inputs: append(slices.Clip(o.Workers), o.Bags)})
+	out, err := o.Console.Create(o.Output, fileio.WriteOptions{Force: o.Force, Inputs: append(slices.Clip(o.Workers), o.Bags)})
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func runCrowd(o *crowdOptions) error {
 	return save(o.Console, set, out, o.Output)
 }
 
-func (o *crowdOptions) table(out *outfile.File, table *crowd.Table, stats crowd.Stats) error {
+func (o *crowdOptions) table(out *fileio.File, table *crowd.Table, stats crowd.Stats) error {
 	if err := crowd.WriteCandidates(out, table); err != nil {
 		return err
 	}

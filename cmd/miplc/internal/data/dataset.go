@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/fileio"
 )
 
 // Command returns the command group.
@@ -16,8 +16,8 @@ func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "data",
 		Short: "Generate, convert and describe datasets",
-		Long: `Generate, convert and describe datasets. miplc reads .csv, .csv.gz, .npz and .mat (the
-format of the DEMIPL authors) and writes .csv, .csv.gz and .npz. Bags are counted from 1.`,
+		Long: `Generate, convert and describe datasets. miplc reads .csv, .csv.gz, .npz, .parquet and .mat
+(the format of the DEMIPL authors) and writes .csv, .csv.gz and .npz. Bags are counted from 1.`,
 	}
 	console.Group(con, cmd)
 	cmd.AddCommand(synthCommand(con), bagsCommand(con), crowdCommand(con), importCommand(con), inspectCommand(con))
@@ -35,15 +35,15 @@ type saved struct {
 }
 
 // create starts the output file before the work, so that errors are reported early.
-func create(con *console.Console, path string, force bool, inputs ...string) (*outfile.File, error) {
+func create(con *console.Console, path string, force bool, inputs ...string) (*fileio.File, error) {
 	if err := bagfile.CheckWritable(path); err != nil {
 		return nil, console.Invalid(err)
 	}
-	return con.Create(path, outfile.Options{Force: force, Inputs: inputs})
+	return con.Create(path, fileio.WriteOptions{Force: force, Inputs: inputs})
 }
 
 // save writes the dataset to its file.
-func save(con *console.Console, set *data.Dataset, out *outfile.File, path string) error {
+func save(con *console.Console, set *data.Dataset, out *fileio.File, path string) error {
 	if err := bagfile.Write(out, set, path); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package data
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,8 +12,9 @@ import (
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/describe"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/sanitize"
+	"github.com/miplc/miplc/language"
 )
 
 // inspectOptions are the settings of miplc data inspect.
@@ -20,6 +22,7 @@ type inspectOptions struct {
 	Limits  bagfile.Options
 	Console *console.Console
 	Files   []string
+	Labels  string // as data.labels of a spec
 	Bag     int    // from 1; 0: none
 	SVG     string // picture of the bag
 	Force   bool
@@ -41,7 +44,7 @@ func inspectCommand(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect FILE...",
 		Short: "Validate and describe datasets, or describe and draw one bag",
-		Long: `Validate datasets (.npz, .mat, .csv, .csv.gz) and print a table with their numbers of
+		Long: `Validate datasets (.npz, .mat, .parquet, .csv, .csv.gz) and print a table with their numbers of
 bags, instances, features, classes and candidate labels. For one file, also print the
 classes and the SHA-256 of the contents, which data.sha256 of a spec may require. With
 --bag, describe one bag instead: its name, candidates, true label and positive instances.
@@ -53,6 +56,7 @@ An invalid file is an error that names the line or the bag.`,
 		RunE: func(*cobra.Command, []string) error { return runInspect(o) },
 	}
 	console.SizeFlag(cmd.Flags(), &o.Limits)
+	cmd.Flags().StringVar(&o.Labels, "labels", "", "labels of the bags: known (one certain label) or multi (any number of labels) (default: candidates)")
 	cmd.Flags().IntVar(&o.Bag, "bag", 0, "number of a bag to describe, from 1")
 	console.Limit(cmd.Flags(), 1, console.Most, "bag")
 	cmd.Flags().StringVar(&o.SVG, "svg", "", "SVG file to draw the bag to")
@@ -68,10 +72,16 @@ func runInspect(o *inspectOptions) error {
 	case o.Bag != 0 && len(o.Files) != 1:
 		return console.Usagef("--bag describes a bag of one file, but %d files are given", len(o.Files))
 	}
-	var svg *outfile.File
+	if o.Labels != "" {
+		if err := console.CheckWord("--labels", o.Labels, language.KnownLabels, language.MultiLabels); err != nil {
+			return err
+		}
+		o.Limits.Labels = bagfile.LabelsNamed(o.Labels)
+	}
+	var svg *fileio.File
 	if o.SVG != "" {
 		var err error
-		if svg, err = o.Console.Create(o.SVG, outfile.Options{Force: o.Force, Inputs: o.Files}); err != nil {
+		if svg, err = o.Console.Create(o.SVG, fileio.WriteOptions{Force: o.Force, Inputs: o.Files}); err != nil {
 			return err
 		}
 		defer svg.Discard()
@@ -106,7 +116,7 @@ func runInspect(o *inspectOptions) error {
 	})
 }
 
-func (o *inspectOptions) bag(set *data.Dataset, svg *outfile.File) (*bagFacts, error) {
+func (o *inspectOptions) bag(set *data.Dataset, svg *fileio.File) (*bagFacts, error) {
 	i := o.Bag - 1
 	if i >= set.Bags() {
 		return nil, fmt.Errorf("%s has %s, there is no bag %d", o.Files[0], diag.Count(set.Bags(), "bag"), o.Bag)
@@ -115,12 +125,10 @@ func (o *inspectOptions) bag(set *data.Dataset, svg *outfile.File) (*bagFacts, e
 	if set.BagNames != nil {
 		b.Name = set.BagNames[i]
 	}
-	for _, c := range set.CandidateLabels(i) {
+	for _, c := range set.CandidateLabels(i) { // with several labels: the true ones
 		b.Candidates = append(b.Candidates, set.ClassName(c))
 	}
-	if c, known := set.Label(i); known {
-		b.True = set.ClassName(c)
-	}
+	b.True = strings.Join(set.TrueNames(i), " ")
 	if set.InstLabels != nil {
 		for j, c := range set.InstLabels[set.Offsets[i]:set.Offsets[i+1]] {
 			if c >= 0 {

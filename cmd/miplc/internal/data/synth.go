@@ -11,7 +11,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/data/split"
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/fileio"
 )
 
 // synthOptions are the settings of miplc data synth.
@@ -36,7 +36,7 @@ func synthCommand(con *console.Console) *cobra.Command {
 
 %q is artificial and needs no source. The others are drawn from the labelled
 instances in the folder --source: mnist and fashion-mnist contain the IDX files,
-mil/birdsong and mil/sival6 CSV files (docs/data.md). The defaults of the other options are
+mil/birdsong and mil/sival6 CSV files (docs/bags.md). The defaults of the other options are
 those of the published dataset. The same options always produce the same file.`,
 			strings.Join(generate.Sets, ", "), generate.PrototypeSet),
 		Example: `  miplc data synth prototypes -o bags.npz
@@ -57,7 +57,7 @@ those of the published dataset. The same options always produce the same file.`,
 	f.IntVar(&o.MaxSize, "max-size", 0, "number of instances of the largest bag")
 	f.StringSliceVar(&o.Classes, "classes", nil, "names or numbers of the source classes; the other classes provide the negative instances")
 	f.IntVar(&o.Pools, "pools", 0, "number of disjoint instance pools, from which the bags draw in turn (requires --splits)")
-	f.StringVar(&o.Splits, "splits", "", "output file (.csv) for ten splits whose training and test bags come from different pools")
+	f.StringVar(&o.Splits, "splits", "", "output file (.csv) for ten different splits (fewer with fewer than 6 pools) whose training and test bags come from different pools")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of all random draws")
 	f.IntVar(&o.Features, "features", 0, "number of features per instance (prototypes)")
 	f.IntVar(&o.ClassCount, "class-count", 0, "number of classes (prototypes)")
@@ -113,21 +113,17 @@ func runSynth(o *synthOptions) error {
 	return save(o.Console, set, out, o.Output)
 }
 
-// writePoolSplits writes ten splits of a dataset that was generated from pools: 7 of 10 pools are
+// writePoolSplits writes ten splits, or as many as there are, of a dataset that was generated from pools: 7 of 10 pools are
 // for training.
 func writePoolSplits(o *synthOptions, set *data.Dataset) error {
-	out, err := o.Console.Create(o.Splits, outfile.Options{Force: o.Force, Inputs: generate.Sources(o.Set, o.Source)})
+	out, err := o.Console.Create(o.Splits, fileio.WriteOptions{Force: o.Force, Inputs: generate.Sources(o.Set, o.Source)})
 	if err != nil {
 		return err
 	}
 	defer out.Discard()
-	var splits []*data.Split
-	for i := range uint64(10) {
-		split, err := generate.SplitPools(set.Bags(), set.Classes, o.Pools, split.Options{Train: 0.7, Seed: o.Seed + i})
-		if err != nil {
-			return err
-		}
-		splits = append(splits, split)
+	splits, err := generate.SplitPools(set.Bags(), set.Classes, o.Pools, 10, split.Options{Train: 0.7, Seed: o.Seed})
+	if err != nil {
+		return err
 	}
 	if err := split.Write(out, splits); err != nil {
 		return err

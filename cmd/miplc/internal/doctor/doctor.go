@@ -75,13 +75,20 @@ func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Show which engines, libraries and devices work on this machine",
-		Long: `Show the versions of miplc and Go, the back ends and training engines that are usable,
-the execution providers of onnxruntime, the devices of the engine xla with the time of
-one training step on each, the cache and the data folder. List every place where miplc
-looked for an onnxruntime library or a PJRT plugin, and what it found. An execution
-provider works if a model was trained with it and its numbers agree with the CPU's.
+		Long: `Show which parts of miplc work on this machine, and what to install for the others. Run it
+if a command does not find onnxruntime or the GPU. It takes some seconds. The output lists
 
-Exit code 1 means that no onnxruntime library is usable. A missing GPU is no error.`,
+  back end         what runs models
+  engine           what trains models; miplc train uses "engine auto" by default
+  xla on, ort on   devices of the engines xla and ort, each tested by training a small
+                   model; with an execution provider of onnxruntime, such as webgpu, the
+                   numbers must agree with the CPU's
+  cache, data      the folders of downloaded files and of datasets
+
+and every place where miplc looked for onnxruntime and for PJRT plugins, with the result.
+
+Exit code 1 means that no onnxruntime library is usable; miplc runtime install downloads
+one. A missing GPU is not an error.`,
 		Example: "  miplc doctor\n  miplc doctor --json",
 		Args:    console.Args(),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
@@ -102,7 +109,11 @@ func run(ctx context.Context, o *options) error {
 	}
 	f := findings{Info: buildinfo.Current(), Onnxruntime: ortlib.Candidates(ortlib.Options{Path: o.Library})}
 	lib, err := ortlib.Find(ortlib.Options{Path: o.Library})
-	f.Backends = []backend{onnxruntime(lib, err), {Name: "onnx-go", Usable: true, Detail: "built in"}}
+	remedy := ortlib.Remedy
+	if missing := (*ortlib.NotFoundError)(nil); errors.As(err, &missing) && missing.Named() {
+		remedy = "correct or remove --library or " + ortlib.EnvLibrary
+	}
+	f.Backends = []backend{onnxruntime(lib, err, remedy), {Name: "onnx-go", Usable: true, Detail: "built in"}}
 	f.Plugins = pjrt.Candidates(o.Plugin)
 	f.Devices = []deviceFacts{device(ctx, pjrt.CPU, o.Plugin), device(ctx, pjrt.CUDA, o.Plugin)}
 	if err == nil {
@@ -112,6 +123,9 @@ func run(ctx context.Context, o *options) error {
 	if choice, err := engines.Choose(engines.Request{Library: o.Library, Plugin: o.Plugin}); err == nil {
 		f.Auto = fmt.Sprintf("%s on %s: %s", choice.Engine, choice.Device, choice.Reason)
 		choice.Close()
+	} else {
+		reason, _, _ := strings.Cut(err.Error(), "; tried:")
+		f.Auto = "none: " + reason
 	}
 	cache, cacheErr := pinned.CacheDir()
 	if cacheErr == nil {
@@ -119,14 +133,14 @@ func run(ctx context.Context, o *options) error {
 	}
 	f.Data = folder(o.DataDir)
 	if err != nil && !o.Console.JSON { // the candidates and their verdicts are printed
-		err = errors.New("no onnxruntime library is usable: " + ortlib.Remedy)
+		err = errors.New("no onnxruntime library is usable: " + remedy)
 	}
 	return o.Console.ResultOf(err, f, f.print)
 }
 
-func onnxruntime(lib ortlib.Library, err error) backend {
+func onnxruntime(lib ortlib.Library, err error, remedy string) backend {
 	if err != nil {
-		return backend{Name: "onnxruntime", Detail: ortlib.Remedy}
+		return backend{Name: "onnxruntime", Detail: remedy}
 	}
 	name := "onnxruntime"
 	if lib.Version != "" {

@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/miplc/miplc/internal/nvidia"
 	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train/engines"
 )
 
@@ -28,7 +31,12 @@ const tryTime = 2 * time.Minute
 func tryAll(ctx context.Context, library string) []deviceFacts {
 	var list []deviceFacts
 	program, err := os.Executable()
-	for _, name := range ortenv.Offered(library) {
+	offered := ortenv.Offered(library)
+	if gpu, err := nvidia.FirstGPU(); err == nil && !slices.Contains(offered, ortlib.CUDA) {
+		list = append(list, deviceFacts{backend: backend{Name: ortlib.CUDA,
+			Detail: fmt.Sprintf("a GPU is here (%s), but not its execution provider: run `miplc runtime install %s`", gpu.Name, ortlib.CUDA)}})
+	}
+	for _, name := range offered {
 		d := deviceFacts{backend: backend{Name: name}}
 		if err == nil && os.Getenv(envTrying) == "" {
 			d = tryIn(ctx, program, library, name)

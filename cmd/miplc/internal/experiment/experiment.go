@@ -10,6 +10,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/buildinfo"
@@ -105,7 +106,7 @@ func run(ctx context.Context, o *options) error {
 			return err
 		}
 	}
-	return o.follow(e.Name.V, func(settings experiment.Options) (experiment.Progress, error) {
+	return o.follow(ctx, e.Name.V, func(settings experiment.Options) (experiment.Progress, error) {
 		return experiment.Run(ctx, e, settings)
 	})
 }
@@ -123,7 +124,7 @@ func runShard(cmd *cobra.Command, o *options) error {
 	})
 	switch {
 	case o.Dir == "":
-		return console.Usagef("miplc experiment: -o DIR is missing")
+		return console.Usagef("miplc experiment: -o DIR is missing: the folder for the results")
 	case o.File != "":
 		return console.Usagef("miplc experiment --shard runs the experiment that was planned in %s: omit %s", o.Dir, o.File)
 	case len(fixed) > 0:
@@ -133,17 +134,20 @@ func runShard(cmd *cobra.Command, o *options) error {
 	if err != nil {
 		return console.Invalid(err)
 	}
-	return o.follow(fmt.Sprintf("shard %d of %d", shard.I, shard.N), func(settings experiment.Options) (experiment.Progress, error) {
+	return o.follow(cmd.Context(), fmt.Sprintf("shard %d of %d", shard.I, shard.N), func(settings experiment.Options) (experiment.Progress, error) {
 		return experiment.RunShard(cmd.Context(), shard, settings)
 	})
 }
 
 // follow runs cells, shows their progress and prints the summary.
-func (o *options) follow(name string, compute func(experiment.Options) (experiment.Progress, error)) error {
+func (o *options) follow(ctx context.Context, name string, compute func(experiment.Options) (experiment.Progress, error)) error {
 	settings := o.Options
 	settings.Version = buildinfo.Current().Miplc
+	count := o.Console.Counter("images encoded")
+	defer count.End()
+	settings.Data.Encoding = bagfile.Encoding{Context: ctx, Library: o.Library, Progress: count.Progress}
 	if !o.Console.JSON {
-		lines := newLines(o.Console.Err, o.Console.Terminal)
+		lines := newLines(o.Console.Err, o.Console.Terminal, count)
 		defer lines.End()
 		settings.Observer = lines
 	}
@@ -161,12 +165,15 @@ func (o *options) load() (*definition.Experiment, error) {
 		return nil, console.Usagef("miplc experiment: FILE is missing; shipped ones are %s", strings.Join(specs.Experiments(), ", "))
 	}
 	if o.Dir == "" {
-		return nil, console.Usagef("miplc experiment: -o DIR is missing")
+		return nil, console.Usagef("miplc experiment: -o DIR is missing: the folder for the results")
 	}
 	if err := backend.CheckEngine(&o.Request); err != nil {
 		return nil, err
 	}
 	e, err := definition.Load(o.File, o.Set...)
+	if err != nil && definition.IsSpec(o.File) {
+		return nil, console.Usagef("miplc experiment: %s is the spec of one model: run miplc train %[1]s -o DIR, or name it in the learners of an experiment", o.File)
+	}
 	return e, console.Invalid(err)
 }
 

@@ -13,12 +13,18 @@ import (
 
 // lines shows the progress of an experiment. On a terminal it redraws one line, otherwise it prints a
 // line from time to time. It always prints a line for a failed cell.
-type lines struct{ *progress.Line }
+type lines struct {
+	*progress.Line
+	encoded *progress.Counter // of images, before the first cell
+}
 
-func newLines(w io.Writer, terminal bool) lines { return lines{progress.NewLine(w, terminal)} }
+func newLines(w io.Writer, terminal bool, encoded *progress.Counter) lines {
+	return lines{progress.NewLine(w, terminal), encoded}
+}
 
 // Begin prints the number of cells.
 func (l lines) Begin(p experiment.Progress) {
+	l.encoded.End()
 	if p.Before > 0 {
 		l.Note(fmt.Sprintf("%d of %s done before", p.Before, diag.CountForms(p.Cells, "cell was", "cells were")))
 		return

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -11,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/jobfile"
 	"github.com/miplc/miplc/internal/buildinfo"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/infile"
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/train/progress"
 )
@@ -53,7 +54,7 @@ and monitor the job. docs/clusters.md has the details.`,
   miplc experiment plan smoke -o smoke --shards 8
   for i in 1 2 3 4 5 6 7 8; do miplc experiment -o smoke --shard $i/8; done`,
 		Args: console.Args(console.Arg("FILE", &o.File)),
-		RunE: func(*cobra.Command, []string) error { return runPlan(o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd.Context(), o) },
 	}
 	o.flags(cmd)
 	f := cmd.Flags()
@@ -97,7 +98,7 @@ type planned struct {
 }
 
 // runPlan plans the shards and prints the plan.
-func runPlan(o *planOptions) error {
+func runPlan(ctx context.Context, o *planOptions) error {
 	if err := o.checkJob(); err != nil {
 		return err
 	}
@@ -107,8 +108,11 @@ func runPlan(o *planOptions) error {
 	}
 	settings := o.Options
 	settings.Version = buildinfo.Current().Miplc
+	count := o.Console.Counter("images encoded")
+	settings.Data.Encoding = bagfile.Encoding{Context: ctx, Library: o.Library, Progress: count.Progress}
 	o.Accelerated, o.Sharding.CPUs = o.Job.GPUs > 0, o.Job.CPUs
 	shardPlan, err := experiment.PlanShards(e, settings, o.Sharding)
+	count.End()
 	if err != nil {
 		return o.explain(err)
 	}
@@ -157,7 +161,7 @@ func (o *planOptions) writeJob(p *planned) error {
 		name, fill = jobfile.KubernetesFile, jobfile.Kubernetes
 	}
 	if o.Template != "" {
-		own, err := infile.Bytes(o.Template, maxTemplate, "a template of a job")
+		own, err := fileio.ReadAtMost(o.Template, maxTemplate, "a template of a job")
 		if err != nil {
 			return err
 		}
@@ -178,7 +182,7 @@ func (o *planOptions) writeJob(p *planned) error {
 			return err
 		}
 	}
-	return outfile.Replace(p.Job, text)
+	return fileio.Replace(p.Job, text)
 }
 
 // maxTemplate bounds the size of a template, which has a few kilobytes.

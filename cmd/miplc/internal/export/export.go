@@ -42,8 +42,9 @@ func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export MODEL",
 		Short: "Write Dockerfiles, a Triton repository, a KServe manifest or smaller models",
-		Long: `Write the files that other servers need for a model. MODEL is a model file or the
-folder of a run.
+		Long: `Write files to deploy a model: Dockerfiles, a repository for Triton, a manifest for
+KServe, or a smaller model file. MODEL is a model file or the folder of a run. Several
+options may be combined. docs/deploy.md shows how to run the results.
 
   --triton DIR    a model repository for Triton: DIR/NAME with config.pbtxt, labels.txt
                   and 1/model.onnx. A request is one bag. Models with the signature
@@ -53,15 +54,19 @@ folder of a run.
   --docker DIR    Dockerfile (miplc serve with the model) and service.Dockerfile (for
                   your own Go service), with the pinned onnxruntime, without root and
                   with a health check
-  --float16 FILE  a smaller model: parameters in half precision, computed in single
-  --int8 FILE     a still smaller model: matrix products in 8-bit integers
+  --float16 FILE  a model with parameters in half precision, computed in single
+  --int8 FILE     a model with matrix products in 8-bit integers; needs the signature
+                  "bag"
 
 --float16 and --int8 need --data. miplc measures accuracy, size and latency on the bags
-with known labels. If a model loses more accuracy than --max-loss, the command fails
-and writes nothing.`,
+with known labels. A large model shrinks to about a half or a quarter; a model of a few
+kilobytes may grow.
+
+Existing files are not overwritten without --force. If one does exist, or if a model
+loses more accuracy than --max-loss, the command writes nothing and exits with code 1.`,
 		Example: `  miplc export run --triton repository --kserve inferenceservice.yaml
-  miplc export run/model.onnx --docker image && docker build image
-  miplc export run --float16 half.onnx --int8 eighth.onnx --data bags.npz`,
+  miplc export run/model.onnx --docker image && docker build -t my-model image
+  miplc export run --float16 half.onnx --int8 int8.onnx --data bags.npz`,
 		Args: console.Args(console.Arg("MODEL", &o.Model)),
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
@@ -142,7 +147,8 @@ func (o *options) compact(ctx context.Context, m *deploy.Model) ([]deploy.Measur
 	if err := backend.EnsureLibrary(ctx, o.Console, o.Library); err != nil {
 		return nil, nil, err
 	}
-	bags, err := bagfile.OpenWith(o.Data, backend.DataOf(o.Limits, m.Columns()))
+	meta := m.Metadata()
+	bags, err := bagfile.OpenWith(o.Data, backend.ModelData{Columns: meta.Columns, Threshold: meta.Threshold}.Options(o.Limits))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -11,8 +11,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/export/goclient"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/infile"
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/fileio"
 )
 
 // Command returns the command.
@@ -70,7 +69,7 @@ type result struct {
 
 func runGo(o *options) error {
 	if o.Dir == "" {
-		return console.Usagef("miplc gen go: -o DIR is missing")
+		return console.Usagef("miplc gen go: -o DIR is missing: the folder for the package")
 	}
 	var err error
 	if o.Model, err = backend.FindModel(o.Model); err != nil {
@@ -90,13 +89,13 @@ func runGo(o *options) error {
 		return console.Usagef("--package: %v", err)
 	}
 	file := filepath.Join(o.Dir, o.Package+".go")
-	if old, err := infile.Read(file); err == nil && bytes.HasPrefix(old, []byte(goclient.Header)) {
+	if old, err := fileio.Read(file); err == nil && bytes.HasPrefix(old, []byte(goclient.Header)) {
 		o.Force = true
 	}
 	if err := goclient.CheckFolder(o.Dir, o.Package); err != nil {
 		return err
 	}
-	if err := outfile.Write(file, source, outfile.Options{Force: o.Force, Inputs: []string{o.Model}}); err != nil {
+	if err := fileio.Write(file, source, fileio.WriteOptions{Force: o.Force, Inputs: []string{o.Model}}); err != nil {
 		return err
 	}
 	r := result{File: file, Package: o.Package, ContractSHA256: m.Meta.Hash()}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/specs"
 )
@@ -44,9 +44,15 @@ func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Write a commented starter spec and its JSON Schema",
-		Long: fmt.Sprintf(`Write %s, a commented copy of a shipped spec, and %s, with which editors
-complete and check the spec, to DIR (default: the current folder). Existing files are not
-overwritten: an existing model.yaml is an error, an existing schema.json is used.`, specFile, schemaFile),
+		Long: fmt.Sprintf(`Write a spec to start from, %s, and its JSON Schema, %s, to DIR (default:
+the current folder). The spec is a commented copy of a shipped one. Editors with a YAML
+language server use the schema to complete and check the spec.
+
+The spec quickstart trains on generated bags. In a copy of another spec, set data.set to
+the path of your dataset. Then run miplc validate and miplc train.
+
+Existing files are not overwritten. If model.yaml exists, the command exits with code 1
+and writes nothing. An existing schema.json is kept.`, specFile, schemaFile),
 		Example: "  miplc init\n  miplc init mine --from demipl",
 		Args:    console.Args(console.Arg("[DIR]", &o.Dir)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },
@@ -68,7 +74,7 @@ func run(o *options) error {
 	if _, err := os.Lstat(r.Spec); err == nil {
 		return fmt.Errorf("%s exists already: name another folder", r.Spec)
 	}
-	spec, err := outfile.Create(r.Spec, outfile.Options{})
+	spec, err := fileio.Create(r.Spec, fileio.WriteOptions{})
 	if err != nil {
 		return err
 	}
@@ -76,13 +82,16 @@ func run(o *options) error {
 	if _, err := spec.Write(text); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(r.Schema); err != nil {
-		if err := outfile.Write(r.Schema, language.Dialect.Schema(), outfile.Options{}); err != nil {
+	schema := "for editors"
+	if _, err := os.Lstat(r.Schema); err == nil {
+		schema = "for editors (existing file kept)"
+	} else {
+		if err := fileio.Write(r.Schema, language.Dialect.Schema(), fileio.WriteOptions{}); err != nil {
 			return err
 		}
 	}
 	if err := spec.Commit(); err != nil { // last, because an existing spec means that init is done
 		return err
 	}
-	return o.Console.Resultf(r, "%s: copy of %s\n%s: for editors\ntry: miplc validate %s\n     miplc train %s -o run\n", r.Spec, r.From, r.Schema, r.Spec, r.Spec)
+	return o.Console.Resultf(r, "%s: copy of %s\n%s: %s\ntry: miplc validate %s\n     miplc train %s -o run\n", r.Spec, r.From, r.Schema, schema, r.Spec, r.Spec)
 }

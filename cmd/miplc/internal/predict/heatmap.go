@@ -17,8 +17,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/imagebags"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/outdir"
-	"github.com/miplc/miplc/internal/outfile"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/plot"
 )
 
@@ -80,12 +79,12 @@ func (h *heatmaps) check(set *data.Dataset, path string) error {
 
 // write draws the bags as bag-NUMBER.svg and bag-NUMBER.png.
 func (h *heatmaps) write(r *result, set *data.Dataset, o *options) error {
-	folder, err := outdir.Lock(h.Dir)
+	folder, err := fileio.LockFolder(h.Dir)
 	if err != nil {
 		return err
 	}
 	defer folder.Close()
-	if err := folder.Mark.Other(h.Dir, outdir.Heatmaps); err != nil {
+	if err := folder.Mark.Other(h.Dir, fileio.HeatmapFolder); err != nil {
 		return err
 	}
 	name := func(b bag, ending string) string { return "bag-" + strconv.Itoa(b.Bag) + ending }
@@ -93,7 +92,7 @@ func (h *heatmaps) write(r *result, set *data.Dataset, o *options) error {
 	for _, b := range r.Bags {
 		files = append(files, name(b, ".svg"), name(b, ".png"))
 	}
-	if err := folder.Restart(outdir.Heatmaps, files, []string{backend.ModelPath(o.Model), o.Data}); err != nil {
+	if err := folder.Restart(fileio.HeatmapFolder, files, []string{backend.ModelPath(o.Model), o.Data}); err != nil {
 		return err
 	}
 	thumbnails, err := h.open()
@@ -109,7 +108,7 @@ func (h *heatmaps) write(r *result, set *data.Dataset, o *options) error {
 			".svg": m.WriteSVG,
 			".png": func(w io.Writer) error { return png.Encode(w, m.Picture()) },
 		} {
-			f, err := outfile.Create(filepath.Join(h.Dir, name(b, ending)), outfile.Options{Force: true})
+			f, err := fileio.Create(filepath.Join(h.Dir, name(b, ending)), fileio.WriteOptions{Force: true})
 			if err != nil {
 				return err
 			}
@@ -133,8 +132,8 @@ func (r *result) title(b bag) string {
 	if b.Name != "" {
 		title += " (" + b.Name + ")"
 	}
-	title += fmt.Sprintf(": %s, probability %.3f", b.Class, b.Probabilities[b.Label])
-	if b.True != nil {
+	title += fmt.Sprintf(": %s, probability %s", b.predicted(), b.probabilities("%.3f"))
+	if b.labels != nil {
 		title += ", true class " + r.truth(b)
 	}
 	return title

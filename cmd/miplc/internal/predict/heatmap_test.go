@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A bag gets the image with its name. A name of two images is ignored.
+// A bag gets the image of the same name as its thumbnail. If two images have the name, neither is
+// used.
 func TestThumbnails(t *testing.T) {
 	dir := t.TempDir()
 	for i, name := range []string{"cat/1.png", "dog/1.png", "dog/7.png"} {

@@ -31,7 +31,7 @@ func (s *score) settle(classes []string, detail bool) {
 }
 
 // headline are the measures that are printed without --measures.
-var headline = []string{"balanced_accuracy", "macro_f1", "auroc", measure.LogLoss, measure.ECE}
+var headline = []string{"balanced_accuracy", "macro_f1", "micro_f1", "mean_average_precision", "auroc", "hamming_loss", measure.LogLoss, measure.ECE}
 
 // print writes the measures. part is the name of the part of the split with a space at the
 // end, or empty.
@@ -61,7 +61,11 @@ func (s *score) print(w io.Writer, part string) {
 func (s *score) printDetail(out io.Writer, part string) {
 	fmt.Fprintf(out, "\n%smeasures of %s, %d with a known true label:\n", part, diag.Count(s.bags.Bags(), "bag"), s.Known)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	multi := s.bags.Threshold > 0
 	for _, m := range measure.Table {
+		if !m.Fits(multi) {
+			continue
+		}
 		more := ""
 		if i := s.Detail.Accuracy; i != nil && m.Name == measure.Accuracy {
 			more = fmt.Sprintf("\t95 %% interval %.4f to %.4f", i.Low, i.High)
@@ -72,13 +76,23 @@ func (s *score) printDetail(out io.Writer, part string) {
 	if s.Known == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\n  class\tbags\tpredicted\tprecision\t95 %%\trecall\t95 %%\tF1\tAUROC\n")
+	fmt.Fprint(w, "\n  class\tbags\tpredicted\tprecision\t95 %\trecall\t95 %\tF1\tAUROC")
+	if multi {
+		fmt.Fprint(w, "\taverage precision")
+	}
+	fmt.Fprintln(w)
 	for _, c := range s.Detail.Classes {
-		sanitize.Fprintf(w, "  %s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, c.Support, c.Predicted, number4(c.Precision), ends(c.PrecisionInterval),
+		sanitize.Fprintf(w, "  %s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s", c.Name, c.Support, c.Predicted, number4(c.Precision), ends(c.PrecisionInterval),
 			number4(c.Recall), ends(c.RecallInterval), number4(c.F1), number4(c.AUROC))
+		if multi {
+			fmt.Fprintf(w, "\t%s", number4(c.AveragePrecision))
+		}
+		fmt.Fprintln(w)
 	}
 	w.Flush()
-	s.printConfusion(w)
+	if s.Detail.Confusion != nil {
+		s.printConfusion(w)
+	}
 	if s.Detail.Reliability == nil {
 		return
 	}

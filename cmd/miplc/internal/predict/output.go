@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -29,7 +30,7 @@ func (r *result) printTable(out io.Writer) error {
 		if named {
 			sanitize.Fprintf(w, "%s\t", b.Name)
 		}
-		sanitize.Fprintf(w, "%d\t%s\t%.4f\t%s\t%s\n", b.Bag, b.Class, b.Probabilities[b.Label], r.truth(b), b.top())
+		sanitize.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", b.Bag, b.predicted(), b.probabilities("%.4f"), r.truth(b), b.top())
 	}
 	return w.Flush()
 }
@@ -48,8 +49,8 @@ func (b *bag) top() string {
 }
 
 func (r *result) printBag(w io.Writer, b bag) {
-	sanitize.Fprintf(w, "bag %d: %s", b.Bag, b.Class)
-	if b.True != nil {
+	sanitize.Fprintf(w, "bag %d: %s", b.Bag, b.predicted())
+	if b.labels != nil {
 		sanitize.Fprintf(w, " (true: %s)", r.truth(b))
 	}
 	if b.Part != "" {
@@ -72,12 +73,48 @@ func (r *result) printBag(w io.Writer, b bag) {
 	}
 }
 
-// truth names the true class.
+// none denotes an empty set of labels on the terminal.
+const none = "(none)"
+
+// predicted names the predicted classes.
+func (b *bag) predicted() string {
+	if b.Labels == nil {
+		return b.Class
+	}
+	return cmp.Or(strings.Join(b.Classes, " "), none)
+}
+
+// probabilities writes the probabilities of the predicted classes; of the most probable class if
+// no class is predicted.
+func (b *bag) probabilities(format string) string {
+	list := b.Predicted()
+	if len(list) == 0 {
+		list = []int{b.Label}
+	}
+	texts := make([]string, len(list))
+	for i, c := range list {
+		texts[i] = fmt.Sprintf(format, b.Probabilities[c])
+	}
+	return strings.Join(texts, " ")
+}
+
+// truth names the true classes.
 func (r *result) truth(b bag) string {
-	if b.True == nil {
+	if b.labels == nil {
 		return "-"
 	}
-	return r.Classes[*b.True]
+	return cmp.Or(r.trueNames(b), none)
+}
+
+// trueNames returns the names of the true classes, separated by spaces.
+func (r *result) trueNames(b bag) string {
+	var names []string
+	for c, in := range b.labels {
+		if in == 1 {
+			names = append(names, r.Classes[c])
+		}
+	}
+	return strings.Join(names, " ")
 }
 
 // writeCSV writes one line per bag. Numbers have enough digits to be read
@@ -90,9 +127,9 @@ func (r *result) writeCSV(to io.Writer) error {
 	}
 	_ = w.Write(append(header, "attention")) // Error returns the error
 	for _, b := range r.Bags {
-		row := []string{strconv.Itoa(b.Bag), b.Name, b.Part, "", b.Class}
-		if b.True != nil {
-			row[3] = r.truth(b)
+		row := []string{strconv.Itoa(b.Bag), b.Name, b.Part, r.trueNames(b), b.Class}
+		if b.Labels != nil {
+			row[4] = strings.Join(b.Classes, " ")
 		}
 		for _, p := range b.Probabilities {
 			row = append(row, number(p))

@@ -16,8 +16,8 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/memory"
-	"github.com/miplc/miplc/internal/outfile"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime"
@@ -43,9 +43,13 @@ type bag struct {
 	Bag  int    `json:"bag"`            // from 1
 	Name string `json:"name,omitempty"` // of the bag, if the dataset has names
 	Part string `json:"part,omitempty"` // of the split of the model, if it was trained on this dataset: train or test
-	True *int   `json:"true,omitempty"` // true label, if it is known
+	True *int   `json:"true,omitempty"` // true label, if it is known and the model predicts one label per bag
+	// TrueLabels are the true labels, if they are known and the model predicts any number of them.
+	TrueLabels []int `json:"true_labels,omitzero"`
 	runtime.Prediction
 	Top []topInstance `json:"top,omitempty"` // with --top
+
+	labels []uint8 // true labels [classes], nil if they are unknown
 }
 
 // result is the output of the command.
@@ -60,6 +64,27 @@ type result struct {
 	Output  string   `json:"output,omitempty"`
 
 	Heatmaps string `json:"heatmaps,omitempty"` // folder
+
+	threshold float64 // of the model; 0: it predicts one label per bag
+}
+
+// setTrue sets the true labels [classes] of a bag; nil: unknown.
+func (b *bag) setTrue(labels []uint8) {
+	b.labels = labels
+	if labels == nil {
+		return
+	}
+	list := []int{}
+	for c, in := range labels {
+		if in == 1 {
+			list = append(list, c)
+		}
+	}
+	if b.Labels != nil {
+		b.TrueLabels = list
+	} else {
+		b.True = &list[0]
+	}
 }
 
 // part is the score of one part of the split on which the model was trained.
@@ -75,7 +100,7 @@ func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "predict MODEL DATA",
 		Short: "Predict the bags of a dataset with a trained model",
-		Long: `Predict the bags of a dataset (.npz, .mat, .csv, .csv.gz) with a model.onnx or the folder
+		Long: `Predict the bags of a dataset (.npz, .mat, .parquet, .csv, .csv.gz) with a model.onnx or the folder
 of a run. If the dataset contains true labels, also print the accuracy and other measures
 (docs/measures.md defines them). Bags are counted from 1.
 
@@ -114,10 +139,10 @@ func run(ctx context.Context, o *options) error {
 	if err := o.check(nil, o.Data); err != nil {
 		return err
 	}
-	var out *outfile.File
+	var out *fileio.File
 	if o.Output != "" {
 		var err error
-		if out, err = o.Console.Create(o.Output, outfile.Options{Force: o.Force, Inputs: []string{backend.ModelPath(o.Model), o.Data, o.Library}}); err != nil {
+		if out, err = o.Console.Create(o.Output, fileio.WriteOptions{Force: o.Force, Inputs: []string{backend.ModelPath(o.Model), o.Data, o.Library}}); err != nil {
 			return err
 		}
 		defer out.Discard()
@@ -130,7 +155,8 @@ func run(ctx context.Context, o *options) error {
 	defer func() { model.Close() }()
 	reading := o.Limits
 	reading.Columns.Classes = model.Info().Classes
-	set, err := backend.OpenData(o.Data, reading, model.Info().Columns, model.Info().Encoder)
+	info := model.Info()
+	set, err := backend.OpenData(o.Data, reading, backend.ModelData{Columns: info.Columns, Encoder: info.Encoder, Threshold: info.Threshold})
 	if err != nil {
 		return err
 	}
@@ -181,7 +207,7 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 	labels, err := set.LabelsIn(info.Classes)
 	if err != nil {
 		o.Console.Notef("%v: ignoring the true labels", err)
-		labels = slices.Repeat([]int{-1}, set.Bags())
+		labels = make([][]uint8, set.Bags())
 	}
 	parts, err := runs.PartsOf(backend.ModelPath(o.Model), info.DataSHA256, info.Split, set)
 	if unknown := (*runs.UnknownSplitError)(nil); errors.As(err, &unknown) {
@@ -189,15 +215,8 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 	} else if err != nil {
 		return nil, err
 	}
-	var x []float32
 	for i := from; i < to; i++ {
-		if err := memory.Check(fmt.Sprintf("bag %d of %s", i+1, o.Data), 4*float64(set.Size(i))*float64(set.Dim())); set.OnDisk() && err != nil {
-			return nil, err
-		}
-		if x, err = set.BagInto(x, i); err != nil {
-			return nil, err
-		}
-		p, err := model.Predict(ctx, runtime.Bag{Instances: x, N: set.Size(i)})
+		p, err := predictBag(ctx, model, set, i)
 		if err != nil {
 			return nil, fmt.Errorf("%s: bag %d: %w", o.Data, i+1, err)
 		}
@@ -205,9 +224,7 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 		if o.Top > 0 {
 			bag.Top = topOf(p.Attention, set.CoordsOf(i), o.Top)
 		}
-		if label := labels[i]; label >= 0 {
-			bag.True = &label
-		}
+		bag.setTrue(labels[i])
 		if set.BagNames != nil {
 			bag.Name = set.BagNames[i]
 		}
@@ -216,8 +233,23 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 		}
 		r.Bags = append(r.Bags, bag)
 	}
+	if info.Threshold != nil {
+		r.threshold = *info.Threshold
+	}
 	r.scores(parts != nil, set.CandidatesIn(info.Classes), o.Detail)
 	return r, nil
+}
+
+// predictBag predicts bag i. Bags on disk are read while the model runs, if the model allows it.
+func predictBag(ctx context.Context, model *runtime.Model, set *data.Dataset, i int) (runtime.Prediction, error) {
+	if set.OnDisk() {
+		return model.PredictRows(ctx, set.Size(i), func(to []float32, from int) error { return set.ReadRows(to, i, from) })
+	}
+	x, err := set.Bag(i)
+	if err != nil {
+		return runtime.Prediction{}, err
+	}
+	return model.Predict(ctx, runtime.Bag{Instances: x, N: set.Size(i)})
 }
 
 // scores computes the measures: of each part of the split, or of all bags together if the
@@ -228,19 +260,20 @@ func (r *result) scores(split bool, candidates func(bag int) []uint8, detail boo
 		parts = slices.Insert(parts, 1, part{Part: data.ValidationPart})
 	}
 	for _, b := range r.Bags {
-		label := -1
-		if b.True != nil {
-			label = *b.True
+		if b.labels != nil {
 			r.Known++
 		}
-		add := func(s *score) { s.bags.Add(b.Probabilities, label, candidates(b.Bag-1)) }
+		add := func(s *score) {
+			s.bags.Threshold = r.threshold
+			s.bags.Add(b.Probabilities, b.labels, candidates(b.Bag-1))
+		}
 		if !split {
 			add(&r.score)
 			continue
 		}
 		if of := slices.IndexFunc(parts, func(p part) bool { return p.Part == b.Part }); of >= 0 {
 			parts[of].Bags++
-			if label >= 0 {
+			if b.labels != nil {
 				parts[of].Known++
 			}
 			add(&parts[of].score)

@@ -32,26 +32,31 @@ func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report DIR",
 		Short: "Write tables and figures of an experiment",
-		Long: `Write tables and figures of the results in DIR, the folder of miplc experiment. The
-experiment need not be finished. The command writes report.md, report.tex (tables only),
-report.html (one self-contained page) and figures/*.svg.
+		Long: `Write the tables and figures of an experiment. DIR is the folder that miplc experiment -o
+wrote; the experiment need not be finished. The command writes report.md, report.tex
+(tables only), report.html (one self-contained page) and, if the experiment defines
+figures, figures/*.svg. It replaces an earlier report.
 
 Each entry is the mean and sample standard deviation of the test accuracy over the
-splits. Cells without a result are shown as a dash, and failed cells are listed below
-the tables. --measure selects other measures (docs/measures.md); the report then has
-each table and figure once per measure.
+splits. An entry without results is a dash, and failed trainings are listed below the
+tables. --measure selects other measures (docs/measures.md); the report then has each
+table and figure once per measure.
 
-A bullet means that the reference learner is significantly better than the learner of
-the row, a circle that it is worse: paired two-sided t-test over the splits at the 0.05
-level. --test corrected selects the corrected resampled t-test of Nadeau and Bengio,
-which allows for the training bags that random splits share.`,
+The reference learner is the first one, unless the experiment names another. A bullet
+means that it is significantly better than the learner of the row, a circle that it is
+worse: paired two-sided t-test over the splits at the 0.05 level. --test corrected
+selects the corrected resampled t-test of Nadeau and Bengio, which takes into account
+that random splits share training bags.
+
+If DIR contains no experiment, the command exits with code 1; if a measure is unknown,
+with code 2. It then writes nothing.`,
 		Example: "  miplc report smoke\n  miplc report benchmark -o tables --measure accuracy,macro_f1",
 		Args:    console.Args(console.Arg("DIR", &o.Dir)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },
 	}
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "folder of the report (default: DIR/report)")
 	cmd.Flags().StringVar(&o.Test, "test", testPaired, "paired (t-test over the splits) or corrected (Nadeau and Bengio)")
-	cmd.Flags().StringSliceVar(&o.Measure, "measure", []string{measure.Accuracy}, "measures of the tables: "+diag.Words(measure.Names()))
+	cmd.Flags().StringSliceVar(&o.Measure, "measure", []string{measure.Accuracy}, "measures of the tables, separated by commas: "+diag.Words(measure.Names()))
 	return cmd
 }
 

@@ -17,7 +17,7 @@ import (
 func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runtime",
-		Short: "Install or find onnxruntime, its WebGPU provider and the XLA plugin",
+		Short: "Install or find onnxruntime, its GPU providers and the XLA plugin",
 		Long: `miplc looks for the onnxruntime library in this order: --library, the environment
 variables ` + ortlib.EnvLibrary + ` and ` + ortlib.EnvLibraryOwn + `,
 the cache (filled by "miplc runtime install"), the folder of the miplc binary, system
@@ -31,7 +31,8 @@ runtime install xla") and, for NVIDIA GPUs, in Python's packages, where pip inst
 "jax[cuda13]" puts it. The same rules apply to it.
 
 It looks for the library of an execution provider in the environment (` + ortlib.EnvProvider + `WEBGPU
-for the device webgpu) and in the cache (filled by "miplc runtime install webgpu").`,
+for the device webgpu) and in the cache (filled by "miplc runtime install webgpu" or
+"cuda").`,
 	}
 	console.Group(con, cmd)
 	cmd.AddCommand(installCommand(con), pathCommand(con))
@@ -41,7 +42,7 @@ for the device webgpu) and in the cache (filled by "miplc runtime install webgpu
 // installOptions are the settings of miplc runtime install.
 type installOptions struct {
 	Console *console.Console
-	What    string // onnxruntime, webgpu or xla
+	What    string // onnxruntime, webgpu, cuda or xla
 	Via     string
 	Force   bool
 }
@@ -55,17 +56,20 @@ const (
 func installCommand(con *console.Console) *cobra.Command {
 	o := &installOptions{Console: con, What: libraryORT}
 	cmd := &cobra.Command{
-		Use:   "install [onnxruntime|webgpu|xla]",
-		Short: "Download onnxruntime " + ortlib.Version + ", its WebGPU provider or the XLA plugin for CPUs",
+		Use:   "install [onnxruntime|webgpu|cuda|xla]",
+		Short: "Download onnxruntime " + ortlib.Version + ", a GPU provider or the XLA plugin for CPUs",
 		Long: `Download a pinned library through pip or npm, verify its SHA-256 and unpack it into the
 cache of miplc (miplc doctor prints its path). Do nothing if it is already there. If the
 download or the verification fails, nothing is installed.
 
   onnxruntime  runs models, and training steps of the engine ort (default)
   webgpu       execution provider for GPUs of any vendor: --device webgpu
+  cuda         execution provider for NVIDIA GPUs: --device cuda --engine ort. A download of
+               1.4 GB, 2.3 GB on the disk: onnxruntime built with CUDA 13, which replaces the
+               one of "miplc runtime install", and NVIDIA's libraries, under NVIDIA's licence
   xla          PJRT plugin for training on CPUs with the engine xla`,
 		Example: "  miplc runtime install\n  miplc runtime install --via npm --force\n  miplc runtime install webgpu",
-		Args:    console.Args(console.Arg("[onnxruntime|webgpu|xla]", &o.What)),
+		Args:    console.Args(console.Arg("[onnxruntime|webgpu|cuda|xla]", &o.What)),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runInstall(cmd.Context(), o) },
 	}
 	cmd.Flags().StringVar(&o.Via, "via", string(pinned.ViaAuto), "download tool: auto, pip or npm")
@@ -79,11 +83,11 @@ func runInstall(ctx context.Context, o *installOptions) error {
 	if err := console.CheckWord("--via", o.Via, known...); err != nil {
 		return err
 	}
-	if err := console.CheckWord("the library to install", o.What, libraryORT, ortlib.WebGPU, libraryXLA); err != nil {
+	if err := console.CheckWord("the library to install", o.What, libraryORT, ortlib.WebGPU, ortlib.CUDA, libraryXLA); err != nil {
 		return err
 	}
 	how := pinned.InstallOptions{Via: pinned.Via(o.Via), Force: o.Force, Progress: o.Console.Progress()}
-	if o.What == ortlib.WebGPU {
+	if o.What == ortlib.WebGPU || o.What == ortlib.CUDA {
 		p, err := ortlib.InstallProvider(ctx, o.What, how)
 		if err != nil {
 			return err

@@ -2,7 +2,6 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -48,19 +47,17 @@ const help = `Serve models over HTTP and gRPC. POST /predict takes one bag as JS
 Paths below /v2 and gRPC speak the Open Inference Protocol v2. /openapi.json describes
 all paths, /metrics is for Prometheus, and / is a page for trying bags.
 
-MODELS is a model.onnx, the folder of a run, or a folder of models, each as NAME.onnx,
+MODELS is a model file, the folder of a run, or a folder of models, each as NAME.onnx,
 NAME/model.onnx or, with version numbers, NAME/1/model.onnx. Requests without a version
 get the newest one. New and changed files are loaded while the server runs.
 
-Models with the signature "batch" predict several bags per run, models with the
-signature "bag" one bag per run.
+The server logs models that cannot be loaded and serves the others. If no model loads,
+or with --strict if one does not load, it exits with code 1. A wrong request gets an HTTP
+status from 400 to 499 and {"error": "..."}; 503 means that the server is busy.
 
-The server logs models that cannot be loaded and serves the others; it does not start
-without any model, or with --strict unless all load. A wrong request gets an HTTP
-status from 400 to 499 and {"error": "..."}.
-
-On SIGTERM the server reports not ready, keeps serving for --lame-duck, then stops
-accepting connections, finishes the requests in flight and exits with status 0.`
+On SIGTERM or Ctrl-C the server reports not ready, keeps serving for --lame-duck, then
+stops accepting connections, finishes the requests in flight and exits with code 0.
+docs/serving.md describes requests, limits, security and metrics.`
 
 // Command returns the command.
 func Command(con *console.Console) *cobra.Command {
@@ -172,7 +169,11 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	o.Console.Keep(o.Serve.LameDuck+o.Serve.Drain+time.Second, console.ExitFailed)
-	o.Console.Notef("serving %s over HTTP at %s, gRPC at %s", strings.Join(r.Models, ", "), r.HTTP, cmp.Or(r.GRPC, "no address"))
+	over := "HTTP at " + r.HTTP
+	if r.GRPC != "" {
+		over += ", gRPC at " + r.GRPC
+	}
+	o.Console.Notef("serving %s over %s", strings.Join(r.Models, ", "), over)
 	if r.Admin != "" {
 		o.Console.Notef("health and metrics at %s", r.Admin)
 	}
@@ -239,7 +240,7 @@ func (o *options) examples() error {
 	if _, found, err := contract.Read(backend.ModelPath(o.Models)); err == nil {
 		meta = found
 	}
-	set, err := backend.OpenData(o.Bags, bagfile.Options{Columns: o.Columns}, meta.Columns, meta.Encoder)
+	set, err := backend.OpenData(o.Bags, bagfile.Options{Columns: o.Columns}, backend.ModelData{Columns: meta.Columns, Encoder: meta.Encoder, Threshold: meta.Threshold})
 	if err != nil {
 		return err
 	}
@@ -250,9 +251,7 @@ func (o *options) examples() error {
 			return err
 		}
 		e := serve.Example{Instances: x, N: set.Size(i), Coords: set.CoordsOf(i)}
-		if c, known := set.Label(i); known {
-			e.Class = set.ClassName(c)
-		}
+		e.Class = strings.Join(set.TrueNames(i), " ")
 		o.Serve.Examples = append(o.Serve.Examples, e)
 	}
 	return nil

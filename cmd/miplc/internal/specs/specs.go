@@ -31,10 +31,22 @@ type spec struct {
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
-		Use:     "specs [NAME]",
-		Short:   "List the shipped specs, or print one",
-		Long:    "List the shipped specs with a description, or print one. Give the name to miplc train, or\nto extends in a spec of your own. docs/results.md compares their accuracy. An unknown name\nis an error that suggests similar ones.",
-		Example: "  miplc specs\n  miplc specs demipl > mine.yaml\n  miplc specs demipl-md --full",
+		Use:   "specs [NAME]",
+		Short: "List the shipped specs, or print one",
+		Long: `List the shipped specs with a description, or print one. A spec is a YAML file that
+describes a model and its training (docs/spec.md). docs/results.md compares the accuracy
+of the shipped specs.
+
+Give the name to miplc train with your dataset, or write a spec that extends it:
+
+  name: mine
+  extends: demipl
+  data: {set: bags.csv}
+
+A printed spec may itself extend another shipped spec; --full prints one without extends.
+
+If the name is unknown, the command suggests similar ones and exits with code 2.`,
+		Example: "  miplc specs\n  miplc train demipl --set data.set=bags.csv -o run\n  miplc specs demipl-md --full > mine.yaml",
 		Args:    console.Args(console.Arg("[NAME]", &o.Name)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },
 	}
@@ -46,6 +58,9 @@ func Command(con *console.Console) *cobra.Command {
 func run(o *options) error {
 	if o.Name != "" {
 		return printOne(o)
+	}
+	if o.Full {
+		return console.Usagef("miplc specs: --full needs the name of a spec")
 	}
 	var list []spec
 	for _, name := range specs.Models() {

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/language"
@@ -54,6 +55,9 @@ func (o *options) specs() (list []*language.Spec, names []string, err error) {
 			return nil, nil, console.Usagef("miplc train: two runs would have the name %s: give every value once", name)
 		}
 		spec, err := language.Load(o.Spec, set...)
+		if err != nil && definition.IsExperiment(o.Spec) {
+			return nil, nil, console.Usagef("miplc train: %s is an experiment: run miplc experiment %[1]s -o DIR", o.Spec)
+		}
 		if err != nil {
 			return nil, nil, console.Invalid(err)
 		}

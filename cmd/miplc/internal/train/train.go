@@ -122,7 +122,7 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	count := o.Console.Counter("images encoded")
-	o.Data.Encoding = bagfile.Encoding{Library: o.Library, Progress: count.Progress}
+	o.Data.Encoding = bagfile.Encoding{Context: ctx, Library: o.Library, Progress: count.Progress}
 	trials, err := prepare.Trials(list, o.Data)
 	count.End()
 	if err != nil {
@@ -157,8 +157,10 @@ func (o *options) check() error {
 		return err
 	}
 	switch {
+	case o.Dir == "" && o.Spec == "":
+		return console.Usagef("miplc train: SPEC and -o DIR are missing, as in miplc train quickstart -o run; miplc specs lists the shipped specs")
 	case o.Dir == "":
-		return console.Usagef("miplc train: -o DIR is missing")
+		return console.Usagef("miplc train: -o DIR is missing: the folder for the results")
 	case o.Resume && o.Force:
 		return console.Usagef("miplc train: --resume continues a run and --force starts it again: give only one of them")
 	case o.Spec == "" && !o.Resume:
@@ -254,6 +256,11 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 	share("test accuracy", s.Accuracy, fmt.Sprintf("of %s%s", diag.Count(s.Split.TestBags, "bag"), mark))
 	share("validation accuracy", s.Validation, fmt.Sprintf("of %s%s", diag.Count(s.Split.Validation, "bag"), mark))
 	share("training accuracy", s.TrainAccuracy, fmt.Sprintf("of %s%s", diag.Count(s.Split.TrainBags, "bag"), mark))
+	if s.Detail != nil && s.Detail.Confusion == nil { // bags have several labels
+		for _, name := range []string{"macro_f1", "hamming_loss"} {
+			share(s.DetailOf+" "+measure.Find(name).Title, s.Measures[s.DetailOf].Get(name), "(of labels)")
+		}
+	}
 	share("label weights right", s.Disambiguation, "of the training bags")
 	if s.Temperature != nil {
 		row("temperature", "%s", describeTemperature(s))

@@ -13,7 +13,6 @@ import (
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/sanitize"
-	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/prepare"
 )
 
@@ -84,7 +83,7 @@ func run(o *options) error {
 func check(name string, o *options) (file, error) {
 	f := file{Spec: name}
 	var err error
-	if definition.Language.CountKnownKeys(name) > language.Dialect.CountKnownKeys(name) {
+	if definition.IsExperiment(name) {
 		f.Cells, err = experiment.Validate(name, o.Set...)
 	} else {
 		var v prepare.Verdict

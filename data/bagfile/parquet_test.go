@@ -1,0 +1,80 @@
+package bagfile
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestParquet(t *testing.T) {
+	want, err := Open("testdata/parquet/rows.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Open("testdata/parquet/rows.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Hash() != want.Hash() || !slices.Equal(got.BagNames, want.BagNames) || !slices.Equal(got.FeatureNames, want.FeatureNames) || !slices.Equal(got.Coords, want.Coords) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+	list, err := OpenWith("testdata/parquet/list.parquet", Options{Columns: Columns{Classes: []string{"a", "b"}}})
+	if err != nil || !slices.Equal(list.FeatureNames, []string{"features_1", "features_2", "features_3"}) || !slices.Equal(list.Instances, bagValues(0, 4, 3)) {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// Files with the instances of one bag stay on disk.
+func TestParquetBags(t *testing.T) {
+	folder, err := filepath.Abs("testdata/parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := filepath.Join(t.TempDir(), "table.csv")
+	text := "bag,label,candidates,file\n"
+	for _, bag := range []string{"a,no,no,list.parquet", "b,yes,yes,list.parquet#features", "c,yes,yes,columns.parquet"} {
+		text += strings.Replace(bag, ",list", ","+folder+"/list", 1) + "\n"
+	}
+	text = strings.Replace(text, ",columns", ","+folder+"/columns", 1)
+	if err := os.WriteFile(table, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := bagValues(0, 4, 3)
+	for i := range d.Bags() {
+		if x, err := d.Bag(i); err != nil || !slices.Equal(x, want) {
+			t.Errorf("bag %d: %v, %v", i, x, err)
+		}
+		if at := d.CoordsOf(i); !slices.Equal(at, []float32{0, 0, 256, 512, 512, 1024, 768, 1536}) {
+			t.Errorf("bag %d: coordinates %v", i, at)
+		}
+	}
+	some := make([]float32, 6)
+	if err := d.ReadSome(some, 2, []int{1, 3}); err != nil || !slices.Equal(some, slices.Concat(want[3:6], want[9:12])) {
+		t.Errorf("%v, %v", some, err)
+	}
+}
+
+func TestParquetErrors(t *testing.T) {
+	for _, c := range []struct {
+		path, want string
+		columns    Columns
+	}{
+		{"testdata/parquet/missing.parquet", `missing.parquet:4: bag 2: feature 1 is "", not a number`, Columns{}},
+		{"testdata/parquet/index.parquet", `"__index_level_0__": named like an identifier`, Columns{Classes: []string{"a"}}},
+		{"testdata/parquet/list.parquet", "the header must start with bag", Columns{Ignore: []string{"x", "y"}}},
+		{"../parquet/testdata/others.parquet", "others.parquet: error: the column \"when\" cannot be read: it contains times", Columns{}},
+		{"../parquet/testdata/lz4.parquet", "the compression LZ4", Columns{Classes: []string{"a"}}},
+		{"../hdf5/testdata/none.parquet", "none.parquet", Columns{}},
+	} {
+		_, err := OpenWith(c.path, Options{Columns: c.columns})
+		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), ": error:", ":"), strings.ReplaceAll(c.want, ": error:", ":")) {
+			t.Errorf("%s: %v, expected %q", c.path, err, c.want)
+		}
+	}
+}

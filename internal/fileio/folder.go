@@ -1,0 +1,283 @@
+package fileio
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/gofrs/flock"
+)
+
+// Names inside a folder.
+const (
+	MarkFile = ".miplc.json"
+	lockFile = ".miplc.lock"
+)
+
+// FolderKind is the kind of a folder: the command that writes it.
+type FolderKind string
+
+// Kinds of folders.
+const (
+	RunFolder        FolderKind = "train"
+	BuildFolder      FolderKind = "build"
+	ExperimentFolder FolderKind = "experiment"
+	ReportFolder     FolderKind = "report"
+	HeatmapFolder    FolderKind = "predict"
+)
+
+// Mark lists the command and the files of a folder.
+type Mark struct {
+	By    FolderKind `json:"written_by"`
+	Files []string   `json:"files"` // files that it writes, slash-separated, in the order in which Clear removes them
+}
+
+// Other returns an error if a command that is not among kinds wrote the folder. m may be nil.
+func (m *Mark) Other(dir string, kinds ...FolderKind) error {
+	if m == nil || slices.Contains(kinds, m.By) {
+		return nil
+	}
+	return fmt.Errorf("%s was written by miplc %s: choose another folder", dir, m.By)
+}
+
+// ReadMark reads the mark of a folder, or returns nil if it has none.
+func ReadMark(dir string) (*Mark, error) {
+	name := filepath.Join(dir, MarkFile)
+	text, err := Read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	m := &Mark{}
+	if err = json.Unmarshal(text, m); err == nil && slices.ContainsFunc(m.Files, func(f string) bool { return !filepath.IsLocal(f) }) {
+		err = errors.New("it lists files outside the folder")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is damaged (%w): it says which files of the folder miplc wrote; choose another folder", name, err)
+	}
+	return m, nil
+}
+
+// Folder is a folder that only this process writes to.
+type Folder struct {
+	Dir  string
+	Mark *Mark // nil: miplc did not write the folder
+	lock *flock.Flock
+	made []string // folders that LockFolder created
+	bare bool     // LockFolder found no mark
+}
+
+// held are the folders that the process has locked.
+var held = struct {
+	sync.Mutex
+	folders map[*Folder]bool
+}{folders: map[*Folder]bool{}}
+
+// AbandonAll clears and closes the folders of a process that ends early. Folders that had a mark
+// before keep their files.
+func AbandonAll() {
+	held.Lock() // never unlocked: no folder may be claimed after this
+	for f := range held.folders {
+		if f.bare {
+			_ = f.Clear() // the error could only be ignored
+		}
+		f.release()
+	}
+}
+
+// LockFolder creates a folder if it is missing and locks it until Close, which the caller must call.
+func LockFolder(dir string) (*Folder, error) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file: name a folder", dir)
+	}
+	held.Lock()
+	defer held.Unlock()
+	made, err := MakeFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	f := &Folder{Dir: dir, made: made}
+	if f.lock, err = acquire(dir); err == nil {
+		f.Mark, err = ReadMark(dir)
+		f.bare = f.Mark == nil
+	}
+	if err != nil {
+		f.release()
+		return nil, err
+	}
+	held.folders[f] = true
+	return f, nil
+}
+
+// BusyError reports a folder that another miplc process has locked.
+type BusyError struct{ Dir string }
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("another process of miplc is at work in %s: wait for its end, or choose another folder", e.Dir)
+}
+
+// acquire acquires the lock of a folder. Close removes the lock file, so a lock may have been acquired
+// on a file that no longer has its name.
+func acquire(dir string) (*flock.Flock, error) {
+	name := filepath.Join(dir, lockFile)
+	for {
+		l, err := Lock(name)
+		if err != nil {
+			return nil, err
+		}
+		switch free, err := l.TryLock(); {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("%s was removed by another process", dir)
+		case errors.Is(err, fs.ErrPermission):
+			return nil, fmt.Errorf("nothing can be written in %s: %w", dir, err)
+		case err != nil:
+			return nil, fmt.Errorf("%s cannot be locked: %w", dir, err)
+		case !free:
+			return nil, &BusyError{dir}
+		}
+		locked, err := l.Stat()
+		if err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+		if named, err := os.Stat(name); err == nil && os.SameFile(locked, named) {
+			return l, nil
+		}
+		l.Close()
+	}
+}
+
+// Claim marks the folder as containing the files of a kind, which need not exist yet. It removes
+// files that the mark listed before and files does not, and temporary files of killed processes. It
+// changes nothing and returns an error if one of the files exists but no mark lists it, because it
+// belongs to the user, or if one is among inputs, the files that the command reads.
+func (f *Folder) Claim(kind FolderKind, files, inputs []string) error {
+	return f.claim(kind, files, inputs, func(name string) bool { return !slices.Contains(files, name) })
+}
+
+// Restart is like Claim but removes all files that the mark listed before.
+func (f *Folder) Restart(kind FolderKind, files, inputs []string) error {
+	return f.claim(kind, files, inputs, func(string) bool { return true })
+}
+
+// CheckFiles returns the errors with which Claim and Restart would change nothing.
+func (f *Folder) CheckFiles(files, inputs []string) error {
+	return errors.Join(f.foreign(files), f.read(files, inputs))
+}
+
+func (f *Folder) claim(kind FolderKind, files, inputs []string, stale func(name string) bool) error {
+	if err := f.CheckFiles(files, inputs); err != nil {
+		return err
+	}
+	if f.Mark != nil {
+		if err := f.remove(slices.DeleteFunc(slices.Clone(f.Mark.Files), func(name string) bool { return !stale(name) })); err != nil {
+			return err
+		}
+	}
+	for _, name := range append([]string{MarkFile}, files...) {
+		if err := Sweep(filepath.Join(f.Dir, name)); err != nil {
+			return err
+		}
+	}
+	m := &Mark{By: kind, Files: files}
+	if err := ReplaceJSON(filepath.Join(f.Dir, MarkFile), m); err != nil {
+		return err
+	}
+	f.Mark = m
+	return nil
+}
+
+// foreign reports files that exist but are not listed in the mark.
+func (f *Folder) foreign(files []string) error {
+	var list []string
+	for _, name := range files {
+		if f.Mark != nil && slices.Contains(f.Mark.Files, name) {
+			continue
+		}
+		switch _, err := os.Lstat(filepath.Join(f.Dir, name)); {
+		case err == nil:
+			list = append(list, name)
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s has files of these names that no mark of miplc lists: %s; move them away, or choose another folder", f.Dir, strings.Join(list, ", "))
+}
+
+// read reports files, new or listed, that are among the inputs.
+func (f *Folder) read(files, inputs []string) error {
+	if f.Mark != nil {
+		files = append(slices.Clip(files), f.Mark.Files...)
+	}
+	for _, name := range files {
+		own := filepath.Join(f.Dir, name)
+		if input := sameFile(own, inputs); input != "" {
+			return fmt.Errorf("%s is read and would be replaced: choose another folder", own)
+		}
+	}
+	return nil
+}
+
+// Clear removes the files that the mark lists, the folders that become empty, and the mark.
+func (f *Folder) Clear() error {
+	if f.Mark == nil {
+		return nil
+	}
+	err := f.remove(append(slices.Clone(f.Mark.Files), MarkFile))
+	if err == nil {
+		f.Mark = nil
+	}
+	return err
+}
+
+// ClearUnless is Clear unless one of the named files exists. Commands call it after an error, which
+// they report, to remove a result without any use.
+func (f *Folder) ClearUnless(names ...string) {
+	for _, name := range names {
+		if _, err := os.Stat(filepath.Join(f.Dir, name)); err == nil {
+			return
+		}
+	}
+	_ = f.Clear()
+}
+
+func (f *Folder) remove(files []string) error {
+	var folders []string
+	for _, name := range files {
+		if err := os.Remove(filepath.Join(f.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for at := path.Dir(name); at != "."; at = path.Dir(at) {
+			folders = append(folders, filepath.Join(f.Dir, at))
+		}
+	}
+	removeFolders(folders)
+	return nil
+}
+
+// Close unlocks the folder. It removes the folder if LockFolder created it and it is empty.
+func (f *Folder) Close() {
+	held.Lock()
+	defer held.Unlock()
+	delete(held.folders, f)
+	f.release()
+}
+
+func (f *Folder) release() {
+	if f.lock != nil {
+		os.Remove(filepath.Join(f.Dir, lockFile)) // before unlocking
+		f.lock.Close()
+	}
+	removeFolders(f.made)
+}

@@ -1,0 +1,121 @@
+package fileio
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// Open opens a file that the user names for reading. It must be a regular file: many readers seek,
+// and opening a named pipe without a writer would block. The error for anything else is an *fs.PathError with its kind.
+func Open(path string) (*os.File, fs.FileInfo, error) {
+	info, err := os.Stat(path) // before opening, because opening a device may have effects
+	if err != nil {
+		if missing := (*fs.PathError)(nil); errors.As(err, &missing) {
+			missing.Op = "open" // the operation that the user requested
+		}
+		return nil, nil, err
+	}
+	if err := regular(path, info); err != nil {
+		return nil, nil, err
+	}
+	// Another process may have replaced the file by a pipe meanwhile.
+	f, err := os.OpenFile(path, os.O_RDONLY|nonBlocking, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if info, err = f.Stat(); err == nil {
+		err = regular(path, info)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// regular returns an error with the kind of the file unless it is a regular file.
+func regular(path string, info fs.FileInfo) error {
+	if kind := kindOf(info.Mode()); kind != "" {
+		return &fs.PathError{Op: "open", Path: path, Err: errors.New("is " + kind + ", not a file")}
+	}
+	return nil
+}
+
+// CutShort returns an error that explains data that end too early.
+func CutShort(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the data end too early; the file is cut short")
+	}
+	return err
+}
+
+// Read reads a whole file. Use it for files that miplc wrote, because it does not limit the size.
+func Read(path string) ([]byte, error) {
+	f, _, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// ReadAtMost reads a file of at most max bytes. what describes its contents in errors.
+func ReadAtMost(path string, max int64, what string) ([]byte, error) {
+	f, _, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, max+1))
+	if err == nil && int64(len(content)) > max {
+		err = fmt.Errorf("%s has more than %d bytes, too many for %s", path, max, what)
+	}
+	return content, err
+}
+
+// SHA256 returns the hash of a file in hexadecimal.
+func SHA256(path string) (string, error) {
+	f, _, err := Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", fmt.Errorf("cannot read %s: %w", path, err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// ReadJSON decodes a file with one JSON value.
+func ReadJSON(path string, to any) error {
+	text, err := Read(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, to); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// kindOf returns the kind of a file that is not regular, else "".
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode.IsRegular():
+		return ""
+	case mode.IsDir():
+		return "a directory"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a device"
+}

@@ -1,0 +1,13 @@
+//go:build !unix
+
+package fileio
+
+// nonBlocking is the flag of os.OpenFile with which opening a named pipe does not block. These
+// systems have no named pipes in folders.
+const nonBlocking = 0
+
+// hold does nothing, because on these systems a lock would also block writes of this process.
+// Temporary files of killed processes stay until their folder is claimed again.
+func hold(string) (release func()) { return func() {} }
+
+func abandoned(string) bool { return false }

@@ -1,0 +1,128 @@
+package language
+
+import (
+	"slices"
+
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language/schema"
+	"github.com/miplc/miplc/measure"
+)
+
+// Values of data.labels. Without it, bags have a true label and candidate labels.
+const (
+	KnownLabels = "known" // the true label of a bag is its only candidate
+	MultiLabels = "multi" // a bag has any number of true labels
+)
+
+// Words that depend on data.labels: links of the classifier and loss terms of the classes.
+const (
+	sigmoidLink        = "sigmoid"
+	disambiguation     = "disambiguation"
+	binaryCrossEntropy = "binary_cross_entropy"
+)
+
+// Multi reports whether a bag has any number of true labels.
+func (s *Spec) Multi() bool { return s.Data.Labels.V == MultiLabels }
+
+// weighsLabels reports whether bags have label weights.
+func (s *Spec) weighsLabels() bool { return s.trained() && !s.Multi() }
+
+// classTerm returns the loss term that compares probabilities with the labels.
+func (s *Spec) classTerm() string {
+	if s.Multi() {
+		return binaryCrossEntropy
+	}
+	return disambiguation
+}
+
+// multiRules checks the settings that depend on the number of labels of a bag. With several
+// labels, inherited and default ones for one label are replaced.
+func (c *checker) multiRules() {
+	c.linkRule()
+	c.classTermRule()
+	c.measureRules()
+	s := c.spec
+	if !s.Multi() {
+		if pos := s.Model.Threshold.Pos; c.pointless(pos, s.Data.Labels.Pos) {
+			note(c.add(pos, "model.threshold has no effect: the most probable class is predicted"), "data.labels: multi predicts every class above the threshold")
+		}
+		return
+	}
+	for i := range weightsRows {
+		name := "weights." + weightsRows[i].Name
+		c.needsOneLabel(c.KeyPos(name), name)
+	}
+	s.Weights = Weights{}
+	if t := &s.Export.Temperature; t.V != (Temperature{}) {
+		c.needsOneLabel(t.Pos, "export.temperature")
+		t.V = Temperature{}
+	}
+	if t := &s.Train.Sampling; t.V == "balanced" {
+		c.needsOneLabel(t.Pos, "train.sampling: balanced")
+		t.V = "shuffle"
+	}
+}
+
+// needsOneLabel reports a setting that has no meaning with several labels, unless it is inherited.
+func (c *checker) needsOneLabel(pos diag.Pos, what string) {
+	if c.pointless(pos, c.spec.Data.Labels.Pos) {
+		note(c.add(pos, "%s needs one label per bag, but data.labels is multi", what), "data.labels is set at %s", c.spec.Data.Labels.Pos)
+	}
+}
+
+// multiLearnerRule rejects fitted learners.
+func (c *checker) multiLearnerRule() {
+	if c.spec.Multi() {
+		note(c.clash([]diag.Pos{c.spec.Learner.Pos, c.spec.Data.Labels.Pos}, "a learner needs one label per bag, but data.labels is multi"), "train a model, such as extends: demipl")
+	}
+}
+
+// linkRule checks the link of the classifier, and replaces the default one.
+func (c *checker) linkRule() {
+	for i := range c.spec.Model.Blocks {
+		link, ok := c.spec.Model.Blocks[i].Args["link"]
+		if c.spec.Model.Blocks[i].Kind.V != "classifier" || !ok || link.Str() == sigmoidLink == c.spec.Multi() {
+			continue
+		}
+		switch {
+		case !c.spec.Multi():
+			note(c.add(link.Pos, "the link sigmoid is for several labels a bag"), "add data: {labels: multi}, or use softmax")
+		case !link.Pos.IsZero() && !c.Below(link.Pos, c.spec.Data.Labels.Pos):
+			note(c.add(link.Pos, "the probabilities of %s sum to 1, but data.labels is multi", link.Str()), "use classifier: sigmoid")
+		default:
+			c.spec.Model.Blocks[i].Args["link"] = schema.Arg{V: sigmoidLink}
+		}
+	}
+}
+
+// classTermRule checks the loss term of the classes, and replaces inherited and default ones.
+func (c *checker) classTermRule() {
+	for i := range c.spec.Loss {
+		l := &c.spec.Loss[i]
+		switch {
+		case !c.spec.Multi() && l.Kind.V == binaryCrossEntropy:
+			note(c.add(l.Kind.Pos, "the loss term %s is for several labels a bag", l.Kind.V), "add data: {labels: multi}, or use %s", disambiguation)
+		case !c.spec.Multi() || l.Kind.V != disambiguation:
+		case l.Kind.Set() && !c.Below(l.Kind.Pos, c.spec.Data.Labels.Pos):
+			note(c.add(l.Kind.Pos, "the loss term disambiguation needs one label per bag, but data.labels is multi"), "use %s", binaryCrossEntropy)
+		default:
+			l.Kind.V = binaryCrossEntropy
+		}
+	}
+}
+
+// measureRules checks that the measures of validation bags fit the labels.
+func (c *checker) measureRules() {
+	for _, w := range c.spec.WatchedMeasures() {
+		m := measure.Find(w.Measure.V)
+		if m == nil || m.Fits(c.spec.Multi()) {
+			continue
+		}
+		labels := "one label per bag"
+		if c.spec.Multi() {
+			labels = "several labels a bag"
+		}
+		names := slices.DeleteFunc(measure.Names(), func(name string) bool { return !measure.Find(name).Fits(c.spec.Multi()) })
+		note(c.clash([]diag.Pos{w.Measure.Pos, c.spec.Data.Labels.Pos}, "%s: %s does not fit %s", w.Key, w.Measure.V, labels), "measures that do: loss, %s", diag.Words(names))
+	}
+}

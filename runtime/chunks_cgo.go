@@ -1,0 +1,190 @@
+//go:build cgo
+
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	ort "github.com/yalue/onnxruntime_go"
+
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/chunks"
+	"github.com/miplc/miplc/internal/diag"
+)
+
+// chunkSessions are the sessions of the parts of a divided graph.
+type chunkSessions struct{ head, tail *ort.DynamicAdvancedSession }
+
+// openChunks opens the parts with the first large bag.
+func (s *ortSession) openChunks(d *divided) (*chunkSessions, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.chunks != nil {
+		return s.chunks, nil
+	}
+	opts, err := s.options.Options()
+	if err != nil {
+		return nil, err
+	}
+	defer opts.Destroy()
+	headOut, tailIn := valueNames(d.plan)
+	c := &chunkSessions{}
+	if c.head, err = ort.NewDynamicAdvancedSessionWithONNXData(d.head, []string{contract.Instances}, headOut, opts); err != nil {
+		return nil, fmt.Errorf("opening the part of the graph for single instances: %w", err)
+	}
+	if c.tail, err = ort.NewDynamicAdvancedSessionWithONNXData(d.tail, tailIn, []string{contract.Probabilities, contract.Attention}, opts); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the part of the graph for the bag: %w", err), c.head.Destroy())
+	}
+	d.head, d.tail = nil, nil // guarded by the lock
+	s.chunks = c
+	return c, nil
+}
+
+// valueNames returns the names of the outputs of the head and of the inputs of the tail.
+func valueNames(p *chunks.Plan) (headOut, tailIn []string) {
+	for _, r := range p.Rows {
+		headOut = append(headOut, r.Name)
+		if r.Tail {
+			tailIn = append(tailIn, r.Name)
+		}
+	}
+	for _, pool := range p.Pools {
+		headOut, tailIn = append(headOut, pool.Name), append(tailIn, pool.Name)
+	}
+	if p.BagOf {
+		tailIn = append(tailIn, contract.BagOf)
+	}
+	return headOut, tailIn
+}
+
+func (c *chunkSessions) destroy() error {
+	if c == nil {
+		return nil
+	}
+	return errors.Join(c.head.Destroy(), c.tail.Destroy())
+}
+
+// runChunks implements chunkSession.
+func (s *ortSession) runChunks(ctx context.Context, d *divided, n int, read rowReader, to *Prediction) error {
+	sessions, err := s.openChunks(d)
+	if err != nil {
+		return err
+	}
+	r := &chunkRun{session: s, plan: d.plan, n: n, pools: make([]*pooled, len(d.plan.Pools)), rows: make([][]float32, len(d.plan.Rows))}
+	for i, row := range d.plan.Rows {
+		r.rows[i] = make([]float32, n*row.Width())
+	}
+	for i, pool := range d.plan.Pools {
+		r.pools[i] = newPooled(pool)
+	}
+	for from := 0; from < n; from += d.chunk {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		end := min(n, from+d.chunk)
+		x, err := read(from, end)
+		if err != nil {
+			return err
+		}
+		if err := r.runHead(ctx, sessions.head, x, from, end); err != nil {
+			return fmt.Errorf("%s: running the graph on instances %d to %d: %w", contract.BackendORT, from+1, end, err)
+		}
+	}
+	if err := r.runTail(ctx, sessions.tail, to); err != nil {
+		return fmt.Errorf("%s: running the graph on the bag of %s: %w", contract.BackendORT, diag.Count(n, "instance"), err)
+	}
+	return nil
+}
+
+// chunkRun is the prediction of one bag in chunks.
+type chunkRun struct {
+	session *ortSession
+	plan    *chunks.Plan
+	n       int
+	rows    [][]float32 // by Plan.Rows: the values of all instances
+	pools   []*pooled   // by Plan.Pools
+}
+
+// runHead computes the instances x, which have the numbers from to end.
+func (r *chunkRun) runHead(ctx context.Context, head *ort.DynamicAdvancedSession, x []float32, from, end int) error {
+	var v values
+	defer v.destroy()
+	in := v.floats(x, append([]int64{int64(end - from)}, r.session.instance...))
+	out := []ort.Value{}
+	for i, row := range r.plan.Rows {
+		part := r.rows[i][from*row.Width() : end*row.Width()]
+		out = append(out, v.floats(part, append([]int64{int64(end - from)}, row.Shape...)))
+	}
+	results := make([][]float32, len(r.pools))
+	for i, pool := range r.plan.Pools {
+		results[i] = make([]float32, len(r.pools[i].total))
+		out = append(out, v.floats(results[i], pool.Shape))
+	}
+	if v.err != nil {
+		return v.err
+	}
+	if err := runWatched(ctx, head, []ort.Value{in}, out); err != nil {
+		return err
+	}
+	for i, pool := range r.plan.Pools {
+		scores := slices.IndexFunc(r.plan.Rows, func(row chunks.Row) bool { return row.Name == pool.Scores })
+		width := r.plan.Rows[scores].Width()
+		r.pools[i].add(r.rows[scores][from*width:end*width], results[i])
+	}
+	return nil
+}
+
+// runTail computes the prediction.
+func (r *chunkRun) runTail(ctx context.Context, tail *ort.DynamicAdvancedSession, to *Prediction) error {
+	var v values
+	defer v.destroy()
+	n := int64(r.n)
+	in := []ort.Value{}
+	for i, row := range r.plan.Rows {
+		if row.Tail {
+			in = append(in, v.floats(r.rows[i], append([]int64{n}, row.Shape...)))
+		}
+	}
+	for i, pool := range r.plan.Pools {
+		in = append(in, v.floats(r.pools[i].result(), pool.Shape))
+	}
+	if r.plan.BagOf {
+		in = append(in, add(&v, make([]int64, r.n), []int64{n}))
+	}
+	attention := []int64{1, n}
+	if r.session.batch {
+		attention = []int64{n}
+	}
+	out := []ort.Value{v.floats(to.Probabilities, []int64{1, r.session.classes}), v.floats(to.Attention, attention)}
+	if v.err != nil {
+		return v.err
+	}
+	return runWatched(ctx, tail, in, out)
+}
+
+// values are tensors that share the memory of Go slices.
+type values struct {
+	list []ort.Value
+	err  error // the first
+}
+
+func (v *values) floats(x []float32, shape []int64) ort.Value { return add(v, x, shape) }
+
+func add[T ort.TensorData](v *values, x []T, shape []int64) ort.Value {
+	t, err := ort.NewTensor(ort.NewShape(shape...), x)
+	if err != nil {
+		v.err = errors.Join(v.err, err)
+		return nil
+	}
+	v.list = append(v.list, t)
+	return t
+}
+
+func (v *values) destroy() {
+	for _, t := range v.list {
+		t.Destroy()
+	}
+}

@@ -1,0 +1,44 @@
+//go:build cgo
+
+package ortenv
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/miplc/miplc/internal/nvidia"
+	"github.com/miplc/miplc/runtime/ortlib"
+)
+
+// prepareCUDA checks what the execution provider for CUDA needs and loads its libraries, because
+// onnxruntime reports a missing one as a file that cannot be opened, or ends the process. loaded is the
+// onnxruntime library of the process.
+func prepareCUDA(loaded, provider string) error {
+	gpu, err := nvidia.FirstGPU()
+	if err != nil {
+		return fmt.Errorf("%w; install the driver of the GPU, version %s or later", err, ortlib.MinDriver)
+	}
+	if gpu.CUDA < ortlib.MinCUDA {
+		return fmt.Errorf("the NVIDIA driver supports CUDA %s, but %s is needed: update it to version %s or later",
+			cudaVersion(gpu.CUDA), cudaVersion(ortlib.MinCUDA), ortlib.MinDriver)
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(loaded), ortlib.SharedProviders)); err != nil {
+		return fmt.Errorf("the onnxruntime library %s was not built with CUDA: name no library, so that miplc takes the one that `miplc runtime install cuda` installed", loaded)
+	}
+	folder := filepath.Dir(provider)
+	for _, name := range ortlib.CUDALibraries {
+		path := filepath.Join(folder, name)
+		if _, err := os.Stat(path); err != nil {
+			path = name
+		}
+		if err := nvidia.LoadGlobal(path); err != nil {
+			return fmt.Errorf("%s is missing or damaged (%w): `miplc runtime install cuda` installs it, or install the Python package %s and name its folder in LD_LIBRARY_PATH",
+				name, err, ortlib.CUDAPackage(name))
+		}
+	}
+	return nil
+}
+
+// cudaVersion writes 13020 as 13.2.
+func cudaVersion(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }

@@ -1,0 +1,178 @@
+//go:build cgo
+
+package ort
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/miplc/miplc/compile"
+	lowering "github.com/miplc/miplc/compile/onnx"
+	"github.com/miplc/miplc/train"
+)
+
+// active has the tensors of the runs that are computed: all runs, or those that are behind the
+// others.
+type active struct {
+	runs     []*train.Run // by their index in the tensors
+	copies   [2]values    // state vectors [runs, 1, P]: a step reads one copy and writes the other
+	current  int          // index of the copy with the newest values
+	settings values       // of the epoch, [runs, 1, 1], and statistics [runs, 1, d], in the process
+	batches  map[*runsSession]*batch
+	// Results of packed sessions, by whether they are predictions.
+	histories map[bool]*history
+}
+
+// batch has the values of one session.
+type batch struct {
+	values
+	on   *runsSession
+	runs int
+	io   [2][2]*bound // by the copies of the state and of the history that are read
+}
+
+// part returns the values of an input or output for the run with index j in the tensors, nil if the
+// session has no such value.
+func (b *batch) part(name string, j int) []float32 {
+	if b.on.packing != nil {
+		row := &b.on.packing.Inputs
+		part, ok := row.Parts[name]
+		if !ok {
+			return nil
+		}
+		return b.floats(lowering.InPacked)[j*row.Size+part.Start:][:part.Size]
+	}
+	if b.values[name] == nil {
+		return nil
+	}
+	all := b.floats(name)
+	size := len(all) / b.runs
+	return all[j*size : (j+1)*size]
+}
+
+// save copies the states of the active runs to vectors.
+func (g *group) save() error {
+	if g.active == nil {
+		return nil
+	}
+	size, now := g.FlatSize(), g.active.copies[g.active.current]
+	if err := g.memory.download(now, g.StateVectors()...); err != nil {
+		return err
+	}
+	for j, r := range g.active.runs {
+		for name, v := range g.vectors[r.Index] {
+			copy(v, now.floats(name)[j*size:])
+		}
+	}
+	return nil
+}
+
+// deactivate frees the tensors of the active runs. It saves their states if save is true.
+func (g *group) deactivate(save bool) error {
+	if g.active == nil {
+		return nil
+	}
+	var err error
+	if save {
+		err = g.save()
+	}
+	err = errors.Join(err, g.active.Destroy())
+	g.active = nil
+	return err
+}
+
+// activate makes runs the active runs.
+func (g *group) activate(runs []*train.Run) error {
+	if g.active != nil && slices.Equal(g.active.runs, runs) {
+		return nil
+	}
+	if err := g.deactivate(true); err != nil {
+		return err
+	}
+	s, size, n := &active{runs: slices.Clone(runs), settings: values{}, batches: map[*runsSession]*batch{}, histories: map[bool]*history{}}, g.FlatSize(), len(runs)
+	g.active = s
+	for i := range s.copies {
+		s.copies[i] = values{}
+		for _, name := range g.StateVectors() {
+			if err := g.memory.add(s.copies[i], name, n, 1, size); err != nil {
+				return err
+			}
+		}
+	}
+	names := slices.AppendSeq([]string{compile.InLR, compile.InLambda, compile.InEpoch, compile.InEpochs}, maps.Keys(g.StepScalars(compile.Position{})))
+	for _, term := range g.terms {
+		names = append(names, compile.InTermWeight+term)
+	}
+	for _, name := range names {
+		if err := s.settings.add(name, n, 1, 1); err != nil {
+			return err
+		}
+	}
+	for _, name := range g.Statistics() {
+		if err := s.settings.add(name, n, 1, g.runs[0].Data.Dim()); err != nil {
+			return err
+		}
+	}
+	for j, r := range runs {
+		for name, v := range g.vectors[r.Index] {
+			copy(s.copies[0].floats(name)[j*size:], v)
+		}
+		for name, v := range g.statistics[r.Index] {
+			copy(s.settings.floats(name)[j*len(v):], v)
+		}
+		for name, weight := range train.TermWeights(r.Program.Spec) {
+			s.settings.floats(compile.InTermWeight + name)[j] = float32(weight)
+		}
+	}
+	return g.memory.upload(s.copies[0], g.StateVectors()...)
+}
+
+// Destroy releases the bindings before the tensors that they point to.
+func (s *active) Destroy() error {
+	var errs []error
+	for _, b := range s.batches {
+		for _, io := range slices.Concat(b.io[0][:], b.io[1][:]) {
+			if io != nil {
+				errs = append(errs, io.Destroy())
+			}
+		}
+		errs = append(errs, b.Destroy())
+	}
+	for _, h := range s.histories {
+		errs = append(errs, h.Destroy())
+	}
+	return errors.Join(append(errs, s.copies[0].Destroy(), s.copies[1].Destroy(), s.settings.Destroy())...)
+}
+
+// batch returns the tensors of batches of so many bags for the active runs.
+func (g *group) batch(predict bool, bags int) (*batch, error) {
+	s := g.active
+	on, err := g.session(predict, bags, len(s.runs))
+	if err != nil {
+		return nil, err
+	}
+	if b := s.batches[on]; b != nil {
+		return b, nil
+	}
+	b := &batch{values: values{}, on: on, runs: len(s.runs)}
+	s.batches[on] = b
+	if on.packing != nil {
+		if s.histories[predict] == nil {
+			if s.histories[predict], err = newHistory(g.memory, b.runs, on.packing); err != nil {
+				return nil, err
+			}
+		}
+		return b, g.memory.add(b.values, lowering.InPacked, b.runs, on.packing.Inputs.Size)
+	}
+	next := renewed(g.Program, s.copies[0])
+	for _, name := range slices.Concat(on.in, on.out) {
+		if s.copies[0][name] != nil || s.settings[name] != nil || next[name] != nil {
+			continue
+		}
+		if err := b.add(name, append([]int{b.runs}, on.dims[name]...)...); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}

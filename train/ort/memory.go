@@ -1,0 +1,56 @@
+//go:build cgo
+
+package ort
+
+import (
+	"errors"
+
+	onnx "github.com/yalue/onnxruntime_go"
+
+	"github.com/miplc/miplc/runtime/ortenv"
+)
+
+// memory allocates values and copies them between the process and a device.
+type memory struct {
+	device             *ortenv.Memory // nil: all values are in the process
+	uploads, downloads int            // copied values so far
+}
+
+// add adds a value, of zeros in the process and of undefined contents on a device.
+func (m *memory) add(v values, name string, shape ...int) error {
+	if m.device == nil {
+		return v.add(name, shape...)
+	}
+	t, err := m.device.NewTensor(toShape(shape))
+	if err == nil {
+		v[name] = t
+	}
+	return err
+}
+
+// upload copies values from the process to the device.
+func (m *memory) upload(v values, names ...string) error {
+	return move(v, names, &m.uploads, (*ortenv.DeviceTensor).Upload)
+}
+
+// download copies values from the device to the process, after the runs that were started.
+func (m *memory) download(v values, names ...string) error {
+	return move(v, names, &m.downloads, (*ortenv.DeviceTensor).Download)
+}
+
+func move(v values, names []string, count *int, f func(*ortenv.DeviceTensor) error) error {
+	var errs []error
+	for _, name := range names {
+		if t, ok := v[name].(*ortenv.DeviceTensor); ok {
+			*count++
+			errs = append(errs, f(t))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// onDevice reports whether a value is in the memory of a device.
+func onDevice(v onnx.Value) bool {
+	_, ok := v.(*ortenv.DeviceTensor)
+	return ok
+}
