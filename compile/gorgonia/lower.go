@@ -112,7 +112,7 @@ func lower[T Float](g *graph.Graph, n, b int, o *Options[T], try int) *lowerer[T
 		for i, x := range node.In {
 			in[i] = l.nodes[x.ID]
 		}
-		l.nodes[node.ID] = lowerings.Lower(l, node, in)
+		l.nodes[node.ID] = lowerings[node.Op].Lower(l, node, in)
 	}
 	l.differentiate(g)
 	l.checkHashes()

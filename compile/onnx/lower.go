@@ -1,8 +1,9 @@
 // Package onnx lowers graphs to ONNX.
 //
-// The table in this file has one row per op with two lowerings. The full one is for onnxruntime.
+// The table in this file has one row per op with three lowerings. The full one is for onnxruntime.
 // The portable one uses only what onnx-go computes correctly, which is much less. If it is missing
-// or does not support the shapes of a node, the file runs only on onnxruntime.
+// or does not support the shapes of a node, the file runs only on onnxruntime. The third one computes
+// many runs at once, see LowerRuns.
 package onnx
 
 import (
@@ -23,78 +24,70 @@ type lowering = target.Func[*emitter, string]
 // row is one row of the table.
 type row struct {
 	full     lowering
-	portable lowering // nil: onnx-go cannot compute the op
+	portable lowering     // nil: onnx-go cannot compute the op
+	runs     runsLowering // nil: trainings with the op run one at a time
 }
 
-// both returns a row whose two lowerings are the same.
-func both(l lowering) row { return row{l, l} }
-
-// The two columns of the table; the key is Portable. They are filled by init because the lowerings
-// refer to each other.
-var tables = map[bool]target.Table[*emitter, string]{true: {}, false: {}}
+// table has one row per op. It is filled by init because the lowerings refer to it.
+var table map[graph.Op]row
 
 func init() {
-	for op, r := range map[graph.Op]row{
-		graph.OpInput: both(leaf),
-		graph.OpParam: both(leaf),
-		graph.OpConst: both(lowerConst),
-		graph.OpFill:  {lowerFill, portableFill},
+	table = map[graph.Op]row{
+		graph.OpInput: {leaf, leaf, runsLeaf},
+		graph.OpParam: {leaf, leaf, runsLeaf},
+		graph.OpConst: {lowerConst, lowerConst, runsConst},
+		graph.OpFill:  {lowerFill, portableFill, runsFill},
 
-		graph.OpNeg:      both(unary("Neg")),
-		graph.OpExp:      both(unary("Exp")),
-		graph.OpLog:      both(unary("Log")),
-		graph.OpSqrt:     both(unary("Sqrt")),
-		graph.OpAbs:      both(unary("Abs")),
-		graph.OpSign:     both(lowerSign),
-		graph.OpTanh:     both(unary("Tanh")),
-		graph.OpSigmoid:  both(unary("Sigmoid")),
-		graph.OpSoftplus: both(unary("Softplus")),
-		graph.OpRelu:     both(unary("Relu")),
-		graph.OpErf:      {unary("Erf"), portableErf},
-		graph.OpClamp:    both(lowerClamp),
-		graph.OpStopGrad: both(same),
+		graph.OpNeg:      {unary("Neg"), unary("Neg"), runsElementwise},
+		graph.OpExp:      {unary("Exp"), unary("Exp"), runsElementwise},
+		graph.OpLog:      {unary("Log"), unary("Log"), runsUneven("Log")},
+		graph.OpSqrt:     {unary("Sqrt"), unary("Sqrt"), runsElementwise},
+		graph.OpAbs:      {unary("Abs"), unary("Abs"), runsElementwise},
+		graph.OpSign:     {lowerSign, lowerSign, runsElementwise},
+		graph.OpTanh:     {unary("Tanh"), unary("Tanh"), runsElementwise},
+		graph.OpSigmoid:  {unary("Sigmoid"), unary("Sigmoid"), runsElementwise},
+		graph.OpSoftplus: {unary("Softplus"), unary("Softplus"), runsUneven("Softplus")},
+		graph.OpRelu:     {unary("Relu"), unary("Relu"), runsElementwise},
+		graph.OpErf:      {unary("Erf"), portableErf, runsElementwise},
+		graph.OpClamp:    {lowerClamp, lowerClamp, runsElementwise},
+		graph.OpStopGrad: {same, same, runsElementwise},
 
-		graph.OpAdd:     {binary("Add"), portableBinary("Add")},
-		graph.OpSub:     {binary("Sub"), portableBinary("Sub")},
-		graph.OpMul:     {binary("Mul"), portableBinary("Mul")},
-		graph.OpDiv:     {binary("Div"), portableBinary("Div")},
-		graph.OpMaximum: {binary("Max"), portableBinary("Max")},
-		graph.OpMinimum: {binary("Min"), portableBinary("Min")},
-		graph.OpGreater: {lowerGreater, portableGreater},
+		graph.OpAdd:     {binary("Add"), portableBinary("Add"), runsElementwise},
+		graph.OpSub:     {binary("Sub"), portableBinary("Sub"), runsElementwise},
+		graph.OpMul:     {binary("Mul"), portableBinary("Mul"), runsElementwise},
+		graph.OpDiv:     {binary("Div"), portableBinary("Div"), runsElementwise},
+		graph.OpMaximum: {binary("Max"), portableBinary("Max"), runsElementwise},
+		graph.OpMinimum: {binary("Min"), portableBinary("Min"), runsElementwise},
+		graph.OpGreater: {lowerGreater, portableGreater, runsElementwise},
 
-		graph.OpMatMul:     both(binary("MatMul")),
-		graph.OpTranspose:  {lowerTranspose, portableTranspose},
-		graph.OpReshape:    {lowerReshape, portableReshape},
-		graph.OpExpand:     {lowerExpand, portableExpand},
-		graph.OpSum:        {lowerSum, portableSum},
-		graph.OpMax:        {lowerMax, portableMax},
-		graph.OpMaxMask:    {full: lowerMaxMask},
-		graph.OpConcat:     {lowerConcat, portableConcat},
-		graph.OpSlice:      {lowerSlice, portableSlice},
-		graph.OpPad:        {lowerPad, portablePad},
-		graph.OpSoftmax:    {lowerSoftmax("Softmax"), portableSoftmax},
-		graph.OpLogSoftmax: {lowerLogSoftmax, portableLogSoftmax},
+		graph.OpMatMul:     {binary("MatMul"), binary("MatMul"), runsMatMul},
+		graph.OpTranspose:  {lowerTranspose, portableTranspose, runsTranspose},
+		graph.OpReshape:    {lowerReshape, portableReshape, runsReshape},
+		graph.OpExpand:     {lowerExpand, portableExpand, runsExpand},
+		graph.OpSum:        {lowerSum, portableSum, runsSum},
+		graph.OpMax:        {lowerMax, portableMax, runsMax},
+		graph.OpMaxMask:    {lowerMaxMask, nil, runsMaxMask},
+		graph.OpConcat:     {lowerConcat, portableConcat, runsConcat},
+		graph.OpSlice:      {lowerSlice, portableSlice, runsSlice},
+		graph.OpPad:        {lowerPad, portablePad, runsPad},
+		graph.OpSoftmax:    {lowerSoftmax, portableSoftmax, runsSoftmax((*emitter).softmax)},
+		graph.OpLogSoftmax: {lowerLogSoftmax, portableLogSoftmax, runsSoftmax((*emitter).logSoftmax)},
 
-		graph.OpSegmentSum:           {full: lowerSegmentSum},
-		graph.OpSegmentMax:           {full: lowerSegmentMax},
-		graph.OpSegmentMaxMask:       {full: lowerSegmentMaxMask},
-		graph.OpSegmentSoftmax:       {full: lowerSegmentSoftmax},
-		graph.OpSegmentGather:        {full: lowerSegmentGather},
-		graph.OpSegmentAttention:     {full: lowerAttention},
-		graph.OpSegmentAttentionGrad: {full: lowerAttentionGrad},
-		graph.OpAttention:            both(lowerAttention),
-		graph.OpAttentionGrad:        {full: lowerAttentionGrad},
+		graph.OpSegmentSum:           {lowerSegmentSum, nil, runsSegmentSum},
+		graph.OpSegmentMax:           {lowerSegmentMax, nil, runsSegmentMax},
+		graph.OpSegmentMaxMask:       {lowerSegmentMaxMask, nil, runsSegmentMaxMask},
+		graph.OpSegmentSoftmax:       {lowerSegmentSoftmax, nil, runsSegmentSoftmax},
+		graph.OpSegmentGather:        {lowerSegmentGather, nil, runsSegmentGather},
+		graph.OpSegmentAttention:     {lowerAttention, nil, runsSegmentAttention},
+		graph.OpSegmentAttentionGrad: {lowerAttentionGrad, nil, runsSegmentAttentionGrad},
+		graph.OpAttention:            {lowerAttention, lowerAttention, runsSegmentAttention},
+		graph.OpAttentionGrad:        {lowerAttentionGrad, nil, runsSegmentAttentionGrad},
 
-		graph.OpConv2D:           {lowerConv2D, portableConv2D},
-		graph.OpConv2DGradInput:  {full: lowerConv2DGradInput},
-		graph.OpConv2DGradWeight: {full: lowerConv2DGradWeight},
-		graph.OpMaxPool2D:        both(lowerMaxPool2D),
-		graph.OpMaxPool2DGrad:    {full: lowerMaxPool2DGrad},
-	} {
-		if r.portable == nil {
-			r.portable = func(*emitter, *graph.Node, []string) string { return refuse(NoForm) }
-		}
-		tables[false][op], tables[true][op] = r.full, r.portable
+		graph.OpConv2D:           {lowerConv2D, portableConv2D, nil},
+		graph.OpConv2DGradInput:  {lowerConv2DGradInput, nil, nil},
+		graph.OpConv2DGradWeight: {lowerConv2DGradWeight, nil, nil},
+		graph.OpMaxPool2D:        {lowerMaxPool2D, lowerMaxPool2D, nil},
+		graph.OpMaxPool2DGrad:    {lowerMaxPool2DGrad, nil, nil},
 	}
 }
 
@@ -241,7 +234,18 @@ func (e *emitter) node(n *graph.Node) {
 		in[i] = e.value(x)
 	}
 	before := len(e.out.Node)
-	e.values[n] = e.shaped(e.rename(tables[e.portable].Lower(e, n, in), before), e.shapeOf(n))
+	e.values[n] = e.shaped(e.rename(e.lowering(n.Op).Lower(e, n, in), before), e.shapeOf(n))
+}
+
+func (e *emitter) lowering(op graph.Op) lowering {
+	switch r := table[op]; {
+	case !e.portable:
+		return r.full
+	case r.portable == nil:
+		return func(*emitter, *graph.Node, []string) string { return refuse(NoForm) }
+	default:
+		return r.portable
+	}
 }
 
 // label returns the prefix for the names of a node's ONNX nodes.

@@ -146,8 +146,8 @@ func (e *emitter) logSoftmax(v string) string {
 	return e.op("Sub", nil, low, e.op("Log", nil, sum))
 }
 
-func lowerSoftmax(op string) lowering {
-	return func(e *emitter, n *graph.Node, in []string) string {
-		return e.op(op, attrs(onnxpb.IntAttr("axis", -1)), in[0])
-	}
+func lowerSoftmax(e *emitter, n *graph.Node, in []string) string { return e.softmax(in[0]) }
+
+func (e *emitter) softmax(v string) string {
+	return e.op("Softmax", attrs(onnxpb.IntAttr("axis", -1)), v)
 }

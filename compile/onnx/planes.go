@@ -93,7 +93,7 @@ func (e *emitter) planeElementwise(n *graph.Node) bool {
 			return false
 		}
 	}
-	e.plane[n] = tables[false].Lower(e, n, in)
+	e.plane[n] = table[n.Op].full.Lower(e, n, in)
 	return true
 }
 

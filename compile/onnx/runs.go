@@ -148,7 +148,7 @@ func (l *runsLowerer) node(n *graph.Node) {
 		}
 	}
 	before := len(l.out.Node)
-	v := runsTable.Lower(l, n, in)
+	v := table[n.Op].runs.Lower(l, n, in)
 	if l.masks[n] {
 		v = l.masked(v, n.Shape)
 	}

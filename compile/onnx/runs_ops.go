@@ -7,55 +7,9 @@ import (
 	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 type runsLowering = target.Func[*runsLowerer, runsValue]
-
-// runsTable has one row per op that has a lowering with an axis of runs. runsElementwise lowers
-// element-wise ops without a row.
-var runsTable target.Table[*runsLowerer, runsValue]
-
-// The table is filled here because its functions refer to the table.
-func init() {
-	runsTable = target.Table[*runsLowerer, runsValue]{
-		graph.OpInput: runsLeaf,
-		graph.OpParam: runsLeaf,
-		graph.OpConst: runsConst,
-		graph.OpFill:  runsFill,
-
-		graph.OpLog:      runsUneven("Log"),
-		graph.OpSoftplus: runsUneven("Softplus"),
-
-		graph.OpMatMul:     runsMatMul,
-		graph.OpTranspose:  runsTranspose,
-		graph.OpReshape:    runsReshape,
-		graph.OpExpand:     runsExpand,
-		graph.OpSum:        runsSum,
-		graph.OpMax:        runsMax,
-		graph.OpMaxMask:    runsMaxMask,
-		graph.OpConcat:     runsConcat,
-		graph.OpSlice:      runsSlice,
-		graph.OpPad:        runsPad,
-		graph.OpSoftmax:    runsSoftmax(func(l *runsLowerer, v string) string { return l.along("Softmax", v) }),
-		graph.OpLogSoftmax: runsSoftmax(func(l *runsLowerer, v string) string { return l.logSoftmax(v) }),
-
-		graph.OpSegmentSum:           runsSegmentSum,
-		graph.OpSegmentMax:           runsSegmentMax,
-		graph.OpSegmentMaxMask:       runsSegmentMaxMask,
-		graph.OpSegmentSoftmax:       runsSegmentSoftmax,
-		graph.OpSegmentGather:        runsSegmentGather,
-		graph.OpSegmentAttention:     runsSegmentAttention,
-		graph.OpSegmentAttentionGrad: runsSegmentAttentionGrad,
-		graph.OpAttention:            runsSegmentAttention,
-		graph.OpAttentionGrad:        runsSegmentAttentionGrad,
-	}
-	for _, op := range graph.AllOps() {
-		if op.Elementwise() && runsTable[op] == nil {
-			runsTable[op] = runsElementwise
-		}
-	}
-}
 
 func runsLeaf(l *runsLowerer, n *graph.Node, _ []runsValue) runsValue {
 	return l.input(n.Name, l.dims(n.Shape))
@@ -69,10 +23,9 @@ func runsFill(l *runsLowerer, n *graph.Node, _ []runsValue) runsValue {
 	return runsValue{name: l.scalar(float32(n.Attrs.Value))}
 }
 
-// runsElementwise is the lowering of element-wise ops without a row in runsTable. The lowering
-// without an axis of runs does not depend on shapes.
+// runsElementwise applies the lowering without an axis of runs, which does not depend on shapes.
 func runsElementwise(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
-	lower := tables[false][n.Op]
+	lower := table[n.Op].full
 	if len(in) == 1 {
 		return runsValue{lower(l.emitter, n, []string{in[0].name}), in[0].each, in[0].dims}
 	}
@@ -326,20 +279,15 @@ func runsPad(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	return runsValue{l.op("Pad", nil, v.name, l.ints(pads...)), v.each, l.dims(n.Shape)}
 }
 
-func runsSoftmax(along func(*runsLowerer, string) string) runsLowering {
+func runsSoftmax(along func(*emitter, string) string) runsLowering {
 	return func(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 		if len(n.Shape) == 1 && n.Shape[0] == graph.N { // along the instances of all bags
 			v := l.merged(l.largest(n, in), n.Shape)
-			return l.reshaped(runsValue{along(l, v.name), v.each, v.dims}, l.dims(n.Shape)...)
+			return l.reshaped(runsValue{along(l.emitter, v.name), v.each, v.dims}, l.dims(n.Shape)...)
 		}
 		v := l.largest(n, in)
-		return runsValue{along(l, v.name), v.each, v.dims}
+		return runsValue{along(l.emitter, v.name), v.each, v.dims}
 	}
-}
-
-// along applies an op along the last axis.
-func (l *runsLowerer) along(op, v string) string {
-	return l.op(op, attrs(onnxpb.IntAttr("axis", -1)), v)
 }
 
 // byBag returns a value with one row per instance as [bags, instances, columns], without the axis
@@ -425,7 +373,7 @@ func runsSegmentSoftmax(l *runsLowerer, n *graph.Node, in []runsValue) runsValue
 		v = l.turnedLast(v)
 	}
 	v = runsValue{l.op("Add", nil, v.name, l.rowsTurned(InLow).name), true, v.dims}
-	v = runsValue{l.along("Softmax", v.name), true, v.dims}
+	v = runsValue{l.softmax(v.name), true, v.dims}
 	if !one {
 		v = l.turnedLast(v)
 	}
@@ -470,7 +418,7 @@ func (l *runsLowerer) pairs(n *graph.Node, in []runsValue) (w runsValue, scale s
 	scale = l.scalar(float32(graph.AttentionScale(n.In[0].Shape)))
 	w = l.product(x[0], l.turnedLast(l.spread(x[1])))
 	scores := l.op("Add", nil, l.op("Mul", nil, w.name, scale), l.rowsTurned(InLow).name)
-	return runsValue{l.along("Softmax", scores), true, w.dims}, scale, x
+	return runsValue{l.softmax(scores), true, w.dims}, scale, x
 }
 
 func runsSegmentAttention(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {

@@ -16,8 +16,9 @@ type Func[L, V any] func(l L, n *graph.Node, in []V) V
 // Table has one row per op.
 type Table[L, V any] map[graph.Op]Func[L, V]
 
-// Lower writes node n. Errors contain the op and its position in the spec.
-func (t Table[L, V]) Lower(l L, n *graph.Node, in []V) V {
+// Lower writes node n. Errors contain the op and its position in the spec. f may be nil: the target
+// has no lowering of the op.
+func (f Func[L, V]) Lower(l L, n *graph.Node, in []V) V {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -27,11 +28,10 @@ func (t Table[L, V]) Lower(l L, n *graph.Node, in []V) V {
 			panic(r)
 		}
 	}()
-	lower := t[n.Op]
-	if lower == nil {
+	if f == nil {
 		Fail("there is no lowering of it")
 	}
-	return lower(l, n, in)
+	return f(l, n, in)
 }
 
 // at is an error in the lowering of a node.

@@ -145,7 +145,7 @@ func (l *lowerer) node(n *graph.Node) {
 	for i, x := range n.In {
 		in[i] = l.masked(l.of[x.ID], x.Shape, n.JoinsRows(i), n.Op.Neutral())
 	}
-	t := table.Lower(l, n, in)
+	t := table[n.Op].Lower(l, n, in)
 	if want := l.concrete(n.Shape); !slices.Equal(t.inner(), want) {
 		target.Fail("bug: the lowering of %v gives the shape %v for %v at %d instances, %d bags", n.Op, t.inner(), n.Shape, l.capacity.N, l.capacity.B)
 	}
