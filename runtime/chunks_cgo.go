@@ -13,6 +13,7 @@ import (
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/chunks"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/runtime/ortenv"
 )
 
 // chunkSessions are the sessions of the parts of a divided graph.
@@ -32,10 +33,10 @@ func (s *ortSession) openChunks(d *divided) (*chunkSessions, error) {
 	defer opts.Destroy()
 	headOut, tailIn := valueNames(d.plan)
 	c := &chunkSessions{}
-	if c.head, err = ort.NewDynamicAdvancedSessionWithONNXData(d.head, []string{contract.Instances}, headOut, opts); err != nil {
+	if c.head, err = ortenv.OpenSession(d.head, []string{contract.Instances}, headOut, opts); err != nil {
 		return nil, fmt.Errorf("opening the part of the graph for single instances: %w", err)
 	}
-	if c.tail, err = ort.NewDynamicAdvancedSessionWithONNXData(d.tail, tailIn, []string{contract.Probabilities, contract.Attention}, opts); err != nil {
+	if c.tail, err = ortenv.OpenSession(d.tail, tailIn, []string{contract.Probabilities, contract.Attention}, opts); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the part of the graph for the bag: %w", err), c.head.Destroy())
 	}
 	d.head, d.tail = nil, nil // guarded by the lock

@@ -79,7 +79,7 @@ func newORT(f *File) (*ortSession, error) {
 	calls := f.Session.Locker()
 	calls.Lock()
 	defer calls.Unlock()
-	session, err := ort.NewDynamicAdvancedSessionWithONNXData(f.Data, inputs, outputs, opts)
+	session, err := ortenv.OpenSession(f.Data, inputs, outputs, opts)
 	if err != nil {
 		return nil, fmt.Errorf("the graph is not accepted%s: %w", f.Session.OnDevice(), err)
 	}

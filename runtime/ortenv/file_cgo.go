@@ -35,7 +35,7 @@ func OpenGraph(content []byte, library string) (*Graph, error) {
 	}
 	defer opts.Destroy()
 	g := &Graph{inputs: model.GetGraph().GetInput(), outputs: model.GetGraph().GetOutput()}
-	if g.session, err = ort.NewDynamicAdvancedSessionWithONNXData(content, names(g.inputs), names(g.outputs), opts); err != nil {
+	if g.session, err = OpenSession(content, names(g.inputs), names(g.outputs), opts); err != nil {
 		return nil, fmt.Errorf("onnxruntime does not accept the model: %w", err)
 	}
 	return g, nil

@@ -35,6 +35,6 @@ func keepDevice(opts *ort.SessionOptions) error {
 	if err != nil {
 		return fmt.Errorf("bug: %w", err)
 	}
-	kept, err = ort.NewDynamicAdvancedSessionWithONNXData(model, []string{"x"}, []string{"y"}, opts)
+	kept, err = OpenSession(model, []string{"x"}, []string{"y"}, opts)
 	return err
 }

@@ -35,7 +35,7 @@ func (s Session) Options() (*ort.SessionOptions, error) {
 		err = errors.Join(err, opts.SetCpuMemArena(false), opts.SetMemPattern(false))
 	}
 	if err == nil && !s.OnCPU() {
-		err = s.appendProvider(opts)
+		err = keepSignalStack(func() error { return s.appendProvider(opts) })
 	}
 	if err != nil {
 		opts.Destroy()

@@ -15,6 +15,7 @@ import (
 	lowering "github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortenv/plugin"
 )
 
@@ -87,7 +88,7 @@ func start(model *onnxpb.ModelProto, in, out []string, o Options) (*onnx.Dynamic
 	calls := o.session().Locker()
 	calls.Lock()
 	defer calls.Unlock()
-	return onnx.NewDynamicAdvancedSessionWithONNXData(bytes, in, out, opts)
+	return ortenv.OpenSession(bytes, in, out, opts)
 }
 
 // Destroy releases the session.
