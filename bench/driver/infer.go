@@ -18,7 +18,7 @@ func writeModel(r request) (any, error) {
 	if r.bags > 1 {
 		signature = export.SignatureBatch
 	}
-	p, d, err := r.program("export.signature=" + string(signature))
+	p, d, err := r.program("export.signature="+string(signature), "data.normalize=none")
 	if err != nil {
 		return nil, err
 	}

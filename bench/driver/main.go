@@ -5,6 +5,7 @@
 //	driver soak  -data bags.npz -spec demipl -steps 100000
 //	driver model -data bags.npz -spec demipl -out model.onnx
 //	driver infer -data bags.npz -model model.onnx -backend ort -steps 1000
+//	driver ulp   -data bags.npz -spec demipl -steps 30
 package main
 
 import (
@@ -35,9 +36,9 @@ func main() {
 }
 
 func run(args []string) error {
-	commands := map[string]func(request) (any, error){"train": trainSteps, "soak": soak, "model": writeModel, "infer": infer}
+	commands := map[string]func(request) (any, error){"train": trainSteps, "soak": soak, "model": writeModel, "infer": infer, "ulp": ulp}
 	if len(args) == 0 || commands[args[0]] == nil {
-		return fmt.Errorf("missing or unknown command: give train, soak, model or infer")
+		return fmt.Errorf("missing or unknown command: give train, soak, model, infer or ulp")
 	}
 	var r request
 	f := flag.NewFlagSet(args[0], flag.ContinueOnError)
@@ -49,7 +50,7 @@ func run(args []string) error {
 	f.StringVar(&r.library, "library", "", "path of the onnxruntime library (default: search)")
 	f.IntVar(&r.bags, "bags", 1, "bags per step or prediction")
 	f.IntVar(&r.threads, "threads", 1, "threads of an operation")
-	f.IntVar(&r.steps, "steps", 1000, "training steps or predictions to measure")
+	f.IntVar(&r.steps, "steps", 1000, "training steps or predictions to measure; epochs of ulp")
 	if err := f.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func (r *request) program(set ...string) (*compile.Program, *data.Dataset, error
 	if err != nil {
 		return nil, nil, err
 	}
-	spec, err := language.Load(r.spec, append(set, "data.normalize=none")...)
+	spec, err := language.Load(r.spec, set...)
 	if err != nil {
 		return nil, nil, err
 	}
