@@ -40,7 +40,7 @@ func (c *cutter) cut(output string) error {
 	if err := c.take(nodes, images); err != nil {
 		return err
 	}
-	if err := c.check(nodes, images); err != nil {
+	if err := c.check(images); err != nil {
 		return err
 	}
 	c.rename(images)
@@ -232,7 +232,7 @@ func constantOf(n *onnxpb.NodeProto) (*onnxpb.TensorProto, error) {
 }
 
 // check checks that all values are made once and before they are read.
-func (c *cutter) check(nodes []*onnxpb.NodeProto, images string) error {
+func (c *cutter) check(images string) error {
 	made := map[string]bool{images: true}
 	define := func(name string) error {
 		if made[name] && name != "" {

@@ -142,34 +142,3 @@ func (n *Node) label() string {
 	}
 	return s
 }
-
-// eachRow visits the positions of shape in row-major order, with one call per row along the last
-// axis. i and j are the offsets of the row in two arrays with strides a and b, n is its length, and
-// da and db are the steps along it.
-func eachRow(shape, a, b []int, f func(i, j, n, da, db int)) {
-	last := len(shape) - 1
-	if last < 0 {
-		f(0, 0, 1, 0, 0)
-		return
-	}
-	at := make([]int, last)
-	i, j := 0, 0
-	for {
-		f(i, j, shape[last], a[last], b[last])
-		axis := last - 1
-		for ; axis >= 0; axis-- {
-			at[axis]++
-			i += a[axis]
-			j += b[axis]
-			if at[axis] < shape[axis] {
-				break
-			}
-			i -= at[axis] * a[axis]
-			j -= at[axis] * b[axis]
-			at[axis] = 0
-		}
-		if axis < 0 {
-			return
-		}
-	}
-}

@@ -36,13 +36,14 @@ func unary(f func(float64) float64) evalFunc {
 func binary(f func(x, y float64) float64) evalFunc {
 	return func(_ *Env, _ *Node, in []*Tensor, out *Tensor) error {
 		x, y, k := in[0].Data, in[1].Data, 0
-		eachRow(out.Shape, ndarray.BroadcastStrides(in[0].Shape, out.Shape), ndarray.BroadcastStrides(in[1].Shape, out.Shape),
-			func(i, j, n, di, dj int) {
-				for range n {
-					out.Data[k] = f(x[i], y[j])
-					i, j, k = i+di, j+dj, k+1
-				}
-			})
+		loops := ndarray.NewLoops(out.Shape, ndarray.BroadcastStrides(in[0].Shape, out.Shape), ndarray.BroadcastStrides(in[1].Shape, out.Shape))
+		step := loops.Step()
+		loops.Each(func(at [3]int) {
+			for i := range loops.Length() {
+				out.Data[k] = f(x[at[0]+i*step[0]], y[at[1]+i*step[1]])
+				k++
+			}
+		})
 		return nil
 	}
 }

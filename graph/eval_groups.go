@@ -31,13 +31,13 @@ func groupsOf(env *Env, n *Node, in []*Tensor) groups {
 	for _, a := range axes {
 		count /= x[a]
 	}
-	strides := ndarray.ReducedStrides(x, axes)
+	loops := ndarray.NewLoops(x, ndarray.ReducedStrides(x, axes))
 	return groups{count, func(f func(place, group int)) {
 		place := 0
-		eachRow(x, strides, strides, func(group, _, n, step, _ int) {
-			for range n {
-				f(place, group)
-				place, group = place+1, group+step
+		loops.Each(func(at [3]int) {
+			for i := range loops.Length() {
+				f(place, at[0]+i*loops.Step()[0])
+				place++
 			}
 		})
 	}}

@@ -37,11 +37,11 @@ func evalExpand(_ *Env, _ *Node, in []*Tensor, out *Tensor) error {
 
 // copyStrided fills out in row-major order from x, read with the strides s.
 func copyStrided(out *Tensor, x []float64, s []int) {
-	k := 0
-	eachRow(out.Shape, s, s, func(i, _, n, d, _ int) {
-		for range n {
-			out.Data[k] = x[i]
-			i, k = i+d, k+1
+	k, loops := 0, ndarray.NewLoops(out.Shape, s)
+	loops.Each(func(at [3]int) {
+		for i := range loops.Length() {
+			out.Data[k] = x[at[0]+i*loops.Step()[0]]
+			k++
 		}
 	})
 }

@@ -49,7 +49,7 @@ func (f *formChecker) check(x ast.Expr, depth int) {
 		f.check(x.X, depth+1)
 	case *ast.UnaryExpr:
 		if x.Op != token.SUB {
-			f.operator(x, x.OpPos, x.Op)
+			f.operator(x.OpPos, x.Op)
 		}
 		f.check(x.X, depth+1)
 	case *ast.BinaryExpr:
@@ -78,7 +78,7 @@ func (f *formChecker) literal(x *ast.BasicLit) {
 	}
 }
 
-func (f *formChecker) operator(x ast.Expr, at token.Pos, op token.Token) {
+func (f *formChecker) operator(at token.Pos, op token.Token) {
 	start := offsetOf(at)
 	d := f.eq.errorf(start, start+len(op.String()), fmt.Sprintf("the operator %v is not part of the language", op)).
 		WithNote("the operators are + - * / > < >= <= == and a minus before a value")
@@ -99,10 +99,10 @@ func (f *formChecker) binary(x *ast.BinaryExpr, depth int) {
 	case token.GTR, token.LSS, token.GEQ, token.LEQ, token.EQL:
 		f.chained(x)
 	case token.XOR:
-		f.operator(x, x.OpPos, x.Op)
+		f.operator(x.OpPos, x.Op)
 		f.note("there is no power operator: write x * x for a square, or exp(y * log(x))")
 	default:
-		f.operator(x, x.OpPos, x.Op)
+		f.operator(x.OpPos, x.Op)
 	}
 	f.check(x.X, depth+1)
 	f.check(x.Y, depth+1)

@@ -3,6 +3,7 @@ package language
 import (
 	"fmt"
 
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language/schema"
 )
 
@@ -57,18 +58,11 @@ func (f *Function) arityText() string {
 	least, most := f.Arity()
 	switch {
 	case most < 0:
-		return fmt.Sprintf("at least %s", count(least, "argument"))
+		return fmt.Sprintf("at least %s", diag.Count(least, "argument"))
 	case least != most:
-		return fmt.Sprintf("%d or %s", least, count(most, "argument"))
+		return fmt.Sprintf("%d or %s", least, diag.Count(most, "argument"))
 	}
-	return count(least, "argument")
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return diag.Count(least, "argument")
 }
 
 func unary(name, doc string) Function {

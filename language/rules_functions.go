@@ -92,7 +92,7 @@ func (c *checker) resolveCalls(eq *Equation, sc *scope, as string) {
 		case len(f.Args) == 0: // reported when it was read
 			faulty = true
 		case len(f.Args) != len(call.Args):
-			c.faults.Add(eq.errorAt(call, fmt.Sprintf("%s takes %s, not %d", name, count(len(f.Args), "argument"), len(call.Args))).
+			c.faults.Add(eq.errorAt(call, fmt.Sprintf("%s takes %s, not %d", name, diag.Count(len(f.Args), "argument"), len(call.Args))).
 				WithNote("it is defined at %s", f.Name.Pos))
 			faulty = true
 		default:

@@ -39,13 +39,13 @@ func binary[T Float](f binaryRows[T]) target.Func[*lowerer[T], *gorgonia.Node] {
 	return func(l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 		shape := tensorShape(l.concrete(n))
 		a, b := shapeOf(in[0]), shapeOf(in[1])
-		loops := newLoops(shape, ndarray.Strides(shape), ndarray.BroadcastStrides(a, shape), ndarray.BroadcastStrides(b, shape))
+		loops := ndarray.NewLoops(shape, ndarray.Strides(shape), ndarray.BroadcastStrides(a, shape), ndarray.BroadcastStrides(b, shape))
 		run := func(out []T, in [][]T, _ []int) { f.forward(&loops, out, in[0], in[1]) }
 		var grad vjp
 		if f.gradient != nil {
 			grad = func(i int, x gorgonia.Nodes, y, dy *gorgonia.Node) *gorgonia.Node {
 				self, other := shapeOf(x[i]), shapeOf(x[1-i])
-				loops := newLoops(shape, ndarray.BroadcastStrides(self, shape), ndarray.Strides(shape), ndarray.BroadcastStrides(other, shape))
+				loops := ndarray.NewLoops(shape, ndarray.BroadcastStrides(self, shape), ndarray.Strides(shape), ndarray.BroadcastStrides(other, shape))
 				back := func(out []T, in [][]T, _ []int) { f.backward(&loops, i, out, in) }
 				return l.apply(n.Op.String()+"Grad", self, back, nil, x[i], x[1-i], y, dy)
 			}
@@ -54,19 +54,19 @@ func binary[T Float](f binaryRows[T]) target.Func[*lowerer[T], *gorgonia.Node] {
 	}
 }
 
-func (f *binaryRows[T]) forward(loops *loops, out, a, b []T) {
-	n, s := loops.length(), loops.step()
-	loops.each(func(at [3]int) {
+func (f *binaryRows[T]) forward(loops *ndarray.Loops, out, a, b []T) {
+	n, s := loops.Length(), loops.Step()
+	loops.Each(func(at [3]int) {
 		f.value(out[at[0]:at[0]+n], operandAt(a, at[1], n, s[1]), operandAt(b, at[2], n, s[2]))
 	})
 }
 
 // backward computes the gradient of operand i. in contains that operand, the other one, the result
 // and the gradient of the result.
-func (f *binaryRows[T]) backward(loops *loops, i int, dx []T, in [][]T) {
+func (f *binaryRows[T]) backward(loops *ndarray.Loops, i int, dx []T, in [][]T) {
 	clear(dx)
-	n, s := loops.length(), loops.step()
-	loops.each(func(at [3]int) {
+	n, s := loops.Length(), loops.Step()
+	loops.Each(func(at [3]int) {
 		f.gradient(i, gradientRow[T]{
 			dx: operandAt(dx, at[0], n, s[0]), self: operandAt(in[0], at[0], n, s[0]), other: operandAt(in[1], at[2], n, s[2]),
 			dy: in[3][at[1] : at[1]+n], y: in[2][at[1] : at[1]+n],

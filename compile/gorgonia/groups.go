@@ -36,10 +36,10 @@ func (l *lowerer[T]) groups(n *graph.Node, axes ...int) groups {
 	for _, a := range axes {
 		count /= x[a]
 	}
-	loops := newLoops(x, ndarray.ReducedStrides(x, axes), ndarray.Strides(x))
-	length, s := loops.length(), loops.step()
+	loops := ndarray.NewLoops(x, ndarray.ReducedStrides(x, axes), ndarray.Strides(x))
+	length, s := loops.Length(), loops.Step()
 	return groups{count, func(_ []int, f func(place, group int)) {
-		loops.each(func(at [3]int) {
+		loops.Each(func(at [3]int) {
 			for i := range length {
 				f(at[1]+i, at[0]+i*s[0])
 			}

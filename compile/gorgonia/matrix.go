@@ -46,11 +46,11 @@ func lowerMatMul[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *go
 
 // permute copies x to out, reading it with the given strides.
 func permute[T Float](shape, strides []int) kernel[T] {
-	loops := newLoops(shape, ndarray.Strides(shape), strides)
-	n, s := loops.length(), loops.step()
+	loops := ndarray.NewLoops(shape, ndarray.Strides(shape), strides)
+	n, s := loops.Length(), loops.Step()
 	return func(out []T, in [][]T, _ []int) {
 		x := in[0]
-		loops.each(func(at [3]int) {
+		loops.Each(func(at [3]int) {
 			o, j := out[at[0]:at[0]+n], at[1]
 			if s[1] == 1 {
 				copy(o, x[j:])

@@ -10,12 +10,12 @@ import (
 // sumTo adds the elements of an array of the given shape to the elements of out that strides
 // select.
 func sumTo[T Float](shape, strides []int) kernel[T] {
-	loops := newLoops(shape, strides, ndarray.Strides(shape))
-	n, s := loops.length(), loops.step()
+	loops := ndarray.NewLoops(shape, strides, ndarray.Strides(shape))
+	n, s := loops.Length(), loops.Step()
 	return func(out []T, in [][]T, _ []int) {
 		x := in[0]
 		clear(out)
-		loops.each(func(at [3]int) {
+		loops.Each(func(at [3]int) {
 			row := x[at[1] : at[1]+n]
 			if s[0] == 0 {
 				out[at[0]] += total(row)

@@ -2,7 +2,6 @@ package split
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -28,13 +27,11 @@ func drawFold(labels [][]int, o Options) (train, test []int, err error) {
 	if !slices.Contains(fold, o.Fold-1) {
 		return nil, nil, &Error{Setting: "folds", Text: fmt.Sprintf("fold %d of %d has no bag", o.Fold, o.Folds), Note: "the groups differ too much in size: use fewer folds"}
 	}
+	marks := make([]bool, len(fold))
 	for bag, f := range fold {
-		if f == o.Fold-1 {
-			test = append(test, bag)
-		} else {
-			train = append(train, bag)
-		}
+		marks[bag] = f == o.Fold-1
 	}
+	test, train = partition(numbers(len(fold)), marks)
 	return train, test, nil
 }
 
@@ -75,57 +72,17 @@ func (o *Options) className(class int) string {
 	return fmt.Sprintf("%d (counted from 0)", class)
 }
 
-// drawGroups draws whole groups. The training part has about its share of the bags.
-func drawGroups(labels [][]int, o Options) (train, test []int, err error) {
-	part := assign(unitsOf(labels, o.Groups), labels, []float64{o.Train, 1 - o.Train}, true, o.Seed, "split")
-	for bag, p := range part {
-		if p == 0 {
-			train = append(train, bag)
-		} else {
-			test = append(test, bag)
-		}
-	}
-	err = CheckParts("group", o.Train, "the bags in "+countUnits(len(distinct(o.Groups)), o), len(train), len(test))
-	if wrong, ok := errors.AsType[*Error](err); ok {
-		wrong.Note = "all bags of a group are in the same part"
-	}
-	return train, test, err
-}
-
 // drawValidation moves a share of the training bags to the validation part.
 func drawValidation(s *data.Split, labels [][]int, o Options) error {
-	inner := make([][]int, len(s.Train))
+	all, inner := s.Train, make([][]int, len(s.Train))
 	var groups []string
-	for i, bag := range s.Train {
+	for i, bag := range all {
 		inner[i] = labels[bag]
 		if o.Groups != nil {
 			groups = append(groups, o.Groups[bag])
 		}
 	}
-	n := int(math.Round(o.Validation * float64(len(inner))))
-	var chosen []bool // for validation
-	if groups == nil && !several(inner) {
-		chosen = make([]bool, len(inner))
-		order := stream.New(o.Seed, "split/validation").Perm(len(inner))
-		left := quotas(order, inner, o.Validation, n)
-		for _, i := range order {
-			chosen[i] = left[inner[i][0]] > 0
-			left[inner[i][0]]--
-		}
-	} else {
-		for _, part := range assign(unitsOf(inner, groups), inner, []float64{1 - o.Validation, o.Validation}, groups != nil, o.Seed, "split/validation") {
-			chosen = append(chosen, part == 1)
-		}
-	}
-	all := s.Train
-	s.Train = nil
-	for i, bag := range all {
-		if chosen[i] {
-			s.Validation = append(s.Validation, bag)
-		} else {
-			s.Train = append(s.Train, bag)
-		}
-	}
+	s.Validation, s.Train = partition(all, draw(inner, groups, [2]float64{1 - o.Validation, o.Validation}, 1, o.Seed, "split/validation"))
 	s.Source += fmt.Sprintf(", validation %v", o.Validation)
 	return CheckParts("validation", o.Validation, diag.Count(len(all), "training bag"), len(s.Train), len(s.Validation))
 }

@@ -3,6 +3,7 @@ package split
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -58,10 +59,6 @@ func Random(bags int, labels [][]int, o Options) (*data.Split, error) {
 	case o.Folds > 0:
 		s.Source = fmt.Sprintf("%s fold %d of %d, seed %d", kind, o.Fold, o.Folds, o.Seed)
 		s.Train, s.Test, err = drawFold(labels, o)
-	case o.Groups != nil:
-		s.Train, s.Test, err = drawGroups(labels, o)
-	case several(labels):
-		s.Train, s.Test, err = drawSets(labels, o)
 	default:
 		s.Train, s.Test, err = drawShare(labels, o)
 	}
@@ -82,41 +79,62 @@ func several(labels [][]int) bool {
 	return slices.ContainsFunc(labels, func(set []int) bool { return len(set) != 1 })
 }
 
-// drawSets draws training bags with several labels.
-func drawSets(labels [][]int, o Options) (train, test []int, err error) {
-	for bag, part := range assign(unitsOf(labels, nil), labels, []float64{o.Train, 1 - o.Train}, false, o.Seed, "split") {
-		if part == 0 {
-			train = append(train, bag)
+// partition returns the bags with and without a mark; marks[i] is that of bags[i].
+func partition(bags []int, marks []bool) (marked, others []int) {
+	for i, bag := range bags {
+		if marks[i] {
+			marked = append(marked, bag)
 		} else {
-			test = append(test, bag)
+			others = append(others, bag)
 		}
 	}
-	return train, test, CheckParts("train", o.Train, diag.Count(len(labels), "bag"), len(train), len(test))
+	return marked, others
 }
 
-// drawShare draws training bags. labels are the classes to stratify by, one for each bag.
+// numbers returns 0 to n-1.
+func numbers(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// drawShare draws training bags. labels are the classes to stratify by.
 func drawShare(labels [][]int, o Options) (train, test []int, err error) {
-	bags := len(labels)
-	n := int(math.Round(o.Train * float64(bags)))
 	if !(o.Train > 0 && o.Train < 1) {
 		return nil, nil, &Error{Setting: "train", Text: fmt.Sprintf("the training share %v must lie between 0 and 1", o.Train)}
 	}
-	if err := CheckParts("train", o.Train, diag.Count(bags, "bag"), n, bags-n); err != nil {
-		return nil, nil, err
+	train, test = partition(numbers(len(labels)), draw(labels, o.Groups, [2]float64{o.Train, 1 - o.Train}, 0, o.Seed, "split"))
+	setting, of := "train", diag.Count(len(labels), "bag")
+	if o.Groups != nil {
+		setting, of = "group", "the bags in "+countUnits(len(distinct(o.Groups)), o)
 	}
-	order := stream.New(o.Seed, "split").Perm(bags)
-	left := quotas(order, labels, o.Train, n)
-	for _, bag := range order {
-		if class := labels[bag][0]; left[class] > 0 {
-			left[class]--
-			train = append(train, bag)
-		} else {
-			test = append(test, bag)
+	err = CheckParts(setting, o.Train, of, len(train), len(test))
+	if wrong, ok := errors.AsType[*Error](err); ok && o.Groups != nil {
+		wrong.Note = "all bags of a group are in the same part"
+	}
+	return train, test, err
+}
+
+// draw divides bags into two parts with the given shares, and marks the bags of one part. Whole
+// groups, and bags with several labels, are divided about by the shares.
+func draw(labels [][]int, groups []string, shares [2]float64, part int, seed uint64, purpose string) []bool {
+	marks := make([]bool, len(labels))
+	if groups != nil || several(labels) {
+		for bag, p := range assign(unitsOf(labels, groups), labels, shares[:], groups != nil, seed, purpose) {
+			marks[bag] = p == part
 		}
+		return marks
 	}
-	slices.Sort(train)
-	slices.Sort(test)
-	return train, test, nil
+	order := stream.New(seed, purpose).Perm(len(labels))
+	left := quotas(order, labels, shares[part], int(math.Round(shares[part]*float64(len(labels)))))
+	for _, bag := range order {
+		class := labels[bag][0]
+		marks[bag] = left[class] > 0
+		left[class]--
+	}
+	return marks
 }
 
 // CheckParts returns an *Error if a share of bags leaves no bag for training or for the other part.

@@ -263,7 +263,7 @@ func (c *converter) convertMap(n *Node, y *yaml.Node, depth int) {
 				WithNote("first at %s", first[key.text].pos))
 			continue
 		}
-		if k := len(n.items) - 1; k >= 0 && y.Style&yaml.FlowStyle != 0 && cutByComma(n.items[k], key, y.Content[i+1]) {
+		if k := len(n.items) - 1; k >= 0 && y.Style&yaml.FlowStyle != 0 && cutByComma(n.items[k], y.Content[i+1]) {
 			n.items[k].text += ", " + key.text
 			joined[n.items[k]] = true
 			continue
@@ -286,7 +286,7 @@ var tuple = regexp.MustCompile(`^\([\w., ]*\)$`)
 
 // cutByComma reports whether a key without a value is the rest of the text before it, such as "W)"
 // in {p: matmul(X, W)}.
-func cutByComma(before, key *Node, value *yaml.Node) bool {
+func cutByComma(before *Node, value *yaml.Node) bool {
 	return value.ShortTag() == "!!null" && value.Value == "" && before.kind == scalarNode && before.style == stylePlain &&
 		strings.Count(before.text, "(") > strings.Count(before.text, ")")
 }

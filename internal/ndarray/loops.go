@@ -1,17 +1,17 @@
-package gorgonia
+package ndarray
 
-// loops iterates over an array and up to three operands with their own strides, 0 along axes where
+// Loops iterates over an array and up to three operands with their own strides, 0 along axes where
 // an operand is repeated. Neighbouring axes are merged if the strides of all operands allow it, so
 // that inner loops are long.
-type loops struct {
+type Loops struct {
 	dims    []int
 	strides [][3]int // per axis, per operand
 }
 
-// newLoops makes the loops over an array with axes of sizes dims; strides has those of each
+// NewLoops returns the loops over an array with axes of sizes dims; strides has those of each
 // operand.
-func newLoops(dims []int, strides ...[]int) loops {
-	var n loops
+func NewLoops(dims []int, strides ...[]int) Loops {
+	var n Loops
 	for i, d := range dims {
 		if d == 1 {
 			continue
@@ -43,15 +43,15 @@ func mergeable(outer, inner [3]int, d int) bool {
 	return true
 }
 
-// step returns the strides of the innermost loop.
-func (n *loops) step() [3]int { return n.strides[len(n.strides)-1] }
+// Step returns the strides of the innermost loop.
+func (n *Loops) Step() [3]int { return n.strides[len(n.strides)-1] }
 
-// length returns the size of the innermost loop.
-func (n *loops) length() int { return n.dims[len(n.dims)-1] }
+// Length returns the size of the innermost loop.
+func (n *Loops) Length() int { return n.dims[len(n.dims)-1] }
 
-// each calls f for every run of the innermost loop, in row-major order, with the offsets of the
+// Each calls f for every run of the innermost loop, in row-major order, with the offsets of the
 // operands at its start.
-func (n *loops) each(f func(at [3]int)) {
+func (n *Loops) Each(f func(at [3]int)) {
 	var at [3]int
 	var stack [8]int
 	index := append(stack[:0], n.dims[:len(n.dims)-1]...)
