@@ -269,4 +269,4 @@ if __name__ == "__main__":
     trace("clam-sb", ClamSB(), "clam-sb", clam, 0.05, 27, clip=1)
     trace("clam-mb", ClamMB(), "clam-mb", clam, 0.05, 28, clip=1)
     trace("acmil", Acmil(), "acmil", narrow + ["model.sizes.n=2"], 0.05, 29, clip=1)
-    trace("transmil", Transformer(), "transmil", dense + ["model.sizes.heads=2", "model.numbers.rate=0"], 0.05, 30, clip=1)
+    trace("transmil", Transformer(), "transmil", dense + whole + ["model.sizes.heads=2", "model.numbers.rate=0"], 0.05, 30, clip=1)
