@@ -26,6 +26,10 @@ func (l *builder) outputs() {
 		b.Label("a")
 		a = b.SegmentSoftmax(b.Fill(0, graph.Shape{graph.N, 1}), l.bagOf)
 	}
+	var classes *graph.Node
+	if m.ClassAttention.V != "" && !l.training {
+		classes = l.output(m.ClassAttention, "class_attention", "class_attention", graph.Shape{graph.N, bags[1]})
+	}
 	for _, o := range []struct {
 		name, what string
 		n          *graph.Node
@@ -40,6 +44,10 @@ func (l *builder) outputs() {
 	if p != nil && a != nil {
 		b.Output(OutProbabilities, p)
 		b.Output(OutAttention, a)
+	}
+	if classes != nil {
+		l.wantOneBag("class_attention", classes)
+		b.Output(OutClassAttention, classes)
 	}
 }
 

@@ -22,10 +22,13 @@ const (
 
 	OutProbabilities = "probabilities" // [B, k]
 	OutAttention     = "attention"     // [N, 1] attention scores a of Eq. 2
-	OutLoss          = "loss"          // [] the full loss of Eq. 8
-	OutWeights       = "new_weights"   // [B, k] label weights of this epoch
-	TermPrefix       = "loss."         // [] one output per loss term, unweighted, e.g. loss.attention
-	NextPrefix       = "next."         // value of a statistic after the step, e.g. next.batch_norm1.mean
+
+	OutClassAttention = "class_attention" // [N, k] attention scores of each class, only in Infer and if the spec has them
+
+	OutLoss    = "loss"        // [] the full loss of Eq. 8
+	OutWeights = "new_weights" // [B, k] label weights of this epoch
+	TermPrefix = "loss."       // [] one output per loss term, unweighted, e.g. loss.attention
+	NextPrefix = "next."       // value of a statistic after the step, e.g. next.batch_norm1.mean
 )
 
 // Buffers of the inference graph: parameters that no gradient changes.
@@ -77,7 +80,7 @@ type Program struct {
 	Params    []Param // in order of first use; the order of the flat parameter vector
 	Masks     []Mask
 	Normalize bool // Infer has the parameters ParamMean and ParamStd
-	// Infer: instances, bag_of -> probabilities, attention.
+	// Infer: instances, bag_of -> probabilities, attention, class_attention if the spec names it.
 	Infer *graph.Graph
 	// Train: instances, bag_of, candidates, weights, lambda (and epoch, epochs,
 	// class_weights where used), masks -> loss, its terms, probabilities, attention and, unless

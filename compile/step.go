@@ -146,7 +146,9 @@ func finished(b *graph.Builder) (*graph.Graph, error) {
 func copied(b *graph.Builder, g *graph.Graph, replace func(n *graph.Node) *graph.Node) (*graph.Graph, error) {
 	of := b.Copy(g, replace)
 	for _, o := range g.Outputs {
-		b.Output(o.Name, of[o.Node.ID])
+		if o.Name != OutClassAttention { // engines do not return it
+			b.Output(o.Name, of[o.Node.ID])
+		}
 	}
 	return finished(b)
 }

@@ -36,6 +36,7 @@ func (m *Model) Triton(dir string) ([]File, error) {
 	config, err := rendered(filepath.Join(dir, "config.pbtxt"), "config.pbtxt.tmpl", map[string]any{
 		"Name": m.Name, "Dims": dims, "Classes": len(m.meta.Classes), "Batch": batch,
 		"Instances": contract.Instances, "Probabilities": contract.Probabilities, "Attention": contract.Attention,
+		"HasClasses": m.meta.ClassAttention, "ClassAttention": contract.ClassAttention,
 		"Label": contract.Label, "Ends": bagEnds,
 	})
 	if err != nil {

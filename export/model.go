@@ -27,8 +27,9 @@ const (
 // Model returns the ONNX model of a program's inference graph with the given parameters (by name,
 // row-major), with the signature and opset in the spec's export section.
 //
-// Signature bag: instances [n, ...] of one bag -> probabilities [1, k], attention [1, n]. The file
-// runs in onnxruntime and, if the model allows it, in onnx-go. Signature batch: instances [N, ...],
+// Signature bag: instances [n, ...] of one bag -> probabilities [1, k], attention [1, n] and, if the
+// spec names it, class_attention [k, n]. The file runs in onnxruntime and, if the model allows it, in
+// onnx-go. Signature batch: instances [N, ...],
 // bag_of [N] -> probabilities [B, k], attention [N], label [B]; only onnxruntime.
 func Model(p *compile.Program, params map[string][]float32, meta Metadata) (*onnxpb.ModelProto, error) {
 	for _, n := range p.Infer.ByOp(graph.OpParam) {
@@ -89,11 +90,12 @@ func document(m *onnxpb.ModelProto, meta *Metadata) {
 		probabilities = "Probability of each class by itself"
 	}
 	docs := map[string]string{
-		contract.Instances:     "Features of the instances of " + bag + ", " + inside + ".",
-		contract.BagOf:         "The bag of each instance: 0 to B-1, every bag at least once.",
-		contract.Probabilities: probabilities + " for " + row + ", in the order of the class names.",
-		contract.Attention:     "Attention score of each instance: how much it counts for its bag.",
-		contract.Label:         "The class of " + row + " with the largest probability, the first of equals.",
+		contract.Instances:      "Features of the instances of " + bag + ", " + inside + ".",
+		contract.BagOf:          "The bag of each instance: 0 to B-1, every bag at least once.",
+		contract.Probabilities:  probabilities + " for " + row + ", in the order of the class names.",
+		contract.Attention:      "Attention score of each instance: how much it counts for its bag.",
+		contract.ClassAttention: "Attention score of each instance for each class, in the order of the class names.",
+		contract.Label:          "The class of " + row + " with the largest probability, the first of equals.",
 	}
 	for _, list := range [][]*onnxpb.ValueInfoProto{m.Graph.Input, m.Graph.Output} {
 		for _, v := range list {
@@ -118,6 +120,9 @@ func bagModel(infer *graph.Graph, opt onnx.Options) (*onnxpb.ModelProto, []strin
 		{Name: contract.Probabilities, Node: p},
 		{Name: contract.Attention, Node: a, Form: onnx.Turned},
 	}
+	if c := g.Output(compile.OutClassAttention); c != nil {
+		opt.Results = append(opt.Results, onnx.Result{Name: contract.ClassAttention, Node: c, Form: onnx.Turned})
+	}
 	m, err := onnx.Lower(g, opt)
 	if np := (*onnx.NotPortable)(nil); errors.As(err, &np) {
 		opt.Portable = false
@@ -141,7 +146,7 @@ func batchModel(g *graph.Graph, opt onnx.Options) (*onnxpb.ModelProto, error) {
 	return onnx.Lower(g, opt)
 }
 
-// outputs returns the two outputs of an inference graph.
+// outputs returns the two outputs that every inference graph has.
 func outputs(g *graph.Graph) (probabilities, attention *graph.Node, err error) {
 	p, a := g.Output(compile.OutProbabilities), g.Output(compile.OutAttention)
 	switch {

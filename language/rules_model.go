@@ -83,7 +83,7 @@ func (c *checker) outputRules() {
 	for _, out := range []struct {
 		key, name string
 		to        *schema.Str
-	}{{"attention", "a", &m.Attention}, {"probabilities", "p", &m.Probabilities}, {"log_probabilities", "logp", &m.LogProbabilities}} {
+	}{{"attention", "a", &m.Attention}, {"class_attention", "", &m.ClassAttention}, {"probabilities", "p", &m.Probabilities}, {"log_probabilities", "logp", &m.LogProbabilities}} {
 		c.output(out.key, out.name, out.to, known)
 	}
 	if m.Probabilities.V == "" && !slices.Contains(known, "p") && !c.broken() && c.inModel == 0 {

@@ -103,7 +103,7 @@ func (c *checker) unusedParams(sc *scope) {
 			reach(n)
 		}
 	}
-	for _, n := range []string{m.Attention.V, m.Probabilities.V, m.LogProbabilities.V} {
+	for _, n := range []string{m.Attention.V, m.ClassAttention.V, m.Probabilities.V, m.LogProbabilities.V} {
 		reach(n)
 	}
 	for _, n := range sc.uses[""] {

@@ -122,8 +122,10 @@ type Model struct {
 	Let       []Equation // definitions in order; each may use earlier ones
 	// Attention and Probabilities name the equations or block results that are the outputs of
 	// the model: scores [N, 1] and probabilities [B, k]. LogProbabilities, if not empty,
-	// replace log(probabilities).
+	// replace log(probabilities). ClassAttention, if not empty, is an output with the scores of
+	// each class [N, k].
 	Attention        schema.Str
+	ClassAttention   schema.Str
 	Probabilities    schema.Str
 	LogProbabilities schema.Str
 	Threshold        schema.Float // probability above which a class is predicted, with MultiLabels

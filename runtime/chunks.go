@@ -137,7 +137,7 @@ func (o *opened) predictRows(ctx context.Context, n int, read func(to []float32,
 
 // runChunks predicts a bag of n instances, which have been checked.
 func (o *opened) runChunks(ctx context.Context, n int, read rowReader, p *Prediction) error {
-	p.makeRoom(len(o.info.Classes), n)
+	p.makeRoom(len(o.info.Classes), n, o.info.ClassAttention)
 	if err := o.options.checkMemory(o.divided.bytes(n)); err != nil {
 		return err
 	}

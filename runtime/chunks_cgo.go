@@ -36,7 +36,7 @@ func (s *ortSession) openChunks(d *divided) (*chunkSessions, error) {
 	if c.head, err = ortenv.OpenSession(d.head, []string{contract.Instances}, headOut, opts); err != nil {
 		return nil, fmt.Errorf("opening the part of the graph for single instances: %w", err)
 	}
-	if c.tail, err = ortenv.OpenSession(d.tail, tailIn, []string{contract.Probabilities, contract.Attention}, opts); err != nil {
+	if c.tail, err = ortenv.OpenSession(d.tail, tailIn, s.outputs, opts); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the part of the graph for the bag: %w", err), c.head.Destroy())
 	}
 	d.head, d.tail = nil, nil // guarded by the lock
@@ -160,10 +160,17 @@ func (r *chunkRun) runTail(ctx context.Context, tail *ort.DynamicAdvancedSession
 		attention = []int64{n}
 	}
 	out := []ort.Value{v.floats(to.Probabilities, []int64{1, r.session.classes}), v.floats(to.Attention, attention)}
+	var classAttention []float32
+	if to.ClassAttention != nil {
+		classAttention = make([]float32, len(to.ClassAttention)*r.n)
+		out = append(out, v.floats(classAttention, []int64{r.session.classes, n}))
+	}
 	if v.err != nil {
 		return v.err
 	}
-	return runWatched(ctx, tail, in, out)
+	err := runWatched(ctx, tail, in, out)
+	to.setClassAttention(classAttention)
+	return err
 }
 
 // values are tensors that share the memory of Go slices.

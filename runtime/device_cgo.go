@@ -5,7 +5,9 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/stream"
 	"github.com/miplc/miplc/runtime/ortenv"
 )
@@ -44,12 +46,12 @@ func (s *ortSession) checkDevice(f *File) error {
 func (s *ortSession) sample(bags []Bag) ([]float32, error) {
 	to := make([]Prediction, len(bags))
 	for i, b := range bags {
-		to[i].makeRoom(int(s.classes), b.N)
+		to[i].makeRoom(int(s.classes), b.N, slices.Contains(s.outputs, contract.ClassAttention))
 	}
 	err := s.Run(context.Background(), bags, to)
 	var all []float32
 	for _, p := range to {
-		all = append(append(all, p.Probabilities...), p.Attention...)
+		all = append(append(append(all, p.Probabilities...), p.Attention...), slices.Concat(p.ClassAttention...)...)
 	}
 	return all, err
 }

@@ -88,6 +88,11 @@ func furthestPrediction(a, b []runtime.Prediction) float64 {
 		for j, v := range a[i].Attention {
 			worst = max(worst, math.Abs(float64(v)-float64(b[i].Attention[j])))
 		}
+		for c, row := range a[i].ClassAttention {
+			for j, v := range row {
+				worst = max(worst, math.Abs(float64(v)-float64(b[i].ClassAttention[c][j])))
+			}
+		}
 	}
 	return worst
 }

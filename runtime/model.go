@@ -118,6 +118,8 @@ type Info struct {
 	Threshold      *float64           `json:"threshold,omitempty"`   // a bag has any number of labels, those with a larger probability; nil: one
 	Encoder        *contract.Encoder  `json:"encoder,omitempty"`     // part of the graph that computes features of images; nil: instances are features
 	Backends       []string           `json:"backends"`              // back ends that can run the file
+
+	ClassAttention bool `json:"class_attention,omitempty"` // predictions have an attention score of each instance for each class
 }
 
 // String returns the metadata as lines for people, as fmt prints them.
@@ -269,6 +271,7 @@ func newInfo(m *contract.Metadata, opset int64, backend string) Info {
 		Classes: m.Classes, InputShape: m.InputShape, Columns: m.Columns, Normalization: m.Normalization,
 		SpecSHA256: m.SpecSHA256, DataSHA256: m.DataSHA256, Seed: m.Seed, Split: m.Split,
 		Engine: m.Engine, Parity: m.Parity, Temperature: m.Temperature, Threshold: m.Threshold, Encoder: m.Encoder, Backends: m.Backends,
+		ClassAttention: m.ClassAttention,
 	}
 }
 

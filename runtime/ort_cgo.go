@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	ort "github.com/yalue/onnxruntime_go"
@@ -30,6 +31,7 @@ type ortSession struct {
 	session  *ort.DynamicAdvancedSession
 	instance []int64 // shape of one instance
 	classes  int64
+	outputs  []string // that Run reads
 	batch    bool
 	rebinds  bool        // inputs must be bound again after they were changed
 	calls    sync.Locker // locked during calls on the session and its bindings
@@ -51,6 +53,8 @@ type binding struct {
 	bagOf         *ort.Tensor[int64]
 	probabilities *ort.Tensor[float32]
 	attention     *ort.Tensor[float32]
+
+	classAttention *ort.Tensor[float32] // nil: the model has none
 }
 
 func openORT(f *File) (Session, error) {
@@ -76,6 +80,9 @@ func newORT(f *File) (*ortSession, error) {
 		inputs = append(inputs, contract.BagOf)
 	}
 	outputs := []string{contract.Probabilities, contract.Attention} // not the label, which Go computes
+	if f.Meta.ClassAttention {
+		outputs = append(outputs, contract.ClassAttention)
+	}
 	calls := f.Session.Locker()
 	calls.Lock()
 	defer calls.Unlock()
@@ -87,6 +94,7 @@ func newORT(f *File) (*ortSession, error) {
 		session:  session,
 		instance: ndarray.Convert[int64](f.Meta.InputShape),
 		classes:  int64(len(f.Meta.Classes)),
+		outputs:  outputs,
 		batch:    f.Meta.Contract == contract.ContractBatch,
 		rebinds:  !f.Session.OnCPU(),
 		calls:    calls,
@@ -138,7 +146,7 @@ func (s *ortSession) runBinding(ctx context.Context, b *binding) error {
 		}
 		return s.session.RunWithBinding(b.io)
 	}
-	return runWatched(ctx, s.session, b.inputs(), []ort.Value{b.probabilities, b.attention})
+	return runWatched(ctx, s.session, b.inputs(), b.outputs())
 }
 
 // runWatched runs a session until the context ends.
@@ -201,7 +209,12 @@ func (s *ortSession) bind(of size, shared []float32) (_ *binding, err error) {
 	if b.probabilities, err = bindTensor[float32](b.io.BindOutput, contract.Probabilities, ort.NewShape(B, s.classes)); err != nil {
 		return nil, err
 	}
-	b.attention, err = bindTensor[float32](b.io.BindOutput, contract.Attention, attention)
+	if b.attention, err = bindTensor[float32](b.io.BindOutput, contract.Attention, attention); err != nil {
+		return nil, err
+	}
+	if slices.Contains(s.outputs, contract.ClassAttention) {
+		b.classAttention, err = bindTensor[float32](b.io.BindOutput, contract.ClassAttention, ort.NewShape(s.classes, N))
+	}
 	return b, err
 }
 
@@ -250,6 +263,9 @@ func (b *binding) read(to []Prediction) {
 		probabilities = probabilities[copy(p.Probabilities, probabilities):]
 		attention = attention[copy(p.Attention, attention):]
 	}
+	if b.classAttention != nil { // only models for one bag have it
+		to[0].setClassAttention(b.classAttention.GetData())
+	}
 }
 
 // inputs returns the inputs of the session in order.
@@ -260,16 +276,28 @@ func (b *binding) inputs() []ort.Value {
 	return []ort.Value{b.instances, b.bagOf}
 }
 
+// outputs returns the outputs of the session in order.
+func (b *binding) outputs() []ort.Value {
+	if b.classAttention == nil {
+		return []ort.Value{b.probabilities, b.attention}
+	}
+	return []ort.Value{b.probabilities, b.attention, b.classAttention}
+}
+
 // values returns the number of float32 values in the binding.
 func (b *binding) values() int {
-	return len(b.instances.GetData()) + len(b.probabilities.GetData()) + len(b.attention.GetData())
+	n := len(b.instances.GetData()) + len(b.probabilities.GetData()) + len(b.attention.GetData())
+	if b.classAttention != nil {
+		n += len(b.classAttention.GetData())
+	}
+	return n
 }
 
 func (b *binding) destroy() {
 	if b.io != nil {
 		b.io.Destroy()
 	}
-	for _, t := range []*ort.Tensor[float32]{b.instances, b.probabilities, b.attention} {
+	for _, t := range []*ort.Tensor[float32]{b.instances, b.probabilities, b.attention, b.classAttention} {
 		if t != nil {
 			t.Destroy()
 		}

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/miplc/miplc/internal/diag"
@@ -18,6 +19,9 @@ type Prediction struct {
 	Classes       []string  `json:"classes,omitzero"`
 	Probabilities []float32 `json:"probabilities"` // [k], in the order of Info.Classes
 	Attention     []float32 `json:"attention"`     // [n], score of each instance in [0, 1] (Eq. 2)
+	// ClassAttention [k][n] has the score of each instance for each class. It is nil unless
+	// Info.ClassAttention.
+	ClassAttention [][]float32 `json:"class_attention,omitempty"`
 }
 
 // Predicted returns the predicted classes in ascending order: Labels, or only Label if the model
@@ -165,7 +169,7 @@ func (o *opened) run(ctx context.Context, bags []Bag, to []Prediction) error {
 	}
 	n := 0
 	for i, b := range bags {
-		to[i].makeRoom(len(o.info.Classes), b.N)
+		to[i].makeRoom(len(o.info.Classes), b.N, o.info.ClassAttention)
 		n += b.N
 	}
 	if n > o.small {
@@ -186,13 +190,31 @@ func (o *opened) run(ctx context.Context, bags []Bag, to []Prediction) error {
 	return watched.Err() // also if the run was over before it could be stopped
 }
 
-// makeRoom sets the lengths of the slices for k classes and n instances.
-func (p *Prediction) makeRoom(k, n int) {
+// makeRoom sets the lengths of the slices for k classes and n instances. classes: the model has class
+// attention.
+func (p *Prediction) makeRoom(k, n int, classes bool) {
 	if cap(p.Probabilities) < k || cap(p.Attention) < n {
 		both := make([]float32, k+n)
 		p.Probabilities, p.Attention = both[:k:k], both[k:]
 	}
 	p.Probabilities, p.Attention = p.Probabilities[:k], p.Attention[:n]
+	if !classes {
+		p.ClassAttention = nil
+		return
+	}
+	if len(p.ClassAttention) != k || cap(p.ClassAttention[0]) < n {
+		p.ClassAttention = slices.Collect(slices.Chunk(make([]float32, k*n), n))
+	}
+	for c := range p.ClassAttention {
+		p.ClassAttention[c] = p.ClassAttention[c][:n]
+	}
+}
+
+// setClassAttention copies the class attention [k, n] to its rows.
+func (p *Prediction) setClassAttention(values []float32) {
+	for _, row := range p.ClassAttention {
+		values = values[copy(row, values):]
+	}
 }
 
 // name sets the labels. Values that are not finite are an error, because comparing them would always
@@ -203,6 +225,11 @@ func (o *opened) name(p *Prediction) error {
 	}
 	if i := firstNotFinite(p.Attention); i >= 0 {
 		return fmt.Errorf("the model gives attention %v for instance %d of this bag: %w", p.Attention[i], i+1, ErrNotFinite)
+	}
+	for c, attention := range p.ClassAttention {
+		if i := firstNotFinite(attention); i >= 0 {
+			return fmt.Errorf("the model gives attention %v for instance %d and class %q of this bag: %w", attention[i], i+1, o.info.Classes[c], ErrNotFinite)
+		}
 	}
 	p.Label = 0
 	for i, v := range p.Probabilities {

@@ -17,6 +17,7 @@ func TestPageInBrowser(t *testing.T) {
 	browser := testsupport.Browser(t)
 	s := start(t, func(o *Options) { o.RequestMemory = 256 << 20 })
 	put(t, filepath.Join(s.dir, "images.onnx"), "../runtime/testdata/images-3x4.onnx")
+	putClasses(t, filepath.Join(s.dir, "classes.onnx"))
 	if _, err := s.models.reload(); err != nil {
 		t.Fatal(err)
 	}
@@ -40,6 +41,7 @@ func TestPageInBrowser(t *testing.T) {
 	}()
 	const want = `image files offered: false
 Prediction: class 2, 2 instances, 0 images
+attention of 5 lists, 5 different, chosen: true, map: true
 image files offered: true
 Prediction: class 0, 3 instances, 3 images`
 	select {

@@ -28,10 +28,10 @@ func (s *Server) readImages(req *request, list []byte, info *runtime.Info) (bag 
 	if err := s.checkSize(n); err != nil {
 		return bag, err
 	}
-	if err := req.decoded(n*d, n, true); err != nil {
+	if err := req.decoded(n*d, n*scores(info), true); err != nil {
 		return bag, err
 	}
-	limits := imagebags.Limits{Pixels: maxImagePixels, Reserve: func(bytes int64) error { return req.decoded(n*d+int(bytes/4), n, true) }}
+	limits := imagebags.Limits{Pixels: maxImagePixels, Reserve: func(bytes int64) error { return req.decoded(n*d+int(bytes/4), n*scores(info), true) }}
 	bag.Instances = make([]float32, 0, n*d)
 	c = &cursor{data: list}
 	_, err = c.elements(func(i int) error {

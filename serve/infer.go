@@ -35,7 +35,7 @@ type tensor = oip.ModelMetadataResponse_TensorMetadata
 
 // signature returns the inputs and outputs of a model, as in its file.
 func signature(info runtime.Info) (inputs, outputs []*tensor) {
-	in, out := contract.Signature(info.Contract, info.InputShape, len(info.Classes))
+	in, out := contract.Signature(info.Contract, info.InputShape, len(info.Classes), info.ClassAttention)
 	return tensorsOf(in), tensorsOf(out)
 }
 
@@ -144,7 +144,7 @@ func (s *Server) bagsOf(v *version, c *inferCall) ([]runtime.Bag, error) {
 		return nil, err
 	}
 	d := ndarray.Size(v.info.InputShape)
-	if err := c.request.decoded(n*d, n, true); err != nil {
+	if err := c.request.decoded(n*d, n*scores(&v.info), true); err != nil {
 		return nil, err
 	}
 	values, err := elements(c.request.ctx, given[0], parseFloat)
@@ -167,17 +167,25 @@ func (s *Server) bagsOf(v *version, c *inferCall) ([]runtime.Bag, error) {
 		}
 	}
 	c.inputs = nil
-	return bags, c.request.decoded(n*d, n, false)
+	return bags, c.request.decoded(n*d, n*scores(&v.info), false)
 }
 
-// answerBytes is reserved for the answer for one instance: its attention as a number and as JSON
-// text, which is copied once, and its bag number.
+// answerBytes is reserved for an attention score in the answer: as a number and as JSON text, which is
+// copied once, and the bag number of the instance.
 const answerBytes = 64
 
-// decoded sets the reservation of a request to the memory of its decoded values and instances, plus
-// the body if it is still needed.
-func (r *request) decoded(values, instances int, body bool) error {
-	bytes := int64(values)*4 + int64(instances)*answerBytes + requestOverhead
+// scores returns the number of attention scores of an instance.
+func scores(info *runtime.Info) int {
+	if info.ClassAttention {
+		return 1 + len(info.Classes)
+	}
+	return 1
+}
+
+// decoded sets the reservation of a request to the memory of its decoded values and of the attention
+// scores in its answer, plus the body if it is still needed.
+func (r *request) decoded(values, scores int, body bool) error {
+	bytes := int64(values)*4 + int64(scores)*answerBytes + requestOverhead
 	if body {
 		return r.memory.resize(bytes + int64(cap(r.body)))
 	}
@@ -319,6 +327,10 @@ func rawOutput(name string, predictions []runtime.Prediction) (raw []byte, count
 			raw, count = ndarray.AppendBytes(raw, p.Probabilities), count+len(p.Probabilities)
 		case contract.Attention:
 			raw, count = ndarray.AppendBytes(raw, p.Attention), count+len(p.Attention)
+		case contract.ClassAttention:
+			for _, row := range p.ClassAttention {
+				raw, count = ndarray.AppendBytes(raw, row), count+len(row)
+			}
 		}
 	}
 	return raw, count

@@ -55,19 +55,20 @@ func (s *Server) readBag(req *request, info *runtime.Info) (bag runtime.Bag, err
 	if images != nil {
 		bag, err = s.readImages(req, images, info)
 	} else {
-		bag, err = s.readInstances(req, list, info.InputShape)
+		bag, err = s.readInstances(req, list, info)
 	}
 	if err != nil {
 		return bag, err
 	}
-	return bag, req.decoded(cap(bag.Instances), bag.N, false)
+	return bag, req.decoded(cap(bag.Instances), bag.N*scores(info), false)
 }
 
-// readInstances reads instances of the given shape.
-func (s *Server) readInstances(req *request, list []byte, instance []int) (bag runtime.Bag, err error) {
+// readInstances reads instances of the shape that the model expects.
+func (s *Server) readInstances(req *request, list []byte, info *runtime.Info) (bag runtime.Bag, err error) {
+	instance := info.InputShape
 	d := ndarray.Size(instance)
 	values, n := min(countNumbers(list), s.o.Instances*d), s.o.Instances
-	if err := req.decoded(values, min(n, values), true); err != nil {
+	if err := req.decoded(values, min(n, values)*scores(info), true); err != nil {
 		return bag, err
 	}
 	shape := append([]int64{-1}, ndarray.Convert[int64](instance)...)

@@ -164,6 +164,7 @@ func (e *Predictors) addModel(name string, model *runtime.Model, batch bool) {
 		all, err := model.PredictBatch(context.Background(), bags)
 		for _, p := range all {
 			probabilities, attention = append(probabilities, p.Probabilities...), append(attention, p.Attention...)
+			attention = append(attention, slices.Concat(p.ClassAttention...)...) // only of models that take one bag
 		}
 		return probabilities, attention, err
 	}

@@ -147,7 +147,7 @@ type Form uint8
 // The forms of outputs.
 const (
 	Plain   Form = iota
-	Turned       // [n, 1] as [1, n]
+	Turned       // [n, k] as [k, n]
 	Flat         // [n, 1] as [n]
 	Largest      // [n, k] as [n], int64: the column of the first maximum of each row
 )

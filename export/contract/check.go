@@ -22,13 +22,17 @@ var elementTypes = map[string]onnxpb.TensorProto_DataType{
 }
 
 // Signature returns the inputs and outputs of models of a contract, for instances of the given
-// shape.
-func Signature(contract string, instance []int, classes int) (in, out []Tensor) {
+// shape. classAttention selects the output ClassAttention.
+func Signature(contract string, instance []int, classes int, classAttention bool) (in, out []Tensor) {
 	const open = onnxpb.Symbol
 	k := int64(classes)
 	in = []Tensor{{Instances, "float32", append([]int64{open}, ndarray.Convert[int64](instance)...)}}
 	if contract == ContractBag {
-		return in, []Tensor{{Probabilities, "float32", []int64{1, k}}, {Attention, "float32", []int64{1, open}}}
+		out = []Tensor{{Probabilities, "float32", []int64{1, k}}, {Attention, "float32", []int64{1, open}}}
+		if classAttention {
+			out = append(out, Tensor{ClassAttention, "float32", []int64{k, open}})
+		}
+		return in, out
 	}
 	return append(in, Tensor{BagOf, "int64", []int64{open}}),
 		[]Tensor{{Probabilities, "float32", []int64{open, k}}, {Attention, "float32", []int64{open}}, {Label, "int64", []int64{open}}}
@@ -41,7 +45,7 @@ func Check(model *onnxpb.ModelProto) (*Metadata, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, out := Signature(meta.Contract, meta.InputShape, len(meta.Classes))
+	in, out := Signature(meta.Contract, meta.InputShape, len(meta.Classes), meta.ClassAttention)
 	if err := checkFile(meta.Contract, model, meta.encoderNodes(), in, out); err != nil {
 		return nil, err
 	}

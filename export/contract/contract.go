@@ -8,7 +8,10 @@ const (
 	BagOf         = "bag_of"        // int64 [N], only signature batch
 	Probabilities = "probabilities" // float32 [1, k]; batch: [B, k]
 	Attention     = "attention"     // float32 [1, n]; batch: [N]
-	Label         = "label"         // int64 [B], only signature batch
+
+	ClassAttention = "class_attention" // float32 [k, n], only signature bag and only of models that have it
+
+	Label = "label" // int64 [B], only signature batch
 )
 
 // Metadata keys of the ONNX file. Values are plain words or JSON.

@@ -30,6 +30,8 @@ type Metadata struct {
 	Threshold     *float64           // a bag has any number of labels, those with a larger probability; nil: one
 	Encoder       *Encoder           // part of the file that computes features of images; nil: none
 	Backends      []string           // BackendORT, BackendONNXGo
+
+	ClassAttention bool // the model has the output ClassAttention; Get reads it from the graph
 }
 
 // Columns are the columns of a CSV file of bags.
@@ -127,6 +129,8 @@ func Get(model *onnxpb.ModelProto) (*Metadata, error) {
 	if err := getEntries(model, m.entries()); err != nil {
 		return nil, err
 	}
+	m.ClassAttention = m.Contract == ContractBag &&
+		slices.ContainsFunc(model.GetGraph().GetOutput(), func(v *onnxpb.ValueInfoProto) bool { return v.GetName() == ClassAttention })
 	return m, m.check()
 }
 

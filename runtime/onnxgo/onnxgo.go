@@ -6,6 +6,7 @@ package onnxgo
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/owulveryck/onnx-go"
@@ -65,10 +66,13 @@ func (backend) Open(f *runtime.File) (runtime.Session, error) {
 	if n := len(file.GetGraph().GetNode()); n > maxNodes {
 		return nil, fmt.Errorf("the graph has %d nodes, more than the %d that it builds in bearable time; use %s", n, maxNodes, contract.BackendORT)
 	}
-	s := &session{data: data, shape: f.Meta.InputShape}
+	s := &session{data: data, shape: f.Meta.InputShape, classAttention: f.Meta.ClassAttention}
 	s.idle.MaxCount, s.idle.MaxSize = max(1, min(maxIdleMachines, maxIdleBytes/len(data))), maxIdleInstances
 	bag := runtime.Bag{Instances: make([]float32, f.InstanceSize()), N: 1}
 	p := runtime.Prediction{Probabilities: make([]float32, len(f.Meta.Classes)), Attention: make([]float32, 1)}
+	if f.Meta.ClassAttention {
+		p.ClassAttention = slices.Collect(slices.Chunk(make([]float32, len(f.Meta.Classes)), 1))
+	}
 	if err := s.Run(context.Background(), []runtime.Bag{bag}, []runtime.Prediction{p}); err != nil {
 		return nil, err
 	}
@@ -80,6 +84,8 @@ func (backend) Open(f *runtime.File) (runtime.Session, error) {
 type session struct {
 	data  []byte
 	shape []int // of one instance
+
+	classAttention bool // the model has it
 
 	mu   sync.Mutex
 	idle lru.Cache[int, *machine] // by instances of a bag
@@ -95,7 +101,8 @@ type machine struct {
 	vm    *exprvm.VM
 	input *tensor.Dense
 
-	instances, probabilities, attention onnx.DataCarrier // nodes of the signature
+	// Nodes of the signature; classAttention is nil if the model has none.
+	instances, probabilities, attention, classAttention onnx.DataCarrier
 }
 
 // Run implements runtime.Session.
@@ -139,9 +146,13 @@ func (s *session) build(n int) (m *machine, err error) {
 		return nil, fmt.Errorf("reading the graph: %w", err)
 	}
 	m = &machine{graph: graph}
-	for name, to := range map[string]*onnx.DataCarrier{
+	nodes := map[string]*onnx.DataCarrier{
 		contract.Instances: &m.instances, contract.Probabilities: &m.probabilities, contract.Attention: &m.attention,
-	} {
+	}
+	if s.classAttention {
+		nodes[contract.ClassAttention] = &m.classAttention
+	}
+	for name, to := range nodes {
 		node, _ := model.GetNodeByName(name)
 		carrier, ok := node.(onnx.DataCarrier)
 		if !ok {
@@ -176,20 +187,30 @@ func (m *machine) run(bag runtime.Bag, to runtime.Prediction) (err error) {
 	if err := m.graph.Run(); err != nil {
 		return err
 	}
-	if err := copyOut(contract.Probabilities, m.probabilities.GetTensor(), to.Probabilities); err != nil {
+	if err := copyOut(contract.Probabilities, m.probabilities.GetTensor(), to.Probabilities, len(to.Probabilities)); err != nil {
 		return err
 	}
-	return copyOut(contract.Attention, m.attention.GetTensor(), to.Attention)
+	if err := copyOut(contract.Attention, m.attention.GetTensor(), to.Attention, bag.N); err != nil || m.classAttention == nil {
+		return err
+	}
+	rows := make([]float32, len(to.ClassAttention)*bag.N)
+	if err := copyOut(contract.ClassAttention, m.classAttention.GetTensor(), rows, bag.N); err != nil {
+		return err
+	}
+	for c, row := range to.ClassAttention {
+		copy(row, rows[c*bag.N:])
+	}
+	return nil
 }
 
-// copyOut copies a row of numbers. gorgonia returns a single number without axes, and may drop
-// leading axes of size 1.
-func copyOut(name string, from tensor.Tensor, to []float32) error {
+// copyOut copies rows of n numbers. gorgonia returns a single number without axes, and may drop axes
+// of size 1.
+func copyOut(name string, from tensor.Tensor, to []float32, n int) error {
 	if from == nil {
 		return fmt.Errorf("output %s has no value", name)
 	}
 	shape := from.Shape()
-	if ndarray.Size(shape) == len(to) && (len(shape) == 0 || shape[len(shape)-1] == len(to)) {
+	if ndarray.Size(shape) == len(to) && (len(shape) == 0 || shape[len(shape)-1] == n || n == 1) {
 		switch data := from.Data().(type) {
 		case float32:
 			to[0] = data
@@ -201,7 +222,7 @@ func copyOut(name string, from tensor.Tensor, to []float32) error {
 			}
 		}
 	}
-	return fmt.Errorf("output %s has the shape %v, expected [1, %d]", name, shape, len(to))
+	return fmt.Errorf("output %s has the shape %v, expected [%d, %d]", name, shape, len(to)/n, n)
 }
 
 // recoverInto returns a panic of onnx-go, which it raises for graphs that it does not support, as

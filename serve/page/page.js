@@ -75,7 +75,10 @@ async function predict() {
   const images = await Promise.all(files.map(load)), bag = files.length > 0 ? {} : parse(at("bag").value);
   const body = files.length > 0 ? { images: images.map((url) => url.slice(url.indexOf(",") + 1)) } : { instances: bag.instances };
   const p = await ask("predict?model=" + encodeURIComponent(m.name), JSON.stringify(body));
-  shown = { shape: m.input_shape, instances: bag.instances, files, images, attention: p.attention, coords: bag.coords };
+  shown = { shape: m.input_shape, instances: bag.instances, files, images, overall: p.attention, classes: p.class_attention, coords: bag.coords };
+  at("class").replaceChildren(new Option("all classes", ""), ...m.classes.map((name, i) => new Option(name, i)));
+  at("class").value = p.label;
+  at("class-label").hidden = !shown.classes;
   at("result").hidden = false;
   const labels = p.labels ?? [p.label], names = labels.map((i) => m.classes[i]).join(", ") || "none";
   at("label").textContent = `Prediction: ${names}` + (bag.class === undefined ? "" : `; true: ${bag.class}`);
@@ -132,6 +135,7 @@ function map() {
 }
 
 function draw() {
+  shown.attention = shown.classes?.[at("class").value] ?? shown.overall;
   map();
   const { shape, instances, files, images, attention } = shown, most = Math.max(...attention);
   let order = attention.map((_, i) => i);
@@ -172,4 +176,5 @@ at("random").addEventListener("click", telling(async () => { if (models.length =
 at("show").addEventListener("click", telling(async () => { fill(await ask("bags/" + at("number").value)); await predict(); }));
 at("file").addEventListener("change", telling(async () => { if (at("file").files.length) fill(parse(await at("file").files[0].text())); }));
 at("sorted").addEventListener("change", draw);
+at("class").addEventListener("change", draw);
 telling(list)();

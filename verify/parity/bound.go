@@ -53,7 +53,8 @@ func (b *bounds) compare(an, bn string, least float64, x, y []prediction) (Pair,
 			return pair, fmt.Errorf("%s returns %d classes, %s returns %d", an, len(x[j].probabilities), bn, len(y[j].probabilities))
 		}
 		p := furthest(x[j].probabilities, y[j].probabilities)
-		a := furthest(x[j].attention, y[j].attention)
+		both := min(len(x[j].attention), len(y[j].attention)) // without the class attention that one engine does not compute
+		a := furthest(x[j].attention[:both], y[j].attention[:both])
 		maxP, maxA, err := b.of(j, p, a)
 		if err != nil {
 			return pair, err

@@ -137,7 +137,7 @@ func backend(t testing.TB, name string, data []byte, opts ...runtime.Option) (pa
 	t.Cleanup(func() { m.Close() })
 	return parity.Engine{Name: name, Predict: func(x []float32, n int) ([]float32, []float32, error) {
 		p, err := m.Predict(context.Background(), runtime.Bag{Instances: x, N: n})
-		return p.Probabilities, p.Attention, err
+		return p.Probabilities, slices.Concat(p.Attention, slices.Concat(p.ClassAttention...)), err
 	}}, m.Info()
 }
 

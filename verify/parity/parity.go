@@ -29,7 +29,7 @@ type Engine struct {
 	// the tolerance of the options.
 	Tolerance float64
 	// Predict predicts one bag with raw features [n, ...], row-major. It returns probabilities [k]
-	// and attention [n].
+	// and attention [n], with the class attention [k, n] after it if the engine computes that.
 	Predict func(instances []float32, n int) (probabilities, attention []float32, err error)
 	// PredictMany, if not nil, predicts several bags in one run, with the instances of all bags
 	// concatenated. It returns probabilities [bags, k] and attention [instances].
@@ -53,7 +53,7 @@ type Options struct {
 	Rounding func(instances []float32, n int) (probabilities, attention float64, err error)
 }
 
-// prediction is the prediction of one engine for one bag.
+// prediction is the prediction of one engine for one bag, as Engine.Predict returns it.
 type prediction struct{ probabilities, attention []float32 }
 
 // Measure runs all engines on the same bags, in parallel, and compares all pairs. The report
@@ -125,7 +125,7 @@ func predictions(e Engine, o Options) ([]prediction, error) {
 		if err != nil {
 			return nil, fmt.Errorf("on a bag of %d: %w", n, err)
 		}
-		if len(a) != n {
+		if len(a) != n && len(a) != n+len(p)*n {
 			return nil, fmt.Errorf("%d attention scores for a bag of %d", len(a), n)
 		}
 		found = append(found, prediction{slices.Clone(p), slices.Clone(a)})

@@ -49,6 +49,31 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// Class attention follows the attention. It is compared if both engines compute it.
+func TestMeasureClassAttention(t *testing.T) {
+	withClasses := func(off float32) Engine {
+		e := scaled("classes", 0)
+		predict := e.Predict
+		e.Predict = func(x []float32, n int) ([]float32, []float32, error) {
+			p, a, err := predict(x, n)
+			for range 2 * n {
+				a = append(a, off)
+			}
+			return p, a, err
+		}
+		return e
+	}
+	for off, ok := range map[float32]bool{0: true, 1e-3: false} {
+		r, err := Measure([]Engine{withClasses(0), withClasses(off), scaled("one", 0)}, Options{Instance: []int{2}, Sizes: []int{1, 3}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Pairs[0].OK != ok || !r.Pairs[1].OK || !r.Pairs[2].OK {
+			t.Errorf("difference %g: %+v", off, r.Pairs)
+		}
+	}
+}
+
 func TestMeasureSeesNaN(t *testing.T) {
 	nan := scaled("two", float32(math.NaN()))
 	r, err := Measure([]Engine{scaled("one", 0), nan}, Options{Instance: []int{2}, Sizes: []int{2}})

@@ -39,8 +39,8 @@ func (r *Reference) Engine(name string) Engine {
 	}}
 }
 
-// predict returns probabilities [bags, k] and attention [instances] of bags of the given sizes.
-// move is as in graph.Env.
+// predict returns probabilities [bags, k] and attention [instances] of bags of the given sizes, for one
+// bag with the class attention [k, instances] after it. move is as in graph.Env.
 func (r *Reference) predict(x []float32, sizes []int, move func([]float64)) (probabilities, attention []float64, err error) {
 	bagOf := BagOf(sizes)
 	env := graph.Env{N: len(bagOf), B: len(sizes), Move: move, Values: map[string]*graph.Tensor{
@@ -52,7 +52,16 @@ func (r *Reference) predict(x []float32, sizes []int, move func([]float64)) (pro
 	if err != nil {
 		return nil, nil, err
 	}
-	return out[compile.OutProbabilities].Data, out[compile.OutAttention].Data, nil
+	attention = out[compile.OutAttention].Data
+	if classes := out[compile.OutClassAttention]; classes != nil && len(sizes) == 1 {
+		k := classes.Shape[1]
+		for c := range k {
+			for i := range sizes[0] {
+				attention = append(attention, classes.Data[i*k+c])
+			}
+		}
+	}
+	return out[compile.OutProbabilities].Data, attention, nil
 }
 
 // roundings is the number of random draws of Rounding.

@@ -19,11 +19,13 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/plot"
+	"github.com/miplc/miplc/runtime"
 )
 
 // heatmaps are the settings of the figures of attention over coordinates.
 type heatmaps struct {
 	Dir        string  // of the figures; empty: none
+	Class      string  // whose attention is drawn, if the model has an attention of each class; empty: the predicted one
 	Thumbnails string  // folder of images named after the bags; empty: none
 	Scale      float64 // units of the coordinates per pixel of a thumbnail; 0: it covers all instances
 }
@@ -34,6 +36,20 @@ type topInstance struct {
 	Attention float32  `json:"attention"`
 	X         *float32 `json:"x,omitempty"`
 	Y         *float32 `json:"y,omitempty"`
+}
+
+// classTop is the list of a class in models with an attention of each class.
+type classTop struct {
+	Class string        `json:"class"`
+	Top   []topInstance `json:"top"`
+}
+
+// setTop lists the n instances with the highest attention, also those of each class.
+func (b *bag) setTop(classes []string, coords []float32, n int) {
+	b.Top = topOf(b.Attention, coords, n)
+	for c, attention := range b.ClassAttention {
+		b.ClassTop = append(b.ClassTop, classTop{classes[c], topOf(attention, coords, n)})
+	}
 }
 
 // topOf returns the n instances with the highest attention, the first of equals first.
@@ -63,9 +79,24 @@ func (t topInstance) String() string {
 	return fmt.Sprintf("instance %d%s (%.3f)", t.Instance, at, t.Attention)
 }
 
+// checkClass reports a class that the model does not have.
+func (h *heatmaps) checkClass(info runtime.Info) error {
+	switch {
+	case h.Class == "":
+		return nil
+	case !info.ClassAttention:
+		return console.Usagef("--heatmap-class: the model has no attention of each class, only one for all classes")
+	case !slices.Contains(info.Classes, h.Class):
+		return console.Usagef("--heatmap-class: the model has no class %q; its classes are %s", h.Class, diag.Words(info.Classes))
+	}
+	return nil
+}
+
 // check reports settings without an effect, and data without coordinates.
 func (h *heatmaps) check(set *data.Dataset, path string) error {
 	switch {
+	case h.Dir == "" && h.Class != "":
+		return console.Usagef("--heatmap-class has no effect without --heatmap")
 	case h.Dir == "" && h.Thumbnails != "":
 		return console.Usagef("--thumbnails has no effect without --heatmap")
 	case h.Thumbnails == "" && h.Scale != 0:
@@ -101,6 +132,10 @@ func (h *heatmaps) write(r *result, set *data.Dataset, o *options) error {
 	}
 	for _, b := range r.Bags {
 		m := &plot.Heatmap{Title: r.title(b), Coords: set.CoordsOf(b.Bag - 1), Attention: b.Attention, Scale: h.Scale}
+		if b.ClassAttention != nil {
+			class := cmp.Or(h.Class, b.Class)
+			m.Attention, m.Title = b.ClassAttention[slices.Index(r.Classes, class)], m.Title+"; attention of class "+class
+		}
 		if m.Thumbnail, err = thumbnails.of(b); err != nil {
 			return err
 		}

@@ -65,6 +65,12 @@ func (r *result) printBag(w io.Writer, b bag) {
 		for _, t := range b.Top {
 			fmt.Fprintf(w, "  %v\n", t)
 		}
+		for _, list := range b.ClassTop {
+			sanitize.Fprintf(w, "highest attention of class %s:\n", list.Class)
+			for _, t := range list.Top {
+				fmt.Fprintf(w, "  %v\n", t)
+			}
+		}
 		return
 	}
 	fmt.Fprintln(w, "attention of each instance:")

@@ -47,7 +47,8 @@ type bag struct {
 	// TrueLabels are the true labels, if they are known and the model predicts any number of them.
 	TrueLabels []int `json:"true_labels,omitzero"`
 	runtime.Prediction
-	Top []topInstance `json:"top,omitempty"` // with --top
+	Top      []topInstance `json:"top,omitempty"`       // with --top
+	ClassTop []classTop    `json:"class_top,omitempty"` // with --top, if the model has an attention of each class
 
 	labels []uint8 // true labels [classes], nil if they are unknown
 }
@@ -127,6 +128,7 @@ error; no prediction is then written to -o.`,
 	cmd.Flags().IntVar(&o.Top, "top", 0, "number of instances to list for each bag, those with the highest attention (default: 1)")
 	console.Limit(cmd.Flags(), 1, console.Most, "top")
 	cmd.Flags().StringVar(&o.Dir, "heatmap", "", "folder for figures (SVG and PNG) of the attention over the coordinates of the instances")
+	cmd.Flags().StringVar(&o.Class, "heatmap-class", "", "class whose attention is drawn, if the model has an attention of each class (default: the predicted one)")
 	cmd.Flags().StringVar(&o.Thumbnails, "thumbnails", "", "folder of images named after the bags, drawn below the attention")
 	cmd.Flags().Float64Var(&o.Scale, "thumbnail-scale", 0, "units of the coordinates per pixel of a thumbnail (default: a thumbnail covers all instances)")
 	console.Limit(cmd.Flags(), console.AboveZero, console.Most, "thumbnail-scale")
@@ -156,6 +158,9 @@ func run(ctx context.Context, o *options) error {
 	reading := o.Limits
 	reading.Columns.Classes = model.Info().Classes
 	info := model.Info()
+	if err := o.checkClass(info); err != nil {
+		return err
+	}
 	set, err := backend.OpenData(o.Data, reading, backend.ModelData{Columns: info.Columns, Encoder: info.Encoder, Threshold: info.Threshold})
 	if err != nil {
 		return err
@@ -222,7 +227,7 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 		}
 		bag := bag{Bag: i + 1, Prediction: p}
 		if o.Top > 0 {
-			bag.Top = topOf(p.Attention, set.CoordsOf(i), o.Top)
+			bag.setTop(info.Classes, set.CoordsOf(i), o.Top)
 		}
 		bag.setTrue(labels[i])
 		if set.BagNames != nil {
