@@ -27,19 +27,8 @@ func (d *Dataset) Bag(i int) ([]float32, error) {
 		dim := d.Dim()
 		return d.Instances[d.Offsets[i]*dim : d.Offsets[i+1]*dim], nil
 	}
-	return d.BagInto(nil, i)
-}
-
-// BagInto is like Bag, but reads a bag on disk into buffer if its capacity suffices.
-func (d *Dataset) BagInto(buffer []float32, i int) ([]float32, error) {
-	if !d.OnDisk() {
-		return d.Bag(i)
-	}
-	n := d.Size(i) * d.Dim()
-	if cap(buffer) < n {
-		buffer = make([]float32, n)
-	}
-	return buffer[:n], d.Store.ReadRows(buffer[:n], i, 0)
+	x := make([]float32, d.Size(i)*d.Dim())
+	return x, d.Store.ReadRows(x, i, 0)
 }
 
 // ReadRows copies instances of bag i to the slice to until it is full, starting with instance

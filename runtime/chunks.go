@@ -112,7 +112,7 @@ func (o *opened) predictRows(ctx context.Context, n int, read func(to []float32,
 	}
 	d := ndarray.Size(o.info.InputShape)
 	if !o.inChunks(n) {
-		if err := memory.Check("the bag", 4*float64(n)*float64(d)); err != nil {
+		if err := memory.Check("the bag of "+diag.Count(n, "instance"), 4*float64(n)*float64(d)); err != nil {
 			return fmt.Errorf("%w: %w", ErrTooLarge, err)
 		}
 		bag := Bag{Instances: make([]float32, n*d), N: n}

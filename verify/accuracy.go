@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/onnxpb"
@@ -22,8 +23,8 @@ import (
 	"github.com/miplc/miplc/verify/parity"
 )
 
-// predictFunc predicts the probabilities of the classes of one bag of n instances.
-type predictFunc func(instances []float32, n int) ([]float32, error)
+// predictFunc predicts the probabilities of the classes of a bag, counted from 0.
+type predictFunc func(set *data.Dataset, bag int) ([]float32, error)
 
 // measureFile replaces the accuracies and measures of a trained trial by those of a model file that
 // predicts the bags one by one, and returns the name of the engine that ran it, see open.
@@ -91,17 +92,34 @@ func selectEngine(content []byte, library string) (options []runtime.Option, eng
 }
 
 func predictWith(ctx context.Context, model *runtime.Model) predictFunc {
-	return func(x []float32, n int) ([]float32, error) {
-		p, err := model.Predict(ctx, runtime.Bag{Instances: x, N: n})
+	return func(set *data.Dataset, bag int) ([]float32, error) {
+		p, err := PredictBag(ctx, model, set, bag)
 		return slices.Clone(p.Probabilities), err // a slice would keep the attention scores in memory
 	}
+}
+
+// PredictBag predicts a bag, counted from 0. Bags on disk are read while the model runs, if the model
+// allows it.
+func PredictBag(ctx context.Context, model *runtime.Model, set *data.Dataset, bag int) (runtime.Prediction, error) {
+	if set.OnDisk() {
+		return model.PredictRows(ctx, set.Size(bag), func(to []float32, from int) error { return set.ReadRows(to, bag, from) })
+	}
+	x, err := set.Bag(bag)
+	if err != nil {
+		return runtime.Prediction{}, err
+	}
+	return model.Predict(ctx, runtime.Bag{Instances: x, N: set.Size(bag)})
 }
 
 // interpreted returns the prediction of the interpreter.
 func interpreted(p *compile.Program, params map[string][]float32) predictFunc {
 	e := parity.NewReference(p.Infer, p.Signature.Instance, params).Engine(engineInterpreter)
-	return func(x []float32, n int) ([]float32, error) {
-		probabilities, _, err := e.Predict(x, n)
+	return func(set *data.Dataset, bag int) ([]float32, error) {
+		x, err := set.Bag(bag)
+		if err != nil {
+			return nil, err
+		}
+		probabilities, _, err := e.Predict(x, set.Size(bag))
 		return probabilities, err
 	}
 }
@@ -111,7 +129,6 @@ func interpreted(p *compile.Program, params map[string][]float32) predictFunc {
 func predictAll(ctx context.Context, t *train.Trial, bags []int, predict predictFunc) ([][]float32, error) {
 	found, errs := make([][]float32, len(bags)), make([]error, len(bags))
 	var failed atomic.Bool
-	var buffer []float32 // for bags on disk
 	parallel := 0
 	if t.Data.OnDisk() {
 		parallel = 1
@@ -121,14 +138,7 @@ func predictAll(ctx context.Context, t *train.Trial, bags []int, predict predict
 			return
 		}
 		bag := bags[i]
-		var x []float32
-		if x, errs[i] = t.Data.BagInto(buffer, bag); t.Data.OnDisk() {
-			buffer = x
-		}
-		if errs[i] == nil {
-			found[i], errs[i] = predict(x, t.Data.Size(bag))
-		}
-		if errs[i] != nil {
+		if found[i], errs[i] = predict(t.Data, bag); errs[i] != nil {
 			errs[i] = fmt.Errorf("bag %d of %s: %w", bag+1, t.Data.Name, errs[i])
 			failed.Store(true)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/verify"
 )
 
 // options are the options of the command.
@@ -221,7 +222,7 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 		return nil, err
 	}
 	for i := from; i < to; i++ {
-		p, err := predictBag(ctx, model, set, i)
+		p, err := verify.PredictBag(ctx, model, set, i)
 		if err != nil {
 			return nil, fmt.Errorf("%s: bag %d: %w", o.Data, i+1, err)
 		}
@@ -243,18 +244,6 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 	}
 	r.scores(parts != nil, set.CandidatesIn(info.Classes), o.Detail)
 	return r, nil
-}
-
-// predictBag predicts bag i. Bags on disk are read while the model runs, if the model allows it.
-func predictBag(ctx context.Context, model *runtime.Model, set *data.Dataset, i int) (runtime.Prediction, error) {
-	if set.OnDisk() {
-		return model.PredictRows(ctx, set.Size(i), func(to []float32, from int) error { return set.ReadRows(to, i, from) })
-	}
-	x, err := set.Bag(i)
-	if err != nil {
-		return runtime.Prediction{}, err
-	}
-	return model.Predict(ctx, runtime.Bag{Instances: x, N: set.Size(i)})
 }
 
 // scores computes the measures: of each part of the split, or of all bags together if the
