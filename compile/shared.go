@@ -7,13 +7,34 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// InTermWeight begins the names of the inputs that Weighted adds, one scalar per loss
+// InTermWeight begins the names of the inputs that Share adds, one scalar per loss
 // term: the weight of the term in the loss (paper Eq. 8).
 const InTermWeight = "loss_weight."
 
-// Weighted returns a program whose training graph has the weights of the loss terms as inputs, so that runs with different weights share one program. terms names them in the
-// order of the spec.
-func Weighted(p *Program) (weighted *Program, terms []string, err error) {
+// Shared has the graphs of many runs. The weights of the loss terms are inputs, so that runs with
+// different weights share them.
+type Shared struct {
+	*Program
+	Terms                   []string // of the loss, in the order of the spec
+	StepGraph, PredictGraph *graph.Graph
+}
+
+// Share returns the graphs of runs of a program.
+func Share(p *Program) (*Shared, error) {
+	q, terms, err := weighted(p)
+	if err != nil {
+		return nil, err
+	}
+	s := &Shared{Program: q, Terms: terms}
+	if s.StepGraph, err = Step(q); err == nil {
+		s.PredictGraph, err = Predict(q)
+	}
+	return s, err
+}
+
+// weighted returns a program whose training graph has the weights of the loss terms as inputs, and
+// the names of the terms.
+func weighted(p *Program) (_ *Program, terms []string, err error) {
 	b := graph.NewBuilder(p.Train.Name)
 	copied := b.Copy(p.Train, nil)
 	var total *graph.Node

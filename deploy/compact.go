@@ -35,7 +35,7 @@ type CompactOptions struct {
 // Compact writes smaller models and measures the effect on bags. If a form loses more accuracy than
 // allowed, Compact returns no files and an error with the figures. The first measure is that of the
 // original model. Latencies are measured on this machine with one thread and one bag at a time.
-func (m *Model) Compact(ctx context.Context, o CompactOptions) ([]Measure, []File, error) {
+func (m *Deployment) Compact(ctx context.Context, o CompactOptions) ([]Measure, []File, error) {
 	original, err := onnxpb.Marshal(m.proto)
 	if err != nil {
 		return nil, nil, err

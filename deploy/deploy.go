@@ -21,8 +21,8 @@ var sources embed.FS
 
 var templates = template.Must(template.ParseFS(sources, "*.tmpl"))
 
-// Model is a model to deploy.
-type Model struct {
+// Deployment is a model to deploy.
+type Deployment struct {
 	Name  string // valid in servers and clusters: lower-case letters, digits and -
 	path  string
 	proto *onnxpb.ModelProto
@@ -30,7 +30,7 @@ type Model struct {
 }
 
 // Read reads a model file. If name is empty, the model has the name of the spec.
-func Read(path, name string) (*Model, error) {
+func Read(path, name string) (*Deployment, error) {
 	proto, meta, err := contract.Read(path)
 	if err != nil {
 		return nil, err
@@ -41,11 +41,11 @@ func Read(path, name string) (*Model, error) {
 	if !regexp.MustCompile(`^[a-z]([a-z0-9-]{0,50}[a-z0-9])?$`).MatchString(name) {
 		return nil, fmt.Errorf("%q is not a valid name in a cluster: use up to 52 lower-case letters, digits and -, starting with a letter and not ending with -", name)
 	}
-	return &Model{Name: name, path: path, proto: proto, meta: meta}, nil
+	return &Deployment{Name: name, path: path, proto: proto, meta: meta}, nil
 }
 
 // Metadata returns the metadata of the model, which the caller must not change.
-func (m *Model) Metadata() *contract.Metadata { return m.meta }
+func (m *Deployment) Metadata() *contract.Metadata { return m.meta }
 
 // File is a file of a deployment.
 type File struct {
@@ -65,7 +65,7 @@ func rendered(path, source string, values any) (File, error) {
 
 // Write writes all files, or none if one would replace an existing file without force, or the model
 // or another file in read.
-func (m *Model) Write(files []File, force bool, read ...string) error {
+func (m *Deployment) Write(files []File, force bool, read ...string) error {
 	var started []*fileio.File
 	defer func() {
 		for _, f := range slices.Backward(started) { // the first one created the folders

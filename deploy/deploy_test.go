@@ -28,7 +28,7 @@ import (
 )
 
 // built returns a small model with signature bag or batch.
-func built(t *testing.T, signature string) *Model {
+func built(t *testing.T, signature string) *Deployment {
 	t.Helper()
 	spec, err := language.Load("quickstart", "export.signature="+signature, "name=A small_model", "data.normalize=none")
 	if err != nil {
@@ -112,7 +112,7 @@ func TestRaggedIsTheBatch(t *testing.T) {
 func whole(v []int) *graph.Tensor { return &graph.Tensor{Shape: []int{len(v)}, Ints: v} }
 
 // graphOf returns a graph with the input for which bags are drawn.
-func graphOf(m *Model) *graph.Graph {
+func graphOf(m *Deployment) *graph.Graph {
 	b := graph.NewBuilder("bag")
 	b.Input(contract.Instances, graph.Float, graph.Shape{graph.N, graph.Dim(m.meta.InputShape[0])})
 	g, _ := b.Graph()

@@ -27,7 +27,7 @@ func libraries() []library {
 // Docker returns the files from which Docker builds two images: Dockerfile, which runs miplc serve
 // with the model, service.Dockerfile, for a Go service that uses package runtime, and the model.
 // version is the version of miplc to install.
-func (m *Model) Docker(dir, version string) ([]File, error) {
+func (m *Deployment) Docker(dir, version string) ([]File, error) {
 	content, err := fileio.Read(m.path)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 // 1/model.onnx. A request has one bag. Triton runs a model of signature bag for each request. For
 // signature batch, the dynamic batcher combines bags, and the file accepts the form in which Triton
 // combines bags of different sizes.
-func (m *Model) Triton(dir string) ([]File, error) {
+func (m *Deployment) Triton(dir string) ([]File, error) {
 	dir = filepath.Join(dir, m.Name)
 	model, batch := m.proto, m.meta.Contract == contract.ContractBatch
 	if batch {

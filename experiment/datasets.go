@@ -168,7 +168,7 @@ func draw(s *definition.Synth, r int, folder bagfile.Folder) (*data.Dataset, err
 }
 
 // poolSplit returns split i of a dataset that was generated from pools.
-func poolSplit(s definition.Splits, i int, set *data.Dataset, o split.Options) (*data.Split, error) {
+func poolSplit(s definition.Splits, i int, set *data.Dataset, o split.Settings) (*data.Split, error) {
 	o.Seed = uint64(s.Seed)
 	list, err := generate.SplitPools(set.Bags(), set.Classes, s.Pools, i, o)
 	if err != nil {
@@ -187,7 +187,7 @@ func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.D
 		return nil, e.Show(diag.Errorf(s.Group.Pos, "%v", err))
 	}
 	if s.Index.V == "" {
-		o := split.Options{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1), Validation: s.Validation, Groups: groups, Classes: set.Names()}
+		o := split.Settings{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1), Validation: s.Validation, Groups: groups, Classes: set.Names()}
 		if s.Folds > 0 {
 			o.Folds, o.Fold, o.Seed = s.Folds, (i-1)%s.Folds+1, uint64(s.Seed+(i-1)/s.Folds)
 		}
@@ -226,7 +226,7 @@ func holdOut(set *data.Dataset, whole *data.Split, c definition.Choose, number i
 			labels = append(labels, all[bag])
 		}
 	}
-	inner, err := split.Random(len(whole.Train), labels, split.Options{Train: 1 - c.Holdout, Stratify: c.Stratify, Groups: groups, Seed: uint64(c.Seed + number - 1)})
+	inner, err := split.Random(len(whole.Train), labels, split.Settings{Train: 1 - c.Holdout, Stratify: c.Stratify, Groups: groups, Seed: uint64(c.Seed + number - 1)})
 	if err != nil {
 		return nil, diag.Errorf(diag.Pos{}, "%d training bags are too few for a holdout of %v", len(whole.Train), c.Holdout)
 	}

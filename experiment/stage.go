@@ -199,7 +199,7 @@ func (d *ShardPlan) stageLibrary(o Options) error {
 	if !ortenv.Available() {
 		return nil
 	}
-	library, err := ortlib.Find(ortlib.Options{Path: o.Library})
+	library, err := ortlib.Find(o.Library)
 	var missing *ortlib.NotFoundError
 	switch {
 	case errors.As(err, &missing) && o.Library == "":

@@ -71,7 +71,7 @@ func TestGradientOfEveryOp(t *testing.T) {
 
 func TestGradientOfRandomGraphs(t *testing.T) {
 	for seed := range uint64(60) {
-		g := graphtest.Random(seed, graphtest.Options{Images: seed%6 == 0, NoStop: true, Steps: 12})
+		g := graphtest.Random(seed, graphtest.RandomOptions{Images: seed%6 == 0, NoStop: true, Steps: 12})
 		var wrt []string
 		for _, p := range append(g.ByOp(graph.OpParam), g.Input("instances")) {
 			wrt = append(wrt, p.Name)
@@ -83,7 +83,7 @@ func TestGradientOfRandomGraphs(t *testing.T) {
 // Specialising to a single bag and differentiating commute.
 func TestGradientOfSingleBag(t *testing.T) {
 	for seed := range uint64(60) {
-		g := graphtest.Random(seed, graphtest.Options{Images: seed%6 == 0})
+		g := graphtest.Random(seed, graphtest.RandomOptions{Images: seed%6 == 0})
 		var wrt []string
 		for _, p := range g.ByOp(graph.OpParam) {
 			wrt = append(wrt, p.Name)

@@ -94,7 +94,7 @@ func BenchmarkInterpreter(b *testing.B) {
 }
 
 func BenchmarkOptimize(b *testing.B) {
-	g := graphtest.Random(1, graphtest.Options{Steps: 300})
+	g := graphtest.Random(1, graphtest.RandomOptions{Steps: 300})
 	for b.Loop() {
 		if _, err := graph.Optimize(g); err != nil {
 			b.Fatal(err)

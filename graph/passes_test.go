@@ -78,7 +78,7 @@ func TestPassesKeepTheMeaning(t *testing.T) {
 			agree(t, p.Name+" "+c.Name, c.Graph, after, c.Env, 1e-12)
 		}
 		for seed := range uint64(100) {
-			g := graphtest.Random(seed, graphtest.Options{Images: seed%5 == 0})
+			g := graphtest.Random(seed, graphtest.RandomOptions{Images: seed%5 == 0})
 			after, err := p.Run(g)
 			if err != nil {
 				t.Fatalf("random %d: %v", seed, err)
@@ -221,7 +221,7 @@ func TestSingleBagAgrees(t *testing.T) {
 		}
 	}
 	for seed := range uint64(200) {
-		g := graphtest.Random(seed, graphtest.Options{Images: seed%5 == 0, Steps: 10 + int(seed%20)})
+		g := graphtest.Random(seed, graphtest.RandomOptions{Images: seed%5 == 0, Steps: 10 + int(seed%20)})
 		for _, size := range []int{1, 2, 40} {
 			single(t, fmt.Sprintf("random %d, %d instances", seed, size), g, graphtest.RandomEnv(g, seed, []int{size}))
 		}

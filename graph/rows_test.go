@@ -118,7 +118,7 @@ func TestRowsOfOtherBagsStayAsTheyAre(t *testing.T) {
 		check(c.Name, c.Graph, c.Env)
 	}
 	for seed := range uint64(200) {
-		g := graphtest.Random(seed, graphtest.Options{})
+		g := graphtest.Random(seed, graphtest.RandomOptions{})
 		env := graphtest.RandomEnv(g, seed, []int{2, 1, 3})
 		check(fmt.Sprint("random graph ", seed), g, env)
 	}

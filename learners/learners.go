@@ -30,7 +30,7 @@ type Learner interface {
 	// Fit fits a model. Equal problems give equal bits. It calls observe from its own goroutine at
 	// the start (iteration 0) and after every iteration. If ctx ends, Fit returns soon with an
 	// error that wraps that of ctx. It writes no files.
-	Fit(ctx context.Context, p *Problem, observe func(Iteration)) (Model, error)
+	Fit(ctx context.Context, p *Problem, observe func(Iteration)) (FittedModel, error)
 }
 
 // Iteration is the progress of a fit after one iteration.
@@ -43,8 +43,8 @@ type Iteration struct {
 	Confidences []float64
 }
 
-// Model is a fitted learner.
-type Model interface {
+// FittedModel is a fitted learner.
+type FittedModel interface {
 	// Predict returns the class probabilities [k] and attention scores [n] of one bag of n
 	// instances with raw features [n, Dim], in float64. Exported files are compared with it.
 	Predict(instances []float32, n int) (probabilities, attention []float64, err error)

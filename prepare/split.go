@@ -33,7 +33,7 @@ func openSplit(spec *language.Spec, b bags, folder bagfile.Folder) (*data.Split,
 	}
 	s := spec.Data.Split
 	if s.Index.V == "" {
-		drawn, err := split.Random(b.count, b.labels, split.Options{
+		drawn, err := split.Random(b.count, b.labels, split.Settings{
 			Train: s.Train.V, Folds: s.Folds.V, Fold: s.Fold.V, Validation: s.Validation.V, Groups: groups, Classes: b.classes, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V),
 		})
 		return drawn, misfit(spec, err)

@@ -88,7 +88,7 @@ func fromOne(list []int, bags int) ([]int, error) {
 // random.
 func redrawSplit(source string, set *data.Dataset) *data.Split {
 	var kind string
-	var o split.Options
+	var o split.Settings
 	if _, err := fmt.Sscanf(source, "%s %g, seed %d", &kind, &o.Train, &o.Seed); err != nil {
 		return nil
 	}

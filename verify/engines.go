@@ -125,7 +125,7 @@ func checkable(backends []string) []string {
 // users learn it before hours of training. A build without cgo checks files with onnx-go only.
 func CanCheck(spec *language.Spec, library string) error {
 	if ortenv.Available() {
-		_, err := ortlib.Find(ortlib.Options{Path: library})
+		_, err := ortlib.Find(library)
 		return err
 	}
 	if s := &spec.Export.Signature; s.V == export.SignatureBatch {

@@ -108,7 +108,7 @@ func TestSharedCases(t *testing.T) {
 func TestRandomGraphs(t *testing.T) {
 	for seed := range uint64(150) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			g := graphtest.Random(seed, graphtest.Options{Images: seed%5 == 0})
+			g := graphtest.Random(seed, graphtest.RandomOptions{Images: seed%5 == 0})
 			env := graphtest.RandomEnv(g, seed, []int{3, 1, 4})
 			var wrt []string
 			for _, p := range g.ByOp(graph.OpParam) {

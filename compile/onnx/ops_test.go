@@ -248,7 +248,7 @@ func feedRows(m *onnxpb.ModelProto, env graph.Env) map[string]*graph.Tensor {
 func TestRandomGraphs(t *testing.T) {
 	portable := 0
 	for seed := range uint64(120) {
-		g := graphtest.Random(seed, graphtest.Options{Images: seed%4 == 3})
+		g := graphtest.Random(seed, graphtest.RandomOptions{Images: seed%4 == 3})
 		env := rounded(graphtest.RandomEnv(g, seed, []int{3, 1, 5}))
 		want, err := graph.Eval(g, env)
 		if err != nil {

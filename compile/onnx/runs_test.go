@@ -253,7 +253,7 @@ func TestOpsOfManyRuns(t *testing.T) {
 // Random graphs and their gradients agree for several runs, with one bag and with several.
 func TestRandomGraphsOfManyRuns(t *testing.T) {
 	for seed := range uint64(48) {
-		g := graphtest.Random(seed, graphtest.Options{})
+		g := graphtest.Random(seed, graphtest.RandomOptions{})
 		var names []string
 		for _, p := range g.ByOp(graph.OpParam) {
 			names = append(names, p.Name)

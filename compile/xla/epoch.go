@@ -48,7 +48,7 @@ func (m *Model) Epoch(backend compute.Backend, l Layout) (program *Program, err 
 	}
 	var shared []string
 	for _, name := range []string{compile.InLambda, compile.InEpoch, compile.InEpochs} {
-		if m.step.Input(name) != nil {
+		if m.StepGraph.Input(name) != nil {
 			s.state(name, floats(1))
 			shared = append(shared, name)
 		}
@@ -91,7 +91,7 @@ func (m *Model) trainStep(e *emitter, l Layout, step tensor, in map[string]tenso
 	for _, name := range shared {
 		bound[name] = in[name]
 	}
-	out := e.lower(m.step, l.capacity(), bound)
+	out := e.lower(m.StepGraph, l.capacity(), bound)
 	parts := []tensor{out[compile.OutLoss]}
 	for _, name := range m.Terms {
 		parts = append(parts, out[compile.TermPrefix+name])
@@ -122,11 +122,11 @@ func (m *Model) Forward(backend compute.Backend, l Layout) (program *Program, er
 		}
 		if m.Normalize {
 			for name, from := range map[string]string{compile.ParamMean: InMean, compile.ParamStd: InStd} {
-				dims := append([]int{l.Jobs}, m.predict.Input(name).Shape.Concrete(l.N, l.Batch)...)
+				dims := append([]int{l.Jobs}, m.PredictGraph.Input(name).Shape.Concrete(l.N, l.Batch)...)
 				bound[name] = jobs(e.reshape(in[from], dims...))
 			}
 		}
-		out := e.lower(m.predict, l.capacity(), bound)
+		out := e.lower(m.PredictGraph, l.capacity(), bound)
 		return map[string]tensor{
 			OutTrace: e.record(in[OutTrace], step, b.active, out[compile.OutProbabilities], out[compile.OutAttention]),
 		}

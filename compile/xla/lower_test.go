@@ -241,7 +241,7 @@ func TestRandomGraphs(t *testing.T) {
 		count = 20
 	}
 	for seed := range count {
-		g := graphtest.Random(seed, graphtest.Options{Images: seed%4 == 0})
+		g := graphtest.Random(seed, graphtest.RandomOptions{Images: seed%4 == 0})
 		sizes := [][]int{{3, 1, 4}, {5}, {1, 1}, {2, 7, 1, 3}}[seed%4]
 		env := graphtest.RandomEnv(g, seed, sizes)
 		var names []string

@@ -6,41 +6,28 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// Model has the graphs from which the programs over many steps are built. The weights of the loss
-// terms are inputs, so that runs with different weights share one program.
-type Model struct {
-	*compile.Program
-	Terms         []string // of the loss, in the order of the spec
-	step, predict *graph.Graph
-}
+// Model has the graphs from which the programs over many steps are built.
+type Model struct{ *compile.Shared }
 
 // NewModel builds the graphs of a program.
 func NewModel(p *compile.Program) (*Model, error) {
-	weighted, terms, err := compile.Weighted(p)
-	if err != nil {
-		return nil, err
-	}
-	m := &Model{Program: weighted, Terms: terms}
-	if m.step, err = compile.Step(weighted); err == nil {
-		m.predict, err = compile.Predict(weighted)
-	}
-	return m, err
+	s, err := compile.Share(p)
+	return &Model{s}, err
 }
 
 // Text returns a description that is equal for models with equal programs.
 func (m *Model) Text() string {
-	return fmt.Sprint(m.step.Text(), m.predict.Text(), m.Terms, m.Masks, m.Normalize, m.Signature)
+	return fmt.Sprint(m.StepGraph.Text(), m.PredictGraph.Text(), m.Terms, m.Masks, m.Normalize, m.Signature)
 }
 
 // Bytes estimates the memory that the programs of an epoch and of an evaluation need, for each job
 // and shared by all jobs.
 func (m *Model) Bytes(epoch, evaluation Layout) (job, shared float64) {
-	inStep := max(m.step.Peak(epoch.N, epoch.Batch)+unfolded(m.step, epoch.N)+attended(m.step, epoch.N),
-		m.predict.Peak(evaluation.N, evaluation.Batch)+unfolded(m.predict, evaluation.N)+attended(m.predict, evaluation.N))
+	inStep := max(m.StepGraph.Peak(epoch.N, epoch.Batch)+unfolded(m.StepGraph, epoch.N)+attended(m.StepGraph, epoch.N),
+		m.PredictGraph.Peak(evaluation.N, evaluation.Batch)+unfolded(m.PredictGraph, evaluation.N)+attended(m.PredictGraph, evaluation.N))
 	traces := epoch.Steps*m.EpochWidth(epoch) + evaluation.Steps*m.ForwardWidth(evaluation)
 	perBag := 2 * epoch.Bags * m.Signature.Classes // candidates and label weights
 	job = 4*(inStep+float64(traces+perBag)) + float64(epoch.Steps*m.MaskBytes(epoch))

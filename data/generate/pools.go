@@ -61,7 +61,7 @@ func poolOf(i, bags, classes, pools int) int { return i % (bags / classes) % poo
 // test bags. Every class has the same share of training bags if its bags divide evenly among the
 // pools. The pools are drawn with o.Seed and the seeds after it; a seed that selects the pools of an
 // earlier split is skipped. There are count splits, or fewer if the pools have no more.
-func SplitPools(bags, classes, pools, count int, o split.Options) ([]*data.Split, error) {
+func SplitPools(bags, classes, pools, count int, o split.Settings) ([]*data.Split, error) {
 	n := int(math.Round(o.Train * float64(pools)))
 	if err := split.CheckParts("train", o.Train, fmt.Sprintf("%d pools", pools), n, pools-n); err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ func TestPools(t *testing.T) {
 		}
 		return d
 	}
-	o := split.Options{Train: 0.7, Seed: 1, Stratify: true}
+	o := split.Settings{Train: 0.7, Seed: 1, Stratify: true}
 	one := draw(0)
 	split, err := split.Random(one.Bags(), one.LabelSets(), o)
 	if err != nil {
@@ -80,7 +80,7 @@ func TestPools(t *testing.T) {
 // Splits differ, although the first seeds select some pools twice, until all were selected.
 func TestSplitsOfPoolsDiffer(t *testing.T) {
 	for pools, want := range map[int]int{3: 3, 8: 10, 200: 10} {
-		splits, err := SplitPools(400, 2, pools, 10, split.Options{Train: 0.7, Seed: 1})
+		splits, err := SplitPools(400, 2, pools, 10, split.Settings{Train: 0.7, Seed: 1})
 		if err != nil || len(splits) != want {
 			t.Fatalf("%d pools: %d splits, %v", pools, len(splits), err)
 		}
@@ -111,7 +111,7 @@ func TestPoolErrors(t *testing.T) {
 		}
 	}
 	for _, share := range []float64{0.01, 0.99} {
-		if _, err := SplitPools(100, 2, 10, 1, split.Options{Train: share}); err == nil || !strings.Contains(err.Error(), "both need one") {
+		if _, err := SplitPools(100, 2, 10, 1, split.Settings{Train: share}); err == nil || !strings.Contains(err.Error(), "both need one") {
 			t.Errorf("share %v: %v", share, err)
 		}
 	}

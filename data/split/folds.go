@@ -14,7 +14,7 @@ import (
 
 // drawFold divides bags into o.Folds folds. The bags of fold o.Fold are test bags. Folds of the
 // same seed are disjoint. labels are the classes to stratify by.
-func drawFold(labels [][]int, o Options) (train, test []int, err error) {
+func drawFold(labels [][]int, o Settings) (train, test []int, err error) {
 	units := unitsOf(labels, o.Groups)
 	if len(units) < o.Folds {
 		return nil, nil, &Error{Setting: "folds", Text: fmt.Sprintf("%s cannot be divided into %d folds", countUnits(len(units), o), o.Folds)}
@@ -36,7 +36,7 @@ func drawFold(labels [][]int, o Options) (train, test []int, err error) {
 }
 
 // checkFolds returns an error if a class has no bag in some fold.
-func checkFolds(units []unit, labels [][]int, o Options) error {
+func checkFolds(units []unit, labels [][]int, o Settings) error {
 	in := map[int]int{} // number of units with bags of the class
 	for _, u := range units {
 		var classes []int
@@ -65,7 +65,7 @@ func checkFolds(units []unit, labels [][]int, o Options) error {
 	return nil
 }
 
-func (o *Options) className(class int) string {
+func (o *Settings) className(class int) string {
 	if class < len(o.Classes) {
 		return o.Classes[class]
 	}
@@ -73,7 +73,7 @@ func (o *Options) className(class int) string {
 }
 
 // drawValidation moves a share of the training bags to the validation part.
-func drawValidation(s *data.Split, labels [][]int, o Options) error {
+func drawValidation(s *data.Split, labels [][]int, o Settings) error {
 	all, inner := s.Train, make([][]int, len(s.Train))
 	var groups []string
 	for i, bag := range all {
@@ -109,14 +109,14 @@ func unitsOf(labels [][]int, groups []string) []unit {
 	return units
 }
 
-func countUnits(n int, o Options) string {
+func countUnits(n int, o Settings) string {
 	if o.Groups != nil {
 		return diag.Count(n, "group")
 	}
 	return diag.Count(n, "bag")
 }
 
-func only(n int, o Options) string {
+func only(n int, o Settings) string {
 	if o.Groups != nil {
 		return "bags in only " + countUnits(n, o)
 	}

@@ -25,7 +25,7 @@ func unevenBags() (labels []int, groups []string) {
 // of a class in the folds differ by at most one.
 func TestFolds(t *testing.T) {
 	labels, groups := unevenBags()
-	for _, o := range []Options{
+	for _, o := range []Settings{
 		{Folds: 5, Stratify: true}, {Folds: 5}, {Folds: 4, Stratify: true, Groups: groups}, {Folds: 3, Groups: groups, Validation: 0.2, Stratify: true},
 		{Folds: 5, Stratify: true, Validation: 0.15},
 	} {
@@ -83,7 +83,7 @@ func allOf(n int) []int {
 func TestValidationBags(t *testing.T) {
 	labels, groups := unevenBags()
 	for _, groups := range [][]string{nil, groups} {
-		o := Options{Train: 0.7, Seed: 3, Stratify: true, Groups: groups}
+		o := Settings{Train: 0.7, Seed: 3, Stratify: true, Groups: groups}
 		plain, err := Random(len(labels), sets(labels), o)
 		if err != nil {
 			t.Fatal(err)
@@ -110,17 +110,17 @@ func TestSplitErrors(t *testing.T) {
 	labels := []int{0, 0, 0, 0, 0, 0, 1, 1}
 	groups := []string{"a", "a", "b", "b", "c", "c", "a", "a"}
 	for _, c := range []struct {
-		o             Options
+		o             Settings
 		setting, want string
 	}{
-		{Options{Folds: 9, Fold: 1}, "folds", "8 bags cannot be divided into 9 folds"},
-		{Options{Folds: 4, Fold: 1, Groups: groups}, "folds", "3 groups cannot be divided into 4 folds"},
-		{Options{Folds: 3, Fold: 1, Stratify: true, Classes: []string{"cat", "dog"}}, "folds", "class dog has only 2 bags, so"},
-		{Options{Folds: 3, Fold: 1, Stratify: true, Groups: groups}, "folds", "class 1 (counted from 0) has bags in only 1 group"},
-		{Options{Train: 0.01}, "train", "leaves 0 for training"},
-		{Options{Train: 0.01, Groups: []string{"a", "a", "a", "a", "a", "a", "a", "a"}}, "group", "in 1 group leaves"},
-		{Options{Train: 0.5, Validation: 0.05}, "validation", "a validation share of 0.05 of 4 training bags leaves 4 for training and 0"},
-		{Options{Train: 0.5, Validation: 0.95}, "validation", "leaves 0 for training and 4"},
+		{Settings{Folds: 9, Fold: 1}, "folds", "8 bags cannot be divided into 9 folds"},
+		{Settings{Folds: 4, Fold: 1, Groups: groups}, "folds", "3 groups cannot be divided into 4 folds"},
+		{Settings{Folds: 3, Fold: 1, Stratify: true, Classes: []string{"cat", "dog"}}, "folds", "class dog has only 2 bags, so"},
+		{Settings{Folds: 3, Fold: 1, Stratify: true, Groups: groups}, "folds", "class 1 (counted from 0) has bags in only 1 group"},
+		{Settings{Train: 0.01}, "train", "leaves 0 for training"},
+		{Settings{Train: 0.01, Groups: []string{"a", "a", "a", "a", "a", "a", "a", "a"}}, "group", "in 1 group leaves"},
+		{Settings{Train: 0.5, Validation: 0.05}, "validation", "a validation share of 0.05 of 4 training bags leaves 4 for training and 0"},
+		{Settings{Train: 0.5, Validation: 0.95}, "validation", "leaves 0 for training and 4"},
 	} {
 		_, err := Random(8, sets(labels), c.o)
 		found, ok := errors.AsType[*Error](err)

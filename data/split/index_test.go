@@ -126,7 +126,7 @@ func TestAuthorsSplits(t *testing.T) {
 func TestWriteSplits(t *testing.T) {
 	var want []*data.Split
 	for seed := range uint64(3) {
-		s, err := Random(60, nil, Options{Train: 0.6, Seed: seed})
+		s, err := Random(60, nil, Settings{Train: 0.6, Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,8 +16,8 @@ import (
 // Stratified is the first word of the Source of stratified splits.
 const Stratified = "stratified"
 
-// Options are the settings of a random split.
-type Options struct {
+// Settings are the settings of a random split.
+type Settings struct {
 	Train    float64 // share of training bags, between 0 and 1; not used with Folds
 	Seed     uint64
 	Stratify bool // the same share of every class, if true labels are known
@@ -32,7 +32,7 @@ type Options struct {
 	Classes []string // names of the classes, for messages; nil: their numbers
 }
 
-// Error reports a setting of Options that does not fit the bags.
+// Error reports a setting of Settings that does not fit the bags.
 type Error struct {
 	Setting string // train, folds, validation or group
 	Text    string
@@ -48,7 +48,7 @@ func (e *Error) Error() string { return e.Text }
 // labels, the share of each label is about the same. Without labels, or without o.Stratify, the draw
 // is uniform over all bags. Validation bags are drawn from the training bags
 // in the same way, so that the test bags do not depend on o.Validation. Errors are *Error.
-func Random(bags int, labels [][]int, o Options) (*data.Split, error) {
+func Random(bags int, labels [][]int, o Settings) (*data.Split, error) {
 	kind := Stratified
 	if !o.Stratify || labels == nil {
 		kind, labels = "random", slices.Repeat([][]int{{0}}, bags)
@@ -101,7 +101,7 @@ func numbers(n int) []int {
 }
 
 // drawShare draws training bags. labels are the classes to stratify by.
-func drawShare(labels [][]int, o Options) (train, test []int, err error) {
+func drawShare(labels [][]int, o Settings) (train, test []int, err error) {
 	if !(o.Train > 0 && o.Train < 1) {
 		return nil, nil, &Error{Setting: "train", Text: fmt.Sprintf("the training share %v must lie between 0 and 1", o.Train)}
 	}

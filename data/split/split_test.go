@@ -10,10 +10,10 @@ import (
 	"github.com/miplc/miplc/data"
 )
 
-func uniform(share float64, seed uint64) Options { return Options{Train: share, Seed: seed} }
+func uniform(share float64, seed uint64) Settings { return Settings{Train: share, Seed: seed} }
 
-func stratified(share float64, seed uint64) Options {
-	return Options{Train: share, Seed: seed, Stratify: true}
+func stratified(share float64, seed uint64) Settings {
+	return Settings{Train: share, Seed: seed, Stratify: true}
 }
 
 func TestRandomSplit(t *testing.T) {
@@ -154,7 +154,7 @@ func TestStratifiedSplitWithoutLabels(t *testing.T) {
 	plain, _ := Random(100, nil, uniform(0.5, 1))
 	for name, c := range map[string]struct {
 		labels []int
-		o      Options
+		o      Settings
 	}{"no labels": {nil, stratified(0.5, 1)}, "unknown labels": {slices.Repeat([]int{-1}, 100), stratified(0.5, 1)}, "turned off": {labels, uniform(0.5, 1)}} {
 		s, err := Random(100, sets(c.labels), c.o)
 		if err != nil {
@@ -224,13 +224,13 @@ func TestSeveralLabels(t *testing.T) {
 			}
 		}
 		for fold := 1; fold <= 5; fold++ {
-			s, err := Random(len(labels), labels, Options{Folds: 5, Fold: fold, Seed: seed, Stratify: true})
+			s, err := Random(len(labels), labels, Settings{Folds: 5, Fold: fold, Seed: seed, Stratify: true})
 			if err != nil {
 				t.Fatal(err)
 			}
 			share(s.Test, 0.2, "fold")
 		}
-		s, err := Random(len(labels), labels, Options{Train: 0.75, Validation: 0.2, Seed: seed, Stratify: true})
+		s, err := Random(len(labels), labels, Settings{Train: 0.75, Validation: 0.2, Seed: seed, Stratify: true})
 		if err != nil {
 			t.Fatal(err)
 		}

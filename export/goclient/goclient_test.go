@@ -20,7 +20,7 @@ func TestAnyClasses(t *testing.T) {
 		{"0", "1", "-", "--", "2"},
 		{"łódź", "東京", "a\nb", "*/ \" ` //", "\u202e"},
 	} {
-		m := goclient.Model{Name: "type", Meta: &contract.Metadata{Contract: contract.ContractBag, Classes: classes, InputShape: []int{2, 3}}}
+		m := goclient.Client{Name: "type", Meta: &contract.Metadata{Contract: contract.ContractBag, Classes: classes, InputShape: []int{2, 3}}}
 		source, err := m.Generate("mine")
 		if err != nil {
 			t.Errorf("%q: %v", classes, err)
@@ -52,20 +52,20 @@ func TestAnyClasses(t *testing.T) {
 // The client of a model with several labels per bag has them in its predictions.
 func TestSeveralLabels(t *testing.T) {
 	meta := &contract.Metadata{Contract: contract.ContractBag, Classes: []string{"a", "b"}, InputShape: []int{2}}
-	one, err := (&goclient.Model{Meta: meta}).Generate("mine")
+	one, err := (&goclient.Client{Meta: meta}).Generate("mine")
 	if err != nil || strings.Contains(string(one), "Labels") {
 		t.Errorf("%v\n%s", err, one)
 	}
 	single, threshold := meta.Hash(), 0.5
 	meta.Threshold = &threshold
-	many, err := (&goclient.Model{Meta: meta}).Generate("mine")
+	many, err := (&goclient.Client{Meta: meta}).Generate("mine")
 	if err != nil || !strings.Contains(string(many), "out.Labels = append(out.Labels, Class(label))") || meta.Hash() == single {
 		t.Errorf("%v\n%s", err, many)
 	}
 }
 
 func TestPackageNames(t *testing.T) {
-	m := goclient.Model{Meta: &contract.Metadata{Classes: []string{"a"}, InputShape: []int{3}}}
+	m := goclient.Client{Meta: &contract.Metadata{Classes: []string{"a"}, InputShape: []int{3}}}
 	for _, name := range []string{"", "_", "a b", "func", "1"} {
 		if _, err := m.Generate(name); err == nil || !strings.Contains(err.Error(), "not the name of a Go package") {
 			t.Errorf("%q: %v", name, err)

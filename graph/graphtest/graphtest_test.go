@@ -33,7 +33,7 @@ func TestCasesCoverTheTable(t *testing.T) {
 func TestRandomUsesTheTable(t *testing.T) {
 	used := map[graph.Op]int{}
 	for seed := range uint64(200) {
-		for _, x := range graphtest.Random(seed, graphtest.Options{Images: seed%4 == 0}).Nodes {
+		for _, x := range graphtest.Random(seed, graphtest.RandomOptions{Images: seed%4 == 0}).Nodes {
 			used[x.Op]++
 		}
 	}
@@ -52,7 +52,7 @@ func TestRandomUsesTheTable(t *testing.T) {
 
 func TestRandomIsSeededAndBounded(t *testing.T) {
 	for seed := range uint64(200) {
-		o := graphtest.Options{Images: seed%4 == 0, Steps: 5 + int(seed%30)}
+		o := graphtest.RandomOptions{Images: seed%4 == 0, Steps: 5 + int(seed%30)}
 		g := graphtest.Random(seed, o)
 		if again := graphtest.Random(seed, o); g.Text() != again.Text() {
 			t.Fatalf("seed %d gives two graphs", seed)
@@ -77,7 +77,7 @@ func TestRandomIsSeededAndBounded(t *testing.T) {
 // Padding instances must change neither the values of bags nor those of the others.
 func TestRandomIgnoresPadding(t *testing.T) {
 	for seed := range uint64(100) {
-		g := graphtest.Random(seed, graphtest.Options{Images: seed%4 == 0})
+		g := graphtest.Random(seed, graphtest.RandomOptions{Images: seed%4 == 0})
 		env := graphtest.RandomEnv(g, seed, []int{3, 1, 5})
 		padded := graph.Env{N: env.N + 2, B: env.B, Values: map[string]*graph.Tensor{}}
 		maps.Copy(padded.Values, env.Values)

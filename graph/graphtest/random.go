@@ -45,8 +45,8 @@ func RandomEnv(g *graph.Graph, seed uint64, sizes []int) graph.Env {
 	return env
 }
 
-// Options are the options of Random. Zero values mean the defaults.
-type Options struct {
+// RandomOptions are the options of Random. Zero values mean the defaults.
+type RandomOptions struct {
 	Steps  int  // operations to draw; default 20
 	Images bool // start with a convolution and pooling over instances [N, 1, 8, 8]
 	// NoStop excludes StopGrad, which finite differences ignore. NoGather excludes SegmentGather.
@@ -60,9 +60,9 @@ type Options struct {
 // [-1, 1], all values are bounded by 100 and continuous, so engines of different precision agree on
 // them. Values of different bags are combined only by ops per bag, so padding changes no output
 // except its own rows.
-func Random(seed uint64, o Options) *graph.Graph {
+func Random(seed uint64, o RandomOptions) *graph.Graph {
 	o.Steps = cmp.Or(o.Steps, 20)
-	r := &random{Builder: graph.NewBuilder(fmt.Sprintf("random%d", seed)), Rand: stream(seed, "random graph"), Options: o}
+	r := &random{Builder: graph.NewBuilder(fmt.Sprintf("random%d", seed)), Rand: stream(seed, "random graph"), RandomOptions: o}
 	x := r.instances()
 	r.bagOf = r.Input("bag_of", graph.Int, shape{n})
 	r.keep(x.node, x.lo, x.hi)
@@ -91,7 +91,7 @@ func (v bounded) size() float64 { return math.Max(math.Abs(v.lo), math.Abs(v.hi)
 type random struct {
 	*graph.Builder
 	*rand.Rand
-	Options
+	RandomOptions
 	bagOf  *graph.Node
 	params int
 	pool   []bounded

@@ -23,7 +23,7 @@ func (l *learner) Iterations() int { return l.s.Iterations }
 // iteration is minus the log marginal likelihood per class and instance, as the solver computes it.
 // The confidences of a bag are those of the instance that is most confident in a candidate, without
 // the class of negatives. They are nil if hyper-parameters are learned on a subset.
-func (l *learner) Fit(ctx context.Context, p *learners.Problem, observe func(learners.Iteration)) (learners.Model, error) {
+func (l *learner) Fit(ctx context.Context, p *learners.Problem, observe func(learners.Iteration)) (learners.FittedModel, error) {
 	if l.s.Device == nil {
 		return nil, fmt.Errorf("bug: %s has no device to compute on", Name)
 	}

@@ -55,7 +55,7 @@ func lost(t *testing.T) (set *data.Dataset, train, test []int) {
 	return set, train, test
 }
 
-func accuracy(t *testing.T, m learners.Model, set *data.Dataset, test []int) float64 {
+func accuracy(t *testing.T, m learners.FittedModel, set *data.Dataset, test []int) float64 {
 	t.Helper()
 	right := 0
 	for _, bag := range test {

@@ -53,7 +53,7 @@ func (l *learner) Name() string    { return Name }
 func (l *learner) Iterations() int { return l.set.Iterations }
 
 // Fit implements the method of the package comment. Iteration.Loss is J.
-func (l *learner) Fit(ctx context.Context, p *learners.Problem, observe func(learners.Iteration)) (learners.Model, error) {
+func (l *learner) Fit(ctx context.Context, p *learners.Problem, observe func(learners.Iteration)) (learners.FittedModel, error) {
 	if len(p.Train) < 2 {
 		return nil, fmt.Errorf("pl-aggd needs at least 2 training bags, %s has %d", p.Data.Name, len(p.Train))
 	}

@@ -34,7 +34,7 @@ func drawn(t *testing.T, features int, positives float64) *learners.Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	split, err := split.Random(set.Bags(), set.LabelSets(), split.Options{Train: 0.7, Seed: 1})
+	split, err := split.Random(set.Bags(), set.LabelSets(), split.Settings{Train: 0.7, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func drawn(t *testing.T, features int, positives float64) *learners.Problem {
 	return &learners.Problem{Data: set, Train: split.Train, Normalization: normalization}
 }
 
-func mustFit(t *testing.T, s Settings, p *learners.Problem, observe func(learners.Iteration)) learners.Model {
+func mustFit(t *testing.T, s Settings, p *learners.Problem, observe func(learners.Iteration)) learners.FittedModel {
 	t.Helper()
 	m, err := New(s).Fit(context.Background(), p, observe)
 	if err != nil {
@@ -129,7 +129,7 @@ func TestGraphEqualsModel(t *testing.T) {
 	}
 }
 
-func comparePredictions(t *testing.T, name string, m learners.Model, g *graph.Graph, params map[string][]float32, set *data.Dataset, tolerance float64) {
+func comparePredictions(t *testing.T, name string, m learners.FittedModel, g *graph.Graph, params map[string][]float32, set *data.Dataset, tolerance float64) {
 	t.Helper()
 	env := graph.Env{N: set.Offsets[20], B: 20, Values: map[string]*graph.Tensor{}}
 	bagOf := make([]int, env.N)

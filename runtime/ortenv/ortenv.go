@@ -42,7 +42,7 @@ func Start(path string) (ortlib.Library, error) {
 	if path == "" || env.lib.Path == "" {
 		return env.lib, nil
 	}
-	lib, err := ortlib.Find(ortlib.Options{Path: path})
+	lib, err := ortlib.Find(path)
 	if err != nil {
 		return ortlib.Library{}, err
 	}
@@ -94,7 +94,7 @@ func startLocked(path string) error {
 		env.lib = ortlib.Library{Version: loadedVersion()}
 		return nil
 	}
-	lib, err := ortlib.Find(ortlib.Options{Path: path})
+	lib, err := ortlib.Find(path)
 	if err != nil {
 		return err
 	}

@@ -64,11 +64,11 @@ func TestFindByMereName(t *testing.T) {
 	path := m.put("new.so", "work/libmine.so")
 	t.Chdir(filepath.Dir(path))
 	for _, env := range []bool{false, true} {
-		o := Options{Path: "libmine.so"}
+		option := "libmine.so"
 		if env {
-			m.env[EnvLibrary], o.Path = o.Path, ""
+			m.env[EnvLibrary], option = option, ""
 		}
-		if lib, err := m.places().find(o); err != nil || lib.Path != path {
+		if lib, err := m.places().find(option); err != nil || lib.Path != path {
 			t.Errorf("%+v, %v; want %s", lib, err, path)
 		}
 	}
@@ -96,12 +96,12 @@ func TestFindOrder(t *testing.T) {
 		{FromSystem, m.put("new.so", "usr/local/lib/libonnxruntime.so"), nil},
 		{FromPython, m.put("new.so", "python3.12/site-packages/onnxruntime/capi/libonnxruntime.so.1.27.0"), nil},
 	}
-	lib, err := m.places().find(Options{Path: option})
+	lib, err := m.places().find(option)
 	if want := (Library{Path: option, Version: "1.27.0", Origin: FromOption}); err != nil || lib != want {
 		t.Fatalf("with a path: %+v, %v; want %+v", lib, err, want)
 	}
 	for _, place := range places {
-		lib, err := m.places().find(Options{})
+		lib, err := m.places().find("")
 		if want := (Library{Path: place.path, Version: "1.27.0", Origin: place.origin}); err != nil || lib != want {
 			t.Fatalf("%+v, %v; want %+v", lib, err, want)
 		}
@@ -111,7 +111,7 @@ func TestFindOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err = m.places().find(Options{})
+	_, err = m.places().find("")
 	var missing *NotFoundError
 	if !errors.As(err, &missing) || len(missing.Tried) != 5 {
 		t.Fatalf("nothing left: %v", err)
@@ -129,14 +129,14 @@ func TestFindPassesOverUnusable(t *testing.T) {
 	m.put("old.so", "bin/libonnxruntime.so")
 	m.put("old.so", "usr/lib/libonnxruntime.so.1.20.1")
 	good := m.put("new.so", "usr/local/lib/libonnxruntime.so")
-	if lib, err := m.places().find(Options{}); err != nil || lib.Path != good {
+	if lib, err := m.places().find(""); err != nil || lib.Path != good {
 		t.Fatalf("%+v, %v", lib, err)
 	}
 
 	bad := m.put("old.so", "old.so")
-	check := func(what string, o Options) {
+	check := func(what, named string) {
 		t.Helper()
-		_, err := m.places().find(o)
+		_, err := m.places().find(named)
 		if err == nil {
 			t.Fatalf("%s: another library was used without an error", what)
 		}
@@ -146,9 +146,9 @@ func TestFindPassesOverUnusable(t *testing.T) {
 			}
 		}
 	}
-	check("option", Options{Path: bad})
+	check("option", bad)
 	m.env[EnvLibrary] = bad
-	check("environment", Options{})
+	check("environment", "")
 }
 
 // A library that another user could have replaced is not loaded from any place, and the error
@@ -165,11 +165,11 @@ func TestFindRefusesWhatOthersCanChange(t *testing.T) {
 			if err := os.Chmod(filepath.Dir(path), 0o777|os.ModeSticky); err != nil {
 				t.Fatal(err)
 			}
-			_, err := m.places().find(Options{})
+			_, err := m.places().find("")
 			if err == nil || !strings.Contains(err.Error(), path+" ("+c.origin+"): refused: every user can write to "+filepath.Dir(path)) {
 				t.Errorf("%v", err)
 			}
-			if lib, err := m.places().find(Options{Path: path}); err != nil || lib.Path != path {
+			if lib, err := m.places().find(path); err != nil || lib.Path != path {
 				t.Errorf("the explicit path is rejected: %v", err)
 			}
 		})
@@ -187,7 +187,7 @@ func TestRefusedLinkHidesNothing(t *testing.T) {
 	if err := os.Chmod(m.path("bin"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if lib, err := m.places().find(Options{}); err != nil || lib.Path != good || lib.Origin != FromSystem {
+	if lib, err := m.places().find(""); err != nil || lib.Path != good || lib.Origin != FromSystem {
 		t.Errorf("%+v, %v; want %s", lib, err, good)
 	}
 }
@@ -204,7 +204,7 @@ func TestFindIgnoresTheWorkingFolder(t *testing.T) {
 			p := m.places()
 			p.systemDirs = systemDirs("linux", func(name string) string { return map[string]string{"LD_LIBRARY_PATH": variable}[name] })
 			p.systemDirs = slices.DeleteFunc(p.systemDirs, filepath.IsAbs) // of the machine that runs the test
-			lib, err := p.find(Options{})
+			lib, err := p.find("")
 			if err == nil {
 				t.Errorf("took %s", lib.Path)
 			} else if variable != "" && !strings.Contains(err.Error(), "refused: the path is relative") {
@@ -220,13 +220,13 @@ func TestFindInDirectory(t *testing.T) {
 	want := m.put("new.so", "dir/libonnxruntime.so.1.27.0")
 	m.put("other.so", "dir/libonnxruntime_providers_shared.so")
 	m.put("new.so", "dir/libonnxruntime.so")
-	if lib, err := m.places().find(Options{Path: m.path("dir")}); err != nil || lib.Path != want {
+	if lib, err := m.places().find(m.path("dir")); err != nil || lib.Path != want {
 		t.Errorf("%+v, %v; want %s", lib, err, want)
 	}
 	if err := os.Mkdir(m.path("empty"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	_, err := m.places().find(Options{Path: m.path("empty")})
+	_, err := m.places().find(m.path("empty"))
 	if err == nil || !strings.Contains(err.Error(), "directory without libonnxruntime.so") {
 		t.Errorf("empty directory: %v", err)
 	}
@@ -240,7 +240,7 @@ func TestCandidatesFollowLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	m.places().each(Options{}, func(c Candidate) bool {
+	m.places().each("", func(c Candidate) bool {
 		if c.Exists {
 			n++
 		}

@@ -73,13 +73,6 @@ type Candidate struct {
 	Detail  string  `json:"detail,omitempty"` // why the verdict is not Usable, or a remark
 }
 
-// Options are the options of a search. The zero value searches all places.
-type Options struct {
-	// Path is the path of a library, or of a directory that contains one. If it is set, no other
-	// place is searched.
-	Path string
-}
-
 // NotFoundError reports that no place has a usable library.
 type NotFoundError struct {
 	Tried []Candidate
@@ -114,30 +107,31 @@ func (e *NotFoundError) Error() string {
 	return b.String()
 }
 
-// Find returns the first usable library in the order option, environment, cache, directory of the
-// executable, system, Python. If the option or the environment names a library and it is not
-// usable, Find returns an error instead of another library. A library in the cache must have the
-// pinned SHA-256. Libraries in the other places are rejected if another user than root could have
-// put them there, see Refused. The error is a *NotFoundError.
-func Find(o Options) (Library, error) {
-	return here().find(o)
+// Find returns the first usable library in the order path, environment, cache, directory of the
+// executable, system, Python. path is a library or a directory that contains one, or empty. If path or
+// the environment names a library and it is not usable, Find returns an error instead of another
+// library. A library in the cache must have the pinned SHA-256. Libraries in the other places are
+// rejected if another user than root could have put them there, see Refused. The error is a
+// *NotFoundError.
+func Find(path string) (Library, error) {
+	return here().find(path)
 }
 
 // Candidates inspects every place, in the order of Find.
-func Candidates(o Options) []Candidate {
+func Candidates(path string) []Candidate {
 	var all []Candidate
 	p := here()
-	p.each(o, func(c Candidate) bool {
+	p.each(path, func(c Candidate) bool {
 		all = append(all, c)
 		return true
 	})
 	return all
 }
 
-func (p places) find(o Options) (Library, error) {
+func (p places) find(path string) (Library, error) {
 	var found *Candidate
 	var tried []Candidate
-	p.each(o, func(c Candidate) bool {
+	p.each(path, func(c Candidate) bool {
 		tried = append(tried, c)
 		if c.Verdict == Usable {
 			found = &c
@@ -157,7 +151,7 @@ func (p places) find(o Options) (Library, error) {
 }
 
 // each inspects the candidates in order until visit returns false.
-func (p places) each(o Options, visit func(Candidate) bool) {
+func (p places) each(named string, visit func(Candidate) bool) {
 	seen := map[string]bool{}
 	look := func(path string, from Origin) bool {
 		key := path
@@ -172,7 +166,7 @@ func (p places) each(o Options, visit func(Candidate) bool) {
 		seen[key] = c.Verdict != Refused
 		return visit(c)
 	}
-	for _, group := range p.groups(o.Path) {
+	for _, group := range p.groups(named) {
 		for _, path := range group.paths() {
 			if !look(path, group.origin) {
 				return

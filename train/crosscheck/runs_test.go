@@ -26,17 +26,12 @@ type amongRuns struct {
 
 // newAmongRuns returns an error if the step has no form for several runs.
 func newAmongRuns(p *compile.Program, library string) (train.Engine, error) {
-	weighted, _, err := compile.Weighted(p)
+	shared, err := compile.Share(p)
 	if err != nil {
 		return nil, err
 	}
-	e := &amongRuns{prog: weighted, library: library}
-	if e.step, err = compile.Step(weighted); err == nil {
-		e.step, err = graph.Condense(e.step)
-	}
-	if err == nil {
-		e.predict, err = compile.Predict(weighted)
-	}
+	e := &amongRuns{prog: shared.Program, predict: shared.PredictGraph, library: library}
+	e.step, err = graph.Condense(shared.StepGraph)
 	if err == nil {
 		_, err = onnx.LowerRuns(e.step, 17, onnx.Capacity{Bags: 2, Instances: 8})
 	}

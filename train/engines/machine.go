@@ -20,7 +20,7 @@ func findLibrary(path string) (string, error) {
 	if !ortenv.Available() {
 		return "", ortenv.ErrNoCgo
 	}
-	lib, err := ortlib.Find(ortlib.Options{Path: path})
+	lib, err := ortlib.Find(path)
 	return lib.Version, err
 }
 

@@ -119,5 +119,5 @@ func (t *Trainers) trainer(p part) (train.Trainer, error) {
 		return p.choice.trainer, nil
 	}
 	device, err := p.choice.device()
-	return &fitted.Trainer{EngineInfo: p.choice.EngineInfo, Device: device, Library: t.request.Library}, err
+	return fitted.New(p.choice.EngineInfo, device, t.request.Library), err
 }

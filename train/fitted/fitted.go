@@ -18,11 +18,17 @@ import (
 	"github.com/miplc/miplc/train/ort"
 )
 
-// Trainer fits learners. It writes no checkpoints.
-type Trainer struct {
-	train.EngineInfo                 // of the device; empty for learners that are fitted in Go
-	Device           learners.Device // nil for learners that are fitted in Go
-	Library          string          // onnxruntime library for matrix products; empty: search
+type trainer struct {
+	train.EngineInfo
+	device  learners.Device
+	library string
+}
+
+// New returns a trainer that fits learners and writes no checkpoints. device and its info are empty
+// for learners that are fitted in Go. library is the onnxruntime library for matrix products; empty:
+// search.
+func New(info train.EngineInfo, device learners.Device, library string) train.Trainer {
+	return &trainer{info, device, library}
 }
 
 // CheckDevice returns an error with a position in the spec if its learner cannot use a requested
@@ -38,7 +44,7 @@ func CheckDevice(spec *language.Spec, device string) error {
 const cpu = "cpu"
 
 // learner returns the learner of a spec.
-func (t *Trainer) learner(spec *language.Spec, products miplgp.Products) (learners.Learner, error) {
+func (t *trainer) learner(spec *language.Spec, products miplgp.Products) (learners.Learner, error) {
 	a := spec.Learner.Args
 	switch kind := spec.Learner.Kind; kind.V {
 	case plaggd.Name:
@@ -51,7 +57,7 @@ func (t *Trainer) learner(spec *language.Spec, products miplgp.Products) (learne
 			Iterations: a["iterations"].Int(), LR: a["lr"].Float(), Epsilon: a["epsilon"].Float(),
 			Confidences: a["confidences"].Str(), Samples: a["samples"].Int(), Solver: a["solver"].Str(),
 			Inducing: a["inducing"].Int(), Subset: a["subset"].Int(), Lengthscale: a["lengthscale"].Float(),
-			Probes: a["probes"].Int(), Rank: a["rank"].Int(), Tolerance: a["tolerance"].Float(), Device: t.Device, Products: products,
+			Probes: a["probes"].Int(), Rank: a["rank"].Int(), Tolerance: a["tolerance"].Float(), Device: t.device, Products: products,
 		}), nil
 	default:
 		return nil, spec.Locate(diag.Errorf(kind.Pos, "this is a bug in miplc: the language has the learner %q, which no package fits", kind.V))
@@ -59,7 +65,7 @@ func (t *Trainer) learner(spec *language.Spec, products miplgp.Products) (learne
 }
 
 // Train implements train.Trainer. It fits one learner after the other.
-func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Options, done func(i int, out train.Outcome)) {
+func (t *trainer) Train(ctx context.Context, trials []*train.Trial, o train.Options, done func(i int, out train.Outcome)) {
 	for i, trial := range trials {
 		err := t.one(ctx, trial, o.ObserverOrSilent(), func(r *train.Report) { done(i, train.Outcome{Report: r}) })
 		if err != nil {
@@ -69,7 +75,7 @@ func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 }
 
 // one fits a learner. It calls done before it closes the products that the model uses.
-func (t *Trainer) one(ctx context.Context, trial *train.Trial, observer train.Observer, done func(*train.Report)) error {
+func (t *trainer) one(ctx context.Context, trial *train.Trial, observer train.Observer, done func(*train.Report)) error {
 	products, free, err := t.products()
 	if err != nil {
 		return err
@@ -100,11 +106,11 @@ func (t *Trainer) one(ctx context.Context, trial *train.Trial, observer train.Ob
 // products returns the products of onnxruntime, on the execution provider of the device if it has
 // one. It returns nil for learners that are fitted in Go, and without onnxruntime, because the
 // check of the model reports a missing library.
-func (t *Trainer) products() (miplgp.Products, func(), error) {
-	if t.Device == nil {
+func (t *trainer) products() (miplgp.Products, func(), error) {
+	if t.device == nil {
 		return nil, func() {}, nil
 	}
-	o := ort.Options{Library: t.Library}
+	o := ort.Options{Library: t.library}
 	if t.Engine == ort.Name && t.EngineInfo.Device != cpu {
 		o.Provider = t.EngineInfo.Device
 	}
@@ -123,7 +129,7 @@ type fit struct {
 	train.Record
 	engine         train.EngineInfo
 	learner        learners.Learner
-	model          learners.Model
+	model          learners.FittedModel
 	observer       train.Observer
 	began, last    time.Time
 	disambiguation *float64

@@ -101,7 +101,7 @@ func (g *group) activate(runs []*train.Run) error {
 		}
 	}
 	names := slices.AppendSeq([]string{compile.InLR, compile.InLambda, compile.InEpoch, compile.InEpochs}, maps.Keys(g.StepScalars(compile.Position{})))
-	for _, term := range g.terms {
+	for _, term := range g.Terms {
 		names = append(names, compile.InTermWeight+term)
 	}
 	for _, name := range names {

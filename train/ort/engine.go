@@ -142,24 +142,30 @@ func renewed(p *compile.Program, vectors values) values {
 // renamed returns a value under another name.
 func renamed(v values, from, to string) values { return values{to: v[from]} }
 
-// predictions gives the session that predicts batches of that many bags.
+// predictions returns the session that predicts batches of the given number of bags.
 func (e *Engine) predictions(bags int) (*session, error) {
-	key := e.formOf(true, bags)
+	return e.session(true, bags, func() (*graph.Graph, error) { return e.named(compile.Predict(e.prog)) }, e.checkPredictions)
+}
+
+// session returns the session of a graph for batches of the given number of bags. It opens it when it
+// is first used, and checks it on a device.
+func (e *Engine) session(predict bool, bags int, build func() (*graph.Graph, error), check func(bags int) error) (*session, error) {
+	key := e.formOf(predict, bags)
 	if s := e.sessions[key]; s != nil {
 		return s, nil
 	}
-	g, err := e.named(compile.Predict(e.prog))
+	g, err := build()
 	if err != nil {
 		return nil, err
 	}
-	if e.sessions[key], err = open(g, e.options, false, bags); err != nil {
-		delete(e.sessions, key)
+	s, err := open(g, e.options, false, bags)
+	if err != nil {
 		return nil, err
 	}
-	if !e.onCPU() {
-		err = e.checkPredictions(bags)
+	if e.sessions[key] = s; !e.onCPU() {
+		err = check(bags)
 	}
-	return e.sessions[key], err
+	return s, err
 }
 
 // named replaces the flat vector of parameters in a graph by named parameters, which share its
@@ -176,24 +182,9 @@ func (e *Engine) cuttable() bool {
 	return e.memory.device == nil && !slices.ContainsFunc(e.prog.Params, func(q compile.Param) bool { return len(q.Shape) == 0 })
 }
 
-// wholeStep returns the session for batches of the given number of bags.
+// wholeStep returns the session of a step for batches of the given number of bags.
 func (e *Engine) wholeStep(bags int) (*session, error) {
-	key := e.formOf(false, bags)
-	if s := e.sessions[key]; s != nil {
-		return s, nil
-	}
-	g, err := e.stepGraph(bags)
-	if err != nil {
-		return nil, err
-	}
-	if e.sessions[key], err = open(g, e.options, false, bags); err != nil {
-		delete(e.sessions, key)
-		return nil, err
-	}
-	if !e.onCPU() {
-		err = e.checkStep(bags)
-	}
-	return e.sessions[key], err
+	return e.session(false, bags, func() (*graph.Graph, error) { return e.stepGraph(bags) }, e.checkStep)
 }
 
 // stepGraph gives the graph of a step of that many bags.

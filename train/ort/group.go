@@ -221,7 +221,7 @@ func (g *group) step(batches [][][]int, step int, take func(results)) error {
 // result returns the result of a step of the run with index j in out.
 func (g *group) result(of results, j int, out *train.Result) *train.Result {
 	out.Loss = float64(of(compile.OutLoss, j)[0])
-	for _, name := range g.terms {
+	for _, name := range g.Terms {
 		out.Terms[name] = float64(of(compile.TermPrefix+name, j)[0])
 	}
 	out.Probabilities, out.Weights = of(compile.OutProbabilities, j), of(compile.OutWeights, j)

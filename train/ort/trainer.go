@@ -101,10 +101,8 @@ func capacity(t *train.Trial) (c lowering.Capacity, ok bool) {
 
 // runsModel has the graphs of trials that share a program.
 type runsModel struct {
-	*compile.Program
-	terms         []string // of the loss, in the order of the spec
-	step, predict *graph.Graph
-	capacity      lowering.Capacity
+	*compile.Shared
+	capacity lowering.Capacity
 }
 
 // model returns the graphs of a trial, nil if it trains alone.
@@ -131,28 +129,21 @@ func (t *trainer) model(trial *train.Trial) *runsModel {
 }
 
 func newRunsModel(p *compile.Program, c lowering.Capacity) *runsModel {
-	weighted, terms, err := compile.Weighted(p)
-	if err != nil {
-		return nil
-	}
-	m := &runsModel{Program: weighted, terms: terms, capacity: c}
-	if m.step, err = compile.Step(weighted); err == nil {
-		m.step, err = graph.Condense(m.step)
-	}
+	shared, err := compile.Share(p)
 	if err == nil {
-		m.predict, err = compile.Predict(weighted)
+		shared.StepGraph, err = graph.Condense(shared.StepGraph)
 	}
 	if err != nil {
 		return nil
 	}
-	return m
+	return &runsModel{shared, c}
 }
 
 // lowers reports whether the graphs can be lowered for so many runs.
 func (m *runsModel) lowers(runs int) bool {
-	_, err := m.lowered(m.step, m.capacity.Bags, runs)
+	_, err := m.lowered(m.StepGraph, m.capacity.Bags, runs)
 	if err == nil {
-		_, err = m.lowered(m.predict, m.capacity.Bags, runs)
+		_, err = m.lowered(m.PredictGraph, m.capacity.Bags, runs)
 	}
 	return err == nil
 }
@@ -200,9 +191,9 @@ func (l *runsSessions) session(predict bool, bags, runs int) (*runsSession, erro
 	if s := l.open[key]; s != nil {
 		return s, nil
 	}
-	g := l.step
+	g := l.StepGraph
 	if predict {
-		g = l.predict
+		g = l.PredictGraph
 	}
 	model, err := l.lowered(g, bags, key.runs)
 	if err != nil {
@@ -253,7 +244,7 @@ func (l *runsSessions) Destroy() error {
 
 // bytes estimates the memory of a step of a run.
 func (m *runsModel) bytes() int {
-	return 4 * lowering.StepValues(m.step, m.capacity)
+	return 4 * lowering.StepValues(m.StepGraph, m.capacity)
 }
 
 // maxTrials returns the number of trials like one whose steps fit in the cache, or in a part of the

@@ -87,7 +87,7 @@ func many(t *testing.T, n, batch int) (list []*train.Trial) {
 			s.Train.Seed.V, s.Train.LR.V, s.Loss[1].Weight.V = i, 0.002*float64(1+i%7), 0.001*float64(i%3)
 		})
 		var err error
-		if trial.Split, err = split.Random(o.Data.Bags(), nil, split.Options{Train: 0.7, Seed: uint64(i % 5)}); err != nil {
+		if trial.Split, err = split.Random(o.Data.Bags(), nil, split.Settings{Train: 0.7, Seed: uint64(i % 5)}); err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, trial)

@@ -14,7 +14,7 @@ import (
 )
 
 var library = sync.OnceValues(func() (ortlib.Library, error) {
-	lib, err := ortlib.Find(ortlib.Options{})
+	lib, err := ortlib.Find("")
 	if err == nil {
 		return lib, nil
 	}

@@ -135,7 +135,7 @@ func EnsureLibrary(ctx context.Context, con *console.Console, library string) er
 		con.Notef("this program was built with CGO_ENABLED=0: models are checked in the interpreter, gorgonia and onnx-go, and not in onnxruntime")
 		return nil
 	}
-	_, err := ortlib.Find(ortlib.Options{Path: library})
+	_, err := ortlib.Find(library)
 	named := library + con.Getenv(ortlib.EnvLibrary) + con.Getenv(ortlib.EnvLibraryOwn)
 	if err == nil || named != "" {
 		return err

@@ -121,7 +121,7 @@ func writePoolSplits(o *synthOptions, set *data.Dataset) error {
 		return err
 	}
 	defer out.Discard()
-	splits, err := generate.SplitPools(set.Bags(), set.Classes, o.Pools, 10, split.Options{Train: 0.7, Seed: o.Seed})
+	splits, err := generate.SplitPools(set.Bags(), set.Classes, o.Pools, 10, split.Settings{Train: 0.7, Seed: o.Seed})
 	if err != nil {
 		return err
 	}

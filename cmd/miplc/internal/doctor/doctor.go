@@ -76,13 +76,14 @@ func Command(con *console.Console) *cobra.Command {
 		Use:   "doctor",
 		Short: "Show which engines, libraries and devices work on this machine",
 		Long: `Show which parts of miplc work on this machine, and what to install for the others. Run it
-if a command does not find onnxruntime or the GPU. It takes some seconds. The output lists
+if a command does not find onnxruntime or the GPU. It usually takes some seconds. The output
+lists
 
   back end         what runs models
   engine           what trains models; miplc train uses "engine auto" by default
-  xla on, ort on   devices of the engines xla and ort, each tested by training a small
-                   model; with an execution provider of onnxruntime, such as webgpu, the
-                   numbers must agree with the CPU's
+  xla on DEVICE,   a device of the engine xla or ort. The command trains a small model on
+  ort on DEVICE    it; with an execution provider of onnxruntime, such as webgpu, the
+                   numbers must agree with those of the CPU
   cache, data      the folders of downloaded files and of datasets
 
 and every place where miplc looked for onnxruntime and for PJRT plugins, with the result.
@@ -107,8 +108,8 @@ func run(ctx context.Context, o *options) error {
 		d := try(ctx, o.Library, o.Try)
 		return o.Console.Result(d, func(out io.Writer) error { d.print(out, "ort on"); return nil })
 	}
-	f := findings{Info: buildinfo.Current(), Onnxruntime: ortlib.Candidates(ortlib.Options{Path: o.Library})}
-	lib, err := ortlib.Find(ortlib.Options{Path: o.Library})
+	f := findings{Info: buildinfo.Current(), Onnxruntime: ortlib.Candidates(o.Library)}
+	lib, err := ortlib.Find(o.Library)
 	remedy := ortlib.Remedy
 	if missing := (*ortlib.NotFoundError)(nil); errors.As(err, &missing) && missing.Named() {
 		remedy = "correct or remove --library or " + ortlib.EnvLibrary

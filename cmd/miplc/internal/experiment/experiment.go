@@ -37,18 +37,19 @@ func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "experiment FILE -o DIR",
 		Short: "Compare learners over datasets and splits, resumable",
-		Long: fmt.Sprintf(`Run the experiment of a YAML file. FILE is a path or the name of a shipped
-experiment: %s.
+		Long: fmt.Sprintf(`Train and test learners on datasets, as a YAML file describes (docs/experiments.md). FILE
+is a path or the name of a shipped experiment: %s.
 Each combination of dataset, r (number of false labels), learner and split is one cell.
 
 The command writes the results, one line per finished cell, and the generated datasets to
 DIR. The same command continues an interrupted experiment, to the same results, even after
-a crash; finished cells never run again. Ctrl-C and SIGTERM exit with code 75 and keep the
-current epochs. If a cell fails, the others continue, the command exits with
-1, and the next start retries the cell.
+a crash; finished cells never run again. After Ctrl-C or SIGTERM it exits with code 75 and
+keeps the current epochs. If a cell fails, the others continue; the command exits with code
+1, and the next start retries the cell. Errors in FILE, its specs and its datasets stop the
+command before the first cell.
 
---data, --learner, --r and --splits select cells; later starts may select others. miplc
-report DIR writes tables and figures at any time.
+--data, --learner, --r and --splits select cells; later starts may select others. At any
+time, miplc report DIR writes tables and figures.
 
 --shard computes one shard of the plan that miplc experiment plan wrote to DIR. Any
 number of such processes may run on any machines that share the folder. I/N is shard I

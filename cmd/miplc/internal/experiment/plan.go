@@ -41,10 +41,10 @@ datasets, copy the other files that cells need and the onnxruntime library, choo
 engine, and assign the unfinished cells to shards by their estimated time. Cells that
 share a program on a GPU stay in one shard.
 
-Errors in FILE, its specs and its datasets are reported before anything is planned.
+If FILE, its specs or its datasets have errors, the command reports them and plans nothing.
 
-Each process needs only DIR and the binary: miplc experiment -o DIR --shard I/N. After
-failures, plan again: only missing cells are assigned.
+Each process needs only DIR and the binary: miplc experiment -o DIR --shard I/N. If shards
+fail, run plan again: it assigns only the cells without a result.
 
 --slurm writes DIR/job.sbatch, an array whose tasks requeue themselves at the time
 limit. --kubernetes writes DIR/job.yaml, an indexed Job. The command prints how to submit

@@ -143,7 +143,7 @@ func run(ctx context.Context, o *options) error {
 }
 
 // compact makes smaller models and measures them.
-func (o *options) compact(ctx context.Context, m *deploy.Model) ([]deploy.Measure, []deploy.File, error) {
+func (o *options) compact(ctx context.Context, m *deploy.Deployment) ([]deploy.Measure, []deploy.File, error) {
 	if err := backend.EnsureLibrary(ctx, o.Console, o.Library); err != nil {
 		return nil, nil, err
 	}

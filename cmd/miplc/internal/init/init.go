@@ -48,11 +48,15 @@ func Command(con *console.Console) *cobra.Command {
 the current folder). The spec is a commented copy of a shipped one. Editors with a YAML
 language server use the schema to complete and check the spec.
 
-The spec quickstart trains on generated bags. In a copy of another spec, set data.set to
-the path of your dataset. Then run miplc validate and miplc train.
+The default, quickstart, trains on generated bags and needs no data. In a copy of another
+spec, set data.set to the path of your dataset. Then run:
+
+  miplc validate model.yaml
+  miplc train model.yaml -o run
 
 Existing files are not overwritten. If model.yaml exists, the command exits with code 1
-and writes nothing. An existing schema.json is kept.`, specFile, schemaFile),
+and writes nothing. An existing schema.json is kept. An unknown name after --from exits
+with code 2.`, specFile, schemaFile),
 		Example: "  miplc init\n  miplc init mine --from demipl",
 		Args:    console.Args(console.Arg("[DIR]", &o.Dir)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },

@@ -103,15 +103,18 @@ func Command(con *console.Console) *cobra.Command {
 		Use:   "predict MODEL DATA",
 		Short: "Predict the bags of a dataset with a trained model",
 		Long: `Predict the bags of a dataset (.npz, .mat, .parquet, .csv, .csv.gz) with a model.onnx or the folder
-of a run. If the dataset contains true labels, also print the accuracy and other measures
-(docs/measures.md defines them). Bags are counted from 1.
+of a run. For each bag, the command prints the predicted class with its probability, the true
+label if the dataset has it, and the instance with the highest attention. If there are true
+labels, the accuracy and other measures follow (docs/measures.md defines them). Bags and
+instances are counted from 1.
 
 For a model that contains an encoder, the dataset has images: a folder or zip archive of
 images, or a table of them.
 
 Features and classes are matched by name. A CSV file needs no labels and no candidates,
-and no column bag if it is one bag. A dataset whose features do not fit the model is an
-error; no prediction is then written to -o.`,
+and no column bag if it is one bag. If the features do not fit the model, the command
+exits with code 1 and does not write the file of -o. It does not overwrite a file without
+--force.`,
 		Example: `  miplc predict run/model.onnx bags.npz
   miplc predict run bags.npz --bag 3
   miplc predict run bags.npz --measures

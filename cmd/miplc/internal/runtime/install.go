@@ -117,11 +117,11 @@ func pathCommand(con *console.Console) *cobra.Command {
 		Example: "  miplc runtime path\n  export " + ortlib.EnvLibrary + "=$(miplc runtime path)",
 		Args:    console.Args(),
 		RunE: func(*cobra.Command, []string) error {
-			lib, err := ortlib.Find(ortlib.Options{Path: library})
+			lib, err := ortlib.Find(library)
 			if err != nil {
 				return err
 			}
-			for _, c := range ortlib.Candidates(ortlib.Options{Path: library}) {
+			for _, c := range ortlib.Candidates(library) {
 				if c.Verdict == ortlib.Refused {
 					con.Notef("%s is not used: %s", c.Path, c.Detail)
 				}

@@ -37,7 +37,8 @@ func Command(con *console.Console) *cobra.Command {
 describes a model and its training (docs/spec.md). docs/results.md compares the accuracy
 of the shipped specs.
 
-Give the name to miplc train with your dataset, or write a spec that extends it:
+To train a shipped spec on your dataset, give its name to miplc train (see the examples),
+or write a spec that extends it:
 
   name: mine
   extends: demipl
