@@ -15,8 +15,7 @@ import (
 )
 
 // Roles are the names of columns that are not features. An empty name means the usual one: bag,
-// label, candidates or instance_label. Without any names, these columns must come first. An empty
-// Group means that the bags have no groups.
+// label, candidates or instance_label. An empty Group means that the bags have no groups.
 type Roles struct{ Bag, Label, Candidates, InstanceLabel, Group string }
 
 // Columns describes columns of CSV files that are not recognised by their names.
@@ -90,6 +89,15 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 // roleNames are the usual names of the columns that are not features.
 var roleNames = [5]string{"bag", "label", "candidates", "instance_label", "group"}
 
+// missingRole has the advice for a file without the column.
+var missingRole = [len(roleNames)]string{
+	"it has the same text in all rows of a bag; data.columns.bag of a spec names the column if it has another name",
+	"data.columns.label of a spec names the column if it has another name; if labels are unknown, add the column and leave its fields empty",
+	"data.columns.candidates of a spec names the column if it has another name; if every bag has one certain label, declare it: data.labels: known in a spec, labels: known for the dataset of an experiment, --labels known in miplc data inspect",
+	"data.columns.instance_label of a spec names the column",
+	"data.split.group of a spec names the column with the group of each bag",
+}
+
 // Indices into roleNames and csvReader.roles.
 const (
 	roleBag = iota
@@ -125,10 +133,8 @@ func (c *csvReader) findRoles(header []string, line int) error {
 		optional := role >= roleInstanceLabel || c.declared.Classes != nil || c.kind != candidateSets && role == roleCandidates
 		if at < 0 && (!optional || declared[role] != "" && c.declared.Want == nil) {
 			d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header has no column %q", name)
-			if role == roleGroup {
-				return d.WithNote("data.split.group of the spec names the column with the group of each bag")
-			}
-			return d.WithNote("data.columns.%s of the spec names the column", roleNames[role])
+			d.Suggestion = diag.Suggest(name, header)
+			return d.WithNote("%s", missingRole[role])
 		}
 		c.roles[role] = at
 	}

@@ -34,8 +34,8 @@ import (
 // classes are the names in the file, in numerical order if all are whole numbers and in
 // alphabetical order otherwise, unless a first line "# classes:" lists them. The text in the column
 // bag becomes the name of the bag unless it is the number of the bag. Columns x and y are the
-// coordinates of the instances. A column instance_label may follow candidates: the class of the
-// instance, empty if it is negative or unknown.
+// coordinates of the instances. The optional column instance_label has the class of the
+// instance, empty if it is negative or unknown. The order of the columns does not matter.
 
 const classesLine = "# classes:"
 
@@ -215,41 +215,9 @@ func (c *csvReader) readRows() error {
 
 func (c *csvReader) readHeader(header []string) error {
 	line := 1 + c.skip
-	is := func(i int, want string) bool {
-		return i < len(header) && strings.EqualFold(strings.TrimSpace(header[i]), want)
+	if err := c.findRoles(header, line); err != nil {
+		return err
 	}
-	if c.declared.Roles != (Roles{}) || c.declared.Classes != nil || c.kind != candidateSets {
-		if err := c.findRoles(header, line); err != nil {
-			return err
-		}
-		return c.endHeader(header, line)
-	}
-	for i, want := range roleNames[:3] {
-		if is(i, want) {
-			continue
-		}
-		d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header must start with bag,label,candidates; column %d is not %q", i+1, want)
-		switch {
-		case is(i+1, want):
-			d = d.WithNote("write the file without a column of row numbers: index=False in pandas, row.names=FALSE in R")
-		case slices.ContainsFunc(header, func(name string) bool { return strings.EqualFold(strings.TrimSpace(name), want) }):
-			d = d.WithNote("move the column %q, or name it in data.columns of a spec", want)
-		case i == 2:
-			d = d.WithNote("if every bag has one certain label, declare it: data.labels: known in a spec, labels: known for the dataset of an experiment, --labels known in miplc data inspect")
-		case i == 1:
-			d = d.WithNote("if labels are unknown, keep the column and leave its fields empty")
-		}
-		return d
-	}
-	c.roles = [len(roleNames)]int{0, 1, 2, -1, -1}
-	if is(3, "instance_label") {
-		c.roles[roleInstanceLabel] = 3
-	}
-	return c.endHeader(header, line)
-}
-
-// endHeader finds the features after the other columns.
-func (c *csvReader) endHeader(header []string, line int) error {
 	if c.roles[roleInstanceLabel] >= 0 {
 		c.instLabels, c.instLines = []string{}, map[string]int{}
 	}

@@ -56,6 +56,7 @@ func TestCSVHabits(t *testing.T) {
 		"classes filled up":          "# classes: cat cow dog;;;;\n" + semicolons,
 		"header in capitals":         strings.Replace(plain, "bag,label", "Bag,Label", 1),
 		"empty line at the end":      plain + "\n",
+		"another order":              "f1,candidates,bag,f2,label\n0.5,cat dog,élan,-1e-3,cat\n0.25,,élan,3,\n1,dog cow,2,2,\n",
 	} {
 		got, err := decodeCSV(strings.NewReader(text), "other.csv", Options{})
 		if err != nil {
@@ -74,7 +75,6 @@ func TestCSVHabitsRefused(t *testing.T) {
 		"\"\",\"bag\",\"label\",\"candidates\"\n":   "row.names=FALSE in R",
 		"bag,candidates,f1\n1,a b,1\n":              "leave its fields empty",
 		"bag,label,f1\n1,a,1\n":                     "data.labels: known",
-		"candidates,f1,label,bag\na b,1,a,x\n":      "name it in data.columns",
 		head + "1,,\"[1, 2]\",1\n":                  `"[1," does not look like the name of a class`,
 		head + "1,,[1 2],1\n":                       `"[1" does not look like the name of a class`,
 		head + "1,,\"1,2\",1\n":                     "separate candidates with spaces",

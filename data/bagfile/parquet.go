@@ -66,14 +66,6 @@ func (c *Columns) ofParquet(f *parquet.File, path string) ([]*parquet.Column, er
 			return nil, d.WithNote("leave it out with --ignore-columns %s, or data.columns.ignore in the spec", column.Name)
 		}
 	}
-	role := func(column *parquet.Column) int {
-		i := slices.IndexFunc(roleNames[:], func(name string) bool { return strings.EqualFold(name, column.Name) })
-		if i < 0 {
-			return len(roleNames)
-		}
-		return i
-	}
-	slices.SortStableFunc(out, func(a, b *parquet.Column) int { return role(a) - role(b) })
 	return out, nil
 }
 
