@@ -109,7 +109,8 @@ func (e *expression) split(x *ast.CallExpr, args []*graph.Node) (*graph.Node, er
 	return e.b.Reshape(args[0], graph.Shape{s[0], graph.Dim(n), s[1] / graph.Dim(n)}), nil
 }
 
-// bagAttention computes SegmentAttention for each head.
+// bagAttention computes attention for each head, over the instances of the bag and over the extra
+// keys of the bag, if the call has any.
 func (e *expression) bagAttention(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
 	heads := 1
 	if len(x.Args) > 3 {
@@ -119,31 +120,102 @@ func (e *expression) bagAttention(x *ast.CallExpr, args []*graph.Node) (*graph.N
 		}
 		heads = int(v)
 	}
-	if heads == 1 {
-		return one(graph.OpSegmentAttention)(e, x, args)
+	if len(args) == 4 {
+		return nil, e.errorf(x, "bag_attention: extra keys need values, as the argument after them")
 	}
-	for _, a := range args {
-		if err := e.wantInstances(x, a, 2); err != nil {
+	for i, a := range args {
+		if err := e.wantAttended(x, args, i); err != nil {
 			return nil, err
 		}
-		if int(a.Shape[1])%heads != 0 {
-			return nil, e.errorf(x, "bag_attention: the %d columns of %v do not divide into %d heads", int(a.Shape[1]), a.Shape, heads)
+		if width := int(a.Shape[len(a.Shape)-1]); width%heads != 0 {
+			return nil, e.errorf(x, "bag_attention: the %d columns of %v do not divide into %d heads", width, a.Shape, heads)
 		}
 	}
 	parts := make([]*graph.Node, heads)
 	for i := range parts {
-		in := make([]*graph.Node, len(args), len(args)+1)
-		for j, a := range args {
-			width := int(a.Shape[1]) / heads
-			in[j] = e.b.Slice(a, 1, i*width, (i+1)*width)
+		var extra [2][]*graph.Node
+		for j := range args[3:] {
+			extra[j] = e.rowsOfHead(args[3+j], i, heads)
 		}
-		part, err := e.apply(x, graph.OpSegmentAttention, graph.Attrs{}, append(in, e.bagOf)...)
-		if err != nil {
-			return nil, err
+		in := make([]*graph.Node, 3)
+		for j, a := range args[:3] {
+			in[j] = a
+			if width := int(a.Shape[1]) / heads; heads > 1 {
+				in[j] = e.b.Slice(a, 1, i*width, (i+1)*width)
+			}
 		}
-		parts[i] = part
+		parts[i] = e.attend(in[0], in[1], in[2], extra[0], extra[1])
+	}
+	if heads == 1 {
+		return parts[0], nil
 	}
 	return e.b.Concat(1, parts...), nil
+}
+
+// wantAttended checks the shape of argument i of bag_attention: queries, keys and values of instances,
+// then extra keys and values of bags.
+func (e *expression) wantAttended(x *ast.CallExpr, args []*graph.Node, i int) error {
+	if i < 3 {
+		if err := e.wantInstances(x, args[i], 2); err != nil {
+			return err
+		}
+		if q, k := args[0].Shape, args[1].Shape; i == 1 && q[1] != k[1] {
+			return e.errorf(x, "bag_attention: queries %v and keys %v need the same number of columns", q, k)
+		}
+		return nil
+	}
+	s, columns := args[i].Shape, args[i-2].Shape[1]
+	if len(s) != 3 || s[0] != graph.B || !s[1:].Static() || s[2] != columns || s[1] != args[3].Shape[1] || s[1] > maxLoop {
+		return e.errorf(x, "bag_attention: extra keys and values of each bag are [B, c, %d] and [B, c, %d], c at most %d, not %v and %v; split(x, 1) makes one of each row of x",
+			int(args[1].Shape[1]), int(args[2].Shape[1]), maxLoop, args[3].Shape, args[4].Shape)
+	}
+	return nil
+}
+
+// rowsOfHead returns the columns of a head of the rows of a matrix [B, c, columns] of each bag, each as [B, width].
+func (e *expression) rowsOfHead(a *graph.Node, head, heads int) []*graph.Node {
+	columns := int(a.Shape[2])
+	flat := e.b.Reshape(a, graph.Shape{graph.B, a.Shape[1] * a.Shape[2]}) // onnx-go slices only matrices
+	rows, width := make([]*graph.Node, int(a.Shape[1])), columns/heads
+	for c := range rows {
+		rows[c] = e.b.Slice(flat, 1, c*columns+head*width, c*columns+(head+1)*width)
+	}
+	return rows
+}
+
+// leastShare keeps the logarithm of the weight of an instance finite.
+const leastShare = 1e-37
+
+// attend computes SegmentAttention, over extra keys too. The op returns no sum of exponentials, with
+// which the extra scores have to be compared, so attend computes its logarithm from an additional
+// column of the values: the weight w of one instance with the score s, log(sum) = s - log(w). The
+// weighted mean of the scores is a lower bound, which is exact where w underflows because another
+// instance has all the weight.
+func (e *expression) attend(q, k, v *graph.Node, keys, values []*graph.Node) *graph.Node {
+	b := e.b
+	if len(keys) == 0 {
+		return b.SegmentAttention(q, k, v, e.bagOf)
+	}
+	of := func(row *graph.Node) *graph.Node { return b.SegmentGather(row, e.bagOf) }
+	score := func(key *graph.Node) *graph.Node {
+		return b.Mul(b.Sum(b.Mul(q, key), true, 1), b.Scalar(graph.AttentionScale(q.Shape)))
+	}
+	likely := b.StopGrad(b.Sum(b.Mul(of(e.bagMean(q)), k), true, 1))
+	one := b.SegmentMaxMask(likely, e.bagOf)
+	m, d := int(v.Shape[1]), int(k.Shape[1])
+	all := b.SegmentAttention(q, k, b.Concat(1, v, k, one), e.bagOf)
+	share := b.Maximum(b.Slice(all, 1, m+d, m+d+1), b.Scalar(leastShare))
+	sum := b.Sub(score(of(b.SegmentSum(b.Mul(one, k), e.bagOf))), b.Log(share))
+	scores := []*graph.Node{b.Maximum(sum, score(b.Slice(all, 1, m, m+d)))}
+	for _, key := range keys {
+		scores = append(scores, score(of(key)))
+	}
+	w := b.Softmax(b.Concat(1, scores...))
+	out := b.Mul(column(b, w, 0), b.Slice(all, 1, 0, m))
+	for c, value := range values {
+		out = b.Add(out, b.Mul(column(b, w, c+1), of(value)))
+	}
+	return out
 }
 
 // bagMatmul sums products over the instances of each bag, one column of the narrower

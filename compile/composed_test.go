@@ -234,17 +234,20 @@ func TestFaultsOfFunctionsAtTheirPlace(t *testing.T) {
 		"    f: {args: [x, y], let: {u: \"x + y\"}, value: \"bag_sum(u)\"}\n" +
 		"    g: {args: [x], value: \"f(x, x)\"}\n  let:\n"
 	for src, want := range map[string]string{
-		"    z: g(bag_sum(X)) + g(bag_sum(X))\n":           "test.yaml:6:50: bag_sum: needs one row per instance, [N, ...], not [B, 7]\nf is called at test.yaml:7:28\ng is called at test.yaml:9:8",
-		"    z: f(X, C)\n":                                 "test.yaml:6:33: +: shapes [N, 7] and [7, 5] do not fit together: N against 7\nf is called at test.yaml:9:8",
-		"    z: bag_sum(bag_top(X, beta)) + f(X, 1)\n":     "test.yaml:9:27: the argument n of bag_top must be a whole number from 1 to 64 that does not change",
-		"    z: f(dropout(X, C), 1)\n":                     "test.yaml:9:21: the argument rate of dropout must be a number from 0 to 1 that does not change",
-		"    z: f(dropout(X, 1), 1)\n":                     "test.yaml:9:21: dropout with a rate of 1 gives only zeros",
-		"    z: f(X + dropout(sum(C), 0.5), 1)\n":          "test.yaml:9:14: dropout needs one row per instance or bag, [N, ...] or [B, ...], or the shape of a parameter, not []",
-		"    z: f(split(X, 2), 1)\n":                       "test.yaml:9:10: split needs rows of numbers that divide into 2 parts, not [N, 7]",
-		"    z: f(bag_attention(X, X, X, 2), 1)\n":         "test.yaml:9:10: bag_attention: the 7 columns of [N, 7] do not divide into 2 heads",
-		"    z: f(bag_scores(X, bag_sum(X)), 1)\n":         "test.yaml:9:10: bag_scores needs instances [N, d] and a matrix [B, c, d] for each bag, they are [N, 7] and [B, 7]",
-		"    z: f(of_bag(bag_matmul(X, bag_sum(X))), 1)\n": "test.yaml:9:17: bag_matmul needs one row per instance, [N, ...], not [B, 7]",
-		"    z: f(flatten(sum(C)), 1)\n":                   "test.yaml:9:10: flatten needs rows of numbers, such as [N, a, b], not []",
+		"    z: g(bag_sum(X)) + g(bag_sum(X))\n":                                     "test.yaml:6:50: bag_sum: needs one row per instance, [N, ...], not [B, 7]\nf is called at test.yaml:7:28\ng is called at test.yaml:9:8",
+		"    z: f(X, C)\n":                                                           "test.yaml:6:33: +: shapes [N, 7] and [7, 5] do not fit together: N against 7\nf is called at test.yaml:9:8",
+		"    z: bag_sum(bag_top(X, beta)) + f(X, 1)\n":                               "test.yaml:9:27: the argument n of bag_top must be a whole number from 1 to 64 that does not change",
+		"    z: f(dropout(X, C), 1)\n":                                               "test.yaml:9:21: the argument rate of dropout must be a number from 0 to 1 that does not change",
+		"    z: f(dropout(X, 1), 1)\n":                                               "test.yaml:9:21: dropout with a rate of 1 gives only zeros",
+		"    z: f(X + dropout(sum(C), 0.5), 1)\n":                                    "test.yaml:9:14: dropout needs one row per instance or bag, [N, ...] or [B, ...], or the shape of a parameter, not []",
+		"    z: f(split(X, 2), 1)\n":                                                 "test.yaml:9:10: split needs rows of numbers that divide into 2 parts, not [N, 7]",
+		"    z: f(bag_attention(X, X, X, 2), 1)\n":                                   "test.yaml:9:10: bag_attention: the 7 columns of [N, 7] do not divide into 2 heads",
+		"    z: f(bag_attention(X, X, C, 1, split(bag_sum(X), 1), bag_sum(X)), 1)\n": "test.yaml:9:10: bag_attention needs one row per instance, [N, ...], not [7, 5]",
+		"    z: f(bag_attention(X, X, X, 1, X), 1)\n":                                "test.yaml:9:10: bag_attention: extra keys need values, as the argument after them",
+		"    z: f(bag_attention(X, X, X, 1, split(bag_sum(X), 1), bag_sum(X)), 1)\n": "test.yaml:9:10: bag_attention: extra keys and values of each bag are [B, c, 7] and [B, c, 7], c at most 256, not [B, 1, 7] and [B, 7]; split(x, 1) makes one of each row of x",
+		"    z: f(bag_scores(X, bag_sum(X)), 1)\n":                                   "test.yaml:9:10: bag_scores needs instances [N, d] and a matrix [B, c, d] for each bag, they are [N, 7] and [B, 7]",
+		"    z: f(of_bag(bag_matmul(X, bag_sum(X))), 1)\n":                           "test.yaml:9:17: bag_matmul needs one row per instance, [N, ...], not [B, 7]",
+		"    z: f(flatten(sum(C)), 1)\n":                                             "test.yaml:9:10: flatten needs rows of numbers, such as [N, a, b], not []",
 	} {
 		_, err := parse(t, head+src+"    used: g(X)\n    p: softmax(matmul(z, C) * beta)\nloss: [disambiguation]\n")
 		if err == nil {

@@ -85,6 +85,10 @@ func (b *Builder) SegmentGather(y, bagOf *Node) *Node {
 	return b.op(OpSegmentGather, Attrs{}, y, bagOf)
 }
 
+func (b *Builder) SegmentAttention(q, k, v, bagOf *Node) *Node {
+	return b.op(OpSegmentAttention, Attrs{}, q, k, v, bagOf)
+}
+
 func (b *Builder) Conv2D(x, w *Node, stride, pad [2]int) *Node {
 	return b.op(OpConv2D, Attrs{Stride: stride, Pad: pad}, x, w)
 }

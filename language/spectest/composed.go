@@ -32,7 +32,12 @@ func (d *draw) composedMove(x value) value {
 	case 1:
 		return to("%s + 0.1 * bag_norm(%s, %s, %s)", x.name, x.name, d.param("g", []int{c}, "init: ones"), d.param("o", d.rowOrNumber(c), "init: zeros"))
 	case 2:
-		return to("%s + 0.2 * bag_attention(%s, tanh(%s), %s, %d)", x.name, x.name, x.name, x.name, 1+(c+1)%2)
+		extra := ""
+		if d.chance(0.5) {
+			w := weights(d.between(1, 2))
+			extra = fmt.Sprintf(", tanh(bag_matmul(%s, %s)), bag_matmul(%s, %s) / split(bag_count(X), 1)", w, x.name, w, x.name)
+		}
+		return to("%s + 0.2 * bag_attention(%s, tanh(%s), %s, %d%s)", x.name, x.name, x.name, x.name, 1+(c+1)%2, extra)
 	case 3:
 		y.columns = d.between(1, 4)
 		return to("tanh(bag_scores(%s, bag_matmul(%s, %s)) * of_bag(0.3 / bag_count(%s)))", x.name, weights(y.columns), x.name, x.name)

@@ -1,6 +1,7 @@
 """Write the PyTorch traces of the multi-instance models that are trained with the label
 weights of DEMIPL: a hidden layer before its attention, ABMIL, gated ABMIL, classifiers of instances
-with mean and maximum pooling, DSMIL, CLAM, ACMIL, and a transformer with a class token.
+with mean and maximum pooling, DSMIL, CLAM, ACMIL, a transformer with a class token, and attention with
+extra keys.
 
 Each bag goes through the network alone, as in the programs of the papers. The recording
 is that of pll.py, with gradients clipped to norm 1 as in the specs. Bags have between one and all classes as candidates, so the traces
@@ -254,6 +255,22 @@ class Transformer(Mil):
         return self.norm(p, 3, token) @ p["Wc"] + p["bc"]
 
 
+class Keys(Transformer):
+    """The instances attend to a token and to the mean of their bag too."""
+
+    def head(self, p, gen):
+        h = self.hidden
+        p["token"] = torch.randn(h, generator=gen).requires_grad_()
+        for name in "QKV":
+            p[name] = uniform((h, h), h, gen)
+        layer(p, "Wc", "bc", h, K, gen)
+
+    def bag(self, p, h):
+        rows = torch.cat([h, p["token"].unsqueeze(0), h.mean(0, keepdim=True)])
+        x = h + self.attend(h @ p["Q"], rows @ p["K"], rows @ p["V"], self.heads)
+        return x.mean(0, keepdim=True) @ p["Wc"] + p["bc"]
+
+
 if __name__ == "__main__":
     dense = FEW + ["model.blocks.dense=8"]
     narrow, whole = dense + ["model.sizes.m=6"], ["model.blocks.dropout=0"]
@@ -270,3 +287,4 @@ if __name__ == "__main__":
     trace("clam-mb", ClamMB(), "clam-mb", clam, 0.05, 28, clip=1)
     trace("acmil", Acmil(), "acmil", narrow + ["model.sizes.n=2"], 0.05, 29, clip=1)
     trace("transmil", Transformer(), "transmil", dense + whole + ["model.sizes.heads=2", "model.numbers.rate=0"], 0.05, 30, clip=1)
+    trace("keys", Keys(), "trace-keys.yaml", FEW, 0.05, 32)
