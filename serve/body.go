@@ -12,6 +12,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/miplc/miplc/internal/memory"
 )
 
 // Factors for the memory that is reserved before a request is read and decoded, relative to its
@@ -143,7 +145,7 @@ func bodyError(err error) error {
 }
 
 func tooLarge(limit int64) error {
-	return status.Errorf(codes.ResourceExhausted, "the request is larger than the %d bytes that this server accepts", limit)
+	return status.Errorf(codes.ResourceExhausted, "the request is larger than %s, the limit of this server (--max-bytes)", memory.Size(float64(limit)))
 }
 
 // paceStep is the maximum number of bytes of a request that are read before one deadline.
