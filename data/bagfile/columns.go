@@ -217,7 +217,8 @@ func unwanted(at diag.Pos, want, names []string, i int) error {
 	if i < len(names) && !slices.Contains(want, names[i]) {
 		d = diag.Errorf(at, "feature %d of the model, %q, is missing; the data has %q instead", i+1, want[i], names[i])
 	}
-	d.Suggestion = diag.Suggest(want[i], names)
+	others := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(want, name) })
+	d.Suggestion = diag.Suggest(want[i], others)
 	return d.WithNote("the model was trained on %s; the data must have the same features under the same names", diag.Count(len(want), "named feature")).
 		WithNote("if the data has the feature under another name, rename it in the file; otherwise train a model on the features of this file")
 }

@@ -65,6 +65,10 @@ func TestColumns(t *testing.T) {
 			t.Errorf("%s: no advice in %v", c.name, list)
 		}
 	}
+	_, err := decodeCSV(strings.NewReader(rows(",f1", ",1")), "bags.csv", Options{Columns: Columns{Want: []string{"f1", "f2"}}})
+	if err == nil || strings.Contains(err.Error(), "did you mean") {
+		t.Errorf("another feature of the model is suggested for a missing one: %v", err)
+	}
 	d, err := decodeCSV(strings.NewReader(rows(",x,f1,scanner,f2", ",9,3,Zeiss,4")), "bags.csv", Options{Columns: Columns{Ignore: []string{"x", "scanner"}}})
 	if err != nil || !slices.Equal(d.Instances, []float32{3, 4, 3, 4}) || !slices.Equal(d.FeatureNames, []string{"f1", "f2"}) {
 		t.Errorf("%v, %v, %v", d.Instances, d.FeatureNames, err)
