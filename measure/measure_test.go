@@ -7,6 +7,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/miplc/miplc/language/languagetest"
@@ -283,4 +284,24 @@ func BenchmarkValues(b *testing.B) {
 	for b.Loop() {
 		p.Values()
 	}
+}
+
+var labellings = [...]string{anyLabels: "any", oneLabel: "one", multiLabels: "multi"}
+
+// better names the direction in which a measure improves.
+func better(m *Measure) string {
+	if m.Lower {
+		return "lower"
+	}
+	return "higher"
+}
+
+// reference returns the table as Markdown.
+func reference() string {
+	var b strings.Builder
+	b.WriteString("| name | labels | definition | range | better | undefined without |\n|---|---|---|---|---|---|\n")
+	for _, m := range Table {
+		b.WriteString("| `" + m.Name + "` | " + labellings[m.labels] + " | " + m.Formula + " | " + m.Range + " | " + better(&m) + " | " + m.Needs + " |\n")
+	}
+	return b.String()
 }

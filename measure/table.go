@@ -3,7 +3,6 @@ package measure
 import (
 	"math"
 	"slices"
-	"strings"
 )
 
 // Measure is a row of the table of measures.
@@ -28,8 +27,6 @@ const (
 	oneLabel
 	multiLabels
 )
-
-var labellings = [...]string{anyLabels: "any", oneLabel: "one", multiLabels: "multi"}
 
 // Fits reports whether the measure is for bags with any number of labels, if multi is true, or for
 // bags with one label.
@@ -170,22 +167,4 @@ func Names() []string {
 		list[i] = m.Name
 	}
 	return list
-}
-
-// best names the direction.
-func (m *Measure) best() string {
-	if m.Lower {
-		return "lower"
-	}
-	return "higher"
-}
-
-// reference returns the table as Markdown.
-func reference() string {
-	var b strings.Builder
-	b.WriteString("| name | labels | definition | range | better | undefined without |\n|---|---|---|---|---|---|\n")
-	for _, m := range Table {
-		b.WriteString("| `" + m.Name + "` | " + labellings[m.labels] + " | " + m.Formula + " | " + m.Range + " | " + m.best() + " | " + m.Needs + " |\n")
-	}
-	return b.String()
 }

@@ -106,12 +106,8 @@ func (r *Report) pairsTable(it *definition.Item) *Table {
 			names = append(names, [2]string{rowName(first), rowName(second)})
 		}
 	}
-	t := &Table{Title: r.title(it, "Wins, ties and losses of every pair of learners")}
-	line := []Head{}
-	for _, name := range []string{"Learner", "against", "win/tie/loss", "smallest p", "win/tie/loss (Holm)", "smallest p (Holm)"} {
-		line = append(line, Head{name, 1, 1})
-	}
-	t.Head = [][]Head{line}
+	t := &Table{Title: r.title(it, "Wins, ties and losses of every pair of learners"),
+		Head: heads("Learner", "against", "win/tie/loss", "smallest p", "win/tie/loss (Holm)", "smallest p (Holm)")}
 	p := make([]float64, len(tests))
 	for i := range tests {
 		p[i] = tests[i].p
@@ -197,7 +193,7 @@ func (r *Report) rank(it *definition.Item) *ranking {
 // ranksTable has the average ranks of the learners and the tests of Friedman and of Iman and
 // Davenport.
 func (r *Report) ranksTable(it *definition.Item) *Table {
-	t := &Table{Title: r.title(it, "Average ranks"), Head: [][]Head{{{"Learner", 1, 1}, {"average rank", 1, 1}}}}
+	t := &Table{Title: r.title(it, "Average ranks"), Head: heads("Learner", "average rank")}
 	k := r.rank(it)
 	if k == nil {
 		return t

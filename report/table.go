@@ -28,6 +28,15 @@ type Head struct {
 	Down int    `json:"down"` // heading lines that it spans; 0: covered by the entry above
 }
 
+// heads returns a heading of one line.
+func heads(names ...string) [][]Head {
+	line := make([]Head, len(names))
+	for i, name := range names {
+		line[i] = Head{name, 1, 1}
+	}
+	return [][]Head{line}
+}
+
 // Row is a row of a table: cells, or the name of a group across all columns.
 type Row struct {
 	Group string `json:"group,omitempty"`
@@ -117,11 +126,7 @@ func (r *Report) dataTable(it *definition.Item) *Table {
 	t := &Table{Title: cmp.Or(it.Title, "Data sets"), Notes: []string{
 		"avg. #CLs: candidate labels of a bag on average, for every r. Positive: share of positive instances.",
 	}}
-	var line []Head
-	for _, name := range []string{"Data set", "#bags", "#ins", "#dim", "avg. #ins", "#class", "avg. #CLs", "positive", "domain", "source"} {
-		line = append(line, Head{name, 1, 1})
-	}
-	t.Head = [][]Head{line}
+	t.Head = heads("Data set", "#bags", "#ins", "#dim", "avg. #ins", "#class", "avg. #CLs", "positive", "domain", "source")
 	for _, s := range r.sets(it) {
 		column := func(get func(f experiment.SetFacts) string) Cell {
 			var list []string
@@ -184,17 +189,17 @@ func (r *Report) valuesTable(it *definition.Item, withPublished bool) *Table {
 	}
 	slices.Sort(labels)
 	withR := len(labels) > 1 || len(labels) == 1 && labels[0] != definition.Stored
-	line := []Head{{"Learner", 1, 1}}
+	line := []string{"Learner"}
 	if withR {
-		line = append(line, Head{"r", 1, 1})
+		line = append(line, "r")
 	}
 	for _, s := range sets {
-		line = append(line, Head{s.data.Name.V, 1, 1})
+		line = append(line, s.data.Name.V)
 		if withPublished {
-			line = append(line, Head{"published", 1, 1})
+			line = append(line, "published")
 		}
 	}
-	t.Head = [][]Head{line}
+	t.Head = heads(line...)
 	group := ""
 	for _, l := range r.rows(it) {
 		if !r.planned(l, sets) {
@@ -318,8 +323,7 @@ func (r *Report) divergedNote(t *Table) []string {
 
 // settingsTable lists how often each setting of a grid was chosen.
 func (r *Report) settingsTable() *Table {
-	t := &Table{Title: "Settings chosen from the grids, with the number of splits",
-		Head: [][]Head{{{"Learner", 1, 1}, {"Data set", 1, 1}, {"r", 1, 1}, {"Settings", 1, 1}}}}
+	t := &Table{Title: "Settings chosen from the grids, with the number of splits", Head: heads("Learner", "Data set", "r", "Settings")}
 	for _, s := range r.sets(&definition.Item{}) {
 		for _, labels := range s.r {
 			for i := range r.Experiment.Learners {

@@ -2,11 +2,8 @@ package serve
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -237,7 +234,7 @@ func (m *models) look(p place, old *version) (v *version, reason string, err err
 	if old != nil && old.path == p.path && seen != "" && seen == old.seen {
 		return old, "", nil
 	}
-	hash, err := hashOf(p.path)
+	hash, err := fileio.SHA256(p.path)
 	if err != nil {
 		return refuse(err.Error(), err)
 	}
@@ -262,7 +259,7 @@ func (m *models) load(p place, hash string, old *version) (*version, error) {
 	if err != nil {
 		return nil, err
 	}
-	again, err := hashOf(p.path)
+	again, err := fileio.SHA256(p.path)
 	if err == nil && again != hash {
 		err = fmt.Errorf("%s changed while it was read; write a new model to another file and rename that file", p.path)
 	}
@@ -285,20 +282,6 @@ func replaceable(old, by runtime.Info) error {
 		return fmt.Errorf("it has the signature %s, the model in use %s", by.Contract, old.Contract)
 	}
 	return old.Replaceable(by)
-}
-
-// hashOf returns the SHA-256 of a file in hexadecimal.
-func hashOf(path string) (string, error) {
-	f, _, err := fileio.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // swap installs the next versions and returns the versions that are no longer in use.

@@ -60,7 +60,7 @@ func (t *trainer) learner(spec *language.Spec, products miplgp.Products) (learne
 			Probes: a["probes"].Int(), Rank: a["rank"].Int(), Tolerance: a["tolerance"].Float(), Device: t.device, Products: products,
 		}), nil
 	default:
-		return nil, spec.Locate(diag.Errorf(kind.Pos, "this is a bug in miplc: the language has the learner %q, which no package fits", kind.V))
+		return nil, spec.Locate(diag.Errorf(kind.Pos, "bug: no package fits the learner %q", kind.V))
 	}
 }
 

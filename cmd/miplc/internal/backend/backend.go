@@ -36,7 +36,7 @@ type Flags struct {
 // Add declares the flags.
 func (f *Flags) Add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.Backend, "backend", contract.BackendORT, "back end that runs the model: "+contract.BackendORT+" or "+contract.BackendONNXGo)
-	cmd.Flags().StringVar(&f.Library, "library", "", "path of the onnxruntime library or its folder (default: the first usable one, see miplc doctor)")
+	console.LibraryFlag(cmd.Flags(), &f.Library)
 	cmd.Flags().StringVar(&f.Device, "device", "", "device (default: cpu): "+strings.Join(modelDevices, ", "))
 }
 

@@ -17,7 +17,7 @@ var modelDevices = append([]string{ortenv.CPU}, ortenv.Providers...)
 func EngineFlags(f *pflag.FlagSet, to *engines.Request, engine string) {
 	f.StringVar(&to.Engine, "engine", "", engine+": "+strings.Join(engines.Names(), ", "))
 	f.StringVar(&to.Device, "device", "", "device (default: a usable NVIDIA GPU, else cpu): cpu, "+strings.Join(ortenv.Providers, ", ")+", or go (engine xla in pure Go, slow)")
-	f.StringVar(&to.Library, "library", "", "path of the onnxruntime library or its folder (default: the first usable one, see miplc doctor)")
+	console.LibraryFlag(f, &to.Library)
 	console.Bytes(f, &to.Memory, "device-memory", "maximum device memory for the engine xla, e.g. 6GiB (default: all); limits how many runs train at the same time")
 }
 

@@ -87,6 +87,11 @@ func MaxBytesFlag(flags *pflag.FlagSet, to *rawfile.Limit) {
 	Bytes(flags, (*int64)(to), "max-bytes", "maximum uncompressed size of a data file, e.g. 16GiB (default: 4GiB, or less if less memory is available)")
 }
 
+// LibraryFlag adds the flag for the path of the onnxruntime library.
+func LibraryFlag(flags *pflag.FlagSet, to *string) {
+	flags.StringVar(to, "library", "", "path of the onnxruntime library or its folder (default: the first usable one, see miplc doctor)")
+}
+
 // ColumnFlags adds the flags that say which columns of CSV files are features.
 func ColumnFlags(flags *pflag.FlagSet, to *bagfile.Columns) {
 	flags.StringSliceVar(&to.Ignore, "ignore-columns", nil, "columns of CSV files to leave out, e.g. patient,x,y")

@@ -94,7 +94,7 @@ one. A missing GPU is not an error.`,
 		Args:    console.Args(),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
-	cmd.Flags().StringVar(&o.Library, "library", "", "path of the onnxruntime library or its folder (default: the first usable one, see miplc doctor)")
+	console.LibraryFlag(cmd.Flags(), &o.Library)
 	cmd.Flags().StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of datasets (default: MIPLC_DATA)")
 	cmd.Flags().StringVar(&o.Plugin, "pjrt-plugin", "", "path of a PJRT plugin (default: MIPLC_PJRT_PLUGIN or an installed one)")
 	cmd.Flags().StringVar(&o.Try, tryFlag, "", "execution provider to try, and nothing else")

@@ -80,7 +80,7 @@ loses more accuracy than --max-loss, the command writes nothing and exits with c
 	f.StringVar(&o.Int8, "int8", "", "8-bit model file to write")
 	f.StringVar(&o.Data, "data", "", "dataset for measuring --float16 and --int8")
 	f.Float64Var(&o.MaxLoss, "max-loss", 0.01, "maximum loss of accuracy of a smaller model, from 0 to 1")
-	f.StringVar(&o.Library, "library", "", "path of the onnxruntime library or its folder (default: the first usable one, see miplc doctor)")
+	console.LibraryFlag(f, &o.Library)
 	console.SizeFlag(f, &o.Limits)
 	console.Limit(f, 0, 1, "max-loss")
 	f.BoolVar(&o.Force, "force", false, "overwrite existing output files")

@@ -58,7 +58,7 @@ predictions of this model more.`, parity.Tolerance, parity.MaxTolerance),
 			return run(o)
 		},
 	}
-	cmd.Flags().StringVar(&o.Library, "library", "", "path of the onnxruntime library or its folder (default: the first usable one, see miplc doctor)")
+	console.LibraryFlag(cmd.Flags(), &o.Library)
 	cmd.Flags().IntSliceVar(&o.Sizes, "sizes", parity.DefaultSizes, "numbers of instances of the test bags (models with an encoder: 1,2,8)")
 	cmd.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of the random bags")
 	console.Limit(cmd.Flags(), 1, parity.MaxSize, "sizes")

@@ -129,7 +129,7 @@ func pathCommand(con *console.Console) *cobra.Command {
 			return printPath(con, lib, lib.Path)
 		},
 	}
-	cmd.Flags().StringVar(&library, "library", "", "path of the onnxruntime library or its folder (default: the first usable one, see miplc doctor)")
+	console.LibraryFlag(cmd.Flags(), &library)
 	return cmd
 }
 
