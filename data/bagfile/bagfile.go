@@ -30,8 +30,8 @@ type Options struct {
 	Moved map[string]string
 }
 
-// validate checks a dataset that was read from path.
-func (o Options) validate(d *data.Dataset, path string) error {
+// Validate checks a dataset that was read from path.
+func (o Options) Validate(d *data.Dataset, path string) error {
 	if o.Columns.Classes != nil {
 		return d.ValidateToPredict(path)
 	}

@@ -103,7 +103,7 @@ func (c *csvReader) decode(o Options) (*data.Dataset, error) {
 		return nil, diag.Errorf(diag.Pos{File: c.path}, "the table has no column %q, which names the images of each bag", fileColumn).
 			WithNote("an encoder needs images: a folder of images, or a table with the columns bag, label, candidates and %s", fileColumn)
 	}
-	if err := o.validate(d, c.path); err != nil {
+	if err := o.Validate(d, c.path); err != nil {
 		return nil, err
 	}
 	if d.OnDisk() {

@@ -24,7 +24,7 @@ func checkRead(t *testing.T, d *data.Dataset, err error, o Options) {
 		}
 		return
 	}
-	if err := o.validate(d, "again"); err != nil {
+	if err := o.Validate(d, "again"); err != nil {
 		t.Fatalf("a set was read that is not valid: %v", err)
 	}
 	var npz bytes.Buffer

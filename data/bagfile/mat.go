@@ -47,7 +47,7 @@ func decodeMAT(r io.Reader, path string, o Options) (*data.Dataset, error) {
 	if err == nil {
 		var d *data.Dataset
 		if d, err = bagsOfVariables(vars, o); err == nil {
-			if err := o.validate(d, path); err != nil {
+			if err := o.Validate(d, path); err != nil {
 				return nil, err
 			}
 			return d, nil

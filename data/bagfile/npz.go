@@ -68,7 +68,7 @@ func decodeNPZ(r io.ReaderAt, size int64, path string, o Options) (*data.Dataset
 	if err := z.faults.Err(); err != nil {
 		return nil, err
 	}
-	if err := o.validate(d, path); err != nil {
+	if err := o.Validate(d, path); err != nil {
 		return nil, err
 	}
 	return d, nil

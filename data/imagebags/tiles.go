@@ -69,7 +69,7 @@ func (t *Tiles) read(path string, o bagfile.Options) (*data.Dataset, error) {
 	case err != nil:
 		return nil, rawfile.FileError(path, err)
 	case info.IsDir() || strings.HasSuffix(name, ".zip"):
-		return t.folders(path, o.Columns.Classes)
+		return t.folders(path, o)
 	case strings.HasSuffix(name, ".csv") || strings.HasSuffix(name, ".csv.gz"):
 		o.Files = t
 		return bagfile.OpenWith(path, o)
@@ -88,7 +88,7 @@ func (t *Tiles) read(path string, o bagfile.Options) (*data.Dataset, error) {
 func (t *Tiles) shape() []int { return []int{3, t.side, t.side} }
 
 // folders reads the bags of a folder or archive.
-func (t *Tiles) folders(root string, classes []string) (*data.Dataset, error) {
+func (t *Tiles) folders(root string, o bagfile.Options) (*data.Dataset, error) {
 	s, err := Find([]string{root}, t.limits)
 	if err != nil {
 		return nil, err
@@ -111,13 +111,13 @@ func (t *Tiles) folders(root string, classes []string) (*data.Dataset, error) {
 		}
 		d.BagNames, classOf = append(d.BagNames, folder), append(classOf, class)
 	}
-	if err := t.label(d, root, classOf, classes); err != nil {
+	if err := t.label(d, root, classOf, o.Columns.Classes); err != nil {
 		return nil, err
 	}
 	if err := t.Attach(d); err != nil {
 		return nil, err
 	}
-	return d, d.Validate(root)
+	return d, o.Validate(d, root)
 }
 
 func setName(root string) string {

@@ -97,6 +97,9 @@ func TestBadTiles(t *testing.T) {
 		t.Errorf("bags of known classes: %+v, %v", d, err)
 	}
 	changing := tree(t, bagFolders)
+	if d, err := OpenTiles(changing, 8, bagfile.Options{Columns: bagfile.Columns{Classes: []string{"bird", "cat", "dog"}}}); err != nil || d.Classes != 3 {
+		t.Errorf("folders of some classes of a model: %v", err)
+	}
 	d, err := OpenTiles(changing, 8, bagfile.Options{})
 	if err != nil {
 		t.Fatal(err)
