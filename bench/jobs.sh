@@ -6,9 +6,10 @@
 #
 # prints one line per measurement and appends it to OUT/jobs.tsv. The columns are: case, runs,
 # how; wall and processor time of one epoch of one run in milliseconds; wall and processor time
-# of the rest of the command (start, compiling, export and checks) in seconds; load of the
-# machine. The times come from two starts with different numbers of epochs. Checkpoints are
-# disabled, because one takes as long as a short epoch. Environment variables:
+# of the rest of the command (start, compiling, export and checks) in seconds; largest resident
+# memory of the second start in MB, if there is a python3; load of the machine. The times come from
+# two starts with different numbers of epochs. Checkpoints are disabled, because one takes as long
+# as a short epoch. Environment variables:
 #
 #   MIPLC=miplc       the command; MIPLC_DATA is the folder of the datasets
 #   CASES="quickstart birdsong cnn"
@@ -21,7 +22,24 @@ set -eu
 out=${1:?name a folder for the results}
 mkdir -p "$out"
 
-# started HOW SPEC RUNS EPOCHS OPTIONS... prints wall and processor seconds.
+# measured COMMAND... writes the output of the command to OUT/log and prints wall and processor
+# seconds and the largest resident memory in MB.
+measured() {
+  if command -v python3 >/dev/null; then
+    python3 - "$out/log" "$@" <<'END'
+import resource, subprocess, sys, time
+began = time.time()
+subprocess.run(sys.argv[2:], stdout=open(sys.argv[1], "w"), stderr=subprocess.STDOUT).check_returncode()
+u = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(time.time() - began, u.ru_utime + u.ru_stime, u.ru_maxrss / 1024)
+END
+  else
+    TIMEFORMAT='%R %U %S'
+    { time "$@" >"$out/log" 2>&1; } 2>&1 | awk '{print $1, $2 + $3, "-"}'
+  fi
+}
+
+# started HOW SPEC RUNS EPOCHS OPTIONS... measures a training.
 started() {
   local how=$1 spec=$2 runs=$3 epochs=$4 engine=ort device=cpu
   shift 4
@@ -31,9 +49,8 @@ started() {
   side-by-side) ;;
   *-*) engine=${how%-*} device=${how#*-} ;;
   esac
-  TIMEFORMAT='%R %U %S'
-  { time "$MIPLC" train "$spec" -o "$out/run" --force --engine "$engine" --device "$device" --seeds "$(seq -s, 1 "$runs")" \
-    --set "train.epochs=$epochs" --set train.eval_every=1000 --set train.checkpoint=0 "$@" >"$out/log" 2>&1; } 2>&1 | awk '{print $1, $2 + $3}'
+  measured "$MIPLC" train "$spec" -o "$out/run" --force --engine "$engine" --device "$device" --seeds "$(seq -s, 1 "$runs")" \
+    --set "train.epochs=$epochs" --set train.eval_every=1000 --set train.checkpoint=0 "$@"
 }
 
 # compared CASE SPEC FEWER MORE OPTIONS... does it for all numbers of runs.
@@ -47,8 +64,9 @@ compared() {
       b=$(started "$how" "$spec" "$runs" "$more" "$@")
       echo "$case $runs $how $fewer $more $a $b $(cut -d' ' -f1 /proc/loadavg)" | awk '{
         epochs = $5 - $4
-        wall = ($8 - $6) / epochs; cpu = ($9 - $7) / epochs
-        printf "%s\t%d\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%s\n", $1, $2, $3, 1000 * wall / $2, 1000 * cpu / $2, $6 - $4 * wall, $7 - $4 * cpu, $10
+        wall = ($9 - $6) / epochs; cpu = ($10 - $7) / epochs
+        memory = $11 == "-" ? $11 : sprintf("%.0f", $11)
+        printf "%s\t%d\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%s\t%s\n", $1, $2, $3, 1000 * wall / $2, 1000 * cpu / $2, $6 - $4 * wall, $7 - $4 * cpu, memory, $12
       }' | tee -a "$out/jobs.tsv"
     done
   done

@@ -60,7 +60,7 @@ func init() {
 		graph.OpMinimum: {binary("Min"), portableBinary("Min"), runsElementwise},
 		graph.OpGreater: {lowerGreater, portableGreater, runsElementwise},
 
-		graph.OpMatMul:     {binary("MatMul"), binary("MatMul"), runsMatMul},
+		graph.OpMatMul:     {lowerMatMul, binary("MatMul"), runsMatMul},
 		graph.OpTranspose:  {lowerTranspose, portableTranspose, runsTranspose},
 		graph.OpReshape:    {lowerReshape, portableReshape, runsReshape},
 		graph.OpExpand:     {lowerExpand, portableExpand, runsExpand},
@@ -182,6 +182,9 @@ func Lower(g *graph.Graph, opt Options) (m *onnxpb.ModelProto, err error) {
 	e.nameResults()
 	if e.portable {
 		e.out.DropUnused() // parameters that are used only in another shape
+	}
+	if e.device {
+		e.dropTransposes()
 	}
 	e.describe()
 	opset, err := e.oldest()

@@ -87,3 +87,45 @@ func TestPortableDEMIPL(t *testing.T) {
 		})
 	}
 }
+
+// On a device, a product reads a transposed factor itself. A Transpose that something else reads stays.
+func TestTransposedFactors(t *testing.T) {
+	b := graph.NewBuilder("factors")
+	x, y := b.Input("x", graph.Float, graph.Shape{graph.N, 5}), b.Input("y", graph.Float, graph.Shape{graph.N, 3})
+	turned := b.Transpose(y, 1, 0)
+	b.Output("gradient", b.MatMul(b.Transpose(x, 1, 0), y))
+	b.Output("scores", b.MatMul(turned, x))
+	b.Output("turned", b.Neg(turned))
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.Lower(g, onnx.Options{Opset: 17, Bags: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for _, n := range m.Graph.Node {
+		counts[n.OpType]++
+	}
+	if counts["Gemm"] != 2 || counts["MatMul"] != 0 || counts["Transpose"] != 1 {
+		t.Errorf("expected two Gemm and one Transpose: %v", counts)
+	}
+	feed := map[string]*graph.Tensor{}
+	for i, in := range []*graph.Node{x, y} {
+		feed[in.Name] = graph.NewTensor(in.Shape.Concrete(4, 1), make([]float64, 4*in.Shape[1])...)
+		for j := range feed[in.Name].Data {
+			feed[in.Name].Data[j] = float64((7*j+i)%5) - 2
+		}
+	}
+	want, err := graph.Eval(g, graph.Env{N: 4, B: 1, Values: feed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := onnxtest.RunForm(t, m, feed)
+	for _, o := range g.Outputs {
+		if err := onnxtest.Near(o.Name, got[o.Name], want[o.Name], 0); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -12,6 +13,58 @@ import (
 
 func lowerTranspose(e *emitter, n *graph.Node, in []string) string {
 	return e.op("Transpose", attrs(onnxpb.IntsAttr("perm", n.Attrs.Perm...)), in[0])
+}
+
+// lowerMatMul leaves a product with a bias to onnxruntime, which makes one operation of both.
+func lowerMatMul(e *emitter, n *graph.Node, in []string) string {
+	withBias := slices.ContainsFunc(e.src.ByOp(graph.OpAdd), func(sum *graph.Node) bool {
+		return sum.In[0] == n && !sum.In[1].Shape.Equal(n.Shape) || sum.In[1] == n && !sum.In[0].Shape.Equal(n.Shape)
+	})
+	if withBias || len(n.In[0].Shape) != 2 || len(n.In[1].Shape) != 2 {
+		return e.op("MatMul", nil, in[0], in[1])
+	}
+	return e.product(in[0], in[1])
+}
+
+// product multiplies two matrices. On a device, Gemm reads a transposed factor without a Transpose
+// before it, which would be an operation of its own. On a CPU, onnxruntime fuses the Transpose.
+func (e *emitter) product(a, b string) string {
+	if e.device {
+		x, y := e.transposed(a), e.transposed(b)
+		if x != "" || y != "" {
+			var turns []*onnxpb.AttributeProto
+			if x != "" {
+				turns = append(turns, onnxpb.IntAttr("transA", 1))
+			}
+			if y != "" {
+				turns = append(turns, onnxpb.IntAttr("transB", 1))
+			}
+			return e.op("Gemm", turns, cmp.Or(x, a), cmp.Or(y, b))
+		}
+	}
+	return e.op("MatMul", nil, a, b)
+}
+
+// transposed returns the matrix of which the matrix v is the transpose, "" if v is not the result of
+// a Transpose.
+func (e *emitter) transposed(v string) string {
+	for _, n := range e.out.Node {
+		if n.OpType == "Transpose" && n.Output[0] == v {
+			return n.Input[0]
+		}
+	}
+	return ""
+}
+
+// dropTransposes deletes the Transpose nodes whose results product does not need.
+func (e *emitter) dropTransposes() {
+	used := e.isOutput()
+	for _, n := range e.out.Node {
+		for _, in := range n.Reads() {
+			used[in] = true
+		}
+	}
+	e.out.Node = slices.DeleteFunc(e.out.Node, func(n *onnxpb.NodeProto) bool { return n.OpType == "Transpose" && !used[n.Output[0]] })
 }
 
 func lowerReshape(e *emitter, n *graph.Node, in []string) string { return e.reshape(in[0], n.Shape) }

@@ -119,7 +119,7 @@ func (e *emitter) planeGradWeight(n *graph.Node) bool {
 		return false
 	}
 	rows := e.op("Reshape", nil, e.asPlane(dy), e.ints(int64(w[0]), -1))
-	product := e.op("MatMul", nil, rows, e.turned(taps))
+	product := e.product(rows, e.turned(taps))
 	e.values[n] = e.reshape(product, w)
 	return true
 }
