@@ -18,7 +18,7 @@ func (l *builder) outputs() {
 		logp = l.logOf(p)
 	}
 	if p != nil && p.Op == graph.OpSoftmax && l.spec.Multi() {
-		l.errs.Add(diag.Errorf(p.Pos, "the probabilities of a softmax sum to 1, but data.labels is multi").WithNote("use sigmoid: the probability of each class by itself"))
+		l.errs.Add(diag.Errorf(p.Pos, "the probabilities of a softmax sum to 1, but data.labels is multi").WithNote("write sigmoid(x) for softmax(x), and log(sigmoid(x)) for log_softmax(x): the probability of each class by itself"))
 	}
 	a := l.output(m.Attention, "a", "attention", graph.Shape{graph.N, 1})
 	if a == nil && !l.unknown["a"] {

@@ -89,6 +89,18 @@ func newEquation(name schema.Str, n *schema.Node) *Equation {
 	}
 }
 
+// replace sets another valid text. An offset into it, plus shift, is the offset into the text of the file.
+func (e *Equation) replace(text string, shift int) {
+	expr, err := parseExpression(text)
+	if err != nil {
+		panic(err)
+	}
+	at, line := e.At, e.LineAt
+	e.Text.V, e.Expr = text, expr
+	e.At = func(offset int) diag.Pos { return at(offset + shift) }
+	e.LineAt = func(offset int) string { return line(offset + shift) }
+}
+
 // comment matches what Go would silently drop as a comment.
 var comment = regexp.MustCompile(`//|/\*`)
 

@@ -1,7 +1,10 @@
 package language
 
 import (
+	"cmp"
+	"go/ast"
 	"slices"
+	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language/schema"
@@ -39,6 +42,7 @@ func (s *Spec) classTerm() string {
 // labels, inherited and default ones for one label are replaced.
 func (c *checker) multiRules() {
 	c.linkRule()
+	c.softmaxRule()
 	c.classTermRule()
 	c.measureRules()
 	s := c.spec
@@ -92,6 +96,30 @@ func (c *checker) linkRule() {
 		default:
 			c.spec.Model.Blocks[i].Args["link"] = schema.Arg{V: sigmoidLink}
 		}
+	}
+}
+
+// softmaxRule replaces the softmax of inherited equations of the probabilities and of their logarithm by
+// the sigmoid of each class. Package compile rejects that of other equations.
+func (c *checker) softmaxRule() {
+	m := &c.spec.Model
+	for i := range m.Let {
+		eq, form := &m.Let[i], ""
+		switch eq.Name.V {
+		case cmp.Or(m.Probabilities.V, "p"):
+			form = "sigmoid("
+		case cmp.Or(m.LogProbabilities.V, "logp"):
+			form = "log(sigmoid("
+		}
+		call, ok := eq.Expr.(*ast.CallExpr)
+		if !ok || form == "" || !c.spec.Multi() || !c.Below(eq.Text.Pos, c.spec.Data.Labels.Pos) {
+			continue
+		}
+		if name, ok := call.Fun.(*ast.Ident); !ok || name.Name != "softmax" && name.Name != "log_softmax" {
+			continue
+		}
+		start, end := offsetOf(call.Args[0].Pos()), offsetOf(call.Args[0].End())
+		eq.replace(form+eq.Text.V[start:end]+strings.Repeat(")", strings.Count(form, "(")), start-len(form))
 	}
 }
 

@@ -183,7 +183,7 @@ func (c *checker) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagno
 		d = d.WithNote("a prediction has no candidates")
 	case slices.Contains(schema.Words(trainingNames), x.Name):
 		d.Text = fmt.Sprintf("%s belongs to the label weights, which data.labels: multi does not have", x.Name)
-		d = d.WithNote("S has the true labels [B, k]: 1 for labels, else 0")
+		d = d.WithNote("write a loss of S, the true labels [B, k], such as loss: [%s]", binaryCrossEntropy)
 	default:
 		if d.Suggestion = Dialect.Suggest(x.Name, sc.known.list); d.Suggestion == "" {
 			d = d.WithNote("known here: %s", diag.Words(sc.known.list))
