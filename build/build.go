@@ -236,28 +236,19 @@ func buildFiles() []string {
 // claimBuild locks and marks the folder of a build. It replaces an earlier build, and a run only with
 // Force. The caller must close the folder.
 func claimBuild(o *Options) (*fileio.Folder, error) {
-	f, err := fileio.LockFolder(o.Dir)
-	if err != nil {
-		return nil, err
-	}
-	take := f.Restart
-	switch mark := f.Mark; {
-	case mark == nil || mark.By == fileio.RunFolder && o.Force:
-	case mark.By == fileio.BuildFolder:
-		take = f.Claim // keeps the files of the earlier build until they are replaced
-	case mark.By == fileio.RunFolder:
-		err = fmt.Errorf("%s contains a run, whose model would be overwritten: choose another folder, or overwrite it with --force", o.Dir)
-	default:
-		err = mark.Other(o.Dir, fileio.RunFolder, fileio.BuildFolder)
-	}
-	if err == nil {
-		err = take(fileio.BuildFolder, buildFiles(), prepare.InputFiles(o.Spec, o.Data))
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
+	return fileio.ClaimFolder(o.Dir, func(f *fileio.Folder) error {
+		take := f.Restart
+		switch mark := f.Mark; {
+		case mark == nil || mark.By == fileio.RunFolder && o.Force:
+		case mark.By == fileio.BuildFolder:
+			take = f.Claim // keeps the files of the earlier build until they are replaced
+		case mark.By == fileio.RunFolder:
+			return fmt.Errorf("%s contains a run, whose model would be overwritten: choose another folder, or overwrite it with --force", o.Dir)
+		default:
+			return mark.Other(o.Dir, fileio.RunFolder, fileio.BuildFolder)
+		}
+		return take(fileio.BuildFolder, buildFiles(), prepare.InputFiles(o.Spec, o.Data))
+	})
 }
 
 // write writes the graphs and the manifest with the hashes of the graphs and of files.

@@ -30,18 +30,12 @@ const (
 // claim locks and marks the folder for the experiment, or returns an error if it contains something
 // else. The caller must close the folder.
 func claim(dir string, e *definition.Experiment) (*fileio.Folder, error) {
-	f, err := fileio.LockFolder(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err = owner(f, e.Name.V); err == nil {
-		err = f.Claim(fileio.ExperimentFolder, []string{SpecFile, PlanFile, ShardsFile, jobfile.SlurmFile, jobfile.KubernetesFile}, nil)
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
+	return fileio.ClaimFolder(dir, func(f *fileio.Folder) error {
+		if err := owner(f, e.Name.V); err != nil {
+			return err
+		}
+		return f.Claim(fileio.ExperimentFolder, []string{SpecFile, PlanFile, ShardsFile, jobfile.SlurmFile, jobfile.KubernetesFile}, nil)
+	})
 }
 
 // owner returns an error if the folder contains something else.

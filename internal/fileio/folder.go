@@ -118,6 +118,20 @@ func LockFolder(dir string) (*Folder, error) {
 	return f, nil
 }
 
+// ClaimFolder locks a folder and calls claim, which checks its mark and calls Claim or Restart. If claim
+// returns an error, ClaimFolder closes the folder; otherwise the caller must close it.
+func ClaimFolder(dir string, claim func(*Folder) error) (*Folder, error) {
+	f, err := LockFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := claim(f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
 // BusyError reports a folder that another miplc process has locked.
 type BusyError struct{ Dir string }
 

@@ -110,22 +110,21 @@ func (h *heatmaps) check(set *data.Dataset, path string) error {
 
 // write draws the bags as bag-NUMBER.svg and bag-NUMBER.png.
 func (h *heatmaps) write(r *result, set *data.Dataset, o *options) error {
-	folder, err := fileio.LockFolder(h.Dir)
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	if err := folder.Mark.Other(h.Dir, fileio.HeatmapFolder); err != nil {
-		return err
-	}
 	name := func(b bag, ending string) string { return "bag-" + strconv.Itoa(b.Bag) + ending }
 	var files []string
 	for _, b := range r.Bags {
 		files = append(files, name(b, ".svg"), name(b, ".png"))
 	}
-	if err := folder.Restart(fileio.HeatmapFolder, files, []string{backend.ModelPath(o.Model), o.Data}); err != nil {
+	folder, err := fileio.ClaimFolder(h.Dir, func(f *fileio.Folder) error {
+		if err := f.Mark.Other(h.Dir, fileio.HeatmapFolder); err != nil {
+			return err
+		}
+		return f.Restart(fileio.HeatmapFolder, files, []string{backend.ModelPath(o.Model), o.Data})
+	})
+	if err != nil {
 		return err
 	}
+	defer folder.Close()
 	thumbnails, err := h.open()
 	if err != nil {
 		return err
