@@ -242,6 +242,11 @@ func holdOut(set *data.Dataset, whole *data.Split, c definition.Choose, number i
 
 // dataError returns an error of a dataset with its position in the file.
 func dataError(e *definition.Experiment, d *definition.DataSet, r int, err error) error {
+	return dataErrorAt(e, d.Name, SetFacts{Name: d.Name.V, R: r}, err)
+}
+
+// dataErrorAt returns a dataError at a setting of the dataset.
+func dataErrorAt(e *definition.Experiment, at schema.Str, f SetFacts, err error) error {
 	one := diag.Diagnostic{Text: err.Error()}
 	if list, ok := diag.ListOf(err); ok {
 		one = list[0]
@@ -253,8 +258,7 @@ func dataError(e *definition.Experiment, d *definition.DataSet, r int, err error
 	if !one.Pos.IsZero() {
 		text = one.Pos.String() + ": " + text
 	}
-	f := SetFacts{Name: d.Name.V, R: r}
-	shown := e.ShowAt(d.Name, "%s: %s", f.title(), text)
+	shown := e.ShowAt(at, "%s: %s", f.title(), text)
 	shown.Suggestion, shown.Notes = one.Suggestion, one.Notes
 	return &prepare.DataError{Err: shown}
 }

@@ -297,7 +297,11 @@ func splitList(e *definition.Experiment, d *definition.DataSet, in *inputOf, set
 func splitError(e *definition.Experiment, d *definition.DataSet, in *inputOf, err error) error {
 	wrong, ok := errors.AsType[*split.Error](err)
 	if !ok {
-		return dataError(e, d, in.facts.R, err)
+		at := d.Name
+		if in.splits.Index.Set() {
+			at = in.splits.Index
+		}
+		return dataErrorAt(e, at, in.facts, err)
 	}
 	pos := cmp.Or(in.splits.Place(wrong.Setting), in.splits.Index.Pos, d.Name.Pos)
 	shown := e.Show(diag.Errorf(pos, "%s: %s", in.facts.title(), wrong.Text))

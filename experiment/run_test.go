@@ -432,10 +432,15 @@ func TestFolders(t *testing.T) {
 // Data that are missing or unsuitable for a learner are errors at their position in the file, before
 // any cell runs.
 func TestBadData(t *testing.T) {
+	index := filepath.Join(t.TempDir(), "index.csv")
+	if err := os.WriteFile(index, []byte("bag,split\n1,elsewhere\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for text, want := range map[string]string{
 		"{name: Q, file: missing.npz}":                                                       "test.yaml:5:21: there is no file missing.npz",
 		"{name: Q, synth: mnist-mipl}":                                                       "test.yaml:5:12: Q r=1: it is drawn from labelled instances",
 		"{name: Q, synth: prototypes, splits: {index: none.csv}}":                            "there is no file none.csv",
+		"{name: Q, synth: prototypes, splits: {index: " + filepath.ToSlash(index) + "}}":     "test.yaml:5:50: Q r=1: " + index + ":1: ",
 		"{name: Q, synth: {set: prototypes, classes: 3}, r: 3}":                              "3 false positive labels",
 		"{name: Q, synth: {set: prototypes, bags: 5}, splits: {train: 0.01}}":                "test.yaml:5:66: Q r=1: a training share of 0.01 of 5 bags leaves 0 for training",
 		"{name: Q, file: " + filepath.ToSlash(t.TempDir()) + "/}":                            "Q:",

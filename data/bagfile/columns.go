@@ -273,8 +273,14 @@ func (c *csvReader) undeclared(line int, names []string, why string) error {
 	if len(names) > 1 {
 		word = "columns"
 	}
-	return diag.Errorf(diag.Pos{File: c.path, Line: line}, "%s %s: %s", word, list, why).
-		WithNote("leave columns out with --ignore-columns %s, or data.columns.ignore in the spec", strings.Join(names[:min(most, len(names))], ",")).
+	wrong := diag.Errorf(diag.Pos{File: c.path, Line: line}, "%s %s: %s", word, list, why)
+	for _, name := range names {
+		if slices.Contains([]string{"patient", "subject", "person", "donor", "group"}, strings.ToLower(name)) {
+			wrong = wrong.WithNote("data.columns.group: %s and data.split.group: %s in the spec keep the bags of a %s in one part of the split", name, name, name)
+			break
+		}
+	}
+	return wrong.WithNote("leave columns out with --ignore-columns %s, or data.columns.ignore in the spec", strings.Join(names[:min(most, len(names))], ",")).
 		WithNote("--feature-columns, or data.columns.features in the spec, declares numeric columns as features")
 }
 
