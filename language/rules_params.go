@@ -129,8 +129,8 @@ func (c *checker) unusedParams(sc *scope) {
 	}
 }
 
-// dropUnused removes the unused settings from list. It calls tell for each removed setting, except
-// for inherited ones, which may be unused.
+// dropUnused removes the settings that nothing uses from list. It reports each of them with tell,
+// unless the spec inherits it.
 func dropUnused[T any](c *checker, list []Setting[T], used map[string]bool, tell func(name schema.Str)) []Setting[T] {
 	return slices.DeleteFunc(list, func(s Setting[T]) bool {
 		if !used[s.Name.V] && !c.Inherited(s.Name.Pos) {

@@ -26,8 +26,8 @@ func lowerMatMul(e *emitter, n *graph.Node, in []string) string {
 	return e.product(in[0], in[1])
 }
 
-// product multiplies two matrices. On a device, Gemm reads a transposed factor without a Transpose
-// before it, which would be an operation of its own. On a CPU, onnxruntime fuses the Transpose.
+// product multiplies two matrices. On a device, it lets Gemm transpose the factors, because there a
+// Transpose is a separate operation. On a CPU, onnxruntime fuses it with the product.
 func (e *emitter) product(a, b string) string {
 	if e.device {
 		x, y := e.transposed(a), e.transposed(b)
