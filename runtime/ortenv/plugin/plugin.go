@@ -1,8 +1,7 @@
 //go:build cgo
 
 // Package plugin loads execution providers of onnxruntime from separate libraries, with calls that
-// the Go binding lacks. onnxruntime_c_api.h and onnxruntime_ep_c_api.h are copies of the files in
-// the binding's module.
+// the Go binding lacks.
 package plugin
 
 // #include <stdlib.h>

@@ -1,0 +1,59 @@
+// The functions of onnxruntime's C API that plugin.c calls. OrtApi is a table of function
+// pointers; new versions of onnxruntime only append to it. TestAPI compares this file with the
+// header of the Go binding.
+
+#ifndef MIPLC_API_H
+#define MIPLC_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define API_VERSION 24 // of the C API, as in the Go binding
+
+typedef struct OrtAllocator OrtAllocator;
+typedef struct OrtEnv OrtEnv;
+typedef struct OrtEpDevice OrtEpDevice;
+typedef struct OrtHardwareDevice OrtHardwareDevice;
+typedef struct OrtIoBinding OrtIoBinding;
+typedef struct OrtMemoryInfo OrtMemoryInfo;
+typedef struct OrtRunOptions OrtRunOptions;
+typedef struct OrtSession OrtSession;
+typedef struct OrtSessionOptions OrtSessionOptions;
+typedef struct OrtStatus OrtStatus;
+typedef struct OrtSyncStream OrtSyncStream;
+typedef struct OrtValue OrtValue;
+
+// Values of enumerations.
+#define LOG_FATAL 4
+#define DEFAULT_MEMORY 0
+#define TENSOR_FLOAT 1
+
+// FUNCTIONS calls X with the index in OrtApi, the result, the name and the parameters of each
+// function.
+#define FUNCTIONS(X) \
+  X(2, const char *, GetErrorMessage, const OrtStatus *) \
+  X(3, OrtStatus *, CreateEnv, unsigned, const char *, OrtEnv **) \
+  X(39, OrtStatus *, CreateRunOptions, OrtRunOptions **) \
+  X(48, OrtStatus *, CreateTensorAsOrtValue, OrtAllocator *, const int64_t *, size_t, unsigned, OrtValue **) \
+  X(93, void, ReleaseStatus, OrtStatus *) \
+  X(96, void, ReleaseValue, OrtValue *) \
+  X(97, void, ReleaseRunOptions, OrtRunOptions *) \
+  X(133, OrtStatus *, RunWithBinding, OrtSession *, const OrtRunOptions *, const OrtIoBinding *) \
+  X(165, OrtStatus *, AddRunConfigEntry, OrtRunOptions *, const char *, const char *) \
+  X(303, OrtStatus *, GetEpDevices, const OrtEnv *, const OrtEpDevice *const **, size_t *) \
+  X(304, OrtStatus *, SessionOptionsAppendExecutionProvider_V2, OrtSessionOptions *, OrtEnv *, \
+    const OrtEpDevice *const *, size_t, const char *const *, const char *const *, size_t) \
+  X(307, unsigned, HardwareDevice_Type, const OrtHardwareDevice *) \
+  X(312, const char *, EpDevice_EpName, const OrtEpDevice *) \
+  X(316, const OrtHardwareDevice *, EpDevice_Device, const OrtEpDevice *) \
+  X(374, const OrtMemoryInfo *, EpDevice_MemoryInfo, const OrtEpDevice *, unsigned) \
+  X(376, OrtStatus *, GetSharedAllocator, OrtEnv *, const OrtMemoryInfo *, OrtAllocator **) \
+  X(386, OrtStatus *, CopyTensors, const OrtEnv *, const OrtValue *const *, OrtValue *const *, OrtSyncStream *, size_t)
+
+#define TYPE(index, result, name, ...) typedef result (*name##_function)(__VA_ARGS__);
+#define INDEX(index, result, name, ...) name##_index = index,
+
+FUNCTIONS(TYPE)
+enum { FUNCTIONS(INDEX) };
+
+#endif
