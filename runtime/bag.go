@@ -46,6 +46,9 @@ func (o *opened) check(b Bag) error {
 	switch {
 	case b.N == 0 && len(b.Instances) > 0:
 		return fmt.Errorf("%w: it has %d values but N is 0; set N to the number of instances", ErrBagShape, len(b.Instances))
+	case b.N > 0 && len(b.Instances) > 0 && len(b.Instances)%b.N == 0 && len(b.Instances)/b.N != d:
+		return fmt.Errorf("%w: its instances have %s, the model needs %d (shape %v)",
+			ErrBagShape, diag.Count(len(b.Instances)/b.N, "value"), d, shape)
 	case b.N > 0 && (len(b.Instances)%b.N != 0 || len(b.Instances)/b.N != d):
 		return fmt.Errorf("%w: %s for %s, the model needs %d per instance (shape %v)",
 			ErrBagShape, diag.Count(len(b.Instances), "value"), diag.Count(b.N, "instance"), d, shape)

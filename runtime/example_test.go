@@ -128,6 +128,6 @@ func ExampleModel_Predict_service() {
 	}
 	// Output:
 	// 200 {"class":"class 0","label":0}
-	// 422 the bag does not have the shape that the model needs: 2 values for 1 instance, the model needs 3 per instance (shape [3])
+	// 422 the bag does not have the shape that the model needs: its instances have 2 values, the model needs 3 (shape [3])
 	// 400 the bag has no instances
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/encoder"
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime"
@@ -111,7 +112,11 @@ func (f *Flags) Open(path string) (*runtime.Model, error) {
 	if f.Device != "" && f.Device != ortenv.CPU {
 		options = append(options, runtime.WithProvider(f.Device, nil))
 	}
-	return runtime.Open(path, options...)
+	m, err := runtime.Open(path, options...)
+	if errors.Is(err, onnxpb.ErrFormat) {
+		return nil, fmt.Errorf("%w; a model is a file model.onnx that miplc train wrote, or its folder", err)
+	}
+	return m, err
 }
 
 // checkDevice reports an unknown device, or a device with onnx-go.
