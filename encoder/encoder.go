@@ -77,7 +77,7 @@ func advice(todo, format string, args ...any) error {
 }
 
 // exportAgain is what to do about most faults.
-const exportAgain = "export the encoder again: inference mode, one input [n, 3, height, width] with a dynamic axis n, all weights in the file, standard operators"
+const exportAgain = "export the encoder again: inference mode, one input [n, 3, height, width] with a dynamic axis n, all weights in the file (torch.onnx.export: external_data=False), standard operators"
 
 // Shape returns the shape of the features of an image.
 func (e *Encoder) Shape() []int { return []int{e.Meta.Features} }
