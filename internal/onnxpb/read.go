@@ -28,9 +28,6 @@ const maxDepth = 32
 // ErrTooLarge reports a file larger than MaxFile.
 var ErrTooLarge = errors.New("the file is larger than an ONNX model of miplc can be")
 
-// ErrFormat reports a file that is not ONNX, or only the beginning of one.
-var ErrFormat = errors.New("not an ONNX file, or cut short")
-
 // Read reads the model in a file. The error names the file.
 func Read(path string) (*ModelProto, error) {
 	f, info, err := fileio.Open(path)
@@ -63,11 +60,11 @@ func ReadBytes(data []byte) (*ModelProto, error) {
 	}
 	m := &ModelProto{}
 	if err := (proto.UnmarshalOptions{RecursionLimit: maxDepth}).Unmarshal(data, m); err != nil {
-		return nil, fmt.Errorf("%w (%d bytes)", ErrFormat, len(data))
+		return nil, fmt.Errorf("not an ONNX file, or cut short (%d bytes)", len(data))
 	}
 	switch {
 	case m.Graph == nil:
-		return nil, fmt.Errorf("%w (%d bytes): it has no graph", ErrFormat, len(data))
+		return nil, fmt.Errorf("not an ONNX file, or cut short (%d bytes): it has no graph", len(data))
 	case len(m.OpsetImport) == 0:
 		return nil, fmt.Errorf("the file is cut short (%d bytes): it names no operator set", len(data))
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/encoder"
 	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime"
@@ -113,7 +112,7 @@ func (f *Flags) Open(path string) (*runtime.Model, error) {
 		options = append(options, runtime.WithProvider(f.Device, nil))
 	}
 	m, err := runtime.Open(path, options...)
-	if errors.Is(err, onnxpb.ErrFormat) {
+	if errors.Is(err, runtime.ErrContract) {
 		return nil, fmt.Errorf("%w; a model is a file model.onnx that miplc train wrote, or its folder", err)
 	}
 	return m, err

@@ -68,7 +68,7 @@ differences as model.failed.json, and the command fails.`,
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the build (required)")
 	f.StringArrayVar(&o.Set, "set", nil, "override of a value of the spec, e.g. data.classes=7 (repeatable)")
-	console.DataFlags(con, f, &o.Data, "folder in which datasets are searched (default: MIPLC_DATA)")
+	console.DataFlags(con, f, &o.Data, "folder in which datasets are searched (default: $MIPLC_DATA)")
 	console.LibraryFlag(f, &o.Library)
 	f.IntVar(&o.SampleSteps, "sample-steps", 0, "number of training steps whose batches and losses are written too")
 	f.IntVar(&o.Runs, "runs", 0, "number of runs that the training step computes at once, with the seeds from train.seed (default: one, with batches of any size)")

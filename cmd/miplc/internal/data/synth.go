@@ -49,7 +49,7 @@ those of the published dataset. The same options always produce the same file.`,
 	f := cmd.Flags()
 	f.StringVarP(&o.Output, "output", "o", "", "output file: .npz, .csv or .csv.gz (required)")
 	f.BoolVar(&o.Force, "force", false, "overwrite an existing output file")
-	f.StringVar(&o.Source, "source", con.Getenv("MIPLC_DATA"), "folder of the labelled instances (default: MIPLC_DATA)")
+	f.StringVar(&o.Source, "source", con.Getenv("MIPLC_DATA"), "folder of the labelled instances (default: $MIPLC_DATA)")
 	f.IntVar(&o.Bags, "bags", 0, "number of bags")
 	f.IntVar(&o.r, "r", -1, "number of false labels per candidate set")
 	f.Float64Var(&o.Positives, "positives", 0, "share of positive instances per bag, from 0 to 1")

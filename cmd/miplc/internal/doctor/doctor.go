@@ -75,28 +75,29 @@ func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Show which engines, libraries and devices work on this machine",
-		Long: `Show which parts of miplc work on this machine, and what to install for the others. Run it
-if a command does not find onnxruntime or the GPU. It usually takes some seconds. The output
-lists
+		Long: `Show which parts of miplc work on this machine, and what to install for those that do not.
+Run it when a command cannot find onnxruntime or the GPU. It usually takes a few seconds. The
+output has these lines:
 
-  back end         what runs models
-  engine           what trains models; miplc train uses "engine auto" by default
-  xla on DEVICE,   a device of the engine xla or ort. The command trains a small model on
-  ort on DEVICE    it; with an execution provider of onnxruntime, such as webgpu, the
-                   numbers must agree with those of the CPU
-  cache, data      the folders of downloaded files and of datasets
+  back end         a way to run models
+  engine           a way to train models; miplc train uses "engine auto" by default
+  xla on DEVICE,   a device on which that engine can train. The command trains a small model
+  ort on DEVICE    on it. For devices of onnxruntime, such as webgpu, the results must agree
+                   with those of the CPU
+  cache, data      the folders for downloads and for datasets
 
-and every place where miplc looked for onnxruntime and for PJRT plugins, with the result.
+It also lists every place where miplc looked for onnxruntime, and for the PJRT plugins that
+the engine xla needs.
 
-Exit code 1 means that no onnxruntime library is usable; miplc runtime install downloads
-one. A missing GPU is not an error.`,
+If no onnxruntime library is usable, the command exits with code 1; miplc runtime install
+downloads one. A missing GPU is not an error.`,
 		Example: "  miplc doctor\n  miplc doctor --json",
 		Args:    console.Args(),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	console.LibraryFlag(cmd.Flags(), &o.Library)
-	cmd.Flags().StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of datasets (default: MIPLC_DATA)")
-	cmd.Flags().StringVar(&o.Plugin, "pjrt-plugin", "", "path of a PJRT plugin (default: MIPLC_PJRT_PLUGIN or an installed one)")
+	cmd.Flags().StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of datasets (default: $MIPLC_DATA)")
+	cmd.Flags().StringVar(&o.Plugin, "pjrt-plugin", "", "path of a PJRT plugin (default: $MIPLC_PJRT_PLUGIN, else an installed one)")
 	cmd.Flags().StringVar(&o.Try, tryFlag, "", "execution provider to try, and nothing else")
 	_ = cmd.Flags().MarkHidden(tryFlag) // it exists
 	return cmd

@@ -37,24 +37,26 @@ func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "experiment FILE -o DIR",
 		Short: "Compare learners over datasets and splits, resumable",
-		Long: fmt.Sprintf(`Train and test learners on datasets, as a YAML file describes (docs/experiments.md). FILE
-is a path or the name of a shipped experiment: %s.
+		Long: fmt.Sprintf(`Train and test learners (specs) on datasets, as a YAML file describes. FILE is a path or the
+name of a shipped experiment: %s.
 Each combination of dataset, r (number of false labels), learner and split is one cell.
 
-The command writes the results, one line per finished cell, and the generated datasets to
-DIR. The same command continues an interrupted experiment, to the same results, even after
-a crash; finished cells never run again. After Ctrl-C or SIGTERM it exits with code 75 and
-keeps the current epochs. If a cell fails, the others continue; the command exits with code
-1, and the next start retries the cell. Errors in FILE, its specs and its datasets stop the
-command before the first cell.
+The results, one line per finished cell, and the generated datasets are written to DIR. To
+continue after an interruption or a crash, run the same command again: finished cells are
+kept, and the results are those of an uninterrupted experiment. After Ctrl-C or SIGTERM the
+command saves the progress of unfinished cells and exits with code 75. If a cell fails, the
+others continue; the command exits with code 1, and the next start retries the cell. Errors
+in FILE, its specs and its datasets stop the command before the first cell.
 
---data, --learner, --r and --splits select cells; later starts may select others. At any
+--data, --learner, --r and --splits select cells; a later start may select others. At any
 time, miplc report DIR writes tables and figures.
 
 --shard computes one shard of the plan that miplc experiment plan wrote to DIR. Any
 number of such processes may run on any machines that share the folder. I/N is shard I
-(from 1) of N; auto reads it from the Slurm or Kubernetes job. FILE and the options that
-select cells or engines come from the plan.`, strings.Join(specs.Experiments(), ", ")),
+(from 1) of N; auto reads it from the Slurm or Kubernetes job. Give no FILE with --shard: the
+plan determines the cells and the engine.
+
+docs/experiments.md describes FILE; docs/clusters.md describes shards.`, strings.Join(specs.Experiments(), ", ")),
 		Example: `  miplc experiment smoke -o smoke
   miplc experiment paper-benchmark -o benchmark --data-dir data --data Birdsong-MIPL --splits 3
   miplc experiment -o benchmark --shard 3/16
@@ -78,7 +80,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the results (required)")
 	f.StringArrayVar(&o.Set, "set", nil, "override of a value of the file, e.g. splits.count=3 (repeatable)")
-	console.DataFlags(o.Console, f, &o.Data, "folder of datasets and labelled instances (default: MIPLC_DATA)")
+	console.DataFlags(o.Console, f, &o.Data, "folder of datasets and labelled instances (default: $MIPLC_DATA)")
 	backend.EngineFlags(f, &o.Request, "engine of all cells")
 	f.IntVar(&o.Jobs, "jobs", 0, fmt.Sprintf("number of cells that train at the same time (default: the number of cores; %d for the engine xla)", train.MaxGroup))
 	f.StringSliceVar(&o.Select.Data, "data", nil, "names of the datasets to run (default: all)")

@@ -36,23 +36,25 @@ func planCommand(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan FILE -o DIR",
 		Short: "Prepare an experiment for processes on many machines",
-		Long: `Prepare DIR for processes that each compute a shard of the experiment: generate the
-datasets, copy the other files that cells need and the onnxruntime library, choose the
-engine, and assign the unfinished cells to shards by their estimated time. Cells that
-share a program on a GPU stay in one shard.
+		Long: `Divide an experiment into shards, which separate processes compute. A cell is one training
+and test of the experiment, a shard is a group of cells. The command generates the datasets,
+copies all files that cells need and the onnxruntime library to DIR, chooses the engine, and
+assigns the unfinished cells to shards by their estimated time. Cells that a GPU trains
+together stay in one shard.
 
-If FILE, its specs or its datasets have errors, the command reports them and plans nothing.
+If FILE, its specs or its datasets have errors, the command reports them, plans nothing, and
+exits with code 1 or 2.
 
 Each process needs only DIR and the binary: miplc experiment -o DIR --shard I/N. If shards
-fail, run plan again: it assigns only the cells without a result.
+fail, plan again when none is running: only the cells without a result are assigned.
 
---slurm writes DIR/job.sbatch, an array whose tasks requeue themselves at the time
-limit. --kubernetes writes DIR/job.yaml, an indexed Job. The command prints how to submit
-and monitor the job. docs/clusters.md has the details.`,
+--slurm writes DIR/job.sbatch, a job array whose tasks save their work and requeue themselves
+before the time limit. --kubernetes writes DIR/job.yaml, an indexed Job. The command prints
+how to submit and monitor the job, but does not submit it. docs/clusters.md has the details.`,
 		Example: `  miplc experiment plan paper-benchmark -o table --slurm --workers 32 --time 02:00:00
   miplc experiment plan paper-benchmark -o table --kubernetes --image miplc:1 --claim data/table
   miplc experiment plan smoke -o smoke --shards 8
-  for i in 1 2 3 4 5 6 7 8; do miplc experiment -o smoke --shard $i/8; done`,
+  for i in 1 2 3 4 5 6 7 8; do miplc experiment -o smoke --shard $i/8 & done; wait`,
 		Args: console.Args(console.Arg("FILE", &o.File)),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd.Context(), o) },
 	}
@@ -63,7 +65,7 @@ and monitor the job. docs/clusters.md has the details.`,
 	f.BoolVar(&o.Slurm, "slurm", false, "write DIR/job.sbatch, an array job for Slurm")
 	f.BoolVar(&o.Kubernetes, "kubernetes", false, "write DIR/job.yaml, an indexed Job for Kubernetes")
 	f.IntVar(&o.Job.CPUs, "cpus", 1, "cores per process")
-	f.IntVar(&o.Job.GPUs, "gpus", 0, "GPUs per process; above 0, the engine auto is xla")
+	f.IntVar(&o.Job.GPUs, "gpus", 0, "GPUs per process; if above 0, the engine auto means xla")
 	f.StringVar(&o.Job.Memory, "memory", "", "memory per process in the scheduler's notation, e.g. 4G (Slurm) or 4Gi (Kubernetes)")
 	f.StringVar(&o.Job.Partition, "partition", "", "Slurm partition")
 	f.StringVar(&o.Job.Account, "account", "", "Slurm account")

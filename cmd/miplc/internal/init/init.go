@@ -44,19 +44,18 @@ func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Write a commented starter spec and its JSON Schema",
-		Long: fmt.Sprintf(`Write a spec to start from, %s, and its JSON Schema, %s, to DIR (default:
-the current folder). The spec is a commented copy of a shipped one. Editors with a YAML
-language server use the schema to complete and check the spec.
+		Long: fmt.Sprintf(`Write a starter spec (%s) and its JSON Schema (%s) to DIR, which is created if
+necessary (default: the current folder). The spec is a copy, with comments, of a spec that
+miplc ships. Editors with a YAML language server use the schema to complete and check it.
 
 The default, quickstart, trains on generated bags and needs no data. In a copy of another
-spec, set data.set to the path of your dataset. Then run:
+spec, set data.set to the path of your dataset. Then run, with the DIR that you gave:
 
-  miplc validate model.yaml
-  miplc train model.yaml -o run
+  miplc validate DIR/model.yaml
+  miplc train DIR/model.yaml -o run
 
-Existing files are not overwritten. If model.yaml exists, the command exits with code 1
-and writes nothing. An existing schema.json is kept. An unknown name after --from exits
-with code 2.`, specFile, schemaFile),
+If model.yaml exists, the command writes nothing and exits with code 1; an existing
+schema.json is kept. If the name after --from is unknown, the command exits with code 2.`, specFile, schemaFile),
 		Example: "  miplc init\n  miplc init mine --from demipl",
 		Args:    console.Args(console.Arg("[DIR]", &o.Dir)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },

@@ -108,13 +108,13 @@ label if the dataset has it, and the instance with the highest attention. If the
 labels, the accuracy and other measures follow (docs/measures.md defines them). Bags and
 instances are counted from 1.
 
-For a model that contains an encoder, the dataset has images: a folder or zip archive of
-images, or a table of them.
+For a model that contains an encoder, DATA must be images: a folder, a zip archive, or a
+table of image files.
 
-Features and classes are matched by name. A CSV file needs no labels and no candidates,
-and no column bag if it is one bag. If the features do not fit the model, the command
-exits with code 1 and does not write the file of -o. It does not overwrite a file without
---force.`,
+Features and classes are matched by name; extra columns of a CSV file are ignored. It needs
+no labels and no candidates, and no column bag if it holds a single bag. If the features do
+not fit the model, the command exits with code 1 and writes no file. Existing files are
+overwritten only with --force.`,
 		Example: `  miplc predict run/model.onnx bags.npz
   miplc predict run bags.npz --bag 3
   miplc predict run bags.npz --measures
@@ -124,7 +124,7 @@ exits with code 1 and does not write the file of -o. It does not overwrite a fil
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	console.SizeFlag(cmd.Flags(), &o.Limits)
-	cmd.Flags().IntVar(&o.Bag, "bag", 0, "number of the only bag to predict, from 1 (default: all)")
+	cmd.Flags().IntVar(&o.Bag, "bag", 0, "predict only the bag with this number, from 1 (default: all)")
 	console.Limit(cmd.Flags(), 1, console.Most, "bag")
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "CSV file for the predictions")
 	cmd.Flags().BoolVar(&o.Detail, "measures", false, "print all measures, the table of classes, the confusion matrix and the calibration")

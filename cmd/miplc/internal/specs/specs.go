@@ -33,18 +33,19 @@ func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "specs [NAME]",
 		Short: "List the shipped specs, or print one",
-		Long: `List the shipped specs with a description, or print one. A spec is a YAML file that
-describes a model and its training (docs/spec.md). docs/results.md compares the accuracy
-of the shipped specs.
+		Long: `List the shipped specs with their descriptions, or print the spec NAME. A spec is a YAML
+file that describes a model and its training. In the repository, docs/spec.md is the
+reference, and docs/results.md compares the accuracy of the shipped specs.
 
-To train a shipped spec on your dataset, give its name to miplc train (see the examples),
-or write a spec that extends it:
+To train a shipped spec on your dataset, pass its name to miplc train (see the examples).
+Or write a file mine.yaml that extends it, and run miplc train mine.yaml -o run:
 
   name: mine
   extends: demipl
   data: {set: bags.csv}
 
-A printed spec may itself extend another shipped spec; --full prints one without extends.
+A printed spec may itself extend another shipped spec. --full writes out everything that it
+inherits, and all defaults.
 
 If the name is unknown, the command suggests similar ones and exits with code 2.`,
 		Example: "  miplc specs\n  miplc train demipl --set data.set=bags.csv -o run\n  miplc specs demipl-md --full > mine.yaml",

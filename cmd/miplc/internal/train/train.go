@@ -94,7 +94,7 @@ If no onnxruntime library is found, the command installs it into the cache.`,
 	backend.EngineFlags(f, &o.Request, "engine to train with, the same as --set train.engine=")
 	f.IntVar(&o.Threads, "threads", 0, "number of onnxruntime threads (default: 1 for features, all cores for images)")
 	f.StringVar(&o.Plugin, "pjrt-plugin", "", "path of the PJRT plugin for the engine xla (default: "+pjrt.EnvPlugin+", or an installed one)")
-	console.DataFlags(con, f, &o.Data, "folder in which datasets are searched (default: MIPLC_DATA)")
+	console.DataFlags(con, f, &o.Data, "folder in which datasets are searched (default: $MIPLC_DATA)")
 	f.UintSliceVar(&o.Seeds, "seeds", nil, "seeds, one run for each")
 	f.UintSliceVar(&o.Parts, "parts", nil, "numbers of splits of data.split.index, one run for each")
 	f.StringArrayVar(&o.Grid, "grid", nil, "key and values, one run for each, e.g. train.lr=0.01,0.05 (repeatable: all combinations)")

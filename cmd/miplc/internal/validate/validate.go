@@ -52,7 +52,7 @@ checked together with its specs. If a file is invalid, the command exits with st
 		RunE:    func(*cobra.Command, []string) error { return run(o) },
 	}
 	cmd.Flags().StringArrayVar(&o.Set, "set", nil, "override of a value of the spec, e.g. train.epochs=5 (repeatable)")
-	console.DataFlags(con, cmd.Flags(), &o.Data, "folder in which datasets are searched (default: MIPLC_DATA)")
+	console.DataFlags(con, cmd.Flags(), &o.Data, "folder in which datasets are searched (default: $MIPLC_DATA)")
 	return cmd
 }
 
