@@ -1,4 +1,3 @@
-// Package codebase contains the tests of the whole repository: that the map in
-// docs/architecture.md is the one the imports draw, and that what packages
-// export is used.
+// Package codebase contains tests of the whole repository: the map in docs/architecture.md, the
+// links in documents, the exported names of package runtime, and how goroutines are started.
 package codebase
