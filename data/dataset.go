@@ -4,8 +4,10 @@
 package data
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
@@ -46,6 +48,24 @@ type Dataset struct {
 
 // Bags returns the number of bags m.
 func (d *Dataset) Bags() int { return len(d.Offsets) - 1 }
+
+// Find returns the index of the bag with a number, from 1, or with a name.
+func (d *Dataset) Find(bag string) (int, error) {
+	if n, err := strconv.Atoi(bag); err == nil {
+		if n < 1 || n > d.Bags() {
+			return 0, fmt.Errorf("there is no bag %d; the dataset has %s", n, diag.Count(d.Bags(), "bag"))
+		}
+		return n - 1, nil
+	}
+	if i := slices.Index(d.BagNames, bag); i >= 0 {
+		return i, nil
+	}
+	suggestion := ""
+	if near := diag.Suggest(bag, d.BagNames); near != "" {
+		suggestion = fmt.Sprintf("; did you mean %q?", near)
+	}
+	return 0, fmt.Errorf("no bag has the name %q%s", bag, suggestion)
+}
 
 // AllBags returns the numbers of all bags, 0 to m-1.
 func (d *Dataset) AllBags() []int {

@@ -23,7 +23,7 @@ type inspectOptions struct {
 	Console *console.Console
 	Files   []string
 	Labels  string // as data.labels of a spec
-	Bag     int    // from 1; 0: none
+	Bag     string // number, from 1, or name; empty: none
 	SVG     string // picture of the bag
 	Force   bool
 }
@@ -57,8 +57,7 @@ An invalid file is an error that names the line or the bag.`,
 	}
 	console.SizeFlag(cmd.Flags(), &o.Limits)
 	cmd.Flags().StringVar(&o.Labels, "labels", "", "labels of the bags: known (one certain label) or multi (any number of labels) (default: candidates)")
-	cmd.Flags().IntVar(&o.Bag, "bag", 0, "number of a bag to describe, from 1")
-	console.Limit(cmd.Flags(), 1, console.Most, "bag")
+	cmd.Flags().StringVar(&o.Bag, "bag", "", "bag to describe: its number, from 1, or its name")
 	cmd.Flags().StringVar(&o.SVG, "svg", "", "SVG file to draw the bag to")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite an existing SVG file")
 	return cmd
@@ -67,9 +66,9 @@ An invalid file is an error that names the line or the bag.`,
 // runInspect describes datasets or a bag.
 func runInspect(o *inspectOptions) error {
 	switch {
-	case o.SVG != "" && o.Bag == 0:
-		return console.Usagef("--svg draws one bag: give its number with --bag")
-	case o.Bag != 0 && len(o.Files) != 1:
+	case o.SVG != "" && o.Bag == "":
+		return console.Usagef("--svg draws one bag: give its number or name with --bag")
+	case o.Bag != "" && len(o.Files) != 1:
 		return console.Usagef("--bag describes a bag of one file, but %d files are given", len(o.Files))
 	}
 	if o.Labels != "" {
@@ -94,7 +93,7 @@ func runInspect(o *inspectOptions) error {
 			return err
 		}
 		stats = append(stats, describe.Dataset(set))
-		if o.Bag > 0 {
+		if o.Bag != "" {
 			if bag, err = o.bag(set, svg); err != nil {
 				return err
 			}
@@ -117,11 +116,11 @@ func runInspect(o *inspectOptions) error {
 }
 
 func (o *inspectOptions) bag(set *data.Dataset, svg *fileio.File) (*bagFacts, error) {
-	i := o.Bag - 1
-	if i >= set.Bags() {
-		return nil, fmt.Errorf("%s has %s, there is no bag %d", o.Files[0], diag.Count(set.Bags(), "bag"), o.Bag)
+	i, err := set.Find(o.Bag)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Files[0], err)
 	}
-	b := &bagFacts{Bag: o.Bag, Instances: set.Size(i)}
+	b := &bagFacts{Bag: i + 1, Instances: set.Size(i)}
 	if set.BagNames != nil {
 		b.Name = set.BagNames[i]
 	}

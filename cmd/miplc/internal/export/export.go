@@ -47,23 +47,24 @@ KServe, or a smaller model file. MODEL is a model file or the folder of a run. S
 options may be combined. docs/deploy.md shows how to run the results.
 
   --triton DIR    a model repository for Triton: DIR/NAME with config.pbtxt, labels.txt
-                  and 1/model.onnx. A request is one bag. Models with the signature
-                  "batch" are batched dynamically; those with the signature "bag" run
-                  once per request.
+                  and 1/model.onnx. A request is one bag. Triton joins requests only for
+                  models with the signature "batch" (train them with
+                  --set export.signature=batch).
   --kserve FILE   the manifest of an InferenceService for that repository
   --docker DIR    Dockerfile (miplc serve with the model) and service.Dockerfile (for
                   your own Go service), with the pinned onnxruntime, without root and
                   with a health check
-  --float16 FILE  a model with parameters in half precision, computed in single
+  --float16 FILE  a model with parameters in half precision; it computes in single
+                  precision
   --int8 FILE     a model with matrix products in 8-bit integers; needs the signature
                   "bag"
 
 --float16 and --int8 need --data. miplc measures accuracy, size and latency on the bags
-with known labels. A large model shrinks to about a half or a quarter; a model of a few
-kilobytes may grow.
+with known labels. A large model shrinks to about a half with --float16 and a quarter with
+--int8; a model of a few kilobytes may grow.
 
-Existing files are not overwritten without --force. If one does exist, or if a model
-loses more accuracy than --max-loss, the command writes nothing and exits with code 1.`,
+If a file exists and --force is not given, or if the accuracy falls by more than --max-loss,
+the command writes nothing and exits with code 1.`,
 		Example: `  miplc export run --triton repository --kserve inferenceservice.yaml
   miplc export run/model.onnx --docker image && docker build -t my-model image
   miplc export run --float16 half.onnx --int8 int8.onnx --data bags.npz`,
@@ -71,7 +72,7 @@ loses more accuracy than --max-loss, the command writes nothing and exits with c
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Name, "name", "", "name of the model on the other server (default: the name of its spec)")
+	f.StringVar(&o.Name, "name", "", "name of the model in Triton and KServe (default: the name of its spec)")
 	f.StringVar(&o.Triton, "triton", "", "model repository to write for Triton")
 	f.StringVar(&o.KServe, "kserve", "", "manifest to write for KServe")
 	f.StringVar(&o.Storage, "storage", "pvc://models/repository", "location of the model repository in the cluster, for --kserve")

@@ -30,7 +30,7 @@ type options struct {
 	Console *console.Console
 	Model   string
 	Data    string
-	Bag     int    // from 1; 0: all
+	Bag     string // number, from 1, or name of the only bag; empty: all
 	Output  string // path of a CSV file; empty: none
 	Detail  bool   // print all measures
 	Force   bool
@@ -124,8 +124,7 @@ overwritten only with --force.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	console.SizeFlag(cmd.Flags(), &o.Limits)
-	cmd.Flags().IntVar(&o.Bag, "bag", 0, "predict only the bag with this number, from 1 (default: all)")
-	console.Limit(cmd.Flags(), 1, console.Most, "bag")
+	cmd.Flags().StringVar(&o.Bag, "bag", "", "the only bag to predict: its number, from 1, or its name (default: all)")
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "CSV file for the predictions")
 	cmd.Flags().BoolVar(&o.Detail, "measures", false, "print all measures, the table of classes, the confusion matrix and the calibration")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite an existing CSV file")
@@ -207,11 +206,12 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 	info := model.Info()
 	r := &result{Model: o.Model, Data: o.Data, Backend: info.Backend, Classes: info.Classes}
 	from, to := 0, set.Bags()
-	if o.Bag > to {
-		return nil, fmt.Errorf("%s has %s, there is no bag %d", o.Data, diag.Count(to, "bag"), o.Bag)
-	}
-	if o.Bag > 0 {
-		from, to = o.Bag-1, o.Bag
+	if o.Bag != "" {
+		i, err := set.Find(o.Bag)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", o.Data, err)
+		}
+		from, to = i, i+1
 	}
 	labels, err := set.LabelsIn(info.Classes)
 	if err != nil {

@@ -34,22 +34,22 @@ func Command(con *console.Console) *cobra.Command {
 		Short: "Write tables and figures of an experiment",
 		Long: `Write the tables and figures of an experiment. DIR is the folder that miplc experiment -o
 wrote; the experiment need not be finished. The command writes report.md, report.tex
-(tables only), report.html (one self-contained page) and, if the experiment defines
-figures, figures/*.svg. It replaces an earlier report.
+(tables only), report.html (one self-contained page) and figures/*.svg, for the figures that
+the results allow. It replaces an earlier report.
 
-Each entry is the mean and sample standard deviation of the test accuracy over the
-splits. An entry without results is a dash, and failed trainings are listed below the
-tables. --measure selects other measures (docs/measures.md); the report then has each
+Each entry of a table of accuracies is the mean and sample standard deviation over the
+splits. An entry without results is a dash, † marks trainings that diverged, and failed
+trainings are listed below the tables. --measure selects other measures (docs/measures.md); the report then has each
 table and figure once per measure.
 
-The reference learner is the first one, unless the experiment names another. A bullet
-means that it is significantly better than the learner of the row, a circle that it is
-worse: paired two-sided t-test over the splits at the 0.05 level. --test corrected
-selects the corrected resampled t-test of Nadeau and Bengio, which takes into account
-that random splits share training bags.
+The reference learner is the first one, unless the experiment names another. • marks a
+learner that is significantly worse than the reference, ◦ one that is significantly better
+(paired two-sided t-test over the splits at the 0.05 level). Random splits share training
+bags, so this test finds too many differences; --test corrected selects the corrected
+resampled t-test of Nadeau and Bengio.
 
-If DIR contains no experiment, the command exits with code 1; if a measure is unknown,
-with code 2. It then writes nothing.`,
+If DIR contains no experiment, the command exits with code 1; if a measure is unknown, with
+code 2. In both cases nothing is written.`,
 		Example: "  miplc report smoke\n  miplc report benchmark -o tables --measure accuracy,macro_f1",
 		Args:    console.Args(console.Arg("DIR", &o.Dir)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },

@@ -61,11 +61,12 @@ training graph), spec.yaml (complete, with all defaults), split.json, summary.js
 metrics.jsonl, plots/*.svg and a checkpoint. An invalid spec is reported before anything
 is written.
 
-Engines: ort runs training steps in onnxruntime and is the fastest on a CPU; gorgonia is
-pure Go and needs no library; xla trains on an NVIDIA GPU. auto, the default, selects xla
-if a GPU is usable, else ort, else gorgonia. --device selects the device: cuda trains with
-xla (or ort with --engine ort), webgpu and the other devices with ort. The command prints
-the choice and the reason. miplc doctor shows what works on this machine.
+Engines: ort runs training steps in onnxruntime; gorgonia is pure Go and needs no library;
+xla trains on an NVIDIA GPU. auto, the default, selects xla if an NVIDIA GPU is usable, else
+ort, or gorgonia if onnxruntime cannot be used. The command prints the choice and the reason.
+
+--device selects the device: cuda trains with xla (or ort with --engine ort), webgpu and the
+others with ort. miplc doctor shows what works on this machine.
 
 --seeds, --parts and --grid train up to 1000 runs with one command, each in its own folder
 below DIR (seed-1, part-2-seed-1-lr-0.05, ...). Runs on features that differ only in
@@ -81,8 +82,8 @@ several runs there. A finished run is overwritten only with --force.
 If no onnxruntime library is found, the command installs it into the cache.`,
 		Example: `  miplc train quickstart -o quickstart-run
   miplc train demipl-image -o run --data-dir data --set train.epochs=10 --set train.seed=3
-  miplc train birdsong.yaml -o gpu-run --device cuda
-  miplc train demipl-image -o gpu-run --device webgpu
+  miplc train birdsong.yaml -o cuda-run --device cuda
+  miplc train demipl-image -o webgpu-run --device webgpu
   miplc train demipl -o table --device cuda --seeds 1,2,3 --grid train.lr=0.01,0.05 --grid loss.attention=0,0.001
   miplc train --resume -o run`,
 		Args: console.Args(console.Arg("[SPEC]", &o.Spec)),
