@@ -17,9 +17,6 @@ func (l *builder) outputs() {
 	if p != nil && (l.env["logp"] == nil || m.Probabilities.V != "") && m.LogProbabilities.V == "" {
 		logp = l.logOf(p)
 	}
-	if p != nil && p.Op == graph.OpSoftmax && l.spec.Multi() {
-		l.errs.Add(diag.Errorf(p.Pos, "the probabilities of a softmax sum to 1, but data.labels is multi").WithNote("write sigmoid(x) for softmax(x), and log(sigmoid(x)) for log_softmax(x): the probability of each class by itself"))
-	}
 	a := l.output(m.Attention, "a", "attention", graph.Shape{graph.N, 1})
 	if a == nil && !l.unknown["a"] {
 		// Pooling without scores gives every instance the same weight.
@@ -94,7 +91,8 @@ func (l *builder) wantOneBag(what string, n *graph.Node) {
 	}
 }
 
-// checkInference rejects predictions that depend on inputs of the training graph.
+// checkInference rejects predictions that depend on inputs of the training graph, and probabilities that do
+// not fit the labels.
 func (l *builder) checkInference() error {
 	for _, in := range l.graph.ByOp(graph.OpInput) {
 		if in.Name == InInstances || in.Name == InBagOf {
@@ -104,5 +102,5 @@ func (l *builder) checkInference() error {
 			"the model's outputs depend on %s, which is known only in training", in.Name).
 			WithNote("keep S, w and lambda to the loss and the label weights"))
 	}
-	return nil
+	return l.checkMulti()
 }

@@ -2,6 +2,7 @@ package language
 
 import (
 	"cmp"
+	"fmt"
 	"go/ast"
 	"slices"
 	"strings"
@@ -72,6 +73,19 @@ func (c *checker) needsOneLabel(pos diag.Pos, what string) {
 	if c.pointless(pos, c.spec.Data.Labels.Pos) {
 		note(c.add(pos, "%s needs one label per bag, but data.labels is multi", what), "data.labels is set at %s", c.spec.Data.Labels.Pos)
 	}
+}
+
+// needsWeights completes d, the diagnostic of a name of the label weights in an equation for several labels.
+// It moves the diagnostic of an inherited equation to data.labels, the setting of the user.
+func (c *checker) needsWeights(eq *Equation, d diag.Diagnostic, name string) diag.Diagnostic {
+	labels := c.spec.Data.Labels.Pos
+	if !c.Below(eq.Text.Pos, labels) {
+		d.Text = fmt.Sprintf("%s belongs to the label weights, which data.labels: multi does not have", name)
+		return d
+	}
+	d = c.Show(d)
+	return diag.Errorf(labels, "the inherited losses need label weights, which data.labels: multi does not have").
+		WithNote("inherited from %s: %s", d.Pos, strings.TrimSpace(d.Line))
 }
 
 // multiLearnerRule rejects fitted learners.

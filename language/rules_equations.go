@@ -58,10 +58,10 @@ func (c *checker) equationRules() {
 		c.scheduleRule()
 	}
 	if c.inModel == 0 && len(c.faults) == before {
+		c.unusedParams(&sc)
 		c.unusedFunctions(&sc)
 		c.unusedSizes(&sc)
 		c.unusedNumbers(&sc)
-		c.unusedParams(&sc)
 	}
 }
 
@@ -156,7 +156,9 @@ func (c *checker) resolve(eq *Equation, sc *scope, as string) {
 		if sc.known.has[x.Name] {
 			return
 		}
-		c.faults.Add(c.unknownName(eq, sc, x))
+		if d := c.unknownName(eq, sc, x); !slices.ContainsFunc(c.faults, func(f diag.Diagnostic) bool { return f.Pos == d.Pos && f.Text == d.Text }) {
+			c.faults.Add(d)
+		}
 	})
 	c.resolveCalls(eq, sc, as)
 }
@@ -182,8 +184,7 @@ func (c *checker) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagno
 		d.Text = fmt.Sprintf("%s is known only in losses and weights.update", x.Name)
 		d = d.WithNote("a prediction has no candidates")
 	case slices.Contains(schema.Words(trainingNames), x.Name):
-		d.Text = fmt.Sprintf("%s belongs to the label weights, which data.labels: multi does not have", x.Name)
-		d = d.WithNote("write a loss of S, the true labels [B, k], such as loss: [%s]", binaryCrossEntropy)
+		d = c.needsWeights(eq, d, x.Name).WithNote("write a loss of S, the true labels [B, k], such as loss: [%s]", binaryCrossEntropy)
 	default:
 		if d.Suggestion = Dialect.Suggest(x.Name, sc.known.list); d.Suggestion == "" {
 			d = d.WithNote("known here: %s", diag.Words(sc.known.list))

@@ -89,7 +89,8 @@ func (c *checker) unusedNumbers(sc *scope) {
 	})
 }
 
-// unusedParams reports parameters that nothing trained depends on.
+// unusedParams reports parameters that nothing trained depends on. Inherited ones are dropped, with the
+// equations that use them.
 func (c *checker) unusedParams(sc *scope) {
 	m := &c.spec.Model
 	reached := map[string]bool{}
@@ -117,6 +118,13 @@ func (c *checker) unusedParams(sc *scope) {
 			}
 		}
 	}
+	m.Let = slices.DeleteFunc(m.Let, func(eq Equation) bool {
+		unused := !reached[eq.Name.V] && c.Inherited(eq.Name.Pos)
+		if unused {
+			delete(sc.uses, "let "+eq.Name.V)
+		}
+		return unused
+	})
 	m.Params = slices.DeleteFunc(m.Params, func(p Param) bool { return !reached[p.Name.V] && c.Inherited(p.Name.Pos) })
 	for _, p := range m.Params {
 		if reached[p.Name.V] {
