@@ -1,7 +1,7 @@
 """Multi-instance models in plain PyTorch, trained with DEMIPL's label weights.
 
 The networks of the shipped specs demipl-mlp, abmil, gated-abmil and dsmil with the settings of
-these specs: a hidden layer of 128 units, dropout of 0.5 (none in dsmil), SGD with Nesterov
+these specs: a hidden layer of 128 units with dropout of 0.5, SGD with Nesterov
 momentum and a cosine schedule, gradients clipped to norm 1, one bag a step. Initial parameters,
 order of bags and dropout masks are PyTorch's own. It trains on the bags and the split of a miplc
 run:
@@ -66,7 +66,7 @@ class Dsmil(nn.Module):
 
     def __init__(self, d, k):
         super().__init__()
-        self.hidden, self.instances = nn.Linear(d, HIDDEN), nn.Linear(HIDDEN, k)
+        self.hidden, self.drop, self.instances = nn.Linear(d, HIDDEN), nn.Dropout(0.5), nn.Linear(HIDDEN, k)
         self.query, self.value = nn.Linear(HIDDEN, WIDTH), nn.Linear(HIDDEN, HIDDEN)
         # The spec draws these weights with the width of one embedding as their number of inputs.
         self.classifier = nn.Conv1d(k, k, HIDDEN)
@@ -74,7 +74,7 @@ class Dsmil(nn.Module):
             nn.init.uniform_(p, -1 / math.sqrt(HIDDEN), 1 / math.sqrt(HIDDEN))
 
     def forward(self, x):
-        h = F.relu(self.hidden(x))
+        h = F.relu(self.drop(self.hidden(x)))
         f, query = self.instances(h), self.query(h)
         a = F.softmax(query @ query[f.argmax(0)].t() / math.sqrt(WIDTH), 0)
         self.top = F.log_softmax(f.max(0).values, 0)

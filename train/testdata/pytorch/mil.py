@@ -281,7 +281,7 @@ if __name__ == "__main__":
     trace("gated-abmil", Gated(), "gated-abmil", narrow + whole, 0.05, 23, clip=1)
     trace("instance-max", Maximum(), "instance-max", dense + whole, 0.05, 24, clip=1)
     trace("instance-mean", Mean(), "instance-mean", dense + whole, 0.05, 25, clip=1)
-    trace("dsmil", Dsmil(), "dsmil", narrow, 0.05, 26, clip=1)
+    trace("dsmil", Dsmil(), "dsmil", narrow + whole, 0.05, 26, clip=1)
     clam = narrow + whole + ["model.sizes.n=2"]
     trace("clam-sb", ClamSB(), "clam-sb", clam, 0.05, 27, clip=1)
     trace("clam-mb", ClamMB(), "clam-mb", clam, 0.05, 28, clip=1)
