@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -97,6 +98,24 @@ func ColumnFlags(flags *pflag.FlagSet, to *bagfile.Columns) {
 	flags.StringSliceVar(&to.Ignore, "ignore-columns", nil, "columns of CSV files to leave out, e.g. patient,x,y")
 	flags.StringSliceVar(&to.Coordinates, "coordinate-columns", nil, "columns of CSV files with the x and y coordinates of the instances (default: x,y)")
 	flags.StringSliceVar(&to.Features, "feature-columns", nil, "columns of CSV files that are features although they are named like identifiers or coordinates")
+}
+
+// BagFlag adds a flag that takes the number of a bag, from 1, or its name.
+func BagFlag(flags *pflag.FlagSet, to *string, usage string) { flags.Var((*bagName)(to), "bag", usage) }
+
+type bagName string
+
+func (b *bagName) String() string { return string(*b) }
+
+func (b *bagName) Type() string { return "string" }
+
+// Set checks a number; data.Dataset.Find knows the bags.
+func (b *bagName) Set(text string) error {
+	if n, err := strconv.Atoi(text); text == "" || err == nil && n < 1 {
+		return errors.New("it must be a number of at least 1 or a name")
+	}
+	*b = bagName(text)
+	return nil
 }
 
 // Bytes adds a flag that takes a number of bytes.

@@ -57,7 +57,7 @@ An invalid file is an error that names the line or the bag.`,
 	}
 	console.SizeFlag(cmd.Flags(), &o.Limits)
 	cmd.Flags().StringVar(&o.Labels, "labels", "", "labels of the bags: known (one certain label) or multi (any number of labels) (default: candidates)")
-	cmd.Flags().StringVar(&o.Bag, "bag", "", "bag to describe: its number, from 1, or its name")
+	console.BagFlag(cmd.Flags(), &o.Bag, "bag to describe: its number, from 1, or its name")
 	cmd.Flags().StringVar(&o.SVG, "svg", "", "SVG file to draw the bag to")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite an existing SVG file")
 	return cmd

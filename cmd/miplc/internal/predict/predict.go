@@ -124,7 +124,7 @@ overwritten only with --force.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	console.SizeFlag(cmd.Flags(), &o.Limits)
-	cmd.Flags().StringVar(&o.Bag, "bag", "", "the only bag to predict: its number, from 1, or its name (default: all)")
+	console.BagFlag(cmd.Flags(), &o.Bag, "the only bag to predict: its number, from 1, or its name (default: all)")
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "CSV file for the predictions")
 	cmd.Flags().BoolVar(&o.Detail, "measures", false, "print all measures, the table of classes, the confusion matrix and the calibration")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite an existing CSV file")
