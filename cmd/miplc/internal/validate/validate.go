@@ -41,9 +41,9 @@ func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate SPEC...",
 		Short: "Check specs and experiments and print all errors",
-		Long: `Check the keys, types, values and shapes of specs, and their splits, and print all errors
-of all files. The shape of an instance comes from the dataset, from data.shape and
-data.classes if the dataset was not found, or else from assumed sizes.
+		Long: `Check the keys, types, values, shapes and splits of specs, and print all errors of all files.
+Shapes follow from the dataset. If it is not found, they follow from data.shape and
+data.classes, or from assumed sizes if the spec has neither.
 
 SPEC is a path or the name of a shipped spec. A file may also be an experiment, which is
 checked together with its specs. If a file is invalid, the command exits with status 2.`,
