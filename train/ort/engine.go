@@ -200,7 +200,11 @@ func (e *Engine) stepGraph(bags int) (*graph.Graph, error) {
 	if g, err = graph.Condense(g); err != nil || !e.options.largeBags {
 		return g, err
 	}
-	return graph.JoinProducts(g)
+	if g, err = graph.JoinProducts(g); err != nil {
+		return nil, err
+	}
+	const instances = 1 << 15 // of a large bag
+	return graph.DepthFirst(g, instances, bags), nil
 }
 
 // Name implements train.Engine.
