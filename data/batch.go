@@ -47,24 +47,42 @@ type Batch struct {
 	Instances  []float32 // [N, Dim]
 	BagOf      []int     // [N] index into Bags of the bag of each instance, ascending
 	Candidates []float32 // [B, Classes] 1 for candidate labels, else 0
+
+	half []byte // instead of Instances: the numbers of 16 bits in the files
 }
 
 // assemble fills the batch with bags of d and reuses its memory. It fails only for a dataset on
 // disk.
 func (b *Batch) assemble(d *Dataset, bags []int, draw *Draw) error {
-	b.Bags = append(b.Bags[:0], bags...)
-	b.Instances, b.BagOf, b.Candidates = b.Instances[:0], b.BagOf[:0], b.Candidates[:0]
-	for place, bag := range bags {
-		n := draw.Size(d.Size(bag))
+	b.Instances = b.Instances[:0]
+	return b.fill(d, bags, draw, func(bag, n int) error {
 		start, values := len(b.Instances), n*d.Dim()
 		b.Instances = slices.Grow(b.Instances, values)[:start+values]
-		var err error
 		if n == d.Size(bag) {
-			err = d.ReadRows(b.Instances[start:], bag, 0)
-		} else {
-			err = d.ReadSome(b.Instances[start:], bag, draw.rows(bag, d.Size(bag)))
+			return d.ReadRows(b.Instances[start:], bag, 0)
 		}
-		if err != nil {
+		return d.ReadSome(b.Instances[start:], bag, draw.rows(bag, d.Size(bag)))
+	})
+}
+
+// assembleHalf fills the batch with bags of d, whose Store is a HalfStore, but reads b.half instead of
+// b.Instances.
+func (b *Batch) assembleHalf(d *Dataset, bags []int) error {
+	b.half = b.half[:0]
+	return b.fill(d, bags, nil, func(bag, n int) error {
+		start, bytes := len(b.half), 2*n*d.Dim()
+		b.half = slices.Grow(b.half, bytes)[:start+bytes]
+		return d.Store.(HalfStore).ReadHalf(b.half[start:], bag)
+	})
+}
+
+// fill sets everything but the instances, which read appends: n of each bag.
+func (b *Batch) fill(d *Dataset, bags []int, draw *Draw, read func(bag, n int) error) error {
+	b.Bags = append(b.Bags[:0], bags...)
+	b.BagOf, b.Candidates = b.BagOf[:0], b.Candidates[:0]
+	for place, bag := range bags {
+		n := draw.Size(d.Size(bag))
+		if err := read(bag, n); err != nil {
 			return err
 		}
 		for range n {
@@ -75,6 +93,20 @@ func (b *Batch) assemble(d *Dataset, bags []int, draw *Draw) error {
 		}
 	}
 	return nil
+}
+
+// convert sets b to the batch that from.assembleHalf read.
+func (b *Batch) convert(d *Dataset, from *Batch) {
+	b.Bags, b.BagOf = append(b.Bags[:0], from.Bags...), append(b.BagOf[:0], from.BagOf...)
+	b.Candidates, b.Instances = append(b.Candidates[:0], from.Candidates...), b.Instances[:0]
+	half := from.half
+	for _, bag := range b.Bags {
+		start, values := len(b.Instances), d.Size(bag)*d.Dim()
+		b.Instances = slices.Grow(b.Instances, values)[:start+values]
+		kind, _ := d.Store.(HalfStore).Half(bag)
+		kind.Floats(b.Instances[start:], half)
+		half = half[2*values:]
+	}
 }
 
 // Batches divides order into batches of size bags. The last batch may be smaller. The batches share

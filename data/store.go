@@ -3,8 +3,10 @@ package data
 import (
 	"iter"
 	"runtime/debug"
+	"slices"
 
 	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/workers"
 )
 
@@ -15,6 +17,16 @@ type Store interface {
 	ReadRows(to []float32, bag, from int) error
 	// ReadSome reads the instances of a bag with the given numbers, which ascend.
 	ReadSome(to []float32, bag int, rows []int) error
+}
+
+// HalfStore is a Store that can read numbers of 16 bits without converting them, so that they need
+// half of the memory.
+type HalfStore interface {
+	Store
+	// Half returns the type of the numbers in the file of a bag. ok is true for float16 and bfloat16.
+	Half(bag int) (kind ndarray.Number, ok bool)
+	// ReadHalf reads all instances of such a bag into to. Its errors are those of ReadRows.
+	ReadHalf(to []byte, bag int) error
 }
 
 // OnDisk reports whether the instances stay on disk. d.Instances is then nil.
@@ -109,7 +121,8 @@ type Loader struct {
 
 // NewLoader returns a loader for d. For a dataset on disk, the first read allocates two buffers (one for
 // a single batch) for up to largest instances, because buffers that grow would be in memory together with
-// their smaller copies.
+// their smaller copies. The buffer of the next batch has half the size if the files contain numbers of
+// 16 bits.
 func NewLoader(d *Dataset, largest int) *Loader {
 	return &Loader{data: d, largest: largest, buffers: [2]*Batch{{}, {}}}
 }
@@ -139,10 +152,15 @@ type loaded struct {
 	err error
 }
 
-// readAhead reads batches in a goroutine into the two buffers alternately.
+// readAhead reads batches in a goroutine: into the two buffers alternately, or, as numbers of 16 bits,
+// into the first buffer, from which the second one is converted when the caller asks for it.
 func (l *Loader) readAhead(batches [][]int, draw *Draw, yield func(*Batch, error) bool) {
 	buffers := l.buffers[:min(len(batches), len(l.buffers))]
-	l.reserve(buffers)
+	half := len(buffers) == 2 && draw == nil && l.isHalf(batches)
+	l.reserve(buffers, half)
+	if half {
+		buffers = buffers[:1]
+	}
 	free, read, stop := make(chan *Batch, 2), make(chan loaded), make(chan struct{})
 	for _, b := range buffers {
 		free <- b
@@ -157,7 +175,12 @@ func (l *Loader) readAhead(batches [][]int, draw *Draw, yield func(*Batch, error
 				return
 			case b = <-free:
 			}
-			err := b.assemble(l.data, bags, draw)
+			var err error
+			if half {
+				err = b.assembleHalf(l.data, bags)
+			} else {
+				err = b.assemble(l.data, bags, draw)
+			}
 			select {
 			case <-stop:
 				return
@@ -171,18 +194,42 @@ func (l *Loader) readAhead(batches [][]int, draw *Draw, yield func(*Batch, error
 	defer reader.Wait()
 	defer close(stop)
 	for b := range read {
-		if !yield(b.Batch, b.err) || b.err != nil {
+		current := b.Batch
+		if half && b.err == nil {
+			current = l.buffers[1]
+			current.convert(l.data, b.Batch)
+			free <- b.Batch
+		}
+		if !yield(current, b.err) || b.err != nil {
 			return
 		}
-		free <- b.Batch
+		if !half {
+			free <- b.Batch
+		}
 	}
 }
 
-// reserve allocates buffers.
-func (l *Loader) reserve(buffers []*Batch) {
-	for _, b := range buffers {
+// isHalf reports whether all files of batches contain numbers of 16 bits.
+func (l *Loader) isHalf(batches [][]int) bool {
+	store, ok := l.data.Store.(HalfStore)
+	return ok && !slices.ContainsFunc(batches, func(bags []int) bool {
+		return slices.ContainsFunc(bags, func(bag int) bool { _, half := store.Half(bag); return !half })
+	})
+}
+
+// reserve allocates buffers; the first one for numbers of 16 bits if half is true.
+func (l *Loader) reserve(buffers []*Batch, half bool) {
+	values := l.largest * l.data.Dim()
+	for i, b := range buffers {
 		if cap(b.BagOf) < l.largest {
-			b.Instances, b.BagOf = make([]float32, 0, l.largest*l.data.Dim()), make([]int, 0, l.largest)
+			b.BagOf = make([]int, 0, l.largest)
+		}
+		if half && i == 0 {
+			if b.Instances = nil; cap(b.half) < 2*values {
+				b.half = make([]byte, 0, 2*values)
+			}
+		} else if b.half = nil; cap(b.Instances) < values {
+			b.Instances = make([]float32, 0, values)
 		}
 	}
 }
@@ -199,4 +246,17 @@ func (s *selection) ReadRows(to []float32, bag, from int) error {
 
 func (s *selection) ReadSome(to []float32, bag int, rows []int) error {
 	return s.Store.ReadSome(to, s.bags[bag], rows)
+}
+
+// Half implements HalfStore.
+func (s *selection) Half(bag int) (ndarray.Number, bool) {
+	if store, ok := s.Store.(HalfStore); ok {
+		return store.Half(s.bags[bag])
+	}
+	return ndarray.Number{}, false
+}
+
+// ReadHalf implements HalfStore.
+func (s *selection) ReadHalf(to []byte, bag int) error {
+	return s.Store.(HalfStore).ReadHalf(to, s.bags[bag])
 }

@@ -28,6 +28,13 @@ type array struct {
 		ReadRows(to []float32, from int) error
 	}
 	piece int // rows that can only be read together, as those of a compressed chunk; 0: one
+	// kind is the type of the numbers in the file. rows is a byteRows if it is valid.
+	kind ndarray.Number
+}
+
+// byteRows reads rows without converting their numbers.
+type byteRows interface {
+	ReadBytes(to []byte, from int) error
 }
 
 // arrayFile is an open file with arrays.
@@ -150,7 +157,7 @@ func (f *arrayFile) openHDF5() error {
 		if err != nil {
 			return array{}, err
 		}
-		return array{d.Shape, d, d.Piece()}, nil
+		return array{d.Shape, d, d.Piece(), d.Type}, nil
 	}
 	f.names = func() ([]string, error) { return h.Names("") }
 	return nil
@@ -180,6 +187,13 @@ func (p *plainRows) ReadRows(to []float32, from int) error {
 	return nil
 }
 
+func (p *plainRows) ReadBytes(to []byte, from int) error {
+	if read, err := p.r.ReadAt(to, p.at+int64(from)*int64(p.width*p.kind.Size)); read < len(to) {
+		return fileio.CutShort(err)
+	}
+	return nil
+}
+
 // plain returns the uncompressed array of the file that starts at from. It must end before end.
 func (f *arrayFile) plain(shape []int, kind ndarray.Number, from, end int64) (array, error) {
 	count, ok := ndarray.SizeWithin(shape, math.MaxInt/8)
@@ -197,7 +211,7 @@ func (f *arrayFile) plain(shape []int, kind ndarray.Number, from, end int64) (ar
 		shape = shape[1:]
 		width = count / max(shape[0], 1)
 	}
-	return array{shape, &plainRows{f.r, from, width, kind}, 1}, nil
+	return array{shape, &plainRows{f.r, from, width, kind}, 1, kind}, nil
 }
 
 // safetensorsTypes are the types of safetensors that are numbers.

@@ -15,6 +15,7 @@ import (
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // readParquet reads a table with one row per instance. It becomes CSV text, so that columns, labels
@@ -133,7 +134,7 @@ func (f *arrayFile) openParquet() error {
 			}
 			width += c.Width
 		}
-		return array{[]int{p.Rows, width}, &parquetRows{p, columns}, p.Rows}, nil
+		return array{[]int{p.Rows, width}, &parquetRows{p, columns}, p.Rows, ndarray.Number{}}, nil
 	}
 	f.names = func() ([]string, error) { return lists, nil }
 	f.open = func(name string) (array, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/lru"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // A table of bags is a CSV file with one row per bag and a column "file": the path of the file with
@@ -146,6 +147,7 @@ type bagFile struct {
 	name    string // of the array
 	bag     string // name of the bag
 	width   int    // values of an instance
+	kind    ndarray.Number
 	info    fs.FileInfo
 }
 
@@ -174,7 +176,7 @@ func (s *fileStore) locate(dir, cell, bag string) (b bagFile, shape []int, err e
 	defer s.opened.Put(b.path, f, 0)
 	b.info = f.info
 	a, name, err := f.find(b.name, bag)
-	b.name = name
+	b.name, b.kind = name, a.kind
 	return b, a.shape, err
 }
 
@@ -218,6 +220,27 @@ func (s *fileStore) ReadRows(to []float32, bag, from int) error {
 			return err
 		}
 		return data.CheckFinite(to, s.bags[bag].width, from)
+	})
+}
+
+// Half implements data.HalfStore.
+func (s *fileStore) Half(bag int) (ndarray.Number, bool) {
+	return s.bags[bag].kind, s.bags[bag].kind.Half()
+}
+
+// ReadHalf implements data.HalfStore.
+func (s *fileStore) ReadHalf(to []byte, bag int) error {
+	return s.read(bag, true, func(a array) error {
+		if err := a.rows.(byteRows).ReadBytes(to, 0); err != nil {
+			return err
+		}
+		if i := a.kind.InfiniteHalf(to); i >= 0 {
+			width := s.bags[bag].width
+			row := make([]float32, width)
+			a.kind.Floats(row, to[i/width*width*a.kind.Size:])
+			return data.CheckFinite(row, width, i/width)
+		}
+		return nil
 	})
 }
 

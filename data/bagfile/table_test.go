@@ -142,9 +142,13 @@ func TestTable(t *testing.T) {
 	}
 	// Read more batches than there are buffers, twice with the same buffers.
 	loader, other := data.NewLoader(got, want.Largest(want.AllBags(), 3)), data.NewLoader(want, 0)
-	for _, draw := range []*data.Draw{nil, nil, {N: 3, Seed: 1, Epoch: 2}} {
+	mixed, halves := [][]int{{3, 1}, {0}, {2, 4, 6}, {5}, {7}}, [][]int{{0, 1}, {5}, {6, 0}, {1}} // halves of 16 bits
+	for _, c := range []struct {
+		draw    *data.Draw
+		batches [][]int
+	}{{nil, mixed}, {nil, halves}, {nil, mixed}, {nil, halves}, {nil, halves[:1]}, {&data.Draw{N: 3, Seed: 1, Epoch: 2}, mixed}} {
 		var list, wanted []string
-		batches := [][]int{{3, 1}, {0}, {2, 4, 6}, {5}, {7}}
+		draw, batches := c.draw, c.batches
 		for b, err := range loader.Load(batches, draw) {
 			list = append(list, fmt.Sprint(*b, err))
 		}
@@ -155,8 +159,10 @@ func TestTable(t *testing.T) {
 			t.Errorf("batches %v, want %v", list, wanted)
 		}
 	}
-	for range loader.Load([][]int{{0}, {1}, {2}}, nil) {
-		break // must not block forever
+	for _, batches := range [][][]int{mixed, halves} {
+		for range loader.Load(batches, nil) {
+			break // must not block forever
+		}
 	}
 	some, err := got.Select([]int{6, 2})
 	if err != nil {
@@ -172,6 +178,36 @@ func TestTable(t *testing.T) {
 		}
 		if again, err := Open(name); err != nil || again.Hash() != want.Hash() {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A number of 16 bits that is not finite gives the same error as others.
+func TestInfiniteHalves(t *testing.T) {
+	path, _ := writeTable(t)
+	d, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := d.Store.(*fileStore)
+	for bag, kind := range map[int]string{5: "F16", 6: "BF16"} {
+		values := make([]float32, 6*3)
+		values[7] = float32(math.Inf(-1))
+		b := &store.bags[bag]
+		if err := os.WriteFile(b.path, safetensorsBytes(b.name, kind, halfBytes(values, kind == "BF16"), 6, 3), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if b.info, err = os.Stat(b.path); err != nil { // as if it was not changed
+			t.Fatal(err)
+		}
+	}
+	store.opened.Clear()
+	for _, bag := range []int{5, 6} {
+		for _, err := range data.NewLoader(d, 6).Load([][]int{{bag}, {0}}, nil) {
+			if err == nil || !strings.Contains(err.Error(), "feature 2 of instance 3 is -Inf") {
+				t.Errorf("bag %d: %v", bag, err)
+			}
+			break
 		}
 	}
 }

@@ -16,35 +16,49 @@ const blockBytes = 1 << 20
 // ReadRows reads rows as float32 into to, from row `from` on, as many as to has room for.
 // It reads only the chunks that have some of these rows.
 func (d *Dataset) ReadRows(to []float32, from int) error {
+	return d.readValues(len(to), from, func(at, n int, stored []byte) { d.Type.Floats(to[at:at+n], stored) })
+}
+
+// ReadBytes reads rows like ReadRows, but as the bytes of numbers of d.Type.
+func (d *Dataset) ReadBytes(to []byte, from int) error {
+	size := d.Type.Size
+	return d.readValues(len(to)/size, from, func(at, n int, stored []byte) { copy(to[at*size:(at+n)*size], stored) })
+}
+
+// put receives n values, from the value with the number at on. stored starts with their bytes.
+type put func(at, n int, stored []byte)
+
+// readValues reads some values, from row `from` on.
+func (d *Dataset) readValues(values, from int, to put) error {
 	width := d.Width()
-	if width == 0 || len(to)%width != 0 || from < 0 || from > d.Rows() || len(to)/width > d.Rows()-from {
-		return fmt.Errorf("rows %d to %d of %d values were asked for; the dataset has %d of %d", from, from+len(to)/max(width, 1), width, d.Rows(), width)
+	if width == 0 || values%width != 0 || from < 0 || from > d.Rows() || values/width > d.Rows()-from {
+		return fmt.Errorf("rows %d to %d of %d values were asked for; the dataset has %d of %d", from, from+values/max(width, 1), width, d.Rows(), width)
 	}
 	switch {
-	case len(to) == 0:
+	case values == 0:
 		return nil
 	case d.compact != nil:
-		d.Type.Floats(to, d.compact[from*width*d.Type.Size:])
+		to(0, values, d.compact[from*width*d.Type.Size:])
 		return nil
 	case d.chunks != nil:
-		r := &rowReader{Dataset: d, to: to, from: from, until: from + len(to)/width}
+		r := &rowReader{Dataset: d, to: to, from: from, until: from + values/width}
 		return r.chunks()
 	}
-	return d.readContiguous(to, from*width)
+	return d.readContiguous(to, values, from*width)
 }
 
 // readContiguous reads values from the value with the number first on.
-func (d *Dataset) readContiguous(to []float32, first int) error {
+func (d *Dataset) readContiguous(to put, values, first int) error {
 	size := d.Type.Size
-	buffer := make([]byte, min(len(to)*size, blockBytes))
-	at := d.file.base + d.address + uint64(first*size)
-	for len(to) > 0 {
-		n := min(len(to), len(buffer)/size)
-		if err := d.file.readAt(buffer[:n*size], at); err != nil {
+	buffer := make([]byte, min(values*size, blockBytes))
+	start := d.file.base + d.address + uint64(first*size)
+	for at := 0; at < values; {
+		n := min(values-at, len(buffer)/size)
+		if err := d.file.readAt(buffer[:n*size], start+uint64(at*size)); err != nil {
 			return err
 		}
-		d.Type.Floats(to[:n], buffer)
-		to, at = to[n:], at+uint64(n*size)
+		to(at, n, buffer)
+		at += n
 	}
 	return nil
 }
@@ -52,7 +66,7 @@ func (d *Dataset) readContiguous(to []float32, first int) error {
 // rowReader reads rows of chunks.
 type rowReader struct {
 	*Dataset
-	to          []float32
+	to          put
 	from, until int // rows
 	stored      []byte
 	inflated    bytes.Buffer
@@ -208,7 +222,7 @@ func (r *rowReader) copyAxis(raw []byte, axis, at, to int, start, extent []int) 
 	at, to = at+first*c.stride(axis), to+(start[axis]+first)*width
 	if whole {
 		n := (last - first) * width
-		r.Type.Floats(r.to[to:to+n], raw[at*size:])
+		r.to(to, n, raw[at*size:])
 		return
 	}
 	for range last - first {

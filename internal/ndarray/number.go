@@ -84,6 +84,32 @@ func (t Number) Floats(to []float32, from []byte) {
 	}
 }
 
+// Half reports whether t is float16 or bfloat16.
+func (t Number) Half() bool { return t.Valid() && t.Size == 2 && (t.Kind == Float || t.Kind == BFloat) }
+
+// InfiniteHalf returns the index of the first number that is NaN or infinite, or -1. t is float16 or
+// bfloat16.
+func (t Number) InfiniteHalf(of []byte) int {
+	exponent := uint16(0x7c00)
+	if t.Kind == BFloat {
+		exponent = 0x7f80
+	}
+	order := binary.ByteOrder(binary.LittleEndian)
+	if t.Swap {
+		order = binary.BigEndian
+	}
+	// The bytes are compared in the order of the file, so that the loop converts nothing.
+	var mask [2]byte
+	order.PutUint16(mask[:], exponent)
+	want := binary.LittleEndian.Uint16(mask[:])
+	for i := range len(of) / 2 {
+		if binary.LittleEndian.Uint16(of[2*i:])&want == want {
+			return i
+		}
+	}
+	return -1
+}
+
 // swapped converts big-endian numbers one by one.
 func (t Number) swapped(to []float32, from []byte) {
 	little := t
