@@ -1,0 +1,62 @@
+package crosscheck_test
+
+import (
+	"math"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/data/generate"
+	"github.com/miplc/miplc/data/split"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/train/traintest"
+)
+
+// Every YAML example of the reference trains two epochs, except fitted learners. Examples without a model
+// get a small one. The data is generated, with the shape that the example needs.
+func TestDocumentedSpecsTrain(t *testing.T) {
+	t.Parallel()
+	src, err := os.ReadFile("../../docs/spec.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	trained := 0
+	for _, e := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(src), -1) {
+		text := e[1]
+		if !regexp.MustCompile(`(?m)^name:`).MatchString(text) {
+			text = "name: example\n" + text
+		}
+		if !regexp.MustCompile(`(?m)^(model|extends|learner):`).MatchString(text) {
+			text += "model: {blocks: [flatten, pool: mean, classifier]}\n"
+		}
+		spec, err := language.Parse("spec.md", []byte(text))
+		if err != nil || spec.Fitted() {
+			continue // TestReferenceExamples reports errors
+		}
+		o := generate.PrototypeOptions{Bags: 24, Classes: 3, Features: 4, Candidates: 1, Positives: 0.5, MinSize: 1, MaxSize: 3, Noise: 0.5, Seed: 1}
+		if strings.Contains(text, "conv2d") {
+			spec.Data.Shape.V = []int{1, 28, 28}
+		}
+		if len(spec.Data.Shape.V) > 0 {
+			o.Features = 28 * 28
+		}
+		spec.Train.Epochs.V = 2
+		d, err := generate.Prototypes(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trial := traintest.Trial(t, spec, d)
+		s := spec.Data.Split
+		if trial.Split, err = split.Random(d.Bags(), d.LabelSets(), split.Settings{Train: s.Train.V, Validation: s.Validation.V, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V)}); err != nil {
+			t.Fatal(err)
+		}
+		if r := reference().train(t, trial); math.IsNaN(r.Loss) {
+			t.Errorf("the loss is not a number:\n%s", text)
+		}
+		trained++
+	}
+	if trained < 30 {
+		t.Errorf("only %d examples trained", trained)
+	}
+}
