@@ -222,6 +222,7 @@ func (r *runner) begin() (err error) {
 	for _, at := range r.have.Differ {
 		r.o.Observer.Warn(fmt.Sprintf("%s was computed more than once, with results that are not the same: one of them counts", at))
 	}
+	r.groups = distinct(r.groups)
 	cells := cellsOf(r.groups)
 	costs := measureCosts(cells, r.have)
 	for _, c := range cells {

@@ -100,6 +100,27 @@ func accuracies(t *testing.T, dir string) []results.Result {
 	return slices.Collect(maps.Values(merged.ByKey))
 }
 
+// The cells of bags with two names are computed once.
+func TestTwoNames(t *testing.T) {
+	e := parse(t, `
+name: names
+data:
+  - {name: first, synth: {set: prototypes, bags: 20, features: 4, min_size: 2, max_size: 3}, r: [1]}
+  - {name: second, synth: {set: prototypes, bags: 20, features: 4, min_size: 2, max_size: 3}, r: [1]}
+learners:
+  - {name: demipl, spec: demipl, set: {train.epochs: 2, train.engine: gorgonia}}
+splits: {count: 2}
+`)
+	dir := t.TempDir()
+	list, w, err := run(t, e, Options{Dir: dir})
+	if err != nil || len(list) != 2 || len(w.ran) != 2 || w.begin.Cells != 2 {
+		t.Errorf("%d results, %d cells ran of %d, %v", len(list), len(w.ran), w.begin.Cells, err)
+	}
+	if s, err := ReadStatus(dir, time.Now()); err != nil || len(s.Differ) > 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
 // The results do not depend on the number of parallel cells, and no finished cell runs again.
 func TestRunTwice(t *testing.T) {
 	e := parse(t, tiny)

@@ -174,7 +174,9 @@ func (r *Results) add(one Result) {
 	case !found || have.Error != "":
 		r.ByKey[one.Key] = one
 	case one.Error == "":
-		if a, b := have.Substance(), one.Substance(); a != b {
+		renamed := one // the same bags may have two names
+		renamed.Coord = have.Coord
+		if a, b := have.Substance(), renamed.Substance(); a != b {
 			if !slices.Contains(r.Differ, one.Coord) {
 				r.Differ = append(r.Differ, one.Coord)
 			}
