@@ -294,9 +294,7 @@ func (f *arrayFile) npy(from, end int64) (array, error) {
 	if err != nil {
 		return array{}, err
 	}
-	kinds := map[byte]ndarray.Kind{'f': ndarray.Float, 'i': ndarray.Int, 'u': ndarray.Uint, 'b': ndarray.Uint}
-	kind := ndarray.Number{Kind: kinds[h.kind], Size: h.size, Swap: h.order == binary.BigEndian}
-	return f.plain(h.shape, kind, from+start, end)
+	return f.plain(h.shape, h.number, from+start, end)
 }
 
 // openNPZ opens an archive of NumPy arrays without compression.

@@ -8,11 +8,10 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/x448/float16"
 
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
@@ -27,9 +26,10 @@ const npyMagic = "\x93NUMPY"
 // npyHeader is the header of an .npy array.
 type npyHeader struct {
 	order   binary.ByteOrder
-	kind    byte // type code of NumPy: f, i, u, b, U or S
-	size    int  // bytes of an element
-	fortran bool // column-major order
+	kind    byte           // type code of NumPy: f, i, u, b, U or S
+	number  ndarray.Number // of elements that are not text
+	size    int            // bytes of an element
+	fortran bool           // column-major order
 	shape   []int
 	count   int // elements
 }
@@ -97,8 +97,14 @@ func parseNpyHeader(text string) (*npyHeader, error) {
 		return nil, fmt.Errorf("strings of %d characters are too long", h.size)
 	case h.kind == 'U':
 		h.size *= 4 // UTF-32
-	case !h.text() && !validNumber(h.kind, h.size):
-		return nil, unreadType(descr[1])
+	case !h.text():
+		h.number = ndarray.Number{Kind: ndarray.Kind(h.kind), Size: h.size, Swap: h.order == binary.BigEndian}
+		if h.kind == 'b' && h.size == 1 { // true or false
+			h.number.Kind = ndarray.Uint
+		}
+		if h.kind == 'b' && h.size > 1 || !h.number.Valid() {
+			return nil, unreadType(descr[1])
+		}
 	}
 	for e := range strings.SplitSeq(shape[1], ",") {
 		if e = strings.TrimSpace(e); e == "" {
@@ -125,18 +131,6 @@ func unreadType(descr string) error {
 // text reports whether the elements are text.
 func (h *npyHeader) text() bool { return h.kind == 'U' || h.kind == 'S' }
 
-func validNumber(kind byte, size int) bool {
-	switch kind {
-	case 'f':
-		return size == 2 || size == 4 || size == 8
-	case 'i', 'u':
-		return size == 1 || size == 2 || size == 4 || size == 8
-	case 'b':
-		return size == 1
-	}
-	return false
-}
-
 // bytes returns the size of the elements in the file.
 func (h *npyHeader) bytes() int64 { return int64(h.count) * int64(h.size) }
 
@@ -157,6 +151,15 @@ func (h *npyHeader) cost() int64 {
 
 // each calls f with the bytes of every element in the order of the file.
 func (h *npyHeader) each(r io.Reader, f func(element []byte)) error {
+	return h.blocks(r, func(part []byte) {
+		for ; len(part) > 0; part = part[h.size:] {
+			f(part[:h.size])
+		}
+	})
+}
+
+// blocks calls f with the bytes of several elements at a time.
+func (h *npyHeader) blocks(r io.Reader, f func(part []byte)) error {
 	if h.size == 0 {
 		return nil // strings of no characters
 	}
@@ -167,9 +170,7 @@ func (h *npyHeader) each(r io.Reader, f func(element []byte)) error {
 		if _, err := io.ReadFull(r, part); err != nil {
 			return fileio.CutShort(err)
 		}
-		for i := 0; i < len(part); i += h.size {
-			f(part[i : i+h.size])
-		}
+		f(part)
 		left -= int64(len(part))
 	}
 	return nil
@@ -185,15 +186,11 @@ func (h *npyHeader) floats(r io.Reader) ([]float32, error) {
 		return nil, errors.New("contains text where numbers are needed")
 	}
 	out := make([]float32, 0, firstGuess(h.count))
-	var err error
-	switch {
-	case h.kind == 'f':
-		err = h.each(r, func(b []byte) { out = append(out, float32(h.float(b))) })
-	case h.kind == 'u' && h.size == 8:
-		err = h.each(r, func(b []byte) { out = append(out, float32(h.order.Uint64(b))) })
-	default:
-		err = h.each(r, func(b []byte) { out = append(out, float32(h.integer(b))) })
-	}
+	err := h.blocks(r, func(part []byte) {
+		n := len(part) / h.size
+		out = slices.Grow(out, n)[:len(out)+n]
+		h.number.Floats(out[len(out)-n:], part)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -209,10 +206,10 @@ func (h *npyHeader) ints(r io.Reader, what string) ([]int, error) {
 	bad := 0.0
 	err := h.each(r, func(b []byte) {
 		if h.kind != 'f' {
-			out = append(out, h.integer(b))
+			out = append(out, int(h.number.Int(b)))
 			return
 		}
-		x := h.float(b)
+		x := h.number.Float(b)
 		if x != math.Trunc(x) || math.Abs(x) > 1<<53 {
 			bad = x
 		}
@@ -225,37 +222,6 @@ func (h *npyHeader) ints(r io.Reader, what string) ([]int, error) {
 		return nil, fmt.Errorf("contains %v instead of whole numbers: %s", bad, what)
 	}
 	return rowMajor(h, out), nil
-}
-
-func (h *npyHeader) float(b []byte) float64 {
-	switch h.size {
-	case 2:
-		return float64(float16.Frombits(h.order.Uint16(b)).Float32())
-	case 4:
-		return float64(math.Float32frombits(h.order.Uint32(b)))
-	}
-	return math.Float64frombits(h.order.Uint64(b))
-}
-
-// integer decodes one element of kind i, u or b. A uint64 beyond int64 becomes
-// negative and then fails as out of range where it is used.
-func (h *npyHeader) integer(b []byte) int {
-	switch {
-	case h.size == 1 && h.kind == 'i':
-		return int(int8(b[0]))
-	case h.size == 1:
-		return int(b[0])
-	case h.size == 2 && h.kind == 'i':
-		return int(int16(h.order.Uint16(b)))
-	case h.size == 2:
-		return int(h.order.Uint16(b))
-	case h.size == 4 && h.kind == 'i':
-		return int(int32(h.order.Uint32(b)))
-	case h.size == 4:
-		return int(h.order.Uint32(b))
-	default:
-		return int(h.order.Uint64(b))
-	}
 }
 
 // strings reads text: the unicode type of NumPy, or bytes in UTF-8.
@@ -298,27 +264,17 @@ func rowMajor[T any](h *npyHeader, in []T) []T {
 	if !h.fortran || len(h.shape) < 2 || len(in) == 0 {
 		return in
 	}
-	stride := make([]int, len(h.shape)) // in the file
-	s := 1
+	stride, size := make([]int, len(h.shape)), 1 // in the file
 	for i, e := range h.shape {
-		stride[i] = s
-		s *= e
+		stride[i], size = size, size*e
 	}
-	out := make([]T, len(in))
-	index := make([]int, len(h.shape))
-	at := 0
-	for i := range out {
-		out[i] = in[at]
-		for axis := len(index) - 1; axis >= 0; axis-- {
-			index[axis]++
-			at += stride[axis]
-			if index[axis] < h.shape[axis] {
-				break
-			}
-			at -= stride[axis] * index[axis]
-			index[axis] = 0
+	out, loops := make([]T, len(in)), ndarray.NewLoops(h.shape, ndarray.Strides(h.shape), stride)
+	step := loops.Step()
+	loops.Each(func(at [3]int) {
+		for i := range loops.Length() {
+			out[at[0]+i*step[0]] = in[at[1]+i*step[1]]
 		}
-	}
+	})
 	return out
 }
 

@@ -1,6 +1,7 @@
 package matfile
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -86,7 +87,7 @@ func (f *reader) name(s *section) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if numberTypes[t.typ].width != 1 {
+	if numberTypes[t.typ].Size != 1 {
 		return "", fmt.Errorf("name: an element of type %d is not text", t.typ)
 	}
 	if t.size > maxName {
@@ -172,10 +173,11 @@ func (f *reader) numbers(s *section, what string, max int) ([]float64, error) {
 		return nil, err
 	}
 	typ, known := numberTypes[t.typ]
-	if !known || t.size%typ.width != 0 {
+	typ.Swap = f.order == binary.BigEndian
+	if !known || t.size%int64(typ.Size) != 0 {
 		return nil, fmt.Errorf("%s: an element of type %d and %d bytes does not hold numbers", what, t.typ, t.size)
 	}
-	n := t.size / typ.width
+	n := t.size / int64(typ.Size)
 	if n > int64(max) {
 		return nil, fmt.Errorf("%s: %d numbers where %d have a place", what, n, max)
 	}
@@ -191,8 +193,8 @@ func (f *reader) numbers(s *section, what string, max int) ([]float64, error) {
 				return damaged(err)
 			}
 			left -= int64(len(part))
-			for ; len(part) > 0; part = part[typ.width:] {
-				out = append(out, typ.number(f.order, part))
+			for ; len(part) > 0; part = part[typ.Size:] {
+				out = append(out, typ.Float(part))
 			}
 		}
 		return nil

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Types of data elements.
@@ -29,22 +29,11 @@ const (
 	miUTF8       = 16
 )
 
-// numberTypes has the size in bytes and the decoder of each numeric data type.
-var numberTypes = map[uint32]struct {
-	width  int64
-	number func(order binary.ByteOrder, b []byte) float64
-}{
-	miINT8:   {1, func(_ binary.ByteOrder, b []byte) float64 { return float64(int8(b[0])) }},
-	miUINT8:  {1, func(_ binary.ByteOrder, b []byte) float64 { return float64(b[0]) }},
-	miUTF8:   {1, func(_ binary.ByteOrder, b []byte) float64 { return float64(b[0]) }},
-	miINT16:  {2, func(o binary.ByteOrder, b []byte) float64 { return float64(int16(o.Uint16(b))) }},
-	miUINT16: {2, func(o binary.ByteOrder, b []byte) float64 { return float64(o.Uint16(b)) }},
-	miINT32:  {4, func(o binary.ByteOrder, b []byte) float64 { return float64(int32(o.Uint32(b))) }},
-	miUINT32: {4, func(o binary.ByteOrder, b []byte) float64 { return float64(o.Uint32(b)) }},
-	miSINGLE: {4, func(o binary.ByteOrder, b []byte) float64 { return float64(math.Float32frombits(o.Uint32(b))) }},
-	miDOUBLE: {8, func(o binary.ByteOrder, b []byte) float64 { return math.Float64frombits(o.Uint64(b)) }},
-	miINT64:  {8, func(o binary.ByteOrder, b []byte) float64 { return float64(int64(o.Uint64(b))) }},
-	miUINT64: {8, func(o binary.ByteOrder, b []byte) float64 { return float64(o.Uint64(b)) }},
+// numberTypes are the numeric data types.
+var numberTypes = map[uint32]ndarray.Number{
+	miINT8: {Kind: ndarray.Int, Size: 1}, miINT16: {Kind: ndarray.Int, Size: 2}, miINT32: {Kind: ndarray.Int, Size: 4}, miINT64: {Kind: ndarray.Int, Size: 8},
+	miUINT8: {Kind: ndarray.Uint, Size: 1}, miUINT16: {Kind: ndarray.Uint, Size: 2}, miUINT32: {Kind: ndarray.Uint, Size: 4}, miUINT64: {Kind: ndarray.Uint, Size: 8},
+	miUTF8: {Kind: ndarray.Uint, Size: 1}, miSINGLE: {Kind: ndarray.Float, Size: 4}, miDOUBLE: {Kind: ndarray.Float, Size: 8},
 }
 
 // tag is the start of a data element. A small element contains its data, up to 4 bytes.

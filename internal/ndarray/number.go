@@ -59,27 +59,23 @@ var halves = sync.OnceValue(func() *[1 << 16]float32 {
 // Floats converts len(to) numbers of a valid type to float32. from has their bytes.
 func (t Number) Floats(to []float32, from []byte) {
 	from = from[:len(to)*t.Size]
-	if t.Swap && t.Size > 1 {
-		t.swapped(to, from)
-		return
-	}
 	switch {
-	case t.Kind == Float && t.Size == 4:
+	case t.Kind == Float && t.Size == 4 && !t.Swap:
 		for i := range to {
 			to[i] = math.Float32frombits(binary.LittleEndian.Uint32(from[4*i:]))
 		}
-	case t.Kind == Float && t.Size == 2:
+	case t.Kind == Float && t.Size == 2 && !t.Swap:
 		table := halves()
 		for i := range to {
 			to[i] = table[binary.LittleEndian.Uint16(from[2*i:])]
 		}
-	case t.Kind == BFloat:
+	case t.Kind == BFloat && !t.Swap:
 		for i := range to {
 			to[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(from[2*i:])) << 16)
 		}
 	default:
 		for i := range to {
-			to[i] = t.one(from[i*t.Size : (i+1)*t.Size])
+			to[i] = float[float32](t, from[i*t.Size:])
 		}
 	}
 }
@@ -110,31 +106,42 @@ func (t Number) InfiniteHalf(of []byte) int {
 	return -1
 }
 
-// swapped converts big-endian numbers one by one.
-func (t Number) swapped(to []float32, from []byte) {
-	little := t
-	little.Swap = false
-	var element [8]byte
-	for i := range to {
-		for j := range t.Size {
-			element[j] = from[(i+1)*t.Size-1-j]
-		}
-		little.Floats(to[i:i+1], element[:t.Size])
+// Float converts the number at the start of b.
+func (t Number) Float(b []byte) float64 { return float[float64](t, b) }
+
+// Int converts the number of kind Int or Uint at the start of b. Numbers above the largest int64
+// become negative.
+func (t Number) Int(b []byte) int64 {
+	bits, unused := t.bits(b), 64-8*t.Size
+	if t.Kind == Int {
+		return int64(bits<<unused) >> unused
 	}
+	return int64(bits)
 }
 
-// one converts one little-endian number of a type that has no specialised loop.
-func (t Number) one(b []byte) float32 {
-	var bits uint64
-	for i, x := range b {
+func float[T float32 | float64](t Number, b []byte) T {
+	bits := t.bits(b)
+	switch {
+	case t.Kind == Float && t.Size == 2:
+		return T(halves()[bits])
+	case t.Kind == Float && t.Size == 4:
+		return T(math.Float32frombits(uint32(bits)))
+	case t.Kind == Float:
+		return T(math.Float64frombits(bits))
+	case t.Kind == BFloat:
+		return T(math.Float32frombits(uint32(bits) << 16))
+	case t.Kind == Uint:
+		return T(bits)
+	}
+	return T(t.Int(b))
+}
+
+func (t Number) bits(b []byte) (bits uint64) {
+	for i, x := range b[:t.Size] {
+		if t.Swap {
+			i = t.Size - 1 - i
+		}
 		bits |= uint64(x) << (8 * i)
 	}
-	switch t.Kind {
-	case Float:
-		return float32(math.Float64frombits(bits))
-	case Uint:
-		return float32(bits)
-	}
-	unused := 64 - 8*t.Size
-	return float32(int64(bits<<unused) >> unused)
+	return bits
 }
