@@ -58,16 +58,16 @@ func (l *runsLowerer) aligned(n *graph.Node, x, y runsValue) (_, _ runsValue, di
 // narrowRow is the maximum width of a row that repeatedRow repeats.
 const narrowRow = 64
 
-// repeatedRow repeats a row that is combined with all instances of several bags, for the instances of one
-// bag. onnxruntime's element-wise kernels start again wherever an operand repeats; with a narrow row, the
+// repeatedRow repeats a row that is combined with all instances, for the instances of one bag.
+// onnxruntime's element-wise kernels start again wherever an operand repeats; with a narrow row, the
 // starts take longer than the values.
 func (l *runsLowerer) repeatedRow(v runsValue, other []int) runsValue {
 	last := len(other) - 1
-	if l.device || last != 2 || len(v.dims) != len(other) || ndarray.Size(v.dims) != v.dims[last] ||
+	if l.device || last < 1 || len(v.dims) != len(other) || ndarray.Size(v.dims) != v.dims[last] ||
 		v.dims[last] != other[last] || other[last] == 1 || other[last] > narrowRow || other[0] == 1 {
 		return v
 	}
-	dims := []int{1, other[1], other[2]}
+	dims := append(slices.Repeat([]int{1}, last-1), other[last-1:]...)
 	shape := ndarray.Convert[int64](dims)
 	if v.each {
 		shape = append([]int64{1}, shape...)
