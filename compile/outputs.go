@@ -70,6 +70,9 @@ func (l *builder) output(named schema.Str, usual, what string, want graph.Shape)
 			d = l.at(eq, 0, len(eq.Text.V), d.Text)
 		}
 	}
+	if want[0] == graph.B {
+		d = d.WithNote("B is the number of bags: bag_sum, bag_mean and bag_max join the instances of each bag")
+	}
 	l.errs.Add(d)
 	l.markUnknown(usual)
 	return nil

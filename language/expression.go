@@ -58,7 +58,7 @@ func (f *formChecker) check(x ast.Expr, depth int) {
 		f.call(x, depth)
 	case *ast.SelectorExpr:
 		f.add(x, "names with a dot are not part of the language")
-		f.note("functions are plain words, such as exp(x)")
+		f.note("functions are plain words, such as exp(x) or transpose(x)")
 	case *ast.IndexExpr, *ast.SliceExpr, *ast.IndexListExpr:
 		f.add(x, "indexing is not part of the language")
 	case *ast.StarExpr:
@@ -124,6 +124,11 @@ func (f *formChecker) call(x *ast.CallExpr, depth int) {
 	name, ok := x.Fun.(*ast.Ident)
 	if !ok {
 		f.add(x.Fun, "only the functions of the language can be called")
+		if method, ok := x.Fun.(*ast.SelectorExpr); ok {
+			if fn := schema.Find(Functions, method.Sel.Name); fn != nil {
+				f.note("write %s", fn.signature())
+			}
+		}
 		return
 	}
 	fn := schema.Find(Functions, name.Name)
