@@ -83,7 +83,7 @@ func batch(program *compile.Program) graph.Env {
 		compile.InBagOf:      graph.NewInts(0, 0, 0, 1, 1),                 // the bag of each instance
 		compile.InCandidates: graph.NewTensor([]int{2, 2}, 1, 0, 1, 1),     // bag 0: {0}, bag 1: {0, 1}
 		compile.InWeights:    graph.NewTensor([]int{2, 2}, 1, 0, 0.5, 0.5), // the label weights so far
-		compile.InLambda:     graph.NewTensor(nil, 0.9),                    // how slowly they move
+		compile.InLambda:     graph.NewTensor(nil, 0.9),                    // the share that the old weights keep
 	}
 	for _, p := range program.Params {
 		t := graph.NewTensor(p.Shape)
