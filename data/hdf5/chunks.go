@@ -26,7 +26,7 @@ type chunk struct {
 
 const (
 	maxChunk   = 1 << 30
-	maxDeflate = 1032 // times that deflate can expand data
+	maxDeflate = 1032 // times that deflate can expand data; LZF less
 )
 
 // Filters that chunks go through.
@@ -34,7 +34,13 @@ const (
 	filterDeflate  = 1
 	filterShuffle  = 2
 	filterChecksum = 3
+	filterLZF      = 32000
 )
+
+// unsupported has the names of common filters that are not supported.
+var unsupported = map[uint16]string{
+	4: "szip", 5: "nbit", 6: "scaleoffset", 307: "bzip2", 32001: "blosc", 32004: "lz4", 32008: "bitshuffle", 32013: "zfp", 32015: "zstd", 32026: "blosc2",
+}
 
 // readFilters reads a filter pipeline.
 func readFilters(b []byte) ([]uint16, error) {
@@ -55,9 +61,14 @@ func readFilters(b []byte) ([]uint16, error) {
 			return nil, errDamaged
 		}
 		switch id {
-		case filterDeflate, filterShuffle, filterChecksum:
+		case filterDeflate, filterShuffle, filterChecksum, filterLZF:
 		default:
-			return nil, fmt.Errorf("its chunks are compressed by filter %d, which is not supported; write them with compression='gzip'", id)
+			name := unsupported[id]
+			if name == "" {
+				name = "an unknown filter"
+			}
+			return nil, fmt.Errorf("its chunks went through %s (HDF5 filter %d), which is not supported; write them with compression='gzip' in h5py, "+
+				"or convert the file, on a computer with that filter: h5repack -f NONE -f GZIP=4 old.h5 new.h5", name, id)
 		}
 		list, b = append(list, id), b[size:]
 	}
@@ -262,7 +273,7 @@ func (c *chunks) check(shape []int) error {
 	if len(c.list) < want {
 		return fmt.Errorf("only %d of its %d chunks were written", len(c.list), want)
 	}
-	deflated := slices.Contains(c.filters, filterDeflate)
+	deflated := slices.Contains(c.filters, filterDeflate) || slices.Contains(c.filters, filterLZF)
 	for i, one := range c.list {
 		switch {
 		case i != int(one.index), one.size > maxChunk:

@@ -75,7 +75,7 @@ func TestTypes(t *testing.T) {
 
 func TestLayouts(t *testing.T) {
 	f := open(t, "layouts.h5")
-	for _, name := range strings.Fields("contiguous row-chunks chunks deflate shuffle checksum one-more") {
+	for _, name := range strings.Fields("contiguous row-chunks chunks deflate shuffle checksum one-more lzf") {
 		checkRows(t, f, name, []int{37, 6}, 0)
 	}
 	checkRows(t, f, "compact", []int{4, 3}, 0)
@@ -176,7 +176,6 @@ func TestUnsupported(t *testing.T) {
 		{"types.h5", "unwritten", "only 1 of its 2 chunks were written"},
 		{"types.h5", "", "is a group, not a dataset"},
 		{"types.h5", "f4/x", `"f4": is a dataset, not a group`},
-		{"layouts.h5", "lzf", "filter 32000, which is not supported; write them with compression='gzip'"},
 		{"layouts.h5", "link", `has no "link"`},
 		{"layouts.h5", "linked/external", `has no "linked/external"`},
 	} {
@@ -187,6 +186,42 @@ func TestUnsupported(t *testing.T) {
 	for _, content := range []string{"", "text", signature, signature + strings.Repeat("\x00", 40), signature + "\x09" + strings.Repeat("\x00", 90)} {
 		if _, err := Open(strings.NewReader(content), int64(len(content))); err == nil {
 			t.Errorf("%q was opened", content)
+		}
+	}
+}
+
+// h5py writes LZF with compression="lzf".
+func TestLZF(t *testing.T) {
+	f := open(t, "lzf.h5")
+	checkRows(t, f, "small", []int{37, 6}, 0)
+	checkRows(t, f, "half", []int{37, 6}, 0)
+	checkAll(t, f, "large", []int{1500, 2})
+	for name, want := range map[string]float32{"zeros": 0, "noise": 15505} {
+		d, err := f.Dataset(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := []float32{1, 1}
+		if err := d.ReadRows(row, 0); err != nil || row[0] != want {
+			t.Errorf("%s: %v, %v", name, row, err)
+		}
+	}
+	for _, damaged := range [][]byte{{31, 1}, {0x20}, {0x20, 0}, {0xe0}, {0xe0, 1}, {0, 7, 0x20, 1}, {0, 7, 0xe0, 250, 0}} {
+		if out, err := expandLZF(nil, damaged, 100); err == nil {
+			t.Errorf("%v became %v", damaged, out)
+		}
+	}
+}
+
+// Filters that are not supported are named, with a remedy.
+func TestUnsupportedFilters(t *testing.T) {
+	for id, want := range map[uint16]string{4: "szip (HDF5 filter 4)", 32001: "blosc (HDF5 filter 32001)", 32015: "zstd (HDF5 filter 32015)", 40000: "an unknown filter (HDF5 filter 40000)"} {
+		b := []byte{2, 1, byte(id), byte(id >> 8), 0, 0, 0, 0, 0, 0}
+		if id < 256 {
+			b = append(b[:4], b[6:]...)
+		}
+		if _, err := readFilters(b); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "h5repack") {
+			t.Errorf("filter %d: %v", id, err)
 		}
 	}
 }
@@ -217,7 +252,7 @@ func readAll(f *File, path string, depth int) (err error) {
 
 // Damage anywhere in a file gives an error or other numbers, never a panic.
 func TestDamaged(t *testing.T) {
-	for _, name := range []string{"types.h5", "layouts.h5", "latest.h5", "indexes-200.h5", "many-chunks.h5"} {
+	for _, name := range []string{"types.h5", "layouts.h5", "latest.h5", "indexes-200.h5", "many-chunks.h5", "lzf.h5"} {
 		content, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
 			t.Fatal(err)
@@ -234,7 +269,7 @@ func TestDamaged(t *testing.T) {
 
 func FuzzOpen(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.h5")
-	if err != nil || len(files) != 7 {
+	if err != nil || len(files) != 8 {
 		f.Fatal(files, err)
 	}
 	for _, file := range files {

@@ -13,6 +13,9 @@ import (
 // blockBytes is how much is read at a time.
 const blockBytes = 1 << 20
 
+// checksumBytes is the size of the checksum at the end of a chunk.
+const checksumBytes = 4
+
 // ReadRows reads rows as float32 into to, from row `from` on, as many as to has room for.
 // It reads only the chunks that have some of these rows.
 func (d *Dataset) ReadRows(to []float32, from int) error {
@@ -71,6 +74,7 @@ type rowReader struct {
 	stored      []byte
 	inflated    bytes.Buffer
 	shuffled    []byte
+	expanded    []byte // by LZF
 	inflater    io.ReadCloser
 }
 
@@ -137,6 +141,9 @@ func (r *rowReader) unpack(b []byte, one chunk) (_ []byte, err error) {
 		switch c.filters[i] {
 		case filterDeflate:
 			b, err = r.inflate(b)
+		case filterLZF:
+			r.expanded, err = expandLZF(r.expanded[:0], b, c.bytes+checksumBytes)
+			b = r.expanded
 		case filterShuffle:
 			b = r.unshuffle(b)
 		case filterChecksum:
@@ -154,7 +161,6 @@ func (r *rowReader) unpack(b []byte, one chunk) (_ []byte, err error) {
 
 // inflate decompresses at most a chunk.
 func (r *rowReader) inflate(b []byte) ([]byte, error) {
-	const checksums = 4
 	var err error
 	if r.inflater == nil {
 		r.inflater, err = zlib.NewReader(bytes.NewReader(b))
@@ -163,13 +169,46 @@ func (r *rowReader) inflate(b []byte) ([]byte, error) {
 	}
 	if err == nil {
 		r.inflated.Reset()
-		r.inflated.Grow(min(r.Dataset.chunks.bytes, len(b)*maxDeflate) + checksums + bytes.MinRead)
-		_, err = r.inflated.ReadFrom(io.LimitReader(r.inflater, int64(r.Dataset.chunks.bytes)+checksums+1))
+		r.inflated.Grow(min(r.Dataset.chunks.bytes, len(b)*maxDeflate) + checksumBytes + bytes.MinRead)
+		_, err = r.inflated.ReadFrom(io.LimitReader(r.inflater, int64(r.Dataset.chunks.bytes)+checksumBytes+1))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("a chunk cannot be decompressed (%v): %w", err, errDamaged)
 	}
 	return r.inflated.Bytes(), nil
+}
+
+// expandLZF appends what LZF compressed to b, at most the given number of bytes. b consists of runs of
+// literals and of references to earlier output.
+func expandLZF(to, b []byte, most int) ([]byte, error) {
+	fail := fmt.Errorf("a chunk cannot be decompressed by LZF: %w", errDamaged)
+	for len(b) > 0 {
+		control := int(b[0])
+		b = b[1:]
+		n := control + 1
+		if control < 32 { // literals
+			if n > len(b) || len(to)+n > most {
+				return nil, fail
+			}
+			to, b = append(to, b[:n]...), b[n:]
+			continue
+		}
+		n = control >> 5
+		if n == 7 && len(b) > 0 {
+			n, b = n+int(b[0]), b[1:]
+		}
+		if n += 2; len(b) == 0 || len(to)+n > most {
+			return nil, fail
+		}
+		from := len(to) - (control&31<<8 | int(b[0])) - 1
+		if b = b[1:]; from < 0 {
+			return nil, fail
+		}
+		for i := range n { // the reference may overlap its own output
+			to = append(to, to[from+i])
+		}
+	}
+	return to, nil
 }
 
 // unshuffle puts the bytes of each value together again: the filter stores the first bytes

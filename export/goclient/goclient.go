@@ -117,7 +117,7 @@ func (m *Client) Generate(pkg string) ([]byte, error) {
 	err := client.Execute(&out, map[string]any{
 		"Header": Header, "Package": pkg, "Model": fmt.Sprintf("%q", m.Name), "Hash": m.Meta.Hash(), "Contract": m.Meta.Contract,
 		"Classes": classes, "Dims": dims, "Shape": m.Meta.InputShape, "Values": ndarray.Size(m.Meta.InputShape),
-		"Rank": len(m.Meta.InputShape), "Multi": m.Meta.Threshold != nil,
+		"Rank": len(m.Meta.InputShape), "Multi": m.Meta.Threshold != nil, "ClassAttention": m.Meta.ClassAttention,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("bug: the template of the client: %w", err)

@@ -64,6 +64,18 @@ func TestSeveralLabels(t *testing.T) {
 	}
 }
 
+// The client of a model with an attention of each class has it in its predictions.
+func TestClassAttention(t *testing.T) {
+	meta := &contract.Metadata{Contract: contract.ContractBag, Classes: []string{"a", "b"}, InputShape: []int{2}}
+	for _, has := range []bool{false, true} {
+		meta.ClassAttention = has
+		source, err := (&goclient.Client{Meta: meta}).Generate("mine")
+		if err != nil || strings.Contains(string(source), "copy(out.ClassAttention[:], p.ClassAttention)") != has {
+			t.Errorf("%v\n%s", err, source)
+		}
+	}
+}
+
 func TestPackageNames(t *testing.T) {
 	m := goclient.Client{Meta: &contract.Metadata{Classes: []string{"a"}, InputShape: []int{3}}}
 	for _, name := range []string{"", "_", "a b", "func", "1"} {

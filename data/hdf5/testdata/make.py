@@ -110,4 +110,16 @@ def indexes():
         f.create_dataset("pages", data=expected((135000,)).astype("i1"), chunks=(1,), maxshape=(None,))
 
 
-types(), layouts(), groups(), latest(), indexes()
+def lzf():
+    with h5py.File("lzf.h5", "w") as f:
+        x = expected((37, 6)).astype("f4")
+        f.create_dataset("small", data=x, chunks=(8, 6), compression="lzf")
+        f.create_dataset("half", data=x.astype("f2"), chunks=(37, 6), compression="lzf", shuffle=True, fletcher32=True)
+        y = expected((1500, 2)).astype("f4")
+        f.create_dataset("large", data=y, chunks=(1500, 2), compression="lzf")
+        f.create_dataset("zeros", data=np.zeros((3000, 2), "f4"), chunks=(1000, 2), compression="lzf")
+        noise = np.random.default_rng(1).integers(0, 1 << 15, (64, 2)).astype("i2")
+        f.create_dataset("noise", data=noise, chunks=(32, 2), compression="lzf")  # stored as it is
+
+
+types(), layouts(), groups(), latest(), indexes(), lzf()

@@ -23,6 +23,13 @@ func (r *result) printTable(out io.Writer) error {
 		fmt.Fprint(w, "name\t")
 	}
 	fmt.Fprintln(w, "bag\tpredicted\tprobability\ttrue\thighest attention")
+	indent := strings.Repeat("\t", 4)
+	if r.Parts != nil {
+		indent += "\t"
+	}
+	if named {
+		indent += "\t"
+	}
 	for _, b := range r.Bags {
 		if r.Parts != nil {
 			fmt.Fprintf(w, "%s\t", b.Part)
@@ -31,6 +38,10 @@ func (r *result) printTable(out io.Writer) error {
 			sanitize.Fprintf(w, "%s\t", b.Name)
 		}
 		sanitize.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", b.Bag, b.predicted(), b.probabilities("%.4f"), r.truth(b), b.top())
+		for _, list := range b.ClassTop {
+			fmt.Fprint(w, indent)
+			sanitize.Fprintf(w, "class %s: %s\n", list.Class, joined(list.Top))
+		}
 	}
 	return w.Flush()
 }
@@ -41,6 +52,10 @@ func (b *bag) top() string {
 	if list == nil {
 		list = topOf(b.Attention, nil, 1)
 	}
+	return joined(list)
+}
+
+func joined(list []topInstance) string {
 	texts := make([]string, len(list))
 	for i, t := range list {
 		texts[i] = t.String()
