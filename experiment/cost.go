@@ -7,6 +7,7 @@ import (
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/train"
 )
 
@@ -38,10 +39,7 @@ func multiplications(g *graph.Graph) float64 {
 		if n.Op != graph.OpMatMul && n.Op != graph.OpConv2D || n.Shape[0] != graph.N || !n.In[1].Shape.Static() {
 			continue
 		}
-		one := 1
-		for _, d := range n.In[1].Shape.Concrete(1, 1) {
-			one *= d
-		}
+		one := ndarray.Size(n.In[1].Shape.Concrete(1, 1))
 		if n.Op == graph.OpConv2D { // [N, channels, height, width]
 			one *= int(n.Shape[2] * n.Shape[3])
 		}

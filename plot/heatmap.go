@@ -10,8 +10,11 @@ import (
 	"strconv"
 
 	"golang.org/x/image/draw"
+	"gonum.org/v1/gonum/floats"
 	gonum "gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Heatmap is the attention of a bag over the coordinates of its instances.
@@ -92,18 +95,7 @@ func (h *Heatmap) Picture() *image.NRGBA {
 	low, high := h.span()
 	// The highest attention is drawn last, where squares overlap.
 	order := make([]int, len(h.Attention))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		if a, b := h.Attention[i], h.Attention[j]; a != b {
-			if a < b {
-				return -1
-			}
-			return 1
-		}
-		return 0
-	})
+	floats.ArgsortStable(ndarray.Convert[float64](h.Attention), order)
 	for _, i := range order {
 		x, y := (float64(h.Coords[2*i])-r.left)*unit, (float64(h.Coords[2*i+1])-r.top)*unit
 		square := image.Rect(int(x), int(y), max(int(x)+1, int(x+side*unit)), max(int(y)+1, int(y+side*unit)))

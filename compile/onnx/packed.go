@@ -3,6 +3,7 @@ package onnx
 import (
 	"slices"
 
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -166,10 +167,4 @@ func (k *packer) ints(name string, v ...int64) string {
 }
 
 // volume is the number of values of a run.
-func volume(v *onnxpb.ValueInfoProto) int {
-	n := 1
-	for _, d := range v.Extents()[1:] {
-		n *= int(d)
-	}
-	return n
-}
+func volume(v *onnxpb.ValueInfoProto) int { return ndarray.Size(v.Extents()[1:]) }

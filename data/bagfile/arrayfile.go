@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/data/hdf5"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
 )
@@ -117,15 +118,10 @@ func (f *arrayFile) find(name, bag string) (array, string, error) {
 			return a, names[0], err
 		}
 	}
-	const most = 10
-	list := strings.Join(names[:min(len(names), most)], ", ")
-	if len(names) > most {
-		list += ", ..."
-	}
 	if name == "" {
 		name = featuresName
 	}
-	return array{}, "", fmt.Errorf("the file has no array %q; it has %s", name, list)
+	return array{}, "", fmt.Errorf("the file has no array %q; it has %s", name, diag.Words(names))
 }
 
 // squeezed checks that an array is [instances, ...] and removes leading axes of extent 1, because

@@ -260,27 +260,22 @@ func (c *csvReader) undeclared(line int, names []string, why string) error {
 		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "a column has no name, as a column of row numbers").
 			WithNote("write the file without row numbers: index=False in pandas, row.names=FALSE in R")
 	}
-	const most = 10
-	quoted := make([]string, 0, most)
-	for _, name := range names[:min(most, len(names))] {
-		quoted = append(quoted, strconv.Quote(name))
-	}
-	list := strings.Join(quoted, ", ")
-	if len(names) > most {
-		list += ", ..."
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = strconv.Quote(name)
 	}
 	word := "column"
 	if len(names) > 1 {
 		word = "columns"
 	}
-	wrong := diag.Errorf(diag.Pos{File: c.path, Line: line}, "%s %s: %s", word, list, why)
+	wrong := diag.Errorf(diag.Pos{File: c.path, Line: line}, "%s %s: %s", word, diag.Words(quoted), why)
 	for _, name := range names {
 		if slices.Contains([]string{"patient", "subject", "person", "donor", "group"}, strings.ToLower(name)) {
 			wrong = wrong.WithNote("data.columns.group: %s and data.split.group: %s in the spec keep the bags of a %s in one part of the split", name, name, name)
 			break
 		}
 	}
-	return wrong.WithNote("leave columns out with --ignore-columns %s, or data.columns.ignore in the spec", strings.Join(names[:min(most, len(names))], ",")).
+	return wrong.WithNote("leave columns out with --ignore-columns %s, or data.columns.ignore in the spec", strings.Join(names[:min(10, len(names))], ",")).
 		WithNote("--feature-columns, or data.columns.features in the spec, declares numeric columns as features")
 }
 

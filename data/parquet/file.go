@@ -38,7 +38,6 @@ type Column struct {
 	index          int // of the chunks in a rowGroup
 	kind           ndarray.Number
 	physical       int64
-	length         int64 // bytes of a value of fixed length
 	maxDef, maxRep int   // levels of a value that is present
 	unsupported    error // nil if the column can be read
 }

@@ -126,7 +126,7 @@ func (s *schemaReader) node(maxDef, maxRep, depth int) error {
 		maxDef, maxRep = maxDef+1, maxRep+1
 	}
 	if e.children == 0 {
-		c := &Column{List: maxRep > 0, index: len(s.columns), physical: e.physical, length: e.length, maxDef: maxDef, maxRep: maxRep}
+		c := &Column{List: maxRep > 0, index: len(s.columns), physical: e.physical, maxDef: maxDef, maxRep: maxRep}
 		c.unsupported = c.setType(e)
 		if maxRep > 1 {
 			c.unsupported = errors.New("it contains lists of lists; numbers are needed")

@@ -2,6 +2,7 @@
 package encodertest
 
 import (
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/stream"
 )
@@ -14,11 +15,7 @@ const Pooled = "pooled"
 func Model(features int64) *onnxpb.ModelProto {
 	rng := stream.New(1, "encodertest")
 	draw := func(name string, dims ...int64) *onnxpb.TensorProto {
-		size := int64(1)
-		for _, d := range dims {
-			size *= d
-		}
-		values := make([]float32, size)
+		values := make([]float32, ndarray.Size(dims))
 		for i := range values {
 			values[i] = float32(rng.NormFloat64()) / 4
 		}

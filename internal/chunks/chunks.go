@@ -14,6 +14,7 @@ import (
 
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/footprint"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -34,13 +35,7 @@ type Row struct {
 }
 
 // Width returns the number of values of an instance.
-func (r *Row) Width() int {
-	width := 1
-	for _, d := range r.Shape {
-		width *= int(d)
-	}
-	return width
-}
+func (r *Row) Width() int { return ndarray.Size(r.Shape) }
 
 // Pool is an attention pooling [k, d], k weighted means of the rows of d values. Scores [n, k] is one
 // of Plan.Rows: the logarithms of the weights, up to a constant for each of the k means.

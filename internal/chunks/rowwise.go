@@ -81,10 +81,7 @@ func (d *divider) otherAxes(n *onnxpb.NodeProto, input int) bool {
 
 // axis returns the attribute axis, counted from the start.
 func (d *divider) axis(n *onnxpb.NodeProto, otherwise int64, rank int) int64 {
-	axis := otherwise
-	if a := n.Attr("axis"); a != nil {
-		axis = a.GetI()
-	}
+	axis := n.AttrInt("axis", otherwise)
 	if axis < 0 {
 		axis += int64(rank)
 	}

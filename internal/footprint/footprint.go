@@ -212,11 +212,11 @@ func workOf(n *onnxpb.NodeProto, in []known, out known) int64 {
 	case "MatMul", "MatMulInteger":
 		each = in[0].shape[len(in[0].shape)-1]
 	case "Gemm":
-		each = in[0].shape[1-attrInt(n, "transA", 0)]
+		each = in[0].shape[1-n.Attr("transA").GetI()]
 	case "Conv", "ConvTranspose":
 		each = elements(in[1].shape[1:])
 	case "MaxPool", "AveragePool":
-		each = elements(attrInts(n, "kernel_shape"))
+		each = elements(n.Attr("kernel_shape").GetInts())
 	}
 	return int64(min(float64(each)*float64(elements(out.shape)), math.MaxInt64/1024))
 }
@@ -242,20 +242,6 @@ func elements(shape []int64) int64 {
 		size *= float64(d)
 	}
 	return int64(min(size, math.MaxInt64/1024))
-}
-
-func attrInts(n *onnxpb.NodeProto, name string) []int64 {
-	if a := n.Attr(name); a != nil {
-		return a.GetInts()
-	}
-	return nil
-}
-
-func attrInt(n *onnxpb.NodeProto, name string, otherwise int64) int64 {
-	if a := n.Attr(name); a != nil {
-		return a.GetI()
-	}
-	return otherwise
 }
 
 // broadcast returns the common shape of the operands of an element-wise op.

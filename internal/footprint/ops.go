@@ -23,8 +23,8 @@ func shapes(n *onnxpb.NodeProto, in []known) ([]known, error) {
 	case "Cast", "Identity":
 		return []known{x}, nil
 	case "Shape":
-		from := axisOf(attrInt(n, "start", 0), len(x.shape))
-		dims := slices.Clone(x.shape[from:max(from, axisOf(attrInt(n, "end", int64(len(x.shape))), len(x.shape)))])
+		from := axisOf(n.Attr("start").GetI(), len(x.shape))
+		dims := slices.Clone(x.shape[from:max(from, axisOf(n.AttrInt("end", int64(len(x.shape))), len(x.shape)))])
 		return []known{{shape: []int64{int64(len(dims))}, ints: dims}}, nil
 	case "MatMul", "MatMulInteger":
 		return one(product(x.shape, in[1].shape))
@@ -61,7 +61,7 @@ func shapes(n *onnxpb.NodeProto, in []known) ([]known, error) {
 		return split(n, in)
 	case "Pad":
 		out := slices.Clone(x.shape)
-		pads := attrInts(n, "pads")
+		pads := n.Attr("pads").GetInts()
 		if len(in) > 1 {
 			pads = in[1].ints
 		}
@@ -144,7 +144,7 @@ func gemm(n *onnxpb.NodeProto, in []known) ([]known, error) {
 		return nil, fmt.Errorf("the op Gemm of no matrices")
 	}
 	a, b := in[0].shape, in[1].shape
-	return []known{{shape: []int64{a[attrInt(n, "transA", 0)], b[1-attrInt(n, "transB", 0)]}}}, nil
+	return []known{{shape: []int64{a[n.Attr("transA").GetI()], b[1-n.Attr("transB").GetI()]}}}, nil
 }
 
 // resize follows Resize by known scales or sizes.
@@ -166,7 +166,7 @@ func resize(in []known) ([]known, error) {
 // window follows convolution and pooling.
 func window(n *onnxpb.NodeProto, in []known) ([]known, error) {
 	x := in[0].shape
-	kernel := attrInts(n, "kernel_shape")
+	kernel := n.Attr("kernel_shape").GetInts()
 	if kernel == nil && len(in) > 1 && len(in[1].shape) > 2 {
 		kernel = in[1].shape[2:]
 	}
@@ -179,13 +179,13 @@ func window(n *onnxpb.NodeProto, in []known) ([]known, error) {
 		}
 		return otherwise
 	}
-	strides, pads, dilations := attrInts(n, "strides"), attrInts(n, "pads"), attrInts(n, "dilations")
+	strides, pads, dilations := n.Attr("strides").GetInts(), n.Attr("pads").GetInts(), n.Attr("dilations").GetInts()
 	out, same, ceil := slices.Clone(x), false, int64(0)
 	switch n.GetOpType() {
 	case "Conv":
 		out[1] = at(in[1].shape, 0, 1)
 	case "ConvTranspose":
-		out[1] = at(in[1].shape, 1, 1) * attrInt(n, "group", 1)
+		out[1] = at(in[1].shape, 1, 1) * n.AttrInt("group", 1)
 	}
 	if a := n.Attr("auto_pad"); a != nil {
 		same = strings.HasPrefix(string(a.GetS()), "SAME")
@@ -193,7 +193,7 @@ func window(n *onnxpb.NodeProto, in []known) ([]known, error) {
 	for i, k := range kernel {
 		s, pad := max(1, at(strides, i, 1)), at(pads, i, 0)+at(pads, i+len(kernel), 0)
 		span := (k-1)*at(dilations, i, 1) + 1
-		if attrInt(n, "ceil_mode", 0) != 0 {
+		if n.Attr("ceil_mode").GetI() != 0 {
 			ceil = s - 1
 		}
 		switch {
@@ -213,7 +213,7 @@ func window(n *onnxpb.NodeProto, in []known) ([]known, error) {
 
 func concat(n *onnxpb.NodeProto, in []known) []known {
 	out := known{shape: slices.Clone(in[0].shape), ints: slices.Clone(in[0].ints)}
-	axis := axisOf(attrInt(n, "axis", 0), len(out.shape))
+	axis := axisOf(n.Attr("axis").GetI(), len(out.shape))
 	for _, v := range in[1:] {
 		if axis < len(out.shape) && axis < len(v.shape) {
 			out.shape[axis] += v.shape[axis]
@@ -262,7 +262,7 @@ func target(n *onnxpb.NodeProto, in []known) ([]known, error) {
 
 func gather(n *onnxpb.NodeProto, in []known) []known {
 	x, at := in[0], in[1]
-	axis := axisOf(attrInt(n, "axis", 0), len(x.shape))
+	axis := axisOf(n.Attr("axis").GetI(), len(x.shape))
 	out := known{shape: append(slices.Clone(x.shape[:axis]), at.shape...)}
 	if axis < len(x.shape) {
 		out.shape = append(out.shape, x.shape[axis+1:]...)
@@ -314,7 +314,7 @@ func slice(in []known) ([]known, error) {
 }
 
 func split(n *onnxpb.NodeProto, in []known) ([]known, error) {
-	axis := axisOf(attrInt(n, "axis", 0), len(in[0].shape))
+	axis := axisOf(n.Attr("axis").GetI(), len(in[0].shape))
 	if axis >= len(in[0].shape) {
 		return nil, fmt.Errorf("the op Split of a scalar")
 	}
@@ -331,14 +331,14 @@ func split(n *onnxpb.NodeProto, in []known) ([]known, error) {
 }
 
 func reduce(n *onnxpb.NodeProto, in []known) []known {
-	axes := attrInts(n, "axes")
+	axes := n.Attr("axes").GetInts()
 	if len(in) > 1 {
 		axes = in[1].ints
 	}
 	if n.GetOpType() == "ArgMax" {
-		axes = []int64{attrInt(n, "axis", 0)}
+		axes = []int64{n.Attr("axis").GetI()}
 	}
-	out, keep := known{}, attrInt(n, "keepdims", 1) != 0
+	out, keep := known{}, n.AttrInt("keepdims", 1) != 0
 	for i, d := range in[0].shape {
 		gone := len(axes) == 0 || slices.ContainsFunc(axes, func(a int64) bool { return axisOf(a, len(in[0].shape)) == i })
 		switch {
@@ -361,19 +361,19 @@ func rearrange(n *onnxpb.NodeProto, in []known) ([]known, error) {
 	x := in[0].shape
 	switch n.GetOpType() {
 	case "Flatten":
-		axis := axisOf(attrInt(n, "axis", 1), len(x))
+		axis := axisOf(n.AttrInt("axis", 1), len(x))
 		return []known{{shape: []int64{elements(x[:axis]), elements(x[axis:])}}}, nil
 	case "Transpose":
 		out := slices.Clone(x)
 		slices.Reverse(out)
-		if perm := attrInts(n, "perm"); len(perm) == len(x) {
+		if perm := n.Attr("perm").GetInts(); len(perm) == len(x) {
 			for i, p := range perm {
 				out[i] = x[axisOf(p, len(x)-1)]
 			}
 		}
 		return []known{{shape: out}}, nil
 	}
-	axes := attrInts(n, "axes")
+	axes := n.Attr("axes").GetInts()
 	if len(in) > 1 {
 		axes = in[1].ints
 	}

@@ -33,7 +33,7 @@ func (r *rewriter) reduceMax(n *onnxpb.NodeProto) error {
 
 // reduced returns the axis of ReduceMax, which is an attribute up to opset 17 and an input since.
 func (r *rewriter) reduced(n *onnxpb.NodeProto) (int64, error) {
-	if keep := n.Attr("keepdims"); keep != nil && keep.GetI() != 1 {
+	if n.AttrInt("keepdims", 1) != 1 {
 		return 0, errors.New("it drops the axis")
 	}
 	if axes := n.Attr("axes").GetInts(); len(axes) == 1 {
@@ -81,7 +81,7 @@ func (r *rewriter) logSoftmax(n *onnxpb.NodeProto) error {
 	if err != nil {
 		return err
 	}
-	if axis := n.Attr("axis"); axis != nil && axis.GetI() != 1 && axis.GetI() != -1 {
+	if axis := n.AttrInt("axis", -1); axis != 1 && axis != -1 {
 		return errors.New("it does not go along the rows")
 	}
 	if columns < 1 || columns > MaxSelection {

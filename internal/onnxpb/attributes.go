@@ -32,6 +32,14 @@ func (n *NodeProto) Attr(name string) *AttributeProto {
 	return nil
 }
 
+// AttrInt returns the whole number in the attribute with that name, or otherwise without one.
+func (n *NodeProto) AttrInt(name string, otherwise int64) int64 {
+	if a := n.Attr(name); a != nil {
+		return a.GetI()
+	}
+	return otherwise
+}
+
 // GraphAttr is an attribute of a graph that the node runs.
 func GraphAttr(name string, g *GraphProto) *AttributeProto {
 	return &AttributeProto{Name: name, Type: AttributeProto_GRAPH, G: g}
