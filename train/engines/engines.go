@@ -1,4 +1,4 @@
-// Package engines chooses the engine that trains: by name, or the fastest one that works on this
+// Package engines chooses the engine that trains: by name, or the default one that works on this
 // machine.
 package engines
 
@@ -53,7 +53,7 @@ const maxThreads = 1024
 // Request has the settings of the user.
 type Request struct {
 	Engine  string // a name; empty: auto
-	Auto    string // engine for auto; empty: the fastest that works
+	Auto    string // engine for auto; empty: see docs/engines.md
 	Device  string // one of Devices; empty: the default of the engine
 	Library string // onnxruntime library; empty: search, see ortlib.Find
 	Threads int    // threads per operation of onnxruntime; 0: as many as the program needs
@@ -153,7 +153,7 @@ func (r *Request) check() error {
 // onlyORT reports whether only the engine ort has the device.
 func (r *Request) onlyORT() bool { return !slices.Contains([]string{"", CPU, CUDA, Go}, r.Device) }
 
-// auto returns the fastest engine that works on this machine. A plugin or library that the user
+// auto returns an engine that works on this machine: docs/decisions/8-run-axis.md has the rule for CPUs. A plugin or library that the user
 // named must work: another engine would hide the mistake.
 func (r Request) auto(m machine) (*Choice, error) {
 	if r.onlyORT() {
@@ -175,7 +175,7 @@ func (r Request) auto(m machine) (*Choice, error) {
 	}
 	version, err := m.onnxruntime(r.Library)
 	if err == nil {
-		return r.onnxruntime(m, join("onnxruntime "+version+" is the fastest engine on a CPU", noGPU))
+		return r.onnxruntime(m, join("onnxruntime "+version+" is the default engine on a CPU", noGPU))
 	}
 	if missing := (*ortlib.NotFoundError)(nil); errors.As(err, &missing) && missing.Named() {
 		return nil, err
@@ -245,7 +245,7 @@ func (r Request) xla(m machine) (*Choice, error) {
 	}
 	return nil, diag.Diagnostic{Text: fmt.Sprintf("engine %s: %v", XLA, err), Notes: []string{
 		"it needs an NVIDIA GPU and a PJRT plugin: pip install \"jax[cuda13]\" (package jax-cuda13-pjrt), or set --pjrt-plugin; miplc doctor lists what is installed",
-		"on a CPU the engine " + ORT + " is the fastest; --engine " + XLA + " --device " + CPU + " runs the same program there, as a check",
+		"on a CPU the engine " + ORT + " is the default; --engine " + XLA + " --device " + CPU + " runs the same program there",
 	}}
 }
 

@@ -60,7 +60,7 @@ func TestChoose(t *testing.T) {
 		says           string // in the reason or the error
 	}{
 		{"auto with a GPU", all, Request{}, XLA, CUDA, "Imagined GPU"},
-		{"auto with a GPU on the CPU", all, Request{Device: CPU}, ORT, CPU, "1.99.0 is the fastest engine on a CPU"},
+		{"auto with a GPU on the CPU", all, Request{Device: CPU}, ORT, CPU, "1.99.0 is the default engine on a CPU"},
 		{"auto with the library", library, Request{Engine: Auto}, ORT, CPU, "no driver"},
 		{"auto with nothing", bare, Request{}, Gorgonia, CPU, "no usable onnxruntime library was found; no driver"},
 		{"auto with a named library that is not usable", bare, Request{Library: "l.so"}, "", "", "l.so"},
