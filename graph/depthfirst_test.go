@@ -33,3 +33,26 @@ func TestDepthFirst(t *testing.T) {
 		t.Errorf("the second time the memory rises from %v to %v", after, cost)
 	}
 }
+
+// The search ends within seconds for a graph of thousands of nodes.
+func TestDepthFirstOfManyNodes(t *testing.T) {
+	b := NewBuilder("deep")
+	h := b.Input("x", Float, Shape{N, 4})
+	w := b.Param("W", Shape{4, 4})
+	for range 1000 {
+		h = b.Add(b.Tanh(b.MatMul(h, w)), h)
+	}
+	b.Output("loss", b.Sum(h, false, 0, 1))
+	g, err := Gradient(finished(t, b), "loss", []string{"W"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newDepthFirst(g, 1000, 1)
+	s.improve()
+	if s.simulated > maxSimulated+len(g.Nodes) {
+		t.Errorf("%d nodes simulated for a graph of %d", s.simulated, len(g.Nodes))
+	}
+	if err := Verify(s.reordered()); err != nil {
+		t.Error(err)
+	}
+}
