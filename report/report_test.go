@@ -414,7 +414,7 @@ func TestOldFiguresGo(t *testing.T) {
 }
 
 // A table: published shows published accuracies next to the measured ones.
-func TestBeside(t *testing.T) {
+func TestTableOfPublishedNumbers(t *testing.T) {
 	r, err := Read(folder(t, 1))
 	if err != nil {
 		t.Fatal(err)
