@@ -172,7 +172,7 @@ func methodsTable(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := measured(t, e, "../bench/published/methods.jsonl", func(c definition.Coord) string { return fmt.Sprint(c.R) })
+	found := measured(t, e, "../bench/published/mipl-methods.jsonl", func(c definition.Coord) string { return fmt.Sprint(c.R) })
 	text := "| learner | r = 0 | r = 1 | r = 3 |\n|---|---:|---:|---:|\n"
 	for i := range e.Learners {
 		row, name, any := "", e.Learners[i].Name.V, false

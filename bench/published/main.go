@@ -1,8 +1,8 @@
 // Command published adds the results of an experiment to the lines of bench/published, from which the
 // tables of docs/results.md are generated. It reports cells whose accuracy differs from their line,
 // with the commits, versions and threads of both, and keeps the line. It refuses results of a program
-// whose commit is unknown. The arguments are the name of an experiment in bench/published and the
-// folder of its results:
+// whose commit is unknown. The arguments are the name of an experiment, in bench/published or shipped, and
+// the folder of its results:
 //
 //	go run ./bench/published authors authors
 package main
@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -44,9 +45,14 @@ func main() {
 	}
 }
 
-// add merges the results in a folder with the lines of the experiment base.yaml in base.jsonl.
+// add merges the results in a folder with the lines in base.jsonl. The experiment is base.yaml, or the
+// shipped one of that name.
 func add(base, folder string) error {
-	e, err := definition.Load(base + ".yaml")
+	file := base + ".yaml"
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		file = filepath.Base(base)
+	}
+	e, err := definition.Load(file)
 	if err != nil {
 		return err
 	}
