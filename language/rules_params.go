@@ -137,12 +137,12 @@ func (c *checker) unusedParams(sc *scope) {
 	}
 }
 
-// dropUnused removes the settings that nothing uses from list. It reports each of them with tell,
-// unless the spec inherits it.
-func dropUnused[T any](c *checker, list []Setting[T], used map[string]bool, tell func(name schema.Str)) []Setting[T] {
+// dropUnused returns list without its unused settings. It calls report for each of them that is not
+// inherited.
+func dropUnused[T any](c *checker, list []Setting[T], used map[string]bool, report func(name schema.Str)) []Setting[T] {
 	return slices.DeleteFunc(list, func(s Setting[T]) bool {
 		if !used[s.Name.V] && !c.Inherited(s.Name.Pos) {
-			tell(s.Name)
+			report(s.Name)
 		}
 		return !used[s.Name.V]
 	})

@@ -111,10 +111,10 @@ instances are counted from 1.
 For a model that contains an encoder, DATA must be images: a folder, a zip archive, or a
 table of image files.
 
-Features and classes are matched by name; extra columns of a CSV file are ignored. It needs
-no labels and no candidates, and no column bag if it holds a single bag. If the features do
-not fit the model, the command exits with code 1 and writes no file. Existing files are
-overwritten only with --force.`,
+Features and classes are matched by name; extra columns of a CSV file are ignored. A CSV
+file needs no labels and no candidates, and no column bag if it holds a single bag. If the
+features do not fit the model, the command exits with code 1 and writes no file. Existing
+files are overwritten only with --force.`,
 		Example: `  miplc predict run/model.onnx bags.npz
   miplc predict run bags.npz --bag 3
   miplc predict run bags.npz --measures

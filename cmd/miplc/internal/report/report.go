@@ -39,8 +39,8 @@ the results allow. It replaces an earlier report.
 
 Each entry of a table of accuracies is the mean and sample standard deviation over the
 splits. An entry without results is a dash, † marks trainings that diverged, and failed
-trainings are listed below the tables. --measure selects other measures (docs/measures.md); the report then has each
-table and figure once per measure.
+trainings are listed below the tables. --measure selects other measures
+(docs/measures.md); the report then has each table and figure once per measure.
 
 The reference learner is the first one, unless the experiment names another. • marks a
 learner that is significantly worse than the reference, ◦ one that is significantly better
