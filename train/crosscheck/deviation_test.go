@@ -13,7 +13,7 @@ import (
 // MIPLMA divides the scores of a bag by their standard deviation, which it treats as a constant in
 // the gradient. In a bag of two instances the attention depends only on which score is larger, but
 // the gradient is proportional to 1/deviation. If the two scores are close, the step is very large.
-// This is why MIPLMA collapses on small bags, in PyTorch as well (docs/results.md).
+// This is why MIPLMA collapses on small bags, in PyTorch as well (docs/studies.md).
 func TestDeviationOfTwoScores(t *testing.T) {
 	through := "model.let.score=bag_softmax(centred / (of_bag(deviation) + 1e-8) / sqrt(h) / temperature)"
 	detached, attached := traintest.Shipped(t, "miplma"), traintest.Shipped(t, "miplma", through)

@@ -57,7 +57,7 @@ func (r *recorder) Step(b *train.Batch) (*train.Result, error) {
 
 // All engines compute the same step from each state of a whole training, also from late states, in
 // which label weights and attention are near 0 and 1. Whole trainings cannot show that: the rounding
-// of single steps grows until trainings have different losses (docs/results.md).
+// of single steps grows until trainings have different losses (docs/studies.md).
 func TestStepsOfAWholeTraining(t *testing.T) {
 	t.Parallel()
 	o := options(t, "extends: demipl\nname: late\ndata: {set: \"generated:prototypes\", generated: {bags: 150, features: 20, classes: 6, noise: 0.7}}\n"+
