@@ -60,7 +60,7 @@ type synthSet struct {
 
 // positives is the share of positive instances, about three per bag. The paper does not publish it.
 // With this share the accuracies of the compared learners are closest to the published ones on all
-// three datasets (docs/results.md).
+// three datasets (docs/studies.md).
 const positives = 0.07
 
 // synthSets has the published sizes (paper, Table 1). The paper does not publish the classes
