@@ -66,7 +66,7 @@ func (g *Graph) Run(in map[string]Tensor) (map[string]Tensor, error) {
 	}
 	for i, o := range g.outputs {
 		if len(o.Extents()) == 0 { // onnxruntime_go can only wrap scalars that it made
-			if made[i], err = ort.NewEmptyScalar[float32](); err != nil {
+			if made[i], err = valueOrNil(ort.NewEmptyScalar[float32]()); err != nil {
 				return nil, err
 			}
 		}
@@ -95,11 +95,23 @@ func names(values []*onnxpb.ValueInfoProto) []string {
 func (t Tensor) value() (ort.Value, error) {
 	switch {
 	case t.Ints != nil:
-		return ort.NewTensor(ort.Shape(ndarray.Convert[int64](t.Shape)), t.Ints)
+		return valueOrNil(ort.NewTensor(ort.Shape(ndarray.Convert[int64](t.Shape)), t.Ints))
 	case len(t.Shape) == 0:
-		return ort.NewScalar(t.Floats[0])
+		if len(t.Floats) != 1 {
+			return nil, fmt.Errorf("a scalar has one number, not %d", len(t.Floats))
+		}
+		return valueOrNil(ort.NewScalar(t.Floats[0]))
 	}
-	return ort.NewTensor(ort.Shape(ndarray.Convert[int64](t.Shape)), t.Floats)
+	return valueOrNil(ort.NewTensor(ort.Shape(ndarray.Convert[int64](t.Shape)), t.Floats))
+}
+
+// valueOrNil returns an untyped nil if err is not nil. The constructors of onnxruntime_go then return
+// a nil pointer, which as a Value is different from nil.
+func valueOrNil(v ort.Value, err error) (ort.Value, error) {
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
 }
 
 // tensorOf copies a value of onnxruntime.
