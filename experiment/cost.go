@@ -14,36 +14,44 @@ import (
 // Rough speeds of one core, for cells for which no time was measured yet. They only distinguish
 // long cells from short ones.
 const (
-	secondsOfStep  = 1.5e-4 // overhead of a training step
-	products       = 2e10   // multiplications, each with an addition, per second
-	secondsOfPairs = 1e-4   // per pair of bags, for fitted learners
+	secondsOfNode  = 3e-7 // overhead of a node of a training step
+	elements       = 1e9  // numbers that a node computes without a product, per second
+	products       = 2e10 // multiplications, each with an addition, per second
+	updates        = 2e8  // parameters that an optimiser updates, per second
+	secondsOfPairs = 1e-4 // per pair of bags, for fitted learners
 )
 
 // nominal estimates the seconds of a training from its sizes.
 func nominal(t *train.Trial) float64 {
-	bags := float64(len(t.Split.Train))
+	bags := t.Split.Train
 	p := t.Program
 	if p.Spec.Fitted() {
-		return secondsOfPairs * bags * bags
+		return secondsOfPairs * float64(len(bags)) * float64(len(bags))
 	}
-	work := 3 * multiplications(p.Infer) // one product forward, two backward
-	instances := bags * float64(t.Data.Offsets[t.Data.Bags()]) / float64(t.Data.Bags())
-	steps := math.Ceil(bags / float64(max(1, p.Spec.Train.Batch.V)))
-	return float64(p.Spec.Train.Epochs.V) * (steps*secondsOfStep + instances*work/products)
+	batch := min(max(1, p.Spec.Train.Batch.V), len(bags))
+	instances := float64(batch) * float64(t.Data.Offsets[t.Data.Bags()]) / float64(t.Data.Bags())
+	steps := math.Ceil(float64(len(bags)) / float64(batch))
+	const passes = 3 // the values, and the gradients of both inputs of a node
+	step := passes*seconds(p.Train, int(math.Ceil(instances)), batch) + float64(p.FlatSize())/updates
+	return float64(p.Spec.Train.Epochs.V) * steps * step
 }
 
-// multiplications returns the number of multiplications per instance by the parameters of a graph.
-func multiplications(g *graph.Graph) float64 {
+// seconds estimates the time of computing a graph for n instances in b bags.
+func seconds(g *graph.Graph, n, b int) float64 {
 	total := 0.0
-	for _, n := range g.Nodes {
-		if n.Op != graph.OpMatMul && n.Op != graph.OpConv2D || n.Shape[0] != graph.N || !n.In[1].Shape.Static() {
-			continue
+	for _, node := range g.Nodes {
+		size := float64(ndarray.Size(node.Shape.Concrete(n, b)))
+		total += secondsOfNode
+		switch node.Op {
+		case graph.OpInput, graph.OpParam:
+		case graph.OpMatMul: // [rows, inner] times [inner, columns]
+			total += size * float64(node.In[0].Shape.Concrete(n, b)[1]) / products
+		case graph.OpConv2D: // weights [channels, inputs, height, width]
+			weights := node.In[1].Shape.Concrete(n, b)
+			total += size * float64(ndarray.Size(weights[1:])) / products
+		default:
+			total += size / elements
 		}
-		one := ndarray.Size(n.In[1].Shape.Concrete(1, 1))
-		if n.Op == graph.OpConv2D { // [N, channels, height, width]
-			one *= int(n.Shape[2] * n.Shape[3])
-		}
-		total += float64(one)
 	}
 	return total
 }
