@@ -124,8 +124,8 @@ func (r *runner) compute(ctx context.Context, g *group) error {
 	return r.keep(cells, ended)
 }
 
-// takeOver replaces failures of cells that another process has completed meanwhile, whose
-// checkpoints that process removed, by its results.
+// takeOver replaces failed cells by the results of another process that has completed them. Such a
+// cell failed because that process removed its checkpoints.
 func (r *runner) takeOver(g *group, cellResults []*results.Result, errs []error) {
 	have, err := results.Read(r.o.Dir)
 	if err != nil {

@@ -1,11 +1,11 @@
-// Package measure judges predictions by the true labels of bags: by their classes, by
-// their probabilities and by how well these are calibrated. One table defines all measures.
+// Package measure computes accuracy, AUROC, calibration and other measures of predictions from the
+// true labels of bags. One table defines all measures.
 package measure
 
 import "slices"
 
-// Predictions are the predictions of some bags with what is known about the bags. The zero
-// value has no bags and is for bags with one label.
+// Predictions contains the predictions of some bags, and their labels and candidates if these are
+// known. The zero value has no bags and is for bags with one label.
 type Predictions struct {
 	// Threshold is the probability above which a class is predicted, if a bag has any number of
 	// labels. 0: a bag has one label, and its most probable class is predicted.

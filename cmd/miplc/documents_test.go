@@ -24,7 +24,7 @@ var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 // TestDocumentedSpecs checks that the specs and experiments in these pages are valid.
 func TestDocumentedSpecs(t *testing.T) {
 	shown := 0
-	for _, document := range []string{"README.md", "docs/tutorial.md", "docs/data.md"} {
+	for _, document := range []string{"README.md", "docs/tutorial.md", "docs/data.md", "docs/large-data.md", "docs/encoders.md"} {
 		text, err := os.ReadFile("../../" + document)
 		if err != nil {
 			t.Fatal(err)

@@ -15,13 +15,13 @@ type keyAt struct {
 	pos  diag.Pos
 }
 
-// Origin has the position of everything in a document.
+// Origin maps the keys and values of a document to their positions in its files.
 type Origin struct {
-	files   map[string]*source // all that were read
-	layers  map[string]int     // of the files: a higher layer overrides lower ones
+	files   map[string]*source // the document and the files it extends
+	layers  map[string]int     // layer of each file: a higher layer overrides lower ones
 	sound   map[string]bool    // see MarkSound
 	related map[string][]string
-	keys    []keyAt // all that are written, in the order of the tables
+	keys    []keyAt // keys that the files contain, in the order of the tables
 }
 
 // MarkSound records the extended files that are correct by themselves, so that an
