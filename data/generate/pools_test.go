@@ -49,7 +49,7 @@ func shared(d *data.Dataset, s *data.Split) (positives, all float64) {
 
 // The shares of test instances that are also in training bags are those of docs/bags.md.
 func TestSharedInstances(t *testing.T) {
-	dir := testsupport.Data(t, ".", "README.md says what is in it")
+	dir := testsupport.Data(t, ".", "docs/bags.md says what is in it")
 	for _, c := range []struct {
 		set                    string
 		positive               float64 // share, 0: the default
@@ -79,7 +79,7 @@ func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
 
 // With pools, no instance of a test bag is in a training bag.
 func TestPools(t *testing.T) {
-	dir := testsupport.Data(t, ".", "README.md says what is in it")
+	dir := testsupport.Data(t, ".", "docs/bags.md says what is in it")
 	ten, err := Synth("birdsong-mipl", Options{Source: dir, Seed: 1, Pools: 8})
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestSplitsOfPoolsDiffer(t *testing.T) {
 }
 
 func TestPoolErrors(t *testing.T) {
-	dir := testsupport.Data(t, ".", "README.md says what is in it")
+	dir := testsupport.Data(t, ".", "docs/bags.md says what is in it")
 	for want, o := range map[string]Options{
 		"class HETH has 1 instance in one of 20 pools, but a bag may need 3": {Pools: 20},
 		"8 pools for 5 bags of each class":                                   {Pools: 8, Bags: 65},
