@@ -133,12 +133,22 @@ func (c *csvReader) findRoles(header []string, line int) error {
 		optional := role >= roleInstanceLabel || c.declared.Classes != nil || c.kind != candidateSets && role == roleCandidates
 		if at < 0 && (!optional || declared[role] != "" && c.declared.Want == nil) {
 			d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header has no column %q", name)
-			d.Suggestion = diag.Suggest(name, header)
+			d.Suggestion = cmp.Or(diag.Suggest(name, header), containing(header, name))
 			return d.WithNote("%s", missingRole[role])
 		}
 		c.roles[role] = at
 	}
 	return nil
+}
+
+// containing returns the first name that contains a word in any case, such as Bag_ID, or "".
+func containing(names []string, word string) string {
+	for _, n := range names {
+		if strings.Contains(strings.ToLower(n), strings.ToLower(word)) {
+			return n
+		}
+	}
+	return ""
 }
 
 // findCoordinates finds the columns of x and y.

@@ -46,6 +46,7 @@ func TestColumns(t *testing.T) {
 		{"wanted, twice", rows(",f1,f1", ",1,2"), Columns{Want: []string{"f1"}}, 0, `two columns are named "f1"`},
 		{"roles", "scanner,f1,class,set,image,f2\nZeiss,1,a,a b,one,2\nZeiss,3,b,a b,two,4\n", Columns{Roles: Roles{Bag: "image", Label: "class", Candidates: "set"}, Ignore: []string{"scanner"}}, 2, ""},
 		{"missing role", rows(",f1", ",1"), Columns{Roles: Roles{Bag: "image"}}, 0, `the header has no column "image"`},
+		{"longer name", "Bag_ID,label,candidates,f1\na,x,x,1\n", Columns{}, 0, `the header has no column "bag" (did you mean "Bag_ID"?)`},
 		{"missing role of a model", rows(",f1", ",1"), Columns{Roles: Roles{Bag: "image"}, Want: []string{"f1"}}, 1, ""},
 		{"two roles", rows(",f1", ",1"), Columns{Roles: Roles{Bag: "label"}}, 0, `is used as bag and as label`},
 		{"row numbers", rows(",,f1", ",1,2"), Columns{}, 0, "a column has no name"},

@@ -35,8 +35,9 @@ type options struct {
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
-		Use:   "build SPEC -o DIR",
-		Short: "Compile a spec to graphs and ONNX files without training",
+		Use:        "build SPEC -o DIR",
+		SuggestFor: []string{"compile", "make", "graph"},
+		Short:      "Compile a spec to graphs and ONNX files without training",
 		Long: `Compile a spec without training, for example to inspect its graphs or to train it with your
 own program. SPEC is a path or the name of a shipped spec. The command writes to DIR:
 

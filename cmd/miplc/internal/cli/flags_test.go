@@ -78,7 +78,7 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"help nosuch": `unknown command "nosuch" for "miplc"`, "help trian": `did you mean "train"`, "help data synht": `did you mean "synth"`, "help train x": `unknown command "x" for "miplc train"`,
+		"help nosuch": `unknown command "nosuch" for "miplc"`, "help trian": `did you mean "train"`, "fit": `did you mean "train"`, "Evaluate": `did you mean "predict"`, "data info": `did you mean "inspect"`, "help data synht": `did you mean "synth"`, "help train x": `unknown command "x" for "miplc train"`,
 	} {
 		con, out, errs := newConsole(nil)
 		if code := Main(strings.Fields(args), con); code != console.ExitInvalid || out.Len() > 0 || !strings.Contains(errs.String(), want) {

@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -88,8 +89,18 @@ func Help(root *cobra.Command) *cobra.Command {
 func unknownCommand(parent *cobra.Command, name string) error {
 	return Invalid(seeHelp(parent, diag.Diagnostic{
 		Text:       fmt.Sprintf("unknown command %q for %q", name, parent.CommandPath()),
-		Suggestion: diag.Suggest(name, commandNames(parent)),
+		Suggestion: probableCommand(parent, name),
 	}))
+}
+
+// probableCommand returns the command whose name in other tools is given, or with a similar name, or "".
+func probableCommand(parent *cobra.Command, name string) string {
+	for _, sub := range parent.Commands() {
+		if slices.Contains(sub.SuggestFor, strings.ToLower(name)) {
+			return sub.Name()
+		}
+	}
+	return diag.Suggest(name, commandNames(parent))
 }
 
 func commandNames(cmd *cobra.Command) []string {

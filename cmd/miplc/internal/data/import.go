@@ -19,12 +19,13 @@ type importOptions struct {
 func importCommand(con *console.Console) *cobra.Command {
 	o := &importOptions{Console: con}
 	cmd := &cobra.Command{
-		Use:     "import IN OUT",
-		Short:   "Convert a dataset to another format",
-		Long:    "Read a dataset (.npz, .mat, .parquet, .csv, .csv.gz), validate it and write it as .npz, .csv or\n.csv.gz. The ending of OUT selects the format. An invalid dataset is an error that names the\nline or the bag, and nothing is written.",
-		Example: "  miplc data import MNIST_MIPL_r1.mat mnist-r1.npz\n  miplc data import bags.npz bags.csv.gz",
-		Args:    console.Args(console.Arg("IN", &o.Input), console.Arg("OUT", &o.Output)),
-		RunE:    func(*cobra.Command, []string) error { return runImport(o) },
+		Use:        "import IN OUT",
+		SuggestFor: []string{"convert", "load"},
+		Short:      "Convert a dataset to another format",
+		Long:       "Read a dataset (.npz, .mat, .parquet, .csv, .csv.gz), validate it and write it as .npz, .csv or\n.csv.gz. The ending of OUT selects the format. An invalid dataset is an error that names the\nline or the bag, and nothing is written.",
+		Example:    "  miplc data import MNIST_MIPL_r1.mat mnist-r1.npz\n  miplc data import bags.npz bags.csv.gz",
+		Args:       console.Args(console.Arg("IN", &o.Input), console.Arg("OUT", &o.Output)),
+		RunE:       func(*cobra.Command, []string) error { return runImport(o) },
 	}
 	console.SizeFlag(cmd.Flags(), &o.Limits)
 	cmd.Flags().StringVar(&o.Limits.Columns.Roles.Group, "group-column", "", "column of a CSV file with the group of each bag, e.g. patient")

@@ -42,8 +42,9 @@ type bagFacts struct {
 func inspectCommand(con *console.Console) *cobra.Command {
 	o := &inspectOptions{Console: con}
 	cmd := &cobra.Command{
-		Use:   "inspect FILE...",
-		Short: "Validate and describe datasets, or describe and draw one bag",
+		Use:        "inspect FILE...",
+		SuggestFor: []string{"info", "describe", "show", "check", "validate", "stats", "summary", "head"},
+		Short:      "Validate and describe datasets, or describe and draw one bag",
 		Long: `Validate datasets (.npz, .mat, .parquet, .csv, .csv.gz) and print a table with their numbers of
 bags, instances, features, classes and candidate labels. For one file, also print the
 classes and the SHA-256 of the contents, which data.sha256 of a spec may require. With

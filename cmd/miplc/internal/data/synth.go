@@ -29,8 +29,9 @@ type synthOptions struct {
 func synthCommand(con *console.Console) *cobra.Command {
 	o := &synthOptions{Console: con}
 	cmd := &cobra.Command{
-		Use:   "synth SET",
-		Short: "Generate a dataset from labelled instances",
+		Use:        "synth SET",
+		SuggestFor: []string{"generate", "create", "download"},
+		Short:      "Generate a dataset from labelled instances",
 		Long: fmt.Sprintf(`Generate a dataset and write it to one file. SET is one of
 %s.
 

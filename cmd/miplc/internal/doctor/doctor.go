@@ -73,8 +73,9 @@ type folderFacts struct {
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
-		Use:   "doctor",
-		Short: "Show which engines, libraries and devices work on this machine",
+		Use:        "doctor",
+		SuggestFor: []string{"check", "devices", "diagnose", "env", "info"},
+		Short:      "Show which engines, libraries and devices work on this machine",
 		Long: `Show which parts of miplc work on this machine, and what to install for those that do not.
 Run it when a command cannot find onnxruntime or the GPU. It usually takes a few seconds. The
 output has these lines:

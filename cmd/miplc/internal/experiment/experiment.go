@@ -35,8 +35,9 @@ type options struct {
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
-		Use:   "experiment FILE -o DIR",
-		Short: "Compare learners over datasets and splits, resumable",
+		Use:        "experiment FILE -o DIR",
+		SuggestFor: []string{"benchmark", "bench", "sweep", "tune"},
+		Short:      "Compare learners over datasets and splits, resumable",
 		Long: fmt.Sprintf(`Train and test learners (specs) on datasets, as a YAML file describes. FILE is a path or the
 name of a shipped experiment: %s.
 Each combination of dataset, r (number of false labels), learner and split is one cell.

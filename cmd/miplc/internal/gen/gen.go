@@ -17,10 +17,11 @@ import (
 // Command returns the command.
 func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "gen",
-		Short:   "Generate Go code for a model",
-		Long:    "Generate Go code for a model: miplc gen go writes a package with a typed function for\npredictions.",
-		Example: "  miplc gen go run/model.onnx -o internal/birds",
+		Use:        "gen",
+		SuggestFor: []string{"generate", "codegen"},
+		Short:      "Generate Go code for a model",
+		Long:       "Generate Go code for a model: miplc gen go writes a package with a typed function for\npredictions.",
+		Example:    "  miplc gen go run/model.onnx -o internal/birds",
 	}
 	console.Group(con, cmd)
 	cmd.AddCommand(goCommand(con))

@@ -42,8 +42,9 @@ type result struct {
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con, Dir: "."}
 	cmd := &cobra.Command{
-		Use:   "init [DIR]",
-		Short: "Write a commented starter spec and its JSON Schema",
+		Use:        "init [DIR]",
+		SuggestFor: []string{"new", "create", "template"},
+		Short:      "Write a commented starter spec and its JSON Schema",
 		Long: fmt.Sprintf(`Write a starter spec (%s) and its JSON Schema (%s) to DIR, which is created if
 necessary (default: the current folder). The spec is a copy, with comments, of a spec that
 miplc ships. Editors with a YAML language server use the schema to complete and check it.

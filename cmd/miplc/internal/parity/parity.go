@@ -36,8 +36,9 @@ type result struct {
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
-		Use:   "parity DIR|MODEL",
-		Short: "Compare the predictions of all engines and back ends on the same bags",
+		Use:        "parity DIR|MODEL",
+		SuggestFor: []string{"compare", "diff"},
+		Short:      "Compare the predictions of all engines and back ends on the same bags",
 		Long: fmt.Sprintf(`Check that a model predicts the same everywhere: run it in every engine and back end on
 seeded random bags, and print the largest absolute difference of probabilities and
 attention scores for each pair.

@@ -100,8 +100,9 @@ type part struct {
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
-		Use:   "predict MODEL DATA",
-		Short: "Predict the bags of a dataset with a trained model",
+		Use:        "predict MODEL DATA",
+		SuggestFor: []string{"test", "eval", "evaluate", "infer", "inference", "score", "classify"},
+		Short:      "Predict the bags of a dataset with a trained model",
 		Long: `Predict the bags of a dataset (.npz, .mat, .parquet, .csv, .csv.gz) with a model.onnx or the folder
 of a run. For each bag, the command prints the predicted class with its probability, the true
 label if the dataset has it, and the instance with the highest attention. If there are true

@@ -30,8 +30,9 @@ const defaultFolder = "report"
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
-		Use:   "report DIR",
-		Short: "Write tables and figures of an experiment",
+		Use:        "report DIR",
+		SuggestFor: []string{"table", "tables", "plot", "results"},
+		Short:      "Write tables and figures of an experiment",
 		Long: `Write the tables and figures of an experiment. DIR is the folder that miplc experiment -o
 wrote; the experiment need not be finished. The command writes report.md, report.tex
 (tables only), report.html (one self-contained page) and figures/*.svg, for the figures that

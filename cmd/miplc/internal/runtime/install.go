@@ -16,8 +16,9 @@ import (
 // Command returns the command group.
 func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "runtime",
-		Short: "Install or find onnxruntime, its GPU providers and the XLA plugin",
+		Use:        "runtime",
+		SuggestFor: []string{"install", "setup"},
+		Short:      "Install or find onnxruntime, its GPU providers and the XLA plugin",
 		Long: `miplc looks for the onnxruntime library in this order: --library, the environment
 variables ` + ortlib.EnvLibrary + ` and ` + ortlib.EnvLibraryOwn + `,
 the cache (filled by "miplc runtime install"), the folder of the miplc binary, system

@@ -63,9 +63,10 @@ docs/serving.md describes requests, limits, security and metrics.`
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con, Serve: serve.Options{Version: buildinfo.Current().Miplc, Bytes: 64 << 20, RequestMemory: 256 << 20, RunMemory: 512 << 20}}
 	cmd := &cobra.Command{
-		Use:   "serve MODELS",
-		Short: "Serve models over HTTP and gRPC",
-		Long:  help,
+		Use:        "serve MODELS",
+		SuggestFor: []string{"server", "api", "deploy"},
+		Short:      "Serve models over HTTP and gRPC",
+		Long:       help,
 		Example: `  miplc serve quickstart-run
   miplc serve models --http :8080 --grpc :8081 --timeout 5s
   curl --json @bag.json localhost:8080/predict`,

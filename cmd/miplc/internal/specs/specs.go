@@ -31,8 +31,9 @@ type spec struct {
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
-		Use:   "specs [NAME]",
-		Short: "List the shipped specs, or print one",
+		Use:        "specs [NAME]",
+		SuggestFor: []string{"list", "models", "zoo", "show"},
+		Short:      "List the shipped specs, or print one",
 		Long: `List the shipped specs with their descriptions, or print the spec NAME. A spec is a YAML
 file that describes a model and its training. In the repository, docs/spec.md is the
 reference, and docs/results.md compares the accuracy of the shipped specs.

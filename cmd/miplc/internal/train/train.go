@@ -53,8 +53,9 @@ type options struct {
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
-		Use:   "train SPEC -o DIR",
-		Short: "Train a model and write a checked ONNX file, metrics and plots",
+		Use:        "train SPEC -o DIR",
+		SuggestFor: []string{"fit", "learn", "run", "start"},
+		Short:      "Train a model and write a checked ONNX file, metrics and plots",
 		Long: `Train the model of a spec: the path of a YAML file or the name of a shipped spec (miplc
 specs). The command writes to DIR: model.onnx (checked in every back end against the
 training graph), spec.yaml (complete, with all defaults), split.json, summary.json,

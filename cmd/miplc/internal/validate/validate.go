@@ -39,8 +39,9 @@ type file struct {
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
-		Use:   "validate SPEC...",
-		Short: "Check specs and experiments and print all errors",
+		Use:        "validate SPEC...",
+		SuggestFor: []string{"lint", "verify"},
+		Short:      "Check specs and experiments and print all errors",
 		Long: `Check the keys, types, values, shapes and splits of specs, and print all errors of all files.
 Shapes follow from the dataset. If it is not found, they follow from data.shape and
 data.classes, or from assumed sizes if the spec has neither.
