@@ -163,36 +163,50 @@ func rcTable(t *testing.T) string {
 	return text
 }
 
-// methodsTable lists the learners of the shipped experiment mipl-methods that were measured
-// on SIVAL6-MIPL: mean and sample standard deviation of the accuracies of the splits. If only some
+// methodsTables lists the learners of the shipped experiment mipl-methods that were measured, a table
+// for each dataset: mean and sample standard deviation of the accuracies of the splits. If only some
 // splits were measured, the entry is their mean and number.
-func methodsTable(t *testing.T) string {
+func methodsTables(t *testing.T) map[string]string {
 	t.Helper()
 	e, err := definition.Load("mipl-methods")
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := measured(t, e, "../bench/published/mipl-methods.jsonl", func(c definition.Coord) string { return fmt.Sprint(c.R) })
-	text := "| learner | r = 0 | r = 1 | r = 3 |\n|---|---:|---:|---:|\n"
-	for i := range e.Learners {
-		row, name, any := "", e.Learners[i].Name.V, false
-		for _, r := range []string{"0", "1", "3"} {
-			cells := found[[2]string{r, name}]
-			any = any || len(cells) > 0
-			switch len(cells) {
-			case 0:
-				row += " |"
-			case e.Splits.Count:
-				row += fmt.Sprintf(" %.3f±%.3f |", meanOf(cells), stat.StdDev(cells, nil))
-			default:
-				row += fmt.Sprintf(" %.3f (%d) |", meanOf(cells), len(cells))
+	found := measured(t, e, "../bench/published/mipl-methods.jsonl", func(c definition.Coord) string { return fmt.Sprint(c.Data, " ", c.R) })
+	tables := map[string]string{}
+	for _, d := range e.Data {
+		header, under := "| learner |", "|---|"
+		for _, r := range d.R {
+			header += fmt.Sprintf(" r = %d |", r)
+			under += "---:|"
+		}
+		rows := ""
+		for i := range e.Learners {
+			row, any := "", false
+			for _, r := range d.R {
+				cells := found[[2]string{fmt.Sprint(d.Name.V, " ", r), e.Learners[i].Name.V}]
+				any = any || len(cells) > 0
+				row += methodsEntry(cells, e.Splits.Count)
+			}
+			if any {
+				rows += fmt.Sprintf("| %s |%s\n", e.Learners[i].Title, row)
 			}
 		}
-		if any {
-			text += fmt.Sprintf("| %s |%s\n", e.Learners[i].Title, row)
+		if rows != "" {
+			tables["methods "+d.Name.V] = header + "\n" + under + "\n" + rows
 		}
 	}
-	return text
+	return tables
+}
+
+func methodsEntry(cells []float64, splits int) string {
+	switch len(cells) {
+	case 0:
+		return " |"
+	case splits:
+		return fmt.Sprintf(" %.3f±%.3f |", meanOf(cells), stat.StdDev(cells, nil))
+	}
+	return fmt.Sprintf(" %.3f (%d) |", meanOf(cells), len(cells))
 }
 
 func meanOf(list []float64) (mean float64) {
@@ -249,7 +263,9 @@ func TestMeasuredShares(t *testing.T) {
 		}
 		fmt.Fprintf(&text, " %.3f |\n", math.Sqrt(square/float64(n)))
 	}
-	languagetest.Tables(t, "../docs/results.md", map[string]string{"shares": text.String(), "authors": authorsTable(t), "methods": methodsTable(t), "rc": rcTable(t)})
+	tables := methodsTables(t)
+	tables["shares"], tables["authors"], tables["rc"] = text.String(), authorsTable(t), rcTable(t)
+	languagetest.Tables(t, "../docs/results.md", tables)
 }
 
 // setOf returns the name of the paper's dataset that a dataset of the experiment imitates.

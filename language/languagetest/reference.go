@@ -10,7 +10,7 @@ import (
 	"github.com/miplc/miplc/internal/testsupport"
 )
 
-var tableMark = regexp.MustCompile(`(?s)<!-- table: ([a-z.]+) -->\n.*?<!-- end -->`)
+var tableMark = regexp.MustCompile(`(?s)<!-- table: ([\w. -]+) -->\n.*?<!-- end -->`)
 
 // Tables compares the tables between the marks of a document with the given ones, by name. The
 // document must contain all of them. With -update it replaces them.
