@@ -20,15 +20,22 @@ func TestReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(src), -1)
-	var whole []string // the first example, which those without a name extend, and examples with a name
+	var whole []string // examples without a name extend the example with most keys
+	all := -1
 	for _, e := range examples {
-		if strings.HasPrefix(e[1], "name:") {
+		switch {
+		case strings.HasPrefix(e[1], "name:"):
+			if strings.HasPrefix(e[1], "name: mine\n") {
+				all = len(whole)
+			}
 			whole = append(whole, e[1])
-		} else {
-			whole[0] += e[1]
+		case all < 0:
+			t.Fatalf("the example above has no name: mine\n%s", e[1])
+		default:
+			whole[all] += e[1]
 		}
 	}
-	if len(whole) != 5 {
+	if len(whole) != 6 {
 		t.Fatalf("%d examples", len(whole))
 	}
 	for _, text := range whole {
