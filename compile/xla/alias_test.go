@@ -23,7 +23,7 @@ func TestStateStaysInPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := NewModel(p)
+	m, err := NewGraphs(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,53 +18,53 @@ import (
 // compile.InEpoch, compile.InEpochs [1]. Outputs are the state vectors and OutTrace of width
 // EpochWidth: for each job the loss, its terms, and the new label weights [Batch, k] of the bags of the step. A job without a bag in a
 // step keeps its state and records zeros.
-func (m *Model) Epoch(backend compute.Backend, l Layout) (program *Program, err error) {
+func (g *Graphs) Epoch(backend compute.Backend, l Layout) (program *Program, err error) {
 	defer target.Catch(&err, "compiling the epoch")
 	s := newScan(backend, "epoch", l)
-	s.data(m.Program)
-	k, size := m.Signature.Classes, m.FlatSize()
+	s.data(g.Program)
+	k, size := g.Signature.Classes, g.FlatSize()
 	s.state(InSets, floats(l.Jobs, l.Bags, k))
 	s.state(InOldWeights, floats(l.Jobs, l.Bags, k))
-	vectors := m.StateVectors()
+	vectors := g.StateVectors()
 	for _, name := range vectors {
 		s.state(name, floats(l.Jobs, size))
 	}
-	s.trace(m.EpochWidth(l))
-	for _, mask := range m.Masks {
+	s.trace(g.EpochWidth(l))
+	for _, mask := range g.Masks {
 		s.state(InMask+mask.Name, bytes(append([]int{l.Steps, l.Jobs}, mask.Shape.Concrete(l.N, l.Batch)...)...))
 	}
 	scalars := []string{compile.InLR}
-	for _, name := range m.Terms {
+	for _, name := range g.Terms {
 		scalars = append(scalars, compile.InTermWeight+name)
 	}
 	for _, name := range scalars {
 		s.state(name, floats(l.Jobs, 1))
 	}
-	for _, name := range m.StepScalarNames() {
+	for _, name := range g.StepScalarNames() {
 		s.state(name, floats(l.Steps, l.Jobs, 1))
 	}
-	if m.WeighsClasses() {
+	if g.WeighsClasses() {
 		s.state(compile.InClassWeights, floats(l.Jobs, 1, k))
 	}
 	var shared []string
 	for _, name := range []string{compile.InLambda, compile.InEpoch, compile.InEpochs} {
-		if m.StepGraph.Input(name) != nil {
+		if g.StepGraph.Input(name) != nil {
 			s.state(name, floats(1))
 			shared = append(shared, name)
 		}
 	}
 	return s.loop(func(e *emitter, step tensor, in map[string]tensor) map[string]tensor {
-		return m.trainStep(e, l, step, in, scalars, shared)
+		return g.trainStep(e, l, step, in, scalars, shared)
 	}, append(vectors, OutTrace)...), nil
 }
 
 // EpochWidth returns the last size of OutTrace of Epoch.
-func (m *Model) EpochWidth(l Layout) int {
-	return 1 + len(m.Terms) + l.Batch*m.Signature.Classes
+func (g *Graphs) EpochWidth(l Layout) int {
+	return 1 + len(g.Terms) + l.Batch*g.Signature.Classes
 }
 
 // trainStep writes the body of the loop of Epoch.
-func (m *Model) trainStep(e *emitter, l Layout, step tensor, in map[string]tensor, scalars, shared []string) map[string]tensor {
+func (g *Graphs) trainStep(e *emitter, l Layout, step tensor, in map[string]tensor, scalars, shared []string) map[string]tensor {
 	b := e.batch(l, step, in)
 	bound := map[string]tensor{
 		compile.InInstances:  jobs(e.normalized(b.instances, in)),
@@ -72,16 +72,16 @@ func (m *Model) trainStep(e *emitter, l Layout, step tensor, in map[string]tenso
 		compile.InCandidates: jobs(e.perBag(l, b, in[InSets])),
 		compile.InWeights:    jobs(e.perBag(l, b, in[InOldWeights])),
 	}
-	for _, name := range m.StateVectors() {
+	for _, name := range g.StateVectors() {
 		bound[name] = jobs(in[name])
 	}
-	if m.WeighsClasses() {
+	if g.WeighsClasses() {
 		bound[compile.InClassWeights] = jobs(in[compile.InClassWeights])
 	}
-	for _, name := range m.StepScalarNames() {
+	for _, name := range g.StepScalarNames() {
 		bound[name] = jobs(e.step(in[name], step))
 	}
-	for _, mask := range m.Masks {
+	for _, mask := range g.Masks {
 		kept := e.convert(e.step(in[InMask+mask.Name], step), dtypes.Float32)
 		bound[mask.Name] = jobs(e.mul(kept, e.scalar(1/(1-mask.Drop))))
 	}
@@ -91,15 +91,15 @@ func (m *Model) trainStep(e *emitter, l Layout, step tensor, in map[string]tenso
 	for _, name := range shared {
 		bound[name] = in[name]
 	}
-	out := e.lower(m.StepGraph, l.capacity(), bound)
+	out := e.lower(g.StepGraph, l.capacity(), bound)
 	parts := []tensor{out[compile.OutLoss]}
-	for _, name := range m.Terms {
+	for _, name := range g.Terms {
 		parts = append(parts, out[compile.TermPrefix+name])
 	}
 	parts = append(parts, out[compile.OutWeights])
 	active := e.reshape(b.active, l.Jobs, 1)
 	changed := map[string]tensor{OutTrace: e.record(in[OutTrace], step, b.active, parts...)}
-	for _, name := range m.StateVectors() {
+	for _, name := range g.StateVectors() {
 		changed[name] = e.where(active, e.plain(out[compile.New(name)]), in[name])
 	}
 	return changed
@@ -109,24 +109,24 @@ func (m *Model) trainStep(e *emitter, l Layout, step tensor, in map[string]tenso
 // of scan.go for order and dataset, and compile.InParams [Jobs, P]. Its only output is OutTrace of
 // width ForwardWidth: for each job the probabilities [Batch, k] and the attention scores [N] of the
 // step.
-func (m *Model) Forward(backend compute.Backend, l Layout) (program *Program, err error) {
+func (g *Graphs) Forward(backend compute.Backend, l Layout) (program *Program, err error) {
 	defer target.Catch(&err, "compiling the evaluation")
 	s := newScan(backend, "forward", l)
-	s.data(m.Program)
-	s.state(compile.InParams, floats(l.Jobs, m.FlatSize()))
-	s.trace(m.ForwardWidth(l))
+	s.data(g.Program)
+	s.state(compile.InParams, floats(l.Jobs, g.FlatSize()))
+	s.trace(g.ForwardWidth(l))
 	return s.loop(func(e *emitter, step tensor, in map[string]tensor) map[string]tensor {
 		b := e.batch(l, step, in)
 		bound := map[string]tensor{
 			compile.InInstances: jobs(b.instances), compile.InBagOf: jobs(b.bagOf), compile.InParams: jobs(in[compile.InParams]),
 		}
-		if m.Normalize {
+		if g.Normalize {
 			for name, from := range map[string]string{compile.ParamMean: InMean, compile.ParamStd: InStd} {
-				dims := append([]int{l.Jobs}, m.PredictGraph.Input(name).Shape.Concrete(l.N, l.Batch)...)
+				dims := append([]int{l.Jobs}, g.PredictGraph.Input(name).Shape.Concrete(l.N, l.Batch)...)
 				bound[name] = jobs(e.reshape(in[from], dims...))
 			}
 		}
-		out := e.lower(m.PredictGraph, l.capacity(), bound)
+		out := e.lower(g.PredictGraph, l.capacity(), bound)
 		return map[string]tensor{
 			OutTrace: e.record(in[OutTrace], step, b.active, out[compile.OutProbabilities], out[compile.OutAttention]),
 		}
@@ -134,4 +134,4 @@ func (m *Model) Forward(backend compute.Backend, l Layout) (program *Program, er
 }
 
 // ForwardWidth returns the last size of OutTrace of Forward.
-func (m *Model) ForwardWidth(l Layout) int { return l.Batch*m.Signature.Classes + l.N }
+func (g *Graphs) ForwardWidth(l Layout) int { return l.Batch*g.Signature.Classes + l.N }

@@ -63,21 +63,21 @@ func openGo(text string) (*Backend, error) {
 func (b *Backend) programs(p *plan, note func(string)) (epoch, evaluation *xla.Program, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	keys := [2]string{fmt.Sprint("epoch", p.train, p.model.Text()), fmt.Sprint("evaluation", p.test, p.model.Text())}
+	keys := [2]string{fmt.Sprint("epoch", p.train, p.graphs.Text()), fmt.Sprint("evaluation", p.test, p.graphs.Text())}
 	list, errs := [2]*xla.Program{b.compiled[keys[0]], b.compiled[keys[1]]}, [2]error{}
 	if list[0] == nil || list[1] == nil {
 		note("compiling for " + p.String())
 	}
 	thread := func(f func()) { f() }
-	if b.oneCore(p.model.Program) {
+	if b.oneCore(p.graphs.Program) {
 		thread = pjrt.OnOneCore
 	}
 	var both workers.Group
 	if list[0] == nil {
-		both.Go(func() { thread(func() { list[0], errs[0] = p.model.Epoch(&b.Device, p.train) }) })
+		both.Go(func() { thread(func() { list[0], errs[0] = p.graphs.Epoch(&b.Device, p.train) }) })
 	}
 	if list[1] == nil {
-		both.Go(func() { thread(func() { list[1], errs[1] = p.model.Forward(&b.Device, p.test) }) })
+		both.Go(func() { thread(func() { list[1], errs[1] = p.graphs.Forward(&b.Device, p.test) }) })
 	}
 	both.Wait()
 	for i, program := range list {

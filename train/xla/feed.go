@@ -22,7 +22,7 @@ type feed struct {
 type feeder struct {
 	layout  xla.Layout
 	runs    []*train.Run
-	model   *xla.Model // nil in an evaluation
+	graphs  *xla.Graphs // nil in an evaluation
 	epoch   int
 	batches [][][]int // [run][step] bags
 }
@@ -58,14 +58,14 @@ func (s *feeder) feed(first int) *feed {
 		f.steps = max(f.steps, len(f.batches[i]))
 	}
 	f.values = map[string]any{xla.InLimit: []int32{int32(f.steps)}, xla.InOrder: order(f.batches, s.layout)}
-	if s.model == nil {
+	if s.graphs == nil {
 		return f
 	}
-	for i := range s.model.Masks {
-		m := &s.model.Masks[i]
+	for i := range s.graphs.Masks {
+		m := &s.graphs.Masks[i]
 		f.values[xla.InMask+m.Name] = s.mask(f, m)
 	}
-	for _, name := range s.model.StepScalarNames() {
+	for _, name := range s.graphs.StepScalarNames() {
 		f.values[name] = s.scalars(f, name)
 	}
 	return f
@@ -76,7 +76,7 @@ func (s *feeder) scalars(f *feed, name string) []float32 {
 	out := make([]float32, s.layout.Steps*s.layout.Jobs)
 	for j, r := range s.runs {
 		for step := range f.batches[j] {
-			out[step*s.layout.Jobs+j] = float32(s.model.StepScalars(r.Position(f.first + step + 1))[name])
+			out[step*s.layout.Jobs+j] = float32(s.graphs.StepScalars(r.Position(f.first + step + 1))[name])
 		}
 	}
 	return out

@@ -56,7 +56,7 @@ func (s *jobs) SetStates(list []*train.State) error {
 		for _, c := range s.runs[i].Data.Candidates {
 			sets = append(sets, float32(c))
 		}
-		own, statistics, err := state.Flat(s.model.Program)
+		own, statistics, err := state.Flat(s.graphs.Program)
 		if err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (s *jobs) SetStates(list []*train.State) error {
 
 // States implements train.Executor.
 func (s *jobs) States() ([]*train.State, error) {
-	flat, n := map[string][]float32{}, s.model.FlatSize()
+	flat, n := map[string][]float32{}, s.graphs.FlatSize()
 	for _, port := range s.epoch.Outputs {
 		if b := s.device[port.Name]; b != nil {
 			var err error
@@ -99,14 +99,14 @@ func (s *jobs) States() ([]*train.State, error) {
 		for name, v := range flat {
 			own[name] = v[i*n : (i+1)*n]
 		}
-		list[i] = train.NewState(s.model.Program, own, nil)
+		list[i] = train.NewState(s.graphs.Program, own, nil)
 	}
 	return list, nil
 }
 
 // Epoch implements train.Executor.
 func (s *jobs) Epoch(ctx context.Context, runs []*train.Run) error {
-	from := &feeder{layout: s.train, runs: s.runs, model: s.model, batches: make([][][]int, len(s.runs))}
+	from := &feeder{layout: s.train, runs: s.runs, graphs: s.graphs, batches: make([][][]int, len(s.runs))}
 	for _, r := range runs {
 		from.batches[r.Index], from.epoch = r.Batches(), r.Now().Epoch
 	}
@@ -159,14 +159,14 @@ func (s *jobs) settings(runs []*train.Run) map[string]any {
 		weights = append(weights, r.Weights...)
 	}
 	values[compile.InLR], values[xla.InOldWeights] = rates, weights
-	if s.model.WeighsClasses() {
+	if s.graphs.WeighsClasses() {
 		var of []float32
 		for _, r := range s.runs {
 			of = append(of, r.ClassWeights()...)
 		}
 		values[compile.InClassWeights] = of
 	}
-	for _, name := range s.model.Terms {
+	for _, name := range s.graphs.Terms {
 		var of []float32
 		for _, r := range s.runs {
 			of = append(of, float32(train.TermWeights(r.Program.Spec)[name]))
@@ -179,16 +179,16 @@ func (s *jobs) settings(runs []*train.Run) map[string]any {
 // addSteps passes each run its part of the trace of an epoch: loss, terms and new label weights of
 // each step.
 func (s *jobs) addSteps(f *feed, trace []float32) {
-	width := s.model.EpochWidth(s.train)
+	width := s.graphs.EpochWidth(s.train)
 	out := train.Result{Terms: map[string]float64{}}
 	for i, r := range s.runs {
 		for step, bags := range f.batches[i] {
 			row := trace[(step*len(s.runs)+i)*width:][:width]
 			out.Loss = float64(row[0])
-			for t, name := range s.model.Terms {
+			for t, name := range s.graphs.Terms {
 				out.Terms[name] = float64(row[1+t])
 			}
-			out.Weights = row[1+len(s.model.Terms):][:len(bags)*r.Data.Classes]
+			out.Weights = row[1+len(s.graphs.Terms):][:len(bags)*r.Data.Classes]
 			if r.AddStep(f.first+step+1, bags, &out) != nil {
 				break
 			}
@@ -198,8 +198,8 @@ func (s *jobs) addSteps(f *feed, trace []float32) {
 
 // addPredictions passes each run its predictions and attention scores in a trace.
 func (s *jobs) addPredictions(f *feed, trace []float32) {
-	l, k := s.test, s.model.Signature.Classes
-	width := s.model.ForwardWidth(l)
+	l, k := s.test, s.graphs.Signature.Classes
+	width := s.graphs.ForwardWidth(l)
 	for i, r := range s.runs {
 		for step, bags := range f.batches[i] {
 			row := trace[(step*len(s.runs)+i)*width:][:width]

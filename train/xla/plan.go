@@ -13,7 +13,7 @@ import (
 
 // plan has the sizes of the programs that trials share.
 type plan struct {
-	model       *xla.Model
+	graphs      *xla.Graphs
 	train, test xla.Layout
 	padding     float64 // share of padding in the instances of the training steps
 	job, shared float64 // estimated bytes on the device: per trial, and independent of their number
@@ -29,11 +29,11 @@ func (t *Trainer) plan(trials []*train.Trial) (*plan, error) {
 		return nil, trials[0].Program.Spec.Locate(diag.Errorf(sample.Pos, "the engine xla trains on all instances of a bag and does not support data.sample").
 			WithNote("choose another engine with --engine ort"))
 	}
-	model, err := xla.NewModel(trials[0].Program)
+	graphs, err := xla.NewGraphs(trials[0].Program)
 	if err != nil {
 		return nil, err
 	}
-	p, d, instances := &plan{model: model, room: t.room()}, trials[0].Data, 0
+	p, d, instances := &plan{graphs: graphs, room: t.room()}, trials[0].Data, 0
 	p.train = xla.Layout{Jobs: len(trials), Batch: trials[0].Batch(), Bags: d.Bags(), Rows: d.Offsets[d.Bags()]}
 	p.test = p.train
 	for _, trial := range trials {
@@ -51,9 +51,9 @@ func (t *Trainer) plan(trials []*train.Trial) (*plan, error) {
 	// Rounded, so that different groups can use the same compiled programs.
 	p.train.N, p.test.N = train.RoundUp(p.train.N, 8), train.RoundUp(p.test.N, 8)
 	p.padding = 1 - float64(instances)/float64(p.train.N*p.train.Steps*p.train.Jobs)
-	p.train.Steps = t.stepsOfCall(p.train, 4*model.EpochWidth(p.train)+model.MaskBytes(p.train))
-	p.test.Steps = t.stepsOfCall(p.test, 4*model.ForwardWidth(p.test))
-	p.job, p.shared = model.Bytes(p.train, p.test)
+	p.train.Steps = t.stepsOfCall(p.train, 4*graphs.EpochWidth(p.train)+graphs.MaskBytes(p.train))
+	p.test.Steps = t.stepsOfCall(p.test, 4*graphs.ForwardWidth(p.test))
+	p.job, p.shared = graphs.Bytes(p.train, p.test)
 	return p, nil
 }
 
@@ -100,9 +100,9 @@ func (p *plan) check() error {
 // subject returns the trials as the subject of a sentence.
 func (p *plan) subject() string {
 	if p.train.Jobs == 1 {
-		return "a run of " + p.model.Spec.Name.V
+		return "a run of " + p.graphs.Spec.Name.V
 	}
-	return fmt.Sprintf("%d runs of %s in one program", p.train.Jobs, p.model.Spec.Name.V)
+	return fmt.Sprintf("%d runs of %s in one program", p.train.Jobs, p.graphs.Spec.Name.V)
 }
 
 // String describes the programs.

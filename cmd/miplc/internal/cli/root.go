@@ -23,11 +23,13 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/version"
 )
 
-const rootHelp = `miplc compiles YAML specs of multi-instance partial-label models, trains them on bags with
-candidate label sets, and writes each model as one ONNX file, which Go services run
-through onnxruntime or in pure Go.
+const rootHelp = `miplc trains classifiers on bags: groups of feature vectors, such as the patches of a photo.
+Each bag has one true label or a few candidates for it. A spec, a short YAML file, describes
+the data, the model and its training. miplc writes the trained model as one ONNX file, which
+miplc serve, Go services and other programs run. New here? Start with the examples below.
 
-SPEC is the path of a YAML file or the name of a shipped spec (see miplc specs).
+SPEC in the help of a command is the path of a YAML file or the name of a shipped spec
+(see miplc specs).
 
 Exit codes:
   0   success
@@ -42,9 +44,11 @@ With --json every command prints exactly one JSON object on standard output. On 
 the object has "exit", "errors" (a list with file, line, column, text, suggestion and
 notes, at most 20) and "more_errors", the number of further errors.`
 
-const rootExample = `  miplc train quickstart -o quickstart-run
-  miplc predict quickstart-run/model.onnx bags.npz
-  miplc parity quickstart-run`
+const rootExample = `  miplc data synth prototypes -o bags.csv                     # or a CSV file of your own
+  miplc data inspect bags.csv                                 # validate and describe it
+  miplc train demipl --set data.set=bags.csv -o my-run        # train a shipped model on it
+  miplc predict my-run bags.csv
+  miplc serve my-run`
 
 // usageEnd is the end of the help of every command.
 const usageEnd = `{{if .HasParent}}

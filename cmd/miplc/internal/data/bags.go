@@ -63,12 +63,17 @@ func bagsCommand(con *console.Console) *cobra.Command {
 		Use:   "bags --generator G IMAGES...",
 		Short: "Make a dataset from images",
 		Long: `Make one bag per image and write them to one file. IMAGES are folders or zip archives
-of JPEG, PNG and TIFF files. The folder that contains an image is its class.
+of JPEG, PNG and TIFF files. The folder that contains an image is its class, such as
+tiles/cat/1.jpg. A generator cuts each image into instances:
 
-Generators: row (mean colours of rows), sbn (blobs of 2x2 pixels with their neighbours),
-kmeansseg (segments by k-means over colour and texture), sift (dense SIFT), patches (squares
-of pixels, with their coordinates). On images of 224x224 pixels the defaults of the first four
-give the instance counts of the DEMIPL paper.
+  row        mean colours of the rows of a shrunk image
+  sbn        blobs of 2x2 pixels of a shrunk image, with their neighbours
+  kmeansseg  segments of similar colour and texture, by k-means
+  sift       SIFT descriptors on a regular grid
+  patches    squares of pixels, with their coordinates
+
+On images of 224x224 pixels the defaults of the first four give the instance counts of the
+DEMIPL paper. An image that cannot be decoded is an error that names it; nothing is written.
 
 The candidates are the true class and --r false ones, or those in a file from miplc data
 crowd. The same images and options always give the same file.`,

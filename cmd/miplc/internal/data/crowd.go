@@ -42,10 +42,14 @@ annotators, by the rule of the DEMIPL paper: a label is a candidate if at least 
 give it a probability above 0. If that gives fewer than two candidates, the candidates
 are each annotator's most probable labels.
 
-Each annotator has a CSV file with the header image,CLASS,CLASS,... and one row per
-image; an empty field is 0. The output has the same form with 0 and 1, for
-miplc data bags --candidates. With --bags the output is that dataset with the new
-candidate sets.`,
+Each annotator has a CSV file with one row per image; an empty field is 0:
+
+  image,DEB,LYM,MUC
+  LYM/tile-1.png,0.3,0.7,
+
+The output has the same form with 0 and 1, for miplc data bags --candidates. With --bags the
+output is that dataset with the new candidate sets. An unknown class and a missing image are
+errors that name the file and the line; nothing is written.`,
 		Example: `  miplc data crowd anna.csv ben.csv cleo.csv -o candidates.csv
   miplc data crowd anna.csv ben.csv cleo.csv --bags sift.npz -o sift-crowd.npz`,
 		Args: console.Args(console.Arguments("WORKER.csv...", &o.Workers)),

@@ -17,7 +17,21 @@ func Command(con *console.Console) *cobra.Command {
 		Use:   "data",
 		Short: "Generate, convert and describe datasets",
 		Long: `Generate, convert and describe datasets. miplc reads .csv, .csv.gz, .npz, .parquet and .mat
-(the format of the DEMIPL authors) and writes .csv, .csv.gz and .npz. Bags are counted from 1.`,
+(the format of the DEMIPL authors) and writes .csv, .csv.gz and .npz. Bags are counted from 1.
+
+A CSV file has one row per instance; the rows of a bag are adjacent. The first row of a bag
+has its true label, if known, and its candidate labels:
+
+  bag,label,candidates,f1,f2
+  farm/1.jpg,cat,cat dog,0.5,1.25
+  farm/1.jpg,,,0.25,-3
+  farm/2.jpg,,cat dog,1.5,0.75
+
+docs/data.md describes the formats.`,
+		Example: `  miplc data inspect bags.csv
+  miplc data import bags.csv bags.npz
+  miplc data synth prototypes -o bags.csv
+  miplc data bags --generator sift tiles -o tiles.npz`,
 	}
 	console.Group(con, cmd)
 	cmd.AddCommand(synthCommand(con), bagsCommand(con), crowdCommand(con), importCommand(con), inspectCommand(con))

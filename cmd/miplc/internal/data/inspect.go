@@ -46,12 +46,19 @@ func inspectCommand(con *console.Console) *cobra.Command {
 		SuggestFor: []string{"info", "describe", "show", "check", "validate", "stats", "summary", "head"},
 		Short:      "Validate and describe datasets, or describe and draw one bag",
 		Long: `Validate datasets (.npz, .mat, .parquet, .csv, .csv.gz) and print a table with their numbers of
-bags, instances, features, classes and candidate labels. For one file, also print the
-classes and the SHA-256 of the contents, which data.sha256 of a spec may require. With
---bag, describe one bag instead: its name, candidates, true label and positive instances.
+bags, instances and features (#dim), the mean number of instances per bag, the number of
+classes, and the mean number of candidate labels per bag (avg. #CLs). For one file, also
+print the classes and the SHA-256 of the contents, which data.sha256 of a spec may require.
+With --bag, describe one bag instead: its name, candidates, true label and positive instances.
 
-An invalid file is an error that names the line or the bag.`,
-		Example: `  miplc data inspect mnist-r1.npz fmnist-r1.npz
+An invalid file is an error with exit code 1. The message names the line or the bag, and says
+what to do:
+
+  bags.csv:2: error: bag 1 ("a"): the true label "cow" is not among the candidates "cat dog"
+          leave the field of an unknown label empty`,
+		Example: `  miplc data inspect bags.csv
+  miplc data inspect certain.csv --labels known
+  miplc data inspect mnist-r1.npz fmnist-r1.npz
   miplc data inspect mnist-r1.npz --bag 3 --svg bag3.svg`,
 		Args: console.Args(console.Arguments("FILE...", &o.Files)),
 		RunE: func(*cobra.Command, []string) error { return runInspect(o) },

@@ -31,16 +31,18 @@ func synthCommand(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "synth SET",
 		SuggestFor: []string{"generate", "create", "download"},
-		Short:      "Generate a dataset from labelled instances",
-		Long: fmt.Sprintf(`Generate a dataset and write it to one file. SET is one of
+		Short:      "Generate an artificial dataset, or one from labelled instances",
+		Long: fmt.Sprintf(`Generate a dataset, to try miplc or to repeat published experiments, and write it to one
+file. SET is one of
 %s.
 
-%q is artificial and needs no source. The others are drawn from the labelled
-instances in the folder --source: mnist and fashion-mnist contain the IDX files,
-mil/birdsong and mil/sival6 CSV files (docs/bags.md). The defaults of the other options are
-those of the published dataset. The same options always produce the same file.`,
+%q is artificial and needs no source: 300 bags of 20 features and five classes,
+unless options change this. The others imitate the datasets of the DEMIPL paper. Their bags
+are drawn from the labelled instances in the folder --source: mnist and fashion-mnist contain
+the IDX files, mil/birdsong and mil/sival6 CSV files (docs/bags.md). The defaults of the other
+options are those of the published dataset. The same options always produce the same file.`,
 			strings.Join(generate.Sets, ", "), generate.PrototypeSet),
-		Example: `  miplc data synth prototypes -o bags.npz
+		Example: `  miplc data synth prototypes -o bags.csv
   miplc data synth mnist-mipl --source data --r 1 -o mnist-r1.npz
   miplc data synth birdsong-mipl --source data --r 2 --seed 7 -o birdsong-r2.npz
   miplc data synth birdsong-mipl --source data --pools 8 --splits birdsong-splits.csv -o birdsong-r1.npz`,

@@ -38,8 +38,19 @@ func Command(con *console.Console) *cobra.Command {
 		Use:        "experiment FILE -o DIR",
 		SuggestFor: []string{"benchmark", "bench", "sweep", "tune"},
 		Short:      "Compare learners over datasets and splits, resumable",
-		Long: fmt.Sprintf(`Train and test learners (specs) on datasets, as a YAML file describes. FILE is a path or the
-name of a shipped experiment: %s.
+		Long: fmt.Sprintf(`Train and test several learners (specs, perhaps with other settings) on the same datasets and
+splits. FILE is the path of a YAML file or the name of a shipped experiment:
+%s.
+This file compares two learners on a CSV file of yours:
+
+  name: compare
+  data:
+    - {name: mine, file: my.csv}
+  learners:
+    - {name: DEMIPL, spec: demipl}
+    - {name: PRODEN on bag means, spec: proden-mean}
+  splits: {count: 5}
+
 Each combination of dataset, r (number of false labels), learner and split is one cell.
 
 The results, one line per finished cell, and the generated datasets are written to DIR. To
@@ -58,10 +69,11 @@ number of such processes may run on any machines that share the folder. I/N is s
 plan determines the cells and the engine.
 
 docs/experiments.md describes FILE; docs/clusters.md describes shards.`, strings.Join(specs.Experiments(), ", ")),
-		Example: `  miplc experiment smoke -o smoke
+		Example: `  miplc experiment compare.yaml -o compare
+  miplc report compare
+  miplc experiment smoke -o smoke
   miplc experiment paper-benchmark -o benchmark --data-dir data --data Birdsong-MIPL --splits 3
-  miplc experiment -o benchmark --shard 3/16
-  miplc report benchmark`,
+  miplc experiment -o benchmark --shard 3/16`,
 		Args: console.Args(console.Arg("[FILE]", &o.File)),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Shard != "" {

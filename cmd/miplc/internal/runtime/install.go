@@ -19,11 +19,14 @@ func Command(con *console.Console) *cobra.Command {
 		Use:        "runtime",
 		SuggestFor: []string{"install", "setup"},
 		Short:      "Install or find onnxruntime, its GPU providers and the XLA plugin",
-		Long: `miplc looks for the onnxruntime library in this order: --library, the environment
+		Long: `Install or find the libraries that miplc runs on. You rarely need this: miplc train installs
+onnxruntime itself. Use miplc runtime install for a GPU, or on a machine that only predicts.
+
+miplc looks for the onnxruntime library in this order: --library, the environment
 variables ` + ortlib.EnvLibrary + ` and ` + ortlib.EnvLibraryOwn + `,
 the cache (filled by "miplc runtime install"), the folder of the miplc binary, system
-folders, and Python's onnxruntime package. A library in the cache must have the pinned
-SHA-256. A library that neither the flag nor the environment names must belong to root
+folders, and Python's onnxruntime package. A library in the cache must have the SHA-256
+that this version of miplc expects. A library that neither the flag nor the environment names must belong to root
 or to you, in folders that no other user can write to.
 
 It looks for the PJRT plugin of the engine xla in --pjrt-plugin, the environment

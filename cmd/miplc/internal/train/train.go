@@ -57,10 +57,19 @@ func Command(con *console.Console) *cobra.Command {
 		SuggestFor: []string{"fit", "learn", "run", "start"},
 		Short:      "Train a model and write a checked ONNX file, metrics and plots",
 		Long: `Train the model of a spec: the path of a YAML file or the name of a shipped spec (miplc
-specs). The command writes to DIR: model.onnx (checked in every back end against the
-training graph), spec.yaml (complete, with all defaults), split.json, summary.json,
-metrics.jsonl, plots/*.svg and a checkpoint. An invalid spec is reported before anything
-is written.
+specs). --set data.set=bags.csv trains on your dataset. The command prints the accuracy on
+the test bags, compares the predictions of all runtimes, and writes to DIR:
+
+  model.onnx               the model
+  spec.yaml                the complete spec, with all defaults
+  metrics.jsonl, plots/    the metrics of every epoch, and figures
+  summary.json             the final metrics
+  split.json               the training and test bags
+  checkpoint.miplc         the state of the training, for --resume
+
+An invalid spec or dataset is an error, and nothing is written. If more than one runtime
+predicts something else than the training graph, the model is saved as model.failed.onnx
+and the command fails.
 
 Engines: ort runs training steps in onnxruntime; gorgonia is pure Go and needs no library;
 xla trains on an NVIDIA GPU. auto, the default, selects xla if an NVIDIA GPU is usable, else
@@ -71,9 +80,8 @@ others with ort. miplc doctor shows what works on this machine.
 
 --seeds, --parts and --grid train up to 1000 runs with one command, each in its own folder
 below DIR (seed-1, part-2-seed-1-lr-0.05, ...). Runs on features that differ only in
-seed, split, learning rate and loss weights train together in one program, which is
-several times faster; this changes no result on engine ort. Runs on images train one
-after the other.
+seed, split, learning rate and loss weights train together, which is several times faster;
+with the engine ort this changes no result. Runs on images train one after the other.
 
 Ctrl-C stops after the current step with exit code 75. --resume continues from the last
 checkpoint, on the engine and device of the run, to a bit-identical result. Without SPEC,
@@ -82,6 +90,8 @@ several runs there. A finished run is overwritten only with --force.
 
 If no onnxruntime library is found, the command installs it into the cache.`,
 		Example: `  miplc train quickstart -o quickstart-run
+  miplc train demipl --set data.set=bags.csv -o my-run
+  miplc train my.yaml -o my-run
   miplc train demipl-image -o run --data-dir data --set train.epochs=10 --set train.seed=3
   miplc train birdsong.yaml -o cuda-run --device cuda
   miplc train demipl-image -o webgpu-run --device webgpu

@@ -43,11 +43,17 @@ func Command(con *console.Console) *cobra.Command {
 		SuggestFor: []string{"lint", "verify"},
 		Short:      "Check specs and experiments and print all errors",
 		Long: `Check the keys, types, values, shapes and splits of specs, and print all errors of all files.
-Shapes follow from the dataset. If it is not found, they follow from data.shape and
-data.classes, or from assumed sizes if the spec has neither.
+SPEC is a path or the name of a shipped spec, or the file of an experiment, which is checked
+together with its specs. If a file is invalid, the command exits with code 2. An error names
+the place and, for typing errors, the right word:
 
-SPEC is a path or the name of a shipped spec. A file may also be an experiment, which is
-checked together with its specs. If a file is invalid, the command exits with status 2.`,
+  my.yaml:4:9: error: unknown key "epocs" in train
+      4 | train: {epocs: 5}
+        |         ^^^^^
+          did you mean "epochs"?
+
+Shapes follow from the dataset. If it is not found, they follow from data.shape and
+data.classes, or from assumed sizes if the spec has neither.`,
 		Example: "  miplc validate model.yaml\n  miplc validate models/*.yaml --json",
 		Args:    console.Args(console.Arguments("SPEC...", &o.Specs)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },

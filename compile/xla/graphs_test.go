@@ -29,7 +29,7 @@ func TestBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := NewModel(p)
+		m, err := NewGraphs(p)
 		if err != nil {
 			t.Fatal(err)
 		}
