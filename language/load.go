@@ -12,7 +12,7 @@ import (
 var Dialect = &schema.Dialect{
 	Noun: "spec", An: "a spec", Start: "a spec starts with name: and has at least model:",
 	About: "A model for multi-instance partial-label learning: data, network, loss, training and export.",
-	Names: specs.Models, Source: specs.Model, Synonyms: Synonyms,
+	Names: specs.Models, Source: specs.Model, Synonyms: Synonyms, Advice: advice,
 	Arguments: entryArguments, Defs: schemaDefs,
 	Related: map[string][]string{"model": modelSections, "learner": modelSections, "let": modelSections, "loss": modelSections, "weights": modelSections},
 }

@@ -33,6 +33,9 @@ type Dialect struct {
 	// Synonyms maps words of other programs to words of the dialect, for
 	// suggestions. Its keys are in lower case without - and _.
 	Synonyms map[string][]string
+	// Advice has notes for keys of other programs that the dialect does without, by their names in
+	// lower case without - and _.
+	Advice map[string]string
 	// Related lists the top-level sections that must fit each other, by the section
 	// in which a conflict shows up; may be nil.
 	Related map[string][]string

@@ -14,8 +14,7 @@ import (
 // Suggest returns the known word that was probably meant: a synonym from another
 // library, or the word that differs by a typing error; "" if there is none.
 func (d *Dialect) Suggest(word string, known []string) string {
-	plain := strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(word))
-	for _, meant := range d.Synonyms[plain] {
+	for _, meant := range d.Synonyms[plainWord(word)] {
 		for _, k := range known {
 			if k == meant && k != word {
 				return k
@@ -28,6 +27,11 @@ func (d *Dialect) Suggest(word string, known []string) string {
 		}
 	}
 	return diag.Suggest(word, known)
+}
+
+// plainWord returns a word as the keys of Synonyms and Advice are written.
+func plainWord(word string) string {
+	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(word))
 }
 
 // noteStrangeCharacter adds a note about a character that only looks like one that
