@@ -191,12 +191,12 @@ func text(value []byte) (string, error) {
 	return string(value[:min(len(value), maxMember)]), nil
 }
 
-// varints appends a number, or a packed list of numbers, up to most elements.
-func varints(to []int64, kind protowire.Type, value []byte, most int, what string) ([]int64, error) {
+// varints appends a number, or a packed list of numbers, up to limit elements.
+func varints(to []int64, kind protowire.Type, value []byte, limit int, what string) ([]int64, error) {
 	if kind != protowire.VarintType && kind != protowire.BytesType {
 		return to, nil
 	}
-	to = slices.Grow(to, min(len(value), max(0, most-len(to))))
+	to = slices.Grow(to, min(len(value), max(0, limit-len(to))))
 	if to == nil {
 		to = []int64{} // an empty packed list is a list
 	}
@@ -205,8 +205,8 @@ func varints(to []int64, kind protowire.Type, value []byte, most int, what strin
 		if n < 0 {
 			return nil, malformed(n)
 		}
-		if len(to) == most {
-			return nil, status.Errorf(codes.InvalidArgument, "there are more than %d %s", most, what)
+		if len(to) == limit {
+			return nil, status.Errorf(codes.InvalidArgument, "there are more than %d %s", limit, what)
 		}
 		to, value = append(to, int64(v)), value[n:]
 	}

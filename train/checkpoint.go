@@ -186,7 +186,7 @@ func replaceCheckpoint(dir string, content []byte) error {
 }
 
 // newestCheckpoint reads the newest checkpoint of a folder that is not damaged. damaged lists
-// newer files that are. Without a checkpoint the error wraps fs.ErrNotExist; if all are damaged,
+// newer files that are damaged. Without a checkpoint the error wraps fs.ErrNotExist; if all are damaged,
 // it names them.
 func newestCheckpoint(dir string) (c *checkpoint, damaged []damagedFile, err error) {
 	for _, name := range []string{CheckpointFile, PreviousFile} {

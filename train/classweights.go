@@ -2,11 +2,10 @@ package train
 
 import "github.com/miplc/miplc/language"
 
-// classWeights returns the factors [k] of the classes in the loss that train.class_weights
-// asks for, nil without it. They are divided by their mean over the training bags, so that
-// the learning rate keeps its meaning. balanced weighs a class by the inverse of its
-// number of bags, see classCounts; a class without bags has no bag to weigh. If bags have any
-// number of labels, see labelWeights.
+// classWeights returns the factors [k] of the classes in the loss for train.class_weights, or nil
+// without it. They are divided by their mean over the training bags, so that the learning rate keeps
+// its meaning. balanced weighs a class by the inverse of its number of bags, see classCounts. Bags
+// with any number of labels use labelWeights.
 func (t *Trial) classWeights() []float32 {
 	want := t.Program.Spec.Train.ClassWeights.V
 	if !want.Any() {

@@ -33,10 +33,10 @@ func advice(spec *language.Spec) string {
 	return text
 }
 
-// Limits in multiples of the scale of the loss, see divergence. With shipped specs that
-// learn, on generated bags, Birdsong-MIPL and MNIST-MIPL, the mean loss of an epoch is at
-// most 1.1 times the scale. It is 40 times the scale with proden-maxmin at learning rate 0.1,
-// and 70,000 times with gated ABMIL at 0.02.
+// Limits in multiples of the scale of the loss, see divergence. Trainings of shipped specs that
+// learn, on generated bags, Birdsong-MIPL and MNIST-MIPL, have a mean loss per epoch of at most
+// 1.1 times the scale. It is 40 times the scale for proden-maxmin with the learning rate 0.1, and
+// 70,000 times for gated ABMIL with 0.02.
 const (
 	exploded  = 5   // an epoch with a larger mean loss has exploded
 	recovered = 0.5 // a training whose last epoch has a smaller mean loss has recovered

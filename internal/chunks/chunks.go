@@ -149,7 +149,8 @@ const (
 	rows                 // row i on instance i only
 )
 
-// findShapes follows the shapes for two and for three instances. It fails if they cannot be followed.
+// findShapes computes the shapes for two and for three instances. It returns false if they are not
+// known.
 func (d *divider) findShapes(instance []int) bool {
 	e := footprint.New(d.graph, instance, true)
 	two, err := e.Shapes(2)

@@ -229,7 +229,7 @@ func (f *Folder) foreign(files []string) error {
 	return fmt.Errorf("%s has files of these names that no mark of miplc lists: %s; move them away, or choose another folder", f.Dir, strings.Join(list, ", "))
 }
 
-// read reports files, new or listed, that are among the inputs.
+// read returns an error if a new or listed file is among the inputs.
 func (f *Folder) read(files, inputs []string) error {
 	if f.Mark != nil {
 		files = append(slices.Clip(files), f.Mark.Files...)

@@ -28,7 +28,7 @@ type Estimate struct {
 	others  []*onnxpb.ValueInfoProto // inputs of a part of a model, besides those of the contract
 }
 
-// known is the information about a value before a run.
+// known is what is known about a value without running the model.
 type known struct {
 	shape []int64
 	ints  []int64   // contents, of small tensors of integers
@@ -37,7 +37,8 @@ type known struct {
 }
 
 // New returns the estimate of a graph with the inputs of the contract, for instances of the given
-// shape. The first axis of other inputs is that of the instances if its size is open. loops reports whether the back end runs loops and does not compute them at once.
+// shape. If other inputs have an open first axis, its size is the number of instances. loops reports
+// whether the back end runs loops step by step; otherwise it computes all steps at once.
 func New(g *onnxpb.GraphProto, instance []int, loops bool) *Estimate {
 	e := &Estimate{loops: loops, nodes: g.GetNode(), outputs: map[string]bool{}, initial: map[string]known{}, lastUse: map[string]int{}}
 	for _, d := range instance {
@@ -100,7 +101,7 @@ func (e *Estimate) Shapes(instances int) (map[string][]int64, error) {
 	return shapes, nil
 }
 
-// try is follow for graphs of any kind.
+// try calls follow and returns an error instead of a panic if the graph is not valid.
 func (e *Estimate) try(instances, bags int) (values map[string]known, bytes, work int64, err error) {
 	node := ""
 	err = workers.Try(func() (err error) {
@@ -116,7 +117,8 @@ func (e *Estimate) try(instances, bags int) (values map[string]known, bytes, wor
 	return values, bytes, work, err
 }
 
-// follow sets node to the name of the node that it has come to.
+// follow computes the shapes of all values, the peak of the memory in bytes and the work. It sets
+// node to the name of the current node, for errors.
 func (e *Estimate) follow(instances, bags int, node *string) (values map[string]known, bytes, work int64, err error) {
 	values = map[string]known{
 		contract.Instances: {shape: append([]int64{int64(instances)}, e.input...)},
@@ -221,10 +223,11 @@ func workOf(n *onnxpb.NodeProto, in []known, out known) int64 {
 	return int64(min(float64(each)*float64(elements(out.shape)), math.MaxInt64/1024))
 }
 
-// UpTo returns the largest power of two of instances, in as many bags or in one, for which a run
-// stays within the given memory and work, at most most; 0 if one instance exceeds them.
-func (e *Estimate) UpTo(bytes, work int64, most int) (instances int) {
-	for n := 1; n <= most; n *= 2 {
+// UpTo returns the largest power of two, up to limit, that is a number of instances for which a run
+// stays within the given memory and work, both as one bag and as one bag for each instance. It
+// returns 0 if one instance exceeds them.
+func (e *Estimate) UpTo(bytes, work int64, limit int) (instances int) {
+	for n := 1; n <= limit; n *= 2 {
 		b, w, err := e.Run(n, n)
 		one, more, errOne := e.Run(n, 1)
 		if err != nil || errOne != nil || max(b, one) > bytes || max(w, more) > work {

@@ -19,7 +19,7 @@ import (
 const checkedEpochs = 3
 
 // checkDevice trains as many runs as the group has on a few drawn bags, with the sessions of the
-// group and on the CPU, and refuses a device whose results differ.
+// group and on the CPU, and returns an error if their results differ.
 func (g *group) checkDevice() error {
 	trials, err := g.sampleTrials()
 	if err != nil {

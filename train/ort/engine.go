@@ -187,7 +187,7 @@ func (e *Engine) wholeStep(bags int) (*session, error) {
 	return e.session(false, bags, func() (*graph.Graph, error) { return e.stepGraph(bags) }, e.checkStep)
 }
 
-// stepGraph gives the graph of a step of that many bags.
+// stepGraph returns the graph of a step of that many bags.
 func (e *Engine) stepGraph(bags int) (*graph.Graph, error) {
 	build := compile.Step
 	if bags == 1 {
@@ -324,7 +324,7 @@ func (e *Engine) SetState(s *train.State) error {
 }
 
 // Close implements train.Engine. It releases bindings before the values that they point to, and
-// those before the sessions.
+// values before the sessions.
 func (e *Engine) Close() error {
 	all := []interface{ Destroy() error }{&e.whole, &e.evaluated}
 	if e.bagwise != nil {

@@ -176,7 +176,7 @@ func (g *group) Epoch(ctx context.Context, runs []*train.Run) error {
 	return g.read(false)
 }
 
-// forget drops results that were not read, because an epoch was not finished.
+// forget discards unread results of an unfinished epoch.
 func (g *group) forget() {
 	for _, h := range g.active.histories {
 		h.unread = nil
@@ -266,6 +266,6 @@ func (g *group) Predict(ctx context.Context, runs []*train.Run) error {
 	return g.read(true)
 }
 
-// Close implements train.Executor. Bindings go before the tensors that they point to, and
-// those before the sessions.
+// Close implements train.Executor. It releases bindings before the tensors that they point to, and
+// tensors before the sessions.
 func (g *group) Close() error { return errors.Join(g.deactivate(false), g.runsSessions.Destroy()) }
