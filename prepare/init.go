@@ -13,8 +13,8 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// withInit returns a spec whose train.init has the hash of its file, so that the run and its
-// checkpoints tell which parameters they started with.
+// withInit returns a spec whose train.init contains the hash of its file, so that the run and its
+// checkpoints identify the parameters with which they started.
 func withInit(spec *language.Spec, folder bagfile.Folder) (*language.Spec, error) {
 	from := spec.Train.Init
 	if from.Model.V == "" || spec.Learner != nil {
@@ -37,7 +37,7 @@ func withInit(spec *language.Spec, folder bagfile.Folder) (*language.Spec, error
 	return &resolved, nil
 }
 
-// checkInit returns what InitialParameters and withInit find wrong.
+// checkInit returns the error that InitialParameters or withInit would return.
 func checkInit(p *compile.Program, folder bagfile.Folder) error {
 	if _, err := withInit(p.Spec, folder); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package lru has a bounded cache that evicts the oldest values.
+// Package lru implements a bounded cache that evicts the oldest values.
 package lru
 
 import "slices"

@@ -46,7 +46,7 @@ func (t Number) Valid() bool {
 	return false
 }
 
-// halves has the float32 of every float16: a table is several times as fast as the
+// halves contains the float32 of every float16. The table is several times as fast as a
 // conversion.
 var halves = sync.OnceValue(func() *[1 << 16]float32 {
 	t := new([1 << 16]float32)

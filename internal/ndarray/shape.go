@@ -1,4 +1,4 @@
-// Package ndarray has the arithmetic of row-major arrays: sizes, strides, and
+// Package ndarray implements the arithmetic of row-major arrays: sizes, strides, and
 // conversions between element types.
 package ndarray
 

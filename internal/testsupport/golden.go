@@ -1,5 +1,5 @@
-// Package testsupport has golden files and the external requirements of tests.
-// Importing it gives a test the flag -update.
+// Package testsupport compares golden files and finds the external requirements of tests.
+// A test that imports it has the flag -update.
 package testsupport
 
 import (
