@@ -28,7 +28,7 @@ func (b *Builder) walk(g *Graph, place func(n *Node, in []*Node) *Node) []*Node 
 	return of
 }
 
-// copyOutputs adds the outputs of g under their names; of gives the replacement of each node by ID.
+// copyOutputs adds the outputs of g under their names. of lists the replacements of nodes by ID.
 func (b *Builder) copyOutputs(g *Graph, of []*Node) {
 	for _, o := range g.Outputs {
 		b.Output(o.Name, of[o.Node.ID])

@@ -140,7 +140,7 @@ func (r *Report) pairsTable(it *definition.Item) *Table {
 
 func pText(p float64) string { return fmt.Sprintf("%.2g", p) }
 
-// ranking has the learners with results on the same datasets and r, and their ranks.
+// ranking contains the learners with results on the same datasets and r, and their ranks.
 type ranking struct {
 	names    []string
 	datasets int // number of pairs of dataset and r
@@ -190,8 +190,7 @@ func (r *Report) rank(it *definition.Item) *ranking {
 	return k
 }
 
-// ranksTable has the average ranks of the learners and the tests of Friedman and of Iman and
-// Davenport.
+// ranksTable returns the table of average ranks with the tests of Friedman and of Iman and Davenport.
 func (r *Report) ranksTable(it *definition.Item) *Table {
 	t := &Table{Title: r.title(it, "Average ranks"), Head: heads("Learner", "average rank")}
 	k := r.rank(it)

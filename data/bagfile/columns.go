@@ -89,7 +89,7 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 // roleNames are the usual names of the columns that are not features.
 var roleNames = [5]string{"bag", "label", "candidates", "instance_label", "group"}
 
-// missingRole has the advice for a file without the column.
+// missingRole is the advice for a file without the column.
 var missingRole = [len(roleNames)]string{
 	"it has the same text in all rows of a bag; data.columns.bag of a spec names the column if it has another name",
 	"data.columns.label of a spec names the column if it has another name; if labels are unknown, add the column and leave its fields empty",

@@ -16,8 +16,8 @@ type btree2 struct {
 	kind     byte
 	size     uint64 // of a record
 	nodeSize uint64
-	// count and total are the widths of the fields with the number of records of a child of each depth,
-	// alone and with all nodes below it.
+	// count is the width of the field with the number of records of a child node. total contains, for
+	// each depth, the width of the field with the number of records in the child and all nodes below it.
 	count uint64
 	total []uint64
 	each  func(record []byte) error

@@ -159,7 +159,8 @@ func (r *datasetReader) placeIndexed(c *chunks, b []byte) (index func() error, e
 	if kind == single {
 		return r.single(c, b, flags&filtered != 0)
 	}
-	// Before the address are the settings with which the index was made, which it contains as well.
+	// The address follows the settings of the index. The settings are skipped, because the index
+	// contains them too.
 	settings, known := map[byte]int{implicit: 0, fixedArray: 1, extensibleArray: 5, tree: 6}[kind]
 	if !known || len(b) < settings+8 {
 		return nil, errDamaged

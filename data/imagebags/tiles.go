@@ -232,7 +232,7 @@ func (t *Tiles) hash() error {
 	return report(images, faults)
 }
 
-// pixels gives a dataset with the pixels of images the form of one with image files.
+// pixels converts a dataset of pixels to the form of a dataset of image files.
 func (t *Tiles) pixels(d *data.Dataset) (*data.Dataset, error) {
 	t.arrays = d
 	x := make([]float32, d.Dim())

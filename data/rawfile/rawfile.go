@@ -1,5 +1,5 @@
 // Package rawfile reads data files within limits: gzip, CSV text as other programs write it, and
-// MAT variables. Its errors have the path.
+// MAT variables. Its errors name the file.
 package rawfile
 
 import (

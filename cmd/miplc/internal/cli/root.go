@@ -24,12 +24,16 @@ import (
 )
 
 const rootHelp = `miplc trains classifiers on bags: groups of feature vectors, such as the patches of a photo.
-Each bag has one true label or a few candidates for it. A spec, a short YAML file, describes
-the data, the model and its training. miplc writes the trained model as one ONNX file, which
-miplc serve, Go services and other programs run. New here? Start with the examples below.
+Each bag has one true label, but you may know only a few candidates for it. miplc writes the
+trained model as one ONNX file, which miplc serve, Go services and other programs run. New
+here? Run the examples below.
 
-SPEC in the help of a command is the path of a YAML file or the name of a shipped spec
-(see miplc specs).
+A spec is a YAML file that describes the data, the model and its training. SPEC in the help of
+a command is the path of such a file or the name of a shipped spec (see miplc specs):
+
+  name: my-model
+  extends: demipl
+  data: {set: bags.csv}
 
 Exit codes:
   0   success

@@ -26,8 +26,8 @@ miplc looks for the onnxruntime library in this order: --library, the environmen
 variables ` + ortlib.EnvLibrary + ` and ` + ortlib.EnvLibraryOwn + `,
 the cache (filled by "miplc runtime install"), the folder of the miplc binary, system
 folders, and Python's onnxruntime package. A library in the cache must have the SHA-256
-that this version of miplc expects. A library that neither the flag nor the environment names must belong to root
-or to you, in folders that no other user can write to.
+that this version of miplc expects. A library that neither the flag nor the environment
+names must belong to root or to you, in folders that no other user can write to.
 
 It looks for the PJRT plugin of the engine xla in --pjrt-plugin, the environment
 variable ` + pjrt.EnvPlugin + `, and then, for CPUs, in the cache (filled by "miplc

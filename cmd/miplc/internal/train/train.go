@@ -68,8 +68,8 @@ the test bags, compares the predictions of all runtimes, and writes to DIR:
   checkpoint.miplc         the state of the training, for --resume
 
 An invalid spec or dataset is an error, and nothing is written. If more than one runtime
-predicts something else than the training graph, the model is saved as model.failed.onnx
-and the command fails.
+disagrees with the training graph, the model is saved as model.failed.onnx and the command
+fails.
 
 Engines: ort runs training steps in onnxruntime; gorgonia is pure Go and needs no library;
 xla trains on an NVIDIA GPU. auto, the default, selects xla if an NVIDIA GPU is usable, else
