@@ -100,7 +100,7 @@ type Model struct {
 // Info is the metadata of a model.
 type Info struct {
 	Contract       string             `json:"contract"`        // "bag/1" or "batch/1"
-	ContractSHA256 string             `json:"contract_sha256"` // hash of what callers depend on: contract, input shape, classes in order
+	ContractSHA256 string             `json:"contract_sha256"` // hash of what callers depend on, such as the input shape and the classes
 	Backend        string             `json:"backend"`         // back end in use
 	Opset          int64              `json:"opset"`
 	Version        string             `json:"version"`           // version of miplc that wrote the file

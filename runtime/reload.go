@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -106,7 +107,8 @@ func (m *Model) reload(path string) error {
 }
 
 // Replaceable returns an error if callers would notice that another model replaces this one: it has
-// another input shape, order of features or list of classes.
+// another input shape, order of features, list of classes or number of labels, or no attention of each
+// class.
 func (i Info) Replaceable(by Info) error {
 	if !slices.Equal(i.InputShape, by.InputShape) {
 		return fmt.Errorf("it takes instances of shape %v, the model in use of %v", by.InputShape, i.InputShape)
@@ -120,6 +122,14 @@ func (i Info) Replaceable(by Info) error {
 		case i.Classes[c] != by.Classes[c]:
 			return fmt.Errorf("its class number %d is %q, that of the model in use %q", c+1, by.Classes[c], i.Classes[c])
 		}
+	}
+	switch {
+	case i.Threshold == nil && by.Threshold != nil:
+		return errors.New("it predicts any number of labels, the model in use one")
+	case i.Threshold != nil && by.Threshold == nil:
+		return errors.New("it predicts one label, the model in use any number")
+	case i.ClassAttention && !by.ClassAttention:
+		return errors.New("it has no attention of each class, which the model in use has")
 	}
 	if i.Columns != nil && by.Columns != nil && !slices.Equal(i.Columns.Features, by.Columns.Features) {
 		return fmt.Errorf("its features are %.200q, those of the model in use %.200q", by.Columns.Features, i.Columns.Features)

@@ -116,6 +116,7 @@ func TestReloadRefuses(t *testing.T) {
 	}{
 		"shape.onnx":   {readModel(t, "demipl-38x13.onnx"), "it takes instances of shape [38], the model in use of [3]"},
 		"classes.onnx": {edited(t, five(`["class 0", "class 2", "class 1", "class 3"]`)), `its class number 2 is "class 2", that of the model in use "class 1"`},
+		"labels.onnx":  {edited(t, meta(contract.KeyThreshold, "0.5")), "it predicts any number of labels, the model in use one"},
 		"text.onnx":    {[]byte("model: demipl\n"), "not a model"},
 		"graph.onnx":   {edited(t, func(m *onnxpb.ModelProto) { m.Graph.Node[0].Input = m.Graph.Node[0].Input[:1] }), "the shapes do not fit together"},
 	} {
@@ -150,6 +151,24 @@ func TestReloadComparesFeatures(t *testing.T) {
 	place(t, path, readModel(t, "demipl-3x4.onnx")) // a model whose features have no names
 	if err := m.Reload(path); err != nil {
 		t.Error(err)
+	}
+}
+
+// A model without an attention of each class does not replace one that has it, and one label not any
+// number.
+func TestReloadComparesOutputs(t *testing.T) {
+	half := 0.5
+	has, any := runtime.Info{ClassAttention: true}, runtime.Info{Threshold: &half}
+	for want, err := range map[string]error{
+		"it has no attention of each class": has.Replaceable(runtime.Info{}),
+		"it predicts one label":             any.Replaceable(runtime.Info{}),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if err := (runtime.Info{}).Replaceable(has); err != nil {
+		t.Errorf("a further output: %v", err)
 	}
 }
 

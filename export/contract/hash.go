@@ -7,12 +7,16 @@ import (
 )
 
 // Hash returns the SHA-256, in hexadecimal, of everything that callers of a model depend
-// on: the signature, the shape of an instance, the class names in order, and whether a bag
-// has one label or any number of them. A model retrained on the same classes has the same hash.
+// on: the signature, the shape of an instance, the class names in order, whether a bag has one
+// label or any number of them, and whether there is an attention of each class. A model retrained
+// on the same classes has the same hash.
 func (m *Metadata) Hash() string {
 	parts := []any{m.Contract, m.InputShape, m.Classes}
 	if m.Threshold != nil {
 		parts = append(parts, "any number of labels")
+	}
+	if m.ClassAttention {
+		parts = append(parts, ClassAttention)
 	}
 	text, err := json.Marshal(parts)
 	if err != nil {

@@ -139,6 +139,7 @@ func TestContractHash(t *testing.T) {
 		"names":    func(m *contract.Metadata) { m.Classes = []string{"a", "c"} },
 		"shape":    func(m *contract.Metadata) { m.InputShape = []int{1, 3} },
 		"contract": func(m *contract.Metadata) { m.Contract = contract.ContractBatch },
+		"output":   func(m *contract.Metadata) { m.ClassAttention = true },
 	} {
 		other := base
 		change(&other)
