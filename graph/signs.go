@@ -41,7 +41,7 @@ func (s *absorbedSigns) free(n *Node) bool {
 	return s.uses[n.ID] == 1 && (n.Op == OpSub || n.Op == OpNeg || literalFactor(n) >= 0 || s.through(n) >= 0)
 }
 
-// through returns the index of an input whose opposite sign gives the node the opposite sign, or -1.
+// through returns the index of an input that is negated in order to negate the node, or -1.
 func (s *absorbedSigns) through(n *Node) int {
 	switch n.Op {
 	case OpAdd, OpMul, OpDiv, OpMatMul:
