@@ -40,7 +40,7 @@ func New(vector string) string { return "new_" + vector }
 // optimizer is a rule that computes new parameters from gradients. All are defined as in
 // PyTorch, including the order of operations that matters to rounding.
 type optimizer struct {
-	state   func(t *language.Train) []string // state vectors besides the parameters
+	state   func(t *language.Train) []string // state vectors in addition to the parameters
 	scalars func(t *language.Train, update int) map[string]float64
 	// next sets the new values of the state vectors and returns the new parameters.
 	next func(u *update, w, g *graph.Node) *graph.Node

@@ -109,9 +109,9 @@ func (j *job) row(at place) []float32 {
 	return j.to[row*j.dim : (row+1)*j.dim]
 }
 
-// run computes the features of images that are not in the cache. Each image runs alone, so that its
-// features have the same bits in every dataset; as many run in parallel as there are processors and
-// memory for.
+// run computes the features of images that are not in the cache. Each image is a separate run,
+// so that its features have the same bits in every dataset. The processors and the available memory
+// bound the number of parallel runs.
 func (j *job) run(ctx context.Context, e *Encoder, library string) error {
 	s, err := e.Open(library)
 	if err != nil {

@@ -39,9 +39,9 @@ func (e *Encoder) Open(library string) (*Session, error) {
 // Close frees the session.
 func (s *Session) Close() error { return s.graph.Close() }
 
-// apart is the largest difference, relative to the largest feature, between an image alone and with
-// another one.
-const apart = 1e-3
+// maxDifference bounds the difference, relative to the largest feature, between the features of an image
+// computed separately and together with another image.
+const maxDifference = 1e-3
 
 func (s *Session) try() error {
 	size := 3 * s.encoder.Meta.Size * s.encoder.Meta.Size
@@ -65,7 +65,7 @@ func (s *Session) try() error {
 			difference = max(difference, math.Abs(float64(v-both[i*d+j])))
 		}
 	}
-	if difference > apart*largest {
+	if difference > maxDifference*largest {
 		return advice(exportAgain, "the features of an image depend on the other images of its bag: they differ by %g of at most %g", difference, largest)
 	}
 	return nil

@@ -52,7 +52,8 @@ func imageEnginesOf(path, library string) (*imageEngines, error) {
 
 func (g *imageEngines) close() error { return g.session.Close() }
 
-// features returns the features of images: cached ones, or computed alone like those of a dataset.
+// features returns the features of images: cached ones, or new ones, computed
+// image by image like those of a dataset.
 func (g *imageEngines) features(x []float32) (all []float32, err error) {
 	size := ndarray.Size(g.encoder.Meta.InputShape())
 	for len(x) > 0 {

@@ -43,7 +43,7 @@ func (r *Row) add(name string, size int) {
 }
 
 // Pack changes a model that LowerRuns made for a device to one with a single input and a single
-// output apart from stay, the inputs and outputs that stay on the device. The history has the given
+// output in addition to stay, the inputs and outputs that stay on the device. The history has the given
 // number of rows, which have at least the given width.
 func Pack(m *onnxpb.ModelProto, stay []string, rows, width int) Packing {
 	g, p := m.Graph, Packing{Rows: rows}

@@ -142,7 +142,7 @@ type csvReader struct {
 	names      []string            // of the features
 	declared   Columns
 	kind       Labels
-	width      int // columns in all
+	width      int // number of columns
 	d          data.Dataset
 	bags       []csvBag
 	ids        map[string]int // bag number from 0

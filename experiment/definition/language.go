@@ -116,7 +116,7 @@ var synthRows = []schema.Row{
 		Doc:   "The set."},
 	{Name: "bags", Type: schema.Whole, In: schema.Between(1, maxCount),
 		Field: schema.Bind(func(s *Synth) any { return &s.Bags }),
-		Doc:   "Bags in all."},
+		Doc:   "Number of bags."},
 	{Name: "positives", Type: schema.Real, In: schema.ShareOf(1),
 		Field: schema.Bind(func(s *Synth) any { return &s.Positives }),
 		Doc:   "Share of positive instances per bag."},

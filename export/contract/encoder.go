@@ -74,7 +74,7 @@ func (e *Encoder) check(shape []int) error {
 	return nil
 }
 
-// encoderOps are the ops that the encoder part may use besides those that miplc writes. They are
+// encoderOps are the ops that the encoder part may use in addition to those that miplc writes. They are
 // standard inference ops without subgraphs whose shapes package footprint follows.
 var encoderOps = map[string]bool{
 	"And": true, "AveragePool": true, "BatchNormalization": true, "Ceil": true, "Celu": true, "Cos": true, "Elu": true, "Floor": true,

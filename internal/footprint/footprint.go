@@ -25,7 +25,7 @@ type Estimate struct {
 	initial map[string]known         // initializers
 	lastUse map[string]int           // by value: the index of the last node that reads it
 	input   []int64                  // shape of an instance
-	others  []*onnxpb.ValueInfoProto // inputs of a part of a model, besides those of the contract
+	others  []*onnxpb.ValueInfoProto // inputs of a part of a model, in addition to those of the contract
 }
 
 // known is what is known about a value without running the model.

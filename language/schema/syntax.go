@@ -99,9 +99,8 @@ func indentOf(line string) string {
 // maxRetries bounds the bytes that brokenLine reads again.
 const maxRetries = 4 << 20
 
-// brokenLine finds the line up to which the file cannot be read, however it
-// goes on: the one after the longest start of the file that is valid YAML. For
-// a bracket or quote that is never closed it is the line that opens it.
+// brokenLine returns the line with the syntax error: the first line after the longest start of the
+// file that is valid YAML. For a bracket or quote that is never closed, it is the line that opens it.
 func brokenLine(s *source, reported int) int {
 	reported = max(1, min(reported, len(s.lines)))
 	size := 0

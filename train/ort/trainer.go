@@ -105,7 +105,7 @@ type runsModel struct {
 	capacity lowering.Capacity
 }
 
-// model returns the graphs of a trial, nil if it trains alone.
+// model returns the graphs of a trial, or nil if the trial trains in no group.
 func (t *trainer) model(trial *train.Trial) *runsModel {
 	p, o := trial.Program, t.options
 	if trial.Data.OnDisk() || p.Spec.Data.Sample.V > 0 || o.session().OnCPU() && o.Threads > 1 || len(p.Signature.Instance) != 1 || trial.Check() != nil {
