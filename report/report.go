@@ -31,6 +31,7 @@ type Report struct {
 	overlaps map[definition.Coord]map[int]float64 // test bags / training bags, indexed like values; 0: not known
 	results  map[definition.Coord][]results.Result
 	expected map[definition.Coord]int // cells of the plan
+	cells    []results.Result         // done and failed, in the order of the plan
 	failed   []results.Result
 	differ   []definition.Coord // computed more than once with different results
 	done     int
@@ -73,6 +74,7 @@ func (r *Report) gather(all *results.Results) {
 			continue
 		}
 		result.Coord = cell.Coord // a cell may have been computed under another name
+		r.cells = append(r.cells, result)
 		if result.Error != "" {
 			r.failed = append(r.failed, result)
 			continue

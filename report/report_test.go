@@ -261,10 +261,10 @@ func TestGolden(t *testing.T) {
 	if other := write(t, folder(t, 2)); !maps.EqualFunc(files, other, bytes.Equal) {
 		t.Error("the report depends on the order of the results or their times")
 	}
-	if len(files) != 3+5 {
+	if len(files) != 4+5 {
 		t.Errorf("%d files", len(files))
 	}
-	for _, name := range []string{markdownFile, laTeXFile} {
+	for _, name := range []string{markdownFile, laTeXFile, csvFile} {
 		testsupport.CheckGolden(t, filepath.Join("testdata", name), files[name])
 	}
 }
@@ -463,5 +463,23 @@ func TestBadFolders(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, name), old, 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Each cell of the plan with a result is a line of the table for other programs, also a failed one.
+func TestCSV(t *testing.T) {
+	accuracy := 0.75
+	cells := []results.Result{
+		{Coord: definition.Coord{Data: "a, b", R: 1, Learner: "one", Split: 1}, TrainAccuracy: &accuracy, TrainBags: 7, TestBags: 3,
+			Measures: measure.Values{measure.Accuracy: 0.5, "ece": 1e-7}, Engine: "ort", Setting: "train.lr=0.1"},
+		{Coord: definition.Coord{Data: "c", R: definition.Stored, Learner: "one", Variant: "w=2", Split: 2}, Error: "no\nmemory"},
+	}
+	want := `data,r,learner,variant,split,setting,train_bags,test_bags,train_accuracy,disambiguation_accuracy,accuracy,ece,engine,diverged,error
+"a, b",1,one,,1,train.lr=0.1,7,3,0.75,,0.5,1e-07,ort,,
+c,,one,w=2,2,,,,,,,,,,"no
+memory"
+`
+	if got := string((&Report{cells: cells}).csv()); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }

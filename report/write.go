@@ -16,6 +16,7 @@ const (
 	markdownFile  = "report.md"
 	laTeXFile     = "report.tex"
 	HTMLFile      = "report.html"
+	csvFile       = "results.csv"
 	FiguresFolder = "figures"
 )
 
@@ -55,7 +56,7 @@ func (r *Report) Write(out string) (*Written, error) {
 		return nil, err
 	}
 	w := &Written{Cells: len(r.Plan.Cells), Done: r.done, Failed: len(r.failed)}
-	contents := map[string][]byte{markdownFile: doc.markdown(), laTeXFile: doc.latex(), HTMLFile: page}
+	contents := map[string][]byte{markdownFile: doc.markdown(), laTeXFile: doc.latex(), HTMLFile: page, csvFile: r.csv()}
 	var names []string
 	for _, p := range doc.Parts {
 		if p.Table != nil {
@@ -66,7 +67,7 @@ func (r *Report) Write(out string) (*Written, error) {
 		names = append(names, name)
 		contents[name] = p.Figure.SVG
 	}
-	names = append(names, markdownFile, laTeXFile, HTMLFile)
+	names = append(names, markdownFile, laTeXFile, HTMLFile, csvFile)
 	folder, err := fileio.LockFolder(out)
 	if err != nil {
 		return nil, err

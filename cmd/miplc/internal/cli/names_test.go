@@ -75,7 +75,7 @@ func TestHostileNames(t *testing.T) {
 	if !strings.Contains(out.String(), "\"\u202eback\"") {
 		t.Errorf("JSON does not have the unchanged names:\n%s", out)
 	}
-	written := []string{"bag.svg", "exp/report/report.md", "exp/report/report.tex", "exp/report/report.html"}
+	written := []string{"bag.svg", "exp/report/report.md", "exp/report/report.tex", "exp/report/report.html", "exp/report/results.csv"}
 	found, err := filepath.Glob("run/plots/*.svg")
 	if err != nil || len(found) == 0 {
 		t.Errorf("no figures of the run: %v", err)

@@ -35,8 +35,9 @@ func Command(con *console.Console) *cobra.Command {
 		Short:      "Write tables and figures of an experiment",
 		Long: `Write the tables and figures of an experiment. DIR is the folder that miplc experiment -o
 wrote; the experiment need not be finished. The command writes report.md, report.tex
-(tables only), report.html (one self-contained page) and figures/*.svg, for the figures that
-the results allow. It replaces an earlier report.
+(tables only), report.html (one self-contained page), results.csv (one line per cell with all
+measures, for pandas or R) and figures/*.svg, for the figures that the results allow. It
+replaces an earlier report.
 
 Each entry of a table of accuracies is the mean and sample standard deviation over the
 splits. An entry without results is a dash, † marks trainings that diverged, and failed
