@@ -162,7 +162,7 @@ func (c *checker) learnerRules() {
 	if subset, confidences := l.Args["subset"], l.Args["confidences"]; subset.Int() > 0 && confidences.Str() == "posterior" {
 		c.clash([]diag.Pos{subset.Pos, confidences.Pos}, "learner.subset must be 0 with confidences: posterior, which change at every instance, not %d", subset.Int())
 	}
-	c.spec.Model, c.spec.Loss, c.spec.Weights = Model{}, nil, Weights{}
+	c.spec.Model, c.spec.Loss, c.spec.Weights = Network{}, nil, Weights{}
 }
 
 // writeLearner writes the section with all arguments.

@@ -19,7 +19,7 @@ type Spec struct {
 	Description schema.Str
 	Data        Data
 	Learner     *Learner // nil: Model is trained; otherwise Model, Loss and Weights are empty
-	Model       Model
+	Model       Network
 	// Let are definitions, in order, that losses and the update of the label weights share. Their
 	// names have the meaning of the equation that uses the definition.
 	Let     []Equation
@@ -107,9 +107,9 @@ type Split struct {
 	Part       schema.Int // which split of an index CSV, counted from 1
 }
 
-// Model describes the network from the instances to the class probabilities, as blocks, as
-// equations, or as blocks followed by equations.
-type Model struct {
+// Network is the section model of a spec: the network from the instances to the class probabilities,
+// as blocks, as equations, or as blocks followed by equations.
+type Network struct {
 	Pos    diag.Pos
 	Blocks []Block
 	Sizes  []Size // names for extents used in parameter shapes and equations
