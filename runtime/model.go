@@ -84,9 +84,10 @@ func WithMaxInstances(n int) Option { return func(o *options) { o.maxInstances =
 // shapes; the default is the free memory of the machine. Larger bags give ErrTooLarge.
 func WithMaxMemory(bytes int64) Option { return func(o *options) { o.maxMemory = bytes } }
 
-// WithLargeBags makes onnxruntime free the memory of a prediction after it, and of each value
-// after its last use. By default it keeps the memory for the next prediction, which is faster for
-// bags of up to some thousand instances.
+// WithLargeBags reduces the memory of predictions: onnxruntime frees each value after its last use. On
+// Linux, models with this option share the freed memory, at most that of the largest prediction, until one of
+// them is closed. By default onnxruntime keeps more memory, which is faster for bags of up to some
+// thousand instances.
 func WithLargeBags() Option { return func(o *options) { o.session.LargeBags = true } }
 
 // Model is an open model. It is safe for concurrent use. The methods of a zero Model return errors

@@ -173,7 +173,9 @@ func (s *ortSession) Close() error {
 	s.calls.Lock()
 	defer s.calls.Unlock()
 	s.idle.Clear()
-	return errors.Join(s.chunks.destroy(), s.session.Destroy())
+	err := errors.Join(s.chunks.destroy(), s.session.Destroy())
+	s.options.Trim()
+	return err
 }
 
 // bind makes tensors of a size and binds them. The instances are in shared unless that is nil.

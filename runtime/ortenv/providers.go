@@ -19,8 +19,8 @@ type Session struct {
 	Settings map[string]string // of the provider, by onnxruntime's names
 	// Capture lets the session record and repeat operations, if all its values are on the device, see plugin.Graph.
 	Capture bool
-	// LargeBags frees the memory of each value after its last use in a run. By default
-	// onnxruntime keeps it for the next run, which is faster for small values.
+	// LargeBags frees each value after its last use in a run. On Linux, the memory serves the next value of
+	// any such session, until Trim. By default onnxruntime keeps more memory, which is faster for small values.
 	LargeBags bool
 }
 

@@ -31,8 +31,7 @@ func (s Session) Options() (*ort.SessionOptions, error) {
 		opts.SetLogSeverityLevel(ort.LoggingLevelFatal),
 	)
 	if s.LargeBags {
-		returnLargeBlocks()
-		err = errors.Join(err, opts.SetCpuMemArena(false), opts.SetMemPattern(false))
+		err = errors.Join(err, opts.SetCpuMemArena(false), opts.SetMemPattern(false), s.reuseBlocks(opts))
 	}
 	if err == nil && !s.OnCPU() {
 		err = keepSignalStack(func() error { return s.appendProvider(opts) })

@@ -338,6 +338,7 @@ func (e *Engine) Close() error {
 	for _, v := range all {
 		errs = append(errs, v.Destroy())
 	}
+	e.options.session().Trim()
 	*e = Engine{prog: e.prog}
 	return errors.Join(errs...)
 }

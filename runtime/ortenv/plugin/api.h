@@ -23,8 +23,18 @@ typedef struct OrtStatus OrtStatus;
 typedef struct OrtSyncStream OrtSyncStream;
 typedef struct OrtValue OrtValue;
 
+// The fields of OrtAllocator.
+struct allocator {
+  uint32_t version;
+  void *(*Alloc)(OrtAllocator *, size_t);
+  void (*Free)(OrtAllocator *, void *);
+  const OrtMemoryInfo *(*Info)(const OrtAllocator *);
+  void *Reserve, *GetStats, *AllocOnStream; // optional
+};
+
 // Values of enumerations.
 #define LOG_FATAL 4
+#define DEVICE_ALLOCATOR 0
 #define DEFAULT_MEMORY 0
 #define TENSOR_FLOAT 1
 
@@ -35,11 +45,14 @@ typedef struct OrtValue OrtValue;
   X(3, OrtStatus *, CreateEnv, unsigned, const char *, OrtEnv **) \
   X(39, OrtStatus *, CreateRunOptions, OrtRunOptions **) \
   X(48, OrtStatus *, CreateTensorAsOrtValue, OrtAllocator *, const int64_t *, size_t, unsigned, OrtValue **) \
+  X(69, OrtStatus *, CreateCpuMemoryInfo, int, int, OrtMemoryInfo **) \
+  X(78, OrtStatus *, GetAllocatorWithDefaultOptions, OrtAllocator **) \
   X(93, void, ReleaseStatus, OrtStatus *) \
   X(96, void, ReleaseValue, OrtValue *) \
   X(97, void, ReleaseRunOptions, OrtRunOptions *) \
   X(133, OrtStatus *, RunWithBinding, OrtSession *, const OrtRunOptions *, const OrtIoBinding *) \
   X(165, OrtStatus *, AddRunConfigEntry, OrtRunOptions *, const char *, const char *) \
+  X(176, OrtStatus *, RegisterAllocator, OrtEnv *, OrtAllocator *) \
   X(303, OrtStatus *, GetEpDevices, const OrtEnv *, const OrtEpDevice *const **, size_t *) \
   X(304, OrtStatus *, SessionOptionsAppendExecutionProvider_V2, OrtSessionOptions *, OrtEnv *, \
     const OrtEpDevice *const *, size_t, const char *const *, const char *const *, size_t) \

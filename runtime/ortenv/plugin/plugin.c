@@ -79,3 +79,31 @@ char *plugin_run(void *session, const void *options, const void *binding) {
 }
 
 void plugin_release_graph(void *options) { CALL(ReleaseRunOptions)(options); }
+
+static struct {
+  void *(*alloc)(size_t);
+  int (*free)(void *);
+  struct allocator *standard; // of onnxruntime
+  OrtMemoryInfo *memory;
+} blocks;
+
+// If the standard allocator fails, it throws a C++ exception, which passes through this function.
+static void *allocator_alloc(OrtAllocator *a, size_t size) {
+  void *block = blocks.alloc(size);
+  return block ? block : blocks.standard->Alloc((OrtAllocator *)blocks.standard, size);
+}
+
+static void allocator_free(OrtAllocator *a, void *block) {
+  if (!blocks.free(block)) blocks.standard->Free((OrtAllocator *)blocks.standard, block);
+}
+
+static const OrtMemoryInfo *allocator_info(const OrtAllocator *a) { return blocks.memory; }
+
+char *plugin_allocator(void *(*alloc)(size_t), int (*free)(void *)) {
+  static struct allocator own = {API_VERSION, allocator_alloc, allocator_free, allocator_info};
+  blocks.alloc = alloc;
+  blocks.free = free;
+  char *failed = message(CALL(GetAllocatorWithDefaultOptions)((OrtAllocator **)&blocks.standard));
+  if (!failed) failed = message(CALL(CreateCpuMemoryInfo)(DEVICE_ALLOCATOR, DEFAULT_MEMORY, &blocks.memory));
+  return failed ? failed : message(CALL(RegisterAllocator)(env, (OrtAllocator *)&own));
+}

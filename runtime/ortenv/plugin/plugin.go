@@ -34,6 +34,7 @@ var ErrNoDevice = errors.New(C.NO_DEVICE)
 var state struct {
 	sync.Mutex
 	started    bool
+	blocks     bool              // ReuseBlocks has registered its allocator
 	registered map[string]string // library by provider
 }
 
@@ -48,20 +49,29 @@ func Register(onnxruntime, provider, library string) error {
 		}
 		return nil
 	}
-	if !state.started {
-		base, err := apiBase(onnxruntime)
-		if err != nil {
-			return err
-		}
-		if err := failure(C.plugin_start(base)); err != nil {
-			return err
-		}
-		state.started, state.registered = true, map[string]string{}
+	if err := start(onnxruntime); err != nil {
+		return err
 	}
 	if err := ort.RegisterExecutionProviderLibrary(provider, library); err != nil {
 		return fmt.Errorf("loading %s: %w", library, err)
 	}
 	state.registered[provider] = library
+	return nil
+}
+
+// start finds the C API in the onnxruntime that was loaded from a path. The caller holds the lock of state.
+func start(onnxruntime string) error {
+	if state.started {
+		return nil
+	}
+	base, err := apiBase(onnxruntime)
+	if err != nil {
+		return err
+	}
+	if err := failure(C.plugin_start(base)); err != nil {
+		return err
+	}
+	state.started, state.registered = true, map[string]string{}
 	return nil
 }
 

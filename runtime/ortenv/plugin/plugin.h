@@ -1,5 +1,5 @@
 // Calls of onnxruntime's C API that the Go binding lacks: devices of execution providers in
-// separate libraries, sessions on them, and tensors in their memory. Functions that can fail
+// separate libraries, sessions on them, tensors in their memory, and allocators. Functions that can fail
 // return NULL or a message that the caller frees.
 
 #ifndef MIPLC_PLUGIN_H
@@ -38,5 +38,10 @@ char *plugin_graph(const char *id, void **options);
 char *plugin_run(void *session, const void *options, const void *binding);
 
 void plugin_release_graph(void *options);
+
+// Makes alloc and free the allocator of the memory of the process for the sessions that set
+// session.use_env_allocators. They must be safe for concurrent use. If alloc returns NULL, or free 0 because
+// the block is not of alloc, onnxruntime's own allocator does it.
+char *plugin_allocator(void *(*alloc)(size_t), int (*free)(void *));
 
 #endif

@@ -32,7 +32,11 @@ _Static_assert(API_VERSION == ORT_API_VERSION, "version");
 _Static_assert(LOG_FATAL == ORT_LOGGING_LEVEL_FATAL, "log level");
 _Static_assert(DEFAULT_MEMORY == OrtDeviceMemoryType_DEFAULT, "memory");
 _Static_assert(TENSOR_FLOAT == ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, "element type");
+_Static_assert(DEVICE_ALLOCATOR == OrtDeviceAllocator && DEFAULT_MEMORY == OrtMemTypeDefault, "allocator");
 _Static_assert(offsetof(OrtApiBase, GetApi) == 0, "OrtApiBase");
+#define FIELD(name) _Static_assert(offsetof(struct allocator, name) == offsetof(OrtAllocator, name), #name);
+FIELD(version) FIELD(Alloc) FIELD(Free) FIELD(Info) FIELD(Reserve) FIELD(GetStats) FIELD(AllocOnStream)
+_Static_assert(sizeof(struct allocator) == sizeof(OrtAllocator), "OrtAllocator");
 #define SAME(index, result, name, ...) \
   _Static_assert(offsetof(OrtApi, name) == index * sizeof(void *), #name); \
   _Static_assert(__builtin_types_compatible_p(__typeof__(((OrtApi *)0)->name), name##_function), #name);

@@ -1,6 +1,0 @@
-//go:build cgo && !linux
-
-package ortenv
-
-// returnLargeBlocks does nothing on these systems.
-func returnLargeBlocks() {}
