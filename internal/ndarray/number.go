@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 	"sync"
 
 	"github.com/x448/float16"
@@ -94,12 +95,21 @@ func (t Number) InfiniteHalf(of []byte) int {
 	if t.Swap {
 		order = binary.BigEndian
 	}
-	// The bytes are compared in the order of the file, so that the loop converts nothing.
-	var mask [2]byte
-	order.PutUint16(mask[:], exponent)
-	want := binary.LittleEndian.Uint16(mask[:])
-	for i := range len(of) / 2 {
-		if binary.LittleEndian.Uint16(of[2*i:])&want == want {
+	// Four numbers at a time: adding its lowest bit to an exponent of ones gives the sign bit.
+	const each = 0x0001_0001_0001_0001
+	mask, lowest := each*uint64(exponent), each*uint64(exponent&-exponent)
+	i := 0
+	for ; i+8 <= len(of); i += 8 {
+		four := binary.LittleEndian.Uint64(of[i:])
+		if t.Swap {
+			four = bits.ReverseBytes64(four)
+		}
+		if (four&mask+lowest)&(each<<15) != 0 {
+			break
+		}
+	}
+	for i /= 2; i < len(of)/2; i++ {
+		if order.Uint16(of[2*i:])&exponent == exponent {
 			return i
 		}
 	}
