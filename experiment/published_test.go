@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -163,6 +164,37 @@ func rcTable(t *testing.T) string {
 	return text
 }
 
+// paperTables compares the learners of the shipped experiment paper-benchmark that were measured with
+// the paper, a table for each dataset.
+func paperTables(t *testing.T) map[string]string {
+	t.Helper()
+	e, err := definition.Load("paper-benchmark")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := measured(t, e, "../bench/published/paper-benchmark.jsonl", func(c definition.Coord) string { return fmt.Sprint(c.Data, " ", c.R) })
+	tables := map[string]string{}
+	for _, d := range e.Data {
+		rows := ""
+		for i := range e.Learners {
+			l := &e.Learners[i]
+			row, any := "", false
+			for _, r := range d.R {
+				cells := found[[2]string{fmt.Sprint(d.Name.V, " ", r), l.Name.V}]
+				any = any || len(cells) > 0
+				row += methodsEntry(cells, 5) + fmt.Sprintf(" %s |", l.PublishedOn(d.Name.V, r))
+			}
+			if any {
+				rows += fmt.Sprintf("| %s |%s\n", strings.TrimSuffix(l.Title+", "+l.Group, ", "), row)
+			}
+		}
+		if rows != "" {
+			tables["paper "+d.Name.V] = "| learner | r = 1 | paper | r = 2 | paper | r = 3 | paper |\n|---|---:|---:|---:|---:|---:|---:|\n" + rows
+		}
+	}
+	return tables
+}
+
 // methodsTables lists the learners of the shipped experiment mipl-methods that were measured, a table
 // for each dataset: mean and sample standard deviation of the accuracies of the splits. If only some
 // splits were measured, the entry is their mean and number.
@@ -264,6 +296,7 @@ func TestMeasuredShares(t *testing.T) {
 		fmt.Fprintf(&text, " %.3f |\n", math.Sqrt(square/float64(n)))
 	}
 	tables := methodsTables(t)
+	maps.Copy(tables, paperTables(t))
 	tables["shares"], tables["authors"], tables["rc"] = text.String(), authorsTable(t), rcTable(t)
 	languagetest.Tables(t, "../docs/results.md", tables)
 }
