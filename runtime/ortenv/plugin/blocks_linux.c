@@ -31,11 +31,12 @@ static void *map(size_t size, int access) {
 }
 
 // reserve reserves addresses, twice as many as the machine has memory, because free ranges lie between
-// blocks. It does nothing if the addresses of the process are limited.
+// blocks, but at most a quarter of those that the process may have.
 static void reserve(void) {
+  size_t size = (size_t)sysconf(_SC_PHYS_PAGES) * 2 * (size_t)sysconf(_SC_PAGESIZE);
   struct rlimit limit;
-  if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur != RLIM_INFINITY) return;
-  size_t n = (size_t)sysconf(_SC_PHYS_PAGES) * 2 * (size_t)sysconf(_SC_PAGESIZE) / BLOCKS_PAGE;
+  if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur / 4 < size) size = limit.rlim_cur / 4;
+  size_t n = size / BLOCKS_PAGE;
   char *at = map((n + 1) * BLOCKS_PAGE, PROT_NONE);
   length = map(n * UNITS_IN_PAGE * sizeof *length, PROT_READ | PROT_WRITE);
   pages = map(n * sizeof *pages, PROT_READ | PROT_WRITE);

@@ -52,7 +52,7 @@ static long resident(void) {
 int main(int argc, char **argv) {
   if (argc > 1) { // with limited addresses
     struct rlimit limit = {1 << 30, 1 << 30};
-    CHECK(!setrlimit(RLIMIT_AS, &limit) && !blocks_alloc(1 << 20))
+    CHECK(!setrlimit(RLIMIT_AS, &limit) && blocks_alloc(100 << 20) && !blocks_alloc(200 << 20))
     return 0;
   }
   CHECK(!blocks_alloc(1000) && !blocks_alloc(SIZE_MAX) && !blocks_alloc(SIZE_MAX / 4))
