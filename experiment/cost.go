@@ -8,32 +8,48 @@ import (
 	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
 
 // Rough speeds of one core, for cells for which no time was measured yet. They only distinguish
 // long cells from short ones.
 const (
-	secondsOfNode  = 3e-7 // overhead of a node of a training step
-	elements       = 1e9  // numbers that a node computes without a product, per second
-	products       = 2e10 // multiplications, each with an addition, per second
-	updates        = 2e8  // parameters that an optimiser updates, per second
-	secondsOfPairs = 1e-4 // per pair of bags, for fitted learners
+	secondsOfNode = 3e-7 // overhead of a node of a training step
+	elements      = 1e9  // numbers that a node computes without a product, per second
+	products      = 2e10 // multiplications, each with an addition, per second
+	updates       = 2e8  // parameters that an optimiser updates, per second
+	secondsOfPair = 5e-8 // of two vectors, in an iteration of a fitted learner
 )
 
 // nominal estimates the seconds of a training from its sizes.
 func nominal(t *train.Trial) float64 {
 	bags := t.Split.Train
 	p := t.Program
+	size := float64(t.Data.Offsets[t.Data.Bags()]) / float64(t.Data.Bags()) // of a bag
 	if p.Spec.Fitted() {
-		return secondsOfPairs * float64(len(bags)) * float64(len(bags))
+		vectors := fittedVectors(p.Spec.Learner, float64(len(bags)), size)
+		return float64(p.Spec.Train.Epochs.V) * vectors * vectors * secondsOfPair
 	}
 	batch := min(max(1, p.Spec.Train.Batch.V), len(bags))
-	instances := float64(batch) * float64(t.Data.Offsets[t.Data.Bags()]) / float64(t.Data.Bags())
+	instances := float64(batch) * size
 	steps := math.Ceil(float64(len(bags)) / float64(batch))
 	const passes = 3 // the values, and the gradients of both inputs of a node
 	step := passes*seconds(p.Train, int(math.Ceil(instances)), batch) + float64(p.FlatSize())/updates
 	return float64(p.Spec.Train.Epochs.V) * steps * step
+}
+
+// fittedVectors returns the number of vectors that a learner is fitted to: of bags, or of the instances
+// with which it learns hyper-parameters.
+func fittedVectors(l *language.Learner, bags, size float64) float64 {
+	subset, ofInstances := l.Args["subset"]
+	switch {
+	case !ofInstances:
+		return bags
+	case subset.Int() > 0:
+		return min(bags*size, float64(subset.Int()))
+	}
+	return bags * size
 }
 
 // seconds estimates the time of computing a graph for n instances in b bags.

@@ -33,6 +33,7 @@ func TestNominal(t *testing.T) {
 		{"promipl", nil, 90},
 		{"fastmipl", []string{"train.batch=2000"}, 130},
 		{"uamipl", []string{"train.batch=2000"}, 130},
+		{"miplgp", nil, 90},
 	} {
 		spec, err := language.Load(c.spec, c.set...)
 		if err != nil {
