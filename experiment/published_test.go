@@ -77,10 +77,6 @@ func authorsTable(t *testing.T) string {
 	}
 	const path = "../bench/published/authors.jsonl"
 	measured(t, e, path, byData)
-	src, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	text := "| dataset | r | miplc, splits 1, 2, ... | mean | PyTorch, same bags and splits | mean | paper, ten splits |\n|---|---:|---|---:|---|---:|---:|\n"
 	var last definition.Coord
 	var ours, torch []float64
@@ -90,14 +86,7 @@ func authorsTable(t *testing.T) string {
 		}
 		ours, torch = nil, nil
 	}
-	for line := range strings.Lines(string(src)) {
-		var l struct {
-			measuredLine
-			PyTorch float64 `json:"pytorch"` // 0: not measured
-		}
-		if err := json.Unmarshal([]byte(line), &l); err != nil {
-			t.Fatal(err)
-		}
+	for _, l := range peerLines(t, path) {
 		if l.Data != last.Data || l.R != last.R {
 			end()
 		}
@@ -108,6 +97,54 @@ func authorsTable(t *testing.T) string {
 		torch = append(torch, l.PyTorch)
 	}
 	end()
+	return text
+}
+
+// peerLine is a line with the accuracy of PyTorch on the same bags and split.
+type peerLine struct {
+	measuredLine
+	PyTorch float64 `json:"pytorch"` // 0: not measured
+}
+
+func peerLines(t *testing.T, path string) (lines []peerLine) {
+	t.Helper()
+	src, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(src)) {
+		var l peerLine
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// peersTable compares models with PyTorch on SIVAL6-MIPL, on the splits that PyTorch was run on.
+func peersTable(t *testing.T) string {
+	t.Helper()
+	e, err := definition.Load("mipl-methods")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, torch := map[definition.Coord][]float64{}, map[definition.Coord][]float64{}
+	for _, l := range peerLines(t, "../bench/published/mipl-methods.jsonl") {
+		at := l.Coord
+		if at.Split = 0; l.PyTorch > 0 {
+			ours[at], torch[at] = append(ours[at], l.Accuracy), append(torch[at], l.PyTorch)
+		}
+	}
+	text := "| model | r | miplc, by split | mean | PyTorch | mean |\n|---|---:|---|---:|---|---:|\n"
+	for i := range e.Learners {
+		for _, r := range []int{0, 1, 3} {
+			at := definition.Coord{Data: "SIVAL6-MIPL", R: r, Learner: e.Learners[i].Name.V}
+			if len(ours[at]) > 0 {
+				text += fmt.Sprintf("| %s | %d | %s | %s |\n", e.Learners[i].Title, r, splitColumns(ours[at]), splitColumns(torch[at]))
+			}
+		}
+	}
 	return text
 }
 
@@ -299,6 +336,7 @@ func TestMeasuredShares(t *testing.T) {
 	maps.Copy(tables, paperTables(t))
 	tables["shares"], tables["authors"], tables["rc"] = text.String(), authorsTable(t), rcTable(t)
 	languagetest.Tables(t, "../docs/results.md", tables)
+	languagetest.Tables(t, "../docs/studies.md", map[string]string{"pytorch": peersTable(t)})
 }
 
 // setOf returns the name of the paper's dataset that a dataset of the experiment imitates.
