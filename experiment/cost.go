@@ -15,6 +15,7 @@ import (
 // Rough speeds of one core, for cells for which no time was measured yet. They only distinguish
 // long cells from short ones.
 const (
+	secondsOfCell = 0.2  // of any training: opening the engine, testing, saving
 	secondsOfNode = 3e-7 // overhead of a node of a training step
 	elements      = 1e9  // numbers that a node computes without a product, per second
 	products      = 2e10 // multiplications, each with an addition, per second
@@ -29,14 +30,14 @@ func nominal(t *train.Trial) float64 {
 	size := float64(t.Data.Offsets[t.Data.Bags()]) / float64(t.Data.Bags()) // of a bag
 	if p.Spec.Fitted() {
 		vectors := fittedVectors(p.Spec.Learner, float64(len(bags)), size)
-		return float64(p.Spec.Train.Epochs.V) * vectors * vectors * secondsOfPair
+		return secondsOfCell + float64(p.Spec.Train.Epochs.V)*vectors*vectors*secondsOfPair
 	}
 	batch := min(max(1, p.Spec.Train.Batch.V), len(bags))
 	instances := float64(batch) * size
 	steps := math.Ceil(float64(len(bags)) / float64(batch))
 	const passes = 3 // the values, and the gradients of both inputs of a node
 	step := passes*seconds(p.Train, int(math.Ceil(instances)), batch) + float64(p.FlatSize())/updates
-	return float64(p.Spec.Train.Epochs.V) * steps * step
+	return secondsOfCell + float64(p.Spec.Train.Epochs.V)*steps*step
 }
 
 // fittedVectors returns the number of vectors that a learner is fitted to: of bags, or of the instances
