@@ -40,7 +40,7 @@ func TestPanicBecomesBug(t *testing.T) {
 // With --json every command prints exactly one object on Out and nothing on Err.
 func TestJSONIsOneObject(t *testing.T) {
 	for _, args := range []string{
-		"version", "specs", "specs demipl", "specs nothing", "schema", "doctor --library nowhere",
+		"version", "--version", "specs", "specs demipl", "specs nothing", "schema", "doctor --library nowhere",
 		"trian", "", "train", "train quickstart --epochs 3", "validate quickstart nothing.yaml",
 		"validate quickstart", "data", "data synth nothing -o x.npz", "predict a b", "parity nothing",
 		"runtime path --library nowhere", "version --json=maybe",
@@ -59,6 +59,23 @@ func TestJSONIsOneObject(t *testing.T) {
 		}
 		if _, failed := object["exit"]; failed != (code != 0) {
 			t.Errorf("%q: exit code %d and object %v", args, code, object)
+		}
+	}
+}
+
+// Most programs have the flag --version.
+func TestVersionFlag(t *testing.T) {
+	for _, json := range []string{"", " --json"} {
+		var texts []string
+		for _, args := range []string{"version", "--version"} {
+			con, out, errs := newConsole(nil)
+			if code := Main(strings.Fields(args+json), con); code != 0 {
+				t.Errorf("%s%s: exit code %d: %s", args, json, code, errs)
+			}
+			texts = append(texts, out.String())
+		}
+		if texts[0] != texts[1] || texts[0] == "" {
+			t.Errorf("different outputs %q", texts)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on 
 
 // printers are all commands that end without a signal, with arguments for the folder of workshop.
 var printers = []string{
-	"", "help train", "train --help", "version", "specs", "specs demipl", "schema", "doctor", "runtime path",
+	"", "help train", "train --help", "version", "--version", "specs", "specs demipl", "schema", "doctor", "runtime path",
 	"init new", "validate quickstart m.yaml", "build quickstart -o b", "train quickstart -o t --set train.epochs=1",
 	"train quickstart -o s --set train.epochs=1 --seeds 1,2",
 	"predict build bags.csv", "parity build", "parity build/model.onnx --sizes 2", "export build --docker d", "gen go build -o g",

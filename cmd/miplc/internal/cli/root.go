@@ -75,6 +75,8 @@ func newRoot(con *console.Console) *cobra.Command {
 	root.SetUsageTemplate(root.UsageTemplate() + usageEnd)
 	root.SetFlagErrorFunc(console.FlagError)
 	console.Group(con, root)
+	versionCommand := version.Command(con)
+	addVersionFlag(root, versionCommand)
 	root.SetHelpCommand(console.Help(root))
 	root.AddCommand(
 		initcmd.Command(con),
@@ -93,8 +95,20 @@ func newRoot(con *console.Console) *cobra.Command {
 		doctor.Command(con),
 		schema.Command(con),
 		specs.Command(con),
-		version.Command(con),
+		versionCommand,
 	)
 	markRun(root)
 	return root
+}
+
+// addVersionFlag makes miplc --version, which most programs have, the same as miplc version.
+func addVersionFlag(root, command *cobra.Command) {
+	asked, others := false, root.RunE
+	root.Flags().BoolVar(&asked, "version", false, "print the versions, like miplc version")
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if asked && len(args) == 0 {
+			return command.RunE(cmd, args)
+		}
+		return others(cmd, args)
+	}
 }
