@@ -342,8 +342,8 @@ func (l *runsLowerer) zeroRows(n *graph.Node) bool {
 		zero = !l.divided(n)
 	case graph.OpMul:
 		zero = zero || l.zeroRows(n.In[0]) || l.zeroRows(n.In[1])
-	case graph.OpAdd, graph.OpSub:
-		zero = zero || l.zeroRows(n.In[0]) && l.zeroRows(n.In[1])
+	case graph.OpAdd, graph.OpSub, graph.OpConcat:
+		zero = zero || !slices.ContainsFunc(n.In, func(x *graph.Node) bool { return !l.zeroRows(x) })
 	case graph.OpNeg, graph.OpSlice, graph.OpMatMul:
 		zero = zero || l.zeroRows(n.In[0])
 	}
@@ -407,13 +407,21 @@ func (l *runsLowerer) costOfZeros(n *graph.Node, costs map[*graph.Node]int) int 
 		cost = 0
 	case n.Op == graph.OpMul:
 		cost = min(cost, l.costOfZeros(n.In[0], costs), l.costOfZeros(n.In[1], costs))
-	case n.Op == graph.OpAdd || n.Op == graph.OpSub:
-		cost = min(cost, l.costOfZeros(n.In[0], costs)+l.costOfZeros(n.In[1], costs))
+	case n.Op == graph.OpAdd || n.Op == graph.OpSub || n.Op == graph.OpConcat:
+		cost = min(cost, l.sumOfCosts(n, costs))
 	case n.Op == graph.OpNeg || n.Op == graph.OpSlice || n.Op == graph.OpMatMul:
 		cost = min(cost, l.costOfZeros(n.In[0], costs))
 	}
 	costs[n] = cost
 	return cost
+}
+
+// sumOfCosts returns the sum of the costs of the inputs of a node.
+func (l *runsLowerer) sumOfCosts(n *graph.Node, costs map[*graph.Node]int) (sum int) {
+	for _, x := range n.In {
+		sum += l.costOfZeros(x, costs)
+	}
+	return sum
 }
 
 // mask masks the nodes that costOfZeros chose for a node.
@@ -425,9 +433,10 @@ func (l *runsLowerer) mask(n *graph.Node, costs map[*graph.Node]int) {
 		l.mask(n.In[0], costs)
 	case n.Op == graph.OpMul && costs[n.In[1]] == cost && byBags(n.In[1].Shape):
 		l.mask(n.In[1], costs)
-	case (n.Op == graph.OpAdd || n.Op == graph.OpSub) && byBags(n.In[0].Shape) && byBags(n.In[1].Shape) && costs[n.In[0]]+costs[n.In[1]] == cost:
-		l.mask(n.In[0], costs)
-		l.mask(n.In[1], costs)
+	case (n.Op == graph.OpAdd || n.Op == graph.OpSub || n.Op == graph.OpConcat) && l.sumOfCosts(n, costs) == cost:
+		for _, x := range n.In {
+			l.mask(x, costs)
+		}
 	case (n.Op == graph.OpNeg || n.Op == graph.OpSlice || n.Op == graph.OpMatMul) && costs[n.In[0]] == cost:
 		l.mask(n.In[0], costs)
 	default:

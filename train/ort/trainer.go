@@ -133,6 +133,9 @@ func newRunsModel(p *compile.Program, c lowering.Capacity) *runsModel {
 	if err == nil {
 		shared.StepGraph, err = graph.Condense(shared.StepGraph)
 	}
+	if err == nil {
+		shared.StepGraph, err = graph.JoinNarrow(shared.StepGraph)
+	}
 	if err != nil {
 		return nil
 	}

@@ -1,0 +1,147 @@
+package graph
+
+import "slices"
+
+// maxNarrow is the largest number of columns of a joined product. onnxruntime multiplies 16 columns at
+// a time, so a wider product takes as long as its parts.
+const maxNarrow = 16
+
+// JoinNarrow computes products of one value with several narrow ones as one product, whose columns are
+// the results: X A and X B are columns of X [A B]. The rows of biases added to these products, and
+// the sums of the columns of A and B, are joined as well. An example are the two gates of gated attention
+// and their gradients. It applies to products over instances, where X is large.
+func JoinNarrow(g *Graph) (*Graph, error) {
+	j := &narrow{graph: g, uses: uses(g), readers: map[*Node][]*Node{}, of: map[*Node]*bundle{}}
+	j.plan()
+	if len(j.of) == 0 {
+		return g, nil
+	}
+	b := NewBuilder(g.Name)
+	placed := make([]*Node, len(g.Nodes))
+	b.walk(g, func(n *Node, in []*Node) *Node {
+		b.like(n)
+		if to := j.of[n]; to != nil {
+			placed[n.ID] = to.part(b, n, placed)
+		} else {
+			placed[n.ID] = b.copy(n, in)
+		}
+		return placed[n.ID]
+	})
+	b.copyOutputs(g, placed)
+	joined, err := b.Graph()
+	if err != nil {
+		return nil, err
+	}
+	return Optimize(joined)
+}
+
+// bundle is a list of nodes that become the columns of one node.
+type bundle struct {
+	members  []*Node
+	operands []*Node // the value of each member that differs from those of the others, with the same columns
+	// join returns the node whose columns are the members, given the columns of all operands.
+	join   func(b *Builder, operands *Node, placed []*Node) *Node
+	joined *Node
+}
+
+// part returns the columns of a member.
+func (t *bundle) part(b *Builder, n *Node, placed []*Node) *Node {
+	if t.joined == nil {
+		var operands []*Node
+		for _, x := range t.operands {
+			operands = append(operands, placed[x.ID])
+		}
+		t.joined = t.join(b, b.Concat(len(operands[0].Shape)-1, operands...), placed)
+		t.joined.Name = n.Name
+	}
+	axis, start := len(n.Shape)-1, 0
+	for _, m := range t.members[:slices.Index(t.members, n)] {
+		start += columns(m)
+	}
+	return b.Slice(t.joined, axis, start, start+columns(n))
+}
+
+func columns(n *Node) int { return int(n.Shape[len(n.Shape)-1]) }
+
+// narrow plans which nodes are joined.
+type narrow struct {
+	graph   *Graph
+	uses    []int
+	readers map[*Node][]*Node
+	of      map[*Node]*bundle
+}
+
+func (j *narrow) plan() {
+	for _, n := range j.graph.Nodes {
+		for _, x := range n.In {
+			j.readers[x] = append(j.readers[x], n)
+		}
+	}
+	for _, x := range j.graph.Nodes {
+		if len(x.Shape) != 2 || !slices.Contains(x.Shape, N) {
+			continue
+		}
+		if products := j.products(x); products != nil {
+			j.biases(products)
+			j.sums(products)
+		}
+	}
+}
+
+// products plans the narrow products with the left factor x. Their right factors must be known before the
+// first of them.
+func (j *narrow) products(x *Node) *bundle {
+	t := &bundle{join: func(b *Builder, right *Node, placed []*Node) *Node { return b.MatMul(placed[x.ID], right) }}
+	width := 0
+	for _, n := range j.readers[x] {
+		narrow := n.Op == OpMatMul && n.In[0] == x && n.In[1] != x && len(n.Shape) == 2 && n.Shape[1] > 0
+		if narrow && width+columns(n) <= maxNarrow {
+			t.members, t.operands, width = append(t.members, n), append(t.operands, n.In[1]), width+columns(n)
+		}
+	}
+	return j.add(t)
+}
+
+// add plans a bundle of at least two members, if it can be computed where the first of them is.
+func (j *narrow) add(t *bundle) *bundle {
+	if len(t.members) < 2 {
+		return nil
+	}
+	byID := func(m, n *Node) int { return m.ID - n.ID }
+	if slices.MaxFunc(t.operands, byID).ID > slices.MinFunc(t.members, byID).ID {
+		return nil
+	}
+	for _, n := range t.members {
+		j.of[n] = t
+	}
+	return t
+}
+
+// biases plans the additions of biases to products, if nothing else reads a product.
+func (j *narrow) biases(products *bundle) {
+	t := &bundle{join: func(b *Builder, bias *Node, _ []*Node) *Node { return b.Add(products.joined, bias) }}
+	for _, p := range products.members {
+		if j.uses[p.ID] != 1 || len(j.readers[p]) != 1 {
+			return
+		}
+		n := j.readers[p][0]
+		if n.Op != OpAdd || n.In[0] != p || len(n.In[1].Shape) != 1 || columns(n.In[1]) != columns(p) {
+			return
+		}
+		t.members, t.operands = append(t.members, n), append(t.operands, n.In[1])
+	}
+	j.add(t)
+}
+
+// sums plans the sums of the columns of the right factors.
+func (j *narrow) sums(products *bundle) {
+	t := &bundle{join: func(b *Builder, right *Node, _ []*Node) *Node { return b.Sum(right, false, 0) }}
+	for _, x := range products.operands {
+		for _, n := range j.readers[x] {
+			if n.Op == OpSum && slices.Equal(n.Attrs.Axes, []int{0}) && !n.Attrs.Keep {
+				t.members, t.operands = append(t.members, n), append(t.operands, x)
+			}
+		}
+	}
+	j.add(t)
+}
