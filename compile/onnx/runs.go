@@ -43,6 +43,15 @@ func StepValues(g *graph.Graph, c Capacity) int {
 // process at once.
 const packet = 8
 
+// WholePackets returns the smallest number of instances, at least n, for which a batch of bags with that many
+// instances each fills whole packets, so that its values need no padding beyond that of the bags.
+func WholePackets(bags, n int) int {
+	for bags*n%packet != 0 {
+		n++
+	}
+	return n
+}
+
 // LowerRuns lowers a graph to ONNX with a leading axis of runs: the model computes the graph for
 // any number of runs at once, each with its own parameters and batch. An input of shape [N, ...]
 // becomes [runs, bags, instances, ...], padded, without the axis of bags if the capacity has one

@@ -345,3 +345,12 @@ func TestSlicesOfManyRuns(t *testing.T) {
 		}
 	}
 }
+
+// 16 bags need no rounding; one bag is rounded to eight instances.
+func TestWholePackets(t *testing.T) {
+	for _, c := range [][3]int{{16, 25, 25}, {1, 25, 32}, {2, 25, 28}, {12, 7, 8}, {3, 8, 8}} {
+		if n := onnx.WholePackets(c[0], c[1]); n != c[2] {
+			t.Errorf("%d bags of %d instances: %d, not %d", c[0], c[1], n, c[2])
+		}
+	}
+}

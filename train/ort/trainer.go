@@ -96,6 +96,9 @@ func capacity(t *train.Trial) (c lowering.Capacity, ok bool) {
 		largest = max(largest, d.Size(bag))
 	}
 	c = lowering.Capacity{Bags: min(t.Batch(), max(len(t.Split.Train), len(t.Split.Validation), len(t.Split.Test))), Instances: train.RoundUp(largest, 8)}
+	if c.Bags > 1 {
+		c.Instances = lowering.WholePackets(c.Bags, largest)
+	}
 	return c, c.Instances <= smallBag || c.Instances*d.Bags() <= maxPadding*d.Offsets[d.Bags()]
 }
 
