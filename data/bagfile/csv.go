@@ -408,8 +408,11 @@ func (c *csvReader) settleCandidates(b *csvBag, listing string) error {
 		}
 		b.candidates = []string{b.label}
 	case b.label != "" && !slices.Contains(b.candidates, b.label):
-		return diag.Errorf(diag.Pos{File: c.path, Line: b.line}, "bag %d (%q): the true label %q is not among the candidates %q", number, b.id, b.label, listing).
-			WithNote("leave the field of an unknown label empty")
+		d := diag.Errorf(diag.Pos{File: c.path, Line: b.line}, "bag %d (%q): the true label %q is not among the candidates %q", number, b.id, b.label, listing)
+		if strings.Contains(b.label, " ") {
+			return d.WithNote("spaces separate candidates: write class names without spaces, e.g. %s", strings.ReplaceAll(b.label, " ", "_"))
+		}
+		return d.WithNote("leave the field of an unknown label empty")
 	}
 	return nil
 }
