@@ -203,6 +203,15 @@ func (e *Engine) stepGraph(bags int) (*graph.Graph, error) {
 	if g, err = graph.JoinProducts(g); err != nil {
 		return nil, err
 	}
+	if bags == 1 {
+		turned, err := graph.Columns(g)
+		if err != nil {
+			return nil, err
+		}
+		if graph.ColumnsPay(turned) {
+			g = turned
+		}
+	}
 	const instances = 1 << 15 // of a large bag
 	return graph.DepthFirst(g, instances, bags), nil
 }

@@ -9,49 +9,48 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/traintest"
 )
 
-// A step for large bags computes the same as the usual one, up to rounding.
+// For every shipped spec on features, a step for large bags computes the same as the usual one, up to
+// rounding. One bag is too few for the moments of fastmipl and uamipl, which become NaN in both.
 func TestLargeBags(t *testing.T) {
-	spec, err := language.Load("gated-abmil", "model.blocks=[dense: 6, relu]")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := compile.Compile(spec, compile.Signature{Instance: []int{3}, Classes: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	params := train.InitParams(p, 1)
-	for _, name := range p.Statistics() {
-		params[name] = []float32{1, 1, 1}
-	}
-	b := &train.Batch{Bags: 1, Candidates: []float32{1, 1}, Weights: []float32{0.5, 0.5}, Lambda: 1, Epoch: 1, Epochs: 2, LR: 0.1, BagOf: make([]int, 40)}
-	for i := range 3 * len(b.BagOf) {
-		b.Instances = append(b.Instances, float32(math.Sin(float64(i*i))))
-	}
-	var states []*train.State
-	for _, large := range []bool{false, true} {
-		e, err := New(p, params, Options{largeBags: large})
-		if err != nil {
-			t.Fatal(err)
+	for _, name := range language.TrainedNames() {
+		p := traintest.Shipped(t, name)
+		if len(p.Signature.Instance) > 1 {
+			continue
 		}
-		defer e.Close()
-		for range 3 {
-			if _, err := e.Step(b); err != nil {
-				t.Fatal(err)
-			}
-		}
-		s, err := e.State()
-		if err != nil {
-			t.Fatal(err)
-		}
-		states = append(states, s)
-	}
-	for name, want := range states[0].Params {
-		for i, v := range states[1].Params[name] {
-			if math.Abs(float64(v-want[i])) > 1e-6 {
-				t.Errorf("%s[%d] is %v, want %v", name, i, v, want[i])
+		usual, large := threeSteps(t, p, Options{}), threeSteps(t, p, Options{largeBags: true})
+		for param, want := range usual.Params {
+			for i, v := range large.Params[param] {
+				if math.IsNaN(float64(v)) && math.IsNaN(float64(want[i])) {
+					continue
+				}
+				if !(math.Abs(float64(v-want[i])) <= 2e-5*(1+math.Abs(float64(want[i])))) {
+					t.Errorf("%s: %s[%d] is %v, want %v", name, param, i, v, want[i])
+					break
+				}
 			}
 		}
 	}
+}
+
+// threeSteps returns the state after three steps on one bag.
+func threeSteps(t *testing.T, p *compile.Program, o Options) *train.State {
+	t.Helper()
+	e, err := New(p, traintest.Start(p, 1).Params, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for seed := range uint64(3) {
+		if _, err := e.Step(traintest.Batch(p, seed, 37)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := e.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

@@ -1,0 +1,82 @@
+package graph_test
+
+import (
+	"testing"
+
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/graph/graphtest"
+)
+
+// pooled builds attention pooling over a hidden layer, with its gradients. If masked is set, a dropout
+// mask multiplies the hidden layer.
+func pooled(t *testing.T, masked bool) *graph.Graph {
+	t.Helper()
+	const width = 64
+	m := graph.NewBuilder("pooled")
+	x := m.Input("x", graph.Float, shape{n, 1024})
+	w, bias, v, c := m.Param("w", shape{1024, width}), m.Param("b", shape{width}), m.Param("v", shape{width, 1}), m.Param("c", shape{width, 3})
+	h := m.Relu(m.Add(m.MatMul(x, w), bias))
+	if masked {
+		h = m.Mul(h, m.Input("mask", graph.Float, shape{n, width}))
+	}
+	a := m.Softmax(m.Reshape(m.MatMul(h, v), shape{1, n}))
+	logits := m.MatMul(m.MatMul(a, h), c)
+	m.Output("loss", m.SumAll(m.Mul(logits, logits)))
+	m.Output("attention", m.Reshape(a, shape{n, 1}))
+	forward, err := m.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := graph.Gradient(forward, "loss", []string{"w", "b", "v", "c"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err = graph.Condense(out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Columns turns all values of a model except its input, so that every transposition of a value of the
+// instances is a factor of a product. Transposing a dropout mask pays.
+func TestColumns(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		masked bool
+	}{{"hidden layer", false}, {"with a mask", true}} {
+		before := pooled(t, c.masked)
+		after, err := graph.Columns(before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		agree(t, c.name, before, after, graphtest.RandomEnv(before, 1, []int{5}), 1e-9)
+		if !graph.ColumnsPay(after) {
+			t.Errorf("%s: does not pay\n%s", c.name, after.Text())
+		}
+		for _, node := range after.Nodes {
+			if len(node.Shape) == 2 && node.Shape[0] == n && node.Shape[1] > 1 && node.Op != graph.OpInput && node.Op != graph.OpTranspose {
+				t.Errorf("%s: %v %v has rows of instances", c.name, node.Op, node.Shape)
+			}
+		}
+	}
+}
+
+// If most operations need rows, columns do not pay.
+func TestColumnsThatDoNotPay(t *testing.T) {
+	m := graph.NewBuilder("softmax")
+	x := m.Input("x", graph.Float, shape{n, 16})
+	h := m.Softmax(m.MatMul(x, m.Param("w", shape{16, 16})))
+	m.Output("y", m.Sum(m.Softmax(m.MatMul(h, m.Param("v", shape{16, 16}))), true, 0))
+	g, err := m.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	turned, err := graph.Columns(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agree(t, "softmax", g, turned, graphtest.RandomEnv(g, 1, []int{5}), 1e-9)
+	if graph.ColumnsPay(turned) {
+		t.Errorf("pays\n%s", turned.Text())
+	}
+}
