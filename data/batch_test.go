@@ -3,8 +3,11 @@ package data
 import (
 	"math"
 	"reflect"
+	"runtime"
 	"slices"
 	"testing"
+
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 func TestOrder(t *testing.T) {
@@ -74,5 +77,44 @@ func TestNormalization(t *testing.T) {
 	}
 	if d.Instances[0] != 1 || z.Apply(d.Instances)[0] != -1 {
 		t.Error("Normalized must not change the set itself")
+	}
+}
+
+// halves is a store of bags of zeros, as numbers of 16 bits if half is true.
+type halves struct{ half bool }
+
+func (halves) ReadRows(to []float32, _, _ int) error       { return nil }
+func (halves) ReadSome(to []float32, _ int, _ []int) error { return nil }
+func (h halves) Half(int) (ndarray.Number, bool) {
+	return ndarray.Number{Kind: ndarray.Float, Size: 2}, h.half
+}
+func (halves) ReadHalf(to []byte, _ int) error { return nil }
+
+// A loader allocates its two buffers in the first iteration. A later iteration over a single batch, e.g.
+// the evaluation of one test bag, does not allocate a third one.
+func TestLoaderAllocatesOnce(t *testing.T) {
+	const n, dim = 1000, 256
+	d := &Dataset{Shape: []int{dim}, Offsets: []int{0, n, 2 * n, 3 * n}, Candidates: make([]uint8, 6), Classes: 2}
+	for _, half := range []bool{false, true} {
+		d.Store = halves{half}
+		l := NewLoader(d, n)
+		load := func(batches ...[]int) (allocated uint64) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			for _, err := range l.Load(batches, nil) {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			runtime.ReadMemStats(&after)
+			return after.TotalAlloc - before.TotalAlloc
+		}
+		first, most := load([]int{0}, []int{1}), uint64(2*4*n*dim)
+		if half {
+			most = 6 * n * dim
+		}
+		if slack := uint64(400_000); first > most+slack || load([]int{2}) > slack || load([]int{1}, []int{0}) > slack {
+			t.Errorf("16 bits %v: the first iteration allocated %d bytes, or a later one a buffer", half, first)
+		}
 	}
 }

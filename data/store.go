@@ -155,7 +155,7 @@ type loaded struct {
 // readAhead reads batches in a goroutine: into the two buffers alternately, or, as numbers of 16 bits,
 // into the first buffer, from which the second one is converted when the caller asks for it.
 func (l *Loader) readAhead(batches [][]int, draw *Draw, yield func(*Batch, error) bool) {
-	buffers := l.buffers[:min(len(batches), len(l.buffers))]
+	buffers := l.buffers[len(l.buffers)-min(len(batches), len(l.buffers)):] // a single batch uses the second one, which always has numbers of 32 bits
 	half := len(buffers) == 2 && draw == nil && l.isHalf(batches)
 	l.reserve(buffers, half)
 	if half {
