@@ -47,9 +47,9 @@ func shared(d *data.Dataset, s *data.Split) (positives, all float64) {
 	return hits[1] / n[1], hits[0] / n[0]
 }
 
-// The shares of test instances that are also in training bags are those of docs/bags.md.
+// The shares of test instances that are also in training bags are those of docs/paper-data.md.
 func TestSharedInstances(t *testing.T) {
-	dir := testsupport.Data(t, ".", "docs/bags.md says what is in it")
+	dir := testsupport.Data(t, ".", "docs/paper-data.md says what is in it")
 	for _, c := range []struct {
 		set                    string
 		positive               float64 // share, 0: the default
@@ -70,7 +70,7 @@ func TestSharedInstances(t *testing.T) {
 		}
 		positives, all := shared(d, s)
 		if p, a := percent(positives), percent(all); p != c.wantPositives || a != c.wantAll {
-			t.Errorf("%s: %s of the positive test instances and %s of all are in training bags, docs/bags.md says %s and %s", c.set, p, a, c.wantPositives, c.wantAll)
+			t.Errorf("%s: %s of the positive test instances and %s of all are in training bags, docs/paper-data.md says %s and %s", c.set, p, a, c.wantPositives, c.wantAll)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
 
 // With pools, no instance of a test bag is in a training bag.
 func TestPools(t *testing.T) {
-	dir := testsupport.Data(t, ".", "docs/bags.md says what is in it")
+	dir := testsupport.Data(t, ".", "docs/paper-data.md says what is in it")
 	ten, err := Synth("birdsong-mipl", Options{Source: dir, Seed: 1, Pools: 8})
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestSplitsOfPoolsDiffer(t *testing.T) {
 }
 
 func TestPoolErrors(t *testing.T) {
-	dir := testsupport.Data(t, ".", "docs/bags.md says what is in it")
+	dir := testsupport.Data(t, ".", "docs/paper-data.md says what is in it")
 	for want, o := range map[string]Options{
 		"class HETH has 1 instance in one of 20 pools, but a bag may need 3": {Pools: 20},
 		"8 pools for 5 bags of each class":                                   {Pools: 8, Bags: 65},

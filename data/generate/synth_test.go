@@ -142,7 +142,7 @@ func TestSynthErrors(t *testing.T) {
 
 // The datasets generated from the published data have the sizes of Table 1 of the paper.
 func TestPaperSets(t *testing.T) {
-	dir := testsupport.Data(t, ".", "docs/bags.md says what is in it")
+	dir := testsupport.Data(t, ".", "docs/paper-data.md says what is in it")
 	for _, c := range []struct {
 		set                string
 		r                  int
@@ -236,7 +236,7 @@ func writeTwoPixelImages(t *testing.T, dir string, n int) {
 
 // Classes can be chosen by name and by number.
 func TestSynthClasses(t *testing.T) {
-	dir := testsupport.Data(t, ".", "docs/bags.md says what is in it")
+	dir := testsupport.Data(t, ".", "docs/paper-data.md says what is in it")
 	d, err := Synth("birdsong-mipl", Options{Source: dir, Bags: 30, Classes: []string{"HAFL", "2", "brcr"}, R: new(0)})
 	if err != nil {
 		t.Fatal(err)

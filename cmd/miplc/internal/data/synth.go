@@ -39,7 +39,7 @@ file. SET is one of
 %q is artificial and needs no source: 300 bags of 20 features and five classes,
 unless options change this. The others imitate the datasets of the DEMIPL paper. Their bags
 are drawn from the labelled instances in the folder --source: mnist and fashion-mnist contain
-the IDX files, mil/birdsong and mil/sival6 CSV files (docs/bags.md). The defaults of the other
+the IDX files, mil/birdsong and mil/sival6 CSV files (docs/paper-data.md). The defaults of the other
 options are those of the published dataset. The same options always produce the same file.`,
 			strings.Join(generate.Sets, ", "), generate.PrototypeSet),
 		Example: `  miplc data synth prototypes -o bags.csv
