@@ -96,7 +96,7 @@ var Table = []Measure{
 	{
 		Name: "mean_average_precision", Title: "mean average precision", Range: "0 to 1", Max: 1,
 		labels:  multiLabels,
-		Formula: "mean over the classes of the average precision: for each bag of the class, the share of bags of the class among the bags to which the model gives the same or a higher probability of the class; then the mean over these bags",
+		Formula: "mean over the classes of the average precision. The average precision of a class is a mean over its bags. For each of them, take all bags whose p(class) is at least as high; the share of these bags that have the label counts",
 		Needs:   "a known label; classes without bags are left out",
 		of:      func(t *counts) (float64, bool) { return t.mean(t.averagePrecision) },
 	},
@@ -108,7 +108,7 @@ var Table = []Measure{
 	},
 	{
 		Name: LogLoss, Title: "log loss", Lower: true, Range: "0 to 23 ln 2", Max: 23 * math.Ln2,
-		Formula: "mean of −ln p(true class), with p raised to 2⁻²³ if it is smaller; with several labels per bag: mean over bags and classes of −ln p if the bag has the label, else −ln(1 − p) (binary cross-entropy)",
+		Formula: "mean of −ln p(true class); with several labels per bag: mean over bags and classes of −ln p if the bag has the label, else −ln(1 − p) (binary cross-entropy). In the logarithm, values below 2⁻²³ count as 2⁻²³, so that the measure is finite",
 		Needs:   "a known label",
 		of:      func(t *counts) (float64, bool) { return t.probabilistic(t.logLoss) },
 	},
