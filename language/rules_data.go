@@ -43,7 +43,12 @@ func (c *checker) dataRules() {
 	}
 	c.groupRules()
 	if d.Labels.V != "" && !(c.spec.Multi() && c.spec.Generates()) && !hasSuffix(d.Set.V, ".csv", ".csv.gz", ".npz", ".parquet") && c.pointless(d.Labels.Pos, d.Set.Pos) {
-		note(c.add(d.Labels.Pos, "data.labels applies to .csv, .parquet and .npz files"), "data.set is %q", d.Set.V)
+		e := c.add(d.Labels.Pos, "data.labels applies to .csv, .parquet and .npz files")
+		if c.spec.Encodes() && d.Labels.V == KnownLabels {
+			note(e, "the classes of folders of images are known labels without it")
+		} else {
+			note(e, "data.set is %q", d.Set.V)
+		}
 	}
 	if _, ok := ndarray.SizeWithin(d.Shape.V, maxCount); !ok {
 		c.add(d.Shape.Pos, "an instance of data.shape %v would have more than %d numbers", d.Shape.V, maxCount)
