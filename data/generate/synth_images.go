@@ -121,5 +121,5 @@ func openIDXIn(dir, name string, limit rawfile.Limit) (*idx, error) {
 // missingSource returns the error for a missing source of a dataset.
 func missingSource(path string) error {
 	return diag.Errorf(diag.Pos{File: path}, "there is no such file").
-		WithNote("the dataset is generated from published data, which miplc does not contain; name their folder with --data-dir or MIPLC_DATA")
+		WithNote("miplc does not contain the published data, see docs/paper-data.md; name their folder with MIPLC_DATA, --data-dir, or --source of miplc data synth")
 }
