@@ -125,7 +125,7 @@ func (f *stepForm) draw(run int, draw uint64) (*train.Batch, *train.State) {
 	}
 	k, size, t := p.Signature.Classes, ndarray.Size(p.Signature.Instance), &p.Spec.Train
 	b := &train.Batch{
-		BagOf: bagOf, Bags: bags, Instances: normal(len(bagOf)*size, 1), Masks: map[string][]float32{},
+		BagOf: bagOf, Bags: bags, Instances: normal(len(bagOf)*size, 1), Masks: map[string][]uint8{},
 		Candidates: make([]float32, bags*k), Weights: make([]float32, bags*k),
 		Lambda: 0.75, Epoch: p.Spec.Weights.FirstEpoch.V, Epochs: t.Epochs.V, LR: t.LR.V,
 		Position: compile.Position{Steps: 2},
@@ -142,9 +142,8 @@ func (f *stepForm) draw(run int, draw uint64) (*train.Batch, *train.State) {
 	}
 	for i := range p.Masks {
 		m := &p.Masks[i]
-		mask := make([]float32, ndarray.Size(m.Shape.Concrete(len(bagOf), bags)))
-		train.DrawMask(mask, float32(1/(1-m.Drop)), m, verify.Seed, int(draw), 1)
-		b.Masks[m.Name] = mask
+		b.Masks[m.Name] = make([]uint8, ndarray.Size(m.Shape.Concrete(len(bagOf), bags)))
+		train.DrawMask(b.Masks[m.Name], m, verify.Seed, int(draw), 1)
 	}
 	s := &train.State{Params: f.states[run].Params, Optimizer: map[string][]float32{}}
 	for _, name := range p.OptimizerState() {

@@ -73,6 +73,17 @@ type Mask struct {
 	Drop  float64
 }
 
+// Scale returns 1/(1-Drop), the value of kept elements.
+func (m *Mask) Scale() float32 { return float32(1 / (1 - m.Drop)) }
+
+// Values appends the mask to a slice, given which elements are kept: 1, or 0 for dropped ones.
+func (m *Mask) Values(to []float32, kept []uint8) []float32 {
+	for _, keep := range kept {
+		to = append(to, m.Scale()*float32(keep))
+	}
+	return to
+}
+
 // Program is a compiled spec.
 type Program struct {
 	Spec      *language.Spec

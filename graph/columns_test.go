@@ -37,6 +37,39 @@ func pooled(t *testing.T, masked bool) *graph.Graph {
 	return out
 }
 
+// ReluDropout leaves the results as they are. The gradient then needs neither the ReLU nor the mask.
+func TestReluDropout(t *testing.T) {
+	before := pooled(t, true)
+	after, err := graph.ReluDropout(before, map[string]float32{"mask": 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := graphtest.RandomEnv(before, 1, []int{5})
+	mask := env.Values["mask"].Data
+	for i := range mask {
+		mask[i] = float64(2 * (i % 2))
+	}
+	agree(t, "dropout", before, after, env, 1e-12)
+	readers := map[string]int{}
+	for _, node := range after.Nodes {
+		for _, in := range node.In {
+			if in.Op == graph.OpRelu || in.Name == "mask" {
+				readers[in.Op.String()]++
+			}
+		}
+	}
+	if readers["Relu"] != 1 || readers["Input"] != 1 {
+		t.Errorf("the ReLU and the mask are read by %v nodes\n%s", readers, after.Text())
+	}
+	other, err := graph.ReluDropout(before, map[string]float32{"another": 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other.Text() != before.Text() {
+		t.Error("an input that is no mask was treated as one")
+	}
+}
+
 // Columns turns all values of a model except its input, so that every transposition of a value of the
 // instances is a factor of a product. Transposing a dropout mask pays.
 func TestColumns(t *testing.T) {

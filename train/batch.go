@@ -43,26 +43,26 @@ func (f *feeder) step(bags *data.Batch, weights []float32, epoch, step int) *Bat
 // masks draws the dropout masks of a step into the batch.
 func (f *feeder) masks(epoch, step int) {
 	if f.batch.Masks == nil {
-		f.batch.Masks = map[string][]float32{}
+		f.batch.Masks = map[string][]uint8{}
 	}
 	for i := range f.program.Masks {
 		m := &f.program.Masks[i]
 		n := ndarray.Size(m.Shape.Concrete(len(f.batch.BagOf), f.batch.Bags))
 		values := f.batch.Masks[m.Name]
 		if cap(values) < n {
-			values = make([]float32, n)
+			values = make([]uint8, n)
 		}
-		DrawMask(values[:n], float32(1/(1-m.Drop)), m, f.seed, epoch, step)
+		DrawMask(values[:n], m, f.seed, epoch, step)
 		f.batch.Masks[m.Name] = values[:n]
 	}
 }
 
-// DrawMask draws the dropout mask of a step: 0 with probability m.Drop, else kept. Epoch and
-// step count from 1.
-func DrawMask[T float32 | uint8](mask []T, kept T, m *compile.Mask, seed uint64, epoch, step int) {
+// DrawMask draws the dropout mask of a step: 0 with probability m.Drop, else 1. Epoch and step count
+// from 1.
+func DrawMask(mask []uint8, m *compile.Mask, seed uint64, epoch, step int) {
 	r := stream.New(seed, m.Name, uint64(epoch), uint64(step))
 	for i := range mask {
-		mask[i] = kept
+		mask[i] = 1
 		if r.Float64() < m.Drop {
 			mask[i] = 0
 		}

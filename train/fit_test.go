@@ -103,7 +103,7 @@ func TestBatches(t *testing.T) {
 				masks++
 				if m == 0 {
 					zeros++
-				} else if m != float32(1/0.9) {
+				} else if m != 1 {
 					t.Fatalf("mask value %v", m)
 				}
 			}

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
@@ -14,9 +15,13 @@ import (
 type Inputs struct {
 	Floats map[string][]float32
 	BagOf  []int // -1: padding, in no bag
+	// Kept has the dropout masks of the batch, without padding, if BytesOfMasks is set. Otherwise they are in Floats.
+	Kept         map[string][]uint8
+	BytesOfMasks bool
 
 	padded  map[string][]float32
 	scalars map[string][]float32
+	scaled  map[string][]float32 // masks
 }
 
 // Batch checks a batch and sets the inputs of a step graph for n instances in the given number
@@ -30,13 +35,7 @@ func (in *Inputs) Batch(p *compile.Program, b *Batch, n, bags int) error {
 	in.rows(compile.InInstances, b.Instances, len(b.BagOf), n)
 	in.fill(compile.InCandidates, b.Candidates, bags*p.Signature.Classes, zero)
 	in.fill(compile.InWeights, b.Weights, bags*p.Signature.Classes, zero)
-	for _, m := range p.Masks {
-		if m.Shape[0] == graph.N {
-			in.rows(m.Name, b.Masks[m.Name], len(b.BagOf), n)
-		} else {
-			in.fill(m.Name, b.Masks[m.Name], ndarray.Size(m.Shape.Concrete(n, bags)), zero)
-		}
-	}
+	in.masks(p, b, n, bags)
 	in.scalar(compile.InLR, b.LR)
 	in.scalar(compile.InLambda, b.Lambda)
 	in.scalar(compile.InEpoch, float64(b.Epoch))
@@ -48,6 +47,25 @@ func (in *Inputs) Batch(p *compile.Program, b *Batch, n, bags int) error {
 		in.Floats[compile.InClassWeights] = b.ClassWeights
 	}
 	return nil
+}
+
+// masks sets the dropout masks.
+func (in *Inputs) masks(p *compile.Program, b *Batch, n, bags int) {
+	if in.BytesOfMasks {
+		in.Kept = b.Masks
+		return
+	}
+	for i := range p.Masks {
+		m := &p.Masks[i]
+		to := in.scaled[m.Name]
+		to = m.Values(slices.Grow(to[:0], len(b.Masks[m.Name])), b.Masks[m.Name])
+		in.scaled[m.Name] = to
+		if m.Shape[0] == graph.N {
+			in.rows(m.Name, to, len(b.BagOf), n)
+		} else {
+			in.fill(m.Name, to, ndarray.Size(m.Shape.Concrete(n, bags)), zero)
+		}
+	}
 }
 
 // Instances sets the inputs of the inference graph from raw instances of whole bags, with
@@ -63,7 +81,8 @@ func (in *Inputs) Instances(p *compile.Program, instances []float32, bagOf []int
 
 func (in *Inputs) start(bagOf []int, n int) {
 	if in.Floats == nil {
-		in.Floats, in.padded, in.scalars = map[string][]float32{}, map[string][]float32{}, map[string][]float32{}
+		in.Floats, in.padded = map[string][]float32{}, map[string][]float32{}
+		in.scalars, in.scaled = map[string][]float32{}, map[string][]float32{}
 	}
 	in.BagOf = append(in.BagOf[:0], bagOf...)
 	for len(in.BagOf) < n {

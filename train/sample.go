@@ -35,7 +35,7 @@ func (b *Batch) clone() *Batch {
 	c := *b
 	c.Instances, c.BagOf = slices.Clone(b.Instances), slices.Clone(b.BagOf)
 	c.Candidates, c.Weights = slices.Clone(b.Candidates), slices.Clone(b.Weights)
-	c.Masks = map[string][]float32{}
+	c.Masks = map[string][]uint8{}
 	for name, v := range b.Masks {
 		c.Masks[name] = slices.Clone(v)
 	}

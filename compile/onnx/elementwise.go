@@ -51,7 +51,7 @@ func lowerGreater(e *emitter, n *graph.Node, in []string) string {
 	return e.toFloat(e.op("Greater", nil, in[0], in[1]))
 }
 
-// toFloat converts booleans to 0 and 1.
+// toFloat converts booleans to 0 and 1, and bytes to numbers.
 func (e *emitter) toFloat(v string) string {
 	return e.op("Cast", attrs(onnxpb.IntAttr("to", int64(onnxpb.TensorProto_FLOAT))), v)
 }

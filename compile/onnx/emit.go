@@ -21,6 +21,8 @@ type emitter struct {
 	instances string
 	params    map[string][]float32
 
+	scales map[*graph.Node]float32 // of masks in bytes
+
 	plane  map[*graph.Node]string // images as planes, nil without Planes
 	pooled map[string]*windows    // max-poolings on planes
 	cuts   map[cut]map[int]string // values that Split nodes divide, by the start of the part; nil: Slice nodes
@@ -38,10 +40,15 @@ func newEmitter(g *graph.Graph, opt Options) *emitter {
 		src: g, out: &onnxpb.GraphProto{Name: g.Name}, opset: int64(opt.Opset), portable: opt.Portable,
 		device: opt.Bags > 0, bags: opt.Bags,
 		instances: opt.Instances, params: opt.Params,
-		values: map[*graph.Node]string{}, taken: map[string]bool{}, memo: map[string]string{}, cuts: map[cut]map[int]string{},
+		scales: map[*graph.Node]float32{}, values: map[*graph.Node]string{}, taken: map[string]bool{}, memo: map[string]string{}, cuts: map[cut]map[int]string{},
 	}
 	if e.instances == "" {
 		e.instances = graph.N.String()
+	}
+	for _, n := range g.ByOp(graph.OpInput) {
+		if scale, ok := opt.Masks[n.Name]; ok {
+			e.scales[n] = scale
+		}
 	}
 	if opt.Shapes || opt.Portable {
 		e.shapes = map[string]graph.Shape{}

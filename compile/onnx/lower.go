@@ -126,6 +126,10 @@ type Options struct {
 	// Shapes lists the shapes of the values of graph nodes. It cannot be combined with Planes,
 	// which changes shapes. Portable models always list them.
 	Shapes bool
+	// Masks are the inputs that are masks in bytes: 1 stands for the number of the input here, 0 for 0. Each
+	// node that reads a mask converts it anew, so that the numbers do not stay in memory. It cannot be
+	// combined with Planes.
+	Masks map[string]float32
 	// Params become initializers. Parameters without a value become inputs.
 	Params map[string][]float32
 	// Instances is the name of the symbolic size N; "N" if empty.
@@ -229,12 +233,12 @@ func (e *emitter) lower() {
 
 func (e *emitter) node(n *graph.Node) {
 	e.base = e.label(n)
-	if e.plane != nil && e.onPlanes(n) {
+	if e.plane != nil && e.onPlanes(n) || e.onMask(n) {
 		return
 	}
 	in := make([]string, len(n.In))
 	for i, x := range n.In {
-		in[i] = e.value(x)
+		in[i] = e.operand(x)
 	}
 	before := len(e.out.Node)
 	e.values[n] = e.shaped(e.rename(e.lowering(n.Op).Lower(e, n, in), before), e.shapeOf(n))
@@ -288,6 +292,9 @@ func leaf(e *emitter, n *graph.Node, _ []string) string {
 		if e.device {
 			elem = onnxpb.TensorProto_INT32
 		}
+	}
+	if _, ok := e.scales[n]; ok {
+		elem = onnxpb.TensorProto_UINT8
 	}
 	data, given := e.params[n.Name]
 	if n.Op == graph.OpInput || !given {

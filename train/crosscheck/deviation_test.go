@@ -55,7 +55,7 @@ func scorer(t *testing.T, p *compile.Program, b *train.Batch, s *train.State, sc
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := evaluate(t, g, traintest.Environment(g, b, params))
+	out := evaluate(t, g, traintest.Environment(p, g, b, params))
 	found := scored{attention: out[compile.OutAttention].Data}
 	for _, v := range out[graph.GradPrefix+"W2"].Data {
 		found.gradient = max(found.gradient, math.Abs(v))

@@ -35,7 +35,7 @@ func gradients(t testing.TB, p *compile.Program, b *train.Batch, params map[stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := evaluate(t, g, traintest.Environment(g, b, params))
+	out := evaluate(t, g, traintest.Environment(p, g, b, params))
 	grads := map[string][]float64{}
 	for _, name := range names {
 		grads[name] = out[graph.GradPrefix+name].Data
@@ -61,7 +61,7 @@ func gorgoniaGradients[T gorgonia.Float](t testing.TB, p *compile.Program, b *tr
 		compile.InWeights: ndarray.Convert[T](b.Weights), compile.InLambda: {T(float32(b.Lambda))},
 		compile.InEpoch: {T(b.Epoch)}, compile.InEpochs: {T(b.Epochs)}, compile.InClassWeights: ndarray.Convert[T](b.ClassWeights),
 	}}
-	for name, mask := range b.Masks {
+	for name, mask := range traintest.Masks(p, b) {
 		in.Floats[name] = ndarray.Convert[T](mask)
 	}
 	if err := m.Run(in); err != nil {
@@ -159,7 +159,7 @@ func TestGradientsAgainstFiniteDifferences(t *testing.T) {
 		}
 		params, b := traintest.Start(p, 1).Params, traintest.Batch(p, 1, 2, 1, 3)
 		grads := gradients(t, p, b, params)
-		env := traintest.Environment(p.Train, b, params)
+		env := traintest.Environment(p, p.Train, b, params)
 		g := graphtest.Frozen(t, p.Train, env)
 		scale := 0.0
 		for _, v := range grads {

@@ -33,7 +33,7 @@ func (r *recorder) Step(b *train.Batch) (*train.Result, error) {
 	k := keptStep{batch: *b}
 	k.batch.Instances, k.batch.BagOf = slices.Clone(b.Instances), slices.Clone(b.BagOf)
 	k.batch.Candidates, k.batch.Weights = slices.Clone(b.Candidates), slices.Clone(b.Weights)
-	k.batch.Masks = map[string][]float32{}
+	k.batch.Masks = map[string][]uint8{}
 	for name, values := range b.Masks {
 		k.batch.Masks[name] = slices.Clone(values)
 	}

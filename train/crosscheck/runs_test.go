@@ -13,6 +13,7 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/traintest"
 )
 
 // amongRuns is an engine that runs each step as the second of three runs, with the ONNX form for
@@ -106,7 +107,7 @@ func (e *amongRuns) Step(b *train.Batch) (*train.Result, error) {
 	for _, name := range e.prog.StateVectors() {
 		values[name] = e.state[name]
 	}
-	for name, v := range b.Masks {
+	for name, v := range traintest.Masks(e.prog, b) {
 		values[name] = v
 	}
 	for name, v := range train.TermWeights(e.prog.Spec) {

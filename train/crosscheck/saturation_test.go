@@ -34,7 +34,7 @@ func scores(t testing.TB, o *train.Trial, params map[string][]float32) (lo, hi f
 		bagOf = append(bagOf, slices.Repeat([]int{i}, d.Size(i))...)
 	}
 	b := &train.Batch{Instances: d.Instances, BagOf: bagOf, Bags: d.Bags()}
-	values, err := graph.EvalAll(g, traintest.Environment(g, b, params))
+	values, err := graph.EvalAll(g, traintest.Environment(o.Program, g, b, params))
 	if err != nil {
 		t.Fatal(err)
 	}

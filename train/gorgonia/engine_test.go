@@ -78,7 +78,7 @@ func TestStepAgainstInterpreter(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d bags of %d", name, len(sizes), sizes[0]), func(t *testing.T) {
 				e, s := newEngine(t, p, 1)
 				b := traintest.Batch(p, uint64(i), sizes...)
-				want := evaluate(t, p.Train, traintest.Environment(p.Train, b, s.Params))
+				want := evaluate(t, p.Train, traintest.Environment(p, p.Train, b, s.Params))
 				r, err := e.Step(b)
 				if err != nil {
 					t.Fatal(err)
@@ -94,7 +94,7 @@ func TestStepAgainstInterpreter(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					want = evaluate(t, p.Renew, traintest.Environment(p.Renew, b, after.Params))
+					want = evaluate(t, p.Renew, traintest.Environment(p, p.Renew, b, after.Params))
 				}
 				closeTo(t, "label weights", r.Weights, want[compile.OutWeights].Data, 1e-5)
 			})
@@ -108,7 +108,7 @@ func TestPredictAgainstInterpreter(t *testing.T) {
 		e, s := newEngine(t, p, 1)
 		for i, sizes := range [][]int{{3}, {2, 5, 1}} {
 			b := traintest.Batch(p, uint64(i), sizes...)
-			want := evaluate(t, p.Infer, traintest.Environment(p.Infer, b, s.Params))
+			want := evaluate(t, p.Infer, traintest.Environment(p, p.Infer, b, s.Params))
 			probabilities, attention, err := e.Predict(b.Instances, b.BagOf, b.Bags)
 			if err != nil {
 				t.Fatal(err)
@@ -141,7 +141,7 @@ func TestGradientOfTheLossesAgainstFiniteDifferences(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			env := traintest.Environment(p.Train, b, before.Params)
+			env := traintest.Environment(p, p.Train, b, before.Params)
 			train := graphtest.Frozen(t, p.Train, env)
 			rng := rand.New(rand.NewPCG(5, 5))
 			for _, q := range p.Params {
@@ -182,7 +182,7 @@ func TestSaturatedAttention(t *testing.T) {
 		for i := range b.Instances {
 			b.Instances[i] /= 100
 		}
-		want := evaluate(t, p.Train, traintest.Environment(p.Train, b, s.Params))
+		want := evaluate(t, p.Train, traintest.Environment(p, p.Train, b, s.Params))
 		r, err := e.Step(b)
 		if err != nil {
 			t.Fatal(err)

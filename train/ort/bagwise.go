@@ -228,7 +228,7 @@ func (e *Engine) bagOf(part, b *train.Batch, p piece) {
 		Masks: part.Masks, ClassWeights: b.ClassWeights,
 	}
 	if part.Masks == nil {
-		part.Masks = map[string][]float32{}
+		part.Masks = map[string][]uint8{}
 	}
 	for _, m := range e.prog.Masks {
 		one := ndarray.Size(m.Shape.Concrete(1, 1))

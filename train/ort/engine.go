@@ -64,6 +64,10 @@ func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, e
 	}
 	o.Threads = Threads(p, o.Threads)
 	e := &Engine{prog: p, options: o, sessions: map[sessionKey]*session{}}
+	if o.largeBags && e.onCPU() && !hasImages(p) {
+		e.options.masks = e.scales()
+		e.whole.inputs.BytesOfMasks = true
+	}
 	err := e.allocate()
 	if err == nil {
 		_, err = e.predictions(max(1, p.Spec.Train.Batch.V))
@@ -200,6 +204,9 @@ func (e *Engine) stepGraph(bags int) (*graph.Graph, error) {
 	if g, err = graph.Condense(g); err != nil || !e.options.largeBags {
 		return g, err
 	}
+	if g, err = graph.ReluDropout(g, e.scales()); err != nil {
+		return nil, err
+	}
 	if g, err = graph.JoinProducts(g); err != nil {
 		return nil, err
 	}
@@ -214,6 +221,15 @@ func (e *Engine) stepGraph(bags int) (*graph.Graph, error) {
 	}
 	const instances = 1 << 15 // of a large bag
 	return graph.DepthFirst(g, instances, bags), nil
+}
+
+// scales returns the values of kept elements of the dropout masks.
+func (e *Engine) scales() map[string]float32 {
+	scales := map[string]float32{}
+	for i := range e.prog.Masks {
+		scales[e.prog.Masks[i].Name] = e.prog.Masks[i].Scale()
+	}
+	return scales
 }
 
 // Name implements train.Engine.

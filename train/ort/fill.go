@@ -93,8 +93,9 @@ func (g *group) masks(b *batch, j int, bags []int, step int) {
 	for i := range g.Masks {
 		m := &g.Masks[i]
 		to := b.part(m.Name, j)
-		drawn := make([]float32, ndarray.Size(m.Shape.Concrete(r.Data.SizeOf(bags), len(bags))))
-		train.DrawMask(drawn, float32(1/(1-m.Drop)), m, r.Seed(), r.Now().Epoch, step)
+		kept := make([]uint8, ndarray.Size(m.Shape.Concrete(r.Data.SizeOf(bags), len(bags))))
+		train.DrawMask(kept, m, r.Seed(), r.Now().Epoch, step)
+		drawn := m.Values(nil, kept)
 		if m.Shape[0] != graph.N {
 			copy(to, drawn)
 			continue

@@ -3,6 +3,7 @@
 package ort
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -20,23 +21,54 @@ func TestLargeBags(t *testing.T) {
 		if len(p.Signature.Instance) > 1 {
 			continue
 		}
-		usual, large := threeSteps(t, p, Options{}), threeSteps(t, p, Options{largeBags: true})
-		for param, want := range usual.Params {
-			for i, v := range large.Params[param] {
-				if math.IsNaN(float64(v)) && math.IsNaN(float64(want[i])) {
-					continue
-				}
-				if !(math.Abs(float64(v-want[i])) <= 2e-5*(1+math.Abs(float64(want[i])))) {
-					t.Errorf("%s: %s[%d] is %v, want %v", name, param, i, v, want[i])
-					break
-				}
+		sameSteps(t, name, p, 37)
+	}
+}
+
+// Wide dropout layers after a ReLU and after another function, in batches whose masks are read in place, and in smaller
+// ones.
+func TestWideDropoutOfLargeBags(t *testing.T) {
+	for _, blocks := range []string{"{dense: 96}, relu, {dropout: 0.25}", "{dense: 96}, tanh, {dropout: 0.25}"} {
+		p := gated(t, blocks)
+		for _, sizes := range [][]int{{1100}, {37}, {500, 600}, {1, 5, 3}} {
+			sameSteps(t, fmt.Sprint(blocks, sizes), p, sizes...)
+		}
+	}
+}
+
+// gated compiles gated attention over blocks, on 1,024 features.
+func gated(t *testing.T, blocks string) *compile.Program {
+	t.Helper()
+	spec, err := language.Load("gated-abmil", "model.blocks=["+blocks+"]", "model.sizes.m=256")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := compile.Compile(spec, compile.Signature{Instance: []int{1024}, Classes: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// sameSteps compares steps for large bags with the usual ones, up to rounding.
+func sameSteps(t *testing.T, name string, p *compile.Program, sizes ...int) {
+	t.Helper()
+	usual, large := threeSteps(t, p, Options{}, sizes), threeSteps(t, p, Options{largeBags: true}, sizes)
+	for param, want := range usual.Params {
+		for i, v := range large.Params[param] {
+			if math.IsNaN(float64(v)) && math.IsNaN(float64(want[i])) {
+				continue
+			}
+			if !(math.Abs(float64(v-want[i])) <= 2e-5*(1+math.Abs(float64(want[i])))) {
+				t.Errorf("%s: %s[%d] is %v, want %v", name, param, i, v, want[i])
+				break
 			}
 		}
 	}
 }
 
-// threeSteps returns the state after three steps on one bag.
-func threeSteps(t *testing.T, p *compile.Program, o Options) *train.State {
+// threeSteps returns the state after three steps on bags of the given sizes.
+func threeSteps(t *testing.T, p *compile.Program, o Options, sizes []int) *train.State {
 	t.Helper()
 	e, err := New(p, traintest.Start(p, 1).Params, o)
 	if err != nil {
@@ -44,7 +76,7 @@ func threeSteps(t *testing.T, p *compile.Program, o Options) *train.State {
 	}
 	defer e.Close()
 	for seed := range uint64(3) {
-		if _, err := e.Step(traintest.Batch(p, seed, 37)); err != nil {
+		if _, err := e.Step(traintest.Batch(p, seed, sizes...)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -21,6 +21,8 @@ type Options struct {
 	Provider string // execution provider: "" or "cpu", or a name of ortenv.Providers
 
 	largeBags, capture bool // see ortenv.Session
+	// masks are the values of kept elements of the dropout masks that the sessions read as bytes.
+	masks map[string]float32
 	// placed is the path of a file to which sessions write their graph as the device runs it. If it is
 	// set, graphs with nodes that the device leaves to the CPU are refused.
 	placed string

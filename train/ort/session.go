@@ -37,7 +37,7 @@ type session struct {
 // open makes a session of a graph whose parameters are inputs: on a device for batches of so many
 // bags, on a CPU for any.
 func open(g *graph.Graph, o Options, planes bool, bags int) (*session, error) {
-	form := lowering.Options{Opset: opset, Planes: planes}
+	form := lowering.Options{Opset: opset, Planes: planes, Masks: o.masks}
 	if !o.session().OnCPU() {
 		form.Planes, form.Bags = true, bags
 	}

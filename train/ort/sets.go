@@ -133,12 +133,8 @@ func (w *bindings) run(e *Engine, on *session, n, bags int) (*set, error) {
 	large := len(w.inputs.Floats[compile.InInstances]) >= largeBatch
 	s, ok := w.sets.Take(key)
 	if !ok {
-		var shared map[string][]float32
-		if large {
-			shared = w.inputs.Floats
-		}
 		var err error
-		if s, err = e.newSet(w, key, shared); err != nil {
+		if s, err = e.newSet(w, key, large); err != nil {
 			return nil, fmt.Errorf("memory for %s in %s: %w", diag.Count(n, "instance"), diag.Count(bags, "bag"), err)
 		}
 	}
@@ -179,8 +175,8 @@ func (s *set) Destroy() error {
 }
 
 // newSet returns bound values for one batch size: binding i reads copy i of the parameters and
-// writes the other one. Inputs in shared use its memory.
-func (e *Engine) newSet(w *bindings, of size, shared map[string][]float32) (s *set, err error) {
+// writes the other one. Inputs use the memory of w.inputs if inPlace.
+func (e *Engine) newSet(w *bindings, of size, inPlace bool) (s *set, err error) {
 	n, bags, k := of.n, of.bags, e.prog.Signature.Classes
 	shapes := map[string][]int{
 		compile.InInstances: append([]int{n}, e.prog.Signature.Instance...), compile.InCandidates: {bags, k}, compile.InWeights: {bags, k},
@@ -198,10 +194,10 @@ func (e *Engine) newSet(w *bindings, of size, shared map[string][]float32) (s *s
 		if shape == nil || err != nil {
 			continue
 		}
-		if memory := shared[name]; len(memory) == ndarray.Size(shape) {
-			s.values[name], err = onnx.NewTensor(toShape(shape), memory)
+		if kept, ok := w.inputs.Kept[name]; ok {
+			s.values[name], err = tensor(kept, inPlace, shape)
 		} else {
-			err = s.add(name, shape...)
+			s.values[name], err = tensor(w.inputs.Floats[name], inPlace, shape)
 		}
 	}
 	if err == nil {
@@ -217,21 +213,37 @@ func (e *Engine) newSet(w *bindings, of size, shared map[string][]float32) (s *s
 	return s, nil
 }
 
+// tensor returns a tensor in the memory of values if inPlace and they have its size, else one of zeros.
+func tensor[T float32 | uint8](values []T, inPlace bool, shape []int) (onnx.Value, error) {
+	if inPlace && len(values) == ndarray.Size(shape) {
+		return onnx.NewTensor(toShape(shape), values)
+	}
+	return onnx.NewEmptyTensor[T](toShape(shape))
+}
+
 // fill copies the inputs of a batch to the tensors.
 func (s *set) fill(in *train.Inputs) {
 	for name, v := range in.Floats {
-		if s.values[name] == nil {
-			continue
-		}
-		if to := s.floats(name); len(to) > 0 && &to[0] != &v[0] {
-			copy(to, v)
-		}
+		fillTensor(s.values[name], v)
+	}
+	for name, v := range in.Kept {
+		fillTensor(s.values[name], v)
 	}
 	switch bagOf := s.values[compile.InBagOf].(type) {
 	case *onnx.Tensor[int64]:
 		copy(bagOf.GetData(), ndarray.Convert[int64](in.BagOf))
 	case *onnx.Tensor[int32]:
 		copy(bagOf.GetData(), ndarray.Convert[int32](in.BagOf))
+	}
+}
+
+// fillTensor copies values to a tensor, unless it shares their memory or the session has no such input.
+func fillTensor[T float32 | uint8](t onnx.Value, v []T) {
+	if t == nil {
+		return
+	}
+	if to := t.(*onnx.Tensor[T]).GetData(); len(to) > 0 && &to[0] != &v[0] {
+		copy(to, v)
 	}
 }
 

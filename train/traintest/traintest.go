@@ -4,6 +4,7 @@ package traintest
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/miplc/miplc/compile"
@@ -91,7 +92,7 @@ func Start(p *compile.Program, seed uint64) *train.State {
 // and dropout masks.
 func Batch(p *compile.Program, seed uint64, sizes ...int) *train.Batch {
 	r := stream.New(seed, "crosscheck batch")
-	b := &train.Batch{Bags: len(sizes), Lambda: 0.7, Epoch: 3, Epochs: 10, LR: 0.05, Masks: map[string][]float32{}}
+	b := &train.Batch{Bags: len(sizes), Lambda: 0.7, Epoch: 3, Epochs: 10, LR: 0.05, Masks: map[string][]uint8{}}
 	for bag, n := range sizes {
 		for range n {
 			b.BagOf = append(b.BagOf, bag)
@@ -116,10 +117,10 @@ func Batch(p *compile.Program, seed uint64, sizes ...int) *train.Batch {
 		}
 	}
 	for _, m := range p.Masks {
-		values := make([]float32, ndarray.Size(m.Shape.Concrete(n, b.Bags)))
+		values := make([]uint8, ndarray.Size(m.Shape.Concrete(n, b.Bags)))
 		for i := range values {
 			if r.Float64() >= m.Drop {
-				values[i] = float32(1 / (1 - m.Drop))
+				values[i] = 1
 			}
 		}
 		b.Masks[m.Name] = values
@@ -127,16 +128,27 @@ func Batch(p *compile.Program, seed uint64, sizes ...int) *train.Batch {
 	return b
 }
 
+// Masks returns the dropout masks of a batch as the training graph reads them.
+func Masks(p *compile.Program, b *train.Batch) map[string][]float32 {
+	masks := map[string][]float32{}
+	for i := range p.Masks {
+		m := &p.Masks[i]
+		masks[m.Name] = m.Values(nil, b.Masks[m.Name])
+	}
+	return masks
+}
+
 // Environment returns a batch and parameters as inputs of the interpreter.
-func Environment(g *graph.Graph, b *train.Batch, params map[string][]float32) graph.Env {
+func Environment(p *compile.Program, g *graph.Graph, b *train.Batch, params map[string][]float32) graph.Env {
 	env := graph.Env{N: len(b.BagOf), B: b.Bags, Values: map[string]*graph.Tensor{}}
 	floats := map[string][]float32{
 		compile.InInstances: b.Instances, compile.InCandidates: b.Candidates, compile.InWeights: b.Weights,
 		compile.InLambda: {float32(b.Lambda)}, compile.InEpoch: {float32(b.Epoch)}, compile.InEpochs: {float32(b.Epochs)},
 		compile.InClassWeights: b.ClassWeights,
 	}
+	maps.Copy(floats, Masks(p, b))
 	for _, n := range g.Nodes {
-		v, mask := floats[n.Name], b.Masks[n.Name]
+		v := floats[n.Name]
 		switch {
 		case n.Op == graph.OpInput && n.Type == graph.Int:
 			env.Values[n.Name] = graph.NewInts(b.BagOf...)
@@ -145,8 +157,6 @@ func Environment(g *graph.Graph, b *train.Batch, params map[string][]float32) gr
 			v = params[n.Name]
 		case n.Op != graph.OpInput:
 			continue
-		case v == nil:
-			v = mask
 		}
 		env.Values[n.Name] = graph.NewTensor(n.Shape.Concrete(env.N, env.B), ndarray.Convert[float64](v)...)
 	}

@@ -108,7 +108,7 @@ func (s *feeder) mask(f *feed, m *compile.Mask) []uint8 {
 		for step, bags := range f.batches[j] {
 			at := (step*l.Jobs + j) * width
 			n := ndarray.Size(m.Shape.Concrete(s.runs[j].Data.SizeOf(bags), len(bags)))
-			train.DrawMask(out[at:at+n], 1, m, s.runs[j].Seed(), s.epoch, f.first+step+1)
+			train.DrawMask(out[at:at+n], m, s.runs[j].Seed(), s.epoch, f.first+step+1)
 		}
 	})
 	return out

@@ -469,7 +469,8 @@ if __name__ == "__main__":
     trace("elimipl", Elimipl(), "elimipl", FEW + SMALL, 0.05, 17)
     trace("miplma", Miplma(), "miplma", FEW + SMALL, 0.05, 18)
     trace("promipl", Promipl(), "promipl", FEW + SMALL + ["model.blocks.dropout=0", "model.sizes.h1=7", "model.sizes.h2=9"], 0.05, 19)
-    trace("agopmipl", Agopmipl(), "agopmipl", FEW + ["model.sizes.m=16", "model.sizes.n=8", "model.sizes.q=6", "model.numbers.round=2", "train.epochs=5"],
+    trace("agopmipl", Agopmipl(), "agopmipl", FEW + ["model.sizes.m=16", "model.sizes.n=8", "model.sizes.q=6", "model.numbers.round=2",
+                                                       "train.epochs=5", "model.let.embedding=embed(dropout(hidden(X), 0.5))"],
           0.05, 22, epochs=5)
     bayes = FEW + ["model.blocks=[dense: 4, relu]"]
     trace("fastmipl", Fastmipl(), "fastmipl", bayes, 0.005, 57)

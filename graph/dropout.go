@@ -1,0 +1,40 @@
+package graph
+
+// ReluDropout rewrites the gradient of a ReLU h = relu(x) that is followed by dropout, y = h m. The elements of
+// the mask m, an input, are 0 or the scale of its name in scales, which is positive. With dy, the gradient of x is
+// (dy m) [h > 0] = scale dy [y > 0]. So the gradient needs only y, and h and m can be
+// released after the forward pass. The results have the same bits, except for infinite dy.
+func ReluDropout(g *Graph, scales map[string]float32) (*Graph, error) {
+	passes := append([]Pass{{"ReLU before dropout", reluDropout(scales).run}}, cleaning()...)
+	return runAll(passes, g)
+}
+
+func reluDropout(scales map[string]float32) rule {
+	return func(b *Builder, n *Node, in []*Node) *Node {
+		if n.Op != OpMul {
+			return nil
+		}
+		for i, positive := range in {
+			dropped := in[1-i]
+			if positive.Op != OpGreater || positive.In[0].Op != OpRelu || !zero(positive.In[1]) || dropped.Op != OpMul {
+				continue
+			}
+			for j, m := range dropped.In {
+				scale, ok := scales[m.Name]
+				y := b.product(positive.In[0], m)
+				if !ok || m.Op != OpInput || y == nil {
+					continue
+				}
+				return b.Mul(b.Scalar(float64(scale)), b.Mul(dropped.In[1-j], b.Greater(y, b.Scalar(0))))
+			}
+		}
+		return nil
+	}
+}
+
+// product finds the product of two nodes.
+func (b *Builder) product(x, y *Node) *Node {
+	return b.find(func(m *Node) bool {
+		return m.Op == OpMul && (m.In[0] == x && m.In[1] == y || m.In[0] == y && m.In[1] == x)
+	})
+}
