@@ -12,6 +12,7 @@ type feeder struct {
 	program *compile.Program
 	data    *data.Dataset
 	*data.Loader
+	largest   int       // instances of the largest batch
 	mean, std []float32 // [Dim]; nil: no normalisation
 	seed      uint64
 	batch     Batch
@@ -49,8 +50,8 @@ func (f *feeder) masks(epoch, step int) {
 		m := &f.program.Masks[i]
 		n := ndarray.Size(m.Shape.Concrete(len(f.batch.BagOf), f.batch.Bags))
 		values := f.batch.Masks[m.Name]
-		if cap(values) < n {
-			values = make([]uint8, n)
+		if cap(values) < n { // at once for the largest batch: masks that grow would be in memory together with smaller ones
+			values = make([]uint8, n, max(n, ndarray.Size(m.Shape.Concrete(f.largest, f.batch.Bags))))
 		}
 		DrawMask(values[:n], m, f.seed, epoch, step)
 		f.batch.Masks[m.Name] = values[:n]

@@ -44,7 +44,8 @@ type stepwise struct {
 }
 
 func newStepwise(e Engine, r *Run) *stepwise {
-	return &stepwise{e, r, feeder{program: r.Program, data: r.Data, Loader: data.NewLoader(r.Data, r.largestBatch()), seed: r.Seed(), mean: r.mean, std: r.std}}
+	largest := r.largestBatch()
+	return &stepwise{e, r, feeder{program: r.Program, data: r.Data, Loader: data.NewLoader(r.Data, largest), largest: largest, seed: r.Seed(), mean: r.mean, std: r.std}}
 }
 
 func (s *stepwise) SetStates(list []*State) error { return s.engine.SetState(list[0]) }

@@ -77,3 +77,23 @@ func TestSeveralTrialsStopped(t *testing.T) {
 		t.Errorf("%d outcomes, %d epochs", outcomes, len(watch.done))
 	}
 }
+
+// The masks of larger batches use the memory that the first batch allocated.
+func TestMasksAllocateOnce(t *testing.T) {
+	o := toyOptions(t, func(s *language.Spec) { s.Train.Batch.V = 1 })
+	sizes, room := map[int]bool{}, map[int]bool{}
+	by := &train.Steps{New: func(p *compile.Program) (train.Engine, error) {
+		return &toyEngine{p: p, spoil: func(b *train.Batch, _ *train.Result) error {
+			sizes[len(b.BagOf)], room[cap(b.Masks["dropout1"])] = true, true
+			return nil
+		}}, nil
+	}}
+	by.Train(t.Context(), []*train.Trial{&o.Trial}, train.Options{}, func(_ int, out train.Outcome) {
+		if out.Err != nil {
+			t.Error(out.Err)
+		}
+	})
+	if len(sizes) < 2 || len(room) != 1 {
+		t.Errorf("batches of %d sizes have masks in memory of %d sizes", len(sizes), len(room))
+	}
+}

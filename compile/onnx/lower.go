@@ -233,12 +233,12 @@ func (e *emitter) lower() {
 
 func (e *emitter) node(n *graph.Node) {
 	e.base = e.label(n)
-	if e.plane != nil && e.onPlanes(n) || e.onMask(n) {
+	if e.plane != nil && e.onPlanes(n) {
 		return
 	}
 	in := make([]string, len(n.In))
 	for i, x := range n.In {
-		in[i] = e.operand(x)
+		in[i] = e.operand(n, x)
 	}
 	before := len(e.out.Node)
 	e.values[n] = e.shaped(e.rename(e.lowering(n.Op).Lower(e, n, in), before), e.shapeOf(n))

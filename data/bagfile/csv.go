@@ -412,7 +412,7 @@ func (c *csvReader) settleCandidates(b *csvBag, listing string) error {
 		if strings.Contains(b.label, " ") {
 			return d.WithNote("spaces separate candidates: write class names without spaces, e.g. %s", strings.ReplaceAll(b.label, " ", "_"))
 		}
-		return d.WithNote("leave the field of an unknown label empty")
+		return d.WithNote("change the label or the candidates; leave an unknown label empty")
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func TestCSVHabitsRefused(t *testing.T) {
 		head + "1,,1 2,NA\n":                             "leave the row out",
 		"\x1f\x8b\x08":                                   "packed by gzip",
 		"PK\x03\x04bag":                                  "save the sheet as CSV",
-		head + "1,NA,a b,1\n":                            "leave the field of an unknown label empty",
+		head + "1,NA,a b,1\n":                            "change the label or the candidates; leave an unknown label empty",
 		head + "1,big cat,big cat dog,1\n":               "write class names without spaces, e.g. big_cat",
 		head + "1,1.0,1 2,1\n":                           `the true label "1.0" is not among the candidates "1 2"`,
 		"bag;label;candidates;f1\n1;;a b;1.234,5\n":      `feature 1 is "1.234,5", not a number`,

@@ -55,7 +55,7 @@ An invalid file is an error with exit code 1. The message names the line or the 
 what to do:
 
   bags.csv:2: error: bag 1 ("a"): the true label "cow" is not among the candidates "cat dog"
-          leave the field of an unknown label empty`,
+          change the label or the candidates; leave an unknown label empty`,
 		Example: `  miplc data inspect bags.csv
   miplc data inspect certain.csv --labels known
   miplc data inspect mnist-r1.npz fmnist-r1.npz
