@@ -70,6 +70,42 @@ func TestReluDropout(t *testing.T) {
 	}
 }
 
+// ScaleWeights divides weights instead of instances if only products read the quotient.
+func TestScaleWeights(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		also   bool // the quotient is an output too
+		values int  // with a row for each instance, without the input
+	}{{"two products", false, 3}, {"an output reads it", true, 4}} {
+		m := graph.NewBuilder("normalised")
+		x := m.Input("x", graph.Float, shape{n, 6})
+		scaled := m.Div(m.Sub(x, m.Param("mean", shape{1, 6})), m.Param("std", shape{1, 6}))
+		m.Output("a", m.MatMul(scaled, m.Param("w", shape{6, 3})))
+		m.Output("b", m.MatMul(scaled, m.Param("v", shape{6, 2})))
+		if c.also {
+			m.Output("c", scaled)
+		}
+		before, err := m.Graph()
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := graph.ScaleWeights(before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		agree(t, c.name, before, after, graphtest.RandomEnv(before, 1, []int{5}), 1e-12)
+		values := 0
+		for _, node := range after.Nodes {
+			if len(node.Shape) == 2 && node.Shape[0] == n && node.Op != graph.OpInput {
+				values++
+			}
+		}
+		if values != c.values {
+			t.Errorf("%s: %d values have rows of instances, want %d\n%s", c.name, values, c.values, after.Text())
+		}
+	}
+}
+
 // Columns turns all values of a model except its input, so that every transposition of a value of the
 // instances is a factor of a product. Transposing a dropout mask pays.
 func TestColumns(t *testing.T) {

@@ -148,7 +148,14 @@ func renamed(v values, from, to string) values { return values{to: v[from]} }
 
 // predictions returns the session that predicts batches of the given number of bags.
 func (e *Engine) predictions(bags int) (*session, error) {
-	return e.session(true, bags, func() (*graph.Graph, error) { return e.named(compile.Predict(e.prog)) }, e.checkPredictions)
+	build := func() (*graph.Graph, error) {
+		g, err := e.named(compile.Predict(e.prog))
+		if err == nil && e.options.largeBags {
+			g, err = graph.ScaleWeights(g)
+		}
+		return g, err
+	}
+	return e.session(true, bags, build, e.checkPredictions)
 }
 
 // session returns the session of a graph for batches of the given number of bags. It opens it when it
