@@ -35,8 +35,8 @@ func TestReference(t *testing.T) {
 			whole[all] += e[1]
 		}
 	}
-	if len(whole) != 6 {
-		t.Fatalf("%d examples", len(whole))
+	if len(whole) < 6 {
+		t.Fatalf("found %d examples only", len(whole))
 	}
 	for _, text := range whole {
 		if _, err := Parse("experiments.md", []byte(text)); err != nil {

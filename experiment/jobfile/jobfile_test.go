@@ -112,6 +112,7 @@ func TestSlurmFileRequeues(t *testing.T) {
 		"cells failed":     {"exit 1", "", 0, 1, false},
 		"another plan":     {"exit 2", "", 0, 2, false},
 		"out of memory":    {"kill -KILL $$", "", 0, 137, false},
+		"told at once":     {"trap 'exit 75' TERM; touch early; for i in {1..6000}; do sleep 0.01; done", "3", 0, 75, true},
 		"what it is given": {`[ "$*" = "experiment -o ` + dir + ` --shard auto" ] && [ "$MIPLC_SHARDS $MIPLC_PLAN $GOMAXPROCS" = "24 0123456789ab 4" ]`, "", 0, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +126,14 @@ func TestSlurmFileRequeues(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd := exec.Command(bash, put("job", string(text)))
-			cmd.Env = append(os.Environ(), "PATH="+dir+string(filepath.ListSeparator)+os.Getenv("PATH"), "SLURM_RESTART_COUNT="+c.restarts, "SLURM_ARRAY_JOB_ID=7", "SLURM_ARRAY_TASK_ID=3")
+			// Bash sources this file first: the signal of "told at once" arrives when the shard runs, but
+			// before the job has read the number of its process.
+			early := put("early.sh", `trap '[ "$BASH_COMMAND" != "shard=\$!" ] || { while [ ! -e early ]; do sleep 0.01; done; kill -USR1 $$; }' DEBUG`+"\n")
+			if name == "told at once" {
+				cmd.Env = append(cmd.Environ(), "BASH_ENV="+early)
+				cmd.Dir = dir
+			}
+			cmd.Env = append(cmd.Environ(), "PATH="+dir+string(filepath.ListSeparator)+os.Getenv("PATH"), "SLURM_RESTART_COUNT="+c.restarts, "SLURM_ARRAY_JOB_ID=7", "SLURM_ARRAY_TASK_ID=3")
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
