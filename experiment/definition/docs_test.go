@@ -12,17 +12,56 @@ import (
 	"github.com/miplc/miplc/specs"
 )
 
-// The examples of the reference are valid, and it names every shipped experiment and every kind of
-// table and figure.
+const (
+	guide     = "../../docs/experiments.md"
+	reference = "../../docs/experiment-reference.md"
+)
+
+// The examples of both pages are valid. The guide names every shipped experiment, and the reference
+// every key and every kind of table and figure.
 func TestReference(t *testing.T) {
-	src, err := os.ReadFile("../../docs/experiments.md")
-	if err != nil {
-		t.Fatal(err)
+	text := map[string]string{}
+	for page, examples := range map[string]int{guide: 5, reference: 2} {
+		src, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text[page] = string(src)
+		whole := wholeExamples(t, text[page])
+		if len(whole) != examples {
+			t.Errorf("%s has %d examples", page, len(whole))
+		}
+		for _, example := range whole {
+			if _, err := Parse(page, []byte(example)); err != nil {
+				t.Error(err)
+			}
+		}
 	}
-	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(src), -1)
-	var whole []string // examples without a name extend the example with most keys
+	languagetest.Tables(t, reference, map[string]string{
+		"top": schema.Reference(rows), "data": schema.Reference(dataRows), "synth": schema.Reference(synthRows),
+		"learners": schema.Reference(learnerRows), "cases": schema.Reference(caseRows), "splits": schema.Reference(splitRows),
+		"attention": schema.Reference(attentionRows), "choose": schema.Reference(chooseRows), "report": schema.Reference(itemRows),
+	})
+	testsupport.CheckGolden(t, "../../specs/experiments/schema.json", Language.Schema())
+	for _, kind := range itemKinds {
+		if !strings.Contains(text[reference], "`"+strings.Replace(kind, " ", ": ", 1)+"`") {
+			t.Errorf("%s is not documented", kind)
+		}
+	}
+	for _, name := range specs.Experiments() {
+		if !strings.Contains(text[guide], "| `"+name+"` |") {
+			t.Errorf("the experiment %s is not mentioned", name)
+		}
+	}
+}
+
+// wholeExamples returns the YAML examples of a page. Those without a name extend the example with
+// most keys, which is called mine.
+func wholeExamples(t *testing.T, page string) []string {
+	t.Helper()
+	var whole []string
 	all := -1
-	for _, e := range examples {
+	for _, e := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(page, -1) {
 		switch {
 		case strings.HasPrefix(e[1], "name:"):
 			if strings.HasPrefix(e[1], "name: mine\n") {
@@ -35,28 +74,5 @@ func TestReference(t *testing.T) {
 			whole[all] += e[1]
 		}
 	}
-	if len(whole) < 6 {
-		t.Fatalf("found %d examples only", len(whole))
-	}
-	for _, text := range whole {
-		if _, err := Parse("experiments.md", []byte(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	languagetest.Tables(t, "../../docs/experiments.md", map[string]string{
-		"top": schema.Reference(rows), "data": schema.Reference(dataRows), "synth": schema.Reference(synthRows),
-		"learners": schema.Reference(learnerRows), "cases": schema.Reference(caseRows), "splits": schema.Reference(splitRows),
-		"attention": schema.Reference(attentionRows), "choose": schema.Reference(chooseRows), "report": schema.Reference(itemRows),
-	})
-	testsupport.CheckGolden(t, "../../specs/experiments/schema.json", Language.Schema())
-	for _, kind := range itemKinds {
-		if !strings.Contains(string(src), "`"+strings.Replace(kind, " ", ": ", 1)+"`") {
-			t.Errorf("%s is not documented", kind)
-		}
-	}
-	for _, name := range specs.Experiments() {
-		if !strings.Contains(string(src), "| `"+name+"` |") {
-			t.Errorf("the experiment %s is not mentioned", name)
-		}
-	}
+	return whole
 }

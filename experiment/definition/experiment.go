@@ -12,8 +12,8 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// Experiment is the file of an experiment (docs/experiments.md). Values have their positions in the
-// file.
+// Experiment is the file of an experiment (docs/experiment-reference.md). Values have their positions
+// in the file.
 type Experiment struct {
 	*schema.Document
 	Name        schema.Str

@@ -65,19 +65,19 @@ var rows = []schema.Row{
 		Doc:   "Division into training and test bags."},
 	{Name: "choose", Type: schema.Section, Rows: chooseRows,
 		Field: schema.Bind(func(e *Experiment) any { return &e.Choose }),
-		Doc:   "How a cell chooses a setting of a grid."},
+		Doc:   "How each cell chooses a setting of a grid."},
 	{Name: "attention", Type: schema.Section, Rows: attentionRows,
 		Field: schema.Bind(func(e *Experiment) any { return e }),
 		Doc:   "Histograms of attention scores on the test bags."},
 	{Name: "keep", Type: schema.Text, Default: "results", Choices: []string{"results", "models"},
 		Field: schema.Bind(func(e *Experiment) any { return &e.keep }),
-		Doc:   "models: also write the checked ONNX file of every cell."},
+		Doc:   "models: also write the run of every cell, with its checked ONNX file, to the folder models."},
 	{Name: "report", Type: schema.List, Rows: itemRows,
 		Field: schema.Bind(func(e *Experiment) any {
 			e.Report = append(e.Report, Item{})
 			return &e.Report[len(e.Report)-1]
 		}),
-		Doc: "Tables and figures in their order; default: all with results."},
+		Doc: "Tables and figures in their order; default: all that the results allow, except across and published."},
 }
 
 var dataRows = []schema.Row{
@@ -89,10 +89,10 @@ var dataRows = []schema.Row{
 		Doc:   "Domain of the bags, for the table of datasets."},
 	{Name: "file", Type: schema.Text,
 		Field: schema.Bind(func(d *DataSet) any { return &d.File }),
-		Doc:   "Dataset file (.npz, .mat, .parquet, .csv, .csv.gz), or images for learners with data.encoder, as data.set of a spec. {r} is replaced by r. Without {r}, the file fixes the candidate sets and r is not used."},
+		Doc:   "Dataset file (.npz, .mat, .parquet, .csv, .csv.gz), or images for learners with data.encoder, as data.set of a spec. With {r} in the name, which is replaced by r, there is one file for each r. Without {r}, the candidate sets are those of the file, and r is not used."},
 	{Name: "labels", Type: schema.Form, Custom: &labelsForm,
 		Field: schema.Bind(func(d *DataSet) any { return &d.Labels }),
-		Doc:   "Labels of the bags of file, as data.labels of a spec: known if each bag has one certain label, multi if it has any number of labels."},
+		Doc:   "known: each bag of file has one certain label; multi: any number of labels; default: a candidate set. All learners get it as data.labels of their specs."},
 	{Name: "synth", Type: schema.Section, Rows: synthRows,
 		Field: schema.Bind(func(d *DataSet) any {
 			d.Synth = &Synth{}
@@ -113,7 +113,7 @@ var dataRows = []schema.Row{
 var synthRows = []schema.Row{
 	{Name: "set", Type: schema.Text, Required: true, Main: true, Choices: generate.Sets,
 		Field: schema.Bind(func(s *Synth) any { return &s.Set }),
-		Doc:   "The set."},
+		Doc:   "Name of the generator."},
 	{Name: "bags", Type: schema.Whole, In: schema.Between(1, maxCount),
 		Field: schema.Bind(func(s *Synth) any { return &s.Bags }),
 		Doc:   "Number of bags."},
@@ -152,7 +152,7 @@ var learnerRows = []schema.Row{
 		Doc:   "Name in tables; default: name."},
 	{Name: "group", Type: schema.Text,
 		Field: schema.Bind(func(l *Learner) any { return &l.Group }),
-		Doc:   "A heading in tables, such as Mean or MaxMin."},
+		Doc:   "A heading above the learner in tables, such as Mean or MaxMin."},
 	{Name: "spec", Type: schema.Text, Required: true,
 		Field: schema.Bind(func(l *Learner) any { return &l.Spec }),
 		Doc:   "A shipped spec or a file."},
@@ -176,7 +176,7 @@ var learnerRows = []schema.Row{
 		Doc:   "Values of r of the learner; default: all."},
 	{Name: "published", Type: schema.Form, Custom: &publishedForm,
 		Field: schema.Bind(func(l *Learner) any { return &l.Published }),
-		Doc:   "Published accuracies for table: published, by dataset and r; without r for a dataset whose file fixes the candidate sets."},
+		Doc:   "Published accuracies for table: published, by dataset and r; for a file without {r}, by dataset: {Own: 0.9}."},
 	{Name: "cases", Type: schema.List, Rows: caseRows,
 		Field: schema.Bind(func(l *Learner) any {
 			l.Cases = append(l.Cases, Case{})
@@ -203,7 +203,7 @@ var caseRows = []schema.Row{
 			c.Grids = true
 			return &c.Grid
 		}),
-		Doc: "Replaces the learner's grid."},
+		Doc: "Replaces the learner's grid. A list of one value fixes a setting that the learner's grid varies."},
 }
 
 var splitRows = []schema.Row{
@@ -215,22 +215,22 @@ var splitRows = []schema.Row{
 		Doc:   "Share of training bags of a random split."},
 	{Name: "folds", Type: schema.Whole, In: schema.Between(2, maxSplits),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.folds }),
-		Doc:   "Cross-validation instead of a share: split i tests on fold i. A count of several times folds repeats it with the next seeds."},
+		Doc:   "Number of folds of a cross-validation, which replaces train: split i tests on fold i. If count is larger than folds, the bags are divided anew with the next seed."},
 	{Name: "validation", Type: schema.Real, In: schema.Within(0, 1),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.validation }),
-		Doc:   "Share of the training bags of a random split that become validation bags, which train.best and export.temperature of a spec need."},
+		Doc:   "Share of the training bags of each split that become validation bags, which train.best and export.temperature of a spec need."},
 	{Name: "group", Type: schema.Text,
 		Field: schema.Bind(func(s *splitKeys) any { return &s.group }),
-		Doc:   "Groups of bags, such as patient, as data.split.group of a spec: all bags of a group are in the same part. With index, other splits are errors."},
+		Doc:   "Name of the groups of bags, such as patient, as data.split.group of a spec: all bags of a group are in the same part of a split. With index, a split of the file that divides a group is an error."},
 	{Name: "stratify", Type: schema.Truth, Default: fmt.Sprint(defaultSplits.Stratify),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.stratify }),
 		Doc:   "Draw the same share of every class, where true labels are known; false: draw from all bags alike."},
 	{Name: "seed", Type: schema.Whole, Default: fmt.Sprint(defaultSplits.Seed), In: schema.Between(0, maxCount),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.seed }),
-		Doc:   "Seed of the first split. Split i has seed + i - 1, the data.split.seed of the same split in a spec; all folds of a repetition have the same."},
+		Doc:   "Seed of the first split, as data.split.seed of a spec. Split i has seed + i - 1; with folds, all folds of one division have the same seed."},
 	{Name: "index", Type: schema.Text,
 		Field: schema.Bind(func(s *splitKeys) any { return &s.index }),
-		Doc:   "A .csv of splits, or .mat files with {split} for the number, instead of random splits."},
+		Doc:   "File of splits in place of random splits: a .csv file, or .mat files with {split} in the name for the number of the split. The first count splits are used."},
 }
 
 var chooseRows = []schema.Row{
