@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -279,8 +278,6 @@ func best(c *Cell, settings []training, cell int) (chosen int, trials []results.
 		switch {
 		case s.Err != nil:
 			t.Error = s.Err.Error()
-		case s.Report.TestAccuracy == nil:
-			return 0, nil, errors.New("no true label of the held-out bags is known: settings cannot be chosen; leave grid out")
 		default:
 			t.Accuracy, t.Diverged = s.Report.TestAccuracy, s.Report.Diverged != nil
 			if chosen < 0 || betterThan(t, trials[chosen]) {
@@ -320,9 +317,6 @@ func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *res
 	}
 	r.warnMeasured(result.Environment.MeasuredBy)
 	report := t.Report
-	if report.TestAccuracy == nil {
-		return errors.New("no true label of the test bags is known: there is no accuracy")
-	}
 	result.Accuracy, result.TrainAccuracy, result.Disambiguation = report.LastAccuracy(t.trial.LastEpochs), report.TrainAccuracy, report.Disambiguation
 	result.Measures = report.Measures.Test()
 	result.Engine, result.Diverged = report.Engine, report.Diverged

@@ -3,6 +3,7 @@ package experiment
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strconv"
@@ -183,7 +184,8 @@ func planCells(e *definition.Experiment, loaded map[definition.Coord][]candidate
 		}
 	}
 	if len(p.Cells) == 0 {
-		return nil, errors.New("there is nothing to run: no learner, data set and r fit the selection")
+		wrong := diag.Diagnostic{Text: "there is nothing to run: no learner, dataset and r of the experiment fit the selection"}
+		return nil, &prepare.SpecError{Err: wrong.WithNote("miplc experiment plan and the keys data, learners and r of the file show what can be selected")}
 	}
 	return p, nil
 }
@@ -256,6 +258,11 @@ func (p *Plan) addCells(loaded map[definition.Coord][]candidate, sel Select, d *
 			if !checkCompiles(e, l, &c, set, splits, &errs) {
 				continue
 			}
+			if len(c.candidates) > 1 {
+				if err := checkHeldOut(e, d, in, set, splits); err != nil {
+					return err
+				}
+			}
 			for n, part := range splits {
 				c.Split = n + 1
 				var err error
@@ -281,6 +288,9 @@ func splitList(e *definition.Experiment, d *definition.DataSet, in *inputOf, set
 		if err != nil {
 			return nil, splitError(e, d, in, err)
 		}
+		if !anyKnown(set, drawn.Test) {
+			return nil, unlabelled(e, d, in, fmt.Sprintf("no test bag of split %d has a true label, so there is no accuracy", i+1))
+		}
 		hash := train.SplitHash(drawn)
 		if n, had := first[hash]; had {
 			pos := cmp.Or(in.splits.Index.Pos, d.Name.Pos)
@@ -290,6 +300,32 @@ func splitList(e *definition.Experiment, d *definition.DataSet, in *inputOf, set
 		list[i], first[hash] = drawn, i+1
 	}
 	return list, nil
+}
+
+// checkHeldOut returns an error if settings cannot be chosen, because no held-out bag of a split has a
+// true label.
+func checkHeldOut(e *definition.Experiment, d *definition.DataSet, in *inputOf, set *data.Dataset, splits []*data.Split) error {
+	for i, whole := range splits {
+		inner, err := holdOut(set, whole, e.Choose, i+1, in.splits.Group.V != "")
+		if err != nil {
+			return dataErrorAt(e, d.Name, in.facts, err)
+		}
+		if !anyKnown(set, inner.Test) {
+			return unlabelled(e, d, in, fmt.Sprintf("no bag that split %d holds out to choose settings has a true label; without grid, none is needed", i+1))
+		}
+	}
+	return nil
+}
+
+// unlabelled returns an error of a dataset that lacks true labels.
+func unlabelled(e *definition.Experiment, d *definition.DataSet, in *inputOf, text string) error {
+	return dataErrorAt(e, d.Name, in.facts, diag.Diagnostic{Text: text,
+		Notes: []string{"add true labels to the dataset; if each bag has one certain candidate, set labels: known"}})
+}
+
+// anyKnown reports whether one of the bags has a true label.
+func anyKnown(set *data.Dataset, bags []int) bool {
+	return slices.ContainsFunc(bags, func(i int) bool { return set.TrueLabels(i) != nil })
 }
 
 // splitError returns an error of a split at the setting or the index file that does not fit the

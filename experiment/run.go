@@ -83,7 +83,11 @@ func (e *InterruptedError) Error() string {
 type failedError struct{ Progress Progress }
 
 func (e *failedError) Error() string {
-	return fmt.Sprintf("%d of %s failed; the others are done. Start again to try those cells once more", e.Progress.Failed, diag.Count(e.Progress.Cells, "cell"))
+	others := ""
+	if e.Progress.Failed < e.Progress.Cells {
+		others = "; the others are done"
+	}
+	return fmt.Sprintf("%d of %s failed%s. The same command tries the failed cells again", e.Progress.Failed, diag.Count(e.Progress.Cells, "cell"), others)
 }
 
 // Run computes the cells that have no result yet. It reports errors in the experiment's file and

@@ -268,7 +268,7 @@ func TestInstallElsewhere(t *testing.T) {
 		t.Errorf("installed by hand: %v", err)
 	}
 	s.slot.System, s.slot.Pins = "linux/amd64", s.slot.Pins[:1]
-	if err := s.install(InstallOptions{Via: ViaNpm}); err == nil || !strings.Contains(err.Error(), "of npm") {
+	if err := s.install(InstallOptions{Via: ViaNpm}); err == nil || !strings.Contains(err.Error(), "with npm on linux") {
 		t.Errorf("no pin of npm: %v", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 const CPU = "cpu"
 
 // Providers are the supported execution providers other than CPU.
-var Providers = []string{"cuda", "tensorrt", "coreml", "directml", "openvino", "webgpu", "xnnpack", "qnn", "rocm"}
+var Providers = []string{"cuda", "tensorrt", "coreml", "directml", "openvino", "webgpu", "xnnpack", "qnn"}
 
 // Session defines how a session of onnxruntime runs.
 type Session struct {

@@ -206,7 +206,7 @@ func (s Session) appendBuiltIn(opts *ort.SessionOptions) error {
 		return opts.AppendExecutionProviderOpenVINO(settings)
 	}
 	// AppendExecutionProvider expects onnxruntime's own names of these.
-	own := map[string]string{ortlib.WebGPU: "WebGPU", "xnnpack": "XNNPACK", "qnn": "QNN", "rocm": "ROCM"}
+	own := map[string]string{ortlib.WebGPU: "WebGPU", "xnnpack": "XNNPACK", "qnn": "QNN"}
 	return opts.AppendExecutionProvider(own[s.Provider], settings)
 }
 

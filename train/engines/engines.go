@@ -180,7 +180,11 @@ func (r Request) auto(m machine) (*Choice, error) {
 	if missing := (*ortlib.NotFoundError)(nil); errors.As(err, &missing) && missing.Named() {
 		return nil, err
 	}
-	return r.pureGo(join("no usable onnxruntime library was found", noGPU)), nil
+	why := "no usable onnxruntime library was found"
+	if errors.Is(err, ortenv.ErrNoCgo) {
+		why = "this build of miplc has no cgo, which onnxruntime needs"
+	}
+	return r.pureGo(join(why, noGPU)), nil
 }
 
 func join(reasons ...string) string {
@@ -245,6 +249,7 @@ func (r Request) xla(m machine) (*Choice, error) {
 	}
 	return nil, diag.Diagnostic{Text: fmt.Sprintf("engine %s: %v", XLA, err), Notes: []string{
 		"it needs an NVIDIA GPU and a PJRT plugin: pip install \"jax[cuda13]\" (package jax-cuda13-pjrt), or set --pjrt-plugin; miplc doctor lists what is installed",
+		"with onnxruntime for CUDA (miplc runtime install cuda), --engine " + ORT + " --device " + CUDA + " trains on the GPU without this plugin",
 		"on a CPU the engine " + ORT + " is the default; --engine " + XLA + " --device " + CPU + " runs the same program there",
 	}}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train"
@@ -52,6 +53,8 @@ func machineOf(library, gpu, provider bool) machine {
 
 func TestChoose(t *testing.T) {
 	bare, library, all := machineOf(false, false, false), machineOf(true, false, false), machineOf(true, true, true)
+	noCgo := bare
+	noCgo.onnxruntime = func(string) (string, error) { return "", ortenv.ErrNoCgo }
 	for _, c := range []struct {
 		name           string
 		m              machine
@@ -63,6 +66,7 @@ func TestChoose(t *testing.T) {
 		{"auto with a GPU on the CPU", all, Request{Device: CPU}, ORT, CPU, "1.99.0 is the default engine on a CPU"},
 		{"auto with the library", library, Request{Engine: Auto}, ORT, CPU, "no driver"},
 		{"auto with nothing", bare, Request{}, Gorgonia, CPU, "no usable onnxruntime library was found; no driver"},
+		{"auto without cgo", noCgo, Request{}, Gorgonia, CPU, "this build of miplc has no cgo"},
 		{"auto with a named library that is not usable", bare, Request{Library: "l.so"}, "", "", "l.so"},
 		{"auto with a named plugin that is not usable", library, Request{Plugin: "p.so"}, "", "", "p.so"},
 		{"auto on a GPU that is not there", library, Request{Device: CUDA}, "", "", "no driver"},
@@ -109,7 +113,7 @@ func TestMissingGPU(t *testing.T) {
 	_, err := choose(Request{Engine: XLA}, machineOf(true, false, false))
 	var text strings.Builder
 	diag.Render(&text, err)
-	for _, want := range []string{"pip install", "--pjrt-plugin", "--device cpu"} {
+	for _, want := range []string{"pip install", "--pjrt-plugin", "--engine ort --device cuda", "--device cpu"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not in %s", want, &text)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/miplc/miplc/internal/buildinfo"
 	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/internal/sanitize"
+	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
@@ -113,6 +114,9 @@ func run(ctx context.Context, o *options) error {
 	f := findings{Info: buildinfo.Current(), Onnxruntime: ortlib.Candidates(o.Library)}
 	lib, err := ortlib.Find(o.Library)
 	remedy := ortlib.Remedy
+	if !ortenv.Available() {
+		err, remedy = ortenv.ErrNoCgo, "build miplc with a C compiler; this build has none, so it trains with gorgonia and predicts with onnx-go"
+	}
 	if missing := (*ortlib.NotFoundError)(nil); errors.As(err, &missing) && missing.Named() {
 		remedy = "correct or remove --library or " + ortlib.EnvLibrary
 	}
@@ -157,6 +161,9 @@ func onnxruntime(lib ortlib.Library, err error, remedy string) backend {
 func trainers(providers []deviceFacts, noLibrary error) []backend {
 	list := []backend{{Name: engines.Gorgonia, Usable: true, Detail: "built in"}}
 	ortEngine := backend{Name: engines.ORT, Detail: "no onnxruntime library"}
+	if errors.Is(noLibrary, ortenv.ErrNoCgo) {
+		ortEngine.Detail = "this build has no cgo"
+	}
 	if noLibrary == nil {
 		ortEngine.Usable = true
 		ortEngine.Detail = "devices " + strings.Join(append([]string{engines.CPU}, usable(providers)...), ", ")
