@@ -20,7 +20,7 @@ func SignatureOf(spec *language.Spec, stored []int, classes int) (Signature, err
 	}
 	if shape := spec.Data.Shape; len(shape.V) > 0 {
 		if ndarray.Size(shape.V) != ndarray.Size(stored) {
-			return sig, spec.Locate(diag.Errorf(shape.Pos, "data.shape %v has %d numbers, an instance of the data set has %d %v",
+			return sig, spec.Locate(diag.Errorf(shape.Pos, "data.shape %v has %d numbers, an instance of the dataset has %d %v",
 				shape.V, ndarray.Size(shape.V), ndarray.Size(stored), stored))
 		}
 		sig.Instance = shape.V

@@ -30,7 +30,7 @@ type Plan struct {
 	Cells   []Cell     `json:"cells"`
 
 	experiment *definition.Experiment
-	inputs     []*inputOf // the data sets of the cells
+	inputs     []*inputOf // the datasets of the cells
 }
 
 // Select selects a part of the cells; empty lists and 0 select all.

@@ -190,7 +190,7 @@ var splitRows = []schema.Row{
 	{Name: "validation", Type: schema.Real, In: schema.Within(0, 1), Applies: schema.When((*Spec).holdsOut), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Validation }),
 		Doc: "Share of the training bags that are validation bags instead. Test bags are then evaluated once, after training."},
 	{Name: "group", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Data.Split.Group.V != "" }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Group }),
-		Doc: "Groups of bags, such as patient: the name of a column of a CSV file, or of the groups stored in an .npz file. All bags of a group are in the same part. With index, other splits are errors."},
+		Doc: "Groups of bags, such as patient: the name of a column of a CSV file, or of the groups stored in an .npz file. All bags of a group are in the same part. With index, a split of the file that divides a group is an error."},
 	{Name: "stratify", Type: schema.Truth, Default: "true", Applies: schema.When((*Spec).drawn), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Stratify }),
 		Doc: "Draw the same share of every class, where true labels are known; false: draw from all bags alike. With data.labels: multi, about the same share of every label."},
 	{Name: "seed", Type: schema.Whole, Default: "1", In: schema.Between(0, maxCount), Applies: schema.When((*Spec).drawn), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Seed }),

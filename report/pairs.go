@@ -133,7 +133,7 @@ func (r *Report) pairsTable(it *definition.Item) *Table {
 		}
 		t.Rows = append(t.Rows, Row{Cells: cells, Rule: len(t.Rows) == 0})
 	}
-	t.Notes = []string{fmt.Sprintf("A win is a significantly better %s of the first learner on one data set and r (%s, level %v). "+
+	t.Notes = []string{fmt.Sprintf("A win is a significantly better %s of the first learner on one dataset and r (%s, level %v). "+
 		"Holm: the p values are corrected for all %d tests of this table.", r.measure.Title, r.testName(), significance, len(tests))}
 	return t
 }
@@ -202,7 +202,7 @@ func (r *Report) ranksTable(it *definition.Item) *Table {
 	for at, i := range order {
 		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: k.names[i]}, {Text: fmt.Sprintf("%.2f", ranks[at]), Right: true}}})
 	}
-	t.Notes = []string{fmt.Sprintf("Rank 1 is the %s mean %s. Friedman test over %d pairs of data set and r: chi-squared %.2f, p = %s; "+
+	t.Notes = []string{fmt.Sprintf("Rank 1 is the %s mean %s. Friedman test over %d pairs of dataset and r: chi-squared %.2f, p = %s; "+
 		"Iman and Davenport: F %.2f, p = %s. Ranks that differ by more than %.2f differ significantly (Nemenyi test, level %v).",
 		map[bool]string{false: "highest", true: "lowest"}[r.measure.Lower], r.measure.Title, k.datasets, k.Chi2, pText(k.P), k.F, pText(k.FP), k.critical, significance)}
 	if k.left > 0 {

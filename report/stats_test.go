@@ -171,7 +171,7 @@ func TestReportEqualsScipy(t *testing.T) {
 		want = append(want, fmt.Sprintf("| L%d | 1 | %.3f±%.3f", l, ref.Mean[0][l], ref.Deviation[0][l]))
 	}
 	f := ref.Friedman
-	want = append(want, fmt.Sprintf("over 6 pairs of data set and r: chi-squared %.2f, p = %.2g; Iman and Davenport: F %.2f, p = %.2g. Ranks that differ by more than %.2f differ",
+	want = append(want, fmt.Sprintf("over 6 pairs of dataset and r: chi-squared %.2f, p = %.2g; Iman and Davenport: F %.2f, p = %.2g. Ranks that differ by more than %.2f differ",
 		f.Chi2, f.P, f.F, f.Fp, ref.Nemenyi))
 	corrected, changed := "", 0
 	for one := range ref.Ranks {

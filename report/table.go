@@ -123,10 +123,10 @@ const dash = "–"
 
 // dataTable returns the paper's Table 1, one row per dataset for all its r.
 func (r *Report) dataTable(it *definition.Item) *Table {
-	t := &Table{Title: cmp.Or(it.Title, "Data sets"), Notes: []string{
+	t := &Table{Title: cmp.Or(it.Title, "Datasets"), Notes: []string{
 		"avg. #CLs: candidate labels of a bag on average, for every r. Positive: share of positive instances.",
 	}}
-	t.Head = heads("Data set", "#bags", "#ins", "#dim", "avg. #ins", "#class", "avg. #CLs", "positive", "domain", "source")
+	t.Head = heads("Dataset", "#bags", "#ins", "#dim", "avg. #ins", "#class", "avg. #CLs", "positive", "domain", "source")
 	for _, s := range r.sets(it) {
 		column := func(get func(f experiment.SetFacts) string) Cell {
 			var list []string
@@ -323,7 +323,7 @@ func (r *Report) divergedNote(t *Table) []string {
 
 // settingsTable lists how often each setting of a grid was chosen.
 func (r *Report) settingsTable() *Table {
-	t := &Table{Title: "Settings chosen from the grids, with the number of splits", Head: heads("Learner", "Data set", "r", "Settings")}
+	t := &Table{Title: "Settings chosen from the grids, with the number of splits", Head: heads("Learner", "Dataset", "r", "Settings")}
 	for _, s := range r.sets(&definition.Item{}) {
 		for _, labels := range s.r {
 			for i := range r.Experiment.Learners {

@@ -236,7 +236,7 @@ func (c *checkpoint) matches(want Identity, dir string) error {
 	var differ []string
 	for _, part := range []struct{ what, have, want string }{
 		{"spec", c.Identity.Spec, want.Spec},
-		{"data set", c.Identity.Data, want.Data},
+		{"dataset", c.Identity.Data, want.Data},
 		{"split", c.Identity.Split, want.Split},
 		{"engine", c.Identity.Engine, want.Engine},
 		{"device", device(c.Identity.Device), device(want.Device)},

@@ -12,7 +12,7 @@ type NonFiniteError struct {
 	Epoch int     // from 1
 	Step  int     // in the epoch, from 1; 0: found after the epoch
 	Bags  []int   // numbers in the dataset, from 1; empty if it was not found in a step
-	Set   string  // name of the data set
+	Set   string  // name of the dataset
 	What  string  // e.g. "loss term attention"
 	Value float64 // NaN or an infinity
 }

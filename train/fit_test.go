@@ -325,7 +325,7 @@ func TestResumeRefusesOthers(t *testing.T) {
 		edit func(*toy)
 	}{
 		{"spec", func(o *toy) { o.Program.Spec.Train.LR.V = 0.06 }},
-		{"data set", func(o *toy) { o.Data.Instances[7]++ }},
+		{"dataset", func(o *toy) { o.Data.Instances[7]++ }},
 		{"split", func(o *toy) { o.Split.Train = o.Split.Train[1:] }},
 		{"engine", func(o *toy) { o.Engine = "other" }},
 	}

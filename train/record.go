@@ -13,7 +13,7 @@ type Record struct {
 	*Trial
 	Epochs int // or iterations of a learner
 
-	Weights      []float32 // label weights of all bags of the data set, [bags, classes]
+	Weights      []float32 // label weights of all bags of the dataset, [bags, classes]
 	Metrics      []Metrics
 	Trajectories []Trajectory
 	Attention    []AttentionSnapshot

@@ -328,7 +328,7 @@ func TestFalseCandidates(t *testing.T) {
 
 // The counts on real tiles of the paper's source are those of Table 1 of the paper.
 func TestRealTiles(t *testing.T) {
-	path := testsupport.Data(t, "crc/nct-crc-sample.zip", "it has ten tiles of the data set NCT-CRC-HE-100K")
+	path := testsupport.Data(t, "crc/nct-crc-sample.zip", "it has ten tiles of the dataset NCT-CRC-HE-100K")
 	s, err := Find([]string{path}, Limits{})
 	if err != nil {
 		t.Fatal(err)

@@ -189,9 +189,9 @@ func (i *Item) Names(learner string) bool { return hasName(i.Learners, learner) 
 
 // Kinds of tables and figures.
 const (
-	TableData       = "table data"       // the data sets (the paper's Table 1)
-	TableAccuracy   = "table accuracy"   // learners and r down, data sets across (Tables 2 and 3)
-	TableAcross     = "table across"     // learners down, data sets and r across (Table 4)
+	TableData       = "table data"       // the datasets (the paper's Table 1)
+	TableAccuracy   = "table accuracy"   // learners and r down, datasets across (Tables 2 and 3)
+	TableAcross     = "table across"     // learners down, datasets and r across (Table 4)
 	TablePublished  = "table published"  // like accuracy, with published accuracies next to the measured ones
 	TablePairs      = "table pairs"      // wins, ties and losses of every pair of learners
 	TableRanks      = "table ranks"      // average ranks with the Friedman test

@@ -27,7 +27,7 @@ const (
 // documentation.
 var Language = &schema.Dialect{
 	Noun: "experiment", An: "an experiment", Start: "an experiment starts with name: and has at least data: and learners:",
-	About: "Learners that are compared on data sets, r and splits, and the tables and figures of the results.",
+	About: "Learners that are compared on datasets, r and splits, and the tables and figures of the results.",
 	Names: specs.Experiments, Source: specs.Experiment, Rows: rows, Synonyms: language.Synonyms,
 	Literal: func(key string) bool { return key == "set" || key == "grid" || key == "vary" },
 }

@@ -61,7 +61,7 @@ func (c *checker) known(name schema.Str, names []string, what string) {
 func (e *Experiment) CheckNames(datasets, learners []string) error {
 	c := checker{e: e}
 	for _, name := range datasets {
-		c.known(schema.Str{V: name}, c.dataNames(), "data set")
+		c.known(schema.Str{V: name}, c.dataNames(), "dataset")
 	}
 	for _, name := range learners {
 		c.known(schema.Str{V: name}, c.learnerNames(), "learner")
@@ -126,7 +126,7 @@ func (c *checker) dataRules() {
 		}
 	}
 	c.splitRules(&c.e.splits)
-	c.unique(names, "data set")
+	c.unique(names, "dataset")
 }
 
 func (c *checker) splitRules(k *splitKeys) {
@@ -159,7 +159,7 @@ func (c *checker) learnerRules() {
 			c.whereRules(part.Where)
 		}
 		for _, p := range l.Published {
-			c.known(p.Data, c.dataNames(), "data set")
+			c.known(p.Data, c.dataNames(), "dataset")
 		}
 		grids := slices.Clone(l.Grid)
 		for _, part := range l.Cases {
@@ -176,7 +176,7 @@ func (c *checker) learnerRules() {
 
 func (c *checker) whereRules(w Where) {
 	for _, name := range w.Data {
-		c.known(name, c.dataNames(), "data set")
+		c.known(name, c.dataNames(), "dataset")
 	}
 }
 

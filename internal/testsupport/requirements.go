@@ -41,7 +41,7 @@ func Data(t testing.TB, name, source string) string {
 	}
 	path := filepath.Join(folder, filepath.FromSlash(name))
 	if _, err := os.Stat(path); err != nil {
-		t.Skipf("there is no %s: %s; MIPLC_DATA names the folder of data sets", path, source)
+		t.Skipf("there is no %s: %s; MIPLC_DATA names the folder of datasets", path, source)
 	}
 	return path
 }
