@@ -23,39 +23,54 @@ func (c *checker) functionRules(sc *scope) {
 	}
 	for i := range c.spec.Model.Functions {
 		f := &c.spec.Model.Functions[i]
-		sc.functions[f.Name.V] = f
-		if len(f.Args) == 0 {
-			continue // reported when it was read
+		if len(f.Args) > 0 { // else reported when it was read
+			c.functionRule(f, sc, &settings)
 		}
-		c.argumentRules(f)
-		inner := scope{later: map[string]diag.Pos{}, uses: map[string][]string{}, functions: sc.functions, inside: true, function: true}
-		inner.known.add(settings.list...)
-		var own vocabulary
-		for _, a := range f.Args {
-			own.add(a.V)
-		}
-		for j := range f.Let {
-			inner.later[f.Let[j].Name.V] = f.Let[j].Name.Pos
-		}
-		inner.known.add(own.list...)
-		for j := range f.Let {
-			eq := &f.Let[j]
-			c.resolve(eq, &inner, "")
-			delete(inner.later, eq.Name.V)
-			own.add(eq.Name.V)
-			inner.known.add(eq.Name.V)
-		}
-		if f.Value != nil {
-			c.resolve(f.Value, &inner, "")
-		}
-		var outside vocabulary
-		for _, name := range inner.uses[""] {
-			if !own.has[name] {
-				outside.add(name)
-			}
-		}
-		sc.uses["let "+f.Name.V] = outside.list
+		sc.functions[f.Name.V] = f // now, because it cannot call itself
 	}
+}
+
+// functionRule checks one function. It may use settings, its arguments and definitions, and
+// the functions in sc.
+func (c *checker) functionRule(f *UserFunction, sc *scope, settings *vocabulary) {
+	c.argumentRules(f)
+	inner := scope{later: map[string]diag.Pos{}, uses: map[string][]string{}, functions: sc.functions, inside: true, function: true}
+	inner.known.add(settings.list...)
+	var own vocabulary
+	for _, a := range f.Args {
+		own.add(a.V)
+	}
+	for j := range f.Let {
+		inner.later[f.Let[j].Name.V] = f.Let[j].Name.Pos
+	}
+	inner.known.add(own.list...)
+	for j := range f.Let {
+		eq := &f.Let[j]
+		c.resolve(eq, &inner, "")
+		delete(inner.later, eq.Name.V)
+		own.add(eq.Name.V)
+		inner.known.add(eq.Name.V)
+	}
+	if f.Value != nil {
+		c.resolve(f.Value, &inner, "")
+	}
+	var outside vocabulary
+	for _, name := range inner.uses[""] {
+		if !own.has[name] {
+			outside.add(name)
+		}
+	}
+	sc.uses["let "+f.Name.V] = outside.list
+}
+
+// has reports whether eq is an equation of the function.
+func (f *UserFunction) has(eq *Equation) bool {
+	for i := range f.Let {
+		if eq == &f.Let[i] {
+			return true
+		}
+	}
+	return eq == f.Value
 }
 
 // argumentRules checks the names of the arguments and definitions of a function.
@@ -109,7 +124,7 @@ func (c *checker) unknownFunction(eq *Equation, sc *scope, call *ast.CallExpr, n
 	known := schema.Words(Functions)
 	for i := range c.spec.Model.Functions {
 		f := &c.spec.Model.Functions[i]
-		if f.Name.V == name && name == eq.Name.V {
+		if f.Name.V == name && f.has(eq) {
 			d.Text = fmt.Sprintf("the function %s calls itself", name)
 			return d
 		}
