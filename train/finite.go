@@ -26,9 +26,21 @@ func (e *NonFiniteError) Error() string {
 	if len(e.Bags) > 0 {
 		b.WriteString(", " + nameBags(e.Bags, e.Set))
 	}
-	b.WriteString("; clip the gradients with train.clip: 1 or lower train.lr, and look at the features of the data with data inspect")
+	b.WriteString("; " + e.advice() + ", and look at the features of the data with data inspect")
 	return b.String()
 }
+
+// advice returns what to change in the spec. The losses of the first step do not depend on the
+// settings of train.
+func (e *NonFiniteError) advice() string {
+	if e.Epoch == 1 && e.Step == 1 && e.What != labelWeight { // a label weight may follow the step
+		return "no parameter has changed yet, so look for a division by 0, a logarithm of a number that is not above 0, or numbers above 3e38 in the equations of the spec"
+	}
+	return "clip the gradients with train.clip: 1 or lower train.lr"
+}
+
+// labelWeight is What of an error for a label weight.
+const labelWeight = "a label weight"
 
 // nameBags returns the text for bags of a dataset, counted from 1, in a message.
 func nameBags(numbers []int, set string) string {
@@ -80,7 +92,7 @@ func (r *Run) nonFinite(out *Result, bags []int) *NonFiniteError {
 	for _, part := range []struct {
 		what   string
 		values []float32
-	}{{"a probability", out.Probabilities}, {"an attention score", out.Attention}, {"a label weight", out.Weights}} {
+	}{{"a probability", out.Probabilities}, {"an attention score", out.Attention}, {labelWeight, out.Weights}} {
 		if i := firstNonFinite(part.values); i >= 0 {
 			return bad(part.what, float64(part.values[i]))
 		}
