@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
+	"github.com/miplc/miplc/train/ort"
 )
 
-// engineRequest returns the request for engines. A resumed run continues on the engine and device of
-// its checkpoint, because others round differently and would change the result.
+// engineRequest returns the request for engines. A resumed run continues on the engine, device and
+// number of threads of its checkpoint, because others round differently and would change the result.
 func (b *trainCall) engineRequest() (engines.Request, error) {
 	r := b.Request
 	if !b.Resume {
@@ -26,7 +30,7 @@ func (b *trainCall) engineRequest() (engines.Request, error) {
 		case err != nil:
 			return r, err
 		}
-		if r, err = continueOn(r, t.Program.Spec.Train.Engine.V, identity, t.Dir); err != nil {
+		if r, err = continueOn(r, t.Program, identity, t.Dir); err != nil {
 			return r, err
 		}
 		r.Reason = "the run was started with it"
@@ -34,16 +38,16 @@ func (b *trainCall) engineRequest() (engines.Request, error) {
 	return r, nil
 }
 
-// continueOn adds the engine and device of a checkpoint to a request. It returns an error if the
-// request, or train.engine of the spec, names others.
-func continueOn(r engines.Request, inSpec string, begun train.Identity, dir string) (engines.Request, error) {
+// continueOn adds the engine, device and number of threads of a checkpoint to a request. It returns
+// an error if the request, or train.engine of the spec, names others.
+func continueOn(r engines.Request, p *compile.Program, begun train.Identity, dir string) (engines.Request, error) {
 	device := cmp.Or(begun.Device, engines.CPU)
 	differs := func(what, asked, was string) error {
-		return fmt.Errorf("the run in %s was started with %s %s and cannot continue with %s, which would change the results: omit it, or start again with --force",
-			dir, what, was, asked)
+		return fmt.Errorf("the run in %s was started with %s and cannot continue with %s, which would change the results: omit it, or start again with --force",
+			dir, strings.TrimSpace(what+" "+was), asked)
 	}
 	asked := r.Device
-	engine := cmp.Or(r.Engine, inSpec, engines.Auto)
+	engine := cmp.Or(r.Engine, p.Spec.Train.Engine.V, engines.Auto)
 	switch {
 	case engine != engines.Auto && engine != begun.Engine:
 		return r, differs("engine", engine, begun.Engine)
@@ -51,7 +55,13 @@ func continueOn(r engines.Request, inSpec string, begun train.Identity, dir stri
 	case asked != "" && asked != device:
 		return r, differs("device", asked, device)
 	}
-	r.Auto = begun.Engine
+	if r.Threads > 0 && begun.Engine == engines.ORT {
+		asked, was := ort.Threads(p, r.Threads), ort.Threads(p, begun.Threads)
+		if asked != was {
+			return r, differs("", diag.Count(asked, "thread"), diag.Count(was, "thread"))
+		}
+	}
+	r.Auto, r.Threads = begun.Engine, begun.Threads
 	r.Device = device
 	return r, nil
 }

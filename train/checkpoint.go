@@ -30,12 +30,13 @@ const (
 // Identity identifies the training of a checkpoint. Training resumes only if all fields are
 // equal, because each of them changes the results.
 type Identity struct {
-	Spec   string `json:"spec_sha256"`
-	Data   string `json:"data_sha256"`
-	Split  string `json:"split_sha256"`
-	Engine string `json:"engine"`
-	Device string `json:"device,omitempty"` // empty: the CPU
-	Others int    `json:"others,omitempty"` // number of other trials in the same program, if it changes rounding
+	Spec    string `json:"spec_sha256"`
+	Data    string `json:"data_sha256"`
+	Split   string `json:"split_sha256"`
+	Engine  string `json:"engine"`
+	Device  string `json:"device,omitempty"`  // empty: the CPU
+	Threads int    `json:"threads,omitempty"` // requested for the engine ort; 0: the default
+	Others  int    `json:"others,omitempty"`  // number of other trials in the same program, if it changes rounding
 }
 
 // SplitHash returns the SHA-256, in hex, of the bags of all parts.
@@ -240,6 +241,7 @@ func (c *checkpoint) matches(want Identity, dir string) error {
 		{"split", c.Identity.Split, want.Split},
 		{"engine", c.Identity.Engine, want.Engine},
 		{"device", device(c.Identity.Device), device(want.Device)},
+		{"number of threads", fmt.Sprint(c.Identity.Threads), fmt.Sprint(want.Threads)},
 		{"number of other trials in its program", fmt.Sprint(c.Identity.Others), fmt.Sprint(want.Others)},
 	} {
 		if part.have != part.want {

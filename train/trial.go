@@ -99,7 +99,10 @@ type EngineInfo struct {
 	Device     string // cpu, cuda or an execution provider; part of the identity of checkpoints, because devices round differently
 	DeviceName string // description of the device of the engine xla; empty for others
 	Threads    int    // requested threads of the engine ort; 0: as many as the program needs
-	Reason     string // why this engine was chosen; may be empty
+	// FixedThreads is the number of threads that the user requested, or 0. It is part of the identity
+	// of checkpoints, because other numbers round differently.
+	FixedThreads int
+	Reason       string // why this engine was chosen; may be empty
 	// Coupled reports that results depend on the number of trials in the group, by rounding.
 	// Checkpoints then resume only in a group of the same size.
 	Coupled bool

@@ -208,6 +208,7 @@ func (r Request) pureGo(reason string) *Choice {
 
 // onnxruntime returns the engine ort on the requested device: the CPU or an execution provider.
 func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
+	fixed := r.Threads
 	if r.Shared && r.Threads == 0 {
 		r.Threads = 1
 	}
@@ -220,7 +221,7 @@ func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
 	}
 	o := ort.Options{Library: r.Library, Threads: r.Threads, Provider: r.Device}
 	p := r.info(ORT, CPU, reason)
-	p.Threads = r.Threads
+	p.Threads, p.FixedThreads = r.Threads, fixed
 	if r.Device != "" && r.Device != CPU {
 		p.Device, p.Coupled = r.Device, true
 		if err := m.provider(o.Library, o.Provider); err != nil {

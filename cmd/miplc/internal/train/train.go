@@ -84,7 +84,7 @@ seed, split, learning rate and loss weights train together, which is several tim
 with the engine ort this changes no result. Runs on images train one after the other.
 
 Ctrl-C stops after the current step with exit code 75. --resume continues from the last
-checkpoint, on the engine and device of the run, to a bit-identical result. Without SPEC,
+checkpoint, on the engine, device and --threads of the run, to a bit-identical result. Without SPEC,
 --resume -o DIR continues the run in DIR, or all runs of the last command that trained
 several runs there. A finished run is overwritten only with --force.
 
