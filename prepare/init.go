@@ -82,7 +82,10 @@ func InitialParameters(p *compile.Program, folder bagfile.Folder) (map[string][]
 		return values, nil
 	}
 	d := diag.Errorf(from.Model.Pos, "%s does not fit the model: %s of %d differ", from.Model.V, diag.Count(len(missing), "parameter"), len(names))
-	var differ []string
+	var differ []string // with those that train.init.except has already
+	for _, except := range from.Except.V {
+		differ = append(differ, except.V)
+	}
 	for i, m := range missing {
 		if i < maxDiffering {
 			d = d.WithNote("%s", m.Text)
