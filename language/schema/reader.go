@@ -107,10 +107,10 @@ func (r *Reader) unknownKey(key *Node, rows []Row, path string) string {
 	if d.Suggestion = r.dialect.Suggest(key.text, Words(rows)); d.Suggestion == "" {
 		if advice := r.dialect.Advice[plainWord(key.text)]; advice != "" {
 			d = d.WithNote("%s", advice)
-		} else if home := homeOf(r.dialect.Rows, key.text); home != "" {
-			d = d.WithNote("%s is a key of %s", key.text, home)
 		} else if path != "" && Find(r.dialect.Rows, key.text) != nil {
 			d = d.WithNote("%s is a key at the top level", key.text)
+		} else if home := homeOf(r.dialect.Rows, key.text); home != "" {
+			d = d.WithNote("%s is a key of %s", key.text, home)
 		}
 		if len(rows) == 0 {
 			d = d.WithNote("it takes no arguments")

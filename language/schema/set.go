@@ -109,6 +109,9 @@ func (l *loader) putEntry(n *Node, path []string, v *Node, pos diag.Pos) (*Node,
 		}
 	}
 	if index < 0 {
+		if names := n.entryNames(); len(names) > 0 {
+			return nil, fmt.Errorf("the list has no %s, only %s", path[0], diag.Words(names))
+		}
 		return nil, fmt.Errorf("the list has no %s", path[0])
 	}
 	out := *n
@@ -137,6 +140,23 @@ func (l *loader) putEntry(n *Node, path []string, v *Node, pos diag.Pos) (*Node,
 		out.items[index] = wrap(path[:1], under, pos)
 	}
 	return &out, nil
+}
+
+// entryNames returns the names of the entries of a list, as putEntry finds them.
+func (n *Node) entryNames() (names []string) {
+	for _, item := range n.items {
+		name := item.text
+		if len(item.keys) > 0 {
+			name = item.keys[0].text
+		}
+		if named := item.Get("name"); named != nil {
+			name = named.text
+		}
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // hasName reports whether an entry of a list is a map with that name.

@@ -75,6 +75,9 @@ func plainNumber(text string, whole bool) string {
 	if err != nil || math.IsInf(v, 0) || math.IsNaN(v) || whole && v != math.Trunc(v) || math.Abs(v) > 1e15 {
 		return ""
 	}
+	if whole {
+		return strconv.FormatFloat(v, 'f', -1, 64) // 1e+06 is no whole number
+	}
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
