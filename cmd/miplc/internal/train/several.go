@@ -87,13 +87,31 @@ func (o *options) axes() (axes []axis, err error) {
 			return nil, console.Usagef("miplc train: --grid %s: write a key and its values, as in train.lr=0.01,0.05", g)
 		}
 		a := axis{flag: "--grid", key: key}
-		for v := range strings.SplitSeq(values, ",") {
+		for _, v := range splitValues(values) {
 			last := key[strings.LastIndexByte(key, '.')+1:]
 			a.choices = append(a.choices, choice{fileName(last + "-" + v), key + "=" + v})
 		}
 		axes = append(axes, a)
 	}
 	return axes, o.checkKeys(axes)
+}
+
+// splitValues splits the values of --grid at the commas outside of parentheses, brackets and braces.
+func splitValues(text string) (values []string) {
+	depth, start := 0, 0
+	for i, r := range text {
+		switch r {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			depth--
+		case ',':
+			if depth <= 0 {
+				values, start = append(values, text[start:i]), i+1
+			}
+		}
+	}
+	return append(values, text[start:])
 }
 
 // numbered returns the axis of a flag that lists numbers.
