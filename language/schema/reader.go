@@ -107,10 +107,8 @@ func (r *Reader) unknownKey(key *Node, rows []Row, path string) string {
 	if d.Suggestion = r.dialect.Suggest(key.text, Words(rows)); d.Suggestion == "" {
 		if advice := r.dialect.Advice[plainWord(key.text)]; advice != "" {
 			d = d.WithNote("%s", advice)
-		} else if path != "" && Find(r.dialect.Rows, key.text) != nil {
-			d = d.WithNote("%s is a key at the top level", key.text)
-		} else if home := homeOf(r.dialect.Rows, key.text); home != "" {
-			d = d.WithNote("%s is a key of %s", key.text, home)
+		} else if home := r.home(path, key.text); home != "" {
+			d = d.WithNote("%s is a key %s", key.text, home)
 		}
 		if len(rows) == 0 {
 			d = d.WithNote("it takes no arguments")
@@ -120,6 +118,20 @@ func (r *Reader) unknownKey(key *Node, rows []Row, path string) string {
 	}
 	r.errs.Add(d)
 	return d.Suggestion
+}
+
+// home returns where a key that is unknown in path is known: below path, at the top level or
+// elsewhere. It returns "" if that is not clear.
+func (r *Reader) home(path, name string) string {
+	home := homeOf(r.dialect.Rows, name)
+	top := path != "" && Find(r.dialect.Rows, name) != nil
+	switch {
+	case top && !strings.HasPrefix(home, path+"."):
+		return "at the top level"
+	case home != "":
+		return "of " + home
+	}
+	return ""
 }
 
 // homeOf returns the dotted path of the section with a key called name. If there are several it
