@@ -161,6 +161,28 @@ func forPlots(report *train.Report) *train.Report {
 	return &r
 }
 
+// knownLabels returns the number of bags with a true label in each part of the split, or nil if all
+// bags have one.
+func knownLabels(t *train.Trial) map[string]int {
+	if t.Data.Multi {
+		return nil
+	}
+	known, all := map[string]int{}, true
+	for _, part := range t.Split.Parts() {
+		for _, bag := range part.Bags {
+			if _, ok := t.Data.Label(bag); ok {
+				known[part.Name]++
+			} else {
+				all = false
+			}
+		}
+	}
+	if all {
+		return nil
+	}
+	return known
+}
+
 // writeSummary writes the summary, which marks the run as finished.
 func writeSummary(t *train.Trial, r *train.Report, engine train.EngineInfo, version string, m *verify.TrainedModel, agreement *parity.Report, plots []string) (*Summary, error) {
 	sum, err := fileio.SHA256(ModelPath(t.Dir))
@@ -179,6 +201,7 @@ func writeSummary(t *train.Trial, r *train.Report, engine train.EngineInfo, vers
 		SpecSHA256: spec.Identity(), ModelSHA256: sum, Parity: agreement,
 		Files: append([]string{ModelFile, SpecFile, SplitFile, SummaryFile, train.MetricsFile}, plots...),
 	}
+	s.Known = knownLabels(t)
 	if spec.Fitted() {
 		s.Learner, s.Device = spec.Learner.Kind.V, cmp.Or(engine.Device, engines.CPU)
 	}

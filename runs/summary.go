@@ -42,6 +42,7 @@ type Summary struct {
 	Seconds        float64             `json:"seconds"`                           // of training
 	Data           DataFacts           `json:"data"`
 	Split          verify.SplitSummary `json:"split"`
+	Known          map[string]int      `json:"known_labels,omitempty"` // bags with a true label, by part of the split; nil if all have one
 	SpecSHA256     string              `json:"spec_sha256"`
 	ModelSHA256    string              `json:"model_sha256"`
 	Parity         *parity.Report      `json:"parity"`

@@ -265,9 +265,9 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 		}
 		row("best", "%s", text)
 	}
-	share("test accuracy", s.Accuracy, fmt.Sprintf("of %s%s", diag.Count(s.Split.TestBags, "bag"), mark))
-	share("validation accuracy", s.Validation, fmt.Sprintf("of %s%s", diag.Count(s.Split.Validation, "bag"), mark))
-	share("training accuracy", s.TrainAccuracy, fmt.Sprintf("of %s%s", diag.Count(s.Split.TrainBags, "bag"), mark))
+	share("test accuracy", s.Accuracy, measured(s, data.TestPart, s.Split.TestBags)+mark)
+	share("validation accuracy", s.Validation, measured(s, data.ValidationPart, s.Split.Validation)+mark)
+	share("training accuracy", s.TrainAccuracy, measured(s, data.TrainPart, s.Split.TrainBags)+mark)
 	if s.Detail != nil && s.Detail.Confusion == nil { // bags have several labels
 		for _, name := range []string{"macro_f1", "hamming_loss"} {
 			share(s.DetailOf+" "+measure.Find(name).Title, s.Measures[s.DetailOf].Get(name), "(of labels)")
@@ -286,6 +286,15 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 	}
 	fmt.Fprintln(out)
 	return parity.Print(out, s.Parity)
+}
+
+// measured describes the bags of a part whose accuracy is printed: those with a true label.
+func measured(s *runs.Summary, part string, bags int) string {
+	known, ok := s.Known[part]
+	if !ok || known == bags {
+		return "of " + diag.Count(bags, "bag")
+	}
+	return fmt.Sprintf("of %s (%d more without a true label)", diag.Count(known, "bag"), bags-known)
 }
 
 // describeTemperature describes the effect of the temperature on the test bags, or on the validation
