@@ -76,6 +76,10 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 	if len(c.columns) == 0 {
 		return c.errorf(line, "the header names no feature")
 	}
+	if i := slices.IndexFunc(c.names, func(name string) bool { return !data.PlainName(name) }); i >= 0 {
+		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "the name of the column %q contains a line break or another control character", c.names[i]).
+			WithNote("rename the column; predictions find the features by name")
+	}
 	sorted := slices.Sorted(slices.Values(c.names))
 	for i := 1; i < len(sorted); i++ {
 		if sorted[i] == sorted[i-1] {
@@ -254,14 +258,6 @@ func checkFeatures(d *data.Dataset, path string, want []string) error {
 		return diag.Errorf(at, "feature %d, %q, is not a feature of the model", len(want)+1, d.FeatureNames[len(want)])
 	}
 	return nil
-}
-
-// featureNames returns nil if a name is not plain, because not every format can store it.
-func (c *csvReader) featureNames() []string {
-	if slices.ContainsFunc(c.names, func(name string) bool { return !data.PlainName(name) }) {
-		return nil
-	}
-	return c.names
 }
 
 // undeclared returns the error that the user has to declare whether columns are features.

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/rawfile"
@@ -215,6 +216,9 @@ func (c *csvReader) readRows() error {
 
 func (c *csvReader) readHeader(header []string) error {
 	line := 1 + c.skip
+	if err := c.checkUTF8(line, "the column name", header...); err != nil {
+		return err
+	}
 	if err := c.findRoles(header, line); err != nil {
 		return err
 	}
@@ -274,6 +278,18 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 	return nil
 }
 
+// checkUTF8 returns an error for the first text that is not UTF-8. what precedes the text in the
+// message. Bytes of another encoding would make the same name differ between files.
+func (c *csvReader) checkUTF8(line int, what string, texts ...string) error {
+	for _, text := range texts {
+		if !utf8.ValidString(text) {
+			return diag.Errorf(diag.Pos{File: c.path, Line: line}, "%s %q is not UTF-8", what, text).
+				WithNote(`save the file in UTF-8: "CSV UTF-8" in Excel, encoding="utf-8" in pandas, fileEncoding="UTF-8" in R`)
+		}
+	}
+	return nil
+}
+
 // notANumber returns the error for feature j, from 0, of the row that was read last.
 func (c *csvReader) notANumber(line, bag, j int, field string) error {
 	at := c.textColumn(c.columns[j])
@@ -316,8 +332,13 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 	case seen:
 		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d (%q) occurs again after other bags; the rows of a bag must be adjacent (the first is line %d)", other+1, b.id, c.bags[other].line).
 			WithNote("sort the rows by bag: df.sort_values(bag, kind=\"stable\") in pandas")
+	case !data.PlainName(b.id) && utf8.ValidString(b.id):
+		return c.errorf(line, "the name of bag %d, %q, contains a line break or another control character; rename the bag", number, b.id)
 	case b.group == "" && c.roles[roleGroup] >= 0:
 		return c.errorf(line, "bag %d (%q) has no group: the column %s is empty", number, b.id, c.declared.Roles.Group)
+	}
+	if err := c.checkUTF8(line, "the text", b.id, b.label, b.group, listing); err != nil {
+		return err
 	}
 	if err := c.registerClasses(&b); err != nil {
 		return err
@@ -445,7 +466,7 @@ func (c *csvReader) class(name string, line, bag int) error {
 // dataset numbers the classes and fills in the labels.
 func (c *csvReader) dataset() (*data.Dataset, error) {
 	d := &c.d
-	d.Shape, d.FeatureNames = []int{len(c.columns)}, c.featureNames()
+	d.Shape, d.FeatureNames = []int{len(c.columns)}, c.names
 	d.ClassNames = c.named
 	labelled := slices.ContainsFunc(c.bags, func(b csvBag) bool { return len(b.candidates) > 0 })
 	d.Multi = c.kind == MultiLabels && (labelled || c.declared.Classes == nil)
@@ -529,14 +550,11 @@ func (c *csvReader) checkInstanceLabels() error {
 	return d
 }
 
-// bagNames returns nil if the bags are only numbered, or a name is not plain.
+// bagNames returns nil if the bags are only numbered.
 func (c *csvReader) bagNames() []string {
 	numbered := true
 	names := make([]string, len(c.bags))
 	for i, b := range c.bags {
-		if !data.PlainName(b.id) {
-			return nil
-		}
 		names[i] = b.id
 		numbered = numbered && b.id == strconv.Itoa(i+1)
 	}

@@ -90,6 +90,11 @@ func TestCSVHabitsRefused(t *testing.T) {
 		head + "1,big cat,big cat dog,1\n":               "write class names without spaces, e.g. big_cat",
 		head + "1,1.0,1 2,1\n":                           `the true label "1.0" is not among the candidates "1 2"`,
 		"bag;label;candidates;f1\n1;;a b;1.234,5\n":      `feature 1 is "1.234,5", not a number`,
+		"bag,label,candidates,Gr\xf6\xdfe\n1,,a b,1\n":   `the column name "Gr\xf6\xdfe" is not UTF-8` + "\nsave the file in UTF-8",
+		"bag,label,candidates,\"f\n1\"\n1,,a b,1\n":      `the name of the column "f\n1" contains a line break or another control character`,
+		head + "\xe9lan,,a b,1\n":                        "\"\\xe9lan\" is not UTF-8",
+		head + "\"a\n1\",,a b,1\n":                       `the name of bag 1, "a\n1", contains a line break`,
+		head + "1,,\xe9 b,1\n":                           `"\xe9 b" is not UTF-8`,
 		"bag,label,candidates,patient,f1\na,x,x y,1,2\n": "data.columns.group: patient and data.split.group: patient",
 	} {
 		_, err := decodeCSV(strings.NewReader(text), "other.csv", Options{})
