@@ -191,9 +191,12 @@ func (c *csvReader) findCoordinates(header []string, line int) error {
 // readCoordinates reads x and y of an instance.
 func (c *csvReader) readCoordinates(row []string, line, bag int) error {
 	for _, at := range c.coords {
-		x, err := strconv.ParseFloat(rawfile.CSVNumber(c.rows, row[at]), 32)
+		x, err := rawfile.CSVNumber(c.rows, row[at], 32)
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
 			return diag.Errorf(diag.Pos{File: c.path, Line: line, Col: c.textColumn(at)}, "bag %d: the coordinate is %q, not a finite number", bag, strings.TrimSpace(row[at]))
+		}
+		if err := c.checkDecimal(row[at], line, at); err != nil {
+			return err
 		}
 		c.d.Coords = append(c.d.Coords, float32(x))
 	}
@@ -293,7 +296,7 @@ func (c *csvReader) checkText(row []string, line int) error {
 		if !strings.ContainsFunc(field, unicode.IsLetter) || missing[strings.ToLower(field)] {
 			continue // readRow reports missing and malformed numbers
 		}
-		if _, err := strconv.ParseFloat(rawfile.CSVNumber(c.rows, field), 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		if _, err := rawfile.CSVNumber(c.rows, field, 64); err == nil || errors.Is(err, strconv.ErrRange) {
 			continue
 		}
 		text = append(text, c.names[j])

@@ -151,6 +151,9 @@ type csvReader struct {
 	instLines  map[string]int // line in which each of them occurs first
 	fileAt     int            // column of the files of a table; -1: the features are in the columns
 	files      []string       // of the bags of a table
+
+	decimal     byte // decimal separator of the numbers so far, 0: all are whole
+	decimalLine int  // line of the first number with it
 }
 
 func (c *csvReader) errorf(line int, format string, args ...any) error {
@@ -264,7 +267,7 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 	}
 	for j, at := range c.columns {
 		field := row[at]
-		x, err := strconv.ParseFloat(rawfile.CSVNumber(c.rows, field), 32)
+		x, err := rawfile.CSVNumber(c.rows, field, 32)
 		switch {
 		case err != nil && errors.Is(err, strconv.ErrRange):
 			return c.errorf(line, "bag %d: feature %d is %s, too large for float32", bag, j+1, field)
@@ -272,6 +275,9 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 			return c.notANumber(line, bag, j, field)
 		case math.IsNaN(x) || math.IsInf(x, 0):
 			return c.errorf(line, "bag %d: feature %d is %s; features must be finite", bag, j+1, field)
+		}
+		if err := c.checkDecimal(field, line, at); err != nil {
+			return err
 		}
 		c.d.Instances = append(c.d.Instances, float32(x))
 	}
@@ -290,6 +296,25 @@ func (c *csvReader) checkUTF8(line int, what string, texts ...string) error {
 	return nil
 }
 
+// checkDecimal returns an error if the decimal separator of a number is not that of the numbers
+// before: one of the two separates thousands. Only fields between semicolons may have both.
+func (c *csvReader) checkDecimal(field string, line, column int) error {
+	if c.rows.Comma != ';' {
+		return nil
+	}
+	i := strings.IndexAny(field, ",.")
+	switch {
+	case i < 0 || field[i] == c.decimal:
+		return nil
+	case c.decimal == 0:
+		c.decimal, c.decimalLine = field[i], line
+		return nil
+	}
+	name := map[byte]string{',': "comma", '.': "point"}
+	return diag.Errorf(diag.Pos{File: c.path, Line: line, Col: c.textColumn(column)}, "%q has a decimal %s, but a number in line %d a decimal %s", strings.TrimSpace(field), name[field[i]], c.decimalLine, name[c.decimal]).
+		WithNote("write all numbers with the same decimal separator, and without a separator of thousands")
+}
+
 // notANumber returns the error for feature j, from 0, of the row that was read last.
 func (c *csvReader) notANumber(line, bag, j int, field string) error {
 	at := c.textColumn(c.columns[j])
@@ -298,7 +323,7 @@ func (c *csvReader) notANumber(line, bag, j int, field string) error {
 	switch _, err := strconv.ParseFloat(strings.Replace(field, ",", ".", 1), 32); {
 	case missing[strings.ToLower(field)]:
 		return d.WithNote("every instance needs all features: fill in the missing ones, such as with the mean of the column, or leave the row out")
-	case err == nil:
+	case err == nil && strings.Contains(field, ","):
 		return d.WithNote("if numbers have a decimal comma, separate the fields with semicolons")
 	case strings.ContainsFunc(field, unicode.IsLetter):
 		return d.WithNote("features are numbers; if the column %q is not a feature, leave it out with --ignore-columns %s", c.names[j], c.names[j])

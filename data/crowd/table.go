@@ -178,7 +178,7 @@ func (p *tableReader) row() bool {
 	for i, field := range row[1:] {
 		_, col := p.rows.FieldPos(i + 1)
 		class := p.columns[i]
-		v, err := probability(rawfile.CSVNumber(p.rows, field))
+		v, err := probability(p.rows, strings.TrimSpace(field))
 		if err != nil {
 			p.errorf(line, col, "image %q, class %q: %v", image, p.t.Classes[class], err)
 		}
@@ -192,11 +192,11 @@ func (p *tableReader) row() bool {
 	return true
 }
 
-func probability(field string) (float64, error) {
+func probability(rows *csv.Reader, field string) (float64, error) {
 	if field == "" {
 		return 0, nil
 	}
-	v, err := strconv.ParseFloat(field, 64)
+	v, err := rawfile.CSVNumber(rows, field, 64)
 	switch {
 	case err != nil && !errors.Is(err, strconv.ErrRange):
 		return 0, fmt.Errorf("%q is not a number", field)

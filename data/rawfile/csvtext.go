@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"golang.org/x/text/encoding/unicode"
@@ -64,14 +65,18 @@ func separator(text *bufio.Reader) rune {
 	return ','
 }
 
-// CSVNumber returns a field as strconv expects numbers. If fields are separated by semicolons,
-// spreadsheets write a decimal comma.
-func CSVNumber(rows *csv.Reader, field string) string {
+// CSVNumber parses a field as a number of bits bits, with the errors of strconv.ParseFloat. If fields
+// are separated by semicolons, spreadsheets write a decimal comma. An underscore is an error: it
+// joins two numbers, such as the row and the column of a tile, and strconv would ignore it.
+func CSVNumber(rows *csv.Reader, field string, bits int) (float64, error) {
 	field = strings.TrimSpace(field)
+	if strings.Contains(field, "_") {
+		return 0, &strconv.NumError{Func: "ParseFloat", Num: field, Err: strconv.ErrSyntax}
+	}
 	if rows.Comma == ';' {
 		field = strings.Replace(field, ",", ".", 1)
 	}
-	return field
+	return strconv.ParseFloat(field, bits)
 }
 
 // CSVError describes an error of reading rows. skip is the number of lines that were read before
