@@ -467,16 +467,23 @@ func (c *csvReader) settleCandidates(b *csvBag, listing string) error {
 // must be listed in the first line of the file.
 const joints = ",;|[]"
 
+// missingLabel reports whether NumPy (nan), R (NA), pandas (<NA>), databases (NULL) or spreadsheets
+// (#N/A) write a missing label as this text.
+func missingLabel(name string) bool {
+	return strings.EqualFold(name, "nan") || slices.Contains([]string{"NA", "<NA>", "NULL", "#N/A"}, name)
+}
+
 // class registers the name of a class. bag counts from 1.
 func (c *csvReader) class(name string, line, bag int) error {
+	listed := c.named != nil || slices.Contains(c.declared.Classes, name)
 	switch {
 	case c.classes[name]:
 		return nil
-	case c.named == nil && strings.EqualFold(name, "nan"):
+	case !listed && missingLabel(name):
 		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d: the label is %q, as programs write a missing value", bag, name).
 			WithNote("leave the field empty if the label is unknown").
 			WithNote("if it is the name of a class, list all classes in a first line %s", classesLine)
-	case c.named == nil && strings.ContainsAny(name, joints):
+	case !listed && strings.ContainsAny(name, joints):
 		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d: %q does not look like the name of a class", bag, name).
 			WithNote("separate %s with spaces, e.g. cat dog", c.kind.word(2)).
 			WithNote("if class names contain one of %s, list all classes in a first line %s", joints, classesLine)

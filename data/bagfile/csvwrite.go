@@ -67,8 +67,7 @@ func inferable(d *data.Dataset, names []string) bool {
 	for i, in := range d.Candidates {
 		occurs[i%d.Classes] = occurs[i%d.Classes] || in != 0
 	}
-	isNaN := func(name string) bool { return strings.EqualFold(name, "nan") }
-	return !slices.Contains(occurs, false) && !slices.ContainsFunc(names, isNaN) &&
+	return !slices.Contains(occurs, false) && !slices.ContainsFunc(names, missingLabel) &&
 		slices.Equal(names, sortedNames(names)) && !strings.ContainsAny(strings.Join(names, ""), joints)
 }
 

@@ -86,6 +86,8 @@ func TestCSVHabitsRefused(t *testing.T) {
 		head + "1,,1 2,NA\n":                                         "leave the row out",
 		"\x1f\x8b\x08":                                               "packed by gzip",
 		"PK\x03\x04bag":                                              "save the sheet as CSV",
+		head + "1,NA,NA,1\n2,a,a b,1\n":                              `the label is "NA", as programs write a missing value`,
+		head + "1,,a <NA>,1\n":                                       `the label is "<NA>", as programs write a missing value`,
 		head + "1,NA,a b,1\n":                                        "change the label or the candidates; leave an unknown label empty",
 		head + "1,big cat,big cat dog,1\n":                           "write class names without spaces, e.g. big_cat",
 		head + "1,1.0,1 2,1\n":                                       `the true label "1.0" is not among the candidates "1 2"`,
@@ -106,6 +108,31 @@ func TestCSVHabitsRefused(t *testing.T) {
 		if !errors.As(err, &d) || !strings.Contains(d.Text+"\n"+strings.Join(d.Notes, "\n"), want) {
 			t.Errorf("%q:\ngot  %v %q\nwant %s", text, err, d.Notes, want)
 		}
+	}
+}
+
+// A missing label of R is not a class, unless the first line lists it.
+func TestCSVMissingLabel(t *testing.T) {
+	const rows = "bag,label,f1\n1,a,1\n2,NA,2\n3,b,3\n"
+	for labels, want := range map[Labels]string{KnownLabels: `bag 2: the label is "NA"`, MultiLabels: `bag 2: the label is "NA"`} {
+		if _, err := decodeCSV(strings.NewReader(rows), "other.csv", Options{Labels: labels}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v", labels, err)
+		}
+	}
+	d, err := decodeCSV(strings.NewReader("# classes: a b NA\n"+rows), "other.csv", Options{Labels: KnownLabels})
+	if err != nil || d.Labels[1] != 2 {
+		t.Fatalf("%v, %v", d, err)
+	}
+	if _, err := decodeCSV(strings.NewReader(rows), "new.csv", Options{Columns: Columns{Classes: d.ClassNames}}); err != nil {
+		t.Errorf("a class of the model: %v", err)
+	}
+	var text bytes.Buffer
+	if err := writeCSV(&text, d); err != nil {
+		t.Fatal(err)
+	}
+	again, err := decodeCSV(&text, "again.csv", Options{})
+	if err != nil || again.Hash() != d.Hash() {
+		t.Errorf("CSV changes the set: %v", err)
 	}
 }
 
