@@ -154,6 +154,42 @@ func TestSeveralSources(t *testing.T) {
 	}
 }
 
+// Symbolic links to folders are read like folders, unless they lead back.
+func TestLinkedFolders(t *testing.T) {
+	dir := tree(t, map[string][]byte{"set/a/1.png": nil, "elsewhere/1.png": nil, "images/2.png": nil})
+	link := func(to, name string) {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Skip(err) // Windows requires a privilege
+		}
+	}
+	link("set", "link")
+	link(filepath.Join("..", "elsewhere"), "set/b")
+	link(filepath.Join("..", "..", "images", "2.png"), "set/a/2.png")
+	link("nowhere", "set/.hidden")
+	names := func() ([]string, error) {
+		s, err := Find([]string{filepath.Join(dir, "link")}, Limits{})
+		if err != nil {
+			return nil, err
+		}
+		var names []string
+		for _, m := range s.Images {
+			names = append(names, m.Class+":"+m.Name)
+		}
+		return names, nil
+	}
+	if got, err := names(); err != nil || !reflect.DeepEqual(got, []string{"a:a/1.png", "a:a/2.png", "b:b/1.png"}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	link(filepath.Join("..", "..", "set"), "set/a/back")
+	if _, err := names(); err == nil || !strings.Contains(err.Error(), filepath.Join("a", "back")+": a symbolic link to a folder that contains it") {
+		t.Errorf("a link that leads back: %v", err)
+	}
+	link("nowhere", "set/0")
+	if _, err := names(); err == nil || !strings.Contains(err.Error(), "0: a symbolic link that leads nowhere") {
+		t.Errorf("a link that leads nowhere: %v", err)
+	}
+}
+
 func TestBadSources(t *testing.T) {
 	for _, c := range []struct {
 		name  string

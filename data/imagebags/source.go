@@ -202,32 +202,51 @@ func (f *finding) result() ([]Image, error) {
 
 func scanFolder(root string) ([]Image, error) {
 	f := &finding{place: root, folders: map[string]bool{}}
-	err := filepath.WalkDir(root, func(p string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(root, p)
-		if err != nil || rel == "." {
-			return err
-		}
-		if hidden(entry.Name()) {
-			if entry.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		switch name := filepath.ToSlash(rel); {
-		case entry.IsDir():
-			f.folder(name)
-		case isImage(name):
-			f.image(name, func() (io.ReadCloser, error) { f, _, err := fileio.Open(p); return f, err })
-		}
-		return nil
-	})
-	if err != nil {
+	if err := f.walk(root, "", nil); err != nil {
 		return nil, err
 	}
 	return f.result()
+}
+
+// walk collects the images of a folder and of the folders in it. Symbolic links are followed,
+// because a class that is a link must not be missing silently. name is the path inside the source,
+// empty for the source; above are the folders that contain this one.
+func (f *finding) walk(dir, name string, above []fs.FileInfo) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(above, func(a fs.FileInfo) bool { return os.SameFile(a, info) }) {
+		return diag.Errorf(diag.Pos{File: dir}, "a symbolic link to a folder that contains it; remove the link")
+	}
+	if name != "" {
+		f.folder(name)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		p, name := filepath.Join(dir, entry.Name()), path.Join(name, entry.Name())
+		isFolder := entry.IsDir()
+		if entry.Type()&fs.ModeSymlink != 0 && !hidden(entry.Name()) {
+			target, err := os.Stat(p)
+			if err != nil {
+				return diag.Errorf(diag.Pos{File: p}, "a symbolic link that leads nowhere; repair or remove it")
+			}
+			isFolder = target.IsDir()
+		}
+		switch {
+		case hidden(entry.Name()):
+		case isFolder:
+			if err := f.walk(p, name, append(slices.Clip(above), info)); err != nil {
+				return err
+			}
+		case isImage(name):
+			f.image(name, func() (io.ReadCloser, error) { f, _, err := fileio.Open(p); return f, err })
+		}
+	}
+	return nil
 }
 
 func (s *Sources) scanZip(p string, a *allowance) ([]Image, error) {
