@@ -31,6 +31,8 @@ type array struct {
 	piece int // rows that can only be read together, as those of a compressed chunk; 0: one
 	// kind is the type of the numbers in the file. rows is a byteRows if it is valid.
 	kind ndarray.Number
+	// columns are the names of the values of an instance, nil if the file does not name them.
+	columns []string
 }
 
 // byteRows reads rows without converting their numbers.
@@ -153,7 +155,7 @@ func (f *arrayFile) openHDF5() error {
 		if err != nil {
 			return array{}, err
 		}
-		return array{d.Shape, d, d.Piece(), d.Type}, nil
+		return array{shape: d.Shape, rows: d, piece: d.Piece(), kind: d.Type}, nil
 	}
 	f.names = func() ([]string, error) { return h.Names("") }
 	return nil
@@ -207,7 +209,7 @@ func (f *arrayFile) plain(shape []int, kind ndarray.Number, from, end int64) (ar
 		shape = shape[1:]
 		width = count / max(shape[0], 1)
 	}
-	return array{shape, &plainRows{f.r, from, width, kind}, 1, kind}, nil
+	return array{shape: shape, rows: &plainRows{f.r, from, width, kind}, piece: 1, kind: kind}, nil
 }
 
 // safetensorsTypes are the types of safetensors that are numbers.

@@ -15,7 +15,6 @@ import (
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // readParquet reads a table with one row per instance. It becomes CSV text, so that columns, labels
@@ -134,7 +133,7 @@ func (f *arrayFile) openParquet() error {
 			}
 			width += c.Width
 		}
-		return array{[]int{p.Rows, width}, &parquetRows{p, columns}, p.Rows, ndarray.Number{}}, nil
+		return array{shape: []int{p.Rows, width}, rows: &parquetRows{p, columns}, piece: p.Rows}, nil
 	}
 	f.names = func() ([]string, error) { return lists, nil }
 	f.open = func(name string) (array, error) {
@@ -149,7 +148,11 @@ func (f *arrayFile) openParquet() error {
 			if err != nil {
 				return array{}, err
 			}
-			return of(columns...)
+			a, err := of(columns...)
+			for _, column := range columns {
+				a.columns = append(a.columns, strings.TrimSpace(column.Name))
+			}
+			return a, err
 		}
 		return array{}, errNoArray
 	}

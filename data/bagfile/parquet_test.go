@@ -1,6 +1,7 @@
 package bagfile
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,6 +58,38 @@ func TestParquetBags(t *testing.T) {
 	some := make([]float32, 6)
 	if err := d.ReadSome(some, 2, []int{1, 3}); err != nil || !slices.Equal(some, slices.Concat(want[3:6], want[9:12])) {
 		t.Errorf("%v, %v", some, err)
+	}
+}
+
+// Features of one file per bag are found by position, so that all files need the same columns.
+func TestParquetBagColumns(t *testing.T) {
+	folder, err := filepath.Abs("testdata/parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := filepath.Join(t.TempDir(), "table.csv")
+	open := func(want []string, files ...string) error {
+		text := "bag,label,candidates,file\n"
+		for i, file := range files {
+			text += fmt.Sprintf("s%d,,no yes,%s\n", i+1, filepath.Join(folder, file))
+		}
+		if err := os.WriteFile(table, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := OpenWith(table, Options{Columns: Columns{Want: want}})
+		return err
+	}
+	names := []string{"f0", "f1", "f2"}
+	for _, files := range [][]string{{"columns.parquet", "columns.parquet"}, {"list.parquet", "columns.parquet"}} {
+		if err := open(names, files...); err != nil {
+			t.Errorf("%v: %v", files, err)
+		}
+	}
+	if err := open(nil, "columns.parquet", "list.parquet", "reversed.parquet"); err == nil || !strings.Contains(err.Error(), `bag 3 ("s3"): feature 1 is the column "f2", in bag 1 the column "f0"`) {
+		t.Errorf("another order: %v", err)
+	}
+	if err := open(names, "reversed.parquet", "reversed.parquet"); err == nil || !strings.Contains(err.Error(), `feature 1 of the model, "f0", is at another position`) {
+		t.Errorf("another order than the model: %v", err)
 	}
 }
 

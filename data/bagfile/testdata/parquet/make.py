@@ -24,5 +24,6 @@ x = (np.arange(12) * 7 % 64 - 20).reshape(4, 3)
 at = {"x": np.arange(4) * 256, "y": np.arange(4) * 512}
 pq.write_table(pa.table({"features": pa.array([list(r) for r in x.astype("f2")], pa.list_(pa.float16())), **at}), "list.parquet")
 pd.DataFrame({**{f"f{j}": x[:, j].astype("f4") for j in range(3)}, **at}).to_parquet("columns.parquet", index=False)
+pq.write_table(pq.read_table("columns.parquet").select(["f2", "f1", "f0", "x", "y"]), "reversed.parquet")
 pd.DataFrame({"f0": x[:, 0]}, index=list("abcd")).to_parquet("index.parquet")
 pd.DataFrame({"bag": bags, "label": "cat", "candidates": "cat", "f1": [1, 2, 3, None, 5, 6]}).to_parquet("missing.parquet", index=False)
