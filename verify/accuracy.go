@@ -12,7 +12,9 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/runtime"
@@ -102,6 +104,10 @@ func predictWith(ctx context.Context, model *runtime.Model) predictFunc {
 // allows it.
 func PredictBag(ctx context.Context, model *runtime.Model, set *data.Dataset, bag int) (runtime.Prediction, error) {
 	if set.OnDisk() {
+		if shape := model.Info().InputShape; set.Dim() != ndarray.Size(shape) { // PredictRows knows only the number of instances
+			return runtime.Prediction{}, fmt.Errorf("%w: its instances have %s, the model needs %d (shape %v)",
+				runtime.ErrBagShape, diag.Count(set.Dim(), "value"), ndarray.Size(shape), shape)
+		}
 		return model.PredictRows(ctx, set.Size(bag), func(to []float32, from int) error { return set.ReadRows(to, bag, from) })
 	}
 	x, err := set.Bag(bag)
