@@ -285,6 +285,10 @@ func TestSignatureOf(t *testing.T) {
 	if _, err := compile.SignatureOf(spec, []int{38}, 5); err == nil || !strings.Contains(err.Error(), "784") {
 		t.Errorf("wrong number of features: %v", err)
 	}
+	spec.Data.Shape.V = []int{3, 28, 28}
+	if _, err := compile.SignatureOf(spec, []int{28, 28, 3}, 5); err == nil || !strings.Contains(err.Error(), "[28 28 3]: transpose the array") {
+		t.Errorf("channels last: %v", err)
+	}
 	if _, err := compile.SignatureOf(spec, []int{784}, 4); err == nil || !strings.Contains(err.Error(), "data.classes is 5") {
 		t.Errorf("wrong number of classes: %v", err)
 	}

@@ -103,11 +103,10 @@ func predictWith(ctx context.Context, model *runtime.Model) predictFunc {
 // PredictBag predicts a bag, counted from 0. Bags on disk are read while the model runs, if the model
 // allows it.
 func PredictBag(ctx context.Context, model *runtime.Model, set *data.Dataset, bag int) (runtime.Prediction, error) {
+	if err := checkShape(set, model.Info().InputShape); err != nil {
+		return runtime.Prediction{}, err
+	}
 	if set.OnDisk() {
-		if shape := model.Info().InputShape; set.Dim() != ndarray.Size(shape) { // PredictRows knows only the number of instances
-			return runtime.Prediction{}, fmt.Errorf("%w: its instances have %s, the model needs %d (shape %v)",
-				runtime.ErrBagShape, diag.Count(set.Dim(), "value"), ndarray.Size(shape), shape)
-		}
 		return model.PredictRows(ctx, set.Size(bag), func(to []float32, from int) error { return set.ReadRows(to, bag, from) })
 	}
 	x, err := set.Bag(bag)
@@ -115,6 +114,19 @@ func PredictBag(ctx context.Context, model *runtime.Model, set *data.Dataset, ba
 		return runtime.Prediction{}, err
 	}
 	return model.Predict(ctx, runtime.Bag{Instances: x, N: set.Size(bag)})
+}
+
+// checkShape returns an error if the instances of a dataset do not have the shape that a model needs.
+// The runtime sees only the number of values of a bag in memory, and of a bag on disk only the number
+// of instances.
+func checkShape(set *data.Dataset, shape []int) error {
+	switch d := ndarray.Size(shape); {
+	case set.Dim() != d:
+		return fmt.Errorf("%w: its instances have %s, the model needs %d (shape %v)", runtime.ErrBagShape, diag.Count(set.Dim(), "value"), d, shape)
+	case ndarray.Transposed(set.Shape, shape):
+		return fmt.Errorf("%w: its instances have the shape %v, the model needs %v: transpose the array", runtime.ErrBagShape, set.Shape, shape)
+	}
+	return nil
 }
 
 // interpreted returns the prediction of the interpreter.

@@ -2,17 +2,21 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/prepare"
+	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
@@ -85,6 +89,25 @@ func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
 		}
 		if by, err := measureFile(ctx, trial, report, damaged(t, content), "", interpreter); err == nil {
 			t.Errorf("a file that onnxruntime refuses: measured with %s", by)
+		}
+	}
+}
+
+// Instances must not be read in another shape: two of the dataset as one of the model, or channels
+// last as channels first.
+func TestCheckShape(t *testing.T) {
+	for _, c := range []struct {
+		stored, model []int
+		want          string
+	}{
+		{[]int{6}, []int{3}, "its instances have 6 values, the model needs 3"},
+		{[]int{28, 28, 3}, []int{3, 28, 28}, "its instances have the shape [28 28 3], the model needs [3 28 28]"},
+		{[]int{28, 28}, []int{1, 28, 28}, ""},
+		{[]int{784}, []int{1, 28, 28}, ""},
+	} {
+		err := checkShape(&data.Dataset{Shape: c.stored}, c.model)
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, runtime.ErrBagShape) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%v for %v: %v, want %q", c.stored, c.model, err, c.want)
 		}
 	}
 }

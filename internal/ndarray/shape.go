@@ -2,6 +2,8 @@
 // conversions between element types.
 package ndarray
 
+import "slices"
+
 // Size returns the number of elements of an array: the product of its extents, 1 for
 // a scalar.
 func Size[E ~int | ~int64](extents []E) int {
@@ -23,6 +25,16 @@ func SizeWithin[E ~int | ~int64](extents []E, limit int) (size int, ok bool) {
 		size *= int(e)
 	}
 	return size, true
+}
+
+// Transposed reports whether two shapes have the same extents in another order, without those of 1:
+// an array of one must be transposed to be an array of the other.
+func Transposed(a, b []int) bool {
+	wide := func(shape []int) []int {
+		return slices.DeleteFunc(slices.Clone(shape), func(e int) bool { return e == 1 })
+	}
+	a, b = wide(a), wide(b)
+	return !slices.Equal(a, b) && slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
 // Strides returns the distance between neighbours along each axis, in elements.

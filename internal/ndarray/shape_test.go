@@ -22,6 +22,24 @@ func TestSize(t *testing.T) {
 	}
 }
 
+func TestTransposed(t *testing.T) {
+	for _, c := range []struct {
+		a, b []int
+		want bool
+	}{
+		{[]int{28, 28, 3}, []int{3, 28, 28}, true},
+		{[]int{2, 3}, []int{3, 2}, true},
+		{[]int{28, 28}, []int{1, 28, 28}, false},
+		{[]int{28, 28, 1}, []int{1, 28, 28}, false},
+		{[]int{2352}, []int{3, 28, 28}, false},
+		{[]int{4, 9}, []int{6, 6}, false},
+	} {
+		if got := Transposed(c.a, c.b); got != c.want {
+			t.Errorf("%v and %v: %v", c.a, c.b, got)
+		}
+	}
+}
+
 func TestStrides(t *testing.T) {
 	for _, c := range []struct {
 		what      string
