@@ -141,8 +141,27 @@ func (c *csvReader) findRoles(header []string, line int) error {
 			return d.WithNote("%s", missingRole[role])
 		}
 		c.roles[role] = at
+		if like := c.namedLike(header, name); role == roleBag && at < 0 && like != "" {
+			d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header has no column %q", name)
+			d.Suggestion = like
+			return d.WithNote("rename the column %q to %q; if all rows are one bag, leave it out", like, name)
+		}
 	}
 	return nil
+}
+
+// namedLike returns the first column of data for a model that would not be read although it starts
+// with a name in any case, such as Bag_ID, or "".
+func (c *csvReader) namedLike(header []string, name string) string {
+	if c.declared.Want == nil {
+		return "" // all columns are read
+	}
+	for _, h := range header {
+		if strings.HasPrefix(strings.ToLower(h), strings.ToLower(name)) && !slices.Contains(slices.Concat(c.declared.Want, c.declared.Ignore), h) {
+			return h
+		}
+	}
+	return ""
 }
 
 // containing returns the first name that contains a word in any case, such as Bag_ID, or "".

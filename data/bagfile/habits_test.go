@@ -136,6 +136,19 @@ func TestCSVMissingLabel(t *testing.T) {
 	}
 }
 
+// The rows of a file without the column bag are one bag, unless a column is named like it.
+func TestCSVBagColumnToPredict(t *testing.T) {
+	o := Options{Columns: Columns{Classes: []string{"a", "b"}, Want: []string{"f1", "bagging"}}}
+	_, err := decodeCSV(strings.NewReader("Bag_ID,f1,bagging\n1,1,2\n2,3,4\n"), "new.csv", o)
+	var d diag.Diagnostic
+	if !errors.As(err, &d) || d.Text != `the header has no column "bag"` || d.Suggestion != "Bag_ID" {
+		t.Errorf("%#v", err)
+	}
+	if d, err := decodeCSV(strings.NewReader("f1,bagging,more\n1,2,0\n3,4,0\n"), "new.csv", o); err != nil || d.Bags() != 1 {
+		t.Errorf("%v, %v", d, err)
+	}
+}
+
 // A gzip file of another program is read like one of miplc.
 func TestCSVHabitsPacked(t *testing.T) {
 	var packed bytes.Buffer
