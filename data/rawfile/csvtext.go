@@ -32,7 +32,8 @@ func CSVText(r io.Reader, limit TooLargeError) *bufio.Reader {
 	return bufio.NewReaderSize(&lineReader{r: plain}, 1<<16)
 }
 
-// PackedText describes the compressed format that text starts with. It returns "" for plain text.
+// PackedText describes the format of a file that is not plain text, by its start. It returns "" for
+// plain text.
 func PackedText(text *bufio.Reader) string {
 	start, _ := text.Peek(4)
 	switch {
@@ -40,6 +41,12 @@ func PackedText(text *bufio.Reader) string {
 		return "packed by gzip; a name that ends in .csv.gz says so"
 	case bytes.Equal(start, []byte("PK\x03\x04")):
 		return "a zip archive or a workbook of Excel; unpack it, or save the sheet as CSV"
+	case bytes.Equal(start, []byte("\xd0\xcf\x11\xe0")):
+		return "a workbook of Excel; save the sheet as CSV"
+	case bytes.Equal(start, []byte("\xfd7zX")), bytes.HasPrefix(start, []byte("BZh")), bytes.Equal(start, []byte("\x28\xb5\x2f\xfd")):
+		return "packed by xz, bzip2 or Zstandard; unpack it, or pack it by gzip and name it .csv.gz"
+	case bytes.IndexByte(start, 0) >= 0:
+		return "binary, or UTF-16 without a byte order mark; save it in UTF-8"
 	}
 	return ""
 }
