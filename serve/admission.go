@@ -93,12 +93,7 @@ type reservation struct {
 func (r *reservation) resize(bytes int64) error {
 	switch more := bytes - r.bytes; {
 	case bytes > r.pool.size && r.pool.larger != nil:
-		all := &reservation{pool: r.pool.larger}
-		if err := all.resize(bytes); err != nil {
-			return err
-		}
-		r.release()
-		r.pool = all.pool
+		return r.grow(bytes)
 	case more > 0 && bytes > r.pool.size:
 		return r.pool.tooMuch(bytes)
 	case more > 0 && !r.pool.TryAcquire(more):
@@ -107,6 +102,21 @@ func (r *reservation) resize(bytes int64) error {
 		r.pool.Release(-more)
 	}
 	r.bytes = bytes
+	return nil
+}
+
+// grow sets the reserved bytes of a request that turns out not to be small: they no longer come from the
+// memory for small requests.
+func (r *reservation) grow(bytes int64) error {
+	if r.pool.larger == nil {
+		return r.resize(bytes)
+	}
+	all := &reservation{pool: r.pool.larger}
+	if err := all.resize(bytes); err != nil {
+		return err
+	}
+	r.release()
+	*r = *all
 	return nil
 }
 

@@ -110,7 +110,7 @@ func (in *incoming) read(size int64, known bool) ([]byte, error) {
 				return data, nil // http.Server ends a body at its length
 			}
 			larger := min(2*int64(cap(data)), in.limit+1)
-			if err := in.memory.resize(in.copies*larger + int64(cap(data)) + requestOverhead); err != nil {
+			if err := in.memory.grow(in.copies*larger + requestOverhead); err != nil { // includes the slice that is copied
 				return nil, err
 			}
 			data = append(make([]byte, 0, larger), data...)

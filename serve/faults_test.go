@@ -323,6 +323,32 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
+// A body of unknown length may have the size of any other. As soon as it is not small, it leaves the
+// memory for small requests to those.
+func TestChunkedBodies(t *testing.T) {
+	const limit = 1 << 20
+	s := start(t, func(o *Options) { o.Bytes, o.RequestMemory = limit, 4*limit })
+	const head = "POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+	text := oneBag + strings.Repeat(" ", limit-len(oneBag))
+	const size = 100_000
+	s.connect(t, fmt.Sprintf("%s%x\r\n%s\r\n", head, size, text[:size]))
+	for end := time.Now().Add(10 * time.Second); s.admission.large.TryAcquire(s.admission.large.size); { // until its memory is reserved
+		s.admission.large.Release(s.admission.large.size)
+		if time.Sleep(time.Millisecond); time.Now().After(end) {
+			t.Fatal("a large body uses the memory for small requests")
+		}
+	}
+	if p := &s.admission.small; p.TryAcquire(p.size) {
+		p.Release(p.size)
+	} else {
+		t.Error("a large body still has memory for small requests")
+	}
+	whole := s.connect(t, fmt.Sprintf("%s%x\r\n%s\r\n0\r\n\r\n", head, limit, text))
+	if told, err := http.ReadResponse(bufio.NewReader(whole), nil); err != nil || told.StatusCode != 200 {
+		t.Errorf("a body of the maximum size: %v, %v", told, err)
+	}
+}
+
 // A bag whose run needs more memory than the limit is rejected. One that needs more than is free
 // waits, and is rejected after its timeout.
 func TestRunMemory(t *testing.T) {
