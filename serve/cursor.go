@@ -28,7 +28,7 @@ func notJSON(err error) error {
 }
 
 // requestMembers are the names of members that the server reads.
-var requestMembers = []string{"instances", "id", "parameters", "inputs", "outputs", "name", "datatype", "shape", "data"}
+var requestMembers = []string{"instances", "images", "id", "parameters", "inputs", "outputs", "name", "datatype", "shape", "data"}
 
 // members calls member with the name of each member of an object; member must consume the value. It
 // returns false if the value is not an object, and an error if one of requestMembers is given twice:

@@ -42,7 +42,8 @@ func TestImages(t *testing.T) {
 		{images(file(2040), file(8)), info, ""}, // a small file that needs more than the memory for small requests
 		{images(file(2)), &runtime.Info{InputShape: []int{3}}, "has no encoder"},
 		{images(`"***"`), info, "images[0]: this must be an image file in base64"},
-		{images(file(2), `"aGVsbG8="`), info, "images[1]: not a JPEG, PNG or TIFF image"},
+		{images(file(2), `"aGVsbG8="`), info, "images[1]: not a JPEG, PNG or TIFF image$"},
+		{`{"images": [], "images": []}`, info, `"images" is given twice`},
 		{images(`7`), info, "images[0]: this must be"},
 		{`{"images": {}}`, info, "must be a list"},
 		{`{"images": [], "instances": []}`, info, "not both"},
@@ -53,7 +54,7 @@ func TestImages(t *testing.T) {
 		bag, err := s.readBag(req, c.info)
 		req.memory.release()
 		if c.want != "" {
-			if status.Code(err) != codes.InvalidArgument && status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), c.want) {
+			if status.Code(err) != codes.InvalidArgument && status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error()+"$", c.want) {
 				t.Errorf("%.80s: %v, want %q", c.body, err, c.want)
 			}
 			continue

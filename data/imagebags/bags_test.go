@@ -203,7 +203,7 @@ func TestBadSources(t *testing.T) {
 		{"image outside", map[string][]byte{"a/1.png": nil, "2.png": nil}, []string{"2.png: the image lies in no folder"}},
 		{"broken images", map[string][]byte{"a/1.png": nil, "b/1.png": []byte("nothing"), "b/2.jpg": {}, "b/3.png": encoded(t, ".png", tissue(30, 30, 0))[:200],
 			"b/4.jpg": encoded(t, ".jpg", tissue(30, 30, 0))[:700], "b/5.tif": encoded(t, ".tif", tissue(30, 30, 0))[:300]},
-			[]string{"1.png: not a JPEG, PNG or TIFF image, though its name says so", "2.jpg: the file is empty", "3.png: the image cannot be decoded: png: invalid format", "4.jpg: the image cannot be decoded", "5.tif: the image cannot be decoded: the file is cut short"}},
+			[]string{"1.png: not a JPEG, PNG or TIFF image", "2.jpg: the file is empty", "3.png: the image cannot be decoded: png: invalid format", "4.jpg: the image cannot be decoded", "5.tif: the image cannot be decoded: the file is cut short"}},
 		{"small image", map[string][]byte{"a/1.png": nil, "b/1.png": encoded(t, ".png", tissue(30, 80, 0))}, []string{"the image has 30x80 pixels", "--resize"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -160,7 +160,7 @@ func codingOf(content []byte) (coding, error) {
 	if len(content) == 0 {
 		return coding{}, errors.New("the file is empty")
 	}
-	return coding{}, errors.New("not a JPEG, PNG or TIFF image, though its name says so")
+	return coding{}, errors.New("not a JPEG, PNG or TIFF image")
 }
 
 func broken(err error) error {
