@@ -207,7 +207,7 @@ func (o *opened) checkCount(n int) error {
 	case n == 0:
 		return ErrEmptyBag
 	case n > o.options.maxInstances:
-		return fmt.Errorf("%w: it has %d instances, at most %d are taken; WithMaxInstances sets the limit", ErrBagShape, n, o.options.maxInstances)
+		return fmt.Errorf("%w: it has %d instances, at most %d are accepted; WithMaxInstances sets the limit", ErrTooLarge, n, o.options.maxInstances)
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func TestErrorsInChunks(t *testing.T) {
 	}{
 		"reader": {10, func(_ []float32, from int) error { return fmt.Errorf("row %d: %w", from, broken) }, broken, "row 0: broken"},
 		"empty":  {0, nil, runtime.ErrEmptyBag, ""},
-		"large":  {100_001, nil, runtime.ErrBagShape, "at most 100000"},
+		"large":  {100_001, nil, runtime.ErrTooLarge, "at most 100000"},
 		"NaN": {10, func(to []float32, from int) error {
 			copy(to, bag.Instances[from*38:])
 			if from == 8 {

@@ -75,9 +75,9 @@ func WithProvider(name string, settings map[string]string) Option {
 	return func(o *options) { o.session.Provider, o.session.Settings = name, settings }
 }
 
-// WithMaxInstances sets the maximum number of instances in a bag; the default is 100,000. The
-// memory of a prediction grows with it: by some bytes per instance if the graph can run on chunks of
-// instances, else by all values of an instance, about 100 kB for small images.
+// WithMaxInstances sets the maximum number of instances in a bag; the default is 100,000. Larger bags
+// give ErrTooLarge. The memory of a prediction grows with the number: by some bytes per instance if the
+// graph can run on chunks of instances, else by all values of an instance, about 100 kB for small images.
 func WithMaxInstances(n int) Option { return func(o *options) { o.maxInstances = n } }
 
 // WithMaxMemory sets the maximum memory in bytes of one run of the graph, estimated from its

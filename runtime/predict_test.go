@@ -319,11 +319,11 @@ func TestMaxInstances(t *testing.T) {
 	for _, be := range backends {
 		m := open(t, "demipl-3x4.onnx", be.opts...)
 		_, err := m.Predict(context.Background(), million)
-		if !errors.Is(err, runtime.ErrBagShape) || !strings.Contains(err.Error(), "it has 1000000 instances, at most 100000 are taken") {
+		if !errors.Is(err, runtime.ErrTooLarge) || !strings.Contains(err.Error(), "it has 1000000 instances, at most 100000 are accepted") {
 			t.Errorf("%s: %v", be.name, err)
 		}
 		_, err = m.PredictBatch(context.Background(), []runtime.Bag{randomBag(2, 3, 1), million})
-		if !errors.Is(err, runtime.ErrBagShape) || !strings.HasPrefix(err.Error(), "bag 2 (counted from 1): ") {
+		if !errors.Is(err, runtime.ErrTooLarge) || !strings.HasPrefix(err.Error(), "bag 2 (counted from 1): ") {
 			t.Errorf("%s, among others: %v", be.name, err)
 		}
 	}
