@@ -138,6 +138,15 @@ func (i Info) String() string {
 	} {
 		fmt.Fprintf(w, "%s\t%v\n", row.name, row.value)
 	}
+	if i.Temperature != nil {
+		fmt.Fprintf(w, "temperature\t%g\n", *i.Temperature)
+	}
+	if i.Threshold != nil {
+		fmt.Fprintf(w, "threshold\t%g (any number of labels)\n", *i.Threshold)
+	}
+	if i.Encoder != nil {
+		fmt.Fprintf(w, "encoder\t%s of file %s\n", i.Encoder.Output, i.Encoder.File)
+	}
 	for _, pair := range slices.Sorted(maps.Keys(i.Parity)) {
 		fmt.Fprintf(w, "parity %s\t%.2g\n", pair, i.Parity[pair])
 	}
@@ -293,5 +302,18 @@ func (m *Model) Info() Info {
 	i.Split = slices.Clone(i.Split)
 	i.Parity = maps.Clone(i.Parity)
 	i.Backends = slices.Clone(i.Backends)
+	i.Temperature, i.Threshold, i.Encoder = clone(i.Temperature), clone(i.Threshold), clone(i.Encoder)
+	if i.Encoder != nil {
+		i.Encoder.Mean, i.Encoder.Std = slices.Clone(i.Encoder.Mean), slices.Clone(i.Encoder.Std)
+	}
 	return i
+}
+
+// clone copies what p points to.
+func clone[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -348,6 +349,28 @@ func TestInfo(t *testing.T) {
 	i.Classes[0] = "changed"
 	if m.Info().Classes[0] != "class 0" {
 		t.Error("changing a copy changed the model")
+	}
+}
+
+// Settings that few models have are part of the metadata too, printed, and a copy.
+func TestInfoOfSettings(t *testing.T) {
+	m, err := runtime.OpenBytes(edited(t, func(m *onnxpb.ModelProto) {
+		m.SetMetadata(contract.KeyThreshold, "0.5")
+		m.SetMetadata(contract.KeyTemperature, "1.25")
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	i := m.Info()
+	for _, line := range []string{`(?m)^temperature +1\.25$`, `(?m)^threshold +0\.5 \(any number of labels\)$`} {
+		if !regexp.MustCompile(line).MatchString(i.String()) {
+			t.Errorf("no line %s in\n%s", line, i)
+		}
+	}
+	*i.Threshold, *i.Temperature = 2, 2
+	if again := m.Info(); *again.Threshold != 0.5 || *again.Temperature != 1.25 {
+		t.Errorf("changing a copy changed the model: threshold %g, temperature %g", *again.Threshold, *again.Temperature)
 	}
 }
 
