@@ -142,8 +142,8 @@ func (c *cursor) decode(path string, v any) error {
 	if len(text) > maxMember {
 		return status.Errorf(codes.InvalidArgument, "%s is longer than %d bytes", path, maxMember)
 	}
-	if err := json.Unmarshal(text, v); err != nil {
-		return notJSON(err)
+	if err := json.Unmarshal(text, v); err != nil { // it is JSON, but of another type
+		return status.Errorf(codes.InvalidArgument, "%s: %v", path, err)
 	}
 	return nil
 }

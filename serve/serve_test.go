@@ -351,6 +351,8 @@ func TestWrongRequests(t *testing.T) {
 		{infer("bag", instances("[-1, 3]", "[1, 2, 3]"), ""), 400, "shape [-1 3]"},
 		{infer("bag", instances("[4611686018427387904, 3]", "[1, 2, 3]"), ""), 400, "shape"},
 		{infer("bag", instances("[]", "[1]"), ""), 400, "shape []"},
+		{infer("bag", instances("[1.5, 3]", "[1, 2, 3]"), ""), 400, "inputs[0].shape: json: cannot unmarshal number 1.5"},
+		{infer("bag", good, `, "id": 7`), 400, "id: json: cannot unmarshal number"},
 		{infer("bag", instances("[0, 3]", "[]"), ""), 400, "no instances"},
 		{infer("bag", good, `, "outputs": [{"name": "label"}]`), 400, `no output "label"; the model has [probabilities attention]`},
 		{infer("bag", good, `, "outputs": [{"name": "attention"}, {"name": "probabilities"}, {"name": "attention"}]`), 400, `output "attention" is requested twice`},
