@@ -219,7 +219,7 @@ var modelRows = []schema.Row{
 		Doc:   "Name of the attention scores [N, 1], if it is not a."},
 	{Name: "class_attention", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Model.ClassAttention.V != "" }),
 		Field: schema.Bind(func(s *Spec) any { return &s.Model.ClassAttention }),
-		Doc:   "Name of the attention scores of each class [N, k]. The model file then has the output class_attention, which miplc predict --heatmap draws for the predicted class."},
+		Doc:   "Name of the attention scores of each class [N, k]. With the signature bag, the model file then has the output class_attention, which miplc predict --heatmap draws for the predicted class."},
 	{Name: "probabilities", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Model.Probabilities.V != "" }),
 		Field: schema.Bind(func(s *Spec) any { return &s.Model.Probabilities }),
 		Doc:   "Name of the class probabilities [B, k], if it is not p."},
