@@ -52,7 +52,7 @@ type Options struct {
 	Decoders      int           // number of large requests that are decoded concurrently
 	Instances     int           // maximum number of instances in a request
 	Connections   int           // maximum number of HTTP connections, and of gRPC connections; at the limit an idle one is closed or a new one waits
-	Timeout       time.Duration // maximum time for a request to arrive, for its prediction, and for sending the answer, each
+	Timeout       time.Duration // maximum time for a request to arrive and be predicted; a third of the time until the answer is sent
 	Reload        time.Duration // interval of checks for new models; 0: never
 	Strict        bool          // fail if a model cannot be opened at the start
 	Examples      []Example     // bags that the web page can show
@@ -204,8 +204,8 @@ func (s *Server) newHTTP() *http.Server {
 	}
 }
 
-// whole returns the maximum time from the header of a request until its answer is sent: Timeout
-// each for arrival, prediction and sending.
+// whole returns the maximum time from the header of a request until its answer is sent. Clients may
+// be slow to read a large answer.
 func (s *Server) whole() time.Duration { return 3 * s.o.Timeout }
 
 // watchModels checks for new models until the context ends.

@@ -112,7 +112,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	console.Limit(f, 1, maxBatch, "batch")
 	console.Limit(f, 1, maxWaiting, "waiting")
 	console.Limit(f, 1, console.Most, "max-instances", "max-connections")
-	console.Duration(f, &o.Serve.Timeout, "timeout", 10*time.Second, time.Millisecond, "timeout for receiving a request, predicting, and sending the answer")
+	console.Duration(f, &o.Serve.Timeout, "timeout", 10*time.Second, time.Millisecond, "timeout for receiving a request and predicting; the answer must be sent within three times this time")
 	console.Duration(f, &o.Serve.Reload, "reload", 5*time.Second, 0, "interval at which MODELS is checked for new and changed models; 0 disables it")
 	f.BoolVar(&o.Serve.Strict, "strict", false, "exit at startup unless all models load")
 	console.Duration(f, &o.Serve.LameDuck, "lame-duck", time.Second, 0, "time after SIGTERM during which requests are still accepted")
