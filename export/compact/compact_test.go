@@ -34,6 +34,22 @@ func exported(t *testing.T, spec string, instance []int, set ...string) (*onnxpb
 	return m, p.Infer
 }
 
+// An output of a product that is the input of another one has two scales in int8.
+func TestProductOfProduct(t *testing.T) {
+	m, infer := exported(t, "demipl-equations", []int{38},
+		"model.params.V={shape: [k, 20], init: fan_in}", "model.params.W={shape: [20, 1], init: fan_in}",
+		"model.let.s=matmul(matmul(matmul(H, Wv), V) * sigmoid(matmul(matmul(H, Wu) + bu + bv, V)), W)")
+	small, err := compact.Forms[1].Of(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	feed := map[string]*graph.Tensor{contract.Instances: onnxtest.Bag(infer, 5, 1)}
+	want, got := onnxtest.RunORT(t, m, feed), onnxtest.RunORT(t, small, feed)
+	if err := onnxtest.Near(contract.Probabilities, got[contract.Probabilities], want[contract.Probabilities], 2e-2); err != nil {
+		t.Error(err)
+	}
+}
+
 // Compact models are smaller and predict nearly the same on bags of all sizes.
 func TestFormsPredictNearlyTheSame(t *testing.T) {
 	for _, c := range []struct {

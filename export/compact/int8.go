@@ -39,7 +39,7 @@ func (r *rewriter) quantize() {
 		}
 		q := measured[x]
 		sum := r.g.Add(y+".int32", "MatMulInteger", nil, q[0], name+".uint8", q[2], zeroName)
-		scale := r.g.Add(y+".scale", "Mul", nil, q[1], name+".scale")
+		scale := r.g.Add(y+".factor", "Mul", nil, q[1], name+".scale")
 		r.g.Add(y, "Mul", nil, r.cast(y+".float", sum, onnxpb.TensorProto_FLOAT), scale)
 	}
 	if r.changed > 0 {
