@@ -95,7 +95,7 @@ func loadCandidates(e *definition.Experiment, l *definition.Learner, on *definit
 			addOnce(errs, e.Show(choice[len(choice)-1].At.Errorf("learner %q: the settings of a grid have one encoder: compare encoders with vary, or as learners", l.Name.V)))
 			continue
 		}
-		if why := lastFault(l, spec); why != "" {
+		if why := lastFault(l, spec, e.SplitsOf(on).Validation > 0); why != "" {
 			addOnce(errs, e.Show(diag.Errorf(l.Last.Pos, "learner %q: %s", l.Name.V, why)))
 			continue
 		}
@@ -113,8 +113,9 @@ func loadCandidates(e *definition.Experiment, l *definition.Learner, on *definit
 	return list
 }
 
-// lastFault returns why a learner cannot report the mean of its last epochs, or "".
-func lastFault(l *definition.Learner, spec *language.Spec) string {
+// lastFault returns why a learner cannot report the mean of its last epochs, or "". validated
+// reports whether the splits have validation bags.
+func lastFault(l *definition.Learner, spec *language.Spec, validated bool) string {
 	switch last := l.Last.V; {
 	case last <= 1:
 		return ""
@@ -124,6 +125,8 @@ func lastFault(l *definition.Learner, spec *language.Spec) string {
 		return "last has no effect with train.best, which chooses one epoch"
 	case last > spec.Train.Epochs.V:
 		return fmt.Sprintf("last is %d, but train.epochs is %d", last, spec.Train.Epochs.V)
+	case validated:
+		return "last is a mean over epochs, but with validation bags the test bags are evaluated once, at the end"
 	}
 	return ""
 }

@@ -243,7 +243,11 @@ func (p *Plan) addCells(loaded map[definition.Coord][]candidate, sel Select, d *
 	if err != nil {
 		return err
 	}
+	validated := slices.ContainsFunc(splits, func(s *data.Split) bool { return len(s.Validation) > 0 })
 	var errs diag.List
+	if validated && e.Snapshots != nil {
+		errs.Add(e.ShowAt(in.splits.Index, "%s: %s", in.facts.title(), definition.NoSnapshots))
+	}
 	for i := range e.Learners {
 		l := &e.Learners[i]
 		if !sel.learner(l.Name.V) || !l.Only.Has(d.Name.V, in.facts.R) {
@@ -253,6 +257,10 @@ func (p *Plan) addCells(loaded map[definition.Coord][]candidate, sel Select, d *
 			c := Cell{Coord: l.On(d.Name.V, in.facts.R, v), input: in}
 			c.candidates = loaded[c.Coord]
 			if prepare.EncoderKey(c.candidates[0].spec) != in.facts.Encoder {
+				continue
+			}
+			if why := lastFault(l, c.candidates[0].spec, validated); why != "" {
+				addOnce(&errs, e.Show(diag.Errorf(l.Last.Pos, "learner %q: %s", l.Name.V, why)).WithNote("on the dataset %s", in.facts.title()))
 				continue
 			}
 			if !checkCompiles(e, l, &c, set, splits, &errs) {

@@ -139,9 +139,12 @@ func (c *checker) splitRules(k *splitKeys) {
 		note(c.add(k.train.Pos, "train has no effect with folds"), "one of %d folds has the test bags", k.folds.V)
 	}
 	if k.validation.Set() && c.e.Snapshots != nil {
-		c.add(k.validation.Pos, "attention records scores of the test bags during training, but with validation bags the test bags are evaluated once, at the end")
+		c.add(k.validation.Pos, NoSnapshots)
 	}
 }
+
+// NoSnapshots says why attention scores cannot be recorded with validation bags.
+const NoSnapshots = "attention records scores of the test bags during training, but with validation bags the test bags are evaluated once, at the end"
 
 func (c *checker) synthRules(s *Synth) {
 	if err := s.Options.Check(s.Set.V); err != nil {
