@@ -30,13 +30,21 @@ func (r *Report) csv() []byte {
 func (r *Report) measured() (names []string) {
 	for _, name := range measure.Names() {
 		for i := range r.cells {
-			if r.cells[i].Measures.Get(name) != nil {
+			if measureOf(name, &r.cells[i]) != nil {
 				names = append(names, name)
 				break
 			}
 		}
 	}
 	return names
+}
+
+// measureOf returns a measure of a cell as in the tables, or nil if the cell does not have it.
+func measureOf(name string, c *results.Result) *float64 {
+	if c.Error != "" {
+		return nil
+	}
+	return valueOf(measure.Find(name), c)
 }
 
 func csvLine(c *results.Result, measures []string) []string {
@@ -55,7 +63,7 @@ func csvLine(c *results.Result, measures []string) []string {
 	line := []string{c.Data, count(c.R, definition.Stored), c.Learner, c.Variant, strconv.Itoa(c.Split), c.Setting,
 		count(c.TrainBags, 0), count(c.TestBags, 0), number(c.TrainAccuracy), number(c.Disambiguation)}
 	for _, name := range measures {
-		line = append(line, number(c.Measures.Get(name)))
+		line = append(line, number(measureOf(name, c)))
 	}
 	diverged := ""
 	if c.Diverged != nil {

@@ -467,15 +467,16 @@ func TestBadFolders(t *testing.T) {
 }
 
 // Each cell of the plan with a result is a line of the table for other programs, also a failed one.
+// The accuracy is that of the tables, which for a learner with last is not that of the last epoch.
 func TestCSV(t *testing.T) {
 	accuracy := 0.75
 	cells := []results.Result{
-		{Coord: definition.Coord{Data: "a, b", R: 1, Learner: "one", Split: 1}, TrainAccuracy: &accuracy, TrainBags: 7, TestBags: 3,
+		{Coord: definition.Coord{Data: "a, b", R: 1, Learner: "one", Split: 1}, Accuracy: 0.625, TrainAccuracy: &accuracy, TrainBags: 7, TestBags: 3,
 			Measures: measure.Values{measure.Accuracy: 0.5, "ece": 1e-7}, Engine: "ort", Setting: "train.lr=0.1"},
 		{Coord: definition.Coord{Data: "c", R: definition.Stored, Learner: "one", Variant: "w=2", Split: 2}, Error: "no\nmemory"},
 	}
 	want := `data,r,learner,variant,split,setting,train_bags,test_bags,train_accuracy,disambiguation_accuracy,accuracy,ece,engine,diverged,error
-"a, b",1,one,,1,train.lr=0.1,7,3,0.75,,0.5,1e-07,ort,,
+"a, b",1,one,,1,train.lr=0.1,7,3,0.75,,0.625,1e-07,ort,,
 c,,one,w=2,2,,,,,,,,,,"no
 memory"
 `
