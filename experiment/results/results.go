@@ -47,6 +47,18 @@ type Result struct {
 	Environment    *runs.Environment `json:"environment,omitempty"`
 }
 
+// MarshalJSON omits the accuracy of a failed cell.
+func (r Result) MarshalJSON() ([]byte, error) {
+	type fields Result
+	if r.Error == "" {
+		return json.Marshal(fields(r))
+	}
+	return json.Marshal(struct {
+		fields
+		Accuracy *float64 `json:"accuracy,omitempty"` // replaces that of fields
+	}{fields: fields(r)})
+}
+
 // SettingResult is the result of one setting of a grid on the held-out training bags.
 type SettingResult struct {
 	Setting  string   `json:"setting"`

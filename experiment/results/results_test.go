@@ -1,7 +1,9 @@
 package results
 
 import (
+	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/miplc/miplc/train"
@@ -11,6 +13,17 @@ func TestHistogram(t *testing.T) {
 	got := Histograms([]train.AttentionSnapshot{{Epoch: 3, Test: train.Scores{Positive: []float32{0, 0.039, 0.04, 1, 2, 1e30, float32(math.Inf(1)), -1, -1e30, float32(math.NaN())}}}, {Epoch: 4}}, []int{3})
 	if len(got) != 1 || got[0].Epoch != 3 || got[0].Positive[0] != 4 || got[0].Positive[1] != 1 || got[0].Positive[24] != 4 || got[0].Negative != nil {
 		t.Errorf("%+v", got)
+	}
+}
+
+// The line of a failed cell has no accuracy, so that nobody averages a 0; that of a cell without
+// correct predictions has one.
+func TestAccuracyOfFailedCell(t *testing.T) {
+	for reason, want := range map[string]bool{"": true, "no memory": false} {
+		line, err := json.Marshal(&Result{Key: "k", Error: reason, Engine: "ort"})
+		if err != nil || strings.Contains(string(line), `"accuracy":0`) != want || !strings.Contains(string(line), `"engine":"ort"`) {
+			t.Errorf("%q: %s, %v", reason, line, err)
+		}
 	}
 }
 
