@@ -28,9 +28,9 @@ type Cell struct {
 type candidate struct {
 	Setting string `json:"setting,omitempty"` // of the grid; empty without grid
 	Hash    string `json:"spec"`              // of the spec
+	Last    int    `json:"last,omitempty"`    // epochs whose mean test accuracy is reported
 
 	spec *language.Spec
-	last int        // epochs whose mean test accuracy is reported
 	name schema.Str // name of the spec, and all settings applied to it, for error positions
 	set  []definition.Setting
 }
@@ -49,7 +49,11 @@ func key(candidates []candidate, choose definition.Choose, snapshots []int, data
 		Split     string
 	}{Version: version, Snapshots: snapshots, Data: dataHash, Split: splitHash}
 	for _, c := range candidates {
-		content.Specs = append(content.Specs, c.Hash)
+		id := c.Hash
+		if c.Last > 1 {
+			id += fmt.Sprintf(" last %d", c.Last)
+		}
+		content.Specs = append(content.Specs, id)
 	}
 	if len(candidates) > 1 {
 		content.Choose = &choose
@@ -99,10 +103,7 @@ func loadCandidates(e *definition.Experiment, l *definition.Learner, on *definit
 			addOnce(errs, e.Show(diag.Errorf(l.Last.Pos, "learner %q: %s", l.Name.V, why)))
 			continue
 		}
-		c := candidate{definition.DescribeSettings(choice), spec.Hash(), spec, l.Last.V, name, all}
-		if c.last > 1 {
-			c.Hash += fmt.Sprintf(" last %d", c.last)
-		}
+		c := candidate{definition.DescribeSettings(choice), spec.Hash(), l.Last.V, spec, name, all}
 		if i := slices.IndexFunc(list, func(had candidate) bool { return had.Hash == c.Hash }); i >= 0 {
 			addOnce(errs, e.Show(choice[len(choice)-1].At.Errorf("learner %q: the grid has equal settings: %s and %s",
 				l.Name.V, list[i].Setting, c.Setting)))

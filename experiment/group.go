@@ -184,7 +184,7 @@ func (r *runner) trainCells(ctx context.Context, g *group, cellResults []*result
 		t, err := r.trial(g, c, "chosen", c.candidates[chosen].spec, sets[i], splits[i])
 		if errs[i] = err; err == nil {
 			t.Snapshots = append([]int{}, r.e.Snapshots...)
-			t.OnlySnapshots, t.LastEpochs = !r.e.KeepModels, c.candidates[chosen].last
+			t.OnlySnapshots, t.LastEpochs = !r.e.KeepModels, c.candidates[chosen].Last
 			final = append(final, training{cell: i, trial: t})
 		}
 	}

@@ -142,7 +142,7 @@ func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]candidat
 				for _, r := range d.R {
 					id += "\n"
 					for _, c := range loaded[l.On(d.Name.V, r, v)] {
-						id += c.spec.SettingsHash() + " " + strconv.Itoa(c.last) + " "
+						id += c.spec.SettingsHash() + " " + strconv.Itoa(c.Last) + " "
 					}
 				}
 			}

@@ -48,6 +48,7 @@ data:
 learners:
   - {name: own, spec: %[3]q, grid: {train.lr: [0.01, 0.1]}}
   - {name: aggd, spec: pl-aggd-mean}
+  - {name: last, spec: %[3]q, set: {train.lr: 0.3}, last: 2, data: F}
 splits: {count: 2}
 `, filepath.Join(dir, "bags.csv"), filepath.Join(dir, "splits.csv"), filepath.Join(dir, "own.yaml")))
 }
