@@ -445,6 +445,10 @@ func TestEscapes(t *testing.T) {
 	if got := latexEscape("a\nb\x1bc\td"); got != "a b c d" {
 		t.Error(got)
 	}
+	// After the \\ of the row above, [ and * would be its arguments; | is a dash in LaTeX's default font encoding.
+	if got := latexEscape("[a] *|"); got != `{[}a] {*}\textbar{}` {
+		t.Error(got)
+	}
 }
 
 func TestBadFolders(t *testing.T) {
