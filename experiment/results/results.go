@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
@@ -151,16 +152,12 @@ func (r *Results) Done(key string) bool {
 // Read merges the results in the folder of an experiment. Processes may be writing to it. A folder
 // without results gives no results.
 func Read(dir string) (*Results, error) {
-	entries, err := os.ReadDir(filepath.Join(dir, Folder))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	files, err := filesByTime(filepath.Join(dir, Folder))
+	if err != nil {
 		return nil, err
 	}
 	merged := &Results{ByKey: map[string]Result{}}
-	for _, entry := range entries {
-		if filepath.Ext(entry.Name()) != suffix {
-			continue
-		}
-		path := filepath.Join(dir, Folder, entry.Name())
+	for _, path := range files {
 		text, err := fileio.Read(path)
 		if errors.Is(err, fs.ErrNotExist) { // removed by its process, which had no results
 			continue
@@ -177,6 +174,28 @@ func Read(dir string) (*Results, error) {
 		}
 	}
 	return merged, nil
+}
+
+// filesByTime returns the paths of the files of results, the one that was written last at the end, so
+// that a failed cell has its latest message. Successful results do not depend on this order.
+func filesByTime(folder string) (paths []string, err error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	times := map[string]time.Time{}
+	for _, entry := range entries {
+		if filepath.Ext(entry.Name()) != suffix {
+			continue
+		}
+		path := filepath.Join(folder, entry.Name())
+		if info, err := entry.Info(); err == nil { // else removed, or reading it fails
+			times[path] = info.ModTime()
+		}
+		paths = append(paths, path)
+	}
+	slices.SortStableFunc(paths, func(a, b string) int { return times[a].Compare(times[b]) })
+	return paths, nil
 }
 
 // add merges a result with others of its cell.

@@ -3,8 +3,11 @@ package results
 import (
 	"encoding/json"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/miplc/miplc/train"
 )
@@ -24,6 +27,30 @@ func TestAccuracyOfFailedCell(t *testing.T) {
 		if err != nil || strings.Contains(string(line), `"accuracy":0`) != want || !strings.Contains(string(line), `"engine":"ort"`) {
 			t.Errorf("%q: %s, %v", reason, line, err)
 		}
+	}
+}
+
+// The message of a cell that failed several times is that of the process that wrote last, whatever
+// the names of its file and its shard are.
+func TestLatestFailure(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, Folder), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, age := range map[string]time.Duration{"1-of-1.a.1": 0, "1-of-2.a.1": time.Minute, "2-of-2.b.1": time.Hour} {
+		path := filepath.Join(dir, Folder, name+suffix)
+		line := `{"data":"P","r":1,"learner":"a","split":1,"key":"k","error":"` + age.String() + `"}` + "\n"
+		if err := os.WriteFile(path, []byte(line), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now().Add(-age)
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := Read(dir)
+	if err != nil || all.ByKey["k"].Error != "0s" {
+		t.Errorf("%+v, %v", all, err)
 	}
 }
 
