@@ -13,8 +13,8 @@ import (
 	"github.com/miplc/miplc/data/imagebags"
 )
 
-// This example makes the bag of an image in a service, as miplc data bags does. The tutorial quotes
-// it.
+// This example makes the bag of an image in a service, as miplc data bags does. The tutorial links
+// to it.
 func Example() {
 	content, err := os.ReadFile("testdata/sift.png")
 	if err != nil {
