@@ -24,7 +24,7 @@ func SignatureOf(spec *language.Spec, stored []int, classes int) (Signature, err
 				shape.V, ndarray.Size(shape.V), ndarray.Size(stored), stored))
 		}
 		if ndarray.Transposed(stored, shape.V) { // reading the values in another order would mix up the axes
-			return sig, spec.Locate(diag.Errorf(shape.Pos, "data.shape is %v, an instance of the data set %v: transpose the array of the data set", shape.V, stored))
+			return sig, spec.Locate(diag.Errorf(shape.Pos, "data.shape is %v, an instance of the dataset %v: transpose the array of the dataset", shape.V, stored))
 		}
 		sig.Instance = shape.V
 	}
