@@ -97,7 +97,7 @@ var roleNames = [5]string{"bag", "label", "candidates", "instance_label", "group
 var missingRole = [len(roleNames)]string{
 	"it has the same text in all rows of a bag; data.columns.bag of a spec names the column if it has another name",
 	"data.columns.label of a spec names the column if it has another name; if labels are unknown, add the column and leave its fields empty",
-	"data.columns.candidates of a spec names the column if it has another name; if every bag has one certain label, declare it: data.labels: known in a spec, labels: known for the dataset of an experiment, --labels known in miplc data inspect",
+	"data.columns.candidates of a spec names the column if it has another name; if every bag has one certain label, declare it: data.labels: known in a spec, labels: known for the dataset of an experiment, --labels known in miplc data inspect and miplc data import",
 	"data.columns.instance_label of a spec names the column",
 	"data.split.group of a spec names the column with the group of each bag",
 }

@@ -3,12 +3,14 @@ package data
 
 import (
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/language"
 )
 
 // Command returns the command group.
@@ -36,6 +38,22 @@ docs/data.md describes the formats.`,
 	console.Group(con, cmd)
 	cmd.AddCommand(synthCommand(con), bagsCommand(con), crowdCommand(con), importCommand(con), inspectCommand(con))
 	return cmd
+}
+
+// labels is the kind of the labels of a dataset that is read, as data.labels of a spec.
+type labels string
+
+func (l *labels) addFlag(f *pflag.FlagSet) {
+	f.StringVar((*string)(l), "labels", "", "labels of the bags: known (one certain label) or multi (any number of labels) (default: candidates)")
+}
+
+// set checks the kind and sets it in the options for reading.
+func (l labels) set(to *bagfile.Options) error {
+	if l == "" {
+		return nil
+	}
+	to.Labels = bagfile.LabelsNamed(string(l))
+	return console.CheckWord("--labels", string(l), language.KnownLabels, language.MultiLabels)
 }
 
 // saved is the output of synth and import.

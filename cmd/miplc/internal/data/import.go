@@ -13,6 +13,7 @@ type importOptions struct {
 	Console *console.Console
 	Input   string
 	Output  string
+	Labels  labels
 	Force   bool
 }
 
@@ -23,18 +24,22 @@ func importCommand(con *console.Console) *cobra.Command {
 		SuggestFor: []string{"convert", "load"},
 		Short:      "Convert a dataset to another format",
 		Long:       "Read a dataset (.npz, .mat, .parquet, .csv, .csv.gz), validate it and write it as .npz, .csv or\n.csv.gz. The ending of OUT selects the format. An invalid dataset is an error that names the\nline or the bag, and nothing is written.",
-		Example:    "  miplc data import MNIST_MIPL_r1.mat mnist-r1.npz\n  miplc data import bags.npz bags.csv.gz",
+		Example:    "  miplc data import MNIST_MIPL_r1.mat mnist-r1.npz\n  miplc data import bags.npz bags.csv.gz\n  miplc data import certain.csv certain.npz --labels known",
 		Args:       console.Args(console.Arg("IN", &o.Input), console.Arg("OUT", &o.Output)),
 		RunE:       func(*cobra.Command, []string) error { return runImport(o) },
 	}
 	console.SizeFlag(cmd.Flags(), &o.Limits)
 	cmd.Flags().StringVar(&o.Limits.Columns.Roles.Group, "group-column", "", "column of a CSV file with the group of each bag, e.g. patient")
+	o.Labels.addFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite OUT if it exists")
 	return cmd
 }
 
 // runImport converts a dataset.
 func runImport(o *importOptions) error {
+	if err := o.Labels.set(&o.Limits); err != nil {
+		return err
+	}
 	out, err := create(o.Console, o.Output, o.Force, o.Input)
 	if err != nil {
 		return err

@@ -14,7 +14,6 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/sanitize"
-	"github.com/miplc/miplc/language"
 )
 
 // inspectOptions are the settings of miplc data inspect.
@@ -22,7 +21,7 @@ type inspectOptions struct {
 	Limits  bagfile.Options
 	Console *console.Console
 	Files   []string
-	Labels  string // as data.labels of a spec
+	Labels  labels
 	Bag     string // number, from 1, or name; empty: none
 	SVG     string // picture of the bag
 	Force   bool
@@ -64,7 +63,7 @@ what to do:
 		RunE: func(*cobra.Command, []string) error { return runInspect(o) },
 	}
 	console.SizeFlag(cmd.Flags(), &o.Limits)
-	cmd.Flags().StringVar(&o.Labels, "labels", "", "labels of the bags: known (one certain label) or multi (any number of labels) (default: candidates)")
+	o.Labels.addFlag(cmd.Flags())
 	console.BagFlag(cmd.Flags(), &o.Bag, "bag to describe: its number, from 1, or its name")
 	cmd.Flags().StringVar(&o.SVG, "svg", "", "SVG file to draw the bag to")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite an existing SVG file")
@@ -79,11 +78,8 @@ func runInspect(o *inspectOptions) error {
 	case o.Bag != "" && len(o.Files) != 1:
 		return console.Usagef("--bag describes a bag of one file, but %d files are given", len(o.Files))
 	}
-	if o.Labels != "" {
-		if err := console.CheckWord("--labels", o.Labels, language.KnownLabels, language.MultiLabels); err != nil {
-			return err
-		}
-		o.Limits.Labels = bagfile.LabelsNamed(o.Labels)
+	if err := o.Labels.set(&o.Limits); err != nil {
+		return err
 	}
 	var svg *fileio.File
 	if o.SVG != "" {
