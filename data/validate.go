@@ -40,7 +40,7 @@ func (d *Dataset) Names() []string {
 func (d *Dataset) Validate(source string) error { return d.validate(source, true) }
 
 // ValidateToPredict is Validate for bags that a model will predict: classes need no examples, and
-// one class is enough.
+// without any class the bags need no candidates.
 func (d *Dataset) ValidateToPredict(source string) error { return d.validate(source, false) }
 
 func (d *Dataset) validate(source string, training bool) error {
@@ -95,7 +95,7 @@ func (v *validator) shape() {
 	case !ok || dim == 0:
 		v.errorf("the shape %v of an instance is not usable; every extent must be at least 1", d.Shape)
 		return
-	case d.Classes < 2 && (v.training || d.Classes < 1):
+	case d.Classes < 2 && v.training:
 		v.errorf("the number of classes is %d; at least 2 are needed", d.Classes)
 		return
 	case len(d.Offsets) < 2:
@@ -191,7 +191,7 @@ func (v *validator) candidates() {
 				any, seen[c] = true, true
 			}
 		}
-		if !any && !d.Multi {
+		if !any && !d.Multi && d.Classes > 0 {
 			v.errorf("bag %d has no candidate label", i+1)
 		}
 	}

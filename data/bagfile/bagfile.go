@@ -151,12 +151,17 @@ func Save(path string, d *data.Dataset) error {
 	return f.Commit()
 }
 
-// Write writes a dataset as .npz, .csv or .csv.gz, depending on the extension of name.
+// Write writes a dataset as .npz, .csv or .csv.gz, depending on the extension of name. A dataset
+// without classes is written without candidates, for predictions.
 func Write(w io.Writer, d *data.Dataset, name string) error {
 	if err := CheckWritable(name); err != nil {
 		return err
 	}
-	if err := d.Validate(name); err != nil {
+	validate := d.Validate
+	if d.Classes == 0 {
+		validate = d.ValidateToPredict
+	}
+	if err := validate(name); err != nil {
 		return err
 	}
 	return writers[rawfile.Extension(name)](w, d)

@@ -312,8 +312,10 @@ func writeNPZ(w io.Writer, d *data.Dataset) error {
 	if d.Multi {
 		matrix = keyLabels
 	}
-	writeArray(z, matrix, npyStart("|u1", d.Bags(), d.Classes), d.Candidates)
-	z.ints(keyLabels, d.Labels)
+	if d.Classes > 0 {
+		writeArray(z, matrix, npyStart("|u1", d.Bags(), d.Classes), d.Candidates)
+		z.ints(keyLabels, d.Labels)
+	}
 	z.ints(keyInstLabels, d.InstLabels)
 	if d.Coords != nil {
 		writeArray(z, keyCoords, npyStart("<f4", len(d.Coords)/2, 2), d.Coords)

@@ -27,8 +27,8 @@ type Options struct {
 // the class of the image is the true label and the only candidate. The result depends on the images
 // and the settings, not on Workers. All images that cannot be read are reported together, by name.
 //
-// Images without a class (see Image) give bags without candidates, which are not valid until
-// crowd.Attach adds candidates. A source has either only images with a class or only images
+// Images without a class (see Image) give bags without classes and candidates, which a model can
+// predict. crowd.Attach adds candidates. A source has either only images with a class or only images
 // without.
 func Bags(ctx context.Context, s *Sources, o Options) (*data.Dataset, error) {
 	if err := errors.Join(o.Generator.Check(), o.Resize.Check()); err != nil {

@@ -73,6 +73,13 @@ func (s *Sources) Files() []string {
 	return list
 }
 
+// ForgetClasses removes the classes of all images, whose folders then mean nothing.
+func (s *Sources) ForgetClasses() {
+	for i := range s.Images {
+		s.Images[i].Class = ""
+	}
+}
+
 // Close closes the archives. Their images cannot be read afterwards.
 func (s *Sources) Close() error {
 	errs := make([]error, len(s.archive))

@@ -32,6 +32,7 @@ type bagsOptions struct {
 	Seed       uint64
 	Candidates string
 	Outside    string
+	Unlabelled bool // folders are not classes
 	Workers    int
 	Limits     imagebags.Limits
 
@@ -76,10 +77,11 @@ On images of 224x224 pixels the defaults of the first four give the instance cou
 DEMIPL paper. An image that cannot be decoded is an error that names it; nothing is written.
 
 The candidates are the true class and --r false ones, or those in a file from miplc data
-crowd. The same images and options always give the same file.`,
+crowd. With --unlabelled, the file has neither labels nor candidates, for miplc predict. The same images and options always give the same file.`,
 		Example: `  miplc data bags --generator row tiles -o row.npz
   miplc data bags --generator sift --r 1 train.zip test.zip -o sift-r1.npz
   miplc data bags --generator patches --side 28 --gray photos -o patches.npz
+  miplc data bags --generator row --unlabelled new -o new.npz
   miplc data bags --generator sbn --resize 224 --candidates candidates.csv photos -o sbn.npz`,
 		Args: console.Args(console.Arguments("IMAGES...", &o.Sources)),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -100,6 +102,7 @@ func (o *bagsOptions) addFlags(f *pflag.FlagSet) {
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the false labels")
 	f.StringVar(&o.Candidates, "candidates", "", "CSV file of candidate sets, see miplc data crowd")
 	f.StringVar(&o.Outside, "outside", string(crowd.OutsideError), "action if the true class is not a candidate: error, add it, drop the bag or forget the class")
+	f.BoolVar(&o.Unlabelled, "unlabelled", false, "images without classes, for miplc predict; folder names are not classes")
 	f.IntVar(&o.Workers, "workers", 0, "number of images processed at the same time (default: number of processors)")
 	f.IntVar(&o.Limits.Pixels, "max-pixels", 0, "maximum number of pixels per image (default 25,000,000)")
 	f.IntVar(&o.Row.Grid, "grid", o.Row.Grid, "row, sbn: side of the shrunk image in pixels")
@@ -150,6 +153,9 @@ func runBags(ctx context.Context, o *bagsOptions) error {
 		return err
 	}
 	defer sources.Close()
+	if o.Unlabelled {
+		sources.ForgetClasses()
+	}
 	out, err := create(o.Console, o.Output, o.Force, append(sources.Files(), o.Candidates)...)
 	if err != nil {
 		return err
@@ -208,6 +214,8 @@ func (o *bagsOptions) checkCandidates() error {
 		return err
 	}
 	switch {
+	case o.Unlabelled && (o.Candidates != "" || o.given("r")):
+		return console.Usagef("--unlabelled excludes --candidates and --r: the bags have no candidates")
 	case o.Candidates != "" && o.given("r"):
 		return console.Usagef("--candidates and --r exclude each other: give only one of them")
 	case o.Candidates == "" && o.given("outside"):
@@ -231,8 +239,11 @@ func (o *bagsOptions) candidates(set *data.Dataset, table *crowd.Table) (*data.D
 	if table != nil {
 		return attach(o.Console, set, table, o.Outside)
 	}
+	if o.Unlabelled {
+		return set, nil
+	}
 	if set.Classes == 0 {
-		return nil, errors.New("the images have no class: put them into one folder per class, or give --candidates")
+		return nil, errors.New("the images have no class: put them into one folder per class, give --candidates, or give --unlabelled to make bags for miplc predict")
 	}
 	return set, imagebags.AddFalseCandidates(set, o.R, o.Seed)
 }
