@@ -175,12 +175,16 @@ func setKnownLabels(d *data.Dataset) error {
 }
 
 // setUnknownCandidates sets the candidates of bags without candidate sets, for predictions: the
-// true label if it is known, otherwise all classes. classes are the class names of the model.
+// true label if it is known, otherwise all classes. classes are the class names of the model, empty
+// if they are unknown.
 func setUnknownCandidates(d *data.Dataset, classes []string) error {
-	if d.ClassNames == nil {
+	if d.ClassNames == nil && len(classes) > 0 {
 		d.ClassNames = slices.Clone(classes)
 	}
 	d.Classes = len(d.ClassNames)
+	if d.ClassNames == nil && len(d.Labels) > 0 {
+		d.Classes = slices.Max(d.Labels) + 1
+	}
 	if d.Labels != nil && len(d.Labels) != d.Bags() {
 		return fmt.Errorf("%s for %s", diag.Count(len(d.Labels), "true label"), diag.Count(d.Bags(), "bag"))
 	}
@@ -188,7 +192,7 @@ func setUnknownCandidates(d *data.Dataset, classes []string) error {
 	for i := range d.Bags() {
 		label, known := d.Label(i)
 		switch set := d.CandidateSet(i); {
-		case label >= d.Classes:
+		case known && label >= d.Classes:
 			return fmt.Errorf("bag %d has the label %d, the model has %s", i+1, label, diag.Count(d.Classes, "class"))
 		case known:
 			set[label] = 1

@@ -23,10 +23,14 @@ import (
 
 const fileColumn = "file"
 
-// tableHeader checks that all columns except the column of files are roles or ignored.
+// tableHeader checks that all columns except the column of files are roles or ignored. Bags for a
+// model may have other columns, which are not read.
 func (c *csvReader) tableHeader(header []string, line int) error {
 	if c.roles[roleInstanceLabel] >= 0 {
 		return c.errorf(line, "a table of files has a row per bag; it cannot have the labels of instances")
+	}
+	if c.declared.Want != nil || c.declared.Classes != nil {
+		return nil
 	}
 	var others []string
 	for i, name := range header {

@@ -236,11 +236,13 @@ func (o *options) examples() error {
 	if o.Bags == "" {
 		return nil
 	}
-	// For a folder of models, feature names are checked when the models are open.
-	meta := &contract.Metadata{}
+	// For a folder of models, feature names are checked when the models are open. Then there are
+	// no classes, but not nil: the bags need no candidates.
+	meta := &contract.Metadata{Classes: []string{}}
 	if _, found, err := contract.Read(backend.ModelPath(o.Models)); err == nil {
 		meta = found
 	}
+	o.Columns.Classes = meta.Classes
 	set, err := backend.OpenData(o.Bags, bagfile.Options{Columns: o.Columns}, backend.ModelData{Columns: meta.Columns, Encoder: meta.Encoder, Threshold: meta.Threshold})
 	if err != nil {
 		return err
