@@ -79,9 +79,13 @@ func (d *Dataset) AllBags() []int {
 // Dim returns the number of features of an instance.
 func (d *Dataset) Dim() int { return ndarray.Size(d.Shape) }
 
-// CoordsOf returns the coordinates of bag i, [n, 2], sharing memory; nil if unknown.
+// CoordsOf returns the coordinates of bag i, [n, 2], sharing memory; nil if unknown. A Store may have
+// those of some bags, although Coords is nil.
 func (d *Dataset) CoordsOf(i int) []float32 {
 	if d.Coords == nil {
+		if s, ok := d.Store.(interface{ CoordsOf(bag int) []float32 }); ok {
+			return s.CoordsOf(i)
+		}
 		return nil
 	}
 	return d.Coords[2*d.Offsets[i] : 2*d.Offsets[i+1]]

@@ -102,18 +102,17 @@ func (c *csvReader) attachFiles(d *data.Dataset, moved map[string]string) error 
 		}
 		d.Store, d.Shape = s, slices.Clone(shape[1:])
 		b.width = d.Dim()
+		if b.coords, err = s.coords(&b, shape[0]); err != nil {
+			faults.AddError(diag.Pos{}, s.describe(b.path, i, c.bags[i].id, err))
+		}
+		placed = placed && b.coords != nil
 		s.bags = append(s.bags, b)
 		d.Offsets = append(d.Offsets, d.Offsets[len(d.Offsets)-1]+shape[0])
-		if placed {
-			coords, err := s.coords(&b, shape[0])
-			if err != nil {
-				faults.AddError(diag.Pos{}, s.describe(b.path, i, c.bags[i].id, err))
-			}
-			placed, d.Coords = coords != nil, append(d.Coords, coords...)
-		}
 	}
-	if !placed {
-		d.Coords = nil
+	if placed {
+		for i := range s.bags {
+			d.Coords, s.bags[i].coords = append(d.Coords, s.bags[i].coords...), nil
+		}
 	}
 	if !columns.unnamed {
 		d.FeatureNames = columns.names
@@ -188,6 +187,7 @@ type bagFile struct {
 	kind    ndarray.Number
 	columns []string // names of the values of an instance, may be nil
 	info    fs.FileInfo
+	coords  []float32 // of the instances; nil: unknown, or all bags have coordinates and the dataset has them
 }
 
 // locate finds the array of a bag and its shape. b.path is set even if it returns an error.
@@ -221,6 +221,9 @@ func (s *fileStore) locate(dir, cell, bag string) (b bagFile, shape []int, err e
 
 // coordsName is the array with the coordinates of a bag, in the group of the features.
 const coordsName = "coords"
+
+// CoordsOf returns the coordinates of a bag if only some bags have coordinates.
+func (s *fileStore) CoordsOf(bag int) []float32 { return s.bags[bag].coords }
 
 // coords reads the coordinates of the n instances of a bag. It returns nil if the file has no array
 // coords of shape [n, 2].

@@ -92,8 +92,8 @@ func (h *heatmaps) checkClass(info runtime.Info) error {
 	return nil
 }
 
-// check reports settings without an effect, and data without coordinates.
-func (h *heatmaps) check(set *data.Dataset, path string) error {
+// check reports settings without an effect.
+func (h *heatmaps) check() error {
 	switch {
 	case h.Dir == "" && h.Class != "":
 		return console.Usagef("--heatmap-class has no effect without --heatmap")
@@ -101,11 +101,22 @@ func (h *heatmaps) check(set *data.Dataset, path string) error {
 		return console.Usagef("--thumbnails has no effect without --heatmap")
 	case h.Thumbnails == "" && h.Scale != 0:
 		return console.Usagef("--thumbnail-scale has no effect without --thumbnails")
-	case h.Dir != "" && set != nil && set.Coords == nil:
-		return diag.Errorf(diag.Pos{File: path}, "the instances have no coordinates to draw a heatmap over").
-			WithNote("a CSV file has them in the columns x and y, or in those of --coordinate-columns; an .npz file in the array coords, [instances, 2]")
 	}
 	return nil
+}
+
+// checkCoords reports the first of the bags whose instances have no coordinates.
+func (h *heatmaps) checkCoords(set *data.Dataset, bags []int, path string) error {
+	at := slices.IndexFunc(bags, func(i int) bool { return set.CoordsOf(i) == nil })
+	switch {
+	case h.Dir == "" || at < 0:
+		return nil
+	case set.OnDisk():
+		return diag.Errorf(diag.Pos{File: path}, "bag %d: the instances have no coordinates to draw a heatmap over", bags[at]+1).
+			WithNote("add the array coords, [instances, 2], to the file of the bag (.h5, .npz), next to its features; --bag draws one of the other bags")
+	}
+	return diag.Errorf(diag.Pos{File: path}, "the instances have no coordinates to draw a heatmap over").
+		WithNote("a CSV file has them in the columns x and y, or in those of --coordinate-columns; an .npz file in the array coords, [instances, 2]")
 }
 
 // write draws the bags as bag-NUMBER.svg and bag-NUMBER.png.

@@ -63,6 +63,12 @@ func joined(list []topInstance) string {
 	return strings.Join(texts, ", ")
 }
 
+// Number of instances up to which printBag lists all, and number that it lists of more.
+const (
+	maxListed = 100
+	fewListed = 20
+)
+
 func (r *result) printBag(w io.Writer, b bag) {
 	sanitize.Fprintf(w, "bag %d: %s", b.Bag, b.predicted())
 	if b.labels != nil {
@@ -85,6 +91,13 @@ func (r *result) printBag(w io.Writer, b bag) {
 			for _, t := range list.Top {
 				fmt.Fprintf(w, "  %v\n", t)
 			}
+		}
+		return
+	}
+	if n := len(b.Attention); n > maxListed {
+		fmt.Fprintf(w, "highest attention (%d of %d instances; --top N lists N of them, -o writes all to a CSV file):\n", fewListed, n)
+		for _, t := range topOf(b.Attention, nil, fewListed) {
+			fmt.Fprintf(w, "  %v\n", t)
 		}
 		return
 	}

@@ -142,7 +142,7 @@ files are overwritten only with --force.`,
 
 // run predicts and prints.
 func run(ctx context.Context, o *options) error {
-	if err := o.check(nil, o.Data); err != nil {
+	if err := o.check(); err != nil {
 		return err
 	}
 	var out *fileio.File
@@ -169,7 +169,15 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	if err := o.check(set, o.Data); err != nil {
+	bags := set.AllBags()
+	if o.Bag != "" {
+		i, err := set.Find(o.Bag)
+		if err != nil {
+			return fmt.Errorf("%s: %w", o.Data, err)
+		}
+		bags = []int{i}
+	}
+	if err := o.checkCoords(set, bags, o.Data); err != nil {
 		return err
 	}
 	if set.OnDisk() {
@@ -182,7 +190,7 @@ func run(ctx context.Context, o *options) error {
 		model.Close()
 		model = other
 	}
-	r, err := predict(ctx, o, model, set)
+	r, err := predict(ctx, o, model, set, bags)
 	if err != nil {
 		return err
 	}
@@ -203,17 +211,10 @@ func run(ctx context.Context, o *options) error {
 	return o.Console.Result(r, r.print)
 }
 
-func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Dataset) (*result, error) {
+// predict predicts some bags of a dataset.
+func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Dataset, bags []int) (*result, error) {
 	info := model.Info()
 	r := &result{Model: o.Model, Data: o.Data, Backend: info.Backend, Classes: info.Classes}
-	from, to := 0, set.Bags()
-	if o.Bag != "" {
-		i, err := set.Find(o.Bag)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", o.Data, err)
-		}
-		from, to = i, i+1
-	}
 	labels, err := set.LabelsIn(info.Classes)
 	if err != nil {
 		o.Console.Notef("%v: ignoring the true labels", err)
@@ -225,7 +226,7 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 	} else if err != nil {
 		return nil, err
 	}
-	for i := from; i < to; i++ {
+	for _, i := range bags {
 		p, err := verify.PredictBag(ctx, model, set, i)
 		if err != nil {
 			return nil, fmt.Errorf("%s: bag %d: %w", o.Data, i+1, err)
