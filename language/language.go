@@ -57,7 +57,7 @@ var dataRows = []schema.Row{
 		Applies: schema.When(func(s *Spec) bool { return s.Data.Sample.V > 0 }),
 		Doc:     "Number of instances of each larger bag that an epoch trains on. Every epoch draws others, without replacement, with train.seed. Predictions use all instances. Without it, training uses all."},
 	{Name: "columns", Type: schema.Section, Rows: columnRows, Applies: schema.When((*Spec).declaresColumns),
-		Doc: "Columns of a .csv or .csv.gz file that are not recognised by their names. If it names a column for bag, label, candidates or instance_label, these columns may be anywhere in the file."},
+		Doc: "Columns of a .csv, .csv.gz or .parquet file that are not recognised by their names. If it names a column for bag, label, candidates or instance_label, these columns may be anywhere in the file."},
 	{Name: "encoder", Type: schema.Section, Rows: encoderRows, Applies: schema.When((*Spec).Encodes),
 		Doc: "A pretrained network that computes the features of images. set is then a folder or zip archive of images, a table of them (.csv), or an .npz file of images. The features of an image are computed once and cached."},
 	{Name: "split", Type: schema.Section, Rows: splitRows,

@@ -58,8 +58,8 @@ func (c *checker) dataRules() {
 	}
 	for i := range columnRows {
 		row := &columnRows[i]
-		if pos := row.PosOf(c.spec); !hasSuffix(d.Set.V, ".csv", ".csv.gz") && c.pointless(pos, d.Set.Pos) {
-			note(c.add(pos, "data.columns.%s has no effect: data.set is not a CSV file", row.Name), "data.set is %q", d.Set.V)
+		if pos := row.PosOf(c.spec); !hasSuffix(d.Set.V, ".csv", ".csv.gz", ".parquet") && c.pointless(pos, d.Set.Pos) {
+			note(c.add(pos, "data.columns.%s has no effect: data.set is not a CSV or Parquet file", row.Name), "data.set is %q", d.Set.V)
 		}
 	}
 	if pair := d.Columns.Coordinates; len(pair.V) != 0 && len(pair.V) != 2 {

@@ -2,6 +2,7 @@ package bagfile
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -56,12 +57,18 @@ func (c *Columns) ofParquet(f *parquet.File, path string) ([]*parquet.Column, er
 		if slices.Contains(c.Ignore, column.Name) {
 			continue
 		}
-		if err := column.Readable(); err == nil {
+		err := column.Readable()
+		isLabels := strings.EqualFold(column.Name, cmp.Or(c.Roles.Candidates, roleNames[roleCandidates])) ||
+			strings.EqualFold(column.Name, cmp.Or(c.Roles.Label, roleNames[roleLabel]))
+		if err == nil && column.List && isLabels { // its names would be those of features
+			err = fmt.Errorf("the column %q contains lists", column.Name)
+		}
+		if err == nil {
 			out = append(out, column)
 		} else if c.Want == nil {
 			d := diag.Errorf(diag.Pos{File: path}, "%v", err)
-			if strings.EqualFold(column.Name, roleNames[roleCandidates]) {
-				return nil, d.WithNote("write the candidates of a bag as text, separated by spaces")
+			if isLabels {
+				return nil, d.WithNote("write the labels of a bag as text, separated by spaces: table[%q].map(lambda names: \" \".join(map(str, names))) in pandas", column.Name)
 			}
 			return nil, d.WithNote("leave it out with --ignore-columns %s, or data.columns.ignore in the spec", column.Name)
 		}

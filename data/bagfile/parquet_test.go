@@ -21,6 +21,10 @@ func TestParquet(t *testing.T) {
 	if got.Hash() != want.Hash() || !slices.Equal(got.BagNames, want.BagNames) || !slices.Equal(got.FeatureNames, want.FeatureNames) || !slices.Equal(got.Coords, want.Coords) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
+	renamed, err := OpenWith("testdata/parquet/rows.parquet", Options{Columns: Columns{Roles: Roles{Group: "label"}}})
+	if err == nil || !strings.Contains(err.Error(), `the column "label" is used as label and as group`) {
+		t.Errorf("the roles of CSV files: %v, %v", renamed, err)
+	}
 	list, err := OpenWith("testdata/parquet/list.parquet", Options{Columns: Columns{Classes: []string{"a", "b"}}})
 	if err != nil || !slices.Equal(list.FeatureNames, []string{"features_1", "features_2", "features_3"}) || !slices.Equal(list.Instances, bagValues(0, 4, 3)) {
 		t.Errorf("%+v, %v", list, err)
@@ -99,6 +103,7 @@ func TestParquetErrors(t *testing.T) {
 		columns    Columns
 	}{
 		{"testdata/parquet/missing.parquet", `missing.parquet:4: bag 2: feature 1 is "", not a number`, Columns{}},
+		{"testdata/parquet/list.parquet", `the column "features" contains lists`, Columns{Roles: Roles{Candidates: "features"}, Classes: []string{"a"}}},
 		{"testdata/parquet/index.parquet", `"__index_level_0__": named like an identifier`, Columns{Classes: []string{"a"}}},
 		{"testdata/parquet/list.parquet", `the header has no column "bag"`, Columns{Ignore: []string{"x", "y"}}},
 		{"../parquet/testdata/others.parquet", "others.parquet: error: the column \"when\" cannot be read: it contains times", Columns{}},
