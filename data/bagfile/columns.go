@@ -71,7 +71,8 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 		c.columns, c.names = append(c.columns, i), append(c.names, strings.Clone(name))
 	}
 	if len(unclear) > 0 {
-		return c.undeclared(line, unclear, "named like an identifier or a coordinate, not like a feature")
+		return c.undeclared(line, unclear, "named like an identifier or a coordinate, not like a feature",
+			"--feature-columns, or data.columns.features in the spec, declares numeric columns as features")
 	}
 	if len(c.columns) == 0 {
 		return c.errorf(line, "the header names no feature")
@@ -141,6 +142,9 @@ func (c *csvReader) findRoles(header []string, line int) error {
 			return d.WithNote("%s", missingRole[role])
 		}
 		c.roles[role] = at
+		if role == roleBag && at >= 0 {
+			c.bagColumn = strings.Clone(header[at])
+		}
 		if like := c.namedLike(header, name); role == roleBag && at < 0 && like != "" {
 			d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header has no column %q", name)
 			d.Suggestion = like
@@ -283,7 +287,7 @@ func checkFeatures(d *data.Dataset, path string, want []string) error {
 }
 
 // undeclared returns the error that the user has to declare whether columns are features.
-func (c *csvReader) undeclared(line int, names []string, why string) error {
+func (c *csvReader) undeclared(line int, names []string, why string, notes ...string) error {
 	if slices.Contains(names, "") {
 		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "a column has no name, as a column of row numbers").
 			WithNote("write the file without row numbers: index=False in pandas, row.names=FALSE in R")
@@ -299,13 +303,19 @@ func (c *csvReader) undeclared(line int, names []string, why string) error {
 	wrong := diag.Errorf(diag.Pos{File: c.path, Line: line}, "%s %s: %s", word, diag.Words(quoted), why)
 	for _, name := range names {
 		if slices.Contains([]string{"patient", "subject", "person", "donor", "group"}, strings.ToLower(name)) {
-			wrong = wrong.WithNote("data.columns.group: %s and data.split.group: %s in the spec keep the bags of a %s in one part of the split", name, name, name)
+			wrong = wrong.WithNote("to keep the bags of a %s in one part of the split: data.split.group: %s in a spec, splits.group: %s in an experiment", name, name, name)
 			break
 		}
 	}
-	return wrong.WithNote("leave columns out with --ignore-columns %s, or data.columns.ignore in the spec", strings.Join(names[:min(10, len(names))], ",")).
-		WithNote("--feature-columns, or data.columns.features in the spec, declares numeric columns as features")
+	wrong = wrong.WithNote("leave columns out with --ignore-columns %s, or data.columns.ignore in the spec", strings.Join(names[:min(10, len(names))], ","))
+	for _, note := range notes {
+		wrong = wrong.WithNote("%s", note)
+	}
+	return wrong
 }
+
+// neededFeature is the advice for text in a feature of a model.
+const neededFeature = "the model was trained on numbers in this column: convert its values in the same way, or train a model without it"
 
 // checkText returns an error for columns whose first value is text.
 func (c *csvReader) checkText(row []string, line int) error {
@@ -322,6 +332,9 @@ func (c *csvReader) checkText(row []string, line int) error {
 	}
 	if len(text) == 0 {
 		return nil
+	}
+	if c.declared.Want != nil {
+		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "column %q: its values are text, and features are numbers", text[0]).WithNote("%s", neededFeature)
 	}
 	return c.undeclared(line, text, "its values are text, and features are numbers")
 }

@@ -138,6 +138,7 @@ type csvReader struct {
 	classes    map[string]bool     // labels and candidates that occur
 	skip       int                 // lines before the header; -1 for a table without lines
 	roles      [len(roleNames)]int // columns with the roles of roleNames; -1: none
+	bagColumn  string              // name of the column of the bags
 	columns    []int               // of the features
 	coords     []int               // columns of x and y, or nil
 	names      []string            // of the features
@@ -325,6 +326,8 @@ func (c *csvReader) notANumber(line, bag, j int, field string) error {
 		return d.WithNote("every instance needs all features: fill in the missing ones, such as with the mean of the column, or leave the row out")
 	case err == nil && strings.Contains(field, ","):
 		return d.WithNote("if numbers have a decimal comma, separate the fields with semicolons")
+	case c.declared.Want != nil:
+		return d.WithNote("%s", neededFeature)
 	case strings.ContainsFunc(field, unicode.IsLetter):
 		return d.WithNote("features are numbers; if the column %q is not a feature, leave it out with --ignore-columns %s", c.names[j], c.names[j])
 	}
@@ -356,7 +359,7 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 		return c.errorf(line, "the column bag is empty")
 	case seen:
 		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d (%q) occurs again after other bags; the rows of a bag must be adjacent (the first is line %d)", other+1, b.id, c.bags[other].line).
-			WithNote("sort the rows by bag: df.sort_values(bag, kind=\"stable\") in pandas")
+			WithNote("sort the rows by bag: table.sort_values(%q, kind=\"stable\") in pandas", c.bagColumn)
 	case !data.PlainName(b.id) && utf8.ValidString(b.id):
 		return c.errorf(line, "the name of bag %d, %q, contains a line break or another control character; rename the bag", number, b.id)
 	case b.group == "" && c.roles[roleGroup] >= 0:

@@ -106,12 +106,38 @@ func TestCSVHabitsRefused(t *testing.T) {
 		head + "\xe9lan,,a b,1\n":                                    "\"\\xe9lan\" is not UTF-8",
 		head + "\"a\n1\",,a b,1\n":                                   `the name of bag 1, "a\n1", contains a line break`,
 		head + "1,,\xe9 b,1\n":                                       `"\xe9 b" is not UTF-8`,
-		"bag,label,candidates,patient,f1\na,x,x y,1,2\n":             "data.columns.group: patient and data.split.group: patient",
+		"bag,label,candidates,patient,f1\na,x,x y,1,2\n":             "data.split.group: patient in a spec, splits.group: patient in an experiment",
 	} {
 		_, err := decodeCSV(strings.NewReader(text), "other.csv", Options{})
 		var d diag.Diagnostic
 		if !errors.As(err, &d) || !strings.Contains(d.Text+"\n"+strings.Join(d.Notes, "\n"), want) {
 			t.Errorf("%q:\ngot  %v %q\nwant %s", text, err, d.Notes, want)
+		}
+	}
+}
+
+// Advice names columns of the file, and does not offer to leave out or declare what cannot help.
+func TestCSVAdvice(t *testing.T) {
+	slides := Columns{Roles: Roles{Bag: "slide"}}
+	needed := Columns{Want: []string{"f1", "f2"}, Classes: []string{"x", "y"}}
+	for _, c := range []struct {
+		text    string
+		columns Columns
+		want    string
+		not     string
+	}{
+		{"slide,label,candidates,f1\na,,x y,1\nb,,x y,1\na,,x y,1\n", slides, `table.sort_values("slide", kind="stable")`, "df"},
+		{"bag,label,candidates,f1\na,,x y,one\n", Columns{}, "--ignore-columns f1", "--feature-columns"},
+		{"bag,f1,f2\na,1,one\n", needed, "the model was trained on numbers in this column", "--ignore-columns"},
+		{"bag,f1,f2\na,1,1\na,1,one\n", needed, "the model was trained on numbers in this column", "--ignore-columns"},
+		{"bag,label,candidates,slide,f1\na,,x y,1,1\n", Columns{}, "--feature-columns", "data.split.group"},
+	} {
+		_, err := decodeCSV(strings.NewReader(c.text), "other.csv", Options{Columns: c.columns})
+		var d diag.Diagnostic
+		if notes := ""; !errors.As(err, &d) {
+			t.Errorf("%q: %v", c.text, err)
+		} else if notes = strings.Join(d.Notes, "\n"); !strings.Contains(notes, c.want) || strings.Contains(notes, c.not) {
+			t.Errorf("%q: %v\n%s", c.text, err, notes)
 		}
 	}
 }
