@@ -174,7 +174,7 @@ func hintSet(err error, set schema.Str) error {
 	return m
 }
 
-// assumed are the extents for data that cannot be opened. They are small, but large enough for
+// assumed are the sizes for data that cannot be opened. They are small, but large enough for
 // images with two convolutions.
 var assumed = compile.Signature{Instance: []int{32}, Classes: 5}
 
@@ -187,7 +187,7 @@ type dataDescription struct {
 }
 
 // SignatureOf returns the shapes for compiling a spec. If the data file is missing, they are
-// data.shape and data.classes, or assumed extents, and note says so.
+// data.shape and data.classes, or assumed sizes, and note says so.
 func SignatureOf(spec *language.Spec, folder bagfile.Folder) (sig compile.Signature, note string, err error) {
 	d, err := describeData(spec, folder)
 	return d.sig, d.note, err
@@ -225,15 +225,15 @@ func describeData(spec *language.Spec, folder bagfile.Folder) (d dataDescription
 	if k := spec.Data.Classes.V; k > 0 {
 		d.sig.Classes, from = k, append(from, "data.classes")
 	}
-	what := "made-up extents"
+	what := "assumed sizes"
 	if len(from) > 0 {
 		what = strings.Join(from, " and ")
 	}
-	d.note = fmt.Sprintf("%s is not here: shapes were checked with %s (%v, %s)",
+	d.note = fmt.Sprintf("%s was not found: shapes were checked with %s (%v, %s)",
 		gone.name, what, d.sig.Instance, diag.Count(d.sig.Classes, "class"))
 	if index := spec.Data.Split.Index; index.V != "" {
 		if _, err := find(spec, index, folder); err != nil {
-			d.note += fmt.Sprintf("; nor is the index file %s", index.V)
+			d.note += fmt.Sprintf("; the index file %s was not found either", index.V)
 		}
 	}
 	return d, nil

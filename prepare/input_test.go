@@ -27,7 +27,7 @@ func TestSignature(t *testing.T) {
 	}{
 		{"quickstart", nil, 20, 5, ""},
 		{"quickstart", []string{"data.generated.features=7", "data.generated.classes=3"}, 7, 3, ""},
-		{"demipl", nil, 32, 5, "made-up extents"},
+		{"demipl", nil, 32, 5, "assumed sizes"},
 		{"demipl-image", nil, 784, 5, "data.shape"},
 		{"demipl", []string{"data.shape=[38]", "data.classes=13"}, 38, 13, "data.shape and data.classes"},
 	}

@@ -17,7 +17,7 @@ type Verdict struct {
 
 // Validate checks everything in a spec that can be checked before training: names, types, values,
 // shapes and the split. If the data is missing, it uses data.shape and data.classes, or assumed
-// extents. The error contains all faults in one diag.List. If only the data is wrong it is a
+// sizes. The error contains all faults in one diag.List. If only the data is wrong it is a
 // *DataError.
 func Validate(name string, overrides []string, folder bagfile.Folder) (Verdict, error) {
 	spec, err := language.Draft(name, overrides...)

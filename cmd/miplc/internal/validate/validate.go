@@ -44,8 +44,8 @@ func Command(con *console.Console) *cobra.Command {
 		Short:      "Check specs and experiments and print all errors",
 		Long: `Check the keys, types, values, shapes and splits of specs, and print all errors of all files.
 SPEC is a path or the name of a shipped spec, or the file of an experiment, which is checked
-together with its specs. If a file is invalid, the command exits with code 2. An error names
-the place and, for typing errors, the right word:
+together with its specs. The command exits with code 2 if a spec is invalid, and with code 1
+if only a dataset is. An error names the place and, for typing errors, the right word:
 
   my.yaml:4:9: error: unknown key "epocs" in train
       4 | train: {epocs: 5}
@@ -53,7 +53,8 @@ the place and, for typing errors, the right word:
           did you mean "epochs"?
 
 Shapes follow from the dataset. If it is not found, they follow from data.shape and
-data.classes, or from assumed sizes if the spec has neither.`,
+data.classes, or from assumed sizes if the spec has neither. A note then says so; it is not an
+error, so that specs can be checked on a machine without their data.`,
 		Example: "  miplc validate model.yaml\n  miplc validate models/*.yaml --json",
 		Args:    console.Args(console.Arguments("SPEC...", &o.Specs)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },
