@@ -32,7 +32,7 @@ func TestSmallArchiveOfMuch(t *testing.T) {
 	if err := os.WriteFile(path, packed.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "unpacks to more than the limit of 200 MiB; --max-bytes raises it") {
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "is larger than the limit of 200 MiB (uncompressed); --max-bytes raises it") {
 		t.Errorf("%d bytes: %v", packed.Len(), err)
 	}
 }

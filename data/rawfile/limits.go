@@ -37,7 +37,7 @@ func (l Limit) ForPacked(size int64) Limit {
 	return Limit(min(l.Bytes(), max(freeUnpack, maxRatio*min(size, defaultLimit))))
 }
 
-// TooLargeError reports that data expand to more than a limit.
+// TooLargeError reports that data are larger than a limit, after decompression if they are compressed.
 type TooLargeError struct {
 	What  string // e.g. "the text"
 	Max   int64  // the limit in bytes
@@ -46,9 +46,9 @@ type TooLargeError struct {
 
 func (e *TooLargeError) Error() string {
 	if e.Fixed {
-		return fmt.Sprintf("%s unpacks to more than %s, the limit for such a file", e.What, ByteSize(e.Max))
+		return fmt.Sprintf("%s is larger than %s (uncompressed), the limit for such a file", e.What, ByteSize(e.Max))
 	}
-	return fmt.Sprintf("%s unpacks to more than the limit of %s; --max-bytes raises it, if the file can be trusted", e.What, ByteSize(e.Max))
+	return fmt.Sprintf("%s is larger than the limit of %s (uncompressed); --max-bytes raises it, if the file can be trusted", e.What, ByteSize(e.Max))
 }
 
 // ByteSize formats a number of bytes for messages, e.g. "4 GiB".
@@ -58,6 +58,8 @@ func ByteSize(n int64) string {
 		return fmt.Sprintf("%d GiB", n>>30)
 	case n >= 1<<20 && n%(1<<20) == 0:
 		return fmt.Sprintf("%d MiB", n>>20)
+	case n >= 1<<10 && n%(1<<10) == 0:
+		return fmt.Sprintf("%d KiB", n>>10)
 	default:
 		return fmt.Sprintf("%d bytes", n)
 	}
