@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,7 @@ import (
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/encoder"
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/pinned"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime"
@@ -65,6 +67,11 @@ func OpenData(path string, o bagfile.Options, m ModelData) (*data.Dataset, error
 	o = m.Options(o)
 	if m.Encoder != nil {
 		return encoder.OpenImages(path, m.Encoder, o)
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() || strings.EqualFold(filepath.Ext(path), ".zip") {
+		return nil, diag.Errorf(diag.Pos{File: path}, "images, but the model takes a file of features (.csv, .npz, .parquet, .mat)").
+			WithNote("miplc data bags --unlabelled makes one from images, with the generator that made the training data").
+			WithNote("a model that was trained with data.encoder takes images if data.encoder.export is joined, the default")
 	}
 	return bagfile.OpenWith(path, o)
 }

@@ -3,6 +3,7 @@ package export
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -149,7 +150,10 @@ func (o *options) compact(ctx context.Context, m *deploy.Deployment) ([]deploy.M
 		return nil, nil, err
 	}
 	meta := m.Metadata()
-	bags, err := bagfile.OpenWith(o.Data, backend.ModelData{Columns: meta.Columns, Threshold: meta.Threshold}.Options(o.Limits))
+	if meta.Encoder != nil {
+		return nil, nil, errors.New("--float16 and --int8 do not support a model that contains an encoder: train with data.encoder.export: model, and give --data the features")
+	}
+	bags, err := backend.OpenData(o.Data, o.Limits, backend.ModelData{Columns: meta.Columns, Threshold: meta.Threshold})
 	if err != nil {
 		return nil, nil, err
 	}
