@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"math"
+	"path"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 
 func (c *checker) dataRules() {
 	d, before := &c.spec.Data, len(c.faults)
+	known := true // the kind of data.set
 	defer func() { c.inData += len(c.faults) - before }()
 	switch set := d.Set.V; {
 	case strings.HasPrefix(set, generatedPrefix):
@@ -28,8 +30,12 @@ func (c *checker) dataRules() {
 		}
 		c.generatedRules()
 	case set != "" && !c.spec.Encodes() && !hasSuffix(set, ".npz", ".mat", ".parquet", ".csv", ".csv.gz"):
+		known = false
 		e := c.add(d.Set.Pos, "data.set %q is not a known kind of dataset", set)
 		note(e, "generated:prototypes, or a file that ends in .npz, .mat, .parquet, .csv or .csv.gz")
+		if path.Ext(set) == "" {
+			note(e, "a folder of images needs data.encoder, or miplc data bags to make a file of it")
+		}
 		if s := Dialect.Suggest(set, []string{"generated:prototypes"}); s != "" {
 			e.Suggestion = s
 		}
@@ -42,7 +48,7 @@ func (c *checker) dataRules() {
 		}
 	}
 	c.groupRules()
-	if d.Labels.V != "" && !(c.spec.Multi() && c.spec.Generates()) && !hasSuffix(d.Set.V, ".csv", ".csv.gz", ".npz", ".parquet") && c.pointless(d.Labels.Pos, d.Set.Pos) {
+	if known && d.Labels.V != "" && !(c.spec.Multi() && c.spec.Generates()) && !hasSuffix(d.Set.V, ".csv", ".csv.gz", ".npz", ".parquet") && c.pointless(d.Labels.Pos, d.Set.Pos) {
 		e := c.add(d.Labels.Pos, "data.labels applies to .csv, .parquet and .npz files")
 		if c.spec.Encodes() && d.Labels.V == KnownLabels {
 			note(e, "the classes of folders of images are known labels without it")
