@@ -2,6 +2,7 @@ package generate
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -27,7 +28,7 @@ type Options struct {
 	Positives  float64  `json:"positives,omitempty"`   // share of positive instances in a bag; at least one instance is positive
 	MinSize    int      `json:"min_size,omitempty"`    // instances of the smallest bag
 	MaxSize    int      `json:"max_size,omitempty"`    // instances of the largest bag
-	Classes    []string `json:"classes,omitempty"`     // names or numbers of the source classes; the others provide the negative instances
+	Classes    []string `json:"classes,omitempty"`     // names or numbers of the source classes; the others provide the negative instances. PrototypeSet: names of the classes
 	ClassCount int      `json:"class_count,omitempty"` // PrototypeSet only
 	Features   int      `json:"features,omitempty"`    // PrototypeSet only
 	Noise      *float64 `json:"noise,omitempty"`       // PrototypeSet only; nil: the default
@@ -110,7 +111,12 @@ func Synth(set string, o Options) (*data.Dataset, error) {
 		return nil, err
 	}
 	if set == PrototypeSet {
-		return Prototypes(o.prototypes())
+		d, err := Prototypes(o.prototypes())
+		if err != nil || len(o.Classes) == 0 {
+			return d, err
+		}
+		d.ClassNames = slices.Clone(o.Classes)
+		return d, d.Validate(set)
 	}
 	s := synthSets[set]
 	o = o.orDefaults(s.defaults)
@@ -134,8 +140,8 @@ func (o Options) Check(set string) error {
 		return err
 	}
 	switch {
-	case set == PrototypeSet && len(o.Classes) > 0:
-		return fmt.Errorf("%s has no named classes: give their number", set)
+	case set == PrototypeSet && len(o.Classes) > 0 && o.ClassCount != 0:
+		return errors.New("the names of the classes exclude their number: give only one of them")
 	case set != PrototypeSet && (o.Features != 0 || o.ClassCount != 0 || o.Noise != nil):
 		return fmt.Errorf("features, noise and a number of classes are settings of %s, not of %s", PrototypeSet, set)
 	case o.Pools != 0 && (set == PrototypeSet || synthSets[set].draw != nil):
@@ -159,7 +165,7 @@ func (o Options) orDefaults(d Options) Options {
 func (o Options) prototypes() PrototypeOptions {
 	d := DefaultPrototypes
 	return PrototypeOptions{
-		Bags: cmp.Or(o.Bags, d.Bags), Classes: cmp.Or(o.ClassCount, d.Classes), Features: cmp.Or(o.Features, d.Features),
+		Bags: cmp.Or(o.Bags, d.Bags), Classes: cmp.Or(o.ClassCount, len(o.Classes), d.Classes), Features: cmp.Or(o.Features, d.Features),
 		Candidates: *cmp.Or(o.R, &d.Candidates), Positives: cmp.Or(o.Positives, d.Positives),
 		MinSize: cmp.Or(o.MinSize, d.MinSize), MaxSize: cmp.Or(o.MaxSize, d.MaxSize), Noise: *cmp.Or(o.Noise, &d.Noise), Seed: o.Seed,
 	}

@@ -112,6 +112,17 @@ func TestPrototypeErrors(t *testing.T) {
 	}
 }
 
+func TestNamedPrototypes(t *testing.T) {
+	plain, err := Synth(PrototypeSet, Options{ClassCount: 2, Bags: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named, err := Synth(PrototypeSet, Options{Classes: []string{"cat", "dog"}, Bags: 10})
+	if err != nil || !slices.Equal(named.Names(), []string{"cat", "dog"}) || !slices.Equal(named.Instances, plain.Instances) {
+		t.Errorf("%v, %v", named, err)
+	}
+}
+
 func TestSynthErrors(t *testing.T) {
 	for _, c := range []struct {
 		set  string
@@ -131,7 +142,8 @@ func TestSynthErrors(t *testing.T) {
 		{"birdsong-mipl", Options{Positives: 1.5}, "above 0 and at most 1"},
 		{"sival6-mipl", Options{Positives: 0.5}, "the bags of sival6-mipl are those of the source"},
 		{"sival6-mipl", Options{MaxSize: 5}, "the bags of sival6-mipl are those of the source"},
-		{PrototypeSet, Options{Classes: []string{"a", "b"}}, "no named classes"},
+		{PrototypeSet, Options{Classes: []string{"a", "b"}, ClassCount: 2}, "exclude their number"},
+		{PrototypeSet, Options{Classes: []string{"a", "a"}, Bags: 10}, `are both named "a"`},
 		{"mnist-mipl", Options{Noise: new(0.0)}, "noise and a number of classes are settings of prototypes"},
 	} {
 		if _, err := Synth(c.set, c.o); err == nil || !strings.Contains(err.Error(), c.want) {

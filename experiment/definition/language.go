@@ -128,7 +128,7 @@ var synthRows = []schema.Row{
 		Doc:   "Instances of the largest bag."},
 	{Name: "classes", Type: schema.Form, Custom: &classesForm,
 		Field: schema.Bind(func(s *Synth) any { return s }),
-		Doc:   "Names of the source classes; for prototypes, the number of classes."},
+		Doc:   "Names of the source classes; for prototypes, the number or the names of the classes."},
 	{Name: "features", Type: schema.Whole, In: schema.Between(1, 1<<20),
 		Field: schema.Bind(func(s *Synth) any { return &s.Features }),
 		Doc:   "Features of an instance (prototypes)."},
