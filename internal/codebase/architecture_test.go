@@ -67,7 +67,7 @@ type row struct {
 	imports []string
 }
 
-const mapHead = "| folder | stage | holds | imports |"
+const mapHead = "| folder | stage | contents | imports |"
 
 func readMap(t *testing.T, text string) (lines []string, rows []row) {
 	lines = strings.Split(text, "\n")
