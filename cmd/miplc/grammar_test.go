@@ -287,15 +287,15 @@ func (g grammar) command() []string {
 		args = append([]string{"parity", g.one("run", "built", "run/model.onnx", "noise.onnx", "nothing")}, g.some("--sizes="+g.number(), "--sizes=1,7", "--seed="+g.number())...)
 	case 8:
 		args = append([]string{"data", "synth", g.one("prototypes", "prototypes", "mnist-mipl", "nope"), "-o", g.one("drawn.npz", "drawn.csv", "drawn.csv.gz", "drawn.txt", "bags.csv")},
-			g.some("--bags="+g.number(), "--class-count="+g.number(), "--features="+g.number(), "--max-size="+g.number(), "--min-size="+g.number(), "--noise="+g.number(), "--positives="+g.number(), "--r="+g.number(), "--seed="+g.number(), "--force")...)
+			g.some("--bags="+g.number(), "--class-count="+g.number(), "--classes="+g.one("cat,dog", "a,a", ","), "--features="+g.number(), "--max-size="+g.number(), "--min-size="+g.number(), "--noise="+g.number(), "--positives="+g.number(), "--r="+g.number(), "--seed="+g.number(), "--force")...)
 	case 9:
-		args = append([]string{"data", "import", g.dataName(), g.one("copy.npz", "copy.csv", "copy.csv.gz", "bags.csv", "copy.mat")}, g.some("--force")...)
+		args = append([]string{"data", "import", g.dataName(), g.one("copy.npz", "copy.csv", "copy.csv.gz", "bags.csv", "copy.mat")}, g.some("--labels="+g.one("known", "multi", "x"), "--force")...)
 	case 10:
 		args = append([]string{"data", "inspect", g.dataName()}, g.some("--bag="+g.number(), "--svg=bag.svg", "--force")...)
 	case 11:
 		args = append([]string{"data", "crowd", "a.csv", "b.csv", "c.csv", "-o", g.one("candidates.csv", "a.csv", "crowd.npz")}, g.some("--bags=bags.csv", "--classes=A,B", "--outside="+g.one("add", "drop", "x"), "--force")...)
 	case 12:
-		args = append([]string{"data", "bags", "images", "-o", "images.npz", "--generator", g.one("row", "sbn", "kmeansseg", "sift", "x")}, g.some("--resize="+g.one("32", "0", "32x40", "9999999"), "--r="+g.number(), "--grid="+g.number(), "--max-pixels="+g.number(), "--patch="+g.number(), "--step="+g.number(), "--workers="+g.number(), "--force")...)
+		args = append([]string{"data", "bags", "images", "-o", "images.npz", "--generator", g.one("row", "sbn", "kmeansseg", "sift", "x")}, g.some("--resize="+g.one("32", "0", "32x40", "9999999"), "--r="+g.number(), "--grid="+g.number(), "--max-pixels="+g.number(), "--patch="+g.number(), "--step="+g.number(), "--workers="+g.number(), "--unlabelled", "--force")...)
 	default:
 		switch g.IntN(5) {
 		case 0, 1:
