@@ -93,5 +93,5 @@ var symbols = map[Mark]string{None: "", Better: "•", Worse: "◦"}
 
 // mdEscape escapes markup in names.
 func mdEscape(s string) string {
-	return sanitize.Line(strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "[", `\[`, "]", `\]`, "\n", " ").Replace(s))
+	return sanitize.Line(strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "$", "&#36;", "[", `\[`, "]", `\]`, "\n", " ").Replace(s))
 }

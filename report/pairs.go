@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/plot"
 )
 
@@ -143,31 +145,38 @@ func pText(p float64) string { return fmt.Sprintf("%.2g", p) }
 // ranking contains the learners with results on the same datasets and r, and their ranks.
 type ranking struct {
 	names    []string
-	datasets int // number of pairs of dataset and r
-	left     int // pairs omitted because a learner lacks splits
+	datasets int      // number of pairs of dataset and r
+	left     int      // pairs omitted because a learner lacks splits
+	complete []int    // by learner: pairs with all splits
+	absent   []string // planned learners without any result
 	friedmanTest
 	critical float64
 }
 
-// rank ranks the learners of an item. It returns nil for fewer than three learners or two complete
-// datasets.
+// rank ranks the learners of an item. There are no ranks for fewer than three learners or two
+// complete datasets.
 func (r *Report) rank(it *definition.Item) *ranking {
 	k := &ranking{}
 	var rows []row
 	for _, l := range r.rows(it) {
-		if slices.ContainsFunc(r.sets(it), func(s set) bool {
+		switch {
+		case slices.ContainsFunc(r.sets(it), func(s set) bool {
 			return slices.ContainsFunc(s.r, func(labels int) bool { return len(r.values[l.at(s.data.Name.V, labels)]) > 0 })
-		}) {
+		}):
 			rows, k.names = append(rows, l), append(k.names, rowName(l))
+		case r.planned(l, r.sets(it)):
+			k.absent = append(k.absent, rowName(l))
 		}
 	}
+	k.complete = make([]int, len(rows))
 	var scores [][]float64
 	for _, s := range r.sets(it) {
 		for _, labels := range s.r {
 			var means []float64
-			for _, l := range rows {
+			for i, l := range rows {
 				at := l.at(s.data.Name.V, labels)
 				if n := len(r.values[at]); n > 0 && n == r.expected[at] {
+					k.complete[i]++
 					mean := r.cell(l, s.data.Name.V, labels).Value.Mean
 					if r.measure.Lower {
 						mean = -mean
@@ -182,19 +191,44 @@ func (r *Report) rank(it *definition.Item) *ranking {
 			}
 		}
 	}
-	if k.datasets = len(scores); len(rows) < 3 || k.datasets < 2 {
-		return nil
+	if k.datasets = len(scores); !k.possible() {
+		return k
 	}
 	k.friedmanTest = friedman(scores)
 	k.critical = nemenyi(len(rows), k.datasets, significance)
 	return k
 }
 
+func (k *ranking) possible() bool { return len(k.names) >= 3 && k.datasets >= 2 }
+
+// missing says why there are no ranks.
+func (k *ranking) missing() string {
+	text := fmt.Sprintf("Ranks need at least three learners that have all splits on the same two pairs of dataset and r. "+
+		"Here, %s %s all splits on %s.", diag.Count(len(k.names), "learner"), map[bool]string{true: "has", false: "have"}[len(k.names) == 1],
+		diag.Count(k.datasets, "common pair"))
+	total := k.datasets + k.left
+	for i, n := range k.complete {
+		if n < total {
+			text += fmt.Sprintf(" %s has all splits on %d of %d.", k.names[i], n, total)
+		}
+	}
+	return text
+}
+
+// absentNote names the learners that have no rank because they have no results.
+func (k *ranking) absentNote() []string {
+	if len(k.absent) == 0 {
+		return nil
+	}
+	return []string{"Without results, and therefore without a rank: " + strings.Join(k.absent, ", ") + "."}
+}
+
 // ranksTable returns the table of average ranks with the tests of Friedman and of Iman and Davenport.
 func (r *Report) ranksTable(it *definition.Item) *Table {
 	t := &Table{Title: r.title(it, "Average ranks"), Head: heads("Learner", "average rank")}
 	k := r.rank(it)
-	if k == nil {
+	if !k.possible() {
+		t.Missing = append([]string{fmt.Sprintf("Not shown: %s. %s", t.Title, k.missing())}, k.absentNote()...)
 		return t
 	}
 	ranks, order := slices.Clone(k.Ranks), make([]int, len(k.names))
@@ -206,15 +240,16 @@ func (r *Report) ranksTable(it *definition.Item) *Table {
 		"Iman and Davenport: F %.2f, p = %s. Ranks that differ by more than %.2f differ significantly (Nemenyi test, level %v).",
 		map[bool]string{false: "highest", true: "lowest"}[r.measure.Lower], r.measure.Title, k.datasets, k.Chi2, pText(k.P), k.F, pText(k.FP), k.critical, significance)}
 	if k.left > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("%d pairs of dataset and r are omitted, because a learner has no results there.", k.left))
+		t.Notes = append(t.Notes, diag.CountForms(k.left, "pair of dataset and r is", "pairs of dataset and r are")+" omitted, because a learner lacks results there.")
 	}
+	t.Notes = append(t.Notes, k.absentNote()...)
 	return t
 }
 
 // rankFigure draws the critical-difference diagram.
 func (r *Report) rankFigure(it *definition.Item) ([]figure, error) {
 	k := r.rank(it)
-	if k == nil {
+	if !k.possible() {
 		return nil, nil
 	}
 	title := r.title(it, "Average ranks and critical difference")

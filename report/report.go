@@ -110,15 +110,19 @@ func (r *Report) status() string {
 func (r *Report) notes() []string {
 	e := r.Experiment
 	var list []string
-	list = append(list, fmt.Sprintf("%s on the test bags: mean ± sample standard deviation (n-1) over the splits. "+
-		"•/◦: %s is significantly better/worse than the learner of the row (%s, level %v).",
-		r.measureTitles(), r.referenceTitle(), r.testName(), significance))
+	if r.splits() > 1 {
+		list = append(list, fmt.Sprintf("%s on the test bags: mean ± sample standard deviation (n-1) over the splits. "+
+			"•/◦: %s is significantly better/worse than the learner of the row (%s, level %v).",
+			r.measureTitles(), r.referenceTitle(), r.testName(), significance))
+	} else {
+		list = append(list, r.measureTitles()+" on the test bags of one split. Standard deviations and tests need several splits.")
+	}
 	list = append(list, r.missingNotes()...)
 	if r.Corrected && r.done > 0 && r.results != nil && !r.knowsBags() {
 		list = append(list, "Some results were computed by a version of miplc that did not record the numbers of bags. The corrected test omits them.")
 	}
 	for _, l := range e.Learners {
-		if len(l.Grid) > 0 {
+		if len(l.Grid) > 0 && slices.ContainsFunc(r.Plan.Cells, func(c experiment.Cell) bool { return c.Learner == l.Name.V }) {
 			list = append(list, fmt.Sprintf("Settings of a grid were chosen in every cell by the accuracy on %v of the training bags, "+
 				"held out; the model was then trained with them on all training bags.", e.Choose.Holdout))
 			break
@@ -135,6 +139,15 @@ func (r *Report) notes() []string {
 		list = append(list, fmt.Sprintf("%s computed more than once with results that are not the same, and one of them counts; the first: %s.", diag.CountForms(n, "cell was", "cells were"), r.differ[0]))
 	}
 	return list
+}
+
+// splits returns the largest number of splits of a learner on a dataset in the plan.
+func (r *Report) splits() int {
+	most := 0
+	for _, n := range r.expected {
+		most = max(most, n)
+	}
+	return most
 }
 
 // diverged returns the results of a learner on a dataset whose training diverged, by split.
@@ -296,8 +309,12 @@ func (r *Report) items() []definition.Item {
 		return e.Report
 	}
 	list := []definition.Item{{Kind: definition.TableData}, {Kind: definition.TableAccuracy}}
-	if len(r.rows(&definition.Item{})) > 2 {
-		list = append(list, definition.Item{Kind: definition.TablePairs}, definition.Item{Kind: definition.TableRanks}, definition.Item{Kind: definition.FigureRanks})
+	planned, pairs := r.size()
+	if planned > 2 {
+		list = append(list, definition.Item{Kind: definition.TablePairs})
+	}
+	if planned > 2 && pairs > 1 {
+		list = append(list, definition.Item{Kind: definition.TableRanks}, definition.Item{Kind: definition.FigureRanks})
 	}
 	if len(e.Snapshots) > 0 {
 		list = append(list, definition.Item{Kind: definition.FigureAttention})
@@ -309,6 +326,20 @@ func (r *Report) items() []definition.Item {
 		list = append(list, definition.Item{Kind: definition.FigureVary})
 	}
 	return list
+}
+
+// size returns the number of planned learners, and of pairs of dataset and r.
+func (r *Report) size() (learners, pairs int) {
+	sets := r.sets(&definition.Item{})
+	for _, l := range r.rows(&definition.Item{}) {
+		if r.planned(l, sets) {
+			learners++
+		}
+	}
+	for _, s := range sets {
+		pairs += len(s.r)
+	}
+	return learners, pairs
 }
 
 func sorted[V any](m map[int]V) []int { return slices.Sorted(maps.Keys(m)) }

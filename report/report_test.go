@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -389,6 +390,65 @@ func TestEmptyTable(t *testing.T) {
 	}
 }
 
+// The report says why there are no ranks and which learner has none. Learners without a group
+// that follow a group have a heading, too.
+func TestMissingRanks(t *testing.T) {
+	text := string(write(t, folder(t, 1))[markdownFile])
+	want := "Not shown: Average ranks. Ranks need at least three learners that have all splits on the same two pairs of dataset and r. " +
+		"Here, 3 learners have all splits on 1 common pair. MIPLGP has all splits on 2 of 3. PRODEN Mean has all splits on 2 of 3.\n"
+	if strings.Count(text, want) != 1 {
+		t.Errorf("%q is not once in\n%s", want, text)
+	}
+	r, err := Read(folder(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Experiment.Report = []definition.Item{{Kind: definition.TableRanks, Title: "Ranks"}, {Kind: definition.TableAccuracy}}
+	r.Experiment.Learners[0].Group = "First"
+	r.Experiment.Learners[3].Vary = nil
+	for at := range r.expected {
+		if r.expected[at] = len(r.results[at]); at.Learner == "vary" {
+			delete(r.expected, at)
+			at.Variant = ""
+			r.expected[at] = 3
+		}
+	}
+	doc, err := r.document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes := doc.Parts[0].Table.Notes; len(notes) == 0 || notes[len(notes)-1] != "Without results, and therefore without a rank: DEMIPL." {
+		t.Errorf("%q", notes)
+	}
+	var groups []string
+	for _, row := range doc.Parts[1].Table.Rows {
+		if row.Cells == nil {
+			groups = append(groups, row.Group)
+		}
+	}
+	if fmt.Sprint(groups) != "[First Other learners Mean Other learners]" {
+		t.Errorf("groups %q", groups)
+	}
+}
+
+// Notes explain only what the report shows: with one split no deviation and no marks, and no grid of a
+// learner that is not in the plan.
+func TestFewNotes(t *testing.T) {
+	r, err := Read(folder(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := range r.expected {
+		r.expected[at] = 1
+	}
+	r.Plan.Cells = slices.DeleteFunc(r.Plan.Cells, func(c experiment.Cell) bool { return c.Learner == "demipl" })
+	for _, note := range r.notes() {
+		if strings.ContainsAny(note, "±•") || strings.Contains(note, "Settings of a grid") {
+			t.Error(note)
+		}
+	}
+}
+
 // A second report removes figures of the first one that it does not have, and no file of the user.
 func TestOldFiguresGo(t *testing.T) {
 	out := t.TempDir()
@@ -439,7 +499,7 @@ func TestEscapes(t *testing.T) {
 	if got := latexEscape(`50 % of a_b & {c} \ #1 ± • – $`); got != `50 \% of a\_b \& \{c\} \textbackslash{} \#1 $\pm$ $\bullet$ -- \$` {
 		t.Error(got)
 	}
-	if got := mdEscape("a|b*c_d<e>\n[f]\x1b\r"); got != `a\|b\*c\_d&lt;e> \[f\]␛␍` {
+	if got := mdEscape("a|b*c_d<e>\n[f]$2\x1b\r"); got != `a\|b\*c\_d&lt;e> \[f\]&#36;2␛␍` {
 		t.Error(got)
 	}
 	if got := latexEscape("a\nb\x1bc\td"); got != "a b c d" {

@@ -19,6 +19,8 @@ type Table struct {
 	Head  [][]Head `json:"head"` // lines of the heading; spans of a line add up to the columns
 	Rows  []Row    `json:"rows"`
 	Notes []string `json:"notes,omitempty"`
+
+	Missing []string `json:"-"` // why it has no rows, if readers expect some
 }
 
 // Head is one entry of a heading.
@@ -207,7 +209,7 @@ func (r *Report) valuesTable(it *definition.Item, withPublished bool) *Table {
 		}
 		if l.learner.Group != group {
 			group = l.learner.Group
-			t.Rows = append(t.Rows, Row{Group: group, Rule: true})
+			t.Rows = append(t.Rows, Row{Group: cmp.Or(group, "Other learners"), Rule: true})
 		}
 		r.learnerRows(t, l, sets, labels, withR, withPublished)
 	}

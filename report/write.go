@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/experiment/definition"
@@ -102,6 +103,11 @@ func (r *Report) document() (*document, error) {
 	tables, figures := 0, 0
 	table := func(t *Table) {
 		if len(t.Rows) == 0 { // no cell of it is in the plan, or there is no grid
+			for _, text := range t.Missing {
+				if !slices.Contains(doc.Facts, text) { // a table and a figure may lack the same
+					doc.Facts = append(doc.Facts, text)
+				}
+			}
 			return
 		}
 		tables++
@@ -158,7 +164,9 @@ func (r *Report) makeItem(it *definition.Item) (*Table, []figure, error) {
 	case definition.TableRanks:
 		return r.ranksTable(it), nil, nil
 	case definition.FigureRanks:
-		made, err = r.rankFigure(it)
+		if made, err = r.rankFigure(it); len(made) == 0 {
+			return &Table{Missing: r.ranksTable(it).Missing}, nil, err
+		}
 	case definition.FigureR:
 		made, err = r.rFigure(it)
 	case definition.FigureVary:

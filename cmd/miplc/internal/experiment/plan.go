@@ -79,7 +79,7 @@ functions sh, yaml and directive quote a value for a shell, for YAML and for an 
 	f.StringVar(&o.Job.Image, "image", "", "container image that contains miplc, for Kubernetes")
 	f.StringVar(&o.Job.Claim, "claim", "", "Kubernetes volume claim that contains DIR: NAME or NAME/PATH")
 	f.StringVar(&o.Template, "template", "", "Go text/template that replaces the shipped job file")
-	console.Limit(f, 0, maxShards, "shards")
+	console.Limit(f, 1, maxShards, "shards")
 	console.Limit(f, 1, maxShards, "workers")
 	console.Limit(f, 1, 4096, "cpus")
 	console.Limit(f, 0, 64, "gpus")
