@@ -35,7 +35,7 @@ type Identity struct {
 	Split   string `json:"split_sha256"`
 	Engine  string `json:"engine"`
 	Device  string `json:"device,omitempty"`  // empty: the CPU
-	Threads int    `json:"threads,omitempty"` // requested for the engine ort; 0: the default
+	Threads int    `json:"threads,omitempty"` // of the engine ort, see EngineInfo; 0: the default
 	Others  int    `json:"others,omitempty"`  // number of other trials in the same program, if it changes rounding
 }
 

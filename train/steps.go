@@ -21,9 +21,8 @@ type Steps struct {
 // Train implements Trainer. It trains one trial per core at a time, but only one if they have
 // images, because a step on images uses all cores.
 func (s *Steps) Train(ctx context.Context, trials []*Trial, o Options, done func(i int, out Outcome)) {
-	images := func(t *Trial) bool { return len(t.Program.Train.ByOp(graph.OpConv2D)) > 0 }
 	parallel := cmp.Or(o.AtATime, runtime.GOMAXPROCS(0))
-	if o.AtATime == 0 && slices.ContainsFunc(trials, images) {
+	if o.AtATime == 0 && slices.ContainsFunc(trials, hasImages) {
 		parallel = 1
 	}
 	alone := &Groups{EngineInfo: s.EngineInfo, Parallel: parallel, Open: func(runs []*Run, _ func(string)) (Executor, error) {
@@ -35,6 +34,8 @@ func (s *Steps) Train(ctx context.Context, trials []*Trial, o Options, done func
 	}}
 	alone.Train(ctx, trials, o, done)
 }
+
+func hasImages(t *Trial) bool { return len(t.Program.Train.ByOp(graph.OpConv2D)) > 0 }
 
 // stepwise is the executor of one run on an engine.
 type stepwise struct {

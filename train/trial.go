@@ -102,6 +102,9 @@ type EngineInfo struct {
 	// FixedThreads is the number of threads that the user requested, or 0. It is part of the identity
 	// of checkpoints, because other numbers round differently.
 	FixedThreads int
+	// ImageThreads is the number for images, whose default depends on the machine. For images it
+	// replaces FixedThreads in the identity.
+	ImageThreads int
 	Reason       string // why this engine was chosen; may be empty
 	// Coupled reports that results depend on the number of trials in the group, by rounding.
 	// Checkpoints then resume only in a group of the same size.
