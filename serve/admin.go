@@ -5,6 +5,9 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // adminConnections is the maximum number of connections of the listener for health and metrics.
@@ -21,6 +24,9 @@ func (s *Server) adminHandler() http.Handler {
 		r.public = true
 		mux.Handle(r.method+" "+r.path, s.serve(r, nil))
 	}
+	mux.Handle("/", s.serve(anyMethod("/", func(http.ResponseWriter, *http.Request) error {
+		return status.Error(codes.NotFound, "unknown path; this listener answers GET /metrics, /v2/health/live, /v2/health/ready and /v2/models/NAME/ready")
+	}), nil))
 	return mux
 }
 

@@ -197,9 +197,10 @@ func TestConnectionLimit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		text, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if resp.StatusCode != want {
-			t.Errorf("admin %s: status %d", path, resp.StatusCode)
+		if resp.StatusCode != want || want == 404 && !strings.HasPrefix(string(text), `{"error":"unknown path`) {
+			t.Errorf("admin %s: status %d, %s", path, resp.StatusCode, text)
 		}
 	}
 	busy[0].Close()

@@ -89,6 +89,9 @@ func (s *Server) getModels(w http.ResponseWriter, _ *http.Request) error {
 
 // getBag sends an example bag, counted from 1, in the form that /predict accepts.
 func (s *Server) getBag(w http.ResponseWriter, r *http.Request) error {
+	if len(s.o.Examples) == 0 {
+		return status.Error(codes.NotFound, "there are no bags; the server needs --bags to show some")
+	}
 	n, err := strconv.Atoi(r.PathValue("number"))
 	if err != nil || n < 1 || n > len(s.o.Examples) {
 		return status.Errorf(codes.NotFound, "there is no bag %.40q; they count from 1 to %d", r.PathValue("number"), len(s.o.Examples))

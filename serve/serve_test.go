@@ -314,6 +314,7 @@ func TestWrongRequests(t *testing.T) {
 		{"GET /v2/models/nosuch -", 404, `no model "nosuch"; the server has bag, batch`},
 		{"GET /v2/models/bag/versions/7 -", 404, `no version "7"; it has 1`},
 		{"GET /nosuch -", 404, "/openapi.json"},
+		{"GET /bags/1 -", 404, "the server needs --bags"},
 		{"GET /predict -", 405, "/predict accepts only POST"},
 		{"GET /v2/models/bag/infer -", 405, "/v2/models/bag/infer accepts only POST"},
 		{`POST /predict {"instances": [[1, 2, 3]]}`, 400, "several models are served: name one of bag, batch"},

@@ -21,6 +21,7 @@ import (
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/buildinfo"
+	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/serve"
 )
@@ -215,7 +216,7 @@ func (o *options) check() (err error) {
 		return console.Usagef("--http needs an address, such as 127.0.0.1:8080; :8080 is that of all networks")
 	}
 	if o.Serve.RequestMemory/memoryPerRequest < o.Serve.Bytes {
-		return console.Usagef("--max-held must be at least %d times --max-bytes, %d: decoding one request needs that", memoryPerRequest, o.Serve.Bytes)
+		return console.Usagef("--max-held must be at least %d times --max-bytes (%s): decoding one request needs that", memoryPerRequest, memory.Size(float64(o.Serve.Bytes)))
 	}
 	if o.Serve.Hosts = o.Hosts; len(o.Hosts) == 0 {
 		o.Serve.Hosts = serve.LocalHosts(o.HTTP)
@@ -226,9 +227,11 @@ func (o *options) check() (err error) {
 		}
 	}
 	if len(o.TokenFiles) > 0 {
-		o.Serve.Tokens, err = serve.ReadTokens(o.TokenFiles)
+		if o.Serve.Tokens, err = serve.ReadTokens(o.TokenFiles); err != nil {
+			return fmt.Errorf("--token-file: %w", err)
+		}
 	}
-	return err
+	return nil
 }
 
 // examples reads the bags that the web page shows.
