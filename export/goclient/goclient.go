@@ -104,6 +104,9 @@ func (m *Client) Generate(pkg string) ([]byte, error) {
 	if !token.IsIdentifier(pkg) || pkg == "_" {
 		return nil, fmt.Errorf("%q is not the name of a Go package", pkg)
 	}
+	if pkg == "main" {
+		return nil, errors.New("other packages cannot import a package main: choose another name")
+	}
 	dims := ""
 	for _, d := range m.Meta.InputShape {
 		dims += fmt.Sprintf("[%d]", d)
@@ -113,11 +116,16 @@ func (m *Client) Generate(pkg string) ([]byte, error) {
 	for i, name := range m.Meta.Classes {
 		classes[i] = map[string]string{"Const": names[i], "Name": name}
 	}
+	size := 0 // of the images of a model with an encoder
+	if m.Meta.Encoder != nil {
+		size = m.Meta.Encoder.Size
+	}
 	var out bytes.Buffer
 	err := client.Execute(&out, map[string]any{
 		"Header": Header, "Package": pkg, "Model": fmt.Sprintf("%q", m.Name), "Hash": m.Meta.Hash(), "Contract": m.Meta.Contract,
 		"Classes": classes, "Dims": dims, "Shape": m.Meta.InputShape, "Values": ndarray.Size(m.Meta.InputShape),
 		"Rank": len(m.Meta.InputShape), "Multi": m.Meta.Threshold != nil, "ClassAttention": m.Meta.ClassAttention,
+		"Size": size,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("bug: the template of the client: %w", err)

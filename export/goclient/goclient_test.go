@@ -49,6 +49,26 @@ func TestAnyClasses(t *testing.T) {
 	}
 }
 
+// Images of a model with an encoder are levels from 0 to 1, and no package is called main.
+func TestImages(t *testing.T) {
+	meta := &contract.Metadata{Contract: contract.ContractBag, Classes: []string{"a", "b"}, InputShape: []int{3, 8, 8}}
+	for _, c := range []struct {
+		encoder *contract.Encoder
+		want    string
+	}{
+		{nil, "\n// Instance is one instance of a bag: raw features, as they were measured.\ntype Instance [3][8][8]float32"},
+		{&contract.Encoder{EncoderInput: contract.EncoderInput{Size: 8}}, "\n// Instance is one image of a bag, resized to 8 x 8 pixels: red, green and blue levels from 0 to 1.\ntype Instance [3][8][8]float32"},
+	} {
+		meta.Encoder = c.encoder
+		if source, err := (&goclient.Client{Meta: meta}).Generate("mine"); err != nil || !strings.Contains(string(source), c.want) {
+			t.Errorf("%v\n%s", err, source)
+		}
+	}
+	if _, err := (&goclient.Client{Meta: meta}).Generate("main"); err == nil {
+		t.Error("package main")
+	}
+}
+
 // The client of a model with several labels per bag has them in its predictions.
 func TestSeveralLabels(t *testing.T) {
 	meta := &contract.Metadata{Contract: contract.ContractBag, Classes: []string{"a", "b"}, InputShape: []int{2}}
