@@ -162,7 +162,7 @@ func (c *cutter) take(nodes []*onnxpb.NodeProto, images string) error {
 	}
 	for _, t := range c.graph.Initializer {
 		if err := t.Check(); err != nil {
-			return advice(exportAgain, "%v", err)
+			return advice("set output to a value before the node that reads it, perhaps pooled features: "+diag.Words(c.pooled())+"; or "+exportAgain, "%v", err)
 		}
 	}
 	return nil

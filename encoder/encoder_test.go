@@ -103,6 +103,10 @@ func TestFaultyEncoders(t *testing.T) {
 		"bytes": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) {
 			g.Input[0].Type.GetTensorType().ElemType = int32(onnxpb.TensorProto_UINT8)
 		}, []string{"element type UINT8"}},
+		"small integers": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) {
+			g.Initializer = append(g.Initializer, &onnxpb.TensorProto{Name: "to", Dims: []int64{1}, DataType: int32(onnxpb.TensorProto_INT32), RawData: []byte{1, 0, 0, 0}})
+			g.Node[3] = &onnxpb.NodeProto{Name: "flat", OpType: "Add", Input: []string{"pooled", "to"}, Output: []string{"flat"}}
+		}, []string{`tensor "to" has the element type INT32`, "set output to a value before the node that reads it, perhaps pooled features: pooled"}},
 		"fixed batch": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) {
 			g.Initializer = append(g.Initializer, onnxpb.IntTensor("to", []int64{2}, []int64{1, 8}))
 			g.Node[3] = &onnxpb.NodeProto{Name: "flat", OpType: "Reshape", Input: []string{"pooled", "to"}, Output: []string{"flat"}}
