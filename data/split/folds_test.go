@@ -119,6 +119,7 @@ func TestSplitErrors(t *testing.T) {
 		{Settings{Folds: 3, Fold: 1, Stratify: true, Groups: groups}, "folds", "class 1 (counted from 0) has bags in only 1 group"},
 		{Settings{Train: 0.01}, "train", "leaves 0 for training"},
 		{Settings{Train: 0.01, Groups: []string{"a", "a", "a", "a", "a", "a", "a", "a"}}, "group", "in 1 group leaves"},
+		{Settings{Train: 0.7, Stratify: true, Groups: []string{"a", "a", "a", "a", "a", "a", "b", "b"}}, "group", "in 2 groups leaves"},
 		{Settings{Train: 0.5, Validation: 0.05}, "validation", "a validation share of 0.05 of 4 training bags leaves 4 for training and 0"},
 		{Settings{Train: 0.5, Validation: 0.95}, "validation", "leaves 0 for training and 4"},
 	} {
@@ -127,6 +128,15 @@ func TestSplitErrors(t *testing.T) {
 		if !ok || found.Setting != c.setting || !strings.Contains(found.Text, c.want) {
 			t.Errorf("%+v: %v", c.o, err)
 		}
+	}
+	classwise := Settings{Train: 0.7, Stratify: true, Groups: []string{"a", "a", "a", "a", "a", "a", "b", "b"}}
+	_, err := Random(8, sets(labels), classwise)
+	if wrong, ok := errors.AsType[*Error](err); !ok || !strings.Contains(wrong.Note, "stratify: false") {
+		t.Errorf("two groups of one class each: %v", err)
+	}
+	classwise.Stratify = false
+	if _, err := Random(8, sets(labels), classwise); err != nil {
+		t.Error(err)
 	}
 	s := &data.Split{Train: []int{0, 1, 2, 3}, Test: []int{4, 5, 6, 7}}
 	if err := CheckGroups(s, groups); err == nil || !strings.Contains(err.Error(), `group "a" is in two parts: bag 1 is in part train, bag 7 in part test`) {

@@ -113,6 +113,9 @@ func drawShare(labels [][]int, o Settings) (train, test []int, err error) {
 	err = CheckParts(setting, o.Train, of, len(train), len(test))
 	if wrong, ok := errors.AsType[*Error](err); ok && o.Groups != nil {
 		wrong.Note = "all bags of a group are in the same part"
+		if len(distinct(o.Groups)) > 1 && len(distinct(slices.Concat(labels...))) > 1 {
+			wrong.Note += "; divide the groups without regard to the classes of their bags with stratify: false"
+		}
 	}
 	return train, test, err
 }
