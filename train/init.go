@@ -1,6 +1,8 @@
 package train
 
 import (
+	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"github.com/miplc/miplc/compile"
@@ -35,7 +37,7 @@ var draws = map[string]func(r *rand.Rand) float64{
 
 // InitState returns the initial state of a training: drawn parameters, zeros for the optimiser
 // and, if the program normalises, the statistics of the bags that data.normalize selects. Bags
-// count from 0. It fails only if reading a dataset on disk fails.
+// count from 0. Errors are those of Normalization.
 func InitState(p *compile.Program, d *data.Dataset, trainBags []int, seed uint64) (*State, error) {
 	s := &State{Params: InitParams(p, seed)}
 	z, err := Normalization(p.Spec, d, trainBags)
@@ -46,14 +48,45 @@ func InitState(p *compile.Program, d *data.Dataset, trainBags []int, seed uint64
 }
 
 // Normalization returns the statistics of the bags that data.normalize selects, or nil if
-// features are used as stored. Bags count from 0. It fails only if reading a dataset on disk
-// fails.
+// features are used as stored. Bags count from 0. It fails if a feature varies too much for float32
+// numbers, or if reading a dataset on disk fails.
 func Normalization(spec *language.Spec, d *data.Dataset, trainBags []int) (*data.Normalization, error) {
+	bags := trainBags
 	switch spec.Data.Normalize.V {
 	case "training":
-		return data.NewNormalization(d, trainBags)
 	case "all":
-		return data.NewNormalization(d, d.AllBags())
+		bags = d.AllBags()
+	default:
+		return nil, nil
 	}
-	return nil, nil
+	z, err := data.NewNormalization(d, bags)
+	if err != nil {
+		return nil, err
+	}
+	for j, std := range z.Std {
+		if math.Abs(float64(z.Mean[j]))+10*float64(std) > math.MaxFloat32 {
+			return nil, tooWide(d, bags, j)
+		}
+	}
+	return z, nil
+}
+
+// tooWide returns an error with the largest value of a feature, whose z-scores overflow in float32
+// for other bags with the same mean and deviation.
+func tooWide(d *data.Dataset, bags []int, feature int) error {
+	dim := d.Dim()
+	largest, inBag, instance := float32(0), 0, 0
+	err := d.Each(bags, func(bag int, x []float32) error {
+		for at := feature; at < len(x); at += dim {
+			if math.Abs(float64(x[at])) > math.Abs(float64(largest)) {
+				largest, inBag, instance = x[at], bag, at/dim
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%s, bag %d: feature %d of instance %d is %g: the deviation of this feature is too large for float32 numbers; correct the value, or divide the feature by a constant",
+		d.Name, inBag+1, feature+1, instance+1, largest)
 }

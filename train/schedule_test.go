@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/miplc/miplc/compile"
@@ -94,6 +95,11 @@ func TestInitStateNormalization(t *testing.T) {
 			t.Errorf("%s: %v, %v, want the mean %v", normalize, s, err, want)
 		}
 	}
+	d.Instances[3] = -3e38
+	if _, err := train.InitState(p, d, []int{0}, 1); err == nil || !strings.Contains(err.Error(), "bag 1: feature 2 of instance 2 is -3e+38") {
+		t.Errorf("a feature beyond float32: %v", err)
+	}
+	d.Instances[3] = 5
 	p.Normalize = false
 	if s, err := train.InitState(p, d, []int{0}, 1); err != nil || len(s.Params) != 0 {
 		t.Errorf("statistics without normalisation: %v, %v", s, err)
