@@ -5,8 +5,10 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
@@ -22,7 +24,7 @@ func withInit(spec *language.Spec, folder bagfile.Folder) (*language.Spec, error
 	}
 	path, err := find(spec, from.Model, folder)
 	if err != nil {
-		return nil, &SpecError{err}
+		return nil, &DataError{err}
 	}
 	sum, err := fileio.SHA256(path)
 	if err != nil {
@@ -57,7 +59,7 @@ func InitialParameters(p *compile.Program, folder bagfile.Folder) (map[string][]
 	}
 	path, err := find(spec, from.Model, folder)
 	if err != nil {
-		return nil, &SpecError{err}
+		return nil, &DataError{err}
 	}
 	values, missing, err := export.Parameters(path, p)
 	if err != nil {
@@ -96,4 +98,38 @@ func InitialParameters(p *compile.Program, folder bagfile.Folder) (map[string][]
 		return nil, &SpecError{spec.Locate(d.WithNote("and %d more", len(missing)-maxDiffering))}
 	}
 	return nil, &SpecError{spec.Locate(d.WithNote("to start these with random numbers: init: {model: %s, except: [%s]}", from.Model.V, strings.Join(differ, ", ")))}
+}
+
+// checkOrder returns an error if the model that train.init names was trained on the same classes or
+// features as the data, but in another order: its parameters would be used for the wrong ones. Without
+// the parameters of train.init.except, the order of the classes may not matter.
+func checkOrder(spec *language.Spec, set *data.Dataset, folder bagfile.Folder) error {
+	from := spec.Train.Init
+	if from.Model.V == "" || spec.Learner != nil {
+		return nil
+	}
+	path, err := find(spec, from.Model, folder)
+	if err != nil {
+		return &DataError{err}
+	}
+	_, meta, err := contract.Read(path)
+	if err != nil {
+		return err
+	}
+	differ := func(what, todo string, model, data []string) error {
+		if slices.Equal(model, data) || !slices.Equal(slices.Sorted(slices.Values(model)), slices.Sorted(slices.Values(data))) {
+			return nil
+		}
+		return &SpecError{spec.Locate(diag.Errorf(from.Model.Pos, "%s has the %s of the data in another order: %s; the data has %s",
+			from.Model.V, what, diag.Words(model), diag.Words(data)).WithNote("%s", todo))}
+	}
+	if len(from.Except.V) == 0 {
+		if err := differ("classes", "give the data the order of the model, in a CSV file with a first line # classes:, or start the classifier with random numbers with train.init.except", meta.Classes, set.Names()); err != nil {
+			return err
+		}
+	}
+	if meta.Columns == nil || meta.Encoder != nil {
+		return nil
+	}
+	return differ("features", "give the columns of the data the order of the model", meta.Columns.Features, set.FeatureNames)
 }

@@ -66,6 +66,9 @@ func Trials(list []*language.Spec, folder bagfile.Folder) ([]*train.Trial, error
 		if trials[i].Init, err = InitialParameters(trials[i].Program, folder); err != nil {
 			return nil, err
 		}
+		if err := checkOrder(spec, set.Dataset, folder); err != nil {
+			return nil, err
+		}
 		trials[i].Images = set.Images
 	}
 	return trials, nil
