@@ -245,6 +245,15 @@ func TestLogarithmsOfVanishingValues(t *testing.T) {
 	}
 }
 
+// A parameter that is too large is the only error of the equations that use it.
+func TestHugeParameter(t *testing.T) {
+	_, err := parse(t, "name: t\nmodel:\n  params:\n    A: {shape: [1000000, 1000000, 1000000], init: normal, scale: 1}\n    B: {shape: [d, k]}\n"+
+		"  let:\n    a: sigmoid(sum(X, 1) + sum(A))\n    p: softmax(matmul(bag_sum(a * X), B))\n")
+	if err == nil || !strings.Contains(err.Error(), "the maximum is") || strings.Contains(err.Error(), "built") {
+		t.Error(err)
+	}
+}
+
 func TestShapeErrorsAtTheirPlace(t *testing.T) {
 	const head = "name: t\nmodel:\n"
 	cases := []struct{ name, src, want string }{
@@ -258,6 +267,10 @@ func TestShapeErrorsAtTheirPlace(t *testing.T) {
 			"test.yaml:5:5: the blocks have a parameter W already"},
 		{"outputs", head + "  params:\n    A: {shape: [d, 3]}\n  let:\n    a: sigmoid(sum(X, 1))\n    p: softmax(bag_sum(matmul(X, A)))\n  attention: a\n  probabilities: p\n",
 			"test.yaml:9:18: probabilities must have the shape [B, 5], not [B, 3]"},
+		{"label weights of one bag", head + "  blocks: [attention, pool: attention, classifier]\nweights: {update: 'sum(w, 1)'}\n",
+			"test.yaml:4:20: the label weights must have the shape [B, 5], not [B, 1]"},
+		{"label weights of a number", head + "  blocks: [attention, pool: attention, classifier]\nweights: {update: 1 * lambda}\n",
+			"test.yaml:4:19: the label weights must have the shape [B, 5], not []"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

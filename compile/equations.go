@@ -107,7 +107,12 @@ func (l *builder) declare(p *language.Param, extents map[string]int) {
 		l.reportUnsupported(p.Init)
 	}
 	l.b.At(p.Name.Pos)
-	l.env[p.Name.V] = l.param(p.Name.V, init, shape...)
+	n := l.param(p.Name.V, init, shape...)
+	if l.learned > maxLearned { // reported
+		l.markUnknown(p.Name.V)
+		return
+	}
+	l.env[p.Name.V] = n
 }
 
 // equation lowers one expression. It returns nil after an error, which it reports, or if a name in it

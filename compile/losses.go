@@ -93,12 +93,11 @@ func (l *builder) newWeights() *graph.Node {
 			return nil
 		}
 		want := graph.Shape{graph.B, graph.Dim(l.prog.Signature.Classes)}
-		full, err := graph.Broadcast(n.Shape, want)
-		if err != nil || !full.Equal(want) {
+		if !n.Shape.Equal(want) {
 			l.errs.Add(l.at(eq, 0, len(eq.Text.V), fmt.Sprintf("the label weights must have the shape %v, not %v", want, n.Shape)))
 			return nil
 		}
-		return b.StopGrad(b.Expand(n, want))
+		return b.StopGrad(n)
 	}
 	if !l.known("S", "w", "logp") {
 		return nil

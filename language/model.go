@@ -212,6 +212,9 @@ func readParam(r *schema.Reader, name schema.Str, path string, key, n *schema.No
 	args := r.Args(path, paramScalars(), schema.Entry{Word: key, Args: n.WithoutKey("shape")})
 	p.Init.Assign(args["init"])
 	p.Scale.Assign(args["scale"])
+	if scale := n.Get("scale"); scale != nil {
+		p.Scale.Pos = scale.Pos() // also of a wrong one, which was reported
+	}
 	p.FanIn.Assign(args["fan_in"])
 	switch shape := n.Get("shape"); {
 	case shape == nil:

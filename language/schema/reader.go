@@ -251,6 +251,10 @@ func (r *Reader) wrongType(row *Row, path string, n *Node) {
 			d.Suggestion = plainTruth(n.text)
 		case row.Type == Whole || row.Type == Real:
 			d.Suggestion = plainNumber(n.text, row.Type == Whole)
+			if v, err := strconv.ParseFloat(d.Suggestion, 64); err == nil && !row.In.has(v) {
+				d.Suggestion = ""
+				d = d.WithNote("it must be %s", row.In)
+			}
 			if d.Suggestion == "" && row.Type == Real && n.tag == "!!float" {
 				d = d.WithNote("write an ordinary finite number such as 0.01 or 1e-5")
 			}

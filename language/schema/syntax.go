@@ -22,6 +22,7 @@ var plainWords = []struct{ found, text, note string }{
 	{"mapping values are not allowed", "a key and its value are not allowed here", "check the indentation; text with a colon and a space needs quotes"},
 	{"could not find expected ':'", "a key without a colon", ""},
 	{"found character that cannot start any token", "a value cannot start with this character", "put the text in quotes"},
+	{"found incompatible YAML document", "this version of YAML is not supported", "remove the line %YAML"},
 	{"exceeded max depth", "nested too deep", ""},
 }
 
