@@ -168,7 +168,7 @@ func (p *panel) drawAt(page draw.Canvas, data vg.Rectangle) {
 	b := p.borders(page)
 	if p.heading != "" {
 		style := textStyle(labelSize, draw.XCenter, draw.YBottom)
-		page.FillText(style, vg.Point{X: (data.Min.X + data.Max.X) / 2, Y: data.Max.Y + b.top + 5}, p.heading)
+		page.FillText(style, vg.Point{X: (data.Min.X + data.Max.X) / 2, Y: data.Max.Y + b.top + 5}, shorten(p.heading, style, data.Max.X-data.Min.X+2*margin))
 	}
 	page.Min = vg.Point{X: data.Min.X - b.left, Y: data.Min.Y - b.bottom}
 	page.Max = vg.Point{X: data.Max.X + b.right, Y: data.Max.Y + b.top}
@@ -197,6 +197,19 @@ func (f *figure) write(w io.Writer) error {
 	page = bytes.ReplaceAll(page, []byte(`"data:image/jpg;base64,`), []byte(`"data:image/png;base64,`))
 	_, err := sanitize.Writer(w).Write(page) // XML does not allow control characters
 	return err
+}
+
+// shorten returns s, cut and with an ellipsis if it is wider than width points, so that the titles
+// of adjacent panels do not overlap.
+func shorten(s string, style draw.TextStyle, width vg.Length) string {
+	if style.Width(s) <= width {
+		return s
+	}
+	runes := []rune(s)
+	for len(runes) > 0 && style.Width(string(runes)+"…") > width {
+		runes = runes[:len(runes)-1]
+	}
+	return string(runes) + "…"
 }
 
 // newPanel returns an empty plot in the style of all figures.

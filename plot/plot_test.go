@@ -225,3 +225,19 @@ func TestScoresThatAreNotFinite(t *testing.T) {
 		}
 	}
 }
+
+// TestLongTitles checks that the titles of adjacent panels do not overlap with long class names.
+func TestLongTitles(t *testing.T) {
+	var out strings.Builder
+	name := strings.Repeat("long_class_name_", 5)
+	bags := []train.Trajectory{
+		{Bag: 1, Label: 0, Candidates: []int{0, 1}, Weights: [][]float32{{0.5, 0.5}, {1, 0}}},
+		{Bag: 2, Label: 1, Candidates: []int{0, 1}, Weights: [][]float32{{0.5, 0.5}, {0, 1}}},
+	}
+	if err := WeightTrajectories(&out, "run", bags, []string{name, "b"}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), name) || !strings.Contains(out.String(), ">bag 1, true: long_class") || !strings.Contains(out.String(), "…<") {
+		t.Errorf("the title of bag 1 is not shortened:\n%s", out.String())
+	}
+}
