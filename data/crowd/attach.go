@@ -12,7 +12,7 @@ import (
 )
 
 // ReadCandidates reads a table of candidate sets. Every value must be 0 or 1, and every image needs
-// a candidate. classes is as for ReadWorkers.
+// a candidate. classes is as for ReadAnnotators.
 func ReadCandidates(path string, classes []string) (*Table, error) {
 	t, err := readTable(path, classes)
 	if err != nil {
@@ -24,7 +24,7 @@ func ReadCandidates(path string, classes []string) (*Table, error) {
 		labels := 0
 		for c, v := range t.row(i) {
 			if v != 0 && v != 1 {
-				faults.Add(diag.Errorf(pos, "image %q, class %q: %v is neither 0 nor 1; make candidate sets out of workers' probabilities with miplc data crowd", image, t.Classes[c], v))
+				faults.Add(diag.Errorf(pos, "image %q, class %q: %v is neither 0 nor 1; make candidate sets out of annotators' probabilities with miplc data crowd", image, t.Classes[c], v))
 			}
 			if v != 0 {
 				labels++

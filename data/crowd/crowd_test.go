@@ -22,7 +22,7 @@ func write(t testing.TB, dir, name, text string) string {
 	return path
 }
 
-// Each case has the rows of three workers over the classes A to D, and the expected candidates.
+// Each case has the rows of three annotators over the classes A to D, and the expected candidates.
 func TestDistill(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -39,7 +39,7 @@ func TestDistill(t *testing.T) {
 		{"all say the same", [][]float64{{1, 0, 0, 0}, {1, 0, 0, 0}, {1, 0, 0, 0}}, []float64{1, 0, 0, 0}, true},
 		{"equally probable", [][]float64{{.5, .5, 0, 0}, {0, 0, 1, 0}, {0, 0, 1, 0}}, []float64{1, 1, 1, 0}, true},
 		{"one says nothing", [][]float64{{0, 0, 0, 0}, {.2, .8, 0, 0}, {0, 0, 1, 0}}, []float64{0, 1, 1, 0}, true},
-		{"five workers", [][]float64{{1, 0, 0, 0}, {1, 0, 0, 0}, {0, 1, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 1}}, []float64{1, 1, 0, 0}, false},
+		{"five annotators", [][]float64{{1, 0, 0, 0}, {1, 0, 0, 0}, {0, 1, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 1}}, []float64{1, 1, 0, 0}, false},
 		{"nobody says anything", [][]float64{{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}}, []float64{0, 0, 0, 0}, true},
 	} {
 		got := make([]float64, 4)
@@ -54,23 +54,23 @@ func TestDistill(t *testing.T) {
 	}
 }
 
-func TestWorkersToCandidates(t *testing.T) {
+func TestAnnotatorsToCandidates(t *testing.T) {
 	dir := t.TempDir()
 	a := write(t, dir, "a.csv", "\ufeffimage,A,B,C\n1.png,0.6,0.4,\n2.png,1,0,0\n")
 	b := write(t, dir, "b.csv", "image,C,B,A\n2.png,0,.5,.5\n\"1.png\",0,0.1,0.9\n") // rows and columns in another order
 	c := write(t, dir, "c.csv", "image, A ,B,C\r\n 1.png ,0,1,0\r\n2.png,0,0,1\r\n")
-	workers, err := ReadWorkers([]string{a, b, c}, nil)
+	annotators, err := ReadAnnotators([]string{a, b, c}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, stats, err := Distill(workers)
+	table, stats, err := Distill(annotators)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := []float64{1, 1, 0, 1, 1, 1}; !reflect.DeepEqual(table.Values, want) {
 		t.Errorf("candidates %v, want %v", table.Values, want)
 	}
-	want := Stats{Images: 2, Classes: 3, Workers: 3, MeanCandidates: 2.5, Agreed: 1, Picked: 1, MeanLabels: 9.0 / 6}
+	want := Stats{Images: 2, Classes: 3, Annotators: 3, MeanCandidates: 2.5, Agreed: 1, Picked: 1, MeanLabels: 9.0 / 6}
 	if stats != want {
 		t.Errorf("stats %+v, want %+v", stats, want)
 	}
@@ -130,7 +130,7 @@ func TestBadTables(t *testing.T) {
 	}
 }
 
-func TestBadWorkers(t *testing.T) {
+func TestBadAnnotators(t *testing.T) {
 	dir := t.TempDir()
 	full := "image,A,B\n1,1,0\n2,0,1\n"
 	a, b := write(t, dir, "a.csv", full), write(t, dir, "b.csv", full)
@@ -142,24 +142,24 @@ func TestBadWorkers(t *testing.T) {
 		files []string
 		want  []string
 	}{
-		{"two workers", []string{a, b}, []string{"the rule needs the files of at least 3 annotators, 2 given"}},
+		{"two annotators", []string{a, b}, []string{"the rule needs the files of at least 3 annotators, 2 given"}},
 		{"the same file", []string{a, b, a}, []string{"a.csv: the file is given twice"}},
 		{"no file", []string{a, b, filepath.Join(dir, "c.csv")}, []string{"c.csv: there is no such file"}},
 		{"missing images", []string{a, b, lacks}, []string{`lacks.csv: no row for the image "2", which `, `a.csv: no row for the image "3", which `}},
 		{"unknown class", []string{a, b, other}, []string{`other.csv:1:9: unknown class "X"`}},
 	} {
-		_, err := ReadWorkers(c.files, nil)
+		_, err := ReadAnnotators(c.files, nil)
 		for _, want := range c.want {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, want %s", c.name, err, want)
 			}
 		}
 	}
-	workers, err := ReadWorkers([]string{silent, write(t, dir, "s2.csv", "image,A,B\n1,0,0\n2,0,1\n"), write(t, dir, "s3.csv", "image,A,B\n1,0,0\n2,0,1\n")}, nil)
+	annotators, err := ReadAnnotators([]string{silent, write(t, dir, "s2.csv", "image,A,B\n1,0,0\n2,0,1\n"), write(t, dir, "s3.csv", "image,A,B\n1,0,0\n2,0,1\n")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Distill(workers); err == nil || !strings.Contains(err.Error(), `silent.csv:2: no worker gives the image "1" any label`) {
+	if _, _, err := Distill(annotators); err == nil || !strings.Contains(err.Error(), `silent.csv:2: no annotator gives the image "1" any label`) {
 		t.Errorf("an image without labels: %v", err)
 	}
 	for text, want := range map[string]string{

@@ -7,35 +7,35 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// MinWorkers is the minimum number of workers for candidate sets.
-const MinWorkers = 3
+// MinAnnotators is the minimum number of annotators for candidate sets.
+const MinAnnotators = 3
 
-// agreement is the number of workers that must include a label.
+// agreement is the number of annotators that must include a label.
 const agreement = 2
 
 // Stats describes how the candidate sets were made.
 type Stats struct {
 	Images         int     `json:"images"`
 	Classes        int     `json:"classes"`
-	Workers        int     `json:"workers"`
+	Annotators     int     `json:"annotators"`
 	MeanCandidates float64 `json:"mean_candidates"` // mean number of labels per image
-	Agreed         int     `json:"agreed"`          // images whose set contains the labels on which at least two workers agree
-	Picked         int     `json:"picked"`          // images whose set contains each worker's most probable label
-	MeanLabels     float64 `json:"mean_labels"`     // mean number of labels per worker and image
+	Agreed         int     `json:"agreed"`          // images whose set contains the labels on which at least two annotators agree
+	Picked         int     `json:"picked"`          // images whose set contains each annotator's most probable label
+	MeanLabels     float64 `json:"mean_labels"`     // mean number of labels per annotator and image
 }
 
-// ReadWorkers reads one table per worker. The classes are the given ones, or those of the first
+// ReadAnnotators reads one table per annotator. The classes are the given ones, or those of the first
 // file. All tables must have the same images.
-func ReadWorkers(paths, classes []string) ([]*Table, error) {
-	if len(paths) < MinWorkers {
-		return nil, fmt.Errorf("the rule needs the files of at least %d annotators, %d given", MinWorkers, len(paths))
+func ReadAnnotators(paths, classes []string) ([]*Table, error) {
+	if len(paths) < MinAnnotators {
+		return nil, fmt.Errorf("the rule needs the files of at least %d annotators, %d given", MinAnnotators, len(paths))
 	}
 	var faults diag.List
-	var workers []*Table
+	var annotators []*Table
 	from := map[string]bool{}
 	for _, p := range paths {
 		if clean := filepath.Clean(p); from[clean] {
-			faults.Add(diag.Errorf(diag.Pos{File: p}, "the file is given twice; every worker needs a file"))
+			faults.Add(diag.Errorf(diag.Pos{File: p}, "the file is given twice; every annotator needs a file"))
 		} else {
 			from[clean] = true
 		}
@@ -47,19 +47,19 @@ func ReadWorkers(paths, classes []string) ([]*Table, error) {
 		if classes == nil {
 			classes = t.Classes
 		}
-		workers = append(workers, t)
+		annotators = append(annotators, t)
 	}
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	sameImages(workers, &faults)
-	return workers, faults.Err()
+	sameImages(annotators, &faults)
+	return annotators, faults.Err()
 }
 
-// sameImages reports images that some workers have and others do not.
-func sameImages(workers []*Table, faults *diag.List) {
-	first := workers[0]
-	for _, w := range workers[1:] {
+// sameImages reports images that some annotators have and others do not.
+func sameImages(annotators []*Table, faults *diag.List) {
+	first := annotators[0]
+	for _, w := range annotators[1:] {
 		missing(w, first, faults)
 		missing(first, w, faults)
 	}
@@ -94,17 +94,17 @@ func (t *Table) numbers() map[string]int {
 	return out
 }
 
-// Distill makes the candidate sets. The set of one worker for an image has the labels with a
-// probability above 0. A label in the sets of at least two workers is a candidate. If that gives
-// fewer than two candidates, the candidates are the most probable labels of each worker instead
-// (all of them on ties). Images are in the order of the first worker.
-func Distill(workers []*Table) (*Table, Stats, error) {
-	first := workers[0]
+// Distill makes the candidate sets. The set of one annotator for an image has the labels with a
+// probability above 0. A label in the sets of at least two annotators is a candidate. If that gives
+// fewer than two candidates, the candidates are the most probable labels of each annotator instead
+// (all of them on ties). Images are in the order of the first annotator.
+func Distill(annotators []*Table) (*Table, Stats, error) {
+	first := annotators[0]
 	k := len(first.Classes)
 	out := &Table{Classes: first.Classes, Images: first.Images, Values: make([]float64, len(first.Values)), lines: first.lines}
-	s := Stats{Images: len(first.Images), Classes: k, Workers: len(workers)}
-	rows := make([]map[string]int, len(workers))
-	for w, t := range workers {
+	s := Stats{Images: len(first.Images), Classes: k, Annotators: len(annotators)}
+	rows := make([]map[string]int, len(annotators))
+	for w, t := range annotators {
 		rows[w] = t.numbers()
 		for _, v := range t.Values {
 			if v > 0 {
@@ -113,15 +113,15 @@ func Distill(workers []*Table) (*Table, Stats, error) {
 		}
 	}
 	var faults diag.List
-	said := make([][]float64, len(workers))
+	said := make([][]float64, len(annotators))
 	for i, image := range first.Images {
-		for w, t := range workers {
+		for w, t := range annotators {
 			said[w] = t.row(rows[w][image])
 		}
 		labels, picked := distill(said, out.row(i))
 		switch {
 		case labels == 0:
-			faults.Add(diag.Errorf(diag.Pos{File: first.Path, Line: first.lines[i]}, "no worker gives the image %q any label", image))
+			faults.Add(diag.Errorf(diag.Pos{File: first.Path, Line: first.lines[i]}, "no annotator gives the image %q any label", image))
 		case picked:
 			s.Picked++
 		default:
@@ -130,12 +130,12 @@ func Distill(workers []*Table) (*Table, Stats, error) {
 		s.MeanCandidates += float64(labels)
 	}
 	s.MeanCandidates /= float64(s.Images)
-	s.MeanLabels /= float64(s.Images * s.Workers)
+	s.MeanLabels /= float64(s.Images * s.Annotators)
 	return out, s, faults.Err()
 }
 
 // distill sets the candidates of one image. It returns their number, and whether the most probable
-// labels were used because the workers agree on too few.
+// labels were used because the annotators agree on too few.
 func distill(said [][]float64, candidates []float64) (labels int, picked bool) {
 	for c := range candidates {
 		in := 0

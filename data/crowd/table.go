@@ -1,4 +1,4 @@
-// Package crowd makes candidate sets from the labels that several workers gave to the same images,
+// Package crowd makes candidate sets from the labels that several annotators gave to the same images,
 // by the rule of the paper's dataset CRC-MIPL (section 4.1, "Real-World Dataset"), and assigns them
 // to bags.
 package crowd
@@ -19,7 +19,7 @@ import (
 	"github.com/miplc/miplc/internal/fileio"
 )
 
-// Table has a value for each image and class: the probabilities given by one worker, or candidate
+// Table has a value for each image and class: the probabilities given by one annotator, or candidate
 // sets as 0 and 1. As CSV:
 //
 //	image,DEB,LYM,MUC

@@ -16,14 +16,14 @@ import (
 
 // crowdOptions are the settings of miplc data crowd.
 type crowdOptions struct {
-	Limits  bagfile.Options
-	Console *console.Console
-	Workers []string
-	Output  string
-	Force   bool
-	Classes []string
-	Bags    string
-	Outside string
+	Limits     bagfile.Options
+	Console    *console.Console
+	Annotators []string
+	Output     string
+	Force      bool
+	Classes    []string
+	Bags       string
+	Outside    string
 }
 
 // distilled is the output of the command.
@@ -35,7 +35,7 @@ type distilled struct {
 func crowdCommand(con *console.Console) *cobra.Command {
 	o := &crowdOptions{Console: con}
 	cmd := &cobra.Command{
-		Use:   "crowd WORKER.csv...",
+		Use:   "crowd ANNOTATOR.csv...",
 		Short: "Make candidate sets from the labels of several annotators",
 		Long: `Make one candidate set per image from the label probabilities of at least three
 annotators, by the rule of the DEMIPL paper: a label is a candidate if at least two annotators
@@ -52,7 +52,7 @@ output is that dataset with the new candidate sets. An unknown class and a missi
 errors that name the file and the line; nothing is written.`,
 		Example: `  miplc data crowd anna.csv ben.csv cleo.csv -o candidates.csv
   miplc data crowd anna.csv ben.csv cleo.csv --bags sift.npz -o sift-crowd.npz`,
-		Args: console.Args(console.Arguments("WORKER.csv...", &o.Workers)),
+		Args: console.Args(console.Arguments("ANNOTATOR.csv...", &o.Annotators)),
 		RunE: func(*cobra.Command, []string) error { return runCrowd(o) },
 	}
 	f := cmd.Flags()
@@ -70,8 +70,8 @@ func runCrowd(o *crowdOptions) error {
 	if o.Output == "" {
 		return console.Usagef("miplc data crowd: -o FILE is missing")
 	}
-	if len(o.Workers) < crowd.MinWorkers {
-		return console.Usagef("miplc data crowd: the rule needs the files of at least %d annotators, %d given", crowd.MinWorkers, len(o.Workers))
+	if len(o.Annotators) < crowd.MinAnnotators {
+		return console.Usagef("miplc data crowd: the rule needs the files of at least %d annotators, %d given", crowd.MinAnnotators, len(o.Annotators))
 	}
 	if err := checkOutside(o.Outside); err != nil {
 		return err
@@ -83,7 +83,7 @@ func runCrowd(o *crowdOptions) error {
 	} else if filepath.Ext(o.Output) != ".csv" {
 		return console.Usagef("%s: candidate sets are written as .csv; give --bags to write a dataset", o.Output)
 	}
-	out, err := o.Console.Create(o.Output, fileio.WriteOptions{Force: o.Force, Inputs: append(slices.Clip(o.Workers), o.Bags)})
+	out, err := o.Console.Create(o.Output, fileio.WriteOptions{Force: o.Force, Inputs: append(slices.Clip(o.Annotators), o.Bags)})
 	if err != nil {
 		return err
 	}
@@ -98,11 +98,11 @@ func runCrowd(o *crowdOptions) error {
 			classes = set.Names()
 		}
 	}
-	workers, err := crowd.ReadWorkers(o.Workers, classes)
+	annotators, err := crowd.ReadAnnotators(o.Annotators, classes)
 	if err != nil {
 		return err
 	}
-	table, stats, err := crowd.Distill(workers)
+	table, stats, err := crowd.Distill(annotators)
 	if err != nil {
 		return err
 	}
