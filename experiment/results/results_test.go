@@ -2,6 +2,7 @@ package results
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/train"
 )
 
@@ -32,6 +34,37 @@ func TestAccuracyOfFailedCell(t *testing.T) {
 
 // The message of a cell that failed several times is that of the process that wrote last, whatever
 // the names of its file and its shard are.
+// A process whose folder was removed reports it, and does not remove the file of a process that has
+// started there again.
+func TestRemovedFolder(t *testing.T) {
+	dir := t.TempDir()
+	open := func() *Journal {
+		j, err := OpenJournal(dir, "all")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j
+	}
+	empty, first := open(), open()
+	if err := os.RemoveAll(filepath.Join(dir, Folder)); err != nil {
+		t.Skipf("open files cannot be removed on this system: %v", err)
+	}
+	second := open()
+	if err := second.Add([]*Result{{Coord: definition.Coord{Data: "P", R: 1, Learner: "a", Split: 1}, Key: "k", Accuracy: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Add([]*Result{{Key: "lost"}}); err == nil || !strings.Contains(err.Error(), "was removed while the experiment ran") {
+		t.Errorf("error %v", err)
+	}
+	if err := errors.Join(empty.Close(), second.Close()); err != nil {
+		t.Error(err)
+	}
+	_ = first.Close()
+	if have, err := Read(dir); err != nil || len(have.ByKey) != 1 {
+		t.Errorf("%v, %v", have, err)
+	}
+}
+
 func TestLatestFailure(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, Folder), 0o700); err != nil {

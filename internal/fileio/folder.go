@@ -162,7 +162,7 @@ func acquire(dir string) (*flock.Flock, error) {
 		if err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
-		if named, err := os.Stat(name); err == nil && os.SameFile(locked, named) {
+		if at(locked, name) {
 			return l, nil
 		}
 		l.Close()
@@ -290,7 +290,10 @@ func (f *Folder) Close() {
 
 func (f *Folder) release() {
 	if f.lock != nil {
-		os.Remove(filepath.Join(f.Dir, lockFile)) // before unlocking
+		name := filepath.Join(f.Dir, lockFile)
+		if locked, err := f.lock.Stat(); err == nil && at(locked, name) { // not the lock of another process in a new folder
+			os.Remove(name) // before unlocking
+		}
 		f.lock.Close()
 	}
 	removeFolders(f.made)

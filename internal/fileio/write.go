@@ -252,6 +252,18 @@ func CreateLog(path string) (*os.File, error) {
 	return f, syncFolder(filepath.Dir(path))
 }
 
+// At reports whether an open file is still at the path by which it was opened. Another process may have
+// removed it and created one of the same name.
+func At(f *os.File) bool {
+	open, err := f.Stat()
+	return err == nil && at(open, f.Name())
+}
+
+func at(open fs.FileInfo, path string) bool {
+	named, err := os.Stat(path)
+	return err == nil && os.SameFile(open, named)
+}
+
 // Append opens an existing file to append to it. It does not wait for a reader if path is a pipe.
 func Append(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_APPEND|nonBlocking, 0)
