@@ -77,7 +77,8 @@ On images of 224x224 pixels the defaults of the first four give the instance cou
 DEMIPL paper. An image that cannot be decoded is an error that names it; nothing is written.
 
 The candidates are the true class and --r false ones, or those in a file from miplc data
-crowd. With --unlabelled, the file has neither labels nor candidates, for miplc predict. The same images and options always give the same file.`,
+crowd. With --unlabelled, the file has neither labels nor candidates, for miplc predict. The
+same images and options always give the same file.`,
 		Example: `  miplc data bags --generator row tiles -o row.npz
   miplc data bags --generator sift --r 1 train.zip test.zip -o sift-r1.npz
   miplc data bags --generator patches --side 28 --gray photos -o patches.npz
