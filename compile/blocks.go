@@ -182,20 +182,26 @@ func (l *builder) batchNorm(blk *language.Block, name string) {
 }
 
 // standardized divides the difference from the mean by the deviation, column by column: those of
-// the rows of the batch in training, the running ones in predictions.
+// the rows of the batch in training, the running ones in predictions. A single row has no deviation,
+// for example the bag that remains after the last full batch: it takes the running ones in training
+// too, and leaves them as they are.
 func (l *builder) standardized(name string, h *graph.Node, share float64) *graph.Node {
 	b, width := l.b, int(h.Shape[1])
 	mean, variance := l.statistic(name+".mean", 0, width), l.statistic(name+".variance", 1, width)
 	if l.training {
 		count := b.SumAll(b.Fill(1, h.Shape[:1]))
 		average := func(x *graph.Node) *graph.Node { return b.Div(b.Sum(x, false, 0), count) }
+		several := b.Minimum(b.Sub(count, b.Scalar(1)), b.Scalar(1)) // 1, or 0 for a single row
+		either := func(ofBatch, running *graph.Node) *graph.Node {
+			return b.Add(b.Mul(several, ofBatch), b.Mul(b.Sub(b.Scalar(1), several), running))
+		}
 		ofBatch := average(h)
 		spread := b.Sub(h, ofBatch)
 		biased := average(b.Mul(spread, spread))
 		unbiased := b.Div(b.Mul(biased, count), b.Maximum(b.Sub(count, b.Scalar(1)), b.Scalar(1)))
-		l.follow(name+".mean", mean, ofBatch, share)
-		l.follow(name+".variance", variance, unbiased, share)
-		mean, variance = ofBatch, biased
+		l.follow(name+".mean", mean, either(ofBatch, mean), share)
+		l.follow(name+".variance", variance, either(unbiased, variance), share)
+		mean, variance = either(ofBatch, mean), either(biased, variance)
 	}
 	return b.Div(b.Sub(h, mean), b.Sqrt(b.Add(variance, b.Scalar(normEpsilon))))
 }

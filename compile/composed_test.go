@@ -200,6 +200,32 @@ train: {batch: %d}
 	}
 }
 
+// A step with a single bag has no deviation over its bags, and a bag of one instance has none over its
+// instances: batch_norm takes the running statistics as in predictions, and leaves them as they are.
+func TestBatchNormOfOneRow(t *testing.T) {
+	p, err := parse(t, "name: t\nmodel: {blocks: [dense: 4, batch_norm, pool: mean, dense: 3, batch_norm, classifier: softmax]}\ndata: {normalize: none}\nloss: [disambiguation]\ntrain: {batch: 4}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := randomEnv(p, p.Train, []int{1})
+	for _, q := range p.Params {
+		if strings.HasSuffix(q.Name, ".variance") {
+			for i, v := range env.Values[q.Name].Data {
+				env.Values[q.Name].Data[i] = 1 + v*v
+			}
+		}
+	}
+	got, want := eval(t, p.Train, env), eval(t, p.Infer, env)
+	if out := compile.OutProbabilities; !near(got[out], want[out]) {
+		t.Errorf("the probabilities are %v in training, %v in predictions", got[out].Data, want[out].Data)
+	}
+	for _, q := range p.Params {
+		if next := got[compile.NextPrefix+q.Name]; q.Statistic && !near(next, env.Values[q.Name]) {
+			t.Errorf("%s changes from %v to %v", q.Name, env.Values[q.Name].Data, next.Data)
+		}
+	}
+}
+
 // An equation that losses and the update share sees the label weights of each.
 func TestSharedEquations(t *testing.T) {
 	const src = `name: t

@@ -56,7 +56,7 @@ var Blocks = []Kind{
 		args: []schema.Row{
 			{Name: "rate", Type: schema.Real, Required: true, Main: true, In: schema.Below(0, 1), Doc: "Probability of a zero."},
 		}},
-	{Name: "batch_norm", Role: RoleFeature, Embeddings: true, Doc: "Batch normalisation of features: (x - mean) / sqrt(variance + 1e-5) * weight + bias. In training with mean and variance over the instances, or after the pool over the bags, of the batch; in predictions with their running means.",
+	{Name: "batch_norm", Role: RoleFeature, Embeddings: true, Doc: "Batch normalisation of features: (x - mean) / sqrt(variance + 1e-5) * weight + bias. In training with mean and variance over the instances, or after the pool over the bags, of the batch; in predictions, and for a single instance or bag, with their running means.",
 		args: []schema.Row{
 			{Name: "momentum", Type: schema.Real, Default: "0.1", Main: true, In: schema.Within(0, 1), Doc: "Share of the batch in the new running mean."},
 		}},

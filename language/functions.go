@@ -124,7 +124,7 @@ var Functions = []Function{
 	{Name: "bag_norm", Args: []string{"x", "gain", "bias"}, Kinds: []int{ArgValue, ArgValue, ArgValue},
 		Doc: "The same with mean and variance over the instances of each bag, per column (instance normalisation): [N, ...] to [N, ...]. In training and in predictions alike."},
 	{Name: "batch_norm", Args: []string{"x", "gain", "bias"}, Kinds: []int{ArgValue, ArgValue, ArgValue},
-		Doc: "The same with mean and variance over the rows of the batch, [N, m] or [B, m], in training; in predictions with their running means, in which a batch has a share of 0.1. Only in equations of the model."},
+		Doc: "The same with mean and variance over the rows of the batch, [N, m] or [B, m], in training; in predictions, and for a single row, with their running means, in which a batch has a share of 0.1. Only in equations of the model."},
 	{Name: "dropout", Args: []string{"x", "rate"}, Kinds: []int{ArgValue, ArgSetting},
 		Doc: "In training, sets random values of x to zero with probability rate and divides the others by 1 - rate; x in predictions."},
 	{Name: "random", Args: []string{"x", "rate", "prediction"}, Kinds: []int{ArgValue, ArgSetting, ArgSetting},

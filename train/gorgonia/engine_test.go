@@ -130,9 +130,10 @@ func TestGradientOfTheLossesAgainstFiniteDifferences(t *testing.T) {
 		} else if p.FlatSize() > 1e5 {
 			perParam = 8 // the interpreter is slow with wide layers
 		}
-		tolerance := 1e-5
 		if slices.ContainsFunc(p.Spec.Model.Blocks, func(b language.Block) bool { return b.Kind.V == "batch_norm" }) {
-			tolerance = 1e-3 // the deviations of a few bags are small, so that the slope changes within the finite difference
+			// The deviation of few bags is small for some features, so that float32 rounds gradients by 1e-4
+			// with three bags and by 1e-6 with 24.
+			sizes = slices.Repeat([]int{4, 1, 6}, 8)
 		}
 		t.Run(name, func(t *testing.T) {
 			e, before := newEngine(t, p, 1)
@@ -157,7 +158,7 @@ func TestGradientOfTheLossesAgainstFiniteDifferences(t *testing.T) {
 					i := rng.IntN(len(x))
 					want := graphtest.Slope(t, train, env, compile.OutLoss, q.Name, i)
 					got := float64(before.Params[q.Name][i]) - float64(after.Params[q.Name][i])
-					if math.Abs(got-want) > 2e-6+tolerance*math.Abs(want) {
+					if math.Abs(got-want) > 2e-6+1e-5*math.Abs(want) {
 						t.Fatalf("gradient of %s[%d] = %v, want %v", q.Name, i, got, want)
 					}
 				}
