@@ -36,6 +36,9 @@ func (e *NonFiniteError) advice() string {
 	if e.Epoch == 1 && e.Step == 1 && e.What != labelWeight { // a label weight may follow the step
 		return "no parameter has changed yet, so look for a division by 0, a logarithm of a number that is not above 0, or numbers above 3e38 in the equations of the spec"
 	}
+	if e.What == labelWeight { // the loss and the probabilities of the step are finite
+		return "look for a division by 0 in weights.update: masked_softmax(logp, S) replaces S * p / sum(S * p, 1); or clip the gradients with train.clip: 1 or lower train.lr"
+	}
 	return "clip the gradients with train.clip: 1 or lower train.lr"
 }
 

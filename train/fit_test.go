@@ -387,6 +387,9 @@ func TestNonFinite(t *testing.T) {
 			if !strings.Contains(err.Error(), tt.what+" in epoch 3, step 2, bag") {
 				t.Errorf("message %q", err)
 			}
+			if strings.Contains(err.Error(), "masked_softmax") != strings.Contains(tt.what, "label weight") {
+				t.Errorf("the advice does not fit: %q", err)
+			}
 			// The checkpoint before the failure still exists.
 			o.Resume = true
 			r, err := run(context.Background(), o)
