@@ -10,25 +10,34 @@ import (
 // exp less precisely than a CPU.
 const DeviceTolerance = 1e-4
 
-// WrongDeviceError reports a provider whose results differ from those of the CPU.
+// DeviceStateTolerance is the largest difference of a gradient or parameter on a device from the
+// CPU's, relative to the largest one.
+const DeviceStateTolerance = 1e-3
+
+// WrongDeviceError reports a device whose results differ from those of the CPU.
 type WrongDeviceError struct {
-	Provider   string
+	Device     string  // e.g. "the execution provider webgpu"
 	What       string  // what was compared
 	Difference float64 // largest, absolute or relative as What says; may be NaN
 	Tolerance  float64
 }
 
 func (e *WrongDeviceError) Error() string {
-	return fmt.Sprintf("the execution provider %s computes wrong numbers on this machine: %s differ from the CPU's by %.3g, at most %.2g is allowed; update its library or the device's driver, or run without it on the CPU",
-		e.Provider, e.What, e.Difference, e.Tolerance)
+	return fmt.Sprintf("%s computes wrong numbers on this machine: %s differ from the CPU's by %.3g, at most %.2g is allowed; update its library or the device's driver, or run without it on the CPU",
+		e.Device, e.What, e.Difference, e.Tolerance)
+}
+
+// CheckDevice is CheckDevice for the execution provider of a session.
+func (s Session) CheckDevice(what string, difference, tolerance float64) error {
+	return CheckDevice("the execution provider "+s.Provider, what, difference, tolerance)
 }
 
 // CheckDevice returns a WrongDeviceError unless the difference is within the tolerance.
-func (s Session) CheckDevice(what string, difference, tolerance float64) error {
+func CheckDevice(device, what string, difference, tolerance float64) error {
 	if difference <= tolerance { // false for NaN
 		return nil
 	}
-	return &WrongDeviceError{s.Provider, what, difference, tolerance}
+	return &WrongDeviceError{device, what, difference, tolerance}
 }
 
 // Difference returns the largest absolute difference of two vectors of equal length, or NaN if a

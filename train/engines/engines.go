@@ -166,7 +166,7 @@ func (r Request) auto(m machine) (*Choice, error) {
 	if r.Device == "" {
 		b, err := m.open(pjrt.CUDA, r.Plugin)
 		if err == nil {
-			return r.withBackend(b, "a GPU is usable: "+b.Text), nil
+			return r.withBackend(m, b, "a GPU is usable: "+b.Text), nil
 		}
 		if r.Plugin != "" {
 			return nil, fmt.Errorf("the PJRT plugin %s was named and is not usable: %w", r.Plugin, err)
@@ -242,9 +242,9 @@ func (r Request) xla(m machine) (*Choice, error) {
 	b, err := m.open(kind, r.Plugin)
 	switch {
 	case err == nil && kind == pjrt.CPU:
-		return r.withBackend(b, "requested on the CPU: "+b.Text), nil
+		return r.withBackend(m, b, "requested on the CPU: "+b.Text), nil
 	case err == nil:
-		return r.withBackend(b, "requested"), nil
+		return r.withBackend(m, b, "requested"), nil
 	case kind != pjrt.CUDA:
 		return nil, fmt.Errorf("engine %s: %w", XLA, err)
 	}
@@ -255,13 +255,26 @@ func (r Request) xla(m machine) (*Choice, error) {
 	}}
 }
 
-// withBackend returns the engine xla on an open backend, which the choice closes.
-func (r Request) withBackend(b *xla.Backend, reason string) *Choice {
+// withBackend returns the engine xla on an open backend, which the choice closes. A GPU is compared
+// with the CPU.
+func (r Request) withBackend(m machine, b *xla.Backend, reason string) *Choice {
 	p := r.info(XLA, string(b.Kind), reason)
 	p.DeviceName, p.Coupled = b.Text, true
-	return &Choice{
-		EngineInfo: p, backend: b,
-		trainer: &xla.Trainer{EngineInfo: p, Backend: b, Memory: r.Memory},
-		device:  func() (learners.Device, error) { return b, nil },
+	var trainer train.Trainer = &xla.Trainer{EngineInfo: p, Backend: b, Memory: r.Memory}
+	if b.Kind == pjrt.CUDA {
+		trainer = &checked{Trainer: trainer, cpu: r.cpu(m).trainer, device: onDevice(b), results: map[string]error{}}
 	}
+	return &Choice{
+		EngineInfo: p, backend: b, trainer: trainer,
+		device: func() (learners.Device, error) { return b, nil },
+	}
+}
+
+// cpu returns the engine on the CPU with which a GPU is compared.
+func (r Request) cpu(m machine) *Choice {
+	on := Request{Library: r.Library}
+	if c, err := on.onnxruntime(m, ""); err == nil {
+		return c
+	}
+	return on.pureGo("")
 }

@@ -1,11 +1,13 @@
 package engines
 
 import (
+	"context"
 	"errors"
 	"math"
 	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortenv"
@@ -165,5 +167,63 @@ func TestEnginesTrain(t *testing.T) {
 				t.Errorf("%s: loss %g, %s says %g", choice.Engine, loss, Gorgonia, first)
 			}
 		}
+	}
+}
+
+// wrongRate is a device that takes steps that are a hundredth too large.
+type wrongRate struct{ train.Trainer }
+
+func (w wrongRate) Train(ctx context.Context, trials []*train.Trial, o train.Options, done func(int, train.Outcome)) {
+	list := make([]*train.Trial, len(trials))
+	for i, t := range trials {
+		spec, program, trial := *t.Program.Spec, *t.Program, *t
+		spec.Train.LR.V *= 1.01
+		program.Spec, trial.Program = &spec, &program
+		list[i] = &trial
+	}
+	w.Trainer.Train(ctx, list, o, done)
+}
+
+// The engine xla agrees with the CPU on the drawn bags of all shipped specs on features and of random
+// ones; a GPU that computes wrong steps is refused, with the difference, before anything is trained.
+func TestGPUAgainstTheCPU(t *testing.T) {
+	choice, err := choose(Request{Engine: XLA}, machineOf(false, true, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer choice.Close()
+	gpu, ok := choice.trainer.(*checked)
+	if !ok {
+		t.Fatalf("a GPU is trained on without a check, by %T", choice.trainer)
+	}
+	var programs []*compile.Program
+	for _, name := range language.TrainedNames() {
+		if p := traintest.Shipped(t, name); len(p.Signature.Instance) == 1 {
+			programs = append(programs, p)
+		}
+	}
+	for seed := range uint64(20) {
+		if p := traintest.Random(t, seed); len(p.Signature.Instance) == 1 {
+			programs = append(programs, p)
+		}
+	}
+	for i, p := range programs {
+		if err := gpu.check(t.Context(), p, train.Options{}); err != nil {
+			t.Errorf("program %d, %s: %v", i, p.Spec.Name.V, err)
+		}
+	}
+
+	wrong := &checked{Trainer: wrongRate{gpu.Trainer}, cpu: gpu.cpu, device: gpu.device, results: map[string]error{}}
+	trial, err := train.SmallTrial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = train.One(t.Context(), wrong, trial, train.Options{})
+	var refused *ortenv.WrongDeviceError
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "xla on cuda computes wrong numbers") {
+		t.Errorf("a device with wrong steps is not refused: %v", err)
+	}
+	if _, err := train.One(t.Context(), gpu, trial, train.Options{}); err != nil {
+		t.Error(err)
 	}
 }

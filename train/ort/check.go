@@ -13,10 +13,6 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// gradientTolerance is the largest difference between a gradient on a device and on the
-// CPU, relative to the largest gradient.
-const gradientTolerance = 1e-3
-
 // checkedSteps is the number of steps of a check. Two bindings alternate, one per copy of the
 // parameters, so each gets two different batches. This finds devices that keep using the first
 // inputs of a binding.
@@ -54,7 +50,7 @@ func (e *Engine) checkStep(bags int) error {
 	if err := device.CheckDevice("the results of training steps", loss, ortenv.DeviceTolerance); err != nil {
 		return err
 	}
-	return device.CheckDevice("the gradients, relative to the largest,", gradients, gradientTolerance)
+	return device.CheckDevice("the gradients, relative to the largest,", gradients, ortenv.DeviceStateTolerance)
 }
 
 // checkPredictions compares predictions like checkStep compares steps.

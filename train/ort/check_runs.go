@@ -58,7 +58,7 @@ func (g *group) checkDevice() error {
 	if err := device.CheckDevice("losses, label weights and attention scores", results, ortenv.DeviceTolerance); err != nil {
 		return err
 	}
-	return device.CheckDevice("the parameters, relative to the largest,", state, gradientTolerance)
+	return device.CheckDevice("the parameters, relative to the largest,", state, ortenv.DeviceStateTolerance)
 }
 
 // lent is a group whose sessions belong to another one.

@@ -131,7 +131,7 @@ func (w *workspace) check(g *graph.Graph, in, out []onnx.Value) error {
 		got := out[i].(*onnx.Tensor[float32]).GetData()
 		worst = max(worst, ortenv.Difference(got, want.floats(name))/largest(want.floats(name)))
 	}
-	return w.options.session().CheckDevice("the values of a graph, relative to the largest,", worst, gradientTolerance)
+	return w.options.session().CheckDevice("the values of a graph, relative to the largest,", worst, ortenv.DeviceStateTolerance)
 }
 
 // outputPrefix makes the names of outputs different from those of inputs, as ONNX requires.

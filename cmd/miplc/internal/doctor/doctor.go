@@ -20,7 +20,6 @@ import (
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
-	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
@@ -122,7 +121,7 @@ func run(ctx context.Context, o *options) error {
 	}
 	f.Backends = []backend{onnxruntime(lib, err, remedy), {Name: "onnx-go", Usable: true, Detail: "built in"}}
 	f.Plugins = pjrt.Candidates(o.Plugin)
-	f.Devices = []deviceFacts{device(ctx, pjrt.CPU, o.Plugin), device(ctx, pjrt.CUDA, o.Plugin)}
+	f.Devices = []deviceFacts{device(ctx, pjrt.CPU, o.Plugin, o.Library), device(ctx, pjrt.CUDA, o.Plugin, o.Library)}
 	if err == nil {
 		f.Providers = tryAll(ctx, o.Library)
 	}
@@ -182,8 +181,8 @@ func usable(devices []deviceFacts) []string {
 	return names
 }
 
-// device opens a device for XLA and runs a training step on it.
-func device(ctx context.Context, kind pjrt.Kind, plugin string) deviceFacts {
+// device opens a device for XLA and compares training steps on it with those on the CPU.
+func device(ctx context.Context, kind pjrt.Kind, plugin, library string) deviceFacts {
 	d := deviceFacts{backend: backend{Name: string(kind)}}
 	b, err := xla.Open(kind, pjrt.Options{Plugin: plugin})
 	if err != nil {
@@ -191,13 +190,13 @@ func device(ctx context.Context, kind pjrt.Kind, plugin string) deviceFacts {
 		return d
 	}
 	defer b.Close()
-	compiling, step, err := train.TrySmall(ctx, &xla.Trainer{Backend: b})
+	compiling, step, err := engines.TryXLA(ctx, library, b)
 	if err != nil {
 		d.Detail = fmt.Sprintf("%s: a training fails: %v", b.Text, err)
 		return d
 	}
 	d.Usable, d.Compiling, d.Step = true, compiling.Seconds(), step.Seconds()
-	d.Detail = fmt.Sprintf("%s; a training step in %v, after compiling for %v",
+	d.Detail = fmt.Sprintf("%s: it agrees with the CPU; a training step in %v, after compiling for %v",
 		b.Text, step.Round(time.Microsecond), compiling.Round(100*time.Millisecond))
 	return d
 }

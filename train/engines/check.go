@@ -1,0 +1,122 @@
+package engines
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/xla"
+)
+
+// onDevice returns the name of a device of XLA for messages.
+func onDevice(b *xla.Backend) string { return XLA + " on " + string(b.Kind) }
+
+// checked is a trainer on a device. Before it trains a program for the first time, it compares the
+// device with the CPU, and refuses the trials if the results differ.
+type checked struct {
+	train.Trainer
+	cpu    train.Trainer
+	device string // for messages
+
+	mu      sync.Mutex
+	results map[string]error // by program
+}
+
+// Train implements train.Trainer.
+func (c *checked) Train(ctx context.Context, trials []*train.Trial, o train.Options, done func(i int, out train.Outcome)) {
+	var right []int
+	for i, t := range trials {
+		if err := c.check(ctx, t.Program, o); err != nil {
+			done(i, train.Outcome{Err: err})
+			continue
+		}
+		right = append(right, i)
+	}
+	train.Some(ctx, c.Trainer, trials, right, o, done)
+}
+
+// check compares the device with the CPU, once for each program.
+func (c *checked) check(ctx context.Context, p *compile.Program, o train.Options) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := fmt.Sprint(train.Shared(p.Spec), p.Signature)
+	err, known := c.results[key]
+	if !known {
+		o.ObserverOrSilent().Note("comparing " + c.device + " with the CPU on drawn bags, once for a program")
+		if err = compareDevice(ctx, p, c.device, c.Trainer, c.cpu); ctx.Err() != nil {
+			return err // an interruption says nothing about the device
+		}
+		c.results[key] = err
+	}
+	return err
+}
+
+// compareDevice trains a small trial with a program on a device and on the CPU. It returns an
+// ortenv.WrongDeviceError if the losses or the states after four steps differ.
+func compareDevice(ctx context.Context, p *compile.Program, device string, on, cpu train.Trainer) error {
+	t, err := sampleTrial(p)
+	if err != nil {
+		return err
+	}
+	got, err := train.One(ctx, on, t, train.Options{})
+	if err != nil {
+		return err
+	}
+	want, err := train.One(ctx, cpu, t, train.Options{})
+	if err != nil {
+		return err
+	}
+	losses, states := 0.0, 0.0
+	for i, m := range want.Metrics {
+		losses = max(losses, math.Abs(got.Metrics[i].Loss-m.Loss)/max(1, math.Abs(m.Loss)))
+	}
+	gotVectors, _, err := got.State.Flat(t.Program)
+	if err != nil {
+		return err
+	}
+	wantVectors, _, err := want.State.Flat(t.Program)
+	if err != nil {
+		return err
+	}
+	for name, v := range wantVectors {
+		largest := ortenv.Difference(v, make([]float32, len(v)))
+		states = max(states, ortenv.Difference(gotVectors[name], v)/max(1e-30, largest))
+	}
+	if err := ortenv.CheckDevice(device, "the losses of training steps", losses, ortenv.DeviceTolerance); err != nil {
+		return err
+	}
+	return ortenv.CheckDevice(device, "the parameters after training steps, relative to the largest,", states, ortenv.DeviceStateTolerance)
+}
+
+// sampleTrial returns a trial of two epochs with two steps of a program, on drawn bags: at most eight
+// in a step, of one to seven instances.
+func sampleTrial(p *compile.Program) (*train.Trial, error) {
+	spec := *p.Spec
+	spec.Train.Batch.V = min(max(1, spec.Train.Batch.V), 8)
+	spec.Train.Epochs.V, spec.Train.Best.V, spec.Train.Patience.V, spec.Train.Refit.V = 2, "", 0, false
+	small, err := compile.Compile(&spec, p.Signature)
+	if err != nil {
+		return nil, err
+	}
+	k, r := p.Signature.Classes, stream.New(1, "device")
+	d := &data.Dataset{Name: "drawn bags", Shape: slices.Clone(p.Signature.Instance), Classes: k, Offsets: []int{0}}
+	for range 2 * spec.Train.Batch.V {
+		d.Offsets = append(d.Offsets, d.Offsets[d.Bags()]+1+r.IntN(7))
+		set, first := make([]uint8, k), r.IntN(k)
+		set[first], set[(first+1+r.IntN(max(1, k-1)))%k] = 1, 1
+		d.Candidates = append(d.Candidates, set...)
+	}
+	d.Instances = make([]float32, d.Offsets[d.Bags()]*ndarray.Size(d.Shape))
+	for i := range d.Instances {
+		d.Instances[i] = float32(r.NormFloat64())
+	}
+	return &train.Trial{Program: small, Data: d, Split: &data.Split{Train: d.AllBags()}, OnlySnapshots: true, Snapshots: []int{}}, nil
+}
