@@ -18,6 +18,13 @@ import (
 // need the additive scatter that it introduced.
 const stepOpset = 16
 
+// manyBagsOpset is the oldest opset of steps with more than manyBags bags: it has a scatter for the
+// maxima of the bags, which otherwise need memory for all instances once for each bag.
+const (
+	manyBagsOpset = 18
+	manyBags      = 64
+)
+
 // TrainStep returns the ONNX model of one training step of a program: forward pass, gradient and
 // update of the parameters. Inputs and outputs are those of compile.Step. The metadata describe
 // them and the layout of the flat vectors, and contain the hash of initial, the flat vectors of
@@ -39,6 +46,9 @@ func TrainStep(p *compile.Program, initial []float32, runs *onnx.Capacity, step 
 	}
 	var m *onnxpb.ModelProto
 	if opset := max(p.Spec.Export.Opset.V, stepOpset); runs == nil {
+		if p.Spec.Train.Batch.V > manyBags {
+			opset = max(opset, manyBagsOpset)
+		}
 		m, err = onnx.Lower(g, onnx.Options{Opset: opset, Planes: true})
 	} else {
 		step.Runs = runs.Runs

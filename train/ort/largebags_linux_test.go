@@ -3,8 +3,10 @@
 package ort
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/runtime/ortenv/plugin"
 	"github.com/miplc/miplc/train/traintest"
 )
@@ -12,19 +14,7 @@ import (
 // A wide dropout layer after a ReLU needs no memory in the engine: its mask is read as bytes, and the result of the
 // ReLU is overwritten.
 func TestDropoutNeedsNoMemory(t *testing.T) {
-	peak := func(blocks string) int {
-		p := gated(t, blocks)
-		plugin.TrimBlocks()
-		e, err := New(p, traintest.Start(p, 1).Params, Options{largeBags: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer e.Close()
-		if _, err := e.Step(traintest.Batch(p, 1, 20000)); err != nil {
-			t.Fatal(err)
-		}
-		return plugin.CountBlocks().Peak
-	}
+	peak := func(blocks string) int { return peakOfStep(t, gated(t, blocks), 20000) }
 	without, with := peak("{dense: 256}, relu"), peak("{dense: 256}, relu, {dropout: 0.25}")
 	if without == 0 {
 		t.Fatal("the engine has used no memory that is counted")
@@ -32,4 +22,32 @@ func TestDropoutNeedsNoMemory(t *testing.T) {
 	if with > without+plugin.PageOfBlocks {
 		t.Errorf("a step takes %d MB with dropout, %d MB without", with>>20, without>>20)
 	}
+}
+
+// A step with many bags needs about the memory of one with the same instances in few bags, also for
+// maxima in each bag and 50 columns.
+func TestMemoryOfManyBags(t *testing.T) {
+	p := traintest.Shipped(t, "fastmipl")
+	few, many := peakOfStep(t, p, slices.Repeat([]int{200}, 4)...), peakOfStep(t, p, slices.Repeat([]int{2}, 400)...)
+	if few == 0 {
+		t.Fatal("the engine has used no memory that is counted")
+	}
+	if many > 2*few {
+		t.Errorf("a step with 400 bags takes %d MB, one with the same instances in 4 bags %d MB", many>>20, few>>20)
+	}
+}
+
+// peakOfStep returns the largest memory of the values of a step, in bytes.
+func peakOfStep(t *testing.T, p *compile.Program, sizes ...int) int {
+	t.Helper()
+	plugin.TrimBlocks()
+	e, err := New(p, traintest.Start(p, 1).Params, Options{largeBags: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if _, err := e.Step(traintest.Batch(p, 1, sizes...)); err != nil {
+		t.Fatal(err)
+	}
+	return plugin.CountBlocks().Peak
 }

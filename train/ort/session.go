@@ -19,9 +19,13 @@ import (
 	"github.com/miplc/miplc/runtime/ortenv/plugin"
 )
 
-// opset is the operator set of the graphs of this engine: ScatterElements with a reduction needs
-// 16, the final form of ReduceMax 18.
-const opset = 17
+// opset is the operator set of the graphs of this engine on devices, and of groups of runs. cpuOpset
+// has a scatter that keeps the largest value of each bag, which not all devices have. Without it, the
+// maxima of all bags of a batch need memory for all instances once for each bag.
+const (
+	opset    = 17
+	cpuOpset = 18
+)
 
 // session is a graph in onnxruntime with the names of its inputs and outputs.
 type session struct {
@@ -37,9 +41,9 @@ type session struct {
 // open makes a session of a graph whose parameters are inputs: on a device for batches of so many
 // bags, on a CPU for any.
 func open(g *graph.Graph, o Options, planes bool, bags int) (*session, error) {
-	form := lowering.Options{Opset: opset, Planes: planes, Masks: o.masks}
+	form := lowering.Options{Opset: cpuOpset, Planes: planes, Masks: o.masks}
 	if !o.session().OnCPU() {
-		form.Planes, form.Bags = true, bags
+		form.Opset, form.Planes, form.Bags = opset, true, bags
 	}
 	model, err := lowering.Lower(g, form)
 	if err != nil {
