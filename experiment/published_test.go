@@ -4,9 +4,9 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,10 +15,12 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/internal/testsupport"
 	"github.com/miplc/miplc/language/languagetest"
+	"github.com/miplc/miplc/plot"
 )
 
-// measuredLine is a line of bench/published/shares.jsonl, the part of a Result that docs/results.md
+// measuredLine is a line of bench/published/shares.jsonl, the part of a Result that docs/paper-results.md
 // shows.
 type measuredLine struct {
 	definition.Coord
@@ -226,7 +228,7 @@ func paperTables(t *testing.T) map[string]string {
 			}
 		}
 		if rows != "" {
-			tables["paper "+d.Name.V] = "| learner | r = 1 | paper | r = 2 | paper | r = 3 | paper |\n|---|---:|---:|---:|---:|---:|---:|\n" + rows
+			tables["paper "+d.Name.V] = "| learner | r = 1 | paper | r = 2 | paper | r = 3 | paper |\n|---|---:|---:|---:|---:|---:|---:|\n" + boldBest(rows)
 		}
 	}
 	return tables
@@ -244,7 +246,7 @@ func methodsTables(t *testing.T) map[string]string {
 	found := measured(t, e, "../bench/published/mipl-methods.jsonl", func(c definition.Coord) string { return fmt.Sprint(c.Data, " ", c.R) })
 	tables := map[string]string{}
 	for _, d := range e.Data {
-		header, under := "| learner |", "|---|"
+		header, under := "| learner | spec |", "|---|---|"
 		for _, r := range d.R {
 			header += fmt.Sprintf(" r = %d |", r)
 			under += "---:|"
@@ -258,14 +260,42 @@ func methodsTables(t *testing.T) map[string]string {
 				row += methodsEntry(cells, e.Splits.Count)
 			}
 			if any {
-				rows += fmt.Sprintf("| %s |%s\n", e.Learners[i].Title, row)
+				rows += fmt.Sprintf("| %s | `%s` |%s\n", e.Learners[i].Title, e.Learners[i].Spec.V, row)
 			}
 		}
 		if rows != "" {
-			tables["methods "+d.Name.V] = header + "\n" + under + "\n" + rows
+			tables["methods "+d.Name.V] = header + "\n" + under + "\n" + boldBest(rows)
 		}
 	}
 	return tables
+}
+
+// methodsFigure draws some rows of the tables of methods.
+func methodsFigure(t *testing.T) string {
+	t.Helper()
+	e, err := definition.Load("mipl-methods")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := measured(t, e, "../bench/published/mipl-methods.jsonl", func(c definition.Coord) string { return fmt.Sprint(c.Data, " ", c.R) })
+	var panels []plot.CurvePanel
+	for _, data := range []string{"SIVAL6-MIPL", "Birdsong-MIPL"} {
+		panel := plot.CurvePanel{Heading: data}
+		for _, name := range []string{"acmil", "gated-abmil", "demipl-mlp", "elimipl", "demipl", "miplma"} {
+			curve := plot.Curve{Name: name}
+			for _, r := range []int{0, 1, 3} {
+				cells := found[[2]string{fmt.Sprint(data, " ", r), name}]
+				curve.Points = append(curve.Points, plot.Point{X: float64(r), Mean: meanOf(cells), Deviation: stat.StdDev(cells, nil)})
+			}
+			panel.Curves = append(panel.Curves, curve)
+		}
+		panels = append(panels, panel)
+	}
+	var svg strings.Builder
+	if err := plot.Curves(&svg, "", plot.Axes{X: "false labels per candidate set (r)", Y: "test accuracy", MaxY: 1}, panels); err != nil {
+		t.Fatal(err)
+	}
+	return svg.String()
 }
 
 func methodsEntry(cells []float64, splits int) string {
@@ -278,6 +308,33 @@ func methodsEntry(cells []float64, splits int) string {
 	return fmt.Sprintf(" %.3f (%d) |", meanOf(cells), len(cells))
 }
 
+// completeEntry matches an entry with the mean and deviation of all splits.
+var completeEntry = regexp.MustCompile(`^(0\.\d+|1\.000)±0\.\d+$`)
+
+// boldBest sets the largest mean of each column of the rows of a table in bold, and those equal to it.
+func boldBest(rows string) string {
+	lines := strings.Split(strings.TrimSuffix(rows, "\n"), "\n")
+	entries, best := make([][]string, len(lines)), map[int]string{}
+	mean := func(entry string) string { m, _, _ := strings.Cut(entry, "±"); return m }
+	for i, line := range lines {
+		entries[i] = strings.Split(line, "|")
+		for j, entry := range entries[i] {
+			if entry = strings.TrimSpace(entry); completeEntry.MatchString(entry) {
+				best[j] = max(best[j], mean(entry)) // means have three decimals, so texts sort like numbers
+			}
+		}
+	}
+	for i := range entries {
+		for j, entry := range entries[i] {
+			if entry = strings.TrimSpace(entry); completeEntry.MatchString(entry) && mean(entry) == best[j] {
+				entries[i][j] = " **" + entry + "** "
+			}
+		}
+		lines[i] = strings.Join(entries[i], "|")
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
 func meanOf(list []float64) (mean float64) {
 	for _, v := range list {
 		mean += v / float64(len(list))
@@ -285,9 +342,9 @@ func meanOf(list []float64) (mean float64) {
 	return mean
 }
 
-// The table of docs/results.md is generated from the measured lines. The last column is the root mean
-// square of the differences from the published accuracies, over the learners that have results on
-// all rows of the dataset.
+// The tables of docs/results.md and docs/paper-results.md and a figure are generated from the measured
+// lines. The last column of the table of shares is the root mean square of the differences from the
+// published accuracies, over the learners that have results on all rows of the dataset.
 func TestMeasuredShares(t *testing.T) {
 	e, err := definition.Load("../bench/published/shares.yaml")
 	if err != nil {
@@ -332,10 +389,11 @@ func TestMeasuredShares(t *testing.T) {
 		}
 		fmt.Fprintf(&text, " %.3f |\n", math.Sqrt(square/float64(n)))
 	}
-	tables := methodsTables(t)
-	maps.Copy(tables, paperTables(t))
+	languagetest.Tables(t, "../docs/results.md", methodsTables(t))
+	testsupport.CheckGolden(t, "../docs/images/results.svg", methodsFigure(t))
+	tables := paperTables(t)
 	tables["shares"], tables["authors"], tables["rc"] = text.String(), authorsTable(t), rcTable(t)
-	languagetest.Tables(t, "../docs/results.md", tables)
+	languagetest.Tables(t, "../docs/paper-results.md", tables)
 	languagetest.Tables(t, "../docs/studies.md", map[string]string{"pytorch": peersTable(t)})
 }
 

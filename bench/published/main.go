@@ -1,8 +1,8 @@
 // Command published adds the results of an experiment to the lines of bench/published, from which the
-// tables of docs/results.md are generated. It reports cells whose accuracy differs from their line,
-// with the commits, versions and threads of both, and keeps the line. It refuses results of a program
-// whose commit is unknown. The arguments are the name of an experiment, in bench/published or shipped, and
-// the folder of its results:
+// tables of docs/results.md and docs/paper-results.md are generated. It reports cells whose accuracy
+// differs from their line, with the commits, versions and threads of both, and keeps the line. It refuses
+// results of a program whose commit is unknown. The arguments are the name of an experiment, in
+// bench/published or shipped, and the folder of its results:
 //
 //	go run ./bench/published authors authors
 package main
