@@ -173,8 +173,31 @@ func (c *checker) learnerRules() {
 				c.add(a.Values[0].At.Pos(), "%s is in both vary and grid", a.Key)
 			}
 		}
+		c.overridden(l, l.Set, l.Grid)
+		for _, part := range l.Cases {
+			grid := l.Grid
+			if part.Grids {
+				grid = part.Grid
+			}
+			c.overridden(l, part.Set, grid)
+		}
 	}
 	c.unique(names, "learner")
+}
+
+// overridden reports settings that a grid or vary of the learner replaces.
+func (c *checker) overridden(l *Learner, set []Setting, grid []Axis) {
+	for _, s := range set {
+		by := ""
+		if slices.ContainsFunc(grid, func(a Axis) bool { return a.Key == s.Key }) {
+			by = "grid"
+		} else if l.Vary != nil && l.Vary.Key == s.Key {
+			by = "vary"
+		}
+		if by != "" {
+			note(c.add(s.At.Pos(), "%s is in both set and %s, which decides", s.Key, by), "remove it from set, or from %s", by)
+		}
+	}
 }
 
 func (c *checker) whereRules(w Where) {
