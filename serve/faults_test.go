@@ -438,7 +438,7 @@ func TestInternalErrors(t *testing.T) {
 func TestGather(t *testing.T) {
 	q := &queue{batch: Batching{Bags: 5}, waiting: make(chan *job, 10)}
 	for _, bags := range []int{1, 2, 1, 3, 1} {
-		q.waiting <- &job{bags: make([]runtime.Bag, bags)}
+		q.waiting <- &job{count: bags}
 	}
 	var got []int
 	for len(q.waiting) > 0 {
@@ -447,6 +447,22 @@ func TestGather(t *testing.T) {
 	if fmt.Sprint(got) != "[4 1]" {
 		t.Errorf("jobs of the runs: %v", got)
 	}
+}
+
+// A request that ends while it waits returns its memory, so its bags are freed too, though it stays in
+// the queue. A run ignores it.
+func TestEndedInQueue(t *testing.T) {
+	q := &queue{batch: Batching{Bags: 1}, memory: newRunMemory(1), waiting: make(chan *job, 1)}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := q.predict(ctx, []runtime.Bag{randomBag(1, 1)}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	ended := <-q.waiting
+	if ended.bags != nil {
+		t.Error("the queue still refers to the bags")
+	}
+	q.run([]*job{ended})
 }
 
 // A wrong request does not affect the others in its run.

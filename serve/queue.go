@@ -28,7 +28,9 @@ type Batching struct {
 type job struct {
 	ctx         context.Context
 	since       time.Time
-	bags        []runtime.Bag
+	count       int           // number of bags
+	bags        []runtime.Bag // nil if the request ended before a run took them
+	taken       atomic.Bool   // by a run, or by the request that ended
 	predictions []runtime.Prediction
 	err         error
 	running     atomic.Bool // a run with its bags has started
@@ -81,7 +83,7 @@ func (q *queue) predict(ctx context.Context, bags []runtime.Bag) ([]runtime.Pred
 			}
 		}
 	}
-	j := &job{ctx: ctx, since: time.Now(), bags: bags, done: make(chan struct{})}
+	j := &job{ctx: ctx, since: time.Now(), count: len(bags), bags: bags, done: make(chan struct{})}
 	select {
 	case q.waiting <- j:
 	default:
@@ -91,6 +93,9 @@ func (q *queue) predict(ctx context.Context, bags []runtime.Bag) ([]runtime.Pred
 	case <-j.done:
 		return j.predictions, j.err
 	case <-ctx.Done():
+		if j.taken.CompareAndSwap(false, true) {
+			j.bags = nil // the request returns their memory, but the job stays in the queue
+		}
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) && !j.running.Load() {
 			return nil, errBusyRuns
 		}
@@ -102,7 +107,7 @@ var errBusyRuns = status.Error(codes.Unavailable, "busy: the request waited for 
 
 // gather returns first and the waiting jobs, and waits for more up to the delay.
 func (q *queue) gather(first *job) []*job {
-	jobs, bags := []*job{first}, len(first.bags)
+	jobs, bags := []*job{first}, first.count
 	var late <-chan time.Time
 	if q.batch.Bags > bags && q.batch.Delay > 0 {
 		late = time.After(q.batch.Delay)
@@ -112,7 +117,7 @@ func (q *queue) gather(first *job) []*job {
 		if j == nil {
 			break
 		}
-		jobs, bags = append(jobs, j), bags+len(j.bags)
+		jobs, bags = append(jobs, j), bags+j.count
 	}
 	return jobs
 }
@@ -141,9 +146,8 @@ func (q *queue) run(jobs []*job) {
 	var live []*job
 	var bags []runtime.Bag
 	for _, j := range jobs {
-		if j.err = j.ctx.Err(); j.err != nil {
-			close(j.done)
-			continue
+		if j.ctx.Err() != nil || !j.taken.CompareAndSwap(false, true) {
+			continue // predict returns the error
 		}
 		live, bags = append(live, j), append(bags, j.bags...)
 		q.waited.Observe(time.Since(j.since).Seconds())
