@@ -24,6 +24,12 @@ const (
 	copiesOfBinary = 2
 )
 
+// Minimum size in bytes of a number in a request, with its comma.
+const (
+	bytesOfJSON   = 2
+	bytesOfBinary = 4
+)
+
 const firstRead = 64 << 10 // bytes reserved for a body of unknown length
 
 // request is the input of the decoders: the body, the memory reserved for the request and its
@@ -50,9 +56,9 @@ func jsonBody(r *http.Request) error {
 	return nil
 }
 
-// receive reads the body of a request before its deadline. It reserves memory before it reads. The
-// caller releases the memory.
-func (s *Server) receive(w http.ResponseWriter, r *http.Request) (*request, error) {
+// receive reads the body of a request to a model before its deadline. It reserves memory before it
+// reads. The caller releases the memory.
+func (s *Server) receive(w http.ResponseWriter, r *http.Request, model string) (*request, error) {
 	if err := jsonBody(r); err != nil {
 		return nil, err
 	}
@@ -62,15 +68,15 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request) (*request, erro
 	if r.ContentLength > s.o.Bytes {
 		return nil, tooLarge(s.o.Bytes)
 	}
-	copies := int64(copiesOfJSON)
+	copies, number := int64(copiesOfJSON), int64(bytesOfJSON)
 	if r.Header.Get(jsonLength) != "" {
-		copies = copiesOfBinary
+		copies, number = copiesOfBinary, bytesOfBinary
 	}
 	size := r.ContentLength
 	if size < 0 {
 		size = firstRead
 	}
-	memory, err := s.reserve(r.Context(), size, copies)
+	memory, err := s.reserve(r.Context(), size, copies, s.answerMemory(model, size/number))
 	if err != nil {
 		return nil, err
 	}
@@ -83,12 +89,13 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request) (*request, erro
 	return &request{r.Context(), body, memory}, nil
 }
 
-// reserve reserves the memory of a request of size bytes. The request waits at most half of its
-// time, because it needs the rest for the answer.
-func (s *Server) reserve(ctx context.Context, size, copies int64) (*reservation, error) {
+// reserve reserves the memory of a request of size bytes, and answer bytes for its answer. The request
+// waits at most half of its time, because it needs the rest for the answer.
+func (s *Server) reserve(ctx context.Context, size, copies, answer int64) (*reservation, error) {
 	wait, cancel := context.WithTimeout(ctx, s.o.Timeout/2)
 	defer cancel()
-	return s.admission.pool(size).reserve(wait, copies*size+requestOverhead)
+	pool, bytes := s.admission.pool(size), copies*size+requestOverhead
+	return pool.reserve(wait, max(bytes, min(bytes+answer, pool.size))) // answer is an upper bound
 }
 
 // incoming is a body that is being read.

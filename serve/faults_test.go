@@ -27,6 +27,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/serve/oip"
 )
@@ -321,6 +322,44 @@ func TestMemoryLimit(t *testing.T) {
 		for !p.TryAcquire(p.size) { // all memory is released
 			time.Sleep(time.Millisecond)
 		}
+	}
+}
+
+// A request with all its memory is answered although others wait for memory: what it reserves before it
+// is read suffices for its values and its answer.
+func TestMemoryOfAnswer(t *testing.T) {
+	const n, waiting = 20_000, 850_000
+	s := start(t, func(o *Options) { o.RequestMemory, o.Instances = 3_000_000, n })
+	bag := randomBag(n, 1)
+	raw := string(ndarray.AppendBytes(nil, bag.Instances))
+	head := fmt.Sprintf(`{"inputs": [{"name": "instances", "datatype": "FP32", "shape": [%d, 3], "parameters": {"binary_data_size": %d}}]}`, n, len(raw))
+	text := `{"instances": ` + strings.ReplaceAll(fmt.Sprint(nested(randomBag(9000, 1))), " ", ",") + "}"
+	for name, c := range map[string]struct{ path, header, body string }{
+		"raw":  {"/v2/models/bag/infer", fmt.Sprintf("%s: %d\r\n", jsonLength, len(head)), head + raw},
+		"JSON": {"/predict?model=bag", "", text},
+	} {
+		first := s.connect(t, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: a\r\n%sContent-Length: %d\r\n\r\n%s", c.path, c.header, len(c.body), c.body[:1000]))
+		for s.admission.large.TryAcquire(s.admission.large.size) { // until its memory is reserved
+			s.admission.large.Release(s.admission.large.size)
+			time.Sleep(time.Millisecond)
+		}
+		other := s.connect(t, fmt.Sprintf("POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", waiting))
+		for s.admission.large.queued.Load() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		if _, err := io.WriteString(first, c.body[1000:]); err != nil {
+			t.Fatal(err)
+		}
+		told, err := http.ReadResponse(bufio.NewReader(first), nil)
+		if err != nil || told.StatusCode != 200 {
+			t.Errorf("%s: %v, %v", name, told, err)
+		}
+		first.Close()
+		other.Close()
+		for !s.admission.large.TryAcquire(s.admission.large.size) { // until all memory is released
+			time.Sleep(time.Millisecond)
+		}
+		s.admission.large.Release(s.admission.large.size)
 	}
 }
 

@@ -75,7 +75,7 @@ func (s *Server) receiveMessage(ctx context.Context, stream grpc.ServerStream) (
 	case size > s.o.Bytes+messageHead:
 		return nil, tooLarge(s.o.Bytes)
 	}
-	memory, err := s.reserve(ctx, size, copiesOfBinary)
+	memory, err := s.reserve(ctx, size, copiesOfBinary, s.answerMemory("", size/bytesOfBinary)) // the message names the model
 	if err != nil {
 		return nil, err
 	}

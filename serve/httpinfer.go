@@ -44,7 +44,7 @@ type inferOutput struct {
 }
 
 func (s *Server) postInfer(w http.ResponseWriter, r *http.Request) error {
-	req, err := s.receive(w, r)
+	req, err := s.receive(w, r, r.PathValue("model"))
 	if err != nil {
 		return err
 	}

@@ -182,6 +182,16 @@ func scores(info *runtime.Info) int {
 	return 1
 }
 
+// answerMemory returns an upper bound of the memory for the attention scores in the answer to a request
+// with the given number of values. If the name of the model is empty, it may be any model.
+func (s *Server) answerMemory(model string, values int64) (most int64) {
+	for _, info := range s.models.infos(model) {
+		n := min(values/int64(ndarray.Size(info.InputShape)), int64(s.o.Instances))
+		most = max(most, n*int64(scores(info))*answerBytes)
+	}
+	return most
+}
+
 // decoded sets the reservation of a request to the memory of its decoded values and of the attention
 // scores in its answer, plus the body if it is still needed.
 func (r *request) decoded(values, scores int, body bool) error {

@@ -343,6 +343,20 @@ func (m *models) use(name, number string) (v *version, done func(), err error) {
 	return v, v.inUse.RUnlock, nil
 }
 
+// infos returns the metadata of all versions of a model, or of all models if the name is empty.
+func (m *models) infos(name string) (all []*runtime.Info) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for other, versions := range m.loaded {
+		for _, v := range versions {
+			if name == "" || name == other {
+				all = append(all, &v.info)
+			}
+		}
+	}
+	return all
+}
+
 // sortedNames must be called with the lock held.
 func (m *models) sortedNames() []string { return slices.Sorted(maps.Keys(m.loaded)) }
 

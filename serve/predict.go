@@ -24,7 +24,7 @@ func (s *Server) postPredict(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer done()
-	req, err := s.receive(w, r)
+	req, err := s.receive(w, r, v.name)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (s *Server) readInstances(req *request, list []byte, info *runtime.Info) (b
 	instance := info.InputShape
 	d := ndarray.Size(instance)
 	values, n := min(countNumbers(list), s.o.Instances*d), s.o.Instances
-	if err := req.decoded(values, min(n, values)*scores(info), true); err != nil {
+	if err := req.decoded(values, values/d*scores(info), true); err != nil {
 		return bag, err
 	}
 	shape := append([]int64{-1}, ndarray.Convert[int64](instance)...)
