@@ -5,9 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 )
 
 // adminConnections is the maximum number of connections of the listener for health and metrics.
@@ -16,18 +13,15 @@ const adminConnections = 256
 // adminHandler serves health and metrics for any host and without a token. Operators use this
 // listener, which is reachable when all connections of the other one are in use.
 func (s *Server) adminHandler() http.Handler {
-	mux := http.NewServeMux()
+	var routes []route
 	for _, r := range s.routes() {
 		if r.path != "/metrics" && !strings.HasPrefix(r.path, "/v2/health/") && !strings.HasSuffix(r.path, "/ready") {
 			continue
 		}
 		r.public = true
-		mux.Handle(r.method+" "+r.path, s.serve(r, nil))
+		routes = append(routes, r)
 	}
-	mux.Handle("/", s.serve(anyMethod("/", func(http.ResponseWriter, *http.Request) error {
-		return status.Error(codes.NotFound, "unknown path; this listener answers GET /metrics, /v2/health/live, /v2/health/ready and /v2/models/NAME/ready")
-	}), nil))
-	return mux
+	return s.mux(routes, nil, "this listener answers GET /metrics, /v2/health/live, /v2/health/ready and /v2/models/NAME/ready")
 }
 
 func (s *Server) newAdmin() *http.Server {

@@ -204,6 +204,9 @@ func TestConnectionLimit(t *testing.T) {
 			t.Errorf("admin %s: status %d, %s", path, resp.StatusCode, text)
 		}
 	}
+	if resp, err := http.Post(s.admin+"/metrics", "", nil); err != nil || resp.StatusCode != 405 || resp.Header.Get("Allow") != "GET" {
+		t.Errorf("admin, wrong method: %v, %v", resp, err)
+	}
 	busy[0].Close()
 	if err := <-answered; err != nil {
 		t.Error(err)

@@ -52,17 +52,23 @@ func anyMethod(path string, handle func(http.ResponseWriter, *http.Request) erro
 
 // handler returns the handler of all routes.
 func (s *Server) handler() http.Handler {
+	return s.mux(s.routes(), s.checkHost, "/openapi.json lists all paths")
+}
+
+// mux returns the handler of routes. Other methods of their paths are an error, and so are other paths;
+// known says which there are. If check is not nil, it runs first.
+func (s *Server) mux(routes []route, check func(*http.Request) error, known string) http.Handler {
 	mux := http.NewServeMux()
-	for _, route := range s.routes() {
-		mux.Handle(route.method+" "+route.path, s.serve(route, s.checkHost))
+	for _, route := range routes {
+		mux.Handle(route.method+" "+route.path, s.serve(route, check))
 		mux.Handle(route.path, s.serve(anyMethod(route.path, func(w http.ResponseWriter, r *http.Request) error {
 			w.Header().Set("Allow", route.method)
 			return status.Errorf(codes.Unimplemented, "%.200s accepts only %s", r.URL.Path, route.method)
-		}), s.checkHost))
+		}), check))
 	}
 	mux.Handle("/", s.serve(anyMethod("/", func(http.ResponseWriter, *http.Request) error {
-		return status.Error(codes.NotFound, "unknown path; /openapi.json lists all paths")
-	}), s.checkHost))
+		return status.Error(codes.NotFound, "unknown path; "+known)
+	}), check))
 	return mux
 }
 
