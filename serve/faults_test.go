@@ -244,6 +244,19 @@ func TestMillionInstances(t *testing.T) {
 	}
 }
 
+// A wrong request that was read completely does not end its connection. The body of a request over
+// HTTP/2 returns its end only after its last bytes.
+func TestConnectionAfterError(t *testing.T) {
+	s := start(t)
+	for body, want := range map[string]string{`{"instances": [[1]]}`: "", strings.Repeat("x", 2<<20): "close"} {
+		answer := httptest.NewRecorder()
+		s.Server.handler().ServeHTTP(answer, httptest.NewRequest("POST", "/predict?model=bag", strings.NewReader(body)))
+		if got := answer.Header().Get("Connection"); got != want || answer.Code/100 != 4 {
+			t.Errorf("%.30s: status %d, Connection %q, want %q", body, answer.Code, got, want)
+		}
+	}
+}
+
 // A client that reads the answer only after it sent the whole body of a rejected request receives
 // that answer. If the server closed the connection earlier, it would look like a network error.
 func TestRefusedBodies(t *testing.T) {

@@ -78,7 +78,7 @@ func (s *Server) serve(route route, check func(*http.Request) error) http.Handle
 		if s.draining.Load() {
 			w.Header().Set("Connection", "close") // the next request will use another server
 		}
-		body := &watchedBody{ReadCloser: r.Body, ended: r.Body == http.NoBody}
+		body := &watchedBody{ReadCloser: r.Body, left: r.ContentLength, ended: r.Body == http.NoBody}
 		r.Body = body
 		err := s.call(r.Context(), call{"http", route.method + " " + route.path}, func(ctx context.Context) error {
 			if check != nil {
@@ -118,12 +118,14 @@ func refuse(w http.ResponseWriter, body *watchedBody, err error) {
 // watchedBody is the body of a request that records whether it was read to its end.
 type watchedBody struct {
 	io.ReadCloser
+	left  int64 // bytes that were not read; negative: unknown
 	ended bool
 }
 
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.ended = b.ended || err == io.EOF
+	b.left -= int64(n)
+	b.ended = b.ended || err == io.EOF || b.left == 0 // over HTTP/2, io.EOF comes alone
 	return n, err
 }
 
