@@ -17,7 +17,8 @@ import (
 // Cell is one cell, with a key that identifies everything its result depends on.
 type Cell struct {
 	definition.Coord
-	Key string `json:"key"`
+	Key       string `json:"key"`
+	SplitHash string `json:"split_sha256,omitempty"` // see train.SplitHash
 
 	candidates []candidate
 	input      *inputOf

@@ -272,9 +272,9 @@ func (p *Plan) addCells(loaded map[definition.Coord][]candidate, sel Select, d *
 				}
 			}
 			for n, part := range splits {
-				c.Split = n + 1
+				c.Split, c.SplitHash = n+1, train.SplitHash(part)
 				var err error
-				if c.Key, err = key(c.candidates, e.Choose, e.Snapshots, in.facts.Hash, train.SplitHash(part)); err != nil {
+				if c.Key, err = key(c.candidates, e.Choose, e.Snapshots, in.facts.Hash, c.SplitHash); err != nil {
 					return err
 				}
 				p.Cells = append(p.Cells, c)
@@ -383,8 +383,9 @@ func checkCompiles(e *definition.Experiment, l *definition.Learner, c *Cell, set
 }
 
 // merge adds the cells and datasets of an earlier plan of the same file that the current selection
-// excludes, so that reports include them.
-func (p *Plan) merge(dir string) error {
+// excludes, so that reports include them. It adds no cells whose spec changed, or whose dataset or its
+// splits changed, because a report would compare them with cells that are different.
+func (p *Plan) merge(dir string, loaded map[definition.Coord][]candidate) error {
 	was, err := ReadPlan(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -399,6 +400,7 @@ func (p *Plan) merge(dir string) error {
 	for _, c := range p.Cells {
 		present[c.Coord] = true
 	}
+	changed := p.changedSplits(was)
 	for _, old := range was.Sets {
 		same := func(f SetFacts) bool { return f.Name == old.Name && f.R == old.R && f.Encoder == old.Encoder }
 		i := slices.IndexFunc(p.Sets, same)
@@ -409,13 +411,45 @@ func (p *Plan) merge(dir string) error {
 			p.Sets = append(p.Sets, old)
 		}
 		for _, c := range was.Cells {
-			if c.Data == old.Name && c.R == old.R && !present[c.Coord] {
-				p.Cells = append(p.Cells, c)
+			if c.Data != old.Name || c.R != old.R || present[c.Coord] || changed[withoutLearner(&c)] {
+				continue
+			}
+			at := c.Coord
+			at.Split = 0
+			now, err := key(loaded[at], p.experiment.Choose, p.experiment.Snapshots, old.Hash, c.SplitHash)
+			if err != nil {
+				return err
+			}
+			if now == c.Key { // else its spec changed, or it is of the features of another encoder
+				p.Cells, present[c.Coord] = append(p.Cells, c), true
 			}
 		}
 	}
 	p.sort()
 	return nil
+}
+
+// withoutLearner returns the dataset and r of a cell.
+func withoutLearner(c *Cell) definition.Coord { return definition.Coord{Data: c.Data, R: c.R} }
+
+// changedSplits returns the datasets and r that have another split than in an earlier plan.
+func (p *Plan) changedSplits(was *Plan) map[definition.Coord]bool {
+	split := func(c *Cell) definition.Coord {
+		at := withoutLearner(c)
+		at.Split = c.Split
+		return at
+	}
+	hashes, changed := map[definition.Coord]string{}, map[definition.Coord]bool{}
+	for i := range p.Cells {
+		hashes[split(&p.Cells[i])] = p.Cells[i].SplitHash
+	}
+	for i := range was.Cells {
+		c := &was.Cells[i]
+		if now, found := hashes[split(c)]; found && now != c.SplitHash {
+			changed[withoutLearner(c)] = true
+		}
+	}
+	return changed
 }
 
 // sort sorts datasets and cells in the order of the file.

@@ -160,7 +160,7 @@ func (r *runner) settle(loaded map[definition.Coord][]candidate) (err error) {
 	if r.have, err = results.Read(r.o.Dir); err != nil {
 		return err
 	}
-	if err := r.plan.merge(r.o.Dir); err != nil {
+	if err := r.plan.merge(r.o.Dir, loaded); err != nil {
 		return err
 	}
 	if err := r.plan.write(r.o.Dir); err != nil {

@@ -394,6 +394,55 @@ func TestSelect(t *testing.T) {
 	}
 }
 
+// The plan after a selection has cells of earlier selections only if they are those of the files of
+// today: the report would compare results on other splits, or of other specs.
+func TestSelectAfterChange(t *testing.T) {
+	work := t.TempDir()
+	index, spec := filepath.ToSlash(filepath.Join(work, "index.csv")), filepath.ToSlash(filepath.Join(work, "own.yaml"))
+	put := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(index, "split,part,bags\n1,train,1 2 3 4\n1,test,5 6 7 8\n2,train,5 6 7 8\n2,test,1 2 3 4\n")
+	put(spec, "name: own\nextends: demipl\ntrain: {epochs: 1, engine: gorgonia}\n")
+	e := parse(t, `
+name: changed
+data:
+  - {name: P, synth: {set: prototypes, bags: 8, features: 4}, r: [1], splits: {count: 2, index: "`+index+`"}}
+  - {name: Q, synth: {set: prototypes, bags: 8, features: 4}, r: [1], splits: {count: 2}}
+learners:
+  - {name: own, spec: "`+spec+`"}
+  - {name: md, spec: demipl-md, set: {train.epochs: 1, train.engine: gorgonia}}
+`)
+	dir := t.TempDir()
+	planned := func(s Select, want ...string) {
+		t.Helper()
+		if _, _, err := run(t, e, Options{Dir: dir, Select: s}); err != nil {
+			t.Fatal(err)
+		}
+		p, err := ReadPlan(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range p.Cells {
+			got = append(got, fmt.Sprintf("%s %s %d", c.Data, c.Learner, c.Split))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("plan %v, want %v", got, want)
+		}
+	}
+	all := []string{"P own 1", "P own 2", "P md 1", "P md 2", "Q own 1", "Q own 2", "Q md 1", "Q md 2"}
+	planned(Select{}, all...)
+	planned(Select{Learners: []string{"md"}}, all...)
+	put(index, "split,part,bags\n1,train,1 2 3 5\n1,test,4 6 7 8\n2,train,5 6 7 8\n2,test,1 2 3 4\n")
+	planned(Select{Learners: []string{"md"}, Data: []string{"P"}}, "P md 1", "P md 2", "Q own 1", "Q own 2", "Q md 1", "Q md 2")
+	planned(Select{}, all...)
+	put(spec, "name: own\nextends: demipl\ntrain: {epochs: 2, engine: gorgonia}\n")
+	planned(Select{Learners: []string{"md"}}, "P md 1", "P md 2", "Q md 1", "Q md 2")
+}
+
 // After a change of a setting, only its cells run again.
 func TestChangedFile(t *testing.T) {
 	dir := t.TempDir()
