@@ -223,13 +223,13 @@ func (r *runner) begin() (err error) {
 	if r.o.CheckpointInterval == 0 {
 		r.o.CheckpointInterval = 30 * time.Second
 	}
-	for _, at := range r.have.Differ {
-		r.o.Observer.Warn(fmt.Sprintf("%s was computed more than once, with results that are not the same: one of them counts", at))
-	}
 	r.groups = distinct(r.groups)
 	cells := cellsOf(r.groups)
 	costs := measureCosts(cells, r.have)
 	for _, c := range cells {
+		if r.have.Differ[c.Key] {
+			r.o.Observer.Warn(fmt.Sprintf("%s was computed more than once, with results that are not the same: one of them counts", c.Coord))
+		}
 		if r.have.Done(c.Key) { // its process may have been killed before it removed them
 			r.dropTrials(c)
 		}

@@ -369,7 +369,7 @@ func TestMerge(t *testing.T) {
 		if r.ByKey["k1"].Accuracy != 0.75 || r.ByKey["k4"].Error == "" || r.Done("k4") || !r.Done("k1") {
 			t.Errorf("%+v", r.ByKey)
 		}
-		if len(r.Differ) != 1 || r.Differ[0].Split != 3 {
+		if len(r.Differ) != 1 || !r.Differ["k3"] {
 			t.Errorf("differ %v", r.Differ)
 		}
 		if got := read(t, dir); first == nil {

@@ -50,7 +50,7 @@ func ReadStatus(dir string, now time.Time) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Status{Name: plan.Name, Plan: shardPlan.ID, Shards: len(shardPlan.Shards), Cells: len(plan.Cells), Differ: have.Differ}
+	s := &Status{Name: plan.Name, Plan: shardPlan.ID, Shards: len(shardPlan.Shards), Cells: len(plan.Cells)}
 	s.count(plan, have, shardPlan.nominal())
 	s.Running = []results.Process{}
 	if s.Done < s.Cells { // a finished experiment has no running processes
@@ -74,6 +74,9 @@ func (s *Status) count(plan *Plan, have *results.Results, nominal map[string]flo
 			c.nominal = 1
 		}
 		cells = append(cells, c)
+		if have.Differ[c.Key] {
+			s.Differ = append(s.Differ, c.Coord)
+		}
 		switch r, found := have.ByKey[c.Key]; {
 		case found && r.Error == "":
 			s.Done++

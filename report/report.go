@@ -60,7 +60,6 @@ func Read(dir string) (*Report, error) {
 // gather assigns the results to the cells of the plan. Results of earlier versions of the
 // experiment's file have other keys and are ignored.
 func (r *Report) gather(all *results.Results) {
-	r.differ = all.Differ
 	r.overlaps = map[definition.Coord]map[int]float64{}
 	r.results = map[definition.Coord][]results.Result{}
 	r.expected = map[definition.Coord]int{}
@@ -75,6 +74,9 @@ func (r *Report) gather(all *results.Results) {
 		}
 		result.Coord = cell.Coord // a cell may have been computed under another name
 		r.cells = append(r.cells, result)
+		if all.Differ[cell.Key] {
+			r.differ = append(r.differ, cell.Coord)
+		}
 		if result.Error != "" {
 			r.failed = append(r.failed, result)
 			continue

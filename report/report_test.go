@@ -449,6 +449,40 @@ func TestFewNotes(t *testing.T) {
 	}
 }
 
+// The report counts cells with several results only if they are in the plan. The first is that of the
+// plan, whatever the order of the files is.
+func TestSeveralResults(t *testing.T) {
+	dir := folder(t, 1)
+	note := func(name string, keys ...string) (found string) {
+		t.Helper()
+		text := ""
+		for _, key := range keys {
+			for _, accuracy := range []float64{0.125, 0.25} {
+				text += jsonText(results.Result{Coord: definition.Coord{Data: "D", Learner: key, Split: 1}, Key: key, Accuracy: accuracy}) + "\n"
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, results.Folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(write(t, dir)[markdownFile])) {
+			if strings.Contains(line, "more than once") {
+				found += line
+			}
+		}
+		return found
+	}
+	if text := note("1.jsonl", "of-an-earlier-plan"); text != "" {
+		t.Error(text)
+	}
+	key := func(learner string) string {
+		return strings.ReplaceAll(definition.Coord{Data: "MNIST_MIPL", R: 1, Learner: learner, Split: 2}.String(), " ", "-")
+	}
+	want := `2 cells were computed more than once with results that are not the same, and one of them counts; the first: demipl on MNIST\_MIPL r=1 split 2.` + "\n"
+	if text := note("2.jsonl", key("miplgp"), key("demipl")); text != want {
+		t.Error(text)
+	}
+}
+
 // A second report removes figures of the first one that it does not have, and no file of the user.
 func TestOldFiguresGo(t *testing.T) {
 	out := t.TempDir()

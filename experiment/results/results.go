@@ -138,9 +138,9 @@ type Results struct {
 	// ByKey has one result for each cell that has any: a success if there is one, because failed
 	// cells are retried.
 	ByKey map[string]Result
-	// Differ are the cells that were computed more than once with different results. Which of them
-	// is in ByKey does not depend on the order of the files.
-	Differ []definition.Coord
+	// Differ has the keys of cells that were computed more than once with different results. Which of
+	// them is in ByKey does not depend on the order of the files.
+	Differ map[string]bool
 }
 
 // Done reports whether a cell has a successful result.
@@ -156,7 +156,7 @@ func Read(dir string) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	merged := &Results{ByKey: map[string]Result{}}
+	merged := &Results{ByKey: map[string]Result{}, Differ: map[string]bool{}}
 	for _, path := range files {
 		text, err := fileio.Read(path)
 		if errors.Is(err, fs.ErrNotExist) { // removed by its process, which had no results
@@ -208,9 +208,7 @@ func (r *Results) add(one Result) {
 		renamed := one // the same bags may have two names
 		renamed.Coord = have.Coord
 		if a, b := have.Substance(), renamed.Substance(); a != b {
-			if !slices.Contains(r.Differ, one.Coord) {
-				r.Differ = append(r.Differ, one.Coord)
-			}
+			r.Differ[one.Key] = true
 			if b < a { // independent of the order of the files
 				r.ByKey[one.Key] = one
 			}

@@ -32,8 +32,6 @@ func TestAccuracyOfFailedCell(t *testing.T) {
 	}
 }
 
-// The message of a cell that failed several times is that of the process that wrote last, whatever
-// the names of its file and its shard are.
 // A process whose folder was removed reports it, and does not remove the file of a process that has
 // started there again.
 func TestRemovedFolder(t *testing.T) {
@@ -65,6 +63,8 @@ func TestRemovedFolder(t *testing.T) {
 	}
 }
 
+// The message of a cell that failed several times is that of the process that wrote last, whatever
+// the names of its file and its shard are.
 func TestLatestFailure(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, Folder), 0o700); err != nil {
