@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -241,7 +240,7 @@ func (r *runner) begin() (err error) {
 		return r.atATime()
 	})
 	left := cellsOf(r.groups)
-	used := enginesOf(r.have)
+	used := r.enginesUsed(cells)
 	for _, c := range left {
 		place, err := r.trainers.EngineInfo(c.candidates[0].spec)
 		if err != nil {
@@ -260,12 +259,21 @@ func (r *runner) begin() (err error) {
 	return err
 }
 
-// enginesOf returns, for each learner, an engine that computed finished cells.
-func enginesOf(have *results.Results) map[string]string {
+// enginesUsed returns, for each learner, an engine that computed finished cells of the plan, or of the
+// given cells in a shard.
+func (r *runner) enginesUsed(cells []*Cell) map[string]string {
 	used := map[string]string{}
-	for _, key := range slices.Sorted(maps.Keys(have.ByKey)) {
-		if result := have.ByKey[key]; result.Error == "" {
-			used[result.Learner] = result.Engine
+	add := func(c *Cell) {
+		if result, found := r.have.ByKey[c.Key]; found && result.Error == "" {
+			used[c.Learner] = result.Engine
+		}
+	}
+	for _, c := range cells {
+		add(c)
+	}
+	if r.plan != nil {
+		for i := range r.plan.Cells {
+			add(&r.plan.Cells[i])
 		}
 	}
 	return used

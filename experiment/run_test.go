@@ -161,6 +161,10 @@ func TestRunWithAnotherEngine(t *testing.T) {
 	if len(w.warn) > len(learners) {
 		t.Errorf("%d warnings for %d learners: %q", len(w.warn), len(learners), w.warn)
 	}
+	changed := parse(t, strings.ReplaceAll(tiny, "train.epochs: 2", "train.epochs: 3")) // no finished cell is of this plan
+	if _, w, err := run(t, changed, first); err != nil || len(w.warn) > 0 {
+		t.Errorf("warned %q, %v", w.warn, err)
+	}
 }
 
 // If a process is killed after it wrote the result of a cell and before it removed the checkpoints,
