@@ -123,12 +123,9 @@ func (r *Report) notes() []string {
 	if r.Corrected && r.done > 0 && r.results != nil && !r.knowsBags() {
 		list = append(list, "Some results were computed by a version of miplc that did not record the numbers of bags. The corrected test omits them.")
 	}
-	for _, l := range e.Learners {
-		if len(l.Grid) > 0 && slices.ContainsFunc(r.Plan.Cells, func(c experiment.Cell) bool { return c.Learner == l.Name.V }) {
-			list = append(list, fmt.Sprintf("Settings of a grid were chosen in every cell by the accuracy on %v of the training bags, "+
-				"held out; the model was then trained with them on all training bags.", e.Choose.Holdout))
-			break
-		}
+	if slices.ContainsFunc(r.cells, func(c results.Result) bool { return c.Setting != "" }) {
+		list = append(list, fmt.Sprintf("Settings of a grid were chosen in every cell by the accuracy on %v of the training bags, "+
+			"held out; the model was then trained with them on all training bags.", e.Choose.Holdout))
 	}
 	for _, l := range e.Learners {
 		if used := r.engines[l.Name.V]; len(used) > 1 {

@@ -431,8 +431,8 @@ func TestMissingRanks(t *testing.T) {
 	}
 }
 
-// Notes explain only what the report shows: with one split no deviation and no marks, and no grid of a
-// learner that is not in the plan.
+// Notes explain only what the report shows: with one split no deviation and no marks, and a grid only if
+// a setting of it was chosen, be it of a learner or of one of its cases.
 func TestFewNotes(t *testing.T) {
 	r, err := Read(folder(t, 1))
 	if err != nil {
@@ -441,7 +441,14 @@ func TestFewNotes(t *testing.T) {
 	for at := range r.expected {
 		r.expected[at] = 1
 	}
-	r.Plan.Cells = slices.DeleteFunc(r.Plan.Cells, func(c experiment.Cell) bool { return c.Learner == "demipl" })
+	r.Experiment.Learners[0].Grid = nil // as if the grid were that of a case
+	if !slices.ContainsFunc(r.notes(), func(note string) bool { return strings.Contains(note, "Settings of a grid") }) {
+		t.Errorf("no note of the grid in %q", r.notes())
+	}
+	r.Experiment.Learners[1].Grid = []definition.Axis{{}} // as if cases replaced it by one setting
+	for i := range r.cells {
+		r.cells[i].Setting = ""
+	}
 	for _, note := range r.notes() {
 		if strings.ContainsAny(note, "±•") || strings.Contains(note, "Settings of a grid") {
 			t.Error(note)
