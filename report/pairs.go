@@ -184,7 +184,7 @@ func (r *Report) rank(it *definition.Item) *ranking {
 					means = append(means, mean)
 				}
 			}
-			if len(means) == len(rows) {
+			if len(rows) > 0 && len(means) == len(rows) {
 				scores = append(scores, means)
 			} else {
 				k.left++
@@ -203,8 +203,11 @@ func (k *ranking) possible() bool { return len(k.names) >= 3 && k.datasets >= 2 
 
 // missing says why there are no ranks.
 func (k *ranking) missing() string {
-	text := fmt.Sprintf("Ranks need at least three learners that have all splits on the same two pairs of dataset and r. "+
-		"Here, %s %s all splits on %s.", diag.Count(len(k.names), "learner"), map[bool]string{true: "has", false: "have"}[len(k.names) == 1],
+	text := "Ranks need at least three learners that have all splits on the same two pairs of dataset and r."
+	if len(k.names) == 0 {
+		return text
+	}
+	text += fmt.Sprintf(" Here, %s %s all splits on %s.", diag.Count(len(k.names), "learner"), map[bool]string{true: "has", false: "have"}[len(k.names) == 1],
 		diag.Count(k.datasets, "common pair"))
 	total := k.datasets + k.left
 	for i, n := range k.complete {

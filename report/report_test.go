@@ -431,6 +431,18 @@ func TestMissingRanks(t *testing.T) {
 	}
 }
 
+// Without any result, the report does not count learners that have all splits.
+func TestRanksWithoutResults(t *testing.T) {
+	dir := folder(t, 1)
+	if err := os.Remove(filepath.Join(dir, resultsFile)); err != nil {
+		t.Fatal(err)
+	}
+	text := string(write(t, dir)[markdownFile])
+	if strings.Contains(text, "Here, 0 learners") || !strings.Contains(text, "the same two pairs of dataset and r.\n\nWithout results, and therefore without a rank: DEMIPL, MIPLGP, PRODEN Mean.\n") {
+		t.Error(text)
+	}
+}
+
 // Notes explain only what the report shows: with one split no deviation and no marks, and a grid only if
 // a setting of it was chosen, be it of a learner or of one of its cases.
 func TestFewNotes(t *testing.T) {
