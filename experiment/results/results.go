@@ -31,7 +31,7 @@ const suffix = ".jsonl"
 type Result struct {
 	definition.Coord
 	Key            string            `json:"key"`
-	Error          string            `json:"error,omitempty"`    // reason of the failure; the other fields are then empty
+	Error          string            `json:"error,omitempty"`    // reason of the failure; there is then no accuracy
 	Diverged       *train.Divergence `json:"diverged,omitempty"` // nil unless the loss diverged
 	Accuracy       float64           `json:"accuracy"`           // on the test bags
 	TrainAccuracy  *float64          `json:"train_accuracy,omitempty"`
