@@ -213,8 +213,7 @@ func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.D
 }
 
 // holdOut splits off a share of the training bags of a split for choosing a setting: the result
-// trains on the others and tests on these.
-// Groups stay together if those of the split do.
+// trains on the others and tests on these. Groups stay together if those of the split do.
 func holdOut(set *data.Dataset, whole *data.Split, c definition.Choose, number int, grouped bool) (*data.Split, error) {
 	all, groups := set.LabelSets(), []string(nil)
 	var labels [][]int
@@ -228,7 +227,11 @@ func holdOut(set *data.Dataset, whole *data.Split, c definition.Choose, number i
 	}
 	inner, err := split.Random(len(whole.Train), labels, split.Settings{Train: 1 - c.Holdout, Stratify: c.Stratify, Groups: groups, Seed: uint64(c.Seed + number - 1)})
 	if err != nil {
-		return nil, diag.Errorf(diag.Pos{}, "%d training bags are too few for a holdout of %v", len(whole.Train), c.Holdout)
+		fault := diag.Diagnostic{Text: fmt.Sprintf("choose.holdout %v of the training bags of split %d: %v", c.Holdout, number, err)}
+		if wrong, ok := errors.AsType[*split.Error](err); ok && wrong.Note != "" {
+			fault = fault.WithNote("%s", wrong.Note)
+		}
+		return nil, fault
 	}
 	out := &data.Split{Validation: whole.Validation, Source: fmt.Sprintf("%s, held out %v, seed %d", whole.Source, c.Holdout, c.Seed+number-1)}
 	for _, i := range inner.Train {

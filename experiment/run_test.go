@@ -367,6 +367,11 @@ func TestHoldOut(t *testing.T) {
 	if !slices.Equal(counts, []int{2, 2, 2, 2}) {
 		t.Errorf("held out %v bags of the classes, want 2 of each", counts)
 	}
+	set.Groups = slices.Repeat([]string{"one"}, 40)
+	_, err = holdOut(set, split, definition.Choose{Holdout: 0.25}, 1, true)
+	if list, ok := diag.ListOf(err); !ok || !strings.Contains(list[0].Text, "the bags in 1 group leaves 28 for training and 0 for testing") || !slices.Equal(list[0].Notes, []string{"all bags of a group are in the same part"}) {
+		t.Errorf("one group: %v", err)
+	}
 }
 
 // Selected cells can run first. The plan then contains all selections.
