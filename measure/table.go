@@ -139,7 +139,7 @@ var Table = []Measure{
 	{
 		Name: InsideCandidates, Title: "predictions inside the candidate set", Range: "0 to 1", Max: 1,
 		labels:  oneLabel,
-		Formula: "share of bags whose most probable class is a candidate label",
+		Formula: "share of bags whose most probable class is a candidate label; bags of which every class is a candidate are left out",
 		Needs:   "a candidate set that excludes a class; true labels are not needed",
 		of:      func(t *counts) (float64, bool) { return ratio(t.inside, t.limited) },
 	},
