@@ -100,7 +100,7 @@ func (g *group) sampleTrials() ([]*train.Trial, error) {
 	for seed := range g.runs {
 		program, spec := *like.Program, *like.Program.Spec
 		t := &spec.Train
-		t.Epochs.V, t.Seed.V, t.Best.V, t.Patience.V = checkedEpochs, seed, "", 0
+		t.Epochs.V, t.Batch.V, t.Seed.V, t.Best.V, t.Patience.V = checkedEpochs, batch, seed, "", 0
 		program.Spec = &spec
 		trials = append(trials, &train.Trial{Program: &program, Data: bags, Split: &data.Split{Train: bags.AllBags()}, OnlySnapshots: true, Snapshots: []int{}})
 	}
