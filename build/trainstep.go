@@ -146,11 +146,15 @@ func (f *stepForm) draw(run int, draw uint64) (*train.Batch, *train.State) {
 		train.DrawMask(b.Masks[m.Name], m, verify.Seed, int(draw), 1)
 	}
 	s := &train.State{Params: f.states[run].Params, Optimizer: map[string][]float32{}}
+	least := float32(0)
+	if slices.Contains(p.OptimizerState(), compile.InVelocity) { // of rmsprop: the gradient, with its rounding, divided by the root
+		least = 0.01
+	}
 	for _, name := range p.OptimizerState() {
 		v := normal(p.FlatSize(), 0.01)
 		if name == compile.InSecondMoment {
 			for i := range v {
-				v[i] *= v[i]
+				v[i] = least + v[i]*v[i]
 			}
 		}
 		s.Optimizer[name] = v

@@ -84,6 +84,22 @@ func TestTrainStepOfShippedSpecs(t *testing.T) {
 	}
 }
 
+// The velocity of rmsprop is a gradient divided by a root of a mean square, without the learning rate.
+func TestTrainStepOfRMSpropWithMomentum(t *testing.T) {
+	library := ortest.Library(t)
+	for _, name := range []string{"quickstart", "abmil", "transmil", "proden-mean-mlp", "proden-maxmin-mlp"} {
+		t.Run(name, func(t *testing.T) {
+			spec := load(t, name, "train.optimizer=rmsprop", "train.momentum=0.5")
+			p, err := compile.Compile(spec, compile.Signature{Instance: []int{20}, Classes: 5})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, check := placedStep(t, t.TempDir(), p, library)
+			t.Logf("difference %g", check.MaxAbsDiff)
+		})
+	}
+}
+
 // A step that computes something else is rejected.
 func TestWrongTrainStepIsFound(t *testing.T) {
 	library := ortest.Library(t)
