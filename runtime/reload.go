@@ -131,10 +131,18 @@ func (i Info) Replaceable(by Info) error {
 	case i.ClassAttention && !by.ClassAttention:
 		return errors.New("it has no attention of each class, which the model in use has")
 	}
-	if i.Columns != nil && by.Columns != nil && !slices.Equal(i.Columns.Features, by.Columns.Features) {
-		return fmt.Errorf("its features are %.200q, those of the model in use %.200q", by.Columns.Features, i.Columns.Features)
+	if have, next := i.featureNames(), by.featureNames(); len(have) > 0 && len(next) > 0 && !slices.Equal(have, next) {
+		return fmt.Errorf("its features are %.200q, those of the model in use %.200q", next, have)
 	}
 	return nil
+}
+
+// featureNames returns the names of the features. It returns nil if they are unknown.
+func (i Info) featureNames() []string {
+	if i.Columns == nil {
+		return nil
+	}
+	return i.Columns.Features
 }
 
 // Close waits for the predictions in progress and frees the model. Closing twice, or closing a zero

@@ -45,7 +45,7 @@ func (s *Server) checkExamples() error {
 			problems = append(problems, fmt.Sprintf("%s expects %d", name, want))
 			continue
 		}
-		if columns == nil || s.o.Features == nil || slices.Equal(columns.Features, s.o.Features) {
+		if columns == nil || len(columns.Features) == 0 || s.o.Features == nil || slices.Equal(columns.Features, s.o.Features) {
 			return nil
 		}
 		for i, feature := range columns.Features {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
@@ -134,20 +135,26 @@ func SummarizeSplit(s *data.Split) SplitSummary {
 	return SplitSummary{s.Source, len(s.Train), len(s.Validation), len(s.Test), train.SplitHash(s)}
 }
 
+// columnsOf returns the columns of the dataset: the names of its features, if they have names, and
+// the names in the spec. It returns nil if there are none of both.
+func columnsOf(t *train.Trial) *contract.Columns {
+	c := t.Program.Spec.Data.Columns
+	columns := contract.Columns{Features: t.Data.FeatureNames, Bag: c.Bag.V, Label: c.Label.V, Candidates: c.Candidates.V, InstanceLabel: c.InstanceLabel.V}
+	for _, name := range c.Coordinates.V {
+		columns.Coordinates = append(columns.Coordinates, name.V)
+	}
+	if reflect.ValueOf(columns).IsZero() {
+		return nil
+	}
+	return &columns
+}
+
 // metadata returns the metadata of a model that was trained by an engine.
 func metadata(t *train.Trial, engine, version string) (export.Metadata, error) {
 	split, err := json.Marshal(SummarizeSplit(t.Split))
 	spec := t.Program.Spec
-	var columns *contract.Columns
-	if names := t.Data.FeatureNames; names != nil {
-		c := spec.Data.Columns
-		columns = &contract.Columns{Features: names, Bag: c.Bag.V, Label: c.Label.V, Candidates: c.Candidates.V, InstanceLabel: c.InstanceLabel.V}
-		for _, name := range c.Coordinates.V {
-			columns.Coordinates = append(columns.Coordinates, name.V)
-		}
-	}
 	return export.Metadata{
-		Version: version, Classes: t.Data.Names(), Columns: columns, SpecSHA256: spec.Identity(), DataSHA256: t.Data.Hash(),
+		Version: version, Classes: t.Data.Names(), Columns: columnsOf(t), SpecSHA256: spec.Identity(), DataSHA256: t.Data.Hash(),
 		Seed: uint64(spec.Train.Seed.V), Split: split, Engine: engine,
 	}, err
 }

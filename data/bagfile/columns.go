@@ -37,6 +37,9 @@ type Columns struct {
 	Classes []string
 }
 
+// forModel reports whether the bags are read for a model.
+func (c *Columns) forModel() bool { return c.Want != nil || c.Classes != nil }
+
 // suspects are names, in lower case and without spaces and punctuation, of numeric columns that
 // usually describe the origin of an instance. A model must not learn from them.
 var suspects = []string{"", "x", "y", "z", "xcoord", "ycoord", "coordx", "coordy", "xpos", "ypos", "posx", "posy", "centroidx", "centroidy",
@@ -75,7 +78,8 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 			"--feature-columns, or data.columns.features in the spec, declares numeric columns as features")
 	}
 	if len(c.columns) == 0 {
-		return c.errorf(line, "the header names no feature")
+		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header names no feature").
+			WithNote("write the features of each instance to columns, or the name of the file with the features of each bag to a column %q", fileColumn)
 	}
 	if i := slices.IndexFunc(c.names, func(name string) bool { return !data.PlainName(name) }); i >= 0 {
 		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "the name of the column %q contains a line break or another control character", c.names[i]).
@@ -129,14 +133,14 @@ func (c *csvReader) findRoles(header []string, line int) error {
 		if name != "" {
 			at = find(name)
 		}
-		if usual := roleNames[role]; name == "" || at < 0 && c.declared.Want != nil {
+		if usual := roleNames[role]; name == "" || at < 0 && c.declared.forModel() {
 			at, name = find(usual), cmp.Or(name, usual)
 		}
 		if at >= 0 && slices.Contains(c.roles[:role], at) {
 			return c.errorf(line, "the column %q is used as %s and as %s", header[at], roleNames[slices.Index(c.roles[:], at)], roleNames[role])
 		}
 		optional := role >= roleInstanceLabel || c.declared.Classes != nil || c.kind != candidateSets && role == roleCandidates
-		if at < 0 && (!optional || declared[role] != "" && c.declared.Want == nil) {
+		if at < 0 && (!optional || declared[role] != "" && !c.declared.forModel()) {
 			d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header has no column %q", name)
 			d.Suggestion = cmp.Or(diag.Suggest(name, header), containing(header, name))
 			return d.WithNote("%s", missingRole[role])
@@ -194,7 +198,7 @@ func (c *csvReader) findCoordinates(header []string, line int) error {
 	at := []int{find(names[0]), find(names[1])}
 	for i, name := range names {
 		switch {
-		case declared && at[i] < 0 && c.declared.Want != nil:
+		case declared && at[i] < 0 && c.declared.forModel():
 			return nil // data for a model need not have coordinates
 		case declared && at[i] < 0:
 			d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header has no column %q", name)

@@ -29,7 +29,7 @@ func (c *csvReader) tableHeader(header []string, line int) error {
 	if c.roles[roleInstanceLabel] >= 0 {
 		return c.errorf(line, "a table of files has a row per bag; it cannot have the labels of instances")
 	}
-	if c.declared.Want != nil || c.declared.Classes != nil {
+	if c.declared.forModel() {
 		return nil
 	}
 	var others []string
@@ -56,7 +56,11 @@ func (c *csvReader) findFileColumn(header []string) int {
 
 // readFile reads the path of the bag that row n started.
 func (c *csvReader) readFile(row []string, line, n int) error {
-	if len(c.bags) != n+1 {
+	switch {
+	case len(c.bags) != n+1 && c.roles[roleBag] < 0:
+		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "the table has several rows, but its header has no column %q", roleNames[roleBag]).
+			WithNote("rename the column with the names of the bags to %q", roleNames[roleBag])
+	case len(c.bags) != n+1:
 		return c.errorf(line, "bag %d (%q) has two rows; a table of files has one per bag", len(c.bags), c.bags[len(c.bags)-1].id)
 	}
 	name := strings.TrimSpace(row[c.fileAt])

@@ -36,8 +36,8 @@ type Metadata struct {
 
 // Columns are the columns of a CSV file of bags.
 type Columns struct {
-	Features      []string `json:"features"`      // in the order of the model's input
-	Bag           string   `json:"bag,omitempty"` // names of the other columns; empty: the default names
+	Features      []string `json:"features,omitempty"` // in the order of the model's input; empty: they have no names
+	Bag           string   `json:"bag,omitempty"`      // names of the other columns; empty: the default names
 	Label         string   `json:"label,omitempty"`
 	Candidates    string   `json:"candidates,omitempty"`
 	InstanceLabel string   `json:"instance_label,omitempty"`
@@ -160,7 +160,7 @@ func (m *Metadata) check() error {
 			return err
 		}
 	}
-	if c := m.Columns; c != nil && len(c.Features) != ndarray.Size(m.InputShape) {
+	if c := m.Columns; c != nil && len(c.Features) > 0 && len(c.Features) != ndarray.Size(m.InputShape) {
 		return fmt.Errorf("%s names %d features, an instance has the shape %v", KeyColumns, len(c.Features), m.InputShape)
 	}
 	if !(m.Tolerance >= 0 && m.Tolerance <= 1) {
