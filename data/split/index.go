@@ -220,7 +220,7 @@ func decodeIndexCSV(r io.Reader, path string, part int) (indexed, error) {
 		for field := range strings.FieldsFuncSeq(row[2], func(r rune) bool { return strings.ContainsRune(" ,;\t", r) }) {
 			n, err := strconv.Atoi(field)
 			if err != nil {
-				return nil, diag.Errorf(pos, "%q is not a bag number", field)
+				return nil, diag.Errorf(pos, "%q is not a bag number", field).WithNote("the bags of the dataset are numbered from 1, in its order")
 			}
 			numbers[name] = append(numbers[name], indexEntry{n, line})
 		}
