@@ -162,6 +162,9 @@ func indexNumbers(v *matfile.Array) ([]indexEntry, error) {
 	if v.Numbers == nil {
 		return nil, fmt.Errorf("the variable %q is a %s of %s; bag numbers are needed", v.Name, v.Class, v.Size())
 	}
+	if slices.Contains(v.Numbers, 0) && !slices.ContainsFunc(v.Numbers, func(x float64) bool { return x != 0 && x != 1 }) && len(v.Numbers) > 2 {
+		return nil, fmt.Errorf("the variable %q is a mask of zeros and ones; bag numbers are needed: save find(%s)", v.Name, v.Name)
+	}
 	out := make([]indexEntry, len(v.Numbers))
 	for i, x := range v.Numbers {
 		if x != math.Trunc(x) || math.Abs(x) > 1<<53 {

@@ -33,6 +33,7 @@ func TestBadIndexFiles(t *testing.T) {
 		{"index-empty-part.mat", 0, ""},
 		{"index-half.mat", 0, ""},
 		{"index-names.mat", 0, ""},
+		{"index-logical.mat", 0, ""},
 		{"index-part.mat", 2, "any"},
 		{"split-header.csv", 1, "fold,part,bags\n"},
 		{"split-part.csv", 2, head + "1,train,1 2\n1,test,3\n"},

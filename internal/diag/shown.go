@@ -2,6 +2,7 @@ package diag
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -36,7 +37,7 @@ func (l List) Shown() (shown List, more int) {
 		case len(shown) == maxShown:
 			more += len(at)
 		case folded:
-			shown = append(shown, d.clipped().WithNote("the same at %s", otherPlaces(at[1:])))
+			shown = append(shown, d.clipped().WithNote("the same %s", otherPlaces(at)))
 		default:
 			shown = append(shown, d.clipped())
 		}
@@ -69,12 +70,19 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:maxText-tail], "") + " ... " + strings.ToValidUTF8(text[len(text)-tail:], "")
 }
 
+// otherPlaces describes the places after the first one, or the number of errors if they all have the
+// same place.
 func otherPlaces(at []Pos) string {
+	errors := len(at)
+	at = slices.Compact(slices.Clone(at))[1:]
+	if len(at) == 0 {
+		return fmt.Sprintf("%s times in all", thousands(errors))
+	}
 	var words []string
 	for _, p := range at[:min(len(at), maxPlaces)] {
 		words = append(words, strings.TrimPrefix(p.String(), p.File+":"))
 	}
-	text := strings.Join(words, ", ")
+	text := "at " + strings.Join(words, ", ")
 	if len(at) > maxPlaces {
 		text += fmt.Sprintf(" and %s more places", thousands(len(at)-maxPlaces))
 	}

@@ -8,10 +8,11 @@ import (
 
 func TestShown(t *testing.T) {
 	at := func(line int, text string) Diagnostic { return Errorf(Pos{File: "f", Line: line, Col: 2}, "%s", text) }
-	var different, equal, mixed List
+	var different, equal, unplaced, mixed List
 	for i := range 10_000 {
 		different.Add(at(i+1, fmt.Sprintf("error %d", i)))
 		equal.Add(at(i+1, "error"))
+		unplaced.Add(Errorf(Pos{File: "f"}, "error"))
 	}
 	for i := range 4 {
 		mixed.Add(at(2*i+1, "twice"))
@@ -29,6 +30,8 @@ func TestShown(t *testing.T) {
 		{"few different", different[:20], 20, 0, ""},
 		{"equal", equal, 1, 0, "the same at 2:2, 3:2, 4:2, 5:2, 6:2, 7:2, 8:2, 9:2 and 991 more places"},
 		{"three equal", equal[:3], 3, 0, ""},
+		{"without line", unplaced, 1, 0, "the same 1,000 times in all"},
+		{"in one line", append(append(List{}, equal[0], equal[0], equal[0]), equal[1:9]...), 1, 0, "the same at 2:2, 3:2, 4:2, 5:2, 6:2, 7:2, 8:2, 9:2"},
 		{"mixed", mixed, 5, 0, "the same at 3:2, 5:2, 7:2"},
 		{"equal after many", append(append(List{}, different[:20]...), equal[:7]...), 20, 7, ""},
 	} {
