@@ -332,7 +332,7 @@ func TestExtends(t *testing.T) {
 
 func TestLoad(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, name := range []string{"quickstart", "quickstart.yaml", "builtin:quickstart"} {
+	for _, name := range []string{"quickstart", "builtin:quickstart"} {
 		if s, err := Load(name); err != nil || s.File != "builtin:quickstart" {
 			t.Errorf("%s: %v, %v", name, s, err)
 		}
@@ -341,12 +341,16 @@ func TestLoad(t *testing.T) {
 	write(t, dir, map[string]string{
 		"big.yaml":  small + "# " + strings.Repeat("x", 1<<20),
 		"deep.yaml": "name: " + strings.Repeat("[", 20000),
+		"lost.yaml": "extends: ./demipl.yaml\n",
 	})
 	for i := range 30 {
 		write(t, dir, map[string]string{"chain" + strings.Repeat("x", i) + ".yaml": "extends: chain" + strings.Repeat("x", i+1) + ".yaml\n"})
 	}
 	for name, want := range map[string]string{
 		"demipel":                        `there is no file demipel and no shipped spec of that name (did you mean "demipl"?)`,
+		"demipl.yaml":                    `there is no file demipl.yaml and no shipped spec of that name (did you mean "demipl"?)`, // not the shipped spec in place of an edited copy
+		"./demipl.yaml":                  "there is no file ./demipl.yaml",
+		filepath.Join(dir, "lost.yaml"):  "there is no file ./demipl.yaml",
 		filepath.Join(dir, "nowhere"):    "there is no file " + filepath.Join(dir, "nowhere"),
 		dir:                              dir + " is not a file",
 		"specs\x00":                      "cannot be read",

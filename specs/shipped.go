@@ -4,7 +4,6 @@ package specs
 
 import (
 	"embed"
-	"path"
 	"slices"
 	"strings"
 )
@@ -39,6 +38,6 @@ func names(folder string) []string {
 }
 
 func text(folder, name string) ([]byte, bool) {
-	src, err := files.ReadFile(path.Join(folder, strings.TrimSuffix(name, ".yaml")+".yaml"))
+	src, err := files.ReadFile(folder + "/" + name + ".yaml") // fs.FS rejects paths with . and ..
 	return src, err == nil
 }

@@ -163,7 +163,11 @@ func (d *Dialect) suggestFile(name string) string {
 	if strings.ContainsAny(name, `/\`) {
 		return ""
 	}
-	return diag.Suggest(strings.TrimSuffix(name, ".yaml"), d.Names())
+	name = strings.TrimSuffix(name, ".yaml")
+	if _, ok := d.Source(name); ok {
+		return name
+	}
+	return diag.Suggest(name, d.Names())
 }
 
 // notAMap returns the error for a document that is not a map.
@@ -258,7 +262,9 @@ func (l *loader) base(n *Node, from string, chain []string) *Node {
 }
 
 // lookUp finds a file by path or name and reads it. from is the file that extends it, or "". Files
-// take precedence over shipped ones, but shipped files extend only shipped files.
+// take precedence over shipped ones, but shipped files extend only shipped files. A user who names
+// demipl.yaml means a file, not the shipped spec demipl; files extend demipl.yaml as demipl does,
+// because shipped files do.
 func (d *Dialect) lookUp(name, from string) (file string, src []byte, err error) {
 	if !strings.HasPrefix(from, Builtin) && !strings.HasPrefix(name, Builtin) {
 		file = name
@@ -270,7 +276,10 @@ func (d *Dialect) lookUp(name, from string) (file string, src []byte, err error)
 			return file, src, err
 		}
 	}
-	short := strings.TrimSuffix(strings.TrimPrefix(name, Builtin), ".yaml")
+	short := strings.TrimPrefix(name, Builtin)
+	if from != "" {
+		short = strings.TrimSuffix(short, ".yaml")
+	}
 	if src, ok := d.Source(short); ok {
 		return Builtin + short, src, nil
 	}
