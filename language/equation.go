@@ -149,6 +149,9 @@ func (e *Equation) syntaxError(err error) diag.Diagnostic {
 			WithNote("its name is before the colon; arguments of functions have no names, as in sum(x, 0)")
 	case e.Text.V[at] == '@':
 		return e.errorf(at, at+1, "there is no operator @").WithNote("write matmul(a, b)")
+	case at > 0 && e.Text.V[at-1] == '.' && strings.IndexByte("*/^", e.Text.V[at]) >= 0:
+		return e.errorf(at-1, at+1, "there is no operator "+e.Text.V[at-1:at+1]).
+			WithNote("* and / compute element by element; write x * x for a square")
 	case strings.Count(e.Text.V[:at+1], "[") > strings.Count(e.Text.V[:at+1], "]"):
 		return e.errorf(at, end, "indexing is not part of the language")
 	case strings.Contains(m, "missing ',' in argument list"):
