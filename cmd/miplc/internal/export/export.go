@@ -153,7 +153,9 @@ func (o *options) compact(ctx context.Context, m *deploy.Deployment) ([]deploy.M
 	if meta.Encoder != nil {
 		return nil, nil, errors.New("--float16 and --int8 do not support a model that contains an encoder: train with data.encoder.export: model, and give --data the features")
 	}
-	bags, err := backend.OpenData(o.Data, o.Limits, backend.ModelData{Columns: meta.Columns, Threshold: meta.Threshold})
+	reading := o.Limits
+	reading.Columns.Classes = meta.Classes
+	bags, err := backend.OpenData(o.Data, reading, backend.ModelData{Columns: meta.Columns, Threshold: meta.Threshold})
 	if err != nil {
 		return nil, nil, err
 	}
