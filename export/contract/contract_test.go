@@ -123,6 +123,7 @@ func TestBroken(t *testing.T) {
 		{"too many axes", set(contract.KeyInputShape, "[1,1,1,3]"), "an instance has 1 to 3 axes"},
 		{"other input shape", set(contract.KeyInputShape, "[4]"), `input "instances" has the extent 3 on axis 1, expected 4`},
 		{"columns", set(contract.KeyColumns, `{"features":["a"]}`), "names 1 features, an instance has the shape [3]"},
+		{"no columns", set(contract.KeyColumns, `{"features":[]}`), "names 0 features, an instance has the shape [3]"},
 		{"normalization", set(contract.KeyNormalize, "maybe"), "expected none, training or all"},
 		{"seed", set(contract.KeySeed, `"x"`), "miplc.seed"},
 		{"no back ends", set(contract.KeyBackends, "[]"), "names no back end"},

@@ -160,7 +160,7 @@ func (m *Metadata) check() error {
 			return err
 		}
 	}
-	if c := m.Columns; c != nil && len(c.Features) > 0 && len(c.Features) != ndarray.Size(m.InputShape) {
+	if c := m.Columns; c != nil && c.Features != nil && len(c.Features) != ndarray.Size(m.InputShape) {
 		return fmt.Errorf("%s names %d features, an instance has the shape %v", KeyColumns, len(c.Features), m.InputShape)
 	}
 	if !(m.Tolerance >= 0 && m.Tolerance <= 1) {
