@@ -57,6 +57,7 @@ func Args(list ...Argument) cobra.PositionalArgs {
 // unknown one is an error with a suggestion.
 func Group(con *Console, cmd *cobra.Command) {
 	cmd.Args = cobra.ArbitraryArgs
+	cmd.DisableFlagsInUseLine = true
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
 			return unknownCommand(cmd, args[0])

@@ -20,13 +20,23 @@ func Command(con *console.Console) *cobra.Command {
 		Use:        "gen",
 		SuggestFor: []string{"generate", "codegen"},
 		Short:      "Generate Go code for a model",
-		Long:       "Generate Go code for a model: miplc gen go writes a package with a typed function for\npredictions.",
-		Example:    "  miplc gen go run/model.onnx -o internal/birds",
+		Long: `Generate Go code for predictions with a model that miplc train wrote. A program uses the
+generated package like this:
+
+` + usage,
+		Example: "  miplc gen go run/model.onnx -o internal/birds",
 	}
 	console.Group(con, cmd)
 	cmd.AddCommand(goCommand(con))
 	return cmd
 }
+
+// usage is how a program uses a generated package.
+const usage = `  model, err := birds.Open("run/model.onnx")
+  ...
+  p, err := model.Predict(ctx, birds.Bag{{0.5, 1.25}, {0.25, -3}}) // two instances
+  ...
+  fmt.Println(p.Class, p.Probabilities[p.Class])`
 
 // options are the settings of miplc gen go.
 type options struct {
@@ -41,14 +51,18 @@ func goCommand(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
 		Use:   "go MODEL -o DIR",
-		Short: "Generate a typed Go package for a model",
-		Long: `Generate a Go package for predictions with one model. Its classes are constants and an
-instance is a type, so code with wrong shapes does not compile. The package returns an
-error for model files with another signature, instance shape or class list. It accepts a
-retrained model with the same classes.
+		Short: "Write a Go package for predictions with a model",
+		Long: `Write a Go package for predictions with one model:
 
-MODEL is a model file or a folder with a model.onnx. The command writes one
-file to DIR and replaces a file that it generated before.`,
+` + usage + `
+
+The classes are constants, and an instance is a type, so code with a wrong shape does not
+compile. Open accepts a model that was trained again with the same classes, and returns an
+error for a model with others or another instance shape. The package imports
+github.com/miplc/miplc/runtime, which needs cgo and the onnxruntime library.
+
+MODEL is a model.onnx that miplc train wrote, or its folder. The command creates DIR
+if necessary and writes one file, PACKAGE.go. It replaces a file that it generated before.`,
 		Example: `  miplc gen go run/model.onnx -o internal/birds
   miplc gen go run -o internal/birds --package birds`,
 		Args: console.Args(console.Arg("MODEL", &o.Model)),
