@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/build"
@@ -72,7 +74,7 @@ func newRoot(con *console.Console) *cobra.Command {
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.PersistentFlags().BoolVar(&con.JSON, "json", con.JSON, "print one JSON object instead of text")
-	root.SetUsageTemplate(root.UsageTemplate() + usageEnd)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 90") + usageEnd)
 	root.SetFlagErrorFunc(console.FlagError)
 	console.Group(con, root)
 	versionCommand := version.Command(con)

@@ -95,9 +95,9 @@ func LibraryFlag(flags *pflag.FlagSet, to *string) {
 
 // ColumnFlags adds the flags that say which columns of CSV files are features.
 func ColumnFlags(flags *pflag.FlagSet, to *bagfile.Columns) {
-	flags.StringSliceVar(&to.Ignore, "ignore-columns", nil, "columns of CSV files to leave out, e.g. patient,x,y")
+	flags.StringSliceVar(&to.Ignore, "ignore-columns", nil, "columns of CSV files to leave out, e.g. patient,tile")
 	flags.StringSliceVar(&to.Coordinates, "coordinate-columns", nil, "columns of CSV files with the x and y coordinates of the instances (default: x,y)")
-	flags.StringSliceVar(&to.Features, "feature-columns", nil, "columns of CSV files that are features although they are named like identifiers or coordinates")
+	flags.StringSliceVar(&to.Features, "feature-columns", nil, "columns of CSV files to keep as features although their names, such as slide_id, time or row, look like identifiers or coordinates")
 }
 
 // BagFlag adds a flag that takes the number of a bag, from 1, or its name.

@@ -61,7 +61,7 @@ func bagsCommand(con *console.Console) *cobra.Command {
 		Patches: imagebags.DefaultPatches,
 	}
 	cmd := &cobra.Command{
-		Use:   "bags --generator G IMAGES...",
+		Use:   "bags --generator G IMAGES... -o FILE",
 		Short: "Make a dataset from images",
 		Long: `Make one bag per image and write them to one file. IMAGES are folders or zip archives
 of JPEG, PNG and TIFF files. The folder that contains an image is its class, such as
@@ -73,12 +73,14 @@ tiles/cat/1.jpg. A generator cuts each image into instances:
   sift       SIFT descriptors on a regular grid
   patches    squares of pixels, with their coordinates
 
-On images of 224x224 pixels the defaults of the first four give the instance counts of the
-DEMIPL paper. An image that cannot be decoded is an error that names it; nothing is written.
+With --resize 224 and their defaults, the first four give as many instances per bag as in
+the DEMIPL paper. An image that cannot be decoded is an error that names it; nothing is
+written.
 
-The candidates are the true class and --r false ones, or those in a file from miplc data
-crowd. With --unlabelled, the file has neither labels nor candidates, for miplc predict. The
-same images and options always give the same file.`,
+The candidates of a bag are its true class and --r false ones, drawn at random (default:
+no false one), or those in a file from miplc data crowd. With --unlabelled, the file has
+neither labels nor candidates, for miplc predict. The same images and options always give
+the same file.`,
 		Example: `  miplc data bags --generator row tiles -o row.npz
   miplc data bags --generator sift --r 1 train.zip test.zip -o sift-r1.npz
   miplc data bags --generator patches --side 28 --gray photos -o patches.npz
@@ -94,25 +96,29 @@ same images and options always give the same file.`,
 	return cmd
 }
 
+// outsideActions describes the values of --outside.
+const outsideActions = "error (stop), add (the class to the candidates), drop (the bag) or forget (the class)"
+
 func (o *bagsOptions) addFlags(f *pflag.FlagSet) {
+	f.SortFlags = false // by generator
 	f.StringVarP(&o.Output, "output", "o", "", "output file: .npz, .csv or .csv.gz (required)")
 	f.BoolVar(&o.Force, "force", false, "overwrite an existing output file")
 	f.StringVar(&o.Generator, "generator", "", "generator: row, sbn, kmeansseg, sift or patches (required)")
-	f.StringVar(&o.Resize, "resize", "", "size to which images are scaled first, in pixels: 224 or 320x240 (default: unscaled)")
-	f.IntVar(&o.R, "r", 0, "number of false labels per candidate set")
+	f.StringVar(&o.Resize, "resize", "", "size to which images are scaled first, in pixels, e.g. 224 (square) or 320x240 (default: unscaled)")
+	f.IntVar(&o.R, "r", 0, "number of false labels per candidate set (default: 0)")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the false labels")
 	f.StringVar(&o.Candidates, "candidates", "", "CSV file of candidate sets, see miplc data crowd")
-	f.StringVar(&o.Outside, "outside", string(crowd.OutsideError), "action if the true class is not a candidate: error, add it, drop the bag or forget the class")
-	f.BoolVar(&o.Unlabelled, "unlabelled", false, "images without classes, for miplc predict; folder names are not classes")
+	f.StringVar(&o.Outside, "outside", string(crowd.OutsideError), "with --candidates, action if the true class is not a candidate: "+outsideActions)
+	f.BoolVar(&o.Unlabelled, "unlabelled", false, "write neither labels nor candidates, for miplc predict; folder names are not classes")
 	f.IntVar(&o.Workers, "workers", 0, "number of images processed at the same time (default: number of processors)")
 	f.IntVar(&o.Limits.Pixels, "max-pixels", 0, "maximum number of pixels per image (default 25,000,000)")
 	f.IntVar(&o.Row.Grid, "grid", o.Row.Grid, "row, sbn: side of the shrunk image in pixels")
-	f.StringVar(&o.SBN.Neighbours, "neighbours", o.SBN.Neighbours, "sbn: neighbouring blobs as difference or value")
+	f.StringVar(&o.SBN.Neighbours, "neighbours", o.SBN.Neighbours, "sbn: colours of the neighbours as difference from the blob or as value")
 	f.IntVar(&o.KMeansSeg.Blob, "blob", o.KMeansSeg.Blob, "kmeansseg: side of a blob in pixels")
 	f.StringVar(&o.KMeansSeg.Color, "color", o.KMeansSeg.Color, "kmeansseg: colour space, ycbcr or luv")
 	f.IntVar(&o.KMeansSeg.MaxSegments, "max-segments", o.KMeansSeg.MaxSegments, "kmeansseg: maximum number of segments per image")
-	f.Float64Var(&o.KMeansSeg.Distortion, "distortion", o.KMeansSeg.Distortion, "kmeansseg: mean squared distance at which no more segments are added")
-	f.Float64Var(&o.KMeansSeg.Improvement, "improvement", o.KMeansSeg.Improvement, "kmeansseg: improvement below which no more segments are added, as a share of the variance")
+	f.Float64Var(&o.KMeansSeg.Distortion, "distortion", o.KMeansSeg.Distortion, "kmeansseg: stop adding segments when the mean squared distance is at most this")
+	f.Float64Var(&o.KMeansSeg.Improvement, "improvement", o.KMeansSeg.Improvement, "kmeansseg: stop adding segments when one more reduces that distance by at most this share of the variance")
 	f.IntVar(&o.SIFT.Patch, "patch", o.SIFT.Patch, "sift: side of a patch in pixels")
 	f.IntVar(&o.SIFT.Step, "step", o.SIFT.Step, "sift: distance between patches in pixels")
 	f.Float64Var(&o.SIFT.Sigma, "sigma", o.SIFT.Sigma, "sift: standard deviation of the smoothing in pixels")

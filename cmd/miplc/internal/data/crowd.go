@@ -35,21 +35,22 @@ type distilled struct {
 func crowdCommand(con *console.Console) *cobra.Command {
 	o := &crowdOptions{Console: con}
 	cmd := &cobra.Command{
-		Use:   "crowd ANNOTATOR.csv...",
+		Use:   "crowd ANNOTATOR.csv... -o FILE",
 		Short: "Make candidate sets from the labels of several annotators",
 		Long: `Make one candidate set per image from the label probabilities of at least three
-annotators, by the rule of the DEMIPL paper: a label is a candidate if at least two annotators
-give it a probability above 0. If that gives fewer than two candidates, the candidates
-are each annotator's most probable labels.
+annotators, by the rule of the DEMIPL paper: a label is a candidate if at least two
+annotators give it a probability above 0. If that gives fewer than two candidates, the
+candidates are the most probable label of each annotator (all of them if several tie).
 
 Each annotator has a CSV file with one row per image; an empty field is 0:
 
   image,DEB,LYM,MUC
   LYM/tile-1.png,0.3,0.7,
 
-The output has the same form with 0 and 1, for miplc data bags --candidates. With --bags the
-output is that dataset with the new candidate sets. An unknown class and a missing image are
-errors that name the file and the line; nothing is written.`,
+The output has the same form with 0 and 1, for miplc data bags --candidates. With --bags
+the output is that dataset with the new candidate sets; the flags for columns apply to it.
+An unknown class and a missing image are errors that name the file and the line; nothing
+is written.`,
 		Example: `  miplc data crowd anna.csv ben.csv cleo.csv -o candidates.csv
   miplc data crowd anna.csv ben.csv cleo.csv --bags sift.npz -o sift-crowd.npz`,
 		Args: console.Args(console.Arguments("ANNOTATOR.csv...", &o.Annotators)),
@@ -61,7 +62,7 @@ errors that name the file and the line; nothing is written.`,
 	f.BoolVar(&o.Force, "force", false, "overwrite an existing output file")
 	f.StringSliceVar(&o.Classes, "classes", nil, "classes that every file must contain (default: those of --bags, else of the first file)")
 	f.StringVar(&o.Bags, "bags", "", "dataset whose candidate sets are replaced, matched by image name")
-	f.StringVar(&o.Outside, "outside", string(crowd.OutsideError), "with --bags, action if the true class is not a candidate: error, add it, drop the bag or forget the class")
+	f.StringVar(&o.Outside, "outside", string(crowd.OutsideError), "with --bags, action if the true class is not a candidate: "+outsideActions)
 	return cmd
 }
 

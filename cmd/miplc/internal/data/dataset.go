@@ -18,21 +18,26 @@ func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "data",
 		Short: "Generate, convert and describe datasets",
-		Long: `Generate, convert and describe datasets. miplc reads .csv, .csv.gz, .npz, .parquet and .mat
-(the format of the DEMIPL authors) and writes .csv, .csv.gz and .npz. Bags are counted from 1.
+		Long: `Generate, convert and describe datasets. A dataset contains bags, such as photos. A bag
+consists of instances, such as the patches of the photo, and has candidate labels, of
+which one is true.
 
-A CSV file has one row per instance; the rows of a bag are adjacent. The first row of a bag
-has its true label, if known, and its candidate labels:
+A CSV file has one row per instance; the rows of a bag are adjacent. The first row of a
+bag has its true label, if known, and its candidates, separated by spaces:
 
   bag,label,candidates,f1,f2
   farm/1.jpg,cat,cat dog,0.5,1.25
   farm/1.jpg,,,0.25,-3
   farm/2.jpg,,cat dog,1.5,0.75
 
-docs/data.md describes the formats.`,
-		Example: `  miplc data inspect bags.csv
+Class names have no spaces. All columns except bag, label, candidates, instance_label, x,
+y and file are features. Bags are counted from 1. miplc reads .csv, .csv.gz, .npz,
+.parquet and .mat (of the authors of DEMIPL) and writes .csv, .csv.gz and .npz; see
+docs/data.md.`,
+		Example: `  miplc data synth prototypes -o bags.csv                     # or a CSV file of your own
+  miplc data inspect bags.csv                                 # validate and describe it
+  miplc train demipl --set data.set=bags.csv -o run           # train on it
   miplc data import bags.csv bags.npz
-  miplc data synth prototypes -o bags.csv
   miplc data bags --generator sift tiles -o tiles.npz`,
 	}
 	console.Group(con, cmd)
@@ -44,7 +49,7 @@ docs/data.md describes the formats.`,
 type labels string
 
 func (l *labels) addFlag(f *pflag.FlagSet) {
-	f.StringVar((*string)(l), "labels", "", "labels of the bags: known (one certain label) or multi (any number of labels) (default: candidates)")
+	f.StringVar((*string)(l), "labels", "", "kind of labels, if the bags have no candidates: known (one certain label) or multi (any number of true labels)")
 }
 
 // set checks the kind and sets it in the options for reading.

@@ -44,14 +44,21 @@ func inspectCommand(con *console.Console) *cobra.Command {
 		Use:        "inspect FILE...",
 		SuggestFor: []string{"info", "describe", "show", "check", "validate", "stats", "summary", "head"},
 		Short:      "Validate and describe datasets, or describe and draw one bag",
-		Long: `Validate datasets (.npz, .mat, .parquet, .csv, .csv.gz) and print a table with their numbers of
-bags, instances and features (#dim), the mean number of instances per bag, the number of
-classes, and the mean number of candidate labels per bag (avg. #CLs). For one file, also
-print the classes and the SHA-256 of the contents, which data.sha256 of a spec may require.
-With --bag, describe one bag instead: its name, candidates, true label and positive instances.
+		Long: `Validate datasets (.npz, .mat, .parquet, .csv, .csv.gz) and describe them in a table:
 
-An invalid file is an error with exit code 1. The message names the line or the bag, and says
-what to do:
+  | Dataset | #bags | #ins | #dim | avg. #ins | #class | avg. #CLs |
+  |---|---:|---:|---:|---:|---:|---:|
+  | bags | 2 | 3 | 2 | 1.5 | 2 | 2 |
+
+#ins is the number of instances, #dim that of features, avg. #ins the mean number of
+instances per bag, and avg. #CLs that of candidate labels. For one file, the command also
+prints the classes and the SHA-256 of the data, which does not depend on the format; a
+spec with this data.sha256 rejects other data. With --bag, the command describes one bag
+instead: its name, candidates, true label and positive instances (those with a class in
+the column instance_label).
+
+An invalid file is an error with exit code 1. The message names the line or the bag, and
+says what to do:
 
   bags.csv:2: error: bag 1 ("a"): the true label "cow" is not among the candidates "cat dog"
           change the label or the candidates; leave an unknown label empty`,

@@ -1,9 +1,7 @@
 package data
 
 import (
-	"fmt"
 	"math"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,19 +27,21 @@ type synthOptions struct {
 func synthCommand(con *console.Console) *cobra.Command {
 	o := &synthOptions{Console: con}
 	cmd := &cobra.Command{
-		Use:        "synth SET",
+		Use:        "synth SET -o FILE",
 		SuggestFor: []string{"generate", "create", "download"},
 		Short:      "Generate an artificial dataset, or one from labelled instances",
-		Long: fmt.Sprintf(`Generate a dataset, to try miplc or to repeat published experiments, and write it to one
-file. SET is one of
-%s.
+		Long: `Generate a dataset, to try miplc or to repeat published experiments, and write it to one
+file. SET is one of:
 
-%q is artificial and needs no source: 300 bags of 20 features and five classes,
-unless options change this. The others imitate the datasets of the DEMIPL paper. Their bags
-are drawn from the labelled instances in the folder --source: mnist and fashion-mnist contain
-the IDX files, mil/birdsong and mil/sival6 CSV files (docs/paper-data.md). The defaults of the other
-options are those of the published dataset. The same options always produce the same file.`,
-			strings.Join(generate.Sets, ", "), generate.PrototypeSet),
+  prototypes     artificial: 300 bags of 20 features and five classes, or as options say
+  mnist-mipl     digits, from the IDX files in the folder mnist of --source
+  fmnist-mipl    clothes, from the IDX files in the folder fashion-mnist
+  birdsong-mipl  recordings of birds, from mil/birdsong/instances.csv.gz
+  sival6-mipl    photos of six objects, from mil/sival6/instances.csv.gz
+
+The last four imitate the datasets of the DEMIPL paper. Their bags are drawn from labelled
+instances; docs/paper-data.md says where to get these. The defaults of the other options
+are those of the published dataset. The same options always produce the same file.`,
 		Example: `  miplc data synth prototypes -o bags.csv
   miplc data synth mnist-mipl --source data --r 1 -o mnist-r1.npz
   miplc data synth birdsong-mipl --source data --r 2 --seed 7 -o birdsong-r2.npz
@@ -50,21 +50,22 @@ options are those of the published dataset. The same options always produce the 
 		RunE: func(*cobra.Command, []string) error { return runSynth(o) },
 	}
 	f := cmd.Flags()
+	f.SortFlags = false // those of all sets first
 	f.StringVarP(&o.Output, "output", "o", "", "output file: .npz, .csv or .csv.gz (required)")
 	f.BoolVar(&o.Force, "force", false, "overwrite an existing output file")
 	f.StringVar(&o.Source, "source", con.Getenv("MIPLC_DATA"), "folder of the labelled instances (default: $MIPLC_DATA)")
 	f.IntVar(&o.Bags, "bags", 0, "number of bags")
-	f.IntVar(&o.r, "r", -1, "number of false labels per candidate set")
-	f.Float64Var(&o.Positives, "positives", 0, "share of positive instances per bag, from 0 to 1")
+	f.IntVar(&o.r, "r", -1, "number of false labels per candidate set (default: 1)")
+	f.Float64Var(&o.Positives, "positives", 0, "share of instances per bag that show its true label, from 0 to 1")
 	f.IntVar(&o.MinSize, "min-size", 0, "number of instances of the smallest bag")
 	f.IntVar(&o.MaxSize, "max-size", 0, "number of instances of the largest bag")
-	f.StringSliceVar(&o.Classes, "classes", nil, "names or numbers of the source classes; the other classes provide the negative instances (prototypes: names of the classes, e.g. cat,dog,horse)")
+	f.StringSliceVar(&o.Classes, "classes", nil, "classes of the source that are labels, by name or number; instances of the other classes fill the bags (prototypes: names of the classes, e.g. cat,dog,horse)")
 	f.IntVar(&o.Pools, "pools", 0, "number of disjoint pools of instances; each bag draws from one of them (requires --splits)")
-	f.StringVar(&o.Splits, "splits", "", "CSV file for ten splits, fewer with fewer than 6 pools; the training and test bags of a split come from different pools")
+	f.StringVar(&o.Splits, "splits", "", "CSV file to write train/test splits to: ten, or as many as --pools if below 6; training and test bags share no pool")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of all random draws")
-	f.IntVar(&o.Features, "features", 0, "number of features per instance (prototypes)")
-	f.IntVar(&o.ClassCount, "class-count", 0, "number of classes (prototypes; excludes --classes)")
-	f.Float64Var(&o.noise, "noise", -1, "standard deviation of the features around their prototype (prototypes)")
+	f.IntVar(&o.Features, "features", 0, "number of features per instance (prototypes, default: 20)")
+	f.IntVar(&o.ClassCount, "class-count", 0, "number of classes (prototypes, default: 5; excludes --classes)")
+	f.Float64Var(&o.noise, "noise", -1, "standard deviation of the features around their prototype (prototypes, default: 0.5)")
 	console.MaxBytesFlag(f, &o.Limit)
 	console.Limit(f, 1, console.Most, "bags", "min-size", "max-size", "features")
 	console.Limit(f, 2, console.Most, "class-count")
