@@ -14,7 +14,7 @@ import (
 // candidates.
 var trainingNames = []meaning{
 	{"S", "Candidate labels [B, k], with data.labels: multi the true labels: 1 for labels, else 0."},
-	{"w", "Label weights [B, k] used by the loss; in weights.update, the previous ones."},
+	{"w", "Label weights [B, k] that the loss uses; in weights.update, the old ones."},
 	{"lambda", "Momentum of the label weights in this epoch."},
 }
 
