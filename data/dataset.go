@@ -139,6 +139,16 @@ func (d *Dataset) TrueLabels(i int) []uint8 {
 	return labels
 }
 
+// Positive reports whether an instance, counted from 0 in the dataset, is known to show a true label
+// of its bag. If no true label of the bag is known, that is any class.
+func (d *Dataset) Positive(bag, instance int) bool {
+	if d.InstLabels == nil || d.InstLabels[instance] < 0 {
+		return false
+	}
+	labels := d.TrueLabels(bag)
+	return labels == nil || labels[d.InstLabels[instance]] == 1
+}
+
 // LabelSets returns the true labels of each bag in ascending order, a list with -1 for a bag with
 // one label that is unknown; nil if no label is known.
 func (d *Dataset) LabelSets() [][]int {

@@ -127,20 +127,12 @@ func (r *Record) Add(o *Predictions, bag int, probabilities, attention []float32
 		switch {
 		case r.Data.InstLabels == nil:
 			o.Scores.Unknown = append(o.Scores.Unknown, score)
-		case r.positive(bag, at):
+		case r.Data.Positive(bag, at):
 			o.Scores.Positive = append(o.Scores.Positive, score)
 		default:
 			o.Scores.Negative = append(o.Scores.Negative, score)
 		}
 	}
-}
-
-func (r *Record) positive(bag, instance int) bool {
-	label := r.Data.InstLabels[instance]
-	if labels := r.Data.TrueLabels(bag); labels != nil {
-		return label >= 0 && labels[label] == 1
-	}
-	return label >= 0
 }
 
 // Evaluated records predictions after an epoch and computes the measures of m.

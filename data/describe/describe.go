@@ -36,7 +36,7 @@ type ClassStats struct {
 	Name      string `json:"name"`
 	Truth     int    `json:"truth"`     // bags with this true label
 	Candidate int    `json:"candidate"` // bags with this label among the candidates
-	Positive  int    `json:"positive"`  // instances of the class, 0 if unknown
+	Positive  int    `json:"positive"`  // positive instances of the class, 0 if unknown
 }
 
 // Dataset returns the counts of a valid dataset.
@@ -63,20 +63,27 @@ func Dataset(d *data.Dataset) Stats {
 	s.Coords = coordRange(d)
 	s.MeanSize = float64(s.Instances) / float64(s.Bags)
 	s.MeanLabels = float64(labels) / float64(s.Bags)
-	positive := 0
-	for _, c := range d.InstLabels {
-		if c >= 0 {
-			positive++
-			s.ByClass[c].Positive++
-		}
-	}
 	if data.AnyKnown(d.InstLabels) {
+		positive := s.countPositive(d)
 		s.PositiveShare = float64(positive) / float64(s.Instances)
 	}
 	for c := range s.ByClass {
 		s.ByClass[c].Name = d.ClassName(c)
 	}
 	return s
+}
+
+// countPositive counts the positive instances of each class, and returns their number.
+func (s *Stats) countPositive(d *data.Dataset) (all int) {
+	for bag := range d.Bags() {
+		for j := d.Offsets[bag]; j < d.Offsets[bag+1]; j++ {
+			if d.Positive(bag, j) {
+				s.ByClass[d.InstLabels[j]].Positive++
+				all++
+			}
+		}
+	}
+	return all
 }
 
 // coordRange returns the ranges of x and y, nil if there are no coordinates.
@@ -127,9 +134,16 @@ func (s Stats) Details() string {
 		fmt.Fprintf(&b, "coordinates: x %v to %v, y %v to %v\n", r[0][0], r[0][1], r[1][0], r[1][1])
 	}
 	fmt.Fprintf(&b, "contents: sha256 %s\n\n", s.Hash)
-	b.WriteString("| class | true label of | candidate of | positive instances |\n|---|---:|---:|---:|\n")
+	known := s.PositiveShare >= 0
+	column := func(text string) string { // without the column of positive instances if they are unknown
+		if known {
+			return text
+		}
+		return ""
+	}
+	b.WriteString("| class | true label of | candidate of |" + column(" positive instances |") + "\n|---|---:|---:|" + column("---:|") + "\n")
 	for _, c := range s.ByClass {
-		fmt.Fprintf(&b, "| %s | %d | %d | %d |\n", cell(c.Name), c.Truth, c.Candidate, c.Positive)
+		fmt.Fprintf(&b, "| %s | %d | %d |%s\n", cell(c.Name), c.Truth, c.Candidate, column(fmt.Sprintf(" %d |", c.Positive)))
 	}
 	return b.String()
 }

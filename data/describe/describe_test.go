@@ -30,9 +30,14 @@ func TestDescribe(t *testing.T) {
 			t.Errorf("the details lack %q:\n%s", line, s.Details())
 		}
 	}
+	other := datatest.Small()
+	other.InstLabels[1] = 1 // a jay in a bag with the true label wren is not positive
+	if s := Dataset(other); s.ByClass[1].Positive != 1 || s.PositiveShare != 0.5 {
+		t.Errorf("instances of other classes: %+v", s)
+	}
 	bare := datatest.Small()
 	bare.InstLabels, bare.Labels = nil, nil
-	if s := Dataset(bare); s.PositiveShare != -1 || !strings.Contains(s.Details(), "positive instances: unknown") {
+	if s := Dataset(bare); s.PositiveShare != -1 || !strings.Contains(s.Details(), "positive instances: unknown") || strings.Contains(s.Details(), "| positive instances") {
 		t.Errorf("unknown instance labels: %+v", s)
 	}
 }

@@ -87,11 +87,6 @@ func imageShape(d *data.Dataset) (h, w, channels int) {
 	return 0, 0, 0
 }
 
-// positive reports whether instance j of bag i is known to be positive.
-func positive(d *data.Dataset, i, j int) bool {
-	return d.InstLabels != nil && d.InstLabels[d.Offsets[i]+j] >= 0
-}
-
 func drawThumbnails(w io.Writer, d *data.Dataset, i, h, wd, channels int) (width, height int, err error) {
 	const side, gap, perRow = 56, 8, 10
 	bag, err := d.Bag(i)
@@ -106,7 +101,7 @@ func drawThumbnails(w io.Writer, d *data.Dataset, i, h, wd, channels int) (width
 		if err := embedPNG(w, picture, x, y, side, side); err != nil {
 			return 0, 0, err
 		}
-		if positive(d, i, j) {
+		if d.Positive(i, d.Offsets[i]+j) {
 			fmt.Fprintf(w, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="%s" stroke-width="3"/>`+"\n",
 				x-2, y-2, side+4, side+4, frameColor)
 		}
@@ -154,7 +149,7 @@ func drawHeatMap(w io.Writer, d *data.Dataset, i int) (width, height int, err er
 		return 0, 0, err
 	}
 	for j := range n {
-		if positive(d, i, j) {
+		if d.Positive(i, d.Offsets[i]+j) {
 			fmt.Fprintf(w, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="%s" stroke-width="2"/>`+"\n",
 				x-2, y+j*cellH, dim*cellW+4, cellH, frameColor)
 		}

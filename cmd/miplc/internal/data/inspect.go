@@ -54,8 +54,8 @@ func inspectCommand(con *console.Console) *cobra.Command {
 instances per bag, and avg. #CLs that of candidate labels. For one file, the command also
 prints the classes and the SHA-256 of the data, which does not depend on the format; a
 spec with this data.sha256 rejects other data. With --bag, the command describes one bag
-instead: its name, candidates, true label and positive instances (those with a class in
-the column instance_label).
+instead: its name, candidates, true label and positive instances (those with the true
+label in the column instance_label).
 
 An invalid file is an error with exit code 1. The message names the line or the bag, and
 says what to do:
@@ -139,11 +139,9 @@ func (o *inspectOptions) bag(set *data.Dataset, svg *fileio.File) (*bagFacts, er
 		b.Candidates = append(b.Candidates, set.ClassName(c))
 	}
 	b.True = strings.Join(set.TrueNames(i), " ")
-	if set.InstLabels != nil {
-		for j, c := range set.InstLabels[set.Offsets[i]:set.Offsets[i+1]] {
-			if c >= 0 {
-				b.Positive = append(b.Positive, j+1)
-			}
+	for j := range set.Size(i) {
+		if set.Positive(i, set.Offsets[i]+j) {
+			b.Positive = append(b.Positive, j+1)
 		}
 	}
 	if svg == nil {
