@@ -2,6 +2,8 @@ package serve
 
 import (
 	"encoding/json"
+	"errors"
+	"reflect"
 	"slices"
 
 	"google.golang.org/grpc/codes"
@@ -142,10 +144,32 @@ func (c *cursor) decode(path string, v any) error {
 	if len(text) > maxMember {
 		return status.Errorf(codes.InvalidArgument, "%s is longer than %d bytes", path, maxMember)
 	}
-	if err := json.Unmarshal(text, v); err != nil { // it is JSON, but of another type
+	err := json.Unmarshal(text, v)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // it is JSON, but of another type
+		if wrong.Field != "" {
+			path += "." + wrong.Field
+		}
+		return status.Errorf(codes.InvalidArgument, "%s must be %s, not %s", path, kindInJSON(wrong.Type), wrong.Value)
+	}
+	if err != nil {
 		return status.Errorf(codes.InvalidArgument, "%s: %v", path, err)
 	}
 	return nil
+}
+
+// kindInJSON names the JSON values that can be decoded into a type.
+func kindInJSON(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	}
+	return "a whole number"
 }
 
 // next consumes a character if it is the next one.
