@@ -2,7 +2,9 @@ package experiment
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -120,7 +122,23 @@ func (r *runner) compute(ctx context.Context, g *group) error {
 		result.Coord, result.Key, result.Miplc, result.Seconds = c.Coord, c.Key, r.o.Version, took
 		cells, ended = append(cells, c), append(ended, result)
 	}
-	return r.keep(cells, ended)
+	if err := r.keep(cells, ended); err != nil {
+		return err
+	}
+	for i, c := range g.Cells {
+		if slices.Contains(cells, c) && !ofFile(errs[i]) {
+			r.dropTrials(c)
+		}
+	}
+	return nil
+}
+
+// ofFile reports whether an error comes from the file system, such as a full disk. The training of such
+// a cell continues from its checkpoint when the experiment starts again.
+func ofFile(err error) bool {
+	_, path := errors.AsType[*fs.PathError](err)
+	_, link := errors.AsType[*os.LinkError](err)
+	return path || link
 }
 
 // takeOver replaces failed cells by the results of another process that has completed them. Such a

@@ -328,11 +328,6 @@ func (r *runner) keep(cells []*Cell, cellResults []*results.Result) error {
 		return nil
 	}
 	err := r.journal.Add(cellResults)
-	for _, c := range cells {
-		if err == nil {
-			r.dropTrials(c)
-		}
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {

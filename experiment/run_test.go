@@ -567,6 +567,32 @@ func TestDraw(t *testing.T) {
 	}
 }
 
+// A cell that fails at a file, such as on a full disk, keeps its checkpoints, and the next start continues
+// from them.
+func TestCheckpointsAfterFileError(t *testing.T) {
+	e, dir := parse(t, tiny+"keep: models\n"), t.TempDir()
+	blocked := filepath.Join(dir, ModelsFolder)
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const cells = 8
+	if _, w, err := run(t, e, Options{Dir: dir, CheckpointInterval: 1}); err == nil || len(w.ran) != cells {
+		t.Fatalf("%d cells ran, %v", len(w.ran), err)
+	}
+	if kept, _ := filepath.Glob(filepath.Join(dir, TrialsFolder, "*")); len(kept) != cells {
+		t.Errorf("%d of %d cells keep their checkpoints", len(kept), cells)
+	}
+	if err := os.Remove(blocked); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := run(t, e, Options{Dir: dir, CheckpointInterval: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if kept, _ := filepath.Glob(filepath.Join(dir, TrialsFolder, "*")); len(kept) > 0 {
+		t.Errorf("checkpoints of finished cells are left: %v", kept)
+	}
+}
+
 // With keep: models, every cell writes the folder of a run.
 func TestKeepModels(t *testing.T) {
 	library := ortest.Library(t)
