@@ -69,9 +69,10 @@ func hasR(e *definition.Experiment, c definition.Coord) bool {
 	return slices.ContainsFunc(e.Data, func(d definition.DataSet) bool { return d.Name.V == c.Data && slices.Contains(d.R, c.R) })
 }
 
-// authorsTable lists the cells of bench/published/authors.yaml that were measured, a row per dataset
-// and r, with the accuracies of PyTorch on the same bags and splits where they were measured.
-func authorsTable(t *testing.T) string {
+// authorsTables lists the cells of bench/published/authors.yaml that were measured, a row per dataset
+// and r. The first table has the accuracies of PyTorch on the same bags and splits where they were
+// measured. The second has the datasets that are named after their share of positive instances.
+func authorsTables(t *testing.T) (authors, shares string) {
 	t.Helper()
 	e, err := definition.Load("../bench/published/authors.yaml")
 	if err != nil {
@@ -79,12 +80,20 @@ func authorsTable(t *testing.T) string {
 	}
 	const path = "../bench/published/authors.jsonl"
 	measured(t, e, path, byData)
-	text := "| dataset | r | miplc, splits 1, 2, ... | mean | PyTorch, same bags and splits | mean | paper, ten splits |\n|---|---:|---|---:|---|---:|---:|\n"
+	authors = "| dataset | r | miplc, splits 1, 2, ... | mean | PyTorch, same bags and splits | mean | paper, ten splits |\n|---|---:|---|---:|---|---:|---:|\n"
+	shares = "| dataset | r | miplc, split 1 | paper, ten splits |\n|---|---:|---:|---:|\n"
 	var last definition.Coord
 	var ours, torch []float64
 	end := func() {
-		if len(ours) > 0 {
-			text += fmt.Sprintf("| %s | %d | %s | %s | %s |\n", last.Data, last.R, splitColumns(ours), splitColumns(torch), e.Learner(last.Learner).PublishedOn(last.Data, last.R))
+		paper := e.Learner("demipl-program").PublishedOn(last.Data, last.R)
+		switch {
+		case len(ours) == 0:
+		case !strings.Contains(last.Data, "%"):
+			authors += fmt.Sprintf("| %s | %d | %s | %s | %s |\n", last.Data, last.R, splitColumns(ours), splitColumns(torch), paper)
+		case len(ours) == 1:
+			shares += fmt.Sprintf("| %s | %d | %.3f | %s |\n", last.Data, last.R, ours[0], paper)
+		default:
+			t.Errorf("%s: %d splits of %s with r = %d, but the table of shares has a column for one", path, len(ours), last.Data, last.R)
 		}
 		ours, torch = nil, nil
 	}
@@ -99,7 +108,7 @@ func authorsTable(t *testing.T) string {
 		torch = append(torch, l.PyTorch)
 	}
 	end()
-	return text
+	return authors, shares
 }
 
 // peerLine is a line with the accuracy of PyTorch on the same bags and split.
@@ -392,7 +401,8 @@ func TestMeasuredShares(t *testing.T) {
 	languagetest.Tables(t, "../docs/results.md", methodsTables(t))
 	testsupport.CheckGolden(t, "../docs/images/results.svg", methodsFigure(t))
 	tables := paperTables(t)
-	tables["shares"], tables["authors"], tables["rc"] = text.String(), authorsTable(t), rcTable(t)
+	tables["shares"], tables["rc"] = text.String(), rcTable(t)
+	tables["authors"], tables["authors shares"] = authorsTables(t)
 	languagetest.Tables(t, "../docs/paper-results.md", tables)
 	languagetest.Tables(t, "../docs/studies.md", map[string]string{"pytorch": peersTable(t)})
 }
