@@ -5,17 +5,21 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
 var (
 	conflict = regexp.MustCompile(`(?m)^(<<<<<<<|>>>>>>>) `)
-	link     = regexp.MustCompile(`\]\(([^)#\s]+)[^)\s]*\)`)
+	link     = regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]*))?\)`)
+	fenced   = regexp.MustCompile("(?ms)^```.*?^```")
+	heading  = regexp.MustCompile(`(?m)^#+ +(.*)$`)
+	marks    = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// TestDocuments checks that documents have no merge markers and that their links lead to files that
-// exist.
+// TestDocuments checks that documents have no merge markers and that their links lead to files and
+// headings that exist.
 func TestDocuments(t *testing.T) {
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -38,12 +42,17 @@ func TestDocuments(t *testing.T) {
 			return nil
 		}
 		for _, m := range link.FindAllSubmatch(text, -1) {
-			target := string(m[1])
-			if strings.Contains(target, ":") {
+			target, to := path, string(m[1])
+			if strings.Contains(to, ":") {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(path), filepath.FromSlash(target))); err != nil {
-				t.Errorf("%s: the target of the link does not exist: %s", path, target)
+			if to != "" {
+				target = filepath.Join(filepath.Dir(path), filepath.FromSlash(to))
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: the target of the link does not exist: %s", path, to)
+			} else if anchor := string(m[2]); anchor != "" && !slices.Contains(anchors(t, target), anchor) {
+				t.Errorf("%s: %s has no heading for #%s", path, target, anchor)
 			}
 		}
 		return nil
@@ -51,6 +60,19 @@ func TestDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// anchors returns the anchors of the headings of a Markdown file, as GitHub makes them.
+func anchors(t *testing.T, path string) (list []string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range heading.FindAllSubmatch(fenced.ReplaceAll(text, nil), -1) {
+		list = append(list, strings.ReplaceAll(marks.ReplaceAllString(strings.ToLower(string(m[1])), ""), " ", "-"))
+	}
+	return list
 }
 
 var textual = map[string]bool{".md": true, ".go": true, ".yaml": true, ".yml": true, ".sh": true, ".py": true, ".html": true, ".js": true, ".json": true, ".txtar": true}

@@ -203,10 +203,8 @@ func (o *options) explain(err error) error {
 		return console.Invalid(wrong.Err)
 	case errors.As(err, &unfit):
 		return console.Invalid(unfit.Err)
-	case errors.As(err, &stopped) && o.Shard != "":
-		return console.Interrupted(fmt.Errorf("%w\ncontinue with the same command", err))
 	case errors.As(err, &stopped):
-		return console.Interrupted(fmt.Errorf("%w\ncontinue with: miplc experiment %s -o %s", err, o.File, o.Dir))
+		return console.Interrupted(fmt.Errorf("%w\ncontinue with the same command", err))
 	}
 	return err
 }
