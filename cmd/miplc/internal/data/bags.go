@@ -64,7 +64,7 @@ func bagsCommand(con *console.Console) *cobra.Command {
 		Use:   "bags --generator G IMAGES... -o FILE",
 		Short: "Make a dataset from images",
 		Long: `Make one bag per image and write them to one file. IMAGES are folders or zip archives
-of JPEG, PNG and TIFF files. The folder that contains an image is its class, such as
+of JPEG, PNG and TIFF files. The class of an image is the name of its folder: cat for
 tiles/cat/1.jpg. A generator cuts each image into instances:
 
   row        mean colours of the rows of a shrunk image
@@ -73,15 +73,15 @@ tiles/cat/1.jpg. A generator cuts each image into instances:
   sift       SIFT descriptors on a regular grid
   patches    squares of pixels, with their coordinates
 
-With --resize 224 and their defaults, the first four give as many instances per bag as in
-the DEMIPL paper. An image that cannot be decoded is an error that names it; nothing is
-written.
+Start with kmeansseg. With --resize 224, the first four give by default as many instances
+per bag as in the DEMIPL paper. An image that cannot be decoded is an error that names it;
+nothing is written.
 
-The candidates of a bag are its true class and --r false ones, drawn at random (default:
-no false one), or those in a file from miplc data crowd. With --unlabelled, the file has
-neither labels nor candidates, for miplc predict. The same images and options always give
-the same file.`,
-		Example: `  miplc data bags --generator row tiles -o row.npz
+By default, the only candidate of a bag is its true class. --r adds false ones, drawn at
+random; --candidates reads candidates from a file of miplc data crowd. With --unlabelled,
+the file has neither labels nor candidates, for miplc predict. The same images and options
+always give the same file.`,
+		Example: `  miplc data bags --generator kmeansseg tiles -o tiles.npz
   miplc data bags --generator sift --r 1 train.zip test.zip -o sift-r1.npz
   miplc data bags --generator patches --side 28 --gray photos -o patches.npz
   miplc data bags --generator row --unlabelled new -o new.npz
@@ -97,7 +97,7 @@ the same file.`,
 }
 
 // outsideActions describes the values of --outside.
-const outsideActions = "error (stop), add (the class to the candidates), drop (the bag) or forget (the class)"
+const outsideActions = "error (stop), add (the class to the candidates), drop (the bag) or forget (keep the bag without true label)"
 
 func (o *bagsOptions) addFlags(f *pflag.FlagSet) {
 	f.SortFlags = false // by generator
@@ -107,7 +107,7 @@ func (o *bagsOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Resize, "resize", "", "size to which images are scaled first, in pixels, e.g. 224 (square) or 320x240 (default: unscaled)")
 	f.IntVar(&o.R, "r", 0, "number of false labels per candidate set (default: 0)")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the false labels")
-	f.StringVar(&o.Candidates, "candidates", "", "CSV file of candidate sets, see miplc data crowd")
+	f.StringVar(&o.Candidates, "candidates", "", "CSV file of candidate sets, as miplc data crowd writes it")
 	f.StringVar(&o.Outside, "outside", string(crowd.OutsideError), "with --candidates, action if the true class is not a candidate: "+outsideActions)
 	f.BoolVar(&o.Unlabelled, "unlabelled", false, "write neither labels nor candidates, for miplc predict; folder names are not classes")
 	f.IntVar(&o.Workers, "workers", 0, "number of images processed at the same time (default: number of processors)")
@@ -117,7 +117,7 @@ func (o *bagsOptions) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.KMeansSeg.Blob, "blob", o.KMeansSeg.Blob, "kmeansseg: side of a blob in pixels")
 	f.StringVar(&o.KMeansSeg.Color, "color", o.KMeansSeg.Color, "kmeansseg: colour space, ycbcr or luv")
 	f.IntVar(&o.KMeansSeg.MaxSegments, "max-segments", o.KMeansSeg.MaxSegments, "kmeansseg: maximum number of segments per image")
-	f.Float64Var(&o.KMeansSeg.Distortion, "distortion", o.KMeansSeg.Distortion, "kmeansseg: stop adding segments when the mean squared distance is at most this")
+	f.Float64Var(&o.KMeansSeg.Distortion, "distortion", o.KMeansSeg.Distortion, "kmeansseg: stop adding segments when the mean squared distance of blobs from their segment is at most this")
 	f.Float64Var(&o.KMeansSeg.Improvement, "improvement", o.KMeansSeg.Improvement, "kmeansseg: stop adding segments when one more reduces that distance by at most this share of the variance")
 	f.IntVar(&o.SIFT.Patch, "patch", o.SIFT.Patch, "sift: side of a patch in pixels")
 	f.IntVar(&o.SIFT.Step, "step", o.SIFT.Step, "sift: distance between patches in pixels")

@@ -42,16 +42,19 @@ annotators, by the rule of the DEMIPL paper: a label is a candidate if at least 
 annotators give it a probability above 0. If that gives fewer than two candidates, the
 candidates are the most probable label of each annotator (all of them if several tie).
 
-Each annotator has a CSV file with one row per image; an empty field is 0:
+Each annotator has a CSV file with one row per image and one column per class; an empty
+field is 0:
 
   image,DEB,LYM,MUC
   LYM/tile-1.png,0.3,0.7,
 
 The output has the same form with 0 and 1, for miplc data bags --candidates. With --bags
 the output is that dataset with the new candidate sets; the flags for columns apply to it.
-An unknown class and a missing image are errors that name the file and the line; nothing
-is written.`,
+The row LYM/tile-1.png belongs to the bag of this name, or to the only one whose name ends
+in /LYM/tile-1.png. An image or class that a file lacks is an error that names the file;
+nothing is written.`,
 		Example: `  miplc data crowd anna.csv ben.csv cleo.csv -o candidates.csv
+  miplc data bags --generator kmeansseg --candidates candidates.csv photos -o photos.npz
   miplc data crowd anna.csv ben.csv cleo.csv --bags sift.npz -o sift-crowd.npz`,
 		Args: console.Args(console.Arguments("ANNOTATOR.csv...", &o.Annotators)),
 		RunE: func(*cobra.Command, []string) error { return runCrowd(o) },

@@ -23,22 +23,24 @@ consists of instances, such as the patches of the photo, and has candidate label
 which one is true.
 
 A CSV file has one row per instance; the rows of a bag are adjacent. The first row of a
-bag has its true label, if known, and its candidates, separated by spaces:
+bag has its true label, if known, and its candidates, separated by spaces; the other rows
+may repeat them or leave them empty:
 
   bag,label,candidates,f1,f2
   farm/1.jpg,cat,cat dog,0.5,1.25
   farm/1.jpg,,,0.25,-3
   farm/2.jpg,,cat dog,1.5,0.75
 
-Class names have no spaces. All columns except bag, label, candidates, instance_label, x,
-y and file are features. Bags are counted from 1. miplc reads .csv, .csv.gz, .npz,
-.parquet and .mat (of the authors of DEMIPL) and writes .csv, .csv.gz and .npz; see
-docs/data.md.`,
-		Example: `  miplc data synth prototypes -o bags.csv                     # or a CSV file of your own
+Class names have no spaces. Optional columns are instance_label (class of the instance), x
+and y (its position) and file (docs/large-data.md); all others are features. One named like
+an identifier, such as slide_id, is an error: list it in --ignore-columns or
+--feature-columns. miplc reads .csv, .csv.gz, .npz, .parquet and .mat (as published with
+DEMIPL, the reference model), and writes .csv, .csv.gz and .npz; see docs/data.md.`,
+		Example: `  miplc data synth prototypes -o bags.csv                     # or write a CSV file yourself
   miplc data inspect bags.csv                                 # validate and describe it
   miplc train demipl --set data.set=bags.csv -o run           # train on it
   miplc data import bags.csv bags.npz
-  miplc data bags --generator sift tiles -o tiles.npz`,
+  miplc data bags --generator kmeansseg tiles -o tiles.npz`,
 	}
 	console.Group(con, cmd)
 	cmd.AddCommand(synthCommand(con), bagsCommand(con), crowdCommand(con), importCommand(con), inspectCommand(con))
@@ -49,7 +51,7 @@ docs/data.md.`,
 type labels string
 
 func (l *labels) addFlag(f *pflag.FlagSet) {
-	f.StringVar((*string)(l), "labels", "", "kind of labels, if the bags have no candidates: known (one certain label) or multi (any number of true labels)")
+	f.StringVar((*string)(l), "labels", "", "labels of a file without candidates: known (one certain label per bag) or multi (any number of true labels, separated by spaces)")
 }
 
 // set checks the kind and sets it in the options for reading.

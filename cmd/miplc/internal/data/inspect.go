@@ -50,12 +50,12 @@ func inspectCommand(con *console.Console) *cobra.Command {
   |---|---:|---:|---:|---:|---:|---:|
   | bags | 2 | 3 | 2 | 1.5 | 2 | 2 |
 
-#ins is the number of instances, #dim that of features, avg. #ins the mean number of
-instances per bag, and avg. #CLs that of candidate labels. For one file, the command also
-prints the classes and the SHA-256 of the data, which does not depend on the format; a
-spec with this data.sha256 rejects other data. With --bag, the command describes one bag
-instead: its name, candidates, true label and positive instances (those with the true
-label in the column instance_label).
+#ins is the number of instances, #dim the number of features per instance, avg. #ins the
+mean number of instances per bag, and avg. #CLs the mean number of candidates per bag. For
+one file, the command also prints the classes and the SHA-256 of the data, which does not
+depend on the format. If a spec has this value as data.sha256, miplc rejects other data.
+With --bag, the command describes one bag instead: its name, candidates, true label and
+positive instances (those with the true label in the column instance_label).
 
 An invalid file is an error with exit code 1. The message names the line or the bag, and
 says what to do:
@@ -72,7 +72,7 @@ says what to do:
 	console.SizeFlag(cmd.Flags(), &o.Limits)
 	o.Labels.addFlag(cmd.Flags())
 	console.BagFlag(cmd.Flags(), &o.Bag, "bag to describe: its number, from 1, or its name")
-	cmd.Flags().StringVar(&o.SVG, "svg", "", "SVG file to draw the bag to")
+	cmd.Flags().StringVar(&o.SVG, "svg", "", "with --bag, SVG file to draw the bag to")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite an existing SVG file")
 	return cmd
 }

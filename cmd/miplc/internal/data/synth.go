@@ -33,15 +33,15 @@ func synthCommand(con *console.Console) *cobra.Command {
 		Long: `Generate a dataset, to try miplc or to repeat published experiments, and write it to one
 file. SET is one of:
 
-  prototypes     artificial: 300 bags of 20 features and five classes, or as options say
+  prototypes     artificial; by default 300 bags, 20 features, five classes
   mnist-mipl     digits, from the IDX files in the folder mnist of --source
   fmnist-mipl    clothes, from the IDX files in the folder fashion-mnist
   birdsong-mipl  recordings of birds, from mil/birdsong/instances.csv.gz
   sival6-mipl    photos of six objects, from mil/sival6/instances.csv.gz
 
 The last four imitate the datasets of the DEMIPL paper. Their bags are drawn from labelled
-instances; docs/paper-data.md says where to get these. The defaults of the other options
-are those of the published dataset. The same options always produce the same file.`,
+instances; docs/paper-data.md says where to get these. Options that you leave out have the
+values of the published dataset. The same options always produce the same file.`,
 		Example: `  miplc data synth prototypes -o bags.csv
   miplc data synth mnist-mipl --source data --r 1 -o mnist-r1.npz
   miplc data synth birdsong-mipl --source data --r 2 --seed 7 -o birdsong-r2.npz
@@ -61,7 +61,7 @@ are those of the published dataset. The same options always produce the same fil
 	f.IntVar(&o.MaxSize, "max-size", 0, "number of instances of the largest bag")
 	f.StringSliceVar(&o.Classes, "classes", nil, "classes of the source that are labels, by name or number; instances of the other classes fill the bags (prototypes: names of the classes, e.g. cat,dog,horse)")
 	f.IntVar(&o.Pools, "pools", 0, "number of disjoint pools of instances; each bag draws from one of them (requires --splits)")
-	f.StringVar(&o.Splits, "splits", "", "CSV file to write train/test splits to: ten, or as many as --pools if below 6; training and test bags share no pool")
+	f.StringVar(&o.Splits, "splits", "", "CSV file to write ten train/test splits to (one per pool if there are at most 5); training and test bags share no pool")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of all random draws")
 	f.IntVar(&o.Features, "features", 0, "number of features per instance (prototypes, default: 20)")
 	f.IntVar(&o.ClassCount, "class-count", 0, "number of classes (prototypes, default: 5; excludes --classes)")
