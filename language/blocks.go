@@ -45,7 +45,7 @@ var Blocks = []Kind{
 	{Name: "maxpool2d", Role: RoleFeature, Doc: "Maximum over square windows of images; incomplete windows are dropped.",
 		args: []schema.Row{
 			{Name: "kernel", Type: schema.Whole, Required: true, Main: true, In: schema.Between(1, 4096), Doc: "Height and width of a window."},
-			{Name: "stride", Type: schema.Whole, In: schema.Between(1, 4096), Doc: "Step of the windows; default: kernel."},
+			{Name: "stride", Type: schema.Whole, In: schema.Between(1, 4096), Doc: "Step of the windows. Default: `kernel`."},
 		}},
 	{Name: "flatten", Role: RoleFeature, Doc: "Flattens each instance to a vector of features."},
 	{Name: "dense", Role: RoleFeature, Embeddings: true, Doc: "Fully connected layer with a bias.",
@@ -65,25 +65,25 @@ var Blocks = []Kind{
 	{Name: "sigmoid", Role: RoleFeature, Embeddings: true, Doc: "1 / (1 + exp(-x))."},
 	{Name: "softplus", Role: RoleFeature, Embeddings: true, Doc: "log(1 + exp(x))."},
 	{Name: "attention", Role: RoleAttention, Makes: []string{"s", "loga", "a"},
-		Doc: "Attention scores a = sigmoid(s) of the instances (Eq. 2), loga their logarithm.",
+		Doc: "Attention scores `a` = sigmoid(`s`) of the instances (Eq. 2); `loga` is their logarithm.",
 		args: []schema.Row{
 			{Name: "kind", Type: schema.Text, Default: "disambiguation", Main: true, Choices: []string{"disambiguation"}, Doc: "The gated attention of DEMIPL."},
-			{Name: "gates", Type: schema.Text, Default: "separate", Choices: []string{"separate", "shared"}, Doc: "separate: tanh and sigmoid have different weights (Eq. 2); shared: the same weights (authors' program)."},
-			{Name: "scorer", Type: schema.Text, Default: "linear", Choices: []string{"linear", "mlp"}, Doc: "linear: the vector W without bias (Eq. 2); mlp: dense, ReLU, dense (authors' program)."},
-			{Name: "hidden", Type: schema.Whole, Default: "128", In: schema.Between(1, schema.MaxExtent), Doc: "Width of the mlp scorer."},
-			{Name: "width", Type: schema.Whole, Default: "0", In: schema.Between(0, schema.MaxExtent), Doc: "Width of the gates; 0: number of classes (the paper)."},
+			{Name: "gates", Type: schema.Text, Default: "separate", Choices: []string{"separate", "shared"}, Doc: "`separate`: tanh and sigmoid have different weights (Eq. 2). `shared`: the same weights (program of DEMIPL's authors)."},
+			{Name: "scorer", Type: schema.Text, Default: "linear", Choices: []string{"linear", "mlp"}, Doc: "`linear`: the vector W without bias (Eq. 2). `mlp`: dense, ReLU, dense (program of DEMIPL's authors)."},
+			{Name: "hidden", Type: schema.Whole, Default: "128", In: schema.Between(1, schema.MaxExtent), Doc: "Width of the hidden layer of `scorer: mlp`."},
+			{Name: "width", Type: schema.Whole, Default: "0", In: schema.Between(0, schema.MaxExtent), Doc: "Width of the gates. 0: number of classes (paper)."},
 		}},
-	{Name: "pool", Role: RolePool, Makes: []string{"z"}, Doc: "Aggregates the instances of each bag to one vector z.",
+	{Name: "pool", Role: RolePool, Makes: []string{"z"}, Doc: "Aggregates the instances of each bag to one vector `z`.",
 		args: []schema.Row{
 			{Name: "kind", Type: schema.Text, Required: true, Main: true, Choices: []string{"attention", "mean", "max", "maxmin"},
-				Doc: "attention: mean weighted by the attention scores (Eq. 3); mean; max; maxmin: maxima and minima, concatenated."},
+				Doc: "`attention`: mean weighted by the attention scores (Eq. 3). `maxmin`: maxima and minima, concatenated."},
 		}},
 	{Name: "classifier", Role: RoleClassifier, Makes: []string{"logits", "logp", "p"},
-		Doc: "Dense layer from z to the classes, then the link: probabilities p and their logarithm logp.",
+		Doc: "Dense layer from `z` to the classes (`logits`), then the link: probabilities `p` and their logarithm `logp`.",
 		args: []schema.Row{
 			{Name: "link", Type: schema.Text, Default: "softmax", Main: true, Choices: []string{"softmax", "bounded_sigmoid", sigmoidLink},
-				Doc: "softmax; bounded_sigmoid: sigmoid, clamped to [epsilon, 1 - epsilon] in training, then softmax (authors' program); or sigmoid: the probability of each class by itself, the default and only choice with data.labels: multi."},
-			{Name: "epsilon", Type: schema.Real, Default: "1e-05", In: schema.Within(0, 0.5), Doc: "Bound of bounded_sigmoid."},
+				Doc: "`bounded_sigmoid`: sigmoid, clamped to [epsilon, 1 - epsilon] in training, then softmax (program of DEMIPL's authors). `sigmoid`: the probability of each class by itself; the default and only choice with `data.labels: multi`."},
+			{Name: "epsilon", Type: schema.Real, Default: "1e-05", In: schema.Within(0, 0.5), Doc: "Bound of `bounded_sigmoid`."},
 		}},
 }
 
@@ -91,7 +91,7 @@ var Blocks = []Kind{
 var lossKinds = []Kind{
 	{Name: disambiguation, Doc: "Cross-entropy weighted with the label weights (Eq. 5), mean over the bags.",
 		args: []schema.Row{{Name: "weight", Type: schema.Real, Default: "1", Main: true, In: schema.AtLeast(0), Doc: "Factor of the term."}}},
-	{Name: binaryCrossEntropy, Doc: "Binary cross-entropy of each class, mean over classes and bags: the default with data.labels: multi.",
+	{Name: binaryCrossEntropy, Doc: "Binary cross-entropy of each class, mean over classes and bags; for `data.labels: multi`.",
 		args: []schema.Row{{Name: "weight", Type: schema.Real, Default: "1", Main: true, In: schema.AtLeast(0), Doc: "Factor of the term."}}},
 	{Name: "attention", Doc: "Attention loss (Eq. 4): -sum of a log a over the instances, mean over the bags.",
 		args: []schema.Row{{Name: "weight", Type: schema.Real, Default: "0.001", Main: true, In: schema.AtLeast(0), Doc: "Factor of the term, lambda_a of Eq. 8."}}},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,25 +53,45 @@ func referenceTables() map[string]string {
 		"data.generated": schema.Reference(generatedRows),
 		"data.columns":   schema.Reference(columnRows),
 		"data.encoder":   schema.Reference(encoderRows), "data.encoder.input": schema.Reference(encoderInputRows),
-		"data.split": schema.Reference(splitRows),
-		"model":      schema.Reference(modelRows),
-		"params":     schema.Reference(paramRows),
-		"defined":    schema.Reference(functionRows),
-		"weights":    schema.Reference(weightsRows),
-		"train":      schema.Reference(trainRows),
-		"train.init": schema.Reference(initRows),
-		"export":     schema.Reference(exportRows),
-		"blocks":     entryTable(Blocks),
-		"losses":     entryTable(lossKinds),
-		"learners":   entryTable(learnerKinds),
-		"extents":    nameTable(extentNames),
-		"names":      nameTable(append(append([]meaning(nil), trainingNames...), outputNames...)),
-		"epoch":      nameTable(epochNames),
-		"made":       madeTable(),
-		"functions":  functionTable(),
-		"shipped":    shippedTable(),
+		"data.split":      schema.Reference(splitRows),
+		"model":           schema.Reference(modelRows),
+		"params":          schema.Reference(paramRows),
+		"defined":         schema.Reference(functionRows),
+		"weights":         schema.Reference(weightsRows),
+		"train":           schema.Reference(without(trainRows, slices.Concat(optimizerKeys, scheduleKeys, bestKeys)...)),
+		"train.optimizer": schema.Reference(only(trainRows, optimizerKeys...)),
+		"train.schedule":  schema.Reference(only(trainRows, scheduleKeys...)),
+		"train.best":      schema.Reference(only(trainRows, bestKeys...)),
+		"train.init":      schema.Reference(initRows),
+		"export":          schema.Reference(exportRows),
+		"blocks":          entryTable(Blocks),
+		"losses":          entryTable(lossKinds),
+		"learners":        entryTable(learnerKinds),
+		"extents":         nameTable(extentNames),
+		"names":           nameTable(append(append([]meaning(nil), trainingNames...), outputNames...)),
+		"epoch":           nameTable(epochNames),
+		"made":            madeTable(),
+		"functions":       functionTable(),
+		"shipped":         shippedTable(),
 	}
 	return tables
+}
+
+// Keys of train that the reference lists in tables of their own.
+var (
+	optimizerKeys = []string{"optimizer", "lr", "momentum", "nesterov", "beta1", "beta2", "alpha", "epsilon", "weight_decay"}
+	scheduleKeys  = []string{"schedule", "warmup", "decay_every", "decay_at", "decay_factor", "decay_patience", "decay_measure"}
+	bestKeys      = []string{"best", "early_stopping", "refit"}
+)
+
+// only returns the rows with these names.
+func only(rows []schema.Row, names ...string) []schema.Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r schema.Row) bool { return !slices.Contains(names, r.Name) })
+}
+
+// without returns the rows with other names.
+func without(rows []schema.Row, names ...string) []schema.Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r schema.Row) bool { return slices.Contains(names, r.Name) })
 }
 
 func entryTable(entries []Kind) string {
@@ -127,15 +148,32 @@ func functionTable() string {
 	return b.String() + "\n"
 }
 
+var variant = regexp.MustCompile(`-(mean|maxmin)(-mlp)?$`)
+
+// shippedTable lists the shipped specs. Variants of a method on one vector per bag share a row.
 func shippedTable() string {
 	var b strings.Builder
 	b.WriteString("\n| name | what it is |\n|---|---|\n")
-	for _, name := range specs.Models() {
-		s, err := Load(schema.Builtin + name)
+	all := specs.Models()
+	for len(all) > 0 {
+		group := all[:1]
+		if method := variant.ReplaceAllString(all[0], ""); method != all[0] {
+			for len(group) < len(all) && variant.ReplaceAllString(all[len(group)], "") == method {
+				group = all[:len(group)+1]
+			}
+		}
+		all = all[len(group):]
+		s, err := Load(schema.Builtin + group[0])
 		if err != nil {
 			continue // TestShippedSpecs reports it
 		}
-		fmt.Fprintf(&b, "| `%s` | %s |\n", name, schema.Cell(s.Description.V))
+		doc := s.Description.V
+		if len(group) > 1 {
+			doc, _, _ = strings.Cut(doc, " on ")
+			doc, _, _ = strings.Cut(doc, " with ")
+			doc += " on one vector per bag"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s |\n", strings.Join(group, "`, `"), schema.Cell(doc))
 	}
 	return b.String() + "\n"
 }

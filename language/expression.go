@@ -158,7 +158,7 @@ func (f *formChecker) arguments(x *ast.CallExpr, fn *Function) {
 	least, most := fn.Arity()
 	if len(x.Args) < least || most >= 0 && len(x.Args) > most {
 		f.add(x, "%s takes %s, not %d", fn.Name, fn.arityText(), len(x.Args))
-		f.note("%s: %s", fn.signature(), fn.Doc)
+		f.note("%s: %s", fn.signature(), schema.Plain(fn.Doc))
 		return
 	}
 	for i, a := range x.Args {

@@ -130,8 +130,8 @@ var Functions = []Function{
 	{Name: "random", Args: []string{"x", "rate", "prediction"}, Kinds: []int{ArgValue, ArgSetting, ArgSetting},
 		Doc: "In training, 1 with probability rate, else 0, drawn anew in each step for every value of x; the number prediction in predictions."},
 	{Name: "uniform", Args: []string{"x", "prediction"}, Kinds: []int{ArgValue, ArgSetting},
-		Doc: "In training, a number between 0 and 1 for every value of x, drawn anew in each step: an odd multiple of 2^-17, from 16 random bits; the number prediction in predictions. x is [N, ...], [B, ...] or has the shape of a parameter."},
-	unary("normal", "In training, a number of the standard normal distribution for every value of x, from a number of uniform, so within 4.4; 0 in predictions."),
+		Doc: "In training, a number between 0 and 1 for every value of x, drawn anew in each step from 16 random bits; the number prediction in predictions. x is [N, ...], [B, ...] or has the shape of a parameter."},
+	unary("normal", "In training, a number of the standard normal distribution for every value of x, between -4.4 and 4.4; 0 in predictions."),
 	unary("stop_gradient", "x, as a constant for the gradient."),
 }
 

@@ -26,7 +26,7 @@ var learnerKinds = []Kind{
 		args: []schema.Row{
 			{Name: "vector", Type: schema.Text, Default: "mean", Choices: []string{"mean", "maxmin"}, Doc: "Vector of a bag: the mean of its instances, or their maxima and minima, concatenated."},
 			{Name: "neighbours", Type: schema.Whole, Default: "10", In: schema.Between(1, 10000), Doc: "Number of neighbours of each training vector in the graph, or all others if there are fewer."},
-			{Name: "width", Type: schema.Real, Default: "0", In: schema.AtLeast(0), Doc: "Width sigma of the kernel exp(-d^2 / (2 sigma^2)); 0: mean distance between two training vectors."},
+			{Name: "width", Type: schema.Real, Default: "0", In: schema.AtLeast(0), Doc: "Width sigma of the kernel exp(-d^2 / (2 sigma^2)). 0: mean distance between two training vectors."},
 			{Name: "gamma", Type: schema.Real, Default: "0.05", In: schema.Above(0), Doc: "Weight of the norm of the regression."},
 			{Name: "lambda", Type: schema.Real, Default: "1", In: schema.AtLeast(0), Doc: "Weight of the features in the graph."},
 			{Name: "mu", Type: schema.Real, Default: "1", In: schema.Above(0), Doc: "Weight of the labelling confidences in the graph, and of the graph in the confidences."},
@@ -37,15 +37,15 @@ var learnerKinds = []Kind{
 			{Name: "iterations", Type: schema.Whole, Default: "500", In: schema.Between(0, 100000), Doc: "Steps of Adam on the hyper-parameters."},
 			{Name: "lr", Type: schema.Real, Default: "0.1", In: schema.Above(0), Doc: "Learning rate of the first step; it follows a cosine to 0."},
 			{Name: "epsilon", Type: schema.Real, Default: "0.0001", In: schema.Above(0), Doc: "Number added to each confidence to obtain a Dirichlet parameter."},
-			{Name: "confidences", Type: schema.Text, Default: "prior", Choices: []string{"prior", "posterior"}, Doc: "Source of updated confidences: prior uses the constant prior means, only for the hyper-parameters (authors' program); posterior uses the posterior mean at each instance, also for noise and predictions."},
+			{Name: "confidences", Type: schema.Text, Default: "prior", Choices: []string{"prior", "posterior"}, Doc: "Source of updated confidences. `prior`: the constant prior means, only for the hyper-parameters (program of MIPLGP's authors). `posterior`: the posterior mean at each instance, also for noise and predictions."},
 			{Name: "samples", Type: schema.Whole, Default: "512", In: schema.Between(1, 1000000), Doc: "Number of posterior draws for sampled predictions; the exported model uses mean and variance instead."},
-			{Name: "solver", Type: schema.Text, Default: "auto", Choices: []string{"auto", "exact", "cg", "inducing"}, Doc: "exact: Cholesky; cg: conjugate gradients with all instances; inducing: inducing points. auto: exact up to 1,500 instances, cg up to 20,000, else inducing."},
-			{Name: "inducing", Type: schema.Whole, Default: "1000", In: schema.Between(1, 20000), Doc: "Number of inducing points, drawn from the instances; with cg they are used only for the variance."},
+			{Name: "solver", Type: schema.Text, Default: "auto", Choices: []string{"auto", "exact", "cg", "inducing"}, Doc: "`exact`: Cholesky. `cg`: conjugate gradients with all instances. `inducing`: inducing points. `auto`: `exact` up to 1,500 instances, `cg` up to 20,000, else `inducing`."},
+			{Name: "inducing", Type: schema.Whole, Default: "1000", In: schema.Between(1, 20000), Doc: "Number of inducing points, drawn from the instances. With `cg` they are used only for the variance."},
 			{Name: "subset", Type: schema.Whole, Default: "0", In: schema.AtLeast(0), Doc: "Number of instances, in whole bags, for learning the hyper-parameters, with a tenth as many inducing points. 0 means all. Predictions always use all."},
-			{Name: "lengthscale", Type: schema.Real, Default: "0", In: schema.AtLeast(0), Doc: "Initial lengthscale of the kernel, in units of the features. 0 means the median distance between two instances. The authors' program starts at 0.6931."},
-			{Name: "probes", Type: schema.Whole, Default: "10", In: schema.Between(1, 10000), Doc: "cg: number of random vectors for trace estimates."},
-			{Name: "rank", Type: schema.Whole, Default: "100", In: schema.Between(0, 10000), Doc: "cg: rank of the preconditioner."},
-			{Name: "tolerance", Type: schema.Real, Default: "0.001", In: schema.Within(0, 1), Doc: "cg: relative residual at which a system is solved."},
+			{Name: "lengthscale", Type: schema.Real, Default: "0", In: schema.AtLeast(0), Doc: "Initial lengthscale of the kernel, in units of the features. 0 means the median distance between two instances. The program of MIPLGP's authors starts at 0.6931."},
+			{Name: "probes", Type: schema.Whole, Default: "10", In: schema.Between(1, 10000), Doc: "`cg`: number of random vectors for trace estimates."},
+			{Name: "rank", Type: schema.Whole, Default: "100", In: schema.Between(0, 10000), Doc: "`cg`: rank of the preconditioner."},
+			{Name: "tolerance", Type: schema.Real, Default: "0.001", In: schema.Within(0, 1), Doc: "`cg`: relative residual at which a system is solved."},
 		}},
 }
 
@@ -180,9 +180,9 @@ func learnerSchema() *schema.Object {
 	forms := []*schema.Object{schema.NewObject("type", "string", "enum", schema.Words(learnerKinds))}
 	for i := range learnerKinds {
 		k := &learnerKinds[i]
-		word := schema.NewObject("type", "string", "enum", []string{k.Name}, "description", kindRow.Doc)
+		word := schema.NewObject("type", "string", "enum", []string{k.Name}, "description", schema.Plain(kindRow.Doc))
 		form := schema.SectionSchema(k.args, schema.Member{Key: kindRow.Name, Value: word})
-		form.Set("description", k.Doc)
+		form.Set("description", schema.Plain(k.Doc))
 		forms = append(forms, form)
 	}
 	return schema.NewObject("anyOf", forms)

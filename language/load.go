@@ -35,7 +35,7 @@ func entryArguments(word string) []schema.Row {
 
 // schemaDefs are the shared definitions of the JSON Schema.
 func schemaDefs() *schema.Object {
-	describe := func(k Kind) (word, doc string, args []schema.Row) { return k.Name, k.Doc, k.args }
+	describe := func(k Kind) (word, doc string, args []schema.Row) { return k.Name, schema.Plain(k.Doc), k.args }
 	return schema.NewObject(
 		"block", schema.EntrySchema(Blocks, describe),
 		"loss", schema.EntrySchema(lossKinds, describe),

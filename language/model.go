@@ -218,7 +218,7 @@ func readParam(r *schema.Reader, name schema.Str, path string, key, n *schema.No
 	p.FanIn.Assign(args["fan_in"])
 	switch shape := n.Get("shape"); {
 	case shape == nil:
-		r.Fault(key.Errorf("%s needs shape", path).WithNote("%s", schema.Find(paramRows, "shape").Doc))
+		r.Fault(key.Errorf("%s needs shape", path).WithNote("%s", schema.Plain(schema.Find(paramRows, "shape").Doc)))
 	case !shape.IsList():
 		r.Fault(shape.Errorf("%s.shape must be a list of extents, not %s", path, shape.Describe()).WithNote("write [%s]", strings.Trim(shape.Raw(), "()")))
 	default:

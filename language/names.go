@@ -13,8 +13,8 @@ import (
 // trainingNames may be used only in losses and in weights.update, because a prediction has no
 // candidates.
 var trainingNames = []meaning{
-	{"S", "Candidate labels [B, k], with data.labels: multi the true labels: 1 for labels, else 0."},
-	{"w", "Label weights [B, k] that the loss uses; in weights.update, the old ones."},
+	{"S", "Candidate labels [B, k], or with `data.labels: multi` the true labels: 1 for these labels, else 0."},
+	{"w", "Label weights [B, k] that the loss uses; in `weights.update`, the old ones."},
 	{"lambda", "Momentum of the label weights in this epoch."},
 }
 
@@ -29,8 +29,8 @@ func (c *checker) trainingNames() []string {
 // epochNames may be used in all equations. A prediction uses the values of the last epoch, so that
 // values that decay over the epochs keep their final value.
 var epochNames = []meaning{
-	{"t", "Number of the epoch, starting at weights.first_epoch; in predictions, the last one."},
-	{"T", "Number of epochs."},
+	{"t", "Number of the epoch, starting at `weights.first_epoch`. In predictions: the number of epoch T, even if training stops earlier."},
+	{"T", "Number of epochs (`train.epochs`)."},
 }
 
 // outputNames are the outputs of the model in losses and weights.update.

@@ -81,7 +81,7 @@ func (r *Reader) Args(word string, rows []Row, e Entry) map[string]Arg {
 	}
 	for i := range rows {
 		if row := &rows[i]; row.Required && !given[row.Name] {
-			r.errs.Add(e.Word.Errorf("%s needs %s", word, row.Name).WithNote("%s: %s", row.Name, row.Doc))
+			r.errs.Add(e.Word.Errorf("%s needs %s", word, row.Name).WithNote("%s: %s", row.Name, Plain(row.Doc)))
 		}
 	}
 	return args

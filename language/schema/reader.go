@@ -53,7 +53,7 @@ func (r *Reader) section(n *Node, rows []Row, path string, to any) {
 		}
 		switch {
 		case row.Required && !meant[row.Name]:
-			r.errs.Add(n.Errorf("%s is missing", join(path, row.Name)).WithNote("%s", row.Doc))
+			r.errs.Add(n.Errorf("%s is missing", join(path, row.Name)).WithNote("%s", Plain(row.Doc)))
 		case row.Type == Form && row.Default != "" && (row.Applies == nil || row.Applies(to)):
 			row.Custom.Read(r, join(path, row.Name), nil, defaultNode(row.Default), to)
 		}

@@ -42,3 +42,6 @@ func ValueText(r *Row) string {
 
 // Cell escapes text for a cell of a Markdown table.
 func Cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+
+// Plain removes the backticks of a documentation text, which is Markdown, for messages and JSON Schemas.
+func Plain(doc string) string { return strings.ReplaceAll(doc, "`", "") }

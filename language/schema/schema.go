@@ -130,7 +130,7 @@ func (r *Row) Schema() *Object { return types[r.Type].schema(r) }
 // rowSchema returns the schema of the value of a key.
 func rowSchema(r *Row) *Object {
 	s := r.Schema()
-	s.Set("description", r.Doc)
+	s.Set("description", Plain(r.Doc))
 	if r.Type == Text && len(r.Choices) > 0 {
 		s.Set("enum", r.Choices)
 	}
