@@ -101,18 +101,12 @@ func entryTable(entries []Kind) string {
 		fmt.Fprintf(&b, "| **`%s`** | | | | %s |\n", e.Name, schema.Cell(e.Doc))
 		for i := range e.args {
 			r := &e.args[i]
-			def := ""
-			switch {
-			case r.Required:
-				def = "required"
-			case r.Default != "":
-				def = "`" + r.Default + "`"
-			}
+			def, doc := schema.DefaultAndDoc(r)
 			name := "`" + r.Name + "`"
 			if r.Main {
 				name += " (main)"
 			}
-			fmt.Fprintf(&b, "| | %s | %s | %s | %s |\n", name, schema.ValueText(r), def, schema.Cell(r.Doc))
+			fmt.Fprintf(&b, "| | %s | %s | %s | %s |\n", name, schema.ValueText(r), schema.Cell(def), schema.Cell(doc))
 		}
 	}
 	return b.String() + "\n"

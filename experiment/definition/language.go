@@ -38,16 +38,16 @@ var ofName = schema.Between(1, maxNameRunes)
 var rows = []schema.Row{
 	{Name: "name", Type: schema.Text, Required: true, In: ofName,
 		Field: schema.Bind(func(e *Experiment) any { return &e.Name }),
-		Doc:   "Name of the experiment. A folder of results belongs to one name."},
+		Doc:   "Name of the experiment. All results in a folder belong to one experiment of this name."},
 	{Name: "description", Type: schema.Text,
 		Field: schema.Bind(func(e *Experiment) any { return &e.Description }),
 		Doc:   "A line below the title of the report."},
 	{Name: "reference", Type: schema.Text, In: ofName,
 		Field: schema.Bind(func(e *Experiment) any { return &e.Reference }),
-		Doc:   "Learner that the others are compared with by t-tests; default: the first."},
+		Doc:   "Learner that the others are compared with by t-tests. Default: the first."},
 	{Name: "r", Type: schema.Wholes, In: schema.Between(0, maxR),
 		Field: schema.Bind(func(e *Experiment) any { return &e.r }),
-		Doc:   "Values of r for datasets without their own; default: 1."},
+		Doc:   "Values of r for datasets without their own. Default: 1."},
 	{Name: "data", Type: schema.List, Required: true, Rows: dataRows,
 		Field: schema.Bind(func(e *Experiment) any {
 			e.Data = append(e.Data, DataSet{})
@@ -71,13 +71,13 @@ var rows = []schema.Row{
 		Doc:   "Histograms of attention scores on the test bags."},
 	{Name: "keep", Type: schema.Text, Default: "results", Choices: []string{"results", "models"},
 		Field: schema.Bind(func(e *Experiment) any { return &e.keep }),
-		Doc:   "models: also write the run of every cell, with its checked ONNX file, to the folder models."},
+		Doc:   "`models`: also write the run of every cell, with its checked ONNX file, to the folder `models/`."},
 	{Name: "report", Type: schema.List, Rows: itemRows,
 		Field: schema.Bind(func(e *Experiment) any {
 			e.Report = append(e.Report, Item{})
 			return &e.Report[len(e.Report)-1]
 		}),
-		Doc: "Tables and figures in their order; default: all that the results allow, except across and published."},
+		Doc: "Tables and figures in their order. Default: all that the results allow, except `across` and `published`."},
 }
 
 var dataRows = []schema.Row{
@@ -89,25 +89,25 @@ var dataRows = []schema.Row{
 		Doc:   "Domain of the bags, for the table of datasets."},
 	{Name: "file", Type: schema.Text,
 		Field: schema.Bind(func(d *DataSet) any { return &d.File }),
-		Doc:   "Dataset file (.npz, .mat, .parquet, .csv, .csv.gz), or images for learners with data.encoder, as data.set of a spec. With {r} in the name, which is replaced by r, there is one file for each r. Without {r}, the candidate sets are those of the file, and r is not used."},
+		Doc:   "Dataset file (.npz, .mat, .parquet, .csv, .csv.gz), or images for learners with `data.encoder`, as `data.set` of a spec. With `{r}` in the name, which is replaced by r, there is one file for each r. Without `{r}`, the candidate sets are those of the file, and r is not used."},
 	{Name: "labels", Type: schema.Form, Custom: &labelsForm,
 		Field: schema.Bind(func(d *DataSet) any { return &d.Labels }),
-		Doc:   "known: each bag of file has one certain label; multi: any number of labels; default: a candidate set. All learners get it as data.labels of their specs."},
+		Doc:   "Labels of `file`. `known`: each bag has one certain label. `multi`: each bag has any number of labels. All learners get it as `data.labels` of their specs. Default: candidate sets."},
 	{Name: "synth", Type: schema.Section, Rows: synthRows,
 		Field: schema.Bind(func(d *DataSet) any {
 			d.Synth = &Synth{}
 			return d.Synth
 		}),
-		Doc: "Dataset to generate as miplc data synth does: its name, or a map of settings."},
+		Doc: "Dataset to generate as `miplc data synth` does: its name, or a map of settings."},
 	{Name: "r", Type: schema.Wholes, In: schema.Between(0, maxR),
 		Field: schema.Bind(func(d *DataSet) any { return &d.R }),
-		Doc:   "Values of r for this dataset."},
+		Doc:   "Values of r for this dataset. Default: `r` of the top level."},
 	{Name: "splits", Type: schema.Section, Rows: splitRows,
 		Field: schema.Bind(func(d *DataSet) any {
 			d.splits = &splitKeys{}
 			return d.splits
 		}),
-		Doc: "As at the top level, for this dataset."},
+		Doc: "As `splits` of the top level, for this dataset. Default: `splits` of the top level."},
 }
 
 var synthRows = []schema.Row{
@@ -128,13 +128,13 @@ var synthRows = []schema.Row{
 		Doc:   "Instances of the largest bag."},
 	{Name: "classes", Type: schema.Form, Custom: &classesForm,
 		Field: schema.Bind(func(s *Synth) any { return s }),
-		Doc:   "Names of the source classes; for prototypes, the number or the names of the classes."},
+		Doc:   "Source classes that are labels, by name; the others give the negative instances. `prototypes`: number or names of the classes."},
 	{Name: "features", Type: schema.Whole, In: schema.Between(1, 1<<20),
 		Field: schema.Bind(func(s *Synth) any { return &s.Features }),
-		Doc:   "Features of an instance (prototypes)."},
+		Doc:   "`prototypes`: features of an instance."},
 	{Name: "noise", Type: schema.Real, In: schema.AtLeast(0),
 		Field: schema.Bind(func(s *Synth) any { return &s.noise }),
-		Doc:   "Standard deviation around a prototype (prototypes)."},
+		Doc:   "`prototypes`: standard deviation of the features around the prototype of their class."},
 	{Name: "pools", Type: schema.Whole, In: schema.Between(2, maxCount),
 		Field: schema.Bind(func(s *Synth) any { return &s.Pools }),
 		Doc:   "Disjoint pools of instances that the bags draw from; splits then share no instance between training and test bags."},
@@ -149,34 +149,34 @@ var learnerRows = []schema.Row{
 		Doc:   "Name of the learner in results and in this file."},
 	{Name: "title", Type: schema.Text,
 		Field: schema.Bind(func(l *Learner) any { return &l.Title }),
-		Doc:   "Name in tables; default: name."},
+		Doc:   "Name in tables. Default: `name`."},
 	{Name: "group", Type: schema.Text,
 		Field: schema.Bind(func(l *Learner) any { return &l.Group }),
-		Doc:   "A heading above the learner in tables, such as Mean or MaxMin."},
+		Doc:   "A heading above the learner in tables, such as `Mean` or `MaxMin`."},
 	{Name: "spec", Type: schema.Text, Required: true,
 		Field: schema.Bind(func(l *Learner) any { return &l.Spec }),
 		Doc:   "A shipped spec or a file."},
 	{Name: "set", Type: schema.Form, Custom: &settingsForm,
 		Field: schema.Bind(func(l *Learner) any { return &l.Set }),
-		Doc:   "Settings of the spec, as for --set of miplc train. Data, split and name come from the experiment."},
+		Doc:   "Settings of the spec, as for `--set` of `miplc train`. Data, split and name come from the experiment."},
 	{Name: "grid", Type: schema.Form, Custom: &gridForm,
 		Field: schema.Bind(func(l *Learner) any { return &l.Grid }),
-		Doc:   "Settings to choose from: keys with lists of values, in all combinations."},
+		Doc:   "Settings of the spec to choose from: keys with lists of values, in all combinations."},
 	{Name: "last", Type: schema.Whole, Default: "1", In: schema.Between(1, 1000),
 		Field: schema.Bind(func(l *Learner) any { return &l.Last }),
-		Doc:   "Number of last epochs whose mean test accuracy is the accuracy of a cell, such as 10 in the programs of RC and LWS. The other measures are those of the last epoch."},
+		Doc:   "Number of final epochs over which the test accuracy is averaged. The programs of RC and LWS average 10. The other measures are those of the last epoch."},
 	{Name: "vary", Type: schema.Form, Custom: &varyForm,
 		Field: schema.Bind(func(l *Learner) any { return &l.Vary }),
 		Doc:   "One key with a list of values. The learner is run once per value, for a figure over the values."},
 	{Name: "data", Type: schema.Texts,
 		Field: schema.Bind(func(l *Learner) any { return &l.Only.Data }),
-		Doc:   "Datasets of the learner; default: all."},
+		Doc:   "Datasets of the learner. Default: all."},
 	{Name: "r", Type: schema.Wholes, In: schema.Between(0, maxR),
 		Field: schema.Bind(func(l *Learner) any { return &l.Only.R }),
-		Doc:   "Values of r of the learner; default: all."},
+		Doc:   "Values of r of the learner. Default: all."},
 	{Name: "published", Type: schema.Form, Custom: &publishedForm,
 		Field: schema.Bind(func(l *Learner) any { return &l.Published }),
-		Doc:   "Published accuracies for table: published, by dataset and r; for a file without {r}, by dataset: {Own: 0.9}."},
+		Doc:   "Published accuracies for `table: published`, by dataset and r; for a `file` without `{r}`, by dataset: `{Own: 0.9}`."},
 	{Name: "cases", Type: schema.List, Rows: caseRows,
 		Field: schema.Bind(func(l *Learner) any {
 			l.Cases = append(l.Cases, Case{})
@@ -188,10 +188,10 @@ var learnerRows = []schema.Row{
 var caseRows = []schema.Row{
 	{Name: "data", Type: schema.Texts,
 		Field: schema.Bind(func(c *Case) any { return &c.Where.Data }),
-		Doc:   "Datasets of the case; default: all."},
+		Doc:   "Datasets of the case. Default: all."},
 	{Name: "r", Type: schema.Wholes, In: schema.Between(0, maxR),
 		Field: schema.Bind(func(c *Case) any { return &c.Where.R }),
-		Doc:   "Values of r of the case; default: all."},
+		Doc:   "Values of r of the case. Default: all."},
 	{Name: "spec", Type: schema.Text,
 		Field: schema.Bind(func(c *Case) any { return &c.Spec }),
 		Doc:   "Replaces the learner's spec."},
@@ -203,34 +203,34 @@ var caseRows = []schema.Row{
 			c.Grids = true
 			return &c.Grid
 		}),
-		Doc: "Replaces the learner's grid. A list of one value fixes a setting that the learner's grid varies."},
+		Doc: "Replaces the learner's whole grid: keys that are not listed here are no longer varied."},
 }
 
 var splitRows = []schema.Row{
 	{Name: "count", Type: schema.Whole, Default: fmt.Sprint(defaultSplits.Count), In: schema.Between(1, maxSplits),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.count }),
-		Doc:   "Number of splits; default with folds: one for each fold."},
+		Doc:   "Number of splits. With `folds`, the default is one for each fold."},
 	{Name: "train", Type: schema.Real, Default: fmt.Sprint(defaultSplits.Train), In: schema.Within(0, 1),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.train }),
 		Doc:   "Share of training bags of a random split."},
 	{Name: "folds", Type: schema.Whole, In: schema.Between(2, maxSplits),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.folds }),
-		Doc:   "Number of folds of a cross-validation, which replaces train: split i tests on fold i. If count is larger than folds, the bags are divided anew with the next seed."},
+		Doc:   "Cross-validation with this number of folds: split i tests on fold i, and `train` is not used. If `count` is larger, the bags are divided into new folds with the next seed."},
 	{Name: "validation", Type: schema.Real, In: schema.Within(0, 1),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.validation }),
-		Doc:   "Share of the training bags of each split that become validation bags, which train.best and export.temperature of a spec need."},
+		Doc:   "Share of the training bags of each split that become validation bags, which `train.best` and `export.temperature` of a spec need."},
 	{Name: "group", Type: schema.Text,
 		Field: schema.Bind(func(s *splitKeys) any { return &s.group }),
-		Doc:   "Name of the groups of bags, such as patient, as data.split.group of a spec: all bags of a group are in the same part of a split. With index, a split of the file that divides a group is an error."},
+		Doc:   "Name of the groups of bags, such as `patient`, as `data.split.group` of a spec: all bags of a group are in the same part of a split. With `index`, a split of the file that divides a group is an error."},
 	{Name: "stratify", Type: schema.Truth, Default: fmt.Sprint(defaultSplits.Stratify),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.stratify }),
-		Doc:   "Draw the same share of every class, where true labels are known; false: draw from all bags alike."},
+		Doc:   "Draw the same share of every class, where true labels are known. `false`: draw from all bags alike."},
 	{Name: "seed", Type: schema.Whole, Default: fmt.Sprint(defaultSplits.Seed), In: schema.Between(0, maxCount),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.seed }),
-		Doc:   "Seed of the first split, as data.split.seed of a spec. Split i has seed + i - 1; with folds, all folds of one division have the same seed."},
+		Doc:   "Seed of the first split, as `data.split.seed` of a spec. Split i has seed + i - 1. With `folds`, all folds of one division have the same seed."},
 	{Name: "index", Type: schema.Text,
 		Field: schema.Bind(func(s *splitKeys) any { return &s.index }),
-		Doc:   "File of splits in place of random splits: a .csv file, or .mat files with {split} in the name for the number of the split. The first count splits are used."},
+		Doc:   "File of splits in place of random splits: a .csv file, or .mat files with `{split}` in the name for the number of the split. The first `count` splits are used."},
 }
 
 var chooseRows = []schema.Row{
@@ -242,7 +242,7 @@ var chooseRows = []schema.Row{
 		Doc:   "Hold out the same share of every class, where true labels are known."},
 	{Name: "seed", Type: schema.Whole, Default: fmt.Sprint(defaultChoose.Seed), In: schema.Between(0, maxCount),
 		Field: schema.Bind(func(c *Choose) any { return &c.Seed }),
-		Doc:   "Seed of the held-out bags of split 1; split i has seed + i - 1."},
+		Doc:   "Seed of the held-out bags of split 1. Split i has seed + i - 1."},
 }
 
 var attentionRows = []schema.Row{
@@ -254,22 +254,22 @@ var attentionRows = []schema.Row{
 var itemRows = []schema.Row{
 	{Name: "table", Type: schema.Text, Choices: kindsOf("table"),
 		Field: schema.Bind(func(i *Item) any { return &i.table }),
-		Doc:   "A table."},
+		Doc:   "The kind of table. An entry has `table` or `figure`."},
 	{Name: "figure", Type: schema.Text, Choices: kindsOf("figure"),
 		Field: schema.Bind(func(i *Item) any { return &i.figure }),
-		Doc:   "A figure. An entry is a table or a figure."},
+		Doc:   "The kind of figure."},
 	{Name: "title", Type: schema.Text,
 		Field: schema.Bind(func(i *Item) any { return &i.Title }),
 		Doc:   "Heading."},
 	{Name: "learners", Type: schema.Texts,
 		Field: schema.Bind(func(i *Item) any { return &i.Learners }),
-		Doc:   "Learners to show; default: all. Tables show learners with vary only if they are named."},
+		Doc:   "Learners to show. Tables show learners with `vary` only if they are named. Default: all."},
 	{Name: "data", Type: schema.Texts,
 		Field: schema.Bind(func(i *Item) any { return &i.Where.Data }),
-		Doc:   "Datasets to show; default: all."},
+		Doc:   "Datasets to show. Default: all."},
 	{Name: "r", Type: schema.Wholes, In: schema.Between(0, maxR),
 		Field: schema.Bind(func(i *Item) any { return &i.Where.R }),
-		Doc:   "Values of r to show; default: all."},
+		Doc:   "Values of r to show. Default: all."},
 }
 
 // kindsOf lists the kinds of tables or of figures.

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -11,16 +12,27 @@ func Reference(rows []Row) string {
 	b.WriteString("\n| key | value | default | meaning |\n|---|---|---|---|\n")
 	for i := range rows {
 		r := &rows[i]
-		def := "`" + r.Default + "`"
-		switch {
-		case r.Required:
-			def = "required"
-		case r.Default == "":
-			def = ""
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Name, Cell(ValueText(r)), def, Cell(r.Doc))
+		def, doc := DefaultAndDoc(r)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Name, Cell(ValueText(r)), Cell(def), Cell(doc))
 	}
 	return b.String() + "\n"
+}
+
+// defaultSentence is the sentence of a documentation text about a default that is not a value.
+var defaultSentence = regexp.MustCompile(` ?Default: ((?:[^.]|\.\S)+)\.( |$)`)
+
+// DefaultAndDoc returns the default of a row and the rest of its documentation, for two columns of a table.
+func DefaultAndDoc(r *Row) (def, doc string) {
+	switch {
+	case r.Required:
+		return "required", r.Doc
+	case r.Default != "":
+		return "`" + r.Default + "`", r.Doc
+	}
+	if m := defaultSentence.FindStringSubmatch(r.Doc); m != nil {
+		def = m[1]
+	}
+	return def, strings.TrimSpace(defaultSentence.ReplaceAllString(r.Doc, "$2"))
 }
 
 // ValueText describes the values that a key accepts.
