@@ -299,7 +299,7 @@ func better(m *Measure) string {
 // reference returns the table as Markdown.
 func reference() string {
 	var b strings.Builder
-	b.WriteString("| name | labels | definition | range | better | undefined without |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| name | labels | definition | range | better | needs |\n|---|---|---|---|---|---|\n")
 	for _, m := range Table {
 		b.WriteString("| `" + m.Name + "` | " + labellings[m.labels] + " | " + m.Formula + " | " + m.Range + " | " + better(&m) + " | " + m.Needs + " |\n")
 	}
