@@ -184,9 +184,10 @@ func TestTokenBeforeMessage(t *testing.T) {
 	}
 }
 
-// A client that watches the health of a server is notified of the shutdown and does not delay it.
+// A client that watches the health of a server is notified of the shutdown, if LameDuck leaves time for
+// it, and does not delay it.
 func TestWatchedHealth(t *testing.T) {
-	s := start(t)
+	s := start(t, func(o *Options) { o.LameDuck = time.Second })
 	watch, err := grpc_health_v1.NewHealthClient(s.dial(t)).Watch(context.Background(), &grpc_health_v1.HealthCheckRequest{})
 	if err != nil {
 		t.Fatal(err)
