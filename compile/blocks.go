@@ -183,8 +183,8 @@ func (l *builder) batchNorm(blk *language.Block, name string) {
 
 // standardized divides the difference from the mean by the deviation, column by column: those of
 // the rows of the batch in training, the running ones in predictions. A single row has no deviation,
-// for example the bag that remains after the last full batch: it takes the running ones in training
-// too, and leaves them as they are.
+// for example the bag that remains after the last full batch. It is standardized with the running
+// statistics in training too, and does not change them.
 func (l *builder) standardized(name string, h *graph.Node, share float64) *graph.Node {
 	b, width := l.b, int(h.Shape[1])
 	mean, variance := l.statistic(name+".mean", 0, width), l.statistic(name+".variance", 1, width)

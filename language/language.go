@@ -55,7 +55,7 @@ var dataRows = []schema.Row{
 		Doc:     "Without it, each bag has a candidate set with one true label. `known`: the true label of each bag is its only candidate; a .csv or .npz file then needs no candidates, and every bag needs a label. `multi`: a bag has any number of true labels, and the model predicts a set of classes."},
 	{Name: "sample", Type: schema.Whole, In: schema.Between(1, maxCount), Field: schema.Bind(func(s *Spec) any { return &s.Data.Sample }),
 		Applies: schema.When(func(s *Spec) bool { return s.Data.Sample.V > 0 }),
-		Doc:     "Maximum number of instances of a bag in an epoch. From a larger bag, each epoch draws this number anew, without replacement, with `train.seed`. Predictions use all instances. Without it, training uses all."},
+		Doc:     "Maximum number of instances of a bag in an epoch. From a larger bag, each epoch draws that many at random, without replacement; `train.seed` fixes the draws. Predictions use all instances. Without it, training uses all."},
 	{Name: "columns", Type: schema.Section, Rows: columnRows, Applies: schema.When((*Spec).declaresColumns),
 		Doc: "Columns of a .csv, .csv.gz or .parquet file that are not recognised by their names. If it names a column for `bag`, `label`, `candidates` or `instance_label`, these columns may be anywhere in the file."},
 	{Name: "encoder", Type: schema.Section, Rows: encoderRows, Applies: schema.When((*Spec).Encodes),

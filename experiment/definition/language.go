@@ -77,7 +77,7 @@ var rows = []schema.Row{
 			e.Report = append(e.Report, Item{})
 			return &e.Report[len(e.Report)-1]
 		}),
-		Doc: "Tables and figures in their order. Default: all that the results allow, except `across` and `published`."},
+		Doc: "Tables and figures of the report, in this order. Default: all for which there are results, except `across` and `published`."},
 }
 
 var dataRows = []schema.Row{
