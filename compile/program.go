@@ -78,8 +78,9 @@ func (m *Mask) Scale() float32 { return float32(1 / (1 - m.Drop)) }
 
 // Values appends the mask to a slice, given which elements are kept: 1, or 0 for dropped ones.
 func (m *Mask) Values(to []float32, kept []uint8) []float32 {
+	scale := m.Scale()
 	for _, keep := range kept {
-		to = append(to, m.Scale()*float32(keep))
+		to = append(to, scale*float32(keep))
 	}
 	return to
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/stream"
+	"math"
 )
 
 // feeder converts bags to batches. The next batch reuses its buffers.
@@ -61,11 +62,11 @@ func (f *feeder) masks(epoch, step int) {
 // DrawMask draws the dropout mask of a step: 0 with probability m.Drop, else 1. Epoch and step count
 // from 1.
 func DrawMask(mask []uint8, m *compile.Mask, seed uint64, epoch, step int) {
-	r := stream.New(seed, m.Name, uint64(epoch), uint64(step))
+	const bits = 53 // of a number that rand.Float64 draws; whole numbers need neither a division nor a branch
+	drop := uint64(math.Ceil(m.Drop * (1 << bits)))
+	source := stream.Source(seed, m.Name, uint64(epoch), uint64(step))
 	for i := range mask {
-		mask[i] = 1
-		if r.Float64() < m.Drop {
-			mask[i] = 0
-		}
+		number := source.Uint64() << (64 - bits) >> (64 - bits)
+		mask[i] = uint8((drop - 1 - number) >> 63) // the sign bit: number >= drop
 	}
 }

@@ -18,6 +18,7 @@ type emitter struct {
 	portable  bool // use only what onnx-go computes correctly
 	device    bool // use only what GPU providers compute
 	bags      int  // of a batch, if device
+	oneThread bool // see Options
 	instances string
 	params    map[string][]float32
 
@@ -38,7 +39,7 @@ type emitter struct {
 func newEmitter(g *graph.Graph, opt Options) *emitter {
 	e := &emitter{
 		src: g, out: &onnxpb.GraphProto{Name: g.Name}, opset: int64(opt.Opset), portable: opt.Portable,
-		device: opt.Bags > 0, bags: opt.Bags,
+		device: opt.Bags > 0, bags: opt.Bags, oneThread: opt.OneThread,
 		instances: opt.Instances, params: opt.Params,
 		scales: map[*graph.Node]float32{}, values: map[*graph.Node]string{}, taken: map[string]bool{}, memo: map[string]string{}, cuts: map[cut]map[int]string{},
 	}

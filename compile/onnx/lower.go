@@ -123,6 +123,9 @@ type Options struct {
 	// is copied to the CPU within a run. It is for batches of exactly so many bags, and bag_of is
 	// int32. 0 writes the form for CPUs and any number of bags.
 	Bags int
+	// OneThread writes a form that onnxruntime may run only with one thread per operation: several
+	// threads would add to the row of a bag at the same time. It needs opset 18.
+	OneThread bool
 	// Shapes lists the shapes of the values of graph nodes. It cannot be combined with Planes,
 	// which changes shapes. Portable models always list them.
 	Shapes bool

@@ -65,16 +65,16 @@ func TestOpsOnORT(t *testing.T) {
 		renamed(c.Graph)
 		tried[c.Op] = true
 		for _, form := range []struct {
-			opset          int
-			planes, device bool
-		}{{17, false, false}, {18, false, false}, {22, false, false}, {18, true, false}, {17, true, true}} {
-			t.Run(fmt.Sprintf("%s/opset %d/planes %v/device %v", c.Name, form.opset, form.planes, form.device), func(t *testing.T) {
+			opset                     int
+			planes, device, oneThread bool
+		}{{opset: 17}, {opset: 18}, {opset: 22}, {opset: 18, planes: true}, {opset: 18, oneThread: true}, {opset: 17, planes: true, device: true}} {
+			t.Run(fmt.Sprintf("%s/%+v", c.Name, form), func(t *testing.T) {
 				env := rounded(c.Env)
 				want, err := graph.Eval(c.Graph, env)
 				if err != nil {
 					t.Fatal(err)
 				}
-				o := onnx.Options{Opset: form.opset, Planes: form.planes, Params: paramsOf(c.Graph, env)}
+				o := onnx.Options{Opset: form.opset, Planes: form.planes, OneThread: form.oneThread, Params: paramsOf(c.Graph, env)}
 				if form.device {
 					o.Bags = env.B
 				}
@@ -85,6 +85,8 @@ func TestOpsOnORT(t *testing.T) {
 				run := onnxtest.RunORT
 				if form.device && len(m.Graph.Input) > 0 {
 					widenInputs(m)
+				}
+				if form.device || form.oneThread {
 					run = onnxtest.RunForm
 				}
 				compare(t, "onnxruntime", c.Graph, run(t, m, feedOf(m, env)), want)

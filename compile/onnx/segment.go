@@ -10,8 +10,10 @@ import (
 )
 
 // The segment ops use the membership matrix [B, N]: 1 if the instance belongs to the bag. Sums are
-// then matrix products, which are fast and always add in the same order. The matrix needs memory
-// for B times N values, so callers with thousands of bags split them into parts.
+// then matrix products, which always add in the same order. The matrix needs memory for B times N
+// values, so callers with thousands of bags split them into parts. With Options.OneThread, a scatter
+// takes the place of the matrix: it needs no more memory than the result, and for 910 bags of 37
+// instances and 130 columns it takes 1 ms instead of 83 ms.
 
 // membership returns the matrix as booleans.
 func (e *emitter) membership(bagOf string) string {
@@ -58,14 +60,17 @@ func (e *emitter) unrows(v string, s graph.Shape) string {
 }
 
 func lowerSegmentSum(e *emitter, n *graph.Node, in []string) string {
-	if x := n.In[0]; x.Op == graph.OpFill && x.Attrs.Value == 1 && len(n.Shape) == 2 && n.Shape[1] == 1 {
+	if x := n.In[0]; !e.oneThread && x.Op == graph.OpFill && x.Attrs.Value == 1 && len(n.Shape) == 2 && n.Shape[1] == 1 {
 		return e.op("ReduceSum", attrs(attrKeep(true)), e.member(in[1]), e.ints(1)) // the sizes of the bags
 	}
-	return e.unrows(e.segmentSum(e.rows(in[0], n.Shape), in[1]), n.Shape)
+	return e.unrows(e.segmentSum(e.rows(in[0], n.Shape), in[1], ndarray.Size(n.Shape[1:])), n.Shape)
 }
 
-// segmentSum adds the rows [N, c] of each bag.
-func (e *emitter) segmentSum(rows, bagOf string) string {
+// segmentSum adds the rows [N, columns] of each bag.
+func (e *emitter) segmentSum(rows, bagOf string, columns int) string {
+	if e.oneThread {
+		return e.scatter("add", e.float(0), rows, bagOf, columns)
+	}
 	return e.op("MatMul", nil, e.member(bagOf), rows)
 }
 
@@ -84,6 +89,9 @@ func lowerSegmentMax(e *emitter, n *graph.Node, in []string) string {
 // onnxruntime's Where is slow if the last axis is short.
 func (e *emitter) segmentMax(rows, bagOf string, columns int) string {
 	lowest := e.float(float32(graph.OpSegmentMax.Neutral()))
+	if e.oneThread {
+		return e.scatter("max", lowest, rows, bagOf, columns)
+	}
 	if e.opset < 18 {
 		mask := e.once("membership by columns", func() string {
 			if e.device {
@@ -93,9 +101,21 @@ func (e *emitter) segmentMax(rows, bagOf string, columns int) string {
 		})
 		return e.reduceMax(e.op("Where", nil, mask, e.turned(rows), lowest), false, 2)
 	}
-	start := e.op("Expand", nil, lowest, e.op("Concat", attrs(onnxpb.IntAttr("axis", 0)), e.extent(graph.B), e.ints(int64(columns))))
 	index := e.op("Expand", nil, e.rows(bagOf, graph.Shape{graph.N}), e.op("Shape", nil, rows))
-	return e.op("ScatterElements", attrs(onnxpb.IntAttr("axis", 0), onnxpb.StringAttr("reduction", "max")), start, index, rows)
+	return e.op("ScatterElements", attrs(onnxpb.IntAttr("axis", 0), onnxpb.StringAttr("reduction", "max")), e.ofEachBag(lowest, columns), index, rows)
+}
+
+// scatter reduces the rows [N, columns] of each bag, from a start value. onnxruntime's ScatterND is
+// much faster than its ScatterElements, but its threads write to the same rows without a lock.
+func (e *emitter) scatter(reduction, start, rows, bagOf string, columns int) string {
+	index := e.once("bag_of as indices", func() string { return e.rows(bagOf, graph.Shape{graph.N}) })
+	return e.op("ScatterND", attrs(onnxpb.StringAttr("reduction", reduction)), e.ofEachBag(start, columns), index, rows)
+}
+
+// ofEachBag repeats a number as [B, columns].
+func (e *emitter) ofEachBag(number string, columns int) string {
+	shape := e.op("Concat", attrs(onnxpb.IntAttr("axis", 0)), e.extent(graph.B), e.ints(int64(columns)))
+	return e.op("Expand", nil, number, shape)
 }
 
 // ofBag copies the row of its bag to every instance.
@@ -105,9 +125,10 @@ func lowerSegmentGather(e *emitter, n *graph.Node, in []string) string { return 
 
 func lowerSegmentSoftmax(e *emitter, n *graph.Node, in []string) string {
 	rows := e.rows(in[0], n.Shape)
-	top := e.segmentMax(rows, in[1], ndarray.Size(n.Shape[1:]))
+	columns := ndarray.Size(n.Shape[1:])
+	top := e.segmentMax(rows, in[1], columns)
 	grown := e.op("Exp", nil, e.op("Sub", nil, rows, e.ofBag(top, in[1])))
-	share := e.op("Div", nil, grown, e.ofBag(e.segmentSum(grown, in[1]), in[1]))
+	share := e.op("Div", nil, grown, e.ofBag(e.segmentSum(grown, in[1], columns), in[1]))
 	return e.unrows(share, n.Shape)
 }
 

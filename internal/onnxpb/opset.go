@@ -18,7 +18,7 @@ func (n *NodeProto) Since() int64 {
 		if n.Attr("start") != nil {
 			return 15
 		}
-	case "ScatterElements":
+	case "ScatterElements", "ScatterND":
 		switch reduction := n.Attr("reduction"); {
 		case reduction == nil:
 		case string(reduction.GetS()) == "add":

@@ -20,8 +20,8 @@ import (
 )
 
 // opset is the operator set of the graphs of this engine on devices, and of groups of runs. cpuOpset
-// has a scatter that keeps the largest value of each bag, which not all devices have. Without it, the
-// maxima of all bags of a batch need memory for all instances once for each bag.
+// has scatters that keep the sum or the largest value of each bag, which not all devices have. Without
+// them, a batch of many bags needs memory for all instances once for each bag.
 const (
 	opset    = 17
 	cpuOpset = 18
@@ -41,9 +41,9 @@ type session struct {
 // open makes a session of a graph whose parameters are inputs: on a device for batches of so many
 // bags, on a CPU for any.
 func open(g *graph.Graph, o Options, planes bool, bags int) (*session, error) {
-	form := lowering.Options{Opset: cpuOpset, Planes: planes, Masks: o.masks}
+	form := lowering.Options{Opset: cpuOpset, Planes: planes, Masks: o.masks, OneThread: o.Threads == 1}
 	if !o.session().OnCPU() {
-		form.Opset, form.Planes, form.Bags = opset, true, bags
+		form.Opset, form.Planes, form.Bags, form.OneThread = opset, true, bags, false
 	}
 	model, err := lowering.Lower(g, form)
 	if err != nil {
