@@ -23,8 +23,8 @@ type Status struct {
 	// Differ are the cells that were computed more than once with different results.
 	Differ []definition.Coord `json:"differ,omitempty"`
 
-	Seconds float64  `json:"seconds"`                // estimated for the cells without a result, on one core or device
-	Left    *float64 `json:"seconds_left,omitempty"` // with the running processes; nil: none is running
+	Seconds *float64 `json:"seconds,omitempty"`      // estimated for the cells without a result, on one core or device; nil: unknown
+	Left    *float64 `json:"seconds_left,omitempty"` // with the running processes; nil: unknown, or none is running
 }
 
 // Failure is a cell that failed.
@@ -58,14 +58,15 @@ func ReadStatus(dir string, now time.Time) (*Status, error) {
 			return nil, err
 		}
 	}
-	if n := len(s.Running); n > 0 {
-		left := s.Seconds / float64(n*max(1, shardPlan.CPUs))
+	if n := len(s.Running); n > 0 && s.Seconds != nil {
+		left := *s.Seconds / float64(n*max(1, shardPlan.CPUs))
 		s.Left = &left
 	}
 	return s, nil
 }
 
-// count counts the cells and estimates the time of the remaining ones.
+// count counts the cells and estimates the time of the remaining ones, unless no cell is finished and
+// no plan of shards has an estimate.
 func (s *Status) count(plan *Plan, have *results.Results, nominal map[string]float64) {
 	var cells, left []*Cell
 	for i := range plan.Cells {
@@ -88,8 +89,12 @@ func (s *Status) count(plan *Plan, have *results.Results, nominal map[string]flo
 		left = append(left, c)
 	}
 	costs := measureCosts(cells, have)
+	if costs.measured == 0 && len(nominal) == 0 {
+		return
+	}
+	s.Seconds = new(float64)
 	for _, c := range left {
-		s.Seconds += costs.of(c)
+		*s.Seconds += costs.of(c)
 	}
 }
 

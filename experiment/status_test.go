@@ -31,7 +31,7 @@ func TestStatus(t *testing.T) {
 		return s
 	}
 	now := time.Now()
-	if s := look(now); s.Cells != 8 || s.Done+s.Failed+len(s.Running) != 0 || s.Shards != 2 || s.Plan != shardPlan.ID || s.Left != nil || s.Seconds <= 0 {
+	if s := look(now); s.Cells != 8 || s.Done+s.Failed+len(s.Running) != 0 || s.Shards != 2 || s.Plan != shardPlan.ID || s.Left != nil || s.Seconds == nil || *s.Seconds <= 0 {
 		t.Errorf("before: %+v", s)
 	}
 	_, _, err = run(t, e, Options{Dir: dir})
@@ -54,7 +54,7 @@ func TestStatus(t *testing.T) {
 		if (len(s.Running) == 1) != runs || (s.Left != nil) != runs {
 			t.Errorf("silent for %v: %+v", ago, s)
 		}
-		if host, _ := os.Hostname(); runs && (s.Running[0].Part != "2-of-2" || s.Running[0].Host != sanitize.FileName(host) || *s.Left != s.Seconds/3) {
+		if host, _ := os.Hostname(); runs && (s.Running[0].Part != "2-of-2" || s.Running[0].Host != sanitize.FileName(host) || *s.Left != *s.Seconds/3) {
 			t.Errorf("%+v", s)
 		}
 	}

@@ -32,7 +32,8 @@ processes run, and an estimate of the remaining time.
 
 A running process updates the time of its results file every half minute. A process
 counts as running if its file is not closed and was updated within the last two minutes.
---watch repeats every few seconds until every cell has a result and no process runs.
+--watch repeats every few seconds until every cell has a result and no process runs, or until
+Ctrl-C.
 The exit status is 0 even if cells failed; --json has the number of failed cells.`,
 		Example: "  miplc experiment status table\n  miplc experiment status table --watch",
 		Args:    console.Args(console.Arg("DIR", &o.Dir)),
@@ -45,7 +46,7 @@ The exit status is 0 even if cells failed; --json has the number of failed cells
 // lookAgain is the interval of --watch.
 const lookAgain = 5 * time.Second
 
-// runStatus prints the status once, or until no process is running.
+// runStatus prints the status once, or until no process is running or the user interrupts it.
 func runStatus(ctx context.Context, o *statusOptions) error {
 	if o.Watch && o.Console.JSON {
 		return console.Usagef("miplc experiment status: --watch prints repeatedly and --json prints one object: give only one of them")
@@ -57,7 +58,8 @@ func runStatus(ctx context.Context, o *statusOptions) error {
 		if err != nil {
 			return err
 		}
-		if over := s.Done+s.Failed == s.Cells && len(s.Running) == 0; !o.Watch || over {
+		over := s.Done+s.Failed == s.Cells && len(s.Running) == 0
+		if !o.Watch || over || ctx.Err() != nil {
 			line.Clear()
 			return o.Console.Result(s, func(w io.Writer) error { return printStatus(w, o.Dir, s) })
 		}
@@ -66,7 +68,6 @@ func runStatus(ctx context.Context, o *statusOptions) error {
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
 		case <-time.After(lookAgain):
 		}
 	}
@@ -113,10 +114,23 @@ func printStatus(w io.Writer, dir string, s *experiment.Status) error {
 	switch {
 	case left == 0:
 		_, err = fmt.Fprintf(t, "tables and figures: miplc report %s\n", sanitize.Line(dir))
-	case s.Left != nil:
-		_, err = fmt.Fprintf(t, "%s left, about %s of one core; %s with %s\n", diag.CountForms(left, "cell is", "cells are"), span(s.Seconds), span(*s.Left), diag.CountForms(len(s.Running), "running process", "running processes"))
 	default:
-		_, err = fmt.Fprintf(t, "%s left, about %s of one core; no process is running\n", diag.CountForms(left, "cell is", "cells are"), span(s.Seconds))
+		_, err = fmt.Fprintln(t, timeLeft(s, left))
 	}
 	return err
+}
+
+// timeLeft says how long the cells that are left take.
+func timeLeft(s *experiment.Status, cells int) string {
+	text := diag.CountForms(cells, "cell is", "cells are") + " left"
+	if s.Seconds != nil {
+		text += fmt.Sprintf(", about %s of one core", span(*s.Seconds))
+	}
+	switch {
+	case s.Left != nil:
+		return text + fmt.Sprintf("; %s with %s", span(*s.Left), diag.CountForms(len(s.Running), "running process", "running processes"))
+	case len(s.Running) == 0:
+		return text + "; no process is running"
+	}
+	return text + "; the time is known after the first cell"
 }
