@@ -53,9 +53,9 @@ type InterruptedError struct {
 func (e *InterruptedError) Error() string {
 	switch {
 	case e.Runs > 1:
-		return fmt.Sprintf("interrupted; %d of %d runs are finished, and %s has the checkpoints of the others", e.Done, e.Runs, e.Dir)
+		return fmt.Sprintf("interrupted; %d of %d runs are finished, and %s has the checkpoints of the others, if any were written", e.Done, e.Runs, e.Dir)
 	case e.Epoch == 0:
-		return "interrupted before the first checkpoint: there is nothing to resume"
+		return "interrupted; no checkpoint was written, so run the command again"
 	}
 	return fmt.Sprintf("interrupted; all epochs up to %d are kept in %s", e.Epoch, e.Dir)
 }
