@@ -168,12 +168,20 @@ func homeOf(rows []Row, name string) string {
 	return ""
 }
 
+// valueWithoutKey names the value that a key gets if the file does not have it.
+func (r *Reader) valueWithoutKey() string {
+	if len(r.files) > 1 {
+		return "the inherited value, or set it to its default"
+	}
+	return "the default"
+}
+
 // key decodes the value of one known key.
 func (r *Reader) key(row *Row, path string, key, n *Node, to any) {
 	if n.IsNull() {
 		d := key.Errorf("%s has no value", path).WithNote("expected %s", row.describeType())
 		if !row.Required && (row.Type != Section || hasDefault(row.Rows)) {
-			d = d.WithNote("leave the key out for the default")
+			d = d.WithNote("leave the key out for %s", r.valueWithoutKey())
 		}
 		r.errs.Add(d)
 		return
