@@ -3,6 +3,7 @@ package data
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -42,7 +43,7 @@ type bagsOptions struct {
 	KMeansSeg imagebags.KMeansSeg
 	SIFT      imagebags.SIFT
 	Patches   imagebags.Patches
-	given     func(flag string) bool
+	flags     *pflag.FlagSet
 }
 
 // generatorFlags lists the generators to which a flag applies.
@@ -88,7 +89,7 @@ always give the same file.`,
   miplc data bags --generator sbn --resize 224 --candidates candidates.csv photos -o sbn.npz`,
 		Args: console.Args(console.Arguments("IMAGES...", &o.Sources)),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.given = cmd.Flags().Changed
+			o.flags = cmd.Flags()
 			return runBags(cmd.Context(), o)
 		},
 	}
@@ -172,6 +173,9 @@ func runBags(ctx context.Context, o *bagsOptions) error {
 	if err != nil {
 		return err
 	}
+	if len(set.Shape) == 1 {
+		set.FeatureNames = o.featureNames(set.Shape[0], size)
+	}
 	if set, err = o.candidates(set, table); err != nil {
 		return err
 	}
@@ -188,7 +192,7 @@ func (o *bagsOptions) generator() (imagebags.Generator, error) {
 		return nil, err
 	}
 	for _, flag := range slices.Sorted(maps.Keys(generatorFlags)) {
-		if o.given(flag) && !slices.Contains(generatorFlags[flag], o.Generator) {
+		if o.flags.Changed(flag) && !slices.Contains(generatorFlags[flag], o.Generator) {
 			return nil, console.Usagef("--%s is a setting of %s, not of %s", flag, strings.Join(generatorFlags[flag], " and "), o.Generator)
 		}
 	}
@@ -196,6 +200,25 @@ func (o *bagsOptions) generator() (imagebags.Generator, error) {
 	all := []imagebags.Generator{o.Row, o.SBN, o.KMeansSeg, o.SIFT, o.Patches}
 	g := all[slices.IndexFunc(all, func(g imagebags.Generator) bool { return g.Name() == o.Generator })]
 	return g, console.Invalid(g.Check())
+}
+
+// featureNames names the features after the generator and its options, so that a model refuses bags that
+// were made with others. Options with their default value are left out.
+func (o *bagsOptions) featureNames(features int, size imagebags.Size) []string {
+	prefix := o.Generator
+	if size != (imagebags.Size{}) {
+		prefix += fmt.Sprintf(" resize=%dx%d", size.Width, size.Height)
+	}
+	for _, name := range slices.Sorted(maps.Keys(generatorFlags)) {
+		if flag := o.flags.Lookup(name); slices.Contains(generatorFlags[name], o.Generator) && flag.Value.String() != flag.DefValue {
+			prefix += fmt.Sprintf(" %s=%s", name, flag.Value)
+		}
+	}
+	names := make([]string, features)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s %d", prefix, i+1)
+	}
+	return names
 }
 
 // parseSize parses "224" or "320x240". An empty text is the original size.
@@ -221,11 +244,11 @@ func (o *bagsOptions) checkCandidates() error {
 		return err
 	}
 	switch {
-	case o.Unlabelled && (o.Candidates != "" || o.given("r")):
+	case o.Unlabelled && (o.Candidates != "" || o.flags.Changed("r")):
 		return console.Usagef("--unlabelled excludes --candidates and --r: the bags have no candidates")
-	case o.Candidates != "" && o.given("r"):
+	case o.Candidates != "" && o.flags.Changed("r"):
 		return console.Usagef("--candidates and --r exclude each other: give only one of them")
-	case o.Candidates == "" && o.given("outside"):
+	case o.Candidates == "" && o.flags.Changed("outside"):
 		return console.Usagef("--outside needs --candidates")
 	}
 	return nil
