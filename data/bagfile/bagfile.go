@@ -77,12 +77,6 @@ type Files interface {
 	Attach(d *data.Dataset) error
 }
 
-// forPacked returns the settings for a compressed file of size bytes.
-func (o Options) forPacked(size int64) Options {
-	o.MaxBytes = o.MaxBytes.ForPacked(size)
-	return o
-}
-
 // Folder is a folder in which data files are searched in addition to the working directory, and the
 // settings for reading them.
 type Folder struct {
@@ -102,23 +96,26 @@ type Encoding struct {
 
 // OpenWith is Open with settings.
 func OpenWith(path string, o Options) (*data.Dataset, error) {
+	f, info, err := fileio.Open(path)
+	if err != nil {
+		return nil, rawfile.FileError(path, err)
+	}
+	defer f.Close()
+	extension := rawfile.Extension(path)
+	if extension != ".csv" { // may be compressed
+		o.MaxBytes = o.MaxBytes.ForPacked(info.Size())
+	}
 	var d *data.Dataset
-	var err error
-	switch rawfile.Extension(path) {
+	switch extension {
 	case ".npz":
-		d, err = readNPZ(path, o)
+		d, err = decodeNPZ(f, info.Size(), path, o)
 	case ".csv", ".csv.gz":
-		d, err = readCSV(path, o)
+		d, err = decodeCSV(f, path, o)
 	case ".mat":
-		d, err = readMAT(path, o)
+		d, err = decodeMAT(f, path, o)
 	case ".parquet":
-		d, err = readParquet(path, o)
+		d, err = decodeParquet(f, info.Size(), path, o)
 	default:
-		f, _, err := fileio.Open(path)
-		if err != nil {
-			return nil, rawfile.FileError(path, err)
-		}
-		f.Close()
 		return nil, unknownDataset(path)
 	}
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/fileio"
 )
 
 // The CSV format of datasets has one row per instance:
@@ -47,23 +46,11 @@ const maxClasses = 1 << 16
 // rows.
 const filled = ",;"
 
-func readCSV(path string, o Options) (*data.Dataset, error) {
-	f, info, err := fileio.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if rawfile.Extension(path) == ".csv.gz" {
-		o = o.forPacked(info.Size())
-	}
-	r, err := rawfile.Unpack(f, path)
-	if err != nil {
-		return nil, err
-	}
-	return decodeCSV(r, path, o)
-}
-
 func decodeCSV(r io.Reader, path string, o Options) (*data.Dataset, error) {
+	r, err := rawfile.Unpack(r, path)
+	if err != nil {
+		return nil, err
+	}
 	text := rawfile.CSVText(r, rawfile.TooLargeError{What: "the text", Max: o.MaxBytes.Bytes()})
 	c := newCSVReader(path, o)
 	if packed := rawfile.PackedText(text); packed != "" {

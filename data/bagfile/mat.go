@@ -12,7 +12,6 @@ import (
 	"github.com/miplc/miplc/data/matfile"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/fileio"
 )
 
 // The .mat format of datasets is that of the DEMIPL authors: a cell array "data" with one row per
@@ -33,27 +32,16 @@ import (
 //
 // The names of classes are the numbers in the file: "1", "2", ...
 
-func readMAT(path string, o Options) (*data.Dataset, error) {
-	f, info, err := fileio.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return decodeMAT(f, path, o.forPacked(info.Size()))
-}
-
 func decodeMAT(r io.Reader, path string, o Options) (*data.Dataset, error) {
 	vars, err := rawfile.MATVariables(r, rawfile.TooLargeError{What: "the file", Max: o.MaxBytes.Bytes()})
-	if err == nil {
-		var d *data.Dataset
-		if d, err = bagsOfVariables(vars, o); err == nil {
-			if err := o.Validate(d, path); err != nil {
-				return nil, err
-			}
-			return d, nil
-		}
+	if err != nil {
+		return nil, diag.Errorf(diag.Pos{File: path}, "%v", err)
 	}
-	return nil, diag.Errorf(diag.Pos{File: path}, "%v", err)
+	d, err := bagsOfVariables(vars, o)
+	if err != nil {
+		return nil, diag.Errorf(diag.Pos{File: path}, "%v", err)
+	}
+	return d, o.Validate(d, path)
 }
 
 // bagsOfVariables finds the cell array of bags and turns it into a set.

@@ -15,7 +15,6 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/fileio"
 )
 
 // Arrays of an .npz file.
@@ -33,16 +32,7 @@ const (
 	keyGroupName  = "group_name"      // unicode [1]; may be missing
 )
 
-// readNPZ reads the arrays above and ignores others.
-func readNPZ(path string, o Options) (*data.Dataset, error) {
-	f, info, err := fileio.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return decodeNPZ(f, info.Size(), path, o.forPacked(info.Size()))
-}
-
+// decodeNPZ reads the arrays above and ignores others.
 func decodeNPZ(r io.ReaderAt, size int64, path string, o Options) (*data.Dataset, error) {
 	archive, err := zip.NewReader(r, size)
 	start := make([]byte, len(npyMagic))

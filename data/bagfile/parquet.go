@@ -15,20 +15,10 @@ import (
 	"github.com/miplc/miplc/data/parquet"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/fileio"
 )
 
-// readParquet reads a table with one row per instance. It becomes CSV text, so that columns, labels
+// decodeParquet reads a table with one row per instance. It becomes CSV text, so that columns, labels
 // and errors have the same meaning in both formats. The line of an error is the number of the row.
-func readParquet(path string, o Options) (*data.Dataset, error) {
-	file, info, err := fileio.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return decodeParquet(file, info.Size(), path, o.forPacked(info.Size()))
-}
-
 func decodeParquet(r io.ReaderAt, size int64, path string, o Options) (*data.Dataset, error) {
 	f, err := parquet.Open(r, size)
 	if err != nil {
