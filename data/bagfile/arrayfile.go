@@ -149,7 +149,7 @@ func (f *arrayFile) openHDF5() error {
 	}
 	f.open = func(name string) (array, error) {
 		d, err := h.Dataset(name)
-		if missing := (*hdf5.NotFoundError)(nil); errors.As(err, &missing) || errors.Is(err, hdf5.ErrGroup) {
+		if errors.Is(err, hdf5.ErrNotFound) || errors.Is(err, hdf5.ErrGroup) {
 			return array{}, errNoArray
 		}
 		if err != nil {

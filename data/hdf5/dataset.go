@@ -3,7 +3,6 @@ package hdf5
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/miplc/miplc/internal/ndarray"
 )
@@ -29,7 +28,7 @@ const (
 	maxValues = 1 << 44
 )
 
-// Dataset opens the array at a path. The error is a *NotFoundError if there is none.
+// Dataset opens the array at a path. The error wraps ErrNotFound if there is none.
 func (f *File) Dataset(path string) (*Dataset, error) {
 	address, err := f.find(path)
 	if err != nil {
@@ -251,7 +250,7 @@ func (r *datasetReader) place() error {
 // squeeze leaves out leading axes of extent 1.
 func (r *datasetReader) squeeze() {
 	for len(r.Shape) > 2 && r.Shape[0] == 1 {
-		r.Shape = slices.Clone(r.Shape[1:])
+		r.Shape = r.Shape[1:]
 		if r.chunks != nil {
 			r.chunks.shape = r.chunks.shape[1:] // the array is at the start of the chunk
 		}

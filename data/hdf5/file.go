@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -123,21 +124,11 @@ func (f *File) Names(path string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", path, err)
 	}
-	names := make([]string, 0, len(members))
-	for name := range members {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names, nil
+	return slices.Sorted(maps.Keys(members)), nil
 }
 
-// NotFoundError reports a path that the file does not have.
-type NotFoundError struct {
-	Path  string
-	Names []string // what its group has instead
-}
-
-func (e *NotFoundError) Error() string { return fmt.Sprintf("the HDF5 file has no %q", e.Path) }
+// ErrNotFound is the error of Dataset and Names for a path that the file does not have.
+var ErrNotFound = errors.New("the HDF5 file has no")
 
 // find returns the address of the object header at a path.
 func (f *File) find(path string) (uint64, error) {
@@ -153,12 +144,7 @@ func (f *File) find(path string) (uint64, error) {
 		}
 		next, ok := members[name]
 		if !ok {
-			missing := &NotFoundError{Path: strings.Join(parts[:i+1], "/")}
-			for other := range members {
-				missing.Names = append(missing.Names, other)
-			}
-			slices.Sort(missing.Names)
-			return 0, missing
+			return 0, fmt.Errorf("%w %q", ErrNotFound, strings.Join(parts[:i+1], "/"))
 		}
 		at = next
 	}

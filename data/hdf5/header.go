@@ -1,8 +1,6 @@
 package hdf5
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // Types of the messages in an object header.
 const (
@@ -112,11 +110,12 @@ func (h *headerReader) messages() ([]message, error) {
 // block takes the messages of one block.
 func (h *headerReader) block(b []byte) error {
 	for len(b) >= h.prefix {
-		m, size := message{kind: le.Uint16(b), shared: b[4-1]&2 != 0}, int(le.Uint16(b[2:]))
+		var m message
+		var size int
 		if h.version2 {
 			m.kind, m.shared, size = uint16(b[0]), b[3]&2 != 0, int(le.Uint16(b[1:]))
 		} else {
-			m.shared = b[4]&2 != 0
+			m.kind, m.shared, size = le.Uint16(b), b[4]&2 != 0, int(le.Uint16(b[2:]))
 		}
 		if h.prefix+size > len(b) {
 			return errDamaged
