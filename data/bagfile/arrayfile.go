@@ -46,8 +46,9 @@ type arrayFile struct {
 	size int64
 	file *os.File
 	info fs.FileInfo
-	// open returns an array by its name. The error is errNoArray if the file does not contain it.
-	open func(name string) (array, error)
+	// find returns an array by its name, without leading axes of extent 1 if it has more than two
+	// axes, because TRIDENT writes [1, n, d]. The error is errNoArray if the file does not contain it.
+	find func(name string) (array, error)
 	// names returns the arrays at the top level of the file. The name of the only array of a
 	// file without names is empty.
 	names func() ([]string, error)
@@ -90,20 +91,16 @@ func (f *arrayFile) close() { f.file.Close() }
 // featuresName is the usual name of the array with the features of a bag.
 const featuresName = "features"
 
-// find returns the array of a bag and its name: the array with that name, or the array "features"
+// arrayOf returns the array of a bag and its name: the array with that name, or the array "features"
 // in the group with that name. If name is empty it is the array "features", the array or group
 // named like the bag, or the only array.
-func (f *arrayFile) find(name, bag string) (array, string, error) {
+func (f *arrayFile) arrayOf(name, bag string) (array, string, error) {
 	tries := []string{name, name + "/" + featuresName}
 	if name == "" {
 		tries = []string{featuresName, bag, bag + "/" + featuresName}
 	}
 	for _, try := range tries {
-		a, err := f.open(try)
-		if err == nil {
-			a, err = a.squeezed()
-		}
-		if !errors.Is(err, errNoArray) {
+		if a, err := f.open(try); !errors.Is(err, errNoArray) {
 			return a, try, err
 		}
 	}
@@ -112,11 +109,7 @@ func (f *arrayFile) find(name, bag string) (array, string, error) {
 		return array{}, "", err
 	}
 	if name == "" && len(names) == 1 {
-		a, err := f.open(names[0])
-		if err == nil {
-			a, err = a.squeezed()
-		}
-		if !errors.Is(err, errNoArray) {
+		if a, err := f.open(names[0]); !errors.Is(err, errNoArray) {
 			return a, names[0], err
 		}
 	}
@@ -126,11 +119,11 @@ func (f *arrayFile) find(name, bag string) (array, string, error) {
 	return array{}, "", fmt.Errorf("the file has no array %q; it has %s", name, diag.Words(names))
 }
 
-// squeezed checks that an array is [instances, ...] and removes leading axes of extent 1, because
-// TRIDENT writes [1, n, d].
-func (a array) squeezed() (array, error) {
-	for len(a.shape) > 2 && a.shape[0] == 1 {
-		a.shape = a.shape[1:]
+// open finds an array and checks that it is [instances, ...].
+func (f *arrayFile) open(name string) (array, error) {
+	a, err := f.find(name)
+	if err != nil {
+		return a, err
 	}
 	if len(a.shape) < 2 {
 		return a, fmt.Errorf("the array has the shape %v; [instances, features] is needed", a.shape)
@@ -147,7 +140,7 @@ func (f *arrayFile) openHDF5() error {
 	if err != nil {
 		return err
 	}
-	f.open = func(name string) (array, error) {
+	f.find = func(name string) (array, error) {
 		d, err := h.Dataset(name)
 		if errors.Is(err, hdf5.ErrNotFound) || errors.Is(err, hdf5.ErrGroup) {
 			return array{}, errNoArray
@@ -201,12 +194,11 @@ func (f *arrayFile) plain(shape []int, kind ndarray.Number, from, end int64) (ar
 	case !ok, from < 0, end > f.size, from > end, int64(count)*int64(kind.Size) > end-from:
 		return array{}, errors.New("the array is longer than the file; the file is cut short or damaged")
 	}
-	width := 1
-	if len(shape) > 0 && shape[0] > 0 {
-		width = count / shape[0]
-	}
 	for len(shape) > 2 && shape[0] == 1 {
 		shape = shape[1:]
+	}
+	width := 1
+	if len(shape) > 0 {
 		width = count / max(shape[0], 1)
 	}
 	return array{shape: shape, rows: &plainRows{f.r, from, width, kind}, piece: 1, kind: kind}, nil
@@ -241,7 +233,7 @@ func (f *arrayFile) openSafetensors() error {
 	}
 	delete(entries, "__metadata__")
 	f.names = func() ([]string, error) { return slices.Sorted(maps.Keys(entries)), nil }
-	f.open = func(name string) (array, error) {
+	f.find = func(name string) (array, error) {
 		if _, ok := entries[name]; !ok {
 			return array{}, errNoArray
 		}
@@ -269,7 +261,7 @@ func (f *arrayFile) openSafetensors() error {
 // openNPY opens a file with one NumPy array.
 func (f *arrayFile) openNPY() error {
 	f.names = func() ([]string, error) { return []string{""}, nil }
-	f.open = func(name string) (array, error) {
+	f.find = func(name string) (array, error) {
 		if name != "" {
 			return array{}, errNoArray
 		}
@@ -306,7 +298,7 @@ func (f *arrayFile) openNPZ() error {
 		members[strings.TrimSuffix(m.Name, ".npy")] = m
 	}
 	f.names = func() ([]string, error) { return slices.Sorted(maps.Keys(members)), nil }
-	f.open = func(name string) (array, error) {
+	f.find = func(name string) (array, error) {
 		m := members[name]
 		if m == nil {
 			return array{}, errNoArray

@@ -133,7 +133,7 @@ func (f *arrayFile) openParquet() error {
 		return array{shape: []int{p.Rows, width}, rows: &parquetRows{p, columns}, piece: p.Rows}, nil
 	}
 	f.names = func() ([]string, error) { return lists, nil }
-	f.open = func(name string) (array, error) {
+	f.find = func(name string) (array, error) {
 		c := byName[name]
 		switch {
 		case c != nil && c.List:

@@ -218,7 +218,7 @@ func (s *fileStore) locate(dir, cell, bag string) (b bagFile, shape []int, err e
 	}
 	defer s.opened.Put(b.path, f, 0)
 	b.info = f.info
-	a, name, err := f.find(b.name, bag)
+	a, name, err := f.arrayOf(b.name, bag)
 	b.name, b.kind, b.columns = name, a.kind, a.columns
 	return b, a.shape, err
 }
@@ -238,9 +238,6 @@ func (s *fileStore) coords(b *bagFile, n int) ([]float32, error) {
 	}
 	defer s.opened.Put(b.path, f, 0)
 	a, err := f.open(path.Join(path.Dir(b.name), coordsName))
-	if err == nil {
-		a, err = a.squeezed()
-	}
 	if err != nil || !slices.Equal(a.shape, []int{n, 2}) {
 		return nil, nil // coordinates are optional
 	}

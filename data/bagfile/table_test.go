@@ -308,7 +308,7 @@ func readArrays(f *arrayFile) {
 		return
 	}
 	for _, name := range append(names[:min(len(names), 20)], "features") {
-		a, _, err := f.find(name, "slide-01")
+		a, _, err := f.arrayOf(name, "slide-01")
 		if err != nil {
 			continue
 		}
