@@ -110,7 +110,8 @@ func (r *pageReader) next() (*values, error) {
 			}
 			raw, err := r.content(p.size, p.stored, true)
 			if err == nil {
-				r.dictionary, err = r.plainValues(bytes.Clone(raw), int(p.values))
+				r.dictionary = &values{n: int(p.values)}
+				err = r.plainValues(r.dictionary, bytes.Clone(raw), r.dictionary.n)
 			}
 			if err != nil {
 				return nil, err
@@ -188,7 +189,7 @@ func (r *pageReader) content(size, stored int64, compressed bool) ([]byte, error
 	}
 	b, err := r.decompress(size)
 	if err != nil || int64(len(b)) != size {
-		if u := (*unsupportedError)(nil); errors.As(err, &u) {
+		if errors.As(err, new(*unsupportedError)) {
 			return nil, err
 		}
 		return nil, errors.Join(errDamaged, err)

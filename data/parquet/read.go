@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math"
 	"strconv"
 
 	"github.com/miplc/miplc/internal/ndarray"
@@ -23,32 +22,27 @@ func (r *pageReader) reset(f *File, c *Column, g rowGroup) {
 	}
 }
 
-// pages iterates over the pages of a chunk. The values are valid until the next iteration; first is
-// the number of the first one in the chunk.
-func (r *pageReader) pages() iter.Seq2[int, pageOrError] {
-	return func(yield func(int, pageOrError) bool) {
+// pages iterates over the pages of a chunk. The values are valid until the next iteration.
+func (r *pageReader) pages() iter.Seq2[*values, error] {
+	return func(yield func(*values, error) bool) {
 		for {
 			first := r.seen
 			v, err := r.next()
 			if v != nil && err == nil {
-				err = r.checkRows(v, first)
+				v.first = first
+				err = r.checkRows(v)
 			}
-			if v == nil && err == nil || !yield(first, pageOrError{v, err}) || err != nil {
+			if v == nil && err == nil || !yield(v, err) || err != nil {
 				return
 			}
 		}
 	}
 }
 
-type pageOrError struct {
-	*values
-	err error
-}
-
 // checkRows checks that each row has Width values.
-func (r *pageReader) checkRows(v *values, first int) error {
+func (r *pageReader) checkRows(v *values) error {
 	for i, start := range v.starts {
-		if start != ((first+i)%r.Width == 0) {
+		if start != ((v.first+i)%r.Width == 0) {
 			return errLists
 		}
 	}
@@ -100,14 +94,14 @@ type rowReader struct {
 }
 
 func (r *rowReader) column() error {
-	for first, v := range r.pages() {
-		if v.err != nil {
-			return v.err
+	for v, err := range r.pages() {
+		if err != nil {
+			return err
 		}
-		if (first+v.n)/r.Width <= r.from {
+		if (v.first+v.n)/r.Width <= r.from {
 			continue
 		}
-		if first/r.Width >= r.until {
+		if v.first/r.Width >= r.until {
 			return nil
 		}
 		x, err := v.floats(r.kind, r.buffer)
@@ -115,8 +109,8 @@ func (r *rowReader) column() error {
 			return fmt.Errorf("a row %w", err)
 		}
 		r.buffer = x
-		for i := max(0, r.from*r.Width-first); i < len(x) && first+i < r.until*r.Width; {
-			row, value := (first+i)/r.Width, (first+i)%r.Width
+		for i := max(0, r.from*r.Width-v.first); i < len(x) && v.first+i < r.until*r.Width; {
+			row, value := (v.first+i)/r.Width, (v.first+i)%r.Width
 			i += copy(r.to[(row-r.from)*r.width+r.offset+value:][:r.Width-value], x[i:])
 		}
 	}
@@ -167,12 +161,12 @@ func (c *cells) read(r *pageReader) error {
 	}
 	seen := map[string]string{} // values of a dictionary share memory
 	total := 0
-	for first, v := range r.pages() {
-		if v.err != nil {
-			return v.err
+	for v, err := range r.pages() {
+		if err != nil {
+			return err
 		}
 		if v.present != nil && c.index == nil {
-			c.index = make([]int, first, r.chunk.values)
+			c.index = make([]int, v.first, r.chunk.values)
 			for i := range c.index {
 				c.index[i] = i
 			}
@@ -217,21 +211,11 @@ func (c *cells) text(column *Column, i int) string {
 
 // format returns the shortest text of a number.
 func (c *Column) format(raw []byte) string {
-	var bits uint64
-	for i, b := range raw[:c.kind.Size] {
-		bits |= uint64(b) << (8 * i)
-	}
 	switch c.kind.Kind {
 	case ndarray.Int:
-		shift := 64 - 8*c.kind.Size
-		return strconv.FormatInt(int64(bits<<shift)>>shift, 10)
+		return strconv.FormatInt(c.kind.Int(raw), 10)
 	case ndarray.Uint:
-		return strconv.FormatUint(bits, 10)
+		return strconv.FormatUint(uint64(c.kind.Int(raw)), 10)
 	}
-	if c.kind.Size == 8 {
-		return strconv.FormatFloat(math.Float64frombits(bits), 'g', -1, 64)
-	}
-	var x [1]float32
-	c.kind.Floats(x[:], raw)
-	return strconv.FormatFloat(float64(x[0]), 'g', -1, 32)
+	return strconv.FormatFloat(c.kind.Float(raw), 'g', -1, max(32, 8*c.kind.Size))
 }

@@ -9,6 +9,7 @@ import (
 
 // values are the values of a page.
 type values struct {
+	first   int      // number of the first one in the chunk
 	n       int      // with missing ones
 	raw     []byte   // numbers that are present, little-endian
 	texts   [][]byte // texts that are present
@@ -117,11 +118,7 @@ func (r *pageReader) decode(v *values, b []byte, encoding int64) error {
 	n := v.count()
 	switch encoding {
 	case encodingPlain:
-		plain, err := r.plainValues(b, n)
-		if err == nil {
-			v.raw, v.texts = plain.raw, plain.texts
-		}
-		return err
+		return r.plainValues(v, b, n)
 	case encodingDictionary, encodingPlainDictionary:
 		return r.lookUp(v, b, n)
 	case encodingSplit:
@@ -140,25 +137,24 @@ func (r *pageReader) decode(v *values, b []byte, encoding int64) error {
 	return errDamaged
 }
 
-// plainValues reads n values, which share memory with b.
-func (r *pageReader) plainValues(b []byte, n int) (*values, error) {
-	v := &values{n: n}
+// plainValues reads the n values that are present. They share memory with b.
+func (r *pageReader) plainValues(v *values, b []byte, n int) error {
 	switch {
 	case r.Text:
 		if n > len(b)/4 {
-			return nil, errDamaged
+			return errDamaged
 		}
 		v.texts = make([][]byte, n)
 		for i := range v.texts {
 			if len(b) < 4 || int64(le.Uint32(b)) > int64(len(b)-4) {
-				return nil, errDamaged
+				return errDamaged
 			}
 			end := 4 + int(le.Uint32(b))
 			v.texts[i], b = b[4:end], b[end:]
 		}
 	case r.physical == typeBool:
 		if n > 8*len(b) {
-			return nil, errDamaged
+			return errDamaged
 		}
 		v.raw = make([]byte, n)
 		for i := range v.raw {
@@ -166,11 +162,11 @@ func (r *pageReader) plainValues(b []byte, n int) (*values, error) {
 		}
 	default:
 		if n > len(b)/r.kind.Size {
-			return nil, errDamaged
+			return errDamaged
 		}
 		v.raw = b[:n*r.kind.Size]
 	}
-	return v, nil
+	return nil
 }
 
 // lookUp reads indices into the dictionary.
