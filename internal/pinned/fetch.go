@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -113,18 +114,15 @@ func unpack(archive string, p Pin, dst string) (sum string, err error) {
 		return "", err
 	}
 	defer z.Close()
-	for _, f := range z.File {
-		if f.Name != p.Member {
-			continue
-		}
-		r, err := f.Open()
-		if err != nil {
-			return "", err
-		}
-		defer r.Close()
-		return writeLibrary(r, p, dst)
+	r, err := z.Open(p.Member)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("it contains no %s", p.Member)
 	}
-	return "", fmt.Errorf("it contains no %s", p.Member)
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	return writeLibrary(r, p, dst)
 }
 
 func unpackTar(archive string, p Pin, dst string) (string, error) {
