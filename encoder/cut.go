@@ -9,6 +9,7 @@ import (
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/footprint"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -199,8 +200,8 @@ func plainNode(n *onnxpb.NodeProto) *onnxpb.NodeProto {
 	if out.OpType == "Dropout" {
 		out.OpType, out.Attribute, out.Input, out.Output = "Identity", nil, out.Input[:min(1, len(out.Input))], out.Output[:min(1, len(out.Output))]
 	}
-	for len(out.Output) > 1 && out.OpType == "BatchNormalization" {
-		out.Output = out.Output[:1]
+	if out.OpType == "BatchNormalization" {
+		out.Output = out.Output[:min(1, len(out.Output))]
 	}
 	return out
 }
@@ -340,12 +341,8 @@ func (c *cutter) shapes() (map[string][]int64, error) {
 func (c *cutter) preprocess() {
 	pre := &onnxpb.GraphProto{}
 	name := func(s string) string { return contract.EncoderPrefix + s }
-	constant := func(s string, values []float64, of func(float64) float64) string {
-		list := make([]float32, len(values))
-		for i, v := range values {
-			list[i] = float32(of(v))
-		}
-		pre.Initializer = append(pre.Initializer, onnxpb.FloatTensor(name(s), []int64{1, 3, 1, 1}, list))
+	constant := func(s string, values []float64) string {
+		pre.Initializer = append(pre.Initializer, onnxpb.FloatTensor(name(s), []int64{1, 3, 1, 1}, ndarray.Convert[float32](values)))
 		return name(s)
 	}
 	x := contract.Instances
@@ -353,8 +350,8 @@ func (c *cutter) preprocess() {
 		pre.Initializer = append(pre.Initializer, onnxpb.IntTensor(name("order"), []int64{3}, []int64{2, 1, 0}))
 		x = pre.Add(name("ordered"), "Gather", []*onnxpb.AttributeProto{onnxpb.IntAttr("axis", 1)}, x, name("order"))
 	}
-	x = pre.Add(name("centred"), "Sub", nil, x, constant("mean", c.input.Mean, func(v float64) float64 { return v }))
-	pre.Add(name("input"), "Div", nil, x, constant("std", c.input.Std, func(v float64) float64 { return v }))
+	x = pre.Add(name("centred"), "Sub", nil, x, constant("mean", c.input.Mean))
+	pre.Add(name("input"), "Div", nil, x, constant("std", c.input.Std))
 	c.graph.Node = append(pre.Node, c.graph.Node...)
 	c.graph.Initializer = append(pre.Initializer, c.graph.Initializer...)
 }

@@ -4,6 +4,8 @@
 package encoder
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -53,15 +55,12 @@ func read(path, output string, input contract.EncoderInput) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum, err := fileio.SHA256(path)
-	if err != nil {
-		return nil, err
-	}
 	c := &cutter{model: model, graph: &onnxpb.GraphProto{}, opset: model.Opset(), input: input}
 	if err := c.cut(output); err != nil {
 		return nil, err
 	}
-	e := &Encoder{graph: c.graph, opset: c.opset, Meta: contract.Encoder{EncoderInput: input, Nodes: len(c.graph.Node), File: sum, Output: c.output}}
+	sum := sha256.Sum256(content)
+	e := &Encoder{graph: c.graph, opset: c.opset, Meta: contract.Encoder{EncoderInput: input, Nodes: len(c.graph.Node), File: hex.EncodeToString(sum[:]), Output: c.output}}
 	if err := e.measure(); err != nil {
 		return nil, err
 	}

@@ -65,7 +65,9 @@ func (u *upgrading) node(n *onnxpb.NodeProto) error {
 		}
 	case "Slice":
 		if u.crosses(10) {
-			u.slice(n)
+			u.ints(n, "starts")
+			u.ints(n, "ends")
+			u.ints(n, "axes")
 		}
 	case "Resize":
 		if u.crosses(11) {
@@ -96,7 +98,7 @@ func (u *upgrading) constant(t *onnxpb.TensorProto) string {
 	return t.Name
 }
 
-// ints makes an attribute of whole numbers the next input.
+// ints makes an attribute of whole numbers the next input, if the node has it.
 func (u *upgrading) ints(n *onnxpb.NodeProto, attribute string) {
 	if a := take(n, attribute); a != nil {
 		list := a.GetInts()
@@ -115,15 +117,6 @@ func (u *upgrading) floats(n *onnxpb.NodeProto, attributes ...string) {
 	}
 	for len(n.Input) > 0 && n.Input[len(n.Input)-1] == "" {
 		n.Input = n.Input[:len(n.Input)-1]
-	}
-}
-
-func (u *upgrading) slice(n *onnxpb.NodeProto) {
-	axes := n.Attr("axes")
-	u.ints(n, "starts")
-	u.ints(n, "ends")
-	if axes != nil {
-		u.ints(n, "axes")
 	}
 }
 
