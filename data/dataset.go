@@ -167,9 +167,15 @@ func (d *Dataset) LabelSets() [][]int {
 }
 
 // TrueNames returns the names of the true labels of bag i, none if they are unknown.
-func (d *Dataset) TrueNames(i int) (names []string) {
-	for c, in := range d.TrueLabels(i) {
-		if in == 1 {
+func (d *Dataset) TrueNames(i int) []string { return d.namesOf(d.TrueLabels(i)) }
+
+// CandidateNames returns the names of the candidates of bag i.
+func (d *Dataset) CandidateNames(i int) []string { return d.namesOf(d.CandidateSet(i)) }
+
+// namesOf returns the names of the labels of a vector over the classes.
+func (d *Dataset) namesOf(labels []uint8) (names []string) {
+	for c, in := range labels {
+		if in != 0 {
 			names = append(names, d.ClassName(c))
 		}
 	}

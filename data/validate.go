@@ -284,20 +284,11 @@ func (v *validator) className(c int) string {
 
 // candidateNames returns the candidates of bag i for messages, at most 10.
 func (d *Dataset) candidateNames(i int) string {
-	text, n := "{", 0
-	for c, s := range d.CandidateSet(i) {
-		if s == 0 {
-			continue
-		}
-		if n++; n > 10 {
-			return text + ", ...}"
-		}
-		if n > 1 {
-			text += ", "
-		}
-		text += d.ClassName(c)
+	names := d.CandidateNames(i)
+	if len(names) > 10 {
+		names = append(names[:10], "...")
 	}
-	return text + "}"
+	return "{" + strings.Join(names, ", ") + "}"
 }
 
 // CheckFinite returns an error for the first value of x that is NaN or infinite. x has

@@ -73,11 +73,7 @@ func inferable(d *data.Dataset, names []string) bool {
 
 // writeCSVBag writes the rows of bag i with the instances x. w keeps write errors.
 func writeCSVBag(w *bufio.Writer, d *data.Dataset, i int, x []float32, names []string) {
-	var candidates []string
-	for _, c := range d.CandidateLabels(i) {
-		candidates = append(candidates, names[c])
-	}
-	label := ""
+	candidates, label := d.CandidateNames(i), ""
 	if d.Multi {
 		label, candidates = strings.Join(candidates, " "), nil
 	} else if c, known := d.Label(i); known {

@@ -131,12 +131,9 @@ func (o *inspectOptions) bag(set *data.Dataset, svg *fileio.File) (*bagFacts, er
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Files[0], err)
 	}
-	b := &bagFacts{Bag: i + 1, Instances: set.Size(i)}
+	b := &bagFacts{Bag: i + 1, Instances: set.Size(i), Candidates: set.CandidateNames(i)} // with several labels: the true ones
 	if set.BagNames != nil {
 		b.Name = set.BagNames[i]
-	}
-	for _, c := range set.CandidateLabels(i) { // with several labels: the true ones
-		b.Candidates = append(b.Candidates, set.ClassName(c))
 	}
 	b.True = strings.Join(set.TrueNames(i), " ")
 	for j := range set.Size(i) {
