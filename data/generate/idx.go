@@ -67,14 +67,13 @@ func readIDX(r io.Reader, limit rawfile.Limit) (*idx, error) {
 	if !ok || int64(n) > limit.Bytes() {
 		return nil, &rawfile.TooLargeError{What: "the array", Max: limit.Bytes()}
 	}
-	x.Bytes = make([]uint8, 0, min(n, 1<<20)) // grows with the data, because the header may be wrong
-	buf := make([]byte, min(n, 1<<16))
-	for len(x.Bytes) < n {
-		part := buf[:min(len(buf), n-len(x.Bytes))]
-		if _, err := io.ReadFull(r, part); err != nil {
-			return nil, fmt.Errorf("the shape %v needs %d bytes: %w", x.Shape, n, fileio.CutShort(err))
-		}
-		x.Bytes = append(x.Bytes, part...)
+	var err error
+	x.Bytes, err = io.ReadAll(io.LimitReader(r, int64(n))) // grows with the data, because the header may be wrong
+	if err == nil && len(x.Bytes) < n {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the shape %v needs %d bytes: %w", x.Shape, n, fileio.CutShort(err))
 	}
 	switch more, err := io.ReadFull(r, start[:1]); {
 	case more > 0:

@@ -215,13 +215,13 @@ func drawBags(name string, pool *instancePool, o Options) (*data.Dataset, error)
 		pool := pools[poolOf(d.Bags(), o.Bags, k, len(pools))]
 		r := stream.New(o.Seed, "bag", uint64(bag))
 		positive := drawPositives(r, o.MinSize+r.IntN(o.MaxSize-o.MinSize+1), o.Positives)
-		fromClass, fromRest := newSampler(r, pool.positives[label]), newSampler(r, pool.negatives)
+		fromClass, fromRest := sampler(r, pool.positives[label]), sampler(r, pool.negatives)
 		for _, p := range positive {
 			from := fromRest
 			if p {
 				from = fromClass
 			}
-			pool.instance(from.next(), features)
+			pool.instance(from(), features)
 			d.addInstance(features, label, p)
 		}
 		d.endBag(label, data.DrawCandidates(r, label, k, *o.R))
@@ -229,23 +229,16 @@ func drawBags(name string, pool *instancePool, o Options) (*data.Dataset, error)
 	return &d.Dataset, d.Validate(name)
 }
 
-// sampler draws members without repetition.
-type sampler struct {
-	r       *rand.Rand
-	members []int
-	taken   map[int]bool
-}
-
-func newSampler(r *rand.Rand, members []int) *sampler {
-	return &sampler{r: r, members: members, taken: map[int]bool{}}
-}
-
-// next returns the next member. It must not be called more often than there are members.
-func (s *sampler) next() int {
-	for {
-		if i := s.r.IntN(len(s.members)); !s.taken[i] {
-			s.taken[i] = true
-			return s.members[i]
+// sampler returns a function that draws members without repetition. It must not be called more often
+// than there are members.
+func sampler(r *rand.Rand, members []int) func() int {
+	taken := map[int]bool{}
+	return func() int {
+		for {
+			if i := r.IntN(len(members)); !taken[i] {
+				taken[i] = true
+				return members[i]
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
@@ -29,27 +30,18 @@ var (
 	fashionMNIST = imageSource{folder: "fashion-mnist", names: garmentNames, mean: 0.2860, deviation: 0.3530}
 )
 
-// scale returns the feature of each grey level: (level/255 - mean) / deviation.
-func (s imageSource) scale() (features [256]float32) {
-	for level := range features {
-		features[level] = (float32(level)/255 - s.mean) / s.deviation
-	}
-	return features
-}
-
 // pool reads the 60,000 training images of MNIST or Fashion-MNIST. The requested classes are the
 // positives, all others the negatives. The pixels are scaled as in torchvision's examples: results
 // near the published ones need it, and the authors' programs read scaled pixels.
 func (s imageSource) pool(o Options) (*instancePool, error) {
-	folder, names := s.folder, s.names
-	classes, err := classNumbers(o.Classes, names, 0)
+	classes, err := classNumbers(o.Classes, s.names, 0)
 	if err != nil {
 		return nil, err
 	}
-	if len(classes) == len(names) {
-		return nil, diag.Errorf(diag.Pos{}, "all %d classes were requested, so that no class remains for the negative instances", len(names))
+	if len(classes) == len(s.names) {
+		return nil, diag.Errorf(diag.Pos{}, "all %d classes were requested, so that no class remains for the negative instances", len(s.names))
 	}
-	dir := filepath.Join(o.Source, folder)
+	dir := filepath.Join(o.Source, s.folder)
 	images, err := openIDXIn(dir, idxImages, o.Limit)
 	if err != nil {
 		return nil, err
@@ -64,22 +56,23 @@ func (s imageSource) pool(o Options) (*instancePool, error) {
 	}
 	h, w := images.Shape[1], images.Shape[2]
 	p := &instancePool{shape: []int{1, h, w}, positives: make([][]int, len(classes))}
-	place := map[int]int{} // class of the source -> class of the set
-	for i, c := range classes {
-		place[c] = i
-		p.classes = append(p.classes, names[c])
+	for _, c := range classes {
+		p.classes = append(p.classes, s.names[c])
 	}
 	for i, label := range labels.Bytes {
-		if int(label) >= len(names) {
-			return nil, diag.Errorf(pos, "the label of image %d is %d; labels go up to %d", i+1, label, len(names)-1)
+		if int(label) >= len(s.names) {
+			return nil, diag.Errorf(pos, "the label of image %d is %d; labels go up to %d", i+1, label, len(s.names)-1)
 		}
-		if c, ok := place[int(label)]; ok {
+		if c := slices.Index(classes, int(label)); c >= 0 {
 			p.positives[c] = append(p.positives[c], i)
 		} else {
 			p.negatives = append(p.negatives, i)
 		}
 	}
-	features := s.scale()
+	var features [256]float32 // of each grey level
+	for level := range features {
+		features[level] = (float32(level)/255 - s.mean) / s.deviation
+	}
 	p.instance = func(i int, to []float32) {
 		for j, level := range images.Bytes[i*h*w : (i+1)*h*w] {
 			to[j] = features[level]
