@@ -2,6 +2,7 @@ package plaggd
 
 import (
 	"context"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -37,12 +38,7 @@ func nearestTo(x *mat.Dense, i, k int) []int {
 		for at > 0 && distances[j] < distances[list[at-1]] {
 			at--
 		}
-		if at == k {
-			continue
-		}
-		list = append(list, 0)
-		copy(list[at+1:], list[at:])
-		list[at] = j
+		list = slices.Insert(list, at, j)
 		list = list[:min(k, len(list))]
 	}
 	return list
