@@ -41,17 +41,13 @@ func ReadCandidates(path string, classes []string) (*Table, error) {
 func WriteCandidates(w io.Writer, t *Table) error {
 	out := csv.NewWriter(w)
 	row := append([]string{"image"}, t.Classes...)
-	if err := out.Write(row); err != nil {
-		return err
-	}
+	out.Write(row)
 	for i, image := range t.Images {
 		row = append(row[:0], image)
 		for _, v := range t.row(i) {
 			row = append(row, fmt.Sprint(v))
 		}
-		if err := out.Write(row); err != nil {
-			return err
-		}
+		out.Write(row)
 	}
 	out.Flush()
 	return out.Error()

@@ -3,6 +3,7 @@ package crowd
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/miplc/miplc/internal/diag"
 )
@@ -154,10 +155,7 @@ func distill(said [][]float64, candidates []float64) (labels int, picked bool) {
 	}
 	clear(candidates)
 	for _, p := range said {
-		top := 0.0
-		for _, v := range p {
-			top = max(top, v)
-		}
+		top := slices.Max(p)
 		for c, v := range p {
 			if v == top && top > 0 {
 				candidates[c] = 1

@@ -114,14 +114,11 @@ func Write(w io.Writer, splits []*data.Split) error {
 	rows.Write([]string{"split", "part", "bags"})
 	for i, s := range splits {
 		for _, part := range s.Parts() {
-			var text strings.Builder
+			numbers := make([]string, len(part.Bags))
 			for j, bag := range part.Bags {
-				if j > 0 {
-					text.WriteByte(' ')
-				}
-				text.WriteString(strconv.Itoa(bag + 1))
+				numbers[j] = strconv.Itoa(bag + 1)
 			}
-			rows.Write([]string{strconv.Itoa(i + 1), part.Name, text.String()})
+			rows.Write([]string{strconv.Itoa(i + 1), part.Name, strings.Join(numbers, " ")})
 		}
 	}
 	rows.Flush()
