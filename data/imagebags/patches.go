@@ -1,6 +1,7 @@
 package imagebags
 
 import (
+	"cmp"
 	"fmt"
 	"image"
 
@@ -47,12 +48,7 @@ func (g Patches) Check() error {
 	return nil
 }
 
-func (g Patches) step() int {
-	if g.Step == 0 {
-		return g.Side
-	}
-	return g.Step
-}
+func (g Patches) step() int { return cmp.Or(g.Step, g.Side) }
 
 // Coords returns the upper left pixel of each square, [n, 2], x before y, row by row.
 func (g Patches) Coords(m *image.RGBA) (coords []float32) {

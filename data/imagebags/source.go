@@ -41,18 +41,20 @@ const (
 )
 
 // allowance is the number of pixels that the images of an archive may still have in total.
-type allowance struct{ all, left atomic.Int64 }
+type allowance struct {
+	all  int64
+	left atomic.Int64
+}
 
 func newAllowance(size int64) *allowance {
-	a := &allowance{}
-	a.all.Store(max(freePixels, maxPixelsPerByte*min(size, 1<<50)))
-	a.left.Store(a.all.Load())
+	a := &allowance{all: max(freePixels, maxPixelsPerByte*min(size, 1<<50))}
+	a.left.Store(a.all)
 	return a
 }
 
 func (a *allowance) take(pixels int) error {
 	if a != nil && a.left.Add(-int64(pixels)) < 0 {
-		return fmt.Errorf("the images of the archive have more than %d pixels, the limit for its size; unpack it if it can be trusted", a.all.Load())
+		return fmt.Errorf("the images of the archive have more than %d pixels, the limit for its size; unpack it if it can be trusted", a.all)
 	}
 	return nil
 }
@@ -104,9 +106,8 @@ func Find(paths []string, limits Limits) (*Sources, error) {
 			continue
 		}
 		if len(paths) > 1 {
-			prefix := strings.TrimSuffix(filepath.Base(filepath.Clean(p)), ".zip")
 			for i := range images {
-				images[i].Name = path.Join(prefix, images[i].Name)
+				images[i].Name = path.Join(setName(p), images[i].Name)
 			}
 		}
 		s.Images = append(s.Images, images...)
@@ -158,11 +159,7 @@ func (s *Sources) check(faults *diag.List, limits Limits) {
 
 // isImage reports whether the name has the extension of a supported format.
 func isImage(name string) bool {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".jpg", ".jpeg", ".png", ".tif", ".tiff":
-		return true
-	}
-	return false
+	return slices.Contains([]string{".jpg", ".jpeg", ".png", ".tif", ".tiff"}, strings.ToLower(path.Ext(name)))
 }
 
 // hidden reports whether systems create a file of that name.
@@ -173,6 +170,7 @@ type finding struct {
 	place   string
 	images  []Image
 	folders map[string]bool // folder -> it contains an image, directly or below
+	from    *allowance      // of an archive, or nil
 }
 
 func (f *finding) folder(name string) {
@@ -182,7 +180,7 @@ func (f *finding) folder(name string) {
 }
 
 func (f *finding) image(name string, open func() (io.ReadCloser, error)) {
-	m := Image{Name: name, place: filepath.Join(f.place, filepath.FromSlash(name)), open: open}
+	m := Image{Name: name, place: filepath.Join(f.place, filepath.FromSlash(name)), open: open, from: f.from}
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		f.folders[dir] = true
 	}
@@ -250,10 +248,15 @@ func (f *finding) walk(dir, name string, above []fs.FileInfo) error {
 				return err
 			}
 		case isImage(name):
-			f.image(name, func() (io.ReadCloser, error) { f, _, err := fileio.Open(p); return f, err })
+			f.image(name, opener(p))
 		}
 	}
 	return nil
+}
+
+// opener returns a function that opens a file.
+func opener(path string) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) { f, _, err := fileio.Open(path); return f, err }
 }
 
 func (s *Sources) scanZip(p string, a *allowance) ([]Image, error) {
@@ -262,7 +265,7 @@ func (s *Sources) scanZip(p string, a *allowance) ([]Image, error) {
 		return nil, diag.Errorf(diag.Pos{File: p}, "neither a folder nor a readable zip archive (%v)", err)
 	}
 	s.archive, s.files = append(s.archive, z), append(s.files, p)
-	f := &finding{place: p, folders: map[string]bool{}}
+	f := &finding{place: p, folders: map[string]bool{}, from: a}
 	for _, e := range z.File {
 		name := strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(e.Name, `\`, "/")), "/")
 		if name == "" || slices.ContainsFunc(strings.Split(name, "/"), hidden) {
@@ -276,9 +279,6 @@ func (s *Sources) scanZip(p string, a *allowance) ([]Image, error) {
 		case isImage(name):
 			f.image(name, e.Open)
 		}
-	}
-	for i := range f.images {
-		f.images[i].from = a
 	}
 	return f.result()
 }

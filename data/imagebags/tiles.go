@@ -28,7 +28,6 @@ type Tiles struct {
 	side   int
 	bags   [][]tile
 	arrays *data.Dataset // has the pixels if the images are not in files
-	limits Limits
 	open   []io.Closer
 }
 
@@ -89,7 +88,7 @@ func (t *Tiles) shape() []int { return []int{3, t.side, t.side} }
 
 // folders reads the bags of a folder or archive.
 func (t *Tiles) folders(root string, o bagfile.Options) (*data.Dataset, error) {
-	s, err := Find([]string{root}, t.limits)
+	s, err := Find([]string{root}, Limits{})
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +166,7 @@ func (t *Tiles) add(images []Image) {
 
 // Open implements data.Files: the file of a bag is a folder, an archive or one image.
 func (t *Tiles) Open(path string) (instances int, err error) {
-	s, err := openSource(path, t.limits)
+	s, err := openSource(path)
 	if err != nil {
 		return 0, err
 	}
@@ -176,16 +175,16 @@ func (t *Tiles) Open(path string) (instances int, err error) {
 	return len(s.Images), nil
 }
 
-func openSource(p string, limits Limits) (*Sources, error) {
+func openSource(p string) (*Sources, error) {
 	if !isImage(p) {
-		return Find([]string{p}, limits)
+		return Find([]string{p}, Limits{})
 	}
 	f, _, err := fileio.Open(p)
 	if err != nil {
 		return nil, rawfile.FileError(p, err)
 	}
 	f.Close()
-	return &Sources{Images: []Image{{Name: filepath.Base(p), place: p, open: func() (io.ReadCloser, error) { f, _, err := fileio.Open(p); return f, err }}}}, nil
+	return &Sources{Images: []Image{{Name: filepath.Base(p), place: p, open: opener(p)}}}, nil
 }
 
 // Attach implements data.Files.
@@ -215,12 +214,12 @@ func (t *Tiles) hash() error {
 			all = append(all, &bag[i])
 		}
 	}
-	if len(all) > t.limits.images() {
-		return fmt.Errorf("%d images are more than the limit of %d", len(all), t.limits.images())
+	if most := (Limits{}).images(); len(all) > most {
+		return fmt.Errorf("%d images are more than the limit of %d", len(all), most)
 	}
 	faults := make([]error, len(all))
 	workers.Each(len(all), 0, func(i int) {
-		content, err := all[i].image.bytes(t.limits)
+		content, err := all[i].image.bytes(Limits{})
 		if faults[i] = err; err == nil {
 			all[i].sum = sha256.Sum256(content)
 		}
@@ -284,14 +283,14 @@ func (t *Tiles) ReadSome(to []float32, bag int, rows []int) error {
 }
 
 func (t *Tiles) readTile(to []float32, m *tile) error {
-	content, err := m.image.bytes(t.limits)
+	content, err := m.image.bytes(Limits{})
 	if err != nil {
 		return err
 	}
 	if sha256.Sum256(content) != m.sum {
 		return errChanged
 	}
-	picture, err := m.image.decode(content, Size{t.side, t.side}, t.limits)
+	picture, err := m.image.decode(content, Size{t.side, t.side}, Limits{})
 	if err != nil {
 		return err
 	}
