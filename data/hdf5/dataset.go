@@ -87,9 +87,7 @@ func (r *datasetReader) message(m message) (err error) {
 	switch m.kind {
 	case msgDataspace:
 		r.shaped = true
-		if r.Shape, err = readShape(m.data); err == nil {
-			err = r.readLimits(m.data)
-		}
+		err = r.dataspace(m.data)
 	case msgDatatype:
 		r.typed = true
 		r.Type, err = readType(m.data)
@@ -103,10 +101,11 @@ func (r *datasetReader) message(m message) (err error) {
 	return err
 }
 
-// readShape reads a dataspace.
-func readShape(b []byte) ([]int, error) {
+// dataspace reads the extents of the array and their maxima.
+func (r *datasetReader) dataspace(b []byte) error {
+	const limitsFlag = 1
 	if len(b) < 4 {
-		return nil, errDamaged
+		return errDamaged
 	}
 	at := 8
 	switch b[0] {
@@ -114,56 +113,36 @@ func readShape(b []byte) ([]int, error) {
 	case 2:
 		at = 4
 	default:
-		return nil, errDamaged
-	}
-	n := int(b[1])
-	if n == 0 {
-		return nil, errors.New("is a single value; an array of instances is needed")
-	}
-	if n > 8 || len(b) < at+8*n {
-		return nil, errDamaged
-	}
-	shape, values := make([]int, n), uint64(1)
-	for i := range shape {
-		extent := le.Uint64(b[at+8*i:])
-		if extent > maxExtent || extent > 0 && values > maxValues/extent {
-			return nil, errDamaged
-		}
-		values *= max(extent, 1)
-		shape[i] = int(extent)
-	}
-	return shape, nil
-}
-
-// readLimits reads the maximum extents of a dataspace, whose shape was read.
-func (r *datasetReader) readLimits(b []byte) error {
-	const limitsFlag = 1
-	rank := len(r.Shape)
-	r.limits, r.unlimited = nil, 0
-	for _, extent := range r.Shape {
-		r.limits = append(r.limits, uint64(extent))
-	}
-	if b[2]&limitsFlag == 0 {
-		return nil
-	}
-	at := 8 + 8*rank
-	if b[0] == 2 {
-		at = 4 + 8*rank
-	}
-	if len(b) < at+8*rank {
 		return errDamaged
 	}
-	unlimited := 0
+	rank := int(b[1])
+	if rank == 0 {
+		return errors.New("is a single value; an array of instances is needed")
+	}
+	limited, limits := b[2]&limitsFlag != 0, at+8*rank
+	if rank > 8 || len(b) < limits || limited && len(b) < limits+8*rank {
+		return errDamaged
+	}
+	r.Shape, r.limits, r.unlimited = make([]int, rank), make([]uint64, rank), 0
+	values, unlimited := uint64(1), 0
 	for axis := range rank {
-		limit := le.Uint64(b[at+8*axis:])
+		extent := le.Uint64(b[at+8*axis:])
+		if extent > maxExtent || extent > 0 && values > maxValues/extent {
+			return errDamaged
+		}
+		values *= max(extent, 1)
+		limit := extent
+		if limited {
+			limit = le.Uint64(b[limits+8*axis:])
+		}
 		switch {
 		case limit == undefined:
 			r.unlimited = axis
 			unlimited++
-		case limit < r.limits[axis]:
+		case limit < extent:
 			return errDamaged
 		}
-		r.limits[axis] = limit
+		r.Shape[axis], r.limits[axis] = int(extent), limit
 	}
 	if unlimited > 1 {
 		r.unlimited = 0
