@@ -1,7 +1,6 @@
 package language
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/language/schema"
@@ -14,8 +13,7 @@ var specRows = []schema.Row{
 	{Name: "name", Type: schema.Text, Required: true, Field: schema.Bind(func(s *Spec) any { return &s.Name }),
 		Doc: "Name of the model, used in reports and in the metadata of the exported file."},
 	{Name: "description", Type: schema.Text, Field: schema.Bind(func(s *Spec) any { return &s.Description }), MayBeEmpty: true,
-		Applies: schema.When(func(s *Spec) bool { return s.Description.V != "" }),
-		Doc:     "Purpose of the spec, one line."},
+		Doc: "Purpose of the spec, one line."},
 	{Name: "data", Type: schema.Section, Rows: dataRows,
 		Doc: "The dataset, its normalisation and its split."},
 	{Name: "learner", Type: schema.Form, Custom: &learnerForm, Applies: schema.When((*Spec).Fitted),
@@ -40,23 +38,19 @@ var dataRows = []schema.Row{
 	{Name: "generated", Type: schema.Section, Rows: generatedRows, Applies: schema.When((*Spec).Generates),
 		Doc: "Settings of the built-in generator, for `set: generated:prototypes`."},
 	{Name: "shape", Type: schema.WholeList, In: schema.Between(1, schema.MaxExtent), Field: schema.Bind(func(s *Spec) any { return &s.Data.Shape }),
-		Applies: schema.When(func(s *Spec) bool { return len(s.Data.Shape.V) > 0 }),
-		Doc:     "Shape of one instance, such as `[1, 28, 28]` (channels, height, width). `[]` means as stored."},
+		Doc: "Shape of one instance, such as `[1, 28, 28]` (channels, height, width). `[]` means as stored."},
 	{Name: "classes", Type: schema.Whole, Default: "0", In: schema.Between(0, schema.MaxExtent), Field: schema.Bind(func(s *Spec) any { return &s.Data.Classes }),
 		Doc: "Expected number of classes, checked against the dataset. 0 means as stored."},
 	{Name: "sha256", Type: schema.Text, MayBeEmpty: true, Field: schema.Bind(func(s *Spec) any { return &s.Data.SHA256 }),
-		Applies: schema.When(func(s *Spec) bool { return s.Data.SHA256.V != "" }),
-		Doc:     "Expected SHA-256 of the bags, as `miplc data inspect` prints it. Training on another dataset is an error. Empty accepts any."},
+		Doc: "Expected SHA-256 of the bags, as `miplc data inspect` prints it. Training on another dataset is an error. Empty accepts any."},
 	{Name: "normalize", Type: schema.Text, Default: "training", Choices: []string{"none", "training", "all"},
 		Field: schema.Bind(func(s *Spec) any { return &s.Data.Normalize }),
 		Doc:   "z-scores of the features with the statistics of the `training` bags, of `all` bags (as in the program of DEMIPL's authors), or `none`."},
 	{Name: "labels", Type: schema.Text, Choices: []string{KnownLabels, MultiLabels}, Field: schema.Bind(func(s *Spec) any { return &s.Data.Labels }),
-		Applies: schema.When(func(s *Spec) bool { return s.Data.Labels.V != "" }),
-		Doc:     "Without it, each bag has a candidate set with one true label. `known`: the true label of each bag is its only candidate; a .csv or .npz file then needs no candidates, and every bag needs a label. `multi`: a bag has any number of true labels, and the model predicts a set of classes."},
+		Doc: "Without it, each bag has a candidate set with one true label. `known`: the true label of each bag is its only candidate; a .csv or .npz file then needs no candidates, and every bag needs a label. `multi`: a bag has any number of true labels, and the model predicts a set of classes."},
 	{Name: "sample", Type: schema.Whole, In: schema.Between(1, maxCount), Field: schema.Bind(func(s *Spec) any { return &s.Data.Sample }),
-		Applies: schema.When(func(s *Spec) bool { return s.Data.Sample.V > 0 }),
-		Doc:     "Maximum number of instances of a bag in an epoch. From a larger bag, each epoch draws that many at random, without replacement; `train.seed` fixes the draws. Predictions use all instances. Without it, training uses all."},
-	{Name: "columns", Type: schema.Section, Rows: columnRows, Applies: schema.When((*Spec).declaresColumns),
+		Doc: "Maximum number of instances of a bag in an epoch. From a larger bag, each epoch draws that many at random, without replacement; `train.seed` fixes the draws. Predictions use all instances. Without it, training uses all."},
+	{Name: "columns", Type: schema.Section, Rows: columnRows,
 		Doc: "Columns of a .csv, .csv.gz or .parquet file that are not recognised by their names. If it names a column for `bag`, `label`, `candidates` or `instance_label`, these columns may be anywhere in the file."},
 	{Name: "encoder", Type: schema.Section, Rows: encoderRows, Applies: schema.When((*Spec).Encodes),
 		Doc: "A pretrained network that computes the features of images. `set` is then a folder or zip archive of images, a table of them (.csv), or an .npz file of images. The features of an image are computed once and cached."},
@@ -68,26 +62,23 @@ var dataRows = []schema.Row{
 const ExportJoined = "joined"
 
 var encoderRows = []schema.Row{
-	{Name: "file", Type: schema.Text, Main: true, Field: schema.Bind(func(s *Spec) any { return &s.Data.Encoder.File }), Applies: schema.When((*Spec).Encodes),
+	{Name: "file", Type: schema.Text, Main: true, Field: schema.Bind(func(s *Spec) any { return &s.Data.Encoder.File }),
 		Doc: "Path of the ONNX file, looked up like `set`."},
 	{Name: "output", Type: schema.Text, Field: schema.Bind(func(s *Spec) any { return &s.Data.Encoder.Output }),
-		Applies: schema.When(func(s *Spec) bool { return s.Data.Encoder.Output.V != "" }),
-		Doc:     "Value in the file with the features of an image, [n, d] or [n, d, 1, 1]. Later nodes are left out. Without it, the only output of the file."},
-	{Name: "input", Type: schema.Section, Rows: encoderInputRows, Doc: "How the encoder gets an image.", Applies: schema.When((*Spec).Encodes)},
-	{Name: "export", Type: schema.Text, Default: ExportJoined, Choices: []string{ExportJoined, "model"}, Field: schema.Bind(func(s *Spec) any { return &s.Data.Encoder.Export }), Applies: schema.When((*Spec).Encodes),
+		Doc: "Value in the file with the features of an image, [n, d] or [n, d, 1, 1]. Later nodes are left out. Without it, the only output of the file."},
+	{Name: "input", Type: schema.Section, Rows: encoderInputRows, Doc: "How the encoder gets an image."},
+	{Name: "export", Type: schema.Text, Default: ExportJoined, Choices: []string{ExportJoined, "model"}, Field: schema.Bind(func(s *Spec) any { return &s.Data.Encoder.Export }),
 		Doc: "`joined`: the exported model contains the encoder and takes images. `model`: it takes features."},
 }
 
 var encoderInputRows = []schema.Row{
-	{Name: "size", Type: schema.Whole, Default: "224", In: schema.Between(1, 2048), Field: schema.Bind(func(s *Spec) any { return &s.Data.Encoder.Size }), Applies: schema.When((*Spec).Encodes),
+	{Name: "size", Type: schema.Whole, Default: "224", In: schema.Between(1, 2048), Field: schema.Bind(func(s *Spec) any { return &s.Data.Encoder.Size }),
 		Doc: "Width and height in pixels to which images are resized."},
 	{Name: "mean", Type: schema.RealList, In: schema.Between(-1e6, 1e6), Field: schema.Bind(func(s *Spec) any { return &s.Data.Encoder.Mean }),
-		Applies: schema.When(func(s *Spec) bool { return len(s.Data.Encoder.Mean.V) > 0 }),
-		Doc:     "Three numbers, in the order of the channels, that are subtracted from the levels of a pixel (0 to 1), such as `[0.485, 0.456, 0.406]`. `[]` means 0."},
+		Doc: "Three numbers, in the order of the channels, that are subtracted from the levels of a pixel (0 to 1), such as `[0.485, 0.456, 0.406]`. `[]` means 0."},
 	{Name: "std", Type: schema.RealList, In: schema.Between(1e-6, 1e6), Field: schema.Bind(func(s *Spec) any { return &s.Data.Encoder.Std }),
-		Applies: schema.When(func(s *Spec) bool { return len(s.Data.Encoder.Std.V) > 0 }),
-		Doc:     "Three numbers that then divide the levels, such as `[0.229, 0.224, 0.225]`. `[]` means 1."},
-	{Name: "order", Type: schema.Text, Default: "rgb", Choices: []string{"rgb", "bgr"}, Field: schema.Bind(func(s *Spec) any { return &s.Data.Encoder.Order }), Applies: schema.When((*Spec).Encodes),
+		Doc: "Three numbers that then divide the levels, such as `[0.229, 0.224, 0.225]`. `[]` means 1."},
+	{Name: "order", Type: schema.Text, Default: "rgb", Choices: []string{"rgb", "bgr"}, Field: schema.Bind(func(s *Spec) any { return &s.Data.Encoder.Order }),
 		Doc: "Order of the channels."},
 }
 
@@ -96,27 +87,22 @@ func (s *Spec) Encodes() bool { return s.Data.Encoder.File.V != "" }
 
 // columnRows declare columns of CSV files.
 var columnRows = []schema.Row{
-	{Name: "bag", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Data.Columns.Bag.V != "" }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Bag }),
+	{Name: "bag", Type: schema.Text, Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Bag }),
 		Doc: "Column with the name of the bag. Default: `bag`."},
-	{Name: "label", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Data.Columns.Label.V != "" }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Label }),
+	{Name: "label", Type: schema.Text, Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Label }),
 		Doc: "Column with the true label. Default: `label`."},
-	{Name: "candidates", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Data.Columns.Candidates.V != "" }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Candidates }),
+	{Name: "candidates", Type: schema.Text, Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Candidates }),
 		Doc: "Column with the candidate labels. Default: `candidates`."},
-	{Name: "instance_label", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Data.Columns.InstanceLabel.V != "" }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.InstanceLabel }),
+	{Name: "instance_label", Type: schema.Text, Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.InstanceLabel }),
 		Doc: "Column with the class of the instance. Default: `instance_label`."},
-	{Name: "group", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Data.Columns.Group.V != "" }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Group }),
+	{Name: "group", Type: schema.Text, Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Group }),
 		Doc: "Column with the group of the bag, such as the patient. Default: the value of `data.split.group`."},
-	{Name: "coordinates", Type: schema.Texts, Applies: schema.When(func(s *Spec) bool { return len(s.Data.Columns.Coordinates.V) > 0 }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Coordinates }),
+	{Name: "coordinates", Type: schema.Texts, Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Coordinates }),
 		Doc: "The two columns with the x and y coordinates of the instances. Default: `x` and `y`. Models do not see coordinates; `miplc predict --heatmap` draws attention at them."},
-	{Name: "ignore", Type: schema.Texts, Applies: schema.When(func(s *Spec) bool { return len(s.Data.Columns.Ignore.V) > 0 }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Ignore }),
+	{Name: "ignore", Type: schema.Texts, Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Ignore }),
 		Doc: "Columns that are not read, such as `[patient, x, y]`."},
-	{Name: "features", Type: schema.Texts, Applies: schema.When(func(s *Spec) bool { return len(s.Data.Columns.Features.V) > 0 }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Features }),
+	{Name: "features", Type: schema.Texts, Field: schema.Bind(func(s *Spec) any { return &s.Data.Columns.Features }),
 		Doc: "Columns that are features although they are named like identifiers or coordinates."},
-}
-
-// declaresColumns reports whether data.columns has a setting.
-func (s *Spec) declaresColumns() bool {
-	return slices.ContainsFunc(columnRows, func(r schema.Row) bool { return r.Applies(s) })
 }
 
 // maxCount is the maximum of counts and seeds.
@@ -157,9 +143,6 @@ func (s *Spec) drawn() bool   { return !s.indexed() }
 func (s *Spec) folded() bool  { return s.drawn() && s.Data.Split.Folds.V > 0 }
 func (s *Spec) shared() bool  { return s.drawn() && !s.folded() }
 
-// holdsOut reports whether validation bags are drawn from the training bags.
-func (s *Spec) holdsOut() bool { return s.drawn() && s.Data.Split.Validation.V > 0 }
-
 // selects reports whether a measure of validation bags chooses the epoch of the model.
 func (s *Spec) selects() bool { return s.trained() && s.Train.Best.V != "" }
 
@@ -169,9 +152,9 @@ var BestMeasures = append([]string{"loss"}, measure.Names()...)
 var initRows = []schema.Row{
 	{Name: "model", Type: schema.Text, Required: true, Main: true, Field: schema.Bind(func(s *Spec) any { return &s.Train.Init.Model }),
 		Doc: "Path of an .onnx file that miplc wrote, looked up like `data.set`. It must have every parameter of the model, with the same name and shape, except those that only the loss uses."},
-	{Name: "except", Type: schema.Texts, Applies: schema.When(func(s *Spec) bool { return len(s.Train.Init.Except.V) > 0 }), Field: schema.Bind(func(s *Spec) any { return &s.Train.Init.Except }),
+	{Name: "except", Type: schema.Texts, Field: schema.Bind(func(s *Spec) any { return &s.Train.Init.Except }),
 		Doc: "Parameters that start with random numbers nevertheless, such as `[Wc, bc]` of a classifier for other classes."},
-	{Name: "sha256", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Train.Init.SHA256.V != "" }), Field: schema.Bind(func(s *Spec) any { return &s.Train.Init.SHA256 }),
+	{Name: "sha256", Type: schema.Text, Field: schema.Bind(func(s *Spec) any { return &s.Train.Init.SHA256 }),
 		Doc: "Expected SHA-256 of the file. miplc writes it into the `spec.yaml` of a run."},
 }
 
@@ -187,9 +170,9 @@ var splitRows = []schema.Row{
 		Doc: "Number of folds of about the same size. The bags of one fold are test bags; `train` is not used. Folds of the same seed are disjoint."},
 	{Name: "fold", Type: schema.Whole, Default: "1", In: schema.Between(1, 1000), Applies: schema.When((*Spec).folded), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Fold }),
 		Doc: "The fold with the test bags, from 1."},
-	{Name: "validation", Type: schema.Real, In: schema.Within(0, 1), Applies: schema.When((*Spec).holdsOut), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Validation }),
+	{Name: "validation", Type: schema.Real, In: schema.Within(0, 1), Applies: schema.When((*Spec).drawn), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Validation }),
 		Doc: "Share of the training bags that are validation bags instead. Test bags are then evaluated once, after training."},
-	{Name: "group", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Data.Split.Group.V != "" }), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Group }),
+	{Name: "group", Type: schema.Text, Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Group }),
 		Doc: "Groups of bags, such as `patient`: the name of a column of a CSV file, or of the groups stored in an .npz file. All bags of a group are in the same part. With `index`, a split of the file that divides a group is an error."},
 	{Name: "stratify", Type: schema.Truth, Default: "true", Applies: schema.When((*Spec).drawn), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Stratify }),
 		Doc: "Draw the same share of every class, where true labels are known. `false`: draw from all bags alike. With `data.labels: multi`, about the same share of every label."},
@@ -214,16 +197,16 @@ var modelRows = []schema.Row{
 		Doc: "Functions of the spec, by name, for the equations of model, loss and weights."},
 	{Name: "let", Type: schema.Form, Custom: &letForm, Applies: schema.When(func(s *Spec) bool { return len(s.Model.Let) > 0 }),
 		Doc: "Equations in order, as `name: expression`. Later ones may use earlier ones."},
-	{Name: "attention", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Model.Attention.V != "" }),
+	{Name: "attention", Type: schema.Text,
 		Field: schema.Bind(func(s *Spec) any { return &s.Model.Attention }),
 		Doc:   "Name of the attention scores [N, 1]. Default: `a`."},
-	{Name: "class_attention", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Model.ClassAttention.V != "" }),
+	{Name: "class_attention", Type: schema.Text,
 		Field: schema.Bind(func(s *Spec) any { return &s.Model.ClassAttention }),
 		Doc:   "Name of the attention scores of each class [N, k]. With `export.signature: bag`, the model file then has the output `class_attention`, which `miplc predict --heatmap` draws for the predicted class."},
-	{Name: "probabilities", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Model.Probabilities.V != "" }),
+	{Name: "probabilities", Type: schema.Text,
 		Field: schema.Bind(func(s *Spec) any { return &s.Model.Probabilities }),
 		Doc:   "Name of the class probabilities [B, k]. Default: `p`."},
-	{Name: "log_probabilities", Type: schema.Text, Applies: schema.When(func(s *Spec) bool { return s.Model.LogProbabilities.V != "" }),
+	{Name: "log_probabilities", Type: schema.Text,
 		Field: schema.Bind(func(s *Spec) any { return &s.Model.LogProbabilities }),
 		Doc:   "Name of the logarithm of the probabilities. Default: `logp`. Without `logp`, or if `probabilities` is set, miplc computes the logarithm of the probabilities."},
 	{Name: "threshold", Type: schema.Real, Default: "0.5", In: schema.Within(0, 1), Applies: schema.When((*Spec).Multi), Field: schema.Bind(func(s *Spec) any { return &s.Model.Threshold }),
@@ -314,7 +297,7 @@ var trainRows = []schema.Row{
 		Doc: "`step` and `plateau`: factor of the learning rate."},
 	{Name: "decay_patience", Type: schema.Whole, Default: "10", In: schema.Between(0, 1e6), Applies: hasDecay("decay_patience"), Field: schema.Bind(func(s *Spec) any { return &s.Train.DecayPatience }),
 		Doc: "`plateau`: the learning rate falls after more than this number of epochs in a row without a new lowest mean loss (lower by at least 0.01 %)."},
-	{Name: "decay_measure", Type: schema.Text, Choices: BestMeasures, Applies: schema.When(func(s *Spec) bool { return hasDecay("decay_measure")(s) && s.Train.DecayMeasure.V != "" }), Field: schema.Bind(func(s *Spec) any { return &s.Train.DecayMeasure }),
+	{Name: "decay_measure", Type: schema.Text, Choices: BestMeasures, Applies: hasDecay("decay_measure"), Field: schema.Bind(func(s *Spec) any { return &s.Train.DecayMeasure }),
 		Doc: "`plateau`: measure of the validation bags to follow instead of the training loss, with the names of `best`. Epochs that `eval_every` leaves out do not count."},
 	{Name: "engine", Type: schema.Text, Default: "auto", Choices: []string{"auto", "gorgonia", "ort", "xla"}, Applies: schema.When((*Spec).takesEngine), Field: schema.Bind(func(s *Spec) any { return &s.Train.Engine }),
 		Doc: "Library that runs the training steps, or fits the learner `miplgp`: `xla`, `ort` (onnxruntime) or `gorgonia` (pure Go). `auto`: `xla` if a GPU is usable, else `ort` if onnxruntime is found, else `gorgonia`."},

@@ -30,13 +30,13 @@ func encodeSection(rows []Row, of any) *yaml.Node {
 	m := MapNode(0)
 	for i := range rows {
 		switch r := &rows[i]; {
-		case r.Applies != nil && !r.Applies(of):
+		case !r.written(of):
 		case r.Type == Section:
 			Put(m, r.Name, encodeSection(r.Rows, of))
 		case r.Type == Form:
 			Put(m, r.Name, r.Custom.Write(of))
 		default:
-			Put(m, r.Name, ValueNode(r.Field(of).(interface{ value() any }).value()))
+			Put(m, r.Name, ValueNode(r.value(of)))
 		}
 	}
 	return m

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +33,7 @@ type Row struct {
 	Field  func(of any) any
 	Custom *Custom
 	// Applies reports whether the key has a meaning for this document; nil means
-	// always. Keys that do not apply are not written.
+	// always. Keys that do not apply are not written, see written.
 	Applies func(of any) bool
 }
 
@@ -149,6 +150,24 @@ func mainRow(rows []Row) *Row {
 	}
 	return nil
 }
+
+// written reports whether Encode writes the key: if it applies, and has a default or a value, or is
+// a section with such keys.
+func (r *Row) written(of any) bool {
+	switch {
+	case r.Applies != nil && !r.Applies(of):
+		return false
+	case r.Type == Section:
+		return slices.ContainsFunc(r.Rows, func(row Row) bool { return row.written(of) })
+	case r.Required || r.Default != "" || r.Type == Form:
+		return true
+	}
+	value := reflect.ValueOf(r.value(of))
+	return !value.IsZero() && !(value.Kind() == reflect.Slice && value.Len() == 0)
+}
+
+// value returns the value of the key within of.
+func (r *Row) value(of any) any { return r.Field(of).(interface{ value() any }).value() }
 
 // applyDefaults assigns the defaults of rows to their variables. Sections with a Field set their
 // defaults when they are read.
