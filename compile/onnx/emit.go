@@ -51,6 +51,11 @@ func newEmitter(g *graph.Graph, opt Options) *emitter {
 			e.scales[n] = scale
 		}
 	}
+	for _, n := range g.Nodes {
+		if n.Op == graph.OpInput || n.Op == graph.OpParam {
+			e.reserve(n.Name)
+		}
+	}
 	if opt.Shapes || opt.Portable {
 		e.shapes = map[string]graph.Shape{}
 	}
@@ -119,6 +124,24 @@ func (e *emitter) isOutput() map[string]bool {
 		names[o.GetName()] = true
 	}
 	return names
+}
+
+// dropUnused removes nodes that no output needs, such as a Transpose or a product that another node
+// replaced, and their constants.
+func (e *emitter) dropUnused() {
+	used := e.isOutput()
+	var kept []*onnxpb.NodeProto
+	for _, n := range slices.Backward(e.out.Node) {
+		if slices.ContainsFunc(n.Output, func(v string) bool { return used[v] }) {
+			kept = append(kept, n)
+			for _, v := range n.Reads() {
+				used[v] = true
+			}
+		}
+	}
+	slices.Reverse(kept)
+	e.out.Node = kept
+	e.out.DropUnused()
 }
 
 // op appends a node with one output and returns that value.

@@ -191,40 +191,31 @@ func Lower(g *graph.Graph, opt Options) (m *onnxpb.ModelProto, err error) {
 		e.out.DropUnused() // parameters that are used only in another shape
 	}
 	if e.device {
-		e.dropTransposes()
+		e.dropUnused()
 	}
 	e.describe()
-	opset, err := e.oldest()
-	if err != nil {
-		return nil, err
-	}
-	return &onnxpb.ModelProto{
-		IrVersion: onnxpb.IRVersion(opset), ProducerName: "miplc", Graph: e.out,
-		OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: opset}},
-	}, nil
+	return e.model()
 }
 
-// oldest returns the oldest opset that has all nodes.
-func (e *emitter) oldest() (int64, error) {
+// model returns the graph as a model that declares the oldest opset with all of its nodes.
+func (e *emitter) model() (*onnxpb.ModelProto, error) {
 	oldest := int64(onnxpb.MinOpset)
 	for _, n := range e.out.Node {
 		oldest = max(oldest, n.Since())
 	}
 	if oldest > e.opset {
-		return 0, fmt.Errorf("opset %d is needed, %d is the newest allowed", oldest, e.opset)
+		return nil, fmt.Errorf("opset %d is needed, %d is the newest allowed", oldest, e.opset)
 	}
-	return oldest, nil
+	return &onnxpb.ModelProto{
+		IrVersion: onnxpb.IRVersion(oldest), ProducerName: "miplc", Graph: e.out,
+		OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: oldest}},
+	}, nil
 }
 
 // lower writes every node that an output needs. All inputs come first, even unused ones, because
 // symbolic sizes are measured on them.
 func (e *emitter) lower() {
 	live := e.src.Live()
-	for _, n := range e.src.Nodes {
-		if n.Op == graph.OpInput || n.Op == graph.OpParam {
-			e.reserve(n.Name)
-		}
-	}
 	for _, first := range []bool{true, false} {
 		for _, n := range e.src.Nodes {
 			if isInput := n.Op == graph.OpInput; isInput == first && (isInput || live[n.ID]) {

@@ -56,17 +56,6 @@ func (e *emitter) transposed(v string) string {
 	return ""
 }
 
-// dropTransposes deletes the Transpose nodes whose results product does not need.
-func (e *emitter) dropTransposes() {
-	used := e.isOutput()
-	for _, n := range e.out.Node {
-		for _, in := range n.Reads() {
-			used[in] = true
-		}
-	}
-	e.out.Node = slices.DeleteFunc(e.out.Node, func(n *onnxpb.NodeProto) bool { return n.OpType == "Transpose" && !used[n.Output[0]] })
-}
-
 func lowerReshape(e *emitter, n *graph.Node, in []string) string { return e.reshape(in[0], n.Shape) }
 
 // reshape writes one symbol of the new shape as -1 (inferred), so that it need not be measured at

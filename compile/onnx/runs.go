@@ -85,11 +85,6 @@ func LowerRuns(g *graph.Graph, opset int, c Capacity) (m *onnxpb.ModelProto, err
 		l.reserve(o.Name)
 	}
 	live := g.Live()
-	for _, n := range g.Nodes {
-		if n.Op == graph.OpInput || n.Op == graph.OpParam {
-			l.reserve(n.Name)
-		}
-	}
 	for _, first := range []bool{true, false} { // the number of runs is measured on an input
 		for _, n := range g.Nodes {
 			if isLeaf := n.Op == graph.OpInput || n.Op == graph.OpParam; isLeaf == first && live[n.ID] && n.Type == graph.Float {
@@ -102,14 +97,7 @@ func LowerRuns(g *graph.Graph, opset int, c Capacity) (m *onnxpb.ModelProto, err
 	}
 	l.dropUnused()
 	l.nameResults()
-	version, err := l.oldest()
-	if err != nil {
-		return nil, err
-	}
-	return &onnxpb.ModelProto{
-		IrVersion: onnxpb.IRVersion(version), ProducerName: "miplc", Graph: l.out,
-		OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: version}},
-	}, nil
+	return l.model()
 }
 
 // runsValue is a value of the step graph for all runs. An axis of size 1 broadcasts to a larger
@@ -245,12 +233,17 @@ func (l *runsLowerer) full(v runsValue, s graph.Shape) runsValue {
 	if v = l.raised(v, len(want)); slices.Equal(v.dims, want) {
 		return v
 	}
-	shape := ndarray.Convert[int64](want)
+	return l.expanded(v, want)
+}
+
+// expanded repeats a value to other sizes.
+func (l *runsLowerer) expanded(v runsValue, dims []int) runsValue {
+	shape := ndarray.Convert[int64](dims)
 	if v.each {
 		shape = append([]int64{1}, shape...)
 	}
-	name := l.once(fmt.Sprint("expand ", v.name, want), func() string { return l.op("Expand", nil, v.name, l.ints(shape...)) })
-	return runsValue{name, v.each, want}
+	name := l.once(fmt.Sprint("expand ", v.name, dims), func() string { return l.op("Expand", nil, v.name, l.ints(shape...)) })
+	return runsValue{name, v.each, dims}
 }
 
 // spread repeats a value so that every run has its own.
@@ -317,23 +310,6 @@ func (l *runsLowerer) result(o graph.Output) {
 	v := l.spread(l.full(l.of[o.Node.ID], o.Node.Shape))
 	l.out.Node = append(l.out.Node, &onnxpb.NodeProto{OpType: "Identity", Name: o.Name, Input: []string{v.name}, Output: []string{o.Name}})
 	l.out.Output = append(l.out.Output, l.port(o.Name, v.dims))
-}
-
-// dropUnused removes nodes that no output needs, for example products that rowProducts replaced.
-func (l *runsLowerer) dropUnused() {
-	used := l.isOutput()
-	var kept []*onnxpb.NodeProto
-	for _, n := range slices.Backward(l.out.Node) {
-		if slices.ContainsFunc(n.Output, func(v string) bool { return used[v] }) {
-			kept = append(kept, n)
-			for _, v := range n.Reads() {
-				used[v] = true
-			}
-		}
-	}
-	slices.Reverse(kept)
-	l.out.Node = kept
-	l.out.DropUnused()
 }
 
 // zeroRows reports whether the rows of padding of a node with one row per instance are 0, so that

@@ -1,7 +1,6 @@
 package onnx
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/miplc/miplc/compile/target"
@@ -67,13 +66,7 @@ func (l *runsLowerer) repeatedRow(v runsValue, other []int) runsValue {
 		v.dims[last] != other[last] || other[last] == 1 || other[last] > narrowRow || other[0] == 1 {
 		return v
 	}
-	dims := append(slices.Repeat([]int{1}, last-1), other[last-1:]...)
-	shape := ndarray.Convert[int64](dims)
-	if v.each {
-		shape = append([]int64{1}, shape...)
-	}
-	name := l.once(fmt.Sprint("repeat ", v.name, dims), func() string { return l.op("Expand", nil, v.name, l.ints(shape...)) })
-	return runsValue{name, v.each, dims}
+	return l.expanded(v, append(slices.Repeat([]int{1}, last-1), other[last-1:]...))
 }
 
 // operand merges the instances of an operand to one axis if they broadcast to a later axis of the
@@ -98,7 +91,7 @@ func runsMatMul(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 			narrow := l.product(l.turnedLast(b), h)
 			return l.reshaped(l.turnedLast(narrow), l.dims(n.Shape)...)
 		}
-		return l.matrix(a, b, l.dims(n.Shape))
+		return l.reshaped(l.product(a, b), l.dims(n.Shape)...)
 	}
 	// Rows that are all equal are computed once.
 	a, b := l.raised(in[0], len(l.dims(x.Shape))), l.merged(l.full(in[1], y.Shape), y.Shape)
@@ -107,7 +100,7 @@ func runsMatMul(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	}
 	dims := slices.Clone(a.dims)
 	dims[len(dims)-1] = b.dims[1]
-	return l.matrix(l.merged(a, x.Shape), b, dims)
+	return l.reshaped(l.product(l.merged(a, x.Shape), b), dims...)
 }
 
 // turns reports whether a product x y over instances is computed as the transpose of y' x'. x is itself a
@@ -117,11 +110,6 @@ func runsMatMul(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 func (l *runsLowerer) turns(x, y *graph.Node) bool {
 	const ratio = 4 // below, both take the same time
 	return !l.device && x.Op == graph.OpTranspose && y.Shape[1] > 1 && x.Shape[0] >= ratio*y.Shape[1]
-}
-
-// matrix returns the product of two matrices of each run, in the sizes dims.
-func (l *runsLowerer) matrix(a, b runsValue, dims []int) runsValue {
-	return l.reshaped(l.product(a, b), dims...)
 }
 
 func runsTranspose(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
