@@ -132,12 +132,7 @@ func (g *group) activate(runs []*train.Run) error {
 func (s *active) Destroy() error {
 	var errs []error
 	for _, b := range s.batches {
-		for _, io := range slices.Concat(b.io[0][:], b.io[1][:]) {
-			if io != nil {
-				errs = append(errs, io.Destroy())
-			}
-		}
-		errs = append(errs, b.Destroy())
+		errs = append(errs, destroy(slices.Concat(b.io[0][:], b.io[1][:])...), b.Destroy())
 	}
 	for _, h := range s.histories {
 		errs = append(errs, h.Destroy())

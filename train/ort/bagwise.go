@@ -90,21 +90,7 @@ func (w *bagwise) open(e *Engine, gradients, update *graph.Graph) (err error) {
 
 // Destroy releases bindings, values and sessions.
 func (w *bagwise) Destroy() error {
-	var errs []error
-	for _, io := range w.io {
-		if io != nil {
-			errs = append(errs, io.Destroy())
-		}
-	}
-	for _, one := range w.workers {
-		errs = append(errs, one.Destroy())
-	}
-	for _, s := range []*session{w.all, w.one, w.update} {
-		if s != nil {
-			errs = append(errs, s.Destroy())
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(destroy(w.io[:]...), destroy(w.workers...), destroy(w.all, w.one, w.update))
 }
 
 // runBagwise runs a step and concatenates the results of the bags.

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	goruntime "runtime"
 	"slices"
 	"strings"
@@ -148,9 +149,5 @@ func prefixed(g *graph.Graph) *graph.Graph {
 
 // Close implements learners.Workspace.
 func (w *workspace) Close() error {
-	var errs []error
-	for _, s := range w.sessions {
-		errs = append(errs, s.Destroy())
-	}
-	return errors.Join(append(errs, w.values.Destroy())...)
+	return errors.Join(destroy(slices.Collect(maps.Values(w.sessions))...), w.values.Destroy())
 }

@@ -143,9 +143,6 @@ func renewed(p *compile.Program, vectors values) values {
 	return outputs
 }
 
-// renamed returns a value under another name.
-func renamed(v values, from, to string) values { return values{to: v[from]} }
-
 // predictions returns the session that predicts batches of the given number of bags.
 func (e *Engine) predictions(bags int) (*session, error) {
 	build := func() (*graph.Graph, error) {
@@ -358,19 +355,12 @@ func (e *Engine) SetState(s *train.State) error {
 // Close implements train.Engine. It releases bindings before the values that they point to, and
 // values before the sessions.
 func (e *Engine) Close() error {
-	all := []interface{ Destroy() error }{&e.whole, &e.evaluated}
+	err := destroy(&e.whole, &e.evaluated)
 	if e.bagwise != nil {
-		all = append(all, e.bagwise)
+		err = errors.Join(err, e.bagwise.Destroy())
 	}
-	all = append(all, e.copies[0], e.copies[1], e.scalars, e.statistics)
-	for _, s := range e.sessions {
-		all = append(all, s)
-	}
-	var errs []error
-	for _, v := range all {
-		errs = append(errs, v.Destroy())
-	}
+	err = errors.Join(err, destroy(e.copies[0], e.copies[1], e.scalars, e.statistics), destroy(slices.Collect(maps.Values(e.sessions))...))
 	e.options.session().Trim()
 	*e = Engine{prog: e.prog}
-	return errors.Join(errs...)
+	return err
 }

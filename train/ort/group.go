@@ -108,12 +108,12 @@ func (g *group) run(b *batch, take func(results)) error {
 	}
 	io := &b.io[s.current][from]
 	if *io == nil {
-		values := []values{s.copies[s.current], renewed(g.Program, s.copies[1-s.current]), s.settings, b.values}
+		all := []values{s.copies[s.current], renewed(g.Program, s.copies[1-s.current]), s.settings, b.values}
 		if packed {
-			values = append(values, h.copies[from], renamed(h.copies[1-from], lowering.InHistory, lowering.OutHistory))
+			all = append(all, h.copies[from], values{lowering.OutHistory: h.copies[1-from][lowering.InHistory]})
 		}
 		var err error
-		if *io, err = b.on.bind(values...); err != nil {
+		if *io, err = b.on.bind(all...); err != nil {
 			return err
 		}
 	}

@@ -95,8 +95,11 @@ func start(model *onnxpb.ModelProto, in, out []string, o Options) (*onnx.Dynamic
 	return ortenv.OpenSession(bytes, in, out, opts)
 }
 
-// Destroy releases the session.
+// Destroy releases the session, which may be nil.
 func (s *session) Destroy() error {
+	if s == nil {
+		return nil
+	}
 	s.calls.Lock()
 	defer s.calls.Unlock()
 	return s.DynamicAdvancedSession.Destroy()
@@ -133,8 +136,11 @@ func (b *bound) run() error {
 	return s.RunWithBinding(b.IoBinding)
 }
 
-// Destroy releases the binding, but not the session and the values.
+// Destroy releases the binding, which may be nil, but not the session and the values.
 func (b *bound) Destroy() error {
+	if b == nil {
+		return nil
+	}
 	b.session.calls.Lock()
 	defer b.session.calls.Unlock()
 	if b.graph != nil {

@@ -5,6 +5,7 @@ package ort
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	onnx "github.com/yalue/onnxruntime_go"
@@ -64,11 +65,17 @@ func (v values) replace(by values) error {
 
 // Destroy releases the values.
 func (v values) Destroy() error {
-	var errs []error
-	for _, t := range v {
-		errs = append(errs, t.Destroy())
-	}
+	err := destroy(slices.Collect(maps.Values(v))...)
 	clear(v)
+	return err
+}
+
+// destroy releases all values.
+func destroy[T interface{ Destroy() error }](list ...T) error {
+	var errs []error
+	for _, v := range list {
+		errs = append(errs, v.Destroy())
+	}
 	return errors.Join(errs...)
 }
 
@@ -165,13 +172,7 @@ func (w *bindings) Destroy() error {
 
 // Destroy releases the bindings before the values that they point to.
 func (s *set) Destroy() error {
-	var errs []error
-	for _, io := range s.io {
-		if io != nil {
-			errs = append(errs, io.Destroy())
-		}
-	}
-	return errors.Join(append(errs, s.values.Destroy())...)
+	return errors.Join(destroy(s.io[:]...), s.values.Destroy())
 }
 
 // newSet returns bound values for one batch size: binding i reads copy i of the parameters and
@@ -200,8 +201,10 @@ func (e *Engine) newSet(w *bindings, of size, inPlace bool) (s *set, err error) 
 			s.values[name], err = tensor(w.inputs.Floats[name], inPlace, shape)
 		}
 	}
-	if err == nil {
-		s.values[compile.InBagOf], err = newBagOf(n, of.session.narrow)
+	if err == nil && of.session.narrow {
+		s.values[compile.InBagOf], err = tensor[int32](nil, false, []int{n})
+	} else if err == nil {
+		s.values[compile.InBagOf], err = tensor[int64](nil, false, []int{n})
 	}
 	for i := 0; i < len(s.io) && err == nil; i++ {
 		s.io[i], err = of.session.bind(append(e.copied(i), s.values, w.own)...)
@@ -214,7 +217,7 @@ func (e *Engine) newSet(w *bindings, of size, inPlace bool) (s *set, err error) 
 }
 
 // tensor returns a tensor in the memory of values if inPlace and they have its size, else one of zeros.
-func tensor[T float32 | uint8](values []T, inPlace bool, shape []int) (onnx.Value, error) {
+func tensor[T float32 | uint8 | int32 | int64](values []T, inPlace bool, shape []int) (onnx.Value, error) {
 	if inPlace && len(values) == ndarray.Size(shape) {
 		return onnx.NewTensor(toShape(shape), values)
 	}
@@ -245,14 +248,6 @@ func fillTensor[T float32 | uint8](t onnx.Value, v []T) {
 	if to := t.(*onnx.Tensor[T]).GetData(); len(to) > 0 && &to[0] != &v[0] {
 		copy(to, v)
 	}
-}
-
-// newBagOf makes the tensor of bag_of.
-func newBagOf(n int, narrow bool) (onnx.Value, error) {
-	if narrow {
-		return onnx.NewEmptyTensor[int32](onnx.NewShape(int64(n)))
-	}
-	return onnx.NewEmptyTensor[int64](onnx.NewShape(int64(n)))
 }
 
 func toShape(dims []int) onnx.Shape { return ndarray.Convert[int64](dims) }

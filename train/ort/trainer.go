@@ -4,8 +4,8 @@ package ort
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -244,12 +244,9 @@ func (l *runsSessions) packed(model *onnxpb.ModelProto, g *graph.Graph, runs int
 
 // Destroy releases the sessions.
 func (l *runsSessions) Destroy() error {
-	var errs []error
-	for _, s := range l.open {
-		errs = append(errs, s.Destroy())
-	}
+	err := destroy(slices.Collect(maps.Values(l.open))...)
 	clear(l.open)
-	return errors.Join(errs...)
+	return err
 }
 
 // bytes estimates the memory of a step of a run.
