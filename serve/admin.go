@@ -1,10 +1,8 @@
 package serve
 
 import (
-	"log/slog"
 	"net/http"
 	"strings"
-	"time"
 )
 
 // adminConnections is the maximum number of connections of the listener for health and metrics.
@@ -22,17 +20,4 @@ func (s *Server) adminHandler() http.Handler {
 		routes = append(routes, r)
 	}
 	return s.mux(routes, nil, "this listener answers GET /metrics, /v2/health/live, /v2/health/ready and /v2/models/NAME/ready")
-}
-
-func (s *Server) newAdmin() *http.Server {
-	return &http.Server{
-		Handler:           s.adminHandler(),
-		ConnState:         httpState,
-		ReadHeaderTimeout: s.o.Timeout,
-		ReadTimeout:       s.o.Timeout,
-		WriteTimeout:      s.whole(),
-		IdleTimeout:       time.Minute,
-		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
-	}
 }

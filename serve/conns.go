@@ -48,7 +48,7 @@ type conn struct {
 	of    *listener
 	busy  atomic.Int32 // requests in flight
 	since atomic.Int64 // when the last request ended, or the connection was opened
-	heard atomic.Bool  // it has sent a request
+	heard atomic.Bool  // a request of it has reached its handler
 }
 
 // Listen listens on a TCP address. It disables multipath TCP, Go's default, because the kernel does
@@ -196,11 +196,50 @@ func (l *listener) wake() {
 	}
 }
 
-// begin and end mark the start and the end of a request, or of all requests of a connection.
-func (c *conn) begin() {
-	c.busy.Add(1)
-	c.heard.Store(true)
+// hear wraps h so that it marks the connection of each request as heard.
+func (l *listener) hear(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c := l.from(r.RemoteAddr); c != nil {
+			c.heard.Store(true)
+		}
+		h.ServeHTTP(w, r)
+	})
 }
+
+// from returns the open connection of a remote address; nil: none.
+func (l *listener) from(address string) *conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open[address]
+}
+
+// allHeard waits until every connection is heard or the context ends. http.Server closes the others
+// without an answer when it shuts down. No connections may be added meanwhile.
+func (l *listener) allHeard(ctx context.Context) {
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for l.anyUnheard() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (l *listener) anyUnheard() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.open {
+		if !c.heard.Load() {
+			return true
+		}
+	}
+	return false
+}
+
+// begin and end mark the start and the end of a request, or of all requests of a connection.
+func (c *conn) begin() { c.busy.Add(1) }
 
 func (c *conn) end() {
 	c.since.Store(time.Now().UnixNano())
@@ -232,10 +271,8 @@ func (l *listener) beginCall(ctx context.Context) {
 	if l == nil || !ok {
 		return
 	}
-	l.mu.Lock()
-	c := l.open[from.Addr.String()]
-	l.mu.Unlock()
-	if c != nil {
+	if c := l.from(from.Addr.String()); c != nil {
+		c.heard.Store(true)
 		c.begin()
 		context.AfterFunc(ctx, c.end)
 	}

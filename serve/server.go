@@ -63,14 +63,13 @@ type Options struct {
 
 // Server serves models.
 type Server struct {
-	o            Options
-	models       *models
-	metrics      *metrics
-	admission    *admission
-	calls        atomic.Int64 // gRPC calls in flight
-	rpc          *listener    // for gRPC; nil: none
-	pendingConns pendingConns
-	draining     atomic.Bool
+	o         Options
+	models    *models
+	metrics   *metrics
+	admission *admission
+	calls     atomic.Int64 // gRPC calls in flight
+	rpc       *listener    // for gRPC; nil: none
+	draining  atomic.Bool
 }
 
 // New returns a server of all models at a path: a model file; a folder that contains model.onnx; or
@@ -78,7 +77,7 @@ type Server struct {
 // versions. Models that cannot be opened are logged; it is an error if none can be opened, or if
 // one cannot and Strict is set. Close frees the models.
 func New(root string, open func(path string) (*runtime.Model, error), o Options) (*Server, error) {
-	s := &Server{o: o, metrics: newMetrics(), admission: newAdmission(o.RequestMemory, o.Decoders), pendingConns: pendingConns{conns: map[net.Conn]bool{}}}
+	s := &Server{o: o, metrics: newMetrics(), admission: newAdmission(o.RequestMemory, o.Decoders)}
 	s.models = &models{root: root, open: open, batch: o.Batching, memory: newRunMemory(o.RunMemory), metrics: s.metrics, log: o.Log, loaded: map[string][]*version{}}
 	if _, err := s.models.reload(); err != nil && (o.Strict || len(s.models.names()) == 0) {
 		s.Close()
@@ -111,11 +110,11 @@ func (s *Server) Serve(ctx context.Context, on Listeners) error {
 	defer stop(nil)
 	ending, end := context.WithCancel(context.Background())
 	defer end()
-	web := listen(on.HTTP, s.o.Connections)
+	web, admin := listen(on.HTTP, s.o.Connections), listen(on.Admin, adminConnections)
 	if on.GRPC != nil {
 		s.rpc = listen(on.GRPC, s.o.Connections)
 	}
-	httpServer, admin := s.newHTTP(), s.newAdmin()
+	httpServer, adminServer := s.newHTTP(web, s.handler()), s.newHTTP(admin, s.adminHandler())
 	grpcServer, readiness := s.newGRPC(ending)
 	var group workers.Group
 	start := func(serve func() error) {
@@ -134,7 +133,7 @@ func (s *Server) Serve(ctx context.Context, on Listeners) error {
 		start(func() error { return httpServer.ServeTLS(web, "", "") })
 	}
 	if on.Admin != nil {
-		start(func() error { return admin.Serve(listen(on.Admin, adminConnections)) })
+		start(func() error { return adminServer.Serve(admin) })
 	}
 	group.Go(func() { s.watchModels(ctx) })
 
@@ -145,8 +144,8 @@ func (s *Server) Serve(ctx context.Context, on Listeners) error {
 	time.Sleep(s.o.LameDuck)
 	end()
 	s.stopAccepting(web)
-	err := s.drain(httpServer, grpcServer)
-	admin.Close() // probes are answered until the end
+	err := s.drain(web, httpServer, grpcServer)
+	adminServer.Close() // probes are answered until the end
 	group.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
@@ -165,9 +164,9 @@ func (s *Server) stopAccepting(web *listener) {
 	group.Wait()
 }
 
-// drain stops the servers of both protocols and waits for the requests in progress and for pending
-// connections.
-func (s *Server) drain(web *http.Server, rpc *grpc.Server) error {
+// drain stops the servers of both protocols and waits for the requests in progress and for
+// connections whose first request is on its way.
+func (s *Server) drain(on *listener, web *http.Server, rpc *grpc.Server) error {
 	timeUp, cancel := context.WithTimeout(context.Background(), s.o.Drain)
 	defer cancel()
 	var group workers.Group
@@ -177,7 +176,7 @@ func (s *Server) drain(web *http.Server, rpc *grpc.Server) error {
 	})
 	first, cancelFirst := context.WithTimeout(timeUp, firstRequest)
 	defer cancelFirst()
-	s.pendingConns.wait(first)
+	on.allHeard(first)
 	if err := web.Shutdown(timeUp); err != nil {
 		web.Close()
 	}
@@ -188,11 +187,10 @@ func (s *Server) drain(web *http.Server, rpc *grpc.Server) error {
 	return nil
 }
 
-func (s *Server) newHTTP() *http.Server {
+func (s *Server) newHTTP(l *listener, h http.Handler) *http.Server {
 	return &http.Server{
-		Handler:           s.pendingConns.handler(s.handler()),
-		ConnContext:       s.pendingConns.add,
-		ConnState:         s.pendingConns.state,
+		Handler:           l.hear(h),
+		ConnState:         httpState,
 		TLSConfig:         s.o.TLS.Clone(),
 		ReadHeaderTimeout: s.o.Timeout,
 		ReadTimeout:       s.o.Timeout,
