@@ -16,14 +16,9 @@ import (
 // maxError is the maximum length in bytes of an error text, which may quote the client.
 const maxError = 1000
 
-// call identifies a request of either protocol.
-type call struct {
-	protocol, method string
-}
-
-// call runs the answer to a request with a deadline, counts it, and converts all errors and panics
-// to errors with a code.
-func (s *Server) call(ctx context.Context, c call, answer func(context.Context) error) error {
+// call runs the answer to a request of a protocol with a deadline, counts it, and converts all errors
+// and panics to errors with a code.
+func (s *Server) call(ctx context.Context, protocol, method string, answer func(context.Context) error) error {
 	begin := time.Now()
 	s.metrics.underway.Inc()
 	defer s.metrics.underway.Dec()
@@ -31,14 +26,14 @@ func (s *Server) call(ctx context.Context, c call, answer func(context.Context) 
 	defer cancel()
 	err := workers.Try(func() error { return answer(ctx) })
 	if _, told := status.FromError(err); !told {
-		s.o.Log.Error("request failed", "protocol", c.protocol, "method", c.method, "error", err)
+		s.o.Log.Error("request failed", "protocol", protocol, "method", method, "error", err)
 		err = status.Error(codes.Internal, "the server failed on this request; its log says why") // the reason may contain file names of this machine
 	}
 	if text := status.Convert(err).Message(); len(text) > maxError {
 		err = status.Error(status.Code(err), strings.ToValidUTF8(text[:maxError], "")+" ...")
 	}
-	s.metrics.requests.WithLabelValues(c.protocol, c.method, status.Code(err).String()).Inc()
-	s.metrics.seconds.WithLabelValues(c.protocol, c.method).Observe(time.Since(begin).Seconds())
+	s.metrics.requests.WithLabelValues(protocol, method, status.Code(err).String()).Inc()
+	s.metrics.seconds.WithLabelValues(protocol, method).Observe(time.Since(begin).Seconds())
 	return err
 }
 

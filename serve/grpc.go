@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -113,14 +114,12 @@ func (s *Server) tap(ctx context.Context, head *tap.Info) (context.Context, erro
 
 // unary handles what all calls except ModelInfer share.
 func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {
-	err = s.call(ctx, call{"grpc", methodOf(info.FullMethod)}, func(ctx context.Context) (err error) {
+	err = s.call(ctx, "grpc", path.Base(info.FullMethod), func(ctx context.Context) (err error) {
 		answer, err = handle(ctx, req)
 		return err
 	})
 	return answer, err
 }
-
-func methodOf(full string) string { return full[strings.LastIndex(full, "/")+1:] }
 
 // registrar registers services with two changes: messages that cannot be decoded are counted as
 // errors of the client, and ModelInfer reads its own message.
@@ -145,7 +144,7 @@ func (r registrar) RegisterService(described *grpc.ServiceDesc, impl any) {
 				if status.Code(err) != codes.Internal {
 					return err
 				}
-				return r.s.call(ctx, call{"grpc", m.MethodName}, func(context.Context) error {
+				return r.s.call(ctx, "grpc", m.MethodName, func(context.Context) error {
 					return status.Errorf(codes.InvalidArgument, "the message cannot be decoded: %s", status.Convert(err).Message())
 				})
 			}, interceptor)

@@ -33,7 +33,7 @@ func (s *Server) modelInfer(_ any, stream grpc.ServerStream) error {
 	var answer *oip.ModelInferResponse
 	memory := &reservation{}
 	defer func() { memory.release() }() // after the answer is sent
-	err := s.call(stream.Context(), call{"grpc", "ModelInfer"}, func(ctx context.Context) error {
+	err := s.call(stream.Context(), "grpc", "ModelInfer", func(ctx context.Context) error {
 		req, err := s.receiveMessage(ctx, stream)
 		if err != nil {
 			return err

@@ -80,7 +80,7 @@ func (s *Server) serve(route route, check func(*http.Request) error) http.Handle
 		}
 		body := &watchedBody{ReadCloser: r.Body, left: r.ContentLength, ended: r.Body == http.NoBody}
 		r.Body = body
-		err := s.call(r.Context(), call{"http", route.method + " " + route.path}, func(ctx context.Context) error {
+		err := s.call(r.Context(), "http", route.method+" "+route.path, func(ctx context.Context) error {
 			if check != nil {
 				if err := check(r); err != nil {
 					return err
@@ -165,11 +165,7 @@ func fail(w http.ResponseWriter, err error) {
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	writeError(w, code, of.Message())
-}
-
-func writeError(w http.ResponseWriter, code int, text string) {
-	_ = writeJSON(w, code, map[string]string{"error": text}) // strings can always be encoded
+	_ = writeJSON(w, code, map[string]string{"error": of.Message()}) // strings can always be encoded
 }
 
 func writeJSON(w http.ResponseWriter, code int, v any) error {
