@@ -20,13 +20,10 @@ type cursor struct {
 // newCursor checks that data is valid JSON.
 func newCursor(data []byte) (*cursor, error) {
 	if !json.Valid(data) {
-		return nil, notJSON(json.Unmarshal(data, &struct{}{})) // the error contains the position
+		err := json.Unmarshal(data, &struct{}{}) // it contains the position
+		return nil, status.Errorf(codes.InvalidArgument, "cannot parse the JSON of the body: %v", err)
 	}
 	return &cursor{data: data}, nil
-}
-
-func notJSON(err error) error {
-	return status.Errorf(codes.InvalidArgument, "cannot parse the JSON of the body: %v", err)
 }
 
 // requestMembers are the names of members that the server reads.

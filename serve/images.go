@@ -2,7 +2,6 @@ package serve
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -47,7 +46,7 @@ func (s *Server) readImages(req *request, list []byte, info *runtime.Info) (bag 
 			return err // of the reservation
 		}
 		if err != nil {
-			return status.Error(codes.InvalidArgument, fmt.Sprintf("images[%d]: %v", i, err))
+			return status.Errorf(codes.InvalidArgument, "images[%d]: %v", i, err)
 		}
 		bag.Instances = append(bag.Instances, x...)
 		bag.N++

@@ -76,11 +76,9 @@ func (q *queue) close() {
 
 // predict predicts the bags of one request, in order.
 func (q *queue) predict(ctx context.Context, bags []runtime.Bag) ([]runtime.Prediction, error) {
-	if q.model != nil {
-		for i := range bags { // bags share a run only if there is enough memory
-			if err := q.memory.check(q.model.RunBytes(bags[i : i+1])); err != nil {
-				return nil, err
-			}
+	for i := range bags { // bags share a run only if there is enough memory
+		if err := q.memory.check(q.model.RunBytes(bags[i : i+1])); err != nil {
+			return nil, err
 		}
 	}
 	j := &job{ctx: ctx, since: time.Now(), count: len(bags), bags: bags, done: make(chan struct{})}
