@@ -51,11 +51,9 @@ func Confusion(w io.Writer, title string, matrix [][]int, classes []string) erro
 		below += 0.7 * float64(longest)
 	}
 	side := cell * float64(k)
-	f := newFigure(math.Max(side+float64(longest)+50, 300), side+below+80, title, []entry{
+	return writePanels(w, math.Max(side+float64(longest)+50, 300), side+below+80, title, [][]*panel{{p}}, []entry{
 		{name: "0 %", fill: shade(0)}, {name: "50 %", fill: shade(0.5)}, {name: "100 % of the true class", fill: shade(1)},
 	})
-	f.panels([][]*panel{{p}})
-	return f.write(w)
 }
 
 // cells draws the matrix, row 0 at the top.
@@ -68,10 +66,7 @@ func (m *cells) Plot(c draw.Canvas, p *gonum.Plot) {
 	x, y := p.Transforms(&c)
 	k := len(m.matrix)
 	for i, row := range m.matrix {
-		sum := 0
-		for _, n := range row {
-			sum += n
-		}
+		sum := total(row)
 		for j, n := range row {
 			share := 0.0
 			if sum > 0 {

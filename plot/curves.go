@@ -67,9 +67,7 @@ func Curves(w io.Writer, title string, axes Axes, panels []CurvePanel) error {
 	for i, n := range names {
 		legend[i] = entry{name: n, line: curveStyle(i)}
 	}
-	f := newFigure(max(260*float64(len(panels)), 420), 300, title, legend)
-	f.panels([][]*panel{row})
-	return f.write(w)
+	return writePanels(w, max(260*float64(len(panels)), 420), 300, title, [][]*panel{row}, legend)
 }
 
 func curveNames(panels []CurvePanel) []string {

@@ -74,6 +74,13 @@ func newFigure(width, height float64, title string, legend []entry) *figure {
 	return f
 }
 
+// writePanels writes a figure of rows of plots, see newFigure and panels.
+func writePanels(w io.Writer, width, height float64, title string, rows [][]*panel, legend []entry) error {
+	f := newFigure(width, height, title, legend)
+	f.panels(rows)
+	return f.write(w)
+}
+
 // entry is an entry of a legend: a line or, with fill, an area.
 type entry struct {
 	name string

@@ -151,9 +151,7 @@ func (h *Heatmap) WriteSVG(w io.Writer) error {
 	}
 	const longer, around = 560, 110
 	scale := longer / max(r.right-r.left, r.bottom-r.top)
-	f := newFigure(max(300, (r.right-r.left)*scale)+around, max(120, (r.bottom-r.top)*scale)+around, h.Title, legend)
-	f.panels([][]*panel{{p}})
-	return f.write(w)
+	return writePanels(w, max(300, (r.right-r.left)*scale)+around, max(120, (r.bottom-r.top)*scale)+around, h.Title, [][]*panel{{p}}, legend)
 }
 
 // downwards labels an axis on which values are negated.

@@ -59,9 +59,7 @@ func LossAccuracy(w io.Writer, title string, metrics []train.Metrics) error {
 		top.X.Label.Text = "epoch"
 		plots = plots[:1]
 	}
-	f := newFigure(560, 110+155*float64(len(plots)), title, legend)
-	f.panels(plots)
-	return f.write(w)
+	return writePanels(w, 560, 110+155*float64(len(plots)), title, plots, legend)
 }
 
 // padRange adds a margin to the y axis, and gives it a length if all values are equal, large enough

@@ -40,12 +40,10 @@ func Reliability(w io.Writer, title string, bins []measure.Bin) error {
 	diagonal := stroke(ink, 5, 3)
 	top.Add(&plotter.Line{XYs: plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, LineStyle: diagonal})
 	top.Add(&plotter.Scatter{XYs: means, GlyphStyle: draw.GlyphStyle{Color: orange, Radius: 3, Shape: draw.CircleGlyph{}}})
-	f := newFigure(460, 560, title, []entry{
+	return writePanels(w, 460, 560, title, [][]*panel{{top}, {bottom}}, []entry{
 		{name: "accuracy of a bin", fill: paler(blue)}, {name: "perfect calibration", line: diagonal},
 		{name: "at the mean probability of the bin", line: draw.LineStyle{Color: orange, Width: 6}},
 	})
-	f.panels([][]*panel{{top}, {bottom}})
-	return f.write(w)
 }
 
 // addBar draws a bar from the x axis up to a height.

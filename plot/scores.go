@@ -67,9 +67,7 @@ func histograms(w io.Writer, title string, rows []ScoreRow, low, high, height fl
 			panels[i][j] = p
 		}
 	}
-	f := newFigure(max(250*float64(columns), 500), height, title, legend)
-	f.panels(panels)
-	return f.write(w)
+	return writePanels(w, max(250*float64(columns), 500), height, title, panels, legend)
 }
 
 // kindOf is the histogram of one kind of instances.

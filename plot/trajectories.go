@@ -39,9 +39,7 @@ func WeightTrajectories(w io.Writer, title string, bags []train.Trajectory, clas
 	if unknown {
 		legend = append(legend, entry{name: "candidate, truth unknown", line: stroke(blue)})
 	}
-	f := newFigure(200*float64(max(cols, 2))+60, 175*float64(rows)+80, title, legend)
-	f.panels(plots)
-	return f.write(w)
+	return writePanels(w, 200*float64(max(cols, 2))+60, 175*float64(rows)+80, title, plots, legend)
 }
 
 // bagPanel draws one bag. Only the panels at the left and at the bottom have labels on their axes.
