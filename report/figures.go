@@ -171,8 +171,8 @@ func (r *Report) varyFigures(it *definition.Item) ([]figure, error) {
 }
 
 // numbers returns the positions of the values of a setting on an axis: the numbers themselves, on a
-// logarithmic axis if they span a factor of ten. Values that are not numbers get the positions 0,
-// 1, ... in the order of the file.
+// logarithmic axis if they span a factor of ten. Values that are not numbers get the positions 1,
+// 2, ... in the order of the file.
 func numbers(a *definition.Axis) (list []float64, log bool) {
 	low, high := 0.0, 0.0
 	for i, v := range a.Values {

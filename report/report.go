@@ -120,7 +120,7 @@ func (r *Report) notes() []string {
 		list = append(list, r.measureTitles()+" on the test bags of one split. Standard deviations and tests need several splits.")
 	}
 	list = append(list, r.missingNotes()...)
-	if r.Corrected && r.done > 0 && r.results != nil && !r.knowsBags() {
+	if r.Corrected && r.done > 0 && !r.knowsBags() {
 		list = append(list, "Some results were computed by a version of miplc that did not record the numbers of bags. The corrected test omits them.")
 	}
 	if slices.ContainsFunc(r.cells, func(c results.Result) bool { return c.Setting != "" }) {
@@ -190,10 +190,7 @@ func (r *Report) divergedFacts() []string {
 }
 
 func (r *Report) referenceTitle() string {
-	if l := r.Experiment.Learner(r.Experiment.Reference.V); l != nil {
-		return l.Title
-	}
-	return r.Experiment.Reference.V
+	return r.Experiment.Learner(r.Experiment.Reference.V).Title // package definition has checked the name
 }
 
 // knowsBags reports whether all results contain the numbers of their bags.
@@ -261,9 +258,7 @@ func (r *Report) rows(it *definition.Item) []row {
 		}
 	}
 	for _, name := range it.Learners {
-		if l := r.Experiment.Learner(name.V); l != nil {
-			add(l)
-		}
+		add(r.Experiment.Learner(name.V))
 	}
 	if len(it.Learners) > 0 {
 		return list

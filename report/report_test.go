@@ -53,16 +53,6 @@ func TestPairedP(t *testing.T) {
 	}
 }
 
-func TestMoments(t *testing.T) {
-	mean, deviation := moments(sampleA)
-	if math.Abs(mean-0.9757) > 1e-12 || math.Abs(deviation-0.008756584823878423) > 1e-12 {
-		t.Errorf("%v ± %v", mean, deviation)
-	}
-	if _, deviation := moments(sampleA[:1]); !math.IsNaN(deviation) {
-		t.Errorf("one value has the deviation %v", deviation)
-	}
-}
-
 // Only splits that both learners have are compared, and the corrected test needs the
 // numbers of bags.
 func TestCompare(t *testing.T) {

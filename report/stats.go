@@ -1,10 +1,10 @@
 package report
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -20,18 +20,6 @@ const (
 	Better             // the reference is significantly better: a bullet
 	Worse              // the reference is significantly worse: a circle
 )
-
-// moments returns the mean and the sample standard deviation, which divides by n-1. The
-// deviation is NaN for a single value.
-func moments(values []float64) (mean, deviation float64) {
-	if len(values) == 0 {
-		return math.NaN(), math.NaN()
-	}
-	if len(values) == 1 {
-		return values[0], math.NaN()
-	}
-	return stat.MeanStdDev(values, nil)
-}
 
 // pairedP returns the two-sided p value of Student's t-test for paired samples. The
 // variance of the mean difference is variance*(1/n + overlap). overlap is 0 for the plain
@@ -64,20 +52,12 @@ func pairedP(a, b []float64, overlap float64) float64 {
 const rounding = 1e-12
 
 // holm returns p values corrected for all tests of a family by Holm's step-down method.
-// NaN values are not part of the family and stay NaN.
 func holm(p []float64) []float64 {
-	var order []int
-	out := make([]float64, len(p))
-	for i, v := range p {
-		out[i] = v
-		if !math.IsNaN(v) {
-			order = append(order, i)
-		}
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(p[i], p[j]) })
-	least := 0.0
+	sorted, order := slices.Clone(p), make([]int, len(p))
+	floats.ArgsortStable(sorted, order)
+	out, least := make([]float64, len(p)), 0.0
 	for at, i := range order {
-		least = max(least, min(1, float64(len(order)-at)*p[i]))
+		least = max(least, min(1, float64(len(p)-at)*sorted[at]))
 		out[i] = least
 	}
 	return out

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/miplc/miplc/data/describe"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
@@ -57,7 +59,7 @@ func TestStatisticsEqualScipy(t *testing.T) {
 	}
 	for d, learners := range ref.Accuracies {
 		for l, values := range learners {
-			mean, deviation := moments(values)
+			mean, deviation := stat.MeanStdDev(values, nil)
 			near("mean", mean, ref.Mean[d][l])
 			near("deviation", deviation, ref.Deviation[d][l])
 		}
@@ -92,7 +94,7 @@ func TestStatisticsEqualScipy(t *testing.T) {
 	}
 }
 
-// Cases that scipy rejects: equal learners, equal datasets, missing tests.
+// Cases that scipy rejects: equal learners, equal datasets.
 func TestDegenerateStatistics(t *testing.T) {
 	equal := friedman([][]float64{{0.5, 0.5, 0.5}, {0.1, 0.1, 0.1}})
 	if equal.P != 1 || equal.FP != 1 || equal.Ranks[0] != 2 {
@@ -100,9 +102,6 @@ func TestDegenerateStatistics(t *testing.T) {
 	}
 	if alike := friedman([][]float64{{0.7, 0.6, 0.5}, {0.3, 0.2, 0.1}}); !math.IsInf(alike.F, 1) || alike.FP != 0 || alike.P <= 0 {
 		t.Errorf("datasets that rank alike: %+v", alike)
-	}
-	if p := holm([]float64{0.04, math.NaN(), 0.01}); p[2] != 0.02 || p[0] != 0.04 || !math.IsNaN(p[1]) {
-		t.Errorf("Holm with a missing test: %v", p)
 	}
 }
 

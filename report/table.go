@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/measure"
@@ -108,11 +110,10 @@ func (r *Report) cell(l row, data string, labels int) Cell {
 		list = append(list, values[split])
 	}
 	m := &Measure{Splits: len(list), Of: r.expected[at]}
-	m.Mean, m.Deviation = moments(list)
-	m.Diverged = len(r.diverged(at))
-	if math.IsNaN(m.Deviation) {
-		m.Deviation = 0
+	if m.Mean, m.Deviation = stat.MeanStdDev(list, nil); len(list) == 1 {
+		m.Deviation = 0 // and not NaN
 	}
+	m.Diverged = len(r.diverged(at))
 	if l.learner.Name.V != r.Experiment.Reference.V {
 		reference := definition.Coord{Data: data, R: labels, Learner: r.Experiment.Reference.V}
 		p, difference := r.compare(reference, at)
