@@ -153,22 +153,16 @@ func (p places) find(path string) (Library, error) {
 // each inspects the candidates in order until visit returns false.
 func (p places) each(named string, visit func(Candidate) bool) {
 	seen := map[string]bool{}
-	look := func(path string, from Origin) bool {
-		key := path
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			key = real
-		}
-		if seen[key] {
-			return true
-		}
-		c := p.inspectAt(path, from)
-		// The target of a link in a refused place may still be found by its own path.
-		seen[key] = c.Verdict != Refused
-		return visit(c)
-	}
 	for _, group := range p.groups(named) {
 		for _, path := range group.paths() {
-			if !look(path, group.origin) {
+			real := realName(path)
+			if seen[real] {
+				continue
+			}
+			c := p.inspectAt(path, group.origin)
+			// The target of a link in a refused place may still be found by its own path.
+			seen[real] = c.Verdict != Refused
+			if !visit(c) {
 				return
 			}
 		}
