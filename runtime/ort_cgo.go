@@ -49,8 +49,9 @@ type size struct{ instances, bags int }
 // the Go memory of the tensors, so the binding must reference the Go tensors as long as it exists.
 type binding struct {
 	io            *ort.IoBinding
+	in, out       []ort.Value // in the order of the session
 	instances     *ort.Tensor[float32]
-	bagOf         *ort.Tensor[int64]
+	bagOf         *ort.Tensor[int64] // nil: the model takes one bag
 	probabilities *ort.Tensor[float32]
 	attention     *ort.Tensor[float32]
 
@@ -146,7 +147,7 @@ func (s *ortSession) runBinding(ctx context.Context, b *binding) error {
 		}
 		return s.session.RunWithBinding(b.io)
 	}
-	return runWatched(ctx, s.session, b.inputs(), b.outputs())
+	return runWatched(ctx, s.session, b.in, b.out)
 }
 
 // runWatched runs a session until the context ends.
@@ -190,43 +191,40 @@ func (s *ortSession) bind(of size, shared []float32) (_ *binding, err error) {
 		return nil, err
 	}
 	N, B := int64(of.instances), int64(of.bags)
+	if b.instances, err = bindTensor(b.io.BindInput, &b.in, contract.Instances, append(ort.NewShape(N), s.instance...), shared); err != nil {
+		return nil, err
+	}
 	attention := ort.NewShape(1, N)
 	if s.batch {
 		attention = ort.NewShape(N)
-		if b.bagOf, err = bindTensor[int64](b.io.BindInput, contract.BagOf, ort.NewShape(N)); err != nil {
+		if b.bagOf, err = bindTensor[int64](b.io.BindInput, &b.in, contract.BagOf, ort.NewShape(N), nil); err != nil {
 			return nil, err
 		}
 	}
-	instances := append(ort.NewShape(N), s.instance...)
-	if shared != nil {
-		if b.instances, err = ort.NewTensor(instances, shared); err == nil {
-			err = b.io.BindInput(contract.Instances, b.instances)
-		}
-	} else {
-		b.instances, err = bindTensor[float32](b.io.BindInput, contract.Instances, instances)
-	}
-	if err != nil {
+	if b.probabilities, err = bindTensor[float32](b.io.BindOutput, &b.out, contract.Probabilities, ort.NewShape(B, s.classes), nil); err != nil {
 		return nil, err
 	}
-	if b.probabilities, err = bindTensor[float32](b.io.BindOutput, contract.Probabilities, ort.NewShape(B, s.classes)); err != nil {
-		return nil, err
-	}
-	if b.attention, err = bindTensor[float32](b.io.BindOutput, contract.Attention, attention); err != nil {
+	if b.attention, err = bindTensor[float32](b.io.BindOutput, &b.out, contract.Attention, attention, nil); err != nil {
 		return nil, err
 	}
 	if slices.Contains(s.outputs, contract.ClassAttention) {
-		b.classAttention, err = bindTensor[float32](b.io.BindOutput, contract.ClassAttention, ort.NewShape(s.classes, N))
+		b.classAttention, err = bindTensor[float32](b.io.BindOutput, &b.out, contract.ClassAttention, ort.NewShape(s.classes, N), nil)
 	}
 	return b, err
 }
 
-func bindTensor[T ort.TensorData](bind func(string, ort.Value) error, name string, shape ort.Shape) (*ort.Tensor[T], error) {
-	t, err := ort.NewEmptyTensor[T](shape)
-	if err != nil {
-		return nil, fmt.Errorf("tensor %s: %w", name, err)
+// bindTensor makes a tensor in the memory of data, or in new memory if data is nil, adds it to list and
+// binds it.
+func bindTensor[T ort.TensorData](bind func(string, ort.Value) error, list *[]ort.Value, name string, shape ort.Shape, data []T) (*ort.Tensor[T], error) {
+	if data == nil {
+		data = make([]T, shape.FlattenedSize())
 	}
-	if err := bind(name, t); err != nil {
-		t.Destroy()
+	t, err := ort.NewTensor(shape, data)
+	if err == nil {
+		*list = append(*list, t)
+		err = bind(name, t)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("tensor %s: %w", name, err)
 	}
 	return t, nil
@@ -270,22 +268,6 @@ func (b *binding) read(to []Prediction) {
 	}
 }
 
-// inputs returns the inputs of the session in order.
-func (b *binding) inputs() []ort.Value {
-	if b.bagOf == nil {
-		return []ort.Value{b.instances}
-	}
-	return []ort.Value{b.instances, b.bagOf}
-}
-
-// outputs returns the outputs of the session in order.
-func (b *binding) outputs() []ort.Value {
-	if b.classAttention == nil {
-		return []ort.Value{b.probabilities, b.attention}
-	}
-	return []ort.Value{b.probabilities, b.attention, b.classAttention}
-}
-
 // values returns the number of float32 values in the binding.
 func (b *binding) values() int {
 	n := len(b.instances.GetData()) + len(b.probabilities.GetData()) + len(b.attention.GetData())
@@ -299,12 +281,7 @@ func (b *binding) destroy() {
 	if b.io != nil {
 		b.io.Destroy()
 	}
-	for _, t := range []*ort.Tensor[float32]{b.instances, b.probabilities, b.attention, b.classAttention} {
-		if t != nil {
-			t.Destroy()
-		}
-	}
-	if b.bagOf != nil {
-		b.bagOf.Destroy()
+	for _, v := range slices.Concat(b.in, b.out) {
+		v.Destroy()
 	}
 }
