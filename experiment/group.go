@@ -96,41 +96,48 @@ func unfinished(groups []*group, have *results.Results) []*group {
 	return slices.DeleteFunc(groups, func(g *group) bool { return len(g.Cells) == 0 })
 }
 
-// compute computes a group and stores its results. It returns an error if results can no longer be
-// stored.
+// computation is the state of a group that is being computed.
+type computation struct {
+	*group
+	results []*results.Result // one per cell
+	errs    []error
+	stored  []bool
+	broken  error // results can no longer be stored
+}
+
+// compute computes a group and stores its results, each as soon as the cell has ended. It returns an
+// error if results can no longer be stored.
 func (r *runner) compute(ctx context.Context, g *group) error {
-	began := time.Now()
-	cellResults := make([]*results.Result, len(g.Cells))
-	errs := r.train(ctx, g, cellResults)
+	w := &computation{group: g, results: make([]*results.Result, len(g.Cells)), errs: make([]error, len(g.Cells)), stored: make([]bool, len(g.Cells))}
+	r.train(ctx, w)
 	for i, c := range g.Cells {
 		c.input.done()
-		if errs[i] != nil {
-			cellResults[i] = &results.Result{Error: errs[i].Error()}
+		if w.errs[i] != nil {
+			w.results[i] = &results.Result{Error: w.errs[i].Error()}
 		}
 	}
-	took := time.Since(began).Seconds() / float64(len(g.Cells))
-	if slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
-		r.takeOver(g, cellResults, errs)
+	if slices.ContainsFunc(w.errs, func(err error) bool { return err != nil }) {
+		r.takeOver(w)
 	}
-	var cells []*Cell
-	var ended []*results.Result
-	for i, c := range g.Cells {
-		if ctx.Err() != nil && errs[i] != nil { // an interrupted cell has no result
-			continue
-		}
-		result := cellResults[i]
-		result.Coord, result.Key, result.Miplc, result.Seconds = c.Coord, c.Key, r.o.Version, took
-		cells, ended = append(cells, c), append(ended, result)
-	}
-	if err := r.keep(cells, ended); err != nil {
-		return err
-	}
-	for i, c := range g.Cells {
-		if slices.Contains(cells, c) && !ofFile(errs[i]) {
-			r.dropTrials(c)
+	for i := range g.Cells {
+		if ctx.Err() == nil || w.errs[i] == nil { // an interrupted cell has no result
+			r.store(w, i)
 		}
 	}
-	return nil
+	return w.broken
+}
+
+// store stores the result of a cell, unless it is stored, and removes its checkpoints.
+func (r *runner) store(w *computation, i int) {
+	if w.stored[i] || w.broken != nil {
+		return
+	}
+	w.stored[i] = true
+	c, result := w.Cells[i], w.results[i]
+	result.Coord, result.Key, result.Miplc = c.Coord, c.Key, r.o.Version
+	if w.broken = r.keep(c, result); w.broken == nil && !ofFile(w.errs[i]) {
+		r.dropTrials(c)
+	}
 }
 
 // ofFile reports whether an error comes from the file system, such as a full disk. The training of such
@@ -143,14 +150,14 @@ func ofFile(err error) bool {
 
 // takeOver replaces failed cells by the results of another process that has completed them. Such a
 // cell failed because that process removed its checkpoints.
-func (r *runner) takeOver(g *group, cellResults []*results.Result, errs []error) {
+func (r *runner) takeOver(w *computation) {
 	have, err := results.Read(r.o.Dir)
 	if err != nil {
 		return // keep the failures
 	}
-	for i, c := range g.Cells {
-		if there, found := have.ByKey[c.Key]; errs[i] != nil && found && there.Error == "" {
-			cellResults[i], errs[i] = &there, nil
+	for i, c := range w.Cells {
+		if there, found := have.ByKey[c.Key]; w.errs[i] != nil && found && there.Error == "" {
+			w.results[i], w.errs[i] = &there, nil
 		}
 	}
 }
@@ -162,56 +169,63 @@ type training struct {
 	train.Outcome
 }
 
-// train chooses the settings of the cells and trains them. It returns one error per cell. A panic
-// becomes the error of all cells.
-func (r *runner) train(ctx context.Context, g *group, cellResults []*results.Result) (errs []error) {
-	errs = make([]error, len(g.Cells))
+// train chooses the settings of the cells and trains them. A panic becomes the error of all cells that
+// have no result.
+func (r *runner) train(ctx context.Context, w *computation) {
 	err := workers.Try(func() error {
-		r.trainCells(ctx, g, cellResults, errs)
+		r.trainCells(ctx, w)
 		return nil
 	})
-	for i := range errs {
-		if err != nil {
-			errs[i] = err
+	for i := range w.errs {
+		if err != nil && !w.stored[i] {
+			w.errs[i] = err
 		}
 	}
-	return errs
 }
 
-// trainCells is train without protection against panics. It sets errs, one error per cell.
-func (r *runner) trainCells(ctx context.Context, g *group, cellResults []*results.Result, errs []error) {
+// trainCells is train without protection against panics.
+func (r *runner) trainCells(ctx context.Context, w *computation) {
+	g := w.group
 	sets, splits := make([]*prepare.Bags, len(g.Cells)), make([]*data.Split, len(g.Cells))
 	var settings []training
 	for i, c := range g.Cells {
-		cellResults[i] = &results.Result{}
-		if sets[i], splits[i], errs[i] = r.input(c); errs[i] == nil && len(c.candidates) > 1 {
-			settings, errs[i] = r.settings(settings, g, i, sets[i], splits[i])
+		w.results[i] = &results.Result{}
+		if sets[i], splits[i], w.errs[i] = r.input(c); w.errs[i] == nil && len(c.candidates) > 1 {
+			settings, w.errs[i] = r.settings(settings, g, i, sets[i], splits[i])
 		}
 	}
-	r.outcomes(ctx, g, settings)
+	r.outcomes(ctx, g, settings, func(t *training) {
+		if t.Err == nil {
+			w.results[t.cell].Seconds += t.Report.Seconds
+		}
+	})
 	var final []training
 	for i, c := range g.Cells {
 		chosen := 0
-		if errs[i] == nil && len(c.candidates) > 1 {
-			chosen, cellResults[i].Trials, errs[i] = best(c, settings, i)
-			cellResults[i].Setting = c.candidates[chosen].Setting
+		if w.errs[i] == nil && len(c.candidates) > 1 {
+			chosen, w.results[i].Trials, w.errs[i] = best(c, settings, i)
+			w.results[i].Setting = c.candidates[chosen].Setting
 		}
-		if errs[i] != nil {
+		if w.errs[i] != nil {
 			continue
 		}
 		t, err := r.trial(g, c, "chosen", c.candidates[chosen].spec, sets[i], splits[i])
-		if errs[i] = err; err == nil {
+		if w.errs[i] = err; err == nil {
 			t.Snapshots = append([]int{}, r.e.Snapshots...)
 			t.OnlySnapshots, t.LastEpochs = !r.e.KeepModels, c.candidates[chosen].Last
 			final = append(final, training{cell: i, trial: t})
 		}
 	}
-	r.outcomes(ctx, g, final)
-	for _, t := range final {
-		if errs[t.cell] = t.Err; t.Err == nil {
-			errs[t.cell] = r.measured(ctx, g.Cells[t.cell], &t, cellResults[t.cell])
+	r.outcomes(ctx, g, final, func(t *training) {
+		began := time.Now()
+		if w.errs[t.cell] = t.Err; t.Err == nil {
+			w.errs[t.cell] = r.measured(ctx, g.Cells[t.cell], t, w.results[t.cell])
 		}
-	}
+		if w.errs[t.cell] == nil {
+			w.results[t.cell].Seconds += t.Report.Seconds + time.Since(began).Seconds()
+			r.store(w, t.cell)
+		}
+	})
 }
 
 // settings adds the trials of the grid of a cell, which test on held-out training bags.
@@ -256,9 +270,9 @@ func (r *runner) trial(g *group, c *Cell, name string, spec *language.Spec, set 
 // trialsDir returns the folder of the checkpoints of a cell.
 func (r *runner) trialsDir(c *Cell) string { return filepath.Join(r.o.Dir, TrialsFolder, c.Key[:16]) }
 
-// outcomes trains a list of trials. Cells without a shared program divide the cores among them, so
-// their settings train one after the other.
-func (r *runner) outcomes(ctx context.Context, g *group, list []training) {
+// outcomes trains a list of trials and calls done for each when it has ended. Cells without a shared
+// program divide the cores among them, so their settings train one after the other.
+func (r *runner) outcomes(ctx context.Context, g *group, list []training, done func(*training)) {
 	trials := make([]*train.Trial, len(list))
 	for i, t := range list {
 		trials[i] = t.trial
@@ -267,7 +281,10 @@ func (r *runner) outcomes(ctx context.Context, g *group, list []training) {
 	if g.Shared {
 		o.AtATime = r.maxGroup
 	}
-	r.trainers.Train(ctx, trials, o, func(i int, out train.Outcome) { list[i].Outcome = out })
+	r.trainers.Train(ctx, trials, o, func(i int, out train.Outcome) {
+		list[i].Outcome = out
+		done(&list[i])
+	})
 }
 
 // noting passes notes of the trainings to the observer of the experiment.

@@ -321,29 +321,24 @@ func (r *runner) doneElsewhere() error {
 	return nil
 }
 
-// keep stores the results of cells that were computed together. It returns an error if results can
+// keep stores the result of a cell. It returns an error if results can
 // no longer be stored.
-func (r *runner) keep(cells []*Cell, cellResults []*results.Result) error {
-	if len(cells) == 0 {
-		return nil
-	}
-	err := r.journal.Add(cellResults)
+func (r *runner) keep(c *Cell, result *results.Result) error {
+	err := r.journal.Add([]*results.Result{result})
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
 		r.broken = err
 		return err
 	}
-	for i, result := range cellResults {
-		if result.Error != "" {
-			r.failed = append(r.failed, cells[i])
-			r.progress.Failed++
-		} else {
-			r.progress.Done++
-		}
-		r.progress.Left = r.clock.tick(cells[i], result)
-		r.o.Observer.Cell(*result, r.progress)
+	if result.Error != "" {
+		r.failed = append(r.failed, c)
+		r.progress.Failed++
+	} else {
+		r.progress.Done++
 	}
+	r.progress.Left = r.clock.tick(c, result)
+	r.o.Observer.Cell(*result, r.progress)
 	return nil
 }
 

@@ -657,6 +657,21 @@ func TestInterruptedInsideACell(t *testing.T) {
 	}
 }
 
+// Cells whose trainings share a program but not their steps have their results one after the other.
+func TestResultsOfTrialsThatTrainAlone(t *testing.T) {
+	text := strings.Replace(tiny, "train.epochs: 2, train.engine: gorgonia", "train.epochs: 20, data.sample: 2", 1)
+	e := parse(t, strings.Replace(text, "splits: {count: 2}", "splits: {count: 10}", 1))
+	ctx, cancel := context.WithCancel(t.Context())
+	w := &watch{after: 1, stop: cancel}
+	dir := t.TempDir()
+	o := Options{Dir: dir, Observer: w, Select: Select{Learners: []string{"demipl"}}, Request: engines.Request{Library: ortest.Library(t), Engine: "ort"}}
+	_, err := Run(ctx, e, o)
+	var stopped *InterruptedError
+	if got := len(read(t, dir)); !errors.As(err, &stopped) || got == 0 || got > runtime.GOMAXPROCS(0) {
+		t.Errorf("stopped after the first of 20 cells: %d results, %v", got, err)
+	}
+}
+
 // furthest returns the last epoch of any checkpoint of a cell under way, 0 without one.
 func furthest(dir string) (epoch int) {
 	list, _ := filepath.Glob(filepath.Join(dir, TrialsFolder, "*", "*", "*"))
