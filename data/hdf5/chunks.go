@@ -102,6 +102,7 @@ func filter(b []byte, version byte) (id uint16, size int, ok bool) {
 func (r *datasetReader) placeChunks(b []byte) error {
 	rank := len(r.Shape)
 	c := &chunks{filters: r.filters}
+	r.chunks = c
 	var index func() error
 	if b[0] == 3 {
 		if len(b) < 11+4*rank || int(b[2]) != rank+1 {
@@ -112,13 +113,13 @@ func (r *datasetReader) placeChunks(b []byte) error {
 		}
 		index = func() error {
 			if root := le.Uint64(b[3:]); root != undefined {
-				return r.tree(c, root, 0)
+				return r.tree(root, 0)
 			}
 			return nil
 		}
 	} else {
 		var err error
-		if index, err = r.placeIndexed(c, b); err != nil {
+		if index, err = r.placeIndexed(b); err != nil {
 			return err
 		}
 	}
@@ -132,7 +133,6 @@ func (r *datasetReader) placeChunks(b []byte) error {
 	if err := index(); err != nil {
 		return err
 	}
-	r.chunks = c
 	return c.check(r.Shape)
 }
 
@@ -141,7 +141,7 @@ const rewrite = `write the file without libver, or rewrite it: python -c "import
 	`old.visititems(lambda n, d: new.update({n: d[()]}) if hasattr(d, 'shape') else None)"`
 
 // placeIndexed reads a layout message of version 4 or 5.
-func (r *datasetReader) placeIndexed(c *chunks, b []byte) (index func() error, err error) {
+func (r *datasetReader) placeIndexed(b []byte) (index func() error, err error) {
 	const filtered, single, implicit, fixedArray, extensibleArray, tree = 2, 1, 2, 3, 4, 5
 	rank := len(r.Shape)
 	if len(b) < 5 || int(b[3]) != rank+1 {
@@ -153,11 +153,11 @@ func (r *datasetReader) placeIndexed(c *chunks, b []byte) (index func() error, e
 		return nil, errDamaged
 	}
 	for i := range rank {
-		c.shape = append(c.shape, int(min(uint(b[5+i*width:5+(i+1)*width]), maxChunk+1)))
+		r.chunks.shape = append(r.chunks.shape, int(min(uint(b[5+i*width:5+(i+1)*width]), maxChunk+1)))
 	}
 	kind, b := b[at], b[at+1:]
 	if kind == single {
-		return r.single(c, b, flags&filtered != 0)
+		return r.single(b, flags&filtered != 0)
 	}
 	// The address follows the settings of the index. The settings are skipped, because the index
 	// contains them too.
@@ -165,7 +165,7 @@ func (r *datasetReader) placeIndexed(c *chunks, b []byte) (index func() error, e
 	if !known || len(b) < settings+8 {
 		return nil, errDamaged
 	}
-	read := map[byte]func(*chunks, uint64) error{
+	read := map[byte]func(uint64) error{
 		implicit: r.implicit, fixedArray: r.fixedArray, extensibleArray: r.extensibleArray, tree: r.chunkTree,
 	}[kind]
 	address := le.Uint64(b[settings:])
@@ -173,15 +173,15 @@ func (r *datasetReader) placeIndexed(c *chunks, b []byte) (index func() error, e
 		if address == undefined {
 			return nil // nothing was written
 		}
-		return read(c, address)
+		return read(address)
 	}, nil
 }
 
 // implicit lists chunks that follow each other without an index.
-func (r *datasetReader) implicit(c *chunks, address uint64) error {
+func (r *datasetReader) implicit(address uint64) error {
 	const bytes = 32 // of memory for a chunk
-	n, most := uint64(1), min(r.file.size/uint64(c.bytes), r.left/bytes)
-	for axis, extent := range c.shape {
+	n, most := uint64(1), min(r.file.size/uint64(r.chunks.bytes), r.left/bytes)
+	for axis, extent := range r.chunks.shape {
 		along := max(1, (r.limits[axis]-1)/uint64(extent)+1)
 		if along > most/n {
 			return errDamaged
@@ -189,13 +189,13 @@ func (r *datasetReader) implicit(c *chunks, address uint64) error {
 		n *= along
 	}
 	for i := range n {
-		r.add(c, chunk{address: address + i*uint64(c.bytes), size: uint32(c.bytes)}, r.coordinates(c, i))
+		r.add(chunk{address: address + i*uint64(r.chunks.bytes), size: uint32(r.chunks.bytes)}, r.coordinates(i))
 	}
 	return nil
 }
 
 // single reads the address of the only chunk.
-func (r *datasetReader) single(c *chunks, b []byte, filtered bool) (index func() error, err error) {
+func (r *datasetReader) single(b []byte, filtered bool) (index func() error, err error) {
 	one := chunk{}
 	if filtered {
 		if len(b) < 12 {
@@ -210,17 +210,17 @@ func (r *datasetReader) single(c *chunks, b []byte, filtered bool) (index func()
 	one.address = le.Uint64(b)
 	return func() error {
 		if !filtered {
-			one.size = uint32(c.bytes)
+			one.size = uint32(r.chunks.bytes)
 		}
 		if one.address != undefined {
-			c.list = append(c.list, one)
+			r.chunks.list = append(r.chunks.list, one)
 		}
 		return nil
 	}, nil
 }
 
 // tree reads a node of the tree that indexes chunks.
-func (r *datasetReader) tree(c *chunks, address uint64, depth int) error {
+func (r *datasetReader) tree(address uint64, depth int) error {
 	const chunkTree = 1
 	if depth > maxDepth {
 		return errDamaged
@@ -242,20 +242,20 @@ func (r *datasetReader) tree(c *chunks, address uint64, depth int) error {
 		e := entries[i*(key+8):]
 		child := le.Uint64(e[key:])
 		if !leaf {
-			if err := r.tree(c, child, depth+1); err != nil {
+			if err := r.tree(child, depth+1); err != nil {
 				return err
 			}
 			continue
 		}
-		at := make([]uint64, len(c.shape))
-		for axis, extent := range c.shape {
+		at := make([]uint64, len(r.chunks.shape))
+		for axis, extent := range r.chunks.shape {
 			offset := le.Uint64(e[8+8*axis:])
 			if offset%uint64(extent) != 0 {
 				return errDamaged
 			}
 			at[axis] = offset / uint64(extent)
 		}
-		r.add(c, chunk{address: child, size: le.Uint32(e), mask: le.Uint32(e[4:])}, at)
+		r.add(chunk{address: child, size: le.Uint32(e), mask: le.Uint32(e[4:])}, at)
 	}
 	return nil
 }

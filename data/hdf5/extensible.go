@@ -5,7 +5,6 @@ package hdf5
 // Addresses of the first data blocks are in the index block, others in secondary blocks.
 type extensible struct {
 	*datasetReader
-	chunks *chunks
 	size   uint64 // of an element
 	filled uint64 // index after the last element that was written
 	least  uint64 // elements of the smallest data block
@@ -15,7 +14,7 @@ type extensible struct {
 }
 
 // extensibleArray reads the array with its header at an address.
-func (r *datasetReader) extensibleArray(c *chunks, address uint64) error {
+func (r *datasetReader) extensibleArray(address uint64) error {
 	const headerSize = 72
 	head, err := r.read(address, headerSize)
 	if err != nil {
@@ -25,7 +24,7 @@ func (r *datasetReader) extensibleArray(c *chunks, address uint64) error {
 		return errDamaged
 	}
 	space, inIndex, pointers := int(head[7]), uint64(head[8]), uint64(head[10])
-	e := &extensible{datasetReader: r, chunks: c, size: uint64(head[6]), least: uint64(head[9]), filled: le.Uint64(head[44:])}
+	e := &extensible{datasetReader: r, size: uint64(head[6]), least: uint64(head[9]), filled: le.Uint64(head[44:])}
 	if !power(e.least) || !power(pointers) || pointers < 2 || space > 64 || space < log2(e.least) || head[11] > 31 {
 		return errDamaged
 	}
@@ -74,7 +73,7 @@ func elementSize(client, size byte) bool {
 
 // elements reads up to n elements at an address.
 func (e *extensible) elements(address, n uint64) error {
-	err := e.datasetReader.elements(e.chunks, address, e.next, min(n, e.filled-min(e.next, e.filled)), e.size)
+	err := e.datasetReader.elements(address, e.next, min(n, e.filled-min(e.next, e.filled)), e.size)
 	e.next += n
 	return err
 }

@@ -2,7 +2,7 @@ package hdf5
 
 // fixedArray reads a fixed array, the index of chunks that newer files have if the dataset can grow
 // up to limits, or not at all. Its elements are the chunks of the largest array in row-major order.
-func (r *datasetReader) fixedArray(c *chunks, address uint64) error {
+func (r *datasetReader) fixedArray(address uint64) error {
 	const headerSize = 28
 	head, err := r.read(address, headerSize)
 	if err != nil {
@@ -27,7 +27,7 @@ func (r *datasetReader) fixedArray(c *chunks, address uint64) error {
 		return errDamaged
 	}
 	if n <= page {
-		return r.elements(c, at+prefix, 0, n, size)
+		return r.elements(at+prefix, 0, n, size)
 	}
 	pages := (n + page - 1) / page
 	bitmap, err := r.read(at+prefix, (pages+7)/8)
@@ -38,7 +38,7 @@ func (r *datasetReader) fixedArray(c *chunks, address uint64) error {
 	at += prefix + uint64(len(bitmap)) + checksum
 	for i := range pages {
 		if bitmap[i/8]&(0x80>>(i%8)) != 0 {
-			if err := r.elements(c, at, i*page, min(page, n-i*page), size); err != nil {
+			if err := r.elements(at, i*page, min(page, n-i*page), size); err != nil {
 				return err
 			}
 		}
@@ -48,7 +48,7 @@ func (r *datasetReader) fixedArray(c *chunks, address uint64) error {
 }
 
 // elements reads n elements of size bytes, starting with the chunk number first of the index.
-func (r *datasetReader) elements(c *chunks, address, first, n, size uint64) error {
+func (r *datasetReader) elements(address, first, n, size uint64) error {
 	if n > r.left {
 		return errDamaged
 	}
@@ -58,12 +58,12 @@ func (r *datasetReader) elements(c *chunks, address, first, n, size uint64) erro
 	}
 	for i := range n {
 		e := b[i*size : (i+1)*size]
-		one := chunk{address: le.Uint64(e), size: uint32(c.bytes)}
+		one := chunk{address: le.Uint64(e), size: uint32(r.chunks.bytes)}
 		if size > 8 {
 			one.size, one.mask = uint32(min(uint(e[8:size-4]), maxChunk+1)), le.Uint32(e[size-4:])
 		}
 		if one.address != undefined {
-			r.add(c, one, r.coordinates(c, first+i))
+			r.add(one, r.coordinates(first+i))
 		}
 	}
 	return nil
@@ -71,8 +71,8 @@ func (r *datasetReader) elements(c *chunks, address, first, n, size uint64) erro
 
 // coordinates returns the place of a chunk by its number in an array of chunks. The numbers are
 // row-major in the largest array, with the axis without a limit first.
-func (r *datasetReader) coordinates(c *chunks, number uint64) []uint64 {
-	at := make([]uint64, len(c.shape))
+func (r *datasetReader) coordinates(number uint64) []uint64 {
+	at := make([]uint64, len(r.chunks.shape))
 	axis := func(i int) int { // with number i from the slowest to the fastest
 		switch {
 		case i == 0:
@@ -84,7 +84,7 @@ func (r *datasetReader) coordinates(c *chunks, number uint64) []uint64 {
 	}
 	for i := len(at) - 1; i > 0; i-- {
 		a := axis(i)
-		n := max(1, (r.limits[a]-1)/uint64(c.shape[a])+1)
+		n := max(1, (r.limits[a]-1)/uint64(r.chunks.shape[a])+1)
 		at[a], number = number%n, number/n
 	}
 	at[r.unlimited] = number
@@ -92,30 +92,30 @@ func (r *datasetReader) coordinates(c *chunks, number uint64) []uint64 {
 }
 
 // add adds a chunk by its place, unless it is left from before the dataset was made smaller.
-func (r *datasetReader) add(c *chunks, one chunk, at []uint64) {
-	for axis, extent := range c.shape {
+func (r *datasetReader) add(one chunk, at []uint64) {
+	for axis, extent := range r.chunks.shape {
 		n := uint64(count(r.Shape[axis], extent))
 		if at[axis] >= n {
 			return
 		}
 		one.index = one.index*n + at[axis]
 	}
-	c.list = append(c.list, one)
+	r.chunks.list = append(r.chunks.list, one)
 }
 
 // chunkTree reads the version 2 B-tree of chunks of a dataset that can grow along several axes.
-func (r *datasetReader) chunkTree(c *chunks, address uint64) error {
+func (r *datasetReader) chunkTree(address uint64) error {
 	kind, fixed := byte(recordsChunks), 8
 	if len(r.filters) > 0 {
 		kind, fixed = recordsFiltered, 12
 	}
-	rank := len(c.shape)
+	rank := len(r.chunks.shape)
 	return r.btree2(address, kind, func(b []byte) error {
 		sizeWidth := len(b) - fixed - 8*rank
 		if sizeWidth < 0 || kind == recordsChunks && sizeWidth != 0 || sizeWidth > 8 {
 			return errDamaged
 		}
-		one := chunk{address: le.Uint64(b), size: uint32(c.bytes)}
+		one := chunk{address: le.Uint64(b), size: uint32(r.chunks.bytes)}
 		if kind == recordsFiltered {
 			one.size, one.mask = uint32(min(uint(b[8:8+sizeWidth]), maxChunk+1)), le.Uint32(b[8+sizeWidth:])
 		}
@@ -123,7 +123,7 @@ func (r *datasetReader) chunkTree(c *chunks, address uint64) error {
 		for axis := range at {
 			at[axis] = le.Uint64(b[fixed+sizeWidth+8*axis:])
 		}
-		r.add(c, one, at)
+		r.add(one, at)
 		return nil
 	})
 }
