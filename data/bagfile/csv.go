@@ -97,9 +97,7 @@ func (c *csvReader) decode(o Options) (*data.Dataset, error) {
 	if d.OnDisk() {
 		var cache data.HashCache
 		if s, ok := d.Store.(*fileStore); ok && d.Offsets[d.Bags()]*d.Dim() >= minCached {
-			if c := newHashCache(s); c != nil {
-				cache = c
-			}
+			cache = hashCacheOf(s)
 		}
 		if err := d.HashStored(cache); err != nil {
 			return nil, err
@@ -616,21 +614,14 @@ func (c *csvReader) unknownClass(line, bag int, name string) error {
 // sortedNames returns class names in numerical order if all are whole numbers, and in alphabetical
 // order otherwise.
 func sortedNames(names []string) []string {
-	names = slices.Clone(names)
-	numbers := true
-	for _, name := range names {
-		_, err := strconv.Atoi(name)
-		numbers = numbers && err == nil
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if numbers {
-			x, _ := strconv.Atoi(a)
-			y, _ := strconv.Atoi(b)
-			if x != y {
-				return cmp.Compare(x, y)
-			}
+	sorted, numbers := slices.Sorted(slices.Values(names)), map[string]int{}
+	for _, name := range sorted {
+		number, err := strconv.Atoi(name)
+		if err != nil {
+			return sorted
 		}
-		return strings.Compare(a, b)
-	})
-	return names
+		numbers[name] = number
+	}
+	slices.SortStableFunc(sorted, func(a, b string) int { return cmp.Compare(numbers[a], numbers[b]) })
+	return sorted
 }

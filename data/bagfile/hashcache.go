@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/pinned"
 )
@@ -31,9 +32,9 @@ const (
 	minAge = 3 * time.Second
 )
 
-// newHashCache returns nil if the system does not report when a file was last changed, or there is no
+// hashCacheOf returns the cache for the files of a table, nil if the system does not report when a file was last changed, or there is no
 // cache.
-func newHashCache(s *fileStore) *hashCache {
+func hashCacheOf(s *fileStore) data.HashCache {
 	root, err := pinned.CacheDir()
 	if err != nil {
 		return nil

@@ -28,12 +28,12 @@ func TestHashCache(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := newHashCache(again.Store.(*fileStore))
+		c := hashCacheOf(again.Store.(*fileStore)).(*hashCache)
 		c.age = 0
 		return c
 	}
 	start, state := []byte("start"), []byte("state")
-	c := newHashCache(d.Store.(*fileStore))
+	c := hashCacheOf(d.Store.(*fileStore)).(*hashCache)
 	if c.Put(start, state); c.Get(start) != nil {
 		t.Error("the hash of a file that is newer than the steps of a file system was kept")
 	}

@@ -160,7 +160,10 @@ func (m *matBags) instances(d *data.Dataset) error {
 
 // features returns the number of features, and whether instances are columns.
 func (m *matBags) features() (features int, transposed bool, err error) {
-	var first *matfile.Array
+	if len(m.rows) == 0 {
+		return 0, false, fmt.Errorf("the cell array %q has no bags", m.name)
+	}
+	first := m.rows[0][0]
 	rows, columns := true, true // whether all bags have the same number of ...
 	for i, row := range m.rows {
 		x := row[0]
@@ -170,27 +173,17 @@ func (m *matBags) features() (features int, transposed bool, err error) {
 		if x.Len() == 0 {
 			return 0, false, fmt.Errorf("bag %d is empty; a bag needs at least one instance", i+1)
 		}
-		if first == nil {
-			first = x
-		}
 		rows = rows && x.Dims[0] == first.Dims[0]
 		columns = columns && x.Dims[1] == first.Dims[1]
 	}
 	switch {
-	case first == nil:
-		return 0, false, fmt.Errorf("the cell array %q has no bags", m.name)
 	case columns:
 		return first.Dims[1], false, nil
 	case rows:
 		return first.Dims[0], true, nil
 	}
-	for i, row := range m.rows {
-		if row[0].Dims[1] != first.Dims[1] {
-			err = fmt.Errorf("bag %d has instances of %s, bag 1 of %d", i+1, diag.Count(row[0].Dims[1], "feature"), first.Dims[1])
-			break
-		}
-	}
-	return 0, false, err
+	i := slices.IndexFunc(m.rows, func(row []*matfile.Array) bool { return row[0].Dims[1] != first.Dims[1] })
+	return 0, false, fmt.Errorf("bag %d has instances of %s, bag 1 of %d", i+1, diag.Count(m.rows[i][0].Dims[1], "feature"), first.Dims[1])
 }
 
 func (m *matBags) candidates(d *data.Dataset) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 )
 
 const (
@@ -155,15 +156,12 @@ func (f *reader) cell(s *section, depth int) (*Array, error) {
 
 // place returns the subscripts of element i, counted from 1, e.g. "(3,2)".
 func (a *Array) place(i int) string {
-	text := "("
+	subscripts := make([]string, len(a.Dims))
 	for axis, e := range a.Dims {
-		if axis > 0 {
-			text += ","
-		}
-		text += fmt.Sprint(i%e + 1)
+		subscripts[axis] = fmt.Sprint(i%e + 1)
 		i /= e
 	}
-	return text + ")"
+	return "(" + strings.Join(subscripts, ",") + ")"
 }
 
 // numbers reads an element of at most max numbers of any type.
