@@ -27,11 +27,11 @@ func bagsOf(set *data.Dataset) bags {
 // openSplit splits bags as the spec describes. Settings that do not fit the bags are a *SpecError,
 // wrong index files a *DataError.
 func openSplit(spec *language.Spec, b bags, folder bagfile.Folder) (*data.Split, error) {
-	groups, err := groupsOf(spec, b)
-	if err != nil {
-		return nil, err
-	}
 	s := spec.Data.Split
+	groups, err := split.GroupsBy(s.Group.V, b.groups, b.groupName) // whose bags stay together
+	if err != nil {
+		return nil, &SpecError{spec.Locate(diag.Errorf(s.Group.Pos, "%v", err))}
+	}
 	if s.Index.V == "" {
 		drawn, err := split.Random(b.count, b.labels, split.Settings{
 			Train: s.Train.V, Folds: s.Folds.V, Fold: s.Fold.V, Validation: s.Validation.V, Groups: groups, Classes: b.classes, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V),
@@ -50,16 +50,6 @@ func openSplit(spec *language.Spec, b bags, folder bagfile.Folder) (*data.Split,
 		err = split.CheckGroups(read, groups)
 	}
 	return read, misfit(spec, err)
-}
-
-// groupsOf returns the groups whose bags stay together, or nil.
-func groupsOf(spec *language.Spec, b bags) ([]string, error) {
-	want := spec.Data.Split.Group
-	groups, err := split.GroupsBy(want.V, b.groups, b.groupName)
-	if err != nil {
-		return nil, &SpecError{spec.Locate(diag.Errorf(want.Pos, "%v", err))}
-	}
-	return groups, nil
 }
 
 // misfit returns a *SpecError at the setting of the split that does not fit the bags.
