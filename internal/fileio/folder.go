@@ -174,12 +174,12 @@ func acquire(dir string) (*flock.Flock, error) {
 // changes nothing and returns an error if one of the files exists but no mark lists it, because it
 // belongs to the user, or if one is among inputs, the files that the command reads.
 func (f *Folder) Claim(kind FolderKind, files, inputs []string) error {
-	return f.claim(kind, files, inputs, func(name string) bool { return !slices.Contains(files, name) })
+	return f.claim(kind, files, inputs, files)
 }
 
 // Restart is like Claim but removes all files that the mark listed before.
 func (f *Folder) Restart(kind FolderKind, files, inputs []string) error {
-	return f.claim(kind, files, inputs, func(string) bool { return true })
+	return f.claim(kind, files, inputs, nil)
 }
 
 // CheckFiles returns the errors with which Claim and Restart would change nothing.
@@ -187,12 +187,13 @@ func (f *Folder) CheckFiles(files, inputs []string) error {
 	return errors.Join(f.foreign(files), f.read(files, inputs))
 }
 
-func (f *Folder) claim(kind FolderKind, files, inputs []string, stale func(name string) bool) error {
+// claim removes the files that the mark listed before, except keep.
+func (f *Folder) claim(kind FolderKind, files, inputs, keep []string) error {
 	if err := f.CheckFiles(files, inputs); err != nil {
 		return err
 	}
 	if f.Mark != nil {
-		if err := f.remove(slices.DeleteFunc(slices.Clone(f.Mark.Files), func(name string) bool { return !stale(name) })); err != nil {
+		if err := f.remove(slices.DeleteFunc(slices.Clone(f.Mark.Files), func(name string) bool { return slices.Contains(keep, name) })); err != nil {
 			return err
 		}
 	}
