@@ -12,7 +12,8 @@ import (
 
 // evaluation is the value of an objective at one set of hyper-parameters.
 type evaluation struct {
-	// loss is minus the log marginal likelihood per class and instance.
+	// loss is minus the log marginal likelihood per class and instance, or the bound or approximation
+	// of it that the solver computes.
 	loss float64
 	grad hyper     // of loss
 	f    []float64 // posterior means at the instances, class by class

@@ -11,19 +11,10 @@ import (
 	"github.com/miplc/miplc/internal/stream"
 )
 
-// progress describes a fit after one iteration; iteration 0 is the start.
-type progress struct {
-	Iteration int
-	// Loss is minus the log marginal likelihood per class and instance, or the bound or
-	// approximation of it that the solver computes.
-	Loss float64
-	// F are the posterior means at the instances, class by class.
-	F []float64
-}
-
-// fit learns the hyper-parameters and returns the posterior. Equal arguments give equal bits.
-// observe may be nil. If ctx ends, fit returns its error after the current piece of work.
-func fit(ctx context.Context, p *problem, s Settings, observe func(progress)) (q *posterior, err error) {
+// fit learns the hyper-parameters and returns the posterior. Equal arguments give equal bits. It calls
+// observe after each iteration; iteration 0 is the start. If ctx ends, fit returns its error after the
+// current piece of work.
+func fit(ctx context.Context, p *problem, s Settings, observe func(iteration int, e *evaluation)) (q *posterior, err error) {
 	if p.n() < 2 {
 		return nil, fmt.Errorf("fitting needs at least 2 instances, the training bags have %d", p.n())
 	}
@@ -61,7 +52,7 @@ func fit(ctx context.Context, p *problem, s Settings, observe func(progress)) (q
 const minLearning = 50
 
 // learn returns the hyper-parameters, and the targets that predictions use.
-func learn(ctx context.Context, o objective, p *problem, s Settings, observe func(progress)) (hyper, *targets, error) {
+func learn(ctx context.Context, o objective, p *problem, s Settings, observe func(int, *evaluation)) (hyper, *targets, error) {
 	length := s.Lengthscale
 	if length == 0 {
 		length = medianDistance(p, s.Seed)
@@ -76,9 +67,7 @@ func learn(ctx context.Context, o objective, p *problem, s Settings, observe fun
 		if err != nil {
 			return h, nil, err
 		}
-		if observe != nil {
-			observe(progress{t, e.loss, e.f})
-		}
+		observe(t, e)
 		switch {
 		case t == s.Iterations && s.Confidences == confidencesPrior:
 			return h, first, nil

@@ -180,7 +180,7 @@ func TestFitAgainstDenseComputation(t *testing.T) {
 			s := defaults()
 			s.Iterations, s.Confidences, s.Lengthscale = 6, c.confidences, math.Log(2)
 			var losses []float64
-			q, err := fit(t.Context(), p, s, func(now progress) { losses = append(losses, now.Loss) })
+			q, err := fit(t.Context(), p, s, func(_ int, e *evaluation) { losses = append(losses, e.loss) })
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -33,13 +33,13 @@ func (l *learner) Fit(ctx context.Context, p *learners.Problem, observe func(lea
 	}
 	s := l.s
 	s.Seed = p.Seed
-	q, err := fit(ctx, in, s, func(now progress) {
+	q, err := fit(ctx, in, s, func(iteration int, e *evaluation) {
 		if observe == nil {
 			return
 		}
-		i := learners.Iteration{Number: now.Iteration, Loss: now.Loss}
-		if len(now.F) == in.n()*in.outputs() {
-			i.Confidences = in.bagConfidences(now.F)
+		i := learners.Iteration{Number: iteration, Loss: e.loss}
+		if len(e.f) == in.n()*in.outputs() {
+			i.Confidences = in.bagConfidences(e.f)
 		}
 		observe(i)
 	})
