@@ -78,17 +78,17 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 			"--feature-columns, or data.columns.features in the spec, declares numeric columns as features")
 	}
 	if len(c.columns) == 0 {
-		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header names no feature").
+		return c.errorf(line, "the header names no feature").
 			WithNote("write the features of each instance to columns, or the name of the file with the features of each bag to a column %q", fileColumn)
 	}
 	if i := slices.IndexFunc(c.names, func(name string) bool { return !data.PlainName(name) }); i >= 0 {
-		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "the name of the column %q contains a line break or another control character", c.names[i]).
+		return c.errorf(line, "the name of the column %q contains a line break or another control character", c.names[i]).
 			WithNote("rename the column; predictions find the features by name")
 	}
 	sorted := slices.Sorted(slices.Values(c.names))
 	for i := 1; i < len(sorted); i++ {
 		if sorted[i] == sorted[i-1] {
-			return diag.Errorf(diag.Pos{File: c.path, Line: line}, "two columns are named %q", sorted[i]).
+			return c.errorf(line, "two columns are named %q", sorted[i]).
 				WithNote("rename one of them, or leave both out with --ignore-columns %s", sorted[i])
 		}
 	}
@@ -141,7 +141,7 @@ func (c *csvReader) findRoles(header []string, line int) error {
 		}
 		optional := role >= roleInstanceLabel || c.declared.Classes != nil || c.kind != candidateSets && role == roleCandidates
 		if at < 0 && (!optional || declared[role] != "" && !c.declared.forModel()) {
-			d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header has no column %q", name)
+			d := c.errorf(line, "the header has no column %q", name)
 			d.Suggestion = cmp.Or(diag.Suggest(name, header), containing(header, name))
 			return d.WithNote("%s", missingRole[role])
 		}
@@ -150,7 +150,7 @@ func (c *csvReader) findRoles(header []string, line int) error {
 			c.bagColumn = strings.Clone(header[at])
 		}
 		if like := c.namedLike(header, name); role == roleBag && at < 0 && like != "" {
-			d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header has no column %q", name)
+			d := c.errorf(line, "the header has no column %q", name)
 			d.Suggestion = like
 			return d.WithNote("rename the column %q to %q; if all rows are one bag, leave it out", like, name)
 		}
@@ -201,7 +201,7 @@ func (c *csvReader) findCoordinates(header []string, line int) error {
 		case declared && at[i] < 0 && c.declared.forModel():
 			return nil // data for a model need not have coordinates
 		case declared && at[i] < 0:
-			d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "the header has no column %q", name)
+			d := c.errorf(line, "the header has no column %q", name)
 			d.Suggestion = diag.Suggest(name, header)
 			return d.WithNote("data.columns.coordinates of the spec names the columns of x and y")
 		case declared && slices.Contains(c.roles[:], at[i]):
@@ -293,7 +293,7 @@ func checkFeatures(d *data.Dataset, path string, want []string) error {
 // undeclared returns the error that the user has to declare whether columns are features.
 func (c *csvReader) undeclared(line int, names []string, why string, notes ...string) error {
 	if slices.Contains(names, "") {
-		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "a column has no name, as a column of row numbers").
+		return c.errorf(line, "a column has no name, as a column of row numbers").
 			WithNote("write the file without row numbers: index=False in pandas, row.names=FALSE in R")
 	}
 	quoted := make([]string, len(names))
@@ -304,7 +304,7 @@ func (c *csvReader) undeclared(line int, names []string, why string, notes ...st
 	if len(names) > 1 {
 		word = "columns"
 	}
-	wrong := diag.Errorf(diag.Pos{File: c.path, Line: line}, "%s %s: %s", word, diag.Words(quoted), why)
+	wrong := c.errorf(line, "%s %s: %s", word, diag.Words(quoted), why)
 	for _, name := range names {
 		if slices.Contains([]string{"patient", "subject", "person", "donor", "group"}, strings.ToLower(name)) {
 			wrong = wrong.WithNote("to keep the bags of a %s in one part of the split: data.split.group: %s in a spec, splits.group: %s in an experiment", name, name, name)
@@ -338,7 +338,7 @@ func (c *csvReader) checkText(row []string, line int) error {
 		return nil
 	}
 	if c.declared.Want != nil {
-		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "column %q: its values are text, and features are numbers", text[0]).WithNote("%s", neededFeature)
+		return c.errorf(line, "column %q: its values are text, and features are numbers", text[0]).WithNote("%s", neededFeature)
 	}
 	return c.undeclared(line, text, "its values are text, and features are numbers")
 }

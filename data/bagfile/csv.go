@@ -77,19 +77,17 @@ func (c *csvReader) decode(o Options) (*data.Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.fileAt >= 0 {
-		err := error(nil)
-		if o.Files != nil {
-			err = c.openFiles(d, o.Files)
-		} else {
-			err = c.attachFiles(d, o.Moved)
-		}
-		if err != nil {
-			return nil, err
-		}
-	} else if o.Files != nil {
-		return nil, diag.Errorf(diag.Pos{File: c.path}, "the table has no column %q, which names the images of each bag", fileColumn).
+	switch {
+	case c.fileAt < 0 && o.Files != nil:
+		return nil, c.errorf(0, "the table has no column %q, which names the images of each bag", fileColumn).
 			WithNote("an encoder needs images: a folder of images, or a table with the columns bag, label, candidates and %s", fileColumn)
+	case o.Files != nil:
+		err = c.openFiles(d, o.Files)
+	case c.fileAt >= 0:
+		err = c.attachFiles(d, o.Moved)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err := o.Validate(d, c.path); err != nil {
 		return nil, err
@@ -142,7 +140,7 @@ type csvReader struct {
 	decimalLine int  // line of the first number with it
 }
 
-func (c *csvReader) errorf(line int, format string, args ...any) error {
+func (c *csvReader) errorf(line int, format string, args ...any) diag.Diagnostic {
 	return diag.Errorf(diag.Pos{File: c.path, Line: line}, format, args...)
 }
 
@@ -275,7 +273,7 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 func (c *csvReader) checkUTF8(line int, what string, texts ...string) error {
 	for _, text := range texts {
 		if !utf8.ValidString(text) {
-			return diag.Errorf(diag.Pos{File: c.path, Line: line}, "%s %q is not UTF-8", what, text).
+			return c.errorf(line, "%s %q is not UTF-8", what, text).
 				WithNote(`save the file in UTF-8: "CSV UTF-8" in Excel, encoding="utf-8" in pandas, fileEncoding="UTF-8" in R`)
 		}
 	}
@@ -343,7 +341,7 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 	case b.id == "":
 		return c.errorf(line, "the column bag is empty")
 	case seen:
-		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d (%q) occurs again after other bags; the rows of a bag must be adjacent (the first is line %d)", other+1, b.id, c.bags[other].line).
+		return c.errorf(line, "bag %d (%q) occurs again after other bags; the rows of a bag must be adjacent (the first is line %d)", other+1, b.id, c.bags[other].line).
 			WithNote("sort the rows by bag: table.sort_values(%q, kind=\"stable\") in pandas", c.bagColumn)
 	case !data.PlainName(b.id) && utf8.ValidString(b.id):
 		return c.errorf(line, "the name of bag %d, %q, contains a line break or another control character; rename the bag", number, b.id)
@@ -432,7 +430,7 @@ func (c *csvReader) settleCandidates(b *csvBag, listing string) error {
 	switch {
 	case c.kind == MultiLabels:
 	case c.kind == KnownLabels && b.label == "":
-		return diag.Errorf(diag.Pos{File: c.path, Line: b.line}, "bag %d (%q) has no label, but data.labels is known", number, b.id).
+		return c.errorf(b.line, "bag %d (%q) has no label, but data.labels is known", number, b.id).
 			WithNote("leave the bag out, or use candidates: all classes if nothing is known")
 	case len(b.candidates) == 0 && c.declared.Classes == nil && c.kind == candidateSets:
 		return c.errorf(b.line, "bag %d (%q) has no candidate label", number, b.id)
@@ -442,7 +440,7 @@ func (c *csvReader) settleCandidates(b *csvBag, listing string) error {
 		}
 		b.candidates = []string{b.label}
 	case b.label != "" && !slices.Contains(b.candidates, b.label):
-		d := diag.Errorf(diag.Pos{File: c.path, Line: b.line}, "bag %d (%q): the true label %q is not among the candidates %q", number, b.id, b.label, listing)
+		d := c.errorf(b.line, "bag %d (%q): the true label %q is not among the candidates %q", number, b.id, b.label, listing)
 		if strings.Contains(b.label, " ") {
 			return d.WithNote("spaces separate candidates: write class names without spaces, e.g. %s", strings.ReplaceAll(b.label, " ", "_"))
 		}
@@ -468,11 +466,11 @@ func (c *csvReader) class(name string, line, bag int) error {
 	case c.classes[name]:
 		return nil
 	case !listed && missingLabel(name):
-		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d: the label is %q, as programs write a missing value", bag, name).
+		return c.errorf(line, "bag %d: the label is %q, as programs write a missing value", bag, name).
 			WithNote("leave the field empty if the label is unknown").
 			WithNote("if it is the name of a class, list all classes in a first line %s", classesLine)
 	case !listed && strings.ContainsAny(name, joints):
-		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d: %q does not look like the name of a class", bag, name).
+		return c.errorf(line, "bag %d: %q does not look like the name of a class", bag, name).
 			WithNote("separate %s with spaces, e.g. cat dog", c.kind.word(2)).
 			WithNote("if class names contain one of %s, list all classes in a first line %s", joints, classesLine)
 	}
@@ -562,7 +560,7 @@ func (c *csvReader) checkInstanceLabels() error {
 	if unknown == "" {
 		return nil
 	}
-	d := diag.Errorf(diag.Pos{File: c.path, Line: c.instLines[unknown]}, "the instance label %q is no label and no candidate of any bag", unknown).
+	d := c.errorf(c.instLines[unknown], "the instance label %q is no label and no candidate of any bag", unknown).
 		WithNote("leave the field of an instance without a known class empty")
 	if whole, found := strings.CutSuffix(unknown, ".0"); found && c.classes[whole] {
 		d = d.WithNote("pandas writes %s as %s if other fields of the column are empty; read it with dtype=str", whole, unknown)
@@ -606,7 +604,7 @@ func (c *csvReader) numberInstances(number map[string]int) error {
 }
 
 func (c *csvReader) unknownClass(line, bag int, name string) error {
-	d := diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d: %q is not a class of the first line", bag+1, name)
+	d := c.errorf(line, "bag %d: %q is not a class of the first line", bag+1, name)
 	d.Suggestion = diag.Suggest(name, c.named)
 	return d
 }

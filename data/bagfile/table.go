@@ -40,7 +40,7 @@ func (c *csvReader) tableHeader(header []string, line int) error {
 		}
 	}
 	if len(others) > 0 {
-		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "the column %q has no meaning in a table of files: the column %q has the features", others[0], fileColumn).
+		return c.errorf(line, "the column %q has no meaning in a table of files: the column %q has the features", others[0], fileColumn).
 			WithNote("leave columns out with --ignore-columns %s, or data.columns.ignore in the spec", strings.Join(others, ","))
 	}
 	return nil
@@ -58,7 +58,7 @@ func (c *csvReader) findFileColumn(header []string) int {
 func (c *csvReader) readFile(row []string, line, n int) error {
 	switch {
 	case len(c.bags) != n+1 && c.roles[roleBag] < 0:
-		return diag.Errorf(diag.Pos{File: c.path, Line: line}, "the table has several rows, but its header has no column %q", roleNames[roleBag]).
+		return c.errorf(line, "the table has several rows, but its header has no column %q", roleNames[roleBag]).
 			WithNote("rename the column with the names of the bags to %q", roleNames[roleBag])
 	case len(c.bags) != n+1:
 		return c.errorf(line, "bag %d (%q) has two rows; a table of files has one per bag", len(c.bags), c.bags[len(c.bags)-1].id)
