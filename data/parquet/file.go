@@ -101,14 +101,8 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 
 // readAt fills b. The end of the file is an error: its size was known when it was opened.
 func readAt(r io.ReaderAt, b []byte, at int64) error {
-	n, err := r.ReadAt(b, at)
-	if n == len(b) {
-		return nil
-	}
-	if err == nil || errors.Is(err, io.EOF) {
-		return errDamaged
-	}
-	return err
+	_, err := io.ReadFull(io.NewSectionReader(r, at, int64(len(b))), b)
+	return readError(err)
 }
 
 // readFooter reads the FileMetaData.
