@@ -107,12 +107,6 @@ func normalize(b *graph.Builder, x *graph.Node, instance []int, z *data.Normaliz
 	return b.Div(b.Sub(x, b.Param(compile.ParamMean, row)), b.Param(compile.ParamStd, row))
 }
 
-// EqualAttention returns the attention output of a model without scores: 1/n for every
-// instance of a bag of n.
-func EqualAttention(b *graph.Builder, bagOf *graph.Node) *graph.Node {
-	return b.SegmentSoftmax(b.Fill(0, graph.Shape{graph.N, 1}), bagOf)
-}
-
 // Normalized returns the features of instances as float64, normalised as in a graph of
 // Inputs. z may be nil.
 func Normalized(instances []float32, z *data.Normalization) []float64 {

@@ -132,7 +132,7 @@ func (m *model) Graph() (*graph.Graph, map[string][]float32, error) {
 	f = b.Relu(f)
 	b.Output(compile.OutProbabilities, b.Div(f, b.Sum(f, true, 1)))
 	b.Label("a")
-	b.Output(compile.OutAttention, learners.EqualAttention(b, bagOf))
+	b.Output(compile.OutAttention, b.SegmentSoftmax(b.Fill(0, graph.Shape{graph.N, 1}), bagOf)) // 1/n for each of n instances
 	g, err := b.Graph()
 	return g, params, err
 }
