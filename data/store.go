@@ -247,16 +247,3 @@ func (s *selection) ReadRows(to []float32, bag, from int) error {
 func (s *selection) ReadSome(to []float32, bag int, rows []int) error {
 	return s.Store.ReadSome(to, s.bags[bag], rows)
 }
-
-// Half implements HalfStore.
-func (s *selection) Half(bag int) (ndarray.Number, bool) {
-	if store, ok := s.Store.(HalfStore); ok {
-		return store.Half(s.bags[bag])
-	}
-	return ndarray.Number{}, false
-}
-
-// ReadHalf implements HalfStore.
-func (s *selection) ReadHalf(to []byte, bag int) error {
-	return s.Store.(HalfStore).ReadHalf(to, s.bags[bag])
-}
