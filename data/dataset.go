@@ -49,16 +49,17 @@ type Dataset struct {
 // Bags returns the number of bags m.
 func (d *Dataset) Bags() int { return len(d.Offsets) - 1 }
 
-// Find returns the index of the bag with a number, from 1, or with a name.
+// Find returns the index of the bag with a name, or with a number, from 1. A name precedes a number,
+// because names may be numbers, e.g. from 0 or with leading zeros.
 func (d *Dataset) Find(bag string) (int, error) {
-	if n, err := strconv.Atoi(bag); err == nil {
+	if i := slices.Index(d.BagNames, bag); i >= 0 {
+		return i, nil
+	}
+	if n, err := strconv.Atoi(bag); err == nil && strconv.Itoa(n) == bag {
 		if n < 1 || n > d.Bags() {
 			return 0, fmt.Errorf("there is no bag %d; the dataset has %s", n, diag.Count(d.Bags(), "bag"))
 		}
 		return n - 1, nil
-	}
-	if i := slices.Index(d.BagNames, bag); i >= 0 {
-		return i, nil
 	}
 	suggestion := ""
 	if near := diag.Suggest(bag, d.BagNames); near != "" {

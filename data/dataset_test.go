@@ -94,6 +94,26 @@ func TestLabelsIn(t *testing.T) {
 	}
 }
 
+// Find takes a name before a number: the names of many datasets are numbers, also with leading zeros
+// and from 0.
+func TestFind(t *testing.T) {
+	named := openCSV(t, "bag,label,candidates,f1\n0,,cat dog,1\n3,,cat dog,2\n0002,,cat dog,3\n105,,cat dog,4\nwren,,cat dog,5\n")
+	numbered := openCSV(t, "bag,label,candidates,f1\n1,,cat dog,1\n2,,cat dog,2\n")
+	for _, c := range []struct {
+		d     *data.Dataset
+		bag   string
+		index int // -1: an error
+	}{{named, "0", 0}, {named, "3", 1}, {named, "0002", 2}, {named, "105", 3}, {named, "wren", 4}, {named, "2", 1}, {named, "5", 4},
+		{named, "6", -1}, {named, "003", -1}, {named, "jay", -1}, {numbered, "2", 1}, {numbered, "0", -1}, {numbered, "3", -1}} {
+		switch i, err := c.d.Find(c.bag); {
+		case (err != nil) != (c.index < 0):
+			t.Errorf("%s: %v", c.bag, err)
+		case err == nil && i != c.index:
+			t.Errorf("%s: bag %d, want %d", c.bag, i, c.index)
+		}
+	}
+}
+
 // CandidatesIn maps candidate sets by class names too. Sets of all classes carry no information.
 func TestCandidatesIn(t *testing.T) {
 	d := openCSV(t, "bag,label,candidates,f1\n1,,cat dog,1\n2,,dog emu,2\n3,,cat dog emu,3\n")

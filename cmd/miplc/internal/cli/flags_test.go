@@ -50,8 +50,6 @@ func TestSenselessNumbers(t *testing.T) {
 // Zero is rejected for numbers that count from 1 or are divisors.
 func TestSenselessZeros(t *testing.T) {
 	for command, flags := range map[string]string{
-		"predict m d":      "bag",
-		"data inspect f":   "bag",
 		"data bags images": "workers max-pixels grid blob max-segments patch step sigma",
 		"data synth x":     "bags positives min-size max-size features class-count",
 		"parity m":         "sizes",

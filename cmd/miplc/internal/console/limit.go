@@ -100,7 +100,7 @@ func ColumnFlags(flags *pflag.FlagSet, to *bagfile.Columns) {
 	flags.StringSliceVar(&to.Features, "feature-columns", nil, "columns of CSV files to keep as features although their names, such as slide_id, time or row, look like identifiers or coordinates")
 }
 
-// BagFlag adds a flag that takes the number of a bag, from 1, or its name.
+// BagFlag adds a flag that takes the name of a bag, or its number, from 1.
 func BagFlag(flags *pflag.FlagSet, to *string, usage string) { flags.Var((*bagName)(to), "bag", usage) }
 
 type bagName string
@@ -109,10 +109,11 @@ func (b *bagName) String() string { return string(*b) }
 
 func (b *bagName) Type() string { return "string" }
 
-// Set checks a number; data.Dataset.Find knows the bags.
+// Set checks that the text may be a name or a number; data.Dataset.Find knows the bags. A bag may have
+// the name 0.
 func (b *bagName) Set(text string) error {
-	if n, err := strconv.Atoi(text); text == "" || err == nil && n < 1 {
-		return errors.New("it must be a number of at least 1 or a name")
+	if n, err := strconv.Atoi(text); text == "" || err == nil && n < 0 {
+		return errors.New("it must be a name or a number of at least 1")
 	}
 	*b = bagName(text)
 	return nil

@@ -71,7 +71,7 @@ says what to do:
 	}
 	console.SizeFlag(cmd.Flags(), &o.Limits)
 	o.Labels.addFlag(cmd.Flags())
-	console.BagFlag(cmd.Flags(), &o.Bag, "bag to describe: its number, from 1, or its name")
+	console.BagFlag(cmd.Flags(), &o.Bag, "bag to describe: its name, or its number, from 1")
 	cmd.Flags().StringVar(&o.SVG, "svg", "", "with --bag, SVG file to draw the bag to")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite an existing SVG file")
 	return cmd

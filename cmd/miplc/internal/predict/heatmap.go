@@ -173,11 +173,7 @@ func (h *heatmaps) write(r *result, set *data.Dataset, o *options) error {
 
 // title names the bag, its class and the true one.
 func (r *result) title(b bag) string {
-	title := "bag " + strconv.Itoa(b.Bag)
-	if b.Name != "" {
-		title += " (" + b.Name + ")"
-	}
-	title += fmt.Sprintf(": %s, probability %s", b.predicted(), b.probabilities("%.3f"))
+	title := b.title() + fmt.Sprintf(": %s, probability %s", b.predicted(), b.probabilities("%.3f"))
 	if b.labels != nil {
 		title += ", true class " + r.truth(b)
 	}
@@ -216,8 +212,12 @@ func namesOf(name string) []string {
 
 // of returns the thumbnail of a bag, nil if it has none.
 func (p *pictures) of(b bag) (image.Image, error) {
-	for _, name := range append(namesOf(b.Name), strconv.Itoa(b.Bag)) {
-		if found := p.byName[name]; len(found) == 1 && name != "" {
+	names := namesOf(b.Name)
+	if b.Name == "" { // the number of a named bag may be the name of another one
+		names = []string{strconv.Itoa(b.Bag)}
+	}
+	for _, name := range names {
+		if found := p.byName[name]; len(found) == 1 {
 			m := found[0]
 			picture, err := m.Read(imagebags.Size{}, imagebags.Limits{})
 			if err != nil {

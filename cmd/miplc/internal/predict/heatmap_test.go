@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A bag gets the image of the same name as its thumbnail. If two images have the name, neither is
-// used.
+// A bag gets the image of the same name as its thumbnail, a bag without a name the image of its
+// number. If two images have the name, neither is used.
 func TestThumbnails(t *testing.T) {
 	dir := t.TempDir()
 	for i, name := range []string{"cat/1.png", "dog/1.png", "dog/7.png"} {
@@ -33,7 +33,7 @@ func TestThumbnails(t *testing.T) {
 	for _, c := range []struct {
 		bag   bag
 		width int // 0: no thumbnail
-	}{{bag{Bag: 5, Name: "cat/1.png"}, 1}, {bag{Bag: 5, Name: "dog/1"}, 2}, {bag{Bag: 1}, 0}, {bag{Bag: 7}, 3}, {bag{Bag: 2, Name: "7"}, 3}, {bag{Bag: 2, Name: "1"}, 0}} {
+	}{{bag{Bag: 5, Name: "cat/1.png"}, 1}, {bag{Bag: 5, Name: "dog/1"}, 2}, {bag{Bag: 1}, 0}, {bag{Bag: 7}, 3}, {bag{Bag: 2, Name: "7"}, 3}, {bag{Bag: 7, Name: "2"}, 0}, {bag{Bag: 2, Name: "1"}, 0}} {
 		m, err := p.of(c.bag)
 		if err != nil || (m == nil) != (c.width == 0) || m != nil && m.Bounds().Dx() != c.width {
 			t.Errorf("%+v: %v, %v", c.bag, m, err)

@@ -70,7 +70,7 @@ const (
 )
 
 func (r *result) printBag(w io.Writer, b bag) {
-	sanitize.Fprintf(w, "bag %d: %s", b.Bag, b.predicted())
+	sanitize.Fprintf(w, "%s: %s", b.title(), b.predicted())
 	if b.labels != nil {
 		sanitize.Fprintf(w, " (true: %s)", r.truth(b))
 	}
@@ -109,6 +109,14 @@ func (r *result) printBag(w io.Writer, b bag) {
 
 // none denotes an empty set of labels on the terminal.
 const none = "(none)"
+
+// title returns the number of the bag, and its name if it has one.
+func (b *bag) title() string {
+	if b.Name == "" {
+		return "bag " + strconv.Itoa(b.Bag)
+	}
+	return fmt.Sprintf("bag %d (%s)", b.Bag, b.Name)
+}
 
 // predicted names the predicted classes.
 func (b *bag) predicted() string {

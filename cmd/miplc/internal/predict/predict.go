@@ -125,7 +125,7 @@ files are overwritten only with --force.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	console.SizeFlag(cmd.Flags(), &o.Limits)
-	console.BagFlag(cmd.Flags(), &o.Bag, "the only bag to predict: its number, from 1, or its name (default: all)")
+	console.BagFlag(cmd.Flags(), &o.Bag, "the only bag to predict: its name, or its number, from 1 (default: all)")
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "CSV file for the predictions")
 	cmd.Flags().BoolVar(&o.Detail, "measures", false, "print all measures, the table of classes, the confusion matrix and the calibration")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite an existing CSV file")
