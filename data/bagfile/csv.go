@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/miplc/miplc/data"
@@ -258,7 +257,8 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 		case err != nil:
 			return c.notANumber(line, bag, j, field)
 		case math.IsNaN(x) || math.IsInf(x, 0):
-			return c.errorf(line, "bag %d: feature %d is %s; features must be finite", bag, j+1, field)
+			return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d: feature %d is %s; features must be finite", bag, j+1, field).
+				WithNote(fillIn, c.names[j])
 		}
 		if err := c.checkDecimal(field, line, at); err != nil {
 			return err
@@ -299,6 +299,9 @@ func (c *csvReader) checkDecimal(field string, line, column int) error {
 		WithNote("write all numbers with the same decimal separator, and without a separator of thousands")
 }
 
+// fillIn is the advice for a value that is missing in a column.
+const fillIn = "every instance needs all features: fill in the missing values of the column %q, such as with its mean, or leave the row out"
+
 // notANumber returns the error for feature j, from 0, of the row that was read last.
 func (c *csvReader) notANumber(line, bag, j int, field string) error {
 	at := c.textColumn(c.columns[j])
@@ -306,15 +309,13 @@ func (c *csvReader) notANumber(line, bag, j int, field string) error {
 	d := diag.Errorf(diag.Pos{File: c.path, Line: line, Col: at}, "bag %d: feature %d is %q, not a number", bag, j+1, field)
 	switch _, err := strconv.ParseFloat(strings.Replace(field, ",", ".", 1), 32); {
 	case missing[strings.ToLower(field)]:
-		return d.WithNote("every instance needs all features: fill in the missing ones, such as with the mean of the column, or leave the row out")
+		return d.WithNote(fillIn, c.names[j])
 	case err == nil && strings.Contains(field, ","):
 		return d.WithNote("if numbers have a decimal comma, separate the fields with semicolons")
 	case c.declared.Want != nil:
 		return d.WithNote("%s", neededFeature)
-	case strings.ContainsFunc(field, unicode.IsLetter):
-		return d.WithNote("features are numbers; if the column %q is not a feature, leave it out with --ignore-columns %s", c.names[j], c.names[j])
 	}
-	return d
+	return d.WithNote("features are numbers; if the column %q is not a feature, leave it out with --ignore-columns %s", c.names[j], c.names[j])
 }
 
 // textColumn returns the position of a field in the line that was read last, 0 if the file has no lines.
@@ -423,6 +424,9 @@ func (c *csvReader) registerClasses(b *csvBag) error {
 	return nil
 }
 
+// wholeNumber is the advice for a label such as 1.0 if the class is 1.
+const wholeNumber = "pandas writes %s as %s if other fields of the column are empty; read it with dtype=str"
+
 // settleCandidates checks the label and the candidates of a new bag against each other. A bag
 // without candidates gets its label as the only one.
 func (c *csvReader) settleCandidates(b *csvBag, listing string) error {
@@ -443,6 +447,9 @@ func (c *csvReader) settleCandidates(b *csvBag, listing string) error {
 		d := c.errorf(b.line, "bag %d (%q): the true label %q is not among the candidates %q", number, b.id, b.label, listing)
 		if strings.Contains(b.label, " ") {
 			return d.WithNote("spaces separate candidates: write class names without spaces, e.g. %s", strings.ReplaceAll(b.label, " ", "_"))
+		}
+		if whole, found := strings.CutSuffix(b.label, ".0"); found && slices.Contains(b.candidates, whole) {
+			return d.WithNote(wholeNumber, whole, b.label)
 		}
 		return d.WithNote("change the label or the candidates; leave an unknown label empty")
 	}
@@ -563,7 +570,7 @@ func (c *csvReader) checkInstanceLabels() error {
 	d := c.errorf(c.instLines[unknown], "the instance label %q is no label and no candidate of any bag", unknown).
 		WithNote("leave the field of an instance without a known class empty")
 	if whole, found := strings.CutSuffix(unknown, ".0"); found && c.classes[whole] {
-		d = d.WithNote("pandas writes %s as %s if other fields of the column are empty; read it with dtype=str", whole, unknown)
+		d = d.WithNote(wholeNumber, whole, unknown)
 	}
 	return d
 }

@@ -41,7 +41,8 @@ func (c *csvReader) tableHeader(header []string, line int) error {
 	}
 	if len(others) > 0 {
 		return c.errorf(line, "the column %q has no meaning in a table of files: the column %q has the features", others[0], fileColumn).
-			WithNote("leave columns out with --ignore-columns %s, or data.columns.ignore in the spec", strings.Join(others, ","))
+			WithNote("leave columns out with --ignore-columns %s, or data.columns.ignore in the spec", strings.Join(others[:min(10, len(others))], ",")).
+			WithNote("if other columns are the features, leave the column %q out with --ignore-columns %s", strings.TrimSpace(header[c.fileAt]), strings.TrimSpace(header[c.fileAt]))
 	}
 	return nil
 }
