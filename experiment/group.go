@@ -77,21 +77,23 @@ func divided(groups []*group, parts func(*group) int) (list []*group) {
 // distinct removes cells that an earlier one computes too, on the same bags under another name.
 func distinct(groups []*group) []*group {
 	found := map[string]bool{}
-	for _, g := range groups {
-		g.Cells = slices.DeleteFunc(g.Cells, func(c *Cell) bool {
-			again := found[c.Key]
-			found[c.Key] = true
-			return again
-		})
-	}
-	return slices.DeleteFunc(groups, func(g *group) bool { return len(g.Cells) == 0 })
+	return without(groups, func(c *Cell) bool {
+		again := found[c.Key]
+		found[c.Key] = true
+		return again
+	})
 }
 
-// unfinished removes finished cells, and groups without other cells. A coupled group keeps its
-// planned number of cells, on which the bits of its trainings depend.
+// unfinished removes finished cells.
 func unfinished(groups []*group, have *results.Results) []*group {
+	return without(groups, func(c *Cell) bool { return have.Done(c.Key) })
+}
+
+// without removes cells, and groups without other cells. A coupled group keeps its planned number of
+// cells, on which the bits of its trainings depend.
+func without(groups []*group, remove func(*Cell) bool) []*group {
 	for _, g := range groups {
-		g.Cells = slices.DeleteFunc(g.Cells, func(c *Cell) bool { return have.Done(c.Key) })
+		g.Cells = slices.DeleteFunc(g.Cells, remove)
 	}
 	return slices.DeleteFunc(groups, func(g *group) bool { return len(g.Cells) == 0 })
 }

@@ -297,7 +297,11 @@ func TestShardCount(t *testing.T) {
 		{Sharding{Shards: 8}, groups(3, 1), 3},
 		{Sharding{Workers: 16}, nil, 0},
 	} {
-		if got := c.d.count(c.of); got != c.want {
+		total := 0.0
+		for _, g := range c.of {
+			total += g.Seconds
+		}
+		if got := c.d.count(c.of, total); got != c.want {
 			t.Errorf("%+v of %d groups: %d shards, want %d", c.d, len(c.of), got, c.want)
 		}
 	}

@@ -76,22 +76,19 @@ func PlanShards(e *definition.Experiment, o Options, d Sharding) (*ShardPlan, er
 	defer r.close()
 	shardPlan := &ShardPlan{Experiment: r.plan.SHA256, Name: r.plan.Name, Miplc: o.Version, Engine: o.Engine, Device: o.Device, Auto: o.Auto, MaxGroup: r.maxGroup, CPUs: d.CPUs}
 	costs := measureCosts(cellsOf(r.groups), r.have)
-	groups := unfinished(r.groups, r.have)
+	groups, total := unfinished(r.groups, r.have), 0.0
 	for _, g := range groups {
 		for _, c := range g.Cells {
 			g.Seconds += costs.of(c)
 		}
+		total += g.Seconds
 		if shardPlan.Auto == "" {
 			if err := shardPlan.settleAuto(g, r.trainers); err != nil {
 				return nil, err
 			}
 		}
 	}
-	n := d.count(groups)
-	total := 0.0
-	for _, g := range groups {
-		total += g.Seconds
-	}
+	n := d.count(groups, total)
 	groups = divided(groups, func(g *group) int { // enough groups for all shards and their cores
 		return int(math.Ceil(g.Seconds / total * float64(n*max(1, d.CPUs))))
 	})
@@ -140,14 +137,10 @@ func (d *ShardPlan) settleAuto(g *group, trainers *engines.Trainers) error {
 	return nil
 }
 
-// count returns the number of shards.
-func (d Sharding) count(groups []*group) int {
+// count returns the number of shards for groups that take total seconds.
+func (d Sharding) count(groups []*group, total float64) int {
 	n := d.Shards
 	if n == 0 {
-		total := 0.0
-		for _, g := range groups {
-			total += g.Seconds
-		}
 		n = int(min(float64(shardsPerWorker*d.Workers), math.Ceil(total/leastSeconds)))
 	}
 	most := 0 // number of groups that divided can make
