@@ -123,13 +123,8 @@ func placeData(e *definition.Experiment, d *definition.DataSet, r int, dir strin
 		return cachedSynth(d.Synth, d.Name.V, r, dir, folder)
 	}
 	name := strings.ReplaceAll(d.File.V, definition.RPlaceholder, strconv.Itoa(r))
-	path, err = findFile(e, d.File, name, folder)
+	path, err = prepare.Find(&e.Origin, d.File.Pos, name, folder)
 	return path, filepath.Base(name), err
-}
-
-// findFile finds a file that the experiment names.
-func findFile(e *definition.Experiment, at schema.Str, name string, folder bagfile.Folder) (string, error) {
-	return prepare.Find(&e.Origin, at.Pos, name, folder)
 }
 
 // drawVersion is increased when the same description generates other bags, or in another order.
@@ -197,7 +192,7 @@ func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.D
 		return split.Random(set.Bags(), set.LabelSets(), o)
 	}
 	name := strings.ReplaceAll(s.Index.V, definition.SplitPlaceholder, strconv.Itoa(i))
-	path, err := findFile(e, s.Index, name, folder)
+	path, err := prepare.Find(&e.Origin, s.Index.Pos, name, folder)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func TestBadFiles(t *testing.T) {
 	for _, file := range files {
 		e, err := definition.Load(filepath.ToSlash(file))
 		if err == nil {
-			err = check(e)
+			_, err = loadSpecs(e)
 		}
 		if err == nil {
 			t.Errorf("%s was accepted", file)
@@ -46,7 +46,7 @@ func TestShippedExperiments(t *testing.T) {
 			t.Errorf("%s:\n%v", name, err)
 			continue
 		}
-		if err := check(e); err != nil {
+		if _, err := loadSpecs(e); err != nil {
 			t.Errorf("%s:\n%v", name, err)
 		}
 		if e.Name.V != name || e.Description.V == "" || len(e.Report) == 0 {

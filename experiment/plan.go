@@ -41,11 +41,6 @@ type Select struct {
 	Splits   int // the first n splits
 }
 
-// check returns an error for names that are not in the experiment.
-func (s *Select) check(e *definition.Experiment) error {
-	return e.CheckNames(s.Data, s.Learners)
-}
-
 func (s *Select) data(name string, r int) bool {
 	return (len(s.Data) == 0 || slices.Contains(s.Data, name)) && (len(s.R) == 0 || slices.Contains(s.R, r))
 }
@@ -61,22 +56,16 @@ func Validate(name string, overrides ...string) (cells int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := check(e); err != nil {
+	if _, err := loadSpecs(e); err != nil {
 		return 0, err
 	}
 	cells, _ = e.Size()
 	return cells, nil
 }
 
-// check reads the specs of an experiment and reports all errors at their positions in the
-// experiment's file. It does not read data.
-func check(e *definition.Experiment) error {
-	_, err := loadSpecs(e)
-	return err
-}
-
 // loadSpecs reads the specs of all cells, including those that are not selected, because a file
-// with errors is rejected as a whole. The map is by coordinates without split.
+// with errors is rejected as a whole. It reports all errors at their positions in that file. The map is
+// by coordinates without split.
 func loadSpecs(e *definition.Experiment) (map[definition.Coord][]candidate, error) {
 	var errs diag.List
 	loaded, cache := map[definition.Coord][]candidate{}, map[string]*language.Spec{}
@@ -120,17 +109,11 @@ func checkValidation(e *definition.Experiment, l *definition.Learner, s definiti
 	}
 }
 
-// entry is a learner, or one of its variants.
-type entry struct {
-	learner *definition.Learner
-	variant definition.Setting
-}
-
 // checkTwins reports learners and variants that have equal settings on every dataset on which both
 // run: they would have the same results under two names. A learner may equal a variant of another
 // learner, because figures show them separately.
 func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]candidate, errs *diag.List) {
-	first := map[string]entry{} // by everything that determines the results
+	first := map[string]definition.Coord{} // learner and variant, by everything that determines the results
 	for i := range e.Learners {
 		l := &e.Learners[i]
 		for _, v := range l.Variants() {
@@ -149,11 +132,11 @@ func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]candidat
 			had, twin := first[id]
 			switch {
 			case !twin:
-				first[id] = entry{l, v}
+				first[id] = l.On("", 0, v)
 			case l.Vary != nil:
-				errs.Add(e.Show(v.At.Errorf("learner %q: %s and %s are equal settings", l.Name.V, had.variant, v)))
+				errs.Add(e.Show(v.At.Errorf("learner %q: %s and %s are equal settings", l.Name.V, had.Variant, v)))
 			default:
-				d := e.ShowAt(l.Name, "learners %q and %q have equal settings: their results would be the same", had.learner.Name.V, l.Name.V)
+				d := e.ShowAt(l.Name, "learners %q and %q have equal settings: their results would be the same", had.Learner, l.Name.V)
 				errs.Add(d.WithNote("remove one of them, or make them different with set:"))
 			}
 		}
@@ -434,11 +417,7 @@ func withoutLearner(c *Cell) definition.Coord { return definition.Coord{Data: c.
 
 // changedSplits returns the datasets and r that have another split than in an earlier plan.
 func (p *Plan) changedSplits(was *Plan) map[definition.Coord]bool {
-	split := func(c *Cell) definition.Coord {
-		at := withoutLearner(c)
-		at.Split = c.Split
-		return at
-	}
+	split := func(c *Cell) definition.Coord { return definition.Coord{Data: c.Data, R: c.R, Split: c.Split} }
 	hashes, changed := map[definition.Coord]string{}, map[definition.Coord]bool{}
 	for i := range p.Cells {
 		hashes[split(&p.Cells[i])] = p.Cells[i].SplitHash

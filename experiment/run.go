@@ -127,7 +127,7 @@ type runner struct {
 func newRunner(e *definition.Experiment, o Options) (*runner, error) {
 	loaded, err := loadSpecs(e)
 	if err == nil {
-		err = o.Select.check(e)
+		err = e.CheckNames(o.Select.Data, o.Select.Learners)
 	}
 	if err != nil {
 		return nil, &prepare.SpecError{Err: err}

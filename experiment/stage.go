@@ -18,6 +18,7 @@ import (
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
+	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
 )
@@ -131,7 +132,7 @@ func (d *ShardPlan) stageSet(dir string, in *inputOf, e *definition.Experiment) 
 		}
 		for i := range files {
 			number := strconv.Itoa(i + 1)
-			from, err := findFile(e, index, strings.ReplaceAll(index.V, definition.SplitPlaceholder, number), in.folder)
+			from, err := prepare.Find(&e.Origin, index.Pos, strings.ReplaceAll(index.V, definition.SplitPlaceholder, number), in.folder)
 			if err != nil {
 				return err
 			}
