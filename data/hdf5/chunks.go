@@ -276,17 +276,13 @@ func (c *chunks) check(shape []int) error {
 	}
 	deflated := slices.Contains(c.filters, filterDeflate) || slices.Contains(c.filters, filterLZF)
 	for i, one := range c.list {
-		switch {
-		case i != int(one.index), one.size > maxChunk:
-			return errDamaged
-		case !deflated && int(one.size) > c.bytes+64, deflated && c.bytes/maxDeflate > int(one.size):
-			return errDamaged
-		case !deflated && int(one.size) < c.bytes:
+		least, most := c.bytes, c.bytes+64 // with a checksum
+		if deflated {
+			least, most = c.bytes/maxDeflate, maxChunk
+		}
+		if i != int(one.index) || i >= want || int(one.size) < least || int(one.size) > min(most, maxChunk) {
 			return errDamaged
 		}
-	}
-	if len(c.list) != want {
-		return errDamaged
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (f *File) open(address uint64) (*Dataset, error) {
 	switch {
 	case r.layout == nil:
 		return nil, ErrGroup
-	case !r.typed || !r.shaped:
+	case r.Shape == nil || !r.Type.Valid():
 		return nil, errDamaged
 	}
 	if err := r.place(); err != nil {
@@ -70,11 +70,10 @@ func (f *File) open(address uint64) (*Dataset, error) {
 type datasetReader struct {
 	*scan
 	*Dataset
-	typed, shaped bool
-	layout        []byte
-	filters       []uint16
-	limits        []uint64 // maximum extents; those of unlimited axes are not used
-	unlimited     int      // the only axis without a limit; 0 if there is none or several
+	layout    []byte
+	filters   []uint16
+	limits    []uint64 // maximum extents; those of unlimited axes are not used
+	unlimited int      // the only axis without a limit; 0 if there is none or several
 }
 
 func (r *datasetReader) message(m message) (err error) {
@@ -86,10 +85,8 @@ func (r *datasetReader) message(m message) (err error) {
 	}
 	switch m.kind {
 	case msgDataspace:
-		r.shaped = true
 		err = r.dataspace(m.data)
 	case msgDatatype:
-		r.typed = true
 		r.Type, err = readType(m.data)
 	case msgLayout:
 		r.layout = m.data

@@ -38,8 +38,7 @@ func (s *scan) header(address uint64) ([]message, error) {
 	if b[0] != 1 {
 		return nil, errDamaged
 	}
-	h := &headerReader{scan: s, prefix: 8}
-	h.blocks = []block{{address + 16, uint64(le.Uint32(b[8:]))}}
+	h := &headerReader{scan: s, prefix: 8, blocks: []block{{address + 16, uint64(le.Uint32(b[8:]))}}}
 	return h.messages()
 }
 
@@ -64,11 +63,10 @@ func (s *scan) header2(address uint64) ([]message, error) {
 	if b, err = s.read(at, width); err != nil {
 		return nil, err
 	}
-	h := &headerReader{scan: s, prefix: 4, version2: true}
+	h := &headerReader{scan: s, prefix: 4, version2: true, blocks: []block{{at + width, uint(b)}}}
 	if flags&orderFlag != 0 {
 		h.prefix = 6
 	}
-	h.blocks = []block{{at + width, uint(b)}}
 	return h.messages()
 }
 
