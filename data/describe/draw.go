@@ -12,6 +12,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
@@ -53,26 +54,21 @@ const (
 
 // bagTitle returns a title with the number of the bag, its size and its labels.
 func bagTitle(d *data.Dataset, i int) string {
-	labels, kind, truth := "", "candidates", d.TrueLabels(i)
+	kind, truth := "candidates", d.TrueLabels(i)
 	if d.Multi {
 		kind = "labels"
 	}
-	for c, s := range d.CandidateSet(i) {
-		if s == 0 {
-			continue
-		}
+	var labels []string
+	for _, c := range d.CandidateLabels(i) {
 		name := html.EscapeString(d.ClassName(c))
 		if truth != nil && truth[c] == 1 {
 			name = `<tspan font-weight="bold">` + name + `</tspan>`
 		}
-		if labels != "" {
-			labels += ", "
-		}
-		labels += name
+		labels = append(labels, name)
 	}
 	return fmt.Sprintf(`<text x="%d" y="20" font-size="15">%s, bag %d: %s</text>
 <text x="%d" y="38" fill="#555555">%s: %s</text>
-`, drawMargin, html.EscapeString(d.Name), i+1, diag.Count(d.Size(i), "instance"), drawMargin, kind, labels)
+`, drawMargin, html.EscapeString(d.Name), i+1, diag.Count(d.Size(i), "instance"), drawMargin, kind, strings.Join(labels, ", "))
 }
 
 // imageShape returns height, width and channels if instances are images of one or three channels;
