@@ -30,7 +30,7 @@ func (p *Predictions) count() *counts {
 	k := p.Classes
 	t := &counts{p: p, support: make([]int, k), predicted: make([]int, k), hit: make([]int, k), bins: make([]binSum, binCount), finite: true}
 	for i := range p.Bags() {
-		class := p.predictedClass(i)
+		class := Argmax(p.row(i))
 		if set := p.Candidates[i*k : (i+1)*k]; slices.Contains(set, 0) && slices.Contains(set, 1) {
 			t.limited++
 			t.inside += int(set[class])

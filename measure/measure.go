@@ -60,13 +60,12 @@ func (p *Predictions) row(i int) []float32 {
 	return p.Probabilities[i*p.Classes : (i+1)*p.Classes]
 }
 
-// predictedClass returns the most probable class of bag i, the first of equals.
-func (p *Predictions) predictedClass(i int) int {
-	row := p.row(i)
+// Argmax returns the index of the largest value, the first of equal ones.
+func Argmax[T float32 | float64](values []T) int {
 	best := 0
-	for c, v := range row {
-		if v > row[best] {
-			best = c
+	for i, v := range values {
+		if v > values[best] {
+			best = i
 		}
 	}
 	return best
@@ -110,7 +109,7 @@ func (p *Predictions) confusion() [][]int {
 	}
 	for i := range p.Bags() {
 		if label := p.label(i); label >= 0 {
-			matrix[label][p.predictedClass(i)]++
+			matrix[label][Argmax(p.row(i))]++
 		}
 	}
 	return matrix

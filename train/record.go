@@ -165,7 +165,7 @@ func (t *Trial) label(bag int) int {
 // they are unknown.
 func (r *Record) addPrediction(c *counter, bag int, probabilities []float32) {
 	if !r.Data.Multi {
-		c.add(r.label(bag), Argmax(probabilities))
+		c.add(r.label(bag), measure.Argmax(probabilities))
 		return
 	}
 	equal := 1
@@ -192,7 +192,7 @@ func (r *Record) Accuracy(bags, predicted []int) *float64 {
 func (r *Record) disambiguation() *float64 {
 	var c counter
 	for _, bag := range r.Split.Train {
-		c.add(r.label(bag), Argmax(r.BagWeights(bag)))
+		c.add(r.label(bag), measure.Argmax(r.BagWeights(bag)))
 	}
 	return c.share()
 }
@@ -251,15 +251,4 @@ func (c *counter) share() *float64 {
 	}
 	v := c.sum / c.all
 	return &v
-}
-
-// Argmax returns the index of the largest value, the first of equal ones.
-func Argmax[T float32 | float64](values []T) int {
-	best := 0
-	for i, v := range values {
-		if v > values[best] {
-			best = i
-		}
-	}
-	return best
 }

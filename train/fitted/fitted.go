@@ -14,6 +14,7 @@ import (
 	"github.com/miplc/miplc/learners"
 	"github.com/miplc/miplc/learners/miplgp"
 	"github.com/miplc/miplc/learners/plaggd"
+	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/ort"
 )
@@ -212,7 +213,7 @@ func (f *fit) confidences(i learners.Iteration) {
 		for c, v := range own {
 			f.BagWeights(bag)[c] = float32(v)
 		}
-		found[row] = train.Argmax(own)
+		found[row] = measure.Argmax(own)
 	}
 	f.disambiguation = f.Accuracy(f.Split.Train, found)
 	if f.Trajectories == nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/learners"
+	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/train"
 )
 
@@ -50,7 +51,7 @@ func (f *fit) measure(ctx context.Context) (sampled *float64, err error) {
 			scored = scored || slices.Max(p.Attention) != slices.Min(p.Attention)
 			f.Add(found[part.Name], part.Bags[n], ndarray.Convert[float32](p.Probabilities), ndarray.Convert[float32](p.Attention))
 			if p.Sampled != nil {
-				byDraws = append(byDraws, train.Argmax(p.Sampled))
+				byDraws = append(byDraws, measure.Argmax(p.Sampled))
 			}
 		}
 	}
