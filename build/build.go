@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/compile"
@@ -17,11 +16,9 @@ import (
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/prepare"
-	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/verify"
 	"github.com/miplc/miplc/verify/parity"
 )
@@ -215,16 +212,6 @@ func buildSignature(spec *language.Spec, folder bagfile.Folder) (compile.Signatu
 			WithNote("give its folder with --data-dir, or set data.shape and data.classes"))
 	}
 	return sig, err
-}
-
-// initialState returns the initial state of a run, counted from 0.
-func initialState(p *compile.Program, run int) *train.State {
-	s := &train.State{Params: train.InitParams(p, uint64(p.Spec.Train.Seed.V+run))}
-	if p.Normalize {
-		n := ndarray.Size(p.Signature.Instance)
-		s.Params[compile.ParamMean], s.Params[compile.ParamStd] = make([]float32, n), slices.Repeat([]float32{1}, n)
-	}
-	return s
 }
 
 // buildFiles returns the names of all files that a build may write.

@@ -44,7 +44,7 @@ func newStepForm(o *Options, p *compile.Program) (f *stepForm, err error) {
 		return nil, err
 	}
 	for run := range max(1, o.Runs) {
-		state := initialState(p, run)
+		state := train.UntrainedState(p, uint64(p.Spec.Train.Seed.V+run))
 		maps.Copy(state.Params, given)
 		flat, err := p.Flatten(state.Params)
 		if err != nil {

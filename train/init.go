@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
@@ -45,6 +46,17 @@ func InitState(p *compile.Program, d *data.Dataset, trainBags []int, seed uint64
 		s.Params[compile.ParamMean], s.Params[compile.ParamStd] = z.Mean, z.Std
 	}
 	return s, err
+}
+
+// UntrainedState returns drawn parameters and, if the program normalises, statistics with mean 0 and
+// deviation 1.
+func UntrainedState(p *compile.Program, seed uint64) *State {
+	s := &State{Params: InitParams(p, seed)}
+	if p.Normalize {
+		n := ndarray.Size(p.Signature.Instance)
+		s.Params[compile.ParamMean], s.Params[compile.ParamStd] = make([]float32, n), slices.Repeat([]float32{1}, n)
+	}
+	return s
 }
 
 // Normalization returns the statistics of the bags that data.normalize selects, or nil if

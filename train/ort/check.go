@@ -75,13 +75,13 @@ func (e *Engine) checkPredictions(bags int) error {
 }
 
 // compare calls f with some batches of the given number of bags and an engine on the CPU. Both
-// engines start with the state of sampleState; afterwards this one has its own state again.
+// engines start with an untrained state; afterwards this one has its own state again.
 func (e *Engine) compare(bags, batches int, f func(cpu *Engine, b *train.Batch) error) error {
 	own, err := e.State()
 	if err != nil {
 		return err
 	}
-	sample := sampleState(e.prog)
+	sample := train.UntrainedState(e.prog, 1)
 	cpu, err := New(e.prog, sample.Params, Options{Library: e.options.Library, Threads: e.options.Threads})
 	if err != nil {
 		return fmt.Errorf("checking the execution provider %s: %w", e.options.Provider, err)
@@ -96,20 +96,6 @@ func (e *Engine) compare(bags, batches int, f func(cpu *Engine, b *train.Batch) 
 		}
 	}
 	return e.SetState(own)
-}
-
-// sampleState returns drawn parameters, and statistics with mean 0 and deviation 1.
-func sampleState(p *compile.Program) *train.State {
-	s := &train.State{Params: train.InitParams(p, 1)}
-	for _, name := range p.Statistics() {
-		s.Params[name] = make([]float32, ndarray.Size(p.Signature.Instance))
-		if name == compile.ParamStd {
-			for i := range s.Params[name] {
-				s.Params[name][i] = 1
-			}
-		}
-	}
-	return s
 }
 
 // sampleBatch draws a batch. Batches of an equal number of bags have equal shapes; the
