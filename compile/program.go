@@ -103,6 +103,9 @@ type Program struct {
 	Renew *graph.Graph
 }
 
+// HasImages reports whether the model computes convolutions.
+func (p *Program) HasImages() bool { return len(p.Train.ByOp(graph.OpConv2D)) > 0 }
+
 // WeighsClasses reports whether the training graph has the input InClassWeights.
 func (p *Program) WeighsClasses() bool { return p.Spec.Train.ClassWeights.V.Any() }
 

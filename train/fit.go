@@ -134,7 +134,7 @@ func (f *fit) begin() ([]*State, error) {
 
 func (f *fit) identity(r *Run) Identity {
 	id := Identity{Spec: r.Program.Spec.Identity(), Data: r.Data.Hash(), Split: SplitHash(r.Split), Engine: f.engine.Engine, Threads: f.engine.FixedThreads}
-	if hasImages(r.Trial) {
+	if r.Program.HasImages() {
 		id.Threads = f.engine.ImageThreads
 	}
 	if f.engine.Device != device("") {

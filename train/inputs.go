@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/miplc/miplc/compile"
@@ -19,9 +20,8 @@ type Inputs struct {
 	Kept         map[string][]uint8
 	BytesOfMasks bool
 
-	padded  map[string][]float32
-	scalars map[string][]float32
-	scaled  map[string][]float32 // masks
+	padded map[string][]float32 // and scalars
+	scaled map[string][]float32 // masks
 }
 
 // Batch checks a batch and sets the inputs of a step graph for n instances in the given number
@@ -36,12 +36,8 @@ func (in *Inputs) Batch(p *compile.Program, b *Batch, n, bags int) error {
 	in.fill(compile.InCandidates, b.Candidates, bags*p.Signature.Classes, zero)
 	in.fill(compile.InWeights, b.Weights, bags*p.Signature.Classes, zero)
 	in.masks(p, b, n, bags)
-	in.scalar(compile.InLR, b.LR)
-	in.scalar(compile.InLambda, b.Lambda)
-	in.scalar(compile.InEpoch, float64(b.Epoch))
-	in.scalar(compile.InEpochs, float64(b.Epochs))
-	for name, v := range p.StepScalars(b.Position) {
-		in.scalar(name, v)
+	for name, v := range b.Scalars(p) {
+		in.fill(name, nil, 1, []float32{float32(v)})
 	}
 	if p.WeighsClasses() {
 		in.Floats[compile.InClassWeights] = b.ClassWeights
@@ -81,8 +77,7 @@ func (in *Inputs) Instances(p *compile.Program, instances []float32, bagOf []int
 
 func (in *Inputs) start(bagOf []int, n int) {
 	if in.Floats == nil {
-		in.Floats, in.padded = map[string][]float32{}, map[string][]float32{}
-		in.scalars, in.scaled = map[string][]float32{}, map[string][]float32{}
+		in.Floats, in.padded, in.scaled = map[string][]float32{}, map[string][]float32{}, map[string][]float32{}
 	}
 	in.BagOf = append(in.BagOf[:0], bagOf...)
 	for len(in.BagOf) < n {
@@ -111,13 +106,13 @@ func (in *Inputs) fill(name string, values []float32, size int, more []float32) 
 
 var zero = []float32{0}
 
-// scalar sets an input of one element.
-func (in *Inputs) scalar(name string, v float64) {
-	if in.scalars[name] == nil {
-		in.scalars[name] = make([]float32, 1)
+// Scalars returns the inputs of one element by name.
+func (b *Batch) Scalars(p *compile.Program) map[string]float64 {
+	scalars := map[string]float64{
+		compile.InLR: b.LR, compile.InLambda: b.Lambda, compile.InEpoch: float64(b.Epoch), compile.InEpochs: float64(b.Epochs),
 	}
-	in.scalars[name][0] = float32(v)
-	in.Floats[name] = in.scalars[name]
+	maps.Copy(scalars, p.StepScalars(b.Position))
+	return scalars
 }
 
 // Check returns an error if a part of the batch does not have the size that the program needs.

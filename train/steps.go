@@ -9,7 +9,6 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/graph"
 )
 
 // Steps is a Trainer for engines that run single steps. Each trial has its own engine.
@@ -22,7 +21,7 @@ type Steps struct {
 // images, because a step on images uses all cores.
 func (s *Steps) Train(ctx context.Context, trials []*Trial, o Options, done func(i int, out Outcome)) {
 	parallel := cmp.Or(o.AtATime, runtime.GOMAXPROCS(0))
-	if o.AtATime == 0 && slices.ContainsFunc(trials, hasImages) {
+	if o.AtATime == 0 && slices.ContainsFunc(trials, func(t *Trial) bool { return t.Program.HasImages() }) {
 		parallel = 1
 	}
 	alone := &Groups{EngineInfo: s.EngineInfo, Parallel: parallel, Open: func(runs []*Run, _ func(string)) (Executor, error) {
@@ -34,8 +33,6 @@ func (s *Steps) Train(ctx context.Context, trials []*Trial, o Options, done func
 	}}
 	alone.Train(ctx, trials, o, done)
 }
-
-func hasImages(t *Trial) bool { return len(t.Program.Train.ByOp(graph.OpConv2D)) > 0 }
 
 // stepwise is the executor of one run on an engine.
 type stepwise struct {

@@ -100,7 +100,7 @@ func (g *group) activate(runs []*train.Run) error {
 			}
 		}
 	}
-	names := slices.AppendSeq([]string{compile.InLR, compile.InLambda, compile.InEpoch, compile.InEpochs}, maps.Keys(g.StepScalars(compile.Position{})))
+	names := slices.Collect(maps.Keys((&train.Batch{}).Scalars(g.Program)))
 	for _, term := range g.Terms {
 		names = append(names, compile.InTermWeight+term)
 	}

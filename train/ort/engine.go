@@ -64,7 +64,7 @@ func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, e
 	}
 	o.Threads = Threads(p, o.Threads)
 	e := &Engine{prog: p, options: o, sessions: map[sessionKey]*session{}}
-	if o.largeBags && e.onCPU() && !hasImages(p) {
+	if o.largeBags && e.onCPU() && !p.HasImages() {
 		e.options.masks = e.scales()
 		e.whole.inputs.BytesOfMasks = true
 	}
@@ -72,7 +72,7 @@ func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, e
 	if err == nil {
 		_, err = e.predictions(max(1, p.Spec.Train.Batch.V))
 	}
-	if err == nil && hasImages(p) && e.onCPU() {
+	if err == nil && p.HasImages() && e.onCPU() {
 		e.bagwise, err = newBagwise(e)
 	}
 	if err == nil && e.bagwise == nil { // reports a program that cannot run now, not in its first step
@@ -111,8 +111,7 @@ func (e *Engine) allocate() (err error) {
 		}
 	}
 	e.scalars = values{}
-	names := []string{compile.InLR, compile.InLambda, compile.InEpoch, compile.InEpochs}
-	for _, name := range slices.AppendSeq(names, maps.Keys(e.prog.StepScalars(compile.Position{}))) {
+	for name := range (&train.Batch{}).Scalars(e.prog) {
 		if err := e.scalars.add(name, 1); err != nil {
 			return err
 		}
@@ -246,13 +245,7 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 			return nil, err
 		}
 	}
-	for name, v := range map[string]float64{
-		compile.InLR: b.LR, compile.InLambda: b.Lambda,
-		compile.InEpoch: float64(b.Epoch), compile.InEpochs: float64(b.Epochs),
-	} {
-		e.scalars.floats(name)[0] = float32(v)
-	}
-	for name, v := range e.prog.StepScalars(b.Position) {
+	for name, v := range b.Scalars(e.prog) {
 		e.scalars.floats(name)[0] = float32(v)
 	}
 	run := e.runWhole

@@ -7,7 +7,6 @@ import (
 	goruntime "runtime"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/runtime/ortenv"
 )
 
@@ -38,10 +37,8 @@ func Threads(p *compile.Program, requested int) int {
 	switch {
 	case requested > 0:
 		return requested
-	case hasImages(p):
+	case p.HasImages():
 		return goruntime.GOMAXPROCS(0)
 	}
 	return 1
 }
-
-func hasImages(p *compile.Program) bool { return len(p.Train.ByOp(graph.OpConv2D)) > 0 }
