@@ -157,17 +157,17 @@ func decodeBody(body []byte) (*checkpoint, error) {
 // save writes the checkpoint and keeps the one before as PreviousFile. After the first call, the
 // folder contains a complete checkpoint at every moment.
 func (c *checkpoint) save(dir string) error {
-	content, err := c.encode()
-	if err != nil {
-		return fmt.Errorf("checkpoint of epoch %d: %w", c.Epoch, err)
-	}
-	if err := replaceCheckpoint(dir, content); err != nil {
+	if err := c.replace(dir); err != nil {
 		return fmt.Errorf("checkpoint of epoch %d: %w", c.Epoch, err)
 	}
 	return nil
 }
 
-func replaceCheckpoint(dir string, content []byte) error {
+func (c *checkpoint) replace(dir string) error {
+	content, err := c.encode()
+	if err != nil {
+		return err
+	}
 	current, previous := filepath.Join(dir, CheckpointFile), filepath.Join(dir, PreviousFile)
 	f, err := fileio.Create(current, fileio.WriteOptions{Force: true})
 	if err != nil {

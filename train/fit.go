@@ -150,7 +150,7 @@ func (f *fit) closeLogs() error {
 	var errs []error
 	for _, r := range f.runs {
 		if r.log != nil {
-			errs = append(errs, r.log.close())
+			errs = append(errs, r.log.Close())
 		}
 	}
 	return errors.Join(errs...)

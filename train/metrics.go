@@ -33,17 +33,12 @@ type Metrics struct {
 	Seconds        float64  `json:"seconds"`
 }
 
-// metricsLog appends one line per epoch to the metrics file. Without a file it does nothing.
-type metricsLog struct {
-	file *os.File
-}
-
 // openMetrics replaces the file by one with the finished epochs, because the old file may have
 // epochs after the checkpoint. It reads the seconds of the epochs from the old file, because
-// checkpoints have no times.
-func openMetrics(path string, done []Metrics) (*metricsLog, error) {
+// checkpoints have no times. The file is nil without a path.
+func openMetrics(path string, done []Metrics) (*os.File, error) {
 	if path == "" {
-		return &metricsLog{}, nil
+		return nil, nil
 	}
 	if len(done) > 0 {
 		if err := readSeconds(path, done); err != nil {
@@ -53,30 +48,20 @@ func openMetrics(path string, done []Metrics) (*metricsLog, error) {
 	if err := WriteMetrics(path, done); err != nil {
 		return nil, err
 	}
-	f, err := fileio.Append(path)
-	if err != nil {
-		return nil, err
-	}
-	return &metricsLog{file: f}, nil
+	return fileio.Append(path)
 }
 
-func (l *metricsLog) add(m Metrics) error {
-	if l.file == nil {
+// appendMetrics appends one line to the metrics file, if there is one.
+func appendMetrics(f *os.File, m *Metrics) error {
+	if f == nil {
 		return nil
 	}
 	line, err := m.line()
 	if err != nil {
 		return err
 	}
-	_, err = l.file.Write(line)
+	_, err = f.Write(line)
 	return err
-}
-
-func (l *metricsLog) close() error {
-	if l.file == nil {
-		return nil
-	}
-	return l.file.Close()
 }
 
 func (m *Metrics) line() ([]byte, error) {

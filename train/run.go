@@ -2,6 +2,7 @@ package train
 
 import (
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -23,8 +24,8 @@ type Run struct {
 	done      int       // number of finished epochs
 	resumed   int       // number of epochs in the checkpoint
 	saved     time.Time // time of the last checkpoint, or of the start
-	log       *metricsLog
-	err       error // that ended the run
+	log       *os.File  // of the metrics; nil: none
+	err       error     // that ended the run
 
 	// Of the current epoch.
 	now    Metrics
@@ -221,7 +222,7 @@ func (r *Run) end(evaluated bool, seconds float64) error {
 	r.Metrics = append(r.Metrics, r.now)
 	r.done = r.now.Epoch
 	r.choose(r.now)
-	return r.log.add(r.now)
+	return appendMetrics(r.log, &r.now)
 }
 
 // endSteps converts the sums over the steps to means and records the label weights.
