@@ -36,8 +36,6 @@ type Predictors struct {
 	close    []func() error
 }
 
-func (e *Predictors) add(engine parity.Engine) { e.list = append(e.list, engine) }
-
 // Close frees all engines.
 func (e *Predictors) Close() error {
 	var errs []error
@@ -70,7 +68,7 @@ func (e *Predictors) AddNative(p *compile.Program, state *train.State) error {
 // addReference adds the interpreter, which also measures the effect of rounding.
 func (e *Predictors) addReference(p *compile.Program, params map[string][]float32) {
 	r := parity.NewReference(p.Infer, p.Signature.Instance, params)
-	e.add(r.Engine(engineInterpreter))
+	e.list = append(e.list, r.Engine(engineInterpreter))
 	e.rounding = r.Rounding
 }
 

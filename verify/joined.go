@@ -73,32 +73,24 @@ func sumOf(image []float32) [sha256.Size]byte { return sha256.Sum256(ndarray.App
 // wrap makes predictors take images.
 func (g *imageEngines) wrap(e *Predictors) {
 	for i, engine := range e.list {
-		wrapped := parity.Engine{Name: engine.Name, Tolerance: engine.Tolerance, Predict: func(x []float32, n int) ([]float32, []float32, error) {
-			f, err := g.features(x)
-			if err != nil {
-				return nil, nil, err
-			}
-			return engine.Predict(f, n)
-		}}
+		e.list[i].Predict = ofImages(g, engine.Predict)
 		if engine.PredictMany != nil {
-			wrapped.PredictMany = func(x []float32, sizes []int) ([]float32, []float32, error) {
-				f, err := g.features(x)
-				if err != nil {
-					return nil, nil, err
-				}
-				return engine.PredictMany(f, sizes)
-			}
+			e.list[i].PredictMany = ofImages(g, engine.PredictMany)
 		}
-		e.list[i] = wrapped
 	}
-	if rounding := e.rounding; rounding != nil {
-		e.rounding = func(x []float32, n int) (float64, float64, error) {
-			f, err := g.features(x)
-			if err != nil {
-				return 0, 0, err
-			}
-			return rounding(f, n)
+	if e.rounding != nil {
+		e.rounding = ofImages(g, e.rounding)
+	}
+}
+
+// ofImages makes a function of features, and of the size or sizes of bags, take images.
+func ofImages[S, R any](g *imageEngines, f func(features []float32, size S) (R, R, error)) func([]float32, S) (R, R, error) {
+	return func(images []float32, size S) (p, a R, err error) {
+		features, err := g.features(images)
+		if err != nil {
+			return p, a, err
 		}
+		return f(features, size)
 	}
 }
 

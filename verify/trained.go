@@ -98,7 +98,7 @@ func (m *TrainedModel) addPredictors(e *Predictors) error {
 	if m.report.Fitted == nil {
 		return e.AddNative(m.Program, m.report.State)
 	}
-	e.add(m.Temperature.applyTo(parity.Engine{Name: m.report.Engine, Predict: func(x []float32, n int) ([]float32, []float32, error) {
+	e.list = append(e.list, m.Temperature.applyTo(parity.Engine{Name: m.report.Engine, Predict: func(x []float32, n int) ([]float32, []float32, error) {
 		p, a, err := m.report.Fitted.Predict(x, n)
 		return ndarray.Convert[float32](p), ndarray.Convert[float32](a), err
 	}}))
