@@ -1,10 +1,6 @@
 package spectest
 
-import (
-	"fmt"
-
-	"github.com/miplc/miplc/internal/ndarray"
-)
+import "fmt"
 
 // value is the name and the number of columns of a value of the equations. Its rows are instances or
 // bags.
@@ -20,8 +16,7 @@ const maxColumns = 12
 // an attention block computes them, pooling, probabilities.
 func (d *draw) equations(hasScores bool) {
 	if len(d.shape) > 1 {
-		d.blocks = append(d.blocks, "flatten")
-		d.shape = []int{ndarray.Size(d.shape)}
+		d.flatten()
 	}
 	x := value{"H", d.shape[0]}
 	if len(d.blocks) == 0 && d.chance(0.5) {

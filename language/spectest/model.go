@@ -35,34 +35,25 @@ func (d *draw) write() {
 		multiTerms(d.shared)
 	}
 	d.line("model:")
-	d.section("blocks", "    - ", d.blocks)
-	d.section("sizes", "    ", d.sizes)
-	d.section("numbers", "    ", d.numbers)
-	d.section("params", "    ", d.params)
-	d.section("functions", "    ", d.functions)
-	d.section("let", "    ", d.lets)
+	d.section("  blocks:", "    - ", d.blocks)
+	d.section("  sizes:", "    ", d.sizes)
+	d.section("  numbers:", "    ", d.numbers)
+	d.section("  params:", "    ", d.params)
+	d.section("  functions:", "    ", d.functions)
+	d.section("  let:", "    ", d.lets)
 	for _, l := range d.outputs {
 		d.line("  %s", l)
 	}
-	if len(d.shared) > 0 {
-		d.line("let:")
-	}
-	for _, l := range d.shared {
-		d.line("  %s", l)
-	}
-	if len(d.terms) > 0 {
-		d.line("loss:")
-	}
-	for _, t := range d.terms {
-		d.line("  - %s", t)
-	}
+	d.section("let:", "  ", d.shared)
+	d.section("loss:", "  - ", d.terms)
 }
 
+// section writes lines below a key, if there are any.
 func (d *draw) section(key, indent string, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
-	d.line("  %s:", key)
+	d.line("%s", key)
 	for _, l := range lines {
 		d.line("%s%s", indent, l)
 	}
@@ -72,8 +63,7 @@ func (d *draw) section(key, indent string, lines []string) {
 func (d *draw) featureBlocks() {
 	d.convolutions()
 	if len(d.shape) > 1 || d.chance(0.1) {
-		d.blocks = append(d.blocks, "flatten")
-		d.shape = []int{ndarray.Size(d.shape)}
+		d.flatten()
 	}
 	for layers := d.IntN(3); layers > 0; layers-- {
 		d.shape = []int{d.between(1, 8)}
@@ -84,6 +74,11 @@ func (d *draw) featureBlocks() {
 		d.activation()
 		d.dropout()
 	}
+}
+
+func (d *draw) flatten() {
+	d.blocks = append(d.blocks, "flatten")
+	d.shape = []int{ndarray.Size(d.shape)}
 }
 
 func (d *draw) activation() {
@@ -139,8 +134,7 @@ func (d *draw) attentionBlock(likely bool) bool {
 // bagBlocks draws attention, pool and classifier.
 func (d *draw) bagBlocks() {
 	if len(d.shape) > 1 {
-		d.blocks = append(d.blocks, "flatten")
-		d.shape = []int{ndarray.Size(d.shape)}
+		d.flatten()
 	}
 	pools := []string{"mean", "max", "maxmin"}
 	if d.attentionBlock(true) {
