@@ -1,13 +1,9 @@
 package xla
 
 import (
-	"fmt"
-
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 
-	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 )
@@ -150,7 +146,8 @@ func (a *attention) inTiles(count int) []tensor {
 	loop := &tileLoop{attention: a, rows: tileRows(count)}
 	loop.tiles = (count + loop.rows - 1) / loop.rows
 	state, outer := loop.state()
-	last := loop.run(state, func(e *emitter, in []tensor) []tensor { return loop.tile(e, in, len(outer)) })
+	tiles := func(e *emitter, _ []tensor) tensor { return e.number(loop.tiles) }
+	last := a.while("tile", state, tiles, func(e *emitter, in []tensor) []tensor { return loop.tile(e, in, len(outer)) })
 	joined := a.reshape(last[loop.sums], append(append([]int{loop.tiles}, outer...), loop.rows, loop.width)...)
 	if len(outer) > 0 {
 		joined = a.transpose(joined, 1, 0, 2, 3)
@@ -244,36 +241,4 @@ func (t *tileLoop) cut(x tensor) tensor {
 		x = t.transpose(x, 1, 0, 2, 3)
 	}
 	return x
-}
-
-// run repeats the body for every tile; state 0 is the number of the tile.
-func (t *tileLoop) run(state []tensor, body func(e *emitter, in []tensor) []tensor) []tensor {
-	parameters := func(f compute.Function) (*emitter, []tensor) {
-		e, in := &emitter{f: f}, make([]tensor, len(state))
-		for i, s := range state {
-			in[i] = e.must(s.lead)(f.Parameter(fmt.Sprintf("tile_%d", i), shapes.Make(t.dtype(s), s.dims...), nil))
-		}
-		return e, in
-	}
-	e, in := parameters(target.Must(t.f.Closure()))
-	target.Check(e.f.Return([]compute.Value{e.less(in[0], e.number(t.tiles)).v}, nil))
-	cond := e.f
-	e, in = parameters(target.Must(t.f.Closure()))
-	next := body(e, in)
-	next[0] = e.add(in[0], e.number(1))
-	target.Check(e.f.Return(values(next), nil))
-	results := target.Must(t.f.While(cond, e.f, values(state)...))
-	out := make([]tensor, len(state))
-	for i, s := range state {
-		out[i] = t.tensor(results[i], s.lead)
-	}
-	return out
-}
-
-func values(list []tensor) []compute.Value {
-	out := make([]compute.Value, len(list))
-	for i, t := range list {
-		out[i] = t.v
-	}
-	return out
 }

@@ -241,11 +241,7 @@ func (e *emitter) concat(axis int, x ...tensor) tensor {
 	if len(x) == 1 {
 		return x[0]
 	}
-	values := make([]compute.Value, len(x))
-	for i, t := range x {
-		values[i] = t.v
-	}
-	return e.must(x[0].lead)(e.f.Concatenate(axis+x[0].lead, values...))
+	return e.must(x[0].lead)(e.f.Concatenate(axis+x[0].lead, values(x)...))
 }
 
 // dot multiplies x and y and sums over one inner axis of each. The result has the remaining axes of
@@ -272,4 +268,36 @@ func (e *emitter) rows(x, index tensor) tensor {
 	}
 	column := e.reshape(index, n, 1)
 	return e.must(0)(e.f.Gather(x.v, column.v, 1, window, []int{0}, []int{0}, sizes, false))
+}
+
+// while repeats the body as long as state 0, which it counts up, is below the limit. Values of the
+// parameters of the two functions are named after name.
+func (e *emitter) while(name string, state []tensor, limit func(e *emitter, in []tensor) tensor, body func(e *emitter, in []tensor) (next []tensor)) []tensor {
+	begin := func() (*emitter, []tensor) {
+		inner, in := &emitter{f: target.Must(e.f.Closure())}, make([]tensor, len(state))
+		for i, s := range state {
+			in[i] = inner.must(s.lead)(inner.f.Parameter(fmt.Sprintf("%s_%d", name, i), shapes.Make(e.dtype(s), s.dims...), nil))
+		}
+		return inner, in
+	}
+	cond, in := begin()
+	target.Check(cond.f.Return([]compute.Value{cond.less(in[0], limit(cond, in)).v}, nil))
+	step, in := begin()
+	next := body(step, in)
+	next[0] = step.add(in[0], step.number(1))
+	target.Check(step.f.Return(values(next), nil))
+	results := target.Must(e.f.While(cond.f, step.f, values(state)...))
+	out := make([]tensor, len(state))
+	for i, s := range state {
+		out[i] = e.tensor(results[i], s.lead)
+	}
+	return out
+}
+
+func values(list []tensor) []compute.Value {
+	out := make([]compute.Value, len(list))
+	for i, t := range list {
+		out[i] = t.v
+	}
+	return out
 }

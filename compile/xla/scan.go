@@ -1,7 +1,7 @@
 package xla
 
 import (
-	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/gomlx/compute"
@@ -9,7 +9,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
@@ -50,7 +49,7 @@ type scan struct {
 	*writer
 	layout Layout
 	states []Port
-	first  []compute.Value
+	first  []tensor
 }
 
 func newScan(backend compute.Backend, name string, l Layout) *scan {
@@ -72,7 +71,7 @@ func (s *scan) trace(width int) {
 }
 
 func (s *scan) begin(p Port, first tensor) {
-	s.states, s.first = append(s.states, p), append(s.first, first.v)
+	s.states, s.first = append(s.states, p), append(s.first, first)
 }
 
 // data adds the inputs for the dataset.
@@ -93,42 +92,30 @@ type body func(e *emitter, step tensor, in map[string]tensor) (changed map[strin
 
 // loop runs the body limit times and returns the states named by outputs.
 func (s *scan) loop(b body, outputs ...string) *Program {
-	parameters := func(f compute.Function) (*emitter, tensor, map[string]tensor) {
-		e := &emitter{f: f}
-		step := e.must(0)(f.Parameter("step", shapes.Make(dtypes.Int32), nil))
-		in := map[string]tensor{}
+	named := func(in []tensor) map[string]tensor {
+		byName := map[string]tensor{}
 		for i, port := range s.states {
-			in[port.Name] = e.must(0)(f.Parameter(fmt.Sprintf("state_%d", i), port.Shape, nil))
+			byName[port.Name] = in[1+i]
 		}
-		return e, step, in
+		return byName
 	}
-	e, step, in := parameters(s.closure())
-	target.Check(e.f.Return([]compute.Value{e.less(step, in[InLimit]).v}, nil))
-	cond := e.f
-	e, step, in = parameters(s.closure())
-	changed := b(e, step, in)
-	next := []compute.Value{e.add(step, e.number(1)).v}
-	for _, state := range s.states {
-		if t, ok := changed[state.Name]; ok {
-			in[state.Name] = t
+	limit := func(_ *emitter, in []tensor) tensor { return named(in)[InLimit] }
+	last := named(s.while("state", append([]tensor{s.number(0)}, s.first...), limit, func(e *emitter, in []tensor) []tensor {
+		state, next := named(in), slices.Clone(in)
+		maps.Copy(state, b(e, in[0], state))
+		for i, port := range s.states {
+			next[1+i] = state[port.Name]
 		}
-		next = append(next, in[state.Name].v)
-	}
-	target.Check(e.f.Return(next, nil))
-	last := target.Must(s.f.While(cond, e.f, append([]compute.Value{s.number(0).v}, s.first...)...))
+		return next
+	}))
 	for _, name := range outputs {
-		i := slices.IndexFunc(s.states, func(p Port) bool { return p.Name == name })
-		out := s.tensor(last[1+i], 0)
+		out := last[name]
 		if name == OutTrace {
 			out = s.reshape(out, s.layout.Steps, s.layout.Jobs, out.dims[1]/s.layout.Jobs)
 		}
 		s.output(name, out)
 	}
 	return s.compile()
-}
-
-func (s *scan) closure() compute.Function {
-	return target.Must(s.f.Closure())
 }
 
 // batch has the bags of one step, gathered from the dataset.
