@@ -214,11 +214,8 @@ func gates(b *Builder, n *Node, in []*Node) *Node {
 // factor. If there are several, it returns the first, which belongs to the forward pass.
 func (b *Builder) shared(dy, gate *Node) (rest, both *Node) {
 	for k, other := range dy.In {
-		m := b.find(func(m *Node) bool {
-			return m.Op == OpMul && m.Shape.Equal(dy.Shape) && other != gate &&
-				(m.In[0] == gate && m.In[1] == other || m.In[0] == other && m.In[1] == gate)
-		})
-		if m != nil && (both == nil || m.ID < both.ID) {
+		m := b.product(gate, other)
+		if m != nil && m.Shape.Equal(dy.Shape) && other != gate && (both == nil || m.ID < both.ID) {
 			rest, both = dy.In[1-k], m
 		}
 	}

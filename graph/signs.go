@@ -122,7 +122,7 @@ func negated(b *Builder, x *Node) *Node {
 		return x.In[0]
 	case x.Op == OpSub:
 		return b.Sub(x.In[1], x.In[0])
-	case x.Op == OpMul && x.In[0].Op == OpConst && len(x.In[0].Shape) == 0:
+	case x.Op == OpMul && literalScalar(x.In[0]):
 		return b.Mul(b.Scalar(-x.In[0].Attrs.Data[0]), x.In[1])
 	}
 	return nil
@@ -153,7 +153,7 @@ func signedProduct(b *Builder, n *Node, neg []bool, pos []*Node) *Node {
 		return nil
 	case neg[0] == neg[1]:
 		return b.op(n.Op, n.Attrs, pos...)
-	case n.Op == OpMul && pos[0].Op == OpConst && len(pos[0].Shape) == 0:
+	case n.Op == OpMul && literalScalar(pos[0]):
 		return b.Mul(b.Scalar(-pos[0].Attrs.Data[0]), pos[1])
 	}
 	return b.Neg(b.op(n.Op, n.Attrs, pos...))
