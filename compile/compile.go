@@ -61,17 +61,13 @@ func Compile(spec *language.Spec, sig Signature) (*Program, error) {
 		p.Train, p.Infer = &graph.Graph{Name: "train"}, &graph.Graph{Name: "infer"}
 		return p, nil
 	}
-	train := newBuilder(p, true)
-	train.inputs()
-	train.build()
-	if err := train.finish(); err != nil {
-		return nil, err
-	}
-	infer := newBuilder(p, false)
-	infer.inputs()
-	infer.build()
-	if err := infer.finish(); err != nil {
-		return nil, err
+	train, infer := newBuilder(p, true), newBuilder(p, false)
+	for _, l := range []*builder{train, infer} {
+		l.inputs()
+		l.build()
+		if err := l.finish(); err != nil {
+			return nil, err
+		}
 	}
 	p.Params, p.Masks = train.params, train.masks
 	p.Train, p.Infer = train.graph, infer.graph

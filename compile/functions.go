@@ -75,8 +75,8 @@ func one(op graph.Op) function {
 // perBag lowers a function of several ops that returns one row per bag.
 func perBag(f func(e *expression, x *graph.Node) *graph.Node) function {
 	return func(e *expression, x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
-		if s := args[0].Shape; len(s) == 0 || s[0] != graph.N {
-			return nil, e.errorf(x, "%s needs one row per instance, [N, ...], not %v", x.Fun.(*ast.Ident).Name, s)
+		if err := e.wantInstances(x, args[0], 0); err != nil {
+			return nil, err
 		}
 		return f(e, args[0]), nil
 	}
