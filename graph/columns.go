@@ -12,7 +12,7 @@ func Columns(g *Graph) (*Graph, error) {
 	c := &turning{b: NewBuilder(g.Name), rows: make([]*Node, len(g.Nodes)), columns: make([]*Node, len(g.Nodes))}
 	live := g.Live()
 	for _, n := range g.Nodes {
-		if live[n.ID] || n.Op == OpInput || n.Op == OpParam {
+		if live[n.ID] || n.Op.IsLeaf() {
 			c.b.like(n)
 			c.place(n)
 		}
@@ -106,7 +106,7 @@ func (c *turning) place(n *Node) {
 		c.rows[n.ID] = c.b.copy(n, in)
 	}
 	for _, made := range []*Node{c.rows[n.ID], c.columns[n.ID]} {
-		if made != nil && n.Op != OpInput && n.Op != OpParam {
+		if made != nil && !n.Op.IsLeaf() {
 			made.Name = n.Name
 		}
 	}

@@ -37,7 +37,7 @@ func (b *Builder) copyOutputs(g *Graph, of []*Node) {
 
 // copy appends a node with the op, attributes and name of n, and other inputs.
 func (b *Builder) copy(n *Node, in []*Node) *Node {
-	if n.Op == OpInput || n.Op == OpParam {
+	if n.Op.IsLeaf() {
 		return b.leaf(n.Op, n.Name, n.Type, n.Shape)
 	}
 	c := b.op(n.Op, n.Attrs, in...)

@@ -82,7 +82,7 @@ func evalNode(env *Env, n *Node, values []*Tensor) (*Tensor, error) {
 	if env.N < 1 || env.B < 1 {
 		return nil, fmt.Errorf("a batch has at least one instance and one bag, not N = %d and B = %d", env.N, env.B)
 	}
-	if n.Op == OpInput || n.Op == OpParam {
+	if n.Op.IsLeaf() {
 		v, err := env.bind(n)
 		if err != nil || v.Ints != nil || env.Move == nil {
 			return v, err

@@ -99,7 +99,7 @@ func (w *backward) run(top *Node) error {
 	w.dy[top.ID] = w.b.Fill(1, Shape{})
 	for id := top.ID; id >= 0; id-- {
 		n, dy := w.b.g.Nodes[id], w.dy[id]
-		if dy == nil || !w.wanted[id] || n.Op == OpInput || n.Op == OpParam {
+		if dy == nil || !w.wanted[id] || n.Op.IsLeaf() {
 			continue
 		}
 		if ops[n.Op].flat {

@@ -142,7 +142,7 @@ func (b *Builder) labelled(op Op) string {
 // Name names n, the result of the nodes with the current label. A node that already has a name of
 // its own keeps it.
 func (b *Builder) Name(n *Node, name string) {
-	if n.Name == b.labelled(n.Op) && n.Op != OpInput && n.Op != OpParam {
+	if n.Name == b.labelled(n.Op) && !n.Op.IsLeaf() {
 		n.Name = name
 	}
 }
@@ -171,7 +171,7 @@ func (b *Builder) Output(name string, n *Node) {
 // builder usable, so that the caller can report the error at the right position.
 func (b *Builder) Apply(op Op, attrs Attrs, in ...*Node) (*Node, error) {
 	n := &Node{ID: len(b.g.Nodes), Op: op, In: in, Attrs: attrs, Name: b.labelled(op), Pos: b.pos}
-	if op == OpInput || op == OpParam {
+	if op.IsLeaf() {
 		return nil, fmt.Errorf("%v needs a name and a shape, use the builder's method of that name", op)
 	}
 	if err := infer(n); err != nil {

@@ -224,7 +224,10 @@ func (o Op) Arity() int { return o.def().arity }
 
 // Differentiable reports whether a gradient flows through the op. It does not if the op is constant
 // almost everywhere, or is itself the gradient of an image op.
-func (o Op) Differentiable() bool { return o == OpInput || o == OpParam || o.def().grad != nil }
+func (o Op) Differentiable() bool { return o.IsLeaf() || o.def().grad != nil }
+
+// IsLeaf reports whether values of the op are supplied and not computed: inputs and parameters.
+func (o Op) IsLeaf() bool { return o == OpInput || o == OpParam }
 
 // IsSegment reports whether the last input of the op is bag_of.
 func (o Op) IsSegment() bool { return o.def().class == segment }
@@ -234,7 +237,7 @@ func infer(n *Node) error {
 	if n.Op >= numOps {
 		return fmt.Errorf("unknown op %v", n.Op)
 	}
-	if n.Op == OpInput || n.Op == OpParam {
+	if n.Op.IsLeaf() {
 		return nil
 	}
 	def := &ops[n.Op]

@@ -44,7 +44,7 @@ func DeadCode(g *Graph) (*Graph, error) {
 	live := g.Live()
 	b := NewBuilder(g.Name)
 	of := b.walk(g, func(n *Node, in []*Node) *Node {
-		if !live[n.ID] && n.Op != OpInput && n.Op != OpParam {
+		if !live[n.ID] && !n.Op.IsLeaf() {
 			return nil
 		}
 		return b.like(n).copy(n, in)
@@ -58,7 +58,7 @@ func DeadCode(g *Graph) (*Graph, error) {
 func cse(g *Graph) (*Graph, error) {
 	seen := map[string][]*Node{}
 	return rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
-		if n.Op == OpInput || n.Op == OpParam {
+		if n.Op.IsLeaf() {
 			return nil
 		}
 		key := expressionKey(n, in)

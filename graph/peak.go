@@ -24,7 +24,7 @@ func (g *Graph) ends() [][]*Node {
 	last := make([]int, len(g.Nodes))
 	for _, n := range g.Nodes {
 		last[n.ID] = n.ID
-		if n.Op == OpInput || n.Op == OpParam {
+		if n.Op.IsLeaf() {
 			last[n.ID] = len(g.Nodes)
 		}
 		for _, in := range n.In {

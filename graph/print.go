@@ -29,7 +29,7 @@ func (g *Graph) Text() string {
 func (n *Node) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%%%d = %v", n.ID, n.Op)
-	leaf := n.Op == OpInput || n.Op == OpParam
+	leaf := n.Op.IsLeaf()
 	if leaf {
 		b.WriteString(" " + n.Name)
 	}

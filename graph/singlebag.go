@@ -68,7 +68,7 @@ func (s *singleBag) full(n *Node) *Node {
 
 func (s *singleBag) convert(n *Node) *Node {
 	switch {
-	case n.Op == OpInput || n.Op == OpParam:
+	case n.Op.IsLeaf():
 		return s.b.leaf(n.Op, n.Name, n.Type, oneBag(n.Shape))
 	case n.Op.IsSegment():
 		return s.segment(n)

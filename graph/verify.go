@@ -17,7 +17,7 @@ func Verify(g *Graph) error {
 		if err := verifyNode(g, i, n); err != nil {
 			return fmt.Errorf("graph %s: %w", g.Name, err)
 		}
-		if n.Op != OpInput && n.Op != OpParam {
+		if !n.Op.IsLeaf() {
 			continue
 		}
 		if n.Name == "" || names[n.Name] {

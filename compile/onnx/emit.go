@@ -52,7 +52,7 @@ func newEmitter(g *graph.Graph, opt Options) *emitter {
 		}
 	}
 	for _, n := range g.Nodes {
-		if n.Op == graph.OpInput || n.Op == graph.OpParam {
+		if n.Op.IsLeaf() {
 			e.reserve(n.Name)
 		}
 	}

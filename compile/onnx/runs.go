@@ -87,7 +87,7 @@ func LowerRuns(g *graph.Graph, opset int, c Capacity) (m *onnxpb.ModelProto, err
 	live := g.Live()
 	for _, first := range []bool{true, false} { // the number of runs is measured on an input
 		for _, n := range g.Nodes {
-			if isLeaf := n.Op == graph.OpInput || n.Op == graph.OpParam; isLeaf == first && live[n.ID] && n.Type == graph.Float {
+			if n.Op.IsLeaf() == first && live[n.ID] && n.Type == graph.Float {
 				l.node(n)
 			}
 		}

@@ -33,7 +33,7 @@ func Compile(backend compute.Backend, g *graph.Graph, c Capacity) (p *Program, e
 	w := newWriter(backend, g.Name)
 	in := map[string]tensor{}
 	for _, n := range g.Nodes {
-		if n.Op != graph.OpInput && n.Op != graph.OpParam {
+		if !n.Op.IsLeaf() {
 			continue
 		}
 		dims := n.Shape.Concrete(c.N, c.B)

@@ -31,7 +31,7 @@ func RandomEnv(g *graph.Graph, seed uint64, sizes []int) graph.Env {
 	}
 	for _, x := range g.Nodes {
 		switch {
-		case x.Op != graph.OpInput && x.Op != graph.OpParam:
+		case !x.Op.IsLeaf():
 		case x.Type == graph.Int:
 			env.Values[x.Name] = graph.NewInts(bagOf...)
 		default:
