@@ -93,9 +93,6 @@ func (l *lowerer[T]) machine(g *graph.Graph, arena *Arena[T]) *Machine[T] {
 	return m
 }
 
-// Size returns the numbers of instances and bags that the machine was built for.
-func (m *Machine[T]) Size() (n, b int) { return m.n, m.b }
-
 // Run computes all outputs, and the gradients if the machine has them. It ignores inputs that the
 // graph does not have.
 func (m *Machine[T]) Run(in Inputs[T]) error {
