@@ -78,20 +78,21 @@ func (b *body) constant(t *onnxpb.TensorProto) string {
 }
 
 func (b *body) state(name string, elem onnxpb.TensorProto_DataType, axes int) string {
-	dims := make([]*onnxpb.TensorShapeProto_Dimension, axes)
-	for i := range dims {
-		dims[i] = onnxpb.Open(b.name(fmt.Sprintf("%s.%d", name, i)))
-	}
-	b.Input = append(b.Input, onnxpb.Value(b.name(name), elem, dims...))
+	b.Input = append(b.Input, open(b.name(name), elem, axes))
 	return b.name(name)
 }
 
 func (b *body) result(v string, elem onnxpb.TensorProto_DataType, axes int) {
+	b.Output = append(b.Output, open(v, elem, axes))
+}
+
+// open describes a value whose axes have any extent.
+func open(v string, elem onnxpb.TensorProto_DataType, axes int) *onnxpb.ValueInfoProto {
 	dims := make([]*onnxpb.TensorShapeProto_Dimension, axes)
 	for i := range dims {
 		dims[i] = onnxpb.Open(fmt.Sprintf("%s.%d", v, i))
 	}
-	b.Output = append(b.Output, onnxpb.Value(v, elem, dims...))
+	return onnxpb.Value(v, elem, dims...)
 }
 
 func attrs(list ...*onnxpb.AttributeProto) []*onnxpb.AttributeProto { return list }
