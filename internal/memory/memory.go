@@ -30,17 +30,6 @@ func Available() Room {
 	return room
 }
 
-// shortError reports that work needs more memory than is available.
-type shortError struct {
-	What  string  // the work, as the subject of a sentence: "training"
-	Bytes float64 // minimum that it needs
-	Room  Room
-}
-
-func (e *shortError) Error() string {
-	return fmt.Sprintf("%s takes at least %s of memory; there are %s (%s)", e.What, Size(e.Bytes), Size(e.Room.Bytes), e.Room.Bound)
-}
-
 // Tighten makes the garbage collector run whenever the heap has grown by a tenth, until undo
 // is called, which also returns unused memory to the system. By default the heap may double,
 // which matters where most of it is a few large buffers. Collecting those is cheap.
@@ -52,13 +41,14 @@ func Tighten() (undo func()) {
 	}
 }
 
-// Check returns a *shortError if the work needs more bytes than are available.
+// Check returns an error if work needs more bytes than are available. what is the subject of a
+// sentence: "training".
 func Check(what string, bytes float64) error { return Available().Check(what, bytes) }
 
-// Check returns a *shortError if the work needs more bytes than the room has.
+// Check returns an error if work needs more bytes than the room has.
 func (r Room) Check(what string, bytes float64) error {
 	if bytes > r.Bytes {
-		return &shortError{what, bytes, r}
+		return fmt.Errorf("%s takes at least %s of memory; there are %s (%s)", what, Size(bytes), Size(r.Bytes), r.Bound)
 	}
 	return nil
 }
