@@ -18,6 +18,7 @@ import (
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/progress"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -163,9 +164,9 @@ func (o *options) follow(ctx context.Context, name string, compute func(experime
 	defer count.End()
 	settings.Data.Encoding = bagfile.Encoding{Context: ctx, Library: o.Library, Progress: count.Progress}
 	if !o.Console.JSON {
-		lines := newLines(o.Console.Err, o.Console.Terminal, count)
-		defer lines.End()
-		settings.Observer = lines
+		shown := lines{progress.NewLine(o.Console.Err, o.Console.Terminal), count}
+		defer shown.End()
+		settings.Observer = shown
 	}
 	o.Console.Keep(console.LastEpochs, console.ExitInterrupted)
 	progress, err := compute(settings)

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/miplc/miplc/experiment"
@@ -16,10 +15,6 @@ import (
 type lines struct {
 	*progress.Line
 	encoded *progress.Counter // of images, before the first cell
-}
-
-func newLines(w io.Writer, terminal bool, encoded *progress.Counter) lines {
-	return lines{progress.NewLine(w, terminal), encoded}
 }
 
 // Begin prints the number of cells.

@@ -182,13 +182,11 @@ func (r *result) title(b bag) string {
 
 // pictures are images by the names that a bag may have: the path of the image in its folder,
 // with and without ending, and the last element of it if no other image has the same.
-type pictures struct {
-	byName map[string][]imagebags.Image
-}
+type pictures map[string][]imagebags.Image
 
 // open lists the thumbnails.
-func (h *heatmaps) open() (*pictures, error) {
-	p := &pictures{byName: map[string][]imagebags.Image{}}
+func (h *heatmaps) open() (pictures, error) {
+	p := pictures{}
 	if h.Thumbnails == "" {
 		return p, nil
 	}
@@ -198,7 +196,7 @@ func (h *heatmaps) open() (*pictures, error) {
 	}
 	for _, m := range sources.Images {
 		for _, name := range namesOf(m.Name) {
-			p.byName[name] = append(p.byName[name], m)
+			p[name] = append(p[name], m)
 		}
 	}
 	return p, nil
@@ -211,13 +209,13 @@ func namesOf(name string) []string {
 }
 
 // of returns the thumbnail of a bag, nil if it has none.
-func (p *pictures) of(b bag) (image.Image, error) {
+func (p pictures) of(b bag) (image.Image, error) {
 	names := namesOf(b.Name)
 	if b.Name == "" { // the number of a named bag may be the name of another one
 		names = []string{strconv.Itoa(b.Bag)}
 	}
 	for _, name := range names {
-		if found := p.byName[name]; len(found) == 1 {
+		if found := p[name]; len(found) == 1 {
 			m := found[0]
 			picture, err := m.Read(imagebags.Size{}, imagebags.Limits{})
 			if err != nil {

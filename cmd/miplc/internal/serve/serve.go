@@ -4,7 +4,6 @@ package serve
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -182,7 +181,7 @@ func run(ctx context.Context, o *options) error {
 	if err := server.Serve(ctx, on); err != nil {
 		return err
 	}
-	return o.Console.Result(r, r.print)
+	return o.Console.Resultf(r, "stopped: all accepted requests are answered\n")
 }
 
 // listen opens the addresses of the flags and adds them to the result.
@@ -269,9 +268,4 @@ type result struct {
 	HTTP   string   `json:"http"`
 	GRPC   string   `json:"grpc,omitempty"`
 	Admin  string   `json:"admin,omitempty"`
-}
-
-func (r result) print(w io.Writer) error {
-	_, err := fmt.Fprintln(w, "stopped: all accepted requests are answered")
-	return err
 }
