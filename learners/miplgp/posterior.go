@@ -142,10 +142,7 @@ func (q *posterior) sampledConfidences(mean, variance []float64) []float64 {
 }
 
 func softmax(out, z []float64) {
-	top, sum := math.Inf(-1), 0.0
-	for _, v := range z {
-		top = math.Max(top, v)
-	}
+	top, sum := slices.Max(z), 0.0
 	for c, v := range z {
 		out[c] = math.Exp(v - top)
 		sum += out[c]

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -56,10 +57,7 @@ func newRidge(ctx context.Context, m *model, set Settings) (*ridge, error) {
 	if !r.factor.Factorize(k) {
 		return nil, fmt.Errorf("pl-aggd: the kernel matrix cannot be solved with gamma %g; a larger one helps", r.gamma)
 	}
-	one := mat.NewVecDense(n, nil)
-	for i := range n {
-		one.SetVec(i, 1)
-	}
+	one := mat.NewVecDense(n, slices.Repeat([]float64{1}, n))
 	r.ones = mat.NewVecDense(n, nil)
 	return r, usable(r.factor.SolveVecTo(r.ones, one))
 }
