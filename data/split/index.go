@@ -56,16 +56,9 @@ func newIndexSplit(source string, numbers indexed, bags int) (*data.Split, error
 	place(data.TrainPart, "training", &s.Train)
 	place(data.ValidationPart, "validation", &s.Validation)
 	place(data.TestPart, "test", &s.Test)
-	if len(faults) == 0 {
-		missing := 0
-		for i, p := range part {
-			if p == "" {
-				if missing++; missing == 1 {
-					note(0, "bag %d is in no part", i+1)
-				}
-			}
-		}
-		if missing > 1 {
+	if first := slices.Index(part, ""); first >= 0 && len(faults) == 0 {
+		note(0, "bag %d is in no part", first+1)
+		if missing := bags - len(s.Train) - len(s.Validation) - len(s.Test); missing > 1 {
 			faults[0] = faults[0].WithNote("%d of %d bags are in no part", missing, bags)
 		}
 	}
