@@ -82,7 +82,7 @@ func (t Number) Floats(to []float32, from []byte) {
 }
 
 // Half reports whether t is float16 or bfloat16.
-func (t Number) Half() bool { return t.Valid() && t.Size == 2 && (t.Kind == Float || t.Kind == BFloat) }
+func (t Number) Half() bool { return t.Size == 2 && (t.Kind == Float || t.Kind == BFloat) }
 
 // InfiniteHalf returns the index of the first number that is NaN or infinite, or -1. t is float16 or
 // bfloat16.
@@ -90,10 +90,6 @@ func (t Number) InfiniteHalf(of []byte) int {
 	exponent := uint16(0x7c00)
 	if t.Kind == BFloat {
 		exponent = 0x7f80
-	}
-	order := binary.ByteOrder(binary.LittleEndian)
-	if t.Swap {
-		order = binary.BigEndian
 	}
 	// Four numbers at a time: adding its lowest bit to an exponent of ones gives the sign bit.
 	const each = 0x0001_0001_0001_0001
@@ -109,7 +105,7 @@ func (t Number) InfiniteHalf(of []byte) int {
 		}
 	}
 	for i /= 2; i < len(of)/2; i++ {
-		if order.Uint16(of[2*i:])&exponent == exponent {
+		if uint16(t.bits(of[2*i:]))&exponent == exponent {
 			return i
 		}
 	}
