@@ -139,12 +139,8 @@ func match(bags []string, t *Table) ([]int, error) {
 	ending := map[string]int{} // suffix of a name -> bag, -1 for several
 	for i, name := range bags {
 		exact[name] = i
-		for rest := name; ; {
-			_, after, found := strings.Cut(rest, "/")
-			if !found {
-				break
-			}
-			rest = after
+		_, rest, found := strings.Cut(name, "/")
+		for ; found; _, rest, found = strings.Cut(rest, "/") {
 			if _, several := ending[rest]; several {
 				ending[rest] = -1
 			} else {
