@@ -94,8 +94,9 @@ func (s *Sources) Close() error {
 // Find lists the images (JPEG, PNG, TIFF, by the extension of the name) in folders and zip
 // archives. The folder that contains an image is its class, so one sub-folder per class works, and
 // so do train/CLASS and test/CLASS, or one archive per class with the folder inside. Hidden files
-// and folders, and other files, are ignored. A folder without images is an error, because it is
-// probably a class whose images are missing or in another format.
+// and folders, and other files, are ignored. An image of another format is an error, because it
+// would be missing silently, and so is a folder without images, because it is probably a class whose
+// images are missing.
 func Find(paths []string, limits Limits) (*Sources, error) {
 	s := &Sources{}
 	var faults diag.List
@@ -162,6 +163,11 @@ func isImage(name string) bool {
 	return slices.Contains([]string{".jpg", ".jpeg", ".png", ".tif", ".tiff"}, strings.ToLower(path.Ext(name)))
 }
 
+// isOtherImage reports whether the name has the extension of an image format that is not supported.
+func isOtherImage(name string) bool {
+	return slices.Contains([]string{".avif", ".bmp", ".gif", ".heic", ".jfif", ".jp2", ".pgm", ".ppm", ".webp"}, strings.ToLower(path.Ext(name)))
+}
+
 // hidden reports whether systems create a file of that name.
 func hidden(name string) bool { return strings.HasPrefix(name, ".") || name == "__MACOSX" }
 
@@ -169,6 +175,7 @@ func hidden(name string) bool { return strings.HasPrefix(name, ".") || name == "
 type finding struct {
 	place   string
 	images  []Image
+	others  []string        // images of other formats
 	folders map[string]bool // folder -> it contains an image, directly or below
 	from    *allowance      // of an archive, or nil
 }
@@ -190,13 +197,16 @@ func (f *finding) image(name string, open func() (io.ReadCloser, error)) {
 	f.images = append(f.images, m)
 }
 
-// result reports a source without images and folders without images.
+// result reports images of other formats, a source without images and folders without images.
 func (f *finding) result() ([]Image, error) {
-	if len(f.images) == 0 {
+	if len(f.images) == 0 && len(f.others) == 0 {
 		return nil, diag.Errorf(diag.Pos{File: f.place}, "no image in it (.jpg, .jpeg, .png, .tif, .tiff)").
 			WithNote("one sub-folder a class is needed, with the images of the class in it")
 	}
 	var faults diag.List
+	for _, name := range f.others {
+		faults.Add(diag.Errorf(diag.Pos{File: filepath.Join(f.place, filepath.FromSlash(name))}, "images of this format are not supported; convert it to PNG, JPEG or TIFF, or remove it"))
+	}
 	for name, filled := range f.folders {
 		if !filled {
 			faults.Add(diag.Errorf(diag.Pos{File: filepath.Join(f.place, filepath.FromSlash(name))}, "the folder of a class contains no image (.jpg, .jpeg, .png, .tif, .tiff); fill it or remove it"))
@@ -249,6 +259,8 @@ func (f *finding) walk(dir, name string, above []fs.FileInfo) error {
 			}
 		case isImage(name):
 			f.image(name, opener(p))
+		case isOtherImage(name):
+			f.others = append(f.others, name)
 		}
 	}
 	return nil
@@ -278,6 +290,8 @@ func (s *Sources) scanZip(p string, a *allowance) ([]Image, error) {
 			return nil, diag.Errorf(diag.Pos{File: filepath.Join(p, filepath.FromSlash(name))}, "the archive is encrypted; unpack it first")
 		case isImage(name):
 			f.image(name, e.Open)
+		case isOtherImage(name):
+			f.others = append(f.others, name)
 		}
 	}
 	return f.result()
