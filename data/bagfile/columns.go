@@ -127,6 +127,9 @@ func (c *csvReader) findRoles(header []string, line int) error {
 			continue
 		}
 		find := func(name string) int {
+			if i := slices.IndexFunc(header, func(h string) bool { return strings.TrimSpace(h) == name }); i >= 0 {
+				return i
+			}
 			return slices.IndexFunc(header, func(h string) bool { return strings.EqualFold(strings.TrimSpace(h), name) })
 		}
 		at := -1

@@ -45,6 +45,7 @@ func TestColumns(t *testing.T) {
 		{"wanted, fewer", rows(",f1", ",1"), Columns{Want: []string{"f1", "f2"}}, 0, `feature 2 of the model, "f2", is missing`},
 		{"wanted, twice", rows(",f1,f1", ",1,2"), Columns{Want: []string{"f1"}}, 0, `two columns are named "f1"`},
 		{"roles", "scanner,f1,class,set,image,f2\nZeiss,1,a,a b,one,2\nZeiss,3,b,a b,two,4\n", Columns{Roles: Roles{Bag: "image", Label: "class", Candidates: "set"}, Ignore: []string{"scanner"}}, 2, ""},
+		{"role in two cases", "bag,Class,class,candidates,f1\n1,tumor,a,a b,1\n2,normal,b,a b,2\n", Columns{Roles: Roles{Label: "class"}, Ignore: []string{"Class"}}, 1, ""},
 		{"missing role", rows(",f1", ",1"), Columns{Roles: Roles{Bag: "image"}}, 0, `the header has no column "image"`},
 		{"longer name", "Bag_ID,label,candidates,f1\na,x,x,1\n", Columns{}, 0, `the header has no column "bag" (did you mean "Bag_ID"?)`},
 		{"missing role of a model", rows(",f1", ",1"), Columns{Roles: Roles{Bag: "image"}, Want: []string{"f1"}}, 1, ""},
