@@ -205,10 +205,7 @@ func foldLiteral(b *Builder, n *Node, in []*Node) *Node {
 		case x.Op == OpConst:
 			values[i] = NewTensor(x.Shape.Concrete(1, 1), x.Attrs.Data...)
 		case x.Op == OpFill && x.Shape.Static() && size <= foldLimit:
-			values[i] = NewTensor(x.Shape.Concrete(1, 1))
-			for k := range values[i].Data {
-				values[i].Data[k] = x.Attrs.Value
-			}
+			values[i] = NewTensor(x.Shape.Concrete(1, 1), slices.Repeat([]float64{x.Attrs.Value}, size)...)
 		default:
 			return nil
 		}

@@ -45,12 +45,7 @@ func (s Shape) Clone() Shape { return append(Shape{}, s...) }
 
 // Static reports whether no symbol occurs in the shape.
 func (s Shape) Static() bool {
-	for _, d := range s {
-		if d < 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s, func(d Dim) bool { return d < 0 })
 }
 
 // Concrete replaces the symbols by the numbers of instances and bags.

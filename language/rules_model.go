@@ -1,6 +1,7 @@
 package language
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/miplc/miplc/internal/diag"
@@ -127,10 +128,5 @@ func (c *checker) scores() bool {
 
 // modelPos is the place that decides what the model computes.
 func (c *checker) modelPos() diag.Pos {
-	for _, key := range []string{"model.blocks", "model.let"} {
-		if pos := c.KeyPos(key); !pos.IsZero() {
-			return pos
-		}
-	}
-	return c.spec.Model.Pos
+	return cmp.Or(c.KeyPos("model.blocks"), c.KeyPos("model.let"), c.spec.Model.Pos)
 }

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"crypto/sha256"
+	"slices"
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/encoder"
@@ -97,10 +98,8 @@ func ofImages[S, R any](g *imageEngines, f func(features []float32, size S) (R, 
 // noise returns options that draw images of noise.
 func (g *imageEngines) noise(o parity.Options) parity.Options {
 	o.Instance = g.encoder.Meta.InputShape() // [3, size, size]
-	o.Mean, o.Std = make([]float32, ndarray.Size(o.Instance)), make([]float32, ndarray.Size(o.Instance))
-	for i := range o.Mean {
-		o.Mean[i], o.Std[i] = 0.5, 0.25
-	}
+	size := ndarray.Size(o.Instance)
+	o.Mean, o.Std = slices.Repeat([]float32{0.5}, size), slices.Repeat([]float32{0.25}, size)
 	if o.Sizes == nil {
 		o.Sizes = imageSizes
 	}

@@ -237,11 +237,7 @@ func (l *lowerer[T]) shared(n *graph.Node) *gorgonia.Node {
 
 // lowerConst makes a leaf with the values of a literal.
 func lowerConst[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorgonia.Node {
-	data := make([]T, len(n.Attrs.Data))
-	for i, v := range n.Attrs.Data {
-		data[i] = T(v)
-	}
-	return l.literal(n, data)
+	return l.literal(n, ndarray.Convert[T](n.Attrs.Data))
 }
 
 // lowerFill makes a leaf whose elements are all equal.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Capacity gives sizes to the symbols N and B of a graph.
@@ -169,11 +170,7 @@ func bind(l *lowerer, n *graph.Node, _ []tensor) tensor {
 }
 
 func lowerConst(l *lowerer, n *graph.Node, _ []tensor) tensor {
-	data := make([]float32, len(n.Attrs.Data))
-	for i, v := range n.Attrs.Data {
-		data[i] = float32(v)
-	}
-	return l.constant(data, l.concrete(n.Shape)...)
+	return l.constant(ndarray.Convert[float32](n.Attrs.Data), l.concrete(n.Shape)...)
 }
 
 func lowerFill(l *lowerer, n *graph.Node, _ []tensor) tensor {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/tiles"
 	"github.com/miplc/miplc/internal/workers"
@@ -40,10 +41,7 @@ type known struct {
 // shape. If other inputs have an open first axis, its size is the number of instances. loops reports
 // whether the back end runs loops step by step; otherwise it computes all steps at once.
 func New(g *onnxpb.GraphProto, instance []int, loops bool) *Estimate {
-	e := &Estimate{loops: loops, nodes: g.GetNode(), outputs: map[string]bool{}, initial: map[string]known{}, lastUse: map[string]int{}}
-	for _, d := range instance {
-		e.input = append(e.input, int64(d))
-	}
+	e := &Estimate{loops: loops, nodes: g.GetNode(), input: ndarray.Convert[int64](instance), outputs: map[string]bool{}, initial: map[string]known{}, lastUse: map[string]int{}}
 	for _, t := range g.GetInitializer() {
 		k := known{shape: t.GetDims()}
 		if t.GetDataType() == int32(onnxpb.TensorProto_INT64) && elements(k.shape) <= maxKnown {

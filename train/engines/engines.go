@@ -188,13 +188,7 @@ func (r Request) auto(m machine) (*Choice, error) {
 }
 
 func join(reasons ...string) string {
-	var list []string
-	for _, s := range reasons {
-		if s != "" {
-			list = append(list, s)
-		}
-	}
-	return strings.Join(list, "; ")
+	return strings.Join(slices.DeleteFunc(reasons, func(s string) bool { return s == "" }), "; ")
 }
 
 func (r Request) pureGo(reason string) *Choice {

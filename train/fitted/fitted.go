@@ -10,6 +10,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/learners"
 	"github.com/miplc/miplc/learners/miplgp"
@@ -210,9 +211,7 @@ func (f *fit) confidences(i learners.Iteration) {
 	found := make([]int, len(f.Split.Train))
 	for row, bag := range f.Split.Train {
 		own := i.Confidences[row*k : (row+1)*k]
-		for c, v := range own {
-			f.BagWeights(bag)[c] = float32(v)
-		}
+		copy(f.BagWeights(bag), ndarray.Convert[float32](own))
 		found[row] = measure.Argmax(own)
 	}
 	f.disambiguation = f.Accuracy(f.Split.Train, found)

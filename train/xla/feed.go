@@ -2,6 +2,7 @@ package xla
 
 import (
 	"context"
+	"slices"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/xla"
@@ -84,10 +85,7 @@ func (s *feeder) scalars(f *feed, name string) []float32 {
 
 // order returns the bags as [Steps, Jobs, Batch] with -1 for none.
 func order(batches [][][]int, l xla.Layout) []int32 {
-	out := make([]int32, l.Steps*l.Jobs*l.Batch)
-	for i := range out {
-		out[i] = -1
-	}
+	out := slices.Repeat([]int32{-1}, l.Steps*l.Jobs*l.Batch)
 	for j, steps := range batches {
 		for step, bags := range steps {
 			for slot, bag := range bags {

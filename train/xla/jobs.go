@@ -3,6 +3,7 @@ package xla
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/xla"
@@ -132,9 +133,7 @@ func (s *jobs) run(ctx context.Context, p *xla.Program, from *feeder, settings m
 	feeds, stop := from.feeds(ctx)
 	defer stop()
 	for f := range feeds {
-		for name, v := range settings {
-			f.values[name] = v
-		}
+		maps.Copy(f.values, settings)
 		trace, err := s.device.call(s.backend, p, f.values)
 		if err != nil {
 			return fmt.Errorf("steps %d to %d: %w", f.first+1, f.first+f.steps, err)
