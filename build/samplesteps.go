@@ -56,7 +56,7 @@ func writeSampleSteps(o *Options, f *stepForm) (s *sampleSteps, err error) {
 			return nil, err
 		}
 	}
-	engine, err := gorgonia.New(f.program, nil)
+	engine, err := gorgonia.New(f.program)
 	if err != nil {
 		return nil, err
 	}

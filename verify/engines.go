@@ -48,7 +48,7 @@ func (e *Predictors) Close() error {
 // AddNative adds the interpreter and gorgonia, which run the graph itself.
 func (e *Predictors) AddNative(p *compile.Program, state *train.State) error {
 	e.addReference(p, state.Params)
-	engine, err := gorgonia.New(p, state.Params)
+	engine, err := gorgonia.New(p)
 	if err != nil {
 		return err
 	}

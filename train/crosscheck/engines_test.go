@@ -46,7 +46,7 @@ func engines(t testing.TB) []maker {
 	}
 	library := ortest.Library(t)
 	return []maker{
-		{"gorgonia", func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p, nil) }, nil, false},
+		{"gorgonia", func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p) }, nil, false},
 		{"ort", func(p *compile.Program) (train.Engine, error) {
 			return ort.New(p, nil, ort.Options{Library: library})
 		}, nil, false},

@@ -29,10 +29,9 @@ type Engine struct {
 
 var _ train.Engine = (*Engine)(nil)
 
-// New makes the engine of a program, with the optimiser of its spec. params are
-// the learned values by name, row-major, and the statistics of the normalisation,
-// copied in; nil leaves zeros, for SetState to fill.
-func New(p *compile.Program, params map[string][]float32) (*Engine, error) {
+// New makes the engine of a program, with the optimiser of its spec. All values are zero until
+// SetState sets them.
+func New(p *compile.Program) (*Engine, error) {
 	e := &Engine{program: p, shared: lowering.NewParams[float32](), result: train.Result{Terms: map[string]float64{}}}
 	size := p.FlatSize()
 	e.gradients, e.state = make([]float32, size), map[string][]float32{}
@@ -61,10 +60,7 @@ func New(p *compile.Program, params map[string][]float32) (*Engine, error) {
 			e.terms = append(e.terms, name)
 		}
 	}
-	if params == nil {
-		return e, nil
-	}
-	return e, e.SetState(&train.State{Params: params})
+	return e, nil
 }
 
 // lower builds the machines. All share the parameters and one arena.

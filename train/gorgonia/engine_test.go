@@ -33,7 +33,7 @@ func newEngine(t testing.TB, p *compile.Program, scale float64) (*gorgonia.Engin
 			s.Params[compile.ParamMean][i], s.Params[compile.ParamStd][i] = float32(i)/10, 1+float32(i)/5
 		}
 	}
-	e, err := gorgonia.New(p, nil)
+	e, err := gorgonia.New(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func TestSize(t *testing.T) {
 
 func TestShippedProgramsCanBePadded(t *testing.T) {
 	for _, name := range language.TrainedNames() {
-		e, err := New(traintest.Shipped(t, name), nil)
+		e, err := New(traintest.Shipped(t, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,29 +39,24 @@ func TestShippedProgramsCanBePadded(t *testing.T) {
 	}
 }
 
-// started returns initial parameters, and statistics with mean 0 and deviation 1.
-func started(p *compile.Program) map[string][]float32 {
-	params := train.InitParams(p, 3)
-	n := p.Signature.Instance[0]
-	params[compile.ParamMean], params[compile.ParamStd] = make([]float32, n), make([]float32, n)
-	for i := range n {
-		params[compile.ParamStd][i] = 1
+// started returns an engine with the untrained state of a program.
+func started(t *testing.T, p *compile.Program) *Engine {
+	t.Helper()
+	e, err := New(p)
+	if err == nil {
+		err = e.SetState(train.UntrainedState(p, 3))
 	}
-	return params
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
 }
 
 // Steps with and without padding give the same results up to rounding.
 func TestPaddingChangesNoStep(t *testing.T) {
 	p := traintest.Shipped(t, "demipl")
-	params := started(p)
-	var engines [2]*Engine
-	for i := range engines {
-		var err error
-		if engines[i], err = New(p, params); err != nil {
-			t.Fatal(err)
-		}
-		defer engines[i].Close()
-	}
+	engines := [2]*Engine{started(t, p), started(t, p)}
 	engines[1].training.paddable = false
 	b := &train.Batch{Bags: 3, BagOf: []int{0, 0, 1, 2, 2, 2, 2}, Lambda: 0.5, Epoch: 1, Epochs: 4, LR: 0.1}
 	for i := range 7 * 7 {
@@ -97,11 +92,7 @@ func TestPaddingChangesNoStep(t *testing.T) {
 // The engine keeps only the most recently used machines.
 func TestMachinesAreBounded(t *testing.T) {
 	p := traintest.Shipped(t, "demipl")
-	e, err := New(p, started(p))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := started(t, p)
 	e.infer.bySize.MaxCount = 4
 	for n := 1; n <= 9; n++ {
 		for _, size := range []int{n, 1} { // bags of one instance stay in use
@@ -120,11 +111,7 @@ func TestMachinesAreBounded(t *testing.T) {
 
 func TestBadBatches(t *testing.T) {
 	p := traintest.Shipped(t, "demipl")
-	e, err := New(p, started(p))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := started(t, p)
 	for _, c := range []struct {
 		bagOf []int
 		bags  int

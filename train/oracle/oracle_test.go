@@ -84,7 +84,7 @@ func TestGorgoniaFollowsOracle(t *testing.T) {
 	for _, batch := range []int{1, 16} {
 		o := traintest.Quickstart(t, 100, 4, batch)
 		want := run(t, o, exact)
-		got := run(t, o, func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p, nil) })
+		got := run(t, o, func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p) })
 		for i, m := range want.Metrics {
 			if diff := math.Abs(got.Metrics[i].Loss - m.Loss); diff > 1e-5*m.Loss {
 				t.Errorf("batch %d, epoch %d: gorgonia loss %v, oracle %v", batch, i+1, got.Metrics[i].Loss, m.Loss)

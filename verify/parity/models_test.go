@@ -89,7 +89,7 @@ func (m *model) reference() *parity.Reference {
 
 func (m *model) gorgonia(t testing.TB) parity.Engine {
 	t.Helper()
-	e, err := gorgonia.New(m.program, nil)
+	e, err := gorgonia.New(m.program)
 	if err != nil {
 		t.Fatal(err)
 	}
