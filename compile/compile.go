@@ -245,18 +245,9 @@ func (l *builder) param(name string, init Init, shape ...int) *graph.Node {
 
 // pruneInputs removes unused inputs except instances and bag_of, so that all programs have these.
 func pruneInputs(g *graph.Graph) *graph.Graph {
-	used := map[*graph.Node]bool{}
-	for _, n := range g.Nodes {
-		for _, in := range n.In {
-			used[in] = true
-		}
-	}
-	for _, o := range g.Outputs {
-		used[o.Node] = true
-	}
-	kept := g.Nodes[:0:0]
-	for _, n := range g.Nodes {
-		if n.Op == graph.OpInput && !used[n] && n.Name != InInstances && n.Name != InBagOf {
+	live, kept := g.Live(), g.Nodes[:0:0]
+	for i, n := range g.Nodes {
+		if n.Op == graph.OpInput && !live[i] && n.Name != InInstances && n.Name != InBagOf {
 			continue
 		}
 		n.ID = len(kept)

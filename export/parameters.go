@@ -52,9 +52,8 @@ type Missing struct {
 
 // used reports whether predictions use a parameter.
 func used(p *compile.Program, name string) bool {
-	isIt := func(n *graph.Node) bool { return n.Op == graph.OpParam && n.Name == name }
-	return slices.ContainsFunc(p.Infer.Nodes, func(n *graph.Node) bool { return slices.ContainsFunc(n.In, isIt) }) ||
-		slices.ContainsFunc(p.Infer.Outputs, func(o graph.Output) bool { return isIt(o.Node) })
+	live := p.Infer.Live()
+	return slices.ContainsFunc(p.Infer.ByOp(graph.OpParam), func(n *graph.Node) bool { return n.Name == name && live[n.ID] })
 }
 
 // copySuffix is what the file adds to the name of a parameter that it has in the shape in which
