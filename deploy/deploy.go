@@ -23,10 +23,10 @@ var templates = template.Must(template.ParseFS(sources, "*.tmpl"))
 
 // Deployment is a model to deploy.
 type Deployment struct {
-	Name  string // valid in servers and clusters: lower-case letters, digits and -
+	Name  string             // valid in servers and clusters: lower-case letters, digits and -
+	Meta  *contract.Metadata // must not be changed
 	path  string
 	proto *onnxpb.ModelProto
-	meta  *contract.Metadata
 }
 
 // Read reads a model file. If name is empty, the model has the name of the spec.
@@ -41,11 +41,8 @@ func Read(path, name string) (*Deployment, error) {
 	if !regexp.MustCompile(`^[a-z]([a-z0-9-]{0,50}[a-z0-9])?$`).MatchString(name) {
 		return nil, fmt.Errorf("%q is not a valid name in a cluster: use up to 52 lower-case letters, digits and -, starting with a letter and not ending with -", name)
 	}
-	return &Deployment{Name: name, path: path, proto: proto, meta: meta}, nil
+	return &Deployment{Name: name, path: path, proto: proto, Meta: meta}, nil
 }
-
-// Metadata returns the metadata of the model, which the caller must not change.
-func (m *Deployment) Metadata() *contract.Metadata { return m.meta }
 
 // File is a file of a deployment.
 type File struct {

@@ -93,7 +93,7 @@ func TestRaggedIsTheBatch(t *testing.T) {
 		ends = append(ends, len(bagOf)*20)
 	}
 	want := onnxtest.RunORT(t, m.proto, map[string]*graph.Tensor{contract.Instances: rows, contract.BagOf: whole(bagOf)})
-	r := ragged(m.proto, m.meta.InputShape)
+	r := ragged(m.proto, m.Meta.InputShape)
 	if err := contract.Structure(r); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func whole(v []int) *graph.Tensor { return &graph.Tensor{Shape: []int{len(v)}, I
 // graphOf returns a graph with the input for which bags are drawn.
 func graphOf(m *Deployment) *graph.Graph {
 	b := graph.NewBuilder("bag")
-	b.Input(contract.Instances, graph.Float, graph.Shape{graph.N, graph.Dim(m.meta.InputShape[0])})
+	b.Input(contract.Instances, graph.Float, graph.Shape{graph.N, graph.Dim(m.Meta.InputShape[0])})
 	g, _ := b.Graph()
 	return g
 }

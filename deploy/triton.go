@@ -18,9 +18,9 @@ import (
 // combines bags of different sizes.
 func (m *Deployment) Triton(dir string) ([]File, error) {
 	dir = filepath.Join(dir, m.Name)
-	model, batch := m.proto, m.meta.Contract == contract.ContractBatch
+	model, batch := m.proto, m.Meta.Contract == contract.ContractBatch
 	if batch {
-		model = ragged(m.proto, m.meta.InputShape)
+		model = ragged(m.proto, m.Meta.InputShape)
 		if err := contract.Structure(model); err != nil {
 			return nil, fmt.Errorf("bug: the model for Triton: %w", err)
 		}
@@ -30,19 +30,19 @@ func (m *Deployment) Triton(dir string) ([]File, error) {
 		return nil, err
 	}
 	dims := "-1"
-	for _, d := range m.meta.InputShape {
+	for _, d := range m.Meta.InputShape {
 		dims += fmt.Sprintf(", %d", d)
 	}
 	config, err := rendered(filepath.Join(dir, "config.pbtxt"), "config.pbtxt.tmpl", map[string]any{
-		"Name": m.Name, "Dims": dims, "Classes": len(m.meta.Classes), "Batch": batch,
+		"Name": m.Name, "Dims": dims, "Classes": len(m.Meta.Classes), "Batch": batch,
 		"Instances": contract.Instances, "Probabilities": contract.Probabilities, "Attention": contract.Attention,
-		"HasClasses": m.meta.ClassAttention, "ClassAttention": contract.ClassAttention,
+		"HasClasses": m.Meta.ClassAttention, "ClassAttention": contract.ClassAttention,
 		"Label": contract.Label, "Ends": bagEnds,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return []File{config, {Path: filepath.Join(dir, "labels.txt"), Content: labels(m.meta.Classes)}, {Path: filepath.Join(dir, "1", "model.onnx"), Content: content}}, nil
+	return []File{config, {Path: filepath.Join(dir, "labels.txt"), Content: labels(m.Meta.Classes)}, {Path: filepath.Join(dir, "1", "model.onnx"), Content: content}}, nil
 }
 
 // labels returns the class names, one per line.

@@ -62,9 +62,10 @@ func FindModel(path string) (string, error) {
 	return file, nil
 }
 
-// OpenData reads bags for a model: images if it contains an encoder, else features.
-func OpenData(path string, o bagfile.Options, m ModelData) (*data.Dataset, error) {
-	o = m.Options(o)
+// OpenData reads bags for a model: images if it contains an encoder, else features. Of the metadata it
+// needs Classes, Columns, Encoder and Threshold.
+func OpenData(path string, o bagfile.Options, m *contract.Metadata) (*data.Dataset, error) {
+	o = readingFor(m, o)
 	if m.Encoder != nil {
 		return encoder.OpenImages(path, m.Encoder, o)
 	}
@@ -76,16 +77,10 @@ func OpenData(path string, o bagfile.Options, m ModelData) (*data.Dataset, error
 	return bagfile.OpenWith(path, o)
 }
 
-// ModelData is the part of the metadata of a model that determines how its data are read.
-type ModelData struct {
-	Columns   *contract.Columns // nil: unknown
-	Encoder   *contract.Encoder // nil: the model takes features
-	Threshold *float64          // nil: a bag has one label
-}
-
-// Options returns the options for reading data for a model: its columns, so that features are found
-// by name, and the kind of its labels.
-func (m ModelData) Options(o bagfile.Options) bagfile.Options {
+// readingFor returns the options for reading data for a model: its classes, its columns, so that
+// features are found by name, and the kind of its labels.
+func readingFor(m *contract.Metadata, o bagfile.Options) bagfile.Options {
+	o.Columns.Classes = m.Classes
 	if m.Threshold != nil {
 		o.Labels = bagfile.MultiLabels
 	}

@@ -149,13 +149,10 @@ func (o *options) compact(ctx context.Context, m *deploy.Deployment) ([]deploy.M
 	if err := backend.EnsureLibrary(ctx, o.Console, o.Library); err != nil {
 		return nil, nil, err
 	}
-	meta := m.Metadata()
-	if meta.Encoder != nil {
+	if m.Meta.Encoder != nil {
 		return nil, nil, errors.New("--float16 and --int8 do not support a model that contains an encoder: train with data.encoder.export: model, and give --data the features")
 	}
-	reading := o.Limits
-	reading.Columns.Classes = meta.Classes
-	bags, err := backend.OpenData(o.Data, reading, backend.ModelData{Columns: meta.Columns, Threshold: meta.Threshold})
+	bags, err := backend.OpenData(o.Data, o.Limits, m.Meta)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/memory"
@@ -159,13 +160,11 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	defer func() { model.Close() }()
-	reading := o.Limits
-	reading.Columns.Classes = model.Info().Classes
 	info := model.Info()
 	if err := o.checkClass(info); err != nil {
 		return err
 	}
-	set, err := backend.OpenData(o.Data, reading, backend.ModelData{Columns: info.Columns, Encoder: info.Encoder, Threshold: info.Threshold})
+	set, err := backend.OpenData(o.Data, o.Limits, &contract.Metadata{Classes: info.Classes, Columns: info.Columns, Encoder: info.Encoder, Threshold: info.Threshold})
 	if err != nil {
 		return err
 	}

@@ -244,8 +244,7 @@ func (o *options) examples() error {
 	if _, found, err := contract.Read(backend.ModelPath(o.Models)); err == nil {
 		meta = found
 	}
-	o.Columns.Classes = meta.Classes
-	set, err := backend.OpenData(o.Bags, bagfile.Options{Columns: o.Columns}, backend.ModelData{Columns: meta.Columns, Encoder: meta.Encoder, Threshold: meta.Threshold})
+	set, err := backend.OpenData(o.Bags, bagfile.Options{Columns: o.Columns}, meta)
 	if err != nil {
 		return err
 	}
