@@ -23,19 +23,17 @@ const webgpuVersion = "0.4.0"
 
 const webgpuArchive = "onnxruntime-ep-webgpu==" + webgpuVersion
 
-// providerPins lists the pinned libraries of execution providers.
-var providerPins = map[string][]pinned.Pin{
-	WebGPU: {
-		{System: "linux/amd64", Via: pinned.ViaPip, Archive: webgpuArchive, Member: "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so",
-			Platform: "manylinux_2_28_x86_64", Size: 16450888, Download: 7,
-			SHA256: "9f76e3dc4459421958ad086a9da03bf7e5de9289e9a3a56e28bbb459773dec81"},
-		{System: "linux/arm64", Via: pinned.ViaPip, Archive: webgpuArchive, Member: "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so",
-			Platform: "manylinux_2_28_aarch64", Size: 13862448, Download: 6,
-			SHA256: "720e1288e7e465f924db44b88a98a9d1c543eba3fbb2ff801cf2545f5e7f0279"},
-		{System: "darwin/arm64", Via: pinned.ViaPip, Archive: webgpuArchive, Member: "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.dylib",
-			Platform: "macosx_14_0_arm64", Size: 14966224, Download: 5,
-			SHA256: "894aa43c308c97afe58f6485b8411962181a39b27170f5f210cc7503adb52850"},
-	},
+// webgpuPins lists the pinned libraries of that provider.
+var webgpuPins = []pinned.Pin{
+	{System: "linux/amd64", Via: pinned.ViaPip, Archive: webgpuArchive, Member: "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so",
+		Platform: "manylinux_2_28_x86_64", Size: 16450888, Download: 7,
+		SHA256: "9f76e3dc4459421958ad086a9da03bf7e5de9289e9a3a56e28bbb459773dec81"},
+	{System: "linux/arm64", Via: pinned.ViaPip, Archive: webgpuArchive, Member: "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so",
+		Platform: "manylinux_2_28_aarch64", Size: 13862448, Download: 6,
+		SHA256: "720e1288e7e465f924db44b88a98a9d1c543eba3fbb2ff801cf2545f5e7f0279"},
+	{System: "darwin/arm64", Via: pinned.ViaPip, Archive: webgpuArchive, Member: "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.dylib",
+		Platform: "macosx_14_0_arm64", Size: 14966224, Download: 5,
+		SHA256: "894aa43c308c97afe58f6485b8411962181a39b27170f5f210cc7503adb52850"},
 }
 
 // FindProvider returns the library of an execution provider: the one that EnvProvider names, else
@@ -108,15 +106,14 @@ func installCUDA(ctx context.Context, o pinned.InstallOptions) (Library, error) 
 
 // providerSlot returns the path of a pinned provider in the cache of this machine.
 func providerSlot(name string) (pinned.Slot, error) {
-	pins := providerPins[name]
-	if pins == nil {
+	if name != WebGPU {
 		return pinned.Slot{}, fmt.Errorf("no library of it is pinned")
 	}
 	cache, err := pinned.CacheDir()
 	if err != nil {
 		return pinned.Slot{}, fmt.Errorf("%w; set %s to a directory", err, pinned.EnvCache)
 	}
-	l := pinned.Library{Name: "the execution provider " + name + " " + webgpuVersion, Pins: pins,
+	l := pinned.Library{Name: "the execution provider " + name + " " + webgpuVersion, Pins: webgpuPins,
 		Remedy: "get its library yourself and set " + EnvProvider + strings.ToUpper(name)}
-	return l.On(filepath.Join(cache, "provider-"+name, webgpuVersion, runtime.GOOS+"-"+runtime.GOARCH, filepath.Base(pins[0].Member))), nil
+	return l.On(filepath.Join(cache, "provider-"+name, webgpuVersion, runtime.GOOS+"-"+runtime.GOARCH, filepath.Base(webgpuPins[0].Member))), nil
 }
