@@ -89,10 +89,8 @@ func run(o *options) error {
 	schema := "for editors"
 	if _, err := os.Lstat(r.Schema); err == nil {
 		schema = "for editors (existing file kept)"
-	} else {
-		if err := fileio.Write(r.Schema, language.Dialect.Schema(), fileio.WriteOptions{}); err != nil {
-			return err
-		}
+	} else if err := fileio.Write(r.Schema, language.Dialect.Schema(), fileio.WriteOptions{}); err != nil {
+		return err
 	}
 	if err := spec.Commit(); err != nil { // last, because an existing spec means that init is done
 		return err
