@@ -113,16 +113,16 @@ type chunkRun struct {
 func (r *chunkRun) runHead(ctx context.Context, head *ort.DynamicAdvancedSession, x []float32, from, end int) error {
 	var v values
 	defer v.destroy()
-	in := v.floats(x, append([]int64{int64(end - from)}, r.session.instance...))
+	in := add(&v, x, append([]int64{int64(end - from)}, r.session.instance...))
 	out := []ort.Value{}
 	for i, row := range r.plan.Rows {
 		part := r.rows[i][from*row.Width() : end*row.Width()]
-		out = append(out, v.floats(part, append([]int64{int64(end - from)}, row.Shape...)))
+		out = append(out, add(&v, part, append([]int64{int64(end - from)}, row.Shape...)))
 	}
 	results := make([][]float32, len(r.pools))
 	for i, pool := range r.plan.Pools {
 		results[i] = make([]float32, len(r.pools[i].total))
-		out = append(out, v.floats(results[i], pool.Shape))
+		out = append(out, add(&v, results[i], pool.Shape))
 	}
 	if v.err != nil {
 		return v.err
@@ -146,11 +146,11 @@ func (r *chunkRun) runTail(ctx context.Context, tail *ort.DynamicAdvancedSession
 	in := []ort.Value{}
 	for i, row := range r.plan.Rows {
 		if row.Tail {
-			in = append(in, v.floats(r.rows[i], append([]int64{n}, row.Shape...)))
+			in = append(in, add(&v, r.rows[i], append([]int64{n}, row.Shape...)))
 		}
 	}
 	for i, pool := range r.plan.Pools {
-		in = append(in, v.floats(r.pools[i].result(), pool.Shape))
+		in = append(in, add(&v, r.pools[i].result(), pool.Shape))
 	}
 	if r.plan.BagOf {
 		in = append(in, add(&v, make([]int64, r.n), []int64{n}))
@@ -159,11 +159,11 @@ func (r *chunkRun) runTail(ctx context.Context, tail *ort.DynamicAdvancedSession
 	if r.session.batch {
 		attention = []int64{n}
 	}
-	out := []ort.Value{v.floats(to.Probabilities, []int64{1, r.session.classes}), v.floats(to.Attention, attention)}
+	out := []ort.Value{add(&v, to.Probabilities, []int64{1, r.session.classes}), add(&v, to.Attention, attention)}
 	var classAttention []float32
 	if to.ClassAttention != nil {
 		classAttention = make([]float32, len(to.ClassAttention)*r.n)
-		out = append(out, v.floats(classAttention, []int64{r.session.classes, n}))
+		out = append(out, add(&v, classAttention, []int64{r.session.classes, n}))
 	}
 	if v.err != nil {
 		return v.err
@@ -179,8 +179,7 @@ type values struct {
 	err  error // the first
 }
 
-func (v *values) floats(x []float32, shape []int64) ort.Value { return add(v, x, shape) }
-
+// add adds a tensor; nil after an error.
 func add[T ort.TensorData](v *values, x []T, shape []int64) ort.Value {
 	t, err := ort.NewTensor(ort.NewShape(shape...), x)
 	if err != nil {

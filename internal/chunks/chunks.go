@@ -54,7 +54,7 @@ func New(m *onnxpb.ModelProto, instance []int) *Plan {
 	}
 	d.classify()
 	d.findCounts()
-	tail, read := d.above(d.outputs(), func(n *onnxpb.NodeProto) bool { return d.kindOf(n) == rows || d.pools[n] != nil })
+	tail, read := d.above(d.outputs(), func(n *onnxpb.NodeProto) bool { return d.kinds[n.GetOutput()[0]] == rows || d.pools[n] != nil })
 	p := &Plan{BagOf: slices.Contains(read, contract.BagOf)}
 	for _, n := range d.graph.GetNode() {
 		if pool := d.pools[n]; pool != nil && slices.Contains(read, pool.Name) {
@@ -254,9 +254,6 @@ func (d *divider) pool(n *onnxpb.NodeProto) *Pool {
 	}
 	return &Pool{n.GetOutput()[0], scores, []int64{d.shapes[scores][1], d.shapes[values][1]}}
 }
-
-// kindOf returns the kind of the outputs of a node.
-func (d *divider) kindOf(n *onnxpb.NodeProto) kind { return d.kinds[n.GetOutput()[0]] }
 
 func (d *divider) row(name string, tail bool) Row { return Row{name, d.shapes[name][1:], tail} }
 
