@@ -153,12 +153,12 @@ func (l *builder) dropout(blk *language.Block, name string) {
 	}
 	at := l.current()
 	h := l.env[at]
-	l.env[at] = l.b.Mul(h, l.mask(name, h.Shape, rate))
+	l.env[at] = l.b.Mul(h, l.mask(name, h.Shape, rate, "dropout"))
 }
 
-// mask adds an input whose elements are 0 with probability rate, else 1/(1-rate).
-func (l *builder) mask(name string, shape graph.Shape, rate float64) *graph.Node {
-	mask := Mask{Name: name + ".mask", Shape: shape.Clone(), Drop: rate}
+// mask adds an input for a function, whose elements are 0 with probability rate, else 1/(1-rate).
+func (l *builder) mask(name string, shape graph.Shape, rate float64, function string) *graph.Node {
+	mask := Mask{Name: name + ".mask", Shape: shape.Clone(), Drop: rate, Function: function}
 	l.masks = append(l.masks, mask)
 	return l.b.Input(mask.Name, graph.Float, mask.Shape)
 }

@@ -350,7 +350,7 @@ func (e *expression) draws(x *ast.CallExpr, a *graph.Node, i int, drop func(rate
 func (e *expression) draw(x *ast.CallExpr, shape graph.Shape, p float64) *graph.Node {
 	key := e.path + e.place(x).String()
 	if e.drawn[key] == nil {
-		e.drawn[key] = e.mask(e.numbered("dropout"), shape, p)
+		e.drawn[key] = e.mask(e.numbered("dropout"), shape, p, written(x))
 	}
 	return e.drawn[key]
 }

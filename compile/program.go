@@ -65,12 +65,13 @@ func (p *Program) hasStatistics() bool {
 	return slices.ContainsFunc(p.Params, func(q Param) bool { return q.Statistic })
 }
 
-// Mask is a dropout mask, an input of the training graph. An element is 0 with
-// probability Drop, else 1/(1-Drop).
+// Mask is a dropout mask, or the random draws of another function: an input of the training
+// graph. An element is 0 with probability Drop, else 1/(1-Drop).
 type Mask struct {
-	Name  string      // also the name of its random stream
-	Shape graph.Shape // [N, ...], [B, ...], or fixed: the same mask for all bags
-	Drop  float64
+	Name     string      // also the name of its random stream
+	Shape    graph.Shape // [N, ...], [B, ...], or fixed: the same mask for all bags
+	Drop     float64
+	Function string // function of the spec language that uses it: dropout, random, uniform or normal
 }
 
 // Scale returns 1/(1-Drop), the value of kept elements.

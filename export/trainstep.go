@@ -168,7 +168,11 @@ func meaning(p *compile.Program, name string) string {
 	}
 	for _, m := range p.Masks {
 		if m.Name == name {
-			return fmt.Sprintf("dropout mask: 0 with probability %g, else %g; all 1 switches dropout off", m.Drop, 1/(1-m.Drop))
+			values := fmt.Sprintf("0 with probability %g, else %g", m.Drop, 1/(1-m.Drop))
+			if m.Function != "dropout" {
+				return "random draws for the function " + m.Function + ": " + values
+			}
+			return "dropout mask: " + values + "; all 1 switches dropout off"
 		}
 	}
 	for _, vector := range p.StateVectors() {
