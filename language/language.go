@@ -260,7 +260,7 @@ var trainRows = []schema.Row{
 	{Name: "init", Type: schema.Section, Rows: initRows, Applies: schema.When(func(s *Spec) bool { return s.trained() && s.Train.Init.Model.V != "" }),
 		Doc: "A trained model whose parameters are the initial ones, instead of random numbers."},
 	{Name: "sampling", Type: schema.Text, Default: "shuffle", Choices: []string{"shuffle", "balanced"}, Applies: schema.When(func(s *Spec) bool { return s.trained() && s.Train.Sampling.V != "shuffle" }), Field: schema.Bind(func(s *Spec) any { return &s.Train.Sampling }),
-		Doc: "Training bags of an epoch: `shuffle` (every bag once) or `balanced` (as many draws with replacement, in which every class is equally frequent)."},
+		Doc: "Training bags of an epoch: `shuffle` (every bag once) or `balanced` (as many draws with replacement, each of a random class and then of a bag with this candidate)."},
 	{Name: "class_weights", Type: schema.Form, Custom: &classWeightsForm, Applies: schema.When((*Spec).weighsClasses), Field: schema.Bind(func(s *Spec) any { return &s.Train.ClassWeights }),
 		Doc: "Factors of the classes in the loss terms `disambiguation` and `binary_cross_entropy`: a list with a number for each class, or `balanced` (rare classes get larger factors)."},
 	{Name: "accumulate", Type: schema.Whole, Default: "1", In: schema.Between(1, 1e6), Applies: schema.When(func(s *Spec) bool { return s.trained() && s.Train.Accumulate.V > 1 }), Field: schema.Bind(func(s *Spec) any { return &s.Train.Accumulate }),

@@ -229,8 +229,8 @@ type Train struct {
 	Batch  schema.Int // bags per step
 	Seed   schema.Int
 	Init   Init
-	// Sampling is "shuffle" (every bag once per epoch) or "balanced" (draws with replacement,
-	// every class equally often).
+	// Sampling is "shuffle" (every bag once per epoch) or "balanced" (draws with replacement, each
+	// of a class, all equally likely, and then of a bag with this candidate).
 	Sampling schema.Str
 	// Optimizer is "sgd", "adam", "adamw" or "rmsprop". Settings of the other optimizers are
 	// ignored.

@@ -33,10 +33,10 @@ func eachCandidate(d *data.Dataset, bag int, use func(class int, share float64))
 	}
 }
 
-// balanced draws len(bags) of the bags with replacement, so that all classes are equally
-// frequent. The probability of a bag is proportional to the mean of 1/n over its candidates,
+// balanced draws len(bags) of the bags with replacement: each time a class, all equally likely, and
+// then a bag of it. The probability of a bag is proportional to the mean of 1/n over its candidates,
 // where n is the number of bags of a class, see classCounts. With one candidate per bag it is
-// WeightedRandomSampler of PyTorch with the weights 1/n.
+// WeightedRandomSampler of PyTorch with the weights 1/n, and all classes are equally frequent.
 func balanced(d *data.Dataset, bags []int, seed uint64, epoch int) []int {
 	shares := make([]float64, d.Classes)
 	for class, n := range classCounts(d, bags) {
