@@ -1,5 +1,5 @@
 // Package goclient writes a Go package for one model: its classes are constants, the shape of an
-// instance is a type, and it rejects model files with another contract.
+// instance is a type, and it rejects model files with another contract or other features.
 package goclient
 
 import (
@@ -120,12 +120,16 @@ func (m *Client) Generate(pkg string) ([]byte, error) {
 	if m.Meta.Encoder != nil {
 		size = m.Meta.Encoder.Size
 	}
+	var features []string // unknown unless the model was trained on a table with their names
+	if m.Meta.Columns != nil {
+		features = m.Meta.Columns.Features
+	}
 	var out bytes.Buffer
 	err := client.Execute(&out, map[string]any{
 		"Header": Header, "Package": pkg, "Model": fmt.Sprintf("%q", m.Name), "Hash": m.Meta.Hash(), "Contract": m.Meta.Contract,
 		"Classes": classes, "Dims": dims, "Shape": m.Meta.InputShape, "Values": ndarray.Size(m.Meta.InputShape),
 		"Rank": len(m.Meta.InputShape), "Multi": m.Meta.Threshold != nil, "ClassAttention": m.Meta.ClassAttention,
-		"Size": size,
+		"Size": size, "Features": features,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("bug: the template of the client: %w", err)

@@ -57,8 +57,8 @@ func goCommand(con *console.Console) *cobra.Command {
 ` + usage + `
 
 The classes are constants, and an instance is a type, so code with a wrong shape does not
-compile. Open accepts a model that was trained again with the same classes, and returns an
-error for a model with others or another instance shape. The package imports
+compile. Open accepts a model that was trained again with the same classes and features, and
+returns an error for a model with others or another instance shape. The package imports
 github.com/miplc/miplc/runtime, which needs cgo and the onnxruntime library.
 
 MODEL is a model.onnx that miplc train wrote, or its folder. The command creates DIR
