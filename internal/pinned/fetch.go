@@ -84,7 +84,7 @@ func (s Slot) downloadWith(ctx context.Context, dir, pattern string, argv []stri
 }
 
 // reason extracts the reason of a failure from a tool's output: the first lines marked as errors,
-// else the last lines.
+// else the last lines. After "ERROR: Exception:", pip prints a traceback, whose last line is the reason.
 func reason(output string) string {
 	var marked, all []string
 	for _, line := range strings.FieldsFunc(output, func(r rune) bool { return r == '\n' || r == '\r' }) {
@@ -97,6 +97,9 @@ func reason(output string) string {
 		}
 	}
 	const lines = 3
+	if len(marked) > 0 && marked[0] == "Exception:" {
+		return all[len(all)-1]
+	}
 	if len(marked) > 0 {
 		return strings.Join(marked[:min(lines, len(marked))], "; ")
 	}

@@ -255,6 +255,20 @@ func TestInstallFailures(t *testing.T) {
 	}
 }
 
+// pip prints its own failures, such as a full disk, as a Python traceback.
+func TestReason(t *testing.T) {
+	for _, c := range []struct{ output, want string }{
+		{"Collecting onnxruntime\nERROR: no such version\nERROR: nothing found\n", "no such version; nothing found"},
+		{"one\ntwo\nthree\nfour\n", "two; three; four"},
+		{"ERROR: Exception:\nTraceback (most recent call last):\n  File \"download.py\", line 148\nOSError: [Errno 28] No space left on device\n",
+			"OSError: [Errno 28] No space left on device"},
+	} {
+		if got := reason(c.output); got != c.want {
+			t.Errorf("%q: %q, want %q", c.output, got, c.want)
+		}
+	}
+}
+
 func TestInstallElsewhere(t *testing.T) {
 	s := newShop(t)
 	s.slot.System = "linux/riscv64"
