@@ -123,6 +123,19 @@ func TestFindOrder(t *testing.T) {
 	}
 }
 
+// Without a cache directory, as in a container without HOME, the error names the reason. An installed
+// library would be found with it.
+func TestFindWithoutCache(t *testing.T) {
+	p := newMachine(t).places()
+	p.cache, p.cacheErr = "", errors.New("HOME is not set")
+	if _, err := p.find(""); err == nil || !strings.Contains(err.Error(), "\n  cache: HOME is not set\n") {
+		t.Errorf("no cache: %v", err)
+	}
+	if _, err := p.find("/nowhere.so"); err == nil || strings.Contains(err.Error(), "HOME") {
+		t.Errorf("a named library: %v", err)
+	}
+}
+
 // Unusable libraries in the default places are skipped. One that the user named is an error.
 func TestFindPassesOverUnusable(t *testing.T) {
 	m := newMachine(t)

@@ -75,7 +75,8 @@ type Candidate struct {
 
 // NotFoundError reports that no place has a usable library.
 type NotFoundError struct {
-	Tried []Candidate
+	Tried   []Candidate
+	noCache error // why the cache was not searched; nil if it was, or if the user named a library
 }
 
 // Named reports whether the user named a library, by an option or in the environment, that is not
@@ -88,6 +89,9 @@ func (e *NotFoundError) Named() bool {
 func (e *NotFoundError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "no usable onnxruntime library (version %s or later); tried:", MinVersion)
+	if e.noCache != nil {
+		fmt.Fprintf(&b, "\n  %s: %v", FromCache, e.noCache)
+	}
 	missing := 0
 	for _, c := range e.Tried {
 		named := c.Origin == FromOption || c.Origin == FromEnv || c.Origin == FromCache
@@ -140,7 +144,11 @@ func (p places) find(path string) (Library, error) {
 		return c.Origin != FromOption && c.Origin != FromEnv
 	})
 	if found == nil {
-		return Library{}, &NotFoundError{Tried: tried}
+		none := &NotFoundError{Tried: tried}
+		if !none.Named() {
+			none.noCache = p.cacheErr
+		}
+		return Library{}, none
 	}
 	// The dynamic linker would search for a name without a folder elsewhere.
 	path, err := filepath.Abs(found.Path)
