@@ -259,7 +259,7 @@ var errChanged = errors.New("the file has changed since the dataset was opened; 
 
 // ReadRows implements data.Store.
 func (s *fileStore) ReadRows(to []float32, bag, from int) error {
-	return s.read(bag, len(to) > 0, func(a array) error {
+	return s.read(bag, func(a array) error {
 		if err := a.rows.ReadRows(to, from); err != nil {
 			return err
 		}
@@ -274,7 +274,7 @@ func (s *fileStore) Half(bag int) (ndarray.Number, bool) {
 
 // ReadHalf implements data.HalfStore.
 func (s *fileStore) ReadHalf(to []byte, bag int) error {
-	return s.read(bag, true, func(a array) error {
+	return s.read(bag, func(a array) error {
 		if err := a.rows.(byteRows).ReadBytes(to, 0); err != nil {
 			return err
 		}
@@ -290,7 +290,7 @@ func (s *fileStore) ReadHalf(to []byte, bag int) error {
 
 // ReadSome implements Store. It reads rows that the file stores in one piece together.
 func (s *fileStore) ReadSome(to []float32, bag int, rows []int) error {
-	return s.read(bag, true, func(a array) error {
+	return s.read(bag, func(a array) error {
 		width, all, numbers := s.bags[bag].width, to, rows
 		piece := max(1, a.piece)
 		var buffer []float32
@@ -324,17 +324,16 @@ func (s *fileStore) ReadSome(to []float32, bag int, rows []int) error {
 	})
 }
 
-// read lets f read from the array of a bag. With values, the file must not change meanwhile.
-func (s *fileStore) read(bag int, values bool, f func(array) error) error {
+// read lets f read from the array of a bag. The file must not change meanwhile.
+func (s *fileStore) read(bag int, f func(array) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := &s.bags[bag]
 	err := b.unchanged()
 	if err == nil {
-		if err = s.use(b, f); err != nil || values {
-			if changed := b.unchanged(); changed != nil { // it explains the error, and the values may be of both files
-				err = changed
-			}
+		err = s.use(b, f)
+		if changed := b.unchanged(); changed != nil { // it explains the error, and the values may be of both files
+			err = changed
 		}
 	}
 	if err != nil {
