@@ -93,7 +93,7 @@ type pageReader struct {
 	stored     []byte // buffers
 	plain      bytes.Buffer
 	zstd       *zstd.Decoder
-	gzip       *gzip.Reader
+	gzip       gzip.Reader
 }
 
 // next reads the values of the next page with data. It returns nil after the last one.
@@ -221,13 +221,10 @@ func (r *pageReader) decompress(size int64) ([]byte, error) {
 		r.plain.Grow(n)
 		return snappy.Decode(r.plain.AvailableBuffer()[:n], r.stored)
 	case gzipCodec:
-		if r.gzip == nil {
-			r.gzip = new(gzip.Reader)
-		}
 		if err := r.gzip.Reset(bytes.NewReader(r.stored)); err != nil {
 			return nil, err
 		}
-		return r.limited(r.gzip, size)
+		return r.limited(&r.gzip, size)
 	case zstdCodec:
 		if r.zstd == nil {
 			var err error
