@@ -161,19 +161,19 @@ func (r *datasetReader) placeIndexed(b []byte) (index func() error, err error) {
 	}
 	// The address follows the settings of the index. The settings are skipped, because the index
 	// contains them too.
-	settings, known := map[byte]int{implicit: 0, fixedArray: 1, extensibleArray: 5, tree: 6}[kind]
-	if !known || len(b) < settings+8 {
+	form, known := map[byte]struct {
+		settings int // bytes
+		read     func(address uint64) error
+	}{implicit: {0, r.implicit}, fixedArray: {1, r.fixedArray}, extensibleArray: {5, r.extensibleArray}, tree: {6, r.chunkTree}}[kind]
+	if !known || len(b) < form.settings+8 {
 		return nil, errDamaged
 	}
-	read := map[byte]func(uint64) error{
-		implicit: r.implicit, fixedArray: r.fixedArray, extensibleArray: r.extensibleArray, tree: r.chunkTree,
-	}[kind]
-	address := le.Uint64(b[settings:])
+	address := le.Uint64(b[form.settings:])
 	return func() error {
 		if address == undefined {
 			return nil // nothing was written
 		}
-		return read(address)
+		return form.read(address)
 	}, nil
 }
 
