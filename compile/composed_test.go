@@ -327,7 +327,7 @@ weights: {update: w * noise}
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "[{dropout1.mask [N, 7] 0.5} {dropout2.mask [N, 7] 0.5} {dropout3.mask [B, 80] 0.5}]"
+	want := "[{dropout1.mask [N, 7] 0.5 dropout} {dropout2.mask [N, 7] 0.5 dropout} {dropout3.mask [B, 80] 0.5 uniform}]"
 	if got := fmt.Sprint(p.Masks); got != want {
 		t.Fatalf("the masks are %s, expected %s", got, want)
 	}
