@@ -13,6 +13,7 @@ import (
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/verify/parity"
 )
@@ -140,6 +141,7 @@ func SummarizeSplit(s *data.Split) SplitSummary {
 func columnsOf(t *train.Trial) *contract.Columns {
 	c := t.Program.Spec.Data.Columns
 	columns := contract.Columns{Features: t.Data.FeatureNames, Bag: c.Bag.V, Label: c.Label.V, Candidates: c.Candidates.V, InstanceLabel: c.InstanceLabel.V}
+	columns.KnownLabels = t.Program.Spec.Data.Labels.V == language.KnownLabels
 	for _, name := range c.Coordinates.V {
 		columns.Coordinates = append(columns.Coordinates, name.V)
 	}

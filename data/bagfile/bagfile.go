@@ -23,6 +23,9 @@ type Options struct {
 	MaxBytes rawfile.Limit // maximum uncompressed size
 	Columns  Columns       // of CSV files
 	Labels   Labels
+	// NoCandidates ignores the candidates of data for a model that was trained on KnownLabels. Unlike
+	// in such training data, labels are optional.
+	NoCandidates bool
 	// Files opens the files of a table of bags; nil: they contain arrays.
 	Files Files
 	// Moved has the paths of files of a table, by their names in the table, see FilesOf. Names that

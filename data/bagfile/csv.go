@@ -63,7 +63,7 @@ func decodeCSV(r io.Reader, path string, o Options) (*data.Dataset, error) {
 }
 
 func newCSVReader(path string, o Options) *csvReader {
-	return &csvReader{path: path, max: o.MaxBytes.Bytes(), declared: o.Columns, kind: o.Labels, classes: map[string]bool{}}
+	return &csvReader{path: path, max: o.MaxBytes.Bytes(), declared: o.Columns, kind: o.Labels, noCandidates: o.NoCandidates, classes: map[string]bool{}}
 }
 
 // decode reads c.rows.
@@ -137,6 +137,8 @@ type csvReader struct {
 
 	decimal     byte // decimal separator of the numbers so far, 0: all are whole
 	decimalLine int  // line of the first number with it
+
+	noCandidates bool // Options.NoCandidates
 }
 
 func (c *csvReader) errorf(line int, format string, args ...any) diag.Diagnostic {
@@ -379,10 +381,10 @@ func (c *csvReader) bagOf(row []string, line int) (b csvBag, listing string) {
 	if c.roles[roleBag] < 0 {
 		b.id = "1" // the file has one bag
 	}
-	switch c.kind {
-	case KnownLabels:
+	switch {
+	case c.kind == KnownLabels, c.noCandidates:
 		return b, ""
-	case MultiLabels: // they are the candidates of the bag, which has no label
+	case c.kind == MultiLabels: // they are the candidates of the bag, which has no label
 		listing, b.label = b.label, ""
 	default:
 		listing = field(roleCandidates)

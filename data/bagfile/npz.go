@@ -90,8 +90,12 @@ func (z *npzReader) dataset(path string, o Options) *data.Dataset {
 	} else {
 		note(z.ints(keyLabels, false, "the class of each bag, from 0, -1 where it is unknown", &d.Labels))
 	}
-	candidates, err := z.matrix(matrix, d.Multi || o.Labels == candidateSets && o.Columns.Classes == nil, &d.Candidates)
-	note(err)
+	var candidates []int // the shape of the matrix
+	if d.Multi || o.Labels != KnownLabels && !o.NoCandidates {
+		var err error
+		candidates, err = z.matrix(matrix, d.Multi || o.Columns.Classes == nil, &d.Candidates)
+		note(err)
+	}
 	note(z.ints(keyInstLabels, false, "the class of each instance, from 0, -1 where it is negative or unknown", &d.InstLabels))
 	note(z.read(keyCoords, false, func(h *npyHeader, r io.Reader) (err error) {
 		if len(h.shape) != 2 || h.shape[1] != 2 {

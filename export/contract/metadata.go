@@ -42,6 +42,8 @@ type Columns struct {
 	Candidates    string   `json:"candidates,omitempty"`
 	InstanceLabel string   `json:"instance_label,omitempty"`
 	Coordinates   []string `json:"coordinates,omitempty"` // of x and y
+	// KnownLabels: every label is certain, and a column of candidates is ignored.
+	KnownLabels bool `json:"known_labels,omitempty"`
 }
 
 // Limits for the values in a file, so that readers can rely on them.

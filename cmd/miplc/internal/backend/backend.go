@@ -87,6 +87,7 @@ func readingFor(m *contract.Metadata, o bagfile.Options) bagfile.Options {
 	if columns := m.Columns; columns != nil {
 		o.Columns.Want = columns.Features
 		o.Columns.Roles = bagfile.Roles{Bag: columns.Bag, Label: columns.Label, Candidates: columns.Candidates, InstanceLabel: columns.InstanceLabel}
+		o.NoCandidates = columns.KnownLabels
 		if len(o.Columns.Coordinates) == 0 {
 			o.Columns.Coordinates = columns.Coordinates
 		}
