@@ -254,7 +254,7 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 		field := row[at]
 		x, err := rawfile.CSVNumber(c.rows, field, 32)
 		switch {
-		case err != nil && errors.Is(err, strconv.ErrRange):
+		case errors.Is(err, strconv.ErrRange):
 			return c.errorf(line, "bag %d: feature %d is %s, too large for float32", bag, j+1, field)
 		case err != nil:
 			return c.notANumber(line, bag, j, field)

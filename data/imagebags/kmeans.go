@@ -1,6 +1,10 @@
 package imagebags
 
-import "math"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
 
 // clustering is Lloyd's k-means with an increasing number of centres. A new centre starts at the
 // point farthest from its centre, so the algorithm is deterministic and the distortion decreases
@@ -26,13 +30,7 @@ func newClustering(points []blob) *clustering {
 
 // grow adds a centre and iterates until convergence.
 func (c *clustering) grow() {
-	far := 0
-	for i, d := range c.distances {
-		if d > c.distances[far] {
-			far = i
-		}
-	}
-	c.centres = append(c.centres, c.points[far])
+	c.centres = append(c.centres, c.points[floats.MaxIdx(c.distances)])
 	c.assign()
 	for range maxRounds {
 		c.move()

@@ -3,6 +3,7 @@ package miplgp
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/miplc/miplc/internal/ndarray"
@@ -109,12 +110,7 @@ func (p *pivots) factor(h hyper, rank int) matrix {
 		rest[i] = h.scale
 	}
 	for j := range rank {
-		pivot := 0
-		for i, v := range rest {
-			if v > rest[pivot] {
-				pivot = i
-			}
-		}
+		pivot := floats.MaxIdx(rest)
 		if rest[pivot] <= 1e-6*h.scale {
 			break // the remaining columns stay 0
 		}
