@@ -23,19 +23,13 @@ func EngineFlags(f *pflag.FlagSet, to *engines.Request, engine string) {
 
 // CheckEngine reports unknown names of engines and devices.
 func CheckEngine(r *engines.Request) error {
-	for _, asked := range []struct {
-		flag, name string
-		known      []string
-	}{
-		{"--device", r.Device, engines.Devices()},
-		{"--engine", r.Engine, engines.Names()},
-	} {
-		if asked.name == "" {
-			continue
-		}
-		if err := console.CheckWord(asked.flag, asked.name, asked.known...); err != nil {
+	if r.Device != "" {
+		if err := console.CheckWord("--device", r.Device, engines.Devices()...); err != nil {
 			return err
 		}
+	}
+	if r.Engine != "" {
+		return console.CheckWord("--engine", r.Engine, engines.Names()...)
 	}
 	return nil
 }
