@@ -227,6 +227,9 @@ func OpenBytes(data []byte, opts ...Option) (*Model, error) {
 	if n := m.options.maxInstances; n < 1 {
 		return nil, fmt.Errorf("WithMaxInstances(%d): a bag has at least 1 instance", n)
 	}
+	if n := m.options.maxMemory; n < 0 {
+		return nil, fmt.Errorf("WithMaxMemory(%d): the memory must not be negative; 0 is the free memory of the machine", n)
+	}
 	o, err := m.options.open(data)
 	if err != nil {
 		return nil, err

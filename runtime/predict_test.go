@@ -341,11 +341,14 @@ func TestLibraryOption(t *testing.T) {
 	open(t, "demipl-3x4.onnx", runtime.WithLibrary(path), runtime.WithThreads(2))
 	_, err := runtime.Open("testdata/demipl-3x4.onnx", runtime.WithLibrary("testdata/none.so"))
 	var missing *ortlib.NotFoundError
-	if !errors.As(err, &missing) || !strings.Contains(err.Error(), ortlib.Remedy) {
+	if !errors.As(err, &missing) || !strings.Contains(err.Error(), "correct the path of the library") {
 		t.Errorf("a library that is not there: %v", err)
 	}
 	if _, err := runtime.Open("testdata/demipl-3x4.onnx", runtime.WithThreads(0)); err == nil {
 		t.Error("no threads were accepted")
+	}
+	if _, err := runtime.Open("testdata/demipl-3x4.onnx", runtime.WithMaxMemory(-1)); err == nil {
+		t.Error("negative memory, which would be no limit, was accepted")
 	}
 	if lib, err := ortenv.Start(""); err != nil || lib.Version == "" {
 		t.Errorf("loaded: %+v, %v", lib, err)

@@ -147,21 +147,21 @@ func TestFindPassesOverUnusable(t *testing.T) {
 	}
 
 	bad := m.put("old.so", "old.so")
-	check := func(what, named string) {
+	check := func(what, named, remedy string) {
 		t.Helper()
 		_, err := m.places().find(named)
 		if err == nil {
 			t.Fatalf("%s: another library was used without an error", what)
 		}
-		for _, want := range []string{bad, "too old", "1.20.1", "1.24 or later", "miplc runtime install"} {
+		for _, want := range []string{bad, "too old", "1.20.1", "1.24 or later", remedy} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: the error lacks %q:\n%v", what, want, err)
 			}
 		}
 	}
-	check("option", bad)
+	check("option", bad, "correct the path of the library")
 	m.env[EnvLibrary] = bad
-	check("environment", "")
+	check("environment", "", "correct or remove the environment variable "+EnvLibrary)
 }
 
 // A library that another user could have replaced is not loaded from any place, and the error

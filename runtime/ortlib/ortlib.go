@@ -26,7 +26,7 @@ const (
 	// EnvLibraryOwn is read after EnvLibrary, for a library that only miplc should use.
 	EnvLibraryOwn = "MIPLC_ONNXRUNTIME"
 
-	// Remedy is the advice in all errors about a missing library.
+	// Remedy is the advice if no library is found or the one found cannot be loaded.
 	Remedy = "run `miplc runtime install`, or set " + EnvLibrary + " to a library of version " + MinVersion + " or later"
 )
 
@@ -107,8 +107,20 @@ func (e *NotFoundError) Error() string {
 	if missing > 0 {
 		fmt.Fprintf(&b, "\n  and %d more places that hold none", missing)
 	}
-	b.WriteString("\n" + Remedy)
+	b.WriteString("\n" + e.Remedy())
 	return b.String()
+}
+
+// Remedy returns the advice for the user. An installed library does not help as long as another one is
+// named.
+func (e *NotFoundError) Remedy() string {
+	switch {
+	case !e.Named():
+		return Remedy
+	case e.Tried[0].Origin == FromOption:
+		return "correct the path of the library, or leave it out"
+	}
+	return "correct or remove the environment variable " + EnvLibrary + " or " + EnvLibraryOwn
 }
 
 // Find returns the first usable library in the order path, environment, cache, directory of the

@@ -40,7 +40,8 @@ func CheckDevice(spec *language.Spec, device string) error {
 		return nil
 	}
 	kind := spec.Learner.Kind
-	return spec.Locate(diag.Errorf(kind.Pos, "learner %s is fitted on the CPU and supports no other device", kind.V))
+	return spec.Show(diag.Errorf(kind.Pos, "learner %s is fitted on the CPU and cannot use the device %s", kind.V, device).
+		WithNote("leave out --device, or use --device %s", cpu))
 }
 
 const cpu = "cpu"

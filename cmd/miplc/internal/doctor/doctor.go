@@ -116,8 +116,8 @@ func run(ctx context.Context, o *options) error {
 	if !ortenv.Available() {
 		err, remedy = ortenv.ErrNoCgo, "build miplc with a C compiler; this build has none, so it trains with gorgonia and predicts with onnx-go"
 	}
-	if missing := (*ortlib.NotFoundError)(nil); errors.As(err, &missing) && missing.Named() {
-		remedy = fmt.Sprintf("correct or remove --library, %s or %s", ortlib.EnvLibrary, ortlib.EnvLibraryOwn)
+	if missing := (*ortlib.NotFoundError)(nil); errors.As(err, &missing) {
+		remedy = missing.Remedy()
 	}
 	f.Backends = []backend{onnxruntime(lib, err, remedy), {Name: "onnx-go", Usable: true, Detail: "built in"}}
 	f.Plugins = pjrt.Candidates(o.Plugin)
