@@ -1,11 +1,12 @@
 package train
 
 import (
+	"math"
+
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/stream"
-	"math"
 )
 
 // feeder converts bags to batches. The next batch reuses its buffers.

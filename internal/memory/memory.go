@@ -41,8 +41,8 @@ func Tighten() (undo func()) {
 	}
 }
 
-// Check returns an error if work needs more bytes than are available. what is the subject of a
-// sentence: "training".
+// Check returns an error if work needs more bytes than are available. The error begins with the name
+// of the work, such as "training".
 func Check(what string, bytes float64) error { return Available().Check(what, bytes) }
 
 // Check returns an error if work needs more bytes than the room has.
