@@ -164,8 +164,8 @@ var stoppingRows = []schema.Row{
 }
 
 var splitRows = []schema.Row{
-	{Name: "train", Type: schema.Real, Default: "0.7", In: schema.Within(0, 1), Applies: schema.When((*Spec).shared), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Train }),
-		Doc: "Share of training bags; the others are test bags."},
+	{Name: "train", Type: schema.Real, Default: "0.7", In: schema.ShareOf(1), Applies: schema.When((*Spec).shared), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Train }),
+		Doc: "Share of training bags; the others are test bags. With `1`, all bags are training bags and there is no test accuracy."},
 	{Name: "folds", Type: schema.Whole, In: schema.Between(2, 1000), Applies: schema.When((*Spec).folded), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Folds }),
 		Doc: "Number of folds of about the same size. The bags of one fold are test bags; `train` is not used. Folds of the same seed are disjoint."},
 	{Name: "fold", Type: schema.Whole, Default: "1", In: schema.Between(1, 1000), Applies: schema.When((*Spec).folded), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Fold }),

@@ -18,7 +18,7 @@ const Stratified = "stratified"
 
 // Settings are the settings of a random split.
 type Settings struct {
-	Train    float64 // share of training bags, between 0 and 1; not used with Folds
+	Train    float64 // share of training bags, above 0; 1: no test bags; not used with Folds
 	Seed     uint64
 	Stratify bool // the same share of every class, if true labels are known
 	// Folds divides the bags into that many parts of about the same size. Part Fold,
@@ -42,7 +42,7 @@ type Error struct {
 func (e *Error) Error() string { return e.Text }
 
 // Random draws training bags at random: round(o.Train*bags), unless o has folds or groups. The
-// others are test bags. labels are the true labels of each bag, see data.Dataset.LabelSets; nil means
+// others are test bags; with o.Train = 1 there are none. labels are the true labels of each bag, see data.Dataset.LabelSets; nil means
 // that no label is known. A stratified split draws the same share of every class, as the splits of
 // the DEMIPL authors do. Bags whose label is unknown count as one more class. If bags have several
 // labels, the share of each label is about the same. Without labels, or without o.Stratify, the draw
@@ -59,6 +59,8 @@ func Random(bags int, labels [][]int, o Settings) (*data.Split, error) {
 	case o.Folds > 0:
 		s.Source = fmt.Sprintf("%s fold %d of %d, seed %d", kind, o.Fold, o.Folds, o.Seed)
 		s.Train, s.Test, err = drawFold(labels, o)
+	case o.Train == 1 && o.Validation == 0:
+		return &data.Split{Source: "all bags for training", Train: numbers(bags)}, nil
 	default:
 		s.Train, s.Test, err = drawShare(labels, o)
 	}
@@ -102,8 +104,11 @@ func numbers(n int) []int {
 
 // drawShare draws training bags. labels are the classes to stratify by.
 func drawShare(labels [][]int, o Settings) (train, test []int, err error) {
-	if !(o.Train > 0 && o.Train < 1) {
-		return nil, nil, &Error{Setting: "train", Text: fmt.Sprintf("the training share %v must lie between 0 and 1", o.Train)}
+	switch {
+	case !(o.Train > 0 && o.Train <= 1):
+		return nil, nil, &Error{Setting: "train", Text: fmt.Sprintf("the training share %v must be above 0 and at most 1", o.Train)}
+	case o.Train == 1:
+		return numbers(len(labels)), nil, nil
 	}
 	train, test = partition(numbers(len(labels)), draw(labels, o.Groups, [2]float64{o.Train, 1 - o.Train}, 0, o.Seed, "split"))
 	setting, of := "train", diag.Count(len(labels), "bag")

@@ -43,6 +43,19 @@ func TestRandomSplit(t *testing.T) {
 	}
 }
 
+func TestAllBagsForTraining(t *testing.T) {
+	all, err := Random(10, nil, uniform(1, 1))
+	if err != nil || len(all.Train) != 10 || len(all.Test) != 0 {
+		t.Fatalf("a share of 1: %v, %v", all, err)
+	}
+	o := uniform(1, 1)
+	o.Validation = 0.2
+	validated, err := Random(10, nil, o)
+	if err != nil || len(validated.Train) != 8 || len(validated.Validation) != 2 || len(validated.Test) != 0 {
+		t.Fatalf("a share of 1 with validation: %v, %v", validated, err)
+	}
+}
+
 func checkPartition(t *testing.T, s *data.Split, bags int) {
 	t.Helper()
 	all := slices.Concat(s.Train, s.Test)
@@ -172,7 +185,7 @@ func TestRandomSplitErrors(t *testing.T) {
 		share float64
 		want  string
 	}{
-		{10, 0, "between 0 and 1"}, {10, 1, "between 0 and 1"}, {10, -1, "between 0 and 1"},
+		{10, 0, "above 0 and at most 1"}, {10, 1.1, "above 0 and at most 1"}, {10, -1, "above 0 and at most 1"},
 		{2, 0.1, "leaves 0 for training"}, {3, 0.9, "0 for testing"}, {0, 0.5, "leaves 0"},
 	} {
 		_, err := Random(c.bags, nil, uniform(c.share, 1))
