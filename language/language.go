@@ -180,7 +180,7 @@ var splitRows = []schema.Row{
 		Doc: "Seed of the random split."},
 	{Name: "index", Type: schema.Text, Applies: schema.When((*Spec).indexed), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Index }),
 		Doc: "File with bag numbers instead of a random split: a .mat with `trainIndex` and `testIndex`, or a .csv of splits."},
-	{Name: "part", Type: schema.Whole, Default: "1", In: schema.Between(1, 1e6), Applies: schema.When((*Spec).indexed), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Part }),
+	{Name: "number", Type: schema.Whole, Default: "1", In: schema.Between(1, 1e6), Applies: schema.When((*Spec).indexed), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Number }),
 		Doc: "Number of the split in a .csv index file, from 1."},
 }
 

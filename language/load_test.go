@@ -64,7 +64,7 @@ data:
   shape: [2, 3]
   classes: 4
   normalize: all
-  split: {index: splits.csv, part: 3}
+  split: {index: splits.csv, number: 3}
 model:
   blocks:
     - conv2d: {channels: 2, kernel: 3, stride: 2, pad: 1}
@@ -221,7 +221,7 @@ func TestPlaces(t *testing.T) {
 	}{
 		{"name", s.Name.Pos, 1, 7},
 		{"shape", s.Data.Shape.Pos, 5, 10},
-		{"part", s.Data.Split.Part.Pos, 8, 36},
+		{"number", s.Data.Split.Number.Pos, 8, 38},
 		{"model", s.Model.Pos, 9, 1},
 		{"conv2d", s.Model.Blocks[0].Kind.Pos, 11, 7},
 		{"pad", s.Model.Blocks[0].Args["pad"].Pos, 11, 56},

@@ -146,13 +146,13 @@ func (c *checker) groupRules() {
 	}
 }
 
-// shareRule rejects a share of training bags that leaves no bag for training or testing.
+// shareRule rejects a share of training bags that leaves no bag for training, or none for testing unless it is 1.
 func (c *checker) shareRule() {
 	share, bags, folds := c.spec.Data.Split.Train, c.spec.Data.Generated.Bags, c.spec.Data.Split.Folds
 	if c.spec.folded() && folds.V > bags.V {
 		c.clash([]diag.Pos{folds.Pos, bags.Pos}, "%s cannot be divided into %d folds", diag.Count(bags.V, "bag"), folds.V)
 	}
-	if n := int(math.Round(share.V * float64(bags.V))); c.spec.shared() && (n < 1 || n >= bags.V) {
+	if n := int(math.Round(share.V * float64(bags.V))); c.spec.shared() && share.V < 1 && (n < 1 || n >= bags.V) {
 		note(c.clash([]diag.Pos{share.Pos, bags.Pos}, "a share of %v of %s leaves %d for training and %d for testing", share.V, diag.Count(bags.V, "bag"), n, bags.V-n), "both need at least one bag")
 	}
 }
@@ -174,8 +174,8 @@ func (c *checker) foldRules() {
 func (c *checker) splitRules() {
 	s := &c.spec.Data.Split
 	if s.Index.V == "" {
-		if s.Part.Set() {
-			note(c.add(s.Part.Pos, "data.split.part has no effect without index"), "name the file of splits with index")
+		if s.Number.Set() {
+			note(c.add(s.Number.Pos, "data.split.number has no effect without index"), "name the file of splits with index")
 		}
 		c.foldRules()
 		return
@@ -191,7 +191,7 @@ func (c *checker) splitRules() {
 	switch {
 	case !hasSuffix(s.Index.V, ".mat", ".csv", ".csv.gz"):
 		note(c.add(s.Index.Pos, "data.split.index %q is not a known kind of index file", s.Index.V), "a .mat with trainIndex and testIndex, or a .csv of splits")
-	case hasSuffix(s.Index.V, ".mat") && c.pointless(s.Part.Pos, s.Index.Pos):
-		c.add(s.Part.Pos, "data.split.part has no effect: a .mat file contains one split")
+	case hasSuffix(s.Index.V, ".mat") && c.pointless(s.Number.Pos, s.Index.Pos):
+		c.add(s.Number.Pos, "data.split.number has no effect: a .mat file contains one split")
 	}
 }

@@ -104,7 +104,7 @@ type Split struct {
 	Stratify   schema.Bool // the same share of every class
 	Seed       schema.Int
 	Index      schema.Str // path of a .mat with trainIndex and testIndex, or of a splits CSV
-	Part       schema.Int // which split of an index CSV, counted from 1
+	Number     schema.Int // which split of an index CSV, counted from 1
 }
 
 // Network is the section model of a spec: the network from the instances to the class probabilities,

@@ -35,7 +35,7 @@ var Synonyms = map[string][]string{
 // like those of Synonyms.
 var advice = func() map[string]string {
 	const (
-		testing = "all bags that are neither for training nor for validation are for testing: train: 0.7 leaves 30 %"
+		testing = "all bags that are neither for training nor for validation are for testing: train: 0.7 leaves 30 %; to test on another file, train on all bags with train: 1 and pass the file to miplc predict"
 		device  = "the command line chooses the device: miplc train --device cuda"
 		workers = "the command line has --threads; onnxruntime and the reader of large data run in their own threads"
 		shuffle = "random splits and the order of the training bags are always shuffled, with the given seed"

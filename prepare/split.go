@@ -42,7 +42,7 @@ func openSplit(spec *language.Spec, b bags, folder bagfile.Folder) (*data.Split,
 	if err != nil {
 		return nil, &DataError{err}
 	}
-	read, err := split.Open(path, s.Part.V, b.count)
+	read, err := split.Open(path, s.Number.V, b.count)
 	if err != nil {
 		return nil, &DataError{err}
 	}

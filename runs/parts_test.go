@@ -25,7 +25,7 @@ func TestRedrawSplit(t *testing.T) {
 			t.Errorf("%s: drawn again as %+v", split.Source, again)
 		}
 	}
-	for _, source := range []string{"index1.mat", filepath.Join("a b", "c.csv, part 1"), "random 2, seed 1", "sorted 0.7, seed 1"} {
+	for _, source := range []string{"index1.mat", filepath.Join("a b", "c.csv, split 1"), "random 2, seed 1", "sorted 0.7, seed 1"} {
 		if s := redrawSplit(source, set); s != nil {
 			t.Errorf("%s: drawn again as %+v", source, s)
 		}

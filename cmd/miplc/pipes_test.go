@@ -46,7 +46,7 @@ func TestPipesAreRefused(t *testing.T) {
 		"validate p.yaml",
 		"validate quickstart --set data.set=p.csv",
 		"train quickstart -o never --set data.set=p.csv.gz",
-		"train quickstart -o never --set data.set=bags.csv --set data.split.index=split.csv --set data.split.part=1",
+		"train quickstart -o never --set data.set=bags.csv --set data.split.index=split.csv --set data.split.number=1",
 		"train quickstart -o never --library p.so",
 		"build quickstart -o never --library p.so",
 		"predict p.onnx bags.csv",

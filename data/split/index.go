@@ -71,22 +71,22 @@ func newIndexSplit(source string, numbers indexed, bags int) (*data.Split, error
 // Open reads a split of a dataset with the given number of bags from an index file: a .mat file of
 // the DEMIPL authors with trainIndex, testIndex and optionally validationIndex, or a CSV file with
 // the header split,part,bags, whose rows have the number of the split, "train", "validation" or
-// "test", and bag numbers separated by spaces or commas. Bags count from 1 in both. part selects
-// the split of a CSV file, counted from 1. A .mat file contains one split; part is then 0 or 1.
-func Open(path string, part, bags int) (*data.Split, error) {
+// "test", and bag numbers separated by spaces or commas. Bags count from 1 in both. number selects
+// the split of a CSV file, counted from 1. A .mat file contains one split; number is then 0 or 1.
+func Open(path string, number, bags int) (*data.Split, error) {
 	var numbers indexed
 	var err error
 	source := filepath.Base(path)
 	switch rawfile.Extension(path) {
 	case ".mat":
-		if part > 1 {
-			return nil, diag.Errorf(diag.Pos{File: path}, "part %d was requested, but a .mat file contains one split", part)
+		if number > 1 {
+			return nil, diag.Errorf(diag.Pos{File: path}, "split %d was requested, but a .mat file contains one split", number)
 		}
 		numbers, err = readIndexMAT(path)
 	case ".csv", ".csv.gz":
-		part = max(part, 1)
-		source = fmt.Sprintf("%s, part %d", source, part)
-		numbers, err = readIndexCSV(path, part)
+		number = max(number, 1)
+		source = fmt.Sprintf("%s, split %d", source, number)
+		numbers, err = readIndexCSV(path, number)
 	default:
 		return nil, rawfile.UnknownFormat(path, "read as splits", ".mat and .csv")
 	}
@@ -165,7 +165,7 @@ func indexNumbers(v *matfile.Array) ([]indexEntry, error) {
 	return out, nil
 }
 
-func readIndexCSV(path string, part int) (indexed, error) {
+func readIndexCSV(path string, number int) (indexed, error) {
 	f, _, err := fileio.Open(path)
 	if err != nil {
 		return nil, err
@@ -175,10 +175,10 @@ func readIndexCSV(path string, part int) (indexed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeIndexCSV(r, path, part)
+	return decodeIndexCSV(r, path, number)
 }
 
-func decodeIndexCSV(r io.Reader, path string, part int) (indexed, error) {
+func decodeIndexCSV(r io.Reader, path string, number int) (indexed, error) {
 	rows := rawfile.NewCSV(r, maxIndexBytes)
 	header, err := rows.Read()
 	if err != nil {
@@ -198,12 +198,12 @@ func decodeIndexCSV(r io.Reader, path string, part int) (indexed, error) {
 		}
 		line, _ := rows.FieldPos(0)
 		pos := diag.Pos{File: path, Line: line}
-		number, err := strconv.Atoi(strings.TrimSpace(row[0]))
+		in, err := strconv.Atoi(strings.TrimSpace(row[0]))
 		if err != nil {
 			return nil, diag.Errorf(pos, "the split number %q is not a whole number", row[0])
 		}
-		last = max(last, number)
-		if number != part {
+		last = max(last, in)
+		if in != number {
 			continue
 		}
 		name := strings.ToLower(strings.TrimSpace(row[1]))
@@ -219,7 +219,7 @@ func decodeIndexCSV(r io.Reader, path string, part int) (indexed, error) {
 		}
 	}
 	if len(numbers) == 0 {
-		return nil, fmt.Errorf("the file has no split %d; its splits are numbered up to %d", part, last)
+		return nil, fmt.Errorf("the file has no split %d; its splits are numbered up to %d", number, last)
 	}
 	return numbers, nil
 }

@@ -43,7 +43,7 @@ func (o *options) specs() (list []*language.Spec, names []string, err error) {
 		choices[i] = a.choices
 	}
 	if n := language.CountCombinations(choices, maxRuns); n > maxRuns {
-		return nil, nil, console.Usagef("miplc train: --seeds, --parts and --grid give more than %d runs, the limit of one command", maxRuns)
+		return nil, nil, console.Usagef("miplc train: --seeds, --splits and --grid give more than %d runs, the limit of one command", maxRuns)
 	}
 	for _, combination := range language.Combinations(choices) {
 		set, parts := o.sets(), make([]string, len(combination))
@@ -66,17 +66,17 @@ func (o *options) specs() (list []*language.Spec, names []string, err error) {
 	return list, names, nil
 }
 
-// axes returns the axes of --parts, --seeds and --grid.
+// axes returns the axes of --splits, --seeds and --grid.
 func (o *options) axes() (axes []axis, err error) {
-	if len(o.Parts) > 0 {
+	if len(o.Splits) > 0 {
 		base, err := language.Load(o.Spec, o.sets()...)
 		if err != nil {
 			return nil, console.Invalid(err)
 		}
 		if base.Data.Split.Index.V == "" {
-			return nil, console.Usagef("miplc train: --parts numbers the splits of data.split.index, which the spec does not have")
+			return nil, console.Usagef("miplc train: --splits numbers the splits of data.split.index, which the spec does not have")
 		}
-		axes = append(axes, numbered("--parts", "part", "data.split.part", o.Parts))
+		axes = append(axes, numbered("--splits", "split", "data.split.number", o.Splits))
 	}
 	if len(o.Seeds) > 0 {
 		axes = append(axes, numbered("--seeds", "seed", "train.seed", o.Seeds))

@@ -37,10 +37,10 @@ type options struct {
 	Spec    string // empty with Resume: the spec in Dir
 	Set     []string
 	runs.Options
-	// Seeds, Parts and Grid select several runs.
-	Seeds []uint
-	Parts []uint
-	Grid  []string
+	// Seeds, Splits and Grid select several runs.
+	Seeds  []uint
+	Splits []uint
+	Grid   []string
 
 	specEngine string // replaces train.engine of the spec; empty: do not replace it
 
@@ -78,8 +78,8 @@ ort, or gorgonia if onnxruntime cannot be used. The command prints the choice an
 --device selects the device: cuda trains with xla (or ort with --engine ort), webgpu and the
 others with ort. miplc doctor shows what works on this machine.
 
---seeds, --parts and --grid train up to 1000 runs with one command, each in its own folder
-below DIR (seed-1, part-2-seed-1-lr-0.05, ...). Runs on features that differ only in
+--seeds, --splits and --grid train up to 1000 runs with one command, each in its own folder
+below DIR (seed-1, split-2-seed-1-lr-0.05, ...). Runs on features that differ only in
 seed, split, learning rate and loss weights train together, which is several times faster;
 with the engine ort this changes no result. Runs on images train one after the other.
 
@@ -108,13 +108,13 @@ If no onnxruntime library is found, the command installs it into the cache.`,
 	f.StringVar(&o.Plugin, "pjrt-plugin", "", "path of the PJRT plugin for the engine xla (default: "+pjrt.EnvPlugin+", or an installed one)")
 	console.DataFlags(con, f, &o.Data, "folder in which datasets are searched (default: $MIPLC_DATA)")
 	f.UintSliceVar(&o.Seeds, "seeds", nil, "seeds, one run for each")
-	f.UintSliceVar(&o.Parts, "parts", nil, "numbers of splits of data.split.index, one run for each")
+	f.UintSliceVar(&o.Splits, "splits", nil, "numbers of splits of data.split.index, one run for each")
 	f.StringArrayVar(&o.Grid, "grid", nil, "key and values, one run for each, e.g. train.lr=0.01,0.05 (repeatable: all combinations)")
 	f.BoolVar(&o.Resume, "resume", false, "continue the interrupted runs in DIR; SPEC is optional")
 	f.BoolVar(&o.Force, "force", false, "start again: delete what an earlier run or build wrote to DIR; other files remain")
 	console.Limit(f, 0, 1024, "threads")
 	console.Limit(f, 0, console.Most, "seeds")
-	console.Limit(f, 1, console.Most, "parts")
+	console.Limit(f, 1, console.Most, "splits")
 	return cmd
 }
 
@@ -182,7 +182,7 @@ func (o *options) check() error {
 		o.specEngine = o.Engine
 		return nil
 	case o.several():
-		return console.Usagef("miplc train: SPEC is missing: --seeds, --parts and --grid need it; --resume without SPEC continues the runs that DIR lists")
+		return console.Usagef("miplc train: SPEC is missing: --seeds, --splits and --grid need it; --resume without SPEC continues the runs that DIR lists")
 	}
 	state, err := runs.StateOf(o.Dir)
 	if err == nil && state == runs.Absent {
@@ -203,7 +203,7 @@ func (o *options) readList() (err error) {
 	return err
 }
 
-func (o *options) several() bool { return len(o.Seeds)+len(o.Parts)+len(o.Grid) > 0 }
+func (o *options) several() bool { return len(o.Seeds)+len(o.Splits)+len(o.Grid) > 0 }
 
 // sets returns the overrides of the spec.
 func (o *options) sets() []string {
