@@ -46,9 +46,9 @@ trainings are listed below the tables. --measure selects other measures
 
 The reference learner is the first one, unless the experiment names another. • marks a
 learner that is significantly worse than the reference, ◦ one that is significantly better
-(paired two-sided t-test over the splits at the 0.05 level). Random splits share training
-bags, so this test finds too many differences; --test corrected selects the corrected
-resampled t-test of Nadeau and Bengio.
+(two-sided t-test over the splits at the 0.05 level, corrected for the training bags that
+splits share, by Nadeau and Bengio). --test paired selects the ordinary paired t-test. It
+finds too many differences; use it to compare with a paper that used it.
 
 If DIR contains no experiment, the command exits with code 1; if a measure is unknown, with
 code 2. In both cases nothing is written.`,
@@ -57,7 +57,7 @@ code 2. In both cases nothing is written.`,
 		RunE:    func(*cobra.Command, []string) error { return run(o) },
 	}
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "folder of the report (default: DIR/report)")
-	cmd.Flags().StringVar(&o.Test, "test", testPaired, "paired (t-test over the splits) or corrected (Nadeau and Bengio)")
+	cmd.Flags().StringVar(&o.Test, "test", testCorrected, "t-test: corrected (for training bags that splits share) or paired")
 	cmd.Flags().StringSliceVar(&o.Measure, "measure", []string{measure.Accuracy}, "measures of the tables, separated by commas: "+diag.Words(measure.Names()))
 	return cmd
 }
