@@ -106,7 +106,7 @@ func (r result) print(w io.Writer) error {
 func Print(out io.Writer, r *parity.Report) error {
 	sanitize.Fprintf(out, "parity: largest absolute difference on bags of %s instances, tolerance %.0e\n", sizes(r.BagSizes), r.Tolerance)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "  engines\t\tprobabilities\tattention\t")
+	fmt.Fprintln(w, "  compared\t\tprobabilities\tattention\t")
 	for _, p := range r.Pairs {
 		sanitize.Fprintf(w, "  %s\t%s\t%.1e\t%.1e\t%s\n", p.A, p.B, p.Probabilities, p.Attention, verdict(p, r.Tolerance))
 	}

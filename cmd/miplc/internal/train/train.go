@@ -58,7 +58,7 @@ func Command(con *console.Console) *cobra.Command {
 		Short:      "Train a model and write a checked ONNX file, metrics and plots",
 		Long: `Train the model of a spec: the path of a YAML file or the name of a shipped spec (miplc
 specs). --set data.set=bags.csv trains on your dataset. The command prints the accuracy on
-the test bags, compares the predictions of all runtimes, and writes to DIR:
+the test bags, compares the predictions of all back ends, and writes to DIR:
 
   model.onnx               the model
   spec.yaml                the complete spec, with all defaults
@@ -67,9 +67,9 @@ the test bags, compares the predictions of all runtimes, and writes to DIR:
   split.json               the training and test bags
   checkpoint.miplc         the state of the training, for --resume
 
-An invalid spec or dataset is an error, and nothing is written. If more than one runtime
-disagrees with the training graph, the model is saved as model.failed.onnx and the command
-fails.
+An invalid spec or dataset is an error, and nothing is written. The model file
+lists the back ends (onnxruntime, onnx-go) that agree with the reference implementation. If
+none agrees, the model is saved as model.failed.onnx and the command fails.
 
 Engines: ort runs training steps in onnxruntime; gorgonia is pure Go and needs no library;
 xla trains on an NVIDIA GPU. auto, the default, selects xla if an NVIDIA GPU is usable, else
@@ -273,7 +273,7 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 			share(s.DetailOf+" "+measure.Find(name).Title, s.Measures[s.DetailOf].Get(name), "(of labels)")
 		}
 	}
-	share("label weights right", s.Disambiguation, "of the training bags")
+	share("true labels found", s.Disambiguation, "of the training bags")
 	if s.Temperature != nil {
 		row("temperature", "%s", describeTemperature(s))
 	}
