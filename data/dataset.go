@@ -49,23 +49,33 @@ type Dataset struct {
 // Bags returns the number of bags m.
 func (d *Dataset) Bags() int { return len(d.Offsets) - 1 }
 
-// Find returns the index of the bag with a name, or with a number, from 1. A name precedes a number,
-// because names may be numbers, e.g. from 0 or with leading zeros.
-func (d *Dataset) Find(bag string) (int, error) {
-	if i := slices.Index(d.BagNames, bag); i >= 0 {
-		return i, nil
+// Find returns the index of a bag, see Finder.
+func (d *Dataset) Find(bag string) (int, error) { return Finder(d.Bags(), d.BagNames)(bag) }
+
+// Finder returns a function that returns the index of the bag with a name, or with a number, from 1.
+// A name precedes a number, because names may be numbers, e.g. from 0 or with leading zeros. names may
+// be nil.
+func Finder(bags int, names []string) func(bag string) (int, error) {
+	byName := make(map[string]int, len(names))
+	for i, name := range names {
+		byName[name] = i
 	}
-	if n, err := strconv.Atoi(bag); err == nil && strconv.Itoa(n) == bag {
-		if n < 1 || n > d.Bags() {
-			return 0, fmt.Errorf("there is no bag %d; the dataset has %s", n, diag.Count(d.Bags(), "bag"))
+	return func(bag string) (int, error) {
+		if i, ok := byName[bag]; ok {
+			return i, nil
 		}
-		return n - 1, nil
+		if n, err := strconv.Atoi(bag); err == nil && strconv.Itoa(n) == bag {
+			if n < 1 || n > bags {
+				return 0, fmt.Errorf("there is no bag %d; the dataset has %s", n, diag.Count(bags, "bag"))
+			}
+			return n - 1, nil
+		}
+		suggestion := ""
+		if near := diag.Suggest(bag, names); near != "" {
+			suggestion = fmt.Sprintf("; did you mean %q?", near)
+		}
+		return 0, fmt.Errorf("no bag has the name %q%s", bag, suggestion)
 	}
-	suggestion := ""
-	if near := diag.Suggest(bag, d.BagNames); near != "" {
-		suggestion = fmt.Sprintf("; did you mean %q?", near)
-	}
-	return 0, fmt.Errorf("no bag has the name %q%s", bag, suggestion)
 }
 
 // AllBags returns the numbers of all bags, 0 to m-1.

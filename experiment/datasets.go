@@ -196,11 +196,11 @@ func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.D
 	if err != nil {
 		return nil, err
 	}
-	part := i
+	number := i
 	if name != s.Index.V { // one file per split
-		part = 1
+		number = 1
 	}
-	read, err := split.Open(path, part, set.Bags())
+	read, err := split.Open(path, number, set.Bags(), set.BagNames)
 	if err == nil && groups != nil {
 		err = split.CheckGroups(read, groups)
 	}

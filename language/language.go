@@ -179,7 +179,7 @@ var splitRows = []schema.Row{
 	{Name: "seed", Type: schema.Whole, Default: "1", In: schema.Between(0, maxCount), Applies: schema.When((*Spec).drawn), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Seed }),
 		Doc: "Seed of the random split."},
 	{Name: "index", Type: schema.Text, Applies: schema.When((*Spec).indexed), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Index }),
-		Doc: "File with bag numbers instead of a random split: a .mat with `trainIndex` and `testIndex`, or a .csv of splits."},
+		Doc: "File with the bags of each part instead of a random split: a .csv with the columns `bag` and `part`, or another [file of splits](data.md#splits-from-a-file)."},
 	{Name: "number", Type: schema.Whole, Default: "1", In: schema.Between(1, 1e6), Applies: schema.When((*Spec).indexed), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Number }),
 		Doc: "Number of the split in a .csv index file, from 1."},
 }

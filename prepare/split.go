@@ -14,6 +14,7 @@ import (
 // bags has the properties of bags that determine a split.
 type bags struct {
 	count     int      // 0: unknown
+	names     []string // nil: none
 	labels    [][]int  // see split.Random
 	classes   []string // names
 	groups    []string // nil: no groups
@@ -21,7 +22,7 @@ type bags struct {
 }
 
 func bagsOf(set *data.Dataset) bags {
-	return bags{set.Bags(), set.LabelSets(), set.Names(), set.Groups, set.GroupName}
+	return bags{set.Bags(), set.BagNames, set.LabelSets(), set.Names(), set.Groups, set.GroupName}
 }
 
 // openSplit splits bags as the spec describes. Settings that do not fit the bags are a *SpecError,
@@ -42,7 +43,7 @@ func openSplit(spec *language.Spec, b bags, folder bagfile.Folder) (*data.Split,
 	if err != nil {
 		return nil, &DataError{err}
 	}
-	read, err := split.Open(path, s.Number.V, b.count)
+	read, err := split.Open(path, s.Number.V, b.count, b.names)
 	if err != nil {
 		return nil, &DataError{err}
 	}

@@ -26,28 +26,34 @@ type indexed map[string][]indexEntry
 type indexEntry struct{ bag, line int }
 
 // newIndexSplit converts bag numbers, counted from 1, to a split. Every one of the bags must be in
-// exactly one part.
-func newIndexSplit(source string, numbers indexed, bags int) (*data.Split, error) {
+// exactly one part. names are the names of the bags for messages, or nil.
+func newIndexSplit(source string, numbers indexed, bags int, names []string) (*data.Split, error) {
+	title := func(n int) string {
+		if names == nil {
+			return fmt.Sprintf("bag %d", n)
+		}
+		return fmt.Sprintf("bag %d (%s)", n, names[n-1])
+	}
 	var faults diag.List
 	note := func(line int, format string, args ...any) {
 		faults.Add(diag.Errorf(diag.Pos{File: source, Line: line}, format, args...))
 	}
 	part := make([]string, bags)
 	s := &data.Split{Source: source}
-	place := func(name, title string, to *[]int) {
+	place := func(name, label string, to *[]int) {
 		if len(numbers[name]) == 0 && name != data.ValidationPart {
-			note(0, "the %s part is empty", title)
+			note(0, "the %s part is empty", label)
 		}
 		for _, entry := range numbers[name] {
 			switch n := entry.bag; {
 			case n < 1 || n > bags:
-				note(entry.line, "bag %d of the %s part is out of range; bags count from 1 to %d", n, title, bags)
-			case part[n-1] == title:
-				note(entry.line, "bag %d is in the %s part twice", n, title)
+				note(entry.line, "bag %d of the %s part is out of range; bags count from 1 to %d", n, label, bags)
+			case part[n-1] == label:
+				note(entry.line, "%s is in the %s part twice", title(n), label)
 			case part[n-1] != "":
-				note(entry.line, "bag %d is in the %s and the %s part; the parts must not overlap", n, part[n-1], title)
+				note(entry.line, "%s is in the %s and the %s part; the parts must not overlap", title(n), part[n-1], label)
 			default:
-				part[n-1] = title
+				part[n-1] = label
 				*to = append(*to, n-1)
 			}
 		}
@@ -57,7 +63,7 @@ func newIndexSplit(source string, numbers indexed, bags int) (*data.Split, error
 	place(data.ValidationPart, "validation", &s.Validation)
 	place(data.TestPart, "test", &s.Test)
 	if first := slices.Index(part, ""); first >= 0 && len(faults) == 0 {
-		note(0, "bag %d is in no part", first+1)
+		note(0, "%s is in no part", title(first+1))
 		if missing := bags - len(s.Train) - len(s.Validation) - len(s.Test); missing > 1 {
 			faults[0] = faults[0].WithNote("%d of %d bags are in no part", missing, bags)
 		}
@@ -69,11 +75,10 @@ func newIndexSplit(source string, numbers indexed, bags int) (*data.Split, error
 }
 
 // Open reads a split of a dataset with the given number of bags from an index file: a .mat file of
-// the DEMIPL authors with trainIndex, testIndex and optionally validationIndex, or a CSV file with
-// the header split,part,bags, whose rows have the number of the split, "train", "validation" or
-// "test", and bag numbers separated by spaces or commas. Bags count from 1 in both. number selects
-// the split of a CSV file, counted from 1. A .mat file contains one split; number is then 0 or 1.
-func Open(path string, number, bags int) (*data.Split, error) {
+// the DEMIPL authors with trainIndex, testIndex and optionally validationIndex, or a CSV file, see
+// layout. Bags count from 1 in both. number selects the split of a CSV file, counted from 1. A .mat
+// file contains one split; number is then 0 or 1. names are the names of the bags, or nil.
+func Open(path string, number, bags int, names []string) (*data.Split, error) {
 	var numbers indexed
 	var err error
 	source := filepath.Base(path)
@@ -86,14 +91,14 @@ func Open(path string, number, bags int) (*data.Split, error) {
 	case ".csv", ".csv.gz":
 		number = max(number, 1)
 		source = fmt.Sprintf("%s, split %d", source, number)
-		numbers, err = readIndexCSV(path, number)
+		numbers, err = readIndexCSV(path, number, data.Finder(bags, names))
 	default:
 		return nil, rawfile.UnknownFormat(path, "read as splits", ".mat and .csv")
 	}
 	if err != nil {
 		return nil, rawfile.FileError(path, err)
 	}
-	s, err := newIndexSplit(path, numbers, bags)
+	s, err := newIndexSplit(path, numbers, bags, names)
 	if err != nil {
 		return nil, err
 	}
@@ -163,63 +168,4 @@ func indexNumbers(v *matfile.Array) ([]indexEntry, error) {
 		out[i].bag = int(x)
 	}
 	return out, nil
-}
-
-func readIndexCSV(path string, number int) (indexed, error) {
-	f, _, err := fileio.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	r, err := rawfile.Unpack(f, path)
-	if err != nil {
-		return nil, err
-	}
-	return decodeIndexCSV(r, path, number)
-}
-
-func decodeIndexCSV(r io.Reader, path string, number int) (indexed, error) {
-	rows := rawfile.NewCSV(r, maxIndexBytes)
-	header, err := rows.Read()
-	if err != nil {
-		return nil, fmt.Errorf("no header split,part,bags: %w", fileio.CutShort(err))
-	}
-	if !slices.EqualFunc(header, []string{"split", "part", "bags"}, func(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), b) }) {
-		return nil, diag.Errorf(diag.Pos{File: path, Line: 1}, "the header is %q; split,part,bags is needed", strings.Join(header, ","))
-	}
-	last, numbers := 0, indexed{}
-	for {
-		row, err := rows.Read()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, fileio.CutShort(err)
-		}
-		line, _ := rows.FieldPos(0)
-		pos := diag.Pos{File: path, Line: line}
-		in, err := strconv.Atoi(strings.TrimSpace(row[0]))
-		if err != nil {
-			return nil, diag.Errorf(pos, "the split number %q is not a whole number", row[0])
-		}
-		last = max(last, in)
-		if in != number {
-			continue
-		}
-		name := strings.ToLower(strings.TrimSpace(row[1]))
-		if !slices.Contains([]string{data.TrainPart, data.ValidationPart, data.TestPart}, name) {
-			return nil, diag.Errorf(pos, "the part is %q; it must be train, validation or test", row[1])
-		}
-		for field := range strings.FieldsFuncSeq(row[2], func(r rune) bool { return strings.ContainsRune(" ,;\t", r) }) {
-			n, err := strconv.Atoi(field)
-			if err != nil {
-				return nil, diag.Errorf(pos, "%q is not a bag number", field).WithNote("the bags of the dataset are numbered from 1, in its order")
-			}
-			numbers[name] = append(numbers[name], indexEntry{n, line})
-		}
-	}
-	if len(numbers) == 0 {
-		return nil, fmt.Errorf("the file has no split %d; its splits are numbered up to %d", number, last)
-	}
-	return numbers, nil
 }

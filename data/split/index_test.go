@@ -41,6 +41,12 @@ func TestBadIndexFiles(t *testing.T) {
 		{"split-number.csv", 1, head + "1,train,1 two\n"},
 		{"split-overlap.csv", 1, head + "1,train,1 2\n1,test,2 3\n"},
 		{"split-quote.csv", 1, head + "1,train,\"1 2\n1,test,3\n"},
+		{"split-name.csv", 1, "bag,part\na,train\nb,train\nd,test\n"},
+		{"split-bag-number.csv", 1, "bag,part\n1,train\n2,train\n4,test\n"},
+		{"split-bag-part.csv", 1, "bag,part\na,train\nb,dev\nc,test\n"},
+		{"split-bag-second.csv", 2, "bag,part,split\na,train,1\nb,train,1\nc,test,1\n"},
+		{"split-columns.csv", 1, ",train,val,test\n0,a,b,c\n1,b,,\n"},
+		{"split-columns-second.csv", 2, ",train,val,test\n0,a,b,c\n"},
 		{"split.json", 1, "{}"},
 	} {
 		path := filepath.Join("testdata", "bad", c.name)
@@ -50,7 +56,7 @@ func TestBadIndexFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, err := Open(path, c.part, 3)
+		_, err := Open(path, c.part, 3, []string{"a", "b", "c"})
 		if err == nil {
 			t.Errorf("%s was read without an error", c.name)
 			continue
@@ -76,19 +82,48 @@ func FuzzIndexMAT(f *testing.F) {
 func FuzzSplitCSV(f *testing.F) {
 	f.Add([]byte("split,part,bags\n1,train,1 2\n1,test,3\n"))
 	f.Add([]byte("split,part,bags\n1,train,1 2\n1,validation,4\n1,test,3\n"))
+	f.Add([]byte("bag,part\na,train\n2,test\n"))
+	f.Add([]byte(",train,val,test\n0,a,b,c\n1,d,,\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		numbers, err := decodeIndexCSV(bytes.NewReader(b), "fuzz.csv", 1)
+		numbers, err := decodeIndexCSV(bytes.NewReader(b), "fuzz.csv", 1, data.Finder(10, []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}))
 		if err != nil {
 			return
 		}
-		if s, err := newIndexSplit("fuzz.csv", numbers, 10); err == nil && len(s.Train)+len(s.Validation)+len(s.Test) != 10 {
+		if s, err := newIndexSplit("fuzz.csv", numbers, 10, nil); err == nil && len(s.Train)+len(s.Validation)+len(s.Test) != 10 {
 			t.Errorf("a split of 10 bags has parts of %d, %d and %d", len(s.Train), len(s.Validation), len(s.Test))
 		}
 	})
 }
 
+// Files of splits may name the bags, one in each row or one of each part in each row.
+func TestSplitsOfNames(t *testing.T) {
+	want := &data.Split{Train: []int{0, 2}, Validation: []int{3}, Test: []int{1}}
+	for name, text := range map[string]string{
+		"bag,part":       "bag,part\na,train\n2,test\nc,Train\nd d,val\n",
+		"with split":     "note,split,part,bag\nx,1,test,a\nx,2,train,a\nx,2,test,b\nx,2,train,c\nx,2,validation,d d\n",
+		"train,val,test": ",train,val,test\n0,a,d d,b\n1,c,,\n",
+	} {
+		number := 1
+		if name == "with split" {
+			number = 2
+		}
+		path := filepath.Join(t.TempDir(), "names.csv")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(path, number, 4, []string{"a", "b", "c", "d d"})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if s.Source = ""; !reflect.DeepEqual(s, want) {
+			t.Errorf("%s: %+v, want %+v", name, s, want)
+		}
+	}
+}
+
 func TestOpenSplit(t *testing.T) {
-	s, err := Open(filepath.Join("testdata", "index-small.mat"), 0, 3)
+	s, err := Open(filepath.Join("testdata", "index-small.mat"), 0, 3, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,11 +138,11 @@ func TestAuthorsSplits(t *testing.T) {
 	dir := testsupport.Data(t, "mipl-splits", "its files are in data/MNIST_MIPL/index of the repository tangw-seu/DEMIPL")
 	labels := sortedLabels(500, 5)
 	for part := 1; part <= 10; part++ {
-		mat, err := Open(filepath.Join(dir, fmt.Sprintf("index%d.mat", part)), 0, 500)
+		mat, err := Open(filepath.Join(dir, fmt.Sprintf("index%d.mat", part)), 0, 500, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := Open(filepath.Join(dir, "splits.csv"), part, 500)
+		text, err := Open(filepath.Join(dir, "splits.csv"), part, 500, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +177,7 @@ func TestWriteSplits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, w := range want {
-		got, err := Open(path, i+1, 60)
+		got, err := Open(path, i+1, 60, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
