@@ -27,7 +27,7 @@ var traces = []string{
 	"trace-proden-mean", "trace-proden-maxmin-mlp", "trace-rc-mean-mlp", "trace-rc-maxmin",
 	"trace-lws-mean", "trace-lws-maxmin-mlp", "trace-elimipl", "trace-miplma",
 	"trace-demipl-mlp", "trace-abmil", "trace-gated-abmil", "trace-instance-max", "trace-instance-mean",
-	"trace-dsmil", "trace-clam-sb", "trace-clam-mb", "trace-acmil", "trace-transmil", "trace-keys", "trace-promipl", "trace-agopmipl", "trace-demipl-cdl", "trace-fastmipl", "trace-uamipl",
+	"trace-dsmil", "trace-clam-sb", "trace-clam-mb", "trace-acmil", "trace-transmil", "trace-keys", "trace-norms", "trace-promipl", "trace-agopmipl", "trace-demipl-cdl", "trace-fastmipl", "trace-uamipl",
 	"trace-multi", "trace-multi-class-weights",
 }
 

@@ -1,11 +1,11 @@
 """Write the PyTorch traces of the multi-instance models that are trained with the label
 weights of DEMIPL: a hidden layer before its attention, ABMIL, gated ABMIL, classifiers of instances
-with mean and maximum pooling, DSMIL, CLAM, ACMIL, a transformer with a class token, and attention with
-extra keys.
+with mean and maximum pooling, DSMIL, CLAM, ACMIL, a transformer with a class token, attention
+with extra keys, and normalisation as functions.
 
 Each bag goes through the network alone, as in the programs of the papers. The recording
-is that of pll.py, with gradients clipped to norm 1 as in the specs. Bags have between one and all classes as candidates, so the traces
-contain certain labels too.
+is that of pll.py, with gradients clipped to norm 1 as in the specs. Bags have between one and
+all classes as candidates, so the traces contain certain labels too.
 
     python3 mil.py      # needs torch; writes trace-*.json.gz into this folder
 """
@@ -271,6 +271,24 @@ class Keys(Transformer):
         return x.mean(0, keepdim=True) @ p["Wc"] + p["bc"]
 
 
+class Norms(Mil):
+    """Normalisation of each instance, then of each column in its bag."""
+
+    def head(self, p, gen):
+        h = self.hidden
+        for n in "12":
+            p["g" + n] = torch.ones(h).requires_grad_()
+            p["o" + n] = uniform((h,), h, gen)
+        p["W"] = uniform((h, h), h, gen)
+        layer(p, "Wc", "bc", h, K, gen)
+
+    def bag(self, p, h):
+        x = torch.tanh(F.layer_norm(h, (self.hidden,), p["g1"], p["o1"])) @ p["W"]
+        # instance_norm of PyTorch refuses bags of one instance; layer_norm of the columns is the same.
+        x = F.layer_norm(x.t(), (len(x),)).t() * p["g2"] + p["o2"]
+        return torch.tanh(x).mean(0, keepdim=True) @ p["Wc"] + p["bc"]
+
+
 if __name__ == "__main__":
     dense = FEW + ["model.blocks.dense=8"]
     narrow, whole = dense + ["model.sizes.m=6"], ["model.blocks.dropout=0"]
@@ -288,3 +306,5 @@ if __name__ == "__main__":
     trace("acmil", Acmil(), "acmil", narrow + ["model.sizes.n=2"], 0.05, 29, clip=1)
     trace("transmil", Transformer(), "transmil", dense + whole + ["model.sizes.heads=2", "model.numbers.rate=0"], 0.05, 30, clip=1)
     trace("keys", Keys(), "trace-keys.yaml", FEW, 0.05, 32)
+    # In a bag of two instances, bag_norm magnifies the rounding to float32.
+    trace("norms", Norms(), "trace-norms.yaml", FEW, 0.05, 33, fewest=5)

@@ -388,10 +388,10 @@ def sgd(model, params, lr):
     return torch.optim.SGD(params, lr=lr, momentum=MOMENTUM, nesterov=model.nesterov, weight_decay=DECAY)
 
 
-def trace(name, model, spec, sets, lr, seed, optimizer=sgd, clip=0, accumulate=1, epochs=EPOCHS):
+def trace(name, model, spec, sets, lr, seed, optimizer=sgd, clip=0, accumulate=1, epochs=EPOCHS, fewest=2):
     gen = torch.Generator().manual_seed(seed)
     params, bags = model.params(gen), STEPS * BATCH // epochs
-    sizes = [int(torch.randint(2, 9, (1,), generator=gen)) for _ in range(bags)]
+    sizes = [int(torch.randint(fewest, 9, (1,), generator=gen)) for _ in range(bags)]
     x = [torch.randn(n, D, generator=gen) for n in sizes]
     S = torch.zeros(bags, K)
     for i in range(bags):  # from a single candidate to all classes, or from no label
