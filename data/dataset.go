@@ -113,8 +113,8 @@ func (d *Dataset) SizeOf(bags []int) (n int) {
 	return n
 }
 
-// Largest returns an upper bound of the number of instances of size of the bags: the sum of the
-// largest ones.
+// Largest returns the maximum number of instances in a batch of size bags: the sum of the size
+// largest of bags.
 func (d *Dataset) Largest(bags []int, size int) (n int) {
 	sizes := make([]int, len(bags))
 	for i, bag := range bags {
@@ -151,7 +151,7 @@ func (d *Dataset) TrueLabels(i int) []uint8 {
 }
 
 // Positive reports whether an instance, counted from 0 in the dataset, is known to show a true label
-// of its bag. If no true label of the bag is known, that is any class.
+// of its bag. If the true labels of the bag are unknown, every instance with a known class counts.
 func (d *Dataset) Positive(bag, instance int) bool {
 	if d.InstLabels == nil || d.InstLabels[instance] < 0 {
 		return false
@@ -160,8 +160,8 @@ func (d *Dataset) Positive(bag, instance int) bool {
 	return labels == nil || labels[d.InstLabels[instance]] == 1
 }
 
-// LabelSets returns the true labels of each bag in ascending order, a list with -1 for a bag with
-// one label that is unknown; nil if no label is known.
+// LabelSets returns the true labels of each bag in ascending order: [-1] for a bag whose only label is
+// unknown. The result is nil if the dataset has no known label.
 func (d *Dataset) LabelSets() [][]int {
 	if !d.Multi && !AnyKnown(d.Labels) {
 		return nil

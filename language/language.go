@@ -330,8 +330,8 @@ var exportRows = []schema.Row{
 }
 
 // Choices returns the words of every setting that accepts one of some words, by its
-// path: "weights.order", "params.init", "blocks.pool.kind". Later stages test that
-// each word has an effect.
+// path: "weights.order", "params.init", "blocks.pool.kind". It is for tests, which check that each
+// word has an effect.
 func Choices() map[string][]string {
 	all := map[string][]string{}
 	schema.Choices("", specRows, all)

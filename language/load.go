@@ -45,7 +45,7 @@ func schemaDefs() *schema.Object {
 }
 
 // TrainedNames returns the shipped specs with a model that package compile accepts: all except
-// fitted learners.
+// fitted learners. It is for tests.
 func TrainedNames() []string {
 	return slices.DeleteFunc(specs.Models(), func(name string) bool {
 		s, err := Load(schema.Builtin + name)

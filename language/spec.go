@@ -70,7 +70,7 @@ type Encoder struct {
 	Export schema.Str   // joined: the model file contains the encoder; model: it does not
 }
 
-// Columns declares columns of a CSV file that are not recognised by their names.
+// Columns declares columns of a CSV or Parquet file that are not recognised by their names.
 type Columns struct {
 	Bag, Label, Candidates, InstanceLabel schema.Str  // names of the columns; empty: the usual ones
 	Group                                 schema.Str  // name of the column; empty: that of Split
@@ -232,8 +232,8 @@ type Train struct {
 	// Sampling is "shuffle" (every bag once per epoch) or "balanced" (draws with replacement, each
 	// of a class, all equally likely, and then of a bag with this candidate).
 	Sampling schema.Str
-	// Optimizer is "sgd", "adam", "adamw" or "rmsprop". Settings of the other optimizers are
-	// ignored.
+	// Optimizer is "sgd", "adam", "adamw" or "rmsprop". A setting of another optimizer is an
+	// error, unless it is inherited.
 	Optimizer   schema.Str
 	LR          schema.Float
 	Momentum    schema.Float // of sgd and rmsprop
@@ -245,7 +245,8 @@ type Train struct {
 	WeightDecay schema.Float
 	Clip        schema.Float // maximum norm of the gradient; 0: no limit
 	Accumulate  schema.Int   // steps whose gradients are averaged for an update
-	// ClassWeights are the factors of the classes in the loss term disambiguation.
+	// ClassWeights are the factors of the classes in the loss terms disambiguation and
+	// binary_cross_entropy.
 	ClassWeights schema.Value[ClassWeights]
 	// Schedule of the learning rate is "cosine" (to 0, per epoch), "constant", "step" or
 	// "plateau".

@@ -22,10 +22,9 @@ type Backend interface {
 type Session interface {
 	// Run predicts bags in one run: one bag for contract bag/1, any number for batch/1. It fills
 	// Probabilities [k], Attention [n] and, if File.Meta.ClassAttention, ClassAttention [k][n] of each
-	// prediction, which the caller has allocated, and
-	// keeps no reference to them. The bags have passed all checks. If the context ends, Run should
-	// return early if the back end can do that, with any error. Runs that are too short for that
-	// get a context that does not end.
+	// prediction, which the caller has allocated, and keeps no reference to them. The bags have passed
+	// all checks. If the context ends, Run should return early if the back end can do that, with any
+	// error. Runs that are too short for that get a context that does not end.
 	Run(ctx context.Context, bags []Bag, to []Prediction) error
 	Close() error
 }

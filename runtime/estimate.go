@@ -23,7 +23,7 @@ const (
 	largeRun = 1 << 30
 )
 
-// runBytes returns the memory of a run on bags, 0 for a small run.
+// runBytes returns the memory of a run on bags, 0 if the run is too small to count (see smallRun).
 func (o *opened) runBytes(bags []Bag) int64 {
 	n := 0
 	for _, b := range bags {

@@ -10,9 +10,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// WithTracer creates an OpenTelemetry span "miplc.predict" for every call of Predict and
-// PredictBatch, as a child of the span in the context. Its attributes are the numbers of bags and
-// instances, the back end, the hash of the spec, and the error if there is one.
+// WithTracer creates an OpenTelemetry span "miplc.predict" for every call that predicts, as a child
+// of the span in the context. Its attributes are the numbers of bags and instances, the back end, the
+// hash of the spec, and the error if there is one.
 func WithTracer(t trace.Tracer) Option { return func(o *options) { o.tracer = t } }
 
 // WithLogger sets a logger for opening, reloading, failed reloads and closing; the default does not

@@ -43,8 +43,8 @@ const (
 
 // Predict predicts one bag. Errors wrap ErrEmptyBag, ErrBagShape, ErrNotFinite, ErrTooLarge or
 // ErrClosed, or are those of the context. A context that ends stops the prediction, also during a
-// long run, and the error is that of the context. There is no other limit of the time: give a context with a deadline if the model or
-// the bags come from others.
+// long run. There is no other limit of the time: give a context with a deadline if the model or the
+// bags come from others.
 func (m *Model) Predict(ctx context.Context, bag Bag) (Prediction, error) {
 	var p Prediction
 	err := m.PredictInto(ctx, bag, &p)
@@ -172,10 +172,8 @@ func (o *opened) run(ctx context.Context, bags []Bag, to []Prediction) error {
 		to[i].makeRoom(len(o.info.Classes), b.N, o.info.ClassAttention)
 		n += b.N
 	}
-	if n > o.small {
-		if err := o.options.checkMemory(o.runBytes(bags)); err != nil {
-			return err
-		}
+	if err := o.options.checkMemory(o.runBytes(bags)); err != nil {
+		return err
 	}
 	watched := ctx
 	if n <= o.brief {

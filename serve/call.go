@@ -16,8 +16,8 @@ import (
 // maxError is the maximum length in bytes of an error text, which may quote the client.
 const maxError = 1000
 
-// call runs the answer to a request of a protocol with a deadline, counts it, and converts all errors
-// and panics to errors with a code.
+// call answers one request of a protocol: it calls answer with a deadline, counts the request, and
+// gives every error and panic a code.
 func (s *Server) call(ctx context.Context, protocol, method string, answer func(context.Context) error) error {
 	begin := time.Now()
 	s.metrics.underway.Inc()
@@ -25,7 +25,7 @@ func (s *Server) call(ctx context.Context, protocol, method string, answer func(
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
 	err := workers.Try(func() error { return answer(ctx) })
-	if _, told := status.FromError(err); !told {
+	if _, hasCode := status.FromError(err); !hasCode {
 		s.o.Log.Error("request failed", "protocol", protocol, "method", method, "error", err)
 		err = status.Error(codes.Internal, "the server failed on this request; its log says why") // the reason may contain file names of this machine
 	}

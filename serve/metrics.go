@@ -26,7 +26,7 @@ func newMetrics() *metrics {
 	seconds := prometheus.ExponentialBuckets(1e-4, 2.5, 14) // to 15 s
 	m := &metrics{
 		registry: registry,
-		requests: make.NewCounterVec(prometheus.CounterOpts{Name: "miplc_requests_total", Help: "Requests that were answered, by the code of gRPC."},
+		requests: make.NewCounterVec(prometheus.CounterOpts{Name: "miplc_requests_total", Help: "Answered requests, by gRPC status code."},
 			[]string{"protocol", "method", "code"}),
 		seconds: make.NewHistogramVec(prometheus.HistogramOpts{Name: "miplc_request_seconds", Help: "Time from the head of a request to its answer.", Buckets: seconds},
 			[]string{"protocol", "method"}),
@@ -38,7 +38,7 @@ func newMetrics() *metrics {
 		instances: make.NewHistogramVec(prometheus.HistogramOpts{Name: "miplc_bag_instances", Help: "Instances of a bag.", Buckets: prometheus.ExponentialBuckets(1, 4, 10)},
 			[]string{"model"}),
 		models:  make.NewGaugeVec(prometheus.GaugeOpts{Name: "miplc_model_loaded", Help: "1 for each version of a model that is loaded."}, []string{"model", "version"}),
-		reloads: make.NewCounterVec(prometheus.CounterOpts{Name: "miplc_reloads_total", Help: "Looks for new models that found a change, by result."}, []string{"result"}),
+		reloads: make.NewCounterVec(prometheus.CounterOpts{Name: "miplc_reloads_total", Help: "Checks for new models that changed a model or failed, by result."}, []string{"result"}),
 	}
 	for _, result := range []string{"changed", "failed"} {
 		m.reloads.WithLabelValues(result) // with 0, so that an alert can compare the first failure with it

@@ -37,8 +37,8 @@ const (
 // extensions are the supported extensions of the protocol.
 var extensions = []string{"binary_tensor_data"}
 
-// Options are the options of New. All must be set except TLS, Tokens, Hosts, Reload, Strict,
-// Examples and Features.
+// Options are the options of New. All must be set except TLS, Tokens, Hosts, Strict, Examples and
+// Features. Batching.Delay, Reload and LameDuck may be 0.
 type Options struct {
 	Version       string // of the server, for its metadata
 	Log           *slog.Logger

@@ -21,15 +21,15 @@ func Open(path string) (*data.Dataset, error) { return OpenWith(path, Options{})
 // Options are the settings for reading a dataset.
 type Options struct {
 	MaxBytes rawfile.Limit // maximum uncompressed size
-	Columns  Columns       // of CSV files
+	Columns  Columns
 	Labels   Labels
 	// NoCandidates ignores the candidates of data for a model that was trained on KnownLabels. Unlike
 	// in such training data, labels are optional.
 	NoCandidates bool
 	// Files opens the files of a table of bags; nil: they contain arrays.
 	Files Files
-	// Moved has the paths of files of a table, by their names in the table, see FilesOf. Names that
-	// it does not have are paths.
+	// Moved maps names of files in a table to the paths of copies, for example in the folder of an
+	// experiment, see FilesOf. A name without a copy is looked up as a path.
 	Moved map[string]string
 }
 
@@ -88,7 +88,7 @@ type Folder struct {
 	Encoding Encoding
 }
 
-// Encoding are the options for computing features of images.
+// Encoding has the options for computing features of images.
 type Encoding struct {
 	Context context.Context // ends the encoding; nil: never
 	Library string          // onnxruntime library; empty: search

@@ -32,8 +32,8 @@ const (
 	minAge = 3 * time.Second
 )
 
-// hashCacheOf returns the cache for the files of a table, nil if the system does not report when a file was last changed, or there is no
-// cache.
+// hashCacheOf returns the cache for the files of a table, nil if the system does not report when a
+// file was last changed, or if there is no cache folder.
 func hashCacheOf(s *fileStore) data.HashCache {
 	root, err := pinned.CacheDir()
 	if err != nil {

@@ -1,7 +1,8 @@
 // Package imagebags turns images into bags with the image bag generators Row, SBN, KMeansSeg and
 // SIFT, from which the paper's datasets are made (appendix, "Image Bag Generator"; compared in Wei
 // and Zhou, "An empirical study on image bag generators for multi-instance learning", Machine
-// Learning 2016).
+// Learning 2016), and Patches, which keeps the pixels. OpenTiles opens images as instances for an
+// encoder.
 //
 // A generator is a pure function of an opaque image with 8 bits per channel: the same image gives
 // the same bag for any number of workers. Colours are levels from 0 to 1.
@@ -31,7 +32,7 @@ type placer interface {
 	Coords(m *image.RGBA) []float32 // of the instances of Bag, [n, 2], x before y
 }
 
-// Names lists the generators, those of the paper's Table 1 in its order.
+// Names lists the generators: the four of the paper's Table 1 in its order, and patches.
 var Names = []string{"row", "sbn", "kmeansseg", "sift", "patches"}
 
 // tooSmall returns the error for an image that is smaller than the generator's windows.

@@ -19,7 +19,7 @@ import (
 // most Improvement times D(1), or K is MaxSegments. A uniform image has one segment.
 type KMeansSeg struct {
 	Blob        int    // side of a blob in pixels; even
-	Color       string // YCbCr or LUV
+	Color       string // "ycbcr" or "luv"
 	MaxSegments int
 	Distortion  float64 // in squared levels (0 to 1)
 	Improvement float64 // share of D(1)

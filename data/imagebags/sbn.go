@@ -14,7 +14,7 @@ import (
 // (Grid-5)^2 instances.
 type SBN struct {
 	Grid       int    // pixels per side, at least 6
-	Neighbours string // neighbourDifference or neighbourValue
+	Neighbours string // "difference" or "value"
 }
 
 // How SBN describes the neighbours of a blob.

@@ -27,14 +27,13 @@ type SIFT struct {
 // counts.
 var DefaultSIFT = SIFT{Patch: 64, Step: 40, Sigma: 1.6}
 
-// Parts per side of a patch, directions of a histogram, deviation of the Gaussian in parts, and the
-// clipping limit (Lowe 2004, section 6.1).
+// Constants of Lowe 2004, section 6.1; cameraSigma is of section 3.3.
 const (
-	siftParts      = 4
-	siftDirections = 8
-	siftWindow     = siftParts / 2.0
-	siftCut        = 0.2
-	cameraSigma    = 0.5
+	siftParts      = 4               // parts per side of a patch
+	siftDirections = 8               // of a histogram
+	siftWindow     = siftParts / 2.0 // deviation of the Gaussian weights, in parts
+	siftCut        = 0.2             // clipping limit
+	cameraSigma    = 0.5             // assumed deviation of the smoothing in the image
 )
 
 // Name returns "sift".

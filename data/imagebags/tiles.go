@@ -164,7 +164,7 @@ func (t *Tiles) add(images []Image) {
 	t.bags = append(t.bags, bag)
 }
 
-// Open implements data.Files: the file of a bag is a folder, an archive or one image.
+// Open implements bagfile.Files: the file of a bag is a folder, an archive or one image.
 func (t *Tiles) Open(path string) (instances int, err error) {
 	s, err := openSource(path)
 	if err != nil {
@@ -187,7 +187,7 @@ func openSource(p string) (*Sources, error) {
 	return &Sources{Images: []Image{{Name: filepath.Base(p), place: p, open: opener(p)}}}, nil
 }
 
-// Attach implements data.Files.
+// Attach implements bagfile.Files.
 func (t *Tiles) Attach(d *data.Dataset) error {
 	if t.arrays == nil {
 		if err := t.hash(); err != nil {

@@ -35,9 +35,9 @@ type File struct {
 
 // Create starts a file. It follows symbolic links: the link stays, and the file that it points to
 // is replaced. With WriteOptions.Through and a path that is not a regular file (a device, a pipe, the
-// standard output), Commit copies the content to it. Create makes missing folders. It reports all
-// problems with the path, so that no work is lost. The caller must call Discard, which does nothing
-// after Commit.
+// standard output), Commit copies the content to it. Create makes missing folders. It returns
+// an error if the path cannot be written, before the caller works for the content. The caller must
+// call Discard, which does nothing after Commit.
 func Create(path string, o WriteOptions) (*File, error) {
 	f := &File{path: path, options: o}
 	if err := f.open(); err != nil {
@@ -66,7 +66,7 @@ func (f *File) open() (err error) {
 	return err
 }
 
-// look resolves the path and reports all reasons not to write there.
+// look follows the links of the path and returns the first reason not to write there.
 func (f *File) look() error {
 	if f.path == "" || os.IsPathSeparator(f.path[len(f.path)-1]) {
 		return refusal(fmt.Sprintf("%q is not a file name", f.path))

@@ -87,7 +87,8 @@ func (d *Dialect) Parse(file string, src []byte, overrides []string, to any) (*D
 }
 
 // Read is Parse for callers that use the correct parts of a document with errors. The Reader has
-// the errors of the document; err reports a file that is not a document.
+// these errors. err has the errors if a part of the document is missing: a file cannot be found or
+// parsed, or an override cannot be applied.
 func (d *Dialect) Read(file string, src []byte, overrides []string, to any) (*Document, *Reader, error) {
 	l := newLoader(d)
 	var root *Node

@@ -85,7 +85,7 @@ func SectionSchema(rows []Row, first ...Member) *Object {
 	return s
 }
 
-// OpenSchema is SectionSchema without required keys, which may be inherited.
+// OpenSchema returns the schema of a map that may lack required keys, because they may be inherited.
 func OpenSchema(rows []Row, first ...Member) *Object {
 	props := &Object{first}
 	for i := range rows {

@@ -62,7 +62,7 @@ const (
 // valueType describes a type to messages, reader and schema.
 type valueType struct {
 	says   string                                                           // for messages
-	read   func(r *Reader, row *Row, path string, n *Node) (v any, ok bool) // nil if it is not a single value
+	read   func(r *Reader, row *Row, path string, n *Node) (v any, ok bool) // nil: Reader.key or the caller reads it
 	schema func(*Row) *Object
 }
 

@@ -75,9 +75,8 @@ func (c *Console) Resultf(v any, format string, args ...any) error {
 // LastEpochs is the time after a signal for completing the current epochs.
 const LastEpochs = 20 * time.Second
 
-// Keep declares that the command saves its state after a signal, e.g. the epochs of a training. It
-// sets the time for that, and the exit code if the time is not sufficient. Other commands end at
-// once.
+// Keep lets the command go on for a time after a signal, to save its state or to answer requests.
+// code is the exit code if the time is not sufficient. Other commands end at once.
 func (c *Console) Keep(atMost time.Duration, code int) {
 	c.code.Store(int64(code))
 	c.keeps.Store(int64(atMost))
@@ -86,7 +85,7 @@ func (c *Console) Keep(atMost time.Duration, code int) {
 // InterruptedCode returns the exit code if a signal ends the command now.
 func (c *Console) InterruptedCode() int { return cmp.Or(int(c.code.Load()), ExitFailed) }
 
-// Keeps returns the time for saving state after a signal; 0: none.
+// Keeps returns the time that the command has after a signal; 0: none.
 func (c *Console) Keeps() time.Duration { return time.Duration(c.keeps.Load()) }
 
 // ResultOf prints the result of a command and returns err, which may be nil.

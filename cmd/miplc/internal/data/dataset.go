@@ -63,7 +63,7 @@ func (l labels) set(to *bagfile.Options) error {
 	return console.CheckWord("--labels", string(l), language.KnownLabels, language.MultiLabels)
 }
 
-// saved is the output of synth and import.
+// saved is the output of the commands that write a dataset.
 type saved struct {
 	File       string `json:"file"`
 	Bags       int    `json:"bags"`

@@ -46,7 +46,8 @@ The exit status is 0 even if cells failed; --json has the number of failed cells
 // lookAgain is the interval of --watch.
 const lookAgain = 5 * time.Second
 
-// runStatus prints the status once, or until no process is running or the user interrupts it.
+// runStatus prints the status once. With --watch it prints it repeatedly, until every cell has a result
+// and no process runs, or until the user interrupts it.
 func runStatus(ctx context.Context, o *statusOptions) error {
 	if o.Watch && o.Console.JSON {
 		return console.Usagef("miplc experiment status: --watch prints repeatedly and --json prints one object: give only one of them")
