@@ -128,16 +128,16 @@ func withoutOtherKinds(r *schema.Reader, kind *Kind, word, args *schema.Node) *s
 	return out
 }
 
-// learnerRules rejects settings that have no effect with a learner, and drops inherited ones.
-func (c *checker) learnerRules() {
+// resolveLearner rejects settings that have no effect with a learner, and drops inherited ones.
+func (c *checker) resolveLearner() {
 	l := c.spec.Learner
 	for _, name := range []string{"model", "loss", "weights"} {
-		if pos := c.KeyPos(name); c.pointless(pos, l.Pos) {
+		if pos := c.KeyPos(name); c.writtenWith(pos, l.Pos) {
 			note(c.add(pos, "%s has no effect with learner", name),
 				"a learner (at %s) has its own model and is not trained by gradient steps: remove one of the two", l.Pos)
 		}
 	}
-	if pos := c.spec.Data.Sample.Pos; c.pointless(pos, l.Pos) {
+	if pos := c.spec.Data.Sample.Pos; c.writtenWith(pos, l.Pos) {
 		c.add(pos, "data.sample has no effect: a learner is fitted to all instances of the training bags")
 	}
 	c.spec.Data.Sample = schema.Int{}
@@ -151,7 +151,7 @@ func (c *checker) learnerRules() {
 			value = &row.Rows[0]
 		}
 		pos := value.PosOf(c.spec)
-		if !c.pointless(pos, l.Pos) {
+		if !c.writtenWith(pos, l.Pos) {
 			continue
 		}
 		e := c.add(pos, "train.%s has no effect: a learner is not trained by gradient steps", row.Name)

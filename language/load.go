@@ -114,7 +114,7 @@ func parse(name string, src []byte, overrides []string) (s *Spec, read, conflict
 		return s, read, nil, nil
 	}
 	c := checker{Origin: &s.Origin, spec: s, faults: read[:n:n], inModel: r.FaultsIn("model"), inData: r.FaultsIn("data")}
-	schema.Collect(c.rules)
+	schema.Collect(c.resolve)
 	return s, read, c.faults[n:], nil
 }
 

@@ -39,16 +39,16 @@ func (s *Spec) classTerm() string {
 	return disambiguation
 }
 
-// multiRules checks the settings that depend on the number of labels of a bag. With several
+// resolveMulti checks the settings that depend on the number of labels of a bag. With several
 // labels, inherited and default ones for one label are replaced.
-func (c *checker) multiRules() {
-	c.linkRule()
-	c.softmaxRule()
-	c.classTermRule()
-	c.measureRules()
+func (c *checker) resolveMulti() {
+	c.resolveLink()
+	c.resolveSoftmax()
+	c.resolveClassTerm()
+	c.checkMeasures()
 	s := c.spec
 	if !s.Multi() {
-		if pos := s.Model.Threshold.Pos; c.pointless(pos, s.Data.Labels.Pos) {
+		if pos := s.Model.Threshold.Pos; c.writtenWith(pos, s.Data.Labels.Pos) {
 			note(c.add(pos, "model.threshold has no effect: the most probable class is predicted"), "data.labels: multi predicts every class above the threshold")
 		}
 		return
@@ -70,7 +70,7 @@ func (c *checker) multiRules() {
 
 // needsOneLabel reports a setting that has no meaning with several labels, unless it is inherited.
 func (c *checker) needsOneLabel(pos diag.Pos, what string) {
-	if c.pointless(pos, c.spec.Data.Labels.Pos) {
+	if c.writtenWith(pos, c.spec.Data.Labels.Pos) {
 		note(c.add(pos, "%s needs one label per bag, but data.labels is multi", what), "data.labels is set at %s", c.spec.Data.Labels.Pos)
 	}
 }
@@ -88,15 +88,15 @@ func (c *checker) needsWeights(eq *Equation, d diag.Diagnostic, name string) dia
 		WithNote("inherited from %s: %s", d.Pos, strings.TrimSpace(d.Line))
 }
 
-// multiLearnerRule rejects fitted learners.
-func (c *checker) multiLearnerRule() {
+// checkMultiLearner rejects fitted learners.
+func (c *checker) checkMultiLearner() {
 	if c.spec.Multi() {
 		note(c.clash([]diag.Pos{c.spec.Learner.Pos, c.spec.Data.Labels.Pos}, "a learner needs one label per bag, but data.labels is multi"), "train a model, such as extends: demipl")
 	}
 }
 
-// linkRule checks the link of the classifier, and replaces the default one.
-func (c *checker) linkRule() {
+// resolveLink checks the link of the classifier, and replaces the default one.
+func (c *checker) resolveLink() {
 	for i := range c.spec.Model.Blocks {
 		link, ok := c.spec.Model.Blocks[i].Args["link"]
 		if c.spec.Model.Blocks[i].Kind.V != "classifier" || !ok || link.Str() == sigmoidLink == c.spec.Multi() {
@@ -113,9 +113,9 @@ func (c *checker) linkRule() {
 	}
 }
 
-// softmaxRule replaces the softmax of inherited equations of the probabilities and of their logarithm by
+// resolveSoftmax replaces the softmax of inherited equations of the probabilities and of their logarithm by
 // the sigmoid of each class. Package compile rejects that of other equations.
-func (c *checker) softmaxRule() {
+func (c *checker) resolveSoftmax() {
 	m := &c.spec.Model
 	for i := range m.Let {
 		eq, form := &m.Let[i], ""
@@ -137,8 +137,8 @@ func (c *checker) softmaxRule() {
 	}
 }
 
-// classTermRule checks the loss term of the classes, and replaces inherited and default ones.
-func (c *checker) classTermRule() {
+// resolveClassTerm checks the loss term of the classes, and replaces inherited and default ones.
+func (c *checker) resolveClassTerm() {
 	for i := range c.spec.Loss {
 		l := &c.spec.Loss[i]
 		switch {
@@ -153,8 +153,8 @@ func (c *checker) classTermRule() {
 	}
 }
 
-// measureRules checks that the measures of validation bags fit the labels.
-func (c *checker) measureRules() {
+// checkMeasures checks that the measures of validation bags fit the labels.
+func (c *checker) checkMeasures() {
 	for _, w := range c.spec.WatchedMeasures() {
 		m := measure.Find(w.Measure.V)
 		if m == nil || m.Fits(c.spec.Multi()) {

@@ -39,10 +39,10 @@ func hasSetting(key string) func(any) bool {
 	})
 }
 
-// optimizerRules reports settings of other optimisers and fills in the defaults of this
+// resolveOptimizer reports settings of other optimisers and fills in the defaults of this
 // one. Settings that were inherited by a file that chooses the optimiser belong to the
 // optimiser of its base: they do not count.
-func (c *checker) optimizerRules() {
+func (c *checker) resolveOptimizer() {
 	t := &c.spec.Train
 	o := schema.Find(optimizers, t.Optimizer.V)
 	if o == nil {
@@ -56,7 +56,7 @@ func (c *checker) optimizerRules() {
 		}
 		pos := row.PosOf(c.spec)
 		switch {
-		case !o.has(row.Name) && c.pointless(pos, t.Optimizer.Pos):
+		case !o.has(row.Name) && c.writtenWith(pos, t.Optimizer.Pos):
 			note(c.add(pos, "train.%s has no effect with the optimizer %s", row.Name, o.name),
 				"it is a setting of %s", strings.Join(owners, ", "))
 		case !o.has(row.Name) || pos.IsZero() && o.name == "sgd":

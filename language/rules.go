@@ -17,32 +17,35 @@ type checker struct {
 	inData  int // faults of the data, whose shapes are then unknown
 }
 
-// rules checks how settings fit each other.
-func (c *checker) rules() {
-	c.dataRules()
-	c.temperatureRules()
+// resolve completes a spec and reports settings that do not fit each other. The functions named check
+// only report; those named resolve also fill in defaults, drop inherited settings without effect, and
+// replace inherited ones that data.labels or the learner excludes. The order matters: resolveOutputs
+// finds the outputs that resolveLosses and resolveEquations look up.
+func (c *checker) resolve() {
+	c.checkData()
+	c.checkTemperature()
 	if c.inData > 0 {
 		c.spec.Data.Set.V = "" // unknown
 	}
 	if c.spec.Fitted() {
-		c.multiLearnerRule()
-		c.learnerRules()
+		c.checkMultiLearner()
+		c.resolveLearner()
 		schema.ResetInapplicable(specRows, c.spec)
 		c.spec.learnerDefaults()
 		return
 	}
 	before := len(c.faults)
-	c.blockRules()
-	c.outputRules()
+	c.checkBlocks()
+	c.resolveOutputs()
 	c.inModel += len(c.faults) - before
-	c.multiRules()
-	c.lossRules()
-	c.optimizerRules()
-	c.rateRules()
-	c.warmStartRules()
-	c.equationRules()
-	c.bestRules()
-	c.classWeightRules()
+	c.resolveMulti()
+	c.resolveLosses()
+	c.resolveOptimizer()
+	c.resolveRate()
+	c.checkWarmStart()
+	c.resolveEquations()
+	c.checkBest()
+	c.checkClassWeights()
 	schema.ResetInapplicable(specRows, c.spec)
 }
 
@@ -53,9 +56,9 @@ func (c *checker) add(pos diag.Pos, format string, args ...any) *diag.Diagnostic
 
 func note(d *diag.Diagnostic, format string, args ...any) { *d = d.WithNote(format, args...) }
 
-// pointless reports whether a setting has no effect because of cause, and was written in the same
-// file as cause or in a file that extends it. Inherited settings without effect are allowed.
-func (c *checker) pointless(setting, cause diag.Pos) bool {
+// writtenWith reports whether a setting was written in the file of cause or in a file that extends it.
+// Otherwise it is inherited, and cause may make it useless.
+func (c *checker) writtenWith(setting, cause diag.Pos) bool {
 	return !setting.IsZero() && !c.Below(setting, cause)
 }
 

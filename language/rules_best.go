@@ -5,8 +5,8 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// bestRules checks the settings of train.best against each other.
-func (c *checker) bestRules() {
+// checkBest checks the settings of train.best against each other.
+func (c *checker) checkBest() {
 	t := &c.spec.Train
 	if t.Best.V != "" {
 		return

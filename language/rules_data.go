@@ -13,7 +13,7 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-func (c *checker) dataRules() {
+func (c *checker) checkData() {
 	d, before := &c.spec.Data, len(c.faults)
 	known := true // the kind of data.set
 	defer func() { c.inData += len(c.faults) - before }()
@@ -28,7 +28,7 @@ func (c *checker) dataRules() {
 				e.Suggestion = generatedPrefix + e.Suggestion
 			}
 		}
-		c.generatedRules()
+		c.checkGenerated()
 	case set != "" && !c.spec.Encodes() && !hasSuffix(set, ".npz", ".mat", ".parquet", ".csv", ".csv.gz"):
 		known = false
 		e := c.add(d.Set.Pos, "data.set %q is not a known kind of dataset", set)
@@ -42,13 +42,13 @@ func (c *checker) dataRules() {
 	default:
 		for i := range generatedRows {
 			row := &generatedRows[i]
-			if pos := row.PosOf(c.spec); c.pointless(pos, d.Set.Pos) {
+			if pos := row.PosOf(c.spec); c.writtenWith(pos, d.Set.Pos) {
 				note(c.add(pos, "data.generated.%s has no effect: data.set is a file", row.Name), "data.set is %q", set)
 			}
 		}
 	}
-	c.groupRules()
-	if known && d.Labels.V != "" && !(c.spec.Multi() && c.spec.Generates()) && !hasSuffix(d.Set.V, ".csv", ".csv.gz", ".npz", ".parquet") && c.pointless(d.Labels.Pos, d.Set.Pos) {
+	c.checkGroups()
+	if known && d.Labels.V != "" && !(c.spec.Multi() && c.spec.Generates()) && !hasSuffix(d.Set.V, ".csv", ".csv.gz", ".npz", ".parquet") && c.writtenWith(d.Labels.Pos, d.Set.Pos) {
 		e := c.add(d.Labels.Pos, "data.labels applies to .csv, .parquet and .npz files")
 		if c.spec.Encodes() && d.Labels.V == KnownLabels {
 			note(e, "the classes of folders of images are known labels without it")
@@ -64,23 +64,23 @@ func (c *checker) dataRules() {
 	}
 	for i := range columnRows {
 		row := &columnRows[i]
-		if pos := row.PosOf(c.spec); !hasSuffix(d.Set.V, ".csv", ".csv.gz", ".parquet") && c.pointless(pos, d.Set.Pos) {
+		if pos := row.PosOf(c.spec); !hasSuffix(d.Set.V, ".csv", ".csv.gz", ".parquet") && c.writtenWith(pos, d.Set.Pos) {
 			note(c.add(pos, "data.columns.%s has no effect: data.set is not a CSV or Parquet file", row.Name), "data.set is %q", d.Set.V)
 		}
 	}
 	if pair := d.Columns.Coordinates; len(pair.V) != 0 && len(pair.V) != 2 {
 		note(c.add(pair.V[len(pair.V)-1].Pos, "data.columns.coordinates names %s, expected those of x and y", diag.Count(len(pair.V), "column")), "for example [x, y]")
 	}
-	c.encoderRules()
-	c.splitRules()
+	c.checkEncoder()
+	c.checkSplit()
 }
 
-// encoderRules checks the settings of the encoder.
-func (c *checker) encoderRules() {
+// checkEncoder checks the settings of the encoder.
+func (c *checker) checkEncoder() {
 	d, e := &c.spec.Data, &c.spec.Data.Encoder
 	if !c.spec.Encodes() {
 		for _, row := range slices.Concat(encoderRows, encoderInputRows) {
-			if row.Field != nil && c.pointless(row.PosOf(c.spec), d.Set.Pos) {
+			if row.Field != nil && c.writtenWith(row.PosOf(c.spec), d.Set.Pos) {
 				note(c.add(row.PosOf(c.spec), "data.encoder has no file"), "name the ONNX file of the encoder: encoder: {file: resnet.onnx}")
 				return
 			}
@@ -112,7 +112,7 @@ func hasSuffix(s string, suffixes ...string) bool {
 	return slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(strings.ToLower(s), suffix) })
 }
 
-func (c *checker) generatedRules() {
+func (c *checker) checkGenerated() {
 	d, g := &c.spec.Data, &c.spec.Data.Generated
 	if g.MinSize.V > g.MaxSize.V {
 		c.clash([]diag.Pos{g.MinSize.Pos, g.MaxSize.Pos}, "min_size %d is above max_size %d", g.MinSize.V, g.MaxSize.V)
@@ -127,14 +127,14 @@ func (c *checker) generatedRules() {
 	if d.Classes.V != 0 && d.Classes.V != g.Classes.V {
 		c.clash([]diag.Pos{d.Classes.Pos, g.Classes.Pos}, "data.classes is %d, the generator makes %d", d.Classes.V, g.Classes.V)
 	}
-	c.shareRule()
+	c.checkShare()
 	if volume, ok := ndarray.SizeWithin(d.Shape.V, maxCount); len(d.Shape.V) > 0 && ok && volume != g.Features.V {
 		c.clash([]diag.Pos{d.Shape.Pos, g.Features.Pos}, "data.shape %v has %s, the generator makes %s", d.Shape.V, diag.Count(volume, "number"), diag.Count(g.Features.V, "feature"))
 	}
 }
 
-// groupRules checks the source of the groups of the bags.
-func (c *checker) groupRules() {
+// checkGroups checks the source of the groups of the bags.
+func (c *checker) checkGroups() {
 	column, group := c.spec.Data.Columns.Group, c.spec.Data.Split.Group
 	switch {
 	case group.V != "" && c.spec.Generates():
@@ -146,8 +146,8 @@ func (c *checker) groupRules() {
 	}
 }
 
-// shareRule rejects a share of training bags that leaves no bag for training, or none for testing unless it is 1.
-func (c *checker) shareRule() {
+// checkShare rejects a share of training bags that leaves no bag for training, or none for testing unless it is 1.
+func (c *checker) checkShare() {
 	share, bags, folds := c.spec.Data.Split.Train, c.spec.Data.Generated.Bags, c.spec.Data.Split.Folds
 	if c.spec.folded() && folds.V > bags.V {
 		c.clash([]diag.Pos{folds.Pos, bags.Pos}, "%s cannot be divided into %d folds", diag.Count(bags.V, "bag"), folds.V)
@@ -157,8 +157,8 @@ func (c *checker) shareRule() {
 	}
 }
 
-// foldRules checks conflicts between the settings of folds.
-func (c *checker) foldRules() {
+// checkFolds checks conflicts between the settings of folds.
+func (c *checker) checkFolds() {
 	s := &c.spec.Data.Split
 	switch {
 	case s.Folds.V == 0 && s.Fold.Set():
@@ -166,32 +166,32 @@ func (c *checker) foldRules() {
 	case s.Folds.V > 0 && s.Fold.V > s.Folds.V:
 		c.clash([]diag.Pos{s.Fold.Pos, s.Folds.Pos}, "fold is %d, but there are only %d folds", s.Fold.V, s.Folds.V)
 	}
-	if s.Folds.V > 0 && c.pointless(s.Train.Pos, s.Folds.Pos) {
+	if s.Folds.V > 0 && c.writtenWith(s.Train.Pos, s.Folds.Pos) {
 		note(c.add(s.Train.Pos, "data.split.train has no effect with folds"), "one of %d folds has the test bags", s.Folds.V)
 	}
 }
 
-func (c *checker) splitRules() {
+func (c *checker) checkSplit() {
 	s := &c.spec.Data.Split
 	if s.Index.V == "" {
 		if s.Number.Set() {
 			note(c.add(s.Number.Pos, "data.split.number has no effect without index"), "name the file of splits with index")
 		}
-		c.foldRules()
+		c.checkFolds()
 		return
 	}
 	for _, other := range []struct {
 		name string
 		pos  diag.Pos
 	}{{"train", s.Train.Pos}, {"folds", s.Folds.Pos}, {"fold", s.Fold.Pos}, {"validation", s.Validation.Pos}, {"seed", s.Seed.Pos}} {
-		if c.pointless(other.pos, s.Index.Pos) {
+		if c.writtenWith(other.pos, s.Index.Pos) {
 			note(c.add(other.pos, "data.split.%s has no effect with index", other.name), "the index file says which bags train")
 		}
 	}
 	switch {
 	case !hasSuffix(s.Index.V, ".mat", ".csv", ".csv.gz"):
 		note(c.add(s.Index.Pos, "data.split.index %q is not a known kind of index file", s.Index.V), "a .mat with trainIndex and testIndex, or a .csv of splits")
-	case hasSuffix(s.Index.V, ".mat") && c.pointless(s.Number.Pos, s.Index.Pos):
+	case hasSuffix(s.Index.V, ".mat") && c.writtenWith(s.Number.Pos, s.Index.Pos):
 		c.add(s.Number.Pos, "data.split.number has no effect: a .mat file contains one split")
 	}
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// equationRules checks the names of sizes, parameters and equations and that
+// resolveEquations checks the names of sizes, parameters and equations and that
 // each is used.
-func (c *checker) equationRules() {
+func (c *checker) resolveEquations() {
 	m := &c.spec.Model
 	before := len(c.faults)
 	c.checkDuplicateNames()
-	c.sizeRules()
+	c.resolveParams()
 	sc := scope{later: map[string]diag.Pos{}, uses: map[string][]string{}, inside: true}
 	sc.known.add(c.made()...)
 	for _, s := range m.Sizes {
@@ -30,13 +30,13 @@ func (c *checker) equationRules() {
 	for _, p := range m.Params {
 		sc.known.add(p.Name.V)
 	}
-	c.functionRules(&sc)
+	c.resolveFunctions(&sc)
 	for i := range m.Let {
 		sc.later[m.Let[i].Name.V] = m.Let[i].Name.Pos
 	}
 	for i := range m.Let {
 		eq := &m.Let[i]
-		c.resolve(eq, &sc, "let "+eq.Name.V)
+		c.resolveNames(eq, &sc, "let "+eq.Name.V)
 		delete(sc.later, eq.Name.V)
 		sc.known.add(eq.Name.V)
 	}
@@ -47,21 +47,21 @@ func (c *checker) equationRules() {
 			sc.known.add(n)
 		}
 	}
-	c.sharedRules(&sc)
+	c.resolveSharedLet(&sc)
 	for i := range c.spec.Loss {
 		if l := &c.spec.Loss[i]; l.Kind.V == "equation" {
-			c.resolve(&l.Equation, &sc, "")
+			c.resolveNames(&l.Equation, &sc, "")
 		}
 	}
 	if u := c.spec.Weights.Update; u != nil {
-		c.resolve(u, &sc, "")
-		c.scheduleRule()
+		c.resolveNames(u, &sc, "")
+		c.checkSchedule()
 	}
 	if c.inModel == 0 && len(c.faults) == before {
-		c.unusedParams(&sc)
-		c.unusedFunctions(&sc)
-		c.unusedSizes(&sc)
-		c.unusedNumbers(&sc)
+		c.dropUnusedParams(&sc)
+		c.dropUnusedFunctions(&sc)
+		c.dropUnusedSizes(&sc)
+		c.dropUnusedNumbers(&sc)
 	}
 }
 
@@ -113,9 +113,9 @@ func (c *checker) checkDuplicateNames() {
 	}
 }
 
-// sharedRules checks the definitions that losses and weights.update share. Inherited ones
+// resolveSharedLet checks the definitions that losses and weights.update share. Inherited ones
 // that nothing uses any more are dropped: they may be of a model that was replaced.
-func (c *checker) sharedRules(sc *scope) {
+func (c *checker) resolveSharedLet(sc *scope) {
 	used := map[string]bool{}
 	use := func(eq *Equation) {
 		if eq.Expr != nil {
@@ -140,14 +140,14 @@ func (c *checker) sharedRules(sc *scope) {
 	}
 	for i := range c.spec.Let {
 		eq := &c.spec.Let[i]
-		c.resolve(eq, sc, "let "+eq.Name.V)
+		c.resolveNames(eq, sc, "let "+eq.Name.V)
 		delete(sc.later, eq.Name.V)
 		sc.known.add(eq.Name.V)
 	}
 }
 
-// resolve checks the names of one equation; as is the key for its uses.
-func (c *checker) resolve(eq *Equation, sc *scope, as string) {
+// resolveNames checks the names of one equation; as is the key for its uses.
+func (c *checker) resolveNames(eq *Equation, sc *scope, as string) {
 	if eq.Expr == nil {
 		return // reported when it was read
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// functionRules checks the functions of the spec. Each may use the settings and parameters in sc,
+// resolveFunctions checks the functions of the spec. Each may use the settings and parameters in sc,
 // its arguments and definitions, and earlier functions.
-func (c *checker) functionRules(sc *scope) {
+func (c *checker) resolveFunctions(sc *scope) {
 	sc.functions = map[string]*UserFunction{}
 	var settings vocabulary // all but the results of blocks, which a call passes as arguments
 	made := c.made()
@@ -24,16 +24,16 @@ func (c *checker) functionRules(sc *scope) {
 	for i := range c.spec.Model.Functions {
 		f := &c.spec.Model.Functions[i]
 		if len(f.Args) > 0 { // else reported when it was read
-			c.functionRule(f, sc, &settings)
+			c.resolveFunction(f, sc, &settings)
 		}
 		sc.functions[f.Name.V] = f // now, because it cannot call itself
 	}
 }
 
-// functionRule checks one function. It may use settings, its arguments and definitions, and
+// resolveFunction checks one function. It may use settings, its arguments and definitions, and
 // the functions in sc.
-func (c *checker) functionRule(f *UserFunction, sc *scope, settings *vocabulary) {
-	c.argumentRules(f)
+func (c *checker) resolveFunction(f *UserFunction, sc *scope, settings *vocabulary) {
+	c.checkArguments(f)
 	inner := scope{later: map[string]diag.Pos{}, uses: map[string][]string{}, functions: sc.functions, inside: true, function: true}
 	inner.known.add(settings.list...)
 	var own vocabulary
@@ -46,13 +46,13 @@ func (c *checker) functionRule(f *UserFunction, sc *scope, settings *vocabulary)
 	inner.known.add(own.list...)
 	for j := range f.Let {
 		eq := &f.Let[j]
-		c.resolve(eq, &inner, "")
+		c.resolveNames(eq, &inner, "")
 		delete(inner.later, eq.Name.V)
 		own.add(eq.Name.V)
 		inner.known.add(eq.Name.V)
 	}
 	if f.Value != nil {
-		c.resolve(f.Value, &inner, "")
+		c.resolveNames(f.Value, &inner, "")
 	}
 	var outside vocabulary
 	for _, name := range inner.uses[""] {
@@ -73,8 +73,8 @@ func (f *UserFunction) has(eq *Equation) bool {
 	return eq == f.Value
 }
 
-// argumentRules checks the names of the arguments and definitions of a function.
-func (c *checker) argumentRules(f *UserFunction) {
+// checkArguments checks the names of the arguments and definitions of a function.
+func (c *checker) checkArguments(f *UserFunction) {
 	first := map[string]diag.Pos{}
 	define := func(name schema.Str) {
 		if pos, ok := first[name.V]; ok {
@@ -142,9 +142,9 @@ func (c *checker) unknownFunction(eq *Equation, sc *scope, call *ast.CallExpr, n
 	return d
 }
 
-// unusedFunctions returns errors for functions that no other equation calls. It drops inherited
-// ones and everything that only they use.
-func (c *checker) unusedFunctions(sc *scope) {
+// dropUnusedFunctions drops functions that no other equation calls, and everything that only they use.
+// It reports those that are not inherited.
+func (c *checker) dropUnusedFunctions(sc *scope) {
 	m := &c.spec.Model
 	called := map[string]bool{}
 	for key, names := range sc.uses {

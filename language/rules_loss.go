@@ -7,7 +7,7 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-func (c *checker) lossRules() {
+func (c *checker) resolveLosses() {
 	seen := map[string]diag.Pos{}
 	kept := c.spec.Loss[:0:0]
 	for i := range c.spec.Loss {
@@ -45,10 +45,10 @@ func (c *checker) lossRules() {
 	c.spec.Loss = kept
 }
 
-// scheduleRule reports a schedule of lambda that an update without lambda ignores.
-func (c *checker) scheduleRule() {
+// checkSchedule reports a schedule of lambda that an update without lambda ignores.
+func (c *checker) checkSchedule() {
 	w := &c.spec.Weights
-	if !c.spec.usesLambda() && c.pointless(w.Schedule.Pos, w.Update.Text.Pos) {
+	if !c.spec.usesLambda() && c.writtenWith(w.Schedule.Pos, w.Update.Text.Pos) {
 		note(c.add(w.Schedule.Pos, "weights.schedule has no effect: weights.update does not use lambda"), "the update is at %s", w.Update.Text.Pos)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// blockRules checks the order of the blocks.
-func (c *checker) blockRules() {
+// checkBlocks checks the order of the blocks.
+func (c *checker) checkBlocks() {
 	var attention, pool, classifier *Block
 	for i := range c.spec.Model.Blocks {
 		b := &c.spec.Model.Blocks[i]
@@ -67,9 +67,9 @@ func (c *checker) made() []string {
 	return list
 }
 
-// outputRules determines the attention, the probabilities and their logarithm: the named values, or
+// resolveOutputs determines the attention, the probabilities and their logarithm: the named values, or
 // those called a, p and logp.
-func (c *checker) outputRules() {
+func (c *checker) resolveOutputs() {
 	m := &c.spec.Model
 	known := c.made()
 	for i := range m.Let {
@@ -85,14 +85,14 @@ func (c *checker) outputRules() {
 		key, name string
 		to        *schema.Str
 	}{{"attention", "a", &m.Attention}, {"class_attention", "", &m.ClassAttention}, {"probabilities", "p", &m.Probabilities}, {"log_probabilities", "logp", &m.LogProbabilities}} {
-		c.output(out.key, out.name, out.to, known)
+		c.resolveOutput(out.key, out.name, out.to, known)
 	}
 	if m.Probabilities.V == "" && !slices.Contains(known, "p") && !c.broken() && c.inModel == 0 {
 		note(c.add(m.Pos, "the model has no class probabilities"), "end the blocks in a classifier, or name an equation with probabilities:")
 	}
 }
 
-func (c *checker) output(key, name string, to *schema.Str, known []string) {
+func (c *checker) resolveOutput(key, name string, to *schema.Str, known []string) {
 	let := c.letNamed(name)
 	switch {
 	case to.V == "" && let != nil:
@@ -100,7 +100,7 @@ func (c *checker) output(key, name string, to *schema.Str, known []string) {
 	case to.V == "":
 	case !slices.Contains(known, to.V) && c.Inherited(to.Pos):
 		*to = schema.Str{} // of a model that was replaced
-		c.output(key, name, to, known)
+		c.resolveOutput(key, name, to, known)
 	case !slices.Contains(known, to.V):
 		d := c.add(to.Pos, "model.%s names %s, which nothing defines", key, to.V)
 		if d.Suggestion = Dialect.Suggest(to.V, known); d.Suggestion == "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// sizeRules checks that extents are known and initialisers complete.
-func (c *checker) sizeRules() {
+// resolveParams checks that the sizes of shapes are known, and completes the initialisers.
+func (c *checker) resolveParams() {
 	m := &c.spec.Model
 	var known vocabulary
 	known.add(schema.Words(extentNames)...)
@@ -30,25 +30,24 @@ func (c *checker) sizeRules() {
 			extent(e, p.Name.V)
 		}
 		extent(p.FanIn, p.Name.V)
-		c.initRules(p)
+		c.resolveInit(p)
 	}
 }
 
-// initRules checks that scale and fan_in fit the initialiser, and fills in the
-// default fan_in.
-func (c *checker) initRules(p *Param) {
+// resolveInit checks that scale and fan_in fit the initialiser, and fills in the default fan_in.
+func (c *checker) resolveInit(p *Param) {
 	scaled := p.Init.V == "normal" || p.Init.V == "uniform" || p.Init.V == "constant"
 	switch {
 	case scaled && p.Scale.V == 0 && p.Scale.Pos.Line == 0:
 		c.add(p.Init.Pos, "init %s of %s needs a scale", p.Init.V, p.Name.V)
-	case !scaled && c.pointless(p.Scale.Pos, p.Init.Pos):
+	case !scaled && c.writtenWith(p.Scale.Pos, p.Init.Pos):
 		note(c.add(p.Scale.Pos, "scale has no effect with init %s", p.Init.V), "normal, uniform and constant have a scale")
 	}
 	if !scaled {
 		p.Scale = schema.Float{}
 	}
 	if p.Init.V != "fan_in" {
-		if c.pointless(p.FanIn.Pos, p.Init.Pos) {
+		if c.writtenWith(p.FanIn.Pos, p.Init.Pos) {
 			c.add(p.FanIn.Pos, "fan_in has no effect with init %s", p.Init.V)
 		}
 		p.FanIn = schema.Str{}
@@ -62,7 +61,7 @@ func (c *checker) initRules(p *Param) {
 	}
 }
 
-func (c *checker) unusedSizes(sc *scope) {
+func (c *checker) dropUnusedSizes(sc *scope) {
 	used := sc.used()
 	for i := range c.spec.Model.Params {
 		p := &c.spec.Model.Params[i]
@@ -76,7 +75,7 @@ func (c *checker) unusedSizes(sc *scope) {
 	})
 }
 
-func (c *checker) unusedNumbers(sc *scope) {
+func (c *checker) dropUnusedNumbers(sc *scope) {
 	used := sc.used()
 	var others []string
 	for _, n := range c.spec.Model.Numbers {
@@ -89,9 +88,9 @@ func (c *checker) unusedNumbers(sc *scope) {
 	})
 }
 
-// unusedParams reports parameters that nothing trained depends on. Inherited ones are dropped, with the
+// dropUnusedParams reports parameters that nothing trained depends on. Inherited ones are dropped, with the
 // equations that use them.
-func (c *checker) unusedParams(sc *scope) {
+func (c *checker) dropUnusedParams(sc *scope) {
 	m := &c.spec.Model
 	reached := map[string]bool{}
 	var reach func(name string)

@@ -36,8 +36,8 @@ func hasDecay(key string) func(any) bool {
 	})
 }
 
-// rateRules checks the settings of the learning rate against each other.
-func (c *checker) rateRules() {
+// resolveRate checks the settings of the learning rate against each other.
+func (c *checker) resolveRate() {
 	t := &c.spec.Train
 	if t.Warmup.V >= t.Epochs.V && t.Warmup.V > 0 {
 		c.clash([]diag.Pos{t.Warmup.Pos, t.Epochs.Pos}, "a warm-up of %s is not shorter than the training of %s", diag.Count(t.Warmup.V, "epoch"), diag.Count(t.Epochs.V, "epoch"))
@@ -51,7 +51,7 @@ func (c *checker) rateRules() {
 		if !strings.HasPrefix(row.Name, "decay_") || slices.Contains(r.settings, row.Name) {
 			continue
 		}
-		if pos := row.PosOf(c.spec); c.pointless(pos, t.Schedule.Pos) {
+		if pos := row.PosOf(c.spec); c.writtenWith(pos, t.Schedule.Pos) {
 			var owners []string
 			for _, other := range rateSchedules {
 				if slices.Contains(other.settings, row.Name) {
@@ -61,11 +61,11 @@ func (c *checker) rateRules() {
 			note(c.add(pos, "train.%s has no effect with the schedule %s", row.Name, r.name), "it is a setting of %s", strings.Join(owners, ", "))
 		}
 	}
-	c.decayRules()
+	c.resolveDecay()
 }
 
-// warmStartRules checks the settings of train.init.
-func (c *checker) warmStartRules() {
+// checkWarmStart checks the settings of train.init.
+func (c *checker) checkWarmStart() {
 	i := &c.spec.Train.Init
 	if i.Model.V != "" && !hasSuffix(i.Model.V, ".onnx") {
 		note(c.add(i.Model.Pos, "train.init.model %q is not an .onnx file", i.Model.V), "a run has its model in model.onnx")
@@ -75,9 +75,9 @@ func (c *checker) warmStartRules() {
 	}
 }
 
-// decayRules checks when schedule step decays the rate. Of decay_every and decay_at the
-// one in the file that extends the other counts.
-func (c *checker) decayRules() {
+// resolveDecay checks when schedule step decays the rate. Of decay_every and decay_at it keeps the one
+// in the file that extends the other.
+func (c *checker) resolveDecay() {
 	t := &c.spec.Train
 	if t.Schedule.V != "step" || !t.DecayAt.Set() {
 		return
@@ -86,7 +86,7 @@ func (c *checker) decayRules() {
 		t.DecayAt = schema.Ints{}
 		return
 	}
-	if c.pointless(t.DecayEvery.Pos, t.DecayAt.Pos) {
+	if c.writtenWith(t.DecayEvery.Pos, t.DecayAt.Pos) {
 		note(c.add(t.DecayEvery.Pos, "train.decay_every has no effect with decay_at"), "decay_at is at %s", t.DecayAt.Pos)
 	}
 	for i := 1; i < len(t.DecayAt.V); i++ {

@@ -44,8 +44,8 @@ var temperatureForm = schema.Custom{
 	},
 }
 
-// temperatureRules checks that the validation bags are not training bags too.
-func (c *checker) temperatureRules() {
+// checkTemperature checks that the validation bags are not training bags too.
+func (c *checker) checkTemperature() {
 	t, refit := &c.spec.Export.Temperature, &c.spec.Train.Refit
 	if t.V.Validation && refit.V {
 		note(c.clash([]diag.Pos{t.Pos, refit.Pos}, "export.temperature is fitted to validation bags, and train.refit trains the model on them"),
