@@ -33,7 +33,7 @@ func (l *builder) blocks() {
 		}
 		l.markUnknown("H", "h")
 		for _, kind := range language.Blocks {
-			l.markUnknown(kind.Makes...)
+			l.markUnknown(kind.Results...)
 		}
 		return
 	}

@@ -89,7 +89,7 @@ func (e *expression) call(x *ast.CallExpr) (*graph.Node, error) {
 	var args []*graph.Node
 	var errs []error
 	for i, a := range x.Args {
-		if def == nil || def.Kind(i) == language.ArgValue {
+		if def == nil || def.ArgKind(i) == language.ArgValue {
 			n, err := e.node(a)
 			args, errs = append(args, n), append(errs, err)
 		}

@@ -6,7 +6,7 @@ import "github.com/miplc/miplc/language/schema"
 type Role uint8
 
 const (
-	RoleFeature    Role = iota // works on instances; before attention and pool (see Embeddings)
+	RoleFeature    Role = iota // works on instances; before attention and pool (see AfterPool)
 	RoleAttention              // scores instances; at most one, before the pool
 	RolePool                   // turns bags into embeddings; at most one
 	RoleClassifier             // ends the blocks, after the pool
@@ -18,15 +18,14 @@ type Kind struct {
 	Doc  string
 	args []schema.Row
 
-	onDevice bool // of learners: computes on the device of an engine
+	usesEngine bool // of learners: computes on the device of an engine
 
 	// Of blocks:
 
-	Role  Role
-	Makes []string // names that equations may use for its results
-	// Embeddings allows a feature block after the pool, where it transforms the embedding z of
-	// each bag.
-	Embeddings bool
+	Role    Role
+	Results []string // names that equations may use for its results
+	// AfterPool allows a feature block after the pool, where it transforms the embedding z of each bag.
+	AfterPool bool
 }
 
 // Word returns the name of the kind.
@@ -48,23 +47,23 @@ var Blocks = []Kind{
 			{Name: "stride", Type: schema.Whole, In: schema.Between(1, 4096), Doc: "Step of the windows. Default: `kernel`."},
 		}},
 	{Name: "flatten", Role: RoleFeature, Doc: "Flattens each instance to a vector of features."},
-	{Name: "dense", Role: RoleFeature, Embeddings: true, Doc: "Fully connected layer with a bias.",
+	{Name: "dense", Role: RoleFeature, AfterPool: true, Doc: "Fully connected layer with a bias.",
 		args: []schema.Row{
 			{Name: "units", Type: schema.Whole, Required: true, Main: true, In: schema.Between(1, schema.MaxExtent), Doc: "Output features."},
 		}},
-	{Name: "dropout", Role: RoleFeature, Embeddings: true, Doc: "In training, sets random features to zero and scales up the others; no effect in predictions.",
+	{Name: "dropout", Role: RoleFeature, AfterPool: true, Doc: "In training, sets random features to zero and scales up the others; no effect in predictions.",
 		args: []schema.Row{
 			{Name: "rate", Type: schema.Real, Required: true, Main: true, In: schema.Below(0, 1), Doc: "Probability of a zero."},
 		}},
-	{Name: "batch_norm", Role: RoleFeature, Embeddings: true, Doc: "Batch normalisation of features: (x - mean) / sqrt(variance + 1e-5) * weight + bias. In training with mean and variance over the instances, or after the pool over the bags, of the batch; in predictions, and for a single instance or bag, with their running means.",
+	{Name: "batch_norm", Role: RoleFeature, AfterPool: true, Doc: "Batch normalisation of features: (x - mean) / sqrt(variance + 1e-5) * weight + bias. In training with mean and variance over the instances, or after the pool over the bags, of the batch; in predictions, and for a single instance or bag, with their running means.",
 		args: []schema.Row{
 			{Name: "momentum", Type: schema.Real, Default: "0.1", Main: true, In: schema.Within(0, 1), Doc: "Share of the batch in the new running mean."},
 		}},
-	{Name: "relu", Role: RoleFeature, Embeddings: true, Doc: "max(x, 0)."},
-	{Name: "tanh", Role: RoleFeature, Embeddings: true, Doc: "Hyperbolic tangent."},
-	{Name: "sigmoid", Role: RoleFeature, Embeddings: true, Doc: "1 / (1 + exp(-x))."},
-	{Name: "softplus", Role: RoleFeature, Embeddings: true, Doc: "log(1 + exp(x))."},
-	{Name: "attention", Role: RoleAttention, Makes: []string{"s", "loga", "a"},
+	{Name: "relu", Role: RoleFeature, AfterPool: true, Doc: "max(x, 0)."},
+	{Name: "tanh", Role: RoleFeature, AfterPool: true, Doc: "Hyperbolic tangent."},
+	{Name: "sigmoid", Role: RoleFeature, AfterPool: true, Doc: "1 / (1 + exp(-x))."},
+	{Name: "softplus", Role: RoleFeature, AfterPool: true, Doc: "log(1 + exp(x))."},
+	{Name: "attention", Role: RoleAttention, Results: []string{"s", "loga", "a"},
 		Doc: "Attention scores `a` = sigmoid(`s`) of the instances (Eq. 2); `loga` is their logarithm.",
 		args: []schema.Row{
 			{Name: "kind", Type: schema.Text, Default: "disambiguation", Main: true, Choices: []string{"disambiguation"}, Doc: "The gated attention of DEMIPL."},
@@ -73,12 +72,12 @@ var Blocks = []Kind{
 			{Name: "hidden", Type: schema.Whole, Default: "128", In: schema.Between(1, schema.MaxExtent), Doc: "Width of the hidden layer of `scorer: mlp`."},
 			{Name: "width", Type: schema.Whole, Default: "0", In: schema.Between(0, schema.MaxExtent), Doc: "Width of the gates. 0: number of classes (paper)."},
 		}},
-	{Name: "pool", Role: RolePool, Makes: []string{"z"}, Doc: "Aggregates the instances of each bag to one vector `z`.",
+	{Name: "pool", Role: RolePool, Results: []string{"z"}, Doc: "Aggregates the instances of each bag to one vector `z`.",
 		args: []schema.Row{
 			{Name: "kind", Type: schema.Text, Required: true, Main: true, Choices: []string{"attention", "mean", "max", "maxmin"},
 				Doc: "`attention`: mean weighted by the attention scores (Eq. 3). `maxmin`: maxima and minima, concatenated."},
 		}},
-	{Name: "classifier", Role: RoleClassifier, Makes: []string{"logits", "logp", "p"},
+	{Name: "classifier", Role: RoleClassifier, Results: []string{"logits", "logp", "p"},
 		Doc: "Dense layer from `z` to the classes (`logits`), then the link: probabilities `p` and their logarithm `logp`.",
 		args: []schema.Row{
 			{Name: "link", Type: schema.Text, Default: "softmax", Main: true, Choices: []string{"softmax", "bounded_sigmoid", sigmoidLink},

@@ -68,7 +68,7 @@ func referenceTables() map[string]string {
 		"losses":          entryTable(lossKinds),
 		"learners":        entryTable(learnerKinds),
 		"extents":         nameTable(extentNames),
-		"names":           nameTable(append(append([]meaning(nil), trainingNames...), outputNames...)),
+		"names":           nameTable(append(append([]meaning(nil), lossOnlyNames...), outputNames...)),
 		"epoch":           nameTable(epochNames),
 		"made":            madeTable(),
 		"functions":       functionTable(),
@@ -125,8 +125,8 @@ func madeTable() string {
 	var b strings.Builder
 	b.WriteString("\n| block | names |\n|---|---|\n")
 	for i := range Blocks {
-		if k := &Blocks[i]; len(k.Makes) > 0 {
-			fmt.Fprintf(&b, "| `%s` | `%s` |\n", k.Name, strings.Join(k.Makes, "`, `"))
+		if k := &Blocks[i]; len(k.Results) > 0 {
+			fmt.Fprintf(&b, "| `%s` | `%s` |\n", k.Name, strings.Join(k.Results, "`, `"))
 		}
 	}
 	return b.String() + "\n"

@@ -21,8 +21,8 @@ const maxEquation = 16 << 10
 // offsetOf is the byte offset into Text.V of a place in the syntax tree Expr.
 func offsetOf(p token.Pos) int { return int(p) - 1 }
 
-// errorf makes a diagnostic for the bytes from start to end of the equation.
-func (e *Equation) errorf(start, end int, text string) diag.Diagnostic {
+// errorBetween makes a diagnostic for the bytes from start to end of the equation.
+func (e *Equation) errorBetween(start, end int, text string) diag.Diagnostic {
 	start = max(0, min(start, len(e.Text.V)))
 	end = max(start, min(end, len(e.Text.V)))
 	part := e.Text.V[start:end]
@@ -40,7 +40,7 @@ func (e *Equation) errorf(start, end int, text string) diag.Diagnostic {
 
 // errorAt makes a diagnostic for a part of the syntax tree.
 func (e *Equation) errorAt(x ast.Node, text string) diag.Diagnostic {
-	return e.errorf(offsetOf(x.Pos()), offsetOf(x.End()), text)
+	return e.errorBetween(offsetOf(x.Pos()), offsetOf(x.End()), text)
 }
 
 // readEquation reads and parses an expression. It returns nil after an error.
@@ -129,7 +129,7 @@ var (
 func (e *Equation) syntaxError(err error) diag.Diagnostic {
 	var list scanner.ErrorList
 	if !errors.As(err, &list) || len(list) == 0 {
-		return e.errorf(0, len(e.Text.V), "the equation cannot be read: "+err.Error())
+		return e.errorBetween(0, len(e.Text.V), "the equation cannot be read: "+err.Error())
 	}
 	first := list[0]
 	at := min(first.Pos.Offset, len(e.Text.V))
@@ -141,27 +141,27 @@ func (e *Equation) syntaxError(err error) diag.Diagnostic {
 	end := at + wordLength(e.Text.V[at:])
 	switch m := first.Msg; {
 	case m == "comment":
-		return e.errorf(at, at+2, "an equation cannot contain a comment").WithNote("a single / divides")
+		return e.errorBetween(at, at+2, "an equation cannot contain a comment").WithNote("a single / divides")
 	case atEnd:
-		return e.errorf(at, at, "the equation ends too early").WithNote("%s", missing(m))
+		return e.errorBetween(at, at, "the equation ends too early").WithNote("%s", missing(m))
 	case e.Text.V[at] == '=':
-		return e.errorf(at, at+1, "an equation has no =").
+		return e.errorBetween(at, at+1, "an equation has no =").
 			WithNote("its name is before the colon; arguments of functions have no names, as in sum(x, 0)")
 	case e.Text.V[at] == '@':
-		return e.errorf(at, at+1, "there is no operator @").WithNote("write matmul(a, b)")
+		return e.errorBetween(at, at+1, "there is no operator @").WithNote("write matmul(a, b)")
 	case at > 0 && e.Text.V[at-1] == '.' && strings.IndexByte("*/^", e.Text.V[at]) >= 0:
-		return e.errorf(at-1, at+1, "there is no operator "+e.Text.V[at-1:at+1]).
+		return e.errorBetween(at-1, at+1, "there is no operator "+e.Text.V[at-1:at+1]).
 			WithNote("* and / compute element by element; write x * x for a square")
 	case strings.Count(e.Text.V[:at+1], "[") > strings.Count(e.Text.V[:at+1], "]"):
-		return e.errorf(at, end, "indexing is not part of the language")
+		return e.errorBetween(at, end, "indexing is not part of the language")
 	case strings.Contains(m, "missing ',' in argument list"):
-		return e.errorf(at, end, "an operator or a comma is missing before "+e.Text.V[at:end])
+		return e.errorBetween(at, end, "an operator or a comma is missing before "+e.Text.V[at:end])
 	case wantsOperand.MatchString(m):
-		return e.errorf(at, end, "a value is missing before "+e.Text.V[at:end])
+		return e.errorBetween(at, end, "a value is missing before "+e.Text.V[at:end])
 	case wantsEnd.MatchString(m):
-		return e.errorf(at, end, "an operator is missing before "+e.Text.V[at:end])
+		return e.errorBetween(at, end, "an operator is missing before "+e.Text.V[at:end])
 	default:
-		return e.errorf(at, end, "syntax of the equation: "+m)
+		return e.errorBetween(at, end, "syntax of the equation: "+m)
 	}
 }
 

@@ -80,7 +80,7 @@ func (f *formChecker) literal(x *ast.BasicLit) {
 
 func (f *formChecker) operator(at token.Pos, op token.Token) {
 	start := offsetOf(at)
-	d := f.eq.errorf(start, start+len(op.String()), fmt.Sprintf("the operator %v is not part of the language", op)).
+	d := f.eq.errorBetween(start, start+len(op.String()), fmt.Sprintf("the operator %v is not part of the language", op)).
 		WithNote("the operators are + - * / > < >= <= == and a minus before a value")
 	f.errs.Add(d)
 }
@@ -88,7 +88,7 @@ func (f *formChecker) operator(at token.Pos, op token.Token) {
 func (f *formChecker) binary(x *ast.BinaryExpr, depth int) {
 	if star, ok := x.Y.(*ast.StarExpr); ok && x.Op == token.MUL {
 		start := offsetOf(x.OpPos)
-		f.errs.Add(f.eq.errorf(start, offsetOf(star.Star)+1, "there is no power operator").
+		f.errs.Add(f.eq.errorBetween(start, offsetOf(star.Star)+1, "there is no power operator").
 			WithNote("write x * x for a square, sqrt(x), or exp(y * log(x))"))
 		f.check(x.X, depth+1)
 		f.check(star.X, depth+1)
@@ -135,23 +135,15 @@ func (f *formChecker) call(x *ast.CallExpr, depth int) {
 	switch {
 	case x.Ellipsis.IsValid():
 		start := offsetOf(x.Ellipsis)
-		f.errs.Add(f.eq.errorf(start, start+3, "... is not part of the language"))
+		f.errs.Add(f.eq.errorBetween(start, start+3, "... is not part of the language"))
 	case fn != nil: // functions of the spec are checked when all of them are known
 		f.arguments(x, fn)
 	}
 	for i, a := range x.Args {
-		if fn == nil || fn.Kind(i) == ArgValue {
+		if fn == nil || fn.ArgKind(i) == ArgValue {
 			f.check(a, depth+1)
 		}
 	}
-}
-
-// Kind returns the kind of argument i.
-func (f *Function) Kind(i int) int {
-	if i >= len(f.Kinds) {
-		return f.Kinds[len(f.Kinds)-1]
-	}
-	return f.Kinds[i]
 }
 
 func (f *formChecker) arguments(x *ast.CallExpr, fn *Function) {
@@ -162,7 +154,7 @@ func (f *formChecker) arguments(x *ast.CallExpr, fn *Function) {
 		return
 	}
 	for i, a := range x.Args {
-		switch fn.Kind(i) {
+		switch fn.ArgKind(i) {
 		case ArgAxis:
 			if v, ok := Constant(a); !ok || v != float64(int(v)) || v < -8 || v > 8 {
 				f.add(a, "the axis of %s must be a literal whole number", fn.Name)

@@ -20,7 +20,7 @@ var specRows = []schema.Row{
 		Doc: "A learner that is fitted to all training bags at once, in place of `model`, `loss` and `weights`: `{kind: word, arguments}` or a word."},
 	{Name: "model", Type: schema.Section, Rows: modelRows, Applies: schema.When((*Spec).trained),
 		Doc: "The network from instances to class probabilities: blocks, equations, or blocks followed by equations."},
-	{Name: "let", Type: schema.Form, Custom: &sharedForm, Applies: schema.When(func(s *Spec) bool { return len(s.Let) > 0 }),
+	{Name: "let", Type: schema.Form, Custom: &sharedLetForm, Applies: schema.When(func(s *Spec) bool { return len(s.Let) > 0 }),
 		Doc: "Equations that losses and `weights.update` share, in order, as `name: expression`."},
 	{Name: "loss", Type: schema.Form, Custom: &lossForm, Default: "[disambiguation, attention]", Applies: schema.When((*Spec).trained),
 		Doc: "Terms of the training loss; the loss is their weighted sum (Eq. 8). Each is a word, `word: weight`, or `word: {arguments}`."},
@@ -138,10 +138,12 @@ var generatedRows = []schema.Row{
 		Doc: "Seed of the generator."},
 }
 
-func (s *Spec) indexed() bool { return s.Data.Split.Index.V != "" }
-func (s *Spec) drawn() bool   { return !s.indexed() }
-func (s *Spec) folded() bool  { return s.drawn() && s.Data.Split.Folds.V > 0 }
-func (s *Spec) shared() bool  { return s.drawn() && !s.folded() }
+// usesIndex, usesRandomSplit, usesFolds and usesShare report how data.split divides the bags: by a file,
+// or at random, and then into folds or into a share for training and the others.
+func (s *Spec) usesIndex() bool       { return s.Data.Split.Index.V != "" }
+func (s *Spec) usesRandomSplit() bool { return !s.usesIndex() }
+func (s *Spec) usesFolds() bool       { return s.usesRandomSplit() && s.Data.Split.Folds.V > 0 }
+func (s *Spec) usesShare() bool       { return s.usesRandomSplit() && !s.usesFolds() }
 
 // selects reports whether a measure of validation bags chooses the epoch of the model.
 func (s *Spec) selects() bool { return s.trained() && s.Train.Best.V != "" }
@@ -164,23 +166,23 @@ var stoppingRows = []schema.Row{
 }
 
 var splitRows = []schema.Row{
-	{Name: "train", Type: schema.Real, Default: "0.7", In: schema.ShareOf(1), Applies: schema.When((*Spec).shared), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Train }),
+	{Name: "train", Type: schema.Real, Default: "0.7", In: schema.ShareOf(1), Applies: schema.When((*Spec).usesShare), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Train }),
 		Doc: "Share of training bags; the others are test bags. With `1`, all bags are training bags and there is no test accuracy."},
-	{Name: "folds", Type: schema.Whole, In: schema.Between(2, 1000), Applies: schema.When((*Spec).folded), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Folds }),
+	{Name: "folds", Type: schema.Whole, In: schema.Between(2, 1000), Applies: schema.When((*Spec).usesFolds), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Folds }),
 		Doc: "Number of folds of about the same size. The bags of one fold are test bags; `train` is not used. Folds of the same seed are disjoint."},
-	{Name: "fold", Type: schema.Whole, Default: "1", In: schema.Between(1, 1000), Applies: schema.When((*Spec).folded), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Fold }),
+	{Name: "fold", Type: schema.Whole, Default: "1", In: schema.Between(1, 1000), Applies: schema.When((*Spec).usesFolds), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Fold }),
 		Doc: "The fold with the test bags, from 1."},
-	{Name: "validation", Type: schema.Real, In: schema.Within(0, 1), Applies: schema.When((*Spec).drawn), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Validation }),
+	{Name: "validation", Type: schema.Real, In: schema.Within(0, 1), Applies: schema.When((*Spec).usesRandomSplit), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Validation }),
 		Doc: "Share of the training bags that are validation bags instead. Test bags are then evaluated once, after training."},
 	{Name: "group", Type: schema.Text, Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Group }),
 		Doc: "Groups of bags, such as `patient`: the name of a column of a CSV file, or of the groups stored in an .npz file. All bags of a group are in the same part. With `index`, a split of the file that divides a group is an error."},
-	{Name: "stratify", Type: schema.Truth, Default: "true", Applies: schema.When((*Spec).drawn), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Stratify }),
+	{Name: "stratify", Type: schema.Truth, Default: "true", Applies: schema.When((*Spec).usesRandomSplit), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Stratify }),
 		Doc: "Draw the same share of every class, where true labels are known. `false`: draw from all bags alike. With `data.labels: multi`, about the same share of every label."},
-	{Name: "seed", Type: schema.Whole, Default: "1", In: schema.Between(0, maxCount), Applies: schema.When((*Spec).drawn), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Seed }),
+	{Name: "seed", Type: schema.Whole, Default: "1", In: schema.Between(0, maxCount), Applies: schema.When((*Spec).usesRandomSplit), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Seed }),
 		Doc: "Seed of the random split."},
-	{Name: "index", Type: schema.Text, Applies: schema.When((*Spec).indexed), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Index }),
+	{Name: "index", Type: schema.Text, Applies: schema.When((*Spec).usesIndex), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Index }),
 		Doc: "File with the bags of each part instead of a random split: a .csv with the columns `bag` and `part`, or another [file of splits](data.md#splits-from-a-file)."},
-	{Name: "number", Type: schema.Whole, Default: "1", In: schema.Between(1, 1e6), Applies: schema.When((*Spec).indexed), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Number }),
+	{Name: "number", Type: schema.Whole, Default: "1", In: schema.Between(1, 1e6), Applies: schema.When((*Spec).usesIndex), Field: schema.Bind(func(s *Spec) any { return &s.Data.Split.Number }),
 		Doc: "Number of the split in a .csv index file, from 1."},
 }
 
@@ -299,7 +301,7 @@ var trainRows = []schema.Row{
 		Doc: "`plateau`: the learning rate falls after more than this number of epochs in a row without a new lowest mean loss (lower by at least 0.01 %)."},
 	{Name: "decay_measure", Type: schema.Text, Choices: BestMeasures, Applies: hasDecay("decay_measure"), Field: schema.Bind(func(s *Spec) any { return &s.Train.DecayMeasure }),
 		Doc: "`plateau`: measure of the validation bags to follow instead of the training loss, with the names of `best`. Epochs that `eval_every` leaves out do not count."},
-	{Name: "engine", Type: schema.Text, Default: "auto", Choices: []string{"auto", "gorgonia", "ort", "xla"}, Applies: schema.When((*Spec).takesEngine), Field: schema.Bind(func(s *Spec) any { return &s.Train.Engine }),
+	{Name: "engine", Type: schema.Text, Default: "auto", Choices: []string{"auto", "gorgonia", "ort", "xla"}, Applies: schema.When((*Spec).usesEngine), Field: schema.Bind(func(s *Spec) any { return &s.Train.Engine }),
 		Doc: "Library that runs the training steps, or fits the learner `miplgp`: `xla`, `ort` (onnxruntime) or `gorgonia` (pure Go). `auto`: `xla` if a GPU is usable, else `ort` if onnxruntime is found, else `gorgonia`."},
 	{Name: "best", Type: schema.Text, Choices: BestMeasures, Applies: schema.When((*Spec).selects), Field: schema.Bind(func(s *Spec) any { return &s.Train.Best }),
 		Doc: "Measure of the validation bags that chooses the epoch whose parameters are exported, the first of equals: a measure of docs/measures.md, or `loss`, which needs no true labels. Without it, the last epoch is exported."},

@@ -32,7 +32,7 @@ var learnerKinds = []Kind{
 			{Name: "mu", Type: schema.Real, Default: "1", In: schema.Above(0), Doc: "Weight of the labelling confidences in the graph, and of the graph in the confidences."},
 			{Name: "iterations", Type: schema.Whole, Default: "10", In: schema.Between(0, 10000), Doc: "Number of updates of graph, confidences and regression."},
 		}},
-	{Name: "miplgp", onDevice: true, Doc: "One Gaussian process per class on instances that have the candidates of their bag and a class of negatives (MIPLGP, Tang, Zhang, Zhang). A bag gets the class of its most confident instance.",
+	{Name: "miplgp", usesEngine: true, Doc: "One Gaussian process per class on instances that have the candidates of their bag and a class of negatives (MIPLGP, Tang, Zhang, Zhang). A bag gets the class of its most confident instance.",
 		args: []schema.Row{
 			{Name: "iterations", Type: schema.Whole, Default: "500", In: schema.Between(0, 100000), Doc: "Steps of Adam on the hyper-parameters."},
 			{Name: "lr", Type: schema.Real, Default: "0.1", In: schema.Above(0), Doc: "Learning rate of the first step; it follows a cosine to 0."},
@@ -59,20 +59,20 @@ func (s *Spec) Fitted() bool { return s.Learner != nil }
 // NoEngine is train.engine of a spec whose learner is fitted without an engine.
 const NoEngine = "none"
 
-// takesEngine reports whether the spec uses an engine: its model is trained, or its learner
+// usesEngine reports whether the spec uses an engine: its model is trained, or its learner
 // computes on the device of an engine.
-func (s *Spec) takesEngine() bool {
+func (s *Spec) usesEngine() bool {
 	if s.trained() {
 		return true
 	}
 	kind := schema.Find(learnerKinds, s.Learner.Kind.V)
-	return kind != nil && kind.onDevice
+	return kind != nil && kind.usesEngine
 }
 
 // learnerDefaults sets the settings of training that follow from the learner.
 func (s *Spec) learnerDefaults() {
 	s.Train.Epochs.V = s.Learner.Args["iterations"].Int()
-	if !s.takesEngine() {
+	if !s.usesEngine() {
 		s.Train.Engine.V = NoEngine
 	}
 }
@@ -148,7 +148,7 @@ func (c *checker) resolveLearner() {
 		}
 		value := row
 		if row.Field == nil { // a section
-			value = &row.Rows[0]
+			value = schema.MainRow(row.Rows)
 		}
 		pos := value.PosOf(c.spec)
 		if !c.writtenWith(pos, l.Pos) {

@@ -127,15 +127,7 @@ func namesForm[T any](what string, style yaml.Style, list func(*Spec) *[]T, valu
 		Says:   "a map",
 		Schema: func() *schema.Object { return schema.MapOf(value()) },
 		Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
-			entries := list(to.(*Spec))
-			check := func(key *schema.Node) {
-				if d, ok := checkName(key, what); !ok {
-					r.Fault(d)
-				}
-			}
-			r.Names(n, path, check, func(name schema.Str, key, value *schema.Node) {
-				*entries = append(*entries, read(r, name, path+"."+name.V, key, value))
-			})
+			readNames(r, what, path, n, list(to.(*Spec)), read)
 		},
 		Write: func(of any) *yaml.Node {
 			m := schema.MapNode(style)
@@ -146,6 +138,19 @@ func namesForm[T any](what string, style yaml.Style, list func(*Spec) *[]T, valu
 			return m
 		},
 	}
+}
+
+// readNames reads a map from names to values, as namesForm describes it, and appends the values to entries.
+func readNames[T any](r *schema.Reader, what, path string, n *schema.Node, entries *[]T,
+	read func(r *schema.Reader, name schema.Str, path string, key, value *schema.Node) T) {
+	check := func(key *schema.Node) {
+		if d, ok := checkName(key, what); !ok {
+			r.Fault(d)
+		}
+	}
+	r.Names(n, path, check, func(name schema.Str, key, value *schema.Node) {
+		*entries = append(*entries, read(r, name, path+"."+name.V, key, value))
+	})
 }
 
 var sizeRow = schema.Row{Type: schema.Whole, In: schema.Between(1, schema.MaxExtent)}
@@ -268,18 +273,18 @@ func extentNode(e string) *yaml.Node {
 
 var letForm = equationsForm(func(s *Spec) *[]Equation { return &s.Model.Let })
 
-// sharedForm is the let of losses and weights.update.
-var sharedForm = equationsForm(func(s *Spec) *[]Equation { return &s.Let })
+// sharedLetForm is the let of losses and weights.update.
+var sharedLetForm = equationsForm(func(s *Spec) *[]Equation { return &s.Let })
 
 func equationsForm(list func(*Spec) *[]Equation) schema.Custom {
-	return namesForm("an equation", 0, list, schema.ExpressionSchema,
-		func(r *schema.Reader, name schema.Str, path string, _, n *schema.Node) Equation {
-			if eq := readEquation(r, name, path, n); eq != nil {
-				return *eq
-			}
-			return Equation{Name: name} // uses of the name are not reported as well
-		},
-		equationEntry)
+	return namesForm("an equation", 0, list, schema.ExpressionSchema, readDefinition, equationEntry)
+}
+
+func readDefinition(r *schema.Reader, name schema.Str, path string, _, n *schema.Node) Equation {
+	if eq := readEquation(r, name, path, n); eq != nil {
+		return *eq
+	}
+	return Equation{Name: name} // uses of the name are not reported as well
 }
 
 func equationEntry(eq Equation) (string, *yaml.Node) { return eq.Name.V, schema.TextNode(eq.Text.V) }
@@ -298,10 +303,7 @@ func readFunction(r *schema.Reader, name schema.Str, path string, key, n *schema
 	args := r.Args(path, rows, schema.Entry{Word: key, Args: n.WithoutKey("let")})
 	f.Args, _ = args["args"].V.([]schema.Str)
 	if let := n.Get("let"); let != nil {
-		// A spec that only collects the equations, by the reader of model.let.
-		inner := &Spec{}
-		letForm.Read(r, path+".let", key, let, inner)
-		f.Let = inner.Model.Let
+		readNames(r, "an equation", path+".let", let, &f.Let, readDefinition)
 	}
 	if value := n.Get("value"); value != nil && !value.IsNull() {
 		f.Value = readEquation(r, name, path+".value", value)

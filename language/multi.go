@@ -99,7 +99,8 @@ func (c *checker) checkMultiLearner() {
 func (c *checker) resolveLink() {
 	for i := range c.spec.Model.Blocks {
 		link, ok := c.spec.Model.Blocks[i].Args["link"]
-		if c.spec.Model.Blocks[i].Kind.V != "classifier" || !ok || link.Str() == sigmoidLink == c.spec.Multi() {
+		isSigmoid := link.Str() == sigmoidLink
+		if c.spec.Model.Blocks[i].Kind.V != "classifier" || !ok || isSigmoid == c.spec.Multi() {
 			continue
 		}
 		switch {

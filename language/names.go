@@ -10,20 +10,20 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// trainingNames may be used only in losses and in weights.update, because a prediction has no
+// lossOnlyNames may be used only in losses and in weights.update, because a prediction has no
 // candidates.
-var trainingNames = []meaning{
+var lossOnlyNames = []meaning{
 	{"S", "Candidate labels [B, k], or with `data.labels: multi` the true labels: 1 for these labels, else 0."},
 	{"w", "Label weights [B, k] that the loss uses; in `weights.update`, the old ones."},
 	{"lambda", "Momentum of the label weights in this epoch."},
 }
 
-// trainingNames returns the names that losses may use: true labels have no label weights.
-func (c *checker) trainingNames() []string {
+// namesInLosses returns the lossOnlyNames of this spec. With data.labels: multi there are no label weights.
+func (c *checker) namesInLosses() []string {
 	if c.spec.Multi() {
 		return []string{"S"}
 	}
-	return schema.Words(trainingNames)
+	return schema.Words(lossOnlyNames)
 }
 
 // epochNames may be used in all equations. A prediction uses the values of the last epoch, so that
@@ -78,9 +78,9 @@ func refusedName(name, what string) (text, why string, ok bool) {
 		return fmt.Sprintf("%s is a function and cannot name %s", name, what), "", false
 	case slices.Contains(schema.Words(extentNames), name):
 		return fmt.Sprintf("the extent %s is already defined", name), "d, h and k are given by data and blocks", false
-	case slices.Contains(schema.Words(trainingNames), name), slices.Contains(schema.Words(epochNames), name):
+	case slices.Contains(schema.Words(lossOnlyNames), name), slices.Contains(schema.Words(epochNames), name):
 		return fmt.Sprintf("%s is already defined and cannot name %s", name, what),
-			"losses and weights.update can use " + strings.Join(append(schema.Words(trainingNames), schema.Words(epochNames)...), ", "), false
+			"losses and weights.update can use " + strings.Join(append(schema.Words(lossOnlyNames), schema.Words(epochNames)...), ", "), false
 	}
 	return "", "", true
 }
@@ -89,7 +89,7 @@ func refusedName(name, what string) (text, why string, ok bool) {
 type scope struct {
 	known     vocabulary
 	later     map[string]diag.Pos      // defined further down
-	uses      map[string][]string      // names used, by the equation that uses them
+	uses      map[string][]string      // names used, by the definition that uses them; "": losses and weights.update
 	functions map[string]*UserFunction // of the spec, as far as they are known
 	inside    bool                     // an equation of the model, not of the loss
 	function  bool                     // an equation of a function

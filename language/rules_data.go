@@ -149,10 +149,10 @@ func (c *checker) checkGroups() {
 // checkShare rejects a share of training bags that leaves no bag for training, or none for testing unless it is 1.
 func (c *checker) checkShare() {
 	share, bags, folds := c.spec.Data.Split.Train, c.spec.Data.Generated.Bags, c.spec.Data.Split.Folds
-	if c.spec.folded() && folds.V > bags.V {
+	if c.spec.usesFolds() && folds.V > bags.V {
 		c.clash([]diag.Pos{folds.Pos, bags.Pos}, "%s cannot be divided into %d folds", diag.Count(bags.V, "bag"), folds.V)
 	}
-	if n := int(math.Round(share.V * float64(bags.V))); c.spec.shared() && share.V < 1 && (n < 1 || n >= bags.V) {
+	if n := int(math.Round(share.V * float64(bags.V))); c.spec.usesShare() && share.V < 1 && (n < 1 || n >= bags.V) {
 		note(c.clash([]diag.Pos{share.Pos, bags.Pos}, "a share of %v of %s leaves %d for training and %d for testing", share.V, diag.Count(bags.V, "bag"), n, bags.V-n), "both need at least one bag")
 	}
 }

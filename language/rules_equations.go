@@ -18,7 +18,7 @@ func (c *checker) resolveEquations() {
 	c.checkDuplicateNames()
 	c.resolveParams()
 	sc := scope{later: map[string]diag.Pos{}, uses: map[string][]string{}, inside: true}
-	sc.known.add(c.made()...)
+	sc.known.add(c.resultNames()...)
 	for _, s := range m.Sizes {
 		sc.known.add(s.Name.V)
 	}
@@ -36,14 +36,14 @@ func (c *checker) resolveEquations() {
 	}
 	for i := range m.Let {
 		eq := &m.Let[i]
-		c.resolveNames(eq, &sc, "let "+eq.Name.V)
+		c.resolveNames(eq, &sc, eq.Name.V)
 		delete(sc.later, eq.Name.V)
 		sc.known.add(eq.Name.V)
 	}
 	sc.inside = false
-	sc.known.add(c.trainingNames()...)
+	sc.known.add(c.namesInLosses()...)
 	for _, n := range schema.Words(outputNames) {
-		if n != "a" || c.scores() {
+		if n != "a" || c.hasAttention() {
 			sc.known.add(n)
 		}
 	}
@@ -82,11 +82,12 @@ func (c *checker) checkDuplicateNames() {
 		first[name.V] = name.Pos
 	}
 	if !c.broken() {
-		for _, n := range c.made() {
+		for _, n := range c.resultNames() {
 			first[n] = diag.Pos{}
 		}
 	}
-	setting := func(name schema.Str) { // in losses these names mean the outputs
+	// In losses p, logp and a are the outputs of the model, so only equations and parameters may define them.
+	defineUnlessOutput := func(name schema.Str) {
 		if _, ok := first[name.V]; !ok && slices.Contains(schema.Words(outputNames), name.V) {
 			note(c.add(name.Pos, "%s is the name of a model output; choose another name", name.V), "losses can use %s", strings.Join(schema.Words(outputNames), ", "))
 			return
@@ -94,22 +95,22 @@ func (c *checker) checkDuplicateNames() {
 		define(name)
 	}
 	for _, s := range m.Sizes {
-		setting(s.Name)
+		defineUnlessOutput(s.Name)
 	}
 	for _, n := range m.Numbers {
-		setting(n.Name)
+		defineUnlessOutput(n.Name)
 	}
 	for _, p := range m.Params {
 		define(p.Name)
 	}
 	for i := range m.Functions {
-		setting(m.Functions[i].Name)
+		defineUnlessOutput(m.Functions[i].Name)
 	}
 	for i := range m.Let {
 		define(m.Let[i].Name)
 	}
 	for i := range c.spec.Let {
-		setting(c.spec.Let[i].Name)
+		defineUnlessOutput(c.spec.Let[i].Name)
 	}
 }
 
@@ -140,19 +141,20 @@ func (c *checker) resolveSharedLet(sc *scope) {
 	}
 	for i := range c.spec.Let {
 		eq := &c.spec.Let[i]
-		c.resolveNames(eq, sc, "let "+eq.Name.V)
+		c.resolveNames(eq, sc, eq.Name.V)
 		delete(sc.later, eq.Name.V)
 		sc.known.add(eq.Name.V)
 	}
 }
 
-// resolveNames checks the names of one equation; as is the key for its uses.
-func (c *checker) resolveNames(eq *Equation, sc *scope, as string) {
+// resolveNames reports names in eq that are not defined, and records the others as used by user, see
+// scope.
+func (c *checker) resolveNames(eq *Equation, sc *scope, user string) {
 	if eq.Expr == nil {
 		return // reported when it was read
 	}
 	eq.names(func(x *ast.Ident) {
-		sc.uses[as] = append(sc.uses[as], x.Name)
+		sc.uses[user] = append(sc.uses[user], x.Name)
 		if sc.known.has[x.Name] {
 			return
 		}
@@ -160,7 +162,7 @@ func (c *checker) resolveNames(eq *Equation, sc *scope, as string) {
 			c.faults.Add(d)
 		}
 	})
-	c.resolveCalls(eq, sc, as)
+	c.resolveCalls(eq, sc, user)
 }
 
 func (c *checker) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagnostic {
@@ -177,13 +179,13 @@ func (c *checker) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagno
 		d = d.WithNote("%s", fn.signature())
 	case sc.functions[x.Name] != nil:
 		d.Text = fmt.Sprintf("%s is a function and needs arguments", x.Name)
-	case sc.function && (c.letNamed(x.Name) != nil || slices.Contains(c.made(), x.Name)):
+	case sc.function && (c.letNamed(x.Name) != nil || slices.Contains(c.resultNames(), x.Name)):
 		d.Text = fmt.Sprintf("%s is not defined in a function", x.Name)
 		d = d.WithNote("pass it as an argument")
-	case sc.inside && slices.Contains(schema.Words(trainingNames), x.Name):
+	case sc.inside && slices.Contains(schema.Words(lossOnlyNames), x.Name):
 		d.Text = fmt.Sprintf("%s is known only in losses and weights.update", x.Name)
 		d = d.WithNote("a prediction has no candidates")
-	case slices.Contains(schema.Words(trainingNames), x.Name):
+	case slices.Contains(schema.Words(lossOnlyNames), x.Name):
 		d = c.needsWeights(eq, d, x.Name).WithNote("write a loss of S, the true labels [B, k], such as loss: [%s]", binaryCrossEntropy)
 	default:
 		if d.Suggestion = Dialect.Suggest(x.Name, sc.known.list); d.Suggestion == "" {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/ast"
 	"slices"
-	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language/schema"
@@ -15,9 +14,9 @@ import (
 func (c *checker) resolveFunctions(sc *scope) {
 	sc.functions = map[string]*UserFunction{}
 	var settings vocabulary // all but the results of blocks, which a call passes as arguments
-	made := c.made()
+	results := c.resultNames()
 	for _, name := range sc.known.list {
-		if !slices.Contains(made, name) {
+		if !slices.Contains(results, name) {
 			settings.add(name)
 		}
 	}
@@ -60,7 +59,7 @@ func (c *checker) resolveFunction(f *UserFunction, sc *scope, settings *vocabula
 			outside.add(name)
 		}
 	}
-	sc.uses["let "+f.Name.V] = outside.list
+	sc.uses[f.Name.V] = outside.list
 }
 
 // has reports whether eq is an equation of the function.
@@ -95,8 +94,9 @@ func (c *checker) checkArguments(f *UserFunction) {
 	}
 }
 
-// resolveCalls checks the calls of functions that are not of the language.
-func (c *checker) resolveCalls(eq *Equation, sc *scope, as string) {
+// resolveCalls checks the calls of functions of the spec. After an error it removes eq.Expr, as if the
+// equation could not be parsed, see Draft.
+func (c *checker) resolveCalls(eq *Equation, sc *scope, user string) {
 	faulty := false
 	eq.calls(func(call *ast.CallExpr, name string) {
 		f := sc.functions[name]
@@ -111,11 +111,11 @@ func (c *checker) resolveCalls(eq *Equation, sc *scope, as string) {
 				WithNote("it is defined at %s", f.Name.Pos))
 			faulty = true
 		default:
-			sc.uses[as] = append(sc.uses[as], name)
+			sc.uses[user] = append(sc.uses[user], name)
 		}
 	})
 	if faulty {
-		eq.Expr = nil // as of an equation that cannot be read
+		eq.Expr = nil
 	}
 }
 
@@ -147,8 +147,8 @@ func (c *checker) unknownFunction(eq *Equation, sc *scope, call *ast.CallExpr, n
 func (c *checker) dropUnusedFunctions(sc *scope) {
 	m := &c.spec.Model
 	called := map[string]bool{}
-	for key, names := range sc.uses {
-		if sc.functions[strings.TrimPrefix(key, "let ")] == nil {
+	for user, names := range sc.uses {
+		if sc.functions[user] == nil {
 			for _, name := range names {
 				called[name] = true
 			}
@@ -160,10 +160,10 @@ func (c *checker) dropUnusedFunctions(sc *scope) {
 			if !c.Inherited(f.Name.Pos) {
 				c.add(f.Name.Pos, "the function %s is never called", f.Name.V)
 			}
-			delete(sc.uses, "let "+f.Name.V)
+			delete(sc.uses, f.Name.V)
 			continue
 		}
-		for _, name := range sc.uses["let "+f.Name.V] {
+		for _, name := range sc.uses[f.Name.V] {
 			called[name] = true
 		}
 	}

@@ -12,7 +12,7 @@ func (c *checker) resolveLosses() {
 	kept := c.spec.Loss[:0:0]
 	for i := range c.spec.Loss {
 		l := &c.spec.Loss[i]
-		if l.Kind.V == "attention" && !c.scores() {
+		if l.Kind.V == "attention" && !c.hasAttention() {
 			if !l.Kind.Set() || c.Below(l.Kind.Pos, c.modelPos()) {
 				continue // the user did not request scores: the term is a default or inherited
 			}

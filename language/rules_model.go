@@ -21,7 +21,7 @@ func (c *checker) checkBlocks() {
 		switch {
 		case classifier != nil:
 			note(c.add(pos, "%s is after the classifier, which must be the last block", kind.Name), "the classifier is at %s", classifier.Kind.Pos)
-		case kind.Role == RoleFeature && pool != nil && !kind.Embeddings:
+		case kind.Role == RoleFeature && pool != nil && !kind.AfterPool:
 			note(c.add(pos, "%s works on instances and must be before the pool", kind.Name), "the pool is at %s", pool.Kind.Pos)
 		case kind.Role == RoleFeature && attention != nil && pool == nil:
 			note(c.add(pos, "%s must be before the attention, which scores the features", kind.Name), "the attention is at %s", attention.Kind.Pos)
@@ -55,13 +55,13 @@ func (c *checker) broken() bool {
 	return slices.ContainsFunc(c.spec.Model.Blocks, func(b Block) bool { return b.Kind.V == "" })
 }
 
-// made returns the names of the results of the blocks for equations.
-func (c *checker) made() []string {
+// resultNames returns the names of the results of the blocks for equations.
+func (c *checker) resultNames() []string {
 	list := []string{"X", "H"}
 	for i := range Blocks {
 		kind := &Blocks[i]
 		if c.broken() || slices.ContainsFunc(c.spec.Model.Blocks, func(b Block) bool { return b.Kind.V == kind.Name }) {
-			list = append(list, kind.Makes...)
+			list = append(list, kind.Results...)
 		}
 	}
 	return list
@@ -71,7 +71,7 @@ func (c *checker) made() []string {
 // those called a, p and logp.
 func (c *checker) resolveOutputs() {
 	m := &c.spec.Model
-	known := c.made()
+	known := c.resultNames()
 	for i := range m.Let {
 		known = append(known, m.Let[i].Name.V)
 	}
@@ -121,9 +121,9 @@ func (c *checker) letNamed(name string) *Equation {
 	return nil
 }
 
-// scores reports whether the model has attention scores.
-func (c *checker) scores() bool {
-	return c.spec.Model.Attention.V != "" || slices.Contains(c.made(), "a")
+// hasAttention reports whether the model has attention scores.
+func (c *checker) hasAttention() bool {
+	return c.spec.Model.Attention.V != "" || slices.Contains(c.resultNames(), "a")
 }
 
 // modelPos is the place that decides what the model computes.

@@ -99,7 +99,7 @@ func (c *checker) dropUnusedParams(sc *scope) {
 			return
 		}
 		reached[name] = true
-		for _, n := range sc.uses["let "+name] {
+		for _, n := range sc.uses[name] {
 			reach(n)
 		}
 	}
@@ -109,18 +109,18 @@ func (c *checker) dropUnusedParams(sc *scope) {
 	for _, n := range sc.uses[""] {
 		reach(n)
 	}
-	user := map[string]string{} // the first equation that uses a name
+	userOf := map[string]string{} // the first equation that uses a name
 	for i := range m.Let {
-		for _, n := range sc.uses["let "+m.Let[i].Name.V] {
-			if user[n] == "" {
-				user[n] = m.Let[i].Name.V
+		for _, n := range sc.uses[m.Let[i].Name.V] {
+			if userOf[n] == "" {
+				userOf[n] = m.Let[i].Name.V
 			}
 		}
 	}
 	m.Let = slices.DeleteFunc(m.Let, func(eq Equation) bool {
 		unused := !reached[eq.Name.V] && c.Inherited(eq.Name.Pos)
 		if unused {
-			delete(sc.uses, "let "+eq.Name.V)
+			delete(sc.uses, eq.Name.V)
 		}
 		return unused
 	})
@@ -130,7 +130,7 @@ func (c *checker) dropUnusedParams(sc *scope) {
 			continue
 		}
 		d := c.add(p.Name.Pos, "the parameter %s is never used", p.Name.V)
-		if name := user[p.Name.V]; name != "" {
+		if name := userOf[p.Name.V]; name != "" {
 			note(d, "%s uses it, but neither outputs nor losses depend on %s", name, name)
 		}
 	}

@@ -31,8 +31,13 @@ func hasDecay(key string) func(any) bool {
 		if !s.trained() || r == nil || !slices.Contains(r.settings, key) {
 			return false
 		}
-		listed := len(s.Train.DecayAt.V) > 0
-		return key != "decay_every" && key != "decay_at" || listed == (key == "decay_at")
+		switch listed := len(s.Train.DecayAt.V) > 0; key {
+		case "decay_at":
+			return listed
+		case "decay_every":
+			return !listed
+		}
+		return true
 	})
 }
 

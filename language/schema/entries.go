@@ -71,7 +71,7 @@ func (r *Reader) Args(word string, rows []Row, e Entry) map[string]Arg {
 			}
 		}
 	default:
-		main := mainRow(rows)
+		main := MainRow(rows)
 		if main == nil {
 			r.noMain(word, rows, e.Args)
 			return args

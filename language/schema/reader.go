@@ -231,7 +231,7 @@ func (r *Reader) entry(row *Row, path string, n *Node, to any) {
 	if row.Field != nil {
 		applyDefaults(row.Rows, to)
 	}
-	if main := mainRow(row.Rows); main != nil && n.kind == scalarNode {
+	if main := MainRow(row.Rows); main != nil && n.kind == scalarNode {
 		r.key(main, join(path, main.Name), n, n, to)
 		return
 	}

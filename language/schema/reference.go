@@ -40,7 +40,7 @@ func ValueText(r *Row) string {
 	if len(r.Choices) > 0 {
 		return "`" + strings.Join(r.Choices, "`, `") + "`"
 	}
-	if main := mainRow(r.Rows); r.Type == Section && main != nil {
+	if main := MainRow(r.Rows); r.Type == Section && main != nil {
 		return ValueText(main) + ", or a map"
 	}
 	switch {

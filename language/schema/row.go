@@ -141,8 +141,8 @@ func Words[T named](table []T) []string {
 	return list
 }
 
-// mainRow returns the row that Main marks, or nil.
-func mainRow(rows []Row) *Row {
+// MainRow returns the row that Main marks, or nil.
+func MainRow(rows []Row) *Row {
 	for i := range rows {
 		if rows[i].Main {
 			return &rows[i]

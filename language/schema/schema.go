@@ -167,7 +167,7 @@ func oneOrList(one *Object) *Object { return NewObject("anyOf", []*Object{one, L
 // mapSchema also allows the value of the main key in place of the map.
 func mapSchema(r *Row) *Object {
 	section := SectionSchema(r.Rows)
-	if main := mainRow(r.Rows); main != nil {
+	if main := MainRow(r.Rows); main != nil {
 		return NewObject("anyOf", []*Object{section, rowSchema(main)})
 	}
 	return section
@@ -216,7 +216,7 @@ func EntrySchema[T any](kinds []T, describe func(T) (word, doc string, args []Ro
 			words = append(words, word)
 		}
 		forms := []*Object{SectionSchema(args)}
-		if main := mainRow(args); main != nil {
+		if main := MainRow(args); main != nil {
 			forms = append(forms, rowSchema(main))
 		}
 		props.Set(word, NewObject("description", doc, "anyOf", forms))

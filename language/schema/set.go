@@ -170,7 +170,7 @@ func (d *Dialect) mainArgument(word string) string {
 	if d.Arguments == nil {
 		return ""
 	}
-	if main := mainRow(d.Arguments(word)); main != nil {
+	if main := MainRow(d.Arguments(word)); main != nil {
 		return main.Name
 	}
 	return ""
