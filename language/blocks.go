@@ -36,28 +36,28 @@ func (k Kind) Word() string { return k.Name }
 var Blocks = []Kind{
 	{Name: "conv2d", Role: RoleFeature, Doc: "Convolution of images [channels, height, width] with a square kernel and a bias.",
 		args: []schema.Row{
-			{Name: "channels", Type: schema.Whole, Required: true, In: schema.Between(1, schema.MaxExtent), Doc: "Output channels."},
-			{Name: "kernel", Type: schema.Whole, Required: true, In: schema.Between(1, 4096), Doc: "Height and width of the kernel."},
-			{Name: "stride", Type: schema.Whole, Default: "1", In: schema.Between(1, 4096), Doc: "Step of the kernel."},
-			{Name: "pad", Type: schema.Whole, Default: "0", In: schema.Between(0, 4096), Doc: "Zeros added at each edge."},
+			{Name: "channels", Type: schema.Whole, Required: true, In: schema.Closed(1, schema.MaxExtent), Doc: "Output channels."},
+			{Name: "kernel", Type: schema.Whole, Required: true, In: schema.Closed(1, 4096), Doc: "Height and width of the kernel."},
+			{Name: "stride", Type: schema.Whole, Default: "1", In: schema.Closed(1, 4096), Doc: "Step of the kernel."},
+			{Name: "pad", Type: schema.Whole, Default: "0", In: schema.Closed(0, 4096), Doc: "Zeros added at each edge."},
 		}},
 	{Name: "maxpool2d", Role: RoleFeature, Doc: "Maximum over square windows of images; incomplete windows are dropped.",
 		args: []schema.Row{
-			{Name: "kernel", Type: schema.Whole, Required: true, Main: true, In: schema.Between(1, 4096), Doc: "Height and width of a window."},
-			{Name: "stride", Type: schema.Whole, In: schema.Between(1, 4096), Doc: "Step of the windows. Default: `kernel`."},
+			{Name: "kernel", Type: schema.Whole, Required: true, Main: true, In: schema.Closed(1, 4096), Doc: "Height and width of a window."},
+			{Name: "stride", Type: schema.Whole, In: schema.Closed(1, 4096), Doc: "Step of the windows. Default: `kernel`."},
 		}},
 	{Name: "flatten", Role: RoleFeature, Doc: "Flattens each instance to a vector of features."},
 	{Name: "dense", Role: RoleFeature, AfterPool: true, Doc: "Fully connected layer with a bias.",
 		args: []schema.Row{
-			{Name: "units", Type: schema.Whole, Required: true, Main: true, In: schema.Between(1, schema.MaxExtent), Doc: "Output features."},
+			{Name: "units", Type: schema.Whole, Required: true, Main: true, In: schema.Closed(1, schema.MaxExtent), Doc: "Output features."},
 		}},
 	{Name: "dropout", Role: RoleFeature, AfterPool: true, Doc: "In training, sets random features to zero and scales up the others; no effect in predictions.",
 		args: []schema.Row{
-			{Name: "rate", Type: schema.Real, Required: true, Main: true, In: schema.Below(0, 1), Doc: "Probability of a zero."},
+			{Name: "rate", Type: schema.Real, Required: true, Main: true, In: schema.HalfOpen(0, 1), Doc: "Probability of a zero."},
 		}},
 	{Name: "batch_norm", Role: RoleFeature, AfterPool: true, Doc: "Batch normalisation of features: (x - mean) / sqrt(variance + 1e-5) * weight + bias. In training with mean and variance over the instances, or after the pool over the bags, of the batch; in predictions, and for a single instance or bag, with their running means.",
 		args: []schema.Row{
-			{Name: "momentum", Type: schema.Real, Default: "0.1", Main: true, In: schema.Within(0, 1), Doc: "Share of the batch in the new running mean."},
+			{Name: "momentum", Type: schema.Real, Default: "0.1", Main: true, In: schema.Open(0, 1), Doc: "Share of the batch in the new running mean."},
 		}},
 	{Name: "relu", Role: RoleFeature, AfterPool: true, Doc: "max(x, 0)."},
 	{Name: "tanh", Role: RoleFeature, AfterPool: true, Doc: "Hyperbolic tangent."},
@@ -69,8 +69,8 @@ var Blocks = []Kind{
 			{Name: "kind", Type: schema.Text, Default: "disambiguation", Main: true, Choices: []string{"disambiguation"}, Doc: "The gated attention of DEMIPL."},
 			{Name: "gates", Type: schema.Text, Default: "separate", Choices: []string{"separate", "shared"}, Doc: "`separate`: tanh and sigmoid have different weights (Eq. 2). `shared`: the same weights (program of DEMIPL's authors)."},
 			{Name: "scorer", Type: schema.Text, Default: "linear", Choices: []string{"linear", "mlp"}, Doc: "`linear`: the vector W without bias (Eq. 2). `mlp`: dense, ReLU, dense (program of DEMIPL's authors)."},
-			{Name: "hidden", Type: schema.Whole, Default: "128", In: schema.Between(1, schema.MaxExtent), Doc: "Width of the hidden layer of `scorer: mlp`."},
-			{Name: "width", Type: schema.Whole, Default: "0", In: schema.Between(0, schema.MaxExtent), Doc: "Width of the gates. 0: number of classes (paper)."},
+			{Name: "hidden", Type: schema.Whole, Default: "128", In: schema.Closed(1, schema.MaxExtent), Doc: "Width of the hidden layer of `scorer: mlp`."},
+			{Name: "width", Type: schema.Whole, Default: "0", In: schema.Closed(0, schema.MaxExtent), Doc: "Width of the gates. 0: number of classes (paper)."},
 		}},
 	{Name: "pool", Role: RolePool, Results: []string{"z"}, Doc: "Aggregates the instances of each bag to one vector `z`.",
 		args: []schema.Row{
@@ -82,7 +82,7 @@ var Blocks = []Kind{
 		args: []schema.Row{
 			{Name: "link", Type: schema.Text, Default: "softmax", Main: true, Choices: []string{"softmax", "bounded_sigmoid", sigmoidLink},
 				Doc: "`bounded_sigmoid`: sigmoid, clamped to [epsilon, 1 - epsilon] in training, then softmax (program of DEMIPL's authors). `sigmoid`: the probability of each class by itself; the default and only choice with `data.labels: multi`."},
-			{Name: "epsilon", Type: schema.Real, Default: "1e-05", In: schema.Within(0, 0.5), Doc: "Bound of `bounded_sigmoid`."},
+			{Name: "epsilon", Type: schema.Real, Default: "1e-05", In: schema.Open(0, 0.5), Doc: "Bound of `bounded_sigmoid`."},
 		}},
 }
 

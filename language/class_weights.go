@@ -22,8 +22,8 @@ const balancedWord = "balanced"
 
 var classWeightRow = schema.Row{Type: schema.Real, In: schema.Above(0)}
 
-var classWeightsForm = schema.Custom{
-	Says:   "a list of numbers, one for each class, or balanced",
+var classWeightsType = schema.CustomType{
+	Noun:   "a list of numbers, one for each class, or balanced",
 	Schema: map[string]any{"anyOf": []any{map[string]any{"const": balancedWord}, schema.ListOf(classWeightRow.Schema())}},
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		value := to.(*schema.Value[ClassWeights])

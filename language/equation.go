@@ -65,7 +65,7 @@ func readEquation(r *schema.Reader, name schema.Str, path string, n *schema.Node
 		return nil
 	}
 	eq.Expr = expr
-	if list := eq.checkForm(); len(list) > 0 {
+	if list := eq.checkSyntax(); len(list) > 0 {
 		for _, d := range list {
 			r.Fault(d)
 		}

@@ -12,30 +12,30 @@ import (
 // maxNesting is the maximum depth of an expression. Later stages walk it recursively.
 const maxNesting = 500
 
-// checkForm returns errors for parts of the syntax tree that the language does not have: kinds of
+// checkSyntax returns errors for parts of the syntax tree that the language does not have: kinds of
 // expressions, operators, functions, numbers and arguments of functions. Names are checked later,
 // when all of them are known.
-func (e *Equation) checkForm() schema.Faults {
-	f := formChecker{eq: e}
+func (e *Equation) checkSyntax() schema.Faults {
+	f := syntaxChecker{eq: e}
 	schema.Collect(func() { f.check(e.Expr, 0) })
 	return f.errs
 }
 
-type formChecker struct {
+type syntaxChecker struct {
 	eq   *Equation
 	errs schema.Faults
 }
 
-func (f *formChecker) add(x ast.Node, format string, args ...any) {
+func (f *syntaxChecker) add(x ast.Node, format string, args ...any) {
 	f.errs.Add(f.eq.errorAt(x, fmt.Sprintf(format, args...)))
 }
 
-func (f *formChecker) note(format string, args ...any) {
+func (f *syntaxChecker) note(format string, args ...any) {
 	last := &f.errs[len(f.errs)-1]
 	*last = last.WithNote(format, args...)
 }
 
-func (f *formChecker) check(x ast.Expr, depth int) {
+func (f *syntaxChecker) check(x ast.Expr, depth int) {
 	if depth > maxNesting {
 		f.add(x, "the equation is nested more than %d levels deep", maxNesting)
 		f.note("split it into several equations")
@@ -69,7 +69,7 @@ func (f *formChecker) check(x ast.Expr, depth int) {
 	}
 }
 
-func (f *formChecker) literal(x *ast.BasicLit) {
+func (f *syntaxChecker) literal(x *ast.BasicLit) {
 	if x.Kind != token.INT && x.Kind != token.FLOAT || !schema.IsNumber(x.Value) {
 		f.add(x, "%s is not a number of the language", x.Value)
 		f.note("write numbers such as 2, 0.5 or 1e-5")
@@ -78,14 +78,14 @@ func (f *formChecker) literal(x *ast.BasicLit) {
 	}
 }
 
-func (f *formChecker) operator(at token.Pos, op token.Token) {
+func (f *syntaxChecker) operator(at token.Pos, op token.Token) {
 	start := offsetOf(at)
 	d := f.eq.errorBetween(start, start+len(op.String()), fmt.Sprintf("the operator %v is not part of the language", op)).
 		WithNote("the operators are + - * / > < >= <= == and a minus before a value")
 	f.errs.Add(d)
 }
 
-func (f *formChecker) binary(x *ast.BinaryExpr, depth int) {
+func (f *syntaxChecker) binary(x *ast.BinaryExpr, depth int) {
 	if star, ok := x.Y.(*ast.StarExpr); ok && x.Op == token.MUL {
 		start := offsetOf(x.OpPos)
 		f.errs.Add(f.eq.errorBetween(start, offsetOf(star.Star)+1, "there is no power operator").
@@ -110,7 +110,7 @@ func (f *formChecker) binary(x *ast.BinaryExpr, depth int) {
 
 // chained reports a comparison of a comparison, such as a < b < c, which would compare
 // a 0 or a 1 with c.
-func (f *formChecker) chained(x *ast.BinaryExpr) {
+func (f *syntaxChecker) chained(x *ast.BinaryExpr) {
 	for _, side := range []ast.Expr{x.X, x.Y} {
 		if inner, ok := side.(*ast.BinaryExpr); ok && inner.Op.Precedence() == token.EQL.Precedence() {
 			f.add(x, "comparisons cannot be chained")
@@ -120,7 +120,7 @@ func (f *formChecker) chained(x *ast.BinaryExpr) {
 	}
 }
 
-func (f *formChecker) call(x *ast.CallExpr, depth int) {
+func (f *syntaxChecker) call(x *ast.CallExpr, depth int) {
 	name, ok := x.Fun.(*ast.Ident)
 	if !ok {
 		f.add(x.Fun, "only the functions of the language can be called")
@@ -146,7 +146,7 @@ func (f *formChecker) call(x *ast.CallExpr, depth int) {
 	}
 }
 
-func (f *formChecker) arguments(x *ast.CallExpr, fn *Function) {
+func (f *syntaxChecker) arguments(x *ast.CallExpr, fn *Function) {
 	least, most := fn.Arity()
 	if len(x.Args) < least || most >= 0 && len(x.Args) > most {
 		f.add(x, "%s takes %s, not %d", fn.Name, fn.arityText(), len(x.Args))

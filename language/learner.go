@@ -25,27 +25,27 @@ var learnerKinds = []Kind{
 	{Name: "pl-aggd", Doc: "Adaptive graph guided disambiguation (PL-AGGD, KDD 2019) on one vector per bag: alternates a neighbour graph and labelling confidences, then fits kernel ridge regression.",
 		args: []schema.Row{
 			{Name: "vector", Type: schema.Text, Default: "mean", Choices: []string{"mean", "maxmin"}, Doc: "Vector of a bag: the mean of its instances, or their maxima and minima, concatenated."},
-			{Name: "neighbours", Type: schema.Whole, Default: "10", In: schema.Between(1, 10000), Doc: "Number of neighbours of each training vector in the graph, or all others if there are fewer."},
+			{Name: "neighbours", Type: schema.Whole, Default: "10", In: schema.Closed(1, 10000), Doc: "Number of neighbours of each training vector in the graph, or all others if there are fewer."},
 			{Name: "width", Type: schema.Real, Default: "0", In: schema.AtLeast(0), Doc: "Width sigma of the kernel exp(-d^2 / (2 sigma^2)). 0: mean distance between two training vectors."},
 			{Name: "gamma", Type: schema.Real, Default: "0.05", In: schema.Above(0), Doc: "Weight of the norm of the regression."},
 			{Name: "lambda", Type: schema.Real, Default: "1", In: schema.AtLeast(0), Doc: "Weight of the features in the graph."},
 			{Name: "mu", Type: schema.Real, Default: "1", In: schema.Above(0), Doc: "Weight of the labelling confidences in the graph, and of the graph in the confidences."},
-			{Name: "iterations", Type: schema.Whole, Default: "10", In: schema.Between(0, 10000), Doc: "Number of updates of graph, confidences and regression."},
+			{Name: "iterations", Type: schema.Whole, Default: "10", In: schema.Closed(0, 10000), Doc: "Number of updates of graph, confidences and regression."},
 		}},
 	{Name: "miplgp", usesEngine: true, Doc: "One Gaussian process per class on instances that have the candidates of their bag and a class of negatives (MIPLGP, Tang, Zhang, Zhang). A bag gets the class of its most confident instance.",
 		args: []schema.Row{
-			{Name: "iterations", Type: schema.Whole, Default: "500", In: schema.Between(0, 100000), Doc: "Steps of Adam on the hyper-parameters."},
+			{Name: "iterations", Type: schema.Whole, Default: "500", In: schema.Closed(0, 100000), Doc: "Steps of Adam on the hyper-parameters."},
 			{Name: "lr", Type: schema.Real, Default: "0.1", In: schema.Above(0), Doc: "Learning rate of the first step; it follows a cosine to 0."},
 			{Name: "epsilon", Type: schema.Real, Default: "0.0001", In: schema.Above(0), Doc: "Number added to each confidence to obtain a Dirichlet parameter."},
 			{Name: "confidences", Type: schema.Text, Default: "prior", Choices: []string{"prior", "posterior"}, Doc: "Source of updated confidences. `prior`: the constant prior means, only for the hyper-parameters (program of MIPLGP's authors). `posterior`: the posterior mean at each instance, also for noise and predictions."},
-			{Name: "samples", Type: schema.Whole, Default: "512", In: schema.Between(1, 1000000), Doc: "Number of posterior draws for sampled predictions; the exported model uses mean and variance instead."},
+			{Name: "samples", Type: schema.Whole, Default: "512", In: schema.Closed(1, 1000000), Doc: "Number of posterior draws for sampled predictions; the exported model uses mean and variance instead."},
 			{Name: "solver", Type: schema.Text, Default: "auto", Choices: []string{"auto", "exact", "cg", "inducing"}, Doc: "`exact`: Cholesky. `cg`: conjugate gradients with all instances. `inducing`: inducing points. `auto`: `exact` up to 1,500 instances, `cg` up to 20,000, else `inducing`."},
-			{Name: "inducing", Type: schema.Whole, Default: "1000", In: schema.Between(1, 20000), Doc: "Number of inducing points, drawn from the instances. With `cg` they are used only for the variance."},
+			{Name: "inducing", Type: schema.Whole, Default: "1000", In: schema.Closed(1, 20000), Doc: "Number of inducing points, drawn from the instances. With `cg` they are used only for the variance."},
 			{Name: "subset", Type: schema.Whole, Default: "0", In: schema.AtLeast(0), Doc: "Number of instances, in whole bags, for learning the hyper-parameters, with a tenth as many inducing points. 0 means all. Predictions always use all."},
 			{Name: "lengthscale", Type: schema.Real, Default: "0", In: schema.AtLeast(0), Doc: "Initial lengthscale of the kernel, in units of the features. 0 means the median distance between two instances. The program of MIPLGP's authors starts at 0.6931."},
-			{Name: "probes", Type: schema.Whole, Default: "10", In: schema.Between(1, 10000), Doc: "`cg`: number of random vectors for trace estimates."},
-			{Name: "rank", Type: schema.Whole, Default: "100", In: schema.Between(0, 10000), Doc: "`cg`: rank of the preconditioner."},
-			{Name: "tolerance", Type: schema.Real, Default: "0.001", In: schema.Within(0, 1), Doc: "`cg`: relative residual at which a system is solved."},
+			{Name: "probes", Type: schema.Whole, Default: "10", In: schema.Closed(1, 10000), Doc: "`cg`: number of random vectors for trace estimates."},
+			{Name: "rank", Type: schema.Whole, Default: "100", In: schema.Closed(0, 10000), Doc: "`cg`: rank of the preconditioner."},
+			{Name: "tolerance", Type: schema.Real, Default: "0.001", In: schema.Open(0, 1), Doc: "`cg`: relative residual at which a system is solved."},
 		}},
 }
 
@@ -80,7 +80,7 @@ func (s *Spec) learnerDefaults() {
 // kindRow describes learner.kind in messages and in the schema.
 var kindRow = schema.Row{Name: "kind", Type: schema.Text, Required: true, Doc: "Kind of the learner."}
 
-var learnerForm = schema.Custom{Says: "a map", Schema: learnerSchema, Read: readLearner, Write: writeLearner}
+var learnerType = schema.CustomType{Noun: "a map", Schema: learnerSchema, Read: readLearner, Write: writeLearner}
 
 // readLearner decodes learner: {kind: word, arguments}, or a word.
 func readLearner(r *schema.Reader, _ string, key, n *schema.Node, to any) {

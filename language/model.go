@@ -10,8 +10,8 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-var blocksForm = schema.Custom{
-	Says:   "a list of blocks",
+var blocksType = schema.CustomType{
+	Noun:   "a list of blocks",
 	Schema: func() *schema.Object { return schema.ListOf(schema.Ref("block")) },
 	Read:   readBlocks,
 	Write: func(of any) *yaml.Node {
@@ -52,8 +52,8 @@ func readBlock(r *schema.Reader, item *schema.Node) Block {
 	return b
 }
 
-var lossForm = schema.Custom{
-	Says: "a list of loss terms",
+var lossType = schema.CustomType{
+	Noun: "a list of loss terms",
 	Schema: func() *schema.Object {
 		list := schema.ListOf(schema.Ref("loss"))
 		list.Set("minItems", 1)
@@ -119,12 +119,12 @@ func readLoss(r *schema.Reader, item *schema.Node) (l Loss, ok bool) {
 	return l, true
 }
 
-// namesForm describes a key whose value is a map from names to values, such as params. Messages
+// namesType describes a key whose value is a map from names to values, such as params. Messages
 // call a name by the noun what. list returns the field of the spec with the values.
-func namesForm[T any](what string, style yaml.Style, list func(*Spec) *[]T, value func() *schema.Object,
-	read func(r *schema.Reader, name schema.Str, path string, key, value *schema.Node) T, write func(T) (string, *yaml.Node)) schema.Custom {
-	return schema.Custom{
-		Says:   "a map",
+func namesType[T any](what string, style yaml.Style, list func(*Spec) *[]T, value func() *schema.Object,
+	read func(r *schema.Reader, name schema.Str, path string, key, value *schema.Node) T, write func(T) (string, *yaml.Node)) schema.CustomType {
+	return schema.CustomType{
+		Noun:   "a map",
 		Schema: func() *schema.Object { return schema.MapOf(value()) },
 		Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 			readNames(r, what, path, n, list(to.(*Spec)), read)
@@ -140,7 +140,7 @@ func namesForm[T any](what string, style yaml.Style, list func(*Spec) *[]T, valu
 	}
 }
 
-// readNames reads a map from names to values, as namesForm describes it, and appends the values to entries.
+// readNames reads a map from names to values, as namesType describes it, and appends the values to entries.
 func readNames[T any](r *schema.Reader, what, path string, n *schema.Node, entries *[]T,
 	read func(r *schema.Reader, name schema.Str, path string, key, value *schema.Node) T) {
 	check := func(key *schema.Node) {
@@ -153,9 +153,9 @@ func readNames[T any](r *schema.Reader, what, path string, n *schema.Node, entri
 	})
 }
 
-var sizeRow = schema.Row{Type: schema.Whole, In: schema.Between(1, schema.MaxExtent)}
+var sizeRow = schema.Row{Type: schema.Whole, In: schema.Closed(1, schema.MaxExtent)}
 
-var sizesForm = namesForm("a size", yaml.FlowStyle, func(s *Spec) *[]Size { return &s.Model.Sizes }, sizeRow.Schema,
+var sizesType = namesType("a size", yaml.FlowStyle, func(s *Spec) *[]Size { return &s.Model.Sizes }, sizeRow.Schema,
 	func(r *schema.Reader, name schema.Str, path string, _, n *schema.Node) Size {
 		s := Size{Name: name}
 		a, _ := r.Value(&sizeRow, path, n)
@@ -166,7 +166,7 @@ var sizesForm = namesForm("a size", yaml.FlowStyle, func(s *Spec) *[]Size { retu
 
 var numberRow = schema.Row{Type: schema.Real}
 
-var numbersForm = namesForm("a number", yaml.FlowStyle, func(s *Spec) *[]Number { return &s.Model.Numbers },
+var numbersType = namesType("a number", yaml.FlowStyle, func(s *Spec) *[]Number { return &s.Model.Numbers },
 	func() *schema.Object {
 		return schema.NewObject("anyOf", []*schema.Object{numberRow.Schema(), schema.ListOf(numberRow.Schema())})
 	},
@@ -199,7 +199,7 @@ func literalNode(l Literal) *yaml.Node {
 	return schema.FloatNode(l.Values[0])
 }
 
-var paramsForm = namesForm("a parameter", 0, func(s *Spec) *[]Param { return &s.Model.Params },
+var paramsType = namesType("a parameter", 0, func(s *Spec) *[]Param { return &s.Model.Params },
 	func() *schema.Object {
 		return schema.NewObject("oneOf", []*schema.Object{schema.Ref("param"), schema.ListOf(schema.ExtentSchema())})
 	},
@@ -271,13 +271,13 @@ func extentNode(e string) *yaml.Node {
 	return schema.TextNode(e)
 }
 
-var letForm = equationsForm(func(s *Spec) *[]Equation { return &s.Model.Let })
+var letType = equationsType(func(s *Spec) *[]Equation { return &s.Model.Let })
 
-// sharedLetForm is the let of losses and weights.update.
-var sharedLetForm = equationsForm(func(s *Spec) *[]Equation { return &s.Let })
+// sharedLetType is the let of losses and weights.update.
+var sharedLetType = equationsType(func(s *Spec) *[]Equation { return &s.Let })
 
-func equationsForm(list func(*Spec) *[]Equation) schema.Custom {
-	return namesForm("an equation", 0, list, schema.ExpressionSchema, readDefinition, equationEntry)
+func equationsType(list func(*Spec) *[]Equation) schema.CustomType {
+	return namesType("an equation", 0, list, schema.ExpressionSchema, readDefinition, equationEntry)
 }
 
 func readDefinition(r *schema.Reader, name schema.Str, path string, _, n *schema.Node) Equation {
@@ -289,7 +289,7 @@ func readDefinition(r *schema.Reader, name schema.Str, path string, _, n *schema
 
 func equationEntry(eq Equation) (string, *yaml.Node) { return eq.Name.V, schema.TextNode(eq.Text.V) }
 
-var functionsForm = namesForm("a function", 0, func(s *Spec) *[]UserFunction { return &s.Model.Functions },
+var functionsType = namesType("a function", 0, func(s *Spec) *[]UserFunction { return &s.Model.Functions },
 	func() *schema.Object { return schema.Ref("function") },
 	readFunction, func(f UserFunction) (string, *yaml.Node) { return f.Name.V, functionNode(f) })
 
@@ -326,9 +326,9 @@ func functionNode(f UserFunction) *yaml.Node {
 	return m
 }
 
-// updateForm is weights.update; the equations of the loss are read with their term.
-var updateForm = schema.Custom{
-	Says:   "an equation",
+// updateType is weights.update; the equations of the loss are read with their term.
+var updateType = schema.CustomType{
+	Noun:   "an equation",
 	Schema: schema.ExpressionSchema,
 	Read: func(r *schema.Reader, path string, key, n *schema.Node, to any) {
 		to.(*Spec).Weights.Update = readEquation(r, schema.Str{V: key.Raw(), Pos: key.Pos()}, path, n)

@@ -95,7 +95,7 @@ func (c *checker) checkEncoder() {
 	}
 	for _, list := range []struct {
 		name string
-		v    schema.Reals
+		v    schema.Floats
 	}{{"mean", e.Mean}, {"std", e.Std}} {
 		if n := len(list.v.V); n != 0 && n != 3 {
 			c.add(list.v.Pos, "data.encoder.input.%s has %s, expected 3: one for each color channel", list.name, diag.Count(n, "number"))

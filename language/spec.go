@@ -61,13 +61,13 @@ type Data struct {
 // Encoder is a pretrained network that computes the features of images. Without a file, the
 // dataset has features.
 type Encoder struct {
-	File   schema.Str   // path of an ONNX file; empty: none
-	Output schema.Str   // value of the file with the features; empty: its only output
-	Size   schema.Int   // width and height of an image in pixels
-	Mean   schema.Reals // by channel, subtracted from levels from 0 to 1; empty: 0
-	Std    schema.Reals // by channel, divides; empty: 1
-	Order  schema.Str   // of the channels: rgb or bgr
-	Export schema.Str   // joined: the model file contains the encoder; model: it does not
+	File   schema.Str    // path of an ONNX file; empty: none
+	Output schema.Str    // value of the file with the features; empty: its only output
+	Size   schema.Int    // width and height of an image in pixels
+	Mean   schema.Floats // by channel, subtracted from levels from 0 to 1; empty: 0
+	Std    schema.Floats // by channel, divides; empty: 1
+	Order  schema.Str    // of the channels: rgb or bgr
+	Export schema.Str    // joined: the model file contains the encoder; model: it does not
 }
 
 // Columns declares columns of a CSV or Parquet file that are not recognised by their names.

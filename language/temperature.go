@@ -16,10 +16,10 @@ type Temperature struct {
 // validationWord requests a temperature that is fitted to the validation bags.
 const validationWord = "validation"
 
-var temperatureRow = schema.Row{Type: schema.Real, In: schema.Between(0.01, 100)}
+var temperatureRow = schema.Row{Type: schema.Real, In: schema.Closed(0.01, 100)}
 
-var temperatureForm = schema.Custom{
-	Says:   "a number between 0.01 and 100, or validation",
+var temperatureType = schema.CustomType{
+	Noun:   "a number between 0.01 and 100, or validation",
 	Schema: map[string]any{"anyOf": []any{map[string]any{"type": "number", "minimum": 0.01, "maximum": 100}, map[string]any{"const": validationWord}}},
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		value := to.(*schema.Value[Temperature])

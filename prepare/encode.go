@@ -38,7 +38,7 @@ func OpenImages(spec *language.Spec, path string, reading bagfile.Options, folde
 }
 
 // valuesOr returns a number for each color channel.
-func valuesOr(list schema.Reals, otherwise float64) []float64 {
+func valuesOr(list schema.Floats, otherwise float64) []float64 {
 	if len(list.V) == 0 {
 		return []float64{otherwise, otherwise, otherwise}
 	}

@@ -33,7 +33,7 @@ var Language = &schema.Dialect{
 }
 
 // ofName bounds the length of names, which appear in tables.
-var ofName = schema.Between(1, maxNameRunes)
+var ofName = schema.Closed(1, maxNameRunes)
 
 var rows = []schema.Row{
 	{Name: "name", Type: schema.Text, Required: true, In: ofName,
@@ -45,7 +45,7 @@ var rows = []schema.Row{
 	{Name: "reference", Type: schema.Text, In: ofName,
 		Field: schema.Bind(func(e *Experiment) any { return &e.Reference }),
 		Doc:   "Learner that the others are compared with by t-tests. Default: the first."},
-	{Name: "r", Type: schema.Wholes, In: schema.Between(0, maxR),
+	{Name: "r", Type: schema.Wholes, In: schema.Closed(0, maxR),
 		Field: schema.Bind(func(e *Experiment) any { return &e.r }),
 		Doc:   "Values of r for datasets without their own. Default: 1."},
 	{Name: "data", Type: schema.List, Required: true, Rows: dataRows,
@@ -90,7 +90,7 @@ var dataRows = []schema.Row{
 	{Name: "file", Type: schema.Text,
 		Field: schema.Bind(func(d *DataSet) any { return &d.File }),
 		Doc:   "Dataset file (.npz, .mat, .parquet, .csv, .csv.gz), or images for learners with `data.encoder`, as `data.set` of a spec. With `{r}` in the name, which is replaced by r, there is one file for each r. Without `{r}`, the candidate sets are those of the file, and r is not used."},
-	{Name: "labels", Type: schema.Form, Custom: &labelsForm,
+	{Name: "labels", Type: schema.Custom, Custom: &labelsType,
 		Field: schema.Bind(func(d *DataSet) any { return &d.Labels }),
 		Doc:   "Labels of `file`. `known`: each bag has one certain label. `multi`: each bag has any number of labels. All learners get it as `data.labels` of their specs. Default: candidate sets."},
 	{Name: "synth", Type: schema.Section, Rows: synthRows,
@@ -99,7 +99,7 @@ var dataRows = []schema.Row{
 			return d.Synth
 		}),
 		Doc: "Dataset to generate as `miplc data synth` does: its name, or a map of settings."},
-	{Name: "r", Type: schema.Wholes, In: schema.Between(0, maxR),
+	{Name: "r", Type: schema.Wholes, In: schema.Closed(0, maxR),
 		Field: schema.Bind(func(d *DataSet) any { return &d.R }),
 		Doc:   "Values of r for this dataset. Default: `r` of the top level."},
 	{Name: "splits", Type: schema.Section, Rows: splitRows,
@@ -114,31 +114,31 @@ var synthRows = []schema.Row{
 	{Name: "set", Type: schema.Text, Required: true, Main: true, Choices: generate.Sets,
 		Field: schema.Bind(func(s *Synth) any { return &s.Set }),
 		Doc:   "Name of the generator."},
-	{Name: "bags", Type: schema.Whole, In: schema.Between(1, maxCount),
+	{Name: "bags", Type: schema.Whole, In: schema.Closed(1, maxCount),
 		Field: schema.Bind(func(s *Synth) any { return &s.Bags }),
 		Doc:   "Number of bags."},
-	{Name: "positives", Type: schema.Real, In: schema.ShareOf(1),
+	{Name: "positives", Type: schema.Real, In: schema.PositiveUpTo(1),
 		Field: schema.Bind(func(s *Synth) any { return &s.Positives }),
 		Doc:   "Share of positive instances per bag."},
-	{Name: "min_size", Type: schema.Whole, In: schema.Between(1, maxCount),
+	{Name: "min_size", Type: schema.Whole, In: schema.Closed(1, maxCount),
 		Field: schema.Bind(func(s *Synth) any { return &s.MinSize }),
 		Doc:   "Instances of the smallest bag."},
-	{Name: "max_size", Type: schema.Whole, In: schema.Between(1, maxCount),
+	{Name: "max_size", Type: schema.Whole, In: schema.Closed(1, maxCount),
 		Field: schema.Bind(func(s *Synth) any { return &s.MaxSize }),
 		Doc:   "Instances of the largest bag."},
-	{Name: "classes", Type: schema.Form, Custom: &classesForm,
+	{Name: "classes", Type: schema.Custom, Custom: &classesType,
 		Field: schema.Bind(func(s *Synth) any { return s }),
 		Doc:   "Source classes that are labels, by name; the others give the negative instances. `prototypes`: number or names of the classes."},
-	{Name: "features", Type: schema.Whole, In: schema.Between(1, 1<<20),
+	{Name: "features", Type: schema.Whole, In: schema.Closed(1, 1<<20),
 		Field: schema.Bind(func(s *Synth) any { return &s.Features }),
 		Doc:   "`prototypes`: features of an instance."},
 	{Name: "noise", Type: schema.Real, In: schema.AtLeast(0),
 		Field: schema.Bind(func(s *Synth) any { return &s.noise }),
 		Doc:   "`prototypes`: standard deviation of the features around the prototype of their class."},
-	{Name: "pools", Type: schema.Whole, In: schema.Between(2, maxCount),
+	{Name: "pools", Type: schema.Whole, In: schema.Closed(2, maxCount),
 		Field: schema.Bind(func(s *Synth) any { return &s.Pools }),
 		Doc:   "Disjoint pools of instances that the bags draw from; splits then share no instance between training and test bags."},
-	{Name: "seed", Type: schema.Whole, Default: "1", In: schema.Between(0, maxCount),
+	{Name: "seed", Type: schema.Whole, Default: "1", In: schema.Closed(0, maxCount),
 		Field: schema.Bind(func(s *Synth) any { return &s.Seed }),
 		Doc:   "Seed of all draws."},
 }
@@ -156,25 +156,25 @@ var learnerRows = []schema.Row{
 	{Name: "spec", Type: schema.Text, Required: true,
 		Field: schema.Bind(func(l *Learner) any { return &l.Spec }),
 		Doc:   "A shipped spec or a file."},
-	{Name: "set", Type: schema.Form, Custom: &settingsForm,
+	{Name: "set", Type: schema.Custom, Custom: &settingsType,
 		Field: schema.Bind(func(l *Learner) any { return &l.Set }),
 		Doc:   "Settings of the spec, as for `--set` of `miplc train`. Data, split and name come from the experiment."},
-	{Name: "grid", Type: schema.Form, Custom: &gridForm,
+	{Name: "grid", Type: schema.Custom, Custom: &gridType,
 		Field: schema.Bind(func(l *Learner) any { return &l.Grid }),
 		Doc:   "Settings of the spec to choose from: keys with lists of values, in all combinations."},
-	{Name: "last", Type: schema.Whole, Default: "1", In: schema.Between(1, 1000),
+	{Name: "last", Type: schema.Whole, Default: "1", In: schema.Closed(1, 1000),
 		Field: schema.Bind(func(l *Learner) any { return &l.Last }),
 		Doc:   "Number of final epochs over which the test accuracy is averaged. The programs of RC and LWS average 10. The other measures are those of the last epoch."},
-	{Name: "vary", Type: schema.Form, Custom: &varyForm,
+	{Name: "vary", Type: schema.Custom, Custom: &varyType,
 		Field: schema.Bind(func(l *Learner) any { return &l.Vary }),
 		Doc:   "One key with a list of values. The learner is run once per value, for a figure over the values."},
 	{Name: "data", Type: schema.Texts,
 		Field: schema.Bind(func(l *Learner) any { return &l.Only.Data }),
 		Doc:   "Datasets of the learner. Default: all."},
-	{Name: "r", Type: schema.Wholes, In: schema.Between(0, maxR),
+	{Name: "r", Type: schema.Wholes, In: schema.Closed(0, maxR),
 		Field: schema.Bind(func(l *Learner) any { return &l.Only.R }),
 		Doc:   "Values of r of the learner. Default: all."},
-	{Name: "published", Type: schema.Form, Custom: &publishedForm,
+	{Name: "published", Type: schema.Custom, Custom: &publishedType,
 		Field: schema.Bind(func(l *Learner) any { return &l.Published }),
 		Doc:   "Published accuracies for `table: published`, by dataset and r; for a `file` without `{r}`, by dataset: `{Own: 0.9}`."},
 	{Name: "cases", Type: schema.List, Rows: caseRows,
@@ -189,16 +189,16 @@ var caseRows = []schema.Row{
 	{Name: "data", Type: schema.Texts,
 		Field: schema.Bind(func(c *Case) any { return &c.Where.Data }),
 		Doc:   "Datasets of the case. Default: all."},
-	{Name: "r", Type: schema.Wholes, In: schema.Between(0, maxR),
+	{Name: "r", Type: schema.Wholes, In: schema.Closed(0, maxR),
 		Field: schema.Bind(func(c *Case) any { return &c.Where.R }),
 		Doc:   "Values of r of the case. Default: all."},
 	{Name: "spec", Type: schema.Text,
 		Field: schema.Bind(func(c *Case) any { return &c.Spec }),
 		Doc:   "Replaces the learner's spec."},
-	{Name: "set", Type: schema.Form, Custom: &settingsForm,
+	{Name: "set", Type: schema.Custom, Custom: &settingsType,
 		Field: schema.Bind(func(c *Case) any { return &c.Set }),
 		Doc:   "Added to the learner's settings."},
-	{Name: "grid", Type: schema.Form, Custom: &gridForm,
+	{Name: "grid", Type: schema.Custom, Custom: &gridType,
 		Field: schema.Bind(func(c *Case) any {
 			c.Grids = true
 			return &c.Grid
@@ -207,16 +207,16 @@ var caseRows = []schema.Row{
 }
 
 var splitRows = []schema.Row{
-	{Name: "count", Type: schema.Whole, Default: fmt.Sprint(defaultSplits.Count), In: schema.Between(1, maxSplits),
+	{Name: "count", Type: schema.Whole, Default: fmt.Sprint(defaultSplits.Count), In: schema.Closed(1, maxSplits),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.count }),
 		Doc:   "Number of splits. With `folds`, the default is one for each fold."},
-	{Name: "train", Type: schema.Real, Default: fmt.Sprint(defaultSplits.Train), In: schema.Within(0, 1),
+	{Name: "train", Type: schema.Real, Default: fmt.Sprint(defaultSplits.Train), In: schema.Open(0, 1),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.train }),
 		Doc:   "Share of training bags of a random split."},
-	{Name: "folds", Type: schema.Whole, In: schema.Between(2, maxSplits),
+	{Name: "folds", Type: schema.Whole, In: schema.Closed(2, maxSplits),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.folds }),
 		Doc:   "Cross-validation with this number of folds: split i tests on fold i, and `train` is not used. If `count` is larger, the bags are divided into new folds with the next seed."},
-	{Name: "validation", Type: schema.Real, In: schema.Within(0, 1),
+	{Name: "validation", Type: schema.Real, In: schema.Open(0, 1),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.validation }),
 		Doc:   "Share of the training bags of each split that become validation bags, which `train.best` and `export.temperature` of a spec need."},
 	{Name: "group", Type: schema.Text,
@@ -225,7 +225,7 @@ var splitRows = []schema.Row{
 	{Name: "stratify", Type: schema.Truth, Default: fmt.Sprint(defaultSplits.Stratify),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.stratify }),
 		Doc:   "Draw the same share of every class, where true labels are known. `false`: draw from all bags alike."},
-	{Name: "seed", Type: schema.Whole, Default: fmt.Sprint(defaultSplits.Seed), In: schema.Between(0, maxCount),
+	{Name: "seed", Type: schema.Whole, Default: fmt.Sprint(defaultSplits.Seed), In: schema.Closed(0, maxCount),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.seed }),
 		Doc:   "Seed of the first split, as `data.split.seed` of a spec. Split i has seed + i - 1. With `folds`, all folds of one division have the same seed."},
 	{Name: "index", Type: schema.Text,
@@ -234,19 +234,19 @@ var splitRows = []schema.Row{
 }
 
 var chooseRows = []schema.Row{
-	{Name: "holdout", Type: schema.Real, Default: fmt.Sprint(defaultChoose.Holdout), In: schema.Within(0, 1),
+	{Name: "holdout", Type: schema.Real, Default: fmt.Sprint(defaultChoose.Holdout), In: schema.Open(0, 1),
 		Field: schema.Bind(func(c *Choose) any { return &c.Holdout }),
 		Doc:   "Share of the training bags held out for choosing."},
 	{Name: "stratify", Type: schema.Truth, Default: fmt.Sprint(defaultChoose.Stratify),
 		Field: schema.Bind(func(c *Choose) any { return &c.Stratify }),
 		Doc:   "Hold out the same share of every class, where true labels are known."},
-	{Name: "seed", Type: schema.Whole, Default: fmt.Sprint(defaultChoose.Seed), In: schema.Between(0, maxCount),
+	{Name: "seed", Type: schema.Whole, Default: fmt.Sprint(defaultChoose.Seed), In: schema.Closed(0, maxCount),
 		Field: schema.Bind(func(c *Choose) any { return &c.Seed }),
 		Doc:   "Seed of the held-out bags of split 1. Split i has seed + i - 1."},
 }
 
 var attentionRows = []schema.Row{
-	{Name: "epochs", Type: schema.Wholes, Required: true, In: schema.Between(1, maxCount),
+	{Name: "epochs", Type: schema.Wholes, Required: true, In: schema.Closed(1, maxCount),
 		Field: schema.Bind(func(e *Experiment) any { return &e.Snapshots }),
 		Doc:   "Epochs after which scores are recorded."},
 }
@@ -267,7 +267,7 @@ var itemRows = []schema.Row{
 	{Name: "data", Type: schema.Texts,
 		Field: schema.Bind(func(i *Item) any { return &i.Where.Data }),
 		Doc:   "Datasets to show. Default: all."},
-	{Name: "r", Type: schema.Wholes, In: schema.Between(0, maxR),
+	{Name: "r", Type: schema.Wholes, In: schema.Closed(0, maxR),
 		Field: schema.Bind(func(i *Item) any { return &i.Where.R }),
 		Doc:   "Values of r to show. Default: all."},
 }
@@ -283,8 +283,8 @@ func kindsOf(what string) []string {
 	return list
 }
 
-var classesForm = schema.Custom{
-	Says:   "a number of classes or a list of their names",
+var classesType = schema.CustomType{
+	Noun:   "a number of classes or a list of their names",
 	Schema: map[string]any{"type": []string{"integer", "array"}, "minimum": 2, "maximum": 1 << 16, "items": map[string]any{"type": []string{"string", "number"}}},
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		s := to.(*Synth)
@@ -306,8 +306,8 @@ var classesForm = schema.Custom{
 	},
 }
 
-var labelsForm = schema.Custom{
-	Says:   "`known` or `multi`",
+var labelsType = schema.CustomType{
+	Noun:   "`known` or `multi`",
 	Schema: map[string]any{"enum": []string{language.KnownLabels, language.MultiLabels}},
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		if !n.IsValue() || n.Raw() != language.KnownLabels && n.Raw() != language.MultiLabels {
@@ -318,8 +318,8 @@ var labelsForm = schema.Custom{
 	},
 }
 
-var settingsForm = schema.Custom{
-	Says:   "a map of settings such as {train.epochs: 5}",
+var settingsType = schema.CustomType{
+	Noun:   "a map of settings such as {train.epochs: 5}",
 	Schema: map[string]any{"type": "object"},
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		if !n.IsMap() {
@@ -347,16 +347,16 @@ func settingOf(r *schema.Reader, key, value *schema.Node) Setting {
 	return Setting{key.Raw(), value.Flow(), value}
 }
 
-var gridForm = schema.Custom{
-	Says:   "a map of keys and lists of values, such as {train.lr: [0.01, 0.05]}",
+var gridType = schema.CustomType{
+	Noun:   "a map of keys and lists of values, such as {train.lr: [0.01, 0.05]}",
 	Schema: axesSchema(maxGrid),
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		*to.(*[]Axis) = axesOf(r, path, n)
 	},
 }
 
-var varyForm = schema.Custom{
-	Says:   "a map of one key and a list of values",
+var varyType = schema.CustomType{
+	Noun:   "a map of one key and a list of values",
 	Schema: axesSchema(1),
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		axes := axesOf(r, path, n)
@@ -415,8 +415,8 @@ func axisOf(r *schema.Reader, key, values *schema.Node) Axis {
 	return a
 }
 
-var publishedForm = schema.Custom{
-	Says: "a map of datasets, such as {MNIST-MIPL: {1: 0.976±0.008}}",
+var publishedType = schema.CustomType{
+	Noun: "a map of datasets, such as {MNIST-MIPL: {1: 0.976±0.008}}",
 	Schema: map[string]any{"type": "object", "additionalProperties": map[string]any{
 		"type": []string{"number", "string", "object"}, "additionalProperties": map[string]any{"type": []string{"number", "string"}},
 	}},

@@ -33,7 +33,7 @@ func encodeSection(rows []Row, of any) *yaml.Node {
 		case !r.written(of):
 		case r.Type == Section:
 			Put(m, r.Name, encodeSection(r.Rows, of))
-		case r.Type == Form:
+		case r.Type == Custom:
 			Put(m, r.Name, r.Custom.Write(of))
 		default:
 			Put(m, r.Name, ValueNode(r.value(of)))

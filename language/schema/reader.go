@@ -54,7 +54,7 @@ func (r *Reader) section(n *Node, rows []Row, path string, to any) {
 		switch {
 		case row.Required && !meant[row.Name]:
 			r.errs.Add(n.Errorf("%s is missing", join(path, row.Name)).WithNote("%s", Plain(row.Doc)))
-		case row.Type == Form && row.Default != "" && (row.Applies == nil || row.Applies(to)):
+		case row.Type == Custom && row.Default != "" && (row.Applies == nil || row.Applies(to)):
 			row.Custom.Read(r, join(path, row.Name), nil, defaultNode(row.Default), to)
 		}
 	}
@@ -200,7 +200,7 @@ func (r *Reader) key(row *Row, path string, key, n *Node, to any) {
 		for i, item := range items {
 			r.entry(row, EntryPath(path, i, item), item, row.Field(to))
 		}
-	case Form:
+	case Custom:
 		if row.Field != nil {
 			to = row.Field(to)
 		}
@@ -315,7 +315,7 @@ func isControl(c rune) bool { return IsBreak(c) || c < ' ' || c == 0x7f }
 
 var integerText = regexp.MustCompile(`^[-+]?[0-9]+$`)
 
-func (r *Reader) integer(row *Row, path string, n *Node) (int, bool) {
+func (r *Reader) whole(row *Row, path string, n *Node) (int, bool) {
 	if n.kind != scalarNode || n.style != stylePlain || !integerText.MatchString(n.text) {
 		r.wrongType(row, path, n)
 		return 0, false
@@ -334,7 +334,7 @@ func IsNumber(text string) bool { return numberText.MatchString(text) }
 
 var numberText = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$`)
 
-func (r *Reader) number(row *Row, path string, n *Node) (float64, bool) {
+func (r *Reader) real(row *Row, path string, n *Node) (float64, bool) {
 	if n.kind != scalarNode || n.style != stylePlain || !numberText.MatchString(n.text) {
 		r.wrongType(row, path, n)
 		return 0, false
@@ -355,12 +355,12 @@ func (r *Reader) outOfRange(row *Row, path string, n *Node) {
 	r.errs.Add(n.Errorf("%s must be %s, not %s", path, row.In, n.text))
 }
 
-func (r *Reader) integers(row *Row, path string, n *Node) ([]int, bool) {
-	return listOf(r, row, Whole, path, n, (*Reader).integer)
+func (r *Reader) wholes(row *Row, path string, n *Node) ([]int, bool) {
+	return listOf(r, row, Whole, path, n, (*Reader).whole)
 }
 
-func (r *Reader) numbers(row *Row, path string, n *Node) ([]float64, bool) {
-	return listOf(r, row, Real, path, n, (*Reader).number)
+func (r *Reader) reals(row *Row, path string, n *Node) ([]float64, bool) {
+	return listOf(r, row, Real, path, n, (*Reader).real)
 }
 
 // listOf decodes a list of values of one type.
@@ -378,13 +378,13 @@ func listOf[T any](r *Reader, row *Row, of Type, path string, n *Node, read func
 	return list, ok
 }
 
-// severalIntegers decodes one number or a list of numbers that do not repeat.
-func (r *Reader) severalIntegers(row *Row, path string, n *Node) ([]int, bool) {
+// oneOrMoreWholes decodes one number or a list of numbers that do not repeat.
+func (r *Reader) oneOrMoreWholes(row *Row, path string, n *Node) ([]int, bool) {
 	if n.kind == scalarNode {
-		v, ok := r.integer(rowOfItem(row, Whole), path, n)
+		v, ok := r.whole(rowOfItem(row, Whole), path, n)
 		return []int{v}, ok
 	}
-	list, ok := r.integers(row, path, n)
+	list, ok := r.wholes(row, path, n)
 	for i, v := range list {
 		if slices.Contains(list[:i], v) {
 			r.errs.Add(n.items[i].Errorf("%d is listed twice in %s", v, path))
@@ -394,8 +394,8 @@ func (r *Reader) severalIntegers(row *Row, path string, n *Node) ([]int, bool) {
 	return list, ok && r.notEmpty(path, n)
 }
 
-// severalTexts decodes one text or a list of texts that do not repeat.
-func (r *Reader) severalTexts(row *Row, path string, n *Node) ([]Str, bool) {
+// oneOrMoreTexts decodes one text or a list of texts that do not repeat.
+func (r *Reader) oneOrMoreTexts(row *Row, path string, n *Node) ([]Str, bool) {
 	items := []*Node{n}
 	if n.kind == listNode {
 		items = n.items
@@ -434,8 +434,8 @@ func (r *Reader) extent(row *Row, path string, n *Node) (string, bool) {
 		return n.text, true
 	case n.kind == scalarNode && integerText.MatchString(n.text) && n.style == stylePlain:
 		limited := *row
-		limited.In = Between(1, MaxExtent)
-		v, ok := r.integer(&limited, path, n)
+		limited.In = Closed(1, MaxExtent)
+		v, ok := r.whole(&limited, path, n)
 		return strconv.Itoa(v), ok
 	}
 	r.wrongType(row, path, n)

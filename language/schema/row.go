@@ -31,15 +31,15 @@ type Row struct {
 	// is nil if they set fields of the enclosing value. For a list it appends an entry and
 	// returns it. It is nil for arguments of list entries.
 	Field  func(of any) any
-	Custom *Custom
+	Custom *CustomType
 	// Applies reports whether the key has a meaning for this document; nil means
 	// always. Keys that do not apply are not written, see written.
 	Applies func(of any) bool
 }
 
-// Custom is a type of values with its own reader and writer.
-type Custom struct {
-	Says   string // noun phrase for messages, such as "a list of blocks"
+// CustomType is a type of values with its own reader and writer.
+type CustomType struct {
+	Noun   string // noun phrase for messages, such as "a list of blocks"
 	Schema any    // JSON Schema of the value, or a func() *Object that returns it
 	// Read decodes value into to, the result of Row.Field.
 	Read func(r *Reader, path string, key, value *Node, to any)
@@ -70,17 +70,17 @@ func AtLeast(lo float64) Span { return Span{lo: lo, hi: math.Inf(1)} }
 // Above returns the range (lo, infinity).
 func Above(lo float64) Span { return Span{lo: lo, hi: math.Inf(1), loOpen: true} }
 
-// Between returns the closed range [lo, hi].
-func Between(lo, hi float64) Span { return Span{lo: lo, hi: hi} }
+// Closed returns the closed range [lo, hi].
+func Closed(lo, hi float64) Span { return Span{lo: lo, hi: hi} }
 
-// Within returns the open range (lo, hi).
-func Within(lo, hi float64) Span { return Span{lo: lo, hi: hi, loOpen: true, hiOpen: true} }
+// Open returns the open range (lo, hi).
+func Open(lo, hi float64) Span { return Span{lo: lo, hi: hi, loOpen: true, hiOpen: true} }
 
-// Below returns the range [lo, hi).
-func Below(lo, hi float64) Span { return Span{lo: lo, hi: hi, hiOpen: true} }
+// HalfOpen returns the range [lo, hi).
+func HalfOpen(lo, hi float64) Span { return Span{lo: lo, hi: hi, hiOpen: true} }
 
-// ShareOf returns the range (0, hi].
-func ShareOf(hi float64) Span { return Span{lo: 0, hi: hi, loOpen: true} }
+// PositiveUpTo returns the range (0, hi].
+func PositiveUpTo(hi float64) Span { return Span{lo: 0, hi: hi, loOpen: true} }
 
 func (s Span) limited() bool { return s != Span{} }
 
@@ -159,7 +159,7 @@ func (r *Row) written(of any) bool {
 		return false
 	case r.Type == Section:
 		return slices.ContainsFunc(r.Rows, func(row Row) bool { return row.written(of) })
-	case r.Required || r.Default != "" || r.Type == Form:
+	case r.Required || r.Default != "" || r.Type == Custom:
 		return true
 	}
 	value := reflect.ValueOf(r.value(of))

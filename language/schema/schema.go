@@ -179,7 +179,7 @@ func mapsSchema(r *Row) *Object {
 	return list
 }
 
-func formSchema(r *Row) *Object {
+func customSchema(r *Row) *Object {
 	if made, ok := r.Custom.Schema.(func() *Object); ok {
 		return made()
 	}

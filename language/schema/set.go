@@ -38,7 +38,7 @@ func (l *loader) override(root *Node, set string) *Node {
 	if root.kind != mapNode {
 		return root
 	}
-	if row := Find(l.dialect.Rows, path[0]); len(path) > 1 && row != nil && row.Type == Form && row.Default != "" && root.Get(path[0]) == nil {
+	if row := Find(l.dialect.Rows, path[0]); len(path) > 1 && row != nil && row.Type == Custom && row.Default != "" && root.Get(path[0]) == nil {
 		root = merge(root, wrap(path[:1], defaultNode(row.Default), diag.Pos{}))
 	}
 	out, err := l.put(root, path, v, pos)

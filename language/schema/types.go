@@ -29,13 +29,13 @@ func (v *Value[T]) Assign(a Arg) { *v = Value[T]{as[T](a), a.Pos} }
 
 // The common kinds of Value.
 type (
-	Str   = Value[string]
-	Int   = Value[int]
-	Float = Value[float64]
-	Bool  = Value[bool]
-	Ints  = Value[[]int]
-	Reals = Value[[]float64]
-	Strs  = Value[[]Str]
+	Str    = Value[string]
+	Int    = Value[int]
+	Float  = Value[float64]
+	Bool   = Value[bool]
+	Ints   = Value[[]int]
+	Floats = Value[[]float64]
+	Strs   = Value[[]Str]
 )
 
 // Type is the type of the value of a key.
@@ -50,7 +50,7 @@ const (
 	Wholes          // whole number, or a list of distinct whole numbers
 	Section         // map with the keys of Row.Rows
 	List            // list of such maps
-	Form            // as Row.Custom says
+	Custom          // as Row.Custom says
 	Truth           // true or false
 	WholeList       // list of whole numbers
 	RealList        // list of numbers
@@ -71,16 +71,16 @@ var types [Expression + 1]valueType
 func init() { // the readers refer to the table for their messages
 	types = [...]valueType{
 		Text:       {"text", reading((*Reader).Text), textSchema},
-		Whole:      {"a whole number", reading((*Reader).integer), wholeSchema},
-		Real:       {"a number", reading((*Reader).number), realSchema},
-		Texts:      {"text or a list of texts", reading((*Reader).severalTexts), func(r *Row) *Object { return oneOrList(wordSchema(r)) }},
-		Wholes:     {"a whole number or a list of whole numbers", reading((*Reader).severalIntegers), func(r *Row) *Object { return oneOrList(wholeSchema(r)) }},
+		Whole:      {"a whole number", reading((*Reader).whole), wholeSchema},
+		Real:       {"a number", reading((*Reader).real), realSchema},
+		Texts:      {"text or a list of texts", reading((*Reader).oneOrMoreTexts), func(r *Row) *Object { return oneOrList(wordSchema(r)) }},
+		Wholes:     {"a whole number or a list of whole numbers", reading((*Reader).oneOrMoreWholes), func(r *Row) *Object { return oneOrList(wholeSchema(r)) }},
 		Section:    {"a map", nil, mapSchema},
 		List:       {"a list of maps", nil, mapsSchema},
-		Form:       {"", nil, formSchema},
+		Custom:     {"", nil, customSchema},
 		Truth:      {"true or false", reading((*Reader).truth), func(*Row) *Object { return NewObject("type", "boolean") }},
-		WholeList:  {"a list of whole numbers", reading((*Reader).integers), func(r *Row) *Object { return ListOf(wholeSchema(r)) }},
-		RealList:   {"a list of numbers", reading((*Reader).numbers), func(r *Row) *Object { return ListOf(realSchema(r)) }},
+		WholeList:  {"a list of whole numbers", reading((*Reader).wholes), func(r *Row) *Object { return ListOf(wholeSchema(r)) }},
+		RealList:   {"a list of numbers", reading((*Reader).reals), func(r *Row) *Object { return ListOf(realSchema(r)) }},
 		Extent:     {"a whole number or the name of an extent", reading((*Reader).extent), func(*Row) *Object { return ExtentSchema() }},
 		ExtentList: {"a list of extents (whole numbers or names)", nil, func(*Row) *Object { return ListOf(ExtentSchema()) }},
 		Expression: {"an equation", nil, func(*Row) *Object { return ExpressionSchema() }},
@@ -94,8 +94,8 @@ func reading[T any](read func(*Reader, *Row, string, *Node) (T, bool)) func(*Rea
 // describeType names the type of a value for messages.
 func (r *Row) describeType() string {
 	switch {
-	case r.Type == Form:
-		return r.Custom.Says
+	case r.Type == Custom:
+		return r.Custom.Noun
 	case r.Type == Text && len(r.Choices) > 0:
 		return "one of " + strings.Join(r.Choices, ", ")
 	}
