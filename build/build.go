@@ -196,7 +196,7 @@ func (o *Options) writeSamples(f *stepForm, m *Manifest) error {
 // refuseBuild returns the error for a spec with a fitted learner.
 func refuseBuild(spec *language.Spec) error {
 	l := spec.Learner
-	return &prepare.SpecError{Err: spec.Show(diag.Errorf(l.Kind.Pos, "learner %s has no model before it is fitted: there is nothing to build", l.Kind.V).
+	return &prepare.SpecError{Err: spec.AddSource(diag.Errorf(l.Kind.Pos, "learner %s has no model before it is fitted: there is nothing to build", l.Kind.V).
 		WithNote("miplc train fits it and writes model.onnx"))}
 }
 
@@ -208,7 +208,7 @@ func buildSignature(spec *language.Spec, folder bagfile.Folder) (compile.Signatu
 	}
 	sig, note, err := prepare.SignatureOf(spec, folder)
 	if err == nil && note != "" {
-		err = spec.Show(diag.Errorf(spec.Data.Set.Pos, "the shapes of %s are unknown, because the file was not found", spec.Data.Set.V).
+		err = spec.AddSource(diag.Errorf(spec.Data.Set.Pos, "the shapes of %s are unknown, because the file was not found", spec.Data.Set.V).
 			WithNote("give its folder with --data-dir, or set data.shape and data.classes"))
 	}
 	return sig, err

@@ -70,7 +70,7 @@ func writeSampleSteps(o *Options, f *stepForm) (s *sampleSteps, err error) {
 			err = fmt.Errorf("%d steps requested, the last of them has fewer bags than the others", len(list))
 		}
 		if err != nil {
-			return nil, o.Spec.Show(diag.Errorf(o.Spec.Data.Set.Pos, "sample steps: %v", err))
+			return nil, o.Spec.AddSource(diag.Errorf(o.Spec.Data.Set.Pos, "sample steps: %v", err))
 		}
 		if err := engine.SetState(state); err != nil {
 			return nil, err

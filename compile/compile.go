@@ -16,15 +16,15 @@ import (
 func SignatureOf(spec *language.Spec, stored []int, classes int) (Signature, error) {
 	sig := Signature{Instance: stored, Classes: classes}
 	if want := spec.Data.Classes; want.V > 0 && want.V != classes {
-		return sig, spec.Locate(diag.Errorf(want.Pos, "data.classes is %d, the dataset has %s", want.V, diag.Count(classes, "class")))
+		return sig, spec.AtUserLine(diag.Errorf(want.Pos, "data.classes is %d, the dataset has %s", want.V, diag.Count(classes, "class")))
 	}
 	if shape := spec.Data.Shape; len(shape.V) > 0 {
 		if ndarray.Size(shape.V) != ndarray.Size(stored) {
-			return sig, spec.Locate(diag.Errorf(shape.Pos, "data.shape %v has %d numbers, an instance of the dataset has %d %v",
+			return sig, spec.AtUserLine(diag.Errorf(shape.Pos, "data.shape %v has %d numbers, an instance of the dataset has %d %v",
 				shape.V, ndarray.Size(shape.V), ndarray.Size(stored), stored))
 		}
 		if ndarray.Transposed(stored, shape.V) { // reading the values in another order would mix up the axes
-			return sig, spec.Locate(diag.Errorf(shape.Pos, "data.shape is %v, an instance of the dataset %v: transpose the array of the dataset", shape.V, stored))
+			return sig, spec.AtUserLine(diag.Errorf(shape.Pos, "data.shape is %v, an instance of the dataset %v: transpose the array of the dataset", shape.V, stored))
 		}
 		sig.Instance = shape.V
 	}
@@ -134,7 +134,7 @@ func (l *builder) build() {
 // found returns the errors of the spec with their positions.
 func (l *builder) found() error {
 	for i := range l.errs {
-		l.errs[i] = l.spec.Locate(l.errs[i])
+		l.errs[i] = l.spec.AtUserLine(l.errs[i])
 	}
 	return l.errs.Err()
 }

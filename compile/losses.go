@@ -176,10 +176,10 @@ func (l *builder) checkLoss() error {
 	}
 	term := &l.spec.Loss[0]
 	pos := term.Kind.Pos
-	if term.Equation.Text.Set() {
+	if term.Equation.Text.Written() {
 		pos = term.Equation.Text.Pos
 	}
-	return l.spec.Locate(diag.Errorf(pos, "no parameter can change the loss: there is nothing to train").
+	return l.spec.AtUserLine(diag.Errorf(pos, "no parameter can change the loss: there is nothing to train").
 		WithNote("a term counts when its weight is not 0 and it depends on a parameter of the model outside of stop_gradient"))
 }
 

@@ -74,10 +74,10 @@ func sumsOfClasses(g *graph.Graph) ([]float64, error) {
 // sumError reports probabilities that sum to 1 at their equation or, if it is inherited, at data.labels.
 func (l *builder) sumError(pos diag.Pos) error {
 	d := diag.Errorf(pos, "the probabilities of the classes sum to 1, but data.labels is multi")
-	if labels := l.spec.Data.Labels.Pos; l.spec.Below(pos, labels) {
-		at := l.spec.Show(d)
+	if labels := l.spec.Data.Labels.Pos; l.spec.ExtendedBy(pos, labels) {
+		at := l.spec.AddSource(d)
 		d.Pos = labels
 		d = d.WithNote("inherited from %s: %s", pos, strings.TrimSpace(at.Line))
 	}
-	return l.spec.Show(d).WithNote("give each class a probability by itself, such as p: sigmoid(logits) and logp: log(sigmoid(logits))")
+	return l.spec.AddSource(d).WithNote("give each class a probability by itself, such as p: sigmoid(logits) and logp: log(sigmoid(logits))")
 }

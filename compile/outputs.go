@@ -64,7 +64,7 @@ func (l *builder) output(named schema.Str, usual, what string, want graph.Shape)
 	for i := range l.spec.Model.Let {
 		switch eq := &l.spec.Model.Let[i]; {
 		case eq.Name.V != name:
-		case named.Set():
+		case named.Written():
 			d = d.WithNote("%s is defined at %s", name, eq.Text.Pos)
 		default:
 			d = l.at(eq, 0, len(eq.Text.V), d.Text)
@@ -101,7 +101,7 @@ func (l *builder) checkInference() error {
 		if in.Name == InInstances || in.Name == InBagOf {
 			continue
 		}
-		return l.spec.Locate(diag.Errorf(l.spec.Model.Probabilities.Pos,
+		return l.spec.AtUserLine(diag.Errorf(l.spec.Model.Probabilities.Pos,
 			"the model's outputs depend on %s, which is known only in training", in.Name).
 			WithNote("keep S, w and lambda to the loss and the label weights"))
 	}

@@ -85,7 +85,7 @@ func loadCandidates(e *definition.Experiment, l *definition.Learner, on *definit
 				continue
 			}
 			if from := spec.Train.Init.Model; from.V != "" {
-				err := spec.Locate(diag.Errorf(from.Pos, "train.init cannot be set for a learner in an experiment: its cells start with random numbers"))
+				err := spec.AtUserLine(diag.Errorf(from.Pos, "train.init cannot be set for a learner in an experiment: its cells start with random numbers"))
 				locateErrors(e, err, l, name, all, errs)
 				continue
 			}
@@ -97,16 +97,16 @@ func loadCandidates(e *definition.Experiment, l *definition.Learner, on *definit
 			continue
 		}
 		if len(list) > 0 && prepare.EncoderKey(spec) != prepare.EncoderKey(list[0].spec) {
-			addOnce(errs, e.Show(choice[len(choice)-1].At.Errorf("learner %q: the settings of a grid have one encoder: compare encoders with vary, or as learners", l.Name.V)))
+			addOnce(errs, e.AddSource(choice[len(choice)-1].At.Errorf("learner %q: the settings of a grid have one encoder: compare encoders with vary, or as learners", l.Name.V)))
 			continue
 		}
 		if why := lastFault(l, spec, e.SplitsOf(on).Validation > 0); why != "" {
-			addOnce(errs, e.Show(diag.Errorf(l.Last.Pos, "learner %q: %s", l.Name.V, why)))
+			addOnce(errs, e.AddSource(diag.Errorf(l.Last.Pos, "learner %q: %s", l.Name.V, why)))
 			continue
 		}
 		c := candidate{definition.DescribeSettings(choice), spec.Hash(), l.Last.V, spec, name, all}
 		if i := slices.IndexFunc(list, func(had candidate) bool { return had.Hash == c.Hash }); i >= 0 {
-			addOnce(errs, e.Show(choice[len(choice)-1].At.Errorf("learner %q: the grid has equal settings: %s and %s",
+			addOnce(errs, e.AddSource(choice[len(choice)-1].At.Errorf("learner %q: the grid has equal settings: %s and %s",
 				l.Name.V, list[i].Setting, c.Setting)))
 			continue
 		}

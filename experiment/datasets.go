@@ -179,7 +179,7 @@ func poolSplit(s definition.Splits, i int, set *data.Dataset, o split.Settings) 
 func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.Dataset, folder bagfile.Folder) (*data.Split, error) {
 	groups, err := split.GroupsBy(s.Group.V, set.Groups, set.GroupName)
 	if err != nil {
-		return nil, e.Show(diag.Errorf(s.Group.Pos, "%v", err))
+		return nil, e.AddSource(diag.Errorf(s.Group.Pos, "%v", err))
 	}
 	if s.Index.V == "" {
 		o := split.Settings{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1), Validation: s.Validation, Groups: groups, Classes: set.Names()}

@@ -134,7 +134,7 @@ func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]candidat
 			case !twin:
 				first[id] = l.On("", 0, v)
 			case l.Vary != nil:
-				errs.Add(e.Show(v.At.Errorf("learner %q: %s and %s are equal settings", l.Name.V, had.Variant, v)))
+				errs.Add(e.AddSource(v.At.Errorf("learner %q: %s and %s are equal settings", l.Name.V, had.Variant, v)))
 			default:
 				d := e.ShowAt(l.Name, "learners %q and %q have equal settings: their results would be the same", had.Learner, l.Name.V)
 				errs.Add(d.WithNote("remove one of them, or make them different with set:"))
@@ -243,7 +243,7 @@ func (p *Plan) addCells(loaded map[definition.Coord][]candidate, sel Select, d *
 				continue
 			}
 			if why := lastFault(l, c.candidates[0].spec, validated); why != "" {
-				addOnce(&errs, e.Show(diag.Errorf(l.Last.Pos, "learner %q: %s", l.Name.V, why)).WithNote("on the dataset %s", in.facts.title()))
+				addOnce(&errs, e.AddSource(diag.Errorf(l.Last.Pos, "learner %q: %s", l.Name.V, why)).WithNote("on the dataset %s", in.facts.title()))
 				continue
 			}
 			if !checkCompiles(e, l, &c, set, splits, &errs) {
@@ -285,7 +285,7 @@ func splitList(e *definition.Experiment, d *definition.DataSet, in *inputOf, set
 		hash := train.SplitHash(drawn)
 		if n, had := first[hash]; had {
 			pos := cmp.Or(in.splits.Index.Pos, d.Name.Pos)
-			wrong := e.Show(diag.Errorf(pos, "splits %d and %d of %s have the same training and test bags: their results would count twice", n, i+1, in.facts.title()))
+			wrong := e.AddSource(diag.Errorf(pos, "splits %d and %d of %s have the same training and test bags: their results would count twice", n, i+1, in.facts.title()))
 			return nil, &prepare.SpecError{Err: wrong.WithNote("reduce count, or correct the index file")}
 		}
 		list[i], first[hash] = drawn, i+1
@@ -325,13 +325,13 @@ func splitError(e *definition.Experiment, d *definition.DataSet, in *inputOf, er
 	wrong, ok := errors.AsType[*split.Error](err)
 	if !ok {
 		at := d.Name
-		if in.splits.Index.Set() {
+		if in.splits.Index.Written() {
 			at = in.splits.Index
 		}
 		return dataErrorAt(e, at, in.facts, err)
 	}
 	pos := cmp.Or(in.splits.Place(wrong.Setting), in.splits.Index.Pos, d.Name.Pos)
-	shown := e.Show(diag.Errorf(pos, "%s: %s", in.facts.title(), wrong.Text))
+	shown := e.AddSource(diag.Errorf(pos, "%s: %s", in.facts.title(), wrong.Text))
 	if wrong.Note != "" {
 		shown = shown.WithNote("%s", wrong.Note)
 	}

@@ -32,9 +32,9 @@ var classWeightsType = schema.CustomType{
 		case n.IsValue() && n.Raw() == balancedWord:
 			value.V.Balanced = true
 		case !n.IsList():
-			r.Fault(n.Errorf("%s must be a list of numbers, one for each class, or balanced, not %s", path, n.Describe()))
+			r.AddFault(n.Errorf("%s must be a list of numbers, one for each class, or balanced, not %s", path, n.Describe()))
 		case len(n.Items()) == 0:
-			r.Fault(n.Errorf("%s is empty", path).WithNote("give it a number for each class, or leave it out"))
+			r.AddFault(n.Errorf("%s is empty", path).WithNote("give it a number for each class, or leave it out"))
 		default:
 			for i, item := range n.Items() {
 				a, _ := r.Value(&classWeightRow, schema.EntryPath(path, i, item), item)

@@ -46,28 +46,28 @@ func (e *Equation) errorAt(x ast.Node, text string) diag.Diagnostic {
 // readEquation reads and parses an expression. It returns nil after an error.
 func readEquation(r *schema.Reader, name schema.Str, path string, n *schema.Node) *Equation {
 	if !n.IsText() && !(n.IsScalar() && schema.IsNumber(n.Raw())) {
-		r.Fault(n.Errorf("%s must be an equation, not %s", path, n.Describe()))
+		r.AddFault(n.Errorf("%s must be an equation, not %s", path, n.Describe()))
 		return nil
 	}
 	eq := newEquation(name, n)
 	switch {
 	case strings.TrimSpace(n.Raw()) == "":
-		r.Fault(n.Errorf("%s is empty", path))
+		r.AddFault(n.Errorf("%s is empty", path))
 		return nil
 	case len(n.Raw()) > maxEquation:
-		r.Fault(n.Errorf("%s has %d bytes, an equation at most %d", path, len(n.Raw()), maxEquation).
+		r.AddFault(n.Errorf("%s has %d bytes, an equation at most %d", path, len(n.Raw()), maxEquation).
 			WithNote("split it into several equations"))
 		return nil
 	}
 	expr, err := parseExpression(n.Raw())
 	if err != nil {
-		r.Fault(eq.syntaxError(err))
+		r.AddFault(eq.syntaxError(err))
 		return nil
 	}
 	eq.Expr = expr
 	if list := eq.checkSyntax(); len(list) > 0 {
 		for _, d := range list {
-			r.Fault(d)
+			r.AddFault(d)
 		}
 		return nil
 	}

@@ -18,20 +18,20 @@ const maxNesting = 500
 func (e *Equation) checkSyntax() schema.Faults {
 	f := syntaxChecker{eq: e}
 	schema.Collect(func() { f.check(e.Expr, 0) })
-	return f.errs
+	return f.faults
 }
 
 type syntaxChecker struct {
-	eq   *Equation
-	errs schema.Faults
+	eq     *Equation
+	faults schema.Faults
 }
 
 func (f *syntaxChecker) add(x ast.Node, format string, args ...any) {
-	f.errs.Add(f.eq.errorAt(x, fmt.Sprintf(format, args...)))
+	f.faults.Add(f.eq.errorAt(x, fmt.Sprintf(format, args...)))
 }
 
 func (f *syntaxChecker) note(format string, args ...any) {
-	last := &f.errs[len(f.errs)-1]
+	last := &f.faults[len(f.faults)-1]
 	*last = last.WithNote(format, args...)
 }
 
@@ -82,13 +82,13 @@ func (f *syntaxChecker) operator(at token.Pos, op token.Token) {
 	start := offsetOf(at)
 	d := f.eq.errorBetween(start, start+len(op.String()), fmt.Sprintf("the operator %v is not part of the language", op)).
 		WithNote("the operators are + - * / > < >= <= == and a minus before a value")
-	f.errs.Add(d)
+	f.faults.Add(d)
 }
 
 func (f *syntaxChecker) binary(x *ast.BinaryExpr, depth int) {
 	if star, ok := x.Y.(*ast.StarExpr); ok && x.Op == token.MUL {
 		start := offsetOf(x.OpPos)
-		f.errs.Add(f.eq.errorBetween(start, offsetOf(star.Star)+1, "there is no power operator").
+		f.faults.Add(f.eq.errorBetween(start, offsetOf(star.Star)+1, "there is no power operator").
 			WithNote("write x * x for a square, sqrt(x), or exp(y * log(x))"))
 		f.check(x.X, depth+1)
 		f.check(star.X, depth+1)
@@ -135,7 +135,7 @@ func (f *syntaxChecker) call(x *ast.CallExpr, depth int) {
 	switch {
 	case x.Ellipsis.IsValid():
 		start := offsetOf(x.Ellipsis)
-		f.errs.Add(f.eq.errorBetween(start, start+3, "... is not part of the language"))
+		f.faults.Add(f.eq.errorBetween(start, start+3, "... is not part of the language"))
 	case fn != nil: // functions of the spec are checked when all of them are known
 		f.arguments(x, fn)
 	}

@@ -90,12 +90,12 @@ func readLearner(r *schema.Reader, _ string, key, n *schema.Node, to any) {
 	switch {
 	case n.IsMap():
 		if word = n.Get(kindRow.Name); word == nil {
-			r.Fault(n.Errorf("learner.kind is missing").WithNote("known: %s", strings.Join(schema.Words(learnerKinds), ", ")))
+			r.AddFault(n.Errorf("learner.kind is missing").WithNote("known: %s", strings.Join(schema.Words(learnerKinds), ", ")))
 			return
 		}
 		args = n.WithoutKey(kindRow.Name)
 	case !n.IsScalar():
-		r.Fault(n.Errorf("learner must be a map such as {kind: %s}, not %s", learnerKinds[0].Name, n.Describe()))
+		r.AddFault(n.Errorf("learner must be a map such as {kind: %s}, not %s", learnerKinds[0].Name, n.Describe()))
 		return
 	}
 	name, ok := r.Text(&kindRow, "learner.kind", word)
@@ -120,7 +120,7 @@ func withoutOtherKinds(r *schema.Reader, kind *Kind, word, args *schema.Node) *s
 	out := args
 	for _, key := range args.Keys() {
 		others := func(k Kind) bool { return schema.Find(k.args, key.Raw()) != nil }
-		inherited := r.Below(key.Pos(), word.Pos())
+		inherited := r.ExtendedBy(key.Pos(), word.Pos())
 		if schema.Find(kind.args, key.Raw()) == nil && inherited && slices.ContainsFunc(learnerKinds, others) {
 			out = out.WithoutKey(key.Raw())
 		}

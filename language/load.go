@@ -10,9 +10,9 @@ import (
 
 // Dialect is the language of specs.
 var Dialect = &schema.Dialect{
-	Noun: "spec", An: "a spec", Start: "a spec starts with name: and has at least model:",
-	About: "A model for multi-instance partial-label learning: data, network, loss, training and export.",
-	Names: specs.Models, Source: specs.Model, Synonyms: Synonyms, Advice: advice,
+	Noun: "spec", WithArticle: "a spec", Start: "a spec starts with name: and has at least model:",
+	About:        "A model for multi-instance partial-label learning: data, network, loss, training and export.",
+	ShippedNames: specs.Models, Source: specs.Model, Synonyms: Synonyms, Advice: advice,
 	Arguments: entryArguments, Defs: schemaDefs,
 	Related: map[string][]string{"model": modelSections, "learner": modelSections, "let": modelSections, "loss": modelSections, "weights": modelSections},
 }
@@ -39,8 +39,8 @@ func schemaDefs() *schema.Object {
 	return schema.NewObject(
 		"block", schema.EntrySchema(Blocks, describe),
 		"loss", schema.EntrySchema(lossKinds, describe),
-		"param", schema.OpenSchema(paramRows),
-		"function", schema.OpenSchema(functionRows),
+		"param", schema.PartialSchema(paramRows),
+		"function", schema.PartialSchema(functionRows),
 	)
 }
 
@@ -56,7 +56,7 @@ func TrainedNames() []string {
 // Load reads a spec: a file, or a shipped spec by its name. Overrides such as "train.epochs=5" are
 // applied in order. All errors are returned in one diag.List.
 func Load(name string, overrides ...string) (*Spec, error) {
-	file, src, err := Dialect.Open(name)
+	file, src, err := Dialect.ReadNamed(name)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func Parse(name string, src []byte, overrides ...string) (*Spec, error) {
 // arguments, equations no expression, extents no text, and data no set. The spec is nil if the file
 // is not a spec.
 func Draft(name string, overrides ...string) (*Spec, error) {
-	file, src, err := Dialect.Open(name)
+	file, src, err := Dialect.ReadNamed(name)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func draft(name string, src []byte, overrides []string) (*Spec, error) {
 	}
 	s.MarkSound(func(file string) bool { return len(conflicts) == 0 || isSound(file) })
 	for _, d := range conflicts {
-		read = append(read, s.Locate(d))
+		read = append(read, s.AtUserLine(d))
 	}
 	return s, diag.List(read).Err()
 }
@@ -120,7 +120,7 @@ func parse(name string, src []byte, overrides []string) (s *Spec, read, conflict
 
 // isSound reports whether a file is a correct spec by itself.
 func isSound(name string) bool {
-	file, src, err := Dialect.Open(name)
+	file, src, err := Dialect.ReadNamed(name)
 	if err != nil {
 		return false
 	}

@@ -154,13 +154,13 @@ func TestFullSpec(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	s := mustParse(t, small)
-	if s.Train.Epochs.V != 100 || s.Train.Epochs.Set() || s.Train.LR.V != 0.01 || !s.Train.Nesterov.V {
+	if s.Train.Epochs.V != 100 || s.Train.Epochs.Written() || s.Train.LR.V != 0.01 || !s.Train.Nesterov.V {
 		t.Errorf("train: %+v", s.Train)
 	}
 	if got := s.Model.Blocks[0].Args["hidden"]; got.Int() != 128 || !got.Pos.IsZero() {
 		t.Errorf("hidden: %+v", got)
 	}
-	if len(s.Loss) != 2 || s.Loss[1].Weight.V != 0.001 || s.Loss[1].Kind.Set() {
+	if len(s.Loss) != 2 || s.Loss[1].Weight.V != 0.001 || s.Loss[1].Kind.Written() {
 		t.Errorf("loss: %+v", s.Loss)
 	}
 	mean := mustParse(t, "name: x\nmodel: {blocks: [pool: mean, classifier]}\n")
@@ -172,7 +172,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("a byte order mark moves columns: %v", bom.Name.Pos)
 	}
 	eq := mustParse(t, "name: x\nmodel:\n  params: {V: [d, k]}\n  let:\n    a: sum(X, 1)\n    p: softmax(bag_sum(matmul(X, V)))\n    logp: log(p)\n")
-	if eq.Model.Attention.V != "a" || eq.Model.Probabilities.V != "p" || eq.Model.LogProbabilities.V != "logp" || eq.Model.Attention.Set() {
+	if eq.Model.Attention.V != "a" || eq.Model.Probabilities.V != "p" || eq.Model.LogProbabilities.V != "logp" || eq.Model.Attention.Written() {
 		t.Errorf("outputs by their usual names: %+v", eq.Model)
 	}
 }
@@ -233,7 +233,7 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.what, c.pos, want)
 		}
 	}
-	d := s.Locate(diag.Errorf(s.Train.Batch.Pos, "x"))
+	d := s.AtUserLine(diag.Errorf(s.Train.Batch.Pos, "x"))
 	if d.Line != "  batch: 3" || d.Width != 1 {
 		t.Errorf("located: %+v", d)
 	}
@@ -319,7 +319,7 @@ func TestExtends(t *testing.T) {
 	if want := filepath.Join(dir, "base.yaml"); g.Train.Epochs.Pos.File != want {
 		t.Errorf("the position of an inherited value is in %s, want %s", g.Train.Epochs.Pos.File, want)
 	}
-	if g.Data.Generated.Bags.V != 300 || g.Data.Generated.Bags.Set() {
+	if g.Data.Generated.Bags.V != 300 || g.Data.Generated.Bags.Written() {
 		t.Errorf("inherited settings of a generator must not apply to another one: %+v", g.Data.Generated)
 	}
 	if s := load("shipped.yaml"); s.Train.Epochs.V != 3 || s.Data.Set.V != "birdsong-mipl-r1.npz" {

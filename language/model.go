@@ -78,7 +78,7 @@ func readLosses(r *schema.Reader, path string, _, n *schema.Node, to any) {
 	s.Loss = nil
 	items := r.List(n, path, "loss terms")
 	if n.IsList() && len(items) == 0 {
-		r.Fault(n.Errorf("the loss needs at least one term").WithNote("known: %s", strings.Join(schema.Words(lossKinds), ", ")))
+		r.AddFault(n.Errorf("the loss needs at least one term").WithNote("known: %s", strings.Join(schema.Words(lossKinds), ", ")))
 	}
 	for _, item := range items {
 		if l, ok := readLoss(r, item); ok {
@@ -125,7 +125,7 @@ func namesType[T any](what string, style yaml.Style, list func(*Spec) *[]T, valu
 	read func(r *schema.Reader, name schema.Str, path string, key, value *schema.Node) T, write func(T) (string, *yaml.Node)) schema.CustomType {
 	return schema.CustomType{
 		Noun:   "a map",
-		Schema: func() *schema.Object { return schema.MapOf(value()) },
+		Schema: func() *schema.Object { return schema.MapSchema(value()) },
 		Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 			readNames(r, what, path, n, list(to.(*Spec)), read)
 		},
@@ -145,10 +145,10 @@ func readNames[T any](r *schema.Reader, what, path string, n *schema.Node, entri
 	read func(r *schema.Reader, name schema.Str, path string, key, value *schema.Node) T) {
 	check := func(key *schema.Node) {
 		if d, ok := checkName(key, what); !ok {
-			r.Fault(d)
+			r.AddFault(d)
 		}
 	}
-	r.Names(n, path, check, func(name schema.Str, key, value *schema.Node) {
+	r.EachName(n, path, check, func(name schema.Str, key, value *schema.Node) {
 		*entries = append(*entries, read(r, name, path+"."+name.V, key, value))
 	})
 }
@@ -178,7 +178,7 @@ func readNumber(r *schema.Reader, name schema.Str, path string, _, n *schema.Nod
 	items := []*schema.Node{n}
 	if number.V.V.List = n.IsList(); number.V.V.List {
 		if items = n.Items(); len(items) == 0 {
-			r.Fault(n.Errorf("%s is empty", path).WithNote("give it at least one number"))
+			r.AddFault(n.Errorf("%s is empty", path).WithNote("give it at least one number"))
 		}
 	}
 	for i, item := range items {
@@ -208,10 +208,10 @@ var paramsType = namesType("a parameter", 0, func(s *Spec) *[]Param { return &s.
 func readParam(r *schema.Reader, name schema.Str, path string, key, n *schema.Node) Param {
 	p := Param{Name: name, Shape: []schema.Str{{}}} // one unknown extent, until the shape is read
 	if n.IsList() {                                 // Wv: [d, k] for Wv: {shape: [d, k]}
-		n = n.MapOf("shape", key)
+		n = n.InMap("shape", key)
 	}
 	if !n.IsMap() {
-		r.Fault(n.Errorf("%s must be a map such as {shape: [d, k]}, not %s", path, n.Describe()))
+		r.AddFault(n.Errorf("%s must be a map such as {shape: [d, k]}, not %s", path, n.Describe()))
 		return p
 	}
 	args := r.Args(path, paramScalars(), schema.Entry{Word: key, Args: n.WithoutKey("shape")})
@@ -223,9 +223,9 @@ func readParam(r *schema.Reader, name schema.Str, path string, key, n *schema.No
 	p.FanIn.Assign(args["fan_in"])
 	switch shape := n.Get("shape"); {
 	case shape == nil:
-		r.Fault(key.Errorf("%s needs shape", path).WithNote("%s", schema.Plain(schema.Find(paramRows, "shape").Doc)))
+		r.AddFault(key.Errorf("%s needs shape", path).WithNote("%s", schema.Plain(schema.Find(paramRows, "shape").Doc)))
 	case !shape.IsList():
-		r.Fault(shape.Errorf("%s.shape must be a list of extents, not %s", path, shape.Describe()).WithNote("write [%s]", strings.Trim(shape.Raw(), "()")))
+		r.AddFault(shape.Errorf("%s.shape must be a list of extents, not %s", path, shape.Describe()).WithNote("write [%s]", strings.Trim(shape.Raw(), "()")))
 	default:
 		row := schema.Row{Type: schema.Extent}
 		p.Shape = nil
@@ -296,7 +296,7 @@ var functionsType = namesType("a function", 0, func(s *Spec) *[]UserFunction { r
 func readFunction(r *schema.Reader, name schema.Str, path string, key, n *schema.Node) UserFunction {
 	f := UserFunction{Name: name}
 	if !n.IsMap() {
-		r.Fault(n.Errorf("%s must be a map such as {args: [x], value: x * x}, not %s", path, n.Describe()))
+		r.AddFault(n.Errorf("%s must be a map such as {args: [x], value: x * x}, not %s", path, n.Describe()))
 		return f
 	}
 	rows := slices.DeleteFunc(slices.Clone(functionRows), func(row schema.Row) bool { return row.Name == "let" })

@@ -79,11 +79,11 @@ func (c *checker) needsOneLabel(pos diag.Pos, what string) {
 // It moves the diagnostic of an inherited equation to data.labels, the setting of the user.
 func (c *checker) needsWeights(eq *Equation, d diag.Diagnostic, name string) diag.Diagnostic {
 	labels := c.spec.Data.Labels.Pos
-	if !c.Below(eq.Text.Pos, labels) {
+	if !c.ExtendedBy(eq.Text.Pos, labels) {
 		d.Text = fmt.Sprintf("%s belongs to the label weights, which data.labels: multi does not have", name)
 		return d
 	}
-	d = c.Show(d)
+	d = c.AddSource(d)
 	return diag.Errorf(labels, "the inherited losses need label weights, which data.labels: multi does not have").
 		WithNote("inherited from %s: %s", d.Pos, strings.TrimSpace(d.Line))
 }
@@ -106,7 +106,7 @@ func (c *checker) resolveLink() {
 		switch {
 		case !c.spec.Multi():
 			note(c.add(link.Pos, "the link sigmoid is for several labels a bag"), "add data: {labels: multi}, or use softmax")
-		case !link.Pos.IsZero() && !c.Below(link.Pos, c.spec.Data.Labels.Pos):
+		case !link.Pos.IsZero() && !c.ExtendedBy(link.Pos, c.spec.Data.Labels.Pos):
 			note(c.add(link.Pos, "the probabilities of %s sum to 1, but data.labels is multi", link.Str()), "use classifier: sigmoid")
 		default:
 			c.spec.Model.Blocks[i].Args["link"] = schema.Arg{V: sigmoidLink}
@@ -127,7 +127,7 @@ func (c *checker) resolveSoftmax() {
 			form = "log(sigmoid("
 		}
 		call, ok := eq.Expr.(*ast.CallExpr)
-		if !ok || form == "" || !c.spec.Multi() || !c.Below(eq.Text.Pos, c.spec.Data.Labels.Pos) {
+		if !ok || form == "" || !c.spec.Multi() || !c.ExtendedBy(eq.Text.Pos, c.spec.Data.Labels.Pos) {
 			continue
 		}
 		if name, ok := call.Fun.(*ast.Ident); !ok || name.Name != "softmax" && name.Name != "log_softmax" {
@@ -146,7 +146,7 @@ func (c *checker) resolveClassTerm() {
 		case !c.spec.Multi() && l.Kind.V == binaryCrossEntropy:
 			note(c.add(l.Kind.Pos, "the loss term %s is for several labels a bag", l.Kind.V), "add data: {labels: multi}, or use %s", disambiguation)
 		case !c.spec.Multi() || l.Kind.V != disambiguation:
-		case l.Kind.Set() && !c.Below(l.Kind.Pos, c.spec.Data.Labels.Pos):
+		case l.Kind.Written() && !c.ExtendedBy(l.Kind.Pos, c.spec.Data.Labels.Pos):
 			note(c.add(l.Kind.Pos, "the loss term disambiguation needs one label per bag, but data.labels is multi"), "use %s", binaryCrossEntropy)
 		default:
 			l.Kind.V = binaryCrossEntropy

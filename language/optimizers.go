@@ -60,7 +60,7 @@ func (c *checker) resolveOptimizer() {
 			note(c.add(pos, "train.%s has no effect with the optimizer %s", row.Name, o.name),
 				"it is a setting of %s", strings.Join(owners, ", "))
 		case !o.has(row.Name) || pos.IsZero() && o.name == "sgd":
-		case pos.IsZero() || t.Optimizer.Set() && c.Below(pos, t.Optimizer.Pos):
+		case pos.IsZero() || t.Optimizer.Written() && c.ExtendedBy(pos, t.Optimizer.Pos):
 			if v, ok := row.Field(c.spec).(*schema.Float); ok {
 				*v = schema.Float{V: o.numbers[row.Name]}
 			}

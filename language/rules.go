@@ -50,7 +50,7 @@ func (c *checker) resolve() {
 }
 
 func (c *checker) add(pos diag.Pos, format string, args ...any) *diag.Diagnostic {
-	c.faults.Add(c.Show(diag.Errorf(pos, format, args...)))
+	c.faults.Add(c.AddSource(diag.Errorf(pos, format, args...)))
 	return &c.faults[len(c.faults)-1]
 }
 
@@ -59,22 +59,22 @@ func note(d *diag.Diagnostic, format string, args ...any) { *d = d.WithNote(form
 // writtenWith reports whether a setting was written in the file of cause or in a file that extends it.
 // Otherwise it is inherited, and cause may make it useless.
 func (c *checker) writtenWith(setting, cause diag.Pos) bool {
-	return !setting.IsZero() && !c.Below(setting, cause)
+	return !setting.IsZero() && !c.ExtendedBy(setting, cause)
 }
 
 // clash reports settings that conflict, at the one that was written last, in the file that extends
 // the others. Notes have the positions of the others. Defaults have no position.
-func (c *checker) clash(places []diag.Pos, format string, args ...any) *diag.Diagnostic {
+func (c *checker) clash(positions []diag.Pos, format string, args ...any) *diag.Diagnostic {
 	var last diag.Pos
-	for _, p := range places {
-		if last.IsZero() || !p.IsZero() && c.Below(last, p) {
+	for _, p := range positions {
+		if last.IsZero() || !p.IsZero() && c.ExtendedBy(last, p) {
 			last = p
 		}
 	}
 	d := c.add(last, format, args...)
-	for _, p := range places {
+	for _, p := range positions {
 		if !p.IsZero() && p.File != last.File {
-			line := strings.TrimSpace(c.Show(diag.Diagnostic{Pos: p}).Line)
+			line := strings.TrimSpace(c.AddSource(diag.Diagnostic{Pos: p}).Line)
 			note(d, "against %s", strings.TrimSuffix(p.String()+": "+line, ": ")) // --set has no line
 		}
 	}

@@ -11,10 +11,10 @@ func (c *checker) checkBest() {
 	if t.Best.V != "" {
 		return
 	}
-	if t.Patience.Set() {
+	if t.Patience.Written() {
 		note(c.add(t.Patience.Pos, "train.early_stopping has no effect without train.best"), "name the measure of the validation bags, such as best: loss")
 	}
-	if t.Refit.Set() {
+	if t.Refit.Written() {
 		note(c.add(t.Refit.Pos, "train.refit has no effect without train.best"), "name the measure of the validation bags, such as best: loss")
 	}
 }
@@ -44,7 +44,7 @@ func (s *Spec) CheckValidation() error {
 		return nil
 	}
 	report := func(pos diag.Pos, text string) {
-		errs.Add(s.Locate(diag.Errorf(pos, "%s, but data.split has none", text).
+		errs.Add(s.AtUserLine(diag.Errorf(pos, "%s, but data.split has none", text).
 			WithNote("add data: {split: {validation: 0.15}}, or the part validation to an index file")))
 	}
 	for _, w := range s.WatchedMeasures() {

@@ -90,7 +90,7 @@ func (c *checker) checkEncoder() {
 	if c.spec.Generates() {
 		note(c.clash([]diag.Pos{e.File.Pos, d.Set.Pos}, "data.encoder needs images, and data.set is a generator of features"), "set data.set to a folder of images or a table of them")
 	}
-	if d.Shape.Set() && len(d.Shape.V) > 0 {
+	if d.Shape.Written() && len(d.Shape.V) > 0 {
 		c.clash([]diag.Pos{d.Shape.Pos, e.File.Pos}, "data.shape has no effect: the encoder determines the shape of an instance")
 	}
 	for _, list := range []struct {
@@ -161,7 +161,7 @@ func (c *checker) checkShare() {
 func (c *checker) checkFolds() {
 	s := &c.spec.Data.Split
 	switch {
-	case s.Folds.V == 0 && s.Fold.Set():
+	case s.Folds.V == 0 && s.Fold.Written():
 		note(c.add(s.Fold.Pos, "data.split.fold has no effect without folds"), "give the number of folds, such as folds: 5")
 	case s.Folds.V > 0 && s.Fold.V > s.Folds.V:
 		c.clash([]diag.Pos{s.Fold.Pos, s.Folds.Pos}, "fold is %d, but there are only %d folds", s.Fold.V, s.Folds.V)
@@ -174,7 +174,7 @@ func (c *checker) checkFolds() {
 func (c *checker) checkSplit() {
 	s := &c.spec.Data.Split
 	if s.Index.V == "" {
-		if s.Number.Set() {
+		if s.Number.Written() {
 			note(c.add(s.Number.Pos, "data.split.number has no effect without index"), "name the file of splits with index")
 		}
 		c.checkFolds()

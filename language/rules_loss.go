@@ -13,7 +13,7 @@ func (c *checker) resolveLosses() {
 	for i := range c.spec.Loss {
 		l := &c.spec.Loss[i]
 		if l.Kind.V == "attention" && !c.hasAttention() {
-			if !l.Kind.Set() || c.Below(l.Kind.Pos, c.modelPos()) {
+			if !l.Kind.Written() || c.ExtendedBy(l.Kind.Pos, c.modelPos()) {
 				continue // the user did not request scores: the term is a default or inherited
 			}
 			note(c.add(l.Kind.Pos, "the attention loss needs attention scores, which this model lacks"),

@@ -84,10 +84,10 @@ func (c *checker) checkWarmStart() {
 // in the file that extends the other.
 func (c *checker) resolveDecay() {
 	t := &c.spec.Train
-	if t.Schedule.V != "step" || !t.DecayAt.Set() {
+	if t.Schedule.V != "step" || !t.DecayAt.Written() {
 		return
 	}
-	if t.DecayEvery.Set() && c.Below(t.DecayAt.Pos, t.DecayEvery.Pos) {
+	if t.DecayEvery.Written() && c.ExtendedBy(t.DecayAt.Pos, t.DecayEvery.Pos) {
 		t.DecayAt = schema.Ints{}
 		return
 	}

@@ -29,7 +29,7 @@ var temperatureType = schema.CustomType{
 			return
 		}
 		if !n.IsValue() || !schema.IsNumber(n.Raw()) {
-			r.Fault(n.Errorf("%s must be a number between 0.01 and 100, or validation, not %s", path, n.Describe()))
+			r.AddFault(n.Errorf("%s must be a number between 0.01 and 100, or validation, not %s", path, n.Describe()))
 			return
 		}
 		a, _ := r.Value(&temperatureRow, path, n)

@@ -31,7 +31,7 @@ func withInit(spec *language.Spec, folder bagfile.Folder) (*language.Spec, error
 		return nil, err
 	}
 	if want := from.SHA256; want.V != "" && !strings.EqualFold(want.V, sum) {
-		return nil, &SpecError{spec.Locate(diag.Errorf(want.Pos, "%s is not the model that train.init.sha256 states: its SHA-256 is %s", from.Model.V, sum).
+		return nil, &SpecError{spec.AtUserLine(diag.Errorf(want.Pos, "%s is not the model that train.init.sha256 states: its SHA-256 is %s", from.Model.V, sum).
 			WithNote("use the model with the expected hash, or leave train.init.sha256 out"))}
 	}
 	resolved := *spec
@@ -63,7 +63,7 @@ func InitialParameters(p *compile.Program, folder bagfile.Folder) (map[string][]
 	}
 	values, missing, err := export.Parameters(path, p)
 	if err != nil {
-		return nil, &SpecError{spec.Locate(diag.Errorf(from.Model.Pos, "%v", err))}
+		return nil, &SpecError{spec.AtUserLine(diag.Errorf(from.Model.Pos, "%v", err))}
 	}
 	var names []string
 	for _, q := range p.Params {
@@ -75,7 +75,7 @@ func InitialParameters(p *compile.Program, folder bagfile.Folder) (map[string][]
 			if d.Suggestion = diag.Suggest(except.V, names); d.Suggestion == "" {
 				d = d.WithNote("it has %s", diag.Words(names))
 			}
-			return nil, &SpecError{spec.Locate(d)}
+			return nil, &SpecError{spec.AtUserLine(d)}
 		}
 		delete(values, except.V)
 		missing = slices.DeleteFunc(missing, func(m export.Missing) bool { return m.Name == except.V })
@@ -95,9 +95,9 @@ func InitialParameters(p *compile.Program, folder bagfile.Folder) (map[string][]
 		differ = append(differ, m.Name)
 	}
 	if len(missing) > maxDiffering {
-		return nil, &SpecError{spec.Locate(d.WithNote("and %d more", len(missing)-maxDiffering))}
+		return nil, &SpecError{spec.AtUserLine(d.WithNote("and %d more", len(missing)-maxDiffering))}
 	}
-	return nil, &SpecError{spec.Locate(d.WithNote("to start these with random numbers: init: {model: %s, except: [%s]}", from.Model.V, strings.Join(differ, ", ")))}
+	return nil, &SpecError{spec.AtUserLine(d.WithNote("to start these with random numbers: init: {model: %s, except: [%s]}", from.Model.V, strings.Join(differ, ", ")))}
 }
 
 // checkOrder returns an error if the model that train.init names was trained on the same classes or
@@ -120,7 +120,7 @@ func checkOrder(spec *language.Spec, set *data.Dataset, folder bagfile.Folder) e
 		if slices.Equal(model, data) || !slices.Equal(slices.Sorted(slices.Values(model)), slices.Sorted(slices.Values(data))) {
 			return nil
 		}
-		return &SpecError{spec.Locate(diag.Errorf(from.Model.Pos, "%s has the %s of the data in another order: %s; the data has %s",
+		return &SpecError{spec.AtUserLine(diag.Errorf(from.Model.Pos, "%s has the %s of the data in another order: %s; the data has %s",
 			from.Model.V, what, diag.Words(model), diag.Words(data)).WithNote("%s", todo))}
 	}
 	if len(from.Except.V) == 0 {

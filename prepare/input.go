@@ -65,7 +65,7 @@ func checkHash(spec *language.Spec, set *data.Dataset) error {
 	}
 	d := diag.Errorf(want.Pos, "%s is not the dataset that data.sha256 states: its SHA-256 is %s, expected %s", spec.Data.Set.V, have, want.V).
 		WithNote("use the dataset with the expected hash, or change data.sha256 (an empty text accepts any dataset)")
-	return &SpecError{spec.Locate(d)}
+	return &SpecError{spec.AtUserLine(d)}
 }
 
 // openAny opens or generates the dataset of a spec without checking its hash.
@@ -154,7 +154,7 @@ func Find(document *schema.Origin, pos diag.Pos, name string, folder bagfile.Fol
 	if folder.Dir == "" {
 		d = d.WithNote("give the path of the file, or name the folder of your datasets with --data-dir or MIPLC_DATA")
 	}
-	return "", notFoundError{document.Show(d), name}
+	return "", notFoundError{document.AddSource(d), name}
 }
 
 // synthFile matches the file names of generated datasets in shipped specs.

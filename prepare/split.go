@@ -31,7 +31,7 @@ func openSplit(spec *language.Spec, b bags, folder bagfile.Folder) (*data.Split,
 	s := spec.Data.Split
 	groups, err := split.GroupsBy(s.Group.V, b.groups, b.groupName) // whose bags stay together
 	if err != nil {
-		return nil, &SpecError{spec.Locate(diag.Errorf(s.Group.Pos, "%v", err))}
+		return nil, &SpecError{spec.AtUserLine(diag.Errorf(s.Group.Pos, "%v", err))}
 	}
 	if s.Index.V == "" {
 		drawn, err := split.Random(b.count, b.labels, split.Settings{
@@ -65,5 +65,5 @@ func misfit(spec *language.Spec, err error) error {
 	if wrong.Note != "" {
 		d = d.WithNote("%s", wrong.Note)
 	}
-	return &SpecError{spec.Locate(d)}
+	return &SpecError{spec.AtUserLine(d)}
 }

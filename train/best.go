@@ -61,14 +61,14 @@ func (t *Trial) CheckMeasures() error {
 		m := measure.Find(w.Measure.V)
 		switch {
 		case !t.validated():
-			return spec.Locate(diag.Errorf(w.Measure.Pos, "%s needs validation bags, but the split %s has none", w.Key, t.Split.Source).
+			return spec.AtUserLine(diag.Errorf(w.Measure.Pos, "%s needs validation bags, but the split %s has none", w.Key, t.Split.Source).
 				WithNote("an index file has them in the part validation, an experiment in splits: {validation: 0.15}"))
 		case m == nil || defined.Get(m.Name) != nil:
 		case !labelled:
-			return spec.Locate(diag.Errorf(w.Measure.Pos, "%s is %s, but no validation bag of %s has a true label", w.Key, w.Measure.V, t.Data.Name).
+			return spec.AtUserLine(diag.Errorf(w.Measure.Pos, "%s is %s, but no validation bag of %s has a true label", w.Key, w.Measure.V, t.Data.Name).
 				WithNote("%s needs no true labels", MeasureLoss))
 		default:
-			return spec.Locate(diag.Errorf(w.Measure.Pos, "%s is %s, which is not defined on the %s of %s", w.Key, m.Name, diag.Count(len(t.Split.Validation), "validation bag"), t.Data.Name).
+			return spec.AtUserLine(diag.Errorf(w.Measure.Pos, "%s is %s, which is not defined on the %s of %s", w.Key, m.Name, diag.Count(len(t.Split.Validation), "validation bag"), t.Data.Name).
 				WithNote("it needs %s; use more validation bags, or another measure", m.Requires()))
 		}
 	}

@@ -127,7 +127,7 @@ func CanCheck(spec *language.Spec, library string) error {
 		return err
 	}
 	if s := &spec.Export.Signature; s.V == export.SignatureBatch {
-		return &prepare.SpecError{Err: spec.Show(diag.Errorf(s.Pos, "signature %s needs onnxruntime to check the model, and this miplc was built with CGO_ENABLED=0", s.V).
+		return &prepare.SpecError{Err: spec.AddSource(diag.Errorf(s.Pos, "signature %s needs onnxruntime to check the model, and this miplc was built with CGO_ENABLED=0", s.V).
 			WithNote("build miplc with cgo, or set export.signature to %s", export.SignatureBag))}
 	}
 	return nil

@@ -123,6 +123,6 @@ func CheckTemperature(t *train.Trial) error {
 	default:
 		return nil
 	}
-	return &prepare.SpecError{Err: t.Program.Spec.Show(diag.Errorf(asked.Pos, "%s", text).
+	return &prepare.SpecError{Err: t.Program.Spec.AddSource(diag.Errorf(asked.Pos, "%s", text).
 		WithNote("set data.split.validation, or export.temperature to a number"))}
 }

@@ -34,7 +34,7 @@ func (c Coord) WithoutSplit() string {
 
 // ShowAt returns a diagnostic at a text of the file.
 func (e *Experiment) ShowAt(at schema.Str, format string, args ...any) diag.Diagnostic {
-	return e.Show(diag.Errorf(at.Pos, format, args...))
+	return e.AddSource(diag.Errorf(at.Pos, format, args...))
 }
 
 // CompareCoord compares cells by dataset, r, learner, variant and split, with the rank of Rank.

@@ -26,9 +26,9 @@ const (
 // Language is the language of experiments: every key with its type, default, range and
 // documentation.
 var Language = &schema.Dialect{
-	Noun: "experiment", An: "an experiment", Start: "an experiment starts with name: and has at least data: and learners:",
-	About: "Learners that are compared on datasets, r and splits, and the tables and figures of the results.",
-	Names: specs.Experiments, Source: specs.Experiment, Rows: rows, Synonyms: language.Synonyms,
+	Noun: "experiment", WithArticle: "an experiment", Start: "an experiment starts with name: and has at least data: and learners:",
+	About:        "Learners that are compared on datasets, r and splits, and the tables and figures of the results.",
+	ShippedNames: specs.Experiments, Source: specs.Experiment, Rows: rows, Synonyms: language.Synonyms,
 	Literal: func(key string) bool { return key == "set" || key == "grid" || key == "vary" },
 }
 
@@ -293,12 +293,12 @@ var classesType = schema.CustomType{
 			return
 		}
 		if !n.IsList() {
-			r.Fault(n.Errorf("%s must be a number of classes from 2 on, or a list of their names, not %s", path, n.Describe()))
+			r.AddFault(n.Errorf("%s must be a number of classes from 2 on, or a list of their names, not %s", path, n.Describe()))
 			return
 		}
 		for _, item := range n.Items() {
 			if !item.IsValue() {
-				r.Fault(item.Errorf("a class is named by a word or a number, not by %s", item.Describe()))
+				r.AddFault(item.Errorf("a class is named by a word or a number, not by %s", item.Describe()))
 				continue
 			}
 			s.Classes = append(s.Classes, item.Raw())
@@ -311,7 +311,7 @@ var labelsType = schema.CustomType{
 	Schema: map[string]any{"enum": []string{language.KnownLabels, language.MultiLabels}},
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		if !n.IsValue() || n.Raw() != language.KnownLabels && n.Raw() != language.MultiLabels {
-			r.Fault(n.Errorf("%s must be known or multi, not %s", path, n.Describe()))
+			r.AddFault(n.Errorf("%s must be known or multi, not %s", path, n.Describe()))
 			return
 		}
 		*to.(*Setting) = Setting{"data.labels", n.Raw(), n}
@@ -323,7 +323,7 @@ var settingsType = schema.CustomType{
 	Schema: map[string]any{"type": "object"},
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		if !n.IsMap() {
-			r.Fault(n.Errorf("%s must be a map such as {train.epochs: 5}, not %s", path, n.Describe()))
+			r.AddFault(n.Errorf("%s must be a map such as {train.epochs: 5}, not %s", path, n.Describe()))
 			return
 		}
 		list := to.(*[]Setting)
@@ -341,7 +341,7 @@ var notForSpecs = []struct{ key, instead string }{
 func settingOf(r *schema.Reader, key, value *schema.Node) Setting {
 	for _, not := range notForSpecs {
 		if key.Raw() == not.key || strings.HasPrefix(key.Raw(), not.key+".") {
-			r.Fault(key.Errorf("%s is not a setting of learners", key.Raw()).WithNote("set it with %s of the experiment", not.instead))
+			r.AddFault(key.Errorf("%s is not a setting of learners", key.Raw()).WithNote("set it with %s of the experiment", not.instead))
 		}
 	}
 	return Setting{key.Raw(), value.Flow(), value}
@@ -361,7 +361,7 @@ var varyType = schema.CustomType{
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		axes := axesOf(r, path, n)
 		if n.IsMap() && len(n.Keys()) != 1 {
-			r.Fault(n.Errorf("%s takes one key, not %d", path, len(n.Keys())).WithNote("write settings to choose from in grid"))
+			r.AddFault(n.Errorf("%s takes one key, not %d", path, len(n.Keys())).WithNote("write settings to choose from in grid"))
 		} else if len(axes) == 1 {
 			*to.(**Axis) = &axes[0]
 		}
@@ -378,7 +378,7 @@ func axesSchema(most int) map[string]any {
 // axesOf reads a map from keys to lists of values.
 func axesOf(r *schema.Reader, path string, n *schema.Node) []Axis {
 	if !n.IsMap() {
-		r.Fault(n.Errorf("%s must be a map such as {train.lr: [0.01, 0.05]}, not %s", path, n.Describe()))
+		r.AddFault(n.Errorf("%s must be a map such as {train.lr: [0.01, 0.05]}, not %s", path, n.Describe()))
 		return nil
 	}
 	var axes []Axis
@@ -390,7 +390,7 @@ func axesOf(r *schema.Reader, path string, n *schema.Node) []Axis {
 		}
 	}
 	if size > maxGrid {
-		r.Fault(n.Errorf("%s has more than %d settings", path, maxGrid))
+		r.AddFault(n.Errorf("%s has more than %d settings", path, maxGrid))
 		return nil
 	}
 	return axes
@@ -400,15 +400,15 @@ func axisOf(r *schema.Reader, key, values *schema.Node) Axis {
 	a := Axis{Key: key.Raw()}
 	switch {
 	case !values.IsList():
-		r.Fault(values.Errorf("%s needs a list of values, not %s", key.Raw(), values.Describe()).WithNote("write [%s]", values.Raw()))
+		r.AddFault(values.Errorf("%s needs a list of values, not %s", key.Raw(), values.Describe()).WithNote("write [%s]", values.Raw()))
 		return a
 	case len(values.Items()) == 0:
-		r.Fault(values.Errorf("the list of values of %s is empty", key.Raw()))
+		r.AddFault(values.Errorf("the list of values of %s is empty", key.Raw()))
 	}
 	for _, v := range values.Items()[:min(len(values.Items()), maxGrid+1)] {
 		s := settingOf(r, key, v)
 		if slices.ContainsFunc(a.Values, func(had Setting) bool { return had.Value == s.Value }) {
-			r.Fault(v.Errorf("the value %s is repeated", s.Value))
+			r.AddFault(v.Errorf("the value %s is repeated", s.Value))
 		}
 		a.Values = append(a.Values, s)
 	}
@@ -422,7 +422,7 @@ var publishedType = schema.CustomType{
 	}},
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		if !n.IsMap() {
-			r.Fault(n.Errorf("%s must be a map of datasets, such as {MNIST-MIPL: {1: 0.976±0.008}}, not %s", path, n.Describe()))
+			r.AddFault(n.Errorf("%s must be a map of datasets, such as {MNIST-MIPL: {1: 0.976±0.008}}, not %s", path, n.Describe()))
 			return
 		}
 		list := to.(*[]Published)
@@ -435,7 +435,7 @@ var publishedType = schema.CustomType{
 			for j, label := range value.Keys() {
 				v, ok := label.Int()
 				if !ok || v < 0 || v > maxR {
-					r.Fault(label.Errorf("r must be a whole number between 0 and %d, not %s", maxR, label.Describe()))
+					r.AddFault(label.Errorf("r must be a whole number between 0 and %d, not %s", maxR, label.Describe()))
 					continue
 				}
 				p.R = v
@@ -448,7 +448,7 @@ var publishedType = schema.CustomType{
 // appendPublished reads one accuracy: a number, or a text such as 0.976±0.008.
 func appendPublished(r *schema.Reader, list []Published, p Published, n *schema.Node) []Published {
 	if !n.IsValue() || utf8.RuneCountInString(n.Raw()) > maxNameRunes {
-		r.Fault(n.Errorf("a published accuracy is a number or a text such as 0.976±0.008, not %s", n.Describe()))
+		r.AddFault(n.Errorf("a published accuracy is a number or a text such as 0.976±0.008, not %s", n.Describe()))
 		return list
 	}
 	p.Text = n.Raw()

@@ -69,7 +69,7 @@ func (e *Experiment) settled(doc *schema.Document, err error) (*Experiment, erro
 
 // settle sets r, splits and noise of a dataset.
 func (d *DataSet) settle(e *Experiment) {
-	if s := d.Synth; s != nil && s.noise.Set() {
+	if s := d.Synth; s != nil && s.noise.Written() {
 		s.Noise = &s.noise.V
 	}
 	switch {
@@ -97,28 +97,28 @@ type splitKeys struct {
 
 // over replaces values of s by those that the file contains.
 func (k *splitKeys) over(s Splits) Splits {
-	if k.folds.Set() {
+	if k.folds.Written() {
 		s.Folds, s.Count, s.foldsPos = k.folds.V, k.folds.V, k.folds.Pos
 	}
-	if k.validation.Set() {
+	if k.validation.Written() {
 		s.Validation, s.validationPos = k.validation.V, k.validation.Pos
 	}
-	if k.count.Set() {
+	if k.count.Written() {
 		s.Count = k.count.V
 	}
-	if k.train.Set() {
+	if k.train.Written() {
 		s.Train, s.trainPos = k.train.V, k.train.Pos
 	}
-	if k.stratify.Set() {
+	if k.stratify.Written() {
 		s.Stratify = k.stratify.V
 	}
-	if k.seed.Set() {
+	if k.seed.Written() {
 		s.Seed = k.seed.V
 	}
-	if k.group.Set() {
+	if k.group.Written() {
 		s.Group = k.group
 	}
-	if k.index.Set() {
+	if k.index.Written() {
 		s.Index = k.index
 	}
 	return s

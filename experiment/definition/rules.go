@@ -40,7 +40,7 @@ func (c *checker) rules() {
 
 // add adds a diagnostic with its source line and returns it, so that notes can be added.
 func (c *checker) add(pos diag.Pos, format string, args ...any) *diag.Diagnostic {
-	c.errs.Add(c.e.Show(diag.Errorf(pos, format, args...)))
+	c.errs.Add(c.e.AddSource(diag.Errorf(pos, format, args...)))
 	return &c.errs[len(c.errs)-1]
 }
 
@@ -131,14 +131,14 @@ func (c *checker) dataRules() {
 
 func (c *checker) splitRules(k *splitKeys) {
 	for _, random := range []diag.Pos{k.train.Pos, k.stratify.Pos, k.seed.Pos, k.folds.Pos, k.validation.Pos} {
-		if k.index.Set() && !random.IsZero() {
+		if k.index.Written() && !random.IsZero() {
 			c.add(random, "train, stratify, seed, folds and validation are settings of random splits and have no effect with index")
 		}
 	}
-	if k.folds.Set() && k.train.Set() {
+	if k.folds.Written() && k.train.Written() {
 		note(c.add(k.train.Pos, "train has no effect with folds"), "one of %d folds has the test bags", k.folds.V)
 	}
-	if k.validation.Set() && c.e.Snapshots != nil {
+	if k.validation.Written() && c.e.Snapshots != nil {
 		c.add(k.validation.Pos, NoSnapshots)
 	}
 }

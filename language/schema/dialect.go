@@ -20,13 +20,13 @@ import (
 // Dialect is a YAML language that is described by tables of keys. The same code reads the files of
 // every dialect, applies --set, and generates the JSON Schema and the reference.
 type Dialect struct {
-	Noun   string // such as "spec"
-	An     string // the noun with its article, such as "a spec"
-	Start  string // minimal content of a file, for messages
-	About  string // description of a file, for the schema
-	Rows   []Row
-	Names  func() []string // of the shipped files
-	Source func(name string) ([]byte, bool)
+	Noun         string // such as "spec"
+	WithArticle  string // the noun with its article, such as "a spec"
+	Start        string // minimal content of a file, for messages
+	About        string // description of a file, for the schema
+	Rows         []Row
+	ShippedNames func() []string // of the shipped files
+	Source       func(name string) ([]byte, bool)
 	// Literal reports the maps whose keys are kept as they are, dots included, such
 	// as set: {train.epochs: 5} of an experiment; may be nil.
 	Literal func(key string) bool
@@ -67,7 +67,7 @@ func (d *Document) Text() []byte {
 // Overrides such as "train.epochs=5" are applied in order; their values are YAML. All errors are
 // returned in one diag.List.
 func (d *Dialect) Load(name string, overrides []string, to any) (*Document, error) {
-	file, src, err := d.Open(name)
+	file, src, err := d.ReadNamed(name)
 	if err != nil {
 		return nil, err
 	}
@@ -94,10 +94,10 @@ func (d *Dialect) Read(file string, src []byte, overrides []string, to any) (*Do
 	var root *Node
 	Collect(func() { root = l.merged(file, src, overrides) })
 	if root == nil || l.broken {
-		return nil, nil, l.errs.Err()
+		return nil, nil, l.faults.Err()
 	}
 	doc := &Document{Origin: l.Origin, File: file, Pos: root.pos, source: src}
-	r := &Reader{Origin: &doc.Origin, dialect: d, errs: l.errs, faults: map[string]int{}}
+	r := &Reader{Origin: &doc.Origin, dialect: d, faults: l.faults, faultCounts: map[string]int{}}
 	Collect(func() {
 		applyDefaults(d.Rows, to)
 		r.section(root, d.Rows, "", to)
@@ -109,7 +109,7 @@ func (d *Dialect) Read(file string, src []byte, overrides []string, to any) (*Do
 }
 
 // Faults returns the faults found so far.
-func (r *Reader) Faults() Faults { return r.errs }
+func (r *Reader) Faults() Faults { return r.faults }
 
 // CountKnownKeys returns the number of top-level keys of a file and of the files it extends that
 // the dialect has, -1 if the file does not exist. The larger count of two dialects shows the
@@ -150,11 +150,11 @@ const maxExtends = 16
 var ExtendsRow = Row{Name: "extends", Type: Text,
 	Doc: "The file (relative to this one) or shipped spec to inherit from. Maps are merged key by key; lists and single values replace."}
 
-// Open finds and reads the file that a user names.
-func (d *Dialect) Open(name string) (file string, src []byte, err error) {
+// ReadNamed finds and reads the file that a user names.
+func (d *Dialect) ReadNamed(name string) (file string, src []byte, err error) {
 	if file, src, err = d.lookUp(name, ""); err != nil {
 		return "", nil, diag.List{diag.Diagnostic{Text: err.Error(), Suggestion: d.suggestFile(name),
-			Notes: []string{"shipped " + d.Noun + "s: " + strings.Join(d.Names(), ", ")}}}
+			Notes: []string{"shipped " + d.Noun + "s: " + strings.Join(d.ShippedNames(), ", ")}}}
 	}
 	return file, src, nil
 }
@@ -168,26 +168,26 @@ func (d *Dialect) suggestFile(name string) string {
 	if _, ok := d.Source(name); ok {
 		return name
 	}
-	return diag.Suggest(name, d.Names())
+	return diag.Suggest(name, d.ShippedNames())
 }
 
 // notAMap returns the error for a document that is not a map.
 func (d *Dialect) notAMap(root *Node) diag.Diagnostic {
-	return root.Errorf("%s is a map of keys and values, not %s", d.An, root.Describe()).WithNote("%s", d.Start)
+	return root.Errorf("%s is a map of keys and values, not %s", d.WithArticle, root.Describe()).WithNote("%s", d.Start)
 }
 
 // loader reads the files of one document.
 type loader struct {
 	Origin
 	dialect *Dialect
-	errs    Faults
+	faults  Faults
 	broken  bool // a part is missing, so that rules about the whole document are skipped
 }
 
 // fail reports an error after which a part of the document is missing.
 func (l *loader) fail(d diag.Diagnostic) {
 	l.broken = true
-	l.errs.Add(d)
+	l.faults.Add(d)
 }
 
 func newLoader(d *Dialect) *loader {
@@ -208,11 +208,11 @@ func (l *loader) merged(file string, src []byte, sets []string) *Node {
 // tree parses a file and merges it over the file it extends. chain contains the files that extend
 // it. The result is nil after an error.
 func (l *loader) tree(file string, src []byte, chain []string) *Node {
-	root := parseYAML(file, src, &l.errs)
+	root := parseYAML(file, src, &l.faults)
 	if root == nil {
 		l.broken = true
-		if n := len(l.errs); n > 0 && l.errs[n-1].Text == emptyFile {
-			l.errs[n-1] = l.errs[n-1].WithNote("%s", l.dialect.Start).WithNote("shipped %ss: %s", l.dialect.Noun, strings.Join(l.dialect.Names(), ", "))
+		if n := len(l.faults); n > 0 && l.faults[n-1].Text == emptyFile {
+			l.faults[n-1] = l.faults[n-1].WithNote("%s", l.dialect.Start).WithNote("shipped %ss: %s", l.dialect.Noun, strings.Join(l.dialect.ShippedNames(), ", "))
 		}
 		return nil
 	}
@@ -243,7 +243,7 @@ func (l *loader) tree(file string, src []byte, chain []string) *Node {
 func (l *loader) base(n *Node, from string, chain []string) *Node {
 	file, src, err := l.dialect.lookUp(n.text, from)
 	if err != nil {
-		d := noteStrangeCharacter(n.Errorf("%v", err), n.text).WithNote("extends names a file relative to %s or a shipped %s: %s", path.Base(from), l.dialect.Noun, strings.Join(l.dialect.Names(), ", "))
+		d := noteStrangeCharacter(n.Errorf("%v", err), n.text).WithNote("extends names a file relative to %s or a shipped %s: %s", path.Base(from), l.dialect.Noun, strings.Join(l.dialect.ShippedNames(), ", "))
 		d.Suggestion = l.dialect.suggestFile(n.text)
 		l.fail(d)
 		return nil

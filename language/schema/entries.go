@@ -17,25 +17,25 @@ func (r *Reader) ReadEntry(n *Node, what string) (Entry, bool) {
 	case n.kind == mapNode && len(n.keys) == 1:
 		e := Entry{Word: n.keys[0], Args: n.items[0]}
 		if e.Args.IsNull() {
-			r.errs.Add(e.Word.Errorf("%s has no value", e.Word.text).WithNote("leave out the colon for a plain %s", e.Word.text))
+			r.faults.Add(e.Word.Errorf("%s has no value", e.Word.text).WithNote("leave out the colon for a plain %s", e.Word.text))
 			return e, false
 		}
 		return e, true
 	case n.kind == mapNode && len(n.keys) > 1:
-		r.errs.Add(n.keys[1].Errorf("a list item has two %ss, %s and %s", what, n.keys[0].text, n.keys[1].text).
+		r.faults.Add(n.keys[1].Errorf("a list item has two %ss, %s and %s", what, n.keys[0].text, n.keys[1].text).
 			WithNote("start each %s with a dash; arguments are indented deeper or in braces", what))
 		return Entry{}, false
 	case n.kind == mapNode:
 		return Entry{}, false // empty, or emptied by an error reported before
 	}
-	r.errs.Add(n.Errorf("a %s is a word, word: value or word: {arguments}, not %s", what, n.Describe()))
+	r.faults.Add(n.Errorf("a %s is a word, word: value or word: {arguments}, not %s", what, n.Describe()))
 	return Entry{}, false
 }
 
 // List returns the items of a list; it reports a node that is not a list.
 func (r *Reader) List(n *Node, path, what string) []*Node {
 	if n.kind != listNode {
-		r.errs.Add(n.Errorf("%s must be a list of %s, not %s", path, what, n.Describe()).WithNote("start each with a dash"))
+		r.faults.Add(n.Errorf("%s must be a list of %s, not %s", path, what, n.Describe()).WithNote("start each with a dash"))
 		return nil
 	}
 	return n.items
@@ -47,7 +47,7 @@ func (r *Reader) UnknownWord(word *Node, what string, known []string) {
 	if d.Suggestion = r.dialect.Suggest(word.text, known); d.Suggestion == "" {
 		d = d.WithNote("known: %s", strings.Join(known, ", "))
 	}
-	r.errs.Add(d)
+	r.faults.Add(d)
 }
 
 // Args decodes the arguments of an entry. The result has every argument; those not
@@ -81,7 +81,7 @@ func (r *Reader) Args(word string, rows []Row, e Entry) map[string]Arg {
 	}
 	for i := range rows {
 		if row := &rows[i]; row.Required && !given[row.Name] {
-			r.errs.Add(e.Word.Errorf("%s needs %s", word, row.Name).WithNote("%s: %s", row.Name, Plain(row.Doc)))
+			r.faults.Add(e.Word.Errorf("%s needs %s", word, row.Name).WithNote("%s: %s", row.Name, Plain(row.Doc)))
 		}
 	}
 	return args
@@ -89,7 +89,7 @@ func (r *Reader) Args(word string, rows []Row, e Entry) map[string]Arg {
 
 func (r *Reader) argument(args map[string]Arg, row *Row, path string, key, n *Node) {
 	if n.IsNull() {
-		r.errs.Add(key.Errorf("%s has no value", path).WithNote("expected %s", row.describeType()))
+		r.faults.Add(key.Errorf("%s has no value", path).WithNote("expected %s", row.describeType()))
 		return
 	}
 	if row.Type == Expression {
@@ -106,14 +106,14 @@ func (r *Reader) noMain(word string, rows []Row, n *Node) {
 		d = n.Errorf("%s needs its arguments by name", word).
 			WithNote("write %s: {%s: ..., ...}; known: %s", word, rows[0].Name, strings.Join(Words(rows), ", "))
 	}
-	r.errs.Add(d)
+	r.faults.Add(d)
 }
 
-// Names walks over a map whose keys are names that the document defines. check
+// EachName walks over a map whose keys are names that the document defines. check
 // reports a key that cannot be a name; null values are reported too.
-func (r *Reader) Names(n *Node, path string, check func(key *Node), each func(name Str, key, value *Node)) {
+func (r *Reader) EachName(n *Node, path string, check func(key *Node), each func(name Str, key, value *Node)) {
 	if n.kind != mapNode {
-		r.errs.Add(n.Errorf("%s must be a map of names, not %s", path, n.Describe()))
+		r.faults.Add(n.Errorf("%s must be a map of names, not %s", path, n.Describe()))
 		return
 	}
 	for i, key := range n.keys {
@@ -121,7 +121,7 @@ func (r *Reader) Names(n *Node, path string, check func(key *Node), each func(na
 		r.keys = append(r.keys, keyAt{join(path, name.V), name.Pos})
 		check(key)
 		if value := n.items[i]; value.IsNull() {
-			r.errs.Add(key.Errorf("%s.%s has no value", path, key.text))
+			r.faults.Add(key.Errorf("%s.%s has no value", path, key.text))
 		} else {
 			each(name, key, value)
 		}

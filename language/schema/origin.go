@@ -42,30 +42,32 @@ func (o *Origin) MarkSound(isSound func(file string) bool) {
 // Inherited reports whether a position is in a file that the document extends.
 func (o *Origin) Inherited(pos diag.Pos) bool { return o.layers[pos.File] < 0 }
 
-// Below reports whether pos is in a file that the file of other extends.
-func (o *Origin) Below(pos, other diag.Pos) bool { return o.layers[pos.File] < o.layers[other.File] }
+// ExtendedBy reports whether pos is in a file that the file of other extends.
+func (o *Origin) ExtendedBy(pos, other diag.Pos) bool {
+	return o.layers[pos.File] < o.layers[other.File]
+}
 
 // Files lists the names of all files that were read.
 func (o *Origin) Files() []string { return slices.Sorted(maps.Keys(o.files)) }
 
-// Locate is Show for values that conflict with each other. If the position is in an inherited file
-// that is correct by itself, the diagnostic moves to the line of the user that overrides it, with a
-// note about the other.
-func (o *Origin) Locate(d diag.Diagnostic) diag.Diagnostic {
-	d = o.Show(d)
-	key, ok := o.overriding(d.Pos)
+// AtUserLine is AddSource for values that conflict with each other. If the position is in an inherited
+// file that is correct by itself, the diagnostic moves to the line of the user that overrides it, with
+// a note about the other.
+func (o *Origin) AtUserLine(d diag.Diagnostic) diag.Diagnostic {
+	d = o.AddSource(d)
+	key, ok := o.overridingKey(d.Pos)
 	if !ok {
 		return d
 	}
 	moved := d.WithNote("inherited from %s: %s", d.Pos, strings.TrimSpace(d.Line))
 	moved.Pos, moved.Line, moved.Width = key.pos, "", 0
 	moved.Text = fmt.Sprintf("%s conflicts with an inherited setting: %s", key.path, d.Text)
-	return o.Show(moved)
+	return o.AddSource(moved)
 }
 
-// Show completes a diagnostic at a position in the files of the document with the source line and
+// AddSource completes a diagnostic at a position in the files of the document with the source line and
 // the width of the underline, so that later stages report errors like the reader.
-func (o *Origin) Show(d diag.Diagnostic) diag.Diagnostic {
+func (o *Origin) AddSource(d diag.Diagnostic) diag.Diagnostic {
 	in := o.files[d.Pos.File]
 	if in == nil {
 		return d
@@ -79,24 +81,24 @@ func (o *Origin) Show(d diag.Diagnostic) diag.Diagnostic {
 	return d
 }
 
-// overriding returns the key that most likely conflicts with an inherited position: the only key
+// overridingKey returns the key that most likely conflicts with an inherited position: the only key
 // that overrides its section, or the section; otherwise a key in a related section.
-func (o *Origin) overriding(pos diag.Pos) (keyAt, bool) {
+func (o *Origin) overridingKey(pos diag.Pos) (keyAt, bool) {
 	if !o.sound[pos.File] {
 		return keyAt{}, false
 	}
 	section := o.sectionAt(pos)
 	for _, section := range append([]string{section}, o.related[section]...) {
-		if key, ok := o.overridden(section, o.layers[pos.File]); ok {
+		if key, ok := o.overridingKeyIn(section, o.layers[pos.File]); ok {
 			return key, true
 		}
 	}
 	return keyAt{}, false
 }
 
-// overridden returns the key of a section that a higher layer sets. It returns the section if there
-// are several.
-func (o *Origin) overridden(section string, layer int) (keyAt, bool) {
+// overridingKeyIn returns the key of a section that a higher layer sets, or the section if there are
+// several.
+func (o *Origin) overridingKeyIn(section string, layer int) (keyAt, bool) {
 	var whole keyAt
 	var leaves []keyAt
 	for i, k := range o.keys {

@@ -16,14 +16,14 @@ import (
 // diagnostics.
 type Reader struct {
 	*Origin
-	dialect *Dialect
-	errs    Faults
-	faults  map[string]int // see FaultsIn
+	dialect     *Dialect
+	faults      Faults
+	faultCounts map[string]int // see FaultsIn
 }
 
 // FaultsIn returns the number of faults found in a top-level section, so that
 // callers need not report errors that follow from them.
-func (r *Reader) FaultsIn(section string) int { return r.faults[section] }
+func (r *Reader) FaultsIn(section string) int { return r.faultCounts[section] }
 
 // section decodes the keys of a map. path is its dotted name, "" at the top level. to is the value
 // whose fields the keys set.
@@ -34,7 +34,7 @@ func (r *Reader) section(n *Node, rows []Row, path string, to any) {
 	}
 	meant := map[string]bool{} // by misspelt keys
 	for i, key := range n.keys {
-		before := len(r.errs)
+		before := len(r.faults)
 		name := key.text
 		if row := Find(rows, name); row != nil {
 			r.keys = append(r.keys, keyAt{join(path, name), key.pos})
@@ -43,7 +43,7 @@ func (r *Reader) section(n *Node, rows []Row, path string, to any) {
 			meant[name] = true
 		}
 		if path == "" {
-			r.faults[name] += len(r.errs) - before
+			r.faultCounts[name] += len(r.faults) - before
 		}
 	}
 	for i := range rows {
@@ -53,7 +53,7 @@ func (r *Reader) section(n *Node, rows []Row, path string, to any) {
 		}
 		switch {
 		case row.Required && !meant[row.Name]:
-			r.errs.Add(n.Errorf("%s is missing", join(path, row.Name)).WithNote("%s", Plain(row.Doc)))
+			r.faults.Add(n.Errorf("%s is missing", join(path, row.Name)).WithNote("%s", Plain(row.Doc)))
 		case row.Type == Custom && row.Default != "" && (row.Applies == nil || row.Applies(to)):
 			row.Custom.Read(r, join(path, row.Name), nil, defaultNode(row.Default), to)
 		}
@@ -62,7 +62,7 @@ func (r *Reader) section(n *Node, rows []Row, path string, to any) {
 
 func (r *Reader) notAMap(n *Node, rows []Row, path string) {
 	if path == "" {
-		r.errs.Add(r.dialect.notAMap(n))
+		r.faults.Add(r.dialect.notAMap(n))
 		return
 	}
 	d := n.Errorf("%s must be a map, not %s", path, n.Describe())
@@ -76,7 +76,7 @@ func (r *Reader) notAMap(n *Node, rows []Row, path string) {
 	case joined && slices.Contains(Words(rows), word):
 		d = d.WithNote("write a space after the colon: %s: %s", word, value)
 	}
-	r.errs.Add(d.WithNote("known here: %s", strings.Join(Words(rows), ", ")))
+	r.faults.Add(d.WithNote("known here: %s", strings.Join(Words(rows), ", ")))
 }
 
 // EntryPath returns the path of item i of a list for messages: with its name, as in --set, or with
@@ -116,7 +116,7 @@ func (r *Reader) unknownKey(key *Node, rows []Row, path string) string {
 			d = d.WithNote("known here: %s", strings.Join(Words(rows), ", "))
 		}
 	}
-	r.errs.Add(d)
+	r.faults.Add(d)
 	return d.Suggestion
 }
 
@@ -183,7 +183,7 @@ func (r *Reader) key(row *Row, path string, key, n *Node, to any) {
 		if !row.Required && (row.Type != Section || hasDefault(row.Rows)) {
 			d = d.WithNote("leave the key out for %s", r.valueWithoutKey())
 		}
-		r.errs.Add(d)
+		r.faults.Add(d)
 		return
 	}
 	switch row.Type {
@@ -195,7 +195,7 @@ func (r *Reader) key(row *Row, path string, key, n *Node, to any) {
 	case List:
 		items := r.List(n, path, "maps")
 		if n.kind == listNode && len(items) == 0 {
-			r.errs.Add(n.Errorf("%s is empty", path))
+			r.faults.Add(n.Errorf("%s is empty", path))
 		}
 		for i, item := range items {
 			r.entry(row, EntryPath(path, i, item), item, row.Field(to))
@@ -217,15 +217,15 @@ func hasDefault(rows []Row) bool {
 	return slices.ContainsFunc(rows, func(r Row) bool { return r.Default != "" || hasDefault(r.Rows) })
 }
 
-// Fault adds a diagnostic.
-func (r *Reader) Fault(d diag.Diagnostic) { r.errs.Add(d) }
+// AddFault adds a diagnostic.
+func (r *Reader) AddFault(d diag.Diagnostic) { r.faults.Add(d) }
 
-// placed is a value that keeps its position in the file.
-type placed interface{ SetPos(diag.Pos) }
+// withPos is a value that keeps its position in the file.
+type withPos interface{ SetPos(diag.Pos) }
 
 // entry decodes a map, or the value of its main key, into to.
 func (r *Reader) entry(row *Row, path string, n *Node, to any) {
-	if p, ok := to.(placed); ok {
+	if p, ok := to.(withPos); ok {
 		p.SetPos(n.pos)
 	}
 	if row.Field != nil {
@@ -271,7 +271,7 @@ func (r *Reader) wrongType(row *Row, path string, n *Node) {
 			d = d.WithNote("write [%s]", strings.Trim(n.text, "()"))
 		}
 	}
-	r.errs.Add(d)
+	r.faults.Add(d)
 }
 
 // Text decodes a text. ok is false after an error.
@@ -285,19 +285,19 @@ func (r *Reader) Text(row *Row, path string, n *Node) (string, bool) {
 		if d.Suggestion = r.dialect.Suggest(n.text, row.Choices); d.Suggestion == "" {
 			d = d.WithNote("it is one of %s", strings.Join(row.Choices, ", "))
 		}
-		r.errs.Add(d)
+		r.faults.Add(d)
 		return "", false
 	}
 	if strings.TrimSpace(n.text) == "" && !row.MayBeEmpty {
-		r.errs.Add(n.Errorf("%s is empty", path))
+		r.faults.Add(n.Errorf("%s is empty", path))
 		return "", false
 	}
 	if row.In.limited() && !row.In.has(float64(utf8.RuneCountInString(n.text))) {
-		r.errs.Add(n.Errorf("%s must have at most %v characters", path, row.In.hi))
+		r.faults.Add(n.Errorf("%s must have at most %v characters", path, row.In.hi))
 		return "", false
 	}
 	if strings.ContainsFunc(n.text, isControl) {
-		r.errs.Add(n.Errorf("%s must be one line of text without control characters", path))
+		r.faults.Add(n.Errorf("%s must be one line of text without control characters", path))
 		return "", false
 	}
 	return n.text, true
@@ -349,10 +349,10 @@ func (r *Reader) real(row *Row, path string, n *Node) (float64, bool) {
 
 func (r *Reader) outOfRange(row *Row, path string, n *Node) {
 	if v, err := strconv.ParseFloat(n.text, 64); err != nil && !math.IsInf(row.In.hi, 0) || math.IsInf(v, 0) {
-		r.errs.Add(n.Errorf("%s is too large a number", path))
+		r.faults.Add(n.Errorf("%s is too large a number", path))
 		return
 	}
-	r.errs.Add(n.Errorf("%s must be %s, not %s", path, row.In, n.text))
+	r.faults.Add(n.Errorf("%s must be %s, not %s", path, row.In, n.text))
 }
 
 func (r *Reader) wholes(row *Row, path string, n *Node) ([]int, bool) {
@@ -387,7 +387,7 @@ func (r *Reader) oneOrMoreWholes(row *Row, path string, n *Node) ([]int, bool) {
 	list, ok := r.wholes(row, path, n)
 	for i, v := range list {
 		if slices.Contains(list[:i], v) {
-			r.errs.Add(n.items[i].Errorf("%d is listed twice in %s", v, path))
+			r.faults.Add(n.items[i].Errorf("%d is listed twice in %s", v, path))
 			ok = false
 		}
 	}
@@ -405,7 +405,7 @@ func (r *Reader) oneOrMoreTexts(row *Row, path string, n *Node) ([]Str, bool) {
 	for _, item := range items {
 		text, good := r.Text(rowOfItem(row, Text), path, item)
 		if good && slices.ContainsFunc(list, func(had Str) bool { return had.V == text }) {
-			r.errs.Add(item.Errorf("%q is listed twice in %s", text, path))
+			r.faults.Add(item.Errorf("%q is listed twice in %s", text, path))
 			good = false
 		}
 		list, ok = append(list, Str{V: text, Pos: item.pos}), ok && good
@@ -417,7 +417,7 @@ func (r *Reader) notEmpty(path string, n *Node) bool {
 	if len(n.items) > 0 {
 		return true
 	}
-	r.errs.Add(n.Errorf("%s is empty", path))
+	r.faults.Add(n.Errorf("%s is empty", path))
 	return false
 }
 
@@ -449,21 +449,21 @@ var identifier = regexp.MustCompile(identifierPattern)
 // starts with a letter.
 func IsIdentifier(name string) bool { return identifier.MatchString(name) }
 
-// defaultNode parses a default as written in the tables; its nodes have no place.
+// defaultNode parses a default as written in the tables; its nodes have no position.
 func defaultNode(text string) *Node {
 	var errs Faults
 	n := parseYAML("", []byte(text), &errs)
-	n.place(diag.Pos{})
+	n.moveTo(diag.Pos{})
 	return n
 }
 
-// place moves a tree to one place outside of any file.
-func (n *Node) place(pos diag.Pos) {
+// moveTo moves a tree to one position outside of any file.
+func (n *Node) moveTo(pos diag.Pos) {
 	n.pos, n.src = pos, nil
 	for _, k := range n.keys {
-		k.place(pos)
+		k.moveTo(pos)
 	}
 	for _, v := range n.items {
-		v.place(pos)
+		v.moveTo(pos)
 	}
 }

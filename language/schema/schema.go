@@ -11,7 +11,7 @@ import (
 // checks in editors. It does not contain rules across keys or the grammar of
 // equations.
 func (d *Dialect) Schema() []byte {
-	root := OpenSchema(d.Rows, Member{ExtendsRow.Name, rowSchema(&ExtendsRow)})
+	root := PartialSchema(d.Rows, Member{ExtendsRow.Name, rowSchema(&ExtendsRow)})
 	schema := NewObject(
 		"$schema", "https://json-schema.org/draft/2020-12/schema",
 		"title", "miplc "+d.Noun,
@@ -78,15 +78,15 @@ func (o *Object) MarshalJSON() ([]byte, error) {
 // SectionSchema returns the schema of a map with the members first and the keys of
 // rows.
 func SectionSchema(rows []Row, first ...Member) *Object {
-	s := OpenSchema(rows, first...)
+	s := PartialSchema(rows, first...)
 	if names := required(rows); names != nil {
 		s.Set("required", names)
 	}
 	return s
 }
 
-// OpenSchema returns the schema of a map that may lack required keys, because they may be inherited.
-func OpenSchema(rows []Row, first ...Member) *Object {
+// PartialSchema returns the schema of a map that may lack required keys, because they may be inherited.
+func PartialSchema(rows []Row, first ...Member) *Object {
 	props := &Object{first}
 	for i := range rows {
 		props.Set(rows[i].Name, rowSchema(&rows[i]))
@@ -105,8 +105,8 @@ func required(rows []Row) (names []string) {
 
 const identifierPattern = "^[A-Za-z][A-Za-z0-9_]*$"
 
-// MapOf returns the schema of a map from identifiers to values.
-func MapOf(value *Object) *Object {
+// MapSchema returns the schema of a map from identifiers to values.
+func MapSchema(value *Object) *Object {
 	return NewObject("type", "object", "propertyNames", NewObject("pattern", identifierPattern), "additionalProperties", value)
 }
 

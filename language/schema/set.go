@@ -21,7 +21,7 @@ func (l *loader) override(root *Node, set string) *Node {
 		l.fail(diag.Errorf(pos, "no value").WithNote("write key=value, such as train.epochs=5"))
 		return root
 	}
-	v := parseSetValue(value, pos, &l.errs)
+	v := parseSetValue(value, pos, &l.faults)
 	if v == nil {
 		l.broken = true
 		return root
@@ -67,7 +67,7 @@ func parseSetValue(text string, pos diag.Pos, errs *Faults) *Node {
 		}
 		return nil
 	}
-	n.place(pos)
+	n.moveTo(pos)
 	return n
 }
 

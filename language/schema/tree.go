@@ -90,8 +90,8 @@ func (n *Node) WithoutKey(key string) *Node {
 	return &out
 }
 
-// MapOf returns a map with one key, placed at n, for values that may be written in
+// InMap returns a map with one key, placed at n, for values that may be written in
 // a short form.
-func (n *Node) MapOf(key string, at *Node) *Node {
+func (n *Node) InMap(key string, at *Node) *Node {
 	return &Node{kind: mapNode, pos: n.pos, src: n.src, keys: []*Node{{text: key, pos: at.pos, src: at.src}}, items: []*Node{n}}
 }

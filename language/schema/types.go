@@ -17,10 +17,10 @@ type Value[T any] struct {
 	Pos diag.Pos
 }
 
-// Set reports whether the value was written rather than defaulted.
-func (v Value[T]) Set() bool { return !v.Pos.IsZero() }
+// Written reports whether the value was written rather than defaulted.
+func (v Value[T]) Written() bool { return !v.Pos.IsZero() }
 
-func (v Value[T]) place() diag.Pos { return v.Pos }
+func (v Value[T]) pos() diag.Pos { return v.Pos }
 
 func (v Value[T]) value() any { return v.V }
 
@@ -156,7 +156,7 @@ func assign(to any, a Arg) {
 }
 
 // PosOf returns the position of the Value that a row sets within of.
-func (r *Row) PosOf(of any) diag.Pos { return r.Field(of).(interface{ place() diag.Pos }).place() }
+func (r *Row) PosOf(of any) diag.Pos { return r.Field(of).(interface{ pos() diag.Pos }).pos() }
 
 // ValueNode encodes a decoded value.
 func ValueNode(v any) *yaml.Node {

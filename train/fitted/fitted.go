@@ -40,7 +40,7 @@ func CheckDevice(spec *language.Spec, device string) error {
 		return nil
 	}
 	kind := spec.Learner.Kind
-	return spec.Show(diag.Errorf(kind.Pos, "learner %s is fitted on the CPU and cannot use the device %s", kind.V, device).
+	return spec.AddSource(diag.Errorf(kind.Pos, "learner %s is fitted on the CPU and cannot use the device %s", kind.V, device).
 		WithNote("leave out --device, or use --device %s", cpu))
 }
 
@@ -63,7 +63,7 @@ func (t *trainer) learner(spec *language.Spec, products miplgp.Products) (learne
 			Probes: a["probes"].Int(), Rank: a["rank"].Int(), Tolerance: a["tolerance"].Float(), Device: t.device, Products: products,
 		}), nil
 	default:
-		return nil, spec.Locate(diag.Errorf(kind.Pos, "bug: no package fits the learner %q", kind.V))
+		return nil, spec.AtUserLine(diag.Errorf(kind.Pos, "bug: no package fits the learner %q", kind.V))
 	}
 }
 
