@@ -62,7 +62,7 @@ func (f *stepForm) openRuns(o *Options) (err error) {
 	}
 	first := f.trials[0]
 	bags := min(first.Batch(), len(first.Split.Train))
-	instances := first.Data.Largest(first.Split.Train, 1)
+	instances := first.Data.MaxInstances(first.Split.Train, 1)
 	if n := o.Spec.Data.Sample.V; n > 0 {
 		instances = min(n, instances)
 	}

@@ -17,7 +17,7 @@ func Order(bags []int, seed uint64, epoch int) []int {
 
 // Draw selects instances of the training bags of an epoch: N of each larger bag, without
 // replacement. The selection depends only on Seed, Epoch and the bag, so that a resumed run trains
-// on the same instances.
+// on the same instances. A nil *Draw selects all instances.
 type Draw struct {
 	N     int
 	Seed  uint64
@@ -26,24 +26,24 @@ type Draw struct {
 
 // Size returns the number of instances that are drawn from a bag with the given number of
 // instances.
-func (w *Draw) Size(instances int) int {
-	if w == nil {
+func (d *Draw) Size(instances int) int {
+	if d == nil {
 		return instances
 	}
-	return min(w.N, instances)
+	return min(d.N, instances)
 }
 
-// rows returns the numbers of the instances of a bag in ascending order.
-func (w *Draw) rows(bag, instances int) []int {
-	rows := stream.New(w.Seed, "instances", uint64(w.Epoch), uint64(bag)).Perm(instances)[:w.N]
-	slices.Sort(rows)
-	return rows
+// instances returns the numbers of the instances of a bag in ascending order.
+func (d *Draw) instances(bag, instances int) []int {
+	selected := stream.New(d.Seed, "instances", uint64(d.Epoch), uint64(bag)).Perm(instances)[:d.N]
+	slices.Sort(selected)
+	return selected
 }
 
 // Batch contains the instances and candidate sets of some bags, concatenated. A Loader reuses its
 // slices for the next batch.
 type Batch struct {
-	Bags       []int     // [B] numbers of the bags in the set
+	Bags       []int     // [B] numbers of the bags in the dataset
 	Instances  []float32 // [N, Dim]
 	BagOf      []int     // [N] index into Bags of the bag of each instance, ascending
 	Candidates []float32 // [B, Classes] 1 for candidate labels, else 0
@@ -59,9 +59,9 @@ func (b *Batch) assemble(d *Dataset, bags []int, draw *Draw) error {
 		start, values := len(b.Instances), n*d.Dim()
 		b.Instances = slices.Grow(b.Instances, values)[:start+values]
 		if n == d.Size(bag) {
-			return d.ReadRows(b.Instances[start:], bag, 0)
+			return d.ReadRange(b.Instances[start:], bag, 0)
 		}
-		return d.ReadSome(b.Instances[start:], bag, draw.rows(bag, d.Size(bag)))
+		return d.ReadSelected(b.Instances[start:], bag, draw.instances(bag, d.Size(bag)))
 	})
 }
 
@@ -80,15 +80,15 @@ func (b *Batch) assembleHalf(d *Dataset, bags []int) error {
 func (b *Batch) fill(d *Dataset, bags []int, draw *Draw, read func(bag, n int) error) error {
 	b.Bags = append(b.Bags[:0], bags...)
 	b.BagOf, b.Candidates = b.BagOf[:0], b.Candidates[:0]
-	for place, bag := range bags {
+	for index, bag := range bags {
 		n := draw.Size(d.Size(bag))
 		if err := read(bag, n); err != nil {
 			return err
 		}
 		for range n {
-			b.BagOf = append(b.BagOf, place)
+			b.BagOf = append(b.BagOf, index)
 		}
-		for _, s := range d.CandidateSet(bag) {
+		for _, s := range d.CandidateMask(bag) {
 			b.Candidates = append(b.Candidates, float32(s))
 		}
 	}
@@ -103,8 +103,8 @@ func (b *Batch) convert(d *Dataset, from *Batch) {
 	for _, bag := range b.Bags {
 		start, values := len(b.Instances), d.Size(bag)*d.Dim()
 		b.Instances = slices.Grow(b.Instances, values)[:start+values]
-		kind, _ := d.Store.(HalfStore).Half(bag)
-		kind.Floats(b.Instances[start:], half)
+		number, _ := d.Store.(HalfStore).Half(bag)
+		number.Floats(b.Instances[start:], half)
 		half = half[2*values:]
 	}
 }

@@ -113,9 +113,9 @@ func (d *Dataset) SizeOf(bags []int) (n int) {
 	return n
 }
 
-// Largest returns the maximum number of instances in a batch of size bags: the sum of the size
+// MaxInstances returns the maximum number of instances in a batch of size bags: the sum of the size
 // largest of bags.
-func (d *Dataset) Largest(bags []int, size int) (n int) {
+func (d *Dataset) MaxInstances(bags []int, size int) (n int) {
 	sizes := make([]int, len(bags))
 	for i, bag := range bags {
 		sizes[i] = d.Size(bag)
@@ -135,11 +135,11 @@ func (d *Dataset) Label(i int) (class int, known bool) {
 	return d.Labels[i], true
 }
 
-// TrueLabels returns the true labels of bag i as a vector over the classes: 1 for its labels, else
-// 0. It returns nil if they are unknown. The caller must not change it.
-func (d *Dataset) TrueLabels(i int) []uint8 {
+// TrueMask returns the true labels of bag i as a mask, [Classes]: 1 for its labels, else 0. It returns
+// nil if they are unknown. The caller must not change it.
+func (d *Dataset) TrueMask(i int) []uint8 {
 	if d.Multi {
-		return d.CandidateSet(i)
+		return d.CandidateMask(i)
 	}
 	class, known := d.Label(i)
 	if !known {
@@ -156,20 +156,20 @@ func (d *Dataset) Positive(bag, instance int) bool {
 	if d.InstLabels == nil || d.InstLabels[instance] < 0 {
 		return false
 	}
-	labels := d.TrueLabels(bag)
+	labels := d.TrueMask(bag)
 	return labels == nil || labels[d.InstLabels[instance]] == 1
 }
 
-// LabelSets returns the true labels of each bag in ascending order: [-1] for a bag whose only label is
+// TrueLists returns the true labels of each bag in ascending order: [-1] for a bag whose only label is
 // unknown. The result is nil if the dataset has no known label.
-func (d *Dataset) LabelSets() [][]int {
+func (d *Dataset) TrueLists() [][]int {
 	if !d.Multi && !AnyKnown(d.Labels) {
 		return nil
 	}
 	sets := make([][]int, d.Bags())
 	for i := range sets {
 		if d.Multi {
-			sets[i] = d.CandidateLabels(i)
+			sets[i] = d.CandidateList(i)
 		} else {
 			sets[i] = []int{d.Labels[i]}
 		}
@@ -177,13 +177,30 @@ func (d *Dataset) LabelSets() [][]int {
 	return sets
 }
 
+// ClassName returns the name of class c, or its number from 0 if the classes have no names.
+func (d *Dataset) ClassName(c int) string {
+	if d.ClassNames == nil {
+		return fmt.Sprint(c)
+	}
+	return d.ClassNames[c]
+}
+
+// AllClassNames returns the names of all classes, see ClassName.
+func (d *Dataset) AllClassNames() []string {
+	names := make([]string, d.Classes)
+	for c := range names {
+		names[c] = d.ClassName(c)
+	}
+	return names
+}
+
 // TrueNames returns the names of the true labels of bag i, none if they are unknown.
-func (d *Dataset) TrueNames(i int) []string { return d.namesOf(d.TrueLabels(i)) }
+func (d *Dataset) TrueNames(i int) []string { return d.namesOf(d.TrueMask(i)) }
 
 // CandidateNames returns the names of the candidates of bag i.
-func (d *Dataset) CandidateNames(i int) []string { return d.namesOf(d.CandidateSet(i)) }
+func (d *Dataset) CandidateNames(i int) []string { return d.namesOf(d.CandidateMask(i)) }
 
-// namesOf returns the names of the labels of a vector over the classes.
+// namesOf returns the names of the labels of a mask.
 func (d *Dataset) namesOf(labels []uint8) (names []string) {
 	for c, in := range labels {
 		if in != 0 {
@@ -193,13 +210,12 @@ func (d *Dataset) namesOf(labels []uint8) (names []string) {
 	return names
 }
 
-// LabelsIn returns the TrueLabels of each bag as vectors over other classes, e.g. the classes of a
-// model. Classes are matched by name if the dataset names them, otherwise by number. A true label
+// TrueMasksIn returns the TrueMask of each bag as a mask of other classes, e.g. the classes of a model. Classes are matched by name if the dataset names them, otherwise by number. A true label
 // that is not in classes is an error.
-func (d *Dataset) LabelsIn(classes []string) ([][]uint8, error) {
-	out, place := make([][]uint8, d.Bags()), d.placesIn(classes)
+func (d *Dataset) TrueMasksIn(classes []string) ([][]uint8, error) {
+	out, index := make([][]uint8, d.Bags()), d.indicesIn(classes)
 	for i := range out {
-		labels := d.TrueLabels(i)
+		labels := d.TrueMask(i)
 		if labels == nil {
 			continue
 		}
@@ -208,58 +224,58 @@ func (d *Dataset) LabelsIn(classes []string) ([][]uint8, error) {
 			if in == 0 {
 				continue
 			}
-			if place[c] < 0 {
+			if index[c] < 0 {
 				return nil, diag.Errorf(diag.Pos{File: d.Name}, "the true label of bag %d, %s, is not one of the classes %s", i+1, d.ClassName(c), diag.Words(classes))
 			}
-			out[i][place[c]] = 1
+			out[i][index[c]] = 1
 		}
 	}
 	return out, nil
 }
 
-// placesIn returns the index in classes of each class of the dataset, -1 if it is not among them.
-func (d *Dataset) placesIn(classes []string) []int {
-	place := make([]int, d.Classes)
-	for c := range place {
-		if place[c] = c; d.ClassNames != nil {
-			place[c] = slices.Index(classes, d.ClassNames[c])
+// indicesIn returns the index in classes of each class of the dataset, -1 if it is not among them.
+func (d *Dataset) indicesIn(classes []string) []int {
+	index := make([]int, d.Classes)
+	for c := range index {
+		if index[c] = c; d.ClassNames != nil {
+			index[c] = slices.Index(classes, d.ClassNames[c])
 		}
-		if place[c] >= len(classes) {
-			place[c] = -1
+		if index[c] >= len(classes) {
+			index[c] = -1
 		}
 	}
-	return place
+	return index
 }
 
-// CandidatesIn returns a function that returns the candidate set of a bag as a vector over classes,
-// e.g. those of a model, matched like LabelsIn. Candidates that are not in classes are dropped. For
+// CandidateMasksIn returns a function that returns the candidates of a bag as a mask of classes, e.g.
+// those of a model, matched like TrueMasksIn. Candidates that are not in classes are dropped. For
 // a bag whose candidates are all classes of the dataset the function returns nil, because such a
 // set contains no information, and for every bag of a dataset without candidates.
-func (d *Dataset) CandidatesIn(classes []string) func(bag int) []uint8 {
-	place := d.placesIn(classes)
+func (d *Dataset) CandidateMasksIn(classes []string) func(bag int) []uint8 {
+	index := d.indicesIn(classes)
 	return func(bag int) []uint8 {
-		set := d.CandidateSet(bag)
+		set := d.CandidateMask(bag)
 		if d.Multi || !slices.Contains(set, 0) {
 			return nil
 		}
 		out := make([]uint8, len(classes))
 		for c, in := range set {
-			if in != 0 && place[c] >= 0 {
-				out[place[c]] = 1
+			if in != 0 && index[c] >= 0 {
+				out[index[c]] = 1
 			}
 		}
 		return out
 	}
 }
 
-// CandidateSet returns the row of bag i, [Classes], sharing memory.
-func (d *Dataset) CandidateSet(i int) []uint8 {
+// CandidateMask returns the candidates of bag i as a mask, [Classes], sharing memory.
+func (d *Dataset) CandidateMask(i int) []uint8 {
 	return d.Candidates[i*d.Classes : (i+1)*d.Classes]
 }
 
-// CandidateLabels returns the candidates of bag i in ascending order.
-func (d *Dataset) CandidateLabels(i int) (list []int) {
-	for c, in := range d.CandidateSet(i) {
+// CandidateList returns the candidates of bag i in ascending order.
+func (d *Dataset) CandidateList(i int) (list []int) {
+	for c, in := range d.CandidateMask(i) {
 		if in != 0 {
 			list = append(list, c)
 		}
@@ -267,7 +283,7 @@ func (d *Dataset) CandidateLabels(i int) (list []int) {
 	return list
 }
 
-// Reshape returns the set with instances of another shape and as many numbers,
+// Reshape returns the dataset with instances of another shape and as many numbers,
 // e.g. [1, 28, 28] for 784 features; everything else is shared with d.
 func (d *Dataset) Reshape(shape []int) (*Dataset, error) {
 	n, ok := ndarray.SizeWithin(shape, math.MaxInt)

@@ -65,7 +65,7 @@ func openCSV(t *testing.T, text string) *data.Dataset {
 	return d
 }
 
-// LabelsIn maps labels by class names. Classes of CSV files have only names.
+// TrueMasksIn maps labels by class names. Classes of CSV files have only names.
 func TestLabelsIn(t *testing.T) {
 	const head = "bag,label,candidates,f1\n"
 	for _, c := range []struct {
@@ -79,17 +79,17 @@ func TestLabelsIn(t *testing.T) {
 		{"1,cat,cat emu,1\n2,emu,cat emu,1\n", []string{"dog", "cat"}, "the true label of bag 2, emu, is not one of the classes dog, cat"},
 	} {
 		d := openCSV(t, head+c.text)
-		labels, err := d.LabelsIn(c.classes)
+		labels, err := d.TrueMasksIn(c.classes)
 		if got := fmt.Sprint(labels); err == nil && got != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q in %v: %s, %v, want %s", c.text, c.classes, got, err, c.want)
 		}
 	}
 	d := datatest.Small()
 	d.ClassNames = nil // their numbers alone are known
-	if labels, err := d.LabelsIn([]string{"wren", "jay", "crow", "tit"}); err != nil || fmt.Sprint(labels) != "[[1 0 0 0] [0 0 1 0] []]" {
+	if labels, err := d.TrueMasksIn([]string{"wren", "jay", "crow", "tit"}); err != nil || fmt.Sprint(labels) != "[[1 0 0 0] [0 0 1 0] []]" {
 		t.Errorf("without names: %v, %v", labels, err)
 	}
-	if _, err := d.LabelsIn([]string{"wren", "jay"}); err == nil || !strings.Contains(err.Error(), "bag 2, 2, is not one of the classes wren, jay") {
+	if _, err := d.TrueMasksIn([]string{"wren", "jay"}); err == nil || !strings.Contains(err.Error(), "bag 2, 2, is not one of the classes wren, jay") {
 		t.Errorf("without names, too many: %v", err)
 	}
 }
@@ -114,15 +114,15 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// CandidatesIn maps candidate sets by class names too. Sets of all classes carry no information.
+// CandidateMasksIn maps candidate sets by class names too. Sets of all classes carry no information.
 func TestCandidatesIn(t *testing.T) {
 	d := openCSV(t, "bag,label,candidates,f1\n1,,cat dog,1\n2,,dog emu,2\n3,,cat dog emu,3\n")
-	candidates := d.CandidatesIn([]string{"dog", "cow", "cat"})
+	candidates := d.CandidateMasksIn([]string{"dog", "cow", "cat"})
 	if got := fmt.Sprint(candidates(0), candidates(1), candidates(2)); got != "[1 0 1] [1 0 0] []" {
 		t.Errorf("candidate sets %s", got)
 	}
 	d.ClassNames = nil
-	candidates = d.CandidatesIn([]string{"a", "b"})
+	candidates = d.CandidateMasksIn([]string{"a", "b"})
 	if got := fmt.Sprint(candidates(0), candidates(1)); got != "[1 1] [0 1]" {
 		t.Errorf("without names: %s", got)
 	}

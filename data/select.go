@@ -26,7 +26,7 @@ func (d *Dataset) Select(bags []int) (*Dataset, error) {
 			out.Instances = append(out.Instances, x...)
 		}
 		out.Offsets = append(out.Offsets, out.Offsets[len(out.Offsets)-1]+d.Size(b))
-		out.Candidates = append(out.Candidates, d.CandidateSet(b)...)
+		out.Candidates = append(out.Candidates, d.CandidateMask(b)...)
 		if d.Labels != nil {
 			out.Labels = append(out.Labels, d.Labels[b])
 		}

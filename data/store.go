@@ -12,11 +12,11 @@ import (
 
 // Store reads the instances of bags that stay on disk. It is safe for concurrent use.
 type Store interface {
-	// ReadRows reads instances of a bag into to until it is full, starting with instance
-	// number from. Its errors name the bag and the file.
-	ReadRows(to []float32, bag, from int) error
-	// ReadSome reads the instances of a bag with the given numbers, which ascend.
-	ReadSome(to []float32, bag int, rows []int) error
+	// ReadRange reads instances of a bag into to until it is full, starting with instance number
+	// first. Its errors name the bag and the file.
+	ReadRange(to []float32, bag, first int) error
+	// ReadSelected reads the instances of a bag with the given numbers, which ascend.
+	ReadSelected(to []float32, bag int, instances []int) error
 }
 
 // HalfStore is a Store that can read numbers of 16 bits without converting them, so that they need
@@ -24,8 +24,8 @@ type Store interface {
 type HalfStore interface {
 	Store
 	// Half returns the type of the numbers in the file of a bag. ok is true for float16 and bfloat16.
-	Half(bag int) (kind ndarray.Number, ok bool)
-	// ReadHalf reads all instances of such a bag into to. Its errors are those of ReadRows.
+	Half(bag int) (number ndarray.Number, ok bool)
+	// ReadHalf reads all instances of such a bag into to. Its errors are those of ReadRange.
 	ReadHalf(to []byte, bag int) error
 }
 
@@ -40,27 +40,27 @@ func (d *Dataset) Bag(i int) ([]float32, error) {
 		return d.Instances[d.Offsets[i]*dim : d.Offsets[i+1]*dim], nil
 	}
 	x := make([]float32, d.Size(i)*d.Dim())
-	return x, d.Store.ReadRows(x, i, 0)
+	return x, d.Store.ReadRange(x, i, 0)
 }
 
-// ReadRows copies instances of bag i to the slice to until it is full, starting with instance
-// number from.
-func (d *Dataset) ReadRows(to []float32, i, from int) error {
+// ReadRange copies instances of bag i to the slice to until it is full, starting with instance
+// number first.
+func (d *Dataset) ReadRange(to []float32, i, first int) error {
 	if d.OnDisk() {
-		return d.Store.ReadRows(to, i, from)
+		return d.Store.ReadRange(to, i, first)
 	}
-	copy(to, d.Instances[(d.Offsets[i]+from)*d.Dim():d.Offsets[i+1]*d.Dim()])
+	copy(to, d.Instances[(d.Offsets[i]+first)*d.Dim():d.Offsets[i+1]*d.Dim()])
 	return nil
 }
 
-// ReadSome copies the instances of bag i with the given numbers, which ascend.
-func (d *Dataset) ReadSome(to []float32, i int, rows []int) error {
+// ReadSelected copies the instances of bag i with the given numbers, which ascend.
+func (d *Dataset) ReadSelected(to []float32, i int, instances []int) error {
 	if d.OnDisk() {
-		return d.Store.ReadSome(to, i, rows)
+		return d.Store.ReadSelected(to, i, instances)
 	}
 	dim := d.Dim()
-	for _, row := range rows {
-		at := (d.Offsets[i] + row) * dim
+	for _, instance := range instances {
+		at := (d.Offsets[i] + instance) * dim
 		to = to[copy(to, d.Instances[at:at+dim]):]
 	}
 	return nil
@@ -78,7 +78,7 @@ func (d *Dataset) All() ([]float32, error) {
 	}
 	x := make([]float32, values)
 	for i := range d.Bags() {
-		if err := d.Store.ReadRows(x[d.Offsets[i]*d.Dim():d.Offsets[i+1]*d.Dim()], i, 0); err != nil {
+		if err := d.Store.ReadRange(x[d.Offsets[i]*d.Dim():d.Offsets[i+1]*d.Dim()], i, 0); err != nil {
 			return nil, err
 		}
 	}
@@ -90,7 +90,7 @@ func (d *Dataset) All() ([]float32, error) {
 func (d *Dataset) Each(bags []int, f func(bag int, x []float32) error) error {
 	if d.OnDisk() {
 		defer debug.FreeOSMemory() // returns the buffers before others are allocated
-		for b, err := range NewLoader(d, d.Largest(bags, 1)).Load(Batches(bags, 1), nil) {
+		for b, err := range NewLoader(d, d.MaxInstances(bags, 1)).Load(Batches(bags, 1), nil) {
 			if err == nil {
 				err = f(b.Bags[0], b.Instances)
 			}
@@ -155,7 +155,7 @@ type loaded struct {
 // readAhead reads batches in a goroutine: into the two buffers alternately, or, as numbers of 16 bits,
 // into the first buffer, from which the second one is converted when the caller asks for it.
 func (l *Loader) readAhead(batches [][]int, draw *Draw, yield func(*Batch, error) bool) {
-	buffers := l.buffers[len(l.buffers)-min(len(batches), len(l.buffers)):] // a single batch uses the second one, which always has numbers of 32 bits
+	buffers := l.buffers[max(0, 2-len(batches)):] // one batch needs only the second buffer, which always has numbers of 32 bits
 	half := len(buffers) == 2 && draw == nil && l.isHalf(batches)
 	l.reserve(buffers, half)
 	if half {
@@ -240,10 +240,10 @@ type selection struct {
 	bags []int // numbers of the bags in Store
 }
 
-func (s *selection) ReadRows(to []float32, bag, from int) error {
-	return s.Store.ReadRows(to, s.bags[bag], from)
+func (s *selection) ReadRange(to []float32, bag, first int) error {
+	return s.Store.ReadRange(to, s.bags[bag], first)
 }
 
-func (s *selection) ReadSome(to []float32, bag int, rows []int) error {
-	return s.Store.ReadSome(to, s.bags[bag], rows)
+func (s *selection) ReadSelected(to []float32, bag int, instances []int) error {
+	return s.Store.ReadSelected(to, s.bags[bag], instances)
 }

@@ -12,23 +12,6 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// ClassName returns the name of class c, or its number from 0 if the classes have no names.
-func (d *Dataset) ClassName(c int) string {
-	if d.ClassNames == nil {
-		return fmt.Sprint(c)
-	}
-	return d.ClassNames[c]
-}
-
-// Names returns the names of all classes, see ClassName.
-func (d *Dataset) Names() []string {
-	names := make([]string, d.Classes)
-	for c := range names {
-		names[c] = d.ClassName(c)
-	}
-	return names
-}
-
 // Validate checks the invariants of Dataset. It returns all violations as a diag.List, each with
 // source (a path, or the generator) and the bag, counted from 1.
 //
@@ -183,7 +166,7 @@ func (v *validator) candidates() {
 	seen := make([]bool, d.Classes)
 	for i := range d.Bags() {
 		any := false
-		for c, s := range d.CandidateSet(i) {
+		for c, s := range d.CandidateMask(i) {
 			if s > 1 {
 				v.errorf("bag %d: the candidate entry of class %s is %d; it must be 0 or 1", i+1, v.className(c), s)
 			}
@@ -218,7 +201,7 @@ func (v *validator) labels() {
 		case c == -1: // unknown
 		case c < -1 || c >= d.Classes:
 			v.errorf("bag %d: the true label %d is out of range; classes count from 0 to %d, -1 means unknown", i+1, c, d.Classes-1)
-		case d.CandidateSet(i)[c] == 0 && slices.Contains(d.CandidateSet(i), 1):
+		case d.CandidateMask(i)[c] == 0 && slices.Contains(d.CandidateMask(i), 1):
 			v.errorf("bag %d: the true label %s is not among the candidates %s", i+1, v.className(c), d.candidateNames(i))
 		}
 	}

@@ -81,7 +81,7 @@ func measured(ctx context.Context, precision string, content []byte, want []runt
 		return r, nil, fmt.Errorf("the model in %s: %w", precision, err)
 	}
 	defer model.Close()
-	labels, err := o.Bags.LabelsIn(model.Info().Classes)
+	labels, err := o.Bags.TrueMasksIn(model.Info().Classes)
 	if err != nil {
 		return r, nil, err
 	}

@@ -140,7 +140,7 @@ func (j *job) run(ctx context.Context, e *Encoder, library string) error {
 func (j *job) encode(s *Session, key sum) error {
 	places := j.places[key]
 	x := make([]float32, j.images.Dim())
-	if err := j.images.ReadRows(x, places[0].bag, places[0].instance); err != nil {
+	if err := j.images.ReadRange(x, places[0].bag, places[0].instance); err != nil {
 		return err
 	}
 	features, err := s.Features(x, 1)

@@ -182,14 +182,14 @@ func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.D
 		return nil, e.AddSource(diag.Errorf(s.Group.Pos, "%v", err))
 	}
 	if s.Index.V == "" {
-		o := split.Settings{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1), Validation: s.Validation, Groups: groups, Classes: set.Names()}
+		o := split.Settings{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1), Validation: s.Validation, Groups: groups, Classes: set.AllClassNames()}
 		if s.Folds > 0 {
 			o.Folds, o.Fold, o.Seed = s.Folds, (i-1)%s.Folds+1, uint64(s.Seed+(i-1)/s.Folds)
 		}
 		if s.Pools > 0 {
 			return poolSplit(s, i, set, o)
 		}
-		return split.Random(set.Bags(), set.LabelSets(), o)
+		return split.Random(set.Bags(), set.TrueLists(), o)
 	}
 	name := strings.ReplaceAll(s.Index.V, definition.SplitPlaceholder, strconv.Itoa(i))
 	path, err := prepare.Find(&e.Origin, s.Index.Pos, name, folder)
@@ -210,7 +210,7 @@ func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.D
 // holdOut splits off a share of the training bags of a split for choosing a setting: the result
 // trains on the others and tests on these. Groups stay together if those of the split do.
 func holdOut(set *data.Dataset, whole *data.Split, c definition.Choose, number int, grouped bool) (*data.Split, error) {
-	all, groups := set.LabelSets(), []string(nil)
+	all, groups := set.TrueLists(), []string(nil)
 	var labels [][]int
 	for _, bag := range whole.Train {
 		if grouped {

@@ -316,7 +316,7 @@ func unlabelled(e *definition.Experiment, d *definition.DataSet, in *inputOf, te
 
 // anyKnown reports whether one of the bags has a true label.
 func anyKnown(set *data.Dataset, bags []int) bool {
-	return slices.ContainsFunc(bags, func(i int) bool { return set.TrueLabels(i) != nil })
+	return slices.ContainsFunc(bags, func(i int) bool { return set.TrueMask(i) != nil })
 }
 
 // splitError returns an error of a split at the setting or the index file that does not fit the

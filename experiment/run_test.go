@@ -347,7 +347,7 @@ func TestHoldOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	split, err := split.Random(40, set.LabelSets(), split.Settings{Train: 0.7, Seed: 1, Stratify: true})
+	split, err := split.Random(40, set.TrueLists(), split.Settings{Train: 0.7, Seed: 1, Stratify: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -124,7 +124,7 @@ func checkOrder(spec *language.Spec, set *data.Dataset, folder bagfile.Folder) e
 			from.Model.V, what, diag.Words(model), diag.Words(data)).WithNote("%s", todo))}
 	}
 	if len(from.Except.V) == 0 {
-		if err := differ("classes", "give the data the order of the model, in a CSV file with a first line # classes:, or start the classifier with random numbers with train.init.except", meta.Classes, set.Names()); err != nil {
+		if err := differ("classes", "give the data the order of the model, in a CSV file with a first line # classes:, or start the classifier with random numbers with train.init.except", meta.Classes, set.AllClassNames()); err != nil {
 			return err
 		}
 	}

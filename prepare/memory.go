@@ -32,7 +32,7 @@ type bagSize struct {
 }
 
 func sizeOf(set *data.Dataset) bagSize {
-	return bagSize{float64(set.Offsets[set.Bags()]) / float64(max(1, set.Bags())), set.Largest(set.AllBags(), 1)}
+	return bagSize{float64(set.Offsets[set.Bags()]) / float64(max(1, set.Bags())), set.MaxInstances(set.AllBags(), 1)}
 }
 
 // Copies is how often the parameters are in memory while a run trains, exports and

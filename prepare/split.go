@@ -22,7 +22,7 @@ type bags struct {
 }
 
 func bagsOf(set *data.Dataset) bags {
-	return bags{set.Bags(), set.BagNames, set.LabelSets(), set.Names(), set.Groups, set.GroupName}
+	return bags{set.Bags(), set.BagNames, set.TrueLists(), set.AllClassNames(), set.Groups, set.GroupName}
 }
 
 // openSplit splits bags as the spec describes. Settings that do not fit the bags are a *SpecError,

@@ -38,7 +38,7 @@ func ofFile(t *testing.T, dir string, trial *train.Trial, bags []int) float64 {
 		for _, class := range p.Predicted() {
 			predicted[class] = 1
 		}
-		if bytes.Equal(predicted, trial.Data.TrueLabels(bag)) {
+		if bytes.Equal(predicted, trial.Data.TrueMask(bag)) {
 			right++
 		}
 	}

@@ -93,7 +93,7 @@ func redrawSplit(source string, set *data.Dataset) *data.Split {
 		return nil
 	}
 	o.Stratify = kind == split.Stratified
-	s, err := split.Random(set.Bags(), set.LabelSets(), o)
+	s, err := split.Random(set.Bags(), set.TrueLists(), o)
 	if err != nil || s.Source != source {
 		return nil
 	}

@@ -16,7 +16,7 @@ func TestRedrawSplit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, stratify := range []bool{false, true} {
-		split, err := split.Random(set.Bags(), set.LabelSets(), split.Settings{Train: 0.7, Seed: 3, Stratify: stratify})
+		split, err := split.Random(set.Bags(), set.TrueLists(), split.Settings{Train: 0.7, Seed: 3, Stratify: stratify})
 		if err != nil {
 			t.Fatal(err)
 		}

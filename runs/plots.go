@@ -26,7 +26,7 @@ var plotFiles = []string{lossPlot, attentionPlot, weightsPlot, confusionPlot, re
 // writePlots writes the figures of a run, except those without data, and returns their names in the
 // folder of the run.
 func writePlots(dir, title string, report *train.Report, set *data.Dataset) ([]string, error) {
-	classes := set.Names()
+	classes := set.AllClassNames()
 	figures := []struct {
 		file string
 		show bool

@@ -55,7 +55,7 @@ func (t *Trial) CheckMeasures() error {
 	if len(t.Program.Spec.WatchedMeasures()) == 0 {
 		return nil
 	}
-	labelled := slices.ContainsFunc(t.Split.Validation, func(bag int) bool { return t.Data.TrueLabels(bag) != nil })
+	labelled := slices.ContainsFunc(t.Split.Validation, func(bag int) bool { return t.Data.TrueMask(bag) != nil })
 	defined, spec := t.definedMeasures(), t.Program.Spec
 	for _, w := range spec.WatchedMeasures() {
 		m := measure.Find(w.Measure.V)
@@ -84,7 +84,7 @@ func (t *Trial) definedMeasures() measure.Values {
 	}
 	p := measure.Predictions{Threshold: t.threshold()}
 	for _, bag := range t.Split.Validation {
-		p.Add(same, t.Data.TrueLabels(bag), t.Data.CandidateSet(bag))
+		p.Add(same, t.Data.TrueMask(bag), t.Data.CandidateMask(bag))
 	}
 	return p.Values()
 }

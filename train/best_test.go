@@ -108,8 +108,8 @@ func TestLossOfValidationBags(t *testing.T) {
 	}
 	o = validated(t, nil)
 	for bag, label := range o.Data.Labels { // known labels: the cross-entropy
-		clear(o.Data.CandidateSet(bag))
-		o.Data.CandidateSet(bag)[label] = 1
+		clear(o.Data.CandidateMask(bag))
+		o.Data.CandidateMask(bag)[label] = 1
 	}
 	if r, err = run(context.Background(), o); err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ func (t *Trial) classWeights() []float32 {
 func (t *Trial) labelWeights(want language.ClassWeights) []float32 {
 	factors, with := make([]float32, t.Data.Classes), make([]int, t.Data.Classes)
 	for _, bag := range t.Split.Train {
-		for class, in := range t.Data.TrueLabels(bag) {
+		for class, in := range t.Data.TrueMask(bag) {
 			with[class] += int(in)
 		}
 	}

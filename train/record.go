@@ -73,7 +73,7 @@ func (r *Record) StartTrajectories() {
 		return
 	}
 	for _, bag := range r.Split.Train {
-		if candidates := r.Data.CandidateLabels(bag); len(candidates) > 1 {
+		if candidates := r.Data.CandidateList(bag); len(candidates) > 1 {
 			ambiguous = append(ambiguous, Trajectory{Bag: bag + 1, Label: r.label(bag), Candidates: candidates})
 		}
 	}
@@ -118,7 +118,7 @@ func (r *Record) lastEpoch() int { return cmp.Or(r.Until, r.Epochs) }
 // copies.
 func (r *Record) Add(o *Predictions, bag int, probabilities, attention []float32) {
 	o.Threshold = r.threshold()
-	o.Predictions.Add(probabilities, r.Data.TrueLabels(bag), r.Data.CandidateSet(bag))
+	o.Predictions.Add(probabilities, r.Data.TrueMask(bag), r.Data.CandidateMask(bag))
 	if o.Scores.count() >= maxScores {
 		return
 	}
@@ -169,7 +169,7 @@ func (r *Record) addPrediction(c *counter, bag int, probabilities []float32) {
 		return
 	}
 	equal := 1
-	for class, in := range r.Data.TrueLabels(bag) {
+	for class, in := range r.Data.TrueMask(bag) {
 		if (in == 1) != (float64(probabilities[class]) > r.threshold()) {
 			equal = 0
 		}
@@ -219,7 +219,7 @@ func (r *Record) Report(engine string, state *State) *Report {
 		p.Seconds += m.Seconds
 	}
 	part := r.detailPart()
-	p.Measures, p.Detail, p.DetailOf = final.Measures, r.Last[part].Detail(r.Data.Names()), part
+	p.Measures, p.Detail, p.DetailOf = final.Measures, r.Last[part].Detail(r.Data.AllClassNames()), part
 	return p
 }
 

@@ -61,7 +61,7 @@ func (r *Report) Remeasure(t *Trial, probabilities map[string][][]float32) {
 		}
 	}
 	part := t.detailPart()
-	r.Detail, r.DetailOf = found[part].Detail(t.Data.Names()), part
+	r.Detail, r.DetailOf = found[part].Detail(t.Data.AllClassNames()), part
 	if r.Best != nil && r.Best.Refit { // the model was trained on the validation bags
 		delete(found, data.ValidationPart)
 	}

@@ -27,7 +27,7 @@ func classCounts(d *data.Dataset, bags []int) []float64 {
 
 // eachCandidate calls use for each candidate of a bag, with 1/c if there are c of them.
 func eachCandidate(d *data.Dataset, bag int, use func(class int, share float64)) {
-	candidates := d.CandidateLabels(bag)
+	candidates := d.CandidateList(bag)
 	for _, class := range candidates {
 		use(class, 1/float64(len(candidates)))
 	}

@@ -71,7 +71,7 @@ func (t *Trial) Draw(epoch int) *data.Draw {
 // or of the evaluation.
 func (t *Trial) largestBatch() (n int) {
 	for _, part := range t.Split.Parts() {
-		n = max(n, t.Data.Largest(part.Bags, t.Batch()))
+		n = max(n, t.Data.MaxInstances(part.Bags, t.Batch()))
 	}
 	return n
 }

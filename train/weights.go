@@ -17,7 +17,7 @@ var lambdas = map[string]func(t, epochs int) float64{
 func InitialWeights(d *data.Dataset) []float32 {
 	weights := make([]float32, d.Bags()*d.Classes)
 	for i := range d.Bags() {
-		candidates := d.CandidateLabels(i)
+		candidates := d.CandidateList(i)
 		for _, c := range candidates {
 			weights[i*d.Classes+c] = 1 / float32(len(candidates))
 		}

@@ -107,7 +107,7 @@ func PredictBag(ctx context.Context, model *runtime.Model, set *data.Dataset, ba
 		return runtime.Prediction{}, err
 	}
 	if set.OnDisk() {
-		return model.PredictRows(ctx, set.Size(bag), func(to []float32, from int) error { return set.ReadRows(to, bag, from) })
+		return model.PredictRows(ctx, set.Size(bag), func(to []float32, from int) error { return set.ReadRange(to, bag, from) })
 	}
 	x, err := set.Bag(bag)
 	if err != nil {

@@ -117,11 +117,11 @@ func (g *imageEngines) of(images, features *data.Dataset, o parity.Options) (par
 		for i := range n {
 			bag := rng.IntN(images.Bags())
 			instance, x := rng.IntN(images.Size(bag)), bags[j][i*size:(i+1)*size]
-			if err := images.ReadRows(x, bag, instance); err != nil {
+			if err := images.ReadRange(x, bag, instance); err != nil {
 				return o, err
 			}
 			row := make([]float32, features.Dim())
-			if err := features.ReadRows(row, bag, instance); err != nil {
+			if err := features.ReadRange(row, bag, instance); err != nil {
 				return o, err
 			}
 			g.cached[sumOf(x)] = row

@@ -81,7 +81,7 @@ func (m *TrainedModel) predict(ctx context.Context, bags []int) (*measure.Predic
 	}
 	found, set := &measure.Predictions{}, m.trial.Data
 	for i, bag := range bags {
-		found.Add(rows[i], set.TrueLabels(bag), set.CandidateSet(bag))
+		found.Add(rows[i], set.TrueMask(bag), set.CandidateMask(bag))
 	}
 	return found, nil
 }

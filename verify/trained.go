@@ -156,7 +156,7 @@ func metadata(t *train.Trial, engine, version string) (export.Metadata, error) {
 	split, err := json.Marshal(SummarizeSplit(t.Split))
 	spec := t.Program.Spec
 	return export.Metadata{
-		Version: version, Classes: t.Data.Names(), Columns: columnsOf(t), SpecSHA256: spec.Identity(), DataSHA256: t.Data.Hash(),
+		Version: version, Classes: t.Data.AllClassNames(), Columns: columnsOf(t), SpecSHA256: spec.Identity(), DataSHA256: t.Data.Hash(),
 		Seed: uint64(spec.Train.Seed.V), Split: split, Engine: engine,
 	}, err
 }

@@ -27,7 +27,7 @@ func ulp(r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := split.Random(d.Bags(), d.LabelSets(), split.Settings{Train: 0.7, Stratify: true, Seed: 1})
+	s, err := split.Random(d.Bags(), d.TrueLists(), split.Settings{Train: 0.7, Stratify: true, Seed: 1})
 	if err != nil {
 		return nil, err
 	}

@@ -521,7 +521,7 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 	for i, b := range c.bags {
 		if len(b.candidates) == 0 && !d.Multi { // unknown
 			for class := range d.Classes {
-				d.CandidateSet(i)[class] = 1
+				d.CandidateMask(i)[class] = 1
 			}
 		}
 		for _, name := range b.candidates {
@@ -529,7 +529,7 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 			if !ok {
 				return nil, c.unknownClass(b.line, i, name)
 			}
-			d.CandidateSet(i)[class] = 1
+			d.CandidateMask(i)[class] = 1
 		}
 		d.Labels[i] = -1
 		if b.label != "" {

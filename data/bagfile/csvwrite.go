@@ -22,7 +22,7 @@ func writeCSVGzip(w io.Writer, d *data.Dataset) error {
 }
 
 func writeCSV(w io.Writer, d *data.Dataset) error {
-	names := d.Names()
+	names := d.AllClassNames()
 	for _, name := range names {
 		if !slices.Equal(strings.Fields(name), []string{name}) || strings.TrimRight(name, filled) != name {
 			return fmt.Errorf("the class name %q has spaces, or a comma at its end, which is not possible in CSV; save as .npz", name)

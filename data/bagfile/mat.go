@@ -209,13 +209,13 @@ func (m *matBags) candidates(d *data.Dataset) error {
 	for i, row := range m.rows {
 		for j, x := range row[1].Numbers {
 			if vectors {
-				d.CandidateSet(i)[j] = uint8(x)
+				d.CandidateMask(i)[j] = uint8(x)
 				continue
 			}
-			if d.CandidateSet(i)[int(x)-1] != 0 {
+			if d.CandidateMask(i)[int(x)-1] != 0 {
 				return fmt.Errorf("bag %d: the candidate %v is listed twice", i+1, x)
 			}
-			d.CandidateSet(i)[int(x)-1] = 1
+			d.CandidateMask(i)[int(x)-1] = 1
 		}
 	}
 	d.ClassNames = make([]string, d.Classes)

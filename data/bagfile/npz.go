@@ -163,7 +163,7 @@ func setKnownLabels(d *data.Dataset) error {
 		if label < 0 || label >= d.Classes {
 			return fmt.Errorf("bag %d has the label %d of %s, but data.labels is known", i+1, label, diag.Count(d.Classes, "class"))
 		}
-		d.CandidateSet(i)[label] = 1
+		d.CandidateMask(i)[label] = 1
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func setUnknownCandidates(d *data.Dataset, classes []string) error {
 	d.Candidates = make([]uint8, d.Bags()*d.Classes)
 	for i := range d.Bags() {
 		label, known := d.Label(i)
-		switch set := d.CandidateSet(i); {
+		switch set := d.CandidateMask(i); {
 		case known && label >= d.Classes:
 			return fmt.Errorf("bag %d has the label %d, the model has %s", i+1, label, diag.Count(d.Classes, "class"))
 		case known:

@@ -60,7 +60,7 @@ func TestParquetBags(t *testing.T) {
 		}
 	}
 	some := make([]float32, 6)
-	if err := d.ReadSome(some, 2, []int{1, 3}); err != nil || !slices.Equal(some, slices.Concat(want[3:6], want[9:12])) {
+	if err := d.ReadSelected(some, 2, []int{1, 3}); err != nil || !slices.Equal(some, slices.Concat(want[3:6], want[9:12])) {
 		t.Errorf("%v, %v", some, err)
 	}
 }

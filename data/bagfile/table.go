@@ -257,8 +257,8 @@ func (s *fileStore) open(path string) (*arrayFile, error) {
 // errChanged reports that a file was changed after the dataset was opened.
 var errChanged = errors.New("the file has changed since the dataset was opened; restore it, or start again")
 
-// ReadRows implements data.Store.
-func (s *fileStore) ReadRows(to []float32, bag, from int) error {
+// ReadRange implements data.Store.
+func (s *fileStore) ReadRange(to []float32, bag, from int) error {
 	return s.read(bag, func(a array) error {
 		if err := a.rows.ReadRows(to, from); err != nil {
 			return err
@@ -288,8 +288,8 @@ func (s *fileStore) ReadHalf(to []byte, bag int) error {
 	})
 }
 
-// ReadSome implements Store. It reads rows that the file stores in one piece together.
-func (s *fileStore) ReadSome(to []float32, bag int, rows []int) error {
+// ReadSelected implements Store. It reads rows that the file stores in one piece together.
+func (s *fileStore) ReadSelected(to []float32, bag int, rows []int) error {
 	return s.read(bag, func(a array) error {
 		width, all, numbers := s.bags[bag].width, to, rows
 		piece := max(1, a.piece)

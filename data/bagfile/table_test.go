@@ -141,7 +141,7 @@ func TestTable(t *testing.T) {
 		}
 	}
 	// Read more batches than there are buffers, twice with the same buffers.
-	loader, other := data.NewLoader(got, want.Largest(want.AllBags(), 3)), data.NewLoader(want, 0)
+	loader, other := data.NewLoader(got, want.MaxInstances(want.AllBags(), 3)), data.NewLoader(want, 0)
 	mixed, halves := [][]int{{3, 1}, {0}, {2, 4, 6}, {5}, {7}}, [][]int{{0, 1}, {5}, {6, 0}, {1}} // halves of 16 bits
 	for _, c := range []struct {
 		draw    *data.Draw
@@ -338,7 +338,7 @@ func FuzzArrays(f *testing.F) {
 }
 
 // Single rows of chunked arrays equal those of the whole array.
-func TestReadSome(t *testing.T) {
+func TestReadSelected(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "table.csv")
 	table := "bag,label,candidates,file\n"
 	for i, name := range []string{"contiguous", "row-chunks", "chunks", "deflate", "shuffle", "one-more"} {
@@ -366,7 +366,7 @@ func TestReadSome(t *testing.T) {
 				want = append(want, whole[6*row:6*row+6]...)
 			}
 			got := make([]float32, 6*len(rows))
-			if err := d.ReadSome(got, bag, rows); err != nil || !slices.Equal(got, want) {
+			if err := d.ReadSelected(got, bag, rows); err != nil || !slices.Equal(got, want) {
 				t.Errorf("bag %d, rows %v: %v, %v, want %v", bag, rows, got, err, want)
 			}
 		}

@@ -80,7 +80,7 @@ func Attach(d *data.Dataset, t *Table, outside Outside) (*data.Dataset, int, err
 	if out.Classes == 0 {
 		out.Classes, out.ClassNames = len(t.Classes), slices.Clone(t.Classes)
 	}
-	number, names := make([]int, len(t.Classes)), out.Names()
+	number, names := make([]int, len(t.Classes)), out.AllClassNames()
 	for c, name := range t.Classes {
 		if number[c] = slices.Index(names, name); number[c] < 0 {
 			e := diag.Errorf(diag.Pos{File: t.Path}, "unknown class %q: no bag is of it", name).WithNote("the classes of the bags are %s", diag.Words(out.ClassNames))
@@ -92,7 +92,7 @@ func Attach(d *data.Dataset, t *Table, outside Outside) (*data.Dataset, int, err
 	for i, r := range rows {
 		for c, v := range t.row(r) {
 			if v > 0 {
-				out.CandidateSet(i)[number[c]] = 1
+				out.CandidateMask(i)[number[c]] = 1
 			}
 		}
 	}
@@ -104,14 +104,14 @@ func truths(d *data.Dataset, t *Table, outside Outside) (*data.Dataset, int, err
 	d.Labels = slices.Clone(d.Labels)
 	var wrong, kept []int
 	for i := range d.Bags() {
-		if d.Labels == nil || d.Labels[i] < 0 || d.CandidateSet(i)[d.Labels[i]] == 1 {
+		if d.Labels == nil || d.Labels[i] < 0 || d.CandidateMask(i)[d.Labels[i]] == 1 {
 			kept = append(kept, i)
 			continue
 		}
 		wrong = append(wrong, i)
 		switch outside {
 		case OutsideAdd:
-			d.CandidateSet(i)[d.Labels[i]] = 1
+			d.CandidateMask(i)[d.Labels[i]] = 1
 		case OutsideForget:
 			d.Labels[i] = -1
 		}

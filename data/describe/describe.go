@@ -50,13 +50,13 @@ func Dataset(d *data.Dataset) Stats {
 	for i := range d.Bags() {
 		s.MinSize, s.MaxSize = min(s.MinSize, d.Size(i)), max(s.MaxSize, d.Size(i))
 		n := 0
-		for c, in := range d.CandidateSet(i) {
+		for c, in := range d.CandidateMask(i) {
 			n += int(in)
 			s.ByClass[c].Candidate += int(in)
 		}
 		s.MinLabels, s.MaxLabels = min(s.MinLabels, n), max(s.MaxLabels, n)
 		labels += n
-		for c, in := range d.TrueLabels(i) {
+		for c, in := range d.TrueMask(i) {
 			s.ByClass[c].Truth += int(in)
 		}
 	}

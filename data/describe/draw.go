@@ -54,12 +54,12 @@ const (
 
 // bagTitle returns a title with the number of the bag, its size and its labels.
 func bagTitle(d *data.Dataset, i int) string {
-	kind, truth := "candidates", d.TrueLabels(i)
+	kind, truth := "candidates", d.TrueMask(i)
 	if d.Multi {
 		kind = "labels"
 	}
 	var labels []string
-	for _, c := range d.CandidateLabels(i) {
+	for _, c := range d.CandidateList(i) {
 		name := html.EscapeString(d.ClassName(c))
 		if truth != nil && truth[c] == 1 {
 			name = `<tspan font-weight="bold">` + name + `</tspan>`

@@ -64,7 +64,7 @@ func TestSharedInstances(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := split.Random(d.Bags(), d.LabelSets(), split.Settings{Train: 0.7, Seed: 1, Stratify: true})
+		s, err := split.Random(d.Bags(), d.TrueLists(), split.Settings{Train: 0.7, Seed: 1, Stratify: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,7 +49,7 @@ func checkDrawn(t *testing.T, d *data.Dataset, r int, share float64) {
 	t.Helper()
 	for i := range d.Bags() {
 		n, positives := 0, 0
-		for _, s := range d.CandidateSet(i) {
+		for _, s := range d.CandidateMask(i) {
 			n += int(s)
 		}
 		if n != r+1 {
@@ -79,7 +79,7 @@ func TestFalsePositivesAreUniform(t *testing.T) {
 	}
 	var count [5][5]int
 	for i := range d.Bags() {
-		for c, s := range d.CandidateSet(i) {
+		for c, s := range d.CandidateMask(i) {
 			count[d.Labels[i]][c] += int(s)
 		}
 	}
@@ -118,7 +118,7 @@ func TestNamedPrototypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	named, err := Synth(PrototypeSet, Options{Classes: []string{"cat", "dog"}, Bags: 10})
-	if err != nil || !slices.Equal(named.Names(), []string{"cat", "dog"}) || !slices.Equal(named.Instances, plain.Instances) {
+	if err != nil || !slices.Equal(named.AllClassNames(), []string{"cat", "dog"}) || !slices.Equal(named.Instances, plain.Instances) {
 		t.Errorf("%v, %v", named, err)
 	}
 }

@@ -64,7 +64,7 @@ func Bags(ctx context.Context, s *Sources, o Options) (*data.Dataset, error) {
 		d.BagNames[i], d.Labels[i] = s.Images[i].Name, -1
 		if len(classes) > 0 {
 			d.Labels[i], _ = slices.BinarySearch(classes, s.Images[i].Class)
-			d.CandidateSet(i)[d.Labels[i]] = 1
+			d.CandidateMask(i)[d.Labels[i]] = 1
 		}
 	}
 	return d, nil
@@ -154,7 +154,7 @@ func AddFalseCandidates(d *data.Dataset, r int, seed uint64) error {
 			return fmt.Errorf("the image %s has no true label to draw false ones for", d.BagNames[i])
 		}
 		random := stream.New(seed, "candidates:"+d.BagNames[i])
-		copy(d.CandidateSet(i), data.DrawCandidates(random, label, d.Classes, r))
+		copy(d.CandidateMask(i), data.DrawCandidates(random, label, d.Classes, r))
 	}
 	return nil
 }

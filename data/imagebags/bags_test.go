@@ -338,7 +338,7 @@ func TestFalseCandidates(t *testing.T) {
 		}
 		for i := range d.Bags() {
 			n := 0
-			for _, c := range d.CandidateSet(i) {
+			for _, c := range d.CandidateMask(i) {
 				n += int(c)
 			}
 			if n != r+1 {

@@ -145,11 +145,11 @@ func (t *Tiles) label(d *data.Dataset, root string, classOf, known []string) err
 	for i, class := range classOf {
 		at := slices.Index(names, class)
 		if d.Labels[i] = at; at >= 0 {
-			d.CandidateSet(i)[at] = 1
+			d.CandidateMask(i)[at] = 1
 			continue
 		}
-		for c := range d.CandidateSet(i) {
-			d.CandidateSet(i)[c] = 1
+		for c := range d.CandidateMask(i) {
+			d.CandidateMask(i)[c] = 1
 		}
 	}
 	return nil
@@ -238,7 +238,7 @@ func (t *Tiles) pixels(d *data.Dataset) (*data.Dataset, error) {
 	for i := range d.Bags() {
 		bag := make([]tile, d.Size(i))
 		for j := range bag {
-			if err := d.ReadRows(x, i, j); err != nil {
+			if err := d.ReadRange(x, i, j); err != nil {
 				return nil, err
 			}
 			bag[j].sum = sha256.Sum256(ndarray.AppendBytes(nil, x))
@@ -256,11 +256,11 @@ func (t *Tiles) Sum(bag, i int) [sha256.Size]byte { return t.bags[bag][i].sum }
 // errChanged reports a file that changed after it was hashed.
 var errChanged = errors.New("the file has changed since the dataset was opened; start again")
 
-// ReadRows implements data.Store.
-func (t *Tiles) ReadRows(to []float32, bag, from int) error {
+// ReadRange implements data.Store.
+func (t *Tiles) ReadRange(to []float32, bag, from int) error {
 	dim := 3 * t.side * t.side
 	if t.arrays != nil {
-		return t.arrays.ReadRows(to, bag, from)
+		return t.arrays.ReadRange(to, bag, from)
 	}
 	for i := range len(to) / dim {
 		m := &t.bags[bag][from+i]
@@ -271,11 +271,11 @@ func (t *Tiles) ReadRows(to []float32, bag, from int) error {
 	return nil
 }
 
-// ReadSome implements data.Store.
-func (t *Tiles) ReadSome(to []float32, bag int, rows []int) error {
+// ReadSelected implements data.Store.
+func (t *Tiles) ReadSelected(to []float32, bag int, rows []int) error {
 	dim := 3 * t.side * t.side
 	for i, row := range rows {
-		if err := t.ReadRows(to[i*dim:(i+1)*dim], bag, row); err != nil {
+		if err := t.ReadRange(to[i*dim:(i+1)*dim], bag, row); err != nil {
 			return err
 		}
 	}

@@ -195,7 +195,7 @@ func TestRandomSplitErrors(t *testing.T) {
 	}
 }
 
-// sets returns the labels of bags with one label each, as data.Dataset.LabelSets does.
+// sets returns the labels of bags with one label each, as data.Dataset.TrueLists does.
 func sets(labels []int) (out [][]int) {
 	if !data.AnyKnown(labels) {
 		return nil

@@ -96,7 +96,7 @@ func checkConfidences(t *testing.T, p *learners.Problem, confidences []float64) 
 	for row := range len(confidences) / k {
 		sum := 0.0
 		for c, v := range confidences[row*k : (row+1)*k] {
-			if sum += v; v < 0 || v > 0 && p.Data.CandidateSet(p.Train[row])[c] == 0 {
+			if sum += v; v < 0 || v > 0 && p.Data.CandidateMask(p.Train[row])[c] == 0 {
 				t.Errorf("bag %d has confidence %g in class %d", row, v, c)
 			}
 		}

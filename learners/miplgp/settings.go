@@ -100,7 +100,7 @@ func problemOf(p *learners.Problem) (*problem, error) {
 		x := learners.Normalized(raw, p.Normalization)
 		in.X = append(in.X, ndarray.Convert[float32](x)...)
 		in.BagOf = append(in.BagOf, slices.Repeat([]int{b}, set.Size(bag))...)
-		in.Candidates = append(in.Candidates, set.CandidateSet(bag)...)
+		in.Candidates = append(in.Candidates, set.CandidateMask(bag)...)
 	}
 	return in, nil
 }

@@ -147,7 +147,7 @@ func distance2(a, b *mat.Dense) float64 {
 func candidates(p *learners.Problem) [][]int {
 	list := make([][]int, len(p.Train))
 	for i, bag := range p.Train {
-		list[i] = p.Data.CandidateLabels(bag)
+		list[i] = p.Data.CandidateList(bag)
 	}
 	return list
 }

@@ -34,7 +34,7 @@ func drawn(t *testing.T, features int, positives float64) *learners.Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	split, err := split.Random(set.Bags(), set.LabelSets(), split.Settings{Train: 0.7, Seed: 1})
+	split, err := split.Random(set.Bags(), set.TrueLists(), split.Settings{Train: 0.7, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestEveryRoundLowersTheLoss(t *testing.T) {
 		for row, bag := range p.Train {
 			sum := 0.0
 			for c, v := range i.Confidences[row*k : (row+1)*k] {
-				if v < 0 || v > 0 && p.Data.CandidateSet(bag)[c] == 0 {
+				if v < 0 || v > 0 && p.Data.CandidateMask(bag)[c] == 0 {
 					t.Fatalf("iteration %d: confidences of bag %d are %v", i.Number, bag, i.Confidences[row*k:(row+1)*k])
 				}
 				sum += v

@@ -51,7 +51,7 @@ func trialOn(t *testing.T, set *data.Dataset, overrides ...string) *train.Trial 
 	if err != nil {
 		t.Fatal(err)
 	}
-	split, err := split.Random(set.Bags(), set.LabelSets(), split.Settings{Train: 0.7, Seed: 1})
+	split, err := split.Random(set.Bags(), set.TrueLists(), split.Settings{Train: 0.7, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

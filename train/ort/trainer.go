@@ -95,7 +95,7 @@ func key(t *train.Trial) string {
 // capacity returns the maximum size of the batches of a trial. ok is false if padding costs more
 // than a group saves. It depends only on the dataset and the batch size.
 func capacity(t *train.Trial) (c lowering.Capacity, ok bool) {
-	d, largest := t.Data, t.Data.Largest(t.Data.AllBags(), 1)
+	d, largest := t.Data, t.Data.MaxInstances(t.Data.AllBags(), 1)
 	c = lowering.Capacity{Bags: min(t.Batch(), max(len(t.Split.Train), len(t.Split.Validation), len(t.Split.Test))), Instances: train.RoundUp(largest, 8)}
 	if c.Bags > 1 {
 		c.Instances = lowering.WholePackets(c.Bags, largest)

@@ -191,7 +191,7 @@ func Trial(t testing.TB, spec *language.Spec, d *data.Dataset) *train.Trial {
 		t.Fatal(err)
 	}
 	s := spec.Data.Split
-	split, err := split.Random(d.Bags(), d.LabelSets(), split.Settings{Train: s.Train.V, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V)})
+	split, err := split.Random(d.Bags(), d.TrueLists(), split.Settings{Train: s.Train.V, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func Mixed(t testing.TB, o *train.Trial) []*train.Trial {
 func EarlyStop(t testing.TB, by train.Trainer) {
 	t.Helper()
 	o := Quickstart(t, 60, 6, 1)
-	split, err := split.Random(o.Data.Bags(), o.Data.LabelSets(), split.Settings{Train: 0.7, Seed: 1, Stratify: true, Validation: 0.25})
+	split, err := split.Random(o.Data.Bags(), o.Data.TrueLists(), split.Settings{Train: 0.7, Seed: 1, Stratify: true, Validation: 0.25})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,7 @@ func runCrowd(o *crowdOptions) error {
 			return err
 		}
 		if o.Classes == nil && set.Classes > 0 {
-			classes = set.Names()
+			classes = set.AllClassNames()
 		}
 	}
 	annotators, err := crowd.ReadAnnotators(o.Annotators, classes)

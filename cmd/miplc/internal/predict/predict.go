@@ -214,7 +214,7 @@ func run(ctx context.Context, o *options) error {
 func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Dataset, bags []int) (*result, error) {
 	info := model.Info()
 	r := &result{Model: o.Model, Data: o.Data, Backend: info.Backend, Classes: info.Classes}
-	labels, err := set.LabelsIn(info.Classes)
+	labels, err := set.TrueMasksIn(info.Classes)
 	if err != nil {
 		o.Console.Notef("%v: ignoring the true labels", err)
 		labels = make([][]uint8, set.Bags())
@@ -246,7 +246,7 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 	if info.Threshold != nil {
 		r.threshold = *info.Threshold
 	}
-	r.scores(parts != nil, set.CandidatesIn(info.Classes), o.Detail)
+	r.scores(parts != nil, set.CandidateMasksIn(info.Classes), o.Detail)
 	return r, nil
 }
 
