@@ -66,7 +66,7 @@ func openCSV(t *testing.T, text string) *data.Dataset {
 }
 
 // TrueMasksIn maps labels by class names. Classes of CSV files have only names.
-func TestLabelsIn(t *testing.T) {
+func TestTrueMasksIn(t *testing.T) {
 	const head = "bag,label,candidates,f1\n"
 	for _, c := range []struct {
 		text    string
@@ -115,7 +115,7 @@ func TestFind(t *testing.T) {
 }
 
 // CandidateMasksIn maps candidate sets by class names too. Sets of all classes carry no information.
-func TestCandidatesIn(t *testing.T) {
+func TestCandidateMasksIn(t *testing.T) {
 	d := openCSV(t, "bag,label,candidates,f1\n1,,cat dog,1\n2,,dog emu,2\n3,,cat dog emu,3\n")
 	candidates := d.CandidateMasksIn([]string{"dog", "cow", "cat"})
 	if got := fmt.Sprint(candidates(0), candidates(1), candidates(2)); got != "[1 0 1] [1 0 0] []" {

@@ -37,7 +37,7 @@ func OpenImages(path string, e *contract.Encoder, o bagfile.Options) (*data.Data
 // Encode returns the features of a dataset of images, which OpenImages opened. Images
 // whose features are in the cache are not computed again. The features do not depend on the order of
 // the images or the number of processors.
-func (e *Encoder) Encode(images *data.Dataset, o bagfile.Encoding) (*data.Dataset, error) {
+func (e *Encoder) Encode(images *data.Dataset, o bagfile.EncodeOptions) (*data.Dataset, error) {
 	d := *images
 	d.Shape, d.Store = []int{e.Meta.Features}, nil
 	values := float64(d.Offsets[d.Bags()]) * float64(e.Meta.Features)
@@ -67,7 +67,7 @@ type job struct {
 	cache  *cache
 	left   []sum // images that are not in the cache, each once
 	places map[sum][]place
-	o      bagfile.Encoding
+	o      bagfile.EncodeOptions
 
 	mu   sync.Mutex // guards done and the cache
 	done int
@@ -79,7 +79,7 @@ type sum = [sha256.Size]byte
 // place is an instance of a dataset.
 type place struct{ bag, instance int }
 
-func (e *Encoder) newJob(images *data.Dataset, to []float32, o bagfile.Encoding) (*job, error) {
+func (e *Encoder) newJob(images *data.Dataset, to []float32, o bagfile.EncodeOptions) (*job, error) {
 	cache, err := openCache(&e.Meta, o.Library)
 	if err != nil {
 		return nil, err

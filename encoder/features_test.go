@@ -46,10 +46,10 @@ func TestCacheOfSizes(t *testing.T) {
 		}
 		ended, end := context.WithCancel(t.Context())
 		end()
-		if _, err := e.Encode(images, bagfile.Encoding{Context: ended, Library: library}); (i < 2) != errors.Is(err, context.Canceled) {
+		if _, err := e.Encode(images, bagfile.EncodeOptions{Context: ended, Library: library}); (i < 2) != errors.Is(err, context.Canceled) {
 			t.Errorf("size %d, interrupted before its features are in the cache or after: %v", size, err)
 		}
-		got, err := e.Encode(images, bagfile.Encoding{Library: library})
+		got, err := e.Encode(images, bagfile.EncodeOptions{Library: library})
 		if err != nil {
 			t.Fatal(err)
 		}

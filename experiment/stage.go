@@ -286,9 +286,9 @@ func unchanged(path, hash string) error {
 // input returns the dataset without opening it.
 func (s *stagedSet) input(o Options) *inputOf {
 	in := &inputOf{facts: s.SetFacts, features: s.Features, path: filepath.Join(o.Dir, filepath.FromSlash(s.File)), labels: s.Labels, folder: o.Data}
-	in.folder.Moved = map[string]string{}
+	in.folder.Copies = map[string]string{}
 	for name, path := range s.Files {
-		in.folder.Moved[name] = filepath.Join(o.Dir, filepath.FromSlash(path))
+		in.folder.Copies[name] = filepath.Join(o.Dir, filepath.FromSlash(path))
 	}
 	in.splits = definition.Splits{Train: s.Train, Stratify: s.Stratify, Seed: s.Seed, Pools: s.Pools, Folds: s.Folds, Validation: s.Validation,
 		Group: schema.Str{V: s.Group}}

@@ -29,8 +29,8 @@ type array struct {
 		ReadRows(to []float32, from int) error
 	}
 	piece int // rows that can only be read together, as those of a compressed chunk; 0: one
-	// kind is the type of the numbers in the file. rows is a byteRows if it is valid.
-	kind ndarray.Number
+	// number is the type of the numbers in the file. rows is a byteRows if it is valid.
+	number ndarray.Number
 	// columns are the names of the values of an instance, nil if the file does not name them.
 	columns []string
 }
@@ -148,7 +148,7 @@ func (f *arrayFile) openHDF5() error {
 		if err != nil {
 			return array{}, err
 		}
-		return array{shape: d.Shape, rows: d, piece: d.Piece(), kind: d.Type}, nil
+		return array{shape: d.Shape, rows: d, piece: d.Piece(), number: d.Type}, nil
 	}
 	f.names = func() ([]string, error) { return h.Names("") }
 	return nil
@@ -156,15 +156,15 @@ func (f *arrayFile) openHDF5() error {
 
 // plainRows is an uncompressed row-major array.
 type plainRows struct {
-	r     io.ReaderAt
-	at    int64 // of the first row
-	width int   // values of a row
-	kind  ndarray.Number
+	r      io.ReaderAt
+	at     int64 // of the first row
+	width  int   // values of a row
+	number ndarray.Number
 }
 
 func (p *plainRows) ReadRows(to []float32, from int) error {
 	const block = 1 << 20
-	size := p.kind.Size
+	size := p.number.Size
 	buffer := make([]byte, min(len(to)*size, block))
 	at := p.at + int64(from)*int64(p.width*size)
 	for len(to) > 0 {
@@ -172,26 +172,26 @@ func (p *plainRows) ReadRows(to []float32, from int) error {
 		if read, err := p.r.ReadAt(buffer[:n*size], at); read < n*size {
 			return fileio.CutShort(err)
 		}
-		p.kind.Floats(to[:n], buffer)
+		p.number.Floats(to[:n], buffer)
 		to, at = to[n:], at+int64(n*size)
 	}
 	return nil
 }
 
 func (p *plainRows) ReadBytes(to []byte, from int) error {
-	if read, err := p.r.ReadAt(to, p.at+int64(from)*int64(p.width*p.kind.Size)); read < len(to) {
+	if read, err := p.r.ReadAt(to, p.at+int64(from)*int64(p.width*p.number.Size)); read < len(to) {
 		return fileio.CutShort(err)
 	}
 	return nil
 }
 
 // plain returns the uncompressed array of the file that starts at from. It must end before end.
-func (f *arrayFile) plain(shape []int, kind ndarray.Number, from, end int64) (array, error) {
+func (f *arrayFile) plain(shape []int, number ndarray.Number, from, end int64) (array, error) {
 	count, ok := ndarray.SizeWithin(shape, math.MaxInt/8)
 	switch {
-	case !kind.Valid():
+	case !number.Valid():
 		return array{}, errors.New("the elements of the array are not numbers of 1 to 8 bytes")
-	case !ok, from < 0, end > f.size, from > end, int64(count)*int64(kind.Size) > end-from:
+	case !ok, from < 0, end > f.size, from > end, int64(count)*int64(number.Size) > end-from:
 		return array{}, errors.New("the array is longer than the file; the file is cut short or damaged")
 	}
 	for len(shape) > 2 && shape[0] == 1 {
@@ -201,7 +201,7 @@ func (f *arrayFile) plain(shape []int, kind ndarray.Number, from, end int64) (ar
 	if len(shape) > 0 {
 		width = count / max(shape[0], 1)
 	}
-	return array{shape: shape, rows: &plainRows{f.r, from, width, kind}, piece: 1, kind: kind}, nil
+	return array{shape: shape, rows: &plainRows{f.r, from, width, number}, piece: 1, number: number}, nil
 }
 
 // safetensorsTypes are the types of safetensors that are numbers.
@@ -245,7 +245,7 @@ func (f *arrayFile) openSafetensors() error {
 		if err := json.Unmarshal(entries[name], &e); err != nil {
 			return array{}, fmt.Errorf("the entry of tensor %q is damaged: %v", name, err)
 		}
-		kind, ok := safetensorsTypes[e.Type]
+		number, ok := safetensorsTypes[e.Type]
 		if !ok {
 			return array{}, fmt.Errorf("tensor %q has the type %q, which is not supported", name, e.Type)
 		}
@@ -253,7 +253,7 @@ func (f *arrayFile) openSafetensors() error {
 		if e.Offsets[0] < 0 || e.Offsets[1] > math.MaxInt64-start {
 			return array{}, fmt.Errorf("tensor %q is outside of the file", name)
 		}
-		return f.plain(e.Shape, kind, start+e.Offsets[0], start+e.Offsets[1])
+		return f.plain(e.Shape, number, start+e.Offsets[0], start+e.Offsets[1])
 	}
 	return nil
 }

@@ -28,14 +28,14 @@ type Options struct {
 	NoCandidates bool
 	// Files opens the files of a table of bags; nil: they contain arrays.
 	Files Files
-	// Moved maps names of files in a table to the paths of copies, for example in the folder of an
+	// Copies maps names of files in a table to the paths of copies, for example in the folder of an
 	// experiment, see FilesOf. A name without a copy is looked up as a path.
-	Moved map[string]string
+	Copies map[string]string
 }
 
 // Validate checks a dataset that was read from path.
 func (o Options) Validate(d *data.Dataset, path string) error {
-	if o.Columns.Classes != nil {
+	if o.Columns.ModelClasses != nil {
 		return d.ValidateToPredict(path)
 	}
 	return d.Validate(path)
@@ -85,11 +85,11 @@ type Files interface {
 type Folder struct {
 	Dir string // may be empty
 	Options
-	Encoding Encoding
+	Encoding EncodeOptions
 }
 
-// Encoding has the options for computing features of images.
-type Encoding struct {
+// EncodeOptions has the options for computing features of images.
+type EncodeOptions struct {
 	Context context.Context // ends the encoding; nil: never
 	Library string          // onnxruntime library; empty: search
 	// Progress, if not nil, is called with the number of finished images of those that are not in
@@ -125,7 +125,7 @@ func OpenWith(path string, o Options) (*data.Dataset, error) {
 		return nil, rawfile.FileError(path, err)
 	}
 	d.Name = setName(path)
-	return d, checkFeatures(d, path, o.Columns.Want)
+	return d, checkFeatures(d, path, o.Columns.ModelFeatures)
 }
 
 // unknownDataset returns the error for a file whose extension is not that of a dataset.

@@ -27,19 +27,19 @@ type Columns struct {
 	// neither is in Features.
 	Coordinates []string
 	Features    []string // features that are named like identifiers or coordinates
-	// Want are the features that a model was trained on. Only these columns are read, in this
-	// order. The feature names of files without columns, e.g. .npz, must be equal to Want.
+	// ModelFeatures are the features that a model was trained on. Only these columns are read, in this
+	// order. The feature names of files without columns, e.g. .npz, must be equal to ModelFeatures.
 	// nil: all features of the file.
-	Want []string
-	// Classes are the classes of a model that will predict the bags. Labels and candidates are
+	ModelFeatures []string
+	// ModelClasses are the classes of a model that will predict the bags. Labels and candidates are
 	// then optional, and so is the column bag of a file with one bag. The candidates of a bag
 	// without candidates are its label, or all classes if that is unknown; with MultiLabels, the
 	// labels of a file are unknown if no bag has one. nil: candidates are required.
-	Classes []string
+	ModelClasses []string
 }
 
 // forModel reports whether the bags are read for a model.
-func (c *Columns) forModel() bool { return c.Want != nil || c.Classes != nil }
+func (c *Columns) forModel() bool { return c.ModelFeatures != nil || c.ModelClasses != nil }
 
 // suspects are names, in lower case and without spaces and punctuation, of numeric columns that
 // usually describe the origin of an instance. A model must not learn from them.
@@ -60,33 +60,33 @@ func suspect(name string) bool {
 // roles, coordinates and ignored ones. Columns named like identifiers or coordinates must be
 // declared.
 func (c *csvReader) readFeatures(header []string, line int) error {
-	if c.declared.Want != nil {
+	if c.declared.ModelFeatures != nil {
 		return c.findFeatures(header, line)
 	}
 	var unclear []string
 	for i, name := range header {
 		name = strings.TrimSpace(name)
 		switch {
-		case slices.Contains(c.roles[:], i), slices.Contains(c.coords, i), slices.Contains(c.declared.Ignore, name):
+		case slices.Contains(c.roles[:], i), slices.Contains(c.coordColumns, i), slices.Contains(c.declared.Ignore, name):
 			continue
 		case suspect(name) && !slices.Contains(c.declared.Features, name):
 			unclear = append(unclear, name)
 		}
-		c.columns, c.names = append(c.columns, i), append(c.names, strings.Clone(name))
+		c.featureColumns, c.featureNames = append(c.featureColumns, i), append(c.featureNames, strings.Clone(name))
 	}
 	if len(unclear) > 0 {
 		return c.undeclared(line, unclear, "named like an identifier or a coordinate, not like a feature",
 			"--feature-columns, or data.columns.features in the spec, declares numeric columns as features")
 	}
-	if len(c.columns) == 0 {
+	if len(c.featureColumns) == 0 {
 		return c.errorf(line, "the header names no feature").
-			WithNote("write the features of each instance to columns, or the name of the file with the features of each bag to a column %q", fileColumn)
+			WithNote("write the features of each instance to columns, or the name of the file with the features of each bag to a column %q", fileColumnName)
 	}
-	if i := slices.IndexFunc(c.names, func(name string) bool { return !data.PlainName(name) }); i >= 0 {
-		return c.errorf(line, "the name of the column %q contains a line break or another control character", c.names[i]).
+	if i := slices.IndexFunc(c.featureNames, func(name string) bool { return !data.PlainName(name) }); i >= 0 {
+		return c.errorf(line, "the name of the column %q contains a line break or another control character", c.featureNames[i]).
 			WithNote("rename the column; predictions find the features by name")
 	}
-	sorted := slices.Sorted(slices.Values(c.names))
+	sorted := slices.Sorted(slices.Values(c.featureNames))
 	for i := 1; i < len(sorted); i++ {
 		if sorted[i] == sorted[i-1] {
 			return c.errorf(line, "two columns are named %q", sorted[i]).
@@ -99,8 +99,8 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 // roleNames are the usual names of the columns that are not features.
 var roleNames = [5]string{"bag", "label", "candidates", "instance_label", "group"}
 
-// missingRole is the advice for a file without the column.
-var missingRole = [len(roleNames)]string{
+// adviceMissingColumn is the advice for a file without the column.
+var adviceMissingColumn = [len(roleNames)]string{
 	"it has the same text in all rows of a bag; data.columns.bag of a spec names the column if it has another name",
 	"data.columns.label of a spec names the column if it has another name; if labels are unknown, add the column and leave its fields empty",
 	"data.columns.candidates of a spec names the column if it has another name; if every bag has one certain label, declare it: data.labels: known in a spec, labels: known for the dataset of an experiment, --labels known in miplc data inspect and miplc data import",
@@ -127,27 +127,18 @@ func (c *csvReader) findRoles(header []string, line int) error {
 			c.roles[role] = -1
 			continue
 		}
-		find := func(name string) int {
-			if i := slices.IndexFunc(header, func(h string) bool { return strings.TrimSpace(h) == name }); i >= 0 {
-				return i
-			}
-			return slices.IndexFunc(header, func(h string) bool { return strings.EqualFold(strings.TrimSpace(h), name) })
-		}
-		at := -1
-		if name != "" {
-			at = find(name)
-		}
+		at := findColumn(header, name)
 		if usual := roleNames[role]; name == "" || at < 0 && c.declared.forModel() {
-			at, name = find(usual), cmp.Or(name, usual)
+			at, name = findColumn(header, usual), cmp.Or(name, usual)
 		}
 		if at >= 0 && slices.Contains(c.roles[:role], at) {
 			return c.errorf(line, "the column %q is used as %s and as %s", header[at], roleNames[slices.Index(c.roles[:], at)], roleNames[role])
 		}
-		optional := role >= roleInstanceLabel || c.declared.Classes != nil || c.kind != candidateSets && role == roleCandidates
-		if at < 0 && (!optional || declared[role] != "" && !c.declared.forModel()) {
+		optional := role >= roleInstanceLabel || c.declared.ModelClasses != nil || c.labels != candidateSets && role == roleCandidates
+		if mustExist := declared[role] != "" && !c.declared.forModel(); at < 0 && (mustExist || !optional) {
 			d := c.errorf(line, "the header has no column %q", name)
 			d.Suggestion = cmp.Or(diag.Suggest(name, header), containing(header, name))
-			return d.WithNote("%s", missingRole[role])
+			return d.WithNote("%s", adviceMissingColumn[role])
 		}
 		c.roles[role] = at
 		if role == roleBag && at >= 0 {
@@ -162,14 +153,25 @@ func (c *csvReader) findRoles(header []string, line int) error {
 	return nil
 }
 
+// findColumn returns the column with a name, if necessary in another case, or -1.
+func findColumn(header []string, name string) int {
+	if name == "" {
+		return -1
+	}
+	if i := slices.IndexFunc(header, func(h string) bool { return strings.TrimSpace(h) == name }); i >= 0 {
+		return i
+	}
+	return slices.IndexFunc(header, func(h string) bool { return strings.EqualFold(strings.TrimSpace(h), name) })
+}
+
 // namedLike returns the first column of data for a model that would not be read although it starts
 // with a name in any case, such as Bag_ID, or "".
 func (c *csvReader) namedLike(header []string, name string) string {
-	if c.declared.Want == nil {
+	if c.declared.ModelFeatures == nil {
 		return "" // all columns are read
 	}
 	for _, h := range header {
-		if strings.HasPrefix(strings.ToLower(h), strings.ToLower(name)) && !slices.Contains(slices.Concat(c.declared.Want, c.declared.Ignore), h) {
+		if strings.HasPrefix(strings.ToLower(h), strings.ToLower(name)) && !slices.Contains(slices.Concat(c.declared.ModelFeatures, c.declared.Ignore), h) {
 			return h
 		}
 	}
@@ -211,17 +213,17 @@ func (c *csvReader) findCoordinates(header []string, line int) error {
 		case declared && slices.Contains(c.roles[:], at[i]):
 			return c.errorf(line, "the column %q is used as a coordinate and as %s", name, roleNames[slices.Index(c.roles[:], at[i])])
 		case !declared && (at[i] < 0 || slices.Contains(c.roles[:], at[i])),
-			!declared && slices.Contains(slices.Concat(c.declared.Features, c.declared.Ignore, c.declared.Want), name):
+			!declared && slices.Contains(slices.Concat(c.declared.Features, c.declared.Ignore, c.declared.ModelFeatures), name):
 			return nil
 		}
 	}
-	c.coords = at
+	c.coordColumns = at
 	return nil
 }
 
 // readCoordinates reads x and y of an instance.
 func (c *csvReader) readCoordinates(row []string, line, bag int) error {
-	for _, at := range c.coords {
+	for _, at := range c.coordColumns {
 		x, err := rawfile.CSVNumber(c.rows, row[at], 32)
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
 			return diag.Errorf(diag.Pos{File: c.path, Line: line, Col: c.textColumn(at)}, "bag %d: the coordinate is %q, not a finite number", bag, strings.TrimSpace(row[at]))
@@ -243,18 +245,18 @@ func (c *csvReader) findFeatures(header []string, line int) error {
 		if slices.Contains(c.roles[:], i) {
 			continue
 		}
-		if _, twice := at[name]; twice && slices.Contains(c.declared.Want, name) {
+		if _, twice := at[name]; twice && slices.Contains(c.declared.ModelFeatures, name) {
 			return c.errorf(line, "two columns are named %q; rename the one that is not the feature of the model", name)
 		}
 		at[name] = i
 		all = append(all, name)
 	}
-	for i, name := range c.declared.Want {
+	for i, name := range c.declared.ModelFeatures {
 		column, ok := at[name]
 		if !ok {
-			return unwanted(diag.Pos{File: c.path, Line: line}, c.declared.Want, all, i)
+			return unwanted(diag.Pos{File: c.path, Line: line}, c.declared.ModelFeatures, all, i)
 		}
-		c.columns, c.names = append(c.columns, column), append(c.names, name)
+		c.featureColumns, c.featureNames = append(c.featureColumns, column), append(c.featureNames, name)
 	}
 	return nil
 }
@@ -322,27 +324,27 @@ func (c *csvReader) undeclared(line int, names []string, why string, notes ...st
 	return wrong
 }
 
-// neededFeature is the advice for text in a feature of a model.
-const neededFeature = "the model was trained on numbers in this column: convert its values in the same way, or train a model without it"
+// adviceModelFeature is the advice for text in a feature of a model.
+const adviceModelFeature = "the model was trained on numbers in this column: convert its values in the same way, or train a model without it"
 
 // checkText returns an error for columns whose first value is text.
 func (c *csvReader) checkText(row []string, line int) error {
 	var text []string
-	for j, at := range c.columns {
+	for j, at := range c.featureColumns {
 		field := strings.TrimSpace(row[at])
-		if !strings.ContainsFunc(field, unicode.IsLetter) || missing[strings.ToLower(field)] {
+		if !strings.ContainsFunc(field, unicode.IsLetter) || missingMarks[strings.ToLower(field)] {
 			continue // readRow reports missing and malformed numbers
 		}
 		if _, err := rawfile.CSVNumber(c.rows, field, 64); err == nil || errors.Is(err, strconv.ErrRange) {
 			continue
 		}
-		text = append(text, c.names[j])
+		text = append(text, c.featureNames[j])
 	}
 	if len(text) == 0 {
 		return nil
 	}
-	if c.declared.Want != nil {
-		return c.errorf(line, "column %q: its values are text, and features are numbers", text[0]).WithNote("%s", neededFeature)
+	if c.declared.ModelFeatures != nil {
+		return c.errorf(line, "column %q: its values are text, and features are numbers", text[0]).WithNote("%s", adviceModelFeature)
 	}
 	return c.undeclared(line, text, "its values are text, and features are numbers")
 }

@@ -41,9 +41,9 @@ const classesLine = "# classes:"
 // maxClasses is the maximum number of classes of a file, as in model files.
 const maxClasses = 1 << 16
 
-// filled are separators that spreadsheets append to the line of classes, up to the width of the
+// spreadsheetPadding are separators that spreadsheets append to the line of classes, up to the width of the
 // rows.
-const filled = ",;"
+const spreadsheetPadding = ",;"
 
 func decodeCSV(r io.Reader, path string, o Options) (*data.Dataset, error) {
 	r, err := rawfile.Unpack(r, path)
@@ -63,7 +63,7 @@ func decodeCSV(r io.Reader, path string, o Options) (*data.Dataset, error) {
 }
 
 func newCSVReader(path string, o Options) *csvReader {
-	return &csvReader{path: path, max: o.MaxBytes.Bytes(), declared: o.Columns, kind: o.Labels, noCandidates: o.NoCandidates, classes: map[string]bool{}}
+	return &csvReader{path: path, maxCandidateBytes: o.MaxBytes.Bytes(), declared: o.Columns, labels: o.Labels, noCandidates: o.NoCandidates, classes: map[string]bool{}}
 }
 
 // decode reads c.rows.
@@ -77,13 +77,13 @@ func (c *csvReader) decode(o Options) (*data.Dataset, error) {
 		return nil, err
 	}
 	switch {
-	case c.fileAt < 0 && o.Files != nil:
-		return nil, c.errorf(0, "the table has no column %q, which names the images of each bag", fileColumn).
-			WithNote("an encoder needs images: a folder of images, or a table with the columns bag, label, candidates and %s", fileColumn)
+	case c.fileColumn < 0 && o.Files != nil:
+		return nil, c.errorf(0, "the table has no column %q, which names the images of each bag", fileColumnName).
+			WithNote("an encoder needs images: a folder of images, or a table with the columns bag, label, candidates and %s", fileColumnName)
 	case o.Files != nil:
 		err = c.openFiles(d, o.Files)
-	case c.fileAt >= 0:
-		err = c.attachFiles(d, o.Moved)
+	case c.fileColumn >= 0:
+		err = c.attachFiles(d, o.Copies)
 	}
 	if err != nil {
 		return nil, err
@@ -112,33 +112,38 @@ type csvBag struct {
 	candidates []string
 }
 
+// csvReader reads one CSV file, or the rows of a Parquet file as CSV text.
 type csvReader struct {
-	path       string
-	rows       *csv.Reader
-	max        int64               // maximum size of the candidate sets in bytes
-	named      []string            // classes of the line "# classes:", or nil
-	classes    map[string]bool     // labels and candidates that occur
-	skip       int                 // lines before the header; -1 for a table without lines
-	roles      [len(roleNames)]int // columns with the roles of roleNames; -1: none
-	bagColumn  string              // name of the column of the bags
-	columns    []int               // of the features
-	coords     []int               // columns of x and y, or nil
-	names      []string            // of the features
-	declared   Columns
-	kind       Labels
-	width      int // number of columns
-	d          data.Dataset
-	bags       []csvBag
-	ids        map[string]int // bag number from 0
-	instLabels []string       // nil without the column
-	instLines  map[string]int // line in which each of them occurs first
-	fileAt     int            // column of the files of a table; -1: the features are in the columns
-	files      []string       // of the bags of a table
+	path string
+	rows *csv.Reader
 
-	decimal     byte // decimal separator of the numbers so far, 0: all are whole
-	decimalLine int  // line of the first number with it
+	// From Options.
+	maxCandidateBytes int64 // maximum size of the candidate sets
+	declared          Columns
+	labels            Labels
+	noCandidates      bool
 
-	noCandidates bool // Options.NoCandidates
+	// From the lines before the rows.
+	linesBefore    int                 // lines before the header; -1 for a table without lines
+	listedClasses  []string            // classes of the line "# classes:", or nil
+	width          int                 // number of columns
+	roles          [len(roleNames)]int // columns with the roles of roleNames; -1: none
+	bagColumn      string              // name of the column of the bags
+	featureColumns []int
+	featureNames   []string
+	coordColumns   []int // columns of x and y, or nil
+	fileColumn     int   // column of the files of a table; -1: the features are in the columns
+
+	// From the rows so far.
+	d           data.Dataset
+	bags        []csvBag
+	ids         map[string]int  // bag number from 0
+	classes     map[string]bool // labels and candidates that occur
+	instLabels  []string        // nil without the column
+	instLines   map[string]int  // line in which each of them occurs first
+	files       []string        // of the bags of a table
+	decimal     byte            // decimal separator of the numbers, 0: all are whole
+	decimalLine int             // line of the first number with it
 }
 
 func (c *csvReader) errorf(line int, format string, args ...any) diag.Diagnostic {
@@ -153,12 +158,12 @@ func (c *csvReader) readClassesLine(r *bufio.Reader) error {
 	if err != nil {
 		return rawfile.CSVError(c.path, 0, err)
 	}
-	c.skip = 1
-	c.named = strings.Fields(strings.TrimRight(line[len(classesLine):], filled+" \t\n"))
-	if len(c.named) > maxClasses {
-		return c.errorf(1, "%d classes are listed, more than the limit of %d", len(c.named), maxClasses)
+	c.linesBefore = 1
+	c.listedClasses = strings.Fields(strings.TrimRight(line[len(classesLine):], spreadsheetPadding+" \t\n"))
+	if len(c.listedClasses) > maxClasses {
+		return c.errorf(1, "%d classes are listed, more than the limit of %d", len(c.listedClasses), maxClasses)
 	}
-	sorted := slices.Sorted(slices.Values(c.named))
+	sorted := slices.Sorted(slices.Values(c.listedClasses))
 	for i := 1; i < len(sorted); i++ {
 		if sorted[i] == sorted[i-1] {
 			return c.errorf(1, "the class %q is listed twice", sorted[i])
@@ -173,7 +178,7 @@ func (c *csvReader) readRows() error {
 		return c.errorf(0, "the file is empty; a header bag,label,candidates,f1,... is needed")
 	}
 	if err != nil {
-		return rawfile.CSVError(c.path, c.skip, err)
+		return rawfile.CSVError(c.path, c.linesBefore, err)
 	}
 	if err := c.readHeader(header); err != nil {
 		return err
@@ -187,10 +192,10 @@ func (c *csvReader) readRows() error {
 			break
 		}
 		if err != nil {
-			return rawfile.CSVError(c.path, c.skip, err)
+			return rawfile.CSVError(c.path, c.linesBefore, err)
 		}
 		line, _ := c.rows.FieldPos(0)
-		if err := c.readRow(row, line+c.skip, n); err != nil {
+		if err := c.readRow(row, line+c.linesBefore, n); err != nil {
 			return err
 		}
 		n++
@@ -203,7 +208,7 @@ func (c *csvReader) readRows() error {
 }
 
 func (c *csvReader) readHeader(header []string) error {
-	line := 1 + c.skip
+	line := 1 + c.linesBefore
 	if err := c.checkUTF8(line, "the column name", header...); err != nil {
 		return err
 	}
@@ -214,7 +219,7 @@ func (c *csvReader) readHeader(header []string) error {
 		c.instLabels, c.instLines = []string{}, map[string]int{}
 	}
 	c.width = len(header)
-	if c.fileAt = c.findFileColumn(header); c.fileAt >= 0 {
+	if c.fileColumn = c.findFileColumn(header); c.fileColumn >= 0 {
 		return c.tableHeader(header, line)
 	}
 	if err := c.findCoordinates(header, line); err != nil {
@@ -236,7 +241,7 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 	if err := c.readBag(row, line, n); err != nil {
 		return err
 	}
-	if c.fileAt >= 0 {
+	if c.fileColumn >= 0 {
 		return c.readFile(row, line, n)
 	}
 	bag := len(c.bags)
@@ -250,7 +255,7 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 	if err := c.readCoordinates(row, line, bag); err != nil {
 		return err
 	}
-	for j, at := range c.columns {
+	for j, at := range c.featureColumns {
 		field := row[at]
 		x, err := rawfile.CSVNumber(c.rows, field, 32)
 		switch {
@@ -260,7 +265,7 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 			return c.notANumber(line, bag, j, field)
 		case math.IsNaN(x) || math.IsInf(x, 0):
 			return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d: feature %d is %s; features must be finite", bag, j+1, field).
-				WithNote(fillIn, c.names[j])
+				WithNote(adviceMissingValue, c.featureNames[j])
 		}
 		if err := c.checkDecimal(field, line, at); err != nil {
 			return err
@@ -301,36 +306,36 @@ func (c *csvReader) checkDecimal(field string, line, column int) error {
 		WithNote("write all numbers with the same decimal separator, and without a separator of thousands")
 }
 
-// fillIn is the advice for a value that is missing in a column.
-const fillIn = "every instance needs all features: fill in the missing values of the column %q, such as with its mean, or leave the row out"
+// adviceMissingValue is the advice for a value that is missing in a column.
+const adviceMissingValue = "every instance needs all features: fill in the missing values of the column %q, such as with its mean, or leave the row out"
 
 // notANumber returns the error for feature j, from 0, of the row that was read last.
 func (c *csvReader) notANumber(line, bag, j int, field string) error {
-	at := c.textColumn(c.columns[j])
+	at := c.textColumn(c.featureColumns[j])
 	field = strings.TrimSpace(field)
 	d := diag.Errorf(diag.Pos{File: c.path, Line: line, Col: at}, "bag %d: feature %d is %q, not a number", bag, j+1, field)
 	switch _, err := strconv.ParseFloat(strings.Replace(field, ",", ".", 1), 32); {
-	case missing[strings.ToLower(field)]:
-		return d.WithNote(fillIn, c.names[j])
+	case missingMarks[strings.ToLower(field)]:
+		return d.WithNote(adviceMissingValue, c.featureNames[j])
 	case err == nil && strings.Contains(field, ","):
 		return d.WithNote("if numbers have a decimal comma, separate the fields with semicolons")
-	case c.declared.Want != nil:
-		return d.WithNote("%s", neededFeature)
+	case c.declared.ModelFeatures != nil:
+		return d.WithNote("%s", adviceModelFeature)
 	}
-	return d.WithNote("features are numbers; if the column %q is not a feature, leave it out with --ignore-columns %s", c.names[j], c.names[j])
+	return d.WithNote("features are numbers; if the column %q is not a feature, leave it out with --ignore-columns %s", c.featureNames[j], c.featureNames[j])
 }
 
 // textColumn returns the position of a field in the line that was read last, 0 if the file has no lines.
 func (c *csvReader) textColumn(field int) int {
-	if c.skip < 0 {
+	if c.linesBefore < 0 {
 		return 0
 	}
 	_, at := c.rows.FieldPos(field)
 	return at
 }
 
-// missing are the marks of unknown values that other programs write.
-var missing = map[string]bool{"": true, "na": true, "n/a": true, "#n/a": true, "null": true, "none": true, "?": true, "-": true, ".": true}
+// missingMarks are the marks of unknown values that other programs write.
+var missingMarks = map[string]bool{"": true, "na": true, "n/a": true, "#n/a": true, "null": true, "none": true, "?": true, "-": true, ".": true}
 
 // readBag starts a new bag, or checks that the row agrees with the first row of the current bag.
 func (c *csvReader) readBag(row []string, line, n int) error {
@@ -382,9 +387,9 @@ func (c *csvReader) bagOf(row []string, line int) (b csvBag, listing string) {
 		b.id = "1" // the file has one bag
 	}
 	switch {
-	case c.kind == KnownLabels, c.noCandidates:
+	case c.labels == KnownLabels, c.noCandidates:
 		return b, ""
-	case c.kind == MultiLabels: // they are the candidates of the bag, which has no label
+	case c.labels == MultiLabels: // they are the candidates of the bag, which has no label
 		listing, b.label = b.label, ""
 	default:
 		listing = field(roleCandidates)
@@ -401,7 +406,7 @@ func (c *csvReader) checkSame(row *csvBag, listing string) error {
 		return c.errorf(row.line, "bag %d (%q) has the label %q here and %q in line %d", number, b.id, row.label, b.label, b.line)
 	}
 	if len(row.candidates) > 0 && !slices.Equal(row.candidates, b.candidates) {
-		return c.errorf(row.line, "bag %d (%q) has the %s %q here and %q in line %d", number, b.id, c.kind.word(2), listing, strings.Join(b.candidates, " "), b.line)
+		return c.errorf(row.line, "bag %d (%q) has the %s %q here and %q in line %d", number, b.id, c.labels.word(2), listing, strings.Join(b.candidates, " "), b.line)
 	}
 	if row.group != "" && row.group != b.group {
 		return c.errorf(row.line, "bag %d (%q) has the group %q here and %q in line %d", number, b.id, row.group, b.group, b.line)
@@ -415,7 +420,7 @@ func (c *csvReader) registerClasses(b *csvBag) error {
 	listed := make(map[string]bool, min(len(b.candidates), maxClasses))
 	for i, name := range b.candidates {
 		if listed[name] {
-			return c.errorf(b.line, "bag %d (%q) lists the %s %q twice", len(c.bags)+1, b.id, c.kind.word(1), name)
+			return c.errorf(b.line, "bag %d (%q) lists the %s %q twice", len(c.bags)+1, b.id, c.labels.word(1), name)
 		}
 		listed[name] = true
 		if err := c.class(name, b.line, len(c.bags)+1); err != nil {
@@ -426,19 +431,19 @@ func (c *csvReader) registerClasses(b *csvBag) error {
 	return nil
 }
 
-// wholeNumber is the advice for a label such as 1.0 if the class is 1.
-const wholeNumber = "pandas writes %s as %s if other fields of the column are empty; read it with dtype=str"
+// adviceWholeNumber is the advice for a label such as 1.0 if the class is 1.
+const adviceWholeNumber = "pandas writes %s as %s if other fields of the column are empty; read it with dtype=str"
 
 // settleCandidates checks the label and the candidates of a new bag against each other. A bag
 // without candidates gets its label as the only one.
 func (c *csvReader) settleCandidates(b *csvBag, listing string) error {
 	number := len(c.bags) + 1
 	switch {
-	case c.kind == MultiLabels:
-	case c.kind == KnownLabels && b.label == "":
+	case c.labels == MultiLabels:
+	case c.labels == KnownLabels && b.label == "":
 		return c.errorf(b.line, "bag %d (%q) has no label, but data.labels is known", number, b.id).
 			WithNote("leave the bag out, or use candidates: all classes if nothing is known")
-	case len(b.candidates) == 0 && c.declared.Classes == nil && c.kind == candidateSets:
+	case len(b.candidates) == 0 && c.declared.ModelClasses == nil && c.labels == candidateSets:
 		return c.errorf(b.line, "bag %d (%q) has no candidate label", number, b.id)
 	case len(b.candidates) == 0 && b.label != "":
 		if err := c.class(b.label, b.line, number); err != nil {
@@ -451,16 +456,16 @@ func (c *csvReader) settleCandidates(b *csvBag, listing string) error {
 			return d.WithNote("spaces separate candidates: write class names without spaces, e.g. %s", strings.ReplaceAll(b.label, " ", "_"))
 		}
 		if whole, found := strings.CutSuffix(b.label, ".0"); found && slices.Contains(b.candidates, whole) {
-			return d.WithNote(wholeNumber, whole, b.label)
+			return d.WithNote(adviceWholeNumber, whole, b.label)
 		}
 		return d.WithNote("change the label or the candidates; leave an unknown label empty")
 	}
 	return nil
 }
 
-// joints are separators of candidates in files of other programs. A class name that contains one
+// foreignSeparators are separators of candidates in files of other programs. A class name that contains one
 // must be listed in the first line of the file.
-const joints = ",;|[]"
+const foreignSeparators = ",;|[]"
 
 // missingLabel reports whether NumPy (nan), R (NA), pandas (<NA>), databases (NULL) or spreadsheets
 // (#N/A) write a missing label as this text.
@@ -470,7 +475,7 @@ func missingLabel(name string) bool {
 
 // class registers the name of a class. bag counts from 1.
 func (c *csvReader) class(name string, line, bag int) error {
-	listed := c.named != nil || slices.Contains(c.declared.Classes, name)
+	listed := c.listedClasses != nil || slices.Contains(c.declared.ModelClasses, name)
 	switch {
 	case c.classes[name]:
 		return nil
@@ -478,10 +483,10 @@ func (c *csvReader) class(name string, line, bag int) error {
 		return c.errorf(line, "bag %d: the label is %q, as programs write a missing value", bag, name).
 			WithNote("leave the field empty if the label is unknown").
 			WithNote("if it is the name of a class, list all classes in a first line %s", classesLine)
-	case !listed && strings.ContainsAny(name, joints):
+	case !listed && strings.ContainsAny(name, foreignSeparators):
 		return c.errorf(line, "bag %d: %q does not look like the name of a class", bag, name).
-			WithNote("separate %s with spaces, e.g. cat dog", c.kind.word(2)).
-			WithNote("if class names contain one of %s, list all classes in a first line %s", joints, classesLine)
+			WithNote("separate %s with spaces, e.g. cat dog", c.labels.word(2)).
+			WithNote("if class names contain one of %s, list all classes in a first line %s", foreignSeparators, classesLine)
 	}
 	if len(c.classes) == maxClasses {
 		return c.errorf(line, "bag %d: there are more than %d classes; is the column candidates mixed up?", bag, maxClasses)
@@ -493,13 +498,13 @@ func (c *csvReader) class(name string, line, bag int) error {
 // dataset numbers the classes and fills in the labels.
 func (c *csvReader) dataset() (*data.Dataset, error) {
 	d := &c.d
-	d.Shape, d.FeatureNames = []int{len(c.columns)}, c.names
-	d.ClassNames = c.named
+	d.Shape, d.FeatureNames = []int{len(c.featureColumns)}, c.featureNames
+	d.ClassNames = c.listedClasses
 	labelled := slices.ContainsFunc(c.bags, func(b csvBag) bool { return len(b.candidates) > 0 })
-	d.Multi = c.kind == MultiLabels && (labelled || c.declared.Classes == nil)
-	if c.named == nil {
+	d.Multi = c.labels == MultiLabels && (labelled || c.declared.ModelClasses == nil)
+	if c.listedClasses == nil {
 		if slices.ContainsFunc(c.bags, func(b csvBag) bool { return len(b.candidates) == 0 }) {
-			for _, name := range c.declared.Classes {
+			for _, name := range c.declared.ModelClasses {
 				c.classes[name] = true
 			}
 		}
@@ -509,8 +514,8 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 		d.ClassNames = sortedNames(slices.Collect(maps.Keys(c.classes)))
 	}
 	d.Classes = len(d.ClassNames)
-	if int64(d.Classes) > c.max/int64(len(c.bags)) {
-		return nil, c.errorf(0, "%d classes for %d bags need more memory than the limit of %s; is the column candidates mixed up?", d.Classes, len(c.bags), rawfile.ByteSize(c.max))
+	if int64(d.Classes) > c.maxCandidateBytes/int64(len(c.bags)) {
+		return nil, c.errorf(0, "%d classes for %d bags need more memory than the limit of %s; is the column candidates mixed up?", d.Classes, len(c.bags), rawfile.ByteSize(c.maxCandidateBytes))
 	}
 	number := make(map[string]int, d.Classes)
 	for i, name := range d.ClassNames {
@@ -560,7 +565,7 @@ func (c *csvReader) checkInstanceLabels() error {
 	for name, line := range c.instLines {
 		switch {
 		case c.classes[name]:
-		case slices.Contains(c.declared.Classes, name):
+		case slices.Contains(c.declared.ModelClasses, name):
 			c.classes[name] = true
 		case unknown == "" || line < c.instLines[unknown]:
 			unknown = name
@@ -572,7 +577,7 @@ func (c *csvReader) checkInstanceLabels() error {
 	d := c.errorf(c.instLines[unknown], "the instance label %q is no label and no candidate of any bag", unknown).
 		WithNote("leave the field of an instance without a known class empty")
 	if whole, found := strings.CutSuffix(unknown, ".0"); found && c.classes[whole] {
-		d = d.WithNote(wholeNumber, whole, unknown)
+		d = d.WithNote(adviceWholeNumber, whole, unknown)
 	}
 	return d
 }
@@ -614,7 +619,7 @@ func (c *csvReader) numberInstances(number map[string]int) error {
 
 func (c *csvReader) unknownClass(line, bag int, name string) error {
 	d := c.errorf(line, "bag %d: %q is not a class of the first line", bag+1, name)
-	d.Suggestion = diag.Suggest(name, c.named)
+	d.Suggestion = diag.Suggest(name, c.listedClasses)
 	return d
 }
 

@@ -24,7 +24,7 @@ func writeCSVGzip(w io.Writer, d *data.Dataset) error {
 func writeCSV(w io.Writer, d *data.Dataset) error {
 	names := d.AllClassNames()
 	for _, name := range names {
-		if !slices.Equal(strings.Fields(name), []string{name}) || strings.TrimRight(name, filled) != name {
+		if !slices.Equal(strings.Fields(name), []string{name}) || strings.TrimRight(name, spreadsheetPadding) != name {
 			return fmt.Errorf("the class name %q has spaces, or a comma at its end, which is not possible in CSV; save as .npz", name)
 		}
 	}
@@ -68,7 +68,7 @@ func inferable(d *data.Dataset, names []string) bool {
 		occurs[i%d.Classes] = occurs[i%d.Classes] || in != 0
 	}
 	return !slices.Contains(occurs, false) && !slices.ContainsFunc(names, missingLabel) &&
-		slices.Equal(names, sortedNames(names)) && !strings.ContainsAny(strings.Join(names, ""), joints)
+		slices.Equal(names, sortedNames(names)) && !strings.ContainsAny(strings.Join(names, ""), foreignSeparators)
 }
 
 // writeCSVBag writes the rows of bag i with the instances x. w keeps write errors.

@@ -104,7 +104,7 @@ func FuzzCSV(f *testing.F) {
 		d, err := decodeCSV(bytes.NewReader(b), "fuzz.csv", fuzzLimit)
 		checkRead(t, d, err, fuzzLimit)
 		forModel := fuzzLimit
-		forModel.Columns.Classes = []string{"cat", "dog"}
+		forModel.Columns.ModelClasses = []string{"cat", "dog"}
 		several := fuzzLimit
 		several.Labels = MultiLabels
 		for _, o := range []Options{forModel, several} {

@@ -123,7 +123,7 @@ func TestCSVHabitsRefused(t *testing.T) {
 // Advice names columns of the file, and does not offer to leave out or declare what cannot help.
 func TestCSVAdvice(t *testing.T) {
 	slides := Columns{Roles: Roles{Bag: "slide"}}
-	needed := Columns{Want: []string{"f1", "f2"}, Classes: []string{"x", "y"}}
+	needed := Columns{ModelFeatures: []string{"f1", "f2"}, ModelClasses: []string{"x", "y"}}
 	for _, c := range []struct {
 		text    string
 		columns Columns
@@ -158,7 +158,7 @@ func TestCSVMissingLabel(t *testing.T) {
 	if err != nil || d.Labels[1] != 2 {
 		t.Fatalf("%v, %v", d, err)
 	}
-	if _, err := decodeCSV(strings.NewReader(rows), "new.csv", Options{Columns: Columns{Classes: d.ClassNames}}); err != nil {
+	if _, err := decodeCSV(strings.NewReader(rows), "new.csv", Options{Columns: Columns{ModelClasses: d.ClassNames}}); err != nil {
 		t.Errorf("a class of the model: %v", err)
 	}
 	var text bytes.Buffer
@@ -173,7 +173,7 @@ func TestCSVMissingLabel(t *testing.T) {
 
 // The rows of a file without the column bag are one bag, unless a column is named like it.
 func TestCSVBagColumnToPredict(t *testing.T) {
-	o := Options{Columns: Columns{Classes: []string{"a", "b"}, Want: []string{"f1", "bagging"}}}
+	o := Options{Columns: Columns{ModelClasses: []string{"a", "b"}, ModelFeatures: []string{"f1", "bagging"}}}
 	_, err := decodeCSV(strings.NewReader("Bag_ID,f1,bagging\n1,1,2\n2,3,4\n"), "new.csv", o)
 	var d diag.Diagnostic
 	if !errors.As(err, &d) || d.Text != `the header has no column "bag"` || d.Suggestion != "Bag_ID" {

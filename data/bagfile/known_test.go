@@ -21,14 +21,14 @@ func TestNPZWithoutCandidates(t *testing.T) {
 	z.ints(keyLabels, []int{1, -1, 2})
 	z.zip.Close()
 	read := func(classes ...string) (*data.Dataset, error) {
-		return decodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), "bags.npz", Options{Columns: Columns{Classes: classes}})
+		return decodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), "bags.npz", Options{Columns: Columns{ModelClasses: classes}})
 	}
 	got, err := read("x", "y", "z")
 	if err != nil || !slices.Equal(got.Candidates, []uint8{0, 1, 0, 1, 1, 1, 0, 0, 1}) || !slices.Equal(got.ClassNames, []string{"x", "y", "z"}) {
 		t.Errorf("%v, %+v", err, got)
 	}
 	one := "bag,label,candidates,f1\na,y,,1\n"
-	if got, err := decodeCSV(strings.NewReader(one), "one.csv", Options{Columns: Columns{Classes: []string{"x", "y"}}}); err != nil || !slices.Equal(got.TrueNames(0), []string{"y"}) {
+	if got, err := decodeCSV(strings.NewReader(one), "one.csv", Options{Columns: Columns{ModelClasses: []string{"x", "y"}}}); err != nil || !slices.Equal(got.TrueNames(0), []string{"y"}) {
 		t.Errorf("one bag with a label: %v, %+v", err, got)
 	}
 	for want, classes := range map[string][]string{"bag 3 has the label 2, the model has 2 classes": {"x", "y"}, `no array "candidates"`: nil} {
@@ -90,7 +90,7 @@ func TestMultiLabels(t *testing.T) {
 			t.Errorf("%s: sets of labels are read as one label", name)
 		}
 	}
-	classes := Columns{Classes: []string{"x", "y", "z"}}
+	classes := Columns{ModelClasses: []string{"x", "y", "z"}}
 	for text, want := range map[string]struct {
 		multi  bool
 		labels []uint8

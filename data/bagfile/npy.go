@@ -26,7 +26,7 @@ const npyMagic = "\x93NUMPY"
 // npyHeader is the header of an .npy array.
 type npyHeader struct {
 	order   binary.ByteOrder
-	kind    byte           // type code of NumPy: f, i, u, b, U or S
+	code    byte           // type code of NumPy: f, i, u, b, U or S
 	number  ndarray.Number // of elements that are not text
 	size    int            // bytes of an element
 	fortran bool           // column-major order
@@ -90,19 +90,19 @@ func parseNpyHeader(text string) (*npyHeader, error) {
 	if typ[1] == ">" {
 		h.order = binary.BigEndian
 	}
-	h.kind = typ[2][0]
+	h.code = typ[2][0]
 	h.size, _ = strconv.Atoi(typ[3])
 	switch {
 	case h.text() && h.size > 1<<16:
 		return nil, fmt.Errorf("strings of %d characters are too long", h.size)
-	case h.kind == 'U':
+	case h.code == 'U':
 		h.size *= 4 // UTF-32
 	case !h.text():
-		h.number = ndarray.Number{Kind: ndarray.Kind(h.kind), Size: h.size, Swap: h.order == binary.BigEndian}
-		if h.kind == 'b' && h.size == 1 { // true or false
+		h.number = ndarray.Number{Kind: ndarray.Kind(h.code), Size: h.size, Swap: h.order == binary.BigEndian}
+		if h.code == 'b' && h.size == 1 { // true or false
 			h.number.Kind = ndarray.Uint
 		}
-		if h.kind == 'b' && h.size > 1 || !h.number.Valid() {
+		if h.code == 'b' && h.size > 1 || !h.number.Valid() {
 			return nil, unreadType(descr[1])
 		}
 	}
@@ -129,7 +129,7 @@ func unreadType(descr string) error {
 }
 
 // text reports whether the elements are text.
-func (h *npyHeader) text() bool { return h.kind == 'U' || h.kind == 'S' }
+func (h *npyHeader) text() bool { return h.code == 'U' || h.code == 'S' }
 
 // bytes returns the size of the elements in the file.
 func (h *npyHeader) bytes() int64 { return int64(h.count) * int64(h.size) }
@@ -138,7 +138,7 @@ func (h *npyHeader) bytes() int64 { return int64(h.count) * int64(h.size) }
 func (h *npyHeader) cost() int64 {
 	each := int64(max(h.size, 8))
 	switch {
-	case h.kind == 'f' && h.size <= 4:
+	case h.code == 'f' && h.size <= 4:
 		each = 4
 	case h.text():
 		each = int64(h.size) + 32
@@ -205,7 +205,7 @@ func (h *npyHeader) ints(r io.Reader, what string) ([]int, error) {
 	out := make([]int, 0, firstGuess(h.count))
 	bad := 0.0
 	err := h.each(r, func(b []byte) {
-		if h.kind != 'f' {
+		if h.code != 'f' {
 			out = append(out, int(h.number.Int(b)))
 			return
 		}
@@ -235,7 +235,7 @@ func (h *npyHeader) strings(r io.Reader) ([]string, error) {
 	var out []string
 	bad := false
 	err := h.each(r, func(b []byte) {
-		if h.kind == 'S' {
+		if h.code == 'S' {
 			out = append(out, string(bytes.TrimRight(b, "\x00")))
 			return
 		}

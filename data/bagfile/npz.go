@@ -74,8 +74,8 @@ type npzReader struct {
 func (z *npzReader) dataset(path string, o Options) *data.Dataset {
 	d := &data.Dataset{}
 	var shape []int
-	note := func(err error) { z.faults.AddError(diag.Pos{File: path}, err) }
-	note(z.read(keyInstances, true, func(h *npyHeader, r io.Reader) (err error) {
+	keep := func(err error) { z.faults.AddError(diag.Pos{File: path}, err) }
+	keep(z.read(keyInstances, true, func(h *npyHeader, r io.Reader) (err error) {
 		if len(h.shape) < 2 {
 			return fmt.Errorf("has the shape %v; [instances, features] is needed", h.shape)
 		}
@@ -83,33 +83,33 @@ func (z *npzReader) dataset(path string, o Options) *data.Dataset {
 		d.Instances, err = h.floats(r)
 		return err
 	}))
-	note(z.ints(keyOffsets, true, "where each bag begins, from 0, and the number of instances", &d.Offsets))
+	keep(z.ints(keyOffsets, true, "where each bag begins, from 0, and the number of instances", &d.Offsets))
 	matrix := keyCandidates // of the candidates, or of all true labels
-	if d.Multi = o.Labels == MultiLabels && (z.entries[keyLabels] != nil || o.Columns.Classes == nil); d.Multi {
+	if d.Multi = o.Labels == MultiLabels && (z.entries[keyLabels] != nil || o.Columns.ModelClasses == nil); d.Multi {
 		matrix = keyLabels
 	} else {
-		note(z.ints(keyLabels, false, "the class of each bag, from 0, -1 where it is unknown", &d.Labels))
+		keep(z.ints(keyLabels, false, "the class of each bag, from 0, -1 where it is unknown", &d.Labels))
 	}
 	var candidates []int // the shape of the matrix
 	if d.Multi || o.Labels != KnownLabels && !o.NoCandidates {
 		var err error
-		candidates, err = z.matrix(matrix, d.Multi || o.Columns.Classes == nil, &d.Candidates)
-		note(err)
+		candidates, err = z.matrix(matrix, d.Multi || o.Columns.ModelClasses == nil, &d.Candidates)
+		keep(err)
 	}
-	note(z.ints(keyInstLabels, false, "the class of each instance, from 0, -1 where it is negative or unknown", &d.InstLabels))
-	note(z.read(keyCoords, false, func(h *npyHeader, r io.Reader) (err error) {
+	keep(z.ints(keyInstLabels, false, "the class of each instance, from 0, -1 where it is negative or unknown", &d.InstLabels))
+	keep(z.read(keyCoords, false, func(h *npyHeader, r io.Reader) (err error) {
 		if len(h.shape) != 2 || h.shape[1] != 2 {
 			return fmt.Errorf("has the shape %v; [instances, 2] is needed: x and y", h.shape)
 		}
 		d.Coords, err = h.floats(r)
 		return err
 	}))
-	note(z.names(keyClassNames, "classes", &d.ClassNames))
-	note(z.names(keyBagNames, "bags", &d.BagNames))
-	note(z.names(keyFeatures, "features", &d.FeatureNames))
-	note(z.groups(&d.Groups))
+	keep(z.names(keyClassNames, "classes", &d.ClassNames))
+	keep(z.names(keyBagNames, "bags", &d.BagNames))
+	keep(z.names(keyFeatures, "features", &d.FeatureNames))
+	keep(z.groups(&d.Groups))
 	var groupName []string
-	note(z.names(keyGroupName, "groups", &groupName))
+	keep(z.names(keyGroupName, "groups", &groupName))
 	if len(groupName) > 0 {
 		d.GroupName = groupName[0]
 	}
@@ -119,15 +119,15 @@ func (z *npzReader) dataset(path string, o Options) *data.Dataset {
 	d.Shape = slices.Clone(shape[1:])
 	switch {
 	case o.Labels == KnownLabels:
-		note(setKnownLabels(d))
+		keep(setKnownLabels(d))
 		return d
 	case candidates == nil || o.Labels == MultiLabels && !d.Multi:
-		note(setUnknownCandidates(d, o.Columns.Classes))
+		keep(setUnknownCandidates(d, o.Columns.ModelClasses))
 		return d
 	}
 	d.Classes = candidates[1]
 	if bags := len(d.Offsets) - 1; bags != candidates[0] {
-		note(fmt.Errorf("%q is for %s, %q for %d; offsets has one number more than there are bags", keyOffsets, diag.Count(bags, "bag"), matrix, candidates[0]))
+		keep(fmt.Errorf("%q is for %s, %q for %d; offsets has one number more than there are bags", keyOffsets, diag.Count(bags, "bag"), matrix, candidates[0]))
 	}
 	return d
 }
@@ -213,8 +213,8 @@ func zeroOne(numbers []int, classes int) ([]uint8, error) {
 }
 
 // ints reads a row or a column of whole numbers. what describes them in messages.
-func (z *npzReader) ints(key string, needed bool, what string, to *[]int) error {
-	return z.read(key, needed, func(h *npyHeader, r io.Reader) (err error) {
+func (z *npzReader) ints(key string, required bool, what string, to *[]int) error {
+	return z.read(key, required, func(h *npyHeader, r io.Reader) (err error) {
 		if key == keyLabels && len(h.shape) == 2 && h.count != slices.Max(h.shape) {
 			return fmt.Errorf("has the shape %v: a bag with any number of labels needs data.labels: multi; otherwise one axis is needed: %s", h.shape, what)
 		}
@@ -255,16 +255,16 @@ func (z *npzReader) groups(to *[]string) error {
 	})
 }
 
-// read opens an array, checks its size against the limit, and calls decode with its elements.
-func (z *npzReader) read(key string, needed bool, decode func(*npyHeader, io.Reader) error) error {
+// read opens an array, checks its size against the limit, and calls use with its elements.
+func (z *npzReader) read(key string, required bool, use func(*npyHeader, io.Reader) error) error {
 	e, ok := z.entries[key]
 	if !ok {
-		if needed {
+		if required {
 			return fmt.Errorf("no array %q in the archive; %s, %s and %s are needed", key, keyInstances, keyOffsets, keyCandidates)
 		}
 		return nil
 	}
-	if err := z.decode(e, key, decode); err != nil {
+	if err := z.decode(e, key, use); err != nil {
 		if _, ok := errors.AsType[*rawfile.TooLargeError](err); ok {
 			return err
 		}
@@ -273,7 +273,7 @@ func (z *npzReader) read(key string, needed bool, decode func(*npyHeader, io.Rea
 	return nil
 }
 
-func (z *npzReader) decode(e *zip.File, key string, decode func(*npyHeader, io.Reader) error) error {
+func (z *npzReader) decode(e *zip.File, key string, use func(*npyHeader, io.Reader) error) error {
 	raw, err := e.Open()
 	if err != nil {
 		return err
@@ -288,7 +288,7 @@ func (z *npzReader) decode(e *zip.File, key string, decode func(*npyHeader, io.R
 	if h.cost() > z.left {
 		return tooLarge
 	}
-	if err := decode(h, r); err != nil {
+	if err := use(h, r); err != nil {
 		return err
 	}
 	switch _, err := r.ReadByte(); {

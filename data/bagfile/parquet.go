@@ -33,7 +33,7 @@ func decodeParquet(r io.ReaderAt, size int64, path string, o Options) (*data.Dat
 	defer stop()
 	text.next = next
 	c := newCSVReader(path, o)
-	c.skip = -1 // the header is not a row
+	c.linesBefore = -1 // the header is not a row
 	c.rows = csv.NewReader(rawfile.CSVText(text, rawfile.TooLargeError{What: "the text of the table", Max: o.MaxBytes.Bytes()}))
 	c.rows.ReuseRecord = true
 	return c.decode(o)
@@ -55,7 +55,7 @@ func (c *Columns) ofParquet(f *parquet.File, path string) ([]*parquet.Column, er
 		}
 		if err == nil {
 			out = append(out, column)
-		} else if c.Want == nil {
+		} else if c.ModelFeatures == nil {
 			d := diag.Errorf(diag.Pos{File: path}, "%v", err)
 			if isLabels {
 				return nil, d.WithNote("write the labels of a bag as text, separated by spaces: table[%q].map(lambda names: \" \".join(map(str, names))) in pandas", column.Name)

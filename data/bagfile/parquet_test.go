@@ -25,7 +25,7 @@ func TestParquet(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `the column "label" is used as label and as group`) {
 		t.Errorf("the roles of CSV files: %v, %v", renamed, err)
 	}
-	list, err := OpenWith("testdata/parquet/list.parquet", Options{Columns: Columns{Classes: []string{"a", "b"}}})
+	list, err := OpenWith("testdata/parquet/list.parquet", Options{Columns: Columns{ModelClasses: []string{"a", "b"}}})
 	if err != nil || !slices.Equal(list.FeatureNames, []string{"features_1", "features_2", "features_3"}) || !slices.Equal(list.Instances, bagValues(0, 4, 3)) {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -80,7 +80,7 @@ func TestParquetBagColumns(t *testing.T) {
 		if err := os.WriteFile(table, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		_, err := OpenWith(table, Options{Columns: Columns{Want: want}})
+		_, err := OpenWith(table, Options{Columns: Columns{ModelFeatures: want}})
 		return err
 	}
 	names := []string{"f0", "f1", "f2"}
@@ -103,11 +103,11 @@ func TestParquetErrors(t *testing.T) {
 		columns    Columns
 	}{
 		{"testdata/parquet/missing.parquet", `missing.parquet:4: bag 2: feature 1 is "", not a number`, Columns{}},
-		{"testdata/parquet/list.parquet", `the column "features" contains lists`, Columns{Roles: Roles{Candidates: "features"}, Classes: []string{"a"}}},
-		{"testdata/parquet/index.parquet", `"__index_level_0__": named like an identifier`, Columns{Classes: []string{"a"}}},
+		{"testdata/parquet/list.parquet", `the column "features" contains lists`, Columns{Roles: Roles{Candidates: "features"}, ModelClasses: []string{"a"}}},
+		{"testdata/parquet/index.parquet", `"__index_level_0__": named like an identifier`, Columns{ModelClasses: []string{"a"}}},
 		{"testdata/parquet/list.parquet", `the header has no column "bag"`, Columns{Ignore: []string{"x", "y"}}},
 		{"../parquet/testdata/others.parquet", "others.parquet: error: the column \"when\" cannot be read: it contains times", Columns{}},
-		{"../parquet/testdata/lz4.parquet", "the compression LZ4", Columns{Classes: []string{"a"}}},
+		{"../parquet/testdata/lz4.parquet", "the compression LZ4", Columns{ModelClasses: []string{"a"}}},
 		{"../hdf5/testdata/none.parquet", "none.parquet", Columns{}},
 	} {
 		_, err := OpenWith(c.path, Options{Columns: c.columns})

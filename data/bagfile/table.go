@@ -21,7 +21,7 @@ import (
 // the instances of the bag, relative to the folder of the table, optionally followed by "#" and the
 // name of an array or group in the file. The instances stay on disk.
 
-const fileColumn = "file"
+const fileColumnName = "file"
 
 // tableHeader checks that all columns except the column of files are roles or ignored. Bags for a
 // model may have other columns, which are not read.
@@ -35,14 +35,14 @@ func (c *csvReader) tableHeader(header []string, line int) error {
 	var others []string
 	for i, name := range header {
 		name = strings.TrimSpace(name)
-		if i != c.fileAt && !slices.Contains(c.roles[:], i) && !slices.Contains(c.declared.Ignore, name) {
+		if i != c.fileColumn && !slices.Contains(c.roles[:], i) && !slices.Contains(c.declared.Ignore, name) {
 			others = append(others, name)
 		}
 	}
 	if len(others) > 0 {
-		return c.errorf(line, "the column %q has no meaning in a table of files: the column %q has the features", others[0], fileColumn).
+		return c.errorf(line, "the column %q has no meaning in a table of files: the column %q has the features", others[0], fileColumnName).
 			WithNote("leave columns out with --ignore-columns %s, or data.columns.ignore in the spec", strings.Join(others[:min(10, len(others))], ",")).
-			WithNote("if other columns are the features, leave the column %q out with --ignore-columns %s", strings.TrimSpace(header[c.fileAt]), strings.TrimSpace(header[c.fileAt]))
+			WithNote("if other columns are the features, leave the column %q out with --ignore-columns %s", strings.TrimSpace(header[c.fileColumn]), strings.TrimSpace(header[c.fileColumn]))
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func (c *csvReader) tableHeader(header []string, line int) error {
 func (c *csvReader) findFileColumn(header []string) int {
 	return slices.IndexFunc(header, func(h string) bool {
 		name := strings.TrimSpace(h)
-		return strings.EqualFold(name, fileColumn) && !slices.Contains(c.declared.Ignore, name)
+		return strings.EqualFold(name, fileColumnName) && !slices.Contains(c.declared.Ignore, name)
 	})
 }
 
@@ -64,7 +64,7 @@ func (c *csvReader) readFile(row []string, line, n int) error {
 	case len(c.bags) != n+1:
 		return c.errorf(line, "bag %d (%q) has two rows; a table of files has one per bag", len(c.bags), c.bags[len(c.bags)-1].id)
 	}
-	name := strings.TrimSpace(row[c.fileAt])
+	name := strings.TrimSpace(row[c.fileColumn])
 	if name == "" {
 		return c.errorf(line, "bag %d (%q) has no file", len(c.bags), c.bags[n].id)
 	}
@@ -176,7 +176,7 @@ func (c *csvReader) openFiles(d *data.Dataset, files Files) error {
 // fileStore is the Store of the files of a table.
 type fileStore struct {
 	bags  []bagFile
-	moved map[string]string // Options.Moved
+	moved map[string]string // Options.Copies
 
 	mu     sync.Mutex
 	opened lru.Cache[string, *arrayFile]
@@ -189,7 +189,7 @@ type bagFile struct {
 	name    string // of the array
 	bag     string // name of the bag
 	width   int    // values of an instance
-	kind    ndarray.Number
+	number  ndarray.Number
 	columns []string // names of the values of an instance, may be nil
 	info    fs.FileInfo
 	coords  []float32 // of the instances; nil: unknown, or all bags have coordinates and the dataset has them
@@ -220,7 +220,7 @@ func (s *fileStore) locate(dir, cell, bag string) (b bagFile, shape []int, err e
 	defer s.opened.Put(b.path, f, 0)
 	b.info = f.info
 	a, name, err := f.arrayOf(b.name, bag)
-	b.name, b.kind, b.columns = name, a.kind, a.columns
+	b.name, b.number, b.columns = name, a.number, a.columns
 	return b, a.shape, err
 }
 
@@ -269,7 +269,7 @@ func (s *fileStore) ReadRange(to []float32, bag, from int) error {
 
 // Half implements data.HalfStore.
 func (s *fileStore) Half(bag int) (ndarray.Number, bool) {
-	return s.bags[bag].kind, s.bags[bag].kind.Half()
+	return s.bags[bag].number, s.bags[bag].number.Half()
 }
 
 // ReadHalf implements data.HalfStore.
@@ -278,10 +278,10 @@ func (s *fileStore) ReadHalf(to []byte, bag int) error {
 		if err := a.rows.(byteRows).ReadBytes(to, 0); err != nil {
 			return err
 		}
-		if i := a.kind.InfiniteHalf(to); i >= 0 {
+		if i := a.number.InfiniteHalf(to); i >= 0 {
 			width := s.bags[bag].width
 			row := make([]float32, width)
-			a.kind.Floats(row, to[i/width*width*a.kind.Size:])
+			a.number.Floats(row, to[i/width*width*a.number.Size:])
 			return data.CheckFinite(row, width, i/width)
 		}
 		return nil

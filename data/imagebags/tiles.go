@@ -110,7 +110,7 @@ func (t *Tiles) folders(root string, o bagfile.Options) (*data.Dataset, error) {
 		}
 		d.BagNames, classOf = append(d.BagNames, folder), append(classOf, class)
 	}
-	if err := t.label(d, root, classOf, o.Columns.Classes); err != nil {
+	if err := t.label(d, root, classOf, o.Columns.ModelClasses); err != nil {
 		return nil, err
 	}
 	if err := t.Attach(d); err != nil {

@@ -93,11 +93,11 @@ func TestBadTiles(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.path, err, c.want)
 		}
 	}
-	if d, err := OpenTiles(filepath.Join(dir, "cat"), 8, bagfile.Options{Columns: bagfile.Columns{Classes: []string{"dog", "cat"}}}); err != nil || d.Labels[0] != -1 || d.Candidates[0]+d.Candidates[1] != 2 {
+	if d, err := OpenTiles(filepath.Join(dir, "cat"), 8, bagfile.Options{Columns: bagfile.Columns{ModelClasses: []string{"dog", "cat"}}}); err != nil || d.Labels[0] != -1 || d.Candidates[0]+d.Candidates[1] != 2 {
 		t.Errorf("bags of known classes: %+v, %v", d, err)
 	}
 	changing := tree(t, bagFolders)
-	if d, err := OpenTiles(changing, 8, bagfile.Options{Columns: bagfile.Columns{Classes: []string{"bird", "cat", "dog"}}}); err != nil || d.Classes != 3 {
+	if d, err := OpenTiles(changing, 8, bagfile.Options{Columns: bagfile.Columns{ModelClasses: []string{"bird", "cat", "dog"}}}); err != nil || d.Classes != 3 {
 		t.Errorf("folders of some classes of a model: %v", err)
 	}
 	d, err := OpenTiles(changing, 8, bagfile.Options{})

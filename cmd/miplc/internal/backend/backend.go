@@ -80,12 +80,12 @@ func OpenData(path string, o bagfile.Options, m *contract.Metadata) (*data.Datas
 // readingFor returns the options for reading data for a model: its classes, its columns, so that
 // features are found by name, and the kind of its labels.
 func readingFor(m *contract.Metadata, o bagfile.Options) bagfile.Options {
-	o.Columns.Classes = m.Classes
+	o.Columns.ModelClasses = m.Classes
 	if m.Threshold != nil {
 		o.Labels = bagfile.MultiLabels
 	}
 	if columns := m.Columns; columns != nil {
-		o.Columns.Want = columns.Features
+		o.Columns.ModelFeatures = columns.Features
 		o.Columns.Roles = bagfile.Roles{Bag: columns.Bag, Label: columns.Label, Candidates: columns.Candidates, InstanceLabel: columns.InstanceLabel}
 		o.NoCandidates = columns.KnownLabels
 		if len(o.Columns.Coordinates) == 0 {

@@ -162,7 +162,7 @@ func (o *options) follow(ctx context.Context, name string, compute func(experime
 	settings.Version = buildinfo.Current().Miplc
 	count := o.Console.Counter("images encoded")
 	defer count.End()
-	settings.Data.Encoding = bagfile.Encoding{Context: ctx, Library: o.Library, Progress: count.Progress}
+	settings.Data.Encoding = bagfile.EncodeOptions{Context: ctx, Library: o.Library, Progress: count.Progress}
 	if !o.Console.JSON {
 		shown := lines{progress.NewLine(o.Console.Err, o.Console.Terminal), count}
 		defer shown.End()

@@ -116,7 +116,7 @@ func runPlan(ctx context.Context, o *planOptions) error {
 	settings := o.Options
 	settings.Version = buildinfo.Current().Miplc
 	count := o.Console.Counter("images encoded")
-	settings.Data.Encoding = bagfile.Encoding{Context: ctx, Library: o.Library, Progress: count.Progress}
+	settings.Data.Encoding = bagfile.EncodeOptions{Context: ctx, Library: o.Library, Progress: count.Progress}
 	o.Accelerated, o.Sharding.CPUs = o.Job.GPUs > 0, o.Job.CPUs
 	shardPlan, err := experiment.PlanShards(e, settings, o.Sharding)
 	count.End()

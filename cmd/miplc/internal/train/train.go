@@ -134,7 +134,7 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	count := o.Console.Counter("images encoded")
-	o.Data.Encoding = bagfile.Encoding{Context: ctx, Library: o.Library, Progress: count.Progress}
+	o.Data.Encoding = bagfile.EncodeOptions{Context: ctx, Library: o.Library, Progress: count.Progress}
 	trials, err := prepare.Trials(list, o.Data)
 	count.End()
 	if err != nil {
