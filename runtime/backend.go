@@ -31,10 +31,10 @@ type Session interface {
 
 // File is the input of Backend.Open.
 type File struct {
-	Data    []byte             // the whole ONNX file; must not be changed
-	Meta    *contract.Metadata // its metadata, checked
-	Library string             // from WithLibrary; "": search
-	Session ortenv.Session     // from WithThreads and WithProvider; a back end rejects settings that it does not support
+	Data    []byte                // the whole ONNX file; must not be changed
+	Meta    *contract.Metadata    // its metadata, checked
+	Library string                // from WithLibrary; "": search
+	Options ortenv.SessionOptions // from WithThreads and WithProvider; a back end rejects settings that it does not support
 }
 
 // InstanceSize returns the number of values of one instance.

@@ -40,8 +40,8 @@ func NewBag(instances [][]float32) (Bag, error) {
 }
 
 // check reports why the file cannot predict a bag. Back ends get only bags that pass it.
-func (o *opened) check(b Bag) error {
-	shape := o.info.InputShape
+func (f *openFile) check(b Bag) error {
+	shape := f.info.InputShape
 	d := ndarray.Size(shape)
 	switch {
 	case b.N == 0 && len(b.Instances) > 0:
@@ -53,7 +53,7 @@ func (o *opened) check(b Bag) error {
 		return fmt.Errorf("%w: %s for %s, the model needs %d per instance (shape %v)",
 			ErrBagShape, diag.Count(len(b.Instances), "value"), diag.Count(b.N, "instance"), d, shape)
 	}
-	if err := o.checkCount(b.N); err != nil {
+	if err := f.checkCount(b.N); err != nil {
 		return err
 	}
 	return notFinite(b.Instances, d, 0)

@@ -23,8 +23,8 @@ const (
 	maxDivided = 64 << 20
 )
 
-// divided is a graph that runs on chunks of the instances of a bag.
-type divided struct {
+// chunkedGraph is a graph that runs on chunks of the instances of a bag.
+type chunkedGraph struct {
 	plan       *chunks.Plan        // without its graphs
 	head, tail []byte              // the graphs as ONNX files
 	headBytes  int64               // memory of a run of the head on a chunk
@@ -35,15 +35,16 @@ type divided struct {
 // chunkSession is a session that can predict in chunks.
 type chunkSession interface {
 	// runChunks predicts one bag of n instances.
-	runChunks(ctx context.Context, d *divided, n int, read rowReader, to *Prediction) error
+	runChunks(ctx context.Context, d *chunkedGraph, n int, read instanceReader, to *Prediction) error
 }
 
-// rowReader returns instances from number from to number to, without that. It may reuse memory.
-type rowReader func(from, to int) ([]float32, error)
+// instanceReader returns the instances from number from up to, but not including, number to, counted
+// from 0, [to-from, d]. The slice is valid until the next call.
+type instanceReader func(from, to int) ([]float32, error)
 
 // divide returns the parts of a graph, nil if it cannot be divided or would not take less memory.
-func (o *options) divide(pb *onnxpb.ModelProto, instance []int, session Session, size int) (*divided, error) {
-	if _, can := session.(chunkSession); !can || size > maxDivided || !o.session.OnCPU() {
+func (o *options) divide(pb *onnxpb.ModelProto, instance []int, session Session, size int) (*chunkedGraph, error) {
+	if _, can := session.(chunkSession); !can || size > maxDivided || !o.sessionOptions.OnCPU() {
 		return nil, nil
 	}
 	plan := chunks.New(pb, instance)
@@ -51,7 +52,7 @@ func (o *options) divide(pb *onnxpb.ModelProto, instance []int, session Session,
 		return nil, nil
 	}
 	head := footprint.New(plan.Head.GetGraph(), instance, true)
-	d := &divided{plan: plan, estimate: footprint.New(plan.Tail.GetGraph(), instance, true), chunk: max(1, head.UpTo(chunkMemory, math.MaxInt64, o.maxInstances))}
+	d := &chunkedGraph{plan: plan, estimate: footprint.New(plan.Tail.GetGraph(), instance, true), chunk: max(1, head.UpTo(chunkMemory, math.MaxInt64, o.maxInstances))}
 	var err error
 	if d.headBytes, _, err = head.Run(d.chunk, 1); err != nil {
 		return nil, nil
@@ -67,25 +68,25 @@ func (o *options) divide(pb *onnxpb.ModelProto, instance []int, session Session,
 }
 
 // bytes returns the memory for n instances, without the instances themselves.
-func (d *divided) bytes(n int) int64 {
-	tail, _, err := d.estimate.Run(n, 1)
+func (g *chunkedGraph) bytes(n int) int64 {
+	tail, _, err := g.estimate.Run(n, 1)
 	if err != nil {
 		return math.MaxInt64
 	}
 	values := 0
-	for _, r := range d.plan.Rows {
+	for _, r := range g.plan.Rows {
 		values += r.Width()
 	}
-	return max(tail, d.headBytes+4*int64(n)*int64(values))
+	return max(tail, g.headBytes+4*int64(n)*int64(values))
 }
 
 // inChunks reports whether a bag of n instances is predicted in chunks.
-func (o *opened) inChunks(n int) bool {
-	if o.divided == nil || n <= o.divided.chunk {
+func (f *openFile) inChunks(n int) bool {
+	if f.chunked == nil || n <= f.chunked.chunk {
 		return false
 	}
-	all, _, err := o.estimate.Run(n, 1)
-	return err == nil && o.divided.bytes(n) < all
+	all, _, err := f.estimate.Run(n, 1)
+	return err == nil && f.chunked.bytes(n) < all
 }
 
 // PredictRows predicts a bag of n instances that need not be in memory. It calls read in order, to
@@ -95,23 +96,23 @@ func (o *opened) inChunks(n int) bool {
 // errors of read are returned unchanged.
 func (m *Model) PredictRows(ctx context.Context, n int, read func(to []float32, from int) error) (Prediction, error) {
 	var p Prediction
-	o, err := m.acquire()
+	f, err := m.acquire()
 	if err != nil {
 		return p, err
 	}
-	defer o.using.RUnlock()
-	ctx, span := o.startSpan(ctx, 1, n)
-	err = o.predictRows(ctx, n, read, &p)
+	defer f.using.RUnlock()
+	ctx, span := f.startSpan(ctx, 1, n)
+	err = f.predictRows(ctx, n, read, &p)
 	endSpan(span, err)
 	return p, err
 }
 
-func (o *opened) predictRows(ctx context.Context, n int, read func(to []float32, from int) error, p *Prediction) error {
-	if err := o.checkCount(n); err != nil {
+func (f *openFile) predictRows(ctx context.Context, n int, read func(to []float32, from int) error, p *Prediction) error {
+	if err := f.checkCount(n); err != nil {
 		return err
 	}
-	d := ndarray.Size(o.info.InputShape)
-	if !o.inChunks(n) {
+	d := ndarray.Size(f.info.InputShape)
+	if !f.inChunks(n) {
 		if err := memory.Check("the bag of "+diag.Count(n, "instance"), 4*float64(n)*float64(d)); err != nil {
 			return fmt.Errorf("%w: %w", ErrTooLarge, err)
 		}
@@ -119,10 +120,10 @@ func (o *opened) predictRows(ctx context.Context, n int, read func(to []float32,
 		if err := read(bag.Instances, 0); err != nil {
 			return err
 		}
-		return o.predict(ctx, bag, p)
+		return f.predict(ctx, bag, p)
 	}
-	buffer := make([]float32, o.divided.chunk*d)
-	err := o.runChunks(ctx, n, func(from, to int) ([]float32, error) {
+	buffer := make([]float32, f.chunked.chunk*d)
+	err := f.runChunks(ctx, n, func(from, to int) ([]float32, error) {
 		x := buffer[:(to-from)*d]
 		if err := read(x, from); err != nil {
 			return nil, err
@@ -132,82 +133,82 @@ func (o *opened) predictRows(ctx context.Context, n int, read func(to []float32,
 	if err != nil {
 		return err
 	}
-	return o.name(p)
+	return f.finish(p)
 }
 
 // runChunks predicts a bag of n instances, which have been checked.
-func (o *opened) runChunks(ctx context.Context, n int, read rowReader, p *Prediction) error {
-	p.makeRoom(len(o.info.Classes), n, o.info.ClassAttention)
-	if err := o.options.checkMemory(o.divided.bytes(n)); err != nil {
+func (f *openFile) runChunks(ctx context.Context, n int, read instanceReader, p *Prediction) error {
+	p.resize(len(f.info.Classes), n, f.info.ClassAttention)
+	if err := f.options.checkMemory(f.chunked.bytes(n)); err != nil {
 		return err
 	}
-	err := o.session.(chunkSession).runChunks(ctx, o.divided, n, read, p)
+	err := f.session.(chunkSession).runChunks(ctx, f.chunked, n, read, p)
 	if ended := ctx.Err(); err != nil && ended != nil {
 		return ended
 	}
 	return err
 }
 
-// pooled combines the results of an attention pooling on parts of a bag. A part with the weights
+// poolMerger combines the results of an attention pooling on parts of a bag. A part with the weights
 // w_i = exp(s_i) of its instances has the result sum of w_i x_i / sum of w_i. The result for the bag
 // is the mean of these, weighted with the sums of w_i.
-type pooled struct {
+type poolMerger struct {
 	means, width int
 	largest, sum []float64 // by mean: the largest score, and the sum of exp(s - largest)
 	total        []float64 // [means, width]: sum of exp(s_i - largest) x_i
 }
 
-func newPooled(p chunks.Pool) *pooled {
-	c := &pooled{means: int(p.Shape[0]), width: int(p.Shape[1])}
-	c.largest, c.sum, c.total = make([]float64, c.means), make([]float64, c.means), make([]float64, c.means*c.width)
-	for j := range c.largest {
-		c.largest[j] = math.Inf(-1)
+func newPoolMerger(p chunks.Pool) *poolMerger {
+	m := &poolMerger{means: int(p.Shape[0]), width: int(p.Shape[1])}
+	m.largest, m.sum, m.total = make([]float64, m.means), make([]float64, m.means), make([]float64, m.means*m.width)
+	for j := range m.largest {
+		m.largest[j] = math.Inf(-1)
 	}
-	return c
+	return m
 }
 
 // add adds a part with its scores [n, means] and its result [means, width].
-func (c *pooled) add(scores, result []float32) {
-	for j := range c.means {
+func (m *poolMerger) add(scores, result []float32) {
+	for j := range m.means {
 		most := math.Inf(-1)
-		for i := j; i < len(scores); i += c.means {
+		for i := j; i < len(scores); i += m.means {
 			most = max(most, float64(scores[i]))
 		}
 		if math.IsInf(most, -1) {
 			continue // all weights are 0
 		}
 		sum := 0.0
-		for i := j; i < len(scores); i += c.means {
+		for i := j; i < len(scores); i += m.means {
 			sum += math.Exp(float64(scores[i]) - most)
 		}
-		largest := max(c.largest[j], most)
-		before, now := math.Exp(c.largest[j]-largest), math.Exp(most-largest)*sum
-		c.largest[j], c.sum[j] = largest, c.sum[j]*before+now
-		for i, v := range result[j*c.width : (j+1)*c.width] {
-			at := &c.total[j*c.width+i]
+		largest := max(m.largest[j], most)
+		before, now := math.Exp(m.largest[j]-largest), math.Exp(most-largest)*sum
+		m.largest[j], m.sum[j] = largest, m.sum[j]*before+now
+		for i, v := range result[j*m.width : (j+1)*m.width] {
+			at := &m.total[j*m.width+i]
 			*at = *at*before + float64(v)*now
 		}
 	}
 }
 
 // result returns the result for all parts.
-func (c *pooled) result() []float32 {
-	x := make([]float32, len(c.total))
-	for i, v := range c.total {
-		x[i] = float32(v / c.sum[i/c.width])
+func (m *poolMerger) result() []float32 {
+	x := make([]float32, len(m.total))
+	for i, v := range m.total {
+		x[i] = float32(v / m.sum[i/m.width])
 	}
 	return x
 }
 
 // checkCount reports a number of instances that cannot be predicted.
-func (o *opened) checkCount(n int) error {
+func (f *openFile) checkCount(n int) error {
 	switch {
 	case n < 0:
 		return fmt.Errorf("%w: it claims %s", ErrBagShape, diag.Count(n, "instance"))
 	case n == 0:
 		return ErrEmptyBag
-	case n > o.options.maxInstances:
-		return fmt.Errorf("%w: it has %d instances, at most %d are accepted; WithMaxInstances sets the limit", ErrTooLarge, n, o.options.maxInstances)
+	case n > f.options.maxInstances:
+		return fmt.Errorf("%w: it has %d instances, at most %d are accepted; WithMaxInstances sets the limit", ErrTooLarge, n, f.options.maxInstances)
 	}
 	return nil
 }

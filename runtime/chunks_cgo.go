@@ -20,7 +20,7 @@ import (
 type chunkSessions struct{ head, tail *ort.DynamicAdvancedSession }
 
 // openChunks opens the parts with the first large bag.
-func (s *ortSession) openChunks(d *divided) (*chunkSessions, error) {
+func (s *ortSession) openChunks(d *chunkedGraph) (*chunkSessions, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.chunks != nil {
@@ -69,17 +69,17 @@ func (c *chunkSessions) destroy() error {
 }
 
 // runChunks implements chunkSession.
-func (s *ortSession) runChunks(ctx context.Context, d *divided, n int, read rowReader, to *Prediction) error {
+func (s *ortSession) runChunks(ctx context.Context, d *chunkedGraph, n int, read instanceReader, to *Prediction) error {
 	sessions, err := s.openChunks(d)
 	if err != nil {
 		return err
 	}
-	r := &chunkRun{session: s, plan: d.plan, n: n, pools: make([]*pooled, len(d.plan.Pools)), rows: make([][]float32, len(d.plan.Rows))}
+	r := &chunkRun{session: s, plan: d.plan, n: n, pools: make([]*poolMerger, len(d.plan.Pools)), rows: make([][]float32, len(d.plan.Rows))}
 	for i, row := range d.plan.Rows {
 		r.rows[i] = make([]float32, n*row.Width())
 	}
 	for i, pool := range d.plan.Pools {
-		r.pools[i] = newPooled(pool)
+		r.pools[i] = newPoolMerger(pool)
 	}
 	for from := 0; from < n; from += d.chunk {
 		if err := ctx.Err(); err != nil {
@@ -105,13 +105,13 @@ type chunkRun struct {
 	session *ortSession
 	plan    *chunks.Plan
 	n       int
-	rows    [][]float32 // by Plan.Rows: the values of all instances
-	pools   []*pooled   // by Plan.Pools
+	rows    [][]float32   // by Plan.Rows: the values of all instances
+	pools   []*poolMerger // by Plan.Pools
 }
 
 // runHead computes the instances x, which have the numbers from to end.
 func (r *chunkRun) runHead(ctx context.Context, head *ort.DynamicAdvancedSession, x []float32, from, end int) error {
-	var v values
+	var v tensorList
 	defer v.destroy()
 	in := add(&v, x, append([]int64{int64(end - from)}, r.session.instance...))
 	out := []ort.Value{}
@@ -140,7 +140,7 @@ func (r *chunkRun) runHead(ctx context.Context, head *ort.DynamicAdvancedSession
 
 // runTail computes the prediction.
 func (r *chunkRun) runTail(ctx context.Context, tail *ort.DynamicAdvancedSession, to *Prediction) error {
-	var v values
+	var v tensorList
 	defer v.destroy()
 	n := int64(r.n)
 	in := []ort.Value{}
@@ -173,14 +173,14 @@ func (r *chunkRun) runTail(ctx context.Context, tail *ort.DynamicAdvancedSession
 	return err
 }
 
-// values are tensors that share the memory of Go slices.
-type values struct {
+// tensorList are tensors that share the memory of Go slices.
+type tensorList struct {
 	list []ort.Value
 	err  error // the first
 }
 
 // add adds a tensor; nil after an error.
-func add[T ort.TensorData](v *values, x []T, shape []int64) ort.Value {
+func add[T ort.TensorData](v *tensorList, x []T, shape []int64) ort.Value {
 	t, err := ort.NewTensor(ort.NewShape(shape...), x)
 	if err != nil {
 		v.err = errors.Join(v.err, err)
@@ -190,7 +190,7 @@ func add[T ort.TensorData](v *values, x []T, shape []int64) ort.Value {
 	return t
 }
 
-func (v *values) destroy() {
+func (v *tensorList) destroy() {
 	for _, t := range v.list {
 		t.Destroy()
 	}

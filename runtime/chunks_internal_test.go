@@ -3,7 +3,7 @@ package runtime
 // PredictInChunks makes a model predict bags of more than n instances in chunks of n. It reports
 // whether its graph can be divided.
 func PredictInChunks(m *Model, n int) bool {
-	d := m.current.Load().divided
+	d := m.current.Load().chunked
 	if d != nil {
 		d.chunk, d.headBytes = n, 0
 	}

@@ -17,11 +17,11 @@ import (
 // models that are more sensitive to rounding. It does nothing on the CPU. Several inputs pass
 // through one binding: a device that keeps the first of them is wrong from the second on.
 func (s *ortSession) checkDevice(f *File) error {
-	if f.Session.OnCPU() {
+	if f.Options.OnCPU() {
 		return nil
 	}
 	onCPU := *f
-	onCPU.Session = ortenv.Session{Threads: f.Session.Threads}
+	onCPU.Options = ortenv.SessionOptions{Threads: f.Options.Threads}
 	reference, err := newORT(&onCPU)
 	if err != nil {
 		return err
@@ -31,22 +31,22 @@ func (s *ortSession) checkDevice(f *File) error {
 	for _, bags := range s.sampleBags(f, reference) {
 		want, err := reference.sample(bags)
 		if err != nil {
-			return fmt.Errorf("checking the execution provider %s: on the CPU: %w", f.Session.Provider, err)
+			return fmt.Errorf("checking the execution provider %s: on the CPU: %w", f.Options.Provider, err)
 		}
 		got, err := s.sample(bags)
 		if err != nil {
-			return fmt.Errorf("checking the execution provider %s: %w", f.Session.Provider, err)
+			return fmt.Errorf("checking the execution provider %s: %w", f.Options.Provider, err)
 		}
 		worst = max(worst, ortenv.Difference(want, got))
 	}
-	return f.Session.CheckDevice("the predictions", worst, max(ortenv.DeviceTolerance, f.Meta.Tolerance))
+	return f.Options.CheckDevice("the predictions", worst, max(ortenv.DeviceTolerance, f.Meta.Tolerance))
 }
 
 // sample predicts bags and returns all probabilities and attention scores.
 func (s *ortSession) sample(bags []Bag) ([]float32, error) {
 	to := make([]Prediction, len(bags))
 	for i, b := range bags {
-		to[i].makeRoom(int(s.classes), b.N, slices.Contains(s.outputs, contract.ClassAttention))
+		to[i].resize(int(s.classes), b.N, slices.Contains(s.outputs, contract.ClassAttention))
 	}
 	err := s.Run(context.Background(), bags, to)
 	var all []float32

@@ -24,7 +24,7 @@ func TestWrongDeviceIsRefused(t *testing.T) {
 		f := fileOn(t, name, ortenv.CPU)
 		right := openSession(t, f)
 		device := *f
-		device.Session.Provider = "webgpu"
+		device.Options.Provider = "webgpu"
 		if err := right.checkDevice(&device); err != nil {
 			t.Errorf("%s: a correct device is rejected: %v", name, err)
 		}
@@ -88,7 +88,7 @@ func fileOn(t *testing.T, name, provider string) *File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &File{Data: content, Meta: meta, Session: ortenv.Session{Threads: 1, Provider: provider}}
+	return &File{Data: content, Meta: meta, Options: ortenv.SessionOptions{Threads: 1, Provider: provider}}
 }
 
 func openSession(t *testing.T, f *File) *ortSession {

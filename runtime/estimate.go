@@ -24,18 +24,18 @@ const (
 )
 
 // runBytes returns the memory of a run on bags, 0 if the run is too small to count (see smallRun).
-func (o *opened) runBytes(bags []Bag) int64 {
+func (f *openFile) runBytes(bags []Bag) int64 {
 	n := 0
 	for _, b := range bags {
 		n += b.N
 	}
-	if n <= o.small {
+	if n <= f.small {
 		return 0
 	}
-	if len(bags) == 1 && o.inChunks(n) {
-		return o.divided.bytes(n)
+	if len(bags) == 1 && f.inChunks(n) {
+		return f.chunked.bytes(n)
 	}
-	bytes, _, err := o.estimate.Run(n, len(bags))
+	bytes, _, err := f.estimate.Run(n, len(bags))
 	if err != nil { // Open has followed the shapes for one instance
 		return math.MaxInt64
 	}
@@ -72,14 +72,14 @@ func (o *options) checkMemory(bytes int64) error {
 // RunBytes returns an upper bound of the memory in bytes for predicting bags, from the shapes in
 // the graph: the memory of the largest run. It is 0 for small runs.
 func (m *Model) RunBytes(bags []Bag) (bytes int64) {
-	o, err := m.acquire()
+	f, err := m.acquire()
 	if err != nil {
 		return 0
 	}
-	defer o.using.RUnlock()
+	defer f.using.RUnlock()
 	for len(bags) > 0 {
-		n := o.together(bags)
-		bytes, bags = max(bytes, o.runBytes(bags[:n])), bags[n:]
+		n := f.bagsOfNextRun(bags)
+		bytes, bags = max(bytes, f.runBytes(bags[:n])), bags[n:]
 	}
 	return bytes
 }

@@ -62,7 +62,7 @@ func exported(t testing.TB, name string, set ...string) []byte {
 func openBytes(t testing.TB, data []byte, opts ...runtime.Option) *runtime.Model {
 	t.Helper()
 	m, err := runtime.OpenBytes(data, opts...)
-	return opened(t, m, err)
+	return openFile(t, m, err)
 }
 
 // Both back ends predict the same with every shipped spec, also through the signature batch.

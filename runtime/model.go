@@ -46,13 +46,13 @@ var ErrClosed = errors.New("the model is closed")
 type Option func(*options)
 
 type options struct {
-	backend      Backend
-	library      string
-	session      ortenv.Session
-	maxInstances int
-	maxMemory    int64        // 0: the free memory of the machine
-	tracer       trace.Tracer // nil: none
-	log          *slog.Logger
+	backend        Backend
+	library        string
+	sessionOptions ortenv.SessionOptions
+	maxInstances   int
+	maxMemory      int64        // 0: the free memory of the machine
+	tracer         trace.Tracer // nil: none
+	log            *slog.Logger
 }
 
 // WithBackend sets the back end that runs the graph; the default is OnnxRuntime().
@@ -65,14 +65,14 @@ func WithLibrary(path string) Option { return func(o *options) { o.library = pat
 // WithThreads sets the number of onnxruntime threads for one prediction; the default is 1. One
 // thread is fastest for services that predict many bags at once; more threads shorten a single
 // prediction of a large image bag.
-func WithThreads(n int) Option { return func(o *options) { o.session.Threads = n } }
+func WithThreads(n int) Option { return func(o *options) { o.sessionOptions.Threads = n } }
 
 // WithProvider sets the execution provider of onnxruntime, one of ortenv.Providers; the default is
 // the CPU. The settings are those that onnxruntime defines for the provider, e.g. "device_id" for
 // "cuda"; nil means its defaults. Open fails if the library does not have the provider or it cannot
 // be used.
 func WithProvider(name string, settings map[string]string) Option {
-	return func(o *options) { o.session.Provider, o.session.Settings = name, settings }
+	return func(o *options) { o.sessionOptions.Provider, o.sessionOptions.Settings = name, settings }
 }
 
 // WithMaxInstances sets the maximum number of instances in a bag; the default is 100,000. Larger bags
@@ -88,13 +88,13 @@ func WithMaxMemory(bytes int64) Option { return func(o *options) { o.maxMemory =
 // Linux, models with this option share the freed memory, at most that of the largest prediction, until one of
 // them is closed. By default onnxruntime keeps more memory, which is faster for bags of up to some
 // thousand instances.
-func WithLargeBags() Option { return func(o *options) { o.session.LargeBags = true } }
+func WithLargeBags() Option { return func(o *options) { o.sessionOptions.LargeBags = true } }
 
 // Model is an open model. It is safe for concurrent use. The methods of a zero Model return errors
 // that wrap ErrClosed.
 type Model struct {
 	options   options
-	current   atomic.Pointer[opened]
+	current   atomic.Pointer[openFile]
 	reloading sync.Mutex
 }
 
@@ -214,14 +214,14 @@ func readStill(f fs.File) ([]byte, error) {
 
 // OpenBytes opens a model from memory. The data must not change while the model is open.
 func OpenBytes(data []byte, opts ...Option) (*Model, error) {
-	m := &Model{options: options{session: ortenv.Session{Threads: 1}, maxInstances: 100_000, log: slog.New(slog.DiscardHandler)}}
+	m := &Model{options: options{sessionOptions: ortenv.SessionOptions{Threads: 1}, maxInstances: 100_000, log: slog.New(slog.DiscardHandler)}}
 	for _, set := range opts {
 		set(&m.options)
 	}
 	if m.options.backend == nil {
 		m.options.backend = OnnxRuntime()
 	}
-	if n := m.options.session.Threads; n < 1 {
+	if n := m.options.sessionOptions.Threads; n < 1 {
 		return nil, fmt.Errorf("WithThreads(%d): at least 1 thread is needed", n)
 	}
 	if n := m.options.maxInstances; n < 1 {
@@ -240,7 +240,7 @@ func OpenBytes(data []byte, opts ...Option) (*Model, error) {
 }
 
 // open checks a file and opens it in the back end.
-func (o *options) open(data []byte) (*opened, error) {
+func (o *options) open(data []byte) (*openFile, error) {
 	backend := o.backend.Name()
 	pb, meta, err := checkFile(data, backend)
 	if err != nil {
@@ -250,7 +250,7 @@ func (o *options) open(data []byte) (*opened, error) {
 	if err := o.checkGraph(e); err != nil {
 		return nil, err
 	}
-	session, err := o.backend.Open(&File{Data: data, Meta: meta, Library: o.library, Session: o.session})
+	session, err := o.backend.Open(&File{Data: data, Meta: meta, Library: o.library, Options: o.sessionOptions})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", backend, err)
 	}
@@ -259,8 +259,8 @@ func (o *options) open(data []byte) (*opened, error) {
 		session.Close()
 		return nil, err
 	}
-	return &opened{
-		divided: divided, options: o, info: newInfo(meta, pb.Opset(), backend), batch: meta.Contract == contract.ContractBatch, session: session,
+	return &openFile{
+		chunked: divided, options: o, info: newInfo(meta, pb.Opset(), backend), batch: meta.Contract == contract.ContractBatch, session: session,
 		estimate: e, small: e.UpTo(smallRun, math.MaxInt64, o.maxInstances), brief: e.UpTo(math.MaxInt64, briefWork, o.maxInstances),
 	}, nil
 }
@@ -294,11 +294,11 @@ func newInfo(m *contract.Metadata, opset int64, backend string) Info {
 
 // Info returns a copy of the model's metadata, empty for a zero Model.
 func (m *Model) Info() Info {
-	o := m.loaded()
-	if o == nil {
+	f := m.loaded()
+	if f == nil {
 		return Info{}
 	}
-	i := o.info
+	i := f.info
 	i.Classes = slices.Clone(i.Classes)
 	i.InputShape = slices.Clone(i.InputShape)
 	if i.Columns != nil {

@@ -25,13 +25,13 @@ func WithLogger(l *slog.Logger) Option {
 }
 
 // startSpan starts the span of a call; it returns nil without a tracer.
-func (o *opened) startSpan(ctx context.Context, bags, instances int) (context.Context, trace.Span) {
-	if o.options.tracer == nil {
+func (f *openFile) startSpan(ctx context.Context, bags, instances int) (context.Context, trace.Span) {
+	if f.options.tracer == nil {
 		return ctx, nil
 	}
-	return o.options.tracer.Start(ctx, "miplc.predict", trace.WithAttributes(
+	return f.options.tracer.Start(ctx, "miplc.predict", trace.WithAttributes(
 		attribute.Int("miplc.bags", bags), attribute.Int("miplc.instances", instances),
-		attribute.String("miplc.backend", o.info.Backend), attribute.String("miplc.spec_sha256", o.info.SpecSHA256)))
+		attribute.String("miplc.backend", f.info.Backend), attribute.String("miplc.spec_sha256", f.info.SpecSHA256)))
 }
 
 func endSpan(span trace.Span, err error) {

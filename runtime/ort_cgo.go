@@ -35,15 +35,15 @@ type ortSession struct {
 	batch    bool
 	rebinds  bool        // inputs must be bound again after they were changed
 	calls    sync.Locker // locked during calls on the session and its bindings
-	options  ortenv.Session
+	options  ortenv.SessionOptions
 
 	mu     sync.Mutex
-	idle   lru.Cache[size, *binding]
+	idle   lru.Cache[bindingSize, *binding]
 	chunks *chunkSessions // nil until a bag is predicted in chunks
 }
 
-// size is what determines a binding: the number of instances of all bags, and the number of bags.
-type size struct{ instances, bags int }
+// bindingSize is what determines a binding: the number of instances of all bags, and the number of bags.
+type bindingSize struct{ instances, bags int }
 
 // binding is a set of tensors bound to the inputs and outputs. The C session has only pointers into
 // the Go memory of the tensors, so the binding must reference the Go tensors as long as it exists.
@@ -71,7 +71,7 @@ func openORT(f *File) (Session, error) {
 }
 
 func newORT(f *File) (*ortSession, error) {
-	opts, err := f.Session.Options()
+	opts, err := f.Options.Options()
 	if err != nil {
 		return nil, err
 	}
@@ -84,12 +84,12 @@ func newORT(f *File) (*ortSession, error) {
 	if f.Meta.ClassAttention {
 		outputs = append(outputs, contract.ClassAttention)
 	}
-	calls := f.Session.Locker()
+	calls := f.Options.Locker()
 	calls.Lock()
 	defer calls.Unlock()
 	session, err := ortenv.OpenSession(f.Data, inputs, outputs, opts)
 	if err != nil {
-		return nil, fmt.Errorf("the graph is not accepted%s: %w", f.Session.OnDevice(), err)
+		return nil, fmt.Errorf("the graph is not accepted%s: %w", f.Options.OnDevice(), err)
 	}
 	return &ortSession{
 		session:  session,
@@ -97,16 +97,16 @@ func newORT(f *File) (*ortSession, error) {
 		classes:  int64(len(f.Meta.Classes)),
 		outputs:  outputs,
 		batch:    f.Meta.Contract == contract.ContractBatch,
-		rebinds:  !f.Session.OnCPU(),
+		rebinds:  !f.Options.OnCPU(),
 		calls:    calls,
-		options:  f.Session,
-		idle:     lru.Cache[size, *binding]{MaxCount: maxIdleBindings, MaxSize: maxIdleValues, OnEvict: (*binding).destroy},
+		options:  f.Options,
+		idle:     lru.Cache[bindingSize, *binding]{MaxCount: maxIdleBindings, MaxSize: maxIdleValues, OnEvict: (*binding).destroy},
 	}, nil
 }
 
 // Run implements Session.
 func (s *ortSession) Run(ctx context.Context, bags []Bag, to []Prediction) error {
-	of := size{bags: len(bags)}
+	of := bindingSize{bags: len(bags)}
 	for _, bag := range bags {
 		of.instances += bag.N
 	}
@@ -133,7 +133,7 @@ func (s *ortSession) Run(ctx context.Context, bags []Bag, to []Prediction) error
 	b.read(to)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.idle.Put(of, b, b.values()) // may release another binding
+	s.idle.Put(of, b, b.valueCount()) // may release another binding
 	return nil
 }
 
@@ -180,7 +180,7 @@ func (s *ortSession) Close() error {
 }
 
 // bind makes tensors of a size and binds them. The instances are in shared unless that is nil.
-func (s *ortSession) bind(of size, shared []float32) (_ *binding, err error) {
+func (s *ortSession) bind(of bindingSize, shared []float32) (_ *binding, err error) {
 	b := &binding{}
 	defer func() {
 		if err != nil {
@@ -247,7 +247,7 @@ func (b *binding) fill(bags []Bag) {
 	}
 }
 
-// rebind copies the filled inputs to the memory of the device, see ortenv.Session.OnCPU.
+// rebind copies the filled inputs to the memory of the device, see ortenv.SessionOptions.OnCPU.
 func (b *binding) rebind() error {
 	err := b.io.BindInput(contract.Instances, b.instances)
 	if err == nil && b.bagOf != nil {
@@ -268,8 +268,8 @@ func (b *binding) read(to []Prediction) {
 	}
 }
 
-// values returns the number of float32 values in the binding.
-func (b *binding) values() int {
+// valueCount returns the number of float32 values in the binding.
+func (b *binding) valueCount() int {
 	n := len(b.instances.GetData()) + len(b.probabilities.GetData()) + len(b.attention.GetData())
 	if b.classAttention != nil {
 		n += len(b.classAttention.GetData())

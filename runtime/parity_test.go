@@ -27,11 +27,11 @@ func open(t testing.TB, name string, opts ...runtime.Option) *runtime.Model {
 func openWith(t testing.TB, name string, opts ...runtime.Option) *runtime.Model {
 	t.Helper()
 	m, err := runtime.Open("testdata/"+name, opts...)
-	return opened(t, m, err)
+	return openFile(t, m, err)
 }
 
-// opened returns a model that is closed at the end of the test.
-func opened(t testing.TB, m *runtime.Model, err error) *runtime.Model {
+// openFile returns a model that is closed at the end of the test.
+func openFile(t testing.TB, m *runtime.Model, err error) *runtime.Model {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -54,13 +54,13 @@ func (m *Model) Predict(ctx context.Context, bag Bag) (Prediction, error) {
 // PredictInto is like Predict but stores the result in p. It reuses the slices of p if they are
 // large enough, and then allocates nothing. After an error, *p is undefined.
 func (m *Model) PredictInto(ctx context.Context, bag Bag, p *Prediction) error {
-	o, err := m.acquire()
+	f, err := m.acquire()
 	if err != nil {
 		return err
 	}
-	defer o.using.RUnlock()
-	ctx, span := o.startSpan(ctx, 1, bag.N)
-	err = o.predict(ctx, bag, p)
+	defer f.using.RUnlock()
+	ctx, span := f.startSpan(ctx, 1, bag.N)
+	err = f.predict(ctx, bag, p)
 	endSpan(span, err)
 	return err
 }
@@ -83,75 +83,75 @@ func (m *Model) PredictBatchInto(ctx context.Context, bags []Bag, to []Predictio
 	if len(to) != len(bags) {
 		return fmt.Errorf("%s and %s: give one prediction for each bag", diag.Count(len(bags), "bag"), diag.Count(len(to), "prediction"))
 	}
-	o, err := m.acquire()
+	f, err := m.acquire()
 	if err != nil {
 		return err
 	}
-	defer o.using.RUnlock()
+	defer f.using.RUnlock()
 	instances := 0
 	for _, b := range bags {
 		instances += b.N
 	}
-	ctx, span := o.startSpan(ctx, len(bags), instances)
-	err = o.predictBatch(ctx, bags, to)
+	ctx, span := f.startSpan(ctx, len(bags), instances)
+	err = f.predictBatch(ctx, bags, to)
 	endSpan(span, err)
 	return err
 }
 
-// single is one bag in the slices that the back end needs; it is reused, so that they need no
+// oneBag is one bag in the slices that the back end needs; it is reused, so that they need no
 // allocation.
-type single struct {
+type oneBag struct {
 	bag [1]Bag
 	to  [1]Prediction
 }
 
-var singles = sync.Pool{New: func() any { return new(single) }}
+var singles = sync.Pool{New: func() any { return new(oneBag) }}
 
-func (o *opened) predict(ctx context.Context, bag Bag, p *Prediction) error {
-	if err := o.check(bag); err != nil {
+func (f *openFile) predict(ctx context.Context, bag Bag, p *Prediction) error {
+	if err := f.check(bag); err != nil {
 		return err
 	}
-	s := singles.Get().(*single)
+	s := singles.Get().(*oneBag)
 	s.bag[0], s.to[0] = bag, *p
-	err := o.run(ctx, s.bag[:], s.to[:])
+	err := f.run(ctx, s.bag[:], s.to[:])
 	*p = s.to[0]
-	*s = single{} // drops references to the caller's memory
+	*s = oneBag{} // drops references to the caller's memory
 	singles.Put(s)
 	if err != nil {
 		return err
 	}
-	return o.name(p)
+	return f.finish(p)
 }
 
-func (o *opened) predictBatch(ctx context.Context, bags []Bag, to []Prediction) error {
+func (f *openFile) predictBatch(ctx context.Context, bags []Bag, to []Prediction) error {
 	for i, b := range bags {
-		if err := o.check(b); err != nil {
+		if err := f.check(b); err != nil {
 			return fmt.Errorf("bag %d (counted from 1): %w", i+1, err)
 		}
 	}
 	for from := 0; from < len(bags); {
-		end := from + o.together(bags[from:])
-		if err := o.run(ctx, bags[from:end], to[from:end]); err != nil {
+		end := from + f.bagsOfNextRun(bags[from:])
+		if err := f.run(ctx, bags[from:end], to[from:end]); err != nil {
 			return fmt.Errorf("bags %d to %d (counted from 1): %w", from+1, end, err)
 		}
 		from = end
 	}
 	for i := range to {
-		if err := o.name(&to[i]); err != nil {
+		if err := f.finish(&to[i]); err != nil {
 			return fmt.Errorf("bag %d (counted from 1): %w", i+1, err)
 		}
 	}
 	return nil
 }
 
-// together returns how many of the bags, from the first, share a run.
-func (o *opened) together(bags []Bag) int {
-	if !o.batch {
+// bagsOfNextRun returns how many of the bags, from the first, share a run.
+func (f *openFile) bagsOfNextRun(bags []Bag) int {
+	if !f.batch {
 		return 1
 	}
 	n := 1
 	for values := len(bags[0].Instances); n < min(len(bags), maxRunBags); n++ {
-		if values += len(bags[n].Instances); values > maxRunValues*o.options.session.Threads {
+		if values += len(bags[n].Instances); values > maxRunValues*f.options.sessionOptions.Threads {
 			break
 		}
 	}
@@ -159,44 +159,44 @@ func (o *opened) together(bags []Bag) int {
 }
 
 // run predicts checked bags in one run of the graph.
-func (o *opened) run(ctx context.Context, bags []Bag, to []Prediction) error {
+func (f *openFile) run(ctx context.Context, bags []Bag, to []Prediction) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if one := bags[0]; len(bags) == 1 && o.inChunks(one.N) {
+	if one := bags[0]; len(bags) == 1 && f.inChunks(one.N) {
 		d := len(one.Instances) / one.N
-		return o.runChunks(ctx, one.N, func(from, to int) ([]float32, error) { return one.Instances[from*d : to*d], nil }, &to[0])
+		return f.runChunks(ctx, one.N, func(from, to int) ([]float32, error) { return one.Instances[from*d : to*d], nil }, &to[0])
 	}
 	n := 0
 	for i, b := range bags {
-		to[i].makeRoom(len(o.info.Classes), b.N, o.info.ClassAttention)
+		to[i].resize(len(f.info.Classes), b.N, f.info.ClassAttention)
 		n += b.N
 	}
-	if err := o.options.checkMemory(o.runBytes(bags)); err != nil {
+	if err := f.options.checkMemory(f.runBytes(bags)); err != nil {
 		return err
 	}
 	watched := ctx
-	if n <= o.brief {
+	if n <= f.brief {
 		watched = context.Background()
 	}
-	if err := o.session.Run(watched, bags, to); err != nil {
+	if err := f.session.Run(watched, bags, to); err != nil {
 		if ended := ctx.Err(); ended != nil {
 			return ended
 		}
-		return fmt.Errorf("%s: %w", o.info.Backend, err)
+		return fmt.Errorf("%s: %w", f.info.Backend, err)
 	}
 	return watched.Err() // also if the run was over before it could be stopped
 }
 
-// makeRoom sets the lengths of the slices for k classes and n instances. classes: the model has class
-// attention.
-func (p *Prediction) makeRoom(k, n int, classes bool) {
+// resize sets the lengths of the slices for k classes and n instances, and of the class attention if
+// the model has it.
+func (p *Prediction) resize(k, n int, classAttention bool) {
 	if cap(p.Probabilities) < k || cap(p.Attention) < n {
 		both := make([]float32, k+n)
 		p.Probabilities, p.Attention = both[:k:k], both[k:]
 	}
 	p.Probabilities, p.Attention = p.Probabilities[:k], p.Attention[:n]
-	if !classes {
+	if !classAttention {
 		p.ClassAttention = nil
 		return
 	}
@@ -215,18 +215,18 @@ func (p *Prediction) setClassAttention(values []float32) {
 	}
 }
 
-// name sets the labels. Values that are not finite are an error, because comparing them would always
-// select label 0.
-func (o *opened) name(p *Prediction) error {
+// finish sets Label, Class, Labels and Classes. Values that are not finite are an error, because
+// comparing them would always select label 0.
+func (f *openFile) finish(p *Prediction) error {
 	if i := firstNotFinite(p.Probabilities); i >= 0 {
-		return fmt.Errorf("the model gives %v for class %q of this bag: %w", p.Probabilities[i], o.info.Classes[i], ErrNotFinite)
+		return fmt.Errorf("the model gives %v for class %q of this bag: %w", p.Probabilities[i], f.info.Classes[i], ErrNotFinite)
 	}
 	if i := firstNotFinite(p.Attention); i >= 0 {
 		return fmt.Errorf("the model gives attention %v for instance %d of this bag: %w", p.Attention[i], i+1, ErrNotFinite)
 	}
 	for c, attention := range p.ClassAttention {
 		if i := firstNotFinite(attention); i >= 0 {
-			return fmt.Errorf("the model gives attention %v for instance %d and class %q of this bag: %w", attention[i], i+1, o.info.Classes[c], ErrNotFinite)
+			return fmt.Errorf("the model gives attention %v for instance %d and class %q of this bag: %w", attention[i], i+1, f.info.Classes[c], ErrNotFinite)
 		}
 	}
 	p.Label = 0
@@ -235,14 +235,14 @@ func (o *opened) name(p *Prediction) error {
 			p.Label = i
 		}
 	}
-	p.Class = o.info.Classes[p.Label]
-	o.nameSet(p)
+	p.Class = f.info.Classes[p.Label]
+	f.setLabels(p)
 	return nil
 }
 
-// nameSet sets the labels of a model that predicts any number of them.
-func (o *opened) nameSet(p *Prediction) {
-	if o.info.Threshold == nil {
+// setLabels sets the labels of a model that predicts any number of them.
+func (f *openFile) setLabels(p *Prediction) {
+	if f.info.Threshold == nil {
 		p.Labels, p.Classes = nil, nil
 		return
 	}
@@ -251,8 +251,8 @@ func (o *opened) nameSet(p *Prediction) {
 	}
 	p.Labels, p.Classes = p.Labels[:0], p.Classes[:0]
 	for i, v := range p.Probabilities {
-		if float64(v) > *o.info.Threshold {
-			p.Labels, p.Classes = append(p.Labels, i), append(p.Classes, o.info.Classes[i])
+		if float64(v) > *f.info.Threshold {
+			p.Labels, p.Classes = append(p.Labels, i), append(p.Classes, f.info.Classes[i])
 		}
 	}
 }

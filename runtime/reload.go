@@ -9,16 +9,16 @@ import (
 	"github.com/miplc/miplc/internal/footprint"
 )
 
-// opened is an open file of a model, until Reload replaces it.
-type opened struct {
+// openFile is an open file of a model, until Reload replaces it.
+type openFile struct {
 	options *options
 	info    Info
 	batch   bool // contract batch/1
 
 	estimate *footprint.Estimate
-	small    int      // instances up to which a run needs little memory
-	brief    int      // instances up to which a run is too short to watch its context
-	divided  *divided // nil: bags are not predicted in chunks
+	small    int           // instances up to which a run needs little memory
+	brief    int           // instances up to which a run is too short to watch its context
+	chunked  *chunkedGraph // nil: bags are not predicted in chunks
 
 	using   sync.RWMutex // read-locked by predictions, locked by close
 	session Session      // nil after close
@@ -28,7 +28,7 @@ type opened struct {
 var errNotOpened = fmt.Errorf("%w: it was never opened; use Open or OpenBytes", ErrClosed)
 
 // loaded returns the current file, or nil if the model was never opened.
-func (m *Model) loaded() *opened {
+func (m *Model) loaded() *openFile {
 	if m == nil {
 		return nil
 	}
@@ -36,30 +36,30 @@ func (m *Model) loaded() *opened {
 }
 
 // acquire returns the file to predict with. The caller releases it with using.RUnlock.
-func (m *Model) acquire() (*opened, error) {
+func (m *Model) acquire() (*openFile, error) {
 	for {
-		o := m.loaded()
-		if o == nil {
+		f := m.loaded()
+		if f == nil {
 			return nil, errNotOpened
 		}
-		if o.using.TryRLock() { // fails while close waits, which must not delay predictions with the next file
-			if o.session != nil {
-				return o, nil
+		if f.using.TryRLock() { // fails while close waits, which must not delay predictions with the next file
+			if f.session != nil {
+				return f, nil
 			}
-			o.using.RUnlock()
+			f.using.RUnlock()
 		}
-		if m.loaded() == o {
+		if m.loaded() == f {
 			return nil, ErrClosed
 		}
 	}
 }
 
 // close waits for the predictions in progress and frees the session.
-func (o *opened) close() error {
-	o.using.Lock()
-	defer o.using.Unlock()
-	err := o.session.Close()
-	o.session = nil
+func (f *openFile) close() error {
+	f.using.Lock()
+	defer f.using.Unlock()
+	err := f.session.Close()
+	f.session = nil
 	return err
 }
 
@@ -91,48 +91,48 @@ func (m *Model) reload(path string) error {
 	if err != nil {
 		return err
 	}
-	o, err := m.options.open(data)
+	f, err := m.options.open(data)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if err := old.info.Replaceable(o.info); err != nil {
-		o.close()
+	if err := old.info.CheckReplacement(f.info); err != nil {
+		f.close()
 		return fmt.Errorf("%s: %w: %w", path, ErrContract, err)
 	}
-	m.current.Store(o)
+	m.current.Store(f)
 	if err := old.close(); err != nil {
 		m.options.log.Warn("the model that was replaced is not freed", "error", err)
 	}
 	return nil
 }
 
-// Replaceable returns an error if callers would notice that another model replaces this one: it has
-// another input shape, order of features, list of classes or number of labels, or no attention of each
-// class.
-func (i Info) Replaceable(by Info) error {
-	if !slices.Equal(i.InputShape, by.InputShape) {
-		return fmt.Errorf("it takes instances of shape %v, the model in use of %v", by.InputShape, i.InputShape)
+// CheckReplacement returns an error if callers would notice that next replaces this model: the input
+// shape, the order of the features, the classes or the kind of labels differ, or next lacks the class
+// attention.
+func (i Info) CheckReplacement(next Info) error {
+	if !slices.Equal(i.InputShape, next.InputShape) {
+		return fmt.Errorf("it takes instances of shape %v, the model in use of %v", next.InputShape, i.InputShape)
 	}
-	for c := range max(len(i.Classes), len(by.Classes)) {
+	for c := range max(len(i.Classes), len(next.Classes)) {
 		switch {
-		case c >= len(by.Classes):
+		case c >= len(next.Classes):
 			return fmt.Errorf("it has no class number %d, the model in use has %q", c+1, i.Classes[c])
 		case c >= len(i.Classes):
-			return fmt.Errorf("its class number %d, %q, is not one of the model in use", c+1, by.Classes[c])
-		case i.Classes[c] != by.Classes[c]:
-			return fmt.Errorf("its class number %d is %q, that of the model in use %q", c+1, by.Classes[c], i.Classes[c])
+			return fmt.Errorf("its class number %d, %q, is not one of the model in use", c+1, next.Classes[c])
+		case i.Classes[c] != next.Classes[c]:
+			return fmt.Errorf("its class number %d is %q, that of the model in use %q", c+1, next.Classes[c], i.Classes[c])
 		}
 	}
 	switch {
-	case i.Threshold == nil && by.Threshold != nil:
+	case i.Threshold == nil && next.Threshold != nil:
 		return errors.New("it predicts any number of labels, the model in use one")
-	case i.Threshold != nil && by.Threshold == nil:
+	case i.Threshold != nil && next.Threshold == nil:
 		return errors.New("it predicts one label, the model in use any number")
-	case i.ClassAttention && !by.ClassAttention:
+	case i.ClassAttention && !next.ClassAttention:
 		return errors.New("it has no attention of each class, which the model in use has")
 	}
-	if have, next := i.featureNames(), by.featureNames(); len(have) > 0 && len(next) > 0 && !slices.Equal(have, next) {
-		return fmt.Errorf("its features are %.200q, those of the model in use %.200q", next, have)
+	if names, nextNames := i.featureNames(), next.featureNames(); len(names) > 0 && len(nextNames) > 0 && !slices.Equal(names, nextNames) {
+		return fmt.Errorf("its features are %.200q, those of the model in use %.200q", nextNames, names)
 	}
 	return nil
 }
@@ -153,11 +153,11 @@ func (m *Model) Close() error {
 	}
 	m.reloading.Lock()
 	defer m.reloading.Unlock()
-	o := m.current.Load()
-	if o.session == nil {
+	f := m.current.Load()
+	if f.session == nil {
 		return nil
 	}
-	err := o.close()
-	m.options.log.Info("model closed", "model", o.info, "error", err)
+	err := f.close()
+	m.options.log.Info("model closed", "model", f.info, "error", err)
 	return err
 }

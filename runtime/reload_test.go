@@ -143,7 +143,7 @@ func TestReloadComparesFeatures(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.onnx")
 	place(t, path, named(`"size","weight","age"`))
 	file, err := runtime.Open(path)
-	m := opened(t, file, err)
+	m := openFile(t, file, err)
 	place(t, path, named(`"weight","size","age"`))
 	if err := m.Reload(path); err == nil || !strings.Contains(err.Error(), `its features are ["weight" "size" "age"], those of the model in use ["size" "weight" "age"]`) {
 		t.Errorf("other order of features: %v", err)
@@ -160,14 +160,14 @@ func TestReloadComparesOutputs(t *testing.T) {
 	half := 0.5
 	has, any := runtime.Info{ClassAttention: true}, runtime.Info{Threshold: &half}
 	for want, err := range map[string]error{
-		"it has no attention of each class": has.Replaceable(runtime.Info{}),
-		"it predicts one label":             any.Replaceable(runtime.Info{}),
+		"it has no attention of each class": has.CheckReplacement(runtime.Info{}),
+		"it predicts one label":             any.CheckReplacement(runtime.Info{}),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	if err := (runtime.Info{}).Replaceable(has); err != nil {
+	if err := (runtime.Info{}).CheckReplacement(has); err != nil {
 		t.Errorf("a further output: %v", err)
 	}
 }

@@ -281,7 +281,7 @@ func replaceable(old, by runtime.Info) error {
 	if old.Contract != by.Contract {
 		return fmt.Errorf("it has the signature %s, the model in use %s", by.Contract, old.Contract)
 	}
-	return old.Replaceable(by)
+	return old.CheckReplacement(by)
 }
 
 // swap installs the next versions and returns the versions that are no longer in use.

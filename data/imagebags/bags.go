@@ -43,7 +43,7 @@ func Bags(ctx context.Context, s *Sources, o Options) (*data.Dataset, error) {
 		return nil, err
 	}
 	dim, shape := o.Generator.Dim(), []int{o.Generator.Dim()}
-	if p, ok := o.Generator.(placer); ok {
+	if p, ok := o.Generator.(locator); ok {
 		shape = p.Shape()
 	}
 	d := &data.Dataset{
@@ -82,7 +82,7 @@ func classesOf(images []Image) ([]string, error) {
 	case len(classes) == 1 && classes[0] == "":
 		return nil, nil
 	case len(classes) > 0 && classes[0] == "":
-		return nil, diag.Errorf(diag.Pos{File: images[0].place}, "the image lies in no folder, but others do; the folder names the class")
+		return nil, diag.Errorf(diag.Pos{File: images[0].path}, "the image lies in no folder, but others do; the folder names the class")
 	case len(classes) == 1:
 		return nil, diag.Errorf(diag.Pos{}, "all images are of the class %q; at least 2 classes are needed", classes[0]).
 			WithNote("the folder right above an image is its class: one sub-folder a class is needed")
@@ -116,7 +116,7 @@ func generate(ctx context.Context, images []Image, o Options) ([]bag, error) {
 // bag is what a generator makes of an image.
 type bag struct {
 	instances []float32
-	coords    []float32 // nil unless the generator is a placer
+	coords    []float32 // nil unless the generator is a locator
 }
 
 func (o Options) bag(m Image) (b bag, err error) {
@@ -124,7 +124,7 @@ func (o Options) bag(m Image) (b bag, err error) {
 	if err != nil {
 		return b, err
 	}
-	if p, ok := o.Generator.(placer); ok {
+	if p, ok := o.Generator.(locator); ok {
 		b.coords = p.Coords(pixels)
 	}
 	b.instances, err = o.Generator.Bag(pixels)
@@ -136,7 +136,7 @@ func report(images []Image, faults []error) error {
 	var list diag.List
 	for i, err := range faults {
 		if err != nil {
-			list.Add(diag.Errorf(diag.Pos{File: images[i].place}, "%v", err))
+			list.Add(diag.Errorf(diag.Pos{File: images[i].path}, "%v", err))
 		}
 	}
 	return list.Err()

@@ -97,7 +97,7 @@ func TestBags(t *testing.T) {
 	var first string
 	for _, path := range []string{dir, zipped(t, dir)} {
 		for _, workers := range []int{1, 5} {
-			s, err := Find([]string{path}, Limits{})
+			s, err := FindImages([]string{path}, Limits{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,7 +140,7 @@ func TestBags(t *testing.T) {
 // With several sources, bag names start with the source, and the class is the parent folder.
 func TestSeveralSources(t *testing.T) {
 	one, two := tree(t, map[string][]byte{"train/a/1.png": nil}), tree(t, map[string][]byte{"train/b/1.png": nil, "train/a/1.png": nil})
-	s, err := Find([]string{one, zipped(t, two)}, Limits{})
+	s, err := FindImages([]string{one, zipped(t, two)}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestLinkedFolders(t *testing.T) {
 	link(filepath.Join("..", "..", "images", "2.png"), "set/a/2.png")
 	link("nowhere", "set/.hidden")
 	names := func() ([]string, error) {
-		s, err := Find([]string{filepath.Join(dir, "link")}, Limits{})
+		s, err := FindImages([]string{filepath.Join(dir, "link")}, Limits{})
 		if err != nil {
 			return nil, err
 		}
@@ -211,7 +211,7 @@ func TestBadSources(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := tree(t, c.files)
-			s, err := Find([]string{dir}, Limits{})
+			s, err := FindImages([]string{dir}, Limits{})
 			if err == nil {
 				defer s.Close()
 				_, err = Bags(context.Background(), s, Options{Generator: DefaultSIFT})
@@ -230,15 +230,15 @@ func TestBadSources(t *testing.T) {
 		filepath.Join(t.TempDir(), "none"): "there is no such folder or file",
 		"bags_test.go":                     "neither a folder nor a readable zip archive",
 	} {
-		if _, err := Find([]string{path}, Limits{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := FindImages([]string{path}, Limits{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 	dir := tree(t, good)
-	if _, err := Find([]string{dir, dir}, Limits{}); err == nil || !strings.Contains(err.Error(), "another image has the same name") {
+	if _, err := FindImages([]string{dir, dir}, Limits{}); err == nil || !strings.Contains(err.Error(), "another image has the same name") {
 		t.Errorf("the same source twice: %v", err)
 	}
-	if _, err := Find([]string{dir}, Limits{Images: 3}); err == nil || !strings.Contains(err.Error(), "4 images are more than the limit of 3") {
+	if _, err := FindImages([]string{dir}, Limits{Images: 3}); err == nil || !strings.Contains(err.Error(), "4 images are more than the limit of 3") {
 		t.Errorf("too many images: %v", err)
 	}
 }
@@ -259,7 +259,7 @@ func hugePNG(side uint32) []byte {
 // archives of zeros.
 func TestBombs(t *testing.T) {
 	dir := tree(t, map[string][]byte{"a/1.png": nil, "b/1.png": hugePNG(60000)})
-	s, err := Find([]string{dir}, Limits{})
+	s, err := FindImages([]string{dir}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestBombs(t *testing.T) {
 	if info, _ := os.Stat(packed); info.Size() > 1<<18 {
 		t.Fatalf("the archive has %d bytes", info.Size())
 	}
-	z, err := Find([]string{packed}, Limits{})
+	z, err := FindImages([]string{packed}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func TestBombs(t *testing.T) {
 }
 
 func TestInterrupted(t *testing.T) {
-	s, err := Find([]string{tree(t, good)}, Limits{})
+	s, err := FindImages([]string{tree(t, good)}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +320,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestFalseCandidates(t *testing.T) {
-	s, err := Find([]string{tree(t, map[string][]byte{"a/1.png": nil, "b/1.png": nil, "c/1.png": nil, "d/1.png": nil})}, Limits{})
+	s, err := FindImages([]string{tree(t, map[string][]byte{"a/1.png": nil, "b/1.png": nil, "c/1.png": nil, "d/1.png": nil})}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -368,7 +368,7 @@ func TestFalseCandidates(t *testing.T) {
 // The counts on real tiles of the paper's source are those of Table 1 of the paper.
 func TestRealTiles(t *testing.T) {
 	path := testsupport.Data(t, "crc/nct-crc-sample.zip", "it has ten tiles of the dataset NCT-CRC-HE-100K")
-	s, err := Find([]string{path}, Limits{})
+	s, err := FindImages([]string{path}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,13 +71,13 @@ func (m Image) decode(content []byte, size Size, limits Limits) (out *image.RGBA
 	if err := guard(content, limits); err != nil {
 		return nil, err
 	}
-	coding, err := codingOf(content)
+	coding, err := formatOf(content)
 	if err != nil {
 		return nil, err
 	}
 	config, err := coding.config(bytes.NewReader(content))
 	if err != nil {
-		return nil, broken(err)
+		return nil, decodeError(err)
 	}
 	if config.Width < 1 || config.Height < 1 {
 		return nil, errors.New("the image has no pixels")
@@ -88,7 +88,7 @@ func (m Image) decode(content []byte, size Size, limits Limits) (out *image.RGBA
 	if config.Width > limits.pixels()/config.Height {
 		return nil, fmt.Errorf("the image claims %dx%d pixels, more than the limit of %d", config.Width, config.Height, limits.pixels())
 	}
-	if err := m.from.take(config.Width * config.Height); err != nil {
+	if err := m.budget.spend(config.Width * config.Height); err != nil {
 		return nil, err
 	}
 	if err := memory.Check("this image", decodedBytes(config, size)); err != nil {
@@ -101,7 +101,7 @@ func (m Image) decode(content []byte, size Size, limits Limits) (out *image.RGBA
 	}
 	decoded, err := coding.decode(bytes.NewReader(content))
 	if err != nil {
-		return nil, broken(err)
+		return nil, decodeError(err)
 	}
 	return opaque(decoded, size), nil
 }
@@ -134,36 +134,36 @@ func (m Image) bytes(limits Limits) ([]byte, error) {
 	return content, nil
 }
 
-// coding is one image format.
-type coding struct {
+// imageFormat is one image format.
+type imageFormat struct {
 	start  string // first bytes of the file
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
 }
 
-// codings are the supported formats. They are decoded directly, because image.Decode hides that the
+// imageFormats are the supported formats. They are decoded directly, because image.Decode hides that the
 // file is in memory, and the TIFF decoder then allocates memory for any offset in the file.
-var codings = []coding{
+var imageFormats = []imageFormat{
 	{"\xff\xd8", jpeg.DecodeConfig, jpeg.Decode},
 	{"\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode},
 	{"II*\x00", tiff.DecodeConfig, tiff.Decode},
 	{"MM\x00*", tiff.DecodeConfig, tiff.Decode},
 }
 
-// codingOf returns the format by the first bytes, because the extension of the name may be wrong.
-func codingOf(content []byte) (coding, error) {
-	for _, c := range codings {
+// formatOf returns the format by the first bytes, because the extension of the name may be wrong.
+func formatOf(content []byte) (imageFormat, error) {
+	for _, c := range imageFormats {
 		if bytes.HasPrefix(content, []byte(c.start)) {
 			return c, nil
 		}
 	}
 	if len(content) == 0 {
-		return coding{}, errors.New("the file is empty")
+		return imageFormat{}, errors.New("the file is empty")
 	}
-	return coding{}, errors.New("not a JPEG, PNG or TIFF image")
+	return imageFormat{}, errors.New("not a JPEG, PNG or TIFF image")
 }
 
-func broken(err error) error {
+func decodeError(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return errors.New("the image cannot be decoded: the file is cut short")
 	}

@@ -36,7 +36,7 @@ func Example() {
 	}
 	fmt.Println(len(features)/generator.Dim(), "instances of", generator.Dim(), "features")
 
-	images, err := imagebags.Find([]string{"testdata"}, imagebags.Limits{})
+	images, err := imagebags.FindImages([]string{"testdata"}, imagebags.Limits{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -26,8 +26,8 @@ type Generator interface {
 	Bag(m *image.RGBA) ([]float32, error)
 }
 
-// placer is a generator whose instances have places in the image.
-type placer interface {
+// locator is a generator whose instances have coordinates in the image.
+type locator interface {
 	Shape() []int                   // of an instance
 	Coords(m *image.RGBA) []float32 // of the instances of Bag, [n, 2], x before y
 }

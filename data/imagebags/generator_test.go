@@ -13,7 +13,7 @@ import (
 var defaults = []Generator{DefaultRow, DefaultSBN, DefaultKMeansSeg, DefaultSIFT}
 
 func fileImage(path string) Image {
-	return Image{Name: path, place: path, open: func() (io.ReadCloser, error) { return os.Open(path) }}
+	return Image{Name: path, path: path, open: func() (io.ReadCloser, error) { return os.Open(path) }}
 }
 
 // tissue draws an artificial tile: pink and violet areas with some texture.
@@ -117,7 +117,7 @@ func TestReduceKeepsPlainAreas(t *testing.T) {
 	small := reduce(m, 8)
 	for _, c := range []struct{ x, y int }{{0, 0}, {7, 0}, {0, 7}, {7, 7}, {1, 5}} {
 		got := small.at(c.x, c.y)
-		want := level{float64(c.x / 4), float64(c.y / 4), 0.2}
+		want := pixel{float64(c.x / 4), float64(c.y / 4), 0.2}
 		for k := range want {
 			if math.Abs(got[k]-want[k]) > 1e-3 {
 				t.Errorf("(%d, %d): %v, want %v", c.x, c.y, got, want)
@@ -211,10 +211,10 @@ func TestKMeansSegTexture(t *testing.T) {
 
 // More centres never increase the distortion, and every point belongs to its nearest centre.
 func TestClusteringFalls(t *testing.T) {
-	var points []blob
+	var points []blobFeatures
 	for i := range 300 {
 		x := float64(i*7919%1000) / 1000
-		points = append(points, blob{x, math.Mod(x*17, 1), float64(i%5) / 5, 0, 0, 0})
+		points = append(points, blobFeatures{x, math.Mod(x*17, 1), float64(i%5) / 5, 0, 0, 0})
 	}
 	c := newClustering(points)
 	for k := 2; k <= 12; k++ {

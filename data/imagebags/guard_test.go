@@ -85,15 +85,15 @@ func TestGuard(t *testing.T) {
 // The size of an archive limits the total number of pixels of its images.
 func TestAllowance(t *testing.T) {
 	for size, pixels := range map[int64]int{0: freePixels, 1 << 20: freePixels, 100 << 20: maxPixelsPerByte * 100 << 20} {
-		a := newAllowance(size)
-		if err := a.take(pixels); err != nil {
+		a := newPixelBudget(size)
+		if err := a.spend(pixels); err != nil {
 			t.Errorf("%d bytes: %v", size, err)
 		}
-		if err := a.take(1); err == nil || !strings.Contains(err.Error(), "unpack it if it can be trusted") {
+		if err := a.spend(1); err == nil || !strings.Contains(err.Error(), "unpack it if it can be trusted") {
 			t.Errorf("%d bytes: one pixel more: %v", size, err)
 		}
 	}
-	if err := (*allowance)(nil).take(1 << 60); err != nil {
+	if err := (*pixelBudget)(nil).spend(1 << 60); err != nil {
 		t.Errorf("a folder: %v", err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 // point farthest from its centre, so the algorithm is deterministic and the distortion decreases
 // with every centre.
 type clustering struct {
-	points     []blob
-	centres    []blob
+	points     []blobFeatures
+	centres    []blobFeatures
 	of         []int     // [points] index of the nearest centre
 	distances  []float64 // [points] squared distance to it
 	distortion float64   // mean of distances
@@ -21,8 +21,8 @@ type clustering struct {
 const maxRounds = 100
 
 // newClustering returns a clustering with one centre, the mean of all points.
-func newClustering(points []blob) *clustering {
-	c := &clustering{points: points, centres: make([]blob, 1), of: make([]int, len(points)), distances: make([]float64, len(points))}
+func newClustering(points []blobFeatures) *clustering {
+	c := &clustering{points: points, centres: make([]blobFeatures, 1), of: make([]int, len(points)), distances: make([]float64, len(points))}
 	c.move()
 	c.assign()
 	return c
@@ -61,7 +61,7 @@ func (c *clustering) assign() bool {
 
 // move sets each centre to the mean of its points. A centre without points does not move.
 func (c *clustering) move() {
-	sums, counts := make([]blob, len(c.centres)), make([]int, len(c.centres))
+	sums, counts := make([]blobFeatures, len(c.centres)), make([]int, len(c.centres))
 	for i, k := range c.of {
 		counts[k]++
 		for f := range sums[k] {

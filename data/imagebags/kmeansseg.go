@@ -55,10 +55,10 @@ func (g KMeansSeg) Check() error {
 	return diag.CheckWord("the colour space", g.Color, []string{spaceYCbCr, spaceLUV})
 }
 
-// blob has the features of a blob or a segment.
-type blob [6]float64
+// blobFeatures describes a blob or a segment.
+type blobFeatures [6]float64
 
-func (a *blob) distance(b *blob) float64 {
+func (a *blobFeatures) distance(b *blobFeatures) float64 {
 	sum := 0.0
 	for k := range a {
 		d := a[k] - b[k]
@@ -73,8 +73,8 @@ func (g KMeansSeg) Bag(m *image.RGBA) ([]float32, error) {
 	if b.Dx() < g.Blob || b.Dy() < g.Blob {
 		return nil, tooSmall(m, g.Blob, "a blob")
 	}
-	blobs := make([]blob, 0, (b.Dx()/g.Blob)*(b.Dy()/g.Blob))
-	values := make([]level, g.Blob*g.Blob)
+	blobs := make([]blobFeatures, 0, (b.Dx()/g.Blob)*(b.Dy()/g.Blob))
+	values := make([]pixel, g.Blob*g.Blob)
 	for y := 0; y+g.Blob <= b.Dy(); y += g.Blob {
 		for x := 0; x+g.Blob <= b.Dx(); x += g.Blob {
 			blobs = append(blobs, g.describe(m, x, y, values))
@@ -94,7 +94,7 @@ func (g KMeansSeg) Bag(m *image.RGBA) ([]float32, error) {
 
 // describe returns the features of the blob with top left pixel (x, y). values is a buffer for its
 // pixels.
-func (g KMeansSeg) describe(m *image.RGBA, x, y int, values []level) blob {
+func (g KMeansSeg) describe(m *image.RGBA, x, y int, values []pixel) blobFeatures {
 	for i := range values {
 		c := colorAt(m, x+i%g.Blob, y+i/g.Blob)
 		if g.Color == spaceLUV {
@@ -105,12 +105,12 @@ func (g KMeansSeg) describe(m *image.RGBA, x, y int, values []level) blob {
 	}
 	mean := meanOf(values...)
 	horizontal, vertical, diagonal := detail(values, g.Blob)
-	return blob{mean[0], mean[1], mean[2], horizontal, vertical, diagonal}
+	return blobFeatures{mean[0], mean[1], mean[2], horizontal, vertical, diagonal}
 }
 
 // detail computes one step of the orthonormal Haar transform of the first channel of size x size
 // pixels. It returns the root mean squares of the three detail bands.
-func detail(values []level, size int) (horizontal, vertical, diagonal float64) {
+func detail(values []pixel, size int) (horizontal, vertical, diagonal float64) {
 	for y := 0; y < size; y += 2 {
 		for x := 0; x < size; x += 2 {
 			a, b := values[y*size+x][0], values[y*size+x+1][0]

@@ -38,7 +38,7 @@ const maxGrid = 1024
 // Bag returns [Grid, 9].
 func (g Row) Bag(m *image.RGBA) ([]float32, error) {
 	small := reduce(m, g.Grid)
-	rows := make([]level, g.Grid)
+	rows := make([]pixel, g.Grid)
 	for y := range rows {
 		rows[y] = meanOf(small.colors[y*g.Grid : (y+1)*g.Grid]...)
 	}

@@ -43,14 +43,14 @@ func (g SBN) Check() error {
 // Bag returns [(Grid-5)^2, 15]: the blob, then above, below, left, right.
 func (g SBN) Bag(m *image.RGBA) ([]float32, error) {
 	small := reduce(m, g.Grid)
-	blob := func(x, y int) level {
+	blob := func(x, y int) pixel {
 		return meanOf(small.at(x, y), small.at(x+1, y), small.at(x, y+1), small.at(x+1, y+1))
 	}
 	var out []float32
 	for y := 2; y+3 < g.Grid; y++ {
 		for x := 2; x+3 < g.Grid; x++ {
 			here := blob(x, y)
-			around := []level{blob(x, y-2), blob(x, y+2), blob(x-2, y), blob(x+2, y)}
+			around := []pixel{blob(x, y-2), blob(x, y+2), blob(x-2, y), blob(x+2, y)}
 			if g.Neighbours == neighbourDifference {
 				for i := range around {
 					around[i] = around[i].minus(here)

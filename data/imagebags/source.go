@@ -27,10 +27,10 @@ type Image struct {
 	Name string
 	// Class is the name of the folder that contains the image, or empty if it is not in a folder of
 	// its source.
-	Class string
-	place string // for messages; the path of a file that is not in an archive
-	open  func() (io.ReadCloser, error)
-	from  *allowance // of the archive that contains it, or nil
+	Class  string
+	path   string // for messages; the path of a file that is not in an archive
+	open   func() (io.ReadCloser, error)
+	budget *pixelBudget // of the archive that contains it, or nil
 }
 
 // Photographs have one to twenty pixels per byte, solid colours in an archive a thousand. Below
@@ -40,26 +40,26 @@ const (
 	freePixels       = 1_000_000_000
 )
 
-// allowance is the number of pixels that the images of an archive may still have in total.
-type allowance struct {
+// pixelBudget is the number of pixels that the images of an archive may still have in total.
+type pixelBudget struct {
 	all  int64
 	left atomic.Int64
 }
 
-func newAllowance(size int64) *allowance {
-	a := &allowance{all: max(freePixels, maxPixelsPerByte*min(size, 1<<50))}
+func newPixelBudget(size int64) *pixelBudget {
+	a := &pixelBudget{all: max(freePixels, maxPixelsPerByte*min(size, 1<<50))}
 	a.left.Store(a.all)
 	return a
 }
 
-func (a *allowance) take(pixels int) error {
+func (a *pixelBudget) spend(pixels int) error {
 	if a != nil && a.left.Add(-int64(pixels)) < 0 {
 		return fmt.Errorf("the images of the archive have more than %d pixels, the limit for its size; unpack it if it can be trusted", a.all)
 	}
 	return nil
 }
 
-// Sources are the images of folders and zip archives.
+// Sources lists the images of folders and zip archives, and keeps the archives open.
 type Sources struct {
 	Images  []Image // by class, then by name
 	archive []io.Closer
@@ -70,7 +70,7 @@ type Sources struct {
 func (s *Sources) Files() []string {
 	list := slices.Clone(s.files)
 	for _, m := range s.Images {
-		list = append(list, m.place)
+		list = append(list, m.path)
 	}
 	return list
 }
@@ -91,13 +91,13 @@ func (s *Sources) Close() error {
 	return errors.Join(errs...)
 }
 
-// Find lists the images (JPEG, PNG, TIFF, by the extension of the name) in folders and zip
+// FindImages lists the images (JPEG, PNG, TIFF, by the extension of the name) in folders and zip
 // archives. The folder that contains an image is its class, so one sub-folder per class works, and
 // so do train/CLASS and test/CLASS, or one archive per class with the folder inside. Hidden files
 // and folders, and other files, are ignored. An image of another format is an error, because it
 // would be missing silently, and so is a folder without images, because it is probably a class whose
 // images are missing.
-func Find(paths []string, limits Limits) (*Sources, error) {
+func FindImages(paths []string, limits Limits) (*Sources, error) {
 	s := &Sources{}
 	var faults diag.List
 	for _, p := range paths {
@@ -114,7 +114,7 @@ func Find(paths []string, limits Limits) (*Sources, error) {
 		s.Images = append(s.Images, images...)
 	}
 	slices.SortFunc(s.Images, func(a, b Image) int {
-		return cmp.Or(strings.Compare(a.Class, b.Class), strings.Compare(a.Name, b.Name), strings.Compare(a.place, b.place))
+		return cmp.Or(strings.Compare(a.Class, b.Class), strings.Compare(a.Name, b.Name), strings.Compare(a.path, b.path))
 	})
 	s.check(&faults, limits)
 	if err := faults.Err(); err != nil {
@@ -139,7 +139,7 @@ func (s *Sources) scan(p string) ([]Image, error) {
 		return nil, err
 	}
 	f.Close()
-	return s.scanZip(p, newAllowance(info.Size()))
+	return s.scanZip(p, newPixelBudget(info.Size()))
 }
 
 // check checks all images together.
@@ -150,10 +150,10 @@ func (s *Sources) check(faults *diag.List, limits Limits) {
 	}
 	for i, m := range s.Images {
 		if !utf8.ValidString(m.Name) || strings.ContainsFunc(m.Name, unicode.IsControl) || strings.TrimSpace(m.Name) != m.Name {
-			faults.Add(diag.Errorf(diag.Pos{File: fmt.Sprintf("%q", m.place)}, "the name is not plain text (UTF-8), or has spaces around it; rename the file"))
+			faults.Add(diag.Errorf(diag.Pos{File: fmt.Sprintf("%q", m.path)}, "the name is not plain text (UTF-8), or has spaces around it; rename the file"))
 		}
 		if i > 0 && s.Images[i-1].Name == m.Name {
-			faults.Add(diag.Errorf(diag.Pos{File: m.place}, "another image has the same name %q: %s", m.Name, s.Images[i-1].place))
+			faults.Add(diag.Errorf(diag.Pos{File: m.path}, "another image has the same name %q: %s", m.Name, s.Images[i-1].path))
 		}
 	}
 }
@@ -171,23 +171,23 @@ func isOtherImage(name string) bool {
 // hidden reports whether systems create a file of that name.
 func hidden(name string) bool { return strings.HasPrefix(name, ".") || name == "__MACOSX" }
 
-// finding collects the images of one source and the folders without images.
-type finding struct {
-	place   string
+// imageScan collects the images of one source and the folders without images.
+type imageScan struct {
+	path    string
 	images  []Image
 	others  []string        // images of other formats
 	folders map[string]bool // folder -> it contains an image, directly or below
-	from    *allowance      // of an archive, or nil
+	budget  *pixelBudget    // of an archive, or nil
 }
 
-func (f *finding) folder(name string) {
+func (f *imageScan) folder(name string) {
 	if _, known := f.folders[name]; !known {
 		f.folders[name] = false
 	}
 }
 
-func (f *finding) image(name string, open func() (io.ReadCloser, error)) {
-	m := Image{Name: name, place: filepath.Join(f.place, filepath.FromSlash(name)), open: open, from: f.from}
+func (f *imageScan) image(name string, open func() (io.ReadCloser, error)) {
+	m := Image{Name: name, path: filepath.Join(f.path, filepath.FromSlash(name)), open: open, budget: f.budget}
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		f.folders[dir] = true
 	}
@@ -198,25 +198,25 @@ func (f *finding) image(name string, open func() (io.ReadCloser, error)) {
 }
 
 // result reports images of other formats, a source without images and folders without images.
-func (f *finding) result() ([]Image, error) {
+func (f *imageScan) result() ([]Image, error) {
 	if len(f.images) == 0 && len(f.others) == 0 {
-		return nil, diag.Errorf(diag.Pos{File: f.place}, "no image in it (.jpg, .jpeg, .png, .tif, .tiff)").
+		return nil, diag.Errorf(diag.Pos{File: f.path}, "no image in it (.jpg, .jpeg, .png, .tif, .tiff)").
 			WithNote("one sub-folder a class is needed, with the images of the class in it")
 	}
 	var faults diag.List
 	for _, name := range f.others {
-		faults.Add(diag.Errorf(diag.Pos{File: filepath.Join(f.place, filepath.FromSlash(name))}, "images of this format are not supported; convert it to PNG, JPEG or TIFF, or remove it"))
+		faults.Add(diag.Errorf(diag.Pos{File: filepath.Join(f.path, filepath.FromSlash(name))}, "images of this format are not supported; convert it to PNG, JPEG or TIFF, or remove it"))
 	}
 	for name, filled := range f.folders {
 		if !filled {
-			faults.Add(diag.Errorf(diag.Pos{File: filepath.Join(f.place, filepath.FromSlash(name))}, "the folder of a class contains no image (.jpg, .jpeg, .png, .tif, .tiff); fill it or remove it"))
+			faults.Add(diag.Errorf(diag.Pos{File: filepath.Join(f.path, filepath.FromSlash(name))}, "the folder of a class contains no image (.jpg, .jpeg, .png, .tif, .tiff); fill it or remove it"))
 		}
 	}
 	return f.images, faults.Err() // sorted by path
 }
 
 func scanFolder(root string) ([]Image, error) {
-	f := &finding{place: root, folders: map[string]bool{}}
+	f := &imageScan{path: root, folders: map[string]bool{}}
 	if err := f.walk(root, "", nil); err != nil {
 		return nil, err
 	}
@@ -226,7 +226,7 @@ func scanFolder(root string) ([]Image, error) {
 // walk collects the images of a folder and of the folders in it. Symbolic links are followed,
 // because a class that is a link must not be missing silently. name is the path inside the source,
 // empty for the source; above are the folders that contain this one.
-func (f *finding) walk(dir, name string, above []fs.FileInfo) error {
+func (f *imageScan) walk(dir, name string, above []fs.FileInfo) error {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return err
@@ -271,13 +271,13 @@ func opener(path string) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { f, _, err := fileio.Open(path); return f, err }
 }
 
-func (s *Sources) scanZip(p string, a *allowance) ([]Image, error) {
+func (s *Sources) scanZip(p string, a *pixelBudget) ([]Image, error) {
 	z, err := zip.OpenReader(p)
 	if err != nil {
 		return nil, diag.Errorf(diag.Pos{File: p}, "neither a folder nor a readable zip archive (%v)", err)
 	}
 	s.archive, s.files = append(s.archive, z), append(s.files, p)
-	f := &finding{place: p, folders: map[string]bool{}, from: a}
+	f := &imageScan{path: p, folders: map[string]bool{}, budget: a}
 	for _, e := range z.File {
 		name := strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(e.Name, `\`, "/")), "/")
 		if name == "" || slices.ContainsFunc(strings.Split(name, "/"), hidden) {

@@ -88,7 +88,7 @@ func (t *Tiles) shape() []int { return []int{3, t.side, t.side} }
 
 // folders reads the bags of a folder or archive.
 func (t *Tiles) folders(root string, o bagfile.Options) (*data.Dataset, error) {
-	s, err := Find([]string{root}, Limits{})
+	s, err := FindImages([]string{root}, Limits{})
 	if err != nil {
 		return nil, err
 	}
@@ -177,14 +177,14 @@ func (t *Tiles) Open(path string) (instances int, err error) {
 
 func openSource(p string) (*Sources, error) {
 	if !isImage(p) {
-		return Find([]string{p}, Limits{})
+		return FindImages([]string{p}, Limits{})
 	}
 	f, _, err := fileio.Open(p)
 	if err != nil {
 		return nil, rawfile.FileError(p, err)
 	}
 	f.Close()
-	return &Sources{Images: []Image{{Name: filepath.Base(p), place: p, open: opener(p)}}}, nil
+	return &Sources{Images: []Image{{Name: filepath.Base(p), path: p, open: opener(p)}}}, nil
 }
 
 // Attach implements bagfile.Files.
@@ -265,7 +265,7 @@ func (t *Tiles) ReadRange(to []float32, bag, from int) error {
 	for i := range len(to) / dim {
 		m := &t.bags[bag][from+i]
 		if err := t.readTile(to[i*dim:(i+1)*dim], m); err != nil {
-			return diag.Errorf(diag.Pos{File: m.image.place}, "%v", err)
+			return diag.Errorf(diag.Pos{File: m.image.path}, "%v", err)
 		}
 	}
 	return nil

@@ -46,7 +46,7 @@ func (backend) Name() string { return contract.BackendONNXGo }
 // Open builds the graph for a bag of one instance, so that an op that onnx-go does not support is
 // reported here and not at the first prediction.
 func (backend) Open(f *runtime.File) (runtime.Session, error) {
-	if p := f.Session.Provider; p != "" && p != ortenv.CPU {
+	if p := f.Options.Provider; p != "" && p != ortenv.CPU {
 		return nil, fmt.Errorf("it has no execution provider %q; use %s", p, contract.BackendORT)
 	}
 	if f.Meta.Contract != contract.ContractBag {

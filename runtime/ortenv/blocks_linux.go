@@ -10,7 +10,7 @@ import (
 
 // reuseBlocks makes a session for large bags keep the memory of its values between runs, see Trim. With
 // malloc, the system would take it back after each value, and clear it for the next one.
-func (s Session) reuseBlocks(opts *ort.SessionOptions) error {
+func (s SessionOptions) reuseBlocks(opts *ort.SessionOptions) error {
 	env.Lock()
 	loaded := env.lib.Path
 	env.Unlock()
@@ -21,7 +21,7 @@ func (s Session) reuseBlocks(opts *ort.SessionOptions) error {
 }
 
 // Trim returns the memory that sessions for large bags keep to the system. Call it after closing one.
-func (s Session) Trim() {
+func (s SessionOptions) Trim() {
 	if s.LargeBags {
 		plugin.TrimBlocks()
 	}

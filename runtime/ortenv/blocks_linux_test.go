@@ -13,7 +13,7 @@ import (
 )
 
 // openNodes opens a session whose graph has the input x and the output y, both float32 of rank 2.
-func openNodes(t *testing.T, s Session, nodes ...*onnxpb.NodeProto) *ort.DynamicAdvancedSession {
+func openNodes(t *testing.T, s SessionOptions, nodes ...*onnxpb.NodeProto) *ort.DynamicAdvancedSession {
 	t.Helper()
 	if _, err := Start(""); err != nil {
 		t.Fatal(err)
@@ -74,9 +74,9 @@ func TestLargeBagsReuseMemory(t *testing.T) {
 		{OpType: "Sin", Input: []string{"a"}, Output: []string{"b"}},
 		{OpType: "Mul", Input: []string{"a", "b"}, Output: []string{"y"}},
 	}
-	large := Session{Threads: 1, LargeBags: true}
+	large := SessionOptions{Threads: 1, LargeBags: true}
 	for name, nodes := range map[string][]*onnxpb.NodeProto{"temporary values": {softmax}, "values": chain} {
-		usual := openNodes(t, Session{Threads: 1}, nodes...)
+		usual := openNodes(t, SessionOptions{Threads: 1}, nodes...)
 		defer usual.Destroy()
 		if calls := runShape(t, usual, 1000, 300); calls != 0 {
 			t.Errorf("%s: a usual session allocates %d blocks", name, calls)
@@ -108,7 +108,7 @@ func TestLargeBagsReuseMemory(t *testing.T) {
 // A value that is larger than the memory is an error.
 func TestLargeBagsOutOfMemory(t *testing.T) {
 	shape := &onnxpb.AttributeProto{Name: "value", Type: onnxpb.AttributeProto_TENSOR, T: onnxpb.IntTensor("", []int64{2}, []int64{1 << 23, 1 << 23})}
-	session := openNodes(t, Session{Threads: 1, LargeBags: true},
+	session := openNodes(t, SessionOptions{Threads: 1, LargeBags: true},
 		&onnxpb.NodeProto{OpType: "Constant", Output: []string{"shape"}, Attribute: []*onnxpb.AttributeProto{shape}},
 		&onnxpb.NodeProto{OpType: "Expand", Input: []string{"x", "shape"}, Output: []string{"y"}})
 	defer session.Destroy()

@@ -5,7 +5,7 @@ package ortenv
 import ort "github.com/yalue/onnxruntime_go"
 
 // reuseBlocks does nothing on these systems: each value is allocated and freed in each run.
-func (Session) reuseBlocks(*ort.SessionOptions) error { return nil }
+func (SessionOptions) reuseBlocks(*ort.SessionOptions) error { return nil }
 
 // Trim does nothing on these systems.
-func (Session) Trim() {}
+func (SessionOptions) Trim() {}

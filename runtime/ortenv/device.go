@@ -28,7 +28,7 @@ func (e *WrongDeviceError) Error() string {
 }
 
 // CheckDevice is CheckDevice for the execution provider of a session.
-func (s Session) CheckDevice(what string, difference, tolerance float64) error {
+func (s SessionOptions) CheckDevice(what string, difference, tolerance float64) error {
 	return CheckDevice("the execution provider "+s.Provider, what, difference, tolerance)
 }
 

@@ -29,7 +29,7 @@ func OpenGraph(content []byte, library string) (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts, err := Session{Threads: 1}.Options()
+	opts, err := SessionOptions{Threads: 1}.Options()
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 
 // Memory is the memory of a device.
 type Memory struct {
-	Captures bool // sessions can record operations and repeat them, see Session.Capture
+	Captures bool // sessions can record operations and repeat them, see SessionOptions.Capture
 	provider string
 	on       plugin.DeviceType
 	calls    sync.Locker
@@ -23,7 +23,7 @@ type Memory struct {
 // Memory returns the memory of the device of a session. It returns nil if the device uses the
 // memory of the process, or if the provider is built into the onnxruntime library or used like one:
 // then onnxruntime copies inputs and outputs in each run.
-func (s Session) Memory() (*Memory, error) {
+func (s SessionOptions) Memory() (*Memory, error) {
 	if s.OnCPU() {
 		return nil, nil
 	}

@@ -12,8 +12,8 @@ const CPU = "cpu"
 // Providers are the supported execution providers other than CPU.
 var Providers = []string{"cuda", "tensorrt", "coreml", "directml", "openvino", "webgpu", "xnnpack", "qnn"}
 
-// Session defines how a session of onnxruntime runs.
-type Session struct {
+// SessionOptions defines how a session of onnxruntime runs.
+type SessionOptions struct {
 	Threads  int               // threads per operation; 0: all cores
 	Provider string            // execution provider: "" or CPU, or a name of Providers
 	Settings map[string]string // of the provider, by onnxruntime's names
@@ -27,11 +27,11 @@ type Session struct {
 // OnCPU reports whether the session uses the CPU provider. Other providers may have their own
 // memory. onnxruntime copies an input there when the input is bound, not when the session runs, so
 // an input that changed must be bound again.
-func (s Session) OnCPU() bool { return s.Provider == "" || s.Provider == CPU }
+func (s SessionOptions) OnCPU() bool { return s.Provider == "" || s.Provider == CPU }
 
 // OnDevice returns text for an error of opening a session that names the provider, because its
 // device may be the cause; empty on the CPU.
-func (s Session) OnDevice() string {
+func (s SessionOptions) OnDevice() string {
 	if s.OnCPU() {
 		return ""
 	}
@@ -46,7 +46,7 @@ var oneAtATime sync.Mutex
 // sessions of a process, and concurrent calls crash it
 // (github.com/microsoft/onnxruntime/issues/32561 and 31627). DirectML does not allow concurrent
 // runs of a session. For other providers, the lock does nothing.
-func (s Session) Locker() sync.Locker {
+func (s SessionOptions) Locker() sync.Locker {
 	if s.Provider == "webgpu" || s.Provider == "directml" {
 		return &oneAtATime
 	}

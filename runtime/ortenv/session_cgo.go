@@ -19,7 +19,7 @@ import (
 // Options returns the options of a session, which the caller must destroy. Waiting threads do not
 // spin: if anything else runs on the machine, a spinning thread may occupy the core of the thread
 // that it waits for, and a training step on images takes up to twice as long.
-func (s Session) Options() (*ort.SessionOptions, error) {
+func (s SessionOptions) Options() (*ort.SessionOptions, error) {
 	opts, err := ort.NewSessionOptions()
 	if err != nil {
 		return nil, err
@@ -48,14 +48,14 @@ func CheckProvider(library, provider string) error {
 	if _, err := Start(library); err != nil {
 		return err
 	}
-	opts, err := Session{Provider: provider}.Options()
+	opts, err := SessionOptions{Provider: provider}.Options()
 	if err != nil {
 		return err
 	}
 	return opts.Destroy()
 }
 
-func (s Session) appendProvider(opts *ort.SessionOptions) error {
+func (s SessionOptions) appendProvider(opts *ort.SessionOptions) error {
 	if err := diag.CheckWord("the execution provider", s.Provider, append([]string{CPU}, Providers...)); err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ var plugins = map[string]string{
 var captures = map[string]string{ortlib.CUDA: "enable_cuda_graph", ortlib.WebGPU: "enableGraphCapture"}
 
 // appendPlugin adds a provider from a separate library.
-func (s Session) appendPlugin(opts *ort.SessionOptions, library string) error {
+func (s SessionOptions) appendPlugin(opts *ort.SessionOptions, library string) error {
 	name := plugins[s.Provider]
 	if name == "" {
 		return fmt.Errorf("miplc does not know this provider as a separate library")
@@ -129,7 +129,7 @@ func (s Session) appendPlugin(opts *ort.SessionOptions, library string) error {
 // pluginDevice returns the kind of device to use and the settings of the provider. OpenVINO has
 // several kinds, which the setting device_type selects, as in the built-in provider; its default is
 // the CPU.
-func (s Session) pluginDevice() (plugin.DeviceType, map[string]string, error) {
+func (s SessionOptions) pluginDevice() (plugin.DeviceType, map[string]string, error) {
 	settings := s.withDefaults()
 	if s.Provider != "openvino" {
 		return plugin.Any, settings, nil
@@ -146,7 +146,7 @@ func (s Session) pluginDevice() (plugin.DeviceType, map[string]string, error) {
 // withDefaults returns a copy of the settings that selects float32 and the capture of graphs. By default, OpenVINO computes
 // in bfloat16 or float16 on devices that support it, and CUDA multiplies in TF32, which changes
 // predictions by up to 1e-2.
-func (s Session) withDefaults() map[string]string {
+func (s SessionOptions) withDefaults() map[string]string {
 	settings := maps.Clone(s.Settings)
 	if settings == nil {
 		settings = map[string]string{}
@@ -168,7 +168,7 @@ func (s Session) withDefaults() map[string]string {
 }
 
 // appendBuiltIn adds a provider that is built into the onnxruntime library.
-func (s Session) appendBuiltIn(opts *ort.SessionOptions) error {
+func (s SessionOptions) appendBuiltIn(opts *ort.SessionOptions) error {
 	settings := s.withDefaults()
 	switch s.Provider {
 	case "cuda":

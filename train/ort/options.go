@@ -19,7 +19,7 @@ type Options struct {
 	Threads  int    // threads within an operation; 0: one for features, all cores for images
 	Provider string // execution provider: "" or "cpu", or a name of ortenv.Providers
 
-	largeBags, capture bool // see ortenv.Session
+	largeBags, capture bool // see ortenv.SessionOptions
 	// masks are the values of kept elements of the dropout masks that the sessions read as bytes.
 	masks map[string]float32
 	// placed is the path of a file to which sessions write their graph as the device runs it. If it is
@@ -27,8 +27,8 @@ type Options struct {
 	placed string
 }
 
-func (o Options) session() ortenv.Session {
-	return ortenv.Session{Threads: o.Threads, Provider: o.Provider, LargeBags: o.largeBags, Capture: o.capture}
+func (o Options) session() ortenv.SessionOptions {
+	return ortenv.SessionOptions{Threads: o.Threads, Provider: o.Provider, LargeBags: o.largeBags, Capture: o.capture}
 }
 
 // Threads returns the number of threads that train a program. requested 0 means all cores for

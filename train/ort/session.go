@@ -114,7 +114,7 @@ type bound struct {
 }
 
 // run runs the session. For a device, it binds the inputs in the process again, see
-// ortenv.Session.OnCPU.
+// ortenv.SessionOptions.OnCPU.
 func (b *bound) run() error {
 	s := b.session
 	s.calls.Lock()

@@ -156,7 +156,7 @@ func runBags(ctx context.Context, o *bagsOptions) error {
 			return err
 		}
 	}
-	sources, err := imagebags.Find(o.Sources, o.Limits)
+	sources, err := imagebags.FindImages(o.Sources, o.Limits)
 	if err != nil {
 		return err
 	}

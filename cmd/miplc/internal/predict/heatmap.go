@@ -190,7 +190,7 @@ func (h *heatmaps) open() (pictures, error) {
 	if h.Thumbnails == "" {
 		return p, nil
 	}
-	sources, err := imagebags.Find([]string{h.Thumbnails}, imagebags.Limits{})
+	sources, err := imagebags.FindImages([]string{h.Thumbnails}, imagebags.Limits{})
 	if err != nil {
 		return nil, err
 	}
