@@ -54,8 +54,8 @@ func newAdmission(bytes int64, decoders int) *admission {
 }
 
 // pool returns the pool for a request of the given size.
-func (a *admission) pool(request int64) *memoryPool {
-	if request <= smallRequest {
+func (a *admission) pool(requestBytes int64) *memoryPool {
+	if requestBytes <= smallRequest {
 		return &a.small
 	}
 	return &a.large
@@ -93,7 +93,7 @@ type reservation struct {
 func (r *reservation) resize(bytes int64) error {
 	switch more := bytes - r.bytes; {
 	case bytes > r.pool.size && r.pool.larger != nil:
-		return r.grow(bytes)
+		return r.resizeAsLarge(bytes)
 	case more > 0 && bytes > r.pool.size:
 		return r.pool.tooMuch(bytes)
 	case more > 0 && !r.pool.TryAcquire(more):
@@ -105,9 +105,9 @@ func (r *reservation) resize(bytes int64) error {
 	return nil
 }
 
-// grow sets the reserved bytes of a request that turns out not to be small: they no longer come from the
-// memory for small requests.
-func (r *reservation) grow(bytes int64) error {
+// resizeAsLarge is resize for a request that turns out not to be small: it no longer uses the memory for
+// small requests.
+func (r *reservation) resizeAsLarge(bytes int64) error {
 	if r.pool.larger == nil {
 		return r.resize(bytes)
 	}
@@ -129,8 +129,8 @@ func (r *reservation) release() {
 
 // decoding waits until a request of the given size may be decoded. The caller must call done
 // afterwards. Small requests do not wait.
-func (a *admission) decoding(ctx context.Context, request int64) (done func(), err error) {
-	if request <= smallRequest {
+func (a *admission) decoding(ctx context.Context, requestBytes int64) (done func(), err error) {
+	if requestBytes <= smallRequest {
 		return func() {}, nil
 	}
 	if err := a.decoders.Acquire(ctx, 1); err != nil {

@@ -65,8 +65,8 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, model string) (
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return nil, status.Errorf(codes.InvalidArgument, "the body has Content-Encoding %.40q: send it without compression", encoding)
 	}
-	if r.ContentLength > s.o.Bytes {
-		return nil, tooLarge(s.o.Bytes)
+	if r.ContentLength > s.o.MaxRequestBytes {
+		return nil, tooLarge(s.o.MaxRequestBytes)
 	}
 	copies, number := int64(copiesOfJSON), int64(bytesOfJSON)
 	if r.Header.Get(jsonLength) != "" {
@@ -80,7 +80,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, model string) (
 	if err != nil {
 		return nil, err
 	}
-	in := &incoming{body: r.Body, control: http.NewResponseController(w), memory: memory, copies: copies, limit: s.o.Bytes, pace: newPace(r.Context(), size)}
+	in := &incoming{body: r.Body, control: http.NewResponseController(w), memory: memory, copies: copies, limit: s.o.MaxRequestBytes, pace: newPace(r.Context(), size)}
 	body, err := in.read(size, r.ContentLength >= 0)
 	if err != nil {
 		memory.release()
@@ -117,7 +117,7 @@ func (in *incoming) read(size int64, known bool) ([]byte, error) {
 				return data, nil // http.Server ends a body at its length
 			}
 			larger := min(2*int64(cap(data)), in.limit+1)
-			if err := in.memory.grow(in.copies*larger + requestOverhead); err != nil { // includes the slice that is copied
+			if err := in.memory.resizeAsLarge(in.copies*larger + requestOverhead); err != nil { // includes the slice that is copied
 				return nil, err
 			}
 			data = append(make([]byte, 0, larger), data...)
@@ -141,9 +141,9 @@ func (in *incoming) read(size int64, known bool) ([]byte, error) {
 // bodyError converts an error of reading a body to one for the client.
 func bodyError(err error) error {
 	var late net.Error
-	_, told := status.FromError(err)
+	_, hasCode := status.FromError(err)
 	switch {
-	case told:
+	case hasCode:
 		return err
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.As(err, &late) && late.Timeout():
 		return status.Error(codes.DeadlineExceeded, "the body did not arrive in time")
@@ -163,27 +163,27 @@ const paceStep = 1 << 20
 // loses the memory reserved for it after a quarter of the time.
 type pace struct {
 	begin time.Time
-	whole time.Duration // for the whole request; 0: no limit
+	total time.Duration // for the whole request; 0: no limit
 	size  int
 }
 
 func newPace(ctx context.Context, size int64) pace {
 	p := pace{begin: time.Now(), size: int(size)}
 	if end, ok := ctx.Deadline(); ok {
-		p.whole = end.Sub(p.begin)
+		p.total = end.Sub(p.begin)
 	}
 	return p
 }
 
 // due returns the time by which more than received bytes must have arrived.
 func (p pace) due(received int) time.Time {
-	if p.whole == 0 {
+	if p.total == 0 {
 		return time.Time{}
 	}
-	grace := p.whole / 4
+	grace := p.total / 4
 	share := 1.0 // share of the time after the grace period; small requests have all of it
 	if p.size > smallRequest {
 		share = min(1, float64(received)/float64(p.size))
 	}
-	return p.begin.Add(grace + time.Duration(share*float64(p.whole-grace)))
+	return p.begin.Add(grace + time.Duration(share*float64(p.total-grace)))
 }

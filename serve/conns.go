@@ -15,13 +15,16 @@ import (
 )
 
 const (
-	// silence is how long a connection may be idle before it may be closed in favour of a waiting
+	// minIdle is how long a connection may be idle before it may be closed in favour of a waiting
 	// one.
-	silence = time.Second
+	minIdle = time.Second
 
-	// quiet is how long the kernel's queue must be empty before a draining listener is closed.
+	// drainPause is how long the kernel's queue must be empty before a draining listener is closed.
 	// Handshakes must complete within this time.
-	quiet = 100 * time.Millisecond
+	drainPause = 100 * time.Millisecond
+
+	// admitPoll is how often a connection that waits for room looks for it.
+	admitPoll = 100 * time.Millisecond
 
 	// maxDrain bounds the time for emptying the kernel's queue on systems where new connections
 	// cannot be kept out of it.
@@ -45,10 +48,10 @@ type listener struct {
 // conn is an open connection.
 type conn struct {
 	net.Conn
-	of    *listener
-	busy  atomic.Int32 // requests in flight
-	since atomic.Int64 // when the last request ended, or the connection was opened
-	heard atomic.Bool  // a request of it has reached its handler
+	of     *listener
+	busy   atomic.Int32 // requests in flight
+	since  atomic.Int64 // when the last request ended, or the connection was opened
+	served atomic.Bool  // a request of it has reached its handler
 }
 
 // Listen listens on a TCP address. It disables multipath TCP, Go's default, because the kernel does
@@ -71,7 +74,7 @@ func (l *listener) Accept() (net.Conn, error) {
 				l.Close()
 				return nil, net.ErrClosed
 			}
-			l.wakeIn(quiet)
+			l.wakeIn(drainPause)
 		}
 		c, err := l.Listener.Accept()
 		switch {
@@ -95,7 +98,7 @@ func (l *listener) drain() {
 	l.until = time.Now().Add(maxDrain)
 	refuseConnections(l.Listener)
 	l.draining.Store(true)
-	l.wakeIn(quiet)
+	l.wakeIn(drainPause)
 	<-l.drained
 }
 
@@ -128,7 +131,7 @@ func (l *listener) admit(accepted net.Conn) net.Conn {
 	for !l.add(c) {
 		select {
 		case <-l.changed:
-		case <-time.After(quiet):
+		case <-time.After(admitPoll):
 		}
 	}
 	return c
@@ -154,14 +157,14 @@ func (l *listener) add(c *conn) bool {
 // requests come before those that have not sent a request. The lock must be held.
 func (l *listener) longestIdle() (idle *conn) {
 	before := func(a, b *conn) bool {
-		if a.heard.Load() != b.heard.Load() {
-			return a.heard.Load()
+		if a.served.Load() != b.served.Load() {
+			return a.served.Load()
 		}
 		return a.since.Load() < b.since.Load()
 	}
 	now := time.Now()
 	for _, c := range l.open {
-		mayGo := c.heard.Load() || now.UnixNano()-c.since.Load() > int64(silence)
+		mayGo := c.served.Load() || now.UnixNano()-c.since.Load() > int64(minIdle)
 		if c.busy.Load() == 0 && mayGo && (idle == nil || before(c, idle)) {
 			idle = c
 		}
@@ -196,11 +199,11 @@ func (l *listener) wake() {
 	}
 }
 
-// hear wraps h so that it marks the connection of each request as heard.
-func (l *listener) hear(h http.Handler) http.Handler {
+// markServed wraps h so that it marks the connection of each request as served.
+func (l *listener) markServed(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c := l.from(r.RemoteAddr); c != nil {
-			c.heard.Store(true)
+			c.served.Store(true)
 		}
 		h.ServeHTTP(w, r)
 	})
@@ -213,12 +216,12 @@ func (l *listener) from(address string) *conn {
 	return l.open[address]
 }
 
-// allHeard waits until every connection is heard or the context ends. http.Server closes the others
-// without an answer when it shuts down. No connections may be added meanwhile.
-func (l *listener) allHeard(ctx context.Context) {
+// waitUntilServed waits until every connection is served or the context ends. http.Server closes the
+// others without an answer when it shuts down. No connections may be added meanwhile.
+func (l *listener) waitUntilServed(ctx context.Context) {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
-	for l.anyUnheard() {
+	for l.anyUnserved() {
 		select {
 		case <-ctx.Done():
 			return
@@ -227,11 +230,11 @@ func (l *listener) allHeard(ctx context.Context) {
 	}
 }
 
-func (l *listener) anyUnheard() bool {
+func (l *listener) anyUnserved() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range l.open {
-		if !c.heard.Load() {
+		if !c.served.Load() {
 			return true
 		}
 	}
@@ -272,7 +275,7 @@ func (l *listener) beginCall(ctx context.Context) {
 		return
 	}
 	if c := l.from(from.Addr.String()); c != nil {
-		c.heard.Store(true)
+		c.served.Store(true)
 		c.begin()
 		context.AfterFunc(ctx, c.end)
 	}

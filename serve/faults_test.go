@@ -160,7 +160,7 @@ func TestSlowReader(t *testing.T) {
 // At the connection limit, a new connection replaces an idle one, of HTTP or gRPC, or waits while
 // all are busy. The admin listener still answers health checks.
 func TestConnectionLimit(t *testing.T) {
-	s := start(t, func(o *Options) { o.Connections = 3 })
+	s := start(t, func(o *Options) { o.MaxConnections = 3 })
 	const live = "GET /v2/health/live HTTP/1.1\r\nHost: a\r\n\r\n"
 	var held []net.Conn
 	for range 4 {
@@ -191,7 +191,7 @@ func TestConnectionLimit(t *testing.T) {
 	select {
 	case err := <-answered:
 		t.Fatalf("answered beyond the limit, %v", err)
-	case <-time.After(3 * quiet):
+	case <-time.After(3 * drainPause):
 	}
 	for path, want := range map[string]int{"/v2/health/live": 200, "/v2/health/ready": 200, "/v2/models/bag/ready": 200, "/metrics": 200, "/v2": 404, "/predict": 404} {
 		resp, err := http.Get(s.admin + path)
@@ -227,7 +227,7 @@ func TestMillionInstances(t *testing.T) {
 	}
 	small.well(t)
 
-	s := start(t, func(o *Options) { o.Bytes, o.Instances, o.Timeout = 64<<20, big.N, time.Hour })
+	s := start(t, func(o *Options) { o.MaxRequestBytes, o.MaxInstances, o.Timeout = 64<<20, big.N, time.Hour })
 	client = oip.NewGRPCInferenceServiceClient(s.dial(t))
 	got, err := client.ModelInfer(t.Context(), message(big, true))
 	if err != nil {
@@ -293,7 +293,7 @@ func TestBusy(t *testing.T) {
 	if _, err := q.predict(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	full := &version{place: v.place, info: v.info, queue: q}
+	full := &openVersion{modelFile: v.modelFile, info: v.info, queue: q}
 	if _, err := full.predict(t.Context(), nil); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "busy") {
 		t.Error(err)
 	}
@@ -345,7 +345,7 @@ func TestMemoryLimit(t *testing.T) {
 // is read suffices for its values and its answer.
 func TestMemoryOfAnswer(t *testing.T) {
 	const n, waiting = 20_000, 850_000
-	s := start(t, func(o *Options) { o.RequestMemory, o.Instances = 3_000_000, n })
+	s := start(t, func(o *Options) { o.RequestMemory, o.MaxInstances = 3_000_000, n })
 	bag := randomBag(n, 1)
 	raw := string(ndarray.AppendBytes(nil, bag.Instances))
 	head := fmt.Sprintf(`{"inputs": [{"name": "instances", "datatype": "FP32", "shape": [%d, 3], "parameters": {"binary_data_size": %d}}]}`, n, len(raw))
@@ -383,7 +383,7 @@ func TestMemoryOfAnswer(t *testing.T) {
 // memory for small requests to those.
 func TestChunkedBodies(t *testing.T) {
 	const limit = 1 << 20
-	s := start(t, func(o *Options) { o.Bytes, o.RequestMemory = limit, 4*limit })
+	s := start(t, func(o *Options) { o.MaxRequestBytes, o.RequestMemory = limit, 4*limit })
 	const head = "POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 	text := oneBag + strings.Repeat(" ", limit-len(oneBag))
 	const size = 100_000
@@ -408,7 +408,9 @@ func TestChunkedBodies(t *testing.T) {
 // A bag whose run needs more memory than the limit is rejected. One that needs more than is free
 // waits, and is rejected after its timeout.
 func TestRunMemory(t *testing.T) {
-	s := start(t, func(o *Options) { o.RunMemory, o.Instances, o.Bytes, o.Timeout = 4<<20, 200_000, 8<<20, 5*time.Second })
+	s := start(t, func(o *Options) {
+		o.RunMemory, o.MaxInstances, o.MaxRequestBytes, o.Timeout = 4<<20, 200_000, 8<<20, 5*time.Second
+	})
 	bag := func(n int) string {
 		return `{"instances": [` + strings.Repeat("[0,0,0],", n-1) + `[0,0,0]]}`
 	}
@@ -491,7 +493,7 @@ func TestInternalErrors(t *testing.T) {
 
 // Waiting bags of different requests are combined into runs up to the limit.
 func TestGather(t *testing.T) {
-	q := &queue{batch: Batching{Bags: 5}, waiting: make(chan *job, 10)}
+	q := &queue{batching: Batching{MaxBags: 5}, waiting: make(chan *job, 10)}
 	for _, bags := range []int{1, 2, 1, 3, 1} {
 		q.waiting <- &job{count: bags}
 	}
@@ -507,7 +509,7 @@ func TestGather(t *testing.T) {
 // A request that ends while it waits returns its memory, so its bags are freed too, though it stays in
 // the queue. A run ignores it.
 func TestEndedInQueue(t *testing.T) {
-	q := &queue{batch: Batching{Bags: 1}, memory: newRunMemory(1), waiting: make(chan *job, 1)}
+	q := &queue{batching: Batching{MaxBags: 1}, memory: newRunMemory(1), waiting: make(chan *job, 1)}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := q.predict(ctx, []runtime.Bag{randomBag(1, 1)}); !errors.Is(err, context.Canceled) {
@@ -522,7 +524,7 @@ func TestEndedInQueue(t *testing.T) {
 
 // A wrong request does not affect the others in its run.
 func TestWrongAmongOthers(t *testing.T) {
-	s := start(t, func(o *Options) { o.Batching.Delay, o.Batching.Parallel = 50*time.Millisecond, 1 })
+	s := start(t, func(o *Options) { o.Batching.Delay, o.Batching.Runs = 50*time.Millisecond, 1 })
 	v, done, err := s.models.use("batch", "")
 	if err != nil {
 		t.Fatal(err)
@@ -717,7 +719,7 @@ var notSent = regexp.MustCompile("(?i)error while dialing|server preface")
 // A run does not wait for a bag that another run took from the queue.
 func TestGatherLoses(t *testing.T) {
 	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(8))
-	q := &queue{batch: Batching{Bags: 8}, waiting: make(chan *job, 1)}
+	q := &queue{batching: Batching{MaxBags: 8}, waiting: make(chan *job, 1)}
 	for range 100_000 {
 		q.waiting <- &job{}
 		begin, ended := make(chan bool), make(chan int, 8)

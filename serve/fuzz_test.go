@@ -60,7 +60,7 @@ func FuzzInferMessage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		req := s.request(text)
 		defer req.memory.release()
-		c, err := readMessage(req, s.o.Instances)
+		c, err := readMessage(req, s.o.MaxInstances)
 		var m oip.ModelInferRequest
 		if proto.Unmarshal(text, &m) == nil && err == nil && (c.model != m.ModelName || len(c.inputs) != len(m.Inputs) || len(c.outputs) != len(m.Outputs)) {
 			t.Fatalf("%v is read as %+v", &m, c)

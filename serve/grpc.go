@@ -88,7 +88,7 @@ var probes = []string{
 // without a valid token before their messages use memory, and sets a deadline for calls whose
 // message does not arrive. Health watches have no deadline.
 func (s *Server) tap(ctx context.Context, head *tap.Info) (context.Context, error) {
-	s.rpc.beginCall(ctx)
+	s.grpcListener.beginCall(ctx)
 	if head.FullMethodName == grpc_health_v1.Health_Watch_FullMethodName {
 		return ctx, nil
 	}
@@ -104,7 +104,7 @@ func (s *Server) tap(ctx context.Context, head *tap.Info) (context.Context, erro
 		s.metrics.requests.WithLabelValues("grpc", "any", codes.Unavailable.String()).Inc()
 		return ctx, status.Error(codes.Unavailable, "busy: too many calls are in flight; try again later")
 	}
-	limited, cancel := context.WithTimeout(ctx, s.whole())
+	limited, cancel := context.WithTimeout(ctx, s.answerTimeout())
 	context.AfterFunc(ctx, func() {
 		cancel()
 		s.calls.Add(-1)

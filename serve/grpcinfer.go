@@ -43,7 +43,7 @@ func (s *Server) modelInfer(_ any, stream grpc.ServerStream) error {
 		if err != nil {
 			return err
 		}
-		c, err := readMessage(req, s.o.Instances)
+		c, err := readMessage(req, s.o.MaxInstances)
 		done()
 		if err != nil {
 			return err
@@ -72,8 +72,8 @@ func (s *Server) receiveMessage(ctx context.Context, stream grpc.ServerStream) (
 	switch {
 	case header[0] != 0:
 		return nil, status.Error(codes.Unimplemented, "the message is compressed: send it without compression")
-	case size > s.o.Bytes+messageHead:
-		return nil, tooLarge(s.o.Bytes)
+	case size > s.o.MaxRequestBytes+messageHead:
+		return nil, tooLarge(s.o.MaxRequestBytes)
 	}
 	memory, err := s.reserve(ctx, size, copiesOfBinary, s.answerMemory("", size/bytesOfBinary)) // the message names the model
 	if err != nil {

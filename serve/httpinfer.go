@@ -175,7 +175,7 @@ func (j *inferJSON) input(path string) error {
 func given(value json.RawMessage) bool { return value != nil && string(value) != "null" }
 
 func (j *inferJSON) output(path string) error {
-	out := outputWish{}
+	out := requestedOutput{}
 	p := parameters{}
 	object, err := j.members(func(name string) error {
 		switch name {

@@ -27,10 +27,10 @@ func (s *Server) readImages(req *request, list []byte, info *runtime.Info) (bag 
 	if err := s.checkSize(n); err != nil {
 		return bag, err
 	}
-	if err := req.decoded(n*d, n*scores(info), true); err != nil {
+	if err := req.reserveDecoded(n*d, n*scores(info)); err != nil {
 		return bag, err
 	}
-	limits := imagebags.Limits{Pixels: maxImagePixels, Reserve: func(bytes int64) error { return req.decoded(n*d+int(bytes/4), n*scores(info), true) }}
+	limits := imagebags.Limits{Pixels: maxImagePixels, Reserve: func(bytes int64) error { return req.reserveDecoded(n*d+int(bytes/4), n*scores(info)) }}
 	bag.Instances = make([]float32, 0, n*d)
 	c = &cursor{data: list}
 	_, err = c.elements(func(i int) error {

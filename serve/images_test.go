@@ -19,7 +19,7 @@ import (
 
 // A bag of image files becomes instances; others are errors of the client.
 func TestImages(t *testing.T) {
-	s := start(t, func(o *Options) { o.Instances, o.RequestMemory = 3, 256<<20 })
+	s := start(t, func(o *Options) { o.MaxInstances, o.RequestMemory = 3, 256<<20 })
 	file := func(side int) string {
 		m := image.NewRGBA(image.Rect(0, 0, side, side))
 		for i := range side * side {

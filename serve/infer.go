@@ -47,8 +47,8 @@ func tensorsOf(described []contract.Tensor) []*tensor {
 	return tensors
 }
 
-func (s *Server) modelMetadata(name, number string) (*oip.ModelMetadataResponse, error) {
-	v, done, err := s.models.use(name, number)
+func (s *Server) modelMetadata(name, version string) (*oip.ModelMetadataResponse, error) {
+	v, done, err := s.models.use(name, version)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ const maxTensors = 16
 type inferCall struct {
 	model, version, id string
 	inputs             []inputTensor
-	outputs            []outputWish
+	outputs            []requestedOutput
 	request            *request
 }
 
@@ -78,11 +78,11 @@ type inputTensor struct {
 	json           []byte // JSON lists
 	raw            []byte // little endian; not nil if the contents are raw
 	ints           []int64
-	fp32           bool // raw has the contents of a field of type FP32
+	fromFP32Field  bool // raw has the contents of the message field for FP32
 }
 
-// outputWish is an output that a request asks for.
-type outputWish struct {
+// requestedOutput is an output that a request asks for.
+type requestedOutput struct {
 	name        string
 	unsupported string // requested extension that is not supported
 	binary      *bool  // HTTP only: raw or JSON
@@ -112,7 +112,7 @@ func (s *Server) infer(c *inferCall) (*oip.ModelInferResponse, error) {
 
 // predict predicts bags through the queue and distinguishes errors of the bags from those of the
 // server.
-func (v *version) predict(ctx context.Context, bags []runtime.Bag) ([]runtime.Prediction, error) {
+func (v *openVersion) predict(ctx context.Context, bags []runtime.Bag) ([]runtime.Prediction, error) {
 	all, err := v.queue.predict(ctx, bags)
 	switch {
 	case err == nil:
@@ -128,7 +128,7 @@ func (v *version) predict(ctx context.Context, bags []runtime.Bag) ([]runtime.Pr
 }
 
 // bagsOf decodes the bags of a request. Afterwards only the memory of their values stays reserved.
-func (s *Server) bagsOf(v *version, c *inferCall) ([]runtime.Bag, error) {
+func (s *Server) bagsOf(v *openVersion, c *inferCall) ([]runtime.Bag, error) {
 	done, err := s.admission.decoding(c.request.ctx, int64(len(c.request.body)))
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (s *Server) bagsOf(v *version, c *inferCall) ([]runtime.Bag, error) {
 		return nil, err
 	}
 	d := ndarray.Size(v.info.InputShape)
-	if err := c.request.decoded(n*d, n*scores(&v.info), true); err != nil {
+	if err := c.request.reserveDecoded(n*d, n*scores(&v.info)); err != nil {
 		return nil, err
 	}
 	values, err := elements(c.request.ctx, given[0], parseFloat)
@@ -167,7 +167,7 @@ func (s *Server) bagsOf(v *version, c *inferCall) ([]runtime.Bag, error) {
 		}
 	}
 	c.inputs = nil
-	return bags, c.request.decoded(n*d, n*scores(&v.info), false)
+	return bags, c.request.releaseBody(n*d, n*scores(&v.info))
 }
 
 // answerBytes is reserved for an attention score in the answer: as a number and as JSON text, which is
@@ -186,27 +186,28 @@ func scores(info *runtime.Info) int {
 // with the given number of values. If the name of the model is empty, it may be any model.
 func (s *Server) answerMemory(model string, values int64) (most int64) {
 	for _, info := range s.models.infos(model) {
-		n := min(values/int64(ndarray.Size(info.InputShape)), int64(s.o.Instances))
+		n := min(values/int64(ndarray.Size(info.InputShape)), int64(s.o.MaxInstances))
 		most = max(most, n*int64(scores(info))*answerBytes)
 	}
 	return most
 }
 
-// decoded sets the reservation of a request to the memory of its decoded values and of the attention
-// scores in its answer, plus the body if it is still needed.
-func (r *request) decoded(values, scores int, body bool) error {
-	bytes := int64(values)*4 + int64(scores)*answerBytes + requestOverhead
-	if body {
-		return r.memory.resize(bytes + int64(cap(r.body)))
-	}
+// reserveDecoded sets the reservation of a request to the memory of its body, of its decoded values and
+// of the attention scores in its answer.
+func (r *request) reserveDecoded(values, scores int) error {
+	return r.memory.resize(int64(values)*4 + int64(scores)*answerBytes + requestOverhead + int64(cap(r.body)))
+}
+
+// releaseBody drops the body, which has been decoded, and its memory, see reserveDecoded.
+func (r *request) releaseBody(values, scores int) error {
 	r.body = nil
-	return r.memory.resize(bytes)
+	return r.reserveDecoded(values, scores)
 }
 
 // checkSize rejects bags with more instances than the operator allows.
 func (s *Server) checkSize(instances int) error {
-	if instances > s.o.Instances {
-		return status.Errorf(codes.InvalidArgument, "a bag of %d instances: this server accepts at most %d", instances, s.o.Instances)
+	if instances > s.o.MaxInstances {
+		return status.Errorf(codes.InvalidArgument, "a bag of %d instances: this server accepts at most %d", instances, s.o.MaxInstances)
 	}
 	return nil
 }
@@ -227,7 +228,7 @@ func match(want []*tensor, c *inferCall) ([]inputTensor, error) {
 			return nil, status.Errorf(codes.InvalidArgument, "input %q is in a %s, an extension of the protocol that this server does not have", t.Name, sharedMemory)
 		case in.datatype != t.Datatype:
 			return nil, status.Errorf(codes.InvalidArgument, "input %q has datatype %.100q, the model expects %s", t.Name, in.datatype, t.Datatype)
-		case in.fp32 && t.Datatype != fp32, in.ints != nil && t.Datatype != int64s:
+		case in.fromFP32Field && t.Datatype != fp32, in.ints != nil && t.Datatype != int64s:
 			return nil, status.Errorf(codes.InvalidArgument, "input %q has contents of another type than its datatype, %s", t.Name, t.Datatype)
 		case len(in.shape) != len(t.Shape) || !slices.Equal(in.shape[1:], t.Shape[1:]) || in.shape[0] < 0 || in.shape[0] > math.MaxInt32:
 			return nil, status.Errorf(codes.InvalidArgument, "input %q has shape %.100s, the model expects %v (-1: any number)", t.Name, fmt.Sprint(in.shape), t.Shape)
@@ -289,12 +290,12 @@ func split(values []float32, bagOf []int64, d int) ([]runtime.Bag, error) {
 }
 
 // checkOutputs rejects outputs that the model or this server does not have.
-func checkOutputs(outputs []*tensor, asked []outputWish) error {
+func checkOutputs(outputs []*tensor, asked []requestedOutput) error {
 	for i, a := range asked {
 		if !slices.ContainsFunc(outputs, func(t *tensor) bool { return t.Name == a.name }) {
 			return status.Errorf(codes.InvalidArgument, "there is no output %.100q; the model has %s", a.name, namesOf(outputs))
 		}
-		if slices.ContainsFunc(asked[:i], func(b outputWish) bool { return b.name == a.name }) {
+		if slices.ContainsFunc(asked[:i], func(b requestedOutput) bool { return b.name == a.name }) {
 			return status.Errorf(codes.InvalidArgument, "output %q is requested twice", a.name)
 		}
 		if a.unsupported != "" {
@@ -305,12 +306,12 @@ func checkOutputs(outputs []*tensor, asked []outputWish) error {
 }
 
 // answerOf returns the answer with the requested outputs, or all if none are named.
-func answerOf(v *version, c *inferCall, outputs []*tensor, predictions []runtime.Prediction) *oip.ModelInferResponse {
-	answer := &oip.ModelInferResponse{ModelName: v.name, ModelVersion: v.number(), Id: c.id}
+func answerOf(v *openVersion, c *inferCall, outputs []*tensor, predictions []runtime.Prediction) *oip.ModelInferResponse {
+	answer := &oip.ModelInferResponse{ModelName: v.name, ModelVersion: v.versionText(), Id: c.id}
 	asked := c.outputs
 	if len(asked) == 0 {
 		for _, t := range outputs {
-			asked = append(asked, outputWish{name: t.Name})
+			asked = append(asked, requestedOutput{name: t.Name})
 		}
 	}
 	for _, a := range asked {

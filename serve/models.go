@@ -24,10 +24,10 @@ import (
 	"github.com/miplc/miplc/runtime"
 )
 
-const modelFile = "model.onnx"
+const modelFileName = "model.onnx"
 
-// place is the location of a version of a model.
-type place struct {
+// modelFile is the file of a version of a model.
+type modelFile struct {
 	name, path string
 	version    int
 }
@@ -35,7 +35,7 @@ type place struct {
 // scan finds the models at a path: a model file; a folder that contains model.onnx, e.g. that of a
 // run; or a folder of models, each as NAME.onnx, NAME/model.onnx or, with versions,
 // NAME/1/model.onnx, which is also the layout of other servers' repositories.
-func scan(root string) ([]place, error) {
+func scan(root string) ([]modelFile, error) {
 	info, err := os.Stat(root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no model file, run or folder of models %s", root)
@@ -44,20 +44,20 @@ func scan(root string) ([]place, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return []place{{name: nameOf(root), path: root, version: 1}}, nil
+		return []modelFile{{name: nameOf(root), path: root, version: 1}}, nil
 	}
-	if file := filepath.Join(root, modelFile); exists(file) {
-		return []place{{name: nameOf(file), path: file, version: 1}}, nil
+	if file := filepath.Join(root, modelFileName); exists(file) {
+		return []modelFile{{name: nameOf(file), path: file, version: 1}}, nil
 	}
 	found, err := scanFolder(root)
 	if err == nil && len(found) == 0 {
 		err = fmt.Errorf("%s contains no model: give a model file, or a folder with %s, NAME.onnx, NAME/%s or NAME/VERSION/%s",
-			root, modelFile, modelFile, modelFile)
+			root, modelFileName, modelFileName, modelFileName)
 	}
 	return found, err
 }
 
-func scanFolder(root string) (found []place, err error) {
+func scanFolder(root string) (found []modelFile, err error) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
 		return nil, err
@@ -65,13 +65,13 @@ func scanFolder(root string) (found []place, err error) {
 	seen := map[string]string{}
 	for _, e := range entries {
 		path := filepath.Join(root, e.Name())
-		var here []place
+		var here []modelFile
 		switch name, isModel := strings.CutSuffix(e.Name(), ".onnx"); {
 		case strings.HasPrefix(e.Name(), "."):
 		case isModel:
-			here = []place{{name: name, path: path, version: 1}}
-		case exists(filepath.Join(path, modelFile)):
-			here = []place{{name: e.Name(), path: filepath.Join(path, modelFile), version: 1}}
+			here = []modelFile{{name: name, path: path, version: 1}}
+		case exists(filepath.Join(path, modelFileName)):
+			here = []modelFile{{name: e.Name(), path: filepath.Join(path, modelFileName), version: 1}}
 		default:
 			here = scanVersions(path)
 		}
@@ -88,15 +88,15 @@ func scanFolder(root string) (found []place, err error) {
 
 // scanVersions finds NUMBER/model.onnx in a folder. It ignores other files, and numbers in another
 // form such as 01, which could name the same version twice.
-func scanVersions(folder string) (found []place) {
+func scanVersions(folder string) (found []modelFile) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil // not a folder, or not readable
 	}
 	for _, e := range entries {
-		file := filepath.Join(folder, e.Name(), modelFile)
+		file := filepath.Join(folder, e.Name(), modelFileName)
 		if v, _ := strconv.Atoi(e.Name()); v > 0 && strconv.Itoa(v) == e.Name() && exists(file) {
-			found = append(found, place{name: filepath.Base(folder), path: file, version: v})
+			found = append(found, modelFile{name: filepath.Base(folder), path: file, version: v})
 		}
 	}
 	return found
@@ -110,7 +110,7 @@ func exists(path string) bool {
 // nameOf returns the name of the model in a file: the name of the file, or of its folder if the
 // file is model.onnx.
 func nameOf(file string) string {
-	if filepath.Base(file) != modelFile {
+	if filepath.Base(file) != modelFileName {
 		return strings.TrimSuffix(filepath.Base(file), ".onnx")
 	}
 	if abs, err := filepath.Abs(file); err == nil && filepath.Dir(abs) != "/" {
@@ -119,9 +119,9 @@ func nameOf(file string) string {
 	return "model"
 }
 
-// version is one version of a model, opened.
-type version struct {
-	place
+// openVersion is one version of a model, opened.
+type openVersion struct {
+	modelFile
 	seen   string // identity of its file if it is reliable; "": compare the hash
 	sha256 string // of its file
 	info   runtime.Info
@@ -130,28 +130,28 @@ type version struct {
 }
 
 // close waits for the requests in progress and frees the version.
-func (v *version) close() {
+func (v *openVersion) close() {
 	v.inUse.Lock()
 	defer v.inUse.Unlock()
 	v.queue.close()
 }
 
-func (v *version) number() string { return strconv.Itoa(v.version) }
+func (v *openVersion) versionText() string { return strconv.Itoa(v.version) }
 
 // models are the models at one path by name and version.
 type models struct {
-	root    string
-	open    func(path string) (*runtime.Model, error)
-	batch   Batching
-	memory  *runMemory
-	metrics *metrics
-	log     *slog.Logger
+	root     string
+	open     func(path string) (*runtime.Model, error)
+	batching Batching
+	memory   *runMemory
+	metrics  *metrics
+	log      *slog.Logger
 
 	reloading sync.Mutex
-	failed    map[string]string // by path: the hash of a rejected file, or why it has none
+	rejected  map[string]string // by path: the hash of a rejected file, or why it has none
 	scanError string            // of the last scan
 	mu        sync.RWMutex
-	loaded    map[string][]*version // by name; versions ascending
+	loaded    map[string][]*openVersion // by name; versions ascending
 }
 
 // reload opens new and changed models at the path and closes models whose files are gone. It
@@ -161,7 +161,7 @@ type models struct {
 func (m *models) reload() (changed int, err error) {
 	m.reloading.Lock()
 	defer m.reloading.Unlock()
-	places, err := scan(m.root)
+	files, err := scan(m.root)
 	if err != nil {
 		if err.Error() == m.scanError {
 			return 0, nil
@@ -170,18 +170,18 @@ func (m *models) reload() (changed int, err error) {
 		return 0, err
 	}
 	m.scanError = ""
-	next := map[string][]*version{}
-	refused := map[string]string{}
-	var failed []error
-	for _, p := range places {
-		old := m.exact(p.name, p.version)
-		v, reason, err := m.look(p, old)
+	next := map[string][]*openVersion{}
+	rejected := map[string]string{}
+	var errs []error
+	for _, p := range files {
+		old := m.find(p.name, p.version)
+		v, reason, err := m.openIfChanged(p, old)
 		if reason != "" {
-			refused[p.path] = reason
+			rejected[p.path] = reason
 			v = old
 		}
 		if err != nil {
-			failed = append(failed, err)
+			errs = append(errs, err)
 			m.log.Error("model not loaded", "model", p.name, "version", p.version, "path", p.path, "kept", old != nil, "error", err)
 		}
 		if v != nil {
@@ -192,43 +192,43 @@ func (m *models) reload() (changed int, err error) {
 			m.log.Info("model loaded", "model", v.name, "version", v.version, "path", v.path, "sha256", v.sha256, "replaced", old != nil)
 		}
 	}
-	m.failed = refused
+	m.rejected = rejected
 	for _, versions := range next {
-		slices.SortFunc(versions, func(a, b *version) int { return cmp.Compare(a.version, b.version) })
+		slices.SortFunc(versions, func(a, b *openVersion) int { return cmp.Compare(a.version, b.version) })
 	}
 	for _, v := range m.swap(next) {
-		if m.exact(v.name, v.version) == nil {
+		if m.find(v.name, v.version) == nil {
 			changed++
 			m.log.Info("model removed", "model", v.name, "version", v.version, "path", v.path, "sha256", v.sha256)
 		}
 		v.close()
 	}
-	return changed, errors.Join(failed...)
+	return changed, errors.Join(errs...)
 }
 
-// racy is how recently a file may have changed without a new change time, because file systems have
+// clockResolution is how recently a file may have changed without a new change time, because file systems have
 // coarse clocks.
-const racy = 2 * time.Second
+const clockResolution = 2 * time.Second
 
-// look opens the version at a place, or returns the old one if its file is unchanged. If the file
-// is rejected, reason says why; err is nil if it was rejected before for the same reason.
-func (m *models) look(p place, old *version) (v *version, reason string, err error) {
-	refuse := func(reason string, err error) (*version, string, error) {
-		if m.failed[p.path] == reason {
+// openIfChanged opens the version in a file, or returns the old one if the file is unchanged. If it is
+// rejected, reason says why; err is nil if it was rejected before for the same reason.
+func (m *models) openIfChanged(p modelFile, old *openVersion) (v *openVersion, reason string, err error) {
+	reject := func(reason string, err error) (*openVersion, string, error) {
+		if m.rejected[p.path] == reason {
 			err = nil
 		}
 		return nil, reason, err
 	}
 	if p.name == "" || !utf8.ValidString(p.name) {
-		return refuse("name", fmt.Errorf("%q gives the model the name %q, which is not text in UTF-8: rename it", p.path, p.name))
+		return reject("name", fmt.Errorf("%q gives the model the name %q, which is not text in UTF-8: rename it", p.path, p.name))
 	}
 	now := time.Now()
 	info, err := os.Stat(p.path)
 	if err != nil {
-		return refuse(err.Error(), err)
+		return reject(err.Error(), err)
 	}
 	seen, at, ok := fileio.State(info)
-	if !ok || now.Sub(at) < racy {
+	if !ok || now.Sub(at) < clockResolution {
 		seen = ""
 	}
 	if old != nil && old.path == p.path && seen != "" && seen == old.seen {
@@ -236,13 +236,13 @@ func (m *models) look(p place, old *version) (v *version, reason string, err err
 	}
 	hash, err := fileio.SHA256(p.path)
 	if err != nil {
-		return refuse(err.Error(), err)
+		return reject(err.Error(), err)
 	}
 	if old != nil && hash == old.sha256 {
 		old.path, old.seen = p.path, seen // requests read name and version concurrently; these do not change
 		return old, "", nil
 	}
-	if m.failed[p.path] == hash {
+	if m.rejected[p.path] == hash {
 		return nil, hash, nil
 	}
 	err = workers.Try(func() (err error) { v, err = m.load(p, hash, old); return err })
@@ -254,7 +254,7 @@ func (m *models) look(p place, old *version) (v *version, reason string, err err
 }
 
 // load opens a file with a known hash, to replace old unless that is nil.
-func (m *models) load(p place, hash string, old *version) (*version, error) {
+func (m *models) load(p modelFile, hash string, old *openVersion) (*openVersion, error) {
 	model, err := m.open(p.path)
 	if err != nil {
 		return nil, err
@@ -272,7 +272,7 @@ func (m *models) load(p place, hash string, old *version) (*version, error) {
 		_ = model.Close() // the error could only be ignored
 		return nil, err
 	}
-	return &version{place: p, sha256: hash, info: model.Info(), queue: newQueue(p.name, model, m.batch, m.memory, m.metrics)}, nil
+	return &openVersion{modelFile: p, sha256: hash, info: model.Info(), queue: newQueue(p.name, model, m.batching, m.memory, m.metrics)}, nil
 }
 
 // replaceable rejects a model that would change the form of requests or answers: another signature,
@@ -285,7 +285,7 @@ func replaceable(old, by runtime.Info) error {
 }
 
 // swap installs the next versions and returns the versions that are no longer in use.
-func (m *models) swap(next map[string][]*version) (gone []*version) {
+func (m *models) swap(next map[string][]*openVersion) (gone []*openVersion) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for name, versions := range m.loaded {
@@ -299,13 +299,13 @@ func (m *models) swap(next map[string][]*version) (gone []*version) {
 	m.metrics.models.Reset()
 	for name, versions := range next {
 		for _, v := range versions {
-			m.metrics.models.WithLabelValues(name, v.number()).Set(1)
+			m.metrics.models.WithLabelValues(name, v.versionText()).Set(1)
 		}
 	}
 	return gone
 }
 
-func (m *models) exact(name string, number int) *version {
+func (m *models) find(name string, number int) *openVersion {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	for _, v := range m.loaded[name] {
@@ -318,7 +318,7 @@ func (m *models) exact(name string, number int) *version {
 
 // use returns a version for a request, which must call done when it has ended. Version "" is the
 // newest; name "" is the only model.
-func (m *models) use(name, number string) (v *version, done func(), err error) {
+func (m *models) use(name, version string) (v *openVersion, done func(), err error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if name == "" && len(m.loaded) == 1 {
@@ -330,12 +330,12 @@ func (m *models) use(name, number string) (v *version, done func(), err error) {
 		return nil, nil, status.Errorf(codes.InvalidArgument, "several models are served: name one of %s", strings.Join(m.sortedNames(), ", "))
 	case len(versions) == 0:
 		return nil, nil, status.Errorf(codes.NotFound, "there is no model %q; the server has %s", name, strings.Join(m.sortedNames(), ", "))
-	case number == "":
+	case version == "":
 		v = versions[len(versions)-1]
 	default:
-		at := slices.IndexFunc(versions, func(v *version) bool { return v.number() == number })
+		at := slices.IndexFunc(versions, func(v *openVersion) bool { return v.versionText() == version })
 		if at < 0 {
-			return nil, nil, status.Errorf(codes.NotFound, "model %q has no version %q; it has %s", name, number, strings.Join(numbers(versions), ", "))
+			return nil, nil, status.Errorf(codes.NotFound, "model %q has no version %q; it has %s", name, version, strings.Join(numbers(versions), ", "))
 		}
 		v = versions[at]
 	}
@@ -367,10 +367,10 @@ func (m *models) versions(name string) []string {
 	return numbers(m.loaded[name])
 }
 
-func numbers(versions []*version) []string {
+func numbers(versions []*openVersion) []string {
 	all := make([]string, len(versions))
 	for i, v := range versions {
-		all[i] = v.number()
+		all[i] = v.versionText()
 	}
 	return all
 }

@@ -45,7 +45,7 @@ func TestScan(t *testing.T) {
 		var got []string
 		for _, p := range places {
 			rel, _ := filepath.Rel(dir, p.path)
-			got = append(got, p.name+" "+(&version{place: p}).number()+" "+filepath.ToSlash(rel))
+			got = append(got, p.name+" "+(&openVersion{modelFile: p}).versionText()+" "+filepath.ToSlash(rel))
 		}
 		if err != nil {
 			got = []string{err.Error()}
@@ -105,7 +105,7 @@ func TestBrokenModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func(path string) (*runtime.Model, error) { return runtime.Open(path) }
-	o := Options{Log: slog.New(slog.DiscardHandler), Batching: Batching{Bags: 1, Parallel: 1, Waiting: 1}, RequestMemory: 1 << 20, RunMemory: 1 << 20, Decoders: 1}
+	o := Options{Log: slog.New(slog.DiscardHandler), Batching: Batching{MaxBags: 1, Runs: 1, MaxWaiting: 1}, RequestMemory: 1 << 20, RunMemory: 1 << 20, Decoders: 1}
 	s, err := New(dir, open, o)
 	if err != nil || !slices.Equal(s.Models(), []string{"good"}) {
 		t.Fatal(err)
@@ -174,8 +174,8 @@ func TestReload(t *testing.T) {
 	}
 	reload(0, "bag.onnx: "+runtime.ErrContract.Error())
 	reload(0, "")
-	put(t, filepath.Join(s.dir, "versioned", "2", modelFile), batchModel)
-	put(t, filepath.Join(s.dir, "versioned", "10", modelFile), bagModel)
+	put(t, filepath.Join(s.dir, "versioned", "2", modelFileName), batchModel)
+	put(t, filepath.Join(s.dir, "versioned", "10", modelFileName), bagModel)
 	if err := os.Remove(filepath.Join(s.dir, "batch.onnx")); err != nil {
 		t.Fatal(err)
 	}

@@ -39,11 +39,11 @@ type reader[T any] struct {
 }
 
 func (r *reader[T]) fail(format string, args ...any) error {
-	place := ""
+	index := ""
 	for _, i := range r.path {
-		place += fmt.Sprintf("[%d]", i)
+		index += fmt.Sprintf("[%d]", i)
 	}
-	return fmt.Errorf("%s: %s", place, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%s: %s", index, fmt.Sprintf(format, args...))
 }
 
 // list reads one list and returns its length.

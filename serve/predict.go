@@ -37,7 +37,7 @@ func (s *Server) postPredict(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, bagAnswer{v.name, v.number(), predictions[0]})
+	return writeJSON(w, http.StatusOK, bagAnswer{v.name, v.versionText(), predictions[0]})
 }
 
 // readBag reads a bag for a model: instances, or image files for a model with an encoder. Afterwards
@@ -60,15 +60,15 @@ func (s *Server) readBag(req *request, info *runtime.Info) (bag runtime.Bag, err
 	if err != nil {
 		return bag, err
 	}
-	return bag, req.decoded(cap(bag.Instances), bag.N*scores(info), false)
+	return bag, req.releaseBody(cap(bag.Instances), bag.N*scores(info))
 }
 
 // readInstances reads instances of the shape that the model expects.
 func (s *Server) readInstances(req *request, list []byte, info *runtime.Info) (bag runtime.Bag, err error) {
 	instance := info.InputShape
 	d := ndarray.Size(instance)
-	values, n := min(countNumbers(list), s.o.Instances*d), s.o.Instances
-	if err := req.decoded(values, values/d*scores(info), true); err != nil {
+	values, n := min(countNumbers(list), s.o.MaxInstances*d), s.o.MaxInstances
+	if err := req.reserveDecoded(values, values/d*scores(info)); err != nil {
 		return bag, err
 	}
 	shape := append([]int64{-1}, ndarray.Convert[int64](instance)...)

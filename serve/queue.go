@@ -18,10 +18,10 @@ import (
 
 // Batching defines how bags wait for a model and are combined.
 type Batching struct {
-	Bags     int           // maximum number of bags in a run; 1: no combining
-	Delay    time.Duration // maximum time that a bag waits for others although it could run
-	Parallel int           // number of concurrent runs
-	Waiting  int           // maximum number of waiting requests; more are rejected
+	MaxBags    int           // maximum number of bags in a run; 1: no combining
+	Delay      time.Duration // maximum time that a bag waits for others although it could run
+	Runs       int           // number of concurrent runs
+	MaxWaiting int           // maximum number of waiting requests; more are rejected
 }
 
 // job has the bags of one request, which wait for their predictions.
@@ -40,24 +40,24 @@ type job struct {
 // queue passes the bags of many requests to one model, several per run if the model's signature
 // allows it.
 type queue struct {
-	model   *runtime.Model
-	batch   Batching
-	memory  *runMemory
-	waiting chan *job
-	runners workers.Group
+	model    *runtime.Model
+	batching Batching
+	memory   *runMemory
+	waiting  chan *job
+	runners  workers.Group
 
 	runBags, waited, instances prometheus.Observer
 }
 
-func newQueue(name string, model *runtime.Model, batch Batching, memory *runMemory, m *metrics) *queue {
+func newQueue(name string, model *runtime.Model, batching Batching, memory *runMemory, m *metrics) *queue {
 	if model.Info().Contract != contract.ContractBatch {
-		batch.Bags = 1
+		batching.MaxBags = 1
 	}
 	q := &queue{
-		model: model, batch: batch, memory: memory, waiting: make(chan *job, batch.Waiting),
+		model: model, batching: batching, memory: memory, waiting: make(chan *job, batching.MaxWaiting),
 		runBags: m.runBags.WithLabelValues(name), waited: m.waited.WithLabelValues(name), instances: m.instances.WithLabelValues(name),
 	}
-	for range batch.Parallel {
+	for range batching.Runs {
 		q.runners.Go(func() {
 			for first := range q.waiting {
 				q.run(q.gather(first))
@@ -107,10 +107,10 @@ var errBusyRuns = status.Error(codes.Unavailable, "busy: the request waited for 
 func (q *queue) gather(first *job) []*job {
 	jobs, bags := []*job{first}, first.count
 	var late <-chan time.Time
-	if q.batch.Bags > bags && q.batch.Delay > 0 {
-		late = time.After(q.batch.Delay)
+	if q.batching.MaxBags > bags && q.batching.Delay > 0 {
+		late = time.After(q.batching.Delay)
 	}
-	for bags < q.batch.Bags {
+	for bags < q.batching.MaxBags {
 		j := q.next(late)
 		if j == nil {
 			break

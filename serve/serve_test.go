@@ -51,8 +51,8 @@ func start(t testing.TB, change ...func(*Options)) *service {
 	s := &service{dir: t.TempDir(), log: &lockedBuffer{}, direct: map[string]*runtime.Model{}, ended: make(chan error, 1)}
 	o := Options{
 		Version: "test", Log: slog.New(slog.NewTextHandler(s.log, nil)),
-		Batching: Batching{Bags: 8, Parallel: 2, Waiting: 1024},
-		Bytes:    1 << 20, RequestMemory: 1 << 30, RunMemory: 1 << 30, Decoders: 2, Instances: 5000, Connections: 1000, Timeout: time.Minute, Drain: time.Minute,
+		Batching:        Batching{MaxBags: 8, Runs: 2, MaxWaiting: 1024},
+		MaxRequestBytes: 1 << 20, RequestMemory: 1 << 30, RunMemory: 1 << 30, Decoders: 2, MaxInstances: 5000, MaxConnections: 1000, Timeout: time.Minute, Drain: time.Minute,
 	}
 	for _, f := range change {
 		f(&o)
@@ -67,7 +67,7 @@ func start(t testing.TB, change ...func(*Options)) *service {
 		s.direct[name] = model
 	}
 	server, err := New(s.dir, func(path string) (*runtime.Model, error) {
-		return runtime.Open(path, runtime.WithMaxInstances(o.Instances))
+		return runtime.Open(path, runtime.WithMaxInstances(o.MaxInstances))
 	}, o)
 	if err != nil {
 		t.Fatal(err)

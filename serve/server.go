@@ -40,36 +40,36 @@ var extensions = []string{"binary_tensor_data"}
 // Options are the options of New. All must be set except TLS, Tokens, Hosts, Strict, Examples and
 // Features. Batching.Delay, Reload and LameDuck may be 0.
 type Options struct {
-	Version       string // of the server, for its metadata
-	Log           *slog.Logger
-	TLS           *tls.Config // nil: plain connections
-	Tokens        *Tokens     // valid bearer tokens; nil: none is needed
-	Hosts         []string    // allowed host names in requests, without ports; none or "*": any
-	Batching      Batching
-	Bytes         int64         // maximum size of a request
-	RequestMemory int64         // bytes of memory for all requests in flight, decoded ones included
-	RunMemory     int64         // bytes of memory for all concurrent runs of models
-	Decoders      int           // number of large requests that are decoded concurrently
-	Instances     int           // maximum number of instances in a request
-	Connections   int           // maximum number of HTTP connections, and of gRPC connections; at the limit an idle one is closed or a new one waits
-	Timeout       time.Duration // maximum time for a request to arrive and be predicted; a third of the time until the answer is sent
-	Reload        time.Duration // interval of checks for new models; 0: never
-	Strict        bool          // fail if a model cannot be opened at the start
-	Examples      []Example     // bags that the web page can show
-	Features      []string      // names of the features of the examples; nil: unknown
-	LameDuck      time.Duration // how long requests are still accepted after the context has ended
-	Drain         time.Duration // how long to wait for requests in progress after that
+	Version         string // of the server, for its metadata
+	Log             *slog.Logger
+	TLS             *tls.Config // nil: plain connections
+	Tokens          *Tokens     // valid bearer tokens; nil: none is needed
+	Hosts           []string    // allowed host names in requests, without ports; none or "*": any
+	Batching        Batching
+	MaxRequestBytes int64         // maximum size of a request
+	RequestMemory   int64         // bytes of memory for all requests in flight, decoded ones included
+	RunMemory       int64         // bytes of memory for all concurrent runs of models
+	Decoders        int           // number of large requests that are decoded concurrently
+	MaxInstances    int           // maximum number of instances in a request
+	MaxConnections  int           // maximum number of HTTP connections, and of gRPC connections; at the limit an idle one is closed or a new one waits
+	Timeout         time.Duration // maximum time from the header of a request to its prediction; sending the answer may take twice as long again
+	Reload          time.Duration // interval of checks for new models; 0: never
+	Strict          bool          // fail if a model cannot be opened at the start
+	Examples        []Example     // bags that the web page can show
+	Features        []string      // names of the features of the examples; nil: unknown
+	LameDuck        time.Duration // how long requests are still accepted after the context has ended
+	Drain           time.Duration // how long to wait for requests in progress after that
 }
 
 // Server serves models.
 type Server struct {
-	o         Options
-	models    *models
-	metrics   *metrics
-	admission *admission
-	calls     atomic.Int64 // gRPC calls in flight
-	rpc       *listener    // for gRPC; nil: none
-	draining  atomic.Bool
+	o            Options
+	models       *models
+	metrics      *metrics
+	admission    *admission
+	calls        atomic.Int64 // gRPC calls in flight
+	grpcListener *listener    // for gRPC; nil: none
+	draining     atomic.Bool
 }
 
 // New returns a server of all models at a path: a model file; a folder that contains model.onnx; or
@@ -78,7 +78,7 @@ type Server struct {
 // one cannot and Strict is set. Close frees the models.
 func New(root string, open func(path string) (*runtime.Model, error), o Options) (*Server, error) {
 	s := &Server{o: o, metrics: newMetrics(), admission: newAdmission(o.RequestMemory, o.Decoders)}
-	s.models = &models{root: root, open: open, batch: o.Batching, memory: newRunMemory(o.RunMemory), metrics: s.metrics, log: o.Log, loaded: map[string][]*version{}}
+	s.models = &models{root: root, open: open, batching: o.Batching, memory: newRunMemory(o.RunMemory), metrics: s.metrics, log: o.Log, loaded: map[string][]*openVersion{}}
 	if _, err := s.models.reload(); err != nil && (o.Strict || len(s.models.names()) == 0) {
 		s.Close()
 		return nil, err
@@ -105,16 +105,16 @@ type Listeners struct {
 // Serve serves until the context ends. Then it reports not ready, keeps serving for LameDuck, stops
 // accepting connections, and returns when the requests in flight are answered. It returns an error
 // if some were not answered within Drain.
-func (s *Server) Serve(ctx context.Context, on Listeners) error {
+func (s *Server) Serve(ctx context.Context, listeners Listeners) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	ending, end := context.WithCancel(context.Background())
 	defer end()
-	web, admin := listen(on.HTTP, s.o.Connections), listen(on.Admin, adminConnections)
-	if on.GRPC != nil {
-		s.rpc = listen(on.GRPC, s.o.Connections)
+	httpListener, admin := listen(listeners.HTTP, s.o.MaxConnections), listen(listeners.Admin, adminConnections)
+	if listeners.GRPC != nil {
+		s.grpcListener = listen(listeners.GRPC, s.o.MaxConnections)
 	}
-	httpServer, adminServer := s.newHTTP(web, s.handler()), s.newHTTP(admin, s.adminHandler())
+	httpServer, adminServer := s.newHTTP(httpListener, s.handler()), s.newHTTP(admin, s.adminHandler())
 	grpcServer, readiness := s.newGRPC(ending)
 	var group workers.Group
 	start := func(serve func() error) {
@@ -124,15 +124,15 @@ func (s *Server) Serve(ctx context.Context, on Listeners) error {
 			}
 		})
 	}
-	if s.rpc != nil {
-		start(func() error { return grpcServer.Serve(s.rpc) })
+	if s.grpcListener != nil {
+		start(func() error { return grpcServer.Serve(s.grpcListener) })
 	}
 	if s.o.TLS == nil {
-		start(func() error { return httpServer.Serve(web) })
+		start(func() error { return httpServer.Serve(httpListener) })
 	} else {
-		start(func() error { return httpServer.ServeTLS(web, "", "") })
+		start(func() error { return httpServer.ServeTLS(httpListener, "", "") })
 	}
-	if on.Admin != nil {
+	if listeners.Admin != nil {
 		start(func() error { return adminServer.Serve(admin) })
 	}
 	group.Go(func() { s.watchModels(ctx) })
@@ -143,8 +143,8 @@ func (s *Server) Serve(ctx context.Context, on Listeners) error {
 	s.o.Log.Info("shutting down: not ready", "for", s.o.LameDuck)
 	time.Sleep(s.o.LameDuck)
 	end()
-	s.stopAccepting(web)
-	err := s.drain(web, httpServer, grpcServer)
+	s.stopAccepting(httpListener)
+	err := s.stop(httpListener, httpServer, grpcServer)
 	adminServer.Close() // probes are answered until the end
 	group.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
@@ -155,30 +155,30 @@ func (s *Server) Serve(ctx context.Context, on Listeners) error {
 
 // stopAccepting closes the listeners after all connections that the kernel has accepted are
 // accepted here.
-func (s *Server) stopAccepting(web *listener) {
+func (s *Server) stopAccepting(httpListener *listener) {
 	var group workers.Group
-	group.Go(web.drain)
-	if s.rpc != nil {
-		group.Go(s.rpc.drain)
+	group.Go(httpListener.drain)
+	if s.grpcListener != nil {
+		group.Go(s.grpcListener.drain)
 	}
 	group.Wait()
 }
 
-// drain stops the servers of both protocols and waits for the requests in progress and for
+// stop stops the servers of both protocols and waits for the requests in progress and for
 // connections whose first request is on its way.
-func (s *Server) drain(on *listener, web *http.Server, rpc *grpc.Server) error {
+func (s *Server) stop(httpListener *listener, httpServer *http.Server, grpcServer *grpc.Server) error {
 	timeUp, cancel := context.WithTimeout(context.Background(), s.o.Drain)
 	defer cancel()
 	var group workers.Group
 	group.Go(func() {
-		defer context.AfterFunc(timeUp, rpc.Stop)()
-		rpc.GracefulStop()
+		defer context.AfterFunc(timeUp, grpcServer.Stop)()
+		grpcServer.GracefulStop()
 	})
 	first, cancelFirst := context.WithTimeout(timeUp, firstRequest)
 	defer cancelFirst()
-	on.allHeard(first)
-	if err := web.Shutdown(timeUp); err != nil {
-		web.Close()
+	httpListener.waitUntilServed(first)
+	if err := httpServer.Shutdown(timeUp); err != nil {
+		httpServer.Close()
 	}
 	group.Wait()
 	if timeUp.Err() != nil {
@@ -189,12 +189,12 @@ func (s *Server) drain(on *listener, web *http.Server, rpc *grpc.Server) error {
 
 func (s *Server) newHTTP(l *listener, h http.Handler) *http.Server {
 	return &http.Server{
-		Handler:           l.hear(h),
+		Handler:           l.markServed(h),
 		ConnState:         httpState,
 		TLSConfig:         s.o.TLS.Clone(),
 		ReadHeaderTimeout: s.o.Timeout,
 		ReadTimeout:       s.o.Timeout,
-		WriteTimeout:      s.whole(),
+		WriteTimeout:      s.answerTimeout(),
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    maxHeader,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: http2Buffer, MaxReceiveBufferPerStream: http2Buffer},
@@ -202,9 +202,9 @@ func (s *Server) newHTTP(l *listener, h http.Handler) *http.Server {
 	}
 }
 
-// whole returns the maximum time from the header of a request until its answer is sent. Clients may
-// be slow to read a large answer.
-func (s *Server) whole() time.Duration { return 3 * s.o.Timeout }
+// answerTimeout returns the maximum time from the header of a request until its answer is sent. Clients
+// may be slow to read a large answer.
+func (s *Server) answerTimeout() time.Duration { return 3 * s.o.Timeout }
 
 // watchModels checks for new models until the context ends.
 func (s *Server) watchModels(ctx context.Context) {
@@ -234,11 +234,11 @@ func (s *Server) watchModels(ctx context.Context) {
 
 func (s *Server) ready() bool { return !s.draining.Load() }
 
-func (s *Server) modelReady(name, number string) error {
+func (s *Server) modelReady(name, version string) error {
 	if !s.ready() {
 		return status.Error(codes.Unavailable, "the server is ending")
 	}
-	_, done, err := s.models.use(name, number)
+	_, done, err := s.models.use(name, version)
 	if err != nil { // without file names, because probes need no token
 		return status.Error(status.Code(err), "there is no such model, or no such version of it")
 	}

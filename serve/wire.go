@@ -83,7 +83,7 @@ func (w *wireInfer) field(number protowire.Number, kind protowire.Type, value []
 		})
 		w.inputs = append(w.inputs, in)
 	case number == requestOutputs:
-		out := outputWish{}
+		out := requestedOutput{}
 		if len(w.outputs) == maxTensors {
 			return status.Errorf(codes.InvalidArgument, "there are more than %d outputs: no model has as many", maxTensors)
 		}
@@ -118,9 +118,9 @@ func (w *wireInfer) inputField(in *inputTensor, number protowire.Number, kind pr
 			case number == contentsInt64:
 				in.ints, err = varints(in.ints, kind, value, w.integer, "elements of an integer tensor")
 			case number == contentsFP32 && kind == protowire.BytesType && in.raw == nil:
-				in.fp32, in.raw = true, value[:len(value):len(value)] // the usual form: little endian values
+				in.fromFP32Field, in.raw = true, value[:len(value):len(value)] // the usual form: little endian values
 			case number == contentsFP32 && (kind == protowire.BytesType || kind == protowire.Fixed32Type):
-				in.fp32, in.raw = true, append(in.raw, value...)
+				in.fromFP32Field, in.raw = true, append(in.raw, value...)
 			}
 			return err
 		})
@@ -128,7 +128,7 @@ func (w *wireInfer) inputField(in *inputTensor, number protowire.Number, kind pr
 	return err
 }
 
-func outputField(out *outputWish, number protowire.Number, kind protowire.Type, value []byte) (err error) {
+func outputField(out *requestedOutput, number protowire.Number, kind protowire.Type, value []byte) (err error) {
 	switch {
 	case kind != protowire.BytesType:
 	case number == outputName:

@@ -61,7 +61,7 @@ docs/serving.md describes requests, limits, security and metrics.`
 
 // Command returns the command.
 func Command(con *console.Console) *cobra.Command {
-	o := &options{Console: con, Serve: serve.Options{Version: buildinfo.Current().Miplc, Bytes: 64 << 20, RequestMemory: 256 << 20, RunMemory: 512 << 20}}
+	o := &options{Console: con, Serve: serve.Options{Version: buildinfo.Current().Miplc, MaxRequestBytes: 64 << 20, RequestMemory: 256 << 20, RunMemory: 512 << 20}}
 	cmd := &cobra.Command{
 		Use:        "serve MODELS",
 		SuggestFor: []string{"server", "api", "deploy"},
@@ -99,15 +99,15 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.Hosts, "allowed-hosts", nil, "host names that HTTP requests may use, separated by commas; * allows any (default: localhost, 127.0.0.1, ::1 and the host of --http if that is a loopback address, else any)")
 	f.StringVar(&o.Bags, "bags", "", "dataset whose bags the page at / offers")
 	console.ColumnFlags(f, &o.Columns)
-	f.IntVar(&o.Serve.Batching.Bags, "batch", 32, fmt.Sprintf("number of bags per run, for models with the signature batch, up to %d", maxBatch))
+	f.IntVar(&o.Serve.Batching.MaxBags, "batch", 32, fmt.Sprintf("number of bags per run, for models with the signature batch, up to %d", maxBatch))
 	console.Duration(f, &o.Serve.Batching.Delay, "batch-delay", 0, 0, "maximum time that a run waits for more bags")
-	f.IntVar(&o.Serve.Batching.Parallel, "parallel", goruntime.GOMAXPROCS(0), fmt.Sprintf("number of concurrent runs per model, up to %d", maxParallel))
-	f.IntVar(&o.Serve.Batching.Waiting, "waiting", 1024, fmt.Sprintf("number of requests in the queue of a model, up to %d; further ones are rejected", maxWaiting))
-	console.Bytes(f, &o.Serve.Bytes, "max-bytes", "maximum size of a request, e.g. 500kB (default 64MiB)")
+	f.IntVar(&o.Serve.Batching.Runs, "parallel", goruntime.GOMAXPROCS(0), fmt.Sprintf("number of concurrent runs per model, up to %d", maxParallel))
+	f.IntVar(&o.Serve.Batching.MaxWaiting, "waiting", 1024, fmt.Sprintf("number of requests in the queue of a model, up to %d; further ones are rejected", maxWaiting))
+	console.Bytes(f, &o.Serve.MaxRequestBytes, "max-bytes", "maximum size of a request, e.g. 500kB (default 64MiB)")
 	console.Bytes(f, &o.Serve.RequestMemory, "max-held", "memory for all requests in flight, decoded, at least 4 x --max-bytes; further requests wait, then are rejected (default 256MiB)")
 	console.Bytes(f, &o.Serve.RunMemory, "max-run-memory", "memory for all concurrent runs of models; a bag that needs more is rejected, others wait (default 512MiB)")
-	f.IntVar(&o.Serve.Instances, "max-instances", 100_000, "maximum number of instances per request")
-	f.IntVar(&o.Serve.Connections, "max-connections", 1024, "maximum number of connections, for HTTP and for gRPC; a further one replaces the longest idle one, or waits if all are busy")
+	f.IntVar(&o.Serve.MaxInstances, "max-instances", 100_000, "maximum number of instances per request")
+	f.IntVar(&o.Serve.MaxConnections, "max-connections", 1024, "maximum number of connections, for HTTP and for gRPC; a further one replaces the longest idle one, or waits if all are busy")
 	console.Limit(f, 1, maxParallel, "parallel")
 	console.Limit(f, 1, maxBatch, "batch")
 	console.Limit(f, 1, maxWaiting, "waiting")
@@ -128,7 +128,7 @@ const idleHeap = 32 << 20
 // environment is kept.
 func (o *options) roomForRuns() {
 	if os.Getenv("GOMAXPROCS") == "" {
-		goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(0) + o.Serve.Batching.Parallel)
+		goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(0) + o.Serve.Batching.Runs)
 	}
 }
 
@@ -158,7 +158,7 @@ func run(ctx context.Context, o *options) error {
 	if err := o.examples(); err != nil {
 		return err
 	}
-	o.Options = []runtime.Option{runtime.WithMaxInstances(o.Serve.Instances), runtime.WithMaxMemory(o.Serve.RunMemory)}
+	o.Options = []runtime.Option{runtime.WithMaxInstances(o.Serve.MaxInstances), runtime.WithMaxMemory(o.Serve.RunMemory)}
 	server, err := serve.New(o.Models, o.Open, o.Serve)
 	if err != nil {
 		return err
@@ -214,8 +214,8 @@ func (o *options) check() (err error) {
 	if o.HTTP == "" {
 		return console.Usagef("--http needs an address, such as 127.0.0.1:8080; :8080 is that of all networks")
 	}
-	if o.Serve.RequestMemory/memoryPerRequest < o.Serve.Bytes {
-		return console.Usagef("--max-held must be at least %d times --max-bytes (%s): decoding one request needs that", memoryPerRequest, memory.Size(float64(o.Serve.Bytes)))
+	if o.Serve.RequestMemory/memoryPerRequest < o.Serve.MaxRequestBytes {
+		return console.Usagef("--max-held must be at least %d times --max-bytes (%s): decoding one request needs that", memoryPerRequest, memory.Size(float64(o.Serve.MaxRequestBytes)))
 	}
 	if o.Serve.Hosts = o.Hosts; len(o.Hosts) == 0 {
 		o.Serve.Hosts = serve.LocalHosts(o.HTTP)
