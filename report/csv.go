@@ -16,7 +16,7 @@ func (r *Report) csv() []byte {
 	var text bytes.Buffer
 	w := csv.NewWriter(&text)
 	header := []string{"data", "r", "learner", "variant", "split", "setting", "train_bags", "test_bags", "train_accuracy", "disambiguation_accuracy"}
-	measures := r.measured()
+	measures := r.availableMeasures()
 	header = append(append(header, measures...), "engine", "diverged", "error")
 	w.Write(header)
 	for i := range r.cells {
@@ -26,25 +26,17 @@ func (r *Report) csv() []byte {
 	return text.Bytes()
 }
 
-// measured returns the names of the measures that at least one cell has, in the order of all measures.
-func (r *Report) measured() (names []string) {
+// availableMeasures returns the names of the measures that at least one cell has, in the order of all measures.
+func (r *Report) availableMeasures() (names []string) {
 	for _, name := range measure.Names() {
 		for i := range r.cells {
-			if measureOf(name, &r.cells[i]) != nil {
+			if valueOf(measure.Find(name), &r.cells[i]) != nil {
 				names = append(names, name)
 				break
 			}
 		}
 	}
 	return names
-}
-
-// measureOf returns a measure of a cell as in the tables, or nil if the cell does not have it.
-func measureOf(name string, c *results.Result) *float64 {
-	if c.Error != "" {
-		return nil
-	}
-	return valueOf(measure.Find(name), c)
 }
 
 func csvLine(c *results.Result, measures []string) []string {
@@ -63,7 +55,7 @@ func csvLine(c *results.Result, measures []string) []string {
 	line := []string{c.Data, count(c.R, definition.Stored), c.Learner, c.Variant, strconv.Itoa(c.Split), c.Setting,
 		count(c.TrainBags, 0), count(c.TestBags, 0), number(c.TrainAccuracy), number(c.Disambiguation)}
 	for _, name := range measures {
-		line = append(line, number(measureOf(name, c)))
+		line = append(line, number(valueOf(measure.Find(name), c)))
 	}
 	diverged := ""
 	if c.Diverged != nil {

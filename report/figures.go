@@ -23,11 +23,11 @@ type figure struct {
 // one figure for every dataset and r (the paper's Figure 3). The scores of all splits are added.
 func (r *Report) attentionFigures(it *definition.Item) ([]figure, error) {
 	var list []figure
-	for _, s := range r.sets(it) {
-		for i, labels := range s.r {
+	for _, s := range r.datasets(it) {
+		for i, falseLabels := range s.r {
 			var rows []plot.ScoreRow
-			for _, l := range r.rows(it) {
-				if epochs := r.scores(l.at(s.data.Name.V, labels)); len(epochs) > 0 {
+			for _, l := range r.variants(it) {
+				if epochs := r.scores(l.at(s.data.Name.V, falseLabels)); len(epochs) > 0 {
 					rows = append(rows, plot.ScoreRow{Name: l.name(), Epochs: epochs})
 				}
 			}
@@ -85,13 +85,13 @@ func plus(a, b []int) []int {
 // 4).
 func (r *Report) rFigure(it *definition.Item) ([]figure, error) {
 	var panels []plot.CurvePanel
-	for _, s := range r.sets(it) {
+	for _, s := range r.datasets(it) {
 		p := plot.CurvePanel{Heading: s.data.Name.V}
-		for _, l := range r.rows(it) {
-			c := plot.Curve{Name: rowName(l)}
-			for _, labels := range s.r {
-				if labels != definition.Stored {
-					c.Points = appendPoint(c.Points, float64(labels), r.cell(l, s.data.Name.V, labels))
+		for _, l := range r.variants(it) {
+			c := plot.Curve{Name: variantName(l)}
+			for _, falseLabels := range s.r {
+				if falseLabels != definition.Stored {
+					c.Points = appendPoint(c.Points, float64(falseLabels), r.cell(l, s.data.Name.V, falseLabels))
 				}
 			}
 			if len(c.Points) > 0 {
@@ -105,8 +105,8 @@ func (r *Report) rFigure(it *definition.Item) ([]figure, error) {
 	return r.curves(r.title(it, capital(r.measure.Title)+" over r"), "r (false positive labels)", false, panels)
 }
 
-// rowName returns a name that distinguishes learners with the same title by their group.
-func rowName(l row) string {
+// variantName returns a name that distinguishes learners with the same title by their group.
+func variantName(l variant) string {
 	if l.learner.Group != "" {
 		return l.name() + " " + l.learner.Group
 	}
@@ -142,15 +142,15 @@ func (r *Report) varyFigures(it *definition.Item) ([]figure, error) {
 		}
 		values, log := numbers(l.Vary)
 		var panels []plot.CurvePanel
-		for _, s := range r.sets(it) {
+		for _, s := range r.datasets(it) {
 			p := plot.CurvePanel{Heading: s.data.Name.V}
-			for _, labels := range s.r {
+			for _, falseLabels := range s.r {
 				c := plot.Curve{Name: "all bags"}
-				if labels != definition.Stored {
-					c.Name = "r = " + rName(labels)
+				if falseLabels != definition.Stored {
+					c.Name = "r = " + rName(falseLabels)
 				}
 				for j, v := range l.Vary.Values {
-					c.Points = appendPoint(c.Points, values[j], r.cell(row{l, v}, s.data.Name.V, labels))
+					c.Points = appendPoint(c.Points, values[j], r.cell(variant{l, v}, s.data.Name.V, falseLabels))
 				}
 				slices.SortStableFunc(c.Points, func(a, b plot.Point) int { return cmp.Compare(a.X, b.X) })
 				if len(c.Points) > 0 {
@@ -178,8 +178,9 @@ func numbers(a *definition.Axis) (list []float64, log bool) {
 	for i, v := range a.Values {
 		x, err := strconv.ParseFloat(v.Value, 64)
 		if err != nil {
+			list = nil
 			for j := range a.Values {
-				list = append(list[:j], float64(j+1))
+				list = append(list, float64(j+1))
 			}
 			return list, false
 		}

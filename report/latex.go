@@ -101,7 +101,7 @@ func (c *Cell) latex() string {
 	case c.Down < 0:
 		return ""
 	case c.Value != nil:
-		return latexEscape(c.Value.String()) + map[Mark]string{None: "", Better: "$\\bullet$", Worse: "$\\circ$"}[c.Value.Mark]
+		return latexEscape(c.Value.String()) + map[Mark]string{None: "", FirstBetter: "$\\bullet$", FirstWorse: "$\\circ$"}[c.Value.Mark]
 	case c.Down > 1:
 		return fmt.Sprintf("\\multirow{%d}{*}{%s}", c.Down, latexEscape(c.Text))
 	}

@@ -89,7 +89,7 @@ func (c *Cell) markdown() string {
 	return strings.TrimSpace(c.Value.String() + " " + symbols[c.Value.Mark])
 }
 
-var symbols = map[Mark]string{None: "", Better: "•", Worse: "◦"}
+var symbols = map[Mark]string{None: "", FirstBetter: "•", FirstWorse: "◦"}
 
 // mdEscape escapes markup in names.
 func mdEscape(s string) string {

@@ -19,8 +19,9 @@ func (r *Report) measures() []*measure.Measure {
 	return r.Measures
 }
 
-// by returns the report with the values of one measure.
-func (r *Report) by(m *measure.Measure) *Report {
+// forMeasure returns the report with the values of one measure, which the methods need that use
+// r.measure or r.values.
+func (r *Report) forMeasure(m *measure.Measure) *Report {
 	one := *r
 	one.measure, one.values = m, map[definition.Coord]map[int]float64{}
 	for at, all := range r.results {
@@ -36,9 +37,12 @@ func (r *Report) by(m *measure.Measure) *Report {
 	return &one
 }
 
-// valueOf returns a measure of a result, or nil if the result does not have it.
+// valueOf returns a measure of a result, or nil if the result does not have it or its cell failed.
 func valueOf(m *measure.Measure, result *results.Result) *float64 {
-	if m.Name == measure.Accuracy {
+	switch {
+	case result.Error != "":
+		return nil
+	case m.Name == measure.Accuracy:
 		return &result.Accuracy
 	}
 	return result.Measures.Get(m.Name)

@@ -15,25 +15,25 @@ import (
 	"github.com/miplc/miplc/plot"
 )
 
-// compare tests a learner against another one on their common splits. The difference is positive
-// if the first is better. p is NaN if there are fewer
-// than two, or if the corrected test lacks the numbers of bags.
+// compare returns the p value of a paired test of two learners on their common splits, and the mean
+// difference, positive if one is better than other. p is NaN for fewer than two common splits, or if
+// the corrected test needs numbers of bags that the results lack.
 func (r *Report) compare(one, other definition.Coord) (p, difference float64) {
-	var a, b, overlaps []float64
+	var a, b, ratios []float64
 	for _, split := range sorted(r.values[one]) {
 		if v, found := r.values[other][split]; found {
 			a, b = append(a, r.values[one][split]), append(b, v)
-			overlaps = append(overlaps, r.overlaps[one][split])
+			ratios = append(ratios, r.testTrainRatios[one][split])
 		}
 	}
-	overlap := 0.0
-	if r.Corrected && len(overlaps) > 0 {
-		if slices.Contains(overlaps, 0) {
+	ratio := 0.0
+	if r.Corrected && len(ratios) > 0 {
+		if slices.Contains(ratios, 0) {
 			return math.NaN(), 0
 		}
-		overlap = stat.Mean(overlaps, nil)
+		ratio = stat.Mean(ratios, nil)
 	}
-	p = pairedP(a, b, overlap)
+	p = pairedP(a, b, ratio)
 	if math.IsNaN(p) {
 		return p, 0
 	}
@@ -44,15 +44,15 @@ func (r *Report) compare(one, other definition.Coord) (p, difference float64) {
 	return p, difference
 }
 
-// markOf returns the meaning of a p value and a difference for the first learner.
+// markOf returns the mark for a p value and the difference of the first learner to the second.
 func markOf(p, difference float64) Mark {
 	switch {
 	case math.IsNaN(p) || p >= significance:
 		return None
 	case difference > 0:
-		return Better
+		return FirstBetter
 	}
-	return Worse
+	return FirstWorse
 }
 
 // testName returns the name of the test behind the marks.
@@ -68,9 +68,9 @@ type outcome struct{ wins, ties, losses int }
 
 func (o *outcome) add(m Mark) {
 	switch m {
-	case Better:
+	case FirstBetter:
 		o.wins++
-	case Worse:
+	case FirstWorse:
 		o.losses++
 	case None:
 		o.ties++
@@ -88,24 +88,24 @@ type test struct {
 // pairsTable compares every pair of learners over all datasets and r: wins, ties and
 // losses, with and without Holm's correction for all tests of the table.
 func (r *Report) pairsTable(it *definition.Item) *Table {
-	var rows []row
-	for _, l := range r.rows(it) {
-		if r.planned(l, r.sets(it)) {
-			rows = append(rows, l)
+	var variants []variant
+	for _, l := range r.variants(it) {
+		if r.planned(l, r.datasets(it)) {
+			variants = append(variants, l)
 		}
 	}
 	var names [][2]string
 	var tests []test
-	for i, first := range rows {
-		for _, second := range rows[i+1:] {
-			for _, s := range r.sets(it) {
-				for _, labels := range s.r {
-					if p, d := r.compare(first.at(s.data.Name.V, labels), second.at(s.data.Name.V, labels)); !math.IsNaN(p) {
+	for i, first := range variants {
+		for _, second := range variants[i+1:] {
+			for _, s := range r.datasets(it) {
+				for _, falseLabels := range s.r {
+					if p, d := r.compare(first.at(s.data.Name.V, falseLabels), second.at(s.data.Name.V, falseLabels)); !math.IsNaN(p) {
 						tests = append(tests, test{len(names), p, d})
 					}
 				}
 			}
-			names = append(names, [2]string{rowName(first), rowName(second)})
+			names = append(names, [2]string{variantName(first), variantName(second)})
 		}
 	}
 	t := &Table{Title: r.title(it, "Wins, ties and losses of every pair of learners"),
@@ -146,7 +146,7 @@ func pText(p float64) string { return fmt.Sprintf("%.2g", p) }
 type ranking struct {
 	names    []string
 	datasets int      // number of pairs of dataset and r
-	left     int      // pairs omitted because a learner lacks splits
+	omitted  int      // pairs omitted because a learner lacks splits
 	complete []int    // by learner: pairs with all splits
 	absent   []string // planned learners without any result
 	friedmanTest
@@ -157,59 +157,59 @@ type ranking struct {
 // complete datasets.
 func (r *Report) rank(it *definition.Item) *ranking {
 	k := &ranking{}
-	var rows []row
-	for _, l := range r.rows(it) {
+	var variants []variant
+	for _, l := range r.variants(it) {
 		switch {
-		case slices.ContainsFunc(r.sets(it), func(s set) bool {
-			return slices.ContainsFunc(s.r, func(labels int) bool { return len(r.values[l.at(s.data.Name.V, labels)]) > 0 })
+		case slices.ContainsFunc(r.datasets(it), func(s dataset) bool {
+			return slices.ContainsFunc(s.r, func(falseLabels int) bool { return len(r.values[l.at(s.data.Name.V, falseLabels)]) > 0 })
 		}):
-			rows, k.names = append(rows, l), append(k.names, rowName(l))
-		case r.planned(l, r.sets(it)):
-			k.absent = append(k.absent, rowName(l))
+			variants, k.names = append(variants, l), append(k.names, variantName(l))
+		case r.planned(l, r.datasets(it)):
+			k.absent = append(k.absent, variantName(l))
 		}
 	}
-	k.complete = make([]int, len(rows))
+	k.complete = make([]int, len(variants))
 	var scores [][]float64
-	for _, s := range r.sets(it) {
-		for _, labels := range s.r {
+	for _, s := range r.datasets(it) {
+		for _, falseLabels := range s.r {
 			var means []float64
-			for i, l := range rows {
-				at := l.at(s.data.Name.V, labels)
+			for i, l := range variants {
+				at := l.at(s.data.Name.V, falseLabels)
 				if n := len(r.values[at]); n > 0 && n == r.expected[at] {
 					k.complete[i]++
-					mean := r.cell(l, s.data.Name.V, labels).Value.Mean
+					mean := r.cell(l, s.data.Name.V, falseLabels).Value.Mean
 					if r.measure.Lower {
 						mean = -mean
 					}
 					means = append(means, mean)
 				}
 			}
-			if len(rows) > 0 && len(means) == len(rows) {
+			if len(variants) > 0 && len(means) == len(variants) {
 				scores = append(scores, means)
 			} else {
-				k.left++
+				k.omitted++
 			}
 		}
 	}
-	if k.datasets = len(scores); !k.possible() {
+	if k.datasets = len(scores); !k.hasRanks() {
 		return k
 	}
 	k.friedmanTest = friedman(scores)
-	k.critical = nemenyi(len(rows), k.datasets, significance)
+	k.critical = nemenyi(len(variants), k.datasets, significance)
 	return k
 }
 
-func (k *ranking) possible() bool { return len(k.names) >= 3 && k.datasets >= 2 }
+func (k *ranking) hasRanks() bool { return len(k.names) >= 3 && k.datasets >= 2 }
 
-// missing says why there are no ranks.
-func (k *ranking) missing() string {
+// whyNoRanks says why there are no ranks.
+func (k *ranking) whyNoRanks() string {
 	text := "Ranks need at least three learners that have all splits on the same two pairs of dataset and r."
 	if len(k.names) == 0 {
 		return text
 	}
 	text += fmt.Sprintf(" Here, %s %s all splits on %s.", diag.Count(len(k.names), "learner"), map[bool]string{true: "has", false: "have"}[len(k.names) == 1],
 		diag.Count(k.datasets, "common pair"))
-	total := k.datasets + k.left
+	total := k.datasets + k.omitted
 	for i, n := range k.complete {
 		if n < total {
 			text += fmt.Sprintf(" %s has all splits on %d of %d.", k.names[i], n, total)
@@ -230,8 +230,8 @@ func (k *ranking) absentNote() []string {
 func (r *Report) ranksTable(it *definition.Item) *Table {
 	t := &Table{Title: r.title(it, "Average ranks"), Head: heads("Learner", "average rank")}
 	k := r.rank(it)
-	if !k.possible() {
-		t.Missing = append([]string{fmt.Sprintf("Not shown: %s. %s", t.Title, k.missing())}, k.absentNote()...)
+	if !k.hasRanks() {
+		t.Missing = append([]string{fmt.Sprintf("Not shown: %s. %s", t.Title, k.whyNoRanks())}, k.absentNote()...)
 		return t
 	}
 	ranks, order := slices.Clone(k.Ranks), make([]int, len(k.names))
@@ -242,8 +242,8 @@ func (r *Report) ranksTable(it *definition.Item) *Table {
 	t.Notes = []string{fmt.Sprintf("Rank 1 is the %s mean %s. Friedman test over %d pairs of dataset and r: chi-squared %.2f, p = %s; "+
 		"Iman and Davenport: F %.2f, p = %s. Ranks that differ by more than %.2f differ significantly (Nemenyi test, level %v).",
 		map[bool]string{false: "highest", true: "lowest"}[r.measure.Lower], r.measure.Title, k.datasets, k.Chi2, pText(k.P), k.F, pText(k.FP), k.critical, significance)}
-	if k.left > 0 {
-		t.Notes = append(t.Notes, diag.CountForms(k.left, "pair of dataset and r is", "pairs of dataset and r are")+" omitted, because a learner lacks results there.")
+	if k.omitted > 0 {
+		t.Notes = append(t.Notes, diag.CountForms(k.omitted, "pair of dataset and r is", "pairs of dataset and r are")+" omitted, because a learner lacks results there.")
 	}
 	t.Notes = append(t.Notes, k.absentNote()...)
 	return t
@@ -252,7 +252,7 @@ func (r *Report) ranksTable(it *definition.Item) *Table {
 // rankFigure draws the critical-difference diagram.
 func (r *Report) rankFigure(it *definition.Item) ([]figure, error) {
 	k := r.rank(it)
-	if !k.possible() {
+	if !k.hasRanks() {
 		return nil, nil
 	}
 	title := r.title(it, "Average ranks and critical difference")

@@ -26,16 +26,16 @@ type Report struct {
 	// Measures are those of the tables and figures; nil: the accuracy.
 	Measures []*measure.Measure
 
-	measure  *measure.Measure                     // of the current table or figure
-	values   map[definition.Coord]map[int]float64 // its values by coordinates without split, then split
-	overlaps map[definition.Coord]map[int]float64 // test bags / training bags, indexed like values; 0: not known
-	results  map[definition.Coord][]results.Result
-	expected map[definition.Coord]int // cells of the plan
-	cells    []results.Result         // done and failed, in the order of the plan
-	failed   []results.Result
-	differ   []definition.Coord // computed more than once with different results
-	done     int
-	engines  map[string][]string // by learner
+	measure         *measure.Measure                     // of the current table or figure
+	values          map[definition.Coord]map[int]float64 // its values by coordinates without split, then split
+	testTrainRatios map[definition.Coord]map[int]float64 // test bags / training bags, indexed like values; 0: unknown
+	results         map[definition.Coord][]results.Result
+	expected        map[definition.Coord]int // cells of the plan
+	cells           []results.Result         // done and failed, in the order of the plan
+	failed          []results.Result
+	differ          []definition.Coord // computed more than once with different results
+	done            int
+	engines         map[string][]string // by learner
 }
 
 // Read reads the results in the folder of an experiment, complete or not.
@@ -60,7 +60,7 @@ func Read(dir string) (*Report, error) {
 // gather assigns the results to the cells of the plan. Results of earlier versions of the
 // experiment's file have other keys and are ignored.
 func (r *Report) gather(all *results.Results) {
-	r.overlaps = map[definition.Coord]map[int]float64{}
+	r.testTrainRatios = map[definition.Coord]map[int]float64{}
 	r.results = map[definition.Coord][]results.Result{}
 	r.expected = map[definition.Coord]int{}
 	r.engines = map[string][]string{}
@@ -81,11 +81,11 @@ func (r *Report) gather(all *results.Results) {
 			r.failed = append(r.failed, result)
 			continue
 		}
-		if r.overlaps[at] == nil {
-			r.overlaps[at] = map[int]float64{}
+		if r.testTrainRatios[at] == nil {
+			r.testTrainRatios[at] = map[int]float64{}
 		}
 		if result.TrainBags > 0 {
-			r.overlaps[at][cell.Split] = float64(result.TestBags) / float64(result.TrainBags)
+			r.testTrainRatios[at][cell.Split] = float64(result.TestBags) / float64(result.TrainBags)
 		}
 		r.results[at] = append(r.results[at], result)
 		if used := r.engines[at.Learner]; !slices.Contains(used, result.Engine) {
@@ -149,8 +149,8 @@ func (r *Report) splits() int {
 	return most
 }
 
-// diverged returns the results of a learner on a dataset whose training diverged, by split.
-func (r *Report) diverged(at definition.Coord) []results.Result {
+// divergedAt returns the results of a learner on a dataset whose training diverged, by split.
+func (r *Report) divergedAt(at definition.Coord) []results.Result {
 	var list []results.Result
 	for _, result := range r.results[at] {
 		if result.Diverged != nil {
@@ -172,19 +172,19 @@ func (r *Report) divergedFacts() []string {
 			continue
 		}
 		seen[at] = true
-		all := r.diverged(at)
+		all := r.divergedAt(at)
 		if len(all) == 0 {
 			continue
 		}
 		if len(list) == limit {
-			return append(list, diverged+" More trainings diverged.")
+			return append(list, divergedMark+" More trainings diverged.")
 		}
 		splits := make([]string, len(all))
 		for i, result := range all {
 			splits[i] = strconv.Itoa(result.Split)
 		}
 		list = append(list, fmt.Sprintf("%s %s, splits diverged: %s (%d of %d). The first: %s.",
-			diverged, cell.Coord.WithoutSplit(), strings.Join(splits, ", "), len(all), len(r.results[at]), all[0].Diverged))
+			divergedMark, cell.Coord.WithoutSplit(), strings.Join(splits, ", "), len(all), len(r.results[at]), all[0].Diverged))
 	}
 	return list
 }
@@ -196,7 +196,7 @@ func (r *Report) referenceTitle() string {
 // knowsBags reports whether all results contain the numbers of their bags.
 func (r *Report) knowsBags() bool {
 	for at, all := range r.results {
-		if len(r.overlaps[at]) < len(all) {
+		if len(r.testTrainRatios[at]) < len(all) {
 			return false
 		}
 	}
@@ -232,29 +232,29 @@ func (r *Report) failures() []string {
 	return list
 }
 
-// row is a learner or one variant of it.
-type row struct {
+// variant is a learner or one variant of it.
+type variant struct {
 	learner *definition.Learner
-	variant definition.Setting
+	setting definition.Setting
 }
 
 // name returns the title in tables and legends.
-func (l row) name() string {
-	if l.variant.Key == "" {
-		return l.learner.Title
+func (v variant) name() string {
+	if v.setting.Key == "" {
+		return v.learner.Title
 	}
-	return fmt.Sprintf("%s (%s)", l.learner.Title, l.variant)
+	return fmt.Sprintf("%s (%s)", v.learner.Title, v.setting)
 }
 
-func (l row) at(data string, r int) definition.Coord { return l.learner.On(data, r, l.variant) }
+func (v variant) at(data string, r int) definition.Coord { return v.learner.On(data, r, v.setting) }
 
-// rows returns the learners of an item. Varied learners, which have their own figure, are omitted
+// variants returns the learners of an item. Varied learners, which have their own figure, are omitted
 // unless the item names them or there are no others.
-func (r *Report) rows(it *definition.Item) []row {
-	var list []row
+func (r *Report) variants(it *definition.Item) []variant {
+	var list []variant
 	add := func(l *definition.Learner) {
 		for _, v := range l.Variants() {
-			list = append(list, row{l, v})
+			list = append(list, variant{l, v})
 		}
 	}
 	for _, name := range it.Learners {
@@ -272,17 +272,17 @@ func (r *Report) rows(it *definition.Item) []row {
 	return list
 }
 
-// set is a dataset with those r of an item that are in the plan.
-type set struct {
+// dataset is a dataset with those r of an item that are in the plan.
+type dataset struct {
 	data  *definition.DataSet
 	r     []int
 	facts []experiment.SetFacts
 }
 
-func (r *Report) sets(it *definition.Item) []set {
-	var list []set
+func (r *Report) datasets(it *definition.Item) []dataset {
+	var list []dataset
 	for i := range r.Experiment.Data {
-		s := set{data: &r.Experiment.Data[i]}
+		s := dataset{data: &r.Experiment.Data[i]}
 		for _, f := range r.Plan.Sets {
 			if f.Name == s.data.Name.V && it.Where.Has(f.Name, f.R) && !slices.Contains(s.r, f.R) { // other encoders have the same bags
 				s.r, s.facts = append(s.r, f.R), append(s.facts, f)
@@ -324,8 +324,8 @@ func (r *Report) items() []definition.Item {
 
 // size returns the number of planned learners, and of pairs of dataset and r.
 func (r *Report) size() (learners, pairs int) {
-	sets := r.sets(&definition.Item{})
-	for _, l := range r.rows(&definition.Item{}) {
+	sets := r.datasets(&definition.Item{})
+	for _, l := range r.variants(&definition.Item{}) {
 		if r.planned(l, sets) {
 			learners++
 		}

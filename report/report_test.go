@@ -57,11 +57,11 @@ func TestPairedP(t *testing.T) {
 // numbers of bags.
 func TestCompare(t *testing.T) {
 	at := func(name string) definition.Coord { return definition.Coord{Learner: name} }
-	r := &Report{measure: measure.Find(measure.Accuracy), values: map[definition.Coord]map[int]float64{}, overlaps: map[definition.Coord]map[int]float64{}}
+	r := &Report{measure: measure.Find(measure.Accuracy), values: map[definition.Coord]map[int]float64{}, testTrainRatios: map[definition.Coord]map[int]float64{}}
 	for name, values := range map[string][]float64{"a": sampleA, "b": sampleB, "c": sampleC} {
-		r.values[at(name)], r.overlaps[at(name)] = map[int]float64{}, map[int]float64{}
+		r.values[at(name)], r.testTrainRatios[at(name)] = map[int]float64{}, map[int]float64{}
 		for i, v := range values {
-			r.values[at(name)][i+1], r.overlaps[at(name)][i+1] = v, 3./7
+			r.values[at(name)][i+1], r.testTrainRatios[at(name)][i+1] = v, 3./7
 		}
 	}
 	r.values[at("few")] = map[int]float64{3: 0.1, 11: 0.2}
@@ -73,7 +73,7 @@ func TestCompare(t *testing.T) {
 		one, other string
 		want       Mark
 		tested     bool
-	}{{"a", "b", Better, true}, {"b", "a", Worse, true}, {"a", "c", None, true}, {"a", "few", None, false}} {
+	}{{"a", "b", FirstBetter, true}, {"b", "a", FirstWorse, true}, {"a", "c", None, true}, {"a", "few", None, false}} {
 		for _, r.Corrected = range []bool{false, true} {
 			if m, tested := mark(c.one, c.other); m != c.want || tested != c.tested {
 				t.Errorf("%s against %s, corrected %v: %v, tested %v", c.one, c.other, r.Corrected, m, tested)
@@ -84,7 +84,7 @@ func TestCompare(t *testing.T) {
 	if p, _ := r.compare(at("a"), at("b")); p != pairedP(sampleA, sampleB, 3./7) || p <= plain {
 		t.Errorf("the corrected p is %v, the paired one %v", p, plain)
 	}
-	delete(r.overlaps[at("a")], 4)
+	delete(r.testTrainRatios[at("a")], 4)
 	if _, tested := mark("a", "b"); tested {
 		t.Error("the corrected test ran without the numbers of bags")
 	}

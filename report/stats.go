@@ -12,22 +12,23 @@ import (
 // significance is the level of the tests.
 const significance = 0.05
 
-// Mark is the result of the t-test between the reference and a learner on one dataset.
+// Mark is the result of comparing two learners on one dataset: the reference with the learner of a row,
+// or the first of a pair with the second.
 type Mark int
 
 const (
-	None   Mark = iota // no significant difference, or no test
-	Better             // the reference is significantly better: a bullet
-	Worse              // the reference is significantly worse: a circle
+	None        Mark = iota // no significant difference, or no test
+	FirstBetter             // the reference is significantly better: a bullet
+	FirstWorse              // the reference is significantly worse: a circle
 )
 
 // pairedP returns the two-sided p value of Student's t-test for paired samples. The
-// variance of the mean difference is variance*(1/n + overlap). overlap is 0 for the plain
-// test. With overlap = test bags / training bags it is the corrected resampled t-test of
+// variance of the mean difference is variance*(1/n + ratio). ratio is 0 for the plain
+// test. With ratio = test bags / training bags it is the corrected resampled t-test of
 // Nadeau and Bengio (Machine Learning 52, 2003), which allows for the training bags that
 // random splits share. The result is NaN for fewer than two pairs. Where all differences
 // are equal the deviation is 0: p is then 1 for no difference and 0 for any other.
-func pairedP(a, b []float64, overlap float64) float64 {
+func pairedP(a, b []float64, ratio float64) float64 {
 	n := len(a)
 	if n != len(b) || n < 2 {
 		return math.NaN()
@@ -44,7 +45,7 @@ func pairedP(a, b []float64, overlap float64) float64 {
 		}
 		return 0
 	}
-	t := mean / (deviation * math.Sqrt(1/float64(n)+overlap))
+	t := mean / (deviation * math.Sqrt(1/float64(n)+ratio))
 	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Survival(math.Abs(t))
 }
 

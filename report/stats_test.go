@@ -64,13 +64,13 @@ func TestStatisticsEqualScipy(t *testing.T) {
 			near("deviation", deviation, ref.Deviation[d][l])
 		}
 	}
-	overlap := float64(ref.Test) / float64(ref.Train)
+	ratio := float64(ref.Test) / float64(ref.Train)
 	p := make([]float64, len(ref.Pairs))
 	for i, at := range ref.Pairs {
 		a, b := ref.Accuracies[at[0]][at[1]], ref.Accuracies[at[0]][at[2]]
 		p[i] = pairedP(a, b, 0)
 		near("p of the paired test", p[i], ref.Paired[i])
-		near("p of the corrected test", pairedP(a, b, overlap), ref.Corrected[i])
+		near("p of the corrected test", pairedP(a, b, ratio), ref.Corrected[i])
 	}
 	for i, v := range holm(p) {
 		near("p after Holm", v, ref.Holm[i])

@@ -50,17 +50,17 @@ type Row struct {
 
 // Cell is an entry of a table: a text or a measured value.
 type Cell struct {
-	Text  string   `json:"text,omitempty"`
-	Right bool     `json:"-"` // align right
-	Down  int      `json:"-"` // rows that it spans; -1: covered by the cell above
-	Value *Measure `json:"value,omitempty"`
+	Text  string    `json:"text,omitempty"`
+	Right bool      `json:"-"` // align right
+	Down  int       `json:"-"` // rows that it spans; -1: covered by the cell above
+	Value *Estimate `json:"value,omitempty"`
 }
 
 // Measured reports whether the entry is a measured value, or a dash for a missing one.
 func (c Cell) Measured() bool { return c.Value != nil || c.Text == dash }
 
-// Measure is the mean of a measure over several splits.
-type Measure struct {
+// Estimate is the mean of a measure over several splits.
+type Estimate struct {
 	Mean      float64 `json:"mean"`
 	Deviation float64 `json:"deviation"`          // 0 for a single split
 	Splits    int     `json:"splits"`             // with a result
@@ -71,7 +71,7 @@ type Measure struct {
 }
 
 // String writes the value without its mark.
-func (m *Measure) String() string {
+func (m *Estimate) String() string {
 	s := fmt.Sprintf("%.3f", m.Mean)
 	if m.Splits > 1 {
 		s += fmt.Sprintf("±%.3f", m.Deviation)
@@ -80,13 +80,13 @@ func (m *Measure) String() string {
 		s += fmt.Sprintf(" (%d of %d)", m.Splits, m.Of)
 	}
 	if m.Diverged > 0 {
-		s += diverged
+		s += divergedMark
 	}
 	return s
 }
 
-// diverged marks accuracies that include diverged trainings.
-const diverged = "†"
+// divergedMark marks accuracies that include diverged trainings.
+const divergedMark = "†"
 
 // Columns returns the number of columns.
 func (t *Table) Columns() int {
@@ -99,8 +99,8 @@ func (t *Table) Columns() int {
 
 // cell returns the cell of a learner on a dataset, or a dash if the coordinates are not in the
 // plan or have no result yet.
-func (r *Report) cell(l row, data string, labels int) Cell {
-	at := l.at(data, labels)
+func (r *Report) cell(l variant, data string, falseLabels int) Cell {
+	at := l.at(data, falseLabels)
 	values := r.values[at]
 	if len(values) == 0 {
 		return Cell{Text: dash, Right: true}
@@ -109,13 +109,13 @@ func (r *Report) cell(l row, data string, labels int) Cell {
 	for _, split := range sorted(values) {
 		list = append(list, values[split])
 	}
-	m := &Measure{Splits: len(list), Of: r.expected[at]}
+	m := &Estimate{Splits: len(list), Of: r.expected[at]}
 	if m.Mean, m.Deviation = stat.MeanStdDev(list, nil); len(list) == 1 {
 		m.Deviation = 0 // and not NaN
 	}
-	m.Diverged = len(r.diverged(at))
+	m.Diverged = len(r.divergedAt(at))
 	if l.learner.Name.V != r.Experiment.Reference.V {
-		reference := definition.Coord{Data: data, R: labels, Learner: r.Experiment.Reference.V}
+		reference := definition.Coord{Data: data, R: falseLabels, Learner: r.Experiment.Reference.V}
 		p, difference := r.compare(reference, at)
 		m.Mark, m.Tested = markOf(p, difference), !math.IsNaN(p)
 	}
@@ -130,7 +130,7 @@ func (r *Report) dataTable(it *definition.Item) *Table {
 		"avg. #CLs: candidate labels of a bag on average, for every r. Positive: share of positive instances.",
 	}}
 	t.Head = heads("Dataset", "#bags", "#ins", "#dim", "avg. #ins", "#class", "avg. #CLs", "positive", "domain", "source")
-	for _, s := range r.sets(it) {
+	for _, s := range r.datasets(it) {
 		column := func(get func(f experiment.SetFacts) string) Cell {
 			var list []string
 			for _, f := range s.facts {
@@ -181,17 +181,17 @@ func (r *Report) valuesTitle(it *definition.Item) string {
 // with published accuracies.
 func (r *Report) valuesTable(it *definition.Item, withPublished bool) *Table {
 	t := &Table{Title: r.valuesTitle(it)}
-	sets := r.sets(it)
-	var labels []int
+	sets := r.datasets(it)
+	var falseLabels []int
 	for _, s := range sets {
 		for _, v := range s.r {
-			if !slices.Contains(labels, v) {
-				labels = append(labels, v)
+			if !slices.Contains(falseLabels, v) {
+				falseLabels = append(falseLabels, v)
 			}
 		}
 	}
-	slices.Sort(labels)
-	withR := len(labels) > 1 || len(labels) == 1 && labels[0] != definition.Stored
+	slices.Sort(falseLabels)
+	withR := len(falseLabels) > 1 || len(falseLabels) == 1 && falseLabels[0] != definition.Stored
 	line := []string{"Learner"}
 	if withR {
 		line = append(line, "r")
@@ -204,7 +204,7 @@ func (r *Report) valuesTable(it *definition.Item, withPublished bool) *Table {
 	}
 	t.Head = heads(line...)
 	group := ""
-	for _, l := range r.rows(it) {
+	for _, l := range r.variants(it) {
 		if !r.planned(l, sets) {
 			continue
 		}
@@ -212,7 +212,7 @@ func (r *Report) valuesTable(it *definition.Item, withPublished bool) *Table {
 			group = l.learner.Group
 			t.Rows = append(t.Rows, Row{Group: cmp.Or(group, "Other learners"), Rule: true})
 		}
-		r.learnerRows(t, l, sets, labels, withR, withPublished)
+		r.learnerRows(t, l, sets, falseLabels, withR, withPublished)
 	}
 	t.Notes = r.tally(t)
 	if withPublished {
@@ -222,10 +222,10 @@ func (r *Report) valuesTable(it *definition.Item, withPublished bool) *Table {
 }
 
 // planned reports whether a learner has a cell on any of the datasets.
-func (r *Report) planned(l row, sets []set) bool {
+func (r *Report) planned(l variant, sets []dataset) bool {
 	for _, s := range sets {
-		for _, labels := range s.r {
-			if r.expected[l.at(s.data.Name.V, labels)] > 0 {
+		for _, falseLabels := range s.r {
+			if r.expected[l.at(s.data.Name.V, falseLabels)] > 0 {
 				return true
 			}
 		}
@@ -234,9 +234,9 @@ func (r *Report) planned(l row, sets []set) bool {
 }
 
 // learnerRows adds one row for each r that the learner has a cell for.
-func (r *Report) learnerRows(t *Table, l row, sets []set, labels []int, withR, withPublished bool) {
+func (r *Report) learnerRows(t *Table, l variant, sets []dataset, falseLabels []int, withR, withPublished bool) {
 	first := len(t.Rows)
-	for _, v := range labels {
+	for _, v := range falseLabels {
 		cells := []Cell{{Text: l.name()}}
 		if withR {
 			cells = append(cells, Cell{Text: rName(v), Right: true})
@@ -264,7 +264,7 @@ func (r *Report) learnerRows(t *Table, l row, sets []set, labels []int, withR, w
 // acrossTable has learners as rows, and datasets and r as columns, like the paper's Table 4.
 func (r *Report) acrossTable(it *definition.Item) *Table {
 	t := &Table{Title: r.valuesTitle(it)}
-	sets := r.sets(it)
+	sets := r.datasets(it)
 	top, below := []Head{{"Learner", 1, 2}}, []Head{{"", 1, 0}}
 	for _, s := range sets {
 		if len(s.r) == 1 && s.r[0] == definition.Stored {
@@ -277,7 +277,7 @@ func (r *Report) acrossTable(it *definition.Item) *Table {
 		}
 	}
 	t.Head = [][]Head{top, below}
-	for _, l := range r.rows(it) {
+	for _, l := range r.variants(it) {
 		if !r.planned(l, sets) {
 			continue
 		}
@@ -309,7 +309,7 @@ func (r *Report) tally(t *Table) []string {
 		return notes
 	}
 	return append(notes, fmt.Sprintf("%s is significantly better in %d of %d comparisons, worse in %d; in %d there is no significant difference.",
-		r.referenceTitle(), counts[Better], total, counts[Worse], counts[None]))
+		r.referenceTitle(), counts[FirstBetter], total, counts[FirstWorse], counts[None]))
 }
 
 // divergedNote explains the marks of diverged trainings in a table.
@@ -317,7 +317,7 @@ func (r *Report) divergedNote(t *Table) []string {
 	for _, row := range t.Rows {
 		for _, c := range row.Cells {
 			if c.Value != nil && c.Value.Diverged > 0 {
-				return []string{diverged + " The training diverged in some of the splits: these values are not those of a trained model. The splits are listed below."}
+				return []string{divergedMark + " The training diverged in some of the splits: these values are not those of a trained model. The splits are listed below."}
 			}
 		}
 	}
@@ -327,13 +327,13 @@ func (r *Report) divergedNote(t *Table) []string {
 // settingsTable lists how often each setting of a grid was chosen.
 func (r *Report) settingsTable() *Table {
 	t := &Table{Title: "Settings chosen from the grids, with the number of splits", Head: heads("Learner", "Dataset", "r", "Settings")}
-	for _, s := range r.sets(&definition.Item{}) {
-		for _, labels := range s.r {
+	for _, s := range r.datasets(&definition.Item{}) {
+		for _, falseLabels := range s.r {
 			for i := range r.Experiment.Learners {
 				for _, v := range r.Experiment.Learners[i].Variants() {
-					l := row{&r.Experiment.Learners[i], v}
-					if chosen := r.chosen(l.at(s.data.Name.V, labels)); chosen != "" {
-						t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: l.name()}, {Text: s.data.Name.V}, {Text: rName(labels), Right: true}, {Text: chosen}}})
+					l := variant{&r.Experiment.Learners[i], v}
+					if chosen := r.chosen(l.at(s.data.Name.V, falseLabels)); chosen != "" {
+						t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: l.name()}, {Text: s.data.Name.V}, {Text: rName(falseLabels), Right: true}, {Text: chosen}}})
 					}
 				}
 			}

@@ -134,7 +134,7 @@ func (r *Report) document() (*document, error) {
 			continue
 		}
 		for _, m := range r.measures() {
-			t, made, err := r.by(m).makeItem(&it)
+			t, made, err := r.forMeasure(m).makeItem(&it)
 			if err != nil {
 				return nil, err
 			}
