@@ -232,7 +232,7 @@ func claimBuild(o *Options) (*fileio.Folder, error) {
 		case mark.By == fileio.RunFolder:
 			return fmt.Errorf("%s contains a run, whose model would be overwritten: choose another folder, or overwrite it with --force", o.Dir)
 		default:
-			return mark.Other(o.Dir, fileio.RunFolder, fileio.BuildFolder)
+			return mark.CheckKind(o.Dir, fileio.RunFolder, fileio.BuildFolder)
 		}
 		return take(fileio.BuildFolder, buildFiles(), prepare.InputFiles(o.Spec, o.Data))
 	})

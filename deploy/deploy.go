@@ -75,7 +75,7 @@ func (m *Deployment) Write(files []File, force bool, read ...string) error {
 			return fmt.Errorf("two files would be written to %s: choose another name for one of them", f.Path)
 		}
 		paths[f.Path] = true
-		out, err := fileio.Create(f.Path, fileio.WriteOptions{Force: force, Inputs: append(read, m.path), Through: f.Named})
+		out, err := fileio.Create(f.Path, fileio.WriteOptions{Force: force, Inputs: append(read, m.path), AllowStream: f.Named})
 		if err != nil {
 			return err
 		}

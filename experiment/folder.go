@@ -40,7 +40,7 @@ func claim(dir string, e *definition.Experiment) (*fileio.Folder, error) {
 
 // owner returns an error if the folder contains something else.
 func owner(f *fileio.Folder, name string) error {
-	if err := f.Mark.Other(f.Dir, fileio.ExperimentFolder); err != nil {
+	if err := f.Mark.CheckKind(f.Dir, fileio.ExperimentFolder); err != nil {
 		return err
 	}
 	if f.Mark == nil {

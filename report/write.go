@@ -74,7 +74,7 @@ func (r *Report) Write(out string) (*Written, error) {
 		return nil, err
 	}
 	defer folder.Close()
-	if err := folder.Mark.Other(out, fileio.ReportFolder); err != nil {
+	if err := folder.Mark.CheckKind(out, fileio.ReportFolder); err != nil {
 		return nil, err
 	}
 	fresh := folder.Mark == nil

@@ -66,8 +66,8 @@ func (o *Options) checkFolder(f *fileio.Folder, t *train.Trial) (claim func() er
 	case o.Resume && state != Absent:
 		take, inputs = f.Claim, nil // the command may read the spec in the folder
 	case f.Mark == nil || f.Mark.By == fileio.RunFolder && state == Absent:
-	case f.Mark.Other(t.Dir, fileio.RunFolder, fileio.BuildFolder) != nil:
-		return nil, f.Mark.Other(t.Dir, fileio.RunFolder, fileio.BuildFolder)
+	case f.Mark.CheckKind(t.Dir, fileio.RunFolder, fileio.BuildFolder) != nil:
+		return nil, f.Mark.CheckKind(t.Dir, fileio.RunFolder, fileio.BuildFolder)
 	case o.Force:
 	case state == Finished:
 		return nil, fmt.Errorf("%s contains a finished run: choose another folder, or overwrite it with --force", t.Dir)

@@ -57,7 +57,7 @@ func moveRun(ctx context.Context, from, dir string, s *Summary) error {
 		return err
 	}
 	defer to.Close()
-	if err := to.Mark.Other(dir, fileio.RunFolder); err != nil {
+	if err := to.Mark.CheckKind(dir, fileio.RunFolder); err != nil {
 		return err
 	}
 	if state, err := StateOf(dir); err != nil {

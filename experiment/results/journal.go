@@ -87,7 +87,7 @@ func (j *Journal) Add(list []*Result) error {
 	if _, j.failed = j.File.Write(lines); j.failed == nil {
 		j.failed = j.File.Sync()
 	}
-	if j.failed == nil && !fileio.At(j.File) {
+	if j.failed == nil && !fileio.AtPath(j.File) {
 		j.failed = fmt.Errorf("%s was removed while the experiment ran: its results are lost; start the experiment again", j.File.Name())
 	}
 	return j.failed
@@ -100,7 +100,7 @@ func (j *Journal) Close() error {
 	j.beats.Wait()
 	info, err := j.File.Stat()
 	switch {
-	case err == nil && info.Size() == 0 && fileio.At(j.File): // else another process may have created a file of this name
+	case err == nil && info.Size() == 0 && fileio.AtPath(j.File): // else another process may have created a file of this name
 		err = os.Remove(j.File.Name())
 	case err == nil:
 		_ = j.File.Chmod(0o444) // not supported by every file system

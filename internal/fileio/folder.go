@@ -39,9 +39,10 @@ type Mark struct {
 	Files []string   `json:"files"` // files that it writes, slash-separated, in the order in which Clear removes them
 }
 
-// Other returns an error if a command that is not among kinds wrote the folder. m may be nil.
-func (m *Mark) Other(dir string, kinds ...FolderKind) error {
-	if m == nil || slices.Contains(kinds, m.By) {
+// CheckKind returns an error if another kind of command than the allowed ones wrote the folder. m may be
+// nil.
+func (m *Mark) CheckKind(dir string, allowed ...FolderKind) error {
+	if m == nil || slices.Contains(allowed, m.By) {
 		return nil
 	}
 	return fmt.Errorf("%s was written by miplc %s: choose another folder", dir, m.By)
@@ -67,17 +68,19 @@ func ReadMark(dir string) (*Mark, error) {
 	return m, nil
 }
 
-// Folder is a folder that only this process writes to.
+// Folder is a folder that only this process writes to. Lock it with LockFolder, check its Mark, call
+// Claim, which keeps files of earlier commands, or Restart, which deletes them, write files, and Close
+// it. ClaimFolder combines the first steps.
 type Folder struct {
-	Dir  string
-	Mark *Mark // nil: miplc did not write the folder
-	lock *flock.Flock
-	made []string // folders that LockFolder created
-	bare bool     // LockFolder found no mark
+	Dir     string
+	Mark    *Mark // nil: miplc did not write the folder
+	lock    *flock.Flock
+	created []string // folders that LockFolder created
+	hadMark bool     // LockFolder found a mark
 }
 
-// held are the folders that the process has locked.
-var held = struct {
+// lockedFolders are the folders that the process has locked.
+var lockedFolders = struct {
 	sync.Mutex
 	folders map[*Folder]bool
 }{folders: map[*Folder]bool{}}
@@ -85,9 +88,9 @@ var held = struct {
 // AbandonAll clears and closes the folders of a process that ends early. Folders that had a mark
 // before keep their files.
 func AbandonAll() {
-	held.Lock() // never unlocked: no folder may be claimed after this
-	for f := range held.folders {
-		if f.bare {
+	lockedFolders.Lock() // never unlocked: no folder may be claimed after this
+	for f := range lockedFolders.folders {
+		if !f.hadMark {
 			_ = f.Clear() // the error could only be ignored
 		}
 		f.release()
@@ -99,22 +102,22 @@ func LockFolder(dir string) (*Folder, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s is a file: name a folder", dir)
 	}
-	held.Lock()
-	defer held.Unlock()
-	made, err := MakeFolder(dir)
+	lockedFolders.Lock()
+	defer lockedFolders.Unlock()
+	created, err := MakeFolder(dir)
 	if err != nil {
 		return nil, err
 	}
-	f := &Folder{Dir: dir, made: made}
+	f := &Folder{Dir: dir, created: created}
 	if f.lock, err = acquire(dir); err == nil {
 		f.Mark, err = ReadMark(dir)
-		f.bare = f.Mark == nil
+		f.hadMark = f.Mark != nil
 	}
 	if err != nil {
 		f.release()
 		return nil, err
 	}
-	held.folders[f] = true
+	lockedFolders.folders[f] = true
 	return f, nil
 }
 
@@ -144,7 +147,7 @@ func (e *BusyError) Error() string {
 func acquire(dir string) (*flock.Flock, error) {
 	name := filepath.Join(dir, lockFile)
 	for {
-		l, err := Lock(name)
+		l, err := NewLock(name)
 		if err != nil {
 			return nil, err
 		}
@@ -162,7 +165,7 @@ func acquire(dir string) (*flock.Flock, error) {
 		if err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
-		if at(locked, name) {
+		if stillNamed(locked, name) {
 			return l, nil
 		}
 		l.Close()
@@ -184,7 +187,7 @@ func (f *Folder) Restart(kind FolderKind, files, inputs []string) error {
 
 // CheckFiles returns the errors with which Claim and Restart would change nothing.
 func (f *Folder) CheckFiles(files, inputs []string) error {
-	return errors.Join(f.foreign(files), f.read(files, inputs))
+	return errors.Join(f.checkNotForeign(files), f.checkNotInput(files, inputs))
 }
 
 // claim removes the files that the mark listed before, except keep.
@@ -210,8 +213,8 @@ func (f *Folder) claim(kind FolderKind, files, inputs, keep []string) error {
 	return nil
 }
 
-// foreign reports files that exist but are not listed in the mark.
-func (f *Folder) foreign(files []string) error {
+// checkNotForeign returns an error for files that exist but are not listed in the mark.
+func (f *Folder) checkNotForeign(files []string) error {
 	var list []string
 	for _, name := range files {
 		if f.Mark != nil && slices.Contains(f.Mark.Files, name) {
@@ -230,14 +233,14 @@ func (f *Folder) foreign(files []string) error {
 	return fmt.Errorf("%s has files of these names that no mark of miplc lists: %s; move them away, or choose another folder", f.Dir, strings.Join(list, ", "))
 }
 
-// read returns an error if a new or listed file is among the inputs.
-func (f *Folder) read(files, inputs []string) error {
+// checkNotInput returns an error if a new or listed file is among the inputs.
+func (f *Folder) checkNotInput(files, inputs []string) error {
 	if f.Mark != nil {
 		files = append(slices.Clip(files), f.Mark.Files...)
 	}
 	for _, name := range files {
 		own := filepath.Join(f.Dir, name)
-		if input := sameFile(own, inputs); input != "" {
+		if input := firstSameFile(own, inputs); input != "" {
 			return fmt.Errorf("%s is read and would be replaced: choose another folder", own)
 		}
 	}
@@ -256,8 +259,8 @@ func (f *Folder) Clear() error {
 	return err
 }
 
-// ClearUnless is Clear unless one of the named files exists. Commands call it after an error, which
-// they report, to remove a result without any use.
+// ClearUnless removes the files of a failed command like Clear, unless one of the named files exists,
+// because it is worth keeping.
 func (f *Folder) ClearUnless(names ...string) {
 	for _, name := range names {
 		if _, err := os.Stat(filepath.Join(f.Dir, name)); err == nil {
@@ -283,19 +286,19 @@ func (f *Folder) remove(files []string) error {
 
 // Close unlocks the folder. It removes the folder if LockFolder created it and it is empty.
 func (f *Folder) Close() {
-	held.Lock()
-	defer held.Unlock()
-	delete(held.folders, f)
+	lockedFolders.Lock()
+	defer lockedFolders.Unlock()
+	delete(lockedFolders.folders, f)
 	f.release()
 }
 
 func (f *Folder) release() {
 	if f.lock != nil {
 		name := filepath.Join(f.Dir, lockFile)
-		if locked, err := f.lock.Stat(); err == nil && at(locked, name) { // not the lock of another process in a new folder
+		if locked, err := f.lock.Stat(); err == nil && stillNamed(locked, name) { // not the lock of another process in a new folder
 			os.Remove(name) // before unlocking
 		}
 		f.lock.Close()
 	}
-	removeFolders(f.made)
+	removeFolders(f.created)
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Lock returns the lock for a lock file, which is created when it is locked. If path is not a
-// regular file, the error is an *fs.PathError: opening a pipe would block, and a link could point
-// to another user's file.
-func Lock(path string) (*flock.Flock, error) {
+// NewLock returns a lock that is not yet held. Locking it creates the file path. If path is not a regular
+// file, the error is an *fs.PathError: opening a pipe would block, and a link could point to another
+// user's file.
+func NewLock(path string) (*flock.Flock, error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "lock", Path: path, Err: errors.New("it is not a regular file: remove it")}
 	}

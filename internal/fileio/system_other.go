@@ -6,8 +6,8 @@ package fileio
 // systems have no named pipes in folders.
 const nonBlocking = 0
 
-// hold does nothing, because on these systems a lock would also block writes of this process.
+// lockTemp does nothing, because on these systems a lock would also block writes of this process.
 // Temporary files of killed processes stay until their folder is claimed again.
-func hold(string) (release func()) { return func() {} }
+func lockTemp(string) (release func()) { return func() {} }
 
 func abandoned(string) bool { return false }

@@ -12,9 +12,9 @@ import (
 // process at its other end.
 const nonBlocking = syscall.O_NONBLOCK
 
-// hold locks a temporary file, which shows that its process is alive: the lock ends with the
+// lockTemp locks a temporary file, which shows that its process is alive: the lock ends with the
 // process. It returns nil if another process is just removing the file as abandoned.
-func hold(path string) (release func()) {
+func lockTemp(path string) (release func()) {
 	l := flock.New(path)
 	free, err := l.TryLock()
 	switch {

@@ -15,7 +15,7 @@ import (
 const maxLinks = 40
 
 // follow resolves the links of a path. info is nil if the target does not exist.
-func follow(path string) (place string, info fs.FileInfo, err error) {
+func follow(path string) (target string, info fs.FileInfo, err error) {
 	for range maxLinks {
 		info, err := os.Lstat(path)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -41,12 +41,12 @@ func follow(path string) (place string, info fs.FileInfo, err error) {
 }
 
 // Names of temporary files are ".STEM.miplc-RANDOM.EXT": hidden, and unlike those of users.
-const asideMark = ".miplc-"
+const tempInfix = ".miplc-"
 
 // maxStem keeps temporary names within the limits of file systems.
 const maxStem = 120
 
-func asideParts(name string) (prefix, ext string) {
+func tempNameParts(name string) (prefix, ext string) {
 	ext = filepath.Ext(name)
 	stem := strings.TrimSuffix(name, ext)
 	if len(ext) > maxStem || stem == "" {
@@ -55,13 +55,13 @@ func asideParts(name string) (prefix, ext string) {
 	if len(stem) > maxStem {
 		stem = strings.ToValidUTF8(stem[:maxStem], "")
 	}
-	return "." + stem + asideMark, ext
+	return "." + stem + tempInfix, ext
 }
 
-// createAside creates the temporary file with default permissions and locks it until release is
+// createTemp creates the temporary file with default permissions and locks it until release is
 // called.
-func createAside(folder, name string) (f *os.File, release func(), err error) {
-	prefix, ext := asideParts(name)
+func createTemp(folder, name string) (f *os.File, release func(), err error) {
+	prefix, ext := tempNameParts(name)
 	for {
 		path := filepath.Join(folder, fmt.Sprintf("%s%08x%s", prefix, rand.Uint32(), ext))
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
@@ -71,7 +71,7 @@ func createAside(folder, name string) (f *os.File, release func(), err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if release := hold(path); release != nil {
+		if release := lockTemp(path); release != nil {
 			if named, err := os.Lstat(path); err == nil && same(f, named) {
 				return f, release, nil
 			}
@@ -86,20 +86,20 @@ func same(f *os.File, named fs.FileInfo) bool {
 	return err == nil && os.SameFile(own, named)
 }
 
-// Sweep removes temporary files for a path that killed processes left. No process may be writing to
+// Sweep removes the temporary files that killed processes left for a path. No process may be writing to
 // the path.
 func Sweep(path string) error { return sweep(path, func(string) bool { return true }) }
 
-func sweep(path string, stale func(aside string) bool) error {
+func sweep(path string, stale func(temp string) bool) error {
 	folder, name := filepath.Split(path)
 	entries, err := os.ReadDir(filepath.Clean(folder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	prefix, ext := asideParts(name)
-	aside := regexp.MustCompile("^" + regexp.QuoteMeta(prefix) + "[0-9a-f]{8}" + regexp.QuoteMeta(ext) + "$")
+	prefix, ext := tempNameParts(name)
+	temp := regexp.MustCompile("^" + regexp.QuoteMeta(prefix) + "[0-9a-f]{8}" + regexp.QuoteMeta(ext) + "$")
 	for _, e := range entries {
-		if path := filepath.Join(folder, e.Name()); e.Type().IsRegular() && aside.MatchString(e.Name()) && stale(path) {
+		if path := filepath.Join(folder, e.Name()); e.Type().IsRegular() && temp.MatchString(e.Name()) && stale(path) {
 			err = errors.Join(err, os.Remove(path))
 		}
 	}
@@ -107,18 +107,18 @@ func sweep(path string, stale func(aside string) bool) error {
 }
 
 // MakeFolder creates a folder with missing parents, and returns the created ones, innermost first.
-func MakeFolder(path string) (made []string, err error) {
+func MakeFolder(path string) (created []string, err error) {
 	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
 		if _, err := os.Stat(at); !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
 			break
 		}
-		made = append(made, at)
+		created = append(created, at)
 	}
 	if err := os.MkdirAll(path, 0o777); err != nil {
-		removeFolders(made)
+		removeFolders(created)
 		return nil, err
 	}
-	return made, nil
+	return created, nil
 }
 
 // removeFolders removes those of the folders that are empty, in order.

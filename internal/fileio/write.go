@@ -15,26 +15,26 @@ import (
 type WriteOptions struct {
 	Force  bool     // replace an existing file
 	Inputs []string // never replace these files, which the command reads; they need not exist
-	// Through permits writing to a device, a pipe or the standard output. Set it only for paths
+	// AllowStream permits writing to a device, a pipe or the standard output. Set it only for paths
 	// that the user names, because a pipe with the name of one of miplc's files would block.
-	Through bool
+	AllowStream bool
 }
 
 // File is a file that is being written. It has a temporary name in its folder until Commit.
 type File struct {
 	path    string   // as given by the user
-	place   string   // path with symbolic links followed
-	through bool     // path is not a regular file: Commit copies the content to it
-	aside   *os.File // the temporary file
+	target  string   // path with symbolic links followed
+	stream  bool     // path is not a regular file: Commit copies the content to it
+	temp    *os.File // the temporary file
 	release func()   // unlocks it
 	options WriteOptions
 	folders []string // created by Create, innermost first
 	closed  bool
-	settled bool // committed or discarded
+	done    bool // committed or discarded
 }
 
 // Create starts a file. It follows symbolic links: the link stays, and the file that it points to
-// is replaced. With WriteOptions.Through and a path that is not a regular file (a device, a pipe, the
+// is replaced. With WriteOptions.AllowStream and a path that is not a regular file (a device, a pipe, the
 // standard output), Commit copies the content to it. Create makes missing folders. It returns
 // an error if the path cannot be written, before the caller works for the content. The caller must
 // call Discard, which does nothing after Commit.
@@ -48,41 +48,41 @@ func Create(path string, o WriteOptions) (*File, error) {
 }
 
 func (f *File) open() (err error) {
-	if err = f.look(); err != nil {
+	if err = f.checkTarget(); err != nil {
 		return err
 	}
-	folder := filepath.Dir(f.place)
-	if f.through {
+	folder := filepath.Dir(f.target)
+	if f.stream {
 		folder = os.TempDir()
 	} else if f.folders, err = MakeFolder(folder); err != nil {
 		return err
 	}
 	pending.Lock() // a signal between the two steps would leave the file
 	defer pending.Unlock()
-	_ = sweep(filepath.Join(folder, filepath.Base(f.place)), abandoned) // removes files of killed processes; errors do not matter
-	if f.aside, f.release, err = createAside(folder, filepath.Base(f.place)); err == nil {
+	_ = sweep(filepath.Join(folder, filepath.Base(f.target)), abandoned) // removes files of killed processes; errors do not matter
+	if f.temp, f.release, err = createTemp(folder, filepath.Base(f.target)); err == nil {
 		pending.files[f] = true
 	}
 	return err
 }
 
-// look follows the links of the path and returns the first reason not to write there.
-func (f *File) look() error {
+// checkTarget follows the links of the path and returns the first reason not to write there.
+func (f *File) checkTarget() error {
 	if f.path == "" || os.IsPathSeparator(f.path[len(f.path)-1]) {
 		return refusal(fmt.Sprintf("%q is not a file name", f.path))
 	}
 	info, err := os.Stat(f.path)
-	if err == nil && (!info.Mode().IsRegular() && !info.IsDir() || stream(info) != nil) {
-		if !f.options.Through {
+	if err == nil && (!info.Mode().IsRegular() && !info.IsDir() || standardStream(info) != nil) {
+		if !f.options.AllowStream {
 			return refusal(fmt.Sprintf("%s is a pipe, a device or the standard output, not a regular file: remove it, or choose another folder", f.path))
 		}
-		f.place, f.through = f.path, true
+		f.target, f.stream = f.path, true
 		if info.Mode().IsRegular() { // a redirection of the shell: it exists, but must not be replaced
 			return f.options.notRead(f.path)
 		}
 		return nil
 	}
-	if f.place, info, err = follow(f.path); err != nil || info == nil {
+	if f.target, info, err = follow(f.path); err != nil || info == nil {
 		return err
 	}
 	return f.options.mayReplace(f.path, info)
@@ -107,14 +107,14 @@ func (o *WriteOptions) mayReplace(path string, info fs.FileInfo) error {
 
 // notRead returns an error if path is among the inputs.
 func (o *WriteOptions) notRead(path string) error {
-	if input := sameFile(path, o.Inputs); input != "" {
+	if input := firstSameFile(path, o.Inputs); input != "" {
 		return refusal(fmt.Sprintf("%s is the same file as %s, which is read: choose another name", path, input))
 	}
 	return nil
 }
 
-// sameFile returns the element of files that is the same file as path, by any name or link, or "".
-func sameFile(path string, files []string) string {
+// firstSameFile returns the first of files that is the same file as path, by any name or link, or "".
+func firstSameFile(path string, files []string) string {
 	info, err := os.Stat(path)
 	if err != nil {
 		return ""
@@ -129,17 +129,17 @@ func sameFile(path string, files []string) string {
 
 // Write writes to the temporary file.
 func (f *File) Write(p []byte) (int, error) {
-	n, err := f.aside.Write(p)
+	n, err := f.temp.Write(p)
 	return n, f.explain(err)
 }
 
 // Name returns the name of the temporary file. It may be read after Finish.
-func (f *File) Name() string { return f.aside.Name() }
+func (f *File) Name() string { return f.temp.Name() }
 
 // IsStdout reports whether the file is the standard output of the process.
 func (f *File) IsStdout() bool {
 	info, err := os.Stat(f.path)
-	return err == nil && f.through && stream(info) == os.Stdout
+	return err == nil && f.stream && standardStream(info) == os.Stdout
 }
 
 // Finish syncs the content to the disk. Nothing can be written afterwards.
@@ -148,7 +148,7 @@ func (f *File) Finish() error {
 		return nil
 	}
 	f.closed = true
-	return f.explain(errors.Join(f.aside.Sync(), f.aside.Close()))
+	return f.explain(errors.Join(f.temp.Sync(), f.temp.Close()))
 }
 
 // Commit renames the file to its path, with the permissions of the file that it replaces.
@@ -156,27 +156,27 @@ func (f *File) Commit() error {
 	if err := f.Finish(); err != nil {
 		return err
 	}
-	if f.through {
+	if f.stream {
 		defer f.Discard()
 		return f.explain(copyInto(f.path, f.Name()))
 	}
-	if err := f.look(); err != nil { // a file may have appeared meanwhile
+	if err := f.checkTarget(); err != nil { // a file may have appeared meanwhile
 		return f.explain(err)
 	}
-	if info, err := os.Stat(f.place); err == nil {
+	if info, err := os.Stat(f.target); err == nil {
 		if err := os.Chmod(f.Name(), info.Mode().Perm()); err != nil {
 			return f.explain(err)
 		}
 	}
 	pending.Lock()
 	defer pending.Unlock()
-	if err := os.Rename(f.Name(), f.place); err != nil {
+	if err := os.Rename(f.Name(), f.target); err != nil {
 		return f.explain(err)
 	}
-	f.settled = true
+	f.done = true
 	f.release()
 	delete(pending.files, f)
-	return f.explain(syncFolder(filepath.Dir(f.place)))
+	return f.explain(syncFolder(filepath.Dir(f.target)))
 }
 
 // Discard removes the temporary file, and the folders that were created for it.
@@ -187,13 +187,13 @@ func (f *File) Discard() {
 }
 
 func (f *File) discard() {
-	if f.settled {
+	if f.done {
 		return
 	}
-	f.settled = true
-	if f.aside != nil {
-		f.aside.Close()
-		os.Remove(f.aside.Name())
+	f.done = true
+	if f.temp != nil {
+		f.temp.Close()
+		os.Remove(f.temp.Name())
 		f.release()
 		delete(pending.files, f)
 	}
@@ -252,14 +252,14 @@ func CreateLog(path string) (*os.File, error) {
 	return f, syncFolder(filepath.Dir(path))
 }
 
-// At reports whether an open file is still at the path by which it was opened. Another process may have
+// AtPath reports whether an open file is still at the path by which it was opened. Another process may have
 // removed it and created one of the same name.
-func At(f *os.File) bool {
+func AtPath(f *os.File) bool {
 	open, err := f.Stat()
-	return err == nil && at(open, f.Name())
+	return err == nil && stillNamed(open, f.Name())
 }
 
-func at(open fs.FileInfo, path string) bool {
+func stillNamed(open fs.FileInfo, path string) bool {
 	named, err := os.Stat(path)
 	return err == nil && os.SameFile(open, named)
 }
@@ -276,14 +276,14 @@ func (r refusal) Error() string { return string(r) }
 
 // explain replaces the temporary name in an error by the name that the user knows.
 func (f *File) explain(err error) error {
-	var told refusal
+	var known refusal
 	var at *fs.PathError
 	var moved *os.LinkError
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &told):
-		return told
+	case errors.As(err, &known):
+		return known
 	case errors.As(err, &at):
 		err = at.Err
 	case errors.As(err, &moved):
@@ -300,7 +300,7 @@ func copyInto(path, from string) error {
 	}
 	defer source.Close()
 	if info, err := os.Stat(path); err == nil {
-		if own := stream(info); own != nil {
+		if own := standardStream(info); own != nil {
 			_, err := io.Copy(own, source)
 			return err
 		}
@@ -313,10 +313,10 @@ func copyInto(path, from string) error {
 	return errors.Join(err, target.Close())
 }
 
-// stream returns the standard stream that is the same file, or nil. If the shell redirected a
+// standardStream returns the standard stream that is the same file, or nil. If the shell redirected a
 // stream to a file, the file is written through the stream, because renaming over it would lose the
 // other output.
-func stream(info fs.FileInfo) *os.File {
+func standardStream(info fs.FileInfo) *os.File {
 	for _, s := range []*os.File{os.Stdout, os.Stderr} {
 		if own, err := s.Stat(); err == nil && os.SameFile(info, own) {
 			return s

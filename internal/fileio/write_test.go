@@ -191,7 +191,7 @@ func TestDiscard(t *testing.T) {
 func TestSweep(t *testing.T) {
 	dir := folder(t, map[string]string{"a.csv": "", ".a.csv": "", ".a.miplc-0123.csv": "", ".a.miplc-0123456z.csv": "", ".b.miplc-01234567.csv": ""})
 	want := tree(t, dir)
-	f, release, err := createAside(dir, "a.csv")
+	f, release, err := createTemp(dir, "a.csv")
 	if err != nil {
 		t.Fatal(err)
 	}

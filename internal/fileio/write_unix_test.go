@@ -37,9 +37,9 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// With WriteOptions.Through a file that is not regular is written to, by its name and through a
+// With WriteOptions.AllowStream a file that is not regular is written to, by its name and through a
 // link, and not replaced.
-func TestThrough(t *testing.T) {
+func TestAllowStream(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
 	if err := syscall.Mkfifo(pipe, 0o644); err != nil {
@@ -58,7 +58,7 @@ func TestThrough(t *testing.T) {
 			content, _ := io.ReadAll(f)
 			got <- string(content)
 		}()
-		if err := Write(filepath.Join(dir, name), []byte("new"), WriteOptions{Through: true}); err != nil {
+		if err := Write(filepath.Join(dir, name), []byte("new"), WriteOptions{AllowStream: true}); err != nil {
 			t.Fatal(err)
 		}
 		if content := <-got; content != "new" {
@@ -68,7 +68,7 @@ func TestThrough(t *testing.T) {
 	holds(t, dir, map[string]string{"pipe": "p---------", "link": "L---------"})
 }
 
-// Without WriteOptions.Through no write blocks on a named pipe: a pipe with the name of a file or a
+// Without WriteOptions.AllowStream no write blocks on a named pipe: a pipe with the name of a file or a
 // lock of miplc is an error.
 func TestPipesInTheWay(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.onnx")
@@ -78,7 +78,7 @@ func TestPipesInTheWay(t *testing.T) {
 	if err := Replace(path, []byte("new")); err == nil || !strings.Contains(err.Error(), "is a pipe") {
 		t.Errorf("written: %v", err)
 	}
-	if _, err := Lock(path); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+	if _, err := NewLock(path); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("locked: %v", err)
 	}
 	holds(t, filepath.Dir(path), map[string]string{"model.onnx": "p---------"})
@@ -103,7 +103,7 @@ func TestDevice(t *testing.T) {
 		if info, err := os.Stat(name); err != nil || info.Mode()&os.ModeDevice == 0 {
 			t.Skipf("there is no device %s here: %v", name, err)
 		}
-		err := Write(name, []byte("new"), WriteOptions{Through: true})
+		err := Write(name, []byte("new"), WriteOptions{AllowStream: true})
 		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -119,7 +119,7 @@ const child = "MIPLC_TEST_CHILD"
 func TestStandardOutput(t *testing.T) {
 	if os.Getenv(child) != "" {
 		os.Stdout.WriteString("before ")
-		if err := Write("/dev/stdout", []byte("new"), WriteOptions{Through: true}); err != nil {
+		if err := Write("/dev/stdout", []byte("new"), WriteOptions{AllowStream: true}); err != nil {
 			t.Fatal(err)
 		}
 		os.Stdout.WriteString(" after")

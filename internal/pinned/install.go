@@ -117,7 +117,7 @@ func (s Slot) claim(ctx context.Context, progress io.Writer) (unlock func(), err
 
 // lock waits for other processes that install the same library.
 func (s Slot) lock(ctx context.Context, path string, progress io.Writer) (unlock func(), err error) {
-	l, err := fileio.Lock(path)
+	l, err := fileio.NewLock(path)
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,7 @@ func (c *Console) ResultOf(err error, v any, text func(io.Writer) error) error {
 // Create starts a file that a command writes. If it is the standard output, the text result is
 // printed to Err, and there is no JSON result.
 func (c *Console) Create(path string, o fileio.WriteOptions) (*fileio.File, error) {
-	o.Through = true
+	o.AllowStream = true
 	f, err := fileio.Create(path, o)
 	if err != nil || !f.IsStdout() {
 		return f, err

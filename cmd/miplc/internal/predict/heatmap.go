@@ -127,7 +127,7 @@ func (h *heatmaps) write(r *result, set *data.Dataset, o *options) error {
 		files = append(files, name(b, ".svg"), name(b, ".png"))
 	}
 	folder, err := fileio.ClaimFolder(h.Dir, func(f *fileio.Folder) error {
-		if err := f.Mark.Other(h.Dir, fileio.HeatmapFolder); err != nil {
+		if err := f.Mark.CheckKind(h.Dir, fileio.HeatmapFolder); err != nil {
 			return err
 		}
 		return f.Restart(fileio.HeatmapFolder, files, []string{backend.ModelPath(o.Model), o.Data})
