@@ -1,5 +1,5 @@
-// Package backend opens models and chooses engines from flags, and installs onnxruntime for
-// commands that need it.
+// Package backend opens models and chooses engines from flags, reads data for models, and installs
+// onnxruntime for commands that need it.
 package backend
 
 import (

@@ -25,7 +25,7 @@ func TestAllot(t *testing.T) {
 			values[name] = value
 		}
 		runtime.GOMAXPROCS(8)
-		allot(func(name string) string { return values[name] })
+		limitProcessors(func(name string) string { return values[name] })
 		if got := runtime.GOMAXPROCS(0); got != want {
 			t.Errorf("%q: %d processors, want %d", env, got, want)
 		}

@@ -31,7 +31,7 @@ func Main(args []string, con *console.Console) int {
 	// A wrong flag ends parsing before --json is read, but its error must be JSON too.
 	con.JSON = slices.Contains(args, "--json")
 	con.Err = sanitize.Writer(con.Err)
-	allot(con.Getenv)
+	limitProcessors(con.Getenv)
 	ctx, stop := untilSignal(con)
 	defer stop()
 	ended := make(chan int, 1)
@@ -41,21 +41,21 @@ func Main(args []string, con *console.Console) int {
 		return code
 	case <-ctx.Done():
 	}
-	return windUp(con, ended)
+	return endAfterSignal(con, ended)
 }
 
 // grace is how long a command may take after a signal to end itself.
 const grace = 300 * time.Millisecond
 
-// windUp ends a command after a signal and removes incomplete files.
-func windUp(con *console.Console, ended <-chan int) int {
+// endAfterSignal ends a command after a signal and removes incomplete files.
+func endAfterSignal(con *console.Console, ended <-chan int) int {
 	select {
 	case code := <-ended:
 		return code
 	case <-time.After(grace):
 	}
-	keeping := con.Keeps()
-	if keeping == 0 {
+	allowed := con.TimeAfterSignal()
+	if allowed == 0 {
 		fileio.DiscardAll()
 		fileio.AbandonAll()
 		return con.Interrupt()
@@ -63,7 +63,7 @@ func windUp(con *console.Console, ended <-chan int) int {
 	select {
 	case code := <-ended:
 		return code
-	case <-time.After(keeping):
+	case <-time.After(allowed):
 	}
 	fileio.DiscardAll()
 	return con.Interrupt()

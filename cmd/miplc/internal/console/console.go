@@ -27,11 +27,11 @@ type Console struct {
 	Terminal bool
 	Getenv   func(string) string
 
-	keeps    atomic.Int64 // a time.Duration
-	code     atomic.Int64 // exit code if a signal ends the command; 0: ExitFailed
-	lock     sync.Mutex
-	answered bool // a result was printed
-	ended    bool // by a signal: print nothing more
+	timeAfterSignal atomic.Int64 // a time.Duration
+	exitCode        atomic.Int64 // exit code if a signal ends the command; 0: ExitFailed
+	lock            sync.Mutex
+	answered        bool // a result was printed
+	ended           bool // by a signal: print nothing more
 }
 
 // System returns the console of the process.
@@ -75,18 +75,19 @@ func (c *Console) Resultf(v any, format string, args ...any) error {
 // LastEpochs is the time after a signal for completing the current epochs.
 const LastEpochs = 20 * time.Second
 
-// Keep lets the command go on for a time after a signal, to save its state or to answer requests.
-// code is the exit code if the time is not sufficient. Other commands end at once.
-func (c *Console) Keep(atMost time.Duration, code int) {
-	c.code.Store(int64(code))
-	c.keeps.Store(int64(atMost))
+// AllowAfterSignal lets the command go on for a time after a signal, to save its state or to
+// answer requests. exitCode is that of the process if the time is not sufficient. Other commands end at
+// once.
+func (c *Console) AllowAfterSignal(atMost time.Duration, exitCode int) {
+	c.exitCode.Store(int64(exitCode))
+	c.timeAfterSignal.Store(int64(atMost))
 }
 
 // InterruptedCode returns the exit code if a signal ends the command now.
-func (c *Console) InterruptedCode() int { return cmp.Or(int(c.code.Load()), ExitFailed) }
+func (c *Console) InterruptedCode() int { return cmp.Or(int(c.exitCode.Load()), ExitFailed) }
 
-// Keeps returns the time that the command has after a signal; 0: none.
-func (c *Console) Keeps() time.Duration { return time.Duration(c.keeps.Load()) }
+// TimeAfterSignal returns the time that the command has after a signal; 0: none.
+func (c *Console) TimeAfterSignal() time.Duration { return time.Duration(c.timeAfterSignal.Load()) }
 
 // ResultOf prints the result of a command and returns err, which may be nil.
 func (c *Console) ResultOf(err error, v any, text func(io.Writer) error) error {

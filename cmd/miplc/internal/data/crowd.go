@@ -16,7 +16,7 @@ import (
 
 // crowdOptions are the settings of miplc data crowd.
 type crowdOptions struct {
-	Limits     bagfile.Options
+	Reading    bagfile.Options
 	Console    *console.Console
 	Annotators []string
 	Output     string
@@ -26,8 +26,8 @@ type crowdOptions struct {
 	Outside    string
 }
 
-// distilled is the output of the command.
-type distilled struct {
+// crowdResult is the output of the command.
+type crowdResult struct {
 	File string `json:"file"`
 	crowd.Stats
 }
@@ -60,7 +60,7 @@ nothing is written.`,
 		RunE: func(*cobra.Command, []string) error { return runCrowd(o) },
 	}
 	f := cmd.Flags()
-	console.SizeFlag(f, &o.Limits)
+	console.ReadingFlags(f, &o.Reading)
 	f.StringVarP(&o.Output, "output", "o", "", "output file: .csv, or with --bags a dataset (required)")
 	f.BoolVar(&o.Force, "force", false, "overwrite an existing output file")
 	f.StringSliceVar(&o.Classes, "classes", nil, "classes that every file must contain (default: those of --bags, else of the first file)")
@@ -69,7 +69,7 @@ nothing is written.`,
 	return cmd
 }
 
-// runCrowd distils and saves.
+// runCrowd makes the candidate sets and writes them.
 func runCrowd(o *crowdOptions) error {
 	if o.Output == "" {
 		return console.Usagef("miplc data crowd: -o FILE is missing")
@@ -95,7 +95,7 @@ func runCrowd(o *crowdOptions) error {
 	var set *data.Dataset
 	classes := o.Classes
 	if o.Bags != "" {
-		if set, err = bagfile.OpenWith(o.Bags, o.Limits); err != nil {
+		if set, err = bagfile.OpenWith(o.Bags, o.Reading); err != nil {
 			return err
 		}
 		if o.Classes == nil && set.Classes > 0 {
@@ -126,6 +126,6 @@ func (o *crowdOptions) table(out *fileio.File, table *crowd.Table, stats crowd.S
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	return o.Console.Resultf(distilled{o.Output, stats}, "%s: %s, %s, %.2f candidates per image on average; agreed on for %d, most probable labels for %d\n",
+	return o.Console.Resultf(crowdResult{o.Output, stats}, "%s: %s, %s, %.2f candidates per image on average; agreed on for %d, most probable labels for %d\n",
 		o.Output, diag.Count(stats.Images, "image"), diag.Count(stats.Classes, "class"), stats.MeanCandidates, stats.Agreed, stats.Picked)
 }

@@ -9,7 +9,7 @@ import (
 
 // importOptions are the settings of miplc data import.
 type importOptions struct {
-	Limits  bagfile.Options
+	Reading bagfile.Options
 	Console *console.Console
 	Input   string
 	Output  string
@@ -28,8 +28,8 @@ func importCommand(con *console.Console) *cobra.Command {
 		Args:       console.Args(console.Arg("IN", &o.Input), console.Arg("OUT", &o.Output)),
 		RunE:       func(*cobra.Command, []string) error { return runImport(o) },
 	}
-	console.SizeFlag(cmd.Flags(), &o.Limits)
-	cmd.Flags().StringVar(&o.Limits.Columns.Roles.Group, "group-column", "", "column of a CSV file with the group of each bag, e.g. patient")
+	console.ReadingFlags(cmd.Flags(), &o.Reading)
+	cmd.Flags().StringVar(&o.Reading.Columns.Roles.Group, "group-column", "", "column of a CSV file with the group of each bag, e.g. patient")
 	o.Labels.addFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite OUT if it exists")
 	return cmd
@@ -37,7 +37,7 @@ func importCommand(con *console.Console) *cobra.Command {
 
 // runImport converts a dataset.
 func runImport(o *importOptions) error {
-	if err := o.Labels.set(&o.Limits); err != nil {
+	if err := o.Labels.set(&o.Reading); err != nil {
 		return err
 	}
 	out, err := create(o.Console, o.Output, o.Force, o.Input)
@@ -45,7 +45,7 @@ func runImport(o *importOptions) error {
 		return err
 	}
 	defer out.Discard()
-	set, err := bagfile.OpenWith(o.Input, o.Limits)
+	set, err := bagfile.OpenWith(o.Input, o.Reading)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 
 // inspectOptions are the settings of miplc data inspect.
 type inspectOptions struct {
-	Limits  bagfile.Options
+	Reading bagfile.Options
 	Console *console.Console
 	Files   []string
 	Labels  labels
@@ -69,7 +69,7 @@ says what to do:
 		Args: console.Args(console.Arguments("FILE...", &o.Files)),
 		RunE: func(*cobra.Command, []string) error { return runInspect(o) },
 	}
-	console.SizeFlag(cmd.Flags(), &o.Limits)
+	console.ReadingFlags(cmd.Flags(), &o.Reading)
 	o.Labels.addFlag(cmd.Flags())
 	console.BagFlag(cmd.Flags(), &o.Bag, "bag to describe: its name, or its number, from 1")
 	cmd.Flags().StringVar(&o.SVG, "svg", "", "with --bag, SVG file to draw the bag to")
@@ -85,7 +85,7 @@ func runInspect(o *inspectOptions) error {
 	case o.Bag != "" && len(o.Files) != 1:
 		return console.Usagef("--bag describes a bag of one file, but %d files are given", len(o.Files))
 	}
-	if err := o.Labels.set(&o.Limits); err != nil {
+	if err := o.Labels.set(&o.Reading); err != nil {
 		return err
 	}
 	var svg *fileio.File
@@ -99,7 +99,7 @@ func runInspect(o *inspectOptions) error {
 	var stats []describe.Stats
 	var bag *bagFacts
 	for _, path := range o.Files {
-		set, err := bagfile.OpenWith(path, o.Limits)
+		set, err := bagfile.OpenWith(path, o.Reading)
 		if err != nil {
 			return err
 		}

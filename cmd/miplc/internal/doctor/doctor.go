@@ -39,8 +39,8 @@ type findings struct {
 	buildinfo.Info
 	Onnxruntime []ortlib.Candidate `json:"onnxruntime"` // every place looked at, in order
 	Plugins     []pjrt.Candidate   `json:"pjrt_plugins"`
-	Backends    []backend          `json:"backends"`
-	Engines     []backend          `json:"engines"`
+	Backends    []component        `json:"backends"`
+	Engines     []component        `json:"engines"`
 	Devices     []deviceFacts      `json:"devices"`   // of the engine xla
 	Providers   []deviceFacts      `json:"providers"` // execution providers of onnxruntime
 	Auto        string             `json:"auto"`      // engine that auto selects for miplc train, and why
@@ -48,8 +48,8 @@ type findings struct {
 	Data        folderFacts        `json:"data"`
 }
 
-// backend is a way to run or train a model.
-type backend struct {
+// component is a back end, an engine or a device.
+type component struct {
 	Name   string `json:"name"`
 	Usable bool   `json:"usable"`
 	Detail string `json:"detail"`
@@ -58,7 +58,7 @@ type backend struct {
 // deviceFacts is a device of the engine xla or an execution provider of onnxruntime, tried
 // with the training of a small model.
 type deviceFacts struct {
-	backend
+	component
 	Compiling float64 `json:"compiling_seconds,omitempty"`
 	Step      float64 `json:"step_seconds,omitempty"`
 }
@@ -119,13 +119,13 @@ func run(ctx context.Context, o *options) error {
 	if missing := (*ortlib.NotFoundError)(nil); errors.As(err, &missing) {
 		remedy = missing.Remedy()
 	}
-	f.Backends = []backend{onnxruntime(lib, err, remedy), {Name: "onnx-go", Usable: true, Detail: "built in"}}
+	f.Backends = []component{onnxruntime(lib, err, remedy), {Name: "onnx-go", Usable: true, Detail: "built in"}}
 	f.Plugins = pjrt.Candidates(o.Plugin)
 	f.Devices = []deviceFacts{device(ctx, pjrt.CPU, o.Plugin, o.Library), device(ctx, pjrt.CUDA, o.Plugin, o.Library)}
 	if err == nil {
 		f.Providers = tryAll(ctx, o.Library)
 	}
-	f.Engines = append(trainers(f.Providers, err), onDevices(f.Devices))
+	f.Engines = append(ortAndGorgonia(f.Providers, err), xlaEngine(f.Devices))
 	if choice, err := engines.Choose(engines.Request{Library: o.Library, Plugin: o.Plugin}); err == nil {
 		f.Auto = fmt.Sprintf("%s on %s: %s", choice.Engine, choice.Device, choice.Reason)
 		choice.Close()
@@ -144,22 +144,22 @@ func run(ctx context.Context, o *options) error {
 	return o.Console.ResultOf(err, f, f.print)
 }
 
-func onnxruntime(lib ortlib.Library, err error, remedy string) backend {
+func onnxruntime(lib ortlib.Library, err error, remedy string) component {
 	if err != nil {
-		return backend{Name: "onnxruntime", Detail: remedy}
+		return component{Name: "onnxruntime", Detail: remedy}
 	}
 	name := "onnxruntime"
 	if lib.Version != "" {
-		return backend{Name: name, Usable: true, Detail: "version " + lib.Version + ", " + lib.Path}
+		return component{Name: name, Usable: true, Detail: "version " + lib.Version + ", " + lib.Path}
 	}
-	return backend{Name: name, Usable: true, Detail: lib.Path}
+	return component{Name: name, Usable: true, Detail: lib.Path}
 }
 
-// trainers lists the engines of miplc train except xla. noLibrary is why onnxruntime cannot be
+// ortAndGorgonia lists the engines of miplc train except xla. noLibrary is why onnxruntime cannot be
 // used, or nil.
-func trainers(providers []deviceFacts, noLibrary error) []backend {
-	list := []backend{{Name: engines.Gorgonia, Usable: true, Detail: "built in"}}
-	ortEngine := backend{Name: engines.ORT, Detail: "no onnxruntime library"}
+func ortAndGorgonia(providers []deviceFacts, noLibrary error) []component {
+	list := []component{{Name: engines.Gorgonia, Usable: true, Detail: "built in"}}
+	ortEngine := component{Name: engines.ORT, Detail: "no onnxruntime library"}
 	if errors.Is(noLibrary, ortenv.ErrNoCgo) {
 		ortEngine.Detail = "this build has no cgo"
 	}
@@ -183,7 +183,7 @@ func usable(devices []deviceFacts) []string {
 
 // device opens a device for XLA and compares training steps on it with those on the CPU.
 func device(ctx context.Context, kind pjrt.Kind, plugin, library string) deviceFacts {
-	d := deviceFacts{backend: backend{Name: string(kind)}}
+	d := deviceFacts{component: component{Name: string(kind)}}
 	b, err := xla.Open(kind, pjrt.Options{Plugin: plugin})
 	if err != nil {
 		d.Detail = err.Error()
@@ -201,13 +201,13 @@ func device(ctx context.Context, kind pjrt.Kind, plugin, library string) deviceF
 	return d
 }
 
-// onDevices returns the engine xla, which is usable if one of its devices is.
-func onDevices(devices []deviceFacts) backend {
+// xlaEngine returns the engine xla, which is usable if one of its devices is.
+func xlaEngine(devices []deviceFacts) component {
 	names := usable(devices)
 	if len(names) == 0 {
-		return backend{Name: engines.XLA, Detail: "no usable device"}
+		return component{Name: engines.XLA, Detail: "no usable device"}
 	}
-	return backend{Name: engines.XLA, Usable: true, Detail: "on the devices " + strings.Join(names, ", ")}
+	return component{Name: engines.XLA, Usable: true, Detail: "on the devices " + strings.Join(names, ", ")}
 }
 
 func folder(path string) folderFacts {
@@ -260,7 +260,7 @@ func (f findings) print(out io.Writer) error {
 	return w.Flush()
 }
 
-func (b backend) print(w io.Writer, what string) {
+func (b component) print(w io.Writer, what string) {
 	state := "usable"
 	if !b.Usable {
 		state = "not usable"

@@ -33,11 +33,11 @@ func tryAll(ctx context.Context, library string) []deviceFacts {
 	program, err := os.Executable()
 	offered := ortenv.Offered(library)
 	if gpu, err := nvidia.FirstGPU(); err == nil && !slices.Contains(offered, ortlib.CUDA) {
-		list = append(list, deviceFacts{backend: backend{Name: ortlib.CUDA,
+		list = append(list, deviceFacts{component: component{Name: ortlib.CUDA,
 			Detail: fmt.Sprintf("a GPU is here (%s), but not its execution provider: run `miplc runtime install %s`", gpu.Name, ortlib.CUDA)}})
 	}
 	for _, name := range offered {
-		d := deviceFacts{backend: backend{Name: name}}
+		d := deviceFacts{component: component{Name: name}}
 		if err == nil && os.Getenv(envTrying) == "" {
 			d = tryIn(ctx, program, library, name)
 		} else {
@@ -56,7 +56,7 @@ func tryIn(ctx context.Context, program, library, name string) deviceFacts {
 	cmd := exec.CommandContext(ctx, program, "doctor", "--json", "--"+tryFlag, name, "--library", library)
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &said, time.Second
 	cmd.Env = append(os.Environ(), envTrying+"=1")
-	d := deviceFacts{backend: backend{Name: name}}
+	d := deviceFacts{component: component{Name: name}}
 	err := cmd.Run()
 	switch {
 	case ctx.Err() != nil:
@@ -74,7 +74,7 @@ func tryIn(ctx context.Context, program, library, name string) deviceFacts {
 
 // try trains a small model with a provider in this process.
 func try(ctx context.Context, library, name string) deviceFacts {
-	d := deviceFacts{backend: backend{Name: name}}
+	d := deviceFacts{component: component{Name: name}}
 	step, err := engines.TryProvider(ctx, library, name)
 	if err != nil {
 		d.Detail = err.Error()

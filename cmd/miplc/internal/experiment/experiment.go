@@ -168,7 +168,7 @@ func (o *options) follow(ctx context.Context, name string, compute func(experime
 		defer shown.End()
 		settings.Observer = shown
 	}
-	o.Console.Keep(console.LastEpochs, console.ExitInterrupted)
+	o.Console.AllowAfterSignal(console.LastEpochs, console.ExitInterrupted)
 	progress, err := compute(settings)
 	if err != nil {
 		return o.explain(err)

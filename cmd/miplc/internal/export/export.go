@@ -32,7 +32,7 @@ type options struct {
 	Int8    string
 	Data    string
 	MaxLoss float64
-	Limits  bagfile.Options
+	Reading bagfile.Options
 	Library string
 	Force   bool
 }
@@ -83,7 +83,7 @@ the command writes nothing and exits with code 1.`,
 	f.StringVar(&o.Data, "data", "", "dataset for measuring --float16 and --int8")
 	f.Float64Var(&o.MaxLoss, "max-loss", 0.01, "maximum loss of accuracy of a smaller model, from 0 to 1")
 	console.LibraryFlag(f, &o.Library)
-	console.SizeFlag(f, &o.Limits)
+	console.ReadingFlags(f, &o.Reading)
 	console.Limit(f, 0, 1, "max-loss")
 	f.BoolVar(&o.Force, "force", false, "overwrite existing output files")
 	return cmd
@@ -114,26 +114,26 @@ func run(ctx context.Context, o *options) error {
 	}
 	r := result{Name: m.Name}
 	var files []deploy.File
-	for _, part := range []struct {
-		to   string
-		made func(to string) ([]deploy.File, error)
+	for _, output := range []struct {
+		wanted bool
+		files  func() ([]deploy.File, error)
 	}{
-		{o.Triton, m.Triton},
-		{o.KServe, func(path string) ([]deploy.File, error) { return m.KServe(path, o.Storage) }},
-		{o.Docker, func(dir string) ([]deploy.File, error) { return m.Docker(dir, release(buildinfo.Current())) }},
-		{o.Float16 + o.Int8, func(string) (made []deploy.File, err error) {
-			r.Models, made, err = o.compact(ctx, m)
-			return made, err
+		{o.Triton != "", func() ([]deploy.File, error) { return m.Triton(o.Triton) }},
+		{o.KServe != "", func() ([]deploy.File, error) { return m.KServe(o.KServe, o.Storage) }},
+		{o.Docker != "", func() ([]deploy.File, error) { return m.Docker(o.Docker, release(buildinfo.Current())) }},
+		{smaller, func() (list []deploy.File, err error) {
+			r.Models, list, err = o.compact(ctx, m)
+			return list, err
 		}},
 	} {
-		if part.to == "" {
+		if !output.wanted {
 			continue
 		}
-		made, err := part.made(part.to)
+		list, err := output.files()
 		if err != nil {
 			return err
 		}
-		files = append(files, made...)
+		files = append(files, list...)
 	}
 	if err := m.Write(files, o.Force, o.Data, o.Library); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (o *options) compact(ctx context.Context, m *deploy.Deployment) ([]deploy.M
 	if m.Meta.Encoder != nil {
 		return nil, nil, errors.New("--float16 and --int8 do not support a model that contains an encoder: train with data.encoder.export: model, and give --data the features")
 	}
-	bags, err := backend.OpenData(o.Data, o.Limits, m.Meta)
+	bags, err := backend.OpenData(o.Data, o.Reading, m.Meta)
 	if err != nil {
 		return nil, nil, err
 	}

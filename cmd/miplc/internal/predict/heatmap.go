@@ -121,7 +121,7 @@ func (h *heatmaps) checkCoords(set *data.Dataset, bags []int, path string) error
 
 // write draws the bags as bag-NUMBER.svg and bag-NUMBER.png.
 func (h *heatmaps) write(r *result, set *data.Dataset, o *options) error {
-	name := func(b bag, ending string) string { return "bag-" + strconv.Itoa(b.Bag) + ending }
+	name := func(b bag, ending string) string { return "bag-" + strconv.Itoa(b.Number) + ending }
 	var files []string
 	for _, b := range r.Bags {
 		files = append(files, name(b, ".svg"), name(b, ".png"))
@@ -141,7 +141,7 @@ func (h *heatmaps) write(r *result, set *data.Dataset, o *options) error {
 		return err
 	}
 	for _, b := range r.Bags {
-		m := &plot.Heatmap{Title: r.title(b), Coords: set.CoordsOf(b.Bag - 1), Attention: b.Attention, Scale: h.Scale}
+		m := &plot.Heatmap{Title: r.title(b), Coords: set.CoordsOf(b.Number - 1), Attention: b.Attention, Scale: h.Scale}
 		if b.ClassAttention != nil {
 			class := cmp.Or(h.Class, b.Class)
 			m.Attention, m.Title = b.ClassAttention[slices.Index(r.Classes, class)], m.Title+"; attention of class "+class
@@ -212,7 +212,7 @@ func namesOf(name string) []string {
 func (p pictures) of(b bag) (image.Image, error) {
 	names := namesOf(b.Name)
 	if b.Name == "" { // the number of a named bag may be the name of another one
-		names = []string{strconv.Itoa(b.Bag)}
+		names = []string{strconv.Itoa(b.Number)}
 	}
 	for _, name := range names {
 		if found := p[name]; len(found) == 1 {

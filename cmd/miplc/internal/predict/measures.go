@@ -21,8 +21,8 @@ type score struct {
 	bags measure.Predictions
 }
 
-// settle computes the measures of the bags.
-func (s *score) settle(classes []string, detail bool) {
+// compute sets Accuracy, Measures and Detail to those of the bags.
+func (s *score) compute(classes []string, detail bool) {
 	s.Measures = s.bags.Values()
 	s.Accuracy = s.Measures.Get(measure.Accuracy)
 	if detail && s.bags.Bags() > 0 {

@@ -37,7 +37,7 @@ func (r *result) printTable(out io.Writer) error {
 		if named {
 			sanitize.Fprintf(w, "%s\t", b.Name)
 		}
-		sanitize.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", b.Bag, b.predicted(), b.probabilities("%.4f"), r.truth(b), b.top())
+		sanitize.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", b.Number, b.predicted(), b.probabilities("%.4f"), r.truth(b), b.top())
 		for _, list := range b.ClassTop {
 			fmt.Fprint(w, indent)
 			sanitize.Fprintf(w, "class %s: %s\n", list.Class, joined(list.Top))
@@ -113,9 +113,9 @@ const none = "(none)"
 // title returns the number of the bag, and its name if it has one.
 func (b *bag) title() string {
 	if b.Name == "" {
-		return "bag " + strconv.Itoa(b.Bag)
+		return "bag " + strconv.Itoa(b.Number)
 	}
-	return fmt.Sprintf("bag %d (%s)", b.Bag, b.Name)
+	return fmt.Sprintf("bag %d (%s)", b.Number, b.Name)
 }
 
 // predicted names the predicted classes.
@@ -169,7 +169,7 @@ func (r *result) writeCSV(to io.Writer) error {
 	}
 	_ = w.Write(append(header, "attention")) // Error returns the error
 	for _, b := range r.Bags {
-		row := []string{strconv.Itoa(b.Bag), b.Name, b.Part, r.trueNames(b), b.Class}
+		row := []string{strconv.Itoa(b.Number), b.Name, b.Part, r.trueNames(b), b.Class}
 		if b.Labels != nil {
 			row[4] = strings.Join(b.Classes, " ")
 		}

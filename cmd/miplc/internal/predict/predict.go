@@ -27,7 +27,7 @@ import (
 
 // options are the options of the command.
 type options struct {
-	Limits  bagfile.Options
+	Reading bagfile.Options
 	Console *console.Console
 	Model   string
 	Data    string
@@ -36,16 +36,16 @@ type options struct {
 	Detail  bool   // print all measures
 	Force   bool
 	Top     int // instances with the highest attention to list; 0: one
-	heatmaps
-	backend.Flags
+	Heatmap heatmaps
+	Backend backend.Flags
 }
 
 // bag is the prediction of one bag.
 type bag struct {
-	Bag  int    `json:"bag"`            // from 1
-	Name string `json:"name,omitempty"` // of the bag, if the dataset has names
-	Part string `json:"part,omitempty"` // of the split of the model, if it was trained on this dataset: train or test
-	True *int   `json:"true,omitempty"` // true label, if it is known and the model predicts one label per bag
+	Number int    `json:"bag"`            // from 1
+	Name   string `json:"name,omitempty"` // of the bag, if the dataset has names
+	Part   string `json:"part,omitempty"` // of the split of the model, if it was trained on this dataset: train or test
+	True   *int   `json:"true,omitempty"` // true label, if it is known and the model predicts one label per bag
 	// TrueLabels are the true labels, if they are known and the model predicts any number of them.
 	TrueLabels []int `json:"true_labels,omitzero"`
 	runtime.Prediction
@@ -92,7 +92,7 @@ func (b *bag) setTrue(labels []uint8) {
 
 // part is the score of one part of the split on which the model was trained.
 type part struct {
-	Part string `json:"part"` // train or test
+	Name string `json:"part"` // train or test
 	Bags int    `json:"bags"`
 	score
 }
@@ -125,46 +125,46 @@ files are overwritten only with --force.`,
 		Args: console.Args(console.Arg("MODEL", &o.Model), console.Arg("DATA", &o.Data)),
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
-	console.SizeFlag(cmd.Flags(), &o.Limits)
+	console.ReadingFlags(cmd.Flags(), &o.Reading)
 	console.BagFlag(cmd.Flags(), &o.Bag, "the only bag to predict: its name, or its number, from 1 (default: all)")
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "CSV file for the predictions")
 	cmd.Flags().BoolVar(&o.Detail, "measures", false, "print all measures, the table of classes, the confusion matrix and the calibration")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite an existing CSV file")
 	cmd.Flags().IntVar(&o.Top, "top", 0, "number of instances to list for each bag, those with the highest attention (default: 1)")
 	console.Limit(cmd.Flags(), 1, console.Most, "top")
-	cmd.Flags().StringVar(&o.Dir, "heatmap", "", "folder for figures (SVG and PNG) of the attention over the coordinates of the instances")
-	cmd.Flags().StringVar(&o.Class, "heatmap-class", "", "class whose attention is drawn, if the model has an attention of each class (default: the predicted one)")
-	cmd.Flags().StringVar(&o.Thumbnails, "thumbnails", "", "folder of images named after the bags, drawn below the attention")
-	cmd.Flags().Float64Var(&o.Scale, "thumbnail-scale", 0, "units of the coordinates per pixel of a thumbnail (default: a thumbnail covers all instances)")
+	cmd.Flags().StringVar(&o.Heatmap.Dir, "heatmap", "", "folder for figures (SVG and PNG) of the attention over the coordinates of the instances")
+	cmd.Flags().StringVar(&o.Heatmap.Class, "heatmap-class", "", "class whose attention is drawn, if the model has an attention of each class (default: the predicted one)")
+	cmd.Flags().StringVar(&o.Heatmap.Thumbnails, "thumbnails", "", "folder of images named after the bags, drawn below the attention")
+	cmd.Flags().Float64Var(&o.Heatmap.Scale, "thumbnail-scale", 0, "units of the coordinates per pixel of a thumbnail (default: a thumbnail covers all instances)")
 	console.Limit(cmd.Flags(), console.AboveZero, console.Most, "thumbnail-scale")
-	o.Flags.Add(cmd)
+	o.Backend.Add(cmd)
 	return cmd
 }
 
 // run predicts and prints.
 func run(ctx context.Context, o *options) error {
-	if err := o.check(); err != nil {
+	if err := o.Heatmap.check(); err != nil {
 		return err
 	}
 	var out *fileio.File
 	if o.Output != "" {
 		var err error
-		if out, err = o.Console.Create(o.Output, fileio.WriteOptions{Force: o.Force, Inputs: []string{backend.ModelPath(o.Model), o.Data, o.Library}}); err != nil {
+		if out, err = o.Console.Create(o.Output, fileio.WriteOptions{Force: o.Force, Inputs: []string{backend.ModelPath(o.Model), o.Data, o.Backend.Library}}); err != nil {
 			return err
 		}
 		defer out.Discard()
 	}
-	o.Options = append(o.Options, runtime.WithMaxInstances(math.MaxInt)) // the user's own data
-	model, err := o.Open(o.Model)
+	o.Backend.Options = append(o.Backend.Options, runtime.WithMaxInstances(math.MaxInt)) // the user's own data
+	model, err := o.Backend.Open(o.Model)
 	if err != nil {
 		return err
 	}
 	defer func() { model.Close() }()
 	info := model.Info()
-	if err := o.checkClass(info); err != nil {
+	if err := o.Heatmap.checkClass(info); err != nil {
 		return err
 	}
-	set, err := backend.OpenData(o.Data, o.Limits, &contract.Metadata{Classes: info.Classes, Columns: info.Columns, Encoder: info.Encoder, Threshold: info.Threshold})
+	set, err := backend.OpenData(o.Data, o.Reading, &contract.Metadata{Classes: info.Classes, Columns: info.Columns, Encoder: info.Encoder, Threshold: info.Threshold})
 	if err != nil {
 		return err
 	}
@@ -176,13 +176,15 @@ func run(ctx context.Context, o *options) error {
 		}
 		bags = []int{i}
 	}
-	if err := o.checkCoords(set, bags, o.Data); err != nil {
+	if err := o.Heatmap.checkCoords(set, bags, o.Data); err != nil {
 		return err
 	}
+	// Only the metadata of the open model say how to read the data, and only the data say whether bags are
+	// large.
 	if set.OnDisk() {
 		defer memory.Tighten()()
-		o.Options = append(o.Options, runtime.WithLargeBags())
-		other, err := o.Open(o.Model)
+		o.Backend.Options = append(o.Backend.Options, runtime.WithLargeBags())
+		other, err := o.Backend.Open(o.Model)
 		if err != nil {
 			return err
 		}
@@ -193,8 +195,8 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	if o.Dir != "" {
-		if err := o.heatmaps.write(r, set, o); err != nil {
+	if o.Heatmap.Dir != "" {
+		if err := o.Heatmap.write(r, set, o); err != nil {
 			return err
 		}
 	}
@@ -230,7 +232,7 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 		if err != nil {
 			return nil, fmt.Errorf("%s: bag %d: %w", o.Data, i+1, err)
 		}
-		bag := bag{Bag: i + 1, Prediction: p}
+		bag := bag{Number: i + 1, Prediction: p}
 		if o.Top > 0 {
 			bag.setTop(info.Classes, set.CoordsOf(i), o.Top)
 		}
@@ -253,9 +255,9 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 // scores computes the measures: of each part of the split, or of all bags together if the
 // model was not trained on any of them. candidates are those of all bags of the dataset.
 func (r *result) scores(split bool, candidates func(bag int) []uint8, detail bool) {
-	parts := []part{{Part: data.TrainPart}, {Part: data.TestPart}}
+	parts := []part{{Name: data.TrainPart}, {Name: data.TestPart}}
 	if slices.ContainsFunc(r.Bags, func(b bag) bool { return b.Part == data.ValidationPart }) {
-		parts = slices.Insert(parts, 1, part{Part: data.ValidationPart})
+		parts = slices.Insert(parts, 1, part{Name: data.ValidationPart})
 	}
 	for _, b := range r.Bags {
 		if b.labels != nil {
@@ -263,13 +265,13 @@ func (r *result) scores(split bool, candidates func(bag int) []uint8, detail boo
 		}
 		add := func(s *score) {
 			s.bags.Threshold = r.threshold
-			s.bags.Add(b.Probabilities, b.labels, candidates(b.Bag-1))
+			s.bags.Add(b.Probabilities, b.labels, candidates(b.Number-1))
 		}
 		if !split {
 			add(&r.score)
 			continue
 		}
-		if of := slices.IndexFunc(parts, func(p part) bool { return p.Part == b.Part }); of >= 0 {
+		if of := slices.IndexFunc(parts, func(p part) bool { return p.Name == b.Part }); of >= 0 {
 			parts[of].Bags++
 			if b.labels != nil {
 				parts[of].Known++
@@ -278,11 +280,11 @@ func (r *result) scores(split bool, candidates func(bag int) []uint8, detail boo
 		}
 	}
 	if !split {
-		r.settle(r.Classes, detail)
+		r.compute(r.Classes, detail)
 		return
 	}
 	for i := range parts {
-		parts[i].settle(r.Classes, detail)
+		parts[i].compute(r.Classes, detail)
 	}
 	r.Parts = parts
 }
@@ -306,7 +308,7 @@ func (r *result) print(w io.Writer) error {
 		r.score.print(w, "")
 	}
 	for _, p := range r.Parts {
-		p.print(w, map[string]string{data.TrainPart: "training ", data.ValidationPart: "validation ", data.TestPart: "test "}[p.Part])
+		p.print(w, map[string]string{data.TrainPart: "training ", data.ValidationPart: "validation ", data.TestPart: "test "}[p.Name])
 	}
 	return nil
 }

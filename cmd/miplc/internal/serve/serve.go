@@ -169,7 +169,7 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	o.Console.Keep(o.Serve.LameDuck+o.Serve.Drain+time.Second, console.ExitFailed)
+	o.Console.AllowAfterSignal(o.Serve.LameDuck+o.Serve.Drain+time.Second, console.ExitFailed)
 	over := "HTTP at " + r.HTTP
 	if r.GRPC != "" {
 		over += ", gRPC at " + r.GRPC

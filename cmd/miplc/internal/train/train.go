@@ -120,7 +120,7 @@ If no onnxruntime library is found, the command installs it into the cache.`,
 
 // run trains and prints the results.
 func run(ctx context.Context, o *options) error {
-	if err := o.check(); err != nil {
+	if err := o.complete(); err != nil {
 		return err
 	}
 	list, names, err := o.list, o.names, error(nil)
@@ -149,7 +149,7 @@ func run(ctx context.Context, o *options) error {
 		defer bar.End()
 		o.Observer = bar
 	}
-	o.Console.Keep(console.LastEpochs, console.ExitInterrupted)
+	o.Console.AllowAfterSignal(console.LastEpochs, console.ExitInterrupted)
 	results, err := runs.Train(ctx, trials, o.Options)
 	if err != nil {
 		return o.explain(err)
@@ -163,8 +163,9 @@ func run(ctx context.Context, o *options) error {
 	return o.Console.ResultOf(err, results, func(w io.Writer) error { return printAll(w, o.Dir, len(trials), results) })
 }
 
-// check reports wrong flags. If it resumes a run without Spec, it sets Spec to that of the run.
-func (o *options) check() error {
+// complete reports wrong flags. With Spec it sets specEngine. To resume without Spec, it sets Spec to that
+// of the run in Dir, or list and names to those of several runs.
+func (o *options) complete() error {
 	if err := backend.CheckEngine(&o.Request); err != nil {
 		return err
 	}

@@ -73,12 +73,12 @@ func (l limited) bounds(v float64) string {
 // DataFlags adds the flags of commands that search and read data files.
 func DataFlags(con *Console, flags *pflag.FlagSet, to *bagfile.Folder, usage string) {
 	flags.StringVar(&to.Dir, "data-dir", con.Getenv("MIPLC_DATA"), usage)
-	SizeFlag(flags, &to.Options)
+	ReadingFlags(flags, &to.Options)
 }
 
-// SizeFlag adds the flags for reading data files: the maximum size, and which columns of CSV files
+// ReadingFlags adds the flags for reading data files: the maximum size, and which columns of CSV files
 // are features.
-func SizeFlag(flags *pflag.FlagSet, to *bagfile.Options) {
+func ReadingFlags(flags *pflag.FlagSet, to *bagfile.Options) {
 	MaxBytesFlag(flags, &to.MaxBytes)
 	ColumnFlags(flags, &to.Columns)
 }
