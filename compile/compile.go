@@ -218,7 +218,7 @@ func (l *builder) markUnknown(names ...string) {
 	}
 }
 
-// epoch defines t and T. Predictions use those of the last epoch, so that a value that decays over
+// epoch defines t and T. Predictions use those of the final epoch, so that a value that decays over
 // the epochs has its final value in the exported model.
 func (l *builder) epoch() {
 	if l.training {

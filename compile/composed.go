@@ -19,8 +19,9 @@ const maxTop = 64
 // maxSplit bounds the n of split.
 const maxSplit = 1 << 20
 
-// maxLoop is the maximum number of columns that bag_matmul and bag_scores compute one by one.
-const maxLoop = 256
+// maxUnrolled is the maximum number of parts that a function lowers one by one: columns of bag_matmul and
+// bag_scores, heads and extra keys of bag_attention.
+const maxUnrolled = 256
 
 // layerNorm normalises along the last axis.
 func (e *expression) layerNorm(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
@@ -114,7 +115,7 @@ func (e *expression) split(x *ast.CallExpr, args []*graph.Node) (*graph.Node, er
 func (e *expression) bagAttention(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
 	heads := 1
 	if len(x.Args) > 3 {
-		v, err := e.setting(x, 3, 1, maxLoop, true)
+		v, err := e.setting(x, 3, 1, maxUnrolled, true)
 		if err != nil {
 			return nil, err
 		}
@@ -165,9 +166,9 @@ func (e *expression) wantAttended(x *ast.CallExpr, args []*graph.Node, i int) er
 		return nil
 	}
 	s, columns := args[i].Shape, args[i-2].Shape[1]
-	if len(s) != 3 || s[0] != graph.B || !s[1:].Static() || s[2] != columns || s[1] != args[3].Shape[1] || s[1] > maxLoop {
+	if len(s) != 3 || s[0] != graph.B || !s[1:].Static() || s[2] != columns || s[1] != args[3].Shape[1] || s[1] > maxUnrolled {
 		return e.errorf(x, "bag_attention: extra keys and values of each bag are [B, c, %d] and [B, c, %d], c at most %d, not %v and %v; split(x, 1) makes one of each row of x",
-			int(args[1].Shape[1]), int(args[2].Shape[1]), maxLoop, args[3].Shape, args[4].Shape)
+			int(args[1].Shape[1]), int(args[2].Shape[1]), maxUnrolled, args[3].Shape, args[4].Shape)
 	}
 	return nil
 }
@@ -260,8 +261,8 @@ func (e *expression) bagScores(x *ast.CallExpr, args []*graph.Node) (*graph.Node
 
 // columns joins count parts along an axis.
 func (e *expression) columns(x *ast.CallExpr, count, axis int, part func(c int) *graph.Node) (*graph.Node, error) {
-	if count > maxLoop {
-		return nil, e.errorf(x, "%s takes at most %d columns, this has %d", written(x), maxLoop, count)
+	if count > maxUnrolled {
+		return nil, e.errorf(x, "%s takes at most %d columns, this has %d", written(x), maxUnrolled, count)
 	}
 	parts := make([]*graph.Node, count)
 	for c := range parts {
@@ -292,7 +293,7 @@ func (e *expression) bagTop(x *ast.CallExpr, args []*graph.Node) (*graph.Node, e
 		} else {
 			top = b.Maximum(top, found)
 		}
-		rest = b.Sub(rest, b.Mul(found, b.Scalar(outsideCandidates)))
+		rest = b.Sub(rest, b.Mul(found, b.Scalar(excluded)))
 	}
 	return top, nil
 }

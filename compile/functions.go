@@ -132,7 +132,7 @@ func (e *expression) maskedSoftmax(x *ast.CallExpr, args []*graph.Node) (*graph.
 	if len(a.Shape) == 0 {
 		return nil, e.errorf(x, "masked_softmax needs an axis to go along, this is a single number")
 	}
-	outside := e.b.Mul(e.b.Sub(e.b.Scalar(1), m), e.b.Scalar(outsideCandidates))
+	outside := e.b.Mul(e.b.Sub(e.b.Scalar(1), m), e.b.Scalar(excluded))
 	low, err := e.apply(x, graph.OpSub, graph.Attrs{}, a, outside)
 	if err != nil {
 		return nil, err

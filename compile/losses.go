@@ -9,8 +9,9 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// outsideCandidates is added to a logarithm to make its exponential zero in float32 and float64.
-const outsideCandidates = 1e30
+// excluded is subtracted from a value to exclude it from a softmax or maximum: its exponential is 0 in float32 and
+// float64.
+const excluded = 1e30
 
 // losses adds the label weights of this epoch (Eq. 7), the loss terms (Eq. 4,
 // 5 or equations) and their weighted sum (Eq. 8).
@@ -104,7 +105,7 @@ func (l *builder) newWeights() *graph.Node {
 	}
 	one := b.Scalar(1)
 	s, lambda := l.env["S"], l.env["lambda"]
-	outside := b.Mul(b.Sub(one, s), b.Scalar(outsideCandidates))
+	outside := b.Mul(b.Sub(one, s), b.Scalar(excluded))
 	share := b.Softmax(b.Sub(l.env["logp"], outside))
 	return b.StopGrad(b.Add(b.Mul(lambda, l.env["w"]), b.Mul(b.Sub(one, lambda), share)))
 }

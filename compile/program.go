@@ -13,7 +13,7 @@ const (
 	InInstances  = "instances"  // [N, ...]; raw features in Infer, normalised ones in Train
 	InBagOf      = "bag_of"     // [N] int
 	InCandidates = "candidates" // [B, k] 1 for candidate labels, else 0
-	InWeights    = "weights"    // [B, k] label weights of the last epoch
+	InWeights    = "weights"    // [B, k] label weights after the previous epoch
 	InLambda     = "lambda"     // [] momentum of the label weights in this epoch
 	InEpoch      = "epoch"      // [] number t of the epoch
 	InEpochs     = "epochs"     // [] number T of epochs

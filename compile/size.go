@@ -26,7 +26,8 @@ func (l *builder) oversize(pos diag.Pos) bool {
 	return true
 }
 
-// weigh counts the numbers of a parameter and reports the first that is too much.
+// countParameter adds the size of a parameter to l.learned. It reports, once, that the model has more than
+// maxLearned numbers.
 func (l *builder) countParameter(p *graph.Node) {
 	before := l.learned
 	if l.learned += p.Shape.Elements(1, 1); before <= maxLearned && l.learned > maxLearned {

@@ -17,8 +17,7 @@ const (
 	OutParams = "new_params" // [P]
 )
 
-// reserved reports whether a parameter must not have a name, because engines and files identify
-// values by name.
+// reserved lists the names that a parameter must not have, because engines and files identify values by name.
 var reserved = []string{InInstances, InBagOf, InCandidates, InWeights, InLambda, InEpoch, InEpochs, InParams, InLR, InGrads,
 	OutProbabilities, OutAttention, OutLoss, OutWeights, OutParams,
 	InVelocity, InFirstMoment, InSecondMoment, New(InVelocity), New(InFirstMoment), New(InSecondMoment), InFirstCorrection, InSecondCorrection,
@@ -84,7 +83,7 @@ func StepOneBag(p *Program) (*graph.Graph, error) {
 }
 
 // step appends the gradients, the update and the graph of the new label weights to a training graph.
-// weights is nil if the training graph computes them.
+// renew is nil if the training graph computes the new label weights.
 func step(p *Program, train, renew *graph.Graph) (*graph.Graph, error) {
 	g, err := gradients(p, train)
 	if err != nil {

@@ -64,7 +64,7 @@ type turning struct {
 	rows, columns []*Node
 }
 
-// wide reports whether the value of a node has a row for each instance.
+// wide reports whether a value is a matrix [N, f] with f != N.
 func wide(n *Node) bool { return len(n.Shape) == 2 && n.Shape[0] == N && n.Shape[1] != N }
 
 // row returns a value in the form of the original graph.

@@ -61,5 +61,5 @@ func mixesInstances(n *Node) bool {
 	return false
 }
 
-// perInstance reports whether a value has one row per instance.
+// perInstance reports whether the first axis of a value is N.
 func perInstance(n *Node) bool { return len(n.Shape) > 0 && n.Shape[0] == N }

@@ -10,7 +10,7 @@ type Batch struct {
 	BagOf      []int              // [N] bag of each instance, 0 to B-1, ascending
 	Bags       int                // B
 	Candidates []float32          // [B, k]
-	Weights    []float32          // [B, k] label weights of the last epoch
+	Weights    []float32          // [B, k] label weights after the previous epoch
 	Masks      map[string][]uint8 // dropout masks: 1 keeps an element, 0 drops it
 	Lambda     float64            // momentum of the label weights
 	Epoch      int                // t

@@ -226,7 +226,7 @@ func (e *emitter) once(key string, make func() string) string {
 	return name
 }
 
-// dims returns a static shape as ONNX stores it.
+// dims returns the sizes of a shape as int64. Symbolic sizes are negative: callers replace them.
 func dims(s graph.Shape) []int64 { return ndarray.Convert[int64](s) }
 
 func attrs(list ...*onnxpb.AttributeProto) []*onnxpb.AttributeProto { return list }

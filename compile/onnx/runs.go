@@ -124,11 +124,11 @@ func (v runsValue) lead() int {
 type runsLowerer struct {
 	*emitter
 	capacity Capacity
-	of       []runsValue          // an input on which the number of runs is measured
-	first    string               // of values made by Reshape
-	origin   map[string]runsValue // nodes whose rows of padding are set to 0
-	masks    map[*graph.Node]bool // results of zeroRows
-	zero     map[*graph.Node]bool // what zeroRows found
+	of       []runsValue          // the value of each node, by ID
+	first    string               // an input on which the number of runs is measured
+	origin   map[string]runsValue // the operand of each value made by Reshape
+	masks    map[*graph.Node]bool // nodes whose rows of padding are set to 0
+	zero     map[*graph.Node]bool // results of zeroRows
 	readers  map[*graph.Node][]*graph.Node
 	divides  map[*graph.Node]bool // results of divided
 }
@@ -409,7 +409,7 @@ func (l *runsLowerer) sumOfCosts(n *graph.Node, costs map[*graph.Node]int) (sum 
 	return sum
 }
 
-// mask masks the nodes that costOfZeros chose for a node.
+// mask chooses the nodes to mask so that the rows of padding of n are 0, by the costs from costOfZeros.
 func (l *runsLowerer) mask(n *graph.Node, costs map[*graph.Node]int) {
 	cost := costs[n]
 	switch {
