@@ -168,11 +168,11 @@ func (l *builder) finish() error {
 func splitWeights(g *graph.Graph) (train, renew *graph.Graph, err error) {
 	train, renew = &graph.Graph{Name: g.Name, Nodes: g.Nodes}, &graph.Graph{Name: "renew", Nodes: g.Nodes}
 	for _, o := range g.Outputs {
-		of := train
+		part := train
 		if o.Name == OutWeights {
-			of = renew
+			part = renew
 		}
-		of.Outputs = append(of.Outputs, o)
+		part.Outputs = append(part.Outputs, o)
 	}
 	for _, part := range []**graph.Graph{&train, &renew} {
 		if *part, err = graph.Optimize(*part); err == nil {

@@ -197,24 +197,24 @@ func (e *expression) attend(q, k, v *graph.Node, keys, values []*graph.Node) *gr
 	if len(keys) == 0 {
 		return b.SegmentAttention(q, k, v, e.bagOf)
 	}
-	of := func(row *graph.Node) *graph.Node { return b.SegmentGather(row, e.bagOf) }
+	ofBag := func(row *graph.Node) *graph.Node { return b.SegmentGather(row, e.bagOf) }
 	score := func(key *graph.Node) *graph.Node {
 		return b.Mul(b.Sum(b.Mul(q, key), true, 1), b.Scalar(graph.AttentionScale(q.Shape)))
 	}
-	likely := b.StopGrad(b.Sum(b.Mul(of(e.bagMean(q)), k), true, 1))
+	likely := b.StopGrad(b.Sum(b.Mul(ofBag(e.bagMean(q)), k), true, 1))
 	one := b.SegmentMaxMask(likely, e.bagOf)
 	m, d := int(v.Shape[1]), int(k.Shape[1])
 	all := b.SegmentAttention(q, k, b.Concat(1, v, k, one), e.bagOf)
 	share := b.Maximum(b.Slice(all, 1, m+d, m+d+1), b.Scalar(leastShare))
-	sum := b.Sub(score(of(b.SegmentSum(b.Mul(one, k), e.bagOf))), b.Log(share))
+	sum := b.Sub(score(ofBag(b.SegmentSum(b.Mul(one, k), e.bagOf))), b.Log(share))
 	scores := []*graph.Node{b.Maximum(sum, score(b.Slice(all, 1, m, m+d)))}
 	for _, key := range keys {
-		scores = append(scores, score(of(key)))
+		scores = append(scores, score(ofBag(key)))
 	}
 	w := b.Softmax(b.Concat(1, scores...))
 	out := b.Mul(column(b, w, 0), b.Slice(all, 1, 0, m))
 	for c, value := range values {
-		out = b.Add(out, b.Mul(column(b, w, c+1), of(value)))
+		out = b.Add(out, b.Mul(column(b, w, c+1), ofBag(value)))
 	}
 	return out
 }

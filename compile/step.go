@@ -93,7 +93,7 @@ func step(p *Program, train, renew *graph.Graph) (*graph.Graph, error) {
 	u := newUpdate(b, p)
 	byName := cut(b, p, u.params())
 	inputs := map[string]*graph.Node{}
-	of := b.Copy(g, bind(b, inputs, byName))
+	copies := b.Copy(g, bind(b, inputs, byName))
 	b.Label(InGrads)
 	grads := make([]*graph.Node, len(p.Params))
 	for i, q := range p.Params {
@@ -101,11 +101,11 @@ func step(p *Program, train, renew *graph.Graph) (*graph.Graph, error) {
 		if q.Statistic { // the update expects its next value in the place of a gradient
 			output = NextPrefix + q.Name
 		}
-		grads[i] = b.Reshape(of[g.Output(output).ID], graph.Shape{graph.Dim(ndarray.Size(q.Shape))})
+		grads[i] = b.Reshape(copies[g.Output(output).ID], graph.Shape{graph.Dim(ndarray.Size(q.Shape))})
 	}
 	for _, o := range g.Outputs {
 		if !strings.HasPrefix(o.Name, graph.GradPrefix) && !strings.HasPrefix(o.Name, NextPrefix) {
-			b.Output(o.Name, of[o.Node.ID])
+			b.Output(o.Name, copies[o.Node.ID])
 		}
 	}
 	next := u.by(b.Concat(0, grads...))
@@ -143,10 +143,10 @@ func finished(b *graph.Builder) (*graph.Graph, error) {
 
 // copied returns an optimised copy of a graph in which some values are replaced.
 func copied(b *graph.Builder, g *graph.Graph, replace func(n *graph.Node) *graph.Node) (*graph.Graph, error) {
-	of := b.Copy(g, replace)
+	copies := b.Copy(g, replace)
 	for _, o := range g.Outputs {
 		if o.Name != OutClassAttention { // engines do not return it
-			b.Output(o.Name, of[o.Node.ID])
+			b.Output(o.Name, copies[o.Node.ID])
 		}
 	}
 	return finished(b)

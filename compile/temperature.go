@@ -14,9 +14,9 @@ const leastProbability = 1e-37
 // training graph stays as it is.
 func (p *Program) WithTemperature(t float64) (*Program, error) {
 	b := graph.NewBuilder(p.Infer.Name)
-	of := b.Copy(p.Infer, nil)
+	copies := b.Copy(p.Infer, nil)
 	for _, o := range p.Infer.Outputs {
-		n := of[o.Node.ID]
+		n := copies[o.Node.ID]
 		if o.Name == OutProbabilities {
 			n = b.Label("temperature").Softmax(b.Mul(logits(b, n), b.Scalar(1/t)))
 		}

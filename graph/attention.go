@@ -142,8 +142,8 @@ func gradAttention(b *Builder, n, dy *Node) []*Node {
 	return grads[:len(n.In)]
 }
 
-// joinsAttention returns the rows for keys and values: every query meets those of all instances.
-func joinsAttention(_ *Node, i int) []int {
+// combinesAttention returns the rows for keys and values: every query meets those of all instances.
+func combinesAttention(_ *Node, i int) []int {
 	if i == 0 {
 		return nil
 	}

@@ -4,12 +4,12 @@ import "slices"
 
 // Columns stores values with one row per instance as columns, [f, N] instead of [N, f]. For large bags
 // that is faster: a matrix product streams a factor with many rows from memory several times, and one with
-// many columns once. Inputs keep their rows, and so do values of ops without a rule. Values between the
-// two forms are transposed; see ColumnsPay.
+// many columns once. Inputs keep their rows, and so do values of ops without a rule. If an op needs a
+// value in the other form, the value is transposed first; see ColumnsPay.
 //
 // Results can differ by rounding errors, because sums are added in another order.
 func Columns(g *Graph) (*Graph, error) {
-	c := &turning{b: NewBuilder(g.Name), rows: make([]*Node, len(g.Nodes)), columns: make([]*Node, len(g.Nodes))}
+	c := &columnForm{b: NewBuilder(g.Name), rows: make([]*Node, len(g.Nodes)), columns: make([]*Node, len(g.Nodes))}
 	live := g.Live()
 	for _, n := range g.Nodes {
 		if live[n.ID] || n.Op.IsLeaf() {
@@ -18,18 +18,18 @@ func Columns(g *Graph) (*Graph, error) {
 		}
 	}
 	for _, o := range g.Outputs {
-		c.b.Output(o.Name, c.row(o.Node))
+		c.b.Output(o.Name, c.rowsOf(o.Node))
 	}
-	turned, err := c.b.Graph()
+	inColumns, err := c.b.Graph()
 	if err != nil {
 		return nil, err
 	}
-	return Optimize(turned)
+	return Optimize(inColumns)
 }
 
-// ColumnsPay reports whether a result of Columns is faster than the original graph on large bags: whether a sixth of the
-// time of its products, which columns save, is more than the time of transpositions that other ops read.
-// Transposing a number takes as long as up to 100 multiplications. onnxruntime reads factors of products in
+// ColumnsPay reports whether a graph that Columns returned is faster than the original on large bags. Columns save
+// about a sixth of the time of the matrix products. They cost the transpositions whose results are read by
+// ops other than products. Transposing a number takes as long as up to 100 multiplications. onnxruntime reads factors of products in
 // either order, so their transpositions take no time.
 func ColumnsPay(g *Graph) bool {
 	const worth = 100 * 6
@@ -57,26 +57,26 @@ func ColumnsPay(g *Graph) bool {
 	return products > worth*transposed
 }
 
-// turning has the values of a graph in the builder, by the ID of their node. Values with the shape
+// columnForm has the values of a graph in the builder, by the ID of their node. Values with the shape
 // [N, f] are in rows, in columns, or in both.
-type turning struct {
+type columnForm struct {
 	b             *Builder
 	rows, columns []*Node
 }
 
-// wide reports whether a value is a matrix [N, f] with f != N.
-func wide(n *Node) bool { return len(n.Shape) == 2 && n.Shape[0] == N && n.Shape[1] != N }
+// instanceMatrix reports whether a value is a matrix [N, f] with f != N.
+func instanceMatrix(n *Node) bool { return len(n.Shape) == 2 && n.Shape[0] == N && n.Shape[1] != N }
 
-// row returns a value in the form of the original graph.
-func (c *turning) row(n *Node) *Node {
+// rowsOf returns a value in the form of the original graph.
+func (c *columnForm) rowsOf(n *Node) *Node {
 	if c.rows[n.ID] == nil {
 		c.rows[n.ID] = c.transposed(c.columns[n.ID])
 	}
 	return c.rows[n.ID]
 }
 
-// column returns a value [N, f] as [f, N].
-func (c *turning) column(n *Node) *Node {
+// columnsOf returns a value [N, f] as [f, N].
+func (c *columnForm) columnsOf(n *Node) *Node {
 	if c.columns[n.ID] == nil {
 		c.columns[n.ID] = c.transposed(c.rows[n.ID])
 	}
@@ -84,7 +84,7 @@ func (c *turning) column(n *Node) *Node {
 }
 
 // transposed returns a transposed matrix. A vector only gets another shape.
-func (c *turning) transposed(x *Node) *Node {
+func (c *columnForm) transposed(x *Node) *Node {
 	if x.Shape[0] == 1 || x.Shape[1] == 1 {
 		return c.b.Reshape(x, Shape{x.Shape[1], x.Shape[0]})
 	}
@@ -92,16 +92,16 @@ func (c *turning) transposed(x *Node) *Node {
 }
 
 // place adds a node to the builder.
-func (c *turning) place(n *Node) {
-	if wide(n) {
-		c.columns[n.ID] = c.turned(n)
+func (c *columnForm) place(n *Node) {
+	if instanceMatrix(n) {
+		c.columns[n.ID] = c.inColumns(n)
 	} else {
 		c.rows[n.ID] = c.reduced(n)
 	}
 	if c.columns[n.ID] == nil && c.rows[n.ID] == nil {
 		in := make([]*Node, len(n.In))
 		for i, x := range n.In {
-			in[i] = c.row(x)
+			in[i] = c.rowsOf(x)
 		}
 		c.rows[n.ID] = c.b.copy(n, in)
 	}
@@ -112,8 +112,8 @@ func (c *turning) place(n *Node) {
 	}
 }
 
-// turned returns the value [N, f] of a node as [f, N], or nil if there is no rule for its op.
-func (c *turning) turned(n *Node) *Node {
+// inColumns returns the value [N, f] of a node as [f, N], or nil if there is no rule for its op.
+func (c *columnForm) inColumns(n *Node) *Node {
 	a := n.Attrs
 	switch {
 	case n.Op.Elementwise():
@@ -124,72 +124,72 @@ func (c *turning) turned(n *Node) *Node {
 			}
 		}
 		return c.b.op(n.Op, a, in...)
-	case n.Op == OpMatMul && wide(n.In[0]):
-		return c.b.MatMul(c.transposed(c.row(n.In[1])), c.column(n.In[0]))
+	case n.Op == OpMatMul && instanceMatrix(n.In[0]):
+		return c.b.MatMul(c.transposed(c.rowsOf(n.In[1])), c.columnsOf(n.In[0]))
 	case n.Op == OpConcat && a.Axis == 1:
 		var parts []*Node
 		for _, x := range n.In {
-			parts = append(parts, c.column(x))
+			parts = append(parts, c.columnsOf(x))
 		}
 		return c.b.Concat(0, parts...)
 	case n.Op == OpSlice && a.Axis == 1:
-		return c.b.Slice(c.column(n.In[0]), 0, a.Start, a.End)
+		return c.b.Slice(c.columnsOf(n.In[0]), 0, a.Start, a.End)
 	case n.Op == OpPad && a.Axis == 1:
-		return c.b.Pad(c.column(n.In[0]), 0, a.Start, a.End)
+		return c.b.Pad(c.columnsOf(n.In[0]), 0, a.Start, a.End)
 	case n.Op == OpTranspose && len(n.In[0].Shape) == 2:
-		return c.row(n.In[0])
+		return c.rowsOf(n.In[0])
 	case n.Op == OpReshape && n.Shape[1] == 1:
-		return c.b.Reshape(c.row(n.In[0]), Shape{1, N})
+		return c.b.Reshape(c.rowsOf(n.In[0]), Shape{1, N})
 	case n.Op == OpFill:
 		return c.b.Fill(a.Value, Shape{n.Shape[1], N})
 	case n.Op == OpExpand:
 		if x := c.operand(n.In[0]); x != nil {
 			return c.b.Expand(x, Shape{n.Shape[1], N})
 		}
-	case (n.Op == OpSum || n.Op == OpMax || n.Op == OpMaxMask) && wide(n.In[0]) && len(a.Axes) == 1:
+	case (n.Op == OpSum || n.Op == OpMax || n.Op == OpMaxMask) && instanceMatrix(n.In[0]) && len(a.Axes) == 1:
 		a.Axes = []int{1 - a.Axes[0]}
-		return c.b.op(n.Op, a, c.column(n.In[0]))
+		return c.b.op(n.Op, a, c.columnsOf(n.In[0]))
 	}
 	return nil
 }
 
 // operand returns an operand of an element-wise op whose result is in columns, or nil if it cannot
-// be turned.
-func (c *turning) operand(x *Node) *Node {
+// be in columns.
+func (c *columnForm) operand(x *Node) *Node {
 	switch {
-	case wide(x):
-		return c.column(x)
+	case instanceMatrix(x):
+		return c.columnsOf(x)
 	case len(x.Shape) == 0:
-		return c.row(x)
+		return c.rowsOf(x)
 	case len(x.Shape) == 1 && x.Shape[0] != N:
-		return c.b.Reshape(c.row(x), Shape{x.Shape[0], 1})
+		return c.b.Reshape(c.rowsOf(x), Shape{x.Shape[0], 1})
 	case len(x.Shape) == 2 && x.Shape[0] == 1 && x.Shape[1] != N:
-		return c.b.Reshape(c.row(x), Shape{x.Shape[1], 1})
+		return c.b.Reshape(c.rowsOf(x), Shape{x.Shape[1], 1})
 	}
 	return nil
 }
 
 // reduced returns the value of a node that has no rows of instances, but reads some, or nil if there is
 // no rule for its op.
-func (c *turning) reduced(n *Node) *Node {
-	if len(n.In) == 0 || !slices.ContainsFunc(n.In, wide) {
+func (c *columnForm) reduced(n *Node) *Node {
+	if len(n.In) == 0 || !slices.ContainsFunc(n.In, instanceMatrix) {
 		return nil
 	}
 	a, x := n.Attrs, n.In[0]
 	switch {
 	case n.Op == OpTranspose:
-		return c.column(x)
+		return c.columnsOf(x)
 	case n.Op == OpReshape && x.Shape[1] == 1:
-		return c.b.Reshape(c.column(x), a.Shape)
+		return c.b.Reshape(c.columnsOf(x), a.Shape)
 	case n.Op == OpSum || n.Op == OpMax:
-		turned := c.b.op(n.Op, Attrs{Axes: swapped(a.Axes), Keep: a.Keep}, c.column(x))
+		reduced := c.b.op(n.Op, Attrs{Axes: swapped(a.Axes), Keep: a.Keep}, c.columnsOf(x))
 		if a.Keep {
-			turned = c.b.Reshape(turned, n.Shape)
+			reduced = c.b.Reshape(reduced, n.Shape)
 		}
-		return turned
+		return reduced
 	case n.Op == OpMatMul && x.Op == OpTranspose && c.columns[n.In[1].ID] != nil && c.rows[x.In[0].ID] != nil:
 		// X' Y for rows X and columns Y is the transpose of a product that reads both as they are.
-		return c.transposed(c.b.MatMul(c.column(n.In[1]), c.rows[x.In[0].ID]))
+		return c.transposed(c.b.MatMul(c.columnsOf(n.In[1]), c.rows[x.In[0].ID]))
 	}
 	return nil
 }

@@ -17,21 +17,21 @@ func (b *Builder) Copy(g *Graph, replace func(n *Node) *Node) []*Node {
 // walk calls place for every node of g, with the replacements of its inputs, and returns the
 // replacements by ID. place returns nil for a node that nothing reads.
 func (b *Builder) walk(g *Graph, place func(n *Node, in []*Node) *Node) []*Node {
-	of := make([]*Node, len(g.Nodes))
+	replaced := make([]*Node, len(g.Nodes))
 	for i, n := range g.Nodes {
 		in := make([]*Node, len(n.In))
 		for k, x := range n.In {
-			in[k] = of[x.ID]
+			in[k] = replaced[x.ID]
 		}
-		of[i] = place(n, in)
+		replaced[i] = place(n, in)
 	}
-	return of
+	return replaced
 }
 
-// copyOutputs adds the outputs of g under their names. of lists the replacements of nodes by ID.
-func (b *Builder) copyOutputs(g *Graph, of []*Node) {
+// copyOutputs adds the outputs of g under their names. replaced lists the replacements of nodes by ID.
+func (b *Builder) copyOutputs(g *Graph, replaced []*Node) {
 	for _, o := range g.Outputs {
-		b.Output(o.Name, of[o.Node.ID])
+		b.Output(o.Name, replaced[o.Node.ID])
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// DepthFirst reorders the nodes of a graph so that fewer values are alive at once in engines that
+// DepthFirst reorders the nodes of a graph so that fewer elements are in memory at once in engines that
 // execute depth first, for a batch of n instances in b bags. onnxruntime does: of the nodes that no
 // other node reads, and of the inputs of a node, it computes first the one that is last in the list.
 // The result of every node remains the same. For a graph of thousands of nodes, it tries only some orders.
@@ -25,7 +25,7 @@ func (s *depthFirst) improve() {
 	best := s.cost()
 	for improved, round := true, 0; improved && round < rounds; round++ {
 		improved = false
-		for _, inputs := range append(s.inputs, s.ends) {
+		for _, inputs := range append(s.inputs, s.roots) {
 			for from := range inputs {
 				for to := range inputs {
 					if from == to || s.simulated >= maxSimulated {
@@ -51,28 +51,28 @@ func move(list []int, from, to int) {
 	list[to] = x
 }
 
-// depthFirst is an order of the nodes of a graph: that in which a search from the nodes at the end
-// leaves them.
+// depthFirst is an order of the computed nodes: the post-order of a depth-first search that starts at the nodes that
+// no other node reads.
 type depthFirst struct {
-	g      *Graph
-	inputs [][]int   // of each node, by ID, in the order of the search; without values that are not computed
-	ends   []int     // the nodes that no other node reads
-	memory []int     // the node whose memory the value of a node shares, or itself
-	values []float64 // of each node
+	g        *Graph
+	inputs   [][]int   // of each node, by ID, in the order of the search; without values that are not computed
+	roots    []int     // the nodes that no other node reads
+	memory   []int     // the node whose memory the value of a node shares, or itself
+	elements []float64 // of the value of each node, by ID; 0 if it shares the memory of its input
 
 	simulated int // nodes that all simulations have executed
 }
 
 func newDepthFirst(g *Graph, n, b int) *depthFirst {
 	count := len(g.Nodes)
-	s := &depthFirst{g: g, inputs: make([][]int, count), memory: make([]int, count), values: make([]float64, count)}
+	s := &depthFirst{g: g, inputs: make([][]int, count), memory: make([]int, count), elements: make([]float64, count)}
 	read := make([]bool, count)
 	for _, node := range g.Nodes {
 		s.memory[node.ID] = node.ID
 		if !computed(node) {
 			continue
 		}
-		s.values[node.ID] = node.stored(n, b)
+		s.elements[node.ID] = node.stored(n, b)
 		for _, in := range node.In {
 			read[in.ID] = true
 			if computed(in) && !slices.Contains(s.inputs[node.ID], in.ID) {
@@ -86,7 +86,7 @@ func newDepthFirst(g *Graph, n, b int) *depthFirst {
 	}
 	for _, node := range g.Nodes {
 		if computed(node) && !read[node.ID] {
-			s.ends = append(s.ends, node.ID)
+			s.roots = append(s.roots, node.ID)
 		}
 	}
 	return s
@@ -94,7 +94,7 @@ func newDepthFirst(g *Graph, n, b int) *depthFirst {
 
 func computed(n *Node) bool { return len(n.In) > 0 }
 
-// search returns the nodes in the order in which a search leaves them. next returns the inputs of a
+// search returns the nodes in the post-order of a search. next returns the inputs of a
 // node in the order of the search.
 func (s *depthFirst) search(ends []int, next func(id int) []int) []int {
 	var list []int
@@ -113,15 +113,15 @@ func (s *depthFirst) search(ends []int, next func(id int) []int) []int {
 	return list
 }
 
-// list returns the order of the graph.
-func (s *depthFirst) list() []int {
-	return s.search(s.ends, func(id int) []int { return s.inputs[id] })
+// nodeOrder returns the order in which the graph lists the nodes.
+func (s *depthFirst) nodeOrder() []int {
+	return s.search(s.roots, func(id int) []int { return s.inputs[id] })
 }
 
-// executed returns the order of execution.
-func (s *depthFirst) executed() []int {
+// executionOrder returns the order in which onnxruntime executes the nodes if the graph lists them in nodeOrder.
+func (s *depthFirst) executionOrder() []int {
 	place := make([]int, len(s.inputs))
-	for i, id := range s.list() {
+	for i, id := range s.nodeOrder() {
 		place[id] = i
 	}
 	lastFirst := func(ids []int) []int {
@@ -129,10 +129,10 @@ func (s *depthFirst) executed() []int {
 		slices.SortFunc(ids, func(a, b int) int { return cmp.Compare(place[b], place[a]) })
 		return ids
 	}
-	return s.search(lastFirst(s.ends), func(id int) []int { return lastFirst(s.inputs[id]) })
+	return s.search(lastFirst(s.roots), func(id int) []int { return lastFirst(s.inputs[id]) })
 }
 
-// memoryCost is the largest number of values that are alive at once, and their sum over all nodes.
+// memoryCost is the largest number of elements in memory at once, and the sum of this number over all steps.
 type memoryCost struct{ peak, sum float64 }
 
 func (c memoryCost) less(than memoryCost) bool {
@@ -141,7 +141,7 @@ func (c memoryCost) less(than memoryCost) bool {
 
 // cost simulates the execution.
 func (s *depthFirst) cost() (c memoryCost) {
-	order := s.executed()
+	order := s.executionOrder()
 	s.simulated += len(order)
 	last := make([]int, len(s.inputs)) // the step that reads the memory of a node for the last time
 	for i, id := range order {
@@ -153,13 +153,13 @@ func (s *depthFirst) cost() (c memoryCost) {
 	freed := make([]float64, len(order))
 	for _, id := range order {
 		if s.memory[id] == id {
-			freed[last[id]] += s.values[id]
+			freed[last[id]] += s.elements[id]
 		}
 	}
 	alive := 0.0
 	for i, id := range order {
 		if s.memory[id] == id {
-			alive += s.values[id]
+			alive += s.elements[id]
 		}
 		c.peak, c.sum = max(c.peak, alive), c.sum+alive
 		alive -= freed[i]
@@ -167,16 +167,16 @@ func (s *depthFirst) cost() (c memoryCost) {
 	return c
 }
 
-// reordered returns the graph with its nodes in the order of the list, after inputs and literals.
+// reordered returns the graph with its nodes in nodeOrder, after inputs and literals.
 func (s *depthFirst) reordered() *Graph {
-	out, of := &Graph{Name: s.g.Name}, make([]*Node, len(s.g.Nodes))
+	out, copies := &Graph{Name: s.g.Name}, make([]*Node, len(s.g.Nodes))
 	add := func(n *Node) {
 		c := *n
 		c.ID, c.In = len(out.Nodes), make([]*Node, len(n.In))
 		for i, in := range n.In {
-			c.In[i] = of[in.ID]
+			c.In[i] = copies[in.ID]
 		}
-		of[n.ID] = &c
+		copies[n.ID] = &c
 		out.Nodes = append(out.Nodes, &c)
 	}
 	for _, n := range s.g.Nodes {
@@ -184,11 +184,11 @@ func (s *depthFirst) reordered() *Graph {
 			add(n)
 		}
 	}
-	for _, id := range s.list() {
+	for _, id := range s.nodeOrder() {
 		add(s.g.Nodes[id])
 	}
 	for _, o := range s.g.Outputs {
-		out.Outputs = append(out.Outputs, Output{o.Name, of[o.Node.ID]})
+		out.Outputs = append(out.Outputs, Output{o.Name, copies[o.Node.ID]})
 	}
 	return out
 }

@@ -1,9 +1,9 @@
 package graph
 
-// ReluDropout rewrites the gradient of a ReLU h = relu(x) that is followed by dropout, y = h m. The elements of
-// the mask m, an input, are 0 or the scale of its name in scales, which is positive. With dy, the gradient of x is
-// (dy m) [h > 0] = scale dy [y > 0]. So the gradient needs only y, and h and m can be
-// released after the forward pass. The results have the same bits, except for infinite dy.
+// ReluDropout changes the gradient of h = relu(x) followed by dropout, y = h m, so that it reads only y. Then h and m
+// can be released after the forward pass. The mask m is an input whose elements are 0 or scales[name of m], which is
+// positive. If dy is the gradient of y, the gradient of x is dy m where h > 0, which equals scale dy where y > 0.
+// The results have the same bits, except for infinite dy.
 func ReluDropout(g *Graph, scales map[string]float32) (*Graph, error) {
 	passes := append([]Pass{{"ReLU before dropout", reluDropout(scales).run}}, cleaning()...)
 	return runAll(passes, g)

@@ -34,9 +34,9 @@ func NewInts(v ...int) *Tensor { return &Tensor{Shape: []int{len(v)}, Ints: v} }
 type Env struct {
 	N, B   int
 	Values map[string]*Tensor
-	// Move, if not nil, changes the numbers of every float value (inputs, parameters and results)
-	// in place before they are read. It shows how rounding at each step changes the outputs.
-	Move func(numbers []float64)
+	// Perturb, if not nil, changes every float value (inputs, parameters and results) in place before
+	// it is read. The parity check uses it to measure how sensitive a prediction is to rounding.
+	Perturb func(numbers []float64)
 }
 
 // Eval computes the outputs of a graph in float64, by output name. Inputs that no output
@@ -84,12 +84,12 @@ func evalNode(env *Env, n *Node, values []*Tensor) (*Tensor, error) {
 	}
 	if n.Op.IsLeaf() {
 		v, err := env.bind(n)
-		if err != nil || v.Ints != nil || env.Move == nil {
+		if err != nil || v.Ints != nil || env.Perturb == nil {
 			return v, err
 		}
-		moved := NewTensor(v.Shape, slices.Clone(v.Data)...)
-		env.Move(moved.Data)
-		return moved, nil
+		perturbed := NewTensor(v.Shape, slices.Clone(v.Data)...)
+		env.Perturb(perturbed.Data)
+		return perturbed, nil
 	}
 	in := make([]*Tensor, len(n.In))
 	for i, x := range n.In {
@@ -98,10 +98,10 @@ func evalNode(env *Env, n *Node, values []*Tensor) (*Tensor, error) {
 	shape := n.Shape.Concrete(env.N, env.B)
 	out := &Tensor{Shape: shape, Data: make([]float64, ndarray.Size(shape))}
 	if err := ops[n.Op].eval(env, n, in, out); err != nil {
-		return nil, diag.Errorf(n.Pos, "%s: %v", n.label(), err)
+		return nil, diag.Errorf(n.Pos, "%s: %v", n.describe(), err)
 	}
-	if env.Move != nil {
-		env.Move(out.Data)
+	if env.Perturb != nil {
+		env.Perturb(out.Data)
 	}
 	return out, nil
 }
@@ -134,8 +134,8 @@ func (env *Env) bind(n *Node) (*Tensor, error) {
 	return v, nil
 }
 
-// label describes a node in messages: ID, op and name if it has one.
-func (n *Node) label() string {
+// describe describes a node in messages: ID, op and name if it has one.
+func (n *Node) describe() string {
 	s := fmt.Sprintf("%%%d %v", n.ID, n.Op)
 	if n.Name != "" {
 		s += " (" + n.Name + ")"

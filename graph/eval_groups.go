@@ -26,7 +26,7 @@ func groupsOf(env *Env, n *Node, in []*Tensor) groups {
 			}
 		}}
 	}
-	x, axes := in[0].Shape, ops[n.Op].joins(n, 0)
+	x, axes := in[0].Shape, ops[n.Op].combines(n, 0)
 	count := ndarray.Size(x)
 	for _, a := range axes {
 		count /= x[a]

@@ -20,8 +20,8 @@ type gradFunc func(b *Builder, n, dy *Node) []*Node
 // loss does not depend on the value.
 func Gradient(g *Graph, loss string, wrt []string) (*Graph, error) {
 	b := NewBuilder(g.Name)
-	of := b.Copy(g, nil)
-	b.copyOutputs(g, of)
+	copies := b.Copy(g, nil)
+	b.copyOutputs(g, copies)
 	if _, err := b.Graph(); err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func Gradient(g *Graph, loss string, wrt []string) (*Graph, error) {
 		return nil, err
 	}
 	back := &backward{b: b, dy: make([]*Node, len(g.Nodes)), wanted: dependents(g, leaves)}
-	if err := back.run(of[top.ID]); err != nil {
+	if err := back.run(copies[top.ID]); err != nil {
 		return nil, fmt.Errorf("gradient of %s: %w", loss, err)
 	}
 	for i, n := range leaves {
@@ -107,7 +107,7 @@ func (w *backward) run(top *Node) error {
 		}
 		rule := ops[n.Op].grad
 		if rule == nil {
-			return diag.Errorf(n.Pos, "%s has no gradient: it is part of a gradient, and second derivatives are not supported", n.label())
+			return diag.Errorf(n.Pos, "%s has no gradient: it is part of a gradient, and second derivatives are not supported", n.describe())
 		}
 		grads := rule(w.b.At(n.Pos).Label(strings.TrimSuffix(GradPrefix+n.Name, ".")), n, dy)
 		if w.b.err != nil {

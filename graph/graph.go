@@ -9,6 +9,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
@@ -107,6 +108,36 @@ func (g *Graph) leaf(op Op, name string) *Node {
 		}
 	}
 	return nil
+}
+
+// Live reports, by ID, which nodes an output depends on.
+func (g *Graph) Live() []bool {
+	live := make([]bool, len(g.Nodes))
+	for _, o := range g.Outputs {
+		live[o.Node.ID] = true
+	}
+	for i, v := range slices.Backward(g.Nodes) {
+		if live[i] {
+			for _, in := range v.In {
+				live[in.ID] = true
+			}
+		}
+	}
+	return live
+}
+
+// uses returns the number of inputs and outputs that read each node, by ID.
+func uses(g *Graph) []int {
+	counts := make([]int, len(g.Nodes))
+	for _, n := range g.Nodes {
+		for _, x := range n.In {
+			counts[x.ID]++
+		}
+	}
+	for _, o := range g.Outputs {
+		counts[o.Node.ID]++
+	}
+	return counts
 }
 
 // Builder appends nodes to a graph. It keeps the first error: later calls return a

@@ -8,19 +8,19 @@ const maxNarrow = 16
 
 // JoinNarrow computes products of one value with several narrow ones as one product, whose columns are
 // the results: X A and X B are columns of X [A B]. The rows of biases added to these products, and
-// the sums of the columns of A and B, are joined as well. An example are the two gates of gated attention
-// and their gradients. It applies to products over instances, where X is large.
+// the sums of the columns of A and B, are joined as well. The two gates of gated attention and their
+// gradients are an example. It applies to products over instances, where X is large.
 func JoinNarrow(g *Graph) (*Graph, error) {
-	j := &narrow{graph: g, uses: uses(g), readers: map[*Node][]*Node{}, of: map[*Node]*bundle{}}
+	j := &narrowJoins{graph: g, uses: uses(g), readers: map[*Node][]*Node{}, bundleOf: map[*Node]*bundle{}}
 	j.plan()
-	if len(j.of) == 0 {
+	if len(j.bundleOf) == 0 {
 		return g, nil
 	}
 	b := NewBuilder(g.Name)
 	placed := make([]*Node, len(g.Nodes))
 	b.walk(g, func(n *Node, in []*Node) *Node {
 		b.like(n)
-		if to := j.of[n]; to != nil {
+		if to := j.bundleOf[n]; to != nil {
 			placed[n.ID] = to.part(b, n, placed)
 		} else {
 			placed[n.ID] = b.copy(n, in)
@@ -38,8 +38,8 @@ func JoinNarrow(g *Graph) (*Graph, error) {
 // bundle is a list of nodes that become the columns of one node.
 type bundle struct {
 	members  []*Node
-	operands []*Node // the value of each member that differs from those of the others, with the same columns
-	// join returns the node whose columns are the members, given the columns of all operands.
+	operands []*Node // for each member, the input that the other members do not share: a right factor or a bias
+	// join adds the joined node, given the concatenation of all operands.
 	join   func(b *Builder, operands *Node, placed []*Node) *Node
 	joined *Node
 }
@@ -63,15 +63,15 @@ func (t *bundle) part(b *Builder, n *Node, placed []*Node) *Node {
 
 func columns(n *Node) int { return int(n.Shape[len(n.Shape)-1]) }
 
-// narrow plans which nodes are joined.
-type narrow struct {
-	graph   *Graph
-	uses    []int
-	readers map[*Node][]*Node
-	of      map[*Node]*bundle
+// narrowJoins plans which nodes are joined.
+type narrowJoins struct {
+	graph    *Graph
+	uses     []int
+	readers  map[*Node][]*Node
+	bundleOf map[*Node]*bundle
 }
 
-func (j *narrow) plan() {
+func (j *narrowJoins) plan() {
 	for _, n := range j.graph.Nodes {
 		for _, x := range n.In {
 			j.readers[x] = append(j.readers[x], n)
@@ -90,12 +90,12 @@ func (j *narrow) plan() {
 
 // products plans the narrow products with the left factor x. Their right factors must be known before the
 // first of them.
-func (j *narrow) products(x *Node) *bundle {
+func (j *narrowJoins) products(x *Node) *bundle {
 	t := &bundle{join: func(b *Builder, right *Node, placed []*Node) *Node { return b.MatMul(placed[x.ID], right) }}
 	width := 0
 	for _, n := range j.readers[x] {
-		narrow := n.Op == OpMatMul && n.In[0] == x && n.In[1] != x && len(n.Shape) == 2 && n.Shape[1] > 0
-		if narrow && width+columns(n) <= maxNarrow {
+		fits := n.Op == OpMatMul && n.In[0] == x && n.In[1] != x && len(n.Shape) == 2 && n.Shape[1] > 0
+		if fits && width+columns(n) <= maxNarrow {
 			t.members, t.operands, width = append(t.members, n), append(t.operands, n.In[1]), width+columns(n)
 		}
 	}
@@ -103,7 +103,7 @@ func (j *narrow) products(x *Node) *bundle {
 }
 
 // add plans a bundle of at least two members, if it can be computed where the first of them is.
-func (j *narrow) add(t *bundle) *bundle {
+func (j *narrowJoins) add(t *bundle) *bundle {
 	if len(t.members) < 2 {
 		return nil
 	}
@@ -112,13 +112,13 @@ func (j *narrow) add(t *bundle) *bundle {
 		return nil
 	}
 	for _, n := range t.members {
-		j.of[n] = t
+		j.bundleOf[n] = t
 	}
 	return t
 }
 
 // biases plans the additions of biases to products, if nothing else reads a product.
-func (j *narrow) biases(products *bundle) {
+func (j *narrowJoins) biases(products *bundle) {
 	t := &bundle{join: func(b *Builder, bias *Node, _ []*Node) *Node { return b.Add(products.joined, bias) }}
 	for _, p := range products.members {
 		if j.uses[p.ID] != 1 || len(j.readers[p]) != 1 {
@@ -134,7 +134,7 @@ func (j *narrow) biases(products *bundle) {
 }
 
 // sums plans the sums of the columns of the right factors.
-func (j *narrow) sums(products *bundle) {
+func (j *narrowJoins) sums(products *bundle) {
 	t := &bundle{join: func(b *Builder, right *Node, _ []*Node) *Node { return b.Sum(right, false, 0) }}
 	for _, x := range products.operands {
 		for _, n := range j.readers[x] {

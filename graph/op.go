@@ -72,16 +72,16 @@ const (
 
 // opDef is one row of the op table.
 type opDef struct {
-	name  string
-	class class
-	arity int // -1: one or more
-	shape shapeFunc
-	joins joinFunc // nil: none
-	eval  evalFunc
-	grad  gradFunc // nil: not differentiable; no gradient flows if flat is set
-	flat  bool     // the gradient is zero: constant almost everywhere, or a stop
-	// neutral is the value that does not change the result if it is added to the numbers that the
-	// op combines. It is also the result of an empty bag.
+	name     string
+	class    class
+	arity    int // -1: one or more
+	shape    shapeFunc
+	combines combineFunc // nil: none
+	eval     evalFunc
+	grad     gradFunc // nil: not differentiable; no gradient flows if flat is set
+	flat     bool     // the gradient is zero: constant almost everywhere, or a stop
+	// neutral is the value that changes no result if it is one more of the values that the op combines: minus
+	// infinity for maxima, else 0. It is also the result for an empty bag.
 	neutral float64
 	text    func(a *Attrs) string // prints the static arguments; nil: none, or the shape shows them
 }
@@ -106,16 +106,16 @@ func binaryOp(name string, f func(x, y float64) float64, grad func(b *Builder, n
 	return opDef{name: name, class: elementwise, arity: 2, shape: shapeBroadcast, eval: binary(f), grad: gradBroadcast(grad)}
 }
 
-func arrayOp(name string, arity int, shape shapeFunc, joins joinFunc, eval evalFunc, grad gradFunc) opDef {
-	return opDef{name: name, class: array, arity: arity, shape: shape, joins: joins, eval: eval, grad: grad}
+func arrayOp(name string, arity int, shape shapeFunc, combines combineFunc, eval evalFunc, grad gradFunc) opDef {
+	return opDef{name: name, class: array, arity: arity, shape: shape, combines: combines, eval: eval, grad: grad}
 }
 
-func segmentOp(name string, shape shapeFunc, joins joinFunc, eval evalFunc, grad func(b *Builder, n, dy *Node) *Node) opDef {
-	return opDef{name: name, class: segment, arity: 2, shape: shape, joins: joins, eval: eval, grad: gradSegment(grad)}
+func segmentOp(name string, shape shapeFunc, combines combineFunc, eval evalFunc, grad func(b *Builder, n, dy *Node) *Node) opDef {
+	return opDef{name: name, class: segment, arity: 2, shape: shape, combines: combines, eval: eval, grad: gradSegment(grad)}
 }
 
-func imageOp(name string, arity int, shape shapeFunc, joins joinFunc, eval evalFunc, grad gradFunc) opDef {
-	return opDef{name: name, class: image, arity: arity, shape: shape, joins: joins, eval: eval, grad: grad}
+func imageOp(name string, arity int, shape shapeFunc, combines combineFunc, eval evalFunc, grad gradFunc) opDef {
+	return opDef{name: name, class: image, arity: arity, shape: shape, combines: combines, eval: eval, grad: grad}
 }
 
 // ofMaximum sets the neutral value of an op that finds a maximum.
@@ -159,36 +159,36 @@ func init() {
 		OpMinimum: binaryOp("Minimum", math.Min, gradMinimum),
 		OpGreater: flat(binaryOp("Greater", greater, nil)),
 
-		OpMatMul:     arrayOp("MatMul", 2, shapeMatMul, joinsInner, evalMatMul, gradMatMul),
+		OpMatMul:     arrayOp("MatMul", 2, shapeMatMul, combinesInner, evalMatMul, gradMatMul),
 		OpTranspose:  arrayOp("Transpose", 1, shapeTranspose, nil, evalTranspose, grad1(gradTranspose)).prints(textOfPerm),
-		OpReshape:    arrayOp("Reshape", 1, shapeReshape, joinsReshape, evalCopy, grad1(gradReshape)),
+		OpReshape:    arrayOp("Reshape", 1, shapeReshape, combinesReshape, evalCopy, grad1(gradReshape)),
 		OpExpand:     arrayOp("Expand", 1, shapeExpand, nil, evalExpand, grad1(gradExpand)),
-		OpSum:        arrayOp("Sum", 1, shapeReduce, joinsAxes, evalSum, grad1(gradSum)).prints(textOfAxes),
-		OpMax:        ofMaximum(arrayOp("Max", 1, shapeReduce, joinsAxes, evalMax, grad1(gradMax))).prints(textOfAxes),
-		OpMaxMask:    ofMaximum(flat(arrayOp("MaxMask", 1, shapeMaxMask, joinsAxes, evalMaxMask, nil))).prints(textOfAxes),
-		OpConcat:     arrayOp("Concat", -1, shapeConcat, joinsAxis, evalConcat, gradConcat).prints(textOfAxis),
-		OpSlice:      arrayOp("Slice", 1, shapeSlice, joinsAxis, evalSlice, grad1(gradSlice)).prints(textOfSlice),
-		OpPad:        arrayOp("Pad", 1, shapePad, joinsAxis, evalPad, grad1(gradPad)).prints(textOfPad),
-		OpSoftmax:    ofMaximum(arrayOp("Softmax", 1, shapeRows, joinsLast, evalSoftmax, grad1(gradSoftmax))),
-		OpLogSoftmax: ofMaximum(arrayOp("LogSoftmax", 1, shapeRows, joinsLast, evalSoftmax, grad1(gradLogSoftmax))),
+		OpSum:        arrayOp("Sum", 1, shapeReduce, combinesAxes, evalSum, grad1(gradSum)).prints(textOfAxes),
+		OpMax:        ofMaximum(arrayOp("Max", 1, shapeReduce, combinesAxes, evalMax, grad1(gradMax))).prints(textOfAxes),
+		OpMaxMask:    ofMaximum(flat(arrayOp("MaxMask", 1, shapeMaxMask, combinesAxes, evalMaxMask, nil))).prints(textOfAxes),
+		OpConcat:     arrayOp("Concat", -1, shapeConcat, combinesAxis, evalConcat, gradConcat).prints(textOfAxis),
+		OpSlice:      arrayOp("Slice", 1, shapeSlice, combinesAxis, evalSlice, grad1(gradSlice)).prints(textOfSlice),
+		OpPad:        arrayOp("Pad", 1, shapePad, combinesAxis, evalPad, grad1(gradPad)).prints(textOfPad),
+		OpSoftmax:    ofMaximum(arrayOp("Softmax", 1, shapeRows, combinesLast, evalSoftmax, grad1(gradSoftmax))),
+		OpLogSoftmax: ofMaximum(arrayOp("LogSoftmax", 1, shapeRows, combinesLast, evalSoftmax, grad1(gradLogSoftmax))),
 
-		OpSegmentSum:     segmentOp("SegmentSum", shapeOfRows(N, B), joinsRows, evalSum, gradSegmentSum),
-		OpSegmentMax:     ofMaximum(segmentOp("SegmentMax", shapeOfRows(N, B), joinsRows, evalMax, gradSegmentMax)),
-		OpSegmentMaxMask: flat(segmentOp("SegmentMaxMask", shapeOfRows(N, N), joinsRows, evalMaxMask, nil)),
-		OpSegmentSoftmax: segmentOp("SegmentSoftmax", shapeOfRows(N, N), joinsRows, evalSoftmax, gradSegmentSoftmax),
+		OpSegmentSum:     segmentOp("SegmentSum", shapeOfRows(N, B), combinesRows, evalSum, gradSegmentSum),
+		OpSegmentMax:     ofMaximum(segmentOp("SegmentMax", shapeOfRows(N, B), combinesRows, evalMax, gradSegmentMax)),
+		OpSegmentMaxMask: flat(segmentOp("SegmentMaxMask", shapeOfRows(N, N), combinesRows, evalMaxMask, nil)),
+		OpSegmentSoftmax: segmentOp("SegmentSoftmax", shapeOfRows(N, N), combinesRows, evalSoftmax, gradSegmentSoftmax),
 		OpSegmentGather:  segmentOp("SegmentGather", shapeOfRows(B, N), nil, evalSegmentGather, gradSegmentGather),
-		OpSegmentAttention: {name: "SegmentAttention", class: segment, arity: 4, shape: shapeAttention, joins: joinsRows,
+		OpSegmentAttention: {name: "SegmentAttention", class: segment, arity: 4, shape: shapeAttention, combines: combinesRows,
 			eval: evalAttention, grad: gradAttention},
-		OpSegmentAttentionGrad: {name: "SegmentAttentionGrad", class: segment, arity: 5, shape: shapeAttentionGrad, joins: joinsRows,
+		OpSegmentAttentionGrad: {name: "SegmentAttentionGrad", class: segment, arity: 5, shape: shapeAttentionGrad, combines: combinesRows,
 			eval: evalAttentionGrad},
-		OpAttention:     arrayOp("Attention", 3, shapeAttention, joinsAttention, evalAttention, gradAttention),
-		OpAttentionGrad: arrayOp("AttentionGrad", 4, shapeAttentionGrad, joinsRows, evalAttentionGrad, nil),
+		OpAttention:     arrayOp("Attention", 3, shapeAttention, combinesAttention, evalAttention, gradAttention),
+		OpAttentionGrad: arrayOp("AttentionGrad", 4, shapeAttentionGrad, combinesRows, evalAttentionGrad, nil),
 
-		OpConv2D:           imageOp("Conv2D", 2, shapeConv2D, joinsPixels, evalConv2D, gradConv2D).prints(textOfConv),
-		OpConv2DGradInput:  imageOp("Conv2DGradInput", 2, shapeConv2DGradInput, joinsPixels, evalConv2DGradInput, nil).prints(textOfConv),
-		OpConv2DGradWeight: imageOp("Conv2DGradWeight", 2, shapeConv2DGradWeight, joinsAll, evalConv2DGradWeight, nil).prints(textOfConv),
-		OpMaxPool2D:        imageOp("MaxPool2D", 1, shapeMaxPool2D, joinsPixels, evalMaxPool2D, grad1(gradMaxPool2D)).prints(textOfPool),
-		OpMaxPool2DGrad:    imageOp("MaxPool2DGrad", 2, shapeMaxPool2DGrad, joinsPixels, evalMaxPool2DGrad, nil).prints(textOfPool),
+		OpConv2D:           imageOp("Conv2D", 2, shapeConv2D, combinesPixels, evalConv2D, gradConv2D).prints(textOfConv),
+		OpConv2DGradInput:  imageOp("Conv2DGradInput", 2, shapeConv2DGradInput, combinesPixels, evalConv2DGradInput, nil).prints(textOfConv),
+		OpConv2DGradWeight: imageOp("Conv2DGradWeight", 2, shapeConv2DGradWeight, combinesAll, evalConv2DGradWeight, nil).prints(textOfConv),
+		OpMaxPool2D:        imageOp("MaxPool2D", 1, shapeMaxPool2D, combinesPixels, evalMaxPool2D, grad1(gradMaxPool2D)).prints(textOfPool),
+		OpMaxPool2DGrad:    imageOp("MaxPool2DGrad", 2, shapeMaxPool2DGrad, combinesPixels, evalMaxPool2DGrad, nil).prints(textOfPool),
 	}
 }
 
@@ -215,8 +215,8 @@ func AllOps() []Op {
 // at the same index, with broadcasting.
 func (o Op) Elementwise() bool { return o.def().class == elementwise }
 
-// Neutral returns the value that does not change the result when it is combined with other numbers,
-// which is also the result for no numbers: minus infinity for maxima, else 0.
+// Neutral returns the value that changes no result if it is one more of the values that the op combines: minus
+// infinity for maxima, else 0. It is also the result for an empty bag.
 func (o Op) Neutral() float64 { return o.def().neutral }
 
 // Arity returns the number of inputs; -1 means one or more.

@@ -41,7 +41,7 @@ func Paddable(g *Graph) (*Graph, error) {
 		}
 	})
 	if mixer != nil {
-		return nil, diag.Errorf(mixer.Pos, "%s mixes instances without regard to their bags", mixer.label())
+		return nil, diag.Errorf(mixer.Pos, "%s mixes instances without regard to their bags", mixer.describe())
 	}
 	return p, err
 }
@@ -54,7 +54,7 @@ func reducesInstances(n *Node) bool {
 // mixesInstances reports whether a node combines instances regardless of their bags.
 func mixesInstances(n *Node) bool {
 	for i, x := range n.In {
-		if slices.ContainsFunc(n.JoinsRows(i), func(a int) bool { return x.Shape[a] == N }) {
+		if slices.ContainsFunc(n.CombinedRows(i), func(a int) bool { return x.Shape[a] == N }) {
 			return true
 		}
 	}

@@ -43,13 +43,13 @@ func runAll(passes []Pass, g *Graph) (*Graph, error) {
 func DeadCode(g *Graph) (*Graph, error) {
 	live := g.Live()
 	b := NewBuilder(g.Name)
-	of := b.walk(g, func(n *Node, in []*Node) *Node {
+	replaced := b.walk(g, func(n *Node, in []*Node) *Node {
 		if !live[n.ID] && !n.Op.IsLeaf() {
 			return nil
 		}
 		return b.like(n).copy(n, in)
 	})
-	b.copyOutputs(g, of)
+	b.copyOutputs(g, replaced)
 	return b.Graph()
 }
 
@@ -95,7 +95,7 @@ const foldLimit = 1 << 14
 // equal as Fill, and drops operations that change nothing (x+0, x-0, x*1, x/1, a sum over no axis,
 // an expansion to the same shape).
 func foldConstants(b *Builder, n *Node, in []*Node) *Node {
-	if x := neutral(n, in); x != nil {
+	if x := passedOn(n, in); x != nil {
 		return x
 	}
 	if v, ok := uniformResult(n, in); ok {
@@ -107,8 +107,8 @@ func foldConstants(b *Builder, n *Node, in []*Node) *Node {
 	return foldLiteral(b, n, in)
 }
 
-// neutral returns the input that a node passes on unchanged, or nil.
-func neutral(n *Node, in []*Node) *Node {
+// passedOn returns the input that a node passes on unchanged, or nil.
+func passedOn(n *Node, in []*Node) *Node {
 	same := func(i int) *Node {
 		if in[i].Shape.Equal(n.Shape) {
 			return in[i]
@@ -269,33 +269,6 @@ func mask(n *Node) bool {
 		return mask(n.In[0]) && mask(n.In[1])
 	}
 	return false
-}
-
-// StableLog returns log x. It uses a numerically stable form if the op that computes x
-// has one, because x itself may round to zero.
-func (b *Builder) StableLog(x *Node) *Node {
-	switch x.Op {
-	case OpSigmoid:
-		return b.Neg(b.Softplus(b.Neg(x.In[0])))
-	case OpSoftmax:
-		return b.LogSoftmax(x.In[0])
-	case OpExp:
-		return x.In[0]
-	}
-	return b.Log(x)
-}
-
-// leastOdds bounds p and 1 - p in Logit, so that the logarithms stay finite in float32.
-const leastOdds = 1e-7
-
-// Logit returns log(p / (1 - p)), which is x for p = sigmoid(x). Otherwise p is clamped, because it
-// may round to 0 or 1.
-func (b *Builder) Logit(p *Node) *Node {
-	if p.Op == OpSigmoid {
-		return p.In[0]
-	}
-	p = b.Clamp(p, leastOdds, 1-leastOdds)
-	return b.Sub(b.Log(p), b.Log(b.Sub(b.Scalar(1), p)))
 }
 
 // simpleTranspose merges a transposition with one before it, and drops one that moves nothing.

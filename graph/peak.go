@@ -1,7 +1,7 @@
 package graph
 
-// Peak returns the largest number of values that are alive at once when a batch of n
-// instances in b bags is evaluated node by node. Inputs and parameters are alive
+// Peak returns the largest number of elements that are in memory at once when a batch of n
+// instances in b bags is evaluated node by node. Inputs and parameters stay in memory
 // throughout, other values from their node to their last use. Nodes that only rename or
 // repeat values count as zero. Peak is a lower bound for every engine. It is a float64
 // because shapes may exceed the range of int.
@@ -41,7 +41,7 @@ func (g *Graph) ends() [][]*Node {
 	return ends
 }
 
-// stored returns how many numbers the value of a node occupies, 0 if it can share those of its
+// stored returns the number of elements in memory for the value of a node: 0 if it can share those of its
 // input.
 func (n *Node) stored(instances, bags int) float64 {
 	switch n.Op {
@@ -49,13 +49,4 @@ func (n *Node) stored(instances, bags int) float64 {
 		return 0
 	}
 	return n.Shape.Elements(instances, bags)
-}
-
-// Elements returns the number of elements for n instances in b bags.
-func (s Shape) Elements(n, b int) float64 {
-	total := 1.0
-	for _, e := range s.Concrete(n, b) {
-		total *= float64(e)
-	}
-	return total
 }

@@ -5,15 +5,16 @@ package graph
 // bags these products need most of the memory of a gradient. The joined product adds in another
 // order, so results can differ by rounding errors.
 func JoinProducts(g *Graph) (*Graph, error) {
-	uses := uses(g)
+	counts := uses(g)
 	product := func(n *Node) bool {
-		return n.Op == OpMatMul && len(n.Shape) == 2 && perInstance(n) && uses[n.ID] == 1 && n.In[1].Shape.Static()
+		return n.Op == OpMatMul && len(n.Shape) == 2 && perInstance(n) && counts[n.ID] == 1 && n.In[1].Shape.Static()
 	}
 	joined, err := rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
-		if n.Op != OpAdd || uses[n.ID] == 0 {
+		if n.Op != OpAdd || counts[n.ID] == 0 {
 			return nil
 		}
-		if !(product(n.In[0]) || n.In[0].Op == OpAdd && uses[n.In[0].ID] == 1 && in[0].Op == OpMatMul) || !product(n.In[1]) || in[1].Op != OpMatMul || !n.Shape.Equal(in[0].Shape) {
+		joinedSum := n.In[0].Op == OpAdd && counts[n.In[0].ID] == 1 && in[0].Op == OpMatMul // a sum that is one product already
+		if !product(n.In[0]) && !joinedSum || !product(n.In[1]) || in[1].Op != OpMatMul || !n.Shape.Equal(in[0].Shape) {
 			return nil
 		}
 		x, y := in[0], in[1]

@@ -2,27 +2,27 @@ package graph
 
 import "slices"
 
-// joinFunc returns the axes of input i along which an op combines values, that is, where an element
+// combineFunc returns the axes of input i along which an op combines values, that is, where an element
 // of the result depends on elements of the input at another index. Along all other axes each index
 // is computed separately. Segment ops combine axis 0 within bags.
 //
 // Passes and targets derive from this function which values mix bags and which may be computed per
 // bag, per row, padded or masked.
-type joinFunc func(n *Node, i int) []int
+type combineFunc func(n *Node, i int) []int
 
-func joinsAxes(n *Node, _ int) []int   { return n.Attrs.Axes }
-func joinsAxis(n *Node, _ int) []int   { return []int{n.Attrs.Axis} }
-func joinsLast(n *Node, _ int) []int   { return []int{len(n.Shape) - 1} }
-func joinsRows(_ *Node, _ int) []int   { return []int{0} }
-func joinsPixels(_ *Node, _ int) []int { return []int{1, 2, 3} }
-func joinsAll(_ *Node, _ int) []int    { return []int{0, 1, 2, 3} }
+func combinesAxes(n *Node, _ int) []int   { return n.Attrs.Axes }
+func combinesAxis(n *Node, _ int) []int   { return []int{n.Attrs.Axis} }
+func combinesLast(n *Node, _ int) []int   { return []int{len(n.Shape) - 1} }
+func combinesRows(_ *Node, _ int) []int   { return []int{0} }
+func combinesPixels(_ *Node, _ int) []int { return []int{1, 2, 3} }
+func combinesAll(_ *Node, _ int) []int    { return []int{0, 1, 2, 3} }
 
-// joinsInner is the joinFunc of [m, k] x [k, n].
-func joinsInner(_ *Node, i int) []int { return []int{1 - i} }
+// combinesInner is the combineFunc of [m, k] x [k, n].
+func combinesInner(_ *Node, i int) []int { return []int{1 - i} }
 
-// joinsReshape returns the symbolic axes whose stride a reshape changes: their rows are torn apart.
+// combinesReshape returns the symbolic axes whose stride a reshape changes: their rows are torn apart.
 // Axes of constant size do not matter.
-func joinsReshape(n *Node, _ int) []int {
+func combinesReshape(n *Node, _ int) []int {
 	from, to := rowAxes(n.In[0].Shape), rowAxes(n.Shape)
 	var axes []int
 	for i := range from {
@@ -51,15 +51,15 @@ func rowAxes(s Shape) []rowAxis {
 	return list
 }
 
-// JoinsRows returns the axes of input i along which the node combines instances or bags
+// CombinedRows returns the axes of input i along which the node combines instances or bags
 // regardless of their bag.
-func (n *Node) JoinsRows(i int) []int {
+func (n *Node) CombinedRows(i int) []int {
 	def := &ops[n.Op]
-	if def.joins == nil || def.class == segment {
+	if def.combines == nil || def.class == segment {
 		return nil
 	}
 	var rows []int
-	for _, a := range def.joins(n, i) {
+	for _, a := range def.combines(n, i) {
 		if n.In[i].Shape[a] < 0 {
 			rows = append(rows, a)
 		}
@@ -67,14 +67,14 @@ func (n *Node) JoinsRows(i int) []int {
 	return rows
 }
 
-// mixes reports whether the node itself combines rows of several bags: along an axis, or because it
+// mixesBags reports whether the node itself combines rows of several bags: along an axis, or because it
 // has an element for each pair of rows.
-func (n *Node) mixes() bool {
+func (n *Node) mixesBags() bool {
 	if len(rowAxes(n.Shape)) > 1 {
 		return true
 	}
 	for i := range n.In {
-		if len(n.JoinsRows(i)) > 0 {
+		if len(n.CombinedRows(i)) > 0 {
 			return true
 		}
 	}
@@ -91,7 +91,7 @@ func (n *Node) Mixers() []*Node {
 	for _, x := range way {
 		if slices.ContainsFunc(x.In, func(y *Node) bool { return mixed[y] }) {
 			mixed[x] = true
-		} else if x.mixes() {
+		} else if x.mixesBags() {
 			mixed[x] = true
 			first = append(first, x)
 		}

@@ -50,12 +50,12 @@ func separate(n *Node, kinds []separability) separability {
 		return mixed
 	case slices.ContainsFunc(in, func(k separability) bool { return k != constant && k != ofRow }):
 		return linear(n, in)
-	case n.Op == OpSum && len(n.JoinsRows(0)) > 0:
+	case n.Op == OpSum && len(n.CombinedRows(0)) > 0:
 		if x := n.In[0]; x.Op == OpFill && x.Attrs.Value == 1 && x.Shape.Equal(Shape{B}) {
 			return countOfBags
 		}
 		return sumOfBags
-	case n.mixes():
+	case n.mixesBags():
 		return mixed
 	}
 	return kind

@@ -127,3 +127,12 @@ func (s Shape) check() error {
 	}
 	return nil
 }
+
+// Elements returns the number of elements for n instances in b bags.
+func (s Shape) Elements(n, b int) float64 {
+	total := 1.0
+	for _, e := range s.Concrete(n, b) {
+		total *= float64(e)
+	}
+	return total
+}

@@ -16,20 +16,6 @@ func absorbSigns(g *Graph) (*Graph, error) {
 	return rewrite(g, s.rule)
 }
 
-// uses returns the number of inputs and outputs that read each node, by ID.
-func uses(g *Graph) []int {
-	counts := make([]int, len(g.Nodes))
-	for _, n := range g.Nodes {
-		for _, x := range n.In {
-			counts[x.ID]++
-		}
-	}
-	for _, o := range g.Outputs {
-		counts[o.Node.ID]++
-	}
-	return counts
-}
-
 // absorbedSigns plans and writes the values that are computed with the other sign.
 type absorbedSigns struct {
 	uses    []int

@@ -3,16 +3,17 @@ package graph
 import "fmt"
 
 // SingleBag specialises a graph to one bag that contains all instances. B becomes 1 in
-// every shape; N stays symbolic. The input bag_of and the segment ops disappear: they
+// every shape; N stays symbolic. The input bag_of disappears, and the segment ops
 // become Softmax along the instances, MatMul, Sum and Max. Attention pooling becomes
 // MatMul(weights^T, H) and mean pooling MatMul(Softmax of zeros, H), so neither needs
-// Sum.
+// Sum, which portable files write as a product with a constant. The softmax of N zeros is the row of weights 1/N, because N
+// is unknown until the graph runs.
 func SingleBag(g *Graph) (*Graph, error) {
 	g, err := Optimize(g)
 	if err != nil {
 		return nil, err
 	}
-	s := &singleBag{b: NewBuilder(g.Name), of: make([]*Node, len(g.Nodes))}
+	s := &singleBag{b: NewBuilder(g.Name), converted: make([]*Node, len(g.Nodes))}
 	for _, n := range g.Nodes {
 		if n.Type == Int {
 			continue
@@ -23,7 +24,7 @@ func SingleBag(g *Graph) (*Graph, error) {
 		if r.ID >= before {
 			r.Name = n.Name
 		}
-		s.of[n.ID] = r
+		s.converted[n.ID] = r
 	}
 	for _, o := range g.Outputs {
 		if o.Node.Type == Int {
@@ -38,11 +39,11 @@ func SingleBag(g *Graph) (*Graph, error) {
 	return Optimize(out)
 }
 
-// singleBag maps every old node to its new one. A new node may be a single row where the old one
+// singleBag maps every old node, by ID, to its new one. A new node may be a single row where the old one
 // has N equal rows, because it was gathered from the only bag.
 type singleBag struct {
-	b  *Builder
-	of []*Node
+	b         *Builder
+	converted []*Node
 }
 
 // oneBag replaces B by 1.
@@ -58,10 +59,10 @@ func oneBag(s Shape) Shape {
 
 // full returns the new node of n in its full shape.
 func (s *singleBag) full(n *Node) *Node {
-	x := s.of[n.ID]
+	x := s.converted[n.ID]
 	if want := oneBag(n.Shape); !x.Shape.Equal(want) {
 		x = s.b.Expand(x, want)
-		s.of[n.ID] = x
+		s.converted[n.ID] = x
 	}
 	return x
 }
@@ -80,7 +81,7 @@ func (s *singleBag) convert(n *Node) *Node {
 	in := make([]*Node, len(n.In))
 	for i, x := range n.In {
 		if n.rowwise(i) {
-			in[i] = s.of[x.ID]
+			in[i] = s.converted[x.ID]
 		} else {
 			in[i] = s.full(x)
 		}
@@ -101,7 +102,7 @@ func (n *Node) rowwise(i int) bool {
 			return false
 		}
 	}
-	return len(n.JoinsRows(i)) == 0 && n.Attrs.Shape == nil
+	return len(n.CombinedRows(i)) == 0 && n.Attrs.Shape == nil
 }
 
 // fulls returns the new inputs of a segment op in full shape, without bag_of.
@@ -117,7 +118,7 @@ func (s *singleBag) segment(n *Node) *Node {
 	x := n.In[0]
 	switch n.Op {
 	case OpSegmentGather:
-		return s.of[x.ID]
+		return s.converted[x.ID]
 	case OpSegmentMax:
 		return s.b.Max(s.full(x), true, 0)
 	case OpSegmentMaxMask:

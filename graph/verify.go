@@ -21,7 +21,7 @@ func Verify(g *Graph) error {
 			continue
 		}
 		if n.Name == "" || names[n.Name] {
-			return fmt.Errorf("graph %s: %s needs a name that no other input or parameter has", g.Name, n.label())
+			return fmt.Errorf("graph %s: %s needs a name that no other input or parameter has", g.Name, n.describe())
 		}
 		names[n.Name] = true
 	}
@@ -48,26 +48,26 @@ func verifyNode(g *Graph, i int, n *Node) error {
 		return fmt.Errorf("node %d is nil", i)
 	}
 	if n.ID != i {
-		return diag.Errorf(n.Pos, "%s is at index %d", n.label(), i)
+		return diag.Errorf(n.Pos, "%s is at index %d", n.describe(), i)
 	}
 	for k, in := range n.In {
 		if !g.contains(in) {
-			return diag.Errorf(n.Pos, "%s: input %d is a node of another graph", n.label(), k)
+			return diag.Errorf(n.Pos, "%s: input %d is a node of another graph", n.describe(), k)
 		}
 		if in.ID >= i {
-			return diag.Errorf(n.Pos, "%s: input %d, %s, comes after it", n.label(), k, in.label())
+			return diag.Errorf(n.Pos, "%s: input %d, %s, comes after it", n.describe(), k, in.describe())
 		}
 	}
 	again := *n
 	if err := infer(&again); err != nil {
-		return diag.Errorf(n.Pos, "%s: %v", n.label(), err)
+		return diag.Errorf(n.Pos, "%s: %v", n.describe(), err)
 	}
 	if err := n.Shape.check(); err != nil {
-		return diag.Errorf(n.Pos, "%s: %v", n.label(), err)
+		return diag.Errorf(n.Pos, "%s: %v", n.describe(), err)
 	}
 	if again.Type != n.Type || !again.Shape.Equal(n.Shape) {
 		return diag.Errorf(n.Pos, "%s is marked %v %v, the op table gives %v %v",
-			n.label(), n.Type, n.Shape, again.Type, again.Shape)
+			n.describe(), n.Type, n.Shape, again.Type, again.Shape)
 	}
 	return nil
 }

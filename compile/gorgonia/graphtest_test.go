@@ -35,7 +35,7 @@ func learned(t *testing.T, g *graph.Graph, env graph.Env) (*graph.Graph, graph.E
 	b := graph.NewBuilder(g.Name)
 	out := graph.Env{N: env.N, B: env.B, Values: map[string]*graph.Tensor{}}
 	units := map[graph.Dim]*graph.Node{}
-	of := b.Copy(g, func(n *graph.Node) *graph.Node {
+	copies := b.Copy(g, func(n *graph.Node) *graph.Node {
 		v := env.Values[n.Name]
 		if n.Op != graph.OpInput || n.Type == graph.Int || n.Shape.Static() {
 			if v != nil {
@@ -63,7 +63,7 @@ func learned(t *testing.T, g *graph.Graph, env graph.Env) (*graph.Graph, graph.E
 		return b.Reshape(b.MatMul(units[d], b.Param(n.Name, graph.Shape{graph.Dim(rows), graph.Dim(width)})), n.Shape)
 	})
 	for _, o := range g.Outputs {
-		b.Output(o.Name, of[o.Node.ID])
+		b.Output(o.Name, copies[o.Node.ID])
 	}
 	l, err := b.Graph()
 	if err != nil {

@@ -144,12 +144,12 @@ func oneBag(g *graph.Graph, env graph.Env) graph.Env {
 // op and the other nodes read the input or parameter directly.
 func watched(g *graph.Graph, op graph.Op, leaves bool) (*graph.Graph, error) {
 	b := graph.NewBuilder(g.Name)
-	of := map[*graph.Node]*graph.Node{}
+	copies := map[*graph.Node]*graph.Node{}
 	var read []*graph.Node
 	for _, n := range g.Nodes {
 		in := make([]*graph.Node, len(n.In))
 		for i, x := range n.In {
-			in[i] = of[x]
+			in[i] = copies[x]
 			if n.Op != op || x.Type != graph.Float {
 				continue
 			}
@@ -165,11 +165,11 @@ func watched(g *graph.Graph, op graph.Op, leaves bool) (*graph.Graph, error) {
 		var err error
 		switch n.Op {
 		case graph.OpInput:
-			of[n] = b.Input(n.Name, n.Type, n.Shape)
+			copies[n] = b.Input(n.Name, n.Type, n.Shape)
 		case graph.OpParam:
-			of[n] = b.Param(n.Name, n.Shape)
+			copies[n] = b.Param(n.Name, n.Shape)
 		default:
-			of[n], err = b.Apply(n.Op, n.Attrs, in...)
+			copies[n], err = b.Apply(n.Op, n.Attrs, in...)
 		}
 		if err != nil {
 			return nil, err
@@ -179,7 +179,7 @@ func watched(g *graph.Graph, op graph.Op, leaves bool) (*graph.Graph, error) {
 		b.Output(fmt.Sprint("after", i), b.Add(x, b.Scalar(3)))
 	}
 	for _, o := range g.Outputs {
-		b.Output(o.Name, of[o.Node])
+		b.Output(o.Name, copies[o.Node])
 	}
 	return b.Graph()
 }

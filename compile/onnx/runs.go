@@ -70,7 +70,7 @@ func LowerRuns(g *graph.Graph, opset int, c Capacity) (m *onnxpb.ModelProto, err
 		return nil, fmt.Errorf("bug: a batch of %d bags with %d instances each", c.Bags, c.Instances)
 	}
 	l := &runsLowerer{
-		emitter: newEmitter(g, Options{Opset: opset}), capacity: c, of: make([]runsValue, len(g.Nodes)),
+		emitter: newEmitter(g, Options{Opset: opset}), capacity: c, valueOf: make([]runsValue, len(g.Nodes)),
 		origin: map[string]runsValue{}, masks: map[*graph.Node]bool{}, zero: map[*graph.Node]bool{}, divides: map[*graph.Node]bool{}, readers: map[*graph.Node][]*graph.Node{},
 	}
 	l.device = c.Runs > 0
@@ -124,7 +124,7 @@ func (v runsValue) lead() int {
 type runsLowerer struct {
 	*emitter
 	capacity Capacity
-	of       []runsValue          // the value of each node, by ID
+	valueOf  []runsValue          // the value of each node, by ID
 	first    string               // an input on which the number of runs is measured
 	origin   map[string]runsValue // the operand of each value made by Reshape
 	masks    map[*graph.Node]bool // nodes whose rows of padding are set to 0
@@ -141,7 +141,7 @@ func (l *runsLowerer) node(n *graph.Node) {
 	in := make([]runsValue, len(n.In))
 	for i, x := range n.In {
 		if x.Type == graph.Float {
-			in[i] = l.of[x.ID]
+			in[i] = l.valueOf[x.ID]
 		}
 	}
 	before := len(l.out.Node)
@@ -159,7 +159,7 @@ func (l *runsLowerer) node(n *graph.Node) {
 			target.Fail("bug: the lowering of %v for many runs gives %v, not %v", n.Op, v.dims, want)
 		}
 	}
-	l.of[n.ID] = v
+	l.valueOf[n.ID] = v
 }
 
 // dims returns the sizes of a shape without the axis of runs. Instances are laid out by bags if
@@ -307,7 +307,7 @@ func (l *runsLowerer) rows(name string) runsValue {
 // result declares an output.
 func (l *runsLowerer) result(o graph.Output) {
 	l.base = o.Name
-	v := l.spread(l.full(l.of[o.Node.ID], o.Node.Shape))
+	v := l.spread(l.full(l.valueOf[o.Node.ID], o.Node.Shape))
 	l.out.Node = append(l.out.Node, &onnxpb.NodeProto{OpType: "Identity", Name: o.Name, Input: []string{v.name}, Output: []string{o.Name}})
 	l.out.Output = append(l.out.Output, l.port(o.Name, v.dims))
 }

@@ -87,7 +87,7 @@ func runsMatMul(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 		}
 		b = l.merged(b, y.Shape)
 		if l.turns(x, y) {
-			h := l.merged(l.full(l.of[x.In[0].ID], x.In[0].Shape), x.In[0].Shape)
+			h := l.merged(l.full(l.valueOf[x.In[0].ID], x.In[0].Shape), x.In[0].Shape)
 			narrow := l.product(l.turnedLast(b), h)
 			return l.reshaped(l.turnedLast(narrow), l.dims(n.Shape)...)
 		}
@@ -152,7 +152,7 @@ func (l *runsLowerer) rowProducts(n *graph.Node) (_ runsValue, ok bool) {
 	if x.Op != graph.OpMul || len(x.Shape) != 2 || !byBags(x.Shape) || !x.Shape[1:].Static() || !slices.Equal(n.Attrs.Axes, []int{1}) {
 		return runsValue{}, false
 	}
-	rows, row := l.of[x.In[0].ID], l.of[x.In[1].ID]
+	rows, row := l.valueOf[x.In[0].ID], l.valueOf[x.In[1].ID]
 	if len(rows.dims) > 1 && len(row.dims) > 1 && rows.dims[len(rows.dims)-2] == 1 {
 		rows, row = row, rows
 	}
@@ -169,7 +169,7 @@ func (l *runsLowerer) rowProducts(n *graph.Node) (_ runsValue, ok bool) {
 
 // instances returns the axes of instances along which a node combines its first input.
 func (l *runsLowerer) instances(n *graph.Node) []int {
-	return slices.DeleteFunc(slices.Clone(n.JoinsRows(0)), func(a int) bool { return n.In[0].Shape[a] != graph.N })
+	return slices.DeleteFunc(slices.Clone(n.CombinedRows(0)), func(a int) bool { return n.In[0].Shape[a] != graph.N })
 }
 
 // maskedAlong applies InRows or InLow along axes of instances.
@@ -302,12 +302,12 @@ func runsSegmentSum(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	}
 	weights, values := l.rowsTurned(InRows), x
 	if w, h := l.weighted(x); w != nil { // the weights take the place of the mask
-		weights, values = l.turnedRow(l.of[w.ID]), h
+		weights, values = l.turnedRow(l.valueOf[w.ID]), h
 		if !l.zeroRows(x) {
-			weights = l.turnedRow(l.masked(l.of[w.ID], w.Shape))
+			weights = l.turnedRow(l.masked(l.valueOf[w.ID], w.Shape))
 		}
 	}
-	sum := l.product(weights, l.byBag(l.of[values.ID], values.Shape))
+	sum := l.product(weights, l.byBag(l.valueOf[values.ID], values.Shape))
 	return l.reshaped(sum, l.dims(n.Shape)...)
 }
 
@@ -327,7 +327,7 @@ func (l *runsLowerer) weighted(x *graph.Node) (w, h *graph.Node) {
 	if w, h = x.In[0], x.In[1]; !w.Shape.Equal(number) {
 		w, h = h, w
 	}
-	if !w.Shape.Equal(number) || !h.Shape.Equal(x.Shape) || !slices.Equal(l.of[w.ID].dims, l.dims(number)) || !l.of[w.ID].each {
+	if !w.Shape.Equal(number) || !h.Shape.Equal(x.Shape) || !slices.Equal(l.valueOf[w.ID].dims, l.dims(number)) || !l.valueOf[w.ID].each {
 		return nil, nil
 	}
 	return w, h

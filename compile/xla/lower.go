@@ -33,7 +33,7 @@ type Capacity struct {
 type lowerer struct {
 	emitter
 	capacity Capacity
-	of       []tensor // by node ID
+	valueOf  []tensor // by node ID
 	in       map[string]tensor
 	bagOf    *graph.Node // nil: the graph has no bag_of, so padding is unknown
 	masks    map[graph.Dim]tensor
@@ -112,7 +112,7 @@ func (e *emitter) lower(g *graph.Graph, c Capacity, in map[string]tensor) map[st
 	if c.N < 1 || c.B < 1 || c.Jobs < 0 {
 		target.Fail("a program needs at least one instance and one bag, not %d and %d", c.N, c.B)
 	}
-	l := &lowerer{emitter: *e, capacity: c, of: make([]tensor, len(g.Nodes)), in: in,
+	l := &lowerer{emitter: *e, capacity: c, valueOf: make([]tensor, len(g.Nodes)), in: in,
 		masks: map[graph.Dim]tensor{}, members: map[*graph.Node]tensor{}, columns: map[columnsKey]tensor{}}
 	for _, n := range g.Nodes {
 		if n.Type == graph.Int && l.bagOf == nil {
@@ -130,7 +130,7 @@ func (e *emitter) lower(g *graph.Graph, c Capacity, in map[string]tensor) map[st
 	}
 	out := make(map[string]tensor, len(g.Outputs))
 	for _, o := range g.Outputs {
-		t := l.of[o.Node.ID]
+		t := l.valueOf[o.Node.ID]
 		if c.Jobs > 0 && t.lead == 0 {
 			t = l.broadcast(t, t.inner(), []int{c.Jobs})
 		}
@@ -144,13 +144,13 @@ func (e *emitter) lower(g *graph.Graph, c Capacity, in map[string]tensor) map[st
 func (l *lowerer) node(n *graph.Node) {
 	in := make([]tensor, len(n.In))
 	for i, x := range n.In {
-		in[i] = l.masked(l.of[x.ID], x.Shape, n.JoinsRows(i), n.Op.Neutral())
+		in[i] = l.masked(l.valueOf[x.ID], x.Shape, n.CombinedRows(i), n.Op.Neutral())
 	}
 	t := table[n.Op].Lower(l, n, in)
 	if want := l.concrete(n.Shape); !slices.Equal(t.inner(), want) {
 		target.Fail("bug: the lowering of %v gives the shape %v for %v at %d instances, %d bags", n.Op, t.inner(), n.Shape, l.capacity.N, l.capacity.B)
 	}
-	l.of[n.ID] = t
+	l.valueOf[n.ID] = t
 }
 
 // concrete returns a shape at the capacity.

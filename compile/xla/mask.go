@@ -16,7 +16,7 @@ func (l *lowerer) real(d graph.Dim) (mask tensor, ok bool) {
 		return m, true
 	}
 	if d == graph.N {
-		mask = l.binary(compute.Function.GreaterOrEqual, l.of[l.bagOf.ID], l.number(0))
+		mask = l.binary(compute.Function.GreaterOrEqual, l.valueOf[l.bagOf.ID], l.number(0))
 	} else {
 		// Every real bag has an instance.
 		mask = l.reduce(compute.Function.ReduceLogicalOr, l.member(l.bagOf), 0)
@@ -44,7 +44,7 @@ func (l *lowerer) member(bagOf *graph.Node) tensor {
 	if m, ok := l.members[bagOf]; ok {
 		return m
 	}
-	m := l.equal(l.reshape(l.of[bagOf.ID], l.capacity.N, 1), l.iota(1, 1, l.capacity.B))
+	m := l.equal(l.reshape(l.valueOf[bagOf.ID], l.capacity.N, 1), l.iota(1, 1, l.capacity.B))
 	l.members[bagOf] = m
 	return m
 }

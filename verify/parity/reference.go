@@ -40,10 +40,10 @@ func (r *Reference) Engine(name string) Engine {
 }
 
 // predict returns probabilities [bags, k] and attention [instances] of bags of the given sizes, for one
-// bag with the class attention [k, instances] after it. move is as in graph.Env.
-func (r *Reference) predict(x []float32, sizes []int, move func([]float64)) (probabilities, attention []float64, err error) {
+// bag with the class attention [k, instances] after it. perturb is as in graph.Env.
+func (r *Reference) predict(x []float32, sizes []int, perturb func([]float64)) (probabilities, attention []float64, err error) {
 	bagOf := BagOf(sizes)
-	env := graph.Env{N: len(bagOf), B: len(sizes), Move: move, Values: map[string]*graph.Tensor{
+	env := graph.Env{N: len(bagOf), B: len(sizes), Perturb: perturb, Values: map[string]*graph.Tensor{
 		compile.InInstances: graph.NewTensor(append([]int{len(bagOf)}, r.instance...), ndarray.Convert[float64](x)...),
 		compile.InBagOf:     graph.NewInts(bagOf...),
 	}}
@@ -68,7 +68,7 @@ func (r *Reference) predict(x []float32, sizes []int, move func([]float64)) (pro
 const roundings = 4
 
 // Rounding returns how much the probabilities and the attention scores of one bag change if every
-// value of the graph, including inputs and parameters, is moved randomly up or down by half a unit
+// value of the graph, including inputs and parameters, is changed randomly up or down by half a unit
 // in the last place of float32. It is a lower bound for the accuracy of float32 engines.
 func (r *Reference) Rounding(x []float32, n int) (probabilities, attention float64, err error) {
 	one := []int{n}
