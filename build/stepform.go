@@ -108,8 +108,8 @@ func (f *stepForm) batch(batches []*train.Batch) (map[string]ortenv.Tensor, erro
 			return nil, err
 		}
 		if f.runs != nil {
-			f.add(feed, onnx.InRows, f.runs.Mask(b.BagOf, 1, 0))
-			f.add(feed, onnx.InLow, f.runs.Mask(b.BagOf, 0, float32(math.Inf(-1))))
+			f.add(feed, onnx.InReal, f.runs.Mask(b.BagOf, 1, 0))
+			f.add(feed, onnx.InPadding, f.runs.Mask(b.BagOf, 0, float32(math.Inf(-1))))
 		}
 		for _, n := range f.step.ByOp(graph.OpInput) {
 			v, shape := in.Floats[n.Name], n.Shape.Concrete(len(b.BagOf), b.Bags)

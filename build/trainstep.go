@@ -213,7 +213,7 @@ func oracleStep(p *compile.Program, s *train.State, b *train.Batch) (map[string]
 	}
 	out := map[string][]float64{
 		compile.OutLoss: {r.Loss}, compile.OutProbabilities: ndarray.Convert[float64](r.Probabilities),
-		compile.OutAttention: ndarray.Convert[float64](r.Attention), compile.OutWeights: ndarray.Convert[float64](r.Weights),
+		compile.OutAttention: ndarray.Convert[float64](r.Attention), compile.OutLabelWeights: ndarray.Convert[float64](r.Weights),
 	}
 	for name, v := range r.Terms {
 		out[compile.TermPrefix+name] = []float64{v}
@@ -223,7 +223,7 @@ func oracleStep(p *compile.Program, s *train.State, b *train.Batch) (map[string]
 		return nil, err
 	}
 	for name, v := range after.Optimizer {
-		out[compile.New(name)] = ndarray.Convert[float64](v)
+		out[compile.UpdatedName(name)] = ndarray.Convert[float64](v)
 	}
 	out[compile.OutParams] = slices.Clone(e.Params())
 	return out, nil

@@ -38,7 +38,7 @@ func static(shape []int) graph.Shape {
 // nil if bags cannot be separated, see graph.Separable. Compared with Step, only the
 // order of additions differs.
 func Bagwise(p *Program) (gradients, update *graph.Graph, err error) {
-	if p.Renew != nil || !graph.Separable(p.Train) {
+	if p.WeightUpdate != nil || !graph.Separable(p.Train) {
 		return nil, nil, nil
 	}
 	if gradients, err = bagGradients(p); err != nil {

@@ -15,7 +15,7 @@ import (
 
 // blocks lowers the named blocks in order. After a block with an error the values of the following
 // blocks are unknown, so that the error is not repeated.
-func (l *builder) blocks() {
+func (l *lowerer) blocks() {
 	for i := range l.spec.Model.Blocks {
 		blk := &l.spec.Model.Blocks[i]
 		if l.readable(blk) && !l.oversize(blk.Kind.Pos) {
@@ -40,20 +40,20 @@ func (l *builder) blocks() {
 }
 
 // readable reports whether a block has no error and its input is known.
-func (l *builder) readable(blk *language.Block) bool {
+func (l *lowerer) readable(blk *language.Block) bool {
 	return blk.Kind.V != "" && blk.Args != nil && l.env[l.current()] != nil
 }
 
 // current returns the name of the input of a block: the features of the instances, or after a pool
 // the embeddings.
-func (l *builder) current() string {
+func (l *lowerer) current() string {
 	if l.pooled {
 		return "z"
 	}
 	return "H"
 }
 
-func (l *builder) block(blk *language.Block, name string) {
+func (l *lowerer) block(blk *language.Block, name string) {
 	b, at := l.b, l.current()
 	h := l.env[at]
 	switch blk.Kind.V {
@@ -93,7 +93,7 @@ func (l *builder) block(blk *language.Block, name string) {
 
 // reportUnsupported reports a word of the language without a lowering. A test checks that every word
 // has one.
-func (l *builder) reportUnsupported(word schema.Str) {
+func (l *lowerer) reportUnsupported(word schema.Str) {
 	l.errs.Add(diag.Errorf(word.Pos, "bug: there is no lowering of %q", word.V))
 }
 
@@ -103,12 +103,12 @@ func word(blk *language.Block, arg string) schema.Str {
 }
 
 // numbered returns the name of the next block of a kind: conv1, conv2, ...
-func (l *builder) numbered(kind string) string {
+func (l *lowerer) numbered(kind string) string {
 	l.counts[kind]++
 	return fmt.Sprintf("%s%d", kind, l.counts[kind])
 }
 
-func (l *builder) wantRows(blk *language.Block, h *graph.Node) bool {
+func (l *lowerer) wantRows(blk *language.Block, h *graph.Node) bool {
 	if len(h.Shape) == 2 {
 		return true
 	}
@@ -117,21 +117,21 @@ func (l *builder) wantRows(blk *language.Block, h *graph.Node) bool {
 	return false
 }
 
-// fanIn is PyTorch's default start of linear and convolution layers, weights
+// fanIn is PyTorch's default initialisation of linear and convolution layers, weights
 // and biases alike: uniform in +-1/sqrt(fan in).
 func fanIn(n int) Init { return Init{Kind: "uniform", Scale: 1 / math.Sqrt(float64(n))} }
 
 // dense computes x W + b with W [in, out].
-func (l *builder) dense(name string, x *graph.Node, units int) *graph.Node {
+func (l *lowerer) dense(name string, x *graph.Node, units int) *graph.Node {
 	in := int(x.Shape[1])
 	return l.affine(x, l.param(name+".weight", fanIn(in), in, units), l.param(name+".bias", fanIn(in), units))
 }
 
-func (l *builder) affine(x, w, bias *graph.Node) *graph.Node {
+func (l *lowerer) affine(x, w, bias *graph.Node) *graph.Node {
 	return l.b.Add(l.b.MatMul(x, w), bias)
 }
 
-func (l *builder) conv2d(blk *language.Block, name string) {
+func (l *lowerer) conv2d(blk *language.Block, name string) {
 	b, h := l.b, l.env["H"]
 	if len(h.Shape) != 4 {
 		l.errs.Add(diag.Errorf(blk.Kind.Pos, "conv2d needs images [N, channels, height, width], it gets %v", h.Shape).
@@ -146,7 +146,7 @@ func (l *builder) conv2d(blk *language.Block, name string) {
 	l.env["H"] = b.Add(y, b.Reshape(bias, graph.Shape{1, graph.Dim(out), 1, 1}))
 }
 
-func (l *builder) dropout(blk *language.Block, name string) {
+func (l *lowerer) dropout(blk *language.Block, name string) {
 	rate := blk.Args["rate"].Float()
 	if !l.training || rate == 0 {
 		return
@@ -157,14 +157,14 @@ func (l *builder) dropout(blk *language.Block, name string) {
 }
 
 // mask adds an input for a function, whose elements are 0 with probability rate, else 1/(1-rate).
-func (l *builder) mask(name string, shape graph.Shape, rate float64, function string) *graph.Node {
+func (l *lowerer) mask(name string, shape graph.Shape, rate float64, function string) *graph.Node {
 	mask := Mask{Name: name + ".mask", Shape: shape.Clone(), Drop: rate, Function: function}
 	l.masks = append(l.masks, mask)
 	return l.b.Input(mask.Name, graph.Float, mask.Shape)
 }
 
 // batchNorm is BatchNorm1d of PyTorch.
-func (l *builder) batchNorm(blk *language.Block, name string) {
+func (l *lowerer) batchNorm(blk *language.Block, name string) {
 	b, at := l.b, l.current()
 	h := l.env[at]
 	if !l.wantRows(blk, h) {
@@ -181,11 +181,11 @@ func (l *builder) batchNorm(blk *language.Block, name string) {
 	l.env[at] = b.Add(b.Mul(l.standardized(name, h, blk.Args["momentum"].Float()), gain), bias)
 }
 
-// standardized divides the difference from the mean by the deviation, column by column: those of
-// the rows of the batch in training, the running ones in predictions. A single row has no deviation,
-// for example the bag that remains after the last full batch. It is standardized with the running
-// statistics in training too, and does not change them.
-func (l *builder) standardized(name string, h *graph.Node, share float64) *graph.Node {
+// standardized returns (h - mean) / sqrt(variance + epsilon) for each column of h [rows, width]. In training, mean and
+// variance are those of the rows of the batch, in predictions the running ones. A batch of one row, for
+// example the bag that remains after the last full batch, has no variance: it uses the running statistics and
+// does not change them.
+func (l *lowerer) standardized(name string, h *graph.Node, momentum float64) *graph.Node {
 	b, width := l.b, int(h.Shape[1])
 	mean, variance := l.statistic(name+".mean", 0, width), l.statistic(name+".variance", 1, width)
 	if l.training {
@@ -199,31 +199,31 @@ func (l *builder) standardized(name string, h *graph.Node, share float64) *graph
 		spread := b.Sub(h, ofBatch)
 		biased := average(b.Mul(spread, spread))
 		unbiased := b.Div(b.Mul(biased, count), b.Maximum(b.Sub(count, b.Scalar(1)), b.Scalar(1)))
-		l.follow(name+".mean", mean, either(ofBatch, mean), share)
-		l.follow(name+".variance", variance, either(unbiased, variance), share)
+		l.follow(name+".mean", mean, either(ofBatch, mean), momentum)
+		l.follow(name+".variance", variance, either(unbiased, variance), momentum)
 		mean, variance = either(ofBatch, mean), either(biased, variance)
 	}
 	return b.Div(b.Sub(h, mean), b.Sqrt(b.Add(variance, b.Scalar(normEpsilon))))
 }
 
 // statistic declares a running statistic with its initial value.
-func (l *builder) statistic(name string, initial float64, shape ...int) *graph.Node {
+func (l *lowerer) statistic(name string, initial float64, shape ...int) *graph.Node {
 	n := l.param(name, Init{Kind: "constant", Scale: initial}, shape...)
 	l.params[len(l.params)-1].Statistic = true
-	l.mixed = true
+	l.hasStatistics = true
 	return n
 }
 
 // follow updates a running statistic with its value in a batch.
-func (l *builder) follow(name string, running, batch *graph.Node, share float64) {
+func (l *lowerer) follow(name string, running, batch *graph.Node, momentum float64) {
 	b := l.b
-	next := b.Add(b.Mul(b.Scalar(1-share), running), b.Mul(b.Scalar(share), batch))
-	b.Output(NextPrefix+name, b.StopGrad(next))
+	next := b.Add(b.Mul(b.Scalar(1-momentum), running), b.Mul(b.Scalar(momentum), batch))
+	b.Output(StatisticPrefix+name, b.StopGrad(next))
 }
 
 // attention scores every instance (paper Eq. 2): a = sigmoid(s), with s from
 // gated features. Its logarithm is -softplus(-s), exact for any s.
-func (l *builder) attention(blk *language.Block) {
+func (l *lowerer) attention(blk *language.Block) {
 	b, h := l.b, l.env["H"]
 	if !l.wantRows(blk, h) {
 		return
@@ -262,7 +262,7 @@ func (l *builder) attention(blk *language.Block) {
 }
 
 // pool combines the instances of a bag to its embedding z [B, h].
-func (l *builder) pool(blk *language.Block) {
+func (l *lowerer) pool(blk *language.Block) {
 	b, h := l.b, l.env["H"]
 	if !l.wantRows(blk, h) {
 		return
@@ -286,16 +286,16 @@ func (l *builder) pool(blk *language.Block) {
 	l.pooled = true
 }
 
-func (l *builder) bagMin(x *graph.Node) *graph.Node {
+func (l *lowerer) bagMin(x *graph.Node) *graph.Node {
 	return l.b.Neg(l.b.SegmentMax(l.b.Neg(x), l.bagOf))
 }
 
-func (l *builder) bagMean(x *graph.Node) *graph.Node {
+func (l *lowerer) bagMean(x *graph.Node) *graph.Node {
 	return l.b.Div(l.b.SegmentSum(x, l.bagOf), l.bagCount(len(x.Shape)))
 }
 
 // bagCount returns the number of instances of each bag, [B, 1, ...] of the given rank.
-func (l *builder) bagCount(rank int) *graph.Node {
+func (l *lowerer) bagCount(rank int) *graph.Node {
 	ones := graph.Shape{graph.N}
 	for len(ones) < rank {
 		ones = append(ones, 1)
@@ -304,7 +304,7 @@ func (l *builder) bagCount(rank int) *graph.Node {
 }
 
 // classifier computes the class probabilities from the embedding of the bag.
-func (l *builder) classifier(blk *language.Block) {
+func (l *lowerer) classifier(blk *language.Block) {
 	b, z := l.b.Label("classifier"), l.env["z"]
 	in, k := int(z.Shape[1]), l.prog.Signature.Classes
 	logits := l.affine(z, l.param("Wc", fanIn(in), in, k), l.param("bc", fanIn(in), k))

@@ -42,8 +42,9 @@ func Check(spec *language.Spec, sig Signature) error {
 	if !known {
 		sig = Signature{Instance: []int{1}, Classes: 2}
 	}
-	l := newBuilder(&Program{Spec: spec, Signature: sig}, true)
-	if l.inputs(); !known {
+	l := newLowerer(&Program{Spec: spec, Signature: sig}, true)
+	l.inputs()
+	if !known {
 		l.markUnknown("X", "H", "S", "w", "d", "h", "k")
 	}
 	l.build()
@@ -61,8 +62,8 @@ func Compile(spec *language.Spec, sig Signature) (*Program, error) {
 		p.Train, p.Infer = &graph.Graph{Name: "train"}, &graph.Graph{Name: "infer"}
 		return p, nil
 	}
-	train, infer := newBuilder(p, true), newBuilder(p, false)
-	for _, l := range []*builder{train, infer} {
+	train, infer := newLowerer(p, true), newLowerer(p, false)
+	for _, l := range []*lowerer{train, infer} {
 		l.inputs()
 		l.build()
 		if err := l.finish(); err != nil {
@@ -73,15 +74,15 @@ func Compile(spec *language.Spec, sig Signature) (*Program, error) {
 	p.Train, p.Infer = train.graph, infer.graph
 	if spec.Weights.Order.V == "after_step" {
 		var err error
-		if p.Train, p.Renew, err = splitWeights(p.Train); err != nil {
+		if p.Train, p.WeightUpdate, err = splitWeights(p.Train); err != nil {
 			return nil, err
 		}
 	}
 	return p, nil
 }
 
-// builder builds one of the two graphs of a program.
-type builder struct {
+// lowerer builds one of the two graphs of a program.
+type lowerer struct {
 	spec     *language.Spec
 	prog     *Program
 	training bool
@@ -89,40 +90,40 @@ type builder struct {
 	errs     diag.List
 	graph    *graph.Graph
 
-	bagOf     *graph.Node
-	env       map[string]*graph.Node        // values known by name to equations
-	numbers   map[string]float64            // extents, sizes and numbers, known by name to equations
-	unknown   map[string]bool               // names whose definition has an error: their users are not reported again
-	shared    map[string]*language.Equation // definitions of losses and weights.update, lowered where they are used
-	defined   map[string]*language.UserFunction
-	failed    map[string]bool        // functions of the spec with an error: it is reported once
-	drawn     map[string]*graph.Node // masks of random draws, by the calls that lead to them
-	inlined   int                    // calls of functions of the spec so far
-	params    []Param
-	nodes     map[string]*graph.Node // parameter nodes by name
-	masks     []Mask
-	counts    map[string]int    // blocks so far, per kind, for parameter names
-	mixers    map[diag.Pos]bool // places reported to mix bags
-	pooled    bool              // the blocks have reached one row per bag
-	mixed     bool              // there are running statistics: the rows of a training batch depend on each other
-	learned   float64           // numbers in the parameters so far
-	full      bool              // the graph is too large; reported
-	pastModel bool              // losses and weights.update are being lowered
+	bagOf           *graph.Node
+	env             map[string]*graph.Node        // values known by name to equations
+	constants       map[string]float64            // extents, sizes and numbers, known by name to equations
+	unknown         map[string]bool               // names whose definition has an error: their users are not reported again
+	lateEquations   map[string]*language.Equation // definitions of losses and weights.update, lowered where they are used
+	functions       map[string]*language.UserFunction
+	failedFunctions map[string]bool        // functions of the spec with an error: it is reported once
+	maskOfCall      map[string]*graph.Node // masks of random draws, by the calls that lead to them
+	inlined         int                    // calls of functions of the spec so far
+	params          []Param
+	paramNodes      map[string]*graph.Node // parameter nodes by name
+	masks           []Mask
+	counts          map[string]int    // blocks so far, per kind, for parameter names
+	reportedMixers  map[diag.Pos]bool // places reported to mix bags
+	pooled          bool              // the blocks have reached one row per bag
+	hasStatistics   bool              // there are running statistics: the rows of a training batch depend on each other
+	paramCount      float64           // numbers in the parameters so far
+	reportedSize    bool              // the graph is too large; reported
+	pastModel       bool              // losses and weights.update are being lowered
 }
 
-func newBuilder(p *Program, training bool) *builder {
+func newLowerer(p *Program, training bool) *lowerer {
 	name := "infer"
 	if training {
 		name = "train"
 	}
-	return &builder{
+	return &lowerer{
 		spec: p.Spec, prog: p, training: training, b: graph.NewBuilder(name),
-		shared: map[string]*language.Equation{}, defined: map[string]*language.UserFunction{}, failed: map[string]bool{}, drawn: map[string]*graph.Node{},
-		env: map[string]*graph.Node{}, nodes: map[string]*graph.Node{}, unknown: map[string]bool{}, numbers: map[string]float64{}, counts: map[string]int{}, mixers: map[diag.Pos]bool{},
+		lateEquations: map[string]*language.Equation{}, functions: map[string]*language.UserFunction{}, failedFunctions: map[string]bool{}, maskOfCall: map[string]*graph.Node{},
+		env: map[string]*graph.Node{}, paramNodes: map[string]*graph.Node{}, unknown: map[string]bool{}, constants: map[string]float64{}, counts: map[string]int{}, reportedMixers: map[diag.Pos]bool{},
 	}
 }
 
-func (l *builder) build() {
+func (l *lowerer) build() {
 	l.blocks()
 	l.equations()
 	l.outputs()
@@ -132,7 +133,7 @@ func (l *builder) build() {
 }
 
 // found returns the errors of the spec with their positions.
-func (l *builder) found() error {
+func (l *lowerer) found() error {
 	for i := range l.errs {
 		l.errs[i] = l.spec.AtUserLine(l.errs[i])
 	}
@@ -140,7 +141,7 @@ func (l *builder) found() error {
 }
 
 // finish optimises and checks the graph.
-func (l *builder) finish() error {
+func (l *lowerer) finish() error {
 	if err := l.found(); err != nil {
 		return err
 	}
@@ -165,16 +166,16 @@ func (l *builder) finish() error {
 }
 
 // splitWeights moves the new label weights from a training graph to a separate graph.
-func splitWeights(g *graph.Graph) (train, renew *graph.Graph, err error) {
-	train, renew = &graph.Graph{Name: g.Name, Nodes: g.Nodes}, &graph.Graph{Name: "renew", Nodes: g.Nodes}
+func splitWeights(g *graph.Graph) (train, weightUpdate *graph.Graph, err error) {
+	train, weightUpdate = &graph.Graph{Name: g.Name, Nodes: g.Nodes}, &graph.Graph{Name: "renew", Nodes: g.Nodes}
 	for _, o := range g.Outputs {
 		part := train
-		if o.Name == OutWeights {
-			part = renew
+		if o.Name == OutLabelWeights {
+			part = weightUpdate
 		}
 		part.Outputs = append(part.Outputs, o)
 	}
-	for _, part := range []**graph.Graph{&train, &renew} {
+	for _, part := range []**graph.Graph{&train, &weightUpdate} {
 		if *part, err = graph.Optimize(*part); err == nil {
 			*part = pruneInputs(*part)
 			err = graph.Verify(*part)
@@ -183,17 +184,17 @@ func splitWeights(g *graph.Graph) (train, renew *graph.Graph, err error) {
 			return nil, nil, fmt.Errorf("bug: a graph with label weights after the step: %w", err)
 		}
 	}
-	return train, renew, nil
+	return train, weightUpdate, nil
 }
 
 // inputs declares the inputs. Inputs that no output needs are removed at the end.
-func (l *builder) inputs() {
+func (l *lowerer) inputs() {
 	b, k := l.b, graph.Dim(l.prog.Signature.Classes)
 	shape := append(graph.Shape{graph.N}, static(l.prog.Signature.Instance)...)
 	x := b.Input(InInstances, graph.Float, shape)
 	l.bagOf = b.Input(InBagOf, graph.Int, graph.Shape{graph.N})
 	l.env["S"] = b.Input(InCandidates, graph.Float, graph.Shape{graph.B, k})
-	l.env["w"] = b.Input(InWeights, graph.Float, graph.Shape{graph.B, k})
+	l.env["w"] = b.Input(InLabelWeights, graph.Float, graph.Shape{graph.B, k})
 	l.env["lambda"] = b.Input(InLambda, graph.Float, graph.Shape{})
 	l.epoch()
 	if l.prog.Normalize && !l.training {
@@ -205,13 +206,13 @@ func (l *builder) inputs() {
 }
 
 // define makes a value known by a name, which also labels its node.
-func (l *builder) define(name string, n *graph.Node) {
+func (l *lowerer) define(name string, n *graph.Node) {
 	l.env[name] = n
 	l.b.Name(n, name)
 }
 
 // markUnknown marks names as having no known value.
-func (l *builder) markUnknown(names ...string) {
+func (l *lowerer) markUnknown(names ...string) {
 	for _, n := range names {
 		l.unknown[n] = true
 		delete(l.env, n)
@@ -220,24 +221,24 @@ func (l *builder) markUnknown(names ...string) {
 
 // epoch defines t and T. Predictions use those of the final epoch, so that a value that decays over
 // the epochs has its final value in the exported model.
-func (l *builder) epoch() {
+func (l *lowerer) epoch() {
 	if l.training {
 		l.env["t"] = l.b.Input(InEpoch, graph.Float, graph.Shape{})
 		l.env["T"] = l.b.Input(InEpochs, graph.Float, graph.Shape{})
 		return
 	}
 	epochs := l.spec.Train.Epochs.V
-	l.numbers["t"] = float64(epochs - 1 + l.spec.Weights.FirstEpoch.V)
-	l.numbers["T"] = float64(epochs)
+	l.constants["t"] = float64(epochs - 1 + l.spec.Weights.FirstEpoch.V)
+	l.constants["T"] = float64(epochs)
 }
 
 // param declares a parameter, or returns it if it is declared already.
-func (l *builder) param(name string, init Init, shape ...int) *graph.Node {
-	if n := l.nodes[name]; n != nil {
+func (l *lowerer) param(name string, init Init, shape ...int) *graph.Node {
+	if n := l.paramNodes[name]; n != nil {
 		return n
 	}
 	n := l.b.Param(name, static(shape))
-	l.nodes[name] = n
+	l.paramNodes[name] = n
 	l.params = append(l.params, Param{Name: name, Shape: shape, Init: init})
 	l.countParameter(n)
 	return n

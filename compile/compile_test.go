@@ -86,11 +86,11 @@ func randomEnv(p *compile.Program, g *graph.Graph, sizes []int) graph.Env {
 		switch node.Name {
 		case compile.InBagOf:
 			v.Data, v.Ints = nil, bagOf
-		case compile.InCandidates, compile.InWeights:
+		case compile.InCandidates, compile.InLabelWeights:
 			for i := range v.Data {
 				if i%k == (i/k)%k || i%k == (i/k+1)%k {
 					v.Data[i] = 1
-					if node.Name == compile.InWeights {
+					if node.Name == compile.InLabelWeights {
 						v.Data[i] = 0.5
 					}
 				}

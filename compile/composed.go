@@ -184,14 +184,11 @@ func (e *expression) rowsOfHead(a *graph.Node, head, heads int) []*graph.Node {
 	return rows
 }
 
-// leastShare keeps the logarithm of the weight of an instance finite.
-const leastShare = 1e-37
-
-// attend computes SegmentAttention, over extra keys too. The op returns no sum of exponentials, with
-// which the extra scores have to be compared, so attend computes its logarithm from an additional
-// column of the values: the weight w of one instance with the score s, log(sum) = s - log(w). The
-// weighted mean of the scores is a lower bound, which is exact where w underflows because another
-// instance has all the weight.
+// attend computes attention over the instances of the bag and over extra keys. Its softmax needs log Z, where Z is the
+// sum of exp(score) over the instances, but SegmentAttention does not return Z. So attend lets the op also average an
+// indicator of one instance of each bag. This average is the weight w = exp(s) / Z of the instance, whose score
+// is s, hence log Z = s - log w. The weighted mean of the scores is a lower bound of log Z, which is exact where w
+// underflows because another instance has all the weight.
 func (e *expression) attend(q, k, v *graph.Node, keys, values []*graph.Node) *graph.Node {
 	b := e.b
 	if len(keys) == 0 {
@@ -201,18 +198,18 @@ func (e *expression) attend(q, k, v *graph.Node, keys, values []*graph.Node) *gr
 	score := func(key *graph.Node) *graph.Node {
 		return b.Mul(b.Sum(b.Mul(q, key), true, 1), b.Scalar(graph.AttentionScale(q.Shape)))
 	}
-	likely := b.StopGrad(b.Sum(b.Mul(ofBag(e.bagMean(q)), k), true, 1))
-	one := b.SegmentMaxMask(likely, e.bagOf)
+	guess := b.StopGrad(b.Sum(b.Mul(ofBag(e.bagMean(q)), k), true, 1))
+	indicator := b.SegmentMaxMask(guess, e.bagOf)
 	m, d := int(v.Shape[1]), int(k.Shape[1])
-	all := b.SegmentAttention(q, k, b.Concat(1, v, k, one), e.bagOf)
-	share := b.Maximum(b.Slice(all, 1, m+d, m+d+1), b.Scalar(leastShare))
-	sum := b.Sub(score(ofBag(b.SegmentSum(b.Mul(one, k), e.bagOf))), b.Log(share))
-	scores := []*graph.Node{b.Maximum(sum, score(b.Slice(all, 1, m, m+d)))}
+	averages := b.SegmentAttention(q, k, b.Concat(1, v, k, indicator), e.bagOf)
+	weight := b.Maximum(b.Slice(averages, 1, m+d, m+d+1), b.Scalar(leastProbability))
+	sum := b.Sub(score(ofBag(b.SegmentSum(b.Mul(indicator, k), e.bagOf))), b.Log(weight))
+	scores := []*graph.Node{b.Maximum(sum, score(b.Slice(averages, 1, m, m+d)))}
 	for _, key := range keys {
 		scores = append(scores, score(ofBag(key)))
 	}
 	w := b.Softmax(b.Concat(1, scores...))
-	out := b.Mul(column(b, w, 0), b.Slice(all, 1, 0, m))
+	out := b.Mul(column(b, w, 0), b.Slice(averages, 1, 0, m))
 	for c, value := range values {
 		out = b.Add(out, b.Mul(column(b, w, c+1), ofBag(value)))
 	}
@@ -350,10 +347,10 @@ func (e *expression) draws(x *ast.CallExpr, a *graph.Node, i int, drop func(rate
 // each of them, with the same draws.
 func (e *expression) draw(x *ast.CallExpr, shape graph.Shape, p float64) *graph.Node {
 	key := e.path + e.place(x).String()
-	if e.drawn[key] == nil {
-		e.drawn[key] = e.mask(e.numbered("dropout"), shape, p, written(x))
+	if e.maskOfCall[key] == nil {
+		e.maskOfCall[key] = e.mask(e.numbered("dropout"), shape, p, written(x))
 	}
-	return e.drawn[key]
+	return e.maskOfCall[key]
 }
 
 func (e *expression) wantRandomRows(x *ast.CallExpr, a *graph.Node) error {

@@ -220,7 +220,7 @@ func TestBatchNormOfOneRow(t *testing.T) {
 		t.Errorf("the probabilities are %v in training, %v in predictions", got[out].Data, want[out].Data)
 	}
 	for _, q := range p.Params {
-		if next := got[compile.NextPrefix+q.Name]; q.Statistic && !near(next, env.Values[q.Name]) {
+		if next := got[compile.StatisticPrefix+q.Name]; q.Statistic && !near(next, env.Values[q.Name]) {
 			t.Errorf("%s changes from %v to %v", q.Name, env.Values[q.Name].Data, next.Data)
 		}
 	}
@@ -247,7 +247,7 @@ weights: {update: "0.5 * w + 0 * total"}
 	}
 	env := randomEnv(p, p.Train, []int{3, 1})
 	got, want := eval(t, p.Train, env), eval(t, q.Train, env)
-	for _, name := range []string{compile.TermPrefix + "e", compile.OutWeights} {
+	for _, name := range []string{compile.TermPrefix + "e", compile.OutLabelWeights} {
 		if !near(got[name], want[name]) {
 			t.Errorf("%s is %v, expected %v", name, got[name], want[name])
 		}

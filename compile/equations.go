@@ -18,20 +18,20 @@ import (
 
 // equations declares the parameters of the spec and lowers its let lines. A
 // line with an error is reported once; lines that use it are skipped.
-func (l *builder) equations() {
+func (l *lowerer) equations() {
 	extents := l.extents()
 	for name, v := range extents {
-		l.numbers[name] = float64(v)
+		l.constants[name] = float64(v)
 	}
 	for _, n := range l.spec.Model.Numbers {
 		if n.V.V.List {
 			l.env[n.Name.V] = l.b.At(n.Name.Pos).Const(static([]int{len(n.V.V.Values)}), n.V.V.Values...)
 		} else {
-			l.numbers[n.Name.V] = n.V.V.Values[0]
+			l.constants[n.Name.V] = n.V.V.Values[0]
 		}
 	}
 	for i := range l.spec.Model.Functions {
-		l.defined[l.spec.Model.Functions[i].Name.V] = &l.spec.Model.Functions[i]
+		l.functions[l.spec.Model.Functions[i].Name.V] = &l.spec.Model.Functions[i]
 	}
 	for i := range l.spec.Model.Params {
 		l.declare(&l.spec.Model.Params[i], extents)
@@ -48,7 +48,7 @@ func (l *builder) equations() {
 }
 
 // extents returns the sizes that parameter shapes and equations may use by name.
-func (l *builder) extents() map[string]int {
+func (l *lowerer) extents() map[string]int {
 	e := map[string]int{}
 	if !l.unknown["k"] {
 		e["d"], e["k"] = ndarray.Size(l.prog.Signature.Instance), l.prog.Signature.Classes
@@ -62,7 +62,7 @@ func (l *builder) extents() map[string]int {
 	return e
 }
 
-func (l *builder) declare(p *language.Param, extents map[string]int) {
+func (l *lowerer) declare(p *language.Param, extents map[string]int) {
 	extent := func(s schema.Str) int { // 0: not known
 		if n, err := strconv.Atoi(s.V); err == nil {
 			return n
@@ -72,7 +72,7 @@ func (l *builder) declare(p *language.Param, extents map[string]int) {
 	taken := ""
 	if slices.Contains(reserved, p.Name.V) {
 		taken = "the graphs of a model have an input or output %s"
-	} else if l.nodes[p.Name.V] != nil {
+	} else if l.paramNodes[p.Name.V] != nil {
 		taken = "the blocks have a parameter %s already"
 	}
 	if taken != "" {
@@ -108,7 +108,7 @@ func (l *builder) declare(p *language.Param, extents map[string]int) {
 	}
 	l.b.At(p.Name.Pos)
 	n := l.param(p.Name.V, init, shape...)
-	if l.learned > maxLearned { // reported
+	if l.paramCount > maxParams { // reported
 		l.markUnknown(p.Name.V)
 		return
 	}
@@ -117,11 +117,11 @@ func (l *builder) declare(p *language.Param, extents map[string]int) {
 
 // equation lowers one expression. It returns nil after an error, which it reports, or if a name in it
 // has no value because its definition failed.
-func (l *builder) equation(eq *language.Equation) *graph.Node {
+func (l *lowerer) equation(eq *language.Equation) *graph.Node {
 	if eq.Expr == nil || l.oversize(eq.Text.Pos) {
 		return nil
 	}
-	e := &expression{builder: l, eq: eq}
+	e := &expression{lowerer: l, eq: eq}
 	n, err := e.node(eq.Expr)
 	switch {
 	case err == nil:
@@ -134,7 +134,7 @@ func (l *builder) equation(eq *language.Equation) *graph.Node {
 }
 
 // at returns a diagnostic for the bytes start to end of an equation.
-func (l *builder) at(eq *language.Equation, start, end int, text string) diag.Diagnostic {
+func (l *lowerer) at(eq *language.Equation, start, end int, text string) diag.Diagnostic {
 	d := diag.Diagnostic{Pos: eq.Text.Pos, Text: text, Width: max(end-start, 1)}
 	if eq.At != nil {
 		d.Pos = eq.At(start)
@@ -150,7 +150,7 @@ var errPoisoned = errors.New("uses a definition with an error")
 
 // expression lowers the syntax tree of one equation.
 type expression struct {
-	*builder
+	*lowerer
 	eq *language.Equation
 	// locals are the arguments and definitions of a function of the spec; nil outside of functions.
 	locals map[string]*graph.Node
@@ -213,10 +213,10 @@ func (e *expression) name(x *ast.Ident) (*graph.Node, error) {
 	if n := e.env[x.Name]; n != nil {
 		return n, nil
 	}
-	if v, ok := e.numbers[x.Name]; ok {
+	if v, ok := e.constants[x.Name]; ok {
 		return e.b.Scalar(v), nil
 	}
-	if eq := e.shared[x.Name]; eq != nil && !e.unknown[x.Name] {
+	if eq := e.lateEquations[x.Name]; eq != nil && !e.unknown[x.Name] {
 		if n := e.equation(eq); n != nil {
 			e.define(x.Name, n)
 			return n, nil

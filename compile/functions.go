@@ -17,35 +17,35 @@ var functions map[string]function
 
 func init() {
 	functions = map[string]function{
-		"matmul":         one(graph.OpMatMul),
+		"matmul":         singleOp(graph.OpMatMul),
 		"transpose":      (*expression).transpose,
-		"exp":            one(graph.OpExp),
+		"exp":            singleOp(graph.OpExp),
 		"log":            (*expression).log,
-		"sqrt":           one(graph.OpSqrt),
-		"abs":            one(graph.OpAbs),
-		"tanh":           one(graph.OpTanh),
-		"sigmoid":        one(graph.OpSigmoid),
-		"softplus":       one(graph.OpSoftplus),
-		"relu":           one(graph.OpRelu),
-		"erf":            one(graph.OpErf),
+		"sqrt":           singleOp(graph.OpSqrt),
+		"abs":            singleOp(graph.OpAbs),
+		"tanh":           singleOp(graph.OpTanh),
+		"sigmoid":        singleOp(graph.OpSigmoid),
+		"softplus":       singleOp(graph.OpSoftplus),
+		"relu":           singleOp(graph.OpRelu),
+		"erf":            singleOp(graph.OpErf),
 		"clamp":          (*expression).clamp,
-		"softmax":        one(graph.OpSoftmax),
-		"log_softmax":    one(graph.OpLogSoftmax),
+		"softmax":        singleOp(graph.OpSoftmax),
+		"log_softmax":    singleOp(graph.OpLogSoftmax),
 		"masked_softmax": (*expression).maskedSoftmax,
 		"sum":            sum,
 		"mean":           (*expression).mean,
 		"max":            reduction(graph.OpMax),
-		"maximum":        one(graph.OpMaximum),
-		"minimum":        one(graph.OpMinimum),
+		"maximum":        singleOp(graph.OpMaximum),
+		"minimum":        singleOp(graph.OpMinimum),
 		"concat":         (*expression).concat,
-		"bag_sum":        one(graph.OpSegmentSum),
-		"bag_mean":       perBag(func(e *expression, x *graph.Node) *graph.Node { return e.bagMean(x) }),
-		"bag_max":        one(graph.OpSegmentMax),
-		"bag_min":        perBag(func(e *expression, x *graph.Node) *graph.Node { return e.bagMin(x) }),
-		"bag_count":      perBag(func(e *expression, _ *graph.Node) *graph.Node { return e.bagCount(2) }),
-		"bag_softmax":    one(graph.OpSegmentSoftmax),
+		"bag_sum":        singleOp(graph.OpSegmentSum),
+		"bag_mean":       bagFunction(func(e *expression, x *graph.Node) *graph.Node { return e.bagMean(x) }),
+		"bag_max":        singleOp(graph.OpSegmentMax),
+		"bag_min":        bagFunction(func(e *expression, x *graph.Node) *graph.Node { return e.bagMin(x) }),
+		"bag_count":      bagFunction(func(e *expression, _ *graph.Node) *graph.Node { return e.bagCount(2) }),
+		"bag_softmax":    singleOp(graph.OpSegmentSoftmax),
 		"bag_attention":  (*expression).bagAttention,
-		"of_bag":         one(graph.OpSegmentGather),
+		"of_bag":         singleOp(graph.OpSegmentGather),
 		"bag_matmul":     (*expression).bagMatmul,
 		"bag_scores":     (*expression).bagScores,
 		"bag_top":        (*expression).bagTop,
@@ -58,12 +58,12 @@ func init() {
 		"random":         (*expression).random,
 		"uniform":        (*expression).uniform,
 		"normal":         (*expression).normal,
-		"stop_gradient":  one(graph.OpStopGrad),
+		"stop_gradient":  singleOp(graph.OpStopGrad),
 	}
 }
 
-// one lowers a function that is one op of the graph.
-func one(op graph.Op) function {
+// singleOp lowers a function that is one op of the graph.
+func singleOp(op graph.Op) function {
 	return func(e *expression, x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
 		if op.IsSegment() {
 			args = append(args, e.bagOf)
@@ -72,8 +72,8 @@ func one(op graph.Op) function {
 	}
 }
 
-// perBag lowers a function of several ops that returns one row per bag.
-func perBag(f func(e *expression, x *graph.Node) *graph.Node) function {
+// bagFunction lowers a function of several ops that returns one row per bag.
+func bagFunction(f func(e *expression, x *graph.Node) *graph.Node) function {
 	return func(e *expression, x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
 		if err := e.wantInstances(x, args[0], 0); err != nil {
 			return nil, err

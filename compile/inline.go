@@ -13,12 +13,12 @@ import (
 // once for all calls, with the place of the call.
 func (e *expression) inline(x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
 	name := x.Fun.(*ast.Ident).Name
-	f := e.defined[name]
+	f := e.functions[name]
 	e.inlined++
-	if f == nil || f.Value == nil || e.failed[name] || e.oversize(e.place(x)) {
+	if f == nil || f.Value == nil || e.failedFunctions[name] || e.oversize(e.place(x)) {
 		return nil, errPoisoned
 	}
-	inner := &expression{builder: e.builder, locals: map[string]*graph.Node{}, path: e.path + e.place(x).String() + " "}
+	inner := &expression{lowerer: e.lowerer, locals: map[string]*graph.Node{}, path: e.path + e.place(x).String() + " "}
 	for i, a := range f.Args {
 		inner.locals[a.V] = args[i]
 	}
@@ -52,7 +52,7 @@ func (e *expression) failedCall(x *ast.CallExpr, err error) error {
 		return err
 	}
 	name := x.Fun.(*ast.Ident).Name
-	e.failed[name] = true
+	e.failedFunctions[name] = true
 	var list diag.List
 	list.AddError(e.place(x), err)
 	for i := range list {

@@ -130,11 +130,11 @@ model:
 // parameters.
 func TestWeightsAfterTheStep(t *testing.T) {
 	after, before := load(t, "rc-maxmin"), load(t, "proden-maxmin")
-	if after.Train.Output(compile.OutWeights) != nil || after.Renew == nil || before.Renew != nil {
+	if after.Train.Output(compile.OutLabelWeights) != nil || after.WeightUpdate == nil || before.WeightUpdate != nil {
 		t.Fatal("label weights in the wrong graph")
 	}
 	env := randomEnv(before, before.Train, []int{3, 1, 5})
-	if want, got := eval(t, before.Train, env)[compile.OutWeights], eval(t, after.Renew, env)[compile.OutWeights]; !near(want, got) {
+	if want, got := eval(t, before.Train, env)[compile.OutLabelWeights], eval(t, after.WeightUpdate, env)[compile.OutLabelWeights]; !near(want, got) {
 		t.Errorf("label weights %v, want %v", got.Data, want.Data)
 	}
 	for _, build := range []func(*compile.Program) (*graph.Graph, error){compile.Step, compile.StepOneBag} {
@@ -142,7 +142,7 @@ func TestWeightsAfterTheStep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if g.Output(compile.OutWeights) == nil {
+		if g.Output(compile.OutLabelWeights) == nil {
 			t.Error("the step has no label weights")
 		}
 	}

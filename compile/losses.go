@@ -15,24 +15,24 @@ const excluded = 1e30
 
 // losses adds the label weights of this epoch (Eq. 7), the loss terms (Eq. 4,
 // 5 or equations) and their weighted sum (Eq. 8).
-func (l *builder) losses() {
+func (l *lowerer) losses() {
 	l.pastModel = true
 	for i := range l.spec.Let {
-		l.shared[l.spec.Let[i].Name.V] = &l.spec.Let[i]
+		l.lateEquations[l.spec.Let[i].Name.V] = &l.spec.Let[i]
 	}
-	l.b.Label(OutWeights)
-	next := l.newWeights()
+	l.b.Label(OutLabelWeights)
+	newWeights := l.newWeights()
 	// The update uses other w and p than the losses.
-	for name := range l.shared {
+	for name := range l.lateEquations {
 		delete(l.env, name)
 	}
-	if next != nil {
-		l.b.Name(next, OutWeights)
-		l.b.Output(OutWeights, next)
+	if newWeights != nil {
+		l.b.Name(newWeights, OutLabelWeights)
+		l.b.Output(OutLabelWeights, newWeights)
 	}
 	switch order := l.spec.Weights.Order; order.V {
 	case "before_loss":
-		l.env["w"] = next
+		l.env["w"] = newWeights
 	case "after_loss", "after_step": // the loss uses those of the epoch before
 	default:
 		l.reportUnsupported(order)
@@ -68,14 +68,14 @@ func (l *builder) losses() {
 }
 
 // known reports whether all names have a value.
-func (l *builder) known(names ...string) bool {
+func (l *lowerer) known(names ...string) bool {
 	return !slices.ContainsFunc(names, func(n string) bool { return l.env[n] == nil })
 }
 
 // newWeights computes Eq. 7. The share p_c / sum of p over the candidates is computed as a softmax of
 // log p over the candidates, which cannot be 0/0. No gradient flows through the weights. With
 // data.labels: multi, nothing changes or uses them.
-func (l *builder) newWeights() *graph.Node {
+func (l *lowerer) newWeights() *graph.Node {
 	b := l.b
 	if l.spec.Multi() {
 		if !l.known("w") {
@@ -111,14 +111,14 @@ func (l *builder) newWeights() *graph.Node {
 }
 
 // term returns the unweighted value of a loss term, a scalar.
-func (l *builder) term(i int) *graph.Node {
+func (l *lowerer) term(i int) *graph.Node {
 	b, t := l.b, &l.spec.Loss[i]
 	switch t.Kind.V {
 	case "disambiguation": // Eq. 5 with the cross-entropy
 		if !l.known("w", "logp") {
 			return nil
 		}
-		return b.Neg(l.perBag(b.Mul(l.classWeighted(l.env["w"]), l.env["logp"])))
+		return b.Neg(l.meanOverBags(b.Mul(l.classWeighted(l.env["w"]), l.env["logp"])))
 	case "binary_cross_entropy":
 		if !l.known("S", "p") {
 			return nil
@@ -128,7 +128,7 @@ func (l *builder) term(i int) *graph.Node {
 		if !l.known("a") {
 			return nil
 		}
-		return b.Neg(l.perBag(b.Mul(l.env["a"], l.logOf(l.env["a"]))))
+		return b.Neg(l.meanOverBags(b.Mul(l.env["a"], l.logOf(l.env["a"]))))
 	case "equation":
 		return l.number(&t.Equation)
 	}
@@ -139,16 +139,16 @@ func (l *builder) term(i int) *graph.Node {
 // binaryCrossEntropy is the mean over bags and classes of -S log p - (1 - S) log(1 - p), with class
 // weights as factors of the first part. For p = sigmoid(x), the logarithms are -softplus(-x) and
 // -softplus(x), which are finite for any x.
-func (l *builder) binaryCrossEntropy() *graph.Node {
+func (l *lowerer) binaryCrossEntropy() *graph.Node {
 	b, labels, one := l.b, l.env["S"], l.b.Scalar(1)
 	x := b.Logit(l.env["p"])
 	present, absent := b.Mul(l.classWeighted(labels), b.Softplus(b.Neg(x))), b.Mul(b.Sub(one, labels), b.Softplus(x))
-	return b.Mul(b.Scalar(1/float64(l.prog.Signature.Classes)), l.perBag(b.Add(present, absent)))
+	return b.Mul(b.Scalar(1/float64(l.prog.Signature.Classes)), l.meanOverBags(b.Add(present, absent)))
 }
 
 // classWeighted multiplies label weights or labels [B, k] by the weights of the classes, if the spec
 // has any.
-func (l *builder) classWeighted(w *graph.Node) *graph.Node {
+func (l *lowerer) classWeighted(w *graph.Node) *graph.Node {
 	want, k := l.spec.Train.ClassWeights, l.prog.Signature.Classes
 	if !l.prog.WeighsClasses() {
 		return w
@@ -160,7 +160,7 @@ func (l *builder) classWeighted(w *graph.Node) *graph.Node {
 }
 
 // number lowers an equation whose value must be a single number.
-func (l *builder) number(eq *language.Equation) *graph.Node {
+func (l *lowerer) number(eq *language.Equation) *graph.Node {
 	n := l.equation(eq)
 	if n != nil && len(n.Shape) > 0 {
 		l.errs.Add(l.at(eq, 0, len(eq.Text.V), fmt.Sprintf("a loss term must be a single number, this has the shape %v", n.Shape)).
@@ -171,7 +171,7 @@ func (l *builder) number(eq *language.Equation) *graph.Node {
 }
 
 // checkLoss rejects a loss that no parameter changes, because training would have no effect.
-func (l *builder) checkLoss() error {
+func (l *lowerer) checkLoss() error {
 	if l.graph.Output(OutLoss).Learns() {
 		return nil
 	}
@@ -185,7 +185,7 @@ func (l *builder) checkLoss() error {
 }
 
 // logOf returns log x, if possible in a form in which x cannot round to zero.
-func (l *builder) logOf(x *graph.Node) *graph.Node {
+func (l *lowerer) logOf(x *graph.Node) *graph.Node {
 	if x.Op == graph.OpSegmentSoftmax {
 		return l.logBagSoftmax(x.In[0])
 	}
@@ -194,7 +194,7 @@ func (l *builder) logOf(x *graph.Node) *graph.Node {
 
 // logBagSoftmax returns the logarithm of a softmax over the instances of each bag: the difference to
 // the largest value, minus the logarithm of the sum of the exponentials of these differences.
-func (l *builder) logBagSoftmax(x *graph.Node) *graph.Node {
+func (l *lowerer) logBagSoftmax(x *graph.Node) *graph.Node {
 	b := l.b
 	largest := b.StopGrad(b.SegmentMax(x, l.bagOf))
 	low := b.Sub(x, b.SegmentGather(largest, l.bagOf))
@@ -202,7 +202,7 @@ func (l *builder) logBagSoftmax(x *graph.Node) *graph.Node {
 	return b.Sub(low, b.SegmentGather(b.Log(sum), l.bagOf))
 }
 
-// perBag sums all elements and divides by the number of bags.
-func (l *builder) perBag(x *graph.Node) *graph.Node {
+// meanOverBags sums all elements and divides by the number of bags.
+func (l *lowerer) meanOverBags(x *graph.Node) *graph.Node {
 	return l.b.Div(l.b.SumAll(x), l.b.SumAll(l.b.Fill(1, graph.Shape{graph.B})))
 }

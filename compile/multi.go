@@ -16,8 +16,8 @@ const maxTried = 1e7
 // checkMulti rejects equations for several labels per bag whose probabilities sum to 1. Many forms have
 // this sum, such as the mean of a softmax over instances, so it evaluates the graph: with random
 // parameters, the probabilities of classes that do not depend on each other have another sum.
-func (l *builder) checkMulti() error {
-	if !l.spec.Multi() || l.learned > maxTried {
+func (l *lowerer) checkMulti() error {
+	if !l.spec.Multi() || l.paramCount > maxTried {
 		return nil
 	}
 	sums, err := sumsOfClasses(l.graph)
@@ -72,7 +72,7 @@ func sumsOfClasses(g *graph.Graph) ([]float64, error) {
 }
 
 // sumError reports probabilities that sum to 1 at their equation or, if it is inherited, at data.labels.
-func (l *builder) sumError(pos diag.Pos) error {
+func (l *lowerer) sumError(pos diag.Pos) error {
 	d := diag.Errorf(pos, "the probabilities of the classes sum to 1, but data.labels is multi")
 	if labels := l.spec.Data.Labels.Pos; l.spec.ExtendedBy(pos, labels) {
 		at := l.spec.AddSource(d)

@@ -34,24 +34,24 @@ type Position struct {
 	Pending bool // whether more steps of the update follow
 }
 
-// New returns the name of the output of a step that replaces the state vector of a name.
-func New(vector string) string { return "new_" + vector }
+// UpdatedName returns the name of the step output with the new value of a state vector.
+func UpdatedName(vector string) string { return "new_" + vector }
 
 // optimizer is a rule that computes new parameters from gradients. All are defined as in
 // PyTorch, including the order of operations that matters to rounding.
 type optimizer struct {
 	state   func(t *language.Train) []string // state vectors in addition to the parameters
 	scalars func(t *language.Train, update int) map[string]float64
-	// next sets the new values of the state vectors and returns the new parameters.
-	next func(u *update, w, g *graph.Node) *graph.Node
+	// step sets the new values of the state vectors and returns the new parameters.
+	step func(u *update, w, g *graph.Node) *graph.Node
 }
 
 // optimizers has the rules by the words of train.optimizer.
 var optimizers = map[string]optimizer{
-	"sgd":     {state: always(InVelocity), scalars: noScalars, next: (*update).sgd},
-	"adam":    {state: always(InFirstMoment, InSecondMoment), scalars: corrections, next: (*update).adam},
-	"adamw":   {state: always(InFirstMoment, InSecondMoment), scalars: corrections, next: (*update).adam},
-	"rmsprop": {state: rmspropState, scalars: noScalars, next: (*update).rmsprop},
+	"sgd":     {state: always(InVelocity), scalars: noScalars, step: (*update).sgd},
+	"adam":    {state: always(InFirstMoment, InSecondMoment), scalars: corrections, step: (*update).adam},
+	"adamw":   {state: always(InFirstMoment, InSecondMoment), scalars: corrections, step: (*update).adam},
+	"rmsprop": {state: rmspropState, scalars: noScalars, step: (*update).rmsprop},
 }
 
 func always(names ...string) func(*language.Train) []string {
@@ -121,11 +121,11 @@ type update struct {
 	program *Program
 	lr      *graph.Node
 	state   map[string]*graph.Node // by name, before the update
-	renewed map[string]*graph.Node // and after it
+	updated map[string]*graph.Node // and after it
 }
 
 func newUpdate(b *graph.Builder, p *Program) *update {
-	u := &update{b: b, train: &p.Spec.Train, program: p, state: map[string]*graph.Node{}, renewed: map[string]*graph.Node{}}
+	u := &update{b: b, train: &p.Spec.Train, program: p, state: map[string]*graph.Node{}, updated: map[string]*graph.Node{}}
 	for _, name := range p.StateVectors() {
 		u.state[name] = b.Input(name, graph.Float, graph.Shape{graph.Dim(p.FlatSize())})
 	}
@@ -137,9 +137,9 @@ func (u *update) scalar(name string) *graph.Node { return u.b.Input(name, graph.
 
 func (u *update) params() *graph.Node { return u.state[InParams] }
 
-// by computes the update by a gradient [P] and returns the new parameters.
-func (u *update) by(g *graph.Node) *graph.Node {
-	w, next := u.params(), g
+// apply builds the update from a gradient [P] and returns the new parameters [P].
+func (u *update) apply(g *graph.Node) *graph.Node {
+	w, statistics := u.params(), g
 	if u.program.hasStatistics() {
 		u.b.Label("statistics")
 		zeros := u.b.Fill(0, g.Shape)
@@ -155,14 +155,14 @@ func (u *update) by(g *graph.Node) *graph.Node {
 	if decay := u.train.WeightDecay.V; decay != 0 && u.train.Optimizer.V != "adamw" {
 		g = u.b.Add(g, u.b.Mul(u.b.Scalar(decay), w))
 	}
-	u.renewed[InParams] = optimizers[u.train.Optimizer.V].next(u, w, g)
+	u.updated[InParams] = optimizers[u.train.Optimizer.V].step(u, w, g)
 	if accumulates(u.train) {
 		u.orWait(sum)
 	}
 	if u.program.hasStatistics() {
-		u.renewed[InParams] = u.withStatistics(u.renewed[InParams], next)
+		u.updated[InParams] = u.withStatistics(u.updated[InParams], statistics)
 	}
-	return u.renewed[InParams]
+	return u.updated[InParams]
 }
 
 // withStatistics returns a vector [P] with the running statistics of another one.
@@ -188,9 +188,9 @@ func (u *update) orWait(sum *graph.Node) {
 	wait := b.Sub(b.Scalar(1), now)
 	for _, name := range u.program.StateVectors() {
 		if name == InAccumulated {
-			u.renewed[name] = b.Mul(wait, sum)
+			u.updated[name] = b.Mul(wait, sum)
 		} else {
-			u.renewed[name] = b.Add(b.Mul(now, u.renewed[name]), b.Mul(wait, u.state[name]))
+			u.updated[name] = b.Add(b.Mul(now, u.updated[name]), b.Mul(wait, u.state[name]))
 		}
 	}
 }
@@ -198,7 +198,7 @@ func (u *update) orWait(sum *graph.Node) {
 // outputs declares the new state vectors.
 func (u *update) outputs() {
 	for _, name := range u.program.StateVectors() {
-		u.b.Output(New(name), u.renewed[name])
+		u.b.Output(UpdatedName(name), u.updated[name])
 	}
 }
 
@@ -227,7 +227,7 @@ func (u *update) sgd(w, g *graph.Node) *graph.Node {
 			move = b.Add(g, b.Mul(b.Scalar(mu), velocity))
 		}
 	}
-	u.renewed[InVelocity] = velocity
+	u.updated[InVelocity] = velocity
 	return b.Sub(w, b.Mul(u.lr, move))
 }
 
@@ -253,7 +253,7 @@ func (u *update) rmsprop(w, g *graph.Node) *graph.Node {
 	move := b.Div(g, b.Add(b.Sqrt(v), b.Scalar(t.Epsilon.V)))
 	if mu := t.Momentum.V; mu != 0 {
 		move = b.Add(b.Mul(b.Scalar(mu), u.state[InVelocity]), move)
-		u.renewed[InVelocity] = move
+		u.updated[InVelocity] = move
 	}
 	return b.Sub(w, b.Mul(u.lr, move))
 }
@@ -261,6 +261,6 @@ func (u *update) rmsprop(w, g *graph.Node) *graph.Node {
 // average updates a running mean: beta mean + (1 - beta) x.
 func (u *update) average(name string, beta float64, x *graph.Node) *graph.Node {
 	b := u.b
-	u.renewed[name] = b.Add(b.Mul(b.Scalar(beta), u.state[name]), b.Mul(b.Scalar(1-beta), x))
-	return u.renewed[name]
+	u.updated[name] = b.Add(b.Mul(b.Scalar(beta), u.state[name]), b.Mul(b.Scalar(1-beta), x))
+	return u.updated[name]
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // outputs determines attention, probabilities and their logarithm.
-func (l *builder) outputs() {
+func (l *lowerer) outputs() {
 	m, b := &l.spec.Model, l.b
 	bags := graph.Shape{graph.B, graph.Dim(l.prog.Signature.Classes)}
 	p := l.output(m.Probabilities, "p", "probabilities", bags)
@@ -50,7 +50,7 @@ func (l *builder) outputs() {
 
 // output returns the value that the spec names as an output of the model, or else the value with the
 // usual name. It returns nil if there is none or its shape is wrong.
-func (l *builder) output(named schema.Str, usual, what string, want graph.Shape) *graph.Node {
+func (l *lowerer) output(named schema.Str, usual, what string, want graph.Shape) *graph.Node {
 	name := cmp.Or(named.V, usual)
 	n := l.env[name]
 	if l.unknown[name] {
@@ -80,15 +80,15 @@ func (l *builder) output(named schema.Str, usual, what string, want graph.Shape)
 
 // wantOneBag rejects a prediction that depends on the other bags of a batch, because the exported
 // model gets one bag. With running statistics only the inference graph shows this.
-func (l *builder) wantOneBag(what string, n *graph.Node) {
-	if l.training && l.mixed {
+func (l *lowerer) wantOneBag(what string, n *graph.Node) {
+	if l.training && l.hasStatistics {
 		return
 	}
 	for _, mixer := range n.Mixers() {
-		if l.mixers[mixer.Pos] {
+		if l.reportedMixers[mixer.Pos] {
 			continue // reported: for another output, or as another node of the same call
 		}
-		l.mixers[mixer.Pos] = true
+		l.reportedMixers[mixer.Pos] = true
 		l.errs.Add(diag.Errorf(mixer.Pos, "this mixes the rows of different bags on the way to the %s; a prediction is a function of one bag", what).
 			WithNote("join the instances of a bag with bag_sum, bag_mean, bag_max or bag_softmax; only losses and weights.update may mix bags"))
 	}
@@ -96,7 +96,7 @@ func (l *builder) wantOneBag(what string, n *graph.Node) {
 
 // checkInference rejects predictions that depend on inputs of the training graph, and probabilities that do
 // not fit the labels.
-func (l *builder) checkInference() error {
+func (l *lowerer) checkInference() error {
 	for _, in := range l.graph.ByOp(graph.OpInput) {
 		if in.Name == InInstances || in.Name == InBagOf {
 			continue

@@ -10,13 +10,13 @@ import (
 
 // Names of the inputs and outputs of the graphs. Engines bind by them.
 const (
-	InInstances  = "instances"  // [N, ...]; raw features in Infer, normalised ones in Train
-	InBagOf      = "bag_of"     // [N] int
-	InCandidates = "candidates" // [B, k] 1 for candidate labels, else 0
-	InWeights    = "weights"    // [B, k] label weights after the previous epoch
-	InLambda     = "lambda"     // [] momentum of the label weights in this epoch
-	InEpoch      = "epoch"      // [] number t of the epoch
-	InEpochs     = "epochs"     // [] number T of epochs
+	InInstances    = "instances"  // [N, ...]; raw features in Infer, normalised ones in Train
+	InBagOf        = "bag_of"     // [N] int
+	InCandidates   = "candidates" // [B, k] 1 for candidate labels, else 0
+	InLabelWeights = "weights"    // [B, k] label weights after the previous epoch
+	InLambda       = "lambda"     // [] momentum of the label weights in this epoch
+	InEpoch        = "epoch"      // [] number t of the epoch
+	InEpochs       = "epochs"     // [] number T of epochs
 
 	InClassWeights = "class_weights" // [1, k] factors of the classes in the loss, with train.class_weights
 
@@ -25,15 +25,15 @@ const (
 
 	OutClassAttention = "class_attention" // [N, k] attention scores of each class, only in Infer and if the spec has them
 
-	OutLoss    = "loss"        // [] the full loss of Eq. 8
-	OutWeights = "new_weights" // [B, k] label weights of this epoch
-	TermPrefix = "loss."       // [] one output per loss term, unweighted, e.g. loss.attention
-	NextPrefix = "next."       // value of a statistic after the step, e.g. next.batch_norm1.mean
+	OutLoss         = "loss"        // [] the full loss of Eq. 8
+	OutLabelWeights = "new_weights" // [B, k] label weights of this epoch
+	TermPrefix      = "loss."       // [] one output per loss term, unweighted, e.g. loss.attention
+	StatisticPrefix = "next."       // value of a statistic after the step, e.g. next.batch_norm1.mean
 )
 
 // Buffers of the inference graph: parameters that no gradient changes.
 const (
-	ParamMean = "normalize.mean" // statistics of the features, shape of one instance
+	ParamMean = "normalize.mean" // mean and deviation of the features, shape of one instance
 	ParamStd  = "normalize.std"
 )
 
@@ -56,7 +56,7 @@ type Param struct {
 	Shape []int
 	Init  Init
 	// Statistic marks a running statistic: the training graph has its next value as an output,
-	// NextPrefix and its name, and no gradient changes it.
+	// StatisticPrefix and its name, and no gradient changes it.
 	Statistic bool
 }
 
@@ -97,11 +97,11 @@ type Program struct {
 	Infer *graph.Graph
 	// Train: instances, bag_of, candidates, weights, lambda (and epoch, epochs,
 	// class_weights where used), masks -> loss, its terms, probabilities, attention and, unless
-	// Renew has them, new_weights.
+	// WeightUpdate has them, new_weights.
 	Train *graph.Graph
-	// Renew computes new_weights from the inputs of Train and the parameters after the step. It is
+	// WeightUpdate computes new_weights from the inputs of Train and the parameters after the step. It is
 	// nil unless weights.order is after_step.
-	Renew *graph.Graph
+	WeightUpdate *graph.Graph
 }
 
 // HasImages reports whether the model computes convolutions.
@@ -110,9 +110,9 @@ func (p *Program) HasImages() bool { return len(p.Train.ByOp(graph.OpConv2D)) > 
 // WeighsClasses reports whether the training graph has the input InClassWeights.
 func (p *Program) WeighsClasses() bool { return p.Spec.Train.ClassWeights.V.Any() }
 
-// Statistics returns the names of the buffers of the inference graph: ParamMean and
+// NormalizationParams returns the names of the buffers of the inference graph: ParamMean and
 // ParamStd if the program normalises.
-func (p *Program) Statistics() []string {
+func (p *Program) NormalizationParams() []string {
 	if p.Normalize {
 		return []string{ParamMean, ParamStd}
 	}

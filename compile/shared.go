@@ -7,34 +7,34 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// InTermWeight begins the names of the inputs that Share adds, one scalar per loss
+// TermWeightPrefix begins the names of the inputs that ForGroup adds, one scalar per loss
 // term: the weight of the term in the loss (paper Eq. 8).
-const InTermWeight = "loss_weight."
+const TermWeightPrefix = "loss_weight."
 
-// Shared has the graphs of many runs. The weights of the loss terms are inputs, so that runs with
-// different weights share them.
-type Shared struct {
+// GroupGraphs has the graphs that trials of one program share. The weights of the loss terms are inputs, so that
+// trials may differ in them.
+type GroupGraphs struct {
 	*Program
 	Terms                   []string // of the loss, in the order of the spec
 	StepGraph, PredictGraph *graph.Graph
 }
 
-// Share returns the graphs of runs of a program.
-func Share(p *Program) (*Shared, error) {
-	q, terms, err := weighted(p)
+// ForGroup returns the graphs that trials of a program share.
+func ForGroup(p *Program) (*GroupGraphs, error) {
+	q, terms, err := withTermWeights(p)
 	if err != nil {
 		return nil, err
 	}
-	s := &Shared{Program: q, Terms: terms}
+	s := &GroupGraphs{Program: q, Terms: terms}
 	if s.StepGraph, err = Step(q); err == nil {
 		s.PredictGraph, err = Predict(q)
 	}
 	return s, err
 }
 
-// weighted returns a program whose training graph has the weights of the loss terms as inputs, and
+// withTermWeights returns a program whose training graph has the weights of the loss terms as inputs, and
 // the names of the terms.
-func weighted(p *Program) (_ *Program, terms []string, err error) {
+func withTermWeights(p *Program) (_ *Program, terms []string, err error) {
 	b := graph.NewBuilder(p.Train.Name)
 	copied := b.Copy(p.Train, nil)
 	var total *graph.Node
@@ -48,7 +48,7 @@ func weighted(p *Program) (_ *Program, terms []string, err error) {
 			continue
 		}
 		terms = append(terms, name)
-		part := b.Mul(b.Input(InTermWeight+name, graph.Float, graph.Shape{}), copied[o.Node.ID])
+		part := b.Mul(b.Input(TermWeightPrefix+name, graph.Float, graph.Shape{}), copied[o.Node.ID])
 		if total == nil {
 			total = part
 		} else {

@@ -18,10 +18,10 @@ const (
 )
 
 // reserved lists the names that a parameter must not have, because engines and files identify values by name.
-var reserved = []string{InInstances, InBagOf, InCandidates, InWeights, InLambda, InEpoch, InEpochs, InParams, InLR, InGrads,
-	OutProbabilities, OutAttention, OutLoss, OutWeights, OutParams,
-	InVelocity, InFirstMoment, InSecondMoment, New(InVelocity), New(InFirstMoment), New(InSecondMoment), InFirstCorrection, InSecondCorrection,
-	InAccumulated, New(InAccumulated), InGradientShare, InUpdateNow, InClassWeights}
+var reserved = []string{InInstances, InBagOf, InCandidates, InLabelWeights, InLambda, InEpoch, InEpochs, InParams, InLR, InGrads,
+	OutProbabilities, OutAttention, OutLoss, OutLabelWeights, OutParams,
+	InVelocity, InFirstMoment, InSecondMoment, UpdatedName(InVelocity), UpdatedName(InFirstMoment), UpdatedName(InSecondMoment), InFirstCorrection, InSecondCorrection,
+	InAccumulated, UpdatedName(InAccumulated), InGradientShare, InUpdateNow, InClassWeights}
 
 // FlatSize returns P, the length of the flat parameter vector.
 func (p *Program) FlatSize() int {
@@ -64,7 +64,7 @@ func (p *Program) ParamViews(flat []float32) map[string][]float32 {
 // the update of train.optimizer. Parameters and the state of the optimiser are flat
 // vectors, so that a target moves few buffers. Scalar inputs have
 // the shape [1]: buffers that a caller can write to between steps.
-func Step(p *Program) (*graph.Graph, error) { return step(p, p.Train, p.Renew) }
+func Step(p *Program) (*graph.Graph, error) { return step(p, p.Train, p.WeightUpdate) }
 
 // StepOneBag returns Step for batches of one bag: B is 1 and there is no input bag_of,
 // see graph.SingleBag.
@@ -73,18 +73,18 @@ func StepOneBag(p *Program) (*graph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	renew := p.Renew
-	if renew != nil {
-		if renew, err = graph.SingleBag(renew); err != nil {
+	weightUpdate := p.WeightUpdate
+	if weightUpdate != nil {
+		if weightUpdate, err = graph.SingleBag(weightUpdate); err != nil {
 			return nil, err
 		}
 	}
-	return step(p, single, renew)
+	return step(p, single, weightUpdate)
 }
 
 // step appends the gradients, the update and the graph of the new label weights to a training graph.
-// renew is nil if the training graph computes the new label weights.
-func step(p *Program, train, renew *graph.Graph) (*graph.Graph, error) {
+// weightUpdate is nil if the training graph computes the new label weights.
+func step(p *Program, train, weightUpdate *graph.Graph) (*graph.Graph, error) {
 	g, err := gradients(p, train)
 	if err != nil {
 		return nil, err
@@ -99,20 +99,20 @@ func step(p *Program, train, renew *graph.Graph) (*graph.Graph, error) {
 	for i, q := range p.Params {
 		output := graph.GradPrefix + q.Name
 		if q.Statistic { // the update expects its next value in the place of a gradient
-			output = NextPrefix + q.Name
+			output = StatisticPrefix + q.Name
 		}
 		grads[i] = b.Reshape(copies[g.Output(output).ID], graph.Shape{graph.Dim(ndarray.Size(q.Shape))})
 	}
 	for _, o := range g.Outputs {
-		if !strings.HasPrefix(o.Name, graph.GradPrefix) && !strings.HasPrefix(o.Name, NextPrefix) {
+		if !strings.HasPrefix(o.Name, graph.GradPrefix) && !strings.HasPrefix(o.Name, StatisticPrefix) {
 			b.Output(o.Name, copies[o.Node.ID])
 		}
 	}
-	next := u.by(b.Concat(0, grads...))
+	next := u.apply(b.Concat(0, grads...))
 	u.outputs()
-	if renew != nil { // a second forward pass, with the new parameters
-		again := b.Copy(renew, bind(b, inputs, cut(b, p, next)))
-		b.Output(OutWeights, again[renew.Output(OutWeights).ID])
+	if weightUpdate != nil { // a second forward pass, with the new parameters
+		again := b.Copy(weightUpdate, bind(b, inputs, cut(b, p, next)))
+		b.Output(OutLabelWeights, again[weightUpdate.Output(OutLabelWeights).ID])
 	}
 	return finished(b)
 }
@@ -152,9 +152,9 @@ func copied(b *graph.Builder, g *graph.Graph, replace func(n *graph.Node) *graph
 	return finished(b)
 }
 
-// bind replaces parameters and inputs of a copied graph: scalars become buffers
-// of one element, parameters that params lacks inputs, and graphs of one step share
-// their inputs.
+// bind returns the replacements for Builder.Copy. A parameter becomes params[name], or an input if params has none.
+// Inputs are made once and shared through the map inputs. An input without axes becomes an input [1], so that a
+// caller can write to it between steps.
 func bind(b *graph.Builder, inputs, params map[string]*graph.Node) func(n *graph.Node) *graph.Node {
 	return func(n *graph.Node) *graph.Node {
 		switch {
@@ -202,7 +202,7 @@ func Predict(p *Program) (*graph.Graph, error) {
 func Update(p *Program) (*graph.Graph, error) {
 	b := graph.NewBuilder("update")
 	u := newUpdate(b, p)
-	u.by(b.Input(InGrads, graph.Float, graph.Shape{graph.Dim(p.FlatSize())}))
+	u.apply(b.Input(InGrads, graph.Float, graph.Shape{graph.Dim(p.FlatSize())}))
 	u.outputs()
 	g, err := b.Graph()
 	if err != nil {

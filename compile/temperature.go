@@ -6,7 +6,7 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// leastProbability keeps the logarithm of a probability of 0 finite in float32.
+// leastProbability keeps the logarithm of a probability or a weight of 0 finite in float32.
 const leastProbability = 1e-37
 
 // WithTemperature returns the program with the probabilities p^(1/t), divided by their

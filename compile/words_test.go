@@ -53,8 +53,8 @@ func TestEveryWordIsLowered(t *testing.T) {
 				continue
 			}
 			text := fmt.Sprint(p.Params) + p.Train.Text() + p.Infer.Text()
-			if p.Renew != nil {
-				text += p.Renew.Text()
+			if p.WeightUpdate != nil {
+				text += p.WeightUpdate.Text()
 			}
 			step, err := compile.Step(p)
 			if err != nil {

@@ -118,10 +118,10 @@ func bagModel(infer *graph.Graph, opt onnx.Options) (*onnxpb.ModelProto, []strin
 	opt.Instances, opt.Portable = "n", true
 	opt.Results = []onnx.Result{
 		{Name: contract.Probabilities, Node: p},
-		{Name: contract.Attention, Node: a, Form: onnx.Turned},
+		{Name: contract.Attention, Node: a, Form: onnx.Transposed},
 	}
 	if c := g.Output(compile.OutClassAttention); c != nil {
-		opt.Results = append(opt.Results, onnx.Result{Name: contract.ClassAttention, Node: c, Form: onnx.Turned})
+		opt.Results = append(opt.Results, onnx.Result{Name: contract.ClassAttention, Node: c, Form: onnx.Transposed})
 	}
 	m, err := onnx.Lower(g, opt)
 	if np := (*onnx.NotPortable)(nil); errors.As(err, &np) {

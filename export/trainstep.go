@@ -143,17 +143,17 @@ var meanings = map[string]string{
 	compile.InClassWeights:   "factors of the classes in the loss term disambiguation",
 	compile.InLR:             "learning rate of the step",
 	compile.InBagOf:          "bag of each instance, 0 to B-1, ascending",
-	onnx.InRows:              "1 for an instance of a bag, 0 for padding, which repeats the last instance of the bag",
-	onnx.InLow:               "0 for an instance of a bag, -infinity for padding",
+	onnx.InReal:              "1 for an instance of a bag, 0 for padding, which repeats the last instance of the bag",
+	onnx.InPadding:           "0 for an instance of a bag, -infinity for padding",
 	compile.InCandidates:     "1 for the candidate labels of a bag, else 0",
-	compile.InWeights:        "label weights of the bags from their last step; before the first one 1/c on each of c candidates, else 0",
+	compile.InLabelWeights:   "label weights of the bags from their last step; before the first one 1/c on each of c candidates, else 0",
 	compile.InLambda:         "momentum of the label weights in this epoch",
 	compile.InEpoch:          "number t of the epoch",
 	compile.InEpochs:         "number T of epochs",
 	compile.OutProbabilities: "class probabilities of the bags, before the update",
 	compile.OutAttention:     "attention scores of the instances, before the update",
 	compile.OutLoss:          "the whole loss, mean over the bags, before the update",
-	compile.OutWeights:       "new label weights of the bags: feed them as weights when the bags come again",
+	compile.OutLabelWeights:  "new label weights of the bags: feed them as weights when the bags come again",
 }
 
 func meaning(p *compile.Program, name string) string {
@@ -176,7 +176,7 @@ func meaning(p *compile.Program, name string) string {
 		}
 	}
 	for _, vector := range p.StateVectors() {
-		if name == compile.New(vector) {
+		if name == compile.UpdatedName(vector) {
 			return vector + " after the update"
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// Shared returns a hash that is equal for specs whose trials can share a program: it covers all
+// ProgramKey returns a hash that is equal for specs whose trials can share a program: it covers all
 // settings except learning rate, seed, weights of loss terms, data and evaluation.
-func Shared(spec *language.Spec) string {
+func ProgramKey(spec *language.Spec) string {
 	s := *spec
 	s.Name.V, s.Description.V = "", ""
 	s.Data = language.Data{Shape: s.Data.Shape, Classes: s.Data.Classes, Normalize: s.Data.Normalize, Sample: s.Data.Sample}
@@ -93,7 +93,7 @@ func (g *Groups) gather(trials []*Trial, atATime, parallel int) (list [][]int) {
 		if bags[trial.Data] == "" {
 			bags[trial.Data] = trial.Data.HashOfBags()
 		}
-		key := bags[trial.Data] + Shared(trial.Program.Spec)
+		key := bags[trial.Data] + ProgramKey(trial.Program.Spec)
 		if g.Key != nil {
 			key += g.Key(trial)
 		}

@@ -34,7 +34,7 @@ func (in *Inputs) Batch(p *compile.Program, b *Batch, n, bags int) error {
 	in.start(b.BagOf, n)
 	in.rows(compile.InInstances, b.Instances, len(b.BagOf), n)
 	in.fill(compile.InCandidates, b.Candidates, bags*p.Signature.Classes, zero)
-	in.fill(compile.InWeights, b.Weights, bags*p.Signature.Classes, zero)
+	in.fill(compile.InLabelWeights, b.Weights, bags*p.Signature.Classes, zero)
 	in.masks(p, b, n, bags)
 	for name, v := range b.Scalars(p) {
 		in.fill(name, nil, 1, []float32{float32(v)})

@@ -47,7 +47,7 @@ func (s *State) Flat(p *compile.Program) (vectors, statistics map[string][]float
 			vectors[name] = make([]float32, p.FlatSize())
 		}
 	}
-	for _, name := range p.Statistics() {
+	for _, name := range p.NormalizationParams() {
 		statistics[name] = slices.Clone(s.Params[name])
 	}
 	return vectors, statistics, nil
@@ -72,7 +72,7 @@ func CheckState(p *compile.Program, s *State) error {
 			return fmt.Errorf("the state has %d values of the vector %s of the optimizer, the program needs %d", len(v), name, p.FlatSize())
 		}
 	}
-	for _, name := range p.Statistics() {
+	for _, name := range p.NormalizationParams() {
 		if err := check(name, ndarray.Size(p.Signature.Instance)); err != nil {
 			return err
 		}

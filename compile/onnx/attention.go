@@ -11,7 +11,7 @@ import (
 
 // attention describes the loop of a node.
 func (e *emitter) attention(n *graph.Node, in []string) *tiles.Attention {
-	a := &tiles.Attention{Queries: in[0], KeysT: e.turned(in[1]), Scale: float32(graph.AttentionScale(n.In[0].Shape))}
+	a := &tiles.Attention{Queries: in[0], KeysT: e.transpose(in[1]), Scale: float32(graph.AttentionScale(n.In[0].Shape))}
 	if n.Op.IsSegment() {
 		a.BagOf = in[len(in)-1]
 	}
@@ -39,8 +39,8 @@ func lowerAttention(e *emitter, n *graph.Node, in []string) string {
 // lowerAttentionGrad gives the gradients by q, k and v side by side.
 func lowerAttentionGrad(e *emitter, n *graph.Node, in []string) string {
 	a := e.attention(n, in)
-	a.Keys, a.ValuesT, a.Dy = in[1], e.turned(in[2]), in[3]
+	a.Keys, a.ValuesT, a.Dy = in[1], e.transpose(in[2]), in[3]
 	zeros := func(like string) string { return e.op("ConstantOfShape", nil, e.op("Shape", nil, like)) }
 	grads := e.loop(a, e.noRows(n.In[0].Shape[1]), zeros(a.KeysT), zeros(a.ValuesT))
-	return e.op("Concat", attrs(onnxpb.IntAttr("axis", 1)), grads[0], e.turned(grads[1]), e.turned(grads[2]))
+	return e.op("Concat", attrs(onnxpb.IntAttr("axis", 1)), grads[0], e.transpose(grads[1]), e.transpose(grads[2]))
 }

@@ -169,7 +169,7 @@ func (e *emitter) initializer(t *onnxpb.TensorProto) string {
 // ints returns a constant int64 vector. Equal vectors are shared.
 func (e *emitter) ints(v ...int64) string {
 	return e.once("ints"+fmt.Sprint(v), func() string {
-		name := e.unique("int" + numbers(v))
+		name := e.unique("int" + nameSuffix(v))
 		return e.initializer(onnxpb.IntTensor(name, []int64{int64(len(v))}, v))
 	})
 }
@@ -181,8 +181,8 @@ func (e *emitter) integer(v int64) string {
 	})
 }
 
-// numbers writes a short vector as part of a name.
-func numbers(v []int64) string {
+// nameSuffix writes a short vector as part of a name.
+func nameSuffix(v []int64) string {
 	if len(v) > 6 {
 		return ""
 	}
@@ -212,7 +212,7 @@ func (e *emitter) scalar(v float32) string {
 func (e *emitter) filled(v float32, dims ...int64) string {
 	return e.once(fmt.Sprint("filled", v, dims), func() string {
 		data := slices.Repeat([]float32{v}, ndarray.Size(dims))
-		return e.initializer(onnxpb.FloatTensor(e.unique(fmt.Sprintf("all_%v%s", v, numbers(dims))), dims, data))
+		return e.initializer(onnxpb.FloatTensor(e.unique(fmt.Sprintf("all_%v%s", v, nameSuffix(dims))), dims, data))
 	})
 }
 

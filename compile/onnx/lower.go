@@ -21,18 +21,18 @@ import (
 // lowering writes a node and returns its ONNX value; in has the values of its inputs.
 type lowering = target.Func[*emitter, string]
 
-// row is one row of the table.
-type row struct {
+// lowerings are the forms of one op.
+type lowerings struct {
 	full     lowering
 	portable lowering     // nil: onnx-go cannot compute the op
 	runs     runsLowering // nil: trainings with the op run one at a time
 }
 
 // table has one row per op. It is filled by init because the lowerings refer to it.
-var table map[graph.Op]row
+var table map[graph.Op]lowerings
 
 func init() {
-	table = map[graph.Op]row{
+	table = map[graph.Op]lowerings{
 		graph.OpInput: {leaf, leaf, runsLeaf},
 		graph.OpParam: {leaf, leaf, runsLeaf},
 		graph.OpConst: {lowerConst, lowerConst, runsConst},
@@ -120,7 +120,7 @@ type Options struct {
 	// change, but needs more memory.
 	Planes bool
 	// Bags writes the form for devices: it has only ops that GPU providers compute, so that no value
-	// is copied to the CPU within a run. It is for batches of exactly so many bags, and bag_of is
+	// is copied to the CPU within a run. It is for batches of exactly this number of bags, and bag_of is
 	// int32. 0 writes the form for CPUs and any number of bags.
 	Bags int
 	// OneThread writes a form that onnxruntime may run only with one thread per operation: several
@@ -153,10 +153,10 @@ type Form uint8
 
 // The forms of outputs.
 const (
-	Plain   Form = iota
-	Turned       // [n, k] as [k, n]
-	Flat         // [n, 1] as [n]
-	Largest      // [n, k] as [n], int64: the column of the first maximum of each row
+	Plain      Form = iota
+	Transposed      // [n, k] as [k, n]
+	Flat            // [n, 1] as [n]
+	Largest         // [n, k] as [n], int64: the column of the first maximum of each row
 )
 
 // Lower returns the ONNX model of a graph. Its inputs are those of the graph in order, then
@@ -342,8 +342,8 @@ func (e *emitter) formed(r Result) string {
 	switch r.Form {
 	case Plain:
 		return v
-	case Turned:
-		return e.turned(v)
+	case Transposed:
+		return e.transpose(v)
 	case Flat:
 		return e.op("Reshape", nil, v, e.ints(-1))
 	case Largest:
@@ -357,8 +357,8 @@ func (e *emitter) formed(r Result) string {
 func (e *emitter) output(r Result, value string) {
 	elem, s := onnxpb.TensorProto_FLOAT, e.shapeOf(r.Node)
 	switch r.Form {
-	case Turned:
-		s = turnedShape(s)
+	case Transposed:
+		s = transposedShape(s)
 	case Flat:
 		s = s[:1]
 	case Largest:

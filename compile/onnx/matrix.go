@@ -30,7 +30,7 @@ func lowerMatMul(e *emitter, n *graph.Node, in []string) string {
 // Transpose is a separate operation. On a CPU, onnxruntime fuses it with the product.
 func (e *emitter) product(a, b string) string {
 	if e.device {
-		x, y := e.transposed(a), e.transposed(b)
+		x, y := e.untransposed(a), e.untransposed(b)
 		if x != "" || y != "" {
 			var turns []*onnxpb.AttributeProto
 			if x != "" {
@@ -45,9 +45,9 @@ func (e *emitter) product(a, b string) string {
 	return e.op("MatMul", nil, a, b)
 }
 
-// transposed returns the matrix of which the matrix v is the transpose, "" if v is not the result of
+// untransposed returns the matrix of which the matrix v is the transpose, "" if v is not the result of
 // a Transpose.
-func (e *emitter) transposed(v string) string {
+func (e *emitter) untransposed(v string) string {
 	for _, n := range e.out.Node {
 		if n.OpType == "Transpose" && n.Output[0] == v {
 			return n.Input[0]
@@ -110,7 +110,7 @@ func lowerMaxMask(e *emitter, n *graph.Node, in []string) string {
 	return e.maxMask(in[0], n.Shape, n.Attrs.Axes, 0)
 }
 
-// maxMask marks the first maximum along some axes of a value of shape s, after so many leading axes
+// maxMask marks the first maximum along some axes of a value of shape s, after lead leading axes
 // that are not in s. The first maximum is the one with the largest negated index.
 func (e *emitter) maxMask(v string, s graph.Shape, axes []int, lead int) string {
 	along := make([]int64, len(axes))

@@ -10,23 +10,23 @@ import (
 // Inputs and outputs of a packed model.
 const (
 	InPacked   = "packed"             // [runs, Inputs.Size]
-	InHistory  = "packed.history"     // [runs, rows, width]: results of earlier runs of the model
-	OutHistory = "packed.new_history" // with the results of this run in one row
+	InHistory  = "packed.history"     // [runs, rows, width]: results of earlier executions of the model
+	OutHistory = "packed.new_history" // with the results of this execution in one row
 	// InSlot is a part of InPacked, [rows]: 1 for the row to replace, 0 for the others.
 	InSlot = "packed.slot"
 )
 
-// Packing says where the values of a packed model are. A run of the model reads one tensor from the
-// process, and its results are read together with those of other runs, because each copy between a
+// Packing says where the values of a packed model are. An execution of the model reads one tensor from the
+// process, and its results are read together with those of other executions, because each copy between a
 // process and a device takes about as long as several operations.
 type Packing struct {
-	Inputs  Row // a row of InPacked
-	Results Row // a row of the history
-	Rows    int // of the history
+	Inputs  Layout // a row of InPacked
+	Results Layout // a row of the history
+	Rows    int    // of the history
 }
 
-// Row says where values are in a row.
-type Row struct {
+// Layout says where each value is in a packed row.
+type Layout struct {
 	Parts map[string]Part
 	Size  int
 }
@@ -34,7 +34,7 @@ type Row struct {
 // Part is a value in a row.
 type Part struct{ Start, Size int }
 
-func (r *Row) add(name string, size int) {
+func (r *Layout) add(name string, size int) {
 	if r.Parts == nil {
 		r.Parts = map[string]Part{}
 	}
@@ -49,7 +49,7 @@ func Pack(m *onnxpb.ModelProto, stay []string, rows, width int) Packing {
 	g, p := m.Graph, Packing{Rows: rows}
 	runs := g.Input[0].Extents()[0]
 	k := &packer{graph: g}
-	inputs, outputs := k.leave(&g.Input, stay), k.leave(&g.Output, stay)
+	inputs, outputs := k.takePorts(&g.Input, stay), k.takePorts(&g.Output, stay)
 
 	for _, v := range inputs {
 		p.Inputs.add(v.GetName(), volume(v))
@@ -102,11 +102,11 @@ type packer struct {
 	nodes []*onnxpb.NodeProto
 }
 
-// leave removes all ports but the named ones and returns those removed.
-func (k *packer) leave(ports *[]*onnxpb.ValueInfoProto, names []string) (removed []*onnxpb.ValueInfoProto) {
+// takePorts removes all ports except those named in stay, and returns the removed ones.
+func (k *packer) takePorts(ports *[]*onnxpb.ValueInfoProto, stay []string) (removed []*onnxpb.ValueInfoProto) {
 	var left []*onnxpb.ValueInfoProto
 	for _, v := range *ports {
-		if slices.Contains(names, v.GetName()) {
+		if slices.Contains(stay, v.GetName()) {
 			left = append(left, v)
 		} else {
 			removed = append(removed, v)
@@ -117,7 +117,7 @@ func (k *packer) leave(ports *[]*onnxpb.ValueInfoProto, names []string) (removed
 }
 
 // divide makes the inputs from the packed one.
-func (k *packer) divide(r *Row, inputs []*onnxpb.ValueInfoProto) {
+func (k *packer) divide(r *Layout, inputs []*onnxpb.ValueInfoProto) {
 	rest, at := InPacked, 0
 	for len(inputs) > 0 {
 		n := min(len(inputs), maxSplit)

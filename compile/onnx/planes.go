@@ -11,7 +11,7 @@ import (
 // Images as planes: [channel, height, width, N], instances innermost. A convolution is then one
 // matrix product, kernels [out, taps] times the gathered taps [taps, positions N]; the gradient of
 // its kernels is one too and reuses the taps. Gathering, splitting into windows and reassembling
-// copy runs of N numbers. On a CPU this is faster than onnxruntime's Conv and MaxPool with indices
+// copy N consecutive numbers at a time. On a CPU this is faster than onnxruntime's Conv and MaxPool with indices
 // for bags of about ten images.
 
 // maxTaps bounds the gathered taps of one image. They stay in memory from the forward to the
@@ -30,7 +30,7 @@ func (e *emitter) onPlanes(n *graph.Node) bool {
 		e.plane[n] = e.windowsOf(n.In[0], &n.Attrs).top
 		return true
 	case n.Op == graph.OpMaxPool2DGrad && disjointWindows(&n.Attrs):
-		e.plane[n] = e.spread(n.In[0], n.In[1], &n.Attrs)
+		e.plane[n] = e.maxPoolGrad(n.In[0], n.In[1], &n.Attrs)
 		return true
 	case n.Op.Elementwise():
 		return e.planeElementwise(n)
@@ -39,7 +39,7 @@ func (e *emitter) onPlanes(n *graph.Node) bool {
 		e.values[n] = e.reshape(sum, n.Shape)
 		return true
 	case n.Op == graph.OpReshape && e.plane[n.In[0]] != "" && len(n.Shape) == 2 && n.Shape[0] == graph.N:
-		e.values[n] = e.turned(e.reshape(e.plane[n.In[0]], graph.Shape{n.Shape[1], graph.N}))
+		e.values[n] = e.transpose(e.reshape(e.plane[n.In[0]], graph.Shape{n.Shape[1], graph.N}))
 		return true
 	}
 	return false
@@ -55,7 +55,7 @@ func (e *emitter) asPlane(n *graph.Node) string {
 	}
 	c, h, w := n.Shape[1], n.Shape[2], n.Shape[3]
 	rows := e.reshape(e.values[n], graph.Shape{graph.N, c * h * w})
-	e.plane[n] = e.reshape(e.turned(rows), graph.Shape{c, h, w, graph.N})
+	e.plane[n] = e.reshape(e.transpose(rows), graph.Shape{c, h, w, graph.N})
 	return e.plane[n]
 }
 
@@ -66,7 +66,7 @@ func (e *emitter) value(n *graph.Node) string {
 		return e.values[n]
 	}
 	c, h, w := n.Shape[1], n.Shape[2], n.Shape[3]
-	e.values[n] = e.reshape(e.turned(e.reshape(plane, graph.Shape{c * h * w, graph.N})), n.Shape)
+	e.values[n] = e.reshape(e.transpose(e.reshape(plane, graph.Shape{c * h * w, graph.N})), n.Shape)
 	return e.values[n]
 }
 
@@ -119,7 +119,7 @@ func (e *emitter) planeGradWeight(n *graph.Node) bool {
 		return false
 	}
 	rows := e.op("Reshape", nil, e.asPlane(dy), e.ints(int64(w[0]), -1))
-	product := e.product(rows, e.turned(taps))
+	product := e.product(rows, e.transpose(taps))
 	e.values[n] = e.reshape(product, w)
 	return true
 }
@@ -195,9 +195,9 @@ func (e *emitter) parts(v string, count int64) (parts []string, top string) {
 	return parts, e.op("Max", nil, parts...)
 }
 
-// spread computes the gradient of a max-pooling: dy goes to the first maximum of each window, first
+// maxPoolGrad computes the gradient of a max-pooling: dy goes to the first maximum of each window, first
 // among its rows, then among the columns of that row.
-func (e *emitter) spread(x, dy *graph.Node, a *graph.Attrs) string {
+func (e *emitter) maxPoolGrad(x, dy *graph.Node, a *graph.Attrs) string {
 	w := e.windowsOf(x, a)
 	c, h, width := int64(x.Shape[1]), int64(x.Shape[2]), int64(x.Shape[3])
 	kh, kw := int64(a.Kernel[0]), int64(a.Kernel[1])

@@ -49,9 +49,9 @@ func (e *emitter) reshaped(v string, from, to graph.Shape) string {
 	case from.Static():
 		return e.op("Reshape", nil, v, e.ints(dims(to)...))
 	case isRow(from):
-		return e.reshaped(e.turned(v), turnedShape(from), to)
+		return e.reshaped(e.transpose(v), transposedShape(from), to)
 	case isRow(to):
-		return e.turned(e.reshaped(v, from, turnedShape(to)))
+		return e.transpose(e.reshaped(v, from, transposedShape(to)))
 	case from[0] == to[0] && symbolic(from[0]) && from[1:].Static() && to[1:].Static():
 		if len(to) == 2 {
 			return e.op("Reshape", nil, v, e.ints(-1, int64(to[1])))
@@ -66,10 +66,10 @@ func (e *emitter) reshaped(v string, from, to graph.Shape) string {
 // isRow reports the shape [1, N].
 func isRow(s graph.Shape) bool { return len(s) == 2 && s[0] == 1 && symbolic(s[1]) }
 
-func turnedShape(s graph.Shape) graph.Shape { return graph.Shape{s[1], s[0]} }
+func transposedShape(s graph.Shape) graph.Shape { return graph.Shape{s[1], s[0]} }
 
-// turned transposes a matrix.
-func (e *emitter) turned(v string) string {
+// transpose transposes a matrix.
+func (e *emitter) transpose(v string) string {
 	return e.op("Transpose", attrs(onnxpb.IntsAttr("perm", 1, 0)), v)
 }
 
@@ -96,7 +96,7 @@ func (e *emitter) ones(rows, columns graph.Dim) string {
 	case columns == 1:
 		return e.once("onecolumn", func() string { return e.column(1) })
 	case rows == 1:
-		return e.once("onerow", func() string { return e.turned(e.ones(columns, 1)) })
+		return e.once("onerow", func() string { return e.transpose(e.ones(columns, 1)) })
 	}
 	return refuse("no constant of shape [%v, %v]", rows, columns)
 }
@@ -108,7 +108,7 @@ func portableFill(e *emitter, n *graph.Node, in []string) string {
 	}
 	columns, ok := tail(s)
 	if isRow(s) {
-		return e.turned(e.column(v))
+		return e.transpose(e.column(v))
 	}
 	if !ok {
 		return refuse("no constant of shape %v", s)

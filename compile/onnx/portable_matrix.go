@@ -111,7 +111,7 @@ func (e *emitter) maximum(x string, s graph.Shape, axis int) string {
 	case s[axis] == 1:
 		return x
 	case isRow(s): // as a column, whose first axis onnx-go reduces correctly
-		return e.maximum(e.turned(x), turnedShape(s), 0)
+		return e.maximum(e.transpose(x), transposedShape(s), 0)
 	case symbolic(s[1]):
 		return refuse("no Max of %v over axis %d", s, axis)
 	}

@@ -12,14 +12,14 @@ import (
 
 // Inputs that LowerRuns adds instead of bag_of. They mark the real instances of a padded bag.
 const (
-	InRows = "rows"     // [runs, bags, instances]: 1 for a real instance, 0 for padding
-	InLow  = "rows.low" // [runs, bags, instances]: 0 for a real instance, minus infinity for padding
+	InReal    = "rows"     // [runs, bags, instances]: 1 for a real instance, 0 for padding
+	InPadding = "rows.low" // [runs, bags, instances]: 0 for a real instance, minus infinity for padding
 )
 
 // Capacity is the static size of a batch.
 type Capacity struct {
 	Bags, Instances int // the number of bags, and of instances of each bag
-	// Runs writes the form for devices, for exactly so many runs: it has only ops that GPU providers
+	// Runs writes the form for devices, for exactly this number of runs: it has only ops that GPU providers
 	// compute. 0 writes the form for CPUs and any number of runs.
 	Runs int
 }
@@ -71,7 +71,7 @@ func LowerRuns(g *graph.Graph, opset int, c Capacity) (m *onnxpb.ModelProto, err
 	}
 	l := &runsLowerer{
 		emitter: newEmitter(g, Options{Opset: opset}), capacity: c, valueOf: make([]runsValue, len(g.Nodes)),
-		origin: map[string]runsValue{}, masks: map[*graph.Node]bool{}, zero: map[*graph.Node]bool{}, divides: map[*graph.Node]bool{}, readers: map[*graph.Node][]*graph.Node{},
+		origin: map[string]runsValue{}, masks: map[*graph.Node]bool{}, zero: map[*graph.Node]bool{}, needsFinitePadding: map[*graph.Node]bool{}, readers: map[*graph.Node][]*graph.Node{},
 	}
 	l.device = c.Runs > 0
 	for _, n := range g.Nodes {
@@ -80,7 +80,7 @@ func LowerRuns(g *graph.Graph, opset int, c Capacity) (m *onnxpb.ModelProto, err
 		}
 	}
 	l.placeMasks()
-	l.reserve(InRows, InLow, InPacked)
+	l.reserve(InReal, InPadding, InPacked)
 	for _, o := range g.Outputs {
 		l.reserve(o.Name)
 	}
@@ -123,14 +123,14 @@ func (v runsValue) lead() int {
 // runsLowerer lowers one graph with an axis of runs.
 type runsLowerer struct {
 	*emitter
-	capacity Capacity
-	valueOf  []runsValue          // the value of each node, by ID
-	first    string               // an input on which the number of runs is measured
-	origin   map[string]runsValue // the operand of each value made by Reshape
-	masks    map[*graph.Node]bool // nodes whose rows of padding are set to 0
-	zero     map[*graph.Node]bool // results of zeroRows
-	readers  map[*graph.Node][]*graph.Node
-	divides  map[*graph.Node]bool // results of divided
+	capacity           Capacity
+	valueOf            []runsValue          // the value of each node, by ID
+	first              string               // an input on which the number of runs is measured
+	origin             map[string]runsValue // the operand of each value made by Reshape
+	masks              map[*graph.Node]bool // nodes whose rows of padding are set to 0
+	zero               map[*graph.Node]bool // results of zeroRows
+	readers            map[*graph.Node][]*graph.Node
+	needsFinitePadding map[*graph.Node]bool // results of feedsLogOrDivisor
 }
 
 func (l *runsLowerer) node(n *graph.Node) {
@@ -256,7 +256,7 @@ func (l *runsLowerer) spread(v runsValue) runsValue {
 			return l.op("Expand", nil, v.name, l.ints(append([]int64{int64(l.capacity.Runs)}, ndarray.Convert[int64](v.dims)...)...))
 		}
 		if l.first == "" {
-			l.rows(InRows)
+			l.maskInput(InReal)
 		}
 		runs := l.op("Slice", nil, l.op("Shape", nil, l.first), l.ints(0), l.ints(1))
 		if len(v.dims) > 0 {
@@ -296,9 +296,9 @@ func (l *runsLowerer) port(name string, dims []int) *onnxpb.ValueInfoProto {
 	return onnxpb.Value(name, onnxpb.TensorProto_FLOAT, extents...)
 }
 
-// rows returns InRows or InLow, with the shape [runs, bags, instances], or [runs, instances] if
+// maskInput returns InReal or InPadding, with the shape [runs, bags, instances], or [runs, instances] if
 // there is one bag.
-func (l *runsLowerer) rows(name string) runsValue {
+func (l *runsLowerer) maskInput(name string) runsValue {
 	dims := l.dims(graph.Shape{graph.N})
 	l.once(name, func() string { return l.input(name, dims).name })
 	return runsValue{name, true, dims}
@@ -322,18 +322,30 @@ func (l *runsLowerer) zeroRows(n *graph.Node) bool {
 		return known
 	}
 	zero := l.masks[n]
-	switch n.Op {
-	case graph.OpSegmentSoftmax:
-		zero = !l.divided(n)
-	case graph.OpMul:
-		zero = zero || l.zeroRows(n.In[0]) || l.zeroRows(n.In[1])
-	case graph.OpAdd, graph.OpSub, graph.OpConcat:
-		zero = zero || !slices.ContainsFunc(n.In, func(x *graph.Node) bool { return !l.zeroRows(x) })
-	case graph.OpNeg, graph.OpSlice, graph.OpMatMul:
-		zero = zero || l.zeroRows(n.In[0])
+	switch inputs, all := zeroSources(n); {
+	case n.Op == graph.OpSegmentSoftmax:
+		zero = !l.feedsLogOrDivisor(n)
+	case all:
+		zero = zero || !slices.ContainsFunc(inputs, func(x *graph.Node) bool { return !l.zeroRows(x) })
+	default:
+		zero = zero || slices.ContainsFunc(inputs, l.zeroRows)
 	}
 	l.zero[n] = zero
 	return zero
+}
+
+// zeroSources returns the inputs from which zeros pass through a node: its rows of padding are 0 if those of all of these
+// inputs are 0, or those of one of them if all is false. Without such inputs, zeros do not pass.
+func zeroSources(n *graph.Node) (inputs []*graph.Node, all bool) {
+	switch n.Op {
+	case graph.OpMul:
+		return n.In, false
+	case graph.OpAdd, graph.OpSub, graph.OpConcat:
+		return n.In, true
+	case graph.OpNeg, graph.OpSlice, graph.OpMatMul:
+		return n.In[:1], true
+	}
+	return nil, false
 }
 
 // placeMasks chooses the nodes that are masked, so that products over the instances exclude
@@ -349,7 +361,7 @@ func (l *runsLowerer) placeMasks() {
 			factor = x.In[0]
 		}
 		if l.costOfZeros(factor, costs) < never {
-			l.mask(factor, costs)
+			l.chooseMasks(factor, costs)
 		}
 	}
 }
@@ -357,22 +369,21 @@ func (l *runsLowerer) placeMasks() {
 // never is the cost of a form that a node cannot have. It is above every real cost.
 const never = 1 << 40
 
-// divided reports whether zeros in the rows of padding of a node could become infinite, because a
-// logarithm or a divisor is computed from it. Without a mask, padding has the values of the
-// instance that it copies, which are finite.
-func (l *runsLowerer) divided(n *graph.Node) bool {
-	if known, ok := l.divides[n]; ok {
+// feedsLogOrDivisor reports whether a logarithm or divisor is computed from a node. If so, zeros in its rows of
+// padding would give infinities. Without a mask, padding has the values of the instance that it copies, which are finite.
+func (l *runsLowerer) feedsLogOrDivisor(n *graph.Node) bool {
+	if known, ok := l.needsFinitePadding[n]; ok {
 		return known
 	}
-	l.divides[n] = false
+	l.needsFinitePadding[n] = false
 	for _, r := range l.readers[n] {
 		by := r.Op == graph.OpLog || r.Op == graph.OpDiv && r.In[1] == n
-		if by || slices.Contains(r.Shape, graph.N) && l.divided(r) {
-			l.divides[n] = true
+		if by || slices.Contains(r.Shape, graph.N) && l.feedsLogOrDivisor(r) {
+			l.needsFinitePadding[n] = true
 			break
 		}
 	}
-	return l.divides[n]
+	return l.needsFinitePadding[n]
 }
 
 // costOfZeros returns the number of columns that must be masked so that the rows of padding of a
@@ -385,53 +396,54 @@ func (l *runsLowerer) costOfZeros(n *graph.Node, costs map[*graph.Node]int) int 
 		return cost
 	}
 	cost := ndarray.Size(n.Shape[1:].Concrete(l.capacity.Bags*l.capacity.Instances, l.capacity.Bags))
-	switch {
-	case l.divided(n):
+	switch inputs, all := zeroSources(n); {
+	case l.feedsLogOrDivisor(n):
 		cost = never
 	case l.masks[n] || n.Op == graph.OpSegmentSoftmax:
 		cost = 0
-	case n.Op == graph.OpMul:
-		cost = min(cost, l.costOfZeros(n.In[0], costs), l.costOfZeros(n.In[1], costs))
-	case n.Op == graph.OpAdd || n.Op == graph.OpSub || n.Op == graph.OpConcat:
-		cost = min(cost, l.sumOfCosts(n, costs))
-	case n.Op == graph.OpNeg || n.Op == graph.OpSlice || n.Op == graph.OpMatMul:
-		cost = min(cost, l.costOfZeros(n.In[0], costs))
+	case all:
+		cost = min(cost, l.sumOfCosts(inputs, costs))
+	default:
+		for _, x := range inputs {
+			cost = min(cost, l.costOfZeros(x, costs))
+		}
 	}
 	costs[n] = cost
 	return cost
 }
 
-// sumOfCosts returns the sum of the costs of the inputs of a node.
-func (l *runsLowerer) sumOfCosts(n *graph.Node, costs map[*graph.Node]int) (sum int) {
-	for _, x := range n.In {
+// sumOfCosts returns the sum of the costs of nodes.
+func (l *runsLowerer) sumOfCosts(nodes []*graph.Node, costs map[*graph.Node]int) (sum int) {
+	for _, x := range nodes {
 		sum += l.costOfZeros(x, costs)
 	}
 	return sum
 }
 
-// mask chooses the nodes to mask so that the rows of padding of n are 0, by the costs from costOfZeros.
-func (l *runsLowerer) mask(n *graph.Node, costs map[*graph.Node]int) {
+// chooseMasks chooses the nodes to mask, so that the rows of padding of n are 0, by the costs from costOfZeros.
+func (l *runsLowerer) chooseMasks(n *graph.Node, costs map[*graph.Node]int) {
 	cost := costs[n]
-	switch {
-	case cost == 0:
-	case n.Op == graph.OpMul && costs[n.In[0]] == cost && byBags(n.In[0].Shape):
-		l.mask(n.In[0], costs)
-	case n.Op == graph.OpMul && costs[n.In[1]] == cost && byBags(n.In[1].Shape):
-		l.mask(n.In[1], costs)
-	case (n.Op == graph.OpAdd || n.Op == graph.OpSub || n.Op == graph.OpConcat) && l.sumOfCosts(n, costs) == cost:
-		for _, x := range n.In {
-			l.mask(x, costs)
-		}
-	case (n.Op == graph.OpNeg || n.Op == graph.OpSlice || n.Op == graph.OpMatMul) && costs[n.In[0]] == cost:
-		l.mask(n.In[0], costs)
-	default:
-		l.masks[n] = true
+	if cost == 0 {
+		return
 	}
+	inputs, all := zeroSources(n)
+	if all && l.sumOfCosts(inputs, costs) == cost {
+		for _, x := range inputs {
+			l.chooseMasks(x, costs)
+		}
+		return
+	}
+	cheapest := slices.IndexFunc(inputs, func(x *graph.Node) bool { return l.costOfZeros(x, costs) == cost })
+	if !all && cheapest >= 0 {
+		l.chooseMasks(inputs[cheapest], costs)
+		return
+	}
+	l.masks[n] = true
 }
 
 // masked sets the padding of a value with one row per instance to zero.
 func (l *runsLowerer) masked(v runsValue, s graph.Shape) runsValue {
-	v, mask := l.full(v, s), l.rows(InRows)
+	v, mask := l.full(v, s), l.maskInput(InReal)
 	mask = l.reshaped(mask, slices.Concat(mask.dims, slices.Repeat([]int{1}, len(v.dims)-len(mask.dims)))...)
 	name := l.once("masked "+v.name, func() string { return l.op("Mul", nil, v.name, mask.name) })
 	return runsValue{name, true, v.dims}
@@ -457,8 +469,8 @@ func (l *runsLowerer) product(a, b runsValue) runsValue {
 	return runsValue{l.op("MatMul", nil, a.name, b.name), a.each || b.each, dims}
 }
 
-// turnedLast swaps the last two axes.
-func (l *runsLowerer) turnedLast(v runsValue) runsValue {
+// transposeLast swaps the last two axes.
+func (l *runsLowerer) transposeLast(v runsValue) runsValue {
 	axes := len(v.dims) + v.lead()
 	perm := make([]int, axes)
 	for i := range perm {
@@ -467,7 +479,7 @@ func (l *runsLowerer) turnedLast(v runsValue) runsValue {
 	perm[axes-1], perm[axes-2] = axes-2, axes-1
 	dims := slices.Clone(v.dims)
 	dims[len(dims)-1], dims[len(dims)-2] = v.dims[len(dims)-2], v.dims[len(dims)-1]
-	name := l.once(fmt.Sprint("turned ", v.name), func() string {
+	name := l.once(fmt.Sprint("transposed ", v.name), func() string {
 		return l.op("Transpose", attrs(onnxpb.IntsAttr("perm", perm...)), v.name)
 	})
 	return runsValue{name, v.each, dims}
@@ -496,7 +508,7 @@ func (l *runsLowerer) sum(v runsValue, axes ...int) runsValue {
 		return runsValue{l.op("ReduceSum", attrs(attrKeep(false)), v.name, l.ints(places...)), v.each, kept}
 	}
 	if ends := len(axes) > 0 && axes[0] == len(v.dims)-len(axes); ends && c > 1 {
-		v = l.turnedLast(l.reshaped(v, c, k))
+		v = l.transposeLast(l.reshaped(v, c, k))
 	} else {
 		if perm = append(slices.Clone(axes), perm...); !slices.IsSorted(perm) {
 			v = l.transposed(v, perm)

@@ -10,8 +10,10 @@ func (c Capacity) Pad(rows []float32, bagOf []int) []float32 {
 	for i, bag := range bagOf {
 		row := rows[i*width : (i+1)*width]
 		padded = append(padded, row...)
-		for last := i+1 == len(bagOf) || bagOf[i+1] != bag; last && len(padded) < (bag+1)*c.Instances*width; {
-			padded = append(padded, row...)
+		if last := i+1 == len(bagOf) || bagOf[i+1] != bag; last {
+			for len(padded) < (bag+1)*c.Instances*width {
+				padded = append(padded, row...)
+			}
 		}
 	}
 	return padded
@@ -27,8 +29,8 @@ func (c Capacity) Unpad(padded []float32, bagOf []int) []float32 {
 	return rows
 }
 
-// Mask returns a value for each place of a padded batch: InRows for 1 and 0, InLow for 0 and minus
-// infinity.
+// Mask returns real for each instance of a padded batch, and padding for the rest. Mask(bagOf, 1, 0) is InReal, and
+// Mask(bagOf, 0, -inf) is InPadding.
 func (c Capacity) Mask(bagOf []int, real, padding float32) []float32 {
 	mask := slices.Repeat([]float32{padding}, c.Bags*c.Instances)
 	for _, at := range c.places(bagOf) {

@@ -40,7 +40,7 @@ func runsUneven(op string) runsLowering {
 // aligned gives the operands of an element-wise op the same number of axes and returns the sizes of
 // the result.
 func (l *runsLowerer) aligned(n *graph.Node, x, y runsValue) (_, _ runsValue, dims []int) {
-	x, y = l.operand(n, 0, x), l.operand(n, 1, y)
+	x, y = l.mergedOperand(n, 0, x), l.mergedOperand(n, 1, y)
 	axes := max(len(x.dims), len(y.dims))
 	x, y = l.raised(x, axes), l.raised(y, axes)
 	x, y = l.repeatedRow(x, y.dims), l.repeatedRow(y, x.dims)
@@ -69,9 +69,9 @@ func (l *runsLowerer) repeatedRow(v runsValue, other []int) runsValue {
 	return l.expanded(v, append(slices.Repeat([]int{1}, last-1), other[last-1:]...))
 }
 
-// operand merges the instances of an operand to one axis if they broadcast to a later axis of the
+// mergedOperand merges the instances of an operand to one axis if they broadcast to a later axis of the
 // result.
-func (l *runsLowerer) operand(n *graph.Node, i int, v runsValue) runsValue {
+func (l *runsLowerer) mergedOperand(n *graph.Node, i int, v runsValue) runsValue {
 	if s := n.In[i].Shape; byBags(s) && len(s) < len(n.Shape) {
 		return l.merged(l.full(v, s), s)
 	}
@@ -86,10 +86,10 @@ func runsMatMul(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 			b = l.masked(b, y.Shape)
 		}
 		b = l.merged(b, y.Shape)
-		if l.turns(x, y) {
+		if l.computesTranspose(x, y) {
 			h := l.merged(l.full(l.valueOf[x.In[0].ID], x.In[0].Shape), x.In[0].Shape)
-			narrow := l.product(l.turnedLast(b), h)
-			return l.reshaped(l.turnedLast(narrow), l.dims(n.Shape)...)
+			narrow := l.product(l.transposeLast(b), h)
+			return l.reshaped(l.transposeLast(narrow), l.dims(n.Shape)...)
 		}
 		return l.reshaped(l.product(a, b), l.dims(n.Shape)...)
 	}
@@ -103,11 +103,11 @@ func runsMatMul(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	return l.reshaped(l.product(l.merged(a, x.Shape), b), dims...)
 }
 
-// turns reports whether a product x y over instances is computed as the transpose of y' x'. x is itself a
+// computesTranspose reports whether a product x y over instances is computed as the transpose of y' x'. x is itself a
 // transpose, of many columns, and y has few: onnxruntime multiplies few rows by many columns faster than many
 // rows by few columns, and combines a Transpose before a product with it. Devices compute both
 // transposes, so they have no such form.
-func (l *runsLowerer) turns(x, y *graph.Node) bool {
+func (l *runsLowerer) computesTranspose(x, y *graph.Node) bool {
 	const ratio = 4 // below, both take the same time
 	return !l.device && x.Op == graph.OpTranspose && y.Shape[1] > 1 && x.Shape[0] >= ratio*y.Shape[1]
 }
@@ -123,7 +123,7 @@ func runsReshape(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 
 // runsExpand keeps axes of size 1: see full.
 func runsExpand(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
-	return l.raised(l.operand(n, 0, in[0]), len(l.dims(n.Shape)))
+	return l.raised(l.mergedOperand(n, 0, in[0]), len(l.dims(n.Shape)))
 }
 
 func runsSum(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
@@ -131,17 +131,17 @@ func runsSum(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	v, axes := l.full(in[0], x.Shape), n.Attrs.Axes
 	joined := l.instances(n)
 	if len(joined) > 0 && joined[0] == 0 { // a product with the mask instead of ones
-		v = l.maskedAlong(v, x, joined[1:], InRows, "Mul")
+		v = l.maskedAlong(v, x, joined[1:], InReal, "Mul")
 		all := l.capacity.Bags * l.capacity.Instances
 		v = l.reshaped(v, all, ndarray.Size(v.dims)/all)
-		v = l.product(l.reshaped(l.rows(InRows), 1, all), v)
+		v = l.product(l.reshaped(l.maskInput(InReal), 1, all), v)
 		v = l.reshaped(v, slices.Concat([]int{1}, x.Shape.Concrete(all, l.capacity.Bags)[1:])...)
 		return l.reshaped(l.sum(v, axes...), l.dims(n.Shape)...)
 	}
 	if dot, ok := l.rowProducts(n); ok {
 		return l.reshaped(dot, l.dims(n.Shape)...)
 	}
-	v = l.maskedAlong(v, x, joined, InRows, "Mul")
+	v = l.maskedAlong(v, x, joined, InReal, "Mul")
 	return l.reshaped(l.sum(v, l.reduced(n)...), l.dims(n.Shape)...)
 }
 
@@ -162,9 +162,9 @@ func (l *runsLowerer) rowProducts(n *graph.Node) (_ runsValue, ok bool) {
 	if !rows.each || !row.each || !slices.Equal(rows.dims, full) || !slices.Equal(row.dims, want) {
 		return runsValue{}, false
 	}
-	turned := slices.Clone(full)
-	turned[len(full)-2], turned[len(full)-1] = full[len(full)-1], 1
-	return l.product(rows, l.reshaped(row, turned...)), true
+	column := slices.Clone(full)
+	column[len(full)-2], column[len(full)-1] = full[len(full)-1], 1
+	return l.product(rows, l.reshaped(row, column...)), true
 }
 
 // instances returns the axes of instances along which a node combines its first input.
@@ -172,10 +172,10 @@ func (l *runsLowerer) instances(n *graph.Node) []int {
 	return slices.DeleteFunc(slices.Clone(n.CombinedRows(0)), func(a int) bool { return n.In[0].Shape[a] != graph.N })
 }
 
-// maskedAlong applies InRows or InLow along axes of instances.
+// maskedAlong applies InReal or InPadding along axes of instances.
 func (l *runsLowerer) maskedAlong(v runsValue, x *graph.Node, axes []int, mask, op string) runsValue {
 	for _, a := range axes {
-		rows, dims := l.rows(mask), slices.Repeat([]int{1}, len(v.dims))
+		rows, dims := l.maskInput(mask), slices.Repeat([]int{1}, len(v.dims))
 		if a == 0 {
 			copy(dims, rows.dims)
 		} else {
@@ -186,9 +186,9 @@ func (l *runsLowerer) maskedAlong(v runsValue, x *graph.Node, axes []int, mask, 
 	return v
 }
 
-// largest sets padding to minus infinity if the node reduces over instances.
-func (l *runsLowerer) largest(n *graph.Node, in []runsValue) runsValue {
-	return l.maskedAlong(l.full(in[0], n.In[0].Shape), n.In[0], l.instances(n), InLow, "Add")
+// withoutPadding returns the operand of a node with minus infinity as padding, if the node reduces over instances.
+func (l *runsLowerer) withoutPadding(n *graph.Node, in []runsValue) runsValue {
+	return l.maskedAlong(l.full(in[0], n.In[0].Shape), n.In[0], l.instances(n), InPadding, "Add")
 }
 
 // reduced returns the indices in dims of the reduced axes of a node. Instances that are laid out by
@@ -205,7 +205,7 @@ func (l *runsLowerer) reduced(n *graph.Node) (axes []int) {
 }
 
 func runsMax(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
-	v := l.largest(n, in)
+	v := l.withoutPadding(n, in)
 	axes := l.reduced(n)
 	if len(axes) == 0 {
 		return v
@@ -229,7 +229,7 @@ func (l *runsLowerer) maximum(v runsValue, axes ...int) runsValue {
 }
 
 func runsMaxMask(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
-	return l.firstMaximum(l.largest(n, in), l.reduced(n)...)
+	return l.firstMaximum(l.withoutPadding(n, in), l.reduced(n)...)
 }
 
 // firstMaximum marks the first maximum over axes of dims.
@@ -270,10 +270,10 @@ func runsPad(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 func runsSoftmax(along func(*emitter, string) string) runsLowering {
 	return func(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 		if len(n.Shape) == 1 && n.Shape[0] == graph.N { // along the instances of all bags
-			v := l.merged(l.largest(n, in), n.Shape)
+			v := l.merged(l.withoutPadding(n, in), n.Shape)
 			return l.reshaped(runsValue{along(l.emitter, v.name), v.each, v.dims}, l.dims(n.Shape)...)
 		}
-		v := l.largest(n, in)
+		v := l.withoutPadding(n, in)
 		return runsValue{along(l.emitter, v.name), v.each, v.dims}
 	}
 }
@@ -285,9 +285,9 @@ func (l *runsLowerer) byBag(v runsValue, s graph.Shape) runsValue {
 	return l.reshaped(l.full(v, s), append(rows, ndarray.Size(l.dims(s[1:])))...)
 }
 
-// rowsTurned returns InRows or InLow as [bags, 1, instances].
-func (l *runsLowerer) rowsTurned(name string) runsValue {
-	v := l.rows(name)
+// maskAsRow returns InReal or InPadding as [bags, 1, instances].
+func (l *runsLowerer) maskAsRow(name string) runsValue {
+	v := l.maskInput(name)
 	last := len(v.dims) - 1
 	return l.reshaped(v, slices.Concat(v.dims[:last], []int{1}, v.dims[last:])...)
 }
@@ -295,24 +295,24 @@ func (l *runsLowerer) rowsTurned(name string) runsValue {
 func runsSegmentSum(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	x := n.In[0]
 	if x.Op == graph.OpFill { // a sum of counts is exact in any order
-		rows := l.rows(InRows)
+		rows := l.maskInput(InReal)
 		counts := l.op("ReduceSum", attrs(attrKeep(false)), rows.name, l.ints(int64(len(rows.dims))))
 		v := runsValue{l.op("Mul", nil, counts, l.scalar(float32(x.Attrs.Value))), true, rows.dims[:len(rows.dims)-1]}
 		return l.reshaped(v, slices.Concat([]int{l.capacity.Bags}, slices.Repeat([]int{1}, len(n.Shape)-1))...)
 	}
-	weights, values := l.rowsTurned(InRows), x
+	weights, values := l.maskAsRow(InReal), x
 	if w, h := l.weighted(x); w != nil { // the weights take the place of the mask
-		weights, values = l.turnedRow(l.valueOf[w.ID]), h
+		weights, values = l.asRow(l.valueOf[w.ID]), h
 		if !l.zeroRows(x) {
-			weights = l.turnedRow(l.masked(l.valueOf[w.ID], w.Shape))
+			weights = l.asRow(l.masked(l.valueOf[w.ID], w.Shape))
 		}
 	}
 	sum := l.product(weights, l.byBag(l.valueOf[values.ID], values.Shape))
 	return l.reshaped(sum, l.dims(n.Shape)...)
 }
 
-// turnedRow reshapes one number per instance, [bags, instances, 1], to [bags, 1, instances].
-func (l *runsLowerer) turnedRow(v runsValue) runsValue {
+// asRow reshapes one number per instance, [bags, instances, 1], to [bags, 1, instances].
+func (l *runsLowerer) asRow(v runsValue) runsValue {
 	axes := len(v.dims)
 	return l.reshaped(v, slices.Concat(v.dims[:axes-2], []int{1, v.dims[axes-2]})...)
 }
@@ -333,49 +333,50 @@ func (l *runsLowerer) weighted(x *graph.Node) (w, h *graph.Node) {
 	return w, h
 }
 
-// lowered adds minus infinity to the rows of padding of [bags, instances, columns].
-func (l *runsLowerer) lowered(v runsValue) runsValue {
-	low := l.rows(InLow)
+// maskedForMax returns v [bags, instances, columns] with minus infinity in the rows of padding.
+func (l *runsLowerer) maskedForMax(v runsValue) runsValue {
+	low := l.maskInput(InPadding)
 	return runsValue{l.op("Add", nil, v.name, l.reshaped(low, append(slices.Clone(low.dims), 1)...).name), true, v.dims}
 }
 
 func runsSegmentMax(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
-	v := l.lowered(l.byBag(in[0], n.In[0].Shape))
+	v := l.maskedForMax(l.byBag(in[0], n.In[0].Shape))
 	return l.reshaped(l.maximum(v, len(v.dims)-2), l.dims(n.Shape)...)
 }
 
 func runsSegmentMaxMask(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
-	v := l.lowered(l.byBag(in[0], n.In[0].Shape))
+	v := l.maskedForMax(l.byBag(in[0], n.In[0].Shape))
 	return l.reshaped(l.firstMaximum(v, len(v.dims)-2), l.dims(n.Shape)...)
 }
 
 func runsSegmentSoftmax(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
-	if l.divided(n) {
-		return l.wholeSoftmax(n, in)
+	if l.feedsLogOrDivisor(n) {
+		return l.softmaxWithPadding(n, in)
 	}
 	v := l.byBag(in[0], n.In[0].Shape)
 	one := v.dims[len(v.dims)-1] == 1
 	if one {
-		v = l.turnedRow(v)
+		v = l.asRow(v)
 	} else {
-		v = l.turnedLast(v)
+		v = l.transposeLast(v)
 	}
-	v = runsValue{l.op("Add", nil, v.name, l.rowsTurned(InLow).name), true, v.dims}
+	v = runsValue{l.op("Add", nil, v.name, l.maskAsRow(InPadding).name), true, v.dims}
 	v = runsValue{l.softmax(v.name), true, v.dims}
 	if !one {
-		v = l.turnedLast(v)
+		v = l.transposeLast(v)
 	}
 	return l.reshaped(v, l.dims(n.Shape)...)
 }
 
-// wholeSoftmax computes for padding the same value as for the instance that it copies.
-func (l *runsLowerer) wholeSoftmax(n *graph.Node, in []runsValue) runsValue {
+// softmaxWithPadding computes a softmax over the real instances of each bag. A row of padding gets the value of
+// the instance that it copies, not 0.
+func (l *runsLowerer) softmaxWithPadding(n *graph.Node, in []runsValue) runsValue {
 	v := l.byBag(in[0], n.In[0].Shape)
 	row := slices.Clone(v.dims)
 	row[len(row)-2] = 1
-	top := l.reshaped(l.maximum(l.lowered(v), len(v.dims)-2), row...)
+	top := l.reshaped(l.maximum(l.maskedForMax(v), len(v.dims)-2), row...)
 	grown := runsValue{l.op("Exp", nil, l.op("Sub", nil, v.name, top.name)), true, v.dims}
-	sum := l.product(l.rowsTurned(InRows), grown)
+	sum := l.product(l.maskAsRow(InReal), grown)
 	return l.reshaped(runsValue{l.op("Div", nil, grown.name, sum.name), true, v.dims}, l.dims(n.Shape)...)
 }
 
@@ -404,8 +405,8 @@ func (l *runsLowerer) pairs(n *graph.Node, in []runsValue) (w runsValue, scale s
 		x = append(x, l.byBag(in[i], n.In[i].Shape))
 	}
 	scale = l.scalar(float32(graph.AttentionScale(n.In[0].Shape)))
-	w = l.product(x[0], l.turnedLast(l.spread(x[1])))
-	scores := l.op("Add", nil, l.op("Mul", nil, w.name, scale), l.rowsTurned(InLow).name)
+	w = l.product(x[0], l.transposeLast(l.spread(x[1])))
+	scores := l.op("Add", nil, l.op("Mul", nil, w.name, scale), l.maskAsRow(InPadding).name)
 	return runsValue{l.softmax(scores), true, w.dims}, scale, x
 }
 
@@ -418,14 +419,14 @@ func runsSegmentAttention(l *runsLowerer, n *graph.Node, in []runsValue) runsVal
 func runsSegmentAttentionGrad(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 	w, scale, x := l.pairs(n, in)
 	q, k, v, dy := x[0], x[1], x[2], x[3]
-	real := l.rows(InRows) // the queries of padding do not count
+	real := l.maskInput(InReal) // the queries of padding do not count
 	w.name = l.op("Mul", nil, w.name, l.reshaped(real, append(slices.Clone(real.dims), 1)...).name)
-	g := l.product(l.spread(dy), l.turnedLast(l.spread(v)))
+	g := l.product(l.spread(dy), l.transposeLast(l.spread(v)))
 	last := len(w.dims) - 1
 	mean := l.sum(runsValue{l.op("Mul", nil, w.name, g.name), true, w.dims}, last)
 	mean = l.reshaped(mean, append(slices.Clone(mean.dims), 1)...)
 	ds := w
 	ds.name = l.op("Mul", nil, l.op("Mul", nil, w.name, l.op("Sub", nil, g.name, mean.name)), scale)
-	parts := []string{l.product(ds, k).name, l.product(l.turnedLast(ds), q).name, l.product(l.turnedLast(w), dy).name}
+	parts := []string{l.product(ds, k).name, l.product(l.transposeLast(ds), q).name, l.product(l.transposeLast(w), dy).name}
 	return runsValue{l.concat(len(w.dims), parts), true, l.dims(n.Shape)}
 }

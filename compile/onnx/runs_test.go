@@ -76,15 +76,15 @@ func feedRuns(m *onnxpb.ModelProto, g *graph.Graph, runs []layout) map[string]*g
 		for j, run := range runs {
 			part := x.Data[j*size : (j+1)*size]
 			switch in.Name {
-			case onnx.InRows, onnx.InLow:
+			case onnx.InReal, onnx.InPadding:
 				for i, real := range run.real {
 					part[i] = 1
-					if in.Name == onnx.InLow {
+					if in.Name == onnx.InPadding {
 						part[i] = 0
 					}
 					if !real {
 						part[i] = graph.OpSegmentMax.Neutral()
-						if in.Name == onnx.InRows {
+						if in.Name == onnx.InReal {
 							part[i] = 0
 						}
 					}

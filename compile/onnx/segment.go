@@ -43,16 +43,16 @@ func (e *emitter) floatBagOf(bagOf string) string {
 	return e.once("float bag_of", func() string { return e.toFloat(bagOf) })
 }
 
-// rows reshapes a value of shape s to a matrix with one row per leading index.
-func (e *emitter) rows(v string, s graph.Shape) string {
+// asRows reshapes a value of shape s to a matrix with one row per leading index.
+func (e *emitter) asRows(v string, s graph.Shape) string {
 	if len(s) == 2 {
 		return v
 	}
 	return e.op("Reshape", nil, v, e.ints(-1, int64(ndarray.Size(s[1:]))))
 }
 
-// unrows reshapes a matrix made by rows back to shape s.
-func (e *emitter) unrows(v string, s graph.Shape) string {
+// fromRows reshapes a matrix made by rows back to shape s.
+func (e *emitter) fromRows(v string, s graph.Shape) string {
 	if len(s) == 2 {
 		return v
 	}
@@ -63,7 +63,7 @@ func lowerSegmentSum(e *emitter, n *graph.Node, in []string) string {
 	if x := n.In[0]; !e.oneThread && x.Op == graph.OpFill && x.Attrs.Value == 1 && len(n.Shape) == 2 && n.Shape[1] == 1 {
 		return e.op("ReduceSum", attrs(attrKeep(true)), e.member(in[1]), e.ints(1)) // the sizes of the bags
 	}
-	return e.unrows(e.segmentSum(e.rows(in[0], n.Shape), in[1], ndarray.Size(n.Shape[1:])), n.Shape)
+	return e.fromRows(e.segmentSum(e.asRows(in[0], n.Shape), in[1], ndarray.Size(n.Shape[1:])), n.Shape)
 }
 
 // segmentSum adds the rows [N, columns] of each bag.
@@ -81,7 +81,7 @@ func (e *emitter) member(bagOf string) string {
 
 func lowerSegmentMax(e *emitter, n *graph.Node, in []string) string {
 	columns := ndarray.Size(n.Shape[1:])
-	return e.unrows(e.segmentMax(e.rows(in[0], n.Shape), in[1], columns), n.Shape)
+	return e.fromRows(e.segmentMax(e.asRows(in[0], n.Shape), in[1], columns), n.Shape)
 }
 
 // segmentMax computes the maximum of the rows [N, columns] of each bag. Since opset 18 a scatter
@@ -99,16 +99,16 @@ func (e *emitter) segmentMax(rows, bagOf string, columns int) string {
 			}
 			return e.op("Unsqueeze", nil, e.membership(bagOf), e.ints(1))
 		})
-		return e.reduceMax(e.op("Where", nil, mask, e.turned(rows), lowest), false, 2)
+		return e.reduceMax(e.op("Where", nil, mask, e.transpose(rows), lowest), false, 2)
 	}
-	index := e.op("Expand", nil, e.rows(bagOf, graph.Shape{graph.N}), e.op("Shape", nil, rows))
+	index := e.op("Expand", nil, e.asRows(bagOf, graph.Shape{graph.N}), e.op("Shape", nil, rows))
 	return e.op("ScatterElements", attrs(onnxpb.IntAttr("axis", 0), onnxpb.StringAttr("reduction", "max")), e.ofEachBag(lowest, columns), index, rows)
 }
 
 // scatter reduces the rows [N, columns] of each bag, from a start value. onnxruntime's ScatterND is
 // much faster than its ScatterElements, but its threads write to the same rows without a lock.
 func (e *emitter) scatter(reduction, start, rows, bagOf string, columns int) string {
-	index := e.once("bag_of as indices", func() string { return e.rows(bagOf, graph.Shape{graph.N}) })
+	index := e.once("bag_of as indices", func() string { return e.asRows(bagOf, graph.Shape{graph.N}) })
 	return e.op("ScatterND", attrs(onnxpb.StringAttr("reduction", reduction)), e.ofEachBag(start, columns), index, rows)
 }
 
@@ -124,23 +124,23 @@ func (e *emitter) ofBag(v, bagOf string) string { return e.op("Gather", nil, v, 
 func lowerSegmentGather(e *emitter, n *graph.Node, in []string) string { return e.ofBag(in[0], in[1]) }
 
 func lowerSegmentSoftmax(e *emitter, n *graph.Node, in []string) string {
-	rows := e.rows(in[0], n.Shape)
+	rows := e.asRows(in[0], n.Shape)
 	columns := ndarray.Size(n.Shape[1:])
 	top := e.segmentMax(rows, in[1], columns)
 	grown := e.op("Exp", nil, e.op("Sub", nil, rows, e.ofBag(top, in[1])))
 	share := e.op("Div", nil, grown, e.ofBag(e.segmentSum(grown, in[1], columns), in[1]))
-	return e.unrows(share, n.Shape)
+	return e.fromRows(share, n.Shape)
 }
 
 // lowerSegmentMaxMask marks the first maximum of each bag and column. It finds the largest negated
 // row number among the maxima; row numbers are exact in float32 up to 2^24 instances.
 func lowerSegmentMaxMask(e *emitter, n *graph.Node, in []string) string {
-	rows, columns := e.rows(in[0], n.Shape), ndarray.Size(n.Shape[1:])
+	rows, columns := e.asRows(in[0], n.Shape), ndarray.Size(n.Shape[1:])
 	isMax := e.op("Equal", nil, rows, e.ofBag(e.segmentMax(rows, in[1], columns), in[1]))
 	place := e.op("Neg", nil, e.indices(graph.N))
 	candidate := e.op("Where", nil, isMax, place, e.float(float32(math.Inf(-1))))
 	first := e.op("Equal", nil, candidate, e.ofBag(e.segmentMax(candidate, in[1], columns), in[1]))
-	return e.unrows(e.toFloat(first), n.Shape)
+	return e.fromRows(e.toFloat(first), n.Shape)
 }
 
 // indices returns the numbers from 0 to N-1 or B-1, [d, 1], as floats.

@@ -13,7 +13,7 @@ import (
 //
 // Inputs are those of scan.go (without InMean and InStd if the program does not normalise),
 // the state vectors [Jobs, P] (compile.Program.StateVectors), compile.InLR and
-// compile.InTermWeight... [Jobs, 1], StepScalarNames [Steps, Jobs, 1], compile.InClassWeights [Jobs, 1, k] if the
+// compile.TermWeightPrefix... [Jobs, 1], StepScalarNames [Steps, Jobs, 1], compile.InClassWeights [Jobs, 1, k] if the
 // program weighs classes, and compile.InLambda,
 // compile.InEpoch, compile.InEpochs [1]. Outputs are the state vectors and OutTrace of width
 // EpochWidth: for each job the loss, its terms, and the new label weights [Batch, k] of the bags of the step. A job without a bag in a
@@ -35,7 +35,7 @@ func (g *Graphs) Epoch(backend compute.Backend, l Layout) (program *Program, err
 	}
 	scalars := []string{compile.InLR}
 	for _, name := range g.Terms {
-		scalars = append(scalars, compile.InTermWeight+name)
+		scalars = append(scalars, compile.TermWeightPrefix+name)
 	}
 	for _, name := range scalars {
 		s.state(name, floats(l.Jobs, 1))
@@ -67,10 +67,10 @@ func (g *Graphs) EpochWidth(l Layout) int {
 func (g *Graphs) trainStep(e *emitter, l Layout, step tensor, in map[string]tensor, scalars, shared []string) map[string]tensor {
 	b := e.batch(l, step, in)
 	bound := map[string]tensor{
-		compile.InInstances:  jobs(e.normalized(b.instances, in)),
-		compile.InBagOf:      jobs(b.bagOf),
-		compile.InCandidates: jobs(e.perBag(l, b, in[InSets])),
-		compile.InWeights:    jobs(e.perBag(l, b, in[InOldWeights])),
+		compile.InInstances:    jobs(e.normalized(b.instances, in)),
+		compile.InBagOf:        jobs(b.bagOf),
+		compile.InCandidates:   jobs(e.perBag(l, b, in[InSets])),
+		compile.InLabelWeights: jobs(e.perBag(l, b, in[InOldWeights])),
 	}
 	for _, name := range g.StateVectors() {
 		bound[name] = jobs(in[name])
@@ -96,11 +96,11 @@ func (g *Graphs) trainStep(e *emitter, l Layout, step tensor, in map[string]tens
 	for _, name := range g.Terms {
 		parts = append(parts, out[compile.TermPrefix+name])
 	}
-	parts = append(parts, out[compile.OutWeights])
+	parts = append(parts, out[compile.OutLabelWeights])
 	active := e.reshape(b.active, l.Jobs, 1)
 	changed := map[string]tensor{OutTrace: e.record(in[OutTrace], step, b.active, parts...)}
 	for _, name := range g.StateVectors() {
-		changed[name] = e.where(active, e.plain(out[compile.New(name)]), in[name])
+		changed[name] = e.where(active, e.plain(out[compile.UpdatedName(name)]), in[name])
 	}
 	return changed
 }

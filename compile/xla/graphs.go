@@ -10,11 +10,11 @@ import (
 )
 
 // Graphs contains the graphs from which the programs over many steps are built.
-type Graphs struct{ *compile.Shared }
+type Graphs struct{ *compile.GroupGraphs }
 
 // NewGraphs builds the graphs of a program.
 func NewGraphs(p *compile.Program) (*Graphs, error) {
-	s, err := compile.Share(p)
+	s, err := compile.ForGroup(p)
 	return &Graphs{s}, err
 }
 

@@ -79,11 +79,11 @@ func compileSpec(w io.Writer) (*compile.Program, error) {
 // parameters that a real training would draw at random.
 func batch(program *compile.Program) graph.Env {
 	values := map[string]*graph.Tensor{
-		compile.InInstances:  graph.NewTensor([]int{5, 2}, 1, 0, 0, 0.1, 0.2, 0, 0, 1, 0.1, 0.1),
-		compile.InBagOf:      graph.NewInts(0, 0, 0, 1, 1),                 // the bag of each instance
-		compile.InCandidates: graph.NewTensor([]int{2, 2}, 1, 0, 1, 1),     // bag 0: {0}, bag 1: {0, 1}
-		compile.InWeights:    graph.NewTensor([]int{2, 2}, 1, 0, 0.5, 0.5), // the label weights so far
-		compile.InLambda:     graph.NewTensor(nil, 0.9),                    // the share that the old weights keep
+		compile.InInstances:    graph.NewTensor([]int{5, 2}, 1, 0, 0, 0.1, 0.2, 0, 0, 1, 0.1, 0.1),
+		compile.InBagOf:        graph.NewInts(0, 0, 0, 1, 1),                 // the bag of each instance
+		compile.InCandidates:   graph.NewTensor([]int{2, 2}, 1, 0, 1, 1),     // bag 0: {0}, bag 1: {0, 1}
+		compile.InLabelWeights: graph.NewTensor([]int{2, 2}, 1, 0, 0.5, 0.5), // the label weights so far
+		compile.InLambda:       graph.NewTensor(nil, 0.9),                    // the share that the old weights keep
 	}
 	for _, p := range program.Params {
 		t := graph.NewTensor(p.Shape)
@@ -104,10 +104,10 @@ func evaluate(w io.Writer, program *compile.Program, env graph.Env) (graph.Env, 
 		return env, err
 	}
 	fmt.Fprintln(w, "\n== values")
-	for _, name := range []string{compile.OutAttention, compile.OutProbabilities, compile.OutWeights, compile.OutLoss} {
+	for _, name := range []string{compile.OutAttention, compile.OutProbabilities, compile.OutLabelWeights, compile.OutLoss} {
 		fmt.Fprintf(w, "%s %v %.4f\n", name, out[name].Shape, out[name].Data)
 	}
-	env.Values[compile.InWeights], env.Values[compile.InLambda] = out[compile.OutWeights], graph.NewTensor(nil, 1)
+	env.Values[compile.InLabelWeights], env.Values[compile.InLambda] = out[compile.OutLabelWeights], graph.NewTensor(nil, 1)
 	return env, nil
 }
 

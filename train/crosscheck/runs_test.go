@@ -27,7 +27,7 @@ type amongRuns struct {
 
 // newAmongRuns returns an error if the step has no form for several runs.
 func newAmongRuns(p *compile.Program, library string) (train.Engine, error) {
-	shared, err := compile.Share(p)
+	shared, err := compile.ForGroup(p)
 	if err != nil {
 		return nil, err
 	}
@@ -62,9 +62,9 @@ func (e *amongRuns) run(g *graph.Graph, bagOf []int, bags int, values map[string
 		shape[0] = 3
 		var own []float32
 		switch n := g.Input(name); {
-		case name == onnx.InRows:
+		case name == onnx.InReal:
 			own = c.Mask(bagOf, 1, 0)
-		case name == onnx.InLow:
+		case name == onnx.InPadding:
 			own = c.Mask(bagOf, 0, float32(math.Inf(-1)))
 		case n.Shape[0] == graph.N:
 			own = c.Pad(values[name], bagOf)
@@ -97,7 +97,7 @@ func (e *amongRuns) run(g *graph.Graph, bagOf []int, bags int, values map[string
 // Step implements train.Engine.
 func (e *amongRuns) Step(b *train.Batch) (*train.Result, error) {
 	values := map[string][]float32{
-		compile.InInstances: b.Instances, compile.InCandidates: b.Candidates, compile.InWeights: b.Weights,
+		compile.InInstances: b.Instances, compile.InCandidates: b.Candidates, compile.InLabelWeights: b.Weights,
 		compile.InLR: {float32(b.LR)}, compile.InLambda: {float32(b.Lambda)}, compile.InEpoch: {float32(b.Epoch)}, compile.InEpochs: {float32(b.Epochs)},
 	}
 	values[compile.InClassWeights] = b.ClassWeights
@@ -111,17 +111,17 @@ func (e *amongRuns) Step(b *train.Batch) (*train.Result, error) {
 		values[name] = v
 	}
 	for name, v := range train.TermWeights(e.prog.Spec) {
-		values[compile.InTermWeight+name] = []float32{float32(v)}
+		values[compile.TermWeightPrefix+name] = []float32{float32(v)}
 	}
 	out, err := e.run(e.step, b.BagOf, b.Bags, values)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range e.prog.StateVectors() {
-		e.state[name] = out[compile.New(name)]
+		e.state[name] = out[compile.UpdatedName(name)]
 	}
 	r := &train.Result{Loss: float64(out[compile.OutLoss][0]), Terms: map[string]float64{},
-		Probabilities: out[compile.OutProbabilities], Attention: out[compile.OutAttention], Weights: out[compile.OutWeights]}
+		Probabilities: out[compile.OutProbabilities], Attention: out[compile.OutAttention], Weights: out[compile.OutLabelWeights]}
 	for name, v := range out {
 		if term, ok := strings.CutPrefix(name, compile.TermPrefix); ok {
 			r.Terms[term] = float64(v[0])
@@ -133,7 +133,7 @@ func (e *amongRuns) Step(b *train.Batch) (*train.Result, error) {
 // Predict implements train.Engine.
 func (e *amongRuns) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error) {
 	values := map[string][]float32{compile.InInstances: instances, compile.InParams: e.state[compile.InParams]}
-	for _, name := range e.prog.Statistics() {
+	for _, name := range e.prog.NormalizationParams() {
 		values[name] = e.state[name]
 	}
 	out, err := e.run(e.predict, bagOf, bags, values)
@@ -143,7 +143,7 @@ func (e *amongRuns) Predict(instances []float32, bagOf []int, bags int) (probabi
 // State implements train.Engine.
 func (e *amongRuns) State() (*train.State, error) {
 	statistics := map[string][]float32{}
-	for _, name := range e.prog.Statistics() {
+	for _, name := range e.prog.NormalizationParams() {
 		statistics[name] = e.state[name]
 	}
 	return train.NewState(e.prog, e.state, statistics), nil

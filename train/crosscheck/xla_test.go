@@ -95,11 +95,11 @@ func (e *stepwise) Step(b *train.Batch) (*train.Result, error) {
 		return nil, err
 	}
 	for _, name := range e.prog.StateVectors() {
-		e.state[name] = out[compile.New(name)]
+		e.state[name] = out[compile.UpdatedName(name)]
 	}
 	ofBags := b.Bags * e.prog.Signature.Classes
 	r := &train.Result{Loss: float64(out[compile.OutLoss][0]), Terms: map[string]float64{},
-		Probabilities: out[compile.OutProbabilities][:ofBags], Attention: out[compile.OutAttention][:len(b.BagOf)], Weights: out[compile.OutWeights][:ofBags]}
+		Probabilities: out[compile.OutProbabilities][:ofBags], Attention: out[compile.OutAttention][:len(b.BagOf)], Weights: out[compile.OutLabelWeights][:ofBags]}
 	for name, v := range out {
 		if term, ok := strings.CutPrefix(name, compile.TermPrefix); ok {
 			r.Terms[term] = float64(v[0])
@@ -124,7 +124,7 @@ func (e *stepwise) Predict(instances []float32, bagOf []int, bags int) (probabil
 // State implements train.Engine.
 func (e *stepwise) State() (*train.State, error) {
 	statistics := map[string][]float32{}
-	for _, name := range e.prog.Statistics() {
+	for _, name := range e.prog.NormalizationParams() {
 		statistics[name] = e.state[name]
 	}
 	return train.NewState(e.prog, e.state, statistics), nil

@@ -47,7 +47,7 @@ func (c *checked) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 func (c *checked) check(ctx context.Context, p *compile.Program, o train.Options) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := fmt.Sprint(train.Shared(p.Spec), p.Signature)
+	key := fmt.Sprint(train.ProgramKey(p.Spec), p.Signature)
 	err, known := c.results[key]
 	if !known {
 		o.ObserverOrSilent().Note("comparing " + c.device + " with the CPU on drawn bags, once for a program")

@@ -77,7 +77,7 @@ func (t *Trainers) Shared(spec *language.Spec) (program string, coupled bool, er
 	if err != nil || spec.Fitted() || name != XLA && name != ORT || name == ORT && len(spec.Data.Shape.V) > 1 {
 		return "", false, err
 	}
-	return train.Shared(spec), name == XLA || t.request.Device != "" && t.request.Device != CPU, nil
+	return train.ProgramKey(spec), name == XLA || t.request.Device != "" && t.request.Device != CPU, nil
 }
 
 // part identifies the trainer of trials.

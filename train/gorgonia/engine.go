@@ -49,7 +49,7 @@ func New(p *compile.Program) (*Engine, error) {
 		e.shared.Add(name, []int{size}, e.state[name])
 	}
 	e.shared.Add(compile.InGrads, []int{size}, e.gradients)
-	for _, name := range p.Statistics() {
+	for _, name := range p.NormalizationParams() {
 		e.shared.Add(name, p.Signature.Instance, make([]float32, ndarray.Size(p.Signature.Instance)))
 	}
 	if err := e.lower(grads); err != nil {
@@ -67,8 +67,8 @@ func New(p *compile.Program) (*Engine, error) {
 func (e *Engine) lower(grads map[string][]float32) error {
 	p, o := e.program, lowering.Options[float32]{Params: e.shared, Arena: lowering.NewArena[float32]()}
 	e.infer = newMachines(p, p.Infer, o)
-	if p.Renew != nil {
-		e.renew = newMachines(p, p.Renew, o)
+	if p.WeightUpdate != nil {
+		e.renew = newMachines(p, p.WeightUpdate, o)
 	}
 	update, err := compile.Update(p)
 	if err == nil {
@@ -91,7 +91,7 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 	r := e.read(m, len(b.BagOf))
 	for i, q := range e.program.Params {
 		if q.Statistic { // the update expects its next value in the place of a gradient
-			copy(e.grads[i], m.Output(compile.NextPrefix+q.Name))
+			copy(e.grads[i], m.Output(compile.StatisticPrefix+q.Name))
 		}
 	}
 	flat := e.gradients
@@ -102,7 +102,7 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 		return nil, err
 	}
 	for name, v := range e.state {
-		copy(v, e.update.Output(compile.New(name)))
+		copy(v, e.update.Output(compile.UpdatedName(name)))
 	}
 	e.spread()
 	if e.renew == nil {
@@ -111,7 +111,7 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 	if m, err = e.renew.step(b); err != nil {
 		return nil, err
 	}
-	r.Weights = append(r.Weights[:0], m.Output(compile.OutWeights)...)
+	r.Weights = append(r.Weights[:0], m.Output(compile.OutLabelWeights)...)
 	return r, nil
 }
 
@@ -124,7 +124,7 @@ func (e *Engine) read(m *lowering.Machine[float32], n int) *train.Result {
 	}
 	r.Probabilities = append(r.Probabilities[:0], m.Output(compile.OutProbabilities)...)
 	r.Attention = append(r.Attention[:0], firstRows(m.Output(compile.OutAttention), n)...)
-	r.Weights = append(r.Weights[:0], m.Output(compile.OutWeights)...)
+	r.Weights = append(r.Weights[:0], m.Output(compile.OutLabelWeights)...)
 	return r
 }
 
@@ -145,7 +145,7 @@ func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilit
 // State returns a copy of the parameters, the statistics and the state of the optimiser.
 func (e *Engine) State() (*train.State, error) {
 	statistics := map[string][]float32{}
-	for _, name := range e.program.Statistics() {
+	for _, name := range e.program.NormalizationParams() {
 		statistics[name] = e.shared.Data(name)
 	}
 	return train.NewState(e.program, e.state, statistics), nil

@@ -89,14 +89,14 @@ func TestStepAgainstInterpreter(t *testing.T) {
 				}
 				closeTo(t, "probabilities", r.Probabilities, want[compile.OutProbabilities].Data, 1e-5)
 				closeTo(t, "attention", r.Attention, want[compile.OutAttention].Data, 1e-5)
-				if p.Renew != nil { // label weights from the parameters after the step
+				if p.WeightUpdate != nil { // label weights from the parameters after the step
 					after, err := e.State()
 					if err != nil {
 						t.Fatal(err)
 					}
-					want = evaluate(t, p.Renew, traintest.Environment(p, p.Renew, b, after.Params))
+					want = evaluate(t, p.WeightUpdate, traintest.Environment(p, p.WeightUpdate, b, after.Params))
 				}
-				closeTo(t, "label weights", r.Weights, want[compile.OutWeights].Data, 1e-5)
+				closeTo(t, "label weights", r.Weights, want[compile.OutLabelWeights].Data, 1e-5)
 			})
 		}
 	}

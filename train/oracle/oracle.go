@@ -53,7 +53,7 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 		return nil, fmt.Errorf("oracle: %w", err)
 	}
 	r := &train.Result{
-		Loss: out[compile.OutLoss].Data[0], Terms: map[string]float64{}, Weights: ndarray.Convert[float32](out[compile.OutWeights].Data),
+		Loss: out[compile.OutLoss].Data[0], Terms: map[string]float64{}, Weights: ndarray.Convert[float32](out[compile.OutLabelWeights].Data),
 		Probabilities: ndarray.Convert[float32](out[compile.OutProbabilities].Data), Attention: ndarray.Convert[float32](out[compile.OutAttention].Data),
 	}
 	for name, v := range out {
@@ -62,7 +62,7 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 		}
 	}
 	for _, name := range e.program.StateVectors() {
-		e.state[name] = out[compile.New(name)]
+		e.state[name] = out[compile.UpdatedName(name)]
 	}
 	return r, nil
 }

@@ -23,7 +23,7 @@ func TestPlainMomentum(t *testing.T) {
 	b.Output(compile.OutLoss, loss)
 	b.Output(compile.OutProbabilities, n)
 	b.Output(compile.OutAttention, n)
-	b.Output(compile.OutWeights, n)
+	b.Output(compile.OutLabelWeights, n)
 	g, err := b.Graph()
 	if err != nil {
 		t.Fatal(err)

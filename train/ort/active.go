@@ -102,14 +102,14 @@ func (g *group) activate(runs []*train.Run) error {
 	}
 	names := slices.Collect(maps.Keys((&train.Batch{}).Scalars(g.Program)))
 	for _, term := range g.Terms {
-		names = append(names, compile.InTermWeight+term)
+		names = append(names, compile.TermWeightPrefix+term)
 	}
 	for _, name := range names {
 		if err := s.settings.add(name, n, 1, 1); err != nil {
 			return err
 		}
 	}
-	for _, name := range g.Statistics() {
+	for _, name := range g.NormalizationParams() {
 		if err := s.settings.add(name, n, 1, g.runs[0].Data.Dim()); err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (g *group) activate(runs []*train.Run) error {
 			copy(s.settings.floats(name)[j*len(v):], v)
 		}
 		for name, weight := range train.TermWeights(r.Program.Spec) {
-			s.settings.floats(compile.InTermWeight + name)[j] = float32(weight)
+			s.settings.floats(compile.TermWeightPrefix + name)[j] = float32(weight)
 		}
 	}
 	return g.memory.upload(s.copies[0], g.StateVectors()...)
@@ -160,7 +160,7 @@ func (g *group) batch(predict bool, bags int) (*batch, error) {
 		}
 		return b, g.memory.add(b.values, lowering.InPacked, b.runs, on.packing.Inputs.Size)
 	}
-	next := renewed(g.Program, s.copies[0])
+	next := updatedVectors(g.Program, s.copies[0])
 	for _, name := range slices.Concat(on.in, on.out) {
 		if s.copies[0][name] != nil || s.settings[name] != nil || next[name] != nil {
 			continue

@@ -107,7 +107,7 @@ func (e *Engine) runBagwise(b *train.Batch) error {
 			return err
 		}
 		e.readTerms(&one.bindings, 1)
-		r.Probabilities, r.Attention, r.Weights = one.done.floats(compile.OutProbabilities), one.done.floats(compile.OutAttention), one.done.floats(compile.OutWeights)
+		r.Probabilities, r.Attention, r.Weights = one.done.floats(compile.OutProbabilities), one.done.floats(compile.OutAttention), one.done.floats(compile.OutLabelWeights)
 		return w.io[e.current].run()
 	}
 	if err := w.openOne(e.options); err != nil {
@@ -123,7 +123,7 @@ func (e *Engine) runBagwise(b *train.Batch) error {
 			e.readTerms(&one.bindings, 1/float64(b.Bags))
 			r.Probabilities = append(r.Probabilities, one.done.floats(compile.OutProbabilities)...)
 			r.Attention = append(r.Attention, one.done.floats(compile.OutAttention)...)
-			r.Weights = append(r.Weights, one.done.floats(compile.OutWeights)...)
+			r.Weights = append(r.Weights, one.done.floats(compile.OutLabelWeights)...)
 		}
 		w.add(at == 0, at+len(wave) == b.Bags, len(wave), 1/float32(b.Bags))
 	}

@@ -117,7 +117,7 @@ func (e *Engine) allocate() (err error) {
 		}
 	}
 	e.statistics = values{}
-	for _, name := range e.prog.Statistics() {
+	for _, name := range e.prog.NormalizationParams() {
 		if err := e.statistics.add(name, append([]int{1}, e.prog.Signature.Instance...)...); err != nil {
 			return err
 		}
@@ -130,14 +130,14 @@ func (e *Engine) allocate() (err error) {
 // copied returns the values with which a session reads copy i of the parameters and writes the
 // other one.
 func (e *Engine) copied(i int) []values {
-	return []values{e.copies[i], renewed(e.prog, e.copies[1-i]), e.scalars, e.statistics}
+	return []values{e.copies[i], updatedVectors(e.prog, e.copies[1-i]), e.scalars, e.statistics}
 }
 
-// renewed returns state vectors by the names of the outputs that replace them.
-func renewed(p *compile.Program, vectors values) values {
+// updatedVectors returns state vectors by the names of the outputs that replace them.
+func updatedVectors(p *compile.Program, vectors values) values {
 	outputs := values{}
 	for _, name := range p.StateVectors() {
-		outputs[compile.New(name)] = vectors[name]
+		outputs[compile.UpdatedName(name)] = vectors[name]
 	}
 	return outputs
 }
@@ -214,12 +214,12 @@ func (e *Engine) stepGraph(bags int) (*graph.Graph, error) {
 		return nil, err
 	}
 	if bags == 1 {
-		turned, err := graph.Columns(g)
+		columns, err := graph.Columns(g)
 		if err != nil {
 			return nil, err
 		}
-		if graph.ColumnsPay(turned) {
-			g = turned
+		if graph.ColumnsPay(columns) {
+			g = columns
 		}
 	}
 	const instances = 1 << 15 // of a large bag
@@ -276,7 +276,7 @@ func (e *Engine) runWhole(b *train.Batch) error {
 	e.readTerms(&e.whole, 1)
 	e.result.Probabilities = s.floats(compile.OutProbabilities)
 	e.result.Attention = s.floats(compile.OutAttention)
-	e.result.Weights = s.floats(compile.OutWeights)
+	e.result.Weights = s.floats(compile.OutLabelWeights)
 	return nil
 }
 

@@ -57,7 +57,7 @@ func (g *group) fill(b *batch, j int, bags []int, from []float32) {
 		from = d.Instances
 	}
 	dim := d.Dim()
-	instances, rows, low := b.part(compile.InInstances, j), b.part(lowering.InRows, j), b.part(lowering.InLow, j)
+	instances, rows, low := b.part(compile.InInstances, j), b.part(lowering.InReal, j), b.part(lowering.InPadding, j)
 	for i := range b.on.bags {
 		bag := bags[0]
 		if i < len(bags) {

@@ -108,7 +108,7 @@ func (g *group) run(b *batch, take func(results)) error {
 	}
 	io := &b.io[s.current][from]
 	if *io == nil {
-		all := []values{s.copies[s.current], renewed(g.Program, s.copies[1-s.current]), s.settings, b.values}
+		all := []values{s.copies[s.current], updatedVectors(g.Program, s.copies[1-s.current]), s.settings, b.values}
 		if packed {
 			all = append(all, h.copies[from], values{lowering.OutHistory: h.copies[1-from][lowering.InHistory]})
 		}
@@ -198,7 +198,7 @@ func (g *group) step(batches [][][]int, step int, take func(results)) error {
 			normalize(rows, rows, g.statistics[r.Index][compile.ParamMean], g.statistics[r.Index][compile.ParamStd])
 		}
 		k := r.Data.Classes
-		candidates, weights := b.part(compile.InCandidates, j), b.part(compile.InWeights, j)
+		candidates, weights := b.part(compile.InCandidates, j), b.part(compile.InLabelWeights, j)
 		for i, bag := range bags {
 			if weights != nil {
 				copy(weights[i*k:], r.BagWeightsBefore(bag))
@@ -224,7 +224,7 @@ func (g *group) result(of results, j int, out *train.Result) *train.Result {
 	for _, name := range g.Terms {
 		out.Terms[name] = float64(of(compile.TermPrefix+name, j)[0])
 	}
-	out.Probabilities, out.Weights = of(compile.OutProbabilities, j), of(compile.OutWeights, j)
+	out.Probabilities, out.Weights = of(compile.OutProbabilities, j), of(compile.OutLabelWeights, j)
 	return out
 }
 

@@ -180,8 +180,8 @@ func (s *set) Destroy() error {
 func (e *Engine) newSet(w *bindings, of size, inPlace bool) (s *set, err error) {
 	n, bags, k := of.n, of.bags, e.prog.Signature.Classes
 	shapes := map[string][]int{
-		compile.InInstances: append([]int{n}, e.prog.Signature.Instance...), compile.InCandidates: {bags, k}, compile.InWeights: {bags, k},
-		compile.OutProbabilities: {bags, k}, compile.OutAttention: {n, 1}, compile.OutWeights: {bags, k},
+		compile.InInstances: append([]int{n}, e.prog.Signature.Instance...), compile.InCandidates: {bags, k}, compile.InLabelWeights: {bags, k},
+		compile.OutProbabilities: {bags, k}, compile.OutAttention: {n, 1}, compile.OutLabelWeights: {bags, k},
 	}
 	if e.prog.WeighsClasses() {
 		shapes[compile.InClassWeights] = []int{1, k}

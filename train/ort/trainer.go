@@ -105,7 +105,7 @@ func capacity(t *train.Trial) (c lowering.Capacity, ok bool) {
 
 // runsModel has the graphs of trials that share a program.
 type runsModel struct {
-	*compile.Shared
+	*compile.GroupGraphs
 	capacity lowering.Capacity
 }
 
@@ -121,7 +121,7 @@ func (t *trainer) model(trial *train.Trial) *runsModel {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	shared := fmt.Sprint(train.Shared(p.Spec), p.Signature, c, key(trial))
+	shared := fmt.Sprint(train.ProgramKey(p.Spec), p.Signature, c, key(trial))
 	m, known := t.models[shared]
 	if !known {
 		if m = newRunsModel(p, c); m != nil && (o.session().OnCPU() && m.bytes() > largestStep || !m.lowers(o.runs(1))) {
@@ -133,7 +133,7 @@ func (t *trainer) model(trial *train.Trial) *runsModel {
 }
 
 func newRunsModel(p *compile.Program, c lowering.Capacity) *runsModel {
-	shared, err := compile.Share(p)
+	shared, err := compile.ForGroup(p)
 	if err == nil {
 		shared.StepGraph, err = graph.Condense(shared.StepGraph)
 	}
@@ -232,7 +232,7 @@ func (l *runsSessions) packed(model *onnxpb.ModelProto, g *graph.Graph, runs int
 	}
 	stay := l.StateVectors()
 	for _, name := range l.StateVectors() {
-		stay = append(stay, compile.New(name))
+		stay = append(stay, compile.UpdatedName(name))
 	}
 	width := lowering.ResultsWidth(largest, stay)
 	p := lowering.Pack(model, stay, rowsOf(runs, width), width)

@@ -142,7 +142,7 @@ func Masks(p *compile.Program, b *train.Batch) map[string][]float32 {
 func Environment(p *compile.Program, g *graph.Graph, b *train.Batch, params map[string][]float32) graph.Env {
 	env := graph.Env{N: len(b.BagOf), B: b.Bags, Values: map[string]*graph.Tensor{}}
 	floats := map[string][]float32{
-		compile.InInstances: b.Instances, compile.InCandidates: b.Candidates, compile.InWeights: b.Weights,
+		compile.InInstances: b.Instances, compile.InCandidates: b.Candidates, compile.InLabelWeights: b.Weights,
 		compile.InLambda: {float32(b.Lambda)}, compile.InEpoch: {float32(b.Epoch)}, compile.InEpochs: {float32(b.Epochs)},
 		compile.InClassWeights: b.ClassWeights,
 	}

@@ -170,7 +170,7 @@ func (s *jobs) settings(runs []*train.Run) map[string]any {
 		for _, r := range s.runs {
 			of = append(of, float32(train.TermWeights(r.Program.Spec)[name]))
 		}
-		values[compile.InTermWeight+name] = of
+		values[compile.TermWeightPrefix+name] = of
 	}
 	return values
 }
