@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -103,6 +104,98 @@ func TestTutorial(t *testing.T) {
 	})
 }
 
+var (
+	goStep   = regexp.MustCompile("(?m)^(?: {4}(miplc [^#\n]*|go run [^#\n]*).*|(?:<!-- file: (\\S+) -->\n)?```go\n((?s:.*?))```|```text\n((?s:.*?))```)$")
+	declared = regexp.MustCompile(`(?m)^(\w+(?:, \w+)*) :=`)
+	// goImports are the packages that the blocks of the page may use.
+	goImports = []string{
+		"context", "fmt", "log/slog", "os", "time", "github.com/miplc/miplc/data/imagebags", "github.com/miplc/miplc/runtime",
+		"github.com/miplc/miplc/runtime/onnxgo", "service/internal/mymodel",
+	}
+)
+
+// TestGoPage runs the commands and the Go code of docs/go.md in order. A block without a file name is the
+// body of a function with the parameters ctx, model and bag, which returns an error. The output of a
+// command or of a block must contain the lines of the text block below it, apart from numbers.
+func TestGoPage(t *testing.T) {
+	text, err := os.ReadFile("../../docs/go.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var script []string
+	var files strings.Builder
+	fragments, lines := 0, 0
+	for _, m := range goStep.FindAllStringSubmatch(string(text), -1) {
+		command, name, code, output := m[1], m[2], m[3], m[4]
+		switch {
+		case name != "":
+			files.WriteString("-- " + name + " --\n" + code)
+		case code != "":
+			fragments++
+			folder := "fragment" + strconv.Itoa(fragments)
+			files.WriteString("-- " + folder + "/main.go --\n" + fragment(code))
+			script = append(script, "exec go run ./"+folder)
+		case output != "":
+			for _, line := range strings.Split(strings.TrimSpace(output), "\n") {
+				lines++
+				script = append(script, "says '"+line+"'")
+			}
+		default:
+			script = append(script, "exec "+command)
+		}
+	}
+	if fragments < 5 || lines < 4 {
+		t.Fatalf("found only %d blocks and %d lines of output", fragments, lines)
+	}
+	dir, library, toolchain := t.TempDir(), ortest.Library(t), goToolchain(t)
+	head := "images slide-1/1.png\nexec go mod init service\nexec go work init . $REPO\n"
+	if err := os.WriteFile(filepath.Join(dir, "go.txtar"), []byte(head+strings.Join(script, "\n")+"\n"+files.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: dir,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv(ortlib.EnvLibrary, library)
+			env.Setenv(pinned.EnvCache, env.WorkDir+"/cache")
+			env.Vars = append(env.Vars, toolchain...)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"images": images, "says": says},
+	})
+}
+
+// fragment returns a program that runs a block of the page with the model and the bag of main.go.
+func fragment(code string) string {
+	for _, m := range declared.FindAllStringSubmatch(code, -1) {
+		for _, name := range strings.Split(m[1], ", ") { // the block need not use what it declares
+			code += "_ = " + name + "\n"
+		}
+		if strings.HasSuffix(m[1], "err") {
+			code += "if err != nil {\nreturn err\n}\n"
+		}
+	}
+	body := "func run(ctx context.Context, model *runtime.Model, bag runtime.Bag) error {\n{\n" + code + "}\nreturn nil\n}\n" + `
+func main() {
+	model, err := runtime.Open("my-run/model.onnx")
+	if err != nil {
+		panic(err)
+	}
+	defer model.Close()
+	bag := runtime.Bag{Instances: []float32{-1.8, 0.6, -1.4, 0.6}, N: 1}
+	if err := run(context.Background(), model, bag); err != nil {
+		panic(err)
+	}
+}
+`
+	program := "package main\n\n"
+	for _, path := range goImports {
+		if regexp.MustCompile(`\b` + path[strings.LastIndex(path, "/")+1:] + `\.`).MatchString(body) {
+			program += "import \"" + path + "\"\n"
+		}
+	}
+	return program + body
+}
+
 // says LINE fails if the output of the last command does not contain the line. It ignores numbers and
 // the width of gaps.
 func says(ts *testscript.TestScript, neg bool, args []string) {
@@ -111,6 +204,6 @@ func says(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	words := func(s string) string { return gap.ReplaceAllString(number.ReplaceAllString(s, "#"), " ") }
 	if said := ts.ReadFile("stdout") + ts.ReadFile("stderr"); !strings.Contains(words(said), words(args[0])) {
-		ts.Fatalf("the tutorial shows %q, but the command printed\n%s", args[0], said)
+		ts.Fatalf("the page shows %q, but the command printed\n%s", args[0], said)
 	}
 }
