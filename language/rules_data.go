@@ -64,7 +64,7 @@ func (c *checker) checkData() {
 	}
 	for i := range columnRows {
 		row := &columnRows[i]
-		if pos := row.PosOf(c.spec); !hasSuffix(d.Set.V, ".csv", ".csv.gz", ".parquet") && c.writtenWith(pos, d.Set.Pos) {
+		if pos := row.PosOf(c.spec); !c.spec.HasColumns() && c.writtenWith(pos, d.Set.Pos) {
 			note(c.add(pos, "data.columns.%s has no effect: data.set is not a CSV or Parquet file", row.Name), "data.set is %q", d.Set.V)
 		}
 	}

@@ -301,6 +301,9 @@ func (s *Spec) WithEngine(name string) *Spec {
 	return &c
 }
 
+// HasColumns reports whether the dataset is a file with named columns: CSV or Parquet.
+func (s *Spec) HasColumns() bool { return hasSuffix(s.Data.Set.V, ".csv", ".csv.gz", ".parquet") }
+
 // SettingsHash returns the hash of the spec without its name, description, dataset and split. It
 // identifies the training settings.
 func (s *Spec) SettingsHash() string {

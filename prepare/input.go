@@ -88,13 +88,38 @@ func readingOf(spec *language.Spec, folder bagfile.Folder) bagfile.Options {
 	return o
 }
 
+// withColumns returns a spec that also has the columns of the command line, so that its run needs no
+// flags to be resumed. Files without columns need none.
+func withColumns(spec *language.Spec, flags bagfile.Columns) *language.Spec {
+	if !spec.HasColumns() {
+		return spec
+	}
+	resolved, all := *spec, columnsOf(spec, flags)
+	c := &resolved.Data.Columns
+	for _, list := range []struct {
+		to    *schema.Strs
+		names []string
+	}{{&c.Ignore, all.Ignore}, {&c.Coordinates, all.Coordinates}, {&c.Features, all.Features}} {
+		if len(list.names) == len(list.to.V) {
+			continue
+		}
+		list.to.V = nil
+		for _, name := range list.names {
+			list.to.V = append(list.to.V, schema.Str{V: name})
+		}
+	}
+	return &resolved
+}
+
 // columnsOf returns the columns that the spec and the command line declare.
 func columnsOf(spec *language.Spec, flags bagfile.Columns) bagfile.Columns {
 	c := &spec.Data.Columns
 	names := func(more []string, list schema.Strs) []string {
 		more = slices.Clone(more)
 		for _, name := range list.V {
-			more = append(more, name.V)
+			if !slices.Contains(more, name.V) { // a resumed run may repeat its flags
+				more = append(more, name.V)
+			}
 		}
 		return more
 	}

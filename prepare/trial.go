@@ -44,7 +44,7 @@ func Trials(list []*language.Spec, folder bagfile.Folder) ([]*train.Trial, error
 		if err := spec.CheckValidation(); err != nil {
 			return nil, &SpecError{err}
 		}
-		spec, err := withInit(spec, folder)
+		spec, err := withInit(withColumns(spec, folder.Options.Columns), folder)
 		if err != nil {
 			return nil, err
 		}

@@ -131,7 +131,7 @@ func checkEncoding(file string, src []byte) (diag.Diagnostic, bool) {
 		case r == utf8.RuneError && size == 1:
 			return diag.Errorf(pos, "the file is not UTF-8 text from here on; save it as UTF-8"), false
 		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f, r > 0x7f && r < 0xa0 && r != 0x85, r == 0xfffe, r == 0xffff, r == 0xfeff:
-			return diag.Errorf(pos, "the character U+%04X is not allowed in this file", r), false
+			return diag.Errorf(pos, "the character U+%04X is not allowed in this file", r).WithNote("the command expects YAML text, not a model or another binary file"), false
 		}
 		pos.Col++
 		if IsBreak(r) && !(r == '\r' && bytes.HasPrefix(src[i+1:], []byte("\n"))) {

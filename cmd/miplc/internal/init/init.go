@@ -67,6 +67,9 @@ schema.json is kept. If the name after --from is unknown, the command exits with
 
 // run writes the files.
 func run(o *options) error {
+	if ext := filepath.Ext(o.Dir); ext == ".yaml" || ext == ".yml" {
+		return console.Usagef("miplc init: %s is not the name of a folder: the command writes %s to the folder DIR", o.Dir, specFile)
+	}
 	text, found := specs.Model(o.From)
 	if !found {
 		return console.CheckWord("--from", o.From, specs.Models()...)
