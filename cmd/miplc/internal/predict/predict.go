@@ -108,15 +108,18 @@ func Command(con *console.Console) *cobra.Command {
 of a run. For each bag, the command prints the predicted class with its probability, the true
 label if the dataset has it, and the instance with the highest attention. If there are true
 labels, the accuracy and other measures follow (docs/measures.md defines them). Bags and
-instances are counted from 1.
+instances are counted from 1. If DATA is the dataset of the training, the column part says
+which bags were training and test bags.
 
 For a model that contains an encoder, DATA must be images: a folder, a zip archive, or a
 table of image files.
 
-Features and classes are matched by name; extra columns of a CSV file are ignored. A CSV
-file needs no labels and no candidates, and no column bag if it holds a single bag. If the
-features do not fit the model, the command exits with code 1 and writes no file. Existing
-files are overwritten only with --force.`,
+Features and classes are matched by name; extra columns of a CSV file are ignored. If the
+model does not contain the names of its features, all columns count as features in their
+order; --ignore-columns and --feature-columns apply only then. A CSV file needs no labels and
+no candidates, and no column bag if it contains a single bag. If the features do not fit the
+model, the command exits with code 1 and writes no file. Existing files are overwritten only
+with --force.`,
 		Example: `  miplc predict run/model.onnx bags.npz
   miplc predict run bags.npz --bag 3
   miplc predict run bags.npz --measures
@@ -126,7 +129,7 @@ files are overwritten only with --force.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	console.ReadingFlags(cmd.Flags(), &o.Reading)
-	console.BagFlag(cmd.Flags(), &o.Bag, "the only bag to predict: its name, or its number, from 1 (default: all)")
+	console.BagFlag(cmd.Flags(), &o.Bag, "the only bag to predict: its name or, if no bag has this name, its number from 1 (default: all)")
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "CSV file for the predictions")
 	cmd.Flags().BoolVar(&o.Detail, "measures", false, "print all measures, the table of classes, the confusion matrix and the calibration")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite an existing CSV file")

@@ -57,8 +57,9 @@ func Command(con *console.Console) *cobra.Command {
 		SuggestFor: []string{"fit", "learn", "run", "start"},
 		Short:      "Train a model and write a checked ONNX file, metrics and plots",
 		Long: `Train the model of a spec: the path of a YAML file or the name of a shipped spec (miplc
-specs). --set data.set=bags.csv trains on your dataset. The command prints the accuracy on
-the test bags, compares the predictions of all back ends, and writes to DIR:
+specs). --set data.set=bags.csv trains on your dataset. By default 30 % of the bags are test
+bags; --set data.split.train=1 trains on all bags. The command prints the accuracy on the test
+bags, compares the predictions of all back ends, and writes to DIR:
 
   model.onnx               the model
   spec.yaml                the complete spec, with all defaults
@@ -71,9 +72,10 @@ An invalid spec or dataset is an error, and nothing is written. The model file
 lists the back ends (onnxruntime, onnx-go) that agree with the reference implementation. If
 none agrees, the model is saved as model.failed.onnx and the command fails.
 
-Engines: ort runs training steps in onnxruntime; gorgonia is pure Go and needs no library;
-xla trains on an NVIDIA GPU. auto, the default, selects xla if an NVIDIA GPU is usable, else
-ort, or gorgonia if onnxruntime cannot be used. The command prints the choice and the reason.
+Engines: ort runs training steps in onnxruntime; gorgonia is pure Go; xla trains on an NVIDIA
+GPU. auto, the default, selects xla if an NVIDIA GPU is usable, else ort, or gorgonia if miplc
+was built without cgo. The command prints the choice and the reason. No real GPU has run miplc
+yet; --device cpu selects the CPU.
 
 --device selects the device: cuda trains with xla (or ort with --engine ort), webgpu and the
 others with ort. miplc doctor shows what works on this machine.
@@ -83,14 +85,14 @@ below DIR (seed-1, split-2-seed-1-lr-0.05, ...). Runs on features that differ on
 seed, split, learning rate and loss weights train together, which is several times faster;
 with the engine ort this changes no result. Runs on images train one after the other.
 
-Ctrl-C stops after the current step with exit code 75. --resume continues from the last
-checkpoint, on the engine, device and --threads of the run, to a bit-identical result. Without SPEC,
---resume -o DIR continues the run in DIR, or all runs of the last command that trained
-several runs there. A finished run is overwritten only with --force.
+Ctrl-C stops with exit code 75 and prints the last epoch in the checkpoint. --resume repeats
+the later epochs, on the engine, device and --threads of the run; the result is bit-identical
+to that without an interruption. Without SPEC, --resume -o DIR continues the run in DIR, or
+all runs of the last command that trained several runs there. A finished run is overwritten only with --force.
 
-If no onnxruntime library is found, the command installs it into the cache.`,
+If no onnxruntime library is found, the command downloads it into the cache of miplc.`,
 		Example: `  miplc train quickstart -o quickstart-run
-  miplc train demipl --set data.set=bags.csv -o my-run
+  miplc train demipl-mlp --set data.set=bags.csv -o my-run
   miplc train my.yaml -o my-run
   miplc train demipl-image -o run --data-dir data --set train.epochs=10 --set train.seed=3
   miplc train birdsong.yaml -o cuda-run --device cuda
