@@ -88,7 +88,8 @@ with the engine ort this changes no result. Runs on images train one after the o
 Ctrl-C stops with exit code 75 and prints the last epoch in the checkpoint. --resume repeats
 the later epochs, on the engine, device and --threads of the run; the result is bit-identical
 to that without an interruption. Without SPEC, --resume -o DIR continues the run in DIR, or
-all runs of the last command that trained several runs there. A finished run is overwritten only with --force.
+all runs of the last command that trained several runs there. A finished run is overwritten
+only with --force.
 
 If no onnxruntime library is found, the command downloads it into the cache of miplc.`,
 		Example: `  miplc train quickstart -o quickstart-run
