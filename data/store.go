@@ -146,8 +146,8 @@ func (l *Loader) Load(batches [][]int, draw *Draw) iter.Seq2[*Batch, error] {
 	}
 }
 
-// loaded is a batch that was read in advance.
-type loaded struct {
+// readBatch is a batch that was read in advance.
+type readBatch struct {
 	*Batch
 	err error
 }
@@ -161,7 +161,7 @@ func (l *Loader) readAhead(batches [][]int, draw *Draw, yield func(*Batch, error
 	if half {
 		buffers = buffers[:1]
 	}
-	free, read, stop := make(chan *Batch, 2), make(chan loaded), make(chan struct{})
+	free, read, stop := make(chan *Batch, 2), make(chan readBatch), make(chan struct{})
 	for _, b := range buffers {
 		free <- b
 	}
@@ -184,7 +184,7 @@ func (l *Loader) readAhead(batches [][]int, draw *Draw, yield func(*Batch, error
 			select {
 			case <-stop:
 				return
-			case read <- loaded{b, err}:
+			case read <- readBatch{b, err}:
 			}
 			if err != nil {
 				return

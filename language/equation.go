@@ -18,7 +18,7 @@ import (
 // maxEquation bounds the text of one equation in bytes.
 const maxEquation = 16 << 10
 
-// offsetOf is the byte offset into Text.V of a place in the syntax tree Expr.
+// offsetOf is the byte offset into Text.V of a position in the syntax tree Expr.
 func offsetOf(p token.Pos) int { return int(p) - 1 }
 
 // errorBetween makes a diagnostic for the bytes from start to end of the equation.
@@ -76,12 +76,12 @@ func readEquation(r *schema.Reader, name schema.Str, path string, n *schema.Node
 
 // newEquation prepares the mapping from the text to the file.
 func newEquation(name schema.Str, n *schema.Node) *Equation {
-	places := n.Places()
+	positions := n.Positions()
 	at := func(offset int) diag.Pos {
-		if places == nil {
+		if positions == nil {
 			return n.Pos()
 		}
-		return places[max(0, min(offset, len(places)-1))]
+		return positions[max(0, min(offset, len(positions)-1))]
 	}
 	return &Equation{
 		Name: name, Text: schema.Str{V: n.Raw(), Pos: n.Pos()}, At: at,

@@ -182,11 +182,11 @@ func readNumber(r *schema.Reader, name schema.Str, path string, _, n *schema.Nod
 		}
 	}
 	for i, item := range items {
-		place := path
+		itemPath := path
 		if number.V.V.List {
-			place = schema.EntryPath(path, i, item)
+			itemPath = schema.EntryPath(path, i, item)
 		}
-		a, _ := r.Value(&numberRow, place, item)
+		a, _ := r.Value(&numberRow, itemPath, item)
 		number.V.V.Values = append(number.V.V.Values, a.Float())
 	}
 	return number

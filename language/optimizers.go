@@ -31,7 +31,7 @@ func (o optimizer) has(key string) bool {
 	return number || slices.Contains(o.flags, key)
 }
 
-// hasSetting returns the condition that a key of train is a setting of the optimiser.
+// hasSetting returns the condition that a key of train is a setting of the optimizer.
 func hasSetting(key string) func(any) bool {
 	return schema.When(func(s *Spec) bool {
 		o := schema.Find(optimizers, s.Train.Optimizer.V)
@@ -39,9 +39,9 @@ func hasSetting(key string) func(any) bool {
 	})
 }
 
-// resolveOptimizer reports settings of other optimisers and fills in the defaults of this
-// one. Settings that were inherited by a file that chooses the optimiser belong to the
-// optimiser of its base: they do not count.
+// resolveOptimizer reports settings of other optimizers and fills in the defaults of this
+// one. Settings that were inherited by a file that chooses the optimizer belong to the
+// optimizer of its base: they do not count.
 func (c *checker) resolveOptimizer() {
 	t := &c.spec.Train
 	o := schema.Find(optimizers, t.Optimizer.V)
@@ -68,7 +68,7 @@ func (c *checker) resolveOptimizer() {
 	}
 }
 
-// owners lists the optimisers that have a setting.
+// owners lists the optimizers that have a setting.
 func owners(key string) (names []string) {
 	for _, o := range optimizers {
 		if o.has(key) {

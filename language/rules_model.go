@@ -96,7 +96,7 @@ func (c *checker) resolveOutput(key, name string, to *schema.Str, known []string
 	let := c.letNamed(name)
 	switch {
 	case to.V == "" && let != nil:
-		to.V = name // the default; it has no place
+		to.V = name // the default; it has no position
 	case to.V == "":
 	case !slices.Contains(known, to.V) && c.Inherited(to.Pos):
 		*to = schema.Str{} // of a model that was replaced
@@ -126,7 +126,7 @@ func (c *checker) hasAttention() bool {
 	return c.spec.Model.Attention.V != "" || slices.Contains(c.resultNames(), "a")
 }
 
-// modelPos is the place that decides what the model computes.
+// modelPos is the position of the key that decides what the model computes.
 func (c *checker) modelPos() diag.Pos {
 	return cmp.Or(c.KeyPos("model.blocks"), c.KeyPos("model.let"), c.spec.Model.Pos)
 }

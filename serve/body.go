@@ -80,7 +80,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, model string) (
 	if err != nil {
 		return nil, err
 	}
-	in := &incoming{body: r.Body, control: http.NewResponseController(w), memory: memory, copies: copies, limit: s.o.MaxRequestBytes, pace: newPace(r.Context(), size)}
+	in := &bodyReader{body: r.Body, control: http.NewResponseController(w), memory: memory, copies: copies, limit: s.o.MaxRequestBytes, pace: newPace(r.Context(), size)}
 	body, err := in.read(size, r.ContentLength >= 0)
 	if err != nil {
 		memory.release()
@@ -98,8 +98,8 @@ func (s *Server) reserve(ctx context.Context, size, copies, answer int64) (*rese
 	return pool.reserve(wait, max(bytes, min(bytes+answer, pool.size))) // answer is an upper bound
 }
 
-// incoming is a body that is being read.
-type incoming struct {
+// bodyReader is a body that is being read.
+type bodyReader struct {
 	body    io.Reader
 	control *http.ResponseController
 	memory  *reservation
@@ -109,7 +109,7 @@ type incoming struct {
 }
 
 // read reads the body into a slice of its size, or of doubling size if it is unknown.
-func (in *incoming) read(size int64, known bool) ([]byte, error) {
+func (in *bodyReader) read(size int64, known bool) ([]byte, error) {
 	data := make([]byte, 0, size)
 	for {
 		if len(data) == cap(data) {

@@ -59,7 +59,7 @@ func (f *File) open(address uint64) (*Dataset, error) {
 	case r.Shape == nil || !r.Type.Valid():
 		return nil, errDamaged
 	}
-	if err := r.place(); err != nil {
+	if err := r.findData(); err != nil {
 		return nil, err
 	}
 	r.squeeze()
@@ -181,8 +181,8 @@ func readType(b []byte) (ndarray.Number, error) {
 	return t, nil
 }
 
-// place finds the data by the layout message.
-func (r *datasetReader) place() error {
+// findData finds the data by the layout message.
+func (r *datasetReader) findData() error {
 	const compact, contiguous, chunked, virtual = 0, 1, 2, 3
 	b := r.layout
 	if len(b) < 2 {

@@ -95,7 +95,7 @@ func (r *rowReader) chunks() error {
 			if err != nil {
 				return err
 			}
-			r.place(raw, int(one.index), grid)
+			r.copyRows(raw, int(one.index), grid)
 			at += uint64(one.size)
 		}
 		list = list[n:]
@@ -231,8 +231,8 @@ func (r *rowReader) unshuffle(b []byte) []byte {
 	return out
 }
 
-// place copies the rows asked for from a chunk.
-func (r *rowReader) place(raw []byte, index int, grid []int) {
+// copyRows copies the rows asked for from a chunk.
+func (r *rowReader) copyRows(raw []byte, index int, grid []int) {
 	c, rank := r.Dataset.chunks, len(r.Shape)
 	start, extent := make([]int, rank), make([]int, rank) // of the chunk within the array
 	for axis := rank - 1; axis >= 0; axis-- {

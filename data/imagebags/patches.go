@@ -17,7 +17,7 @@ type Patches struct {
 	Gray bool // one channel, the luma of BT.601; else red, green and blue
 }
 
-// DefaultPatches gives color squares of 28 pixels side by side.
+// DefaultPatches gives colour squares of 28 pixels side by side.
 var DefaultPatches = Patches{Side: 28}
 
 // Name is "patches".

@@ -31,16 +31,16 @@ func meanOf(colors ...pixel) pixel {
 	return sum
 }
 
-// reduced is the image smoothed and reduced to size x size pixels.
-type reduced struct {
+// smallImage is the image smoothed and reduced to size x size pixels.
+type smallImage struct {
 	size   int
 	colors []pixel // [size, size], row by row
 }
 
-func reduce(m *image.RGBA, size int) reduced {
+func reduce(m *image.RGBA, size int) smallImage {
 	small := image.NewRGBA64(image.Rect(0, 0, size, size)) // 16 bits, to avoid rounding to 8 bits after the mean
 	smoothing.Scale(small, small.Bounds(), m, m.Bounds(), draw.Src, nil)
-	out := reduced{size, make([]pixel, size*size)}
+	out := smallImage{size, make([]pixel, size*size)}
 	for i := range out.colors {
 		c := small.RGBA64At(i%size, i/size)
 		out.colors[i] = pixel{float64(c.R) / 0xffff, float64(c.G) / 0xffff, float64(c.B) / 0xffff}
@@ -48,7 +48,7 @@ func reduce(m *image.RGBA, size int) reduced {
 	return out
 }
 
-func (r reduced) at(x, y int) pixel { return r.colors[y*r.size+x] }
+func (r smallImage) at(x, y int) pixel { return r.colors[y*r.size+x] }
 
 // colorAt returns the colour of a pixel of the image.
 func colorAt(m *image.RGBA, x, y int) pixel {

@@ -131,7 +131,7 @@ func (f *reader) cells(s *section, a *Array, depth int) error {
 	for i := range n {
 		cell, err := f.cell(s, depth+1)
 		if err != nil {
-			return fmt.Errorf("cell %s: %w", a.place(i), err)
+			return fmt.Errorf("cell %s: %w", a.subscripts(i), err)
 		}
 		a.Cells = append(a.Cells, cell)
 	}
@@ -154,8 +154,8 @@ func (f *reader) cell(s *section, depth int) (*Array, error) {
 	return cell, err
 }
 
-// place returns the subscripts of element i, counted from 1, e.g. "(3,2)".
-func (a *Array) place(i int) string {
+// subscripts returns the subscripts of element i, counted from 1, e.g. "(3,2)".
+func (a *Array) subscripts(i int) string {
 	subscripts := make([]string, len(a.Dims))
 	for axis, e := range a.Dims {
 		subscripts[axis] = fmt.Sprint(i%e + 1)

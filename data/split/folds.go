@@ -219,11 +219,11 @@ func GroupsBy(want string, groups []string, name string) ([]string, error) {
 // CheckGroups returns an *Error if a group has bags in several parts of s. groups are the groups of
 // all bags.
 func CheckGroups(s *data.Split, groups []string) error {
-	type place struct {
+	type member struct {
 		part string
 		bag  int
 	}
-	first := map[string]place{}
+	first := map[string]member{}
 	for _, part := range s.Parts() {
 		for _, bag := range part.Bags {
 			was, known := first[groups[bag]]
@@ -234,7 +234,7 @@ func CheckGroups(s *data.Split, groups []string) error {
 				}
 			}
 			if !known {
-				first[groups[bag]] = place{part.Name, bag}
+				first[groups[bag]] = member{part.Name, bag}
 			}
 		}
 	}

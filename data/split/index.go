@@ -18,16 +18,16 @@ import (
 	"github.com/miplc/miplc/internal/fileio"
 )
 
-// indexed contains the bag numbers of an index file by the name of the part. A file without
+// numbersByPart contains the bag numbers of an index file by the name of the part. A file without
 // validation bags has no such part.
-type indexed map[string][]indexEntry
+type numbersByPart map[string][]indexEntry
 
 // indexEntry is a bag number, counted from 1, with its line in a CSV file.
 type indexEntry struct{ bag, line int }
 
 // newIndexSplit converts bag numbers, counted from 1, to a split. Every one of the bags must be in
 // exactly one part. names are the names of the bags for messages, or nil.
-func newIndexSplit(source string, numbers indexed, bags int, names []string) (*data.Split, error) {
+func newIndexSplit(source string, numbers numbersByPart, bags int, names []string) (*data.Split, error) {
 	title := func(n int) string {
 		if names == nil {
 			return fmt.Sprintf("bag %d", n)
@@ -40,7 +40,7 @@ func newIndexSplit(source string, numbers indexed, bags int, names []string) (*d
 	}
 	part := make([]string, bags)
 	s := &data.Split{Source: source}
-	place := func(name, label string, to *[]int) {
+	addPart := func(name, label string, to *[]int) {
 		if len(numbers[name]) == 0 && name != data.ValidationPart {
 			note(0, "the %s part is empty", label)
 		}
@@ -59,9 +59,9 @@ func newIndexSplit(source string, numbers indexed, bags int, names []string) (*d
 		}
 		slices.Sort(*to)
 	}
-	place(data.TrainPart, "training", &s.Train)
-	place(data.ValidationPart, "validation", &s.Validation)
-	place(data.TestPart, "test", &s.Test)
+	addPart(data.TrainPart, "training", &s.Train)
+	addPart(data.ValidationPart, "validation", &s.Validation)
+	addPart(data.TestPart, "test", &s.Test)
 	if first := slices.Index(part, ""); first >= 0 && len(faults) == 0 {
 		note(0, "%s is in no part", title(first+1))
 		if missing := bags - len(s.Train) - len(s.Validation) - len(s.Test); missing > 1 {
@@ -79,7 +79,7 @@ func newIndexSplit(source string, numbers indexed, bags int, names []string) (*d
 // layout. Bags count from 1 in both. number selects the split of a CSV file, counted from 1. A .mat
 // file contains one split; number is then 0 or 1. names are the names of the bags, or nil.
 func Open(path string, number, bags int, names []string) (*data.Split, error) {
-	var numbers indexed
+	var numbers numbersByPart
 	var err error
 	source := filepath.Base(path)
 	switch rawfile.Extension(path) {
@@ -129,7 +129,7 @@ const maxIndexBytes = 256 << 20
 // indexVariables are the names of the parts in a .mat file.
 var indexVariables = map[string]string{"trainIndex": data.TrainPart, "validationIndex": data.ValidationPart, "testIndex": data.TestPart}
 
-func readIndexMAT(path string) (indexed, error) {
+func readIndexMAT(path string) (numbersByPart, error) {
 	f, _, err := fileio.Open(path)
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func readIndexMAT(path string) (indexed, error) {
 	if err != nil {
 		return nil, err
 	}
-	numbers := indexed{}
+	numbers := numbersByPart{}
 	for _, v := range vars {
 		if part := indexVariables[v.Name]; part != "" {
 			if numbers[part], err = indexNumbers(v); err != nil {

@@ -58,7 +58,7 @@ func layoutOf(path string, header []string) (layout, error) {
 	return l, diag.Errorf(diag.Pos{File: path, Line: 1}, "the header is %q; bag,part or train,val,test or split,part,bags is needed", strings.Join(header, ","))
 }
 
-func readIndexCSV(path string, number int, find func(bag string) (int, error)) (indexed, error) {
+func readIndexCSV(path string, number int, find func(bag string) (int, error)) (numbersByPart, error) {
 	f, _, err := fileio.Open(path)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func readIndexCSV(path string, number int, find func(bag string) (int, error)) (
 	return decodeIndexCSV(r, path, number, find)
 }
 
-func decodeIndexCSV(r io.Reader, path string, number int, find func(bag string) (int, error)) (indexed, error) {
+func decodeIndexCSV(r io.Reader, path string, number int, find func(bag string) (int, error)) (numbersByPart, error) {
 	rows := rawfile.NewCSV(r, maxIndexBytes)
 	header, err := rows.Read()
 	if err != nil {
@@ -81,7 +81,7 @@ func decodeIndexCSV(r io.Reader, path string, number int, find func(bag string) 
 	if err != nil {
 		return nil, err
 	}
-	last, numbers := 0, indexed{}
+	last, numbers := 0, numbersByPart{}
 	for {
 		row, err := rows.Read()
 		if err == io.EOF {
@@ -112,7 +112,7 @@ func decodeIndexCSV(r io.Reader, path string, number int, find func(bag string) 
 }
 
 // add adds the bags of a row to numbers.
-func (l *layout) add(numbers indexed, row []string, pos diag.Pos, find func(bag string) (int, error)) error {
+func (l *layout) add(numbers numbersByPart, row []string, pos diag.Pos, find func(bag string) (int, error)) error {
 	addBag := func(part, bag string) error {
 		i, err := find(bag)
 		if err != nil {

@@ -138,16 +138,16 @@ func bracketWidth(runes []rune) int {
 	return len(runes)
 }
 
-// Places maps the byte offsets 0 to len(n.Raw()) of a scalar to positions in its
+// Positions maps the byte offsets 0 to len(n.Raw()) of a scalar to positions in its
 // file. It skips white space, because folding and indentation of multi-line scalars
 // change nothing else. It returns nil if the text does not match the file; callers
 // then use the start of the scalar.
-func (n *Node) Places() []diag.Pos {
+func (n *Node) Positions() []diag.Pos {
 	if n.src == nil || n.pos.Line == 0 {
 		return nil
 	}
 	c := newCursor(n)
-	places := make([]diag.Pos, len(n.text)+1)
+	positions := make([]diag.Pos, len(n.text)+1)
 	last := n.pos
 	for i, want := range n.text {
 		if isSpace(want) {
@@ -157,17 +157,17 @@ func (n *Node) Places() []diag.Pos {
 		if !ok || got != want {
 			return nil
 		}
-		places[i] = pos
+		positions[i] = pos
 		last = pos
 		last.Col++
 	}
-	places[len(n.text)] = last
+	positions[len(n.text)] = last
 	for i := len(n.text) - 1; i >= 0; i-- {
-		if places[i].IsZero() {
-			places[i] = places[i+1]
+		if positions[i].IsZero() {
+			positions[i] = positions[i+1]
 		}
 	}
-	return places
+	return positions
 }
 
 // cursor walks over the characters of a scalar as written, skipping white

@@ -25,21 +25,21 @@ const (
 func Limit(flags *pflag.FlagSet, low, high float64, names ...string) {
 	for _, name := range names {
 		f := flags.Lookup(name)
-		f.Value = limited{f.Value, low, high}
+		f.Value = boundedValue{f.Value, low, high}
 		if v, err := strconv.ParseFloat(f.DefValue, 64); f.DefValue == "[]" || err == nil && v < low {
 			f.DefValue = "" // described in the usage text
 		}
 	}
 }
 
-// limited is the value of a flag with bounds.
-type limited struct {
+// boundedValue is the value of a flag with bounds.
+type boundedValue struct {
 	pflag.Value
 	low, high float64
 }
 
 // Set parses and checks the value.
-func (l limited) Set(text string) error {
+func (l boundedValue) Set(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
 		if err != nil {
@@ -55,7 +55,7 @@ func (l limited) Set(text string) error {
 	return nil
 }
 
-func (l limited) bounds(v float64) string {
+func (l boundedValue) bounds(v float64) string {
 	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	switch {
 	case l.high >= Most && v > l.high:

@@ -63,8 +63,8 @@ func (l labels) set(to *bagfile.Options) error {
 	return console.CheckWord("--labels", string(l), language.KnownLabels, language.MultiLabels)
 }
 
-// saved is the output of the commands that write a dataset.
-type saved struct {
+// savedDataset is the output of the commands that write a dataset.
+type savedDataset struct {
 	File       string `json:"file"`
 	Bags       int    `json:"bags"`
 	Instances  int    `json:"instances"`
@@ -89,6 +89,6 @@ func save(con *console.Console, set *data.Dataset, out *fileio.File, path string
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	s := saved{path, set.Bags(), set.Offsets[set.Bags()], set.Dim(), set.Classes, set.Hash()}
+	s := savedDataset{path, set.Bags(), set.Offsets[set.Bags()], set.Dim(), set.Classes, set.Hash()}
 	return con.Resultf(s, "%s: %s, %s of %s, %s\n", s.File, diag.Count(s.Bags, "bag"), diag.Count(s.Instances, "instance"), diag.Count(s.Features, "feature"), diag.Count(s.Classes, "class"))
 }

@@ -89,8 +89,8 @@ functions sh, yaml and directive quote a value for a shell, for YAML and for an 
 // maxShards is more than schedulers accept in one job.
 const maxShards = 100_000
 
-// planned is the output of the command.
-type planned struct {
+// planResult is the output of the command.
+type planResult struct {
 	Name    string  `json:"name"`
 	Dir     string  `json:"dir"`
 	ID      string  `json:"id"`
@@ -123,7 +123,7 @@ func runPlan(ctx context.Context, o *planOptions) error {
 	if err != nil {
 		return o.explain(err)
 	}
-	p := planned{Name: e.Name.V, Dir: o.Dir, ID: shardPlan.ID, Shards: len(shardPlan.Shards), Watch: []string{"miplc experiment status " + o.Dir + " --watch"}}
+	p := planResult{Name: e.Name.V, Dir: o.Dir, ID: shardPlan.ID, Shards: len(shardPlan.Shards), Watch: []string{"miplc experiment status " + o.Dir + " --watch"}}
 	p.Cells, p.Seconds = shardPlan.Cells()
 	if p.Shards > 0 {
 		p.Longest = shardPlan.Shards[0].Seconds
@@ -148,7 +148,7 @@ func (o *planOptions) checkJob() error {
 }
 
 // writeJob writes the job file and notes how to submit and watch it.
-func (o *planOptions) writeJob(p *planned) error {
+func (o *planOptions) writeJob(p *planResult) error {
 	if !o.Slurm && !o.Kubernetes {
 		return nil
 	}
@@ -195,7 +195,7 @@ func (o *planOptions) writeJob(p *planned) error {
 // maxTemplate bounds the size of a template, which has a few kilobytes.
 const maxTemplate = 1 << 20
 
-func (p *planned) print(w io.Writer) error {
+func (p *planResult) print(w io.Writer) error {
 	if p.Shards == 0 {
 		_, err := sanitize.Fprintf(w, "%s: all cells are done. Tables and figures: miplc report %s\n", p.Name, p.Dir)
 		return err
