@@ -36,7 +36,7 @@ func (k Kind) Word() string { return k.Name }
 var Blocks = []Kind{
 	{Name: "conv2d", Role: RoleFeature, Doc: "Convolution of images [channels, height, width] with a square kernel and a bias.",
 		args: []schema.Row{
-			{Name: "channels", Type: schema.Whole, Required: true, In: schema.Closed(1, schema.MaxExtent), Doc: "Output channels."},
+			{Name: "channels", Type: schema.Whole, Required: true, In: schema.Closed(1, schema.MaxSize), Doc: "Output channels."},
 			{Name: "kernel", Type: schema.Whole, Required: true, In: schema.Closed(1, 4096), Doc: "Height and width of the kernel."},
 			{Name: "stride", Type: schema.Whole, Default: "1", In: schema.Closed(1, 4096), Doc: "Step of the kernel."},
 			{Name: "pad", Type: schema.Whole, Default: "0", In: schema.Closed(0, 4096), Doc: "Zeros added at each edge."},
@@ -49,7 +49,7 @@ var Blocks = []Kind{
 	{Name: "flatten", Role: RoleFeature, Doc: "Flattens each instance to a vector of features."},
 	{Name: "dense", Role: RoleFeature, AfterPool: true, Doc: "Fully connected layer with a bias.",
 		args: []schema.Row{
-			{Name: "units", Type: schema.Whole, Required: true, Main: true, In: schema.Closed(1, schema.MaxExtent), Doc: "Output features."},
+			{Name: "units", Type: schema.Whole, Required: true, Main: true, In: schema.Closed(1, schema.MaxSize), Doc: "Output features."},
 		}},
 	{Name: "dropout", Role: RoleFeature, AfterPool: true, Doc: "In training, sets random features to zero and scales up the others; no effect in predictions.",
 		args: []schema.Row{
@@ -69,8 +69,8 @@ var Blocks = []Kind{
 			{Name: "kind", Type: schema.Text, Default: "disambiguation", Main: true, Choices: []string{"disambiguation"}, Doc: "The gated attention of DEMIPL."},
 			{Name: "gates", Type: schema.Text, Default: "separate", Choices: []string{"separate", "shared"}, Doc: "`separate`: tanh and sigmoid have different weights (Eq. 2). `shared`: the same weights (program of DEMIPL's authors)."},
 			{Name: "scorer", Type: schema.Text, Default: "linear", Choices: []string{"linear", "mlp"}, Doc: "`linear`: the vector W without bias (Eq. 2). `mlp`: dense, ReLU, dense (program of DEMIPL's authors)."},
-			{Name: "hidden", Type: schema.Whole, Default: "128", In: schema.Closed(1, schema.MaxExtent), Doc: "Width of the hidden layer of `scorer: mlp`."},
-			{Name: "width", Type: schema.Whole, Default: "0", In: schema.Closed(0, schema.MaxExtent), Doc: "Width of the gates. 0: number of classes (paper)."},
+			{Name: "hidden", Type: schema.Whole, Default: "128", In: schema.Closed(1, schema.MaxSize), Doc: "Width of the hidden layer of `scorer: mlp`."},
+			{Name: "width", Type: schema.Whole, Default: "0", In: schema.Closed(0, schema.MaxSize), Doc: "Width of the gates. 0: number of classes (paper)."},
 		}},
 	{Name: "pool", Role: RolePool, Results: []string{"z"}, Doc: "Aggregates the instances of each bag to one vector `z`.",
 		args: []schema.Row{

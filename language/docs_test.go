@@ -67,7 +67,7 @@ func referenceTables() map[string]string {
 		"blocks":          entryTable(Blocks),
 		"losses":          entryTable(lossKinds),
 		"learners":        entryTable(learnerKinds),
-		"extents":         nameTable(extentNames),
+		"sizes":           nameTable(sizeNames),
 		"names":           nameTable(append(append([]meaning(nil), lossOnlyNames...), outputNames...)),
 		"epoch":           nameTable(epochNames),
 		"made":            madeTable(),

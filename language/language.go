@@ -37,9 +37,9 @@ var dataRows = []schema.Row{
 		Doc: "The dataset: `generated:prototypes` (from the built-in generator), or the path of an .npz, .mat, .parquet, .csv or .csv.gz file; with an encoder also a folder or .zip of images. miplc looks in the working directory, then in the folder of `--data-dir` or `MIPLC_DATA`."},
 	{Name: "generated", Type: schema.Section, Rows: generatedRows, Applies: schema.When((*Spec).Generates),
 		Doc: "Settings of the built-in generator, for `set: generated:prototypes`."},
-	{Name: "shape", Type: schema.WholeList, In: schema.Closed(1, schema.MaxExtent), Field: schema.Bind(func(s *Spec) any { return &s.Data.Shape }),
+	{Name: "shape", Type: schema.WholeList, In: schema.Closed(1, schema.MaxSize), Field: schema.Bind(func(s *Spec) any { return &s.Data.Shape }),
 		Doc: "Shape of one instance, such as `[1, 28, 28]` (channels, height, width). `[]` means as stored."},
-	{Name: "classes", Type: schema.Whole, Default: "0", In: schema.Closed(0, schema.MaxExtent), Field: schema.Bind(func(s *Spec) any { return &s.Data.Classes }),
+	{Name: "classes", Type: schema.Whole, Default: "0", In: schema.Closed(0, schema.MaxSize), Field: schema.Bind(func(s *Spec) any { return &s.Data.Classes }),
 		Doc: "Expected number of classes, checked against the dataset. 0 means as stored."},
 	{Name: "sha256", Type: schema.Text, MayBeEmpty: true, Field: schema.Bind(func(s *Spec) any { return &s.Data.SHA256 }),
 		Doc: "Expected SHA-256 of the bags, as `miplc data inspect` prints it. Training on another dataset is an error. Empty accepts any."},
@@ -122,7 +122,7 @@ var generatedRows = []schema.Row{
 		Doc: "Number of bags."},
 	{Name: "classes", Type: schema.Whole, Default: "5", In: schema.Closed(2, 10000), Field: schema.Bind(func(s *Spec) any { return &s.Data.Generated.Classes }),
 		Doc: "Number of classes k."},
-	{Name: "features", Type: schema.Whole, Default: "20", In: schema.Closed(1, schema.MaxExtent), Field: schema.Bind(func(s *Spec) any { return &s.Data.Generated.Features }),
+	{Name: "features", Type: schema.Whole, Default: "20", In: schema.Closed(1, schema.MaxSize), Field: schema.Bind(func(s *Spec) any { return &s.Data.Generated.Features }),
 		Doc: "Features d of an instance."},
 	{Name: "candidates", Type: schema.Whole, Default: "1", In: schema.Closed(0, 10000), Field: schema.Bind(func(s *Spec) any { return &s.Data.Generated.Candidates }),
 		Doc: "Number r of false labels in each candidate set. With `data.labels: multi`, a bag has 1 to r + 1 true labels."},
@@ -227,13 +227,13 @@ var functionRows = []schema.Row{
 
 // paramRows are the keys of one entry of model.params.
 var paramRows = []schema.Row{
-	{Name: "shape", Type: schema.ExtentList, Required: true,
+	{Name: "shape", Type: schema.SizeList, Required: true,
 		Doc: "Sizes: whole numbers, `d` (features of an instance), `h` (features after the blocks), `k` (classes), or names of `sizes`. `[]` is a scalar."},
 	{Name: "init", Type: schema.Text, Default: "fan_in", Choices: []string{"fan_in", "zeros", "ones", "normal", "uniform", "constant"},
 		Doc: "Initial values: `fan_in` (uniform in ±1/sqrt(fan_in)), `zeros`, `ones`, `normal` (standard deviation `scale`), `uniform` (in ±`scale`), `constant` (all `scale`)."},
 	{Name: "scale", Type: schema.Real, In: schema.Above(0),
 		Doc: "Required with `init: normal`, `uniform` and `constant`: the scale of the values."},
-	{Name: "fan_in", Type: schema.Extent,
+	{Name: "fan_in", Type: schema.Size,
 		Doc: "Size that `init: fan_in` uses. Default: the first of `shape`."},
 }
 

@@ -74,7 +74,7 @@ func Parse(name string, src []byte, overrides ...string) (*Spec, error) {
 
 // Draft is like Load, but also returns the correct parts of a spec with errors, so that
 // compile.Check can check its shapes. Wrong parts are missing in a draft: blocks have no kind or
-// arguments, equations no expression, extents no text, and data no set. The spec is nil if the file
+// arguments, equations no expression, sizes no text, and data no set. The spec is nil if the file
 // is not a spec.
 func Draft(name string, overrides ...string) (*Spec, error) {
 	file, src, err := Dialect.ReadNamed(name)

@@ -153,7 +153,7 @@ func readNames[T any](r *schema.Reader, what, path string, n *schema.Node, entri
 	})
 }
 
-var sizeRow = schema.Row{Type: schema.Whole, In: schema.Closed(1, schema.MaxExtent)}
+var sizeRow = schema.Row{Type: schema.Whole, In: schema.Closed(1, schema.MaxSize)}
 
 var sizesType = namesType("a size", yaml.FlowStyle, func(s *Spec) *[]Size { return &s.Model.Sizes }, sizeRow.Schema,
 	func(r *schema.Reader, name schema.Str, path string, _, n *schema.Node) Size {
@@ -201,12 +201,12 @@ func literalNode(l Literal) *yaml.Node {
 
 var paramsType = namesType("a parameter", 0, func(s *Spec) *[]Param { return &s.Model.Params },
 	func() *schema.Object {
-		return schema.NewObject("oneOf", []*schema.Object{schema.Ref("param"), schema.ListOf(schema.ExtentSchema())})
+		return schema.NewObject("oneOf", []*schema.Object{schema.Ref("param"), schema.ListOf(schema.SizeSchema())})
 	},
 	readParam, func(p Param) (string, *yaml.Node) { return p.Name.V, paramNode(p) })
 
 func readParam(r *schema.Reader, name schema.Str, path string, key, n *schema.Node) Param {
-	p := Param{Name: name, Shape: []schema.Str{{}}} // one unknown extent, until the shape is read
+	p := Param{Name: name, Shape: []schema.Str{{}}} // one unknown size, until the shape is read
 	if n.IsList() {                                 // Wv: [d, k] for Wv: {shape: [d, k]}
 		n = n.InMap("shape", key)
 	}
@@ -225,9 +225,9 @@ func readParam(r *schema.Reader, name schema.Str, path string, key, n *schema.No
 	case shape == nil:
 		r.AddFault(key.Errorf("%s needs shape", path).WithNote("%s", schema.Plain(schema.Find(paramRows, "shape").Doc)))
 	case !shape.IsList():
-		r.AddFault(shape.Errorf("%s.shape must be a list of extents, not %s", path, shape.Describe()).WithNote("write [%s]", strings.Trim(shape.Raw(), "()")))
+		r.AddFault(shape.Errorf("%s.shape must be a list of sizes, not %s", path, shape.Describe()).WithNote("write [%s]", strings.Trim(shape.Raw(), "()")))
 	default:
-		row := schema.Row{Type: schema.Extent}
+		row := schema.Row{Type: schema.Size}
 		p.Shape = nil
 		for i, item := range shape.Items() {
 			e := schema.Str{Pos: item.Pos()}
@@ -244,7 +244,7 @@ func readParam(r *schema.Reader, name schema.Str, path string, key, n *schema.No
 func paramScalars() []schema.Row {
 	var rows []schema.Row
 	for _, r := range paramRows {
-		if r.Type != schema.ExtentList {
+		if r.Type != schema.SizeList {
 			rows = append(rows, r)
 		}
 	}
@@ -253,18 +253,18 @@ func paramScalars() []schema.Row {
 
 func paramNode(p Param) *yaml.Node {
 	m := schema.MapNode(yaml.FlowStyle)
-	schema.Put(m, "shape", schema.ListNode(yaml.FlowStyle, p.Shape, func(e schema.Str) *yaml.Node { return extentNode(e.V) }))
+	schema.Put(m, "shape", schema.ListNode(yaml.FlowStyle, p.Shape, func(e schema.Str) *yaml.Node { return sizeNode(e.V) }))
 	schema.Put(m, "init", schema.TextNode(p.Init.V))
 	if p.Scale.V != 0 {
 		schema.Put(m, "scale", schema.FloatNode(p.Scale.V))
 	}
 	if p.FanIn.V != "" {
-		schema.Put(m, "fan_in", extentNode(p.FanIn.V))
+		schema.Put(m, "fan_in", sizeNode(p.FanIn.V))
 	}
 	return m
 }
 
-func extentNode(e string) *yaml.Node {
+func sizeNode(e string) *yaml.Node {
 	if n, err := strconv.Atoi(e); err == nil {
 		return schema.IntNode(n)
 	}

@@ -43,8 +43,8 @@ var outputNames = []meaning{
 // meaning is a name for equations and its documentation.
 type meaning struct{ Name, Doc string }
 
-// extentNames are the extents that every spec has.
-var extentNames = []meaning{
+// sizeNames are the sizes that every spec has.
+var sizeNames = []meaning{
 	{"d", "Features of an instance, flattened."},
 	{"h", "Features of an instance after the feature blocks."},
 	{"k", "Classes."},
@@ -76,8 +76,8 @@ func refusedName(name, what string) (text, why string, ok bool) {
 		return fmt.Sprintf("%s is a reserved word and cannot name %s", name, what), "", false
 	case schema.Find(Functions, name) != nil:
 		return fmt.Sprintf("%s is a function and cannot name %s", name, what), "", false
-	case slices.Contains(schema.Words(extentNames), name):
-		return fmt.Sprintf("the extent %s is already defined", name), "d, h and k are given by data and blocks", false
+	case slices.Contains(schema.Words(sizeNames), name):
+		return fmt.Sprintf("the size %s is already defined", name), "d, h and k are given by data and blocks", false
 	case slices.Contains(schema.Words(lossOnlyNames), name), slices.Contains(schema.Words(epochNames), name):
 		return fmt.Sprintf("%s is already defined and cannot name %s", name, what),
 			"losses and weights.update can use " + strings.Join(append(schema.Words(lossOnlyNames), schema.Words(epochNames)...), ", "), false

@@ -25,7 +25,7 @@ func (c *checker) resolveEquations() {
 	for _, n := range m.Numbers {
 		sc.known.add(n.Name.V)
 	}
-	sc.known.add(schema.Words(extentNames)...)
+	sc.known.add(schema.Words(sizeNames)...)
 	sc.known.add(schema.Words(epochNames)...)
 	for _, p := range m.Params {
 		sc.known.add(p.Name.V)

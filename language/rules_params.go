@@ -11,15 +11,15 @@ import (
 func (c *checker) resolveParams() {
 	m := &c.spec.Model
 	var known vocabulary
-	known.add(schema.Words(extentNames)...)
+	known.add(schema.Words(sizeNames)...)
 	for _, s := range m.Sizes {
 		known.add(s.Name.V)
 	}
-	extent := func(e schema.Str, name string) {
+	checkSize := func(e schema.Str, name string) {
 		if e.V == "" || e.V[0] >= '0' && e.V[0] <= '9' || known.has[e.V] {
 			return
 		}
-		d := c.add(e.Pos, "the extent %s of %s is not known", e.V, name)
+		d := c.add(e.Pos, "the size %s of %s is not known", e.V, name)
 		if d.Suggestion = Dialect.Suggest(e.V, known.list); d.Suggestion == "" {
 			note(d, "known: %s; others are named under sizes", diag.Words(known.list))
 		}
@@ -27,9 +27,9 @@ func (c *checker) resolveParams() {
 	for i := range m.Params {
 		p := &m.Params[i]
 		for _, e := range p.Shape {
-			extent(e, p.Name.V)
+			checkSize(e, p.Name.V)
 		}
-		extent(p.FanIn, p.Name.V)
+		checkSize(p.FanIn, p.Name.V)
 		c.resolveInit(p)
 	}
 }

@@ -112,7 +112,7 @@ type Split struct {
 type Network struct {
 	Pos    diag.Pos
 	Blocks []Block
-	Sizes  []Size // names for extents used in parameter shapes and equations
+	Sizes  []Size // named sizes for parameter shapes and equations
 	// Numbers are named settings of the equations of model, loss and weights.
 	Numbers []Number
 	Params  []Param // learned values used by equations
@@ -144,7 +144,7 @@ type Setting[T any] struct {
 	V    schema.Value[T]
 }
 
-// Size names an extent, e.g. m: 128.
+// Size is a named size, e.g. m: 128.
 type Size = Setting[int]
 
 // Number names a setting of the equations, e.g. beta: 2, or several numbers, e.g.
@@ -160,12 +160,12 @@ type Literal struct {
 // Param is a learned value of equations.
 type Param struct {
 	Name  schema.Str
-	Shape []schema.Str // each an integer or the name of an extent: d, k, h or one of Sizes
+	Shape []schema.Str // each an integer or the name of a size: d, k, h or one of Sizes
 	// Init is "fan_in" (uniform in +-1/sqrt(fan in)), "zeros", "ones",
 	// "normal" (standard deviation Scale), "uniform" (+-Scale) or "constant" (Scale).
 	Init  schema.Str
 	Scale schema.Float
-	FanIn schema.Str // extent used as fan in; default: the first of Shape
+	FanIn schema.Str // size used as fan in; default: the first of Shape
 }
 
 // Equation is one definition "name: expression" in Go's expression grammar.

@@ -427,14 +427,14 @@ func rowOfItem(r *Row, typ Type) *Row {
 	return &item
 }
 
-// extent decodes a whole number or a name. The caller checks which names exist.
-func (r *Reader) extent(row *Row, path string, n *Node) (string, bool) {
+// size decodes a whole number or a name. The caller checks which names exist.
+func (r *Reader) size(row *Row, path string, n *Node) (string, bool) {
 	switch {
 	case n.kind == scalarNode && n.tag == "!!str" && identifier.MatchString(n.text):
 		return n.text, true
 	case n.kind == scalarNode && integerText.MatchString(n.text) && n.style == stylePlain:
 		limited := *row
-		limited.In = Closed(1, MaxExtent)
+		limited.In = Closed(1, MaxSize)
 		v, ok := r.whole(&limited, path, n)
 		return strconv.Itoa(v), ok
 	}

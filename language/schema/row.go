@@ -115,8 +115,8 @@ func (s Span) String() string {
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// MaxExtent is the maximum extent of arrays. It detects typing errors before an allocation fails.
-const MaxExtent = 1 << 20
+// MaxSize is the maximum size of an axis. It detects typing errors before an allocation fails.
+const MaxSize = 1 << 20
 
 // named is a row of a table with a unique word.
 type named interface{ Word() string }

@@ -116,8 +116,8 @@ func ListOf(item *Object) *Object { return NewObject("type", "array", "items", i
 // Ref returns a reference to a shared definition.
 func Ref(name string) *Object { return NewObject("$ref", "#/$defs/"+name) }
 
-// ExtentSchema returns the schema of a whole number or a name.
-func ExtentSchema() *Object {
+// SizeSchema returns the schema of a whole number or a name.
+func SizeSchema() *Object {
 	return NewObject("type", []string{"integer", "string"}, "minimum", 1, "pattern", identifierPattern)
 }
 

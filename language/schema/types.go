@@ -54,8 +54,8 @@ const (
 	Truth           // true or false
 	WholeList       // list of whole numbers
 	RealList        // list of numbers
-	Extent          // whole number, or the name of an extent
-	ExtentList      // list of extents
+	Size            // whole number, or the name of a size
+	SizeList        // list of sizes
 	Expression      // equation; the reader of its entry decodes it
 )
 
@@ -81,8 +81,8 @@ func init() { // the readers refer to the table for their messages
 		Truth:      {"true or false", reading((*Reader).truth), func(*Row) *Object { return NewObject("type", "boolean") }},
 		WholeList:  {"a list of whole numbers", reading((*Reader).wholes), func(r *Row) *Object { return ListOf(wholeSchema(r)) }},
 		RealList:   {"a list of numbers", reading((*Reader).reals), func(r *Row) *Object { return ListOf(realSchema(r)) }},
-		Extent:     {"a whole number or the name of an extent", reading((*Reader).extent), func(*Row) *Object { return ExtentSchema() }},
-		ExtentList: {"a list of extents (whole numbers or names)", nil, func(*Row) *Object { return ListOf(ExtentSchema()) }},
+		Size:       {"a whole number or the name of a size", reading((*Reader).size), func(*Row) *Object { return SizeSchema() }},
+		SizeList:   {"a list of sizes (whole numbers or names)", nil, func(*Row) *Object { return ListOf(SizeSchema()) }},
 		Expression: {"an equation", nil, func(*Row) *Object { return ExpressionSchema() }},
 	}
 }
