@@ -210,8 +210,9 @@ func (d *Dataset) namesOf(labels []uint8) (names []string) {
 	return names
 }
 
-// TrueMasksIn returns the TrueMask of each bag as a mask of other classes, e.g. the classes of a model. Classes are matched by name if the dataset names them, otherwise by number. A true label
-// that is not in classes is an error.
+// TrueMasksIn returns the TrueMask of each bag as a mask of other classes, e.g. the classes of a model.
+// Classes are matched by name if the dataset names them, otherwise by number. A true label that is not
+// in classes is an error.
 func (d *Dataset) TrueMasksIn(classes []string) ([][]uint8, error) {
 	out, index := make([][]uint8, d.Bags()), d.indicesIn(classes)
 	for i := range out {
