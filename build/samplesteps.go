@@ -65,7 +65,7 @@ func writeSampleSteps(o *Options, f *stepForm) (s *sampleSteps, err error) {
 	batches := make([][]*train.Batch, o.SampleSteps)
 	s.Steps = make([]sampleStep, o.SampleSteps)
 	for _, trial := range sampled {
-		state, list, err := train.Sample(trial, o.SampleSteps)
+		state, list, err := train.FirstSteps(trial, o.SampleSteps)
 		if err == nil && f.runs != nil && list[len(list)-1].Bags < f.runs.Bags {
 			err = fmt.Errorf("%d steps requested, the last of them has fewer bags than the others", len(list))
 		}

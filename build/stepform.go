@@ -61,7 +61,7 @@ func (f *stepForm) openRuns(o *Options) (err error) {
 		return err
 	}
 	first := f.trials[0]
-	bags := min(first.Batch(), len(first.Split.Train))
+	bags := min(first.BatchSize(), len(first.Split.Train))
 	instances := first.Data.MaxInstances(first.Split.Train, 1)
 	if n := o.Spec.Data.Sample.V; n > 0 {
 		instances = min(n, instances)
@@ -104,7 +104,7 @@ func (f *stepForm) batch(batches []*train.Batch) (map[string]ortenv.Tensor, erro
 	feed := map[string]ortenv.Tensor{}
 	for _, b := range batches {
 		var in train.Inputs
-		if err := in.Batch(f.program, b, len(b.BagOf), b.Bags); err != nil {
+		if err := in.SetBatch(f.program, b, len(b.BagOf), b.Bags); err != nil {
 			return nil, err
 		}
 		if f.runs != nil {

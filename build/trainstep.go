@@ -126,7 +126,7 @@ func (f *stepForm) draw(run int, draw uint64) (*train.Batch, *train.State) {
 	k, size, t := p.Signature.Classes, ndarray.Size(p.Signature.Instance), &p.Spec.Train
 	b := &train.Batch{
 		BagOf: bagOf, Bags: bags, Instances: normal(len(bagOf)*size, 1), Masks: map[string][]uint8{},
-		Candidates: make([]float32, bags*k), Weights: make([]float32, bags*k),
+		Candidates: make([]float32, bags*k), LabelWeights: make([]float32, bags*k),
 		Lambda: 0.75, Epoch: p.Spec.Weights.FirstEpoch.V, Epochs: t.Epochs.V, LR: t.LR.V,
 		Position: compile.Position{Steps: 2},
 	}
@@ -137,7 +137,7 @@ func (f *stepForm) draw(run int, draw uint64) (*train.Batch, *train.State) {
 	}
 	for i := range b.Candidates { // every other label, so each bag has at least one unless there is but one class
 		if k == 1 || (i/k+i%k)%2 == 0 {
-			b.Candidates[i], b.Weights[i] = 1, 0.25+0.5*r.Float32()
+			b.Candidates[i], b.LabelWeights[i] = 1, 0.25+0.5*r.Float32()
 		}
 	}
 	for i := range p.Masks {
@@ -213,7 +213,7 @@ func oracleStep(p *compile.Program, s *train.State, b *train.Batch) (map[string]
 	}
 	out := map[string][]float64{
 		compile.OutLoss: {r.Loss}, compile.OutProbabilities: ndarray.Convert[float64](r.Probabilities),
-		compile.OutAttention: ndarray.Convert[float64](r.Attention), compile.OutLabelWeights: ndarray.Convert[float64](r.Weights),
+		compile.OutAttention: ndarray.Convert[float64](r.Attention), compile.OutLabelWeights: ndarray.Convert[float64](r.LabelWeights),
 	}
 	for name, v := range r.Terms {
 		out[compile.TermPrefix+name] = []float64{v}

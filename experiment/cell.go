@@ -20,13 +20,13 @@ type Cell struct {
 	Key       string `json:"key"`
 	SplitHash string `json:"split_sha256,omitempty"` // see train.SplitHash
 
-	candidates []candidate
-	input      *inputOf
-	nominal    float64 // estimated seconds from its sizes, see nominal
+	grid     []gridPoint
+	dataset  *sharedDataset
+	estimate float64 // estimated seconds from its sizes, see estimateFromSize
 }
 
-// candidate is one setting of a grid, or the only setting of a cell.
-type candidate struct {
+// gridPoint is one combination of the settings of a grid, or the only settings of a cell.
+type gridPoint struct {
 	Setting string `json:"setting,omitempty"` // of the grid; empty without grid
 	Hash    string `json:"spec"`              // of the spec
 	Last    int    `json:"last,omitempty"`    // epochs whose mean test accuracy is reported
@@ -36,11 +36,11 @@ type candidate struct {
 	set  []definition.Setting
 }
 
-// version is increased when the same spec, data and settings produce other results.
-const version = 2
+// keyVersion is increased when the same spec, data and settings produce other results.
+const keyVersion = 2
 
 // key returns a hash of everything that the result of a cell depends on.
-func key(candidates []candidate, choose definition.Choose, snapshots []int, dataHash, splitHash string) (string, error) {
+func key(grid []gridPoint, choose definition.Choose, snapshots []int, dataHash, splitHash string) (string, error) {
 	content := struct {
 		Version   int
 		Specs     []string
@@ -48,29 +48,29 @@ func key(candidates []candidate, choose definition.Choose, snapshots []int, data
 		Snapshots []int              `json:",omitempty"`
 		Data      string
 		Split     string
-	}{Version: version, Snapshots: snapshots, Data: dataHash, Split: splitHash}
-	for _, c := range candidates {
+	}{Version: keyVersion, Snapshots: snapshots, Data: dataHash, Split: splitHash}
+	for _, c := range grid {
 		id := c.Hash
 		if c.Last > 1 {
 			id += fmt.Sprintf(" last %d", c.Last)
 		}
 		content.Specs = append(content.Specs, id)
 	}
-	if len(candidates) > 1 {
+	if len(grid) > 1 {
 		content.Choose = &choose
 	}
 	text, err := json.Marshal(content)
 	return fmt.Sprintf("%x", sha256.Sum256(text)), err
 }
 
-// loadCandidates reads the specs of a learner on a dataset, one for each combination of the grid.
+// loadGrid reads the specs of a learner on a dataset, one for each combination of the grid.
 // It reports errors at their position in the file of the experiment. Specs that were read before
 // come from the cache.
-func loadCandidates(e *definition.Experiment, l *definition.Learner, on *definition.DataSet, r int, variant definition.Setting, cache map[string]*language.Spec, errs *diag.List) []candidate {
+func loadGrid(e *definition.Experiment, l *definition.Learner, on *definition.DataSet, r int, variant definition.Setting, cache map[string]*language.Spec, errs *diag.List) []gridPoint {
 	name, set := l.SpecOn(on.Name.V, r, variant)
-	var list []candidate
-	for _, choice := range language.Combinations(definition.AxisValues(l.GridOn(on.Name.V, r))) {
-		all := append(set[:len(set):len(set)], choice...)
+	var list []gridPoint
+	for _, combination := range language.Combinations(definition.AxisValues(l.GridOn(on.Name.V, r))) {
+		all := append(set[:len(set):len(set)], combination...)
 		all = append(all, on.Reading()...)
 		var overrides []string
 		for _, s := range all {
@@ -97,16 +97,16 @@ func loadCandidates(e *definition.Experiment, l *definition.Learner, on *definit
 			continue
 		}
 		if len(list) > 0 && prepare.EncoderKey(spec) != prepare.EncoderKey(list[0].spec) {
-			addOnce(errs, e.AddSource(choice[len(choice)-1].At.Errorf("learner %q: the settings of a grid have one encoder: compare encoders with vary, or as learners", l.Name.V)))
+			addOnce(errs, e.AddSource(combination[len(combination)-1].At.Errorf("learner %q: the settings of a grid have one encoder: compare encoders with vary, or as learners", l.Name.V)))
 			continue
 		}
 		if why := lastFault(l, spec, e.SplitsOf(on).Validation > 0); why != "" {
 			addOnce(errs, e.AddSource(diag.Errorf(l.Last.Pos, "learner %q: %s", l.Name.V, why)))
 			continue
 		}
-		c := candidate{definition.DescribeSettings(choice), spec.Hash(), l.Last.V, spec, name, all}
-		if i := slices.IndexFunc(list, func(had candidate) bool { return had.Hash == c.Hash }); i >= 0 {
-			addOnce(errs, e.AddSource(choice[len(choice)-1].At.Errorf("learner %q: the grid has equal settings: %s and %s",
+		c := gridPoint{definition.DescribeSettings(combination), spec.Hash(), l.Last.V, spec, name, all}
+		if i := slices.IndexFunc(list, func(had gridPoint) bool { return had.Hash == c.Hash }); i >= 0 {
+			addOnce(errs, e.AddSource(combination[len(combination)-1].At.Errorf("learner %q: the grid has equal settings: %s and %s",
 				l.Name.V, list[i].Setting, c.Setting)))
 			continue
 		}

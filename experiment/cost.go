@@ -15,16 +15,16 @@ import (
 // Rough speeds of one core, for cells for which no time was measured yet. They only distinguish
 // long cells from short ones.
 const (
-	secondsOfCell = 0.2  // of any training: opening the engine, testing, saving
-	secondsOfNode = 3e-7 // overhead of a node of a training step
-	elements      = 1e9  // numbers that a node computes without a product, per second
-	products      = 2e10 // multiplications, each with an addition, per second
-	updates       = 2e8  // parameters that an optimiser updates, per second
-	secondsOfPair = 5e-8 // of two vectors, in an iteration of a fitted learner
+	secondsOfCell     = 0.2  // of any training: opening the engine, testing, saving
+	secondsOfNode     = 3e-7 // overhead of a node of a training step
+	elementsPerSecond = 1e9  // numbers that a node computes without a product
+	productsPerSecond = 2e10 // multiplications, each with an addition
+	updatesPerSecond  = 2e8  // parameters that an optimiser updates
+	secondsOfPair     = 5e-8 // of two vectors, in an iteration of a fitted learner
 )
 
-// nominal estimates the seconds of a training from its sizes.
-func nominal(t *train.Trial) float64 {
+// estimateFromSize estimates the seconds of a training from its sizes.
+func estimateFromSize(t *train.Trial) float64 {
 	bags := t.Split.Train
 	p := t.Program
 	size := float64(t.Data.Offsets[t.Data.Bags()]) / float64(t.Data.Bags()) // of a bag
@@ -36,7 +36,7 @@ func nominal(t *train.Trial) float64 {
 	instances := float64(batch) * size
 	steps := math.Ceil(float64(len(bags)) / float64(batch))
 	const passes = 3 // the values, and the gradients of both inputs of a node
-	step := passes*seconds(p.Train, int(math.Ceil(instances)), batch) + float64(p.FlatSize())/updates
+	step := passes*seconds(p.Train, int(math.Ceil(instances)), batch) + float64(p.FlatSize())/updatesPerSecond
 	return secondsOfCell + float64(p.Spec.Train.Epochs.V)*steps*step
 }
 
@@ -62,12 +62,12 @@ func seconds(g *graph.Graph, n, b int) float64 {
 		switch node.Op {
 		case graph.OpInput, graph.OpParam:
 		case graph.OpMatMul: // [rows, inner] times [inner, columns]
-			total += size * float64(node.In[0].Shape.Concrete(n, b)[1]) / products
+			total += size * float64(node.In[0].Shape.Concrete(n, b)[1]) / productsPerSecond
 		case graph.OpConv2D: // weights [channels, inputs, height, width]
 			weights := node.In[1].Shape.Concrete(n, b)
-			total += size * float64(ndarray.Size(weights[1:])) / products
+			total += size * float64(ndarray.Size(weights[1:])) / productsPerSecond
 		default:
-			total += size / elements
+			total += size / elementsPerSecond
 		}
 	}
 	return total
@@ -75,8 +75,8 @@ func seconds(g *graph.Graph, n, b int) float64 {
 
 // costs estimates the seconds of cells from those of finished ones of the same learner and dataset.
 type costs struct {
-	kinds             map[string]*mean
-	measured, nominal float64 // sums over all finished cells
+	kinds               map[string]*mean
+	measured, estimated float64 // sums over all finished cells
 }
 
 type mean struct {
@@ -87,8 +87,8 @@ type mean struct {
 // kind returns a key for cells that take about the same time.
 func kind(c definition.Coord) string { return c.Learner + "\x00" + c.Data }
 
-// measureCosts returns estimates from the cells that have results.
-func measureCosts(cells []*Cell, have *results.Results) *costs {
+// costsFromResults returns the costs of the cells that have results.
+func costsFromResults(cells []*Cell, have *results.Results) *costs {
 	k := &costs{kinds: map[string]*mean{}}
 	for _, c := range cells {
 		if r, found := have.ByKey[c.Key]; found {
@@ -108,19 +108,19 @@ func (k *costs) note(c *Cell, r *results.Result) {
 		k.kinds[kind(c.Coord)] = m
 	}
 	m.sum, m.n = m.sum+r.Seconds, m.n+1
-	k.measured, k.nominal = k.measured+r.Seconds, k.nominal+c.nominal
+	k.measured, k.estimated = k.measured+r.Seconds, k.estimated+c.estimate
 }
 
-// of estimates the seconds of a cell: the mean of its kind, or the nominal time scaled by the speed
+// seconds estimates the seconds of a cell: the mean of its kind, or the estimate from its size, scaled by the speed
 // of the finished cells.
-func (k *costs) of(c *Cell) float64 {
+func (k *costs) seconds(c *Cell) float64 {
 	if m := k.kinds[kind(c.Coord)]; m != nil {
 		return m.sum / float64(m.n)
 	}
-	if k.measured > 0 && k.nominal > 0 {
-		return c.nominal * k.measured / k.nominal
+	if k.measured > 0 && k.estimated > 0 {
+		return c.estimate * k.measured / k.estimated
 	}
-	return c.nominal
+	return c.estimate
 }
 
 // clock estimates the remaining time of an experiment.
@@ -147,7 +147,7 @@ func (k *clock) tick(c *Cell, r *results.Result) time.Duration {
 	}
 	total := 0.0
 	for _, c := range k.left {
-		total += k.of(c)
+		total += k.seconds(c)
 	}
 	return time.Duration(total / float64(k.jobs) * float64(time.Second))
 }

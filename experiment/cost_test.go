@@ -43,7 +43,7 @@ func TestNominal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := nominal(&train.Trial{Program: p, Data: set, Split: split})
+		got := estimateFromSize(&train.Trial{Program: p, Data: set, Split: split})
 		t.Logf("%s: %.1f s, measured %v s", c.spec, got, c.seconds)
 		if got < c.seconds/3 || got > 3*c.seconds {
 			t.Errorf("%s: %.1f s, measured %v s", c.spec, got, c.seconds)

@@ -36,9 +36,9 @@ type SetFacts struct {
 	describe.Stats
 }
 
-// inputOf is a dataset shared by cells. It is opened for the first of them and freed after the
+// sharedDataset is a dataset that cells share. It is opened for the first of them and freed after the
 // last.
-type inputOf struct {
+type sharedDataset struct {
 	facts    SetFacts
 	path     string
 	labels   string         // data.labels of the specs
@@ -54,8 +54,8 @@ type inputOf struct {
 	waiting int // number of cells that still need it
 }
 
-// open returns the bags. The caller must call done afterwards.
-func (in *inputOf) open() (*prepare.Bags, error) {
+// open returns the bags, which stay open until done has been called once for each cell counted in waiting.
+func (in *sharedDataset) open() (*prepare.Bags, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.opened != nil {
@@ -74,7 +74,7 @@ func (in *inputOf) open() (*prepare.Bags, error) {
 }
 
 // openBags reads the dataset with the groups that its splits need, or computes its features.
-func (in *inputOf) openBags() (*prepare.Bags, error) {
+func (in *sharedDataset) openBags() (*prepare.Bags, error) {
 	o := in.folder.Options
 	o.Labels = bagfile.LabelsNamed(in.labels)
 	o.Columns.Roles.Group = in.splits.Group.V
@@ -90,7 +90,7 @@ func (in *inputOf) openBags() (*prepare.Bags, error) {
 			WithNote("set data.encoder in the specs of all learners on this dataset")
 	}
 	if in.features != nil {
-		if err := unchanged(in.path, in.features.SHA256); err != nil {
+		if err := checkUnchanged(in.path, in.features.SHA256); err != nil {
 			return nil, err
 		}
 	}
@@ -102,7 +102,7 @@ func (in *inputOf) openBags() (*prepare.Bags, error) {
 }
 
 // done frees the bags after the last cell.
-func (in *inputOf) done() {
+func (in *sharedDataset) done() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.waiting--; in.waiting == 0 {

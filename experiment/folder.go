@@ -31,15 +31,15 @@ const (
 // else. The caller must close the folder.
 func claim(dir string, e *definition.Experiment) (*fileio.Folder, error) {
 	return fileio.ClaimFolder(dir, func(f *fileio.Folder) error {
-		if err := owner(f, e.Name.V); err != nil {
+		if err := checkOwner(f, e.Name.V); err != nil {
 			return err
 		}
 		return f.Claim(fileio.ExperimentFolder, []string{SpecFile, PlanFile, ShardsFile, jobfile.SlurmFile, jobfile.KubernetesFile}, nil)
 	})
 }
 
-// owner returns an error if the folder contains something else.
-func owner(f *fileio.Folder, name string) error {
+// checkOwner returns an error if the folder contains something other than results of the experiment.
+func checkOwner(f *fileio.Folder, name string) error {
 	if err := f.Mark.CheckKind(f.Dir, fileio.ExperimentFolder); err != nil {
 		return err
 	}

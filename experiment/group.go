@@ -34,16 +34,16 @@ type group struct {
 	Seconds float64 `json:"seconds"`           // estimated time of its cells
 }
 
-// gather puts cells into groups by the programs that they share, with at most maxGroup cells each.
-func gather(cells []Cell, trainers *engines.Trainers, maxGroup int) (list []*group, err error) {
+// planGroups puts cells into groups by the programs that they share, with at most maxGroup cells each.
+func planGroups(cells []Cell, trainers *engines.Trainers, maxGroup int) (list []*group, err error) {
 	open := map[string]*group{} // groups that accept more cells
 	for i := range cells {
 		c := &cells[i]
-		program, coupled, err := trainers.Shared(c.candidates[0].spec)
+		program, coupled, err := trainers.ProgramKey(c.grid[0].spec)
 		if err != nil {
 			return nil, err
 		}
-		key := c.input.bags + program
+		key := c.dataset.bags + program
 		g := open[key]
 		if program == "" || g == nil || g.Planned == maxGroup {
 			g = &group{Shared: program != "", Coupled: coupled}
@@ -56,8 +56,8 @@ func gather(cells []Cell, trainers *engines.Trainers, maxGroup int) (list []*gro
 	return list, nil
 }
 
-// divided divides each group of independent cells into parts(group) parts of nearly equal size.
-func divided(groups []*group, parts func(*group) int) (list []*group) {
+// divide divides each group of independent cells into parts(group) groups of nearly equal size.
+func divide(groups []*group, parts func(*group) int) (list []*group) {
 	for _, g := range groups {
 		n := 1
 		if !g.Coupled {
@@ -74,24 +74,25 @@ func divided(groups []*group, parts func(*group) int) (list []*group) {
 	return list
 }
 
-// distinct removes cells that an earlier one computes too, on the same bags under another name.
-func distinct(groups []*group) []*group {
+// removeDuplicates removes cells that an earlier one computes too, on the same bags under another name. It changes the
+// groups.
+func removeDuplicates(groups []*group) []*group {
 	found := map[string]bool{}
-	return without(groups, func(c *Cell) bool {
+	return removeCells(groups, func(c *Cell) bool {
 		again := found[c.Key]
 		found[c.Key] = true
 		return again
 	})
 }
 
-// unfinished removes finished cells.
-func unfinished(groups []*group, have *results.Results) []*group {
-	return without(groups, func(c *Cell) bool { return have.Done(c.Key) })
+// removeFinished removes finished cells. It changes the groups.
+func removeFinished(groups []*group, have *results.Results) []*group {
+	return removeCells(groups, func(c *Cell) bool { return have.Done(c.Key) })
 }
 
-// without removes cells, and groups without other cells. A coupled group keeps its planned number of
+// removeCells removes cells, and groups without other cells. It changes the groups. A coupled group keeps its planned number of
 // cells, on which the bits of its trainings depend.
-func without(groups []*group, remove func(*Cell) bool) []*group {
+func removeCells(groups []*group, remove func(*Cell) bool) []*group {
 	for _, g := range groups {
 		g.Cells = slices.DeleteFunc(g.Cells, remove)
 	}
@@ -113,7 +114,7 @@ func (r *runner) compute(ctx context.Context, g *group) error {
 	w := &computation{group: g, results: make([]*results.Result, len(g.Cells)), errs: make([]error, len(g.Cells)), stored: make([]bool, len(g.Cells))}
 	r.train(ctx, w)
 	for i, c := range g.Cells {
-		c.input.done()
+		c.dataset.done()
 		if w.errs[i] != nil {
 			w.results[i] = &results.Result{Error: w.errs[i].Error()}
 		}
@@ -123,35 +124,35 @@ func (r *runner) compute(ctx context.Context, g *group) error {
 	}
 	for i := range g.Cells {
 		if ctx.Err() == nil || w.errs[i] == nil { // an interrupted cell has no result
-			r.store(w, i)
+			r.finishCell(w, i)
 		}
 	}
 	return w.broken
 }
 
-// store stores the result of a cell, unless it is stored, and removes its checkpoints.
-func (r *runner) store(w *computation, i int) {
+// finishCell stores the result of a cell, unless it is stored, and removes its checkpoints.
+func (r *runner) finishCell(w *computation, i int) {
 	if w.stored[i] || w.broken != nil {
 		return
 	}
 	w.stored[i] = true
 	c, result := w.Cells[i], w.results[i]
 	result.Coord, result.Key, result.Miplc = c.Coord, c.Key, r.o.Version
-	if w.broken = r.keep(c, result); w.broken == nil && !ofFile(w.errs[i]) {
+	if w.broken = r.recordResult(c, result); w.broken == nil && !isFileError(w.errs[i]) {
 		r.dropTrials(c)
 	}
 }
 
-// ofFile reports whether an error comes from the file system, such as a full disk. The training of such
+// isFileError reports whether an error comes from the file system, such as a full disk. The training of such
 // a cell continues from its checkpoint when the experiment starts again.
-func ofFile(err error) bool {
+func isFileError(err error) bool {
 	_, path := errors.AsType[*fs.PathError](err)
 	_, link := errors.AsType[*os.LinkError](err)
 	return path || link
 }
 
 // takeOver replaces failed cells by the results of another process that has completed them. Such a
-// cell failed because that process removed its checkpoints.
+// cell may have failed because that process removed its checkpoints.
 func (r *runner) takeOver(w *computation) {
 	have, err := results.Read(r.o.Dir)
 	if err != nil {
@@ -192,7 +193,7 @@ func (r *runner) trainCells(ctx context.Context, w *computation) {
 	var settings []training
 	for i, c := range g.Cells {
 		w.results[i] = &results.Result{}
-		if sets[i], splits[i], w.errs[i] = r.input(c); w.errs[i] == nil && len(c.candidates) > 1 {
+		if sets[i], splits[i], w.errs[i] = r.bagsAndSplit(c); w.errs[i] == nil && len(c.grid) > 1 {
 			settings, w.errs[i] = r.settings(settings, g, i, sets[i], splits[i])
 		}
 	}
@@ -204,28 +205,28 @@ func (r *runner) trainCells(ctx context.Context, w *computation) {
 	var final []training
 	for i, c := range g.Cells {
 		chosen := 0
-		if w.errs[i] == nil && len(c.candidates) > 1 {
+		if w.errs[i] == nil && len(c.grid) > 1 {
 			chosen, w.results[i].Trials, w.errs[i] = best(c, settings, i)
-			w.results[i].Setting = c.candidates[chosen].Setting
+			w.results[i].Setting = c.grid[chosen].Setting
 		}
 		if w.errs[i] != nil {
 			continue
 		}
-		t, err := r.trial(g, c, "chosen", c.candidates[chosen].spec, sets[i], splits[i])
+		t, err := r.trial(g, c, "chosen", c.grid[chosen].spec, sets[i], splits[i])
 		if w.errs[i] = err; err == nil {
 			t.Snapshots = append([]int{}, r.e.Snapshots...)
-			t.OnlySnapshots, t.LastEpochs = !r.e.KeepModels, c.candidates[chosen].Last
+			t.OnlySnapshots, t.LastEpochs = !r.e.KeepModels, c.grid[chosen].Last
 			final = append(final, training{cell: i, trial: t})
 		}
 	}
 	r.outcomes(ctx, g, final, func(t *training) {
 		began := time.Now()
 		if w.errs[t.cell] = t.Err; t.Err == nil {
-			w.errs[t.cell] = r.measured(ctx, g.Cells[t.cell], t, w.results[t.cell])
+			w.errs[t.cell] = r.fillResult(ctx, g.Cells[t.cell], t, w.results[t.cell])
 		}
 		if w.errs[t.cell] == nil {
 			w.results[t.cell].Seconds += t.Report.Seconds + time.Since(began).Seconds()
-			r.store(w, t.cell)
+			r.finishCell(w, t.cell)
 		}
 	})
 }
@@ -233,12 +234,12 @@ func (r *runner) trainCells(ctx context.Context, w *computation) {
 // settings adds the trials of the grid of a cell, which test on held-out training bags.
 func (r *runner) settings(list []training, g *group, cell int, set *prepare.Bags, split *data.Split) ([]training, error) {
 	c := g.Cells[cell]
-	inner, err := holdOut(set.Dataset, split, r.e.Choose, c.Split, c.input.splits.Group.V != "")
+	inner, err := holdOut(set.Dataset, split, r.e.Choose, c.Split, c.dataset.splits.Group.V != "")
 	if err != nil {
 		return list, err
 	}
-	for n, candidate := range c.candidates {
-		t, err := r.trial(g, c, fmt.Sprint("setting-", n+1), candidate.spec, set, inner)
+	for n, point := range c.grid {
+		t, err := r.trial(g, c, fmt.Sprint("setting-", n+1), point.spec, set, inner)
 		if err != nil {
 			return list, err
 		}
@@ -249,7 +250,7 @@ func (r *runner) settings(list []training, g *group, cell int, set *prepare.Bags
 }
 
 // trial returns a training of a cell, which keeps checkpoints until the cell has its result.
-func (r *runner) trial(g *group, c *Cell, name string, spec *language.Spec, set *prepare.Bags, split *data.Split) (*train.Trial, error) {
+func (r *runner) trial(g *group, c *Cell, folder string, spec *language.Spec, set *prepare.Bags, split *data.Split) (*train.Trial, error) {
 	t, err := prepare.Trial(spec, set.Dataset, split)
 	if err != nil {
 		return nil, err
@@ -264,7 +265,7 @@ func (r *runner) trial(g *group, c *Cell, name string, spec *language.Spec, set 
 		if g.Coupled {
 			on += fmt.Sprintf("-%d", g.Planned)
 		}
-		t.Dir, t.CheckpointInterval = filepath.Join(r.trialsDir(c), sanitize.FileName(on), name), r.o.CheckpointInterval
+		t.Dir, t.CheckpointInterval = filepath.Join(r.trialsDir(c), sanitize.FileName(on), folder), r.o.CheckpointInterval
 	}
 	return t, nil
 }
@@ -279,9 +280,9 @@ func (r *runner) outcomes(ctx context.Context, g *group, list []training, done f
 	for i, t := range list {
 		trials[i] = t.trial
 	}
-	o := train.Options{Resume: true, AtATime: 1, Observer: noting{r: r}}
+	o := train.Options{Resume: true, MaxParallel: 1, Observer: noting{r: r}}
 	if g.Shared {
-		o.AtATime = r.maxGroup
+		o.MaxParallel = r.maxGroup
 	}
 	r.trainers.Train(ctx, trials, o, func(i int, out train.Outcome) {
 		list[i].Outcome = out
@@ -311,7 +312,7 @@ func best(c *Cell, settings []training, cell int) (chosen int, trials []results.
 			continue
 		}
 		i := len(trials)
-		t := results.SettingResult{Setting: c.candidates[i].Setting}
+		t := results.SettingResult{Setting: c.grid[i].Setting}
 		switch {
 		case s.Err != nil:
 			t.Error = s.Err.Error()
@@ -337,17 +338,17 @@ func betterThan(t results.SettingResult, other results.SettingResult) bool {
 	return *t.Accuracy > *other.Accuracy
 }
 
-// measured sets the result of a trained cell. Its accuracies are those of the exported model. With
+// fillResult sets the result of a trained cell. Its accuracies are those of the exported model. With
 // keep: models, that model is kept in the folder of a run.
-func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *results.Result) error {
+func (r *runner) fillResult(ctx context.Context, c *Cell, t *training, result *results.Result) error {
 	place, err := r.trainers.EngineInfo(t.trial.Program.Spec)
 	if err != nil {
 		return err
 	}
 	if r.e.KeepModels {
-		result.Environment, err = r.kept(ctx, c, t, place)
+		result.Environment, err = r.writeModel(ctx, c, t, place)
 	} else {
-		result.Environment, err = r.measure(ctx, t, place)
+		result.Environment, err = r.measureModel(ctx, t, place)
 	}
 	if err != nil {
 		return err
@@ -364,9 +365,9 @@ func (r *runner) measured(ctx context.Context, c *Cell, t *training, result *res
 	return nil
 }
 
-// measure replaces the accuracies of a training by those of the model that it would export, and
+// measureModel replaces the accuracies of a training by those of the model that it would export, and
 // returns the environment.
-func (r *runner) measure(ctx context.Context, t *training, engine train.EngineInfo) (*runs.Environment, error) {
+func (r *runner) measureModel(ctx context.Context, t *training, engine train.EngineInfo) (*runs.Environment, error) {
 	m, err := verify.NewTrainedModel(ctx, t.trial, t.Report, verify.Library{Path: r.o.Library}, r.o.Version)
 	if err == nil {
 		err = m.Measure(ctx)
@@ -388,9 +389,9 @@ func (r *runner) warnMeasured(by string) {
 	r.o.Observer.Warn(fmt.Sprintf("there is no usable onnxruntime library: accuracies are measured with %s", by))
 }
 
-// kept writes the folder of the run of a cell and returns its environment. Another process may
+// writeModel writes the folder of the run of a cell and returns its environment. Another process may
 // compute the same cell, so the run is first written to a temporary folder.
-func (r *runner) kept(ctx context.Context, c *Cell, t *training, place train.EngineInfo) (*runs.Environment, error) {
+func (r *runner) writeModel(ctx context.Context, c *Cell, t *training, place train.EngineInfo) (*runs.Environment, error) {
 	parent := filepath.Join(r.o.Dir, ModelsFolder)
 	if err := os.MkdirAll(parent, 0o777); err != nil {
 		return nil, err
@@ -431,6 +432,6 @@ func (r *runner) modelDir(c definition.Coord) string {
 	return filepath.Join(r.o.Dir, ModelsFolder, sanitize.FileName(set.title()), sanitize.FileName(name), fmt.Sprintf("split-%d", c.Split))
 }
 
-// dropTrials removes the checkpoints of a cell that has its result. It fails if another process
-// computes the same cell, which will then remove them.
+// dropTrials removes the checkpoints of a cell that has its result. If another process is training the same cell, that
+// training may fail; takeOver then uses this result. Errors are ignored: leftover checkpoints only take space.
 func (r *runner) dropTrials(c *Cell) { _ = os.RemoveAll(r.trialsDir(c)) }

@@ -30,22 +30,22 @@ type Plan struct {
 	Cells   []Cell     `json:"cells"`
 
 	experiment *definition.Experiment
-	inputs     []*inputOf // the datasets of the cells
+	datasets   []*sharedDataset // the datasets of the cells
 }
 
-// Select selects a part of the cells; empty lists and 0 select all.
-type Select struct {
+// Selection describes the cells to compute; empty lists and 0 select all.
+type Selection struct {
 	Data     []string
 	Learners []string
 	R        []int
 	Splits   int // the first n splits
 }
 
-func (s *Select) data(name string, r int) bool {
+func (s *Selection) hasData(name string, r int) bool {
 	return (len(s.Data) == 0 || slices.Contains(s.Data, name)) && (len(s.R) == 0 || slices.Contains(s.R, r))
 }
 
-func (s *Select) learner(name string) bool {
+func (s *Selection) hasLearner(name string) bool {
 	return len(s.Learners) == 0 || slices.Contains(s.Learners, name)
 }
 
@@ -66,9 +66,9 @@ func Validate(name string, overrides ...string) (cells int, err error) {
 // loadSpecs reads the specs of all cells, including those that are not selected, because a file
 // with errors is rejected as a whole. It reports all errors at their positions in that file. The map is
 // by coordinates without split.
-func loadSpecs(e *definition.Experiment) (map[definition.Coord][]candidate, error) {
+func loadSpecs(e *definition.Experiment) (map[definition.Coord][]gridPoint, error) {
 	var errs diag.List
-	loaded, cache := map[definition.Coord][]candidate{}, map[string]*language.Spec{}
+	loaded, cache := map[definition.Coord][]gridPoint{}, map[string]*language.Spec{}
 	for _, d := range e.Data {
 		for _, r := range d.R {
 			for i := range e.Learners {
@@ -77,7 +77,7 @@ func loadSpecs(e *definition.Experiment) (map[definition.Coord][]candidate, erro
 					continue
 				}
 				for _, v := range l.Variants() {
-					list := loadCandidates(e, l, &d, r, v, cache, &errs)
+					list := loadGrid(e, l, &d, r, v, cache, &errs)
 					checkValidation(e, l, e.SplitsOf(&d), list, &errs)
 					loaded[l.On(d.Name.V, r, v)] = list
 				}
@@ -91,7 +91,7 @@ func loadSpecs(e *definition.Experiment) (map[definition.Coord][]candidate, erro
 }
 
 // checkValidation reports specs that need validation bags if the experiment draws none.
-func checkValidation(e *definition.Experiment, l *definition.Learner, s definition.Splits, list []candidate, errs *diag.List) {
+func checkValidation(e *definition.Experiment, l *definition.Learner, s definition.Splits, list []gridPoint, errs *diag.List) {
 	if s.Validation > 0 || s.Index.V != "" {
 		return
 	}
@@ -112,7 +112,7 @@ func checkValidation(e *definition.Experiment, l *definition.Learner, s definiti
 // checkTwins reports learners and variants that have equal settings on every dataset on which both
 // run: they would have the same results under two names. A learner may equal a variant of another
 // learner, because figures show them separately.
-func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]candidate, errs *diag.List) {
+func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]gridPoint, errs *diag.List) {
 	first := map[string]definition.Coord{} // learner and variant, by everything that determines the results
 	for i := range e.Learners {
 		l := &e.Learners[i]
@@ -145,12 +145,12 @@ func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]candidat
 
 // planCells opens or generates the selected datasets and determines the cells. Errors of data are
 // *prepare.DataError, those of specs *prepare.SpecError.
-func planCells(e *definition.Experiment, loaded map[definition.Coord][]candidate, sel Select, dir string, folder bagfile.Folder) (*Plan, error) {
+func planCells(e *definition.Experiment, loaded map[definition.Coord][]gridPoint, sel Selection, dir string, folder bagfile.Folder) (*Plan, error) {
 	p := &Plan{Name: e.Name.V, SHA256: hashOf(e), experiment: e}
 	for i := range e.Data {
 		d := &e.Data[i]
 		for _, r := range d.R {
-			if !sel.data(d.Name.V, r) {
+			if !sel.hasData(d.Name.V, r) {
 				continue
 			}
 			path, source, err := placeData(e, d, r, dir, folder)
@@ -158,7 +158,7 @@ func planCells(e *definition.Experiment, loaded map[definition.Coord][]candidate
 				return nil, dataError(e, d, r, err)
 			}
 			for _, encoder := range encodersOn(e, loaded, sel, d, r) {
-				in := &inputOf{path: path, labels: d.Labels.Value, folder: folder, splits: e.SplitsOf(d), encoder: encoder,
+				in := &sharedDataset{path: path, labels: d.Labels.Value, folder: folder, splits: e.SplitsOf(d), encoder: encoder,
 					facts: SetFacts{Name: d.Name.V, R: r, Domain: d.Domain, Source: source}}
 				if err := p.addInput(loaded, sel, d, in); err != nil {
 					return nil, err
@@ -175,11 +175,11 @@ func planCells(e *definition.Experiment, loaded map[definition.Coord][]candidate
 
 // encodersOn returns a spec for each encoder of the learners on a dataset, and nil if there is a
 // learner without one.
-func encodersOn(e *definition.Experiment, loaded map[definition.Coord][]candidate, sel Select, d *definition.DataSet, r int) (list []*language.Spec) {
+func encodersOn(e *definition.Experiment, loaded map[definition.Coord][]gridPoint, sel Selection, d *definition.DataSet, r int) (list []*language.Spec) {
 	known := map[string]bool{}
 	for i := range e.Learners {
 		l := &e.Learners[i]
-		if !sel.learner(l.Name.V) || !l.Only.Has(d.Name.V, r) {
+		if !sel.hasLearner(l.Name.V) || !l.Only.Has(d.Name.V, r) {
 			continue
 		}
 		for _, v := range l.Variants() {
@@ -202,7 +202,7 @@ func encodersOn(e *definition.Experiment, loaded map[definition.Coord][]candidat
 }
 
 // addInput opens a dataset, and adds it and its cells.
-func (p *Plan) addInput(loaded map[definition.Coord][]candidate, sel Select, d *definition.DataSet, in *inputOf) error {
+func (p *Plan) addInput(loaded map[definition.Coord][]gridPoint, sel Selection, d *definition.DataSet, in *sharedDataset) error {
 	set, err := in.openBags()
 	if err != nil {
 		return dataError(p.experiment, d, in.facts.R, err)
@@ -212,12 +212,12 @@ func (p *Plan) addInput(loaded map[definition.Coord][]candidate, sel Select, d *
 	if in.encoder != nil {
 		in.facts.Encoder = prepare.EncoderKey(in.encoder)
 	}
-	p.Sets, p.inputs = append(p.Sets, in.facts), append(p.inputs, in)
+	p.Sets, p.datasets = append(p.Sets, in.facts), append(p.datasets, in)
 	return p.addCells(loaded, sel, d, in, set.Dataset)
 }
 
 // addCells adds the cells of the learners on a dataset that have its encoder.
-func (p *Plan) addCells(loaded map[definition.Coord][]candidate, sel Select, d *definition.DataSet, in *inputOf, set *data.Dataset) error {
+func (p *Plan) addCells(loaded map[definition.Coord][]gridPoint, sel Selection, d *definition.DataSet, in *sharedDataset, set *data.Dataset) error {
 	e := p.experiment
 	if sel.Splits > 0 {
 		in.splits.Count = min(in.splits.Count, sel.Splits)
@@ -233,31 +233,31 @@ func (p *Plan) addCells(loaded map[definition.Coord][]candidate, sel Select, d *
 	}
 	for i := range e.Learners {
 		l := &e.Learners[i]
-		if !sel.learner(l.Name.V) || !l.Only.Has(d.Name.V, in.facts.R) {
+		if !sel.hasLearner(l.Name.V) || !l.Only.Has(d.Name.V, in.facts.R) {
 			continue
 		}
 		for _, v := range l.Variants() {
-			c := Cell{Coord: l.On(d.Name.V, in.facts.R, v), input: in}
-			c.candidates = loaded[c.Coord]
-			if prepare.EncoderKey(c.candidates[0].spec) != in.facts.Encoder {
+			c := Cell{Coord: l.On(d.Name.V, in.facts.R, v), dataset: in}
+			c.grid = loaded[c.Coord]
+			if prepare.EncoderKey(c.grid[0].spec) != in.facts.Encoder {
 				continue
 			}
-			if why := lastFault(l, c.candidates[0].spec, validated); why != "" {
+			if why := lastFault(l, c.grid[0].spec, validated); why != "" {
 				addOnce(&errs, e.AddSource(diag.Errorf(l.Last.Pos, "learner %q: %s", l.Name.V, why)).WithNote("on the dataset %s", in.facts.title()))
 				continue
 			}
 			if !checkCompiles(e, l, &c, set, splits, &errs) {
 				continue
 			}
-			if len(c.candidates) > 1 {
+			if len(c.grid) > 1 {
 				if err := checkHeldOut(e, d, in, set, splits); err != nil {
 					return err
 				}
 			}
-			for n, part := range splits {
-				c.Split, c.SplitHash = n+1, train.SplitHash(part)
+			for n, drawn := range splits {
+				c.Split, c.SplitHash = n+1, train.SplitHash(drawn)
 				var err error
-				if c.Key, err = key(c.candidates, e.Choose, e.Snapshots, in.facts.Hash, c.SplitHash); err != nil {
+				if c.Key, err = key(c.grid, e.Choose, e.Snapshots, in.facts.Hash, c.SplitHash); err != nil {
 					return err
 				}
 				p.Cells = append(p.Cells, c)
@@ -272,7 +272,7 @@ func (p *Plan) addCells(loaded map[definition.Coord][]candidate, sel Select, d *
 
 // splitList returns the splits of a dataset. Two equal splits are an error, because they would
 // count twice in means and deviations.
-func splitList(e *definition.Experiment, d *definition.DataSet, in *inputOf, set *data.Dataset) ([]*data.Split, error) {
+func splitList(e *definition.Experiment, d *definition.DataSet, in *sharedDataset, set *data.Dataset) ([]*data.Split, error) {
 	list, first := make([]*data.Split, in.splits.Count), map[string]int{}
 	for i := range list {
 		drawn, err := makeSplit(e, in.splits, i+1, set, in.folder)
@@ -295,7 +295,7 @@ func splitList(e *definition.Experiment, d *definition.DataSet, in *inputOf, set
 
 // checkHeldOut returns an error if settings cannot be chosen, because no held-out bag of a split has a
 // true label.
-func checkHeldOut(e *definition.Experiment, d *definition.DataSet, in *inputOf, set *data.Dataset, splits []*data.Split) error {
+func checkHeldOut(e *definition.Experiment, d *definition.DataSet, in *sharedDataset, set *data.Dataset, splits []*data.Split) error {
 	for i, whole := range splits {
 		inner, err := holdOut(set, whole, e.Choose, i+1, in.splits.Group.V != "")
 		if err != nil {
@@ -309,7 +309,7 @@ func checkHeldOut(e *definition.Experiment, d *definition.DataSet, in *inputOf, 
 }
 
 // unlabelled returns an error of a dataset that lacks true labels.
-func unlabelled(e *definition.Experiment, d *definition.DataSet, in *inputOf, text string) error {
+func unlabelled(e *definition.Experiment, d *definition.DataSet, in *sharedDataset, text string) error {
 	return dataErrorAt(e, d.Name, in.facts, diag.Diagnostic{Text: text,
 		Notes: []string{"add true labels to the dataset; if each bag has one certain candidate, set labels: known"}})
 }
@@ -321,7 +321,7 @@ func anyKnown(set *data.Dataset, bags []int) bool {
 
 // splitError returns an error of a split at the setting or the index file that does not fit the
 // dataset.
-func splitError(e *definition.Experiment, d *definition.DataSet, in *inputOf, err error) error {
+func splitError(e *definition.Experiment, d *definition.DataSet, in *sharedDataset, err error) error {
 	wrong, ok := errors.AsType[*split.Error](err)
 	if !ok {
 		at := d.Name
@@ -342,11 +342,11 @@ func splitError(e *definition.Experiment, d *definition.DataSet, in *inputOf, er
 // so that wrong shapes are reported before hours of training.
 func checkCompiles(e *definition.Experiment, l *definition.Learner, c *Cell, set *data.Dataset, splits []*data.Split, errs *diag.List) bool {
 	repeated := 1.0 // every setting of a grid trains on a part of the bags, the chosen one on all
-	if n := len(c.candidates); n > 1 {
+	if n := len(c.grid); n > 1 {
 		repeated = 1 - e.Choose.Holdout + 1/float64(n)
 	}
-	for _, choice := range c.candidates {
-		trial, err := prepare.Trial(choice.spec, set, splits[0])
+	for _, point := range c.grid {
+		trial, err := prepare.Trial(point.spec, set, splits[0])
 		for i := 1; i < len(splits) && err == nil; i++ {
 			other := *trial
 			other.Split = splits[i]
@@ -354,13 +354,13 @@ func checkCompiles(e *definition.Experiment, l *definition.Learner, c *Cell, set
 		}
 		if err != nil {
 			var found diag.List
-			locateErrors(e, err, l, choice.name, choice.set, &found)
+			locateErrors(e, err, l, point.name, point.set, &found)
 			for _, d := range found {
-				addOnce(errs, d.WithNote("on the dataset %s", c.input.facts.title()))
+				addOnce(errs, d.WithNote("on the dataset %s", c.dataset.facts.title()))
 			}
 			return false
 		}
-		c.nominal += repeated * nominal(trial)
+		c.estimate += repeated * estimateFromSize(trial)
 	}
 	return true
 }
@@ -368,7 +368,7 @@ func checkCompiles(e *definition.Experiment, l *definition.Learner, c *Cell, set
 // merge adds the cells and datasets of an earlier plan of the same file that the current selection
 // excludes, so that reports include them. It adds no cells whose spec changed, or whose dataset or its
 // splits changed, because a report would compare them with cells that are different.
-func (p *Plan) merge(dir string, loaded map[definition.Coord][]candidate) error {
+func (p *Plan) merge(dir string, loaded map[definition.Coord][]gridPoint) error {
 	was, err := ReadPlan(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -394,12 +394,10 @@ func (p *Plan) merge(dir string, loaded map[definition.Coord][]candidate) error 
 			p.Sets = append(p.Sets, old)
 		}
 		for _, c := range was.Cells {
-			if c.Data != old.Name || c.R != old.R || present[c.Coord] || changed[withoutLearner(&c)] {
+			if c.Data != old.Name || c.R != old.R || present[c.Coord] || changed[datasetOf(&c)] {
 				continue
 			}
-			at := c.Coord
-			at.Split = 0
-			now, err := key(loaded[at], p.experiment.Choose, p.experiment.Snapshots, old.Hash, c.SplitHash)
+			now, err := key(loaded[c.AllSplits()], p.experiment.Choose, p.experiment.Snapshots, old.Hash, c.SplitHash)
 			if err != nil {
 				return err
 			}
@@ -412,8 +410,8 @@ func (p *Plan) merge(dir string, loaded map[definition.Coord][]candidate) error 
 	return nil
 }
 
-// withoutLearner returns the dataset and r of a cell.
-func withoutLearner(c *Cell) definition.Coord { return definition.Coord{Data: c.Data, R: c.R} }
+// datasetOf returns the dataset and r of a cell.
+func datasetOf(c *Cell) definition.Coord { return definition.Coord{Data: c.Data, R: c.R} }
 
 // changedSplits returns the datasets and r that have another split than in an earlier plan.
 func (p *Plan) changedSplits(was *Plan) map[definition.Coord]bool {
@@ -425,7 +423,7 @@ func (p *Plan) changedSplits(was *Plan) map[definition.Coord]bool {
 	for i := range was.Cells {
 		c := &was.Cells[i]
 		if now, found := hashes[split(c)]; found && now != c.SplitHash {
-			changed[withoutLearner(c)] = true
+			changed[datasetOf(c)] = true
 		}
 	}
 	return changed

@@ -27,7 +27,7 @@ splits: {count: 3, train: 0.6}
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := &inputOf{splits: e.SplitsOf(d)}
+	in := &sharedDataset{splits: e.SplitsOf(d)}
 	dealt := stagedSet{Train: in.splits.Train, Seed: in.splits.Seed, Pools: in.splits.Pools}
 	seen := map[string]bool{}
 	for i := range 3 {
@@ -35,7 +35,7 @@ splits: {count: 3, train: 0.6}
 		if err != nil {
 			t.Fatal(err)
 		}
-		elsewhere, err := makeSplit(e, dealt.input(Options{}).splits, i+1, set, folder)
+		elsewhere, err := makeSplit(e, dealt.dataset(Options{}).splits, i+1, set, folder)
 		if err != nil || fmt.Sprint(elsewhere) != fmt.Sprint(split) {
 			t.Errorf("split %d of a shard is %v (%v), want %v", i+1, elsewhere, err, split)
 		}

@@ -35,7 +35,7 @@ type Options struct {
 	// Jobs is the number of cells computed at once. With engine xla these are trainings in one
 	// program, default 64; otherwise each cell has a thread, default the number of cores.
 	Jobs   int
-	Select Select
+	Select Selection
 	// CheckpointInterval is the minimum time between two checkpoints of a training, from which an interrupted
 	// experiment resumes; 0: 30 seconds.
 	CheckpointInterval time.Duration
@@ -138,7 +138,7 @@ func newRunner(e *definition.Experiment, o Options) (*runner, error) {
 	}
 	o.Shared = true // cells share the cores, so each trains on one thread
 	r := &runner{e: e, o: o, part: "all", folder: folder, trainers: engines.NewTrainers(o.Request), maxGroup: cmp.Or(o.Jobs, train.MaxGroup)}
-	if err := r.settle(loaded); err != nil {
+	if err := r.planAndWrite(loaded); err != nil {
 		folder.ClearUnless(PlanFile)
 		r.close()
 		return nil, err
@@ -146,7 +146,8 @@ func newRunner(e *definition.Experiment, o Options) (*runner, error) {
 	return r, nil
 }
 
-func (r *runner) settle(loaded map[definition.Coord][]candidate) (err error) {
+// planAndWrite plans the cells, merges the plan with an earlier one in the folder and writes it.
+func (r *runner) planAndWrite(loaded map[definition.Coord][]gridPoint) (err error) {
 	sweepAside(r.o.Dir)
 	if err := r.o.resumeColumns(r.e); err != nil {
 		return err
@@ -165,7 +166,7 @@ func (r *runner) settle(loaded map[definition.Coord][]candidate) (err error) {
 	if err := r.plan.write(r.o.Dir); err != nil {
 		return err
 	}
-	r.groups, err = gather(selected, r.trainers, r.maxGroup)
+	r.groups, err = planGroups(selected, r.trainers, r.maxGroup)
 	return err
 }
 
@@ -192,26 +193,27 @@ func (r *runner) run(ctx context.Context) (Progress, error) {
 		}
 	}
 	var running workers.Group
-	shared, alone := make(chan *group, len(groups)), make(chan *group, len(groups))
-	running.Go(func() { work(shared) })
-	for range min(r.atATime(), max(1, len(groups))) {
-		running.Go(func() { work(alone) })
+	coupled, independent := make(chan *group, len(groups)), make(chan *group, len(groups))
+	running.Go(func() { work(coupled) })
+	for range min(r.parallelGroups(), max(1, len(groups))) {
+		running.Go(func() { work(independent) })
 	}
 	for _, g := range groups {
 		if g.Coupled {
-			shared <- g
+			coupled <- g
 		} else {
-			alone <- g
+			independent <- g
 		}
 	}
-	close(shared)
-	close(alone)
+	close(coupled)
+	close(independent)
 	running.Wait()
 	return r.end(ctx)
 }
 
-// atATime returns how many cells without a shared program train at once.
-func (r *runner) atATime() int { return cmp.Or(r.o.Jobs, runtime.GOMAXPROCS(0)) }
+// parallelGroups returns the number of groups that are computed at once, apart from coupled ones, which run one after the
+// other.
+func (r *runner) parallelGroups() int { return cmp.Or(r.o.Jobs, runtime.GOMAXPROCS(0)) }
 
 // begin removes finished cells from the groups and opens the results file.
 func (r *runner) begin() (err error) {
@@ -222,9 +224,9 @@ func (r *runner) begin() (err error) {
 	if r.o.CheckpointInterval == 0 {
 		r.o.CheckpointInterval = 30 * time.Second
 	}
-	r.groups = distinct(r.groups)
+	r.groups = removeDuplicates(r.groups)
 	cells := cellsOf(r.groups)
-	costs := measureCosts(cells, r.have)
+	costs := costsFromResults(cells, r.have)
 	for _, c := range cells {
 		if r.have.Differ[c.Key] {
 			r.o.Observer.Warn(fmt.Sprintf("%s was computed more than once, with results that are not the same: one of them counts", c.Coord))
@@ -233,28 +235,28 @@ func (r *runner) begin() (err error) {
 			r.dropTrials(c)
 		}
 	}
-	r.groups = divided(unfinished(r.groups, r.have), func(g *group) int {
+	r.groups = divide(removeFinished(r.groups, r.have), func(g *group) int {
 		if r.o.Jobs > 0 { // Jobs limits the number of cells
 			return len(g.Cells)
 		}
-		return r.atATime()
+		return r.parallelGroups()
 	})
 	left := cellsOf(r.groups)
 	used := r.enginesUsed(cells)
 	for _, c := range left {
-		place, err := r.trainers.EngineInfo(c.candidates[0].spec)
+		place, err := r.trainers.EngineInfo(c.grid[0].spec)
 		if err != nil {
 			return err
 		}
-		if before := used[c.Learner]; before != "" && place.Engine != before && !c.candidates[0].spec.Fitted() {
+		if before := used[c.Learner]; before != "" && place.Engine != before && !c.grid[0].spec.Fitted() {
 			r.o.Observer.Warn(fmt.Sprintf("%s: finished cells were computed with engine %s, the others will be with %s: results differ by rounding; --engine %s continues with the first",
 				c.Learner, before, place.Engine, before))
 			used[c.Learner] = "" // warn once
 		}
-		c.input.waiting++
+		c.dataset.waiting++
 	}
 	r.progress = Progress{Cells: len(cells), Before: len(cells) - len(left), Done: len(cells) - len(left)}
-	r.clock = newClock(left, costs, r.atATime())
+	r.clock = newClock(left, costs, r.parallelGroups())
 	r.journal, err = results.OpenJournal(r.o.Dir, r.part)
 	return err
 }
@@ -302,8 +304,8 @@ func (r *runner) end(ctx context.Context) (Progress, error) {
 	return r.progress, nil
 }
 
-// doneElsewhere counts cells as done that failed here but that another process has completed
-// meanwhile: it removed their checkpoints, or locked the folders of their models.
+// doneElsewhere counts cells as done that failed here but that another process has completed since. takeOver finds
+// only those that had a result when they failed here.
 func (r *runner) doneElsewhere() error {
 	if len(r.failed) == 0 {
 		return nil
@@ -321,9 +323,9 @@ func (r *runner) doneElsewhere() error {
 	return nil
 }
 
-// keep stores the result of a cell. It returns an error if results can
+// recordResult writes the result of a cell to the journal and reports the progress. It returns an error if results can
 // no longer be stored.
-func (r *runner) keep(c *Cell, result *results.Result) error {
+func (r *runner) recordResult(c *Cell, result *results.Result) error {
 	err := r.journal.Add([]*results.Result{result})
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -342,12 +344,12 @@ func (r *runner) keep(c *Cell, result *results.Result) error {
 	return nil
 }
 
-// input returns the bags and the split of a cell.
-func (r *runner) input(c *Cell) (*prepare.Bags, *data.Split, error) {
-	set, err := c.input.open()
+// bagsAndSplit returns the bags and the split of a cell.
+func (r *runner) bagsAndSplit(c *Cell) (*prepare.Bags, *data.Split, error) {
+	set, err := c.dataset.open()
 	if err != nil {
 		return nil, nil, err
 	}
-	split, err := makeSplit(r.e, c.input.splits, c.Split, set.Dataset, c.input.folder)
+	split, err := makeSplit(r.e, c.dataset.splits, c.Split, set.Dataset, c.dataset.folder)
 	return set, split, err
 }

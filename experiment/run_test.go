@@ -142,7 +142,7 @@ func TestRunTwice(t *testing.T) {
 // An experiment that continues with another engine, as on another machine, warns.
 func TestRunWithAnotherEngine(t *testing.T) {
 	e, dir := parse(t, tiny), t.TempDir()
-	first := Options{Dir: dir, Select: Select{Splits: 1}}
+	first := Options{Dir: dir, Select: Selection{Splits: 1}}
 	first.Engine = engines.Gorgonia
 	if _, w, err := run(t, e, first); err != nil || len(w.warn) > 0 {
 		t.Fatal(w.warn, err)
@@ -378,10 +378,10 @@ func TestHoldOut(t *testing.T) {
 func TestSelect(t *testing.T) {
 	e := parse(t, tiny)
 	dir := t.TempDir()
-	if _, w, err := run(t, e, Options{Dir: dir, Select: Select{R: []int{2}, Learners: []string{"md"}}}); err != nil || len(w.ran) != 2 {
+	if _, w, err := run(t, e, Options{Dir: dir, Select: Selection{R: []int{2}, Learners: []string{"md"}}}); err != nil || len(w.ran) != 2 {
 		t.Fatalf("%d cells, %v", len(w.ran), err)
 	}
-	if _, w, err := run(t, e, Options{Dir: dir, Select: Select{Splits: 1}}); err != nil || len(w.ran) != 3 || w.begin.Before != 1 {
+	if _, w, err := run(t, e, Options{Dir: dir, Select: Selection{Splits: 1}}); err != nil || len(w.ran) != 3 || w.begin.Before != 1 {
 		t.Fatalf("%d cells, %+v, %v", len(w.ran), w.begin, err)
 	}
 	p, err := ReadPlan(dir)
@@ -396,7 +396,7 @@ func TestSelect(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("plan %v, want %v", got, want)
 	}
-	for _, sel := range []Select{{Data: []string{"Q"}}, {Learners: []string{"demip"}}, {R: []int{7}}} {
+	for _, sel := range []Selection{{Data: []string{"Q"}}, {Learners: []string{"demip"}}, {R: []int{7}}} {
 		if _, err := Run(context.Background(), e, Options{Dir: dir, Select: sel}); err == nil {
 			t.Errorf("%+v was taken", sel)
 		}
@@ -425,7 +425,7 @@ learners:
   - {name: md, spec: demipl-md, set: {train.epochs: 1, train.engine: gorgonia}}
 `)
 	dir := t.TempDir()
-	planned := func(s Select, want ...string) {
+	planned := func(s Selection, want ...string) {
 		t.Helper()
 		if _, _, err := run(t, e, Options{Dir: dir, Select: s}); err != nil {
 			t.Fatal(err)
@@ -443,13 +443,13 @@ learners:
 		}
 	}
 	all := []string{"P own 1", "P own 2", "P md 1", "P md 2", "Q own 1", "Q own 2", "Q md 1", "Q md 2"}
-	planned(Select{}, all...)
-	planned(Select{Learners: []string{"md"}}, all...)
+	planned(Selection{}, all...)
+	planned(Selection{Learners: []string{"md"}}, all...)
 	put(index, "split,part,bags\n1,train,1 2 3 5\n1,test,4 6 7 8\n2,train,5 6 7 8\n2,test,1 2 3 4\n")
-	planned(Select{Learners: []string{"md"}, Data: []string{"P"}}, "P md 1", "P md 2", "Q own 1", "Q own 2", "Q md 1", "Q md 2")
-	planned(Select{}, all...)
+	planned(Selection{Learners: []string{"md"}, Data: []string{"P"}}, "P md 1", "P md 2", "Q own 1", "Q own 2", "Q md 1", "Q md 2")
+	planned(Selection{}, all...)
 	put(spec, "name: own\nextends: demipl\ntrain: {epochs: 2, engine: gorgonia}\n")
-	planned(Select{Learners: []string{"md"}}, "P md 1", "P md 2", "Q md 1", "Q md 2")
+	planned(Selection{Learners: []string{"md"}}, "P md 1", "P md 2", "Q md 1", "Q md 2")
 }
 
 // After a change of a setting, only its cells run again.
@@ -526,7 +526,7 @@ func TestBadData(t *testing.T) {
 		"{name: Q, synth: {set: prototypes, features: 3}}\n  - {name: I, synth: prototypes}": "",
 	} {
 		e := parse(t, strings.Replace(tiny, "learners:", "  - "+text+"\nlearners:", 1))
-		_, w, err := run(t, e, Options{Dir: t.TempDir(), Select: Select{Splits: 1}})
+		_, w, err := run(t, e, Options{Dir: t.TempDir(), Select: Selection{Splits: 1}})
 		if want == "" {
 			if err != nil {
 				t.Errorf("%s: %v", text, err)
@@ -598,16 +598,16 @@ func TestKeepModels(t *testing.T) {
 	library := ortest.Library(t)
 	e := parse(t, tiny+"keep: models\n")
 	dir := t.TempDir()
-	kept, _, err := run(t, e, Options{Dir: dir, Select: Select{Splits: 1, R: []int{1}}, Request: engines.Request{Library: library}})
+	kept, _, err := run(t, e, Options{Dir: dir, Select: Selection{Splits: 1, R: []int{1}}, Request: engines.Request{Library: library}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, _, err := run(t, parse(t, tiny), Options{Dir: t.TempDir(), Select: Select{Splits: 1, R: []int{1}}})
+	plain, _, err := run(t, parse(t, tiny), Options{Dir: t.TempDir(), Select: Selection{Splits: 1, R: []int{1}}})
 	if err != nil || !maps.Equal(kept, plain) {
 		t.Errorf("with models %v, without %v, %v", kept, plain, err)
 	}
 	s, err := runs.ReadSummary(filepath.Join(dir, ModelsFolder, "P_r=1", "md", "split-1"))
-	if err != nil || s.Accuracy == nil {
+	if err != nil || s.TestAccuracy == nil {
 		t.Errorf("%v, %v", s, err)
 	}
 }
@@ -664,7 +664,7 @@ func TestResultsOfTrialsThatTrainAlone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &watch{after: 1, stop: cancel}
 	dir := t.TempDir()
-	o := Options{Dir: dir, Observer: w, Select: Select{Learners: []string{"demipl"}}, Request: engines.Request{Library: ortest.Library(t), Engine: "ort"}}
+	o := Options{Dir: dir, Observer: w, Select: Selection{Learners: []string{"demipl"}}, Request: engines.Request{Library: ortest.Library(t), Engine: "ort"}}
 	_, err := Run(ctx, e, o)
 	var stopped *InterruptedError
 	if got := len(read(t, dir)); !errors.As(err, &stopped) || got == 0 || got > runtime.GOMAXPROCS(0) {
@@ -685,13 +685,13 @@ func furthest(dir string) (epoch int) {
 
 func TestClock(t *testing.T) {
 	cell := func(learner string, split int, nominal float64) *Cell {
-		return &Cell{Coord: definition.Coord{Data: "P", Learner: learner, Split: split}, Key: fmt.Sprint(learner, split), nominal: nominal}
+		return &Cell{Coord: definition.Coord{Data: "P", Learner: learner, Split: split}, Key: fmt.Sprint(learner, split), estimate: nominal}
 	}
 	done := cell("b", 1, 2)
 	have := &results.Results{ByKey: map[string]results.Result{done.Key: {Seconds: 10}}}
 	first := cell("a", 1, 1)
 	left := []*Cell{first, cell("a", 2, 1), cell("b", 2, 2), cell("c", 1, 6)}
-	k := newClock(left, measureCosts(append(left, done), have), 2)
+	k := newClock(left, costsFromResults(append(left, done), have), 2)
 	if got := k.tick(first, &results.Result{Seconds: 5}).Seconds(); got != 22.5 { // 15 seconds were 3 nominal ones
 		t.Errorf("%v seconds left, want (5+10+30)/2", got)
 	}

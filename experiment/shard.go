@@ -29,15 +29,15 @@ var indices = []string{"SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"}
 
 // Shard is the part of the cells that one process computes: number I, from 1, of N.
 type Shard struct {
-	I, N int
-	Plan string // ShardPlan.ID; empty: any
+	I, N   int
+	PlanID string // ShardPlan.ID; empty: any
 }
 
 // ParseShard parses I/N, or determines the shard from the environment for "auto". It does not use
 // the number of tasks that the scheduler reports, because that is smaller when some tasks are
 // resubmitted.
 func ParseShard(text string, getenv func(string) string) (Shard, error) {
-	s := Shard{Plan: getenv(envPlan)}
+	s := Shard{PlanID: getenv(envPlan)}
 	if text != "auto" {
 		i, n, found := strings.Cut(text, "/")
 		var e1, e2 error
@@ -74,7 +74,8 @@ type PlanError struct{ Err error }
 func (e *PlanError) Error() string { return e.Err.Error() }
 func (e *PlanError) Unwrap() error { return e.Err }
 
-func unfit(format string, args ...any) error { return &PlanError{fmt.Errorf(format, args...)} }
+// planErrorf returns a *PlanError.
+func planErrorf(format string, args ...any) error { return &PlanError{fmt.Errorf(format, args...)} }
 
 // RunShard computes the cells of one shard that have no result yet. It needs only the folder and
 // may run concurrently with other shards: it locks nothing, removes only its own files, and writes
@@ -84,12 +85,12 @@ func unfit(format string, args ...any) error { return &PlanError{fmt.Errorf(form
 func RunShard(ctx context.Context, s Shard, o Options) (Progress, error) {
 	shardPlan, err := readShardPlan(o.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Progress{}, unfit("%s was not planned for shards: make it ready with miplc experiment plan", o.Dir)
+		return Progress{}, planErrorf("%s was not planned for shards: make it ready with miplc experiment plan", o.Dir)
 	}
 	if err != nil {
 		return Progress{}, &PlanError{err}
 	}
-	e, err := shardPlan.admit(s, o.Dir)
+	e, err := shardPlan.openExperiment(s, o.Dir)
 	if err != nil {
 		return Progress{}, err
 	}
@@ -115,19 +116,19 @@ func RunShard(ctx context.Context, s Shard, o Options) (Progress, error) {
 	return r.run(ctx)
 }
 
-// admit checks that a shard belongs to the plan and reads the experiment.
-func (d *ShardPlan) admit(s Shard, dir string) (*definition.Experiment, error) {
+// openExperiment checks that a shard belongs to the plan and reads the experiment.
+func (d *ShardPlan) openExperiment(s Shard, dir string) (*definition.Experiment, error) {
 	again := "submit the job of the last plan, or plan again"
 	switch {
-	case s.Plan != "" && s.Plan != d.ID:
-		return nil, unfit("the job is of the plan %s, and %s was planned again since, as %s: %s", s.Plan, dir, d.ID, again)
+	case s.PlanID != "" && s.PlanID != d.ID:
+		return nil, planErrorf("the job is of the plan %s, and %s was planned again since, as %s: %s", s.PlanID, dir, d.ID, again)
 	case len(d.Shards) == 0:
-		return nil, unfit("all cells were finished when %s was planned: there are no shards", dir)
+		return nil, planErrorf("all cells were finished when %s was planned: there are no shards", dir)
 	case s.N != len(d.Shards):
-		return nil, unfit("shard %d/%d: %s was planned for %d shards: %s", s.I, s.N, dir, len(d.Shards), again)
+		return nil, planErrorf("shard %d/%d: %s was planned for %d shards: %s", s.I, s.N, dir, len(d.Shards), again)
 	}
-	if err := unchanged(filepath.Join(dir, SpecFile), d.Experiment); err != nil {
-		return nil, unfit("%w: plan again", err)
+	if err := checkUnchanged(filepath.Join(dir, SpecFile), d.Experiment); err != nil {
+		return nil, planErrorf("%w: plan again", err)
 	}
 	e, err := Open(dir)
 	if err != nil {
@@ -145,38 +146,37 @@ type encodedSet struct {
 
 // bind sets the specs and datasets of the cells and checks that they still give the same keys.
 func (d *ShardPlan) bind(e *definition.Experiment, groups []*group, o Options) error {
-	choices := map[definition.Coord][]candidate{}
-	for _, c := range d.Choices {
-		choices[c.Coord] = c.Choices
+	grids := map[definition.Coord][]gridPoint{}
+	for _, c := range d.Grids {
+		grids[c.Coord] = c.Grid
 	}
 	sets := map[encodedSet]*stagedSet{}
 	for i := range d.Sets {
 		f := &d.Sets[i].SetFacts
 		sets[encodedSet{f.Name, f.R, f.Encoder}] = &d.Sets[i]
 	}
-	opened := map[encodedSet]*inputOf{}
+	opened := map[encodedSet]*sharedDataset{}
 	for _, g := range groups {
 		for _, c := range g.Cells {
-			at := c.Coord
-			at.Split = 0
-			if len(choices[at]) == 0 {
+			at := c.AllSplits()
+			if len(grids[at]) == 0 {
 				return fmt.Errorf("%s: the plan has no spec for it", c.Coord)
 			}
-			for i := range choices[at] {
-				if choice := &choices[at][i]; choice.spec == nil {
-					if err := choice.load(o.Dir); err != nil {
+			for i := range grids[at] {
+				if point := &grids[at][i]; point.spec == nil {
+					if err := point.load(o.Dir); err != nil {
 						return err
 					}
 				}
 			}
-			on := encodedSet{c.Data, c.R, prepare.EncoderKey(choices[at][0].spec)}
+			on := encodedSet{c.Data, c.R, prepare.EncoderKey(grids[at][0].spec)}
 			if sets[on] == nil {
 				return fmt.Errorf("%s: the plan has no dataset for it", c.Coord)
 			}
 			if opened[on] == nil {
-				opened[on] = sets[on].input(o)
+				opened[on] = sets[on].dataset(o)
 			}
-			c.candidates, c.input, c.nominal = choices[at], opened[on], g.Seconds/float64(len(g.Cells))
+			c.grid, c.dataset, c.estimate = grids[at], opened[on], g.Seconds/float64(len(g.Cells))
 		}
 	}
 	for _, in := range opened {
@@ -188,7 +188,7 @@ func (d *ShardPlan) bind(e *definition.Experiment, groups []*group, o Options) e
 }
 
 // checkKeys opens a dataset and compares the keys of its cells with those in the plan.
-func checkKeys(e *definition.Experiment, in *inputOf, groups []*group) error {
+func checkKeys(e *definition.Experiment, in *sharedDataset, groups []*group) error {
 	set, err := in.open()
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func checkKeys(e *definition.Experiment, in *inputOf, groups []*group) error {
 	in.opened = nil // reopened for the first cell
 	splits := map[int]*data.Split{}
 	for _, c := range cellsOf(groups) {
-		if c.input != in {
+		if c.dataset != in {
 			continue
 		}
 		if splits[c.Split] == nil {
@@ -204,7 +204,7 @@ func checkKeys(e *definition.Experiment, in *inputOf, groups []*group) error {
 				return err
 			}
 		}
-		now, err := key(c.candidates, e.Choose, e.Snapshots, in.facts.Hash, train.SplitHash(splits[c.Split]))
+		now, err := key(c.grid, e.Choose, e.Snapshots, in.facts.Hash, train.SplitHash(splits[c.Split]))
 		if err != nil {
 			return err
 		}

@@ -76,7 +76,7 @@ func TestShards(t *testing.T) {
 	ran := 0
 	for i := range 3 {
 		w := &watch{}
-		if _, err := RunShard(context.Background(), Shard{I: i + 1, N: 3, Plan: shardPlan.ID}, Options{Dir: dir, Observer: w}); err != nil {
+		if _, err := RunShard(context.Background(), Shard{I: i + 1, N: 3, PlanID: shardPlan.ID}, Options{Dir: dir, Observer: w}); err != nil {
 			t.Fatal(err)
 		}
 		ran += len(w.ran)
@@ -155,7 +155,7 @@ func TestShardsThatDoNotFit(t *testing.T) {
 		want   string
 	}{
 		"another number": {nil, Shard{I: 2, N: 3}, "was planned for 2 shards"},
-		"another plan":   {nil, Shard{I: 1, N: 2, Plan: "0123"}, "the job is of the plan 0123"},
+		"another plan":   {nil, Shard{I: 1, N: 2, PlanID: "0123"}, "the job is of the plan 0123"},
 		"no plan":        {remove(ShardsFile), Shard{I: 1, N: 2}, "was not planned for shards"},
 		"half a plan":    {replace(ShardsFile, "}", ""), Shard{I: 1, N: 2}, "shards.json"},
 		"no cell":        {replace(ShardsFile, `"cells": [`, `"cells": [null,`), Shard{I: 1, N: 2}, "shards.json is damaged"},
@@ -183,7 +183,7 @@ func TestShardsThatDoNotFit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			o := Options{Dir: dir, Select: Select{Splits: 1}, Request: engines.Request{Library: "../runtime/ortlib/testdata/new.so"}} // a small file
+			o := Options{Dir: dir, Select: Selection{Splits: 1}, Request: engines.Request{Library: "../runtime/ortlib/testdata/new.so"}} // a small file
 			if _, err := PlanShards(staging(t), o, Sharding{Shards: 2}); err != nil {
 				t.Fatal(err)
 			}
@@ -219,10 +219,10 @@ func TestParseShard(t *testing.T) {
 		says      string
 	}{
 		{"3/16", "", Shard{I: 3, N: 16}, ""},
-		{"1/1", "MIPLC_PLAN=ab", Shard{I: 1, N: 1, Plan: "ab"}, ""},
+		{"1/1", "MIPLC_PLAN=ab", Shard{I: 1, N: 1, PlanID: "ab"}, ""},
 		{"auto", "SLURM_ARRAY_TASK_ID=0 MIPLC_SHARDS=4", Shard{I: 1, N: 4}, ""},
 		{"auto", "SLURM_ARRAY_TASK_ID=3 SLURM_ARRAY_TASK_COUNT=1 MIPLC_SHARDS=4", Shard{I: 4, N: 4}, ""},
-		{"auto", "JOB_COMPLETION_INDEX=2 MIPLC_SHARDS=4 MIPLC_PLAN=ab", Shard{I: 3, N: 4, Plan: "ab"}, ""},
+		{"auto", "JOB_COMPLETION_INDEX=2 MIPLC_SHARDS=4 MIPLC_PLAN=ab", Shard{I: 3, N: 4, PlanID: "ab"}, ""},
 		{"auto", "SLURM_ARRAY_TASK_ID=4 MIPLC_SHARDS=4", Shard{}, `SLURM_ARRAY_TASK_ID is "4"; with 4 shards it is a number from 0 to 3`},
 		{"auto", "JOB_COMPLETION_INDEX=x MIPLC_SHARDS=4", Shard{}, `JOB_COMPLETION_INDEX is "x"`},
 		{"auto", "SLURM_ARRAY_TASK_ID=1 SLURM_ARRAY_TASK_COUNT=4", Shard{}, `MIPLC_SHARDS is ""`},

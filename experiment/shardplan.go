@@ -32,9 +32,9 @@ type ShardPlan struct {
 	CPUs     int     `json:"cpus,omitempty"` // cores per process; 0: unknown
 	Library  *staged `json:"library,omitempty"`
 
-	Sets    []stagedSet     `json:"sets"`
-	Choices []stagedChoices `json:"choices"`
-	Shards  []shardGroups   `json:"shards"` // the longest first
+	Sets   []stagedSet   `json:"sets"`
+	Grids  []stagedGrid  `json:"choices"`
+	Shards []shardGroups `json:"shards"` // the longest first
 }
 
 // shardGroups is the work of one process.
@@ -75,21 +75,21 @@ func PlanShards(e *definition.Experiment, o Options, d Sharding) (*ShardPlan, er
 	}
 	defer r.close()
 	shardPlan := &ShardPlan{Experiment: r.plan.SHA256, Name: r.plan.Name, Miplc: o.Version, Engine: o.Engine, Device: o.Device, Auto: o.Auto, MaxGroup: r.maxGroup, CPUs: d.CPUs}
-	costs := measureCosts(cellsOf(r.groups), r.have)
-	groups, total := unfinished(r.groups, r.have), 0.0
+	costs := costsFromResults(cellsOf(r.groups), r.have)
+	groups, total := removeFinished(r.groups, r.have), 0.0
 	for _, g := range groups {
 		for _, c := range g.Cells {
-			g.Seconds += costs.of(c)
+			g.Seconds += costs.seconds(c)
 		}
 		total += g.Seconds
 		if shardPlan.Auto == "" {
-			if err := shardPlan.settleAuto(g, r.trainers); err != nil {
+			if err := shardPlan.resolveAutoEngine(g, r.trainers); err != nil {
 				return nil, err
 			}
 		}
 	}
 	n := d.count(groups, total)
-	groups = divided(groups, func(g *group) int { // enough groups for all shards and their cores
+	groups = divide(groups, func(g *group) int { // enough groups for all shards and their cores
 		return int(math.Ceil(g.Seconds / total * float64(n*max(1, d.CPUs))))
 	})
 	shardPlan.Shards = assignGroups(groups, min(n, len(groups)))
@@ -122,14 +122,14 @@ func checkShardModels(e *definition.Experiment) error {
 	return errs.Err()
 }
 
-// settleAuto determines the engine for auto on this machine if a cell uses auto.
-func (d *ShardPlan) settleAuto(g *group, trainers *engines.Trainers) error {
+// resolveAutoEngine determines the engine for auto on this machine if a cell uses auto.
+func (d *ShardPlan) resolveAutoEngine(g *group, trainers *engines.Trainers) error {
 	for _, c := range g.Cells {
-		for _, choice := range c.candidates {
-			if choice.spec.Train.Engine.V == language.NoEngine || cmp.Or(d.Engine, choice.spec.Train.Engine.V, engines.Auto) != engines.Auto {
+		for _, point := range c.grid {
+			if point.spec.Train.Engine.V == language.NoEngine || cmp.Or(d.Engine, point.spec.Train.Engine.V, engines.Auto) != engines.Auto {
 				continue
 			}
-			name, err := trainers.Engine(choice.spec)
+			name, err := trainers.Engine(point.spec)
 			d.Auto = name
 			return err
 		}

@@ -47,8 +47,8 @@ func TestShippedExperimentsCompile(t *testing.T) {
 						continue
 					}
 					for _, v := range l.Variants() {
-						c := Cell{Coord: l.On(d.Name.V, r, v), input: &inputOf{facts: SetFacts{Name: d.Name.V, R: r}}}
-						c.candidates = loaded[c.Coord]
+						c := Cell{Coord: l.On(d.Name.V, r, v), dataset: &sharedDataset{facts: SetFacts{Name: d.Name.V, R: r}}}
+						c.grid = loaded[c.Coord]
 						var errs diag.List
 						if !checkCompiles(e, l, &c, set, []*data.Split{split}, &errs) {
 							t.Errorf("%s: %v", name, errs)

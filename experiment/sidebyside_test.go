@@ -85,7 +85,7 @@ func TestGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	plan, err := planCells(e, loaded, Select{}, dir, bagfile.Folder{})
+	plan, err := planCells(e, loaded, Selection{}, dir, bagfile.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,11 +93,11 @@ func TestGroups(t *testing.T) {
 	defer trainers.Close()
 	// demipl has 2 values of r, 2 splits and 2 values of lambda; batches has 2 splits; proden has 4
 	// cells; pl-aggd has 2 splits, which are not grouped. A finished cell keeps its index.
-	groups, err := gather(plan.Cells, trainers, train.MaxGroup)
+	groups, err := planGroups(plan.Cells, trainers, train.MaxGroup)
 	if err != nil {
 		t.Fatal(err)
 	}
-	groups = unfinished(groups, &results.Results{ByKey: map[string]results.Result{plan.Cells[0].Key: {}}})
+	groups = removeFinished(groups, &results.Results{ByKey: map[string]results.Result{plan.Cells[0].Key: {}}})
 	var sizes, left []int
 	for _, g := range groups {
 		sizes, left = append(sizes, g.Planned), append(left, len(g.Cells))

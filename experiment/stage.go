@@ -55,19 +55,18 @@ type stagedFeatures struct {
 	SHA256 string `json:"sha256"` // of the file
 }
 
-// stagedChoices are the candidate settings of a learner on a dataset.
-type stagedChoices struct {
+// stagedGrid is the grid of a learner on a dataset.
+type stagedGrid struct {
 	definition.Coord
-	Choices []candidate `json:"choices"` // their hashes are names of files in SpecsFolder
+	Grid []gridPoint `json:"choices"` // their hashes are names of files in SpecsFolder
 }
 
 // stage copies the datasets, splits and specs of groups and the onnxruntime library to the folder.
 func (d *ShardPlan) stage(o Options, p *Plan, groups []*group) error {
-	needed, cells := map[*inputOf]bool{}, map[definition.Coord]*Cell{}
+	needed, cells := map[*sharedDataset]bool{}, map[definition.Coord]*Cell{}
 	for _, c := range cellsOf(groups) {
-		needed[c.input] = true
-		at := c.Coord
-		at.Split = 0
+		needed[c.dataset] = true
+		at := c.AllSplits()
 		if cells[at] == nil {
 			cells[at] = c
 			if err := d.stageSpecs(o.Dir, at, c); err != nil {
@@ -75,7 +74,7 @@ func (d *ShardPlan) stage(o Options, p *Plan, groups []*group) error {
 			}
 		}
 	}
-	for _, in := range p.inputs {
+	for _, in := range p.datasets {
 		if !needed[in] {
 			continue
 		}
@@ -87,22 +86,22 @@ func (d *ShardPlan) stage(o Options, p *Plan, groups []*group) error {
 }
 
 func (d *ShardPlan) stageSpecs(dir string, at definition.Coord, c *Cell) error {
-	for _, choice := range c.candidates {
-		if unchanged(choice.path(dir), choice.Hash) == nil {
+	for _, point := range c.grid {
+		if checkUnchanged(point.path(dir), point.Hash) == nil {
 			continue
 		}
-		if err := fileio.Replace(choice.path(dir), choice.spec.YAML()); err != nil {
+		if err := fileio.Replace(point.path(dir), point.spec.YAML()); err != nil {
 			return err
 		}
 	}
-	d.Choices = append(d.Choices, stagedChoices{at, c.candidates})
+	d.Grids = append(d.Grids, stagedGrid{at, c.grid})
 	return nil
 }
 
 // path returns the path of the spec in the folder of the experiment.
-func (c *candidate) path(dir string) string { return filepath.Join(dir, SpecsFolder, c.Hash+".yaml") }
+func (c *gridPoint) path(dir string) string { return filepath.Join(dir, SpecsFolder, c.Hash+".yaml") }
 
-func (d *ShardPlan) stageSet(dir string, in *inputOf, e *definition.Experiment) error {
+func (d *ShardPlan) stageSet(dir string, in *sharedDataset, e *definition.Experiment) error {
 	set := stagedSet{SetFacts: in.facts, Labels: in.labels, Train: in.splits.Train, Stratify: in.splits.Stratify, Seed: in.splits.Seed, Pools: in.splits.Pools,
 		Folds: in.splits.Folds, Validation: in.splits.Validation, Group: in.splits.Group.V}
 	name := sanitize.FileName(in.facts.title())
@@ -182,7 +181,7 @@ func linkFile(to, from string) error {
 
 // stageFeatures writes the features of images to a dataset file, so that shards need neither the
 // images nor the encoder.
-func stageFeatures(to string, in *inputOf) (*stagedFeatures, error) {
+func stageFeatures(to string, in *sharedDataset) (*stagedFeatures, error) {
 	set, err := in.openBags()
 	if err != nil {
 		return nil, err
@@ -254,13 +253,13 @@ func (d *ShardPlan) library(dir string) (string, error) {
 		return "", nil
 	}
 	path := filepath.Join(dir, filepath.FromSlash(d.Library.File))
-	return path, unchanged(path, d.Library.SHA256)
+	return path, checkUnchanged(path, d.Library.SHA256)
 }
 
 // load reads the copy of a spec.
-func (c *candidate) load(dir string) (err error) {
+func (c *gridPoint) load(dir string) (err error) {
 	path := c.path(dir)
-	if err := unchanged(path, c.Hash); err != nil {
+	if err := checkUnchanged(path, c.Hash); err != nil {
 		return err
 	}
 	if c.spec, err = language.Load(path); err == nil && c.spec.Hash() != c.Hash {
@@ -269,8 +268,8 @@ func (c *candidate) load(dir string) (err error) {
 	return err
 }
 
-// unchanged returns an error if a file is not the one with which the plan was made.
-func unchanged(path, hash string) error {
+// checkUnchanged returns an error if a file is not the one with which the plan was made.
+func checkUnchanged(path, hash string) error {
 	have, err := fileio.SHA256(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -283,9 +282,9 @@ func unchanged(path, hash string) error {
 	return nil
 }
 
-// input returns the dataset without opening it.
-func (s *stagedSet) input(o Options) *inputOf {
-	in := &inputOf{facts: s.SetFacts, features: s.Features, path: filepath.Join(o.Dir, filepath.FromSlash(s.File)), labels: s.Labels, folder: o.Data}
+// dataset returns the dataset without opening it.
+func (s *stagedSet) dataset(o Options) *sharedDataset {
+	in := &sharedDataset{facts: s.SetFacts, features: s.Features, path: filepath.Join(o.Dir, filepath.FromSlash(s.File)), labels: s.Labels, folder: o.Data}
 	in.folder.Copies = map[string]string{}
 	for name, path := range s.Files {
 		in.folder.Copies[name] = filepath.Join(o.Dir, filepath.FromSlash(path))

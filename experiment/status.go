@@ -12,7 +12,7 @@ import (
 // Status describes the progress of the experiment in a folder, over all processes.
 type Status struct {
 	Name    string            `json:"name"`
-	Plan    string            `json:"plan,omitempty"` // ShardPlan.ID; empty: no shards
+	PlanID  string            `json:"plan,omitempty"` // ShardPlan.ID; empty: no shards
 	Shards  int               `json:"shards,omitempty"`
 	Cells   int               `json:"cells"`
 	Done    int               `json:"done"`
@@ -50,8 +50,8 @@ func ReadStatus(dir string, now time.Time) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Status{Name: plan.Name, Plan: shardPlan.ID, Shards: len(shardPlan.Shards), Cells: len(plan.Cells)}
-	s.count(plan, have, shardPlan.nominal())
+	s := &Status{Name: plan.Name, PlanID: shardPlan.ID, Shards: len(shardPlan.Shards), Cells: len(plan.Cells)}
+	s.count(plan, have, shardPlan.plannedSeconds())
 	s.Running = []results.Process{}
 	if s.Done < s.Cells { // a finished experiment has no running processes
 		if s.Running, err = results.Running(dir, now); err != nil {
@@ -67,12 +67,12 @@ func ReadStatus(dir string, now time.Time) (*Status, error) {
 
 // count counts the cells and estimates the time of the remaining ones, unless no cell is finished and
 // no plan of shards has an estimate.
-func (s *Status) count(plan *Plan, have *results.Results, nominal map[string]float64) {
+func (s *Status) count(plan *Plan, have *results.Results, planned map[string]float64) {
 	var cells, left []*Cell
 	for i := range plan.Cells {
 		c := &plan.Cells[i]
-		if c.nominal = nominal[c.Key]; c.nominal == 0 {
-			c.nominal = 1
+		if c.estimate = planned[c.Key]; c.estimate == 0 {
+			c.estimate = 1
 		}
 		cells = append(cells, c)
 		if have.Differ[c.Key] {
@@ -88,18 +88,18 @@ func (s *Status) count(plan *Plan, have *results.Results, nominal map[string]flo
 		}
 		left = append(left, c)
 	}
-	costs := measureCosts(cells, have)
-	if costs.measured == 0 && len(nominal) == 0 {
+	costs := costsFromResults(cells, have)
+	if costs.measured == 0 && len(planned) == 0 {
 		return
 	}
 	s.Seconds = new(float64)
 	for _, c := range left {
-		*s.Seconds += costs.of(c)
+		*s.Seconds += costs.seconds(c)
 	}
 }
 
-// nominal returns the estimated seconds of the cells in the plan.
-func (d *ShardPlan) nominal() map[string]float64 {
+// plannedSeconds returns the estimated seconds of the cells in the plan.
+func (d *ShardPlan) plannedSeconds() map[string]float64 {
 	list := map[string]float64{}
 	for _, s := range d.Shards {
 		for _, g := range s.Groups {

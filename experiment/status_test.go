@@ -31,7 +31,7 @@ func TestStatus(t *testing.T) {
 		return s
 	}
 	now := time.Now()
-	if s := look(now); s.Cells != 8 || s.Done+s.Failed+len(s.Running) != 0 || s.Shards != 2 || s.Plan != shardPlan.ID || s.Left != nil || s.Seconds == nil || *s.Seconds <= 0 {
+	if s := look(now); s.Cells != 8 || s.Done+s.Failed+len(s.Running) != 0 || s.Shards != 2 || s.PlanID != shardPlan.ID || s.Left != nil || s.Seconds == nil || *s.Seconds <= 0 {
 		t.Errorf("before: %+v", s)
 	}
 	_, _, err = run(t, e, Options{Dir: dir})

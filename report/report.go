@@ -184,7 +184,7 @@ func (r *Report) divergedFacts() []string {
 			splits[i] = strconv.Itoa(result.Split)
 		}
 		list = append(list, fmt.Sprintf("%s %s, splits diverged: %s (%d of %d). The first: %s.",
-			divergedMark, cell.Coord.WithoutSplit(), strings.Join(splits, ", "), len(all), len(r.results[at]), all[0].Diverged))
+			divergedMark, cell.Coord.Describe(), strings.Join(splits, ", "), len(all), len(r.results[at]), all[0].Diverged))
 	}
 	return list
 }

@@ -69,7 +69,7 @@ func TestAccuracyIsThatOfTheFile(t *testing.T) {
 			name string
 			said *float64
 			bags []int
-		}{{"training", s.TrainAccuracy, trial.Split.Train}, {"test", s.Accuracy, trial.Split.Test}} {
+		}{{"training", s.TrainAccuracy, trial.Split.Train}, {"test", s.TestAccuracy, trial.Split.Test}} {
 			if want := ofFile(t, dir, trial, part.bags); part.said == nil || *part.said != want {
 				t.Errorf("random%d on %s: accuracy on the %s bags %v, the file has %g", seed, engine, part.name, part.said, want)
 			}

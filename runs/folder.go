@@ -24,6 +24,7 @@ func (o *Options) claim(trials []*train.Trial, specs []*language.Spec) (folders 
 		}
 		closeAll(folders)
 	}()
+	// Check all folders first, so that none is changed if one of them must not be overwritten.
 	claims := make([]func() error, len(trials))
 	for i, t := range trials {
 		f, err := fileio.LockFolder(t.Dir)

@@ -193,7 +193,7 @@ func writeSummary(t *train.Trial, r *train.Report, engine train.EngineInfo, vers
 	s := &Summary{
 		Name: spec.Name.V, Version: version, Engine: r.Engine, EngineReason: engine.Reason, Device: engine.Device, DeviceName: engine.DeviceName,
 		Environment: EnvironmentOf(t.Program, engine, m.MeasuredBy), Epochs: r.Epochs, Seed: r.Seed,
-		Parameters: m.Program.FlatSize(), Diverged: r.Diverged, Best: r.Best, Accuracy: r.TestAccuracy, Validation: r.ValidationAccuracy, Sampled: r.SampledAccuracy, TrainAccuracy: r.TrainAccuracy,
+		Parameters: m.Program.FlatSize(), Diverged: r.Diverged, Best: r.Best, TestAccuracy: r.TestAccuracy, ValidationAccuracy: r.ValidationAccuracy, SampledAccuracy: r.SampledAccuracy, TrainAccuracy: r.TrainAccuracy,
 		Disambiguation: r.Disambiguation, Loss: r.Loss, Measures: r.Measures, DetailOf: r.DetailOf, Detail: r.Detail, Temperature: m.Temperature,
 		Seconds:    r.Seconds,
 		Data:       DataFacts{t.Data.Name, t.Data.Bags(), t.Data.AllClassNames(), t.Data.Hash()},
@@ -201,7 +201,7 @@ func writeSummary(t *train.Trial, r *train.Report, engine train.EngineInfo, vers
 		SpecSHA256: spec.Identity(), ModelSHA256: sum, Parity: agreement,
 		Files: append([]string{ModelFile, SpecFile, SplitFile, SummaryFile, train.MetricsFile}, plots...),
 	}
-	s.Known = knownLabels(t)
+	s.KnownLabels = knownLabels(t)
 	if spec.Fitted() {
 		s.Learner, s.Device = spec.Learner.Kind.V, cmp.Or(engine.Device, engines.CPU)
 	}

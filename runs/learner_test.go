@@ -45,7 +45,7 @@ func TestFitLearner(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Learner != kind || s.Device != c.on || s.Epochs != 3 || s.Accuracy == nil || s.TrainAccuracy == nil || s.Disambiguation == nil || s.Parameters == 0 {
+		if s.Learner != kind || s.Device != c.on || s.Epochs != 3 || s.TestAccuracy == nil || s.TrainAccuracy == nil || s.Disambiguation == nil || s.Parameters == 0 {
 			t.Errorf("%s: summary %+v", name, s)
 		}
 		if want := []string{kind, "interpreter", "onnxruntime", "onnx-go"}; !slices.Equal(s.Parity.Engines, want) || !s.Parity.OK {
@@ -57,7 +57,7 @@ func TestFitLearner(t *testing.T) {
 			}
 		}
 		metrics := readMetrics(t, filepath.Join(first, train.MetricsFile))
-		if len(metrics) != 3 || metrics[2].TestAccuracy == nil || *metrics[2].TestAccuracy != *s.Accuracy || metrics[1].TestAccuracy != nil {
+		if len(metrics) != 3 || metrics[2].TestAccuracy == nil || *metrics[2].TestAccuracy != *s.TestAccuracy || metrics[1].TestAccuracy != nil {
 			t.Errorf("%s: metrics %+v", name, metrics)
 		}
 		again := load(t, filepath.Join(first, SpecFile))
@@ -84,7 +84,7 @@ func checkFinished(t *testing.T, spec *language.Spec, o Options, s *Summary) {
 	if again, err := one(context.Background(), spec, o); err != nil || again.ModelSHA256 != s.ModelSHA256 {
 		t.Errorf("resumed when finished: %+v, %v", again, err)
 	}
-	if _, err := RunParity(o.Dir, verify.Options{Library: o.Library}); !errors.Is(err, ErrNoCheckpoint) {
+	if _, err := CompareModel(o.Dir, verify.Options{Library: o.Library}); !errors.Is(err, ErrNoCheckpoint) {
 		t.Errorf("parity of a learner's folder: %v", err)
 	}
 	if r, err := verify.File(ModelPath(o.Dir), verify.Options{Library: o.Library, Sizes: []int{1, 5}}); err != nil || !r.OK {
@@ -97,7 +97,7 @@ func checkFinished(t *testing.T, spec *language.Spec, o Options, s *Summary) {
 	trainers := engines.NewTrainers(o.Request)
 	defer trainers.Close()
 	report, err := train.One(context.Background(), trainers, trials[0], train.Options{})
-	if err != nil || *report.TestAccuracy != *s.Accuracy || len(report.Trajectories) != 6 || len(report.Trajectories[0].Weights) != 4 {
+	if err != nil || *report.TestAccuracy != *s.TestAccuracy || len(report.Trajectories) != 6 || len(report.Trajectories[0].Weights) != 4 {
 		t.Errorf("fitted without a folder: %+v, %v", report, err)
 	}
 }
@@ -182,7 +182,7 @@ func TestLearnerWithoutTestBags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := r.Runs[0]; s.DetailOf != "train" || s.Accuracy != nil || s.TrainAccuracy == nil {
+	if s := r.Runs[0]; s.DetailOf != "train" || s.TestAccuracy != nil || s.TrainAccuracy == nil {
 		text, _ := json.Marshal(s)
 		t.Errorf("summary %s", text)
 	}

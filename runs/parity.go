@@ -19,9 +19,9 @@ import (
 // can be compared.
 var ErrNoCheckpoint = errors.New("the run has no checkpoint")
 
-// RunParity compares the inference graph of a run, with the parameters of its checkpoint, with its
-// model file in every back end.
-func RunParity(dir string, o verify.Options) (*parity.Report, error) {
+// CompareModel compares the predictions of a run's model file, in every back end, with those of the run's inference
+// graph with the parameters of its newest checkpoint. Without a checkpoint, the error wraps ErrNoCheckpoint.
+func CompareModel(dir string, o verify.Options) (*parity.Report, error) {
 	spec, wrong := language.Load(filepath.Join(dir, SpecFile))
 	if wrong == nil && spec.Fitted() {
 		return nil, fmt.Errorf("%w, because its learner is fitted; %s has the differences measured after training", ErrNoCheckpoint, SummaryFile)

@@ -63,17 +63,17 @@ func readSplit(dir string, bags int) *data.Split {
 	if fileio.ReadJSON(filepath.Join(dir, SplitFile), &f) != nil {
 		return nil
 	}
-	train, errTrain := fromOne(f.Train, bags)
-	validation, errValidation := fromOne(f.Validation, bags)
-	test, errTest := fromOne(f.Test, bags)
+	train, errTrain := bagIndices(f.Train, bags)
+	validation, errValidation := bagIndices(f.Validation, bags)
+	test, errTest := bagIndices(f.Test, bags)
 	if cmp.Or(errTrain, errValidation, errTest) != nil {
 		return nil
 	}
 	return &data.Split{Train: train, Validation: validation, Test: test}
 }
 
-// fromOne converts numbers of bags that are counted from 1 to indices.
-func fromOne(list []int, bags int) ([]int, error) {
+// bagIndices converts numbers of bags, counted from 1, to indices.
+func bagIndices(list []int, bags int) ([]int, error) {
 	out := make([]int, len(list))
 	for i, n := range list {
 		if n < 1 || n > bags {

@@ -122,8 +122,8 @@ func TestSparseTrialAgreesWithTrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *alone.TestAccuracy != *whole.Accuracy || alone.Loss != whole.Loss || *alone.Disambiguation != *whole.Disambiguation {
-		t.Errorf("without a folder %v, loss %v; in a folder %v, loss %v", *alone.TestAccuracy, alone.Loss, *whole.Accuracy, whole.Loss)
+	if *alone.TestAccuracy != *whole.TestAccuracy || alone.Loss != whole.Loss || *alone.Disambiguation != *whole.Disambiguation {
+		t.Errorf("without a folder %v, loss %v; in a folder %v, loss %v", *alone.TestAccuracy, alone.Loss, *whole.TestAccuracy, whole.Loss)
 	}
 	kept, err := Keep(context.Background(), filepath.Join(t.TempDir(), "kept"), t.TempDir(), trial, alone, train.EngineInfo{Device: "cpu"}, o.Library, "")
 	if err != nil || kept.ModelSHA256 != whole.ModelSHA256 {

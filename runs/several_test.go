@@ -58,8 +58,8 @@ func TestSeveralEqualAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(got.Runs) != 2 || len(got.Failed) != 0 || got.Mean == nil {
-				t.Fatalf("%d runs, failed %v", len(got.Runs), got.Failed)
+			if len(got.Runs) != 2 || len(got.Failures) != 0 || got.Mean == nil {
+				t.Fatalf("%d runs, failed %v", len(got.Runs), got.Failures)
 			}
 			for i, trial := range several(t, 2, c.name, set...) {
 				alone, err := one(context.Background(), trial.Program.Spec, Options{Dir: t.TempDir(), Request: engines.Request{Library: library, Engine: "gorgonia"}})

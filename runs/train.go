@@ -36,7 +36,7 @@ type Options struct {
 // Results are the results of Train.
 type Results struct {
 	Runs     []*Summary `json:"runs"`               // in the order of the trials
-	Failed   []string   `json:"failed"`             // names of failed trials with their errors
+	Failures []string   `json:"failed"`             // names of failed trials with their errors
 	Diverged int        `json:"diverged"`           // runs whose loss exploded; Mean and Std include them
 	Mean     *float64   `json:"accuracy,omitempty"` // of the test bags, over the runs
 	Std      *float64   `json:"accuracy_std,omitempty"`
@@ -190,11 +190,11 @@ func (b *trainCall) writeResults(ctx context.Context, t *train.Trial, report *tr
 
 // results returns the results of all trials.
 func (b *trainCall) results(ctx context.Context) (*Results, error) {
-	r := &Results{Failed: []string{}, Seconds: time.Since(b.began).Seconds()}
+	r := &Results{Failures: []string{}, Seconds: time.Since(b.began).Seconds()}
 	for i, t := range b.trials {
 		switch err := b.errs[i]; {
 		case err != nil && len(b.trials) > 1:
-			r.Failed = append(r.Failed, fmt.Sprintf("%s: %v", t.Name, err))
+			r.Failures = append(r.Failures, fmt.Sprintf("%s: %v", t.Name, err))
 		case err == nil:
 			b.summaries[i].Folder = t.Name
 			r.Runs = append(r.Runs, b.summaries[i])
@@ -220,8 +220,8 @@ func (r *Results) average() {
 		if s.Diverged != nil {
 			r.Diverged++
 		}
-		if s.Accuracy != nil {
-			list = append(list, *s.Accuracy)
+		if s.TestAccuracy != nil {
+			list = append(list, *s.TestAccuracy)
 		}
 	}
 	if len(list) == 0 {

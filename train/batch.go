@@ -35,9 +35,9 @@ func (f *feeder) step(bags *data.Batch, weights []float32, epoch, step int) *Bat
 			}
 		}
 	}
-	b.Weights = b.Weights[:0]
+	b.LabelWeights = b.LabelWeights[:0]
 	for _, bag := range bags.Bags {
-		b.Weights = append(b.Weights, weights[bag*k:(bag+1)*k]...)
+		b.LabelWeights = append(b.LabelWeights, weights[bag*k:(bag+1)*k]...)
 	}
 	f.masks(epoch, step)
 	return b
@@ -52,7 +52,8 @@ func (f *feeder) masks(epoch, step int) {
 		m := &f.program.Masks[i]
 		n := ndarray.Size(m.Shape.Concrete(len(f.batch.BagOf), f.batch.Bags))
 		values := f.batch.Masks[m.Name]
-		if cap(values) < n { // at once for the largest batch: masks that grow would be in memory together with smaller ones
+		// Allocate for the largest batch at once: if masks grew, an old and a new one would be in memory together.
+		if cap(values) < n {
 			values = make([]uint8, n, max(n, ndarray.Size(m.Shape.Concrete(f.largest, f.batch.Bags))))
 		}
 		DrawMask(values[:n], m, f.seed, epoch, step)
@@ -63,7 +64,7 @@ func (f *feeder) masks(epoch, step int) {
 // DrawMask draws the dropout mask of a step: 0 with probability m.Drop, else 1. Epoch and step count
 // from 1.
 func DrawMask(mask []uint8, m *compile.Mask, seed uint64, epoch, step int) {
-	const bits = 53 // of a number that rand.Float64 draws; whole numbers need neither a division nor a branch
+	const bits = 53 // random bits of an element, as many as rand.Float64 uses; integers need no division and no branch
 	drop := uint64(math.Ceil(m.Drop * (1 << bits)))
 	source := stream.Source(seed, m.Name, uint64(epoch), uint64(step))
 	for i := range mask {

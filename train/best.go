@@ -169,8 +169,8 @@ func (r *Run) addTestScores() {
 	}
 }
 
-// report returns the report of a run whose model was evaluated.
-func (r *Run) report(engine string, state *State) *Report {
+// chosenReport returns the report of a run whose model was evaluated.
+func (r *Run) chosenReport(engine string, state *State) *Report {
 	all := r.Metrics
 	if r.best.Epoch > 0 {
 		r.Metrics = all[:r.best.Epoch]

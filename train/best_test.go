@@ -42,7 +42,7 @@ func runRefit(ctx context.Context, o toy) (*train.Report, error) {
 	if o.Dir != "" {
 		o.Log = filepath.Join(o.Dir, train.MetricsFile)
 	}
-	by := &train.Steps{EngineInfo: train.EngineInfo{Engine: o.Engine}, New: o.NewEngine}
+	by := &train.StepTrainer{EngineInfo: train.EngineInfo{Engine: o.Engine}, New: o.NewEngine}
 	var out train.Outcome
 	train.WithRefit(by).Train(ctx, []*train.Trial{&o.Trial}, train.Options{Resume: o.Resume, Observer: o.Observer}, func(_ int, of train.Outcome) { out = of })
 	return out.Report, out.Err

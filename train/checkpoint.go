@@ -2,6 +2,7 @@ package train
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -231,21 +232,21 @@ func removeCheckpoints(dir string) error {
 	return nil
 }
 
-// matches returns an error that lists how the identity of a checkpoint differs from that of the
-// run, or nil.
-func (c *checkpoint) matches(want Identity, dir string) error {
+// checkIdentity returns an error that lists how the identity of a checkpoint differs from that of the
+// run.
+func (c *checkpoint) checkIdentity(want Identity, dir string) error {
 	var differ []string
 	for _, part := range []struct{ what, have, want string }{
 		{"spec", c.Identity.Spec, want.Spec},
 		{"dataset", c.Identity.Data, want.Data},
 		{"split", c.Identity.Split, want.Split},
 		{"engine", c.Identity.Engine, want.Engine},
-		{"device", device(c.Identity.Device), device(want.Device)},
+		{"device", cmp.Or(c.Identity.Device, defaultDevice), cmp.Or(want.Device, defaultDevice)},
 		{"number of threads", fmt.Sprint(c.Identity.Threads), fmt.Sprint(want.Threads)},
 		{"number of other trials in its program", fmt.Sprint(c.Identity.Others), fmt.Sprint(want.Others)},
 	} {
 		if part.have != part.want {
-			differ = append(differ, fmt.Sprintf("%s (there %s, here %s)", part.what, short(part.have), short(part.want)))
+			differ = append(differ, fmt.Sprintf("%s (there %s, here %s)", part.what, shown(part.have), shown(part.want)))
 		}
 	}
 	if differ == nil {
@@ -255,15 +256,11 @@ func (c *checkpoint) matches(want Identity, dir string) error {
 		dir, strings.Join(differ, " and another "))
 }
 
-func device(name string) string {
-	if name == "" {
-		return "cpu"
-	}
-	return name
-}
+// defaultDevice is the device of an Identity without one.
+const defaultDevice = "cpu"
 
-// short returns the first characters of a hash.
-func short(s string) string {
+// shown returns a value of Identity for a message: at most 12 characters of a hash, "none" if it is empty.
+func shown(s string) string {
 	if len(s) > 12 {
 		return s[:12]
 	}

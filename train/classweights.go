@@ -5,14 +5,14 @@ import "github.com/miplc/miplc/language"
 // classWeights returns the factors [k] of the classes in the loss for train.class_weights, or nil
 // without it. They are divided by their mean over the training bags, so that the learning rate keeps
 // its meaning. balanced weighs a class by the inverse of its number of bags, see classCounts. Bags
-// with any number of labels use labelWeights.
+// with any number of labels use positiveFactors.
 func (t *Trial) classWeights() []float32 {
 	want := t.Program.Spec.Train.ClassWeights.V
 	if !want.Any() {
 		return nil
 	}
 	if t.Data.Multi {
-		return t.labelWeights(want)
+		return t.positiveFactors(want)
 	}
 	counts, sum := classCounts(t.Data, t.Split.Train), 0.0
 	weights, factors := make([]float64, len(counts)), make([]float32, len(counts))
@@ -31,10 +31,10 @@ func (t *Trial) classWeights() []float32 {
 	return factors
 }
 
-// labelWeights returns the factors of the true labels in the binary cross-entropy, as pos_weight of
+// positiveFactors returns the factors [k] of present labels in the binary cross-entropy, as pos_weight of
 // PyTorch. balanced is the number of training bags without the label divided by that of bags with
 // it, 1 if all or no bags have it.
-func (t *Trial) labelWeights(want language.ClassWeights) []float32 {
+func (t *Trial) positiveFactors(want language.ClassWeights) []float32 {
 	factors, with := make([]float32, t.Data.Classes), make([]int, t.Data.Classes)
 	for _, bag := range t.Split.Train {
 		for class, in := range t.Data.TrueMask(bag) {

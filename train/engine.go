@@ -6,17 +6,17 @@ import "github.com/miplc/miplc/compile"
 
 // Batch is the input of one step.
 type Batch struct {
-	Instances  []float32          // [N, ...] row-major, normalised
-	BagOf      []int              // [N] bag of each instance, 0 to B-1, ascending
-	Bags       int                // B
-	Candidates []float32          // [B, k]
-	Weights    []float32          // [B, k] label weights after the previous epoch
-	Masks      map[string][]uint8 // dropout masks: 1 keeps an element, 0 drops it
-	Lambda     float64            // momentum of the label weights
-	Epoch      int                // t
-	Epochs     int                // T
-	LR         float64
-	Position   compile.Position
+	Instances    []float32          // [N, ...] row-major, normalised
+	BagOf        []int              // [N] bag of each instance, 0 to B-1, ascending
+	Bags         int                // B
+	Candidates   []float32          // [B, k]
+	LabelWeights []float32          // [B, k] label weights after the previous epoch
+	Masks        map[string][]uint8 // dropout masks: 1 keeps an element, 0 drops it
+	Lambda       float64            // momentum of the label weights
+	Epoch        int                // t of the schedules, see Run.ScheduleEpoch
+	Epochs       int                // T
+	LR           float64
+	Position     compile.Position
 	// ClassWeights are the factors [k] of train.class_weights; nil without it.
 	ClassWeights []float32
 }
@@ -28,15 +28,17 @@ type Result struct {
 	Terms         map[string]float64 // unweighted, by name without the prefix
 	Probabilities []float32          // [B, k]
 	Attention     []float32          // [N]
-	Weights       []float32          // [B, k] new label weights
+	LabelWeights  []float32          // [B, k] new label weights
 }
 
 // Engine runs training steps of one program.
 type Engine interface {
+	// Name returns the name of the engine, as in train.engine.
 	Name() string
 	// Step runs forward, backward and the update of the parameters.
 	Step(b *Batch) (*Result, error)
-	// Predict runs the inference graph on raw instances of whole bags.
+	// Predict runs the inference graph on raw instances [N, ...] of whole bags, with bag_of [N] ascending from 0. It returns
+	// new slices: probabilities [B, k] and attention scores [N].
 	Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error)
 	// State returns a copy of the state; SetState copies its argument.
 	State() (*State, error)

@@ -3,7 +3,6 @@ package train
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 )
 
@@ -55,13 +54,13 @@ func nameBags(numbers []int, set string) string {
 	return fmt.Sprintf("%s %s of %s", word, strings.ReplaceAll(list, " ", ", "), set)
 }
 
-// fromOne returns the numbers of bags counted from 1, for messages.
-func fromOne(bags []int) []int {
-	list := slices.Clone(bags)
-	for i := range list {
-		list[i]++
+// BagNumbers converts indices of bags to numbers counted from 1, for messages and files.
+func BagNumbers(bags []int) []int {
+	numbers := make([]int, len(bags))
+	for i, bag := range bags {
+		numbers[i] = bag + 1
 	}
-	return list
+	return numbers
 }
 
 // finite reports whether v is neither NaN nor infinite.
@@ -95,7 +94,7 @@ func (r *Run) nonFinite(out *Result, bags []int) *NonFiniteError {
 	for _, part := range []struct {
 		what   string
 		values []float32
-	}{{"a probability", out.Probabilities}, {"an attention score", out.Attention}, {labelWeight, out.Weights}} {
+	}{{"a probability", out.Probabilities}, {"an attention score", out.Attention}, {labelWeight, out.LabelWeights}} {
 		if i := firstNonFinite(part.values); i >= 0 {
 			return bad(part.what, float64(part.values[i]))
 		}
@@ -112,7 +111,7 @@ func (r *Run) nonFiniteBags(out *Result, bags []int) (list []int) {
 	}
 	for i, bag := range bags {
 		own := min(r.Data.Size(bag), len(attention))
-		if firstNonFinite(row(out.Probabilities, i)) >= 0 || firstNonFinite(row(out.Weights, i)) >= 0 || firstNonFinite(attention[:own]) >= 0 {
+		if firstNonFinite(row(out.Probabilities, i)) >= 0 || firstNonFinite(row(out.LabelWeights, i)) >= 0 || firstNonFinite(attention[:own]) >= 0 {
 			list = append(list, bag)
 		}
 		attention = attention[own:]
@@ -120,5 +119,5 @@ func (r *Run) nonFiniteBags(out *Result, bags []int) (list []int) {
 	if list == nil {
 		list = bags
 	}
-	return fromOne(list)
+	return BagNumbers(list)
 }

@@ -137,7 +137,7 @@ func (f *fit) identity(r *Run) Identity {
 	if r.Program.HasImages() {
 		id.Threads = f.engine.ImageThreads
 	}
-	if f.engine.Device != device("") {
+	if f.engine.Device != defaultDevice {
 		id.Device = f.engine.Device
 	}
 	if len(f.runs) > 1 && f.engine.Coupled {
@@ -227,7 +227,7 @@ func (f *fit) end(active, measured []*Run, began time.Time) error {
 	}
 	for _, r := range filter(active, nil) {
 		f.options.Observer.Epoch(r.now, Progress{Trial: r.Name, Epoch: r.done, Epochs: r.lastEpoch(), Step: r.steps, Steps: r.steps,
-			Loss: r.now.Loss, Accuracy: r.right.share(), Stopped: r.stopped, Left: f.clock.left()})
+			Loss: r.now.Loss, Accuracy: r.correct.share(), Stopped: r.stopped, Left: f.clock.left()})
 	}
 	return nil
 }
@@ -297,10 +297,10 @@ func (f *fit) outcomes() ([]Outcome, error) {
 			continue
 		}
 		if r.Last[r.detailPart()] == nil {
-			r.Last = r.found
+			r.Last = r.predictions
 			r.addTestScores()
 		}
-		list[i].Report = r.report(f.engine.Engine, states[i])
+		list[i].Report = r.chosenReport(f.engine.Engine, states[i])
 		list[i].Report.Resumed = r.resumed
 	}
 	return list, nil
@@ -325,7 +325,7 @@ func (f *fit) reportStep(r *Run, step int) {
 		return
 	}
 	f.options.Observer.Step(Progress{Trial: r.Name, Epoch: r.now.Epoch, Epochs: r.lastEpoch(), Step: step, Steps: r.steps,
-		Loss: r.now.Loss / r.seen, Accuracy: r.right.share(), Left: f.clock.left()})
+		Loss: r.now.Loss / r.bagsSeen, Accuracy: r.correct.share(), Left: f.clock.left()})
 }
 
 // reportPrediction reports an evaluated batch.

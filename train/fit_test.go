@@ -356,7 +356,9 @@ func TestNonFinite(t *testing.T) {
 		{"loss alone", func(_ *train.Batch, r *train.Result) { r.Loss = nan }, "the loss became NaN", 4},
 		{"probability of one bag", func(_ *train.Batch, r *train.Result) { r.Probabilities[5] = float32(nan) }, "a probability became NaN", 1},
 		{"attention of the last bag", func(_ *train.Batch, r *train.Result) { r.Attention[len(r.Attention)-1] = float32(inf) }, "an attention score became +Inf", 1},
-		{"weights of two bags", func(_ *train.Batch, r *train.Result) { r.Weights[0], r.Weights[4] = float32(nan), float32(nan) }, "a label weight became NaN", 2},
+		{"weights of two bags", func(_ *train.Batch, r *train.Result) {
+			r.LabelWeights[0], r.LabelWeights[4] = float32(nan), float32(nan)
+		}, "a label weight became NaN", 2},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -38,9 +38,9 @@ func TermWeights(spec *language.Spec) map[string]float64 {
 // MaxGroup is the maximum number of trials of a group.
 const MaxGroup = 64
 
-// Groups trains trials in groups, each on one Executor. The trials of a group share a program and
+// GroupTrainer trains trials in groups, each on one Executor. The trials of a group share a program and
 // the bags of their dataset.
-type Groups struct {
+type GroupTrainer struct {
 	EngineInfo
 	// Parallel is the number of groups that train at a time; at least 1.
 	Parallel int
@@ -60,13 +60,13 @@ type Groups struct {
 }
 
 // Train implements Trainer.
-func (g *Groups) Train(ctx context.Context, trials []*Trial, o Options, done func(i int, out Outcome)) {
+func (g *GroupTrainer) Train(ctx context.Context, trials []*Trial, o Options, done func(i int, out Outcome)) {
 	parallel := max(1, g.Parallel)
-	if o.AtATime > 0 {
-		parallel = min(parallel, o.AtATime)
+	if o.MaxParallel > 0 {
+		parallel = min(parallel, o.MaxParallel)
 	}
 	var one sync.Mutex
-	groups := g.gather(trials, o.AtATime, parallel)
+	groups := g.gather(trials, o.MaxParallel, parallel)
 	workers.Each(len(groups), parallel, func(n int) {
 		g.train(ctx, trials, groups[n], o, func(i int, out Outcome) {
 			one.Lock()
@@ -77,9 +77,9 @@ func (g *Groups) Train(ctx context.Context, trials []*Trial, o Options, done fun
 }
 
 // gather returns the indices of the trials of each group. Trials of a group share program and
-// bags. Groups with the same program and bags have nearly equal sizes. At most atATime trials
+// bags. Groups with the same program and bags have nearly equal sizes. At most maxParallel trials
 // train at a time; 0: no limit.
-func (g *Groups) gather(trials []*Trial, atATime, parallel int) (list [][]int) {
+func (g *GroupTrainer) gather(trials []*Trial, maxParallel, parallel int) (list [][]int) {
 	if g.MaxTrials == nil {
 		for i := range trials {
 			list = append(list, []int{i})
@@ -104,7 +104,7 @@ func (g *Groups) gather(trials []*Trial, atATime, parallel int) (list [][]int) {
 	}
 	for _, key := range keys {
 		all := sharing[key]
-		for parts := g.parts(trials[all[0]], len(all), atATime, parallel); parts > 0; parts-- {
+		for parts := g.groupCount(trials[all[0]], len(all), maxParallel, parallel); parts > 0; parts-- {
 			size := (len(all) + parts - 1) / parts
 			list, all = append(list, all[:size]), all[size:]
 		}
@@ -112,13 +112,13 @@ func (g *Groups) gather(trials []*Trial, atATime, parallel int) (list [][]int) {
 	return list
 }
 
-// parts returns the number of groups for n trials like one: as few as possible, rounded up to a
+// groupCount returns the number of groups for n trials like one: as few as possible, rounded up to a
 // multiple of the groups that train at a time.
-func (g *Groups) parts(like *Trial, n, atATime, parallel int) int {
-	if atATime == 0 {
-		atATime = MaxGroup * parallel
+func (g *GroupTrainer) groupCount(like *Trial, n, maxParallel, parallel int) int {
+	if maxParallel == 0 {
+		maxParallel = MaxGroup * parallel
 	}
-	size := min(max(1, atATime/parallel), max(1, g.MaxTrials(like, parallel)))
+	size := min(max(1, maxParallel/parallel), max(1, g.MaxTrials(like, parallel)))
 	parts := (n + size - 1) / size
 	even := (parts + parallel - 1) / parallel * parallel
 	return max(parts, min(even, n/max(1, g.MinGroup)))
@@ -127,7 +127,7 @@ func (g *Groups) parts(like *Trial, n, atATime, parallel int) int {
 // train trains some trials of the list in one group. If the whole group fails, which may be too
 // large for the memory, it trains each half. If there are other trials, a panic is an error
 // of its group, so that it does not end the others before their checkpoints.
-func (g *Groups) train(ctx context.Context, trials []*Trial, group []int, o Options, done func(i int, out Outcome)) {
+func (g *GroupTrainer) train(ctx context.Context, trials []*Trial, group []int, o Options, done func(i int, out Outcome)) {
 	var outcomes []Outcome
 	run := func() (err error) {
 		if ctx.Err() != nil {

@@ -20,7 +20,7 @@ func InitParams(p *compile.Program, seed uint64) map[string][]float32 {
 	for _, param := range p.Params {
 		values := make([]float32, ndarray.Size(param.Shape))
 		r := stream.New(seed, "param/"+param.Name)
-		draw := draws[param.Init.Kind]
+		draw := distributions[param.Init.Kind]
 		for i := range values {
 			values[i] = float32(param.Init.Scale * draw(r))
 		}
@@ -29,8 +29,8 @@ func InitParams(p *compile.Program, seed uint64) map[string][]float32 {
 	return params
 }
 
-// draws has the distributions of compile.Init at scale 1, by kind.
-var draws = map[string]func(r *rand.Rand) float64{
+// distributions has the distributions of compile.Init at scale 1, by kind.
+var distributions = map[string]func(r *rand.Rand) float64{
 	"uniform":  func(r *rand.Rand) float64 { return 2*r.Float64() - 1 },
 	"normal":   func(r *rand.Rand) float64 { return r.NormFloat64() },
 	"constant": func(*rand.Rand) float64 { return 1 },

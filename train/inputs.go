@@ -16,28 +16,28 @@ import (
 type Inputs struct {
 	Floats map[string][]float32
 	BagOf  []int // -1: padding, in no bag
-	// Kept has the dropout masks of the batch, without padding, if BytesOfMasks is set. Otherwise they are in Floats.
-	Kept         map[string][]uint8
-	BytesOfMasks bool
+	// MaskBytes has the dropout masks of the batch, without padding, if UseMaskBytes is set. Otherwise they are in Floats.
+	MaskBytes    map[string][]uint8
+	UseMaskBytes bool
 
 	padded map[string][]float32 // and scalars
 	scaled map[string][]float32 // masks
 }
 
-// Batch checks a batch and sets the inputs of a step graph for n instances in the given number
+// SetBatch checks a batch and sets the inputs of a step graph for n instances in the given number
 // of bags, at least those of the batch. Padding consists of copies of the last instance and its
 // mask, because zeros might cause divisions by zero, and of bags of zeros.
-func (in *Inputs) Batch(p *compile.Program, b *Batch, n, bags int) error {
+func (in *Inputs) SetBatch(p *compile.Program, b *Batch, n, bags int) error {
 	if err := b.Check(p); err != nil {
 		return err
 	}
 	in.start(b.BagOf, n)
 	in.rows(compile.InInstances, b.Instances, len(b.BagOf), n)
-	in.fill(compile.InCandidates, b.Candidates, bags*p.Signature.Classes, zero)
-	in.fill(compile.InLabelWeights, b.Weights, bags*p.Signature.Classes, zero)
+	in.set(compile.InCandidates, b.Candidates, bags*p.Signature.Classes, zero)
+	in.set(compile.InLabelWeights, b.LabelWeights, bags*p.Signature.Classes, zero)
 	in.masks(p, b, n, bags)
 	for name, v := range b.Scalars(p) {
-		in.fill(name, nil, 1, []float32{float32(v)})
+		in.set(name, nil, 1, []float32{float32(v)})
 	}
 	if p.WeighsClasses() {
 		in.Floats[compile.InClassWeights] = b.ClassWeights
@@ -47,8 +47,8 @@ func (in *Inputs) Batch(p *compile.Program, b *Batch, n, bags int) error {
 
 // masks sets the dropout masks.
 func (in *Inputs) masks(p *compile.Program, b *Batch, n, bags int) {
-	if in.BytesOfMasks {
-		in.Kept = b.Masks
+	if in.UseMaskBytes {
+		in.MaskBytes = b.Masks
 		return
 	}
 	for i := range p.Masks {
@@ -59,14 +59,14 @@ func (in *Inputs) masks(p *compile.Program, b *Batch, n, bags int) {
 		if m.Shape[0] == graph.N {
 			in.rows(m.Name, to, len(b.BagOf), n)
 		} else {
-			in.fill(m.Name, to, ndarray.Size(m.Shape.Concrete(n, bags)), zero)
+			in.set(m.Name, to, ndarray.Size(m.Shape.Concrete(n, bags)), zero)
 		}
 	}
 }
 
-// Instances sets the inputs of the inference graph from raw instances of whole bags, with
-// padding as in Batch.
-func (in *Inputs) Instances(p *compile.Program, instances []float32, bagOf []int, bags, n int) error {
+// SetInstances sets the inputs of the inference graph from raw instances of whole bags, with
+// padding as in SetBatch.
+func (in *Inputs) SetInstances(p *compile.Program, instances []float32, bagOf []int, bags, n int) error {
 	if err := checkInstances(p, instances, bagOf, bags); err != nil {
 		return err
 	}
@@ -88,18 +88,18 @@ func (in *Inputs) start(bagOf []int, n int) {
 // rows sets an input, with copies of the last row up to capacity rows.
 func (in *Inputs) rows(name string, values []float32, rows, capacity int) {
 	width := len(values) / max(rows, 1)
-	in.fill(name, values, capacity*width, values[len(values)-width:])
+	in.set(name, values, capacity*width, values[len(values)-width:])
 }
 
-// fill sets an input, with copies of more up to a size.
-func (in *Inputs) fill(name string, values []float32, size int, more []float32) {
+// set sets an input to values, followed by copies of padding until it has size numbers.
+func (in *Inputs) set(name string, values []float32, size int, padding []float32) {
 	in.Floats[name] = values
 	if len(values) == size {
 		return
 	}
 	to := append(in.padded[name][:0], values...)
 	for len(to) < size {
-		to = append(to, more...)
+		to = append(to, padding...)
 	}
 	in.padded[name], in.Floats[name] = to, to
 }
@@ -121,9 +121,9 @@ func (b *Batch) Check(p *compile.Program) error {
 		return err
 	}
 	n, k := len(b.BagOf), p.Signature.Classes
-	if len(b.Candidates) != b.Bags*k || len(b.Weights) != b.Bags*k {
+	if len(b.Candidates) != b.Bags*k || len(b.LabelWeights) != b.Bags*k {
 		return fmt.Errorf("the batch has %d candidate marks and %d label weights; %d bags of %d classes need %d",
-			len(b.Candidates), len(b.Weights), b.Bags, k, b.Bags*k)
+			len(b.Candidates), len(b.LabelWeights), b.Bags, k, b.Bags*k)
 	}
 	if p.WeighsClasses() && len(b.ClassWeights) != k {
 		return fmt.Errorf("the batch has %d class weights, expected %d", len(b.ClassWeights), k)

@@ -48,7 +48,7 @@ type Plan struct {
 func planOf(trials []*Trial) Plan {
 	first := trials[0]
 	p := Plan{Name: first.Program.Spec.Name.V, Trials: len(trials), TrainBags: len(first.Split.Train), Validation: len(first.Split.Validation), TestBags: len(first.Split.Test),
-		Steps: len(data.Batches(first.Split.Train, first.Batch())), Parameters: first.Program.FlatSize()}
+		Steps: len(data.Batches(first.Split.Train, first.BatchSize())), Parameters: first.Program.FlatSize()}
 	for _, t := range trials {
 		p.Epochs += cmp.Or(t.Until, t.Program.Spec.Train.Epochs.V)
 	}
@@ -131,7 +131,7 @@ func (t *mergedObserver) Epoch(m Metrics, p Progress) {
 	t.did++
 	t.latest[p.Trial] = m
 	mean := Metrics{Epoch: t.plan.Done + t.did}
-	var loss, trained, validated, tested counter
+	var loss, trained, validated, tested runningMean
 	for _, name := range slices.Sorted(maps.Keys(t.latest)) {
 		m := t.latest[name]
 		loss.measure(&m.Loss)
@@ -150,11 +150,11 @@ func (t *mergedObserver) left() time.Duration {
 	return TimeLeft(t.began, t.did, t.plan.Epochs-t.plan.Done)
 }
 
-// TimeLeft estimates the remaining time of work of equal parts, of which did of all are done since
-// began. It is 0 while did is 0.
-func TimeLeft(began time.Time, did, all int) time.Duration {
-	if did == 0 {
+// TimeLeft estimates the remaining time of work that consists of total equal parts, done of which have been finished
+// since began. It returns 0 if done is 0.
+func TimeLeft(began time.Time, done, total int) time.Duration {
+	if done == 0 {
 		return 0
 	}
-	return time.Duration(float64(time.Since(began)) / float64(did) * float64(all-did))
+	return time.Duration(float64(time.Since(began)) / float64(done) * float64(total-done))
 }

@@ -135,8 +135,8 @@ func (r *Record) Add(o *Predictions, bag int, probabilities, attention []float32
 	}
 }
 
-// Evaluated records predictions after an epoch and computes the measures of m.
-func (r *Record) Evaluated(epoch int, m *Metrics, found PartPredictions) {
+// RecordEvaluation records predictions after an epoch and computes the measures of m.
+func (r *Record) RecordEvaluation(epoch int, m *Metrics, found PartPredictions) {
 	r.Last = found
 	m.Measures = measuresOf(found)
 	m.TrainAccuracy, m.TestAccuracy = m.Measures.accuracy(data.TrainPart), m.Measures.accuracy(data.TestPart)
@@ -161,9 +161,9 @@ func (t *Trial) label(bag int) int {
 	return -1
 }
 
-// addPrediction adds 1 to c if probabilities predict the true labels of a bag, else 0; nothing if
+// countCorrect adds 1 to c if probabilities predict the true labels of a bag, else 0; nothing if
 // they are unknown.
-func (r *Record) addPrediction(c *counter, bag int, probabilities []float32) {
+func (r *Record) countCorrect(c *runningMean, bag int, probabilities []float32) {
 	if !r.Data.Multi {
 		c.add(r.label(bag), measure.Argmax(probabilities))
 		return
@@ -180,7 +180,7 @@ func (r *Record) addPrediction(c *counter, bag int, probabilities []float32) {
 // Accuracy returns the share of bags whose true label is predicted[i], or nil if no true label is
 // known or there are no bags.
 func (r *Record) Accuracy(bags, predicted []int) *float64 {
-	var c counter
+	var c runningMean
 	for i, class := range predicted {
 		c.add(r.label(bags[i]), class)
 	}
@@ -190,7 +190,7 @@ func (r *Record) Accuracy(bags, predicted []int) *float64 {
 // disambiguation returns the share of training bags whose largest label weight is that of the
 // true label; nil if no true label is known.
 func (r *Record) disambiguation() *float64 {
-	var c counter
+	var c runningMean
 	for _, bag := range r.Split.Train {
 		c.add(r.label(bag), measure.Argmax(r.BagWeights(bag)))
 	}
@@ -223,11 +223,11 @@ func (r *Record) Report(engine string, state *State) *Report {
 	return p
 }
 
-// counter computes means, such as the share of correct predictions.
-type counter struct{ sum, all float64 }
+// runningMean computes means, such as the share of correct predictions.
+type runningMean struct{ sum, all float64 }
 
 // add adds 1 if a prediction is correct, else 0; nothing if the truth is not known (-1).
-func (c *counter) add(truth, answer int) {
+func (c *runningMean) add(truth, answer int) {
 	if truth < 0 {
 		return
 	}
@@ -238,14 +238,14 @@ func (c *counter) add(truth, answer int) {
 }
 
 // measure adds a value unless it is nil.
-func (c *counter) measure(v *float64) {
+func (c *runningMean) measure(v *float64) {
 	if v != nil {
 		c.sum, c.all = c.sum+*v, c.all+1
 	}
 }
 
 // share returns the mean, nil of no values.
-func (c *counter) share() *float64 {
+func (c *runningMean) share() *float64 {
 	if c.all == 0 {
 		return nil
 	}

@@ -68,8 +68,8 @@ func (r *Report) Remeasure(t *Trial, probabilities map[string][][]float32) {
 	r.setMeasures(found)
 }
 
-// LastAccuracy returns the mean test accuracy of the last n epochs, all of them evaluated. That of
-// the last one is TestAccuracy, which is not nil.
+// LastAccuracy returns the mean test accuracy of the last n epochs, or of the last one if n < 2. TestAccuracy counts as
+// that of the last one. All of these epochs must have a test accuracy, see Trial.LastEpochs.
 func (r *Report) LastAccuracy(n int) float64 {
 	sum, before := *r.TestAccuracy, max(n, 1)-1
 	for _, m := range r.Metrics[max(0, len(r.Metrics)-1-before):max(0, len(r.Metrics)-1)] {

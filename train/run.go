@@ -28,16 +28,16 @@ type Run struct {
 	err       error     // that ended the run
 
 	// Of the current epoch.
-	now    Metrics
-	before []float32   // label weights before the epoch, [bags, classes]; Weights itself if no bag is drawn twice
-	seen   float64     // number of bags
-	right  counter     // of the predictions of the steps
-	parts  []data.Part // that are evaluated
-	found  PartPredictions
-	// stepped are the predictions of the training bags by the steps, for a dataset on disk, and
+	now           Metrics
+	weightsBefore []float32   // label weights before the epoch, [bags, classes]; Weights itself if no bag is drawn twice
+	bagsSeen      float64     // number of bags
+	correct       runningMean // of the predictions of the steps
+	parts         []data.Part // that are evaluated
+	predictions   PartPredictions
+	// stepPredictions are the predictions of the training bags by the steps, for a dataset on disk, and
 	// those of Predict for bags without a step. scores counts their attention scores.
-	stepped map[int]prediction
-	scores  int
+	stepPredictions map[int]prediction
+	keptScores      int
 
 	best    best // choice of train.best so far
 	stopped bool // by train.patience
@@ -49,7 +49,7 @@ type prediction struct{ probabilities, attention []float32 }
 
 func newRun(f *fit, t *Trial, index int) *Run {
 	r := &Run{Record: Record{Trial: t, Epochs: t.Program.Spec.Train.Epochs.V}, Index: index, fit: f, saved: time.Now()}
-	r.steps = len(data.Batches(t.Split.Train, t.Batch()))
+	r.steps = len(data.Batches(t.Split.Train, t.BatchSize()))
 	r.classes = t.classWeights()
 	r.Weights = InitialWeights(t.Data)
 	r.StartTrajectories()
@@ -83,9 +83,9 @@ func (r *Run) begin(epoch int) {
 	t := &r.Program.Spec.Train
 	r.now = Metrics{Epoch: epoch, Terms: map[string]float64{}, LR: r.learningRate(epoch)}
 	r.now.Lambda = Lambda(r.Program.Spec.Weights.Schedule.V, r.ScheduleEpoch(), r.Epochs)
-	r.seen, r.right, r.stepped, r.scores = 0, counter{}, map[int]prediction{}, 0
-	if r.before = r.Weights; t.Sampling.V == "balanced" {
-		r.before = slices.Clone(r.Weights)
+	r.bagsSeen, r.correct, r.stepPredictions, r.keptScores = 0, runningMean{}, map[int]prediction{}, 0
+	if r.weightsBefore = r.Weights; t.Sampling.V == "balanced" {
+		r.weightsBefore = slices.Clone(r.Weights)
 	}
 }
 
@@ -93,14 +93,14 @@ func (r *Run) begin(epoch int) {
 // those before the epoch, even if an earlier step has drawn the bag, because engines that compute
 // whole epochs do not have newer ones.
 func (r *Run) BagWeightsBefore(bag int) []float32 {
-	return r.before[bag*r.Data.Classes : (bag+1)*r.Data.Classes]
+	return r.weightsBefore[bag*r.Data.Classes : (bag+1)*r.Data.Classes]
 }
 
 // ClassWeights returns the factors [k] of the classes in the loss, nil without
 // train.class_weights.
 func (r *Run) ClassWeights() []float32 { return r.classes }
 
-// learningRate returns the learning rate of the epoch after those done.
+// learningRate returns the learning rate of an epoch, counted from 1, which must be the next one.
 func (r *Run) learningRate(epoch int) float64 {
 	if r.Rates != nil {
 		return r.Rates[epoch-1]
@@ -125,16 +125,16 @@ func (r *Run) AddStep(step int, bags []int, out *Result) error {
 		r.now.StartLoss = &start
 	}
 	n, k := float64(len(bags)), r.Data.Classes
-	r.seen += n
+	r.bagsSeen += n
 	r.now.Loss += n * out.Loss
 	for name, v := range out.Terms {
 		r.now.Terms[name] += n * v
 	}
-	attention, drawn := out.Attention, r.Draw(r.now.Epoch)
+	attention, drawn := out.Attention, r.InstanceSample(r.now.Epoch)
 	for i, bag := range bags {
-		copy(r.BagWeights(bag), out.Weights[i*k:(i+1)*k])
+		copy(r.BagWeights(bag), out.LabelWeights[i*k:(i+1)*k])
 		if out.Probabilities != nil {
-			r.addPrediction(&r.right, bag, out.Probabilities[i*k:(i+1)*k])
+			r.countCorrect(&r.correct, bag, out.Probabilities[i*k:(i+1)*k])
 			if r.Data.OnDisk() {
 				r.keepPrediction(bag, out.Probabilities[i*k:(i+1)*k], attention[:min(len(attention), drawn.Size(r.Data.Size(bag)))])
 			}
@@ -149,25 +149,25 @@ func (r *Run) AddStep(step int, bags []int, out *Result) error {
 // that record them, up to maxScores.
 func (r *Run) keepPrediction(bag int, probabilities, attention []float32) {
 	p := prediction{probabilities: slices.Clone(probabilities)}
-	if r.snapshot(r.now.Epoch) && r.scores < maxScores {
+	if r.snapshot(r.now.Epoch) && r.keptScores < maxScores {
 		p.attention = slices.Clone(attention)
-		r.scores += len(attention)
+		r.keptScores += len(attention)
 	}
-	r.stepped[bag] = p
+	r.stepPredictions[bag] = p
 }
 
 // startPrediction prepares the run for AddPrediction. For a dataset on disk, it uses the
 // predictions of the steps for the training bags, which would be read a second time.
 func (r *Run) startPrediction() {
-	r.parts, r.found = r.evaluated(), PartPredictions{}
+	r.parts, r.predictions = r.evaluatedParts(), PartPredictions{}
 	for _, part := range r.parts {
-		r.found[part.Name] = &Predictions{}
+		r.predictions[part.Name] = &Predictions{}
 	}
-	r.now.FromSteps = len(r.stepped) > 0 && !r.final
+	r.now.FromSteps = len(r.stepPredictions) > 0 && !r.final
 }
 
-// evaluated returns the parts of the split that are evaluated now.
-func (r *Run) evaluated() []data.Part {
+// evaluatedParts returns the parts of the split that are evaluated now.
+func (r *Run) evaluatedParts() []data.Part {
 	list := r.Split.Parts()
 	if r.testsOnce() && !r.final {
 		list = list[:len(list)-1]
@@ -178,12 +178,12 @@ func (r *Run) evaluated() []data.Part {
 // EvaluatedBatches returns the bags to evaluate in batches, part by part, in the order that
 // AddPrediction expects. Training bags that the steps predicted are left out.
 func (r *Run) EvaluatedBatches() (list [][]int) {
-	for _, part := range r.evaluated() {
+	for _, part := range r.evaluatedParts() {
 		bags := part.Bags
 		if part.Name == data.TrainPart && r.now.FromSteps {
-			bags = slices.DeleteFunc(slices.Clone(bags), func(bag int) bool { return r.stepped[bag].probabilities != nil })
+			bags = slices.DeleteFunc(slices.Clone(bags), func(bag int) bool { return r.stepPredictions[bag].probabilities != nil })
 		}
-		list = append(list, data.Batches(bags, r.Batch())...)
+		list = append(list, data.Batches(bags, r.BatchSize())...)
 	}
 	return list
 }
@@ -193,16 +193,16 @@ func (r *Run) EvaluatedBatches() (list [][]int) {
 func (r *Run) AddPrediction(bag int, probabilities, attention []float32) {
 	at := 0
 	if r.now.FromSteps {
-		if len(r.stepped) < len(r.Split.Train) {
+		if len(r.stepPredictions) < len(r.Split.Train) {
 			r.keepPrediction(bag, probabilities, attention)
 			return
 		}
 		at = 1 // after the training bags
 	}
-	for at < len(r.parts)-1 && r.found[r.parts[at].Name].Bags() == len(r.parts[at].Bags) {
+	for at < len(r.parts)-1 && r.predictions[r.parts[at].Name].Bags() == len(r.parts[at].Bags) {
 		at++
 	}
-	r.Add(r.found[r.parts[at].Name], bag, probabilities, attention)
+	r.Add(r.predictions[r.parts[at].Name], bag, probabilities, attention)
 }
 
 // PredictedBatch reports the number of batches of EvaluatedBatches that are predicted so far.
@@ -213,10 +213,10 @@ func (r *Run) end(evaluated bool, seconds float64) error {
 	if evaluated {
 		if r.now.FromSteps {
 			for _, bag := range r.Split.Train {
-				r.Add(r.found[data.TrainPart], bag, r.stepped[bag].probabilities, r.stepped[bag].attention)
+				r.Add(r.predictions[data.TrainPart], bag, r.stepPredictions[bag].probabilities, r.stepPredictions[bag].attention)
 			}
 		}
-		r.Evaluated(r.now.Epoch, &r.now, r.found)
+		r.RecordEvaluation(r.now.Epoch, &r.now, r.predictions)
 	}
 	r.now.Seconds = seconds
 	r.Metrics = append(r.Metrics, r.now)
@@ -227,9 +227,9 @@ func (r *Run) end(evaluated bool, seconds float64) error {
 
 // endSteps converts the sums over the steps to means and records the label weights.
 func (r *Run) endSteps() {
-	r.now.Loss /= r.seen
+	r.now.Loss /= r.bagsSeen
 	for name := range r.now.Terms {
-		r.now.Terms[name] /= r.seen
+		r.now.Terms[name] /= r.bagsSeen
 	}
 	r.now.Disambiguation = r.disambiguation()
 	r.ExtendTrajectories()

@@ -7,8 +7,8 @@ import (
 	"github.com/miplc/miplc/internal/stream"
 )
 
-// sampled returns the bags of an epoch, counted from 1, in their order.
-func (t *Trial) sampled(epoch int) []int {
+// bagOrder returns the bags of an epoch, counted from 1, in their order.
+func (t *Trial) bagOrder(epoch int) []int {
 	if t.Program.Spec.Train.Sampling.V == "balanced" {
 		return balanced(t.Data, t.Split.Train, t.Seed(), epoch)
 	}

@@ -6,21 +6,21 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// LearningRate returns the learning rate of the epoch that follows the given ones, as the
-// schedules of PyTorch that the table rates names. In the first
+// LearningRate returns the learning rate of the epoch after those done: train.lr times the factor of train.schedule (see
+// scheduleFactors, which follow PyTorch's schedulers). In the first
 // train.warmup epochs w it rises: lr (e + 1) / (w + 1) in the epoch with index e, as with
 // LinearLR(start_factor=1/(w+1), total_iters=w).
 func LearningRate(t *language.Train, done []Metrics) float64 {
-	rate := t.LR.V * rates[t.Schedule.V](t, done)
+	rate := t.LR.V * scheduleFactors[t.Schedule.V](t, done)
 	if e, w := len(done), t.Warmup.V; e < w {
 		rate *= float64(e+1) / float64(w+1)
 	}
 	return rate
 }
 
-// rates are the factors of train.lr by the words of train.schedule. The epoch has the
+// scheduleFactors are the factors of train.lr by the words of train.schedule. The epoch has the
 // index len(done).
-var rates = map[string]func(t *language.Train, done []Metrics) float64{
+var scheduleFactors = map[string]func(t *language.Train, done []Metrics) float64{
 	"cosine":   cosineRate,
 	"constant": func(*language.Train, []Metrics) float64 { return 1 },
 	"step":     stepRate,

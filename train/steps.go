@@ -11,20 +11,20 @@ import (
 	"github.com/miplc/miplc/data"
 )
 
-// Steps is a Trainer for engines that run single steps. Each trial has its own engine.
-type Steps struct {
+// StepTrainer is a Trainer for engines that run single steps. Each trial has its own engine.
+type StepTrainer struct {
 	EngineInfo
 	New func(*compile.Program) (Engine, error)
 }
 
 // Train implements Trainer. It trains one trial per core at a time, but only one if they have
 // images, because a step on images uses all cores.
-func (s *Steps) Train(ctx context.Context, trials []*Trial, o Options, done func(i int, out Outcome)) {
-	parallel := cmp.Or(o.AtATime, runtime.GOMAXPROCS(0))
-	if o.AtATime == 0 && slices.ContainsFunc(trials, func(t *Trial) bool { return t.Program.HasImages() }) {
+func (s *StepTrainer) Train(ctx context.Context, trials []*Trial, o Options, done func(i int, out Outcome)) {
+	parallel := cmp.Or(o.MaxParallel, runtime.GOMAXPROCS(0))
+	if o.MaxParallel == 0 && slices.ContainsFunc(trials, func(t *Trial) bool { return t.Program.HasImages() }) {
 		parallel = 1
 	}
-	alone := &Groups{EngineInfo: s.EngineInfo, Parallel: parallel, Open: func(runs []*Run, _ func(string)) (Executor, error) {
+	alone := &GroupTrainer{EngineInfo: s.EngineInfo, Parallel: parallel, Open: func(runs []*Run, _ func(string)) (Executor, error) {
 		engine, err := s.New(runs[0].Program)
 		if err != nil {
 			return nil, err
@@ -58,7 +58,7 @@ func (s *stepwise) Close() error { return s.engine.Close() }
 // Epoch implements Executor.
 func (s *stepwise) Epoch(ctx context.Context, _ []*Run) error {
 	r, step := s.run, 0
-	for bags, err := range s.feed.Load(r.Batches(), r.Draw(r.now.Epoch)) {
+	for bags, err := range s.feed.Load(r.Batches(), r.InstanceSample(r.now.Epoch)) {
 		step++
 		if err := ctx.Err(); err != nil {
 			return r.fit.stopped(r.now.Epoch, err)
@@ -82,11 +82,11 @@ func (s *stepwise) step(assembled *data.Batch, step int) (*Result, error) {
 	r, b, bags := s.run, s.batch(assembled, step), assembled.Bags
 	out, err := s.engine.Step(b)
 	if err != nil {
-		return nil, fmt.Errorf("epoch %d, step %d, %s: %w", r.now.Epoch, step, nameBags(fromOne(bags), r.Data.Name), err)
+		return nil, fmt.Errorf("epoch %d, step %d, %s: %w", r.now.Epoch, step, nameBags(BagNumbers(bags), r.Data.Name), err)
 	}
-	if want := len(bags) * r.Data.Classes; len(out.Probabilities) != want || len(out.Weights) != want || len(out.Attention) != len(b.BagOf) {
+	if want := len(bags) * r.Data.Classes; len(out.Probabilities) != want || len(out.LabelWeights) != want || len(out.Attention) != len(b.BagOf) {
 		return nil, fmt.Errorf("engine %s returned %d probabilities, %d label weights and %d attention scores for %d bags of %d instances",
-			s.engine.Name(), len(out.Probabilities), len(out.Weights), len(out.Attention), len(bags), len(b.BagOf))
+			s.engine.Name(), len(out.Probabilities), len(out.LabelWeights), len(out.Attention), len(bags), len(b.BagOf))
 	}
 	return out, nil
 }
@@ -94,7 +94,7 @@ func (s *stepwise) step(assembled *data.Batch, step int) (*Result, error) {
 // batch returns the batch of a step.
 func (s *stepwise) batch(bags *data.Batch, step int) *Batch {
 	r := s.run
-	b := s.feed.step(bags, r.before, r.now.Epoch, step)
+	b := s.feed.step(bags, r.weightsBefore, r.now.Epoch, step)
 	b.Lambda, b.Epoch, b.Epochs, b.LR, b.Position = r.now.Lambda, r.ScheduleEpoch(), r.Epochs, r.now.LR, r.Position(step)
 	b.ClassWeights = r.classes
 	return b
@@ -130,7 +130,7 @@ func (s *stepwise) predict(assembled *data.Batch) (probabilities, attention []fl
 	bags, bagOf := assembled.Bags, assembled.BagOf
 	probabilities, attention, err = s.engine.Predict(assembled.Instances, bagOf, len(bags))
 	if err != nil {
-		return nil, nil, fmt.Errorf("prediction of %s: %w", nameBags(fromOne(bags), s.run.Data.Name), err)
+		return nil, nil, fmt.Errorf("prediction of %s: %w", nameBags(BagNumbers(bags), s.run.Data.Name), err)
 	}
 	if len(probabilities) != len(bags)*s.run.Data.Classes || len(attention) != len(bagOf) {
 		return nil, nil, fmt.Errorf("engine %s returned %d probabilities and %d attention scores for %d bags of %d instances",

@@ -26,7 +26,7 @@ func TestSeveralTrials(t *testing.T) {
 		o.Name = string(rune('a' + seed))
 		list = append(list, &o.Trial)
 	}
-	by := &train.Steps{New: func(p *compile.Program) (train.Engine, error) {
+	by := &train.StepTrainer{New: func(p *compile.Program) (train.Engine, error) {
 		return &toyEngine{p: p, spoil: func(*train.Batch, *train.Result) error {
 			switch p.Spec.Train.Seed.V {
 			case 1:
@@ -39,7 +39,7 @@ func TestSeveralTrials(t *testing.T) {
 	}}
 	for _, atATime := range []int{0, 1, 3} {
 		watch, seen := &spy{}, make([]train.Outcome, len(list))
-		o := train.Options{AtATime: atATime, Observer: train.MergeObservers(watch, list)}
+		o := train.Options{MaxParallel: atATime, Observer: train.MergeObservers(watch, list)}
 		by.Train(context.Background(), list, o, func(i int, out train.Outcome) { seen[i] = out })
 		for i, want := range map[int]string{1: "out of memory", 2: "this is a bug in miplc: a slip"} {
 			if seen[i].Err == nil || !strings.Contains(seen[i].Err.Error(), want) {
@@ -66,9 +66,9 @@ func TestSeveralTrialsStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	a, b := toyOptions(t, nil), toyOptions(t, nil)
 	watch := &spy{epoch: func(train.Metrics) { cancel() }}
-	by := &train.Steps{New: a.NewEngine}
+	by := &train.StepTrainer{New: a.NewEngine}
 	outcomes := 0
-	by.Train(ctx, []*train.Trial{&a.Trial, &b.Trial}, train.Options{AtATime: 1, Observer: watch}, func(_ int, out train.Outcome) {
+	by.Train(ctx, []*train.Trial{&a.Trial, &b.Trial}, train.Options{MaxParallel: 1, Observer: watch}, func(_ int, out train.Outcome) {
 		outcomes++
 		if !errors.Is(out.Err, context.Canceled) {
 			t.Errorf("after the end of the context: %v", out.Err)
@@ -97,7 +97,7 @@ func TestDrawMask(t *testing.T) {
 func TestMasksAllocateOnce(t *testing.T) {
 	o := toyOptions(t, func(s *language.Spec) { s.Train.Batch.V = 1 })
 	sizes, room := map[int]bool{}, map[int]bool{}
-	by := &train.Steps{New: func(p *compile.Program) (train.Engine, error) {
+	by := &train.StepTrainer{New: func(p *compile.Program) (train.Engine, error) {
 		return &toyEngine{p: p, spoil: func(b *train.Batch, _ *train.Result) error {
 			sizes[len(b.BagOf)], room[cap(b.Masks["dropout1"])] = true, true
 			return nil

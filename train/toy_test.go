@@ -121,7 +121,7 @@ func (e *toyEngine) Step(b *train.Batch) (*train.Result, error) {
 	}
 	z, p := e.forward(x, b.BagOf, b.Bags)
 	k, dim := e.p.Signature.Classes, e.p.Signature.Instance[0]
-	r := &train.Result{Probabilities: p, Attention: make([]float32, len(b.BagOf)), Weights: make([]float32, len(p))}
+	r := &train.Result{Probabilities: p, Attention: make([]float32, len(b.BagOf)), LabelWeights: make([]float32, len(p))}
 	grad := map[string][]float32{"Wc": make([]float32, dim*k), "bc": make([]float32, k)}
 	for bag := range b.Bags {
 		on := float32(0)
@@ -130,9 +130,9 @@ func (e *toyEngine) Step(b *train.Batch) (*train.Result, error) {
 		}
 		for c := range k {
 			i := bag*k + c
-			r.Weights[i] = float32(b.Lambda)*b.Weights[i] + float32(1-b.Lambda)*p[i]*b.Candidates[i]/on
-			r.Loss -= float64(r.Weights[i]) * math.Log(float64(p[i])) / float64(b.Bags)
-			g := (p[i] - r.Weights[i]) / float32(b.Bags)
+			r.LabelWeights[i] = float32(b.Lambda)*b.LabelWeights[i] + float32(1-b.Lambda)*p[i]*b.Candidates[i]/on
+			r.Loss -= float64(r.LabelWeights[i]) * math.Log(float64(p[i])) / float64(b.Bags)
+			g := (p[i] - r.LabelWeights[i]) / float32(b.Bags)
 			grad["bc"][c] += g
 			for f := range dim {
 				grad["Wc"][f*k+c] += g * z[bag*dim+f]
@@ -205,7 +205,7 @@ func run(ctx context.Context, o toy) (*train.Report, error) {
 	if o.Dir != "" {
 		o.Log = filepath.Join(o.Dir, train.MetricsFile)
 	}
-	by := &train.Steps{EngineInfo: train.EngineInfo{Engine: o.Engine}, New: o.NewEngine}
+	by := &train.StepTrainer{EngineInfo: train.EngineInfo{Engine: o.Engine}, New: o.NewEngine}
 	return train.One(ctx, by, &o.Trial, train.Options{Resume: o.Resume, Observer: o.Observer})
 }
 

@@ -55,12 +55,12 @@ func (t *Trial) Seed() uint64 { return uint64(t.Program.Spec.Train.Seed.V) }
 
 // BatchesOf returns the bags of the steps of an epoch, counted from 1.
 func (t *Trial) BatchesOf(epoch int) [][]int {
-	return data.Batches(t.sampled(epoch), t.Batch())
+	return data.Batches(t.bagOrder(epoch), t.BatchSize())
 }
 
-// Draw selects the instances of the training bags of an epoch, counted from 1, as data.sample
+// InstanceSample selects the instances of the training bags of an epoch, counted from 1, as data.sample
 // says; nil: all.
-func (t *Trial) Draw(epoch int) *data.Draw {
+func (t *Trial) InstanceSample(epoch int) *data.Draw {
 	if n := t.Program.Spec.Data.Sample.V; n > 0 {
 		return &data.Draw{N: n, Seed: t.Seed(), Epoch: epoch}
 	}
@@ -71,7 +71,7 @@ func (t *Trial) Draw(epoch int) *data.Draw {
 // or of the evaluation.
 func (t *Trial) largestBatch() (n int) {
 	for _, part := range t.Split.Parts() {
-		n = max(n, t.Data.MaxInstances(part.Bags, t.Batch()))
+		n = max(n, t.Data.MaxInstances(part.Bags, t.BatchSize()))
 	}
 	return n
 }
@@ -79,13 +79,13 @@ func (t *Trial) largestBatch() (n int) {
 // AllBatches returns the bags of all parts of the split in batches, part by part.
 func (t *Trial) AllBatches() (list [][]int) {
 	for _, part := range t.Split.Parts() {
-		list = append(list, data.Batches(part.Bags, t.Batch())...)
+		list = append(list, data.Batches(part.Bags, t.BatchSize())...)
 	}
 	return list
 }
 
-// Batch returns the number of bags of a step. The last step of an epoch may have fewer.
-func (t *Trial) Batch() int { return max(1, t.Program.Spec.Train.Batch.V) }
+// BatchSize returns the number of bags of a step. The last step of an epoch may have fewer.
+func (t *Trial) BatchSize() int { return max(1, t.Program.Spec.Train.Batch.V) }
 
 // Outcome is the report of a trial, or the error that ended it.
 type Outcome struct {
@@ -116,8 +116,8 @@ type Options struct {
 	// Resume continues from the checkpoints of the trials, if they have any. Otherwise they are
 	// deleted.
 	Resume bool
-	// AtATime is the maximum number of trials that train at a time; 0: the trainer decides.
-	AtATime int
+	// MaxParallel is the maximum number of trials that train at a time; 0: the trainer decides.
+	MaxParallel int
 	// Observer receives events; may be nil. Trials that train at the same time call it
 	// concurrently, see MergeObservers.
 	Observer Observer
@@ -141,9 +141,9 @@ type Trainer interface {
 }
 
 // Some trains the trials with the given indices in a list. done gets indices in the list.
-func Some(ctx context.Context, by Trainer, trials []*Trial, indices []int, o Options, done func(i int, out Outcome)) {
+func Some(ctx context.Context, trainer Trainer, trials []*Trial, indices []int, o Options, done func(i int, out Outcome)) {
 	if len(indices) > 0 {
-		by.Train(ctx, pick(trials, indices), o, func(n int, out Outcome) { done(indices[n], out) })
+		trainer.Train(ctx, pick(trials, indices), o, func(n int, out Outcome) { done(indices[n], out) })
 	}
 }
 
@@ -156,9 +156,9 @@ func pick(trials []*Trial, indices []int) []*Trial {
 }
 
 // One trains a single trial.
-func One(ctx context.Context, by Trainer, t *Trial, o Options) (*Report, error) {
+func One(ctx context.Context, trainer Trainer, t *Trial, o Options) (*Report, error) {
 	var out Outcome
-	by.Train(ctx, []*Trial{t}, o, func(_ int, of Outcome) { out = of })
+	trainer.Train(ctx, []*Trial{t}, o, func(_ int, of Outcome) { out = of })
 	return out.Report, out.Err
 }
 

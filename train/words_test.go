@@ -19,7 +19,7 @@ func TestEveryWordHasAMeaning(t *testing.T) {
 		}
 	}
 	same("weights.schedule", slices.Sorted(maps.Keys(lambdas)))
-	same("train.schedule", slices.Sorted(maps.Keys(rates)))
+	same("train.schedule", slices.Sorted(maps.Keys(scheduleFactors)))
 	d := &data.Dataset{Shape: []int{1}, Offsets: []int{0, 1, 2}, Instances: []float32{1, 5}}
 	seen := map[float32]string{}
 	for _, word := range words["data.normalize"] {
@@ -52,7 +52,7 @@ func TestEveryStartCanBeDrawn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if draws[p.Params[0].Init.Kind] == nil {
+		if distributions[p.Params[0].Init.Kind] == nil {
 			t.Errorf("%s: %s cannot be drawn", word, p.Params[0].Init.Kind)
 		}
 	}

@@ -105,7 +105,7 @@ func trainOn(t *testing.T, provider string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		accuracy[i] = *s.Accuracy
+		accuracy[i] = *s.TestAccuracy
 		if _, compared := s.Parity.Map()["onnxruntime/onnxruntime "+provider]; s.Device != on || compared != (i == 1) {
 			t.Errorf("the run on %s reports the device %s and the parity %v", on, s.Device, s.Parity.Map())
 		}

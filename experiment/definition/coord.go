@@ -17,10 +17,10 @@ type Coord struct {
 	Split   int    `json:"split"`             // from 1
 }
 
-func (c Coord) String() string { return fmt.Sprintf("%s split %d", c.WithoutSplit(), c.Split) }
+func (c Coord) String() string { return fmt.Sprintf("%s split %d", c.Describe(), c.Split) }
 
-// WithoutSplit describes the cells of all splits.
-func (c Coord) WithoutSplit() string {
+// Describe returns the coordinates without the split, as text.
+func (c Coord) Describe() string {
 	s := c.Learner
 	if c.Variant != "" {
 		s += " with " + c.Variant
@@ -30,6 +30,12 @@ func (c Coord) WithoutSplit() string {
 		s += fmt.Sprintf(" r=%d", c.R)
 	}
 	return s
+}
+
+// AllSplits returns the coordinates with split 0, as those of the cells of all splits.
+func (c Coord) AllSplits() Coord {
+	c.Split = 0
+	return c
 }
 
 // ShowAt returns a diagnostic at a text of the file.

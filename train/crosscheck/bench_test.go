@@ -60,7 +60,7 @@ func (c *work) batch(p *compile.Program) *train.Batch {
 	rng := rand.New(rand.NewPCG(1, 2))
 	n, k, dim := c.instances*c.bags, c.signature.Classes, ndarray.Size(c.signature.Instance)
 	b := &train.Batch{Bags: c.bags, Instances: make([]float32, n*dim), BagOf: make([]int, n),
-		Candidates: make([]float32, c.bags*k), Weights: make([]float32, c.bags*k), Masks: map[string][]uint8{},
+		Candidates: make([]float32, c.bags*k), LabelWeights: make([]float32, c.bags*k), Masks: map[string][]uint8{},
 		Lambda: 0.5, Epoch: 50, Epochs: 100, LR: 1e-4}
 	for i := range b.Instances {
 		b.Instances[i] = float32(rng.NormFloat64())
@@ -71,7 +71,7 @@ func (c *work) batch(p *compile.Program) *train.Batch {
 	for bag := range c.bags {
 		for j := range 2 {
 			at := bag*k + (bag+3*j)%k
-			b.Candidates[at], b.Weights[at] = 1, 0.5
+			b.Candidates[at], b.LabelWeights[at] = 1, 0.5
 		}
 	}
 	for _, m := range p.Masks {

@@ -101,7 +101,7 @@ func follow(t testing.TB, p *compile.Program, m maker, s *train.State, steps int
 		// The same bags have different masks in each epoch.
 		b.Masks = traintest.Batch(p, seed+1000+uint64(step), sizes[which]...).Masks
 		if kept[which] != nil {
-			b.Weights = kept[which]
+			b.LabelWeights = kept[which]
 		}
 		b.Epoch, b.Epochs = epoch+p.Spec.Weights.FirstEpoch.V, epochs
 		b.Lambda = train.Lambda(p.Spec.Weights.Schedule.V, b.Epoch, epochs)
@@ -110,7 +110,7 @@ func follow(t testing.TB, p *compile.Program, m maker, s *train.State, steps int
 		if err != nil {
 			t.Fatalf("%s, step %d: %v", e.Name(), step+1, err)
 		}
-		kept[which] = slices.Clone(r.Weights)
+		kept[which] = slices.Clone(r.LabelWeights)
 		tr.add(r)
 	}
 	end, err := e.State()
@@ -133,7 +133,7 @@ func (tr *trajectory) add(r *train.Result) {
 	tr.loss, tr.terms = append(tr.loss, r.Loss), append(tr.terms, terms)
 	tr.probabilities = append(tr.probabilities, slices.Clone(r.Probabilities))
 	tr.attention = append(tr.attention, slices.Clone(r.Attention))
-	tr.weights = append(tr.weights, slices.Clone(r.Weights))
+	tr.weights = append(tr.weights, slices.Clone(r.LabelWeights))
 }
 
 // differences returns the largest differences to another trajectory, by quantity. Losses are

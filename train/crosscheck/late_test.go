@@ -32,7 +32,7 @@ func (r *recorder) Step(b *train.Batch) (*train.Result, error) {
 	}
 	k := keptStep{batch: *b}
 	k.batch.Instances, k.batch.BagOf = slices.Clone(b.Instances), slices.Clone(b.BagOf)
-	k.batch.Candidates, k.batch.Weights = slices.Clone(b.Candidates), slices.Clone(b.Weights)
+	k.batch.Candidates, k.batch.LabelWeights = slices.Clone(b.Candidates), slices.Clone(b.LabelWeights)
 	k.batch.Masks = map[string][]uint8{}
 	for name, values := range b.Masks {
 		k.batch.Masks[name] = slices.Clone(values)
@@ -48,7 +48,7 @@ func (r *recorder) Step(b *train.Batch) (*train.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.result = train.Result{Loss: out.Loss, Terms: maps.Clone(out.Terms), Weights: slices.Clone(out.Weights),
+	k.result = train.Result{Loss: out.Loss, Terms: maps.Clone(out.Terms), LabelWeights: slices.Clone(out.LabelWeights),
 		Probabilities: slices.Clone(out.Probabilities), Attention: slices.Clone(out.Attention)}
 	k.after, err = r.State()
 	r.kept = append(r.kept, k)
@@ -63,7 +63,7 @@ func TestStepsOfAWholeTraining(t *testing.T) {
 	o := options(t, "extends: demipl\nname: late\ndata: {set: \"generated:prototypes\", generated: {bags: 150, features: 20, classes: 6, noise: 0.7}}\n"+
 		"train: {epochs: 12, batch: 1, lr: 0.05}\n")
 	r := &recorder{}
-	by := &train.Steps{New: func(p *compile.Program) (train.Engine, error) {
+	by := &train.StepTrainer{New: func(p *compile.Program) (train.Engine, error) {
 		e, err := oracle.New(p)
 		r.Engine = e
 		return r, err

@@ -93,7 +93,7 @@ func (m maker) interrupted(t *testing.T, o *train.Trial, epoch int) *train.Repor
 	own.Dir, own.CheckpointInterval = t.TempDir(), time.Hour // the epoch in which the context ends is kept
 	by := m.by
 	if by == nil {
-		by = &train.Steps{New: m.make}
+		by = &train.StepTrainer{New: m.make}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

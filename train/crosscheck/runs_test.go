@@ -97,7 +97,7 @@ func (e *amongRuns) run(g *graph.Graph, bagOf []int, bags int, values map[string
 // Step implements train.Engine.
 func (e *amongRuns) Step(b *train.Batch) (*train.Result, error) {
 	values := map[string][]float32{
-		compile.InInstances: b.Instances, compile.InCandidates: b.Candidates, compile.InLabelWeights: b.Weights,
+		compile.InInstances: b.Instances, compile.InCandidates: b.Candidates, compile.InLabelWeights: b.LabelWeights,
 		compile.InLR: {float32(b.LR)}, compile.InLambda: {float32(b.Lambda)}, compile.InEpoch: {float32(b.Epoch)}, compile.InEpochs: {float32(b.Epochs)},
 	}
 	values[compile.InClassWeights] = b.ClassWeights
@@ -121,7 +121,7 @@ func (e *amongRuns) Step(b *train.Batch) (*train.Result, error) {
 		e.state[name] = out[compile.UpdatedName(name)]
 	}
 	r := &train.Result{Loss: float64(out[compile.OutLoss][0]), Terms: map[string]float64{},
-		Probabilities: out[compile.OutProbabilities], Attention: out[compile.OutAttention], Weights: out[compile.OutLabelWeights]}
+		Probabilities: out[compile.OutProbabilities], Attention: out[compile.OutAttention], LabelWeights: out[compile.OutLabelWeights]}
 	for name, v := range out {
 		if term, ok := strings.CutPrefix(name, compile.TermPrefix); ok {
 			r.Terms[term] = float64(v[0])

@@ -138,7 +138,7 @@ func (tr *trace) batches(p *compile.Program) []*train.Batch {
 				b.BagOf = append(b.BagOf, j)
 			}
 			b.Candidates = append(b.Candidates, tr.Candidates[i*k:(i+1)*k]...)
-			b.Weights = append(b.Weights, weights[i]...)
+			b.LabelWeights = append(b.LabelWeights, weights[i]...)
 			weights[i] = step.Weights[j]
 		}
 		for _, m := range p.Masks {
@@ -224,7 +224,7 @@ func (tr *trace) checkStep(p *compile.Program, e train.Engine, want *step, b *tr
 		return err
 	}
 	for j := range want.Bags {
-		if err := compare("label weights", got.Weights[j*tr.Classes:(j+1)*tr.Classes], want.Weights[j]); err != nil {
+		if err := compare("label weights", got.LabelWeights[j*tr.Classes:(j+1)*tr.Classes], want.Weights[j]); err != nil {
 			return err
 		}
 	}

@@ -54,7 +54,7 @@ func (m maker) train(t testing.TB, o *train.Trial) *train.Report {
 	t.Helper()
 	by := m.by
 	if by == nil {
-		by = &train.Steps{New: m.make}
+		by = &train.StepTrainer{New: m.make}
 	}
 	r, err := train.One(context.Background(), by, o, train.Options{})
 	if err != nil {

@@ -87,7 +87,7 @@ func (e *stepwise) capacity(n, bags int) xla.Capacity {
 // Step implements train.Engine.
 func (e *stepwise) Step(b *train.Batch) (*train.Result, error) {
 	c := e.capacity(len(b.BagOf), b.Bags)
-	if err := e.inputs.Batch(e.prog, b, c.N, c.B); err != nil {
+	if err := e.inputs.SetBatch(e.prog, b, c.N, c.B); err != nil {
 		return nil, err
 	}
 	out, err := e.run("step", compile.Step, c)
@@ -99,7 +99,7 @@ func (e *stepwise) Step(b *train.Batch) (*train.Result, error) {
 	}
 	ofBags := b.Bags * e.prog.Signature.Classes
 	r := &train.Result{Loss: float64(out[compile.OutLoss][0]), Terms: map[string]float64{},
-		Probabilities: out[compile.OutProbabilities][:ofBags], Attention: out[compile.OutAttention][:len(b.BagOf)], Weights: out[compile.OutLabelWeights][:ofBags]}
+		Probabilities: out[compile.OutProbabilities][:ofBags], Attention: out[compile.OutAttention][:len(b.BagOf)], LabelWeights: out[compile.OutLabelWeights][:ofBags]}
 	for name, v := range out {
 		if term, ok := strings.CutPrefix(name, compile.TermPrefix); ok {
 			r.Terms[term] = float64(v[0])
@@ -111,7 +111,7 @@ func (e *stepwise) Step(b *train.Batch) (*train.Result, error) {
 // Predict implements train.Engine.
 func (e *stepwise) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error) {
 	c := e.capacity(len(bagOf), bags)
-	if err := e.inputs.Instances(e.prog, instances, bagOf, bags, c.N); err != nil {
+	if err := e.inputs.SetInstances(e.prog, instances, bagOf, bags, c.N); err != nil {
 		return nil, nil, err
 	}
 	out, err := e.run("predict", compile.Predict, c)

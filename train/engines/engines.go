@@ -195,7 +195,7 @@ func (r Request) pureGo(reason string) *Choice {
 	p := r.info(Gorgonia, CPU, reason)
 	return &Choice{
 		EngineInfo: p,
-		trainer:    &train.Steps{EngineInfo: p, New: func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p) }},
+		trainer:    &train.StepTrainer{EngineInfo: p, New: func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p) }},
 		device:     func() (learners.Device, error) { return gorgonia.Device{}, nil },
 	}
 }

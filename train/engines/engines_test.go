@@ -134,7 +134,7 @@ func TestShared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		program, coupled, err := trainers.Shared(spec)
+		program, coupled, err := trainers.ProgramKey(spec)
 		if err != nil || (program != "") != c.shared || coupled != c.coupled {
 			t.Errorf("%s on %s: %q, coupled %v, %v", c.spec, c.engine, program, coupled, err)
 		}

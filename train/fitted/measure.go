@@ -55,7 +55,7 @@ func (f *fit) measure(ctx context.Context) (sampled *float64, err error) {
 			}
 		}
 	}
-	f.Evaluated(f.Epochs, f.pending, found)
+	f.RecordEvaluation(f.Epochs, f.pending, found)
 	if !scored {
 		f.Attention = nil
 	}

@@ -111,7 +111,7 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 	if m, err = e.renew.step(b); err != nil {
 		return nil, err
 	}
-	r.Weights = append(r.Weights[:0], m.Output(compile.OutLabelWeights)...)
+	r.LabelWeights = append(r.LabelWeights[:0], m.Output(compile.OutLabelWeights)...)
 	return r, nil
 }
 
@@ -124,7 +124,7 @@ func (e *Engine) read(m *lowering.Machine[float32], n int) *train.Result {
 	}
 	r.Probabilities = append(r.Probabilities[:0], m.Output(compile.OutProbabilities)...)
 	r.Attention = append(r.Attention[:0], firstRows(m.Output(compile.OutAttention), n)...)
-	r.Weights = append(r.Weights[:0], m.Output(compile.OutLabelWeights)...)
+	r.LabelWeights = append(r.LabelWeights[:0], m.Output(compile.OutLabelWeights)...)
 	return r
 }
 

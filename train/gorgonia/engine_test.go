@@ -96,7 +96,7 @@ func TestStepAgainstInterpreter(t *testing.T) {
 					}
 					want = evaluate(t, p.WeightUpdate, traintest.Environment(p, p.WeightUpdate, b, after.Params))
 				}
-				closeTo(t, "label weights", r.Weights, want[compile.OutLabelWeights].Data, 1e-5)
+				closeTo(t, "label weights", r.LabelWeights, want[compile.OutLabelWeights].Data, 1e-5)
 			})
 		}
 	}

@@ -52,7 +52,7 @@ func (m *machines) get(s size) (*lowering.Machine[float32], error) {
 // step runs the machine of the batch's size on a batch.
 func (m *machines) step(b *train.Batch) (*lowering.Machine[float32], error) {
 	s := m.size(len(b.BagOf), b.Bags)
-	if err := m.inputs.Batch(m.program, b, s.instances, s.bags); err != nil {
+	if err := m.inputs.SetBatch(m.program, b, s.instances, s.bags); err != nil {
 		return nil, err
 	}
 	return m.run(s)
@@ -61,7 +61,7 @@ func (m *machines) step(b *train.Batch) (*lowering.Machine[float32], error) {
 // predict runs the machine for the size of some bags on them.
 func (m *machines) predict(instances []float32, bagOf []int, bags int) (*lowering.Machine[float32], error) {
 	s := m.size(len(bagOf), bags)
-	if err := m.inputs.Instances(m.program, instances, bagOf, bags, s.instances); err != nil {
+	if err := m.inputs.SetInstances(m.program, instances, bagOf, bags, s.instances); err != nil {
 		return nil, err
 	}
 	return m.run(s)

@@ -67,7 +67,7 @@ func open(t *testing.T, table string) *data.Dataset {
 	return set
 }
 
-var byGorgonia = &train.Steps{New: func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p) }}
+var byGorgonia = &train.StepTrainer{New: func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p) }}
 
 // Training gives the same result on disk and in memory, except for the predictions of the training
 // bags.

@@ -64,7 +64,7 @@ func TestPaddingChangesNoStep(t *testing.T) {
 	}
 	for range 3 {
 		b.Candidates = append(b.Candidates, 1, 1, 0, 0, 1)
-		b.Weights = append(b.Weights, 0.5, 0.3, 0, 0, 0.2)
+		b.LabelWeights = append(b.LabelWeights, 0.5, 0.3, 0, 0, 0.2)
 	}
 	for step := range 20 {
 		with, err := engines[0].Step(b)

@@ -45,7 +45,7 @@ func (e *Engine) Close() error { return nil }
 
 // Step runs the step graph.
 func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
-	if err := e.inputs.Batch(e.program, b, len(b.BagOf), b.Bags); err != nil {
+	if err := e.inputs.SetBatch(e.program, b, len(b.BagOf), b.Bags); err != nil {
 		return nil, fmt.Errorf("oracle: %w", err)
 	}
 	out, err := graph.Eval(e.step, e.bind(e.step, len(b.BagOf), b.Bags))
@@ -53,7 +53,7 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 		return nil, fmt.Errorf("oracle: %w", err)
 	}
 	r := &train.Result{
-		Loss: out[compile.OutLoss].Data[0], Terms: map[string]float64{}, Weights: ndarray.Convert[float32](out[compile.OutLabelWeights].Data),
+		Loss: out[compile.OutLoss].Data[0], Terms: map[string]float64{}, LabelWeights: ndarray.Convert[float32](out[compile.OutLabelWeights].Data),
 		Probabilities: ndarray.Convert[float32](out[compile.OutProbabilities].Data), Attention: ndarray.Convert[float32](out[compile.OutAttention].Data),
 	}
 	for name, v := range out {
@@ -87,7 +87,7 @@ func (e *Engine) bind(g *graph.Graph, n, bags int) graph.Env {
 // Predict runs the inference graph on raw instances.
 func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error) {
 	n := len(bagOf)
-	if err := e.inputs.Instances(e.program, instances, bagOf, bags, n); err != nil {
+	if err := e.inputs.SetInstances(e.program, instances, bagOf, bags, n); err != nil {
 		return nil, nil, fmt.Errorf("oracle: %w", err)
 	}
 	out, err := graph.Eval(e.predict, e.bind(e.predict, n, bags))

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/compile"
-	lowering "github.com/miplc/miplc/compile/onnx"
+	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/train"
 )
 
@@ -29,7 +29,7 @@ type batch struct {
 	values
 	on   *runsSession
 	runs int
-	io   [2][2]*bound // by the copies of the state and of the history that are read
+	io   [2][2]*binding // by the copies of the state and of the history that are read
 }
 
 // part returns the values of an input or output for the run with index j in the tensors, nil if the
@@ -41,7 +41,7 @@ func (b *batch) part(name string, j int) []float32 {
 		if !ok {
 			return nil
 		}
-		return b.floats(lowering.InPacked)[j*row.Size+part.Start:][:part.Size]
+		return b.floats(onnx.InPacked)[j*row.Size+part.Start:][:part.Size]
 	}
 	if b.values[name] == nil {
 		return nil
@@ -140,10 +140,10 @@ func (s *active) Destroy() error {
 	return errors.Join(append(errs, s.copies[0].Destroy(), s.copies[1].Destroy(), s.settings.Destroy())...)
 }
 
-// batch returns the tensors of batches of so many bags for the active runs.
+// batch returns the tensors of batches of the given number of bags for the active runs.
 func (g *group) batch(predict bool, bags int) (*batch, error) {
 	s := g.active
-	on, err := g.session(predict, bags, len(s.runs))
+	on, err := g.get(predict, bags, len(s.runs))
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (g *group) batch(predict bool, bags int) (*batch, error) {
 				return nil, err
 			}
 		}
-		return b, g.memory.add(b.values, lowering.InPacked, b.runs, on.packing.Inputs.Size)
+		return b, g.memory.add(b.values, onnx.InPacked, b.runs, on.packing.Inputs.Size)
 	}
 	next := updatedVectors(g.Program, s.copies[0])
 	for _, name := range slices.Concat(on.in, on.out) {

@@ -15,24 +15,24 @@ import (
 // bagwise runs a step as one gradient per bag and an update with their mean. The bags of a batch
 // run in parallel, each on one thread; a batch of one bag uses all threads.
 type bagwise struct {
-	graph   *graph.Graph // gradients of a bag
-	all     *session     // graph on all threads
-	one     *session     // graph on one thread; opened for the first batch of several bags
-	update  *session
-	workers []*worker // one per thread
-	io      [2]*bound // bindings of the update; io[i] reads copy i of the parameters
-	pieces  []piece   // one per bag of the batch
-	bagOf   []int     // zeros
-	sum     []float32 // sum of the gradients of the bags so far, [P]
+	graph      *graph.Graph // gradients of a bag
+	allThreads *session     // graph on all threads
+	oneThread  *session     // graph on one thread; opened for the first batch of several bags
+	update     *session
+	workers    []*worker   // one per thread
+	io         [2]*binding // bindings of the update; io[i] reads copy i of the parameters
+	pieces     []piece     // one per bag of the batch
+	bagOf      []int       // zeros
+	sum        []float32   // sum of the gradients of the bags so far, [P]
 }
 
 // worker computes one bag at a time. Its value compile.InGrads has the gradients of all
 // parameters, [P]; those of each parameter share its memory. The update reads the values of the
 // first worker.
 type worker struct {
-	bindings
+	batchCache
 	part train.Batch
-	done *set // results of the last bag
+	done *boundBatch // results of the last bag
 }
 
 // flat returns the gradients of the last bag, [P].
@@ -63,19 +63,19 @@ func newBagwise(e *Engine) (*bagwise, error) {
 
 func (w *bagwise) open(e *Engine, gradients, update *graph.Graph) (err error) {
 	for range max(1, e.options.Threads) {
-		one := &worker{}
-		w.workers = append(w.workers, one)
-		if err := one.allocate(e.prog); err != nil {
+		worker := &worker{}
+		w.workers = append(w.workers, worker)
+		if err := worker.allocate(e.prog); err != nil {
 			return err
 		}
-		if err := one.own.add(compile.InGrads, len(w.sum)); err != nil {
+		if err := worker.own.add(compile.InGrads, len(w.sum)); err != nil {
 			return err
 		}
-		if err := one.own.cut(e.prog, graph.GradPrefix, one.flat()); err != nil {
+		if err := worker.own.cut(e.prog, graph.GradPrefix, worker.flat()); err != nil {
 			return err
 		}
 	}
-	if w.all, err = open(gradients, e.options, true, 1); err != nil {
+	if w.allThreads, err = open(gradients, e.options, true, 1); err != nil {
 		return err
 	}
 	w.graph = gradients
@@ -83,14 +83,14 @@ func (w *bagwise) open(e *Engine, gradients, update *graph.Graph) (err error) {
 		return err
 	}
 	for i := 0; i < len(w.io) && err == nil; i++ {
-		w.io[i], err = w.update.bind(append(e.copied(i), w.workers[0].own)...)
+		w.io[i], err = w.update.bind(append(e.stateFor(i), w.workers[0].own)...)
 	}
 	return err
 }
 
 // Destroy releases bindings, values and sessions.
 func (w *bagwise) Destroy() error {
-	return errors.Join(destroy(w.io[:]...), destroy(w.workers...), destroy(w.all, w.one, w.update))
+	return errors.Join(destroy(w.io[:]...), destroy(w.workers...), destroy(w.allThreads, w.oneThread, w.update))
 }
 
 // runBagwise runs a step and concatenates the results of the bags.
@@ -102,39 +102,39 @@ func (e *Engine) runBagwise(b *train.Batch) error {
 	e.clearTerms()
 	w.cutBags(b)
 	if b.Bags == 1 {
-		one := w.workers[0]
-		if err := e.gradients(one, w.all, b, w.pieces[0]); err != nil {
+		worker := w.workers[0]
+		if err := e.gradients(worker, w.allThreads, b, w.pieces[0]); err != nil {
 			return err
 		}
-		e.readTerms(&one.bindings, 1)
-		r.Probabilities, r.Attention, r.Weights = one.done.floats(compile.OutProbabilities), one.done.floats(compile.OutAttention), one.done.floats(compile.OutLabelWeights)
+		e.readTerms(&worker.batchCache, 1)
+		r.Probabilities, r.Attention, r.LabelWeights = worker.done.floats(compile.OutProbabilities), worker.done.floats(compile.OutAttention), worker.done.floats(compile.OutLabelWeights)
 		return w.io[e.current].run()
 	}
-	if err := w.openOne(e.options); err != nil {
+	if err := w.openOneThread(e.options); err != nil {
 		return err
 	}
-	r.Probabilities, r.Attention, r.Weights = r.Probabilities[:0:0], r.Attention[:0:0], r.Weights[:0:0]
+	r.Probabilities, r.Attention, r.LabelWeights = r.Probabilities[:0:0], r.Attention[:0:0], r.LabelWeights[:0:0]
 	for at := 0; at < b.Bags; at += len(w.workers) {
 		wave := w.pieces[at:min(at+len(w.workers), b.Bags)]
 		if err := e.runParallel(b, wave); err != nil {
 			return err
 		}
-		for _, one := range w.workers[:len(wave)] {
-			e.readTerms(&one.bindings, 1/float64(b.Bags))
-			r.Probabilities = append(r.Probabilities, one.done.floats(compile.OutProbabilities)...)
-			r.Attention = append(r.Attention, one.done.floats(compile.OutAttention)...)
-			r.Weights = append(r.Weights, one.done.floats(compile.OutLabelWeights)...)
+		for _, worker := range w.workers[:len(wave)] {
+			e.readTerms(&worker.batchCache, 1/float64(b.Bags))
+			r.Probabilities = append(r.Probabilities, worker.done.floats(compile.OutProbabilities)...)
+			r.Attention = append(r.Attention, worker.done.floats(compile.OutAttention)...)
+			r.LabelWeights = append(r.LabelWeights, worker.done.floats(compile.OutLabelWeights)...)
 		}
-		w.add(at == 0, at+len(wave) == b.Bags, len(wave), 1/float32(b.Bags))
+		w.addGradients(at == 0, at+len(wave) == b.Bags, len(wave), 1/float32(b.Bags))
 	}
 	return w.io[e.current].run()
 }
 
-// openOne opens the session on one thread unless it is open.
-func (w *bagwise) openOne(o Options) (err error) {
-	if w.one == nil {
+// openOneThread opens the session on one thread unless it is open.
+func (w *bagwise) openOneThread(o Options) (err error) {
+	if w.oneThread == nil {
 		o.Threads = 1
-		w.one, err = open(w.graph, o, true, 1)
+		w.oneThread, err = open(w.graph, o, true, 1)
 	}
 	return err
 }
@@ -161,40 +161,40 @@ func (e *Engine) runParallel(b *train.Batch, wave []piece) error {
 	errs := make([]error, len(wave))
 	var group workers.Group
 	for i, p := range wave {
-		group.Go(func() { errs[i] = e.gradients(e.bagwise.workers[i], e.bagwise.one, b, p) })
+		group.Go(func() { errs[i] = e.gradients(e.bagwise.workers[i], e.bagwise.oneThread, b, p) })
 	}
 	group.Wait()
 	return errors.Join(errs...)
 }
 
 // gradients computes the gradients of one bag in a session.
-func (e *Engine) gradients(one *worker, on *session, b *train.Batch, p piece) (err error) {
-	e.bagOf(&one.part, b, p)
-	if err = one.inputs.Batch(e.prog, &one.part, p.end-p.start, 1); err == nil {
-		one.done, err = one.run(e, on, p.end-p.start, 1)
+func (e *Engine) gradients(worker *worker, on *session, b *train.Batch, p piece) (err error) {
+	e.bagOf(&worker.part, b, p)
+	if err = worker.inputs.SetBatch(e.prog, &worker.part, p.end-p.start, 1); err == nil {
+		worker.done, err = worker.run(e, on, p.end-p.start, 1)
 	}
 	return err
 }
 
-// add adds the gradients of n workers to the sum in the order of the bags, so that the sum does
-// not depend on the number of workers. After the last bag it writes the mean to the input of the
-// update.
-func (w *bagwise) add(first, last bool, n int, share float32) {
+// addGradients adds the gradients of the first n workers to the sum in the order of the bags, so that the sum does
+// not depend on the number of workers. If finish is true, it then writes the sum times share, the mean, to the input
+// of the update.
+func (w *bagwise) addGradients(clearFirst, finish bool, n int, share float32) {
 	var group workers.Group
 	size := len(w.sum)
 	for i := range w.workers {
 		from, to := i*size/len(w.workers), (i+1)*size/len(w.workers)
 		group.Go(func() {
 			sum := w.sum[from:to]
-			if first {
+			if clearFirst {
 				clear(sum)
 			}
-			for _, one := range w.workers[:n] {
-				for j, g := range one.flat()[from:to] {
+			for _, worker := range w.workers[:n] {
+				for j, g := range worker.flat()[from:to] {
 					sum[j] += g
 				}
 			}
-			if last {
+			if finish {
 				mean := w.workers[0].flat()[from:to]
 				for j, s := range sum {
 					mean[j] = s * share
@@ -210,19 +210,19 @@ func (e *Engine) bagOf(part, b *train.Batch, p piece) {
 	k, dim := e.prog.Signature.Classes, ndarray.Size(e.prog.Signature.Instance)
 	*part = train.Batch{
 		Instances: b.Instances[p.start*dim : p.end*dim], BagOf: e.bagwise.bagOf[:p.end-p.start], Bags: 1,
-		Candidates: b.Candidates[p.bag*k : (p.bag+1)*k], Weights: b.Weights[p.bag*k : (p.bag+1)*k],
+		Candidates: b.Candidates[p.bag*k : (p.bag+1)*k], LabelWeights: b.LabelWeights[p.bag*k : (p.bag+1)*k],
 		Masks: part.Masks, ClassWeights: b.ClassWeights,
 	}
 	if part.Masks == nil {
 		part.Masks = map[string][]uint8{}
 	}
 	for _, m := range e.prog.Masks {
-		one := ndarray.Size(m.Shape.Concrete(1, 1))
+		width := ndarray.Size(m.Shape.Concrete(1, 1))
 		switch m.Shape[0] {
 		case graph.N:
-			part.Masks[m.Name] = b.Masks[m.Name][p.start*one : p.end*one]
+			part.Masks[m.Name] = b.Masks[m.Name][p.start*width : p.end*width]
 		case graph.B:
-			part.Masks[m.Name] = b.Masks[m.Name][p.bag*one : (p.bag+1)*one]
+			part.Masks[m.Name] = b.Masks[m.Name][p.bag*width : (p.bag+1)*width]
 		default: // shared by the bags
 			part.Masks[m.Name] = b.Masks[m.Name]
 		}

@@ -33,7 +33,7 @@ func (e *Engine) checkStep(bags int) error {
 			return err
 		}
 		loss = max(loss, math.Abs(got.Loss-want.Loss)/max(1, math.Abs(want.Loss)),
-			ortenv.Difference(got.Probabilities, want.Probabilities), ortenv.Difference(got.Attention, want.Attention), ortenv.Difference(got.Weights, want.Weights))
+			ortenv.Difference(got.Probabilities, want.Probabilities), ortenv.Difference(got.Attention, want.Attention), ortenv.Difference(got.LabelWeights, want.LabelWeights))
 		now, then := e.copies[e.current], cpu.copies[cpu.current]
 		if err := e.memory.download(now, e.prog.StateVectors()...); err != nil {
 			return err
@@ -46,7 +46,7 @@ func (e *Engine) checkStep(bags int) error {
 	if err != nil {
 		return err
 	}
-	device := e.options.session()
+	device := e.options.settings()
 	if err := device.CheckDevice("the results of training steps", loss, ortenv.DeviceTolerance); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (e *Engine) checkPredictions(bags int) error {
 	if err != nil {
 		return err
 	}
-	return e.options.session().CheckDevice("the predictions", worst, ortenv.DeviceTolerance)
+	return e.options.settings().CheckDevice("the predictions", worst, ortenv.DeviceTolerance)
 }
 
 // compare calls f with some batches of the given number of bags and an engine on the CPU. Both
@@ -126,7 +126,7 @@ func sampleBatch(p *compile.Program, bags, index int) *train.Batch {
 			if first != second {
 				c /= 2
 			}
-			b.Weights = append(b.Weights, c)
+			b.LabelWeights = append(b.LabelWeights, c)
 		}
 	}
 	b.Instances = make([]float32, len(b.BagOf)*ndarray.Size(p.Signature.Instance))

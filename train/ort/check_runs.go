@@ -32,12 +32,12 @@ func (g *group) checkDevice() error {
 		return fmt.Errorf("checking the execution provider %s: on the CPU: %w", g.options.Provider, err)
 	}
 	got, err := outcomes(trials, func(runs []*train.Run) train.Executor {
-		return lent{&group{runsSessions: g.runsSessions, runs: runs}}
+		return lent{&group{sessionCache: g.sessionCache, runs: runs}}
 	})
 	if err != nil {
 		return fmt.Errorf("checking the execution provider %s: %w", g.options.Provider, err)
 	}
-	device, results, state := g.options.session(), 0.0, 0.0
+	device, results, state := g.options.settings(), 0.0, 0.0
 	for i, w := range want {
 		r := got[i]
 		for epoch, m := range w.Metrics {
@@ -69,7 +69,7 @@ func (l lent) Close() error { return l.deactivate(false) }
 
 // outcomes trains trials in one group.
 func outcomes(trials []*train.Trial, open func([]*train.Run) train.Executor) ([]*train.Report, error) {
-	by := &train.Groups{
+	by := &train.GroupTrainer{
 		MaxTrials: func(*train.Trial, int) int { return len(trials) },
 		Open:      func(runs []*train.Run, _ func(string)) (train.Executor, error) { return open(runs), nil },
 	}

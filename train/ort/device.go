@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	onnx "github.com/yalue/onnxruntime_go"
+	onnxruntime "github.com/yalue/onnxruntime_go"
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
@@ -49,7 +49,7 @@ func (w *workspace) Put(name string, numbers []float32, shape ...int) error {
 	if len(numbers) != ndarray.Size(shape) {
 		return fmt.Errorf("bug: %s has %d values, its shape is %v", name, len(numbers), shape)
 	}
-	t, err := onnx.NewTensor(toShape(shape), slices.Clone(numbers))
+	t, err := onnxruntime.NewTensor(toShape(shape), slices.Clone(numbers))
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 		}
 		w.sessions[g] = s
 	}
-	in, out, next := make([]onnx.Value, len(s.in)), make([]onnx.Value, len(s.out)), values{}
+	in, out, next := make([]onnxruntime.Value, len(s.in)), make([]onnxruntime.Value, len(s.out)), values{}
 	for i, name := range s.in {
 		name = learners.InWorkspace(name, names)
 		if in[i] = w.values[name]; in[i] == nil {
@@ -109,7 +109,7 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 
 // check compares the first outputs of a graph on a device with those of the CPU, relative
 // to the largest value of each.
-func (w *workspace) check(g *graph.Graph, in, out []onnx.Value) error {
+func (w *workspace) check(g *graph.Graph, in, out []onnxruntime.Value) error {
 	cpu, err := open(prefixed(g), Options{Library: w.options.Library, Threads: w.options.Threads}, false, 1)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (w *workspace) check(g *graph.Graph, in, out []onnx.Value) error {
 	defer cpu.Destroy()
 	want := values{}
 	defer want.Destroy()
-	outputs := make([]onnx.Value, len(out))
+	outputs := make([]onnxruntime.Value, len(out))
 	for i, name := range cpu.out {
 		if err := want.add(name, ndarray.Convert[int](out[i].GetShape())...); err != nil {
 			return err
@@ -129,10 +129,10 @@ func (w *workspace) check(g *graph.Graph, in, out []onnx.Value) error {
 	}
 	worst := 0.0
 	for i, name := range cpu.out {
-		got := out[i].(*onnx.Tensor[float32]).GetData()
+		got := out[i].(*onnxruntime.Tensor[float32]).GetData()
 		worst = max(worst, ortenv.Difference(got, want.floats(name))/largest(want.floats(name)))
 	}
-	return w.options.session().CheckDevice("the values of a graph, relative to the largest,", worst, ortenv.DeviceStateTolerance)
+	return w.options.settings().CheckDevice("the values of a graph, relative to the largest,", worst, ortenv.DeviceStateTolerance)
 }
 
 // outputPrefix makes the names of outputs different from those of inputs, as ONNX requires.

@@ -29,12 +29,12 @@ type Engine struct {
 	bagwise  *bagwise                // nil: whole steps
 
 	memory     memory
-	copies     [2]values // state vectors of the step, and each parameter within the flat one
-	current    int       // index of the copy with the newest values
-	statistics values    // of the normalisation, one row
-	scalars    values    // inputs lr, lambda, epoch, epochs: [1]
-	whole      bindings  // of whole steps
-	evaluated  bindings  // of predictions
+	copies     [2]values  // state vectors of the step, and each parameter within the flat one
+	current    int        // index of the copy with the newest values
+	statistics values     // of the normalisation, one row
+	scalars    values     // inputs lr, lambda, epoch, epochs: [1]
+	whole      batchCache // of whole steps
+	evaluated  batchCache // of predictions
 	result     train.Result
 }
 
@@ -47,7 +47,7 @@ type sessionKey struct {
 // many means any number of bags.
 const many = 0
 
-// formOf returns the key of the session for batches of so many bags. On a CPU there are two forms
+// formOf returns the key of the session for batches of the given number of bags. On a CPU there are two forms
 // of a step, for one bag and for many, and one of predictions.
 func (e *Engine) formOf(predict bool, bags int) sessionKey {
 	if e.onCPU() && (predict || bags > 1) {
@@ -66,7 +66,7 @@ func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, e
 	e := &Engine{prog: p, options: o, sessions: map[sessionKey]*session{}}
 	if o.largeBags && e.onCPU() && !p.HasImages() {
 		e.options.masks = e.scales()
-		e.whole.inputs.BytesOfMasks = true
+		e.whole.inputs.UseMaskBytes = true
 	}
 	err := e.allocate()
 	if err == nil {
@@ -88,11 +88,11 @@ func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, e
 	return e, nil
 }
 
-func (e *Engine) onCPU() bool { return e.options.session().OnCPU() }
+func (e *Engine) onCPU() bool { return e.options.onCPU() }
 
 // allocate makes the tensors whose sizes do not depend on the batch.
 func (e *Engine) allocate() (err error) {
-	if e.memory.device, err = e.options.session().Memory(); err != nil {
+	if e.memory.device, err = e.options.settings().Memory(); err != nil {
 		return err
 	}
 	size := e.prog.FlatSize()
@@ -127,9 +127,9 @@ func (e *Engine) allocate() (err error) {
 	return e.whole.allocate(e.prog)
 }
 
-// copied returns the values with which a session reads copy i of the parameters and writes the
+// stateFor returns the values with which a session reads copy i of the parameters and writes the
 // other one.
-func (e *Engine) copied(i int) []values {
+func (e *Engine) stateFor(i int) []values {
 	return []values{e.copies[i], updatedVectors(e.prog, e.copies[1-i]), e.scalars, e.statistics}
 }
 
@@ -145,18 +145,18 @@ func updatedVectors(p *compile.Program, vectors values) values {
 // predictions returns the session that predicts batches of the given number of bags.
 func (e *Engine) predictions(bags int) (*session, error) {
 	build := func() (*graph.Graph, error) {
-		g, err := e.named(compile.Predict(e.prog))
+		g, err := e.withNamedParams(compile.Predict(e.prog))
 		if err == nil && e.options.largeBags {
 			g, err = graph.ScaleWeights(g)
 		}
 		return g, err
 	}
-	return e.session(true, bags, build, e.checkPredictions)
+	return e.openOnce(true, bags, build, e.checkPredictions)
 }
 
-// session returns the session of a graph for batches of the given number of bags. It opens it when it
+// openOnce returns the session of a graph for batches of the given number of bags. It opens it when it
 // is first used, and checks it on a device.
-func (e *Engine) session(predict bool, bags int, build func() (*graph.Graph, error), check func(bags int) error) (*session, error) {
+func (e *Engine) openOnce(predict bool, bags int, build func() (*graph.Graph, error), check func(bags int) error) (*session, error) {
 	key := e.formOf(predict, bags)
 	if s := e.sessions[key]; s != nil {
 		return s, nil
@@ -175,9 +175,9 @@ func (e *Engine) session(predict bool, bags int, build func() (*graph.Graph, err
 	return s, err
 }
 
-// named replaces the flat vector of parameters in a graph by named parameters, which share its
+// withNamedParams replaces the flat vector of parameters in a graph by named parameters, which share its
 // memory, if possible.
-func (e *Engine) named(g *graph.Graph, err error) (*graph.Graph, error) {
+func (e *Engine) withNamedParams(g *graph.Graph, err error) (*graph.Graph, error) {
 	if err != nil || !e.cuttable() {
 		return g, err
 	}
@@ -191,7 +191,7 @@ func (e *Engine) cuttable() bool {
 
 // wholeStep returns the session of a step for batches of the given number of bags.
 func (e *Engine) wholeStep(bags int) (*session, error) {
-	return e.session(false, bags, func() (*graph.Graph, error) { return e.stepGraph(bags) }, e.checkStep)
+	return e.openOnce(false, bags, func() (*graph.Graph, error) { return e.stepGraph(bags) }, e.checkStep)
 }
 
 // stepGraph returns the graph of a step of that many bags.
@@ -200,7 +200,7 @@ func (e *Engine) stepGraph(bags int) (*graph.Graph, error) {
 	if bags == 1 {
 		build = compile.StepOneBag
 	}
-	g, err := e.named(build(e.prog))
+	g, err := e.withNamedParams(build(e.prog))
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +265,7 @@ func (e *Engine) runWhole(b *train.Batch) error {
 	if err != nil {
 		return err
 	}
-	if err := e.whole.inputs.Batch(e.prog, b, len(b.BagOf), b.Bags); err != nil {
+	if err := e.whole.inputs.SetBatch(e.prog, b, len(b.BagOf), b.Bags); err != nil {
 		return err
 	}
 	s, err := e.whole.run(e, step, len(b.BagOf), b.Bags)
@@ -276,7 +276,7 @@ func (e *Engine) runWhole(b *train.Batch) error {
 	e.readTerms(&e.whole, 1)
 	e.result.Probabilities = s.floats(compile.OutProbabilities)
 	e.result.Attention = s.floats(compile.OutAttention)
-	e.result.Weights = s.floats(compile.OutLabelWeights)
+	e.result.LabelWeights = s.floats(compile.OutLabelWeights)
 	return nil
 }
 
@@ -287,7 +287,7 @@ func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilit
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := w.inputs.Instances(e.prog, instances, bagOf, bags, n); err != nil {
+	if err := w.inputs.SetInstances(e.prog, instances, bagOf, bags, n); err != nil {
 		return nil, nil, err
 	}
 	s, err := w.run(e, infer, n, bags)
@@ -298,7 +298,7 @@ func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilit
 }
 
 // readTerms adds share times the loss and its terms to the result.
-func (e *Engine) readTerms(w *bindings, share float64) {
+func (e *Engine) readTerms(w *batchCache, share float64) {
 	for output, value := range w.terms {
 		v := share * float64(value.GetData())
 		if output == compile.OutLoss {
@@ -353,7 +353,7 @@ func (e *Engine) Close() error {
 		err = errors.Join(err, e.bagwise.Destroy())
 	}
 	err = errors.Join(err, destroy(e.copies[0], e.copies[1], e.scalars, e.statistics), destroy(slices.Collect(maps.Values(e.sessions))...))
-	e.options.session().Trim()
+	e.options.settings().Trim()
 	*e = Engine{prog: e.prog}
 	return err
 }

@@ -18,7 +18,7 @@ func New(*compile.Program, map[string][]float32, Options) (train.Engine, error) 
 
 // NewTrainer returns a trainer whose trials fail like New.
 func NewTrainer(p train.EngineInfo, o Options, _ int) train.Trainer {
-	return &train.Steps{EngineInfo: p, New: func(p *compile.Program) (train.Engine, error) { return New(p, nil, o) }}
+	return &train.StepTrainer{EngineInfo: p, New: func(p *compile.Program) (train.Engine, error) { return New(p, nil, o) }}
 }
 
 // Products needs cgo.

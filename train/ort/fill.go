@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"github.com/miplc/miplc/compile"
-	lowering "github.com/miplc/miplc/compile/onnx"
+	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/train"
@@ -57,7 +57,7 @@ func (g *group) fill(b *batch, j int, bags []int, from []float32) {
 		from = d.Instances
 	}
 	dim := d.Dim()
-	instances, rows, low := b.part(compile.InInstances, j), b.part(lowering.InReal, j), b.part(lowering.InPadding, j)
+	instances, rows, low := b.part(compile.InInstances, j), b.part(onnx.InReal, j), b.part(onnx.InPadding, j)
 	for i := range b.on.bags {
 		bag := bags[0]
 		if i < len(bags) {
@@ -78,7 +78,8 @@ func (g *group) fill(b *batch, j int, bags []int, from []float32) {
 	}
 }
 
-// fillMasks makes the values from which fill copies masks: n for real instances, n for padding.
+// fillMasks makes real = [1 ... 1 0 ... 0] and lowest = [0 ... 0 -inf ... -inf], with n numbers of each kind. The n numbers
+// from index n-size are the mask of a bag of this size.
 func (g *group) fillMasks() {
 	n := g.capacity.Instances
 	g.real, g.lowest = make([]float32, 2*n), make([]float32, 2*n)

@@ -9,14 +9,14 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/compile"
-	lowering "github.com/miplc/miplc/compile/onnx"
+	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/train"
 )
 
 // group is the executor of several runs. One tensor, with a leading axis of runs, has the batches
 // of a step of all runs.
 type group struct {
-	*runsSessions
+	*sessionCache
 	runs []*train.Run
 
 	// Values of each run, by its index. vectors, by name, are outdated while the run is active.
@@ -29,14 +29,14 @@ type group struct {
 
 // group returns a group of runs with separate sessions.
 func (m *runsModel) group(runs []*train.Run, o Options) *group {
-	return &group{runsSessions: &runsSessions{m, o, &memory{}, map[runsKey]*runsSession{}}, runs: runs}
+	return &group{sessionCache: &sessionCache{m, o, &memory{}, map[runsKey]*runsSession{}}, runs: runs}
 }
 
 // openChecked opens the sessions and compares those of a device with the CPU. It clears
 // options.capture if the device cannot record operations.
 func (g *group) openChecked() error {
 	err := g.openSessions()
-	if err == nil && !g.options.session().OnCPU() {
+	if err == nil && !g.options.onCPU() {
 		err = g.checkDevice()
 	}
 	return err
@@ -46,16 +46,16 @@ func (g *group) openChecked() error {
 func (g *group) openSessions() (err error) {
 	plain := g.options
 	plain.capture = false
-	if g.memory.device, err = plain.session().Memory(); err != nil {
+	if g.memory.device, err = plain.settings().Memory(); err != nil {
 		return err
 	}
 	g.options.capture = g.options.capture && g.memory.device != nil && g.memory.device.Captures
 	for _, bags := range g.runs[0].BatchesOf(1) {
-		if _, err := g.session(false, len(bags), len(g.runs)); err != nil {
+		if _, err := g.get(false, len(bags), len(g.runs)); err != nil {
 			return err
 		}
 	}
-	_, err = g.session(true, g.capacity.Bags, len(g.runs))
+	_, err = g.get(true, g.capacity.Bags, len(g.runs))
 	return err
 }
 
@@ -102,7 +102,7 @@ func (g *group) run(b *batch, take func(results)) error {
 				}
 			}
 		}
-		if err := g.memory.upload(b.values, lowering.InPacked); err != nil {
+		if err := g.memory.upload(b.values, onnx.InPacked); err != nil {
 			return err
 		}
 	}
@@ -110,7 +110,7 @@ func (g *group) run(b *batch, take func(results)) error {
 	if *io == nil {
 		all := []values{s.copies[s.current], updatedVectors(g.Program, s.copies[1-s.current]), s.settings, b.values}
 		if packed {
-			all = append(all, h.copies[from], values{lowering.OutHistory: h.copies[1-from][lowering.InHistory]})
+			all = append(all, h.copies[from], values{onnx.OutHistory: h.copies[1-from][onnx.InHistory]})
 		}
 		var err error
 		if *io, err = b.on.bind(all...); err != nil {
@@ -224,7 +224,7 @@ func (g *group) result(of results, j int, out *train.Result) *train.Result {
 	for _, name := range g.Terms {
 		out.Terms[name] = float64(of(compile.TermPrefix+name, j)[0])
 	}
-	out.Probabilities, out.Weights = of(compile.OutProbabilities, j), of(compile.OutLabelWeights, j)
+	out.Probabilities, out.LabelWeights = of(compile.OutProbabilities, j), of(compile.OutLabelWeights, j)
 	return out
 }
 
@@ -268,4 +268,4 @@ func (g *group) Predict(ctx context.Context, runs []*train.Run) error {
 
 // Close implements train.Executor. It releases bindings before the tensors that they point to, and
 // tensors before the sessions.
-func (g *group) Close() error { return errors.Join(g.deactivate(false), g.runsSessions.Destroy()) }
+func (g *group) Close() error { return errors.Join(g.deactivate(false), g.sessionCache.Destroy()) }

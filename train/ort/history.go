@@ -5,7 +5,7 @@ package ort
 import (
 	"errors"
 
-	lowering "github.com/miplc/miplc/compile/onnx"
+	"github.com/miplc/miplc/compile/onnx"
 )
 
 const (
@@ -14,8 +14,8 @@ const (
 	historyRows   = 64
 )
 
-// history collects the results of several runs of packed sessions on a device, because reading a
-// value of a device waits until it has finished. A run reads one copy and writes the other.
+// history collects the results of several executions of packed sessions on a device, because reading a
+// value of a device waits until it has finished. An execution reads one copy and writes the other.
 type history struct {
 	memory      *memory
 	copies      [2]values
@@ -26,7 +26,7 @@ type history struct {
 
 // unread is a row of a history that was not read yet.
 type unread struct {
-	parts map[string]lowering.Part
+	parts map[string]onnx.Part
 	take  func(results)
 }
 
@@ -34,34 +34,35 @@ type unread struct {
 // such output.
 type results func(name string, j int) []float32
 
-// rowsOf returns the number of rows of a history of so many runs.
-func rowsOf(runs, width int) int {
-	return min(max(1, historyValues/(runs*width)), historyRows)
+// historyRowsFor returns the number of executions whose results one history has, for a number of trials and of
+// results of each.
+func historyRowsFor(trials, width int) int {
+	return min(max(1, historyValues/(trials*width)), historyRows)
 }
 
-func newHistory(m *memory, runs int, p *lowering.Packing) (*history, error) {
+func newHistory(m *memory, runs int, p *onnx.Packing) (*history, error) {
 	h := &history{memory: m, rows: p.Rows, width: p.Results.Size}
 	for i := range h.copies {
 		h.copies[i] = values{}
-		if err := m.add(h.copies[i], lowering.InHistory, runs, h.rows, h.width); err != nil {
+		if err := m.add(h.copies[i], onnx.InHistory, runs, h.rows, h.width); err != nil {
 			return h, err
 		}
 	}
-	return h, m.upload(h.copies[0], lowering.InHistory)
+	return h, m.upload(h.copies[0], onnx.InHistory)
 }
 
-// choose selects the next row in the packed inputs of a run.
+// choose selects the next row in the packed inputs of an execution.
 func (h *history) choose(b *batch) {
 	for j := range b.runs {
-		slot := b.part(lowering.InSlot, j)
+		slot := b.part(onnx.InSlot, j)
 		clear(slot)
 		slot[len(h.unread)] = 1
 	}
 }
 
-// add adds a run that was started. take receives its results when they are read, at the latest when
+// add adds an execution that was started. take receives its results when they are read, at the latest when
 // all rows are used.
-func (h *history) add(p *lowering.Packing, take func(results)) error {
+func (h *history) add(p *onnx.Packing, take func(results)) error {
 	h.current = 1 - h.current
 	h.unread = append(h.unread, unread{p.Results.Parts, take})
 	if len(h.unread) < h.rows {
@@ -70,16 +71,16 @@ func (h *history) add(p *lowering.Packing, take func(results)) error {
 	return h.read()
 }
 
-// read reads the results of the runs since it was last called.
+// read reads the results of the executions since it was last called.
 func (h *history) read() error {
 	if len(h.unread) == 0 {
 		return nil
 	}
 	now := h.copies[h.current]
-	if err := h.memory.download(now, lowering.InHistory); err != nil {
+	if err := h.memory.download(now, onnx.InHistory); err != nil {
 		return err
 	}
-	all, list := now.floats(lowering.InHistory), h.unread
+	all, list := now.floats(onnx.InHistory), h.unread
 	h.unread = nil
 	for row, u := range list {
 		u.take(func(name string, j int) []float32 {

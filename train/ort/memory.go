@@ -5,7 +5,7 @@ package ort
 import (
 	"errors"
 
-	onnx "github.com/yalue/onnxruntime_go"
+	onnxruntime "github.com/yalue/onnxruntime_go"
 
 	"github.com/miplc/miplc/runtime/ortenv"
 )
@@ -50,7 +50,7 @@ func move(v values, names []string, count *int, f func(*ortenv.DeviceTensor) err
 }
 
 // onDevice reports whether a value is in the memory of a device.
-func onDevice(v onnx.Value) bool {
+func onDevice(v onnxruntime.Value) bool {
 	_, ok := v.(*ortenv.DeviceTensor)
 	return ok
 }

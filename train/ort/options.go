@@ -27,9 +27,12 @@ type Options struct {
 	placed string
 }
 
-func (o Options) session() ortenv.SessionOptions {
+// settings returns the settings of sessions of onnxruntime.
+func (o Options) settings() ortenv.SessionOptions {
 	return ortenv.SessionOptions{Threads: o.Threads, Provider: o.Provider, LargeBags: o.largeBags, Capture: o.capture}
 }
+
+func (o Options) onCPU() bool { return o.settings().OnCPU() }
 
 // Threads returns the number of threads that train a program. requested 0 means all cores for
 // images and one for features, because a step on features is too small to divide among cores.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	lowering "github.com/miplc/miplc/compile/onnx"
+	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/testsupport"
@@ -50,13 +50,13 @@ func TestNoNodeFallsBackToTheCPU(t *testing.T) {
 
 // opensGroup opens the sessions of a group of two runs. Images have none.
 func opensGroup(t *testing.T, p *compile.Program, bags int, o Options) error {
-	m := newRunsModel(p, lowering.Capacity{Bags: bags, Instances: 8})
+	m := newRunsModel(p, onnx.Capacity{Bags: bags, Instances: 8})
 	if len(p.Signature.Instance) > 1 {
 		return nil
 	}
 	g := m.group(nil, o)
 	for _, predict := range []bool{false, true} {
-		if _, err := g.session(predict, bags, 2); err != nil {
+		if _, err := g.get(predict, bags, 2); err != nil {
 			return err
 		}
 		countNodes(t, fmt.Sprintf("%s, %d bags, two runs, prediction: %v", p.Spec.Name.V, bags, predict), o)
@@ -93,14 +93,14 @@ func countNodes(t *testing.T, what string, o Options) {
 func opensAlone(t *testing.T, p *compile.Program, bags int, o Options) error {
 	e := &Engine{prog: p, options: o}
 	var err error
-	if e.memory.device, err = o.session().Memory(); err != nil {
+	if e.memory.device, err = o.settings().Memory(); err != nil {
 		return err
 	}
 	step, err := e.stepGraph(bags)
 	if err != nil {
 		return err
 	}
-	predict, err := e.named(compile.Predict(p))
+	predict, err := e.withNamedParams(compile.Predict(p))
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	goruntime "runtime"
 	"sync"
 
-	onnx "github.com/yalue/onnxruntime_go"
+	onnxruntime "github.com/yalue/onnxruntime_go"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 
@@ -21,8 +21,8 @@ import (
 // Products multiplies float32 matrices in onnxruntime, on a CPU about ten times as fast as gonum.
 // It is safe for concurrent use.
 type Products struct {
-	sessions [2][2]*onnx.DynamicAdvancedSession // [a is transposed][b is transposed]
-	calls    sync.Locker                        // held during calls on the sessions
+	sessions [2][2]*onnxruntime.DynamicAdvancedSession // [a is transposed][b is transposed]
+	calls    sync.Locker                               // held during calls on the sessions
 }
 
 // NewProducts opens the sessions. On the CPU each product uses one thread unless Options.Threads
@@ -32,7 +32,7 @@ func NewProducts(o Options) (*Products, error) {
 		return nil, err
 	}
 	o.Threads = cmp.Or(o.Threads, 1)
-	p := &Products{calls: o.session().Locker()}
+	p := &Products{calls: o.settings().Locker()}
 	for a := range p.sessions {
 		for b := range p.sessions[a] {
 			s, err := start(productModel(a, b), []string{"a", "b"}, []string{"c"}, o)
@@ -43,7 +43,7 @@ func NewProducts(o Options) (*Products, error) {
 			p.sessions[a][b] = s
 		}
 	}
-	if !o.session().OnCPU() {
+	if !o.onCPU() {
 		if err := p.check(o); err != nil {
 			p.Close()
 			return nil, err
@@ -74,14 +74,14 @@ func (p *Products) check(o Options) error {
 			worst = max(worst, ortenv.Difference(got.Data, want.Data)/largest(want.Data))
 		}
 	}
-	return o.session().CheckDevice("matrix products, relative to the largest,", worst, ortenv.DeviceTolerance)
+	return o.settings().CheckDevice("matrix products, relative to the largest,", worst, ortenv.DeviceTolerance)
 }
 
 // productModel returns a model of one Gemm of matrices of any size.
 func productModel(transA, transB int) *onnxpb.ModelProto {
 	return &onnxpb.ModelProto{
 		IrVersion:   8,
-		OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: opset}},
+		OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: deviceOpset}},
 		Graph: &onnxpb.GraphProto{
 			Name: "product",
 			Node: []*onnxpb.NodeProto{{
@@ -108,12 +108,12 @@ func (p *Products) Gemm(transA, transB bool, a, b, c blas32.General) error {
 	if transB {
 		j = 1
 	}
-	var tensors [3]*onnx.Tensor[float32]
+	var tensors [3]*onnxruntime.Tensor[float32]
 	for q, m := range []blas32.General{a, b, c} {
 		if m.Stride != m.Cols || len(m.Data) < m.Rows*m.Cols {
 			return fmt.Errorf("matrix products in onnxruntime: a matrix of %d by %d has gaps or is cut off", m.Rows, m.Cols)
 		}
-		t, err := onnx.NewTensor(onnx.NewShape(int64(m.Rows), int64(m.Cols)), m.Data[:m.Rows*m.Cols])
+		t, err := onnxruntime.NewTensor(onnxruntime.NewShape(int64(m.Rows), int64(m.Cols)), m.Data[:m.Rows*m.Cols])
 		if err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (p *Products) Gemm(transA, transB bool, a, b, c blas32.General) error {
 		tensors[q] = t
 	}
 	p.calls.Lock()
-	err := p.sessions[i][j].Run([]onnx.Value{tensors[0], tensors[1]}, []onnx.Value{tensors[2]})
+	err := p.sessions[i][j].Run([]onnxruntime.Value{tensors[0], tensors[1]}, []onnxruntime.Value{tensors[2]})
 	p.calls.Unlock()
 	goruntime.KeepAlive(tensors) // the session has only their C pointers
 	goruntime.KeepAlive([]any{a, b, c})

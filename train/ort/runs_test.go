@@ -5,7 +5,7 @@ package ort
 import (
 	"testing"
 
-	lowering "github.com/miplc/miplc/compile/onnx"
+	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train/traintest"
 )
@@ -18,7 +18,7 @@ func TestShippedSpecsHaveAModelOfManyRuns(t *testing.T) {
 			continue
 		}
 		for _, bags := range []int{1, 3} {
-			if m := newRunsModel(p, lowering.Capacity{Bags: bags, Instances: 8}); m == nil || !m.lowers(0) || !m.lowers(2) {
+			if m := newRunsModel(p, onnx.Capacity{Bags: bags, Instances: 8}); m == nil || !m.lowers(0) || !m.lowers(2) {
 				t.Errorf("%s, %d bags a step: it has no form for many runs", name, bags)
 			}
 		}

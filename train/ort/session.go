@@ -9,27 +9,27 @@ import (
 	"slices"
 	"sync"
 
-	onnx "github.com/yalue/onnxruntime_go"
+	onnxruntime "github.com/yalue/onnxruntime_go"
 	"google.golang.org/protobuf/proto"
 
-	lowering "github.com/miplc/miplc/compile/onnx"
+	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortenv/plugin"
 )
 
-// opset is the operator set of the graphs of this engine on devices, and of groups of runs. cpuOpset
+// deviceOpset is the operator set of the graphs of this engine on devices, and of groups of runs. cpuOpset
 // has scatters that keep the sum or the largest value of each bag, which not all devices have. Without
 // them, a batch of many bags needs memory for all instances once for each bag.
 const (
-	opset    = 17
-	cpuOpset = 18
+	deviceOpset = 17
+	cpuOpset    = 18
 )
 
 // session is a graph in onnxruntime with the names of its inputs and outputs.
 type session struct {
-	*onnx.DynamicAdvancedSession
+	*onnxruntime.DynamicAdvancedSession
 	name    string
 	in, out []string
 	onCPU   bool
@@ -38,14 +38,14 @@ type session struct {
 	calls   sync.Locker // locked during calls on the session and its bindings
 }
 
-// open makes a session of a graph whose parameters are inputs: on a device for batches of so many
-// bags, on a CPU for any.
+// open makes a session of a graph whose parameters are inputs: on a device for batches of the given
+// number of bags, on a CPU for any.
 func open(g *graph.Graph, o Options, planes bool, bags int) (*session, error) {
-	form := lowering.Options{Opset: cpuOpset, Planes: planes, Masks: o.masks, OneThread: o.Threads == 1}
-	if !o.session().OnCPU() {
-		form.Opset, form.Planes, form.Bags, form.OneThread = opset, true, bags, false
+	form := onnx.Options{Opset: cpuOpset, Planes: planes, Masks: o.masks, OneThread: o.Threads == 1}
+	if !o.onCPU() {
+		form.Opset, form.Planes, form.Bags, form.OneThread = deviceOpset, true, bags, false
 	}
-	model, err := lowering.Lower(g, form)
+	model, err := onnx.Lower(g, form)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func open(g *graph.Graph, o Options, planes bool, bags int) (*session, error) {
 
 // openModel opens the ONNX model of a graph.
 func openModel(model *onnxpb.ModelProto, name string, o Options) (s *session, err error) {
-	s = &session{name: name, onCPU: o.session().OnCPU(), capture: o.capture, calls: o.session().Locker()}
+	s = &session{name: name, onCPU: o.onCPU(), capture: o.capture, calls: o.settings().Locker()}
 	for _, v := range model.Graph.Input {
 		s.in = append(s.in, v.GetName())
 	}
@@ -67,18 +67,18 @@ func openModel(model *onnxpb.ModelProto, name string, o Options) (s *session, er
 		s.out = append(s.out, v.GetName())
 	}
 	if s.DynamicAdvancedSession, err = start(model, s.in, s.out, o); err != nil {
-		return nil, fmt.Errorf("onnxruntime%s does not accept the %s graph: %w", o.session().OnDevice(), name, err)
+		return nil, fmt.Errorf("onnxruntime%s does not accept the %s graph: %w", o.settings().OnDevice(), name, err)
 	}
 	return s, nil
 }
 
 // start opens a session of onnxruntime.
-func start(model *onnxpb.ModelProto, in, out []string, o Options) (*onnx.DynamicAdvancedSession, error) {
+func start(model *onnxpb.ModelProto, in, out []string, o Options) (*onnxruntime.DynamicAdvancedSession, error) {
 	bytes, err := proto.Marshal(model)
 	if err != nil {
 		return nil, err
 	}
-	opts, err := o.session().Options()
+	opts, err := o.settings().Options()
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func start(model *onnxpb.ModelProto, in, out []string, o Options) (*onnx.Dynamic
 			return nil, err
 		}
 	}
-	calls := o.session().Locker()
+	calls := o.settings().Locker()
 	calls.Lock()
 	defer calls.Unlock()
 	return ortenv.OpenSession(bytes, in, out, opts)
@@ -105,9 +105,9 @@ func (s *session) Destroy() error {
 	return s.DynamicAdvancedSession.Destroy()
 }
 
-// bound is a session bound to the values that it reads and writes.
-type bound struct {
-	*onnx.IoBinding
+// binding is a session bound to the values that it reads and writes.
+type binding struct {
+	*onnxruntime.IoBinding
 	session *session
 	from    []values
 	graph   *plugin.Graph // nil: each run starts each operation
@@ -115,18 +115,18 @@ type bound struct {
 
 // run runs the session. For a device, it binds the inputs in the process again, see
 // ortenv.SessionOptions.OnCPU.
-func (b *bound) run() error {
+func (b *binding) run() error {
 	s := b.session
 	s.calls.Lock()
 	defer s.calls.Unlock()
 	if !s.onCPU {
-		inProcess := func(name string, v onnx.Value) error {
+		inProcess := func(name string, v onnxruntime.Value) error {
 			if onDevice(v) {
 				return nil
 			}
 			return b.BindInput(name, v)
 		}
-		if err := s.tie("input", s.in, inProcess, b.from); err != nil {
+		if err := s.bindAll("input", s.in, inProcess, b.from); err != nil {
 			return err
 		}
 	}
@@ -137,7 +137,7 @@ func (b *bound) run() error {
 }
 
 // Destroy releases the binding, which may be nil, but not the session and the values.
-func (b *bound) Destroy() error {
+func (b *binding) Destroy() error {
 	if b == nil {
 		return nil
 	}
@@ -150,15 +150,15 @@ func (b *bound) Destroy() error {
 }
 
 // bind binds each input and output of the session to the first value of its name.
-func (s *session) bind(from ...values) (*bound, error) {
+func (s *session) bind(from ...values) (*binding, error) {
 	s.calls.Lock()
 	defer s.calls.Unlock()
 	io, err := s.CreateIoBinding()
 	if err != nil {
 		return nil, err
 	}
-	b := &bound{IoBinding: io, session: s, from: from}
-	err = cmp.Or(s.tie("input", s.in, io.BindInput, from), s.tie("output", s.out, io.BindOutput, from))
+	b := &binding{IoBinding: io, session: s, from: from}
+	err = cmp.Or(s.bindAll("input", s.in, io.BindInput, from), s.bindAll("output", s.out, io.BindOutput, from))
 	if err == nil && s.capture {
 		b.graph, err = plugin.NewGraph(s.DynamicAdvancedSession, io)
 	}
@@ -169,8 +169,8 @@ func (s *session) bind(from ...values) (*bound, error) {
 	return b, nil
 }
 
-// tie binds each name to the first value of that name.
-func (s *session) tie(kind string, names []string, bind func(string, onnx.Value) error, from []values) error {
+// bindAll binds each name to the first value of that name.
+func (s *session) bindAll(kind string, names []string, bind func(string, onnxruntime.Value) error, from []values) error {
 	for _, name := range names {
 		at := slices.IndexFunc(from, func(v values) bool { return v[name] != nil })
 		if at < 0 {

@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	onnx "github.com/yalue/onnxruntime_go"
+	onnxruntime "github.com/yalue/onnxruntime_go"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/diag"
@@ -19,11 +19,11 @@ import (
 
 // values has the values of inputs and outputs of sessions by name. It keeps the Go values alive,
 // because onnxruntime only has pointers to them.
-type values map[string]onnx.Value
+type values map[string]onnxruntime.Value
 
 // add adds a value of zeros.
 func (v values) add(name string, shape ...int) error {
-	t, err := onnx.NewEmptyTensor[float32](toShape(shape))
+	t, err := onnxruntime.NewEmptyTensor[float32](toShape(shape))
 	if err == nil {
 		v[name] = t
 	}
@@ -36,7 +36,7 @@ func (v values) cut(p *compile.Program, prefix string, flat []float32) error {
 	parts := p.ParamViews(flat)
 	for _, q := range p.Params {
 		if len(q.Shape) > 0 {
-			t, err := onnx.NewTensor(toShape(q.Shape), parts[q.Name])
+			t, err := onnxruntime.NewTensor(toShape(q.Shape), parts[q.Name])
 			if err != nil {
 				return err
 			}
@@ -88,37 +88,37 @@ const maxSets = 64
 // ones would need too much memory.
 const largeBatch = 1 << 20
 
-// size is a session and a batch size: n instances in the given number of bags.
-type size struct {
+// batchKey is a session and a batch size: n instances in the given number of bags.
+type batchKey struct {
 	session *session
 	n, bags int
 }
 
-// set has the values for batches of one size, with a binding for each copy of the parameters that
+// boundBatch has the values for batches of one size, with a binding for each copy of the parameters that
 // a session reads.
-type set struct {
+type boundBatch struct {
 	values
-	io [2]*bound
+	io [2]*binding
 }
 
-// bindings has the values with which one thread runs sessions: outputs, and the most recently
+// batchCache has the values with which one thread runs sessions: outputs, and the most recently
 // used sets.
-type bindings struct {
-	own    values                           // the loss, its terms and the gradients
-	terms  map[string]*onnx.Scalar[float32] // the loss and its terms
-	sets   lru.Cache[size, *set]
-	large  *set         // of the last large batch
+type batchCache struct {
+	own    values                                  // the loss, its terms and the gradients
+	terms  map[string]*onnxruntime.Scalar[float32] // the loss and its terms
+	sets   lru.Cache[batchKey, *boundBatch]
+	large  *boundBatch  // of the last large batch
 	inputs train.Inputs // of the current batch
 }
 
 // allocate makes the outputs whose sizes do not depend on the batch.
-func (w *bindings) allocate(p *compile.Program) error {
-	w.own, w.terms, w.sets = values{}, map[string]*onnx.Scalar[float32]{}, newSets()
+func (w *batchCache) allocate(p *compile.Program) error {
+	w.own, w.terms, w.sets = values{}, map[string]*onnxruntime.Scalar[float32]{}, newSets()
 	for _, o := range p.Train.Outputs {
 		if len(o.Node.Shape) > 0 {
 			continue
 		}
-		v, err := onnx.NewScalar[float32](0)
+		v, err := onnxruntime.NewScalar[float32](0)
 		if err != nil {
 			return err
 		}
@@ -127,16 +127,16 @@ func (w *bindings) allocate(p *compile.Program) error {
 	return nil
 }
 
-func newSets() lru.Cache[size, *set] {
-	return lru.Cache[size, *set]{MaxCount: maxSets, OnEvict: func(s *set) { _ = s.Destroy() }}
+func newSets() lru.Cache[batchKey, *boundBatch] {
+	return lru.Cache[batchKey, *boundBatch]{MaxCount: maxSets, OnEvict: func(s *boundBatch) { _ = s.Destroy() }}
 }
 
 // run runs a session on the inputs and returns the set with the results.
-func (w *bindings) run(e *Engine, on *session, n, bags int) (*set, error) {
+func (w *batchCache) run(e *Engine, on *session, n, bags int) (*boundBatch, error) {
 	if err := w.destroyLarge(); err != nil {
 		return nil, err
 	}
-	key := size{on, n, bags}
+	key := batchKey{on, n, bags}
 	large := len(w.inputs.Floats[compile.InInstances]) >= largeBatch
 	s, ok := w.sets.Take(key)
 	if !ok {
@@ -155,7 +155,7 @@ func (w *bindings) run(e *Engine, on *session, n, bags int) (*set, error) {
 }
 
 // destroyLarge releases the set of the last large batch, whose inputs will be reused.
-func (w *bindings) destroyLarge() error {
+func (w *batchCache) destroyLarge() error {
 	if w.large == nil {
 		return nil
 	}
@@ -165,19 +165,19 @@ func (w *bindings) destroyLarge() error {
 }
 
 // Destroy releases the sets before the outputs that they point to.
-func (w *bindings) Destroy() error {
+func (w *batchCache) Destroy() error {
 	w.sets.Clear()
 	return errors.Join(w.destroyLarge(), w.own.Destroy())
 }
 
 // Destroy releases the bindings before the values that they point to.
-func (s *set) Destroy() error {
+func (s *boundBatch) Destroy() error {
 	return errors.Join(destroy(s.io[:]...), s.values.Destroy())
 }
 
 // newSet returns bound values for one batch size: binding i reads copy i of the parameters and
 // writes the other one. Inputs use the memory of w.inputs if inPlace.
-func (e *Engine) newSet(w *bindings, of size, inPlace bool) (s *set, err error) {
+func (e *Engine) newSet(w *batchCache, of batchKey, inPlace bool) (s *boundBatch, err error) {
 	n, bags, k := of.n, of.bags, e.prog.Signature.Classes
 	shapes := map[string][]int{
 		compile.InInstances: append([]int{n}, e.prog.Signature.Instance...), compile.InCandidates: {bags, k}, compile.InLabelWeights: {bags, k},
@@ -189,13 +189,13 @@ func (e *Engine) newSet(w *bindings, of size, inPlace bool) (s *set, err error) 
 	for _, m := range e.prog.Masks {
 		shapes[m.Name] = m.Shape.Concrete(n, bags)
 	}
-	s = &set{values: values{}}
+	s = &boundBatch{values: values{}}
 	for _, name := range slices.Concat(of.session.in, of.session.out) {
 		shape := shapes[name]
 		if shape == nil || err != nil {
 			continue
 		}
-		if kept, ok := w.inputs.Kept[name]; ok {
+		if kept, ok := w.inputs.MaskBytes[name]; ok {
 			s.values[name], err = tensor(kept, inPlace, shape)
 		} else {
 			s.values[name], err = tensor(w.inputs.Floats[name], inPlace, shape)
@@ -207,7 +207,7 @@ func (e *Engine) newSet(w *bindings, of size, inPlace bool) (s *set, err error) 
 		s.values[compile.InBagOf], err = tensor[int64](nil, false, []int{n})
 	}
 	for i := 0; i < len(s.io) && err == nil; i++ {
-		s.io[i], err = of.session.bind(append(e.copied(i), s.values, w.own)...)
+		s.io[i], err = of.session.bind(append(e.stateFor(i), s.values, w.own)...)
 	}
 	if err != nil {
 		s.Destroy()
@@ -217,37 +217,37 @@ func (e *Engine) newSet(w *bindings, of size, inPlace bool) (s *set, err error) 
 }
 
 // tensor returns a tensor in the memory of values if inPlace and they have its size, else one of zeros.
-func tensor[T float32 | uint8 | int32 | int64](values []T, inPlace bool, shape []int) (onnx.Value, error) {
+func tensor[T float32 | uint8 | int32 | int64](values []T, inPlace bool, shape []int) (onnxruntime.Value, error) {
 	if inPlace && len(values) == ndarray.Size(shape) {
-		return onnx.NewTensor(toShape(shape), values)
+		return onnxruntime.NewTensor(toShape(shape), values)
 	}
-	return onnx.NewEmptyTensor[T](toShape(shape))
+	return onnxruntime.NewEmptyTensor[T](toShape(shape))
 }
 
 // fill copies the inputs of a batch to the tensors.
-func (s *set) fill(in *train.Inputs) {
+func (s *boundBatch) fill(in *train.Inputs) {
 	for name, v := range in.Floats {
 		fillTensor(s.values[name], v)
 	}
-	for name, v := range in.Kept {
+	for name, v := range in.MaskBytes {
 		fillTensor(s.values[name], v)
 	}
 	switch bagOf := s.values[compile.InBagOf].(type) {
-	case *onnx.Tensor[int64]:
+	case *onnxruntime.Tensor[int64]:
 		copy(bagOf.GetData(), ndarray.Convert[int64](in.BagOf))
-	case *onnx.Tensor[int32]:
+	case *onnxruntime.Tensor[int32]:
 		copy(bagOf.GetData(), ndarray.Convert[int32](in.BagOf))
 	}
 }
 
 // fillTensor copies values to a tensor, unless it shares their memory or the session has no such input.
-func fillTensor[T float32 | uint8](t onnx.Value, v []T) {
+func fillTensor[T float32 | uint8](t onnxruntime.Value, v []T) {
 	if t == nil {
 		return
 	}
-	if to := t.(*onnx.Tensor[T]).GetData(); len(to) > 0 && &to[0] != &v[0] {
+	if to := t.(*onnxruntime.Tensor[T]).GetData(); len(to) > 0 && &to[0] != &v[0] {
 		copy(to, v)
 	}
 }
 
-func toShape(dims []int) onnx.Shape { return ndarray.Convert[int64](dims) }
+func toShape(dims []int) onnxruntime.Shape { return ndarray.Convert[int64](dims) }

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/miplc/miplc/compile"
-	lowering "github.com/miplc/miplc/compile/onnx"
+	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
@@ -35,7 +35,7 @@ const (
 )
 
 // trainer trains trials on bags of features in groups: the nodes of one graph compute all runs of
-// a group, see lowering.LowerRuns. A single trial is a group of one. Trials with images, datasets
+// a group, see onnx.LowerRuns. A single trial is a group of one. Trials with images, datasets
 // on disk, sampled instances, several threads per operation, bags of very different sizes, or very large
 // batches train one at a time on an Engine.
 //
@@ -52,7 +52,7 @@ type trainer struct {
 // NewTrainer returns the trainer of the engine. It trains parallel groups at a time, each on one
 // core. A device trains one group at a time.
 func NewTrainer(p train.EngineInfo, o Options, parallel int) train.Trainer {
-	if !o.session().OnCPU() {
+	if !o.onCPU() {
 		parallel = 1
 	}
 	return &trainer{EngineInfo: p, options: o, parallel: parallel, models: map[string]*runsModel{}}
@@ -71,18 +71,18 @@ func (t *trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 			alone = append(alone, i)
 		}
 	}
-	groups := &train.Groups{EngineInfo: t.EngineInfo, Parallel: t.parallel, MinGroup: 2, Key: key, MaxTrials: t.maxTrials, Open: t.open}
+	groups := &train.GroupTrainer{EngineInfo: t.EngineInfo, Parallel: t.parallel, MinGroup: 2, Key: key, MaxTrials: t.maxTrials, Open: t.open}
 	steps := func(o Options) train.Trainer {
-		return &train.Steps{EngineInfo: t.EngineInfo, New: func(p *compile.Program) (train.Engine, error) { return New(p, nil, o) }}
+		return &train.StepTrainer{EngineInfo: t.EngineInfo, New: func(p *compile.Program) (train.Engine, error) { return New(p, nil, o) }}
 	}
 	large := t.options
 	large.largeBags = true
 	train.Some(ctx, groups, trials, grouped, o, done)
-	if o.AtATime > t.parallel { // it limits groups
-		o.AtATime = t.parallel
+	if o.MaxParallel > t.parallel { // it limits groups
+		o.MaxParallel = t.parallel
 	}
 	train.Some(ctx, steps(t.options), trials, alone, o, done)
-	o.AtATime = 1 // so that the largest batches of two trials are not in memory at once
+	o.MaxParallel = 1 // so that the largest batches of two trials are not in memory at once
 	train.Some(ctx, steps(large), trials, onDisk, o, done)
 }
 
@@ -94,11 +94,11 @@ func key(t *train.Trial) string {
 
 // capacity returns the maximum size of the batches of a trial. ok is false if padding costs more
 // than a group saves. It depends only on the dataset and the batch size.
-func capacity(t *train.Trial) (c lowering.Capacity, ok bool) {
+func capacity(t *train.Trial) (c onnx.Capacity, ok bool) {
 	d, largest := t.Data, t.Data.MaxInstances(t.Data.AllBags(), 1)
-	c = lowering.Capacity{Bags: min(t.Batch(), max(len(t.Split.Train), len(t.Split.Validation), len(t.Split.Test))), Instances: train.RoundUp(largest, 8)}
+	c = onnx.Capacity{Bags: min(t.BatchSize(), max(len(t.Split.Train), len(t.Split.Validation), len(t.Split.Test))), Instances: train.RoundUp(largest, 8)}
 	if c.Bags > 1 {
-		c.Instances = lowering.WholePackets(c.Bags, largest)
+		c.Instances = onnx.WholePackets(c.Bags, largest)
 	}
 	return c, c.Instances <= smallBag || c.Instances*d.Bags() <= maxPadding*d.Offsets[d.Bags()]
 }
@@ -106,13 +106,13 @@ func capacity(t *train.Trial) (c lowering.Capacity, ok bool) {
 // runsModel has the graphs of trials that share a program.
 type runsModel struct {
 	*compile.GroupGraphs
-	capacity lowering.Capacity
+	capacity onnx.Capacity
 }
 
 // model returns the graphs of a trial, or nil if the trial trains in no group.
 func (t *trainer) model(trial *train.Trial) *runsModel {
 	p, o := trial.Program, t.options
-	if trial.Data.OnDisk() || p.Spec.Data.Sample.V > 0 || o.session().OnCPU() && o.Threads > 1 || len(p.Signature.Instance) != 1 || trial.Check() != nil {
+	if trial.Data.OnDisk() || p.Spec.Data.Sample.V > 0 || o.onCPU() && o.Threads > 1 || len(p.Signature.Instance) != 1 || trial.Check() != nil {
 		return nil
 	}
 	c, ok := capacity(trial)
@@ -124,7 +124,7 @@ func (t *trainer) model(trial *train.Trial) *runsModel {
 	shared := fmt.Sprint(train.ProgramKey(p.Spec), p.Signature, c, key(trial))
 	m, known := t.models[shared]
 	if !known {
-		if m = newRunsModel(p, c); m != nil && (o.session().OnCPU() && m.bytes() > largestStep || !m.lowers(o.runs(1))) {
+		if m = newRunsModel(p, c); m != nil && (o.onCPU() && m.bytes() > largestStep || !m.lowers(o.runs(1))) {
 			m = nil
 		}
 		t.models[shared] = m
@@ -132,7 +132,7 @@ func (t *trainer) model(trial *train.Trial) *runsModel {
 	return m
 }
 
-func newRunsModel(p *compile.Program, c lowering.Capacity) *runsModel {
+func newRunsModel(p *compile.Program, c onnx.Capacity) *runsModel {
 	shared, err := compile.ForGroup(p)
 	if err == nil {
 		shared.StepGraph, err = graph.Condense(shared.StepGraph)
@@ -146,7 +146,7 @@ func newRunsModel(p *compile.Program, c lowering.Capacity) *runsModel {
 	return &runsModel{shared, c}
 }
 
-// lowers reports whether the graphs can be lowered for so many runs.
+// lowers reports whether the graphs can be lowered for the given number of runs.
 func (m *runsModel) lowers(runs int) bool {
 	_, err := m.lowered(m.StepGraph, m.capacity.Bags, runs)
 	if err == nil {
@@ -158,12 +158,12 @@ func (m *runsModel) lowers(runs int) bool {
 // lowered returns the ONNX model of a graph for batches of the given number of bags: for devices with
 // the given number of runs, or for CPUs if runs is 0.
 func (m *runsModel) lowered(g *graph.Graph, bags, runs int) (*onnxpb.ModelProto, error) {
-	return lowering.LowerRuns(g, opset, lowering.Capacity{Bags: bags, Instances: m.capacity.Instances, Runs: runs})
+	return onnx.LowerRuns(g, deviceOpset, onnx.Capacity{Bags: bags, Instances: m.capacity.Instances, Runs: runs})
 }
 
 // runs is the number of runs of a session: the given one on a device, 0 for any on a CPU.
 func (o Options) runs(n int) int {
-	if o.session().OnCPU() {
+	if o.onCPU() {
 		return 0
 	}
 	return n
@@ -173,13 +173,13 @@ func (o Options) runs(n int) int {
 type runsSession struct {
 	*session
 	predict bool
-	bags    int               // of a batch
-	dims    map[string][]int  // of inputs and outputs, without the axis of runs
-	packing *lowering.Packing // for a device; nil on a CPU
+	bags    int              // of a batch
+	dims    map[string][]int // of inputs and outputs, without the axis of runs
+	packing *onnx.Packing    // for a device; nil on a CPU
 }
 
-// runsSessions are the sessions of a model that are open.
-type runsSessions struct {
+// sessionCache are the sessions of a model that are open.
+type sessionCache struct {
 	*runsModel
 	options Options
 	memory  *memory
@@ -191,9 +191,9 @@ type runsKey struct {
 	bags, runs int
 }
 
-// session returns the session for batches of so many bags and so many runs, opened when it is
+// get returns the session for batches of so many bags and so many runs, opened when it is
 // first asked for.
-func (l *runsSessions) session(predict bool, bags, runs int) (*runsSession, error) {
+func (l *sessionCache) get(predict bool, bags, runs int) (*runsSession, error) {
 	key := runsKey{predict, bags, l.options.runs(runs)}
 	if s := l.open[key]; s != nil {
 		return s, nil
@@ -225,7 +225,7 @@ func (l *runsSessions) session(predict bool, bags, runs int) (*runsSession, erro
 }
 
 // packed packs a model for a device. All models of a graph have a history of the same size.
-func (l *runsSessions) packed(model *onnxpb.ModelProto, g *graph.Graph, runs int) (*lowering.Packing, error) {
+func (l *sessionCache) packed(model *onnxpb.ModelProto, g *graph.Graph, runs int) (*onnx.Packing, error) {
 	largest, err := l.lowered(g, l.capacity.Bags, runs)
 	if err != nil {
 		return nil, err
@@ -234,13 +234,13 @@ func (l *runsSessions) packed(model *onnxpb.ModelProto, g *graph.Graph, runs int
 	for _, name := range l.StateVectors() {
 		stay = append(stay, compile.UpdatedName(name))
 	}
-	width := lowering.ResultsWidth(largest, stay)
-	p := lowering.Pack(model, stay, rowsOf(runs, width), width)
+	width := onnx.ResultsWidth(largest, stay)
+	p := onnx.Pack(model, stay, historyRowsFor(runs, width), width)
 	return &p, nil
 }
 
 // Destroy releases the sessions.
-func (l *runsSessions) Destroy() error {
+func (l *sessionCache) Destroy() error {
 	err := destroy(slices.Collect(maps.Values(l.open))...)
 	clear(l.open)
 	return err
@@ -248,14 +248,14 @@ func (l *runsSessions) Destroy() error {
 
 // bytes estimates the memory of a step of a run.
 func (m *runsModel) bytes() int {
-	return 4 * lowering.StepValues(m.StepGraph, m.capacity)
+	return 4 * onnx.StepValues(m.StepGraph, m.capacity)
 }
 
 // maxTrials returns the number of trials like one whose steps fit in the cache, or in a part of the
 // memory of a device.
 func (t *trainer) maxTrials(like *train.Trial, _ int) int {
 	room := cacheBytes
-	if !t.options.session().OnCPU() {
+	if !t.options.onCPU() {
 		room = deviceBytes
 	}
 	return min(train.MaxGroup, max(1, room/max(1, t.model(like).bytes())))
@@ -267,6 +267,8 @@ func (t *trainer) open(runs []*train.Run, _ func(string)) (train.Executor, error
 		return nil, err
 	}
 	var err error
+	// The first group records the operations of a step and repeats them (docs/decisions/9-capture.md). If the device
+	// cannot record them, or repeated operations have other results, open the group again without.
 	for _, capture := range []bool{true, false} {
 		o := t.options
 		o.capture = capture
@@ -278,7 +280,6 @@ func (t *trainer) open(runs []*train.Run, _ func(string)) (train.Executor, error
 		if !g.options.capture {
 			break
 		}
-		// Repeated operations have another result on this device, or it cannot record them.
 	}
 	return nil, fmt.Errorf("engine ort: %w", err)
 }

@@ -108,7 +108,7 @@ func TestBitsDoNotDependOnTheGroup(t *testing.T) {
 		for _, size := range []int{1, 3, 4, 16} {
 			part := slices.Clone(list[:4*min(size, 4)])
 			slices.Reverse(part)
-			got, sizes := trained(t, context.Background(), part, train.Options{AtATime: size})
+			got, sizes := trained(t, context.Background(), part, train.Options{MaxParallel: size})
 			if slices.Max(sizes) != size && size != 3 {
 				t.Fatalf("groups of %v, want groups of %d", sizes, size)
 			}
@@ -164,7 +164,7 @@ func TestGroupsFollowTheOracle(t *testing.T) {
 		list := traintest.Mixed(t, traintest.Quickstart(t, 60, 3, batch))
 		got, _ := trained(t, context.Background(), list, train.Options{})
 		for i, trial := range list {
-			by := &train.Steps{New: func(p *compile.Program) (train.Engine, error) { return oracle.New(p) }}
+			by := &train.StepTrainer{New: func(p *compile.Program) (train.Engine, error) { return oracle.New(p) }}
 			want, err := train.One(context.Background(), by, trial, train.Options{})
 			if err != nil {
 				t.Fatal(err)

@@ -103,13 +103,13 @@ func Batch(p *compile.Program, seed uint64, sizes ...int) *train.Batch {
 	for i := range b.Instances {
 		b.Instances[i] = float32(r.NormFloat64())
 	}
-	b.Candidates, b.Weights = make([]float32, b.Bags*k), make([]float32, b.Bags*k)
+	b.Candidates, b.LabelWeights = make([]float32, b.Bags*k), make([]float32, b.Bags*k)
 	for bag := range b.Bags {
 		first := r.IntN(k)
 		second := (first + 1 + r.IntN(k-1)) % k
 		share := 0.2 + 0.6*float32(r.Float64())
 		b.Candidates[bag*k+first], b.Candidates[bag*k+second] = 1, 1
-		b.Weights[bag*k+first], b.Weights[bag*k+second] = share, 1-share
+		b.LabelWeights[bag*k+first], b.LabelWeights[bag*k+second] = share, 1-share
 	}
 	if p.WeighsClasses() {
 		for range k {
@@ -142,7 +142,7 @@ func Masks(p *compile.Program, b *train.Batch) map[string][]float32 {
 func Environment(p *compile.Program, g *graph.Graph, b *train.Batch, params map[string][]float32) graph.Env {
 	env := graph.Env{N: len(b.BagOf), B: b.Bags, Values: map[string]*graph.Tensor{}}
 	floats := map[string][]float32{
-		compile.InInstances: b.Instances, compile.InCandidates: b.Candidates, compile.InLabelWeights: b.Weights,
+		compile.InInstances: b.Instances, compile.InCandidates: b.Candidates, compile.InLabelWeights: b.LabelWeights,
 		compile.InLambda: {float32(b.Lambda)}, compile.InEpoch: {float32(b.Epoch)}, compile.InEpochs: {float32(b.Epochs)},
 		compile.InClassWeights: b.ClassWeights,
 	}

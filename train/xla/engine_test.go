@@ -26,7 +26,7 @@ func goBackend(t testing.TB) *xla.Backend {
 // run trains a trial on the oracle.
 func run(t *testing.T, o *train.Trial) *train.Report {
 	t.Helper()
-	by := &train.Steps{New: func(p *compile.Program) (train.Engine, error) { return oracle.New(p) }}
+	by := &train.StepTrainer{New: func(p *compile.Program) (train.Engine, error) { return oracle.New(p) }}
 	r, err := train.One(context.Background(), by, o, train.Options{})
 	if err != nil {
 		t.Fatal(err)

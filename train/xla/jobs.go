@@ -187,7 +187,7 @@ func (s *jobs) addSteps(f *feed, trace []float32) {
 			for t, name := range s.graphs.Terms {
 				out.Terms[name] = float64(row[1+t])
 			}
-			out.Weights = row[1+len(s.graphs.Terms):][:len(bags)*r.Data.Classes]
+			out.LabelWeights = row[1+len(s.graphs.Terms):][:len(bags)*r.Data.Classes]
 			if r.AddStep(f.first+step+1, bags, &out) != nil {
 				break
 			}

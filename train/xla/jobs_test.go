@@ -239,7 +239,7 @@ func TestGroups(t *testing.T) {
 	set.Instances[0]++
 	other.Data = &set
 	count := &plans{}
-	together(context.Background(), &xla.Trainer{Backend: b}, append(list, other), train.Options{AtATime: 4, Observer: count})
+	together(context.Background(), &xla.Trainer{Backend: b}, append(list, other), train.Options{MaxParallel: 4, Observer: count})
 	if !slices.Equal(count.trials, []int{3, 3, 1, 1}) {
 		t.Errorf("programs of %v trials", count.trials)
 	}
@@ -270,13 +270,13 @@ func TestGroupsPerCore(t *testing.T) {
 		groups          []int
 	}{{7, 0, 0, []int{7}}, {8, 0, 0, []int{4, 4}}, {9, 4, 0, []int{2, 2, 2, 2, 1}}, {9, 0, 220 << 10, []int{3, 3, 3}}} {
 		list, p := seeds(t, c.trials), &plans{}
-		got := together(context.Background(), &xla.Trainer{Backend: cpu, Memory: c.memory}, list, train.Options{Observer: p, AtATime: c.atATime})
+		got := together(context.Background(), &xla.Trainer{Backend: cpu, Memory: c.memory}, list, train.Options{Observer: p, MaxParallel: c.atATime})
 		slices.Sort(p.trials)
 		slices.Reverse(p.trials)
 		if !slices.Equal(p.trials, c.groups) {
 			t.Errorf("%d trials, %d at a time, in %d bytes: groups of %v, want %v", c.trials, c.atATime, c.memory, p.trials, c.groups)
 		}
-		alone := together(context.Background(), &xla.Trainer{Backend: goes}, list, train.Options{AtATime: c.groups[0]})
+		alone := together(context.Background(), &xla.Trainer{Backend: goes}, list, train.Options{MaxParallel: c.groups[0]})
 		for i, out := range got {
 			if out.Err != nil || alone[i].Err != nil {
 				t.Fatal(out.Err, alone[i].Err)

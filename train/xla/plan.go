@@ -34,7 +34,7 @@ func (t *Trainer) plan(trials []*train.Trial) (*plan, error) {
 		return nil, err
 	}
 	p, d, instances := &plan{graphs: graphs, room: t.room()}, trials[0].Data, 0
-	p.train = xla.Layout{Jobs: len(trials), Batch: trials[0].Batch(), Bags: d.Bags(), Rows: d.Offsets[d.Bags()]}
+	p.train = xla.Layout{Jobs: len(trials), Batch: trials[0].BatchSize(), Bags: d.Bags(), Rows: d.Offsets[d.Bags()]}
 	p.test = p.train
 	for _, trial := range trials {
 		for epoch := range trial.Program.Spec.Train.Epochs.V {

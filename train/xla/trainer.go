@@ -37,7 +37,7 @@ type Trainer struct {
 func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Options, done func(i int, out train.Outcome)) {
 	t.device.Lock()
 	defer t.device.Unlock()
-	groups := &train.Groups{
+	groups := &train.GroupTrainer{
 		EngineInfo: t.EngineInfo, Parallel: t.parallelGroups(trials), MinGroup: minGroup, MaxTrials: t.maxTrials, Open: t.openJobs, Explain: t.explain,
 	}
 	groups.Coupled = true

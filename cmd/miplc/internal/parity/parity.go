@@ -86,7 +86,7 @@ func measure(o *options) (*parity.Report, string, error) {
 		report, err := verify.File(path, o.Options)
 		return report, "", err
 	}
-	report, err := runs.RunParity(o.Target, o.Options)
+	report, err := runs.CompareModel(o.Target, o.Options)
 	if errors.Is(err, runs.ErrNoCheckpoint) {
 		note := "comparing only the back ends of the model file: " + err.Error()
 		report, err = verify.File(path, o.Options)

@@ -167,7 +167,7 @@ func printAll(out io.Writer, dir string, trials int, t *runs.Results) error {
 		if s.Diverged != nil {
 			verdict = "\tDIVERGED"
 		}
-		sanitize.Fprintf(w, "%s\t%s\t%s\t%.4f"+verdict+"\n", s.Folder, share(s.Accuracy), share(s.TrainAccuracy), s.Loss)
+		sanitize.Fprintf(w, "%s\t%s\t%s\t%.4f"+verdict+"\n", s.Folder, share(s.TestAccuracy), share(s.TrainAccuracy), s.Loss)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -177,7 +177,7 @@ func printAll(out io.Writer, dir string, trials int, t *runs.Results) error {
 			sanitize.Fprintf(out, "%s: %s\n", s.Folder, s.Diverged)
 		}
 	}
-	for _, text := range t.Failed {
+	for _, text := range t.Failures {
 		fmt.Fprintf(out, "failed: %s\n", text)
 	}
 	sanitize.Fprintf(out, "\n%d of %s on %s in %.1f s, in %s", len(t.Runs), diag.Count(trials, "run"), device(t.Runs[0]), t.Seconds, dir)

@@ -160,7 +160,7 @@ func run(ctx context.Context, o *options) error {
 	if names[0] == "" {
 		return o.Console.Result(results.Runs[0], func(w io.Writer) error { return printSummary(w, o.Dir, results.Runs[0]) })
 	}
-	if n := len(results.Failed); n > 0 {
+	if n := len(results.Failures); n > 0 {
 		err = fmt.Errorf("%d of %s failed", n, diag.Count(len(trials), "run"))
 	}
 	return o.Console.ResultOf(err, results, func(w io.Writer) error { return printAll(w, o.Dir, len(trials), results) })
@@ -269,8 +269,8 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 		}
 		row("best", "%s", text)
 	}
-	share("test accuracy", s.Accuracy, measured(s, data.TestPart, s.Split.TestBags)+mark)
-	share("validation accuracy", s.Validation, measured(s, data.ValidationPart, s.Split.Validation)+mark)
+	share("test accuracy", s.TestAccuracy, measured(s, data.TestPart, s.Split.TestBags)+mark)
+	share("validation accuracy", s.ValidationAccuracy, measured(s, data.ValidationPart, s.Split.Validation)+mark)
 	share("training accuracy", s.TrainAccuracy, measured(s, data.TrainPart, s.Split.TrainBags)+mark)
 	if s.Detail != nil && s.Detail.Confusion == nil { // bags have several labels
 		for _, name := range []string{"macro_f1", "hamming_loss"} {
@@ -294,7 +294,7 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 
 // measured describes the bags of a part whose accuracy is printed: those with a true label.
 func measured(s *runs.Summary, part string, bags int) string {
-	known, ok := s.Known[part]
+	known, ok := s.KnownLabels[part]
 	if !ok || known == bags {
 		return "of " + diag.Count(bags, "bag")
 	}

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Sample returns the initial state of a training and the batches of its first steps exactly as
+// FirstSteps returns the initial state of a training and the batches of its first steps exactly as
 // engines get them, so that other programs can run the same steps. All steps are in the first
 // epoch, so that they use the initial label weights.
-func Sample(t *Trial, steps int) (*State, []*Batch, error) {
+func FirstSteps(t *Trial, steps int) (*State, []*Batch, error) {
 	r := newRun(nil, t, 0)
 	r.begin(1)
 	chunks := r.Batches()
@@ -21,7 +21,7 @@ func Sample(t *Trial, steps int) (*State, []*Batch, error) {
 	}
 	s := newStepwise(nil, r)
 	var list []*Batch
-	for bags, err := range s.feed.Load(chunks[:steps], t.Draw(1)) {
+	for bags, err := range s.feed.Load(chunks[:steps], t.InstanceSample(1)) {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -34,7 +34,7 @@ func Sample(t *Trial, steps int) (*State, []*Batch, error) {
 func (b *Batch) clone() *Batch {
 	c := *b
 	c.Instances, c.BagOf = slices.Clone(b.Instances), slices.Clone(b.BagOf)
-	c.Candidates, c.Weights = slices.Clone(b.Candidates), slices.Clone(b.Weights)
+	c.Candidates, c.LabelWeights = slices.Clone(b.Candidates), slices.Clone(b.LabelWeights)
 	c.Masks = map[string][]uint8{}
 	for name, v := range b.Masks {
 		c.Masks[name] = slices.Clone(v)
