@@ -1,10 +1,8 @@
 package runs
 
 import (
-	"encoding/json"
 	"path/filepath"
 
-	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/train"
@@ -55,15 +53,6 @@ type DataFacts struct {
 	Bags    int      `json:"bags"`
 	Classes []string `json:"classes"`
 	SHA256  string   `json:"sha256"`
-}
-
-// writeSplit writes SplitFile, so that other programs can train and test on the same bags.
-func writeSplit(dir string, s *data.Split) error {
-	text, err := json.Marshal(splitFile{train.BagNumbers(s.Train), train.BagNumbers(s.Validation), train.BagNumbers(s.Test)})
-	if err != nil {
-		return err
-	}
-	return fileio.Replace(filepath.Join(dir, SplitFile), append(text, '\n'))
 }
 
 // ReadSummary reads the summary of a finished run.

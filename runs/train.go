@@ -170,7 +170,7 @@ func (b *trainCall) train(ctx context.Context) error {
 	b.trainers.Train(ctx, list, train.Options{Resume: b.Resume, Observer: observer}, func(n int, out train.Outcome) {
 		i := b.left[n]
 		if b.errs[i] = out.Err; out.Err == nil {
-			b.summaries[i], b.errs[i] = b.writeResults(ctx, list[n], out.Report)
+			b.summaries[i], b.errs[i] = b.writeTrained(ctx, list[n], out.Report)
 		}
 		if b.errs[i] != nil {
 			clearUnlessResumable(folders[n])
@@ -179,8 +179,8 @@ func (b *trainCall) train(ctx context.Context) error {
 	return nil
 }
 
-// writeResults writes the results of a trained run.
-func (b *trainCall) writeResults(ctx context.Context, t *train.Trial, report *train.Report) (*Summary, error) {
+// writeTrained writes the results of a run with the engine that trained it.
+func (b *trainCall) writeTrained(ctx context.Context, t *train.Trial, report *train.Report) (*Summary, error) {
 	engine, err := b.trainers.EngineInfo(t.Program.Spec)
 	if err != nil {
 		return nil, err

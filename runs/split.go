@@ -56,6 +56,15 @@ type splitFile struct {
 	Test       []int `json:"test"`
 }
 
+// writeSplit writes SplitFile, so that other programs can train and test on the same bags.
+func writeSplit(dir string, s *data.Split) error {
+	text, err := json.Marshal(splitFile{train.BagNumbers(s.Train), train.BagNumbers(s.Validation), train.BagNumbers(s.Test)})
+	if err != nil {
+		return err
+	}
+	return fileio.Replace(filepath.Join(dir, SplitFile), append(text, '\n'))
+}
+
 // readSplit reads the split of the run in a folder. It returns nil if there is no valid split for
 // this number of bags.
 func readSplit(dir string, bags int) *data.Split {
