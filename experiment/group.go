@@ -90,8 +90,8 @@ func removeFinished(groups []*group, have *results.Results) []*group {
 	return removeCells(groups, func(c *Cell) bool { return have.Done(c.Key) })
 }
 
-// removeCells removes cells, and groups without other cells. It changes the groups. A coupled group keeps its planned number of
-// cells, on which the bits of its trainings depend.
+// removeCells removes cells, and groups without other cells. It changes the groups. A coupled group keeps its planned
+// number of cells, on which the bits of its trainings depend.
 func removeCells(groups []*group, remove func(*Cell) bool) []*group {
 	for _, g := range groups {
 		g.Cells = slices.DeleteFunc(g.Cells, remove)

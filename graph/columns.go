@@ -29,8 +29,8 @@ func Columns(g *Graph) (*Graph, error) {
 
 // ColumnsPay reports whether a graph that Columns returned is faster than the original on large bags. Columns save
 // about a sixth of the time of the matrix products. They cost the transpositions whose results are read by
-// ops other than products. Transposing a number takes as long as up to 100 multiplications. onnxruntime reads factors of products in
-// either order, so their transpositions take no time.
+// ops other than products. Transposing a number takes as long as up to 100 multiplications. onnxruntime reads
+// factors of products in either order, so their transpositions take no time.
 func ColumnsPay(g *Graph) bool {
 	const worth = 100 * 6
 	products, transposed := 0.0, 0.0

@@ -134,7 +134,7 @@ func (env *Env) bind(n *Node) (*Tensor, error) {
 	return v, nil
 }
 
-// describe describes a node in messages: ID, op and name if it has one.
+// describe returns the text for a node in messages: ID, op and name if it has one.
 func (n *Node) describe() string {
 	s := fmt.Sprintf("%%%d %v", n.ID, n.Op)
 	if n.Name != "" {
