@@ -4,7 +4,6 @@ package runtime_test
 
 import (
 	"context"
-	"math"
 	"sync"
 	"testing"
 
@@ -66,33 +65,4 @@ func predictOn(t *testing.T, provider string) {
 			}
 		})
 	}
-}
-
-func predictAll(t *testing.T, m *runtime.Model, bags []runtime.Bag) []runtime.Prediction {
-	t.Helper()
-	all := make([]runtime.Prediction, len(bags))
-	for i, b := range bags {
-		if err := m.PredictInto(context.Background(), b, &all[i]); err != nil {
-			t.Error(err)
-		}
-	}
-	return all
-}
-
-func furthestPrediction(a, b []runtime.Prediction) float64 {
-	worst := 0.0
-	for i := range a {
-		for j, v := range a[i].Probabilities {
-			worst = max(worst, math.Abs(float64(v)-float64(b[i].Probabilities[j])))
-		}
-		for j, v := range a[i].Attention {
-			worst = max(worst, math.Abs(float64(v)-float64(b[i].Attention[j])))
-		}
-		for c, row := range a[i].ClassAttention {
-			for j, v := range row {
-				worst = max(worst, math.Abs(float64(v)-float64(b[i].ClassAttention[c][j])))
-			}
-		}
-	}
-	return worst
 }
