@@ -34,7 +34,7 @@ A spec is a YAML file that describes the data, the model and its training. SPEC 
 a command is the path of such a file or the name of a shipped spec (see miplc specs):
 
   name: my-model
-  extends: demipl
+  extends: demipl-mlp
   data: {set: bags.csv}
 
 Exit codes:
@@ -52,7 +52,7 @@ notes, at most 20) and "more_errors", the number of further errors.`
 
 const rootExample = `  miplc data synth prototypes -o bags.csv                     # or a CSV file of your own
   miplc data inspect bags.csv                                 # validate and describe it
-  miplc train demipl --set data.set=bags.csv -o my-run        # train a shipped model on it
+  miplc train demipl-mlp --set data.set=bags.csv -o my-run    # train a shipped model on it
   miplc predict my-run bags.csv
   miplc serve my-run`
 

@@ -38,7 +38,7 @@ an identifier, such as slide_id, is an error: list it in --ignore-columns or
 DEMIPL, the reference model), and writes .csv, .csv.gz and .npz; see docs/data.md.`,
 		Example: `  miplc data synth prototypes -o bags.csv                     # or write a CSV file yourself
   miplc data inspect bags.csv                                 # validate and describe it
-  miplc train demipl --set data.set=bags.csv -o run           # train on it
+  miplc train demipl-mlp --set data.set=bags.csv -o run       # train on it
   miplc data import bags.csv bags.npz
   miplc data bags --generator kmeansseg tiles -o tiles.npz`,
 	}

@@ -48,7 +48,7 @@ This file compares two learners on a CSV file of yours:
   data:
     - {name: mine, file: my.csv}
   learners:
-    - {name: DEMIPL, spec: demipl}
+    - {name: DEMIPL, spec: demipl-mlp}
     - {name: PRODEN on bag means, spec: proden-mean}
   splits: {count: 5}
 

@@ -57,7 +57,7 @@ spec, set data.set to the path of your dataset. Then run, with the DIR that you 
 
 If model.yaml exists, the command writes nothing and exits with code 1; an existing
 schema.json is kept. If the name after --from is unknown, the command exits with code 2.`, specFile, schemaFile),
-		Example: "  miplc init\n  miplc init mine --from demipl",
+		Example: "  miplc init\n  miplc init mine --from demipl-mlp",
 		Args:    console.Args(console.Arg("[DIR]", &o.Dir)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },
 	}

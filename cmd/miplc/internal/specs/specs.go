@@ -42,14 +42,14 @@ To train a shipped spec on your dataset, pass its name to miplc train (see the e
 Or write a file mine.yaml that extends it, and run miplc train mine.yaml -o run:
 
   name: mine
-  extends: demipl
+  extends: demipl-mlp
   data: {set: bags.csv}
 
 A printed spec may itself extend another shipped spec. --full writes out everything that it
 inherits, and all defaults.
 
 If the name is unknown, the command suggests similar ones and exits with code 2.`,
-		Example: "  miplc specs\n  miplc train demipl --set data.set=bags.csv -o run\n  miplc specs demipl-md --full > mine.yaml",
+		Example: "  miplc specs\n  miplc train demipl-mlp --set data.set=bags.csv -o run\n  miplc specs demipl-md --full > mine.yaml",
 		Args:    console.Args(console.Arg("[NAME]", &o.Name)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },
 	}
