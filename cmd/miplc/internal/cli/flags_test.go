@@ -53,7 +53,7 @@ func TestSenselessZeros(t *testing.T) {
 		"data bags images": "workers max-pixels grid blob max-segments patch step sigma",
 		"data synth x":     "bags positives min-size max-size features class-count",
 		"parity m":         "sizes",
-		"train s":          "splits",
+		"train s":          "split-numbers",
 	} {
 		for _, flag := range strings.Fields(flags) {
 			con, _, errs := newConsole(nil)

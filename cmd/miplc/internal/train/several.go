@@ -43,7 +43,7 @@ func (o *options) specs() (list []*language.Spec, names []string, err error) {
 		choices[i] = a.choices
 	}
 	if n := language.CountCombinations(choices, maxRuns); n > maxRuns {
-		return nil, nil, console.Usagef("miplc train: --seeds, --splits and --grid give more than %d runs, the limit of one command", maxRuns)
+		return nil, nil, console.Usagef("miplc train: --seeds, --split-numbers and --grid give more than %d runs, the limit of one command", maxRuns)
 	}
 	for _, combination := range language.Combinations(choices) {
 		set, parts := o.sets(), make([]string, len(combination))
@@ -66,7 +66,7 @@ func (o *options) specs() (list []*language.Spec, names []string, err error) {
 	return list, names, nil
 }
 
-// axes returns the axes of --splits, --seeds and --grid.
+// axes returns the axes of --split-numbers, --seeds and --grid.
 func (o *options) axes() (axes []axis, err error) {
 	if len(o.Splits) > 0 {
 		base, err := language.Load(o.Spec, o.sets()...)
@@ -74,9 +74,9 @@ func (o *options) axes() (axes []axis, err error) {
 			return nil, console.Invalid(err)
 		}
 		if base.Data.Split.Index.V == "" {
-			return nil, console.Usagef("miplc train: --splits numbers the splits of data.split.index, which the spec does not have")
+			return nil, console.Usagef("miplc train: --split-numbers selects splits of data.split.index, which the spec does not have")
 		}
-		axes = append(axes, numbered("--splits", "split", "data.split.number", o.Splits))
+		axes = append(axes, numbered("--split-numbers", "split", "data.split.number", o.Splits))
 	}
 	if len(o.Seeds) > 0 {
 		axes = append(axes, numbered("--seeds", "seed", "train.seed", o.Seeds))

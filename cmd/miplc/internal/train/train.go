@@ -80,8 +80,8 @@ yet; --device cpu selects the CPU.
 --device selects the device: cuda trains with xla (or ort with --engine ort), webgpu and the
 others with ort. miplc doctor shows what works on this machine.
 
---seeds, --splits and --grid train up to 1000 runs with one command, each in its own folder
-below DIR (seed-1, split-2-seed-1-lr-0.05, ...). Runs on features that differ only in
+--seeds, --split-numbers and --grid train up to 1000 runs with one command, each in its own
+folder below DIR (seed-1, split-2-seed-1-lr-0.05, ...). Runs on features that differ only in
 seed, split, learning rate and loss weights train together, which is several times faster;
 with the engine ort this changes no result. Runs on images train one after the other.
 
@@ -111,13 +111,13 @@ If no onnxruntime library is found, the command downloads it into the cache of m
 	f.StringVar(&o.Plugin, "pjrt-plugin", "", "path of the PJRT plugin for the engine xla (default: "+pjrt.EnvPlugin+", or an installed one)")
 	console.DataFlags(con, f, &o.Data, "folder in which datasets are searched (default: $MIPLC_DATA)")
 	f.UintSliceVar(&o.Seeds, "seeds", nil, "seeds, one run for each")
-	f.UintSliceVar(&o.Splits, "splits", nil, "numbers of splits of data.split.index, one run for each")
+	f.UintSliceVar(&o.Splits, "split-numbers", nil, "numbers of splits of data.split.index, one run for each")
 	f.StringArrayVar(&o.Grid, "grid", nil, "key and values, one run for each, e.g. train.lr=0.01,0.05 (repeatable: all combinations)")
 	f.BoolVar(&o.Resume, "resume", false, "continue the interrupted runs in DIR; SPEC is optional")
 	f.BoolVar(&o.Force, "force", false, "start again: delete what an earlier run or build wrote to DIR; other files remain")
 	console.Limit(f, 0, 1024, "threads")
 	console.Limit(f, 0, console.Most, "seeds")
-	console.Limit(f, 1, console.Most, "splits")
+	console.Limit(f, 1, console.Most, "split-numbers")
 	return cmd
 }
 
@@ -186,7 +186,7 @@ func (o *options) complete() error {
 		o.specEngine = o.Engine
 		return nil
 	case o.several():
-		return console.Usagef("miplc train: SPEC is missing: --seeds, --splits and --grid need it; --resume without SPEC continues the runs that DIR lists")
+		return console.Usagef("miplc train: SPEC is missing: --seeds, --split-numbers and --grid need it; --resume without SPEC continues the runs that DIR lists")
 	}
 	state, err := runs.StateOf(o.Dir)
 	if err == nil && state == runs.Absent {
