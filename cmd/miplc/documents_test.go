@@ -176,7 +176,7 @@ func fragment(code string) string {
 	}
 	body := "func run(ctx context.Context, model *runtime.Model, bag runtime.Bag) error {\n{\n" + code + "}\nreturn nil\n}\n" + `
 func main() {
-	model, err := runtime.Open("my-run/model.onnx")
+	model, err := runtime.Open("go-run/model.onnx")
 	if err != nil {
 		panic(err)
 	}
