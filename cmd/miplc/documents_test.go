@@ -67,37 +67,49 @@ func TestTutorial(t *testing.T) {
 	}
 	script := []string{"images tiles/cat/1.jpg tiles/cat/2.jpg tiles/cat/3.jpg tiles/dog/1.jpg tiles/dog/2.jpg tiles/dog/3.jpg"}
 	var files strings.Builder
-	commands, lines := 0, 0
+	commands, outputs := 0, 0
 	for _, m := range tutorialStep.FindAllStringSubmatch(string(text), -1) {
 		command, name, content, output := m[1], m[2], m[3], m[4]
 		switch {
 		case name != "":
 			files.WriteString("-- " + name + " --\n" + content)
 		case output != "":
-			lines++
-			for _, line := range strings.Split(strings.TrimSpace(output), "\n") {
-				if line != "" {
-					script = append(script, "says '"+strings.ReplaceAll(line, "'", "''")+"'")
-				}
-			}
+			outputs++
+			script = append(script, outputLines(output)...)
 		case !strings.HasPrefix(command, "miplc serve"): // serve runs until it is stopped
 			commands++
 			script = append(script, "exec "+command)
 		}
 	}
-	if commands < 10 || lines < 3 {
-		t.Fatalf("found only %d commands and %d outputs", commands, lines)
+	if commands < 10 || outputs < 3 {
+		t.Fatalf("found only %d commands and %d outputs", commands, outputs)
 	}
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "tutorial.txtar"), []byte(strings.Join(script, "\n")+"\n"+files.String()), 0o644); err != nil {
+	runPage(t, script, files.String())
+}
+
+// outputLines returns the commands that look for each line of a text block.
+func outputLines(output string) (script []string) {
+	for line := range strings.Lines(strings.TrimSpace(output)) {
+		if line = strings.TrimSuffix(line, "\n"); line != "" {
+			script = append(script, "says '"+strings.ReplaceAll(line, "'", "''")+"'")
+		}
+	}
+	return script
+}
+
+// runPage runs the script of a page with files in the txtar format and variables of the environment.
+func runPage(t *testing.T, script []string, files string, variables ...string) {
+	t.Helper()
+	dir, library := t.TempDir(), ortest.Library(t)
+	if err := os.WriteFile(filepath.Join(dir, "page.txtar"), []byte(strings.Join(script, "\n")+"\n"+files), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	library := ortest.Library(t)
 	testscript.Run(t, testscript.Params{
 		Dir: dir,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(ortlib.EnvLibrary, library)
 			env.Setenv(pinned.EnvCache, env.WorkDir+"/cache")
+			env.Vars = append(env.Vars, variables...)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"images": images, "says": says},
@@ -122,7 +134,7 @@ func TestGoPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var script []string
+	script := []string{"images slide-1/1.png", "exec go mod init service", "exec go work init . $REPO"}
 	var files strings.Builder
 	fragments, lines := 0, 0
 	for _, m := range goStep.FindAllStringSubmatch(string(text), -1) {
@@ -136,10 +148,8 @@ func TestGoPage(t *testing.T) {
 			files.WriteString("-- " + folder + "/main.go --\n" + fragment(code))
 			script = append(script, "exec go run ./"+folder)
 		case output != "":
-			for _, line := range strings.Split(strings.TrimSpace(output), "\n") {
-				lines++
-				script = append(script, "says '"+line+"'")
-			}
+			says := outputLines(output)
+			script, lines = append(script, says...), lines+len(says)
 		default:
 			script = append(script, "exec "+command)
 		}
@@ -147,21 +157,7 @@ func TestGoPage(t *testing.T) {
 	if fragments < 5 || lines < 4 {
 		t.Fatalf("found only %d blocks and %d lines of output", fragments, lines)
 	}
-	dir, library, toolchain := t.TempDir(), ortest.Library(t), goToolchain(t)
-	head := "images slide-1/1.png\nexec go mod init service\nexec go work init . $REPO\n"
-	if err := os.WriteFile(filepath.Join(dir, "go.txtar"), []byte(head+strings.Join(script, "\n")+"\n"+files.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	testscript.Run(t, testscript.Params{
-		Dir: dir,
-		Setup: func(env *testscript.Env) error {
-			env.Setenv(ortlib.EnvLibrary, library)
-			env.Setenv(pinned.EnvCache, env.WorkDir+"/cache")
-			env.Vars = append(env.Vars, toolchain...)
-			return nil
-		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"images": images, "says": says},
-	})
+	runPage(t, script, files.String(), goToolchain(t)...)
 }
 
 // fragment returns a program that runs a block of the page with the model and the bag of main.go.
