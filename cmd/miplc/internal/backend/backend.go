@@ -136,8 +136,8 @@ func (f *Flags) checkDevice() error {
 }
 
 // EnsureLibrary installs onnxruntime if none is found. It does nothing if the flag or the
-// environment names a library.
-func EnsureLibrary(ctx context.Context, con *console.Console, library string) error {
+// environment names a library. If onnxruntime is not required, a failed installation is a warning.
+func EnsureLibrary(ctx context.Context, con *console.Console, library string, required bool) error {
 	if !ortenv.Available() {
 		con.Notef("this program was built with CGO_ENABLED=0: models are checked in the interpreter, gorgonia and onnx-go, and not in onnxruntime")
 		return nil
@@ -147,7 +147,11 @@ func EnsureLibrary(ctx context.Context, con *console.Console, library string) er
 	if err == nil || named != "" {
 		return err
 	}
-	con.Notef("onnxruntime is needed to check the exported model and is not on this machine: installing version %s", ortlib.Version)
+	con.Notef("onnxruntime, which trains and checks models, is not on this machine: installing version %s", ortlib.Version)
 	_, err = ortlib.Install(ctx, pinned.InstallOptions{Progress: con.Progress()})
-	return err
+	if err == nil || required || ctx.Err() != nil {
+		return err
+	}
+	con.Notef("warning: %v\nmiplc continues without onnxruntime, more slowly", err)
+	return nil
 }

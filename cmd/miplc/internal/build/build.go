@@ -88,7 +88,7 @@ func run(ctx context.Context, o *options) error {
 	if o.Spec, err = language.Load(o.Name, o.Set...); err != nil {
 		return console.Invalid(err)
 	}
-	if err := backend.EnsureLibrary(ctx, o.Console, o.Library); err != nil {
+	if err := backend.EnsureLibrary(ctx, o.Console, o.Library, true); err != nil {
 		return err
 	}
 	o.Version = buildinfo.Current().Miplc

@@ -118,10 +118,8 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	if e.KeepModels {
-		if err := backend.EnsureLibrary(ctx, o.Console, o.Library); err != nil {
-			return err
-		}
+	if err := backend.EnsureLibrary(ctx, o.Console, o.Library, e.KeepModels); err != nil {
+		return err
 	}
 	return o.follow(ctx, e.Name.V, func(settings experiment.Options) (experiment.Progress, error) {
 		return experiment.Run(ctx, e, settings)

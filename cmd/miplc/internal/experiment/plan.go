@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/miplc/miplc/cmd/miplc/internal/backend"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/experiment"
@@ -111,6 +112,9 @@ func runPlan(ctx context.Context, o *planOptions) error {
 	}
 	e, err := o.load()
 	if err != nil {
+		return err
+	}
+	if err := backend.EnsureLibrary(ctx, o.Console, o.Library, e.KeepModels); err != nil {
 		return err
 	}
 	settings := o.Options

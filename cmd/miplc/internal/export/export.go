@@ -146,7 +146,7 @@ func run(ctx context.Context, o *options) error {
 
 // compact makes smaller models and measures them.
 func (o *options) compact(ctx context.Context, m *deploy.Deployment) ([]deploy.Measure, []deploy.File, error) {
-	if err := backend.EnsureLibrary(ctx, o.Console, o.Library); err != nil {
+	if err := backend.EnsureLibrary(ctx, o.Console, o.Library, true); err != nil {
 		return nil, nil, err
 	}
 	if m.Meta.Encoder != nil {

@@ -133,7 +133,7 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	if err := backend.EnsureLibrary(ctx, o.Console, o.Library); err != nil {
+	if err := backend.EnsureLibrary(ctx, o.Console, o.Library, true); err != nil {
 		return err
 	}
 	count := o.Console.Counter("images encoded")
