@@ -36,6 +36,7 @@ type Report struct {
 	differ          []definition.Coord // computed more than once with different results
 	done            int
 	engines         map[string][]string // by learner
+	added           []string            // notes on the results of other programs
 }
 
 // Read reads the results in the folder of an experiment, complete or not.
@@ -119,7 +120,7 @@ func (r *Report) notes() []string {
 	} else {
 		list = append(list, r.measureTitles()+" on the test bags of one split. Standard deviations and tests need several splits.")
 	}
-	list = append(list, r.missingNotes()...)
+	list = append(append(list, r.added...), r.missingNotes()...)
 	if r.Corrected && r.done > 0 && !r.knowsBags() {
 		list = append(list, "Some results were computed by a version of miplc that did not record the numbers of bags. The corrected test omits them.")
 	}

@@ -109,7 +109,7 @@ attention: {epochs: [1, 5]}
 
 // folder writes the folder of an experiment with a failed and a missing cell. seed shuffles the
 // lines of its results.
-func folder(t *testing.T, seed uint64) string {
+func folder(t testing.TB, seed uint64) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, experiment.SpecFile), []byte(spec), 0o644); err != nil {

@@ -21,6 +21,7 @@ type options struct {
 	Output  string
 	Test    string
 	Measure []string
+	Add     []string
 }
 
 // defaultFolder is the folder of the report inside that of the experiment.
@@ -50,15 +51,20 @@ learner that is significantly worse than the reference, ◦ one that is signific
 splits share, by Nadeau and Bengio). --test paired selects the ordinary paired t-test. It
 finds too many differences; use it to compare with a paper that used it.
 
-If DIR contains no experiment, the command exits with code 1; if a measure is unknown, with
+--add FILE adds the results of another program on the same bags and splits: a CSV file with
+the columns learner, data, r, split and accuracy, and others named like measures. A
+results.csv of another report works, too.
+
+If DIR contains no experiment, or FILE does not fit it, the command exits with code 1; if a measure is unknown, with
 code 2. In both cases nothing is written.`,
-		Example: "  miplc report smoke\n  miplc report benchmark -o tables --measure accuracy,macro_f1",
+		Example: "  miplc report smoke\n  miplc report benchmark -o tables --measure accuracy,macro_f1\n  miplc report compare --add pytorch.csv",
 		Args:    console.Args(console.Arg("DIR", &o.Dir)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },
 	}
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "folder of the report (default: DIR/report)")
 	cmd.Flags().StringVar(&o.Test, "test", testCorrected, "t-test: corrected (for training bags that splits share) or paired")
 	cmd.Flags().StringSliceVar(&o.Measure, "measure", []string{measure.Accuracy}, "measures of the tables, separated by commas: "+diag.Words(measure.Names()))
+	cmd.Flags().StringArrayVar(&o.Add, "add", nil, "CSV file with the results of another program (repeatable)")
 	return cmd
 }
 
@@ -86,6 +92,11 @@ func run(o *options) error {
 	r, err := report.Read(o.Dir)
 	if err != nil {
 		return err
+	}
+	for _, path := range o.Add {
+		if err := r.Add(path); err != nil {
+			return err
+		}
 	}
 	r.Corrected, r.Measures = o.Test == testCorrected, measures
 	written, err := r.Write(o.Output)
