@@ -36,6 +36,7 @@ func TestBadIndexFiles(t *testing.T) {
 		{"index-logical.mat", 0, ""},
 		{"index-part.mat", 2, "any"},
 		{"split-header.csv", 1, "fold,part,bags\n"},
+		{"split-empty.csv", 1, "split,part,bags\n"},
 		{"split-part.csv", 2, head + "1,train,1 2\n1,test,3\n"},
 		{"split-word.csv", 1, head + "1,training,1 2\n"},
 		{"split-number.csv", 1, head + "1,train,1 two\n"},

@@ -43,11 +43,11 @@ func (e *Error) Error() string { return e.Text }
 
 // Random draws training bags at random: round(o.Train*bags), unless o has folds or groups. The
 // others are test bags; with o.Train = 1 there are none. labels are the true labels of each bag, see
-// data.Dataset.TrueLists; nil means that no label is known. A stratified split draws the same share of every class, as the splits of
-// the DEMIPL authors do. Bags whose label is unknown count as one more class. If bags have several
-// labels, the share of each label is about the same. Without labels, or without o.Stratify, the draw
-// is uniform over all bags. Validation bags are drawn from the training bags
-// in the same way, so that the test bags do not depend on o.Validation. Errors are *Error.
+// data.Dataset.TrueLists; nil means that no label is known. A stratified split draws the same share of
+// every class, as the splits of the DEMIPL authors do. Bags whose label is unknown count as one more
+// class. If bags have several labels, the share of each label is about the same. Without labels, or
+// without o.Stratify, the draw is uniform over all bags. Validation bags are drawn from the training
+// bags in the same way, so that the test bags do not depend on o.Validation. Errors are *Error.
 func Random(bags int, labels [][]int, o Settings) (*data.Split, error) {
 	kind := Stratified
 	if !o.Stratify || labels == nil {

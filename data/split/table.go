@@ -1,6 +1,7 @@
 package split
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -105,7 +106,10 @@ func decodeIndexCSV(r io.Reader, path string, number int, find func(bag string) 
 			return nil, err
 		}
 	}
-	if len(numbers) == 0 {
+	switch {
+	case last == 0:
+		return nil, errors.New("the file has a header and no bags")
+	case len(numbers) == 0:
 		return nil, fmt.Errorf("the file has no split %d; its splits are numbered up to %d", number, last)
 	}
 	return numbers, nil
