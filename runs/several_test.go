@@ -58,7 +58,7 @@ func TestSeveralEqualAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(got.Runs) != 2 || len(got.Failures) != 0 || got.Mean == nil {
+			if len(got.Runs) != 2 || len(got.Failures) != 0 || len(got.Settings) != 1 || got.Settings[0].Mean == nil {
 				t.Fatalf("%d runs, failed %v", len(got.Runs), got.Failures)
 			}
 			for i, trial := range several(t, 2, c.name, set...) {

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"gonum.org/v1/gonum/stat"
-
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/language"
@@ -35,12 +33,13 @@ type Options struct {
 
 // Results are the results of Train.
 type Results struct {
-	Runs     []*Summary `json:"runs"`               // in the order of the trials
-	Failures []string   `json:"failed"`             // names of failed trials with their errors
-	Diverged int        `json:"diverged"`           // runs whose loss exploded; Mean and Std include them
-	Mean     *float64   `json:"accuracy,omitempty"` // of the test bags, over the runs
-	Std      *float64   `json:"accuracy_std,omitempty"`
-	Seconds  float64    `json:"seconds"` // of the whole call
+	Runs     []*Summary `json:"runs"`     // in the order of the trials
+	Failures []string   `json:"failed"`   // names of failed trials with their errors
+	Diverged int        `json:"diverged"` // runs whose loss exploded; means include them
+	// Settings has one entry for each setting, in the order of the trials. Runs of one setting differ
+	// only in the seed, or in the number, fold or seed of the split.
+	Settings []SettingResults `json:"settings"`
+	Seconds  float64          `json:"seconds"` // of the whole call
 }
 
 // InterruptedError reports that training was interrupted and can be resumed.
@@ -208,30 +207,8 @@ func (b *trainCall) results(ctx context.Context) (*Results, error) {
 	case len(r.Runs) == 0:
 		return nil, cmp.Or(b.errs...)
 	}
-	r.average()
+	r.average(b.trials)
 	return r, nil
-}
-
-// average sets the mean and the sample standard deviation of the accuracies. The deviation of one
-// value is 0.
-func (r *Results) average() {
-	var list []float64
-	for _, s := range r.Runs {
-		if s.Diverged != nil {
-			r.Diverged++
-		}
-		if s.TestAccuracy != nil {
-			list = append(list, *s.TestAccuracy)
-		}
-	}
-	if len(list) == 0 {
-		return
-	}
-	mean, std := stat.MeanStdDev(list, nil)
-	if len(list) == 1 {
-		std = 0
-	}
-	r.Mean, r.Std = &mean, &std
 }
 
 // checkDistinct returns an error if two trials have the same settings, bags and split, because they

@@ -152,7 +152,7 @@ func fileName(text string) string {
 	}, text)
 }
 
-// printAll writes a line for each run, then the mean and the deviation of the accuracies.
+// printAll writes a line for each run, then the mean and the deviation of the accuracies of each setting.
 func printAll(out io.Writer, dir string, trials int, t *runs.Results) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "\nrun\ttest accuracy\ttraining accuracy\tloss\n")
@@ -181,12 +181,29 @@ func printAll(out io.Writer, dir string, trials int, t *runs.Results) error {
 		fmt.Fprintf(out, "failed: %s\n", text)
 	}
 	sanitize.Fprintf(out, "\n%d of %s on %s in %.1f s, in %s", len(t.Runs), diag.Count(trials, "run"), device(t.Runs[0]), t.Seconds, dir)
-	if t.Mean != nil {
-		fmt.Fprintf(out, "; test accuracy %.4f, deviation %.4f", *t.Mean, *t.Std)
+	if one := t.Settings[0]; len(t.Settings) == 1 && one.Mean != nil {
+		fmt.Fprintf(out, "; test accuracy %.4f, deviation %.4f", *one.Mean, *one.Std)
 	}
 	if t.Diverged > 0 {
-		fmt.Fprintf(out, "\n%d of %s diverged; mean and deviation include them", t.Diverged, diag.Count(len(t.Runs), "run"))
+		fmt.Fprintf(out, "\n%d of %s diverged; means and deviations include them", t.Diverged, diag.Count(len(t.Runs), "run"))
 	}
-	_, err := fmt.Fprintln(out)
-	return err
+	fmt.Fprintln(out)
+	return printSettings(out, t.Settings)
+}
+
+// printSettings writes the mean accuracy of each setting, if there are several with several runs.
+func printSettings(out io.Writer, list []runs.SettingResults) error {
+	if len(list) == 1 || !slices.ContainsFunc(list, func(s runs.SettingResults) bool { return s.Runs > 1 }) {
+		return nil
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "\nsetting\truns\ttest accuracy\tdeviation\n")
+	for _, s := range list {
+		if s.Mean == nil {
+			sanitize.Fprintf(w, "%s\t%d\t-\t-\n", s.Setting, s.Runs)
+			continue
+		}
+		sanitize.Fprintf(w, "%s\t%d\t%.4f\t%.4f\n", s.Setting, s.Runs, *s.Mean, *s.Std)
+	}
+	return w.Flush()
 }

@@ -1,0 +1,68 @@
+package runs
+
+import (
+	"regexp"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/miplc/miplc/language/schema"
+	"github.com/miplc/miplc/train"
+)
+
+// SettingResults are the accuracies of the runs of one setting.
+type SettingResults struct {
+	Setting string   `json:"setting"`                // names of the runs without seed and split; "" if there is no more
+	Runs    int      `json:"runs"`                   // with a test accuracy
+	Mean    *float64 `json:"accuracy,omitempty"`     // of the test bags; nil: no run has one
+	Std     *float64 `json:"accuracy_std,omitempty"` // sample standard deviation, 0 for one run
+}
+
+// seedAndSplit matches the parts of the name of a run that do not name its setting.
+var seedAndSplit = regexp.MustCompile(`^(split-\d+-?)?(seed-\d+-?)?`)
+
+// average sets the number of diverged runs, and the mean and deviation of the accuracies of each
+// setting.
+func (r *Results) average(trials []*train.Trial) {
+	accuracies := map[string]*float64{} // by name of the run
+	for _, s := range r.Runs {
+		accuracies[s.Folder] = s.TestAccuracy
+		if s.Diverged != nil {
+			r.Diverged++
+		}
+	}
+	index, lists := map[string]int{}, [][]float64{}
+	for _, t := range trials {
+		id := settingOf(t)
+		i, found := index[id]
+		if !found {
+			i = len(lists)
+			index[id], lists = i, append(lists, nil)
+			r.Settings = append(r.Settings, SettingResults{Setting: seedAndSplit.ReplaceAllString(t.Name, "")})
+		}
+		if v := accuracies[t.Name]; v != nil {
+			lists[i] = append(lists[i], *v)
+		}
+	}
+	for i, list := range lists {
+		r.Settings[i].setAccuracies(list)
+	}
+}
+
+func (s *SettingResults) setAccuracies(list []float64) {
+	if s.Runs = len(list); len(list) == 0 {
+		return
+	}
+	mean, std := stat.MeanStdDev(list, nil)
+	if len(list) == 1 {
+		std = 0 // and not NaN
+	}
+	s.Mean, s.Std = &mean, &std
+}
+
+// settingOf identifies the setting of a trial: its spec without what differs between the repetitions
+// of an experiment.
+func settingOf(t *train.Trial) string {
+	c := *t.Program.Spec
+	c.Train.Seed, c.Data.Split.Seed, c.Data.Split.Number, c.Data.Split.Fold = schema.Int{}, schema.Int{}, schema.Int{}, schema.Int{}
+	return c.Hash()
+}
