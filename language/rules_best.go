@@ -36,6 +36,11 @@ func (s *Spec) WatchedMeasures() (list []WatchedMeasure) {
 	return list
 }
 
+// UsesValidation reports whether a setting needs validation bags.
+func (s *Spec) UsesValidation() bool {
+	return len(s.WatchedMeasures()) > 0 || s.Export.Temperature.V.Validation
+}
+
 // CheckValidation returns an error for settings that need validation bags if data.split draws none.
 // Load does not call it, because an experiment replaces data.split.
 func (s *Spec) CheckValidation() error {

@@ -38,7 +38,8 @@ type Plan struct {
 	Epochs     int    // sum over all trials
 	Done       int    // epochs in checkpoints, sum over the trials that begin
 	TrainBags  int
-	Validation int // validation bags
+	Validation int  // validation bags
+	Unused     bool // no setting uses the validation bags
 	TestBags   int
 	Steps      int // steps of one epoch
 	Parameters int // learned numbers
@@ -48,7 +49,8 @@ type Plan struct {
 func planOf(trials []*Trial) Plan {
 	first := trials[0]
 	p := Plan{Name: first.Program.Spec.Name.V, Trials: len(trials), TrainBags: len(first.Split.Train), Validation: len(first.Split.Validation), TestBags: len(first.Split.Test),
-		Steps: len(data.Batches(first.Split.Train, first.BatchSize())), Parameters: first.Program.FlatSize()}
+		Unused: len(first.Split.Validation) > 0 && !first.Program.Spec.UsesValidation(),
+		Steps:  len(data.Batches(first.Split.Train, first.BatchSize())), Parameters: first.Program.FlatSize()}
 	for _, t := range trials {
 		p.Epochs += cmp.Or(t.Until, t.Program.Spec.Train.Epochs.V)
 	}

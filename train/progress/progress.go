@@ -56,6 +56,9 @@ func (r *Reporter) Begin(p train.Plan) {
 		engine := r.engine()
 		sanitize.Fprintf(r.w, "training %s with engine %s: %s, %s of %s, %s\n", what, engine, size, length, diag.Count(p.Steps, "step"), diag.Count(p.Parameters, "parameter"))
 	}
+	if p.Unused {
+		fmt.Fprintln(r.w, "no setting uses the validation bags: train.best chooses an epoch by them, export.temperature is fitted to them")
+	}
 	switch {
 	case p.Done > 0 && several: // the starting epochs of later runs are not known yet
 		fmt.Fprintln(r.w, "resuming from checkpoints")
