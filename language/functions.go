@@ -117,7 +117,7 @@ var Functions = []Function{
 	unary("bag_count", "Number of instances of each bag, [B, 1]. Only the rows of x, [N, ...], are counted; its values do not matter."),
 	unary("bag_softmax", "Softmax over the instances of each bag, per column: [N, ...] to [N, ...]."),
 	{Name: "bag_attention", Args: []string{"q", "k", "v", "heads", "keys", "values"}, ArgKinds: []ArgKind{ArgValue, ArgValue, ArgValue, ArgSetting, ArgValue, ArgValue}, Optional: 3,
-		Doc: "Scaled dot-product attention among the instances of each bag: instance i gets the sum over the instances j of its bag of w_ij v_j, w_i the softmax over j of q_i k_j / sqrt(d). Queries and keys [N, d], values [N, m] to [N, m]. Memory grows linearly with N, except in onnx-go. With heads, the columns are split into that many parts of equal width; each attends alone, and the results are concatenated. With extra keys [B, c, d] and values [B, c, m], the softmax is over the instances and the c keys of the bag, such as a class token; not in onnx-go."},
+		Doc: "Scaled dot-product attention among the instances of each bag, see [below](#attention-among-instances): queries and keys [N, d], values [N, m] to [N, m]."},
 	{Name: "of_bag", Args: []string{"y"}, ArgKinds: []ArgKind{ArgValue},
 		Doc: "Repeats the row of each bag for its instances: [B, ...] to [N, ...]."},
 	binary("bag_matmul", "x", "y", "For each bag the matrix product of its rows of x, transposed, and its rows of y: [N, a] and [N, b] to [B, a, b]. The smaller of a and b is at most 256."),

@@ -312,7 +312,7 @@ var trainRows = []schema.Row{
 	{Name: "eval_every", Type: schema.Whole, Default: "1", In: schema.Closed(1, 1e6), Applies: schema.When((*Spec).trained), Field: schema.Bind(func(s *Spec) any { return &s.Train.EvalEvery }),
 		Doc: "Number of epochs between evaluations."},
 	{Name: "checkpoint", Type: schema.Whole, Default: "1", In: schema.Closed(0, 1e6), Applies: schema.When((*Spec).trained), Field: schema.Bind(func(s *Spec) any { return &s.Train.Checkpoint }),
-		Doc: "Number of epochs between checkpoints, or more if writing them would take over a twentieth of the time; 0 disables them."},
+		Doc: "Number of epochs between checkpoints. If writing them would take more than 5 % of the time, there are more epochs between them. 0 disables checkpoints."},
 }
 
 // Opsets that package export can write.

@@ -29,7 +29,7 @@ func (c *checker) namesInLosses() []string {
 // epochNames may be used in all equations. A prediction uses the values of the last epoch, so that
 // values that decay over the epochs keep their final value.
 var epochNames = []meaning{
-	{"t", "Number of the epoch, starting at `weights.first_epoch`. In predictions: the number of epoch T, even if training stops earlier."},
+	{"t", "Number of the epoch, starting at `weights.first_epoch`. In the exported model it is that of epoch T, even if training stops earlier."},
 	{"T", "Number of epochs (`train.epochs`)."},
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/train"
 )
 
@@ -32,7 +31,7 @@ func (r *Results) average(trials []*train.Trial) {
 	}
 	index, lists := map[string]int{}, [][]float64{}
 	for _, t := range trials {
-		id := settingOf(t)
+		id := t.Program.Spec.HashWithoutSeeds()
 		i, found := index[id]
 		if !found {
 			i = len(lists)
@@ -57,12 +56,4 @@ func (s *SettingResults) setAccuracies(list []float64) {
 		std = 0 // and not NaN
 	}
 	s.Mean, s.Std = &mean, &std
-}
-
-// settingOf identifies the setting of a trial: its spec without what differs between the repetitions
-// of an experiment.
-func settingOf(t *train.Trial) string {
-	c := *t.Program.Spec
-	c.Train.Seed, c.Data.Split.Seed, c.Data.Split.Number, c.Data.Split.Fold = schema.Int{}, schema.Int{}, schema.Int{}, schema.Int{}
-	return c.Hash()
 }

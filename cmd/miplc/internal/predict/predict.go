@@ -133,7 +133,7 @@ with --force.`,
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "CSV file for the predictions")
 	cmd.Flags().BoolVar(&o.Detail, "measures", false, "print all measures, the table of classes, the confusion matrix and the calibration")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite an existing CSV file")
-	cmd.Flags().IntVar(&o.Top, "top", 0, "number of instances to list for each bag, those with the highest attention (default: 1)")
+	cmd.Flags().IntVar(&o.Top, "top", 0, "number of instances to list for each bag, those with the highest attention (default: 1; for a single bag up to 20)")
 	console.Limit(cmd.Flags(), 1, console.Most, "top")
 	cmd.Flags().StringVar(&o.Heatmap.Dir, "heatmap", "", "folder for figures (SVG and PNG) of the attention over the coordinates of the instances")
 	cmd.Flags().StringVar(&o.Heatmap.Class, "heatmap-class", "", "class whose attention is drawn, if the model has an attention of each class (default: the predicted one)")

@@ -55,8 +55,8 @@ finds too many differences; use it to compare with a paper that used it.
 the columns learner, data, r, split and accuracy, and others named like measures. A
 results.csv of another report works, too.
 
-If DIR contains no experiment, or FILE does not fit it, the command exits with code 1; if a measure is unknown, with
-code 2. In both cases nothing is written.`,
+If DIR contains no experiment, or FILE does not fit it, the command exits with code 1; if a
+measure is unknown, with code 2. In both cases nothing is written.`,
 		Example: "  miplc report smoke\n  miplc report benchmark -o tables --measure accuracy,macro_f1\n  miplc report compare --add pytorch.csv",
 		Args:    console.Args(console.Arg("DIR", &o.Dir)),
 		RunE:    func(*cobra.Command, []string) error { return run(o) },
