@@ -62,6 +62,7 @@ func referenceTables() map[string]string {
 		"train.optimizer": schema.Reference(only(trainRows, optimizerKeys...)),
 		"train.schedule":  schema.Reference(only(trainRows, scheduleKeys...)),
 		"train.best":      schema.Reference(only(trainRows, bestKeys...)),
+		"train.stopping":  schema.Reference(stoppingRows),
 		"train.init":      schema.Reference(initRows),
 		"export":          schema.Reference(exportRows),
 		"blocks":          entryTable(Blocks),

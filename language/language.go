@@ -162,7 +162,9 @@ var initRows = []schema.Row{
 
 var stoppingRows = []schema.Row{
 	{Name: "patience", Type: schema.Whole, Required: true, Main: true, In: schema.Closed(1, 1e6), Field: schema.Bind(func(s *Spec) any { return &s.Train.Patience }),
-		Doc: "Number of epochs without a better train.best after which training ends."},
+		Doc: "Number of epochs without a better value of `best` after which training ends."},
+	{Name: "min_epochs", Type: schema.Whole, Default: "0", In: schema.Closed(0, 1e6), Field: schema.Bind(func(s *Spec) any { return &s.Train.MinEpochs }),
+		Doc: "Number of epochs before which training does not end."},
 }
 
 var splitRows = []schema.Row{
@@ -306,7 +308,7 @@ var trainRows = []schema.Row{
 	{Name: "best", Type: schema.Text, Choices: BestMeasures, Applies: schema.When((*Spec).selects), Field: schema.Bind(func(s *Spec) any { return &s.Train.Best }),
 		Doc: "Measure of the validation bags that chooses the epoch whose parameters are exported, the first of equals: a measure of docs/measures.md, or `loss`, which needs no true labels. Without it, the last epoch is exported."},
 	{Name: "early_stopping", Type: schema.Section, Rows: stoppingRows, Applies: schema.When(func(s *Spec) bool { return s.selects() && s.Train.Patience.V > 0 }),
-		Doc: "Ends training after this number of epochs without a better value of `best`. `epochs` remains the limit and the T of all schedules."},
+		Doc: "Ends training after this number of epochs without a better value of `best`, or a map of `patience` and `min_epochs`. `epochs` remains the limit and the T of all schedules."},
 	{Name: "refit", Type: schema.Truth, Default: "false", Applies: schema.When((*Spec).selects), Field: schema.Bind(func(s *Spec) any { return &s.Train.Refit }),
 		Doc: "Whether to train again from the start, on training and validation bags together, for the number of epochs that `best` has chosen. This second model is exported."},
 	{Name: "eval_every", Type: schema.Whole, Default: "1", In: schema.Closed(1, 1e6), Applies: schema.When((*Spec).trained), Field: schema.Bind(func(s *Spec) any { return &s.Train.EvalEvery }),

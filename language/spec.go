@@ -260,6 +260,7 @@ type Train struct {
 	Engine        schema.Str   // "auto", "gorgonia", "ort", "xla"
 	Best          schema.Str   // measure of the validation bags that chooses the epoch; empty: the last epoch
 	Patience      schema.Int   // of early stopping: epochs without improvement; 0: none
+	MinEpochs     schema.Int   // of early stopping: epochs before which training does not end
 	Refit         schema.Bool  // train again on training and validation bags, for the number of epochs that Best chose
 	EvalEvery     schema.Int   // epochs between two measurements of the accuracies
 	Checkpoint    schema.Int   // epochs between two checkpoints; 0: no checkpoints

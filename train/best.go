@@ -89,8 +89,8 @@ func (t *Trial) definedMeasures() measure.Values {
 	return p.Values()
 }
 
-// choose updates the best epoch, and stops the run if train.patience epochs brought no
-// improvement. A measure that is not defined ends the run.
+// choose updates the best epoch, and stops the run if the last epochs brought no improvement, as many
+// as the patience of train.early_stopping. A measure that is not defined ends the run.
 func (r *Run) choose(m Metrics) {
 	if !r.validated() || m.Measures.Validation() == nil {
 		return
@@ -109,8 +109,8 @@ func (r *Run) choose(m Metrics) {
 	if r.best.Epoch == 0 || better(name, *value, r.best.Value) {
 		r.best.Best = Best{Measure: name, Value: *value, Epoch: m.Epoch}
 	}
-	patience := r.Program.Spec.Train.Patience.V
-	r.stopped = patience > 0 && m.Epoch-r.best.Epoch >= patience
+	t := &r.Program.Spec.Train
+	r.stopped = t.Patience.V > 0 && m.Epoch-r.best.Epoch >= t.Patience.V && m.Epoch >= t.MinEpochs.V
 }
 
 // better reports whether a value of a measure is better than another value.

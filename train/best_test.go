@@ -127,18 +127,18 @@ func TestEarlyStopping(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for patience := 1; patience <= 4; patience++ {
-		best := 0
+	for _, c := range []struct{ patience, least int }{{1, 0}, {2, 0}, {3, 0}, {4, 0}, {1, 9}, {2, 12}} {
+		patience, best := c.patience, 0
 		for i, m := range whole.Metrics {
 			if m.Measures.Validation()["loss"] < whole.Metrics[best].Measures.Validation()["loss"] {
 				best = i
 			}
-			if i-best >= patience {
+			if i-best >= patience && i+1 >= c.least {
 				break
 			}
 		}
-		trained := min(best+patience, 11) + 1
-		r, err := run(context.Background(), validated(t, func(s *language.Train) { s.Best.V, s.Patience.V = "loss", patience }))
+		trained := min(max(best+patience+1, c.least), 12)
+		r, err := run(context.Background(), validated(t, func(s *language.Train) { s.Best.V, s.Patience.V, s.MinEpochs.V = "loss", patience, c.least }))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ func ProgramKey(spec *language.Spec) string {
 	s.Name.V, s.Description.V = "", ""
 	s.Data = language.Data{Shape: s.Data.Shape, Classes: s.Data.Classes, Normalize: s.Data.Normalize, Sample: s.Data.Sample}
 	s.Train.LR.V, s.Train.Seed.V, s.Train.EvalEvery.V, s.Train.Engine.V = 1, 0, 1, ""
-	s.Train.Best.V, s.Train.Patience.V, s.Train.Refit.V = "", 0, false
+	s.Train.Best.V, s.Train.Patience.V, s.Train.MinEpochs.V, s.Train.Refit.V = "", 0, 0, false
 	s.Loss = slices.Clone(s.Loss)
 	for i := range s.Loss {
 		s.Loss[i].Weight.V = 1
