@@ -35,7 +35,7 @@ func LossAccuracy(w io.Writer, title string, metrics []train.Metrics) error {
 		{"accuracy of training bags", entry{line: stroke(blue)}, func(m train.Metrics) *float64 { return m.TrainAccuracy }},
 		{"of validation bags", entry{line: stroke(curveColours[3])}, func(m train.Metrics) *float64 { return m.Measures.Validation().Get(measure.Accuracy) }},
 		{"of test bags", entry{line: stroke(orange)}, func(m train.Metrics) *float64 { return m.TestAccuracy }},
-		{"of the label weights (disambiguation)", entry{line: stroke(green, 5, 3)}, func(m train.Metrics) *float64 { return m.Disambiguation }},
+		{"true labels found", entry{line: stroke(green, 5, 3)}, func(m train.Metrics) *float64 { return m.Disambiguation }},
 	}
 	bottom := newPanel("", "epoch", "accuracy")
 	bottom.addGrid()
