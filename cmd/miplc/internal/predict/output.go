@@ -159,20 +159,21 @@ func (r *result) trueNames(b bag) string {
 	return strings.Join(names, " ")
 }
 
-// writeCSV writes one line per bag. Numbers have enough digits to be read
-// back as the same float32.
+// writeCSV writes one line per bag. Its column bag equals that of the data, so that tables can be joined by it.
+// Numbers have enough digits to be read back as the same float32.
 func (r *result) writeCSV(to io.Writer) error {
 	w := csv.NewWriter(to)
-	header := []string{"bag", "name", "part", "true", "predicted"}
+	header := []string{"bag", "part", "true", "predicted"}
 	for _, c := range r.Classes {
 		header = append(header, "p("+c+")")
 	}
 	_ = w.Write(append(header, "attention")) // Error returns the error
 	for _, b := range r.Bags {
-		row := []string{strconv.Itoa(b.Number), b.Name, b.Part, r.trueNames(b), b.Class}
+		predicted := b.Class
 		if b.Labels != nil {
-			row[4] = strings.Join(b.Classes, " ")
+			predicted = strings.Join(b.Classes, " ")
 		}
+		row := []string{cmp.Or(b.Name, strconv.Itoa(b.Number)), b.Part, r.trueNames(b), predicted}
 		for _, p := range b.Probabilities {
 			row = append(row, number(p))
 		}
