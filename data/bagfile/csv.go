@@ -246,7 +246,7 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 	}
 	bag := len(c.bags)
 	if c.instLabels != nil {
-		name := strings.TrimSpace(row[c.roles[roleInstanceLabel]])
+		name := c.className(strings.TrimSpace(row[c.roles[roleInstanceLabel]]))
 		if _, ok := c.instLines[name]; !ok && name != "" {
 			c.instLines[strings.Clone(name)] = line
 		}
@@ -382,7 +382,7 @@ func (c *csvReader) bagOf(row []string, line int) (b csvBag, listing string) {
 		}
 		return ""
 	}
-	b = csvBag{line: line, id: field(roleBag), label: field(roleLabel), group: field(roleGroup)}
+	b = csvBag{line: line, id: field(roleBag), label: c.className(field(roleLabel)), group: field(roleGroup)}
 	if c.roles[roleBag] < 0 {
 		b.id = "1" // the file has one bag
 	}
@@ -395,7 +395,23 @@ func (c *csvReader) bagOf(row []string, line int) (b csvBag, listing string) {
 		listing = field(roleCandidates)
 	}
 	b.candidates = strings.Fields(listing)
+	for i, name := range b.candidates {
+		b.candidates[i] = c.className(name)
+	}
 	return b, listing
+}
+
+// className returns the class that a file names. pandas writes the class 1 as 1.0 if other fields of the column
+// are empty, so 1.0 is the class 1, unless the file or the model lists a class 1.0.
+func (c *csvReader) className(name string) string {
+	whole, found := strings.CutSuffix(name, ".0")
+	if !found || slices.Contains(c.listedClasses, name) || slices.Contains(c.declared.ModelClasses, name) {
+		return name
+	}
+	if _, err := strconv.Atoi(whole); err != nil {
+		return name
+	}
+	return whole
 }
 
 // checkSame checks that a row agrees with the current bag, to which it belongs.
@@ -431,9 +447,6 @@ func (c *csvReader) registerClasses(b *csvBag) error {
 	return nil
 }
 
-// adviceWholeNumber is the advice for a label such as 1.0 if the class is 1.
-const adviceWholeNumber = "pandas writes %s as %s if other fields of the column are empty; read it with dtype=str"
-
 // settleCandidates checks the label and the candidates of a new bag against each other. A bag
 // without candidates gets its label as the only one.
 func (c *csvReader) settleCandidates(b *csvBag, listing string) error {
@@ -455,9 +468,6 @@ func (c *csvReader) settleCandidates(b *csvBag, listing string) error {
 		if strings.Contains(b.label, " ") {
 			return d.WithNote("spaces separate candidates: write class names without spaces, e.g. %s", strings.ReplaceAll(b.label, " ", "_"))
 		}
-		if whole, found := strings.CutSuffix(b.label, ".0"); found && slices.Contains(b.candidates, whole) {
-			return d.WithNote(adviceWholeNumber, whole, b.label)
-		}
 		return d.WithNote("change the label or the candidates; leave an unknown label empty")
 	}
 	return nil
@@ -473,6 +483,19 @@ func missingLabel(name string) bool {
 	return strings.EqualFold(name, "nan") || slices.Contains([]string{"NA", "<NA>", "NULL", "#N/A"}, name)
 }
 
+// adviceMissingLabel is the advice for the mark of a missing label.
+func (c *csvReader) adviceMissingLabel() string {
+	switch {
+	case c.declared.ModelClasses != nil:
+		return "leave the field empty if the label is unknown"
+	case c.labels == KnownLabels:
+		return "every bag needs a label: leave the bag out"
+	case c.labels == MultiLabels:
+		return "leave the field empty if no class is true, and leave the bag out if its labels are unknown"
+	}
+	return "leave the label empty if it is unknown; list all classes as candidates if nothing is known"
+}
+
 // class registers the name of a class. bag counts from 1.
 func (c *csvReader) class(name string, line, bag int) error {
 	listed := c.listedClasses != nil || slices.Contains(c.declared.ModelClasses, name)
@@ -481,12 +504,14 @@ func (c *csvReader) class(name string, line, bag int) error {
 		return nil
 	case !listed && missingLabel(name):
 		return c.errorf(line, "bag %d: the label is %q, as programs write a missing value", bag, name).
-			WithNote("leave the field empty if the label is unknown").
+			WithNote("%s", c.adviceMissingLabel()).
 			WithNote("if it is the name of a class, list all classes in a first line %s", classesLine)
 	case !listed && strings.ContainsAny(name, foreignSeparators):
-		return c.errorf(line, "bag %d: %q does not look like the name of a class", bag, name).
-			WithNote("separate %s with spaces, e.g. cat dog", c.labels.word(2)).
-			WithNote("if class names contain one of %s, list all classes in a first line %s", foreignSeparators, classesLine)
+		d := c.errorf(line, "bag %d: %q does not look like the name of a class", bag, name)
+		if c.labels != KnownLabels {
+			d = d.WithNote("separate %s with spaces, e.g. cat dog", c.labels.word(2))
+		}
+		return d.WithNote("if class names contain one of %s, list all classes in a first line %s", foreignSeparators, classesLine)
 	}
 	if len(c.classes) == maxClasses {
 		return c.errorf(line, "bag %d: there are more than %d classes; is the column candidates mixed up?", bag, maxClasses)
@@ -574,12 +599,8 @@ func (c *csvReader) checkInstanceLabels() error {
 	if unknown == "" {
 		return nil
 	}
-	d := c.errorf(c.instLines[unknown], "the instance label %q is no label and no candidate of any bag", unknown).
+	return c.errorf(c.instLines[unknown], "the instance label %q is no label and no candidate of any bag", unknown).
 		WithNote("leave the field of an instance without a known class empty")
-	if whole, found := strings.CutSuffix(unknown, ".0"); found && c.classes[whole] {
-		d = d.WithNote(adviceWholeNumber, whole, unknown)
-	}
-	return d
 }
 
 // bagNames returns nil if the bags are only numbered.

@@ -15,6 +15,7 @@ func TestClassesOfWrittenCSV(t *testing.T) {
 		"not alphabetical":      {"c", "b", "a"},
 		"numbers":               {"000", "1", "02"},
 		"a class is called nan": {"a", "b", "nan"},
+		"numbers with a point":  {"1.0", "2.0", "3.0"},
 		"commas in names":       {"a,b", "b", "c"},
 	} {
 		d := datatest.Small()

@@ -67,7 +67,9 @@ func inferable(d *data.Dataset, names []string) bool {
 	for i, in := range d.Candidates {
 		occurs[i%d.Classes] = occurs[i%d.Classes] || in != 0
 	}
-	return !slices.Contains(occurs, false) && !slices.ContainsFunc(names, missingLabel) &&
+	var c csvReader
+	refused := func(name string) bool { return missingLabel(name) || c.className(name) != name }
+	return !slices.Contains(occurs, false) && !slices.ContainsFunc(names, refused) &&
 		slices.Equal(names, sortedNames(names)) && !strings.ContainsAny(strings.Join(names, ""), foreignSeparators)
 }
 

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -96,7 +97,6 @@ func TestCSVHabitsRefused(t *testing.T) {
 		head + "1,,a <NA>,1\n":                           `the label is "<NA>", as programs write a missing value`,
 		head + "1,NA,a b,1\n":                            "change the label or the candidates; leave an unknown label empty",
 		head + "1,big cat,big cat dog,1\n":               "write class names without spaces, e.g. big_cat",
-		head + "1,1.0,1 2,1\n":                           `the true label "1.0" is not among the candidates "1 2"` + "\npandas writes 1 as 1.0",
 		head + "1,,1 2,2024-03-01\n":                     "--ignore-columns f1",
 		head + "1,,1 2,12%\n":                            `if the column "f1" is not a feature`,
 		"bag,label,candidates,file,f1\n1,,a b,1.wav,2\n": `if other columns are the features, leave the column "file" out with --ignore-columns file`,
@@ -116,6 +116,48 @@ func TestCSVHabitsRefused(t *testing.T) {
 		var d diag.Diagnostic
 		if !errors.As(err, &d) || !strings.Contains(d.Text+"\n"+strings.Join(d.Notes, "\n"), want) {
 			t.Errorf("%q:\ngot  %v %q\nwant %s", text, err, d.Notes, want)
+		}
+	}
+}
+
+// A class that pandas wrote as 1.0 is the class 1, unless 1.0 is listed as a class.
+func TestWholeNumbersOfPandas(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		o    Options
+		want string
+	}{
+		{"bag,label,candidates,f1\na,1.0,0 1,1\nb,,1 10,2\n", Options{}, "[0 1 10]"},
+		{"bag,label,candidates,f1\na,1,0.0 1.0,1\nb,0,0 1,2\n", Options{}, "[0 1]"},
+		{"bag,label,f1\na,10.0,1\na,,1\nb,2.0,2\nc,10,2\n", Options{Labels: KnownLabels}, "[2 10]"},
+		{"bag,label,instance_label,f1\na,1.0,1,1\na,1.0,1.0,1\nb,2,2.0,2\n", Options{Labels: KnownLabels}, "[1 2]"},
+		{"bag,label,f1\na,1.0,1\nb,2 1.0,2\n", Options{Labels: MultiLabels}, "[1 2]"},
+		{"bag,label,f1\na,1.5,1\nb,v2.0,2\n", Options{Labels: KnownLabels}, "[1.5 v2.0]"},
+		{"# classes: 1.0 2.0\nbag,label,f1\na,1.0,1\nb,2.0,2\n", Options{Labels: KnownLabels}, "[1.0 2.0]"},
+		{"bag,label,f1\na,1.0,1\nb,2.0,2\n", Options{Labels: KnownLabels, Columns: Columns{ModelClasses: []string{"1.0", "2"}}}, "[1.0 2]"},
+	} {
+		d, err := decodeCSV(strings.NewReader(c.text), "pandas.csv", c.o)
+		if err != nil || fmt.Sprint(d.ClassNames) != c.want {
+			t.Errorf("%q: %v, %v", c.text, d, err)
+		}
+	}
+}
+
+// The advice for the mark of a missing label depends on what an empty field means.
+func TestAdviceForMissingLabels(t *testing.T) {
+	for _, c := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{}, "list all classes as candidates if nothing is known"},
+		{Options{Labels: KnownLabels}, "every bag needs a label: leave the bag out"},
+		{Options{Labels: MultiLabels}, "leave the bag out if its labels are unknown"},
+		{Options{Labels: MultiLabels, Columns: Columns{ModelClasses: []string{"a"}}}, "leave the field empty if the label is unknown"},
+	} {
+		_, err := decodeCSV(strings.NewReader("bag,label,candidates,f1\n1,nan,nan,1\n"), "missing.csv", c.o)
+		var d diag.Diagnostic
+		if !errors.As(err, &d) || !strings.Contains(strings.Join(d.Notes, "\n"), c.want) {
+			t.Errorf("%v %q, want %s", err, d.Notes, c.want)
 		}
 	}
 }

@@ -2,13 +2,16 @@ package parquet
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/testsupport"
 )
 
@@ -177,4 +180,14 @@ func FuzzFile(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Names that pandas stored as numbers, because some are missing, keep their digits.
+func TestWholeNumbersAsText(t *testing.T) {
+	c := Column{kind: ndarray.Number{Kind: ndarray.Float, Size: 8}}
+	for x, want := range map[float64]string{1: "1", 1234567: "1234567", -1e9: "-1000000000", 0.5: "0.5", 1e300: "1e+300", 1e-9: "1e-09"} {
+		if got := c.format(binary.LittleEndian.AppendUint64(nil, math.Float64bits(x))); got != want {
+			t.Errorf("%v: %s, expected %s", x, got, want)
+		}
+	}
 }

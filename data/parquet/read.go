@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"strconv"
 
 	"github.com/miplc/miplc/internal/ndarray"
@@ -209,7 +210,7 @@ func (c *cells) text(column *Column, i int) string {
 	return column.format(c.raw[i*column.kind.Size:])
 }
 
-// format returns the shortest text of a number.
+// format returns the shortest text of a number. Whole numbers have no exponent, because they may be names.
 func (c *Column) format(raw []byte) string {
 	switch c.kind.Kind {
 	case ndarray.Int:
@@ -217,5 +218,9 @@ func (c *Column) format(raw []byte) string {
 	case ndarray.Uint:
 		return strconv.FormatUint(uint64(c.kind.Int(raw)), 10)
 	}
-	return strconv.FormatFloat(c.kind.Float(raw), 'g', -1, max(32, 8*c.kind.Size))
+	x, verb := c.kind.Float(raw), byte('g')
+	if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
+		verb = 'f'
+	}
+	return strconv.FormatFloat(x, verb, -1, max(32, 8*c.kind.Size))
 }
