@@ -90,7 +90,7 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 	for i := 1; i < len(sorted); i++ {
 		if sorted[i] == sorted[i-1] {
 			return c.errorf(line, "two columns are named %q", sorted[i]).
-				WithNote("rename one of them, or leave both out with --ignore-columns %s", sorted[i])
+				WithNote("rename one of them, or leave both out with %s", ignoring(sorted[i]))
 		}
 	}
 	return nil
@@ -317,11 +317,27 @@ func (c *csvReader) undeclared(line int, names []string, why string, notes ...st
 			break
 		}
 	}
-	wrong = wrong.WithNote("leave columns out with --ignore-columns %s, or data.columns.ignore in the spec", strings.Join(names[:min(10, len(names))], ","))
+	wrong = wrong.WithNote("leave columns out with %s, or data.columns.ignore in the spec", ignoring(names...))
 	for _, note := range notes {
 		wrong = wrong.WithNote("%s", note)
 	}
 	return wrong
+}
+
+// ignoring returns the flag that leaves columns out, for a shell: at most ten, as a list in CSV.
+func ignoring(names ...string) string {
+	quoted := make([]string, min(10, len(names)))
+	for i := range quoted {
+		quoted[i] = quoteCSV(names[i])
+	}
+	list := strings.Join(quoted, ",")
+	plain := func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-.,:", r)
+	}
+	if strings.TrimFunc(list, plain) != "" {
+		list = "'" + strings.ReplaceAll(list, "'", `'\''`) + "'"
+	}
+	return "--ignore-columns " + list
 }
 
 // adviceModelFeature is the advice for text in a feature of a model.

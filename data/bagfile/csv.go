@@ -322,7 +322,7 @@ func (c *csvReader) notANumber(line, bag, j int, field string) error {
 	case c.declared.ModelFeatures != nil:
 		return d.WithNote("%s", adviceModelFeature)
 	}
-	return d.WithNote("features are numbers; if the column %q is not a feature, leave it out with --ignore-columns %s", c.featureNames[j], c.featureNames[j])
+	return d.WithNote("features are numbers; if the column %q is not a feature, leave it out with %s", c.featureNames[j], ignoring(c.featureNames[j]))
 }
 
 // textColumn returns the position of a field in the line that was read last, 0 if the file has no lines.

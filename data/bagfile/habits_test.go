@@ -177,6 +177,8 @@ func TestCSVAdvice(t *testing.T) {
 		{"bag,f1,f2\na,1,one\n", needed, "the model was trained on numbers in this column", "--ignore-columns"},
 		{"bag,f1,f2\na,1,1\na,1,one\n", needed, "the model was trained on numbers in this column", "--ignore-columns"},
 		{"bag,label,candidates,slide,f1\na,,x y,1,1\n", Columns{}, "--feature-columns", "data.split.group"},
+		{"bag,label,candidates,Unnamed: 0,x_id,f1\na,,x y,1,1,1\n", Columns{}, "--ignore-columns 'Unnamed: 0,x_id',", "\""},
+		{"bag,label,candidates,\"area, mean\",f1\na,,x y,large,1\n", Columns{}, "--ignore-columns '\"area, mean\"',", "--feature-columns"},
 	} {
 		_, err := decodeCSV(strings.NewReader(c.text), "other.csv", Options{Columns: c.columns})
 		var d diag.Diagnostic

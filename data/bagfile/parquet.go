@@ -60,7 +60,7 @@ func (c *Columns) ofParquet(f *parquet.File, path string) ([]*parquet.Column, er
 			if isLabels {
 				return nil, d.WithNote("write the labels of a bag as text, separated by spaces: table[%q].map(lambda names: \" \".join(map(str, names))) in pandas", column.Name)
 			}
-			return nil, d.WithNote("leave it out with --ignore-columns %s, or data.columns.ignore in the spec", column.Name)
+			return nil, d.WithNote("leave it out with %s, or data.columns.ignore in the spec", ignoring(column.Name))
 		}
 	}
 	return out, nil
