@@ -46,6 +46,7 @@ func TestBadIndexFiles(t *testing.T) {
 		{"split-bag-number.csv", 1, "bag,part\n1,train\n2,train\n4,test\n"},
 		{"split-bag-part.csv", 1, "bag,part\na,train\nb,dev\nc,test\n"},
 		{"split-bag-second.csv", 2, "bag,part,split\na,train,1\nb,train,1\nc,test,1\n"},
+		{"split-from-zero.csv", 1, head + "0,train,1 2\n0,test,3\n1,train,1 3\n1,test,2\n"},
 		{"split-columns.csv", 1, ",train,val,test\n0,a,b,c\n1,b,,\n"},
 		{"split-columns-second.csv", 2, ",train,val,test\n0,a,b,c\n"},
 		{"split.json", 1, "{}"},

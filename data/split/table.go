@@ -95,8 +95,8 @@ func decodeIndexCSV(r io.Reader, path string, number int, find func(bag string) 
 		pos := diag.Pos{File: path, Line: line}
 		in := 1
 		if l.split >= 0 {
-			if in, err = strconv.Atoi(strings.TrimSpace(row[l.split])); err != nil {
-				return nil, diag.Errorf(pos, "the split number %q is not a whole number", row[l.split])
+			if in, err = strconv.Atoi(strings.TrimSpace(row[l.split])); err != nil || in < 1 {
+				return nil, diag.Errorf(pos, "the split number is %q, but splits are numbered 1, 2, ...", row[l.split])
 			}
 		}
 		if last = max(last, in); in != number {
