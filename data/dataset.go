@@ -211,10 +211,11 @@ func (d *Dataset) namesOf(labels []uint8) (names []string) {
 }
 
 // TrueMasksIn returns the TrueMask of each bag as a mask of other classes, e.g. the classes of a model.
-// Classes are matched by name if the dataset names them, otherwise by number. A true label that is not
-// in classes is an error.
+// Classes are matched by name if the dataset names them, otherwise by number. The masks of bags with a
+// true label that is not in classes are nil, and the error names the first of these bags.
 func (d *Dataset) TrueMasksIn(classes []string) ([][]uint8, error) {
 	out, index := make([][]uint8, d.Bags()), d.indicesIn(classes)
+	first, wrong, others := 0, "", 0
 	for i := range out {
 		labels := d.TrueMask(i)
 		if labels == nil {
@@ -225,13 +226,26 @@ func (d *Dataset) TrueMasksIn(classes []string) ([][]uint8, error) {
 			if in == 0 {
 				continue
 			}
-			if index[c] < 0 {
-				return nil, diag.Errorf(diag.Pos{File: d.Name}, "the true label of bag %d, %s, is not one of the classes %s", i+1, d.ClassName(c), diag.Words(classes))
+			if index[c] >= 0 {
+				out[i][index[c]] = 1
+				continue
 			}
-			out[i][index[c]] = 1
+			if out[i] = nil; wrong == "" {
+				first, wrong = i, d.ClassName(c)
+			} else {
+				others++
+			}
+			break
 		}
 	}
-	return out, nil
+	if wrong == "" {
+		return out, nil
+	}
+	err := fmt.Sprintf("the true label of bag %d, %s, is not one of the classes %s", first+1, wrong, diag.Words(classes))
+	if others > 0 {
+		err += ", nor are those of " + diag.Count(others, "other bag")
+	}
+	return out, diag.Errorf(diag.Pos{File: d.Name}, "%s", err)
 }
 
 // indicesIn returns the index in classes of each class of the dataset, -1 if it is not among them.

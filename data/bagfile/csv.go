@@ -416,16 +416,21 @@ func (c *csvReader) className(name string) string {
 
 // checkSame checks that a row agrees with the current bag, to which it belongs.
 func (c *csvReader) checkSame(row *csvBag, listing string) error {
-	number := len(c.bags)
-	b := c.bags[number-1]
-	if row.label != "" && row.label != b.label {
-		return c.errorf(row.line, "bag %d (%q) has the label %q here and %q in line %d", number, b.id, row.label, b.label, b.line)
+	b := c.bags[len(c.bags)-1]
+	differs := func(what, here, there string) error {
+		d := c.errorf(row.line, "bag %d (%q) has the %s %q here and %q in line %d", len(c.bags), b.id, what, here, there, b.line)
+		if c.roles[roleBag] < 0 {
+			return d.WithNote("the header has no column \"bag\", so that all rows are one bag; rename the column with the names of the bags to \"bag\"")
+		}
+		return d
 	}
-	if len(row.candidates) > 0 && !slices.Equal(row.candidates, b.candidates) {
-		return c.errorf(row.line, "bag %d (%q) has the %s %q here and %q in line %d", number, b.id, c.labels.word(2), listing, strings.Join(b.candidates, " "), b.line)
-	}
-	if row.group != "" && row.group != b.group {
-		return c.errorf(row.line, "bag %d (%q) has the group %q here and %q in line %d", number, b.id, row.group, b.group, b.line)
+	switch {
+	case row.label != "" && row.label != b.label:
+		return differs("label", row.label, b.label)
+	case len(row.candidates) > 0 && !slices.Equal(row.candidates, b.candidates):
+		return differs(c.labels.word(2), listing, strings.Join(b.candidates, " "))
+	case row.group != "" && row.group != b.group:
+		return differs("group", row.group, b.group)
 	}
 	return nil
 }

@@ -226,6 +226,10 @@ func TestCSVBagColumnToPredict(t *testing.T) {
 	if d, err := decodeCSV(strings.NewReader("f1,bagging,more\n1,2,0\n3,4,0\n"), "new.csv", o); err != nil || d.Bags() != 1 {
 		t.Errorf("%v, %v", d, err)
 	}
+	_, err = decodeCSV(strings.NewReader("slide,label,f1,bagging\n1,a,1,2\n2,b,3,4\n"), "new.csv", o)
+	if !errors.As(err, &d) || !strings.Contains(strings.Join(d.Notes, "\n"), `no column "bag", so that all rows are one bag`) {
+		t.Errorf("%#v", err)
+	}
 }
 
 // A gzip file of another program is read like one of miplc.

@@ -221,8 +221,7 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 	r := &result{Model: o.Model, Data: o.Data, Backend: info.Backend, Classes: info.Classes}
 	labels, err := set.TrueMasksIn(info.Classes)
 	if err != nil {
-		o.Console.Notef("%v: ignoring the true labels", err)
-		labels = make([][]uint8, set.Bags())
+		o.Console.Notef("%v: the measures leave such bags out", err)
 	}
 	parts, err := runs.PartsOf(backend.ModelPath(o.Model), info.DataSHA256, info.Split, set)
 	if unknown := (*runs.UnknownSplitError)(nil); errors.As(err, &unknown) {
