@@ -106,6 +106,20 @@ func TestValidationBags(t *testing.T) {
 	}
 }
 
+// A class with one training bag keeps it: validation bags do not take the last one.
+func TestValidationLeavesEachClass(t *testing.T) {
+	labels := slices.Concat(slices.Repeat([]int{0}, 20), slices.Repeat([]int{1}, 10), []int{2, 2, 3})
+	for seed := range uint64(20) {
+		s, err := Random(len(labels), sets(labels), Settings{Train: 0.7, Seed: seed, Stratify: true, Validation: 0.2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if counts := classCounts(labels, s.Train); len(counts) != 4 || slices.Contains(counts, 0) || len(s.Validation) != 5 {
+			t.Errorf("seed %d: training bags of the classes %v, %d validation bags", seed, counts, len(s.Validation))
+		}
+	}
+}
+
 func TestSplitErrors(t *testing.T) {
 	labels := []int{0, 0, 0, 0, 0, 0, 1, 1}
 	groups := []string{"a", "a", "b", "b", "c", "c", "a", "a"}

@@ -125,8 +125,8 @@ func drawShare(labels [][]int, o Settings) (train, test []int, err error) {
 	return train, test, err
 }
 
-// draw divides bags into two parts with the given shares, and marks the bags of one part. Whole
-// groups, and bags with several labels, are divided about by the shares.
+// draw divides bags into two parts with the given shares, and marks the bags of one part. Part 0 has
+// the training bags. Whole groups, and bags with several labels, are divided about by the shares.
 func draw(labels [][]int, groups []string, shares [2]float64, part int, seed uint64, purpose string) []bool {
 	marks := make([]bool, len(labels))
 	if groups != nil || several(labels) {
@@ -136,7 +136,7 @@ func draw(labels [][]int, groups []string, shares [2]float64, part int, seed uin
 		return marks
 	}
 	order := stream.New(seed, purpose).Perm(len(labels))
-	left := quotas(order, labels, shares[part], int(math.Round(shares[part]*float64(len(labels)))))
+	left := quotas(order, labels, shares[part], int(math.Round(shares[part]*float64(len(labels)))), part == 0)
 	for _, bag := range order {
 		class := labels[bag][0]
 		marks[bag] = left[class] > 0
@@ -161,10 +161,11 @@ func CheckParts(setting string, share float64, of string, train, rest int) error
 	}
 }
 
-// quotas returns the number of training bags of each class, n in total: its share rounded down, and
-// one more for the classes with the largest remainders. A class of two or more bags is in both
-// parts if n allows it. The random order breaks ties, so that no class is preferred.
-func quotas(order []int, labels [][]int, share float64, n int) map[int]int {
+// quotas returns the number of bags of each class in a part, n in total: its share rounded down, and
+// one more for the classes with the largest remainders. If n allows it, a class of two or more bags is
+// in both parts, and the only bag of a class is a training bag. The random order breaks ties, so that
+// no class is preferred.
+func quotas(order []int, labels [][]int, share float64, n int, training bool) map[int]int {
 	type class struct{ label, size, quota int }
 	var classes []*class
 	byLabel := map[int]*class{}
@@ -183,10 +184,10 @@ func quotas(order []int, labels [][]int, share float64, n int) map[int]int {
 	urgency := func(c *class) float64 {
 		remainder := share*float64(c.size) - float64(c.quota)
 		switch {
-		case c.quota == 0:
-			return 1 + remainder // otherwise the class has no training bag
+		case c.quota == 0 && (training || c.size > 1):
+			return 1 + remainder // otherwise the class has no bag in this part
 		case c.quota+1 == c.size:
-			return remainder - 1 // the class would have no test bag
+			return remainder - 1 // the class would have no bag in the other part
 		}
 		return remainder
 	}
