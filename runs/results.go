@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
@@ -79,9 +80,13 @@ func knownLabels(t *train.Trial) map[string]int {
 	}
 	known, all := map[string]int{}, true
 	for _, part := range t.Split.Parts() {
+		name := part.Name
+		if name == data.ValidationPart && t.Program.Spec.Train.Refit.V {
+			name = data.TrainPart
+		}
 		for _, bag := range part.Bags {
 			if _, ok := t.Data.Label(bag); ok {
-				known[part.Name]++
+				known[name]++
 			} else {
 				all = false
 			}
@@ -107,7 +112,7 @@ func writeSummary(t *train.Trial, r *train.Report, engine train.EngineInfo, vers
 		Disambiguation: r.Disambiguation, Loss: r.Loss, Measures: r.Measures, DetailOf: r.DetailOf, Detail: r.Detail, Temperature: m.Temperature,
 		Seconds:    r.Seconds,
 		Data:       DataFacts{t.Data.Name, t.Data.Bags(), t.Data.AllClassNames(), t.Data.Hash()},
-		Split:      verify.SummarizeSplit(t.Split),
+		Split:      verify.SummarizeSplit(t),
 		SpecSHA256: spec.Identity(), ModelSHA256: sum, Parity: agreement,
 		Files: append([]string{ModelFile, SpecFile, SplitFile, SummaryFile, train.MetricsFile}, plots...),
 	}

@@ -22,7 +22,8 @@ func (e *UnknownSplitError) Error() string {
 }
 
 // PartsOf returns the name of the part of the split (training, validation or test) of each bag of a
-// dataset, or nil if the model was not trained on this dataset. dataSHA256 and split come from the
+// dataset, or nil if the model was not trained on this dataset. Validation bags on which the model was
+// trained again are training bags. dataSHA256 and split come from the
 // metadata of the model. PartsOf reads the split from SplitFile in the folder of the model, or draws
 // it again if it was random, and compares its hash with that in the metadata. If that fails, it
 // returns an *UnknownSplitError.
@@ -41,7 +42,9 @@ func PartsOf(model, dataSHA256 string, split json.RawMessage, set *data.Dataset)
 		parts := make([]string, set.Bags())
 		for _, part := range s.Parts() {
 			for _, bag := range part.Bags {
-				parts[bag] = part.Name
+				if parts[bag] = part.Name; facts.Refit && part.Name == data.ValidationPart {
+					parts[bag] = data.TrainPart
+				}
 			}
 		}
 		return parts, nil

@@ -51,20 +51,24 @@ type Report struct {
 }
 
 // Remeasure replaces accuracies, measures and details by those of other predictions, such as the
-// exported model's: the probabilities [k] of the bags of each part of the split, by its name.
+// exported model's: the probabilities [k] of the bags of each part of the split, by its name. Validation
+// bags on which the model was trained again count as training bags.
 func (r *Report) Remeasure(t *Trial, probabilities map[string][][]float32) {
 	rec, found := Record{Trial: t}, PartPredictions{}
 	for _, part := range t.Split.Parts() {
-		found[part.Name] = &Predictions{}
+		name := part.Name
+		if name == data.ValidationPart && r.Best != nil && r.Best.Refit {
+			name = data.TrainPart
+		}
+		if found[name] == nil {
+			found[name] = &Predictions{}
+		}
 		for i, bag := range part.Bags {
-			rec.Add(found[part.Name], bag, probabilities[part.Name][i], nil)
+			rec.Add(found[name], bag, probabilities[part.Name][i], nil)
 		}
 	}
 	part := t.detailPart()
 	r.Detail, r.DetailOf = found[part].Detail(t.Data.AllClassNames()), part
-	if r.Best != nil && r.Best.Refit { // the model was trained on the validation bags
-		delete(found, data.ValidationPart)
-	}
 	r.setMeasures(found)
 }
 

@@ -129,11 +129,22 @@ type SplitSummary struct {
 	Validation int    `json:"validation_bags,omitempty"`
 	TestBags   int    `json:"test_bags"`
 	SHA256     string `json:"sha256"` // see train.SplitHash
+	// Refit reports whether the model was trained on the validation bags, too.
+	Refit bool `json:"refit,omitempty"`
 }
 
-// SummarizeSplit returns the summary of a split.
-func SummarizeSplit(s *data.Split) SplitSummary {
-	return SplitSummary{s.Source, len(s.Train), len(s.Validation), len(s.Test), train.SplitHash(s)}
+// Trained returns the number of bags on which the model was trained.
+func (s *SplitSummary) Trained() int {
+	if s.Refit {
+		return s.TrainBags + s.Validation
+	}
+	return s.TrainBags
+}
+
+// SummarizeSplit returns the summary of the split of a trial.
+func SummarizeSplit(t *train.Trial) SplitSummary {
+	s := t.Split
+	return SplitSummary{s.Source, len(s.Train), len(s.Validation), len(s.Test), train.SplitHash(s), t.Program.Spec.Train.Refit.V}
 }
 
 // columnsOf returns the columns of the dataset: the names of its features, if they have names, and
@@ -153,7 +164,7 @@ func columnsOf(t *train.Trial) *contract.Columns {
 
 // metadata returns the metadata of a model that was trained by an engine.
 func metadata(t *train.Trial, engine, version string) (export.Metadata, error) {
-	split, err := json.Marshal(SummarizeSplit(t.Split))
+	split, err := json.Marshal(SummarizeSplit(t))
 	spec := t.Program.Spec
 	return export.Metadata{
 		Version: version, Classes: t.Data.AllClassNames(), Columns: columnsOf(t), SpecSHA256: spec.Identity(), DataSHA256: t.Data.Hash(),

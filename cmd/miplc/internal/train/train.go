@@ -265,13 +265,13 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 	if b := s.Best; b != nil {
 		text := fmt.Sprintf("epoch %d of %d: validation %s %.4f", b.Epoch, b.Trained, b.Measure, b.Value)
 		if b.Refit {
-			text += fmt.Sprintf("; trained again on %s", diag.Count(s.Split.TrainBags+s.Split.Validation, "bag"))
+			text += fmt.Sprintf("; trained again on %s", diag.Count(s.Split.Trained(), "bag"))
 		}
 		row("best", "%s", text)
 	}
 	share("test accuracy", s.TestAccuracy, measured(s, data.TestPart, s.Split.TestBags)+mark)
 	share("validation accuracy", s.ValidationAccuracy, measured(s, data.ValidationPart, s.Split.Validation)+mark)
-	share("training accuracy", s.TrainAccuracy, measured(s, data.TrainPart, s.Split.TrainBags)+mark)
+	share("training accuracy", s.TrainAccuracy, measured(s, data.TrainPart, s.Split.Trained())+mark)
 	if s.Detail != nil && s.Detail.Confusion == nil { // bags have several labels
 		for _, name := range []string{"macro_f1", "hamming_loss"} {
 			share(s.DetailOf+" "+measure.Find(name).Title, s.Measures[s.DetailOf].Get(name), "(of labels)")
