@@ -6,6 +6,7 @@ import (
 	"encoding"
 	"encoding/binary"
 	"encoding/hex"
+	"hash"
 	"io"
 	"math"
 	"slices"
@@ -21,7 +22,12 @@ func (d *Dataset) Hash() string { return d.hash(d.Candidates) }
 // candidates.
 func (d *Dataset) HashOfBags() string { return d.hash(nil) }
 
-func (d *Dataset) hash(candidates []uint8) string {
+// HashOfInstances is the SHA-256 of the instances and the number of classes. It is equal for the same bags
+// with other labels and candidates.
+func (d *Dataset) HashOfInstances() string { return hex.EncodeToString(d.startHash().Sum(nil)) }
+
+// startHash returns the hash of the instances and of the fields that precede them.
+func (d *Dataset) startHash() hash.Hash {
 	sum := sha256.New()
 	switch {
 	case d.Source != "":
@@ -35,6 +41,11 @@ func (d *Dataset) hash(candidates []uint8) string {
 		d.hashStart(sum)
 		hashFloats(sum, d.Instances)
 	}
+	return sum
+}
+
+func (d *Dataset) hash(candidates []uint8) string {
+	sum := d.startHash()
 	w := bufio.NewWriterSize(sum, 1<<16)
 	w.Write(candidates)
 	writeLabels(w, d.Labels)

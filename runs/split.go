@@ -22,18 +22,21 @@ func (e *UnknownSplitError) Error() string {
 }
 
 // PartsOf returns the name of the part of the split (training, validation or test) of each bag of a
-// dataset, or nil if the model was not trained on this dataset. Validation bags on which the model was
-// trained again are training bags. dataSHA256 and split come from the
-// metadata of the model. PartsOf reads the split from SplitFile in the folder of the model, or draws
-// it again if it was random, and compares its hash with that in the metadata. If that fails, it
-// returns an *UnknownSplitError.
-func PartsOf(model, dataSHA256 string, split json.RawMessage, set *data.Dataset) ([]string, error) {
-	if dataSHA256 == "" || set.Hash() != dataSHA256 {
+// dataset, or nil if the model was not trained on these bags. Their labels may have changed since.
+// Validation bags on which the model was trained again are training bags. split comes from the metadata
+// of the model. PartsOf reads the split from SplitFile in the folder of the model, or draws it again if
+// it was random, and compares its hash with that in the metadata. If that fails, it returns an
+// *UnknownSplitError.
+func PartsOf(model string, split json.RawMessage, set *data.Dataset) ([]string, error) {
+	if split == nil { // the model is not trained
 		return nil, nil
 	}
 	var facts verify.SplitSummary
 	if err := json.Unmarshal(split, &facts); err != nil {
 		return nil, fmt.Errorf("the split in the metadata of %s: %w", model, err)
+	}
+	if set.HashOfInstances() != facts.Instances {
+		return nil, nil
 	}
 	for _, s := range []*data.Split{readSplit(filepath.Dir(model), set.Bags()), redrawSplit(facts.Source, set)} {
 		if s == nil || train.SplitHash(s) != facts.SHA256 {

@@ -131,6 +131,8 @@ type SplitSummary struct {
 	SHA256     string `json:"sha256"` // see train.SplitHash
 	// Refit reports whether the model was trained on the validation bags, too.
 	Refit bool `json:"refit,omitempty"`
+	// Instances is data.Dataset.HashOfInstances: the split is that of the same bags with other labels, too.
+	Instances string `json:"instances_sha256"`
 }
 
 // Trained returns the number of bags on which the model was trained.
@@ -144,7 +146,7 @@ func (s *SplitSummary) Trained() int {
 // SummarizeSplit returns the summary of the split of a trial.
 func SummarizeSplit(t *train.Trial) SplitSummary {
 	s := t.Split
-	return SplitSummary{s.Source, len(s.Train), len(s.Validation), len(s.Test), train.SplitHash(s), t.Program.Spec.Train.Refit.V}
+	return SplitSummary{s.Source, len(s.Train), len(s.Validation), len(s.Test), train.SplitHash(s), t.Program.Spec.Train.Refit.V, t.Data.HashOfInstances()}
 }
 
 // columnsOf returns the columns of the dataset: the names of its features, if they have names, and

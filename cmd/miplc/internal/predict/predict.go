@@ -108,8 +108,8 @@ func Command(con *console.Console) *cobra.Command {
 of a run. For each bag, the command prints the predicted class with its probability, the true
 label if the dataset has it, and the instance with the highest attention. If there are true
 labels, the accuracy and other measures follow (docs/measures.md defines them). Bags and
-instances are counted from 1. If DATA is the dataset of the training, the column part says
-which bags were training and test bags.
+instances are counted from 1. If DATA has the bags of the training, with the same or other
+labels, the column part says which ones were training and test bags.
 
 For a model that contains an encoder, DATA must be images: a folder, a zip archive, or a
 table of image files.
@@ -223,7 +223,7 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 	if err != nil {
 		o.Console.Notef("%v: the measures leave such bags out", err)
 	}
-	parts, err := runs.PartsOf(backend.ModelPath(o.Model), info.DataSHA256, info.Split, set)
+	parts, err := runs.PartsOf(backend.ModelPath(o.Model), info.Split, set)
 	if unknown := (*runs.UnknownSplitError)(nil); errors.As(err, &unknown) {
 		o.Console.Notef("%v: the accuracy includes training bags; give the folder of the run instead of the model file to separate them", err)
 	} else if err != nil {
