@@ -16,6 +16,7 @@ import (
 
 // engineRequest returns the request for engines. A resumed run continues on the engine, device and
 // number of threads of its checkpoint, because others round differently and would change the result.
+// A run that was begun with another spec or split is an error, before its files are changed.
 func (b *trainCall) engineRequest() (engines.Request, error) {
 	r := b.Request
 	if !b.Resume {
@@ -31,6 +32,9 @@ func (b *trainCall) engineRequest() (engines.Request, error) {
 			return r, err
 		}
 		if r, err = continueOn(r, t.Program, identity, t.Dir); err != nil {
+			return r, err
+		}
+		if err := t.CheckBegun(identity); err != nil {
 			return r, err
 		}
 		r.Reason = "the run was started with it"

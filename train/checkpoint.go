@@ -232,18 +232,17 @@ func removeCheckpoints(dir string) error {
 	return nil
 }
 
-// checkIdentity returns an error that lists how the identity of a checkpoint differs from that of the
-// run.
-func (c *checkpoint) checkIdentity(want Identity, dir string) error {
+// check returns an error that lists how the identity of a checkpoint in dir differs from that of the run.
+func (id *Identity) check(want Identity, dir string) error {
 	var differ []string
 	for _, part := range []struct{ what, have, want string }{
-		{"spec", c.Identity.Spec, want.Spec},
-		{"dataset", c.Identity.Data, want.Data},
-		{"split", c.Identity.Split, want.Split},
-		{"engine", c.Identity.Engine, want.Engine},
-		{"device", cmp.Or(c.Identity.Device, defaultDevice), cmp.Or(want.Device, defaultDevice)},
-		{"number of threads", fmt.Sprint(c.Identity.Threads), fmt.Sprint(want.Threads)},
-		{"number of other trials in its program", fmt.Sprint(c.Identity.Others), fmt.Sprint(want.Others)},
+		{"spec", id.Spec, want.Spec},
+		{"dataset", id.Data, want.Data},
+		{"split", id.Split, want.Split},
+		{"engine", id.Engine, want.Engine},
+		{"device", cmp.Or(id.Device, defaultDevice), cmp.Or(want.Device, defaultDevice)},
+		{"number of threads", fmt.Sprint(id.Threads), fmt.Sprint(want.Threads)},
+		{"number of other trials in its program", fmt.Sprint(id.Others), fmt.Sprint(want.Others)},
 	} {
 		if part.have != part.want {
 			differ = append(differ, fmt.Sprintf("%s (there %s, here %s)", part.what, shown(part.have), shown(part.want)))
@@ -252,7 +251,7 @@ func (c *checkpoint) checkIdentity(want Identity, dir string) error {
 	if differ == nil {
 		return nil
 	}
-	return fmt.Errorf("the checkpoint in %s belongs to another %s: choose another directory, or start over without resuming",
+	return fmt.Errorf("the checkpoint in %s belongs to another %s: continue it without changes, choose another folder, or start again with --force",
 		dir, strings.Join(differ, " and another "))
 }
 

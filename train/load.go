@@ -23,3 +23,11 @@ func LoadIdentity(dir string) (Identity, error) {
 	}
 	return c.Identity, nil
 }
+
+// CheckBegun returns an error if the run in the folder of a trial was begun with another spec or split.
+// begun is the identity of its checkpoint. The hash of the dataset takes longer and is checked when training begins.
+func (t *Trial) CheckBegun(begun Identity) error {
+	want := begun
+	want.Spec, want.Split = t.Program.Spec.Identity(), SplitHash(t.Split)
+	return begun.check(want, t.Dir)
+}

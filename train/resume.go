@@ -66,7 +66,7 @@ func (r *Run) resume(wanted bool) (*State, error) {
 	for _, d := range damaged {
 		r.fit.options.Observer.Warn(fmt.Sprintf("ignoring %s: %v", d.path, d.err))
 	}
-	if err := c.checkIdentity(r.identity, r.Dir); err != nil {
+	if err := c.Identity.check(r.identity, r.Dir); err != nil {
 		return nil, err
 	}
 	for _, d := range damaged { // otherwise the next save would keep it in place of the good one
