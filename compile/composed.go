@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"fmt"
 	"go/ast"
 	"math"
 
@@ -346,7 +347,7 @@ func (e *expression) draws(x *ast.CallExpr, a *graph.Node, i int, drop func(rate
 // draw returns the mask of a call. An equation that losses and the update share is lowered once for
 // each of them, with the same draws.
 func (e *expression) draw(x *ast.CallExpr, shape graph.Shape, p float64) *graph.Node {
-	key := e.path + e.place(x).String()
+	key := fmt.Sprintf("%s%p", e.path, x)
 	if e.maskOfCall[key] == nil {
 		e.maskOfCall[key] = e.mask(e.numbered("dropout"), shape, p, written(x))
 	}

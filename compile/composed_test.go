@@ -9,6 +9,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language"
 )
 
 // valueOf evaluates an equation of the training graph on two bags of instances with 4
@@ -347,5 +348,29 @@ weights: {update: w * noise}
 		if got := eval(t, p.Train, env)[compile.TermPrefix+"e"].Data[0]; got != c.want {
 			t.Errorf("the mean of the draws is %v, expected %v", got, c.want)
 		}
+	}
+}
+
+// Calls in an equation of --set, which has only one position, draw separately too.
+func TestRandomDrawsOfOverrides(t *testing.T) {
+	const src = `name: t
+model:
+  params: {C: [d, k]}
+  functions:
+    noisy: {args: [x], value: "dropout(x, 0.5)"}
+  let: {p: "softmax(matmul(bag_mean(noisy(X)), C))"}
+loss: [disambiguation]
+`
+	s, err := language.Parse("t.yaml", []byte(src),
+		"model.let.p=softmax(matmul(bag_mean(dropout(X, 0.5) + dropout(X, 0.5) + noisy(X) + noisy(X)), C))")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := compile.Compile(s, compile.Signature{Instance: []int{7}, Classes: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Masks) != 4 {
+		t.Errorf("four draws have the masks %v", p.Masks)
 	}
 }

@@ -154,7 +154,8 @@ type expression struct {
 	eq *language.Equation
 	// locals are the arguments and definitions of a function of the spec; nil outside of functions.
 	locals map[string]*graph.Node
-	// path has the positions of the enclosing calls of functions of the spec.
+	// path identifies the enclosing calls of functions of the spec. It has addresses and not positions, because all
+	// calls of an equation in --set have the same position.
 	path string
 }
 

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"errors"
+	"fmt"
 	"go/ast"
 
 	"github.com/miplc/miplc/graph"
@@ -18,7 +19,7 @@ func (e *expression) inline(x *ast.CallExpr, args []*graph.Node) (*graph.Node, e
 	if f == nil || f.Value == nil || e.failedFunctions[name] || e.oversize(e.place(x)) {
 		return nil, errPoisoned
 	}
-	inner := &expression{lowerer: e.lowerer, locals: map[string]*graph.Node{}, path: e.path + e.place(x).String() + " "}
+	inner := &expression{lowerer: e.lowerer, locals: map[string]*graph.Node{}, path: fmt.Sprintf("%s%p ", e.path, x)}
 	for i, a := range f.Args {
 		inner.locals[a.V] = args[i]
 	}
