@@ -156,6 +156,8 @@ func (l *lowerer) finish() error {
 		return fmt.Errorf("bug: cleaning the %s graph: %w", g.Name, err)
 	}
 	l.graph = pruneInputs(g)
+	// Engines have no input for a mask without effect, for example of an equation that nothing uses.
+	l.masks = slices.DeleteFunc(l.masks, func(m Mask) bool { return l.graph.Input(m.Name) == nil })
 	if err := graph.Verify(l.graph); err != nil {
 		return fmt.Errorf("bug: the %s graph is not valid: %w", g.Name, err)
 	}

@@ -374,3 +374,24 @@ loss: [disambiguation]
 		t.Errorf("four draws have the masks %v", p.Masks)
 	}
 }
+
+// A draw without effect has no mask: in an equation that nothing uses, or as the argument of which a function reads only
+// the shape.
+func TestRandomDrawsWithoutEffect(t *testing.T) {
+	const src = `name: t
+model:
+  params: {C: [d, k]}
+  let:
+    x: dropout(X, 0.5)
+    unused: x * 2
+    p: softmax(matmul(bag_mean(X * random(x, 0.5, 1)), C) / bag_count(x))
+loss: [disambiguation]
+`
+	p, err := parse(t, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(p.Masks); got != "[{dropout2.mask [N, 7] 0.5 random}]" {
+		t.Errorf("the masks are %s", got)
+	}
+}
