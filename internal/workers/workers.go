@@ -5,32 +5,45 @@ package workers
 import (
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 )
 
 // PanicError is the error of a function that panicked, which is a defect of miplc.
-type PanicError struct{ Value any }
+type PanicError struct {
+	Value any
+	Stack []byte // of the goroutine that panicked
+}
 
 func (e *PanicError) Error() string { return fmt.Sprintf("this is a bug in miplc: %v", e.Value) }
+
+// Recovered returns the error for a value that recover returned. The value may be the error of another goroutine, with
+// which Group.Wait panics.
+func Recovered(value any) *PanicError {
+	if e, ok := value.(*PanicError); ok {
+		return e
+	}
+	return &PanicError{value, debug.Stack()}
+}
 
 // Try calls f and returns its error, or a *PanicError if it panics.
 func Try(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &PanicError{p}
+			err = Recovered(p)
 		}
 	}()
 	return f()
 }
 
 // Group is a sync.WaitGroup whose goroutines do not end the program when they panic:
-// Wait raises the first panic again, where the caller can recover from it. The zero
+// Wait panics with the first one as a *PanicError, from which the caller can recover. The zero
 // Group is ready to use.
 type Group struct {
 	wait     sync.WaitGroup
 	once     sync.Once
-	panicked any
+	panicked *PanicError
 }
 
 // Go runs f in a new goroutine.
@@ -38,14 +51,14 @@ func (g *Group) Go(f func()) {
 	g.wait.Go(func() {
 		defer func() {
 			if r := recover(); r != nil {
-				g.once.Do(func() { g.panicked = r })
+				g.once.Do(func() { g.panicked = Recovered(r) })
 			}
 		}()
 		f()
 	})
 }
 
-// Wait waits for all functions. It panics if one of them did, with the same value.
+// Wait waits for all functions. It panics with a *PanicError if one of them did.
 func (g *Group) Wait() {
 	g.wait.Wait()
 	if g.panicked != nil {

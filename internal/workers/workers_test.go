@@ -1,6 +1,7 @@
 package workers_test
 
 import (
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -19,7 +20,8 @@ func TestWaitRaisesWhatAWorkerPanickedWith(t *testing.T) {
 		})
 	}
 	defer func() {
-		if r := recover(); r != "worker 3" || done.Load() != 7 {
+		r, _ := recover().(*workers.PanicError)
+		if r == nil || r.Value != "worker 3" || !strings.Contains(string(r.Stack), "workers_test.go") || done.Load() != 7 {
 			t.Errorf("recovered %v after %d workers", r, done.Load())
 		}
 	}()

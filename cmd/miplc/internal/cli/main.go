@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -115,11 +114,12 @@ func untilSignal(con *console.Console) (ctx context.Context, stop func()) {
 
 // bug converts a panic to an error that asks for a report.
 func bug(r any, getenv func(string) string) error {
+	panicked := workers.Recovered(r)
 	notes := []string{"please report it with the command line and the spec; MIPLC_DEBUG=1 shows where it happened"}
 	if getenv("MIPLC_DEBUG") != "" {
-		notes = strings.Split(strings.TrimSpace(string(debug.Stack())), "\n")
+		notes = strings.Split(strings.TrimSpace(string(panicked.Stack)), "\n")
 	}
-	return diag.Diagnostic{Text: (&workers.PanicError{Value: r}).Error(), Notes: notes}
+	return diag.Diagnostic{Text: panicked.Error(), Notes: notes}
 }
 
 // asUsage adds the exit code for wrong usage to errors of cobra, which are all about the command line.
