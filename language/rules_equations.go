@@ -74,6 +74,9 @@ func (c *checker) checkDuplicateNames() {
 			d := c.clash([]diag.Pos{name.Pos, pos}, "%s is defined already", name.V)
 			if pos.IsZero() {
 				note(d, "the blocks make %s", name.V)
+				if blocks := m.Blocks; len(blocks) > 0 && c.ExtendedBy(blocks[0].Kind.Pos, name.Pos) && !slices.Contains(instanceNames, name.V) {
+					note(d, "they are inherited, from %s; without blocks: write model: {blocks: []}", blocks[0].Kind.Pos)
+				}
 			} else if pos.File == name.Pos.File {
 				note(d, "at %s", pos)
 			}

@@ -55,9 +55,12 @@ func (c *checker) broken() bool {
 	return slices.ContainsFunc(c.spec.Model.Blocks, func(b Block) bool { return b.Kind.V == "" })
 }
 
+// instanceNames are the names of the instances, before and after the blocks.
+var instanceNames = []string{"X", "H"}
+
 // resultNames returns the names of the results of the blocks for equations.
 func (c *checker) resultNames() []string {
-	list := []string{"X", "H"}
+	list := slices.Clone(instanceNames)
 	for i := range Blocks {
 		kind := &Blocks[i]
 		if c.broken() || slices.ContainsFunc(c.spec.Model.Blocks, func(b Block) bool { return b.Kind.V == kind.Name }) {
