@@ -2,6 +2,7 @@ package serve
 
 import (
 	"net/http"
+	"net/url"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -19,7 +20,11 @@ type bagAnswer struct {
 
 // postPredict predicts one bag in plain JSON.
 func (s *Server) postPredict(w http.ResponseWriter, r *http.Request) error {
-	v, done, err := s.models.use(r.URL.Query().Get("model"), r.URL.Query().Get("version"))
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil { // it would lack the faulty keys, and another version could answer
+		return status.Errorf(codes.InvalidArgument, "query of the URL: %v", err)
+	}
+	v, done, err := s.models.use(query.Get("model"), query.Get("version"))
 	if err != nil {
 		return err
 	}

@@ -318,6 +318,8 @@ func TestWrongRequests(t *testing.T) {
 		{"GET /predict -", 405, "/predict accepts only POST"},
 		{"GET /v2/models/bag/infer -", 405, "/v2/models/bag/infer accepts only POST"},
 		{`POST /predict {"instances": [[1, 2, 3]]}`, 400, "several models are served: name one of bag, batch"},
+		{`POST /predict?model=bag&version=7;v=1 {"instances": [[1, 2, 3]]}`, 400, "query of the URL: invalid semicolon"},
+		{`POST /predict?model=bag&version=%zz {"instances": [[1, 2, 3]]}`, 400, "query of the URL: invalid URL escape"},
 		{`POST /predict?model=bag {"instances": [[1, 2], [3, 4]]}`, 400, "instances[0]: 2 values, the shape needs 3"},
 		{`POST /predict?model=bag {"instances": [[1, 2, 3], [1, 2, 3, 4]]}`, 400, "instances[1]: more than 3 values"},
 		{`POST /predict?model=bag {"instances": [[1, 2, "x"]]}`, 400, `instances[0][2]: "x" is not a number, or is out of range`},
