@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/runtime"
 )
 
 // openapi.json describes all routes and which of them need a token.
@@ -113,6 +116,14 @@ func TestOpenAPIDescribesAnswers(t *testing.T) {
 		for _, missing := range undescribed(doc, of, decode[any](t, text), c.path) {
 			t.Errorf("not described: %s", missing)
 		}
+	}
+	schema := func(name string) any { return map[string]any{"$ref": "#/components/schemas/" + name} }
+	withEncoder := asJSON(map[string]any{"models": []modelInfo{{Info: runtime.Info{Encoder: &contract.Encoder{EncoderInput: contract.EncoderInput{Mean: []float64{0}, Std: []float64{1}}}}}}})
+	for _, missing := range undescribed(doc, schema("Models"), decode[any](t, withEncoder), "/models") {
+		t.Errorf("not described: %s", missing)
+	}
+	if at(doc, "components", "schemas", "Bag", "properties", "images") == nil || at(doc, "components", "schemas", "Bag", "required") != nil {
+		t.Error("a bag of images is not described")
 	}
 }
 
