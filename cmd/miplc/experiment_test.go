@@ -146,7 +146,7 @@ splits: {count: 2}
 		"shards": {"experiment", "-o", shards, "--shard", "1/1", "--jobs", "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, stop := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+			for _, stop := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 				for wait := 300 * time.Millisecond; ; wait *= 2 { // into the training
 					interrupt(t, filepath.Join(dir, name), stop, wait, args)
 					kept, err := filepath.Glob(filepath.Join(dir, name, "trials", "*", "*", "*", "checkpoint.miplc"))

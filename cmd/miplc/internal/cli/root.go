@@ -43,7 +43,7 @@ Exit codes:
   2   wrong usage or invalid spec
   75  train or experiment was interrupted; the same command (train with --resume) continues
 
-Ctrl-C and SIGTERM stop a command without leaving half-written files; serve first
+Ctrl-C, SIGTERM and SIGHUP stop a command without leaving half-written files; serve first
 finishes the requests in flight and exits with 0. A second signal stops immediately.
 
 With --json every command prints exactly one JSON object on standard output. On failure
