@@ -61,8 +61,10 @@ func (j Job) AtATime() int { return min(j.Workers, j.Shards) }
 // Title returns the name of the experiment on one line.
 func (j Job) Title() string { return sanitize.Line(j.Name) }
 
-// Logs returns the path pattern of the logs of Slurm tasks.
-func (j Job) Logs() string { return filepath.Join(j.Dir, LogsFolder, "%A_%a.out") }
+// Logs returns the path pattern of the logs of Slurm tasks, in which %% is the character %.
+func (j Job) Logs() string {
+	return filepath.Join(strings.ReplaceAll(j.Dir, "%", "%%"), LogsFolder, "%A_%a.out")
+}
 
 // JobName returns a DNS label that is different for every plan.
 func (j Job) JobName() string {
@@ -106,7 +108,7 @@ func Kubernetes(j Job) ([]byte, error) { return Fill("kubernetes", kubernetes, j
 // Fill executes a text/template with a Job. The functions sh, yaml and directive quote a text for a
 // shell, for YAML and for a line that starts with #SBATCH. Errors contain name.
 func Fill(name, text string, j Job) ([]byte, error) {
-	t, err := template.New(name).Option("missingkey=error").Funcs(template.FuncMap{"sh": quoteShell, "yaml": quoteYAML, "directive": quoteDirective}).Parse(text)
+	t, err := template.New(name).Option("missingkey=error").Funcs(template.FuncMap{"sh": sanitize.ShellWord, "yaml": quoteYAML, "directive": quoteDirective}).Parse(text)
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +118,6 @@ func Fill(name, text string, j Job) ([]byte, error) {
 	}
 	return out.Bytes(), nil
 }
-
-func quoteShell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // quoteYAML returns the text as a JSON string, which is also valid YAML.
 func quoteYAML(text string) (string, error) {

@@ -12,11 +12,12 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/internal/testsupport"
 )
 
 func job(o Options) Job {
-	return Job{Options: o, Name: "Own Ta_ble (2nd)", Dir: "/home/o'hara/my \"table\"", Plan: "0123456789ab", Shards: 24}
+	return Job{Options: o, Name: "Own Ta_ble (2nd)", Dir: "/home/o'hara/my \"table\", 5%", Plan: "0123456789ab", Shards: 24}
 }
 
 func TestFiles(t *testing.T) {
@@ -97,7 +98,7 @@ func TestSlurmFileRequeues(t *testing.T) {
 		}
 		return path
 	}
-	put("scontrol", "#!/bin/sh\necho \"$@\" >>"+quoteShell(filepath.Join(dir, "queue"))+"\n")
+	put("scontrol", "#!/bin/sh\necho \"$@\" >>"+sanitize.ShellWord(filepath.Join(dir, "queue"))+"\n")
 	for name, c := range map[string]struct {
 		shard, restarts string
 		signal          syscall.Signal
@@ -119,7 +120,7 @@ func TestSlurmFileRequeues(t *testing.T) {
 			for _, left := range []string{"queue", "ready"} {
 				_ = os.Remove(filepath.Join(dir, left))
 			}
-			j := job(Options{Workers: 8, CPUs: 4, Binary: put("miplc", "#!/bin/bash\ncd "+quoteShell(dir)+"\n"+c.shard+"\n")})
+			j := job(Options{Workers: 8, CPUs: 4, Binary: put("miplc", "#!/bin/bash\ncd "+sanitize.ShellWord(dir)+"\n"+c.shard+"\n")})
 			j.Dir = dir
 			text, err := Slurm(j)
 			if err != nil {
@@ -161,7 +162,7 @@ func TestSlurmFileRequeues(t *testing.T) {
 // A template of the user can use the values and functions of the shipped ones.
 func TestOwnTemplate(t *testing.T) {
 	got, err := Fill("own", "{{.Name}} {{.Last}} {{sh .Dir}} {{yaml .Plan}}", job(Options{}))
-	if want := `Own Ta_ble (2nd) 23 '/home/o'\''hara/my "table"' "0123456789ab"`; err != nil || string(got) != want {
+	if want := `Own Ta_ble (2nd) 23 '/home/o'\''hara/my "table", 5%' "0123456789ab"`; err != nil || string(got) != want {
 		t.Errorf("%s, %v", got, err)
 	}
 	for _, wrong := range []string{"{{.Nme}}", "{{", "{{nope}}"} {

@@ -15,6 +15,7 @@ import (
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/buildinfo"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
@@ -171,7 +172,8 @@ func (o *options) follow(ctx context.Context, name string, compute func(experime
 	if err != nil {
 		return o.explain(err)
 	}
-	return o.Console.Resultf(summary{name, o.Dir, progress}, "%s: %d of %s done. Tables and figures: miplc report %s\n", name, progress.Done, diag.CountForms(progress.Cells, "cell is", "cells are"), o.Dir)
+	return o.Console.Resultf(summary{name, o.Dir, progress}, "%s: %d of %s done. Tables and figures: miplc report %s\n",
+		name, progress.Done, diag.CountForms(progress.Cells, "cell is", "cells are"), sanitize.ShellWord(o.Dir))
 }
 
 // load reads the file and checks the flags.

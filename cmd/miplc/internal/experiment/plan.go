@@ -127,7 +127,7 @@ func runPlan(ctx context.Context, o *planOptions) error {
 	if err != nil {
 		return o.explain(err)
 	}
-	p := planResult{Name: e.Name.V, Dir: o.Dir, ID: shardPlan.ID, Shards: len(shardPlan.Shards), Watch: []string{"miplc experiment status " + o.Dir + " --watch"}}
+	p := planResult{Name: e.Name.V, Dir: o.Dir, ID: shardPlan.ID, Shards: len(shardPlan.Shards), Watch: []string{"miplc experiment status " + sanitize.ShellWord(o.Dir) + " --watch"}}
 	p.Cells, p.Seconds = shardPlan.Cells()
 	if p.Shards > 0 {
 		p.Longest = shardPlan.Shards[0].Seconds
@@ -184,10 +184,10 @@ func (o *planOptions) writeJob(p *planResult) error {
 	}
 	p.Job = filepath.Join(o.Dir, name)
 	if o.Kubernetes {
-		p.Submit = "kubectl apply -f " + p.Job
+		p.Submit = "kubectl apply -f " + sanitize.ShellWord(p.Job)
 		p.Watch = append(p.Watch, "kubectl get job "+job.JobName()+" --watch")
 	} else {
-		p.Submit = "sbatch " + p.Job
+		p.Submit = "sbatch " + sanitize.ShellWord(p.Job)
 		p.Watch = append(p.Watch, "squeue --me --name "+job.JobName())
 		if err := os.MkdirAll(filepath.Join(o.Dir, jobfile.LogsFolder), 0o777); err != nil {
 			return err
@@ -201,12 +201,12 @@ const maxTemplate = 1 << 20
 
 func (p *planResult) print(w io.Writer) error {
 	if p.Shards == 0 {
-		_, err := sanitize.Fprintf(w, "%s: all cells are done. Tables and figures: miplc report %s\n", p.Name, p.Dir)
+		_, err := sanitize.Fprintf(w, "%s: all cells are done. Tables and figures: miplc report %s\n", p.Name, sanitize.ShellWord(p.Dir))
 		return err
 	}
 	submit := p.Submit
 	if submit == "" {
-		submit = fmt.Sprintf("miplc experiment -o %s --shard I/%d for every I", p.Dir, p.Shards)
+		submit = fmt.Sprintf("miplc experiment -o %s --shard I/%d for every I", sanitize.ShellWord(p.Dir), p.Shards)
 	}
 	_, err := sanitize.Fprintf(w, "%s: %s in %s, about %s of one core, the longest shard %s\nsubmit with: %s\n",
 		p.Name, diag.Count(p.Cells, "cell"), diag.Count(p.Shards, "shard"), span(p.Seconds), span(p.Longest), submit)

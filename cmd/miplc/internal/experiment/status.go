@@ -114,7 +114,7 @@ func printStatus(w io.Writer, dir string, s *experiment.Status) error {
 	var err error
 	switch {
 	case left == 0:
-		_, err = fmt.Fprintf(t, "tables and figures: miplc report %s\n", sanitize.Line(dir))
+		_, err = fmt.Fprintf(t, "tables and figures: miplc report %s\n", sanitize.Line(sanitize.ShellWord(dir)))
 	default:
 		_, err = fmt.Fprintln(t, timeLeft(s, left))
 	}
