@@ -288,6 +288,22 @@ func (d *Dataset) CandidateMask(i int) []uint8 {
 	return d.Candidates[i*d.Classes : (i+1)*d.Classes]
 }
 
+// ClassesWithout returns the names of the classes that are candidates of none of the bags.
+func (d *Dataset) ClassesWithout(bags []int) (names []string) {
+	found := make([]bool, d.Classes)
+	for _, i := range bags {
+		for c, in := range d.CandidateMask(i) {
+			found[c] = found[c] || in != 0
+		}
+	}
+	for c := range found {
+		if !found[c] {
+			names = append(names, d.ClassName(c))
+		}
+	}
+	return names
+}
+
 // CandidateList returns the candidates of bag i in ascending order.
 func (d *Dataset) CandidateList(i int) (list []int) {
 	for c, in := range d.CandidateMask(i) {

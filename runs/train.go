@@ -11,6 +11,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/train"
@@ -162,6 +163,7 @@ func (b *trainCall) train(ctx context.Context) error {
 		}
 		return err
 	}
+	warnOfMissingClasses(list, b.Observer)
 	observer := b.Observer
 	if observer != nil && len(b.trials) > 1 {
 		observer = train.MergeObservers(observer, list)
@@ -176,6 +178,21 @@ func (b *trainCall) train(ctx context.Context) error {
 		}
 	})
 	return nil
+}
+
+// warnOfMissingClasses warns of classes that the trials cannot learn, because no training bag may have
+// them. observer may be nil.
+func warnOfMissingClasses(trials []*train.Trial, observer train.Observer) {
+	o := train.Options{Observer: observer}
+	warned := map[string]bool{}
+	for _, t := range trials {
+		missing := t.Data.ClassesWithout(t.Split.Train)
+		text := fmt.Sprintf("no training bag has the label %s (split %s)", diag.Words(missing), t.Split.Source)
+		if missing != nil && !warned[text] {
+			warned[text] = true
+			o.ObserverOrSilent().Warn(text)
+		}
+	}
 }
 
 // writeTrained writes the results of a run with the engine that trained it.
