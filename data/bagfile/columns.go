@@ -99,11 +99,14 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 // roleNames are the usual names of the columns that are not features.
 var roleNames = [5]string{"bag", "label", "candidates", "instance_label", "group"}
 
+// adviceCertainLabels is the advice for data without candidates.
+const adviceCertainLabels = "if labels are certain, declare whether a bag has one (known) or several (multi): data.labels: known in a spec, labels: known for the dataset of an experiment, --labels known in miplc data inspect and miplc data import"
+
 // adviceMissingColumn is the advice for a file without the column.
 var adviceMissingColumn = [len(roleNames)]string{
 	"it has the same text in all rows of a bag; data.columns.bag of a spec names the column if it has another name",
 	"data.columns.label of a spec names the column if it has another name; if labels are unknown, add the column and leave its fields empty",
-	"data.columns.candidates of a spec names the column if it has another name; if every bag has one certain label, declare it: data.labels: known in a spec, labels: known for the dataset of an experiment, --labels known in miplc data inspect and miplc data import",
+	"data.columns.candidates of a spec names the column if it has another name; " + adviceCertainLabels,
 	"data.columns.instance_label of a spec names the column",
 	"data.split.group of a spec names the column with the group of each bag",
 }

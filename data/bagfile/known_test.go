@@ -9,6 +9,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/datatest"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // Bags to predict need no candidates: unknown labels may be any class of the model.
@@ -35,6 +36,10 @@ func TestNPZWithoutCandidates(t *testing.T) {
 		if _, err := read(classes...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+	_, err = read()
+	if list, _ := diag.ListOf(err); len(list) != 1 || list[0].Pos.File != "bags.npz" || !slices.Equal(list[0].Notes, []string{adviceCertainLabels}) {
+		t.Errorf("no advice: %#v", err)
 	}
 }
 

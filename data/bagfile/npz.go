@@ -46,7 +46,7 @@ func decodeNPZ(r io.ReaderAt, size int64, path string, o Options) (*data.Dataset
 	default:
 		return nil, diag.Errorf(diag.Pos{File: path}, "not a readable .npz archive (%v); the file is cut short or of another kind", err)
 	}
-	z := &npzReader{entries: map[string]*zip.File{}, left: o.MaxBytes.Bytes(), max: o.MaxBytes.Bytes()}
+	z := &npzReader{path: path, entries: map[string]*zip.File{}, left: o.MaxBytes.Bytes(), max: o.MaxBytes.Bytes()}
 	for _, e := range archive.File {
 		key := strings.TrimSuffix(e.Name, ".npy")
 		if _, twice := z.entries[key]; twice {
@@ -54,7 +54,7 @@ func decodeNPZ(r io.ReaderAt, size int64, path string, o Options) (*data.Dataset
 		}
 		z.entries[key] = e
 	}
-	d := z.dataset(path, o)
+	d := z.dataset(o)
 	if err := z.faults.Err(); err != nil {
 		return nil, err
 	}
@@ -65,16 +65,17 @@ func decodeNPZ(r io.ReaderAt, size int64, path string, o Options) (*data.Dataset
 }
 
 type npzReader struct {
+	path      string
 	entries   map[string]*zip.File
 	left, max int64 // remaining and total limit of uncompressed bytes
 	faults    diag.List
 }
 
 // dataset reads all arrays and records all errors.
-func (z *npzReader) dataset(path string, o Options) *data.Dataset {
+func (z *npzReader) dataset(o Options) *data.Dataset {
 	d := &data.Dataset{}
 	var shape []int
-	keep := func(err error) { z.faults.AddError(diag.Pos{File: path}, err) }
+	keep := func(err error) { z.faults.AddError(diag.Pos{File: z.path}, err) }
 	keep(z.read(keyInstances, true, func(h *npyHeader, r io.Reader) (err error) {
 		if len(h.shape) < 2 {
 			return fmt.Errorf("has the shape %v; [instances, features] is needed", h.shape)
@@ -260,7 +261,11 @@ func (z *npzReader) read(key string, required bool, use func(*npyHeader, io.Read
 	e, ok := z.entries[key]
 	if !ok {
 		if required {
-			return fmt.Errorf("no array %q in the archive; %s, %s and %s are needed", key, keyInstances, keyOffsets, keyCandidates)
+			d := diag.Errorf(diag.Pos{File: z.path}, "no array %q in the archive; %s, %s and %s are needed", key, keyInstances, keyOffsets, keyCandidates)
+			if key == keyCandidates {
+				return d.WithNote(adviceCertainLabels)
+			}
+			return d
 		}
 		return nil
 	}
