@@ -66,6 +66,22 @@ func TestNoShapeErrorFollowsFromAMisspeltWord(t *testing.T) {
 	}
 }
 
+// Definitions of losses that refer to each other are reported when the spec is read. They end the check, and no other
+// error follows from them.
+func TestCheckOfCircularDefinitions(t *testing.T) {
+	for _, let := range []string{"{v: exp(v)}", "{u: exp(v), v: exp(u)}", "{u: 2 * v, v: u + 1}"} {
+		text := "name: t\nmodel: {blocks: [pool: mean, classifier: softmax]}\nlet: " + let +
+			"\nloss: [disambiguation, equation: {name: e, value: mean(v)}]\n"
+		draft := draftOf(t, filepath.Join(t.TempDir(), "spec.yaml"), []byte(text))
+		if draft == nil {
+			t.Fatalf("%s is not a draft with errors", let)
+		}
+		if err := compile.Check(draft, compile.Signature{Instance: []int{7}, Classes: 5}); err != nil {
+			t.Errorf("%s: %v", let, err)
+		}
+	}
+}
+
 // draftOf returns the draft of a wrong spec, or nil if the spec is valid or cannot be read.
 func draftOf(t *testing.T, file string, text []byte) *language.Spec {
 	t.Helper()

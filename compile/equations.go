@@ -218,7 +218,10 @@ func (e *expression) name(x *ast.Ident) (*graph.Node, error) {
 		return e.b.Scalar(v), nil
 	}
 	if eq := e.lateEquations[x.Name]; eq != nil && !e.unknown[x.Name] {
-		if n := e.equation(eq); n != nil {
+		delete(e.lateEquations, x.Name) // in a draft, the definition may refer to itself
+		n := e.equation(eq)
+		e.lateEquations[x.Name] = eq
+		if n != nil {
 			e.define(x.Name, n)
 			return n, nil
 		}
