@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -259,7 +260,51 @@ func (s *loaded) check(t *testing.T) {
 	if slow > 0 && ownSession() != nil {
 		t.Errorf("%d of %d probes took more than 100 ms, the slowest %d ms", slow, len(probes), worst)
 	}
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.pid))
+	used := peakMemory(t, s.pid)
+	t.Logf("the server used up to %d MiB", used>>20)
+	if used > maxServerMemory {
+		t.Errorf("the server used %d MiB of memory", used>>20)
+	}
+	_ = syscall.Kill(s.pid, syscall.SIGKILL)
+}
+
+// Models that predict large bags one after the other use the memory of one model.
+func TestServeModelsShareMemory(t *testing.T) {
+	dir := t.TempDir()
+	if out, err := exec.Command("miplc", "build", "dsmil", "--set", "data.shape=[4]", "--set", "data.classes=3", "-o", filepath.Join(dir, "built")).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	models := []string{"a", "b", "c", "d", "e", "f"}
+	for _, name := range models {
+		if err := os.CopyFS(filepath.Join(dir, "models", name), os.DirFS(filepath.Join(dir, "built"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := serveModels(t, filepath.Join(dir, "models"), strings.Join(models, ", "), "--timeout", "1m")
+	body := `{"instances":[` + strings.Repeat("[0,0,0,0],", 99_999) + `[0,0,0,0]]}`
+	first := 0
+	for _, name := range models {
+		resp, err := http.Post("http://"+s.web+"/predict?model="+name, "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s: status %d, %v", name, resp.StatusCode, err)
+		}
+		resp.Body.Close()
+		used := peakMemory(t, s.pid)
+		if first == 0 {
+			first = used
+		} else if used > first+250<<20 {
+			t.Fatalf("%d MiB after model %s, %d MiB after the first", used>>20, name, first>>20)
+		}
+	}
+}
+
+// peakMemory returns the largest memory that a process has used, in bytes.
+func peakMemory(t *testing.T, pid int) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		t.Skipf("the memory of a process is not known here: %v", err)
 	}
@@ -267,9 +312,5 @@ func (s *loaded) check(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("the server used up to %d MiB", kib>>10)
-	if kib<<10 > maxServerMemory {
-		t.Errorf("the server used %d MiB of memory", kib>>10)
-	}
-	_ = syscall.Kill(s.pid, syscall.SIGKILL)
+	return kib << 10
 }

@@ -43,9 +43,15 @@ func serveModel(t *testing.T, flags ...string) (address string, end func(os.Sign
 
 func serveProcess(t *testing.T, flags ...string) *serving {
 	t.Helper()
+	return serveModels(t, "../../runtime/testdata/demipl-3x4.onnx", "demipl-3x4", flags...)
+}
+
+// serveModels starts `miplc serve` of the models at a path, whose names are listed.
+func serveModels(t *testing.T, path, names string, flags ...string) *serving {
+	t.Helper()
 	t.Setenv(ortlib.EnvLibrary, ortest.Library(t))
 	var out bytes.Buffer
-	cmd := exec.Command("miplc", append([]string{"serve", "../../runtime/testdata/demipl-3x4.onnx", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"}, flags...)...)
+	cmd := exec.Command("miplc", append([]string{"serve", path, "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"}, flags...)...)
 	cmd.Stdout, cmd.SysProcAttr = &out, ownSession()
 	pipe, err := cmd.StderrPipe()
 	if err != nil {
@@ -68,8 +74,8 @@ func serveProcess(t *testing.T, flags ...string) *serving {
 		}
 	}
 	found := line(servingAt)
-	if found[1] != "demipl-3x4" {
-		t.Fatalf("it listens on %s", found[1])
+	if found[1] != names {
+		t.Fatalf("it serves %s", found[1])
 	}
 	s := &serving{web: found[2], rpc: found[3], pid: cmd.Process.Pid}
 	if slices.Contains(flags, "--admin") {

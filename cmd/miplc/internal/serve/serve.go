@@ -158,7 +158,8 @@ func run(ctx context.Context, o *options) error {
 	if err := o.examples(); err != nil {
 		return err
 	}
-	o.Options = []runtime.Option{runtime.WithMaxInstances(o.Serve.MaxInstances), runtime.WithMaxMemory(o.Serve.RunMemory)}
+	// Without WithLargeBags, each model would keep the memory of its largest run.
+	o.Options = []runtime.Option{runtime.WithMaxInstances(o.Serve.MaxInstances), runtime.WithMaxMemory(o.Serve.RunMemory), runtime.WithLargeBags()}
 	server, err := serve.New(o.Models, o.Open, o.Serve)
 	if err != nil {
 		return err
