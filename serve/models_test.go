@@ -284,7 +284,7 @@ func TestTLS(t *testing.T) {
 	certify(t, dir, "first.test")
 	s := start(t, func(o *Options) {
 		var err error
-		if o.TLS, err = TLS(cert, key); err != nil {
+		if o.TLS, err = TLS(cert, key, o.Log); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -318,7 +318,10 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(trusting("second.test", second))
-	if _, err := TLS(cert, key); err == nil || !strings.Contains(err.Error(), "key.pem") {
+	if n := strings.Count(s.log.String(), "the previous one stays in use"); n != 1 {
+		t.Errorf("%d lines about the certificate in the log:\n%s", n, s.log)
+	}
+	if _, err := TLS(cert, key, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "key.pem") {
 		t.Error(err)
 	}
 }

@@ -3,6 +3,7 @@ package serve
 import (
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"os"
 	"sync"
 	"time"
@@ -11,11 +12,12 @@ import (
 )
 
 // TLS returns a configuration with the certificate and key in two PEM files. Handshakes read
-// changed files again. While the files do not match, the last valid pair stays in use.
-func TLS(certificate, key string) (*tls.Config, error) {
-	p := &pair{certificate: certificate, key: key}
+// changed files again. While the files do not match, the last valid pair stays in use, and the error is
+// logged once.
+func TLS(certificate, key string, log *slog.Logger) (*tls.Config, error) {
+	p := &pair{certificate: certificate, key: key, log: log}
 	if err := p.load(); err != nil {
-		return nil, fmt.Errorf("the certificate %s with the key %s: %w", certificate, key, err)
+		return nil, err
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: p.get}, nil
 }
@@ -23,17 +25,22 @@ func TLS(certificate, key string) (*tls.Config, error) {
 // pair is a certificate and its key as last read.
 type pair struct {
 	certificate, key string
+	log              *slog.Logger
 
 	mu     sync.Mutex
 	read   [2]time.Time // modification times of the files
 	loaded *tls.Certificate
+	failed string // the last error that was logged
 }
 
 func (p *pair) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.read != p.changed() {
-		_ = p.load() // errors are retried at the next handshake
+		if err := p.load(); err != nil && err.Error() != p.failed { // the next handshake tries again
+			p.failed = err.Error()
+			p.log.Error("the certificate cannot be read; the previous one stays in use", "error", err)
+		}
 	}
 	return p.loaded, nil
 }
@@ -50,7 +57,12 @@ func (p *pair) changed() (at [2]time.Time) {
 // maxPEM bounds the files of a certificate chain and of a key, in bytes.
 const maxPEM = 1 << 20
 
-func (p *pair) load() error {
+func (p *pair) load() (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("the certificate %s with the key %s: %w", p.certificate, p.key, err)
+		}
+	}()
 	at := p.changed()
 	certificate, err := fileio.ReadAtMost(p.certificate, maxPEM, "a certificate")
 	if err != nil {
@@ -64,6 +76,6 @@ func (p *pair) load() error {
 	if err != nil {
 		return err
 	}
-	p.loaded, p.read = &loaded, at
+	p.loaded, p.read, p.failed = &loaded, at, ""
 	return nil
 }

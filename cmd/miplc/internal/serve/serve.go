@@ -222,7 +222,7 @@ func (o *options) check() (err error) {
 		o.Serve.Hosts = serve.LocalHosts(o.HTTP)
 	}
 	if o.TLSCert != "" {
-		if o.Serve.TLS, err = serve.TLS(o.TLSCert, o.TLSKey); err != nil {
+		if o.Serve.TLS, err = serve.TLS(o.TLSCert, o.TLSKey, o.Serve.Log); err != nil {
 			return err
 		}
 	}
