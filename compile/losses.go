@@ -128,7 +128,12 @@ func (l *lowerer) term(i int) *graph.Node {
 		if !l.known("a") {
 			return nil
 		}
-		return b.Neg(l.meanOverBags(b.Mul(l.env["a"], l.logOf(l.env["a"]))))
+		a := l.env["a"]
+		logs := l.logOf(a)
+		if logs.Op == graph.OpLog && logs.In[0] == a { // a score of 0 has the loss 0
+			logs = b.Log(b.Maximum(a, b.Scalar(leastProbability)))
+		}
+		return b.Neg(l.meanOverBags(b.Mul(a, logs)))
 	case "equation":
 		return l.number(&t.Equation)
 	}

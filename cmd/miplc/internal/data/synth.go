@@ -36,7 +36,7 @@ file. SET is one of:
   prototypes     artificial; by default 300 bags, 20 features, five classes
   mnist-mipl     digits, from the IDX files in the folder mnist of --source
   fmnist-mipl    clothes, from the IDX files in the folder fashion-mnist
-  birdsong-mipl  recordings of birds, from mil/birdsong/instances.csv.gz
+  birdsong-mipl  segments of bird recordings, from mil/birdsong/instances.csv.gz
   sival6-mipl    photos of six objects, from mil/sival6/instances.csv.gz
 
 The last four imitate the datasets of the DEMIPL paper. Their bags are drawn from labelled

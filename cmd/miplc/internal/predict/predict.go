@@ -108,8 +108,8 @@ func Command(con *console.Console) *cobra.Command {
 of a run. For each bag, the command prints the predicted class with its probability, the true
 label if the dataset has it, and the instance with the highest attention. If there are true
 labels, the accuracy and other measures follow (docs/measures.md defines them). Bags and
-instances are counted from 1. If DATA has the bags of the training, with the same or other
-labels, the column part says which ones were training and test bags.
+instances are counted from 1. If DATA contains the bags of the training, the column part
+marks training and test bags, even if their labels have changed.
 
 For a model that contains an encoder, DATA must be images: a folder, a zip archive, or a
 table of image files.

@@ -52,8 +52,8 @@ splits share, by Nadeau and Bengio). --test paired selects the ordinary paired t
 finds too many differences; use it to compare with a paper that used it.
 
 --add FILE adds the results of another program on the same bags and splits: a CSV file with
-the columns learner, data, r, split and accuracy, and others named like measures. A
-results.csv of another report works, too.
+the columns learner, split and accuracy, data and r if the experiment has several, and
+others named like measures. A results.csv of another report works, too.
 
 If DIR contains no experiment, or FILE does not fit it, the command exits with code 1; if a
 measure is unknown, with code 2. In both cases nothing is written.`,
