@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -141,12 +142,16 @@ splits: {count: 2}
 	if out, err := exec.Command("miplc", "experiment", "plan", file, "-o", shards, "--shards", "1").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	stops := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // with nohup, this process and its children ignore it
+		stops = append(stops, syscall.SIGHUP)
+	}
 	for name, args := range map[string][]string{
 		"whole":  {"experiment", file, "-o", filepath.Join(dir, "whole"), "--jobs", "1"},
 		"shards": {"experiment", "-o", shards, "--shard", "1/1", "--jobs", "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, stop := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+			for _, stop := range stops {
 				for wait := 300 * time.Millisecond; ; wait *= 2 { // into the training
 					interrupt(t, filepath.Join(dir, name), stop, wait, args)
 					kept, err := filepath.Glob(filepath.Join(dir, name, "trials", "*", "*", "*", "checkpoint.miplc"))
