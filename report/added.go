@@ -132,7 +132,7 @@ func (a *addition) line(row []string, pos diag.Pos) error {
 			continue
 		}
 		v, err := rawfile.CSVNumber(a.rows, text, 64)
-		if err != nil || math.IsNaN(v) || v < 0 || m.Max == 1 && v > 1 {
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v < 0 || m.Max == 1 && v > 1 {
 			return diag.Errorf(pos, "the %s is %q; it must be a number %s", m.Title, text, rangeOf(&m))
 		}
 		result.Measures[m.Name] = v

@@ -62,6 +62,7 @@ func TestAddWrong(t *testing.T) {
 		{"learner,data,r,split,accuracy\nmine,CRC,,1,NaN\n", `the accuracy is "NaN"`},
 		{"learner,data,r,split,accuracy\nmine,CRC,,1,\n", `the accuracy is ""`},
 		{"learner,data,r,split,accuracy,log_loss\nmine,CRC,,1,0.5,-1\n", `the log loss is "-1"; it must be a number of at least 0`},
+		{"learner,data,r,split,accuracy,log_loss\nmine,CRC,,1,0.5,inf\n", `the log loss is "inf"`},
 		{"learner,data,r,split,accuracy\nmine,CRC,,1,0.5\nmine,CRC,7,1,0.5\n", "other.csv:3: mine on CRC split 1 has two results"},
 		{"learner,data,r,split,accuracy\nmine,CRC,,4,0.5\n", `there is no split "4" of CRC`},
 		{"learner,data,r,split,accuracy\nmine,MNIST_MIPL,,1,0.5\n", `no results on MNIST_MIPL with r = ""`},

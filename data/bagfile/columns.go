@@ -12,6 +12,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/sanitize"
 )
 
 // Roles are the names of columns that are not features. An empty name means the usual one: bag,
@@ -333,14 +334,7 @@ func ignoring(names ...string) string {
 	for i := range quoted {
 		quoted[i] = quoteCSV(names[i])
 	}
-	list := strings.Join(quoted, ",")
-	plain := func(r rune) bool {
-		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-.,:", r)
-	}
-	if strings.TrimFunc(list, plain) != "" {
-		list = "'" + strings.ReplaceAll(list, "'", `'\''`) + "'"
-	}
-	return "--ignore-columns " + list
+	return "--ignore-columns " + sanitize.ShellWord(strings.Join(quoted, ","))
 }
 
 // adviceModelFeature is the advice for text in a feature of a model.

@@ -187,7 +187,9 @@ func printAll(out io.Writer, dir string, trials int, t *runs.Results) error {
 	if t.Diverged > 0 {
 		fmt.Fprintf(out, "\n%d of %s diverged; means and deviations include them", t.Diverged, diag.Count(len(t.Runs), "run"))
 	}
-	fmt.Fprintln(out)
+	if _, err := fmt.Fprintln(out); err != nil {
+		return err
+	}
 	return printSettings(out, t.Settings)
 }
 
