@@ -249,6 +249,57 @@ func TestUndefined(t *testing.T) {
 	}
 }
 
+// Degenerate predictions have the values of the definitions: bags of one class, equal probabilities, and
+// one bag, which leaves all bins of the calibration but one empty.
+func TestDegenerate(t *testing.T) {
+	predictions := func(row []float32, labels ...int) *Predictions {
+		p := &Predictions{}
+		for _, label := range labels {
+			p.Add(row, only(label, len(row)), nil)
+		}
+		return p
+	}
+	for _, c := range []struct {
+		name string
+		p    *Predictions
+		want Values
+	}{
+		{"one class", predictions([]float32{0.75, 0.25}, 0, 0, 0),
+			Values{"accuracy": 1, "balanced_accuracy": 1, "macro_f1": 1, "log_loss": math.Log(4. / 3), "brier": 0.125, "ece": 0.25}},
+		{"equal probabilities", predictions([]float32{0.5, 0.5}, 0, 1),
+			Values{"accuracy": 0.5, "balanced_accuracy": 0.5, "macro_f1": 1. / 3, "auroc": 0.5, "log_loss": math.Ln2, "brier": 0.5, "ece": 0}},
+		{"one bag", predictions([]float32{0.25, 0.75}, 0),
+			Values{"accuracy": 0, "balanced_accuracy": 0, "macro_f1": 0, "log_loss": math.Log(4), "brier": 1.125, "ece": 0.75}},
+	} {
+		got := c.p.Values()
+		if len(got) != len(c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+		for name, want := range c.want {
+			if v := got.Get(name); v == nil || !near(*v, want) {
+				t.Errorf("%s: %s is %v, want %v", c.name, name, got[name], want)
+			}
+		}
+		d := c.p.Detail(letters(2))
+		for _, b := range d.Reliability {
+			if (b.Bags == 0) != (b.Accuracy == nil) || (b.Bags == 0) != (b.Confidence == nil) {
+				t.Errorf("%s: %+v", c.name, b)
+			}
+		}
+		for i, class := range d.Classes {
+			if class.Support == 0 && (class.Recall != nil || class.RecallInterval != nil || class.AUROC != nil) {
+				t.Errorf("%s: class %d without bags: %+v", c.name, i, class)
+			}
+		}
+	}
+	if i := wilson(0, 1); i.Low != 0 || math.Abs(i.High-0.7934506856227626) > 1e-12 {
+		t.Errorf("interval of 0 of 1: %v", i)
+	}
+	if wilson(0, 0) != nil {
+		t.Error("an interval of no bags")
+	}
+}
+
 // Every name is in the table once, and every row is complete.
 func TestTable(t *testing.T) {
 	for i, m := range Table {

@@ -36,7 +36,7 @@ func TestAdd(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, wants := range map[string][]string{
-		markdownFile: {"|  | 1 | 0.510±0.010 • | – |", "| mine |  | – | 0.250 (1 of 3) |", "From the file " + file + ": mine."},
+		markdownFile: {"|  | 1 | 0.510±0.010 • | – |", "| mine |  | – | 0.250 (1 of 3)‡ |", "From the file " + file + ": mine."},
 		csvFile:      {"MNIST_MIPL,1,mine,,1,,,,,,0.5,2,", "CRC,,mine,,2,,,,,,0.25,2,"},
 	} {
 		got, err := os.ReadFile(filepath.Join(out, name))

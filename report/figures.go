@@ -117,7 +117,11 @@ func appendPoint(list []plot.Point, x float64, c Cell) []plot.Point {
 	if c.Value == nil {
 		return list
 	}
-	return append(list, plot.Point{X: x, Mean: c.Value.Mean, Deviation: c.Value.Deviation})
+	p := plot.Point{X: x, Mean: c.Value.Mean}
+	if c.Value.Deviation != nil {
+		p.Deviation = *c.Value.Deviation
+	}
+	return append(list, p)
 }
 
 func (r *Report) curves(title, x string, log bool, panels []plot.CurvePanel) ([]figure, error) {

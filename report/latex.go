@@ -111,7 +111,7 @@ func (c *Cell) latex() string {
 var latexReplacer = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`,
 	"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">", `\textgreater{}`,
 	"[", "{[}", "*", "{*}", "|", `\textbar{}`,
-	"–", "--", "±", `$\pm$`, "•", `$\bullet$`, "◦", `$\circ$`, "†", `$\dagger$`)
+	"–", "--", "±", `$\pm$`, "•", `$\bullet$`, "◦", `$\circ$`, "†", `$\dagger$`, "‡", `$\ddagger$`)
 
 // latexEscape escapes markup in names. Control characters become spaces, because few LaTeX fonts
 // have symbols for them.

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -15,10 +16,23 @@ import (
 	"github.com/miplc/miplc/plot"
 )
 
-// compare returns the p value of a paired test of two learners on their common splits, and the mean
-// difference, positive if one is better than other. p is NaN for fewer than two common splits, or if
-// the corrected test needs numbers of bags that the results lack.
-func (r *Report) compare(one, other definition.Coord) (p, difference float64) {
+// Reasons for which two learners are not compared by a test.
+const (
+	fewPairs    = "fewer than three splits have results of both learners"
+	noVariance  = "the difference is the same on all splits"
+	unknownBags = "the results do not contain the numbers of bags, which the corrected test needs"
+)
+
+// comparison is the result of a paired test of two learners.
+type comparison struct {
+	p          float64 // NaN: no test
+	difference float64 // mean over the splits, positive if the first learner is better
+	noTest     string  // why there is no test; "" if there is one
+	splits     int     // with results of both learners
+}
+
+// compare tests whether two learners differ on their common splits.
+func (r *Report) compare(one, other definition.Coord) comparison {
 	var a, b, ratios []float64
 	for _, split := range sorted(r.values[one]) {
 		if v, found := r.values[other][split]; found {
@@ -26,22 +40,27 @@ func (r *Report) compare(one, other definition.Coord) (p, difference float64) {
 			ratios = append(ratios, r.testTrainRatios[one][split])
 		}
 	}
+	c := comparison{p: math.NaN(), splits: len(a)}
 	ratio := 0.0
-	if r.Corrected && len(ratios) > 0 {
-		if slices.Contains(ratios, 0) {
-			return math.NaN(), 0
-		}
+	switch {
+	case len(a) < minTestPairs:
+		c.noTest = fewPairs
+		return c
+	case r.Corrected && slices.Contains(ratios, 0):
+		c.noTest = unknownBags
+		return c
+	case r.Corrected:
 		ratio = stat.Mean(ratios, nil)
 	}
-	p = pairedP(a, b, ratio)
-	if math.IsNaN(p) {
-		return p, 0
+	if c.p = pairedP(a, b, ratio); math.IsNaN(c.p) {
+		c.noTest = noVariance
+		return c
 	}
-	difference = stat.Mean(a, nil) - stat.Mean(b, nil)
+	c.difference = stat.Mean(a, nil) - stat.Mean(b, nil)
 	if r.measure.Lower {
-		difference = -difference
+		c.difference = -c.difference
 	}
-	return p, difference
+	return c
 }
 
 // markOf returns the mark for a p value and the difference of the first learner to the second.
@@ -81,52 +100,72 @@ func (o outcome) String() string { return fmt.Sprintf("%d/%d/%d", o.wins, o.ties
 
 // test is one comparison of two learners on a dataset and r.
 type test struct {
-	pair          int
-	p, difference float64
+	pair int
+	comparison
+	corrected float64 // p value by Holm's method; NaN: no test
 }
 
-// pairsTable compares every pair of learners over all datasets and r: wins, ties and
-// losses, with and without Holm's correction for all tests of the table.
-func (r *Report) pairsTable(it *definition.Item) *Table {
+// allTests compares every pair of learners on every dataset and r. names are the names of each pair.
+func (r *Report) allTests(it *definition.Item) (tests []test, names [][2]string) {
 	var variants []variant
 	for _, l := range r.variants(it) {
 		if r.planned(l, r.datasets(it)) {
 			variants = append(variants, l)
 		}
 	}
-	var names [][2]string
-	var tests []test
 	for i, first := range variants {
 		for _, second := range variants[i+1:] {
 			for _, s := range r.datasets(it) {
 				for _, falseLabels := range s.r {
-					if p, d := r.compare(first.at(s.data.Name.V, falseLabels), second.at(s.data.Name.V, falseLabels)); !math.IsNaN(p) {
-						tests = append(tests, test{len(names), p, d})
-					}
+					c := r.compare(first.at(s.data.Name.V, falseLabels), second.at(s.data.Name.V, falseLabels))
+					tests = append(tests, test{len(names), c, math.NaN()})
 				}
 			}
 			names = append(names, [2]string{variantName(first), variantName(second)})
 		}
 	}
+	var p []float64
+	for _, c := range tests {
+		if c.noTest == "" {
+			p = append(p, c.p)
+		}
+	}
+	p = holm(p)
+	for i := range tests {
+		if tests[i].noTest == "" {
+			tests[i].corrected, p = p[0], p[1:]
+		}
+	}
+	return tests, names
+}
+
+// pairsTable compares every pair of learners over all datasets and r: wins, ties and
+// losses, with and without Holm's correction for all tests of the table.
+func (r *Report) pairsTable(it *definition.Item) *Table {
+	tests, names := r.allTests(it)
 	t := &Table{Title: r.title(it, "Wins, ties and losses of every pair of learners"),
 		Head: heads("Learner", "against", "win/tie/loss", "smallest p", "win/tie/loss (Holm)", "smallest p (Holm)")}
-	p := make([]float64, len(tests))
-	for i := range tests {
-		p[i] = tests[i].p
-	}
-	corrected := holm(p)
+	tested, omitted := 0, map[string]bool{}
 	for pair, name := range names {
 		var plain, strict outcome
-		least, leastStrict, n := 1.0, 1.0, 0
-		for i, c := range tests {
-			if c.pair == pair {
-				n++
+		least, leastStrict, splits := math.NaN(), math.NaN(), 0
+		for _, c := range tests {
+			switch {
+			case c.pair != pair || c.splits == 0:
+			case c.noTest != "":
+				splits += c.splits
+				omitted[c.noTest] = true
+			default:
+				splits += c.splits
+				tested++
 				plain.add(markOf(c.p, c.difference))
-				strict.add(markOf(corrected[i], c.difference))
-				least, leastStrict = min(least, c.p), min(leastStrict, corrected[i])
+				strict.add(markOf(c.corrected, c.difference))
+				if !(c.p >= least) {
+					least, leastStrict = c.p, c.corrected
+				}
 			}
 		}
-		if n == 0 {
+		if splits == 0 {
 			continue
 		}
 		cells := []Cell{{Text: name[0]}, {Text: name[1]}}
@@ -136,11 +175,26 @@ func (r *Report) pairsTable(it *definition.Item) *Table {
 		t.Rows = append(t.Rows, Row{Cells: cells, Rule: len(t.Rows) == 0})
 	}
 	t.Notes = []string{fmt.Sprintf("A win is a significantly better %s of the first learner on one dataset and r (%s, level %v). "+
-		"Holm: the p values are corrected for all %d tests of this table.", r.measure.Title, r.testName(), significance, len(tests))}
+		"Holm: the p values are corrected for all %s of this table.", r.measure.Title, r.testName(), significance, diag.Count(tested, "test"))}
+	t.Notes = append(t.Notes, noTestNote("Comparisons without a test are not counted", omitted)...)
 	return t
 }
 
-func pText(p float64) string { return fmt.Sprintf("%.2g", p) }
+// noTestNote returns a note of the reasons for which there is no test; none without reasons.
+func noTestNote(text string, reasons map[string]bool) []string {
+	if len(reasons) == 0 {
+		return nil
+	}
+	return []string{text + ": " + strings.Join(slices.Sorted(maps.Keys(reasons)), "; ") + "."}
+}
+
+// pText formats a p value. NaN: there was no test.
+func pText(p float64) string {
+	if math.IsNaN(p) {
+		return "no test"
+	}
+	return fmt.Sprintf("%.2g", p)
+}
 
 // ranking contains the learners with results on the same datasets and r, and their ranks.
 type ranking struct {
@@ -239,9 +293,9 @@ func (r *Report) ranksTable(it *definition.Item) *Table {
 	for at, i := range order {
 		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: k.names[i]}, {Text: fmt.Sprintf("%.2f", ranks[at]), Right: true}}})
 	}
-	t.Notes = []string{fmt.Sprintf("Rank 1 is the %s mean %s. Friedman test over %d pairs of dataset and r: chi-squared %.2f, p = %s; "+
-		"Iman and Davenport: F %.2f, p = %s. Ranks that differ by more than %.2f differ significantly (Nemenyi test, level %v).",
-		map[bool]string{false: "highest", true: "lowest"}[r.measure.Lower], r.measure.Title, k.datasets, k.Chi2, pText(k.P), k.F, pText(k.FP), k.critical, significance)}
+	t.Notes = []string{fmt.Sprintf("Rank 1 is the %s mean %s. Over %d pairs of dataset and r: %v. "+
+		"Ranks that differ by more than %.2f differ significantly (Nemenyi test, level %v).",
+		map[bool]string{false: "highest", true: "lowest"}[r.measure.Lower], r.measure.Title, k.datasets, &k.friedmanTest, k.critical, significance)}
 	if k.omitted > 0 {
 		t.Notes = append(t.Notes, diag.CountForms(k.omitted, "pair of dataset and r is", "pairs of dataset and r are")+" omitted, because a learner lacks results there.")
 	}

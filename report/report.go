@@ -113,12 +113,15 @@ func (r *Report) status() string {
 func (r *Report) notes() []string {
 	e := r.Experiment
 	var list []string
-	if r.splits() > 1 {
+	switch n := r.splits(); {
+	case n < 2:
+		list = append(list, r.measureTitles()+" on the test bags of one split. Standard deviations need two splits, and tests need three.")
+	case n < minTestPairs:
+		list = append(list, r.measureTitles()+" on the test bags: mean ± sample standard deviation (n-1) over two splits. Tests need three splits.")
+	default:
 		list = append(list, fmt.Sprintf("%s on the test bags: mean ± sample standard deviation (n-1) over the splits. "+
 			"•/◦: %s is significantly better/worse than the learner of the row (%s, level %v).",
 			r.measureTitles(), r.referenceTitle(), r.testName(), significance))
-	} else {
-		list = append(list, r.measureTitles()+" on the test bags of one split. Standard deviations and tests need several splits.")
 	}
 	list = append(append(list, r.added...), r.missingNotes()...)
 	if r.Corrected && r.done > 0 && !r.knowsBags() {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -9,8 +10,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// significance is the level of the tests.
-const significance = 0.05
+const (
+	significance = 0.05 // level of the tests
+	minTestPairs = 3    // smallest number of splits for a t-test
+)
 
 // Mark is the result of comparing two learners on one dataset: the reference with the learner of a row,
 // or the first of a pair with the second.
@@ -26,11 +29,11 @@ const (
 // variance of the mean difference is variance*(1/n + ratio). ratio is 0 for the plain
 // test. With ratio = test bags / training bags it is the corrected resampled t-test of
 // Nadeau and Bengio (Machine Learning 52, 2003), which allows for the training bags that
-// random splits share. The result is NaN for fewer than two pairs. Where all differences
-// are equal the deviation is 0: p is then 1 for no difference and 0 for any other.
+// random splits share. The result is NaN if there is no test: for fewer than minTestPairs pairs, or
+// if all differences are equal, so that they have no variance.
 func pairedP(a, b []float64, ratio float64) float64 {
 	n := len(a)
-	if n != len(b) || n < 2 {
+	if n != len(b) || n < minTestPairs {
 		return math.NaN()
 	}
 	d := make([]float64, n)
@@ -38,12 +41,8 @@ func pairedP(a, b []float64, ratio float64) float64 {
 		d[i] = a[i] - b[i]
 	}
 	mean, deviation := stat.MeanStdDev(d, nil)
-	// Rounding errors may make equal accuracies differ.
 	if deviation < rounding {
-		if math.Abs(mean) < rounding {
-			return 1
-		}
-		return 0
+		return math.NaN()
 	}
 	t := mean / (deviation * math.Sqrt(1/float64(n)+ratio))
 	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Survival(math.Abs(t))
@@ -68,8 +67,8 @@ func holm(p []float64) []float64 {
 type friedmanTest struct {
 	Ranks []float64 // average rank of each learner; 1 is the best
 	Chi2  float64   // with the correction for ties
-	P     float64
-	F, FP float64 // statistic of Iman and Davenport, and its p value
+	P     float64   // NaN: no test, because all learners are equal on every dataset
+	F, FP float64   // statistic of Iman and Davenport; its p value, NaN: no test, because F is not finite
 }
 
 // friedman ranks the learners on every dataset and tests whether the ranks are equal.
@@ -99,8 +98,8 @@ func friedman(scores [][]float64) friedmanTest {
 		squares += (r - (k+1)/2) * (r - (k+1)/2)
 	}
 	correction := 1 - ties/(n*k*(k*k-1))
-	if correction < rounding { // all learners are equal on every dataset
-		t.P, t.FP = 1, 1
+	t.P, t.FP = math.NaN(), math.NaN()
+	if correction < rounding {
 		return t
 	}
 	t.Chi2 = 12 * n / (k * (k + 1)) * squares / correction
@@ -108,10 +107,20 @@ func friedman(scores [][]float64) friedmanTest {
 	if rest := n*(k-1) - t.Chi2; rest > rounding {
 		t.F = (n - 1) * t.Chi2 / rest
 		t.FP = distuv.F{D1: k - 1, D2: (k - 1) * (n - 1)}.Survival(t.F)
-	} else {
-		t.F = math.Inf(1) // every dataset ranks the learners equally
 	}
 	return t
+}
+
+// String describes the results of the tests, or says why there are none.
+func (t *friedmanTest) String() string {
+	switch {
+	case math.IsNaN(t.P):
+		return "Friedman test: no test, because all learners are equal on every pair of dataset and r"
+	case math.IsNaN(t.FP):
+		return fmt.Sprintf("Friedman test: chi-squared %.2f, p = %s; Iman and Davenport: no test, because every pair of dataset and r "+
+			"ranks the learners equally", t.Chi2, pText(t.P))
+	}
+	return fmt.Sprintf("Friedman test: chi-squared %.2f, p = %s; Iman and Davenport: F %.2f, p = %s", t.Chi2, pText(t.P), t.F, pText(t.FP))
 }
 
 // nemenyi returns the critical difference of the average ranks of learners on a number of

@@ -97,11 +97,13 @@ func TestStatisticsEqualScipy(t *testing.T) {
 // Cases that scipy rejects: equal learners, equal datasets.
 func TestDegenerateStatistics(t *testing.T) {
 	equal := friedman([][]float64{{0.5, 0.5, 0.5}, {0.1, 0.1, 0.1}})
-	if equal.P != 1 || equal.FP != 1 || equal.Ranks[0] != 2 {
-		t.Errorf("equal learners: %+v", equal)
+	if !math.IsNaN(equal.P) || !math.IsNaN(equal.FP) || equal.Ranks[0] != 2 || !strings.Contains(equal.String(), "no test") {
+		t.Errorf("equal learners: %v", &equal)
 	}
-	if alike := friedman([][]float64{{0.7, 0.6, 0.5}, {0.3, 0.2, 0.1}}); !math.IsInf(alike.F, 1) || alike.FP != 0 || alike.P <= 0 {
-		t.Errorf("datasets that rank alike: %+v", alike)
+	alike := friedman([][]float64{{0.7, 0.6, 0.5}, {0.3, 0.2, 0.1}})
+	if !math.IsNaN(alike.FP) || math.Abs(alike.P-math.Exp(-2)) > 1e-12 ||
+		alike.String() != "Friedman test: chi-squared 4.00, p = 0.14; Iman and Davenport: no test, because every pair of dataset and r ranks the learners equally" {
+		t.Errorf("datasets that rank alike: %v", &alike)
 	}
 }
 
@@ -170,7 +172,7 @@ func TestReportEqualsScipy(t *testing.T) {
 		want = append(want, fmt.Sprintf("| L%d | 1 | %.3f±%.3f", l, ref.Mean[0][l], ref.Deviation[0][l]))
 	}
 	f := ref.Friedman
-	want = append(want, fmt.Sprintf("over 6 pairs of dataset and r: chi-squared %.2f, p = %.2g; Iman and Davenport: F %.2f, p = %.2g. Ranks that differ by more than %.2f differ",
+	want = append(want, fmt.Sprintf("Over 6 pairs of dataset and r: Friedman test: chi-squared %.2f, p = %.2g; Iman and Davenport: F %.2f, p = %.2g. Ranks that differ by more than %.2f differ",
 		f.Chi2, f.P, f.F, f.Fp, ref.Nemenyi))
 	corrected, changed := "", 0
 	for one := range ref.Ranks {
@@ -212,5 +214,71 @@ func TestFailuresAreCounted(t *testing.T) {
 	want := []string{"a on D r=1 split 1 and 2 other cells: out of memory", "a on D r=1 split 3 and 1 other cell: diverged"}
 	if got := r.failures(); !slices.Equal(got, want) {
 		t.Errorf("failures %q, want %q", got, want)
+	}
+}
+
+// Splits with equal differences, and fewer than three splits, give no star and no p value, in every format.
+func TestNoTest(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		splits int
+		reason string
+		notes  string
+	}{
+		{"two splits", 2, fewPairs, "over two splits. Tests need three splits."},
+		{"equal differences", 4, noVariance, "over the splits. •/◦:"},
+	} {
+		ref := &reference{Train: 70, Test: 30, Accuracies: [][][]float64{{{}, {}, {}}}}
+		for i := range c.splits {
+			for l, below := range []float64{0, 0.25, 0.25} {
+				ref.Accuracies[0][l] = append(ref.Accuracies[0][l], 0.75+float64(i)/64-below)
+			}
+		}
+		r, err := Read(stored(t, ref))
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := r.document()
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := doc.html()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join([]string{string(doc.markdown()), string(doc.latex()), string(page)}, "\n")
+		for _, want := range []string{"| L0 | L1 | 0/0/0 | no test | 0/0/0 | no test |", "‡ No test: " + c.reason + ".", `$\ddagger$ \\`, `‡<span class="mark"></span>`, c.notes,
+			"Comparisons without a test are not counted: " + c.reason + "."} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: the report lacks %q", c.name, want)
+			}
+		}
+		if regexp.MustCompile(`[0-9] [•◦]|[0-9]\$\\bullet|<span class="mark">[•◦]`).MatchString(text) {
+			t.Errorf("%s: a star in\n%s", c.name, text)
+		}
+		var value *Estimate
+		for _, row := range doc.Parts[1].Table.Rows {
+			if row.Cells[0].Text == "L1" {
+				value = row.Cells[len(row.Cells)-1].Value
+			}
+		}
+		if value == nil || value.Tested || value.Mark != None || value.NoTest != c.reason {
+			t.Errorf("%s: %+v", c.name, value)
+		}
+	}
+}
+
+// A single split has no deviation, in text and in JSON.
+func TestNoDeviation(t *testing.T) {
+	r, err := Read(stored(t, &reference{Train: 70, Test: 30, Accuracies: [][][]float64{{{0.5}, {0.25}}}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := r.document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := jsonText(doc.Parts[1].Table); !strings.Contains(text, `{"mean":0.25,"splits":1,"of":1,"mark":0,"tested":false}`) {
+		t.Error(text)
 	}
 }

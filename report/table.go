@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,20 +60,21 @@ func (c Cell) Measured() bool { return c.Value != nil || c.Text == dash }
 
 // Estimate is the mean of a measure over several splits.
 type Estimate struct {
-	Mean      float64 `json:"mean"`
-	Deviation float64 `json:"deviation"`          // 0 for a single split
-	Splits    int     `json:"splits"`             // with a result
-	Of        int     `json:"of"`                 // in the plan
-	Diverged  int     `json:"diverged,omitempty"` // splits whose training diverged; their values count
-	Mark      Mark    `json:"mark"`
-	Tested    bool    `json:"tested"` // against the reference
+	Mean      float64  `json:"mean"`
+	Deviation *float64 `json:"deviation,omitempty"` // nil for a single split
+	Splits    int      `json:"splits"`              // with a result
+	Of        int      `json:"of"`                  // in the plan
+	Diverged  int      `json:"diverged,omitempty"`  // splits whose training diverged; their values count
+	Mark      Mark     `json:"mark"`
+	Tested    bool     `json:"tested"`            // against the reference
+	NoTest    string   `json:"no_test,omitempty"` // why not; "" for the reference and if all learners have one split
 }
 
 // String writes the value without its mark.
 func (m *Estimate) String() string {
 	s := fmt.Sprintf("%.3f", m.Mean)
 	if m.Splits > 1 {
-		s += fmt.Sprintf("±%.3f", m.Deviation)
+		s += fmt.Sprintf("±%.3f", *m.Deviation)
 	}
 	if m.Splits < m.Of {
 		s += fmt.Sprintf(" (%d of %d)", m.Splits, m.Of)
@@ -82,11 +82,17 @@ func (m *Estimate) String() string {
 	if m.Diverged > 0 {
 		s += divergedMark
 	}
+	if m.NoTest != "" {
+		s += noTestMark
+	}
 	return s
 }
 
-// divergedMark marks accuracies that include diverged trainings.
-const divergedMark = "†"
+// Marks of accuracies.
+const (
+	divergedMark = "†" // diverged trainings are included
+	noTestMark   = "‡" // there is no test against the reference
+)
 
 // Columns returns the number of columns.
 func (t *Table) Columns() int {
@@ -110,14 +116,19 @@ func (r *Report) cell(l variant, data string, falseLabels int) Cell {
 		list = append(list, values[split])
 	}
 	m := &Estimate{Splits: len(list), Of: r.expected[at]}
-	if m.Mean, m.Deviation = stat.MeanStdDev(list, nil); len(list) == 1 {
-		m.Deviation = 0 // and not NaN
+	m.Mean = stat.Mean(list, nil)
+	if len(list) > 1 {
+		deviation := stat.StdDev(list, nil)
+		m.Deviation = &deviation
 	}
 	m.Diverged = len(r.divergedAt(at))
 	if l.learner.Name.V != r.Experiment.Reference.V {
 		reference := definition.Coord{Data: data, R: falseLabels, Learner: r.Experiment.Reference.V}
-		p, difference := r.compare(reference, at)
-		m.Mark, m.Tested = markOf(p, difference), !math.IsNaN(p)
+		c := r.compare(reference, at)
+		m.Mark, m.Tested = markOf(c.p, c.difference), c.noTest == ""
+		if r.splits() > 1 {
+			m.NoTest = c.noTest
+		}
 	}
 	return Cell{Value: m, Right: true}
 }
@@ -295,16 +306,19 @@ func (r *Report) acrossTable(it *definition.Item) *Table {
 
 // tally counts the results of the comparisons in a table, like the paper's text.
 func (r *Report) tally(t *Table) []string {
-	counts, total := map[Mark]int{}, 0
+	counts, total, omitted := map[Mark]int{}, 0, map[string]bool{}
 	for _, row := range t.Rows {
 		for _, c := range row.Cells {
 			if c.Value != nil && c.Value.Tested {
 				counts[c.Value.Mark]++
 				total++
 			}
+			if c.Value != nil && c.Value.NoTest != "" {
+				omitted[c.Value.NoTest] = true
+			}
 		}
 	}
-	notes := r.divergedNote(t)
+	notes := append(r.divergedNote(t), noTestNote(noTestMark+" No test", omitted)...)
 	if total == 0 {
 		return notes
 	}

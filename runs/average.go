@@ -13,7 +13,7 @@ type SettingResults struct {
 	Setting string   `json:"setting"`                // names of the runs without seed and split; "" if there is no more
 	Runs    int      `json:"runs"`                   // with a test accuracy
 	Mean    *float64 `json:"accuracy,omitempty"`     // of the test bags; nil: no run has one
-	Std     *float64 `json:"accuracy_std,omitempty"` // sample standard deviation, 0 for one run
+	Std     *float64 `json:"accuracy_std,omitempty"` // sample standard deviation; nil for fewer than two runs
 }
 
 // seedAndSplit matches the parts of the name of a run that do not name its setting.
@@ -51,9 +51,10 @@ func (s *SettingResults) setAccuracies(list []float64) {
 	if s.Runs = len(list); len(list) == 0 {
 		return
 	}
-	mean, std := stat.MeanStdDev(list, nil)
-	if len(list) == 1 {
-		std = 0 // and not NaN
+	mean := stat.Mean(list, nil)
+	s.Mean = &mean
+	if len(list) > 1 {
+		std := stat.StdDev(list, nil)
+		s.Std = &std
 	}
-	s.Mean, s.Std = &mean, &std
 }

@@ -35,10 +35,11 @@ func TestAverage(t *testing.T) {
 		setting   string
 		runs      int
 		mean, std float64
-	}{{"lr-0.01", 2, 0.625, 0.25 / math.Sqrt2}, {"lr-0.05", 2, 0.8, 0.2 / math.Sqrt2}, {"", 1, 0.2, 0}} {
+	}{{"lr-0.01", 2, 0.625, 0.25 / math.Sqrt2}, {"lr-0.05", 2, 0.8, 0.2 / math.Sqrt2}, {"", 1, 0.2, math.NaN()}} {
 		got := r.Settings[i]
-		if got.Setting != want.setting || got.Runs != want.runs || math.Abs(*got.Mean-want.mean) > 1e-12 || math.Abs(*got.Std-want.std) > 1e-12 {
-			t.Errorf("%q: %d runs, %v±%v, want %+v", got.Setting, got.Runs, *got.Mean, *got.Std, want)
+		if got.Setting != want.setting || got.Runs != want.runs || math.Abs(*got.Mean-want.mean) > 1e-12 ||
+			(got.Std == nil) != math.IsNaN(want.std) || got.Std != nil && math.Abs(*got.Std-want.std) > 1e-12 {
+			t.Errorf("%q: %d runs, %v±%v, want %+v", got.Setting, got.Runs, *got.Mean, got.Std, want)
 		}
 	}
 	if len(r.Settings) != 3 {

@@ -28,11 +28,9 @@ for d in range(datasets):
     for i in range(learners):
         for j in range(i + 1, learners):
             diff = x[d, i] - x[d, j]
-            pairs.append([d, i, j])
-            if np.all(diff == 0):  # scipy gives NaN: there is no variance
-                paired.append(1.0)
-                corrected.append(1.0)
+            if np.all(diff == 0):  # scipy gives NaN: without variance there is no test
                 continue
+            pairs.append([d, i, j])
             paired.append(st.ttest_rel(x[d, i], x[d, j]).pvalue)
             t = diff.mean() / math.sqrt((1 / splits + test / train) * diff.var(ddof=1))
             corrected.append(2 * st.t.sf(abs(t), splits - 1))

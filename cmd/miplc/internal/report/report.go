@@ -49,7 +49,8 @@ The reference learner is the first one, unless the experiment names another. •
 learner that is significantly worse than the reference, ◦ one that is significantly better
 (two-sided t-test over the splits at the 0.05 level, corrected for the training bags that
 splits share, by Nadeau and Bengio). --test paired selects the ordinary paired t-test. It
-finds too many differences; use it to compare with a paper that used it.
+finds too many differences; use it to compare with a paper that used it. ‡ means that there
+is no test: fewer than three splits, or equal differences on all of them.
 
 --add FILE adds the results of another program on the same bags and splits: a CSV file with
 the columns learner, split and accuracy, data and r if the experiment has several, and

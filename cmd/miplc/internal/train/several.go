@@ -156,12 +156,6 @@ func fileName(text string) string {
 func printAll(out io.Writer, dir string, trials int, t *runs.Results) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "\nrun\ttest accuracy\ttraining accuracy\tloss\n")
-	share := func(v *float64) string {
-		if v == nil {
-			return "-"
-		}
-		return fmt.Sprintf("%.4f", *v)
-	}
 	for _, s := range t.Runs {
 		verdict := ""
 		if s.Diverged != nil {
@@ -182,7 +176,7 @@ func printAll(out io.Writer, dir string, trials int, t *runs.Results) error {
 	}
 	sanitize.Fprintf(out, "\n%d of %s on %s in %.1f s, in %s", len(t.Runs), diag.Count(trials, "run"), device(t.Runs[0]), t.Seconds, dir)
 	if one := t.Settings[0]; len(t.Settings) == 1 && one.Mean != nil {
-		fmt.Fprintf(out, "; test accuracy %.4f, deviation %.4f", *one.Mean, *one.Std)
+		fmt.Fprintf(out, "; test accuracy %s, deviation %s", share(one.Mean), share(one.Std))
 	}
 	if t.Diverged > 0 {
 		fmt.Fprintf(out, "\n%d of %s diverged; means and deviations include them", t.Diverged, diag.Count(len(t.Runs), "run"))
@@ -201,11 +195,15 @@ func printSettings(out io.Writer, list []runs.SettingResults) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "\nsetting\truns\ttest accuracy\tdeviation\n")
 	for _, s := range list {
-		if s.Mean == nil {
-			sanitize.Fprintf(w, "%s\t%d\t-\t-\n", s.Setting, s.Runs)
-			continue
-		}
-		sanitize.Fprintf(w, "%s\t%d\t%.4f\t%.4f\n", s.Setting, s.Runs, *s.Mean, *s.Std)
+		sanitize.Fprintf(w, "%s\t%d\t%s\t%s\n", s.Setting, s.Runs, share(s.Mean), share(s.Std))
 	}
 	return w.Flush()
+}
+
+// share formats a share with four digits, or a missing one as a dash.
+func share(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.4f", *v)
 }
