@@ -157,6 +157,7 @@ func (g *GroupTrainer) train(ctx context.Context, trials []*Trial, group []int, 
 		}
 	default:
 		half := len(group) / 2
+		o.ObserverOrSilent().Note(fmt.Sprintf("a group of %d runs failed (%v): training each half of it", len(group), err))
 		g.train(ctx, trials, group[:half], o, done)
 		g.train(ctx, trials, group[half:], o, done)
 	}

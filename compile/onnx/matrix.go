@@ -146,7 +146,7 @@ func (e *emitter) negatedIndex(s graph.Shape, axes []int) string {
 			index = e.initializer(onnxpb.FloatTensor(e.unique(e.base+".index"), shape, numbers))
 			step *= len(numbers)
 		case i > 0:
-			target.Fail("the first maximum along %v of %v", axes, s)
+			target.NoForm("the first maximum along %v of %v", axes, s)
 		default:
 			shape[a] = -1
 			index = e.op("Mul", nil, e.op("Reshape", nil, e.indices(d), e.ints(shape...)), e.scalar(float32(-step)))

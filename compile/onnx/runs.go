@@ -63,7 +63,7 @@ func WholePackets(bags, n int) int {
 // avoided: see sum and inPackets.
 //
 // If padding would change the result of the graph, or if an op has no lowering with an axis of runs
-// (image ops), the error names the node.
+// (image ops), the error names the node and has target.ErrNoForm in its chain.
 func LowerRuns(g *graph.Graph, opset int, c Capacity) (m *onnxpb.ModelProto, err error) {
 	defer target.Catch(&err, "graph %s as ONNX for many runs", g.Name)
 	if c.Bags < 1 || c.Instances < 1 {
@@ -136,7 +136,7 @@ type runsLowerer struct {
 func (l *runsLowerer) node(n *graph.Node) {
 	l.base = l.label(n)
 	if n.Op == graph.OpReshape && len(l.instances(n)) > 0 {
-		target.Fail("it splits the rows of the instances %v", n.In[0].Shape)
+		target.NoForm("it splits the rows of the instances %v", n.In[0].Shape)
 	}
 	in := make([]runsValue, len(n.In))
 	for i, x := range n.In {

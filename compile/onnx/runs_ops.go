@@ -396,7 +396,7 @@ func runsSegmentGather(l *runsLowerer, n *graph.Node, in []runsValue) runsValue 
 // instances], and the operands by bags. maxPairs bounds their memory.
 func (l *runsLowerer) pairs(n *graph.Node, in []runsValue) (w runsValue, scale string, x []runsValue) {
 	if l.capacity.pairs() > maxPairs {
-		target.Fail("the weights of all pairs of %d instances are too large for many runs", l.capacity.Instances)
+		target.NoForm("the weights of all pairs of %d instances are too large for many runs", l.capacity.Instances)
 	}
 	for i, from := range n.In {
 		if from.Type == graph.Int {

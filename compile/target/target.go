@@ -3,6 +3,7 @@
 package target
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/miplc/miplc/graph"
@@ -29,7 +30,7 @@ func (f Func[L, V]) Lower(l L, n *graph.Node, in []V) V {
 		}
 	}()
 	if f == nil {
-		Fail("there is no lowering of it")
+		NoForm("there is no lowering of it")
 	}
 	return f(l, n, in)
 }
@@ -48,6 +49,17 @@ type failure struct{ err error }
 // Fail ends the lowering with an error. It panics, because lowerings nest deeply and every step can
 // fail; the exported functions of a target return the error with Catch.
 func Fail(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
+
+// ErrNoForm is in the chain of errors that mean that a graph has no form in a target, as opposed to
+// defects. Callers that can train or run the graph in another way test for it with errors.Is.
+var ErrNoForm = errors.New("no form in this target")
+
+// NoForm ends the lowering with an error that has ErrNoForm in its chain.
+func NoForm(format string, args ...any) { panic(failure{noForm{fmt.Errorf(format, args...)}}) }
+
+type noForm struct{ error }
+
+func (noForm) Is(err error) bool { return err == ErrNoForm }
 
 // Check fails with err unless it is nil.
 func Check(err error) {

@@ -107,9 +107,9 @@ func standIn(g *group, provider string) {
 
 func modelOf(t *testing.T, trial *train.Trial) *runsModel {
 	t.Helper()
-	m := NewTrainer(train.EngineInfo{}, Options{Library: ortest.Library(t)}, 1).(*trainer).model(trial)
+	m, err := NewTrainer(train.EngineInfo{}, Options{Library: ortest.Library(t)}, 1).(*trainer).model(trial)
 	if m == nil {
-		t.Fatal("no form for several runs")
+		t.Fatalf("no form for several runs: %v", err)
 	}
 	return m
 }

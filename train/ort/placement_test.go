@@ -50,7 +50,10 @@ func TestNoNodeFallsBackToTheCPU(t *testing.T) {
 
 // opensGroup opens the sessions of a group of two runs. Images have none.
 func opensGroup(t *testing.T, p *compile.Program, bags int, o Options) error {
-	m := newRunsModel(p, onnx.Capacity{Bags: bags, Instances: 8})
+	m, err := newRunsModel(p, onnx.Capacity{Bags: bags, Instances: 8})
+	if err != nil {
+		return err
+	}
 	if len(p.Signature.Instance) > 1 {
 		return nil
 	}

@@ -3,10 +3,14 @@
 package ort
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/traintest"
 )
 
@@ -18,9 +22,33 @@ func TestShippedSpecsHaveAModelOfManyRuns(t *testing.T) {
 			continue
 		}
 		for _, bags := range []int{1, 3} {
-			if m := newRunsModel(p, onnx.Capacity{Bags: bags, Instances: 8}); m == nil || !m.lowers(0) || !m.lowers(2) {
-				t.Errorf("%s, %d bags a step: it has no form for many runs", name, bags)
+			m, err := newRunsModel(p, onnx.Capacity{Bags: bags, Instances: 8})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(m.lowers(0), m.lowers(2)); err != nil {
+				t.Errorf("%s, %d bags a step: %v", name, bags, err)
 			}
 		}
+	}
+}
+
+// Only a missing form makes trials train one at a time. A defect is the error of the trial.
+func TestDefectsAreNotHidden(t *testing.T) {
+	o := Options{Library: ortest.Library(t)}
+	if m, err := findModel(traintest.Shipped(t, "transmil"), onnx.Capacity{Bags: 1, Instances: 2000}, o); m != nil || err != nil {
+		t.Errorf("attention among 2000 instances: %v, %v", m, err)
+	}
+	if m, err := findModel(traintest.Shipped(t, "demipl"), onnx.Capacity{}, o); m != nil || err == nil || !strings.Contains(err.Error(), "bug: a batch of 0 bags") {
+		t.Errorf("a faulty capacity: %v, %v", m, err)
+	}
+	trial := traintest.Quickstart(t, 5, 1, 1)
+	p := *trial.Program
+	p.Train = p.Infer // without loss terms
+	trial.Program = &p
+	var outcome train.Outcome
+	NewTrainer(train.EngineInfo{}, o, 1).Train(t.Context(), []*train.Trial{trial}, train.Options{}, func(_ int, out train.Outcome) { outcome = out })
+	if outcome.Err == nil || !strings.Contains(outcome.Err.Error(), "has no loss terms to weigh") {
+		t.Errorf("a program without loss terms: %v", outcome.Err)
 	}
 }

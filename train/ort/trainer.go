@@ -4,6 +4,7 @@ package ort
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/onnx"
+	"github.com/miplc/miplc/compile/target"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
@@ -46,7 +48,14 @@ type trainer struct {
 	parallel int
 
 	mu     sync.Mutex
-	models map[string]*runsModel // by a key of trials that share one; nil: they train one at a time
+	models map[string]foundModel // by a key of trials that share one
+}
+
+// foundModel is the result of a search for the graphs of trials. Without model and error, the trials train one
+// at a time.
+type foundModel struct {
+	model *runsModel
+	err   error
 }
 
 // NewTrainer returns the trainer of the engine. It trains parallel groups at a time, each on one
@@ -55,17 +64,20 @@ func NewTrainer(p train.EngineInfo, o Options, parallel int) train.Trainer {
 	if !o.onCPU() {
 		parallel = 1
 	}
-	return &trainer{EngineInfo: p, options: o, parallel: parallel, models: map[string]*runsModel{}}
+	return &trainer{EngineInfo: p, options: o, parallel: parallel, models: map[string]foundModel{}}
 }
 
 // Train implements train.Trainer.
 func (t *trainer) Train(ctx context.Context, trials []*train.Trial, o train.Options, done func(i int, out train.Outcome)) {
 	var grouped, alone, onDisk []int
 	for i, trial := range trials {
+		m, err := t.model(trial)
 		switch {
+		case err != nil:
+			done(i, train.Outcome{Err: fmt.Errorf("engine ort: %w", err)})
 		case trial.Data.OnDisk():
 			onDisk = append(onDisk, i)
-		case t.model(trial) != nil:
+		case m != nil:
 			grouped = append(grouped, i)
 		default:
 			alone = append(alone, i)
@@ -110,29 +122,43 @@ type runsModel struct {
 }
 
 // model returns the graphs of a trial, or nil if the trial trains in no group.
-func (t *trainer) model(trial *train.Trial) *runsModel {
+func (t *trainer) model(trial *train.Trial) (*runsModel, error) {
 	p, o := trial.Program, t.options
 	if trial.Data.OnDisk() || p.Spec.Data.Sample.V > 0 || o.onCPU() && o.Threads > 1 || len(p.Signature.Instance) != 1 || trial.Check() != nil {
-		return nil
+		return nil, nil
 	}
 	c, ok := capacity(trial)
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	shared := fmt.Sprint(train.ProgramKey(p.Spec), p.Signature, c, key(trial))
-	m, known := t.models[shared]
+	found, known := t.models[shared]
 	if !known {
-		if m = newRunsModel(p, c); m != nil && (o.onCPU() && m.bytes() > largestStep || !m.lowers(o.runs(1))) {
-			m = nil
-		}
-		t.models[shared] = m
+		found.model, found.err = findModel(p, c, o)
+		t.models[shared] = found
 	}
-	return m
+	return found.model, found.err
 }
 
-func newRunsModel(p *compile.Program, c onnx.Capacity) *runsModel {
+// findModel returns the graphs of a program, or nil if they have no form for groups or need too much memory. All
+// other errors are defects: training one at a time would hide them.
+func findModel(p *compile.Program, c onnx.Capacity, o Options) (*runsModel, error) {
+	m, err := newRunsModel(p, c)
+	if err != nil || o.onCPU() && m.bytes() > largestStep {
+		return nil, err
+	}
+	switch err := m.lowers(o.runs(1)); {
+	case errors.Is(err, target.ErrNoForm):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return m, nil
+}
+
+func newRunsModel(p *compile.Program, c onnx.Capacity) (*runsModel, error) {
 	shared, err := compile.ForGroup(p)
 	if err == nil {
 		shared.StepGraph, err = graph.Condense(shared.StepGraph)
@@ -141,18 +167,18 @@ func newRunsModel(p *compile.Program, c onnx.Capacity) *runsModel {
 		shared.StepGraph, err = graph.JoinNarrow(shared.StepGraph)
 	}
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	return &runsModel{shared, c}
+	return &runsModel{shared, c}, nil
 }
 
-// lowers reports whether the graphs can be lowered for the given number of runs.
-func (m *runsModel) lowers(runs int) bool {
+// lowers returns an error if the graphs cannot be lowered for the given number of runs.
+func (m *runsModel) lowers(runs int) error {
 	_, err := m.lowered(m.StepGraph, m.capacity.Bags, runs)
 	if err == nil {
 		_, err = m.lowered(m.PredictGraph, m.capacity.Bags, runs)
 	}
-	return err == nil
+	return err
 }
 
 // lowered returns the ONNX model of a graph for batches of the given number of bags: for devices with
@@ -254,25 +280,32 @@ func (m *runsModel) bytes() int {
 // maxTrials returns the number of trials like one whose steps fit in the cache, or in a part of the
 // memory of a device.
 func (t *trainer) maxTrials(like *train.Trial, _ int) int {
+	m, err := t.model(like)
+	if err != nil || m == nil {
+		return 1 // Train leaves out such trials
+	}
 	room := cacheBytes
 	if !t.options.onCPU() {
 		room = deviceBytes
 	}
-	return min(train.MaxGroup, max(1, room/max(1, t.model(like).bytes())))
+	return min(train.MaxGroup, max(1, room/max(1, m.bytes())))
 }
 
 // open opens the executor of a group.
-func (t *trainer) open(runs []*train.Run, _ func(string)) (train.Executor, error) {
+func (t *trainer) open(runs []*train.Run, note func(string)) (train.Executor, error) {
 	if _, err := ortenv.Start(t.options.Library); err != nil {
 		return nil, err
 	}
-	var err error
+	m, err := t.model(runs[0].Trial)
+	if err != nil {
+		return nil, err
+	}
 	// The first group records the operations of a step and repeats them (docs/decisions/9-capture.md). If the device
 	// cannot record them, or repeated operations have other results, open the group again without.
 	for _, capture := range []bool{true, false} {
 		o := t.options
 		o.capture = capture
-		g := t.model(runs[0].Trial).group(runs, o)
+		g := m.group(runs, o)
 		if err = g.openChecked(); err == nil {
 			return g, nil
 		}
@@ -280,6 +313,7 @@ func (t *trainer) open(runs []*train.Run, _ func(string)) (train.Executor, error
 		if !g.options.capture {
 			break
 		}
+		note(fmt.Sprintf("the device does not repeat recorded steps (%v): every operation is started anew, which is slower", err))
 	}
 	return nil, fmt.Errorf("engine ort: %w", err)
 }
