@@ -331,7 +331,7 @@ func (r *Report) divergedNote(t *Table) []string {
 	for _, row := range t.Rows {
 		for _, c := range row.Cells {
 			if c.Value != nil && c.Value.Diverged > 0 {
-				return []string{divergedMark + " The training diverged in some of the splits: these values are not those of a trained model. The splits are listed below."}
+				return []string{divergedMark + " The training diverged or collapsed in some of the splits: these values are not those of a trained model. The splits are listed below."}
 			}
 		}
 	}

@@ -20,7 +20,7 @@ import (
 var ErrNoCheckpoint = errors.New("the run has no checkpoint")
 
 // CompareModel compares the predictions of a run's model file, in every back end, with those of the run's inference
-// graph with the parameters of its newest checkpoint. Without a checkpoint, the error wraps ErrNoCheckpoint.
+// graph with the parameters of its newest checkpoint, by default on bags of the sizes that the run was checked with. Without a checkpoint, the error wraps ErrNoCheckpoint.
 func CompareModel(dir string, o verify.Options) (*parity.Report, error) {
 	spec, wrong := language.Load(filepath.Join(dir, SpecFile))
 	if wrong == nil && spec.Fitted() {
@@ -51,6 +51,11 @@ func CompareModel(dir string, o verify.Options) (*parity.Report, error) {
 	if meta.Temperature != nil {
 		if program, err = program.WithTemperature(*meta.Temperature); err != nil {
 			return nil, err
+		}
+	}
+	if o.Sizes == nil { // those of the check after training
+		if s, err := ReadSummary(dir); err == nil && s.Parity != nil {
+			o.Sizes, o.Required = s.Parity.BagSizes, s.Parity.Required
 		}
 	}
 	return verify.Run(program, state, ModelPath(dir), o)

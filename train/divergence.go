@@ -7,17 +7,21 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// Divergence reports that the loss of a training exploded, so that its model is not usable.
-// A loss that is not finite ends a training instead, see NonFiniteError.
+// Divergence reports that the loss of a training exploded, or that it fell and rose again (collapsed), so that
+// its model is not usable. A loss that is not finite ends a training instead, see NonFiniteError.
 type Divergence struct {
-	Epoch int     `json:"epoch"`      // with the largest mean loss, from 1
-	Loss  float64 `json:"loss"`       // mean of that epoch
-	Start float64 `json:"start_loss"` // loss of the first step, before any update
+	Epoch int      `json:"epoch"`               // with the largest mean loss, from 1; if the training collapsed, with the smallest
+	Loss  float64  `json:"loss"`                // mean of that epoch
+	Start float64  `json:"start_loss"`          // loss of the first step, before any update
+	Last  *float64 `json:"last_loss,omitempty"` // mean of the last epoch if the training collapsed, else nil
 	// Advice is what to change in the spec.
 	Advice string `json:"advice"`
 }
 
 func (d *Divergence) String() string {
+	if d.Last != nil {
+		return fmt.Sprintf("training collapsed: the loss was %.4g in the first step, %.4g in epoch %d and %.4g in the last epoch; %s", d.Start, d.Loss, d.Epoch, *d.Last, d.Advice)
+	}
 	return fmt.Sprintf("training diverged: the loss was %.4g in the first step and %.4g in epoch %d; %s", d.Start, d.Loss, d.Epoch, d.Advice)
 }
 
@@ -43,12 +47,19 @@ const (
 	risen     = 2   // a training whose last epoch has a larger mean loss has not learned
 )
 
+// Limits of a collapse, as shares: of the scale of the loss, and of the fall below it.
+const (
+	learned = 0.05 // a loss that has fallen by less has no fall to lose
+	lost    = 0.5  // a training whose loss has risen by more of its fall has collapsed
+)
+
 // divergence returns nil if a training did not diverge. The scale of a loss is the larger of
 // log(classes), the cross-entropy of equal probabilities, and the loss of the first step, which
 // contains terms of any size. A training diverged if the mean loss of its last epoch is above
 // twice the scale; or if that of any epoch is above 5 times the scale and that of the last epoch
-// is neither below half of log(classes) nor below half of the first loss. Fitted learners have
-// no first step and never diverge.
+// is neither below half of log(classes) nor below half of the first loss. A training collapsed if its
+// loss fell by at least 5 % of the scale and rose again by more than half of its fall. Fitted learners
+// have no first step and never diverge.
 func divergence(metrics []Metrics, classes int, spec *language.Spec) *Divergence {
 	if len(metrics) == 0 || metrics[0].StartLoss == nil {
 		return nil
@@ -60,15 +71,22 @@ func divergence(metrics []Metrics, classes int, spec *language.Spec) *Divergence
 	uniform := math.Log(float64(max(classes, 2)))
 	scale := max(uniform, start)
 	d := &Divergence{Start: start, Loss: math.Inf(-1), Advice: advice(spec)}
+	best := metrics[0]
 	for _, m := range metrics {
 		if m.Loss > d.Loss {
 			d.Epoch, d.Loss = m.Epoch, m.Loss
+		}
+		if m.Loss < best.Loss {
+			best = m
 		}
 	}
 	last := metrics[len(metrics)-1].Loss
 	low := min(uniform, max(start, 0))
 	if last > risen*scale || d.Loss > exploded*scale && last > recovered*low {
 		return d
+	}
+	if fall := scale - best.Loss; fall > learned*scale && last > best.Loss+lost*fall {
+		return &Divergence{Epoch: best.Epoch, Loss: best.Loss, Start: start, Last: &last, Advice: d.Advice}
 	}
 	return nil
 }

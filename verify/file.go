@@ -17,6 +17,9 @@ type Options struct {
 	Library string // onnxruntime library; empty: search
 	Sizes   []int  // instances of each bag; nil: parity.DefaultSizes
 	Seed    uint64
+
+	// Required are the sizes on which engines must agree; nil: all. Only Run reads it.
+	Required []int
 }
 
 // File compares the back ends of a model file with each other.
@@ -53,7 +56,7 @@ func Run(program *compile.Program, state *train.State, path string, o Options) (
 		return nil, err
 	}
 	draw := Bags(program, state)
-	draw.Sizes, draw.Seed = o.Sizes, o.Seed
+	draw.Sizes, draw.Required, draw.Seed = o.Sizes, o.Required, o.Seed
 	images, err := imageEnginesOf(path, o.Library)
 	if err != nil {
 		return nil, err

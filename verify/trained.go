@@ -83,14 +83,24 @@ func (m *TrainedModel) Measure(ctx context.Context) error {
 
 // bags returns the bags on which the engines are compared.
 func (m *TrainedModel) bags() (parity.Options, error) {
+	var draw parity.Options
 	if m.report.Fitted == nil {
-		return Bags(m.Program, m.report.State), nil
+		draw = Bags(m.Program, m.report.State)
+	} else {
+		n, err := data.NewNormalization(m.trial.Data, m.trial.Split.Train)
+		if err != nil {
+			return draw, err
+		}
+		draw = parity.Options{Instance: m.Program.Signature.Instance, Seed: Seed, Mean: n.Mean, Std: n.Std, Tolerance: m.report.Fitted.Tolerance()}
 	}
-	n, err := data.NewNormalization(m.trial.Data, m.trial.Split.Train)
-	if err != nil {
-		return parity.Options{}, err
+	if !joins(m.trial) { // bags of images are small, because encoders are slow
+		var sizes []int
+		for bag := range m.trial.Data.Bags() {
+			sizes = append(sizes, m.trial.Data.Size(bag))
+		}
+		draw.Sizes, draw.Required = parity.SizesLike(sizes)
 	}
-	return parity.Options{Instance: m.Program.Signature.Instance, Seed: Seed, Mean: n.Mean, Std: n.Std, Tolerance: m.report.Fitted.Tolerance()}, nil
+	return draw, nil
 }
 
 // addPredictors adds the engines that predict without the exported file: the interpreter, and

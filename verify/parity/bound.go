@@ -1,6 +1,9 @@
 package parity
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Bounds of the absolute difference of probabilities and of attention scores that counts as
 // agreement. If rounding alone moves a prediction so much that float32 cannot reach Tolerance, the
@@ -41,26 +44,32 @@ func (b *bounds) of(j int, p, a float64) (probabilities, attention float64, err 
 
 // compare compares two lists of predictions with the bounds. Bags without a prediction in y are
 // skipped. If predictions differ by more than the tolerance of the options, the bound is at least
-// least.
-func (b *bounds) compare(an, bn string, least float64, x, y []prediction) (Pair, error) {
-	pair := Pair{A: an, B: bn, WorstBag: b.o.Sizes[0], Bound: b.o.Tolerance}
+// least. The pair is about the required sizes, the warnings about the others.
+func (b *bounds) compare(an, bn string, least float64, x, y []prediction) (pair Pair, warnings []string, err error) {
+	pair = Pair{A: an, B: bn, WorstBag: b.o.Sizes[0], Bound: b.o.Tolerance}
 	closest := 0.0 // difference over bound of the worst bag
 	for j, n := range b.o.Sizes {
 		if y[j].probabilities == nil {
 			continue
 		}
 		if len(x[j].probabilities) != len(y[j].probabilities) {
-			return pair, fmt.Errorf("%s returns %d classes, %s returns %d", an, len(x[j].probabilities), bn, len(y[j].probabilities))
+			return pair, nil, fmt.Errorf("%s returns %d classes, %s returns %d", an, len(x[j].probabilities), bn, len(y[j].probabilities))
 		}
 		p := furthest(x[j].probabilities, y[j].probabilities)
 		both := min(len(x[j].attention), len(y[j].attention)) // without the class attention that one engine does not compute
 		a := furthest(x[j].attention[:both], y[j].attention[:both])
 		maxP, maxA, err := b.of(j, p, a)
 		if err != nil {
-			return pair, err
+			return pair, nil, err
 		}
 		if p > b.o.Tolerance || a > b.o.Tolerance {
 			maxP, maxA = max(maxP, least), max(maxA, least)
+		}
+		if b.o.Required != nil && !slices.Contains(b.o.Required, n) {
+			if p > maxP || a > maxA {
+				warnings = append(warnings, fmt.Sprintf("%s and %s differ by %.3g on a bag of %d instances, a size that the bags of the dataset do not have", an, bn, max(p, a), n))
+			}
+			continue
 		}
 		for _, d := range [][2]float64{{p, maxP}, {a, maxA}} {
 			if share := d[0] / d[1]; share > closest {
@@ -71,5 +80,5 @@ func (b *bounds) compare(an, bn string, least float64, x, y []prediction) (Pair,
 	}
 	pair.MaxAbsDiff = max(pair.Probabilities, pair.Attention)
 	pair.OK = closest <= 1
-	return pair, nil
+	return pair, warnings, nil
 }

@@ -16,6 +16,25 @@ import (
 // bag, a small, a medium and a large one.
 var DefaultSizes = []int{1, 2, 40, 1000}
 
+// SizesLike returns the sizes of the bags that resemble those of a dataset: required are the smallest, the median
+// and the largest of the given sizes, all at most the largest of DefaultSizes. all contains, besides these, the
+// DefaultSizes that are smaller or larger than every bag of the dataset.
+func SizesLike(sizes []int) (all, required []int) {
+	sorted, most := slices.Sorted(slices.Values(sizes)), slices.Max(DefaultSizes)
+	for _, n := range []int{sorted[0], sorted[len(sorted)/2], sorted[len(sorted)-1]} {
+		required = append(required, min(n, most))
+	}
+	required = slices.Compact(required)
+	all = slices.Clone(required)
+	for _, n := range DefaultSizes {
+		if n < sorted[0] || n > sorted[len(sorted)-1] {
+			all = append(all, n)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), required
+}
+
 // MaxSize is the largest supported bag, a thousand times the largest of the published datasets.
 const MaxSize = 1_000_000
 
@@ -40,6 +59,7 @@ type Engine struct {
 type Options struct {
 	Instance []int  // shape of one instance
 	Sizes    []int  // instances of each bag; nil: DefaultSizes
+	Required []int  // sizes on which the engines must agree; differences on others are warnings. nil: all sizes
 	Seed     uint64 // of the features
 	// Mean and Std are the mean and deviation of each feature, so that the bags resemble the
 	// model's data; nil: 0 and 1.
@@ -66,7 +86,7 @@ func Measure(engines []Engine, o Options) (*Report, error) {
 		o.Sizes = DefaultSizes
 	}
 	o.Tolerance = cmp.Or(o.Tolerance, Tolerance)
-	r := &Report{Tolerance: o.Tolerance, Seed: o.Seed, BagSizes: o.Sizes}
+	r := &Report{Tolerance: o.Tolerance, Seed: o.Seed, BagSizes: o.Sizes, Required: o.Required}
 	single := make([][]prediction, len(engines)) // by engine and bag
 	atOnce := make([][]prediction, len(engines))
 	errs := make([]error, len(engines))
@@ -98,8 +118,8 @@ func (r *Report) compareAll(engines []Engine, single, atOnce [][]prediction, b *
 		if x == nil || y == nil {
 			return nil
 		}
-		pair, err := b.compare(a, with, least, x, y)
-		r.Pairs = append(r.Pairs, pair)
+		pair, warnings, err := b.compare(a, with, least, x, y)
+		r.Pairs, r.Warnings = append(r.Pairs, pair), append(r.Warnings, warnings...)
 		return err
 	}
 	for i := range engines {

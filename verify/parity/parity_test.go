@@ -3,6 +3,7 @@ package parity
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -177,5 +178,36 @@ func TestBagDoesNotDependOnOtherSizes(t *testing.T) {
 	moved := Bag(Options{Instance: []int{3}, Sizes: []int{4}, Seed: 1, Mean: []float32{1, 2, 3}, Std: []float32{0, 0, 2}}, 0)
 	if moved[0] != 1 || moved[1] != 2 || moved[2] == a[2] {
 		t.Errorf("mean and deviation are not applied: %v", moved[:3])
+	}
+}
+
+// Engines must agree on the sizes of the dataset. On other sizes, a difference is a warning.
+func TestRequiredSizes(t *testing.T) {
+	large := scaled("large", 0)
+	predict := large.Predict
+	large.Predict = func(x []float32, n int) ([]float32, []float32, error) {
+		p, a, err := predict(x, n)
+		if n == 1000 {
+			p[0] += 0.007
+		}
+		return p, a, err
+	}
+	all, required := SizesLike([]int{13, 5, 2, 7, 6})
+	if !slices.Equal(required, []int{2, 6, 13}) || !slices.Equal(all, []int{1, 2, 6, 13, 40, 1000}) {
+		t.Fatalf("sizes %v, required %v", all, required)
+	}
+	r, err := Measure([]Engine{scaled("one", 0), large}, Options{Instance: []int{2}, Sizes: all, Required: required})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.OK || r.MaxAbsDiff > 1e-6 || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "one and large differ by 0.007 on a bag of 1000 instances") {
+		t.Errorf("%+v", r)
+	}
+	r, err = Measure([]Engine{scaled("one", 0), large}, Options{Instance: []int{2}, Sizes: all})
+	if err != nil || r.OK || len(r.Warnings) != 0 {
+		t.Errorf("all sizes required: %+v, %v", r, err)
+	}
+	if all, required = SizesLike([]int{1500, 3000}); !slices.Equal(required, []int{1000}) || !slices.Equal(all, []int{1, 2, 40, 1000}) {
+		t.Errorf("large bags: %v, required %v", all, required)
 	}
 }

@@ -35,9 +35,11 @@ type Report struct {
 	Tolerance  float64   `json:"tolerance"` // the smallest bound of a bag
 	Seed       uint64    `json:"seed"`
 	BagSizes   []int     `json:"bag_sizes"`
+	Required   []int     `json:"required_bag_sizes,omitempty"` // sizes that OK and Pairs are about; nil: all
 	Engines    []string  `json:"engines"`
 	Pairs      []Pair    `json:"pairs"`
 	Failed     []Failure `json:"failed,omitempty"`
+	Warnings   []string  `json:"warnings,omitempty"` // differences on bags of other sizes
 	LeftOut    []string  `json:"left_out,omitempty"` // engines that OK, MaxAbsDiff, Err and Map ignore
 }
 

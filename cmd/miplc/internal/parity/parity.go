@@ -49,7 +49,10 @@ parameters of its checkpoint. Without a checkpoint only the back ends are compar
 
 If a pair differs by more than the tolerance, the command marks it with TOO FAR and exits
 with 1. The tolerance is %.0e, or more (up to %.0e) if float32 rounding alone changes the
-predictions of this model more.`, parity.Tolerance, parity.MaxTolerance),
+predictions of this model more.
+
+The bags of a run folder have the sizes that were compared after training: the smallest, the
+median and the largest of the dataset. Differences on bags of other sizes are warnings.`, parity.Tolerance, parity.MaxTolerance),
 		Example: "  miplc parity quickstart-run\n  miplc parity model.onnx --sizes 1,7,500 --json",
 		Args:    console.Args(console.Arg("DIR|MODEL", &o.Target)),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -104,7 +107,11 @@ func (r result) print(w io.Writer) error {
 
 // Print writes the table of a report.
 func Print(out io.Writer, r *parity.Report) error {
-	sanitize.Fprintf(out, "parity: largest absolute difference on bags of %s instances, tolerance %.0e\n", sizes(r.BagSizes), r.Tolerance)
+	compared := r.Required
+	if compared == nil {
+		compared = r.BagSizes
+	}
+	sanitize.Fprintf(out, "parity: largest absolute difference on bags of %s instances, tolerance %.0e\n", sizes(compared), r.Tolerance)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  compared\t\tprobabilities\tattention\t")
 	for _, p := range r.Pairs {
@@ -115,6 +122,9 @@ func Print(out io.Writer, r *parity.Report) error {
 	}
 	for _, f := range r.Failed {
 		fmt.Fprintf(out, "  %s failed: %s\n", f.Engine, f.Error)
+	}
+	for _, text := range r.Warnings {
+		sanitize.Fprintf(out, "  warning: %s\n", text)
 	}
 	for _, name := range r.LeftOut {
 		sanitize.Fprintf(out, "  %s computes this model wrong, so the file does not list it\n", name)
