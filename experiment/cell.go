@@ -11,6 +11,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
+	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/prepare"
 )
 
@@ -45,6 +46,7 @@ func key(grid []gridPoint, choose definition.Choose, snapshots []int, dataHash, 
 		Version   int
 		Specs     []string
 		Choose    *definition.Choose `json:",omitempty"`
+		Measure   string             `json:",omitempty"`
 		Snapshots []int              `json:",omitempty"`
 		Data      string
 		Split     string
@@ -58,6 +60,9 @@ func key(grid []gridPoint, choose definition.Choose, snapshots []int, dataHash, 
 	}
 	if len(grid) > 1 {
 		content.Choose = &choose
+		if choose.Measure.V != measure.Accuracy {
+			content.Measure = choose.Measure.V
+		}
 	}
 	text, err := json.Marshal(content)
 	return fmt.Sprintf("%x", sha256.Sum256(text)), err

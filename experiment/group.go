@@ -17,6 +17,7 @@ import (
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
@@ -206,7 +207,7 @@ func (r *runner) trainCells(ctx context.Context, w *computation) {
 	for i, c := range g.Cells {
 		chosen := 0
 		if w.errs[i] == nil && len(c.grid) > 1 {
-			chosen, w.results[i].Trials, w.errs[i] = best(c, settings, i)
+			chosen, w.results[i].Trials, w.errs[i] = best(c, measure.Find(r.e.Choose.Measure.V), settings, i)
 			w.results[i].Setting = c.grid[chosen].Setting
 		}
 		if w.errs[i] != nil {
@@ -302,10 +303,10 @@ func (n noting) Note(text string) {
 	n.r.o.Observer.Note(text)
 }
 
-// best returns the setting of a cell with the best accuracy on the held-out bags, the first one on
-// ties. A setting that failed is never chosen, and one that diverged only if all others failed or
+// best returns the setting of a cell with the best value of a measure on the held-out bags, the first one
+// on ties. A setting that failed is never chosen, and one that diverged only if all others failed or
 // diverged too.
-func best(c *Cell, settings []training, cell int) (chosen int, trials []results.SettingResult, err error) {
+func best(c *Cell, by *measure.Measure, settings []training, cell int) (chosen int, trials []results.SettingResult, err error) {
 	chosen = -1
 	for _, s := range settings {
 		if s.cell != cell {
@@ -313,14 +314,19 @@ func best(c *Cell, settings []training, cell int) (chosen int, trials []results.
 		}
 		i := len(trials)
 		t := results.SettingResult{Setting: c.grid[i].Setting}
+		if s.Err == nil {
+			t.Accuracy, t.Diverged = s.Report.TestAccuracy, s.Report.Diverged != nil
+			if t.Value = s.Report.Measures.Test().Get(by.Name); by.Name == measure.Accuracy {
+				t.Value = t.Accuracy
+			}
+		}
 		switch {
 		case s.Err != nil:
 			t.Error = s.Err.Error()
-		default:
-			t.Accuracy, t.Diverged = s.Report.TestAccuracy, s.Report.Diverged != nil
-			if chosen < 0 || betterThan(t, trials[chosen]) {
-				chosen = i
-			}
+		case t.Value == nil:
+			t.Error = fmt.Sprintf("%s is not defined on the held-out bags; it needs %s", by.Name, by.Requires())
+		case chosen < 0 || betterThan(t, trials[chosen], by.Lower):
+			chosen = i
 		}
 		trials = append(trials, t)
 	}
@@ -330,12 +336,15 @@ func best(c *Cell, settings []training, cell int) (chosen int, trials []results.
 	return chosen, trials, nil
 }
 
-// betterThan reports whether a trained setting is better than another one.
-func betterThan(t results.SettingResult, other results.SettingResult) bool {
+// betterThan reports whether a trained setting is better than another one. lower means that lower values are better.
+func betterThan(t, other results.SettingResult, lower bool) bool {
 	if t.Diverged != other.Diverged {
 		return other.Diverged
 	}
-	return *t.Accuracy > *other.Accuracy
+	if lower {
+		return *t.Value < *other.Value
+	}
+	return *t.Value > *other.Value
 }
 
 // fillResult sets the result of a trained cell. Its accuracies are those of the exported model. With

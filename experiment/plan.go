@@ -16,6 +16,7 @@ import (
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/train"
 )
@@ -300,6 +301,9 @@ func checkHeldOut(e *definition.Experiment, d *definition.DataSet, in *sharedDat
 		inner, err := holdOut(set, whole, e.Choose, i+1, in.splits.Group.V != "")
 		if err != nil {
 			return dataErrorAt(e, d.Name, in.facts, err)
+		}
+		if m := measure.Find(e.Choose.Measure.V); !m.Fits(set.Multi) {
+			return e.AddSource(diag.Errorf(e.Choose.Measure.Pos, "choose.measure %s is not defined on the bags of %s", m.Name, in.facts.title()).WithNote("it needs %s", m.Requires()))
 		}
 		if !anyKnown(set, inner.Test) {
 			return unlabelled(e, d, in, fmt.Sprintf("no bag that split %d holds out to choose settings has a true label; without grid, none is needed", i+1))

@@ -128,8 +128,8 @@ func (r *Report) notes() []string {
 		list = append(list, "Some results were computed by a version of miplc that did not record the numbers of bags. The corrected test omits them.")
 	}
 	if slices.ContainsFunc(r.cells, func(c results.Result) bool { return c.Setting != "" }) {
-		list = append(list, fmt.Sprintf("Settings of a grid were chosen in every cell by the accuracy on %v of the training bags, "+
-			"held out; the model was then trained with them on all training bags.", e.Choose.Holdout))
+		list = append(list, fmt.Sprintf("Settings of a grid were chosen in every cell by the %s on %v of the training bags, "+
+			"held out; the model was then trained with them on all training bags.", measure.Find(e.Choose.Measure.V).Title, e.Choose.Holdout))
 	}
 	for _, l := range e.Learners {
 		if used := r.engines[l.Name.V]; len(used) > 1 {

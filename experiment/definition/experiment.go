@@ -10,6 +10,7 @@ import (
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language/schema"
+	"github.com/miplc/miplc/measure"
 )
 
 // Experiment is the file of an experiment (docs/experiment-reference.md). Values have their positions
@@ -162,12 +163,13 @@ func (s *Splits) Place(setting string) diag.Pos {
 	return map[string]diag.Pos{"train": s.trainPos, "folds": s.foldsPos, "validation": s.validationPos, "group": s.Group.Pos}[setting]
 }
 
-// Choose defines how a setting of a grid is chosen in each cell: by the accuracy on a held-out
+// Choose defines how a setting of a grid is chosen in each cell: by a measure of a held-out
 // share of the training bags. The model is then trained with it on all training bags.
 type Choose struct {
 	Holdout  float64
 	Stratify bool // the same share of every class
 	Seed     int
+	Measure  schema.Str `json:"-"` // keys of cells contain its name unless it is the accuracy
 }
 
 // Item is one table or figure of the report.
@@ -204,7 +206,7 @@ const (
 // Defaults of splits and choose.
 var (
 	defaultSplits = Splits{Count: 10, Train: 0.7, Stratify: true, Seed: 1}
-	defaultChoose = Choose{Holdout: 0.2, Stratify: true, Seed: 1}
+	defaultChoose = Choose{Holdout: 0.2, Stratify: true, Seed: 1, Measure: schema.Str{V: measure.Accuracy}}
 )
 
 // itemKinds lists the kinds of tables and figures.

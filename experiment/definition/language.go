@@ -9,6 +9,7 @@ import (
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
+	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/specs"
 )
 
@@ -243,6 +244,9 @@ var chooseRows = []schema.Row{
 	{Name: "seed", Type: schema.Whole, Default: fmt.Sprint(defaultChoose.Seed), In: schema.Closed(0, maxCount),
 		Field: schema.Bind(func(c *Choose) any { return &c.Seed }),
 		Doc:   "Seed of the held-out bags of split 1. Split i has seed + i - 1."},
+	{Name: "measure", Type: schema.Text, Default: defaultChoose.Measure.V, Choices: measure.Names(),
+		Field: schema.Bind(func(c *Choose) any { return &c.Measure }),
+		Doc:   "[Measure](measures.md) of the held-out bags that chooses the setting."},
 }
 
 var attentionRows = []schema.Row{

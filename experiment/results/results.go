@@ -64,6 +64,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 type SettingResult struct {
 	Setting  string   `json:"setting"`
 	Accuracy *float64 `json:"accuracy,omitempty"` // nil: the training failed
+	Value    *float64 `json:"value,omitempty"`    // of the measure that chooses; nil: the training failed, or it is not defined
 	Error    string   `json:"error,omitempty"`
 	Diverged bool     `json:"diverged,omitempty"` // its loss exploded: it is chosen only if all others failed or diverged too
 }

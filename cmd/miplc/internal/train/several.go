@@ -12,6 +12,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/runs"
 )
 
@@ -152,18 +153,44 @@ func fileName(text string) string {
 	}, text)
 }
 
-// printAll writes a line for each run, then the mean and the deviation of the accuracies of each setting.
-func printAll(out io.Writer, dir string, trials int, t *runs.Results) error {
+// printRuns writes a line for each run, with the measure of its validation bags if there are any.
+func printRuns(out io.Writer, list []*runs.Summary) error {
+	validated := slices.ContainsFunc(list, func(s *runs.Summary) bool { return s.Measures.Validation() != nil })
+	by := measure.Accuracy
+	if best := list[0].Best; best != nil {
+		by = best.Measure
+	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "\nrun\ttest accuracy\ttraining accuracy\tloss\n")
-	for _, s := range t.Runs {
-		verdict := ""
+	head := ""
+	if validated {
+		head = "validation " + by + "\t"
+	}
+	fmt.Fprintf(w, "\nrun\t%stest accuracy\ttraining accuracy\tloss\n", head)
+	for _, s := range list {
+		value, verdict := "", ""
+		if validated {
+			value = share(s.Measures.Validation().Get(by)) + "\t"
+		}
 		if s.Diverged != nil {
 			verdict = "\tDIVERGED"
 		}
-		sanitize.Fprintf(w, "%s\t%s\t%s\t%.4f"+verdict+"\n", s.Folder, share(s.TestAccuracy), share(s.TrainAccuracy), s.Loss)
+		sanitize.Fprintf(w, "%s\t%s%s\t%s\t%.4f%s\n", s.Folder, value, share(s.TestAccuracy), share(s.TrainAccuracy), s.Loss, verdict)
 	}
-	if err := w.Flush(); err != nil {
+	return w.Flush()
+}
+
+// adviceForGrid says by which bags to choose a setting.
+func adviceForGrid(list []*runs.Summary) string {
+	if list[0].Measures.Validation() != nil {
+		return "Choose a setting by the validation bags: the test accuracy of a setting that it has chosen is too high."
+	}
+	return "Do not choose a setting by the test accuracy: that of the chosen setting would be too high. Hold out validation bags with " +
+		"--set data.split.validation=0.2, or compare settings with grid in an experiment."
+}
+
+// printAll writes a line for each run, then the mean and the deviation of the accuracies of each setting.
+func printAll(out io.Writer, o *options, trials int, t *runs.Results) error {
+	if err := printRuns(out, t.Runs); err != nil {
 		return err
 	}
 	for _, s := range t.Runs {
@@ -174,7 +201,7 @@ func printAll(out io.Writer, dir string, trials int, t *runs.Results) error {
 	for _, text := range t.Failures {
 		fmt.Fprintf(out, "failed: %s\n", text)
 	}
-	sanitize.Fprintf(out, "\n%d of %s on %s in %.1f s, in %s", len(t.Runs), diag.Count(trials, "run"), device(t.Runs[0]), t.Seconds, dir)
+	sanitize.Fprintf(out, "\n%d of %s on %s in %.1f s, in %s", len(t.Runs), diag.Count(trials, "run"), device(t.Runs[0]), t.Seconds, o.Dir)
 	if one := t.Settings[0]; len(t.Settings) == 1 && one.Mean != nil {
 		fmt.Fprintf(out, "; test accuracy %s, deviation %s", share(one.Mean), share(one.Std))
 	}
@@ -184,7 +211,11 @@ func printAll(out io.Writer, dir string, trials int, t *runs.Results) error {
 	if _, err := fmt.Fprintln(out); err != nil {
 		return err
 	}
-	return printSettings(out, t.Settings)
+	if err := printSettings(out, t.Settings); err != nil || len(o.Grid) == 0 || len(t.Settings) == 1 {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "\n%s\n", adviceForGrid(t.Runs))
+	return err
 }
 
 // printSettings writes the mean accuracy of each setting, if there are several with several runs.

@@ -163,7 +163,7 @@ func run(ctx context.Context, o *options) error {
 	if n := len(results.Failures); n > 0 {
 		err = fmt.Errorf("%d of %s failed", n, diag.Count(len(trials), "run"))
 	}
-	return o.Console.ResultOf(err, results, func(w io.Writer) error { return printAll(w, o.Dir, len(trials), results) })
+	return o.Console.ResultOf(err, results, func(w io.Writer) error { return printAll(w, o, len(trials), results) })
 }
 
 // complete reports wrong flags. With Spec it sets specEngine. To resume without Spec, it sets Spec to that
