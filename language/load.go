@@ -2,6 +2,7 @@ package language
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language/schema"
@@ -105,6 +106,9 @@ func parse(name string, src []byte, overrides []string) (s *Spec, read, conflict
 		return nil, nil, nil, err
 	}
 	s.Origin = doc.Origin
+	if len(overrides) > 0 {
+		s.CheckAlone(sync.OnceValue(func() bool { return correct(name, src) }))
+	}
 	if s.Model.Pos = doc.Pos; !s.KeyPos("model").IsZero() {
 		s.Model.Pos = s.KeyPos("model")
 	}
@@ -124,6 +128,11 @@ func isSound(name string) bool {
 	if err != nil {
 		return false
 	}
-	_, read, conflicts, err := parse(file, src, nil)
+	return correct(file, src)
+}
+
+// correct reports whether a spec has no errors.
+func correct(name string, src []byte) bool {
+	_, read, conflicts, err := parse(name, src, nil)
 	return err == nil && len(read)+len(conflicts) == 0
 }

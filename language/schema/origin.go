@@ -20,6 +20,7 @@ type Origin struct {
 	files   map[string]*source // the document and the files it extends
 	layers  map[string]int     // layer of each file: a higher layer overrides lower ones
 	sound   map[string]bool    // see MarkSound
+	alone   func() bool        // see CheckAlone; nil: there are no overrides
 	related map[string][]string
 	keys    []keyAt // keys that the files contain, in the order of the tables
 }
@@ -39,8 +40,16 @@ func (o *Origin) MarkSound(isSound func(file string) bool) {
 	}
 }
 
-// Inherited reports whether a position is in a file that the document extends.
-func (o *Origin) Inherited(pos diag.Pos) bool { return o.layers[pos.File] < 0 }
+// CheckAlone sets the function that reports whether the document is correct without its overrides. Overrides then
+// are like a file that extends the document.
+func (o *Origin) CheckAlone(isSound func() bool) { o.alone = isSound }
+
+// Inherited reports whether a position is in a file that the document extends, or in the document if it has
+// overrides and is correct without them.
+func (o *Origin) Inherited(pos diag.Pos) bool {
+	layer, known := o.layers[pos.File]
+	return layer < 0 || known && layer == 0 && o.alone != nil && o.alone()
+}
 
 // ExtendedBy reports whether pos is in a file that the file of other extends.
 func (o *Origin) ExtendedBy(pos, other diag.Pos) bool {
