@@ -1,4 +1,4 @@
-"""DEMIPL as the authors' program computes it, in JAX: a peer of bench/protocol.py.
+"""DEMIPL as the authors' program computes it, in JAX: a peer of bench/gpu.py.
 
     python3 demipl.py --data birdsong-mipl-r1.npz --split run/split.json --epochs 100
 

@@ -91,7 +91,7 @@ var plugins = map[string]string{
 }
 
 // captures has the settings of providers that record the operations of a run and repeat them.
-var captures = map[string]string{ortlib.CUDA: "enable_cuda_graph", ortlib.WebGPU: "enableGraphCapture"}
+var captures = map[string]string{ortlib.WebGPU: "enableGraphCapture"}
 
 // appendPlugin adds a provider from a separate library.
 func (s SessionOptions) appendPlugin(opts *ort.SessionOptions, library string) error {

@@ -46,6 +46,11 @@ func Devices() []string {
 	return append([]string{CPU, Go}, ortenv.Providers...)
 }
 
+// gpuRuns is the minimum number of runs on features for which a GPU is the default. An H200 needs 85 ms
+// for an epoch of one run of demipl on Birdsong-MIPL, 16 cores 71 ms; of 16 runs, 7.6 and 35 ms each
+// (bench/results/2026-11-26-h200.md).
+const gpuRuns = 16
+
 // maxThreads is the maximum number of threads of onnxruntime, which takes minutes to start
 // thousands.
 const maxThreads = 1024
@@ -59,6 +64,8 @@ type Request struct {
 	Threads int    // threads per operation of onnxruntime; 0: as many as the program needs
 	Plugin  string // PJRT plugin; empty: search, see pjrt.Find
 	Memory  int64  // maximum bytes of the engine xla on its device; 0: all available memory
+	Runs    int    // runs that the command trains, on which the default device depends
+	Images  bool   // an instance is an image, on which the default device depends; set from the spec
 	// Shared reports that other processes use the other cores: the engine ort then uses one,
 	// unless Threads is set.
 	Shared bool
@@ -81,8 +88,8 @@ func (c *Choice) Close() {
 	}
 }
 
-// Choose returns the engine and the device for a request. Auto means XLA if a GPU opens, else
-// onnxruntime if its library is found, else gorgonia. If an engine or device that was requested
+// Choose returns the engine and the device for a request. Auto means XLA if a GPU opens and the work is
+// large enough for it, else onnxruntime if its library is found, else gorgonia. If an engine or device that was requested
 // by name is missing, the error says what to install.
 func Choose(r Request) (*Choice, error) {
 	return choose(r, here)
@@ -142,8 +149,8 @@ func (r *Request) check() error {
 		return fmt.Errorf("the number of threads belongs to the engine %s, not to %s", ORT, r.Engine)
 	case r.Device == Go && r.Engine != XLA:
 		return fmt.Errorf("the device %s belongs to the engine %s, not to %s", Go, XLA, r.Engine)
-	case r.Engine == Gorgonia && r.Device == CUDA:
-		return fmt.Errorf("the engine %s trains on the CPU only: the engines %s and %s train on the device %s", Gorgonia, XLA, ORT, CUDA)
+	case (r.Engine == Gorgonia || r.Engine == ORT) && r.Device == CUDA:
+		return fmt.Errorf("the engine %s does not train on the device %s: use the engine %s", r.Engine, CUDA, XLA)
 	case r.onlyORT() && r.Engine != ORT && r.Engine != Auto:
 		return fmt.Errorf("the device %s belongs to the engine %s, not to %s", r.Device, ORT, r.Engine)
 	}
@@ -163,7 +170,10 @@ func (r Request) auto(m machine) (*Choice, error) {
 	if r.Device == CUDA {
 		return r.xla(m)
 	}
-	if r.Device == "" {
+	switch {
+	case r.Device == "" && r.Plugin == "" && !r.Images && r.Runs < gpuRuns:
+		noGPU = fmt.Sprintf("--device %s is the default for images and for %d or more runs", CUDA, gpuRuns)
+	case r.Device == "":
 		b, err := m.open(pjrt.CUDA, r.Plugin)
 		if err == nil {
 			return r.withBackend(m, b, "a GPU is usable: "+b.Text), nil
@@ -244,7 +254,6 @@ func (r Request) xla(m machine) (*Choice, error) {
 	}
 	return nil, diag.Diagnostic{Text: fmt.Sprintf("engine %s: %v", XLA, err), Notes: []string{
 		"it needs an NVIDIA GPU and a PJRT plugin: pip install \"jax[cuda13]\" (package jax-cuda13-pjrt), or set --pjrt-plugin; miplc doctor lists what is installed",
-		"with onnxruntime for CUDA (miplc runtime install cuda), --engine " + ORT + " --device " + CUDA + " trains on the GPU without this plugin",
 		"on a CPU the engine " + ORT + " is the default; --engine " + XLA + " --device " + CPU + " runs the same program there",
 	}}
 }

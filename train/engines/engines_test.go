@@ -64,10 +64,12 @@ func TestChoose(t *testing.T) {
 		engine, device string
 		says           string // in the reason or the error
 	}{
-		{"auto with a GPU", all, Request{}, XLA, CUDA, "Imagined GPU"},
+		{"auto with a GPU and images", all, Request{Images: true, Runs: 1}, XLA, CUDA, "Imagined GPU"},
+		{"auto with a GPU and many runs", all, Request{Runs: 16}, XLA, CUDA, "Imagined GPU"},
+		{"auto with a GPU and few runs on features", all, Request{Runs: 15}, ORT, CPU, "the default for images and for 16 or more runs"},
 		{"auto with a GPU on the CPU", all, Request{Device: CPU}, ORT, CPU, "1.99.0 is the default engine on a CPU"},
-		{"auto with the library", library, Request{Engine: Auto}, ORT, CPU, "no driver"},
-		{"auto with nothing", bare, Request{}, Gorgonia, CPU, "no usable onnxruntime library was found; no driver"},
+		{"auto with the library", library, Request{Engine: Auto, Images: true}, ORT, CPU, "no driver"},
+		{"auto with nothing", bare, Request{Images: true}, Gorgonia, CPU, "no usable onnxruntime library was found; no driver"},
 		{"auto without cgo", noCgo, Request{}, Gorgonia, CPU, "this build of miplc has no cgo"},
 		{"auto with a named library that is not usable", bare, Request{Library: "l.so"}, "", "", "l.so"},
 		{"auto with a named plugin that is not usable", library, Request{Plugin: "p.so"}, "", "", "p.so"},
@@ -75,11 +77,11 @@ func TestChoose(t *testing.T) {
 		{"auto with a provider", all, Request{Device: "webgpu"}, ORT, "webgpu", "it has the device webgpu"},
 		{"auto with a provider on the GPU", all, Request{Device: "tensorrt"}, ORT, "tensorrt", "tensorrt"},
 		{"gorgonia", all, Request{Engine: Gorgonia}, Gorgonia, CPU, "requested"},
-		{"gorgonia on a GPU", all, Request{Engine: Gorgonia, Device: CUDA}, "", "", "trains on the CPU only"},
+		{"gorgonia on a GPU", all, Request{Engine: Gorgonia, Device: CUDA}, "", "", "gorgonia does not train on the device cuda: use the engine xla"},
 		{"ort", library, Request{Engine: ORT}, ORT, CPU, "requested"},
 		{"ort without the library", bare, Request{Engine: ORT}, "", "", "engine ort: no library"},
-		{"ort on the GPU", all, Request{Engine: ORT, Device: CUDA}, ORT, CUDA, "requested"},
-		{"ort without the provider", library, Request{Engine: ORT, Device: CUDA}, "", "", "no provider"},
+		{"ort on an NVIDIA GPU", all, Request{Engine: ORT, Device: CUDA}, "", "", "ort does not train on the device cuda: use the engine xla"},
+		{"ort without the provider", library, Request{Engine: ORT, Device: "webgpu"}, "", "", "no provider"},
 		{"xla", all, Request{Engine: XLA}, XLA, CUDA, "requested"},
 		{"xla without a GPU", library, Request{Engine: XLA}, "", "", "engine xla: no driver"},
 		{"xla on the CPU without a plugin", library, Request{Engine: XLA, Device: CPU}, XLA, Go, "pure Go executor"},
@@ -115,7 +117,7 @@ func TestMissingGPU(t *testing.T) {
 	_, err := choose(Request{Engine: XLA}, machineOf(true, false, false))
 	var text strings.Builder
 	diag.Render(&text, err)
-	for _, want := range []string{"pip install", "--pjrt-plugin", "--engine ort --device cuda", "--device cpu"} {
+	for _, want := range []string{"pip install", "--pjrt-plugin", "--device cpu"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not in %s", want, &text)
 		}

@@ -15,12 +15,18 @@ type Trainers struct {
 	request Request
 	machine machine
 	mu      sync.Mutex
-	choices map[string]*Choice // by requested engine
+	choices map[choiceKey]*Choice
+}
+
+// choiceKey has the properties of a spec on which its engine depends.
+type choiceKey struct {
+	engine string // requested
+	images bool   // only for auto
 }
 
 // NewTrainers returns a trainer. If Request.Engine is empty, it uses train.engine of each spec.
 func NewTrainers(r Request) *Trainers {
-	return &Trainers{request: r, machine: here, choices: map[string]*Choice{}}
+	return &Trainers{request: r, machine: here, choices: map[choiceKey]*Choice{}}
 }
 
 // Close frees the devices.
@@ -46,12 +52,14 @@ func (t *Trainers) choice(spec *language.Spec) (*Choice, error) {
 	defer t.mu.Unlock()
 	r := t.request
 	r.Engine = r.named(spec.Train.Engine.V)
-	if c := t.choices[r.Engine]; c != nil {
+	r.Images = r.Engine == Auto && len(spec.Data.Shape.V) > 1
+	key := choiceKey{r.Engine, r.Images}
+	if c := t.choices[key]; c != nil {
 		return c, nil
 	}
 	c, err := choose(r, t.machine)
 	if err == nil {
-		t.choices[r.Engine] = c
+		t.choices[key] = c
 	}
 	return c, err
 }

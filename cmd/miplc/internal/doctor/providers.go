@@ -11,9 +11,14 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
+	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/internal/nvidia"
+	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
+	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
 
@@ -72,15 +77,53 @@ func tryIn(ctx context.Context, program, library, name string) deviceFacts {
 	return d
 }
 
-// try trains a small model with a provider in this process.
+// try trains a small model with a provider in this process, or predicts with it if the provider is for
+// prediction only.
 func try(ctx context.Context, library, name string) deviceFacts {
 	d := deviceFacts{component: component{Name: name}}
-	step, err := engines.TryProvider(ctx, library, name)
+	what, tested := "a training step", engines.TryProvider
+	if name == ortlib.CUDA {
+		what, tested = "a prediction", tryPrediction
+	}
+	took, err := tested(ctx, library, name)
 	if err != nil {
 		d.Detail = err.Error()
 		return d
 	}
-	d.Usable, d.Step = true, step.Seconds()
-	d.Detail = fmt.Sprintf("it agrees with the CPU; a training step of a small model in %v", step.Round(time.Microsecond))
+	d.Usable, d.Step = true, took.Seconds()
+	d.Detail = fmt.Sprintf("it agrees with the CPU; %s of a small model in %v", what, took.Round(time.Microsecond))
 	return d
+}
+
+// tryPrediction opens a small model on the device of a provider, which compares the device with the CPU.
+// It returns the time of a second prediction.
+func tryPrediction(ctx context.Context, library, name string) (time.Duration, error) {
+	small, err := train.SmallTrial()
+	if err != nil {
+		return 0, err
+	}
+	meta := export.Metadata{Engine: "none", Classes: make([]string, small.Data.Classes)}
+	for i := range meta.Classes {
+		meta.Classes[i] = fmt.Sprint(i)
+	}
+	file, err := export.Model(small.Program, train.UntrainedState(small.Program, 1).Params, meta)
+	if err != nil {
+		return 0, err
+	}
+	content, err := proto.Marshal(file)
+	if err != nil {
+		return 0, err
+	}
+	model, err := runtime.OpenBytes(content, runtime.WithLibrary(library), runtime.WithProvider(name, nil))
+	if err != nil {
+		return 0, err
+	}
+	defer model.Close()
+	bag := runtime.Bag{N: small.Data.Size(0), Instances: small.Data.Instances[:small.Data.Size(0)*small.Data.Dim()]}
+	if _, err := model.Predict(ctx, bag); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	_, err = model.Predict(ctx, bag)
+	return time.Since(began), err
 }

@@ -68,7 +68,7 @@ download or the verification fails, nothing is installed.
 
   onnxruntime  runs models, and training steps of the engine ort (default)
   webgpu       execution provider for GPUs of any vendor: --device webgpu
-  cuda         execution provider for NVIDIA GPUs: --device cuda --engine ort. A download of
+  cuda         execution provider for predictions on NVIDIA GPUs: --device cuda. A download of
                1.4 GB, 2.3 GB on the disk: onnxruntime built with CUDA 13, which replaces the
                one of "miplc runtime install", and NVIDIA's libraries, under NVIDIA's licence
   xla          PJRT plugin for training on CPUs with the engine xla`,

@@ -73,12 +73,12 @@ lists the back ends (onnxruntime, onnx-go) that agree with the reference impleme
 none agrees, the model is saved as model.failed.onnx and the command fails.
 
 Engines: ort runs training steps in onnxruntime; gorgonia is pure Go; xla trains on an NVIDIA
-GPU. auto, the default, selects xla if an NVIDIA GPU is usable, else ort, or gorgonia if miplc
-was built without cgo. The command prints the choice and the reason. No real GPU has run miplc
-yet; --device cpu selects the CPU.
+GPU. auto, the default, selects xla for images and for 16 or more runs if an NVIDIA GPU is
+usable, else ort, or gorgonia if miplc was built without cgo. The command prints the choice and
+the reason; --device cpu selects the CPU.
 
---device selects the device: cuda trains with xla (or ort with --engine ort), webgpu and the
-others with ort. miplc doctor shows what works on this machine.
+--device selects the device: cuda trains with xla, webgpu and the others with ort. miplc doctor
+shows what works on this machine.
 
 --seeds, --split-numbers and --grid train up to 1000 runs with one command, each in its own
 folder below DIR (seed-1, split-2-seed-1-lr-0.05, ...). Runs on features that differ only in

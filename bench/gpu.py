@@ -1,0 +1,624 @@
+#!/usr/bin/env python3
+"""Tests and measures miplc on the NVIDIA GPU of a machine without network and without Go.
+
+    MIPLC_DATA=data python3 bench/gpu.py pack packet          # on a machine with Go, in the source repository
+    python3 bench/gpu.py run packet --out results PART...     # on the machine with the GPU
+
+pack writes archives of the command, its libraries and the datasets. run unpacks those that are not yet in --work,
+runs the parts and appends their results to OUT/results.md at once. The python3 of the machine needs jax with its CUDA
+plugin, PyTorch and NVIDIA's libraries. A part that fails or takes longer than its limit is reported, and the next one
+begins. See bench/README.md for the parts.
+"""
+
+import argparse
+import hashlib
+import json
+import lzma
+import os
+import re
+import shutil
+import signal
+import site
+import statistics
+import struct
+import subprocess
+import sys
+import tarfile
+import time
+import urllib.request
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+SETTINGS = ["--set", "train.checkpoint=0", "--set", "train.eval_every=1000"]
+
+
+# ---- packing
+
+
+def pack(folder):
+    """Writes the archives base, fashion, cuda and webgpu."""
+    os.makedirs(folder, exist_ok=True)
+    data, miplc = os.environ["MIPLC_DATA"], os.path.join(folder, "miplc")
+    subprocess.run(["go", "build", "-trimpath", "-ldflags=-s -w", "-o", miplc, "./cmd/miplc"], cwd=ROOT, check=True)
+
+    def said(*command):
+        return (
+            subprocess.run([miplc, *command], check=True, capture_output=True, text=True).stdout.split("\n")[0].strip()
+        )
+
+    birdsong = os.path.join(folder, "birdsong.npz")
+    said("data", "synth", "birdsong-mipl", "--source", data, "-o", birdsong, "--force")
+    archive(
+        folder,
+        "base",
+        {
+            "miplc": miplc,
+            "birdsong.npz": birdsong,
+            "libonnxruntime.so": said("runtime", "path"),
+            "data/mnist": os.path.join(data, "mnist"),
+            "data/mipl-splits": os.path.join(data, "mipl-splits"),
+        },
+    )
+    archive(folder, "fashion", {"data/fashion-mnist": os.path.join(data, "fashion-mnist")})
+    os.remove(miplc)
+    os.remove(birdsong)
+    cuda = os.environ.get("MIPLC_ORT_GPU")  # the folder onnxruntime/capi of the wheel onnxruntime-gpu
+    if cuda:
+        slim = os.path.join(folder, "slim.so")
+        slimmed(os.path.join(cuda, "libonnxruntime_providers_cuda.so"), slim, 90)
+        library = next(n for n in os.listdir(cuda) if n.startswith("libonnxruntime.so."))
+        archive(
+            folder,
+            "cuda",
+            {
+                "cuda/libonnxruntime_providers_cuda.so": slim,
+                "cuda/libonnxruntime.so": os.path.join(cuda, library),
+                "cuda/libonnxruntime_providers_shared.so": os.path.join(cuda, "libonnxruntime_providers_shared.so"),
+            },
+        )
+        os.remove(slim)
+
+
+def archive(folder, name, files):
+    path = os.path.join(folder, name + ".tar.xz")
+    with lzma.open(path, "w", preset=1) as out, tarfile.open(fileobj=out, mode="w") as tar:
+        for inside, file in files.items():
+            tar.add(os.path.realpath(file), inside)
+    print("%s: %.0f MB" % (path, os.path.getsize(path) / 1e6))
+
+
+def slimmed(library, to, arch):
+    """Copies a library with the code of one architecture of GPUs. The code of others becomes zeros, which compress well."""
+    data, at = bytearray(open(library, "rb").read()), 0
+    while (at := data.find(b"\x50\xed\x55\xba", at)) >= 0:  # the header of a fat binary
+        _, version, header, size = struct.unpack_from("<IHHQ", data, at)
+        if version != 1 or header != 16 or at + size > len(data):
+            at += 4
+            continue
+        entry, end = at + header, at + header + size
+        while entry < end:
+            kind, _, head, length = struct.unpack_from("<HHIQ", data, entry)
+            if kind != 2 or struct.unpack_from("<I", data, entry + 28)[0] != arch:
+                data[entry + head : entry + head + length] = bytes(length)
+            entry += head + length
+        at = end
+    with open(to, "wb") as f:
+        f.write(data)
+
+
+# ---- running
+
+
+class Failure(Exception):
+    """A part failed; the text gives the reason."""
+
+
+class Bench:
+    def __init__(self, args):
+        self.args, self.work, self.begin = args, args.work, time.time()
+        os.makedirs(args.out, exist_ok=True)
+        os.makedirs(self.work, exist_ok=True)
+        for name in sorted(os.listdir(args.packet)):
+            done = os.path.join(self.work, name + ".done")
+            if name.endswith(".tar.xz") and not os.path.exists(done):
+                with tarfile.open(os.path.join(args.packet, name)) as tar:
+                    tar.extractall(self.work, filter="data")
+                open(done, "w").close()
+        self.report = open(os.path.join(args.out, "results.md"), "a")
+        self.log = open(os.path.join(args.out, "log.txt"), "a")
+        self.env = dict(
+            os.environ, ONNXRUNTIME_SHARED_LIBRARY_PATH=self.file("libonnxruntime.so"), MIPLC_DATA=self.file("data")
+        )
+        self.env["LD_LIBRARY_PATH"] = ":".join(
+            filter(None, [os.environ.get("LD_LIBRARY_PATH"), "/usr/local/nvidia/lib64"])
+        )
+        self.env["PATH"] = os.path.dirname(sys.executable) + ":" + self.env["PATH"]
+        self.deadline = self.begin + args.limit
+        self.gpu = ["--device", "cuda"] if args.device == "cuda" else ["--engine", "xla", "--device", "cpu"]
+
+    def file(self, *names):
+        return os.path.join(self.work, *names)
+
+    def say(self, *line):
+        text = " ".join(str(x) for x in line)
+        print(text, flush=True)
+        self.report.write(text + "\n")
+        self.report.flush()
+
+    def call(self, command, limit=60, env=None, ok=(0,)):
+        """Runs a command and returns its output; what it writes to standard error goes into the log."""
+        limit = min(limit, self.deadline - time.time() - 3)
+        if limit < 2:
+            raise Failure("the limit of all parts is reached")
+        self.log.write("$ %s\n" % " ".join(command))
+        self.log.flush()
+        began = time.time()
+        p = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=env or self.env,
+            start_new_session=True,
+        )
+        try:
+            out, err = p.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(p.pid, signal.SIGKILL)
+            out, err = p.communicate()
+            self.log.write(err[-6000:] + "\n")
+            raise Failure("stopped after %.0f s: %s" % (limit, last(err)))
+        self.log.write(err[-6000:] + "\n[%d after %.1f s]\n" % (p.returncode, time.time() - began))
+        self.log.flush()
+        if p.returncode not in ok:
+            raise Failure("exit code %d: %s" % (p.returncode, last(err or out)))
+        return out
+
+    def train(self, name, spec, device, epochs, options=(), limit=60, env=None, engine=""):
+        """Trains and returns the JSON of the command, with the wall-clock seconds, and the seconds of each epoch of a run."""
+        folder, began = self.file("runs", name), time.time()
+        if device == "cuda" and self.args.device == "cpu":  # a dry run
+            engine, device = "xla", "cpu"
+        command = [
+            self.file("miplc"),
+            "train",
+            spec,
+            "-o",
+            folder,
+            "--force",
+            "--json",
+            "--device",
+            device,
+            "--set",
+            "train.epochs=%d" % epochs,
+        ]
+        out = json.loads(self.call(command + (["--engine", engine] if engine else []) + list(options), limit, env))
+        first = folder if "runs" not in out else os.path.join(folder, out["runs"][0]["folder"])
+        metrics = [json.loads(line) for line in open(os.path.join(first, "metrics.jsonl"))]
+        return dict(out, wall=time.time() - began, metrics=metrics, path=first)
+
+    def data(self, case):
+        """Returns the spec of a case and the options that name its data."""
+        if case == "quickstart":
+            return "quickstart", []
+        if case == "birdsong":
+            return "demipl", ["--set", "data.set=" + self.file("birdsong.npz")]
+        set_ = self.file("mnist-40.npz" if case == "images" else "mnist.npz")
+        if not os.path.exists(set_):
+            self.call(
+                [self.file("miplc"), "data", "synth", "mnist-mipl", "--source", self.file("data"), "-o", set_]
+                + (["--bags", "40"] if case == "images" else [])
+            )
+        return "demipl-image" if case == "images" else "demipl-program", ["--set", "data.set=" + set_]
+
+    # parts
+
+    def doctor(self):
+        env = dict(self.env)
+        out = self.call([self.file("miplc"), "doctor"], 60, env, ok=(0, 1))
+        for line in out.split("\n"):
+            if re.match(r"(miplc|Go|xla on|ort on|pjrt)", line):
+                self.say("   ", line)
+        self.log.write(out)
+        return out
+
+    def agree(self):
+        """Losses of every epoch on the GPU and on the CPU, accuracies, parity, and the same bits twice."""
+        self.say(
+            "| case | epochs | largest difference of a loss | test accuracy, GPU and CPU | same bits twice | parity | seconds, GPU and CPU |"
+        )
+        self.say("|---|---:|---:|---|---|---|---|")
+        for case, epochs in (("quickstart", 30), ("birdsong", 5), ("images", 5)):
+            try:
+                spec, options = self.data(case)
+                gpu, again, cpu = (
+                    self.train(case + "-" + n, spec, d, epochs, options)
+                    for n, d in (("gpu", "cuda"), ("again", "cuda"), ("cpu", "cpu"))
+                )
+                losses = [abs(a["loss"] - b["loss"]) / abs(b["loss"]) for a, b in zip(gpu["metrics"], cpu["metrics"])]
+                same = digest(gpu) == digest(again)
+                parity = (
+                    max((c.get("probabilities", 0) for c in gpu.get("parity", [])), default=float("nan"))
+                    if isinstance(gpu.get("parity"), list)
+                    else gpu.get("parity") and "ok"
+                )
+                self.say(
+                    "| %s | %d | %.2g, %.2g in the first | %.4f %.4f | %s | %s | %.1f %.1f |"
+                    % (
+                        case,
+                        epochs,
+                        max(losses),
+                        losses[0],
+                        gpu["accuracy"],
+                        cpu["accuracy"],
+                        same,
+                        parity,
+                        gpu["wall"],
+                        cpu["wall"],
+                    )
+                )
+            except Failure as why:
+                self.say("| %s | failed: %s |" % (case, why))
+
+    def resume(self):
+        """Interrupts a training and resumes it."""
+        spec, options = self.data("birdsong")
+        options = options + ["--set", "train.checkpoint=1"]
+        whole = self.train("whole", spec, "cuda", 40, options)
+        folder = self.file("runs", "cut")
+        shutil.rmtree(folder, ignore_errors=True)
+        command = (
+            [self.file("miplc"), "train", spec, "-o", folder, "--json", "--set", "train.epochs=40"] + self.gpu + options
+        )
+        p = subprocess.Popen(command, env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        metrics = os.path.join(folder, "metrics.jsonl")
+        while p.poll() is None and time.time() < self.deadline - 5:
+            if os.path.exists(metrics) and sum(1 for _ in open(metrics)) >= 3:
+                p.send_signal(signal.SIGINT)
+                break
+            time.sleep(0.01)
+        p.wait(30)
+        at = sum(1 for _ in open(metrics))
+        self.call([self.file("miplc"), "train", "-o", folder, "--resume", "--json"])
+        self.say(
+            "interrupted after %d of 40 epochs (exit code %d), resumed: the same bits: %s"
+            % (at, p.returncode, digest(whole) == digest({"path": folder}))
+        )
+
+    def refuse(self):
+        """A device that rounds products to TF32 must be refused."""
+        spec, options = self.data("images")
+        try:
+            self.train("tf32", spec, "cuda", 1, options, env=dict(self.env, NVIDIA_TF32_OVERRIDE="1"))
+            self.say("TF32 in NVIDIA's libraries: not refused")
+        except Failure as why:
+            self.say("TF32 in NVIDIA's libraries: refused:", why)
+
+    def speed(self, how=("xla-cuda", "ort-cpu"), cases=None):
+        """Seconds of an epoch."""
+        self.say(
+            "| case | runs | device | ms of an epoch of a run | us of a step of all runs | seconds around the epochs | accuracy |"
+        )
+        self.say("|---|---:|---|---:|---:|---:|---:|")
+        for case, runs, epochs in cases or (
+            ("birdsong", 1, 8),
+            ("birdsong", 16, 8),
+            ("birdsong", 64, 8),
+            ("mnist", 1, 4),
+            ("mnist", 10, 4),
+            ("mnist", 16, 4),
+        ):
+            for h in how:
+                engine, device = h.split("-")
+                if case == "mnist" and device == "cpu" and runs > 1:
+                    continue
+                try:
+                    spec, options = self.data(case)
+                    n = min(epochs, 2) if case == "mnist" and device == "cpu" else epochs
+                    out = self.train(
+                        "speed",
+                        spec,
+                        device,
+                        n,
+                        options + SETTINGS + (["--seeds", ",".join(map(str, range(1, runs + 1)))] if runs > 1 else []),
+                        90,
+                        engine=engine,
+                    )
+                    seconds = statistics.median(m["seconds"] for m in out["metrics"][1:] or out["metrics"])
+                    steps = 910 if case == "birdsong" else 350
+                    accuracy = statistics.mean(r["accuracy"] for r in out.get("runs", [out]))
+                    self.say(
+                        "| %s | %d | %s | %.2f | %.0f | %.1f | %.3f |"
+                        % (
+                            case,
+                            runs,
+                            h,
+                            1000 * seconds,
+                            1e6 * seconds * runs / steps,
+                            out["wall"] - sum(m["seconds"] for m in out["metrics"]) * runs,
+                            accuracy,
+                        )
+                    )
+                except Failure as why:
+                    self.say("| %s | %d | %s | failed: %s |" % (case, runs, h, why))
+
+    def peers(self):
+        """PyTorch and JAX on the same bags, one split."""
+        self.say("| case | program | ms of an epoch | us of a step |")
+        self.say("|---|---|---:|---:|")
+        for case in ("birdsong", "mnist"):
+            spec, options = self.data(case)
+            set_ = options[1].split("=")[1]
+            bags = 500 if case == "mnist" else 1300
+            split = self.file("split-%s.json" % case)
+            json.dump(
+                {"train": list(range(1, bags * 7 // 10 + 1)), "test": list(range(bags * 7 // 10 + 1, bags + 1))},
+                open(split, "w"),
+            )
+            common = [
+                "--data",
+                set_,
+                "--split",
+                split,
+                "--device",
+                self.args.device,
+                "--epochs",
+                "100",
+                "--seconds",
+                "5",
+            ] + (["--cnn"] if case == "mnist" else [])
+            for name, command in (
+                (
+                    "PyTorch, authors' loop",
+                    [
+                        os.path.join(HERE, "pytorch", "demipl.py"),
+                        "--reading",
+                        "program",
+                        "--loop",
+                        "loader",
+                        "--normalize",
+                        "none" if case == "mnist" else "training",
+                    ],
+                ),
+                ("JAX, step under jit", [os.path.join(HERE, "jax", "demipl.py"), "--jit", "step"]),
+                ("JAX, epoch under jit", [os.path.join(HERE, "jax", "demipl.py"), "--jit", "epoch"]),
+            ):
+                try:
+                    out = json.loads(self.call([sys.executable] + command + common, 60))
+                    ms = 1000 * out["seconds"] / out["epochs"]
+                    self.say("| %s | %s | %.0f | %.0f |" % (case, name, ms, 1000 * ms / (bags * 7 // 10)))
+                except Failure as why:
+                    self.say("| %s | %s | failed: %s |" % (case, name, why))
+
+    def authors(self):
+        """The table of the DEMIPL authors: ten splits of 100 epochs."""
+        for name, r in [(name, r) for r in (1, 2, 3) for name in ("MNIST-MIPL", "FMNIST-MIPL")]:
+            began = time.time()
+            try:
+                self.call(
+                    [
+                        self.file("miplc"),
+                        "experiment",
+                        os.path.join(HERE, "published", "authors.yaml"),
+                        "-o",
+                        self.file("authors"),
+                        "--data-dir",
+                        self.file("data"),
+                        "--data",
+                        name,
+                        "--r",
+                        str(r),
+                        "--engine",
+                        "xla",
+                        "--device",
+                        self.args.device,
+                    ],
+                    240,
+                )
+                self.say("%s, r = %s: %.1f s" % (name, r, time.time() - began))
+            except Failure as why:
+                self.say("%s, r = %s: %s" % (name, r, why))
+            if os.path.exists(self.file("authors", "results")):
+                with tarfile.open(os.path.join(self.args.out, "authors.tar"), "w") as tar:
+                    tar.add(self.file("authors", "results"), "results")
+
+    def gaussian(self):
+        for engine, device in (("xla", "cuda"), ("ort", "cpu")):
+            began = time.time()
+            try:
+                self.call(
+                    [
+                        self.file("miplc"),
+                        "train",
+                        "miplgp",
+                        "-o",
+                        self.file("runs", "gp"),
+                        "--force",
+                        "--engine",
+                        engine,
+                        "--device",
+                        device,
+                        "--set",
+                        "data.set=" + self.file("birdsong.npz"),
+                        "--set",
+                        "learner.iterations=100",
+                        "--json",
+                    ],
+                    45,
+                )
+                self.say("miplgp, 100 iterations: %s on %s: %.1f s" % (engine, device, time.time() - began))
+            except Failure as why:
+                self.say("miplgp: %s on %s: %s" % (engine, device, why))
+
+    def cuda(self):
+        """Predictions and a server on onnxruntime's CUDA provider."""
+        folder = self.file("cuda")
+        for place in site.getsitepackages():
+            for lib in ("cu13", "cudnn"):
+                source = os.path.join(place, "nvidia", lib, "lib")
+                for name in os.listdir(source) if os.path.isdir(source) else []:
+                    if ".so" in name and not os.path.lexists(os.path.join(folder, name)):
+                        os.symlink(os.path.join(source, name), os.path.join(folder, name))
+        self.env = dict(
+            self.env,
+            ONNXRUNTIME_SHARED_LIBRARY_PATH=os.path.join(folder, "libonnxruntime.so"),
+            MIPLC_PROVIDER_CUDA=os.path.join(folder, "libonnxruntime_providers_cuda.so"),
+        )
+        self.doctor()
+        for case in ("birdsong", "images"):
+            try:
+                spec, options = self.data(case)
+                run = self.file("runs", case + "-cpu")
+                if not os.path.exists(run):
+                    self.train(case + "-cpu", spec, "cpu", 5, options)
+                set_ = options[1].split("=")[1]
+                answers = {}
+                for device in ("cpu", self.args.device):
+                    began = time.time()
+                    answers[device] = json.loads(
+                        self.call([self.file("miplc"), "predict", run, set_, "--device", device, "--json"], 60)
+                    )
+                    answers[device + "-s"] = time.time() - began
+                worst = max(
+                    abs(a - b)
+                    for x, y in zip(bags(answers["cpu"]), bags(answers[self.args.device]))
+                    for a, b in zip(x["probabilities"], y["probabilities"])
+                )
+                self.say(
+                    "predict %s: %d bags, largest difference of a probability %.2g, %.1f s on the CPU, %.1f s on the GPU"
+                    % (case, len(bags(answers["cpu"])), worst, answers["cpu-s"], answers[self.args.device + "-s"])
+                )
+                try:
+                    self.call(
+                        [self.file("miplc"), "predict", run, set_, "--device", self.args.device, "--json"],
+                        60,
+                        dict(self.env, NVIDIA_TF32_OVERRIDE="1"),
+                    )
+                    self.say("predict %s with TF32: not refused" % case)
+                except Failure as why:
+                    self.say("predict %s with TF32: refused: %s" % (case, why))
+                if case == "birdsong":
+                    self.serve(run)
+            except (Failure, OSError, KeyError, ValueError) as why:
+                self.say("predict %s: %s" % (case, why))
+
+    def serve(self, run):
+        bag = [[((i * 31 + j * 17) % 97) / 97 for j in range(38)] for i in range(37)]
+        body, answers = json.dumps({"instances": bag}).encode(), {}
+        for device in ("cpu", self.args.device):
+            p = subprocess.Popen(
+                [self.file("miplc"), "serve", run, "--device", device, "--http", "127.0.0.1:18080", "--grpc", ""],
+                env=self.env,
+                stderr=self.log,
+                stdout=self.log,
+            )
+            try:
+                for _ in range(120):
+                    try:
+                        request = urllib.request.Request(
+                            "http://127.0.0.1:18080/predict", body, {"Content-Type": "application/json"}
+                        )
+                        answers[device] = json.load(urllib.request.urlopen(request, timeout=10))
+                        break
+                    except (urllib.error.URLError, ConnectionError):
+                        if p.poll() is not None:
+                            raise Failure("serve on %s ended with %d" % (device, p.returncode))
+                        time.sleep(0.25)
+                times = []
+                for _ in range(50):
+                    began = time.time()
+                    urllib.request.urlopen(request, timeout=10).read()
+                    times.append(time.time() - began)
+                answers[device + "-ms"] = 1000 * statistics.median(times)
+            finally:
+                p.terminate()
+                p.wait(20)
+        self.say(
+            "serve: largest difference of a probability %.2g, %.2f ms a request on the CPU, %.2f on the GPU"
+            % (
+                max(
+                    abs(a - b)
+                    for a, b in zip(answers["cpu"]["probabilities"], answers[self.args.device]["probabilities"])
+                ),
+                answers["cpu-ms"],
+                answers[self.args.device + "-ms"],
+            )
+        )
+
+    def webgpu(self):
+        """Training on WebGPU; the archive webgpu has the provider and a Vulkan loader."""
+        env = dict(self.env, MIPLC_PROVIDER_WEBGPU=self.file("webgpu", "webgpu.so"))
+        env["LD_LIBRARY_PATH"] = self.file("webgpu") + ":" + env["LD_LIBRARY_PATH"]
+        for icd in (
+            "/usr/local/nvidia/share/vulkan/icd.d/nvidia_icd.json",
+            "/etc/vulkan/icd.d/nvidia_icd.json",
+            "/usr/share/vulkan/icd.d/nvidia_icd.json",
+        ):
+            if os.path.exists(icd):
+                env["VK_DRIVER_FILES"] = env["VK_ICD_FILENAMES"] = icd
+                break
+        self.env = env
+        self.doctor()
+        for case in ("quickstart", "images"):
+            try:
+                spec, options = self.data(case)
+                gpu, cpu = (self.train("%s-w-%s" % (case, d), spec, d, 5, options, 60) for d in ("webgpu", "cpu"))
+                self.say(
+                    "train %s on WebGPU: largest difference of a loss %.2g, accuracy %.4f and %.4f, %.1f and %.1f s, %.1f and %.1f ms an epoch"
+                    % (
+                        case,
+                        max(
+                            abs(a["loss"] - b["loss"]) / abs(b["loss"]) for a, b in zip(gpu["metrics"], cpu["metrics"])
+                        ),
+                        gpu["accuracy"],
+                        cpu["accuracy"],
+                        gpu["wall"],
+                        cpu["wall"],
+                        1000 * statistics.median(m["seconds"] for m in gpu["metrics"]),
+                        1000 * statistics.median(m["seconds"] for m in cpu["metrics"]),
+                    )
+                )
+            except Failure as why:
+                self.say("train %s on WebGPU: %s" % (case, why))
+
+
+def bags(answer):
+    return answer["bags"] if "bags" in answer else answer["predictions"]
+
+
+def digest(run):
+    return hashlib.sha256(open(os.path.join(run["path"], "model.onnx"), "rb").read()).hexdigest()
+
+
+def last(text):
+    return (text or "").replace("\r", "\n").strip().split("\n")[-1][-300:]
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("what", choices=["pack", "run"])
+    p.add_argument("packet", help="folder of the archives")
+    p.add_argument("parts", nargs="*")
+    p.add_argument("--out", default="gpu-results")
+    p.add_argument("--work", default="/tmp/miplc-gpu")
+    p.add_argument("--limit", type=float, default=420, help="seconds for all parts")
+    p.add_argument("--device", default="cuda")
+    args = p.parse_args()
+    if args.what == "pack":
+        return pack(args.packet)
+    b = Bench(args)
+    b.say("unpacked after %.0f s" % (time.time() - b.begin))
+    for part in args.parts:
+        began = time.time()
+        b.say("\n## %s\n" % part)
+        try:
+            out = getattr(b, part)()
+            if part == "doctor" and args.device == "cuda" and not re.search("xla on cuda  *usable", out):
+                b.say(out)
+                break
+        except Exception as why:
+            b.say("failed: %s: %s" % (type(why).__name__, why))
+        b.say("\n(%s: %.0f s, at %.0f s)" % (part, time.time() - began, time.time() - b.begin))
+
+
+main()
