@@ -96,7 +96,7 @@ func (c *csvReader) attachFiles(d *data.Dataset, moved map[string]string) error 
 	for i, cell := range c.files {
 		b, shape, err := s.locate(filepath.Dir(c.path), cell, c.bags[i].id)
 		if err == nil && d.Store != nil && !slices.Equal(shape[1:], d.Shape) {
-			err = fmt.Errorf("its instances have the shape %v, those of the first bag %v", shape[1:], d.Shape)
+			err = otherShape(shape, d)
 		}
 		if err == nil {
 			err = columns.add(&b, i)
@@ -107,7 +107,7 @@ func (c *csvReader) attachFiles(d *data.Dataset, moved map[string]string) error 
 		}
 		d.Store, d.Shape = s, slices.Clone(shape[1:])
 		b.width = d.Dim()
-		if b.coords, err = s.coords(&b, shape[0]); err != nil {
+		if b.coords, err = s.coords(&b, shape); err != nil {
 			faults.AddError(diag.Pos{}, s.describe(b.path, i, c.bags[i].id, err))
 		}
 		placed = placed && b.coords != nil
@@ -230,20 +230,58 @@ const coordsName = "coords"
 // CoordsOf returns the coordinates of a bag if only some bags have coordinates.
 func (s *fileStore) CoordsOf(bag int) []float32 { return s.bags[bag].coords }
 
-// coords reads the coordinates of the n instances of a bag. It returns nil if the file has no array
-// coords of shape [n, 2].
-func (s *fileStore) coords(b *bagFile, n int) ([]float32, error) {
+// coords reads the coordinates of a bag, whose features have a shape. It returns nil if the file has no
+// array coords.
+func (s *fileStore) coords(b *bagFile, features []int) ([]float32, error) {
 	f, err := s.open(b.path)
 	if err != nil {
 		return nil, err
 	}
 	defer s.opened.Put(b.path, f, 0)
-	a, err := f.open(path.Join(path.Dir(b.name), coordsName))
-	if err != nil || !slices.Equal(a.shape, []int{n, 2}) {
+	a, err := f.find(path.Join(path.Dir(b.name), coordsName))
+	if errors.Is(err, errNoArray) {
 		return nil, nil // coordinates are optional
 	}
-	to := make([]float32, 2*n)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", coordsName, err)
+	}
+	if err := checkCoords(a.shape, features); err != nil {
+		return nil, err
+	}
+	to := make([]float32, 2*features[0])
 	return to, a.rows.ReadRows(to, 0)
+}
+
+// checkCoords returns an error if the coordinates of a bag do not have the shape [n, 2] for its n instances.
+func checkCoords(coords, features []int) error {
+	n, width := features[0], ndarray.Size(features[1:])
+	shapes := fmt.Sprintf("%s is %s and %s %s", featuresName, axes(features), coordsName, axes(coords))
+	switch {
+	case slices.Equal(coords, []int{n, 2}):
+		return nil
+	case slices.Equal(coords, []int{2, width}):
+		return diag.Errorf(diag.Pos{}, "%s: the file has one column per instance, as Julia and MATLAB write it; transpose %s and %s", shapes, featuresName, coordsName)
+	case slices.Equal(coords, []int{width, 2}):
+		return diag.Errorf(diag.Pos{}, "%s: the features have one column per instance; transpose %s", shapes, featuresName)
+	case slices.Equal(coords, []int{2, n}):
+		return diag.Errorf(diag.Pos{}, "%s: the coordinates have one column per instance; transpose %s", shapes, coordsName)
+	case len(coords) == 2 && coords[1] == 2:
+		return diag.Errorf(diag.Pos{}, "%s has %s, %s %d: the file mixes two extractions", coordsName, diag.Count(coords[0], "row"), featuresName, n).
+			WithNote("extract the features again, from the patches of these coordinates")
+	}
+	return diag.Errorf(diag.Pos{}, "%s is %s; %s is needed: x and y of each instance", coordsName, axes(coords), axes([]int{n, 2}))
+}
+
+// axes formats a shape like NumPy.
+func axes(shape []int) string { return strings.ReplaceAll(fmt.Sprint(shape), " ", ", ") }
+
+// otherShape returns the error for a bag whose instances do not have the shape of those of the first bag.
+func otherShape(bag []int, d *data.Dataset) error {
+	wrong := diag.Errorf(diag.Pos{}, "its instances have the shape %v, those of the first bag %v", bag[1:], d.Shape)
+	if bag[0] == d.Size(0) {
+		wrong = wrong.WithNote("both have %s: if the files have one column per instance, as Julia and MATLAB write them, transpose the features", diag.Count(bag[0], "row"))
+	}
+	return wrong
 }
 
 // open opens a file, or returns one that is still open.
@@ -379,5 +417,10 @@ func (s *fileStore) describe(path string, bag int, name string, err error) error
 	case errors.As(err, &pathErr):
 		err = pathErr.Err
 	}
-	return diag.Errorf(diag.Pos{File: path}, "bag %d (%q): %v", bag+1, name, err)
+	d, ok := errors.AsType[diag.Diagnostic](err)
+	if !ok {
+		d.Text = err.Error()
+	}
+	d.Pos, d.Text = diag.Pos{File: path}, fmt.Sprintf("bag %d (%q): %s", bag+1, name, d.Text)
+	return d
 }
