@@ -42,6 +42,8 @@ type Dataset struct {
 	// empty if the instances were read from a file. Hash uses Source instead of computed instances,
 	// because computed numbers differ between machines.
 	Source string
+	// Warnings describe what the reader of the file noticed and did not refuse, each with its file.
+	Warnings []string
 
 	storedHash []byte // set by HashStored
 }

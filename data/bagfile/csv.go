@@ -142,8 +142,9 @@ type csvReader struct {
 	instLabels  []string        // nil without the column
 	instLines   map[string]int  // line in which each of them occurs first
 	files       []string        // of the bags of a table
-	decimal     byte            // decimal separator of the numbers, 0: all are whole
-	decimalLine int             // line of the first number with it
+	ranges      precision
+	decimal     byte // decimal separator of the numbers, 0: all are whole
+	decimalLine int  // line of the first number with it
 }
 
 func (c *csvReader) errorf(line int, format string, args ...any) diag.Diagnostic {
@@ -269,6 +270,10 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 		}
 		if err := c.checkDecimal(field, line, at); err != nil {
 			return err
+		}
+		if c.ranges.isNarrow(j) {
+			exact, _ := rawfile.CSVNumber(c.rows, field, 64)
+			c.ranges.add(j, exact)
 		}
 		c.d.Instances = append(c.d.Instances, float32(x))
 	}
@@ -529,6 +534,7 @@ func (c *csvReader) class(name string, line, bag int) error {
 func (c *csvReader) dataset() (*data.Dataset, error) {
 	d := &c.d
 	d.Shape, d.FeatureNames = []int{len(c.featureColumns)}, c.featureNames
+	d.Warnings = c.ranges.warnings(c.path, c.featureNames)
 	d.ClassNames = c.listedClasses
 	labelled := slices.ContainsFunc(c.bags, func(b csvBag) bool { return len(b.candidates) > 0 })
 	d.Multi = c.labels == MultiLabels && (labelled || c.declared.ModelClasses == nil)

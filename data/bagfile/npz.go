@@ -15,6 +15,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Arrays of an .npz file.
@@ -75,13 +76,14 @@ type npzReader struct {
 func (z *npzReader) dataset(o Options) *data.Dataset {
 	d := &data.Dataset{}
 	var shape []int
+	var ranges precision
 	keep := func(err error) { z.faults.AddError(diag.Pos{File: z.path}, err) }
 	keep(z.read(keyInstances, true, func(h *npyHeader, r io.Reader) (err error) {
 		if len(h.shape) < 2 {
 			return fmt.Errorf("has the shape %v; [instances, features] is needed", h.shape)
 		}
 		shape = h.shape
-		d.Instances, err = h.floats(r)
+		d.Instances, err = h.floats(r, ranges.watch(h))
 		return err
 	}))
 	keep(z.ints(keyOffsets, true, "where each bag begins, from 0, and the number of instances", &d.Offsets))
@@ -102,7 +104,7 @@ func (z *npzReader) dataset(o Options) *data.Dataset {
 		if len(h.shape) != 2 || h.shape[1] != 2 {
 			return fmt.Errorf("has the shape %v; [instances, 2] is needed: x and y", h.shape)
 		}
-		d.Coords, err = h.floats(r)
+		d.Coords, err = h.floats(r, nil)
 		return err
 	}))
 	keep(z.names(keyClassNames, "classes", &d.ClassNames))
@@ -118,6 +120,7 @@ func (z *npzReader) dataset(o Options) *data.Dataset {
 		return nil
 	}
 	d.Shape = slices.Clone(shape[1:])
+	d.Warnings = ranges.warnings(z.path, d.FeatureNames)
 	switch {
 	case o.Labels == KnownLabels:
 		keep(setKnownLabels(d))
@@ -131,6 +134,20 @@ func (z *npzReader) dataset(o Options) *data.Dataset {
 		keep(fmt.Errorf("%q is for %s, %q for %d; offsets has one number more than there are bags", keyOffsets, diag.Count(bags, "bag"), matrix, candidates[0]))
 	}
 	return d
+}
+
+// watch returns the function for npyHeader.floats that adds the instances of an array, nil if float32
+// represents all numbers of its type. The columns of an array in Fortran order are features if it has two axes.
+func (p *precision) watch(h *npyHeader) func(part []byte, before int) {
+	n, width := h.shape[0], ndarray.Size(h.shape[1:])
+	feature := func(i int) int { return i % width }
+	if h.fortran {
+		feature = func(i int) int { return i / n }
+	}
+	if h.text() || !exceedsFloat32(h.number) || h.fortran && len(h.shape) > 2 {
+		return nil
+	}
+	return func(part []byte, before int) { p.addBytes(h.number, part, before, feature) }
 }
 
 // matrix reads a matrix of 0 and 1, [bags, classes]. It returns its shape, or nil if it is missing.

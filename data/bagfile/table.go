@@ -93,6 +93,7 @@ func (c *csvReader) attachFiles(d *data.Dataset, moved map[string]string) error 
 	var faults diag.List
 	placed := true // all bags up to here have coordinates
 	var columns tableColumns
+	var ranges precision
 	for i, cell := range c.files {
 		b, shape, err := s.locate(filepath.Dir(c.path), cell, c.bags[i].id)
 		if err == nil && d.Store != nil && !slices.Equal(shape[1:], d.Shape) {
@@ -110,6 +111,7 @@ func (c *csvReader) attachFiles(d *data.Dataset, moved map[string]string) error 
 		if b.coords, err = s.coords(&b, shape); err != nil {
 			faults.AddError(diag.Pos{}, s.describe(b.path, i, c.bags[i].id, err))
 		}
+		faults.AddError(diag.Pos{}, s.addRanges(&ranges, &b, i, shape[0]))
 		placed = placed && b.coords != nil
 		s.bags = append(s.bags, b)
 		d.Offsets = append(d.Offsets, d.Offsets[len(d.Offsets)-1]+shape[0])
@@ -122,7 +124,29 @@ func (c *csvReader) attachFiles(d *data.Dataset, moved map[string]string) error 
 	if !columns.unnamed {
 		d.FeatureNames = columns.names
 	}
+	d.Warnings = append(d.Warnings, ranges.warnings(c.path, d.FeatureNames)...)
 	return faults.Err()
+}
+
+// addRanges adds the first instances of bag i, from 0, which has n.
+func (s *fileStore) addRanges(ranges *precision, b *bagFile, i, n int) error {
+	const rows, most = 64, 1 << 20 // instances and bytes
+	size := b.width * b.number.Size
+	if !exceedsFloat32(b.number) || len(ranges.ranges) > 0 && ranges.narrow == 0 || size > most {
+		return nil
+	}
+	err := s.use(b, func(a array) error {
+		part := make([]byte, min(n, rows, most/size)*size)
+		if err := a.rows.(byteRows).ReadBytes(part, 0); err != nil {
+			return err
+		}
+		ranges.addBytes(b.number, part, 0, func(i int) int { return i % b.width })
+		return nil
+	})
+	if err != nil {
+		return s.describe(b.path, i, b.bag, err)
+	}
+	return nil
 }
 
 // tableColumns are the names of the features in the files of a table.

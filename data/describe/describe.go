@@ -30,7 +30,8 @@ type Stats struct {
 	Coords     *[2][2]float32 `json:"coordinates,omitempty"`
 	WithCoords int            `json:"bags_with_coordinates,omitempty"`
 
-	ByClass []ClassStats `json:"by_class"`
+	ByClass  []ClassStats `json:"by_class"`
+	Warnings []string     `json:"warnings,omitempty"` // see data.Dataset
 }
 
 // ClassStats counts the bags of one class.
@@ -46,7 +47,7 @@ func Dataset(d *data.Dataset) Stats {
 	s := Stats{
 		Name: d.Name, Bags: d.Bags(), Instances: d.Offsets[d.Bags()], Dim: d.Dim(), Classes: d.Classes,
 		Shape: d.Shape, MinSize: d.Size(0), MinLabels: d.Classes, PositiveShare: -1, Hash: d.Hash(),
-		ByClass: make([]ClassStats, d.Classes),
+		ByClass: make([]ClassStats, d.Classes), Warnings: d.Warnings,
 	}
 	labels := 0
 	for i := range d.Bags() {

@@ -104,6 +104,9 @@ func runInspect(o *inspectOptions) error {
 			return err
 		}
 		stats = append(stats, describe.Dataset(set))
+		for _, text := range set.Warnings {
+			o.Console.Notef("warning: %s", text)
+		}
 		if o.Bag != "" {
 			if bag, err = o.bag(set, svg); err != nil {
 				return err
