@@ -35,6 +35,8 @@ type Dataset struct {
 	// Groups are the groups of the bags, e.g. patients: [bags], not empty; or nil.
 	Groups    []string
 	GroupName string // kind of the groups, e.g. the name of their column; may be empty
+	// SameFile is the first bag whose instances are those of the same file: [bags]; nil if all bags differ.
+	SameFile []int
 	// FeatureNames are the distinct names of the features of an instance, row-major, e.g. the
 	// columns of a CSV file. nil: unknown.
 	FeatureNames []string

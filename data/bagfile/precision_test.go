@@ -70,7 +70,9 @@ func TestLossInFloat32(t *testing.T) {
 		}
 		var got []string
 		for _, text := range d.Warnings {
-			got = append(got, strings.TrimPrefix(text, path+": "))
+			if text, found := strings.CutPrefix(text, path+": "); found { // bags of the same file have a line
+				got = append(got, text)
+			}
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", file, got, want)

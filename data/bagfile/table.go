@@ -125,7 +125,51 @@ func (c *csvReader) attachFiles(d *data.Dataset, moved map[string]string) error 
 		d.FeatureNames = columns.names
 	}
 	d.Warnings = append(d.Warnings, ranges.warnings(c.path, d.FeatureNames)...)
+	if len(faults) == 0 {
+		d.SameFile = c.sameFile(func(bag int) string { return filepath.Clean(s.bags[bag].written) + "#" + s.bags[bag].name })
+		c.warnOfSameFiles(d, d.SameFile, "a random split keeps them in one part")
+	}
 	return faults.Err()
+}
+
+// sameFile returns the first bag with the file of each bag, nil if all differ. file identifies that of a bag.
+func (c *csvReader) sameFile(file func(bag int) string) []int {
+	first, same := map[string]int{}, make([]int, len(c.bags))
+	for bag := range same {
+		at, again := first[file(bag)]
+		if !again {
+			at = bag
+			first[file(bag)] = bag
+		}
+		same[bag] = at
+	}
+	if len(first) == len(same) {
+		return nil
+	}
+	return same
+}
+
+// warnOfSameFiles warns of bags with the same file: one may be for training and the other for testing. split says
+// what splits do with them.
+func (c *csvReader) warnOfSameFiles(d *data.Dataset, sameFile []int, split string) {
+	const most = 5
+	more := -most
+	for bag, first := range sameFile {
+		if first == bag {
+			continue
+		}
+		if more++; more > 0 {
+			continue
+		}
+		a, b, labels := c.bags[first], c.bags[bag], ""
+		if a.label != b.label {
+			labels = fmt.Sprintf(" with the labels %q and %q", a.label, b.label)
+		}
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%s:%d: the bags %q and %q name the same file %s%s; %s", c.path, b.line, a.id, b.id, c.files[bag], labels, split))
+	}
+	if more > 0 {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%s: %s as well", c.path, diag.CountForms(more, "other bag names the file of another", "other bags name the file of another")))
+	}
 }
 
 // addRanges adds the first instances of bag i, from 0, which has n.
@@ -194,6 +238,8 @@ func (c *csvReader) openFiles(d *data.Dataset, files Files) error {
 	if err := faults.Err(); err != nil {
 		return err
 	}
+	// d.SameFile stays nil: the files of features that are computed for other machines do not have it.
+	c.warnOfSameFiles(d, c.sameFile(func(bag int) string { return filepath.Clean(c.files[bag]) }), "a split may divide them")
 	return files.Attach(d)
 }
 
