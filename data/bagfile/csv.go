@@ -548,6 +548,9 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 			return nil, err
 		}
 		d.ClassNames = sortedNames(slices.Collect(maps.Keys(c.classes)))
+		if err := c.checkContinuous(d.ClassNames); err != nil {
+			return nil, err
+		}
 	}
 	d.Classes = len(d.ClassNames)
 	if int64(d.Classes) > c.maxCandidateBytes/int64(len(c.bags)) {
@@ -592,6 +595,26 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 	}
 	d.BagNames = c.bagNames()
 	return d, c.numberInstances(number)
+}
+
+// checkContinuous returns an error if most bags have classes of their own that are numbers with a fraction.
+func (c *csvReader) checkContinuous(classes []string) error {
+	fraction := ""
+	for _, name := range classes {
+		x, err := strconv.ParseFloat(strings.Replace(name, ",", ".", 1), 64)
+		if err != nil {
+			return nil
+		}
+		if x != math.Trunc(x) && fraction == "" {
+			fraction = name
+		}
+	}
+	if fraction == "" || len(classes) < 3 || 2*len(classes) <= len(c.bags) || c.declared.ModelClasses != nil {
+		return nil
+	}
+	return c.errorf(0, "%s have %s that are numbers such as %s: miplc predicts classes, not numbers", diag.Count(len(c.bags), "bag"), diag.Count(len(classes), "different label"), fraction).
+		WithNote("divide the numbers into classes, such as low and high, and write these as labels").
+		WithNote("if they are the names of classes, list all classes in a first line %s", classesLine)
 }
 
 // checkInstanceLabels returns an error for the first label of an instance that is not a class of the
