@@ -85,6 +85,7 @@ func TestArraysOfABag(t *testing.T) {
 		want    string
 	}{
 		{"right.h5", nil, ""},
+		{"soft-link.h5", nil, ""},
 		{"fewer.h5", nil, "coords has 7 rows, features 9: the file mixes two extractions"},
 		{"more.h5", nil, "coords has 11 rows, features 9: the file mixes two extractions"},
 		{"three.h5", nil, "coords is [9, 3]; [9, 2] is needed: x and y of each instance"},
