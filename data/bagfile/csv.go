@@ -355,7 +355,8 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 		return c.errorf(line, "the column bag is empty")
 	case seen:
 		return c.errorf(line, "bag %d (%q) occurs again after other bags; the rows of a bag must be adjacent (the first is line %d)", other+1, b.id, c.bags[other].line).
-			WithNote("sort the rows by bag: table.sort_values(%q, kind=\"stable\") in pandas", c.bagColumn)
+			WithNote("if these rows are one bag, sort the rows by bag: table.sort_values(%q, kind=\"stable\") in pandas", c.bagColumn).
+			WithNote("if they are different bags, give each of them a name of its own")
 	case !data.PlainName(b.id) && utf8.ValidString(b.id):
 		return c.errorf(line, "the name of bag %d, %q, contains a line break or another control character; rename the bag", number, b.id)
 	case b.group == "" && c.roles[roleGroup] >= 0:

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,6 +120,11 @@ func (z *npzReader) dataset(o Options) *data.Dataset {
 	if len(z.faults) > 0 {
 		return nil
 	}
+	if isSizes(d.Offsets, shape[0]) {
+		keep(diag.Errorf(diag.Pos{File: z.path}, "array %q: contains the sizes of the bags; it says where each bag begins, from 0, and ends with the number of instances", keyOffsets).
+			WithNote("write %s=numpy.cumsum([0, *sizes])", keyOffsets))
+		return nil
+	}
 	d.Shape = slices.Clone(shape[1:])
 	d.Warnings = ranges.warnings(z.path, d.FeatureNames)
 	switch {
@@ -134,6 +140,17 @@ func (z *npzReader) dataset(o Options) *data.Dataset {
 		keep(fmt.Errorf("%q is for %s, %q for %d; offsets has one number more than there are bags", keyOffsets, diag.Count(bags, "bag"), matrix, candidates[0]))
 	}
 	return d
+}
+
+// isSizes reports whether numbers are the sizes of bags with n instances in all.
+func isSizes(numbers []int, n int) bool {
+	for _, size := range numbers {
+		if size < 1 || size > n {
+			return false
+		}
+		n -= size
+	}
+	return n == 0 && len(numbers) > 0
 }
 
 // watch returns the function for npyHeader.floats that adds the instances of an array, nil if float32
@@ -279,8 +296,11 @@ func (z *npzReader) read(key string, required bool, use func(*npyHeader, io.Read
 	if !ok {
 		if required {
 			d := diag.Errorf(diag.Pos{File: z.path}, "no array %q in the archive; %s, %s and %s are needed", key, keyInstances, keyOffsets, keyCandidates)
-			if key == keyCandidates {
+			switch {
+			case key == keyCandidates:
 				return d.WithNote(adviceCertainLabels)
+			case key == keyInstances:
+				return z.adviseNames(d)
 			}
 			return d
 		}
@@ -293,6 +313,28 @@ func (z *npzReader) read(key string, required bool, use func(*npyHeader, io.Read
 		return fmt.Errorf("array %q: %w", key, err)
 	}
 	return nil
+}
+
+// adviseNames adds the names that the arrays need to the error that there are no instances.
+func (z *npzReader) adviseNames(d diag.Diagnostic) diag.Diagnostic {
+	names := slices.Sorted(maps.Keys(z.entries))
+	d = d.WithNote("the archive has %s", diag.Words(names))
+	for _, features := range []string{"X", "x", "data", "features"} {
+		if z.entries[features] == nil {
+			continue
+		}
+		d = d.WithNote("name the array with the instances of all bags, [instances, features], %s: %s=%s", keyInstances, keyInstances, features)
+		if z.entries[keyOffsets] == nil {
+			d = d.WithNote("%s says where each bag begins: numpy.arange(len(%s) + 1) if each row is a bag of one instance; if the array is [bags, n, features], write %s=%[2]s.reshape(-1, %[2]s.shape[2]) and %[1]s=numpy.arange(len(%[2]s) + 1) * %[2]s.shape[1]", keyOffsets, features, keyInstances)
+		}
+		for _, labels := range []string{"y", "Y", "target", "targets", "label"} {
+			if z.entries[labels] != nil && z.entries[keyLabels] == nil {
+				d = d.WithNote("name the array with the class of each bag, from 0, %s: %s=%s", keyLabels, keyLabels, labels)
+			}
+		}
+		return d
+	}
+	return d
 }
 
 func (z *npzReader) decode(e *zip.File, key string, use func(*npyHeader, io.Reader) error) error {
