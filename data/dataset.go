@@ -35,6 +35,8 @@ type Dataset struct {
 	// Groups are the groups of the bags, e.g. patients: [bags], not empty; or nil.
 	Groups    []string
 	GroupName string // kind of the groups, e.g. the name of their column; may be empty
+	// SameFile is the first bag whose instances are those of the same file: [bags]; nil if all bags differ.
+	SameFile []int
 	// FeatureNames are the distinct names of the features of an instance, row-major, e.g. the
 	// columns of a CSV file. nil: unknown.
 	FeatureNames []string
@@ -42,6 +44,8 @@ type Dataset struct {
 	// empty if the instances were read from a file. Hash uses Source instead of computed instances,
 	// because computed numbers differ between machines.
 	Source string
+	// Warnings describe what the reader of the file noticed and did not refuse, each with its file.
+	Warnings []string
 
 	storedHash []byte // set by HashStored
 }
@@ -49,33 +53,51 @@ type Dataset struct {
 // Bags returns the number of bags m.
 func (d *Dataset) Bags() int { return len(d.Offsets) - 1 }
 
-// Find returns the index of a bag, see Finder.
-func (d *Dataset) Find(bag string) (int, error) { return Finder(d.Bags(), d.BagNames)(bag) }
+// Find returns the index of a bag, see Finder. Errors are at pos.
+func (d *Dataset) Find(pos diag.Pos, bag string) (int, error) {
+	return Finder(d.Bags(), d.BagNames)(pos, bag)
+}
 
-// Finder returns a function that returns the index of the bag with a name, or with a number, from 1.
-// A name precedes a number, because names may be numbers, e.g. from 0 or with leading zeros. names may
-// be nil.
-func Finder(bags int, names []string) func(bag string) (int, error) {
+// Finder returns a function that returns the index of the bag with a name or, if the bags have no names,
+// with a number from 1. The number of a named bag is not looked up, because names may be numbers: it could
+// be that of another bag. Errors are diagnostics at pos.
+func Finder(bags int, names []string) func(pos diag.Pos, bag string) (int, error) {
 	byName := make(map[string]int, len(names))
 	for i, name := range names {
 		byName[name] = i
 	}
-	return func(bag string) (int, error) {
-		if i, ok := byName[bag]; ok {
+	return func(pos diag.Pos, bag string) (int, error) {
+		n, err := strconv.Atoi(bag)
+		number := err == nil && strconv.Itoa(n) == bag
+		i, named := byName[bag]
+		switch {
+		case named:
 			return i, nil
-		}
-		if n, err := strconv.Atoi(bag); err == nil && strconv.Itoa(n) == bag {
-			if n < 1 || n > bags {
-				return 0, fmt.Errorf("there is no bag %d; the dataset has %s", n, diag.Count(bags, "bag"))
+		case names != nil:
+			return 0, noBag(pos, bag, n, names)
+		case !number:
+			d := diag.Errorf(pos, "no bag has the name %q; the bags have numbers from 1 to %d", bag, bags)
+			if n := diag.Whole(bag); n != "" {
+				d.Suggestion = n
 			}
-			return n - 1, nil
+			return 0, d
+		case n < 1 || n > bags:
+			return 0, diag.Errorf(pos, "there is no bag %d; the dataset has %s", n, diag.Count(bags, "bag"))
 		}
-		suggestion := ""
-		if near := diag.Suggest(bag, names); near != "" {
-			suggestion = fmt.Sprintf("; did you mean %q?", near)
-		}
-		return 0, fmt.Errorf("no bag has the name %q%s", bag, suggestion)
+		return n - 1, nil
 	}
+}
+
+// noBag returns the error that no bag has a name. number is the number that the name is, or 0.
+func noBag(pos diag.Pos, bag string, number int, names []string) error {
+	d := diag.Errorf(pos, "no bag has the name %q", bag)
+	if d.Suggestion = diag.Suggest(bag, names); diag.SameNumber(bag, d.Suggestion) {
+		return d.WithNote("programs change names that look like numbers: read and write them as text, with dtype=str in pandas")
+	}
+	if number >= 1 && number <= len(names) {
+		return d.WithNote("the bags have names; bag number %d has the name %q", number, names[number-1])
+	}
+	return d
 }
 
 // AllBags returns the numbers of all bags, 0 to m-1.

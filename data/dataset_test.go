@@ -11,6 +11,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/datatest"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 func TestHash(t *testing.T) {
@@ -95,22 +96,29 @@ func TestTrueMasksIn(t *testing.T) {
 	}
 }
 
-// Find takes a name before a number: the names of many datasets are numbers, also with leading zeros
-// and from 0.
+// Find looks up the bags of a file with names by name only: the names of many datasets are numbers, also
+// with leading zeros and from 0. It suggests the name that is the same number.
 func TestFind(t *testing.T) {
 	named := openCSV(t, "bag,label,candidates,f1\n0,,cat dog,1\n3,,cat dog,2\n0002,,cat dog,3\n105,,cat dog,4\nwren,,cat dog,5\n")
 	numbered := openCSV(t, "bag,label,candidates,f1\n1,,cat dog,1\n2,,cat dog,2\n")
 	for _, c := range []struct {
-		d     *data.Dataset
-		bag   string
-		index int // -1: an error
-	}{{named, "0", 0}, {named, "3", 1}, {named, "0002", 2}, {named, "105", 3}, {named, "wren", 4}, {named, "2", 1}, {named, "5", 4},
-		{named, "6", -1}, {named, "003", -1}, {named, "jay", -1}, {numbered, "2", 1}, {numbered, "0", -1}, {numbered, "3", -1}} {
-		switch i, err := c.d.Find(c.bag); {
-		case (err != nil) != (c.index < 0):
-			t.Errorf("%s: %v", c.bag, err)
-		case err == nil && i != c.index:
-			t.Errorf("%s: bag %d, want %d", c.bag, i, c.index)
+		d    *data.Dataset
+		bag  string
+		want string // the index and the error
+	}{
+		{named, "0", "0 <nil>"}, {named, "3", "1 <nil>"}, {named, "0002", "2 <nil>"}, {named, "105", "3 <nil>"}, {named, "wren", "4 <nil>"},
+		{named, "2", `0 f:1: no bag has the name "2" (did you mean "0002"?)`},
+		{named, "2.0", `0 f:1: no bag has the name "2.0" (did you mean "0002"?)`},
+		{named, "003", `0 f:1: no bag has the name "003" (did you mean "3"?)`},
+		{named, "1.05e+02", `0 f:1: no bag has the name "1.05e+02" (did you mean "105"?)`},
+		{named, "5", `0 f:1: no bag has the name "5"`}, {named, "jay", `0 f:1: no bag has the name "jay"`},
+		{numbered, "2", "1 <nil>"}, {numbered, "0", "0 f:1: there is no bag 0; the dataset has 2 bags"},
+		{numbered, "3", "0 f:1: there is no bag 3; the dataset has 2 bags"},
+		{numbered, "2.0", `0 f:1: no bag has the name "2.0"; the bags have numbers from 1 to 2 (did you mean "2"?)`},
+	} {
+		i, err := c.d.Find(diag.Pos{File: "f", Line: 1}, c.bag)
+		if got := fmt.Sprint(i, err); got != c.want {
+			t.Errorf("%s: %s, want %s", c.bag, got, c.want)
 		}
 	}
 }

@@ -182,7 +182,7 @@ func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.D
 		return nil, e.AddSource(diag.Errorf(s.Group.Pos, "%v", err))
 	}
 	if s.Index.V == "" {
-		o := split.Settings{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1), Validation: s.Validation, Groups: groups, Classes: set.AllClassNames()}
+		o := split.Settings{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1), Validation: s.Validation, Groups: split.KeepTogether(groups, set.SameFile), Classes: set.AllClassNames()}
 		if s.Folds > 0 {
 			o.Folds, o.Fold, o.Seed = s.Folds, (i-1)%s.Folds+1, uint64(s.Seed+(i-1)/s.Folds)
 		}
@@ -211,16 +211,21 @@ func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.D
 // trains on the others and tests on these. Groups stay together if those of the split do.
 func holdOut(set *data.Dataset, whole *data.Split, c definition.Choose, number int, grouped bool) (*data.Split, error) {
 	all, groups := set.TrueLists(), []string(nil)
+	if grouped {
+		groups = set.Groups
+	}
+	var together []string
+	groups = split.KeepTogether(groups, set.SameFile)
 	var labels [][]int
 	for _, bag := range whole.Train {
-		if grouped {
-			groups = append(groups, set.Groups[bag])
+		if groups != nil {
+			together = append(together, groups[bag])
 		}
 		if all != nil {
 			labels = append(labels, all[bag])
 		}
 	}
-	inner, err := split.Random(len(whole.Train), labels, split.Settings{Train: 1 - c.Holdout, Stratify: c.Stratify, Groups: groups, Seed: uint64(c.Seed + number - 1)})
+	inner, err := split.Random(len(whole.Train), labels, split.Settings{Train: 1 - c.Holdout, Stratify: c.Stratify, Groups: together, Seed: uint64(c.Seed + number - 1)})
 	if err != nil {
 		fault := diag.Diagnostic{Text: fmt.Sprintf("choose.holdout %v of the training bags of split %d: %v", c.Holdout, number, err)}
 		if wrong, ok := errors.AsType[*split.Error](err); ok && wrong.Note != "" {

@@ -19,10 +19,11 @@ type bags struct {
 	classes   []string // names
 	groups    []string // nil: no groups
 	groupName string
+	sameFile  []int // see data.Dataset
 }
 
 func bagsOf(set *data.Dataset) bags {
-	return bags{set.Bags(), set.BagNames, set.TrueLists(), set.AllClassNames(), set.Groups, set.GroupName}
+	return bags{set.Bags(), set.BagNames, set.TrueLists(), set.AllClassNames(), set.Groups, set.GroupName, set.SameFile}
 }
 
 // openSplit splits bags as the spec describes. Settings that do not fit the bags are a *SpecError,
@@ -35,7 +36,7 @@ func openSplit(spec *language.Spec, b bags, folder bagfile.Folder) (*data.Split,
 	}
 	if s.Index.V == "" {
 		drawn, err := split.Random(b.count, b.labels, split.Settings{
-			Train: s.Train.V, Folds: s.Folds.V, Fold: s.Fold.V, Validation: s.Validation.V, Groups: groups, Classes: b.classes, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V),
+			Train: s.Train.V, Folds: s.Folds.V, Fold: s.Fold.V, Validation: s.Validation.V, Groups: split.KeepTogether(groups, b.sameFile), Classes: b.classes, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V),
 		})
 		return drawn, misfit(spec, err)
 	}

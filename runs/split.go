@@ -107,7 +107,7 @@ func redrawSplit(source string, set *data.Dataset) *data.Split {
 	if _, err := fmt.Sscanf(source, "%s %g, seed %d", &kind, &o.Train, &o.Seed); err != nil {
 		return nil
 	}
-	o.Stratify = kind == split.Stratified
+	o.Stratify, o.Groups = kind == split.Stratified, split.KeepTogether(nil, set.SameFile)
 	s, err := split.Random(set.Bags(), set.TrueLists(), o)
 	if err != nil || s.Source != source {
 		return nil

@@ -163,7 +163,7 @@ func (b *trainCall) train(ctx context.Context) error {
 		}
 		return err
 	}
-	warnOfMissingClasses(list, b.Observer)
+	warnOfData(list, b.Observer)
 	observer := b.Observer
 	if observer != nil && len(b.trials) > 1 {
 		observer = train.MergeObservers(observer, list)
@@ -180,17 +180,21 @@ func (b *trainCall) train(ctx context.Context) error {
 	return nil
 }
 
-// warnOfMissingClasses warns of classes that the trials cannot learn, because no training bag may have
-// them. observer may be nil.
-func warnOfMissingClasses(trials []*train.Trial, observer train.Observer) {
+// warnOfData warns of what the readers of the data noticed, and of classes that the trials cannot learn,
+// because no training bag may have them. observer may be nil.
+func warnOfData(trials []*train.Trial, observer train.Observer) {
 	o := train.Options{Observer: observer}
 	warned := map[string]bool{}
 	for _, t := range trials {
-		missing := t.Data.ClassesWithout(t.Split.Train)
-		text := fmt.Sprintf("no training bag has the label %s (split %s)", diag.Words(missing), t.Split.Source)
-		if missing != nil && !warned[text] {
+		texts := slices.Clone(t.Data.Warnings)
+		if missing := t.Data.ClassesWithout(t.Split.Train); missing != nil {
+			texts = append(texts, fmt.Sprintf("no training bag has the label %s (split %s)", diag.Words(missing), t.Split.Source))
+		}
+		for _, text := range texts {
+			if !warned[text] {
+				o.ObserverOrSilent().Warn(text)
+			}
 			warned[text] = true
-			o.ObserverOrSilent().Warn(text)
 		}
 	}
 }

@@ -41,6 +41,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv(ortlib.EnvLibrary, library)
 			env.Setenv("HDF5", folder+"/hdf5/testdata/groups.h5")
 			env.Setenv("PARQUET", folder+"/bagfile/testdata/parquet")
+			env.Setenv("CASES", folder+"/bagfile/testdata/cases")
 			env.Setenv(pinned.EnvCache, env.WorkDir+"/cache")
 			env.Vars = append(env.Vars, toolchain...)
 			env.Defer(func() { checkFigures(t, env.WorkDir) })

@@ -2,6 +2,7 @@ package bagfile
 
 import (
 	"archive/zip"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -93,7 +94,7 @@ const featuresName = "features"
 
 // arrayOf returns the array of a bag and its name: the array with that name, or the array "features"
 // in the group with that name. If name is empty it is the array "features", the array or group
-// named like the bag, or the only array.
+// named like the bag, or the only array, unless it is named like coordinates, labels or indices.
 func (f *arrayFile) arrayOf(name, bag string) (array, string, error) {
 	tries := []string{name, name + "/" + featuresName}
 	if name == "" {
@@ -108,15 +109,19 @@ func (f *arrayFile) arrayOf(name, bag string) (array, string, error) {
 	if err != nil {
 		return array{}, "", err
 	}
-	if name == "" && len(names) == 1 {
+	if name == "" && len(names) == 1 && !suspectArray(names[0]) {
 		if a, err := f.open(names[0]); !errors.Is(err, errNoArray) {
 			return a, names[0], err
 		}
 	}
-	if name == "" {
-		name = featuresName
+	d := diag.Errorf(diag.Pos{}, "the file has no array %q; it has %s", cmp.Or(name, featuresName), diag.Words(names))
+	switch d.Suggestion = diag.Suggest(cmp.Or(name, bag), names); {
+	case name == "" && slices.Equal(names, []string{coordsName}):
+		d = d.WithNote("the file has only the coordinates of the instances; CLAM and TRIDENT write the features into files of another folder")
+	case d.Suggestion == "":
+		d = d.WithNote("to read an array with another name, write its name after # in the table: FILE#NAME")
 	}
-	return array{}, "", fmt.Errorf("the file has no array %q; it has %s", name, diag.Words(names))
+	return array{}, "", d
 }
 
 // open finds an array and checks that it is [instances, ...].

@@ -124,6 +124,7 @@ func badNPZ(t testing.TB) []badFile {
 		{name: "nan.npz", bytes: npzBytes(t, f4([]int{3, 2}, 1, 2, 3, nan, 5, 6), offsets, s)},
 		{name: "float64-too-large.npz", bytes: npzBytes(t, npzEntry{keyInstances, binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(npyStart("<f8", 2, 1), math.Float64bits(1e300)), 0)}, i8(keyOffsets, 0, 1, 2), s)},
 		{name: "empty-bag.npz", bytes: npzBytes(t, x, i8(keyOffsets, 0, 3, 3), s)},
+		{name: "offsets-sizes.npz", bytes: npzBytes(t, x, i8(keyOffsets, 2, 1), s)},
 		{name: "offsets-fall.npz", bytes: npzBytes(t, x, i8(keyOffsets, 0, 4, 3), s)},
 		{name: "offsets-beyond.npz", bytes: npzBytes(t, x, i8(keyOffsets, 0, 2, 1<<40), s)},
 		{name: "offsets-count.npz", bytes: npzBytes(t, x, i8(keyOffsets, 0, 3), s)},
@@ -344,5 +345,34 @@ func TestSaveFailsClean(t *testing.T) {
 	}
 	if err := Save(dir+".npz", datatest.Small()); err == nil {
 		t.Error("a folder of the same name gives no error")
+	}
+}
+
+// An archive with other names gets the names that it needs.
+func TestNamesOfArrays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.npz")
+	x := f4([]int{3, 2}, 1, 2, 3, 4, 5, 6)
+	x.name = "X"
+	if err := os.WriteFile(path, npzBytes(t, x, i8("y", 0, 1, 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := OpenWith(path, Options{Labels: KnownLabels})
+	faults, ok := diag.ListOf(err)
+	want := []string{
+		"the archive has X, y",
+		"name the array with the instances of all bags, [instances, features], instances: instances=X",
+		"offsets says where each bag begins: numpy.arange(len(X) + 1) if each row is a bag of one instance; if the array is [bags, n, features], " +
+			"write instances=X.reshape(-1, X.shape[2]) and offsets=numpy.arange(len(X) + 1) * X.shape[1]",
+		"name the array with the class of each bag, from 0, labels: labels=y",
+	}
+	if !ok || faults[0].Text != `no array "instances" in the archive; instances, offsets and candidates are needed` || !slices.Equal(faults[0].Notes, want) {
+		t.Errorf("%q, want %q", faults, want)
+	}
+	x.name = keyInstances // the advice works
+	if err := os.WriteFile(path, npzBytes(t, x, i8(keyOffsets, 0, 1, 2, 3), i8(keyLabels, 0, 1, 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := OpenWith(path, Options{Labels: KnownLabels}); err != nil || d.Bags() != 3 {
+		t.Errorf("%v, %v", d, err)
 	}
 }

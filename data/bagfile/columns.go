@@ -42,19 +42,42 @@ type Columns struct {
 // forModel reports whether the bags are read for a model.
 func (c *Columns) forModel() bool { return c.ModelFeatures != nil || c.ModelClasses != nil }
 
-// suspects are names, in lower case and without spaces and punctuation, of numeric columns that
-// usually describe the origin of an instance. A model must not learn from them.
-var suspects = []string{"", "x", "y", "z", "xcoord", "ycoord", "coordx", "coordy", "xpos", "ypos", "posx", "posy", "centroidx", "centroidy",
-	"row", "col", "column", "left", "top", "lat", "latitude", "lon", "lng", "longitude", "date", "time", "timestamp", "frame",
-	"id", "index", "idx", "unnamed0", "patient", "subject", "person", "case", "slide", "image", "tile", "instance", "sample", "donor",
-	"fold", "split", "part", "group", "batch", "site", "center", "centre", "hospital", "label", "class", "target"}
+// Names of numbers that a model must not learn from, in lower case and without spaces and punctuation.
+var (
+	// suspectNames are coordinates, labels and indices, of columns and of arrays.
+	suspectNames = []string{"y", "z", "xy", "coord", "coordinate", "position", "location", "centroid", "xcoord", "ycoord", "coordx", "coordy",
+		"xpos", "ypos", "posx", "posy", "centroidx", "centroidy", "row", "col", "column", "left", "top", "lat", "latitude", "lon", "lng", "longitude",
+		"id", "index", "indices", "idx", "offset", "fold", "split", "group", "label", "instancelabel", "class", "target", "candidate"}
+	// suspectColumns are columns that usually describe the origin of an instance. Arrays of these names
+	// may be features: x, the images of an encoder.
+	suspectColumns = []string{"", "x", "date", "time", "timestamp", "frame", "unnamed0", "patient", "subject", "person", "case",
+		"slide", "image", "tile", "instance", "sample", "donor", "part", "batch", "site", "center", "centre", "hospital"}
+)
+
+// plainName returns a name in lower case, without spaces and punctuation.
+func plainName(name string) string {
+	return strings.NewReplacer(" ", "", "_", "", "-", "", ".", "", ":", "").Replace(strings.ToLower(strings.TrimSpace(name)))
+}
 
 // suspect reports whether a column is named like an identifier or a coordinate.
 func suspect(name string) bool {
 	lower := strings.ToLower(strings.TrimSpace(name))
-	plain := strings.NewReplacer(" ", "", "_", "", "-", "", ".", "", ":", "").Replace(lower)
-	return slices.Contains(suspects, plain) || strings.HasPrefix(lower, "__index_level_") || // of pandas
+	return slices.Contains(suspectNames, plainName(name)) || slices.Contains(suspectColumns, plainName(name)) ||
+		strings.HasPrefix(lower, "__index_level_") || // of pandas
 		strings.HasSuffix(lower, "_id") || strings.HasSuffix(lower, "-id") || strings.HasSuffix(lower, " id")
+}
+
+// suspectArray reports whether an array is named like coordinates, labels or indices, such as y or
+// patch_coords.
+func suspectArray(name string) bool {
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return strings.ContainsRune(" _-.:/", r) })
+	if len(words) == 0 {
+		return false
+	}
+	last := words[len(words)-1]
+	return slices.ContainsFunc([]string{last, strings.TrimSuffix(last, "s"), strings.TrimSuffix(last, "es")}, func(word string) bool {
+		return slices.Contains(suspectNames, word)
+	})
 }
 
 // readFeatures finds the columns of features: those that a model needs, or all columns except

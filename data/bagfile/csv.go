@@ -142,8 +142,9 @@ type csvReader struct {
 	instLabels  []string        // nil without the column
 	instLines   map[string]int  // line in which each of them occurs first
 	files       []string        // of the bags of a table
-	decimal     byte            // decimal separator of the numbers, 0: all are whole
-	decimalLine int             // line of the first number with it
+	ranges      precision
+	decimal     byte // decimal separator of the numbers, 0: all are whole
+	decimalLine int  // line of the first number with it
 }
 
 func (c *csvReader) errorf(line int, format string, args ...any) diag.Diagnostic {
@@ -270,6 +271,10 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 		if err := c.checkDecimal(field, line, at); err != nil {
 			return err
 		}
+		if c.ranges.isNarrow(j) {
+			exact, _ := rawfile.CSVNumber(c.rows, field, 64)
+			c.ranges.add(j, exact)
+		}
 		c.d.Instances = append(c.d.Instances, float32(x))
 	}
 	return nil
@@ -350,7 +355,8 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 		return c.errorf(line, "the column bag is empty")
 	case seen:
 		return c.errorf(line, "bag %d (%q) occurs again after other bags; the rows of a bag must be adjacent (the first is line %d)", other+1, b.id, c.bags[other].line).
-			WithNote("sort the rows by bag: table.sort_values(%q, kind=\"stable\") in pandas", c.bagColumn)
+			WithNote("if these rows are one bag, sort the rows by bag: table.sort_values(%q, kind=\"stable\") in pandas", c.bagColumn).
+			WithNote("if they are different bags, give each of them a name of its own")
 	case !data.PlainName(b.id) && utf8.ValidString(b.id):
 		return c.errorf(line, "the name of bag %d, %q, contains a line break or another control character; rename the bag", number, b.id)
 	case b.group == "" && c.roles[roleGroup] >= 0:
@@ -529,6 +535,7 @@ func (c *csvReader) class(name string, line, bag int) error {
 func (c *csvReader) dataset() (*data.Dataset, error) {
 	d := &c.d
 	d.Shape, d.FeatureNames = []int{len(c.featureColumns)}, c.featureNames
+	d.Warnings = c.ranges.warnings(c.path, c.featureNames)
 	d.ClassNames = c.listedClasses
 	labelled := slices.ContainsFunc(c.bags, func(b csvBag) bool { return len(b.candidates) > 0 })
 	d.Multi = c.labels == MultiLabels && (labelled || c.declared.ModelClasses == nil)
@@ -542,6 +549,9 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 			return nil, err
 		}
 		d.ClassNames = sortedNames(slices.Collect(maps.Keys(c.classes)))
+		if err := c.checkContinuous(d.ClassNames); err != nil {
+			return nil, err
+		}
 	}
 	d.Classes = len(d.ClassNames)
 	if int64(d.Classes) > c.maxCandidateBytes/int64(len(c.bags)) {
@@ -586,6 +596,26 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 	}
 	d.BagNames = c.bagNames()
 	return d, c.numberInstances(number)
+}
+
+// checkContinuous returns an error if most bags have classes of their own that are numbers with a fraction.
+func (c *csvReader) checkContinuous(classes []string) error {
+	fraction := ""
+	for _, name := range classes {
+		x, err := strconv.ParseFloat(strings.Replace(name, ",", ".", 1), 64)
+		if err != nil {
+			return nil
+		}
+		if x != math.Trunc(x) && fraction == "" {
+			fraction = name
+		}
+	}
+	if fraction == "" || len(classes) < 3 || 2*len(classes) <= len(c.bags) || c.declared.ModelClasses != nil {
+		return nil
+	}
+	return c.errorf(0, "%s have %s that are numbers such as %s: miplc predicts classes, not numbers", diag.Count(len(c.bags), "bag"), diag.Count(len(classes), "different label"), fraction).
+		WithNote("divide the numbers into classes, such as low and high, and write these as labels").
+		WithNote("if they are the names of classes, list all classes in a first line %s", classesLine)
 }
 
 // checkInstanceLabels returns an error for the first label of an instance that is not a class of the

@@ -75,7 +75,7 @@ func FuzzNPY(f *testing.F) {
 	f.Add(append(npyStart("|b1", 2, 1), 0, 1))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, read := range []func(h *npyHeader, r *bytes.Reader) (int, error){
-			func(h *npyHeader, r *bytes.Reader) (int, error) { x, err := h.floats(r); return len(x), err },
+			func(h *npyHeader, r *bytes.Reader) (int, error) { x, err := h.floats(r, nil); return len(x), err },
 			func(h *npyHeader, r *bytes.Reader) (int, error) { x, err := h.ints(r, "numbers"); return len(x), err },
 			func(h *npyHeader, r *bytes.Reader) (int, error) { x, err := h.strings(r); return len(x), err },
 		} {

@@ -37,7 +37,7 @@ func decodeMAT(r io.Reader, path string, o Options) (*data.Dataset, error) {
 	if err != nil {
 		return nil, diag.Errorf(diag.Pos{File: path}, "%v", err)
 	}
-	d, err := bagsOfVariables(vars, o)
+	d, err := bagsOfVariables(vars, path, o)
 	if err != nil {
 		return nil, diag.Errorf(diag.Pos{File: path}, "%v", err)
 	}
@@ -45,7 +45,7 @@ func decodeMAT(r io.Reader, path string, o Options) (*data.Dataset, error) {
 }
 
 // bagsOfVariables finds the cell array of bags and turns it into a set.
-func bagsOfVariables(vars []*matfile.Array, o Options) (*data.Dataset, error) {
+func bagsOfVariables(vars []*matfile.Array, path string, o Options) (*data.Dataset, error) {
 	table, err := findBags(vars)
 	if err != nil {
 		return nil, err
@@ -60,6 +60,7 @@ func bagsOfVariables(vars []*matfile.Array, o Options) (*data.Dataset, error) {
 			return nil, err
 		}
 	}
+	d.Warnings = m.ranges.warnings(path, nil)
 	return d, nil
 }
 
@@ -94,6 +95,7 @@ type matBags struct {
 	max     int64              // maximum size of the candidate sets in bytes
 	rows    [][]*matfile.Array // 2 to 4 columns
 	vectors bool               // labels are vectors of 0 and 1 over the classes
+	ranges  precision
 }
 
 // orient arranges the cells with one row per bag and checks them.
@@ -151,6 +153,9 @@ func (m *matBags) instances(d *data.Dataset) error {
 					at = j + i*features
 				}
 				d.Instances = append(d.Instances, float32(x.Numbers[at]))
+				if m.ranges.isNarrow(j) {
+					m.ranges.add(j, x.Numbers[at])
+				}
 			}
 		}
 		d.Offsets = append(d.Offsets, d.Offsets[len(d.Offsets)-1]+n)

@@ -180,14 +180,18 @@ func (h *npyHeader) blocks(r io.Reader, f func(part []byte)) error {
 // wrong headers.
 func firstGuess(n int) int { return min(n, 1<<20) }
 
-// floats reads numbers of any type as float32, row-major.
-func (h *npyHeader) floats(r io.Reader) ([]float32, error) {
+// floats reads numbers of any type as float32, row-major. watch, if not nil, is called with the bytes of
+// several elements in the order of the file, and with the number of elements before them.
+func (h *npyHeader) floats(r io.Reader, watch func(part []byte, before int)) ([]float32, error) {
 	if h.text() {
 		return nil, errors.New("contains text where numbers are needed")
 	}
 	out := make([]float32, 0, firstGuess(h.count))
 	err := h.blocks(r, func(part []byte) {
 		n := len(part) / h.size
+		if watch != nil {
+			watch(part, len(out))
+		}
 		out = slices.Grow(out, n)[:len(out)+n]
 		h.number.Floats(out[len(out)-n:], part)
 	})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Arrays of an .npz file.
@@ -75,13 +77,14 @@ type npzReader struct {
 func (z *npzReader) dataset(o Options) *data.Dataset {
 	d := &data.Dataset{}
 	var shape []int
+	var ranges precision
 	keep := func(err error) { z.faults.AddError(diag.Pos{File: z.path}, err) }
 	keep(z.read(keyInstances, true, func(h *npyHeader, r io.Reader) (err error) {
 		if len(h.shape) < 2 {
 			return fmt.Errorf("has the shape %v; [instances, features] is needed", h.shape)
 		}
 		shape = h.shape
-		d.Instances, err = h.floats(r)
+		d.Instances, err = h.floats(r, ranges.watch(h))
 		return err
 	}))
 	keep(z.ints(keyOffsets, true, "where each bag begins, from 0, and the number of instances", &d.Offsets))
@@ -102,7 +105,7 @@ func (z *npzReader) dataset(o Options) *data.Dataset {
 		if len(h.shape) != 2 || h.shape[1] != 2 {
 			return fmt.Errorf("has the shape %v; [instances, 2] is needed: x and y", h.shape)
 		}
-		d.Coords, err = h.floats(r)
+		d.Coords, err = h.floats(r, nil)
 		return err
 	}))
 	keep(z.names(keyClassNames, "classes", &d.ClassNames))
@@ -117,7 +120,13 @@ func (z *npzReader) dataset(o Options) *data.Dataset {
 	if len(z.faults) > 0 {
 		return nil
 	}
+	if isSizes(d.Offsets, shape[0]) {
+		keep(diag.Errorf(diag.Pos{File: z.path}, "array %q: contains the sizes of the bags; it says where each bag begins, from 0, and ends with the number of instances", keyOffsets).
+			WithNote("write %s=numpy.cumsum([0, *sizes])", keyOffsets))
+		return nil
+	}
 	d.Shape = slices.Clone(shape[1:])
+	d.Warnings = ranges.warnings(z.path, d.FeatureNames)
 	switch {
 	case o.Labels == KnownLabels:
 		keep(setKnownLabels(d))
@@ -131,6 +140,31 @@ func (z *npzReader) dataset(o Options) *data.Dataset {
 		keep(fmt.Errorf("%q is for %s, %q for %d; offsets has one number more than there are bags", keyOffsets, diag.Count(bags, "bag"), matrix, candidates[0]))
 	}
 	return d
+}
+
+// isSizes reports whether numbers are the sizes of bags with n instances in all.
+func isSizes(numbers []int, n int) bool {
+	for _, size := range numbers {
+		if size < 1 || size > n {
+			return false
+		}
+		n -= size
+	}
+	return n == 0 && len(numbers) > 0
+}
+
+// watch returns the function for npyHeader.floats that adds the instances of an array, nil if float32
+// represents all numbers of its type. The columns of an array in Fortran order are features if it has two axes.
+func (p *precision) watch(h *npyHeader) func(part []byte, before int) {
+	n, width := h.shape[0], ndarray.Size(h.shape[1:])
+	feature := func(i int) int { return i % width }
+	if h.fortran {
+		feature = func(i int) int { return i / n }
+	}
+	if h.text() || !exceedsFloat32(h.number) || h.fortran && len(h.shape) > 2 {
+		return nil
+	}
+	return func(part []byte, before int) { p.addBytes(h.number, part, before, feature) }
 }
 
 // matrix reads a matrix of 0 and 1, [bags, classes]. It returns its shape, or nil if it is missing.
@@ -262,8 +296,11 @@ func (z *npzReader) read(key string, required bool, use func(*npyHeader, io.Read
 	if !ok {
 		if required {
 			d := diag.Errorf(diag.Pos{File: z.path}, "no array %q in the archive; %s, %s and %s are needed", key, keyInstances, keyOffsets, keyCandidates)
-			if key == keyCandidates {
+			switch {
+			case key == keyCandidates:
 				return d.WithNote(adviceCertainLabels)
+			case key == keyInstances:
+				return z.adviseNames(d)
 			}
 			return d
 		}
@@ -276,6 +313,28 @@ func (z *npzReader) read(key string, required bool, use func(*npyHeader, io.Read
 		return fmt.Errorf("array %q: %w", key, err)
 	}
 	return nil
+}
+
+// adviseNames adds the names that the arrays need to the error that there are no instances.
+func (z *npzReader) adviseNames(d diag.Diagnostic) diag.Diagnostic {
+	names := slices.Sorted(maps.Keys(z.entries))
+	d = d.WithNote("the archive has %s", diag.Words(names))
+	for _, features := range []string{"X", "x", "data", "features"} {
+		if z.entries[features] == nil {
+			continue
+		}
+		d = d.WithNote("name the array with the instances of all bags, [instances, features], %s: %s=%s", keyInstances, keyInstances, features)
+		if z.entries[keyOffsets] == nil {
+			d = d.WithNote("%s says where each bag begins: numpy.arange(len(%s) + 1) if each row is a bag of one instance; if the array is [bags, n, features], write %s=%[2]s.reshape(-1, %[2]s.shape[2]) and %[1]s=numpy.arange(len(%[2]s) + 1) * %[2]s.shape[1]", keyOffsets, features, keyInstances)
+		}
+		for _, labels := range []string{"y", "Y", "target", "targets", "label"} {
+			if z.entries[labels] != nil && z.entries[keyLabels] == nil {
+				d = d.WithNote("name the array with the class of each bag, from 0, %s: %s=%s", keyLabels, keyLabels, labels)
+			}
+		}
+		return d
+	}
+	return d
 }
 
 func (z *npzReader) decode(e *zip.File, key string, use func(*npyHeader, io.Reader) error) error {

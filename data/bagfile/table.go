@@ -93,10 +93,11 @@ func (c *csvReader) attachFiles(d *data.Dataset, moved map[string]string) error 
 	var faults diag.List
 	placed := true // all bags up to here have coordinates
 	var columns tableColumns
+	var ranges precision
 	for i, cell := range c.files {
 		b, shape, err := s.locate(filepath.Dir(c.path), cell, c.bags[i].id)
 		if err == nil && d.Store != nil && !slices.Equal(shape[1:], d.Shape) {
-			err = fmt.Errorf("its instances have the shape %v, those of the first bag %v", shape[1:], d.Shape)
+			err = otherShape(shape, d)
 		}
 		if err == nil {
 			err = columns.add(&b, i)
@@ -107,9 +108,10 @@ func (c *csvReader) attachFiles(d *data.Dataset, moved map[string]string) error 
 		}
 		d.Store, d.Shape = s, slices.Clone(shape[1:])
 		b.width = d.Dim()
-		if b.coords, err = s.coords(&b, shape[0]); err != nil {
+		if b.coords, err = s.coords(&b, shape); err != nil {
 			faults.AddError(diag.Pos{}, s.describe(b.path, i, c.bags[i].id, err))
 		}
+		faults.AddError(diag.Pos{}, s.addRanges(&ranges, &b, i, shape[0]))
 		placed = placed && b.coords != nil
 		s.bags = append(s.bags, b)
 		d.Offsets = append(d.Offsets, d.Offsets[len(d.Offsets)-1]+shape[0])
@@ -122,7 +124,73 @@ func (c *csvReader) attachFiles(d *data.Dataset, moved map[string]string) error 
 	if !columns.unnamed {
 		d.FeatureNames = columns.names
 	}
+	d.Warnings = append(d.Warnings, ranges.warnings(c.path, d.FeatureNames)...)
+	if len(faults) == 0 {
+		d.SameFile = c.sameFile(func(bag int) string { return filepath.Clean(s.bags[bag].written) + "#" + s.bags[bag].name })
+		c.warnOfSameFiles(d, d.SameFile, "a random split keeps them in one part")
+	}
 	return faults.Err()
+}
+
+// sameFile returns the first bag with the file of each bag, nil if all differ. file identifies that of a bag.
+func (c *csvReader) sameFile(file func(bag int) string) []int {
+	first, same := map[string]int{}, make([]int, len(c.bags))
+	for bag := range same {
+		at, again := first[file(bag)]
+		if !again {
+			at = bag
+			first[file(bag)] = bag
+		}
+		same[bag] = at
+	}
+	if len(first) == len(same) {
+		return nil
+	}
+	return same
+}
+
+// warnOfSameFiles warns of bags with the same file: one may be for training and the other for testing. split says
+// what splits do with them.
+func (c *csvReader) warnOfSameFiles(d *data.Dataset, sameFile []int, split string) {
+	const most = 5
+	more := -most
+	for bag, first := range sameFile {
+		if first == bag {
+			continue
+		}
+		if more++; more > 0 {
+			continue
+		}
+		a, b, labels := c.bags[first], c.bags[bag], ""
+		if a.label != b.label {
+			labels = fmt.Sprintf(" with the labels %q and %q", a.label, b.label)
+		}
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%s:%d: the bags %q and %q name the same file %s%s; %s", c.path, b.line, a.id, b.id, c.files[bag], labels, split))
+	}
+	if more > 0 {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%s: %s as well", c.path, diag.CountForms(more, "other bag names the file of another", "other bags name the file of another")))
+	}
+}
+
+// addRanges adds the first instances of bag i, from 0, which has n.
+func (s *fileStore) addRanges(ranges *precision, b *bagFile, i, n int) error {
+	const rows, most = 64, 1 << 20 // instances and bytes
+	size := b.width * b.number.Size
+	if !exceedsFloat32(b.number) || len(ranges.ranges) > 0 && ranges.narrow == 0 || size > most {
+		return nil
+	}
+	err := s.use(b, func(a array) error {
+		part := make([]byte, min(n, rows, most/size)*size)
+		if err := a.rows.(byteRows).ReadBytes(part, 0); err != nil {
+			return err
+		}
+		ranges.addBytes(b.number, part, 0, func(i int) int { return i % b.width })
+		return nil
+	})
+	if err != nil {
+		return s.describe(b.path, i, b.bag, err)
+	}
+	return nil
 }
 
 // tableColumns are the names of the features in the files of a table.
@@ -170,6 +238,8 @@ func (c *csvReader) openFiles(d *data.Dataset, files Files) error {
 	if err := faults.Err(); err != nil {
 		return err
 	}
+	// d.SameFile stays nil: the files of features that are computed for other machines do not have it.
+	c.warnOfSameFiles(d, c.sameFile(func(bag int) string { return filepath.Clean(c.files[bag]) }), "a split may divide them")
 	return files.Attach(d)
 }
 
@@ -230,20 +300,58 @@ const coordsName = "coords"
 // CoordsOf returns the coordinates of a bag if only some bags have coordinates.
 func (s *fileStore) CoordsOf(bag int) []float32 { return s.bags[bag].coords }
 
-// coords reads the coordinates of the n instances of a bag. It returns nil if the file has no array
-// coords of shape [n, 2].
-func (s *fileStore) coords(b *bagFile, n int) ([]float32, error) {
+// coords reads the coordinates of a bag, whose features have a shape. It returns nil if the file has no
+// array coords.
+func (s *fileStore) coords(b *bagFile, features []int) ([]float32, error) {
 	f, err := s.open(b.path)
 	if err != nil {
 		return nil, err
 	}
 	defer s.opened.Put(b.path, f, 0)
-	a, err := f.open(path.Join(path.Dir(b.name), coordsName))
-	if err != nil || !slices.Equal(a.shape, []int{n, 2}) {
+	a, err := f.find(path.Join(path.Dir(b.name), coordsName))
+	if errors.Is(err, errNoArray) {
 		return nil, nil // coordinates are optional
 	}
-	to := make([]float32, 2*n)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", coordsName, err)
+	}
+	if err := checkCoords(a.shape, features); err != nil {
+		return nil, err
+	}
+	to := make([]float32, 2*features[0])
 	return to, a.rows.ReadRows(to, 0)
+}
+
+// checkCoords returns an error if the coordinates of a bag do not have the shape [n, 2] for its n instances.
+func checkCoords(coords, features []int) error {
+	n, width := features[0], ndarray.Size(features[1:])
+	shapes := fmt.Sprintf("%s is %s and %s %s", featuresName, axes(features), coordsName, axes(coords))
+	switch {
+	case slices.Equal(coords, []int{n, 2}):
+		return nil
+	case slices.Equal(coords, []int{2, width}):
+		return diag.Errorf(diag.Pos{}, "%s: the file has one column per instance, as Julia and MATLAB write it; transpose %s and %s", shapes, featuresName, coordsName)
+	case slices.Equal(coords, []int{width, 2}):
+		return diag.Errorf(diag.Pos{}, "%s: the features have one column per instance; transpose %s", shapes, featuresName)
+	case slices.Equal(coords, []int{2, n}):
+		return diag.Errorf(diag.Pos{}, "%s: the coordinates have one column per instance; transpose %s", shapes, coordsName)
+	case len(coords) == 2 && coords[1] == 2:
+		return diag.Errorf(diag.Pos{}, "%s has %s, %s %d: the file mixes two extractions", coordsName, diag.Count(coords[0], "row"), featuresName, n).
+			WithNote("extract the features again, from the patches of these coordinates")
+	}
+	return diag.Errorf(diag.Pos{}, "%s is %s; %s is needed: x and y of each instance", coordsName, axes(coords), axes([]int{n, 2}))
+}
+
+// axes formats a shape like NumPy.
+func axes(shape []int) string { return strings.ReplaceAll(fmt.Sprint(shape), " ", ", ") }
+
+// otherShape returns the error for a bag whose instances do not have the shape of those of the first bag.
+func otherShape(bag []int, d *data.Dataset) error {
+	wrong := diag.Errorf(diag.Pos{}, "its instances have the shape %v, those of the first bag %v", bag[1:], d.Shape)
+	if bag[0] == d.Size(0) {
+		wrong = wrong.WithNote("both have %s: if the files have one column per instance, as Julia and MATLAB write them, transpose the features", diag.Count(bag[0], "row"))
+	}
+	return wrong
 }
 
 // open opens a file, or returns one that is still open.
@@ -379,5 +487,10 @@ func (s *fileStore) describe(path string, bag int, name string, err error) error
 	case errors.As(err, &pathErr):
 		err = pathErr.Err
 	}
-	return diag.Errorf(diag.Pos{File: path}, "bag %d (%q): %v", bag+1, name, err)
+	d, ok := errors.AsType[diag.Diagnostic](err)
+	if !ok {
+		d.Text = err.Error()
+	}
+	d.Pos, d.Text = diag.Pos{File: path}, fmt.Sprintf("bag %d (%q): %s", bag+1, name, d.Text)
+	return d
 }

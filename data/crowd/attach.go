@@ -168,7 +168,9 @@ func match(bags []string, t *Table) ([]int, error) {
 	}
 	for i, r := range rows {
 		if r < 0 {
-			faults.Add(diag.Errorf(diag.Pos{File: t.Path}, "no row for the image %q", bags[i]))
+			d := diag.Errorf(diag.Pos{File: t.Path}, "no row for the image %q", bags[i])
+			d.Suggestion = diag.Suggest(bags[i], t.Images)
+			faults.Add(d)
 		}
 	}
 	return rows, faults.Err()

@@ -79,6 +79,7 @@ func missing(t, other *Table, faults *diag.List) {
 	}
 	if n > 0 {
 		d := diag.Errorf(diag.Pos{File: t.Path}, "no row for the image %q, which %s has in line %d", example, other.Path, line)
+		d.Suggestion = diag.Suggest(example, t.Images)
 		if n > 1 {
 			d = d.WithNote("%d more images are missing", n-1)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/sanitize"
 )
 
@@ -26,9 +27,11 @@ type Stats struct {
 	PositiveShare float64 `json:"positive_share"` // of the instances; -1: unknown
 	Hash          string  `json:"sha256"`
 	// Coords are the smallest and the largest x and y of the instances; nil if unknown.
-	Coords *[2][2]float32 `json:"coordinates,omitempty"`
+	Coords     *[2][2]float32 `json:"coordinates,omitempty"`
+	WithCoords int            `json:"bags_with_coordinates,omitempty"`
 
-	ByClass []ClassStats `json:"by_class"`
+	ByClass  []ClassStats `json:"by_class"`
+	Warnings []string     `json:"warnings,omitempty"` // see data.Dataset
 }
 
 // ClassStats counts the bags of one class.
@@ -44,7 +47,7 @@ func Dataset(d *data.Dataset) Stats {
 	s := Stats{
 		Name: d.Name, Bags: d.Bags(), Instances: d.Offsets[d.Bags()], Dim: d.Dim(), Classes: d.Classes,
 		Shape: d.Shape, MinSize: d.Size(0), MinLabels: d.Classes, PositiveShare: -1, Hash: d.Hash(),
-		ByClass: make([]ClassStats, d.Classes),
+		ByClass: make([]ClassStats, d.Classes), Warnings: d.Warnings,
 	}
 	labels := 0
 	for i := range d.Bags() {
@@ -60,7 +63,7 @@ func Dataset(d *data.Dataset) Stats {
 			s.ByClass[c].Truth += int(in)
 		}
 	}
-	s.Coords = coordRange(d)
+	s.Coords, s.WithCoords = coordRange(d)
 	s.MeanSize = float64(s.Instances) / float64(s.Bags)
 	s.MeanLabels = float64(labels) / float64(s.Bags)
 	if data.AnyKnown(d.InstLabels) {
@@ -86,16 +89,21 @@ func (s *Stats) countPositive(d *data.Dataset) (all int) {
 	return all
 }
 
-// coordRange returns the ranges of x and y, nil if there are no coordinates.
-func coordRange(d *data.Dataset) *[2][2]float32 {
-	if len(d.Coords) == 0 {
-		return nil
+// coordRange returns the ranges of x and y, nil if no bag has coordinates, and the number of bags that have.
+func coordRange(d *data.Dataset) (r *[2][2]float32, bags int) {
+	for bag := range d.Bags() {
+		coords := d.CoordsOf(bag)
+		if len(coords) == 0 {
+			continue
+		}
+		if bags++; r == nil {
+			r = &[2][2]float32{{coords[0], coords[0]}, {coords[1], coords[1]}}
+		}
+		for i, v := range coords {
+			r[i%2][0], r[i%2][1] = min(r[i%2][0], v), max(r[i%2][1], v)
+		}
 	}
-	r := [2][2]float32{{d.Coords[0], d.Coords[0]}, {d.Coords[1], d.Coords[1]}}
-	for i, v := range d.Coords {
-		r[i%2][0], r[i%2][1] = min(r[i%2][0], v), max(r[i%2][1], v)
-	}
-	return &r
+	return r, bags
 }
 
 // Markdown formats datasets as rows of Table 1 of the paper.
@@ -131,7 +139,11 @@ func (s Stats) Details() string {
 		b.WriteString("positive instances: unknown\n")
 	}
 	if r := s.Coords; r != nil {
-		fmt.Fprintf(&b, "coordinates: x %v to %v, y %v to %v\n", r[0][0], r[0][1], r[1][0], r[1][1])
+		some := ""
+		if s.WithCoords < s.Bags {
+			some = fmt.Sprintf(" of %d of %s", s.WithCoords, diag.Count(s.Bags, "bag"))
+		}
+		fmt.Fprintf(&b, "coordinates%s: x %v to %v, y %v to %v\n", some, r[0][0], r[0][1], r[1][0], r[1][1])
 	}
 	fmt.Fprintf(&b, "contents: sha256 %s\n\n", s.Hash)
 	known := s.PositiveShare >= 0

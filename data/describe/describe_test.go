@@ -89,6 +89,24 @@ func TestDrawBag(t *testing.T) {
 	}
 }
 
+// someCoords is a store in which only the second bag has coordinates.
+type someCoords struct{ data.Store }
+
+func (someCoords) CoordsOf(bag int) []float32 {
+	return [][]float32{nil, {3, 5, 1, 9}, nil}[bag]
+}
+
+// A bag without coordinates does not hide those of others.
+func TestCoordsOfSomeBags(t *testing.T) {
+	d := datatest.Small()
+	d.Coords, d.Store = nil, someCoords{}
+	const want = "coordinates of 1 of 3 bags: x 1 to 3, y 5 to 9\n"
+	r, with := coordRange(d)
+	if text := (Stats{Bags: d.Bags(), Coords: r, WithCoords: with}).Details(); !strings.Contains(text, want) {
+		t.Errorf("%q lacks %q", text, want)
+	}
+}
+
 func ExampleMarkdown() {
 	d, err := generate.Prototypes(generate.DefaultPrototypes)
 	if err != nil {

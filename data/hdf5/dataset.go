@@ -147,12 +147,15 @@ func (r *datasetReader) dataspace(b []byte) error {
 	return nil
 }
 
-// readType reads a datatype: integers, and the floats of IEEE 754 and bfloat16.
+// readType reads a datatype: integers, booleans, and the floats of IEEE 754 and bfloat16.
 func readType(b []byte) (ndarray.Number, error) {
-	const integer, float = 0, 1
+	const integer, float, enum = 0, 1, 8
 	var t ndarray.Number
 	if len(b) < 8 {
 		return t, errDamaged
+	}
+	if b[0]&15 == enum && le.Uint16(b[1:]) == 2 && le.Uint32(b[4:]) == 1 {
+		return readType(b[8:]) // booleans, as h5py writes them: FALSE and TRUE of one byte
 	}
 	t.Swap, t.Size = b[1]&1 != 0, int(min(le.Uint32(b[4:]), 1<<20))
 	switch class := b[0] & 15; class {

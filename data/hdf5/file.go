@@ -25,7 +25,7 @@ type File struct {
 	root uint64 // address of the object header of the root group
 	base uint64 // offset of address 0
 	// groups are the members of the groups that were looked at, by the address of the group.
-	groups map[uint64]map[string]uint64
+	groups map[uint64]map[string]member
 }
 
 var (
@@ -41,7 +41,7 @@ const (
 
 // Open reads the superblock of a file of size bytes.
 func Open(r io.ReaderAt, size int64) (*File, error) {
-	f := &File{r: r, size: uint64(max(size, 0)), groups: map[uint64]map[string]uint64{}}
+	f := &File{r: r, size: uint64(max(size, 0)), groups: map[uint64]map[string]member{}}
 	// A user block of 512, 1024, ... bytes may precede the superblock.
 	for at := uint64(0); at < f.size; at = max(512, 2*at) {
 		b, err := f.newScan().read(at, min(96, f.size-at))
@@ -130,23 +130,40 @@ func (f *File) Names(path string) ([]string, error) {
 // ErrNotFound is the error of Dataset and Names for a path that the file does not have.
 var ErrNotFound = errors.New("the HDF5 file has no")
 
-// find returns the address of the object header at a path.
+// find returns the address of the object header at a path, and follows soft links.
 func (f *File) find(path string) (uint64, error) {
-	at := f.root
-	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
-	if len(parts) > maxDepth {
-		return 0, fmt.Errorf("the path %q has more than %d parts", path, maxDepth)
+	split := func(path string) []string {
+		return slices.DeleteFunc(strings.Split(path, "/"), func(part string) bool { return part == "" || part == "." })
 	}
-	for i, name := range parts {
+	at, parts, links := f.root, split(path), 0
+	link := "" // the last one
+	var done []string
+	for len(parts) > 0 {
+		if len(parts)+len(done)+links > maxDepth {
+			return 0, fmt.Errorf("the path %q has more than %d parts and soft links", path, maxDepth)
+		}
 		members, err := f.members(at)
 		if err != nil {
-			return 0, fmt.Errorf("%q: %w", strings.Join(parts[:i], "/"), err)
+			return 0, fmt.Errorf("%q: %w", strings.Join(done, "/"), err)
 		}
+		name := parts[0]
+		parts = parts[1:]
 		next, ok := members[name]
-		if !ok {
-			return 0, fmt.Errorf("%w %q", ErrNotFound, strings.Join(parts[:i+1], "/"))
+		switch here := strings.Join(append(done, name), "/"); {
+		case !ok && link != "":
+			return 0, fmt.Errorf("%s, but there is no %q", link, here)
+		case !ok:
+			return 0, fmt.Errorf("%w %q", ErrNotFound, here)
+		case next.target == "":
+			at, done = next.address, append(done, name)
+			continue
+		default:
+			link = fmt.Sprintf("%q is a soft link to %q", here, next.target)
 		}
-		at = next
+		if links++; strings.HasPrefix(next.target, "/") {
+			at, done = f.root, nil
+		}
+		parts = append(split(next.target), parts...)
 	}
 	return at, nil
 }

@@ -5,9 +5,14 @@ import (
 	"errors"
 )
 
-// members returns the object headers that a group links to, by name. Soft and external
-// links are left out.
-func (f *File) members(address uint64) (map[string]uint64, error) {
+// member is a link of a group: the address of an object header, or the path of a soft link.
+type member struct {
+	address uint64
+	target  string // relative to the group, or absolute; empty: not a soft link
+}
+
+// members returns the links of a group by name. External links are left out.
+func (f *File) members(address uint64) (map[string]member, error) {
 	if m, ok := f.groups[address]; ok {
 		return m, nil
 	}
@@ -16,7 +21,7 @@ func (f *File) members(address uint64) (map[string]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &groupReader{scan: s, members: map[string]uint64{}}
+	g := &groupReader{scan: s, members: map[string]member{}}
 	isGroup := false
 	for _, m := range messages {
 		switch m.kind {
@@ -41,8 +46,8 @@ func (f *File) members(address uint64) (map[string]uint64, error) {
 // groupReader collects the members of a group.
 type groupReader struct {
 	*scan
-	members map[string]uint64
-	names   []byte // the heap with the names of a symbol table
+	members map[string]member
+	names   []byte // the heap with the names of a symbol table, and the targets of its soft links
 }
 
 // symbolTable reads the group of files in the default format: a tree of symbol nodes, and
@@ -101,33 +106,48 @@ func (g *groupReader) symbols(address, n uint64) error {
 		return err
 	}
 	for ; len(b) > 0; b = b[size:] {
+		name, err := g.text(le.Uint64(b))
+		if err != nil {
+			return err
+		}
+		m := member{address: le.Uint64(b[8:])}
 		if le.Uint32(b[16:]) == softLink {
-			continue
+			if m.target, err = g.text(uint64(le.Uint32(b[24:]))); err != nil {
+				return err
+			}
 		}
-		at := le.Uint64(b)
-		if at >= uint64(len(g.names)) {
-			return errDamaged
-		}
-		name, _, ok := bytes.Cut(g.names[at:], []byte{0})
-		if !ok || uint64(len(name)) > g.left {
-			return errDamaged
-		}
-		g.left -= uint64(len(name)) // entries may share a name, which is copied
-		g.members[string(name)] = le.Uint64(b[8:])
+		g.members[name] = m
 	}
 	return nil
+}
+
+// text copies a text of the heap.
+func (g *groupReader) text(at uint64) (string, error) {
+	if at >= uint64(len(g.names)) {
+		return "", errDamaged
+	}
+	text, _, ok := bytes.Cut(g.names[at:], []byte{0})
+	if !ok || uint64(len(text)) > g.left {
+		return "", errDamaged
+	}
+	g.left -= uint64(len(text)) // entries may share a text, which is copied
+	return string(text), nil
 }
 
 // link reads a link message, as groups of newer files have for each member.
 func (g *groupReader) link(b []byte) error {
 	const kindFlag, orderFlag, charsetFlag = 8, 4, 16
+	const hard, soft = 0, 1
 	if len(b) < 2 || b[0] != 1 {
 		return errDamaged
 	}
 	flags, b := b[1], b[2:]
-	skip, hard := 0, true
+	skip, kind := 0, byte(hard)
 	if flags&kindFlag != 0 {
-		hard = len(b) > 0 && b[0] == 0
+		if len(b) == 0 {
+			return errDamaged
+		}
+		kind = b[0]
 		skip++
 	}
 	if flags&orderFlag != 0 {
@@ -142,13 +162,21 @@ func (g *groupReader) link(b []byte) error {
 	}
 	length := uint(b[skip : skip+width])
 	b = b[skip+width:]
-	if !hard {
+	if kind != hard && kind != soft {
 		return nil
 	}
-	if length > uint64(len(b)) || uint64(len(b))-length < 8 {
+	if length > uint64(len(b)) {
 		return errDamaged
 	}
-	g.members[string(b[:length])] = le.Uint64(b[length:])
+	name, b := string(b[:length]), b[length:]
+	switch {
+	case kind == hard && len(b) >= 8:
+		g.members[name] = member{address: le.Uint64(b)}
+	case kind == soft && len(b) > 2 && len(b) >= 2+int(le.Uint16(b)):
+		g.members[name] = member{target: string(b[2 : 2+le.Uint16(b)])}
+	default:
+		return errDamaged
+	}
 	return nil
 }
 

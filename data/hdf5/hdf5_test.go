@@ -96,6 +96,32 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
+// Soft links are followed, from the group that they are in or from the root, also through others.
+func TestSoftLinks(t *testing.T) {
+	for _, name := range []string{"links.h5", "links-latest.h5"} {
+		f := open(t, name)
+		for path, shape := range map[string][]int{"g/near": {5, 3}, "g/far": {37, 6}, "chain": {37, 6}, "group/near": {5, 3}, "group/far": {37, 6}} {
+			checkRows(t, f, path, shape, 0)
+		}
+		if names, err := f.Names("group"); err != nil || fmt.Sprint(names) != "[far near x]" {
+			t.Errorf("%s: %v, %v", name, names, err)
+		}
+	}
+	checkRows(t, open(t, "layouts.h5"), "link", []int{37, 6}, 0)
+}
+
+// Booleans of h5py are enumerated values of one byte.
+func TestBooleans(t *testing.T) {
+	d, err := open(t, "types.h5").Dataset("flag")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([]float32, 2)
+	if err := d.ReadRows(got, 0); err != nil || got[0] != 1 || got[1] != 0 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 // checkAll reads all rows together.
 func checkAll(t *testing.T, f *File, path string, shape []int) {
 	t.Helper()
@@ -170,12 +196,14 @@ func TestGroups(t *testing.T) {
 func TestUnsupported(t *testing.T) {
 	for _, c := range []struct{ file, path, want string }{
 		{"types.h5", "text", `"text": contains text or lists; numbers are needed`},
-		{"types.h5", "flag", "contains enumerated values"},
 		{"types.h5", "scalar", "is a single value"},
 		{"types.h5", "unwritten", "only 1 of its 2 chunks were written"},
 		{"types.h5", "", "is a group, not a dataset"},
 		{"types.h5", "f4/x", `"f4": is a dataset, not a group`},
-		{"layouts.h5", "link", `has no "link"`},
+		{"links.h5", "circle", `the path "circle" has more than`},
+		{"links.h5", "dangling", `"dangling" is a soft link to "/g/none", but there is no "g/none"`},
+		{"links-latest.h5", "circle", `the path "circle" has more than`},
+		{"links-latest.h5", "dangling", `"dangling" is a soft link to "/g/none", but there is no "g/none"`},
 		{"layouts.h5", "linked/external", `has no "linked/external"`},
 	} {
 		if _, err := open(t, c.file).Dataset(c.path); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -268,7 +296,7 @@ func TestDamaged(t *testing.T) {
 
 func FuzzOpen(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.h5")
-	if err != nil || len(files) != 8 {
+	if err != nil || len(files) != 10 {
 		f.Fatal(files, err)
 	}
 	for _, file := range files {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/miplc/miplc/data"
@@ -214,6 +215,33 @@ func GroupsBy(want string, groups []string, name string) ([]string, error) {
 		return nil, fmt.Errorf("the bags have no groups %q; they have %q", want, name)
 	}
 	return groups, nil
+}
+
+// KeepTogether returns groups in which the bags of one file are in one group, so that no test bag is a training
+// bag under another name. sameFile is that of data.Dataset; groups may be nil.
+func KeepTogether(groups []string, sameFile []int) []string {
+	if sameFile == nil {
+		return groups
+	}
+	out, merged := slices.Clone(groups), map[string]string{} // a group and the one that it is part of
+	of := func(group string) string {
+		for merged[group] != "" {
+			group = merged[group]
+		}
+		return group
+	}
+	for bag, first := range sameFile {
+		switch {
+		case groups == nil:
+			out = append(out, strconv.Itoa(first))
+		case of(groups[bag]) != of(groups[first]):
+			merged[of(groups[bag])] = of(groups[first])
+		}
+	}
+	for bag := range groups {
+		out[bag] = of(groups[bag])
+	}
+	return out
 }
 
 // CheckGroups returns an *Error if a group has bags in several parts of s. groups are the groups of

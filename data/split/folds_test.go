@@ -157,3 +157,19 @@ func TestSplitErrors(t *testing.T) {
 		t.Errorf("a group on both sides: %v", err)
 	}
 }
+
+// Bags of one file are in one group, together with their groups.
+func TestKeepTogether(t *testing.T) {
+	for _, c := range []struct{ groups, want []string }{
+		{nil, []string{"0", "1", "0", "3", "4", "3"}},
+		{[]string{"p", "q", "r", "r", "s", "t"}, []string{"p", "q", "p", "p", "s", "p"}},
+		{[]string{"p", "p", "p", "q", "r", "q"}, []string{"p", "p", "p", "q", "r", "q"}},
+	} {
+		if got := KeepTogether(c.groups, []int{0, 1, 0, 3, 4, 3}); !slices.Equal(got, c.want) {
+			t.Errorf("%q: %q, want %q", c.groups, got, c.want)
+		}
+		if got := KeepTogether(c.groups, nil); !slices.Equal(got, c.groups) {
+			t.Errorf("%q without equal files: %q", c.groups, got)
+		}
+	}
+}

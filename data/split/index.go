@@ -22,8 +22,12 @@ import (
 // validation bags has no such part.
 type numbersByPart map[string][]indexEntry
 
-// indexEntry is a bag number, counted from 1, with its line in a CSV file.
-type indexEntry struct{ bag, line int }
+// indexEntry is a bag number, counted from 1.
+type indexEntry struct {
+	bag     int
+	line    int  // in a CSV file
+	counted bool // the file has this number, not the name of the bag
+}
 
 // newIndexSplit converts bag numbers, counted from 1, to a split. Every one of the bags must be in
 // exactly one part. names are the names of the bags for messages, or nil.
@@ -37,6 +41,10 @@ func newIndexSplit(source string, numbers numbersByPart, bags int, names []strin
 	var faults diag.List
 	note := func(line int, format string, args ...any) {
 		faults.Add(diag.Errorf(diag.Pos{File: source, Line: line}, format, args...))
+	}
+	if i := misleading(names); i >= 0 && numbers.counted() {
+		return nil, diag.Errorf(diag.Pos{File: source}, "the file has numbers of bags, but bag %d has the name %q: a number may be that of one bag and the name of another", i+1, names[i]).
+			WithNote("write the names of the bags into a CSV file with the columns bag,part")
 	}
 	part := make([]string, bags)
 	s := &data.Split{Source: source}
@@ -72,6 +80,24 @@ func newIndexSplit(source string, numbers numbersByPart, bags int, names []strin
 		return nil, err
 	}
 	return s, nil
+}
+
+// misleading returns the first bag whose name is the number of another bag, or -1.
+func misleading(names []string) int {
+	return slices.IndexFunc(names, func(name string) bool {
+		n, err := strconv.Atoi(diag.Whole(name))
+		return err == nil && n >= 1 && n <= len(names) && name != names[n-1]
+	})
+}
+
+// counted reports whether the file has numbers of bags.
+func (n numbersByPart) counted() bool {
+	for _, entries := range n {
+		if slices.ContainsFunc(entries, func(e indexEntry) bool { return e.counted }) {
+			return true
+		}
+	}
+	return false
 }
 
 // Open reads a split of a dataset with the given number of bags from an index file: a .mat file of
@@ -165,7 +191,7 @@ func indexNumbers(v *matfile.Array) ([]indexEntry, error) {
 		if x != math.Trunc(x) || math.Abs(x) > 1<<53 {
 			return nil, fmt.Errorf("the variable %q contains %v, which is not a bag number", v.Name, x)
 		}
-		out[i].bag = int(x)
+		out[i] = indexEntry{bag: int(x), counted: true}
 	}
 	return out, nil
 }

@@ -43,7 +43,7 @@ func TestBadIndexFiles(t *testing.T) {
 		{"split-overlap.csv", 1, head + "1,train,1 2\n1,test,2 3\n"},
 		{"split-quote.csv", 1, head + "1,train,\"1 2\n1,test,3\n"},
 		{"split-name.csv", 1, "bag,part\na,train\nb,train\nd,test\n"},
-		{"split-bag-number.csv", 1, "bag,part\n1,train\n2,train\n4,test\n"},
+		{"split-bag-number.csv", 1, "bag,part\n1,train\nb,train\nc,test\n"},
 		{"split-bag-part.csv", 1, "bag,part\na,train\nb,dev\nc,test\n"},
 		{"split-bag-second.csv", 2, "bag,part,split\na,train,1\nb,train,1\nc,test,1\n"},
 		{"split-from-zero.csv", 1, head + "0,train,1 2\n0,test,3\n1,train,1 3\n1,test,2\n"},
@@ -101,7 +101,7 @@ func FuzzSplitCSV(f *testing.F) {
 func TestSplitsOfNames(t *testing.T) {
 	want := &data.Split{Train: []int{0, 2}, Validation: []int{3}, Test: []int{1}}
 	for name, text := range map[string]string{
-		"bag,part":       "bag,part\na,train\n2,test\nc,Train\nd d,val\n",
+		"bag,part":       "bag,part\na,train\nb,test\nc,Train\nd d,val\n",
 		"with split":     "note,split,part,bag\nx,1,test,a\nx,2,train,a\nx,2,test,b\nx,2,train,c\nx,2,validation,d d\n",
 		"train,val,test": ",train,val,test\n0,a,d d,b\n1,c,,\n",
 	} {
@@ -186,5 +186,40 @@ func TestWriteSplits(t *testing.T) {
 		if !slices.Equal(got.Train, w.Train) || !slices.Equal(got.Test, w.Test) {
 			t.Errorf("split %d: %v and %v, want %v and %v", i+1, got.Train, got.Test, w.Train, w.Test)
 		}
+	}
+}
+
+// The names of bags may be numbers. A file of splits has names then: numbers could be those of other bags.
+func TestNamesThatAreNumbers(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		names []string
+		want  string // the training bags and the error
+	}{
+		{"bag,part\n00001,train\n00003,train\n00002,test\n", []string{"00003", "00001", "00002"}, "[0 1] <nil>"},
+		{"bag,part\n1,train\n3,train\n2,test\n", []string{"00003", "00001", "00002"}, `split.csv:2: no bag has the name "1" (did you mean "00001"?)`},
+		{"bag,part\n1,train\n", []string{"00001", "00002"}, `split.csv:2: no bag has the name "1" (did you mean "00001"?)`},
+		{"train,val,test\n1013.0,,1010\n", []string{"1010", "1012", "1013"}, `split.csv:2: no bag has the name "1013.0" (did you mean "1013"?)`},
+		{"split,part,bags\n1,train,1 3\n1,test,2\n", []string{"00003", "00001", "00002"}, `split.csv: the file has numbers of bags, but bag 1 has the name "00003": a number may be that of one bag and the name of another`},
+		{"split,part,bags\n1,train,1 3\n1,test,2\n", []string{"0", "1", "2"}, `split.csv: the file has numbers of bags, but bag 2 has the name "1": a number may be that of one bag and the name of another`},
+		{"split,part,bags\n1,train,1 3\n1,test,2\n", []string{"001", "002", "003"}, "[0 2] <nil>"},
+		{"split,part,bags\n1,train,1 3\n1,test,2\n", []string{"1010", "1012", "1013"}, "[0 2] <nil>"},
+	} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "split.csv")
+		if err := os.WriteFile(path, []byte(c.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(path, 1, len(c.names), c.names)
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = fmt.Sprint(s.Train, err)
+		}
+		if got = strings.ReplaceAll(got, dir+string(filepath.Separator), ""); got != c.want {
+			t.Errorf("%q of %q:\n%s, want\n%s", c.text, c.names, got, c.want)
+		}
+	}
+	if _, err := Open(filepath.Join("testdata", "index-small.mat"), 0, 3, []string{"3", "1", "2"}); err == nil || !strings.Contains(err.Error(), `bag 1 has the name "3"`) {
+		t.Errorf("index-small.mat: %v", err)
 	}
 }

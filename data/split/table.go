@@ -59,7 +59,10 @@ func layoutOf(path string, header []string) (layout, error) {
 	return l, diag.Errorf(diag.Pos{File: path, Line: 1}, "the header is %q; bag,part or train,val,test or split,part,bags is needed", strings.Join(header, ","))
 }
 
-func readIndexCSV(path string, number int, find func(bag string) (int, error)) (numbersByPart, error) {
+// finder is the function of data.Finder.
+type finder = func(pos diag.Pos, bag string) (int, error)
+
+func readIndexCSV(path string, number int, find finder) (numbersByPart, error) {
 	f, _, err := fileio.Open(path)
 	if err != nil {
 		return nil, err
@@ -72,7 +75,7 @@ func readIndexCSV(path string, number int, find func(bag string) (int, error)) (
 	return decodeIndexCSV(r, path, number, find)
 }
 
-func decodeIndexCSV(r io.Reader, path string, number int, find func(bag string) (int, error)) (numbersByPart, error) {
+func decodeIndexCSV(r io.Reader, path string, number int, find finder) (numbersByPart, error) {
 	rows := rawfile.NewCSV(r, maxIndexBytes)
 	header, err := rows.Read()
 	if err != nil {
@@ -116,13 +119,13 @@ func decodeIndexCSV(r io.Reader, path string, number int, find func(bag string) 
 }
 
 // add adds the bags of a row to numbers.
-func (l *layout) add(numbers numbersByPart, row []string, pos diag.Pos, find func(bag string) (int, error)) error {
+func (l *layout) add(numbers numbersByPart, row []string, pos diag.Pos, find finder) error {
 	addBag := func(part, bag string) error {
-		i, err := find(bag)
+		i, err := find(pos, bag)
 		if err != nil {
-			return diag.Errorf(pos, "%v", err)
+			return err
 		}
-		numbers[part] = append(numbers[part], indexEntry{i + 1, pos.Line})
+		numbers[part] = append(numbers[part], indexEntry{bag: i + 1, line: pos.Line})
 		return nil
 	}
 	if l.part < 0 {
@@ -148,7 +151,7 @@ func (l *layout) add(numbers numbersByPart, row []string, pos diag.Pos, find fun
 		if err != nil {
 			return diag.Errorf(pos, "%q is not a bag number", field).WithNote("the bags of the dataset are numbered from 1, in its order; the columns bag,part have names")
 		}
-		numbers[part] = append(numbers[part], indexEntry{n, pos.Line})
+		numbers[part] = append(numbers[part], indexEntry{bag: n, line: pos.Line, counted: true})
 	}
 	return nil
 }

@@ -18,6 +18,24 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
+// A name of digits is suggested for the same number in another form, however many digits differ.
+func TestSuggestNumbers(t *testing.T) {
+	choices := []string{"00010", "00001", "12", "1013", "0", "12345678901234567"}
+	for word, want := range map[string]string{
+		"1": "00001", "1.0": "00001", "012": "12", "1013.0": "1013", "1.013e+03": "1013", "00": "0", "0.00": "0",
+		"12345678901234567.0": "12345678901234567", "12345678901234568": "12345678901234567", "1e99": "", "0x3f5": "",
+	} {
+		if got := Suggest(word, choices); got != want {
+			t.Errorf("Suggest(%q) = %q, want %q", word, got, want)
+		}
+	}
+	for _, different := range [][2]string{{"1", "1.5"}, {"1", "a1"}, {"", ""}, {"-1", "1"}, {"12345678901234568", "12345678901234567"}} {
+		if SameNumber(different[0], different[1]) {
+			t.Errorf("%q and %q are not the same whole number", different[0], different[1])
+		}
+	}
+}
+
 func TestListErr(t *testing.T) {
 	var l List
 	if l.Err() != nil {

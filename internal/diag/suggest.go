@@ -1,6 +1,10 @@
 package diag
 
-import "strings"
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
 
 // Bounds of Suggest. A word of 64 letters is not a typing error, and files with thousands of names
 // must be checked quickly.
@@ -9,11 +13,19 @@ const (
 	maxChoices = 1000
 )
 
-// Suggest returns the choice with the smallest edit distance to word, or "" if none is
-// similar enough to be a typing error. Only the first thousand choices are compared.
+// Suggest returns the first choice that is the same number as word, such as 007 for 7.0, or else the choice
+// with the smallest edit distance, or "" if none is similar enough to be a typing error. Only the edit
+// distances of the first thousand choices are compared.
 func Suggest(word string, choices []string) string {
 	if len(word) > maxWord {
 		return ""
+	}
+	if number := Whole(word); number != "" {
+		for _, c := range choices {
+			if c != word && Whole(c) == number {
+				return c
+			}
+		}
 	}
 	best, bestDist := "", 1+max(1, len(word)/3)
 	for _, c := range choices[:min(len(choices), maxChoices)] {
@@ -29,6 +41,31 @@ func Suggest(word string, choices []string) string {
 		}
 	}
 	return best
+}
+
+// SameNumber reports whether two words are the same whole number, such as 7.0 and 007.
+func SameNumber(a, b string) bool { return Whole(a) != "" && Whole(a) == Whole(b) }
+
+var (
+	wholeNumber      = regexp.MustCompile(`^([0-9]+)(\.0*)?$`)
+	scientificNumber = regexp.MustCompile(`^[0-9](\.[0-9]+)?[eE]\+?[0-9]{1,2}$`)
+)
+
+// Whole returns the digits of a whole number without leading zeros and decimals: "7" for 007, 7.0 and 7e0. It
+// returns "" for other words. Programs write names of digits in these forms.
+func Whole(word string) string {
+	if scientificNumber.MatchString(word) {
+		x, _ := strconv.ParseFloat(word, 64)
+		word = strconv.FormatFloat(x, 'f', -1, 64)
+	}
+	m := wholeNumber.FindStringSubmatch(word)
+	if m == nil {
+		return ""
+	}
+	if digits := strings.TrimLeft(m[1], "0"); digits != "" {
+		return digits
+	}
+	return "0"
 }
 
 // editDistance counts insertions, deletions, replacements and swaps of neighbours.

@@ -57,6 +57,20 @@ def layouts():
         g["hard"] = f["contiguous"]
 
 
+def links():
+    for name, version in ("links.h5", None), ("links-latest.h5", "latest"):
+        with h5py.File(name, "w", libver=version) as f:
+            f["x"] = expected((37, 6)).astype("f4")
+            g = f.create_group("g")
+            g["x"] = expected((5, 3)).astype("f4")
+            g["near"] = h5py.SoftLink("x")
+            g["far"] = h5py.SoftLink("/x")
+            f["chain"] = h5py.SoftLink("group/far")
+            f["group"] = h5py.SoftLink("/g/.")
+            f["circle"] = h5py.SoftLink("/circle")
+            f["dangling"] = h5py.SoftLink("/g/none")
+
+
 def groups():
     with h5py.File("groups.h5", "w") as f:
         for i in range(20):
@@ -122,4 +136,4 @@ def lzf():
         f.create_dataset("noise", data=noise, chunks=(32, 2), compression="lzf")  # stored as it is
 
 
-types(), layouts(), groups(), latest(), indexes(), lzf()
+types(), layouts(), links(), groups(), latest(), indexes(), lzf()

@@ -39,7 +39,7 @@ var fileWriters = []fileWriter{
 	{"data crowd w1.csv w2.csv w3.csv -o OUT", "c.csv", []string{"w2.csv"}},
 	{"data crowd w1.csv w2.csv w3.csv --bags bags.csv -o OUT", "cb.csv", []string{"bags.csv", "w3.csv"}},
 	{"data import bags.csv OUT", "i.csv", []string{"bags.csv"}},
-	{"data inspect bags.csv --bag 1 --svg OUT", "d.svg", []string{"bags.csv"}},
+	{"data inspect bags.csv --bag a --svg OUT", "d.svg", []string{"bags.csv"}},
 	{"export build --kserve OUT", "k.yaml", []string{"build/model.onnx"}},
 	{"export wide/model.onnx --float16 OUT --data wide.csv", "h.onnx", []string{"wide/model.onnx", "wide.csv"}},
 }

@@ -100,7 +100,7 @@ func ColumnFlags(flags *pflag.FlagSet, to *bagfile.Columns) {
 	flags.StringSliceVar(&to.Features, "feature-columns", nil, "columns of CSV files to keep as features although their names, such as slide_id, time or row, look like identifiers or coordinates")
 }
 
-// BagFlag adds a flag that takes the name of a bag, or its number, from 1.
+// BagFlag adds a flag that takes the name of a bag or, if the bags have no names, its number, from 1.
 func BagFlag(flags *pflag.FlagSet, to *string, usage string) { flags.Var((*bagName)(to), "bag", usage) }
 
 type bagName string

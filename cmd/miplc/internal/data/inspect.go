@@ -22,7 +22,7 @@ type inspectOptions struct {
 	Console *console.Console
 	Files   []string
 	Labels  labels
-	Bag     string // number, from 1, or name; empty: none
+	Bag     string // name, or number, from 1, if the bags have no names; empty: none
 	SVG     string // picture of the bag
 	Force   bool
 }
@@ -71,7 +71,7 @@ says what to do:
 	}
 	console.ReadingFlags(cmd.Flags(), &o.Reading)
 	o.Labels.addFlag(cmd.Flags())
-	console.BagFlag(cmd.Flags(), &o.Bag, "bag to describe: its name, or its number, from 1")
+	console.BagFlag(cmd.Flags(), &o.Bag, "bag to describe: its name or, if the bags have no names, its number from 1")
 	cmd.Flags().StringVar(&o.SVG, "svg", "", "with --bag, SVG file to draw the bag to")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite an existing SVG file")
 	return cmd
@@ -104,6 +104,9 @@ func runInspect(o *inspectOptions) error {
 			return err
 		}
 		stats = append(stats, describe.Dataset(set))
+		for _, text := range set.Warnings {
+			o.Console.Notef("warning: %s", text)
+		}
 		if o.Bag != "" {
 			if bag, err = o.bag(set, svg); err != nil {
 				return err
@@ -127,9 +130,9 @@ func runInspect(o *inspectOptions) error {
 }
 
 func (o *inspectOptions) bag(set *data.Dataset, svg *fileio.File) (*bagFacts, error) {
-	i, err := set.Find(o.Bag)
+	i, err := set.Find(diag.Pos{File: o.Files[0]}, o.Bag)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.Files[0], err)
+		return nil, err
 	}
 	b := &bagFacts{Bag: i + 1, Instances: set.Size(i), Candidates: set.CandidateNames(i)} // with several labels: the true ones
 	if set.BagNames != nil {

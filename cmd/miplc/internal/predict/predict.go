@@ -31,7 +31,7 @@ type options struct {
 	Console *console.Console
 	Model   string
 	Data    string
-	Bag     string // number, from 1, or name of the only bag; empty: all
+	Bag     string // name of the only bag, or number, from 1, if the bags have no names; empty: all
 	Output  string // path of a CSV file; empty: none
 	Detail  bool   // print all measures
 	Force   bool
@@ -129,7 +129,7 @@ with --force.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	console.ReadingFlags(cmd.Flags(), &o.Reading)
-	console.BagFlag(cmd.Flags(), &o.Bag, "the only bag to predict: its name or, if no bag has this name, its number from 1 (default: all)")
+	console.BagFlag(cmd.Flags(), &o.Bag, "the only bag to predict: its name or, if the bags have no names, its number from 1 (default: all)")
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "CSV file for the predictions")
 	cmd.Flags().BoolVar(&o.Detail, "measures", false, "print all measures, the table of classes, the confusion matrix and the calibration")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite an existing CSV file")
@@ -173,9 +173,9 @@ func run(ctx context.Context, o *options) error {
 	}
 	bags := set.AllBags()
 	if o.Bag != "" {
-		i, err := set.Find(o.Bag)
+		i, err := set.Find(diag.Pos{File: o.Data}, o.Bag)
 		if err != nil {
-			return fmt.Errorf("%s: %w", o.Data, err)
+			return err
 		}
 		bags = []int{i}
 	}
