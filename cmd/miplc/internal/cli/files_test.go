@@ -41,7 +41,6 @@ var fileWriters = []fileWriter{
 	{"data import bags.csv OUT", "i.csv", []string{"bags.csv"}},
 	{"data inspect bags.csv --bag a --svg OUT", "d.svg", []string{"bags.csv"}},
 	{"export build --kserve OUT", "k.yaml", []string{"build/model.onnx"}},
-	{"export wide/model.onnx --float16 OUT --data wide.csv", "h.onnx", []string{"wide/model.onnx", "wide.csv"}},
 }
 
 type folderWriter struct {
