@@ -28,7 +28,8 @@ type Dataset struct {
 	Multi      bool
 	InstLabels []int // [instances] class of each instance, -1 negative or unknown; nil: all unknown
 	// Coords are the coordinates of the instances, e.g. in pixels of a slide: [instances, 2], x
-	// to the right and y downwards; or nil. Models do not use them.
+	// to the right and y downwards; nil if they are unknown, or if Files has those of some bags.
+	// Models do not use them.
 	Coords     []float32
 	ClassNames []string // [classes], or nil
 	BagNames   []string // [bags] distinct names, e.g. of the image files; or nil
@@ -90,16 +91,32 @@ func (d *Dataset) AllBags() []int {
 // Dim returns the number of features of an instance.
 func (d *Dataset) Dim() int { return ndarray.Size(d.Shape) }
 
-// CoordsOf returns the coordinates of bag i, [n, 2], sharing memory; nil if unknown. A Store may have
-// those of some bags, although Coords is nil.
+// CoordsOf returns the coordinates of bag i, [n, 2], sharing memory; nil if they are unknown or if the
+// bag consists of several files, see Files.
 func (d *Dataset) CoordsOf(i int) []float32 {
-	if d.Coords == nil {
-		if s, ok := d.Store.(interface{ CoordsOf(bag int) []float32 }); ok {
-			return s.CoordsOf(i)
-		}
-		return nil
+	if files := d.Files(i); len(files) == 1 {
+		return files[0].Coords
 	}
-	return d.Coords[2*d.Offsets[i] : 2*d.Offsets[i+1]]
+	return nil
+}
+
+// File is a file with instances of a bag, such as one slide of a patient. Coordinates of different
+// files are in different planes.
+type File struct {
+	Name      string // as its table names it; empty if the dataset is one file
+	Instances int
+	Coords    []float32 // [Instances, 2], or nil
+}
+
+// Files returns the files of bag i, in the order of their instances: one or more. Slices share memory.
+func (d *Dataset) Files(i int) []File {
+	whole := File{Instances: d.Size(i)}
+	if d.Coords != nil {
+		whole.Coords = d.Coords[2*d.Offsets[i] : 2*d.Offsets[i+1]]
+	} else if s, ok := d.Store.(interface{ Files(bag int) []File }); ok {
+		return s.Files(i)
+	}
+	return []File{whole}
 }
 
 // Size returns the number of instances of bag i.

@@ -39,10 +39,12 @@ func (d *Dataset) Select(bags []int) (*Dataset, error) {
 		if d.InstLabels != nil {
 			out.InstLabels = append(out.InstLabels, d.InstLabels[d.Offsets[b]:d.Offsets[b+1]]...)
 		}
-		out.Coords = append(out.Coords, d.CoordsOf(b)...)
+		if d.Coords != nil {
+			out.Coords = append(out.Coords, d.CoordsOf(b)...)
+		}
 	}
 	if d.OnDisk() {
-		out.Store = &selection{d.Store, slices.Clone(bags)}
+		out.Store = &selection{d, slices.Clone(bags)}
 		return out, out.HashStored(nil)
 	}
 	return out, nil

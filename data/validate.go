@@ -46,11 +46,15 @@ func (d *Dataset) validate(source string, training bool) error {
 // coords checks that all coordinates are finite.
 func (v *validator) coords() {
 	for i := range v.d.Bags() {
-		for j, x := range v.d.CoordsOf(i) {
-			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-				v.errorf("bag %d: instance %d has the coordinate %v; coordinates must be finite", i+1, j/2+1, x)
-				return
+		first := 1
+		for _, f := range v.d.Files(i) {
+			for j, x := range f.Coords {
+				if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+					v.errorf("bag %d: instance %d has the coordinate %v; coordinates must be finite", i+1, first+j/2, x)
+					return
+				}
 			}
+			first += f.Instances
 		}
 	}
 }

@@ -73,10 +73,10 @@ func (l Labels) word(n int) string {
 
 // Files opens the files of a table of bags that contain no arrays.
 type Files interface {
-	// Open opens the file of the next bag and returns the number of its instances.
-	Open(path string) (instances int, err error)
-	// Attach is called after the file of the last bag. It sets Shape, Store and Source of a
-	// dataset whose bags have the instances of the files, in order.
+	// Open opens the next file of a bag, which is the bag of the file before or the next one, from 0.
+	Open(path string, bag int) error
+	// Attach is called after the last file. It sets Shape, Store, Offsets and Source of a dataset
+	// whose bags have the instances of their files, in order.
 	Attach(d *data.Dataset) error
 }
 

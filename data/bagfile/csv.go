@@ -141,7 +141,8 @@ type csvReader struct {
 	classes     map[string]bool // labels and candidates that occur
 	instLabels  []string        // nil without the column
 	instLines   map[string]int  // line in which each of them occurs first
-	files       []string        // of the bags of a table
+	files       []tableFile     // rows of a table of files
+	fileLines   map[string]int  // lines of the files of the last bag
 	decimal     byte            // decimal separator of the numbers, 0: all are whole
 	decimalLine int             // line of the first number with it
 }

@@ -87,15 +87,18 @@ func (s *Stats) countPositive(d *data.Dataset) (all int) {
 }
 
 // coordRange returns the ranges of x and y, nil if there are no coordinates.
-func coordRange(d *data.Dataset) *[2][2]float32 {
-	if len(d.Coords) == 0 {
-		return nil
+func coordRange(d *data.Dataset) (r *[2][2]float32) {
+	for bag := range d.Bags() {
+		for _, f := range d.Files(bag) {
+			if r == nil && f.Coords != nil {
+				r = &[2][2]float32{{f.Coords[0], f.Coords[0]}, {f.Coords[1], f.Coords[1]}}
+			}
+			for i, v := range f.Coords {
+				r[i%2][0], r[i%2][1] = min(r[i%2][0], v), max(r[i%2][1], v)
+			}
+		}
 	}
-	r := [2][2]float32{{d.Coords[0], d.Coords[0]}, {d.Coords[1], d.Coords[1]}}
-	for i, v := range d.Coords {
-		r[i%2][0], r[i%2][1] = min(r[i%2][0], v), max(r[i%2][1], v)
-	}
-	return &r
+	return r
 }
 
 // Markdown formats datasets as rows of Table 1 of the paper.

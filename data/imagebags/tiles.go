@@ -100,7 +100,7 @@ func (t *Tiles) folders(root string, o bagfile.Options) (*data.Dataset, error) {
 	d := &data.Dataset{Name: setName(root)}
 	classOf := make([]string, 0, len(byFolder))
 	for _, folder := range slices.Sorted(maps.Keys(byFolder)) {
-		t.add(byFolder[folder])
+		t.add(byFolder[folder], len(t.bags))
 		class := ""
 		if above := path.Dir(folder); above != "." {
 			class = path.Base(above)
@@ -155,24 +155,25 @@ func (t *Tiles) label(d *data.Dataset, root string, classOf, known []string) err
 	return nil
 }
 
-// add appends a bag.
-func (t *Tiles) add(images []Image) {
-	bag := make([]tile, len(images))
-	for i, m := range images {
-		bag[i].image = m
+// add appends images to a bag.
+func (t *Tiles) add(images []Image, bag int) {
+	for len(t.bags) <= bag { // also without the bags before, whose files could not be opened
+		t.bags = append(t.bags, nil)
 	}
-	t.bags = append(t.bags, bag)
+	for _, m := range images {
+		t.bags[bag] = append(t.bags[bag], tile{image: m})
+	}
 }
 
-// Open implements bagfile.Files: the file of a bag is a folder, an archive or one image.
-func (t *Tiles) Open(path string) (instances int, err error) {
+// Open implements bagfile.Files: a file of a bag is a folder, an archive or one image.
+func (t *Tiles) Open(path string, bag int) error {
 	s, err := openSource(path)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	t.open = append(t.open, s)
-	t.add(s.Images)
-	return len(s.Images), nil
+	t.add(s.Images, bag)
+	return nil
 }
 
 func openSource(p string) (*Sources, error) {
