@@ -79,6 +79,14 @@ func Finder(bags int, names []string) func(bag string) (int, error) {
 	}
 }
 
+// GroupOf returns the group of bag i, empty if the bags have no groups.
+func (d *Dataset) GroupOf(i int) string {
+	if d.Groups == nil {
+		return ""
+	}
+	return d.Groups[i]
+}
+
 // AllBags returns the numbers of all bags, 0 to m-1.
 func (d *Dataset) AllBags() []int {
 	all := make([]int, d.Bags())

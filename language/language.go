@@ -149,7 +149,7 @@ func (s *Spec) usesShare() bool       { return s.usesRandomSplit() && !s.usesFol
 func (s *Spec) selects() bool { return s.trained() && s.Train.Best.V != "" }
 
 // BestMeasures are the measures of validation bags that train.best accepts.
-var BestMeasures = append([]string{"loss"}, measure.Names()...)
+var BestMeasures = append([]string{"loss"}, measure.BagNames()...)
 
 var initRows = []schema.Row{
 	{Name: "model", Type: schema.Text, Required: true, Main: true, Field: schema.Bind(func(s *Spec) any { return &s.Train.Init.Model }),

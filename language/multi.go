@@ -165,7 +165,7 @@ func (c *checker) checkMeasures() {
 		if c.spec.Multi() {
 			labels = "several labels a bag"
 		}
-		names := slices.DeleteFunc(measure.Names(), func(name string) bool { return !measure.Find(name).Fits(c.spec.Multi()) })
+		names := slices.DeleteFunc(measure.BagNames(), func(name string) bool { return !measure.Find(name).Fits(c.spec.Multi()) })
 		note(c.clash([]diag.Pos{w.Measure.Pos, c.spec.Data.Labels.Pos}, "%s: %s does not fit %s", w.Key, w.Measure.V, labels), "measures that do: loss, %s", diag.Words(names))
 	}
 }

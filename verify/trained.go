@@ -153,7 +153,7 @@ func SummarizeSplit(t *train.Trial) SplitSummary {
 // the names in the spec. It returns nil if there are none of both.
 func columnsOf(t *train.Trial) *contract.Columns {
 	c := t.Program.Spec.Data.Columns
-	columns := contract.Columns{Features: t.Data.FeatureNames, Bag: c.Bag.V, Label: c.Label.V, Candidates: c.Candidates.V, InstanceLabel: c.InstanceLabel.V}
+	columns := contract.Columns{Features: t.Data.FeatureNames, Bag: c.Bag.V, Label: c.Label.V, Candidates: c.Candidates.V, InstanceLabel: c.InstanceLabel.V, Group: t.Data.GroupName}
 	columns.KnownLabels = t.Program.Spec.Data.Labels.V == language.KnownLabels
 	for _, name := range c.Coordinates.V {
 		columns.Coordinates = append(columns.Coordinates, name.V)

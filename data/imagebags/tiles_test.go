@@ -21,8 +21,12 @@ func TestOpenTiles(t *testing.T) {
 	if err := os.WriteFile(tablePath, []byte(table), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	severalFiles := strings.Replace(tablePath, "bags.csv", "files.csv", 1)
+	if err := os.WriteFile(severalFiles, []byte(strings.Replace(table, "cat/1,cat,cat,cat/1\n", "cat/1,cat,cat,cat/1/a.jpg\ncat/1,,,cat/1/b.png\n", 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	hash := ""
-	for _, path := range []string{dir, zipped(t, tree(t, bagFolders)), tablePath} {
+	for _, path := range []string{dir, zipped(t, tree(t, bagFolders)), tablePath, severalFiles} {
 		d, err := OpenTiles(path, 8, bagfile.Options{})
 		if err != nil {
 			t.Fatal(err)

@@ -41,6 +41,7 @@ type Columns struct {
 	Label         string   `json:"label,omitempty"`
 	Candidates    string   `json:"candidates,omitempty"`
 	InstanceLabel string   `json:"instance_label,omitempty"`
+	Group         string   `json:"group,omitempty"`       // of the groups of bags; empty: none
 	Coordinates   []string `json:"coordinates,omitempty"` // of x and y
 	// KnownLabels: every label is certain, and a column of candidates is ignored.
 	KnownLabels bool `json:"known_labels,omitempty"`

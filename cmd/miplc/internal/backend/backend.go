@@ -3,6 +3,7 @@
 package backend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,7 +87,8 @@ func readingFor(m *contract.Metadata, o bagfile.Options) bagfile.Options {
 	}
 	if columns := m.Columns; columns != nil {
 		o.Columns.ModelFeatures = columns.Features
-		o.Columns.Roles = bagfile.Roles{Bag: columns.Bag, Label: columns.Label, Candidates: columns.Candidates, InstanceLabel: columns.InstanceLabel}
+		o.Columns.Roles = bagfile.Roles{Bag: columns.Bag, Label: columns.Label, Candidates: columns.Candidates, InstanceLabel: columns.InstanceLabel,
+			Group: cmp.Or(o.Columns.Roles.Group, columns.Group)}
 		o.NoCandidates = columns.KnownLabels
 		if len(o.Columns.Coordinates) == 0 {
 			o.Columns.Coordinates = columns.Coordinates

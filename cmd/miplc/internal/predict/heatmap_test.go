@@ -34,7 +34,7 @@ func TestThumbnails(t *testing.T) {
 		bag   bag
 		width int // 0: no thumbnail
 	}{{bag{Number: 5, Name: "cat/1.png"}, 1}, {bag{Number: 5, Name: "dog/1"}, 2}, {bag{Number: 1}, 0}, {bag{Number: 7}, 3}, {bag{Number: 2, Name: "7"}, 3}, {bag{Number: 7, Name: "2"}, 0}, {bag{Number: 2, Name: "1"}, 0}} {
-		m, err := p.of(c.bag)
+		m, err := p.of(picture{bag: &c.bag})
 		if err != nil || (m == nil) != (c.width == 0) || m != nil && m.Bounds().Dx() != c.width {
 			t.Errorf("%+v: %v, %v", c.bag, m, err)
 		}

@@ -2,6 +2,7 @@
 package predict
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ type options struct {
 	Model   string
 	Data    string
 	Bag     string // number, from 1, or name of the only bag; empty: all
+	Group   string // column with the groups of the bags; empty: that of the model, if the data has it
 	Output  string // path of a CSV file; empty: none
 	Detail  bool   // print all measures
 	Force   bool
@@ -42,10 +44,11 @@ type options struct {
 
 // bag is the prediction of one bag.
 type bag struct {
-	Number int    `json:"bag"`            // from 1
-	Name   string `json:"name,omitempty"` // of the bag, if the dataset has names
-	Part   string `json:"part,omitempty"` // of the split of the model, if it was trained on this dataset: train or test
-	True   *int   `json:"true,omitempty"` // true label, if it is known and the model predicts one label per bag
+	Number int    `json:"bag"`             // from 1
+	Name   string `json:"name,omitempty"`  // of the bag, if the dataset has names
+	Part   string `json:"part,omitempty"`  // of the split of the model, if it was trained on this dataset: train or test
+	Group  string `json:"group,omitempty"` // e.g. the patient, if the dataset has groups
+	True   *int   `json:"true,omitempty"`  // true label, if it is known and the model predicts one label per bag
 	// TrueLabels are the true labels, if they are known and the model predicts any number of them.
 	TrueLabels []int `json:"true_labels,omitzero"`
 	runtime.Prediction
@@ -69,6 +72,7 @@ type result struct {
 	Heatmaps string `json:"heatmaps,omitempty"` // folder
 
 	threshold float64 // of the model; 0: it predicts one label per bag
+	groupName string  // kind of the groups of the bags, such as patient
 }
 
 // setTrue sets the true labels [classes] of a bag; nil: unknown.
@@ -132,6 +136,7 @@ with --force.`,
 	console.BagFlag(cmd.Flags(), &o.Bag, "the only bag to predict: its name or, if no bag has this name, its number from 1 (default: all)")
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "CSV file for the predictions")
 	cmd.Flags().BoolVar(&o.Detail, "measures", false, "print all measures, the table of classes, the confusion matrix and the calibration")
+	cmd.Flags().StringVar(&o.Group, "group-column", "", "column with groups of bags, e.g. patient: all measures follow for groups too, with the mean probabilities of their bags (default: data.split.group of the spec)")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite an existing CSV file")
 	cmd.Flags().IntVar(&o.Top, "top", 0, "number of instances to list for each bag, those with the highest attention (default: 1; for a single bag up to 20)")
 	console.Limit(cmd.Flags(), 1, console.Most, "top")
@@ -167,9 +172,14 @@ func run(ctx context.Context, o *options) error {
 	if err := o.Heatmap.checkClass(info); err != nil {
 		return err
 	}
+	o.Reading.Columns.Roles.Group = o.Group
 	set, err := backend.OpenData(o.Data, o.Reading, &contract.Metadata{Classes: info.Classes, Columns: info.Columns, Encoder: info.Encoder, Threshold: info.Threshold})
 	if err != nil {
 		return err
+	}
+	if o.Group != "" && set.GroupName != o.Group {
+		return diag.Errorf(diag.Pos{File: o.Data}, "--group-column: the bags have no groups %q", o.Group).
+			WithNote("a CSV file has a column with the group of each bag, an .npz file its array groups")
 	}
 	bags := set.AllBags()
 	if o.Bag != "" {
@@ -236,17 +246,19 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 		}
 		bag := bag{Number: i + 1, Prediction: p}
 		if o.Top > 0 {
-			bag.setTop(info.Classes, set.CoordsOf(i), o.Top)
+			bag.setTop(info.Classes, set.Files(i), o.Top)
 		}
 		bag.setTrue(labels[i])
 		if set.BagNames != nil {
 			bag.Name = set.BagNames[i]
 		}
+		bag.Group = set.GroupOf(i)
 		if parts != nil {
 			bag.Part = parts[i]
 		}
 		r.Bags = append(r.Bags, bag)
 	}
+	r.groupName = cmp.Or(set.GroupName, "group")
 	if info.Threshold != nil {
 		r.threshold = *info.Threshold
 	}
@@ -268,6 +280,7 @@ func (r *result) scores(split bool, candidates func(bag int) []uint8, detail boo
 		add := func(s *score) {
 			s.bags.Threshold = r.threshold
 			s.bags.Add(b.Probabilities, b.labels, candidates(b.Number-1))
+			s.bags.AddGroup(b.Group)
 		}
 		if !split {
 			add(&r.score)
@@ -282,11 +295,11 @@ func (r *result) scores(split bool, candidates func(bag int) []uint8, detail boo
 		}
 	}
 	if !split {
-		r.compute(r.Classes, detail)
+		r.compute(r.Classes, r.groupName, detail)
 		return
 	}
 	for i := range parts {
-		parts[i].compute(r.Classes, detail)
+		parts[i].compute(r.Classes, r.groupName, detail)
 	}
 	r.Parts = parts
 }

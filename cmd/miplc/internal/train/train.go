@@ -277,6 +277,8 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 			share(s.DetailOf+" "+measure.Find(name).Title, s.Measures[s.DetailOf].Get(name), "(of labels)")
 		}
 	}
+	ofGroups := measure.GroupPrefix + measure.Accuracy
+	share(s.DetailOf+" "+measure.Find(ofGroups).Title, s.Measures[s.DetailOf].Get(ofGroups), "(mean probabilities of the bags of a group)")
 	share("true labels found", s.Disambiguation, "of the training bags")
 	if s.Temperature != nil {
 		row("temperature", "%s", describeTemperature(s))
