@@ -44,6 +44,10 @@ type Dataset struct {
 	// because computed numbers differ between machines.
 	Source string
 
+	// Generator says how the instances were made from images, see imagebags.RecipeOf; empty: unknown.
+	// It is not part of Hash.
+	Generator string
+
 	storedHash []byte // set by HashStored
 }
 

@@ -11,7 +11,7 @@ import (
 func (d *Dataset) Select(bags []int) (*Dataset, error) {
 	out := &Dataset{
 		Name: d.Name, Shape: append([]int(nil), d.Shape...), Classes: d.Classes, Multi: d.Multi,
-		ClassNames: append([]string(nil), d.ClassNames...), FeatureNames: d.FeatureNames, GroupName: d.GroupName,
+		ClassNames: append([]string(nil), d.ClassNames...), FeatureNames: d.FeatureNames, Generator: d.Generator, GroupName: d.GroupName,
 		Offsets: []int{0},
 	}
 	if d.Source != "" {

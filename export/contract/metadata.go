@@ -29,6 +29,7 @@ type Metadata struct {
 	Temperature   *float64           // number that divides the logits in the graph; nil: none
 	Threshold     *float64           // a bag has any number of labels, those with a larger probability; nil: one
 	Encoder       *Encoder           // part of the file that computes features of images; nil: none
+	Generator     string             // how instances are made from images, see imagebags.RecipeOf; empty: unknown
 	Backends      []string           // BackendORT, BackendONNXGo
 
 	ClassAttention bool // the model has the output ClassAttention; Get reads it from the graph
@@ -71,6 +72,7 @@ func (m *Metadata) entries() []entry {
 		{KeyDataHash, &m.DataSHA256, false}, {KeySeed, &m.Seed, false}, {KeySplit, &m.Split, false}, {KeyEngine, &m.Engine, false},
 		{KeyTolerance, &m.Tolerance, true}, {KeyBackends, &m.Backends, false}, {KeyParity, &m.Parity, false}, {KeyPrecision, &m.Precision, true},
 		{KeyTemperature, &m.Temperature, true}, {KeyThreshold, &m.Threshold, true}, {KeyEncoder, &m.Encoder, true},
+		{KeyGenerator, &m.Generator, true},
 	}
 }
 

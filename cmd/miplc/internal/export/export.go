@@ -152,7 +152,7 @@ func (o *options) compact(ctx context.Context, m *deploy.Deployment) ([]deploy.M
 	if m.Meta.Encoder != nil {
 		return nil, nil, errors.New("--float16 and --int8 do not support a model that contains an encoder: train with data.encoder.export: model, and give --data the features")
 	}
-	bags, err := backend.OpenData(o.Data, o.Reading, m.Meta)
+	bags, err := backend.OpenData(ctx, []string{o.Data}, o.Reading, m.Meta)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -174,7 +174,7 @@ func (h *heatmaps) write(r *result, set *data.Dataset, o *options) error {
 		if err := f.Mark.CheckKind(h.Dir, fileio.HeatmapFolder); err != nil {
 			return err
 		}
-		return f.Restart(fileio.HeatmapFolder, files, []string{backend.ModelPath(o.Model), o.Data})
+		return f.Restart(fileio.HeatmapFolder, files, append([]string{backend.ModelPath(o.Model)}, o.Data...))
 	})
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -31,11 +32,11 @@ type options struct {
 	Reading bagfile.Options
 	Console *console.Console
 	Model   string
-	Data    string
-	Bag     string // number, from 1, or name of the only bag; empty: all
-	Group   string // column with the groups of the bags; empty: that of the model, if the data has it
-	Output  string // path of a CSV file; empty: none
-	Detail  bool   // print all measures
+	Data    []string // one dataset, or images, folders and archives
+	Bag     string   // number, from 1, or name of the only bag; empty: all
+	Group   string   // column with the groups of the bags; empty: that of the model, if the data has it
+	Output  string   // path of a CSV file; empty: none
+	Detail  bool     // print all measures
 	Force   bool
 	Top     int // instances with the highest attention to list; 0: one
 	Heatmap heatmaps
@@ -105,7 +106,7 @@ type part struct {
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
-		Use:        "predict MODEL DATA",
+		Use:        "predict MODEL DATA...",
 		SuggestFor: []string{"test", "eval", "evaluate", "infer", "inference", "score", "classify"},
 		Short:      "Predict the bags of a dataset with a trained model",
 		Long: `Predict the bags of a dataset (.npz, .mat, .parquet, .csv, .csv.gz) with a model.onnx or the folder
@@ -115,8 +116,10 @@ labels, the accuracy and other measures follow (docs/measures.md defines them). 
 instances are counted from 1. If DATA contains the bags of the training, the column part
 marks training and test bags, even if their labels have changed.
 
-For a model that contains an encoder, DATA must be images: a folder, a zip archive, or a
-table of image files.
+If the model was trained on a file of miplc data bags, DATA may also be images, folders or
+zip archives of images: each image is a bag, and the model cuts it into instances like those
+of the training. For a model with an encoder that was trained on whole images, DATA is a
+folder (or a zip archive) of bags, a table of image files, or images, which are one bag.
 
 Features and classes are matched by name; extra columns of a CSV file are ignored. If the
 model does not contain the names of its features, all columns count as features in their
@@ -125,11 +128,12 @@ no candidates, and no column bag if it contains a single bag. If the features do
 model, the command exits with code 1 and writes no file. Existing files are overwritten only
 with --force.`,
 		Example: `  miplc predict run/model.onnx bags.npz
+  miplc predict run x.jpg y.jpg
   miplc predict run bags.npz --bag 3
   miplc predict run bags.npz --measures
   miplc predict run slides.csv --heatmap figures --top 5
   miplc predict run bags.csv --backend onnx-go -o predictions.csv`,
-		Args: console.Args(console.Arg("MODEL", &o.Model), console.Arg("DATA", &o.Data)),
+		Args: console.Args(console.Arg("MODEL", &o.Model), console.Arguments("DATA", &o.Data)),
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	console.ReadingFlags(cmd.Flags(), &o.Reading)
@@ -149,6 +153,9 @@ with --force.`,
 	return cmd
 }
 
+// name names the data in messages.
+func (o *options) name() string { return strings.Join(o.Data, " ") }
+
 // run predicts and prints.
 func run(ctx context.Context, o *options) error {
 	if err := o.Heatmap.check(); err != nil {
@@ -157,7 +164,7 @@ func run(ctx context.Context, o *options) error {
 	var out *fileio.File
 	if o.Output != "" {
 		var err error
-		if out, err = o.Console.Create(o.Output, fileio.WriteOptions{Force: o.Force, Inputs: []string{backend.ModelPath(o.Model), o.Data, o.Backend.Library}}); err != nil {
+		if out, err = o.Console.Create(o.Output, fileio.WriteOptions{Force: o.Force, Inputs: append([]string{backend.ModelPath(o.Model), o.Backend.Library}, o.Data...)}); err != nil {
 			return err
 		}
 		defer out.Discard()
@@ -173,23 +180,24 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	o.Reading.Columns.Roles.Group = o.Group
-	set, err := backend.OpenData(o.Data, o.Reading, &contract.Metadata{Classes: info.Classes, Columns: info.Columns, Encoder: info.Encoder, Threshold: info.Threshold})
+	set, err := backend.OpenData(ctx, o.Data, o.Reading, &contract.Metadata{
+		Classes: info.Classes, Columns: info.Columns, Encoder: info.Encoder, Generator: info.Generator, Threshold: info.Threshold})
 	if err != nil {
 		return err
 	}
 	if o.Group != "" && set.GroupName != o.Group {
-		return diag.Errorf(diag.Pos{File: o.Data}, "--group-column: the bags have no groups %q", o.Group).
+		return diag.Errorf(diag.Pos{File: o.name()}, "--group-column: the bags have no groups %q", o.Group).
 			WithNote("a CSV file has a column with the group of each bag, an .npz file its array groups")
 	}
 	bags := set.AllBags()
 	if o.Bag != "" {
 		i, err := set.Find(o.Bag)
 		if err != nil {
-			return fmt.Errorf("%s: %w", o.Data, err)
+			return fmt.Errorf("%s: %w", o.name(), err)
 		}
 		bags = []int{i}
 	}
-	if err := o.Heatmap.checkCoords(set, bags, o.Data); err != nil {
+	if err := o.Heatmap.checkCoords(set, bags, o.name()); err != nil {
 		return err
 	}
 	// Only the metadata of the open model say how to read the data, and only the data say whether bags are
@@ -228,7 +236,7 @@ func run(ctx context.Context, o *options) error {
 // predict predicts some bags of a dataset.
 func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Dataset, bags []int) (*result, error) {
 	info := model.Info()
-	r := &result{Model: o.Model, Data: o.Data, Backend: info.Backend, Classes: info.Classes}
+	r := &result{Model: o.Model, Data: o.name(), Backend: info.Backend, Classes: info.Classes}
 	labels, err := set.TrueMasksIn(info.Classes)
 	if err != nil {
 		o.Console.Notef("%v: the measures leave such bags out", err)
@@ -242,7 +250,7 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 	for _, i := range bags {
 		p, err := verify.PredictBag(ctx, model, set, i)
 		if err != nil {
-			return nil, fmt.Errorf("%s: bag %d: %w", o.Data, i+1, err)
+			return nil, fmt.Errorf("%s: bag %d: %w", o.name(), i+1, err)
 		}
 		bag := bag{Number: i + 1, Prediction: p}
 		if o.Top > 0 {
