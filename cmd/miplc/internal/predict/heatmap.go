@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"image"
-	"image/png"
 	"io"
 	"path"
 	"path/filepath"
@@ -28,6 +27,18 @@ type heatmaps struct {
 	Class      string  // whose attention is drawn, if the model has an attention of each class; empty: the predicted one
 	Thumbnails string  // folder of images named after the bags; empty: none
 	Scale      float64 // units of the coordinates per pixel of a thumbnail; 0: it covers all instances
+
+	sources []string       // of the thumbnails
+	resize  imagebags.Size // of each thumbnail
+}
+
+// useImages draws the attention over the images that the model cut, unless there are other thumbnails.
+func (h *heatmaps) useImages(paths []string, generator string) {
+	if h.Thumbnails != "" {
+		h.sources = []string{h.Thumbnails}
+	} else if r, err := imagebags.ParseRecipe(generator); err == nil && imagebags.AreImages(paths) {
+		h.sources, h.Scale, h.resize = paths, 1, r.Resize
+	}
 }
 
 // topInstance is one of the instances with the highest attention.
@@ -186,12 +197,12 @@ func (h *heatmaps) write(r *result, set *data.Dataset, o *options) error {
 	}
 	for _, p := range list {
 		m := h.heatmap(r, p)
-		if m.Thumbnail, err = thumbnails.of(p); err != nil {
+		if m.Thumbnail, err = thumbnails.of(p, h.resize); err != nil {
 			return err
 		}
 		for ending, draw := range map[string]func(io.Writer) error{
 			".svg": m.WriteSVG,
-			".png": func(w io.Writer) error { return png.Encode(w, m.Picture()) },
+			".png": m.WritePNG,
 		} {
 			if err := writeFigure(filepath.Join(h.Dir, p.name+ending), draw); err != nil {
 				return err
@@ -205,15 +216,21 @@ func (h *heatmaps) write(r *result, set *data.Dataset, o *options) error {
 // heatmap returns the heatmap of a file, without its thumbnail.
 func (h *heatmaps) heatmap(r *result, p picture) *plot.Heatmap {
 	b := p.bag
-	m := &plot.Heatmap{Title: r.title(*b), Coords: p.file.Coords, Attention: b.Attention, Scale: h.Scale}
-	if p.several {
-		m.Title += "; file " + p.file.Name
+	m := &plot.Heatmap{Title: b.title(), Coords: p.file.Coords, Bag: b.Attention, Scale: h.Scale}
+	line := fmt.Sprintf("Predicted: %s, probability %s", b.predicted(), b.probabilities("%.3f"))
+	if b.labels != nil {
+		line += "; true: " + r.truth(*b)
+	}
+	m.Lines = []string{line}
+	if p.file.Name != "" {
+		m.Lines = append(m.Lines, "File: "+p.file.Name)
 	}
 	if b.ClassAttention != nil {
 		class := cmp.Or(h.Class, b.Class)
-		m.Attention, m.Title = b.ClassAttention[slices.Index(r.Classes, class)], m.Title+"; attention of class "+class
+		m.Bag = b.ClassAttention[slices.Index(r.Classes, class)]
+		m.Lines = append(m.Lines, "Shown: attention of class "+class)
 	}
-	m.Attention = m.Attention[p.first : p.first+p.file.Instances]
+	m.Attention = m.Bag[p.first : p.first+p.file.Instances]
 	return m
 }
 
@@ -230,15 +247,6 @@ func writeFigure(path string, draw func(io.Writer) error) error {
 	return f.Commit()
 }
 
-// title names the bag, its class and the true one.
-func (r *result) title(b bag) string {
-	title := b.title() + fmt.Sprintf(": %s, probability %s", b.predicted(), b.probabilities("%.3f"))
-	if b.labels != nil {
-		title += ", true class " + r.truth(b)
-	}
-	return title
-}
-
 // pictures are images by the names that a bag may have: the path of the image in its folder,
 // with and without ending, and the last element of it if no other image has the same.
 type pictures map[string][]imagebags.Image
@@ -246,10 +254,10 @@ type pictures map[string][]imagebags.Image
 // open lists the thumbnails.
 func (h *heatmaps) open() (pictures, error) {
 	p := pictures{}
-	if h.Thumbnails == "" {
+	if h.sources == nil {
 		return p, nil
 	}
-	sources, err := imagebags.FindImages([]string{h.Thumbnails}, imagebags.Limits{})
+	sources, err := imagebags.FindImages(h.sources, imagebags.Limits{})
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +276,7 @@ func namesOf(name string) []string {
 }
 
 // of returns the thumbnail of a bag, or of one of its several files; nil if there is none.
-func (p pictures) of(of picture) (image.Image, error) {
+func (p pictures) of(of picture, size imagebags.Size) (image.Image, error) {
 	names := namesOf(of.bag.Name)
 	if of.bag.Name == "" { // the number of a named bag may be the name of another one
 		names = []string{strconv.Itoa(of.bag.Number)}
@@ -279,7 +287,7 @@ func (p pictures) of(of picture) (image.Image, error) {
 	for _, name := range names {
 		if found := p[name]; len(found) == 1 {
 			m := found[0]
-			picture, err := m.Read(imagebags.Size{}, imagebags.Limits{})
+			picture, err := m.Read(size, imagebags.Limits{})
 			if err != nil {
 				return nil, diag.Errorf(diag.Pos{File: m.Name}, "%v", err)
 			}

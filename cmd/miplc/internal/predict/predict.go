@@ -146,7 +146,7 @@ with --force.`,
 	console.Limit(cmd.Flags(), 1, console.Most, "top")
 	cmd.Flags().StringVar(&o.Heatmap.Dir, "heatmap", "", "folder for figures (SVG and PNG) of the attention over the coordinates of the instances")
 	cmd.Flags().StringVar(&o.Heatmap.Class, "heatmap-class", "", "class whose attention is drawn, if the model has an attention of each class (default: the predicted one)")
-	cmd.Flags().StringVar(&o.Heatmap.Thumbnails, "thumbnails", "", "folder of images named after the bags, drawn below the attention")
+	cmd.Flags().StringVar(&o.Heatmap.Thumbnails, "thumbnails", "", "folder of images named after the bags, drawn below the attention (default: the images in DATA that the model cuts)")
 	cmd.Flags().Float64Var(&o.Heatmap.Scale, "thumbnail-scale", 0, "units of the coordinates per pixel of a thumbnail (default: a thumbnail covers all instances)")
 	console.Limit(cmd.Flags(), console.AboveZero, console.Most, "thumbnail-scale")
 	o.Backend.Add(cmd)
@@ -217,6 +217,7 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	if o.Heatmap.Dir != "" {
+		o.Heatmap.useImages(o.Data, info.Generator)
 		if err := o.Heatmap.write(r, set, o); err != nil {
 			return err
 		}
