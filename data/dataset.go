@@ -26,6 +26,7 @@ type Dataset struct {
 	Labels     []int // [bags] true labels, -1 unknown; nil: all unknown
 	// Multi: a bag has any number of true labels, which are its Candidates. Labels is nil.
 	Multi      bool
+	Noisy      bool  // true labels may be outside of the candidates
 	InstLabels []int // [instances] class of each instance, -1 negative or unknown; nil: all unknown
 	// Coords are the coordinates of the instances, e.g. in pixels of a slide: [instances, 2], x
 	// to the right and y downwards; nil if they are unknown, or if Files has those of some bags.
@@ -162,6 +163,16 @@ func (d *Dataset) Label(i int) (class int, known bool) {
 		return 0, false
 	}
 	return d.Labels[i], true
+}
+
+// Outside returns the number of bags whose true label is not a candidate.
+func (d *Dataset) Outside() (n int) {
+	for i := range d.Bags() {
+		if class, known := d.Label(i); known && d.CandidateMask(i)[class] == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // TrueMask returns the true labels of bag i as a mask, [Classes]: 1 for its labels, else 0. It returns

@@ -10,7 +10,7 @@ import (
 // contents. It fails only for a dataset on disk.
 func (d *Dataset) Select(bags []int) (*Dataset, error) {
 	out := &Dataset{
-		Name: d.Name, Shape: append([]int(nil), d.Shape...), Classes: d.Classes, Multi: d.Multi,
+		Name: d.Name, Shape: append([]int(nil), d.Shape...), Classes: d.Classes, Multi: d.Multi, Noisy: d.Noisy,
 		ClassNames: append([]string(nil), d.ClassNames...), FeatureNames: d.FeatureNames, Generator: d.Generator, GroupName: d.GroupName,
 		Offsets: []int{0},
 	}

@@ -16,6 +16,7 @@ import (
 const (
 	KnownLabels = "known" // the true label of a bag is its only candidate
 	MultiLabels = "multi" // a bag has any number of true labels
+	NoisyLabels = "noisy" // the true label may be outside of the candidates
 )
 
 // Words that depend on data.labels: links of the classifier and loss terms of the classes.

@@ -25,6 +25,7 @@ type Stats struct {
 	MaxLabels     int     `json:"max_candidates"`
 	PositiveShare float64 `json:"positive_share"` // of the instances; -1: unknown
 	Hash          string  `json:"sha256"`
+	Outside       int     `json:"outside_candidates,omitempty"` // bags whose true label is not a candidate
 	// Coords are the smallest and the largest x and y of the instances; nil if unknown.
 	Coords *[2][2]float32 `json:"coordinates,omitempty"`
 
@@ -43,7 +44,7 @@ type ClassStats struct {
 func Dataset(d *data.Dataset) Stats {
 	s := Stats{
 		Name: d.Name, Bags: d.Bags(), Instances: d.Offsets[d.Bags()], Dim: d.Dim(), Classes: d.Classes,
-		Shape: d.Shape, MinSize: d.Size(0), MinLabels: d.Classes, PositiveShare: -1, Hash: d.Hash(),
+		Shape: d.Shape, MinSize: d.Size(0), MinLabels: d.Classes, PositiveShare: -1, Hash: d.Hash(), Outside: d.Outside(),
 		ByClass: make([]ClassStats, d.Classes),
 	}
 	labels := 0
@@ -128,6 +129,9 @@ func (s Stats) Details() string {
 	fmt.Fprintf(&b, "shape of an instance: %v\n", s.Shape)
 	fmt.Fprintf(&b, "instances per bag: %d to %d\n", s.MinSize, s.MaxSize)
 	fmt.Fprintf(&b, "candidate labels per bag: %d to %d\n", s.MinLabels, s.MaxLabels)
+	if s.Outside > 0 {
+		fmt.Fprintf(&b, "true label outside the candidates: %d of %d bags\n", s.Outside, s.Bags)
+	}
 	if s.PositiveShare >= 0 {
 		fmt.Fprintf(&b, "positive instances: %.1f %%\n", 100*s.PositiveShare)
 	} else {
