@@ -26,9 +26,11 @@ type Dataset struct {
 	Labels     []int // [bags] true labels, -1 unknown; nil: all unknown
 	// Multi: a bag has any number of true labels, which are its Candidates. Labels is nil.
 	Multi      bool
+	Noisy      bool  // true labels may be outside of the candidates
 	InstLabels []int // [instances] class of each instance, -1 negative or unknown; nil: all unknown
 	// Coords are the coordinates of the instances, e.g. in pixels of a slide: [instances, 2], x
-	// to the right and y downwards; or nil. Models do not use them.
+	// to the right and y downwards; nil if they are unknown, or if Files has those of some bags.
+	// Models do not use them.
 	Coords     []float32
 	ClassNames []string // [classes], or nil
 	BagNames   []string // [bags] distinct names, e.g. of the image files; or nil
@@ -46,6 +48,10 @@ type Dataset struct {
 	Source string
 	// Warnings describe what the reader of the file noticed and did not refuse, each with its file.
 	Warnings []string
+
+	// Generator says how the instances were made from images, see imagebags.RecipeOf; empty: unknown.
+	// It is not part of Hash.
+	Generator string
 
 	storedHash []byte // set by HashStored
 }
@@ -100,6 +106,14 @@ func noBag(pos diag.Pos, bag string, number int, names []string) error {
 	return d
 }
 
+// GroupOf returns the group of bag i, empty if the bags have no groups.
+func (d *Dataset) GroupOf(i int) string {
+	if d.Groups == nil {
+		return ""
+	}
+	return d.Groups[i]
+}
+
 // AllBags returns the numbers of all bags, 0 to m-1.
 func (d *Dataset) AllBags() []int {
 	all := make([]int, d.Bags())
@@ -112,16 +126,32 @@ func (d *Dataset) AllBags() []int {
 // Dim returns the number of features of an instance.
 func (d *Dataset) Dim() int { return ndarray.Size(d.Shape) }
 
-// CoordsOf returns the coordinates of bag i, [n, 2], sharing memory; nil if unknown. A Store may have
-// those of some bags, although Coords is nil.
+// CoordsOf returns the coordinates of bag i, [n, 2], sharing memory; nil if they are unknown or if the
+// bag consists of several files, see Files.
 func (d *Dataset) CoordsOf(i int) []float32 {
-	if d.Coords == nil {
-		if s, ok := d.Store.(interface{ CoordsOf(bag int) []float32 }); ok {
-			return s.CoordsOf(i)
-		}
-		return nil
+	if files := d.Files(i); len(files) == 1 {
+		return files[0].Coords
 	}
-	return d.Coords[2*d.Offsets[i] : 2*d.Offsets[i+1]]
+	return nil
+}
+
+// File is a file with instances of a bag, such as one slide of a patient. Coordinates of different
+// files are in different planes.
+type File struct {
+	Name      string // as its table names it; empty if the dataset is one file
+	Instances int
+	Coords    []float32 // [Instances, 2], or nil
+}
+
+// Files returns the files of bag i, in the order of their instances: one or more. Slices share memory.
+func (d *Dataset) Files(i int) []File {
+	whole := File{Instances: d.Size(i)}
+	if d.Coords != nil {
+		whole.Coords = d.Coords[2*d.Offsets[i] : 2*d.Offsets[i+1]]
+	} else if s, ok := d.Store.(interface{ Files(bag int) []File }); ok {
+		return s.Files(i)
+	}
+	return []File{whole}
 }
 
 // Size returns the number of instances of bag i.
@@ -155,6 +185,16 @@ func (d *Dataset) Label(i int) (class int, known bool) {
 		return 0, false
 	}
 	return d.Labels[i], true
+}
+
+// Outside returns the number of bags whose true label is not a candidate.
+func (d *Dataset) Outside() (n int) {
+	for i := range d.Bags() {
+		if class, known := d.Label(i); known && d.CandidateMask(i)[class] == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // TrueMask returns the true labels of bag i as a mask, [Classes]: 1 for its labels, else 0. It returns

@@ -10,8 +10,8 @@ import (
 // contents. It fails only for a dataset on disk.
 func (d *Dataset) Select(bags []int) (*Dataset, error) {
 	out := &Dataset{
-		Name: d.Name, Shape: append([]int(nil), d.Shape...), Classes: d.Classes, Multi: d.Multi,
-		ClassNames: append([]string(nil), d.ClassNames...), FeatureNames: d.FeatureNames, GroupName: d.GroupName,
+		Name: d.Name, Shape: append([]int(nil), d.Shape...), Classes: d.Classes, Multi: d.Multi, Noisy: d.Noisy,
+		ClassNames: append([]string(nil), d.ClassNames...), FeatureNames: d.FeatureNames, Generator: d.Generator, GroupName: d.GroupName,
 		Offsets: []int{0},
 	}
 	if d.Source != "" {
@@ -39,10 +39,12 @@ func (d *Dataset) Select(bags []int) (*Dataset, error) {
 		if d.InstLabels != nil {
 			out.InstLabels = append(out.InstLabels, d.InstLabels[d.Offsets[b]:d.Offsets[b+1]]...)
 		}
-		out.Coords = append(out.Coords, d.CoordsOf(b)...)
+		if d.Coords != nil {
+			out.Coords = append(out.Coords, d.CoordsOf(b)...)
+		}
 	}
 	if d.OnDisk() {
-		out.Store = &selection{d.Store, slices.Clone(bags)}
+		out.Store = &selection{d, slices.Clone(bags)}
 		return out, out.HashStored(nil)
 	}
 	return out, nil

@@ -234,16 +234,19 @@ func (l *Loader) reserve(buffers []*Batch, half bool) {
 	}
 }
 
-// selection reads some of the bags of a store.
+// selection reads some of the bags of a dataset on disk.
 type selection struct {
-	Store
-	bags []int // numbers of the bags in Store
+	from *Dataset
+	bags []int // their numbers in from
 }
 
 func (s *selection) ReadRange(to []float32, bag, first int) error {
-	return s.Store.ReadRange(to, s.bags[bag], first)
+	return s.from.Store.ReadRange(to, s.bags[bag], first)
 }
 
 func (s *selection) ReadSelected(to []float32, bag int, instances []int) error {
-	return s.Store.ReadSelected(to, s.bags[bag], instances)
+	return s.from.Store.ReadSelected(to, s.bags[bag], instances)
 }
+
+// Files returns the files of a bag, see Dataset.Files. Only a Dataset without Coords calls it.
+func (s *selection) Files(bag int) []File { return s.from.Files(s.bags[bag]) }

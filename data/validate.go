@@ -16,7 +16,7 @@ import (
 // source (a path, or the generator) and the bag, counted from 1.
 //
 // A bag needs at least one instance and, unless it has any number of true labels, one candidate
-// label. A known true label must be among the candidates, and all numbers must be finite. A class that is not a candidate of any bag is an
+// label. A known true label must be among the candidates unless d.Noisy, and all numbers must be finite. A class that is not a candidate of any bag is an
 // error, because it cannot be learnt and usually means that labels are counted from the wrong
 // number. A class without a true label is allowed: true labels may be unknown, and a class may
 // occur only as a false positive.
@@ -46,11 +46,15 @@ func (d *Dataset) validate(source string, training bool) error {
 // coords checks that all coordinates are finite.
 func (v *validator) coords() {
 	for i := range v.d.Bags() {
-		for j, x := range v.d.CoordsOf(i) {
-			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-				v.errorf("bag %d: instance %d has the coordinate %v; coordinates must be finite", i+1, j/2+1, x)
-				return
+		first := 1
+		for _, f := range v.d.Files(i) {
+			for j, x := range f.Coords {
+				if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+					v.errorf("bag %d: instance %d has the coordinate %v; coordinates must be finite", i+1, first+j/2, x)
+					return
+				}
 			}
+			first += f.Instances
 		}
 	}
 }
@@ -201,7 +205,7 @@ func (v *validator) labels() {
 		case c == -1: // unknown
 		case c < -1 || c >= d.Classes:
 			v.errorf("bag %d: the true label %d is out of range; classes count from 0 to %d, -1 means unknown", i+1, c, d.Classes-1)
-		case d.CandidateMask(i)[c] == 0 && slices.Contains(d.CandidateMask(i), 1):
+		case d.CandidateMask(i)[c] == 0 && v.training && !d.Noisy && slices.Contains(d.CandidateMask(i), 1):
 			v.errorf("bag %d: the true label %s is not among the candidates %s", i+1, v.className(c), d.candidateNames(i))
 		}
 	}

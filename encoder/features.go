@@ -25,13 +25,27 @@ type Images struct {
 
 // OpenImages opens a dataset of images for an encoder, see imagebags.OpenTiles. It has the same hash
 // as the features that Encode computes from it.
-func OpenImages(path string, e *contract.Encoder, o bagfile.Options) (*data.Dataset, error) {
-	images, err := imagebags.OpenTiles(path, e.Size, o)
+func OpenImages(paths []string, e *contract.Encoder, o bagfile.Options) (*data.Dataset, error) {
+	images, err := imagebags.OpenTiles(paths, e.Size, o)
 	if err != nil {
 		return nil, err
 	}
+	return sourced(images, e), nil
+}
+
+// OfPixels returns the dataset of images whose instances are the images of d, as OpenImages does for a file
+// with d.
+func OfPixels(d *data.Dataset, e *contract.Encoder) (*data.Dataset, error) {
+	images, err := imagebags.OfPixels(d, e.Size)
+	if err != nil {
+		return nil, err
+	}
+	return sourced(images, e), nil
+}
+
+func sourced(images *data.Dataset, e *contract.Encoder) *data.Dataset {
 	images.Source = "encoder " + e.Identity() + ", " + images.Source
-	return images, nil
+	return images
 }
 
 // Encode returns the features of a dataset of images, which OpenImages opened. Images

@@ -40,7 +40,7 @@ func TestCacheOfSizes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		images, err := encoder.OpenImages(tiles, &e.Meta, bagfile.Options{})
+		images, err := encoder.OpenImages([]string{tiles}, &e.Meta, bagfile.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,8 +46,8 @@ var dataRows = []schema.Row{
 	{Name: "normalize", Type: schema.Text, Default: "training", Choices: []string{"none", "training", "all"},
 		Field: schema.Bind(func(s *Spec) any { return &s.Data.Normalize }),
 		Doc:   "z-scores of the features with the statistics of the `training` bags, of `all` bags (as in the program of DEMIPL's authors), or `none`."},
-	{Name: "labels", Type: schema.Text, Choices: []string{KnownLabels, MultiLabels}, Field: schema.Bind(func(s *Spec) any { return &s.Data.Labels }),
-		Doc: "Without it, each bag has a candidate set with one true label. `known`: the true label of each bag is its only candidate; a .csv or .npz file then needs no candidates, and every bag needs a label. `multi`: a bag has any number of true labels, and the model predicts a set of classes."},
+	{Name: "labels", Type: schema.Text, Choices: []string{KnownLabels, MultiLabels, NoisyLabels}, Field: schema.Bind(func(s *Spec) any { return &s.Data.Labels }),
+		Doc: "Without it, each bag has a candidate set with one true label. `known`: the true label of each bag is its only candidate; a .csv or .npz file then needs no candidates, and every bag needs a label. `multi`: a bag has any number of true labels, and the model predicts a set of classes. `noisy`: like without it, but a true label may be outside of the candidates of its bag; such bags are counted, training uses the candidates and measures the true labels."},
 	{Name: "sample", Type: schema.Whole, In: schema.Closed(1, maxCount), Field: schema.Bind(func(s *Spec) any { return &s.Data.Sample }),
 		Doc: "Maximum number of instances of a bag in an epoch. From a larger bag, each epoch draws that many at random, without replacement; `train.seed` fixes the draws. Predictions use all instances. Without it, training uses all."},
 	{Name: "columns", Type: schema.Section, Rows: columnRows,
@@ -149,7 +149,7 @@ func (s *Spec) usesShare() bool       { return s.usesRandomSplit() && !s.usesFol
 func (s *Spec) selects() bool { return s.trained() && s.Train.Best.V != "" }
 
 // BestMeasures are the measures of validation bags that train.best accepts.
-var BestMeasures = append([]string{"loss"}, measure.Names()...)
+var BestMeasures = append([]string{"loss"}, measure.BagNames()...)
 
 var initRows = []schema.Row{
 	{Name: "model", Type: schema.Text, Required: true, Main: true, Field: schema.Bind(func(s *Spec) any { return &s.Train.Init.Model }),

@@ -16,6 +16,7 @@ import (
 const (
 	KnownLabels = "known" // the true label of a bag is its only candidate
 	MultiLabels = "multi" // a bag has any number of true labels
+	NoisyLabels = "noisy" // the true label may be outside of the candidates
 )
 
 // Words that depend on data.labels: links of the classifier and loss terms of the classes.
@@ -165,7 +166,7 @@ func (c *checker) checkMeasures() {
 		if c.spec.Multi() {
 			labels = "several labels a bag"
 		}
-		names := slices.DeleteFunc(measure.Names(), func(name string) bool { return !measure.Find(name).Fits(c.spec.Multi()) })
+		names := slices.DeleteFunc(measure.BagNames(), func(name string) bool { return !measure.Find(name).Fits(c.spec.Multi()) })
 		note(c.clash([]diag.Pos{w.Measure.Pos, c.spec.Data.Labels.Pos}, "%s: %s does not fit %s", w.Key, w.Measure.V, labels), "measures that do: loss, %s", diag.Words(names))
 	}
 }

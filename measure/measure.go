@@ -15,6 +15,8 @@ type Predictions struct {
 	Labels        []uint8   // [bags, Classes], 1 for true labels, all 0 if they are unknown
 	Known         []bool    // [bags], whether the true labels are known
 	Candidates    []uint8   // [bags, Classes], 1 for candidate labels, all 0 if the set is unknown
+
+	groups []string // [bags], see AddGroup; nil: none
 }
 
 // Add adds a bag. labels are its true labels [classes], nil if unknown. candidates may be nil.
@@ -30,6 +32,14 @@ func (p *Predictions) Add(probabilities []float32, labels, candidates []uint8) {
 			row.from = make([]uint8, p.Classes)
 		}
 		*row.to = append(*row.to, row.from...)
+	}
+}
+
+// AddGroup sets the group of the bag that was added last, such as its patient. Either all bags have a
+// group or none; empty: none.
+func (p *Predictions) AddGroup(name string) {
+	if name != "" {
+		p.groups = append(p.groups, name)
 	}
 }
 
@@ -84,10 +94,14 @@ func (v Values) Get(name string) *float64 {
 
 // Values computes all measures of the table.
 func (p *Predictions) Values() Values {
-	t := p.count()
+	of := map[bool]*counts{false: p.count()}
+	if groups := p.ByGroup(); groups != nil {
+		of[true] = groups.count()
+	}
 	values := Values{}
 	for _, m := range Table {
-		if !m.Fits(p.multi()) {
+		t := of[m.Group]
+		if t == nil || !m.Fits(p.multi()) {
 			continue
 		}
 		if v, ok := m.of(t); ok {

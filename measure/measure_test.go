@@ -352,6 +352,9 @@ func reference() string {
 	var b strings.Builder
 	b.WriteString("| name | labels | definition | range | better | needs |\n|---|---|---|---|---|---|\n")
 	for _, m := range Table {
+		if m.Group {
+			continue
+		}
 		b.WriteString("| `" + m.Name + "` | " + labellings[m.labels] + " | " + m.Formula + " | " + m.Range + " | " + better(&m) + " | " + m.Needs + " |\n")
 	}
 	return b.String()

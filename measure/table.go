@@ -14,6 +14,7 @@ type Measure struct {
 	Max     float64 // end of the range
 	Formula string  // in words, for the documentation
 	Needs   string  // why the measure can be undefined
+	Group   bool    // whether it is of groups, see Predictions.ByGroup, instead of bags
 
 	labels labelling
 	of     func(*counts) (value float64, defined bool)
@@ -54,8 +55,8 @@ const (
 	InsideCandidates = "inside_candidates"
 )
 
-// Table lists all measures.
-var Table = []Measure{
+// Table lists all measures: those of bags, then the same of groups.
+var Table = withGroups([]Measure{
 	{
 		Name: Accuracy, Title: "accuracy", Range: "0 to 1", Max: 1,
 		Formula: "share of bags whose most probable class is the true class; with several labels per bag: whose predicted set of classes equals the set of true labels (subset accuracy)",
@@ -143,7 +144,7 @@ var Table = []Measure{
 		Needs:   "a candidate set that excludes a class",
 		of:      func(t *counts) (float64, bool) { return ratio(t.inside, t.limited) },
 	},
-}
+})
 
 // probabilistic divides a sum over the labelled bags by their number. The result is not
 // defined if a probability is not finite.
@@ -167,4 +168,9 @@ func Names() []string {
 		list[i] = m.Name
 	}
 	return list
+}
+
+// BagNames lists the names of the measures that are not of groups.
+func BagNames() []string {
+	return slices.DeleteFunc(Names(), func(name string) bool { return Find(name).Group })
 }

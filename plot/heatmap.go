@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"fmt"
 	"image"
 	"image/color"
 	stddraw "image/draw"
@@ -10,18 +11,27 @@ import (
 	"strconv"
 
 	"golang.org/x/image/draw"
+	xfont "golang.org/x/image/font"
 	"gonum.org/v1/gonum/floats"
 	gonum "gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	vgdraw "gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// Heatmap is the attention of a bag over the coordinates of its instances.
+// Heatmap is the attention of a bag, or of one of its files, over the coordinates of the instances.
 type Heatmap struct {
 	Title     string
+	Lines     []string  // below the title, e.g. the predicted class
 	Coords    []float32 // [n, 2], x to the right and y downwards, finite
 	Attention []float32 // [n]
+	// Bag has the attention of all instances of the bag, whose range is that of the colours. nil:
+	// Attention.
+	Bag []float32
 
 	// Thumbnail is drawn below the attention; nil: none. Its top left corner is at (0, 0), and
 	// a pixel covers Scale units of the coordinates; 0: it covers all instances.
@@ -74,14 +84,17 @@ func smallestStep(values []float64) float64 {
 	return step
 }
 
-// Picture draws the attention without axes: pale squares on white, or on the thumbnail.
-func (h *Heatmap) Picture() *image.NRGBA {
+// Opacity of the lowest and of the highest attention on a thumbnail, which stays visible below both. Flat
+// attention has the opacity of the lowest.
+const lowOpacity, highOpacity = 0x30, 0x98
+
+// picture draws the attention without axes: squares on white, or transparent ones on the thumbnail.
+func (h *Heatmap) picture() *image.NRGBA {
 	side, r := h.layout()
 	unit := heatPixels / max(r.right-r.left, r.bottom-r.top)
 	width, height := max(1, int((r.right-r.left)*unit+0.5)), max(1, int((r.bottom-r.top)*unit+0.5))
 	m := image.NewNRGBA(image.Rect(0, 0, width, height))
 	stddraw.Draw(m, m.Bounds(), image.White, image.Point{}, stddraw.Src)
-	opacity := uint8(0xFF)
 	if h.Thumbnail != nil {
 		size := h.Thumbnail.Bounds().Size()
 		covered := [2]float64{r.right, r.bottom}
@@ -90,33 +103,72 @@ func (h *Heatmap) Picture() *image.NRGBA {
 		}
 		to := image.Rect(int(-r.left*unit), int(-r.top*unit), int((covered[0]-r.left)*unit), int((covered[1]-r.top)*unit))
 		draw.ApproxBiLinear.Scale(m, to, h.Thumbnail, h.Thumbnail.Bounds(), draw.Over, nil)
-		opacity = 0x90
 	}
 	low, high := h.span()
+	strongest := highOpacity
+	if h.flat() {
+		strongest = lowOpacity
+	}
 	// The highest attention is drawn last, where squares overlap.
 	order := make([]int, len(h.Attention))
 	floats.ArgsortStable(ndarray.Convert[float64](h.Attention), order)
 	for _, i := range order {
 		x, y := (float64(h.Coords[2*i])-r.left)*unit, (float64(h.Coords[2*i+1])-r.top)*unit
 		square := image.Rect(int(x), int(y), max(int(x)+1, int(x+side*unit)), max(int(y)+1, int(y+side*unit)))
-		c := heat((float64(h.Attention[i]) - low) / (high - low))
-		c.A = opacity
+		share := max(0, min((float64(h.Attention[i])-low)/(high-low), 1))
+		c := heat(share)
+		if h.Thumbnail != nil && !math.IsNaN(share) {
+			c.A = uint8(lowOpacity + share*float64(strongest-lowOpacity))
+		}
 		stddraw.Draw(m, square, image.NewUniform(c), image.Point{}, stddraw.Over)
 	}
 	return m
 }
 
-// span is the range of the colours: from 0, or less, to the largest attention.
-func (h *Heatmap) span() (low, high float64) {
-	for _, a := range h.Attention {
+// bounds returns the lowest and the highest finite attention of the bag; 0 and 0 if there is none.
+func (h *Heatmap) bounds() (low, high float64) {
+	scores := h.Bag
+	if scores == nil {
+		scores = h.Attention
+	}
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, a := range scores {
 		if v := float64(a); !math.IsNaN(v) && !math.IsInf(v, 0) {
 			low, high = min(low, v), max(high, v)
 		}
 	}
-	if high == low {
-		high = low + 1
+	if low > high {
+		return 0, 0
 	}
 	return low, high
+}
+
+// span returns the range of the colours, which is not empty.
+func (h *Heatmap) span() (low, high float64) {
+	low, high = h.bounds()
+	if high == low {
+		high = low + max(1e-6, math.Abs(low)/1000)
+	}
+	return low, high
+}
+
+// flatShare is the share of the highest attention below which a difference of the scores of a bag is named
+// in the figure: colours then show differences that hardly matter.
+const flatShare = 0.05
+
+// flat reports whether the attention of the bag hardly differs between instances.
+func (h *Heatmap) flat() bool {
+	low, high := h.bounds()
+	return len(h.Attention) > 1 && high-low < flatShare*max(math.Abs(low), math.Abs(high))
+}
+
+// notes returns the lines below the title.
+func (h *Heatmap) notes() []string {
+	if h.flat() {
+		low, high := h.bounds()
+		return append(slices.Clip(h.Lines), fmt.Sprintf("Flat attention: all scores are between %.4g and %.4g. The colours show small differences.", low, high))
+	}
+	return h.Lines
 }
 
 // heatColours go from low to high attention in equal steps of lightness (viridis).
@@ -138,20 +190,91 @@ func heat(share float64) color.NRGBA {
 
 // WriteSVG draws the attention with axes and the scale of the colours.
 func (h *Heatmap) WriteSVG(w io.Writer) error {
+	width, height := h.size()
+	c := &recorder{Canvas: vgsvg.New(width, height)}
+	f := &figure{canvas: c}
+	h.draw(vgdraw.New(c))
+	return f.write(w)
+}
+
+// WritePNG draws the same as WriteSVG.
+func (h *Heatmap) WritePNG(w io.Writer) error {
+	const dotsPerInch = 144
+	width, height := h.size()
+	c := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dotsPerInch))
+	h.draw(vgdraw.New(c))
+	_, err := vgimg.PngCanvas{Canvas: c}.WriteTo(w)
+	return err
+}
+
+// Sizes of a heatmap in points.
+const (
+	longerSide = 560 // of the picture
+	leftSpace  = 60  // for the axis
+	rightSpace = 100 // for the scale of the colours
+	belowSpace = 50
+	lineHeight = labelSize + 5
+	headerGap  = 8 // below the lines
+)
+
+// pictureSize returns the size of the picture on the page.
+func (h *Heatmap) pictureSize() (width, height vg.Length) {
 	_, r := h.layout()
-	low, high := h.span()
+	scale := longerSide / max(r.right-r.left, r.bottom-r.top)
+	return vg.Length(max(60, (r.right-r.left)*scale)), vg.Length(max(120, (r.bottom-r.top)*scale))
+}
+
+// size returns the size of the page.
+func (h *Heatmap) size() (width, height vg.Length) {
+	width, height = h.pictureSize()
+	width = max(width+leftSpace+rightSpace, 420)
+	return width, height + vg.Length(2*margin+titleSize+8+headerGap+belowSpace) + vg.Length(len(h.notes()))*lineHeight
+}
+
+// draw draws the page.
+func (h *Heatmap) draw(page vgdraw.Canvas) {
+	page.FillPolygon(color.White, corners(page.Rectangle))
+	page = vgdraw.Crop(page, margin, -margin, margin, -margin)
+	style := textStyle(titleSize, vgdraw.XLeft, vgdraw.YTop)
+	style.Font.Weight = xfont.WeightBold
+	whole := page.Max.X - page.Min.X
+	page.FillText(style, vg.Point{X: page.Min.X, Y: page.Max.Y}, shorten(h.Title, style, whole))
+	page.Max.Y -= titleSize + 8
+	style = textStyle(labelSize, vgdraw.XLeft, vgdraw.YTop)
+	for _, line := range h.notes() {
+		page.FillText(style, vg.Point{X: page.Min.X, Y: page.Max.Y}, shorten(line, style, whole))
+		page.Max.Y -= lineHeight
+	}
+	page.Max.Y -= headerGap
+	_, r := h.layout()
 	p := newPanel("", "x", "y")
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = r.left, r.right, -r.bottom, -r.top
 	p.Y.Tick.Marker = downwards{}
-	p.Add(plotter.NewImage(h.Picture(), r.left, -r.bottom, r.right, -r.top))
-	var legend []entry
-	for i := range heatColours {
-		share := float64(i) / float64(len(heatColours)-1)
-		legend = append(legend, entry{name: strconv.FormatFloat(low+share*(high-low), 'g', 3, 64), fill: heat(share)})
+	p.Add(plotter.NewImage(h.picture(), r.left, -r.bottom, r.right, -r.top))
+	width, height := h.pictureSize()
+	at := vg.Point{X: page.Min.X + leftSpace, Y: page.Max.Y - height}
+	p.drawAt(page, vg.Rectangle{Min: at, Max: vg.Point{X: at.X + width, Y: page.Max.Y}})
+	h.drawScale(page, vg.Rectangle{Min: vg.Point{X: at.X + width + 22, Y: at.Y}, Max: vg.Point{X: at.X + width + 36, Y: page.Max.Y}})
+}
+
+// drawScale draws the colours of the scores, from low to high, in a rectangle.
+func (h *Heatmap) drawScale(page vgdraw.Canvas, r vg.Rectangle) {
+	const steps, labels = 64, 4
+	low, high := h.span()
+	page.FillText(textStyle(tickSize, vgdraw.XLeft, vgdraw.YBottom), vg.Point{X: r.Min.X - 12, Y: r.Max.Y - tickSize + 2}, "attention")
+	r.Max.Y -= tickSize + 10
+	step := (r.Max.Y - r.Min.Y) / steps
+	for i := range steps {
+		y := r.Min.Y + vg.Length(i)*step
+		c := heat((float64(i) + 0.5) / steps)
+		page.FillPolygon(c, corners(vg.Rectangle{Min: vg.Point{X: r.Min.X, Y: y}, Max: vg.Point{X: r.Max.X, Y: min(y+1.15*step, r.Max.Y)}}))
 	}
-	const longer, around = 560, 110
-	scale := longer / max(r.right-r.left, r.bottom-r.top)
-	return writePanels(w, max(300, (r.right-r.left)*scale)+around, max(120, (r.bottom-r.top)*scale)+around, h.Title, [][]*panel{{p}}, legend)
+	digits := 2 + max(0, int(math.Ceil(-math.Log10(max(1e-9, (high-low)/max(math.Abs(low), math.Abs(high)))))))
+	for i := range labels + 1 {
+		share := float64(i) / labels
+		at := vg.Point{X: r.Max.X + 5, Y: r.Min.Y + vg.Length(share)*(r.Max.Y-r.Min.Y)}
+		page.FillText(textStyle(tickSize, vgdraw.XLeft, vgdraw.YCenter), at, strconv.FormatFloat(low+share*(high-low), 'g', digits, 64))
+	}
 }
 
 // downwards labels an axis on which values are negated.

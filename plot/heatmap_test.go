@@ -2,11 +2,14 @@ package plot
 
 import (
 	"bytes"
+	"errors"
 	"image"
 	"image/color"
+	"image/png"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/miplc/miplc/internal/svgtest"
@@ -31,7 +34,7 @@ func gridOfTiles() *Heatmap {
 // the thumbnail below.
 func TestHeatmap(t *testing.T) {
 	h := gridOfTiles()
-	m := h.Picture()
+	m := h.picture()
 	if size := m.Bounds().Size(); size != (image.Point{X: 1024, Y: 640}) {
 		t.Fatalf("the picture has the size %v", size)
 	}
@@ -48,7 +51,7 @@ func TestHeatmap(t *testing.T) {
 		thumbnail.Pix[i] = 0xFF * uint8(i%4/3) // black
 	}
 	h.Thumbnail, h.Scale = thumbnail, 100
-	m = h.Picture()
+	m = h.picture()
 	if got, size := m.NRGBAAt(10, 10), m.Bounds().Size(); got != (color.NRGBA{0, 0, 0, 255}) || size != (image.Point{X: 1024, Y: 512}) {
 		t.Errorf("the thumbnail is %v in a picture of the size %v", got, size)
 	}
@@ -81,4 +84,61 @@ func TestHeatmapIsSVG(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The colours cover the range of the scores of the bag, also in the picture of one of its files. Flat attention
+// is named in the figure, and the tissue stays visible below every colour.
+func TestHeatmapRange(t *testing.T) {
+	near := &Heatmap{Title: "bag 1 (a)", Lines: []string{"Predicted: tumor, probability 0.873"}, Coords: []float32{0, 0, 1, 0, 2, 0}, Attention: []float32{0.983, 0.99, 0.996}}
+	far := &Heatmap{Title: "bag 2", Coords: near.Coords, Attention: []float32{0.2, 0.5, 0.8}}
+	part := &Heatmap{Title: "bag 3", Coords: near.Coords[:4], Attention: []float32{0.2, 0.5}, Bag: []float32{0.2, 0.5, 0.8}}
+	for _, c := range []struct {
+		h    *Heatmap
+		want []color.NRGBA
+		flat bool
+	}{{near, []color.NRGBA{heatColours[0], heat(7. / 13), heatColours[4]}, true}, {far, []color.NRGBA{heatColours[0], heatColours[2], heatColours[4]}, false}, {part, []color.NRGBA{heatColours[0], heatColours[2]}, false}} {
+		m := c.h.picture()
+		width := m.Bounds().Dx() / len(c.want)
+		for i, want := range c.want {
+			if got := m.NRGBAAt(i*width+width/2, 5); absolute(got, want) > 2 {
+				t.Errorf("%s: instance %d is %v, want %v", c.h.Title, i+1, got, want)
+			}
+		}
+		var svg, picture bytes.Buffer
+		if err := errors.Join(c.h.WriteSVG(&svg), c.h.WritePNG(&picture)); err != nil {
+			t.Fatal(err)
+		}
+		text := svg.String()
+		if strings.Contains(text, "Flat attention: all scores are between 0.983 and 0.996.") != c.flat || !strings.Contains(text, ">attention<") {
+			t.Errorf("%s: flat attention is wrong, or there is no scale", c.h.Title)
+		}
+		if c.flat && (!strings.Contains(text, ">0.983<") || !strings.Contains(text, ">0.996<") || !strings.Contains(text, ">Predicted: tumor, probability 0.873<")) {
+			t.Errorf("%s: the range or the class is missing", c.h.Title)
+		}
+		if _, err := png.Decode(&picture); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, h := range []*Heatmap{near, far} {
+		white, black := image.NewNRGBA(image.Rect(0, 0, 3, 1)), image.NewGray(image.Rect(0, 0, 3, 1))
+		for i := range white.Pix {
+			white.Pix[i] = 0xFF
+		}
+		h.Scale, h.Thumbnail = 1, white
+		onWhite := h.picture()
+		h.Thumbnail = black
+		for _, x := range []int{100, 500, 900} {
+			if onBlack := h.picture().NRGBAAt(x, 5); absolute(onBlack, onWhite.NRGBAAt(x, 5)) < 90 {
+				t.Errorf("%s: the thumbnail is hidden at %d", h.Title, x)
+			}
+		}
+	}
+}
+
+// absolute returns the largest difference of a channel.
+func absolute(a, b color.NRGBA) (most int) {
+	for _, d := range []int{int(a.R) - int(b.R), int(a.G) - int(b.G), int(a.B) - int(b.B)} {
+		most = max(most, d, -d)
+	}
+	return most
 }

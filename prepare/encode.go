@@ -30,7 +30,7 @@ func OpenImages(spec *language.Spec, path string, reading bagfile.Options, folde
 	if err != nil {
 		return nil, err
 	}
-	set, err := encoder.OpenImages(path, &read.Meta, reading)
+	set, err := encoder.OpenImages([]string{path}, &read.Meta, reading)
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func writeSummary(t *train.Trial, r *train.Report, engine train.EngineInfo, vers
 		Parameters: m.Program.FlatSize(), Diverged: r.Diverged, Best: r.Best, TestAccuracy: r.TestAccuracy, ValidationAccuracy: r.ValidationAccuracy, SampledAccuracy: r.SampledAccuracy, TrainAccuracy: r.TrainAccuracy,
 		Disambiguation: r.Disambiguation, Loss: r.Loss, Measures: r.Measures, DetailOf: r.DetailOf, Detail: r.Detail, Temperature: m.Temperature,
 		Seconds:    r.Seconds,
-		Data:       DataFacts{t.Data.Name, t.Data.Bags(), t.Data.AllClassNames(), t.Data.Hash()},
+		Data:       DataFacts{t.Data.Name, t.Data.Bags(), t.Data.AllClassNames(), t.Data.Hash(), t.Data.Outside()},
 		Split:      verify.SummarizeSplit(t),
 		SpecSHA256: spec.Identity(), ModelSHA256: sum, Parity: agreement,
 		Files: append([]string{ModelFile, SpecFile, SplitFile, SummaryFile, train.MetricsFile}, plots...),

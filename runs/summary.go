@@ -53,6 +53,7 @@ type DataFacts struct {
 	Bags    int      `json:"bags"`
 	Classes []string `json:"classes"`
 	SHA256  string   `json:"sha256"`
+	Outside int      `json:"outside_candidates,omitempty"` // bags whose true label is not a candidate
 }
 
 // ReadSummary reads the summary of a finished run.

@@ -118,7 +118,9 @@ type Info struct {
 	Temperature    *float64           `json:"temperature,omitempty"` // number that divides the logits in the graph; nil: none
 	Threshold      *float64           `json:"threshold,omitempty"`   // a bag has any number of labels, those with a larger probability; nil: one
 	Encoder        *contract.Encoder  `json:"encoder,omitempty"`     // part of the graph that computes features of images; nil: instances are features
-	Backends       []string           `json:"backends"`              // back ends that can run the file
+	// Generator says how instances are made from images, e.g. "patches side=14"; empty: unknown.
+	Generator string   `json:"generator,omitempty"`
+	Backends  []string `json:"backends"` // back ends that can run the file
 
 	ClassAttention bool `json:"class_attention,omitempty"` // predictions have an attention score of each instance for each class
 }
@@ -146,6 +148,9 @@ func (i Info) String() string {
 	}
 	if i.Encoder != nil {
 		fmt.Fprintf(w, "encoder\t%s of file %s\n", i.Encoder.Output, i.Encoder.File)
+	}
+	if i.Generator != "" {
+		fmt.Fprintf(w, "instances\t%s\n", i.Generator)
 	}
 	for _, pair := range slices.Sorted(maps.Keys(i.Parity)) {
 		fmt.Fprintf(w, "parity %s\t%.2g\n", pair, i.Parity[pair])
@@ -283,8 +288,8 @@ func newInfo(m *contract.Metadata, opset int64, backend string) Info {
 		Contract: m.Contract, ContractSHA256: m.Hash(), Backend: backend, Opset: opset, Version: m.Version,
 		Classes: m.Classes, InputShape: m.InputShape, Columns: m.Columns, Normalization: m.Normalization,
 		SpecSHA256: m.SpecSHA256, DataSHA256: m.DataSHA256, Seed: m.Seed, Split: m.Split,
-		Engine: m.Engine, Parity: m.Parity, Temperature: m.Temperature, Threshold: m.Threshold, Encoder: m.Encoder, Backends: m.Backends,
-		ClassAttention: m.ClassAttention,
+		Engine: m.Engine, Parity: m.Parity, Temperature: m.Temperature, Threshold: m.Threshold, Encoder: m.Encoder,
+		Generator: m.Generator, Backends: m.Backends, ClassAttention: m.ClassAttention,
 	}
 }
 

@@ -16,7 +16,8 @@ const maxImagePixels = 4 << 20
 
 // readImages reads a bag of image files: a list of texts in base64.
 func (s *Server) readImages(req *request, list []byte, info *runtime.Info) (bag runtime.Bag, err error) {
-	if info.Encoder == nil {
+	cut := info.Generator != "" && info.Generator != imagebags.WholeImages
+	if !cut && info.Encoder == nil {
 		return bag, status.Error(codes.InvalidArgument, `the model has no encoder: send "instances" and not "images"`)
 	}
 	n, d := 0, ndarray.Size(info.InputShape)
@@ -30,6 +31,9 @@ func (s *Server) readImages(req *request, list []byte, info *runtime.Info) (bag 
 	if err := req.reserveDecoded(n*d, n*scores(info)); err != nil {
 		return bag, err
 	}
+	if cut {
+		return s.cutImage(req, list, n, info)
+	}
 	limits := imagebags.Limits{Pixels: maxImagePixels, Reserve: func(bytes int64) error { return req.reserveDecoded(n*d+int(bytes/4), n*scores(info)) }}
 	bag.Instances = make([]float32, 0, n*d)
 	c = &cursor{data: list}
@@ -37,19 +41,68 @@ func (s *Server) readImages(req *request, list []byte, info *runtime.Info) (bag 
 		if err := req.ctx.Err(); err != nil {
 			return decodeError(err, "")
 		}
-		var content []byte
-		if err := json.Unmarshal(c.skip(), &content); err != nil {
-			return status.Errorf(codes.InvalidArgument, "images[%d]: this must be an image file in base64", i)
+		content, err := imageFile(c, i)
+		if err != nil {
+			return err
 		}
 		x, err := imagebags.Decode(content, info.Encoder.Size, limits)
-		if code := status.Code(err); code == codes.ResourceExhausted || code == codes.Unavailable {
-			return err // of the reservation
-		}
 		if err != nil {
-			return status.Errorf(codes.InvalidArgument, "images[%d]: %v", i, err)
+			return imageError(i, err)
 		}
 		bag.Instances = append(bag.Instances, x...)
 		bag.N++
+		return nil
+	})
+	return bag, err
+}
+
+// imageFile returns the content of image i of a list.
+func imageFile(c *cursor, i int) (content []byte, err error) {
+	if err := json.Unmarshal(c.skip(), &content); err != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "images[%d]: this must be an image file in base64", i)
+	}
+	return content, nil
+}
+
+// imageError is the error of image i.
+func imageError(i int, err error) error {
+	if _, ours := status.FromError(err); ours {
+		return err // of the reservation, or of a limit
+	}
+	return status.Errorf(codes.InvalidArgument, "images[%d]: %v", i, err)
+}
+
+// cutImage cuts the only image of a list of n into the instances of a bag, as those of the training were
+// made.
+func (s *Server) cutImage(req *request, list []byte, n int, info *runtime.Info) (bag runtime.Bag, err error) {
+	recipe, err := imagebags.ParseRecipe(info.Generator)
+	if err != nil {
+		return bag, status.Errorf(codes.InvalidArgument, "the model was trained on instances of another version of miplc: %v", err)
+	}
+	if n != 1 {
+		return bag, status.Errorf(codes.InvalidArgument, `"images" has %d images; the model cuts one image into the instances of a bag`, n)
+	}
+	d, decoding := recipe.Generator.Dim(), 0
+	limits := imagebags.Limits{Pixels: maxImagePixels, Reserve: func(bytes int64) error {
+		decoding = int(bytes / 4)
+		return req.reserveDecoded(decoding, 0)
+	}}
+	c := &cursor{data: list}
+	_, err = c.elements(func(i int) error {
+		content, err := imageFile(c, i)
+		if err != nil {
+			return err
+		}
+		bag.Instances, err = recipe.Decode(content, limits, func(instances int) error {
+			if err := s.checkSize(instances); err != nil {
+				return err
+			}
+			return req.reserveDecoded(decoding+2*instances*d, instances*scores(info))
+		})
+		if err != nil {
+			return imageError(i, err)
+		}
+		bag.N = len(bag.Instances) / d
 		return nil
 	})
 	return bag, err

@@ -7,6 +7,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +44,10 @@ func TestImages(t *testing.T) {
 		{images(file(2)), &runtime.Info{InputShape: []int{3}}, "has no encoder"},
 		{images(`"***"`), info, "images[0]: this must be an image file in base64"},
 		{images(file(2), `"aGVsbG8="`), info, "images[1]: not a JPEG, PNG or TIFF image$"},
+		{images(file(2), file(2)), &runtime.Info{InputShape: []int{3, 2, 2}, Generator: "patches side=2"}, `"images" has 2 images; the model cuts one`},
+		{images(file(1)), &runtime.Info{InputShape: []int{3, 2, 2}, Generator: "patches side=2"}, "images[0]: the image has 1x1 pixels, but a patch needs 2x2"},
+		{images(file(8)), &runtime.Info{InputShape: []int{3, 2, 2}, Generator: "patches side=2"}, "at most 3"},
+		{images(file(2)), &runtime.Info{InputShape: []int{3, 2, 2}, Generator: "slices"}, `the generator "slices" is not known`},
 		{`{"images": [], "images": []}`, info, `"images" is given twice`},
 		{images(`7`), info, "images[0]: this must be"},
 		{`{"images": {}}`, info, "must be a list"},
@@ -67,5 +72,27 @@ func TestImages(t *testing.T) {
 				t.Errorf("value %d is %v, want %v", i, v, want)
 			}
 		}
+	}
+}
+
+// A model that was trained on pieces of images cuts an image into the instances of a bag.
+func TestCutImage(t *testing.T) {
+	s := start(t, func(o *Options) { o.MaxInstances, o.RequestMemory = 9, 256<<20 })
+	m := image.NewGray(image.Rect(0, 0, 4, 2))
+	for i := range m.Pix {
+		m.Pix[i] = uint8(51 * (i % 4))
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	req := s.request([]byte(`{"images": ["` + base64.StdEncoding.EncodeToString(b.Bytes()) + `"]}`))
+	defer req.memory.release()
+	bag, err := s.readBag(req, &runtime.Info{InputShape: []int{1, 2, 2}, Generator: "patches gray=true side=2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []float32{0, 0.2, 0, 0.2, 0.4, 0.6, 0.4, 0.6}; bag.N != 2 || !slices.EqualFunc(bag.Instances, want, func(a, b float32) bool { return a-b < 1e-6 && b-a < 1e-6 }) {
+		t.Errorf("%d instances %v, want %v", bag.N, bag.Instances, want)
 	}
 }

@@ -85,6 +85,7 @@ func (t *Trial) definedMeasures() measure.Values {
 	p := measure.Predictions{Threshold: t.threshold()}
 	for _, bag := range t.Split.Validation {
 		p.Add(same, t.Data.TrueMask(bag), t.Data.CandidateMask(bag))
+		p.AddGroup(t.Data.GroupOf(bag))
 	}
 	return p.Values()
 }

@@ -119,6 +119,7 @@ func (r *Record) lastEpoch() int { return cmp.Or(r.Until, r.Epochs) }
 func (r *Record) Add(o *Predictions, bag int, probabilities, attention []float32) {
 	o.Threshold = r.threshold()
 	o.Predictions.Add(probabilities, r.Data.TrueMask(bag), r.Data.CandidateMask(bag))
+	o.AddGroup(r.Data.GroupOf(bag))
 	if o.Scores.count() >= maxScores {
 		return
 	}

@@ -82,6 +82,7 @@ func (m *TrainedModel) predict(ctx context.Context, bags []int) (*measure.Predic
 	found, set := &measure.Predictions{}, m.trial.Data
 	for i, bag := range bags {
 		found.Add(rows[i], set.TrueMask(bag), set.CandidateMask(bag))
+		found.AddGroup(set.GroupOf(bag))
 	}
 	return found, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/imagebags"
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/fileio"
@@ -163,7 +164,7 @@ func SummarizeSplit(t *train.Trial) SplitSummary {
 // the names in the spec. It returns nil if there are none of both.
 func columnsOf(t *train.Trial) *contract.Columns {
 	c := t.Program.Spec.Data.Columns
-	columns := contract.Columns{Features: t.Data.FeatureNames, Bag: c.Bag.V, Label: c.Label.V, Candidates: c.Candidates.V, InstanceLabel: c.InstanceLabel.V}
+	columns := contract.Columns{Features: t.Data.FeatureNames, Bag: c.Bag.V, Label: c.Label.V, Candidates: c.Candidates.V, InstanceLabel: c.InstanceLabel.V, Group: t.Data.GroupName}
 	columns.KnownLabels = t.Program.Spec.Data.Labels.V == language.KnownLabels
 	for _, name := range c.Coordinates.V {
 		columns.Coordinates = append(columns.Coordinates, name.V)
@@ -178,8 +179,12 @@ func columnsOf(t *train.Trial) *contract.Columns {
 func metadata(t *train.Trial, engine, version string) (export.Metadata, error) {
 	split, err := json.Marshal(SummarizeSplit(t))
 	spec := t.Program.Spec
+	generator := imagebags.RecipeOf(t.Data)
+	if t.Images != nil && !joins(t) { // the model takes features of another program
+		generator = ""
+	}
 	return export.Metadata{
 		Version: version, Classes: t.Data.AllClassNames(), Columns: columnsOf(t), SpecSHA256: spec.Identity(), DataSHA256: t.Data.Hash(),
-		Seed: uint64(spec.Train.Seed.V), Split: split, Engine: engine,
+		Seed: uint64(spec.Train.Seed.V), Split: split, Engine: engine, Generator: generator,
 	}, err
 }

@@ -53,6 +53,7 @@ func TestScripts(t *testing.T) {
 			"images":  images,
 			"pack":    pack,
 			"encoder": encoderFile,
+			"cases":   copyCase,
 		},
 	})
 }
@@ -105,6 +106,11 @@ func goToolchain(t *testing.T) []string {
 		env = append(env, name+"="+strings.TrimSpace(string(value)))
 	}
 	return env
+}
+
+// copyCase copies the files of testdata/cases/NAME into the working directory.
+func copyCase(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(os.CopyFS(ts.Getenv("WORK"), os.DirFS(filepath.Join(ts.Getenv("REPO"), "cmd/miplc/testdata/cases", args[0]))))
 }
 
 // exits CODE COMMAND... runs a command that must exit with the given code.

@@ -35,6 +35,7 @@ type Options struct {
 
 // Validate checks a dataset that was read from path.
 func (o Options) Validate(d *data.Dataset, path string) error {
+	d.Noisy = o.Labels == NoisyLabels
 	if o.Columns.ModelClasses != nil {
 		return d.ValidateToPredict(path)
 	}
@@ -52,12 +53,17 @@ const (
 	KnownLabels
 	// MultiLabels: bags have any number of true labels and no candidates.
 	MultiLabels
+	// NoisyLabels: bags have candidates, which may lack the true label.
+	NoisyLabels
 )
 
-// LabelsNamed returns the kind that data.labels of a spec names: known, multi, or empty.
+// LabelsNamed returns the kind that data.labels of a spec names: known, multi, noisy, or empty.
 func LabelsNamed(name string) Labels {
-	return map[string]Labels{"known": KnownLabels, "multi": MultiLabels}[name]
+	return map[string]Labels{"known": KnownLabels, "multi": MultiLabels, "noisy": NoisyLabels}[name]
 }
+
+// sets reports whether bags have candidate sets.
+func (l Labels) sets() bool { return l == candidateSets || l == NoisyLabels }
 
 // word returns the word for n labels of a list in messages.
 func (l Labels) word(n int) string {
@@ -73,10 +79,10 @@ func (l Labels) word(n int) string {
 
 // Files opens the files of a table of bags that contain no arrays.
 type Files interface {
-	// Open opens the file of the next bag and returns the number of its instances.
-	Open(path string) (instances int, err error)
-	// Attach is called after the file of the last bag. It sets Shape, Store and Source of a
-	// dataset whose bags have the instances of the files, in order.
+	// Open opens the next file of a bag, which is the bag of the file before or the next one, from 0.
+	Open(path string, bag int) error
+	// Attach is called after the last file. It sets Shape, Store, Offsets and Source of a dataset
+	// whose bags have the instances of their files, in order.
 	Attach(d *data.Dataset) error
 }
 

@@ -161,7 +161,7 @@ func (c *csvReader) findRoles(header []string, line int) error {
 		if at >= 0 && slices.Contains(c.roles[:role], at) {
 			return c.errorf(line, "the column %q is used as %s and as %s", header[at], roleNames[slices.Index(c.roles[:], at)], roleNames[role])
 		}
-		optional := role >= roleInstanceLabel || c.declared.ModelClasses != nil || c.labels != candidateSets && role == roleCandidates
+		optional := role >= roleInstanceLabel || c.declared.ModelClasses != nil || !c.labels.sets() && role == roleCandidates
 		if mustExist := declared[role] != "" && !c.declared.forModel(); at < 0 && (mustExist || !optional) {
 			d := c.errorf(line, "the header has no column %q", name)
 			d.Suggestion = cmp.Or(diag.Suggest(name, header), containing(header, name))

@@ -141,7 +141,8 @@ type csvReader struct {
 	classes     map[string]bool // labels and candidates that occur
 	instLabels  []string        // nil without the column
 	instLines   map[string]int  // line in which each of them occurs first
-	files       []string        // of the bags of a table
+	files       []tableFile     // rows of a table of files
+	fileLines   map[string]int  // lines of the files of the last bag
 	ranges      precision
 	decimal     byte // decimal separator of the numbers, 0: all are whole
 	decimalLine int  // line of the first number with it
@@ -467,19 +468,22 @@ func (c *csvReader) settleCandidates(b *csvBag, listing string) error {
 	case c.labels == KnownLabels && b.label == "":
 		return c.errorf(b.line, "bag %d (%q) has no label, but data.labels is known", number, b.id).
 			WithNote("leave the bag out, or use candidates: all classes if nothing is known")
-	case len(b.candidates) == 0 && c.declared.ModelClasses == nil && c.labels == candidateSets:
+	case len(b.candidates) == 0 && c.declared.ModelClasses == nil && c.labels.sets():
 		return c.errorf(b.line, "bag %d (%q) has no candidate label", number, b.id)
 	case len(b.candidates) == 0 && b.label != "":
 		if err := c.class(b.label, b.line, number); err != nil {
 			return err
 		}
 		b.candidates = []string{b.label}
+	case b.label != "" && (c.labels == NoisyLabels || c.declared.ModelClasses != nil):
+		return c.class(b.label, b.line, number)
 	case b.label != "" && !slices.Contains(b.candidates, b.label):
 		d := c.errorf(b.line, "bag %d (%q): the true label %q is not among the candidates %q", number, b.id, b.label, listing)
 		if strings.Contains(b.label, " ") {
 			return d.WithNote("spaces separate candidates: write class names without spaces, e.g. %s", strings.ReplaceAll(b.label, " ", "_"))
 		}
-		return d.WithNote("change the label or the candidates; leave an unknown label empty")
+		return d.WithNote("change the label or the candidates; leave an unknown label empty").
+			WithNote("if candidate sets are noisy on purpose, set data.labels: noisy in the spec, or labels: noisy for the dataset of an experiment, or give --labels noisy")
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func hashCacheOf(s *fileStore) data.HashCache {
 	}
 	c := &hashCache{age: minAge}
 	names, key := sha256.New(), sha256.New()
-	for _, b := range s.bags {
+	for _, b := range s.files {
 		path, err := filepath.Abs(b.path)
 		if err != nil {
 			return nil

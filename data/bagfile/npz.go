@@ -32,6 +32,7 @@ const (
 	keyFeatures   = "feature_names"   // unicode [d]; may be missing
 	keyGroups     = "groups"          // unicode or whole numbers [m]; may be missing
 	keyGroupName  = "group_name"      // unicode [1]; may be missing
+	keyGenerator  = "generator"       // unicode [1], see imagebags.Recipe; may be missing
 )
 
 // decodeNPZ reads the arrays above and ignores others.
@@ -112,11 +113,8 @@ func (z *npzReader) dataset(o Options) *data.Dataset {
 	keep(z.names(keyBagNames, "bags", &d.BagNames))
 	keep(z.names(keyFeatures, "features", &d.FeatureNames))
 	keep(z.groups(&d.Groups))
-	var groupName []string
-	keep(z.names(keyGroupName, "groups", &groupName))
-	if len(groupName) > 0 {
-		d.GroupName = groupName[0]
-	}
+	keep(z.text(keyGroupName, "groups", &d.GroupName))
+	keep(z.text(keyGenerator, "generators", &d.Generator))
 	if len(z.faults) > 0 {
 		return nil
 	}
@@ -201,6 +199,16 @@ func setKnownLabels(d *data.Dataset) error {
 		d.CandidateMask(i)[label] = 1
 	}
 	return nil
+}
+
+// text reads an array with one text.
+func (z *npzReader) text(key, what string, to *string) error {
+	var list []string
+	err := z.names(key, what, &list)
+	if len(list) > 0 {
+		*to = list[0]
+	}
+	return err
 }
 
 // setUnknownCandidates sets the candidates of bags without candidate sets, for predictions: the
@@ -388,6 +396,9 @@ func writeNPZ(w io.Writer, d *data.Dataset) error {
 	z.names(keyGroups, d.Groups)
 	if d.Groups != nil && d.GroupName != "" {
 		z.names(keyGroupName, []string{d.GroupName})
+	}
+	if d.Generator != "" {
+		z.names(keyGenerator, []string{d.Generator})
 	}
 	return errors.Join(z.err, z.zip.Close())
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// A table of bags is a CSV file with one row per bag and a column "file": the path of the file with
-// the instances of the bag, relative to the folder of the table, optionally followed by "#" and the
-// name of an array or group in the file. The instances stay on disk.
+// A table of bags is a CSV file with a column "file": the path of a file with instances of the bag,
+// relative to the folder of the table, optionally followed by "#" and the name of an array or group in
+// the file. A bag has the instances of all its rows, in their order. The instances stay on disk.
 
 const fileColumnName = "file"
 
@@ -27,7 +27,7 @@ const fileColumnName = "file"
 // model may have other columns, which are not read.
 func (c *csvReader) tableHeader(header []string, line int) error {
 	if c.roles[roleInstanceLabel] >= 0 {
-		return c.errorf(line, "a table of files has a row per bag; it cannot have the labels of instances")
+		return c.errorf(line, "a table of files has no rows for instances; it cannot have their labels")
 	}
 	if c.declared.forModel() {
 		return nil
@@ -55,20 +55,32 @@ func (c *csvReader) findFileColumn(header []string) int {
 	})
 }
 
-// readFile reads the path of the bag that row n started.
+// tableFile is a row of a table of files.
+type tableFile struct {
+	cell string
+	line int
+}
+
+// readFile reads the path in row n.
 func (c *csvReader) readFile(row []string, line, n int) error {
-	switch {
-	case len(c.bags) != n+1 && c.roles[roleBag] < 0:
+	bag := len(c.bags)
+	if n > 0 && c.roles[roleBag] < 0 {
 		return c.errorf(line, "the table has several rows, but its header has no column %q", roleNames[roleBag]).
 			WithNote("rename the column with the names of the bags to %q", roleNames[roleBag])
-	case len(c.bags) != n+1:
-		return c.errorf(line, "bag %d (%q) has two rows; a table of files has one per bag", len(c.bags), c.bags[len(c.bags)-1].id)
 	}
 	name := strings.TrimSpace(row[c.fileColumn])
 	if name == "" {
-		return c.errorf(line, "bag %d (%q) has no file", len(c.bags), c.bags[n].id)
+		return c.errorf(line, "bag %d (%q) has no file", bag, c.bags[bag-1].id)
 	}
-	c.files = append(c.files, strings.Clone(name))
+	if c.d.Offsets[bag-1] == n {
+		c.fileLines = map[string]int{}
+	}
+	if other, twice := c.fileLines[name]; twice {
+		return c.errorf(line, "bag %d (%q) has the file %s twice, here and in line %d", bag, c.bags[bag-1].id, name, other).
+			WithNote("remove one of the rows, or give them different names of bags")
+	}
+	file := tableFile{strings.Clone(name), line}
+	c.files, c.fileLines[file.cell] = append(c.files, file), line
 	return nil
 }
 
@@ -80,45 +92,38 @@ func FilesOf(d *data.Dataset) map[string]string {
 		return nil
 	}
 	files := map[string]string{}
-	for _, b := range s.bags {
-		files[b.written] = b.path
+	for _, f := range s.files {
+		files[f.written] = f.path
 	}
 	return files
 }
 
 // attachFiles opens the files of a table and sets the instances of the dataset.
 func (c *csvReader) attachFiles(d *data.Dataset, moved map[string]string) error {
-	s := &fileStore{moved: moved, opened: lru.Cache[string, *arrayFile]{MaxCount: 8, OnEvict: (*arrayFile).close}}
+	s := &fileStore{moved: moved, first: d.Offsets, opened: lru.Cache[string, *arrayFile]{MaxCount: 8, OnEvict: (*arrayFile).close}}
 	d.Offsets = []int{0}
 	var faults diag.List
-	placed := true // all bags up to here have coordinates
+	placed := len(c.files) == len(c.bags) // all instances have coordinates, those of a bag in one plane
 	var columns tableColumns
 	var ranges precision
-	for i, cell := range c.files {
-		b, shape, err := s.locate(filepath.Dir(c.path), cell, c.bags[i].id)
-		if err == nil && d.Store != nil && !slices.Equal(shape[1:], d.Shape) {
-			err = otherShape(shape, d)
+	for i := range c.bags {
+		instances := 0
+		for _, file := range c.files[s.first[i]:s.first[i+1]] {
+			f, err := s.add(d, c, i, file.cell, &columns)
+			if err == nil {
+				err = s.addRanges(&ranges, &f)
+			}
+			if err != nil {
+				faults.AddError(diag.Pos{}, s.describe(&f, err))
+			}
+			placed = placed && f.coords != nil
+			instances += f.instances
 		}
-		if err == nil {
-			err = columns.add(&b, i)
-		}
-		if err != nil {
-			faults.AddError(diag.Pos{}, s.describe(b.path, i, c.bags[i].id, err))
-			continue
-		}
-		d.Store, d.Shape = s, slices.Clone(shape[1:])
-		b.width = d.Dim()
-		if b.coords, err = s.coords(&b, shape); err != nil {
-			faults.AddError(diag.Pos{}, s.describe(b.path, i, c.bags[i].id, err))
-		}
-		faults.AddError(diag.Pos{}, s.addRanges(&ranges, &b, i, shape[0]))
-		placed = placed && b.coords != nil
-		s.bags = append(s.bags, b)
-		d.Offsets = append(d.Offsets, d.Offsets[len(d.Offsets)-1]+shape[0])
+		d.Offsets = append(d.Offsets, d.Offsets[i]+instances)
 	}
 	if placed {
-		for i := range s.bags {
-			d.Coords, s.bags[i].coords = append(d.Coords, s.bags[i].coords...), nil
+		for i := range s.files {
+			d.Coords, s.files[i].coords = append(d.Coords, s.files[i].coords...), nil
 		}
 	}
 	if !columns.unnamed {
@@ -126,71 +131,99 @@ func (c *csvReader) attachFiles(d *data.Dataset, moved map[string]string) error 
 	}
 	d.Warnings = append(d.Warnings, ranges.warnings(c.path, d.FeatureNames)...)
 	if len(faults) == 0 {
-		d.SameFile = c.sameFile(func(bag int) string { return filepath.Clean(s.bags[bag].written) + "#" + s.bags[bag].name })
-		c.warnOfSameFiles(d, d.SameFile, "a random split keeps them in one part")
+		file := func(i int) string { return filepath.Clean(s.files[i].written) + "#" + s.files[i].name }
+		d.SameFile = c.sameFile(d, s.first, file, "a random split keeps them in one part")
 	}
 	return faults.Err()
 }
 
-// sameFile returns the first bag with the file of each bag, nil if all differ. file identifies that of a bag.
-func (c *csvReader) sameFile(file func(bag int) string) []int {
-	first, same := map[string]int{}, make([]int, len(c.bags))
+// sameFile returns the first bag with which each bag shares a file, itself or through others; nil if no bags share one.
+// first is [bags+1]: bag i has the files first[i] to first[i+1]-1 of the table, which file identifies. It warns of
+// such bags: one may be for training and the other for testing. split says what splits do with them.
+func (c *csvReader) sameFile(d *data.Dataset, first []int, file func(i int) string, split string) []int {
+	const most = 5
+	owner, same, more := map[string]int{}, make([]int, len(c.bags)), -most
 	for bag := range same {
-		at, again := first[file(bag)]
-		if !again {
-			at = bag
-			first[file(bag)] = bag
+		same[bag] = bag
+		for i := first[bag]; i < first[bag+1]; i++ {
+			at, again := owner[file(i)]
+			if !again {
+				owner[file(i)] = bag
+				continue
+			}
+			merge(same[:bag+1], same[at], same[bag])
+			if more++; more > 0 {
+				continue
+			}
+			a, b, labels := c.bags[at], c.bags[bag], ""
+			if a.label != b.label {
+				labels = fmt.Sprintf(" with the labels %q and %q", a.label, b.label)
+			}
+			d.Warnings = append(d.Warnings, fmt.Sprintf("%s:%d: the bags %q and %q name the same file %s%s; %s",
+				c.path, c.files[i].line, a.id, b.id, c.files[i].cell, labels, split))
 		}
-		same[bag] = at
 	}
-	if len(first) == len(same) {
+	if more > 0 {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%s: %s as well", c.path,
+			diag.CountForms(more, "other bag names the file of another", "other bags name the file of another")))
+	}
+	if more == -most {
 		return nil
 	}
 	return same
 }
 
-// warnOfSameFiles warns of bags with the same file: one may be for training and the other for testing. split says
-// what splits do with them.
-func (c *csvReader) warnOfSameFiles(d *data.Dataset, sameFile []int, split string) {
-	const most = 5
-	more := -most
-	for bag, first := range sameFile {
-		if first == bag {
-			continue
-		}
-		if more++; more > 0 {
-			continue
-		}
-		a, b, labels := c.bags[first], c.bags[bag], ""
-		if a.label != b.label {
-			labels = fmt.Sprintf(" with the labels %q and %q", a.label, b.label)
-		}
-		d.Warnings = append(d.Warnings, fmt.Sprintf("%s:%d: the bags %q and %q name the same file %s%s; %s", c.path, b.line, a.id, b.id, c.files[bag], labels, split))
+// merge joins the groups of bags with the first bags a and b. same has the first bag of the group of each bag.
+func merge(same []int, a, b int) {
+	a, b = min(a, b), max(a, b)
+	if a == b {
+		return
 	}
-	if more > 0 {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("%s: %s as well", c.path, diag.CountForms(more, "other bag names the file of another", "other bags name the file of another")))
+	if last := len(same) - 1; b == last { // a group of one
+		same[last] = a
+		return
+	}
+	for i, first := range same {
+		if first == b {
+			same[i] = a
+		}
 	}
 }
 
-// addRanges adds the first instances of bag i, from 0, which has n.
-func (s *fileStore) addRanges(ranges *precision, b *bagFile, i, n int) error {
+// addRanges adds the first instances of a file.
+func (s *fileStore) addRanges(ranges *precision, f *instanceFile) error {
 	const rows, most = 64, 1 << 20 // instances and bytes
-	size := b.width * b.number.Size
-	if !exceedsFloat32(b.number) || len(ranges.ranges) > 0 && ranges.narrow == 0 || size > most {
+	size := f.width * f.number.Size
+	if !exceedsFloat32(f.number) || len(ranges.ranges) > 0 && ranges.narrow == 0 || size > most {
 		return nil
 	}
-	err := s.use(b, func(a array) error {
-		part := make([]byte, min(n, rows, most/size)*size)
+	return s.use(f, func(a array) error {
+		part := make([]byte, min(f.instances, rows, most/size)*size)
 		if err := a.rows.(byteRows).ReadBytes(part, 0); err != nil {
 			return err
 		}
-		ranges.addBytes(b.number, part, 0, func(i int) int { return i % b.width })
+		ranges.addBytes(f.number, part, 0, func(i int) int { return i % f.width })
 		return nil
 	})
-	if err != nil {
-		return s.describe(b.path, i, b.bag, err)
+}
+
+// add opens a file of bag i. The first file sets the shape of the instances.
+func (s *fileStore) add(d *data.Dataset, c *csvReader, i int, cell string, columns *tableColumns) (instanceFile, error) {
+	f, shape, err := s.locate(filepath.Dir(c.path), cell, c.bags[i].id)
+	f.bag = i
+	if err == nil && d.Store != nil && !slices.Equal(shape[1:], d.Shape) {
+		err = otherShape(shape, s.files[0].instances, d.Shape)
 	}
-	return nil
+	if err == nil {
+		err = columns.add(&f, i)
+	}
+	if err == nil {
+		d.Store, d.Shape = s, slices.Clone(shape[1:])
+		f.width, f.instances = d.Dim(), shape[0]
+		f.coords, err = s.coords(&f, shape)
+	}
+	s.files = append(s.files, f)
+	return f, err
 }
 
 // tableColumns are the names of the features in the files of a table.
@@ -202,7 +235,7 @@ type tableColumns struct {
 
 // add compares the columns of bag i, from 0, with those of the bags before. The features of all bags
 // have the same positions, so that another order is an error.
-func (t *tableColumns) add(b *bagFile, i int) error {
+func (t *tableColumns) add(b *instanceFile, i int) error {
 	switch {
 	case b.columns == nil:
 		t.unnamed = true
@@ -222,52 +255,57 @@ func (t *tableColumns) add(b *bagFile, i int) error {
 
 // openFiles opens files without arrays and gives the dataset their instances.
 func (c *csvReader) openFiles(d *data.Dataset, files Files) error {
-	d.Offsets = []int{0}
 	var faults diag.List
-	for i, cell := range c.files {
-		path := cell
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(filepath.Dir(c.path), path)
+	for i := range c.bags {
+		for _, file := range c.files[d.Offsets[i]:d.Offsets[i+1]] {
+			path := file.cell
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(filepath.Dir(c.path), path)
+			}
+			if err := files.Open(path, i); err != nil {
+				faults.AddError(diag.Pos{File: c.path, Line: file.line}, err)
+			}
 		}
-		n, err := files.Open(path)
-		if err != nil {
-			faults.AddError(diag.Pos{File: c.path, Line: c.bags[i].line}, err)
-		}
-		d.Offsets = append(d.Offsets, d.Offsets[i]+n)
 	}
 	if err := faults.Err(); err != nil {
 		return err
 	}
 	// d.SameFile stays nil: the files of features that are computed for other machines do not have it.
-	c.warnOfSameFiles(d, c.sameFile(func(bag int) string { return filepath.Clean(c.files[bag]) }), "a split may divide them")
+	c.sameFile(d, d.Offsets, func(i int) string { return filepath.Clean(c.files[i].cell) }, "a split may divide them")
 	return files.Attach(d)
 }
 
 // fileStore is the Store of the files of a table.
 type fileStore struct {
-	bags  []bagFile
+	files []instanceFile
+	first []int             // [bags+1] the files of bag i are files[first[i]:first[i+1]]
 	moved map[string]string // Options.Copies
 
 	mu     sync.Mutex
 	opened lru.Cache[string, *arrayFile]
 }
 
-// bagFile is the location of the instances of a bag.
-type bagFile struct {
-	path    string
-	written string // name in the table, of which path is made
-	name    string // of the array
-	bag     string // name of the bag
-	width   int    // values of an instance
-	number  ndarray.Number
-	columns []string // names of the values of an instance, may be nil
-	info    fs.FileInfo
-	coords  []float32 // of the instances; nil: unknown, or all bags have coordinates and the dataset has them
+// instanceFile is a file with instances of a bag: all of them, or a part.
+type instanceFile struct {
+	path      string
+	written   string // name in the table, of which path is made
+	name      string // of the array
+	bag       int    // number of the bag, from 0
+	bagName   string
+	instances int
+	width     int // values of an instance
+	number    ndarray.Number
+	columns   []string // names of the values of an instance, may be nil
+	info      fs.FileInfo
+	coords    []float32 // of the instances; nil: unknown, or all bags have coordinates and the dataset has them
 }
 
+// of returns the files of a bag.
+func (s *fileStore) of(bag int) []instanceFile { return s.files[s.first[bag]:s.first[bag+1]] }
+
 // locate finds the array of a bag and its shape. b.path is set even if it returns an error.
-func (s *fileStore) locate(dir, cell, bag string) (b bagFile, shape []int, err error) {
-	b = bagFile{written: cell, bag: bag}
+func (s *fileStore) locate(dir, cell, bag string) (b instanceFile, shape []int, err error) {
+	b = instanceFile{written: cell, bagName: bag}
 	inDir := func(path string) string {
 		if to, ok := s.moved[path]; ok {
 			return to
@@ -297,12 +335,18 @@ func (s *fileStore) locate(dir, cell, bag string) (b bagFile, shape []int, err e
 // coordsName is the array with the coordinates of a bag, in the group of the features.
 const coordsName = "coords"
 
-// CoordsOf returns the coordinates of a bag if only some bags have coordinates.
-func (s *fileStore) CoordsOf(bag int) []float32 { return s.bags[bag].coords }
+// Files returns the files of a bag, with the coordinates of their instances unless the dataset has those
+// of all bags.
+func (s *fileStore) Files(bag int) (list []data.File) {
+	for _, f := range s.of(bag) {
+		list = append(list, data.File{Name: f.written, Instances: f.instances, Coords: f.coords})
+	}
+	return list
+}
 
-// coords reads the coordinates of a bag, whose features have a shape. It returns nil if the file has no
-// array coords.
-func (s *fileStore) coords(b *bagFile, features []int) ([]float32, error) {
+// coords reads the coordinates of the instances of a file, whose features have a shape. It returns nil if the file
+// has no array coords.
+func (s *fileStore) coords(b *instanceFile, features []int) ([]float32, error) {
 	f, err := s.open(b.path)
 	if err != nil {
 		return nil, err
@@ -345,10 +389,11 @@ func checkCoords(coords, features []int) error {
 // axes formats a shape like NumPy.
 func axes(shape []int) string { return strings.ReplaceAll(fmt.Sprint(shape), " ", ", ") }
 
-// otherShape returns the error for a bag whose instances do not have the shape of those of the first bag.
-func otherShape(bag []int, d *data.Dataset) error {
-	wrong := diag.Errorf(diag.Pos{}, "its instances have the shape %v, those of the first bag %v", bag[1:], d.Shape)
-	if bag[0] == d.Size(0) {
+// otherShape returns the error for a bag whose instances do not have the shape of those of the first file, which
+// has rows instances.
+func otherShape(bag []int, rows int, shape []int) error {
+	wrong := diag.Errorf(diag.Pos{}, "its instances have the shape %v, those of the first bag %v", bag[1:], shape)
+	if bag[0] == rows {
 		wrong = wrong.WithNote("both have %s: if the files have one column per instance, as Julia and MATLAB write them, transpose the features", diag.Count(bag[0], "row"))
 	}
 	return wrong
@@ -367,91 +412,135 @@ var errChanged = errors.New("the file has changed since the dataset was opened; 
 
 // ReadRange implements data.Store.
 func (s *fileStore) ReadRange(to []float32, bag, from int) error {
-	return s.read(bag, func(a array) error {
-		if err := a.rows.ReadRows(to, from); err != nil {
-			return err
+	files := s.of(bag)
+	for i := 0; i < len(files) && len(to) > 0; i++ {
+		f := &files[i]
+		if from >= f.instances {
+			from -= f.instances
+			continue
 		}
-		return data.CheckFinite(to, s.bags[bag].width, from)
-	})
-}
-
-// Half implements data.HalfStore.
-func (s *fileStore) Half(bag int) (ndarray.Number, bool) {
-	return s.bags[bag].number, s.bags[bag].number.Half()
-}
-
-// ReadHalf implements data.HalfStore.
-func (s *fileStore) ReadHalf(to []byte, bag int) error {
-	return s.read(bag, func(a array) error {
-		if err := a.rows.(byteRows).ReadBytes(to, 0); err != nil {
-			return err
-		}
-		if i := a.number.InfiniteHalf(to); i >= 0 {
-			width := s.bags[bag].width
-			row := make([]float32, width)
-			a.number.Floats(row, to[i/width*width*a.number.Size:])
-			return data.CheckFinite(row, width, i/width)
-		}
-		return nil
-	})
-}
-
-// ReadSelected implements Store. It reads rows that the file stores in one piece together.
-func (s *fileStore) ReadSelected(to []float32, bag int, rows []int) error {
-	return s.read(bag, func(a array) error {
-		width, all, numbers := s.bags[bag].width, to, rows
-		piece := max(1, a.piece)
-		var buffer []float32
-		for len(rows) > 0 {
-			n := 1
-			for n < len(rows) && (rows[n]/piece == rows[0]/piece || rows[n]-rows[0] == n) {
-				n++
-			}
-			span := rows[n-1] - rows[0] + 1
-			if span == n {
-				if err := a.rows.ReadRows(to[:n*width], rows[0]); err != nil {
-					return err
-				}
-			} else {
-				buffer = slices.Grow(buffer[:0], span*width)[:span*width]
-				if err := a.rows.ReadRows(buffer, rows[0]); err != nil {
-					return err
-				}
-				for i, row := range rows[:n] {
-					copy(to[i*width:(i+1)*width], buffer[(row-rows[0])*width:])
-				}
-			}
-			to, rows = to[n*width:], rows[n:]
-		}
-		for i, row := range numbers {
-			if err := data.CheckFinite(all[i*width:(i+1)*width], width, row); err != nil {
+		part := to[:min(len(to), (f.instances-from)*f.width)]
+		err := s.read(f, func(a array) error {
+			if err := a.rows.ReadRows(part, from); err != nil {
 				return err
 			}
+			return data.CheckFinite(part, f.width, from)
+		})
+		if err != nil {
+			return err
 		}
-		return nil
-	})
-}
-
-// read lets f read from the array of a bag. The file must not change meanwhile.
-func (s *fileStore) read(bag int, f func(array) error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b := &s.bags[bag]
-	err := b.unchanged()
-	if err == nil {
-		err = s.use(b, f)
-		if changed := b.unchanged(); changed != nil { // it explains the error, and the values may be of both files
-			err = changed
-		}
-	}
-	if err != nil {
-		return s.describe(b.path, bag, b.bag, err)
+		to, from = to[len(part):], 0
 	}
 	return nil
 }
 
-// unchanged returns an error if the file of the bag is not the one that was opened first.
-func (b *bagFile) unchanged() error {
+// Half implements data.HalfStore.
+func (s *fileStore) Half(bag int) (ndarray.Number, bool) {
+	files := s.of(bag)
+	number := files[0].number
+	other := slices.ContainsFunc(files, func(f instanceFile) bool { return f.number != number })
+	return number, number.Half() && !other
+}
+
+// ReadHalf implements data.HalfStore.
+func (s *fileStore) ReadHalf(to []byte, bag int) error {
+	files := s.of(bag)
+	for i := range files {
+		f := &files[i]
+		part := to[:f.instances*f.width*f.number.Size]
+		to = to[len(part):]
+		err := s.read(f, func(a array) error {
+			if err := a.rows.(byteRows).ReadBytes(part, 0); err != nil {
+				return err
+			}
+			if i := a.number.InfiniteHalf(part); i >= 0 {
+				row := make([]float32, f.width)
+				a.number.Floats(row, part[i/f.width*f.width*a.number.Size:])
+				return data.CheckFinite(row, f.width, i/f.width)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReadSelected implements Store.
+func (s *fileStore) ReadSelected(to []float32, bag int, rows []int) error {
+	files, first := s.of(bag), 0
+	for i := range files {
+		f := &files[i]
+		n, _ := slices.BinarySearch(rows, first+f.instances)
+		if n > 0 {
+			numbers := make([]int, n) // in the file
+			for j, row := range rows[:n] {
+				numbers[j] = row - first
+			}
+			if err := s.read(f, func(a array) error { return f.readSelected(a, to[:n*f.width], numbers) }); err != nil {
+				return err
+			}
+		}
+		to, rows, first = to[n*f.width:], rows[n:], first+f.instances
+	}
+	return nil
+}
+
+// readSelected reads the rows of a with the given numbers, which ascend. It reads rows that the file
+// stores in one piece together.
+func (f *instanceFile) readSelected(a array, to []float32, rows []int) error {
+	all, numbers := to, rows
+	piece := max(1, a.piece)
+	var buffer []float32
+	for len(rows) > 0 {
+		n := 1
+		for n < len(rows) && (rows[n]/piece == rows[0]/piece || rows[n]-rows[0] == n) {
+			n++
+		}
+		span := rows[n-1] - rows[0] + 1
+		if span == n {
+			if err := a.rows.ReadRows(to[:n*f.width], rows[0]); err != nil {
+				return err
+			}
+		} else {
+			buffer = slices.Grow(buffer[:0], span*f.width)[:span*f.width]
+			if err := a.rows.ReadRows(buffer, rows[0]); err != nil {
+				return err
+			}
+			for i, row := range rows[:n] {
+				copy(to[i*f.width:(i+1)*f.width], buffer[(row-rows[0])*f.width:])
+			}
+		}
+		to, rows = to[n*f.width:], rows[n:]
+	}
+	for i, row := range numbers {
+		if err := data.CheckFinite(all[i*f.width:(i+1)*f.width], f.width, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read lets use read from the array of a file, which must not change meanwhile.
+func (s *fileStore) read(f *instanceFile, use func(array) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := f.unchanged()
+	if err == nil {
+		err = s.use(f, use)
+		if changed := f.unchanged(); changed != nil { // it explains the error, and the values may be of both files
+			err = changed
+		}
+	}
+	if err != nil {
+		return s.describe(f, err)
+	}
+	return nil
+}
+
+// unchanged returns an error if the file is not the one that was opened first.
+func (b *instanceFile) unchanged() error {
 	info, err := os.Stat(b.path)
 	if err != nil {
 		return err
@@ -462,8 +551,8 @@ func (b *bagFile) unchanged() error {
 	return nil
 }
 
-// use opens the array of a bag, or takes it if it is still open.
-func (s *fileStore) use(b *bagFile, read func(array) error) error {
+// use opens the array of a file, or takes it if it is still open.
+func (s *fileStore) use(b *instanceFile, read func(array) error) error {
 	f, err := s.open(b.path)
 	if err != nil {
 		return err
@@ -480,7 +569,7 @@ func (s *fileStore) use(b *bagFile, read func(array) error) error {
 }
 
 // describe adds the file and the bag to an error.
-func (s *fileStore) describe(path string, bag int, name string, err error) error {
+func (s *fileStore) describe(f *instanceFile, err error) error {
 	switch pathErr := (*fs.PathError)(nil); {
 	case errors.Is(err, fs.ErrNotExist):
 		err = errors.New("there is no such file")
@@ -491,6 +580,6 @@ func (s *fileStore) describe(path string, bag int, name string, err error) error
 	if !ok {
 		d.Text = err.Error()
 	}
-	d.Pos, d.Text = diag.Pos{File: path}, fmt.Sprintf("bag %d (%q): %s", bag+1, name, d.Text)
+	d.Pos, d.Text = diag.Pos{File: f.path}, fmt.Sprintf("bag %d (%q): %s", f.bag+1, f.bagName, d.Text)
 	return d
 }

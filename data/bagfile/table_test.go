@@ -182,6 +182,62 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// A bag with several rows has the instances of all its files, in their order. Its files keep their own
+// coordinates.
+func TestBagOfSeveralFiles(t *testing.T) {
+	path, want := writeTable(t)
+	table := "bag,label,candidates,file\np0,no,no yes,all.h5#bags/slide-00\np1,yes,no yes,all.h5#bags/slide-01\n" +
+		"p1,,,c.npy\np1,yes,no yes,d.npz\np2,no,no yes,e.npz#x\np3,yes,no yes,f.safetensors\np3,yes,,g.safetensors#slide-06\np3,,,h#1.npy\np4,yes,yes,f.safetensors\np4,,,half.safetensors\n"
+	if err := os.WriteFile(path, []byte(table), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	half := bagValues(9, 2, 3)
+	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "half.safetensors"), safetensorsBytes("features", "F16", halfBytes(half, false), 2, 3), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	want.Instances = slices.Concat(want.Instances, bagValues(5, 6, 3), half)
+	want.Offsets = []int{0, 2, 2 + 2 + 5 + 4, 13 + 4, 17 + 6 + 6 + 1, 30 + 6 + 2}
+	want.Labels, want.BagNames = []int{0, 1, 0, 1, 1}, []string{"p0", "p1", "p2", "p3", "p4"}
+	want.Candidates = []uint8{1, 1, 1, 1, 1, 1, 1, 1, 0, 1}
+	got, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, err := got.All(); err != nil || !slices.Equal(all, want.Instances) || got.Hash() != want.Hash() {
+		t.Errorf("%v, %v, want %v", all, err, want.Instances)
+	}
+	for bag := range want.Bags() {
+		whole, _ := want.Bag(bag)
+		for n := range want.Size(bag) {
+			rows := []int{n / 3, n/3 + (n+1)/2, n}
+			rows = slices.Compact(slices.Sorted(slices.Values(rows)))
+			rows = rows[:len(rows)-1]
+			part, selected, wanted := make([]float32, 3*(want.Size(bag)-n)), make([]float32, 3*len(rows)), []float32(nil)
+			for _, row := range rows {
+				wanted = append(wanted, whole[3*row:3*row+3]...)
+			}
+			if err := got.ReadRange(part, bag, n); err != nil || !slices.Equal(part, whole[3*n:]) {
+				t.Errorf("bag %d from instance %d: %v, %v", bag, n, part, err)
+			}
+			if err := got.ReadSelected(selected, bag, rows); err != nil || !slices.Equal(selected, wanted) {
+				t.Errorf("bag %d, instances %v: %v, %v", bag, rows, selected, err)
+			}
+		}
+	}
+	for b, err := range data.NewLoader(got, 16).Load([][]int{{4, 4}, {4}}, nil) { // of 16 bits
+		if whole, _ := want.Bag(4); err != nil || !slices.Equal(b.Instances[:len(whole)], whole) {
+			t.Errorf("%v, %v, want %v", b.Instances, err, whole)
+		}
+	}
+	var sizes []string
+	for _, f := range got.Files(1) {
+		sizes = append(sizes, fmt.Sprint(f.Name, " ", f.Instances))
+	}
+	if want := []string{"all.h5 2", "c.npy 5", "d.npz 4"}; !slices.Equal(sizes, want) {
+		t.Errorf("files %v, want %v", sizes, want)
+	}
+}
+
 // A number of 16 bits that is not finite gives the same error as others.
 func TestInfiniteHalves(t *testing.T) {
 	path, _ := writeTable(t)
@@ -193,7 +249,7 @@ func TestInfiniteHalves(t *testing.T) {
 	for bag, kind := range map[int]string{5: "F16", 6: "BF16"} {
 		values := make([]float32, 6*3)
 		values[7] = float32(math.Inf(-1))
-		b := &store.bags[bag]
+		b := &store.files[bag]
 		if err := os.WriteFile(b.path, safetensorsBytes(b.name, kind, halfBytes(values, kind == "BF16"), 6, 3), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -223,9 +279,14 @@ func TestTableErrors(t *testing.T) {
 		"missing file":   {header + "s1,,a b,x.npy\n", `x.npy: bag 1 ("s1"): there is no such file`, nil},
 		"extension":      {header + "s1,,a b,x.pt\n", `x.pt: bag 1 ("s1"): files with this extension are not supported; supported are .h5, .hdf5, .npy, .npz, .parquet, .safetensors`, nil},
 		"empty cell":     {header + "s1,,a b,\n", `table.csv:2: bag 1 ("s1") has no file`, nil},
-		"two rows":       {header + "s1,,a b,x.npy\ns1,,a b,x.npy\n", `table.csv:3: bag 1 ("s1") has two rows; a table of files has one per bag`, nil},
+		"file twice":     {header + "s1,,a b,x.npy\ns1,,,x.npy\n", `table.csv:3: bag 1 ("s1") has the file x.npy twice, here and in line 2`, nil},
+		"other label":    {header + "s1,a,a b,x.npy\ns1,b,,y.npy\n", `table.csv:3: bag 1 ("s1") has the label "b" here and "a" in line 2`, nil},
+		"other set":      {header + "s1,,a b,x.npy\ns1,,a b c,y.npy\n", `table.csv:3: bag 1 ("s1") has the candidates "a b c" here and "a b" in line 2`, nil},
+		"later label":    {header + "s1,,a b,x.npy\ns1,a,,y.npy\n", `table.csv:3: bag 1 ("s1") has the label "a" here and "" in line 2`, nil},
+		"apart":          {header + "s1,,a b,x.npy\ns2,,a b,z.npy\ns1,,a b,y.npy\n", `table.csv:4: bag 1 ("s1") occurs again after other bags`, nil},
+		"second missing": {header + "s1,,a b,x.npy\ns1,,a b,y.npy\n", `y.npy: bag 1 ("s1"): there is no such file`, map[string][]byte{"x.npy": npyBytes([]float32{1, 2}, 1, 2)}},
 		"other column":   {"bag,label,candidates,file,age\ns1,,a b,x.npy,3\n", `the column "age" has no meaning in a table of files`, nil},
-		"instance label": {"bag,label,candidates,instance_label,file\ns1,,a b,,x.npy\n", "cannot have the labels of instances", nil},
+		"instance label": {"bag,label,candidates,instance_label,file\ns1,,a b,,x.npy\n", "a table of files has no rows for instances; it cannot have their labels", nil},
 		"no array":       {header + "s1,,a b,x.npz\n", "", map[string][]byte{"x.npz": archiveBytes("coords", zip.Store, npyBytes([]float32{1, 2}, 1, 2))}},
 		"named array":    {header + "s1,,a b,x.npz#y\n", `the file has no array "y"; it has coords`, map[string][]byte{"x.npz": archiveBytes("coords", zip.Store, npyBytes([]float32{1, 2}, 1, 2))}},
 		"compressed":     {header + "s1,,a b,x.npz\n", `array "features" is compressed, so that its rows cannot be read one by one; write it with numpy.savez`, map[string][]byte{"x.npz": archiveBytes("features", zip.Deflate, npyBytes([]float32{1, 2}, 1, 2))}},

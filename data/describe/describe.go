@@ -26,6 +26,7 @@ type Stats struct {
 	MaxLabels     int     `json:"max_candidates"`
 	PositiveShare float64 `json:"positive_share"` // of the instances; -1: unknown
 	Hash          string  `json:"sha256"`
+	Outside       int     `json:"outside_candidates,omitempty"` // bags whose true label is not a candidate
 	// Coords are the smallest and the largest x and y of the instances; nil if unknown.
 	Coords     *[2][2]float32 `json:"coordinates,omitempty"`
 	WithCoords int            `json:"bags_with_coordinates,omitempty"`
@@ -46,7 +47,7 @@ type ClassStats struct {
 func Dataset(d *data.Dataset) Stats {
 	s := Stats{
 		Name: d.Name, Bags: d.Bags(), Instances: d.Offsets[d.Bags()], Dim: d.Dim(), Classes: d.Classes,
-		Shape: d.Shape, MinSize: d.Size(0), MinLabels: d.Classes, PositiveShare: -1, Hash: d.Hash(),
+		Shape: d.Shape, MinSize: d.Size(0), MinLabels: d.Classes, PositiveShare: -1, Hash: d.Hash(), Outside: d.Outside(),
 		ByClass: make([]ClassStats, d.Classes), Warnings: d.Warnings,
 	}
 	labels := 0
@@ -89,18 +90,25 @@ func (s *Stats) countPositive(d *data.Dataset) (all int) {
 	return all
 }
 
-// coordRange returns the ranges of x and y, nil if no bag has coordinates, and the number of bags that have.
+// coordRange returns the ranges of x and y, nil if no bag has coordinates, and the number of bags all of whose
+// files have.
 func coordRange(d *data.Dataset) (r *[2][2]float32, bags int) {
 	for bag := range d.Bags() {
-		coords := d.CoordsOf(bag)
-		if len(coords) == 0 {
-			continue
+		all := true
+		for _, f := range d.Files(bag) {
+			if len(f.Coords) == 0 {
+				all = false
+				continue
+			}
+			if r == nil {
+				r = &[2][2]float32{{f.Coords[0], f.Coords[0]}, {f.Coords[1], f.Coords[1]}}
+			}
+			for i, v := range f.Coords {
+				r[i%2][0], r[i%2][1] = min(r[i%2][0], v), max(r[i%2][1], v)
+			}
 		}
-		if bags++; r == nil {
-			r = &[2][2]float32{{coords[0], coords[0]}, {coords[1], coords[1]}}
-		}
-		for i, v := range coords {
-			r[i%2][0], r[i%2][1] = min(r[i%2][0], v), max(r[i%2][1], v)
+		if all {
+			bags++
 		}
 	}
 	return r, bags
@@ -133,6 +141,9 @@ func (s Stats) Details() string {
 	fmt.Fprintf(&b, "shape of an instance: %v\n", s.Shape)
 	fmt.Fprintf(&b, "instances per bag: %d to %d\n", s.MinSize, s.MaxSize)
 	fmt.Fprintf(&b, "candidate labels per bag: %d to %d\n", s.MinLabels, s.MaxLabels)
+	if s.Outside > 0 {
+		fmt.Fprintf(&b, "true label outside the candidates: %d of %d bags\n", s.Outside, s.Bags)
+	}
 	if s.PositiveShare >= 0 {
 		fmt.Fprintf(&b, "positive instances: %.1f %%\n", 100*s.PositiveShare)
 	} else {

@@ -92,8 +92,8 @@ func TestDrawBag(t *testing.T) {
 // someCoords is a store in which only the second bag has coordinates.
 type someCoords struct{ data.Store }
 
-func (someCoords) CoordsOf(bag int) []float32 {
-	return [][]float32{nil, {3, 5, 1, 9}, nil}[bag]
+func (someCoords) Files(bag int) []data.File {
+	return []data.File{{Instances: 2, Coords: [][]float32{nil, {3, 5, 1, 9}, nil}[bag]}}
 }
 
 // A bag without coordinates does not hide those of others.

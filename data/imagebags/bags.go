@@ -49,7 +49,10 @@ func Bags(ctx context.Context, s *Sources, o Options) (*data.Dataset, error) {
 	d := &data.Dataset{
 		Name: o.Generator.Name(), Shape: shape, Offsets: make([]int, 1, len(bags)+1),
 		Classes: len(classes), ClassNames: classes, Candidates: make([]uint8, len(bags)*len(classes)),
-		Labels: make([]int, len(bags)), BagNames: make([]string, len(bags)),
+		Labels: make([]int, len(bags)), BagNames: make([]string, len(bags)), Generator: Recipe{o.Generator, o.Resize}.String(),
+	}
+	if len(shape) == 1 {
+		d.FeatureNames = Recipe{o.Generator, o.Resize}.FeatureNames()
 	}
 	numbers := 0
 	for _, b := range bags {

@@ -18,11 +18,11 @@ import (
 // distance D(K) of a blob to its centre is at most Distortion, or the last segment reduced D by at
 // most Improvement times D(1), or K is MaxSegments. A uniform image has one segment.
 type KMeansSeg struct {
-	Blob        int    // side of a blob in pixels; even
-	Color       string // "ycbcr" or "luv"
-	MaxSegments int
-	Distortion  float64 // in squared levels (0 to 1)
-	Improvement float64 // share of D(1)
+	Blob        int     `setting:"blob"`  // side of a blob in pixels; even
+	Color       string  `setting:"color"` // "ycbcr" or "luv"
+	MaxSegments int     `setting:"max-segments"`
+	Distortion  float64 `setting:"distortion"`  // in squared levels (0 to 1)
+	Improvement float64 `setting:"improvement"` // share of D(1)
 }
 
 // Colour spaces of KMeansSeg.

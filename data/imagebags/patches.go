@@ -12,9 +12,9 @@ import (
 // 1, as [channels, Side, Side]. Pixels at the right and lower border that fill no square are
 // left out. The coordinates of an instance are those of its upper left pixel.
 type Patches struct {
-	Side int  // of a square in pixels
-	Step int  // pixels between neighbouring squares; 0: Side
-	Gray bool // one channel, the luma of BT.601; else red, green and blue
+	Side int  `setting:"side"`   // of a square in pixels
+	Step int  `setting:"stride"` // pixels between neighbouring squares; 0: Side
+	Gray bool `setting:"gray"`   // one channel, the luma of BT.601; else red, green and blue
 }
 
 // DefaultPatches gives colour squares of 28 pixels side by side.

@@ -12,7 +12,7 @@ import (
 // and Ratan 1998). For the first and the last row the missing difference is 0, so that every row is
 // an instance, as the paper's 8 instances of 9 features require.
 type Row struct {
-	Grid int // rows, at least 2
+	Grid int `setting:"grid"` // rows, at least 2
 }
 
 // DefaultRow gives 8 instances of 9 features.

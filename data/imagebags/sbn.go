@@ -13,8 +13,8 @@ import (
 // values. The four neighbours must be inside the image, which leaves the corners unused and gives
 // (Grid-5)^2 instances.
 type SBN struct {
-	Grid       int    // pixels per side, at least 6
-	Neighbours string // "difference" or "value"
+	Grid       int    `setting:"grid"`       // pixels per side, at least 6
+	Neighbours string `setting:"neighbours"` // "difference" or "value"
 }
 
 // How SBN describes the neighbours of a blob.

@@ -15,11 +15,11 @@ import (
 // The first patch is in the top left corner. The others follow every Step pixels as long as they
 // are inside the image.
 type SIFT struct {
-	Patch int // pixels per side, a multiple of 4
-	Step  int
+	Patch int `setting:"patch"` // pixels per side, a multiple of 4
+	Step  int `setting:"step"`
 	// Sigma is the total deviation, in pixels, of the Gaussian smoothing; the image itself is
 	// assumed to have 0.5 (Lowe 2004, section 3.3).
-	Sigma float64
+	Sigma float64 `setting:"sigma"`
 }
 
 // DefaultSIFT gives 25 instances of 128 features on 224x224 pixels: 5x5 patches that cover the

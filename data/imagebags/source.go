@@ -92,7 +92,7 @@ func (s *Sources) Close() error {
 }
 
 // FindImages lists the images (JPEG, PNG, TIFF, by the extension of the name) in folders and zip
-// archives. The folder that contains an image is its class, so one sub-folder per class works, and
+// archives, and single images, which have no class. The folder that contains an image is its class, so one sub-folder per class works, and
 // so do train/CLASS and test/CLASS, or one archive per class with the folder inside. Hidden files
 // and folders, and other files, are ignored. An image of another format is an error, because it
 // would be missing silently, and so is a folder without images, because it is probably a class whose
@@ -106,7 +106,7 @@ func FindImages(paths []string, limits Limits) (*Sources, error) {
 			faults.AddError(diag.Pos{File: p}, err)
 			continue
 		}
-		if len(paths) > 1 {
+		if len(paths) > 1 && !isImage(p) {
 			for i := range images {
 				images[i].Name = path.Join(setName(p), images[i].Name)
 			}
@@ -133,6 +133,10 @@ func (s *Sources) scan(p string) ([]Image, error) {
 		return nil, err
 	case info.IsDir():
 		return scanFolder(p)
+	case isOtherImage(p):
+		return nil, diag.Errorf(diag.Pos{File: p}, "images of this format are not supported; convert it to PNG, JPEG or TIFF")
+	case isImage(p):
+		return []Image{{Name: filepath.ToSlash(filepath.Clean(p)), path: p, open: opener(p)}}, nil
 	}
 	f, info, err := fileio.Open(p)
 	if err != nil {
@@ -161,6 +165,15 @@ func (s *Sources) check(faults *diag.List, limits Limits) {
 // isImage reports whether the name has the extension of a supported format.
 func isImage(name string) bool {
 	return slices.Contains([]string{".jpg", ".jpeg", ".png", ".tif", ".tiff"}, strings.ToLower(path.Ext(name)))
+}
+
+// AreImages reports whether all paths are images, folders or zip archives.
+func AreImages(paths []string) bool {
+	return !slices.ContainsFunc(paths, func(p string) bool {
+		info, err := os.Stat(p)
+		folder := err == nil && info.IsDir()
+		return !folder && !isImage(p) && !isOtherImage(p) && !strings.EqualFold(filepath.Ext(p), ".zip")
+	})
 }
 
 // isOtherImage reports whether the name has the extension of an image format that is not supported.

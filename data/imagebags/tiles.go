@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"image"
 	"io"
 	"maps"
 	"os"
@@ -40,7 +41,7 @@ type tile struct {
 }
 
 // OpenTiles opens a dataset whose instances are images of side x side pixels; files of another
-// size are resized. path is one of
+// size are resized. paths are images, which are one bag, or one path of
 //
 //   - a folder or a zip archive. A folder with images in it is a bag, and the folder above it names
 //     the class of the bag, if there is one.
@@ -50,9 +51,9 @@ type tile struct {
 // It reads all files once for their hashes. The class of a bag in a folder is its only candidate.
 // Bags without a class have all classes of o.Columns.Classes as candidates. The dataset has the
 // store *Tiles. Archives stay open.
-func OpenTiles(path string, side int, o bagfile.Options) (*data.Dataset, error) {
+func OpenTiles(paths []string, side int, o bagfile.Options) (*data.Dataset, error) {
 	t := &Tiles{side: side}
-	d, err := t.read(path, o)
+	d, err := t.read(paths, o)
 	if err != nil {
 		for _, c := range t.open {
 			c.Close()
@@ -62,7 +63,14 @@ func OpenTiles(path string, side int, o bagfile.Options) (*data.Dataset, error) 
 	return d, nil
 }
 
-func (t *Tiles) read(path string, o bagfile.Options) (*data.Dataset, error) {
+func (t *Tiles) read(paths []string, o bagfile.Options) (*data.Dataset, error) {
+	if !slices.ContainsFunc(paths, func(p string) bool { return !isImage(p) }) {
+		return t.images(paths, o)
+	}
+	if len(paths) > 1 {
+		return nil, diag.Errorf(diag.Pos{File: paths[1]}, "give either one folder, archive or table, or several images, which are one bag")
+	}
+	path := paths[0]
 	info, err := os.Stat(path)
 	switch name := strings.ToLower(path); {
 	case err != nil:
@@ -77,11 +85,11 @@ func (t *Tiles) read(path string, o bagfile.Options) (*data.Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	if want := t.shape(); !slices.Equal(d.Shape, want) {
-		return nil, diag.Errorf(diag.Pos{File: path}, "the instances have the shape %v; the encoder needs images %v", d.Shape, want).
+	if d, err = OfPixels(d, t.side); err != nil {
+		return nil, diag.Errorf(diag.Pos{File: path}, "%v", err).
 			WithNote("miplc data bags --generator patches --side %d makes such a dataset from images", t.side)
 	}
-	return t.pixels(d)
+	return d, nil
 }
 
 func (t *Tiles) shape() []int { return []int{3, t.side, t.side} }
@@ -100,7 +108,7 @@ func (t *Tiles) folders(root string, o bagfile.Options) (*data.Dataset, error) {
 	d := &data.Dataset{Name: setName(root)}
 	classOf := make([]string, 0, len(byFolder))
 	for _, folder := range slices.Sorted(maps.Keys(byFolder)) {
-		t.add(byFolder[folder])
+		t.add(byFolder[folder], len(t.bags))
 		class := ""
 		if above := path.Dir(folder); above != "." {
 			class = path.Base(above)
@@ -117,6 +125,27 @@ func (t *Tiles) folders(root string, o bagfile.Options) (*data.Dataset, error) {
 		return nil, err
 	}
 	return d, o.Validate(d, root)
+}
+
+// images makes one bag of images.
+func (t *Tiles) images(paths []string, o bagfile.Options) (*data.Dataset, error) {
+	s, err := FindImages(paths, Limits{})
+	if err != nil {
+		return nil, err
+	}
+	t.add(s.Images, 0)
+	name := s.Images[0].Name
+	if len(paths) > 1 {
+		name = fmt.Sprintf("%d images", len(paths))
+	}
+	d := &data.Dataset{Name: setName(paths[0]), BagNames: []string{name}}
+	if err := t.label(d, paths[0], []string{""}, o.Columns.ModelClasses); err != nil {
+		return nil, err
+	}
+	if err := t.Attach(d); err != nil {
+		return nil, err
+	}
+	return d, o.Validate(d, paths[0])
 }
 
 func setName(root string) string {
@@ -155,24 +184,25 @@ func (t *Tiles) label(d *data.Dataset, root string, classOf, known []string) err
 	return nil
 }
 
-// add appends a bag.
-func (t *Tiles) add(images []Image) {
-	bag := make([]tile, len(images))
-	for i, m := range images {
-		bag[i].image = m
+// add appends images to a bag.
+func (t *Tiles) add(images []Image, bag int) {
+	for len(t.bags) <= bag { // also without the bags before, whose files could not be opened
+		t.bags = append(t.bags, nil)
 	}
-	t.bags = append(t.bags, bag)
+	for _, m := range images {
+		t.bags[bag] = append(t.bags[bag], tile{image: m})
+	}
 }
 
-// Open implements bagfile.Files: the file of a bag is a folder, an archive or one image.
-func (t *Tiles) Open(path string) (instances int, err error) {
+// Open implements bagfile.Files: a file of a bag is a folder, an archive or one image.
+func (t *Tiles) Open(path string, bag int) error {
 	s, err := openSource(path)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	t.open = append(t.open, s)
-	t.add(s.Images)
-	return len(s.Images), nil
+	t.add(s.Images, bag)
+	return nil
 }
 
 func openSource(p string) (*Sources, error) {
@@ -194,7 +224,9 @@ func (t *Tiles) Attach(d *data.Dataset) error {
 			return err
 		}
 	}
-	d.Shape, d.Store, d.Offsets = t.shape(), t, []int{0}
+	if d.Shape, d.Store, d.Offsets = t.shape(), t, []int{0}; t.arrays == nil {
+		d.Generator = WholeImages
+	}
 	sum := sha256.New()
 	for i, bag := range t.bags {
 		d.Offsets = append(d.Offsets, d.Offsets[i]+len(bag))
@@ -231,9 +263,12 @@ func (t *Tiles) hash() error {
 	return report(images, faults)
 }
 
-// pixels converts a dataset of pixels to the form of a dataset of image files.
-func (t *Tiles) pixels(d *data.Dataset) (*data.Dataset, error) {
-	t.arrays = d
+// OfPixels converts a dataset of pixels to the form of a dataset of image files.
+func OfPixels(d *data.Dataset, side int) (*data.Dataset, error) {
+	t := &Tiles{side: side, arrays: d}
+	if want := t.shape(); !slices.Equal(d.Shape, want) {
+		return nil, fmt.Errorf("the instances have the shape %v; the encoder needs images %v", d.Shape, want)
+	}
 	x := make([]float32, d.Dim())
 	for i := range d.Bags() {
 		bag := make([]tile, d.Size(i))
@@ -298,13 +333,18 @@ func (t *Tiles) readTile(to []float32, m *tile) error {
 	return nil
 }
 
-// Decode decodes an image file, brings it to side x side pixels and returns it as [3, side, side]
-// like an instance of Tiles.
-func Decode(content []byte, side int, limits Limits) ([]float32, error) {
+// decode decodes the content of an image file.
+func decode(content []byte, size Size, limits Limits) (*image.RGBA, error) {
 	if int64(len(content)) > limits.fileBytes() {
 		return nil, fmt.Errorf("the image has %d bytes, more than the limit of %d", len(content), limits.fileBytes())
 	}
-	picture, err := Image{}.decode(content, Size{side, side}, limits)
+	return Image{}.decode(content, size, limits)
+}
+
+// Decode decodes an image file, brings it to side x side pixels and returns it as [3, side, side]
+// like an instance of Tiles.
+func Decode(content []byte, side int, limits Limits) ([]float32, error) {
+	picture, err := decode(content, Size{side, side}, limits)
 	if err != nil {
 		return nil, err
 	}

@@ -93,7 +93,7 @@ var dataRows = []schema.Row{
 		Doc:   "Dataset file (.npz, .mat, .parquet, .csv, .csv.gz), or images for learners with `data.encoder`, as `data.set` of a spec. With `{r}` in the name, which is replaced by r, there is one file for each r. Without `{r}`, the candidate sets are those of the file, and r is not used."},
 	{Name: "labels", Type: schema.Custom, Custom: &labelsType,
 		Field: schema.Bind(func(d *DataSet) any { return &d.Labels }),
-		Doc:   "Labels of `file`. `known`: each bag has one certain label. `multi`: each bag has any number of labels. All learners get it as `data.labels` of their specs. Default: candidate sets."},
+		Doc:   "Labels of `file`. `known`: each bag has one certain label. `multi`: each bag has any number of labels. `noisy`: true labels may be outside of the candidate sets. All learners get it as `data.labels` of their specs. Default: candidate sets."},
 	{Name: "synth", Type: schema.Section, Rows: synthRows,
 		Field: schema.Bind(func(d *DataSet) any {
 			d.Synth = &Synth{}
@@ -311,11 +311,11 @@ var classesType = schema.CustomType{
 }
 
 var labelsType = schema.CustomType{
-	Noun:   "`known` or `multi`",
-	Schema: map[string]any{"enum": []string{language.KnownLabels, language.MultiLabels}},
+	Noun:   "`known`, `multi` or `noisy`",
+	Schema: map[string]any{"enum": []string{language.KnownLabels, language.MultiLabels, language.NoisyLabels}},
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
-		if !n.IsValue() || n.Raw() != language.KnownLabels && n.Raw() != language.MultiLabels {
-			r.AddFault(n.Errorf("%s must be known or multi, not %s", path, n.Describe()))
+		if !n.IsValue() || !slices.Contains([]string{language.KnownLabels, language.MultiLabels, language.NoisyLabels}, n.Raw()) {
+			r.AddFault(n.Errorf("%s must be known, multi or noisy, not %s", path, n.Describe()))
 			return
 		}
 		*to.(*Setting) = Setting{"data.labels", n.Raw(), n}

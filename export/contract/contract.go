@@ -32,6 +32,7 @@ const (
 	KeyTemperature = "miplc.temperature"      // number that divides the logits in the graph; absent: none
 	KeyThreshold   = "miplc.threshold"        // number: a bag has any number of labels, those with a larger probability; absent: one, the most probable class
 	KeyEncoder     = "miplc.encoder"          // JSON object: the part of the file that computes features of images; absent: none
+	KeyGenerator   = "miplc.generator"        // how the instances of the training bags were made from images, e.g. "patches side=14"; absent: unknown
 	KeyBackends    = "miplc.backends"         // JSON array of the back ends that can run the file
 )
 

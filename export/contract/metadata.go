@@ -28,6 +28,7 @@ type Metadata struct {
 	Temperature   *float64           // number that divides the logits in the graph; nil: none
 	Threshold     *float64           // a bag has any number of labels, those with a larger probability; nil: one
 	Encoder       *Encoder           // part of the file that computes features of images; nil: none
+	Generator     string             // how instances are made from images, see imagebags.RecipeOf; empty: unknown
 	Backends      []string           // BackendORT, BackendONNXGo
 
 	ClassAttention bool // the model has the output ClassAttention; Get reads it from the graph
@@ -40,6 +41,7 @@ type Columns struct {
 	Label         string   `json:"label,omitempty"`
 	Candidates    string   `json:"candidates,omitempty"`
 	InstanceLabel string   `json:"instance_label,omitempty"`
+	Group         string   `json:"group,omitempty"`       // of the groups of bags; empty: none
 	Coordinates   []string `json:"coordinates,omitempty"` // of x and y
 	// KnownLabels: every label is certain, and a column of candidates is ignored.
 	KnownLabels bool `json:"known_labels,omitempty"`
@@ -69,6 +71,7 @@ func (m *Metadata) entries() []entry {
 		{KeyDataHash, &m.DataSHA256, false}, {KeySeed, &m.Seed, false}, {KeySplit, &m.Split, false}, {KeyEngine, &m.Engine, false},
 		{KeyTolerance, &m.Tolerance, true}, {KeyBackends, &m.Backends, false}, {KeyParity, &m.Parity, false},
 		{KeyTemperature, &m.Temperature, true}, {KeyThreshold, &m.Threshold, true}, {KeyEncoder, &m.Encoder, true},
+		{KeyGenerator, &m.Generator, true},
 	}
 }
 

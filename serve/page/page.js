@@ -121,7 +121,7 @@ function map() {
   if (canvas.hidden) return;
   const xs = coords.map((c) => c[0]), ys = coords.map((c) => c[1]);
   const extent = (v) => v.reduce(([low, high], x) => [Math.min(low, x), Math.max(high, x)], [Infinity, -Infinity]);
-  const [left, right] = extent(xs), [top, bottom] = extent(ys), [, most] = extent(attention), span = Math.max(right - left, bottom - top);
+  const [left, right] = extent(xs), [top, bottom] = extent(ys), [low, most] = extent(attention), span = Math.max(right - left, bottom - top);
   const side = Math.max(Math.min(step(xs), step(ys), span || 1), span / 512) || 1, unit = 800 / (span + side);
   canvas.width = Math.max(1, Math.round((right - left + side) * unit));
   canvas.height = Math.max(1, Math.round((bottom - top + side) * unit));
@@ -129,7 +129,7 @@ function map() {
   const g = canvas.getContext("2d");
   const order = attention.map((_, i) => i).sort((a, b) => attention[a] - attention[b]);
   for (const i of order) {
-    g.fillStyle = heat(attention[i] / (most || 1));
+    g.fillStyle = heat((attention[i] - low) / (most - low || 1));
     g.fillRect(Math.round((xs[i] - left) * unit), Math.round((ys[i] - top) * unit), Math.ceil(side * unit), Math.ceil(side * unit));
   }
 }
@@ -137,15 +137,15 @@ function map() {
 function draw() {
   shown.attention = shown.classes?.[at("class").value] ?? shown.overall;
   map();
-  const { shape, instances, files, images, attention } = shown, most = Math.max(...attention);
+  const { shape, instances, files, images, attention } = shown, low = Math.min(...attention), most = Math.max(...attention);
   let order = attention.map((_, i) => i);
   if (at("sorted").checked) order.sort((a, b) => attention[b] - attention[a]);
-  at("attention-title").textContent = `Attention of ${attention.length} instances, bars relative to the highest` + (order.length > few ? `, ${few} shown` : "");
+  at("attention-title").textContent = `Attention of ${attention.length} instances, bars from the lowest, ${low.toPrecision(3)}, to the highest, ${most.toPrecision(3)}` + (order.length > few ? `, ${few} shown` : "");
   at("instances").replaceChildren(...order.slice(0, few).map((i) => {
     const li = element("li"), said = element("p");
     said.append(element("span", `${i + 1}`), element("strong", attention[i].toFixed(4)));
     li.append(images.length > 0 ? element("img", undefined, { src: images[i], alt: files[i].name, title: files[i].name }) : picture(instances[i].flat(Infinity), shape, i), said,
-      element("meter", undefined, { value: attention[i], max: most || 1, ariaLabel: `attention of instance ${i + 1}` }));
+      element("meter", undefined, { value: most > low ? attention[i] - low : 1, max: most - low || 1, ariaLabel: `attention of instance ${i + 1}` }));
     return li;
   }));
 }

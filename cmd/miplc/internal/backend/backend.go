@@ -3,12 +3,12 @@
 package backend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +16,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/imagebags"
 	"github.com/miplc/miplc/encoder"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/diag"
@@ -62,19 +63,61 @@ func FindModel(path string) (string, error) {
 	return file, nil
 }
 
-// OpenData reads bags for a model: images if it contains an encoder, else features. Of the metadata it
-// needs Classes, Columns, Encoder and Threshold.
-func OpenData(path string, o bagfile.Options, m *contract.Metadata) (*data.Dataset, error) {
+// OpenData reads bags for a model: images, which it cuts if the model was trained on pieces of images, or
+// a dataset. Of the metadata it needs Classes, Columns, Encoder, Generator and Threshold.
+func OpenData(ctx context.Context, paths []string, o bagfile.Options, m *contract.Metadata) (*data.Dataset, error) {
 	o = readingFor(m, o)
+	switch images := imagebags.AreImages(paths); {
+	case images && cuts(m):
+		r, err := imagebags.ParseRecipe(m.Generator)
+		if err != nil {
+			return nil, fmt.Errorf("the model was trained on instances of another version of miplc: %w", err)
+		}
+		d, err := r.Open(ctx, paths, o)
+		if err != nil || m.Encoder == nil {
+			return d, err
+		}
+		return encoder.OfPixels(d, m.Encoder)
+	case images && m.Encoder == nil:
+		return nil, diag.Errorf(diag.Pos{File: paths[0]}, "images, but the model takes a file of features (.csv, .npz, .parquet, .mat)").
+			WithNote("a model that was trained on a file of miplc data bags takes images, and so does one with data.encoder, unless data.encoder.export is model")
+	case !images && len(paths) > 1:
+		return nil, diag.Errorf(diag.Pos{File: paths[1]}, "only images, folders and archives of images may be several; give one file of bags")
+	}
+	var d *data.Dataset
+	var err error
 	if m.Encoder != nil {
-		return encoder.OpenImages(path, m.Encoder, o)
+		d, err = encoder.OpenImages(paths, m.Encoder, o)
+	} else {
+		d, err = bagfile.OpenWith(paths[0], o)
 	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() || strings.EqualFold(filepath.Ext(path), ".zip") {
-		return nil, diag.Errorf(diag.Pos{File: path}, "images, but the model takes a file of features (.csv, .npz, .parquet, .mat)").
-			WithNote("miplc data bags --unlabelled makes one from images, with the generator that made the training data").
-			WithNote("a model that was trained with data.encoder takes images if data.encoder.export is joined, the default")
+	if err != nil {
+		return nil, err
 	}
-	return bagfile.OpenWith(path, o)
+	return d, checkGenerator(paths[0], m, imagebags.RecipeOf(d))
+}
+
+// cuts reports whether a model cuts each image into the instances of a bag.
+func cuts(m *contract.Metadata) bool {
+	return m.Generator != "" && m.Generator != imagebags.WholeImages
+}
+
+// checkGenerator reports a dataset whose instances were made in another way than those of the training.
+func checkGenerator(path string, m *contract.Metadata, have string) error {
+	if have == "" || m.Generator == "" || have == m.Generator {
+		return nil
+	}
+	said := func(recipe string) string {
+		if recipe == imagebags.WholeImages {
+			return "whole images"
+		}
+		return fmt.Sprintf("the generator %q", recipe)
+	}
+	d := diag.Errorf(diag.Pos{File: path}, "the instances are %s, the model was trained on %s", said(have), said(m.Generator))
+	if cuts(m) {
+		return d.WithNote("give the images themselves, or their folder: the model cuts them")
+	}
+	return d.WithNote("give a folder with the images of a bag, or a table of such folders")
 }
 
 // readingFor returns the options for reading data for a model: its classes, its columns, so that
@@ -86,7 +129,8 @@ func readingFor(m *contract.Metadata, o bagfile.Options) bagfile.Options {
 	}
 	if columns := m.Columns; columns != nil {
 		o.Columns.ModelFeatures = columns.Features
-		o.Columns.Roles = bagfile.Roles{Bag: columns.Bag, Label: columns.Label, Candidates: columns.Candidates, InstanceLabel: columns.InstanceLabel}
+		o.Columns.Roles = bagfile.Roles{Bag: columns.Bag, Label: columns.Label, Candidates: columns.Candidates, InstanceLabel: columns.InstanceLabel,
+			Group: cmp.Or(o.Columns.Roles.Group, columns.Group)}
 		o.NoCandidates = columns.KnownLabels
 		if len(o.Columns.Coordinates) == 0 {
 			o.Columns.Coordinates = columns.Coordinates

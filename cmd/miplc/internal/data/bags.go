@@ -3,7 +3,6 @@ package data
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -173,9 +172,6 @@ func runBags(ctx context.Context, o *bagsOptions) error {
 	if err != nil {
 		return err
 	}
-	if len(set.Shape) == 1 {
-		set.FeatureNames = o.featureNames(set.Shape[0], size)
-	}
 	if set, err = o.candidates(set, table); err != nil {
 		return err
 	}
@@ -200,25 +196,6 @@ func (o *bagsOptions) generator() (imagebags.Generator, error) {
 	all := []imagebags.Generator{o.Row, o.SBN, o.KMeansSeg, o.SIFT, o.Patches}
 	g := all[slices.IndexFunc(all, func(g imagebags.Generator) bool { return g.Name() == o.Generator })]
 	return g, console.Invalid(g.Check())
-}
-
-// featureNames names the features after the generator and its options, so that a model refuses bags that
-// were made with others. Options with their default value are left out.
-func (o *bagsOptions) featureNames(features int, size imagebags.Size) []string {
-	prefix := o.Generator
-	if size != (imagebags.Size{}) {
-		prefix += fmt.Sprintf(" resize=%dx%d", size.Width, size.Height)
-	}
-	for _, name := range slices.Sorted(maps.Keys(generatorFlags)) {
-		if flag := o.flags.Lookup(name); slices.Contains(generatorFlags[name], o.Generator) && flag.Value.String() != flag.DefValue {
-			prefix += fmt.Sprintf(" %s=%s", name, flag.Value)
-		}
-	}
-	names := make([]string, features)
-	for i := range names {
-		names[i] = fmt.Sprintf("%s %d", prefix, i+1)
-	}
-	return names
 }
 
 // parseSize parses "224" or "320x240". An empty text is the original size.

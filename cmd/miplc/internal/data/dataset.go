@@ -51,7 +51,7 @@ DEMIPL, the reference model), and writes .csv, .csv.gz and .npz; see docs/data.m
 type labels string
 
 func (l *labels) addFlag(f *pflag.FlagSet) {
-	f.StringVar((*string)(l), "labels", "", "labels of a file without candidates: known (one certain label per bag) or multi (any number of true labels, separated by spaces)")
+	f.StringVar((*string)(l), "labels", "", "kind of labels: known (one certain label per bag), multi (any number of true labels, separated by spaces) or noisy (candidate sets that may lack the true label) (default: candidate sets)")
 }
 
 // set checks the kind and sets it in the options for reading.
@@ -60,7 +60,7 @@ func (l labels) set(to *bagfile.Options) error {
 		return nil
 	}
 	to.Labels = bagfile.LabelsNamed(string(l))
-	return console.CheckWord("--labels", string(l), language.KnownLabels, language.MultiLabels)
+	return console.CheckWord("--labels", string(l), language.KnownLabels, language.MultiLabels, language.NoisyLabels)
 }
 
 // savedDataset is the output of the commands that write a dataset.

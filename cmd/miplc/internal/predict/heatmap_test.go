@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/miplc/miplc/data/imagebags"
 )
 
 // A bag gets the image of the same name as its thumbnail, a bag without a name the image of its
@@ -26,7 +28,7 @@ func TestThumbnails(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p, err := (&heatmaps{Thumbnails: dir}).open()
+	p, err := (&heatmaps{sources: []string{dir}}).open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +36,7 @@ func TestThumbnails(t *testing.T) {
 		bag   bag
 		width int // 0: no thumbnail
 	}{{bag{Number: 5, Name: "cat/1.png"}, 1}, {bag{Number: 5, Name: "dog/1"}, 2}, {bag{Number: 1}, 0}, {bag{Number: 7}, 3}, {bag{Number: 2, Name: "7"}, 3}, {bag{Number: 7, Name: "2"}, 0}, {bag{Number: 2, Name: "1"}, 0}} {
-		m, err := p.of(c.bag)
+		m, err := p.of(picture{bag: &c.bag}, imagebags.Size{})
 		if err != nil || (m == nil) != (c.width == 0) || m != nil && m.Bounds().Dx() != c.width {
 			t.Errorf("%+v: %v, %v", c.bag, m, err)
 		}

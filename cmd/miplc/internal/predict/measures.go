@@ -18,11 +18,14 @@ type score struct {
 	Measures measure.Values  `json:"measures,omitempty"` // without those that are not defined
 	Detail   *measure.Detail `json:"detail,omitempty"`   // with --measures
 
-	bags measure.Predictions
+	bags      measure.Predictions
+	groups    *measure.Predictions // nil: the bags have no groups
+	groupName string
 }
 
 // compute sets Accuracy, Measures and Detail to those of the bags.
-func (s *score) compute(classes []string, detail bool) {
+func (s *score) compute(classes []string, groupName string, detail bool) {
+	s.groups, s.groupName = s.bags.ByGroup(), groupName
 	s.Measures = s.bags.Values()
 	s.Accuracy = s.Measures.Get(measure.Accuracy)
 	if detail && s.bags.Bags() > 0 {
@@ -54,6 +57,9 @@ func (s *score) print(w io.Writer, part string) {
 		}
 	}
 	fmt.Fprintf(w, "  %s\n", strings.Join(list, ", "))
+	if v := s.Measures.Get(measure.GroupPrefix + measure.Accuracy); v != nil {
+		sanitize.Fprintf(w, "  by %s: accuracy %.4f on %s whose true label is known\n", s.groupName, *v, diag.Count(s.groups.KnownBags(), "group"))
+	}
 }
 
 // printDetail writes all measures, the table of classes, the confusion matrix and the
@@ -62,13 +68,21 @@ func (s *score) printDetail(out io.Writer, part string) {
 	fmt.Fprintf(out, "\n%smeasures of %s, %d with a known true label:\n", part, diag.Count(s.bags.Bags(), "bag"), s.Known)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	multi := s.bags.Threshold > 0
+	if s.groups != nil {
+		sanitize.Fprintf(w, "  \tby bag\t\tby %s (%s, %d with a known true label)\n", s.groupName, diag.Count(s.groups.Bags(), "group"), s.groups.KnownBags())
+	}
 	for _, m := range measure.Table {
-		if !m.Fits(multi) {
+		if m.Group || !m.Fits(multi) {
 			continue
 		}
 		more := ""
 		if i := s.Detail.Accuracy; i != nil && m.Name == measure.Accuracy {
 			more = fmt.Sprintf("\t95 %% interval %.4f to %.4f", i.Low, i.High)
+		} else if s.groups != nil {
+			more = "\t"
+		}
+		if s.groups != nil {
+			more += "\t" + number4(s.Measures.Get(measure.GroupPrefix+m.Name))
 		}
 		fmt.Fprintf(w, "  %s\t%s%s\n", m.Title, number4(s.Measures.Get(m.Name)), more)
 	}

@@ -84,12 +84,12 @@ func (r *result) printBag(w io.Writer, b bag) {
 	if b.Top != nil {
 		fmt.Fprintln(w, "highest attention:")
 		for _, t := range b.Top {
-			fmt.Fprintf(w, "  %v\n", t)
+			sanitize.Fprintf(w, "  %v\n", t)
 		}
 		for _, list := range b.ClassTop {
 			sanitize.Fprintf(w, "highest attention of class %s:\n", list.Class)
 			for _, t := range list.Top {
-				fmt.Fprintf(w, "  %v\n", t)
+				sanitize.Fprintf(w, "  %v\n", t)
 			}
 		}
 		return
@@ -97,7 +97,7 @@ func (r *result) printBag(w io.Writer, b bag) {
 	if n := len(b.Attention); n > maxListed {
 		fmt.Fprintf(w, "highest attention (%d of %d instances; --top N lists N of them, -o writes all to a CSV file):\n", fewListed, n)
 		for _, t := range topOf(b.Attention, nil, fewListed) {
-			fmt.Fprintf(w, "  %v\n", t)
+			sanitize.Fprintf(w, "  %v\n", t)
 		}
 		return
 	}

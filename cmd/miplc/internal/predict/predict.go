@@ -2,12 +2,14 @@
 package predict
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,10 +32,11 @@ type options struct {
 	Reading bagfile.Options
 	Console *console.Console
 	Model   string
-	Data    string
-	Bag     string // name of the only bag, or number, from 1, if the bags have no names; empty: all
-	Output  string // path of a CSV file; empty: none
-	Detail  bool   // print all measures
+	Data    []string // one dataset, or images, folders and archives
+	Bag     string   // name of the only bag, or number, from 1, if the bags have no names; empty: all
+	Group   string   // column with the groups of the bags; empty: that of the model, if the data has it
+	Output  string   // path of a CSV file; empty: none
+	Detail  bool     // print all measures
 	Force   bool
 	Top     int // instances with the highest attention to list; 0: one
 	Heatmap heatmaps
@@ -42,10 +45,11 @@ type options struct {
 
 // bag is the prediction of one bag.
 type bag struct {
-	Number int    `json:"bag"`            // from 1
-	Name   string `json:"name,omitempty"` // of the bag, if the dataset has names
-	Part   string `json:"part,omitempty"` // of the split of the model, if it was trained on this dataset: train or test
-	True   *int   `json:"true,omitempty"` // true label, if it is known and the model predicts one label per bag
+	Number int    `json:"bag"`             // from 1
+	Name   string `json:"name,omitempty"`  // of the bag, if the dataset has names
+	Part   string `json:"part,omitempty"`  // of the split of the model, if it was trained on this dataset: train or test
+	Group  string `json:"group,omitempty"` // e.g. the patient, if the dataset has groups
+	True   *int   `json:"true,omitempty"`  // true label, if it is known and the model predicts one label per bag
 	// TrueLabels are the true labels, if they are known and the model predicts any number of them.
 	TrueLabels []int `json:"true_labels,omitzero"`
 	runtime.Prediction
@@ -69,6 +73,7 @@ type result struct {
 	Heatmaps string `json:"heatmaps,omitempty"` // folder
 
 	threshold float64 // of the model; 0: it predicts one label per bag
+	groupName string  // kind of the groups of the bags, such as patient
 }
 
 // setTrue sets the true labels [classes] of a bag; nil: unknown.
@@ -101,7 +106,7 @@ type part struct {
 func Command(con *console.Console) *cobra.Command {
 	o := &options{Console: con}
 	cmd := &cobra.Command{
-		Use:        "predict MODEL DATA",
+		Use:        "predict MODEL DATA...",
 		SuggestFor: []string{"test", "eval", "evaluate", "infer", "inference", "score", "classify"},
 		Short:      "Predict the bags of a dataset with a trained model",
 		Long: `Predict the bags of a dataset (.npz, .mat, .parquet, .csv, .csv.gz) with a model.onnx or the folder
@@ -111,8 +116,10 @@ labels, the accuracy and other measures follow (docs/measures.md defines them). 
 instances are counted from 1. If DATA contains the bags of the training, the column part
 marks training and test bags, even if their labels have changed.
 
-For a model that contains an encoder, DATA must be images: a folder, a zip archive, or a
-table of image files.
+If the model was trained on a file of miplc data bags, DATA may also be images, folders or
+zip archives of images: each image is a bag, and the model cuts it into instances like those
+of the training. For a model with an encoder that was trained on whole images, DATA is a
+folder (or a zip archive) of bags, a table of image files, or images, which are one bag.
 
 Features and classes are matched by name; extra columns of a CSV file are ignored. If the
 model does not contain the names of its features, all columns count as features in their
@@ -121,28 +128,33 @@ no candidates, and no column bag if it contains a single bag. If the features do
 model, the command exits with code 1 and writes no file. Existing files are overwritten only
 with --force.`,
 		Example: `  miplc predict run/model.onnx bags.npz
+  miplc predict run x.jpg y.jpg
   miplc predict run bags.npz --bag 3
   miplc predict run bags.npz --measures
   miplc predict run slides.csv --heatmap figures --top 5
   miplc predict run bags.csv --backend onnx-go -o predictions.csv`,
-		Args: console.Args(console.Arg("MODEL", &o.Model), console.Arg("DATA", &o.Data)),
+		Args: console.Args(console.Arg("MODEL", &o.Model), console.Arguments("DATA", &o.Data)),
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	console.ReadingFlags(cmd.Flags(), &o.Reading)
 	console.BagFlag(cmd.Flags(), &o.Bag, "the only bag to predict: its name or, if the bags have no names, its number from 1 (default: all)")
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "CSV file for the predictions")
 	cmd.Flags().BoolVar(&o.Detail, "measures", false, "print all measures, the table of classes, the confusion matrix and the calibration")
+	cmd.Flags().StringVar(&o.Group, "group-column", "", "column with groups of bags, e.g. patient: all measures follow for groups too, with the mean probabilities of their bags (default: data.split.group of the spec)")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite an existing CSV file")
 	cmd.Flags().IntVar(&o.Top, "top", 0, "number of instances to list for each bag, those with the highest attention (default: 1; for a single bag up to 20)")
 	console.Limit(cmd.Flags(), 1, console.Most, "top")
 	cmd.Flags().StringVar(&o.Heatmap.Dir, "heatmap", "", "folder for figures (SVG and PNG) of the attention over the coordinates of the instances")
 	cmd.Flags().StringVar(&o.Heatmap.Class, "heatmap-class", "", "class whose attention is drawn, if the model has an attention of each class (default: the predicted one)")
-	cmd.Flags().StringVar(&o.Heatmap.Thumbnails, "thumbnails", "", "folder of images named after the bags, drawn below the attention")
+	cmd.Flags().StringVar(&o.Heatmap.Thumbnails, "thumbnails", "", "folder of images named after the bags, drawn below the attention (default: the images in DATA that the model cuts)")
 	cmd.Flags().Float64Var(&o.Heatmap.Scale, "thumbnail-scale", 0, "units of the coordinates per pixel of a thumbnail (default: a thumbnail covers all instances)")
 	console.Limit(cmd.Flags(), console.AboveZero, console.Most, "thumbnail-scale")
 	o.Backend.Add(cmd)
 	return cmd
 }
+
+// name names the data in messages.
+func (o *options) name() string { return strings.Join(o.Data, " ") }
 
 // run predicts and prints.
 func run(ctx context.Context, o *options) error {
@@ -152,7 +164,7 @@ func run(ctx context.Context, o *options) error {
 	var out *fileio.File
 	if o.Output != "" {
 		var err error
-		if out, err = o.Console.Create(o.Output, fileio.WriteOptions{Force: o.Force, Inputs: []string{backend.ModelPath(o.Model), o.Data, o.Backend.Library}}); err != nil {
+		if out, err = o.Console.Create(o.Output, fileio.WriteOptions{Force: o.Force, Inputs: append([]string{backend.ModelPath(o.Model), o.Backend.Library}, o.Data...)}); err != nil {
 			return err
 		}
 		defer out.Discard()
@@ -167,19 +179,25 @@ func run(ctx context.Context, o *options) error {
 	if err := o.Heatmap.checkClass(info); err != nil {
 		return err
 	}
-	set, err := backend.OpenData(o.Data, o.Reading, &contract.Metadata{Classes: info.Classes, Columns: info.Columns, Encoder: info.Encoder, Threshold: info.Threshold})
+	o.Reading.Columns.Roles.Group = o.Group
+	set, err := backend.OpenData(ctx, o.Data, o.Reading, &contract.Metadata{
+		Classes: info.Classes, Columns: info.Columns, Encoder: info.Encoder, Generator: info.Generator, Threshold: info.Threshold})
 	if err != nil {
 		return err
 	}
+	if o.Group != "" && set.GroupName != o.Group {
+		return diag.Errorf(diag.Pos{File: o.name()}, "--group-column: the bags have no groups %q", o.Group).
+			WithNote("a CSV file has a column with the group of each bag, an .npz file its array groups")
+	}
 	bags := set.AllBags()
 	if o.Bag != "" {
-		i, err := set.Find(diag.Pos{File: o.Data}, o.Bag)
+		i, err := set.Find(diag.Pos{File: o.name()}, o.Bag)
 		if err != nil {
 			return err
 		}
 		bags = []int{i}
 	}
-	if err := o.Heatmap.checkCoords(set, bags, o.Data); err != nil {
+	if err := o.Heatmap.checkCoords(set, bags, o.name()); err != nil {
 		return err
 	}
 	// Only the metadata of the open model say how to read the data, and only the data say whether bags are
@@ -199,6 +217,7 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	if o.Heatmap.Dir != "" {
+		o.Heatmap.useImages(o.Data, info.Generator)
 		if err := o.Heatmap.write(r, set, o); err != nil {
 			return err
 		}
@@ -218,7 +237,7 @@ func run(ctx context.Context, o *options) error {
 // predict predicts some bags of a dataset.
 func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Dataset, bags []int) (*result, error) {
 	info := model.Info()
-	r := &result{Model: o.Model, Data: o.Data, Backend: info.Backend, Classes: info.Classes}
+	r := &result{Model: o.Model, Data: o.name(), Backend: info.Backend, Classes: info.Classes}
 	labels, err := set.TrueMasksIn(info.Classes)
 	if err != nil {
 		o.Console.Notef("%v: the measures leave such bags out", err)
@@ -232,21 +251,23 @@ func predict(ctx context.Context, o *options, model *runtime.Model, set *data.Da
 	for _, i := range bags {
 		p, err := verify.PredictBag(ctx, model, set, i)
 		if err != nil {
-			return nil, fmt.Errorf("%s: bag %d: %w", o.Data, i+1, err)
+			return nil, fmt.Errorf("%s: bag %d: %w", o.name(), i+1, err)
 		}
 		bag := bag{Number: i + 1, Prediction: p}
 		if o.Top > 0 {
-			bag.setTop(info.Classes, set.CoordsOf(i), o.Top)
+			bag.setTop(info.Classes, set.Files(i), o.Top)
 		}
 		bag.setTrue(labels[i])
 		if set.BagNames != nil {
 			bag.Name = set.BagNames[i]
 		}
+		bag.Group = set.GroupOf(i)
 		if parts != nil {
 			bag.Part = parts[i]
 		}
 		r.Bags = append(r.Bags, bag)
 	}
+	r.groupName = cmp.Or(set.GroupName, "group")
 	if info.Threshold != nil {
 		r.threshold = *info.Threshold
 	}
@@ -268,6 +289,7 @@ func (r *result) scores(split bool, candidates func(bag int) []uint8, detail boo
 		add := func(s *score) {
 			s.bags.Threshold = r.threshold
 			s.bags.Add(b.Probabilities, b.labels, candidates(b.Number-1))
+			s.bags.AddGroup(b.Group)
 		}
 		if !split {
 			add(&r.score)
@@ -282,11 +304,11 @@ func (r *result) scores(split bool, candidates func(bag int) []uint8, detail boo
 		}
 	}
 	if !split {
-		r.compute(r.Classes, detail)
+		r.compute(r.Classes, r.groupName, detail)
 		return
 	}
 	for i := range parts {
-		parts[i].compute(r.Classes, detail)
+		parts[i].compute(r.Classes, r.groupName, detail)
 	}
 	r.Parts = parts
 }

@@ -64,7 +64,7 @@ measure is unknown, with code 2. In both cases nothing is written.`,
 	}
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "folder of the report (default: DIR/report)")
 	cmd.Flags().StringVar(&o.Test, "test", testCorrected, "t-test: corrected (for training bags that splits share) or paired")
-	cmd.Flags().StringSliceVar(&o.Measure, "measure", []string{measure.Accuracy}, "measures of the tables, separated by commas: "+diag.Words(measure.Names()))
+	cmd.Flags().StringSliceVar(&o.Measure, "measure", []string{measure.Accuracy}, "measures of the tables, separated by commas: "+diag.Words(measure.BagNames())+"; with the prefix "+measure.GroupPrefix+" those of groups of bags, e.g. patients")
 	cmd.Flags().StringArrayVar(&o.Add, "add", nil, "CSV file with the results of another program (repeatable)")
 	return cmd
 }

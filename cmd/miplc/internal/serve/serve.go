@@ -155,7 +155,7 @@ func run(ctx context.Context, o *options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if err := o.examples(); err != nil {
+	if err := o.examples(ctx); err != nil {
 		return err
 	}
 	// Without WithLargeBags, each model would keep the memory of its largest run.
@@ -235,7 +235,7 @@ func (o *options) check() (err error) {
 }
 
 // examples reads the bags that the web page shows.
-func (o *options) examples() error {
+func (o *options) examples(ctx context.Context) error {
 	if o.Bags == "" {
 		return nil
 	}
@@ -245,7 +245,7 @@ func (o *options) examples() error {
 	if _, found, err := contract.Read(backend.ModelPath(o.Models)); err == nil {
 		meta = found
 	}
-	set, err := backend.OpenData(o.Bags, bagfile.Options{Columns: o.Columns}, meta)
+	set, err := backend.OpenData(ctx, []string{o.Bags}, bagfile.Options{Columns: o.Columns}, meta)
 	if err != nil {
 		return err
 	}

@@ -253,6 +253,9 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 	}
 	row("model", "%s (%s, %s)", filepath.Join(dir, runs.ModelFile), s.Name, diag.Count(s.Parameters, "parameter"))
 	row("data", "%s, %s, split %s", s.Data.Name, diag.Count(s.Data.Bags, "bag"), s.Split.Source)
+	if s.Data.Outside > 0 {
+		row("noisy candidates", "the true label of %s is outside of the candidates", diag.Count(s.Data.Outside, "bag"))
+	}
 	if s.Learner != "" {
 		on := ""
 		if s.EngineReason != "" {
@@ -277,6 +280,8 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 			share(s.DetailOf+" "+measure.Find(name).Title, s.Measures[s.DetailOf].Get(name), "(of labels)")
 		}
 	}
+	ofGroups := measure.GroupPrefix + measure.Accuracy
+	share(s.DetailOf+" "+measure.Find(ofGroups).Title, s.Measures[s.DetailOf].Get(ofGroups), "(mean probabilities of the bags of a group)")
 	share("true labels found", s.Disambiguation, "of the training bags")
 	if s.Temperature != nil {
 		row("temperature", "%s", describeTemperature(s))
