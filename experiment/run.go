@@ -236,6 +236,11 @@ func (r *runner) begin() (err error) {
 	if r.o.CheckpointInterval == 0 {
 		r.o.CheckpointInterval = 30 * time.Second
 	}
+	if r.plan != nil {
+		for _, text := range r.plan.warnings() {
+			r.o.Observer.Warn(text)
+		}
+	}
 	r.groups = removeDuplicates(r.groups)
 	cells := cellsOf(r.groups)
 	costs := costsFromResults(cells, r.have)

@@ -163,7 +163,7 @@ func (b *trainCall) train(ctx context.Context) error {
 		}
 		return err
 	}
-	warnOfMissingClasses(list, b.Observer)
+	warnOfClasses(list, b.Observer)
 	observer := b.Observer
 	if observer != nil && len(b.trials) > 1 {
 		observer = train.MergeObservers(observer, list)
@@ -180,17 +180,21 @@ func (b *trainCall) train(ctx context.Context) error {
 	return nil
 }
 
-// warnOfMissingClasses warns of classes that the trials cannot learn, because no training bag may have
-// them. observer may be nil.
-func warnOfMissingClasses(trials []*train.Trial, observer train.Observer) {
+// warnOfClasses warns of classes that are too rare for the split, or that the trials cannot learn, because no
+// training bag may have them. observer may be nil.
+func warnOfClasses(trials []*train.Trial, observer train.Observer) {
 	o := train.Options{Observer: observer}
 	warned := map[string]bool{}
 	for _, t := range trials {
-		missing := t.Data.ClassesWithout(t.Split.Train)
-		text := fmt.Sprintf("no training bag has the label %s (split %s)", diag.Words(missing), t.Split.Source)
-		if missing != nil && !warned[text] {
-			warned[text] = true
-			o.ObserverOrSilent().Warn(text)
+		texts := slices.Clone(t.Split.Warnings)
+		if missing := t.Data.ClassesWithout(t.Split.Train); missing != nil {
+			texts = append(texts, fmt.Sprintf("no training bag has the label %s (split %s)", diag.Words(missing), t.Split.Source))
+		}
+		for _, text := range texts {
+			if !warned[text] {
+				warned[text] = true
+				o.ObserverOrSilent().Warn(text)
+			}
 		}
 	}
 }
