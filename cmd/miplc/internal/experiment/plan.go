@@ -53,10 +53,11 @@ fail, plan again when none is running: only the cells without a result are assig
 before the time limit. --kubernetes writes DIR/job.yaml, an indexed Job. The command prints
 how to submit and monitor the job, but does not submit it. docs/clusters.md has the details.
 
---template replaces this file by your own. Its values are Name, Title, JobName, Dir, Plan, Shards, Tasks,
-Last (number of the last shard, from 0), AtATime (shards at the same time), Logs, Binary, CPUs,
-GPUs, Memory, Partition, Account, Time, Image, Claim and SubPath (path inside the claim). The
-functions sh, yaml and directive quote a value for a shell, for YAML and for an #SBATCH line.`,
+--template replaces this file by your own. Its values are Name, Title, JobName, Dir, Plan, Shards,
+Tasks (of a Slurm array), Last (number of the last task, from 0), AtATime (tasks at the same
+time), Logs, Binary, CPUs, GPUs, Memory, Partition, Account, Time, Image, Claim and SubPath (path
+inside the claim). The functions sh, yaml and directive quote a value for a shell, for YAML and
+for an #SBATCH line.`,
 		Example: `  miplc experiment plan paper-benchmark -o table --slurm --workers 32 --time 02:00:00
   miplc experiment plan paper-benchmark -o table --kubernetes --image miplc:1 --claim data/table
   miplc experiment plan smoke -o smoke --shards 8
