@@ -8,7 +8,8 @@ type Split struct {
 	// Train, Validation and Test are the bags of the parts, ascending. Validation may be
 	// empty; in trainings without a measurement Test may be empty too.
 	Train, Validation, Test []int
-	Source                  string // origin, e.g. "stratified 0.7, seed 1" or "index1.mat"
+	Source                  string   // origin, e.g. "stratified 0.7, seed 1" or "index1.mat"
+	Warnings                []string // what a random split could not do; the same for all folds
 }
 
 // Names of the parts of a split, in files and in results.

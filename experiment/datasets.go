@@ -34,6 +34,7 @@ type SetFacts struct {
 	// Encoder identifies the encoder that computed the features, see prepare.EncoderKey.
 	Encoder string `json:"encoder,omitempty"`
 	describe.Stats
+	Warnings []string `json:"warnings,omitempty"` // of the splits
 }
 
 // sharedDataset is a dataset that cells share. It is opened for the first of them and freed after the

@@ -281,7 +281,7 @@ func (r *runner) outcomes(ctx context.Context, g *group, list []training, done f
 	for i, t := range list {
 		trials[i] = t.trial
 	}
-	o := train.Options{Resume: true, MaxParallel: 1, Observer: noting{r: r}}
+	o := train.Options{Resume: true, MaxParallel: 1, Observer: watching{r: r, perEpoch: secondsPerEpoch(g)}}
 	if g.Shared {
 		o.MaxParallel = r.maxGroup
 	}
@@ -291,16 +291,35 @@ func (r *runner) outcomes(ctx context.Context, g *group, list []training, done f
 	})
 }
 
-// noting passes notes of the trainings to the observer of the experiment.
-type noting struct {
+// watching passes notes and epochs of the trainings of a group to the observer of the experiment.
+type watching struct {
 	train.Silent
-	r *runner
+	r        *runner
+	perEpoch float64 // estimated seconds
 }
 
-func (n noting) Note(text string) {
-	n.r.mu.Lock()
-	defer n.r.mu.Unlock()
-	n.r.o.Observer.Note(text)
+// Note implements train.Observer.
+func (w watching) Note(text string) {
+	w.r.mu.Lock()
+	defer w.r.mu.Unlock()
+	w.r.o.Observer.Note(text)
+}
+
+// Begin implements train.Observer.
+func (w watching) Begin(p train.Plan) {
+	w.r.mu.Lock()
+	defer w.r.mu.Unlock()
+	w.r.epochs.begin(p, w.perEpoch)
+}
+
+// Epoch implements train.Observer.
+func (w watching) Epoch(train.Metrics, train.Progress) {
+	w.r.mu.Lock()
+	defer w.r.mu.Unlock()
+	w.r.epochs.tick(w.perEpoch)
+	p := w.r.progress
+	p.Left = w.r.epochs.remaining()
+	w.r.o.Observer.Epoch(w.r.epochs.Epochs, p)
 }
 
 // best returns the setting of a cell with the best value of a measure on the held-out bags, the first one

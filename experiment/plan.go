@@ -34,6 +34,18 @@ type Plan struct {
 	datasets   []*sharedDataset // the datasets of the cells
 }
 
+// warnings returns the warnings of all datasets, each once.
+func (p *Plan) warnings() (list []string) {
+	for _, f := range p.Sets {
+		for _, text := range f.Warnings {
+			if text = f.title() + ": " + text; !slices.Contains(list, text) {
+				list = append(list, text)
+			}
+		}
+	}
+	return list
+}
+
 // Selection describes the cells to compute; empty lists and 0 select all.
 type Selection struct {
 	Data     []string
@@ -227,6 +239,7 @@ func (p *Plan) addCells(loaded map[definition.Coord][]gridPoint, sel Selection, 
 	if err != nil {
 		return err
 	}
+	p.Sets[len(p.Sets)-1].Warnings = in.facts.Warnings
 	validated := slices.ContainsFunc(splits, func(s *data.Split) bool { return len(s.Validation) > 0 })
 	var errs diag.List
 	if validated && e.Snapshots != nil {
@@ -288,6 +301,11 @@ func splitList(e *definition.Experiment, d *definition.DataSet, in *sharedDatase
 			pos := cmp.Or(in.splits.Index.Pos, d.Name.Pos)
 			wrong := e.AddSource(diag.Errorf(pos, "splits %d and %d of %s have the same training and test bags: their results would count twice", n, i+1, in.facts.title()))
 			return nil, &prepare.SpecError{Err: wrong.WithNote("reduce count, or correct the index file")}
+		}
+		for _, text := range drawn.Warnings {
+			if !slices.Contains(in.facts.Warnings, text) {
+				in.facts.Warnings = append(in.facts.Warnings, text)
+			}
 		}
 		list[i], first[hash] = drawn, i+1
 	}

@@ -49,6 +49,8 @@ type Observer interface {
 	Begin(p Progress)
 	// Cell is called after every cell.
 	Cell(r results.Result, p Progress)
+	// Epoch is called after every epoch of a training.
+	Epoch(e Epochs, p Progress)
 	// Note reports preparations that take time.
 	Note(text string)
 	// Warn reports something unusual that does not stop the experiment.
@@ -62,12 +64,17 @@ type Progress struct {
 	Before int           `json:"before"` // done in earlier runs
 	Failed int           `json:"failed"` // in this run
 	Left   time.Duration `json:"-"`      // estimated; 0: unknown
+
+	// Unfinished is the number of cells without a result that have a checkpoint, from which they continue. It is
+	// counted at an interruption.
+	Unfinished int `json:"-"`
 }
 
 type silent struct{}
 
 func (silent) Begin(Progress)                {}
 func (silent) Cell(results.Result, Progress) {}
+func (silent) Epoch(Epochs, Progress)        {}
 func (silent) Note(string)                   {}
 func (silent) Warn(string)                   {}
 
@@ -75,7 +82,11 @@ func (silent) Warn(string)                   {}
 type InterruptedError struct{ Progress Progress }
 
 func (e *InterruptedError) Error() string {
-	return fmt.Sprintf("interrupted; %d of %s done and kept", e.Progress.Done, diag.CountForms(e.Progress.Cells, "cell is", "cells are"))
+	text := fmt.Sprintf("interrupted; %d of %s done and kept", e.Progress.Done, diag.CountForms(e.Progress.Cells, "cell is", "cells are"))
+	if n := e.Progress.Unfinished; n > 0 {
+		text += fmt.Sprintf(", and checkpoints of %s", diag.Count(n, "other cell"))
+	}
+	return text
 }
 
 // failedError reports that some cells failed and all others are done.
@@ -118,6 +129,7 @@ type runner struct {
 	mu       sync.Mutex // guards the fields below and the observer
 	progress Progress
 	clock    clock
+	epochs   epochClock
 	failed   []*Cell
 	broken   error           // error of the results file: results can no longer be stored
 	warned   map[string]bool // engines of warnMeasured
@@ -232,6 +244,11 @@ func (r *runner) begin() (err error) {
 	if r.o.CheckpointInterval == 0 {
 		r.o.CheckpointInterval = 30 * time.Second
 	}
+	if r.plan != nil {
+		for _, text := range r.plan.warnings() {
+			r.o.Observer.Warn(text)
+		}
+	}
 	r.groups = removeDuplicates(r.groups)
 	cells := cellsOf(r.groups)
 	costs := costsFromResults(cells, r.have)
@@ -265,6 +282,7 @@ func (r *runner) begin() (err error) {
 	}
 	r.progress = Progress{Cells: len(cells), Before: len(cells) - len(left), Done: len(cells) - len(left)}
 	r.clock = newClock(left, costs, r.parallelGroups())
+	r.epochs = newEpochClock(left)
 	r.journal, err = results.OpenJournal(r.o.Dir, r.part)
 	return err
 }
@@ -305,11 +323,22 @@ func (r *runner) end(ctx context.Context) (Progress, error) {
 	case err != nil:
 		return r.progress, err
 	case ctx.Err() != nil:
+		r.progress.Unfinished = r.unfinished()
 		return r.progress, &InterruptedError{r.progress}
 	case r.progress.Failed > 0:
 		return r.progress, &failedError{r.progress}
 	}
 	return r.progress, nil
+}
+
+// unfinished returns the number of cells without a result that have a checkpoint.
+func (r *runner) unfinished() (n int) {
+	for _, c := range cellsOf(r.groups) {
+		if kept, _ := filepath.Glob(filepath.Join(r.trialsDir(c), "*", "*", train.CheckpointFile)); len(kept) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // doneElsewhere counts cells as done that failed here but that another process has completed since. takeOver finds
@@ -348,6 +377,7 @@ func (r *runner) recordResult(c *Cell, result *results.Result) error {
 		r.progress.Done++
 	}
 	r.progress.Left = r.clock.tick(c, result)
+	r.epochs.end(c)
 	r.o.Observer.Cell(*result, r.progress)
 	return nil
 }

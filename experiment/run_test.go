@@ -57,11 +57,18 @@ type watch struct {
 	note  []string
 	warn  []string
 	begin Progress
-	after int // number of cells after which stop is called
+	last  Epochs
+	left  []time.Duration // after each epoch
+	after int             // number of cells after which stop is called
 	stop  func()
 }
 
 func (w *watch) Begin(p Progress) { w.begin = p }
+func (w *watch) Epoch(e Epochs, p Progress) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last, w.left = e, append(w.left, p.Left)
+}
 func (w *watch) Note(text string) { w.note = append(w.note, text) }
 func (w *watch) Warn(text string) { w.warn = append(w.warn, text) }
 func (w *watch) Cell(r results.Result, _ Progress) {
@@ -621,9 +628,12 @@ func TestInterruptedInsideACell(t *testing.T) {
 	for _, engine := range []string{"gorgonia", "ort", "xla"} {
 		t.Run(engine, func(t *testing.T) {
 			o := Options{Dir: t.TempDir(), CheckpointInterval: time.Nanosecond, Request: engines.Request{Library: library, Engine: engine, Device: device(engine)}}
-			whole, _, err := run(t, e, o)
+			whole, w, err := run(t, e, o)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if w.last.Done != w.last.All || len(w.left) != w.last.All || slices.Max(w.left) == 0 {
+				t.Errorf("%d epochs were reported, the last %+v, at most %v left", len(w.left), w.last, slices.Max(w.left))
 			}
 			o.Dir = t.TempDir()
 			for range 3 {
@@ -644,6 +654,9 @@ func TestInterruptedInsideACell(t *testing.T) {
 				var stopped *InterruptedError
 				if err := <-over; !errors.As(err, &stopped) || stopped.Progress.Done > 0 {
 					t.Fatal(err)
+				}
+				if n := stopped.Progress.Unfinished; n == 0 || n > 8 || !strings.Contains(stopped.Error(), "done and kept, and checkpoints of ") {
+					t.Errorf("checkpoints of %d cells: %v", n, stopped)
 				}
 			}
 			again, _, err := run(t, e, o)

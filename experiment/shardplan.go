@@ -35,6 +35,8 @@ type ShardPlan struct {
 	Sets   []stagedSet   `json:"sets"`
 	Grids  []stagedGrid  `json:"choices"`
 	Shards []shardGroups `json:"shards"` // the longest first
+
+	Warnings []string `json:"-"` // about the datasets
 }
 
 // shardGroups is the work of one process.
@@ -74,7 +76,8 @@ func PlanShards(e *definition.Experiment, o Options, d Sharding) (*ShardPlan, er
 		return nil, err
 	}
 	defer r.close()
-	shardPlan := &ShardPlan{Experiment: r.plan.SHA256, Name: r.plan.Name, Miplc: o.Version, Engine: o.Engine, Device: o.Device, Auto: o.Auto, MaxGroup: r.maxGroup, CPUs: d.CPUs}
+	shardPlan := &ShardPlan{Experiment: r.plan.SHA256, Name: r.plan.Name, Miplc: o.Version, Engine: o.Engine, Device: o.Device, Auto: o.Auto, MaxGroup: r.maxGroup, CPUs: d.CPUs,
+		Warnings: r.plan.warnings()}
 	costs := costsFromResults(cellsOf(r.groups), r.have)
 	groups, total := removeFinished(r.groups, r.have), 0.0
 	for _, g := range groups {

@@ -180,21 +180,21 @@ func (b *trainCall) train(ctx context.Context) error {
 	return nil
 }
 
-// warnOfData warns of what the readers of the data noticed, and of classes that the trials cannot learn,
-// because no training bag may have them. observer may be nil.
+// warnOfData warns of what the readers of the data noticed, of classes that are too rare for the split, and of
+// classes that the trials cannot learn, because no training bag may have them. observer may be nil.
 func warnOfData(trials []*train.Trial, observer train.Observer) {
 	o := train.Options{Observer: observer}
 	warned := map[string]bool{}
 	for _, t := range trials {
-		texts := slices.Clone(t.Data.Warnings)
+		texts := slices.Concat(t.Data.Warnings, t.Split.Warnings)
 		if missing := t.Data.ClassesWithout(t.Split.Train); missing != nil {
 			texts = append(texts, fmt.Sprintf("no training bag has the label %s (split %s)", diag.Words(missing), t.Split.Source))
 		}
 		for _, text := range texts {
 			if !warned[text] {
+				warned[text] = true
 				o.ObserverOrSilent().Warn(text)
 			}
-			warned[text] = true
 		}
 	}
 }

@@ -14,30 +14,28 @@ import (
 )
 
 // drawFold divides bags into o.Folds folds. The bags of fold o.Fold are test bags. Folds of the
-// same seed are disjoint. labels are the classes to stratify by.
-func drawFold(labels [][]int, o Settings) (train, test []int, err error) {
+// same seed are disjoint. labels are the classes to stratify by. The warnings name classes that are too
+// rare for all folds; the others are stratified.
+func drawFold(labels [][]int, o Settings) (train, test []int, warnings []string, err error) {
 	units := unitsOf(labels, o.Groups)
 	if len(units) < o.Folds {
-		return nil, nil, &Error{Setting: "folds", Text: fmt.Sprintf("%s cannot be divided into %d folds", countUnits(len(units), o), o.Folds)}
-	}
-	if err := checkFolds(units, labels, o); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, &Error{Setting: "folds", Text: fmt.Sprintf("%s cannot be divided into %d folds", countUnits(len(units), o), o.Folds)}
 	}
 	shares := slices.Repeat([]float64{1 / float64(o.Folds)}, o.Folds)
 	fold := assign(units, labels, shares, o.Groups != nil, o.Seed, "split")
 	if !slices.Contains(fold, o.Fold-1) {
-		return nil, nil, &Error{Setting: "folds", Text: fmt.Sprintf("fold %d of %d has no bag", o.Fold, o.Folds), Note: "the groups differ too much in size: use fewer folds"}
+		return nil, nil, nil, &Error{Setting: "folds", Text: fmt.Sprintf("fold %d of %d has no bag", o.Fold, o.Folds), Note: "the groups differ too much in size: use fewer folds"}
 	}
 	marks := make([]bool, len(fold))
 	for bag, f := range fold {
 		marks[bag] = f == o.Fold-1
 	}
 	test, train = partition(numbers(len(fold)), marks)
-	return train, test, nil
+	return train, test, rareClasses(units, labels, o), nil
 }
 
-// checkFolds returns an error if a class has no bag in some fold.
-func checkFolds(units []unit, labels [][]int, o Settings) error {
+// rareClasses returns a warning for each class that has no bag in some fold.
+func rareClasses(units []unit, labels [][]int, o Settings) (warnings []string) {
 	in := map[int]int{} // number of units with bags of the class
 	for _, u := range units {
 		var classes []int
@@ -53,17 +51,13 @@ func checkFolds(units []unit, labels [][]int, o Settings) error {
 		if class < 0 || n >= o.Folds {
 			continue
 		}
-		e := &Error{
-			Setting: "folds",
-			Text:    fmt.Sprintf("class %s has %s, so that some of the %d folds have no bag of it", o.className(class), only(n, o), o.Folds),
-			Note:    fmt.Sprintf("use at most %d folds, or divide the bags without regard to their classes with stratify: false", n),
+		text := fmt.Sprintf("class %s has %s, so that some of the %d folds have no test bag of it", o.className(class), only(n, o), o.Folds)
+		if n == 1 {
+			text += ", and one fold has no training bag of it"
 		}
-		if n < 2 {
-			e.Note = "divide the bags without regard to their classes with stratify: false"
-		}
-		return e
+		warnings = append(warnings, text)
 	}
-	return nil
+	return warnings
 }
 
 func (o *Settings) className(class int) string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -69,6 +70,48 @@ func TestFolds(t *testing.T) {
 	}
 }
 
+// A class with fewer bags, or groups with bags, than folds is divided as far as possible, with a warning. The other classes
+// are stratified as before.
+func TestFoldsOfRareClasses(t *testing.T) {
+	labels := slices.Concat(slices.Repeat([]int{0}, 10), slices.Repeat([]int{1}, 15), []int{2, 2, 3})
+	groups := make([]string, len(labels))
+	for i := range groups {
+		groups[i] = strconv.Itoa(i / 2)
+	}
+	o := Settings{Folds: 5, Stratify: true, Seed: 1, Classes: []string{"cat", "dog", "elk", "fox"}}
+	tested := make([]int, 4)
+	for o.Fold = 1; o.Fold <= o.Folds; o.Fold++ {
+		s, err := Random(len(labels), sets(labels), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkPartition(t, s, len(labels))
+		counts := classCounts(labels, s.Test)
+		if counts[0] != 2 || counts[1] != 3 || counts[2] > 1 || len(s.Test) < 5 || len(s.Test) > 6 {
+			t.Errorf("fold %d: test bags by class %v", o.Fold, counts)
+		}
+		for c, n := range counts {
+			tested[c] += n
+		}
+		want := []string{"class elk has only 2 bags, so that some of the 5 folds have no test bag of it",
+			"class fox has only 1 bag, so that some of the 5 folds have no test bag of it, and one fold has no training bag of it"}
+		if !slices.Equal(s.Warnings, want) {
+			t.Errorf("fold %d: %q", o.Fold, s.Warnings)
+		}
+	}
+	if !slices.Equal(tested, []int{10, 15, 2, 1}) {
+		t.Errorf("%v bags of the classes are tested", tested)
+	}
+	o.Fold, o.Groups = 1, groups
+	if s, err := Random(len(labels), sets(labels), o); err != nil || len(s.Warnings) != 2 || !strings.Contains(s.Warnings[0], "class elk has bags in only 2 groups") {
+		t.Errorf("groups: %+v, %v", s, err)
+	}
+	o.Groups, o.Stratify = nil, false
+	if s, err := Random(len(labels), sets(labels), o); err != nil || s.Warnings != nil {
+		t.Errorf("not stratified: %+v, %v", s, err)
+	}
+}
+
 // allOf lists the numbers from 0 to n-1.
 func allOf(n int) []int {
 	list := make([]int, n)
@@ -129,8 +172,6 @@ func TestSplitErrors(t *testing.T) {
 	}{
 		{Settings{Folds: 9, Fold: 1}, "folds", "8 bags cannot be divided into 9 folds"},
 		{Settings{Folds: 4, Fold: 1, Groups: groups}, "folds", "3 groups cannot be divided into 4 folds"},
-		{Settings{Folds: 3, Fold: 1, Stratify: true, Classes: []string{"cat", "dog"}}, "folds", "class dog has only 2 bags, so"},
-		{Settings{Folds: 3, Fold: 1, Stratify: true, Groups: groups}, "folds", "class 1 (counted from 0) has bags in only 1 group"},
 		{Settings{Train: 0.01}, "train", "leaves 0 for training"},
 		{Settings{Train: 0.01, Groups: []string{"a", "a", "a", "a", "a", "a", "a", "a"}}, "group", "in 1 group leaves"},
 		{Settings{Train: 0.7, Stratify: true, Groups: []string{"a", "a", "a", "a", "a", "a", "b", "b"}}, "group", "in 2 groups leaves"},

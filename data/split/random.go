@@ -58,7 +58,7 @@ func Random(bags int, labels [][]int, o Settings) (*data.Split, error) {
 	switch {
 	case o.Folds > 0:
 		s.Source = fmt.Sprintf("%s fold %d of %d, seed %d", kind, o.Fold, o.Folds, o.Seed)
-		s.Train, s.Test, err = drawFold(labels, o)
+		s.Train, s.Test, s.Warnings, err = drawFold(labels, o)
 	case o.Train == 1 && o.Validation == 0:
 		return &data.Split{Source: "all bags for training", Train: numbers(bags)}, nil
 	default:

@@ -4,6 +4,7 @@ package jobfile
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -29,9 +30,13 @@ var (
 	kubernetes string
 )
 
+// DefaultMaxTasks is the maximum number of tasks of an array with Slurm's default MaxArraySize, 1001.
+const DefaultMaxTasks = 1000
+
 // Options are the resources of a job. Empty texts and 0 select the defaults of the cluster.
 type Options struct {
 	Workers   int    // tasks at the same time
+	MaxTasks  int    // of an array; Slurm only. 0: DefaultMaxTasks
 	CPUs      int    // of a task
 	GPUs      int    // of a task
 	Memory    string // of a task, in the notation of the scheduler
@@ -52,8 +57,12 @@ type Job struct {
 	Shards int
 }
 
+// Tasks returns the number of tasks of the array. Task i computes the shards with the indices i, i + Tasks, i + 2 Tasks
+// and so on, one after the other.
+func (j Job) Tasks() int { return min(j.Shards, cmp.Or(j.MaxTasks, DefaultMaxTasks)) }
+
 // Last returns the index of the last task.
-func (j Job) Last() int { return j.Shards - 1 }
+func (j Job) Last() int { return j.Tasks() - 1 }
 
 // AtATime returns the number of tasks that run at the same time.
 func (j Job) AtATime() int { return min(j.Workers, j.Shards) }

@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,8 +23,10 @@ func job(o Options) Job {
 
 func TestFiles(t *testing.T) {
 	cpu := Options{Workers: 8, CPUs: 4, Memory: "4Gi", Image: "registry.example/miplc:1@sha256:ab", Claim: "experiments/own table", Binary: "/opt/my tools/miplc"}
+	few := cpu
+	few.MaxTasks = 10
 	gpu := Options{Workers: 99, CPUs: 2, GPUs: 1, Partition: "gpu", Account: "lab", Time: "01:00:00", Image: "miplc", Claim: "experiments", Binary: "miplc"}
-	for name, o := range map[string]Options{"cpu": cpu, "gpu": gpu} {
+	for name, o := range map[string]Options{"cpu": cpu, "gpu": gpu, "few": few} {
 		for _, kind := range []struct {
 			ending string
 			make   func(Job) ([]byte, error)
@@ -156,6 +159,58 @@ func TestSlurmFileRequeues(t *testing.T) {
 				t.Errorf("exit code %d, queue %q", code, queue)
 			}
 		})
+	}
+}
+
+// With more shards than an array may have tasks, every shard is computed by one task, also after a failed one. A task that
+// is stopped between its shards requeues itself.
+func TestSlurmFileWithFewTasks(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("bash is not installed")
+	}
+	const shards, tasks = 2500, 1000
+	for _, c := range []struct {
+		name, shard string
+		task        int
+		ran         string
+		code        int
+		requeued    bool
+	}{
+		{"three shards", "", 499, "499 1499 2499", 0, false},
+		{"two shards", "", 500, "500 1500", 0, false},
+		{"cells failed", "[ $SLURM_ARRAY_TASK_ID -ne 1499 ] || exit 1", 499, "499 1499 2499", 1, false},
+		{"out of memory", "[ $SLURM_ARRAY_TASK_ID -ne 1499 ] || kill -KILL $$", 499, "499 1499 2499", 137, false},
+		{"another plan", "exit 2", 499, "499", 2, false},
+		{"interrupted", "[ $SLURM_ARRAY_TASK_ID -ne 1499 ] || exit 75", 499, "499 1499", 75, true},
+		{"told, done", "trap 'exit 0' TERM; kill -USR1 $PPID; for i in {1..6000}; do sleep 0.01; done", 499, "499", 75, true},
+	} {
+		dir := t.TempDir()
+		put := func(name, text string) string {
+			path := filepath.Join(dir, name)
+			if err := os.WriteFile(path, []byte("#!/bin/bash\ncd "+sanitize.ShellWord(dir)+"\n"+text+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			return path
+		}
+		put("scontrol", `echo "$@" >>queue`)
+		j := job(Options{Workers: 8, CPUs: 1, Binary: put("miplc", "echo -n \"$SLURM_ARRAY_TASK_ID \" >>ran\n"+c.shard)})
+		j.Dir, j.Shards = dir, shards
+		text, err := Slurm(j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "#SBATCH --array=0-999%8\n") || j.Tasks() != tasks {
+			t.Errorf("%s", text)
+		}
+		cmd := exec.Command(bash, put("job", string(text)))
+		cmd.Env = append(cmd.Environ(), "PATH="+dir+string(filepath.ListSeparator)+os.Getenv("PATH"), "SLURM_RESTART_COUNT=0", "SLURM_ARRAY_JOB_ID=7", fmt.Sprint("SLURM_ARRAY_TASK_ID=", c.task))
+		_ = cmd.Run() // the exit code is checked below
+		ran, _ := os.ReadFile(filepath.Join(dir, "ran"))
+		queue, _ := os.ReadFile(filepath.Join(dir, "queue"))
+		if code := cmd.ProcessState.ExitCode(); code != c.code || strings.TrimSpace(string(ran)) != c.ran || (string(queue) == fmt.Sprintf("requeue 7_%d\n", c.task)) != c.requeued {
+			t.Errorf("%s: exit code %d, shards %s, queue %q", c.name, code, ran, queue)
+		}
 	}
 }
 

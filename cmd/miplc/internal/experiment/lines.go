@@ -27,6 +27,30 @@ func (l lines) Begin(p experiment.Progress) {
 	l.Note(fmt.Sprintf("%s to run", diag.Count(p.Cells, "cell")))
 }
 
+// Epoch updates the progress within cells.
+func (l lines) Epoch(e experiment.Epochs, p experiment.Progress) {
+	if l.Due() {
+		l.Show(fmt.Sprintf("%s, epoch %d of %d of those that have begun%s", finished(p), e.Done, e.All, left(p)))
+	}
+}
+
+// finished returns the number of finished cells.
+func finished(p experiment.Progress) string {
+	text := fmt.Sprintf("%d/%s", p.Done+p.Failed, diag.Count(p.Cells, "cell"))
+	if p.Failed > 0 {
+		text += fmt.Sprintf(", %d failed", p.Failed)
+	}
+	return text
+}
+
+// left returns the estimated time, after a comma; "" if it is unknown.
+func left(p experiment.Progress) string {
+	if p.Left < time.Second {
+		return ""
+	}
+	return fmt.Sprintf(", about %s left", progress.Duration(p.Left))
+}
+
 // Cell updates the progress.
 func (l lines) Cell(r results.Result, p experiment.Progress) {
 	if r.Error != "" {
@@ -35,13 +59,7 @@ func (l lines) Cell(r results.Result, p experiment.Progress) {
 	if r.Diverged != nil {
 		l.Warn(fmt.Sprintf("%s: %s", r.Coord, r.Diverged))
 	}
-	text := fmt.Sprintf("%d/%s", p.Done+p.Failed, diag.Count(p.Cells, "cell"))
-	if p.Failed > 0 {
-		text += fmt.Sprintf(", %d failed", p.Failed)
-	}
-	if p.Left >= time.Second {
-		text += fmt.Sprintf(", about %s left", progress.Duration(p.Left))
-	}
+	text := finished(p) + left(p)
 	if r.Error == "" {
 		text += fmt.Sprintf("; %s: %.3f (%.1f s)", r.Coord, r.Accuracy, r.Seconds)
 	}

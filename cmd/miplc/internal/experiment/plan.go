@@ -54,9 +54,10 @@ before the time limit. --kubernetes writes DIR/job.yaml, an indexed Job. The com
 how to submit and monitor the job, but does not submit it. docs/clusters.md has the details.
 
 --template replaces this file by your own. Its values are Name, Title, JobName, Dir, Plan, Shards,
-Last (number of the last shard, from 0), AtATime (shards at the same time), Logs, Binary, CPUs,
-GPUs, Memory, Partition, Account, Time, Image, Claim and SubPath (path inside the claim). The
-functions sh, yaml and directive quote a value for a shell, for YAML and for an #SBATCH line.`,
+Tasks (of a Slurm array), Last (number of the last task, from 0), AtATime (tasks at the same
+time), Logs, Binary, CPUs, GPUs, Memory, Partition, Account, Time, Image, Claim and SubPath (path
+inside the claim). The functions sh, yaml and directive quote a value for a shell, for YAML and
+for an #SBATCH line.`,
 		Example: `  miplc experiment plan paper-benchmark -o table --slurm --workers 32 --time 02:00:00
   miplc experiment plan paper-benchmark -o table --kubernetes --image miplc:1 --claim data/table
   miplc experiment plan smoke -o smoke --shards 8
@@ -70,6 +71,7 @@ functions sh, yaml and directive quote a value for a shell, for YAML and for an 
 	f.IntVar(&o.Workers, "workers", 16, "number of processes that run at the same time")
 	f.BoolVar(&o.Slurm, "slurm", false, "write DIR/job.sbatch, an array job for Slurm")
 	f.BoolVar(&o.Kubernetes, "kubernetes", false, "write DIR/job.yaml, an indexed Job for Kubernetes")
+	f.IntVar(&o.Job.MaxTasks, "max-tasks", jobfile.DefaultMaxTasks, "maximum number of tasks of the Slurm array: MaxArraySize of the cluster minus 1. With more shards, each task computes several")
 	f.IntVar(&o.Job.CPUs, "cpus", 1, "cores per process")
 	f.IntVar(&o.Job.GPUs, "gpus", 0, "GPUs per process; if above 0, the engine auto means xla")
 	f.StringVar(&o.Job.Memory, "memory", "", "memory per process in the scheduler's notation, e.g. 4G (Slurm) or 4Gi (Kubernetes)")
@@ -82,6 +84,7 @@ functions sh, yaml and directive quote a value for a shell, for YAML and for an 
 	f.StringVar(&o.Template, "template", "", "Go text/template that replaces the shipped job file")
 	console.Limit(f, 1, maxShards, "shards")
 	console.Limit(f, 1, maxShards, "workers")
+	console.Limit(f, 1, maxShards, "max-tasks")
 	console.Limit(f, 1, 4096, "cpus")
 	console.Limit(f, 0, 64, "gpus")
 	return cmd
@@ -126,6 +129,9 @@ func runPlan(ctx context.Context, o *planOptions) error {
 	count.End()
 	if err != nil {
 		return o.explain(err)
+	}
+	for _, text := range shardPlan.Warnings {
+		o.Console.Notef("warning: %s", text)
 	}
 	p := planResult{Name: e.Name.V, Dir: o.Dir, ID: shardPlan.ID, Shards: len(shardPlan.Shards), Watch: []string{"miplc experiment status " + sanitize.ShellWord(o.Dir) + " --watch"}}
 	p.Cells, p.Seconds = shardPlan.Cells()

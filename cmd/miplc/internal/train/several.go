@@ -167,14 +167,15 @@ func printRuns(out io.Writer, list []*runs.Summary) error {
 	}
 	fmt.Fprintf(w, "\nrun\t%stest accuracy\ttraining accuracy\tloss\n", head)
 	for _, s := range list {
-		value, verdict := "", ""
+		sanitize.Fprintf(w, "%s\t", s.Folder)
 		if validated {
-			value = share(s.Measures.Validation().Get(by)) + "\t"
+			fmt.Fprintf(w, "%s\t", share(s.Measures.Validation().Get(by)))
 		}
+		fmt.Fprintf(w, "%s\t%s\t%.4f", share(s.TestAccuracy), share(s.TrainAccuracy), s.Loss)
 		if s.Diverged != nil {
-			verdict = "\tDIVERGED"
+			fmt.Fprint(w, "\tDIVERGED")
 		}
-		sanitize.Fprintf(w, "%s\t%s%s\t%s\t%.4f%s\n", s.Folder, value, share(s.TestAccuracy), share(s.TrainAccuracy), s.Loss, verdict)
+		fmt.Fprintln(w)
 	}
 	return w.Flush()
 }

@@ -1,0 +1,79 @@
+// Counts the epochs of the trainings of an experiment and estimates the remaining time from them: the cells of a group
+// all end at about the same time, so that finished cells alone would show nothing for long.
+
+package experiment
+
+import (
+	"time"
+
+	"github.com/miplc/miplc/train"
+)
+
+// Epochs are the epochs of all trainings that have begun.
+type Epochs struct {
+	Done int // including those in checkpoints
+	All  int
+}
+
+// epochClock estimates the remaining time of an experiment from its epochs.
+type epochClock struct {
+	Epochs
+	started    time.Time
+	done, left float64 // estimated seconds of what this process has done, and of the rest
+}
+
+func newEpochClock(pending []*Cell) epochClock {
+	k := epochClock{started: time.Now()}
+	for _, c := range pending {
+		k.left += c.estimate
+	}
+	return k
+}
+
+// secondsPerEpoch estimates the time of an epoch of a training in a group; 0 for fitted learners, whose cells count when
+// they end.
+func secondsPerEpoch(g *group) float64 {
+	seconds, epochs := 0.0, 0
+	for _, c := range g.Cells {
+		if c.grid[0].spec.Fitted() {
+			return 0
+		}
+		seconds += c.estimate
+		for _, point := range c.grid {
+			epochs += point.spec.Train.Epochs.V
+		}
+		if len(c.grid) > 1 { // and the chosen setting
+			epochs += c.grid[0].spec.Train.Epochs.V
+		}
+	}
+	return seconds / float64(max(1, epochs))
+}
+
+// begin adds the epochs of trainings that begin.
+func (k *epochClock) begin(p train.Plan, perEpoch float64) {
+	k.Done, k.All = k.Done+p.Done, k.All+p.Epochs
+	k.left -= float64(p.Done) * perEpoch
+}
+
+// tick counts an epoch.
+func (k *epochClock) tick(perEpoch float64) {
+	k.Done++
+	k.pass(perEpoch)
+}
+
+// end counts a cell of a fitted learner.
+func (k *epochClock) end(c *Cell) {
+	if c.grid[0].spec.Fitted() {
+		k.pass(c.estimate)
+	}
+}
+
+func (k *epochClock) pass(seconds float64) { k.done, k.left = k.done+seconds, k.left-seconds }
+
+// remaining estimates the remaining time; 0: unknown.
+func (k *epochClock) remaining() time.Duration {
+	if k.left <= 0 || k.done < k.left/100 { // at first, the preparations of the trainings take most of the time
+		return 0
+	}
+	return time.Duration(float64(time.Since(k.started)) * k.left / k.done)
+}
