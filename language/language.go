@@ -34,7 +34,7 @@ var specRows = []schema.Row{
 
 var dataRows = []schema.Row{
 	{Name: "set", Type: schema.Text, Default: "generated:prototypes", Field: schema.Bind(func(s *Spec) any { return &s.Data.Set }),
-		Doc: "The dataset: `generated:prototypes` (from the built-in generator), or the path of an .npz, .mat, .parquet, .csv or .csv.gz file; with an encoder also a folder or .zip of images. miplc looks in the working directory, then in the folder of `--data-dir` or `MIPLC_DATA`."},
+		Doc: "The dataset: `generated:prototypes` (from the built-in generator), or the path of an .npz, .mat, .csv or .csv.gz file; with an encoder also a folder or .zip of images. miplc looks in the working directory, then in the folder of `--data-dir` or `MIPLC_DATA`."},
 	{Name: "generated", Type: schema.Section, Rows: generatedRows, Applies: schema.When((*Spec).Generates),
 		Doc: "Settings of the built-in generator, for `set: generated:prototypes`."},
 	{Name: "shape", Type: schema.WholeList, In: schema.Closed(1, schema.MaxSize), Field: schema.Bind(func(s *Spec) any { return &s.Data.Shape }),
@@ -51,7 +51,7 @@ var dataRows = []schema.Row{
 	{Name: "sample", Type: schema.Whole, In: schema.Closed(1, maxCount), Field: schema.Bind(func(s *Spec) any { return &s.Data.Sample }),
 		Doc: "Maximum number of instances of a bag in an epoch. From a larger bag, each epoch draws that many at random, without replacement; `train.seed` fixes the draws. Predictions use all instances. Without it, training uses all."},
 	{Name: "columns", Type: schema.Section, Rows: columnRows,
-		Doc: "Columns of a .csv, .csv.gz or .parquet file that are not recognised by their names. If it names a column for `bag`, `label`, `candidates` or `instance_label`, these columns may be anywhere in the file."},
+		Doc: "Columns of a .csv or .csv.gz file that are not recognised by their names. If it names a column for `bag`, `label`, `candidates` or `instance_label`, these columns may be anywhere in the file."},
 	{Name: "encoder", Type: schema.Section, Rows: encoderRows, Applies: schema.When((*Spec).Encodes),
 		Doc: "A pretrained network that computes the features of images. `set` is then a folder or zip archive of images, a table of them (.csv), or an .npz file of images. The features of an image are computed once and cached."},
 	{Name: "split", Type: schema.Section, Rows: splitRows,

@@ -11,11 +11,11 @@ import (
 	"maps"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/data/hdf5"
+	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
@@ -31,8 +31,6 @@ type array struct {
 	piece int // rows that can only be read together, as those of a compressed chunk; 0: one
 	// number is the type of the numbers in the file. rows is a byteRows if it is valid.
 	number ndarray.Number
-	// columns are the names of the values of an instance, nil if the file does not name them.
-	columns []string
 }
 
 // byteRows reads rows without converting their numbers.
@@ -63,13 +61,17 @@ var errNoArray = errors.New("no such array")
 // arrayFormats open files by the extension of their names.
 var arrayFormats = map[string]func(*arrayFile) error{
 	".h5": (*arrayFile).openHDF5, ".hdf5": (*arrayFile).openHDF5,
-	".safetensors": (*arrayFile).openSafetensors, ".parquet": (*arrayFile).openParquet,
-	".npy": (*arrayFile).openNPY, ".npz": (*arrayFile).openNPZ,
+	".safetensors": (*arrayFile).openSafetensors,
+	".npy":         (*arrayFile).openNPY, ".npz": (*arrayFile).openNPZ,
 }
 
 // openArrays opens a file with arrays of numbers.
 func openArrays(path string) (*arrayFile, error) {
-	format := arrayFormats[strings.ToLower(filepath.Ext(path))]
+	extension := rawfile.Extension(path)
+	format := arrayFormats[extension]
+	if extension == ".parquet" {
+		return nil, fmt.Errorf("Parquet files are not supported; %s", rawfile.ConvertParquet(path, ".npz"))
+	}
 	if format == nil {
 		known := slices.Sorted(maps.Keys(arrayFormats))
 		return nil, fmt.Errorf("files with this extension are not supported; supported are %s", strings.Join(known, ", "))

@@ -1,4 +1,4 @@
-// Package bagfile reads and writes datasets: .csv, .npz, .mat (MAT v5), .parquet, and tables of
+// Package bagfile reads and writes datasets: .csv, .npz, .mat (MAT v5), and tables of
 // files with the instances of each bag.
 package bagfile
 
@@ -12,8 +12,8 @@ import (
 	"github.com/miplc/miplc/internal/fileio"
 )
 
-// Open reads a dataset. The extension determines the format: .npz, .mat (MAT v5), .parquet,
-// .csv or .csv.gz.
+// Open reads a dataset. The extension determines the format: .npz, .mat (MAT v5), .csv or
+// .csv.gz.
 // The result is valid (see data.Dataset.Validate). Errors are diagnostics with the path, and for
 // CSV the line.
 func Open(path string) (*data.Dataset, error) { return OpenWith(path, Options{}) }
@@ -116,8 +116,6 @@ func OpenWith(path string, o Options) (*data.Dataset, error) {
 		d, err = decodeCSV(f, path, o)
 	case ".mat":
 		d, err = decodeMAT(f, path, o)
-	case ".parquet":
-		d, err = decodeParquet(f, info.Size(), path, o)
 	default:
 		return nil, unknownDataset(path)
 	}
@@ -130,7 +128,7 @@ func OpenWith(path string, o Options) (*data.Dataset, error) {
 
 // unknownDataset returns the error for a file whose extension is not that of a dataset.
 func unknownDataset(path string) error {
-	d := rawfile.UnknownFormat(path, "read", ".npz, .mat, .parquet, .csv and .csv.gz")
+	d := rawfile.UnknownFormat(path, "read", ".npz, .mat, .csv and .csv.gz")
 	if arrayFormats[rawfile.Extension(path)] != nil {
 		d = d.WithNote("a file of this format has the features of one bag; name it in a CSV file with the columns bag, label, candidates, file")
 	}

@@ -92,14 +92,10 @@ func (c *csvReader) attachFiles(d *data.Dataset, moved map[string]string) error 
 	d.Offsets = []int{0}
 	var faults diag.List
 	placed := true // all bags up to here have coordinates
-	var columns tableColumns
 	for i, cell := range c.files {
 		b, shape, err := s.locate(filepath.Dir(c.path), cell, c.bags[i].id)
 		if err == nil && d.Store != nil && !slices.Equal(shape[1:], d.Shape) {
 			err = fmt.Errorf("its instances have the shape %v, those of the first bag %v", shape[1:], d.Shape)
-		}
-		if err == nil {
-			err = columns.add(&b, i)
 		}
 		if err != nil {
 			faults.AddError(diag.Pos{}, s.describe(b.path, i, c.bags[i].id, err))
@@ -119,37 +115,7 @@ func (c *csvReader) attachFiles(d *data.Dataset, moved map[string]string) error 
 			d.Coords, s.bags[i].coords = append(d.Coords, s.bags[i].coords...), nil
 		}
 	}
-	if !columns.unnamed {
-		d.FeatureNames = columns.names
-	}
 	return faults.Err()
-}
-
-// tableColumns are the names of the features in the files of a table.
-type tableColumns struct {
-	names   []string // of the first bag whose file names them
-	bag     int      // number of this bag
-	unnamed bool     // the file of a bag does not name them
-}
-
-// add compares the columns of bag i, from 0, with those of the bags before. The features of all bags
-// have the same positions, so that another order is an error.
-func (t *tableColumns) add(b *bagFile, i int) error {
-	switch {
-	case b.columns == nil:
-		t.unnamed = true
-		return nil
-	case t.names == nil:
-		t.names, t.bag = b.columns, i+1
-	case !slices.Equal(b.columns, t.names):
-		j := 0
-		for b.columns[j] == t.names[j] { // both have the same length
-			j++
-		}
-		return fmt.Errorf("feature %d is the column %q, in bag %d the column %q; write the same columns in the same order to all files", j+1, b.columns[j], t.bag, t.names[j])
-	}
-	b.columns = t.names // shared by all bags
-	return nil
 }
 
 // openFiles opens files without arrays and gives the dataset their instances.
@@ -190,7 +156,6 @@ type bagFile struct {
 	bag     string // name of the bag
 	width   int    // values of an instance
 	number  ndarray.Number
-	columns []string // names of the values of an instance, may be nil
 	info    fs.FileInfo
 	coords  []float32 // of the instances; nil: unknown, or all bags have coordinates and the dataset has them
 }
@@ -220,7 +185,7 @@ func (s *fileStore) locate(dir, cell, bag string) (b bagFile, shape []int, err e
 	defer s.opened.Put(b.path, f, 0)
 	b.info = f.info
 	a, name, err := f.arrayOf(b.name, bag)
-	b.name, b.number, b.columns = name, a.number, a.columns
+	b.name, b.number = name, a.number
 	return b, a.shape, err
 }
 
