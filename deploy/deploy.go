@@ -60,9 +60,8 @@ func rendered(path, source string, values any) (File, error) {
 	return File{Path: path, Content: out.Bytes()}, nil
 }
 
-// Write writes all files, or none if one would replace an existing file without force, or the model
-// or another file in read.
-func (m *Deployment) Write(files []File, force bool, read ...string) error {
+// Write writes all files, or none if one would replace the model, or an existing file without force.
+func (m *Deployment) Write(files []File, force bool) error {
 	var started []*fileio.File
 	defer func() {
 		for _, f := range slices.Backward(started) { // the first one created the folders
@@ -75,7 +74,7 @@ func (m *Deployment) Write(files []File, force bool, read ...string) error {
 			return fmt.Errorf("two files would be written to %s: choose another name for one of them", f.Path)
 		}
 		paths[f.Path] = true
-		out, err := fileio.Create(f.Path, fileio.WriteOptions{Force: force, Inputs: append(read, m.path), AllowStream: f.Named})
+		out, err := fileio.Create(f.Path, fileio.WriteOptions{Force: force, Inputs: []string{m.path}, AllowStream: f.Named})
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"context"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -16,14 +15,12 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/onnxtest"
-	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train"
 )
 
@@ -51,32 +48,6 @@ func built(t *testing.T, signature string) *Deployment {
 		t.Fatal(err)
 	}
 	return m
-}
-
-// If a compact model loses more accuracy than allowed, no file is written. A negative limit requires
-// a higher accuracy.
-func TestCompactRefuses(t *testing.T) {
-	m, dir := built(t, "bag"), t.TempDir()
-	bags, err := generate.Prototypes(generate.PrototypeOptions{Bags: 30, Classes: 5, Features: 20, Candidates: 1, Positives: 0.5, MinSize: 2, MaxSize: 5, Noise: 0.5, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := CompactOptions{
-		Paths: map[string]string{"float16": filepath.Join(dir, "half.onnx"), "int8": filepath.Join(dir, "eighth.onnx")},
-		Bags:  bags, MaxLoss: -0.5, Library: ortest.Library(t),
-	}
-	if _, _, err := m.Compact(context.Background(), o); err == nil || !strings.Contains(err.Error(), "nothing is written") {
-		t.Errorf("error %v", err)
-	}
-	o.MaxLoss = 1
-	list, files, err := m.Compact(context.Background(), o)
-	if err != nil || len(list) != 3 || list[0].Agreement != 1 || list[0].Largest != 0 || len(files) != 2 {
-		t.Fatalf("%+v, %d files, %v", list, len(files), err)
-	}
-	bags.Labels = nil
-	if _, _, err := m.Compact(context.Background(), o); err == nil || !strings.Contains(err.Error(), "no bag whose label is known") {
-		t.Errorf("error %v", err)
-	}
 }
 
 // Triton sends all values in one row and the end of each bag. The model for Triton predicts the same

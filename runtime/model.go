@@ -120,8 +120,7 @@ type Info struct {
 	Encoder        *contract.Encoder  `json:"encoder,omitempty"`     // part of the graph that computes features of images; nil: instances are features
 	Backends       []string           `json:"backends"`              // back ends that can run the file
 
-	Precision      string `json:"precision,omitempty"`       // of the parameters: "float16" or "int8"; empty: float32
-	ClassAttention bool   `json:"class_attention,omitempty"` // predictions have an attention score of each instance for each class
+	ClassAttention bool `json:"class_attention,omitempty"` // predictions have an attention score of each instance for each class
 }
 
 // String returns the metadata as lines for people, as fmt prints them.
@@ -144,9 +143,6 @@ func (i Info) String() string {
 	}
 	if i.Threshold != nil {
 		fmt.Fprintf(w, "threshold\t%g (any number of labels)\n", *i.Threshold)
-	}
-	if i.Precision != "" {
-		fmt.Fprintf(w, "precision\t%s\n", i.Precision)
 	}
 	if i.Encoder != nil {
 		fmt.Fprintf(w, "encoder\t%s of file %s\n", i.Encoder.Output, i.Encoder.File)
@@ -288,7 +284,7 @@ func newInfo(m *contract.Metadata, opset int64, backend string) Info {
 		Classes: m.Classes, InputShape: m.InputShape, Columns: m.Columns, Normalization: m.Normalization,
 		SpecSHA256: m.SpecSHA256, DataSHA256: m.DataSHA256, Seed: m.Seed, Split: m.Split,
 		Engine: m.Engine, Parity: m.Parity, Temperature: m.Temperature, Threshold: m.Threshold, Encoder: m.Encoder, Backends: m.Backends,
-		Precision: m.Precision, ClassAttention: m.ClassAttention,
+		ClassAttention: m.ClassAttention,
 	}
 }
 

@@ -357,14 +357,13 @@ func TestInfoOfSettings(t *testing.T) {
 	m, err := runtime.OpenBytes(edited(t, func(m *onnxpb.ModelProto) {
 		m.SetMetadata(contract.KeyThreshold, "0.5")
 		m.SetMetadata(contract.KeyTemperature, "1.25")
-		m.SetMetadata(contract.KeyPrecision, "float16")
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
 	i := m.Info()
-	for _, line := range []string{`(?m)^temperature +1\.25$`, `(?m)^threshold +0\.5 \(any number of labels\)$`, `(?m)^precision +float16$`} {
+	for _, line := range []string{`(?m)^temperature +1\.25$`, `(?m)^threshold +0\.5 \(any number of labels\)$`} {
 		if !regexp.MustCompile(line).MatchString(i.String()) {
 			t.Errorf("no line %s in\n%s", line, i)
 		}

@@ -29,7 +29,6 @@ const (
 	KeyEngine      = "miplc.engine"           // engine that trained the parameters; "none": initial parameters
 	KeyParity      = "miplc.parity"           // JSON object: pair of engines -> max abs difference
 	KeyTolerance   = "miplc.parity_tolerance" // number: differences up to it count as agreement
-	KeyPrecision   = "miplc.precision"        // of the parameters if it is not float32: "float16" or "int8"
 	KeyTemperature = "miplc.temperature"      // number that divides the logits in the graph; absent: none
 	KeyThreshold   = "miplc.threshold"        // number: a bag has any number of labels, those with a larger probability; absent: one, the most probable class
 	KeyEncoder     = "miplc.encoder"          // JSON object: the part of the file that computes features of images; absent: none

@@ -25,7 +25,6 @@ type Metadata struct {
 	Engine        string             // engine that trained the parameters; "none": initial parameters
 	Parity        map[string]float64 // pair of engines -> largest absolute difference measured
 	Tolerance     float64            // largest difference that counts as agreement of engines; 0: unknown
-	Precision     string             // of the parameters; empty: float32
 	Temperature   *float64           // number that divides the logits in the graph; nil: none
 	Threshold     *float64           // a bag has any number of labels, those with a larger probability; nil: one
 	Encoder       *Encoder           // part of the file that computes features of images; nil: none
@@ -68,7 +67,7 @@ func (m *Metadata) entries() []entry {
 		{KeyInputShape, &m.InputShape, false}, {KeyColumns, &m.Columns, true}, {KeyNormalize, &m.Normalization, false},
 		{KeySpecHash, &m.SpecSHA256, false},
 		{KeyDataHash, &m.DataSHA256, false}, {KeySeed, &m.Seed, false}, {KeySplit, &m.Split, false}, {KeyEngine, &m.Engine, false},
-		{KeyTolerance, &m.Tolerance, true}, {KeyBackends, &m.Backends, false}, {KeyParity, &m.Parity, false}, {KeyPrecision, &m.Precision, true},
+		{KeyTolerance, &m.Tolerance, true}, {KeyBackends, &m.Backends, false}, {KeyParity, &m.Parity, false},
 		{KeyTemperature, &m.Temperature, true}, {KeyThreshold, &m.Threshold, true}, {KeyEncoder, &m.Encoder, true},
 	}
 }

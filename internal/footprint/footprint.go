@@ -209,7 +209,7 @@ func (e *Estimate) loop(n *onnxpb.NodeProto, find func(name string) known) (out 
 func workOf(n *onnxpb.NodeProto, in []known, out known) int64 {
 	each := int64(1)
 	switch n.GetOpType() {
-	case "MatMul", "MatMulInteger":
+	case "MatMul":
 		each = in[0].shape[len(in[0].shape)-1]
 	case "Gemm":
 		each = in[0].shape[1-n.Attr("transA").GetI()]

@@ -26,7 +26,7 @@ func shapes(n *onnxpb.NodeProto, in []known) ([]known, error) {
 		from := axisOf(n.Attr("start").GetI(), len(x.shape))
 		dims := slices.Clone(x.shape[from:max(from, axisOf(n.AttrInt("end", int64(len(x.shape))), len(x.shape)))])
 		return []known{{shape: []int64{int64(len(dims))}, ints: dims}}, nil
-	case "MatMul", "MatMulInteger":
+	case "MatMul":
 		return one(product(x.shape, in[1].shape))
 	case "Gemm":
 		return gemm(n, in)
@@ -82,8 +82,6 @@ func shapes(n *onnxpb.NodeProto, in []known) ([]known, error) {
 		return reduce(n, in), nil
 	case "Squeeze", "Unsqueeze", "Flatten", "Transpose":
 		return rearrange(n, in)
-	case "DynamicQuantizeLinear":
-		return []known{{shape: x.shape}, {}, {}}, nil
 	}
 	return []known{{shape: x.shape}}, nil // one value per element
 }

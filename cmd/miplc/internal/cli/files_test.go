@@ -41,7 +41,6 @@ var fileWriters = []fileWriter{
 	{"data import bags.csv OUT", "i.csv", []string{"bags.csv"}},
 	{"data inspect bags.csv --bag 1 --svg OUT", "d.svg", []string{"bags.csv"}},
 	{"export build --kserve OUT", "k.yaml", []string{"build/model.onnx"}},
-	{"export wide/model.onnx --float16 OUT --data wide.csv", "h.onnx", []string{"wide/model.onnx", "wide.csv"}},
 }
 
 type folderWriter struct {
@@ -101,8 +100,6 @@ func workshop(t *testing.T) string {
 		f.Close()
 	}
 	do(t, 0, "build m.yaml -o build")
-	do(t, 0, "data synth prototypes --bags 10 -o wide.csv")
-	do(t, 0, "build quickstart -o wide")
 	do(t, 0, "experiment e.yaml -o done")
 	return dir
 }
