@@ -135,14 +135,14 @@ func (f *Flags) checkDevice() error {
 	return nil
 }
 
-// EnsureLibrary installs onnxruntime if none is found. It does nothing if the flag or the
-// environment names a library. If onnxruntime is not required, a failed installation is a warning.
+// EnsureLibrary loads onnxruntime, and installs it if none is found. It installs nothing if the flag or
+// the environment names a library. If onnxruntime is not required, a failed installation is a warning.
 func EnsureLibrary(ctx context.Context, con *console.Console, library string, required bool) error {
 	if !ortenv.Available() {
 		con.Notef("this program was built with CGO_ENABLED=0: models are checked in the interpreter, gorgonia and onnx-go, and not in onnxruntime")
 		return nil
 	}
-	_, err := ortlib.Find(library)
+	_, err := ortenv.Start(library)
 	named := library + con.Getenv(ortlib.EnvLibrary) + con.Getenv(ortlib.EnvLibraryOwn)
 	if err == nil || named != "" {
 		return err
