@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
@@ -30,10 +31,10 @@ func (c *checker) checkData() {
 			}
 		}
 		c.checkGenerated()
-	case set != "" && !c.spec.Encodes() && !hasSuffix(set, ".npz", ".mat", ".csv", ".csv.gz"):
+	case set != "" && !c.spec.Encodes() && !bagfile.Readable().Match(set):
 		known = false
 		e := c.add(d.Set.Pos, "data.set %q is not a known kind of dataset", set)
-		note(e, "generated:prototypes, or a file that ends in .npz, .mat, .csv or .csv.gz")
+		note(e, "generated:prototypes, or a file that ends in %s", bagfile.Readable().Or())
 		if rawfile.Extension(set) == ".parquet" {
 			note(e, "%s", rawfile.ConvertParquet(set, ".csv"))
 		}
@@ -52,8 +53,8 @@ func (c *checker) checkData() {
 		}
 	}
 	c.checkGroups()
-	if known && d.Labels.V != "" && !(c.spec.Multi() && c.spec.Generates()) && !hasSuffix(d.Set.V, ".csv", ".csv.gz", ".npz") && c.writtenWith(d.Labels.Pos, d.Set.Pos) {
-		e := c.add(d.Labels.Pos, "data.labels applies to .csv and .npz files")
+	if known && d.Labels.V != "" && !(c.spec.Multi() && c.spec.Generates()) && !bagfile.WithLabels().Match(d.Set.V) && c.writtenWith(d.Labels.Pos, d.Set.Pos) {
+		e := c.add(d.Labels.Pos, "data.labels applies to %s files", bagfile.WithLabels().And())
 		if c.spec.Encodes() && d.Labels.V == KnownLabels {
 			note(e, "the classes of folders of images are known labels without it")
 		} else {

@@ -58,30 +58,21 @@ type arrayFile struct {
 
 var errNoArray = errors.New("no such array")
 
-// arrayFormats open files by the extension of their names.
-var arrayFormats = map[string]func(*arrayFile) error{
-	".h5": (*arrayFile).openHDF5, ".hdf5": (*arrayFile).openHDF5,
-	".safetensors": (*arrayFile).openSafetensors,
-	".npy":         (*arrayFile).openNPY, ".npz": (*arrayFile).openNPZ,
-}
-
 // openArrays opens a file with arrays of numbers.
 func openArrays(path string) (*arrayFile, error) {
-	extension := rawfile.Extension(path)
-	format := arrayFormats[extension]
-	if extension == ".parquet" {
+	if rawfile.Extension(path) == ".parquet" {
 		return nil, fmt.Errorf("Parquet files are not supported; %s", rawfile.ConvertParquet(path, ".npz"))
 	}
-	if format == nil {
-		known := slices.Sorted(maps.Keys(arrayFormats))
-		return nil, fmt.Errorf("files with this extension are not supported; supported are %s", strings.Join(known, ", "))
+	open := formatOf(path).open
+	if open == nil {
+		return nil, fmt.Errorf("files with this extension are not supported; supported are %s", oneBag().List())
 	}
 	file, info, err := fileio.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	f := &arrayFile{r: file, size: info.Size(), file: file, info: info}
-	if err := format(f); err != nil {
+	if err := open(f); err != nil {
 		file.Close()
 		return nil, err
 	}

@@ -221,7 +221,7 @@ func TestTableErrors(t *testing.T) {
 		files       map[string][]byte
 	}{
 		"missing file":   {header + "s1,,a b,x.npy\n", `x.npy: bag 1 ("s1"): there is no such file`, nil},
-		"extension":      {header + "s1,,a b,x.pt\n", `x.pt: bag 1 ("s1"): files with this extension are not supported; supported are .h5, .hdf5, .npy, .npz, .safetensors`, nil},
+		"extension":      {header + "s1,,a b,x.pt\n", `x.pt: bag 1 ("s1"): files with this extension are not supported; supported are .npz, .h5, .hdf5, .safetensors, .npy`, nil},
 		"empty cell":     {header + "s1,,a b,\n", `table.csv:2: bag 1 ("s1") has no file`, nil},
 		"two rows":       {header + "s1,,a b,x.npy\ns1,,a b,x.npy\n", `table.csv:3: bag 1 ("s1") has two rows; a table of files has one per bag`, nil},
 		"other column":   {"bag,label,candidates,file,age\ns1,,a b,x.npy,3\n", `the column "age" has no meaning in a table of files`, nil},

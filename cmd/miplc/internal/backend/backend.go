@@ -70,7 +70,7 @@ func OpenData(path string, o bagfile.Options, m *contract.Metadata) (*data.Datas
 		return encoder.OpenImages(path, m.Encoder, o)
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() || strings.EqualFold(filepath.Ext(path), ".zip") {
-		return nil, diag.Errorf(diag.Pos{File: path}, "images, but the model takes a file of features (.csv, .npz, .mat)").
+		return nil, diag.Errorf(diag.Pos{File: path}, "images, but the model takes a file of features (%s)", bagfile.Readable().List()).
 			WithNote("miplc data bags --unlabelled makes one from images, with the generator that made the training data").
 			WithNote("a model that was trained with data.encoder takes images if data.encoder.export is joined, the default")
 	}
