@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/sanitize"
@@ -105,7 +106,7 @@ func (d *ShardPlan) stageSet(dir string, in *sharedDataset, e *definition.Experi
 	set := stagedSet{SetFacts: in.facts, Labels: in.labels, Train: in.splits.Train, Stratify: in.splits.Stratify, Seed: in.splits.Seed, Pools: in.splits.Pools,
 		Folds: in.splits.Folds, Validation: in.splits.Validation, Group: in.splits.Group.V}
 	name := sanitize.FileName(in.facts.title())
-	path := filepath.Join(DataFolder, name+"-"+in.facts.Hash[:8]+ending(in.path))
+	path := filepath.Join(DataFolder, name+"-"+in.facts.Hash[:8]+rawfile.Extension(in.path))
 	rel, err := filepath.Rel(filepath.Join(dir, DataFolder), in.path)
 	if in.encoder != nil {
 		path = filepath.Join(DataFolder, name+"-"+in.facts.Hash[:8]+".npz")
@@ -124,10 +125,10 @@ func (d *ShardPlan) stageSet(dir string, in *sharedDataset, e *definition.Experi
 	if index := in.splits.Index; index.V != "" {
 		set.Train, set.Seed = 0, 0
 		files := 1
-		set.Index = DataFolder + "/" + name + "-splits" + ending(index.V)
+		set.Index = DataFolder + "/" + name + "-splits" + rawfile.Extension(index.V)
 		if strings.Contains(index.V, definition.SplitPlaceholder) {
 			files = in.splits.Count
-			set.Index = DataFolder + "/" + name + "-split-" + definition.SplitPlaceholder + ending(index.V)
+			set.Index = DataFolder + "/" + name + "-split-" + definition.SplitPlaceholder + rawfile.Extension(index.V)
 		}
 		for i := range files {
 			number := strconv.Itoa(i + 1)
@@ -237,14 +238,6 @@ func stageFile(to, from string) error {
 		return err
 	}
 	return out.Commit()
-}
-
-// ending returns the extension of a file name that determines its format.
-func ending(name string) string {
-	if lower := strings.ToLower(name); strings.HasSuffix(lower, ".csv.gz") {
-		return ".csv.gz"
-	}
-	return filepath.Ext(name)
 }
 
 // library returns the path of the copied onnxruntime library, or "".

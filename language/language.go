@@ -3,6 +3,7 @@ package language
 import (
 	"strings"
 
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/measure"
 )
@@ -34,7 +35,7 @@ var specRows = []schema.Row{
 
 var dataRows = []schema.Row{
 	{Name: "set", Type: schema.Text, Default: "generated:prototypes", Field: schema.Bind(func(s *Spec) any { return &s.Data.Set }),
-		Doc: "The dataset: `generated:prototypes` (from the built-in generator), or the path of an .npz, .mat, .parquet, .csv or .csv.gz file; with an encoder also a folder or .zip of images. miplc looks in the working directory, then in the folder of `--data-dir` or `MIPLC_DATA`."},
+		Doc: "The dataset: `generated:prototypes` (from the built-in generator), or the path of a file (" + bagfile.Readable().List() + "); with an encoder also a folder or .zip of images. miplc looks in the working directory, then in the folder of `--data-dir` or `MIPLC_DATA`."},
 	{Name: "generated", Type: schema.Section, Rows: generatedRows, Applies: schema.When((*Spec).Generates),
 		Doc: "Settings of the built-in generator, for `set: generated:prototypes`."},
 	{Name: "shape", Type: schema.WholeList, In: schema.Closed(1, schema.MaxSize), Field: schema.Bind(func(s *Spec) any { return &s.Data.Shape }),
@@ -47,11 +48,11 @@ var dataRows = []schema.Row{
 		Field: schema.Bind(func(s *Spec) any { return &s.Data.Normalize }),
 		Doc:   "z-scores of the features with the statistics of the `training` bags, of `all` bags (as in the program of DEMIPL's authors), or `none`."},
 	{Name: "labels", Type: schema.Text, Choices: []string{KnownLabels, MultiLabels, NoisyLabels}, Field: schema.Bind(func(s *Spec) any { return &s.Data.Labels }),
-		Doc: "Without it, each bag has a candidate set with one true label. `known`: the true label of each bag is its only candidate; a .csv or .npz file then needs no candidates, and every bag needs a label. `multi`: a bag has any number of true labels, and the model predicts a set of classes. `noisy`: like without it, but a true label may be outside of the candidates of its bag; such bags are counted, training uses the candidates and measures the true labels."},
+		Doc: "Without it, each bag has a candidate set with one true label. `known`: the true label of each bag is its only candidate; a file in " + bagfile.WithLabels().Or() + " then needs no candidates, and every bag needs a label. `multi`: a bag has any number of true labels, and the model predicts a set of classes. `noisy`: like without it, but a true label may be outside of the candidates of its bag; such bags are counted, training uses the candidates and measures the true labels."},
 	{Name: "sample", Type: schema.Whole, In: schema.Closed(1, maxCount), Field: schema.Bind(func(s *Spec) any { return &s.Data.Sample }),
 		Doc: "Maximum number of instances of a bag in an epoch. From a larger bag, each epoch draws that many at random, without replacement; `train.seed` fixes the draws. Predictions use all instances. Without it, training uses all."},
 	{Name: "columns", Type: schema.Section, Rows: columnRows,
-		Doc: "Columns of a .csv, .csv.gz or .parquet file that are not recognised by their names. If it names a column for `bag`, `label`, `candidates` or `instance_label`, these columns may be anywhere in the file."},
+		Doc: "Columns of a " + bagfile.WithColumns().Or() + " file that are not recognised by their names. If it names a column for `bag`, `label`, `candidates` or `instance_label`, these columns may be anywhere in the file."},
 	{Name: "encoder", Type: schema.Section, Rows: encoderRows, Applies: schema.When((*Spec).Encodes),
 		Doc: "A pretrained network that computes the features of images. `set` is then a folder or zip archive of images, a table of them (.csv), or an .npz file of images. The features of an image are computed once and cached."},
 	{Name: "split", Type: schema.Section, Rows: splitRows,

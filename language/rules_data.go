@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/language/schema"
@@ -29,10 +31,13 @@ func (c *checker) checkData() {
 			}
 		}
 		c.checkGenerated()
-	case set != "" && !c.spec.Encodes() && !hasSuffix(set, ".npz", ".mat", ".parquet", ".csv", ".csv.gz"):
+	case set != "" && !c.spec.Encodes() && !bagfile.Readable().Match(set):
 		known = false
 		e := c.add(d.Set.Pos, "data.set %q is not a known kind of dataset", set)
-		note(e, "generated:prototypes, or a file that ends in .npz, .mat, .parquet, .csv or .csv.gz")
+		note(e, "generated:prototypes, or a file that ends in %s", bagfile.Readable().Or())
+		if rawfile.Extension(set) == ".parquet" {
+			note(e, "%s", rawfile.ConvertParquet(set, ".csv"))
+		}
 		if path.Ext(set) == "" {
 			note(e, "a folder of images needs data.encoder, or miplc data bags to make a file of it")
 		}
@@ -48,8 +53,8 @@ func (c *checker) checkData() {
 		}
 	}
 	c.checkGroups()
-	if known && d.Labels.V != "" && !(c.spec.Multi() && c.spec.Generates()) && !hasSuffix(d.Set.V, ".csv", ".csv.gz", ".npz", ".parquet") && c.writtenWith(d.Labels.Pos, d.Set.Pos) {
-		e := c.add(d.Labels.Pos, "data.labels applies to .csv, .parquet and .npz files")
+	if known && d.Labels.V != "" && !(c.spec.Multi() && c.spec.Generates()) && !bagfile.WithLabels().Match(d.Set.V) && c.writtenWith(d.Labels.Pos, d.Set.Pos) {
+		e := c.add(d.Labels.Pos, "data.labels applies to %s files", bagfile.WithLabels().And())
 		if c.spec.Encodes() && d.Labels.V == KnownLabels {
 			note(e, "the classes of folders of images are known labels without it")
 		} else {
@@ -65,7 +70,7 @@ func (c *checker) checkData() {
 	for i := range columnRows {
 		row := &columnRows[i]
 		if pos := row.PosOf(c.spec); !c.spec.HasColumns() && c.writtenWith(pos, d.Set.Pos) {
-			note(c.add(pos, "data.columns.%s has no effect: data.set is not a CSV or Parquet file", row.Name), "data.set is %q", d.Set.V)
+			note(c.add(pos, "data.columns.%s has no effect: data.set is not a CSV file", row.Name), "data.set is %q", d.Set.V)
 		}
 	}
 	if pair := d.Columns.Coordinates; len(pair.V) != 0 && len(pair.V) != 2 {

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"go/ast"
 
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/internal/diag"
 
 	"github.com/miplc/miplc/language/schema"
@@ -34,7 +35,7 @@ type Spec struct {
 // Data describes the source of the bags and their preparation.
 type Data struct {
 	// Set is "generated:prototypes" (a built-in generator) or the path of an
-	// .npz, .mat, .parquet, .csv or .csv.gz file. Relative paths are searched in the working directory
+	// file in one of the formats of bagfile.Readable. Relative paths are searched in the working directory
 	// and in the data directory.
 	Set schema.Str
 	// Generated has the settings of the generator if Set names one.
@@ -70,7 +71,7 @@ type Encoder struct {
 	Export schema.Str    // joined: the model file contains the encoder; model: it does not
 }
 
-// Columns declares columns of a CSV or Parquet file that are not recognised by their names.
+// Columns declares columns of a CSV file that are not recognised by their names.
 type Columns struct {
 	Bag, Label, Candidates, InstanceLabel schema.Str  // names of the columns; empty: the usual ones
 	Group                                 schema.Str  // name of the column; empty: that of Split
@@ -302,8 +303,8 @@ func (s *Spec) WithEngine(name string) *Spec {
 	return &c
 }
 
-// HasColumns reports whether the dataset is a file with named columns: CSV or Parquet.
-func (s *Spec) HasColumns() bool { return hasSuffix(s.Data.Set.V, ".csv", ".csv.gz", ".parquet") }
+// HasColumns reports whether the dataset is a file with named columns: CSV.
+func (s *Spec) HasColumns() bool { return bagfile.WithColumns().Match(s.Data.Set.V) }
 
 // HashWithoutSeeds returns the hash of the spec without train.seed and without the seed, number and fold
 // of its split. Runs with equal hashes repeat the same setting.

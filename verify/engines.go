@@ -17,7 +17,6 @@ import (
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
 	"github.com/miplc/miplc/runtime/ortenv"
-	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/verify/parity"
@@ -123,7 +122,7 @@ func checkable(backends []string) []string {
 // users learn it before hours of training. A build without cgo checks files with onnx-go only.
 func CanCheck(spec *language.Spec, library string) error {
 	if ortenv.Available() {
-		_, err := ortlib.Find(library)
+		_, err := ortenv.Start(library)
 		return err
 	}
 	if s := &spec.Export.Signature; s.V == export.SignatureBatch {

@@ -40,7 +40,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(ortlib.EnvLibrary, library)
 			env.Setenv("HDF5", folder+"/hdf5/testdata/groups.h5")
-			env.Setenv("PARQUET", folder+"/bagfile/testdata/parquet")
+			env.Setenv("SLIDE", folder+"/bagfile/testdata/slide.npz")
 			env.Setenv("CASES", folder+"/bagfile/testdata/cases")
 			env.Setenv(pinned.EnvCache, env.WorkDir+"/cache")
 			env.Vars = append(env.Vars, toolchain...)

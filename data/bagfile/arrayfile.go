@@ -12,11 +12,11 @@ import (
 	"maps"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/data/hdf5"
+	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
@@ -32,8 +32,6 @@ type array struct {
 	piece int // rows that can only be read together, as those of a compressed chunk; 0: one
 	// number is the type of the numbers in the file. rows is a byteRows if it is valid.
 	number ndarray.Number
-	// columns are the names of the values of an instance, nil if the file does not name them.
-	columns []string
 }
 
 // byteRows reads rows without converting their numbers.
@@ -61,26 +59,21 @@ type arrayFile struct {
 
 var errNoArray = errors.New("no such array")
 
-// arrayFormats open files by the extension of their names.
-var arrayFormats = map[string]func(*arrayFile) error{
-	".h5": (*arrayFile).openHDF5, ".hdf5": (*arrayFile).openHDF5,
-	".safetensors": (*arrayFile).openSafetensors, ".parquet": (*arrayFile).openParquet,
-	".npy": (*arrayFile).openNPY, ".npz": (*arrayFile).openNPZ,
-}
-
 // openArrays opens a file with arrays of numbers.
 func openArrays(path string) (*arrayFile, error) {
-	format := arrayFormats[strings.ToLower(filepath.Ext(path))]
-	if format == nil {
-		known := slices.Sorted(maps.Keys(arrayFormats))
-		return nil, fmt.Errorf("files with this extension are not supported; supported are %s", strings.Join(known, ", "))
+	if rawfile.Extension(path) == ".parquet" {
+		return nil, fmt.Errorf("Parquet files are not supported; %s", rawfile.ConvertParquet(path, ".npz"))
+	}
+	open := formatOf(path).open
+	if open == nil {
+		return nil, fmt.Errorf("files with this extension are not supported; supported are %s", oneBag().List())
 	}
 	file, info, err := fileio.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	f := &arrayFile{r: file, size: info.Size(), file: file, info: info}
-	if err := format(f); err != nil {
+	if err := open(f); err != nil {
 		file.Close()
 		return nil, err
 	}

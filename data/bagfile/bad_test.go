@@ -304,7 +304,7 @@ func TestUnknownEndings(t *testing.T) {
 		if err := os.WriteFile(path, nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), files+" are not read; known are .npz, .mat, .parquet, .csv and .csv.gz") {
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), files+" are not read; known are .npz, .mat, .csv and .csv.gz") {
 			t.Errorf("Open(%s): %v", path, err)
 		}
 		// Files with the features of one bag must be listed in a table.

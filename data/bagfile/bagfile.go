@@ -1,5 +1,5 @@
-// Package bagfile reads and writes datasets: .csv, .npz, .mat (MAT v5), .parquet, and tables of
-// files with the instances of each bag.
+// Package bagfile reads and writes datasets in the formats of its table (formats.go), and tables of files
+// with the instances of each bag.
 package bagfile
 
 import (
@@ -12,9 +12,7 @@ import (
 	"github.com/miplc/miplc/internal/fileio"
 )
 
-// Open reads a dataset. The extension determines the format: .npz, .mat (MAT v5), .parquet,
-// .csv or .csv.gz.
-// The result is valid (see data.Dataset.Validate). Errors are diagnostics with the path, and for
+// Open reads a dataset. The ending determines the format, see Readable. The result is valid (see data.Dataset.Validate). Errors are diagnostics with the path, and for
 // CSV the line.
 func Open(path string) (*data.Dataset, error) { return OpenWith(path, Options{}) }
 
@@ -110,23 +108,14 @@ func OpenWith(path string, o Options) (*data.Dataset, error) {
 		return nil, rawfile.FileError(path, err)
 	}
 	defer f.Close()
-	extension := rawfile.Extension(path)
-	if extension != ".csv" { // may be compressed
-		o.MaxBytes = o.MaxBytes.ForPacked(info.Size())
-	}
-	var d *data.Dataset
-	switch extension {
-	case ".npz":
-		d, err = decodeNPZ(f, info.Size(), path, o)
-	case ".csv", ".csv.gz":
-		d, err = decodeCSV(f, path, o)
-	case ".mat":
-		d, err = decodeMAT(f, path, o)
-	case ".parquet":
-		d, err = decodeParquet(f, info.Size(), path, o)
-	default:
+	format := formatOf(path)
+	if format.read == nil {
 		return nil, unknownDataset(path)
 	}
+	if format.packed {
+		o.MaxBytes = o.MaxBytes.ForPacked(info.Size())
+	}
+	d, err := format.read(f, info.Size(), path, o)
 	if err != nil {
 		return nil, rawfile.FileError(path, err)
 	}
@@ -136,8 +125,8 @@ func OpenWith(path string, o Options) (*data.Dataset, error) {
 
 // unknownDataset returns the error for a file whose extension is not that of a dataset.
 func unknownDataset(path string) error {
-	d := rawfile.UnknownFormat(path, "read", ".npz, .mat, .parquet, .csv and .csv.gz")
-	if arrayFormats[rawfile.Extension(path)] != nil {
+	d := rawfile.UnknownFormat(path, "read", Readable().And())
+	if formatOf(path).open != nil {
 		d = d.WithNote("a file of this format has the features of one bag; name it in a CSV file with the columns bag, label, candidates, file")
 	}
 	return d
@@ -157,8 +146,7 @@ func Save(path string, d *data.Dataset) error {
 	return f.Commit()
 }
 
-// Write writes a dataset as .npz, .csv or .csv.gz, depending on the extension of name. A dataset
-// without classes is written without candidates, for predictions.
+// Write writes a dataset in the format of the ending of name, see Writable. A dataset without classes is written without candidates, for predictions.
 func Write(w io.Writer, d *data.Dataset, name string) error {
 	if err := CheckWritable(name); err != nil {
 		return err
@@ -170,18 +158,16 @@ func Write(w io.Writer, d *data.Dataset, name string) error {
 	if err := validate(name); err != nil {
 		return err
 	}
-	return writers[rawfile.Extension(name)](w, d)
+	return formatOf(name).write(w, d)
 }
 
 // CheckWritable returns an error if Write does not support the extension of name.
 func CheckWritable(name string) error {
-	if writers[rawfile.Extension(name)] == nil {
-		return rawfile.UnknownFormat(name, "written", ".npz, .csv and .csv.gz")
+	if !Writable().Match(name) {
+		return rawfile.UnknownFormat(name, "written", Writable().And())
 	}
 	return nil
 }
-
-var writers = map[string]func(io.Writer, *data.Dataset) error{".npz": writeNPZ, ".csv": writeCSV, ".csv.gz": writeCSVGzip}
 
 func setName(path string) string {
 	name := filepath.Base(path)

@@ -19,7 +19,7 @@ import (
 // label, candidates or instance_label. An empty Group means that the bags have no groups.
 type Roles struct{ Bag, Label, Candidates, InstanceLabel, Group string }
 
-// Columns declares columns of CSV and Parquet files that are not recognised by their names, and what
+// Columns declares columns of CSV files that are not recognised by their names, and what
 // the model needs that will predict the bags.
 type Columns struct {
 	Roles  Roles

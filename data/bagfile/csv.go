@@ -51,7 +51,8 @@ func decodeCSV(r io.Reader, path string, o Options) (*data.Dataset, error) {
 		return nil, err
 	}
 	text := rawfile.CSVText(r, rawfile.TooLargeError{What: "the text", Max: o.MaxBytes.Bytes()})
-	c := newCSVReader(path, o)
+	c := &csvReader{path: path, maxCandidateBytes: o.MaxBytes.Bytes(), declared: o.Columns, labels: o.Labels,
+		noCandidates: o.NoCandidates, classes: map[string]bool{}}
 	if packed := rawfile.PackedText(text); packed != "" {
 		return nil, c.errorf(0, "this is not a text file: it is %s", packed)
 	}
@@ -60,10 +61,6 @@ func decodeCSV(r io.Reader, path string, o Options) (*data.Dataset, error) {
 	}
 	c.rows = rawfile.CSVRows(text)
 	return c.decode(o)
-}
-
-func newCSVReader(path string, o Options) *csvReader {
-	return &csvReader{path: path, maxCandidateBytes: o.MaxBytes.Bytes(), declared: o.Columns, labels: o.Labels, noCandidates: o.NoCandidates, classes: map[string]bool{}}
 }
 
 // decode reads c.rows.
@@ -112,7 +109,7 @@ type csvBag struct {
 	candidates []string
 }
 
-// csvReader reads one CSV file, or the rows of a Parquet file as CSV text.
+// csvReader reads one CSV file.
 type csvReader struct {
 	path string
 	rows *csv.Reader
@@ -124,7 +121,7 @@ type csvReader struct {
 	noCandidates      bool
 
 	// From the lines before the rows.
-	linesBefore    int                 // lines before the header; -1 for a table without lines
+	linesBefore    int                 // lines before the header
 	listedClasses  []string            // classes of the line "# classes:", or nil
 	width          int                 // number of columns
 	roles          [len(roleNames)]int // columns with the roles of roleNames; -1: none
@@ -331,11 +328,8 @@ func (c *csvReader) notANumber(line, bag, j int, field string) error {
 	return d.WithNote("features are numbers; if the column %q is not a feature, leave it out with %s", c.featureNames[j], ignoring(c.featureNames[j]))
 }
 
-// textColumn returns the position of a field in the line that was read last, 0 if the file has no lines.
+// textColumn returns the position of a field in the line that was read last.
 func (c *csvReader) textColumn(field int) int {
-	if c.linesBefore < 0 {
-		return 0
-	}
 	_, at := c.rows.FieldPos(field)
 	return at
 }

@@ -122,11 +122,3 @@ func FuzzMAT(f *testing.F) {
 		checkRead(t, d, err, fuzzLimit)
 	})
 }
-
-func FuzzParquet(f *testing.F) {
-	testsupport.AddFiles(f, filepath.Join("testdata", "parquet", "*.parquet"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		d, err := decodeParquet(bytes.NewReader(b), int64(len(b)), "fuzz.parquet", fuzzLimit)
-		checkRead(t, d, err, fuzzLimit)
-	})
-}

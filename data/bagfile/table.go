@@ -104,12 +104,11 @@ func (c *csvReader) attachFiles(d *data.Dataset, moved map[string]string) error 
 	d.Offsets = []int{0}
 	var faults diag.List
 	placed := len(c.files) == len(c.bags) // all instances have coordinates, those of a bag in one plane
-	var columns tableColumns
 	var ranges precision
 	for i := range c.bags {
 		instances := 0
 		for _, file := range c.files[s.first[i]:s.first[i+1]] {
-			f, err := s.add(d, c, i, file.cell, &columns)
+			f, err := s.add(d, c, i, file.cell)
 			if err == nil {
 				err = s.addRanges(&ranges, &f)
 			}
@@ -125,9 +124,6 @@ func (c *csvReader) attachFiles(d *data.Dataset, moved map[string]string) error 
 		for i := range s.files {
 			d.Coords, s.files[i].coords = append(d.Coords, s.files[i].coords...), nil
 		}
-	}
-	if !columns.unnamed {
-		d.FeatureNames = columns.names
 	}
 	d.Warnings = append(d.Warnings, ranges.warnings(c.path, d.FeatureNames)...)
 	if len(faults) == 0 {
@@ -208,14 +204,11 @@ func (s *fileStore) addRanges(ranges *precision, f *instanceFile) error {
 }
 
 // add opens a file of bag i. The first file sets the shape of the instances.
-func (s *fileStore) add(d *data.Dataset, c *csvReader, i int, cell string, columns *tableColumns) (instanceFile, error) {
+func (s *fileStore) add(d *data.Dataset, c *csvReader, i int, cell string) (instanceFile, error) {
 	f, shape, err := s.locate(filepath.Dir(c.path), cell, c.bags[i].id)
 	f.bag = i
 	if err == nil && d.Store != nil && !slices.Equal(shape[1:], d.Shape) {
 		err = otherShape(shape, s.files[0].instances, d.Shape)
-	}
-	if err == nil {
-		err = columns.add(&f, i)
 	}
 	if err == nil {
 		d.Store, d.Shape = s, slices.Clone(shape[1:])
@@ -224,33 +217,6 @@ func (s *fileStore) add(d *data.Dataset, c *csvReader, i int, cell string, colum
 	}
 	s.files = append(s.files, f)
 	return f, err
-}
-
-// tableColumns are the names of the features in the files of a table.
-type tableColumns struct {
-	names   []string // of the first bag whose file names them
-	bag     int      // number of this bag
-	unnamed bool     // the file of a bag does not name them
-}
-
-// add compares the columns of bag i, from 0, with those of the bags before. The features of all bags
-// have the same positions, so that another order is an error.
-func (t *tableColumns) add(b *instanceFile, i int) error {
-	switch {
-	case b.columns == nil:
-		t.unnamed = true
-		return nil
-	case t.names == nil:
-		t.names, t.bag = b.columns, i+1
-	case !slices.Equal(b.columns, t.names):
-		j := 0
-		for b.columns[j] == t.names[j] { // both have the same length
-			j++
-		}
-		return fmt.Errorf("feature %d is the column %q, in bag %d the column %q; write the same columns in the same order to all files", j+1, b.columns[j], t.bag, t.names[j])
-	}
-	b.columns = t.names // shared by all bags
-	return nil
 }
 
 // openFiles opens files without arrays and gives the dataset their instances.
@@ -295,7 +261,6 @@ type instanceFile struct {
 	instances int
 	width     int // values of an instance
 	number    ndarray.Number
-	columns   []string // names of the values of an instance, may be nil
 	info      fs.FileInfo
 	coords    []float32 // of the instances; nil: unknown, or all bags have coordinates and the dataset has them
 }
@@ -328,7 +293,7 @@ func (s *fileStore) locate(dir, cell, bag string) (b instanceFile, shape []int, 
 	defer s.opened.Put(b.path, f, 0)
 	b.info = f.info
 	a, name, err := f.arrayOf(b.name, bag)
-	b.name, b.number, b.columns = name, a.number, a.columns
+	b.name, b.number = name, a.number
 	return b, a.shape, err
 }
 

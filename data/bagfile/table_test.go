@@ -277,7 +277,7 @@ func TestTableErrors(t *testing.T) {
 		files       map[string][]byte
 	}{
 		"missing file":   {header + "s1,,a b,x.npy\n", `x.npy: bag 1 ("s1"): there is no such file`, nil},
-		"extension":      {header + "s1,,a b,x.pt\n", `x.pt: bag 1 ("s1"): files with this extension are not supported; supported are .h5, .hdf5, .npy, .npz, .parquet, .safetensors`, nil},
+		"extension":      {header + "s1,,a b,x.pt\n", `x.pt: bag 1 ("s1"): files with this extension are not supported; supported are .npz, .h5, .hdf5, .safetensors, .npy`, nil},
 		"empty cell":     {header + "s1,,a b,\n", `table.csv:2: bag 1 ("s1") has no file`, nil},
 		"file twice":     {header + "s1,,a b,x.npy\ns1,,,x.npy\n", `table.csv:3: bag 1 ("s1") has the file x.npy twice, here and in line 2`, nil},
 		"other label":    {header + "s1,a,a b,x.npy\ns1,b,,y.npy\n", `table.csv:3: bag 1 ("s1") has the label "b" here and "a" in line 2`, nil},

@@ -77,7 +77,7 @@ func (t *Tiles) read(paths []string, o bagfile.Options) (*data.Dataset, error) {
 		return nil, rawfile.FileError(path, err)
 	case info.IsDir() || strings.HasSuffix(name, ".zip"):
 		return t.folders(path, o)
-	case strings.HasSuffix(name, ".csv") || strings.HasSuffix(name, ".csv.gz"):
+	case bagfile.WithColumns().Match(name):
 		o.Files = t
 		return bagfile.OpenWith(path, o)
 	}

@@ -45,6 +45,8 @@ func PackedText(text *bufio.Reader) string {
 		return "a workbook of Excel; save the sheet as CSV"
 	case bytes.Equal(start, []byte("\xfd7zX")), bytes.HasPrefix(start, []byte("BZh")), bytes.Equal(start, []byte("\x28\xb5\x2f\xfd")):
 		return "packed by xz, bzip2 or Zstandard; unpack it, or pack it by gzip and name it .csv.gz"
+	case bytes.Equal(start, []byte("PAR1")):
+		return "a Parquet file; write it as CSV: table.to_csv(path, index=False) in pandas"
 	case bytes.IndexByte(start, 0) >= 0:
 		return "binary, or UTF-16 without a byte order mark; save it in UTF-8"
 	}

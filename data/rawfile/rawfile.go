@@ -16,6 +16,7 @@ import (
 	"github.com/miplc/miplc/data/matfile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/internal/sanitize"
 )
 
 // Extension returns the extension that determines the format of a file, in lower case, e.g. ".npz"
@@ -35,7 +36,28 @@ func UnknownFormat(path, verb, known string) diag.Diagnostic {
 	if Extension(path) == "" {
 		files = "files without an ending"
 	}
-	return diag.Errorf(diag.Pos{File: path}, "%s are not %s; known are %s", files, verb, known)
+	d := diag.Errorf(diag.Pos{File: path}, "%s are not %s; known are %s", files, verb, known)
+	if Extension(path) == ".parquet" {
+		d = d.WithNote("%s", ConvertParquet(path, ".csv"))
+	}
+	return d
+}
+
+// parquetPrograms convert a Parquet table in pandas, by the extension of the result: rows of a dataset
+// to CSV, the instances of one bag to NumPy arrays.
+var parquetPrograms = map[string]string{
+	".csv": "import sys, pandas; pandas.read_parquet(sys.argv[1]).to_csv(sys.argv[2], index=False)",
+	".npz": `import sys, numpy, pandas; t = pandas.read_parquet(sys.argv[1]); ` +
+		`numpy.savez(sys.argv[2], features=numpy.array(t.drop(columns=["x", "y"], errors="ignore"), "float32", order="C"), ` +
+		`coords=numpy.array(t.filter(["x", "y"]), order="C"))`,
+}
+
+// ConvertParquet returns the advice to convert a Parquet file to a file with the extension .csv or
+// .npz, with the command.
+func ConvertParquet(path, extension string) string {
+	to := strings.TrimSuffix(path, filepath.Ext(path)) + extension
+	return fmt.Sprintf("convert the file: python3 -c %s %s %s",
+		sanitize.ShellWord(parquetPrograms[extension]), sanitize.ShellWord(path), sanitize.ShellWord(to))
 }
 
 // Unpack decompresses r if path ends in .gz.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
@@ -90,7 +91,7 @@ var dataRows = []schema.Row{
 		Doc:   "Domain of the bags, for the table of datasets."},
 	{Name: "file", Type: schema.Text,
 		Field: schema.Bind(func(d *DataSet) any { return &d.File }),
-		Doc:   "Dataset file (.npz, .mat, .parquet, .csv, .csv.gz), or images for learners with `data.encoder`, as `data.set` of a spec. With `{r}` in the name, which is replaced by r, there is one file for each r. Without `{r}`, the candidate sets are those of the file, and r is not used."},
+		Doc:   "Dataset file (" + bagfile.Readable().List() + "), or images for learners with `data.encoder`, as `data.set` of a spec. With `{r}` in the name, which is replaced by r, there is one file for each r. Without `{r}`, the candidate sets are those of the file, and r is not used."},
 	{Name: "labels", Type: schema.Custom, Custom: &labelsType,
 		Field: schema.Bind(func(d *DataSet) any { return &d.Labels }),
 		Doc:   "Labels of `file`. `known`: each bag has one certain label. `multi`: each bag has any number of labels. `noisy`: true labels may be outside of the candidate sets. All learners get it as `data.labels` of their specs. Default: candidate sets."},

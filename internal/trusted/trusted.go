@@ -2,6 +2,7 @@
 // user did not name them. Such a file, and every folder above it, must belong to root or to the
 // user who runs the process, and other users must not be able to write to them. Otherwise another
 // user of the machine could run code as this user by putting a library into a folder that is searched.
+// It also rejects truncated libraries, and explains errors of the loader.
 package trusted
 
 import (

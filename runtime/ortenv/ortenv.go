@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/internal/trusted"
 	"github.com/miplc/miplc/runtime/ortlib"
 )
 
@@ -94,19 +95,32 @@ func startLocked(path string) error {
 		env.lib = ortlib.Library{Version: loadedVersion()}
 		return nil
 	}
-	lib, err := ortlib.Find(path)
+	lib, err := ortlib.Load(path, func(path string) error {
+		if err := load(path); err != nil {
+			return explained(path, err.Error())
+		}
+		return nil
+	})
 	if err != nil {
 		return err
-	}
-	if err := load(lib.Path); err != nil {
-		// The Go binding requests one version of the C API. A library that does not have it returns
-		// null, which the binding reports as code 2.
-		if strings.Contains(err.Error(), "Error setting ORT API base: 2") {
-			return fmt.Errorf("the onnxruntime library %s is too old: miplc needs version %s or later; %s", lib.Path, ortlib.MinVersion, ortlib.Remedy)
-		}
-		return fmt.Errorf("cannot load the onnxruntime library %s: %w; %s", lib.Path, err, ortlib.Remedy)
 	}
 	lib.Version = loadedVersion()
 	env.lib = lib
 	return nil
+}
+
+// explained explains an error of the Go binding, for the end of a sentence about the library.
+func explained(path, message string) error {
+	// The binding requests one version of the C API. A library that does not have it returns null, which
+	// the binding reports as code 2.
+	if strings.Contains(message, "Error setting ORT API base: 2") {
+		return fmt.Errorf("is too old: miplc needs version %s or later", ortlib.MinVersion)
+	}
+	if strings.Contains(message, "Error looking up OrtGetApiBase") {
+		return errors.New("is not onnxruntime: it has no function OrtGetApiBase")
+	}
+	if _, loader, ok := strings.Cut(message, "Error loading ONNX shared library \""+path+"\": "); ok {
+		return trusted.LoadError(path, loader)
+	}
+	return trusted.LoadError(path, message)
 }

@@ -1,7 +1,6 @@
 package ortlib
 
 import (
-	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,7 +10,7 @@ import (
 )
 
 // machine is a fictitious linux/amd64 machine whose directories are all below a temporary
-// directory. The stand-ins of testdata are the libraries in them.
+// directory. Its libraries are files without contents, because nothing loads them.
 type machine struct {
 	t    *testing.T
 	root string
@@ -35,14 +34,10 @@ func (m *machine) places() places {
 
 func (m *machine) path(name string) string { return filepath.Join(m.root, filepath.FromSlash(name)) }
 
-// put copies a stand-in (new.so, old.so, ...) to a place.
-func (m *machine) put(standIn, name string) string {
+// put writes a library to a place.
+func (m *machine) put(name string) string {
 	m.t.Helper()
-	data, err := os.ReadFile("testdata/" + standIn)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	return m.write(data, name)
+	return m.write(nil, name)
 }
 
 func (m *machine) write(data []byte, name string) string {
@@ -61,14 +56,14 @@ func (m *machine) write(data []byte, name string) string {
 // folders for it.
 func TestFindByMereName(t *testing.T) {
 	m := newMachine(t)
-	path := m.put("new.so", "work/libmine.so")
+	path := m.put("work/libmine.so")
 	t.Chdir(filepath.Dir(path))
 	for _, env := range []bool{false, true} {
 		option := "libmine.so"
 		if env {
 			m.env[EnvLibrary], option = option, ""
 		}
-		if lib, err := m.places().find(option); err != nil || lib.Path != path {
+		if lib, err := m.places().find(option, nil); err != nil || lib.Path != path {
 			t.Errorf("%+v, %v; want %s", lib, err, path)
 		}
 	}
@@ -79,9 +74,9 @@ const cached = "cache/onnxruntime/1.27.0/linux-amd64/libonnxruntime.so.1.27.0"
 // Without the first candidate, Find returns the next one.
 func TestFindOrder(t *testing.T) {
 	m := newMachine(t)
-	option := m.put("new.so", "option/mine.so")
-	m.env[EnvLibrary] = m.put("new.so", "env/first.so")
-	m.env[EnvLibraryOwn] = m.put("new.so", "env/second.so")
+	option := m.put("option/mine.so")
+	m.env[EnvLibrary] = m.put("env/first.so")
+	m.env[EnvLibraryOwn] = m.put("env/second.so")
 	places := []struct {
 		origin Origin
 		path   string
@@ -89,20 +84,20 @@ func TestFindOrder(t *testing.T) {
 	}{
 		{FromEnv, m.path("env/first.so"), func() { delete(m.env, EnvLibrary) }},
 		{FromEnv, m.path("env/second.so"), func() { delete(m.env, EnvLibraryOwn) }},
-		{FromCache, m.put("new.so", cached), nil},
-		{FromExecutable, m.put("new.so", "bin/libonnxruntime.so"), nil},
-		{FromExecutable, m.put("new.so", "lib/libonnxruntime.so.1"), nil},
-		{FromSystem, m.put("new.so", "usr/lib/libonnxruntime.so.1.27.0"), nil},
-		{FromSystem, m.put("new.so", "usr/local/lib/libonnxruntime.so"), nil},
-		{FromPython, m.put("new.so", "python3.12/site-packages/onnxruntime/capi/libonnxruntime.so.1.27.0"), nil},
+		{FromCache, m.put(cached), nil},
+		{FromExecutable, m.put("bin/libonnxruntime.so"), nil},
+		{FromExecutable, m.put("lib/libonnxruntime.so.1"), nil},
+		{FromSystem, m.put("usr/lib/libonnxruntime.so.1.27.0"), nil},
+		{FromSystem, m.put("usr/local/lib/libonnxruntime.so"), nil},
+		{FromPython, m.put("python3.12/site-packages/onnxruntime/capi/libonnxruntime.so.1.27.0"), nil},
 	}
-	lib, err := m.places().find(option)
-	if want := (Library{Path: option, Version: "1.27.0", Origin: FromOption}); err != nil || lib != want {
+	lib, err := m.places().find(option, nil)
+	if want := (Library{Path: option, Origin: FromOption}); err != nil || lib != want {
 		t.Fatalf("with a path: %+v, %v; want %+v", lib, err, want)
 	}
 	for _, place := range places {
-		lib, err := m.places().find("")
-		if want := (Library{Path: place.path, Version: "1.27.0", Origin: place.origin}); err != nil || lib != want {
+		lib, err := m.places().find("", nil)
+		if want := (Library{Path: place.path, Version: versionInName(place.path), Origin: place.origin}); err != nil || lib != want {
 			t.Fatalf("%+v, %v; want %+v", lib, err, want)
 		}
 		if place.remove != nil {
@@ -111,7 +106,7 @@ func TestFindOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err = m.places().find("")
+	_, err = m.places().find("", nil)
 	var missing *NotFoundError
 	if !errors.As(err, &missing) || len(missing.Tried) != 5 {
 		t.Fatalf("nothing left: %v", err)
@@ -128,10 +123,10 @@ func TestFindOrder(t *testing.T) {
 func TestFindWithoutCache(t *testing.T) {
 	p := newMachine(t).places()
 	p.cache, p.cacheErr = "", errors.New("HOME is not set")
-	if _, err := p.find(""); err == nil || !strings.Contains(err.Error(), "\n  cache: HOME is not set\n") {
+	if _, err := p.find("", nil); err == nil || !strings.Contains(err.Error(), "\n  cache: HOME is not set\n") {
 		t.Errorf("no cache: %v", err)
 	}
-	if _, err := p.find("/nowhere.so"); err == nil || strings.Contains(err.Error(), "HOME") {
+	if _, err := p.find("/nowhere.so", nil); err == nil || strings.Contains(err.Error(), "HOME") {
 		t.Errorf("a named library: %v", err)
 	}
 }
@@ -139,17 +134,17 @@ func TestFindWithoutCache(t *testing.T) {
 // Unusable libraries in the default places are skipped. One that the user named is an error.
 func TestFindPassesOverUnusable(t *testing.T) {
 	m := newMachine(t)
-	m.put("old.so", "bin/libonnxruntime.so")
-	m.put("old.so", "usr/lib/libonnxruntime.so.1.20.1")
-	good := m.put("new.so", "usr/local/lib/libonnxruntime.so")
-	if lib, err := m.places().find(""); err != nil || lib.Path != good {
+	m.put("bin/libonnxruntime.so.1.9")
+	m.put("usr/lib/libonnxruntime.so.1.20.1")
+	good := m.put("usr/local/lib/libonnxruntime.so")
+	if lib, err := m.places().find("", nil); err != nil || lib.Path != good {
 		t.Fatalf("%+v, %v", lib, err)
 	}
 
-	bad := m.put("old.so", "old.so")
+	bad := m.put("libonnxruntime.so.1.20.1")
 	check := func(what, named, remedy string) {
 		t.Helper()
-		_, err := m.places().find(named)
+		_, err := m.places().find(named, nil)
 		if err == nil {
 			t.Fatalf("%s: another library was used without an error", what)
 		}
@@ -174,15 +169,15 @@ func TestFindRefusesWhatOthersCanChange(t *testing.T) {
 	} {
 		t.Run(c.origin, func(t *testing.T) {
 			m := newMachine(t)
-			path := m.put("new.so", c.place)
+			path := m.put(c.place)
 			if err := os.Chmod(filepath.Dir(path), 0o777|os.ModeSticky); err != nil {
 				t.Fatal(err)
 			}
-			_, err := m.places().find("")
+			_, err := m.places().find("", nil)
 			if err == nil || !strings.Contains(err.Error(), path+" ("+c.origin+"): refused: every user can write to "+filepath.Dir(path)) {
 				t.Errorf("%v", err)
 			}
-			if lib, err := m.places().find(path); err != nil || lib.Path != path {
+			if lib, err := m.places().find(path, nil); err != nil || lib.Path != path {
 				t.Errorf("the explicit path is rejected: %v", err)
 			}
 		})
@@ -192,7 +187,7 @@ func TestFindRefusesWhatOthersCanChange(t *testing.T) {
 // A link in a rejected directory does not hide the library that it points to.
 func TestRefusedLinkHidesNothing(t *testing.T) {
 	m := newMachine(t)
-	good := m.put("new.so", "usr/lib/libonnxruntime.so")
+	good := m.put("usr/lib/libonnxruntime.so")
 	m.write(nil, "bin/service")
 	if err := os.Symlink(good, m.path("bin/libonnxruntime.so")); err != nil {
 		t.Fatal(err)
@@ -200,7 +195,7 @@ func TestRefusedLinkHidesNothing(t *testing.T) {
 	if err := os.Chmod(m.path("bin"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if lib, err := m.places().find(""); err != nil || lib.Path != good || lib.Origin != FromSystem {
+	if lib, err := m.places().find("", nil); err != nil || lib.Path != good || lib.Origin != FromSystem {
 		t.Errorf("%+v, %v; want %s", lib, err, good)
 	}
 }
@@ -211,13 +206,13 @@ func TestFindIgnoresTheWorkingFolder(t *testing.T) {
 	for _, variable := range []string{"", ":/nowhere", "/nowhere::", ".", "lib"} {
 		t.Run(variable, func(t *testing.T) {
 			m := newMachine(t)
-			m.put("new.so", "work/libonnxruntime.so")
-			m.put("new.so", "work/lib/libonnxruntime.so")
+			m.put("work/libonnxruntime.so")
+			m.put("work/lib/libonnxruntime.so")
 			t.Chdir(m.path("work"))
 			p := m.places()
 			p.systemDirs = systemDirs("linux", func(name string) string { return map[string]string{"LD_LIBRARY_PATH": variable}[name] })
 			p.systemDirs = slices.DeleteFunc(p.systemDirs, filepath.IsAbs) // of the machine that runs the test
-			lib, err := p.find("")
+			lib, err := p.find("", nil)
 			if err == nil {
 				t.Errorf("took %s", lib.Path)
 			} else if variable != "" && !strings.Contains(err.Error(), "refused: the path is relative") {
@@ -229,17 +224,17 @@ func TestFindIgnoresTheWorkingFolder(t *testing.T) {
 
 func TestFindInDirectory(t *testing.T) {
 	m := newMachine(t)
-	m.put("old.so", "dir/libonnxruntime.so.1.9.0")
-	want := m.put("new.so", "dir/libonnxruntime.so.1.27.0")
-	m.put("other.so", "dir/libonnxruntime_providers_shared.so")
-	m.put("new.so", "dir/libonnxruntime.so")
-	if lib, err := m.places().find(m.path("dir")); err != nil || lib.Path != want {
+	m.put("dir/libonnxruntime.so.1.9.0")
+	want := m.put("dir/libonnxruntime.so.1.27.0")
+	m.put("dir/libonnxruntime_providers_shared.so")
+	m.put("dir/libonnxruntime.so")
+	if lib, err := m.places().find(m.path("dir"), nil); err != nil || lib.Path != want {
 		t.Errorf("%+v, %v; want %s", lib, err, want)
 	}
 	if err := os.Mkdir(m.path("empty"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	_, err := m.places().find(m.path("empty"))
+	_, err := m.places().find(m.path("empty"), nil)
 	if err == nil || !strings.Contains(err.Error(), "directory without libonnxruntime.so") {
 		t.Errorf("empty directory: %v", err)
 	}
@@ -248,7 +243,7 @@ func TestFindInDirectory(t *testing.T) {
 // A file that is reached by two names is inspected once.
 func TestCandidatesFollowLinks(t *testing.T) {
 	m := newMachine(t)
-	target := m.put("new.so", "usr/lib/libonnxruntime.so.1.27.0")
+	target := m.put("usr/lib/libonnxruntime.so.1.27.0")
 	if err := os.Symlink(target, m.path("usr/lib/libonnxruntime.so")); err != nil {
 		t.Fatal(err)
 	}
@@ -264,131 +259,16 @@ func TestCandidatesFollowLinks(t *testing.T) {
 	}
 }
 
-func TestInspect(t *testing.T) {
+// A link has the version of the file that it points to.
+func TestVersionOfLink(t *testing.T) {
 	m := newMachine(t)
-	newSO, err := os.ReadFile("testdata/new.so")
-	if err != nil {
+	link := m.path("usr/lib/libonnxruntime.so")
+	if err := os.Symlink(m.put("usr/lib/1/libonnxruntime.so.1.20.1"), link); err != nil {
 		t.Fatal(err)
 	}
-	flip := func(at int, b byte) []byte {
-		data := append([]byte(nil), newSO...)
-		data[at] = b
-		return data
+	if c := m.places().checkAt(link, FromOption); c.Verdict != TooOld || c.Version != "1.20.1" {
+		t.Errorf("%+v", c)
 	}
-	dylib := machO(0x0100000c, 6, 1<<16|27<<8, true)
-	for _, c := range []struct {
-		name         string
-		data         []byte
-		goos, goarch string
-		version      string
-		verdict      Verdict
-		detail       string
-	}{
-		{"good", newSO, "linux", "amd64", "1.27.0", Usable, ""},
-		{"other architecture", newSO, "linux", "arm64", "", NotLibrary, "EM_X86_64"},
-		{"other system", newSO, "darwin", "amd64", "", NotLibrary, "ELF format"},
-		{"an executable", flip(16, 2), "linux", "amd64", "", NotLibrary, "not a shared library"},
-		{"32 bit class", flip(4, 1), "linux", "amd64", "", NotLibrary, "damaged"},
-		{"empty", nil, "linux", "amd64", "", NotLibrary, "shorter"},
-		{"text", []byte("#!/bin/sh\n"), "linux", "amd64", "", NotLibrary, "not a shared library"},
-		{"header alone", newSO[:64], "linux", "amd64", "", NotLibrary, "damaged"},
-		{"half", newSO[:len(newSO)/2], "linux", "amd64", "", NotLibrary, "damaged"},
-		{"one byte short", newSO[:len(newSO)-1], "linux", "amd64", "", NotLibrary, "damaged"},
-		{"Mach-O", dylib, "darwin", "arm64", "1.27.0", Usable, ""},
-		{"old Mach-O", machO(0x0100000c, 6, 1<<16|20<<8|1, true), "darwin", "arm64", "1.20.1", TooOld, "1.20.1"},
-		{"Mach-O of Intel", dylib, "darwin", "amd64", "", NotLibrary, "this is amd64"},
-		{"Mach-O on linux", dylib, "linux", "arm64", "", NotLibrary, "Mach-O format"},
-		{"Mach-O that imports it", machO(0x0100000c, 6, 1<<16|27<<8, false), "darwin", "arm64", "", NotLibrary, "does not export"},
-		{"Mach-O bundle", machO(0x0100000c, 8, 1<<16|27<<8, true), "darwin", "arm64", "", NotLibrary, "not a shared library"},
-		{"cut Mach-O", dylib[:40], "darwin", "arm64", "", NotLibrary, "damaged"},
-		{"no DLL", []byte("MZ and no more than that"), "windows", "amd64", "", NotLibrary, "damaged"},
-	} {
-		version, verdict, detail := inspect(m.write(c.data, "candidate"), c.goos, c.goarch)
-		if version != c.version || verdict != c.verdict || !strings.Contains(detail, c.detail) {
-			t.Errorf("%s: %q, %s, %q; want %q, %s, %q", c.name, version, verdict, detail, c.version, c.verdict, c.detail)
-		}
-	}
-}
-
-func TestInspectStandIns(t *testing.T) {
-	m := newMachine(t)
-	for _, c := range []struct {
-		standIn, name string
-		version       string
-		verdict       Verdict
-	}{
-		{"old.so", "a", "1.20.1", TooOld},
-		{"old.so", "libonnxruntime.so.1.27.0", "1.20.1", TooOld}, // the name may be wrong, the symbols are not
-		{"unversioned.so", "libonnxruntime.so", "", Usable},
-		{"unversioned.so", "libonnxruntime.so.1.19.2", "1.19.2", TooOld},
-		{"unversioned.so", "libonnxruntime.so.1.30.0", "1.30.0", Usable},
-		{"other.so", "libonnxruntime.so.1.27.0", "", NotLibrary},
-	} {
-		version, verdict, _ := inspect(m.put(c.standIn, c.name), "linux", "amd64")
-		if version != c.version || verdict != c.verdict {
-			t.Errorf("%s as %s: %q, %s; want %q, %s", c.standIn, c.name, version, verdict, c.version, c.verdict)
-		}
-	}
-}
-
-// Inspect returns a verdict for every truncated library and for every library with one byte set
-// to 0xff.
-func TestInspectSurvivesDamage(t *testing.T) {
-	whole, err := os.ReadFile("testdata/new.so")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range whole {
-		data := append([]byte(nil), whole...)
-		data[i] = 0xff
-		_, _ = readVersion(strings.NewReader(string(data)), int64(len(data)), "linux", "amd64")
-		if _, err := readVersion(strings.NewReader(string(whole[:i])), int64(i), "linux", "amd64"); err == nil {
-			t.Errorf("the first %d of %d bytes count as a library", i, len(whole))
-		}
-	}
-}
-
-func FuzzInspect(f *testing.F) {
-	for _, name := range []string{"new.so", "unversioned.so", "other.so"} {
-		data, err := os.ReadFile("testdata/" + name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(data)
-	}
-	f.Add(machO(0x0100000c, 6, 1<<16|27<<8, true))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, goos := range []string{"linux", "darwin", "windows"} {
-			_, _ = readVersion(strings.NewReader(string(data)), int64(len(data)), goos, "arm64")
-		}
-	})
-}
-
-// machO builds the smallest macOS dynamic library with an identity and a symbol table. The entry
-// point is defined in it or only imported.
-func machO(cpu, kind, version uint32, defined bool) []byte {
-	le := binary.LittleEndian
-	words := func(v ...uint32) (b []byte) {
-		for _, w := range v {
-			b = le.AppendUint32(b, w)
-		}
-		return b
-	}
-	const header, idSize, symtabSize = 32, 32, 24
-	const symOff, symSize = header + idSize + symtabSize, 16
-	name := "\x00_OrtGetApiBase\x00"
-	symType := byte(0x01) // external, undefined
-	if defined {
-		symType = 0x0f // external, defined in a section
-	}
-	data := words(0xfeedfacf, cpu, 0, kind, 2, idSize+symtabSize, 0, 0)
-	data = append(data, words(0xd, idSize, 24, 2, version, 1<<16)...)
-	data = append(data, "a.dylib\x00"...)
-	data = append(data, words(0x2, symtabSize, symOff, 1, symOff+symSize, uint32(len(name)))...)
-	data = append(data, words(1)...)
-	data = append(data, symType, 1, 0, 0)
-	data = append(data, make([]byte, 8)...)
-	return append(data, name...)
 }
 
 func TestCompareVersions(t *testing.T) {

@@ -21,8 +21,8 @@ func (p places) install(ctx context.Context, o pinned.InstallOptions) (Library, 
 	if err := p.slot().Install(ctx, o); err != nil {
 		return Library{}, err
 	}
-	c := p.inspectAt(p.cachePath(), FromCache)
-	if c.Verdict != Usable {
+	c := p.checkAt(p.cachePath(), FromCache)
+	if c.Verdict != Found {
 		return Library{}, fmt.Errorf("the library installed at %s cannot be used: %s", c.Path, c.Detail)
 	}
 	return Library{Path: c.Path, Version: c.Version, Origin: FromCache}, nil

@@ -36,8 +36,8 @@ func TestDamagedCache(t *testing.T) {
 	p := m.places()
 	sum := sha256.Sum256([]byte("other bytes"))
 	p.pins = []pinned.Pin{{System: "linux/amd64", Via: pinned.ViaPip, Size: 1768, SHA256: hex.EncodeToString(sum[:])}}
-	m.put("new.so", cached)
-	_, err := p.find("")
+	m.put(cached)
+	_, err := p.find("", nil)
 	if err == nil || !strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("the damage was not noticed: %v", err)
 	}

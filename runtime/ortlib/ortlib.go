@@ -1,12 +1,14 @@
-// Package ortlib finds the onnxruntime shared library on this machine, checks whether it is usable
-// without loading it, and installs a pinned version into miplc's cache with npm or pip.
+// Package ortlib finds the onnxruntime shared library on this machine, without loading it, and installs
+// a pinned version into miplc's cache with npm or pip.
 package ortlib
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/miplc/miplc/internal/pinned"
@@ -44,22 +46,22 @@ const (
 	FromPython     Origin = "python"      // the onnxruntime package of a Python installation
 )
 
-// Verdict is the outcome of inspecting a candidate.
+// Verdict is the outcome of checking a candidate. Whether the file loads is known only after ortenv.Start.
 type Verdict string
 
 // Verdicts of a candidate.
 const (
-	Usable     Verdict = "usable"
+	Found      Verdict = "found"
 	NotFound   Verdict = "not found"
 	TooOld     Verdict = "too old"
-	NotLibrary Verdict = "not a usable library" // damaged, for another system, or not a library
+	NotLibrary Verdict = "not a usable library" // a folder, cut off, not the pinned file, or the loader rejects it
 	Refused    Verdict = "refused"              // another user of the machine could have put it there
 )
 
-// Library is a library that passed inspection.
+// Library is a library that was found.
 type Library struct {
 	Path    string `json:"path"`
-	Version string `json:"version"` // "1.27.0"; empty if the file does not contain it
+	Version string `json:"version"` // "1.27.0"; until it is loaded, that of the file name, which may be empty
 	Origin  Origin `json:"origin"`
 }
 
@@ -70,7 +72,7 @@ type Candidate struct {
 	Exists  bool    `json:"exists"`
 	Version string  `json:"version,omitempty"` // empty when unknown
 	Verdict Verdict `json:"verdict"`
-	Detail  string  `json:"detail,omitempty"` // why the verdict is not Usable, or a remark
+	Detail  string  `json:"detail,omitempty"` // why the verdict is not Found, or a remark
 }
 
 // NotFoundError reports that no place has a usable library.
@@ -130,10 +132,15 @@ func (e *NotFoundError) Remedy() string {
 // rejected if another user than root could have put them there, see Refused. The error is a
 // *NotFoundError.
 func Find(path string) (Library, error) {
-	return here().find(path)
+	return here().find(path, nil)
 }
 
-// Candidates inspects every place, in the order of Find.
+// Load is Find of a library that load accepts. The error of load completes a sentence about the file.
+func Load(path string, load func(path string) error) (Library, error) {
+	return here().find(path, load)
+}
+
+// Candidates checks every place, in the order of Find.
 func Candidates(path string) []Candidate {
 	var all []Candidate
 	p := here()
@@ -144,15 +151,23 @@ func Candidates(path string) []Candidate {
 	return all
 }
 
-func (p places) find(path string) (Library, error) {
+func (p places) find(path string, load func(path string) error) (Library, error) {
 	var found *Candidate
 	var tried []Candidate
 	p.each(path, func(c Candidate) bool {
-		tried = append(tried, c)
-		if c.Verdict == Usable {
-			found = &c
-			return false
+		var err error
+		if c.Verdict == Found {
+			// The dynamic linker would search for a name without a folder elsewhere.
+			if c.Path, err = filepath.Abs(c.Path); err == nil && load != nil {
+				err = load(c.Path)
+			}
+			if err == nil {
+				found = &c
+				return false
+			}
+			c.Verdict, c.Detail = NotLibrary, err.Error()
 		}
+		tried = append(tried, c)
 		return c.Origin != FromOption && c.Origin != FromEnv
 	})
 	if found == nil {
@@ -162,15 +177,10 @@ func (p places) find(path string) (Library, error) {
 		}
 		return Library{}, none
 	}
-	// The dynamic linker would search for a name without a folder elsewhere.
-	path, err := filepath.Abs(found.Path)
-	if err != nil {
-		return Library{}, err
-	}
-	return Library{Path: path, Version: found.Version, Origin: found.Origin}, nil
+	return Library{Path: found.Path, Version: found.Version, Origin: found.Origin}, nil
 }
 
-// each inspects the candidates in order until visit returns false.
+// each checks the candidates in order until visit returns false.
 func (p places) each(named string, visit func(Candidate) bool) {
 	seen := map[string]bool{}
 	for _, group := range p.groups(named) {
@@ -179,7 +189,7 @@ func (p places) each(named string, visit func(Candidate) bool) {
 			if seen[real] {
 				continue
 			}
-			c := p.inspectAt(path, group.origin)
+			c := p.checkAt(path, group.origin)
 			// The target of a link in a refused place may still be found by its own path.
 			seen[real] = c.Verdict != Refused
 			if !visit(c) {
@@ -189,9 +199,9 @@ func (p places) each(named string, visit func(Candidate) bool) {
 	}
 }
 
-// inspectAt inspects the file at path. Files that were not named explicitly must pass package
+// checkAt checks the file at path. Files that were not named explicitly must pass package
 // trusted before they are read, and a file in the cache must be the one that Install downloaded.
-func (p places) inspectAt(path string, from Origin) Candidate {
+func (p places) checkAt(path string, from Origin) Candidate {
 	c := Candidate{Path: path, Origin: from}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -224,6 +234,43 @@ func (p places) inspectAt(path string, from Origin) Candidate {
 			return c
 		}
 	}
-	c.Version, c.Verdict, c.Detail = inspect(path, p.goos, p.goarch)
+	if err := trusted.Complete(path); err != nil {
+		c.Verdict, c.Detail = NotLibrary, err.Error()
+		return c
+	}
+	c.Version, c.Verdict = versionInName(realName(path)), Found
+	if c.Version != "" && compareVersions(c.Version, MinVersion) < 0 {
+		c.Verdict, c.Detail = TooOld, fmt.Sprintf("version %s, miplc needs %s or later", c.Version, MinVersion)
+	}
 	return c
+}
+
+// realName follows links, because libonnxruntime.so usually links to a versioned name.
+func realName(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+var versionPattern = regexp.MustCompile(`\d+\.\d+(\.\d+)?`)
+
+// versionInName returns the "1.27.0" of libonnxruntime.so.1.27.0, or "".
+func versionInName(path string) string {
+	return versionPattern.FindString(filepath.Base(path))
+}
+
+// compareVersions compares dotted numbers. A missing or invalid part counts as 0.
+func compareVersions(a, b string) int {
+	part := func(version string, i int) int {
+		parts := append(strings.Split(version, "."), make([]string, i+1)...)
+		n, _ := strconv.Atoi(parts[i])
+		return n
+	}
+	for i := range max(strings.Count(a, "."), strings.Count(b, ".")) + 1 {
+		if d := part(a, i) - part(b, i); d != 0 {
+			return d
+		}
+	}
+	return 0
 }

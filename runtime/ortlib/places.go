@@ -132,17 +132,16 @@ type naming struct {
 	plain     string
 	glob      string // the names that distributions use, without those of add-ons (libonnxruntime_providers_shared.so)
 	installed string // contains the version, so that a listing of the cache shows it
-	kind      string // format of the file
 }
 
 func namingOf(goos string) naming {
 	switch goos {
 	case "windows":
-		return naming{"onnxruntime.dll", "onnxruntime.dll", "onnxruntime.dll", "PE"}
+		return naming{"onnxruntime.dll", "onnxruntime.dll", "onnxruntime.dll"}
 	case "darwin", "ios":
-		return naming{"libonnxruntime.dylib", "libonnxruntime*.dylib", "libonnxruntime." + Version + ".dylib", "Mach-O"}
+		return naming{"libonnxruntime.dylib", "libonnxruntime*.dylib", "libonnxruntime." + Version + ".dylib"}
 	}
-	return naming{"libonnxruntime.so", "libonnxruntime.so*", "libonnxruntime.so." + Version, "ELF"}
+	return naming{"libonnxruntime.so", "libonnxruntime.so*", "libonnxruntime.so." + Version}
 }
 
 func systemDirs(goos string, getenv func(string) string) []string {

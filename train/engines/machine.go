@@ -2,7 +2,6 @@ package engines
 
 import (
 	"github.com/miplc/miplc/runtime/ortenv"
-	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
@@ -17,10 +16,7 @@ type machine struct {
 var here = machine{onnxruntime: findLibrary, provider: ortenv.CheckProvider, open: open}
 
 func findLibrary(path string) (string, error) {
-	if !ortenv.Available() {
-		return "", ortenv.ErrNoCgo
-	}
-	lib, err := ortlib.Find(path)
+	lib, err := ortenv.Start(path)
 	return lib.Version, err
 }
 

@@ -3,17 +3,13 @@
 package pjrt
 
 import (
-	"debug/elf"
-	"errors"
 	"fmt"
-	"os"
-	"runtime"
-	"strings"
 
 	"github.com/ebitengine/purego"
 	gopjrt "github.com/gomlx/go-xla/pjrt"
 
 	"github.com/miplc/miplc/internal/nvidia"
+	"github.com/miplc/miplc/internal/trusted"
 )
 
 // entryPoint is the symbol through which a program reaches a plugin.
@@ -31,12 +27,12 @@ type table struct {
 // versionOf loads a plugin and returns its version of the PJRT interface. It needs no device and
 // calls no function of the table, because other versions may have them at other offsets.
 func versionOf(plugin string) (major, minor int, err error) {
-	if err := checkFile(plugin); err != nil {
+	if err := trusted.Complete(plugin); err != nil {
 		return 0, 0, err
 	}
 	library, err := nvidia.Load(plugin, purego.RTLD_LAZY|purego.RTLD_LOCAL)
 	if err != nil {
-		return 0, 0, unloadable(plugin, err)
+		return 0, 0, trusted.LoadError(plugin, err.Error())
 	}
 	address, err := purego.Dlsym(library, entryPoint)
 	if err != nil {
@@ -49,39 +45,6 @@ func versionOf(plugin string) (major, minor int, err error) {
 		return 0, 0, fmt.Errorf("is not a working PJRT plugin: its %s returns no function table", entryPoint)
 	}
 	return int(t.version.major), int(t.version.minor), nil
-}
-
-// checkFile explains why a file is not a library for this machine; the loader's messages are hard
-// to understand.
-func checkFile(path string) error {
-	f, err := elf.Open(path)
-	if err != nil {
-		return errors.New("is not a shared library, or is damaged")
-	}
-	defer f.Close()
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	for _, part := range f.Progs { // reading a part beyond the end of the file would end the program
-		if end := part.Off + part.Filesz; end < part.Off || end > uint64(info.Size()) {
-			return errors.New("is a damaged shared library: it is cut off")
-		}
-	}
-	want := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[runtime.GOARCH]
-	if f.Machine != want {
-		return fmt.Errorf("is built for %s, this machine is %s", f.Machine, runtime.GOARCH)
-	}
-	return nil
-}
-
-// unloadable explains an error of the loader about a missing library that the plugin needs.
-func unloadable(plugin string, err error) error {
-	name, rest, found := strings.Cut(err.Error(), ": ")
-	if found && name != plugin && strings.Contains(rest, "cannot open shared object file") {
-		return fmt.Errorf("does not load: it needs the library %s, which was not found", name)
-	}
-	return fmt.Errorf("does not load: %w", err)
 }
 
 // load loads a plugin and returns its version, with a remark if there is one.

@@ -79,7 +79,7 @@ func OpenData(ctx context.Context, paths []string, o bagfile.Options, m *contrac
 		}
 		return encoder.OfPixels(d, m.Encoder)
 	case images && m.Encoder == nil:
-		return nil, diag.Errorf(diag.Pos{File: paths[0]}, "images, but the model takes a file of features (.csv, .npz, .parquet, .mat)").
+		return nil, diag.Errorf(diag.Pos{File: paths[0]}, "images, but the model takes a file of features (%s)", bagfile.Readable().List()).
 			WithNote("a model that was trained on a file of miplc data bags takes images, and so does one with data.encoder, unless data.encoder.export is model")
 	case !images && len(paths) > 1:
 		return nil, diag.Errorf(diag.Pos{File: paths[1]}, "only images, folders and archives of images may be several; give one file of bags")
@@ -179,14 +179,14 @@ func (f *Flags) checkDevice() error {
 	return nil
 }
 
-// EnsureLibrary installs onnxruntime if none is found. It does nothing if the flag or the
-// environment names a library. If onnxruntime is not required, a failed installation is a warning.
+// EnsureLibrary loads onnxruntime, and installs it if none is found. It installs nothing if the flag or
+// the environment names a library. If onnxruntime is not required, a failed installation is a warning.
 func EnsureLibrary(ctx context.Context, con *console.Console, library string, required bool) error {
 	if !ortenv.Available() {
 		con.Notef("this program was built with CGO_ENABLED=0: models are checked in the interpreter, gorgonia and onnx-go, and not in onnxruntime")
 		return nil
 	}
-	_, err := ortlib.Find(library)
+	_, err := ortenv.Start(library)
 	named := library + con.Getenv(ortlib.EnvLibrary) + con.Getenv(ortlib.EnvLibraryOwn)
 	if err == nil || named != "" {
 		return err

@@ -100,8 +100,6 @@ func workshop(t *testing.T) string {
 		f.Close()
 	}
 	do(t, 0, "build m.yaml -o build")
-	do(t, 0, "data synth prototypes --bags 10 -o wide.csv")
-	do(t, 0, "build quickstart -o wide")
 	do(t, 0, "experiment e.yaml -o done")
 	return dir
 }

@@ -34,8 +34,9 @@ may repeat them or leave them empty:
 Class names have no spaces. Optional columns are instance_label (class of the instance), x
 and y (its position) and file (docs/large-data.md); all others are features. One named like
 an identifier, such as slide_id, is an error: list it in --ignore-columns or
---feature-columns. miplc reads .csv, .csv.gz, .npz, .parquet and .mat (as published with
-DEMIPL, the reference model), and writes .csv, .csv.gz and .npz; see docs/data.md.`,
+--feature-columns. miplc reads ` + bagfile.Readable().And() + `
+(.mat as published with DEMIPL, the reference model), and writes ` + bagfile.Writable().And() + `;
+see docs/data.md.`,
 		Example: `  miplc data synth prototypes -o bags.csv                     # or write a CSV file yourself
   miplc data inspect bags.csv                                 # validate and describe it
   miplc train demipl-mlp --set data.set=bags.csv -o run       # train on it

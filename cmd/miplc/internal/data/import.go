@@ -23,7 +23,7 @@ func importCommand(con *console.Console) *cobra.Command {
 		Use:        "import IN OUT",
 		SuggestFor: []string{"convert", "load"},
 		Short:      "Convert a dataset to another format",
-		Long:       "Read a dataset (.npz, .mat, .parquet, .csv, .csv.gz), validate it and write it as .npz,\n.csv or .csv.gz. The ending of OUT selects the format. An invalid dataset is an error that\nnames the line or the bag, and nothing is written.",
+		Long:       "Read a dataset (" + bagfile.Readable().List() + "), validate it and write it as\n" + bagfile.Writable().Or() + ". The ending of OUT selects the format. An invalid dataset is an error that\nnames the line or the bag, and nothing is written.",
 		Example:    "  miplc data import MNIST_MIPL_r1.mat mnist-r1.npz\n  miplc data import bags.npz bags.csv.gz\n  miplc data import certain.csv certain.npz --labels known",
 		Args:       console.Args(console.Arg("IN", &o.Input), console.Arg("OUT", &o.Output)),
 		RunE:       func(*cobra.Command, []string) error { return runImport(o) },

@@ -44,7 +44,7 @@ func inspectCommand(con *console.Console) *cobra.Command {
 		Use:        "inspect FILE...",
 		SuggestFor: []string{"info", "describe", "show", "check", "validate", "stats", "summary", "head"},
 		Short:      "Validate and describe datasets, or describe and draw one bag",
-		Long: `Validate datasets (.npz, .mat, .parquet, .csv, .csv.gz) and describe them in a table:
+		Long: `Validate datasets (` + bagfile.Readable().List() + `) and describe them in a table:
 
   | Dataset | #bags | #ins | #dim | avg. #ins | #class | avg. #CLs |
   |---|---:|---:|---:|---:|---:|---:|

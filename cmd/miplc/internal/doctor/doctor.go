@@ -111,13 +111,13 @@ func run(ctx context.Context, o *options) error {
 		return o.Console.Result(d, func(out io.Writer) error { d.print(out, "ort on"); return nil })
 	}
 	f := findings{Info: buildinfo.Current(), Onnxruntime: ortlib.Candidates(o.Library)}
-	lib, err := ortlib.Find(o.Library)
+	lib, err := ortenv.Start(o.Library)
 	remedy := ortlib.Remedy
 	if !ortenv.Available() {
-		err, remedy = ortenv.ErrNoCgo, "build miplc with a C compiler; this build has none, so it trains with gorgonia and predicts with onnx-go"
+		remedy = "build miplc with a C compiler; this build has none, so it trains with gorgonia and predicts with onnx-go"
 	}
 	if missing := (*ortlib.NotFoundError)(nil); errors.As(err, &missing) {
-		remedy = missing.Remedy()
+		remedy, f.Onnxruntime = missing.Remedy(), missing.Tried
 	}
 	f.Backends = []component{onnxruntime(lib, err, remedy), {Name: "onnx-go", Usable: true, Detail: "built in"}}
 	f.Plugins = pjrt.Candidates(o.Plugin)

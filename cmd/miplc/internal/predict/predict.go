@@ -109,7 +109,7 @@ func Command(con *console.Console) *cobra.Command {
 		Use:        "predict MODEL DATA...",
 		SuggestFor: []string{"test", "eval", "evaluate", "infer", "inference", "score", "classify"},
 		Short:      "Predict the bags of a dataset with a trained model",
-		Long: `Predict the bags of a dataset (.npz, .mat, .parquet, .csv, .csv.gz) with a model.onnx or the folder
+		Long: `Predict the bags of a dataset (` + bagfile.Readable().List() + `) with a model.onnx or the folder
 of a run. For each bag, the command prints the predicted class with its probability, the true
 label if the dataset has it, and the instance with the highest attention. If there are true
 labels, the accuracy and other measures follow (docs/measures.md defines them). Bags and

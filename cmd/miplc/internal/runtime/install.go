@@ -9,6 +9,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/internal/pinned"
+	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
@@ -122,6 +123,9 @@ func pathCommand(con *console.Console) *cobra.Command {
 		Args:    console.Args(),
 		RunE: func(*cobra.Command, []string) error {
 			lib, err := ortlib.Find(library)
+			if err == nil && ortenv.Available() {
+				lib, err = ortenv.Start(library)
+			}
 			if err != nil {
 				return err
 			}
