@@ -47,7 +47,7 @@ func (b *bounds) of(j int, p, a float64) (probabilities, attention float64, err 
 // least. The pair is about the required sizes, the warnings about the others.
 func (b *bounds) compare(an, bn string, least float64, x, y []prediction) (pair Pair, warnings []string, err error) {
 	pair = Pair{A: an, B: bn, WorstBag: b.o.Sizes[0], Bound: b.o.Tolerance}
-	closest := 0.0 // difference over bound of the worst bag
+	closest, widened := 0.0, false // difference over bound of the worst bag, and whether it is above the tolerance
 	for j, n := range b.o.Sizes {
 		if y[j].probabilities == nil {
 			continue
@@ -72,8 +72,10 @@ func (b *bounds) compare(an, bn string, least float64, x, y []prediction) (pair 
 			continue
 		}
 		for _, d := range [][2]float64{{p, maxP}, {a, maxA}} {
-			if share := d[0] / d[1]; share > closest {
-				closest, pair.WorstBag, pair.Bound = share, n, d[1]
+			// A bag that needs a wider bound counts before those that do not, so that the report shows this bound.
+			share, wider := d[0]/d[1], d[0] > b.o.Tolerance
+			if wider && !widened || wider == widened && share > closest {
+				closest, widened, pair.WorstBag, pair.Bound = share, wider, n, d[1]
 			}
 		}
 		pair.Probabilities, pair.Attention = max(pair.Probabilities, p), max(pair.Attention, a)
