@@ -10,7 +10,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
-	"github.com/miplc/miplc/data/datatest"
+	"github.com/miplc/miplc/internal/testkit/datatest"
 )
 
 func TestHash(t *testing.T) {

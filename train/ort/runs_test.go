@@ -7,7 +7,7 @@ import (
 
 	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/train/traintest"
+	"github.com/miplc/miplc/internal/testkit/traintest"
 )
 
 // All shipped specs on features train in groups, with one bag a step and with several.
