@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 )
 
 func BenchmarkBuild(b *testing.B) {

@@ -10,8 +10,8 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/testkit/spectest"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/language/spectest"
 )
 
 // equationModel is a model with one placeholder for equation e and one for p.

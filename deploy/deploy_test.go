@@ -20,7 +20,7 @@ import (
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runtime/onnxtest"
+	"github.com/miplc/miplc/internal/testkit/onnxtest"
 	"github.com/miplc/miplc/train"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/encoder/encodertest"
+	"github.com/miplc/miplc/internal/testkit/encodertest"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/onnxpb"

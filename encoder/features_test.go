@@ -13,11 +13,11 @@ import (
 
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/encoder"
-	"github.com/miplc/miplc/encoder/encodertest"
+	"github.com/miplc/miplc/internal/testkit/encodertest"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/pinned"
-	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 )
 
 // Features in the cache belong to one size of images, although the graph of the encoder is the same

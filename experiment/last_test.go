@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/prepare"
-	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 )
 
 // The accuracy of a cell with last: 2 is the mean of those of its last two epochs. Nothing

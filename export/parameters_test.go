@@ -7,7 +7,7 @@ import (
 
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runtime/onnxtest"
+	"github.com/miplc/miplc/internal/testkit/onnxtest"
 )
 
 // The parameters of every shipped spec can be read back from its model file.

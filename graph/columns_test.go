@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/graph/graphtest"
+	"github.com/miplc/miplc/internal/testkit/graphtest"
 )
 
 // pooled builds attention pooling over a hidden layer, with its gradients. If masked is set, a dropout

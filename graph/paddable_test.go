@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/graph/graphtest"
+	"github.com/miplc/miplc/internal/testkit/graphtest"
 )
 
 func padTest(t *testing.T, build func(b *graph.Builder, x, bag *graph.Node) *graph.Node) *graph.Graph {

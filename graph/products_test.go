@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/graph/graphtest"
+	"github.com/miplc/miplc/internal/testkit/graphtest"
 )
 
 // Three products are joined. A product that is used twice and one of bags are not.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/graph/graphtest"
+	"github.com/miplc/miplc/internal/testkit/graphtest"
 )
 
 // moved returns the batch with changed float rows of one bag.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/language/languagetest"
+	"github.com/miplc/miplc/internal/testkit/languagetest"
 	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/specs"
 )

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/language/languagetest"
+	"github.com/miplc/miplc/internal/testkit/languagetest"
 )
 
 // only returns the labels of a bag with one label of k, nil for -1.

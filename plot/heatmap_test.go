@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/svgtest"
+	"github.com/miplc/miplc/internal/testkit/svgtest"
 )
 
 // gridOfTiles is a bag of tiles of 256 units, with a gap, whose attention grows to the right.

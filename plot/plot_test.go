@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/internal/stream"
-	"github.com/miplc/miplc/internal/svgtest"
+	"github.com/miplc/miplc/internal/testkit/svgtest"
 	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/train"
 )

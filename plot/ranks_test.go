@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/miplc/miplc/internal/svgtest"
+	"github.com/miplc/miplc/internal/testkit/svgtest"
 )
 
 func TestRanks(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 )
 
 // The examples open models as users do, so TestMain installs the library before they run.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/miplc/miplc/internal/testsupport"
+	"github.com/miplc/miplc/internal/testkit/testsupport"
 )
 
 // In Chromium, the page predicts features, and image files for a model with an encoder.

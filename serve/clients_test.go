@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/testsupport"
+	"github.com/miplc/miplc/internal/testkit/testsupport"
 )
 
 // Clients of other projects receive the predictions of the model.

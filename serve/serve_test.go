@@ -20,7 +20,7 @@ import (
 
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/runtime"
-	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 )
 
 // The models are those of the tests of package runtime, one for each signature, with 3 features and

@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/runtime/ortlib"
-	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
 var (

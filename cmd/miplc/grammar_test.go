@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/miplc/miplc/language/spectest"
+	"github.com/miplc/miplc/internal/testkit/spectest"
 )
 
 // grammar generates user input: specs, data and flags, most of them nearly valid.

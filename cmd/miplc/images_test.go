@@ -14,8 +14,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/image/tiff"
 
-	"github.com/miplc/miplc/encoder/encodertest"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/testkit/encodertest"
 )
 
 // images FILE... writes a small image to each file, in the format of its extension. The name

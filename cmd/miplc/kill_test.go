@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/testkit/pjrttest"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime/ortlib"
-	"github.com/miplc/miplc/runtime/ortlib/ortest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/xla/pjrt"
-	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
 // A run that is killed many times at random moments ends with the files of an uninterrupted run. It

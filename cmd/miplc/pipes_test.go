@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/runtime/ortlib"
-	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
 // A named pipe in place of an input file is rejected without waiting for a writer.

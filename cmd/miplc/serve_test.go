@@ -18,8 +18,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/runtime/ortlib"
-	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
 var servingAt = regexp.MustCompile(`^serving (.*) over HTTP at ([^\s,]+)(?:, gRPC at (\S+))?\n`)

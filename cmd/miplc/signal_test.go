@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/runtime/ortlib"
-	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
 // slowInputs writes input files that keep every command busy for seconds.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/miplc/miplc/compile/gorgonia"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/graph/graphtest"
+	"github.com/miplc/miplc/internal/testkit/graphtest"
 )
 
 // machineOf builds a machine of a graph with the parameters of an environment.

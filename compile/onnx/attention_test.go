@@ -5,8 +5,8 @@ import (
 
 	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/graph/graphtest"
-	"github.com/miplc/miplc/runtime/onnxtest"
+	"github.com/miplc/miplc/internal/testkit/graphtest"
+	"github.com/miplc/miplc/internal/testkit/onnxtest"
 )
 
 // Attention over bags that need several tiles returns the interpreter's results and gradients,

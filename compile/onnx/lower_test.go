@@ -6,7 +6,7 @@ import (
 
 	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/runtime/onnxtest"
+	"github.com/miplc/miplc/internal/testkit/onnxtest"
 )
 
 // demipl builds the forward pass of DEMIPL for one bag, as graph.SingleBag returns it: pooling is

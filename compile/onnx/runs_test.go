@@ -7,10 +7,10 @@ import (
 
 	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/graph/graphtest"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/runtime/onnxtest"
+	"github.com/miplc/miplc/internal/testkit/graphtest"
+	"github.com/miplc/miplc/internal/testkit/onnxtest"
 )
 
 // layout maps the places of a padded batch to instances, bag by bag. The places after the last

@@ -7,8 +7,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/internal/testkit/pjrttest"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
 )
 
 // Parameters and velocity keep their place in device memory from epoch to epoch.

@@ -8,9 +8,9 @@ import (
 	"github.com/gomlx/compute"
 
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/graph/graphtest"
+	"github.com/miplc/miplc/internal/testkit/graphtest"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
+	"github.com/miplc/miplc/internal/testkit/pjrttest"
 )
 
 // run evaluates a graph as a program of the given capacity. With a job axis, job i gets the batch

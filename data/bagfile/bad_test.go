@@ -14,9 +14,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/data/datatest"
+	"github.com/miplc/miplc/internal/testkit/datatest"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/testsupport"
+	"github.com/miplc/miplc/internal/testkit/testsupport"
 )
 
 // badFile is a broken file and the function that opens it.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/miplc/miplc/data/datatest"
+	"github.com/miplc/miplc/internal/testkit/datatest"
 )
 
 // Classes that the rows do not show, or that a reader would refuse, come back from a CSV file.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/data/datatest"
-	"github.com/miplc/miplc/internal/testsupport"
+	"github.com/miplc/miplc/internal/testkit/datatest"
+	"github.com/miplc/miplc/internal/testkit/testsupport"
 )
 
 // fuzzLimit keeps hostile inputs of the fuzzer small.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/data/datatest"
+	"github.com/miplc/miplc/internal/testkit/datatest"
 	"github.com/miplc/miplc/internal/diag"
 )
 

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/data/datatest"
+	"github.com/miplc/miplc/internal/testkit/datatest"
 	"github.com/miplc/miplc/data/generate"
-	"github.com/miplc/miplc/internal/svgtest"
+	"github.com/miplc/miplc/internal/testkit/svgtest"
 )
 
 func TestDescribe(t *testing.T) {

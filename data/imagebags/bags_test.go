@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/image/tiff"
 
-	"github.com/miplc/miplc/internal/testsupport"
+	"github.com/miplc/miplc/internal/testkit/testsupport"
 )
 
 // encoded encodes an image in the format of the file extension.

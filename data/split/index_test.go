@@ -13,7 +13,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/rawfile"
-	"github.com/miplc/miplc/internal/testsupport"
+	"github.com/miplc/miplc/internal/testkit/testsupport"
 )
 
 // These index files are not splits of 3 bags. The expected errors are in testdata/bad. A case without

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 )
 
 // TestMain runs the service if TestService starts this program as a child process.

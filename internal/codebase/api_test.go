@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/testsupport"
+	"github.com/miplc/miplc/internal/testkit/testsupport"
 )
 
 // TestRuntimeAPI compares the exported API of package runtime with a golden file, so that every

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/miplc/miplc/internal/testsupport"
+	"github.com/miplc/miplc/internal/testkit/testsupport"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/graph/graphtest"
+	"github.com/miplc/miplc/internal/testkit/graphtest"
 
 	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/internal/foronnxgo"

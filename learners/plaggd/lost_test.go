@@ -7,7 +7,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/matfile"
-	"github.com/miplc/miplc/internal/testsupport"
+	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/learners"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/traintest"
-	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
+	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/pjrttest"
 )
 
 // optimizers are settings of the parameter updates, which all engines compute in the same way.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
+	"github.com/miplc/miplc/internal/testkit/pjrttest"
 )
 
 // light omits most random specs and the images in the slow tests, for go test -short and for the

@@ -7,7 +7,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/train/traintest"
+	"github.com/miplc/miplc/internal/testkit/traintest"
 )
 
 // These specs are the authors' program (shared gates, a small network as scorer, bounded sigmoid,

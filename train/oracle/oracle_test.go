@@ -11,7 +11,7 @@ import (
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/train/oracle"
-	"github.com/miplc/miplc/train/traintest"
+	"github.com/miplc/miplc/internal/testkit/traintest"
 )
 
 // Without Nesterov's momentum: v = mu*v + g, p -= lr*v.

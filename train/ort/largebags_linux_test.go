@@ -8,7 +8,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/runtime/ortenv/plugin"
-	"github.com/miplc/miplc/train/traintest"
+	"github.com/miplc/miplc/internal/testkit/traintest"
 )
 
 // A wide dropout layer after a ReLU needs no memory in the engine: its mask is read as bytes, and the result of the

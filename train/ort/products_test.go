@@ -14,7 +14,7 @@ import (
 	"github.com/miplc/miplc/internal/stream"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
-	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 )
 
 // Products of matrices of many sizes agree with gonum's, also from several goroutines.

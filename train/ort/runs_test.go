@@ -9,9 +9,9 @@ import (
 
 	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/traintest"
 )
 
 // All shipped specs on features train in groups, with one bag a step and with several.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/traintest"
+	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/train/xla"
 )
 

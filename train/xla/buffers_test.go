@@ -10,7 +10,7 @@ import (
 	"github.com/miplc/miplc/compile/xla"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla/pjrt"
-	"github.com/miplc/miplc/train/xla/pjrt/pjrttest"
+	"github.com/miplc/miplc/internal/testkit/pjrttest"
 )
 
 // held is a buffer that records whether it was freed.

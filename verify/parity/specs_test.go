@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/language/spectest"
+	"github.com/miplc/miplc/internal/testkit/spectest"
 	"github.com/miplc/miplc/verify/parity"
 )
 

@@ -4,7 +4,7 @@ package doctor
 import (
 	"testing"
 
-	"github.com/miplc/miplc/runtime/ortlib/ortest"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 )
 
 // The small model that tests a device predicts on the CPU, and a provider that the library lacks is an error.

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/miplc/miplc/internal/testsupport"
+	"github.com/miplc/miplc/internal/testkit/testsupport"
 )
 
 var tableMark = regexp.MustCompile(`(?s)<!-- table: ([\w. -]+) -->\n.*?<!-- end -->`)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/graph/graphtest"
+	"github.com/miplc/miplc/internal/testkit/graphtest"
 )
 
 func TestCasesCoverTheTable(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/internal/pinned"
-	"github.com/miplc/miplc/internal/testsupport"
+	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/runtime/ortlib"
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/internal/testkit/spectest"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/language/spectest"
 	"github.com/miplc/miplc/train"
 )
 

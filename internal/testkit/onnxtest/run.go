@@ -20,8 +20,8 @@ import (
 	"github.com/miplc/miplc/internal/foronnxgo"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/runtime/ortenv"
-	"github.com/miplc/miplc/runtime/ortlib/ortest"
 )
 
 var keep = flag.String("keep", "", "folder to leave every model in that a test ran, for testdata/validate.py")
