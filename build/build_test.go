@@ -3,8 +3,8 @@ package build
 import (
 	"testing"
 
-	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/language"
 )
 
 func BenchmarkBuild(b *testing.B) {

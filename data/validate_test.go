@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/internal/testkit/datatest"
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/testkit/datatest"
 )
 
 func TestValidate(t *testing.T) {

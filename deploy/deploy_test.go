@@ -19,8 +19,8 @@ import (
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/internal/testkit/onnxtest"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
 

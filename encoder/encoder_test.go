@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/testkit/encodertest"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/testkit/encodertest"
 )
 
 var small = contract.EncoderInput{Size: 16, Mean: []float64{0.5, 0.5, 0.5}, Std: []float64{0.5, 0.5, 0.5}, Order: contract.RGB}

@@ -13,10 +13,10 @@ import (
 
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/encoder"
-	"github.com/miplc/miplc/internal/testkit/encodertest"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/pinned"
+	"github.com/miplc/miplc/internal/testkit/encodertest"
 	"github.com/miplc/miplc/internal/testkit/ortest"
 )
 

@@ -11,13 +11,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/miplc/miplc/encoder"
-	"github.com/miplc/miplc/internal/testkit/encodertest"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/internal/testkit/encodertest"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/runtime"
-	"github.com/miplc/miplc/internal/testkit/ortest"
 )
 
 // joined returns a model of 3 features joined to an encoder, and both parts.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/prepare"
 )
 
 // The accuracy of a cell with last: 2 is the mean of those of its last two epochs. Nothing

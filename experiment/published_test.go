@@ -15,8 +15,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/miplc/miplc/experiment/definition"
-	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/internal/testkit/languagetest"
+	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/plot"
 )
 

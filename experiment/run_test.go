@@ -21,10 +21,10 @@ import (
 	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )

@@ -13,8 +13,8 @@ import (
 
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/experiment/results"
-	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )

@@ -15,9 +15,9 @@ import (
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/testkit/onnxtest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/internal/testkit/onnxtest"
 )
 
 // program compiles a shipped spec, or the text of a spec, for small inputs.

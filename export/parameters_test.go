@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/export"
-	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/internal/testkit/onnxtest"
+	"github.com/miplc/miplc/language"
 )
 
 // The parameters of every shipped spec can be read back from its model file.

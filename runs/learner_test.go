@@ -12,9 +12,9 @@ import (
 
 	"github.com/miplc/miplc/build"
 	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/prepare"
-	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/verify"

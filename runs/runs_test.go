@@ -9,9 +9,9 @@ import (
 
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/prepare"
-	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"

@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/prepare"
-	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )

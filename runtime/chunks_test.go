@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime"
-	"github.com/miplc/miplc/internal/testkit/ortest"
 )
 
 // inChunks reports whether a model of a shipped spec predicts bags in chunks. Chunks do not save memory

@@ -5,9 +5,9 @@ import (
 	"math"
 	"testing"
 
+	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
-	"github.com/miplc/miplc/internal/testkit/ortest"
 )
 
 // A model with an attention of each class returns it: it sums to 1 over the instances of a bag, and its

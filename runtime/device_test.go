@@ -7,9 +7,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/runtime"
-	"github.com/miplc/miplc/internal/testkit/ortest"
 )
 
 // deviceAgreement is the largest accepted difference between predictions on a device and on the CPU.

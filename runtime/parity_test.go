@@ -9,9 +9,9 @@ import (
 
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
-	"github.com/miplc/miplc/internal/testkit/ortest"
 )
 
 // tolerance is the largest accepted absolute difference between two engines.

@@ -14,11 +14,11 @@ import (
 
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/pinned"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
-	"github.com/miplc/miplc/internal/testkit/ortest"
 )
 
 func TestBadBags(t *testing.T) {

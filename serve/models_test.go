@@ -23,8 +23,8 @@ import (
 
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/serve/oip"
 )
 

@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/runtime"
 )
 
 // The models are those of the tests of package runtime, one for each signature, with 3 features and

@@ -13,11 +13,11 @@ import (
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/export/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runtime"
-	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )

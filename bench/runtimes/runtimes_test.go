@@ -16,11 +16,11 @@ import (
 
 	"github.com/miplc/miplc/build"
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime"
-	"github.com/miplc/miplc/internal/testkit/ortest"
 )
 
 // keep is used by run.sh, which prints a table of the results of all runtimes.

@@ -8,8 +8,8 @@ import (
 	"github.com/gomlx/compute"
 
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/testkit/graphtest"
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/testkit/graphtest"
 	"github.com/miplc/miplc/internal/testkit/pjrttest"
 )
 

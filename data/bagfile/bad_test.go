@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/testkit/datatest"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/testkit/datatest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 )
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/internal/testkit/datatest"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/testkit/datatest"
 )
 
 // Bags to predict need no candidates: unknown labels may be any class of the model.

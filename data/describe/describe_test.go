@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/internal/testkit/datatest"
 	"github.com/miplc/miplc/data/generate"
+	"github.com/miplc/miplc/internal/testkit/datatest"
 	"github.com/miplc/miplc/internal/testkit/svgtest"
 )
 

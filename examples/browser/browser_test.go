@@ -16,11 +16,11 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/build"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime"
-	"github.com/miplc/miplc/internal/testkit/ortest"
 )
 
 // want is a bag for the page, as features or as the names of image files, and its prediction by the

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/build"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/internal/testkit/ortest"
 )
 
 const steps, tolerance = 10, 1e-5

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/internal/testkit/languagetest"
+	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/specs"
 )

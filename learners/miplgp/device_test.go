@@ -7,13 +7,13 @@ import (
 
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/internal/memory"
-	"github.com/miplc/miplc/learners"
 	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/testkit/pjrttest"
+	"github.com/miplc/miplc/learners"
 	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/train/ort"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
-	"github.com/miplc/miplc/internal/testkit/pjrttest"
 )
 
 // devices returns the devices of all engines. The device of xla is its pure Go executor, or the one

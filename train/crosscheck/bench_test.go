@@ -7,9 +7,9 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/internal/testkit/traintest"
 )
 
 // work is the size of a training step. The sizes are those of the paper's datasets.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/train"
 )
 
 // MIPLMA divides the scores of a bag by their standard deviation, which it treats as a constant in

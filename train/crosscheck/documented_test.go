@@ -9,8 +9,8 @@ import (
 
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/data/split"
-	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/language"
 )
 
 // Every YAML example of the reference trains two epochs, except fitted learners. Examples without a model

@@ -9,14 +9,14 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/testkit/pjrttest"
+	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/train/oracle"
 	"github.com/miplc/miplc/train/ort"
-	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
-	"github.com/miplc/miplc/internal/testkit/pjrttest"
 )
 
 // maker creates an engine for a program.

@@ -8,12 +8,12 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/gorgonia"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/testkit/graphtest"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/internal/testkit/graphtest"
+	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/internal/testkit/traintest"
 )
 
 // These are the largest accepted differences between gradients, relative to the largest element of

@@ -11,8 +11,8 @@ import (
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
-	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/language"
 )
 
 // Every shipped spec trains an epoch with each kind of labels, or is rejected at the setting of the user.

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/internal/testkit/pjrttest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/oracle"
-	"github.com/miplc/miplc/internal/testkit/pjrttest"
 )
 
 // recorder is an engine that keeps every tenth step of a training, with the states before and after.

@@ -3,8 +3,8 @@ package crosscheck_test
 import (
 	"testing"
 
-	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/internal/testkit/pjrttest"
+	"github.com/miplc/miplc/internal/testkit/traintest"
 )
 
 // maxima is the random spec of seed 60 that showed a wrong gradient.

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/internal/testkit/pjrttest"
+	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/train"
 )
 
 // optimizers are settings of the parameter updates, which all engines compute in the same way.

@@ -11,9 +11,9 @@ import (
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/internal/testkit/traintest"
 )
 
 // amongRuns is an engine that runs each step as the second of three runs, with the ONNX form for

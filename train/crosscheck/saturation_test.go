@@ -7,8 +7,8 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/train"
 )
 
 // scores returns the minimum and maximum of the attention score s, before the sigmoid, over all

@@ -13,9 +13,9 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
+	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/internal/testkit/traintest"
 )
 
 // The golden file shows every change of results: for each shipped spec, hashes of the initial

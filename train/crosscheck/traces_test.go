@@ -13,9 +13,9 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/testkit/pjrttest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/internal/testkit/pjrttest"
 )
 
 // traces lists the kept ones: of DEMIPL by reading and bags a step (trace.py),

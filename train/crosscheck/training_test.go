@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data/generate"
+	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/internal/testkit/traintest"
 )
 
 // smallImages is an image model with the layers of the shipped ones that is small enough for the

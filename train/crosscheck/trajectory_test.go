@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/language"
 )
 
 // These specs are the authors' program (shared gates, a small network as scorer, bounded sigmoid,

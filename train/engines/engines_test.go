@@ -9,12 +9,12 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
-	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/language"
 )
 
 // benchmarks have the sizes of the paper's datasets.

@@ -10,12 +10,12 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/testkit/graphtest"
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/testkit/graphtest"
+	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
-	"github.com/miplc/miplc/internal/testkit/traintest"
 )
 
 func newEngine(t testing.TB, p *compile.Program, scale float64) (*gorgonia.Engine, *train.State) {

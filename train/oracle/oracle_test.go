@@ -7,11 +7,11 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/train/oracle"
-	"github.com/miplc/miplc/internal/testkit/traintest"
 )
 
 // Without Nesterov's momentum: v = mu*v + g, p -= lr*v.

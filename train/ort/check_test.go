@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
+	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
-	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/internal/testkit/traintest"
 )
 
 // An engine on the CPU with the step of another program simulates a device that computes wrong

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/runtime/ortenv/plugin"
 	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/runtime/ortenv/plugin"
 )
 
 // A wide dropout layer after a ReLU needs no memory in the engine: its mask is read as bytes, and the result of the

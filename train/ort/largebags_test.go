@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/internal/testkit/traintest"
 )
 
 // For every shipped spec on features, a step for large bags computes the same as the usual one, up to

@@ -12,12 +12,12 @@ import (
 	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
+	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
-	"github.com/miplc/miplc/internal/testkit/ortest"
-	"github.com/miplc/miplc/internal/testkit/traintest"
 )
 
 // loops lists the specs whose form for bags of very different sizes has a Loop, which no provider

@@ -12,9 +12,9 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/runtime/ortlib"
-	"github.com/miplc/miplc/internal/testkit/ortest"
 )
 
 // Products of matrices of many sizes agree with gonum's, also from several goroutines.

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile/onnx"
-	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
 

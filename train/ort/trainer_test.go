@@ -19,13 +19,13 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/data/split"
-	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/oracle"
 	"github.com/miplc/miplc/train/ort"
-	"github.com/miplc/miplc/internal/testkit/traintest"
 )
 
 // trained trains a list on one core, which gives the smallest number of groups, and returns the

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla"
 )
 

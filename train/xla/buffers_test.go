@@ -8,9 +8,9 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/xla"
+	"github.com/miplc/miplc/internal/testkit/pjrttest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla/pjrt"
-	"github.com/miplc/miplc/internal/testkit/pjrttest"
 )
 
 // held is a buffer that records whether it was freed.

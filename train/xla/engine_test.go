@@ -7,12 +7,12 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/testkit/pjrttest"
+	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/oracle"
-	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
-	"github.com/miplc/miplc/internal/testkit/pjrttest"
 )
 
 // goBackend returns the executor of pjrttest.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/generate"
+	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )

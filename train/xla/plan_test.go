@@ -13,11 +13,11 @@ import (
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/miplc/miplc/internal/memory"
-	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/internal/testkit/pjrttest"
 	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
-	"github.com/miplc/miplc/internal/testkit/pjrttest"
 )
 
 // notes records the notes before the first epoch, and the number of trials in each group.

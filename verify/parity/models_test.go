@@ -14,13 +14,13 @@ import (
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
-	"github.com/miplc/miplc/internal/testkit/ortest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
-	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/verify/parity"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/internal/testkit/spectest"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/verify/parity"
 )
 
