@@ -107,7 +107,7 @@ func (b *lockedBuffer) String() string {
 
 func local(t testing.TB) net.Listener {
 	t.Helper()
-	l, err := Listen("127.0.0.1:0")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
