@@ -35,7 +35,9 @@ func TestDatatypes(t *testing.T) {
 		"BF16": func(b []byte, v float32) []byte {
 			return binary.LittleEndian.AppendUint16(b, uint16(math.Float32bits(v)>>16))
 		},
-		"FP64": func(b []byte, v float32) []byte { return binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(v))) },
+		"FP64": func(b []byte, v float32) []byte {
+			return binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(v)))
+		},
 	} {
 		var raw []byte
 		for _, v := range bag.Instances {
