@@ -17,18 +17,12 @@ import (
 )
 
 // Factors for the memory that is reserved before a request is read and decoded, relative to its
-// size. JSON numbers of one digit become float32 values of twice the size of their text. After
+// size. JSON numbers of one digit, and raw FP16 numbers, become float32 values of twice their size. After
 // decoding, the reservation is set to the exact size.
-const (
-	copiesOfJSON   = 3
-	copiesOfBinary = 2
-)
+const copies = 3
 
-// Minimum size in bytes of a number in a request, with its comma.
-const (
-	bytesOfJSON   = 2
-	bytesOfBinary = 4
-)
+// bytesOfNumber is the minimum size in bytes of a number in a request: a digit and its comma, or FP16.
+const bytesOfNumber = 2
 
 const firstRead = 64 << 10 // bytes reserved for a body of unknown length
 
@@ -68,19 +62,15 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, model string) (
 	if r.ContentLength > s.o.MaxRequestBytes {
 		return nil, tooLarge(s.o.MaxRequestBytes)
 	}
-	copies, number := int64(copiesOfJSON), int64(bytesOfJSON)
-	if r.Header.Get(jsonLength) != "" {
-		copies, number = copiesOfBinary, bytesOfBinary
-	}
 	size := r.ContentLength
 	if size < 0 {
 		size = firstRead
 	}
-	memory, err := s.reserve(r.Context(), size, copies, s.answerMemory(model, size/number))
+	memory, err := s.reserve(r.Context(), size, s.answerMemory(model, size/bytesOfNumber))
 	if err != nil {
 		return nil, err
 	}
-	in := &bodyReader{body: r.Body, control: http.NewResponseController(w), memory: memory, copies: copies, limit: s.o.MaxRequestBytes, pace: newPace(r.Context(), size)}
+	in := &bodyReader{body: r.Body, control: http.NewResponseController(w), memory: memory, limit: s.o.MaxRequestBytes, pace: newPace(r.Context(), size)}
 	body, err := in.read(size, r.ContentLength >= 0)
 	if err != nil {
 		memory.release()
@@ -91,7 +81,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, model string) (
 
 // reserve reserves the memory of a request of size bytes, and answer bytes for its answer. The request
 // waits at most half of its time, because it needs the rest for the answer.
-func (s *Server) reserve(ctx context.Context, size, copies, answer int64) (*reservation, error) {
+func (s *Server) reserve(ctx context.Context, size, answer int64) (*reservation, error) {
 	wait, cancel := context.WithTimeout(ctx, s.o.Timeout/2)
 	defer cancel()
 	pool, bytes := s.admission.pool(size), copies*size+requestOverhead
@@ -103,7 +93,6 @@ type bodyReader struct {
 	body    io.Reader
 	control *http.ResponseController
 	memory  *reservation
-	copies  int64
 	limit   int64
 	pace
 }
@@ -117,7 +106,7 @@ func (in *bodyReader) read(size int64, known bool) ([]byte, error) {
 				return data, nil // http.Server ends a body at its length
 			}
 			larger := min(2*int64(cap(data)), in.limit+1)
-			if err := in.memory.resizeAsLarge(in.copies*larger + requestOverhead); err != nil { // includes the slice that is copied
+			if err := in.memory.resizeAsLarge(copies*larger + requestOverhead); err != nil { // includes the slice that is copied
 				return nil, err
 			}
 			data = append(make([]byte, 0, larger), data...)

@@ -41,7 +41,7 @@ func answers(t *testing.T, got *oip.ModelInferResponse, err error) {
 
 // request returns a request with a body, as receive makes it.
 func (s *service) request(body []byte) *request {
-	memory, err := s.reserve(context.Background(), int64(len(body)), copiesOfJSON, 0)
+	memory, err := s.reserve(context.Background(), int64(len(body)), 0)
 	if err != nil {
 		panic(err)
 	}

@@ -88,7 +88,6 @@ var probes = []string{
 // without a valid token before their messages use memory, and sets a deadline for calls whose
 // message does not arrive. Health watches have no deadline.
 func (s *Server) tap(ctx context.Context, head *tap.Info) (context.Context, error) {
-	s.grpcListener.beginCall(ctx)
 	if head.FullMethodName == grpc_health_v1.Health_Watch_FullMethodName {
 		return ctx, nil
 	}

@@ -75,7 +75,7 @@ func (s *Server) receiveMessage(ctx context.Context, stream grpc.ServerStream) (
 	case size > s.o.MaxRequestBytes+messageHead:
 		return nil, tooLarge(s.o.MaxRequestBytes)
 	}
-	memory, err := s.reserve(ctx, size, copiesOfBinary, s.answerMemory("", size/bytesOfBinary)) // the message names the model
+	memory, err := s.reserve(ctx, size, s.answerMemory("", size/bytesOfNumber)) // the message names the model
 	if err != nil {
 		return nil, err
 	}

@@ -78,11 +78,8 @@ func (s *Server) readInfer(req *request, length string) (c *inferCall, binary bo
 		}
 		head, raw = head[:n], head[n:]
 	}
-	j := inferJSON{call: &inferCall{request: req}}
-	if j.cursor, err = newCursor(head); err == nil {
-		err = j.read()
-	}
-	if err != nil {
+	j := inferJSON{jsonReader: newJSONReader(head), call: &inferCall{request: req}}
+	if err := j.read(); err != nil {
 		return nil, false, err
 	}
 	return j.call, j.binary, j.takeRaw(raw)
@@ -90,7 +87,7 @@ func (s *Server) readInfer(req *request, length string) (c *inferCall, binary bo
 
 // inferJSON reads the JSON of an inference request.
 type inferJSON struct {
-	*cursor
+	*jsonReader
 	call   *inferCall
 	binary bool   // from the parameters
 	sizes  []*int // binary_data_size of each input
@@ -111,11 +108,14 @@ func (j *inferJSON) read() error {
 		case "outputs":
 			return j.tensors(name, j.output)
 		}
-		j.skip()
-		return nil
+		_, err := j.value()
+		return err
 	})
 	if err == nil && !object {
 		err = status.Error(codes.InvalidArgument, `the body must be an object: {"inputs": [...]}`)
+	}
+	if err == nil {
+		err = j.end()
 	}
 	return err
 }
@@ -148,13 +148,14 @@ func (j *inferJSON) input(path string) error {
 		case "parameters":
 			return j.decode(path+".parameters", &p)
 		case "data":
-			if !j.null() {
-				in.json = j.skip()
+			text, err := j.value()
+			if string(text) != "null" {
+				in.json = text
 			}
-			return nil
+			return err
 		}
-		j.skip()
-		return nil
+		_, err := j.value()
+		return err
 	})
 	switch {
 	case err != nil:
@@ -184,8 +185,8 @@ func (j *inferJSON) output(path string) error {
 		case "parameters":
 			return j.decode(path+".parameters", &p)
 		}
-		j.skip()
-		return nil
+		_, err := j.value()
+		return err
 	})
 	if err == nil && !object {
 		err = status.Errorf(codes.InvalidArgument, "%s must be an object", path)

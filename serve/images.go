@@ -21,8 +21,8 @@ func (s *Server) readImages(req *request, list []byte, info *runtime.Info) (bag 
 		return bag, status.Error(codes.InvalidArgument, `the model has no encoder: send "instances" and not "images"`)
 	}
 	n, d := 0, ndarray.Size(info.InputShape)
-	c := &cursor{data: list}
-	if array, err := c.elements(func(int) error { c.skip(); n++; return nil }); err != nil || !array {
+	r := newJSONReader(list)
+	if array, err := r.elements(func(int) error { n++; return r.SkipValue() }); err != nil || !array {
 		return bag, status.Error(codes.InvalidArgument, `"images" must be a list of image files in base64`)
 	}
 	if err := s.checkSize(n); err != nil {
@@ -36,12 +36,12 @@ func (s *Server) readImages(req *request, list []byte, info *runtime.Info) (bag 
 	}
 	limits := imagebags.Limits{Pixels: maxImagePixels, Reserve: func(bytes int64) error { return req.reserveDecoded(n*d+int(bytes/4), n*scores(info)) }}
 	bag.Instances = make([]float32, 0, n*d)
-	c = &cursor{data: list}
-	_, err = c.elements(func(i int) error {
+	r = newJSONReader(list)
+	_, err = r.elements(func(i int) error {
 		if err := req.ctx.Err(); err != nil {
 			return decodeError(err, "")
 		}
-		content, err := imageFile(c, i)
+		content, err := imageFile(r, i)
 		if err != nil {
 			return err
 		}
@@ -57,8 +57,12 @@ func (s *Server) readImages(req *request, list []byte, info *runtime.Info) (bag 
 }
 
 // imageFile returns the content of image i of a list.
-func imageFile(c *cursor, i int) (content []byte, err error) {
-	if err := json.Unmarshal(c.skip(), &content); err != nil {
+func imageFile(r *jsonReader, i int) (content []byte, err error) {
+	text, err := r.value()
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &content); err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "images[%d]: this must be an image file in base64", i)
 	}
 	return content, nil
@@ -87,9 +91,9 @@ func (s *Server) cutImage(req *request, list []byte, n int, info *runtime.Info) 
 		decoding = int(bytes / 4)
 		return req.reserveDecoded(decoding, 0)
 	}}
-	c := &cursor{data: list}
-	_, err = c.elements(func(i int) error {
-		content, err := imageFile(c, i)
+	r := newJSONReader(list)
+	_, err = r.elements(func(i int) error {
+		content, err := imageFile(r, i)
 		if err != nil {
 			return err
 		}

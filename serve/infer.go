@@ -2,11 +2,11 @@ package serve
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -18,11 +18,46 @@ import (
 	"github.com/miplc/miplc/serve/oip"
 )
 
-// Datatypes of the protocol that bags use.
+// Datatypes of the tensors of models.
 const (
 	fp32   = "FP32"
 	int64s = "INT64"
 )
+
+// datatypes are the datatypes that requests may use, and their numbers in raw tensors. For an input that
+// expects FP32, the server converts the other floating-point datatypes.
+var datatypes = []struct {
+	name string
+	ndarray.Number
+}{
+	{fp32, ndarray.Number{Kind: ndarray.Float, Size: 4}},
+	{"FP16", ndarray.Number{Kind: ndarray.Float, Size: 2}},
+	{"BF16", ndarray.Number{Kind: ndarray.BFloat, Size: 2}},
+	{fp64, ndarray.Number{Kind: ndarray.Float, Size: 8}},
+	{int64s, ndarray.Number{Kind: ndarray.Int, Size: 8}},
+}
+
+const fp64 = "FP64"
+
+// convertible returns the names of the datatypes that an input of the given datatype accepts.
+func convertible(expected string) (names []string) {
+	for _, d := range datatypes {
+		if d.name == expected || expected == fp32 && d.Kind != ndarray.Int {
+			names = append(names, d.name)
+		}
+	}
+	return names
+}
+
+// number returns the numbers of a datatype, which must be one of datatypes.
+func number(datatype string) ndarray.Number {
+	for _, d := range datatypes {
+		if d.name == datatype {
+			return d.Number
+		}
+	}
+	panic("bug: unknown datatype " + datatype)
+}
 
 // Parameters of outputs that are not supported because they change the meaning of the output.
 const (
@@ -78,7 +113,7 @@ type inputTensor struct {
 	json           []byte // JSON lists
 	raw            []byte // little endian; not nil if the contents are raw
 	ints           []int64
-	fromFP32Field  bool // raw has the contents of the message field for FP32
+	field          string // the datatype of the typed message field that raw comes from; "": none
 }
 
 // requestedOutput is an output that a request asks for.
@@ -147,7 +182,7 @@ func (s *Server) bagsOf(v *openVersion, c *inferCall) ([]runtime.Bag, error) {
 	if err := c.request.reserveDecoded(n*d, n*scores(&v.info)); err != nil {
 		return nil, err
 	}
-	values, err := elements(c.request.ctx, given[0], parseFloat)
+	values, err := elements(c.request.ctx, given[0], parseFloat, floats)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +193,7 @@ func (s *Server) bagsOf(v *openVersion, c *inferCall) ([]runtime.Bag, error) {
 			return nil, status.Errorf(codes.InvalidArgument, "input %q has %d values, its shape %v needs %d", contract.BagOf, len(bagOf), given[1].shape, given[1].shape[0])
 		}
 		if bagOf == nil {
-			if bagOf, err = elements(c.request.ctx, given[1], parseInt); err != nil {
+			if bagOf, err = elements(c.request.ctx, given[1], parseInt, ints); err != nil {
 				return nil, err
 			}
 		}
@@ -226,10 +261,11 @@ func match(want []*tensor, c *inferCall) ([]inputTensor, error) {
 			return nil, status.Errorf(codes.InvalidArgument, "input %q is given twice", t.Name)
 		case in.sharedMemory:
 			return nil, status.Errorf(codes.InvalidArgument, "input %q is in a %s, an extension of the protocol that this server does not have", t.Name, sharedMemory)
-		case in.datatype != t.Datatype:
-			return nil, status.Errorf(codes.InvalidArgument, "input %q has datatype %.100q, the model expects %s", t.Name, in.datatype, t.Datatype)
-		case in.fromFP32Field && t.Datatype != fp32, in.ints != nil && t.Datatype != int64s:
-			return nil, status.Errorf(codes.InvalidArgument, "input %q has contents of another type than its datatype, %s", t.Name, t.Datatype)
+		case !slices.Contains(convertible(t.Datatype), in.datatype):
+			return nil, status.Errorf(codes.InvalidArgument, "input %q has datatype %.100q, the model expects %s; the server accepts %s",
+				t.Name, in.datatype, t.Datatype, strings.Join(convertible(t.Datatype), ", "))
+		case in.field != "" && in.field != in.datatype, in.ints != nil && in.datatype != int64s:
+			return nil, status.Errorf(codes.InvalidArgument, "input %q has contents of another type than its datatype, %s", t.Name, in.datatype)
 		case len(in.shape) != len(t.Shape) || !slices.Equal(in.shape[1:], t.Shape[1:]) || in.shape[0] < 0 || in.shape[0] > math.MaxInt32:
 			return nil, status.Errorf(codes.InvalidArgument, "input %q has shape %.100s, the model expects %v (-1: any number)", t.Name, fmt.Sprint(in.shape), t.Shape)
 		}
@@ -241,18 +277,27 @@ func match(want []*tensor, c *inferCall) ([]inputTensor, error) {
 	return found, nil
 }
 
-// elements decodes the contents of an input, from JSON or raw bytes.
-func elements[T float32 | int64](ctx context.Context, in inputTensor, parse func([]byte) (T, error)) ([]T, error) {
+// elements decodes the contents of an input, from JSON with parse, or from raw bytes with convert.
+func elements[T float32 | int64](ctx context.Context, in inputTensor, parse func([]byte) (T, error), convert func(ndarray.Number, []byte) []T) ([]T, error) {
 	count := ndarray.Size(in.shape)
 	if in.json != nil {
 		values, _, err := readNumbers(ctx, in.json, in.shape, math.MaxInt, make([]T, 0, min(count, countNumbers(in.json))), parse)
 		return values, decodeError(err, "input %.100q: data%v", in.name, err)
 	}
-	if size := count * binary.Size(T(0)); len(in.raw) != size {
+	stored := number(in.datatype)
+	if size := count * stored.Size; len(in.raw) != size {
 		return nil, status.Errorf(codes.InvalidArgument, "input %q has %d bytes, its shape %v needs %d", in.name, len(in.raw), in.shape, size)
 	}
-	return ndarray.FromBytes[T](in.raw), nil
+	return convert(stored, in.raw), nil
 }
+
+func floats(stored ndarray.Number, raw []byte) []float32 {
+	values := make([]float32, len(raw)/stored.Size)
+	stored.Floats(values, raw)
+	return values
+}
+
+func ints(_ ndarray.Number, raw []byte) []int64 { return ndarray.FromBytes[int64](raw) }
 
 // decodeError converts an error of decoding to one for the client, except for an expired deadline,
 // which the server may have caused.

@@ -83,21 +83,21 @@ func (s *Server) readInstances(req *request, list []byte, info *runtime.Info) (b
 
 // findInstances finds the instances or the images in the JSON of a bag.
 func findInstances(body []byte) (list, images []byte, err error) {
-	c, err := newCursor(body)
-	if err != nil {
-		return nil, nil, err
-	}
-	object, err := c.members(func(name string) error {
-		value := c.skip()
+	r := newJSONReader(body)
+	object, err := r.members(func(name string) error {
+		value, err := r.value()
 		switch {
-		case string(value) == "null":
+		case err != nil, string(value) == "null":
 		case name == "instances":
 			list = value
 		case name == "images":
 			images = value
 		}
-		return nil
+		return err
 	})
+	if err == nil {
+		err = r.end()
+	}
 	switch {
 	case err != nil:
 		return nil, nil, err

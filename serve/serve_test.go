@@ -107,7 +107,7 @@ func (b *lockedBuffer) String() string {
 
 func local(t testing.TB) net.Listener {
 	t.Helper()
-	l, err := Listen("127.0.0.1:0")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +330,7 @@ func TestWrongRequests(t *testing.T) {
 		{`POST /predict?model=bag {}`, 400, `"instances" is missing`},
 		{`POST /predict?model=bag {"instances": [[1]], "instances": [[1, 2, 3]]}`, 400, `"instances" is given twice`},
 		{infer("bag", strings.Replace(good, `"shape"`, `"datatype": "FP32", "shape"`, 1), ""), 400, `"datatype" is given twice`},
-		{`POST /predict?model=bag [`, 400, "unexpected end"},
+		{`POST /predict?model=bag [`, 400, "unexpected EOF"},
 		{`POST /predict?model=bag {"instances": [` + strings.Repeat("[0,0,0],", 5000) + `[0,0,0]]}`, 400, "more than 5000 elements"},
 		{"POST /predict?model=bag " + strings.Repeat("[", 1<<20+1), 413, "larger than 1.0 MiB, the limit"},
 		{infer("nosuch", good, ""), 404, "no model"},
@@ -348,7 +348,9 @@ func TestWrongRequests(t *testing.T) {
 		{infer("bag", strings.Replace(good, `"instances"`, `"`+strings.Repeat("x", maxMember)+`"`, 1), ""), 400, "inputs[0].name is longer"},
 		{infer("bag", good+","+good, ""), 400, "given twice"},
 		{infer("bag", `{"name": "x"}`, ""), 400, `no input "x"; the model has [instances]`},
-		{infer("bag", strings.Replace(good, "FP32", "FP64", 1), ""), 400, `datatype "FP64", the model expects FP32`},
+		{infer("bag", strings.Replace(good, "FP32", "INT8", 1), ""), 400, `datatype "INT8", the model expects FP32; the server accepts FP32, FP16, BF16, FP64`},
+		{infer("batch", good+`, {"name": "bag_of", "datatype": "INT32", "shape": [1], "data": [0]}`, ""), 400, `datatype "INT32", the model expects INT64; the server accepts INT64`},
+		{infer("bag", strings.Replace(instances("[1, 3]", "[1, 2, 1e39]"), "FP32", "FP64", 1), ""), 400, "data[2]: 1e39 is not a number, or is out of range"},
 		{infer("bag", instances("[1, 4]", "[1, 2, 3, 4]"), ""), 400, "shape [1 4], the model expects [-1 3]"},
 		{infer("bag", instances("[2, 3]", "[1, 2, 3]"), ""), 400, "input \"instances\": data: 3 values, the shape needs 6"},
 		{infer("bag", instances("[-1, 3]", "[1, 2, 3]"), ""), 400, "shape [-1 3]"},

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -28,10 +29,6 @@ const (
 	// http2Buffer is the number of bytes of bodies that an HTTP/2 connection may send before the
 	// server reads them.
 	http2Buffer = 128 << 10
-
-	// firstRequest is how long shutdown waits for the first request of a connection.
-	// http.Server.Shutdown treats connections that have been silent for longer as idle.
-	firstRequest = 5 * time.Second
 )
 
 // extensions are the supported extensions of the protocol.
@@ -51,7 +48,7 @@ type Options struct {
 	RunMemory       int64         // bytes of memory for all concurrent runs of models
 	Decoders        int           // number of large requests that are decoded concurrently
 	MaxInstances    int           // maximum number of instances in a request
-	MaxConnections  int           // maximum number of HTTP connections, and of gRPC connections; at the limit an idle one is closed or a new one waits
+	MaxConnections  int           // maximum number of HTTP connections, and of gRPC connections; at the limit, a new one waits
 	Timeout         time.Duration // maximum time from the header of a request to its prediction; sending the answer may take twice as long again
 	Reload          time.Duration // interval of checks for new models; 0: never
 	Strict          bool          // fail if a model cannot be opened at the start
@@ -63,13 +60,12 @@ type Options struct {
 
 // Server serves models.
 type Server struct {
-	o            Options
-	models       *models
-	metrics      *metrics
-	admission    *admission
-	calls        atomic.Int64 // gRPC calls in flight
-	grpcListener *listener    // for gRPC; nil: none
-	draining     atomic.Bool
+	o         Options
+	models    *models
+	metrics   *metrics
+	admission *admission
+	calls     atomic.Int64 // gRPC calls in flight
+	draining  atomic.Bool
 }
 
 // New returns a server of all models at a path: a model file; a folder that contains model.onnx; or
@@ -110,11 +106,8 @@ func (s *Server) Serve(ctx context.Context, listeners Listeners) error {
 	defer stop(nil)
 	ending, end := context.WithCancel(context.Background())
 	defer end()
-	httpListener, admin := listen(listeners.HTTP, s.o.MaxConnections), listen(listeners.Admin, adminConnections)
-	if listeners.GRPC != nil {
-		s.grpcListener = listen(listeners.GRPC, s.o.MaxConnections)
-	}
-	httpServer, adminServer := s.newHTTP(httpListener, s.handler()), s.newHTTP(admin, s.adminHandler())
+	httpListener := netutil.LimitListener(listeners.HTTP, s.o.MaxConnections)
+	httpServer, adminServer := s.newHTTP(s.handler()), s.newHTTP(s.adminHandler())
 	grpcServer, readiness := s.newGRPC(ending)
 	var group workers.Group
 	start := func(serve func() error) {
@@ -124,8 +117,8 @@ func (s *Server) Serve(ctx context.Context, listeners Listeners) error {
 			}
 		})
 	}
-	if s.grpcListener != nil {
-		start(func() error { return grpcServer.Serve(s.grpcListener) })
+	if listeners.GRPC != nil {
+		start(func() error { return grpcServer.Serve(netutil.LimitListener(listeners.GRPC, s.o.MaxConnections)) })
 	}
 	if s.o.TLS == nil {
 		start(func() error { return httpServer.Serve(httpListener) })
@@ -133,7 +126,7 @@ func (s *Server) Serve(ctx context.Context, listeners Listeners) error {
 		start(func() error { return httpServer.ServeTLS(httpListener, "", "") })
 	}
 	if listeners.Admin != nil {
-		start(func() error { return adminServer.Serve(admin) })
+		start(func() error { return adminServer.Serve(netutil.LimitListener(listeners.Admin, adminConnections)) })
 	}
 	group.Go(func() { s.watchModels(ctx) })
 
@@ -143,8 +136,7 @@ func (s *Server) Serve(ctx context.Context, listeners Listeners) error {
 	s.o.Log.Info("shutting down: not ready", "for", s.o.LameDuck)
 	time.Sleep(s.o.LameDuck)
 	end()
-	s.stopAccepting(httpListener)
-	err := s.stop(httpListener, httpServer, grpcServer)
+	err := s.stop(httpServer, grpcServer)
 	adminServer.Close() // probes are answered until the end
 	group.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
@@ -153,20 +145,9 @@ func (s *Server) Serve(ctx context.Context, listeners Listeners) error {
 	return err
 }
 
-// stopAccepting closes the listeners after all connections that the kernel has accepted are
-// accepted here.
-func (s *Server) stopAccepting(httpListener *listener) {
-	var group workers.Group
-	group.Go(httpListener.drain)
-	if s.grpcListener != nil {
-		group.Go(s.grpcListener.drain)
-	}
-	group.Wait()
-}
-
-// stop stops the servers of both protocols and waits for the requests in progress and for
-// connections whose first request is on its way.
-func (s *Server) stop(httpListener *listener, httpServer *http.Server, grpcServer *grpc.Server) error {
+// stop stops the servers of both protocols. It closes their listeners and waits for the requests in
+// flight, and up to five seconds for the first request of a connection.
+func (s *Server) stop(httpServer *http.Server, grpcServer *grpc.Server) error {
 	timeUp, cancel := context.WithTimeout(context.Background(), s.o.Drain)
 	defer cancel()
 	var group workers.Group
@@ -174,9 +155,6 @@ func (s *Server) stop(httpListener *listener, httpServer *http.Server, grpcServe
 		defer context.AfterFunc(timeUp, grpcServer.Stop)()
 		grpcServer.GracefulStop()
 	})
-	first, cancelFirst := context.WithTimeout(timeUp, firstRequest)
-	defer cancelFirst()
-	httpListener.waitUntilServed(first)
 	if err := httpServer.Shutdown(timeUp); err != nil {
 		httpServer.Close()
 	}
@@ -187,10 +165,9 @@ func (s *Server) stop(httpListener *listener, httpServer *http.Server, grpcServe
 	return nil
 }
 
-func (s *Server) newHTTP(l *listener, h http.Handler) *http.Server {
+func (s *Server) newHTTP(h http.Handler) *http.Server {
 	return &http.Server{
-		Handler:           l.markServed(h),
-		ConnState:         httpState,
+		Handler:           h,
 		TLSConfig:         s.o.TLS.Clone(),
 		ReadHeaderTimeout: s.o.Timeout,
 		ReadTimeout:       s.o.Timeout,

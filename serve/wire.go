@@ -29,6 +29,7 @@ const (
 
 	contentsInt64 protowire.Number = 3
 	contentsFP32  protowire.Number = 6
+	contentsFP64  protowire.Number = 7
 
 	mapKey protowire.Number = 1
 )
@@ -117,15 +118,28 @@ func (w *wireInfer) inputField(in *inputTensor, number protowire.Number, kind pr
 			switch {
 			case number == contentsInt64:
 				in.ints, err = varints(in.ints, kind, value, w.integer, "elements of an integer tensor")
-			case number == contentsFP32 && kind == protowire.BytesType && in.raw == nil:
-				in.fromFP32Field, in.raw = true, value[:len(value):len(value)] // the usual form: little endian values
-			case number == contentsFP32 && (kind == protowire.BytesType || kind == protowire.Fixed32Type):
-				in.fromFP32Field, in.raw = true, append(in.raw, value...)
+			case number == contentsFP32 && kind != protowire.VarintType:
+				err = in.addTyped(fp32, value)
+			case number == contentsFP64 && kind != protowire.VarintType:
+				err = in.addTyped(fp64, value)
 			}
 			return err
 		})
 	}
 	return err
+}
+
+// addTyped adds little-endian values of the message field of a datatype.
+func (in *inputTensor) addTyped(datatype string, values []byte) error {
+	if in.field != "" && in.field != datatype {
+		return status.Errorf(codes.InvalidArgument, "input %.100q has contents of two types, %s and %s: give one", in.name, in.field, datatype)
+	}
+	if in.field = datatype; in.raw == nil {
+		in.raw = values[:len(values):len(values)] // the usual form: all values in one field
+	} else {
+		in.raw = append(in.raw, values...)
+	}
+	return nil
 }
 
 func outputField(out *requestedOutput, number protowire.Number, kind protowire.Type, value []byte) (err error) {

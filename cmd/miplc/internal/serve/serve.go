@@ -107,7 +107,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	console.Bytes(f, &o.Serve.RequestMemory, "max-held", "memory for all requests in flight, decoded, at least 4 x --max-bytes; further requests wait, then are rejected (default 256MiB)")
 	console.Bytes(f, &o.Serve.RunMemory, "max-run-memory", "memory for all concurrent runs of models; a bag that needs more is rejected, others wait (default 512MiB)")
 	f.IntVar(&o.Serve.MaxInstances, "max-instances", 100_000, "maximum number of instances per request")
-	f.IntVar(&o.Serve.MaxConnections, "max-connections", 1024, "maximum number of connections, for HTTP and for gRPC; a further one replaces the longest idle one, or waits if all are busy")
+	f.IntVar(&o.Serve.MaxConnections, "max-connections", 1024, "maximum number of connections, for HTTP and for gRPC; further ones wait until one closes")
 	console.Limit(f, 1, maxParallel, "parallel")
 	console.Limit(f, 1, maxBatch, "batch")
 	console.Limit(f, 1, maxWaiting, "waiting")
@@ -196,7 +196,7 @@ func (o *options) listen(r *result) (on serve.Listeners, err error) {
 		if l.address == "" {
 			continue
 		}
-		if *l.to, err = serve.Listen(l.address); err != nil {
+		if *l.to, err = net.Listen("tcp", l.address); err != nil {
 			for _, l := range open {
 				l.Close()
 			}
