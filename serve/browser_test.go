@@ -12,12 +12,13 @@ import (
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 )
 
-// In Chromium, the page predicts features, and image files for a model with an encoder.
+// In Chromium, the page predicts features, and image files for a model with an encoder or one that cuts images.
 func TestPageInBrowser(t *testing.T) {
 	browser := testsupport.Browser(t)
 	s := start(t, func(o *Options) { o.RequestMemory = 256 << 20 })
 	put(t, filepath.Join(s.dir, "images.onnx"), "../runtime/testdata/images-3x4.onnx")
 	putClasses(t, filepath.Join(s.dir, "classes.onnx"))
+	putModel(t, filepath.Join(s.dir, "rows.onnx"), 9, "row")
 	if _, err := s.models.reload(); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,9 @@ func TestPageInBrowser(t *testing.T) {
 Prediction: class 2, 2 instances, 0 images
 attention of 5 lists, 5 different, chosen: true, map: true
 image files offered: true
-Prediction: class 0, 3 instances, 3 images`
+Prediction: class 0, 3 instances, 3 images
+image files offered: true
+Attention of 8 instances, all 0.1250, 8 instances, 0 images`
 	select {
 	case got := <-report:
 		if got != want {

@@ -15,17 +15,21 @@ import (
 )
 
 // putClasses writes a model with an attention of each class, for 3 features and 4 classes.
-func putClasses(t testing.TB, path string) {
+func putClasses(t testing.TB, path string) { putModel(t, path, 3, "") }
+
+// putModel writes a model of four classes that is not trained. generator says how its instances are made from images.
+func putModel(t testing.TB, path string, features int, generator string) {
 	t.Helper()
 	spec, err := language.Load("clam-mb", "data.normalize=none")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := compile.Compile(spec, compile.Signature{Instance: []int{3}, Classes: 4})
+	p, err := compile.Compile(spec, compile.Signature{Instance: []int{features}, Classes: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := export.Model(p, train.InitParams(p, 1), export.Metadata{Version: "test", Engine: "none", Classes: []string{"a", "b", "c", "d"}})
+	m, err := export.Model(p, train.InitParams(p, 1), export.Metadata{
+		Version: "test", Engine: "none", Classes: []string{"a", "b", "c", "d"}, Generator: generator})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,11 +36,14 @@ async function list() {
   describe();
 }
 
+// cuts reports whether a model cuts an image into the instances of a bag.
+const cuts = (m) => Boolean(m.generator) && m.generator !== "images";
+
 function describe() {
-  const { input_shape: shape, encoder, classes } = model();
-  at("images-label").hidden = !encoder;
+  const { input_shape: shape, encoder, classes } = model(), cut = cuts(model());
+  at("images-label").hidden = !encoder && !cut;
   at("random").hidden = Boolean(encoder);
-  at("shape").textContent = (encoder ? `A bag is a list of image files, which are resized to ${shape[2]} × ${shape[1]} pixels, or JSON: ` : "A bag is JSON: ")
+  at("shape").textContent = (cut ? "A bag is an image file, which is cut into instances, or JSON: " : encoder ? `A bag is a list of image files, which are resized to ${shape[2]} × ${shape[1]} pixels, or JSON: ` : "A bag is JSON: ")
     + `{"instances": [[…], …]}, each instance ${shape.length > 1 ? "an image of shape " + shape.join(" × ") : "a list of " + shape[0] + " numbers"}. `
     + `Classes: ${classes.join(", ")}.`;
 }
@@ -71,7 +74,7 @@ const load = (file) => new Promise((resolve, reject) => {
 async function predict() {
   at("result").hidden = true;
   if (models.length === 0) await list();
-  const m = model(), files = m.encoder ? [...at("images").files] : [];
+  const m = model(), files = m.encoder || cuts(m) ? [...at("images").files] : [];
   const images = await Promise.all(files.map(load)), bag = files.length > 0 ? {} : parse(at("bag").value);
   const body = files.length > 0 ? { images: images.map((url) => url.slice(url.indexOf(",") + 1)) } : { instances: bag.instances };
   const p = await ask("predict?model=" + encodeURIComponent(m.name), JSON.stringify(body));
@@ -114,14 +117,30 @@ function step(values) {
   return sorted.reduce((low, v, i) => (i > 0 && v > sorted[i - 1] ? Math.min(low, v - sorted[i - 1]) : low), Infinity);
 }
 
+// extent is the lowest and the highest value.
+const extent = (v) => v.reduce(([low, high], x) => [Math.min(low, x), Math.max(high, x)], [Infinity, -Infinity]);
+
+// shares are the positions of scores in their range, from 0 to 1; 1 if all are equal.
+function shares(scores) {
+  const [low, high] = extent(scores);
+  return scores.map((v) => (low < high ? (v - low) / (high - low) : 1));
+}
+
+// range describes the range of scores, and says that they hardly differ.
+function range(scores) {
+  const [low, high] = extent(scores), most = Math.max(Math.abs(low), Math.abs(high));
+  if (low === high) return `all ${low.toPrecision(4)}`;
+  const flat = high - low <= 0.05 * most ? ` (flat: the scores differ by ${(100 * (high - low) / most).toPrecision(2)} % only)` : "";
+  return `bars from ${low.toPrecision(4)} to ${high.toPrecision(4)}${flat}`;
+}
+
 // map draws the attention over the coordinates of the instances, y downwards.
 function map() {
   const { coords, attention } = shown, canvas = at("map");
   canvas.hidden = !Array.isArray(coords) || coords.length !== attention.length;
   if (canvas.hidden) return;
   const xs = coords.map((c) => c[0]), ys = coords.map((c) => c[1]);
-  const extent = (v) => v.reduce(([low, high], x) => [Math.min(low, x), Math.max(high, x)], [Infinity, -Infinity]);
-  const [left, right] = extent(xs), [top, bottom] = extent(ys), [low, most] = extent(attention), span = Math.max(right - left, bottom - top);
+  const [left, right] = extent(xs), [top, bottom] = extent(ys), colored = shares(attention), span = Math.max(right - left, bottom - top);
   const side = Math.max(Math.min(step(xs), step(ys), span || 1), span / 512) || 1, unit = 800 / (span + side);
   canvas.width = Math.max(1, Math.round((right - left + side) * unit));
   canvas.height = Math.max(1, Math.round((bottom - top + side) * unit));
@@ -129,7 +148,7 @@ function map() {
   const g = canvas.getContext("2d");
   const order = attention.map((_, i) => i).sort((a, b) => attention[a] - attention[b]);
   for (const i of order) {
-    g.fillStyle = heat((attention[i] - low) / (most - low || 1));
+    g.fillStyle = heat(colored[i]);
     g.fillRect(Math.round((xs[i] - left) * unit), Math.round((ys[i] - top) * unit), Math.ceil(side * unit), Math.ceil(side * unit));
   }
 }
@@ -137,15 +156,17 @@ function map() {
 function draw() {
   shown.attention = shown.classes?.[at("class").value] ?? shown.overall;
   map();
-  const { shape, instances, files, images, attention } = shown, low = Math.min(...attention), most = Math.max(...attention);
+  const { shape, instances, files, images, attention } = shown, bars = shares(attention);
   let order = attention.map((_, i) => i);
   if (at("sorted").checked) order.sort((a, b) => attention[b] - attention[a]);
-  at("attention-title").textContent = `Attention of ${attention.length} instances, bars from the lowest, ${low.toPrecision(3)}, to the highest, ${most.toPrecision(3)}` + (order.length > few ? `, ${few} shown` : "");
+  at("attention-title").textContent = `Attention of ${attention.length} instances, ${range(attention)}` + (order.length > few ? `, ${few} shown` : "");
   at("instances").replaceChildren(...order.slice(0, few).map((i) => {
     const li = element("li"), said = element("p");
     said.append(element("span", `${i + 1}`), element("strong", attention[i].toFixed(4)));
-    li.append(images.length > 0 ? element("img", undefined, { src: images[i], alt: files[i].name, title: files[i].name }) : picture(instances[i].flat(Infinity), shape, i), said,
-      element("meter", undefined, { value: most > low ? attention[i] - low : 1, max: most - low || 1, ariaLabel: `attention of instance ${i + 1}` }));
+    if (images.length === attention.length) li.append(element("img", undefined, { src: images[i], alt: files[i].name, title: files[i].name }));
+    else if (instances) li.append(picture(instances[i].flat(Infinity), shape, i)); // not of an image that was cut
+    li.append(said,
+      element("meter", undefined, { value: bars[i], ariaLabel: `attention of instance ${i + 1}` }));
     return li;
   }));
 }
