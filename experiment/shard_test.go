@@ -182,8 +182,11 @@ func TestShardsThatDoNotFit(t *testing.T) {
 		}, Shard{I: 1, N: 2}, "all cells were finished"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			o := Options{Dir: dir, Select: Selection{Splits: 1}, Request: engines.Request{Library: "../runtime/ortlib/testdata/new.so"}} // a small file
+			dir, library := t.TempDir(), filepath.Join(t.TempDir(), "libonnxruntime.so")
+			if err := os.WriteFile(library, []byte("ELF"), 0o644); err != nil { // copied, not loaded
+				t.Fatal(err)
+			}
+			o := Options{Dir: dir, Select: Selection{Splits: 1}, Request: engines.Request{Library: library}}
 			if _, err := PlanShards(staging(t), o, Sharding{Shards: 2}); err != nil {
 				t.Fatal(err)
 			}
