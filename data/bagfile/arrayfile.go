@@ -62,7 +62,7 @@ var errNoArray = errors.New("no such array")
 // openArrays opens a file with arrays of numbers.
 func openArrays(path string) (*arrayFile, error) {
 	if rawfile.Extension(path) == ".parquet" {
-		return nil, fmt.Errorf("files in Parquet are not supported; %s", rawfile.ConvertParquet(path, ".npz"))
+		return nil, fmt.Errorf("files in the format Parquet are not supported; %s", rawfile.ConvertParquet(path, ".npz"))
 	}
 	open := formatOf(path).open
 	if open == nil {

@@ -505,12 +505,12 @@ func (s *fileStore) read(f *instanceFile, use func(array) error) error {
 }
 
 // unchanged returns an error if the file is not the one that was opened first.
-func (b *instanceFile) unchanged() error {
-	info, err := os.Stat(b.path)
+func (f *instanceFile) unchanged() error {
+	info, err := os.Stat(f.path)
 	if err != nil {
 		return err
 	}
-	if info.Size() != b.info.Size() || !info.ModTime().Equal(b.info.ModTime()) || !os.SameFile(info, b.info) {
+	if info.Size() != f.info.Size() || !info.ModTime().Equal(f.info.ModTime()) || !os.SameFile(info, f.info) {
 		return errChanged
 	}
 	return nil

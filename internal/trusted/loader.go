@@ -8,23 +8,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"strings"
+
+	"github.com/miplc/miplc/internal/fileio"
 )
 
 // Complete returns an error if a library in ELF format ends before its segments do. Loading it would end
 // the process with SIGBUS. Other faults are left to the loader, see LoadError.
 func Complete(path string) error {
-	f, err := os.Open(path)
+	f, info, err := fileio.Open(path) // which refuses a pipe without waiting for a writer
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
 	const header, magic, is64, little = 64, "\x7fELF", 2, 1
 	var h [header]byte
 	if _, err := io.ReadFull(f, h[:]); err != nil || string(h[:4]) != magic || h[4] != is64 || h[5] != little {
