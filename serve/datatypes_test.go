@@ -1,4 +1,5 @@
 // The test of this file sends bags in each floating-point datatype of the Open Inference Protocol.
+
 package serve
 
 import (

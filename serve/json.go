@@ -1,4 +1,5 @@
 // This file reads the JSON of requests: objects, lists, and tensors of numbers.
+
 package serve
 
 import (

@@ -1,4 +1,5 @@
 // Tests of the devices that only predict.
+
 package doctor
 
 import (
