@@ -154,18 +154,23 @@ func TestSlowReader(t *testing.T) {
 	s.well(t)
 }
 
-// At the connection limit, a new connection waits until another closes. The admin listener still
-// answers health checks.
+// At the connection limit, idle connections make room, and otherwise a new connection waits until another closes.
+// The admin listener still answers health checks.
 func TestConnectionLimit(t *testing.T) {
 	s := start(t, func(o *Options) { o.MaxConnections = 3 })
 	const live = "GET /v2/health/live HTTP/1.1\r\nHost: a\r\n\r\n"
-	var open []net.Conn
-	for range 3 {
+	for range 5 { // idle connections make room
 		conn := s.connect(t, live)
-		if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil {
+		if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
 			t.Fatal(err)
 		}
-		open = append(open, conn)
+		if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil {
+			t.Fatalf("idle connections shut others out: %v", err)
+		}
+	}
+	var open []net.Conn
+	for range 3 { // these have begun a request
+		open = append(open, s.connect(t, "GET /v2"))
 	}
 	answered := make(chan error, 1)
 	waiting := s.connect(t, live)

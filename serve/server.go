@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -108,6 +109,7 @@ func (s *Server) Serve(ctx context.Context, listeners Listeners) error {
 	defer end()
 	httpListener := netutil.LimitListener(listeners.HTTP, s.o.MaxConnections)
 	httpServer, adminServer := s.newHTTP(s.handler()), s.newHTTP(s.adminHandler())
+	closeIdleAtLimit(httpServer, s.o.MaxConnections)
 	grpcServer, readiness := s.newGRPC(ending)
 	var group workers.Group
 	start := func(serve func() error) {
@@ -176,6 +178,23 @@ func (s *Server) newHTTP(h http.Handler) *http.Server {
 		MaxHeaderBytes:    maxHeader,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: http2Buffer, MaxReceiveBufferPerStream: http2Buffer},
 		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
+	}
+}
+
+// closeIdleAtLimit makes a server close idle connections while it has the maximum number of connections, so that
+// kept-alive clients do not shut out others. HTTP/2 connections are closed only by IdleTimeout.
+func closeIdleAtLimit(server *http.Server, limit int) {
+	var mu sync.Mutex
+	open, changes := 0, map[http.ConnState]int{http.StateNew: 1, http.StateClosed: -1, http.StateHijacked: -1}
+	server.ConnState = func(_ net.Conn, state http.ConnState) {
+		change := changes[state]
+		if change == 0 {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		open += change
+		server.SetKeepAlivesEnabled(open < limit)
 	}
 }
 
