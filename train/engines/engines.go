@@ -190,9 +190,12 @@ func (r Request) auto(m machine) (*Choice, error) {
 	if missing := (*ortlib.NotFoundError)(nil); errors.As(err, &missing) && missing.Named() {
 		return nil, err
 	}
-	why := "no usable onnxruntime library was found"
-	if errors.Is(err, ortenv.ErrNoCgo) {
+	why := "onnxruntime cannot be used: " + err.Error()
+	switch missing := (*ortlib.NotFoundError)(nil); {
+	case errors.Is(err, ortenv.ErrNoCgo):
 		why = "this build of miplc has no cgo, which onnxruntime needs"
+	case errors.As(err, &missing):
+		why = "no usable onnxruntime library was found"
 	}
 	return r.pureGo(join(why, noGPU)), nil
 }

@@ -57,6 +57,8 @@ func TestChoose(t *testing.T) {
 	bare, library, all := machineOf(false, false, false), machineOf(true, false, false), machineOf(true, true, true)
 	noCgo := bare
 	noCgo.onnxruntime = func(string) (string, error) { return "", ortenv.ErrNoCgo }
+	none := bare
+	none.onnxruntime = func(string) (string, error) { return "", &ortlib.NotFoundError{} }
 	for _, c := range []struct {
 		name           string
 		m              machine
@@ -69,7 +71,8 @@ func TestChoose(t *testing.T) {
 		{"auto with a GPU and few runs on features", all, Request{Runs: 15}, ORT, CPU, "the default for images and for 16 or more runs"},
 		{"auto with a GPU on the CPU", all, Request{Device: CPU}, ORT, CPU, "1.99.0 is the default engine on a CPU"},
 		{"auto with the library", library, Request{Engine: Auto, Images: true}, ORT, CPU, "no driver"},
-		{"auto with nothing", bare, Request{Images: true}, Gorgonia, CPU, "no usable onnxruntime library was found; no driver"},
+		{"auto with a library that fails", bare, Request{Images: true}, Gorgonia, CPU, "onnxruntime cannot be used: no library; no driver"},
+		{"auto without a library", none, Request{}, Gorgonia, CPU, "no usable onnxruntime library was found; --device cuda"},
 		{"auto without cgo", noCgo, Request{}, Gorgonia, CPU, "this build of miplc has no cgo"},
 		{"auto with a named library that is not usable", bare, Request{Library: "l.so"}, "", "", "l.so"},
 		{"auto with a named plugin that is not usable", library, Request{Plugin: "p.so"}, "", "", "p.so"},
