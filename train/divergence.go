@@ -1,24 +1,43 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/measure"
 )
 
-// Divergence reports that the loss of a training exploded, or that it fell and rose again (collapsed), so that
-// its model is not usable. A loss that is not finite ends a training instead, see NonFiniteError.
+// Divergence reports that the loss of a training exploded, or that the training collapsed: its loss fell and rose
+// again, or it learned to predict one class only. The model is then not usable. A loss that is not finite ends a
+// training instead, see NonFiniteError.
 type Divergence struct {
 	Epoch int      `json:"epoch"`               // with the largest mean loss, from 1; if the training collapsed, with the smallest
 	Loss  float64  `json:"loss"`                // mean of that epoch
 	Start float64  `json:"start_loss"`          // loss of the first step, before any update
 	Last  *float64 `json:"last_loss,omitempty"` // mean of the last epoch if the training collapsed, else nil
+	// Class is the class that all training bags are predicted as, "" if the training did not collapse to one class.
+	Class string `json:"collapsed_to,omitempty"`
 	// Advice is what to change in the spec.
 	Advice string `json:"advice"`
 }
 
+// Verdict returns DIVERGED or COLLAPSED.
+func (d *Divergence) Verdict() string {
+	if d.Last != nil {
+		return "COLLAPSED"
+	}
+	return "DIVERGED"
+}
+
 func (d *Divergence) String() string {
+	if d.Class != "" {
+		return fmt.Sprintf("training collapsed: the model predicts %s for all training bags, and the loss was %.4g in the first step and %.4g in the last epoch; %s",
+			d.Class, d.Start, *d.Last, d.Advice)
+	}
 	if d.Last != nil {
 		return fmt.Sprintf("training collapsed: the loss was %.4g in the first step, %.4g in epoch %d and %.4g in the last epoch; %s", d.Start, d.Loss, d.Epoch, *d.Last, d.Advice)
 	}
@@ -52,6 +71,39 @@ const (
 	learned = 0.05 // a loss that has fallen by less has no fall to lose
 	lost    = 0.5  // a training whose loss has risen by more of its fall has collapsed
 )
+
+// Limits of a collapse to one class: a shorter training may not have begun to learn, and a loss below this share of
+// the smaller of log(classes) and the first loss has been learned.
+const (
+	collapseEpochs = 10
+	unlearned      = 0.95
+)
+
+// collapse returns nil unless a training learned nothing and predicts one class for all training bags, although a
+// candidate set excludes this class.
+func (r *Record) collapse() *Divergence {
+	if len(r.Metrics) < collapseEpochs || r.Metrics[0].StartLoss == nil || r.Program.Spec.Multi() {
+		return nil
+	}
+	start, last, p := *r.Metrics[0].StartLoss, r.Metrics[len(r.Metrics)-1].Loss, r.Last[data.TrainPart]
+	if p == nil || p.Bags() == 0 || last < unlearned*min(start, math.Log(float64(r.Data.Classes))) {
+		return nil
+	}
+	class, excluded := measure.Argmax(p.Probabilities[:p.Classes]), false
+	for i := range p.Bags() {
+		row := i * p.Classes
+		if measure.Argmax(p.Probabilities[row:row+p.Classes]) != class {
+			return nil
+		}
+		excluded = excluded || p.Candidates[row+class] == 0
+	}
+	if !excluded {
+		return nil
+	}
+	best := slices.MinFunc(r.Metrics, func(a, b Metrics) int { return cmp.Compare(a.Loss, b.Loss) })
+	return &Divergence{Epoch: best.Epoch, Loss: best.Loss, Start: start, Last: &last,
+		Class: r.Data.AllClassNames()[class], Advice: advice(r.Program.Spec)}
+}
 
 // divergence returns nil if a training did not diverge. The scale of a loss is the larger of
 // log(classes), the cross-entropy of equal probabilities, and the loss of the first step, which

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
 )
 
@@ -51,5 +53,49 @@ func TestDivergence(t *testing.T) {
 	}
 	if d := divergence([]Metrics{{Epoch: 1, Loss: math.MaxFloat64}}, 5, spec); d != nil {
 		t.Errorf("a learner without steps: %v", d)
+	}
+}
+
+// A training collapsed if it learned nothing and predicts one class for all training bags, although a candidate set
+// excludes it.
+func TestCollapse(t *testing.T) {
+	spec, err := language.Load("quickstart")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two := []float32{0.1, 0.5, 0.4}, []float32{0.1, 0.4, 0.5}
+	excluding, allowing := [][]uint8{{1, 1, 0}, {1, 0, 1}}, [][]uint8{{1, 1, 0}, {0, 1, 1}}
+	for _, c := range []struct {
+		name       string
+		epochs     int
+		last       float64
+		rows       [][]float32
+		candidates [][]uint8
+		collapsed  bool
+	}{
+		{"one class", 10, 1.11, [][]float32{one, one}, excluding, true},
+		{"two classes", 10, 1.11, [][]float32{one, two}, excluding, false},
+		{"one class that all bags may have", 10, 1.11, [][]float32{one, one}, allowing, false},
+		{"a frequent class", 10, 0.4, [][]float32{one, one}, excluding, false},
+		{"few epochs", 9, 1.11, [][]float32{one, one}, excluding, false},
+	} {
+		start, p := 1.1, &Predictions{}
+		for i, row := range c.rows {
+			p.Predictions.Add(row, nil, c.candidates[i])
+		}
+		r := &Record{
+			Trial: &Trial{Program: &compile.Program{Spec: spec}, Data: &data.Dataset{Classes: 3, ClassNames: []string{"a", "b", "c"}}},
+			Last:  PartPredictions{data.TrainPart: p},
+		}
+		for epoch := range c.epochs {
+			r.Metrics = append(r.Metrics, Metrics{Epoch: epoch + 1, Loss: c.last})
+		}
+		r.Metrics[0].StartLoss = &start
+		d := r.collapse()
+		if (d != nil) != c.collapsed {
+			t.Errorf("%s: %v", c.name, d)
+		} else if d != nil && (d.Verdict() != "COLLAPSED" || !strings.HasPrefix(d.String(), "training collapsed: the model predicts b for all training bags")) {
+			t.Errorf("%s: %s: %v", c.name, d.Verdict(), d)
+		}
 	}
 }

@@ -213,7 +213,7 @@ func (r *Record) Report(engine string, state *State) *Report {
 	p := &Report{
 		Engine: engine, Seed: r.Seed(), Epochs: r.Epochs,
 		TrainBags: len(r.Split.Train), ValidationBags: len(r.Split.Validation), TestBags: len(r.Split.Test),
-		Loss: final.Loss, Diverged: divergence(r.Metrics, r.Data.Classes, r.Program.Spec), TrainAccuracy: final.TrainAccuracy, TestAccuracy: final.TestAccuracy, Disambiguation: final.Disambiguation,
+		Loss: final.Loss, Diverged: cmp.Or(divergence(r.Metrics, r.Data.Classes, r.Program.Spec), r.collapse()), TrainAccuracy: final.TrainAccuracy, TestAccuracy: final.TestAccuracy, Disambiguation: final.Disambiguation,
 		Trajectories: r.Trajectories, Metrics: r.Metrics, Attention: r.Attention, Program: r.Program, State: state, Weights: r.Weights,
 	}
 	for _, m := range r.Metrics {

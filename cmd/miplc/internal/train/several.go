@@ -173,7 +173,7 @@ func printRuns(out io.Writer, list []*runs.Summary) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%.4f", share(s.TestAccuracy), share(s.TrainAccuracy), s.Loss)
 		if s.Diverged != nil {
-			fmt.Fprint(w, "\tDIVERGED")
+			fmt.Fprintf(w, "\t%s", s.Diverged.Verdict())
 		}
 		fmt.Fprintln(w)
 	}
@@ -207,7 +207,7 @@ func printAll(out io.Writer, o *options, trials int, t *runs.Results) error {
 		fmt.Fprintf(out, "; test accuracy %s, deviation %s", share(one.Mean), share(one.Std))
 	}
 	if t.Diverged > 0 {
-		fmt.Fprintf(out, "\n%d of %s diverged; means and deviations include them", t.Diverged, diag.Count(len(t.Runs), "run"))
+		fmt.Fprintf(out, "\n%d of %s diverged or collapsed; means and deviations include them", t.Diverged, diag.Count(len(t.Runs), "run"))
 	}
 	if _, err := fmt.Fprintln(out); err != nil {
 		return err

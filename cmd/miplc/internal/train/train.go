@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -248,8 +249,8 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 	fmt.Fprintln(w)
 	mark := ""
 	if s.Diverged != nil {
-		mark = " (the training diverged)"
-		row("DIVERGED", "%s", s.Diverged)
+		mark = fmt.Sprintf(" (the training %s)", strings.ToLower(s.Diverged.Verdict()))
+		row(s.Diverged.Verdict(), "%s", s.Diverged)
 	}
 	row("model", "%s (%s, %s)", filepath.Join(dir, runs.ModelFile), s.Name, diag.Count(s.Parameters, "parameter"))
 	row("data", "%s, %s, split %s", s.Data.Name, diag.Count(s.Data.Bags, "bag"), s.Split.Source)
