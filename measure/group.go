@@ -1,3 +1,5 @@
+// Measures of groups of bags, such as all slides of a patient.
+
 package measure
 
 import "slices"

@@ -112,9 +112,11 @@ func (h *Heatmap) picture() *image.NRGBA {
 	// The highest attention is drawn last, where squares overlap.
 	order := make([]int, len(h.Attention))
 	floats.ArgsortStable(ndarray.Convert[float64](h.Attention), order)
+	// Neighbouring squares touch: a coordinate and that of the neighbour less its side may differ by rounding.
+	pixel := func(units float64) int { return int(math.Floor(units*unit + 0.5 + 1e-6)) }
 	for _, i := range order {
-		x, y := (float64(h.Coords[2*i])-r.left)*unit, (float64(h.Coords[2*i+1])-r.top)*unit
-		square := image.Rect(int(x), int(y), max(int(x)+1, int(x+side*unit)), max(int(y)+1, int(y+side*unit)))
+		x, y := float64(h.Coords[2*i])-r.left, float64(h.Coords[2*i+1])-r.top
+		square := image.Rect(pixel(x), pixel(y), max(pixel(x)+1, pixel(x+side)), max(pixel(y)+1, pixel(y+side)))
 		share := max(0, min((float64(h.Attention[i])-low)/(high-low), 1))
 		c := heat(share)
 		if h.Thumbnail != nil && !math.IsNaN(share) {

@@ -142,3 +142,25 @@ func absolute(a, b color.NRGBA) (most int) {
 	}
 	return most
 }
+
+// Squares of a grid touch: no background shows between them, whatever the number of pixels of a square is.
+func TestSquaresTouch(t *testing.T) {
+	for _, c := range []struct{ columns, rows, step int }{{24, 16, 256}, {7, 3, 224}, {37, 41, 1}, {100, 90, 512}} {
+		h := &Heatmap{}
+		for i := range c.columns * c.rows {
+			h.Coords = append(h.Coords, float32(i%c.columns*c.step), float32(i/c.columns*c.step))
+			h.Attention = append(h.Attention, float32(i)/float32(c.columns*c.rows))
+		}
+		m, white := h.picture(), 0
+		for y := range m.Bounds().Dy() {
+			for x := range m.Bounds().Dx() {
+				if m.NRGBAAt(x, y) == (color.NRGBA{0xFF, 0xFF, 0xFF, 0xFF}) {
+					white++
+				}
+			}
+		}
+		if white > 0 {
+			t.Errorf("%d x %d squares: %d pixels of background in %v", c.columns, c.rows, white, m.Bounds())
+		}
+	}
+}

@@ -51,7 +51,7 @@ func (p *precision) add(j int, x float64) {
 	}
 }
 
-// addBytes adds numbers as they are in a file. first is the index of the first one in an array, and
+// addBytes adds numbers in the format of a file. first is the index of the first one in an array, and
 // feature returns the feature of a number by its index.
 func (p *precision) addBytes(t ndarray.Number, b []byte, first int, feature func(i int) int) {
 	for i := range len(b) / t.Size {

@@ -1,3 +1,5 @@
+// How a model remembers the way in which its instances were cut from images, so that predictions cut images alike.
+
 package imagebags
 
 import (
