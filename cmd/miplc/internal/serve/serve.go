@@ -107,7 +107,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	console.Bytes(f, &o.Serve.RequestMemory, "max-held", "memory for all requests in flight, decoded, at least 4 x --max-bytes; further requests wait, then are rejected (default 256MiB)")
 	console.Bytes(f, &o.Serve.RunMemory, "max-run-memory", "memory for all concurrent runs of models; a bag that needs more is rejected, others wait (default 512MiB)")
 	f.IntVar(&o.Serve.MaxInstances, "max-instances", 100_000, "maximum number of instances per request")
-	f.IntVar(&o.Serve.MaxConnections, "max-connections", 1024, "maximum number of connections, for HTTP and for gRPC; further ones wait until one closes")
+	f.IntVar(&o.Serve.MaxConnections, "max-connections", 1024, "maximum number of connections, for HTTP and for gRPC; at the limit, idle ones are closed and further ones wait")
 	console.Limit(f, 1, maxParallel, "parallel")
 	console.Limit(f, 1, maxBatch, "batch")
 	console.Limit(f, 1, maxWaiting, "waiting")

@@ -183,7 +183,7 @@ func printRuns(out io.Writer, list []*runs.Summary) error {
 // adviceForGrid says by which bags to choose a setting.
 func adviceForGrid(list []*runs.Summary) string {
 	if list[0].Measures.Validation() != nil {
-		return "Choose a setting by the validation bags: the test accuracy of a setting that it has chosen is too high."
+		return "Choose a setting by the validation bags. If test bags choose it, its test accuracy is too high."
 	}
 	return "Do not choose a setting by the test accuracy: that of the chosen setting would be too high. Hold out validation bags with " +
 		"--set data.split.validation=0.2, or compare settings with grid in an experiment."
