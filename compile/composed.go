@@ -5,7 +5,7 @@ import (
 	"go/ast"
 	"math"
 
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 )
 
 // uniformBits is the number of random bits of a value of uniform.

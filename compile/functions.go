@@ -4,7 +4,7 @@ import (
 	"go/ast"
 	"math"
 
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/language"
 )
 

@@ -4,10 +4,9 @@ import (
 	"math"
 	"strings"
 
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/stream"
 )
 
 // maxTried is the number of parameters up to which checkMulti evaluates a model.
@@ -41,7 +40,7 @@ func (l *lowerer) checkMulti() error {
 // sumsOfClasses returns the sum of the probabilities of some bags.
 func sumsOfClasses(g *graph.Graph) ([]float64, error) {
 	const bags, instances = 3, 6
-	rng := stream.New(1, "multi")
+	rng := ndarray.NewStream(1, "multi")
 	env := graph.Env{N: instances, B: bags, Values: map[string]*graph.Tensor{InBagOf: graph.NewInts(0, 0, 1, 1, 2, 2)}}
 	for _, n := range append(g.ByOp(graph.OpParam), g.ByOp(graph.OpInput)...) {
 		if n.Type != graph.Float {

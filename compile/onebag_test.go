@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/testkit/spectest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
 )
 
@@ -149,7 +149,7 @@ func rows(x *graph.Tensor, at, n int) *graph.Tensor {
 
 func TestPredictionOfABagAloneIsThatInABatch(t *testing.T) {
 	for seed := range uint64(200) {
-		spec, err := language.Parse("random.yaml", []byte(spectest.Random(seed)))
+		spec, err := language.Parse("random.yaml", []byte(modeltest.RandomSpec(seed)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,7 @@ package compile
 import (
 	"cmp"
 
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language/schema"
 )

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 )
 
 // TermWeightPrefix begins the names of the inputs that ForGroup adds, one scalar per loss

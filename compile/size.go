@@ -1,7 +1,7 @@
 package compile
 
 import (
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/diag"
 )
 

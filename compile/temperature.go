@@ -3,7 +3,7 @@ package compile
 import (
 	"math"
 
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 )
 
 // leastProbability keeps the logarithm of a probability or a weight of 0 finite in float32.

@@ -3,14 +3,14 @@ package data
 import (
 	"slices"
 
-	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Order returns the bags in the order of an epoch: a shuffle that depends only on seed and epoch,
 // so that a resumed run uses the same order.
 func Order(bags []int, seed uint64, epoch int) []int {
 	out := slices.Clone(bags)
-	r := stream.New(seed, "shuffle", uint64(epoch))
+	r := ndarray.NewStream(seed, "shuffle", uint64(epoch))
 	r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return out
 }
@@ -35,7 +35,7 @@ func (d *Draw) Size(instances int) int {
 
 // instances returns the numbers of the instances of a bag in ascending order.
 func (d *Draw) instances(bag, instances int) []int {
-	selected := stream.New(d.Seed, "instances", uint64(d.Epoch), uint64(bag)).Perm(instances)[:d.N]
+	selected := ndarray.NewStream(d.Seed, "instances", uint64(d.Epoch), uint64(bag)).Perm(instances)[:d.N]
 	slices.Sort(selected)
 	return selected
 }

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
-	"github.com/miplc/miplc/measure"
-	"github.com/miplc/miplc/prepare"
+	"github.com/miplc/miplc/runs"
 )
 
 // Cell is one cell, with a key that identifies everything its result depends on.
@@ -101,7 +101,7 @@ func loadGrid(e *definition.Experiment, l *definition.Learner, on *definition.Da
 			addOnce(errs, d.WithNote("write labels: %s for the dataset, or remove data.labels from the spec", labels))
 			continue
 		}
-		if len(list) > 0 && prepare.EncoderKey(spec) != prepare.EncoderKey(list[0].spec) {
+		if len(list) > 0 && runs.EncoderKey(spec) != runs.EncoderKey(list[0].spec) {
 			addOnce(errs, e.AddSource(combination[len(combination)-1].At.Errorf("learner %q: the settings of a grid have one encoder: compare encoders with vary, or as learners", l.Name.V)))
 			continue
 		}

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/language/schema"
-	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/train"
 )
 

@@ -4,9 +4,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/experiment/definition"
-	"github.com/miplc/miplc/experiment/results"
-	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
@@ -88,7 +87,7 @@ type mean struct {
 func kind(c definition.Coord) string { return c.Learner + "\x00" + c.Data }
 
 // costsFromResults returns the costs of the cells that have results.
-func costsFromResults(cells []*Cell, have *results.Results) *costs {
+func costsFromResults(cells []*Cell, have *Results) *costs {
 	k := &costs{kinds: map[string]*mean{}}
 	for _, c := range cells {
 		if r, found := have.ByKey[c.Key]; found {
@@ -98,7 +97,7 @@ func costsFromResults(cells []*Cell, have *results.Results) *costs {
 	return k
 }
 
-func (k *costs) note(c *Cell, r *results.Result) {
+func (k *costs) note(c *Cell, r *Result) {
 	if r.Error != "" {
 		return
 	}
@@ -139,7 +138,7 @@ func newClock(pending []*Cell, k *costs, jobs int) clock {
 }
 
 // tick marks a cell as done and estimates the remaining time; 0 if nothing was measured.
-func (k *clock) tick(c *Cell, r *results.Result) time.Duration {
+func (k *clock) tick(c *Cell, r *Result) time.Duration {
 	delete(k.left, c.Key)
 	k.note(c, r)
 	if k.measured == 0 {

@@ -13,16 +13,13 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
-	"github.com/miplc/miplc/data/describe"
 	"github.com/miplc/miplc/data/generate"
-	"github.com/miplc/miplc/data/split"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
-	"github.com/miplc/miplc/prepare"
+	"github.com/miplc/miplc/runs"
 )
 
 // SetFacts describes one dataset at one r.
@@ -33,7 +30,7 @@ type SetFacts struct {
 	Source string `json:"source"` // the file, or the generator
 	// Encoder identifies the encoder that computed the features, see prepare.EncoderKey.
 	Encoder string `json:"encoder,omitempty"`
-	describe.Stats
+	data.Stats
 	Warnings []string `json:"warnings,omitempty"` // of the splits
 }
 
@@ -51,12 +48,12 @@ type sharedDataset struct {
 	features *stagedFeatures   // in a shard: path is a copy of the features that an encoder computed
 
 	mu      sync.Mutex
-	opened  *prepare.Bags
+	opened  *runs.Bags
 	waiting int // number of cells that still need it
 }
 
 // open returns the bags, which stay open until done has been called once for each cell counted in waiting.
-func (in *sharedDataset) open() (*prepare.Bags, error) {
+func (in *sharedDataset) open() (*runs.Bags, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.opened != nil {
@@ -75,16 +72,16 @@ func (in *sharedDataset) open() (*prepare.Bags, error) {
 }
 
 // openBags reads the dataset with the groups that its splits need, or computes its features.
-func (in *sharedDataset) openBags() (*prepare.Bags, error) {
+func (in *sharedDataset) openBags() (*runs.Bags, error) {
 	o := in.folder.Options
 	o.Labels = bagfile.LabelsNamed(in.labels)
 	o.Columns.Roles.Group = in.splits.Group.V
 	if in.encoder != nil {
-		images, err := prepare.OpenImages(in.encoder, in.path, o, in.folder)
+		images, err := runs.OpenImages(in.encoder, in.path, o, in.folder)
 		if err != nil {
 			return nil, err
 		}
-		return prepare.Encode(images, in.folder)
+		return runs.Encode(images, in.folder)
 	}
 	if info, err := os.Stat(in.path); err == nil && info.IsDir() {
 		return nil, diag.Errorf(diag.Pos{File: in.path}, "a folder has images, and a learner on it has no encoder").
@@ -99,7 +96,7 @@ func (in *sharedDataset) openBags() (*prepare.Bags, error) {
 	if err == nil && in.features != nil {
 		set.Source = in.features.Source
 	}
-	return &prepare.Bags{Dataset: set}, err
+	return &runs.Bags{Dataset: set}, err
 }
 
 // done frees the bags after the last cell.
@@ -124,7 +121,7 @@ func placeData(e *definition.Experiment, d *definition.DataSet, r int, dir strin
 		return cachedSynth(d.Synth, d.Name.V, r, dir, folder)
 	}
 	name := strings.ReplaceAll(d.File.V, definition.RPlaceholder, strconv.Itoa(r))
-	path, err = prepare.Find(&e.Origin, d.File.Pos, name, folder)
+	path, err = runs.FindData(&e.Origin, d.File.Pos, name, folder)
 	return path, filepath.Base(name), err
 }
 
@@ -140,7 +137,7 @@ func cachedSynth(s *definition.Synth, name string, r int, dir string, folder bag
 	}
 	hash := sha256.Sum256(fmt.Appendf(nil, "%d %s r %d %s", drawVersion, s.Set.V, r, text))
 	source = fmt.Sprintf("%s, seed %d", s.Set.V, s.Seed)
-	path = filepath.Join(dir, DataFolder, fmt.Sprintf("%s-r%d-%x.npz", sanitize.FileName(name), r, hash[:4]))
+	path = filepath.Join(dir, DataFolder, fmt.Sprintf("%s-r%d-%x.npz", diag.FileName(name), r, hash[:4]))
 	if _, err := os.Stat(path); err == nil {
 		return path, source, nil
 	}
@@ -164,7 +161,7 @@ func draw(s *definition.Synth, r int, folder bagfile.Folder) (*data.Dataset, err
 }
 
 // poolSplit returns split i of a dataset that was generated from pools.
-func poolSplit(s definition.Splits, i int, set *data.Dataset, o split.Settings) (*data.Split, error) {
+func poolSplit(s definition.Splits, i int, set *data.Dataset, o data.SplitSettings) (*data.Split, error) {
 	o.Seed = uint64(s.Seed)
 	list, err := generate.SplitPools(set.Bags(), set.Classes, s.Pools, i, o)
 	if err != nil {
@@ -178,22 +175,22 @@ func poolSplit(s definition.Splits, i int, set *data.Dataset, o split.Settings) 
 
 // makeSplit returns split i of a dataset, counted from 1.
 func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.Dataset, folder bagfile.Folder) (*data.Split, error) {
-	groups, err := split.GroupsBy(s.Group.V, set.Groups, set.GroupName)
+	groups, err := data.GroupsBy(s.Group.V, set.Groups, set.GroupName)
 	if err != nil {
 		return nil, e.AddSource(diag.Errorf(s.Group.Pos, "%v", err))
 	}
 	if s.Index.V == "" {
-		o := split.Settings{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1), Validation: s.Validation, Groups: split.KeepTogether(groups, set.SameFile), Classes: set.AllClassNames()}
+		o := data.SplitSettings{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1), Validation: s.Validation, Groups: data.KeepTogether(groups, set.SameFile), Classes: set.AllClassNames()}
 		if s.Folds > 0 {
 			o.Folds, o.Fold, o.Seed = s.Folds, (i-1)%s.Folds+1, uint64(s.Seed+(i-1)/s.Folds)
 		}
 		if s.Pools > 0 {
 			return poolSplit(s, i, set, o)
 		}
-		return split.Random(set.Bags(), set.TrueLists(), o)
+		return data.RandomSplit(set.Bags(), set.TrueLists(), o)
 	}
 	name := strings.ReplaceAll(s.Index.V, definition.SplitPlaceholder, strconv.Itoa(i))
-	path, err := prepare.Find(&e.Origin, s.Index.Pos, name, folder)
+	path, err := runs.FindData(&e.Origin, s.Index.Pos, name, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -201,9 +198,9 @@ func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.D
 	if name != s.Index.V { // one file per split
 		number = 1
 	}
-	read, err := split.Open(path, number, set.Bags(), set.BagNames)
+	read, err := data.OpenSplit(path, number, set.Bags(), set.BagNames)
 	if err == nil && groups != nil {
-		err = split.CheckGroups(read, groups)
+		err = data.CheckGroups(read, groups)
 	}
 	return read, err
 }
@@ -216,7 +213,7 @@ func holdOut(set *data.Dataset, whole *data.Split, c definition.Choose, number i
 		groups = set.Groups
 	}
 	var together []string
-	groups = split.KeepTogether(groups, set.SameFile)
+	groups = data.KeepTogether(groups, set.SameFile)
 	var labels [][]int
 	for _, bag := range whole.Train {
 		if groups != nil {
@@ -226,10 +223,10 @@ func holdOut(set *data.Dataset, whole *data.Split, c definition.Choose, number i
 			labels = append(labels, all[bag])
 		}
 	}
-	inner, err := split.Random(len(whole.Train), labels, split.Settings{Train: 1 - c.Holdout, Stratify: c.Stratify, Groups: together, Seed: uint64(c.Seed + number - 1)})
+	inner, err := data.RandomSplit(len(whole.Train), labels, data.SplitSettings{Train: 1 - c.Holdout, Stratify: c.Stratify, Groups: together, Seed: uint64(c.Seed + number - 1)})
 	if err != nil {
 		fault := diag.Diagnostic{Text: fmt.Sprintf("choose.holdout %v of the training bags of split %d: %v", c.Holdout, number, err)}
-		if wrong, ok := errors.AsType[*split.Error](err); ok && wrong.Note != "" {
+		if wrong, ok := errors.AsType[*data.SplitError](err); ok && wrong.Note != "" {
 			fault = fault.WithNote("%s", wrong.Note)
 		}
 		return nil, fault
@@ -256,7 +253,7 @@ func dataErrorAt(e *definition.Experiment, at schema.Str, f SetFacts, err error)
 		one = list[0]
 	}
 	if one.Pos.File == e.File && one.Pos.Line > 0 {
-		return &prepare.DataError{Err: one}
+		return &runs.DataError{Err: one}
 	}
 	text := one.Text
 	if !one.Pos.IsZero() {
@@ -264,5 +261,5 @@ func dataErrorAt(e *definition.Experiment, at schema.Str, f SetFacts, err error)
 	}
 	shown := e.ShowAt(at, "%s: %s", f.title(), text)
 	shown.Suggestion, shown.Notes = one.Suggestion, one.Notes
-	return &prepare.DataError{Err: shown}
+	return &runs.DataError{Err: shown}
 }

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 
 	"github.com/miplc/miplc/experiment/definition"
-	"github.com/miplc/miplc/experiment/jobfile"
-	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/internal/fileio"
 )
 
@@ -34,7 +32,7 @@ func claim(dir string, e *definition.Experiment) (*fileio.Folder, error) {
 		if err := checkOwner(f, e.Name.V); err != nil {
 			return err
 		}
-		return f.Claim(fileio.ExperimentFolder, []string{SpecFile, PlanFile, ShardsFile, jobfile.SlurmFile, jobfile.KubernetesFile}, nil)
+		return f.Claim(fileio.ExperimentFolder, []string{SpecFile, PlanFile, ShardsFile, SlurmFile, KubernetesFile}, nil)
 	})
 }
 
@@ -44,8 +42,8 @@ func checkOwner(f *fileio.Folder, name string) error {
 		return err
 	}
 	if f.Mark == nil {
-		if _, err := os.Lstat(filepath.Join(f.Dir, results.Folder)); err == nil {
-			return fmt.Errorf("%s contains %s, which miplc did not write: move it away, or choose another folder", f.Dir, results.Folder)
+		if _, err := os.Lstat(filepath.Join(f.Dir, Folder)); err == nil {
+			return fmt.Errorf("%s contains %s, which miplc did not write: move it away, or choose another folder", f.Dir, Folder)
 		}
 		return nil
 	}

@@ -11,18 +11,15 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/experiment/definition"
-	"github.com/miplc/miplc/experiment/results"
-	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/internal/sanitize"
+	"github.com/miplc/miplc/internal/contract"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/measure"
-	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
-	"github.com/miplc/miplc/verify"
 )
 
 // group has cells that are computed together: the splits, r and settings of learners that share a
@@ -87,7 +84,7 @@ func removeDuplicates(groups []*group) []*group {
 }
 
 // removeFinished removes finished cells. It changes the groups.
-func removeFinished(groups []*group, have *results.Results) []*group {
+func removeFinished(groups []*group, have *Results) []*group {
 	return removeCells(groups, func(c *Cell) bool { return have.Done(c.Key) })
 }
 
@@ -103,7 +100,7 @@ func removeCells(groups []*group, remove func(*Cell) bool) []*group {
 // computation is the state of a group that is being computed.
 type computation struct {
 	*group
-	results []*results.Result // one per cell
+	results []*Result // one per cell
 	errs    []error
 	stored  []bool
 	broken  error // results can no longer be stored
@@ -112,12 +109,12 @@ type computation struct {
 // compute computes a group and stores its results, each as soon as the cell has ended. It returns an
 // error if results can no longer be stored.
 func (r *runner) compute(ctx context.Context, g *group) error {
-	w := &computation{group: g, results: make([]*results.Result, len(g.Cells)), errs: make([]error, len(g.Cells)), stored: make([]bool, len(g.Cells))}
+	w := &computation{group: g, results: make([]*Result, len(g.Cells)), errs: make([]error, len(g.Cells)), stored: make([]bool, len(g.Cells))}
 	r.train(ctx, w)
 	for i, c := range g.Cells {
 		c.dataset.done()
 		if w.errs[i] != nil {
-			w.results[i] = &results.Result{Error: w.errs[i].Error()}
+			w.results[i] = &Result{Error: w.errs[i].Error()}
 		}
 	}
 	if slices.ContainsFunc(w.errs, func(err error) bool { return err != nil }) {
@@ -155,7 +152,7 @@ func isFileError(err error) bool {
 // takeOver replaces failed cells by the results of another process that has completed them. Such a
 // cell may have failed because that process removed its checkpoints.
 func (r *runner) takeOver(w *computation) {
-	have, err := results.Read(r.o.Dir)
+	have, err := Read(r.o.Dir)
 	if err != nil {
 		return // keep the failures
 	}
@@ -190,10 +187,10 @@ func (r *runner) train(ctx context.Context, w *computation) {
 // trainCells is train without protection against panics.
 func (r *runner) trainCells(ctx context.Context, w *computation) {
 	g := w.group
-	sets, splits := make([]*prepare.Bags, len(g.Cells)), make([]*data.Split, len(g.Cells))
+	sets, splits := make([]*runs.Bags, len(g.Cells)), make([]*data.Split, len(g.Cells))
 	var settings []training
 	for i, c := range g.Cells {
-		w.results[i] = &results.Result{}
+		w.results[i] = &Result{}
 		if sets[i], splits[i], w.errs[i] = r.bagsAndSplit(c); w.errs[i] == nil && len(c.grid) > 1 {
 			settings, w.errs[i] = r.settings(settings, g, i, sets[i], splits[i])
 		}
@@ -233,7 +230,7 @@ func (r *runner) trainCells(ctx context.Context, w *computation) {
 }
 
 // settings adds the trials of the grid of a cell, which test on held-out training bags.
-func (r *runner) settings(list []training, g *group, cell int, set *prepare.Bags, split *data.Split) ([]training, error) {
+func (r *runner) settings(list []training, g *group, cell int, set *runs.Bags, split *data.Split) ([]training, error) {
 	c := g.Cells[cell]
 	inner, err := holdOut(set.Dataset, split, r.e.Choose, c.Split, c.dataset.splits.Group.V != "")
 	if err != nil {
@@ -251,8 +248,8 @@ func (r *runner) settings(list []training, g *group, cell int, set *prepare.Bags
 }
 
 // trial returns a training of a cell, which keeps checkpoints until the cell has its result.
-func (r *runner) trial(g *group, c *Cell, folder string, spec *language.Spec, set *prepare.Bags, split *data.Split) (*train.Trial, error) {
-	t, err := prepare.Trial(spec, set.Dataset, split)
+func (r *runner) trial(g *group, c *Cell, folder string, spec *language.Spec, set *runs.Bags, split *data.Split) (*train.Trial, error) {
+	t, err := runs.Trial(spec, set.Dataset, split)
 	if err != nil {
 		return nil, err
 	}
@@ -266,7 +263,7 @@ func (r *runner) trial(g *group, c *Cell, folder string, spec *language.Spec, se
 		if g.Coupled {
 			on += fmt.Sprintf("-%d", g.Planned)
 		}
-		t.Dir, t.CheckpointInterval = filepath.Join(r.trialsDir(c), sanitize.FileName(on), folder), r.o.CheckpointInterval
+		t.Dir, t.CheckpointInterval = filepath.Join(r.trialsDir(c), diag.FileName(on), folder), r.o.CheckpointInterval
 	}
 	return t, nil
 }
@@ -325,14 +322,14 @@ func (w watching) Epoch(train.Metrics, train.Progress) {
 // best returns the setting of a cell with the best value of a measure on the held-out bags, the first one
 // on ties. A setting that failed is never chosen, and one that diverged only if all others failed or
 // diverged too.
-func best(c *Cell, by *measure.Measure, settings []training, cell int) (chosen int, trials []results.SettingResult, err error) {
+func best(c *Cell, by *measure.Measure, settings []training, cell int) (chosen int, trials []SettingResult, err error) {
 	chosen = -1
 	for _, s := range settings {
 		if s.cell != cell {
 			continue
 		}
 		i := len(trials)
-		t := results.SettingResult{Setting: c.grid[i].Setting}
+		t := SettingResult{Setting: c.grid[i].Setting}
 		if s.Err == nil {
 			t.Accuracy, t.Diverged = s.Report.TestAccuracy, s.Report.Diverged != nil
 			if t.Value = s.Report.Measures.Test().Get(by.Name); by.Name == measure.Accuracy {
@@ -356,7 +353,7 @@ func best(c *Cell, by *measure.Measure, settings []training, cell int) (chosen i
 }
 
 // betterThan reports whether a trained setting is better than another one. lower means that lower values are better.
-func betterThan(t, other results.SettingResult, lower bool) bool {
+func betterThan(t, other SettingResult, lower bool) bool {
 	if t.Diverged != other.Diverged {
 		return other.Diverged
 	}
@@ -368,7 +365,7 @@ func betterThan(t, other results.SettingResult, lower bool) bool {
 
 // fillResult sets the result of a trained cell. Its accuracies are those of the exported model. With
 // keep: models, that model is kept in the folder of a run.
-func (r *runner) fillResult(ctx context.Context, c *Cell, t *training, result *results.Result) error {
+func (r *runner) fillResult(ctx context.Context, c *Cell, t *training, result *Result) error {
 	place, err := r.trainers.EngineInfo(t.trial.Program.Spec)
 	if err != nil {
 		return err
@@ -388,7 +385,7 @@ func (r *runner) fillResult(ctx context.Context, c *Cell, t *training, result *r
 	result.Engine, result.Diverged = report.Engine, report.Diverged
 	result.TrainBags, result.TestBags = report.TrainBags, report.TestBags
 	if r.e.Snapshots != nil {
-		result.Attention = results.Histograms(report.Attention, r.e.Snapshots)
+		result.Attention = Histograms(report.Attention, r.e.Snapshots)
 	}
 	return nil
 }
@@ -396,7 +393,7 @@ func (r *runner) fillResult(ctx context.Context, c *Cell, t *training, result *r
 // measureModel replaces the accuracies of a training by those of the model that it would export, and
 // returns the environment.
 func (r *runner) measureModel(ctx context.Context, t *training, engine train.EngineInfo) (*runs.Environment, error) {
-	m, err := verify.NewTrainedModel(ctx, t.trial, t.Report, verify.Library{Path: r.o.Library}, r.o.Version)
+	m, err := runs.NewTrainedModel(ctx, t.trial, t.Report, runs.Library{Path: r.o.Library}, r.o.Version)
 	if err == nil {
 		err = m.Measure(ctx)
 	}
@@ -457,7 +454,7 @@ func (r *runner) modelDir(c definition.Coord) string {
 		name += "-" + c.Variant
 	}
 	set := SetFacts{Name: c.Data, R: c.R}
-	return filepath.Join(r.o.Dir, ModelsFolder, sanitize.FileName(set.title()), sanitize.FileName(name), fmt.Sprintf("split-%d", c.Split))
+	return filepath.Join(r.o.Dir, ModelsFolder, diag.FileName(set.title()), diag.FileName(name), fmt.Sprintf("split-%d", c.Split))
 }
 
 // dropTrials removes the checkpoints of a cell that has its result. If another process is training the same cell, that

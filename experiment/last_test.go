@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/testkit/ortest"
-	"github.com/miplc/miplc/prepare"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
+	"github.com/miplc/miplc/runs"
 )
 
 // The accuracy of a cell with last: 2 is the mean of those of its last two epochs. Nothing
@@ -19,7 +19,7 @@ func TestMeanOfLastEpochs(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			o := Options{Dir: t.TempDir()}
 			if engine == "ort" {
-				o.Library = ortest.Library(t)
+				o.Library = enginetest.Library(t)
 			}
 			set := "weights.schedule: averaging, train.schedule: constant, train.lr: 0.02, train.engine: " + engine
 			e := parse(t, `
@@ -73,7 +73,7 @@ learners:
 			}
 			continue
 		}
-		if _, spec := errors.AsType[*prepare.SpecError](err); !spec || !strings.Contains(err.Error(), c.want) || len(w.ran) > 0 {
+		if _, spec := errors.AsType[*runs.SpecError](err); !spec || !strings.Contains(err.Error(), c.want) || len(w.ran) > 0 {
 			t.Errorf("%s %s: %v, want ...%s...", c.learner, c.experiment, err, c.want)
 		}
 	}

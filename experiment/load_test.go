@@ -10,7 +10,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language/specs"
 )
 
 // shippedSpecs matches a note whose list grows with every new spec.

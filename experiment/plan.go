@@ -11,13 +11,11 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
-	"github.com/miplc/miplc/data/describe"
-	"github.com/miplc/miplc/data/split"
+	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/measure"
-	"github.com/miplc/miplc/prepare"
+	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
 )
 
@@ -181,7 +179,7 @@ func planCells(e *definition.Experiment, loaded map[definition.Coord][]gridPoint
 	}
 	if len(p.Cells) == 0 {
 		wrong := diag.Diagnostic{Text: "there is nothing to run: no learner, dataset and r of the experiment fit the selection"}
-		return nil, &prepare.SpecError{Err: wrong.WithNote("miplc experiment plan and the keys data, learners and r of the file show what can be selected")}
+		return nil, &runs.SpecError{Err: wrong.WithNote("miplc experiment plan and the keys data, learners and r of the file show what can be selected")}
 	}
 	return p, nil
 }
@@ -197,7 +195,7 @@ func encodersOn(e *definition.Experiment, loaded map[definition.Coord][]gridPoin
 		}
 		for _, v := range l.Variants() {
 			spec := loaded[l.On(d.Name.V, r, v)][0].spec
-			key := prepare.EncoderKey(spec)
+			key := runs.EncoderKey(spec)
 			if known[key] {
 				continue
 			}
@@ -220,10 +218,10 @@ func (p *Plan) addInput(loaded map[definition.Coord][]gridPoint, sel Selection, 
 	if err != nil {
 		return dataError(p.experiment, d, in.facts.R, err)
 	}
-	in.bags, in.facts.Stats = set.HashOfBags(), describe.Dataset(set.Dataset)
+	in.bags, in.facts.Stats = set.HashOfBags(), data.Describe(set.Dataset)
 	in.facts.ByClass, in.files = nil, bagfile.FilesOf(set.Dataset)
 	if in.encoder != nil {
-		in.facts.Encoder = prepare.EncoderKey(in.encoder)
+		in.facts.Encoder = runs.EncoderKey(in.encoder)
 	}
 	p.Sets, p.datasets = append(p.Sets, in.facts), append(p.datasets, in)
 	return p.addCells(loaded, sel, d, in, set.Dataset)
@@ -253,7 +251,7 @@ func (p *Plan) addCells(loaded map[definition.Coord][]gridPoint, sel Selection, 
 		for _, v := range l.Variants() {
 			c := Cell{Coord: l.On(d.Name.V, in.facts.R, v), dataset: in}
 			c.grid = loaded[c.Coord]
-			if prepare.EncoderKey(c.grid[0].spec) != in.facts.Encoder {
+			if runs.EncoderKey(c.grid[0].spec) != in.facts.Encoder {
 				continue
 			}
 			if why := lastFault(l, c.grid[0].spec, validated); why != "" {
@@ -279,7 +277,7 @@ func (p *Plan) addCells(loaded map[definition.Coord][]gridPoint, sel Selection, 
 		}
 	}
 	if err := errs.Err(); err != nil {
-		return &prepare.SpecError{Err: err}
+		return &runs.SpecError{Err: err}
 	}
 	return nil
 }
@@ -300,7 +298,7 @@ func splitList(e *definition.Experiment, d *definition.DataSet, in *sharedDatase
 		if n, had := first[hash]; had {
 			pos := cmp.Or(in.splits.Index.Pos, d.Name.Pos)
 			wrong := e.AddSource(diag.Errorf(pos, "splits %d and %d of %s have the same training and test bags: their results would count twice", n, i+1, in.facts.title()))
-			return nil, &prepare.SpecError{Err: wrong.WithNote("reduce count, or correct the index file")}
+			return nil, &runs.SpecError{Err: wrong.WithNote("reduce count, or correct the index file")}
 		}
 		for _, text := range drawn.Warnings {
 			if !slices.Contains(in.facts.Warnings, text) {
@@ -344,7 +342,7 @@ func anyKnown(set *data.Dataset, bags []int) bool {
 // splitError returns an error of a split at the setting or the index file that does not fit the
 // dataset.
 func splitError(e *definition.Experiment, d *definition.DataSet, in *sharedDataset, err error) error {
-	wrong, ok := errors.AsType[*split.Error](err)
+	wrong, ok := errors.AsType[*data.SplitError](err)
 	if !ok {
 		at := d.Name
 		if in.splits.Index.Written() {
@@ -357,7 +355,7 @@ func splitError(e *definition.Experiment, d *definition.DataSet, in *sharedDatas
 	if wrong.Note != "" {
 		shown = shown.WithNote("%s", wrong.Note)
 	}
-	return &prepare.SpecError{Err: shown}
+	return &runs.SpecError{Err: shown}
 }
 
 // checkCompiles compiles the specs of a cell for its dataset and checks their measures on all splits,
@@ -368,7 +366,7 @@ func checkCompiles(e *definition.Experiment, l *definition.Learner, c *Cell, set
 		repeated = 1 - e.Choose.Holdout + 1/float64(n)
 	}
 	for _, point := range c.grid {
-		trial, err := prepare.Trial(point.spec, set, splits[0])
+		trial, err := runs.Trial(point.spec, set, splits[0])
 		for i := 1; i < len(splits) && err == nil; i++ {
 			other := *trial
 			other.Split = splits[i]

@@ -15,9 +15,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/miplc/miplc/experiment/definition"
-	"github.com/miplc/miplc/internal/testkit/languagetest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
-	"github.com/miplc/miplc/plot"
+	"github.com/miplc/miplc/runs/plot"
 )
 
 // measuredLine is a line of bench/published/shares.jsonl, the part of a Result that docs/paper-results.md
@@ -398,13 +397,13 @@ func TestMeasuredShares(t *testing.T) {
 		}
 		fmt.Fprintf(&text, " %.3f |\n", math.Sqrt(square/float64(n)))
 	}
-	languagetest.Tables(t, "../docs/results.md", methodsTables(t))
+	testsupport.CheckLanguageTables(t, "../docs/results.md", methodsTables(t))
 	testsupport.CheckGolden(t, "../docs/images/results.svg", methodsFigure(t))
 	tables := paperTables(t)
 	tables["shares"], tables["rc"] = text.String(), rcTable(t)
 	tables["authors"], tables["authors shares"] = authorsTables(t)
-	languagetest.Tables(t, "../docs/paper-results.md", tables)
-	languagetest.Tables(t, "../docs/studies.md", map[string]string{"pytorch": peersTable(t)})
+	testsupport.CheckLanguageTables(t, "../docs/paper-results.md", tables)
+	testsupport.CheckLanguageTables(t, "../docs/studies.md", map[string]string{"pytorch": peersTable(t)})
 }
 
 // setOf returns the name of the paper's dataset that a dataset of the experiment imitates.

@@ -17,11 +17,10 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/experiment/definition"
-	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/workers"
-	"github.com/miplc/miplc/prepare"
+	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
@@ -48,7 +47,7 @@ type Observer interface {
 	// Begin is called once, after planning.
 	Begin(p Progress)
 	// Cell is called after every cell.
-	Cell(r results.Result, p Progress)
+	Cell(r Result, p Progress)
 	// Epoch is called after every epoch of a training.
 	Epoch(e Epochs, p Progress)
 	// Note reports preparations that take time.
@@ -72,11 +71,11 @@ type Progress struct {
 
 type silent struct{}
 
-func (silent) Begin(Progress)                {}
-func (silent) Cell(results.Result, Progress) {}
-func (silent) Epoch(Epochs, Progress)        {}
-func (silent) Note(string)                   {}
-func (silent) Warn(string)                   {}
+func (silent) Begin(Progress)         {}
+func (silent) Cell(Result, Progress)  {}
+func (silent) Epoch(Epochs, Progress) {}
+func (silent) Note(string)            {}
+func (silent) Warn(string)            {}
 
 // InterruptedError reports that an experiment was interrupted and can be resumed.
 type InterruptedError struct{ Progress Progress }
@@ -121,10 +120,10 @@ type runner struct {
 	plan     *Plan          // including the selections of earlier runs; nil for a shard
 	groups   []*group
 	maxGroup int // maximum number of trainings in one program
-	have     *results.Results
+	have     *Results
 	trainers *engines.Trainers
 
-	journal *results.Journal
+	journal *Journal
 
 	mu       sync.Mutex // guards the fields below and the observer
 	progress Progress
@@ -142,7 +141,7 @@ func newRunner(e *definition.Experiment, o Options) (*runner, error) {
 		err = e.CheckNames(o.Select.Data, o.Select.Learners)
 	}
 	if err != nil {
-		return nil, &prepare.SpecError{Err: err}
+		return nil, &runs.SpecError{Err: err}
 	}
 	folder, err := claim(o.Dir, e)
 	if err != nil {
@@ -170,7 +169,7 @@ func (r *runner) planAndWrite(loaded map[definition.Coord][]gridPoint) (err erro
 	}
 	r.plan.Columns = columnsOf(r.o)
 	selected := slices.Clone(r.plan.Cells)
-	if r.have, err = results.Read(r.o.Dir); err != nil {
+	if r.have, err = Read(r.o.Dir); err != nil {
 		return err
 	}
 	if err := r.plan.merge(r.o.Dir, loaded); err != nil {
@@ -283,7 +282,7 @@ func (r *runner) begin() (err error) {
 	r.progress = Progress{Cells: len(cells), Before: len(cells) - len(left), Done: len(cells) - len(left)}
 	r.clock = newClock(left, costs, r.parallelGroups())
 	r.epochs = newEpochClock(left)
-	r.journal, err = results.OpenJournal(r.o.Dir, r.part)
+	r.journal, err = OpenJournal(r.o.Dir, r.part)
 	return err
 }
 
@@ -347,7 +346,7 @@ func (r *runner) doneElsewhere() error {
 	if len(r.failed) == 0 {
 		return nil
 	}
-	have, err := results.Read(r.o.Dir)
+	have, err := Read(r.o.Dir)
 	if err != nil {
 		return err
 	}
@@ -362,8 +361,8 @@ func (r *runner) doneElsewhere() error {
 
 // recordResult writes the result of a cell to the journal and reports the progress. It returns an error if results can
 // no longer be stored.
-func (r *runner) recordResult(c *Cell, result *results.Result) error {
-	err := r.journal.Add([]*results.Result{result})
+func (r *runner) recordResult(c *Cell, result *Result) error {
+	err := r.journal.Add([]*Result{result})
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
@@ -383,7 +382,7 @@ func (r *runner) recordResult(c *Cell, result *results.Result) error {
 }
 
 // bagsAndSplit returns the bags and the split of a cell.
-func (r *runner) bagsAndSplit(c *Cell) (*prepare.Bags, *data.Split, error) {
+func (r *runner) bagsAndSplit(c *Cell) (*runs.Bags, *data.Split, error) {
 	set, err := c.dataset.open()
 	if err != nil {
 		return nil, nil, err

@@ -14,16 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/generate"
-	"github.com/miplc/miplc/data/split"
 	"github.com/miplc/miplc/experiment/definition"
-	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
@@ -71,7 +69,7 @@ func (w *watch) Epoch(e Epochs, p Progress) {
 }
 func (w *watch) Note(text string) { w.note = append(w.note, text) }
 func (w *watch) Warn(text string) { w.warn = append(w.warn, text) }
-func (w *watch) Cell(r results.Result, _ Progress) {
+func (w *watch) Cell(r Result, _ Progress) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ran = append(w.ran, r.Coord); len(w.ran) == w.after {
@@ -98,9 +96,9 @@ func read(t *testing.T, dir string) map[string]string {
 }
 
 // accuracies lists the merged results of a folder.
-func accuracies(t *testing.T, dir string) []results.Result {
+func accuracies(t *testing.T, dir string) []Result {
 	t.Helper()
-	merged, err := results.Read(dir)
+	merged, err := Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +153,7 @@ func TestRunWithAnotherEngine(t *testing.T) {
 		t.Fatal(w.warn, err)
 	}
 	rest := Options{Dir: dir}
-	rest.Library = ortest.Library(t)
+	rest.Library = enginetest.Library(t)
 	rest.Engine = engines.ORT
 	_, w, err := run(t, e, rest)
 	if err != nil || len(w.warn) == 0 || !strings.Contains(w.warn[0], "computed with engine gorgonia, the others will be with ort") {
@@ -210,7 +208,7 @@ func TestCellIsAnOrdinaryRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{})
+	trials, err := runs.Trials([]*language.Spec{spec}, bagfile.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +219,7 @@ func TestCellIsAnOrdinaryRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(list, func(r results.Result) bool {
+	i := slices.IndexFunc(list, func(r Result) bool {
 		return r.Coord == definition.Coord{Data: "P", R: 2, Learner: "demipl", Split: 2}
 	})
 	if i < 0 || list[i].Accuracy != *report.TestAccuracy || *list[i].Disambiguation != *report.Disambiguation {
@@ -271,7 +269,7 @@ func TestTornResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(dir, results.Folder, "*"))
+	files, err := filepath.Glob(filepath.Join(dir, Folder, "*"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v, %v", files, err)
 	}
@@ -354,7 +352,7 @@ func TestHoldOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	split, err := split.Random(40, set.TrueLists(), split.Settings{Train: 0.7, Seed: 1, Stratify: true})
+	split, err := data.RandomSplit(40, set.TrueLists(), data.SplitSettings{Train: 0.7, Seed: 1, Stratify: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -503,7 +501,7 @@ func TestFolders(t *testing.T) {
 	for dir, want := range map[string]string{
 		taken(fileio.ExperimentFolder, SpecFile, other):  `contains the results of the experiment "other", not of "tiny"`,
 		taken(fileio.ExperimentFolder, SpecFile, "oops"): "an experiment is a map",
-		taken("", results.Folder, "mine"):                "contains results, which miplc did not write",
+		taken("", Folder, "mine"):                        "contains results, which miplc did not write",
 		taken("", SpecFile, tiny, PlanFile, "mine"):      "no mark of miplc lists: experiment.yaml, plan.json",
 		taken(fileio.RunFolder):                          "was written by miplc train",
 		filepath.Join(taken("", "file", ""), "file"):     "is a file",
@@ -540,15 +538,15 @@ func TestBadData(t *testing.T) {
 			}
 			continue
 		}
-		_, ofData := errors.AsType[*prepare.DataError](err)
-		_, ofSetting := errors.AsType[*prepare.SpecError](err)
+		_, ofData := errors.AsType[*runs.DataError](err)
+		_, ofSetting := errors.AsType[*runs.SpecError](err)
 		if setting := strings.Contains(text, "train:"); ofSetting != setting || ofData == setting || !strings.Contains(err.Error(), want) || len(w.ran) > 0 {
 			t.Errorf("%s: %v, want ...%s...", text, err, want)
 		}
 	}
 	e := parse(t, strings.Replace(tiny, "spec: demipl-md", "spec: demipl-image", 1))
 	_, w, err := run(t, e, Options{Dir: t.TempDir()})
-	var wrong *prepare.SpecError
+	var wrong *runs.SpecError
 	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), `test.yaml:7:22: learner "md": `) || len(w.ran) > 0 {
 		t.Errorf("images on features: %v", err)
 	}
@@ -602,7 +600,7 @@ func TestCheckpointsAfterFileError(t *testing.T) {
 
 // With keep: models, every cell writes the folder of a run.
 func TestKeepModels(t *testing.T) {
-	library := ortest.Library(t)
+	library := enginetest.Library(t)
 	e := parse(t, tiny+"keep: models\n")
 	dir := t.TempDir()
 	kept, _, err := run(t, e, Options{Dir: dir, Select: Selection{Splits: 1, R: []int{1}}, Request: engines.Request{Library: library}})
@@ -622,7 +620,7 @@ func TestKeepModels(t *testing.T) {
 // An experiment that is interrupted during trainings resumes them, with the same results, and
 // removes their checkpoints at the end.
 func TestInterruptedInsideACell(t *testing.T) {
-	library := ortest.Library(t)
+	library := enginetest.Library(t)
 	text := strings.Replace(tiny, "train.epochs: 2, train.engine: gorgonia}", "train.epochs: 60}, grid: {train.lr: [0.01, 0.05]}", 1)
 	e := parse(t, strings.Replace(text, "train.engine: gorgonia", "train.batch: 2", 1))
 	for _, engine := range []string{"gorgonia", "ort", "xla"} {
@@ -677,7 +675,7 @@ func TestResultsOfTrialsThatTrainAlone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &watch{after: 1, stop: cancel}
 	dir := t.TempDir()
-	o := Options{Dir: dir, Observer: w, Select: Selection{Learners: []string{"demipl"}}, Request: engines.Request{Library: ortest.Library(t), Engine: "ort"}}
+	o := Options{Dir: dir, Observer: w, Select: Selection{Learners: []string{"demipl"}}, Request: engines.Request{Library: enginetest.Library(t), Engine: "ort"}}
 	_, err := Run(ctx, e, o)
 	var stopped *InterruptedError
 	if got := len(read(t, dir)); !errors.As(err, &stopped) || got == 0 || got > runtime.GOMAXPROCS(0) {
@@ -701,11 +699,11 @@ func TestClock(t *testing.T) {
 		return &Cell{Coord: definition.Coord{Data: "P", Learner: learner, Split: split}, Key: fmt.Sprint(learner, split), estimate: nominal}
 	}
 	done := cell("b", 1, 2)
-	have := &results.Results{ByKey: map[string]results.Result{done.Key: {Seconds: 10}}}
+	have := &Results{ByKey: map[string]Result{done.Key: {Seconds: 10}}}
 	first := cell("a", 1, 1)
 	left := []*Cell{first, cell("a", 2, 1), cell("b", 2, 2), cell("c", 1, 6)}
 	k := newClock(left, costsFromResults(append(left, done), have), 2)
-	if got := k.tick(first, &results.Result{Seconds: 5}).Seconds(); got != 22.5 { // 15 seconds were 3 nominal ones
+	if got := k.tick(first, &Result{Seconds: 5}).Seconds(); got != 22.5 { // 15 seconds were 3 nominal ones
 		t.Errorf("%v seconds left, want (5+10+30)/2", got)
 	}
 }

@@ -11,8 +11,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/experiment/definition"
-	"github.com/miplc/miplc/experiment/results"
-	"github.com/miplc/miplc/prepare"
+	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
@@ -106,7 +105,7 @@ func RunShard(ctx context.Context, s Shard, o Options) (Progress, error) {
 			return Progress{}, &PlanError{err}
 		}
 	}
-	have, err := results.Read(o.Dir)
+	have, err := Read(o.Dir)
 	if err != nil {
 		return Progress{}, err
 	}
@@ -169,7 +168,7 @@ func (d *ShardPlan) bind(e *definition.Experiment, groups []*group, o Options) e
 					}
 				}
 			}
-			on := encodedSet{c.Data, c.R, prepare.EncoderKey(grids[at][0].spec)}
+			on := encodedSet{c.Data, c.R, runs.EncoderKey(grids[at][0].spec)}
 			if sets[on] == nil {
 				return fmt.Errorf("%s: the plan has no dataset for it", c.Coord)
 			}

@@ -14,7 +14,6 @@ import (
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/experiment/definition"
-	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/train/engines"
 )
@@ -106,7 +105,7 @@ func TestSameShard(t *testing.T) {
 		})
 	}
 	running.Wait()
-	have, err := results.Read(dir)
+	have, err := Read(dir)
 	if err != nil || len(have.ByKey) != 8 || len(have.Differ) > 0 {
 		t.Errorf("%d results, %v differ, %v", len(have.ByKey), have.Differ, err)
 	}
@@ -361,15 +360,15 @@ func TestMerge(t *testing.T) {
 	var first map[string]string
 	for range 3 {
 		dir := t.TempDir()
-		if err := os.Mkdir(filepath.Join(dir, results.Folder), 0o755); err != nil {
+		if err := os.Mkdir(filepath.Join(dir, Folder), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		for i, text := range files {
-			if err := os.WriteFile(filepath.Join(dir, results.Folder, fmt.Sprint(i, ".jsonl")), []byte(text), 0o444); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, Folder, fmt.Sprint(i, ".jsonl")), []byte(text), 0o444); err != nil {
 				t.Fatal(err)
 			}
 		}
-		r, err := results.Read(dir)
+		r, err := Read(dir)
 		if err != nil {
 			t.Fatal(err)
 		}

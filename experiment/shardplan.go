@@ -13,7 +13,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/prepare"
+	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train/engines"
 )
 
@@ -69,7 +69,7 @@ func PlanShards(e *definition.Experiment, o Options, d Sharding) (*ShardPlan, er
 		o.Auto = engines.XLA
 	}
 	if err := checkShardModels(e); err != nil {
-		return nil, &prepare.SpecError{Err: err}
+		return nil, &runs.SpecError{Err: err}
 	}
 	r, err := newRunner(e, o)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data/bagfile"
-	"github.com/miplc/miplc/experiment/results"
-	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
@@ -54,7 +53,7 @@ func TestSideBySideEqualsOneByOne(t *testing.T) {
 			t.Errorf("the notes on compiling are %q", w.note)
 		}
 		for key, text := range alone {
-			var want, got results.Result
+			var want, got Result
 			if err := errors.Join(json.Unmarshal([]byte(text), &want), json.Unmarshal([]byte(together[key]), &got)); err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +96,7 @@ func TestGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	groups = removeFinished(groups, &results.Results{ByKey: map[string]results.Result{plan.Cells[0].Key: {}}})
+	groups = removeFinished(groups, &Results{ByKey: map[string]Result{plan.Cells[0].Key: {}}})
 	var sizes, left []int
 	for _, g := range groups {
 		sizes, left = append(sizes, g.Planned), append(left, len(g.Cells))
@@ -153,7 +152,7 @@ func TestSideBySideInterrupted(t *testing.T) {
 // With keep: models, the cells of a group write checked models too.
 func TestSideBySideModels(t *testing.T) {
 	e := parse(t, strings.Replace(tiny, "splits:", "keep: models\nsplits:", 1))
-	o := Options{Dir: t.TempDir(), Request: engines.Request{Library: ortest.Library(t), Engine: "xla", Device: "go"}}
+	o := Options{Dir: t.TempDir(), Request: engines.Request{Library: enginetest.Library(t), Engine: "xla", Device: "go"}}
 	if _, _, err := run(t, e, o); err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +168,7 @@ func TestSideBySideModels(t *testing.T) {
 
 // checkMeasures compares the measures of two engines, which round differently, and then makes them
 // equal.
-func checkMeasures(t *testing.T, got, want *results.Result) {
+func checkMeasures(t *testing.T, got, want *Result) {
 	t.Helper()
 	for name, v := range want.Measures {
 		if other := got.Measures.Get(name); other == nil || math.Abs(*other-v) > 1e-6 {

@@ -15,13 +15,12 @@ import (
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/sanitize"
+	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
-	"github.com/miplc/miplc/prepare"
-	"github.com/miplc/miplc/runtime/ortenv"
-	"github.com/miplc/miplc/runtime/ortlib"
+	"github.com/miplc/miplc/runs"
 )
 
 // staged is a file in the folder of the experiment with the hash of its content.
@@ -105,7 +104,7 @@ func (c *gridPoint) path(dir string) string { return filepath.Join(dir, SpecsFol
 func (d *ShardPlan) stageSet(dir string, in *sharedDataset, e *definition.Experiment) error {
 	set := stagedSet{SetFacts: in.facts, Labels: in.labels, Train: in.splits.Train, Stratify: in.splits.Stratify, Seed: in.splits.Seed, Pools: in.splits.Pools,
 		Folds: in.splits.Folds, Validation: in.splits.Validation, Group: in.splits.Group.V}
-	name := sanitize.FileName(in.facts.title())
+	name := diag.FileName(in.facts.title())
 	path := filepath.Join(DataFolder, name+"-"+in.facts.Hash[:8]+rawfile.Extension(in.path))
 	rel, err := filepath.Rel(filepath.Join(dir, DataFolder), in.path)
 	if in.encoder != nil {
@@ -132,7 +131,7 @@ func (d *ShardPlan) stageSet(dir string, in *sharedDataset, e *definition.Experi
 		}
 		for i := range files {
 			number := strconv.Itoa(i + 1)
-			from, err := prepare.Find(&e.Origin, index.Pos, strings.ReplaceAll(index.V, definition.SplitPlaceholder, number), in.folder)
+			from, err := runs.FindData(&e.Origin, index.Pos, strings.ReplaceAll(index.V, definition.SplitPlaceholder, number), in.folder)
 			if err != nil {
 				return err
 			}
@@ -197,11 +196,11 @@ func stageFeatures(to string, in *sharedDataset) (*stagedFeatures, error) {
 // stageLibrary copies the onnxruntime library that trains cells or measures accuracies. If there is
 // none, the processes of the shards do not search for another one.
 func (d *ShardPlan) stageLibrary(o Options) error {
-	if !ortenv.Available() {
+	if !onnxruntime.Available() {
 		return nil
 	}
-	library, err := ortlib.Find(o.Library)
-	var missing *ortlib.NotFoundError
+	library, err := onnxruntime.FindLibrary(o.Library)
+	var missing *onnxruntime.NotFoundError
 	switch {
 	case errors.As(err, &missing) && o.Library == "":
 		return nil

@@ -6,18 +6,17 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/experiment/definition"
-	"github.com/miplc/miplc/experiment/results"
 )
 
 // Status describes the progress of the experiment in a folder, over all processes.
 type Status struct {
-	Name    string            `json:"name"`
-	PlanID  string            `json:"plan,omitempty"` // ShardPlan.ID; empty: no shards
-	Shards  int               `json:"shards,omitempty"`
-	Cells   int               `json:"cells"`
-	Done    int               `json:"done"`
-	Failed  int               `json:"failed"`
-	Running []results.Process `json:"running"`
+	Name    string    `json:"name"`
+	PlanID  string    `json:"plan,omitempty"` // ShardPlan.ID; empty: no shards
+	Shards  int       `json:"shards,omitempty"`
+	Cells   int       `json:"cells"`
+	Done    int       `json:"done"`
+	Failed  int       `json:"failed"`
+	Running []Process `json:"running"`
 	// Failures are the failed cells, with their last error.
 	Failures []Failure `json:"failures,omitempty"`
 	// Differ are the cells that were computed more than once with different results.
@@ -39,7 +38,7 @@ func ReadStatus(dir string, now time.Time) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	have, err := results.Read(dir)
+	have, err := Read(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -52,9 +51,9 @@ func ReadStatus(dir string, now time.Time) (*Status, error) {
 	}
 	s := &Status{Name: plan.Name, PlanID: shardPlan.ID, Shards: len(shardPlan.Shards), Cells: len(plan.Cells)}
 	s.count(plan, have, shardPlan.plannedSeconds())
-	s.Running = []results.Process{}
+	s.Running = []Process{}
 	if s.Done < s.Cells { // a finished experiment has no running processes
-		if s.Running, err = results.Running(dir, now); err != nil {
+		if s.Running, err = Running(dir, now); err != nil {
 			return nil, err
 		}
 	}
@@ -67,7 +66,7 @@ func ReadStatus(dir string, now time.Time) (*Status, error) {
 
 // count counts the cells and estimates the time of the remaining ones, unless no cell is finished and
 // no plan of shards has an estimate.
-func (s *Status) count(plan *Plan, have *results.Results, planned map[string]float64) {
+func (s *Status) count(plan *Plan, have *Results, planned map[string]float64) {
 	var cells, left []*Cell
 	for i := range plan.Cells {
 		c := &plan.Cells[i]

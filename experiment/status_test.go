@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/experiment/definition"
-	"github.com/miplc/miplc/experiment/results"
-	"github.com/miplc/miplc/internal/sanitize"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // The status has finished, failed and running cells. A process that ended or stopped writing is not
@@ -42,11 +41,11 @@ func TestStatus(t *testing.T) {
 	if s.Done != 4 || s.Failed != 4 || len(s.Failures) != 4 || !strings.Contains(s.Failures[0].Error, "epoch 1") || len(s.Running) != 0 || s.Left != nil {
 		t.Errorf("after: %+v", s)
 	}
-	file, err := results.OpenJournal(dir, "2-of-2")
+	file, err := OpenJournal(dir, "2-of-2")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for ago, runs := range map[time.Duration]bool{0: true, results.Heartbeat: true, results.Alive + time.Second: false, -time.Hour: true} { // clocks of machines differ
+	for ago, runs := range map[time.Duration]bool{0: true, Heartbeat: true, Alive + time.Second: false, -time.Hour: true} { // clocks of machines differ
 		if err := os.Chtimes(file.File.Name(), now.Add(-ago), now.Add(-ago)); err != nil {
 			t.Fatal(err)
 		}
@@ -54,11 +53,11 @@ func TestStatus(t *testing.T) {
 		if (len(s.Running) == 1) != runs || (s.Left != nil) != runs {
 			t.Errorf("silent for %v: %+v", ago, s)
 		}
-		if host, _ := os.Hostname(); runs && (s.Running[0].Part != "2-of-2" || s.Running[0].Host != sanitize.FileName(host) || *s.Left != *s.Seconds/3) {
+		if host, _ := os.Hostname(); runs && (s.Running[0].Part != "2-of-2" || s.Running[0].Host != diag.FileName(host) || *s.Left != *s.Seconds/3) {
 			t.Errorf("%+v", s)
 		}
 	}
-	if err := file.Add([]*results.Result{{Coord: definition.Coord{Data: "P", Learner: "x", Split: 1}, Key: "k"}}); err != nil {
+	if err := file.Add([]*Result{{Coord: definition.Coord{Data: "P", Learner: "x", Split: 1}, Key: "k"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := file.Close(); err != nil {
@@ -81,19 +80,19 @@ func many(b *testing.B, cells int) (dir string) {
 	if err != nil || len(plan.Cells) != cells {
 		b.Fatalf("%d cells, %v", len(plan.Cells), err)
 	}
-	var journals []*results.Journal
+	var journals []*Journal
 	for i := range 512 {
-		j, err := results.OpenJournal(dir, fmt.Sprint(i+1, "-of-512"))
+		j, err := OpenJournal(dir, fmt.Sprint(i+1, "-of-512"))
 		if err != nil {
 			b.Fatal(err)
 		}
 		defer j.Close()
 		journals = append(journals, j)
 	}
-	lists := make([][]*results.Result, len(journals))
+	lists := make([][]*Result, len(journals))
 	for i, c := range plan.Cells {
-		h := []results.Histogram{{Epoch: 1, Positive: make([]int, results.HistogramBins), Negative: make([]int, results.HistogramBins)}}
-		r := &results.Result{Coord: c.Coord, Key: c.Key, Accuracy: 0.5, Seconds: 1, Engine: "ort", Attention: h}
+		h := []Histogram{{Epoch: 1, Positive: make([]int, HistogramBins), Negative: make([]int, HistogramBins)}}
+		r := &Result{Coord: c.Coord, Key: c.Key, Accuracy: 0.5, Seconds: 1, Engine: "ort", Attention: h}
 		lists[i%len(lists)] = append(lists[i%len(lists)], r)
 	}
 	for i, j := range journals {

@@ -11,11 +11,11 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/export"
-	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/testkit/onnxtest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/language"
 )
@@ -52,7 +52,7 @@ func metadata(p *compile.Program) export.Metadata {
 // exported returns the model of a program with seeded parameters, and the parameters.
 func exported(t testing.TB, p *compile.Program, scales map[string]float64) (*onnxpb.ModelProto, map[string]*graph.Tensor) {
 	t.Helper()
-	params, values := onnxtest.Drawn(p.Infer, 11, scales)
+	params, values := enginetest.Drawn(p.Infer, 11, scales)
 	m, err := export.Model(p, params, metadata(p))
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func checkBag(t *testing.T, p *compile.Program, m *onnxpb.ModelProto, values map
 		t.Fatal(err)
 	}
 	for _, n := range sizes {
-		values["instances"] = onnxtest.Bag(p.Infer, n, 5)
+		values["instances"] = enginetest.Bag(p.Infer, n, 5)
 		values["bag_of"] = graph.NewInts(make([]int, n)...)
 		want, err := graph.Eval(p.Infer, graph.Env{N: n, B: 1, Values: values})
 		if err != nil {
@@ -76,12 +76,12 @@ func checkBag(t *testing.T, p *compile.Program, m *onnxpb.ModelProto, values map
 		}
 		feed := map[string]*graph.Tensor{"instances": values["instances"]}
 		backs := map[string]func(testing.TB, *onnxpb.ModelProto, map[string]*graph.Tensor) map[string]*graph.Tensor{
-			contract.BackendORT: onnxtest.RunORT, contract.BackendONNXGo: onnxtest.RunONNXGo,
+			contract.BackendORT: enginetest.RunORT, contract.BackendONNXGo: enginetest.RunONNXGo,
 		}
 		for _, back := range meta.Backends {
 			got := backs[back](t, m, feed)
 			for _, name := range []string{contract.Probabilities, contract.Attention} {
-				if err := onnxtest.Near(fmt.Sprintf("%s, %d instances: %s", back, n, name), got[name], want[name], 1e-5); err != nil {
+				if err := enginetest.Near(fmt.Sprintf("%s, %d instances: %s", back, n, name), got[name], want[name], 1e-5); err != nil {
 					t.Error(err)
 				}
 			}
@@ -186,15 +186,15 @@ func TestBatchSignature(t *testing.T) {
 				p := program(t, "pooled.yaml", fmt.Sprintf(pooled, pool), "export.signature=batch", fmt.Sprint("export.opset=", opset))
 				m, values := exported(t, p, nil)
 				bags := []int{0, 0, 0, 1, 3, 3, 2, 2, 2, 2} // a caller may mix the bags
-				values["instances"] = onnxtest.Bag(p.Infer, len(bags), 5)
+				values["instances"] = enginetest.Bag(p.Infer, len(bags), 5)
 				values["bag_of"] = graph.NewInts(bags...)
 				want, err := graph.Eval(p.Infer, graph.Env{N: len(bags), B: 4, Values: values})
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := onnxtest.RunORT(t, m, map[string]*graph.Tensor{"instances": values["instances"], "bag_of": values["bag_of"]})
+				got := enginetest.RunORT(t, m, map[string]*graph.Tensor{"instances": values["instances"], "bag_of": values["bag_of"]})
 				for _, name := range []string{contract.Probabilities, contract.Attention} {
-					if err := onnxtest.Near(name, got[name], want[name], 1e-5); err != nil {
+					if err := enginetest.Near(name, got[name], want[name], 1e-5); err != nil {
 						t.Error(err)
 					}
 				}
@@ -213,7 +213,7 @@ func TestBatchSignature(t *testing.T) {
 // Opsets outside the supported range and missing or unsuitable parameters are rejected with a reason.
 func TestModelRefuses(t *testing.T) {
 	good := program(t, "demipl", "")
-	params, _ := onnxtest.Drawn(good.Infer, 1, nil)
+	params, _ := enginetest.Drawn(good.Infer, 1, nil)
 	change := func(name string, v []float32) map[string][]float32 {
 		out := map[string][]float32{}
 		for k, x := range params {

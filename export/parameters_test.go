@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/export"
-	"github.com/miplc/miplc/internal/testkit/onnxtest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
 )
 
@@ -18,7 +18,7 @@ func TestParameters(t *testing.T) {
 				continue // the other signature has the same parameters
 			}
 			p := program(t, name, "", "export.signature="+signature)
-			want, _ := onnxtest.Drawn(p.Infer, 11, nil)
+			want, _ := enginetest.Drawn(p.Infer, 11, nil)
 			m, err := export.Model(p, want, metadata(p))
 			if err != nil {
 				t.Fatal(err)

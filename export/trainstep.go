@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/onnx"
-	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"

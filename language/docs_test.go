@@ -8,16 +8,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/testkit/languagetest"
+	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/language/schema"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language/specs"
 )
 
 const reference = "../docs/spec.md"
 
 // TestReference compares the tables of the reference with those generated from the code. Every table
 // must be in the reference.
-func TestReference(t *testing.T) { languagetest.Tables(t, reference, referenceTables()) }
+func TestReference(t *testing.T) { testsupport.CheckLanguageTables(t, reference, referenceTables()) }
 
 // TestReferenceExamples parses every YAML example. Examples without a name or a model get one.
 func TestReferenceExamples(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language/specs"
 )
 
 var setComment = regexp.MustCompile(`(?m)^# set: (.*)$`)
@@ -104,5 +104,5 @@ func TestShippedSpecs(t *testing.T) {
 }
 
 func TestSchemaFile(t *testing.T) {
-	testsupport.CheckGolden(t, "../specs/models/schema.json", Dialect.Schema())
+	testsupport.CheckGolden(t, "specs/models/schema.json", Dialect.Schema())
 }

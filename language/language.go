@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/language/schema"
-	"github.com/miplc/miplc/measure"
 )
 
 // specRows is the whole language of specs: every key with its type, default, range

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language/schema"
-	"github.com/miplc/miplc/measure"
 )
 
 // Values of data.labels. Without it, bags have a true label and candidate labels.

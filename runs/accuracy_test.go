@@ -7,10 +7,9 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data/bagfile"
-	"github.com/miplc/miplc/internal/testkit/ortest"
-	"github.com/miplc/miplc/internal/testkit/spectest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
@@ -48,13 +47,13 @@ func ofFile(t *testing.T, dir string, trial *train.Trial, bags []int) float64 {
 // The accuracies of a run are those of its model file, for every engine.
 func TestAccuracyIsThatOfTheFile(t *testing.T) {
 	t.Parallel()
-	library := ortest.Library(t)
+	library := enginetest.Library(t)
 	for seed := range uint64(40) {
-		spec, err := language.Parse(fmt.Sprintf("random%d.yaml", seed), []byte(spectest.Random(seed)))
+		spec, err := language.Parse(fmt.Sprintf("random%d.yaml", seed), []byte(modeltest.RandomSpec(seed)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{})
+		trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{})
 		if err != nil {
 			t.Fatal(err)
 		}

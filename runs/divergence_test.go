@@ -8,7 +8,6 @@ import (
 
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
@@ -34,7 +33,7 @@ func TestShippedSpecsDoNotDiverge(t *testing.T) {
 			list = append(list, load(t, name, append(set, fmt.Sprint("train.lr=", times*load(t, name).Train.LR.V))...))
 		}
 	}
-	trials, err := prepare.Trials(list, bagfile.Folder{})
+	trials, err := Trials(list, bagfile.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,7 @@ import (
 	goruntime "runtime"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/internal/buildinfo"
-	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/ort"
@@ -28,10 +27,10 @@ type Environment struct {
 // EnvironmentOf describes this process after it trained a program on an engine. measuredBy is
 // verify.TrainedModel.MeasuredBy.
 func EnvironmentOf(p *compile.Program, engine train.EngineInfo, measuredBy string) *Environment {
-	build := buildinfo.Current()
+	build := CurrentBuild()
 	e := &Environment{
 		Commit: build.Commit, Modified: build.Modified, Go: build.Go, OS: build.OS, Arch: build.Arch,
-		ONNXRuntime: ortenv.Loaded(), Cores: goruntime.GOMAXPROCS(0), MeasuredBy: measuredBy,
+		ONNXRuntime: onnxruntime.Loaded(), Cores: goruntime.GOMAXPROCS(0), MeasuredBy: measuredBy,
 	}
 	if engine.Engine == engines.ORT && !p.Spec.Fitted() {
 		e.Threads = ort.Threads(p, engine.Threads)

@@ -6,9 +6,7 @@ import (
 
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/verify"
 )
 
 // claim locks the folders of trials and writes the specs and splits of the runs. If one of the
@@ -58,7 +56,7 @@ func closeAll(folders []*fileio.Folder) {
 // checkFolder returns a function that claims the folder of a trial, or an error if the folder must
 // not be overwritten.
 func (o *Options) checkFolder(f *fileio.Folder, t *train.Trial) (claim func() error, err error) {
-	files, inputs := runFiles(), prepare.InputFiles(t.Program.Spec, o.Data)
+	files, inputs := runFiles(), InputFiles(t.Program.Spec, o.Data)
 	take := f.Restart
 	state, err := StateOf(t.Dir)
 	switch {
@@ -83,5 +81,5 @@ func (o *Options) checkFolder(f *fileio.Folder, t *train.Trial) (claim func() er
 // clearUnlessResumable removes the files of a run that failed before its first checkpoint. It keeps a
 // trained model that failed its check.
 func clearUnlessResumable(f *fileio.Folder) {
-	f.ClearUnless(train.CheckpointFile, train.PreviousFile, verify.FailedModelFile)
+	f.ClearUnless(train.CheckpointFile, train.PreviousFile, FailedModelFile)
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/verify"
 )
 
 // Names of files in the folder of a run. Package train names the metrics and the checkpoints.
@@ -37,7 +36,7 @@ const (
 func runFiles() []string {
 	names := []string{SummaryFile, ModelFile, SpecFile, SplitFile, train.MetricsFile, train.CheckpointFile, train.PreviousFile,
 		train.RefitFolder + "/" + train.CheckpointFile, train.RefitFolder + "/" + train.PreviousFile,
-		verify.FailedModelFile, verify.FailedReportFile}
+		FailedModelFile, FailedReportFile}
 	for _, f := range plotFiles {
 		names = append(names, PlotsFolder+"/"+f)
 	}

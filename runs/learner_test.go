@@ -10,14 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/build"
 	"github.com/miplc/miplc/data/bagfile"
-	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
-	"github.com/miplc/miplc/verify"
 )
 
 // few are overrides that make a learner quick.
@@ -39,7 +36,7 @@ func TestFitLearner(t *testing.T) {
 	} {
 		name, kind := c.name, c.kind
 		first, second := t.TempDir(), t.TempDir()
-		request := engines.Request{Library: ortest.Library(t), Engine: c.engine, Device: c.device}
+		request := engines.Request{Library: enginetest.Library(t), Engine: c.engine, Device: c.device}
 		o := Options{Dir: first, Version: "test", Request: request}
 		s, err := one(context.Background(), load(t, name, slices.Concat(few, c.set)...), o)
 		if err != nil {
@@ -84,13 +81,13 @@ func checkFinished(t *testing.T, spec *language.Spec, o Options, s *Summary) {
 	if again, err := one(context.Background(), spec, o); err != nil || again.ModelSHA256 != s.ModelSHA256 {
 		t.Errorf("resumed when finished: %+v, %v", again, err)
 	}
-	if _, err := CompareModel(o.Dir, verify.Options{Library: o.Library}); !errors.Is(err, ErrNoCheckpoint) {
+	if _, err := CompareModel(o.Dir, CheckOptions{Library: o.Library}); !errors.Is(err, ErrNoCheckpoint) {
 		t.Errorf("parity of a learner's folder: %v", err)
 	}
-	if r, err := verify.File(ModelPath(o.Dir), verify.Options{Library: o.Library, Sizes: []int{1, 5}}); err != nil || !r.OK {
+	if r, err := File(ModelPath(o.Dir), CheckOptions{Library: o.Library, Sizes: []int{1, 5}}); err != nil || !r.OK {
 		t.Errorf("parity of a learner's model: %+v, %v", r, err)
 	}
-	trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{})
+	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +118,7 @@ func TestInterruptedFitLeavesNothing(t *testing.T) {
 			cancel()
 		}
 		dir := filepath.Join(t.TempDir(), "run")
-		o := Options{Dir: dir, Request: engines.Request{Library: ortest.Library(t)},
+		o := Options{Dir: dir, Request: engines.Request{Library: enginetest.Library(t)},
 			Observer: &stopLearner{stopAt: stopAt{cancel: cancel}, after: after}}
 		var stopped *InterruptedError
 		if _, err := one(ctx, load(t, "pl-aggd-mean", few...), o); !errors.As(err, &stopped) || stopped.Epoch != 0 {
@@ -142,7 +139,7 @@ func TestKilledFitStartsAgain(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, SpecFile), spec.YAML(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Dir: dir, Request: engines.Request{Library: ortest.Library(t)}}
+	o := Options{Dir: dir, Request: engines.Request{Library: enginetest.Library(t)}}
 	if _, err := one(context.Background(), spec, o); err == nil || !strings.Contains(err.Error(), "unfinished run") {
 		t.Errorf("error %v", err)
 	}
@@ -154,16 +151,13 @@ func TestKilledFitStartsAgain(t *testing.T) {
 
 func TestLearnerRefuses(t *testing.T) {
 	spec := load(t, "pl-aggd-mean", few...)
-	var wrong *prepare.SpecError
-	if _, err := build.Build(build.Options{Spec: spec, Dir: t.TempDir()}); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "nothing to build") {
-		t.Errorf("build: %v", err)
-	}
+	var wrong *SpecError
 	other := *spec
 	other.Data.Classes.V = 9
-	if _, err := prepare.Trials([]*language.Spec{&other}, bagfile.Folder{}); !errors.As(err, &wrong) {
+	if _, err := Trials([]*language.Spec{&other}, bagfile.Folder{}); !errors.As(err, &wrong) {
 		t.Errorf("another number of classes: %v", err)
 	}
-	o := Options{Dir: t.TempDir(), Request: engines.Request{Device: "cuda", Library: ortest.Library(t)}}
+	o := Options{Dir: t.TempDir(), Request: engines.Request{Device: "cuda", Library: enginetest.Library(t)}}
 	if _, err := one(context.Background(), spec, o); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "on the CPU") {
 		t.Errorf("a learner on the GPU: %v", err)
 	}
@@ -172,13 +166,13 @@ func TestLearnerRefuses(t *testing.T) {
 // All bags may train; then the training bags are counted in the confusion matrix.
 func TestLearnerWithoutTestBags(t *testing.T) {
 	spec := load(t, "pl-aggd-mean", append(few, "data.normalize=none", "export.signature=batch")...)
-	trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{})
+	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	split := trials[0].Split
 	split.Train, split.Test = append(split.Train, split.Test...), nil
-	r, err := Train(context.Background(), trials, Options{Dir: t.TempDir(), Request: engines.Request{Library: ortest.Library(t)}})
+	r, err := Train(context.Background(), trials, Options{Dir: t.TempDir(), Request: engines.Request{Library: enginetest.Library(t)}})
 	if err != nil {
 		t.Fatal(err)
 	}

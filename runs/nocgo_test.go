@@ -7,8 +7,6 @@ import (
 	"errors"
 	"slices"
 	"testing"
-
-	"github.com/miplc/miplc/prepare"
 )
 
 // A build without cgo checks models in the engines that it has, and rejects models that need
@@ -21,7 +19,7 @@ func TestWithoutCgo(t *testing.T) {
 	if want := []string{"interpreter", "gorgonia", "onnx-go"}; !slices.Equal(s.Parity.Engines, want) || !s.Parity.OK || s.TestAccuracy == nil {
 		t.Errorf("checked in %v, want %v; accuracy %v", s.Parity.Engines, want, s.TestAccuracy)
 	}
-	wrong := (*prepare.SpecError)(nil)
+	wrong := (*SpecError)(nil)
 	if _, err := one(context.Background(), load(t, "quickstart", "export.signature=batch"), Options{Dir: t.TempDir()}); !errors.As(err, &wrong) {
 		t.Errorf("signature batch: error %v", err)
 	}

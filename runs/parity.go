@@ -8,11 +8,10 @@ import (
 	"path/filepath"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs/parity"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/verify"
-	"github.com/miplc/miplc/verify/parity"
 )
 
 // ErrNoCheckpoint reports that a run has no checkpoint, so that only the back ends of its model file
@@ -21,7 +20,7 @@ var ErrNoCheckpoint = errors.New("the run has no checkpoint")
 
 // CompareModel compares the predictions of a run's model file, in every back end, with those of the run's inference
 // graph with the parameters of its newest checkpoint, by default on bags of the sizes that the run was checked with. Without a checkpoint, the error wraps ErrNoCheckpoint.
-func CompareModel(dir string, o verify.Options) (*parity.Report, error) {
+func CompareModel(dir string, o CheckOptions) (*parity.Report, error) {
 	spec, wrong := language.Load(filepath.Join(dir, SpecFile))
 	if wrong == nil && spec.Fitted() {
 		return nil, fmt.Errorf("%w, because its learner is fitted; %s has the differences measured after training", ErrNoCheckpoint, SummaryFile)
@@ -58,5 +57,5 @@ func CompareModel(dir string, o verify.Options) (*parity.Report, error) {
 			o.Sizes, o.Required = s.Parity.BagSizes, s.Parity.Required
 		}
 	}
-	return verify.Run(program, state, ModelPath(dir), o)
+	return Run(program, state, ModelPath(dir), o)
 }

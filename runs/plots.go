@@ -8,7 +8,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/plot"
+	"github.com/miplc/miplc/runs/plot"
 	"github.com/miplc/miplc/train"
 )
 

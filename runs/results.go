@@ -9,10 +9,9 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs/parity"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
-	"github.com/miplc/miplc/verify"
-	"github.com/miplc/miplc/verify/parity"
 )
 
 // withEngine sets train.engine of a spec to the engine of a run, so that the spec gives the same
@@ -35,7 +34,7 @@ func writeInputs(t *train.Trial, spec *language.Spec) error {
 // writeResults writes the checked model, the figures and the summary of a trained run. The
 // accuracies of report and summary are those of the exported model.
 func writeResults(ctx context.Context, t *train.Trial, report *train.Report, engine train.EngineInfo, lib, version string) (*Summary, error) {
-	m, err := verify.NewTrainedModel(ctx, t, report, trainedBy(engine, lib), version)
+	m, err := NewTrainedModel(ctx, t, report, trainedBy(engine, lib), version)
 	if err != nil {
 		return nil, err
 	}
@@ -51,11 +50,11 @@ func writeResults(ctx context.Context, t *train.Trial, report *train.Report, eng
 }
 
 // trainedBy returns the onnxruntime library at path and the execution provider that trained.
-func trainedBy(engine train.EngineInfo, path string) verify.Library {
+func trainedBy(engine train.EngineInfo, path string) Library {
 	if engine.Engine != engines.ORT || engine.Device == engines.CPU {
-		return verify.Library{Path: path}
+		return Library{Path: path}
 	}
-	return verify.Library{Path: path, Provider: engine.Device}
+	return Library{Path: path, Provider: engine.Device}
 }
 
 // forPlots returns a report without the accuracies of a fitted learner's iterations: only the last
@@ -99,7 +98,7 @@ func knownLabels(t *train.Trial) map[string]int {
 }
 
 // writeSummary writes the summary, which marks the run as finished.
-func writeSummary(t *train.Trial, r *train.Report, engine train.EngineInfo, version string, m *verify.TrainedModel, agreement *parity.Report, plots []string) (*Summary, error) {
+func writeSummary(t *train.Trial, r *train.Report, engine train.EngineInfo, version string, m *TrainedModel, agreement *parity.Report, plots []string) (*Summary, error) {
 	sum, err := fileio.SHA256(ModelPath(t.Dir))
 	if err != nil {
 		return nil, err
@@ -112,7 +111,7 @@ func writeSummary(t *train.Trial, r *train.Report, engine train.EngineInfo, vers
 		Disambiguation: r.Disambiguation, Loss: r.Loss, Measures: r.Measures, DetailOf: r.DetailOf, Detail: r.Detail, Temperature: m.Temperature,
 		Seconds:    r.Seconds,
 		Data:       DataFacts{t.Data.Name, t.Data.Bags(), t.Data.AllClassNames(), t.Data.Hash(), t.Data.Outside()},
-		Split:      verify.SummarizeSplit(t),
+		Split:      SummarizeSplit(t),
 		SpecSHA256: spec.Identity(), ModelSHA256: sum, Parity: agreement,
 		Files: append([]string{ModelFile, SpecFile, SplitFile, SummaryFile, train.MetricsFile}, plots...),
 	}

@@ -9,10 +9,9 @@ import (
 
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/prepare"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language/specs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
@@ -28,7 +27,7 @@ func load(t *testing.T, name string, set ...string) *language.Spec {
 
 // one trains a spec in o.Dir.
 func one(ctx context.Context, spec *language.Spec, o Options) (*Summary, error) {
-	trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{})
+	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{})
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +54,7 @@ func (s *stopAt) Step(p train.Progress) {
 // An interrupted and resumed run produces the same model as an uninterrupted one.
 func TestInterruptedRunResumesToSameBits(t *testing.T) {
 	spec := load(t, "quickstart", "train.epochs=4", "data.generated.bags=40")
-	o := Options{Version: "test", Request: engines.Request{Library: ortest.Library(t)}}
+	o := Options{Version: "test", Request: engines.Request{Library: enginetest.Library(t)}}
 	whole, broken := t.TempDir(), t.TempDir()
 	o.Dir = whole
 	if _, err := one(context.Background(), spec, o); err != nil {
@@ -102,13 +101,13 @@ func same(t *testing.T, a, b string) bool {
 // A trial without a folder, evaluated only in epochs with snapshots, produces the model of Train.
 func TestSparseTrialAgreesWithTrain(t *testing.T) {
 	spec := load(t, "quickstart", "train.epochs=5", "data.generated.bags=60")
-	trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{})
+	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	trial := trials[0]
 	trial.OnlySnapshots, trial.Snapshots = true, []int{2}
-	trainers := engines.NewTrainers(engines.Request{Library: ortest.Library(t)})
+	trainers := engines.NewTrainers(engines.Request{Library: enginetest.Library(t)})
 	defer trainers.Close()
 	alone, err := train.One(context.Background(), trainers, trial, train.Options{})
 	if err != nil {
@@ -117,7 +116,7 @@ func TestSparseTrialAgreesWithTrain(t *testing.T) {
 	if len(alone.Attention) != 2 || alone.Attention[0].Epoch != 2 || alone.Attention[1].Epoch != 5 || alone.Metrics[2].TestAccuracy != nil {
 		t.Errorf("attention scores of %d epochs were kept, want those of epochs 2 and 5", len(alone.Attention))
 	}
-	o := Options{Dir: t.TempDir(), Request: engines.Request{Library: ortest.Library(t)}}
+	o := Options{Dir: t.TempDir(), Request: engines.Request{Library: enginetest.Library(t)}}
 	whole, err := one(context.Background(), spec, o)
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +136,7 @@ func TestNothingIsLeftBeforeTheFirstCheckpoint(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	ctx, cancel := context.WithCancel(context.Background())
 	spec := load(t, "quickstart")
-	o := Options{Dir: dir, Observer: &stopAt{epoch: 1, step: 3, cancel: cancel}, Request: engines.Request{Library: ortest.Library(t)}}
+	o := Options{Dir: dir, Observer: &stopAt{epoch: 1, step: 3, cancel: cancel}, Request: engines.Request{Library: enginetest.Library(t)}}
 	var stopped *InterruptedError
 	if _, err := one(ctx, spec, o); !errors.As(err, &stopped) || stopped.Epoch != 0 {
 		t.Fatalf("error %v", err)

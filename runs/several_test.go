@@ -13,9 +13,8 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data/bagfile"
-	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
@@ -27,7 +26,7 @@ func several(t *testing.T, seeds int, name string, set ...string) []*train.Trial
 	for seed := range seeds {
 		list = append(list, load(t, name, append(slices.Clone(set), fmt.Sprint("train.seed=", seed+1))...))
 	}
-	trials, err := prepare.Trials(list, bagfile.Folder{})
+	trials, err := Trials(list, bagfile.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +38,7 @@ func several(t *testing.T, seeds int, name string, set ...string) []*train.Trial
 
 // Several runs of one command give the results and files of single runs with the reference engine.
 func TestSeveralEqualAlone(t *testing.T) {
-	library := ortest.Library(t)
+	library := enginetest.Library(t)
 	for _, c := range []struct {
 		engine, name string
 		set          []string
@@ -105,7 +104,7 @@ func listed(t *testing.T, dir string) []*train.Trial {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trials, err := prepare.Trials(specs, bagfile.Folder{})
+	trials, err := Trials(specs, bagfile.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +137,7 @@ func TestWrongLists(t *testing.T) {
 // After an interruption, with some runs finished and some not started, the same call produces the
 // files of an uninterrupted one, with every engine and with learners.
 func TestSeveralResumeToSameBits(t *testing.T) {
-	library := ortest.Library(t)
+	library := enginetest.Library(t)
 	for _, c := range []struct {
 		engine, spec string
 		set          []string
@@ -194,7 +193,7 @@ func TestSeveralInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, engine := range []string{"gorgonia", "xla"} {
-		o := Options{Dir: filepath.Join(t.TempDir(), "table"), Request: engines.Request{Library: ortest.Library(t), Engine: engine, Device: device(engine)}}
+		o := Options{Dir: filepath.Join(t.TempDir(), "table"), Request: engines.Request{Library: enginetest.Library(t), Engine: engine, Device: device(engine)}}
 		if _, err := Train(ctx, several(t, 2, "quickstart"), o); err == nil {
 			t.Fatal("an interrupted call succeeded")
 		}
@@ -214,7 +213,7 @@ func device(engine string) string {
 
 // If one folder must not be overwritten, no folder is changed, even with --force.
 func TestForceTakesAllOrNone(t *testing.T) {
-	o := Options{Dir: t.TempDir(), Request: engines.Request{Library: ortest.Library(t), Engine: "gorgonia"}}
+	o := Options{Dir: t.TempDir(), Request: engines.Request{Library: enginetest.Library(t), Engine: "gorgonia"}}
 	trials := func() []*train.Trial {
 		return several(t, 2, "quickstart", "train.epochs=1", "data.generated.bags=10")
 	}

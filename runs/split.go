@@ -7,10 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/data/split"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/verify"
 )
 
 // UnknownSplitError reports that a model was trained on some bags of a dataset, but the split is not
@@ -31,7 +29,7 @@ func PartsOf(model string, split json.RawMessage, set *data.Dataset) ([]string, 
 	if split == nil { // the model is not trained
 		return nil, nil
 	}
-	var facts verify.SplitSummary
+	var facts SplitSummary
 	if err := json.Unmarshal(split, &facts); err != nil {
 		return nil, fmt.Errorf("the split in the metadata of %s: %w", model, err)
 	}
@@ -103,12 +101,12 @@ func bagIndices(list []int, bags int) ([]int, error) {
 // random.
 func redrawSplit(source string, set *data.Dataset) *data.Split {
 	var kind string
-	var o split.Settings
+	var o data.SplitSettings
 	if _, err := fmt.Sscanf(source, "%s %g, seed %d", &kind, &o.Train, &o.Seed); err != nil {
 		return nil
 	}
-	o.Stratify, o.Groups = kind == split.Stratified, split.KeepTogether(nil, set.SameFile)
-	s, err := split.Random(set.Bags(), set.TrueLists(), o)
+	o.Stratify, o.Groups = kind == data.Stratified, data.KeepTogether(nil, set.SameFile)
+	s, err := data.RandomSplit(set.Bags(), set.TrueLists(), o)
 	if err != nil || s.Source != source {
 		return nil
 	}

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/generate"
-	"github.com/miplc/miplc/data/split"
 )
 
 // A model away from its folder finds the parts of a random split again, stratified or not.
@@ -16,7 +16,7 @@ func TestRedrawSplit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, stratify := range []bool{false, true} {
-		split, err := split.Random(set.Bags(), set.TrueLists(), split.Settings{Train: 0.7, Seed: 3, Stratify: stratify})
+		split, err := data.RandomSplit(set.Bags(), set.TrueLists(), data.SplitSettings{Train: 0.7, Seed: 3, Stratify: stratify})
 		if err != nil {
 			t.Fatal(err)
 		}

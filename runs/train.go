@@ -13,11 +13,8 @@ import (
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/prepare"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
-	"github.com/miplc/miplc/train/fitted"
-	"github.com/miplc/miplc/verify"
 )
 
 // Options are the options of Train.
@@ -66,7 +63,7 @@ func (e *InterruptedError) Error() string {
 // With several trials, errors are in Results.Failed unless all trials fail.
 func Train(ctx context.Context, trials []*train.Trial, o Options) (*Results, error) {
 	for _, t := range trials {
-		if err := cmp.Or(verify.CanCheck(t.Program.Spec, o.Library), verify.CheckTemperature(t)); err != nil {
+		if err := cmp.Or(CanCheck(t.Program.Spec, o.Library), CheckTemperature(t)); err != nil {
 			return nil, err
 		}
 	}
@@ -147,8 +144,8 @@ func (b *trainCall) train(ctx context.Context) error {
 		}
 		specs[n] = withEngine(list[n].Program.Spec, engine)
 		all[i] = specs[n]
-		if err := fitted.CheckDevice(list[n].Program.Spec, b.Device); err != nil {
-			return &prepare.SpecError{Err: err}
+		if err := engines.CheckFittedDevice(list[n].Program.Spec, b.Device); err != nil {
+			return &SpecError{Err: err}
 		}
 	}
 	folders, err := b.claim(list, specs)
@@ -246,7 +243,7 @@ func checkDistinct(trials []*train.Trial) error {
 		}
 		id := identity{t.Program.Spec.SettingsHash(), bags[t.Data], train.SplitHash(t.Split)}
 		if had := first[id]; had != nil {
-			return &prepare.SpecError{Err: fmt.Errorf("%s and %s have the same settings, bags and split: remove one of them", had.Name, t.Name)}
+			return &SpecError{Err: fmt.Errorf("%s and %s have the same settings, bags and split: remove one of them", had.Name, t.Name)}
 		}
 		first[id] = t
 	}

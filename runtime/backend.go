@@ -3,9 +3,9 @@ package runtime
 import (
 	"context"
 
-	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/internal/onnxruntime"
 )
 
 // Backend runs ONNX graphs. Package runtime has OnnxRuntime, the default; package runtime/onnxgo
@@ -31,10 +31,10 @@ type Session interface {
 
 // File is the input of Backend.Open.
 type File struct {
-	Data    []byte                // the whole ONNX file; must not be changed
-	Meta    *contract.Metadata    // its metadata, checked
-	Library string                // from WithLibrary; "": search
-	Options ortenv.SessionOptions // from WithThreads and WithProvider; a back end rejects settings that it does not support
+	Data    []byte                     // the whole ONNX file; must not be changed
+	Meta    *contract.Metadata         // its metadata, checked
+	Library string                     // from WithLibrary; "": search
+	Options onnxruntime.SessionOptions // from WithThreads and WithProvider; a back end rejects settings that it does not support
 }
 
 // InstanceSize returns the number of values of one instance.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/runtime"
 )

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/miplc/miplc/internal/chunks"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/footprint"
 	"github.com/miplc/miplc/internal/memory"
@@ -25,7 +24,7 @@ const (
 
 // chunkedGraph is a graph that runs on chunks of the instances of a bag.
 type chunkedGraph struct {
-	plan       *chunks.Plan        // without its graphs
+	plan       *footprint.Plan     // without its graphs
 	head, tail []byte              // the graphs as ONNX files
 	headBytes  int64               // memory of a run of the head on a chunk
 	estimate   *footprint.Estimate // of the tail
@@ -47,7 +46,7 @@ func (o *options) divide(pb *onnxpb.ModelProto, instance []int, session Session,
 	if _, can := session.(chunkSession); !can || size > maxDivided || !o.sessionOptions.OnCPU() {
 		return nil, nil
 	}
-	plan := chunks.New(pb, instance)
+	plan := footprint.NewPlan(pb, instance)
 	if plan == nil {
 		return nil, nil
 	}
@@ -158,7 +157,7 @@ type poolMerger struct {
 	total        []float64 // [means, width]: sum of exp(s_i - largest) x_i
 }
 
-func newPoolMerger(p chunks.Pool) *poolMerger {
+func newPoolMerger(p footprint.Pool) *poolMerger {
 	m := &poolMerger{means: int(p.Shape[0]), width: int(p.Shape[1])}
 	m.largest, m.sum, m.total = make([]float64, m.means), make([]float64, m.means), make([]float64, m.means*m.width)
 	for j := range m.largest {

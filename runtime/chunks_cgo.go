@@ -10,10 +10,10 @@ import (
 
 	ort "github.com/yalue/onnxruntime_go"
 
-	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/internal/chunks"
+	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/internal/footprint"
+	"github.com/miplc/miplc/internal/onnxruntime"
 )
 
 // chunkSessions are the sessions of the parts of a divided graph.
@@ -33,10 +33,10 @@ func (s *ortSession) openChunks(d *chunkedGraph) (*chunkSessions, error) {
 	defer opts.Destroy()
 	headOut, tailIn := valueNames(d.plan)
 	c := &chunkSessions{}
-	if c.head, err = ortenv.OpenSession(d.head, []string{contract.Instances}, headOut, opts); err != nil {
+	if c.head, err = onnxruntime.OpenSession(d.head, []string{contract.Instances}, headOut, opts); err != nil {
 		return nil, fmt.Errorf("opening the part of the graph for single instances: %w", err)
 	}
-	if c.tail, err = ortenv.OpenSession(d.tail, tailIn, s.outputs, opts); err != nil {
+	if c.tail, err = onnxruntime.OpenSession(d.tail, tailIn, s.outputs, opts); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the part of the graph for the bag: %w", err), c.head.Destroy())
 	}
 	d.head, d.tail = nil, nil // guarded by the lock
@@ -45,7 +45,7 @@ func (s *ortSession) openChunks(d *chunkedGraph) (*chunkSessions, error) {
 }
 
 // valueNames returns the names of the outputs of the head and of the inputs of the tail.
-func valueNames(p *chunks.Plan) (headOut, tailIn []string) {
+func valueNames(p *footprint.Plan) (headOut, tailIn []string) {
 	for _, r := range p.Rows {
 		headOut = append(headOut, r.Name)
 		if r.Tail {
@@ -103,7 +103,7 @@ func (s *ortSession) runChunks(ctx context.Context, d *chunkedGraph, n int, read
 // chunkRun is the prediction of one bag in chunks.
 type chunkRun struct {
 	session *ortSession
-	plan    *chunks.Plan
+	plan    *footprint.Plan
 	n       int
 	rows    [][]float32   // by Plan.Rows: the values of all instances
 	pools   []*poolMerger // by Plan.Pools
@@ -131,7 +131,7 @@ func (r *chunkRun) runHead(ctx context.Context, head *ort.DynamicAdvancedSession
 		return err
 	}
 	for i, pool := range r.plan.Pools {
-		scores := slices.IndexFunc(r.plan.Rows, func(row chunks.Row) bool { return row.Name == pool.Scores })
+		scores := slices.IndexFunc(r.plan.Rows, func(row footprint.Row) bool { return row.Name == pool.Scores })
 		width := r.plan.Rows[scores].Width()
 		r.pools[i].add(r.rows[scores][from*width:end*width], results[i])
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime"
 )
@@ -31,7 +31,7 @@ func inChunks(name, signature string) bool {
 // A prediction in chunks of instances is that of the whole bag, for every shipped spec and both
 // signatures, also if the bag is read meanwhile.
 func TestPredictInChunks(t *testing.T) {
-	ortest.Library(t)
+	enginetest.Library(t)
 	for _, name := range language.TrainedNames() {
 		for _, signature := range []string{"bag", "batch"} {
 			t.Run(name+"/"+signature, func(t *testing.T) {
@@ -71,7 +71,7 @@ func checkChunks(t *testing.T, data []byte, possible bool) {
 
 // Errors of bags in chunks are those of other bags, and those of the reader.
 func TestErrorsInChunks(t *testing.T) {
-	ortest.Library(t)
+	enginetest.Library(t)
 	data := exported(t, "abmil")
 	m := openBytes(t, data)
 	runtime.PredictInChunks(m, 4)

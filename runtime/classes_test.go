@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
 )
@@ -14,7 +14,7 @@ import (
 // mean with the probabilities as weights is the attention. The signature batch does not have it. A
 // Prediction can be used again for bags of other sizes and for other models.
 func TestClassAttention(t *testing.T) {
-	ortest.Library(t)
+	enginetest.Library(t)
 	data := exported(t, "clam-mb")
 	var p runtime.Prediction
 	for name, m := range map[string]*runtime.Model{"onnxruntime": openBytes(t, data), "onnx-go": openBytes(t, data, runtime.WithBackend(onnxgo.Backend()))} {

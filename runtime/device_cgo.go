@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/internal/stream"
-	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/internal/contract"
+	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/onnxruntime"
 )
 
 // checkDevice compares predictions on a device with those on the CPU. It rejects a device that
@@ -21,7 +21,7 @@ func (s *ortSession) checkDevice(f *File) error {
 		return nil
 	}
 	onCPU := *f
-	onCPU.Options = ortenv.SessionOptions{Threads: f.Options.Threads}
+	onCPU.Options = onnxruntime.SessionOptions{Threads: f.Options.Threads}
 	reference, err := newORT(&onCPU)
 	if err != nil {
 		return err
@@ -37,9 +37,9 @@ func (s *ortSession) checkDevice(f *File) error {
 		if err != nil {
 			return fmt.Errorf("checking the execution provider %s: %w", f.Options.Provider, err)
 		}
-		worst = max(worst, ortenv.Difference(want, got))
+		worst = max(worst, onnxruntime.Difference(want, got))
 	}
-	return f.Options.CheckDevice("the predictions", worst, max(ortenv.DeviceTolerance, f.Meta.Tolerance))
+	return f.Options.CheckDevice("the predictions", worst, max(onnxruntime.DeviceTolerance, f.Meta.Tolerance))
 }
 
 // sample predicts bags and returns all probabilities and attention scores.
@@ -72,7 +72,7 @@ func (s *ortSession) sampleBags(f *File, reference *ortSession) [][]Bag {
 			break
 		}
 		b, err := reference.sample(drawn[1])
-		if err != nil || ortenv.Difference(a, b) > 100*ortenv.DeviceTolerance {
+		if err != nil || onnxruntime.Difference(a, b) > 100*onnxruntime.DeviceTolerance {
 			return drawn
 		}
 		if first == nil {
@@ -86,7 +86,7 @@ func (s *ortSession) sampleBags(f *File, reference *ortSession) [][]Bag {
 }
 
 func drawBags(instance int, batch bool, scale float32) [][]Bag {
-	r := stream.New(1, "device")
+	r := ndarray.NewStream(1, "device")
 	bag := func(n int) Bag {
 		b := Bag{N: n, Instances: make([]float32, n*instance)}
 		for i := range b.Instances {

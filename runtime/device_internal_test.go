@@ -11,17 +11,16 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
-	"github.com/miplc/miplc/runtime/ortenv"
-	"github.com/miplc/miplc/runtime/ortlib"
 )
 
 // A CPU session of a model with changed parameters plays the part of a device that computes
 // wrong numbers.
 func TestWrongDeviceIsRefused(t *testing.T) {
 	for _, name := range []string{"demipl-3x4.onnx", "batch-3x4.onnx", "image-12x12.onnx"} {
-		f := fileOn(t, name, ortenv.CPU)
+		f := fileOn(t, name, onnxruntime.CPU)
 		right := openSession(t, f)
 		device := *f
 		device.Options.Provider = "webgpu"
@@ -31,7 +30,7 @@ func TestWrongDeviceIsRefused(t *testing.T) {
 		for what, scale := range map[string]float32{"3% off": 1.03, "not a number": float32(math.NaN())} {
 			wrong := *f
 			wrong.Data = scaled(t, f.Data, scale)
-			var refused *ortenv.WrongDeviceError
+			var refused *onnxruntime.WrongDeviceError
 			if err := openSession(t, &wrong).checkDevice(&device); !errors.As(err, &refused) {
 				t.Errorf("%s: a device whose numbers are %s gives %v", name, what, err)
 			} else {
@@ -43,7 +42,7 @@ func TestWrongDeviceIsRefused(t *testing.T) {
 
 // A context that ends stops a run of onnxruntime. A try may be too late, because the run is short.
 func TestContextStopsOnnxruntime(t *testing.T) {
-	s := openSession(t, fileOn(t, "demipl-3x4.onnx", ortenv.CPU))
+	s := openSession(t, fileOn(t, "demipl-3x4.onnx", onnxruntime.CPU))
 	const n = 20_000
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -58,17 +57,17 @@ func TestContextStopsOnnxruntime(t *testing.T) {
 
 // A device session that does not bind its inputs again keeps computing with the first inputs.
 func TestStaleInputsAreRefused(t *testing.T) {
-	if !testsupport.InProcess(t, ortest.WebGPU) {
+	if !testsupport.InProcess(t, enginetest.WebGPU) {
 		return
 	}
 	for _, name := range []string{"demipl-3x4.onnx", "batch-3x4.onnx"} {
-		f := fileOn(t, name, ortlib.WebGPU)
+		f := fileOn(t, name, onnxruntime.WebGPU)
 		s := openSession(t, f)
 		if err := s.checkDevice(f); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		s.rebinds = false
-		var refused *ortenv.WrongDeviceError
+		var refused *onnxruntime.WrongDeviceError
 		if err := s.checkDevice(f); !errors.As(err, &refused) {
 			t.Errorf("%s: a session that does not bind its inputs again gives %v", name, err)
 		}
@@ -77,7 +76,7 @@ func TestStaleInputsAreRefused(t *testing.T) {
 
 func fileOn(t *testing.T, name, provider string) *File {
 	t.Helper()
-	if _, err := ortenv.Start(ortest.Library(t)); err != nil {
+	if _, err := onnxruntime.Start(enginetest.Library(t)); err != nil {
 		t.Fatal(err)
 	}
 	content, err := os.ReadFile("testdata/" + name)
@@ -88,7 +87,7 @@ func fileOn(t *testing.T, name, provider string) *File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &File{Data: content, Meta: meta, Options: ortenv.SessionOptions{Threads: 1, Provider: provider}}
+	return &File{Data: content, Meta: meta, Options: onnxruntime.SessionOptions{Threads: 1, Provider: provider}}
 }
 
 func openSession(t *testing.T, f *File) *ortSession {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/runtime"
 )
@@ -16,7 +16,7 @@ import (
 const deviceAgreement = 1e-5
 
 func TestPredictOnWebGPU(t *testing.T) {
-	if testsupport.InProcess(t, ortest.WebGPU) {
+	if testsupport.InProcess(t, enginetest.WebGPU) {
 		predictOn(t, "webgpu")
 	}
 }

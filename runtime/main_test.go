@@ -5,12 +5,12 @@ import (
 	"os"
 	"testing"
 
-	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 )
 
 // The examples open models as users do, so TestMain installs the library before they run.
 func TestMain(m *testing.M) {
-	if _, err := ortest.Find(); err != nil {
+	if _, err := enginetest.FindLibrary(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

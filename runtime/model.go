@@ -5,7 +5,7 @@
 //	defer m.Close()
 //	p, err := m.Predict(ctx, bag)
 //
-// The back end is onnxruntime, whose shared library package runtime/ortlib finds or installs. With
+// The back end is onnxruntime, whose shared library package internal/onnxruntime finds or installs. With
 // WithBackend(onnxgo.Backend()) of package runtime/onnxgo, the model runs in pure Go. This package
 // imports neither the training code nor gorgonia.
 package runtime
@@ -28,11 +28,11 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/footprint"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/internal/onnxruntime"
 )
 
 // ErrContract reports a file that is not a miplc model, or not one that this version can run. The
@@ -48,7 +48,7 @@ type Option func(*options)
 type options struct {
 	backend        Backend
 	library        string
-	sessionOptions ortenv.SessionOptions
+	sessionOptions onnxruntime.SessionOptions
 	maxInstances   int
 	maxMemory      int64        // 0: the free memory of the machine
 	tracer         trace.Tracer // nil: none
@@ -215,7 +215,7 @@ func readStill(f fs.File) ([]byte, error) {
 
 // OpenBytes opens a model from memory. The data must not change while the model is open.
 func OpenBytes(data []byte, opts ...Option) (*Model, error) {
-	m := &Model{options: options{sessionOptions: ortenv.SessionOptions{Threads: 1}, maxInstances: 100_000, log: slog.New(slog.DiscardHandler)}}
+	m := &Model{options: options{sessionOptions: onnxruntime.SessionOptions{Threads: 1}, maxInstances: 100_000, log: slog.New(slog.DiscardHandler)}}
 	for _, set := range opts {
 		set(&m.options)
 	}

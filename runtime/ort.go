@@ -1,8 +1,8 @@
 package runtime
 
 import (
-	"github.com/miplc/miplc/export/contract"
-	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/internal/contract"
+	"github.com/miplc/miplc/internal/onnxruntime"
 )
 
 // OnnxRuntime returns the back end that runs models with the onnxruntime shared library. It needs
@@ -14,7 +14,7 @@ type onnxRuntime struct{}
 func (onnxRuntime) Name() string { return contract.BackendORT }
 
 func (onnxRuntime) Open(f *File) (Session, error) {
-	if _, err := ortenv.Start(f.Library); err != nil {
+	if _, err := onnxruntime.Start(f.Library); err != nil {
 		return nil, err
 	}
 	return openORT(f)

@@ -11,11 +11,11 @@ import (
 
 	ort "github.com/yalue/onnxruntime_go"
 
-	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/lru"
+	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/internal/onnxruntime"
 )
 
 // Limits of the bindings that a session keeps for the next prediction.
@@ -35,10 +35,10 @@ type ortSession struct {
 	batch    bool
 	rebinds  bool        // inputs must be bound again after they were changed
 	calls    sync.Locker // locked during calls on the session and its bindings
-	options  ortenv.SessionOptions
+	options  onnxruntime.SessionOptions
 
 	mu     sync.Mutex
-	idle   lru.Cache[bindingSize, *binding]
+	idle   memory.Cache[bindingSize, *binding]
 	chunks *chunkSessions // nil until a bag is predicted in chunks
 }
 
@@ -87,7 +87,7 @@ func newORT(f *File) (*ortSession, error) {
 	calls := f.Options.Locker()
 	calls.Lock()
 	defer calls.Unlock()
-	session, err := ortenv.OpenSession(f.Data, inputs, outputs, opts)
+	session, err := onnxruntime.OpenSession(f.Data, inputs, outputs, opts)
 	if err != nil {
 		return nil, fmt.Errorf("the graph is not accepted%s: %w", f.Options.OnDevice(), err)
 	}
@@ -100,7 +100,7 @@ func newORT(f *File) (*ortSession, error) {
 		rebinds:  !f.Options.OnCPU(),
 		calls:    calls,
 		options:  f.Options,
-		idle:     lru.Cache[bindingSize, *binding]{MaxCount: maxIdleBindings, MaxSize: maxIdleValues, OnEvict: (*binding).destroy},
+		idle:     memory.Cache[bindingSize, *binding]{MaxCount: maxIdleBindings, MaxSize: maxIdleValues, OnEvict: (*binding).destroy},
 	}, nil
 }
 

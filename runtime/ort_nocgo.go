@@ -2,6 +2,6 @@
 
 package runtime
 
-import "github.com/miplc/miplc/runtime/ortenv"
+import "github.com/miplc/miplc/internal/onnxruntime"
 
-func openORT(*File) (Session, error) { return nil, ortenv.ErrNoCgo }
+func openORT(*File) (Session, error) { return nil, onnxruntime.ErrNoCgo }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
 )
@@ -20,7 +20,7 @@ const tolerance = 1e-5
 // open opens a file of testdata with onnxruntime.
 func open(t testing.TB, name string, opts ...runtime.Option) *runtime.Model {
 	t.Helper()
-	ortest.Library(t)
+	enginetest.Library(t)
 	return openWith(t, name, opts...)
 }
 

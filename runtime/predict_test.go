@@ -12,13 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/miplc/miplc/internal/native"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/pinned"
-	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
-	"github.com/miplc/miplc/runtime/ortenv"
-	"github.com/miplc/miplc/runtime/ortlib"
 )
 
 func TestBadBags(t *testing.T) {
@@ -289,12 +288,12 @@ func TestPredictIntoReusesSlices(t *testing.T) {
 // Open rejects unknown execution providers and those that the library does not contain. The CPU
 // provider is always available.
 func TestProviders(t *testing.T) {
-	path := ortest.Library(t)
-	t.Setenv(ortlib.EnvLibrary, path)
-	t.Setenv(pinned.EnvCache, t.TempDir()) // without providers in separate libraries
-	open(t, "demipl-3x4.onnx", runtime.WithProvider(ortenv.CPU, nil))
-	offered := ortenv.Offered(path)
-	for _, name := range append([]string{"cud"}, ortenv.Providers...) {
+	path := enginetest.Library(t)
+	t.Setenv(onnxruntime.EnvLibrary, path)
+	t.Setenv(native.EnvCache, t.TempDir()) // without providers in separate libraries
+	open(t, "demipl-3x4.onnx", runtime.WithProvider(onnxruntime.CPU, nil))
+	offered := onnxruntime.Offered(path)
+	for _, name := range append([]string{"cud"}, onnxruntime.Providers...) {
 		want := `no usable "` + name + `" provider`
 		switch {
 		case name == "cud":
@@ -337,10 +336,10 @@ func TestMaxInstances(t *testing.T) {
 }
 
 func TestLibraryOption(t *testing.T) {
-	path := ortest.Library(t)
+	path := enginetest.Library(t)
 	open(t, "demipl-3x4.onnx", runtime.WithLibrary(path), runtime.WithThreads(2))
 	_, err := runtime.Open("testdata/demipl-3x4.onnx", runtime.WithLibrary("testdata/none.so"))
-	var missing *ortlib.NotFoundError
+	var missing *onnxruntime.NotFoundError
 	if !errors.As(err, &missing) || !strings.Contains(err.Error(), "correct the path of the library") {
 		t.Errorf("a library that is not there: %v", err)
 	}
@@ -350,7 +349,7 @@ func TestLibraryOption(t *testing.T) {
 	if _, err := runtime.Open("testdata/demipl-3x4.onnx", runtime.WithMaxMemory(-1)); err == nil {
 		t.Error("negative memory, which would be no limit, was accepted")
 	}
-	if lib, err := ortenv.Start(""); err != nil || lib.Version == "" {
+	if lib, err := onnxruntime.Start(""); err != nil || lib.Version == "" {
 		t.Errorf("loaded: %+v, %v", lib, err)
 	}
 }
@@ -387,7 +386,7 @@ func TestImports(t *testing.T) {
 	if !strings.Contains(both, "gorgonia.org/gorgonia") || strings.Contains(both, ours+"train") || strings.Contains(both, ours+"compile") {
 		t.Error("onnxgo should import gorgonia and neither training nor compiling")
 	}
-	if lib := deps(ours + "runtime/ortlib"); strings.Contains(lib, "onnxruntime_go") || strings.Contains(lib, "protobuf") {
+	if lib := deps(ours + "internal/onnxruntime"); strings.Contains(lib, "onnxruntime_go") || strings.Contains(lib, "protobuf") {
 		t.Error("finding the library should need no other module")
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/stream"
 )
 
 // feeder converts bags to batches. The next batch reuses its buffers.
@@ -66,7 +65,7 @@ func (f *feeder) masks(epoch, step int) {
 func DrawMask(mask []uint8, m *compile.Mask, seed uint64, epoch, step int) {
 	const bits = 53 // random bits of an element, as many as rand.Float64 uses; integers need no division and no branch
 	drop := uint64(math.Ceil(m.Drop * (1 << bits)))
-	source := stream.Source(seed, m.Name, uint64(epoch), uint64(step))
+	source := ndarray.Stream(seed, m.Name, uint64(epoch), uint64(step))
 	for i := range mask {
 		number := source.Uint64() << (64 - bits) >> (64 - bits)
 		mask[i] = uint8((drop - 1 - number) >> 63) // the sign bit: number >= drop

@@ -6,8 +6,8 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/measure"
 )
 
 // MeasureLoss is the name of the loss of validation bags, which needs no true labels: the mean

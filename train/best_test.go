@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/train"
 )
 

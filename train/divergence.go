@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/measure"
 )
 
 // Divergence reports that the loss of a training exploded, or that the training collapsed: its loss fell and rose

@@ -9,7 +9,6 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/stream"
 	"github.com/miplc/miplc/language"
 )
 
@@ -19,7 +18,7 @@ func InitParams(p *compile.Program, seed uint64) map[string][]float32 {
 	params := make(map[string][]float32, len(p.Params))
 	for _, param := range p.Params {
 		values := make([]float32, ndarray.Size(param.Shape))
-		r := stream.New(seed, "param/"+param.Name)
+		r := ndarray.NewStream(seed, "param/"+param.Name)
 		draw := distributions[param.Init.Kind]
 		for i := range values {
 			values[i] = float32(param.Init.Scale * draw(r))

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/measure"
+	"github.com/miplc/miplc/data/measure"
 )
 
 // Measures has the measures of each part of a split by the name of the part. Parts without bags

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/measure"
+	"github.com/miplc/miplc/data/measure"
 )
 
 // Observer receives the events of a training. Calls block the training. Trials that train at the

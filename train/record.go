@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/measure"
+	"github.com/miplc/miplc/data/measure"
 )
 
 // Record collects the results of a trial during training, for its report.

@@ -3,8 +3,7 @@ package train
 import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/learners"
-	"github.com/miplc/miplc/measure"
+	"github.com/miplc/miplc/data/measure"
 )
 
 // Trajectory has the label weights of one training bag after each epoch.
@@ -41,13 +40,13 @@ type Report struct {
 	Trajectories    []Trajectory `json:"trajectories"`
 	Seconds         float64      `json:"seconds"` // of all epochs, evaluation included
 
-	Metrics   []Metrics            `json:"-"`
-	Detail    *measure.Detail      `json:"-"` // of the part DetailOf
-	Attention []AttentionSnapshot  `json:"-"` // at the epochs of Trial.Snapshots
-	Program   *compile.Program     `json:"-"` // of the model: its inference graph has the parameters State.Params
-	State     *State               `json:"-"`
-	Fitted    learners.FittedModel `json:"-"` // a fitted learner, which predicts in float64; nil for trained models
-	Weights   []float32            `json:"-"` // label weights of all bags, [bags, classes]; those of test bags do not change
+	Metrics   []Metrics           `json:"-"`
+	Detail    *measure.Detail     `json:"-"` // of the part DetailOf
+	Attention []AttentionSnapshot `json:"-"` // at the epochs of Trial.Snapshots
+	Program   *compile.Program    `json:"-"` // of the model: its inference graph has the parameters State.Params
+	State     *State              `json:"-"`
+	Fitted    FittedModel         `json:"-"` // a fitted learner, which predicts in float64; nil for trained models
+	Weights   []float32           `json:"-"` // label weights of all bags, [bags, classes]; those of test bags do not change
 }
 
 // Remeasure replaces accuracies, measures and details by those of other predictions, such as the

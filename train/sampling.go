@@ -4,7 +4,7 @@ import (
 	"sort"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // bagOrder returns the bags of an epoch, counted from 1, in their order.
@@ -49,7 +49,7 @@ func balanced(d *data.Dataset, bags []int, seed uint64, epoch int) []int {
 		eachCandidate(d, bag, func(class int, share float64) { sum += share * shares[class] })
 		sums[i] = sum
 	}
-	r, drawn := stream.New(seed, "sampling", uint64(epoch)), make([]int, len(bags))
+	r, drawn := ndarray.NewStream(seed, "sampling", uint64(epoch)), make([]int, len(bags))
 	for i := range drawn {
 		at := sort.SearchFloat64s(sums, r.Float64()*sum)
 		drawn[i] = bags[min(at, len(bags)-1)]

@@ -10,8 +10,8 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/measure"
 	"github.com/miplc/miplc/train"
 )
 

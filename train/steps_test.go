@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -84,7 +84,7 @@ func TestDrawMask(t *testing.T) {
 	for _, drop := range []float64{0, 0x1p-53, 0.1, 0.25, 1. / 3, 0.5, 0.9, 1 - 0x1p-53} {
 		mask := make([]uint8, 5000)
 		train.DrawMask(mask, &compile.Mask{Name: "dropout1", Drop: drop}, 7, 2, 3)
-		numbers := stream.New(7, "dropout1", 2, 3)
+		numbers := ndarray.NewStream(7, "dropout1", 2, 3)
 		for i, keep := range mask {
 			if number := numbers.Float64(); (keep == 0) != (number < drop) || keep > 1 {
 				t.Fatalf("drop %g: number %d is %g, its mask %d", drop, i, number, keep)

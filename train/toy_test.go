@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/train"
@@ -21,7 +21,7 @@ import (
 // class.
 func toyData(bags int) *data.Dataset {
 	const k, dim = 3, 4
-	r := stream.New(5, "toy")
+	r := ndarray.NewStream(5, "toy")
 	d := &data.Dataset{Name: "toy", Shape: []int{dim}, Classes: k, Offsets: []int{0}}
 	for i := range bags {
 		label := i % k

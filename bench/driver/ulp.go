@@ -8,7 +8,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/miplc/miplc/data/split"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/ort"
 )
@@ -27,7 +27,7 @@ func ulp(r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := split.Random(d.Bags(), d.TrueLists(), split.Settings{Train: 0.7, Stratify: true, Seed: 1})
+	s, err := data.RandomSplit(d.Bags(), d.TrueLists(), data.SplitSettings{Train: 0.7, Stratify: true, Seed: 1})
 	if err != nil {
 		return nil, err
 	}

@@ -19,8 +19,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
-	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/runs"
 )
 
@@ -60,7 +60,7 @@ func add(base, folder string) error {
 	if err != nil {
 		return err
 	}
-	found, err := results.Read(folder)
+	found, err := experiment.Read(folder)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func add(base, folder string) error {
 	}
 	var faults []error
 	rank := e.Rank()
-	for _, r := range slices.SortedFunc(maps.Values(found.ByKey), func(a, b results.Result) int { return definition.CompareCoord(a.Coord, b.Coord, rank) }) {
+	for _, r := range slices.SortedFunc(maps.Values(found.ByKey), func(a, b experiment.Result) int { return definition.CompareCoord(a.Coord, b.Coord, rank) }) {
 		l := line{r.Coord, r.Accuracy, r.TrainAccuracy, r.Engine, r.Seconds, r.Environment}
 		switch have, ok := known[l.Coord]; {
 		case r.Error != "":

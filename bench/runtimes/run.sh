@@ -11,7 +11,7 @@ dir=$(realpath "${1:-$(mktemp -d)}")
 "$dir/venv/bin/pip" install --quiet -r requirements.txt
 rm -rf "$dir/builds"
 mkdir "$dir/builds"
-MIPLC_PYTHON=$dir/venv/bin/python go test -count 1 -timeout 20m -run ForeignRuntimes . -keep "$dir/builds" || failed=1
+MIPLC_PYTHON=$dir/venv/bin/python go test -count 1 -timeout 20m -run ForeignRuntimes .. -keep "$dir/builds" || failed=1
 # The oldest and the newest onnxruntime that this Python has, on the same models.
 for version in 1.15.0 1.31.1; do
   other=$dir/onnxruntime-$version

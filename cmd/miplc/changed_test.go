@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train"
 )
 
@@ -22,7 +22,7 @@ import (
 // names the file and the bag. The checkpoint is kept: after the file is restored, --resume ends with the
 // files of an undisturbed run.
 func TestBagFileChangesDuringTraining(t *testing.T) {
-	t.Setenv(ortlib.EnvLibrary, ortest.Library(t))
+	t.Setenv(onnxruntime.EnvLibrary, enginetest.Library(t))
 	dir := t.TempDir()
 	table := "bag,label,file\n"
 	for i := range 12 {

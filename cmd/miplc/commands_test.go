@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/miplc/miplc/internal/testkit/ortest"
-	"github.com/miplc/miplc/runtime/ortlib"
+	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 )
 
 var (
@@ -43,7 +43,7 @@ const (
 //
 //	go test ./cmd/miplc -run 'TestCommands$' -timeout 0 -commands.for 30m -commands.seed 7
 func TestCommands(t *testing.T) {
-	t.Setenv(ortlib.EnvLibrary, ortest.Library(t))
+	t.Setenv(onnxruntime.EnvLibrary, enginetest.Library(t))
 	t.Setenv("MIPLC_DATA", "")
 	few := uint64(25)
 	if *commandsFor > 0 {

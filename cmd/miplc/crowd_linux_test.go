@@ -13,7 +13,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/miplc/miplc/experiment/results"
+	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/internal/fileio"
 	"golang.org/x/sys/unix"
 )
@@ -102,7 +102,7 @@ func TestCrowdWithoutLocks(t *testing.T) {
 			t.Errorf("shard %d: %v\n%s", i%32+1, err, said[i])
 		}
 	}
-	have, err := results.Read(dir)
+	have, err := experiment.Read(dir)
 	if err != nil || len(have.ByKey) != 32 || len(have.Differ) > 0 {
 		t.Fatalf("%d results, %v differ, %v", len(have.ByKey), have.Differ, err)
 	}
@@ -123,7 +123,7 @@ func TestFullDisk(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), "the results cannot be kept") {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	kept, err := results.Read(dir)
+	kept, err := experiment.Read(dir)
 	if err != nil || len(kept.ByKey) == 0 || len(kept.ByKey) == 32 {
 		t.Fatalf("%d results, %v", len(kept.ByKey), err)
 	}
@@ -171,7 +171,7 @@ func TestJumpingClock(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	have, err := results.Read(dir)
+	have, err := experiment.Read(dir)
 	if err != nil || len(have.ByKey) != 32 {
 		t.Fatalf("%d results, %v", len(have.ByKey), err)
 	}

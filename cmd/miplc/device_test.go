@@ -10,16 +10,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train"
 )
 
 // Training on WebGPU follows the CPU, resumes after a kill, and the doctor finds the device.
 func TestTrainOnWebGPU(t *testing.T) {
-	setenv(t, ortest.WebGPU(t))
+	setenv(t, enginetest.WebGPU(t))
 	resumes(t, trainOn(t, "webgpu"), "webgpu")
 	out, err := exec.Command("miplc", "doctor").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "usable: devices cpu, webgpu") {
@@ -66,7 +66,7 @@ func trainCommand(dir, provider string, flags ...string) *exec.Cmd {
 
 // The doctor does not report a device as usable only because its provider can be loaded.
 func TestDoctorOpensDevices(t *testing.T) {
-	setenv(t, ortest.WebGPU(t))
+	setenv(t, enginetest.WebGPU(t))
 	t.Setenv("VK_DRIVER_FILES", "/nowhere.json")
 	t.Setenv("VK_ICD_FILENAMES", "/nowhere.json")
 	out, err := exec.Command("miplc", "doctor").CombinedOutput()
@@ -77,7 +77,7 @@ func TestDoctorOpensDevices(t *testing.T) {
 
 func setenv(t *testing.T, environment []string) {
 	t.Helper()
-	t.Setenv(ortlib.EnvLibrary, ortest.Library(t))
+	t.Setenv(onnxruntime.EnvLibrary, enginetest.Library(t))
 	for _, e := range environment {
 		name, value, _ := strings.Cut(e, "=")
 		t.Setenv(name, value)

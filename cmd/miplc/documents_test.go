@@ -13,11 +13,11 @@ import (
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
-	"github.com/miplc/miplc/internal/pinned"
-	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/prepare"
-	"github.com/miplc/miplc/runtime/ortlib"
+	"github.com/miplc/miplc/runs"
 )
 
 var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
@@ -39,7 +39,7 @@ func TestDocumentedSpecs(t *testing.T) {
 			if definition.Language.CountKnownKeys(file) > language.Dialect.CountKnownKeys(file) {
 				_, err = experiment.Validate(file)
 			} else {
-				_, err = prepare.Validate(file, nil, bagfile.Folder{})
+				_, err = runs.Validate(file, nil, bagfile.Folder{})
 			}
 			if err != nil {
 				t.Errorf("%s: %v\nin\n%s", document, err, block[1])
@@ -100,15 +100,15 @@ func outputLines(output string) (script []string) {
 // runPage runs the script of a page with files in the txtar format and variables of the environment.
 func runPage(t *testing.T, script []string, files string, variables ...string) {
 	t.Helper()
-	dir, library := t.TempDir(), ortest.Library(t)
+	dir, library := t.TempDir(), enginetest.Library(t)
 	if err := os.WriteFile(filepath.Join(dir, "page.txtar"), []byte(strings.Join(script, "\n")+"\n"+files), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
 		Dir: dir,
 		Setup: func(env *testscript.Env) error {
-			env.Setenv(ortlib.EnvLibrary, library)
-			env.Setenv(pinned.EnvCache, env.WorkDir+"/cache")
+			env.Setenv(onnxruntime.EnvLibrary, library)
+			env.Setenv(native.EnvCache, env.WorkDir+"/cache")
 			env.Vars = append(env.Vars, variables...)
 			return nil
 		},

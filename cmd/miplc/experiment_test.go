@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/miplc/miplc/experiment/results"
+	"github.com/miplc/miplc/experiment"
 )
 
 const killedFile = `name: killed
@@ -56,7 +56,7 @@ func TestKilledExperimentEndsWithTheSameReport(t *testing.T) {
 				t.Errorf("%s differs from that of the uninterrupted experiment", filepath.Join(dir, name))
 			}
 		}
-		if err := os.RemoveAll(filepath.Join(dir, results.Folder)); err != nil { // every start writes another file
+		if err := os.RemoveAll(filepath.Join(dir, experiment.Folder)); err != nil { // every start writes another file
 			t.Fatal(err)
 		}
 	}
@@ -93,7 +93,7 @@ func harm(t *testing.T, rng *rand.Rand, dir string, times int, processes ...[]st
 			}
 		}
 	}
-	if have, err := results.Read(dir); err == nil {
+	if have, err := experiment.Read(dir); err == nil {
 		t.Logf("%d cells were finished when all processes had been killed", len(have.ByKey))
 	}
 	for _, args := range processes {

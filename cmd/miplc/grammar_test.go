@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/miplc/miplc/internal/testkit/spectest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 )
 
 // grammar generates user input: specs, data and flags, most of them nearly valid.
@@ -74,7 +74,7 @@ func (g grammar) spec() string {
 	case 0:
 		text = "name: mine\nextends: " + g.one(shipped...) + "\n"
 	case 1, 2:
-		text = spectest.Random(g.Uint64N(100_000))
+		text = modeltest.RandomSpec(g.Uint64N(100_000))
 	case 3:
 		text = "name: blocks\nmodel:\n  blocks:\n"
 		for range g.IntN(6) {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/image/tiff"
 
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/testkit/encodertest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 )
 
 // images FILE... writes a small image to each file, in the format of its extension. The name
@@ -76,7 +76,7 @@ func encoderFile(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: encoder FILE")
 	}
-	content, err := onnxpb.Marshal(encodertest.Model(8))
+	content, err := onnxpb.Marshal(enginetest.EncoderModel(8))
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), content, 0o644))
 }

@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/miplc/miplc/internal/testkit/ortest"
-	"github.com/miplc/miplc/internal/testkit/pjrttest"
+	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/xla/pjrt"
@@ -38,8 +37,8 @@ func TestKilledGroupsResumeToSameBits(t *testing.T) {
 
 // The same is true for a group of runs in one program of the XLA plugin.
 func TestKilledGroupOnPluginResumesToSameBits(t *testing.T) {
-	pjrttest.OnlyOnPlugin(t)
-	t.Setenv(pjrt.EnvPlugin, pjrttest.Plugin(t))
+	enginetest.OnlyOnPlugin(t)
+	t.Setenv(pjrt.EnvPlugin, enginetest.Plugin(t))
 	killed(t, 3, seeds, "--seeds", "1,2,3", "--engine", "xla", "--device", "cpu", "--set", "train.epochs=200")
 }
 
@@ -50,7 +49,7 @@ var seeds = []string{"seed-1", "seed-2", "seed-3"}
 // because compiling may take longer than training.
 func killed(t *testing.T, kills int, folders []string, flags ...string) {
 	t.Helper()
-	t.Setenv(ortlib.EnvLibrary, ortest.Library(t))
+	t.Setenv(onnxruntime.EnvLibrary, enginetest.Library(t))
 	settings := append([]string{"train", "quickstart", "--set", "data.generated.bags=60"}, flags...)
 	whole, broken := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
 	if out, err := exec.Command("miplc", append(settings, "-o", whole)...).CombinedOutput(); err != nil {

@@ -15,11 +15,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/miplc/miplc/internal/pinned"
-	"github.com/miplc/miplc/internal/testkit/ortest"
-	"github.com/miplc/miplc/internal/testkit/svgtest"
+	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
-	"github.com/miplc/miplc/runtime/ortlib"
 )
 
 // programs are the programs that tests can start, by name.
@@ -29,7 +28,7 @@ func TestMain(m *testing.M) { testscript.Main(m, programs) }
 
 // TestScripts runs the commands as a user does. Each script covers one subject.
 func TestScripts(t *testing.T) {
-	library, toolchain := ortest.Library(t), goToolchain(t)
+	library, toolchain := enginetest.Library(t), goToolchain(t)
 	folder, err := filepath.Abs("../../data")
 	if err != nil {
 		t.Fatal(err)
@@ -38,11 +37,11 @@ func TestScripts(t *testing.T) {
 		Dir:           "testdata/script",
 		UpdateScripts: testsupport.Update(),
 		Setup: func(env *testscript.Env) error {
-			env.Setenv(ortlib.EnvLibrary, library)
+			env.Setenv(onnxruntime.EnvLibrary, library)
 			env.Setenv("HDF5", folder+"/hdf5/testdata/groups.h5")
 			env.Setenv("SLIDE", folder+"/bagfile/testdata/slide.npz")
 			env.Setenv("CASES", folder+"/bagfile/testdata/cases")
-			env.Setenv(pinned.EnvCache, env.WorkDir+"/cache")
+			env.Setenv(native.EnvCache, env.WorkDir+"/cache")
 			env.Vars = append(env.Vars, toolchain...)
 			env.Defer(func() { checkFigures(t, env.WorkDir) })
 			return nil
@@ -77,7 +76,7 @@ func checkFigures(t *testing.T, dir string) {
 			figures = inHTML.FindAll(content, -1)
 		}
 		for _, figure := range figures {
-			if err := svgtest.Check(figure); err != nil {
+			if err := testsupport.CheckSVG(figure); err != nil {
 				t.Errorf("%s: %v", path, err)
 			}
 		}

@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/miplc/miplc/internal/testkit/ortest"
-	"github.com/miplc/miplc/runtime/ortlib"
+	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 )
 
 // A named pipe in place of an input file is rejected without waiting for a writer.
 func TestPipesAreRefused(t *testing.T) {
-	t.Setenv(ortlib.EnvLibrary, ortest.Library(t))
+	t.Setenv(onnxruntime.EnvLibrary, enginetest.Library(t))
 	dir := t.TempDir()
 	miplc := func(args ...string) (string, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

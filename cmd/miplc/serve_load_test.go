@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/miplc/miplc/serve/oip"
+	"github.com/miplc/miplc/runtime/serve/oip"
 )
 
 // maxServerMemory is the maximum memory that the server may use at any time.

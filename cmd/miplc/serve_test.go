@@ -18,8 +18,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/miplc/miplc/internal/testkit/ortest"
-	"github.com/miplc/miplc/runtime/ortlib"
+	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 )
 
 var servingAt = regexp.MustCompile(`^serving (.*) over HTTP at ([^\s,]+)(?:, gRPC at (\S+))?\n`)
@@ -49,7 +49,7 @@ func serveProcess(t *testing.T, flags ...string) *serving {
 // serveModels starts `miplc serve` of the models at a path, whose names are listed.
 func serveModels(t *testing.T, path, names string, flags ...string) *serving {
 	t.Helper()
-	t.Setenv(ortlib.EnvLibrary, ortest.Library(t))
+	t.Setenv(onnxruntime.EnvLibrary, enginetest.Library(t))
 	var out bytes.Buffer
 	cmd := exec.Command("miplc", append([]string{"serve", path, "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"}, flags...)...)
 	cmd.Stdout, cmd.SysProcAttr = &out, ownSession()
@@ -194,7 +194,7 @@ func TestServe10000Connections(t *testing.T) {
 
 // Wrong usage is reported before the server starts.
 func TestServeUsage(t *testing.T) {
-	t.Setenv(ortlib.EnvLibrary, ortest.Library(t))
+	t.Setenv(onnxruntime.EnvLibrary, enginetest.Library(t))
 	dir := t.TempDir()
 	model := "../../runtime/testdata/demipl-3x4.onnx"
 	if err := os.WriteFile(dir+"/empty.txt", nil, 0o600); err != nil {

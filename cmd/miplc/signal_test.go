@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/miplc/miplc/internal/testkit/ortest"
-	"github.com/miplc/miplc/runtime/ortlib"
+	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 )
 
 // slowInputs writes input files that keep every command busy for seconds.
@@ -75,8 +75,8 @@ splits: {count: 1}
 
 // Every command ends soon after the first signal and leaves no incomplete file.
 func TestSignalEndsEveryCommand(t *testing.T) {
-	library := ortest.Library(t)
-	t.Setenv(ortlib.EnvLibrary, library)
+	library := enginetest.Library(t)
+	t.Setenv(onnxruntime.EnvLibrary, library)
 	dir := t.TempDir()
 	slowInputs(t, dir)
 	for _, line := range []string{"train quickstart -o run --set train.epochs=1", "experiment small.yaml -o small"} {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"gorgonia.org/gorgonia"
 )
 

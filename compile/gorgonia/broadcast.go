@@ -1,8 +1,7 @@
 package gorgonia
 
 import (
-	"github.com/miplc/miplc/compile/target"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"gorgonia.org/gorgonia"
 
 	"github.com/miplc/miplc/internal/ndarray"
@@ -35,7 +34,7 @@ type gradientRow[T Float] struct {
 }
 
 // binary returns the lowering of an element-wise function with broadcasting.
-func binary[T Float](f binaryRows[T]) target.Func[*lowerer[T], *gorgonia.Node] {
+func binary[T Float](f binaryRows[T]) graph.Func[*lowerer[T], *gorgonia.Node] {
 	return func(l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 		shape := tensorShape(l.concrete(n))
 		a, b := shapeOf(in[0]), shapeOf(in[1])

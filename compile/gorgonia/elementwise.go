@@ -3,8 +3,7 @@ package gorgonia
 import (
 	"math"
 
-	"github.com/miplc/miplc/compile/target"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"gorgonia.org/gorgonia"
 )
 
@@ -16,7 +15,7 @@ type unaryRows[T Float] struct {
 }
 
 // unary returns the lowering of an element-wise function.
-func unary[T Float](f unaryRows[T]) target.Func[*lowerer[T], *gorgonia.Node] {
+func unary[T Float](f unaryRows[T]) graph.Func[*lowerer[T], *gorgonia.Node] {
 	return func(l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 		run := func(out []T, in [][]T, _ []int) { f.value(out, in[0]) }
 		var grad vjp

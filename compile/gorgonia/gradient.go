@@ -2,8 +2,7 @@ package gorgonia
 
 import (
 	"github.com/chewxy/hm"
-	"github.com/miplc/miplc/compile/target"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -16,10 +15,10 @@ func (l *lowerer[T]) differentiate(g *graph.Graph) {
 	}
 	out := g.Output(l.o.Loss)
 	if out == nil {
-		target.Fail("there is no output %s to differentiate", l.o.Loss)
+		graph.Fail("there is no output %s to differentiate", l.o.Loss)
 	}
 	if len(out.Shape) != 0 {
-		target.Fail("output %s has the shape %v; only a scalar can be differentiated", l.o.Loss, out.Shape)
+		graph.Fail("output %s has the shape %v; only a scalar can be differentiated", l.o.Loss, out.Shape)
 	}
 	cost := l.cost(l.nodes[out.ID])
 	reached := l.reached(cost)
@@ -41,7 +40,7 @@ func (l *lowerer[T]) differentiate(g *graph.Graph) {
 	}
 	grads, err := gorgonia.Grad(cost, wrt...)
 	if err != nil {
-		target.Fail("gradient of %s: %w", l.o.Loss, err)
+		graph.Fail("gradient of %s: %w", l.o.Loss, err)
 	}
 	for i, dx := range grads {
 		l.deliver(dx, l.o.Grads[names[i]])
@@ -68,7 +67,7 @@ func (l *lowerer[T]) cost(loss *gorgonia.Node) *gorgonia.Node {
 	o.grad = func(_ int, _ gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
 		return l.apply("CostGrad", nil, o.run, nil, dy)
 	}
-	return target.Must(gorgonia.ApplyOp(o, loss))
+	return graph.Must(gorgonia.ApplyOp(o, loss))
 }
 
 // reached returns the nodes through which the cost is differentiated.

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile/gorgonia"
-	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/testkit/graphtest"
+	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 )
 
 // machineOf builds a machine of a graph with the parameters of an environment.
@@ -75,7 +75,7 @@ func learned(t *testing.T, g *graph.Graph, env graph.Env) (*graph.Graph, graph.E
 // The machine computes the cases shared by all engines, and gorgonia.Grad returns the same
 // gradients as package graph.
 func TestSharedCases(t *testing.T) {
-	for _, c := range graphtest.Cases() {
+	for _, c := range modeltest.Cases() {
 		want := eval(t, c.Graph, c.Env.N, c.Env.B, c.Env.Values)
 		m, _ := machineOf(t, c.Graph, c.Env, "")
 		if err := m.Run(inputs[float64](c.Env.Values)); err != nil {
@@ -108,8 +108,8 @@ func TestSharedCases(t *testing.T) {
 func TestRandomGraphs(t *testing.T) {
 	for seed := range uint64(150) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			g := graphtest.Random(seed, graphtest.RandomOptions{Images: seed%5 == 0})
-			env := graphtest.RandomEnv(g, seed, []int{3, 1, 4})
+			g := modeltest.RandomGraph(seed, modeltest.RandomOptions{Images: seed%5 == 0})
+			env := modeltest.RandomEnv(g, seed, []int{3, 1, 4})
 			var wrt []string
 			for _, p := range g.ByOp(graph.OpParam) {
 				wrt = append(wrt, p.Name)

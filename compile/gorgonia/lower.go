@@ -9,8 +9,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"github.com/miplc/miplc/compile/target"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
@@ -19,8 +18,8 @@ import (
 var errCollision = errors.New("two nodes of the expression graph have the same hash")
 
 // table has one lowering per op of the IR.
-func table[T Float]() target.Table[*lowerer[T], *gorgonia.Node] {
-	return target.Table[*lowerer[T], *gorgonia.Node]{
+func table[T Float]() graph.Table[*lowerer[T], *gorgonia.Node] {
+	return graph.Table[*lowerer[T], *gorgonia.Node]{
 		graph.OpInput: lowerLeaf[T],
 		graph.OpParam: lowerLeaf[T],
 		graph.OpConst: lowerConst[T],
@@ -126,7 +125,7 @@ func (l *lowerer[T]) checkHashes() {
 	for _, n := range l.g.AllNodes() {
 		h := n.Hashcode()
 		if seen[h] {
-			target.Check(errCollision)
+			graph.Check(errCollision)
 		}
 		seen[h] = true
 	}
@@ -168,9 +167,9 @@ func (l *lowerer[T]) applyInto(b *buffer[T], name string, run kernel[T], grad vj
 		needs = needs || o.diff[i]
 	}
 	o.typ = hm.NewFnType(append(types, gorgonia.TensorType{Dims: len(b.shape), Of: dtype[T]()})...)
-	node := target.Must(gorgonia.ApplyOp(o, in...))
+	node := graph.Must(gorgonia.ApplyOp(o, in...))
 	if node.Op() != gorgonia.Op(o) {
-		target.Check(errCollision)
+		graph.Check(errCollision)
 	}
 	l.needs[node] = needs
 	return node
@@ -210,7 +209,7 @@ func lowerLeaf[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorgo
 		l.leaves[in.node] = in.memory
 	}
 	if slices.ContainsFunc(l.inputs, func(other *input[T]) bool { return other.name == n.Name }) {
-		target.Fail("there are two inputs %s", n.Name)
+		graph.Fail("there are two inputs %s", n.Name)
 	}
 	l.inputs = append(l.inputs, in)
 	return in.node
@@ -223,15 +222,15 @@ func (l *lowerer[T]) leaf(name string, shape []int) *gorgonia.Node {
 // shared returns a leaf that uses the memory of Params.
 func (l *lowerer[T]) shared(n *graph.Node) *gorgonia.Node {
 	shape := tensorShape(l.concrete(n))
-	value := target.Must(l.o.Params.tensor(n.Name, shape))
+	value := graph.Must(l.o.Params.tensor(n.Name, shape))
 	node := l.leaf("param "+n.Name, shape)
 	if dst, ok := l.o.Grads[n.Name]; ok {
 		if len(dst) != ndarray.Size(shape) {
-			target.Fail("the gradient of %s has %d elements, shape %v needs %d", n.Name, len(dst), shape, ndarray.Size(shape))
+			graph.Fail("the gradient of %s has %d elements, shape %v needs %d", n.Name, len(dst), shape, ndarray.Size(shape))
 		}
 		l.needs[node] = true
 	}
-	target.Check(gorgonia.Let(node, value))
+	graph.Check(gorgonia.Let(node, value))
 	return node
 }
 
@@ -251,6 +250,6 @@ func (l *lowerer[T]) literal(n *graph.Node, data []T) *gorgonia.Node {
 	shape := tensorShape(l.concrete(n))
 	node := l.leaf(fmt.Sprintf("literal %d", n.ID), shape)
 	l.leaves[node] = &buffer[T]{shape: shape, size: len(data), data: data}
-	target.Check(gorgonia.Let(node, tensor.New(tensor.WithShape(shape...), tensor.WithBacking(data))))
+	graph.Check(gorgonia.Let(node, tensor.New(tensor.WithShape(shape...), tensor.WithBacking(data))))
 	return node
 }

@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/miplc/miplc/compile/target"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -73,7 +72,7 @@ func Lower[T Float](g *graph.Graph, n, b int, o Options[T]) (m *Machine[T], err 
 }
 
 func build[T Float](g *graph.Graph, n, b int, o *Options[T], try int) (m *Machine[T], err error) {
-	defer target.Catch(&err, "lowering of %s for %d instances in %d bags", g.Name, n, b)
+	defer graph.Catch(&err, "lowering of %s for %d instances in %d bags", g.Name, n, b)
 	return lower(g, n, b, o, try).machine(g, o.Arena), nil
 }
 

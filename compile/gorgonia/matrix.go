@@ -1,8 +1,7 @@
 package gorgonia
 
 import (
-	float32s "github.com/miplc/miplc/compile/gorgonia/gemm"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
 	"gorgonia.org/gorgonia"
@@ -15,7 +14,7 @@ import (
 func gemm[T Float](ta, tb bool, m, n, k int, a, b []T, beta T, c []T) {
 	switch c := any(c).(type) {
 	case []float32:
-		float32s.Multiply(ta, tb, m, n, k, any(a).([]float32), any(b).([]float32), float32(beta), c)
+		multiply(ta, tb, m, n, k, any(a).([]float32), any(b).([]float32), float32(beta), c)
 	case []float64:
 		lda, ldb, fa, fb := k, n, blas.NoTrans, blas.NoTrans
 		if ta {

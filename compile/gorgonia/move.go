@@ -3,7 +3,7 @@ package gorgonia
 import (
 	"gorgonia.org/gorgonia"
 
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 

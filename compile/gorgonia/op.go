@@ -7,7 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/chewxy/hm"
-	"github.com/miplc/miplc/compile/target"
+	"github.com/miplc/miplc/compile/graph"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -97,7 +97,7 @@ func (o *op[T]) DiffWRT(int) []bool { return o.diff }
 
 // SymDiff builds the gradients of the inputs that need one.
 func (o *op[T]) SymDiff(inputs gorgonia.Nodes, output, grad *gorgonia.Node) (grads gorgonia.Nodes, err error) {
-	defer target.Catch(&err, "gradient of %v", o)
+	defer graph.Catch(&err, "gradient of %v", o)
 	grads = make(gorgonia.Nodes, len(inputs))
 	for i := range inputs {
 		if o.diff[i] {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile/gorgonia"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 )
 
 // eval returns the outputs that the interpreter computes.

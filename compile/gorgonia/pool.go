@@ -1,7 +1,7 @@
 package gorgonia
 
 import (
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"gorgonia.org/gorgonia"
 )
 

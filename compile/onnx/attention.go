@@ -1,17 +1,16 @@
 package onnx
 
 import (
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/tiles"
 )
 
 // Attention among the instances of each bag, see graph.OpSegmentAttention and
 // graph.OpAttention, is a loop over tiles of queries: see package tiles.
 
 // attention describes the loop of a node.
-func (e *emitter) attention(n *graph.Node, in []string) *tiles.Attention {
-	a := &tiles.Attention{Queries: in[0], KeysT: e.transpose(in[1]), Scale: float32(graph.AttentionScale(n.In[0].Shape))}
+func (e *emitter) attention(n *graph.Node, in []string) *onnxpb.Attention {
+	a := &onnxpb.Attention{Queries: in[0], KeysT: e.transpose(in[1]), Scale: float32(graph.AttentionScale(n.In[0].Shape))}
 	if n.Op.IsSegment() {
 		a.BagOf = in[len(in)-1]
 	}
@@ -19,7 +18,7 @@ func (e *emitter) attention(n *graph.Node, in []string) *tiles.Attention {
 }
 
 // loop appends the loop and returns the values of its states after position.
-func (e *emitter) loop(a *tiles.Attention, states ...string) []string {
+func (e *emitter) loop(a *onnxpb.Attention, states ...string) []string {
 	yes := e.once("true", func() string {
 		return e.initializer(&onnxpb.TensorProto{Name: e.unique("true"), DataType: int32(onnxpb.TensorProto_BOOL), RawData: []byte{1}})
 	})

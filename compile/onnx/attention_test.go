@@ -3,10 +3,10 @@ package onnx_test
 import (
 	"testing"
 
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/onnx"
-	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/testkit/graphtest"
-	"github.com/miplc/miplc/internal/testkit/onnxtest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 )
 
 // Attention over bags that need several tiles returns the interpreter's results and gradients,
@@ -38,7 +38,7 @@ func TestAttentionInTiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			env := rounded(graphtest.RandomEnv(step, 1, c.sizes))
+			env := rounded(modeltest.RandomEnv(step, 1, c.sizes))
 			want, err := graph.Eval(step, env)
 			if err != nil {
 				t.Fatal(err)
@@ -47,8 +47,8 @@ func TestAttentionInTiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for out, got := range onnxtest.RunORT(t, m, feedOf(m, env)) {
-				if err := onnxtest.Near(out, got, want[out], 1e-6); err != nil {
+			for out, got := range enginetest.RunORT(t, m, feedOf(m, env)) {
+				if err := enginetest.Near(out, got, want[out], 1e-6); err != nil {
 					t.Error(err)
 				}
 			}

@@ -1,6 +1,6 @@
 package onnx
 
-import "github.com/miplc/miplc/graph"
+import "github.com/miplc/miplc/compile/graph"
 
 // operand returns the value of x as n reads it. Masks in bytes are converted for each reader, except for a Transpose,
 // whose result is a mask in bytes again.

@@ -3,8 +3,7 @@ package onnx
 import (
 	"slices"
 
-	"github.com/miplc/miplc/compile/target"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
@@ -133,7 +132,7 @@ func (e *emitter) extent(d graph.Dim) string {
 			}
 		}
 		if d != graph.B || bagOf == "" {
-			target.Fail("no input has the symbolic size %v", d)
+			graph.Fail("no input has the symbolic size %v", d)
 		}
 		return e.op("Add", nil, e.reduceMax(bagOf, true, 0), e.ints(1))
 	})

@@ -1,8 +1,7 @@
 package onnx
 
 import (
-	"github.com/miplc/miplc/compile/target"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
@@ -33,7 +32,7 @@ func lowerConv2DGradInput(e *emitter, n *graph.Node, in []string) string {
 	for i := range rest {
 		rest[i] = x[i] - ((dy[i]-1)*a.Stride[i] + kernel[i] - 2*a.Pad[i])
 		if rest[i] < 0 || rest[i] >= a.Stride[i] {
-			target.Fail("%v does not belong to images %v", n.In[0].Shape, a.Shape)
+			graph.Fail("%v does not belong to images %v", n.In[0].Shape, a.Shape)
 		}
 	}
 	return e.op("ConvTranspose", attrs(

@@ -12,14 +12,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/miplc/miplc/compile/target"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
 // lowering writes a node and returns its ONNX value; in has the values of its inputs.
-type lowering = target.Func[*emitter, string]
+type lowering = graph.Func[*emitter, string]
 
 // lowerings are the forms of one op.
 type lowerings struct {
@@ -101,7 +100,7 @@ func (e *NotPortable) Error() string { return "onnx-go cannot compute this: " + 
 
 // refuse ends a portable lowering with a *NotPortable.
 func refuse(format string, args ...any) string {
-	target.Check(&NotPortable{fmt.Sprintf(format, args...)})
+	graph.Check(&NotPortable{fmt.Sprintf(format, args...)})
 	return ""
 }
 
@@ -163,7 +162,7 @@ const (
 // parameters without a value in order of first use. Its outputs are the results in order, under
 // their names. bag_of must contain only 0 to B-1. The model has no metadata.
 func Lower(g *graph.Graph, opt Options) (m *onnxpb.ModelProto, err error) {
-	defer target.Catch(&err, "graph %s as ONNX", g.Name)
+	defer graph.Catch(&err, "graph %s as ONNX", g.Name)
 	if opt.Opset < onnxpb.MinOpset || opt.Opset > onnxpb.MaxOpset {
 		return nil, fmt.Errorf("opset %d is not supported, choose %d to %d", opt.Opset, onnxpb.MinOpset, onnxpb.MaxOpset)
 	}
@@ -296,11 +295,11 @@ func leaf(e *emitter, n *graph.Node, _ []string) string {
 		return n.Name
 	}
 	if len(data) != ndarray.Size(n.Shape) {
-		target.Fail("parameter %s: shape %v has %d numbers, %d are given", n.Name, n.Shape, ndarray.Size(n.Shape), len(data))
+		graph.Fail("parameter %s: shape %v has %d numbers, %d are given", n.Name, n.Shape, ndarray.Size(n.Shape), len(data))
 	}
 	for i, v := range data {
 		if v := float64(v); math.IsNaN(v) || math.IsInf(v, 0) {
-			target.Fail("parameter %s has the value %v at index %d: it cannot be exported", n.Name, v, i)
+			graph.Fail("parameter %s has the value %v at index %d: it cannot be exported", n.Name, v, i)
 		}
 	}
 	return e.initializer(onnxpb.FloatTensor(n.Name, dims(e.shapeOf(n)), data))
@@ -349,7 +348,7 @@ func (e *emitter) formed(r Result) string {
 	case Largest:
 		return e.op("ArgMax", attrs(onnxpb.IntAttr("axis", 1), attrKeep(false)), v)
 	}
-	target.Fail("bug: output %s has the form %d", r.Name, r.Form)
+	graph.Fail("bug: output %s has the form %d", r.Name, r.Form)
 	return ""
 }
 

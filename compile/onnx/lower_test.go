@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/onnx"
-	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/testkit/onnxtest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 )
 
 // demipl builds the forward pass of DEMIPL for one bag, as graph.SingleBag returns it: pooling is
@@ -64,21 +64,21 @@ func TestPortableDEMIPL(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := demipl(c.images)
-			params, values := onnxtest.Drawn(g, 7, map[string]float64{"W": c.w})
+			params, values := enginetest.Drawn(g, 7, map[string]float64{"W": c.w})
 			m, err := onnx.Lower(g, onnx.Options{Opset: 17, Portable: true, Params: params})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, n := range c.sizes {
-				values["instances"] = onnxtest.Bag(g, n, 3)
+				values["instances"] = enginetest.Bag(g, n, 3)
 				want, err := graph.Eval(g, graph.Env{N: n, B: 1, Values: values})
 				if err != nil {
 					t.Fatal(err)
 				}
 				feed := map[string]*graph.Tensor{"instances": values["instances"]}
-				for name, got := range map[string]map[string]*graph.Tensor{"onnxruntime": onnxtest.RunORT(t, m, feed), "onnx-go": onnxtest.RunONNXGo(t, m, feed)} {
+				for name, got := range map[string]map[string]*graph.Tensor{"onnxruntime": enginetest.RunORT(t, m, feed), "onnx-go": enginetest.RunONNXGo(t, m, feed)} {
 					for _, o := range g.Outputs {
-						if err := onnxtest.Near(fmt.Sprintf("%s, %d instances: %s", name, n, o.Name), got[o.Name], want[o.Name], 1e-5); err != nil {
+						if err := enginetest.Near(fmt.Sprintf("%s, %d instances: %s", name, n, o.Name), got[o.Name], want[o.Name], 1e-5); err != nil {
 							t.Error(err)
 						}
 					}
@@ -122,9 +122,9 @@ func TestTransposedFactors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := onnxtest.RunForm(t, m, feed)
+	got := enginetest.RunForm(t, m, feed)
 	for _, o := range g.Outputs {
-		if err := onnxtest.Near(o.Name, got[o.Name], want[o.Name], 0); err != nil {
+		if err := enginetest.Near(o.Name, got[o.Name], want[o.Name], 0); err != nil {
 			t.Error(err)
 		}
 	}

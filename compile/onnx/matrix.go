@@ -5,8 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/miplc/miplc/compile/target"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
@@ -146,7 +145,7 @@ func (e *emitter) negatedIndex(s graph.Shape, axes []int) string {
 			index = e.initializer(onnxpb.FloatTensor(e.unique(e.base+".index"), shape, numbers))
 			step *= len(numbers)
 		case i > 0:
-			target.NoForm("the first maximum along %v of %v", axes, s)
+			graph.NoForm("the first maximum along %v of %v", axes, s)
 		default:
 			shape[a] = -1
 			index = e.op("Mul", nil, e.op("Reshape", nil, e.indices(d), e.ints(shape...)), e.scalar(float32(-step)))

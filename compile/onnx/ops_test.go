@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/onnx"
-	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/testkit/graphtest"
-	"github.com/miplc/miplc/internal/testkit/onnxtest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 )
 
 // feedOf returns the values of the inputs that the model has.
@@ -48,7 +48,7 @@ func rounded(env graph.Env) graph.Env {
 func compare(t *testing.T, back string, g *graph.Graph, got, want map[string]*graph.Tensor) {
 	t.Helper()
 	for _, o := range g.Outputs {
-		if err := onnxtest.Near(back+": "+o.Name, got[o.Name], want[o.Name], 1e-5); err != nil {
+		if err := enginetest.Near(back+": "+o.Name, got[o.Name], want[o.Name], 1e-5); err != nil {
 			t.Error(err)
 		}
 	}
@@ -58,7 +58,7 @@ func compare(t *testing.T, back string, g *graph.Graph, got, want map[string]*gr
 // opsets have.
 func TestOpsOnORT(t *testing.T) {
 	tried := map[graph.Op]bool{}
-	for _, c := range graphtest.Cases() {
+	for _, c := range modeltest.Cases() {
 		if c.Padded {
 			continue // export requires every instance to belong to a bag
 		}
@@ -82,12 +82,12 @@ func TestOpsOnORT(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				run := onnxtest.RunORT
+				run := enginetest.RunORT
 				if form.device && len(m.Graph.Input) > 0 {
 					widenInputs(m)
 				}
 				if form.device || form.oneThread {
-					run = onnxtest.RunForm
+					run = enginetest.RunForm
 				}
 				compare(t, "onnxruntime", c.Graph, run(t, m, feedOf(m, env)), want)
 			})
@@ -200,8 +200,8 @@ func inBothBackEnds(t *testing.T, g *graph.Graph, env graph.Env) *onnx.NotPortab
 	if err != nil {
 		t.Fatal(err)
 	}
-	compare(t, "onnxruntime", g, onnxtest.RunORT(t, m, feedRows(m, env)), want)
-	compare(t, "onnx-go", g, onnxtest.RunONNXGo(t, m, feedOf(m, env)), want)
+	compare(t, "onnxruntime", g, enginetest.RunORT(t, m, feedRows(m, env)), want)
+	compare(t, "onnx-go", g, enginetest.RunONNXGo(t, m, feedOf(m, env)), want)
 	return nil
 }
 
@@ -209,7 +209,7 @@ func inBothBackEnds(t *testing.T, g *graph.Graph, env graph.Env) *onnx.NotPortab
 // ops without one are rejected. No op overwrites an operand that other nodes read.
 func TestPortableOps(t *testing.T) {
 	ran, noForm := map[graph.Op]bool{}, map[graph.Op]bool{}
-	for _, c := range graphtest.Cases() {
+	for _, c := range modeltest.Cases() {
 		for _, leaves := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/leaves %v", c.Name, leaves), func(t *testing.T) {
 				many, err := watched(renamed(c.Graph), c.Op, leaves)
@@ -250,8 +250,8 @@ func feedRows(m *onnxpb.ModelProto, env graph.Env) map[string]*graph.Tensor {
 func TestRandomGraphs(t *testing.T) {
 	portable := 0
 	for seed := range uint64(120) {
-		g := graphtest.Random(seed, graphtest.RandomOptions{Images: seed%4 == 3})
-		env := rounded(graphtest.RandomEnv(g, seed, []int{3, 1, 5}))
+		g := modeltest.RandomGraph(seed, modeltest.RandomOptions{Images: seed%4 == 3})
+		env := rounded(modeltest.RandomEnv(g, seed, []int{3, 1, 5}))
 		want, err := graph.Eval(g, env)
 		if err != nil {
 			t.Fatal(err)
@@ -261,14 +261,14 @@ func TestRandomGraphs(t *testing.T) {
 			t.Fatalf("random graph %d: %v", seed, err)
 		}
 		t.Run(fmt.Sprint("batch ", seed), func(t *testing.T) {
-			compare(t, "onnxruntime", g, onnxtest.RunORT(t, m, feedOf(m, env)), want)
+			compare(t, "onnxruntime", g, enginetest.RunORT(t, m, feedOf(m, env)), want)
 		})
 		t.Run(fmt.Sprint("bag ", seed), func(t *testing.T) {
 			single, err := graph.SingleBag(g)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if inBothBackEnds(t, single, rounded(graphtest.RandomEnv(single, seed, []int{1 + int(seed%7)}))) == nil {
+			if inBothBackEnds(t, single, rounded(modeltest.RandomEnv(single, seed, []int{1 + int(seed%7)}))) == nil {
 				portable++
 			}
 		})

@@ -3,8 +3,7 @@ package onnx
 import (
 	"fmt"
 
-	"github.com/miplc/miplc/compile/target"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
@@ -137,7 +136,7 @@ func (e *emitter) broadcast(op string, x, y string, xs, ys graph.Shape) string {
 	case len(ys) == 4 && canDropBatch(xs):
 		return e.op(op, nil, e.withoutBatch(x, xs), y)
 	}
-	out := target.Must(graph.Broadcast(xs, ys))
+	out := graph.Must(graph.Broadcast(xs, ys))
 	xm, okx := asMatrix(xs, out)
 	ym, oky := asMatrix(ys, out)
 	om, oko := asMatrix(out, out)

@@ -3,8 +3,7 @@ package onnx
 import (
 	"slices"
 
-	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/foronnxgo"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -141,7 +140,7 @@ func (e *emitter) axis(n *graph.Node) int { return n.Attrs.Axis + len(e.shapeOf(
 // too large.
 func (e *emitter) part(n *graph.Node, x string) string {
 	s := e.shapeOf(n.In[0])
-	if len(s) != 2 || int(s[e.axis(n)])*int(e.shapeOf(n)[e.axis(n)]) > foronnxgo.MaxSelection {
+	if len(s) != 2 || int(s[e.axis(n)])*int(e.shapeOf(n)[e.axis(n)]) > onnxpb.MaxSelection {
 		return refuse("no part of axis %d of %v", n.Attrs.Axis, n.In[0].Shape)
 	}
 	return e.shaped(x, s)

@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/miplc/miplc/compile/target"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
@@ -65,7 +64,7 @@ func WholePackets(bags, n int) int {
 // If padding would change the result of the graph, or if an op has no lowering with an axis of runs
 // (image ops), the error names the node and has target.ErrNoForm in its chain.
 func LowerRuns(g *graph.Graph, opset int, c Capacity) (m *onnxpb.ModelProto, err error) {
-	defer target.Catch(&err, "graph %s as ONNX for many runs", g.Name)
+	defer graph.Catch(&err, "graph %s as ONNX for many runs", g.Name)
 	if c.Bags < 1 || c.Instances < 1 {
 		return nil, fmt.Errorf("bug: a batch of %d bags with %d instances each", c.Bags, c.Instances)
 	}
@@ -136,7 +135,7 @@ type runsLowerer struct {
 func (l *runsLowerer) node(n *graph.Node) {
 	l.base = l.label(n)
 	if n.Op == graph.OpReshape && len(l.instances(n)) > 0 {
-		target.NoForm("it splits the rows of the instances %v", n.In[0].Shape)
+		graph.NoForm("it splits the rows of the instances %v", n.In[0].Shape)
 	}
 	in := make([]runsValue, len(n.In))
 	for i, x := range n.In {
@@ -156,7 +155,7 @@ func (l *runsLowerer) node(n *graph.Node) {
 	}
 	for i := range v.dims {
 		if at := i + len(want) - len(v.dims); at < 0 || v.dims[i] != want[at] && v.dims[i] != 1 {
-			target.Fail("bug: the lowering of %v for many runs gives %v, not %v", n.Op, v.dims, want)
+			graph.Fail("bug: the lowering of %v for many runs gives %v, not %v", n.Op, v.dims, want)
 		}
 	}
 	l.valueOf[n.ID] = v

@@ -3,12 +3,11 @@ package onnx
 import (
 	"slices"
 
-	"github.com/miplc/miplc/compile/target"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-type runsLowering = target.Func[*runsLowerer, runsValue]
+type runsLowering = graph.Func[*runsLowerer, runsValue]
 
 func runsLeaf(l *runsLowerer, n *graph.Node, _ []runsValue) runsValue {
 	return l.input(n.Name, l.dims(n.Shape))
@@ -396,7 +395,7 @@ func runsSegmentGather(l *runsLowerer, n *graph.Node, in []runsValue) runsValue 
 // instances], and the operands by bags. maxPairs bounds their memory.
 func (l *runsLowerer) pairs(n *graph.Node, in []runsValue) (w runsValue, scale string, x []runsValue) {
 	if l.capacity.pairs() > maxPairs {
-		target.NoForm("the weights of all pairs of %d instances are too large for many runs", l.capacity.Instances)
+		graph.NoForm("the weights of all pairs of %d instances are too large for many runs", l.capacity.Instances)
 	}
 	for i, from := range n.In {
 		if from.Type == graph.Int {

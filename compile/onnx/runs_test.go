@@ -5,12 +5,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/onnx"
-	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/testkit/graphtest"
-	"github.com/miplc/miplc/internal/testkit/onnxtest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 )
 
 // layout maps the places of a padded batch to instances, bag by bag. The places after the last
@@ -152,13 +152,13 @@ func checkRuns(t *testing.T, g *graph.Graph, c onnx.Capacity, tolerance float64,
 	for i, env := range envs {
 		runs[i] = laidOut(env, c)
 	}
-	together := onnxtest.RunORT(t, m, feedRuns(m, g, runs))
+	together := enginetest.RunORT(t, m, feedRuns(m, g, runs))
 	c.Runs = len(runs)
 	device, err := onnx.LowerRuns(g, 17, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	onDevice := onnxtest.RunORT(t, device, feedRuns(device, g, runs))
+	onDevice := enginetest.RunORT(t, device, feedRuns(device, g, runs))
 	part := func(of map[string]*graph.Tensor, o graph.Output, place, count int) []float64 {
 		data := of[o.Name].Data
 		return data[place*len(data)/count : (place+1)*len(data)/count]
@@ -168,8 +168,8 @@ func checkRuns(t *testing.T, g *graph.Graph, c onnx.Capacity, tolerance float64,
 		if err != nil {
 			t.Fatal(err)
 		}
-		alone := onnxtest.RunORT(t, m, feedRuns(m, g, runs[i:i+1]))
-		others := onnxtest.RunORT(t, m, feedRuns(m, g, slices.Concat(runs[1:], runs, runs[i:i+1])))
+		alone := enginetest.RunORT(t, m, feedRuns(m, g, runs[i:i+1]))
+		others := enginetest.RunORT(t, m, feedRuns(m, g, slices.Concat(runs[1:], runs, runs[i:i+1])))
 		for _, o := range g.Outputs {
 			got := graph.NewTensor(o.Node.Shape.Concrete(run.env.N, run.env.B))
 			values := part(together, o, i, len(runs))
@@ -179,7 +179,7 @@ func checkRuns(t *testing.T, g *graph.Graph, c onnx.Capacity, tolerance float64,
 						got.Data[from] = values[at]
 					}
 				})
-				if err := onnxtest.Near(fmt.Sprintf("run %d: %s in the form for a %s", i, o.Name, form), got, want[o.Name], tolerance); err != nil {
+				if err := enginetest.Near(fmt.Sprintf("run %d: %s in the form for a %s", i, o.Name, form), got, want[o.Name], tolerance); err != nil {
 					t.Error(err)
 				}
 			}
@@ -225,7 +225,7 @@ var images = []graph.Op{graph.OpConv2D, graph.OpConv2DGradInput, graph.OpConv2DG
 // different sizes. The other runs do not change a bit.
 func TestOpsOfManyRuns(t *testing.T) {
 	tried := map[graph.Op]bool{}
-	for _, c := range graphtest.Cases() {
+	for _, c := range modeltest.Cases() {
 		if c.Padded || emptyBag(c.Env) || slices.Contains(images, c.Op) {
 			continue
 		}
@@ -253,7 +253,7 @@ func TestOpsOfManyRuns(t *testing.T) {
 // Random graphs and their gradients agree for several runs, with one bag and with several.
 func TestRandomGraphsOfManyRuns(t *testing.T) {
 	for seed := range uint64(48) {
-		g := graphtest.Random(seed, graphtest.RandomOptions{})
+		g := modeltest.RandomGraph(seed, modeltest.RandomOptions{})
 		var names []string
 		for _, p := range g.ByOp(graph.OpParam) {
 			names = append(names, p.Name)
@@ -267,7 +267,7 @@ func TestRandomGraphsOfManyRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		env := rounded(graphtest.RandomEnv(g, seed, [][]int{{3, 1, 4}, {5}, {1, 1}, {2, 7, 1, 3}}[seed%4]))
+		env := rounded(modeltest.RandomEnv(g, seed, [][]int{{3, 1, 4}, {5}, {1, 1}, {2, 7, 1, 3}}[seed%4]))
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			checkRuns(t, g, capacityOf(env, int(seed/4%3)), 1e-4, env, fewer(g, env, 0.5))
 		})
@@ -292,7 +292,7 @@ func TestNarrowLayersOfManyRuns(t *testing.T) {
 		if g, err = graph.Gradient(g, "loss", []string{"w", "bias"}); err != nil {
 			t.Fatal(err)
 		}
-		env := rounded(graphtest.RandomEnv(g, 5, []int{31, 7, 40}))
+		env := rounded(modeltest.RandomEnv(g, 5, []int{31, 7, 40}))
 		t.Run(fmt.Sprint(columns), func(t *testing.T) {
 			checkRuns(t, g, capacityOf(env, 2), 1e-4, env, fewer(g, env, 0.5))
 		})
@@ -326,7 +326,7 @@ func TestSlicesOfManyRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		env := rounded(graphtest.RandomEnv(g, 5, []int{3, 1}))
+		env := rounded(modeltest.RandomEnv(g, 5, []int{3, 1}))
 		checkRuns(t, g, capacityOf(env, 1), 1e-5, env, fewer(g, env, 0.5))
 		for runs, split := range map[int]int{0: c.split, 2: c.device} {
 			capacity := capacityOf(env, 1)

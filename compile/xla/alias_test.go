@@ -7,14 +7,14 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/internal/testkit/pjrttest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
 )
 
 // Parameters and velocity keep their place in device memory from epoch to epoch.
 func TestStateStaysInPlace(t *testing.T) {
-	pjrttest.OnlyOnPlugin(t) // the pure Go executor allocates new memory for each result
-	backend := pjrttest.Backend(t)
+	enginetest.OnlyOnPlugin(t) // the pure Go executor allocates new memory for each result
+	backend := enginetest.Backend(t)
 	spec, err := language.Load("quickstart")
 	if err != nil {
 		t.Fatal(err)

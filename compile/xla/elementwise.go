@@ -6,15 +6,14 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 
-	"github.com/miplc/miplc/compile/target"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 )
 
-func unary(f unaryFunc) target.Func[*lowerer, tensor] {
+func unary(f unaryFunc) graph.Func[*lowerer, tensor] {
 	return func(l *lowerer, _ *graph.Node, in []tensor) tensor { return l.unary(f, in[0]) }
 }
 
-func binary(f binaryFunc) target.Func[*lowerer, tensor] {
+func binary(f binaryFunc) graph.Func[*lowerer, tensor] {
 	return func(l *lowerer, _ *graph.Node, in []tensor) tensor { return l.binary(f, in[0], in[1]) }
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 
-	"github.com/miplc/miplc/compile/target"
+	"github.com/miplc/miplc/compile/graph"
 )
 
 // tensor is a value of a program with the sizes of its axes. lead is the number of leading job axes
@@ -30,14 +30,14 @@ type emitter struct{ f compute.Function }
 
 // tensor wraps a value of the builder.
 func (e *emitter) tensor(v compute.Value, lead int) tensor {
-	s := target.Must(e.f.Shape(v))
+	s := graph.Must(e.f.Shape(v))
 	return tensor{v, slices.Clone(s.Dimensions), lead}
 }
 
 // must wraps the result of one call of the builder, or fails.
 func (e *emitter) must(lead int) func(v compute.Value, err error) tensor {
 	return func(v compute.Value, err error) tensor {
-		return e.tensor(target.Must(v, err), lead)
+		return e.tensor(graph.Must(v, err), lead)
 	}
 }
 
@@ -58,7 +58,7 @@ func (e *emitter) zeros(t dtypes.DType, dims []int) tensor {
 }
 
 func (e *emitter) dtype(t tensor) dtypes.DType {
-	return target.Must(e.f.Shape(t.v)).DType
+	return graph.Must(e.f.Shape(t.v)).DType
 }
 
 // iota returns 0, 1, ... along an axis, int32.
@@ -274,19 +274,19 @@ func (e *emitter) rows(x, index tensor) tensor {
 // parameters of the two functions are named after name.
 func (e *emitter) while(name string, state []tensor, limit func(e *emitter, in []tensor) tensor, body func(e *emitter, in []tensor) (next []tensor)) []tensor {
 	begin := func() (*emitter, []tensor) {
-		inner, in := &emitter{f: target.Must(e.f.Closure())}, make([]tensor, len(state))
+		inner, in := &emitter{f: graph.Must(e.f.Closure())}, make([]tensor, len(state))
 		for i, s := range state {
 			in[i] = inner.must(s.lead)(inner.f.Parameter(fmt.Sprintf("%s_%d", name, i), shapes.Make(e.dtype(s), s.dims...), nil))
 		}
 		return inner, in
 	}
 	cond, in := begin()
-	target.Check(cond.f.Return([]compute.Value{cond.less(in[0], limit(cond, in)).v}, nil))
+	graph.Check(cond.f.Return([]compute.Value{cond.less(in[0], limit(cond, in)).v}, nil))
 	step, in := begin()
 	next := body(step, in)
 	next[0] = step.add(in[0], step.number(1))
-	target.Check(step.f.Return(values(next), nil))
-	results := target.Must(e.f.While(cond.f, step.f, values(state)...))
+	graph.Check(step.f.Return(values(next), nil))
+	results := graph.Must(e.f.While(cond.f, step.f, values(state)...))
 	out := make([]tensor, len(state))
 	for i, s := range state {
 		out[i] = e.tensor(results[i], s.lead)

@@ -5,7 +5,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/compile/target"
+	"github.com/miplc/miplc/compile/graph"
 )
 
 // Epoch returns the program that runs the training steps of an epoch, or a part of them, for many
@@ -19,7 +19,7 @@ import (
 // EpochWidth: for each job the loss, its terms, and the new label weights [Batch, k] of the bags of the step. A job without a bag in a
 // step keeps its state and records zeros.
 func (g *Graphs) Epoch(backend compute.Backend, l Layout) (program *Program, err error) {
-	defer target.Catch(&err, "compiling the epoch")
+	defer graph.Catch(&err, "compiling the epoch")
 	s := newScan(backend, "epoch", l)
 	s.data(g.Program)
 	k, size := g.Signature.Classes, g.FlatSize()
@@ -110,7 +110,7 @@ func (g *Graphs) trainStep(e *emitter, l Layout, step tensor, in map[string]tens
 // width ForwardWidth: for each job the probabilities [Batch, k] and the attention scores [N] of the
 // step.
 func (g *Graphs) Forward(backend compute.Backend, l Layout) (program *Program, err error) {
-	defer target.Catch(&err, "compiling the evaluation")
+	defer graph.Catch(&err, "compiling the evaluation")
 	s := newScan(backend, "forward", l)
 	s.data(g.Program)
 	s.state(compile.InParams, floats(l.Jobs, g.FlatSize()))

@@ -3,7 +3,7 @@ package xla
 import (
 	"github.com/gomlx/compute"
 
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 )
 
 // Convolutions are computed as products with unfolded images: a job axis is then another batch axis

@@ -17,8 +17,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 
-	"github.com/miplc/miplc/compile/target"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
@@ -42,11 +41,11 @@ type lowerer struct {
 }
 
 // table has one row per op of the graph.
-var table target.Table[*lowerer, tensor]
+var table graph.Table[*lowerer, tensor]
 
 // The table is filled here because its functions refer to the table.
 func init() {
-	table = target.Table[*lowerer, tensor]{
+	table = graph.Table[*lowerer, tensor]{
 		graph.OpInput: bind,
 		graph.OpParam: bind,
 		graph.OpConst: lowerConst,
@@ -110,7 +109,7 @@ func init() {
 // returns the outputs by name; with a job axis, all of them have it.
 func (e *emitter) lower(g *graph.Graph, c Capacity, in map[string]tensor) map[string]tensor {
 	if c.N < 1 || c.B < 1 || c.Jobs < 0 {
-		target.Fail("a program needs at least one instance and one bag, not %d and %d", c.N, c.B)
+		graph.Fail("a program needs at least one instance and one bag, not %d and %d", c.N, c.B)
 	}
 	l := &lowerer{emitter: *e, capacity: c, valueOf: make([]tensor, len(g.Nodes)), in: in,
 		masks: map[graph.Dim]tensor{}, members: map[*graph.Node]tensor{}, columns: map[columnsKey]tensor{}}
@@ -148,7 +147,7 @@ func (l *lowerer) node(n *graph.Node) {
 	}
 	t := table[n.Op].Lower(l, n, in)
 	if want := l.concrete(n.Shape); !slices.Equal(t.inner(), want) {
-		target.Fail("bug: the lowering of %v gives the shape %v for %v at %d instances, %d bags", n.Op, t.inner(), n.Shape, l.capacity.N, l.capacity.B)
+		graph.Fail("bug: the lowering of %v gives the shape %v for %v at %d instances, %d bags", n.Op, t.inner(), n.Shape, l.capacity.N, l.capacity.B)
 	}
 	l.valueOf[n.ID] = t
 }
@@ -164,7 +163,7 @@ func bind(l *lowerer, n *graph.Node, _ []tensor) tensor {
 			l.bagOf = nil // no output needs it, and the caller does not pad
 			return l.zeros(dtypes.Int32, l.concrete(n.Shape))
 		}
-		target.Fail("%s has no value", n.Name)
+		graph.Fail("%s has no value", n.Name)
 	}
 	return t
 }

@@ -7,17 +7,17 @@ import (
 
 	"github.com/gomlx/compute"
 
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/testkit/graphtest"
-	"github.com/miplc/miplc/internal/testkit/pjrttest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 )
 
 // run evaluates a graph as a program of the given capacity. With a job axis, job i gets the batch
 // envs[i].
 func run(t testing.TB, g *graph.Graph, c Capacity, envs ...graph.Env) []map[string]*graph.Tensor {
 	t.Helper()
-	backend := pjrttest.Backend(t)
+	backend := enginetest.Backend(t)
 	program, err := Compile(backend, g, c)
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func agree(got, want map[string]*graph.Tensor, tolerance float64) error {
 }
 
 // brief reduces the number of programs, because XLA compiles slowly.
-func brief() bool { return testing.Short() && pjrttest.OnPlugin() }
+func brief() bool { return testing.Short() && enginetest.OnPlugin() }
 
 // capacities returns a capacity without padding, one with padding instances, and one with padding
 // instances and bags.
@@ -158,7 +158,7 @@ func capacities(env graph.Env) []Capacity {
 // Every op, its corner cases and its gradient agree with the interpreter, at any capacity and with
 // a job axis.
 func TestOps(t *testing.T) {
-	for _, c := range graphtest.Cases() {
+	for _, c := range modeltest.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
 			g := c.Graph
 			if c.Differentiable {
@@ -177,7 +177,7 @@ func TestAttentionInTiles(t *testing.T) {
 	scores, rows := tileScores, minRows
 	tileScores, minRows = 1, 2
 	defer func() { tileScores, minRows = scores, rows }()
-	for _, c := range graphtest.Cases() {
+	for _, c := range modeltest.Cases() {
 		switch c.Op {
 		case graph.OpSegmentAttention, graph.OpAttention:
 			t.Run(c.Name, func(t *testing.T) {
@@ -204,7 +204,7 @@ func check(t *testing.T, g *graph.Graph, env graph.Env) {
 		alone = nil // the jobs below are padded too
 	}
 	for _, c := range alone {
-		if err := agree(run(t, g, c, env)[0], want, pjrttest.Tolerance(1e-5)); err != nil {
+		if err := agree(run(t, g, c, env)[0], want, enginetest.Tolerance(1e-5)); err != nil {
 			t.Errorf("capacity %d instances, %d bags: %v", c.N, c.B, err)
 		}
 	}
@@ -215,7 +215,7 @@ func check(t *testing.T, g *graph.Graph, env graph.Env) {
 	}
 	got := run(t, g, Capacity{N: env.N + 2, B: env.B + 1, Jobs: 2}, env, other)
 	for i, w := range []map[string]*graph.Tensor{want, wantOther} {
-		if err := agree(got[i], w, pjrttest.Tolerance(1e-5)); err != nil {
+		if err := agree(got[i], w, enginetest.Tolerance(1e-5)); err != nil {
 			t.Errorf("job %d: %v", i, err)
 		}
 	}
@@ -241,9 +241,9 @@ func TestRandomGraphs(t *testing.T) {
 		count = 20
 	}
 	for seed := range count {
-		g := graphtest.Random(seed, graphtest.RandomOptions{Images: seed%4 == 0})
+		g := modeltest.RandomGraph(seed, modeltest.RandomOptions{Images: seed%4 == 0})
 		sizes := [][]int{{3, 1, 4}, {5}, {1, 1}, {2, 7, 1, 3}}[seed%4]
-		env := graphtest.RandomEnv(g, seed, sizes)
+		env := modeltest.RandomEnv(g, seed, sizes)
 		var names []string
 		for _, p := range g.ByOp(graph.OpParam) {
 			names = append(names, p.Name)
@@ -258,7 +258,7 @@ func TestRandomGraphs(t *testing.T) {
 		}
 		all := capacities(env)
 		c := all[seed%uint64(len(all))]
-		if err := agree(run(t, d, c, env)[0], want, pjrttest.Tolerance(1e-4)); err != nil {
+		if err := agree(run(t, d, c, env)[0], want, enginetest.Tolerance(1e-4)); err != nil {
 			t.Errorf("graph %d at %d of %d instances, %d of %d bags: %v", seed, env.N, c.N, env.B, c.B, err)
 		}
 	}
@@ -272,7 +272,7 @@ func TestReshapeOfRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Compile(pjrttest.Backend(t), g, Capacity{N: 4, B: 1}); err == nil {
+	if _, err := Compile(enginetest.Backend(t), g, Capacity{N: 4, B: 1}); err == nil {
 		t.Error("the reshape was lowered")
 	}
 }

@@ -3,7 +3,7 @@ package xla
 import (
 	"github.com/gomlx/compute"
 
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 )
 
 // real returns a mask of the rows that are not padding, bool [N] or [B]. ok is false if the graph

@@ -3,8 +3,7 @@ package xla
 import (
 	"github.com/gomlx/compute"
 
-	"github.com/miplc/miplc/compile/target"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 )
 
 func lowerMatMul(l *lowerer, _ *graph.Node, in []tensor) tensor { return l.dot(in[0], 1, in[1], 0) }
@@ -16,7 +15,7 @@ func lowerTranspose(l *lowerer, n *graph.Node, in []tensor) tensor {
 // lowerReshape rejects shapes that split rows, because padding would move between them.
 func lowerReshape(l *lowerer, n *graph.Node, in []tensor) tensor {
 	if len(n.CombinedRows(0)) > 0 {
-		target.Fail("the reshape from %v to %v mixes the rows of instances with other axes; the XLA engine pads batches and cannot do that", n.In[0].Shape, n.Shape)
+		graph.Fail("the reshape from %v to %v mixes the rows of instances with other axes; the XLA engine pads batches and cannot do that", n.In[0].Shape, n.Shape)
 	}
 	return l.reshape(in[0], l.concrete(n.Shape)...)
 }

@@ -6,8 +6,7 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 
-	"github.com/miplc/miplc/compile/target"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 )
 
 // Program is a compiled function. Run needs one buffer for each of Inputs and returns one for each
@@ -29,7 +28,7 @@ type Port struct {
 // Compile compiles one graph. Inputs and parameters become inputs in the order of the graph;
 // outputs keep their order.
 func Compile(backend compute.Backend, g *graph.Graph, c Capacity) (p *Program, err error) {
-	defer target.Catch(&err, "compiling the graph %s", g.Name)
+	defer graph.Catch(&err, "compiling the graph %s", g.Name)
 	w := newWriter(backend, g.Name)
 	in := map[string]tensor{}
 	for _, n := range g.Nodes {
@@ -61,7 +60,7 @@ func (p *Program) UsesUp(input int) bool { return p.usesUp[input] }
 
 // Run executes the program.
 func (p *Program) Run(in []compute.Buffer) (out []compute.Buffer, err error) {
-	defer target.Catch(&err, "running a compiled program")
+	defer graph.Catch(&err, "running a compiled program")
 	if len(in) != len(p.Inputs) {
 		return nil, fmt.Errorf("bug: the program takes %d inputs, %d were given", len(p.Inputs), len(in))
 	}
@@ -119,7 +118,7 @@ func (w *writer) compile() *Program {
 			}
 		}
 	}
-	target.Check(w.f.Return(w.values, nil))
-	p.exec = target.Must(w.builder.Compile())
+	graph.Check(w.f.Return(w.values, nil))
+	p.exec = graph.Must(w.builder.Compile())
 	return p
 }

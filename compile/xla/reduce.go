@@ -6,11 +6,10 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 
-	"github.com/miplc/miplc/compile/target"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 )
 
-func reduction(f reduceFunc) target.Func[*lowerer, tensor] {
+func reduction(f reduceFunc) graph.Func[*lowerer, tensor] {
 	return func(l *lowerer, n *graph.Node, in []tensor) tensor {
 		return l.reshape(l.reduce(f, in[0], n.Attrs.Axes...), l.concrete(n.Shape)...)
 	}

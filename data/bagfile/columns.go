@@ -12,7 +12,6 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/sanitize"
 )
 
 // Roles are the names of columns that are not features. An empty name means the usual one: bag,
@@ -357,7 +356,7 @@ func ignoring(names ...string) string {
 	for i := range quoted {
 		quoted[i] = quoteCSV(names[i])
 	}
-	return "--ignore-columns " + sanitize.ShellWord(strings.Join(quoted, ","))
+	return "--ignore-columns " + diag.ShellWord(strings.Join(quoted, ","))
 }
 
 // adviceModelFeature is the advice for text in a feature of a model.

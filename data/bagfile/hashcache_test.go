@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/miplc/miplc/internal/pinned"
+	"github.com/miplc/miplc/internal/native"
 )
 
 // A cached hash is valid only while no file has changed, also if a program restores the time of
@@ -16,7 +16,7 @@ func TestHashCache(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("hashes are cached on Linux only")
 	}
-	t.Setenv(pinned.EnvCache, t.TempDir())
+	t.Setenv(native.EnvCache, t.TempDir())
 	table, _ := writeTable(t)
 	d, err := Open(table)
 	if err != nil {

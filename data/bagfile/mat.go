@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/data/matfile"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
 )
@@ -45,7 +44,7 @@ func decodeMAT(r io.Reader, path string, o Options) (*data.Dataset, error) {
 }
 
 // bagsOfVariables finds the cell array of bags and turns it into a set.
-func bagsOfVariables(vars []*matfile.Array, path string, o Options) (*data.Dataset, error) {
+func bagsOfVariables(vars []*rawfile.MATArray, path string, o Options) (*data.Dataset, error) {
 	table, err := findBags(vars)
 	if err != nil {
 		return nil, err
@@ -64,17 +63,17 @@ func bagsOfVariables(vars []*matfile.Array, path string, o Options) (*data.Datas
 	return d, nil
 }
 
-func findBags(vars []*matfile.Array) (*matfile.Array, error) {
-	var cells []*matfile.Array
+func findBags(vars []*rawfile.MATArray) (*rawfile.MATArray, error) {
+	var cells []*rawfile.MATArray
 	var names []string
 	for _, v := range vars {
 		if v.Name == "data" {
-			if v.Class != matfile.Cell {
+			if v.Class != rawfile.MATCell {
 				return nil, fmt.Errorf("the variable \"data\" is a %s of %s; a cell array with one row per bag is needed", v.Class, v.Size())
 			}
 			return v, nil
 		}
-		if v.Class == matfile.Cell {
+		if v.Class == rawfile.MATCell {
 			cells = append(cells, v)
 		}
 		names = append(names, fmt.Sprintf("%s (%s, %s)", v.Name, v.Class, v.Size()))
@@ -92,37 +91,37 @@ func findBags(vars []*matfile.Array) (*matfile.Array, error) {
 // matBags is the cell array with one row per bag.
 type matBags struct {
 	name    string
-	max     int64              // maximum size of the candidate sets in bytes
-	rows    [][]*matfile.Array // 2 to 4 columns
-	vectors bool               // labels are vectors of 0 and 1 over the classes
+	max     int64                 // maximum size of the candidate sets in bytes
+	rows    [][]*rawfile.MATArray // 2 to 4 columns
+	vectors bool                  // labels are vectors of 0 and 1 over the classes
 	ranges  precision
 }
 
 // orient arranges the cells with one row per bag and checks them.
-func (m *matBags) orient(table *matfile.Array) error {
+func (m *matBags) orient(table *rawfile.MATArray) error {
 	if len(table.Dims) != 2 {
 		return fmt.Errorf("the cell array %q is %s; two axes are needed", m.name, table.Size())
 	}
 	bags, columns := table.Dims[0], table.Dims[1]
-	at := func(i, j int) *matfile.Array { return table.Cells[i+j*bags] }
+	at := func(i, j int) *rawfile.MATArray { return table.Cells[i+j*bags] }
 	if bags >= 2 && bags <= 4 && columns > 4 {
 		bags, columns = columns, bags
-		at = func(i, j int) *matfile.Array { return table.Cells[j+i*columns] }
+		at = func(i, j int) *rawfile.MATArray { return table.Cells[j+i*columns] }
 	}
 	if columns < 2 || columns > 4 {
 		return fmt.Errorf("the cell array %q is %s; one row per bag is needed: instances, candidates, true label", m.name, table.Size())
 	}
 	for i := range bags {
-		row := make([]*matfile.Array, columns)
+		row := make([]*rawfile.MATArray, columns)
 		for j := range row {
 			cell := at(i, j)
-			if cell.Class == matfile.Sparse {
+			if cell.Class == rawfile.MATSparse {
 				return fmt.Errorf("bag %d: column %d is a sparse array, which is not supported: save full(...) of it", i+1, j+1)
 			}
 			if cell.Complex {
 				return fmt.Errorf("bag %d: column %d contains complex numbers", i+1, j+1)
 			}
-			if empty := cell.Len() == 0 && (cell.Class == matfile.Char || cell.Class == matfile.Cell); cell.Numbers == nil && !empty {
+			if empty := cell.Len() == 0 && (cell.Class == rawfile.MATChar || cell.Class == rawfile.MATCell); cell.Numbers == nil && !empty {
 				return fmt.Errorf("bag %d: column %d is a %s of %s; numbers are needed", i+1, j+1, cell.Class, cell.Size())
 			}
 			row[j] = cell
@@ -187,7 +186,7 @@ func (m *matBags) features() (features int, transposed bool, err error) {
 	case rows:
 		return first.Dims[0], true, nil
 	}
-	i := slices.IndexFunc(m.rows, func(row []*matfile.Array) bool { return row[0].Dims[1] != first.Dims[1] })
+	i := slices.IndexFunc(m.rows, func(row []*rawfile.MATArray) bool { return row[0].Dims[1] != first.Dims[1] })
 	return 0, false, fmt.Errorf("bag %d has instances of %s, bag 1 of %d", i+1, diag.Count(m.rows[i][0].Dims[1], "feature"), first.Dims[1])
 }
 

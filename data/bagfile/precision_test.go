@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/data/matfile"
+	"github.com/miplc/miplc/data/rawfile"
 )
 
 // doubles returns a .npy file of float64.
@@ -81,13 +81,13 @@ func TestLossInFloat32(t *testing.T) {
 }
 
 func TestLossInMAT(t *testing.T) {
-	bag := func(label float64, instances ...float64) []*matfile.Array { // of two features, in columns
+	bag := func(label float64, instances ...float64) []*rawfile.MATArray { // of two features, in columns
 		n := len(instances) / 2
-		return []*matfile.Array{{Class: matfile.Double, Dims: []int{n, 2}, Numbers: instances}, {Class: matfile.Double, Dims: []int{1, 1}, Numbers: []float64{label}}}
+		return []*rawfile.MATArray{{Class: rawfile.MATDouble, Dims: []int{n, 2}, Numbers: instances}, {Class: rawfile.MATDouble, Dims: []int{1, 1}, Numbers: []float64{label}}}
 	}
 	a, b := bag(1, 1, 2, 1699999998.1, 1700000003.9), bag(2, 3, 1700000001)
-	table := &matfile.Array{Name: "data", Class: matfile.Cell, Dims: []int{2, 2}, Cells: []*matfile.Array{a[0], b[0], a[1], b[1]}}
-	d, err := bagsOfVariables([]*matfile.Array{table}, "a.mat", Options{})
+	table := &rawfile.MATArray{Name: "data", Class: rawfile.MATCell, Dims: []int{2, 2}, Cells: []*rawfile.MATArray{a[0], b[0], a[1], b[1]}}
+	d, err := bagsOfVariables([]*rawfile.MATArray{table}, "a.mat", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

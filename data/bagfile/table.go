@@ -13,7 +13,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/lru"
+	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
@@ -100,7 +100,7 @@ func FilesOf(d *data.Dataset) map[string]string {
 
 // attachFiles opens the files of a table and sets the instances of the dataset.
 func (c *csvReader) attachFiles(d *data.Dataset, moved map[string]string) error {
-	s := &fileStore{moved: moved, first: d.Offsets, opened: lru.Cache[string, *arrayFile]{MaxCount: 8, OnEvict: (*arrayFile).close}}
+	s := &fileStore{moved: moved, first: d.Offsets, opened: memory.Cache[string, *arrayFile]{MaxCount: 8, OnEvict: (*arrayFile).close}}
 	d.Offsets = []int{0}
 	var faults diag.List
 	placed := len(c.files) == len(c.bags) // all instances have coordinates, those of a bag in one plane
@@ -248,7 +248,7 @@ type fileStore struct {
 	moved map[string]string // Options.Copies
 
 	mu     sync.Mutex
-	opened lru.Cache[string, *arrayFile]
+	opened memory.Cache[string, *arrayFile]
 }
 
 // instanceFile is a file with instances of a bag: all of them, or a part.

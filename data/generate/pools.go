@@ -7,15 +7,14 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/data/split"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // split divides the instances of every class, and the negatives, into parts pools. The pools have
 // equally many instances of a class, or one more than the last pool.
 func (p *instancePool) split(parts int, seed uint64) []*instancePool {
-	r := stream.New(seed, "pools")
+	r := ndarray.NewStream(seed, "pools")
 	pools := make([]*instancePool, parts)
 	for i := range pools {
 		part := *p
@@ -61,9 +60,9 @@ func poolOf(i, bags, classes, pools int) int { return i % (bags / classes) % poo
 // test bags. Every class has the same share of training bags if its bags divide evenly among the
 // pools. The pools are drawn with o.Seed and the seeds after it; a seed that selects the pools of an
 // earlier split is skipped. There are count splits, or fewer if the pools have no more.
-func SplitPools(bags, classes, pools, count int, o split.Settings) ([]*data.Split, error) {
+func SplitPools(bags, classes, pools, count int, o data.SplitSettings) ([]*data.Split, error) {
 	n := int(math.Round(o.Train * float64(pools)))
-	if err := split.CheckParts("train", o.Train, fmt.Sprintf("%d pools", pools), n, pools-n); err != nil {
+	if err := data.CheckParts("train", o.Train, fmt.Sprintf("%d pools", pools), n, pools-n); err != nil {
 		return nil, err
 	}
 	if ways := new(big.Int).Binomial(int64(pools), int64(n)); ways.Cmp(big.NewInt(int64(count))) < 0 {
@@ -71,7 +70,7 @@ func SplitPools(bags, classes, pools, count int, o split.Settings) ([]*data.Spli
 	}
 	var list []*data.Split
 	for drawn := map[string]bool{}; len(list) < count; o.Seed++ {
-		trains := stream.New(o.Seed, "split").Perm(pools)[:n]
+		trains := ndarray.NewStream(o.Seed, "split").Perm(pools)[:n]
 		slices.Sort(trains)
 		if drawn[fmt.Sprint(trains)] {
 			continue

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/data/split"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 )
 
@@ -64,7 +63,7 @@ func TestSharedInstances(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := split.Random(d.Bags(), d.TrueLists(), split.Settings{Train: 0.7, Seed: 1, Stratify: true})
+		s, err := data.RandomSplit(d.Bags(), d.TrueLists(), data.SplitSettings{Train: 0.7, Seed: 1, Stratify: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +83,7 @@ func TestPools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := split.Settings{Train: 0.7, Seed: 1, Stratify: true}
+	o := data.SplitSettings{Train: 0.7, Seed: 1, Stratify: true}
 	splits, err := SplitPools(ten.Bags(), ten.Classes, 8, 3, o)
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +102,7 @@ func TestPools(t *testing.T) {
 // Splits differ, although the first seeds select some pools twice, until all were selected.
 func TestSplitsOfPoolsDiffer(t *testing.T) {
 	for pools, want := range map[int]int{3: 3, 8: 10, 200: 10} {
-		splits, err := SplitPools(400, 2, pools, 10, split.Settings{Train: 0.7, Seed: 1})
+		splits, err := SplitPools(400, 2, pools, 10, data.SplitSettings{Train: 0.7, Seed: 1})
 		if err != nil || len(splits) != want {
 			t.Fatalf("%d pools: %d splits, %v", pools, len(splits), err)
 		}
@@ -134,7 +133,7 @@ func TestPoolErrors(t *testing.T) {
 		}
 	}
 	for _, share := range []float64{0.01, 0.99} {
-		if _, err := SplitPools(100, 2, 10, 1, split.Settings{Train: share}); err == nil || !strings.Contains(err.Error(), "both need one") {
+		if _, err := SplitPools(100, 2, 10, 1, data.SplitSettings{Train: share}); err == nil || !strings.Contains(err.Error(), "both need one") {
 			t.Errorf("share %v: %v", share, err)
 		}
 	}

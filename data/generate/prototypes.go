@@ -9,7 +9,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/memory"
-	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // PrototypeOptions are the settings of the built-in dataset generated:prototypes.
@@ -46,7 +46,7 @@ func Prototypes(o PrototypeOptions) (*data.Dataset, error) {
 	if err := o.CheckMemory(); err != nil {
 		return nil, err
 	}
-	centres := stream.New(o.Seed, "prototypes")
+	centres := ndarray.NewStream(o.Seed, "prototypes")
 	classes := randomDirections(centres, o.Classes, o.Features, prototypeRadius)
 	backgrounds := randomDirections(centres, backgroundsPerClass*o.Classes, o.Features, backgroundRadius)
 	d, err := newDrawing(PrototypeSet, []int{o.Features}, o.instances(), o.Bags, o.Classes)
@@ -55,7 +55,7 @@ func Prototypes(o PrototypeOptions) (*data.Dataset, error) {
 	}
 	point := make([]float32, o.Features)
 	for bag, label := range bagsByClass(o.Bags, o.Classes) {
-		r := stream.New(o.Seed, "bag", uint64(bag))
+		r := ndarray.NewStream(o.Seed, "bag", uint64(bag))
 		size := o.MinSize + r.IntN(o.MaxSize-o.MinSize+1)
 		labels := []int{label}
 		if o.Multi {

@@ -12,7 +12,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Options are the settings of a generated dataset. A zero value selects the default of the set, see
@@ -213,7 +213,7 @@ func drawBags(name string, pool *instancePool, o Options) (*data.Dataset, error)
 	features := make([]float32, d.Dim())
 	for bag, label := range bagsByClass(o.Bags, k) {
 		pool := pools[poolOf(d.Bags(), o.Bags, k, len(pools))]
-		r := stream.New(o.Seed, "bag", uint64(bag))
+		r := ndarray.NewStream(o.Seed, "bag", uint64(bag))
 		positive := drawPositives(r, o.MinSize+r.IntN(o.MaxSize-o.MinSize+1), o.Positives)
 		fromClass, fromRest := sampler(r, pool.positives[label]), sampler(r, pool.negatives)
 		for _, p := range positive {

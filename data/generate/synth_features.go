@@ -15,7 +15,7 @@ import (
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // birdNames are the species 1 to 13 of the Birdsong data (Briggs, Fern and
@@ -86,7 +86,7 @@ func drawSIVAL(name string, o Options) (*data.Dataset, error) {
 		for _, rows := range of[:o.Bags/k] {
 			d.Instances = append(d.Instances, t.x[rows.start*t.features:rows.end*t.features]...)
 			d.Offsets = append(d.Offsets, d.Offsets[len(d.Offsets)-1]+rows.end-rows.start)
-			r := stream.New(o.Seed, "bag", uint64(t.bags[rows.start]))
+			r := ndarray.NewStream(o.Seed, "bag", uint64(t.bags[rows.start]))
 			d.Labels = append(d.Labels, label)
 			d.Candidates = append(d.Candidates, data.DrawCandidates(r, label, k, *o.R)...)
 		}

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/data/describe"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 )
 
@@ -19,7 +18,7 @@ func TestPrototypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := describe.Dataset(d)
+	s := data.Describe(d)
 	if s.Bags != 300 || s.Dim != 20 || s.Classes != 5 || s.MeanLabels != 2 || s.MinSize != 8 || s.MaxSize != 15 {
 		t.Errorf("generated: %+v", s)
 	}
@@ -171,9 +170,9 @@ func TestPaperSets(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := describe.Dataset(d)
+			s := data.Describe(d)
 			if s.Bags != c.bags || s.Dim != c.dim || s.Classes != c.classes || s.MeanLabels != float64(c.r+1) || math.Abs(s.MeanSize-c.mean) > c.within {
-				t.Errorf("drawn: %s", describe.Markdown(s))
+				t.Errorf("drawn: %s", data.StatsMarkdown(s))
 			}
 			if want := fmt.Sprintf("%s-r%d", c.set, c.r); d.Name != want {
 				t.Errorf("the name is %s, want %s", d.Name, want)

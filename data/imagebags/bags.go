@@ -9,7 +9,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/stream"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/workers"
 )
 
@@ -156,7 +156,7 @@ func AddFalseCandidates(d *data.Dataset, r int, seed uint64) error {
 		if label < 0 {
 			return fmt.Errorf("the image %s has no true label to draw false ones for", d.BagNames[i])
 		}
-		random := stream.New(seed, "candidates:"+d.BagNames[i])
+		random := ndarray.NewStream(seed, "candidates:"+d.BagNames[i])
 		copy(d.CandidateMask(i), data.DrawCandidates(random, label, d.Classes, r))
 	}
 	return nil

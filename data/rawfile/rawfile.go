@@ -13,10 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/miplc/miplc/data/matfile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/sanitize"
 )
 
 // Extension returns the extension that determines the format of a file, in lower case, e.g. ".npz"
@@ -57,7 +55,7 @@ var parquetPrograms = map[string]string{
 func ConvertParquet(path, extension string) string {
 	to := strings.TrimSuffix(path, filepath.Ext(path)) + extension
 	return fmt.Sprintf("convert the file: python3 -c %s %s %s",
-		sanitize.ShellWord(parquetPrograms[extension]), sanitize.ShellWord(path), sanitize.ShellWord(to))
+		diag.ShellWord(parquetPrograms[extension]), diag.ShellWord(path), diag.ShellWord(to))
 }
 
 // Unpack decompresses r if path ends in .gz.
@@ -93,9 +91,9 @@ func FileError(path string, err error) error {
 }
 
 // MATVariables reads the variables of a MAT v5 file. limit is the error for larger files.
-func MATVariables(r io.Reader, limit TooLargeError) ([]*matfile.Array, error) {
-	vars, err := matfile.Read(bufio.NewReaderSize(r, 1<<16), limit.Max)
-	if errors.Is(err, matfile.ErrTooLarge) {
+func MATVariables(r io.Reader, limit TooLargeError) ([]*MATArray, error) {
+	vars, err := ReadMAT(bufio.NewReaderSize(r, 1<<16), limit.Max)
+	if errors.Is(err, ErrTooLarge) {
 		return nil, &limit
 	}
 	return vars, err

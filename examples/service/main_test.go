@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 )
 
 // TestMain runs the service if TestService starts this program as a child process.
@@ -52,7 +52,7 @@ func TestService(t *testing.T) {
 	free.Close()
 
 	service := exec.Command(os.Args[0], model)
-	service.Env = append(os.Environ(), "RUN_SERVICE=1", "PORT="+port, "HEALTH=/up", "ONNXRUNTIME_SHARED_LIBRARY_PATH="+ortest.Library(t))
+	service.Env = append(os.Environ(), "RUN_SERVICE=1", "PORT="+port, "HEALTH=/up", "ONNXRUNTIME_SHARED_LIBRARY_PATH="+enginetest.Library(t))
 	pipe, err := service.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

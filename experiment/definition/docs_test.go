@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/testkit/languagetest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/language/schema"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language/specs"
 )
 
 const (
@@ -37,12 +36,12 @@ func TestReference(t *testing.T) {
 			}
 		}
 	}
-	languagetest.Tables(t, reference, map[string]string{
+	testsupport.CheckLanguageTables(t, reference, map[string]string{
 		"top": schema.Reference(rows), "data": schema.Reference(dataRows), "synth": schema.Reference(synthRows),
 		"learners": schema.Reference(learnerRows), "cases": schema.Reference(caseRows), "splits": schema.Reference(splitRows),
 		"attention": schema.Reference(attentionRows), "choose": schema.Reference(chooseRows), "report": schema.Reference(itemRows),
 	})
-	testsupport.CheckGolden(t, "../../specs/experiments/schema.json", Language.Schema())
+	testsupport.CheckGolden(t, "../../language/specs/experiments/schema.json", Language.Schema())
 	for _, kind := range itemKinds {
 		if !strings.Contains(text[reference], "`"+strings.Replace(kind, " ", ": ", 1)+"`") {
 			t.Errorf("%s is not documented", kind)

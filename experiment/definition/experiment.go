@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/data/generate"
+	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language/schema"
-	"github.com/miplc/miplc/measure"
 )
 
 // Experiment is the file of an experiment (docs/experiment-reference.md). Values have their positions

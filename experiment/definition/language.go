@@ -8,10 +8,10 @@ import (
 
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/generate"
+	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
-	"github.com/miplc/miplc/measure"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language/specs"
 )
 
 // Limits, so that a typing error does not cost hours or memory.

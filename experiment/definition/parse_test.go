@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language/specs"
 )
 
 func FuzzParse(f *testing.F) {

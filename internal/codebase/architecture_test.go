@@ -1,4 +1,4 @@
-package codebase
+package main
 
 import (
 	"go/parser"

@@ -6,15 +6,13 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/miplc/miplc/internal/sanitize"
 )
 
 // Render prints err for a person. A diagnostic is printed with its source line, a caret, notes and
 // suggestion; any other error is one line. Of a long list, it prints the first ones and the number
 // of the others, see Shown.
 func Render(w io.Writer, err error) {
-	w = sanitize.Writer(w)
+	w = CleanWriter(w)
 	list, ok := ListOf(err)
 	if !ok {
 		fmt.Fprintf(w, "error: %s\n", clip(err.Error()))
@@ -45,7 +43,7 @@ func renderOne(w io.Writer, d Diagnostic) {
 	if d.Pos.IsZero() {
 		fmt.Fprintf(w, "error: %s\n", d.Text)
 	} else {
-		fmt.Fprintf(w, "%s: error: %s\n", sanitize.Line(d.Pos.String()), d.Text)
+		fmt.Fprintf(w, "%s: error: %s\n", CleanLine(d.Pos.String()), d.Text)
 	}
 	if d.Line != "" && d.Pos.Line > 0 {
 		line, col := window(strings.ReplaceAll(d.Line, "\t", " "), d.Pos.Col)

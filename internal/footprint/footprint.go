@@ -8,10 +8,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/tiles"
 	"github.com/miplc/miplc/internal/workers"
 )
 
@@ -180,7 +179,7 @@ func (e *Estimate) follow(instances, bags int, node *string) (values map[string]
 // loop follows attention in tiles: its outputs, the elements that are alive in a tile, and
 // the multiplications of all tiles.
 func (e *Estimate) loop(n *onnxpb.NodeProto, find func(name string) known) (out []known, inside, work int64, err error) {
-	a, err := tiles.Recognize(n)
+	a, err := onnxpb.RecognizeAttention(n)
 	if err != nil {
 		return nil, 0, 0, err
 	}
@@ -200,7 +199,7 @@ func (e *Estimate) loop(n *onnxpb.NodeProto, find func(name string) known) (out 
 	}
 	inside = elements([]int64{3, q[0], q[0]})
 	if e.loops {
-		inside = tiles.Scratch(q[0], a.Gradient()) + 2*elements(out[1].shape) // which grows by copies
+		inside = onnxpb.AttentionScratch(q[0], a.Gradient()) + 2*elements(out[1].shape) // which grows by copies
 	}
 	return out, inside, elements([]int64{q[0], q[0], products}), nil
 }

@@ -13,15 +13,14 @@ import (
 	"github.com/owulveryck/onnx-go/backend/x/gorgonnx"
 	"gorgonia.org/tensor"
 
-	"github.com/miplc/miplc/export/contract"
+	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/exprvm"
-	"github.com/miplc/miplc/internal/foronnxgo"
-	"github.com/miplc/miplc/internal/lru"
+	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/runtime"
-	"github.com/miplc/miplc/runtime/ortenv"
 )
 
 // Limits of the machines that a session keeps for the next prediction. Every machine has its own
@@ -46,7 +45,7 @@ func (backend) Name() string { return contract.BackendONNXGo }
 // Open builds the graph for a bag of one instance, so that an op that onnx-go does not support is
 // reported here and not at the first prediction.
 func (backend) Open(f *runtime.File) (runtime.Session, error) {
-	if p := f.Options.Provider; p != "" && p != ortenv.CPU {
+	if p := f.Options.Provider; p != "" && p != onnxruntime.CPU {
 		return nil, fmt.Errorf("it has no execution provider %q; use %s", p, contract.BackendORT)
 	}
 	if f.Meta.Contract != contract.ContractBag {
@@ -56,7 +55,7 @@ func (backend) Open(f *runtime.File) (runtime.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if file, err = foronnxgo.Rewrite(file); err != nil {
+	if file, err = onnxpb.RewriteForOnnxGo(file); err != nil {
 		return nil, err
 	}
 	data, err := onnxpb.Marshal(file)
@@ -88,7 +87,7 @@ type session struct {
 	classAttention bool // the model has it
 
 	mu   sync.Mutex
-	idle lru.Cache[int, *machine] // by instances of a bag
+	idle memory.Cache[int, *machine] // by instances of a bag
 }
 
 // building guards the global counter from which onnx-go derives the names of nodes while it builds

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/ort"
 )
@@ -14,7 +14,7 @@ import (
 // Two runs of the same steps in onnxruntime end with the same bits, on features and images, with
 // one and several bags per step, and with one and two threads.
 func TestSameBitsTwice(t *testing.T) {
-	library := ortest.Library(t)
+	library := enginetest.Library(t)
 	for _, c := range works {
 		for _, threads := range []int{1, 2} {
 			if c.bags > 1 {
@@ -32,7 +32,7 @@ func TestSameBitsTwice(t *testing.T) {
 
 // Bags of images computed in parallel give the same bits as bags computed sequentially.
 func TestSameBitsOnAnyNumberOfThreads(t *testing.T) {
-	library := ortest.Library(t)
+	library := enginetest.Library(t)
 	c := works[slices.IndexFunc(works, func(c work) bool { return c.name == "cnn" })]
 	c.bags = 5
 	p := c.program(t)

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/generate"
-	"github.com/miplc/miplc/data/split"
 	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 )
@@ -48,7 +48,7 @@ func TestDocumentedSpecsTrain(t *testing.T) {
 		}
 		trial := traintest.Trial(t, spec, d)
 		s := spec.Data.Split
-		if trial.Split, err = split.Random(d.Bags(), d.TrueLists(), split.Settings{Train: s.Train.V, Validation: s.Validation.V, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V)}); err != nil {
+		if trial.Split, err = data.RandomSplit(d.Bags(), d.TrueLists(), data.SplitSettings{Train: s.Train.V, Validation: s.Validation.V, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V)}); err != nil {
 			t.Fatal(err)
 		}
 		if r := reference().train(t, trial); math.IsNaN(r.Loss) {

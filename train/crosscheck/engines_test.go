@@ -8,12 +8,10 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/memory"
-	"github.com/miplc/miplc/internal/testkit/ortest"
-	"github.com/miplc/miplc/internal/testkit/pjrttest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
-	"github.com/miplc/miplc/train/oracle"
 	"github.com/miplc/miplc/train/ort"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
@@ -32,7 +30,7 @@ type maker struct {
 // the XLA plugin, only xla is returned, because the others do not depend on it.
 func engines(t testing.TB) []maker {
 	t.Helper()
-	executor := pjrttest.Backend(t)
+	executor := enginetest.Backend(t)
 	backend := xla.NewBackend(&pjrt.Device{Backend: executor, Memory: memory.Available()}, xla.Go)
 	t.Cleanup(backend.Close)
 	through := maker{
@@ -41,10 +39,10 @@ func engines(t testing.TB) []maker {
 		&xla.Trainer{Backend: backend},
 		false,
 	}
-	if pjrttest.OnPlugin() {
+	if enginetest.OnPlugin() {
 		return []maker{through}
 	}
-	library := ortest.Library(t)
+	library := enginetest.Library(t)
 	return []maker{
 		{"gorgonia", func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p) }, nil, false},
 		{"ort", func(p *compile.Program) (train.Engine, error) {
@@ -58,7 +56,7 @@ func engines(t testing.TB) []maker {
 }
 
 func reference() maker {
-	return maker{"interpreter", func(p *compile.Program) (train.Engine, error) { return oracle.New(p) }, nil, false}
+	return maker{"interpreter", func(p *compile.Program) (train.Engine, error) { return train.NewOracle(p) }, nil, false}
 }
 
 // started creates an engine with a state. Close it early: tests create hundreds.
@@ -185,7 +183,7 @@ func furthest(got, want []float32, scale float64) float64 {
 func compareTrajectories(t *testing.T, name string, p *compile.Program, list []maker, w map[string]map[string]float64,
 	tolerance float64, steps int, seed uint64, sizes [][]int) {
 	t.Helper()
-	tolerance = pjrttest.Tolerance(tolerance)
+	tolerance = enginetest.Tolerance(tolerance)
 	s := traintest.Start(p, seed)
 	want := follow(t, p, reference(), s, steps, seed, sizes)
 	for _, m := range list {

@@ -7,10 +7,9 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/gorgonia"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/stream"
-	"github.com/miplc/miplc/internal/testkit/graphtest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
@@ -160,19 +159,19 @@ func TestGradientsAgainstFiniteDifferences(t *testing.T) {
 		params, b := traintest.Start(p, 1).Params, traintest.Batch(p, 1, 2, 1, 3)
 		grads := gradients(t, p, b, params)
 		env := traintest.Environment(p, p.Train, b, params)
-		g := graphtest.Frozen(t, p.Train, env)
+		g := modeltest.Frozen(t, p.Train, env)
 		scale := 0.0
 		for _, v := range grads {
 			for _, x := range v {
 				scale = math.Max(scale, math.Abs(x))
 			}
 		}
-		r := stream.New(1, "elements")
+		r := ndarray.NewStream(1, "elements")
 		for _, q := range p.Params {
 			x := env.Values[q.Name].Data
 			for range min(12, len(x)) {
 				i := r.IntN(len(x))
-				slope := graphtest.Slope(t, g, env, compile.OutLoss, q.Name, i)
+				slope := modeltest.Slope(t, g, env, compile.OutLoss, q.Name, i)
 				diff := math.Abs(slope-grads[q.Name][i]) / scale
 				if !(diff <= toleranceDiff) {
 					t.Errorf("%s: gradient of %s[%d] is %v, differences give %v", name, q.Name, i, grads[q.Name][i], slope)

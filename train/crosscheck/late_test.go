@@ -7,9 +7,8 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/internal/testkit/pjrttest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/oracle"
 )
 
 // recorder is an engine that keeps every tenth step of a training, with the states before and after.
@@ -64,7 +63,7 @@ func TestStepsOfAWholeTraining(t *testing.T) {
 		"train: {epochs: 12, batch: 1, lr: 0.05}\n")
 	r := &recorder{}
 	by := &train.StepTrainer{New: func(p *compile.Program) (train.Engine, error) {
-		e, err := oracle.New(p)
+		e, err := train.NewOracle(p)
 		r.Engine = e
 		return r, err
 	}}
@@ -103,7 +102,7 @@ func TestStepsOfAWholeTraining(t *testing.T) {
 			t.Error(err)
 		}
 		for what, diff := range worst {
-			if !(diff <= pjrttest.Tolerance(1e-5)) {
+			if !(diff <= enginetest.Tolerance(1e-5)) {
 				t.Errorf("%s: %s differs by %.2g in one of %d steps", m.name, what, diff, len(r.kept))
 			}
 		}

@@ -3,7 +3,7 @@ package crosscheck_test
 import (
 	"testing"
 
-	"github.com/miplc/miplc/internal/testkit/pjrttest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/traintest"
 )
 
@@ -50,8 +50,8 @@ train:
 // it. With masks that compared values with the maximum, the parameters of this spec were off by
 // 0.9 % after one step and by 3.3 % after four.
 func TestMaximaOfUnoptimisedXLA(t *testing.T) {
-	pjrttest.OnlyOnPlugin(t)
-	if !pjrttest.Unoptimised(t) {
+	enginetest.OnlyOnPlugin(t)
+	if !enginetest.Unoptimised(t) {
 		return
 	}
 	const seed, steps = 60, 4

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/internal/testkit/pjrttest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/train"
 )
@@ -76,7 +76,7 @@ func TestTrainingsWithOptimizers(t *testing.T) {
 		for _, m := range engines(t) {
 			got := m.train(t, o)
 			for i, w := range want.Metrics {
-				if g := got.Metrics[i]; g.LR != w.LR || math.Abs(g.Loss-w.Loss) > pjrttest.Tolerance(1e-4) {
+				if g := got.Metrics[i]; g.LR != w.LR || math.Abs(g.Loss-w.Loss) > enginetest.Tolerance(1e-4) {
 					t.Errorf("%s: %s has loss %v at rate %v in epoch %d, want %v at %v", settings, m.name, g.Loss, g.LR, i+1, w.Loss, w.LR)
 				}
 			}

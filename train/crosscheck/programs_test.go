@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/testkit/pjrttest"
+	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 )
 
 // light omits most random specs and the images in the slow tests, for go test -short and for the
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 // randomSpecs returns the number of random specs that the tests of this package draw.
 func randomSpecs() uint64 {
 	switch {
-	case light && pjrttest.OnPlugin(): // XLA compiles slowly
+	case light && enginetest.OnPlugin(): // XLA compiles slowly
 		return 8
 	case light:
 		return 20

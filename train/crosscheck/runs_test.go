@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/onnx"
-	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/internal/testkit/traintest"
-	"github.com/miplc/miplc/runtime/ortenv"
 	"github.com/miplc/miplc/train"
 )
 
@@ -56,7 +56,7 @@ func (e *amongRuns) run(g *graph.Graph, bagOf []int, bags int, values map[string
 	if err != nil {
 		return nil, err
 	}
-	in := map[string]ortenv.Tensor{}
+	in := map[string]onnxruntime.Tensor{}
 	for _, port := range model.Graph.Input {
 		name, shape := port.GetName(), ndarray.Convert[int](port.Extents())
 		shape[0] = 3
@@ -77,9 +77,9 @@ func (e *amongRuns) run(g *graph.Graph, bagOf []int, bags int, values map[string
 				other[i] /= 2
 			}
 		}
-		in[name] = ortenv.Tensor{Shape: shape, Floats: slices.Concat(other, own, own)}
+		in[name] = onnxruntime.Tensor{Shape: shape, Floats: slices.Concat(other, own, own)}
 	}
-	out, err := ortenv.Run(content, e.library, in)
+	out, err := onnxruntime.Run(content, e.library, in)
 	if err != nil {
 		return nil, err
 	}

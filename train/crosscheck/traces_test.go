@@ -13,7 +13,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/testkit/pjrttest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -262,7 +262,7 @@ func (tr *trace) checkStep(p *compile.Program, e train.Engine, want *step, b *tr
 // loss.
 func compareNumber(what string, got, want, loss float64) error {
 	scale := math.Max(math.Abs(want), 1e-3*math.Abs(loss))
-	if d := math.Abs(got-want) / scale; !(d <= pjrttest.Tolerance(traceTolerance)) {
+	if d := math.Abs(got-want) / scale; !(d <= enginetest.Tolerance(traceTolerance)) {
 		return fmt.Errorf("%s is %v, PyTorch has %v (relative difference %.2g)", what, got, want, d)
 	}
 	return nil
@@ -289,7 +289,7 @@ func compareTo(what string, got, want []float32, scale float64) error {
 	for i := range want {
 		diff = math.Max(diff, math.Abs(float64(got[i])-float64(want[i])))
 	}
-	if !(diff <= pjrttest.Tolerance(traceTolerance)*scale) {
+	if !(diff <= enginetest.Tolerance(traceTolerance)*scale) {
 		return fmt.Errorf("%s differs from PyTorch by %.2g of %.2g", what, diff, scale)
 	}
 	return nil

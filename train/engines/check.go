@@ -10,8 +10,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/stream"
-	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla"
 )
@@ -87,13 +86,13 @@ func compareDevice(ctx context.Context, p *compile.Program, device string, on, c
 		return err
 	}
 	for name, v := range wantVectors {
-		largest := ortenv.Difference(v, make([]float32, len(v)))
-		states = max(states, ortenv.Difference(gotVectors[name], v)/max(1e-30, largest))
+		largest := onnxruntime.Difference(v, make([]float32, len(v)))
+		states = max(states, onnxruntime.Difference(gotVectors[name], v)/max(1e-30, largest))
 	}
-	if err := ortenv.CheckDevice(device, "the losses of training steps", losses, ortenv.DeviceTolerance); err != nil {
+	if err := onnxruntime.CheckDevice(device, "the losses of training steps", losses, onnxruntime.DeviceTolerance); err != nil {
 		return err
 	}
-	return ortenv.CheckDevice(device, "the parameters after training steps, relative to the largest,", states, ortenv.DeviceStateTolerance)
+	return onnxruntime.CheckDevice(device, "the parameters after training steps, relative to the largest,", states, onnxruntime.DeviceStateTolerance)
 }
 
 // sampleTrial returns a trial of two epochs with two steps of a program, on drawn bags: at most eight
@@ -106,7 +105,7 @@ func sampleTrial(p *compile.Program) (*train.Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, r := p.Signature.Classes, stream.New(1, "device")
+	k, r := p.Signature.Classes, ndarray.NewStream(1, "device")
 	d := &data.Dataset{Name: "drawn bags", Shape: slices.Clone(p.Signature.Instance), Classes: k, Offsets: []int{0}}
 	for range 2 * spec.Train.Batch.V {
 		d.Offsets = append(d.Offsets, d.Offsets[d.Bags()]+1+r.IntN(7))

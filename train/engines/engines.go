@@ -12,10 +12,8 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/learners"
-	"github.com/miplc/miplc/runtime/ortenv"
-	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/train/ort"
@@ -43,7 +41,7 @@ const (
 
 // Devices lists the values of Request.Device.
 func Devices() []string {
-	return append([]string{CPU, Go}, ortenv.Providers...)
+	return append([]string{CPU, Go}, onnxruntime.Providers...)
 }
 
 // gpuRuns is the minimum number of runs on features for which a GPU is the default. An H200 needs 85 ms
@@ -77,8 +75,8 @@ type Request struct {
 type Choice struct {
 	train.EngineInfo
 	trainer train.Trainer
-	device  func() (learners.Device, error) // for learners
-	backend *xla.Backend                    // of the engine xla
+	device  func() (train.Device, error) // for learners
+	backend *xla.Backend                 // of the engine xla
 }
 
 // Close frees the device.
@@ -101,7 +99,7 @@ func (r *Request) info(engine, device, reason string) train.EngineInfo {
 
 func choose(r Request, m machine) (*Choice, error) {
 	if r.Engine == language.NoEngine {
-		return &Choice{device: func() (learners.Device, error) { return nil, nil }}, nil
+		return &Choice{device: func() (train.Device, error) { return nil, nil }}, nil
 	}
 	if err := r.check(); err != nil {
 		return nil, err
@@ -187,12 +185,12 @@ func (r Request) auto(m machine) (*Choice, error) {
 	if err == nil {
 		return r.onnxruntime(m, join("onnxruntime "+version+" is the default engine on a CPU", noGPU))
 	}
-	if missing := (*ortlib.NotFoundError)(nil); errors.As(err, &missing) && missing.Named() {
+	if missing := (*onnxruntime.NotFoundError)(nil); errors.As(err, &missing) && missing.Named() {
 		return nil, err
 	}
 	why := "onnxruntime cannot be used: " + err.Error()
-	switch missing := (*ortlib.NotFoundError)(nil); {
-	case errors.Is(err, ortenv.ErrNoCgo):
+	switch missing := (*onnxruntime.NotFoundError)(nil); {
+	case errors.Is(err, onnxruntime.ErrNoCgo):
 		why = "this build of miplc has no cgo, which onnxruntime needs"
 	case errors.As(err, &missing):
 		why = "no usable onnxruntime library was found"
@@ -209,7 +207,7 @@ func (r Request) pureGo(reason string) *Choice {
 	return &Choice{
 		EngineInfo: p,
 		trainer:    &train.StepTrainer{EngineInfo: p, New: func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p) }},
-		device:     func() (learners.Device, error) { return gorgonia.Device{}, nil },
+		device:     func() (train.Device, error) { return gorgonia.Device{}, nil },
 	}
 }
 
@@ -238,7 +236,7 @@ func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
 	return &Choice{
 		EngineInfo: p,
 		trainer:    ort.NewTrainer(p, o, parallel),
-		device:     func() (learners.Device, error) { return ort.NewDevice(o) },
+		device:     func() (train.Device, error) { return ort.NewDevice(o) },
 	}, nil
 }
 
@@ -272,7 +270,7 @@ func (r Request) withBackend(m machine, b *xla.Backend, reason string) *Choice {
 	}
 	return &Choice{
 		EngineInfo: p, backend: b, trainer: trainer,
-		device: func() (learners.Device, error) { return b, nil },
+		device: func() (train.Device, error) { return b, nil },
 	}
 }
 

@@ -9,11 +9,10 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runtime/ortenv"
-	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
@@ -24,7 +23,7 @@ func machineOf(library, gpu, provider bool) machine {
 	return machine{
 		onnxruntime: func(path string) (string, error) {
 			if path != "" {
-				return "", &ortlib.NotFoundError{Tried: []ortlib.Candidate{{Path: path, Origin: ortlib.FromOption}}}
+				return "", &onnxruntime.NotFoundError{Tried: []onnxruntime.Candidate{{Path: path, Origin: onnxruntime.FromOption}}}
 			}
 			if !library {
 				return "", errors.New("no library")
@@ -56,9 +55,9 @@ func machineOf(library, gpu, provider bool) machine {
 func TestChoose(t *testing.T) {
 	bare, library, all := machineOf(false, false, false), machineOf(true, false, false), machineOf(true, true, true)
 	noCgo := bare
-	noCgo.onnxruntime = func(string) (string, error) { return "", ortenv.ErrNoCgo }
+	noCgo.onnxruntime = func(string) (string, error) { return "", onnxruntime.ErrNoCgo }
 	none := bare
-	none.onnxruntime = func(string) (string, error) { return "", &ortlib.NotFoundError{} }
+	none.onnxruntime = func(string) (string, error) { return "", &onnxruntime.NotFoundError{} }
 	for _, c := range []struct {
 		name           string
 		m              machine
@@ -148,7 +147,7 @@ func TestShared(t *testing.T) {
 
 // All engines of this machine train and agree on the loss, also in a second training.
 func TestEnginesTrain(t *testing.T) {
-	library := ortest.Library(t)
+	library := enginetest.Library(t)
 	trial := traintest.Quickstart(t, 10, 2, 1)
 	var first float64
 	for i, r := range []Request{{Engine: Gorgonia}, {Engine: ORT, Library: library}, {Engine: XLA, Device: Go}} {
@@ -224,7 +223,7 @@ func TestGPUAgainstTheCPU(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = train.One(t.Context(), wrong, trial, train.Options{})
-	var refused *ortenv.WrongDeviceError
+	var refused *onnxruntime.WrongDeviceError
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "xla on cuda computes wrong numbers") {
 		t.Errorf("a device with wrong steps is not refused: %v", err)
 	}

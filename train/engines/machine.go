@@ -1,7 +1,7 @@
 package engines
 
 import (
-	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
@@ -13,10 +13,10 @@ type machine struct {
 	open        func(kind pjrt.Kind, plugin string) (*xla.Backend, error) // a device for XLA
 }
 
-var here = machine{onnxruntime: findLibrary, provider: ortenv.CheckProvider, open: open}
+var here = machine{onnxruntime: findLibrary, provider: onnxruntime.CheckProvider, open: open}
 
 func findLibrary(path string) (string, error) {
-	lib, err := ortenv.Start(path)
+	lib, err := onnxruntime.Start(path)
 	return lib.Version, err
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/fitted"
 )
 
 // Trainers trains any trials: each with its learner, or on the engine that the request or its spec
@@ -127,5 +126,5 @@ func (t *Trainers) trainer(p part) (train.Trainer, error) {
 		return p.choice.trainer, nil
 	}
 	device, err := p.choice.device()
-	return fitted.New(p.choice.EngineInfo, device, t.request.Library), err
+	return newFitted(p.choice.EngineInfo, device, t.request.Library), err
 }

@@ -5,16 +5,16 @@ import (
 	"slices"
 
 	lowering "github.com/miplc/miplc/compile/gorgonia"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/learners"
+	"github.com/miplc/miplc/train"
 )
 
 // Device runs graphs of learners in Go.
 type Device struct{}
 
 // Workspace implements learners.Device.
-func (Device) Workspace() learners.Workspace {
+func (Device) Workspace() train.Workspace {
 	return &workspace{values: map[string][]float32{}, machines: map[at]*lowering.Machine[float32]{}, arena: lowering.NewArena[float32]()}
 }
 
@@ -57,7 +57,7 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 	}
 	in := lowering.Inputs[float32]{Floats: map[string][]float32{}}
 	for _, leaf := range append(g.ByOp(graph.OpInput), g.ByOp(graph.OpParam)...) {
-		name := learners.InWorkspace(leaf.Name, names)
+		name := train.InWorkspace(leaf.Name, names)
 		v, ok := w.values[name]
 		if !ok {
 			return fmt.Errorf("bug: the graph %s reads %s, which has no value", g.Name, name)
@@ -68,7 +68,7 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 		return fmt.Errorf("the graph %s: %w", g.Name, err)
 	}
 	for _, o := range g.Outputs {
-		name := learners.InWorkspace(o.Name, names)
+		name := train.InWorkspace(o.Name, names)
 		w.values[name] = append(w.values[name][:0], m.Output(o.Name)...)
 	}
 	return nil

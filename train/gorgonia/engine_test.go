@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/testkit/graphtest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
@@ -147,7 +147,7 @@ func TestGradientOfTheLossesAgainstFiniteDifferences(t *testing.T) {
 				t.Fatal(err)
 			}
 			env := traintest.Environment(p, p.Train, b, before.Params)
-			train := graphtest.Frozen(t, p.Train, env)
+			train := modeltest.Frozen(t, p.Train, env)
 			rng := rand.New(rand.NewPCG(5, 5))
 			for _, q := range p.Params {
 				if q.Statistic {
@@ -156,7 +156,7 @@ func TestGradientOfTheLossesAgainstFiniteDifferences(t *testing.T) {
 				x := env.Values[q.Name].Data
 				for range min(perParam, len(x)) {
 					i := rng.IntN(len(x))
-					want := graphtest.Slope(t, train, env, compile.OutLoss, q.Name, i)
+					want := modeltest.Slope(t, train, env, compile.OutLoss, q.Name, i)
 					got := float64(before.Params[q.Name][i]) - float64(after.Params[q.Name][i])
 					if math.Abs(got-want) > 2e-6+1e-5*math.Abs(want) {
 						t.Fatalf("gradient of %s[%d] = %v, want %v", q.Name, i, got, want)

@@ -3,8 +3,8 @@ package gorgonia
 import (
 	"github.com/miplc/miplc/compile"
 	lowering "github.com/miplc/miplc/compile/gorgonia"
-	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/lru"
+	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/train"
 )
 
@@ -17,7 +17,7 @@ type machines struct {
 	graph    *graph.Graph
 	options  lowering.Options[float32]
 	paddable bool
-	bySize   lru.Cache[size, *lowering.Machine[float32]]
+	bySize   memory.Cache[size, *lowering.Machine[float32]]
 	inputs   train.Inputs
 }
 
@@ -33,7 +33,7 @@ func newMachines(p *compile.Program, g *graph.Graph, o lowering.Options[float32]
 		g = padded
 	}
 	return &machines{program: p, graph: g, options: o, paddable: err == nil,
-		bySize: lru.Cache[size, *lowering.Machine[float32]]{MaxCount: kept, OnEvict: (*lowering.Machine[float32]).Close}}
+		bySize: memory.Cache[size, *lowering.Machine[float32]]{MaxCount: kept, OnEvict: (*lowering.Machine[float32]).Close}}
 }
 
 // get returns the machine of a size and builds it if necessary.

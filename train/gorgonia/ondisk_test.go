@@ -12,7 +12,6 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
-	"github.com/miplc/miplc/data/split"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
@@ -51,7 +50,7 @@ func trialOn(t *testing.T, set *data.Dataset, overrides ...string) *train.Trial 
 	if err != nil {
 		t.Fatal(err)
 	}
-	split, err := split.Random(set.Bags(), set.TrueLists(), split.Settings{Train: 0.7, Seed: 1})
+	split, err := data.RandomSplit(set.Bags(), set.TrueLists(), data.SplitSettings{Train: 0.7, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

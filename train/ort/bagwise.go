@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/train"

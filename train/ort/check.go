@@ -8,8 +8,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/stream"
-	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/train"
 )
 
@@ -33,13 +32,13 @@ func (e *Engine) checkStep(bags int) error {
 			return err
 		}
 		loss = max(loss, math.Abs(got.Loss-want.Loss)/max(1, math.Abs(want.Loss)),
-			ortenv.Difference(got.Probabilities, want.Probabilities), ortenv.Difference(got.Attention, want.Attention), ortenv.Difference(got.LabelWeights, want.LabelWeights))
+			onnxruntime.Difference(got.Probabilities, want.Probabilities), onnxruntime.Difference(got.Attention, want.Attention), onnxruntime.Difference(got.LabelWeights, want.LabelWeights))
 		now, then := e.copies[e.current], cpu.copies[cpu.current]
 		if err := e.memory.download(now, e.prog.StateVectors()...); err != nil {
 			return err
 		}
 		for _, name := range e.prog.StateVectors() {
-			gradients = max(gradients, ortenv.Difference(now.floats(name), then.floats(name))/largest(then.floats(name)))
+			gradients = max(gradients, onnxruntime.Difference(now.floats(name), then.floats(name))/largest(then.floats(name)))
 		}
 		return nil
 	})
@@ -47,10 +46,10 @@ func (e *Engine) checkStep(bags int) error {
 		return err
 	}
 	device := e.options.settings()
-	if err := device.CheckDevice("the results of training steps", loss, ortenv.DeviceTolerance); err != nil {
+	if err := device.CheckDevice("the results of training steps", loss, onnxruntime.DeviceTolerance); err != nil {
 		return err
 	}
-	return device.CheckDevice("the gradients, relative to the largest,", gradients, ortenv.DeviceStateTolerance)
+	return device.CheckDevice("the gradients, relative to the largest,", gradients, onnxruntime.DeviceStateTolerance)
 }
 
 // checkPredictions compares predictions like checkStep compares steps.
@@ -65,13 +64,13 @@ func (e *Engine) checkPredictions(bags int) error {
 		if err != nil {
 			return err
 		}
-		worst = max(worst, ortenv.Difference(gotP, wantP), ortenv.Difference(gotA, wantA))
+		worst = max(worst, onnxruntime.Difference(gotP, wantP), onnxruntime.Difference(gotA, wantA))
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return e.options.settings().CheckDevice("the predictions", worst, ortenv.DeviceTolerance)
+	return e.options.settings().CheckDevice("the predictions", worst, onnxruntime.DeviceTolerance)
 }
 
 // compare calls f with some batches of the given number of bags and an engine on the CPU. Both
@@ -102,7 +101,7 @@ func (e *Engine) compare(bags, batches int, f func(cpu *Engine, b *train.Batch) 
 // sizes of their bags differ.
 func sampleBatch(p *compile.Program, bags, index int) *train.Batch {
 	const instances = 4 // of a bag on average
-	r := stream.New(1, "device", uint64(index))
+	r := ndarray.NewStream(1, "device", uint64(index))
 	k, t := p.Signature.Classes, &p.Spec.Train
 	b := &train.Batch{Bags: bags, Masks: map[string][]uint8{}, Lambda: 0.5, Epoch: 1, Epochs: max(1, t.Epochs.V), LR: t.LR.V,
 		Position: compile.Position{Update: index + 1, Steps: 2, Pending: index%2 == 0}, ClassWeights: make([]float32, k)}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/generate"
-	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/train"
 )
 
@@ -43,22 +43,22 @@ func (g *group) checkDevice() error {
 		for epoch, m := range w.Metrics {
 			results = max(results, math.Abs(r.Metrics[epoch].Loss-m.Loss)/max(1, math.Abs(m.Loss)))
 		}
-		results = max(results, ortenv.Difference(r.Weights, w.Weights))
+		results = max(results, onnxruntime.Difference(r.Weights, w.Weights))
 		for j := range w.Attention {
 			a, b := &w.Attention[j].Train, &r.Attention[j].Train
-			results = max(results, ortenv.Difference(b.Positive, a.Positive), ortenv.Difference(b.Negative, a.Negative), ortenv.Difference(b.Unknown, a.Unknown))
+			results = max(results, onnxruntime.Difference(b.Positive, a.Positive), onnxruntime.Difference(b.Negative, a.Negative), onnxruntime.Difference(b.Unknown, a.Unknown))
 		}
 		for name, v := range w.State.Params {
-			state = max(state, ortenv.Difference(r.State.Params[name], v)/largest(v))
+			state = max(state, onnxruntime.Difference(r.State.Params[name], v)/largest(v))
 		}
 		for name, v := range w.State.Optimizer {
-			state = max(state, ortenv.Difference(r.State.Optimizer[name], v)/largest(v))
+			state = max(state, onnxruntime.Difference(r.State.Optimizer[name], v)/largest(v))
 		}
 	}
-	if err := device.CheckDevice("losses, label weights and attention scores", results, ortenv.DeviceTolerance); err != nil {
+	if err := device.CheckDevice("losses, label weights and attention scores", results, onnxruntime.DeviceTolerance); err != nil {
 		return err
 	}
-	return device.CheckDevice("the parameters, relative to the largest,", state, ortenv.DeviceStateTolerance)
+	return device.CheckDevice("the parameters, relative to the largest,", state, onnxruntime.DeviceStateTolerance)
 }
 
 // lent is a group whose sessions belong to another one.

@@ -8,12 +8,11 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runtime/ortenv"
-	"github.com/miplc/miplc/runtime/ortlib"
 	"github.com/miplc/miplc/train"
 )
 
@@ -26,13 +25,13 @@ func TestWrongDeviceIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		onCPU, onDevice := e.formOf(false, bags), sessionKey{false, bags}
-		e.options.Provider = ortlib.WebGPU // for the error; the sessions are open
+		e.options.Provider = onnxruntime.WebGPU // for the error; the sessions are open
 		e.sessions[onDevice] = e.sessions[onCPU]
 		if err := e.checkStep(bags); err != nil {
 			t.Errorf("%d bags: a correct device is rejected: %v", bags, err)
 		}
 		e.sessions[onDevice] = wrong.sessions[onCPU]
-		var refused *ortenv.WrongDeviceError
+		var refused *onnxruntime.WrongDeviceError
 		if err := e.checkStep(bags); !errors.As(err, &refused) {
 			t.Errorf("%d bags: a wrong device gives %v", bags, err)
 		} else {
@@ -52,7 +51,7 @@ func opened(e *Engine, bags int) error {
 
 func onCPU(t *testing.T, set ...string) *Engine {
 	t.Helper()
-	e, err := New(traintest.Shipped(t, "quickstart", set...), nil, Options{Library: ortest.Library(t)})
+	e, err := New(traintest.Shipped(t, "quickstart", set...), nil, Options{Library: enginetest.Library(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +61,7 @@ func onCPU(t *testing.T, set ...string) *Engine {
 
 // A group that runs the step of another program simulates a device that computes wrong numbers.
 func TestWrongDeviceOfAGroupIsRefused(t *testing.T) {
-	cpu := Options{Library: ortest.Library(t)}
+	cpu := Options{Library: enginetest.Library(t)}
 	for _, batch := range []int{1, 4, 100} { // 100: all bags in one step
 		trial := traintest.Quickstart(t, 22, 1, batch)
 		other := traintest.Vary(t, trial, "other", func(s *language.Spec) { s.Train.Momentum.V = 0.5 })
@@ -72,14 +71,14 @@ func TestWrongDeviceOfAGroupIsRefused(t *testing.T) {
 			if err := errors.Join(g.openSessions(), bad.openSessions()); err != nil {
 				t.Fatal(err)
 			}
-			standIn(g, ortlib.WebGPU)
-			standIn(bad, ortlib.WebGPU)
+			standIn(g, onnxruntime.WebGPU)
+			standIn(bad, onnxruntime.WebGPU)
 			if err := g.checkDevice(); err != nil {
 				t.Errorf("batches of %d: a correct device is rejected: %v", batch, err)
 			}
 			key := runsKey{false, min(batch, len(trial.Split.Train)), 2}
 			g.open[key], bad.open[key] = bad.open[key], g.open[key]
-			var refused *ortenv.WrongDeviceError
+			var refused *onnxruntime.WrongDeviceError
 			if err := g.checkDevice(); !errors.As(err, &refused) {
 				t.Errorf("batches of %d: a wrong device gives %v", batch, err)
 			} else {
@@ -107,7 +106,7 @@ func standIn(g *group, provider string) {
 
 func modelOf(t *testing.T, trial *train.Trial) *runsModel {
 	t.Helper()
-	m, err := NewTrainer(train.EngineInfo{}, Options{Library: ortest.Library(t)}, 1).(*trainer).model(trial)
+	m, err := NewTrainer(train.EngineInfo{}, Options{Library: enginetest.Library(t)}, 1).(*trainer).model(trial)
 	if m == nil {
 		t.Fatalf("no form for several runs: %v", err)
 	}
@@ -117,12 +116,12 @@ func modelOf(t *testing.T, trial *train.Trial) *runsModel {
 // Runs in a group on WebGPU have the CPU's losses and parameters. A step copies one value to the
 // device, and its results are read with those of other steps.
 func TestGroupsOnWebGPU(t *testing.T) {
-	if !testsupport.InProcess(t, ortest.WebGPU) {
+	if !testsupport.InProcess(t, enginetest.WebGPU) {
 		return
 	}
 	const batch, epochs = 4, 2
 	trials := traintest.Mixed(t, traintest.Quickstart(t, 22, epochs, batch))
-	g := groupsOn(t, trials, ortlib.WebGPU)
+	g := groupsOn(t, trials, onnxruntime.WebGPU)
 	if !g.options.capture {
 		t.Error("the device starts each operation of a step, instead of repeating recorded ones")
 	}
@@ -153,7 +152,7 @@ func groupsOn(t *testing.T, list []*train.Trial, provider string) (used *group) 
 	reports := map[string][]*train.Report{}
 	for _, on := range []string{"", provider} {
 		var err error
-		by := NewTrainer(train.EngineInfo{Engine: Name}, Options{Library: ortest.Library(t), Provider: on}, 1).(*trainer)
+		by := NewTrainer(train.EngineInfo{Engine: Name}, Options{Library: enginetest.Library(t), Provider: on}, 1).(*trainer)
 		reports[on], err = outcomes(list, func(runs []*train.Run) train.Executor {
 			g, err := by.open(runs, nil)
 			if err != nil {
@@ -175,7 +174,7 @@ func groupsOn(t *testing.T, list []*train.Trial, provider string) (used *group) 
 			}
 		}
 		for name, v := range want.State.Params {
-			if d := ortenv.Difference(got.State.Params[name], v); !(d <= 1e-4*largest(v)) {
+			if d := onnxruntime.Difference(got.State.Params[name], v); !(d <= 1e-4*largest(v)) {
 				t.Errorf("trial %d: %s differs by %g", i, name, d)
 			}
 		}
@@ -185,10 +184,10 @@ func groupsOn(t *testing.T, list []*train.Trial, provider string) (used *group) 
 
 // Steps and predictions on images agree with the CPU's on WebGPU: New compares them.
 func TestImagesOnWebGPU(t *testing.T) {
-	if !testsupport.InProcess(t, ortest.WebGPU) {
+	if !testsupport.InProcess(t, enginetest.WebGPU) {
 		return
 	}
-	e, err := New(traintest.Shipped(t, "demipl-image", "train.batch=2"), nil, Options{Library: ortest.Library(t), Provider: ortlib.WebGPU})
+	e, err := New(traintest.Shipped(t, "demipl-image", "train.batch=2"), nil, Options{Library: enginetest.Library(t), Provider: onnxruntime.WebGPU})
 	if err != nil {
 		t.Fatal(err)
 	}

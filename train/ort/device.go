@@ -11,12 +11,12 @@ import (
 	"slices"
 	"strings"
 
-	onnxruntime "github.com/yalue/onnxruntime_go"
+	ort "github.com/yalue/onnxruntime_go"
 
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/learners"
-	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/train"
 )
 
 // device implements learners.Device.
@@ -24,8 +24,8 @@ type device struct{ options Options }
 
 // NewDevice returns a device that runs graphs of learners in onnxruntime, on all cores unless
 // Options.Threads is set. It needs no Close.
-func NewDevice(o Options) (learners.Device, error) {
-	if _, err := ortenv.Start(o.Library); err != nil {
+func NewDevice(o Options) (train.Device, error) {
+	if _, err := onnxruntime.Start(o.Library); err != nil {
 		return nil, err
 	}
 	o.Threads = cmp.Or(o.Threads, goruntime.GOMAXPROCS(0))
@@ -33,7 +33,7 @@ func NewDevice(o Options) (learners.Device, error) {
 }
 
 // Workspace implements learners.Device.
-func (d *device) Workspace() learners.Workspace {
+func (d *device) Workspace() train.Workspace {
 	return &workspace{options: d.options, values: values{}, sessions: map[*graph.Graph]*session{}}
 }
 
@@ -49,7 +49,7 @@ func (w *workspace) Put(name string, numbers []float32, shape ...int) error {
 	if len(numbers) != ndarray.Size(shape) {
 		return fmt.Errorf("bug: %s has %d values, its shape is %v", name, len(numbers), shape)
 	}
-	t, err := onnxruntime.NewTensor(toShape(shape), slices.Clone(numbers))
+	t, err := ort.NewTensor(toShape(shape), slices.Clone(numbers))
 	if err != nil {
 		return err
 	}
@@ -76,16 +76,16 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 		}
 		w.sessions[g] = s
 	}
-	in, out, next := make([]onnxruntime.Value, len(s.in)), make([]onnxruntime.Value, len(s.out)), values{}
+	in, out, next := make([]ort.Value, len(s.in)), make([]ort.Value, len(s.out)), values{}
 	for i, name := range s.in {
-		name = learners.InWorkspace(name, names)
+		name = train.InWorkspace(name, names)
 		if in[i] = w.values[name]; in[i] == nil {
 			return fmt.Errorf("bug: the graph %s reads %s, which has no value", g.Name, name)
 		}
 	}
 	for i, output := range s.out {
 		output = strings.TrimPrefix(output, outputPrefix)
-		name, shape := learners.InWorkspace(output, names), g.Output(output).Shape.Concrete(n, 1)
+		name, shape := train.InWorkspace(output, names), g.Output(output).Shape.Concrete(n, 1)
 		if old := w.values[name]; old != nil && !slices.Contains(in, old) && slices.Equal(old.GetShape(), toShape(shape)) {
 			next[name] = old
 		} else if err := next.add(name, shape...); err != nil {
@@ -109,7 +109,7 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 
 // check compares the first outputs of a graph on a device with those of the CPU, relative
 // to the largest value of each.
-func (w *workspace) check(g *graph.Graph, in, out []onnxruntime.Value) error {
+func (w *workspace) check(g *graph.Graph, in, out []ort.Value) error {
 	cpu, err := open(prefixed(g), Options{Library: w.options.Library, Threads: w.options.Threads}, false, 1)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (w *workspace) check(g *graph.Graph, in, out []onnxruntime.Value) error {
 	defer cpu.Destroy()
 	want := values{}
 	defer want.Destroy()
-	outputs := make([]onnxruntime.Value, len(out))
+	outputs := make([]ort.Value, len(out))
 	for i, name := range cpu.out {
 		if err := want.add(name, ndarray.Convert[int](out[i].GetShape())...); err != nil {
 			return err
@@ -129,10 +129,10 @@ func (w *workspace) check(g *graph.Graph, in, out []onnxruntime.Value) error {
 	}
 	worst := 0.0
 	for i, name := range cpu.out {
-		got := out[i].(*onnxruntime.Tensor[float32]).GetData()
-		worst = max(worst, ortenv.Difference(got, want.floats(name))/largest(want.floats(name)))
+		got := out[i].(*ort.Tensor[float32]).GetData()
+		worst = max(worst, onnxruntime.Difference(got, want.floats(name))/largest(want.floats(name)))
 	}
-	return w.options.settings().CheckDevice("the values of a graph, relative to the largest,", worst, ortenv.DeviceStateTolerance)
+	return w.options.settings().CheckDevice("the values of a graph, relative to the largest,", worst, onnxruntime.DeviceStateTolerance)
 }
 
 // outputPrefix makes the names of outputs different from those of inputs, as ONNX requires.

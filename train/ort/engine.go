@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/train"
 )
 
@@ -28,7 +28,7 @@ type Engine struct {
 	sessions map[sessionKey]*session // of predictions and whole steps, opened when the first batch asks for them
 	bagwise  *bagwise                // nil: whole steps
 
-	memory     memory
+	memory     deviceMemory
 	copies     [2]values  // state vectors of the step, and each parameter within the flat one
 	current    int        // index of the copy with the newest values
 	statistics values     // of the normalisation, one row
@@ -59,7 +59,7 @@ func (e *Engine) formOf(predict bool, bags int) sessionKey {
 // New opens the training step of a program in onnxruntime. params are the initial parameters by
 // name, including the statistics of the normalisation; nil: SetState will set them.
 func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, error) {
-	if _, err := ortenv.Start(o.Library); err != nil {
+	if _, err := onnxruntime.Start(o.Library); err != nil {
 		return nil, err
 	}
 	o.Threads = Threads(p, o.Threads)

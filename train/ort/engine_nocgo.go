@@ -6,14 +6,13 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/learners"
-	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/train"
 )
 
 // New returns an error, because a program built without cgo cannot call onnxruntime.
 func New(*compile.Program, map[string][]float32, Options) (train.Engine, error) {
-	return nil, ortenv.ErrNoCgo
+	return nil, onnxruntime.ErrNoCgo
 }
 
 // NewTrainer returns a trainer whose trials fail like New.
@@ -25,15 +24,15 @@ func NewTrainer(p train.EngineInfo, o Options, _ int) train.Trainer {
 type Products struct{}
 
 // NewProducts returns an error like New.
-func NewProducts(Options) (*Products, error) { return nil, ortenv.ErrNoCgo }
+func NewProducts(Options) (*Products, error) { return nil, onnxruntime.ErrNoCgo }
 
 // Gemm returns an error like New.
 func (*Products) Gemm(bool, bool, blas32.General, blas32.General, blas32.General) error {
-	return ortenv.ErrNoCgo
+	return onnxruntime.ErrNoCgo
 }
 
 // Close does nothing.
 func (*Products) Close() error { return nil }
 
 // NewDevice returns an error like New.
-func NewDevice(Options) (learners.Device, error) { return nil, ortenv.ErrNoCgo }
+func NewDevice(Options) (train.Device, error) { return nil, onnxruntime.ErrNoCgo }

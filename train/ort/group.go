@@ -29,7 +29,7 @@ type group struct {
 
 // group returns a group of runs with separate sessions.
 func (m *runsModel) group(runs []*train.Run, o Options) *group {
-	return &group{sessionCache: &sessionCache{m, o, &memory{}, map[runsKey]*runsSession{}}, runs: runs}
+	return &group{sessionCache: &sessionCache{m, o, &deviceMemory{}, map[runsKey]*runsSession{}}, runs: runs}
 }
 
 // openChecked opens the sessions and compares those of a device with the CPU. It clears

@@ -17,7 +17,7 @@ const (
 // history collects the results of several executions of packed sessions on a device, because reading a
 // value of a device waits until it has finished. An execution reads one copy and writes the other.
 type history struct {
-	memory      *memory
+	memory      *deviceMemory
 	copies      [2]values
 	current     int // index of the copy with the newest rows
 	rows, width int
@@ -40,7 +40,7 @@ func historyRowsFor(trials, width int) int {
 	return min(max(1, historyValues/(trials*width)), historyRows)
 }
 
-func newHistory(m *memory, runs int, p *onnx.Packing) (*history, error) {
+func newHistory(m *deviceMemory, runs int, p *onnx.Packing) (*history, error) {
 	h := &history{memory: m, rows: p.Rows, width: p.Results.Size}
 	for i := range h.copies {
 		h.copies[i] = values{}

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/internal/testkit/traintest"
-	"github.com/miplc/miplc/runtime/ortenv/plugin"
 )
 
 // A wide dropout layer after a ReLU needs no memory in the engine: its mask is read as bytes, and the result of the
@@ -19,7 +19,7 @@ func TestDropoutNeedsNoMemory(t *testing.T) {
 	if without == 0 {
 		t.Fatal("the engine has used no memory that is counted")
 	}
-	if with > without+plugin.PageOfBlocks {
+	if with > without+onnxruntime.PageOfBlocks {
 		t.Errorf("a step takes %d MB with dropout, %d MB without", with>>20, without>>20)
 	}
 }
@@ -40,7 +40,7 @@ func TestMemoryOfManyBags(t *testing.T) {
 // peakOfStep returns the largest memory of the values of a step, in bytes.
 func peakOfStep(t *testing.T, p *compile.Program, sizes ...int) int {
 	t.Helper()
-	plugin.TrimBlocks()
+	onnxruntime.TrimBlocks()
 	e, err := New(p, traintest.Start(p, 1).Params, Options{largeBags: true})
 	if err != nil {
 		t.Fatal(err)
@@ -49,5 +49,5 @@ func peakOfStep(t *testing.T, p *compile.Program, sizes ...int) int {
 	if _, err := e.Step(traintest.Batch(p, 1, sizes...)); err != nil {
 		t.Fatal(err)
 	}
-	return plugin.CountBlocks().Peak
+	return onnxruntime.CountBlocks().Peak
 }

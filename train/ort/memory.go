@@ -5,19 +5,19 @@ package ort
 import (
 	"errors"
 
-	onnxruntime "github.com/yalue/onnxruntime_go"
+	ort "github.com/yalue/onnxruntime_go"
 
-	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/internal/onnxruntime"
 )
 
-// memory allocates values and copies them between the process and a device.
-type memory struct {
-	device             *ortenv.Memory // nil: all values are in the process
-	uploads, downloads int            // copied values so far
+// deviceMemory allocates values and copies them between the process and a device.
+type deviceMemory struct {
+	device             *onnxruntime.Memory // nil: all values are in the process
+	uploads, downloads int                 // copied values so far
 }
 
 // add adds a value, of zeros in the process and of undefined contents on a device.
-func (m *memory) add(v values, name string, shape ...int) error {
+func (m *deviceMemory) add(v values, name string, shape ...int) error {
 	if m.device == nil {
 		return v.add(name, shape...)
 	}
@@ -29,19 +29,19 @@ func (m *memory) add(v values, name string, shape ...int) error {
 }
 
 // upload copies values from the process to the device.
-func (m *memory) upload(v values, names ...string) error {
-	return move(v, names, &m.uploads, (*ortenv.DeviceTensor).Upload)
+func (m *deviceMemory) upload(v values, names ...string) error {
+	return move(v, names, &m.uploads, (*onnxruntime.DeviceTensor).Upload)
 }
 
 // download copies values from the device to the process, after the runs that were started.
-func (m *memory) download(v values, names ...string) error {
-	return move(v, names, &m.downloads, (*ortenv.DeviceTensor).Download)
+func (m *deviceMemory) download(v values, names ...string) error {
+	return move(v, names, &m.downloads, (*onnxruntime.DeviceTensor).Download)
 }
 
-func move(v values, names []string, count *int, f func(*ortenv.DeviceTensor) error) error {
+func move(v values, names []string, count *int, f func(*onnxruntime.DeviceTensor) error) error {
 	var errs []error
 	for _, name := range names {
-		if t, ok := v[name].(*ortenv.DeviceTensor); ok {
+		if t, ok := v[name].(*onnxruntime.DeviceTensor); ok {
 			*count++
 			errs = append(errs, f(t))
 		}
@@ -50,7 +50,7 @@ func move(v values, names []string, count *int, f func(*ortenv.DeviceTensor) err
 }
 
 // onDevice reports whether a value is in the memory of a device.
-func onDevice(v onnxruntime.Value) bool {
-	_, ok := v.(*ortenv.DeviceTensor)
+func onDevice(v ort.Value) bool {
+	_, ok := v.(*onnxruntime.DeviceTensor)
 	return ok
 }

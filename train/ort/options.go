@@ -7,7 +7,7 @@ import (
 	goruntime "runtime"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/internal/onnxruntime"
 )
 
 // Name is the name of the engine.
@@ -28,8 +28,8 @@ type Options struct {
 }
 
 // settings returns the settings of sessions of onnxruntime.
-func (o Options) settings() ortenv.SessionOptions {
-	return ortenv.SessionOptions{Threads: o.Threads, Provider: o.Provider, LargeBags: o.largeBags, Capture: o.capture}
+func (o Options) settings() onnxruntime.SessionOptions {
+	return onnxruntime.SessionOptions{Threads: o.Threads, Provider: o.Provider, LargeBags: o.largeBags, Capture: o.capture}
 }
 
 func (o Options) onCPU() bool { return o.settings().OnCPU() }

@@ -9,15 +9,14 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/onnx"
-	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runtime/ortenv"
-	"github.com/miplc/miplc/runtime/ortlib"
 )
 
 // loops lists the specs whose form for bags of very different sizes has a Loop, which no provider
@@ -27,13 +26,13 @@ var loops = []string{"transmil"}
 // WebGPU computes every node of the training steps and predictions of all shipped specs, and
 // onnxruntime copies no values between it and the CPU within a run. The sessions refuse other nodes.
 func TestNoNodeFallsBackToTheCPU(t *testing.T) {
-	if !testsupport.InProcess(t, ortest.WebGPU) {
+	if !testsupport.InProcess(t, enginetest.WebGPU) {
 		return
 	}
-	if _, err := ortenv.Start(ortest.Library(t)); err != nil {
+	if _, err := onnxruntime.Start(enginetest.Library(t)); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Library: ortest.Library(t), Provider: ortlib.WebGPU, placed: filepath.Join(t.TempDir(), "placed.onnx")}
+	o := Options{Library: enginetest.Library(t), Provider: onnxruntime.WebGPU, placed: filepath.Join(t.TempDir(), "placed.onnx")}
 	for _, name := range language.TrainedNames() {
 		p := traintest.Shipped(t, name)
 		for _, bags := range []int{1, 3} {

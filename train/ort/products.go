@@ -9,26 +9,26 @@ import (
 	goruntime "runtime"
 	"sync"
 
-	onnxruntime "github.com/yalue/onnxruntime_go"
+	ort "github.com/yalue/onnxruntime_go"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/stream"
-	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/internal/onnxruntime"
 )
 
 // Products multiplies float32 matrices in onnxruntime, on a CPU about ten times as fast as gonum.
 // It is safe for concurrent use.
 type Products struct {
-	sessions [2][2]*onnxruntime.DynamicAdvancedSession // [a is transposed][b is transposed]
-	calls    sync.Locker                               // held during calls on the sessions
+	sessions [2][2]*ort.DynamicAdvancedSession // [a is transposed][b is transposed]
+	calls    sync.Locker                       // held during calls on the sessions
 }
 
 // NewProducts opens the sessions. On the CPU each product uses one thread unless Options.Threads
 // is set, because callers run several at once.
 func NewProducts(o Options) (*Products, error) {
-	if _, err := ortenv.Start(o.Library); err != nil {
+	if _, err := onnxruntime.Start(o.Library); err != nil {
 		return nil, err
 	}
 	o.Threads = cmp.Or(o.Threads, 1)
@@ -55,7 +55,7 @@ func NewProducts(o Options) (*Products, error) {
 // check compares products on a device with those of gonum, relative to the largest value.
 func (p *Products) check(o Options) error {
 	const n = 64
-	r := stream.New(1, "device")
+	r := ndarray.NewStream(1, "device")
 	draw := func() blas32.General {
 		m := blas32.General{Rows: n, Cols: n, Stride: n, Data: make([]float32, n*n)}
 		for i := range m.Data {
@@ -71,10 +71,10 @@ func (p *Products) check(o Options) error {
 			if err := p.Gemm(transA == blas.Trans, transB == blas.Trans, a, b, got); err != nil {
 				return err
 			}
-			worst = max(worst, ortenv.Difference(got.Data, want.Data)/largest(want.Data))
+			worst = max(worst, onnxruntime.Difference(got.Data, want.Data)/largest(want.Data))
 		}
 	}
-	return o.settings().CheckDevice("matrix products, relative to the largest,", worst, ortenv.DeviceTolerance)
+	return o.settings().CheckDevice("matrix products, relative to the largest,", worst, onnxruntime.DeviceTolerance)
 }
 
 // productModel returns a model of one Gemm of matrices of any size.
@@ -108,12 +108,12 @@ func (p *Products) Gemm(transA, transB bool, a, b, c blas32.General) error {
 	if transB {
 		j = 1
 	}
-	var tensors [3]*onnxruntime.Tensor[float32]
+	var tensors [3]*ort.Tensor[float32]
 	for q, m := range []blas32.General{a, b, c} {
 		if m.Stride != m.Cols || len(m.Data) < m.Rows*m.Cols {
 			return fmt.Errorf("matrix products in onnxruntime: a matrix of %d by %d has gaps or is cut off", m.Rows, m.Cols)
 		}
-		t, err := onnxruntime.NewTensor(onnxruntime.NewShape(int64(m.Rows), int64(m.Cols)), m.Data[:m.Rows*m.Cols])
+		t, err := ort.NewTensor(ort.NewShape(int64(m.Rows), int64(m.Cols)), m.Data[:m.Rows*m.Cols])
 		if err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (p *Products) Gemm(transA, transB bool, a, b, c blas32.General) error {
 		tensors[q] = t
 	}
 	p.calls.Lock()
-	err := p.sessions[i][j].Run([]onnxruntime.Value{tensors[0], tensors[1]}, []onnxruntime.Value{tensors[2]})
+	err := p.sessions[i][j].Run([]ort.Value{tensors[0], tensors[1]}, []ort.Value{tensors[2]})
 	p.calls.Unlock()
 	goruntime.KeepAlive(tensors) // the session has only their C pointers
 	goruntime.KeepAlive([]any{a, b, c})

@@ -11,20 +11,19 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 
-	"github.com/miplc/miplc/internal/stream"
-	"github.com/miplc/miplc/internal/testkit/ortest"
-	"github.com/miplc/miplc/runtime/ortenv"
-	"github.com/miplc/miplc/runtime/ortlib"
+	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 )
 
 // Products of matrices of many sizes agree with gonum's, also from several goroutines.
 func TestProducts(t *testing.T) {
-	p, err := NewProducts(Options{Library: ortest.Library(t)})
+	p, err := NewProducts(Options{Library: enginetest.Library(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	rng := stream.New(1, "products")
+	rng := ndarray.NewStream(1, "products")
 	draw := func(r, c int) blas32.General {
 		m := blas32.General{Rows: r, Cols: c, Stride: c, Data: make([]float32, r*c)}
 		for i := range m.Data {
@@ -68,17 +67,17 @@ func TestProducts(t *testing.T) {
 
 // Swapped sessions simulate a device that computes wrong products.
 func TestWrongProductsAreRefused(t *testing.T) {
-	p, err := NewProducts(Options{Library: ortest.Library(t)})
+	p, err := NewProducts(Options{Library: enginetest.Library(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	device := Options{Provider: ortlib.WebGPU}
+	device := Options{Provider: onnxruntime.WebGPU}
 	if err := p.check(device); err != nil {
 		t.Errorf("correct products are rejected: %v", err)
 	}
 	p.sessions[0][1], p.sessions[1][0] = p.sessions[1][0], p.sessions[0][1]
-	var refused *ortenv.WrongDeviceError
+	var refused *onnxruntime.WrongDeviceError
 	if err := p.check(device); !errors.As(err, &refused) {
 		t.Errorf("wrong products give %v", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile/onnx"
-	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
@@ -35,7 +35,7 @@ func TestShippedSpecsHaveAModelOfManyRuns(t *testing.T) {
 
 // Only a missing form makes trials train one at a time. A defect is the error of the trial.
 func TestDefectsAreNotHidden(t *testing.T) {
-	o := Options{Library: ortest.Library(t)}
+	o := Options{Library: enginetest.Library(t)}
 	if m, err := findModel(traintest.Shipped(t, "transmil"), onnx.Capacity{Bags: 1, Instances: 2000}, o); m != nil || err != nil {
 		t.Errorf("attention among 2000 instances: %v, %v", m, err)
 	}

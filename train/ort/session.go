@@ -9,14 +9,13 @@ import (
 	"slices"
 	"sync"
 
-	onnxruntime "github.com/yalue/onnxruntime_go"
+	ort "github.com/yalue/onnxruntime_go"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/onnx"
-	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/runtime/ortenv"
-	"github.com/miplc/miplc/runtime/ortenv/plugin"
+	"github.com/miplc/miplc/internal/onnxruntime"
 )
 
 // deviceOpset is the operator set of the graphs of this engine on devices, and of groups of runs. cpuOpset
@@ -29,7 +28,7 @@ const (
 
 // session is a graph in onnxruntime with the names of its inputs and outputs.
 type session struct {
-	*onnxruntime.DynamicAdvancedSession
+	*ort.DynamicAdvancedSession
 	name    string
 	in, out []string
 	onCPU   bool
@@ -73,7 +72,7 @@ func openModel(model *onnxpb.ModelProto, name string, o Options) (s *session, er
 }
 
 // start opens a session of onnxruntime.
-func start(model *onnxpb.ModelProto, in, out []string, o Options) (*onnxruntime.DynamicAdvancedSession, error) {
+func start(model *onnxpb.ModelProto, in, out []string, o Options) (*ort.DynamicAdvancedSession, error) {
 	bytes, err := proto.Marshal(model)
 	if err != nil {
 		return nil, err
@@ -92,7 +91,7 @@ func start(model *onnxpb.ModelProto, in, out []string, o Options) (*onnxruntime.
 	calls := o.settings().Locker()
 	calls.Lock()
 	defer calls.Unlock()
-	return ortenv.OpenSession(bytes, in, out, opts)
+	return onnxruntime.OpenSession(bytes, in, out, opts)
 }
 
 // Destroy releases the session, which may be nil.
@@ -107,10 +106,10 @@ func (s *session) Destroy() error {
 
 // binding is a session bound to the values that it reads and writes.
 type binding struct {
-	*onnxruntime.IoBinding
+	*ort.IoBinding
 	session *session
 	from    []values
-	graph   *plugin.Graph // nil: each run starts each operation
+	graph   *onnxruntime.Recording // nil: each run starts each operation
 }
 
 // run runs the session. For a device, it binds the inputs in the process again, see
@@ -120,7 +119,7 @@ func (b *binding) run() error {
 	s.calls.Lock()
 	defer s.calls.Unlock()
 	if !s.onCPU {
-		inProcess := func(name string, v onnxruntime.Value) error {
+		inProcess := func(name string, v ort.Value) error {
 			if onDevice(v) {
 				return nil
 			}
@@ -160,7 +159,7 @@ func (s *session) bind(from ...values) (*binding, error) {
 	b := &binding{IoBinding: io, session: s, from: from}
 	err = cmp.Or(s.bindAll("input", s.in, io.BindInput, from), s.bindAll("output", s.out, io.BindOutput, from))
 	if err == nil && s.capture {
-		b.graph, err = plugin.NewGraph(s.DynamicAdvancedSession, io)
+		b.graph, err = onnxruntime.NewRecording(s.DynamicAdvancedSession, io)
 	}
 	if err != nil {
 		io.Destroy()
@@ -170,7 +169,7 @@ func (s *session) bind(from ...values) (*binding, error) {
 }
 
 // bindAll binds each name to the first value of that name.
-func (s *session) bindAll(kind string, names []string, bind func(string, onnxruntime.Value) error, from []values) error {
+func (s *session) bindAll(kind string, names []string, bind func(string, ort.Value) error, from []values) error {
 	for _, name := range names {
 		at := slices.IndexFunc(from, func(v values) bool { return v[name] != nil })
 		if at < 0 {

@@ -8,22 +8,22 @@ import (
 	"maps"
 	"slices"
 
-	onnxruntime "github.com/yalue/onnxruntime_go"
+	ort "github.com/yalue/onnxruntime_go"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/lru"
+	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/train"
 )
 
 // values has the values of inputs and outputs of sessions by name. It keeps the Go values alive,
 // because onnxruntime only has pointers to them.
-type values map[string]onnxruntime.Value
+type values map[string]ort.Value
 
 // add adds a value of zeros.
 func (v values) add(name string, shape ...int) error {
-	t, err := onnxruntime.NewEmptyTensor[float32](toShape(shape))
+	t, err := ort.NewEmptyTensor[float32](toShape(shape))
 	if err == nil {
 		v[name] = t
 	}
@@ -36,7 +36,7 @@ func (v values) cut(p *compile.Program, prefix string, flat []float32) error {
 	parts := p.ParamViews(flat)
 	for _, q := range p.Params {
 		if len(q.Shape) > 0 {
-			t, err := onnxruntime.NewTensor(toShape(q.Shape), parts[q.Name])
+			t, err := ort.NewTensor(toShape(q.Shape), parts[q.Name])
 			if err != nil {
 				return err
 			}
@@ -104,21 +104,21 @@ type boundBatch struct {
 // batchCache has the values with which one thread runs sessions: outputs, and the most recently
 // used sets.
 type batchCache struct {
-	own    values                                  // the loss, its terms and the gradients
-	terms  map[string]*onnxruntime.Scalar[float32] // the loss and its terms
-	sets   lru.Cache[batchKey, *boundBatch]
+	own    values                          // the loss, its terms and the gradients
+	terms  map[string]*ort.Scalar[float32] // the loss and its terms
+	sets   memory.Cache[batchKey, *boundBatch]
 	large  *boundBatch  // of the last large batch
 	inputs train.Inputs // of the current batch
 }
 
 // allocate makes the outputs whose sizes do not depend on the batch.
 func (w *batchCache) allocate(p *compile.Program) error {
-	w.own, w.terms, w.sets = values{}, map[string]*onnxruntime.Scalar[float32]{}, newSets()
+	w.own, w.terms, w.sets = values{}, map[string]*ort.Scalar[float32]{}, newSets()
 	for _, o := range p.Train.Outputs {
 		if len(o.Node.Shape) > 0 {
 			continue
 		}
-		v, err := onnxruntime.NewScalar[float32](0)
+		v, err := ort.NewScalar[float32](0)
 		if err != nil {
 			return err
 		}
@@ -127,8 +127,8 @@ func (w *batchCache) allocate(p *compile.Program) error {
 	return nil
 }
 
-func newSets() lru.Cache[batchKey, *boundBatch] {
-	return lru.Cache[batchKey, *boundBatch]{MaxCount: maxSets, OnEvict: func(s *boundBatch) { _ = s.Destroy() }}
+func newSets() memory.Cache[batchKey, *boundBatch] {
+	return memory.Cache[batchKey, *boundBatch]{MaxCount: maxSets, OnEvict: func(s *boundBatch) { _ = s.Destroy() }}
 }
 
 // run runs a session on the inputs and returns the set with the results.
@@ -217,11 +217,11 @@ func (e *Engine) newSet(w *batchCache, of batchKey, inPlace bool) (s *boundBatch
 }
 
 // tensor returns a tensor in the memory of values if inPlace and they have its size, else one of zeros.
-func tensor[T float32 | uint8 | int32 | int64](values []T, inPlace bool, shape []int) (onnxruntime.Value, error) {
+func tensor[T float32 | uint8 | int32 | int64](values []T, inPlace bool, shape []int) (ort.Value, error) {
 	if inPlace && len(values) == ndarray.Size(shape) {
-		return onnxruntime.NewTensor(toShape(shape), values)
+		return ort.NewTensor(toShape(shape), values)
 	}
-	return onnxruntime.NewEmptyTensor[T](toShape(shape))
+	return ort.NewEmptyTensor[T](toShape(shape))
 }
 
 // fill copies the inputs of a batch to the tensors.
@@ -233,21 +233,21 @@ func (s *boundBatch) fill(in *train.Inputs) {
 		fillTensor(s.values[name], v)
 	}
 	switch bagOf := s.values[compile.InBagOf].(type) {
-	case *onnxruntime.Tensor[int64]:
+	case *ort.Tensor[int64]:
 		copy(bagOf.GetData(), ndarray.Convert[int64](in.BagOf))
-	case *onnxruntime.Tensor[int32]:
+	case *ort.Tensor[int32]:
 		copy(bagOf.GetData(), ndarray.Convert[int32](in.BagOf))
 	}
 }
 
 // fillTensor copies values to a tensor, unless it shares their memory or the session has no such input.
-func fillTensor[T float32 | uint8](t onnxruntime.Value, v []T) {
+func fillTensor[T float32 | uint8](t ort.Value, v []T) {
 	if t == nil {
 		return
 	}
-	if to := t.(*onnxruntime.Tensor[T]).GetData(); len(to) > 0 && &to[0] != &v[0] {
+	if to := t.(*ort.Tensor[T]).GetData(); len(to) > 0 && &to[0] != &v[0] {
 		copy(to, v)
 	}
 }
 
-func toShape(dims []int) onnxruntime.Shape { return ndarray.Convert[int64](dims) }
+func toShape(dims []int) ort.Shape { return ndarray.Convert[int64](dims) }

@@ -11,12 +11,11 @@ import (
 	"sync"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/onnx"
-	"github.com/miplc/miplc/compile/target"
-	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/runtime/ortenv"
+	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/train"
 )
 
@@ -150,7 +149,7 @@ func findModel(p *compile.Program, c onnx.Capacity, o Options) (*runsModel, erro
 		return nil, err
 	}
 	switch err := m.lowers(o.runs(1)); {
-	case errors.Is(err, target.ErrNoForm):
+	case errors.Is(err, graph.ErrNoForm):
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -208,7 +207,7 @@ type runsSession struct {
 type sessionCache struct {
 	*runsModel
 	options Options
-	memory  *memory
+	memory  *deviceMemory
 	open    map[runsKey]*runsSession
 }
 
@@ -293,7 +292,7 @@ func (t *trainer) maxTrials(like *train.Trial, _ int) int {
 
 // open opens the executor of a group.
 func (t *trainer) open(runs []*train.Run, note func(string)) (train.Executor, error) {
-	if _, err := ortenv.Start(t.options.Library); err != nil {
+	if _, err := onnxruntime.Start(t.options.Library); err != nil {
 		return nil, err
 	}
 	m, err := t.model(runs[0].Trial)

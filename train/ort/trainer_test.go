@@ -18,13 +18,11 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/generate"
-	"github.com/miplc/miplc/data/split"
-	"github.com/miplc/miplc/internal/testkit/ortest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/specs"
+	"github.com/miplc/miplc/language/specs"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/oracle"
 	"github.com/miplc/miplc/train/ort"
 )
 
@@ -35,7 +33,7 @@ func trained(t *testing.T, ctx context.Context, list []*train.Trial, o train.Opt
 	seen := &groups{Observer: o.ObserverOrSilent()}
 	o.Observer = seen
 	outcomes := make([]train.Outcome, len(list))
-	by := ort.NewTrainer(train.EngineInfo{Engine: ort.Name}, ort.Options{Library: ortest.Library(t)}, 1)
+	by := ort.NewTrainer(train.EngineInfo{Engine: ort.Name}, ort.Options{Library: enginetest.Library(t)}, 1)
 	by.Train(ctx, list, o, func(i int, out train.Outcome) { outcomes[i] = out })
 	return outcomes, seen.sizes
 }
@@ -87,7 +85,7 @@ func many(t *testing.T, n, batch int) (list []*train.Trial) {
 			s.Train.Seed.V, s.Train.LR.V, s.Loss[1].Weight.V = i, 0.002*float64(1+i%7), 0.001*float64(i%3)
 		})
 		var err error
-		if trial.Split, err = split.Random(o.Data.Bags(), nil, split.Settings{Train: 0.7, Seed: uint64(i % 5)}); err != nil {
+		if trial.Split, err = data.RandomSplit(o.Data.Bags(), nil, data.SplitSettings{Train: 0.7, Seed: uint64(i % 5)}); err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, trial)
@@ -164,7 +162,7 @@ func TestGroupsFollowTheOracle(t *testing.T) {
 		list := traintest.Mixed(t, traintest.Quickstart(t, 60, 3, batch))
 		got, _ := trained(t, context.Background(), list, train.Options{})
 		for i, trial := range list {
-			by := &train.StepTrainer{New: func(p *compile.Program) (train.Engine, error) { return oracle.New(p) }}
+			by := &train.StepTrainer{New: func(p *compile.Program) (train.Engine, error) { return train.NewOracle(p) }}
 			want, err := train.One(context.Background(), by, trial, train.Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -315,7 +313,7 @@ func TestTrialsThatTrainAlone(t *testing.T) {
 
 // BenchmarkGroup trains two epochs of 42 bags with evaluation in groups of different sizes.
 func BenchmarkGroup(b *testing.B) {
-	library := ortest.Library(b)
+	library := enginetest.Library(b)
 	for _, n := range []int{1, 8, 64} {
 		b.Run(fmt.Sprintf("trials=%d", n), func(b *testing.B) {
 			o := traintest.Quickstart(b, 300, 10, 1)
@@ -339,5 +337,5 @@ func BenchmarkGroup(b *testing.B) {
 
 // A trial that stops early does not change the bits of others.
 func TestEarlyStopInAGroup(t *testing.T) {
-	traintest.EarlyStop(t, ort.NewTrainer(train.EngineInfo{Engine: ort.Name}, ort.Options{Library: ortest.Library(t)}, 1))
+	traintest.EarlyStop(t, ort.NewTrainer(train.EngineInfo{Engine: ort.Name}, ort.Options{Library: enginetest.Library(t)}, 1))
 }

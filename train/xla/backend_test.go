@@ -4,14 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/nvidia"
+	"github.com/miplc/miplc/internal/native"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
 // Open returns a device, or an error that names the missing part.
 func TestOpen(t *testing.T) {
-	if _, driver := nvidia.FirstGPU(); driver != nil {
+	if _, driver := native.FirstGPU(); driver != nil {
 		if _, err := xla.Open(pjrt.CUDA, pjrt.Options{}); err == nil || !strings.Contains(err.Error(), "no GPU") {
 			t.Errorf("opening the GPU of a machine without one: %v", err)
 		}

@@ -7,14 +7,14 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/xla"
-	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/learners"
+	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
 // Workspace implements learners.Device.
-func (b *Backend) Workspace() learners.Workspace {
+func (b *Backend) Workspace() train.Workspace {
 	return &workspace{backend: b, values: buffers{}, ports: map[string]xla.Port{}, programs: map[at]*xla.Program{}}
 }
 
@@ -59,14 +59,14 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 	}
 	in := make([]compute.Buffer, len(p.Inputs))
 	for i, port := range p.Inputs {
-		name := learners.InWorkspace(port.Name, names)
+		name := train.InWorkspace(port.Name, names)
 		if in[i] = w.values[name]; in[i] == nil {
 			return fmt.Errorf("bug: the graph %s reads %s, which has no value", g.Name, name)
 		}
 	}
 	for i, port := range p.Inputs {
 		if p.UsesUp(i) { // the buffer is invalid even after an error
-			delete(w.values, learners.InWorkspace(port.Name, names))
+			delete(w.values, train.InWorkspace(port.Name, names))
 		}
 	}
 	out, err := p.Run(in)
@@ -77,7 +77,7 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 		return fmt.Errorf("the graph %s: %w", g.Name, err)
 	}
 	for i, port := range p.Outputs {
-		port.Name = learners.InWorkspace(port.Name, names)
+		port.Name = train.InWorkspace(port.Name, names)
 		w.values.drop(port.Name)
 		w.values[port.Name], w.ports[port.Name] = out[i], port
 	}

@@ -7,10 +7,9 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/memory"
-	"github.com/miplc/miplc/internal/testkit/pjrttest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/oracle"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
@@ -18,7 +17,7 @@ import (
 // goBackend returns the executor of pjrttest.
 func goBackend(t testing.TB) *xla.Backend {
 	t.Helper()
-	b := xla.NewBackend(&pjrt.Device{Backend: pjrttest.Backend(t), Memory: memory.Available()}, xla.Go)
+	b := xla.NewBackend(&pjrt.Device{Backend: enginetest.Backend(t), Memory: memory.Available()}, xla.Go)
 	t.Cleanup(b.Close)
 	return b
 }
@@ -26,7 +25,7 @@ func goBackend(t testing.TB) *xla.Backend {
 // run trains a trial on the oracle.
 func run(t *testing.T, o *train.Trial) *train.Report {
 	t.Helper()
-	by := &train.StepTrainer{New: func(p *compile.Program) (train.Engine, error) { return oracle.New(p) }}
+	by := &train.StepTrainer{New: func(p *compile.Program) (train.Engine, error) { return train.NewOracle(p) }}
 	r, err := train.One(context.Background(), by, o, train.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +50,7 @@ func TestEngineFollowsOracle(t *testing.T) {
 // sameRun compares losses, accuracies, parameters and label weights of two runs.
 func sameRun(t *testing.T, got, want *train.Report, tolerance float64) {
 	t.Helper()
-	tolerance = pjrttest.Tolerance(tolerance)
+	tolerance = enginetest.Tolerance(tolerance)
 	if len(got.Metrics) != len(want.Metrics) {
 		t.Fatalf("%d epochs, want %d", len(got.Metrics), len(want.Metrics))
 	}
@@ -83,7 +82,7 @@ func sameRun(t *testing.T, got, want *train.Report, tolerance float64) {
 
 func near(t *testing.T, what string, got, want []float32, tolerance float64) {
 	t.Helper()
-	tolerance = pjrttest.Tolerance(tolerance)
+	tolerance = enginetest.Tolerance(tolerance)
 	if len(got) != len(want) {
 		t.Fatalf("%s has %d numbers, want %d", what, len(got), len(want))
 	}

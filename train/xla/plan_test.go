@@ -13,7 +13,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/miplc/miplc/internal/memory"
-	"github.com/miplc/miplc/internal/testkit/pjrttest"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla"
@@ -103,7 +103,7 @@ func TestOutOfMemory(t *testing.T) {
 		trials []int
 		says   string
 	}{{4, []int{4}, ""}, {3, []int{2, 2}, ""}, {0, nil, "--device-memory"}} {
-		b := xla.NewBackend(&pjrt.Device{Backend: small{pjrttest.Backend(t), c.jobs}, Memory: memory.Available()}, xla.Go)
+		b := xla.NewBackend(&pjrt.Device{Backend: small{enginetest.Backend(t), c.jobs}, Memory: memory.Available()}, xla.Go)
 		n := &notes{}
 		for _, out := range together(context.Background(), &xla.Trainer{Backend: b}, seeds(t, 4), train.Options{Observer: n}) {
 			if (out.Err == nil) != (c.says == "") || out.Err != nil && !strings.Contains(out.Err.Error(), c.says) {

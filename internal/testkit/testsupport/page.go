@@ -20,15 +20,15 @@ func Browser(t testing.TB) string {
 }
 
 // Page opens a page of the folder examples in Chromium without a window and returns what the page
-// reports. The caller's folder is one below examples. It skips the test with the reason if there is
+// reports. The caller's folder is examples. It skips the test with the reason if there is
 // no Chromium, Python or onnxruntime-web, and fails it if the page reports an error.
 func Page(t testing.TB, page string) []byte {
 	t.Helper()
 	python, browser := Python(t), Browser(t)
-	if _, err := os.Stat("../node_modules/onnxruntime-web"); err != nil {
+	if _, err := os.Stat("node_modules/onnxruntime-web"); err != nil {
 		t.Skip("there is no onnxruntime-web: npm ci in the folder examples")
 	}
-	out, err := exec.Command(python, "../serve.py", browser, page).CombinedOutput()
+	out, err := exec.Command(python, "serve.py", browser, page).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", page, err, out)
 	}

@@ -8,13 +8,11 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/generate"
-	"github.com/miplc/miplc/data/split"
-	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/stream"
-	"github.com/miplc/miplc/internal/testkit/spectest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -38,7 +36,7 @@ func Shipped(t testing.TB, name string, set ...string) *compile.Program {
 // Random compiles the random spec of a seed.
 func Random(t testing.TB, seed uint64) *compile.Program {
 	t.Helper()
-	return Parsed(t, fmt.Sprintf("random%d", seed), spectest.Random(seed))
+	return Parsed(t, fmt.Sprintf("random%d", seed), modeltest.RandomSpec(seed))
 }
 
 // Parsed compiles a spec with data.generated.
@@ -72,14 +70,14 @@ func Start(p *compile.Program, seed uint64) *train.State {
 	s := &train.State{Params: train.InitParams(p, seed)}
 	for _, q := range p.Params {
 		if q.Init.Kind == "constant" {
-			r := stream.New(seed, "parity parameters "+q.Name)
+			r := ndarray.NewStream(seed, "parity parameters "+q.Name)
 			for i := range s.Params[q.Name] {
 				s.Params[q.Name][i] += float32(0.2 * r.NormFloat64())
 			}
 		}
 	}
 	if p.Normalize {
-		r := stream.New(seed, "parity statistics")
+		r := ndarray.NewStream(seed, "parity statistics")
 		for range ndarray.Size(p.Signature.Instance) {
 			s.Params[compile.ParamMean] = append(s.Params[compile.ParamMean], float32(r.NormFloat64()))
 			s.Params[compile.ParamStd] = append(s.Params[compile.ParamStd], 0.5+float32(r.Float64()))
@@ -91,7 +89,7 @@ func Start(p *compile.Program, seed uint64) *train.State {
 // Batch draws normalised bags of the given sizes with two candidates each, label weights
 // and dropout masks.
 func Batch(p *compile.Program, seed uint64, sizes ...int) *train.Batch {
-	r := stream.New(seed, "crosscheck batch")
+	r := ndarray.NewStream(seed, "crosscheck batch")
 	b := &train.Batch{Bags: len(sizes), Lambda: 0.7, Epoch: 3, Epochs: 10, LR: 0.05, Masks: map[string][]uint8{}}
 	for bag, n := range sizes {
 		for range n {
@@ -191,7 +189,7 @@ func Trial(t testing.TB, spec *language.Spec, d *data.Dataset) *train.Trial {
 		t.Fatal(err)
 	}
 	s := spec.Data.Split
-	split, err := split.Random(d.Bags(), d.TrueLists(), split.Settings{Train: s.Train.V, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V)})
+	split, err := data.RandomSplit(d.Bags(), d.TrueLists(), data.SplitSettings{Train: s.Train.V, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/data/split"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -49,7 +49,7 @@ func Mixed(t testing.TB, o *train.Trial) []*train.Trial {
 		Vary(t, o, "candidates", Seed(3)),
 	}
 	var err error
-	if list[3].Split, err = split.Random(o.Data.Bags(), nil, split.Settings{Train: 0.5, Seed: 2}); err != nil {
+	if list[3].Split, err = data.RandomSplit(o.Data.Bags(), nil, data.SplitSettings{Train: 0.5, Seed: 2}); err != nil {
 		t.Fatal(err)
 	}
 	set := *o.Data
@@ -66,7 +66,7 @@ func Mixed(t testing.TB, o *train.Trial) []*train.Trial {
 func EarlyStop(t testing.TB, by train.Trainer) {
 	t.Helper()
 	o := Quickstart(t, 60, 6, 1)
-	split, err := split.Random(o.Data.Bags(), o.Data.TrueLists(), split.Settings{Train: 0.7, Seed: 1, Stratify: true, Validation: 0.25})
+	split, err := data.RandomSplit(o.Data.Bags(), o.Data.TrueLists(), data.SplitSettings{Train: 0.7, Seed: 1, Stratify: true, Validation: 0.25})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/miplc/miplc/internal/nvidia"
-	"github.com/miplc/miplc/internal/trusted"
+	"github.com/miplc/miplc/internal/native"
 )
 
 // packages returns the folder of NVIDIA's Python packages that belong to a plugin: next to
@@ -48,7 +47,7 @@ func libraryCheck(named bool) func(path string) error {
 	if named {
 		return func(string) error { return nil }
 	}
-	return trusted.File
+	return native.CheckTrust
 }
 
 // toolkit returns the folder of NVIDIA's packages with the tools that XLA's compiler needs
@@ -68,7 +67,7 @@ func toolkit(folder string) string {
 func preload(plugin string, check func(path string) error) (missing []string) {
 	paths, missing := libraries(packages(plugin), check)
 	for _, path := range paths {
-		if err := nvidia.LoadGlobal(path); err != nil {
+		if err := native.LoadGlobal(path); err != nil {
 			missing = append(missing, fmt.Sprintf("%s (%v)", path, err))
 		}
 	}

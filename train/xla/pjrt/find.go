@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/miplc/miplc/internal/trusted"
+	"github.com/miplc/miplc/internal/native"
 )
 
 // ErrNoPlugin is the error of Find if no plugin is named or installed.
@@ -79,7 +79,7 @@ func installed(kind Kind) (list []Candidate) {
 	}
 	for _, path := range ofJAX() {
 		c := Candidate{Path: path, Origin: originPython, Kind: kind}
-		if err := trusted.File(path); err != nil {
+		if err := native.CheckTrust(path); err != nil {
 			c.Verdict = "refused: " + err.Error()
 		}
 		list = append(list, c)

@@ -8,8 +8,7 @@ import (
 	"github.com/ebitengine/purego"
 	gopjrt "github.com/gomlx/go-xla/pjrt"
 
-	"github.com/miplc/miplc/internal/nvidia"
-	"github.com/miplc/miplc/internal/trusted"
+	"github.com/miplc/miplc/internal/native"
 )
 
 // entryPoint is the symbol through which a program reaches a plugin.
@@ -27,12 +26,12 @@ type table struct {
 // versionOf loads a plugin and returns its version of the PJRT interface. It needs no device and
 // calls no function of the table, because other versions may have them at other offsets.
 func versionOf(plugin string) (major, minor int, err error) {
-	if err := trusted.Complete(plugin); err != nil {
+	if err := native.CheckComplete(plugin); err != nil {
 		return 0, 0, err
 	}
-	library, err := nvidia.Load(plugin, purego.RTLD_LAZY|purego.RTLD_LOCAL)
+	library, err := native.LoadDriver(plugin, purego.RTLD_LAZY|purego.RTLD_LOCAL)
 	if err != nil {
-		return 0, 0, trusted.LoadError(plugin, err.Error())
+		return 0, 0, native.LoadError(plugin, err.Error())
 	}
 	address, err := purego.Dlsym(library, entryPoint)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/miplc/miplc/internal/memory"
-	"github.com/miplc/miplc/internal/nvidia"
+	"github.com/miplc/miplc/internal/native"
 )
 
 // go-xla returns everything that it logs as errors too. It sets TF_CPP_MIN_LOG_LEVEL to silence
@@ -39,7 +39,7 @@ func Open(kind Kind, o Options) (*Device, error) {
 }
 
 func openGPU(o Options) (*Device, error) {
-	gpu, err := nvidia.FirstGPU()
+	gpu, err := native.FirstGPU()
 	if err != nil {
 		return nil, fmt.Errorf("no GPU: %w", err)
 	}

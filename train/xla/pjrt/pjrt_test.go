@@ -11,8 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/pinned"
-	"github.com/miplc/miplc/internal/trusted"
+	"github.com/miplc/miplc/internal/native"
 )
 
 // put makes empty files.
@@ -31,7 +30,7 @@ func put(t *testing.T, paths ...string) {
 // bare hides everything on the machine that Find could find.
 func bare(t *testing.T) (home string) {
 	home = t.TempDir()
-	for name, value := range map[string]string{"HOME": home, "XDG_CACHE_HOME": "", pinned.EnvCache: "", "VIRTUAL_ENV": "", EnvPlugin: "", "PATH": t.TempDir()} {
+	for name, value := range map[string]string{"HOME": home, "XDG_CACHE_HOME": "", native.EnvCache: "", "VIRTUAL_ENV": "", EnvPlugin: "", "PATH": t.TempDir()} {
 		t.Setenv(name, value)
 	}
 	return home
@@ -157,7 +156,7 @@ func TestLibraries(t *testing.T) {
 	blas, runtime := filepath.Join(site, "nvidia/cu13/lib/libcublas.so.13"), filepath.Join(site, "nvidia/cu13/lib/libcudart.so.13")
 	nn := filepath.Join(site, "nvidia/cudnn/lib/libcudnn.so.9")
 	put(t, plugin, blas, nn, runtime, filepath.Join(site, "nvidia/cu13/nvvm/libdevice/libdevice.10.bc"))
-	paths, missing := libraries(packages(plugin), trusted.File)
+	paths, missing := libraries(packages(plugin), native.CheckTrust)
 	if want := []string{runtime, blas, nn}; !reflect.DeepEqual(paths, want) {
 		t.Errorf("libraries %v, want %v", paths, want)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/testkit/ortest"
-	"github.com/miplc/miplc/runtime/ortlib"
+	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 )
 
 // place is the placeholder for the output in the arguments of the commands below.
@@ -79,7 +79,7 @@ splits: {count: 1}
 // directory of the test.
 func workshop(t *testing.T) string {
 	t.Helper()
-	t.Setenv(ortlib.EnvLibrary, ortest.Library(t))
+	t.Setenv(onnxruntime.EnvLibrary, enginetest.Library(t))
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for name, content := range map[string]string{

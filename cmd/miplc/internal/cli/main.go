@@ -18,7 +18,6 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/quiet"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/sanitize"
 	"github.com/miplc/miplc/internal/workers"
 )
 
@@ -29,7 +28,7 @@ func init() { quiet.End() }
 func Main(args []string, con *console.Console) int {
 	// A wrong flag ends parsing before --json is read, but its error must be JSON too.
 	con.JSON = slices.Contains(args, "--json")
-	con.Err = sanitize.Writer(con.Err)
+	con.Err = diag.CleanWriter(con.Err)
 	limitProcessors(con.Getenv)
 	ctx, stop := untilSignal(con)
 	defer stop()

@@ -5,24 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/miplc/miplc/cmd/miplc/internal/build"
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/cmd/miplc/internal/data"
-	"github.com/miplc/miplc/cmd/miplc/internal/doctor"
-	"github.com/miplc/miplc/cmd/miplc/internal/experiment"
-	"github.com/miplc/miplc/cmd/miplc/internal/export"
-	"github.com/miplc/miplc/cmd/miplc/internal/gen"
-	initcmd "github.com/miplc/miplc/cmd/miplc/internal/init"
-	"github.com/miplc/miplc/cmd/miplc/internal/parity"
-	"github.com/miplc/miplc/cmd/miplc/internal/predict"
-	"github.com/miplc/miplc/cmd/miplc/internal/report"
-	"github.com/miplc/miplc/cmd/miplc/internal/runtime"
-	"github.com/miplc/miplc/cmd/miplc/internal/schema"
-	"github.com/miplc/miplc/cmd/miplc/internal/serve"
-	"github.com/miplc/miplc/cmd/miplc/internal/specs"
-	"github.com/miplc/miplc/cmd/miplc/internal/train"
-	"github.com/miplc/miplc/cmd/miplc/internal/validate"
-	"github.com/miplc/miplc/cmd/miplc/internal/version"
 )
 
 const rootHelp = `miplc trains classifiers on bags: groups of feature vectors, such as the patches of a photo.
@@ -77,26 +60,26 @@ func newRoot(con *console.Console) *cobra.Command {
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 90") + usageEnd)
 	root.SetFlagErrorFunc(console.FlagError)
 	console.Group(con, root)
-	versionCommand := version.Command(con)
+	versionCommand := versionCommand(con)
 	addVersionFlag(root, versionCommand)
 	root.SetHelpCommand(console.Help(root))
 	root.AddCommand(
-		initcmd.Command(con),
-		validate.Command(con),
-		build.Command(con),
-		train.Command(con),
-		predict.Command(con),
-		serve.Command(con),
-		parity.Command(con),
-		export.Command(con),
-		gen.Command(con),
-		experiment.Command(con),
-		report.Command(con),
-		data.Command(con),
-		runtime.Command(con),
-		doctor.Command(con),
-		schema.Command(con),
-		specs.Command(con),
+		initCommand(con),
+		validateCommand(con),
+		buildCommand(con),
+		trainCommand(con),
+		predictCommand(con),
+		serveCommand(con),
+		parityCommand(con),
+		exportCommand(con),
+		genCommand(con),
+		experimentCommand(con),
+		reportCommand(con),
+		dataCommand(con),
+		runtimeCommand(con),
+		doctorCommand(con),
+		schemaCommand(con),
+		specsCommand(con),
 		versionCommand,
 	)
 	markRun(root)

@@ -11,9 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/sanitize"
-	"github.com/miplc/miplc/train/progress"
 )
 
 // Console is the environment of a command.
@@ -61,13 +60,13 @@ func (c *Console) Result(v any, text func(io.Writer) error) error {
 	if c.JSON {
 		return writeJSON(c.Out, v)
 	}
-	return text(sanitize.Writer(c.Out))
+	return text(diag.CleanWriter(c.Out))
 }
 
 // Resultf is Result with a text formatted by sanitize.Fprintf.
 func (c *Console) Resultf(v any, format string, args ...any) error {
 	return c.Result(v, func(w io.Writer) error {
-		_, err := sanitize.Fprintf(w, format, args...)
+		_, err := diag.Fprintf(w, format, args...)
 		return err
 	})
 }
@@ -116,7 +115,7 @@ func (c *Console) Create(path string, o fileio.WriteOptions) (*fileio.File, erro
 // Notef prints a note to Err, unless output is JSON.
 func (c *Console) Notef(format string, args ...any) {
 	if !c.JSON {
-		sanitize.Fprintf(c.Err, format+"\n", args...)
+		diag.Fprintf(c.Err, format+"\n", args...)
 	}
 }
 
@@ -128,11 +127,11 @@ func writeJSON(w io.Writer, v any) error {
 }
 
 // Counter returns a counter of items, such as "images", which is silent if output is JSON.
-func (c *Console) Counter(what string) *progress.Counter {
+func (c *Console) Counter(what string) *Counter {
 	if c.JSON {
-		return progress.NewCounter(io.Discard, false, what)
+		return NewCounter(io.Discard, false, what)
 	}
-	return progress.NewCounter(c.Err, c.Terminal, what)
+	return NewCounter(c.Err, c.Terminal, what)
 }
 
 // Progress returns the writer for lines of progress, or nil if output is JSON.

@@ -1,0 +1,96 @@
+// Package data is the command group miplc data: generating, converting and inspecting datasets.
+
+package cli
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/language"
+)
+
+// dataCommand returns the command group.
+func dataCommand(con *console.Console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "data",
+		Short: "Generate, convert and describe datasets",
+		Long: `Generate, convert and describe datasets. A dataset contains bags, such as photos. A bag
+consists of instances, such as the patches of the photo, and has candidate labels, of
+which one is true.
+
+A CSV file has one row per instance; the rows of a bag are adjacent. The first row of a
+bag has its true label, if known, and its candidates, separated by spaces; the other rows
+may repeat them or leave them empty:
+
+  bag,label,candidates,f1,f2
+  farm/1.jpg,cat,cat dog,0.5,1.25
+  farm/1.jpg,,,0.25,-3
+  farm/2.jpg,,cat dog,1.5,0.75
+
+Class names have no spaces. Optional columns are instance_label (class of the instance), x
+and y (its position) and file (docs/large-data.md); all others are features. One named like
+an identifier, such as slide_id, is an error: list it in --ignore-columns or
+--feature-columns. miplc reads ` + bagfile.Readable().And() + `
+(.mat as published with DEMIPL, the reference model), and writes ` + bagfile.Writable().And() + `;
+see docs/data.md.`,
+		Example: `  miplc data synth prototypes -o bags.csv                     # or write a CSV file yourself
+  miplc data inspect bags.csv                                 # validate and describe it
+  miplc train demipl-mlp --set data.set=bags.csv -o run       # train on it
+  miplc data import bags.csv bags.npz
+  miplc data bags --generator kmeansseg tiles -o tiles.npz`,
+	}
+	console.Group(con, cmd)
+	cmd.AddCommand(synthCommand(con), bagsCommand(con), crowdCommand(con), importCommand(con), inspectCommand(con))
+	return cmd
+}
+
+// crowdLabels is the kind of the labels of a dataset that is read, as data.labels of a spec.
+type crowdLabels string
+
+func (l *crowdLabels) addFlag(f *pflag.FlagSet) {
+	f.StringVar((*string)(l), "labels", "", "kind of labels: known (one certain label per bag), multi (any number of true labels, separated by spaces) or noisy (candidate sets that may lack the true label) (default: candidate sets)")
+}
+
+// set checks the kind and sets it in the options for reading.
+func (l crowdLabels) set(to *bagfile.Options) error {
+	if l == "" {
+		return nil
+	}
+	to.Labels = bagfile.LabelsNamed(string(l))
+	return console.CheckWord("--labels", string(l), language.KnownLabels, language.MultiLabels, language.NoisyLabels)
+}
+
+// savedDataset is the output of the commands that write a dataset.
+type savedDataset struct {
+	File       string `json:"file"`
+	Bags       int    `json:"bags"`
+	Instances  int    `json:"instances"`
+	Features   int    `json:"features"`
+	Classes    int    `json:"classes"`
+	DataSHA256 string `json:"data_sha256"`
+}
+
+// createDataset starts the output file before the work, so that errors are reported early.
+func createDataset(con *console.Console, path string, force bool, inputs ...string) (*fileio.File, error) {
+	if err := bagfile.CheckWritable(path); err != nil {
+		return nil, console.Invalid(err)
+	}
+	return con.Create(path, fileio.WriteOptions{Force: force, Inputs: inputs})
+}
+
+// saveDataset writes the dataset to its file.
+func saveDataset(con *console.Console, set *data.Dataset, out *fileio.File, path string) error {
+	if err := bagfile.Write(out, set, path); err != nil {
+		return err
+	}
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	s := savedDataset{path, set.Bags(), set.Offsets[set.Bags()], set.Dim(), set.Classes, set.Hash()}
+	return con.Resultf(s, "%s: %s, %s of %s, %s\n", s.File, diag.Count(s.Bags, "bag"), diag.Count(s.Instances, "instance"), diag.Count(s.Features, "feature"), diag.Count(s.Classes, "class"))
+}

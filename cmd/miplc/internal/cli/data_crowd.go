@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/crowd"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/fileio"
+)
+
+// crowdOptions are the settings of miplc data crowd.
+type crowdOptions struct {
+	Reading    bagfile.Options
+	Console    *console.Console
+	Annotators []string
+	Output     string
+	Force      bool
+	Classes    []string
+	Bags       string
+	Outside    string
+}
+
+// crowdResult is the output of the command.
+type crowdResult struct {
+	File string `json:"file"`
+	crowd.Stats
+}
+
+func crowdCommand(con *console.Console) *cobra.Command {
+	o := &crowdOptions{Console: con}
+	cmd := &cobra.Command{
+		Use:   "crowd ANNOTATOR.csv... -o FILE",
+		Short: "Make candidate sets from the labels of several annotators",
+		Long: `Make one candidate set per image from the label probabilities of at least three
+annotators, by the rule of the DEMIPL paper: a label is a candidate if at least two
+annotators give it a probability above 0. If that gives fewer than two candidates, the
+candidates are the most probable label of each annotator (all of them if several tie).
+
+Each annotator has a CSV file with one row per image and one column per class; an empty
+field is 0:
+
+  image,DEB,LYM,MUC
+  LYM/tile-1.png,0.3,0.7,
+
+The output has the same form with 0 and 1, for miplc data bags --candidates. With --bags
+the output is that dataset with the new candidate sets; the flags for columns apply to it.
+The row LYM/tile-1.png belongs to the bag of this name, or to the only one whose name ends
+in /LYM/tile-1.png. An image or class that a file lacks is an error that names the file;
+nothing is written.`,
+		Example: `  miplc data crowd anna.csv ben.csv cleo.csv -o candidates.csv
+  miplc data bags --generator kmeansseg --candidates candidates.csv photos -o photos.npz
+  miplc data crowd anna.csv ben.csv cleo.csv --bags sift.npz -o sift-crowd.npz`,
+		Args: console.Args(console.Arguments("ANNOTATOR.csv...", &o.Annotators)),
+		RunE: func(*cobra.Command, []string) error { return runCrowd(o) },
+	}
+	f := cmd.Flags()
+	console.ReadingFlags(f, &o.Reading)
+	f.StringVarP(&o.Output, "output", "o", "", "output file: .csv, or with --bags a dataset (required)")
+	f.BoolVar(&o.Force, "force", false, "overwrite an existing output file")
+	f.StringSliceVar(&o.Classes, "classes", nil, "classes that every file must contain (default: those of --bags, else of the first file)")
+	f.StringVar(&o.Bags, "bags", "", "dataset whose candidate sets are replaced, matched by image name")
+	f.StringVar(&o.Outside, "outside", string(crowd.OutsideError), "with --bags, action if the true class is not a candidate: "+outsideActions)
+	return cmd
+}
+
+// runCrowd makes the candidate sets and writes them.
+func runCrowd(o *crowdOptions) error {
+	if o.Output == "" {
+		return console.Usagef("miplc data crowd: -o FILE is missing")
+	}
+	if len(o.Annotators) < crowd.MinAnnotators {
+		return console.Usagef("miplc data crowd: the rule needs the files of at least %d annotators, %d given", crowd.MinAnnotators, len(o.Annotators))
+	}
+	if err := checkOutside(o.Outside); err != nil {
+		return err
+	}
+	if o.Bags != "" {
+		if err := bagfile.CheckWritable(o.Output); err != nil {
+			return console.Invalid(err)
+		}
+	} else if filepath.Ext(o.Output) != ".csv" {
+		return console.Usagef("%s: candidate sets are written as .csv; give --bags to write a dataset", o.Output)
+	}
+	out, err := o.Console.Create(o.Output, fileio.WriteOptions{Force: o.Force, Inputs: append(slices.Clip(o.Annotators), o.Bags)})
+	if err != nil {
+		return err
+	}
+	defer out.Discard()
+	var set *data.Dataset
+	classes := o.Classes
+	if o.Bags != "" {
+		if set, err = bagfile.OpenWith(o.Bags, o.Reading); err != nil {
+			return err
+		}
+		if o.Classes == nil && set.Classes > 0 {
+			classes = set.AllClassNames()
+		}
+	}
+	annotators, err := crowd.ReadAnnotators(o.Annotators, classes)
+	if err != nil {
+		return err
+	}
+	table, stats, err := crowd.Distill(annotators)
+	if err != nil {
+		return err
+	}
+	if set == nil {
+		return o.table(out, table, stats)
+	}
+	if set, err = attachLabels(o.Console, set, table, o.Outside); err != nil {
+		return err
+	}
+	return saveDataset(o.Console, set, out, o.Output)
+}
+
+func (o *crowdOptions) table(out *fileio.File, table *crowd.Table, stats crowd.Stats) error {
+	if err := crowd.WriteCandidates(out, table); err != nil {
+		return err
+	}
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	return o.Console.Resultf(crowdResult{o.Output, stats}, "%s: %s, %s, %.2f candidates per image on average; agreed on for %d, most probable labels for %d\n",
+		o.Output, diag.Count(stats.Images, "image"), diag.Count(stats.Classes, "class"), stats.MeanCandidates, stats.Agreed, stats.Picked)
+}

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/engines"
+)
+
+// tryFlag is the flag with which this command starts itself to try a provider.
+const tryFlag = "try-provider"
+
+// envTrying marks that process.
+const envTrying = "MIPLC_DOCTOR_TRYING"
+
+// tryTime bounds the time to open a device and to train on it.
+const tryTime = 2 * time.Minute
+
+// tryAll tries the available execution providers, each in a separate process, because a device or
+// its driver may end the process.
+func tryAll(ctx context.Context, library string) []deviceFacts {
+	var list []deviceFacts
+	program, err := os.Executable()
+	offered := onnxruntime.Offered(library)
+	if gpu, err := native.FirstGPU(); err == nil && !slices.Contains(offered, onnxruntime.CUDA) {
+		list = append(list, deviceFacts{component: component{Name: onnxruntime.CUDA,
+			Detail: fmt.Sprintf("a GPU is here (%s), but not its execution provider: run `miplc runtime install %s`", gpu.Name, onnxruntime.CUDA)}})
+	}
+	for _, name := range offered {
+		d := deviceFacts{component: component{Name: name}}
+		if err == nil && os.Getenv(envTrying) == "" {
+			d = tryIn(ctx, program, library, name)
+		} else {
+			d.Detail = "not tried: miplc cannot start itself"
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+// tryIn runs try in a separate process.
+func tryIn(ctx context.Context, program, library, name string) deviceFacts {
+	ctx, cancel := context.WithTimeout(ctx, tryTime)
+	defer cancel()
+	var out, said bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, "doctor", "--json", "--"+tryFlag, name, "--library", library)
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &said, time.Second
+	cmd.Env = append(os.Environ(), envTrying+"=1")
+	d := deviceFacts{component: component{Name: name}}
+	err := cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		d.Detail = fmt.Sprintf("no training step ended within %v", tryTime)
+	case err != nil:
+		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+		d.Detail = fmt.Sprintf("it ended the process that tried it: %v: %s", err, lines[len(lines)-1])
+	default:
+		if err := json.Unmarshal(out.Bytes(), &d); err != nil {
+			d.Detail = fmt.Sprintf("the process that tried it printed no result: %v", err)
+		}
+	}
+	return d
+}
+
+// tryProvider trains a small model with a provider in this process, or predicts with it if the provider is for
+// prediction only.
+func tryProvider(ctx context.Context, library, name string) deviceFacts {
+	d := deviceFacts{component: component{Name: name}}
+	what, tested := "a training step", engines.TryProvider
+	if name == onnxruntime.CUDA {
+		what, tested = "a prediction", tryPrediction
+	}
+	took, err := tested(ctx, library, name)
+	if err != nil {
+		d.Detail = err.Error()
+		return d
+	}
+	d.Usable, d.Step = true, took.Seconds()
+	d.Detail = fmt.Sprintf("it agrees with the CPU; %s of a small model in %v", what, took.Round(time.Microsecond))
+	return d
+}
+
+// tryPrediction opens a small model on the device of a provider, which compares the device with the CPU.
+// It returns the time of a second prediction.
+func tryPrediction(ctx context.Context, library, name string) (time.Duration, error) {
+	small, err := train.SmallTrial()
+	if err != nil {
+		return 0, err
+	}
+	meta := export.Metadata{Engine: "none", Classes: make([]string, small.Data.Classes)}
+	for i := range meta.Classes {
+		meta.Classes[i] = fmt.Sprint(i)
+	}
+	file, err := export.Model(small.Program, train.UntrainedState(small.Program, 1).Params, meta)
+	if err != nil {
+		return 0, err
+	}
+	content, err := proto.Marshal(file)
+	if err != nil {
+		return 0, err
+	}
+	model, err := runtime.OpenBytes(content, runtime.WithLibrary(library), runtime.WithProvider(name, nil))
+	if err != nil {
+		return 0, err
+	}
+	defer model.Close()
+	bag := runtime.Bag{N: small.Data.Size(0), Instances: small.Data.Instances[:small.Data.Size(0)*small.Data.Dim()]}
+	if _, err := model.Predict(ctx, bag); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	_, err = model.Predict(ctx, bag)
+	return time.Since(began), err
+}

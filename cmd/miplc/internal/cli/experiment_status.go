@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/internal/diag"
+)
+
+// statusOptions are the settings of miplc experiment status.
+type statusOptions struct {
+	Console *console.Console
+	Dir     string
+	Watch   bool
+}
+
+func statusCommand(con *console.Console) *cobra.Command {
+	o := &statusOptions{Console: con}
+	cmd := &cobra.Command{
+		Use:   "status DIR",
+		Short: "Show the progress of an experiment on all machines",
+		Long: `Print how many cells in DIR are finished, failed and missing, why cells failed, which
+processes run, and an estimate of the remaining time.
+
+A running process updates the time of its results file every half minute. A process
+counts as running if its file is not closed and was updated within the last two minutes.
+--watch repeats every few seconds until every cell has a result and no process runs, or until
+Ctrl-C.
+The exit status is 0 even if cells failed; --json has the number of failed cells.`,
+		Example: "  miplc experiment status table\n  miplc experiment status table --watch",
+		Args:    console.Args(console.Arg("DIR", &o.Dir)),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), o) },
+	}
+	cmd.Flags().BoolVar(&o.Watch, "watch", false, "repeat until the experiment ends")
+	return cmd
+}
+
+// lookAgain is the interval of --watch.
+const lookAgain = 5 * time.Second
+
+// runStatus prints the status once. With --watch it prints it repeatedly, until every cell has a result
+// and no process runs, or until the user interrupts it.
+func runStatus(ctx context.Context, o *statusOptions) error {
+	if o.Watch && o.Console.JSON {
+		return console.Usagef("miplc experiment status: --watch prints repeatedly and --json prints one object: give only one of them")
+	}
+	line := console.NewLine(o.Console.Err, o.Console.Terminal)
+	defer line.End()
+	for {
+		s, err := experiment.ReadStatus(o.Dir, time.Now())
+		if err != nil {
+			return err
+		}
+		over := s.Done+s.Failed == s.Cells && len(s.Running) == 0
+		if !o.Watch || over || ctx.Err() != nil {
+			line.Clear()
+			return o.Console.Result(s, func(w io.Writer) error { return printStatus(w, o.Dir, s) })
+		}
+		if line.Due() {
+			line.Show(summaryOf(s))
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+// summaryOf returns the line that --watch redraws.
+func summaryOf(s *experiment.Status) string {
+	text := fmt.Sprintf("%d/%s", s.Done, diag.Count(s.Cells, "cell"))
+	if s.Failed > 0 {
+		text += fmt.Sprintf(", %d failed", s.Failed)
+	}
+	text += fmt.Sprintf(", %s at work", diag.CountForms(len(s.Running), "process", "processes"))
+	if s.Left != nil {
+		text += ", about " + span(*s.Left) + " left"
+	}
+	return text
+}
+
+// maxShown is the number of processes and of failures that are listed.
+const maxShown = 10
+
+func printStatus(w io.Writer, dir string, s *experiment.Status) error {
+	t := diag.CleanWriter(w)
+	left := s.Cells - s.Done
+	fmt.Fprintf(t, "%s: %d of %s done, %d failed\n", diag.CleanLine(s.Name), s.Done, diag.CountForms(s.Cells, "cell is", "cells are"), s.Failed)
+	for i, p := range s.Running {
+		if i == maxShown {
+			fmt.Fprintf(t, "  and %d more\n", len(s.Running)-maxShown)
+			break
+		}
+		fmt.Fprintf(t, "  %s runs on %s, last seen %s ago\n", diag.CleanLine(p.Part), diag.CleanLine(p.Host), span(p.Silent))
+	}
+	for i, f := range s.Failures {
+		if i == maxShown {
+			fmt.Fprintf(t, "  and %d more cells failed\n", len(s.Failures)-maxShown)
+			break
+		}
+		fmt.Fprintf(t, "  failed: %s: %s\n", diag.CleanLine(f.Coord.String()), diag.CleanLine(f.Error))
+	}
+	if n := len(s.Differ); n > 0 {
+		fmt.Fprintf(t, "  %s computed more than once with results that are not the same, the first is %s\n", diag.CountForms(n, "cell was", "cells were"), diag.CleanLine(s.Differ[0].String()))
+	}
+	var err error
+	switch {
+	case left == 0:
+		_, err = fmt.Fprintf(t, "tables and figures: miplc report %s\n", diag.CleanLine(diag.ShellWord(dir)))
+	default:
+		_, err = fmt.Fprintln(t, timeLeft(s, left))
+	}
+	return err
+}
+
+// timeLeft says how long the cells that are left take.
+func timeLeft(s *experiment.Status, cells int) string {
+	text := diag.CountForms(cells, "cell is", "cells are") + " left"
+	if s.Seconds != nil {
+		text += fmt.Sprintf(", about %s of one core", span(*s.Seconds))
+	}
+	switch {
+	case s.Left != nil:
+		return text + fmt.Sprintf("; %s with %s", span(*s.Left), diag.CountForms(len(s.Running), "running process", "running processes"))
+	case len(s.Running) == 0:
+		return text + "; no process is running"
+	}
+	return text + "; the time is known after the first cell"
+}

@@ -1,0 +1,103 @@
+// Package initcmd is the command miplc init.
+
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/specs"
+)
+
+// Names of the files that the command writes.
+const (
+	specFile   = "model.yaml"
+	schemaFile = "schema.json"
+)
+
+// modeline names the schema for editors.
+const modeline = "# yaml-language-server: $schema=./" + schemaFile + "\n"
+
+// initOptions are the options of the command.
+type initOptions struct {
+	Console *console.Console
+	Dir     string
+	From    string
+}
+
+// initResult is the output of the command.
+type initResult struct {
+	Spec   string `json:"spec"`
+	Schema string `json:"schema"`
+	From   string `json:"from"`
+}
+
+// initCommand returns the command.
+func initCommand(con *console.Console) *cobra.Command {
+	o := &initOptions{Console: con, Dir: "."}
+	cmd := &cobra.Command{
+		Use:        "init [DIR]",
+		SuggestFor: []string{"new", "create", "template"},
+		Short:      "Write a commented starter spec and its JSON Schema",
+		Long: fmt.Sprintf(`Write a starter spec (%s) and its JSON Schema (%s) to DIR, which is created if
+necessary (default: the current folder). The spec is a copy, with comments, of a spec that
+miplc ships. Editors with a YAML language server use the schema to complete and check it.
+
+The default, quickstart, trains on generated bags and needs no data. In a copy of another
+spec, set data.set to the path of your dataset. Then run, with the DIR that you gave:
+
+  miplc validate DIR/model.yaml
+  miplc train DIR/model.yaml -o run
+
+If model.yaml exists, the command writes nothing and exits with code 1; an existing
+schema.json is kept. If the name after --from is unknown, the command exits with code 2.`, specFile, schemaFile),
+		Example: "  miplc init\n  miplc init mine --from demipl-mlp",
+		Args:    console.Args(console.Arg("[DIR]", &o.Dir)),
+		RunE:    func(*cobra.Command, []string) error { return runInit(o) },
+	}
+	cmd.Flags().StringVar(&o.From, "from", "quickstart", "shipped spec to copy, see miplc specs")
+	return cmd
+}
+
+// runInit writes the files.
+func runInit(o *initOptions) error {
+	if ext := filepath.Ext(o.Dir); ext == ".yaml" || ext == ".yml" {
+		return console.Usagef("miplc init: %s is not the name of a folder: the command writes %s to the folder DIR", o.Dir, specFile)
+	}
+	text, found := specs.Model(o.From)
+	if !found {
+		return console.CheckWord("--from", o.From, specs.Models()...)
+	}
+	if !strings.HasPrefix(string(text), "# yaml-language-server:") {
+		text = append([]byte(modeline), text...)
+	}
+	r := initResult{filepath.Join(o.Dir, specFile), filepath.Join(o.Dir, schemaFile), o.From}
+	if _, err := os.Lstat(r.Spec); err == nil {
+		return fmt.Errorf("%s exists already: name another folder", r.Spec)
+	}
+	spec, err := fileio.Create(r.Spec, fileio.WriteOptions{})
+	if err != nil {
+		return err
+	}
+	defer spec.Discard()
+	if _, err := spec.Write(text); err != nil {
+		return err
+	}
+	schema := "for editors"
+	if _, err := os.Lstat(r.Schema); err == nil {
+		schema = "for editors (existing file kept)"
+	} else if err := fileio.Write(r.Schema, language.Dialect.Schema(), fileio.WriteOptions{}); err != nil {
+		return err
+	}
+	if err := spec.Commit(); err != nil { // last, because an existing spec means that init is done
+		return err
+	}
+	return o.Console.Resultf(r, "%s: copy of %s\n%s: %s\ntry: miplc validate %s\n     miplc train %s -o run\n", r.Spec, r.From, r.Schema, schema, r.Spec, r.Spec)
+}

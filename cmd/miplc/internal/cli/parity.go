@@ -1,0 +1,158 @@
+// Package parity is the command miplc parity.
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runs/parity"
+)
+
+// parityOptions are the options of the command.
+type parityOptions struct {
+	Console *console.Console
+	Target  string // a model file or the folder of a run
+	runs.CheckOptions
+}
+
+// parityResult is the output of the command.
+type parityResult struct {
+	Target string `json:"target"`
+	Note   string `json:"note,omitempty"` // why an engine is missing
+	*parity.Report
+}
+
+// parityCommand returns the command.
+func parityCommand(con *console.Console) *cobra.Command {
+	o := &parityOptions{Console: con}
+	cmd := &cobra.Command{
+		Use:        "parity DIR|MODEL",
+		SuggestFor: []string{"compare", "diff"},
+		Short:      "Compare the predictions of all engines and back ends on the same bags",
+		Long: fmt.Sprintf(`Check that a model predicts the same everywhere: run it in every engine and back end on
+seeded random bags, and print the largest absolute difference of probabilities and
+attention scores for each pair.
+
+MODEL is a model file; the back ends onnxruntime and onnx-go run it. DIR is the folder of
+a run; the float64 interpreter and gorgonia then also run the graph of its spec with the
+parameters of its checkpoint. Without a checkpoint only the back ends are compared.
+
+If a pair differs by more than the tolerance, the command marks it with TOO FAR and exits
+with 1. The tolerance is %.0e, or more (up to %.0e) if float32 rounding alone changes the
+predictions of this model more.
+
+The bags of a run folder have the sizes that were compared after training: the smallest, the
+median and the largest of the dataset. Differences on bags of other sizes are warnings.`, parity.Tolerance, parity.MaxTolerance),
+		Example: "  miplc parity quickstart-run\n  miplc parity model.onnx --sizes 1,7,500 --json",
+		Args:    console.Args(console.Arg("DIR|MODEL", &o.Target)),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("sizes") {
+				o.Sizes = nil
+			}
+			return runParity(o)
+		},
+	}
+	console.LibraryFlag(cmd.Flags(), &o.Library)
+	cmd.Flags().IntSliceVar(&o.Sizes, "sizes", parity.DefaultSizes, "numbers of instances of the test bags (models with an encoder: 1,2,8)")
+	cmd.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of the random bags")
+	console.Limit(cmd.Flags(), 1, parity.MaxSize, "sizes")
+	console.Limit(cmd.Flags(), 0, math.MaxUint64, "seed")
+	return cmd
+}
+
+// runParity compares the engines and prints the report.
+func runParity(o *parityOptions) error {
+	r := parityResult{Target: o.Target}
+	var err error
+	if r.Report, r.Note, err = measureParity(o); err != nil {
+		return err
+	}
+	return o.Console.ResultOf(r.Err(), r, r.print)
+}
+
+func measureParity(o *parityOptions) (*parity.Report, string, error) {
+	path, err := findModel(o.Target)
+	if err != nil {
+		return nil, "", err
+	}
+	if path == o.Target {
+		report, err := runs.File(path, o.CheckOptions)
+		return report, "", err
+	}
+	report, err := runs.CompareModel(o.Target, o.CheckOptions)
+	if errors.Is(err, runs.ErrNoCheckpoint) {
+		note := "comparing only the back ends of the model file: " + err.Error()
+		report, err = runs.File(path, o.CheckOptions)
+		return report, note, err
+	}
+	return report, "", err
+}
+
+func (r parityResult) print(w io.Writer) error {
+	if r.Note != "" {
+		fmt.Fprintln(w, r.Note)
+	}
+	return printParity(w, r.Report)
+}
+
+// printParity writes the table of a report.
+func printParity(out io.Writer, r *parity.Report) error {
+	compared := r.Required
+	if compared == nil {
+		compared = r.BagSizes
+	}
+	diag.Fprintf(out, "parity: largest absolute difference on bags of %s instances, tolerance %.0e\n", paritySizes(compared), r.Tolerance)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "  compared\t\tprobabilities\tattention\t")
+	for _, p := range r.Pairs {
+		diag.Fprintf(w, "  %s\t%s\t%.1e\t%.1e\t%s\n", p.A, p.B, p.Probabilities, p.Attention, parityVerdict(p, r.Tolerance))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, f := range r.Failed {
+		fmt.Fprintf(out, "  %s failed: %s\n", f.Engine, f.Error)
+	}
+	for _, text := range r.Warnings {
+		diag.Fprintf(out, "  warning: %s\n", text)
+	}
+	for _, name := range r.LeftOut {
+		diag.Fprintf(out, "  %s computes this model wrong, so the file does not list it\n", name)
+	}
+	return nil
+}
+
+// parityVerdict compares a pair with its bound if that differs from the tolerance.
+func parityVerdict(p parity.Pair, tolerance float64) string {
+	text := "ok"
+	if !p.OK {
+		text = "TOO FAR"
+	}
+	if p.Bound > tolerance {
+		text += fmt.Sprintf(" (rounding allows %.0e)", p.Bound)
+	}
+	return text
+}
+
+func paritySizes(list []int) string {
+	text := ""
+	for i, n := range list {
+		switch {
+		case i > 0 && i == len(list)-1:
+			text += " and "
+		case i > 0:
+			text += ", "
+		}
+		text += fmt.Sprint(n)
+	}
+	return text
+}

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/miplc/miplc/data/imagebags"
+)
+
+// A bag gets the image of the same name as its thumbnail, a bag without a name the image of its
+// number. If two images have the name, neither is used.
+func TestThumbnails(t *testing.T) {
+	dir := t.TempDir()
+	for i, name := range []string{"cat/1.png", "dog/1.png", "dog/7.png"} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Create(path)
+		if err == nil {
+			err = png.Encode(f, image.NewGray(image.Rect(0, 0, i+1, 1)))
+			f.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := (&heatmaps{sources: []string{dir}}).open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		bag   bagResult
+		width int // 0: no thumbnail
+	}{{bagResult{Number: 5, Name: "cat/1.png"}, 1}, {bagResult{Number: 5, Name: "dog/1"}, 2}, {bagResult{Number: 1}, 0}, {bagResult{Number: 7}, 3}, {bagResult{Number: 2, Name: "7"}, 3}, {bagResult{Number: 7, Name: "2"}, 0}, {bagResult{Number: 2, Name: "1"}, 0}} {
+		m, err := p.of(picture{bag: &c.bag}, imagebags.Size{})
+		if err != nil || (m == nil) != (c.width == 0) || m != nil && m.Bounds().Dx() != c.width {
+			t.Errorf("%+v: %v, %v", c.bag, m, err)
+		}
+	}
+}

@@ -1,0 +1,321 @@
+// Package train is the command miplc train.
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/measure"
+	"github.com/miplc/miplc/internal/contract"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/train/xla/pjrt"
+)
+
+// trainOptions are the options of the command.
+type trainOptions struct {
+	Console *console.Console
+	Spec    string // empty with Resume: the spec in Dir
+	Set     []string
+	runs.Options
+	// Seeds, Splits and Grid select several runs.
+	Seeds  []uint
+	Splits []uint
+	Grid   []string
+
+	specEngine string // replaces train.engine of the spec; empty: do not replace it
+
+	// Specs and names of the runs to resume that DIR lists; empty: load Spec.
+	list  []*language.Spec
+	names []string
+}
+
+// trainCommand returns the command.
+func trainCommand(con *console.Console) *cobra.Command {
+	o := &trainOptions{Console: con}
+	cmd := &cobra.Command{
+		Use:        "train SPEC -o DIR",
+		SuggestFor: []string{"fit", "learn", "run", "start"},
+		Short:      "Train a model and write a checked ONNX file, metrics and plots",
+		Long: `Train the model of a spec: the path of a YAML file or the name of a shipped spec (miplc
+specs). --set data.set=bags.csv trains on your dataset. By default 30 % of the bags are test
+bags; --set data.split.train=1 trains on all bags. The command prints the accuracy on the test
+bags, compares the predictions of all back ends, and writes to DIR:
+
+  model.onnx               the model
+  spec.yaml                the complete spec, with all defaults
+  metrics.jsonl, plots/    the metrics of every epoch, and figures
+  summary.json             the final metrics
+  split.json               the training and test bags
+  checkpoint.miplc         the state of the training, for --resume
+
+An invalid spec or dataset is an error, and nothing is written. The model file
+lists the back ends (onnxruntime, onnx-go) that agree with the reference implementation. If
+none agrees, the model is saved as model.failed.onnx and the command fails.
+
+Engines: ort runs training steps in onnxruntime; gorgonia is pure Go; xla trains on an NVIDIA
+GPU. auto, the default, selects xla for images and for 16 or more runs if an NVIDIA GPU is
+usable, else ort, or gorgonia if miplc was built without cgo. The command prints the choice and
+the reason; --device cpu selects the CPU.
+
+--device selects the device: cuda trains with xla, webgpu and the others with ort. miplc doctor
+shows what works on this machine.
+
+--seeds, --split-numbers and --grid train up to 1000 runs with one command, each in its own
+folder below DIR (seed-1, split-2-seed-1-lr-0.05, ...). Runs on features that differ only in
+seed, split, learning rate and loss weights train together, which is several times faster;
+with the engine ort this changes no result. Runs on images train one after the other.
+
+Ctrl-C stops with exit code 75 and prints the last epoch in the checkpoint. --resume repeats
+the later epochs, on the engine, device and --threads of the run; the result is bit-identical
+to that without an interruption. Without SPEC, --resume -o DIR continues the run in DIR, or
+all runs of the last command that trained several runs there. A finished run is overwritten
+only with --force.
+
+If no onnxruntime library is found, the command downloads it into the cache of miplc.`,
+		Example: `  miplc train quickstart -o quickstart-run
+  miplc train demipl-mlp --set data.set=bags.csv -o my-run
+  miplc train my.yaml -o my-run
+  miplc train demipl-image -o run --data-dir data --set train.epochs=10 --set train.seed=3
+  miplc train birdsong.yaml -o cuda-run --device cuda
+  miplc train demipl-image -o webgpu-run --device webgpu
+  miplc train demipl -o table --device cuda --seeds 1,2,3 --grid train.lr=0.01,0.05 --grid loss.attention=0,0.001
+  miplc train --resume -o run`,
+		Args: console.Args(console.Arg("[SPEC]", &o.Spec)),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runTrain(cmd.Context(), o) },
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.Dir, "output", "o", "", "folder of the run (required)")
+	f.StringArrayVar(&o.Set, "set", nil, "override of a value of the spec, e.g. train.epochs=5 (repeatable)")
+	engineFlags(f, &o.Request, "engine to train with, the same as --set train.engine=")
+	f.IntVar(&o.Threads, "threads", 0, "number of onnxruntime threads (default: 1 for features, all cores for images)")
+	f.StringVar(&o.Plugin, "pjrt-plugin", "", "path of the PJRT plugin for the engine xla (default: "+pjrt.EnvPlugin+", or an installed one)")
+	console.DataFlags(con, f, &o.Data, "folder in which datasets are searched (default: $MIPLC_DATA)")
+	f.UintSliceVar(&o.Seeds, "seeds", nil, "seeds, one run for each")
+	f.UintSliceVar(&o.Splits, "split-numbers", nil, "numbers of splits of data.split.index, one run for each")
+	f.StringArrayVar(&o.Grid, "grid", nil, "key and values, one run for each, e.g. train.lr=0.01,0.05 (repeatable: all combinations)")
+	f.BoolVar(&o.Resume, "resume", false, "continue the interrupted runs in DIR; SPEC is optional")
+	f.BoolVar(&o.Force, "force", false, "start again: delete what an earlier run or build wrote to DIR; other files remain")
+	console.Limit(f, 0, 1024, "threads")
+	console.Limit(f, 0, console.Most, "seeds")
+	console.Limit(f, 1, console.Most, "split-numbers")
+	return cmd
+}
+
+// runTrain trains and prints the results.
+func runTrain(ctx context.Context, o *trainOptions) error {
+	if err := o.complete(); err != nil {
+		return err
+	}
+	list, names, err := o.list, o.names, error(nil)
+	if len(list) == 0 {
+		list, names, err = o.specs()
+	}
+	if err != nil {
+		return err
+	}
+	if err := ensureLibrary(ctx, o.Console, o.Library, true); err != nil {
+		return err
+	}
+	count := o.Console.Counter("images encoded")
+	o.Data.Encoding = bagfile.EncodeOptions{Context: ctx, Library: o.Library, Progress: count.Progress}
+	trials, err := runs.Trials(list, o.Data)
+	count.End()
+	if err != nil {
+		return o.explain(err)
+	}
+	for i, name := range names {
+		trials[i].Name = name
+	}
+	o.Version = runs.CurrentBuild().Miplc
+	if !o.Console.JSON {
+		bar := console.NewReporter(o.Console.Err, o.Console.Terminal)
+		defer bar.End()
+		o.Observer = bar
+	}
+	o.Console.AllowAfterSignal(console.LastEpochs, console.ExitInterrupted)
+	results, err := runs.Train(ctx, trials, o.Options)
+	if err != nil {
+		return o.explain(err)
+	}
+	if names[0] == "" {
+		return o.Console.Result(results.Runs[0], func(w io.Writer) error { return printSummary(w, o.Dir, results.Runs[0]) })
+	}
+	if n := len(results.Failures); n > 0 {
+		err = fmt.Errorf("%d of %s failed", n, diag.Count(len(trials), "run"))
+	}
+	return o.Console.ResultOf(err, results, func(w io.Writer) error { return printAll(w, o, len(trials), results) })
+}
+
+// complete reports wrong flags. With Spec it sets specEngine. To resume without Spec, it sets Spec to that
+// of the run in Dir, or list and names to those of several runs.
+func (o *trainOptions) complete() error {
+	if err := checkEngine(&o.Request); err != nil {
+		return err
+	}
+	switch {
+	case o.Dir == "" && o.Spec == "":
+		return console.Usagef("miplc train: SPEC and -o DIR are missing, as in miplc train quickstart -o run; miplc specs lists the shipped specs")
+	case o.Dir == "":
+		return console.Usagef("miplc train: -o DIR is missing: the folder for the results")
+	case o.Resume && o.Force:
+		return console.Usagef("miplc train: --resume continues a run and --force starts it again: give only one of them")
+	case o.Spec == "" && !o.Resume:
+		return console.Usagef("miplc train: SPEC is missing; miplc specs lists the shipped ones")
+	case o.Spec != "":
+		// With Spec, --engine changes the spec. The spec of a resumed run must not change.
+		o.specEngine = o.Engine
+		return nil
+	case o.several():
+		return console.Usagef("miplc train: SPEC is missing: --seeds, --split-numbers and --grid need it; --resume without SPEC continues the runs that DIR lists")
+	}
+	state, err := runs.StateOf(o.Dir)
+	if err == nil && state == runs.Absent {
+		return o.readList()
+	}
+	o.Spec = filepath.Join(o.Dir, runs.SpecFile)
+	return nil
+}
+
+// readList reads the runs that the last command with several runs listed in DIR.
+func (o *trainOptions) readList() (err error) {
+	switch o.list, o.names, err = runs.ReadList(o.Dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no run in %s to resume", o.Dir)
+	case err == nil && len(o.Set) > 0:
+		return console.Usagef("miplc train: --set needs SPEC: the runs in %s continue with their own specs", o.Dir)
+	}
+	return err
+}
+
+func (o *trainOptions) several() bool { return len(o.Seeds)+len(o.Splits)+len(o.Grid) > 0 }
+
+// sets returns the overrides of the spec.
+func (o *trainOptions) sets() []string {
+	set := slices.Clone(o.Set)
+	if o.specEngine != "" {
+		set = append(set, "train.engine="+o.specEngine)
+	}
+	return set
+}
+
+// explain adds the exit code of an invalid spec, and the command that continues.
+func (o *trainOptions) explain(err error) error {
+	var wrong *runs.SpecError
+	var stopped *runs.InterruptedError
+	switch {
+	case errors.As(err, &wrong):
+		return console.Invalid(wrong.Err)
+	case errors.As(err, &stopped) && (stopped.Runs > 1 || stopped.Epoch > 0):
+		return console.Interrupted(fmt.Errorf("%w\ncontinue with: miplc train --resume -o %s", err, o.Dir))
+	}
+	return err
+}
+
+// deviceLabel returns the name of the device that trained a run.
+func deviceLabel(s *runs.Summary) string { return cmp.Or(s.DeviceName, s.Device) }
+
+// printSummary writes the final table and the parity table.
+func printSummary(out io.Writer, dir string, s *runs.Summary) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	row := func(name, format string, args ...any) {
+		diag.Fprintf(w, "%s\t"+format+"\n", append([]any{name}, args...)...)
+	}
+	share := func(name string, v *float64, of string) {
+		if v != nil {
+			row(name, "%.4f %s", *v, of)
+		}
+	}
+	fmt.Fprintln(w)
+	mark := ""
+	if s.Diverged != nil {
+		mark = fmt.Sprintf(" (the training %s)", strings.ToLower(s.Diverged.Verdict()))
+		row(s.Diverged.Verdict(), "%s", s.Diverged)
+	}
+	row("model", "%s (%s, %s)", filepath.Join(dir, runs.ModelFile), s.Name, diag.Count(s.Parameters, "parameter"))
+	row("data", "%s, %s, split %s", s.Data.Name, diag.Count(s.Data.Bags, "bag"), s.Split.Source)
+	if s.Data.Outside > 0 {
+		row("noisy candidates", "the true label of %s is outside of the candidates", diag.Count(s.Data.Outside, "bag"))
+	}
+	if s.Learner != "" {
+		on := ""
+		if s.EngineReason != "" {
+			on = " on " + deviceLabel(s)
+		}
+		row("learner", "%s%s, %d iterations in %.1f s, seed %d", s.Learner, on, s.Epochs, s.Seconds, s.Seed)
+	} else {
+		row("engine", "%s on %s, %s in %.1f s, seed %d", s.Engine, deviceLabel(s), diag.Count(s.Epochs, "epoch"), s.Seconds, s.Seed)
+	}
+	if b := s.Best; b != nil {
+		text := fmt.Sprintf("epoch %d of %d: validation %s %.4f", b.Epoch, b.Trained, b.Measure, b.Value)
+		if b.Refit {
+			text += fmt.Sprintf("; trained again on %s", diag.Count(s.Split.Trained(), "bag"))
+		}
+		row("best", "%s", text)
+	}
+	share("test accuracy", s.TestAccuracy, printMeasures(s, data.TestPart, s.Split.TestBags)+mark)
+	share("validation accuracy", s.ValidationAccuracy, printMeasures(s, data.ValidationPart, s.Split.Validation)+mark)
+	share("training accuracy", s.TrainAccuracy, printMeasures(s, data.TrainPart, s.Split.Trained())+mark)
+	if s.Detail != nil && s.Detail.Confusion == nil { // bags have several labels
+		for _, name := range []string{"macro_f1", "hamming_loss"} {
+			share(s.DetailOf+" "+measure.Find(name).Title, s.Measures[s.DetailOf].Get(name), "(of labels)")
+		}
+	}
+	ofGroups := measure.GroupPrefix + measure.Accuracy
+	share(s.DetailOf+" "+measure.Find(ofGroups).Title, s.Measures[s.DetailOf].Get(ofGroups), "(mean probabilities of the bags of a group)")
+	share("true labels found", s.Disambiguation, "of the training bags")
+	if s.Temperature != nil {
+		row("temperature", "%s", describeTemperature(s))
+	}
+	row("loss", "%.4f", s.Loss)
+	if by := s.Environment.MeasuredBy; by != contract.BackendORT {
+		row("measured by", "%s, without onnxruntime", by)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
+	return printParity(out, s.Parity)
+}
+
+// printMeasures describes the bags of a part whose accuracy is printed: those with a true label.
+func printMeasures(s *runs.Summary, part string, bags int) string {
+	known, ok := s.KnownLabels[part]
+	if !ok || known == bags {
+		return "of " + diag.Count(bags, "bag")
+	}
+	return fmt.Sprintf("of %s (%d more without a true label)", diag.Count(known, "bag"), bags-known)
+}
+
+// describeTemperature describes the effect of the temperature on the test bags, or on the validation
+// bags if there are no test bags.
+func describeTemperature(s *runs.Summary) string {
+	text := fmt.Sprintf("%.4f", s.Temperature.Value)
+	if n := s.Temperature.FittedTo; n > 0 {
+		text += fmt.Sprintf(", fitted to %s", diag.Count(n, "validation bag"))
+	}
+	for _, part := range []string{data.TestPart, data.ValidationPart} {
+		before, after := s.Temperature.Before[part], s.Measures[part]
+		if before.Get(measure.ECE) == nil {
+			continue
+		}
+		return text + fmt.Sprintf("; %s bags: log loss %.4f, was %.4f; ECE %.4f, was %.4f", part,
+			after[measure.LogLoss], before[measure.LogLoss], after[measure.ECE], before[measure.ECE])
+	}
+	return text
+}

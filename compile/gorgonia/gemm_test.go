@@ -1,0 +1,109 @@
+package gorgonia
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+)
+
+func random(rng *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(rng.NormFloat64())
+	}
+	return x
+}
+
+// product computes the matrix product in float64 from its definition.
+func product(ta, tb bool, m, n, k int, a, b []float32, beta float32, c []float32) []float64 {
+	out := make([]float64, m*n)
+	for i := range m {
+		for j := range n {
+			sum := float64(beta) * float64(c[i*n+j])
+			for p := range k {
+				x, y := i*k+p, p*n+j
+				if ta {
+					x = p*m + i
+				}
+				if tb {
+					y = j*k + p
+				}
+				sum += float64(a[x]) * float64(b[y])
+			}
+			out[i*n+j] = sum
+		}
+	}
+	return out
+}
+
+func TestMultiplyAgainstDefinition(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	sizes := [][3]int{{1, 1, 1}, {6, 16, 100}, {7, 17, 101}, {5, 15, 70}, {37, 13, 38}, {200, 7, 129}, {96, 512, 40},
+		{97, 513, 40}, {20, 64, 385}, {50, 64, 800}, {3, 600, 9}, {13, 38, 592}, {130, 530, 400}}
+	for range 20 {
+		sizes = append(sizes, [3]int{1 + rng.IntN(120), 1 + rng.IntN(120), 1 + rng.IntN(500)})
+	}
+	for _, s := range sizes {
+		m, n, k := s[0], s[1], s[2]
+		for _, ta := range []bool{false, true} {
+			for _, tb := range []bool{false, true} {
+				for _, beta := range []float32{0, 1, -0.5} {
+					a, b, c := random(rng, m*k), random(rng, k*n), random(rng, m*n)
+					want := product(ta, tb, m, n, k, a, b, beta, c)
+					multiply(ta, tb, m, n, k, a, b, beta, c)
+					for i, w := range want {
+						if d := math.Abs(float64(c[i]) - w); d > 1e-5*math.Sqrt(float64(k))+1e-5*math.Abs(w) {
+							t.Fatalf("%dx%dx%d, transposed %v %v, beta %v: element %d is %v, want %v", m, n, k, ta, tb, beta, i, c[i], w)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestBetaZeroForgetsNaN(t *testing.T) {
+	c := slices.Repeat([]float32{float32(math.NaN())}, 40*40)
+	multiply(false, false, 40, 40, 40, make([]float32, 1600), make([]float32, 1600), 0, c)
+	for _, v := range c {
+		if v != 0 {
+			t.Fatalf("0 times 0 gave %v", v)
+		}
+	}
+}
+
+func TestProcessorsChangeNoBit(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	const m, n, k = 331, 203, 401
+	a, b := random(rng, m*k), random(rng, k*n)
+	var first []float32
+	for procs := 1; procs <= 5; procs++ {
+		old := runtime.GOMAXPROCS(procs)
+		c := make([]float32, m*n)
+		multiply(false, false, m, n, k, a, b, 0, c)
+		runtime.GOMAXPROCS(old)
+		if first == nil {
+			first = c
+		}
+		if !slices.Equal(c, first) {
+			t.Fatalf("%d processors give a result that differs from that of one", procs)
+		}
+	}
+}
+
+func BenchmarkMultiply(b *testing.B) {
+	for _, s := range [][3]int{{37, 13, 38}, {592, 13, 38}, {20, 576, 25}, {50, 64, 500}, {50, 500, 64}, {41, 500, 800}, {656, 500, 800}} {
+		m, n, k := s[0], s[1], s[2]
+		rng := rand.New(rand.NewPCG(1, 1))
+		x, y, c := random(rng, m*k), random(rng, k*n), make([]float32, m*n)
+		b.Run(fmt.Sprintf("%dx%dx%d", m, n, k), func(b *testing.B) {
+			for b.Loop() {
+				multiply(false, false, m, n, k, x, y, 0, c)
+			}
+			b.ReportMetric(2*float64(m*n*k)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOPS")
+		})
+	}
+}

@@ -1,0 +1,195 @@
+package data
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/miplc/miplc/data/rawfile"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/fileio"
+)
+
+// numbersByPart contains the bag numbers of an index file by the name of the part. A file without
+// validation bags has no such part.
+type numbersByPart map[string][]indexEntry
+
+// indexEntry is a bag number, counted from 1.
+type indexEntry struct {
+	bag     int
+	line    int  // in a CSV file
+	counted bool // the file has this number, not the name of the bag
+}
+
+// newIndexSplit converts bag numbers, counted from 1, to a split. Every one of the bags must be in
+// exactly one part. names are the names of the bags for messages, or nil.
+func newIndexSplit(source string, numbers numbersByPart, bags int, names []string) (*Split, error) {
+	title := func(n int) string {
+		if names == nil {
+			return fmt.Sprintf("bag %d", n)
+		}
+		return fmt.Sprintf("bag %d (%s)", n, names[n-1])
+	}
+	var faults diag.List
+	note := func(line int, format string, args ...any) {
+		faults.Add(diag.Errorf(diag.Pos{File: source, Line: line}, format, args...))
+	}
+	if i := misleading(names); i >= 0 && numbers.counted() {
+		return nil, diag.Errorf(diag.Pos{File: source}, "the file has numbers of bags, but bag %d has the name %q: a number may be that of one bag and the name of another", i+1, names[i]).
+			WithNote("write the names of the bags into a CSV file with the columns bag,part")
+	}
+	part := make([]string, bags)
+	s := &Split{Source: source}
+	addPart := func(name, label string, to *[]int) {
+		if len(numbers[name]) == 0 && name != ValidationPart {
+			note(0, "the %s part is empty", label)
+		}
+		for _, entry := range numbers[name] {
+			switch n := entry.bag; {
+			case n < 1 || n > bags:
+				note(entry.line, "bag %d of the %s part is out of range; bags count from 1 to %d", n, label, bags)
+			case part[n-1] == label:
+				note(entry.line, "%s is in the %s part twice", title(n), label)
+			case part[n-1] != "":
+				note(entry.line, "%s is in the %s and the %s part; the parts must not overlap", title(n), part[n-1], label)
+			default:
+				part[n-1] = label
+				*to = append(*to, n-1)
+			}
+		}
+		slices.Sort(*to)
+	}
+	addPart(TrainPart, "training", &s.Train)
+	addPart(ValidationPart, "validation", &s.Validation)
+	addPart(TestPart, "test", &s.Test)
+	if first := slices.Index(part, ""); first >= 0 && len(faults) == 0 {
+		note(0, "%s is in no part", title(first+1))
+		if missing := bags - len(s.Train) - len(s.Validation) - len(s.Test); missing > 1 {
+			faults[0] = faults[0].WithNote("%d of %d bags are in no part", missing, bags)
+		}
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// misleading returns the first bag whose name is the number of another bag, or -1.
+func misleading(names []string) int {
+	return slices.IndexFunc(names, func(name string) bool {
+		n, err := strconv.Atoi(diag.Whole(name))
+		return err == nil && n >= 1 && n <= len(names) && name != names[n-1]
+	})
+}
+
+// counted reports whether the file has numbers of bags.
+func (n numbersByPart) counted() bool {
+	for _, entries := range n {
+		if slices.ContainsFunc(entries, func(e indexEntry) bool { return e.counted }) {
+			return true
+		}
+	}
+	return false
+}
+
+// OpenSplit reads a split of a dataset with the given number of bags from an index file: a .mat file of
+// the DEMIPL authors with trainIndex, testIndex and optionally validationIndex, or a CSV file, see
+// layout. Bags count from 1 in both. number selects the split of a CSV file, counted from 1. A .mat
+// file contains one split; number is then 0 or 1. names are the names of the bags, or nil.
+func OpenSplit(path string, number, bags int, names []string) (*Split, error) {
+	var numbers numbersByPart
+	var err error
+	source := filepath.Base(path)
+	switch rawfile.Extension(path) {
+	case ".mat":
+		if number > 1 {
+			return nil, diag.Errorf(diag.Pos{File: path}, "split %d was requested, but a .mat file contains one split", number)
+		}
+		numbers, err = readIndexMAT(path)
+	case ".csv", ".csv.gz":
+		number = max(number, 1)
+		source = fmt.Sprintf("%s, split %d", source, number)
+		numbers, err = readIndexCSV(path, number, Finder(bags, names))
+	default:
+		return nil, rawfile.UnknownFormat(path, "read as splits", ".mat and .csv")
+	}
+	if err != nil {
+		return nil, rawfile.FileError(path, err)
+	}
+	s, err := newIndexSplit(path, numbers, bags, names)
+	if err != nil {
+		return nil, err
+	}
+	s.Source = source
+	return s, nil
+}
+
+// WriteSplit writes splits, numbered from 1, as the CSV that Open reads.
+func WriteSplit(w io.Writer, splits []*Split) error {
+	rows := csv.NewWriter(w)
+	rows.Write([]string{"split", "part", "bags"})
+	for i, s := range splits {
+		for _, part := range s.Parts() {
+			numbers := make([]string, len(part.Bags))
+			for j, bag := range part.Bags {
+				numbers[j] = strconv.Itoa(bag + 1)
+			}
+			rows.Write([]string{strconv.Itoa(i + 1), part.Name, strings.Join(numbers, " ")})
+		}
+	}
+	rows.Flush()
+	return rows.Error()
+}
+
+// maxIndexBytes is the maximum size of index files, which contain a few numbers per bag.
+const maxIndexBytes = 256 << 20
+
+// indexVariables are the names of the parts in a .mat file.
+var indexVariables = map[string]string{"trainIndex": TrainPart, "validationIndex": ValidationPart, "testIndex": TestPart}
+
+func readIndexMAT(path string) (numbersByPart, error) {
+	f, _, err := fileio.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	vars, err := rawfile.MATVariables(f, rawfile.TooLargeError{What: "the file", Max: maxIndexBytes, Fixed: true})
+	if err != nil {
+		return nil, err
+	}
+	numbers := numbersByPart{}
+	for _, v := range vars {
+		if part := indexVariables[v.Name]; part != "" {
+			if numbers[part], err = indexNumbers(v); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if numbers[TrainPart] == nil || numbers[TestPart] == nil {
+		return nil, errors.New("the variables trainIndex and testIndex are needed")
+	}
+	return numbers, nil
+}
+
+func indexNumbers(v *rawfile.MATArray) ([]indexEntry, error) {
+	if v.Numbers == nil {
+		return nil, fmt.Errorf("the variable %q is a %s of %s; bag numbers are needed", v.Name, v.Class, v.Size())
+	}
+	if slices.Contains(v.Numbers, 0) && !slices.ContainsFunc(v.Numbers, func(x float64) bool { return x != 0 && x != 1 }) && len(v.Numbers) > 2 {
+		return nil, fmt.Errorf("the variable %q is a mask of zeros and ones; bag numbers are needed: save find(%s)", v.Name, v.Name)
+	}
+	out := make([]indexEntry, len(v.Numbers))
+	for i, x := range v.Numbers {
+		if x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+			return nil, fmt.Errorf("the variable %q contains %v, which is not a bag number", v.Name, x)
+		}
+		out[i] = indexEntry{bag: int(x), counted: true}
+	}
+	return out, nil
+}

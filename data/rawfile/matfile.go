@@ -1,0 +1,159 @@
+// Package matfile reads MATLAB 5 files (save -v6 and -v7): numeric, logical and cell arrays, of
+// either byte order, compressed or not. Files may be malicious, so no length in them is trusted
+// before the data are read.
+//
+// The format is described in "MAT-File Format", The MathWorks, chapter 1.
+
+package rawfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/internal/ndarray"
+)
+
+// MATClass is the MATLAB class of an array.
+type MATClass uint8
+
+// Classes of the format.
+const (
+	MATCell MATClass = iota + 1
+	MATStruct
+	MATObject
+	MATChar
+	MATSparse
+	MATDouble
+	MATSingle
+	MATInt8
+	MATUint8
+	MATInt16
+	MATUint16
+	MATInt32
+	MATUint32
+	MATInt64
+	MATUint64
+	MATFunction
+	MATOpaque
+)
+
+var classNames = [...]string{"", "cell", "struct", "object", "char", "sparse", "double", "single",
+	"int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "function handle", "opaque object"}
+
+// String returns MATLAB's name of the class.
+func (c MATClass) String() string {
+	if c == 0 || int(c) >= len(classNames) {
+		return fmt.Sprintf("class %d", uint8(c))
+	}
+	return classNames[c]
+}
+
+// MATArray is one variable or one element of a cell array. Its contents are in Numbers or Cells,
+// column-major; both are nil for complex numbers and for unsupported classes (text, struct, object,
+// sparse, function handle).
+type MATArray struct {
+	Name    string
+	Class   MATClass
+	Dims    []int       // at least two sizes
+	Numbers []float64   // numeric classes; int64 beyond 2^53 is rounded
+	Cells   []*MATArray // cell
+	Complex bool
+}
+
+// Len returns the number of elements, the product of the sizes.
+func (a *MATArray) Len() int { return ndarray.Size(a.Dims) }
+
+// Size returns the sizes, e.g. "350x1".
+func (a *MATArray) Size() string {
+	parts := make([]string, len(a.Dims))
+	for i, e := range a.Dims {
+		parts[i] = fmt.Sprint(e)
+	}
+	return strings.Join(parts, "x")
+}
+
+// ErrTooLarge is wrapped by the errors of files that decompress to more than the limit.
+var ErrTooLarge = errors.New("unpacks to more than the limit")
+
+const headerSize = 128
+
+// ReadMAT reads all variables in the order of the file. Their contents may need about maxBytes of
+// memory. Errors name the variable and what to do.
+func ReadMAT(r io.Reader, maxBytes int64) ([]*MATArray, error) {
+	order, err := readHeader(r)
+	if err != nil {
+		return nil, err
+	}
+	f := &reader{order: order, left: maxBytes, max: maxBytes}
+	seen := map[string]bool{}
+	var out []*MATArray
+	for {
+		t, err := f.readTag(r)
+		if err == io.EOF {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("after %d variables: %w", len(out), fileio.CutShort(err))
+		}
+		a, err := f.variable(r, t)
+		if err != nil {
+			return nil, describe(err, len(out)+1)
+		}
+		if seen[a.Name] {
+			return nil, fmt.Errorf("the variable %q is in the file twice", a.Name)
+		}
+		seen[a.Name] = true
+		out = append(out, a)
+	}
+}
+
+// describe adds the variable to an error, by name if it is known, else by number.
+func describe(err error, number int) error {
+	var in *inVariable
+	if errors.As(err, &in) && in.name != "" {
+		return in
+	}
+	return fmt.Errorf("variable number %d: %w", number, err)
+}
+
+// readHeader checks the first 128 bytes and returns the byte order.
+func readHeader(r io.Reader) (binary.ByteOrder, error) {
+	var head [headerSize]byte
+	n, err := io.ReadFull(r, head[:])
+	if bytes.HasPrefix(head[:n], []byte("\x89HDF\r\n\x1a\n")) {
+		return nil, errHDF5
+	}
+	if n < 4 {
+		return nil, errors.New("not a MATLAB file: it is shorter than a header")
+	}
+	if head[0] == 0 || head[1] == 0 || head[2] == 0 || head[3] == 0 {
+		return nil, errors.New("not a MATLAB 5 file; it may be of MATLAB 4: load it and save it with save(..., '-v7')")
+	}
+	if err != nil {
+		return nil, errors.New("the header is cut short, or this is not a MATLAB file")
+	}
+	var order binary.ByteOrder
+	switch string(head[126:128]) {
+	case "IM":
+		order = binary.LittleEndian
+	case "MI":
+		order = binary.BigEndian
+	default:
+		return nil, errors.New("not a MATLAB 5 file: the header does not end in the mark of its byte order")
+	}
+	switch version := order.Uint16(head[124:126]); version {
+	case 0x0100:
+		return order, nil
+	case 0x0200:
+		return nil, errHDF5
+	default:
+		return nil, fmt.Errorf("MATLAB file version %#04x is not known", version)
+	}
+}
+
+var errHDF5 = errors.New("a MATLAB 7.3 file (HDF5) is not read: load it and save it with save(..., '-v7')")

@@ -1,0 +1,198 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/runs/plot"
+)
+
+// figure is one SVG figure.
+type figure struct {
+	Name  string `json:"name"` // of its file, without the extension
+	Title string `json:"title"`
+	SVG   []byte `json:"-"`
+}
+
+// attentionFigures draws the histograms of attention scores over epochs, learners below each other,
+// one figure for every dataset and r (the paper's Figure 3). The scores of all splits are added.
+func (r *Report) attentionFigures(it *definition.Item) ([]figure, error) {
+	var list []figure
+	for _, s := range r.datasets(it) {
+		for i, falseLabels := range s.r {
+			var rows []plot.ScoreRow
+			for _, l := range r.variants(it) {
+				if epochs := r.scores(l.at(s.data.Name.V, falseLabels)); len(epochs) > 0 {
+					rows = append(rows, plot.ScoreRow{Name: l.name(), Epochs: epochs})
+				}
+			}
+			if len(rows) == 0 {
+				continue
+			}
+			title := fmt.Sprintf("%s on %s", cmp.Or(it.Title, "Attention scores of test bags"), setTitle(s.facts[i]))
+			var svg bytes.Buffer
+			if err := plot.AttentionRows(&svg, title, rows); err != nil {
+				return nil, err
+			}
+			list = append(list, figure{Title: title, SVG: svg.Bytes()})
+		}
+	}
+	return list, nil
+}
+
+func setTitle(f experiment.SetFacts) string {
+	if f.R == definition.Stored {
+		return f.Name
+	}
+	return fmt.Sprintf("%s (r = %d)", f.Name, f.R)
+}
+
+// scores adds the histograms of all splits, in the order of the epochs.
+func (r *Report) scores(at definition.Coord) []plot.ScoreCounts {
+	sums := map[int]*plot.ScoreCounts{}
+	for _, result := range r.results[at] {
+		for _, h := range result.Attention {
+			if sums[h.Epoch] == nil {
+				sums[h.Epoch] = &plot.ScoreCounts{Epoch: h.Epoch}
+			}
+			sum := sums[h.Epoch]
+			sum.Positive, sum.Negative, sum.Unknown = plus(sum.Positive, h.Positive), plus(sum.Negative, h.Negative), plus(sum.Unknown, h.Unknown)
+		}
+	}
+	var list []plot.ScoreCounts
+	for _, epoch := range sorted(sums) {
+		list = append(list, *sums[epoch])
+	}
+	return list
+}
+
+func plus(a, b []int) []int {
+	if a == nil {
+		return slices.Clone(b)
+	}
+	for i := range min(len(a), len(b)) {
+		a[i] += b[i]
+	}
+	return a
+}
+
+// rFigure draws the measure over r, one panel per dataset, one curve per learner (the paper's Figure
+// 4).
+func (r *Report) rFigure(it *definition.Item) ([]figure, error) {
+	var panels []plot.CurvePanel
+	for _, s := range r.datasets(it) {
+		p := plot.CurvePanel{Heading: s.data.Name.V}
+		for _, l := range r.variants(it) {
+			c := plot.Curve{Name: variantName(l)}
+			for _, falseLabels := range s.r {
+				if falseLabels != definition.Stored {
+					c.Points = appendPoint(c.Points, float64(falseLabels), r.cell(l, s.data.Name.V, falseLabels))
+				}
+			}
+			if len(c.Points) > 0 {
+				p.Curves = append(p.Curves, c)
+			}
+		}
+		if len(p.Curves) > 0 {
+			panels = append(panels, p)
+		}
+	}
+	return r.curves(r.title(it, capital(r.measure.Title)+" over r"), "r (false positive labels)", false, panels)
+}
+
+// variantName returns a name that distinguishes learners with the same title by their group.
+func variantName(l variant) string {
+	if l.learner.Group != "" {
+		return l.name() + " " + l.learner.Group
+	}
+	return l.name()
+}
+
+func appendPoint(list []plot.Point, x float64, c Cell) []plot.Point {
+	if c.Value == nil {
+		return list
+	}
+	p := plot.Point{X: x, Mean: c.Value.Mean}
+	if c.Value.Deviation != nil {
+		p.Deviation = *c.Value.Deviation
+	}
+	return append(list, p)
+}
+
+func (r *Report) curves(title, x string, log bool, panels []plot.CurvePanel) ([]figure, error) {
+	if len(panels) == 0 {
+		return nil, nil
+	}
+	var svg bytes.Buffer
+	if err := plot.Curves(&svg, title, plot.Axes{X: x, Y: r.measure.Title, LogX: log, MaxY: r.measure.Max}, panels); err != nil {
+		return nil, err
+	}
+	return []figure{{Title: title, SVG: svg.Bytes()}}, nil
+}
+
+// varyFigures draws the measure over the values of a varied setting, one figure per learner, one panel
+// per dataset, one curve per r (the paper's Figure 5).
+func (r *Report) varyFigures(it *definition.Item) ([]figure, error) {
+	var list []figure
+	for i := range r.Experiment.Learners {
+		l := &r.Experiment.Learners[i]
+		if l.Vary == nil || !it.Names(l.Name.V) {
+			continue
+		}
+		values, log := numbers(l.Vary)
+		var panels []plot.CurvePanel
+		for _, s := range r.datasets(it) {
+			p := plot.CurvePanel{Heading: s.data.Name.V}
+			for _, falseLabels := range s.r {
+				c := plot.Curve{Name: "all bags"}
+				if falseLabels != definition.Stored {
+					c.Name = "r = " + rName(falseLabels)
+				}
+				for j, v := range l.Vary.Values {
+					c.Points = appendPoint(c.Points, values[j], r.cell(variant{l, v}, s.data.Name.V, falseLabels))
+				}
+				slices.SortStableFunc(c.Points, func(a, b plot.Point) int { return cmp.Compare(a.X, b.X) })
+				if len(c.Points) > 0 {
+					p.Curves = append(p.Curves, c)
+				}
+			}
+			if len(p.Curves) > 0 {
+				panels = append(panels, p)
+			}
+		}
+		made, err := r.curves(fmt.Sprintf("%s: %s", r.title(it, capital(r.measure.Title)+" over "+l.Vary.Key), l.Title), l.Vary.Key, log, panels)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, made...)
+	}
+	return list, nil
+}
+
+// numbers returns the positions of the values of a setting on an axis: the numbers themselves, on a
+// logarithmic axis if they span a factor of ten. Values that are not numbers get the positions 1,
+// 2, ... in the order of the file.
+func numbers(a *definition.Axis) (list []float64, log bool) {
+	low, high := 0.0, 0.0
+	for i, v := range a.Values {
+		x, err := strconv.ParseFloat(v.Value, 64)
+		if err != nil {
+			list = nil
+			for j := range a.Values {
+				list = append(list, float64(j+1))
+			}
+			return list, false
+		}
+		list = append(list, x)
+		if i == 0 {
+			low, high = x, x
+		}
+		low, high = min(low, x), max(high, x)
+	}
+	return list, low > 0 && high >= 10*low
+}

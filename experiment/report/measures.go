@@ -1,0 +1,96 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/miplc/miplc/data/measure"
+	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/internal/diag"
+)
+
+// measures returns the measures of the report.
+func (r *Report) measures() []*measure.Measure {
+	if len(r.Measures) == 0 {
+		return []*measure.Measure{measure.Find(measure.Accuracy)}
+	}
+	return r.Measures
+}
+
+// forMeasure returns the report with the values of one measure, which the methods need that use
+// r.measure or r.values.
+func (r *Report) forMeasure(m *measure.Measure) *Report {
+	one := *r
+	one.measure, one.values = m, map[definition.Coord]map[int]float64{}
+	for at, all := range r.results {
+		for _, result := range all {
+			if v := valueOf(m, &result); v != nil {
+				if one.values[at] == nil {
+					one.values[at] = map[int]float64{}
+				}
+				one.values[at][result.Split] = *v
+			}
+		}
+	}
+	return &one
+}
+
+// valueOf returns a measure of a result, or nil if the result does not have it or its cell failed.
+func valueOf(m *measure.Measure, result *experiment.Result) *float64 {
+	switch {
+	case result.Error != "":
+		return nil
+	case m.Name == measure.Accuracy:
+		return &result.Accuracy
+	}
+	return result.Measures.Get(m.Name)
+}
+
+// missingNotes reports measures that some results do not have.
+func (r *Report) missingNotes() []string {
+	var list []string
+	for _, m := range r.measures() {
+		missing := 0
+		for _, all := range r.results {
+			for _, result := range all {
+				if valueOf(m, &result) == nil {
+					missing++
+				}
+			}
+		}
+		if missing > 0 {
+			list = append(list, fmt.Sprintf("%s: %d of %s without a value. It is not defined for the test bags (it needs %s), or an earlier version of miplc computed the result.",
+				capital(m.Title), missing, diag.Count(r.done, "result"), m.Requires()))
+		}
+	}
+	return list
+}
+
+// measureTitles names the measures at the start of a sentence, and those for which lower
+// values are better.
+func (r *Report) measureTitles() string {
+	var all []string
+	for _, m := range r.measures() {
+		title := m.Title
+		if m.Lower {
+			title += " (lower is better)"
+		}
+		all = append(all, title)
+	}
+	return capital(strings.Join(all, ", "))
+}
+
+// title returns the title of a table or figure: that of the item, or else one for its kind.
+// Unless the measure is the accuracy, its name follows.
+func (r *Report) title(it *definition.Item, kind string) string {
+	title := cmp.Or(it.Title, kind)
+	if r.measure.Name == measure.Accuracy {
+		return title
+	}
+	return fmt.Sprintf("%s (%s)", title, r.measure.Title)
+}
+
+// capital starts a text with a capital letter.
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

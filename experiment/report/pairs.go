@@ -1,0 +1,318 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/runs/plot"
+)
+
+// Reasons for which two learners are not compared by a test.
+const (
+	fewPairs    = "fewer than three splits have results of both learners"
+	noVariance  = "the difference is the same on all splits"
+	unknownBags = "the results do not contain the numbers of bags, which the corrected test needs"
+)
+
+// comparison is the result of a paired test of two learners.
+type comparison struct {
+	p          float64 // NaN: no test
+	difference float64 // mean over the splits, positive if the first learner is better
+	noTest     string  // why there is no test; "" if there is one
+	splits     int     // with results of both learners
+}
+
+// compare tests whether two learners differ on their common splits.
+func (r *Report) compare(one, other definition.Coord) comparison {
+	var a, b, ratios []float64
+	for _, split := range sorted(r.values[one]) {
+		if v, found := r.values[other][split]; found {
+			a, b = append(a, r.values[one][split]), append(b, v)
+			ratios = append(ratios, r.testTrainRatios[one][split])
+		}
+	}
+	c := comparison{p: math.NaN(), splits: len(a)}
+	ratio := 0.0
+	switch {
+	case len(a) < minTestPairs:
+		c.noTest = fewPairs
+		return c
+	case r.Corrected && slices.Contains(ratios, 0):
+		c.noTest = unknownBags
+		return c
+	case r.Corrected:
+		ratio = stat.Mean(ratios, nil)
+	}
+	if c.p = pairedP(a, b, ratio); math.IsNaN(c.p) {
+		c.noTest = noVariance
+		return c
+	}
+	c.difference = stat.Mean(a, nil) - stat.Mean(b, nil)
+	if r.measure.Lower {
+		c.difference = -c.difference
+	}
+	return c
+}
+
+// markOf returns the mark for a p value and the difference of the first learner to the second.
+func markOf(p, difference float64) Mark {
+	switch {
+	case math.IsNaN(p) || p >= significance:
+		return None
+	case difference > 0:
+		return FirstBetter
+	}
+	return FirstWorse
+}
+
+// testName returns the name of the test behind the marks.
+func (r *Report) testName() string {
+	if r.Corrected {
+		return "two-sided corrected resampled t-test of Nadeau and Bengio"
+	}
+	return "two-sided t-test on the pairs of splits"
+}
+
+// outcome counts the tests of a pair of learners by the result of the first learner.
+type outcome struct{ wins, ties, losses int }
+
+func (o *outcome) add(m Mark) {
+	switch m {
+	case FirstBetter:
+		o.wins++
+	case FirstWorse:
+		o.losses++
+	case None:
+		o.ties++
+	}
+}
+
+func (o outcome) String() string { return fmt.Sprintf("%d/%d/%d", o.wins, o.ties, o.losses) }
+
+// test is one comparison of two learners on a dataset and r.
+type test struct {
+	pair int
+	comparison
+	corrected float64 // p value by Holm's method; NaN: no test
+}
+
+// allTests compares every pair of learners on every dataset and r. names are the names of each pair.
+func (r *Report) allTests(it *definition.Item) (tests []test, names [][2]string) {
+	var variants []variant
+	for _, l := range r.variants(it) {
+		if r.planned(l, r.datasets(it)) {
+			variants = append(variants, l)
+		}
+	}
+	for i, first := range variants {
+		for _, second := range variants[i+1:] {
+			for _, s := range r.datasets(it) {
+				for _, falseLabels := range s.r {
+					c := r.compare(first.at(s.data.Name.V, falseLabels), second.at(s.data.Name.V, falseLabels))
+					tests = append(tests, test{len(names), c, math.NaN()})
+				}
+			}
+			names = append(names, [2]string{variantName(first), variantName(second)})
+		}
+	}
+	var p []float64
+	for _, c := range tests {
+		if c.noTest == "" {
+			p = append(p, c.p)
+		}
+	}
+	p = holm(p)
+	for i := range tests {
+		if tests[i].noTest == "" {
+			tests[i].corrected, p = p[0], p[1:]
+		}
+	}
+	return tests, names
+}
+
+// pairsTable compares every pair of learners over all datasets and r: wins, ties and
+// losses, with and without Holm's correction for all tests of the table.
+func (r *Report) pairsTable(it *definition.Item) *Table {
+	tests, names := r.allTests(it)
+	t := &Table{Title: r.title(it, "Wins, ties and losses of every pair of learners"),
+		Head: heads("Learner", "against", "win/tie/loss", "smallest p", "win/tie/loss (Holm)", "smallest p (Holm)")}
+	tested, omitted := 0, map[string]bool{}
+	for pair, name := range names {
+		var plain, strict outcome
+		least, leastStrict, splits := math.NaN(), math.NaN(), 0
+		for _, c := range tests {
+			switch {
+			case c.pair != pair || c.splits == 0:
+			case c.noTest != "":
+				splits += c.splits
+				omitted[c.noTest] = true
+			default:
+				splits += c.splits
+				tested++
+				plain.add(markOf(c.p, c.difference))
+				strict.add(markOf(c.corrected, c.difference))
+				if !(c.p >= least) {
+					least, leastStrict = c.p, c.corrected
+				}
+			}
+		}
+		if splits == 0 {
+			continue
+		}
+		cells := []Cell{{Text: name[0]}, {Text: name[1]}}
+		for _, text := range []string{plain.String(), pText(least), strict.String(), pText(leastStrict)} {
+			cells = append(cells, Cell{Text: text, Right: true})
+		}
+		t.Rows = append(t.Rows, Row{Cells: cells, Rule: len(t.Rows) == 0})
+	}
+	t.Notes = []string{fmt.Sprintf("A win is a significantly better %s of the first learner on one dataset and r (%s, level %v). "+
+		"Holm: the p values are corrected for all %s of this table.", r.measure.Title, r.testName(), significance, diag.Count(tested, "test"))}
+	t.Notes = append(t.Notes, noTestNote("Comparisons without a test are not counted", omitted)...)
+	return t
+}
+
+// noTestNote returns a note of the reasons for which there is no test; none without reasons.
+func noTestNote(text string, reasons map[string]bool) []string {
+	if len(reasons) == 0 {
+		return nil
+	}
+	return []string{text + ": " + strings.Join(slices.Sorted(maps.Keys(reasons)), "; ") + "."}
+}
+
+// pText formats a p value. NaN: there was no test.
+func pText(p float64) string {
+	if math.IsNaN(p) {
+		return "no test"
+	}
+	return fmt.Sprintf("%.2g", p)
+}
+
+// ranking contains the learners with results on the same datasets and r, and their ranks.
+type ranking struct {
+	names    []string
+	datasets int      // number of pairs of dataset and r
+	omitted  int      // pairs omitted because a learner lacks splits
+	complete []int    // by learner: pairs with all splits
+	absent   []string // planned learners without any result
+	friedmanTest
+	critical float64
+}
+
+// rank ranks the learners of an item. There are no ranks for fewer than three learners or two
+// complete datasets.
+func (r *Report) rank(it *definition.Item) *ranking {
+	k := &ranking{}
+	var variants []variant
+	for _, l := range r.variants(it) {
+		switch {
+		case slices.ContainsFunc(r.datasets(it), func(s dataset) bool {
+			return slices.ContainsFunc(s.r, func(falseLabels int) bool { return len(r.values[l.at(s.data.Name.V, falseLabels)]) > 0 })
+		}):
+			variants, k.names = append(variants, l), append(k.names, variantName(l))
+		case r.planned(l, r.datasets(it)):
+			k.absent = append(k.absent, variantName(l))
+		}
+	}
+	k.complete = make([]int, len(variants))
+	var scores [][]float64
+	for _, s := range r.datasets(it) {
+		for _, falseLabels := range s.r {
+			var means []float64
+			for i, l := range variants {
+				at := l.at(s.data.Name.V, falseLabels)
+				if n := len(r.values[at]); n > 0 && n == r.expected[at] {
+					k.complete[i]++
+					mean := r.cell(l, s.data.Name.V, falseLabels).Value.Mean
+					if r.measure.Lower {
+						mean = -mean
+					}
+					means = append(means, mean)
+				}
+			}
+			if len(variants) > 0 && len(means) == len(variants) {
+				scores = append(scores, means)
+			} else {
+				k.omitted++
+			}
+		}
+	}
+	if k.datasets = len(scores); !k.hasRanks() {
+		return k
+	}
+	k.friedmanTest = friedman(scores)
+	k.critical = nemenyi(len(variants), k.datasets, significance)
+	return k
+}
+
+func (k *ranking) hasRanks() bool { return len(k.names) >= 3 && k.datasets >= 2 }
+
+// whyNoRanks says why there are no ranks.
+func (k *ranking) whyNoRanks() string {
+	text := "Ranks need at least three learners that have all splits on the same two pairs of dataset and r."
+	if len(k.names) == 0 {
+		return text
+	}
+	text += fmt.Sprintf(" Here, %s %s all splits on %s.", diag.Count(len(k.names), "learner"), map[bool]string{true: "has", false: "have"}[len(k.names) == 1],
+		diag.Count(k.datasets, "common pair"))
+	total := k.datasets + k.omitted
+	for i, n := range k.complete {
+		if n < total {
+			text += fmt.Sprintf(" %s has all splits on %d of %d.", k.names[i], n, total)
+		}
+	}
+	return text
+}
+
+// absentNote names the learners that have no rank because they have no results.
+func (k *ranking) absentNote() []string {
+	if len(k.absent) == 0 {
+		return nil
+	}
+	return []string{"Without results, and therefore without a rank: " + strings.Join(k.absent, ", ") + "."}
+}
+
+// ranksTable returns the table of average ranks with the tests of Friedman and of Iman and Davenport.
+func (r *Report) ranksTable(it *definition.Item) *Table {
+	t := &Table{Title: r.title(it, "Average ranks"), Head: heads("Learner", "average rank")}
+	k := r.rank(it)
+	if !k.hasRanks() {
+		t.Missing = append([]string{fmt.Sprintf("Not shown: %s. %s", t.Title, k.whyNoRanks())}, k.absentNote()...)
+		return t
+	}
+	ranks, order := slices.Clone(k.Ranks), make([]int, len(k.names))
+	floats.ArgsortStable(ranks, order)
+	for at, i := range order {
+		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: k.names[i]}, {Text: fmt.Sprintf("%.2f", ranks[at]), Right: true}}})
+	}
+	t.Notes = []string{fmt.Sprintf("Rank 1 is the %s mean %s. Over %d pairs of dataset and r: %v. "+
+		"Ranks that differ by more than %.2f differ significantly (Nemenyi test, level %v).",
+		map[bool]string{false: "highest", true: "lowest"}[r.measure.Lower], r.measure.Title, k.datasets, &k.friedmanTest, k.critical, significance)}
+	if k.omitted > 0 {
+		t.Notes = append(t.Notes, diag.CountForms(k.omitted, "pair of dataset and r is", "pairs of dataset and r are")+" omitted, because a learner lacks results there.")
+	}
+	t.Notes = append(t.Notes, k.absentNote()...)
+	return t
+}
+
+// rankFigure draws the critical-difference diagram.
+func (r *Report) rankFigure(it *definition.Item) ([]figure, error) {
+	k := r.rank(it)
+	if !k.hasRanks() {
+		return nil, nil
+	}
+	title := r.title(it, "Average ranks and critical difference")
+	var svg bytes.Buffer
+	if err := plot.Ranks(&svg, title, k.names, k.Ranks, k.critical); err != nil {
+		return nil, err
+	}
+	return []figure{{Title: title, SVG: svg.Bytes()}}, nil
+}

@@ -1,0 +1,376 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/miplc/miplc/data/measure"
+	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/experiment/definition"
+)
+
+// Table is a table, independent of its output format.
+type Table struct {
+	Title string   `json:"title"`
+	Head  [][]Head `json:"head"` // lines of the heading; spans of a line add up to the columns
+	Rows  []Row    `json:"rows"`
+	Notes []string `json:"notes,omitempty"`
+
+	Missing []string `json:"-"` // why it has no rows, if readers expect some
+}
+
+// Head is one entry of a heading.
+type Head struct {
+	Text string `json:"text"`
+	Span int    `json:"span"` // columns
+	Down int    `json:"down"` // heading lines that it spans; 0: covered by the entry above
+}
+
+// heads returns a heading of one line.
+func heads(names ...string) [][]Head {
+	line := make([]Head, len(names))
+	for i, name := range names {
+		line[i] = Head{name, 1, 1}
+	}
+	return [][]Head{line}
+}
+
+// Row is a row of a table: cells, or the name of a group across all columns.
+type Row struct {
+	Group string `json:"group,omitempty"`
+	Cells []Cell `json:"cells,omitempty"`
+	Rule  bool   `json:"-"` // with a line above
+}
+
+// Cell is an entry of a table: a text or a measured value.
+type Cell struct {
+	Text  string    `json:"text,omitempty"`
+	Right bool      `json:"-"` // align right
+	Down  int       `json:"-"` // rows that it spans; -1: covered by the cell above
+	Value *Estimate `json:"value,omitempty"`
+}
+
+// Measured reports whether the entry is a measured value, or a dash for a missing one.
+func (c Cell) Measured() bool { return c.Value != nil || c.Text == dash }
+
+// Estimate is the mean of a measure over several splits.
+type Estimate struct {
+	Mean      float64  `json:"mean"`
+	Deviation *float64 `json:"deviation,omitempty"` // nil for a single split
+	Splits    int      `json:"splits"`              // with a result
+	Of        int      `json:"of"`                  // in the plan
+	Diverged  int      `json:"diverged,omitempty"`  // splits whose training diverged; their values count
+	Mark      Mark     `json:"mark"`
+	Tested    bool     `json:"tested"`            // against the reference
+	NoTest    string   `json:"no_test,omitempty"` // why not; "" for the reference and if all learners have one split
+}
+
+// String writes the value without its mark.
+func (m *Estimate) String() string {
+	s := fmt.Sprintf("%.3f", m.Mean)
+	if m.Splits > 1 {
+		s += fmt.Sprintf("±%.3f", *m.Deviation)
+	}
+	if m.Splits < m.Of {
+		s += fmt.Sprintf(" (%d of %d)", m.Splits, m.Of)
+	}
+	if m.Diverged > 0 {
+		s += divergedMark
+	}
+	if m.NoTest != "" {
+		s += noTestMark
+	}
+	return s
+}
+
+// Marks of accuracies.
+const (
+	divergedMark = "†" // diverged trainings are included
+	noTestMark   = "‡" // there is no test against the reference
+)
+
+// Columns returns the number of columns.
+func (t *Table) Columns() int {
+	n := 0
+	for _, h := range t.Head[0] {
+		n += h.Span
+	}
+	return n
+}
+
+// cell returns the cell of a learner on a dataset, or a dash if the coordinates are not in the
+// plan or have no result yet.
+func (r *Report) cell(l variant, data string, falseLabels int) Cell {
+	at := l.at(data, falseLabels)
+	values := r.values[at]
+	if len(values) == 0 {
+		return Cell{Text: dash, Right: true}
+	}
+	var list []float64
+	for _, split := range sorted(values) {
+		list = append(list, values[split])
+	}
+	m := &Estimate{Splits: len(list), Of: r.expected[at]}
+	m.Mean = stat.Mean(list, nil)
+	if len(list) > 1 {
+		deviation := stat.StdDev(list, nil)
+		m.Deviation = &deviation
+	}
+	m.Diverged = len(r.divergedAt(at))
+	if l.learner.Name.V != r.Experiment.Reference.V {
+		reference := definition.Coord{Data: data, R: falseLabels, Learner: r.Experiment.Reference.V}
+		c := r.compare(reference, at)
+		m.Mark, m.Tested = markOf(c.p, c.difference), c.noTest == ""
+		if r.splits() > 1 {
+			m.NoTest = c.noTest
+		}
+	}
+	return Cell{Value: m, Right: true}
+}
+
+const dash = "–"
+
+// dataTable returns the paper's Table 1, one row per dataset for all its r.
+func (r *Report) dataTable(it *definition.Item) *Table {
+	t := &Table{Title: cmp.Or(it.Title, "Datasets"), Notes: []string{
+		"avg. #CLs: candidate labels of a bag on average, for every r. Positive: share of positive instances.",
+	}}
+	t.Head = heads("Dataset", "#bags", "#ins", "#dim", "avg. #ins", "#class", "avg. #CLs", "positive", "domain", "source")
+	for _, s := range r.datasets(it) {
+		column := func(get func(f experiment.SetFacts) string) Cell {
+			var list []string
+			for _, f := range s.facts {
+				if v := get(f); !slices.Contains(list, v) {
+					list = append(list, v)
+				}
+			}
+			return Cell{Text: strings.Join(list, ", "), Right: true}
+		}
+		t.Rows = append(t.Rows, Row{Cells: []Cell{
+			{Text: s.data.Name.V},
+			column(func(f experiment.SetFacts) string { return strconv.Itoa(f.Bags) }),
+			column(func(f experiment.SetFacts) string { return strconv.Itoa(f.Instances) }),
+			column(func(f experiment.SetFacts) string { return strconv.Itoa(f.Dim) }),
+			column(func(f experiment.SetFacts) string { return decimals(f.MeanSize) }),
+			column(func(f experiment.SetFacts) string { return strconv.Itoa(f.Classes) }),
+			column(func(f experiment.SetFacts) string { return decimals(f.MeanLabels) }),
+			column(positives),
+			{Text: s.data.Domain},
+			{Text: column(func(f experiment.SetFacts) string { return f.Source }).Text},
+		}})
+	}
+	return t
+}
+
+func positives(f experiment.SetFacts) string {
+	if f.PositiveShare < 0 {
+		return dash
+	}
+	return decimals(100*f.PositiveShare) + " %"
+}
+
+// decimals formats with two decimals and removes zeros at the end.
+func decimals(x float64) string {
+	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", x), "0"), ".")
+}
+
+// valuesTitle returns the title of a table of the measure.
+func (r *Report) valuesTitle(it *definition.Item) string {
+	if it.Title == "" && r.measure.Name != measure.Accuracy {
+		return capital(r.measure.Title)
+	}
+	return r.title(it, "Classification accuracy")
+}
+
+// valuesTable has learners and r as rows and datasets as columns, like the paper's Tables 2 and
+// 3. A line with its name precedes each group of learners. withPublished adds a column per dataset
+// with published accuracies.
+func (r *Report) valuesTable(it *definition.Item, withPublished bool) *Table {
+	t := &Table{Title: r.valuesTitle(it)}
+	sets := r.datasets(it)
+	var falseLabels []int
+	for _, s := range sets {
+		for _, v := range s.r {
+			if !slices.Contains(falseLabels, v) {
+				falseLabels = append(falseLabels, v)
+			}
+		}
+	}
+	slices.Sort(falseLabels)
+	withR := len(falseLabels) > 1 || len(falseLabels) == 1 && falseLabels[0] != definition.Stored
+	line := []string{"Learner"}
+	if withR {
+		line = append(line, "r")
+	}
+	for _, s := range sets {
+		line = append(line, s.data.Name.V)
+		if withPublished {
+			line = append(line, "published")
+		}
+	}
+	t.Head = heads(line...)
+	group := ""
+	for _, l := range r.variants(it) {
+		if !r.planned(l, sets) {
+			continue
+		}
+		if l.learner.Group != group {
+			group = l.learner.Group
+			t.Rows = append(t.Rows, Row{Group: cmp.Or(group, "Other learners"), Rule: true})
+		}
+		r.learnerRows(t, l, sets, falseLabels, withR, withPublished)
+	}
+	t.Notes = r.tally(t)
+	if withPublished {
+		t.Notes = append(t.Notes, "Deviations measured here divide by n-1. The programs of the DEMIPL authors print numpy's deviation, which divides by n.")
+	}
+	return t
+}
+
+// planned reports whether a learner has a cell on any of the datasets.
+func (r *Report) planned(l variant, sets []dataset) bool {
+	for _, s := range sets {
+		for _, falseLabels := range s.r {
+			if r.expected[l.at(s.data.Name.V, falseLabels)] > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// learnerRows adds one row for each r that the learner has a cell for.
+func (r *Report) learnerRows(t *Table, l variant, sets []dataset, falseLabels []int, withR, withPublished bool) {
+	first := len(t.Rows)
+	for _, v := range falseLabels {
+		cells := []Cell{{Text: l.name()}}
+		if withR {
+			cells = append(cells, Cell{Text: rName(v), Right: true})
+		}
+		planned := false
+		for _, s := range sets {
+			planned = planned || r.expected[l.at(s.data.Name.V, v)] > 0
+			cells = append(cells, r.cell(l, s.data.Name.V, v))
+			if withPublished {
+				cells = append(cells, Cell{Text: cmp.Or(l.learner.PublishedOn(s.data.Name.V, v), dash), Right: true})
+			}
+		}
+		if !planned {
+			continue
+		}
+		cells[0].Down = -1
+		t.Rows = append(t.Rows, Row{Cells: cells})
+	}
+	if n := len(t.Rows) - first; n > 0 {
+		t.Rows[first].Cells[0].Down = n
+		t.Rows[first].Rule = withR || first == 0
+	}
+}
+
+// acrossTable has learners as rows, and datasets and r as columns, like the paper's Table 4.
+func (r *Report) acrossTable(it *definition.Item) *Table {
+	t := &Table{Title: r.valuesTitle(it)}
+	sets := r.datasets(it)
+	top, below := []Head{{"Learner", 1, 2}}, []Head{{"", 1, 0}}
+	for _, s := range sets {
+		if len(s.r) == 1 && s.r[0] == definition.Stored {
+			top, below = append(top, Head{s.data.Name.V, 1, 2}), append(below, Head{"", 1, 0})
+			continue
+		}
+		top = append(top, Head{s.data.Name.V, len(s.r), 1})
+		for _, v := range s.r {
+			below = append(below, Head{"r = " + rName(v), 1, 1})
+		}
+	}
+	t.Head = [][]Head{top, below}
+	for _, l := range r.variants(it) {
+		if !r.planned(l, sets) {
+			continue
+		}
+		cells := []Cell{{Text: l.name()}}
+		for _, s := range sets {
+			for _, v := range s.r {
+				cells = append(cells, r.cell(l, s.data.Name.V, v))
+			}
+		}
+		t.Rows = append(t.Rows, Row{Cells: cells, Rule: len(t.Rows) == 0})
+	}
+	t.Notes = r.tally(t)
+	return t
+}
+
+// tally counts the results of the comparisons in a table, like the paper's text.
+func (r *Report) tally(t *Table) []string {
+	counts, total, omitted := map[Mark]int{}, 0, map[string]bool{}
+	for _, row := range t.Rows {
+		for _, c := range row.Cells {
+			if c.Value != nil && c.Value.Tested {
+				counts[c.Value.Mark]++
+				total++
+			}
+			if c.Value != nil && c.Value.NoTest != "" {
+				omitted[c.Value.NoTest] = true
+			}
+		}
+	}
+	notes := append(r.divergedNote(t), noTestNote(noTestMark+" No test", omitted)...)
+	if total == 0 {
+		return notes
+	}
+	return append(notes, fmt.Sprintf("%s is significantly better in %d of %d comparisons, worse in %d; in %d there is no significant difference.",
+		r.referenceTitle(), counts[FirstBetter], total, counts[FirstWorse], counts[None]))
+}
+
+// divergedNote explains the marks of diverged trainings in a table.
+func (r *Report) divergedNote(t *Table) []string {
+	for _, row := range t.Rows {
+		for _, c := range row.Cells {
+			if c.Value != nil && c.Value.Diverged > 0 {
+				return []string{divergedMark + " The training diverged or collapsed in some of the splits: these values are not those of a trained model. The splits are listed below."}
+			}
+		}
+	}
+	return nil
+}
+
+// settingsTable lists how often each setting of a grid was chosen.
+func (r *Report) settingsTable() *Table {
+	t := &Table{Title: "Settings chosen from the grids, with the number of splits", Head: heads("Learner", "Dataset", "r", "Settings")}
+	for _, s := range r.datasets(&definition.Item{}) {
+		for _, falseLabels := range s.r {
+			for i := range r.Experiment.Learners {
+				for _, v := range r.Experiment.Learners[i].Variants() {
+					l := variant{&r.Experiment.Learners[i], v}
+					if chosen := r.chosen(l.at(s.data.Name.V, falseLabels)); chosen != "" {
+						t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: l.name()}, {Text: s.data.Name.V}, {Text: rName(falseLabels), Right: true}, {Text: chosen}}})
+					}
+				}
+			}
+		}
+	}
+	return t
+}
+
+// chosen counts settings, the most frequent first.
+func (r *Report) chosen(at definition.Coord) string {
+	counts := map[string]int{}
+	var names []string
+	for _, result := range r.results[at] {
+		if result.Setting != "" {
+			if counts[result.Setting]++; counts[result.Setting] == 1 {
+				names = append(names, result.Setting)
+			}
+		}
+	}
+	slices.Sort(names)
+	slices.SortStableFunc(names, func(a, b string) int { return counts[b] - counts[a] })
+	for i, n := range names {
+		names[i] = fmt.Sprintf("%s: %d", n, counts[n])
+	}
+	return strings.Join(names, "; ")
+}

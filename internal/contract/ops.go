@@ -1,0 +1,132 @@
+package contract
+
+import (
+	"fmt"
+
+	"github.com/miplc/miplc/internal/onnxpb"
+)
+
+// ops lists every op that miplc's files may use, and whether onnx-go v0.5.0, with the replacements
+// of package foronnxgo, computes it correctly in the form that miplc writes. onnx-go has more ops,
+// but they are wrong (Gemm overwrites its bias) or not needed.
+var ops = map[string]bool{
+	"Abs": true, "Add": true, "Clip": true, "Concat": true, "Conv": true, "Div": true, "Exp": true, "Flatten": true,
+	"Identity": true, "Log": true, "LogSoftmax": true, "Loop": true, "MatMul": true, "Max": true, "MaxPool": true, "Min": true,
+	"Mul": true, "Neg": true, "Pad": true, "ReduceMax": true, "Relu": true, "Reshape": true, "Sigmoid": true,
+	"Sign": true, "Slice": true, "Softmax": true, "Softplus": true, "Sqrt": true, "Sub": true, "Tanh": true,
+	"Transpose": true,
+
+	"ArgMax": false, "Cast": false, "ConstantOfShape": false, "ConvTranspose": false,
+	"Equal": false, "Erf": false, "Expand": false, "Gather": false, "Greater": false,
+	"Range": false, "ReduceSum": false, "ScatterElements": false, "Shape": false, "Split": false, "Unsqueeze": false,
+	"Where": false,
+}
+
+// maxNodes is the maximum number of nodes of a graph. onnxruntime loads this number of nodes within a second.
+const maxNodes = 10_000
+
+// Structure checks the rules for all ONNX files of miplc: known ops, values defined once and before
+// their use, initializers whose data match their shape, existing outputs.
+func Structure(model *onnxpb.ModelProto) error { return structure(model, 0) }
+
+// structure is Structure for a file whose first nodes are an encoder.
+func structure(model *onnxpb.ModelProto, encoder int) error {
+	g := model.GetGraph()
+	if g == nil {
+		return fmt.Errorf("the file has no graph")
+	}
+	defined := map[string]bool{}
+	define := func(name, what string) error {
+		switch {
+		case name == "":
+			return fmt.Errorf("%s has no name", what)
+		case defined[name]:
+			return fmt.Errorf("%s: the value %q is defined twice", what, name)
+		}
+		defined[name] = true
+		return nil
+	}
+	for _, t := range g.GetInitializer() {
+		if err := t.Check(); err != nil {
+			return err
+		}
+		if err := define(t.GetName(), "an initializer"); err != nil {
+			return err
+		}
+	}
+	for _, v := range inputs(g) {
+		if err := define(v.GetName(), "an input"); err != nil {
+			return err
+		}
+	}
+	if n := len(g.GetNode()); n > maxNodes {
+		return fmt.Errorf("the graph has %d nodes, at most %d are allowed", n, maxNodes)
+	}
+	for i, n := range g.GetNode() {
+		if err := checkNode(model.Opset(), n, i < encoder, defined, define); err != nil {
+			return fmt.Errorf("node %d %q (%s): %w", i, n.GetName(), n.GetOpType(), err)
+		}
+	}
+	for _, v := range g.GetOutput() {
+		if !defined[v.GetName()] {
+			return fmt.Errorf("no node makes the output %q", v.GetName())
+		}
+	}
+	return nil
+}
+
+func checkNode(opset int64, n *onnxpb.NodeProto, encoder bool, defined map[string]bool, define func(name, what string) error) error {
+	_, known := ops[n.GetOpType()]
+	if encoder {
+		known = IsEncoderOp(n.GetOpType())
+	}
+	if d := n.GetDomain(); !known || d != "" && d != "ai.onnx" {
+		return fmt.Errorf("not an op that miplc writes")
+	}
+	if since := n.Since(); opset < since {
+		return fmt.Errorf("needs opset %d, the file uses %d", since, opset)
+	}
+	for _, in := range n.Reads() {
+		if in != "" && !defined[in] {
+			return fmt.Errorf("its input %q is not defined before it", in)
+		}
+	}
+	if n.GetOpType() == "Loop" {
+		if _, err := onnxpb.RecognizeAttention(n); err != nil {
+			return err
+		}
+	}
+	for _, a := range n.GetAttribute() {
+		if n.GetOpType() != "Loop" && a.GetG() != nil || len(a.GetGraphs()) > 0 {
+			return fmt.Errorf("its attribute %q contains a graph", a.GetName())
+		}
+		if t := a.GetT(); t != nil {
+			if err := t.Check(); err != nil {
+				return fmt.Errorf("its attribute %q: %w", a.GetName(), err)
+			}
+		}
+	}
+	if len(n.GetOutput()) == 0 {
+		return fmt.Errorf("it has no output")
+	}
+	for _, out := range n.GetOutput() {
+		if out == "" {
+			continue // an optional output that is not used
+		}
+		if err := define(out, "an output"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onlyONNXGo reports the first op that onnx-go lacks.
+func onlyONNXGo(g *onnxpb.GraphProto) error {
+	for _, n := range g.GetNode() {
+		if !ops[n.GetOpType()] {
+			return fmt.Errorf("%s lists %s, which does not have the op %s of node %q",
+				KeyBackends, BackendONNXGo, n.GetOpType(), n.GetName())
+		}
+	}
+	return nil
+}

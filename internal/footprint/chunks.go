@@ -1,0 +1,292 @@
+// Package chunks divides the graph of a model, so that a large bag can be predicted without the
+// values of all instances in memory at once. The head is the part that computes each instance by
+// itself. It runs on some instances at a time. The tail computes the prediction from the outputs of
+// all runs of the head.
+//
+// Attention pooling, softmax over the instances times their values, runs in the head too: its
+// results for parts of a bag are combined exactly, see Pool.
+
+package footprint
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/miplc/miplc/internal/contract"
+	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/onnxpb"
+)
+
+// Plan is a divided graph.
+type Plan struct {
+	Head  *onnxpb.ModelProto // instances [c, ...] -> Rows, Pools
+	Tail  *onnxpb.ModelProto // Rows that it reads, Pools, bag_of if BagOf -> the outputs of the model
+	Rows  []Row
+	Pools []Pool
+	BagOf bool
+}
+
+// Row is a value with one row for each instance, [n, ...]. It is in memory for all instances.
+type Row struct {
+	Name  string
+	Shape []int64 // of the row of one instance
+	Tail  bool    // the tail reads it
+}
+
+// Width returns the number of values of an instance.
+func (r *Row) Width() int { return ndarray.Size(r.Shape) }
+
+// Pool is an attention pooling [k, d], k weighted means of the rows of d values. Scores [n, k] is one
+// of Plan.Rows: the logarithms of the weights, up to a constant for each of the k means.
+type Pool struct {
+	Name   string
+	Scores string
+	Shape  []int64
+}
+
+// NewPlan divides the graph of a model that takes instances of the given shape. It returns nil if the
+// graph cannot be divided with a benefit.
+func NewPlan(m *onnxpb.ModelProto, instance []int) *Plan {
+	d := &divider{graph: m.GetGraph(), opset: m.Opset(), kinds: map[string]kind{contract.Instances: rows}, shapes: map[string][]int64{}}
+	if !d.findShapes(instance) {
+		return nil
+	}
+	d.classify()
+	d.findCounts()
+	tail, read := d.above(d.outputs(), func(n *onnxpb.NodeProto) bool { return d.kinds[n.GetOutput()[0]] == rows || d.pools[n] != nil })
+	p := &Plan{BagOf: slices.Contains(read, contract.BagOf)}
+	for _, n := range d.graph.GetNode() {
+		if pool := d.pools[n]; pool != nil && slices.Contains(read, pool.Name) {
+			p.Pools = append(p.Pools, *pool)
+		}
+	}
+	for _, name := range read {
+		if d.kinds[name] == rows {
+			p.Rows = append(p.Rows, d.row(name, true))
+		}
+	}
+	for _, pool := range p.Pools {
+		if !slices.ContainsFunc(p.Rows, func(r Row) bool { return r.Name == pool.Scores }) {
+			p.Rows = append(p.Rows, d.row(pool.Scores, false))
+		}
+	}
+	if len(p.Rows) == 0 || slices.ContainsFunc(p.Rows, func(r Row) bool { return r.Name == contract.Instances }) {
+		return nil
+	}
+	for i, n := range tail {
+		if d.counts[n] {
+			if tail[i] = proto.Clone(n).(*onnxpb.NodeProto); !p.Rows[0].Tail {
+				return nil
+			}
+			tail[i].Input = []string{p.Rows[0].Name}
+		}
+	}
+	p.write(m, d, tail)
+	return p
+}
+
+// write sets the graphs of the head and the tail.
+func (p *Plan) write(m *onnxpb.ModelProto, d *divider, tail []*onnxpb.NodeProto) {
+	var made []string
+	var out, in []*onnxpb.ValueInfoProto
+	for _, r := range p.Rows {
+		v := onnxpb.Value(r.Name, onnxpb.TensorProto_FLOAT, append([]*onnxpb.TensorShapeProto_Dimension{onnxpb.Open("n")}, fixed(r.Shape)...)...)
+		made, out = append(made, r.Name), append(out, v)
+		if r.Tail {
+			in = append(in, v)
+		}
+	}
+	for _, pool := range p.Pools {
+		v := onnxpb.Value(pool.Name, onnxpb.TensorProto_FLOAT, fixed(pool.Shape)...)
+		made, out, in = append(made, pool.Name), append(out, v), append(in, v)
+	}
+	var instances []*onnxpb.ValueInfoProto
+	for _, v := range d.graph.GetInput() {
+		switch {
+		case v.GetName() == contract.Instances:
+			instances = append(instances, v)
+		case v.GetName() == contract.BagOf && p.BagOf:
+			in = append(in, v)
+		}
+	}
+	head, _ := d.above(made, func(*onnxpb.NodeProto) bool { return false })
+	p.Head, p.Tail = part(m, head, instances, out), part(m, tail, in, d.graph.GetOutput())
+}
+
+func fixed(shape []int64) (dims []*onnxpb.TensorShapeProto_Dimension) {
+	for _, extent := range shape {
+		dims = append(dims, onnxpb.Fixed(extent))
+	}
+	return dims
+}
+
+// part returns the model of some nodes. It shares their memory and that of the parameters.
+func part(m *onnxpb.ModelProto, nodes []*onnxpb.NodeProto, in, out []*onnxpb.ValueInfoProto) *onnxpb.ModelProto {
+	g := &onnxpb.GraphProto{Name: m.GetGraph().GetName(), Node: nodes, Input: in, Output: out, Initializer: slices.Clone(m.GetGraph().GetInitializer())}
+	g.DropUnused()
+	return &onnxpb.ModelProto{IrVersion: m.GetIrVersion(), OpsetImport: m.GetOpsetImport(), Graph: g}
+}
+
+// divider finds out which values of a graph belong to single instances.
+type divider struct {
+	graph  *onnxpb.GraphProto
+	opset  int64
+	shapes map[string][]int64 // of initializers and, for two instances, of all other values
+	varies map[string]bool    // values whose first axis is that of the instances
+	kinds  map[string]kind    // of the values of the graph; see kind
+	pools  map[*onnxpb.NodeProto]*Pool
+	counts map[*onnxpb.NodeProto]bool // Shape of rows, of which only the number of instances is read
+	maker  map[string]*onnxpb.NodeProto
+}
+
+// kind says what a value depends on.
+type kind int
+
+const (
+	whole    kind = iota // on several instances, or on the number of instances
+	constant             // on parameters only
+	rows                 // row i on instance i only
+)
+
+// findShapes computes the shapes for two and for three instances. It returns false if they are not
+// known.
+func (d *divider) findShapes(instance []int) bool {
+	e := New(d.graph, instance, true)
+	two, err := e.Shapes(2)
+	if err != nil {
+		return false
+	}
+	three, err := e.Shapes(3)
+	if err != nil {
+		return false
+	}
+	d.varies = map[string]bool{}
+	for name, s := range two {
+		t := three[name]
+		d.shapes[name] = s
+		d.varies[name] = len(s) > 0 && len(t) == len(s) && s[0] == 2 && t[0] == 3 && slices.Equal(s[1:], t[1:])
+	}
+	for _, t := range d.graph.GetInitializer() {
+		d.shapes[t.GetName()], d.kinds[t.GetName()] = t.GetDims(), constant
+	}
+	return true
+}
+
+// classify sets the kinds of all values, and finds the poolings.
+func (d *divider) classify() {
+	d.pools, d.maker = map[*onnxpb.NodeProto]*Pool{}, map[string]*onnxpb.NodeProto{}
+	outputs := d.outputs()
+	for _, n := range d.graph.GetNode() {
+		k := constant
+		for _, name := range n.Reads() {
+			if name == "" || d.kinds[name] == constant {
+				continue
+			}
+			if k = d.kinds[name]; k == whole {
+				break
+			}
+		}
+		if k == rows && (!d.rowwise(n) || slices.Contains(outputs, n.GetOutput()[0])) {
+			k = whole
+		}
+		for _, name := range n.GetOutput() {
+			d.kinds[name], d.maker[name] = k, n
+		}
+		if pool := d.pool(n); k == whole && pool != nil {
+			d.pools[n] = pool
+		}
+	}
+}
+
+// findCounts finds the nodes whose only use is the number of instances, so that any rows can replace
+// their input.
+func (d *divider) findCounts() {
+	d.counts = map[*onnxpb.NodeProto]bool{}
+	for _, n := range d.graph.GetNode() {
+		if n.GetOpType() == "Shape" && len(n.GetAttribute()) == 0 && d.kinds[n.GetInput()[0]] == rows {
+			d.counts[n] = !slices.Contains(d.outputs(), n.GetOutput()[0])
+		}
+	}
+	for _, n := range d.graph.GetNode() {
+		for _, name := range n.Reads() {
+			if of := d.maker[name]; of != nil && d.counts[of] && !d.readsFirst(n) {
+				d.counts[of] = false
+			}
+		}
+	}
+}
+
+// readsFirst reports whether a node takes the first element of its first input.
+func (d *divider) readsFirst(n *onnxpb.NodeProto) bool {
+	if n.GetOpType() != "Gather" || d.axis(n, 0, 1) != 0 {
+		return false
+	}
+	index := d.initializer(n.GetInput()[1])
+	return index != nil && slices.Equal(index.Ints(), []int64{0})
+}
+
+func (d *divider) initializer(name string) *onnxpb.TensorProto {
+	for _, t := range d.graph.GetInitializer() {
+		if t.GetName() == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// pool returns the pooling that a node computes, softmax(transpose(scores)) values; nil: none.
+func (d *divider) pool(n *onnxpb.NodeProto) *Pool {
+	if n.GetOpType() != "MatMul" || len(n.GetOutput()) != 1 {
+		return nil
+	}
+	values, weights := n.GetInput()[1], d.maker[n.GetInput()[0]]
+	if weights.GetOpType() != "Softmax" || d.axis(weights, d.softmaxAxis(), 2) != 1 {
+		return nil
+	}
+	turned := d.maker[weights.GetInput()[0]]
+	if turned.GetOpType() != "Transpose" || !slices.Equal(turned.Attr("perm").GetInts(), []int64{1, 0}) {
+		return nil
+	}
+	scores := turned.GetInput()[0]
+	if d.kinds[scores] != rows || d.kinds[values] != rows || len(d.shapes[scores]) != 2 || len(d.shapes[values]) != 2 {
+		return nil
+	}
+	return &Pool{n.GetOutput()[0], scores, []int64{d.shapes[scores][1], d.shapes[values][1]}}
+}
+
+func (d *divider) row(name string, tail bool) Row { return Row{name, d.shapes[name][1:], tail} }
+
+func (d *divider) outputs() (names []string) {
+	for _, o := range d.graph.GetOutput() {
+		names = append(names, o.GetName())
+	}
+	return names
+}
+
+// above returns the nodes that the named values depend on, in order, without those that stop and
+// those above them, and the names of all values that the nodes read.
+func (d *divider) above(names []string, stop func(n *onnxpb.NodeProto) bool) (nodes []*onnxpb.NodeProto, read []string) {
+	needed := map[string]bool{}
+	for _, name := range names {
+		needed[name] = true
+	}
+	for _, n := range slices.Backward(d.graph.GetNode()) {
+		if stop(n) || !slices.ContainsFunc(n.GetOutput(), func(o string) bool { return needed[o] }) {
+			continue
+		}
+		nodes = append(nodes, n)
+		if d.counts[n] {
+			continue
+		}
+		for _, name := range n.Reads() {
+			if name != "" && !slices.Contains(read, name) {
+				read = append(read, name)
+			}
+			needed[name] = true
+		}
+	}
+	slices.Reverse(nodes)
+	slices.Sort(read)
+	return nodes, read
+}

@@ -1,0 +1,101 @@
+// Package trusted decides which files may be loaded as code or read as configuration although the
+// user did not name them. Such a file, and every folder above it, must belong to root or to the
+// user who runs the process, and other users must not be able to write to them. Otherwise another
+// user of the machine could run code as this user by putting a library into a folder that is searched.
+// It also rejects truncated libraries, and explains errors of the loader.
+
+package native
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// CheckTrust returns an error that says why the file at path must not be used, or nil. It checks the file
+// and its folders, both along path and along the path without symbolic links. It rejects relative
+// paths, because they depend on the working folder, which may be an unpacked download. On systems
+// without Unix permissions, only that last rule applies.
+func CheckTrust(path string) error {
+	return check(path, os.Geteuid())
+}
+
+// check is File for a given user.
+func check(path string, user int) error {
+	if !filepath.IsAbs(path) {
+		return errors.New("the path is relative, so it depends on the working folder")
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Lstat(real)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return errors.New("it is not a regular file")
+	}
+	if err := closed(real, info, user); err != nil {
+		return err
+	}
+	for _, dir := range []string{filepath.Dir(real), filepath.Dir(path)} {
+		if err := folder(dir, user); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckFolderTrust is like File, for a folder into which such files are written.
+func CheckFolderTrust(dir string) error {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return err
+	}
+	return folder(real, os.Geteuid())
+}
+
+// folder checks a folder and those above it. The folders above may be writable for all if they are
+// sticky, like /tmp: there, users cannot rename or replace files of others.
+func folder(dir string, user int) error {
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		info, err := os.Stat(at)
+		if err != nil {
+			return err
+		}
+		if at == dir || info.Mode()&fs.ModeSticky == 0 {
+			err = closed(at, info, user)
+		} else {
+			err = owned(at, info, user)
+		}
+		if err != nil || at == filepath.Dir(at) {
+			return err
+		}
+	}
+}
+
+// closed reports a file or folder that other users own or can change.
+func closed(path string, info fs.FileInfo, user int) error {
+	if err := owned(path, info, user); err != nil {
+		return err
+	}
+	if worldWritable(info) {
+		return fmt.Errorf("every user can write to %s", path)
+	}
+	return nil
+}
+
+// owned reports a file or folder that belongs neither to root nor to the user.
+func owned(path string, info fs.FileInfo, user int) error {
+	if owner, known := ownerOf(info); known && owner != 0 && owner != user {
+		return fmt.Errorf("%s belongs to %s, not to root or to the user who runs this program", path, nameOf(owner))
+	}
+	return nil
+}

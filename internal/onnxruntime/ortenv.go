@@ -1,0 +1,125 @@
+// Package ortenv starts onnxruntime, which a process can load only once. All code of miplc that
+// uses onnxruntime starts it here.
+package onnxruntime
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/internal/native"
+)
+
+// ErrNoCgo reports a binary built without cgo, which cannot call onnxruntime.
+var ErrNoCgo = errors.New("this program was built with CGO_ENABLED=0 and cannot load onnxruntime: build it with cgo, or use the onnx-go back end")
+
+// Available reports whether this binary can call onnxruntime.
+func Available() bool { return available }
+
+var env struct {
+	sync.Mutex
+	started bool
+	lib     Library
+	copies  map[string]bool // paths of copies of lib
+}
+
+// Start finds the library (path "" searches, see ortlib.Find) and loads it into the process. Later
+// calls return the loaded library. A call with the path of a library with other contents fails,
+// because only one can be loaded; a copy of the loaded library is accepted.
+// If the program around miplc has already started onnxruntime, that library is used.
+func Start(path string) (Library, error) {
+	env.Lock()
+	defer env.Unlock()
+	if !env.started {
+		if err := startLocked(path); err != nil {
+			return Library{}, err
+		}
+		env.started = true
+		return env.lib, nil
+	}
+	if path == "" || env.lib.Path == "" {
+		return env.lib, nil
+	}
+	lib, err := FindLibrary(path)
+	if err != nil {
+		return Library{}, err
+	}
+	if same, err := sameFile(lib.Path, env.lib.Path); err != nil {
+		return Library{}, err
+	} else if !same {
+		return Library{}, fmt.Errorf("onnxruntime is already loaded from %s; a process cannot load a second one from %s", env.lib.Path, lib.Path)
+	}
+	return env.lib, nil
+}
+
+// sameFile reports whether two paths name the same file or copies of it. A plan of shards copies
+// the library, and the process that made the plan may have loaded the original.
+func sameFile(a, b string) (bool, error) {
+	if a == b || env.copies[a] {
+		return true, nil
+	}
+	hashA, err := fileio.SHA256(a)
+	if err != nil {
+		return false, err
+	}
+	hashB, err := fileio.SHA256(b)
+	if err != nil || hashA != hashB {
+		return false, err
+	}
+	if env.copies == nil {
+		env.copies = map[string]bool{}
+	}
+	env.copies[a] = true
+	return true, nil
+}
+
+// Loaded returns the version of the onnxruntime library in the process, or "" if none is
+// loaded.
+func Loaded() string {
+	env.Lock()
+	defer env.Unlock()
+	if !running() {
+		return ""
+	}
+	return loadedVersion()
+}
+
+func startLocked(path string) error {
+	if !available {
+		return ErrNoCgo
+	}
+	if running() {
+		env.lib = Library{Version: loadedVersion()}
+		return nil
+	}
+	lib, err := LoadLibrary(path, func(path string) error {
+		if err := load(path); err != nil {
+			return explained(path, err.Error())
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	lib.Version = loadedVersion()
+	env.lib = lib
+	return nil
+}
+
+// explained explains an error of the Go binding, for the end of a sentence about the library.
+func explained(path, message string) error {
+	// The binding requests one version of the C API. A library that does not have it returns null, which
+	// the binding reports as code 2.
+	if strings.Contains(message, "Error setting ORT API base: 2") {
+		return fmt.Errorf("is too old: miplc needs version %s or later", MinVersion)
+	}
+	if strings.Contains(message, "Error looking up OrtGetApiBase") {
+		return errors.New("is not onnxruntime: it has no function OrtGetApiBase")
+	}
+	if _, loader, ok := strings.Cut(message, "Error loading ONNX shared library \""+path+"\": "); ok {
+		return native.LoadError(path, loader)
+	}
+	return native.LoadError(path, message)
+}

@@ -1,0 +1,276 @@
+// Package ortlib finds the onnxruntime shared library on this machine, without loading it, and installs
+// a pinned version into miplc's cache with npm or pip.
+
+package onnxruntime
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/miplc/miplc/internal/native"
+)
+
+const (
+	// Version is the release that Install fetches.
+	Version = "1.27.0"
+	// MinVersion is the oldest supported release: the Go binding needs version 24 of the C API,
+	// which release 1.24 introduced.
+	MinVersion = "1.24"
+
+	// EnvLibrary is the environment variable with the path of the library. Only an explicit path
+	// has precedence.
+	EnvLibrary = "ONNXRUNTIME_SHARED_LIBRARY_PATH"
+	// EnvLibraryOwn is read after EnvLibrary, for a library that only miplc should use.
+	EnvLibraryOwn = "MIPLC_ONNXRUNTIME"
+
+	// Remedy is the advice if no library is found or the one found cannot be loaded.
+	Remedy = "run `miplc runtime install`, or set " + EnvLibrary + " to a library of version " + MinVersion + " or later"
+)
+
+// Origin is the rule by which a candidate was found.
+type Origin string
+
+// The places searched, in order. The user chooses the first two, so any file there is accepted.
+// Files from the other places must pass package trusted.
+const (
+	FromOption     Origin = "option"      // path given by the caller or a flag
+	FromEnv        Origin = "environment" // EnvLibrary, then EnvLibraryOwn
+	FromCache      Origin = "cache"       // where Install puts it
+	FromExecutable Origin = "executable"  // the directory of the running binary
+	FromSystem     Origin = "system"      // library directories of the system and of Homebrew
+	FromPython     Origin = "python"      // the onnxruntime package of a Python installation
+)
+
+// Verdict is the outcome of checking a candidate. Whether the file loads is known only after ortenv.Start.
+type Verdict string
+
+// Verdicts of a candidate.
+const (
+	VerdictFound      Verdict = "found"
+	VerdictNotFound   Verdict = "not found"
+	VerdictTooOld     Verdict = "too old"
+	VerdictNotLibrary Verdict = "not a usable library" // a folder, cut off, not the pinned file, or the loader rejects it
+	VerdictRefused    Verdict = "refused"              // another user of the machine could have put it there
+)
+
+// Library is a library that was found.
+type Library struct {
+	Path    string `json:"path"`
+	Version string `json:"version"` // "1.27.0"; until it is loaded, that of the file name, which may be empty
+	Origin  Origin `json:"origin"`
+}
+
+// Candidate is a place that was searched, and the result.
+type Candidate struct {
+	Path    string  `json:"path"`
+	Origin  Origin  `json:"origin"`
+	Exists  bool    `json:"exists"`
+	Version string  `json:"version,omitempty"` // empty when unknown
+	Verdict Verdict `json:"verdict"`
+	Detail  string  `json:"detail,omitempty"` // why the verdict is not Found, or a remark
+}
+
+// NotFoundError reports that no place has a usable library.
+type NotFoundError struct {
+	Tried   []Candidate
+	noCache error // why the cache was not searched; nil if it was, or if the user named a library
+}
+
+// Named reports whether the user named a library, by an option or in the environment, that is not
+// usable.
+func (e *NotFoundError) Named() bool {
+	return slices.ContainsFunc(e.Tried, func(c Candidate) bool { return c.Origin == FromOption || c.Origin == FromEnv })
+}
+
+// Error lists the candidates and the remedy.
+func (e *NotFoundError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "no usable onnxruntime library (version %s or later); tried:", MinVersion)
+	if e.noCache != nil {
+		fmt.Fprintf(&b, "\n  %s: %v", FromCache, e.noCache)
+	}
+	missing := 0
+	for _, c := range e.Tried {
+		named := c.Origin == FromOption || c.Origin == FromEnv || c.Origin == FromCache
+		if !c.Exists && !named {
+			missing++
+			continue
+		}
+		fmt.Fprintf(&b, "\n  %s (%s): %s", c.Path, c.Origin, c.Verdict)
+		if c.Detail != "" {
+			b.WriteString(": " + c.Detail)
+		}
+	}
+	if missing > 0 {
+		fmt.Fprintf(&b, "\n  and %d more places that hold none", missing)
+	}
+	b.WriteString("\n" + e.Remedy())
+	return b.String()
+}
+
+// Remedy returns the advice for the user. An installed library does not help as long as another one is
+// named.
+func (e *NotFoundError) Remedy() string {
+	switch {
+	case !e.Named():
+		return Remedy
+	case e.Tried[0].Origin == FromOption:
+		return "correct the path of the library, or leave it out"
+	}
+	return "correct or remove the environment variable " + EnvLibrary + " or " + EnvLibraryOwn
+}
+
+// FindLibrary returns the first usable library in the order path, environment, cache, directory of the
+// executable, system, Python. path is a library or a directory that contains one, or empty. If path or
+// the environment names a library and it is not usable, Find returns an error instead of another
+// library. A library in the cache must have the pinned SHA-256. Libraries in the other places are
+// rejected if another user than root could have put them there, see Refused. The error is a
+// *NotFoundError.
+func FindLibrary(path string) (Library, error) {
+	return here().find(path, nil)
+}
+
+// LoadLibrary is Find of a library that load accepts. The error of load completes a sentence about the file.
+func LoadLibrary(path string, load func(path string) error) (Library, error) {
+	return here().find(path, load)
+}
+
+// Candidates checks every place, in the order of Find.
+func Candidates(path string) []Candidate {
+	var all []Candidate
+	p := here()
+	p.each(path, func(c Candidate) bool {
+		all = append(all, c)
+		return true
+	})
+	return all
+}
+
+func (p places) find(path string, load func(path string) error) (Library, error) {
+	var found *Candidate
+	var tried []Candidate
+	p.each(path, func(c Candidate) bool {
+		var err error
+		if c.Verdict == VerdictFound {
+			// The dynamic linker would search for a name without a folder elsewhere.
+			if c.Path, err = filepath.Abs(c.Path); err == nil && load != nil {
+				err = load(c.Path)
+			}
+			if err == nil {
+				found = &c
+				return false
+			}
+			c.Verdict, c.Detail = VerdictNotLibrary, err.Error()
+		}
+		tried = append(tried, c)
+		return c.Origin != FromOption && c.Origin != FromEnv
+	})
+	if found == nil {
+		none := &NotFoundError{Tried: tried}
+		if !none.Named() {
+			none.noCache = p.cacheErr
+		}
+		return Library{}, none
+	}
+	return Library{Path: found.Path, Version: found.Version, Origin: found.Origin}, nil
+}
+
+// each checks the candidates in order until visit returns false.
+func (p places) each(named string, visit func(Candidate) bool) {
+	seen := map[string]bool{}
+	for _, group := range p.groups(named) {
+		for _, path := range group.paths() {
+			real := realName(path)
+			if seen[real] {
+				continue
+			}
+			c := p.checkAt(path, group.origin)
+			// The target of a link in a refused place may still be found by its own path.
+			seen[real] = c.Verdict != VerdictRefused
+			if !visit(c) {
+				return
+			}
+		}
+	}
+}
+
+// checkAt checks the file at path. Files that were not named explicitly must pass package
+// trusted before they are read, and a file in the cache must be the one that Install downloaded.
+func (p places) checkAt(path string, from Origin) Candidate {
+	c := Candidate{Path: path, Origin: from}
+	info, err := os.Stat(path)
+	if err != nil {
+		c.Verdict = VerdictNotFound
+		if !os.IsNotExist(err) {
+			c.Detail = err.Error()
+		}
+		return c
+	}
+	c.Exists = true
+	if info.IsDir() {
+		c.Verdict, c.Detail = VerdictNotLibrary, "is a directory without "+namingOf(p.goos).plain
+		return c
+	}
+	if from != FromOption && from != FromEnv {
+		if err := native.CheckTrust(path); err != nil {
+			c.Verdict, c.Detail = VerdictRefused, err.Error()
+			return c
+		}
+	}
+	if from == FromCache {
+		slots := p.slots()
+		own := slots[slices.IndexFunc(slots, func(s native.Slot) bool { return s.Path == path })]
+		if err := own.Check(); err != nil {
+			c.Verdict = VerdictNotLibrary
+			c.Detail = err.Error() + "; `miplc runtime install --force` replaces it"
+			if path != p.cachePath() {
+				c.Detail = err.Error() + "; `miplc runtime install cuda` replaces it"
+			}
+			return c
+		}
+	}
+	if err := native.CheckComplete(path); err != nil {
+		c.Verdict, c.Detail = VerdictNotLibrary, err.Error()
+		return c
+	}
+	c.Version, c.Verdict = versionInName(realName(path)), VerdictFound
+	if c.Version != "" && compareVersions(c.Version, MinVersion) < 0 {
+		c.Verdict, c.Detail = VerdictTooOld, fmt.Sprintf("version %s, miplc needs %s or later", c.Version, MinVersion)
+	}
+	return c
+}
+
+// realName follows links, because libonnxruntime.so usually links to a versioned name.
+func realName(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+var versionPattern = regexp.MustCompile(`\d+\.\d+(\.\d+)?`)
+
+// versionInName returns the "1.27.0" of libonnxruntime.so.1.27.0, or "".
+func versionInName(path string) string {
+	return versionPattern.FindString(filepath.Base(path))
+}
+
+// compareVersions compares dotted numbers. A missing or invalid part counts as 0.
+func compareVersions(a, b string) int {
+	part := func(version string, i int) int {
+		parts := append(strings.Split(version, "."), make([]string, i+1)...)
+		n, _ := strconv.Atoi(parts[i])
+		return n
+	}
+	for i := range max(strings.Count(a, "."), strings.Count(b, ".")) + 1 {
+		if d := part(a, i) - part(b, i); d != 0 {
+			return d
+		}
+	}
+	return 0
+}

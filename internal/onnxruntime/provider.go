@@ -1,0 +1,119 @@
+package onnxruntime
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/miplc/miplc/internal/native"
+)
+
+// EnvProvider followed by the name of an execution provider in capitals is the environment variable
+// with the path of its library, e.g. MIPLC_PROVIDER_WEBGPU. It has precedence over the cache.
+const EnvProvider = "MIPLC_PROVIDER_"
+
+// WebGPU is the execution provider that InstallProvider can download.
+const WebGPU = "webgpu"
+
+// webgpuVersion is its pinned release.
+const webgpuVersion = "0.4.0"
+
+const webgpuArchive = "onnxruntime-ep-webgpu==" + webgpuVersion
+
+// webgpuPins lists the pinned libraries of that provider.
+var webgpuPins = []native.Pin{
+	{System: "linux/amd64", Via: native.ViaPip, Archive: webgpuArchive, Member: "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so",
+		Platform: "manylinux_2_28_x86_64", Size: 16450888, Download: 7,
+		SHA256: "9f76e3dc4459421958ad086a9da03bf7e5de9289e9a3a56e28bbb459773dec81"},
+	{System: "linux/arm64", Via: native.ViaPip, Archive: webgpuArchive, Member: "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so",
+		Platform: "manylinux_2_28_aarch64", Size: 13862448, Download: 6,
+		SHA256: "720e1288e7e465f924db44b88a98a9d1c543eba3fbb2ff801cf2545f5e7f0279"},
+	{System: "darwin/arm64", Via: native.ViaPip, Archive: webgpuArchive, Member: "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.dylib",
+		Platform: "macosx_14_0_arm64", Size: 14966224, Download: 5,
+		SHA256: "894aa43c308c97afe58f6485b8411962181a39b27170f5f210cc7503adb52850"},
+}
+
+// FindProvider returns the library of an execution provider: the one that EnvProvider names, else
+// the one that InstallProvider downloaded. The path is empty if there is neither; the provider may
+// still be built into the onnxruntime library. It is an error if the named file does not exist or
+// the one in the cache is damaged.
+func FindProvider(name string) (path string, err error) {
+	variable := EnvProvider + strings.ToUpper(name)
+	if named := os.Getenv(variable); named != "" {
+		if info, err := os.Stat(named); err != nil || info.IsDir() {
+			return "", fmt.Errorf("%s names %s, which is not a file", variable, named)
+		}
+		// onnxruntime resolves relative paths against its own folder.
+		return filepath.Abs(named)
+	}
+	if name == CUDA {
+		cache, err := native.CacheDir()
+		if err != nil {
+			return "", nil
+		}
+		if path, err = findCUDA(cache); err != nil {
+			return "", fmt.Errorf("%w; `miplc runtime install %s` completes it", err, name)
+		}
+		return path, nil
+	}
+	slot, err := providerSlot(name)
+	if err != nil {
+		return "", nil
+	}
+	if _, err := os.Stat(slot.Path); err != nil {
+		return "", nil
+	}
+	if err := slot.Check(); err != nil {
+		return "", fmt.Errorf("%s: %w; `miplc runtime install %s --force` replaces it", slot.Path, err, name)
+	}
+	return slot.Path, nil
+}
+
+// InstallProvider downloads the pinned library of an execution provider, with the libraries that it
+// needs, to the cache and returns it. If valid ones are already there, it does not use the network.
+func InstallProvider(ctx context.Context, name string, o native.InstallOptions) (Library, error) {
+	if name == CUDA {
+		return installCUDA(ctx, o)
+	}
+	slot, err := providerSlot(name)
+	if err == nil {
+		err = slot.Install(ctx, o)
+	}
+	if err != nil {
+		return Library{}, fmt.Errorf("execution provider %s: %w", name, err)
+	}
+	return Library{Path: slot.Path, Version: webgpuVersion, Origin: FromCache}, nil
+}
+
+func installCUDA(ctx context.Context, o native.InstallOptions) (Library, error) {
+	cache, err := native.CacheDir()
+	if err != nil {
+		return Library{}, fmt.Errorf("%w; set %s to a directory", err, native.EnvCache)
+	}
+	err = native.InstallAll(ctx, cudaSlots(cache), o)
+	var path string
+	if err == nil {
+		path, err = findCUDA(cache)
+	}
+	if err != nil {
+		return Library{}, fmt.Errorf("execution provider %s: %w", CUDA, err)
+	}
+	return Library{Path: path, Version: Version, Origin: FromCache}, nil
+}
+
+// providerSlot returns the path of a pinned provider in the cache of this machine.
+func providerSlot(name string) (native.Slot, error) {
+	if name != WebGPU {
+		return native.Slot{}, fmt.Errorf("no library of it is pinned")
+	}
+	cache, err := native.CacheDir()
+	if err != nil {
+		return native.Slot{}, fmt.Errorf("%w; set %s to a directory", err, native.EnvCache)
+	}
+	l := native.Library{Name: "the execution provider " + name + " " + webgpuVersion, Pins: webgpuPins,
+		Remedy: "get its library yourself and set " + EnvProvider + strings.ToUpper(name)}
+	return l.On(filepath.Join(cache, "provider-"+name, webgpuVersion, runtime.GOOS+"-"+runtime.GOARCH, filepath.Base(webgpuPins[0].Member))), nil
+}

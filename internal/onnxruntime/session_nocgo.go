@@ -1,0 +1,18 @@
+//go:build !cgo
+
+package onnxruntime
+
+// CheckProvider returns ErrNoCgo.
+func CheckProvider(_, _ string) error { return ErrNoCgo }
+
+// Graph is an open ONNX file.
+type Graph struct{}
+
+// OpenGraph always fails.
+func OpenGraph([]byte, string) (*Graph, error) { return nil, ErrNoCgo }
+
+// Run always fails.
+func (*Graph) Run(map[string]Tensor) (map[string]Tensor, error) { return nil, ErrNoCgo }
+
+// Close does nothing.
+func (*Graph) Close() error { return nil }

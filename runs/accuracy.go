@@ -1,0 +1,167 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/contract"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/runs/parity"
+	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/runtime/onnxgo"
+	"github.com/miplc/miplc/train"
+)
+
+// predictFunc predicts the probabilities of the classes of a bag, counted from 0.
+type predictFunc func(set *data.Dataset, bag int) ([]float32, error)
+
+// measureFile replaces the accuracies and measures of a trained trial by those of a model file that
+// predicts the bags one by one, and returns the name of the engine that ran it, see open.
+func measureFile(ctx context.Context, t *train.Trial, report *train.Report, content []byte, library string, interpreter predictFunc) (engine string, err error) {
+	predict, engine, closeModel, err := open(ctx, t, content, library, interpreter)
+	if err != nil {
+		return "", err
+	}
+	defer closeModel()
+	found := map[string][][]float32{}
+	for _, part := range t.Split.Parts() {
+		if found[part.Name], err = predictAll(ctx, t, part.Bags, predict); err != nil {
+			return "", err
+		}
+	}
+	report.Remeasure(t, found)
+	return engine, nil
+}
+
+// open opens a model file in the first of onnxruntime and onnx-go that is a back end of the file. It
+// skips onnxruntime only if there is no library and library is empty. If no back end is left, open
+// returns interpreter. engine is the name of the back end, or of the interpreter.
+func open(ctx context.Context, t *train.Trial, content []byte, library string, interpreter predictFunc) (predict predictFunc, engine string, closeModel func(), err error) {
+	options, engine, err := selectEngine(content, library)
+	if err != nil || engine == engineInterpreter {
+		return interpreter, engine, func() {}, err
+	}
+	undo := func() {}
+	if t.Data.OnDisk() {
+		undo, options = memory.Tighten(), append(options, runtime.WithLargeBags())
+	}
+	model, err := runtime.OpenBytes(content, append(options, runtime.WithMaxInstances(math.MaxInt))...)
+	if err != nil {
+		undo()
+		return nil, "", nil, fmt.Errorf("accuracy of the exported model: %w", err)
+	}
+	return predictWith(ctx, model), engine, func() { model.Close(); undo() }, nil
+}
+
+// selectEngine returns the name of the engine for open, and the options that select it if it is a
+// back end.
+func selectEngine(content []byte, library string) (options []runtime.Option, engine string, err error) {
+	file, err := onnxpb.ReadBytes(content)
+	if err != nil {
+		return nil, "", err
+	}
+	meta, err := contract.Get(file)
+	if err != nil {
+		return nil, "", err
+	}
+	if slices.Contains(meta.Backends, contract.BackendORT) {
+		_, err := onnxruntime.Start(library)
+		if err == nil {
+			return []runtime.Option{runtime.WithLibrary(library)}, contract.BackendORT, nil
+		}
+		missing := (*onnxruntime.NotFoundError)(nil)
+		if !errors.Is(err, onnxruntime.ErrNoCgo) && (!errors.As(err, &missing) || missing.Named()) {
+			return nil, "", err
+		}
+	}
+	if slices.Contains(meta.Backends, contract.BackendONNXGo) {
+		return []runtime.Option{runtime.WithBackend(onnxgo.Backend())}, contract.BackendONNXGo, nil
+	}
+	return nil, engineInterpreter, nil
+}
+
+func predictWith(ctx context.Context, model *runtime.Model) predictFunc {
+	return func(set *data.Dataset, bag int) ([]float32, error) {
+		p, err := PredictBag(ctx, model, set, bag)
+		return slices.Clone(p.Probabilities), err // a slice would keep the attention scores in memory
+	}
+}
+
+// PredictBag predicts a bag, counted from 0. Bags on disk are read while the model runs, if the model
+// allows it.
+func PredictBag(ctx context.Context, model *runtime.Model, set *data.Dataset, bag int) (runtime.Prediction, error) {
+	if err := checkShape(set, model.Info().InputShape); err != nil {
+		return runtime.Prediction{}, err
+	}
+	if set.OnDisk() {
+		return model.PredictRows(ctx, set.Size(bag), func(to []float32, from int) error { return set.ReadRange(to, bag, from) })
+	}
+	x, err := set.Bag(bag)
+	if err != nil {
+		return runtime.Prediction{}, err
+	}
+	return model.Predict(ctx, runtime.Bag{Instances: x, N: set.Size(bag)})
+}
+
+// checkShape returns an error if the instances of a dataset do not have the shape that a model needs.
+// The runtime sees only the number of values of a bag in memory, and of a bag on disk only the number
+// of instances.
+func checkShape(set *data.Dataset, shape []int) error {
+	switch d := ndarray.Size(shape); {
+	case set.Dim() != d:
+		return fmt.Errorf("%w: its instances have %s, the model needs %d (shape %v)", runtime.ErrBagShape, diag.Count(set.Dim(), "value"), d, shape)
+	case ndarray.Transposed(set.Shape, shape):
+		return fmt.Errorf("%w: its instances have the shape %v, the model needs %v: transpose the array", runtime.ErrBagShape, set.Shape, shape)
+	}
+	return nil
+}
+
+// interpreted returns the prediction of the interpreter.
+func interpreted(p *compile.Program, params map[string][]float32) predictFunc {
+	e := parity.NewReference(p.Infer, p.Signature.Instance, params).Engine(engineInterpreter)
+	return func(set *data.Dataset, bag int) ([]float32, error) {
+		x, err := set.Bag(bag)
+		if err != nil {
+			return nil, err
+		}
+		probabilities, _, err := e.Predict(x, set.Size(bag))
+		return probabilities, err
+	}
+}
+
+// predictAll predicts bags on all cores. If the bags stay on disk, it uses one core, so that one bag
+// at a time is in memory.
+func predictAll(ctx context.Context, t *train.Trial, bags []int, predict predictFunc) ([][]float32, error) {
+	found, errs := make([][]float32, len(bags)), make([]error, len(bags))
+	var failed atomic.Bool
+	parallel := 0
+	if t.Data.OnDisk() {
+		parallel = 1
+	}
+	workers.Each(len(bags), parallel, func(i int) {
+		if errs[i] = ctx.Err(); errs[i] != nil || failed.Load() {
+			return
+		}
+		bag := bags[i]
+		if found[i], errs[i] = predict(t.Data, bag); errs[i] != nil {
+			errs[i] = fmt.Errorf("bag %d of %s: %w", bag+1, t.Data.Name, errs[i])
+			failed.Store(true)
+		}
+	})
+	if err := cmp.Or(errs...); err != nil {
+		return nil, fmt.Errorf("accuracy of the exported model: %w", err)
+	}
+	return found, nil
+}

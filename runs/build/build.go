@@ -1,0 +1,259 @@
+// Package build writes the graphs of a spec, its untrained model and its training step.
+package build
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/internal/contract"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runs/parity"
+)
+
+// Names of files that Build writes.
+const (
+	ModelFile     = "model.onnx"
+	GraphTextFile = "graph.txt"
+	GraphDOTFile  = "graph.dot"
+	ManifestFile  = "manifest.json"
+)
+
+// buildSizes are the numbers of instances of the bags on which a built model is checked. They are
+// small, because users build often.
+var buildSizes = []int{1, 3}
+
+// Options are the options of Build.
+type Options struct {
+	Spec    *language.Spec
+	Dir     string
+	Data    bagfile.Folder
+	Library string // onnxruntime library; empty: search
+	Version string // of miplc, for the metadata
+	Force   bool   // overwrite a run in Dir
+	// SampleSteps is the number of training steps whose batches and losses are written. They need the
+	// dataset.
+	SampleSteps int
+	// Runs is the number of runs that the training step computes at once, with consecutive seeds.
+	// They need the dataset. 0: one run, and batches of any size.
+	Runs int
+}
+
+// Manifest describes the files of a build.
+type Manifest struct {
+	Name       string            `json:"name"`
+	Version    string            `json:"miplc"`
+	SpecSHA256 string            `json:"spec_sha256"`
+	Seed       uint64            `json:"seed"`
+	InputShape []int             `json:"input_shape"` // of one instance
+	Classes    int               `json:"classes"`
+	Parameters int               `json:"parameters"` // learned numbers
+	Params     []ParamFacts      `json:"params"`
+	InferNodes int               `json:"infer_nodes"`
+	TrainNodes int               `json:"train_nodes"`
+	Parity     *parity.Report    `json:"parity"`
+	StepCheck  *StepCheck        `json:"train_step_check"`
+	TrainStep  *contract.Step    `json:"train_step"`              // inputs and outputs of TrainStepFile
+	Losses     [][]float64       `json:"sample_losses,omitempty"` // of each run in each sample step
+	SHA256     map[string]string `json:"sha256"`                  // of each file
+}
+
+// ParamFacts describes one learned value.
+type ParamFacts struct {
+	Name  string `json:"name"`
+	Shape []int  `json:"shape"`
+}
+
+// Build compiles a spec and writes its graphs as text and DOT, the checked model with its initial
+// parameters, the checked training step, the same parameters as a flat vector, and the manifest. A
+// model with normalization gets mean 0 and deviation 1, because Build does not read the features.
+func Build(o Options) (*Manifest, error) {
+	if o.Spec.Fitted() {
+		return nil, refuseBuild(o.Spec)
+	}
+	sig, err := buildSignature(o.Spec, o.Data)
+	if err != nil {
+		return nil, err
+	}
+	p, err := compile.Compile(o.Spec, sig)
+	if err != nil {
+		return nil, &runs.SpecError{Err: err}
+	}
+	if t := o.Spec.Export.Temperature.V.T; t > 0 {
+		if p, err = p.WithTemperature(t); err != nil {
+			return nil, err
+		}
+	}
+	if err := runs.CheckMemory("building", p, runs.Batch{Instances: 1, Bags: 1}); err != nil {
+		return nil, err
+	}
+	folder, err := claimBuild(&o)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	m, err := o.build(p, sig)
+	if err != nil {
+		folder.ClearUnless(ManifestFile, runs.FailedModelFile)
+	}
+	return m, err
+}
+
+// build writes the files of a build to a claimed folder.
+func (o *Options) build(p *compile.Program, sig compile.Signature) (*Manifest, error) {
+	form, err := newStepForm(o, p)
+	if err != nil {
+		return nil, err
+	}
+	state, m := form.states[0], o.manifest(p, sig)
+	meta := export.Metadata{Version: o.Version, SpecSHA256: m.SpecSHA256, Seed: m.Seed, Engine: "none"}
+	if t := o.Spec.Export.Temperature.V.T; t > 0 {
+		meta.Temperature = &t
+	}
+	for c := range sig.Classes {
+		meta.Classes = append(meta.Classes, fmt.Sprint(c))
+	}
+	var step *trainStep
+	var failed error
+	var background workers.Group
+	background.Go(func() {
+		said := contract.Step{Version: o.Version, SpecSHA256: m.SpecSHA256, Seed: m.Seed}
+		step, failed = writeTrainStep(o.Dir, form, said, o.Library)
+	})
+	defer func() {
+		if background.Wait(); step != nil {
+			step.file.Discard() // no effect after Commit
+		}
+	}()
+	draw := runs.VerifyBags(p, state)
+	draw.Sizes = buildSizes
+	addPredictors := func(e *runs.Predictors) error { return e.AddNative(p, state) }
+	if m.Parity, err = runs.ExportChecked(filepath.Join(o.Dir, ModelFile), nil, p, state.Params, meta, runs.Library{Path: o.Library}, draw, addPredictors); err != nil {
+		return nil, err
+	}
+	if background.Wait(); failed != nil {
+		return nil, failed
+	}
+	if err := step.commit(o.Dir); err != nil {
+		return nil, err
+	}
+	m.TrainStep, m.StepCheck = step.described, step.check
+	files := []string{ModelFile, TrainStepFile, InitialFile}
+	if err := o.writeSamples(form, m); err != nil {
+		return nil, err
+	}
+	if o.SampleSteps > 0 {
+		files = append(files, sampleFile, sampleValuesFile)
+	}
+	return m, m.write(o.Dir, p, files)
+}
+
+// manifest returns the manifest without the results of the checks and the hashes of the files.
+func (o *Options) manifest(p *compile.Program, sig compile.Signature) *Manifest {
+	m := &Manifest{
+		Name: o.Spec.Name.V, Version: o.Version, SpecSHA256: o.Spec.Identity(), Seed: uint64(o.Spec.Train.Seed.V),
+		InputShape: sig.Instance, Classes: sig.Classes, Parameters: p.FlatSize(),
+		InferNodes: len(p.Infer.Nodes), TrainNodes: len(p.Train.Nodes), SHA256: map[string]string{},
+	}
+	for _, q := range p.Params {
+		m.Params = append(m.Params, ParamFacts{q.Name, q.Shape})
+	}
+	return m
+}
+
+// writeSamples removes the sample steps of an earlier build and writes new ones if they are wanted.
+func (o *Options) writeSamples(f *stepForm, m *Manifest) error {
+	for _, old := range []string{sampleFile, sampleValuesFile} {
+		if err := os.Remove(filepath.Join(o.Dir, old)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if o.SampleSteps == 0 {
+		return nil
+	}
+	sample, err := writeSampleSteps(o, f)
+	if err != nil {
+		return err
+	}
+	for _, s := range sample.Steps {
+		m.Losses = append(m.Losses, s.Losses)
+	}
+	return nil
+}
+
+// refuseBuild returns the error for a spec with a fitted learner.
+func refuseBuild(spec *language.Spec) error {
+	l := spec.Learner
+	return &runs.SpecError{Err: spec.AddSource(diag.Errorf(l.Kind.Pos, "learner %s has no model before it is fitted: there is nothing to build", l.Kind.V).
+		WithNote("miplc train fits it and writes model.onnx"))}
+}
+
+// buildSignature returns the shapes of the spec. It reads the dataset only if the spec does not have
+// all of them.
+func buildSignature(spec *language.Spec, folder bagfile.Folder) (compile.Signature, error) {
+	if shape, k := spec.Data.Shape.V, spec.Data.Classes.V; len(shape) > 0 && k > 0 {
+		return compile.Signature{Instance: shape, Classes: k}, nil
+	}
+	sig, note, err := runs.SignatureOf(spec, folder)
+	if err == nil && note != "" {
+		err = spec.AddSource(diag.Errorf(spec.Data.Set.Pos, "the shapes of %s are unknown, because the file was not found", spec.Data.Set.V).
+			WithNote("give its folder with --data-dir, or set data.shape and data.classes"))
+	}
+	return sig, err
+}
+
+// buildFiles returns the names of all files that a build may write.
+func buildFiles() []string {
+	return []string{ManifestFile, ModelFile, TrainStepFile, InitialFile, sampleFile, sampleValuesFile, GraphTextFile, GraphDOTFile,
+		runs.FailedModelFile, runs.FailedReportFile}
+}
+
+// claimBuild locks and marks the folder of a build. It replaces an earlier build, and a run only with
+// Force. The caller must close the folder.
+func claimBuild(o *Options) (*fileio.Folder, error) {
+	return fileio.ClaimFolder(o.Dir, func(f *fileio.Folder) error {
+		take := f.Restart
+		switch mark := f.Mark; {
+		case mark == nil || mark.By == fileio.RunFolder && o.Force:
+		case mark.By == fileio.BuildFolder:
+			take = f.Claim // keeps the files of the earlier build until they are replaced
+		case mark.By == fileio.RunFolder:
+			return fmt.Errorf("%s contains a run, whose model would be overwritten: choose another folder, or overwrite it with --force", o.Dir)
+		default:
+			return mark.CheckKind(o.Dir, fileio.RunFolder, fileio.BuildFolder)
+		}
+		return take(fileio.BuildFolder, buildFiles(), runs.InputFiles(o.Spec, o.Data))
+	})
+}
+
+// write writes the graphs and the manifest with the hashes of the graphs and of files.
+func (m *Manifest) write(dir string, p *compile.Program, files []string) error {
+	for _, f := range []struct {
+		name  string
+		print func(*graph.Graph) string
+	}{{GraphTextFile, (*graph.Graph).Text}, {GraphDOTFile, (*graph.Graph).DOT}} {
+		text := f.print(p.Infer) + "\n" + f.print(p.Train)
+		if err := fileio.Replace(filepath.Join(dir, f.name), []byte(strings.TrimRight(text, "\n")+"\n")); err != nil {
+			return err
+		}
+	}
+	for _, name := range append(files, GraphTextFile, GraphDOTFile) {
+		sum, err := fileio.SHA256(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		m.SHA256[name] = sum
+	}
+	return fileio.ReplaceJSON(filepath.Join(dir, ManifestFile), m)
+}

@@ -1,0 +1,35 @@
+package build
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/internal/testkit/enginetest"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs"
+)
+
+func TestLearnerWithoutGraphs(t *testing.T) {
+	spec, err := language.Load("pl-aggd-mean", "data.set=generated:prototypes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := (*runs.SpecError)(nil)
+	if _, err := Build(Options{Spec: spec, Dir: t.TempDir()}); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "nothing to build") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func BenchmarkBuild(b *testing.B) {
+	lib := enginetest.Library(b)
+	for b.Loop() {
+		s, err := language.Load("demipl-program", "data.classes=5")
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := Build(Options{Spec: s, Dir: b.TempDir(), Library: lib}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+// Package verify compares the engines on a model before it writes the model file, and measures the
+// accuracy of that file.
+
+package runs
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/internal/contract"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs/parity"
+	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/runtime/onnxgo"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/gorgonia"
+)
+
+// Names of the engines that run the graph itself, without an ONNX file.
+const (
+	engineInterpreter = "interpreter" // in float64
+	engineGorgonia    = "gorgonia"
+)
+
+// Predictors are engines whose predictions are compared with each other.
+type Predictors struct {
+	list     []parity.Engine
+	rounding func(instances []float32, n int) (probabilities, attention float64, err error) // nil: no reference
+	close    []func() error
+}
+
+// Close frees all engines.
+func (e *Predictors) Close() error {
+	var errs []error
+	for _, f := range e.close {
+		errs = append(errs, f())
+	}
+	return errors.Join(errs...)
+}
+
+// AddNative adds the interpreter and gorgonia, which run the graph itself.
+func (e *Predictors) AddNative(p *compile.Program, state *train.State) error {
+	e.addReference(p, state.Params)
+	engine, err := gorgonia.New(p)
+	if err != nil {
+		return err
+	}
+	e.close = append(e.close, engine.Close)
+	if err := engine.SetState(state); err != nil {
+		return err
+	}
+	predictMany := func(x []float32, sizes []int) ([]float32, []float32, error) {
+		return engine.Predict(x, parity.BagOf(sizes), len(sizes))
+	}
+	e.list = append(e.list, parity.Engine{Name: engineGorgonia, PredictMany: predictMany, Predict: func(x []float32, n int) ([]float32, []float32, error) {
+		return predictMany(x, []int{n})
+	}})
+	return nil
+}
+
+// addReference adds the interpreter, which also measures the effect of rounding.
+func (e *Predictors) addReference(p *compile.Program, params map[string][]float32) {
+	r := parity.NewReference(p.Infer, p.Signature.Instance, params)
+	e.list = append(e.list, r.Engine(engineInterpreter))
+	e.rounding = r.Rounding
+}
+
+// addFile adds the back ends that the metadata of a file list and that this program contains. It
+// returns the metadata. A back end that cannot open the file is added too and fails when it
+// predicts, so that the report contains its error and the other back ends.
+func (e *Predictors) addFile(path, library string) (*contract.Metadata, error) {
+	_, meta, err := contract.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range checkable(meta.Backends) {
+		if name == contract.BackendORT { // a missing library is not an error of the file
+			if _, err := onnxruntime.Start(library); err != nil {
+				return nil, err
+			}
+		}
+		model, err := openFile(path, name, library)
+		if err != nil {
+			e.list = append(e.list, parity.Engine{Name: name, Predict: func([]float32, int) ([]float32, []float32, error) { return nil, nil, err }})
+			continue
+		}
+		e.addModel(name, model, meta.Contract == contract.ContractBatch)
+	}
+	return meta, nil
+}
+
+// addDevice adds a model file in onnxruntime with an execution provider.
+func (e *Predictors) addDevice(path, library, provider string) error {
+	_, meta, err := contract.Read(path)
+	if err != nil {
+		return err
+	}
+	model, err := runtime.Open(path, runtime.WithLibrary(library), runtime.WithProvider(provider, nil), runtime.WithMaxInstances(math.MaxInt))
+	if err != nil {
+		return err
+	}
+	e.addModel(contract.BackendORT+" "+provider, model, meta.Contract == contract.ContractBatch)
+	e.list[len(e.list)-1].Tolerance = onnxruntime.DeviceTolerance
+	return nil
+}
+
+// checkable returns the back ends that this program contains: a build without cgo has no
+// onnxruntime.
+func checkable(backends []string) []string {
+	return slices.DeleteFunc(slices.Clone(backends), func(name string) bool {
+		return name == contract.BackendORT && !onnxruntime.Available()
+	})
+}
+
+// CanCheck returns an error if the model of a spec could not be checked on this machine, so that
+// users learn it before hours of training. A build without cgo checks files with onnx-go only.
+func CanCheck(spec *language.Spec, library string) error {
+	if onnxruntime.Available() {
+		_, err := onnxruntime.Start(library)
+		return err
+	}
+	if s := &spec.Export.Signature; s.V == export.SignatureBatch {
+		return &SpecError{Err: spec.AddSource(diag.Errorf(s.Pos, "signature %s needs onnxruntime to check the model, and this miplc was built with CGO_ENABLED=0", s.V).
+			WithNote("build miplc with cgo, or set export.signature to %s", export.SignatureBag))}
+	}
+	return nil
+}
+
+// names returns the names of the engines.
+func (e *Predictors) names() []string {
+	var list []string
+	for _, engine := range e.list {
+		list = append(list, engine.Name)
+	}
+	return list
+}
+
+// openFile opens a model in a back end.
+func openFile(path, backend, library string) (*runtime.Model, error) {
+	if backend == contract.BackendONNXGo {
+		return runtime.Open(path, runtime.WithBackend(onnxgo.Backend()), runtime.WithMaxInstances(math.MaxInt))
+	}
+	return runtime.Open(path, runtime.WithLibrary(library), runtime.WithMaxInstances(math.MaxInt))
+}
+
+func (e *Predictors) addModel(name string, model *runtime.Model, batch bool) {
+	e.close = append(e.close, model.Close)
+	predictMany := func(x []float32, sizes []int) (probabilities, attention []float32, err error) {
+		var bags []runtime.Bag
+		width := len(x) / len(parity.BagOf(sizes))
+		for _, n := range sizes {
+			bags = append(bags, runtime.Bag{Instances: x[:n*width], N: n})
+			x = x[n*width:]
+		}
+		all, err := model.PredictBatch(context.Background(), bags)
+		for _, p := range all {
+			probabilities, attention = append(probabilities, p.Probabilities...), append(attention, p.Attention...)
+			attention = append(attention, slices.Concat(p.ClassAttention...)...) // only of models that take one bag
+		}
+		return probabilities, attention, err
+	}
+	engine := parity.Engine{Name: name, Predict: func(x []float32, n int) ([]float32, []float32, error) {
+		return predictMany(x, []int{n})
+	}}
+	if batch {
+		engine.PredictMany = predictMany
+	}
+	e.list = append(e.list, engine)
+}

@@ -1,0 +1,135 @@
+package runs
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/internal/contract"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/schema"
+)
+
+// withInit returns a spec whose train.init contains the hash of its file, so that the run and its
+// checkpoints identify the parameters with which they started.
+func withInit(spec *language.Spec, folder bagfile.Folder) (*language.Spec, error) {
+	from := spec.Train.Init
+	if from.Model.V == "" || spec.Learner != nil {
+		return spec, nil
+	}
+	path, err := find(spec, from.Model, folder)
+	if err != nil {
+		return nil, &DataError{err}
+	}
+	sum, err := fileio.SHA256(path)
+	if err != nil {
+		return nil, err
+	}
+	if want := from.SHA256; want.V != "" && !strings.EqualFold(want.V, sum) {
+		return nil, &SpecError{spec.AtUserLine(diag.Errorf(want.Pos, "%s is not the model that train.init.sha256 states: its SHA-256 is %s", from.Model.V, sum).
+			WithNote("use the model with the expected hash, or leave train.init.sha256 out"))}
+	}
+	resolved := *spec
+	resolved.Train.Init.SHA256 = schema.Str{V: sum, Pos: from.SHA256.Pos}
+	return &resolved, nil
+}
+
+// checkInit returns the error that InitialParameters or withInit would return.
+func checkInit(p *compile.Program, folder bagfile.Folder) error {
+	if _, err := withInit(p.Spec, folder); err != nil {
+		return err
+	}
+	_, err := InitialParameters(p, folder)
+	return err
+}
+
+// maxDiffering is the number of parameters that an error lists.
+const maxDiffering = 10
+
+// InitialParameters returns the parameters of the model that train.init names, nil without it.
+func InitialParameters(p *compile.Program, folder bagfile.Folder) (map[string][]float32, error) {
+	spec, from := p.Spec, p.Spec.Train.Init
+	if from.Model.V == "" || spec.Learner != nil {
+		return nil, nil
+	}
+	path, err := find(spec, from.Model, folder)
+	if err != nil {
+		return nil, &DataError{err}
+	}
+	values, missing, err := export.Parameters(path, p)
+	if err != nil {
+		return nil, &SpecError{spec.AtUserLine(diag.Errorf(from.Model.Pos, "%v", err))}
+	}
+	var names []string
+	for _, q := range p.Params {
+		names = append(names, q.Name)
+	}
+	for _, except := range from.Except.V {
+		if !slices.Contains(names, except.V) {
+			d := diag.Errorf(except.Pos, "train.init.except: the model has no parameter %s", except.V)
+			if d.Suggestion = diag.Suggest(except.V, names); d.Suggestion == "" {
+				d = d.WithNote("it has %s", diag.Words(names))
+			}
+			return nil, &SpecError{spec.AtUserLine(d)}
+		}
+		delete(values, except.V)
+		missing = slices.DeleteFunc(missing, func(m export.Missing) bool { return m.Name == except.V })
+	}
+	if len(missing) == 0 {
+		return values, nil
+	}
+	d := diag.Errorf(from.Model.Pos, "%s does not fit the model: %s of %d differ", from.Model.V, diag.Count(len(missing), "parameter"), len(names))
+	var differ []string // with those that train.init.except has already
+	for _, except := range from.Except.V {
+		differ = append(differ, except.V)
+	}
+	for i, m := range missing {
+		if i < maxDiffering {
+			d = d.WithNote("%s", m.Text)
+		}
+		differ = append(differ, m.Name)
+	}
+	if len(missing) > maxDiffering {
+		return nil, &SpecError{spec.AtUserLine(d.WithNote("and %d more", len(missing)-maxDiffering))}
+	}
+	return nil, &SpecError{spec.AtUserLine(d.WithNote("to start these with random numbers: init: {model: %s, except: [%s]}", from.Model.V, strings.Join(differ, ", ")))}
+}
+
+// checkOrder returns an error if the model that train.init names was trained on the same classes or
+// features as the data, but in another order: its parameters would be used for the wrong ones. Without
+// the parameters of train.init.except, the order of the classes may not matter.
+func checkOrder(spec *language.Spec, set *data.Dataset, folder bagfile.Folder) error {
+	from := spec.Train.Init
+	if from.Model.V == "" || spec.Learner != nil {
+		return nil
+	}
+	path, err := find(spec, from.Model, folder)
+	if err != nil {
+		return &DataError{err}
+	}
+	_, meta, err := contract.Read(path)
+	if err != nil {
+		return err
+	}
+	differ := func(what, todo string, model, data []string) error {
+		if slices.Equal(model, data) || !slices.Equal(slices.Sorted(slices.Values(model)), slices.Sorted(slices.Values(data))) {
+			return nil
+		}
+		return &SpecError{spec.AtUserLine(diag.Errorf(from.Model.Pos, "%s has the %s of the data in another order: %s; the data has %s",
+			from.Model.V, what, diag.Words(model), diag.Words(data)).WithNote("%s", todo))}
+	}
+	if len(from.Except.V) == 0 {
+		if err := differ("classes", "give the data the order of the model, in a CSV file with a first line # classes:, or start the classifier with random numbers with train.init.except", meta.Classes, set.AllClassNames()); err != nil {
+			return err
+		}
+	}
+	if meta.Columns == nil || meta.Encoder != nil {
+		return nil
+	}
+	return differ("features", "give the columns of the data the order of the model", meta.Columns.Features, set.FeatureNames)
+}

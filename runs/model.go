@@ -1,0 +1,135 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/runs/parity"
+	"github.com/miplc/miplc/train"
+)
+
+// Seed draws the bags on which an exported file is checked.
+const Seed = 1
+
+// Names of the files that ExportChecked writes if the engines do not agree.
+const (
+	FailedModelFile  = "model.failed.onnx"
+	FailedReportFile = "model.failed.json" // the differences
+)
+
+// Library is an onnxruntime library (empty: search), and the execution provider that trained the
+// model (empty: the CPU).
+type Library struct{ Path, Provider string }
+
+// ExportChecked writes the model of a program and its parameters to path and returns the
+// differences between the engines on the bags of draw. The engines are the back ends of the file,
+// the execution provider of lib, and those that addPredictors adds. If one back end disagrees with
+// the others, the file does not list it. If the engines disagree otherwise, ExportChecked returns an
+// error and writes the model and the report as FailedModelFile and FailedReportFile instead.
+//
+// images is the trial whose encoder the file is to contain; nil: none. The engines then predict
+// images of the trial, and those that addPredictors adds get the features that it was trained on.
+func ExportChecked(path string, images *train.Trial, p *compile.Program, params map[string][]float32, meta export.Metadata, lib Library, draw parity.Options, addPredictors func(*Predictors) error) (*parity.Report, error) {
+	model, err := export.Model(p, params, meta)
+	if err != nil {
+		return nil, err
+	}
+	var joined *imageEngines
+	if images != nil {
+		if model, err = images.Images.Join(model); err != nil {
+			return nil, err
+		}
+		if joined, err = newImageEngines(images.Images.Encoder, lib.Path); err != nil {
+			return nil, err
+		}
+		defer joined.close()
+		if draw, err = joined.of(images.Images.Set, images.Data, draw); err != nil {
+			return nil, err
+		}
+	}
+	failedModel := filepath.Join(filepath.Dir(path), FailedModelFile)
+	failedReport := filepath.Join(filepath.Dir(path), FailedReportFile)
+	var report *parity.Report
+	err = export.Checked(path, failedModel, model, func(aside string, meta *export.Metadata) error {
+		var e Predictors
+		defer e.Close()
+		if err := addPredictors(&e); err != nil {
+			return err
+		}
+		if joined != nil {
+			joined.wrap(&e)
+		}
+		native := e.names()
+		if _, err := e.addFile(aside, lib.Path); err != nil {
+			return err
+		}
+		if lib.Provider != "" {
+			if err := e.addDevice(aside, lib.Path, lib.Provider); err != nil {
+				return &export.FailedCheck{Err: err}
+			}
+		}
+		draw.Rounding = e.rounding
+		if report, err = parity.Measure(e.list, draw); err != nil {
+			return err
+		}
+		leaveOut(report, meta, native)
+		meta.Parity, meta.Tolerance = report.Map(), report.MaxBound()
+		return verdict(report)
+	})
+	if failed := (*export.FailedCheck)(nil); errors.As(err, &failed) {
+		return report, errors.Join(err, fileio.ReplaceJSON(failedReport, report))
+	}
+	if err == nil {
+		os.Remove(failedModel) // of an earlier attempt
+		os.Remove(failedReport)
+	}
+	return report, err
+}
+
+// verdict returns an export.FailedCheck if the engines do not agree.
+func verdict(report *parity.Report) error {
+	err := report.Err()
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("the engines do not agree on the exported model: %w", err)
+	if report.MaxBound() == parity.MaxTolerance {
+		err = fmt.Errorf("%w\nrounding to float32 alone changes the predictions as much: look for values that are very large or nearly cancel", err)
+	}
+	return &export.FailedCheck{Err: err}
+}
+
+// leaveOut removes back ends from the report and the metadata if they disagree with the native
+// engines or with an earlier back end. It removes nothing if no back end would be left.
+func leaveOut(report *parity.Report, meta *export.Metadata, native []string) {
+	var kept, wrong []string
+	for _, name := range checkable(meta.Backends) {
+		if report.Agrees(name, append(kept, native...)...) {
+			kept = append(kept, name)
+		} else {
+			wrong = append(wrong, name)
+		}
+	}
+	if len(kept) == 0 {
+		return
+	}
+	for _, name := range wrong {
+		report.LeaveOut(name)
+	}
+	meta.Backends = slices.DeleteFunc(slices.Clone(meta.Backends), func(name string) bool { return slices.Contains(wrong, name) })
+}
+
+// VerifyBags returns options that draw bags with the statistics of the training data.
+func VerifyBags(p *compile.Program, state *train.State) parity.Options {
+	o := parity.Options{Instance: p.Signature.Instance, Seed: Seed}
+	if p.Normalize {
+		o.Mean, o.Std = state.Params[compile.ParamMean], state.Params[compile.ParamStd]
+	}
+	return o
+}

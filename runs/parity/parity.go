@@ -1,0 +1,211 @@
+// Package parity compares the predictions of engines on the same seeded bags.
+package parity
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/workers"
+)
+
+// DefaultSizes are the numbers of instances of the bags that Measure draws: the smallest possible
+// bag, a small, a medium and a large one.
+var DefaultSizes = []int{1, 2, 40, 1000}
+
+// SizesLike returns the sizes of the bags that resemble those of a dataset: required are the smallest, the median
+// and the largest of the given sizes, all at most the largest of DefaultSizes. all contains, besides these, the
+// DefaultSizes that are smaller or larger than every bag of the dataset.
+func SizesLike(sizes []int) (all, required []int) {
+	sorted, most := slices.Sorted(slices.Values(sizes)), slices.Max(DefaultSizes)
+	for _, n := range []int{sorted[0], sorted[len(sorted)/2], sorted[len(sorted)-1]} {
+		required = append(required, min(n, most))
+	}
+	required = slices.Compact(required)
+	all = slices.Clone(required)
+	for _, n := range DefaultSizes {
+		if n < sorted[0] || n > sorted[len(sorted)-1] {
+			all = append(all, n)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), required
+}
+
+// MaxSize is the largest supported bag, a thousand times the largest of the published datasets.
+const MaxSize = 1_000_000
+
+// maxTogether is the largest bag that Measure combines with others in one run.
+const maxTogether = 100
+
+// Engine predicts bags.
+type Engine struct {
+	Name string
+	// Tolerance, if not 0, is the minimum bound for pairs with this engine that differ by more than
+	// the tolerance of the options.
+	Tolerance float64
+	// Predict predicts one bag with raw features [n, ...], row-major. It returns probabilities [k]
+	// and attention [n], with the class attention [k, n] after it if the engine computes that.
+	Predict func(instances []float32, n int) (probabilities, attention []float32, err error)
+	// PredictMany, if not nil, predicts several bags in one run, with the instances of all bags
+	// concatenated. It returns probabilities [bags, k] and attention [instances].
+	PredictMany func(instances []float32, sizes []int) (probabilities, attention []float32, err error)
+}
+
+// Options define the bags and what counts as agreement.
+type Options struct {
+	Instance []int  // shape of one instance
+	Sizes    []int  // instances of each bag; nil: DefaultSizes
+	Required []int  // sizes on which the engines must agree; differences on others are warnings. nil: all sizes
+	Seed     uint64 // of the features
+	// Mean and Std are the mean and deviation of each feature, so that the bags resemble the
+	// model's data; nil: 0 and 1.
+	Mean, Std []float32
+	// Bag, if not nil, returns the instances of bag j in place of random ones.
+	Bag       func(j int) []float32
+	Tolerance float64 // 0: Tolerance
+	// Rounding, if not nil, returns how much rounding alone changes the probabilities and the
+	// attention scores of a bag, see Reference.Rounding. It is called if engines differ by more
+	// than Tolerance.
+	Rounding func(instances []float32, n int) (probabilities, attention float64, err error)
+}
+
+// prediction is the prediction of one engine for one bag, as Engine.Predict returns it.
+type prediction struct{ probabilities, attention []float32 }
+
+// Measure runs all engines on the same bags, in parallel, and compares all pairs. The report
+// includes engines that fail or disagree, see Report.Err.
+func Measure(engines []Engine, o Options) (*Report, error) {
+	if len(engines) < 2 {
+		return nil, errors.New("parity needs at least two engines to compare")
+	}
+	if o.Sizes == nil {
+		o.Sizes = DefaultSizes
+	}
+	o.Tolerance = cmp.Or(o.Tolerance, Tolerance)
+	r := &Report{Tolerance: o.Tolerance, Seed: o.Seed, BagSizes: o.Sizes, Required: o.Required}
+	single := make([][]prediction, len(engines)) // by engine and bag
+	atOnce := make([][]prediction, len(engines))
+	errs := make([]error, len(engines))
+	var all workers.Group
+	for i, e := range engines {
+		r.Engines = append(r.Engines, e.Name)
+		all.Go(func() {
+			if single[i], errs[i] = predictions(e, o); errs[i] == nil {
+				atOnce[i], errs[i] = bagsTogether(e, o, len(single[i][0].probabilities))
+			}
+		})
+	}
+	all.Wait()
+	for i, err := range errs {
+		if err != nil {
+			r.Failed = append(r.Failed, Failure{engines[i].Name, err.Error()})
+		}
+	}
+	if err := r.compareAll(engines, single, atOnce, &bounds{o: o}); err != nil {
+		return nil, err
+	}
+	r.judge()
+	return r, nil
+}
+
+// compareAll adds the pairs to the report.
+func (r *Report) compareAll(engines []Engine, single, atOnce [][]prediction, b *bounds) error {
+	compare := func(a, with string, least float64, x, y []prediction) error {
+		if x == nil || y == nil {
+			return nil
+		}
+		pair, warnings, err := b.compare(a, with, least, x, y)
+		r.Pairs, r.Warnings = append(r.Pairs, pair), append(r.Warnings, warnings...)
+		return err
+	}
+	for i := range engines {
+		for j := i + 1; j < len(engines); j++ {
+			if err := compare(engines[i].Name, engines[j].Name, max(engines[i].Tolerance, engines[j].Tolerance), single[i], single[j]); err != nil {
+				return err
+			}
+		}
+	}
+	for i, e := range engines {
+		if err := compare(e.Name, predictMany, e.Tolerance, single[i], atOnce[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// predictions runs one engine on each bag.
+func predictions(e Engine, o Options) ([]prediction, error) {
+	var found []prediction
+	for j, n := range o.Sizes {
+		p, a, err := e.Predict(Bag(o, j), n)
+		if err != nil {
+			return nil, fmt.Errorf("on a bag of %d: %w", n, err)
+		}
+		if len(a) != n && len(a) != n+len(p)*n {
+			return nil, fmt.Errorf("%d attention scores for a bag of %d", len(a), n)
+		}
+		found = append(found, prediction{slices.Clone(p), slices.Clone(a)})
+	}
+	return found, nil
+}
+
+// bagsTogether runs one engine on all bags that are not too large in one run; the others stay
+// empty. It returns nil if there is nothing to compare.
+func bagsTogether(e Engine, o Options, classes int) ([]prediction, error) {
+	var x []float32
+	var which, sizes []int
+	for j, n := range o.Sizes {
+		if n <= maxTogether {
+			x, which, sizes = append(x, Bag(o, j)...), append(which, j), append(sizes, n)
+		}
+	}
+	if e.PredictMany == nil || len(sizes) < 2 {
+		return nil, nil
+	}
+	p, a, err := e.PredictMany(x, sizes)
+	if err != nil {
+		return nil, fmt.Errorf("on bags of %v at once: %w", sizes, err)
+	}
+	if instances := len(x) / ndarray.Size(o.Instance); len(p) != len(sizes)*classes || len(a) != instances {
+		return nil, fmt.Errorf("%d probabilities and %d attention scores for %d bags of %d instances", len(p), len(a), len(sizes), instances)
+	}
+	found := make([]prediction, len(o.Sizes))
+	for i, j := range which {
+		found[j] = prediction{slices.Clone(p[i*classes : (i+1)*classes]), slices.Clone(a[:sizes[i]])}
+		a = a[sizes[i]:]
+	}
+	return found, nil
+}
+
+// Bag returns the instances of bag j of the options, [n, ...] row-major. Each bag has its own
+// random stream, so its numbers do not depend on the other sizes.
+func Bag(o Options, j int) []float32 {
+	if o.Bag != nil {
+		return o.Bag(j)
+	}
+	dim := ndarray.Size(o.Instance)
+	rng := ndarray.NewStream(o.Seed, "parity", uint64(o.Sizes[j]))
+	x := make([]float32, o.Sizes[j]*dim)
+	for i := range x {
+		v := float32(rng.NormFloat64())
+		if o.Std != nil {
+			v = v*o.Std[i%dim] + o.Mean[i%dim]
+		}
+		x[i] = v
+	}
+	return x
+}
+
+// BagOf returns the index of the bag of each instance, for bags of these sizes.
+func BagOf(sizes []int) []int {
+	var bagOf []int
+	for bag, n := range sizes {
+		for range n {
+			bagOf = append(bagOf, bag)
+		}
+	}
+	return bagOf
+}

@@ -1,0 +1,104 @@
+package parity_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/internal/testkit/modeltest"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs/parity"
+)
+
+// randomSpecs is how many random specs the tests of this package draw.
+const randomSpecs = 200
+
+// sizes returns the bags to compare on: 1, 2, 40 and 1000 instances. A thousand
+// images take seconds in the interpreter and in onnx-go, so go test -short
+// keeps to 40 for them.
+func sizes(m *model) []int {
+	if testing.Short() && isImage(m) {
+		return []int{1, 2, 40}
+	}
+	return parity.DefaultSizes
+}
+
+func isImage(m *model) bool {
+	return len(m.program.Signature.Instance) == 3 && m.program.Signature.Instance[1] > 8
+}
+
+// Every shipped spec predicts the same in every engine.
+func TestShippedSpecs(t *testing.T) {
+	var w worst
+	for _, name := range language.TrainedNames() {
+		t.Run(name, func(t *testing.T) { // which closes its engines at its end
+			m := shipped(t, name, 0)
+			engines := m.engines(t)
+			if portable := name != "dsmil"; portable != (len(engines) == 5) { // see TestRandomSpecs
+				t.Errorf("%s runs in onnx-go: %v", name, !portable)
+			}
+			w.add(name, hold(t, m, engines, m.bags(sizes(m), 1)))
+		})
+	}
+	w.log(t)
+}
+
+// So does every random spec.
+func TestRandomSpecs(t *testing.T) {
+	t.Parallel()
+	var w worst
+	for seed := range uint64(randomSpecs) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			m := random(t, seed)
+			engines := m.engines(t)
+			// onnx-go has no ops for the masks of bag_top and of extra keys.
+			src := modeltest.RandomSpec(seed)
+			if portable := !strings.Contains(src, "bag_top(") && !strings.Contains(src, ", tanh(bag_matmul("); portable != (len(engines) == 5) {
+				t.Errorf("%s runs in onnx-go: %v", m.name, !portable)
+			}
+			w.add(m.name, hold(t, m, engines, m.bags(parity.DefaultSizes, seed)))
+		})
+	}
+	w.log(t)
+}
+
+// Scores up to 60 on either side: beyond 18 float32's sigmoid is 0 or 1.
+func TestSaturatedAttention(t *testing.T) {
+	t.Parallel()
+	var w worst
+	held := 0
+	check := func(m *model, sizes []int, seed uint64) {
+		t.Run(m.name, func(t *testing.T) {
+			o := m.bags(sizes, seed)
+			for _, reach := range []float64{60, -60} {
+				s, rounding := m.saturated(t, o, reach)
+				if s == nil {
+					t.Logf("%s has no scores that a parameter scales", m.name)
+					return
+				}
+				if rounding > 8e-6 {
+					t.Errorf("%s: float32 alone moves the prediction by %.2g; the comparison says little", s.name, rounding)
+				}
+				w.add(s.name, hold(t, s, s.engines(t), o))
+			}
+			held++
+		})
+	}
+	for _, name := range language.TrainedNames() {
+		// Fresh networks see large images of noise as all the same. TestShippedSpecs has larger bags.
+		m, bags := shipped(t, name, 16), []int{1, 2, 40, 200}
+		if isImage(m) {
+			bags = []int{1, 2, 40}
+		}
+		check(m, bags, 1)
+	}
+	const every = 3 // each model is opened twice in five engines, which takes most of the time
+	for seed := uint64(0); seed < randomSpecs; seed += every {
+		check(random(t, seed), []int{1, 2, 40}, seed)
+	}
+	t.Logf("%d models with scores of size 60 on both sides", held)
+	if held < randomSpecs/every/3 {
+		t.Errorf("only %d models have scores that can saturate", held)
+	}
+	w.log(t)
+}

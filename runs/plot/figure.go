@@ -1,0 +1,276 @@
+// Package plot draws the figures of a training run as SVG: loss and accuracy, attention scores,
+// label weights, confusion matrix. Equal input gives equal bytes.
+package plot
+
+import (
+	"bytes"
+	"fmt"
+	"image/color"
+	"io"
+
+	xfont "golang.org/x/image/font"
+	gonum "gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/miplc/miplc/internal/diag"
+)
+
+// Colours that are distinguishable with any kind of colour vision (Okabe and Ito 2008), and greys
+// for everything that is not data.
+var (
+	blue   = color.NRGBA{0x00, 0x72, 0xB2, 0xFF}
+	orange = color.NRGBA{0xD5, 0x5E, 0x00, 0xFF}
+	green  = color.NRGBA{0x00, 0x9E, 0x73, 0xFF}
+	ink    = color.NRGBA{0x22, 0x22, 0x22, 0xFF}
+	frame  = color.NRGBA{0x88, 0x88, 0x88, 0xFF}
+	grid   = color.NRGBA{0xE6, 0xE6, 0xE6, 0xFF}
+)
+
+// Font sizes in points.
+const (
+	titleSize = 14
+	labelSize = 11.5
+	tickSize  = 10.5
+	margin    = 10
+)
+
+// figure is a page that is being drawn: a title, a row of legend entries below it, and panels.
+type figure struct {
+	canvas *recorder
+	page   draw.Canvas // the free part
+}
+
+// recorder records the width of every text that it draws.
+type recorder struct {
+	*vgsvg.Canvas
+	widths []vg.Length
+}
+
+// FillString draws a text and records its width.
+func (r *recorder) FillString(f font.Face, at vg.Point, s string) {
+	r.widths = append(r.widths, f.Width(s))
+	r.Canvas.FillString(f, at, s)
+}
+
+// newFigure starts a page of the given size in points, wider if the title needs it.
+func newFigure(width, height float64, title string, legend []entry) *figure {
+	style := textStyle(titleSize, draw.XLeft, draw.YTop)
+	style.Font.Weight = xfont.WeightBold
+	width = max(width, style.Width(title).Points()+2*margin)
+	c := &recorder{Canvas: vgsvg.New(vg.Length(width), vg.Length(height))}
+	page := draw.New(c)
+	page.FillPolygon(color.White, corners(page.Rectangle))
+	f := &figure{canvas: c, page: draw.Crop(page, margin, -margin, margin, -margin)}
+	f.page.FillText(style, vg.Point{X: f.page.Min.X, Y: f.page.Max.Y}, title)
+	f.page.Max.Y -= titleSize + 8
+	if len(legend) > 0 {
+		f.legend(legend)
+	}
+	return f
+}
+
+// writePanels writes a figure of rows of plots, see newFigure and panels.
+func writePanels(w io.Writer, width, height float64, title string, rows [][]*panel, legend []entry) error {
+	f := newFigure(width, height, title, legend)
+	f.panels(rows)
+	return f.write(w)
+}
+
+// entry is an entry of a legend: a line or, with fill, an area.
+type entry struct {
+	name string
+	line draw.LineStyle
+	fill color.Color
+}
+
+// legend draws the entries in a row above the panels, where they cannot cover data.
+func (f *figure) legend(entries []entry) {
+	const sample, gap, space = 22, 6, 22
+	style := textStyle(labelSize, draw.XLeft, draw.YCenter)
+	x, y := f.page.Min.X, f.page.Max.Y-labelSize/2
+	for _, e := range entries {
+		width := sample + gap + style.Width(e.name)
+		if x > f.page.Min.X && x+width > f.page.Max.X {
+			x, y = f.page.Min.X, y-labelSize-5
+		}
+		if e.fill != nil {
+			box := vg.Rectangle{Min: vg.Point{X: x, Y: y - 5}, Max: vg.Point{X: x + sample, Y: y + 5}}
+			f.page.FillPolygon(e.fill, corners(box))
+		}
+		if e.line.Width > 0 {
+			f.page.StrokeLine2(e.line, x, y, x+sample, y)
+		}
+		f.page.FillText(style, vg.Point{X: x + sample + gap, Y: y}, e.name)
+		x += width + space
+	}
+	f.page.Max.Y = y - labelSize/2 - 8
+}
+
+// panel is one plot of a figure with a heading.
+type panel struct {
+	*gonum.Plot
+	heading string
+}
+
+// borders are the sizes of what surrounds the data of a plot: axes, ticks, labels.
+type borders struct{ left, right, bottom, top vg.Length }
+
+// panels draws rows of plots whose data areas have the same size and are aligned. A nil panel
+// leaves an empty place.
+func (f *figure) panels(rows [][]*panel) {
+	const between, headingHeight = 14, labelSize + 6
+	size := vg.Point{X: f.page.Max.X - f.page.Min.X, Y: f.page.Max.Y - f.page.Min.Y}
+	cols := make([]borders, len(rows[0]))
+	lines := make([]borders, len(rows))
+	for i, row := range rows {
+		for j, p := range row {
+			if p == nil {
+				continue
+			}
+			b := p.borders(f.page)
+			if p.heading != "" {
+				b.top += headingHeight
+			}
+			cols[j].left, cols[j].right = max(cols[j].left, b.left), max(cols[j].right, b.right)
+			lines[i].bottom, lines[i].top = max(lines[i].bottom, b.bottom), max(lines[i].top, b.top)
+		}
+	}
+	size.X -= vg.Length(between * (len(cols) - 1))
+	for _, b := range cols {
+		size.X -= b.left + b.right
+	}
+	size.Y -= vg.Length(between * (len(lines) - 1))
+	for _, b := range lines {
+		size.Y -= b.bottom + b.top
+	}
+	size.X, size.Y = size.X/vg.Length(len(cols)), size.Y/vg.Length(len(lines))
+	y := f.page.Max.Y
+	for i, row := range rows {
+		x := f.page.Min.X
+		y -= lines[i].top + size.Y
+		for j, p := range row {
+			x += cols[j].left
+			if p != nil {
+				p.drawAt(f.page, vg.Rectangle{Min: vg.Point{X: x, Y: y}, Max: vg.Point{X: x + size.X, Y: y + size.Y}})
+			}
+			x += size.X + cols[j].right + between
+		}
+		y -= lines[i].bottom + between
+	}
+}
+
+// borders returns the space that the plot needs around its data.
+func (p *panel) borders(page draw.Canvas) borders {
+	data := p.DataCanvas(page)
+	return borders{data.Min.X - page.Min.X, page.Max.X - data.Max.X, data.Min.Y - page.Min.Y, page.Max.Y - data.Max.Y}
+}
+
+// drawAt draws the plot so that its data fill the rectangle.
+func (p *panel) drawAt(page draw.Canvas, data vg.Rectangle) {
+	b := p.borders(page)
+	if p.heading != "" {
+		style := textStyle(labelSize, draw.XCenter, draw.YBottom)
+		page.FillText(style, vg.Point{X: (data.Min.X + data.Max.X) / 2, Y: data.Max.Y + b.top + 5}, shorten(p.heading, style, data.Max.X-data.Min.X+2*margin))
+	}
+	page.Min = vg.Point{X: data.Min.X - b.left, Y: data.Min.Y - b.bottom}
+	page.Max = vg.Point{X: data.Max.X + b.right, Y: data.Max.Y + b.top}
+	p.Draw(page)
+}
+
+// write writes the page. It adds fonts of equal width to the font family and the width to every
+// text, so that figures look the same on machines without the font.
+func (f *figure) write(w io.Writer) error {
+	var svg bytes.Buffer
+	if _, err := f.canvas.WriteTo(&svg); err != nil {
+		return err
+	}
+	parts := bytes.Split(svg.Bytes(), []byte("<text "))
+	page := parts[0]
+	for i, part := range parts[1:] {
+		page = append(page, "<text "...)
+		if i < len(f.canvas.widths) && f.canvas.widths[i] > 0 {
+			page = fmt.Appendf(page, "textLength=\"%.5g\" lengthAdjust=\"spacingAndGlyphs\" ", f.canvas.widths[i].Points())
+		}
+		page = append(page, part...)
+	}
+	page = bytes.ReplaceAll(page, []byte("font-family:Liberation Sans;"),
+		[]byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"))
+	// vgsvg names the wrong type of embedded images: it writes PNG.
+	page = bytes.ReplaceAll(page, []byte(`"data:image/jpg;base64,`), []byte(`"data:image/png;base64,`))
+	_, err := diag.CleanWriter(w).Write(page) // XML does not allow control characters
+	return err
+}
+
+// shorten returns s, cut and with an ellipsis if it is wider than width points, so that the titles
+// of adjacent panels do not overlap.
+func shorten(s string, style draw.TextStyle, width vg.Length) string {
+	if style.Width(s) <= width {
+		return s
+	}
+	runes := []rune(s)
+	for len(runes) > 0 && style.Width(string(runes)+"…") > width {
+		runes = runes[:len(runes)-1]
+	}
+	return string(runes) + "…"
+}
+
+// newPanel returns an empty plot in the style of all figures.
+func newPanel(heading, x, y string) *panel {
+	p := gonum.New()
+	p.BackgroundColor = nil // the SVG canvas divides by alpha, so a transparent colour would be undefined
+	p.X.Label.Text, p.Y.Label.Text = x, y
+	for _, axis := range []*gonum.Axis{&p.X, &p.Y} {
+		axis.Label.TextStyle = textStyle(labelSize, draw.XCenter, draw.YBottom)
+		axis.Label.Padding = 4
+		axis.LineStyle = draw.LineStyle{Color: frame, Width: 0.8}
+		axis.Tick.LineStyle = axis.LineStyle
+		axis.Tick.Length = 4
+		axis.Padding = 0
+	}
+	p.X.Tick.Label = textStyle(tickSize, draw.XCenter, draw.YTop)
+	p.Y.Tick.Label = textStyle(tickSize, draw.XRight, draw.YCenter)
+	return &panel{p, heading}
+}
+
+// addGrid draws a line at every tick of the y axis, behind the data.
+func (p *panel) addGrid() {
+	lines := plotter.NewGrid()
+	lines.Vertical.Width = 0
+	lines.Horizontal = draw.LineStyle{Color: grid, Width: 0.8}
+	p.Add(lines)
+}
+
+func textStyle(size float64, x text.XAlignment, y text.YAlignment) text.Style {
+	return text.Style{
+		Color:   ink,
+		Font:    font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Length(size)},
+		XAlign:  x,
+		YAlign:  y,
+		Handler: text.Plain{Fonts: font.DefaultCache},
+	}
+}
+
+func corners(r vg.Rectangle) []vg.Point {
+	return []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}}
+}
+
+// stroke returns the style of a data line; dashes distinguish lines without colour.
+func stroke(c color.Color, dashes ...vg.Length) draw.LineStyle {
+	return draw.LineStyle{Color: c, Width: 1.8, Dashes: dashes}
+}
+
+// addLine draws points as a line, with dots if there are few points.
+func (p *panel) addLine(points plotter.XYs, style draw.LineStyle) {
+	if len(points) == 0 {
+		return
+	}
+	p.Add(&plotter.Line{XYs: points, LineStyle: style})
+	if len(points) <= 25 {
+		p.Add(&plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{Color: style.Color, Radius: 2.2, Shape: draw.CircleGlyph{}}})
+	}
+}

@@ -1,0 +1,74 @@
+package plot
+
+import (
+	"errors"
+	"io"
+	"math"
+
+	"gonum.org/v1/plot/plotter"
+
+	"github.com/miplc/miplc/data/measure"
+	"github.com/miplc/miplc/train"
+)
+
+// LossAccuracy draws the loss of every epoch and, below it, the measured accuracies.
+func LossAccuracy(w io.Writer, title string, metrics []train.Metrics) error {
+	if len(metrics) == 0 {
+		return errors.New("plot of the loss: there is no epoch")
+	}
+	first, last := metrics[0].Epoch, metrics[len(metrics)-1].Epoch
+	var loss plotter.XYs
+	for _, m := range metrics {
+		loss = append(loss, plotter.XY{X: float64(m.Epoch), Y: m.Loss})
+	}
+	top := newPanel("", "", "loss")
+	top.addGrid()
+	top.addLine(loss, stroke(ink))
+	top.spanEpochs(first, last)
+	top.padRange()
+
+	curves := []struct {
+		name  string
+		style entry
+		get   func(train.Metrics) *float64
+	}{
+		{"accuracy of training bags", entry{line: stroke(blue)}, func(m train.Metrics) *float64 { return m.TrainAccuracy }},
+		{"of validation bags", entry{line: stroke(curveColours[3])}, func(m train.Metrics) *float64 { return m.Measures.Validation().Get(measure.Accuracy) }},
+		{"of test bags", entry{line: stroke(orange)}, func(m train.Metrics) *float64 { return m.TestAccuracy }},
+		{"true labels found", entry{line: stroke(green, 5, 3)}, func(m train.Metrics) *float64 { return m.Disambiguation }},
+	}
+	bottom := newPanel("", "epoch", "accuracy")
+	bottom.addGrid()
+	var legend []entry
+	for _, c := range curves {
+		var points plotter.XYs
+		for _, m := range metrics {
+			if v := c.get(m); v != nil {
+				points = append(points, plotter.XY{X: float64(m.Epoch), Y: *v})
+			}
+		}
+		if points != nil {
+			bottom.addLine(points, c.style.line)
+			legend = append(legend, entry{name: c.name, line: c.style.line})
+		}
+	}
+	bottom.spanEpochs(first, last)
+	bottom.Y.Min, bottom.Y.Max, bottom.Y.Tick.Marker = 0, 1, shareTicks
+	plots := [][]*panel{{top}, {bottom}}
+	if legend == nil { // true labels are not known
+		top.X.Label.Text = "epoch"
+		plots = plots[:1]
+	}
+	return writePanels(w, 560, 110+155*float64(len(plots)), title, plots, legend)
+}
+
+// padRange adds a margin to the y axis, and gives it a length if all values are equal, large enough
+// for ticks even at very large losses.
+func (p *panel) padRange() {
+	largest := math.Max(math.Abs(p.Y.Min), math.Abs(p.Y.Max))
+	pad := math.Max(0.05*(p.Y.Max-p.Y.Min), 1e-6*largest)
+	if p.Y.Max == p.Y.Min {
+		pad = math.Max(0.5, 0.05*largest)
+	}
+	p.Y.Min, p.Y.Max = p.Y.Min-pad, p.Y.Max+pad
+}

@@ -1,0 +1,243 @@
+package plot
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/data/measure"
+	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/testkit/testsupport"
+	"github.com/miplc/miplc/train"
+)
+
+var keep = flag.String("keep", "", "directory that gets the figures of the tests, to look at")
+
+func share(v float64) *float64 { return &v }
+
+// run returns the records of a made-up run that learns, over the given number of epochs.
+func run(epochs int) (metrics []train.Metrics, snapshots []train.AttentionSnapshot, bags []train.Trajectory) {
+	r := ndarray.NewStream(1, "figure")
+	for e := 1; e <= epochs; e++ {
+		at := float64(e) / float64(epochs)
+		m := train.Metrics{Epoch: e, Loss: 1.6*math.Exp(-4*at) + 0.05*r.Float64(),
+			TrainAccuracy: share(1 - 0.75*math.Exp(-6*at)), TestAccuracy: share(0.95 - 0.7*math.Exp(-5*at) + 0.02*r.Float64()),
+			Disambiguation: share(1 - 0.5*math.Exp(-3*at))}
+		metrics = append(metrics, m)
+	}
+	for i, epoch := range []int{1, (epochs + 1) / 2, epochs} {
+		s := train.AttentionSnapshot{Epoch: epoch}
+		for range 4000 {
+			s.Test.Negative = append(s.Test.Negative, float32(1/(1+math.Exp(float64(i)*2.5+(1-0.5*float64(i))*r.NormFloat64()))))
+		}
+		for range 400 {
+			s.Test.Positive = append(s.Test.Positive, float32(1/(1+math.Exp(-float64(i)*2+0.8*r.NormFloat64()))))
+		}
+		snapshots = append(snapshots, s)
+	}
+	for i := range 6 {
+		bag := train.Trajectory{Bag: 3 + 17*i, Label: i % 5, Candidates: []int{i % 5, (i + 1) % 5, (i + 3) % 5}}
+		if i == 5 {
+			bag.Label = -1
+		}
+		for e := range epochs + 1 {
+			true1 := 1 - 2.0/3*math.Exp(-float64(e)/float64(epochs)*(2+float64(i)))
+			row := make([]float32, 5)
+			row[i%5], row[(i+1)%5], row[(i+3)%5] = float32(true1), float32((1-true1)*0.7), float32((1-true1)*0.3)
+			bag.Weights = append(bag.Weights, row)
+		}
+		bags = append(bags, bag)
+	}
+	return metrics, snapshots, bags
+}
+
+func figures(epochs int) map[string]func(io.Writer) error {
+	metrics, snapshots, bags := run(epochs)
+	digits := []string{"0", "2", "4", "6", "8"}
+	matrix := [][]int{{28, 1, 0, 0, 1}, {0, 25, 3, 0, 2}, {0, 0, 31, 0, 0}, {1, 0, 0, 29, 0}, {4, 0, 12, 0, 13}}
+	birds := []string{"Brown Creeper", "Winter Wren", "Pacific-slope Flycatcher", "Red-breasted Nuthatch", "Dark-eyed Junco",
+		"Olive-sided Flycatcher", "Hermit Thrush", "Chestnut-backed Chickadee", "Varied Thrush", "Hermit Warbler", "Swainson's Thrush", "Hammond's Flycatcher", "Western Tanager"}
+	wide := make([][]int, len(birds))
+	for i := range wide {
+		wide[i] = make([]int, len(birds))
+		wide[i][i], wide[i][(i*5+3)%13] = 20+i, wide[i][(i*5+3)%13]+i
+	}
+	var many [][]int
+	for i := range 25 {
+		row := make([]int, 25)
+		row[i], row[(i+7)%25] = 15, 3
+		many = append(many, row)
+	}
+	var judged measure.Predictions
+	r := ndarray.NewStream(1, "reliability")
+	for range 200 {
+		p := float32(0.5 + 0.5*r.Float64())
+		judged.Add([]float32{p, 1 - p}, [][]uint8{{1, 0}, {0, 1}}[int(r.Float64()*1.4)], nil)
+	}
+	bins := judged.Detail([]string{"a", "b"}).Reliability
+	unlabelled := []train.AttentionSnapshot{{Epoch: 1, Train: train.Scores{Unknown: snapshots[0].Test.Positive}}}
+	return map[string]func(io.Writer) error{
+		"loss": func(w io.Writer) error { return LossAccuracy(w, "DEMIPL on MNIST-MIPL, r = 1", metrics) },
+		"loss-only": func(w io.Writer) error {
+			return LossAccuracy(w, "Without labels", []train.Metrics{{Epoch: 1, Loss: 2}, {Epoch: 2, Loss: 1}})
+		},
+		"attention":   func(w io.Writer) error { return AttentionSnapshots(w, "Attention scores of the test bags", snapshots) },
+		"attention-1": func(w io.Writer) error { return AttentionSnapshots(w, "Attention scores", unlabelled) },
+		"trajectories": func(w io.Writer) error {
+			return WeightTrajectories(w, "Label weights of six training bags", bags, digits)
+		},
+		"trajectory":   func(w io.Writer) error { return WeightTrajectories(w, "Label weights", bags[:1], nil) },
+		"confusion":    func(w io.Writer) error { return Confusion(w, "Confusion of the test bags", matrix, digits) },
+		"confusion-13": func(w io.Writer) error { return Confusion(w, "Confusion of the test bags", wide, birds) },
+		"reliability":  func(w io.Writer) error { return Reliability(w, "Calibration of the test bags", bins) },
+		"confusion-25": func(w io.Writer) error { return Confusion(w, "Confusion of the test bags", many, nil) },
+	}
+}
+
+// The figures are well-formed and reproducible and contain the expected words.
+func TestFigures(t *testing.T) {
+	words := map[string][]string{
+		"loss":         {"DEMIPL on MNIST-MIPL, r = 1", ">epoch<", ">loss<", ">accuracy<", ">of test bags<", ">100<"},
+		"attention":    {">positive instances<", ">negative instances<", ">epoch 50<", ">0.01 %<", ">attention score<"},
+		"attention-1":  {">instances, kind unknown<"},
+		"trajectories": {">bag 3, true: 0<", ">true label<", ">candidate, truth unknown<", ">label weight<"},
+		"confusion":    {">predicted class<", ">true class<", ">31<"},
+		"reliability":  {">probability of the predicted class<", ">perfect calibration<", ">share of bags<"},
+		"confusion-13": {">Pacific-slope Flycatcher<"},
+	}
+	checkFigures(t, func() map[string]func(io.Writer) error { return figures(100) }, words, "NaN", "Inf")
+}
+
+// checkFigures draws the figures twice. It checks that they are well-formed, contain the expected
+// words and none of the wrong ones, and are reproducible.
+func checkFigures(t *testing.T, figures func() map[string]func(io.Writer) error, words map[string][]string, wrong ...string) {
+	t.Helper()
+	second := figures()
+	for name, draw := range figures() {
+		var a, b bytes.Buffer
+		if err := draw(&a); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := second[name](&b); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(a.Bytes(), b.Bytes()) {
+			t.Errorf("%s differs from itself", name)
+		}
+		if err := testsupport.CheckSVG(a.Bytes()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, word := range append(words[name], "<svg") {
+			if !strings.Contains(a.String(), word) {
+				t.Errorf("%s lacks %q", name, word)
+			}
+		}
+		for _, word := range wrong {
+			if strings.Contains(a.String(), word) {
+				t.Errorf("%s has %q", name, word)
+			}
+		}
+		if *keep != "" {
+			if err := os.WriteFile(filepath.Join(*keep, name+".svg"), a.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// One epoch, equal values and names with special characters of XML give valid figures.
+func TestEdges(t *testing.T) {
+	for name, draw := range figures(1) {
+		var out bytes.Buffer
+		if err := draw(&out); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := testsupport.CheckSVG(out.Bytes()); err != nil {
+			t.Errorf("%s of one epoch: %v", name, err)
+		}
+	}
+	var out bytes.Buffer
+	if err := Confusion(&out, "a < b & \"c\"", [][]int{{0, 0}, {0, 0}}, []string{"<x>", "&y"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := testsupport.CheckSVG(out.Bytes()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Losses that diverged, are equal or nearly equal have an axis.
+func TestHugeLosses(t *testing.T) {
+	for _, losses := range [][]float64{{2.894e26}, {2.894e26, 2.894e26}, {1e300, -1e300}, {1e16, math.Nextafter(1e16, 2e16)}, {-1e30}, {1e-300, 2e-300}, {0}} {
+		var metrics []train.Metrics
+		for i, loss := range losses {
+			metrics = append(metrics, train.Metrics{Epoch: i + 1, Loss: loss})
+		}
+		var out bytes.Buffer
+		if err := LossAccuracy(&out, "", metrics); err != nil {
+			t.Errorf("%g: %v", losses, err)
+		}
+	}
+}
+
+func TestNothingToDraw(t *testing.T) {
+	var out bytes.Buffer
+	for name, err := range map[string]error{
+		"loss": LossAccuracy(&out, "", nil), "attention": AttentionSnapshots(&out, "", nil),
+		"trajectories": WeightTrajectories(&out, "", nil, nil), "confusion": Confusion(&out, "", nil, nil), "reliability": Reliability(&out, "", nil),
+	} {
+		if err == nil {
+			t.Errorf("%s of nothing gives no error", name)
+		}
+	}
+	if out.Len() > 0 {
+		t.Error("something was written")
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("full") }
+
+func TestWriteError(t *testing.T) {
+	for name, draw := range figures(2) {
+		if draw(fullDisk{}) == nil {
+			t.Errorf("%s: the write error is not returned", name)
+		}
+	}
+}
+
+// The scores of a test bag may not be finite after an epoch. The figure is drawn anyway.
+func TestScoresThatAreNotFinite(t *testing.T) {
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	for _, scores := range [][]float32{{0.5, inf}, {-inf, 0.5}, {nan, 0.5}, {nan}, {inf}, {3e38, -3e38}} {
+		var out strings.Builder
+		if err := AttentionSnapshots(&out, "scores", []train.AttentionSnapshot{{Epoch: 1, Test: train.Scores{Positive: scores}}}); err != nil {
+			t.Error(err)
+		}
+		if svg := out.String(); strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
+			t.Errorf("%v: the figure contains NaN or Inf", scores)
+		}
+	}
+}
+
+// TestLongTitles checks that the titles of adjacent panels do not overlap with long class names.
+func TestLongTitles(t *testing.T) {
+	var out strings.Builder
+	name := strings.Repeat("long_class_name_", 5)
+	bags := []train.Trajectory{
+		{Bag: 1, Label: 0, Candidates: []int{0, 1}, Weights: [][]float32{{0.5, 0.5}, {1, 0}}},
+		{Bag: 2, Label: 1, Candidates: []int{0, 1}, Weights: [][]float32{{0.5, 0.5}, {0, 1}}},
+	}
+	if err := WeightTrajectories(&out, "run", bags, []string{name, "b"}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), name) || !strings.Contains(out.String(), ">bag 1, true: long_class") || !strings.Contains(out.String(), "…<") {
+		t.Errorf("the title of bag 1 is not shortened:\n%s", out.String())
+	}
+}

@@ -1,0 +1,59 @@
+package plot
+
+import (
+	"errors"
+	"image/color"
+	"io"
+
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/miplc/miplc/data/measure"
+)
+
+// Reliability draws a reliability diagram: the accuracy of the bags in each bin of the
+// probability of their predicted class and, below it, the share of the bags in the bin. On
+// the diagonal, predictions are as often right as their probability says.
+func Reliability(w io.Writer, title string, bins []measure.Bin) error {
+	bags := 0
+	for _, b := range bins {
+		bags += b.Bags
+	}
+	if bags == 0 {
+		return errors.New("plot of the reliability diagram: there is no bag with a known label")
+	}
+	top, bottom := newPanel("", "", "accuracy"), newPanel("", "probability of the predicted class", "share of bags")
+	for _, p := range []*panel{top, bottom} {
+		p.addGrid()
+		p.X.Min, p.X.Max, p.X.Tick.Marker = 0, 1, shareTicks
+		p.Y.Min, p.Y.Max, p.Y.Tick.Marker = 0, 1, shareTicks
+	}
+	var means plotter.XYs
+	for _, b := range bins {
+		if b.Bags == 0 {
+			continue
+		}
+		top.addBar(b.Low, b.High, *b.Accuracy, blue)
+		bottom.addBar(b.Low, b.High, float64(b.Bags)/float64(bags), frame)
+		means = append(means, plotter.XY{X: *b.Confidence, Y: *b.Accuracy})
+	}
+	diagonal := stroke(ink, 5, 3)
+	top.Add(&plotter.Line{XYs: plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, LineStyle: diagonal})
+	top.Add(&plotter.Scatter{XYs: means, GlyphStyle: draw.GlyphStyle{Color: orange, Radius: 3, Shape: draw.CircleGlyph{}}})
+	return writePanels(w, 460, 560, title, [][]*panel{{top}, {bottom}}, []entry{
+		{name: "accuracy of a bin", fill: paler(blue)}, {name: "perfect calibration", line: diagonal},
+		{name: "at the mean probability of the bin", line: draw.LineStyle{Color: orange, Width: 6}},
+	})
+}
+
+// addBar draws a bar from the x axis up to a height.
+func (p *panel) addBar(low, high, height float64, colour color.NRGBA) {
+	outline := plotter.XYs{{X: low, Y: 0}, {X: low, Y: height}, {X: high, Y: height}, {X: high, Y: 0}}
+	p.Add(&plotter.Polygon{XYs: []plotter.XYs{outline}, Color: paler(colour)}, &plotter.Line{XYs: outline, LineStyle: draw.LineStyle{Color: colour, Width: 1.2}})
+}
+
+// paler returns a colour for areas.
+func paler(c color.NRGBA) color.NRGBA {
+	c.A = 0x50
+	return c
+}

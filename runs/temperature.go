@@ -1,0 +1,128 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/measure"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/runs/parity"
+	"github.com/miplc/miplc/train"
+)
+
+// Temperature describes the temperature of an exported model.
+type Temperature struct {
+	Value float64 `json:"value"` // divides the logits
+	// FittedTo is the number of validation bags with a known label to which it was fitted; 0 if the
+	// spec gives the value.
+	FittedTo int `json:"fitted_to,omitempty"`
+	// Before has the log loss and the ECE of the model without temperature, by part of the split.
+	// train.Measures has those of the exported model.
+	Before map[string]measure.Values `json:"before"`
+}
+
+// setTemperature sets the temperature that the spec asks for, if any.
+func (m *TrainedModel) setTemperature(ctx context.Context) error {
+	if err := CheckTemperature(m.trial); err != nil {
+		return err
+	}
+	asked := m.trial.Program.Spec.Export.Temperature.V
+	if !asked.Validation && asked.T == 0 {
+		return nil
+	}
+	t := &Temperature{Value: asked.T, Before: map[string]measure.Values{}}
+	for _, part := range []data.Part{{Name: data.ValidationPart, Bags: m.trial.Split.Validation}, {Name: data.TestPart, Bags: m.trial.Split.Test}} {
+		if len(part.Bags) == 0 {
+			continue
+		}
+		found, err := m.predict(ctx, part.Bags)
+		if err != nil {
+			return err
+		}
+		values := found.Values()
+		t.Before[part.Name] = measure.Values{}
+		for _, name := range []string{measure.LogLoss, measure.ECE} {
+			if v := values.Get(name); v != nil {
+				t.Before[part.Name][name] = *v
+			}
+		}
+		if asked.Validation && part.Name == data.ValidationPart {
+			t.Value, _ = found.Temperature()
+			t.FittedTo = found.KnownBags()
+		}
+	}
+	if t.Value == 0 {
+		return errors.New("the probabilities of the validation bags are not finite: no temperature can be fitted")
+	}
+	m.Temperature, m.metadata.Temperature = t, &t.Value
+	var err error
+	m.Program, err = m.Program.WithTemperature(t.Value)
+	return err
+}
+
+// predict predicts bags one by one with the model file.
+func (m *TrainedModel) predict(ctx context.Context, bags []int) (*measure.Predictions, error) {
+	content, interpreter, err := m.singleBagFile()
+	if err != nil {
+		return nil, err
+	}
+	predict, _, closeModel, err := open(ctx, m.trial, content, m.library.Path, interpreter)
+	if err != nil {
+		return nil, err
+	}
+	defer closeModel()
+	rows, err := predictAll(ctx, m.trial, bags, predict)
+	if err != nil {
+		return nil, err
+	}
+	found, set := &measure.Predictions{}, m.trial.Data
+	for i, bag := range bags {
+		found.Add(rows[i], set.TrueMask(bag), set.CandidateMask(bag))
+		found.AddGroup(set.GroupOf(bag))
+	}
+	return found, nil
+}
+
+// applyTo returns an engine whose probabilities have the temperature; nil is 1.
+func (t *Temperature) applyTo(e parity.Engine) parity.Engine {
+	if t == nil {
+		return e
+	}
+	predict := e.Predict
+	e.Predict = func(x []float32, n int) ([]float32, []float32, error) {
+		p, a, err := predict(x, n)
+		sum := 0.0
+		for _, v := range p {
+			sum += math.Pow(float64(v), 1/t.Value)
+		}
+		out := make([]float32, len(p))
+		for c, v := range p {
+			out[c] = float32(math.Pow(float64(v), 1/t.Value) / sum)
+		}
+		return out, a, err
+	}
+	return e
+}
+
+// CheckTemperature reports a temperature that cannot be fitted to the bags of a trial. It needs no
+// training.
+func CheckTemperature(t *train.Trial) error {
+	asked := t.Program.Spec.Export.Temperature
+	if !asked.V.Validation {
+		return nil
+	}
+	text := ""
+	switch {
+	case len(t.Split.Validation) == 0:
+		text = "export.temperature is fitted to validation bags, and the split has none"
+	case !slices.ContainsFunc(t.Split.Validation, func(bag int) bool { _, known := t.Data.Label(bag); return known }):
+		text = "no true label of the validation bags is known: no temperature can be fitted"
+	default:
+		return nil
+	}
+	return &SpecError{Err: t.Program.Spec.AddSource(diag.Errorf(asked.Pos, "%s", text).
+		WithNote("set data.split.validation, or export.temperature to a number"))}
+}

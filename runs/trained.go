@@ -1,0 +1,190 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/imagebags"
+	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/internal/contract"
+	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs/parity"
+	"github.com/miplc/miplc/train"
+)
+
+// TrainedModel is the model of a trained trial, ready for export.
+type TrainedModel struct {
+	Program     *compile.Program     // of the exported model, with its temperature
+	Params      map[string][]float32 // row-major, by name
+	Temperature *Temperature         // nil: none
+	MeasuredBy  string               // engine that Export or Measure used for the accuracies: a back end or the interpreter
+	trial       *train.Trial
+	report      *train.Report
+	library     Library
+	metadata    export.Metadata
+}
+
+// NewTrainedModel returns the model of a trained trial. It determines the temperature if the spec
+// has export.temperature. version is the version of miplc, for the metadata.
+func NewTrainedModel(ctx context.Context, t *train.Trial, report *train.Report, lib Library, version string) (*TrainedModel, error) {
+	m := &TrainedModel{Program: report.Program, Params: report.State.Params, trial: t, report: report, library: lib}
+	var err error
+	if m.metadata, err = metadata(t, report.Engine, version); err != nil {
+		return nil, err
+	}
+	return m, m.setTemperature(ctx)
+}
+
+// Export checks the model, writes it to path and replaces the accuracies and measures of the report
+// by those of the file. It returns the differences between the engines.
+func (m *TrainedModel) Export(ctx context.Context, path string) (*parity.Report, error) {
+	draw, err := m.bags()
+	if err != nil {
+		return nil, err
+	}
+	var images *train.Trial
+	if joins(m.trial) {
+		images = m.trial
+	}
+	agreement, err := ExportChecked(path, images, m.Program, m.Params, m.metadata, m.library, draw, m.addPredictors)
+	if err != nil && m.report.Diverged != nil {
+		err = fmt.Errorf("%w\n%s", err, m.report.Diverged)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if images != nil { // the features are known
+		return agreement, m.Measure(ctx)
+	}
+	content, err := fileio.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	m.MeasuredBy, err = measureFile(ctx, m.trial, m.report, content, m.library.Path, interpreted(m.Program, m.Params))
+	return agreement, err
+}
+
+// Measure replaces the accuracies and measures of the report by those of the model that would be
+// exported with signature bag. It writes no file.
+func (m *TrainedModel) Measure(ctx context.Context) error {
+	content, interpreter, err := m.singleBagFile()
+	if err != nil {
+		return err
+	}
+	m.MeasuredBy, err = measureFile(ctx, m.trial, m.report, content, m.library.Path, interpreter)
+	return err
+}
+
+// bags returns the bags on which the engines are compared.
+func (m *TrainedModel) bags() (parity.Options, error) {
+	var draw parity.Options
+	if m.report.Fitted == nil {
+		draw = VerifyBags(m.Program, m.report.State)
+	} else {
+		n, err := data.NewNormalization(m.trial.Data, m.trial.Split.Train)
+		if err != nil {
+			return draw, err
+		}
+		draw = parity.Options{Instance: m.Program.Signature.Instance, Seed: Seed, Mean: n.Mean, Std: n.Std, Tolerance: m.report.Fitted.Tolerance()}
+	}
+	if !joins(m.trial) { // bags of images are small, because encoders are slow
+		var sizes []int
+		for bag := range m.trial.Data.Bags() {
+			sizes = append(sizes, m.trial.Data.Size(bag))
+		}
+		draw.Sizes, draw.Required = parity.SizesLike(sizes)
+	}
+	return draw, nil
+}
+
+// addPredictors adds the engines that predict without the exported file: the interpreter, and
+// gorgonia or the fitted learner itself.
+func (m *TrainedModel) addPredictors(e *Predictors) error {
+	if m.report.Fitted == nil {
+		return e.AddNative(m.Program, m.report.State)
+	}
+	e.list = append(e.list, m.Temperature.applyTo(parity.Engine{Name: m.report.Engine, Predict: func(x []float32, n int) ([]float32, []float32, error) {
+		p, a, err := m.report.Fitted.Predict(x, n)
+		return ndarray.Convert[float32](p), ndarray.Convert[float32](a), err
+	}}))
+	e.addReference(m.Program, m.Params)
+	return nil
+}
+
+// singleBagFile returns the content of a model file with signature bag, whatever the spec says, and
+// the prediction of the interpreter.
+func (m *TrainedModel) singleBagFile() ([]byte, predictFunc, error) {
+	spec := *m.Program.Spec
+	spec.Export.Signature.V = export.SignatureBag
+	p := *m.Program
+	p.Spec = &spec
+	model, err := export.Model(&p, m.Params, m.metadata)
+	if err != nil {
+		return nil, nil, err
+	}
+	content, err := onnxpb.Marshal(model)
+	return content, interpreted(&p, m.Params), err
+}
+
+// SplitSummary describes the split of a dataset, without its bags.
+type SplitSummary struct {
+	Source     string `json:"source"` // how the split was made
+	TrainBags  int    `json:"train_bags"`
+	Validation int    `json:"validation_bags,omitempty"`
+	TestBags   int    `json:"test_bags"`
+	SHA256     string `json:"sha256"` // see train.SplitHash
+	// Refit reports whether the model was trained on the validation bags, too.
+	Refit bool `json:"refit,omitempty"`
+	// Instances is data.Dataset.HashOfInstances: the split is that of the same bags with other labels, too.
+	Instances string `json:"instances_sha256"`
+}
+
+// Trained returns the number of bags on which the model was trained.
+func (s *SplitSummary) Trained() int {
+	if s.Refit {
+		return s.TrainBags + s.Validation
+	}
+	return s.TrainBags
+}
+
+// SummarizeSplit returns the summary of the split of a trial.
+func SummarizeSplit(t *train.Trial) SplitSummary {
+	s := t.Split
+	return SplitSummary{s.Source, len(s.Train), len(s.Validation), len(s.Test), train.SplitHash(s), t.Program.Spec.Train.Refit.V, t.Data.HashOfInstances()}
+}
+
+// verifyColumnsOf returns the columns of the dataset: the names of its features, if they have names, and
+// the names in the spec. It returns nil if there are none of both.
+func verifyColumnsOf(t *train.Trial) *contract.Columns {
+	c := t.Program.Spec.Data.Columns
+	columns := contract.Columns{Features: t.Data.FeatureNames, Bag: c.Bag.V, Label: c.Label.V, Candidates: c.Candidates.V, InstanceLabel: c.InstanceLabel.V, Group: t.Data.GroupName}
+	columns.KnownLabels = t.Program.Spec.Data.Labels.V == language.KnownLabels
+	for _, name := range c.Coordinates.V {
+		columns.Coordinates = append(columns.Coordinates, name.V)
+	}
+	if reflect.ValueOf(columns).IsZero() {
+		return nil
+	}
+	return &columns
+}
+
+// metadata returns the metadata of a model that was trained by an engine.
+func metadata(t *train.Trial, engine, version string) (export.Metadata, error) {
+	split, err := json.Marshal(SummarizeSplit(t))
+	spec := t.Program.Spec
+	generator := imagebags.RecipeOf(t.Data)
+	if t.Images != nil && !joins(t) { // the model takes features of another program
+		generator = ""
+	}
+	return export.Metadata{
+		Version: version, Classes: t.Data.AllClassNames(), Columns: verifyColumnsOf(t), SpecSHA256: spec.Identity(), DataSHA256: t.Data.Hash(),
+		Seed: uint64(spec.Train.Seed.V), Split: split, Engine: engine, Generator: generator,
+	}, err
+}

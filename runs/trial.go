@@ -1,0 +1,90 @@
+package runs
+
+import (
+	"fmt"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/train"
+)
+
+// Trial compiles a spec for a dataset. If they do not fit each other the error is a *SpecError. Too
+// little memory is another error.
+func Trial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Trial, error) {
+	sig, err := compile.SignatureOf(spec, set.Shape, set.Classes)
+	if err != nil {
+		return nil, &SpecError{err}
+	}
+	p, err := compile.Compile(spec, sig)
+	if err != nil {
+		return nil, &SpecError{err}
+	}
+	trial := &train.Trial{Program: p, Data: set, Split: split}
+	if err := trial.CheckMeasures(); err != nil {
+		return nil, &SpecError{err}
+	}
+	return trial, CheckMemory("training", p, batchOf(p, set.Bags(), sizeOf(set)))
+}
+
+// Trials opens the datasets of specs, each once, and returns their trials. Files are searched in
+// the working directory and in folder.
+func Trials(list []*language.Spec, folder bagfile.Folder) ([]*train.Trial, error) {
+	type source struct {
+		set       string
+		sha256    string
+		columns   string
+		encoder   string
+		generated language.Generated
+	}
+	opened := map[source]*Bags{}
+	trials := make([]*train.Trial, len(list))
+	for i, spec := range list {
+		if err := spec.CheckValidation(); err != nil {
+			return nil, &SpecError{err}
+		}
+		spec, err := withInit(withColumns(spec, folder.Options.Columns), folder)
+		if err != nil {
+			return nil, err
+		}
+		from := source{spec.Data.Set.V, spec.Data.SHA256.V, fmt.Sprintf("%q %q", spec.Data.Labels.V, columnsOf(spec, bagfile.Columns{})), EncoderKey(spec), spec.Data.Generated}
+		set, known := opened[from]
+		if !known {
+			if set, err = openBags(spec, folder); err != nil {
+				return nil, err
+			}
+			opened[from] = set
+		}
+		split, err := openSplit(spec, bagsOf(set.Dataset), folder)
+		if err != nil {
+			return nil, err
+		}
+		if trials[i], err = Trial(spec, set.Dataset, split); err != nil {
+			return nil, err
+		}
+		if trials[i].Init, err = InitialParameters(trials[i].Program, folder); err != nil {
+			return nil, err
+		}
+		if err := checkOrder(spec, set.Dataset, folder); err != nil {
+			return nil, err
+		}
+		trials[i].Images = set.Images
+	}
+	return trials, nil
+}
+
+// openBags opens the dataset of a spec, and computes its features if the spec has an encoder.
+func openBags(spec *language.Spec, folder bagfile.Folder) (*Bags, error) {
+	set, images, err := openData(spec, folder)
+	if err != nil || images == nil {
+		return &Bags{Dataset: set}, err
+	}
+	return Encode(images, folder)
+}
+
+// SpecError marks an error of the spec, as opposed to the data and the machine.
+type SpecError struct{ Err error }
+
+func (e *SpecError) Error() string { return e.Err.Error() }
+func (e *SpecError) Unwrap() error { return e.Err }

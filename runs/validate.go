@@ -1,0 +1,87 @@
+package runs
+
+import (
+	"errors"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language"
+)
+
+// Verdict is the result of Validate.
+type Verdict struct {
+	Parameters int    // learned numbers; 0 of a learner, which is as large as its data
+	Note       string // what was not checked
+}
+
+// Validate checks everything in a spec that can be checked before training: names, types, values,
+// shapes and the split. If the data is missing, it uses data.shape and data.classes, or assumed
+// sizes. The error contains all faults in one diag.List. If only the data is wrong it is a
+// *DataError.
+func Validate(name string, overrides []string, folder bagfile.Folder) (Verdict, error) {
+	spec, err := language.Draft(name, overrides...)
+	if spec == nil {
+		return Verdict{}, err
+	}
+	if err != nil {
+		return Verdict{}, withShapes(err, spec, folder)
+	}
+	if spec.CheckValidation() != nil {
+		return Verdict{}, withShapes(nil, spec, folder)
+	}
+	described, err := describeData(spec, folder)
+	if err != nil {
+		return Verdict{}, err
+	}
+	program, err := compile.Compile(spec, described.sig)
+	if err != nil {
+		return Verdict{}, err
+	}
+	v := Verdict{Parameters: program.FlatSize(), Note: described.note}
+	if err := checkInit(program, folder); errors.As(err, &notFoundError{}) {
+		v.note(err)
+	} else if err != nil {
+		return Verdict{}, err
+	}
+	v.note(CheckMemory("training", program, batchOf(program, described.bags.count, described.size)))
+	if spec.Generates() {
+		v.note(prototypes(spec).CheckMemory())
+	}
+	if described.bags.count > 0 {
+		if _, err := openSplit(spec, described.bags, folder); err != nil {
+			return Verdict{}, err
+		}
+	}
+	return v, nil
+}
+
+// note adds a reason why training would fail on this machine, which is not an error of the spec.
+func (v *Verdict) note(err error) {
+	switch {
+	case err == nil:
+	case v.Note == "":
+		v.Note = err.Error()
+	default:
+		v.Note += "; " + err.Error()
+	}
+}
+
+// withShapes adds the errors in the shapes of a draft. If the data cannot be used, the shapes are
+// unknown.
+func withShapes(wrong error, draft *language.Spec, folder bagfile.Folder) error {
+	var all diag.List
+	all.AddError(diag.Pos{}, wrong)
+	all.AddError(diag.Pos{}, draft.CheckValidation())
+	var described dataDescription
+	if draft.Data.Set.V != "" {
+		found, err := describeData(draft, folder)
+		if err == nil {
+			described = found
+		} else if !errors.As(err, new(*DataError)) {
+			all.AddError(diag.Pos{}, err)
+		}
+	}
+	all.AddError(diag.Pos{}, compile.Check(draft, described.sig))
+	return all.Err()
+}

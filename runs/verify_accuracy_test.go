@@ -1,0 +1,151 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/measure"
+	"github.com/miplc/miplc/internal/contract"
+	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/engines"
+)
+
+// Accuracies and measures are those of the exported model, not those that the engine computed. They
+// are the same with each back end, and with and without a file.
+func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
+	spec, err := language.Load("quickstart", "train.epochs=3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trial := trials[0]
+	trainers := engines.NewTrainers(engines.Request{Engine: engines.Gorgonia})
+	defer trainers.Close()
+	report, err := train.One(context.Background(), trainers, trial, train.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	logLoss := report.Measures.Test()[measure.LogLoss]
+	want, confusion := *report.TestAccuracy, fmt.Sprint(report.Detail.Confusion)
+	spoil := func() {
+		wrong := 2.0
+		report.TestAccuracy, report.TrainAccuracy, report.Detail, report.Measures = &wrong, nil, nil, nil
+	}
+	hold := func(how string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", how, err)
+		}
+		if *report.TestAccuracy != want || report.TrainAccuracy == nil || fmt.Sprint(report.Detail.Confusion) != confusion {
+			t.Errorf("%s: accuracy %g, want %g; confusion %v", how, *report.TestAccuracy, want, report.Detail.Confusion)
+		}
+		if v := report.Measures.Test()[measure.LogLoss]; math.Abs(v-logLoss) > 1e-4 || v == 0 {
+			t.Errorf("%s: log loss %g, want %g", how, v, logLoss)
+		}
+	}
+	ctx, library := context.Background(), enginetest.Library(t)
+	m, err := NewTrainedModel(ctx, trial, report, Library{Path: library}, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoil()
+	_, err = m.Export(ctx, filepath.Join(t.TempDir(), "model.onnx"))
+	hold("with a file", err)
+	spoil()
+	hold("without a file", m.Measure(ctx))
+	if m.MeasuredBy != contract.BackendORT {
+		t.Errorf("measured by %s", m.MeasuredBy)
+	}
+	for backend, want := range map[string]string{contract.BackendORT: "", contract.BackendONNXGo: contract.BackendONNXGo, "another": "interpreter"} {
+		content, interpreter := writtenFor(t, m, backend)
+		if want != "" {
+			spoil()
+			by, err := measureFile(ctx, trial, report, content, "", interpreter)
+			hold("in "+by, err)
+			if by != want {
+				t.Errorf("a file for %s is measured with %s", backend, by)
+			}
+		}
+		if backend != contract.BackendORT {
+			continue
+		}
+		if by, err := measureFile(ctx, trial, report, content, t.TempDir(), interpreter); err == nil {
+			t.Errorf("a named library that does not exist: measured with %s", by)
+		}
+		if by, err := measureFile(ctx, trial, report, damaged(t, content), "", interpreter); err == nil {
+			t.Errorf("a file that onnxruntime refuses: measured with %s", by)
+		}
+	}
+}
+
+// Instances must not be read in another shape: two of the dataset as one of the model, or channels
+// last as channels first.
+func TestCheckShape(t *testing.T) {
+	for _, c := range []struct {
+		stored, model []int
+		want          string
+	}{
+		{[]int{6}, []int{3}, "its instances have 6 values, the model needs 3"},
+		{[]int{28, 28, 3}, []int{3, 28, 28}, "its instances have the shape [28 28 3], the model needs [3 28 28]"},
+		{[]int{28, 28}, []int{1, 28, 28}, ""},
+		{[]int{784}, []int{1, 28, 28}, ""},
+	} {
+		err := checkShape(&data.Dataset{Shape: c.stored}, c.model)
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, runtime.ErrBagShape) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%v for %v: %v, want %q", c.stored, c.model, err, c.want)
+		}
+	}
+}
+
+// writtenFor returns the file of a model that names one back end.
+func writtenFor(t *testing.T, m *TrainedModel, backend string) ([]byte, predictFunc) {
+	t.Helper()
+	content, interpreter, err := m.singleBagFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changed(t, content, func(pb *onnxpb.ModelProto) {
+		meta, err := contract.Get(pb)
+		if err != nil {
+			t.Fatal(err)
+		}
+		meta.Backends = []string{backend}
+		if err := meta.Put(pb); err != nil {
+			t.Fatal(err)
+		}
+	}), interpreter
+}
+
+// damaged returns a model file with an op that no back end has.
+func damaged(t *testing.T, content []byte) []byte {
+	t.Helper()
+	return changed(t, content, func(pb *onnxpb.ModelProto) { pb.Graph.Node[0].OpType = "NoSuchOp" })
+}
+
+func changed(t *testing.T, content []byte, change func(*onnxpb.ModelProto)) []byte {
+	t.Helper()
+	pb, err := onnxpb.ReadBytes(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(pb)
+	content, err = onnxpb.Marshal(pb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}

@@ -1,6 +1,0 @@
-//go:build cgo && !linux
-
-package ortenv
-
-// keepSignalStack calls f. Only libraries for Linux are known to replace the signal stack.
-func keepSignalStack(f func() error) error { return f() }

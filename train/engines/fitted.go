@@ -1,0 +1,236 @@
+// Package fitted is the trainer of learners that are fitted to all bags at once. Its reports are
+// like those of the trainers that run steps.
+
+package engines
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/data/measure"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/miplgp"
+	"github.com/miplc/miplc/train/ort"
+	"github.com/miplc/miplc/train/plaggd"
+)
+
+type trainer struct {
+	train.EngineInfo
+	device  train.Device
+	library string
+}
+
+// newFitted returns a trainer that fits learners and writes no checkpoints. device and its info are empty
+// for learners that are fitted in Go. library is the onnxruntime library for matrix products; empty:
+// search.
+func newFitted(info train.EngineInfo, device train.Device, library string) train.Trainer {
+	return &trainer{info, device, library}
+}
+
+// CheckFittedDevice returns an error with a position in the spec if its learner cannot use a requested
+// device.
+func CheckFittedDevice(spec *language.Spec, device string) error {
+	if spec.Train.Engine.V != language.NoEngine || device == "" || device == cpu {
+		return nil
+	}
+	kind := spec.Learner.Kind
+	return spec.AddSource(diag.Errorf(kind.Pos, "learner %s is fitted on the CPU and cannot use the device %s", kind.V, device).
+		WithNote("leave out --device, or use --device %s", cpu))
+}
+
+const cpu = "cpu"
+
+// learner returns the learner of a spec.
+func (t *trainer) learner(spec *language.Spec, products miplgp.Products) (train.Learner, error) {
+	a := spec.Learner.Args
+	switch kind := spec.Learner.Kind; kind.V {
+	case plaggd.Name:
+		return plaggd.New(plaggd.Settings{
+			Vector: plaggd.Vector(a["vector"].Str()), Neighbours: a["neighbours"].Int(), Width: a["width"].Float(),
+			Gamma: a["gamma"].Float(), Lambda: a["lambda"].Float(), Mu: a["mu"].Float(), Iterations: a["iterations"].Int(),
+		}), nil
+	case miplgp.Name:
+		return miplgp.New(miplgp.Settings{
+			Iterations: a["iterations"].Int(), LR: a["lr"].Float(), Epsilon: a["epsilon"].Float(),
+			Confidences: a["confidences"].Str(), Samples: a["samples"].Int(), Solver: a["solver"].Str(),
+			Inducing: a["inducing"].Int(), Subset: a["subset"].Int(), Lengthscale: a["lengthscale"].Float(),
+			Probes: a["probes"].Int(), Rank: a["rank"].Int(), Tolerance: a["tolerance"].Float(), Device: t.device, Products: products,
+		}), nil
+	default:
+		return nil, spec.AtUserLine(diag.Errorf(kind.Pos, "bug: no package fits the learner %q", kind.V))
+	}
+}
+
+// Train implements train.Trainer. It fits one learner after the other.
+func (t *trainer) Train(ctx context.Context, trials []*train.Trial, o train.Options, done func(i int, out train.Outcome)) {
+	for i, trial := range trials {
+		err := t.one(ctx, trial, o.ObserverOrSilent(), func(r *train.Report) { done(i, train.Outcome{Report: r}) })
+		if err != nil {
+			done(i, train.Outcome{Err: err})
+		}
+	}
+}
+
+// one fits a learner. It calls done before it closes the products that the model uses.
+func (t *trainer) one(ctx context.Context, trial *train.Trial, observer train.Observer, done func(*train.Report)) error {
+	products, free, err := t.products()
+	if err != nil {
+		return err
+	}
+	defer free()
+	f := &fitLearner{observer: observer, engine: t.EngineInfo}
+	if f.learner, err = t.learner(trial.Program.Spec, products); err != nil {
+		return err
+	}
+	own := *trial
+	if own.Data, err = trial.Data.Reshape(trial.Program.Signature.Instance); err != nil {
+		return err
+	}
+	if err := own.Check(); err != nil {
+		return err
+	}
+	f.Record = train.Record{Trial: &own, Epochs: f.learner.Iterations(), Weights: train.InitialWeights(own.Data)}
+	report, err := f.run(ctx)
+	if err == nil && trial.Log != "" {
+		err = train.WriteMetrics(trial.Log, report.Metrics)
+	}
+	if err == nil {
+		done(report)
+	}
+	return err
+}
+
+// products returns the products of onnxruntime, on the execution provider of the device if it has
+// one. It returns nil for learners that are fitted in Go, and without onnxruntime, because the
+// check of the model reports a missing library.
+func (t *trainer) products() (miplgp.Products, func(), error) {
+	if t.device == nil {
+		return nil, func() {}, nil
+	}
+	o := ort.Options{Library: t.library}
+	if t.Engine == ort.Name && t.EngineInfo.Device != cpu {
+		o.Provider = t.EngineInfo.Device
+	}
+	p, err := ort.NewProducts(o)
+	switch {
+	case err == nil:
+		return p, func() { p.Close() }, nil
+	case o.Provider != "":
+		return nil, nil, err
+	}
+	return nil, func() {}, nil
+}
+
+// fitLearner is the state of the fit of one learner.
+type fitLearner struct {
+	train.Record
+	engine         train.EngineInfo
+	learner        train.Learner
+	model          train.FittedModel
+	observer       train.Observer
+	began, last    time.Time
+	disambiguation *float64
+	pending        *train.Metrics // last iteration, not reported yet: it gets accuracies if it stays the last
+}
+
+// run fits the learner and measures its predictions.
+func (f *fitLearner) run(ctx context.Context) (*train.Report, error) {
+	f.began, f.last = time.Now(), time.Now()
+	f.observer.Begin(train.Plan{Name: f.Program.Spec.Name.V, Trials: 1, Learner: f.learner.Name(), Epochs: f.Epochs,
+		Engine: f.engine.Engine, Device: f.engine.Device, Reason: f.engine.Reason, TrainBags: len(f.Split.Train), TestBags: len(f.Split.Test)})
+	normalization, err := train.Normalization(f.Program.Spec, f.Data, f.Split.Train)
+	if err != nil {
+		return nil, err
+	}
+	f.model, err = f.learner.Fit(ctx, &train.Problem{
+		Data: f.Data, Train: f.Split.Train, Normalization: normalization, Seed: f.Seed(),
+	}, f.iteration)
+	if err != nil {
+		return nil, err
+	}
+	if f.pending == nil { // no iterations
+		f.pending = &train.Metrics{Disambiguation: f.disambiguation}
+	}
+	sampled, err := f.measure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.release()
+	program, params, err := f.program()
+	if err != nil {
+		return nil, err
+	}
+	report := f.Report(f.learner.Name(), &train.State{Params: params})
+	report.Program, report.Fitted = program, f.model
+	report.SampledAccuracy, report.Seconds = sampled, time.Since(f.began).Seconds()
+	return report, nil
+}
+
+// program returns the program of the trial with the inference graph of the model, and its
+// parameters.
+func (f *fitLearner) program() (*compile.Program, map[string][]float32, error) {
+	g, params, err := f.model.Graph()
+	if err != nil {
+		return nil, nil, err
+	}
+	if g, err = graph.Optimize(g); err != nil {
+		return nil, nil, fmt.Errorf("bug: optimizing the inference graph: %w", err)
+	}
+	p := *f.Program
+	p.Infer = g
+	for _, n := range g.ByOp(graph.OpParam) {
+		if n.Name != compile.ParamMean && n.Name != compile.ParamStd {
+			p.Params = append(p.Params, compile.Param{Name: n.Name, Shape: n.Shape.Concrete(0, 0)})
+		}
+	}
+	return &p, params, nil
+}
+
+// iteration records one iteration. It is reported when the next one arrives, because the last one
+// is reported with accuracies.
+func (f *fitLearner) iteration(i train.Iteration) {
+	if i.Confidences != nil {
+		f.confidences(i)
+	}
+	now := time.Now()
+	if i.Number > 0 {
+		f.release()
+		f.pending = &train.Metrics{Epoch: i.Number, Loss: i.Loss, Disambiguation: f.disambiguation, Seconds: now.Sub(f.last).Seconds()}
+	}
+	f.last = now
+}
+
+// confidences records the labelling confidences of the training bags as their label weights.
+func (f *fitLearner) confidences(i train.Iteration) {
+	k := f.Data.Classes
+	found := make([]int, len(f.Split.Train))
+	for row, bag := range f.Split.Train {
+		own := i.Confidences[row*k : (row+1)*k]
+		copy(f.BagWeights(bag), ndarray.Convert[float32](own))
+		found[row] = measure.Argmax(own)
+	}
+	f.disambiguation = f.Accuracy(f.Split.Train, found)
+	if f.Trajectories == nil {
+		f.StartTrajectories()
+	}
+	f.ExtendTrajectories()
+}
+
+// release reports the pending iteration.
+func (f *fitLearner) release() {
+	if f.pending == nil {
+		return
+	}
+	f.Metrics = append(f.Metrics, *f.pending)
+	if done := f.pending.Epoch; done > 0 {
+		f.observer.Epoch(*f.pending, train.Progress{Trial: f.Name, Epoch: done, Epochs: f.Epochs, Step: 1, Steps: 1, Loss: f.pending.Loss,
+			Left: train.TimeLeft(f.began, done, f.Epochs)})
+	}
+	f.pending = nil
+}

@@ -1,0 +1,285 @@
+package miplgp
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/train"
+)
+
+// conjugate solves with all instances by preconditioned conjugate gradients on a device. Traces are
+// estimated with probe vectors that are drawn once, so that the objective is the same function
+// throughout a fit and the solutions of one iteration are good first guesses for the next.
+//
+// Distances and kernel stay on the device. The vectors of all classes are columns of one matrix, so
+// that one pass over the kernel serves all of them, see type system. Small computations (pivots,
+// Cholesky factors, sums) are done here in float64.
+type conjugate struct {
+	*system
+	p      *problem
+	s      Settings
+	shift  []float32
+	x      matrix // centred instances
+	pivots *pivots
+	space  *workspace
+}
+
+func newCG(p *problem, s Settings) (*conjugate, error) {
+	n := float64(p.n())
+	if err := memory.Check("fitting miplgp with conjugate gradients", 2*4*n*n); err != nil {
+		return nil, err
+	}
+	g := &conjugate{p: p, s: s, shift: meanOf(p.X, p.Dim)}
+	g.s.Rank = min(s.Rank, p.n())
+	g.x = centred(p.X, p.Dim, g.shift)
+	g.pivots = &pivots{x: g.x, distances: map[int][]float64{}}
+	return g, g.open()
+}
+
+// withoutProbes returns a copy with one column per class, that of the targets.
+func (g *conjugate) withoutProbes() (*conjugate, error) {
+	few := &conjugate{p: g.p, s: g.s, shift: g.shift, x: g.x, pivots: g.pivots}
+	few.s.Probes = 0
+	return few, few.open()
+}
+
+// open builds the graphs and copies the constant values to the device.
+func (g *conjugate) open() (err error) {
+	n, outputs, width := g.p.n(), g.p.outputs(), 1+g.s.Probes
+	if g.system, err = newSystem(n, g.p.Dim, outputs, width, g.s.Rank); err != nil {
+		return err
+	}
+	g.space = &workspace{Workspace: g.s.Device.Workspace()}
+	columns := g.columns()
+	rng := ndarray.NewStream(g.s.Seed, "miplgp probes")
+	draw := func(rows int) []float32 {
+		values := make([]float32, rows*columns)
+		for i := range values {
+			values[i] = float32(rng.NormFloat64())
+		}
+		return values
+	}
+	probes, shares := make([]float32, columns), make([]float32, columns)
+	for j := range columns {
+		if probes[j], shares[j] = 1, 1/float32(g.s.Probes); j%width == 0 {
+			probes[j], shares[j] = 0, -1
+		}
+	}
+	g.space.put(inInstances, g.x.Data, n, g.p.Dim)
+	g.space.put(inSolution, make([]float32, n*columns), n, columns)
+	g.space.put(inProbes, probes, 1, columns)
+	g.space.put(inShares, shares, 1, columns)
+	if g.s.Probes > 0 {
+		g.space.put(inNormal, draw(n), n, columns)
+		if g.s.Rank > 0 {
+			g.space.put(inLowRank, draw(g.s.Rank), g.s.Rank, columns)
+		}
+	}
+	for b := range g.blocks() {
+		lo, hi := g.block(b)
+		g.space.put(inRows, rowsOf(g.x, lo, hi).Data, hi-lo, g.p.Dim)
+		g.space.run(g.distances, hi-lo, map[string]string{inDistance: numbered(inDistance, b)})
+	}
+	if g.space.err != nil {
+		return errors.Join(g.space.err, g.close())
+	}
+	return nil
+}
+
+// close frees the memory on the device.
+func (g *conjugate) close() error { return g.space.Close() }
+
+// workspace is a learners.Workspace that keeps its first error. After an error it does nothing and
+// get returns nil.
+type workspace struct {
+	train.Workspace
+	err error
+}
+
+func (w *workspace) put(name string, values []float32, shape ...int) {
+	if w.err == nil {
+		w.err = w.Put(name, values, shape...)
+	}
+}
+
+func (w *workspace) run(g *graph.Graph, n int, names map[string]string) {
+	if w.err == nil {
+		w.err = w.Run(g, n, names)
+	}
+}
+
+func (w *workspace) get(name string) (values []float32) {
+	if w.err == nil {
+		values, w.err = w.Get(name)
+	}
+	return values
+}
+
+// ofBlock maps the names of values in a graph to those of a block in the workspace.
+func ofBlock(b int, names ...string) map[string]string {
+	own := map[string]string{}
+	for _, name := range names {
+		own[name] = numbered(name, b)
+	}
+	return own
+}
+
+// fillKernel computes the kernel at the hyper-parameters.
+func (g *conjugate) fillKernel(h hyper) {
+	for b := range g.blocks() {
+		lo, hi := g.block(b)
+		g.space.put(numbered(inScale, b), slices.Repeat([]float32{float32(h.scale)}, hi-lo), hi-lo, 1)
+		g.space.put(numbered(inLength, b), slices.Repeat([]float32{float32(h.length)}, hi-lo), hi-lo, 1)
+		g.space.run(g.kernel, hi-lo, ofBlock(b, inDistance, inScale, inLength, inKernel))
+	}
+}
+
+// cgSteps bounds the steps of one solution.
+const cgSteps = 1000
+
+// solve solves (K + noise) x = b for all columns, starting from the previous solutions, until every
+// residual is below tolerance.
+func (g *conjugate) solve(ctx context.Context, h hyper, t *targets, tolerance float64) error {
+	n, columns := g.p.n(), g.columns()
+	residual := make([]float32, n*columns)
+	for i := range n {
+		for c := range g.outputs {
+			residual[i*columns+c*g.width] = float32(t.y[c*n+i] - h.mean[c])
+		}
+	}
+	g.space.put(inResidual, residual, n, columns)
+	g.space.run(g.start, n, nil)
+	size := g.space.get(outBB)
+	for range cgSteps {
+		rest := g.space.get(outRR)
+		if err := errors.Join(g.space.err, ctx.Err()); err != nil || converged(rest, size, tolerance) {
+			return err
+		}
+		g.space.run(g.step, n, nil)
+	}
+	return g.space.err
+}
+
+// converged reports whether all squared residuals are small relative to the squared right sides.
+func converged(residual, size []float32, tolerance float64) bool {
+	for j, r := range residual {
+		if float64(r) > tolerance*tolerance*float64(size[j]) {
+			return false
+		}
+	}
+	return true
+}
+
+// evaluate returns a lower bound of the loss: it uses the determinant of the preconditioner, which
+// is never larger than that of the kernel matrix. The gradient is an unbiased estimate of that of
+// the marginal likelihood.
+func (g *conjugate) evaluate(ctx context.Context, h hyper, t *targets) (*evaluation, error) {
+	g.fillKernel(h)
+	logDet, err := g.precondition(h, t)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.solve(ctx, h, t, g.s.Tolerance); err != nil {
+		return nil, err
+	}
+	g.space.run(g.sides, g.p.n(), nil)
+	out, err := g.gather(h, t, logDet)
+	if err != nil {
+		return nil, err
+	}
+	out.grad.scale, out.grad.length, err = g.slopesOf(ctx)
+	return out, err
+}
+
+// slopesOf returns the gradient of the loss with respect to scale and lengthscale.
+func (g *conjugate) slopesOf(ctx context.Context) (scale, length float64, err error) {
+	for b := range g.blocks() {
+		if err := ctx.Err(); err != nil {
+			return 0, 0, err
+		}
+		lo, hi := g.block(b)
+		g.space.run(g.slopes, hi-lo, ofBlock(b, inDistance, inScale, inLength, inLeft))
+		byScale, byLength := g.space.get(graph.GradPrefix+inScale), g.space.get(graph.GradPrefix+inLength)
+		for i, v := range byLength {
+			scale, length = scale+float64(byScale[i]), length+float64(v)
+		}
+	}
+	share := 1 / float64(g.p.n()*g.outputs)
+	return share * scale / 2, share * length / 2, g.space.err
+}
+
+// gather computes the parts of loss and gradient that do not involve the kernel.
+func (g *conjugate) gather(h hyper, t *targets, logDet []float64) (*evaluation, error) {
+	n, columns := g.p.n(), g.columns()
+	out := &evaluation{grad: newHyper(g.outputs), f: make([]float64, n*g.outputs)}
+	share := 1 / float64(n*g.outputs)
+	fit, plain, solution := g.space.get(outFit), g.space.get(outPlain), g.space.get(inSolution)
+	if g.space.err != nil {
+		return nil, g.space.err
+	}
+	for c := range g.outputs {
+		j := c * g.width
+		for _, v := range plain[j : j+g.width] {
+			out.grad.noise[c] += share * float64(v) / 2
+		}
+		out.loss += share * (float64(fit[j]) + logDet[c] + float64(n)*math.Log(2*math.Pi)) / 2
+		for i := range n {
+			alpha := float64(solution[i*columns+j])
+			out.grad.mean[c] -= share * alpha
+			out.f[c*n+i] = t.y[c*n+i] - (t.noise[c*n+i]+h.noise[c])*alpha
+		}
+	}
+	return out, nil
+}
+
+// finalTolerance is the tolerance of the systems that predictions use.
+const finalTolerance = 1e-5
+
+// posterior uses all instances for the mean and inducing points for the variance: the exact
+// variance needs an [n, n] matrix per class.
+func (g *conjugate) posterior(ctx context.Context, h hyper, t *targets) (q *posterior, err error) {
+	few := newInducing(ctx, g.p, g.s)
+	if q, err = few.posterior(ctx, h, t); err != nil {
+		return nil, err
+	}
+	alone, err := g.withoutProbes()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, alone.close()) }()
+	alone.fillKernel(h)
+	if _, err := alone.precondition(h, t); err != nil {
+		return nil, err
+	}
+	if err := alone.solve(ctx, h, t, finalTolerance); err != nil {
+		return nil, err
+	}
+	solution := alone.space.get(inSolution)
+	if alone.space.err != nil {
+		return nil, alone.space.err
+	}
+	n, outputs := g.p.n(), g.outputs
+	q.shift, q.points, q.beta, q.alpha = g.shift, newMatrix(n, g.p.Dim), nil, make([]float32, n*outputs)
+	for u, i := range firstThese(few.chosen, n) {
+		copy(q.points.Data[u*g.p.Dim:(u+1)*g.p.Dim], g.x.Data[i*g.p.Dim:(i+1)*g.p.Dim])
+		copy(q.alpha[u*outputs:(u+1)*outputs], solution[i*outputs:(i+1)*outputs])
+	}
+	return q, nil
+}
+
+// firstThese returns the numbers below n, the chosen ones first, the others in order. chosen must
+// be ascending.
+func firstThese(chosen []int, n int) []int {
+	order := slices.Clone(chosen)
+	for i := range n {
+		if _, found := slices.BinarySearch(chosen, i); !found {
+			order = append(order, i)
+		}
+	}
+	return order
+}

@@ -1,0 +1,152 @@
+package miplgp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/ndarray"
+)
+
+// fit learns the hyper-parameters and returns the posterior. Equal arguments give equal bits. It calls
+// observe after each iteration; iteration 0 is the start. If ctx ends, fit returns its error after the
+// current piece of work.
+func fit(ctx context.Context, p *problem, s Settings, observe func(iteration int, e *evaluation)) (q *posterior, err error) {
+	if p.n() < 2 {
+		return nil, fmt.Errorf("fitting needs at least 2 instances, the training bags have %d", p.n())
+	}
+	some := p.subset(s.Subset, s.Seed)
+	learning := s
+	if some != p {
+		learning.Inducing = min(s.Inducing, max(minLearning, some.n()/10))
+	}
+	o, err := newObjective(ctx, some, learning)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, o.close()) }()
+	h, last, err := learn(ctx, o, some, s, observe)
+	if err != nil {
+		return nil, err
+	}
+	of := o
+	if some != p {
+		if of, err = newObjective(ctx, p, s); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, of.close()) }()
+		last = newTargets(p, s.Epsilon)
+	}
+	if q, err = of.posterior(ctx, h, last); err != nil {
+		return nil, err
+	}
+	q.device, q.samples, q.seed = s.Device, s.Samples, s.Seed
+	return q, nil
+}
+
+// minLearning is the minimum number of inducing points for learning hyper-parameters on a subset.
+// The default is a tenth of the subset's instances.
+const minLearning = 50
+
+// learn returns the hyper-parameters, and the targets that predictions use.
+func learn(ctx context.Context, o objective, p *problem, s Settings, observe func(int, *evaluation)) (hyper, *targets, error) {
+	length := s.Lengthscale
+	if length == 0 {
+		length = medianDistance(p, s.Seed)
+	}
+	r := firstRaw(p.outputs(), length)
+	first := newTargets(p, s.Epsilon)
+	now := first.clone()
+	var step adam
+	for t := 0; ; t++ {
+		h := r.hyper()
+		e, err := o.evaluate(ctx, h, now)
+		if err != nil {
+			return h, nil, err
+		}
+		observe(t, e)
+		switch {
+		case t == s.Iterations && s.Confidences == confidencesPrior:
+			return h, first, nil
+		case t == s.Iterations:
+			return h, now, nil
+		case s.Confidences == confidencesPrior:
+			now.renew(priorMeans(h, p.n()), false)
+		default:
+			now.renew(e.f, true)
+		}
+		step.descend(r, r.chain(e.grad), cosine(s.LR, t, s.Iterations))
+	}
+}
+
+// subset returns whole bags in a seeded order until size instances are reached. It returns all of p
+// if size is 0 or at least the number of instances.
+func (p *problem) subset(size int, seed uint64) *problem {
+	if size == 0 || size >= p.n() {
+		return p
+	}
+	bags := len(p.Candidates) / p.Classes
+	of := make([][]int, bags)
+	for i, b := range p.BagOf {
+		of[b] = append(of[b], i)
+	}
+	some := &problem{Dim: p.Dim, Classes: p.Classes, Candidates: p.Candidates}
+	for _, b := range ndarray.NewStream(seed, "miplgp subset").Perm(bags) {
+		for _, i := range of[b] {
+			some.X = append(some.X, p.X[i*p.Dim:(i+1)*p.Dim]...)
+			some.BagOf = append(some.BagOf, b)
+		}
+		if some.n() >= max(2, size) {
+			break
+		}
+	}
+	return some
+}
+
+func newObjective(ctx context.Context, p *problem, s Settings) (objective, error) {
+	switch s.solver(p.n()) {
+	case solverExact:
+		n := float64(p.n()) // kernel, its derivative and a factor are [n, n]
+		if err := memory.Check("fitting miplgp with exact posteriors", 3*8*n*n); err != nil {
+			return nil, err
+		}
+		return newExact(p), nil
+	case solverCG:
+		return newCG(p, s)
+	}
+	return newInducing(ctx, p, s), nil
+}
+
+// priorMeans returns the constant means at n instances, class by class.
+func priorMeans(h hyper, n int) []float64 {
+	f := make([]float64, 0, n*len(h.mean))
+	for _, m := range h.mean {
+		f = append(f, slices.Repeat([]float64{m}, n)...)
+	}
+	return f
+}
+
+// medianPairs is the number of pairs for the median distance.
+const medianPairs = 2000
+
+// medianDistance returns the median distance between two instances over seeded pairs, or 1 if most
+// instances are equal.
+func medianDistance(p *problem, seed uint64) float64 {
+	rng := ndarray.NewStream(seed, "miplgp lengthscale")
+	found := make([]float64, medianPairs)
+	for i := range found {
+		a, b := rng.IntN(p.n()), rng.IntN(p.n()-1)
+		if b >= a {
+			b++
+		}
+		found[i] = squaredDistance(p.X[a*p.Dim:(a+1)*p.Dim], p.X[b*p.Dim:(b+1)*p.Dim])
+	}
+	slices.Sort(found)
+	if m := found[medianPairs/2]; m > 0 {
+		return math.Sqrt(m)
+	}
+	return 1
+}
