@@ -1,4 +1,4 @@
-// Package describe describes datasets: counts as in Table 1 of the paper, and pictures of bags.
+// Describes datasets: counts as in Table 1 of the paper, and pictures of bags.
 
 package data
 

@@ -1,4 +1,4 @@
-// Package jobfile writes the jobs that compute the shards of an experiment: an array job for Slurm or
+// Writes the jobs that compute the shards of an experiment: an array job for Slurm or
 // an indexed Job for Kubernetes.
 
 package experiment

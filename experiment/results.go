@@ -1,4 +1,4 @@
-// Package results stores and merges the result lines of experiments, one line per cell.
+// Stores and merges the result lines of experiments, one line per cell.
 
 package experiment
 

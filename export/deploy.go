@@ -1,4 +1,4 @@
-// Package deploy writes the files with which servers run models: a model repository for Triton, a
+// Writes the files with which servers run models: a model repository for Triton, a
 // manifest for KServe, Dockerfiles for miplc serve and for Go services.
 
 package export

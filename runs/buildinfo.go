@@ -1,4 +1,4 @@
-// Package buildinfo describes the running program: versions, commit, platform.
+// Describes the running program: versions, commit, platform.
 
 package runs
 

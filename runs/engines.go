@@ -1,4 +1,4 @@
-// Package verify compares the engines on a model before it writes the model file, and measures the
+// Compares the engines on a model before it writes the model file, and measures the
 // accuracy of that file.
 
 package runs

@@ -1,4 +1,4 @@
-// Package prepare turns specs into trials: it opens their data, draws the split, compiles the
+// Turns specs into trials: it opens their data, draws the split, compiles the
 // program and checks its memory.
 
 package runs

@@ -1,4 +1,4 @@
-// Package learners defines learners, which are fitted to all bags at once instead of being trained
+// Defines learners, which are fitted to all bags at once instead of being trained
 // by gradient steps on a graph. A fitted model predicts in Go, and as an inference graph from which
 // the ONNX file is written.
 

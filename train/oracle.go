@@ -1,4 +1,4 @@
-// Package oracle is the reference engine, with which the others are compared: the slow float64
+// The reference engine, with which the others are compared: the slow float64
 // interpreter of package graph and our gradient.
 
 package train

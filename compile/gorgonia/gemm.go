@@ -1,4 +1,4 @@
-// Package gemm multiplies matrices of float32. On amd64 processors with AVX2 and FMA it uses its
+// Multiplies matrices of float32. On amd64 processors with AVX2 and FMA it uses its
 // own kernel, three to five times as fast as gonum's, because training spends most of its time
 // here. Elsewhere it calls gonum.
 

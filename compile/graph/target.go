@@ -1,4 +1,4 @@
-// Package target has what the lowerings to all targets share: a table with one function per op of
+// Has what the lowerings to all targets share: a table with one function per op of
 // the IR, and one way to report errors.
 
 package graph

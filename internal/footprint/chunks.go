@@ -1,4 +1,4 @@
-// Package chunks divides the graph of a model, so that a large bag can be predicted without the
+// Divides the graph of a model, so that a large bag can be predicted without the
 // values of all instances in memory at once. The head is the part that computes each instance by
 // itself. It runs on some instances at a time. The tail computes the prediction from the outputs of
 // all runs of the head.

@@ -1,4 +1,4 @@
-// Package nvidia asks the NVIDIA driver for GPUs and loads NVIDIA's libraries.
+// Asks the NVIDIA driver for GPUs and loads NVIDIA's libraries.
 
 package native
 

@@ -1,5 +1,5 @@
-// Package pinned downloads shared libraries with known contents, with pip or npm, to miplc's cache.
-// It rejects files whose SHA-256 differs.
+// Package native has what shared libraries from outside need: downloads with pip or npm to miplc's cache, which reject
+// files whose SHA-256 differs, the rule of trust, and NVIDIA's driver.
 package native
 
 import (

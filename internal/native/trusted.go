@@ -1,4 +1,4 @@
-// Package trusted decides which files may be loaded as code or read as configuration although the
+// Decides which files may be loaded as code or read as configuration although the
 // user did not name them. Such a file, and every folder above it, must belong to root or to the
 // user who runs the process, and other users must not be able to write to them. Otherwise another
 // user of the machine could run code as this user by putting a library into a folder that is searched.

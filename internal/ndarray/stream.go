@@ -1,4 +1,4 @@
-// Package stream gives every random purpose of a run its own reproducible source of random numbers.
+// Gives every random purpose of a run its own reproducible source of random numbers.
 // A run has one seed. Shuffles, initial parameters, dropout masks, splits and generated datasets
 // each read the stream of their own name, so that an additional draw from one stream changes no
 // other.

@@ -1,4 +1,4 @@
-// Package foronnxgo prepares model files for onnx-go, which lacks some standard ONNX ops and
+// Prepares model files for onnx-go, which lacks some standard ONNX ops and
 // computes some forms incorrectly. It replaces them with forms that onnx-go v0.5.0 computes
 // correctly, so that model files need not avoid them.
 

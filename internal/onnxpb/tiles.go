@@ -1,4 +1,4 @@
-// Package tiles writes attention among the instances of a bag as an ONNX Loop over tiles
+// Writes attention among the instances of a bag as an ONNX Loop over tiles
 // of queries. The scores of one tile are in memory at a time, so the memory of a run grows
 // with the number of instances and not with its square. The result is exact: each row of
 // scores is complete, so its softmax needs no correction.

@@ -1,6 +1,6 @@
 //go:build cgo
 
-// Package plugin loads execution providers of onnxruntime from separate libraries, with calls that
+// Loads execution providers of onnxruntime from separate libraries, with calls that
 // the Go binding lacks.
 
 package onnxruntime

@@ -1,4 +1,4 @@
-// Package fitted is the trainer of learners that are fitted to all bags at once. Its reports are
+// The trainer of learners that are fitted to all bags at once. Its reports are
 // like those of the trainers that run steps.
 
 package engines

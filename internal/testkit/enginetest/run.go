@@ -1,4 +1,4 @@
-// Package onnxtest runs ONNX models in both back ends, for tests of packages that write models.
+// Runs ONNX models in both back ends, for tests of packages that write models.
 
 package enginetest
 

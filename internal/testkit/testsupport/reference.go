@@ -1,4 +1,4 @@
-// Package languagetest checks documents against the tables that the reader uses.
+// Checks documents against the tables that the reader uses.
 
 package testsupport
 

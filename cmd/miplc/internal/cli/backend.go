@@ -1,4 +1,4 @@
-// Package backend opens models and chooses engines from flags, reads data for models, and installs
+// Opens models and chooses engines from flags, reads data for models, and installs
 // onnxruntime for commands that need it.
 
 package cli

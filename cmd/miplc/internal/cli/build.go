@@ -1,4 +1,4 @@
-// Package build is the command miplc build.
+// The command miplc build.
 
 package cli
 

@@ -1,4 +1,4 @@
-// Package data is the command group miplc data: generating, converting and inspecting datasets.
+// The command group miplc data: generating, converting and inspecting datasets.
 
 package cli
 

@@ -1,4 +1,4 @@
-// Package doctor is the command miplc doctor, which describes what works on this machine.
+// The command miplc doctor, which describes what works on this machine.
 
 package cli
 

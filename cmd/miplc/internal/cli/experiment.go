@@ -1,4 +1,4 @@
-// Package experiment is the command miplc experiment.
+// The command miplc experiment.
 
 package cli
 

@@ -1,4 +1,4 @@
-// Package export is the command miplc export.
+// The command miplc export.
 
 package cli
 

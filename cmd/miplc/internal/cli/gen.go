@@ -1,4 +1,4 @@
-// Package gen is the command miplc gen.
+// The command miplc gen.
 
 package cli
 

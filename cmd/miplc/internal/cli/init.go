@@ -1,4 +1,4 @@
-// Package initcmd is the command miplc init.
+// The command miplc init.
 
 package cli
 

@@ -1,4 +1,4 @@
-// Package parity is the command miplc parity.
+// The command miplc parity.
 
 package cli
 

@@ -1,4 +1,4 @@
-// Package predict is the command miplc predict.
+// The command miplc predict.
 
 package cli
 

@@ -1,4 +1,4 @@
-// Package report is the command miplc report.
+// The command miplc report.
 
 package cli
 

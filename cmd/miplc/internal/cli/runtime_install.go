@@ -1,4 +1,4 @@
-// Package runtime is the command group miplc runtime, which manages the libraries that run and
+// The command group miplc runtime, which manages the libraries that run and
 // train models on this machine.
 
 package cli

@@ -1,4 +1,4 @@
-// Package schema is the command miplc schema.
+// The command miplc schema.
 
 package cli
 

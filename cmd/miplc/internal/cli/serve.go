@@ -1,4 +1,4 @@
-// Package serve is the command miplc serve.
+// The command miplc serve.
 
 package cli
 

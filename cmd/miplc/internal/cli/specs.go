@@ -1,4 +1,4 @@
-// Package specs is the command miplc specs.
+// The command miplc specs.
 
 package cli
 

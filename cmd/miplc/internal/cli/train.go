@@ -1,4 +1,4 @@
-// Package train is the command miplc train.
+// The command miplc train.
 
 package cli
 

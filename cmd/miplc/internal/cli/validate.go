@@ -1,4 +1,4 @@
-// Package validate is the command miplc validate.
+// The command miplc validate.
 
 package cli
 

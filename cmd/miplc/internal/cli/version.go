@@ -1,4 +1,4 @@
-// Package version is the command miplc version.
+// The command miplc version.
 
 package cli
 

@@ -1,4 +1,4 @@
-// Package progress shows the progress of work to a person, mainly of training: a progress bar on a
+// Shows the progress of work to a person, mainly of training: a progress bar on a
 // terminal, plain lines elsewhere.
 
 package console

@@ -1,4 +1,4 @@
-// Package encodertest makes a small encoder file for tests.
+// Makes a small encoder file for tests.
 
 package enginetest
 

@@ -1,4 +1,4 @@
-// Package ortlib finds the onnxruntime shared library on this machine, without loading it, and installs
+// Finds the onnxruntime shared library on this machine, without loading it, and installs
 // a pinned version into miplc's cache with npm or pip.
 
 package onnxruntime

@@ -1,5 +1,5 @@
-// Package ortenv starts onnxruntime, which a process can load only once. All code of miplc that
-// uses onnxruntime starts it here.
+// Package onnxruntime finds, installs and starts onnxruntime, which a process can load only once, and opens sessions on
+// its devices. All code of miplc that uses onnxruntime starts it here.
 package onnxruntime
 
 import (

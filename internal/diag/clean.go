@@ -1,4 +1,4 @@
-// Package sanitize makes text from outside, e.g. class names, safe to show on a terminal or in a
+// Makes text from outside, e.g. class names, safe to show on a terminal or in a
 // table.
 
 package diag

@@ -1,4 +1,4 @@
-// Package lru implements a bounded cache that evicts the oldest values.
+// Implements a bounded cache that evicts the oldest values.
 
 package memory
 

@@ -1,4 +1,4 @@
-// Package split divides the bags of datasets: random splits, folds, groups, and index files.
+// Divides the bags of datasets: random splits, folds, groups, and index files.
 
 package data
 

@@ -1,4 +1,4 @@
-// Package spectest draws random valid specs, for tests that compare engines, exports and commands on
+// Draws random valid specs, for tests that compare engines, exports and commands on
 // more than the shipped models.
 
 package modeltest

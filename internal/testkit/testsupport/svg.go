@@ -1,4 +1,4 @@
-// Package svgtest checks in tests that figures are SVG that all renderers draw equally.
+// Checks in tests that figures are SVG that all renderers draw equally.
 
 package testsupport
 
