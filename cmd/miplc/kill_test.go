@@ -39,7 +39,7 @@ func TestKilledGroupsResumeToSameBits(t *testing.T) {
 func TestKilledGroupOnPluginResumesToSameBits(t *testing.T) {
 	enginetest.OnlyOnPlugin(t)
 	t.Setenv(pjrt.EnvPlugin, enginetest.Plugin(t))
-	killed(t, 3, seeds, "--seeds", "1,2,3", "--engine", "xla", "--device", "cpu", "--set", "train.epochs=200")
+	killed(t, 3, seeds, "--seeds", "1,2,3", "--engine", "xla", "--device", engines.Go, "--set", "train.epochs=200")
 }
 
 var seeds = []string{"seed-1", "seed-2", "seed-3"}

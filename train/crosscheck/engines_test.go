@@ -31,7 +31,7 @@ type maker struct {
 func engines(t testing.TB) []maker {
 	t.Helper()
 	executor := enginetest.Backend(t)
-	backend := xla.NewBackend(&pjrt.Device{Backend: executor, Memory: memory.Available()}, xla.Go)
+	backend := xla.NewBackend(&pjrt.Device{Backend: executor, Memory: memory.Available()}, pjrt.Go)
 	t.Cleanup(backend.Close)
 	through := maker{
 		"xla",

@@ -36,12 +36,16 @@ func Names() []string { return []string{Auto, Gorgonia, ORT, XLA} }
 const (
 	CPU  = "cpu"
 	CUDA = "cuda" // an NVIDIA GPU
-	Go   = "go"   // the executor in pure Go of the engine xla
+	Go   = "go"   // of the engine xla, only in tests: see pjrt.Executor
 )
 
 // Devices lists the values of Request.Device.
 func Devices() []string {
-	return append([]string{CPU, Go}, onnxruntime.Providers...)
+	own := []string{CPU}
+	if pjrt.Executor != nil {
+		own = append(own, Go)
+	}
+	return append(own, onnxruntime.Providers...)
 }
 
 // gpuRuns is the minimum number of runs on features for which a GPU is the default. An H200 needs 85 ms

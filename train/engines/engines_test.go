@@ -43,7 +43,7 @@ func machineOf(library, gpu, provider bool) machine {
 			if plugin != "" {
 				return nil, errors.New("a broken plugin")
 			}
-			b, err := xla.Open(xla.Go, pjrt.Options{})
+			b, err := xla.Open(pjrt.Go, pjrt.Options{})
 			if err == nil && kind == pjrt.CUDA {
 				b.Kind, b.Text = kind, "Imagined GPU"
 			}
@@ -86,7 +86,6 @@ func TestChoose(t *testing.T) {
 		{"ort without the provider", library, Request{Engine: ORT, Device: "webgpu"}, "", "", "no provider"},
 		{"xla", all, Request{Engine: XLA}, XLA, CUDA, "requested"},
 		{"xla without a GPU", library, Request{Engine: XLA}, "", "", "engine xla: no driver"},
-		{"xla on the CPU without a plugin", library, Request{Engine: XLA, Device: CPU}, XLA, Go, "pure Go executor"},
 		{"xla in pure Go", library, Request{Engine: XLA, Device: Go}, XLA, Go, "requested"},
 		{"another engine on the device of xla", library, Request{Engine: ORT, Device: Go}, "", "", "belongs to the engine xla"},
 		{"xla on the CPU with a plugin that fails", library, Request{Engine: XLA, Device: CPU, Plugin: "p.so"}, "", "", "a broken plugin"},

@@ -23,7 +23,7 @@ func devices(t testing.TB) map[string]train.Device {
 	if err != nil {
 		t.Fatal(err)
 	}
-	backend := xla.NewBackend(&pjrt.Device{Backend: enginetest.Backend(t), Memory: memory.Available()}, xla.Go)
+	backend := xla.NewBackend(&pjrt.Device{Backend: enginetest.Backend(t), Memory: memory.Available()}, pjrt.Go)
 	t.Cleanup(backend.Close)
 	return map[string]train.Device{"gorgonia": gorgonia.Device{}, "ort": onnxruntime, "xla": backend}
 }

@@ -2,11 +2,8 @@ package xla
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"sync"
-
-	"github.com/gomlx/compute/gobackend"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/xla"
@@ -14,10 +11,6 @@ import (
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
-
-// Go is the device of programs that run on compute's executor in pure Go: available everywhere,
-// slow, used in tests.
-const Go pjrt.Kind = "go"
 
 // Backend runs programs on a device. It keeps compiled programs for later epochs, evaluations and
 // trials.
@@ -34,29 +27,20 @@ func NewBackend(d *pjrt.Device, kind pjrt.Kind) *Backend {
 	return &Backend{Device: *d, Kind: kind, compiled: map[string]*xla.Program{}}
 }
 
-// Open returns the first device of a kind. If no PJRT plugin for CPUs is named or installed, it
-// returns Go, which is a separate kind because its results are rounded differently.
+// Open returns the first device of a kind.
 func Open(kind pjrt.Kind, o pjrt.Options) (*Backend, error) {
-	if kind == Go {
-		return openGo("pure Go executor")
+	if kind == pjrt.Go && pjrt.Executor != nil {
+		b, err := pjrt.Executor()
+		if err != nil {
+			return nil, err
+		}
+		return NewBackend(&pjrt.Device{Backend: b, Text: "pure Go executor", Memory: memory.Available()}, kind), nil
 	}
 	d, err := pjrt.Open(kind, o)
-	switch {
-	case err == nil:
-		return NewBackend(d, kind), nil
-	case kind == pjrt.CPU && errors.Is(err, pjrt.ErrNoPlugin):
-		return openGo("pure Go executor, because no PJRT plugin was found: " + pjrt.Remedy(pjrt.CPU))
-	}
-	return nil, err
-}
-
-func openGo(text string) (*Backend, error) {
-	// Its other modes run operations at once and can deadlock.
-	b, err := gobackend.New("ops_sequential")
 	if err != nil {
 		return nil, err
 	}
-	return NewBackend(&pjrt.Device{Backend: b, Text: text, Memory: memory.Available()}, Go), nil
+	return NewBackend(d, kind), nil
 }
 
 // programs returns the programs of a plan. It compiles missing ones in parallel and notes that.

@@ -1,6 +1,6 @@
 """Checks ONNX files with the reference checker and strict shape inference.
 
-    go test ./compile/onnx -keep DIR
+    go test ./compile/onnx -keep-models DIR
     python compile/onnx/testdata/validate.py DIR
 
 needs the Python package onnx. The exit status is 1 if a file fails.

@@ -23,7 +23,7 @@ import (
 	"github.com/miplc/miplc/internal/onnxruntime"
 )
 
-var keep = flag.String("keep", "", "folder to leave every model in that a test ran, for testdata/validate.py")
+var keep = flag.String("keep-models", "", "folder to leave every model in that a test ran, for testdata/validate.py")
 
 var kept int
 

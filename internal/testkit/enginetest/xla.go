@@ -97,13 +97,18 @@ func Backend(t testing.TB) compute.Backend {
 		}
 		return lasting{b}
 	}
-	// The other modes run operations at once and can deadlock.
-	b, err := gobackend.New("ops_sequential")
+	b, err := executor()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
+
+// Programs that tests run have the device go.
+func init() { pjrt.Executor = executor }
+
+// executor opens compute's executor. Its other modes run operations at once and can deadlock.
+func executor() (compute.Backend, error) { return gobackend.New("ops_sequential") }
 
 // lasting is a backend that all tests share. Its Close does nothing, because it would close it for
 // other tests.

@@ -21,7 +21,12 @@ type Kind string
 const (
 	CPU  Kind = "cpu"
 	CUDA Kind = "cuda" // NVIDIA GPUs
+	Go   Kind = "go"   // Executor
 )
+
+// Executor opens an executor of programs that needs no plugin, if it is not nil. Only tests set it: it is slow, and takes
+// 4 MB of a program.
+var Executor func() (compute.Backend, error)
 
 // Device is an open device.
 type Device struct {
