@@ -72,6 +72,9 @@ func Compile(spec *language.Spec, sig Signature) (*Program, error) {
 	}
 	p.Params, p.Masks = train.params, train.masks
 	p.Train, p.Infer = train.graph, infer.graph
+	if err := p.judge(train, infer); err != nil {
+		return nil, err
+	}
 	if spec.Weights.Order.V == "after_step" {
 		var err error
 		if p.Train, p.WeightUpdate, err = splitWeights(p.Train); err != nil {
@@ -104,6 +107,7 @@ type lowerer struct {
 	masks           []Mask
 	counts          map[string]int    // blocks so far, per kind, for parameter names
 	reportedMixers  map[diag.Pos]bool // places reported to mix bags
+	attends         bool              // the spec defines attention scores
 	pooled          bool              // the blocks have reached one row per bag
 	hasStatistics   bool              // there are running statistics: the rows of a training batch depend on each other
 	paramCount      float64           // numbers in the parameters so far

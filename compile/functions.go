@@ -29,8 +29,8 @@ func init() {
 		"relu":           singleOp(graph.OpRelu),
 		"erf":            singleOp(graph.OpErf),
 		"clamp":          (*expression).clamp,
-		"softmax":        singleOp(graph.OpSoftmax),
-		"log_softmax":    singleOp(graph.OpLogSoftmax),
+		"softmax":        softmax(graph.OpSoftmax),
+		"log_softmax":    softmax(graph.OpLogSoftmax),
 		"masked_softmax": (*expression).maskedSoftmax,
 		"sum":            sum,
 		"mean":           (*expression).mean,
@@ -69,6 +69,21 @@ func singleOp(op graph.Op) function {
 			args = append(args, e.bagOf)
 		}
 		return e.apply(x, op, graph.Attrs{}, args...)
+	}
+}
+
+// softmax lowers a softmax along the last axis. Along one value its result is 1, or 0 for the logarithm, whatever the
+// value is: the user meant the softmax over the instances of a bag.
+func softmax(op graph.Op) function {
+	return func(e *expression, x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
+		if s := args[0].Shape; len(s) > 0 && s[len(s)-1] == 1 {
+			d := e.at(e.eq, int(x.Pos())-1, int(x.Fun.End())-1, x.Fun.(*ast.Ident).Name+" along a last axis of size 1 is the same for every value")
+			if op == graph.OpSoftmax {
+				d.Suggestion = "bag_softmax"
+			}
+			return nil, d.WithNote("the shape is %v; bag_softmax goes along the instances of each bag", s)
+		}
+		return singleOp(op)(e, x, args)
 	}
 }
 

@@ -40,10 +40,7 @@ func (l *lowerer) losses() {
 	var total *graph.Node
 	for i := range l.spec.Loss {
 		term := &l.spec.Loss[i]
-		name := term.Kind.V
-		if term.Kind.V == "equation" {
-			name = term.Name.V
-		}
+		name := termName(term)
 		l.b.At(term.Kind.Pos).Label(TermPrefix + name)
 		value := l.term(i)
 		if value == nil {
@@ -65,6 +62,14 @@ func (l *lowerer) losses() {
 		l.b.Name(total, OutLoss)
 		l.b.Output(OutLoss, total)
 	}
+}
+
+// termName returns the name of a term: that of its equation, or its kind.
+func termName(t *language.Loss) string {
+	if t.Kind.V == "equation" {
+		return t.Name.V
+	}
+	return t.Kind.V
 }
 
 // known reports whether all names have a value.

@@ -92,7 +92,8 @@ type Program struct {
 	Signature Signature
 	Params    []Param // in order of first use; the order of the flat parameter vector
 	Masks     []Mask
-	Normalize bool // Infer has the parameters ParamMean and ParamStd
+	Warnings  []string // what is useless in most models, with its place
+	Normalize bool     // Infer has the parameters ParamMean and ParamStd
 	// Infer: instances, bag_of -> probabilities, attention, class_attention if the spec names it.
 	Infer *graph.Graph
 	// Train: instances, bag_of, candidates, weights, lambda (and epoch, epochs,

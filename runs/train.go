@@ -160,7 +160,7 @@ func (b *trainCall) train(ctx context.Context) error {
 		}
 		return err
 	}
-	warnOfData(list, b.Observer)
+	warn(list, b.Observer)
 	observer := b.Observer
 	if observer != nil && len(b.trials) > 1 {
 		observer = train.MergeObservers(observer, list)
@@ -177,13 +177,13 @@ func (b *trainCall) train(ctx context.Context) error {
 	return nil
 }
 
-// warnOfData warns of what the readers of the data noticed, of classes that are too rare for the split, and of
+// warn warns of what the compiler and the readers of the data noticed, of classes that are too rare for the split, and of
 // classes that the trials cannot learn, because no training bag may have them. observer may be nil.
-func warnOfData(trials []*train.Trial, observer train.Observer) {
+func warn(trials []*train.Trial, observer train.Observer) {
 	o := train.Options{Observer: observer}
 	warned := map[string]bool{}
 	for _, t := range trials {
-		texts := slices.Concat(t.Data.Warnings, t.Split.Warnings)
+		texts := slices.Concat(t.Program.Warnings, t.Data.Warnings, t.Split.Warnings)
 		if missing := t.Data.ClassesWithout(t.Split.Train); missing != nil {
 			texts = append(texts, fmt.Sprintf("no training bag has the label %s (split %s)", diag.Words(missing), t.Split.Source))
 		}

@@ -11,8 +11,9 @@ import (
 
 // Verdict is the result of Validate.
 type Verdict struct {
-	Parameters int    // learned numbers; 0 of a learner, which is as large as its data
-	Note       string // what was not checked
+	Parameters int      // learned numbers; 0 of a learner, which is as large as its data
+	Note       string   // what was not checked
+	Warnings   []string // of the compiler
 }
 
 // Validate checks everything in a spec that can be checked before training: names, types, values,
@@ -38,7 +39,7 @@ func Validate(name string, overrides []string, folder bagfile.Folder) (Verdict, 
 	if err != nil {
 		return Verdict{}, err
 	}
-	v := Verdict{Parameters: program.FlatSize(), Note: described.note}
+	v := Verdict{Parameters: program.FlatSize(), Note: described.note, Warnings: program.Warnings}
 	if err := checkInit(program, folder); errors.As(err, &notFoundError{}) {
 		v.note(err)
 	} else if err != nil {

@@ -24,7 +24,11 @@ func (d *draw) composedMove(x value) value {
 	y, c := value{d.name("x"), x.columns}, x.columns
 	to := func(format string, args ...any) value { d.let(y.name, format, args...); return y }
 	weights := func(width int) string {
-		return fmt.Sprintf("softmax(matmul(%s, %s))", x.name, d.param("V", []int{c, width}, ""))
+		share := "softmax"
+		if width == 1 { // a softmax of one column is 1
+			share = "sigmoid"
+		}
+		return fmt.Sprintf("%s(matmul(%s, %s))", share, x.name, d.param("V", []int{c, width}, ""))
 	}
 	switch d.IntN(12) {
 	case 0:

@@ -57,7 +57,7 @@ func (d *draw) instanceMove(x value) value {
 	case 5:
 		return to("sqrt(abs(%s) + 0.25)", x.name)
 	case 6:
-		return to("exp(clamp(%s, -3, 1))", x.name)
+		return to("exp(clamp(0.5 * %s - 1, -3, 1))", x.name)
 	case 7:
 		return to("log(softplus(%s) + 0.5)", x.name)
 	case 8:
@@ -76,10 +76,11 @@ func (d *draw) instanceMove(x value) value {
 		return to("%s / (1 + of_bag(bag_max(abs(%s))))", x.name, x.name)
 	case 13:
 		return to("%s * of_bag(tanh(bag_min(%s)))", x.name, x.name)
-	case 14:
-		return to("%s + log_softmax(%s) * 0.1", x.name, x.name)
-	case 15:
-		return to("softmax(%s)", x.name)
+	case 14, 15:
+		if c == 1 { // a softmax of one column is 1
+			return to("tanh(%s)", x.name)
+		}
+		return to(d.one("%s + log_softmax(%[1]s) * 0.1", "softmax(%s)"), x.name)
 	case 16:
 		return to("%s - mean(%s, %s)", x.name, x.name, d.one("1", "-1"))
 	case 17:

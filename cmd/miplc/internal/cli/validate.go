@@ -31,6 +31,7 @@ type validatedFile struct {
 	Parameters int               `json:"parameters,omitempty"` // learned numbers
 	Cells      int               `json:"cells,omitempty"`      // of an experiment
 	Note       string            `json:"note,omitempty"`       // what could not be checked
+	Warnings   []string          `json:"warnings,omitempty"`   // what is useless in most models
 	Errors     []console.Problem `json:"errors,omitempty"`
 	MoreErrors int               `json:"more_errors,omitempty"` // beyond those
 }
@@ -96,7 +97,7 @@ func validateFile(name string, o *validateOptions) (validatedFile, error) {
 	} else {
 		var v runs.Verdict
 		v, err = runs.Validate(name, o.Set, o.Data)
-		f.Parameters, f.Note = v.Parameters, v.Note
+		f.Parameters, f.Note, f.Warnings = v.Parameters, v.Note, v.Warnings
 	}
 	if f.Valid = err == nil; !f.Valid {
 		f.Errors, f.MoreErrors = console.Problems(err)
@@ -128,6 +129,9 @@ func printValid(w io.Writer, files []validatedFile) error {
 		}
 		if f.Note != "" {
 			diag.Fprintf(w, "  note: %s\n", f.Note)
+		}
+		for _, text := range f.Warnings {
+			diag.Fprintf(w, "  warning: %s\n", text)
 		}
 	}
 	return nil

@@ -1,0 +1,121 @@
+// What is valid and useless in a model: it is found from facts that hold for all data and all values of the parameters.
+
+package compile
+
+import (
+	"cmp"
+	"math"
+
+	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language/schema"
+)
+
+// sure is the probability that a good model must be able to give.
+const sure = 0.9
+
+// judge returns an error for a model that cannot work, and adds warnings to the program for what is useless in most
+// models but intended in some.
+func (p *Program) judge(train, infer *lowerer) error {
+	var errs diag.List
+	infer.judgePredictions(&errs)
+	for i, d := range errs {
+		errs[i] = p.Spec.AtUserLine(d)
+	}
+	train.judgeLoss()
+	return errs.Err()
+}
+
+// warn adds a warning to the program.
+func (l *lowerer) warn(pos diag.Pos, format string, args ...any) {
+	l.prog.Warnings = append(l.prog.Warnings, diag.Errorf(pos, format, args...).Error())
+}
+
+// judgePredictions judges the outputs of the inference graph.
+func (l *lowerer) judgePredictions(errs *diag.List) {
+	facts := graph.Analyze(l.graph, rangeOfLeaf)
+	p, k := l.graph.Output(OutProbabilities), l.prog.Signature.Classes
+	at := l.placeOf(l.spec.Model.Probabilities, "p")
+	if !facts.Leaves(p, false)[l.graph.Input(InInstances)] {
+		errs.Add(diag.Errorf(at, "the probabilities do not depend on the instances: every bag gets the same prediction").
+			WithNote("use H, the result of the blocks, or X, the instances, on the way to the probabilities"))
+		return
+	}
+	most, least := math.Inf(-1), math.Inf(-1) // largest possible and largest certain value
+	for c := range k {
+		r := facts.Range(p, c)
+		most, least = math.Max(most, r.Hi), math.Max(least, r.Lo)
+	}
+	if l.spec.Multi() {
+		least, most = l.spec.Model.Threshold.V, 1
+	}
+	for c := range k {
+		if hi := facts.Range(p, c).Hi; hi < least-1e-9 {
+			errs.Add(diag.Errorf(at, "class %d of %d can never be predicted: its probability is at most %.3g, which is too small in every bag", c+1, k, hi))
+		}
+	}
+	if most < sure {
+		l.warn(at, "no probability can exceed %.3g: their order has a meaning, their size has none", most)
+	}
+	if a := l.graph.Output(OutAttention); l.attends && facts.Even(a) {
+		l.warn(l.placeOf(l.spec.Model.Attention, "a"), "the attention is the same for all instances of a bag: it tells nothing about them")
+	}
+}
+
+// judgeLoss judges the loss terms and the parameters of the training graph.
+func (l *lowerer) judgeLoss() {
+	facts := graph.Analyze(l.graph, rangeOfLeaf)
+	for i := range l.spec.Loss {
+		term := &l.spec.Loss[i]
+		if n := l.graph.Output(TermPrefix + termName(term)); term.Weight.V != 0 && !learns(facts.Leaves(n, true)) {
+			l.warn(term.Kind.Pos, "the loss term %s has no effect: no parameter can change it", termName(term))
+		}
+	}
+	reached := facts.Leaves(l.graph.Output(OutLoss), true)
+	for i := range l.params {
+		q := &l.params[i]
+		if !q.Statistic && !reached[l.graph.Param(q.Name)] {
+			l.warn(l.placeOfParam(q.Name), "the parameter %s keeps its initial value: no gradient of the loss reaches it", q.Name)
+		}
+	}
+}
+
+func learns(leaves map[*graph.Node]bool) bool {
+	for n := range leaves {
+		if n.Op == graph.OpParam {
+			return true
+		}
+	}
+	return false
+}
+
+// rangeOfLeaf returns the range of an input or parameter of the graphs.
+func rangeOfLeaf(n *graph.Node) graph.Interval {
+	switch n.Name {
+	case InCandidates, InLabelWeights, InLambda:
+		return graph.Interval{Lo: 0, Hi: 1}
+	case InEpoch, InEpochs, InClassWeights:
+		return graph.Interval{Lo: 0, Hi: math.Inf(1)}
+	}
+	return graph.Anything
+}
+
+// placeOf returns the position of the equation that defines an output.
+func (l *lowerer) placeOf(named schema.Str, usual string) diag.Pos {
+	name := cmp.Or(named.V, usual)
+	for i := range l.spec.Model.Let {
+		if eq := &l.spec.Model.Let[i]; eq.Name.V == name {
+			return eq.Text.Pos
+		}
+	}
+	return l.spec.Model.Pos
+}
+
+func (l *lowerer) placeOfParam(name string) diag.Pos {
+	for i := range l.spec.Model.Params {
+		if p := &l.spec.Model.Params[i]; p.Name.V == name {
+			return p.Name.Pos
+		}
+	}
+	return l.spec.Model.Pos
+}
