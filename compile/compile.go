@@ -107,7 +107,6 @@ type lowerer struct {
 	masks           []Mask
 	counts          map[string]int    // blocks so far, per kind, for parameter names
 	reportedMixers  map[diag.Pos]bool // places reported to mix bags
-	attends         bool              // the spec defines attention scores
 	pooled          bool              // the blocks have reached one row per bag
 	hasStatistics   bool              // there are running statistics: the rows of a training batch depend on each other
 	paramCount      float64           // numbers in the parameters so far

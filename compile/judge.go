@@ -57,7 +57,7 @@ func (l *lowerer) judgePredictions(errs *diag.List) {
 	if most < sure {
 		l.warn(at, "no probability can exceed %.3g: their order has a meaning, their size has none", most)
 	}
-	if a := l.graph.Output(OutAttention); l.attends && facts.Even(a) {
+	if a := l.graph.Output(OutAttention); l.prog.Attends && facts.Even(a) {
 		l.warn(l.placeOf(l.spec.Model.Attention, "a"), "the attention is the same for all instances of a bag: it tells nothing about them")
 	}
 }

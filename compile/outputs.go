@@ -18,7 +18,7 @@ func (l *lowerer) outputs() {
 		logp = l.logOf(p)
 	}
 	a := l.output(m.Attention, "a", "attention", graph.Shape{graph.N, 1})
-	l.attends = a != nil
+	l.prog.Attends = a != nil
 	if a == nil && !l.unknown["a"] {
 		// Pooling without scores gives every instance the same weight.
 		b.Label("a")

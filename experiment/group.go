@@ -382,6 +382,9 @@ func (r *runner) fillResult(ctx context.Context, c *Cell, t *training, result *R
 	report := t.Report
 	result.Accuracy, result.TrainAccuracy, result.Disambiguation = report.LastAccuracy(t.trial.LastEpochs), report.TrainAccuracy, report.Disambiguation
 	result.Measures = report.Measures.Test()
+	if result.Baseline, result.Findings, err = runs.Judge(ctx, t.trial, report); err != nil {
+		return err
+	}
 	result.Engine, result.Diverged = report.Engine, report.Diverged
 	result.TrainBags, result.TestBags = report.TrainBags, report.TestBags
 	if r.e.Snapshots != nil {

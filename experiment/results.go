@@ -38,8 +38,10 @@ type Result struct {
 	TrainAccuracy  *float64          `json:"train_accuracy,omitempty"`
 	Disambiguation *float64          `json:"disambiguation_accuracy,omitempty"`
 	Measures       measure.Values    `json:"measures,omitempty"` // on the test bags
-	Setting        string            `json:"setting,omitempty"`  // chosen from the grid
-	Trials         []SettingResult   `json:"trials,omitempty"`   // one per setting of the grid
+	Baseline       *runs.Baseline    `json:"baseline,omitempty"` // on the same split; nil if it is not defined for the data
+	Findings       []runs.Finding    `json:"findings,omitempty"`
+	Setting        string            `json:"setting,omitempty"` // chosen from the grid
+	Trials         []SettingResult   `json:"trials,omitempty"`  // one per setting of the grid
 	Attention      []Histogram       `json:"attention,omitempty"`
 	TrainBags      int               `json:"train_bags,omitempty"`
 	TestBags       int               `json:"test_bags,omitempty"`

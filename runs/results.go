@@ -46,7 +46,16 @@ func writeResults(ctx context.Context, t *train.Trial, report *train.Report, eng
 	if err != nil {
 		return nil, err
 	}
-	return writeSummary(t, report, engine, version, m, agreement, plots)
+	baseline, found, err := Judge(ctx, t, report)
+	if err != nil {
+		return nil, err
+	}
+	s := summarize(t, report, engine, version, m, agreement, plots)
+	s.Baseline, s.Findings = baseline, found
+	if s.ModelSHA256, err = fileio.SHA256(ModelPath(t.Dir)); err != nil {
+		return nil, err
+	}
+	return s, fileio.ReplaceJSON(filepath.Join(t.Dir, SummaryFile), s) // which marks the run as finished
 }
 
 // trainedBy returns the onnxruntime library at path and the execution provider that trained.
@@ -97,12 +106,8 @@ func knownLabels(t *train.Trial) map[string]int {
 	return known
 }
 
-// writeSummary writes the summary, which marks the run as finished.
-func writeSummary(t *train.Trial, r *train.Report, engine train.EngineInfo, version string, m *TrainedModel, agreement *parity.Report, plots []string) (*Summary, error) {
-	sum, err := fileio.SHA256(ModelPath(t.Dir))
-	if err != nil {
-		return nil, err
-	}
+// summarize returns the summary without what is computed from the model file.
+func summarize(t *train.Trial, r *train.Report, engine train.EngineInfo, version string, m *TrainedModel, agreement *parity.Report, plots []string) *Summary {
 	spec := t.Program.Spec
 	s := &Summary{
 		Name: spec.Name.V, Version: version, Engine: r.Engine, EngineReason: engine.Reason, Device: engine.Device, DeviceName: engine.DeviceName,
@@ -112,12 +117,12 @@ func writeSummary(t *train.Trial, r *train.Report, engine train.EngineInfo, vers
 		Seconds:    r.Seconds,
 		Data:       DataFacts{t.Data.Name, t.Data.Bags(), t.Data.AllClassNames(), t.Data.Hash(), t.Data.Outside()},
 		Split:      SummarizeSplit(t),
-		SpecSHA256: spec.Identity(), ModelSHA256: sum, Parity: agreement,
+		SpecSHA256: spec.Identity(), Parity: agreement,
 		Files: append([]string{ModelFile, SpecFile, SplitFile, SummaryFile, train.MetricsFile}, plots...),
 	}
 	s.KnownLabels = knownLabels(t)
 	if spec.Fitted() {
 		s.Learner, s.Device = spec.Learner.Kind.V, cmp.Or(engine.Device, engines.CPU)
 	}
-	return s, fileio.ReplaceJSON(filepath.Join(t.Dir, SummaryFile), s)
+	return s
 }

@@ -35,6 +35,8 @@ type Summary struct {
 	Measures           train.Measures    `json:"measures"`                          // of the exported model, by part of the split
 	DetailOf           string            `json:"detail_of"`                         // part of the split: test, or train without test bags
 	Detail             *measure.Detail   `json:"detail"`                            // classes, confusion matrix and calibration of that part
+	Baseline           *Baseline         `json:"baseline,omitempty"`                // nil if it is not defined for the data
+	Findings           []Finding         `json:"findings"`                          // weaknesses of the run and its data, the most harmful first
 	Temperature        *Temperature      `json:"temperature,omitempty"`             // nil without export.temperature
 	Seconds            float64           `json:"seconds"`                           // of training
 	Data               DataFacts         `json:"data"`

@@ -46,7 +46,9 @@ type Report struct {
 	Program   *compile.Program    `json:"-"` // of the model: its inference graph has the parameters State.Params
 	State     *State              `json:"-"`
 	Fitted    FittedModel         `json:"-"` // a fitted learner, which predicts in float64; nil for trained models
-	Weights   []float32           `json:"-"` // label weights of all bags, [bags, classes]; those of test bags do not change
+	// Predictions are those of Remeasure, by part of the split.
+	Predictions PartPredictions `json:"-"`
+	Weights     []float32       `json:"-"` // label weights of all bags, [bags, classes]; those of test bags do not change
 }
 
 // Remeasure replaces accuracies, measures and details by those of other predictions, such as the
@@ -68,6 +70,7 @@ func (r *Report) Remeasure(t *Trial, probabilities map[string][][]float32) {
 	}
 	part := t.detailPart()
 	r.Detail, r.DetailOf = found[part].Detail(t.Data.AllClassNames()), part
+	r.Predictions = found
 	r.setMeasures(found)
 }
 

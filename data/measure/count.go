@@ -30,7 +30,7 @@ func (p *Predictions) count() *counts {
 	k := p.Classes
 	t := &counts{p: p, support: make([]int, k), predicted: make([]int, k), hit: make([]int, k), bins: make([]binSum, binCount), finite: true}
 	for i := range p.Bags() {
-		class := Argmax(p.row(i))
+		class := Argmax(p.Row(i))
 		if set := p.Candidates[i*k : (i+1)*k]; slices.Contains(set, 0) && slices.Contains(set, 1) {
 			t.limited++
 			t.inside += int(set[class])
@@ -43,7 +43,7 @@ func (p *Predictions) count() *counts {
 		if p.multi() {
 			t.logLoss += p.binaryLoss(i)
 		} else {
-			t.addProbabilities(p.row(i), p.label(i), class)
+			t.addProbabilities(p.Row(i), p.label(i), class)
 		}
 	}
 	return t
@@ -53,7 +53,7 @@ func (p *Predictions) count() *counts {
 // class.
 func (t *counts) addLabels(bag, class int) {
 	labels, equal := t.p.labels(bag), true
-	for c, v := range t.p.row(bag) {
+	for c, v := range t.p.Row(bag) {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
 			t.finite = false
 		}
@@ -81,7 +81,7 @@ func (t *counts) addLabels(bag, class int) {
 // label, or has it not.
 func (p *Predictions) binaryLoss(bag int) (sum float64) {
 	labels := p.labels(bag)
-	for c, v := range p.row(bag) {
+	for c, v := range p.Row(bag) {
 		right := float64(v)
 		if labels[c] == 0 {
 			right = 1 - right
@@ -178,7 +178,7 @@ func (t *counts) ranking(class int) []uint64 {
 	keys := make([]uint64, 0, t.known)
 	for i, known := range t.p.Known {
 		if known {
-			keys = append(keys, uint64(sortable(t.p.row(i)[class]))<<1|uint64(t.p.labels(i)[class]))
+			keys = append(keys, uint64(sortable(t.p.Row(i)[class]))<<1|uint64(t.p.labels(i)[class]))
 		}
 	}
 	slices.Sort(keys)

@@ -45,7 +45,7 @@ func (p *Predictions) meanOf(bags []int) []float32 {
 	for c := range mean {
 		sum := 0.0
 		for _, i := range bags {
-			sum += float64(p.row(i)[c])
+			sum += float64(p.Row(i)[c])
 		}
 		mean[c] = float32(sum / float64(len(bags)))
 	}

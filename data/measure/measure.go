@@ -65,8 +65,8 @@ func (p *Predictions) labels(i int) []uint8 { return p.Labels[i*p.Classes : (i+1
 // label returns the true class of bag i with one label, -1 if it is unknown.
 func (p *Predictions) label(i int) int { return slices.Index(p.labels(i), 1) }
 
-// row returns the probabilities of bag i, sharing memory.
-func (p *Predictions) row(i int) []float32 {
+// Row returns the probabilities of bag i, sharing memory.
+func (p *Predictions) Row(i int) []float32 {
 	return p.Probabilities[i*p.Classes : (i+1)*p.Classes]
 }
 
@@ -123,7 +123,7 @@ func (p *Predictions) confusion() [][]int {
 	}
 	for i := range p.Bags() {
 		if label := p.label(i); label >= 0 {
-			matrix[label][Argmax(p.row(i))]++
+			matrix[label][Argmax(p.Row(i))]++
 		}
 	}
 	return matrix

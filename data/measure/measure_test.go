@@ -147,8 +147,8 @@ func TestProperties(t *testing.T) {
 		}
 		var other Predictions
 		for _, i := range r.Perm(p.Bags()) {
-			other.Add(p.row(i), only(p.label(i), p.Classes), p.Candidates[i*p.Classes:(i+1)*p.Classes])
-			other.Add(p.row(i), nil, nil)
+			other.Add(p.Row(i), only(p.label(i), p.Classes), p.Candidates[i*p.Classes:(i+1)*p.Classes])
+			other.Add(p.Row(i), nil, nil)
 		}
 		for name, v := range other.Values() {
 			if !near(v, values[name]) {

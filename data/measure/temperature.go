@@ -41,7 +41,7 @@ func (p *Predictions) slope(beta float64) (sum float64) {
 			continue
 		}
 		largest := math.Inf(-1)
-		for c, v := range p.row(i) {
+		for c, v := range p.Row(i) {
 			logs[c] = math.Log(max(float64(v), leastFloat))
 			largest = max(largest, logs[c])
 		}

@@ -46,10 +46,10 @@ func cooled(p *Predictions, t float64) *Predictions {
 	out := &Predictions{}
 	for i := range p.Bags() {
 		row, sum := make([]float32, p.Classes), 0.0
-		for _, v := range p.row(i) {
+		for _, v := range p.Row(i) {
 			sum += math.Pow(float64(v), 1/t)
 		}
-		for c, v := range p.row(i) {
+		for c, v := range p.Row(i) {
 			row[c] = float32(math.Pow(float64(v), 1/t) / sum)
 		}
 		out.Add(row, p.labels(i), nil)

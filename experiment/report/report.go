@@ -137,6 +137,7 @@ func (r *Report) notes() []string {
 		}
 	}
 	list = append(list, r.divergedFacts()...)
+	list = append(list, r.findingFacts()...)
 	if n := len(r.differ); n > 0 {
 		list = append(list, fmt.Sprintf("%s computed more than once with results that are not the same, and one of them counts; the first: %s.", diag.CountForms(n, "cell was", "cells were"), r.differ[0]))
 	}

@@ -64,6 +64,7 @@ type Estimate struct {
 	Deviation *float64 `json:"deviation,omitempty"` // nil for a single split
 	Splits    int      `json:"splits"`              // with a result
 	Of        int      `json:"of"`                  // in the plan
+	Findings  int      `json:"findings,omitempty"`  // splits with findings, other than trainings that diverged
 	Diverged  int      `json:"diverged,omitempty"`  // splits whose training diverged; their values count
 	Mark      Mark     `json:"mark"`
 	Tested    bool     `json:"tested"`            // against the reference
@@ -82,6 +83,9 @@ func (m *Estimate) String() string {
 	if m.Diverged > 0 {
 		s += divergedMark
 	}
+	if m.Findings > 0 {
+		s += findingsMark
+	}
 	if m.NoTest != "" {
 		s += noTestMark
 	}
@@ -92,6 +96,7 @@ func (m *Estimate) String() string {
 const (
 	divergedMark = "†" // diverged trainings are included
 	noTestMark   = "‡" // there is no test against the reference
+	findingsMark = "§" // a run has findings
 )
 
 // Columns returns the number of columns.
@@ -121,7 +126,7 @@ func (r *Report) cell(l variant, data string, falseLabels int) Cell {
 		deviation := stat.StdDev(list, nil)
 		m.Deviation = &deviation
 	}
-	m.Diverged = len(r.divergedAt(at))
+	m.Diverged, m.Findings = len(r.divergedAt(at)), r.withFindings(at)
 	if l.learner.Name.V != r.Experiment.Reference.V {
 		reference := definition.Coord{Data: data, R: falseLabels, Learner: r.Experiment.Reference.V}
 		c := r.compare(reference, at)
@@ -225,7 +230,8 @@ func (r *Report) valuesTable(it *definition.Item, withPublished bool) *Table {
 		}
 		r.learnerRows(t, l, sets, falseLabels, withR, withPublished)
 	}
-	t.Notes = r.tally(t)
+	r.baselineRows(t, sets, falseLabels, withR, withPublished)
+	t.Notes = append(r.tally(t), r.marksNote(t)...)
 	if withPublished {
 		t.Notes = append(t.Notes, "Deviations measured here divide by n-1. The programs of the DEMIPL authors print numpy's deviation, which divides by n.")
 	}
@@ -300,7 +306,17 @@ func (r *Report) acrossTable(it *definition.Item) *Table {
 		}
 		t.Rows = append(t.Rows, Row{Cells: cells, Rule: len(t.Rows) == 0})
 	}
-	t.Notes = r.tally(t)
+	cells, measured := []Cell{{Text: baselineName}}, false
+	for _, s := range sets {
+		for _, v := range s.r {
+			c := r.baseline(s.data.Name.V, v)
+			cells, measured = append(cells, c), measured || c.Value != nil
+		}
+	}
+	if measured {
+		t.Rows = append(t.Rows, Row{Cells: cells, Rule: true})
+	}
+	t.Notes = append(r.tally(t), r.marksNote(t)...)
 	return t
 }
 

@@ -245,7 +245,6 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 	mark := ""
 	if s.Diverged != nil {
 		mark = fmt.Sprintf(" (the training %s)", strings.ToLower(s.Diverged.Verdict()))
-		row(s.Diverged.Verdict(), "%s", s.Diverged)
 	}
 	row("model", "%s (%s, %s)", filepath.Join(dir, runs.ModelFile), s.Name, diag.Count(s.Parameters, "parameter"))
 	row("data", "%s, %s, split %s", s.Data.Name, diag.Count(s.Data.Bags, "bag"), s.Split.Source)
@@ -269,6 +268,9 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 		row("best", "%s", text)
 	}
 	share("test accuracy", s.TestAccuracy, printMeasures(s, data.TestPart, s.Split.TestBags)+mark)
+	if s.Baseline != nil {
+		row("baseline", "%.4f logistic regression on the mean, maximum and minimum of the instances", s.Baseline.TestAccuracy)
+	}
 	share("validation accuracy", s.ValidationAccuracy, printMeasures(s, data.ValidationPart, s.Split.Validation)+mark)
 	share("training accuracy", s.TrainAccuracy, printMeasures(s, data.TrainPart, s.Split.Trained())+mark)
 	if s.Detail != nil && s.Detail.Confusion == nil { // bags have several labels
@@ -289,8 +291,26 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	printFindings(out, s)
 	fmt.Fprintln(out)
 	return printParity(out, s.Parity)
+}
+
+// printFindings writes what is weak in a run, with its mark first.
+func printFindings(out io.Writer, s *runs.Summary) {
+	for i, f := range s.Findings {
+		if i == 0 {
+			fmt.Fprintln(out, "\nfindings:")
+		}
+		mark := f.Name
+		if s.Diverged != nil && i == 0 {
+			mark = s.Diverged.Verdict()
+		}
+		diag.Fprintf(out, "  %s: %s\n", mark, f.Text)
+		if f.Advice != "" {
+			diag.Fprintf(out, "      %s\n", f.Advice)
+		}
+	}
 }
 
 // printMeasures describes the bags of a part whose accuracy is printed: those with a true label.

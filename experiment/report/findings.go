@@ -1,0 +1,136 @@
+// Findings of runs and the baseline in the tables of a report.
+
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/miplc/miplc/data/measure"
+	"github.com/miplc/miplc/experiment"
+	"github.com/miplc/miplc/experiment/definition"
+)
+
+const baselineName = "baseline"
+
+// baseline returns the cell of the baseline on a dataset, with the splits that some learner was trained on.
+func (r *Report) baseline(data string, falseLabels int) Cell {
+	bySplit, of := map[int]float64{}, 0
+	for at, results := range r.results {
+		if r.measure.Name != measure.Accuracy || at.Data != data || at.R != falseLabels {
+			continue
+		}
+		of = max(of, r.expected[at])
+		for _, result := range results {
+			if result.Baseline != nil {
+				bySplit[result.Split] = result.Baseline.TestAccuracy
+			}
+		}
+	}
+	if len(bySplit) == 0 {
+		return Cell{Text: dash, Right: true}
+	}
+	var list []float64
+	for _, split := range sorted(bySplit) {
+		list = append(list, bySplit[split])
+	}
+	m := &Estimate{Mean: stat.Mean(list, nil), Splits: len(list), Of: max(of, len(list))}
+	if len(list) > 1 {
+		deviation := stat.StdDev(list, nil)
+		m.Deviation = &deviation
+	}
+	return Cell{Value: m, Right: true}
+}
+
+// baselineRows adds the rows of the baseline to a table with learners and r as rows.
+func (r *Report) baselineRows(t *Table, sets []dataset, falseLabels []int, withR, withPublished bool) {
+	first := len(t.Rows)
+	for _, v := range falseLabels {
+		cells, measured := []Cell{{Text: baselineName, Down: -1}}, false
+		if withR {
+			cells = append(cells, Cell{Text: rName(v), Right: true})
+		}
+		for _, s := range sets {
+			c := r.baseline(s.data.Name.V, v)
+			cells, measured = append(cells, c), measured || c.Value != nil
+			if withPublished {
+				cells = append(cells, Cell{Text: dash, Right: true})
+			}
+		}
+		if measured {
+			t.Rows = append(t.Rows, Row{Cells: cells})
+		}
+	}
+	if n := len(t.Rows) - first; n > 0 {
+		t.Rows[first].Cells[0].Down, t.Rows[first].Rule = n, true
+	}
+}
+
+// marksNote explains the row of the baseline and the mark of findings, if a table has them.
+func (r *Report) marksNote(t *Table) (notes []string) {
+	baseline, found := false, false
+	for _, row := range t.Rows {
+		for i, c := range row.Cells {
+			baseline = baseline || i == 0 && c.Text == baselineName
+			found = found || c.Value != nil && c.Value.Findings > 0
+		}
+	}
+	if baseline {
+		notes = append(notes, "baseline: logistic regression on the mean, maximum and minimum of the instances of a bag, on the same splits.")
+	}
+	if found {
+		notes = append(notes, findingsMark+" Some of the runs have findings, which are listed below.")
+	}
+	return notes
+}
+
+// withFindings counts the results of a learner on a dataset that have findings, without trainings that diverged.
+func (r *Report) withFindings(at definition.Coord) (n int) {
+	for _, result := range r.results[at] {
+		if result.Diverged == nil && len(result.Findings) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// findingFacts lists the findings of each learner on each dataset, with the number of splits that have them.
+func (r *Report) findingFacts() []string {
+	const limit = 20
+	var list []string
+	seen := map[definition.Coord]bool{}
+	for _, cell := range r.Plan.Cells {
+		at := cell.Coord
+		if at.Split = 0; seen[at] || r.withFindings(at) == 0 {
+			continue
+		}
+		if seen[at] = true; len(list) == limit {
+			return append(list, findingsMark+" More runs have findings; the files below results/ list them.")
+		}
+		list = append(list, fmt.Sprintf("%s %s: %s.", findingsMark, cell.Coord.Describe(), describeFindings(r.results[at])))
+	}
+	return list
+}
+
+// describeFindings names the findings of results, the most frequent first, each with the text of the first.
+func describeFindings(results []experiment.Result) string {
+	count, first, names := map[string]int{}, map[string]string{}, []string(nil)
+	for _, result := range results {
+		for _, f := range result.Findings {
+			if result.Diverged != nil {
+				continue
+			}
+			if count[f.Name]++; count[f.Name] == 1 {
+				first[f.Name], names = fmt.Sprintf("%s (split %d)", f.Text, result.Split), append(names, f.Name)
+			}
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return count[b] - count[a] })
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s in %d of %d splits: %s", name, count[name], len(results), first[name])
+	}
+	return strings.Join(names, "; ")
+}

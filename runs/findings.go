@@ -1,0 +1,334 @@
+// Findings: what the numbers of a finished run do not say by themselves, and what to do about it.
+
+package runs
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/measure"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/train"
+)
+
+// Finding is a weakness of a run or of its data.
+type Finding struct {
+	Name   string  `json:"finding"` // of the table
+	Value  float64 `json:"value"`   // the number that exceeds the threshold of the table
+	Text   string  `json:"text"`
+	Advice string  `json:"advice,omitempty"`
+}
+
+// maxFindings is the number of findings of a run that are reported.
+const maxFindings = 5
+
+// Thresholds of the findings. docs/findings.md says how often each appears in good and in spoiled runs.
+const (
+	overfit       = 0.1  // of the training accuracy above the interval of the test accuracy
+	supported     = 5    // test bags of a class that should be predicted
+	rare          = 5    // training bags with a candidate, below which a class is hard to learn
+	fallen        = 0.1  // of the accuracy below its best
+	flatBags      = 0.9  // share of bags whose attention scores hardly differ
+	miscalibrated = 0.2  // expected calibration error
+	uncertain     = 0.3  // width of the interval of the test accuracy
+	disagreeing   = 0.1  // between the accuracies on validation and test bags
+	unmoved       = 0.02 // mean way of the label weights from equal weights to a single label
+	doubted       = 0.1  // probability of all candidates together
+	confident     = 0.9  // share of training bags whose prediction is a candidate, in a model that is sure
+)
+
+// judged is a run whose findings are sought.
+type judged struct {
+	*train.Trial
+	report   *train.Report
+	baseline *Baseline
+}
+
+// findingTable has one row per finding, the most harmful first. A row returns the number, what is found in words, or ""
+// for nothing.
+var findingTable = []struct {
+	name, advice string
+	find         func(j *judged) (value float64, text string)
+}{
+	{"failed", "", (*judged).failed},
+	{"guessing", "check the labels and the features, or train longer", (*judged).guessing},
+	{"baseline", "check data.normalize and train.lr, or use the simpler model", (*judged).beaten},
+	{"overfitting", "train fewer epochs (train.best with validation bags), use a smaller model, or more dropout", (*judged).overfit},
+	{"classes", "use train.sampling: balanced or train.class_weights: balanced, or more bags of these classes", (*judged).unpredicted},
+	{"fallen", "choose the epoch with train.best and validation bags, or lower train.lr", (*judged).fallen},
+	{"attention", "for scores that show where, use gated-abmil or another model with a softmax over the bag", (*judged).flatAttention},
+	{"weights", "check the section weights: the training has not told the candidates apart", (*judged).unmovedWeights},
+	{"candidates", "look at these bags", (*judged).doubtful},
+	{"calibration", "use export.temperature, or read the order of the probabilities only", (*judged).miscalibrated},
+	{"disagreement", "the parts differ in more than chance: check how they were drawn", (*judged).disagreement},
+	{"rare", "more bags of these classes would help", (*judged).rareClasses},
+	{"test bags", "use more test bags, or folds in an experiment", (*judged).uncertain},
+}
+
+// Judge returns the baseline of a run and its findings, by the predictions of its model file.
+func Judge(ctx context.Context, t *train.Trial, r *train.Report) (*Baseline, []Finding, error) {
+	b, err := knownBaselines.of(ctx, t)
+	if err != nil {
+		return nil, nil, fmt.Errorf("baseline of %s: %w", t.Data.Name, err)
+	}
+	return b, findingsOf(t, r, b), nil
+}
+
+func findingsOf(t *train.Trial, r *train.Report, b *Baseline) []Finding {
+	j, found := &judged{t, r, b}, []Finding{}
+	for _, row := range findingTable {
+		if value, text := row.find(j); text != "" && len(found) < maxFindings {
+			found = append(found, Finding{row.name, math.Round(1e4*value) / 1e4, text, row.advice})
+			if row.name == "failed" {
+				break // the other numbers follow from it
+			}
+		}
+	}
+	return found
+}
+
+func (j *judged) failed() (float64, string) {
+	if d := j.report.Diverged; d != nil {
+		return d.Loss, d.String()
+	}
+	return 0, ""
+}
+
+// tested returns the interval of the test accuracy, and the classes; nil without test bags with known labels.
+func (j *judged) tested() (*measure.Interval, []measure.Class) {
+	d := j.report.Detail
+	if j.report.DetailOf != data.TestPart || d == nil || d.Accuracy == nil || d.Confusion == nil {
+		return nil, nil
+	}
+	return d.Accuracy, d.Classes
+}
+
+func (j *judged) guessing() (float64, string) {
+	in, classes := j.tested()
+	if in == nil {
+		return 0, ""
+	}
+	most, all := 0, 0
+	for _, c := range classes {
+		most, all = max(most, c.Support), all+c.Support
+	}
+	chance := float64(most) / float64(all)
+	if in.Low > chance || all < 2*len(classes) {
+		return 0, ""
+	}
+	return chance, fmt.Sprintf("the test accuracy %.3f cannot be told from always naming the most frequent class, which has %.3f",
+		*j.report.TestAccuracy, chance)
+}
+
+// beaten compares the baseline with the model on the test bags that only one of them predicts right: a difference of more
+// than 1.64 standard deviations would be rare by chance.
+func (j *judged) beaten() (float64, string) {
+	p := j.report.Predictions[data.TestPart]
+	if j.baseline == nil || p == nil {
+		return 0, ""
+	}
+	better, worse := 0.0, 0.0
+	for i, bag := range j.Split.Test {
+		label, known := j.Data.Label(bag)
+		if right := measure.Argmax(p.Row(i)) == label; !known || right == j.baseline.right[bag] {
+			continue
+		} else if right {
+			worse++
+		} else {
+			better++
+		}
+	}
+	if better-worse <= 1.64*math.Sqrt(better+worse) {
+		return 0, ""
+	}
+	return j.baseline.TestAccuracy, fmt.Sprintf("logistic regression on the mean, maximum and minimum of the instances is better: %.3f of the test bags, the model has %.3f",
+		j.baseline.TestAccuracy, *j.report.TestAccuracy)
+}
+
+func (j *judged) overfit() (float64, string) {
+	in, _ := j.tested()
+	if in == nil || j.report.TrainAccuracy == nil || *j.report.TrainAccuracy < in.High+overfit {
+		return 0, ""
+	}
+	gap := *j.report.TrainAccuracy - *j.report.TestAccuracy
+	return gap, fmt.Sprintf("the training accuracy %.3f is far above the test accuracy %.3f", *j.report.TrainAccuracy, *j.report.TestAccuracy)
+}
+
+func (j *judged) unpredicted() (float64, string) {
+	_, classes := j.tested()
+	var names []string
+	for _, c := range classes {
+		if c.Support >= supported && c.Predicted == 0 {
+			names = append(names, c.Name)
+		}
+	}
+	if names == nil {
+		return 0, ""
+	}
+	return float64(len(names)), fmt.Sprintf("%s of %d never predicted on the test bags: %s",
+		diag.CountForms(len(names), "class is", "classes are"), len(classes), diag.Words(names))
+}
+
+// fallen uses validation bags, or else test bags: it chooses nothing.
+func (j *judged) fallen() (float64, string) {
+	if j.report.Best != nil {
+		return 0, ""
+	}
+	part := data.TestPart
+	if len(j.Split.Validation) > 0 {
+		part = data.ValidationPart
+	}
+	best, last, epoch := 0.0, 0.0, 0
+	for _, m := range j.report.Metrics {
+		if v := m.Measures[part].Get(measure.Accuracy); v != nil {
+			if last = *v; last > best {
+				best, epoch = last, m.Epoch
+			}
+		}
+	}
+	n := float64(len(map[string][]int{data.TestPart: j.Split.Test, data.ValidationPart: j.Split.Validation}[part]))
+	if best-last < max(fallen, 3*math.Sqrt(best*(1-best)/max(n, 1))) {
+		return 0, ""
+	}
+	return best - last, fmt.Sprintf("the %s accuracy was %.3f after epoch %d and is %.3f after the last one", part, best, epoch, last)
+}
+
+func (j *judged) flatAttention() (float64, string) {
+	n := len(j.report.Attention)
+	if n == 0 || !j.Program.Attends {
+		return 0, ""
+	}
+	s := j.report.Attention[n-1].Test
+	if s.Bags == 0 {
+		s = j.report.Attention[n-1].Train
+	}
+	share := float64(s.FlatBags) / float64(max(s.Bags, 1))
+	if s.Bags < supported || share < flatBags {
+		return 0, ""
+	}
+	rank := ""
+	if len(s.Positive) > 0 && len(s.Negative) > 0 {
+		rank = fmt.Sprintf("; their order ranks positive instances with an AUROC of %.3f", auroc(s.Positive, s.Negative))
+	}
+	return share, fmt.Sprintf("the attention scores of a bag hardly differ in %.0f %% of the bags, so heatmaps show little%s", 100*share, rank)
+}
+
+// auroc returns the probability that a positive score is above a negative one; equal ones count half.
+func auroc(positive, negative []float32) float64 {
+	sorted, sum := slices.Sorted(slices.Values(negative)), 0.0
+	for _, s := range positive {
+		below, _ := slices.BinarySearch(sorted, s)
+		upTo, _ := slices.BinarySearch(sorted, math.Nextafter32(s, float32(math.Inf(1))))
+		sum += float64(below+upTo) / 2
+	}
+	return sum / float64(len(positive)) / float64(len(negative))
+}
+
+func (j *judged) unmovedWeights() (float64, string) {
+	if j.report.Weights == nil || j.Data.Multi || j.report.Fitted != nil {
+		return 0, ""
+	}
+	way, bags := 0.0, 0
+	for _, bag := range j.Split.Train {
+		if n := len(j.Data.CandidateList(bag)); n > 1 {
+			largest := float64(slices.Max(j.report.Weights[bag*j.Data.Classes : (bag+1)*j.Data.Classes]))
+			way += (largest - 1/float64(n)) / (1 - 1/float64(n))
+			bags++
+		}
+	}
+	if bags == 0 || way/float64(bags) > unmoved {
+		return 0, ""
+	}
+	return way / float64(bags), "the label weights of the candidates are still nearly equal"
+}
+
+// doubtful finds training bags whose candidates the model rejects, if it is sure in general.
+func (j *judged) doubtful() (float64, string) {
+	p := j.report.Predictions[data.TrainPart]
+	if p == nil || j.Data.Multi {
+		return 0, ""
+	}
+	inside, names := 0, []string(nil)
+	for i, bag := range j.Split.Train {
+		mass := 0.0
+		for _, class := range j.Data.CandidateList(bag) {
+			mass += float64(p.Row(i)[class])
+		}
+		if j.Data.CandidateMask(bag)[measure.Argmax(p.Row(i))] == 1 {
+			inside++
+		}
+		if mass < doubted {
+			names = append(names, j.bagName(bag))
+		}
+	}
+	if names == nil || float64(inside) < confident*float64(len(j.Split.Train)) {
+		return 0, ""
+	}
+	return float64(len(names)), fmt.Sprintf("the candidate sets of %s may be wrong, because the model gives all candidates together less than %g: %s",
+		diag.Count(len(names), "training bag"), doubted, diag.Words(names))
+}
+
+func (j *judged) bagName(bag int) string {
+	if j.Data.BagNames != nil {
+		return j.Data.BagNames[bag]
+	}
+	return strconv.Itoa(bag + 1)
+}
+
+func (j *judged) miscalibrated() (float64, string) {
+	in, _ := j.tested()
+	ece := j.report.Measures[data.TestPart].Get(measure.ECE)
+	known := slices.ContainsFunc(j.Program.Warnings, func(w string) bool { return strings.Contains(w, "no probability can exceed") })
+	if in == nil || ece == nil || *ece < miscalibrated || known {
+		return 0, ""
+	}
+	return *ece, fmt.Sprintf("the probabilities are badly calibrated: they differ from the shares of right predictions by %.3f on average (ECE)", *ece)
+}
+
+func (j *judged) disagreement() (float64, string) {
+	v, t := j.report.ValidationAccuracy, j.report.TestAccuracy
+	if v == nil || t == nil {
+		return 0, ""
+	}
+	mean := (*v + *t) / 2
+	spread := math.Sqrt(mean * (1 - mean) * (1/float64(len(j.Split.Validation)) + 1/float64(len(j.Split.Test))))
+	gap := math.Abs(*v - *t)
+	if gap < max(disagreeing, 3*spread) {
+		return 0, ""
+	}
+	return gap, fmt.Sprintf("the validation accuracy %.3f and the test accuracy %.3f disagree", *v, *t)
+}
+
+func (j *judged) rareClasses() (float64, string) {
+	counts := make([]int, j.Data.Classes)
+	for _, bag := range j.Split.Train {
+		for _, class := range j.Data.CandidateList(bag) {
+			counts[class]++
+		}
+	}
+	var names []string
+	for class, n := range counts {
+		if n > 0 && n < rare {
+			names = append(names, j.Data.ClassName(class))
+		}
+	}
+	if names == nil {
+		return 0, ""
+	}
+	return float64(slices.Min(counts)), fmt.Sprintf("%s in fewer than %d training bags: %s",
+		diag.CountForms(len(names), "class is a candidate", "classes are candidates"), rare, diag.Words(names))
+}
+
+func (j *judged) uncertain() (float64, string) {
+	in, _ := j.tested()
+	if in == nil || in.High-in.Low < uncertain {
+		return 0, ""
+	}
+	return in.High - in.Low, fmt.Sprintf("%s are too few to tell: the accuracy lies between %.2f and %.2f (95 %%)",
+		diag.Count(j.report.TestBags, "test bag"), in.Low, in.High)
+}
