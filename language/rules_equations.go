@@ -31,6 +31,9 @@ func (c *checker) resolveEquations() {
 		sc.known.add(p.Name.V)
 	}
 	c.resolveFunctions(&sc)
+	if !c.sortLet(m.Let) {
+		return
+	}
 	for i := range m.Let {
 		sc.later[m.Let[i].Name.V] = m.Let[i].Name.Pos
 	}
@@ -139,6 +142,9 @@ func (c *checker) resolveSharedLet(sc *scope) {
 		}
 	}
 	c.spec.Let = slices.DeleteFunc(c.spec.Let, func(eq Equation) bool { return !used[eq.Name.V] })
+	if !c.sortLet(c.spec.Let) {
+		return
+	}
 	for i := range c.spec.Let {
 		sc.later[c.spec.Let[i].Name.V] = c.spec.Let[i].Name.Pos
 	}
@@ -170,13 +176,10 @@ func (c *checker) resolveNames(eq *Equation, sc *scope, user string) {
 
 func (c *checker) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagnostic {
 	d := eq.errorAt(x, fmt.Sprintf("%s is not defined", x.Name))
-	pos, later := sc.later[x.Name]
+	_, later := sc.later[x.Name]
 	switch fn := schema.Find(Functions, x.Name); {
 	case x.Name == eq.Name.V && later:
 		d.Text = fmt.Sprintf("the definition of %s refers to itself", x.Name)
-	case later:
-		d.Text = fmt.Sprintf("%s is used before it is defined", x.Name)
-		d = d.WithNote("equations are read in order; %s is defined at %s", x.Name, pos)
 	case fn != nil:
 		d.Text = fmt.Sprintf("%s is a function and needs arguments", x.Name)
 		d = d.WithNote("%s", fn.signature())

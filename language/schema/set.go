@@ -101,8 +101,11 @@ func (l *loader) put(n *Node, path []string, v *Node, pos diag.Pos) (*Node, erro
 func (l *loader) putEntry(n *Node, path []string, v *Node, pos diag.Pos) (*Node, error) {
 	index := -1
 	for i, item := range n.items {
-		if item.text == path[0] && item.kind == scalarNode || item.kind == mapNode && (item.Get(path[0]) != nil || hasName(item, path[0])) {
+		if item.text == path[0] && item.kind == scalarNode || item.kind == mapNode && (item.Get(path[0]) != nil || hasName(item, path[0]) || ofName(item, path[0])) {
 			if index >= 0 {
+				if names := n.entryNames(); !slices.Contains(names, path[0]) {
+					return nil, fmt.Errorf("the list has more than one %s: name one of %s", path[0], diag.Words(names))
+				}
 				return nil, fmt.Errorf("the list has more than one %s; set the whole list", path[0])
 			}
 			index = i
@@ -124,8 +127,23 @@ func (l *loader) putEntry(n *Node, path []string, v *Node, pos diag.Pos) (*Node,
 			return nil, err
 		}
 		out.items[index] = entry
-	case len(path) == 1, item.kind == scalarNode:
+	case len(path) == 1 && !ofName(item, path[0]), item.kind == scalarNode:
 		out.items[index] = wrap(path, v, pos)
+	case ofName(item, path[0]): // kind: {name: path[0], ...}
+		kind, arguments := item.keys[0].text, path[1:]
+		if len(arguments) == 0 && v.kind != mapNode {
+			arguments = []string{l.dialect.optionalArgument(kind)}
+		}
+		under, err := v, error(nil)
+		if len(arguments) > 0 {
+			under, err = l.put(item.items[0], arguments, v, pos)
+		} else {
+			under = merge(item.items[0], v)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out.items[index] = wrap([]string{kind}, under, pos)
 	default:
 		args := item.Get(path[0])
 		if args.kind == scalarNode { // word: value becomes word: {main: value}
@@ -152,6 +170,9 @@ func (n *Node) entryNames() (names []string) {
 		if named := item.Get("name"); named != nil {
 			name = named.text
 		}
+		if len(item.items) == 1 && item.items[0].Get("name") != nil {
+			name = item.items[0].Get("name").text
+		}
 		if name != "" {
 			names = append(names, name)
 		}
@@ -165,6 +186,9 @@ func hasName(item *Node, name string) bool {
 	return n != nil && n.kind == scalarNode && n.text == name
 }
 
+// ofName reports whether an entry of a list is "kind: {name: ...}" with that name.
+func ofName(item *Node, name string) bool { return len(item.keys) == 1 && hasName(item.items[0], name) }
+
 // mainArgument returns the name of the main argument of a list entry, or "".
 func (d *Dialect) mainArgument(word string) string {
 	if d.Arguments == nil {
@@ -172,6 +196,17 @@ func (d *Dialect) mainArgument(word string) string {
 	}
 	if main := MainRow(d.Arguments(word)); main != nil {
 		return main.Name
+	}
+	return ""
+}
+
+// optionalArgument returns the name of the first argument that an entry need not have, such as the weight of a named
+// term.
+func (d *Dialect) optionalArgument(word string) string {
+	for _, row := range d.Arguments(word) {
+		if !row.Required {
+			return row.Name
+		}
 	}
 	return ""
 }
