@@ -95,21 +95,6 @@ func (e *Predictors) addFile(path, library string) (*contract.Metadata, error) {
 	return meta, nil
 }
 
-// addDevice adds a model file in onnxruntime with an execution provider.
-func (e *Predictors) addDevice(path, library, provider string) error {
-	_, meta, err := contract.Read(path)
-	if err != nil {
-		return err
-	}
-	model, err := runtime.Open(path, runtime.WithLibrary(library), runtime.WithProvider(provider, nil), runtime.WithMaxInstances(math.MaxInt))
-	if err != nil {
-		return err
-	}
-	e.addModel(contract.BackendORT+" "+provider, model, meta.Contract == contract.ContractBatch)
-	e.list[len(e.list)-1].Tolerance = onnxruntime.DeviceTolerance
-	return nil
-}
-
 // checkable returns the back ends that this program contains: a build without cgo has no
 // onnxruntime.
 func checkable(backends []string) []string {

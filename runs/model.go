@@ -11,6 +11,7 @@ import (
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/runs/parity"
+	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/train"
 )
 
@@ -28,8 +29,8 @@ const (
 type Library struct{ Path, Provider string }
 
 // ExportChecked writes the model of a program and its parameters to path and returns the
-// differences between the engines on the bags of draw. The engines are the back ends of the file,
-// the execution provider of lib, and those that addPredictors adds. If one back end disagrees with
+// differences between the engines on the bags of draw. The engines are the back ends of the file
+// and those that addPredictors adds. The file is also opened on the execution provider of lib. If one back end disagrees with
 // the others, the file does not list it. If the engines disagree otherwise, ExportChecked returns an
 // error and writes the model and the report as FailedModelFile and FailedReportFile instead.
 //
@@ -70,9 +71,11 @@ func ExportChecked(path string, images *train.Trial, p *compile.Program, params 
 			return err
 		}
 		if lib.Provider != "" {
-			if err := e.addDevice(aside, lib.Path, lib.Provider); err != nil {
+			on, err := runtime.Open(aside, runtime.WithLibrary(lib.Path), runtime.WithProvider(lib.Provider, nil))
+			if err != nil {
 				return &export.FailedCheck{Err: err}
 			}
+			on.Close() // Open compared the device with the CPU
 		}
 		draw.Rounding = e.rounding
 		if report, err = parity.Measure(e.list, draw); err != nil {

@@ -4,7 +4,7 @@ package runtime
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 
 	"github.com/miplc/miplc/internal/contract"
@@ -13,7 +13,7 @@ import (
 )
 
 // checkDevice compares predictions on a device with those on the CPU. It rejects a device that
-// differs by more than ortenv.DeviceTolerance, or by more than the tolerance in the metadata for
+// differs by more than onnxruntime.DeviceTolerance, or by more than the tolerance in the metadata for
 // models that are more sensitive to rounding. It does nothing on the CPU. Several inputs pass
 // through one binding: a device that keeps the first of them is wrong from the second on.
 func (s *ortSession) checkDevice(f *File) error {
@@ -27,33 +27,27 @@ func (s *ortSession) checkDevice(f *File) error {
 		return err
 	}
 	defer reference.Close()
-	worst := 0.0
-	for _, bags := range s.sampleBags(f, reference) {
-		want, err := reference.sample(bags)
-		if err != nil {
-			return fmt.Errorf("checking the execution provider %s: on the CPU: %w", f.Options.Provider, err)
-		}
-		got, err := s.sample(bags)
-		if err != nil {
-			return fmt.Errorf("checking the execution provider %s: %w", f.Options.Provider, err)
-		}
-		worst = max(worst, onnxruntime.Difference(want, got))
-	}
-	return f.Options.CheckDevice("the predictions", worst, max(onnxruntime.DeviceTolerance, f.Meta.Tolerance))
+	bags := s.sampleBags(f, reference)
+	return onnxruntime.CompareDevice(f.Options.DeviceName(), f.Meta.Tolerance,
+		func(to *onnxruntime.Computed) error { return reference.sample(to, bags) },
+		func(to *onnxruntime.Computed) error { return s.sample(to, bags) })
 }
 
-// sample predicts bags and returns all probabilities and attention scores.
-func (s *ortSession) sample(bags []Bag) ([]float32, error) {
-	to := make([]Prediction, len(bags))
-	for i, b := range bags {
-		to[i].resize(int(s.classes), b.N, slices.Contains(s.outputs, contract.ClassAttention))
+// sample predicts bags and adds all probabilities and attention scores.
+func (s *ortSession) sample(to *onnxruntime.Computed, list [][]Bag) error {
+	for _, bags := range list {
+		out := make([]Prediction, len(bags))
+		for i, b := range bags {
+			out[i].resize(int(s.classes), b.N, slices.Contains(s.outputs, contract.ClassAttention))
+		}
+		if err := s.Run(context.Background(), bags, out); err != nil {
+			return err
+		}
+		for _, p := range out {
+			to.AddResults(p.Probabilities, p.Attention, slices.Concat(p.ClassAttention...))
+		}
 	}
-	err := s.Run(context.Background(), bags, to)
-	var all []float32
-	for _, p := range to {
-		all = append(append(append(all, p.Probabilities...), p.Attention...), slices.Concat(p.ClassAttention...)...)
-	}
-	return all, err
+	return nil
 }
 
 // sampleScales are standard deviations of random features. The ones that matter to a model depend
@@ -64,25 +58,15 @@ var sampleScales = []float32{1, 10, 0.1, 1000, 0.001}
 // predictions of the reference depend on the input. Models of contract batch/1 get two bags at a
 // time, with varying sizes.
 func (s *ortSession) sampleBags(f *File, reference *ortSession) [][]Bag {
-	var first [][]Bag
 	for _, scale := range sampleScales {
-		drawn := drawBags(f.InstanceSize(), s.batch, scale)
-		a, err := reference.sample(drawn[0])
-		if err != nil {
-			break
-		}
-		b, err := reference.sample(drawn[1])
-		if err != nil || onnxruntime.Difference(a, b) > 100*onnxruntime.DeviceTolerance {
-			return drawn
-		}
-		if first == nil {
-			first = drawn
+		var a, b onnxruntime.Computed
+		bags := drawBags(f.InstanceSize(), s.batch, scale)
+		err := errors.Join(reference.sample(&a, bags[:1]), reference.sample(&b, bags[1:2]))
+		if err == nil && onnxruntime.Difference(a.Results, b.Results) > 100*onnxruntime.DeviceTolerance {
+			return bags
 		}
 	}
-	if first == nil { // the comparison reports the error of the reference
-		return [][]Bag{drawBags(f.InstanceSize(), s.batch, 1)[0]}
-	}
-	return first
+	return drawBags(f.InstanceSize(), s.batch, sampleScales[0])
 }
 
 func drawBags(instance int, batch bool, scale float32) [][]Bag {

@@ -27,6 +27,9 @@ type SessionOptions struct {
 // an input that changed must be bound again.
 func (s SessionOptions) OnCPU() bool { return s.Provider == "" || s.Provider == CPU }
 
+// DeviceName returns the name of the provider for messages.
+func (s SessionOptions) DeviceName() string { return "the execution provider " + s.Provider }
+
 // OnDevice returns text for an error of opening a session that names the provider, because its
 // device may be the cause; empty on the CPU.
 func (s SessionOptions) OnDevice() string {

@@ -43,9 +43,8 @@ func (b *bounds) of(j int, p, a float64) (probabilities, attention float64, err 
 }
 
 // compare compares two lists of predictions with the bounds. Bags without a prediction in y are
-// skipped. If predictions differ by more than the tolerance of the options, the bound is at least
-// least. The pair is about the required sizes, the warnings about the others.
-func (b *bounds) compare(an, bn string, least float64, x, y []prediction) (pair Pair, warnings []string, err error) {
+// skipped. The pair is about the required sizes, the warnings about the others.
+func (b *bounds) compare(an, bn string, x, y []prediction) (pair Pair, warnings []string, err error) {
 	pair = Pair{A: an, B: bn, WorstBag: b.o.Sizes[0], Bound: b.o.Tolerance}
 	closest, widened := 0.0, false // difference over bound of the worst bag, and whether it is above the tolerance
 	for j, n := range b.o.Sizes {
@@ -61,9 +60,6 @@ func (b *bounds) compare(an, bn string, least float64, x, y []prediction) (pair 
 		maxP, maxA, err := b.of(j, p, a)
 		if err != nil {
 			return pair, nil, err
-		}
-		if p > b.o.Tolerance || a > b.o.Tolerance {
-			maxP, maxA = max(maxP, least), max(maxA, least)
 		}
 		if b.o.Required != nil && !slices.Contains(b.o.Required, n) {
 			if p > maxP || a > maxA {

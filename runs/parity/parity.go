@@ -43,9 +43,6 @@ const maxTogether = 100
 // Engine predicts bags.
 type Engine struct {
 	Name string
-	// Tolerance, if not 0, is the minimum bound for pairs with this engine that differ by more than
-	// the tolerance of the options.
-	Tolerance float64
 	// Predict predicts one bag with raw features [n, ...], row-major. It returns probabilities [k]
 	// and attention [n], with the class attention [k, n] after it if the engine computes that.
 	Predict func(instances []float32, n int) (probabilities, attention []float32, err error)
@@ -113,23 +110,23 @@ func Measure(engines []Engine, o Options) (*Report, error) {
 
 // compareAll adds the pairs to the report.
 func (r *Report) compareAll(engines []Engine, single, atOnce [][]prediction, b *bounds) error {
-	compare := func(a, with string, least float64, x, y []prediction) error {
+	compare := func(a, with string, x, y []prediction) error {
 		if x == nil || y == nil {
 			return nil
 		}
-		pair, warnings, err := b.compare(a, with, least, x, y)
+		pair, warnings, err := b.compare(a, with, x, y)
 		r.Pairs, r.Warnings = append(r.Pairs, pair), append(r.Warnings, warnings...)
 		return err
 	}
 	for i := range engines {
 		for j := i + 1; j < len(engines); j++ {
-			if err := compare(engines[i].Name, engines[j].Name, max(engines[i].Tolerance, engines[j].Tolerance), single[i], single[j]); err != nil {
+			if err := compare(engines[i].Name, engines[j].Name, single[i], single[j]); err != nil {
 				return err
 			}
 		}
 	}
 	for i, e := range engines {
-		if err := compare(e.Name, predictMany, e.Tolerance, single[i], atOnce[i]); err != nil {
+		if err := compare(e.Name, predictMany, single[i], atOnce[i]); err != nil {
 			return err
 		}
 	}

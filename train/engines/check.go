@@ -3,15 +3,14 @@ package engines
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/ort"
 	"github.com/miplc/miplc/train/xla"
 )
 
@@ -65,34 +64,7 @@ func compareDevice(ctx context.Context, p *compile.Program, device string, on, c
 	if err != nil {
 		return err
 	}
-	got, err := train.One(ctx, on, t, train.Options{})
-	if err != nil {
-		return err
-	}
-	want, err := train.One(ctx, cpu, t, train.Options{})
-	if err != nil {
-		return err
-	}
-	losses, states := 0.0, 0.0
-	for i, m := range want.Metrics {
-		losses = max(losses, math.Abs(got.Metrics[i].Loss-m.Loss)/max(1, math.Abs(m.Loss)))
-	}
-	gotVectors, _, err := got.State.Flat(t.Program)
-	if err != nil {
-		return err
-	}
-	wantVectors, _, err := want.State.Flat(t.Program)
-	if err != nil {
-		return err
-	}
-	for name, v := range wantVectors {
-		largest := onnxruntime.Difference(v, make([]float32, len(v)))
-		states = max(states, onnxruntime.Difference(gotVectors[name], v)/max(1e-30, largest))
-	}
-	if err := onnxruntime.CheckDevice(device, "the losses of training steps", losses, onnxruntime.DeviceTolerance); err != nil {
-		return err
-	}
-	return onnxruntime.CheckDevice(device, "the parameters after training steps, relative to the largest,", states, onnxruntime.DeviceStateTolerance)
+	return ort.CompareTraining(ctx, device, []*train.Trial{t}, cpu, on)
 }
 
 // sampleTrial returns a trial of two epochs with two steps of a program, on drawn bags: at most eight

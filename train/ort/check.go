@@ -3,8 +3,7 @@
 package ort
 
 import (
-	"fmt"
-	"math"
+	"errors"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/ndarray"
@@ -21,80 +20,56 @@ const checkedSteps = 4
 // number of bags, and returns an error if they differ. It does not change the state of the
 // engine.
 func (e *Engine) checkStep(bags int) error {
-	loss, gradients := 0.0, 0.0
-	err := e.compare(bags, checkedSteps, func(cpu *Engine, b *train.Batch) error {
-		want, err := cpu.Step(b)
+	return e.check(bags, checkedSteps, func(e *Engine, b *train.Batch, to *onnxruntime.Computed) error {
+		r, err := e.Step(b)
 		if err != nil {
 			return err
 		}
-		got, err := e.Step(b)
-		if err != nil {
-			return err
-		}
-		loss = max(loss, math.Abs(got.Loss-want.Loss)/max(1, math.Abs(want.Loss)),
-			onnxruntime.Difference(got.Probabilities, want.Probabilities), onnxruntime.Difference(got.Attention, want.Attention), onnxruntime.Difference(got.LabelWeights, want.LabelWeights))
-		now, then := e.copies[e.current], cpu.copies[cpu.current]
+		to.AddResults([]float32{float32(r.Loss)}, r.Probabilities, r.Attention, r.LabelWeights)
+		now := e.copies[e.current]
 		if err := e.memory.download(now, e.prog.StateVectors()...); err != nil {
 			return err
 		}
 		for _, name := range e.prog.StateVectors() {
-			gradients = max(gradients, onnxruntime.Difference(now.floats(name), then.floats(name))/largest(then.floats(name)))
+			to.AddState(now.floats(name))
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	device := e.options.settings()
-	if err := device.CheckDevice("the results of training steps", loss, onnxruntime.DeviceTolerance); err != nil {
-		return err
-	}
-	return device.CheckDevice("the gradients, relative to the largest,", gradients, onnxruntime.DeviceStateTolerance)
 }
 
 // checkPredictions compares predictions like checkStep compares steps.
 func (e *Engine) checkPredictions(bags int) error {
-	worst := 0.0
-	err := e.compare(bags, 2, func(cpu *Engine, b *train.Batch) error {
-		wantP, wantA, err := cpu.Predict(b.Instances, b.BagOf, b.Bags)
-		if err != nil {
-			return err
-		}
-		gotP, gotA, err := e.Predict(b.Instances, b.BagOf, b.Bags)
-		if err != nil {
-			return err
-		}
-		worst = max(worst, onnxruntime.Difference(gotP, wantP), onnxruntime.Difference(gotA, wantA))
-		return nil
-	})
-	if err != nil {
+	return e.check(bags, 2, func(e *Engine, b *train.Batch, to *onnxruntime.Computed) error {
+		probabilities, attention, err := e.Predict(b.Instances, b.BagOf, b.Bags)
+		to.AddResults(probabilities, attention)
 		return err
-	}
-	return e.options.settings().CheckDevice("the predictions", worst, onnxruntime.DeviceTolerance)
+	})
 }
 
-// compare calls f with some batches of the given number of bags and an engine on the CPU. Both
-// engines start with an untrained state; afterwards this one has its own state again.
-func (e *Engine) compare(bags, batches int, f func(cpu *Engine, b *train.Batch) error) error {
+// check calls compute with some batches of the given number of bags on an engine on the CPU and on this
+// one, and compares the results. Both start with an untrained state; afterwards this engine has its own
+// state again.
+func (e *Engine) check(bags, batches int, compute func(*Engine, *train.Batch, *onnxruntime.Computed) error) error {
 	own, err := e.State()
 	if err != nil {
 		return err
 	}
-	sample := train.UntrainedState(e.prog, 1)
-	cpu, err := New(e.prog, sample.Params, Options{Library: e.options.Library, Threads: e.options.Threads})
-	if err != nil {
-		return fmt.Errorf("checking the execution provider %s: %w", e.options.Provider, err)
-	}
-	defer cpu.Close()
-	if err := e.SetState(sample); err != nil {
+	run := func(e *Engine, to *onnxruntime.Computed) error {
+		err := e.SetState(train.UntrainedState(e.prog, 1))
+		for i := 0; i < batches && err == nil; i++ {
+			err = compute(e, sampleBatch(e.prog, bags, i), to)
+		}
 		return err
 	}
-	for i := range batches {
-		if err := f(cpu, sampleBatch(e.prog, bags, i)); err != nil {
+	err = onnxruntime.CompareDevice(e.options.settings().DeviceName(), 0, func(to *onnxruntime.Computed) error {
+		cpu, err := New(e.prog, nil, Options{Library: e.options.Library, Threads: e.options.Threads})
+		if err != nil {
 			return err
 		}
-	}
-	return e.SetState(own)
+		defer cpu.Close()
+		return run(cpu, to)
+	}, func(to *onnxruntime.Computed) error { return run(e, to) })
+	return errors.Join(err, e.SetState(own))
 }
 
 // sampleBatch draws a batch. Batches of an equal number of bags have equal shapes; the
@@ -138,16 +113,4 @@ func sampleBatch(p *compile.Program, bags, index int) *train.Batch {
 		train.DrawMask(b.Masks[m.Name], m, 1, 1, index+1)
 	}
 	return b
-}
-
-// largest returns the largest absolute value, and 1 if all are zero.
-func largest(v []float32) float64 {
-	top := 0.0
-	for _, x := range v {
-		top = max(top, math.Abs(float64(x)))
-	}
-	if top == 0 {
-		return 1
-	}
-	return top
 }

@@ -4,13 +4,11 @@ package ort
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/generate"
-	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/train"
 )
 
@@ -27,38 +25,9 @@ func (g *group) checkDevice() error {
 	}
 	onCPU := g.options
 	onCPU.Provider, onCPU.capture = "", false
-	want, err := outcomes(trials, func(runs []*train.Run) train.Executor { return g.runsModel.group(runs, onCPU) })
-	if err != nil {
-		return fmt.Errorf("checking the execution provider %s: on the CPU: %w", g.options.Provider, err)
-	}
-	got, err := outcomes(trials, func(runs []*train.Run) train.Executor {
-		return lent{&group{sessionCache: g.sessionCache, runs: runs}}
-	})
-	if err != nil {
-		return fmt.Errorf("checking the execution provider %s: %w", g.options.Provider, err)
-	}
-	device, results, state := g.options.settings(), 0.0, 0.0
-	for i, w := range want {
-		r := got[i]
-		for epoch, m := range w.Metrics {
-			results = max(results, math.Abs(r.Metrics[epoch].Loss-m.Loss)/max(1, math.Abs(m.Loss)))
-		}
-		results = max(results, onnxruntime.Difference(r.Weights, w.Weights))
-		for j := range w.Attention {
-			a, b := &w.Attention[j].Train, &r.Attention[j].Train
-			results = max(results, onnxruntime.Difference(b.Positive, a.Positive), onnxruntime.Difference(b.Negative, a.Negative), onnxruntime.Difference(b.Unknown, a.Unknown))
-		}
-		for name, v := range w.State.Params {
-			state = max(state, onnxruntime.Difference(r.State.Params[name], v)/largest(v))
-		}
-		for name, v := range w.State.Optimizer {
-			state = max(state, onnxruntime.Difference(r.State.Optimizer[name], v)/largest(v))
-		}
-	}
-	if err := device.CheckDevice("losses, label weights and attention scores", results, onnxruntime.DeviceTolerance); err != nil {
-		return err
-	}
-	return device.CheckDevice("the parameters, relative to the largest,", state, onnxruntime.DeviceStateTolerance)
+	return CompareTraining(context.Background(), g.options.settings().DeviceName(), trials,
+		oneGroup(func(runs []*train.Run) train.Executor { return g.runsModel.group(runs, onCPU) }),
+		oneGroup(func(runs []*train.Run) train.Executor { return lent{&group{sessionCache: g.sessionCache, runs: runs}} }))
 }
 
 // lent is a group whose sessions belong to another one.
@@ -67,18 +36,12 @@ type lent struct{ *group }
 // Close implements train.Executor.
 func (l lent) Close() error { return l.deactivate(false) }
 
-// outcomes trains trials in one group.
-func outcomes(trials []*train.Trial, open func([]*train.Run) train.Executor) ([]*train.Report, error) {
-	by := &train.GroupTrainer{
-		MaxTrials: func(*train.Trial, int) int { return len(trials) },
+// oneGroup returns a trainer that trains all trials in one group.
+func oneGroup(open func([]*train.Run) train.Executor) train.Trainer {
+	return &train.GroupTrainer{
+		MaxTrials: func(*train.Trial, int) int { return math.MaxInt },
 		Open:      func(runs []*train.Run, _ func(string)) (train.Executor, error) { return open(runs), nil },
 	}
-	reports, errs := make([]*train.Report, len(trials)), []error(nil)
-	by.Train(context.Background(), trials, train.Options{}, func(i int, out train.Outcome) {
-		reports[i] = out.Report
-		errs = append(errs, out.Err)
-	})
-	return reports, errors.Join(errs...)
 }
 
 // sampleTrials returns as many short trials as the group has runs, with its program, on drawn bags.
@@ -94,7 +57,7 @@ func (g *group) sampleTrials() ([]*train.Trial, error) {
 	}
 	bags, err := generate.Prototypes(o)
 	if err != nil {
-		return nil, fmt.Errorf("checking the execution provider %s: %w", g.options.Provider, err)
+		return nil, fmt.Errorf("checking %s: %w", g.options.settings().DeviceName(), err)
 	}
 	var trials []*train.Trial
 	for seed := range g.runs {

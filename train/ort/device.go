@@ -107,8 +107,7 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 	return errors.Join(err, w.values.replace(next))
 }
 
-// check compares the first outputs of a graph on a device with those of the CPU, relative
-// to the largest value of each.
+// check compares the first outputs of a graph on a device with those of the CPU.
 func (w *workspace) check(g *graph.Graph, in, out []ort.Value) error {
 	cpu, err := open(prefixed(g), Options{Library: w.options.Library, Threads: w.options.Threads}, false, 1)
 	if err != nil {
@@ -117,22 +116,27 @@ func (w *workspace) check(g *graph.Graph, in, out []ort.Value) error {
 	defer cpu.Destroy()
 	want := values{}
 	defer want.Destroy()
-	outputs := make([]ort.Value, len(out))
-	for i, name := range cpu.out {
-		if err := want.add(name, ndarray.Convert[int](out[i].GetShape())...); err != nil {
-			return err
+	return onnxruntime.CompareDevice(w.options.settings().DeviceName(), 0, func(to *onnxruntime.Computed) error {
+		outputs := make([]ort.Value, len(out))
+		for i, name := range cpu.out {
+			if err := want.add(name, ndarray.Convert[int](out[i].GetShape())...); err != nil {
+				return err
+			}
+			outputs[i] = want[name]
 		}
-		outputs[i] = want[name]
-	}
-	if err := cpu.Run(in, outputs); err != nil {
+		err := cpu.Run(in, outputs)
+		addTensors(to, outputs)
 		return err
+	}, func(to *onnxruntime.Computed) error {
+		addTensors(to, out)
+		return nil
+	})
+}
+
+func addTensors(to *onnxruntime.Computed, list []ort.Value) {
+	for _, v := range list {
+		to.AddState(v.(*ort.Tensor[float32]).GetData())
 	}
-	worst := 0.0
-	for i, name := range cpu.out {
-		got := out[i].(*ort.Tensor[float32]).GetData()
-		worst = max(worst, onnxruntime.Difference(got, want.floats(name))/largest(want.floats(name)))
-	}
-	return w.options.settings().CheckDevice("the values of a graph, relative to the largest,", worst, onnxruntime.DeviceStateTolerance)
 }
 
 // outputPrefix makes the names of outputs different from those of inputs, as ONNX requires.
