@@ -16,11 +16,23 @@ import (
 // the file format: the shape of an instance counts only by its number of features (CSV has no
 // shapes), labels that are all unknown count as no labels, and unnamed classes count as named by
 // their numbers from 0.
-func (d *Dataset) Hash() string { return d.hash(d.Candidates) }
-
-// HashOfBags is Hash without the candidate sets. It is equal for the same bags with other
-// candidates.
-func (d *Dataset) HashOfBags() string { return d.hash(nil) }
+func (d *Dataset) Hash() string {
+	sum := d.startHash()
+	w := bufio.NewWriterSize(sum, 1<<16)
+	w.Write(d.Candidates)
+	writeLabels(w, d.Labels)
+	if d.Multi { // its candidates are true labels
+		io.WriteString(w, "multi")
+	}
+	writeLabels(w, d.InstLabels)
+	for c := range d.Classes {
+		name := d.ClassName(c)
+		writeInts(w, len(name))
+		io.WriteString(w, name)
+	}
+	w.Flush()
+	return hex.EncodeToString(sum.Sum(nil))
+}
 
 // HashOfInstances is the SHA-256 of the instances and the number of classes. It is equal for the same bags
 // with other labels and candidates.
@@ -42,24 +54,6 @@ func (d *Dataset) startHash() hash.Hash {
 		hashFloats(sum, d.Instances)
 	}
 	return sum
-}
-
-func (d *Dataset) hash(candidates []uint8) string {
-	sum := d.startHash()
-	w := bufio.NewWriterSize(sum, 1<<16)
-	w.Write(candidates)
-	writeLabels(w, d.Labels)
-	if d.Multi { // its candidates are true labels
-		io.WriteString(w, "multi")
-	}
-	writeLabels(w, d.InstLabels)
-	for c := range d.Classes {
-		name := d.ClassName(c)
-		writeInts(w, len(name))
-		io.WriteString(w, name)
-	}
-	w.Flush()
-	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // hashStart hashes the fields that precede the instances.
@@ -101,7 +95,7 @@ type HashCache interface {
 }
 
 // HashStored reads all bags of a dataset on disk and keeps the state of the hash after their
-// instances, so that Hash and HashOfBags need not read them again. If the cache contains the state,
+// instances, so that Hash and HashOfInstances need not read them again. If the cache contains the state,
 // no bag is read; the cache may be nil. Call it once after Store and Offsets are set.
 func (d *Dataset) HashStored(cache HashCache) error {
 	if d.Source != "" {

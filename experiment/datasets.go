@@ -42,7 +42,7 @@ type sharedDataset struct {
 	labels   string         // data.labels of the specs
 	folder   bagfile.Folder // where files are searched, and limits for reading them
 	splits   definition.Splits
-	bags     string            // hash of everything except the candidate sets
+	bags     string            // see data.Dataset.HashOfInstances
 	encoder  *language.Spec    // a spec with the encoder of the features; nil: the file contains them
 	files    map[string]string // of a table of bags, see bagfile.FilesOf
 	features *stagedFeatures   // in a shard: path is a copy of the features that an encoder computed

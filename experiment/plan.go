@@ -218,7 +218,7 @@ func (p *Plan) addInput(loaded map[definition.Coord][]gridPoint, sel Selection, 
 	if err != nil {
 		return dataError(p.experiment, d, in.facts.R, err)
 	}
-	in.bags, in.facts.Stats = set.HashOfBags(), data.Describe(set.Dataset)
+	in.bags, in.facts.Stats = set.HashOfInstances(), data.Describe(set.Dataset)
 	in.facts.ByClass, in.files = nil, bagfile.FilesOf(set.Dataset)
 	if in.encoder != nil {
 		in.facts.Encoder = runs.EncoderKey(in.encoder)

@@ -306,14 +306,6 @@ func (s *Spec) WithEngine(name string) *Spec {
 // HasColumns reports whether the dataset is a file with named columns: CSV.
 func (s *Spec) HasColumns() bool { return bagfile.WithColumns().Match(s.Data.Set.V) }
 
-// HashWithoutSeeds returns the hash of the spec without train.seed and without the seed, number and fold
-// of its split. Runs with equal hashes repeat the same setting.
-func (s *Spec) HashWithoutSeeds() string {
-	c := *s
-	c.Train.Seed, c.Data.Split.Seed, c.Data.Split.Number, c.Data.Split.Fold = schema.Int{}, schema.Int{}, schema.Int{}, schema.Int{}
-	return c.Hash()
-}
-
 // SettingsHash returns the hash of the spec without its name, description, dataset and split. It
 // identifies the training settings.
 func (s *Spec) SettingsHash() string {

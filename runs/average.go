@@ -2,6 +2,7 @@ package runs
 
 import (
 	"regexp"
+	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -17,7 +18,7 @@ type SettingResults struct {
 }
 
 // seedAndSplit matches the parts of the name of a run that do not name its setting.
-var seedAndSplit = regexp.MustCompile(`^(split-\d+-?)?(seed-\d+-?)?`)
+var seedAndSplit = regexp.MustCompile(`(^|-)((split|seed|number|fold)-\d+(-|$))+`)
 
 // average sets the number of diverged runs, and the mean and deviation of the accuracies of each
 // setting.
@@ -31,12 +32,12 @@ func (r *Results) average(trials []*train.Trial) {
 	}
 	index, lists := map[string]int{}, [][]float64{}
 	for _, t := range trials {
-		id := t.Program.Spec.HashWithoutSeeds()
-		i, found := index[id]
+		setting := strings.Trim(seedAndSplit.ReplaceAllString(t.Name, "-"), "-")
+		i, found := index[setting]
 		if !found {
 			i = len(lists)
-			index[id], lists = i, append(lists, nil)
-			r.Settings = append(r.Settings, SettingResults{Setting: seedAndSplit.ReplaceAllString(t.Name, "")})
+			index[setting], lists = i, append(lists, nil)
+			r.Settings = append(r.Settings, SettingResults{Setting: setting})
 		}
 		if v := accuracies[t.Name]; v != nil {
 			lists[i] = append(lists[i], *v)

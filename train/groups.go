@@ -16,7 +16,7 @@ import (
 func ProgramKey(spec *language.Spec) string {
 	s := *spec
 	s.Name.V, s.Description.V = "", ""
-	s.Data = language.Data{Shape: s.Data.Shape, Classes: s.Data.Classes, Normalize: s.Data.Normalize, Sample: s.Data.Sample}
+	s.Data = language.Data{Shape: s.Data.Shape, Classes: s.Data.Classes, Labels: s.Data.Labels, Normalize: s.Data.Normalize, Sample: s.Data.Sample}
 	s.Train.LR.V, s.Train.Seed.V, s.Train.EvalEvery.V, s.Train.Engine.V = 1, 0, 1, ""
 	s.Train.Best.V, s.Train.Patience.V, s.Train.MinEpochs.V, s.Train.Refit.V = "", 0, 0, false
 	s.Loss = slices.Clone(s.Loss)
@@ -91,7 +91,7 @@ func (g *GroupTrainer) gather(trials []*Trial, maxParallel, parallel int) (list 
 	var keys []string
 	for i, trial := range trials {
 		if bags[trial.Data] == "" {
-			bags[trial.Data] = trial.Data.HashOfBags()
+			bags[trial.Data] = trial.Data.HashOfInstances()
 		}
 		key := bags[trial.Data] + ProgramKey(trial.Program.Spec)
 		if g.Key != nil {

@@ -125,7 +125,7 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !got.OnDisk() || got.Hash() != want.Hash() || got.HashOfBags() != want.HashOfBags() {
+	if !got.OnDisk() || got.Hash() != want.Hash() || got.HashOfInstances() != want.HashOfInstances() {
 		t.Errorf("on disk %v, hash %s, want %s", got.OnDisk(), got.Hash(), want.Hash())
 	}
 	if all, err := got.All(); err != nil || !slices.Equal(all, want.Instances) {

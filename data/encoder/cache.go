@@ -48,8 +48,7 @@ const (
 	maxWait    = 20 * time.Second
 )
 
-// openCache opens the files of an encoder. The hash of its graph does not depend on the size of images
-// if its input has dynamic axes.
+// openCache opens the files of an encoder.
 func openCache(e *contract.Encoder, library string) (*cache, error) {
 	lib, err := onnxruntime.Start(library)
 	if err != nil {
@@ -59,7 +58,7 @@ func openCache(e *contract.Encoder, library string) (*cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := sha256.Sum256(fmt.Appendf(nil, "%s size %d onnxruntime %s", e.SHA256, e.Size, lib.Version))
+	name := sha256.Sum256(fmt.Appendf(nil, "%s onnxruntime %s", e.Identity(), lib.Version))
 	c := &cache{
 		dir: filepath.Join(root, "features", hex.EncodeToString(name[:])), width: sha256.Size + 4*e.Features,
 		records: map[sum]record{}, written: time.Now(),

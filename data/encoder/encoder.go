@@ -64,9 +64,6 @@ func read(path, output string, input contract.EncoderInput) (*Encoder, error) {
 	if err := e.measure(); err != nil {
 		return nil, err
 	}
-	if e.Meta.SHA256, err = contract.HashEncoder(e.graph); err != nil {
-		return nil, err
-	}
 	return e, nil
 }
 
@@ -163,9 +160,6 @@ func (e *Encoder) Join(model *onnxpb.ModelProto) (*onnxpb.ModelProto, error) {
 	}
 	encoder := e.Meta
 	encoder.Nodes = len(part.Node)
-	if encoder.SHA256, err = contract.HashEncoder(part); err != nil {
-		return nil, err
-	}
 	meta.Encoder, meta.InputShape, meta.Columns, meta.Backends = &encoder, encoder.InputShape(), nil, []string{contract.BackendORT}
 	g := out.Graph
 	g.Node, g.Initializer = slices.Concat(part.Node, rest.Node), slices.Concat(part.Initializer, rest.Initializer)

@@ -104,16 +104,13 @@ func TestJoinedPrediction(t *testing.T) {
 	}
 }
 
-// A joined file whose encoder was changed, or is connected to the model's nodes, violates the
-// contract.
+// A joined file whose encoder is connected to the model's nodes, or has other ops, violates the contract.
 func TestTamperedEncoder(t *testing.T) {
 	whole, _, _ := joined(t)
 	for name, c := range map[string]struct {
 		change func(g *onnxpb.GraphProto)
 		want   string
 	}{
-		"weight":         {func(g *onnxpb.GraphProto) { g.Initializer[3].RawData[0] ^= 1 }, "it was changed"},
-		"attribute":      {func(g *onnxpb.GraphProto) { g.Node[0].Attribute[0].I = 2 }, "it was changed"},
 		"images read":    {func(g *onnxpb.GraphProto) { g.Node[len(g.Node)-1].Input[0] = contract.Instances }, "across the border"},
 		"inside read":    {func(g *onnxpb.GraphProto) { g.Node[len(g.Node)-1].Input[0] = contract.EncoderPrefix + "input" }, "across the border"},
 		"op of encoders": {func(g *onnxpb.GraphProto) { g.Node[len(g.Node)-1].OpType = "HardSwish" }, "not an op that miplc writes"},

@@ -2,7 +2,6 @@ package contract
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"slices"
@@ -18,7 +17,6 @@ type Encoder struct {
 	EncoderInput
 	Nodes    int    `json:"nodes"`       // first nodes of the graph
 	Features int    `json:"features"`    // of an image
-	SHA256   string `json:"sha256"`      // of the nodes and their constants
 	File     string `json:"file_sha256"` // of the encoder file
 	Output   string `json:"output"`      // value of the encoder file that is the features
 }
@@ -102,24 +100,7 @@ func (e *Encoder) Part(g *onnxpb.GraphProto) *onnxpb.GraphProto {
 	return part
 }
 
-// HashEncoder returns the SHA-256 of an encoder part in hexadecimal.
-func HashEncoder(part *onnxpb.GraphProto) (string, error) {
-	sum := sha256.New()
-	for _, n := range part.GetNode() {
-		if err := onnxpb.Hash(sum, n); err != nil {
-			return "", err
-		}
-	}
-	for _, t := range part.GetInitializer() {
-		if err := onnxpb.Hash(sum, t); err != nil {
-			return "", err
-		}
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-// checkPart checks that the encoder part of a graph is separate from the rest, and that it is the
-// one that the metadata describes.
+// checkPart checks that the encoder part of a graph is separate from the rest.
 func (e *Encoder) checkPart(g *onnxpb.GraphProto) error {
 	if e.Nodes > len(g.GetNode()) {
 		return fmt.Errorf("%s: the encoder has %d nodes, the file %d", KeyEncoder, e.Nodes, len(g.GetNode()))
@@ -141,13 +122,6 @@ func (e *Encoder) checkPart(g *onnxpb.GraphProto) error {
 				return fmt.Errorf("%s: node %d %q makes %q across the border of the encoder", KeyEncoder, i, n.GetName(), out)
 			}
 		}
-	}
-	sum, err := HashEncoder(e.Part(g))
-	if err != nil {
-		return err
-	}
-	if sum != e.SHA256 {
-		return fmt.Errorf("%s: the encoder in the file has the SHA-256 %s, expected %s: it was changed", KeyEncoder, sum, e.SHA256)
 	}
 	return nil
 }

@@ -76,16 +76,6 @@ func Marshal(m *ModelProto) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 }
 
-// Hash writes the deterministic encoding of a message and its length to a hash.
-func Hash(to io.Writer, m proto.Message) error {
-	content, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(to, "%d\n%s", len(content), content)
-	return err
-}
-
 // Opset returns the version of the default operator set, or 0.
 func (x *ModelProto) Opset() int64 {
 	for _, o := range x.GetOpsetImport() {
