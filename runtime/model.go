@@ -98,31 +98,12 @@ type Model struct {
 	reloading sync.Mutex
 }
 
-// Info is the metadata of a model.
+// Info is the metadata of a model and how it is open.
 type Info struct {
-	Contract       string             `json:"contract"`        // "bag/1" or "batch/1"
-	ContractSHA256 string             `json:"contract_sha256"` // hash of what callers depend on, such as the input shape and the classes
-	Backend        string             `json:"backend"`         // back end in use
-	Opset          int64              `json:"opset"`
-	Version        string             `json:"version"`           // version of miplc that wrote the file
-	Classes        []string           `json:"classes"`           // in the order of the probabilities
-	InputShape     []int              `json:"input_shape"`       // of one instance
-	Columns        *contract.Columns  `json:"columns,omitempty"` // of the CSV file with the training bags; nil: unknown
-	Normalization  string             `json:"normalization"`     // "none", "training" or "all"; it is part of the graph
-	SpecSHA256     string             `json:"spec_sha256"`
-	DataSHA256     string             `json:"data_sha256"`
-	Seed           uint64             `json:"seed"`
-	Split          json.RawMessage    `json:"split,omitempty"`       // how the training bags were chosen
-	Engine         string             `json:"engine"`                // engine that trained the parameters
-	Parity         map[string]float64 `json:"parity"`                // pair of engines -> largest absolute difference
-	Temperature    *float64           `json:"temperature,omitempty"` // number that divides the logits in the graph; nil: none
-	Threshold      *float64           `json:"threshold,omitempty"`   // a bag has any number of labels, those with a larger probability; nil: one
-	Encoder        *contract.Encoder  `json:"encoder,omitempty"`     // part of the graph that computes features of images; nil: instances are features
-	// Generator says how instances are made from images, e.g. "patches side=14"; empty: unknown.
-	Generator string   `json:"generator,omitempty"`
-	Backends  []string `json:"backends"` // back ends that can run the file
-
-	ClassAttention bool `json:"class_attention,omitempty"` // predictions have an attention score of each instance for each class
+	contract.Metadata
+	ContractSHA256 string `json:"contract_sha256"` // hash of what callers depend on, such as the input shape and the classes
+	Backend        string `json:"backend"`         // back end in use
+	Opset          int64  `json:"opset"`
 }
 
 // String returns the metadata as lines for people, as fmt prints them.
@@ -261,7 +242,7 @@ func (o *options) open(data []byte) (*openFile, error) {
 		return nil, err
 	}
 	return &openFile{
-		chunked: divided, options: o, info: newInfo(meta, pb.Opset(), backend), batch: meta.Contract == contract.ContractBatch, session: session,
+		chunked: divided, options: o, info: Info{*meta, meta.Hash(), backend, pb.Opset()}, batch: meta.Contract == contract.ContractBatch, session: session,
 		estimate: e, small: e.UpTo(smallRun, math.MaxInt64, o.maxInstances), brief: e.UpTo(math.MaxInt64, briefWork, o.maxInstances),
 	}, nil
 }
@@ -283,44 +264,12 @@ func checkFile(data []byte, backend string) (*onnxpb.ModelProto, *contract.Metad
 	return pb, meta, nil
 }
 
-func newInfo(m *contract.Metadata, opset int64, backend string) Info {
-	return Info{
-		Contract: m.Contract, ContractSHA256: m.Hash(), Backend: backend, Opset: opset, Version: m.Version,
-		Classes: m.Classes, InputShape: m.InputShape, Columns: m.Columns, Normalization: m.Normalization,
-		SpecSHA256: m.SpecSHA256, DataSHA256: m.DataSHA256, Seed: m.Seed, Split: m.Split,
-		Engine: m.Engine, Parity: m.Parity, Temperature: m.Temperature, Threshold: m.Threshold, Encoder: m.Encoder,
-		Generator: m.Generator, Backends: m.Backends, ClassAttention: m.ClassAttention,
-	}
-}
-
 // Info returns a copy of the model's metadata, empty for a zero Model.
 func (m *Model) Info() Info {
-	f := m.loaded()
-	if f == nil {
-		return Info{}
-	}
-	i := f.info
-	i.Classes = slices.Clone(i.Classes)
-	i.InputShape = slices.Clone(i.InputShape)
-	if i.Columns != nil {
-		columns := *i.Columns
-		columns.Features = slices.Clone(columns.Features)
-		i.Columns = &columns
-	}
-	i.Split = slices.Clone(i.Split)
-	i.Parity = maps.Clone(i.Parity)
-	i.Backends = slices.Clone(i.Backends)
-	i.Temperature, i.Threshold, i.Encoder = clone(i.Temperature), clone(i.Threshold), clone(i.Encoder)
-	if i.Encoder != nil {
-		i.Encoder.Mean, i.Encoder.Std = slices.Clone(i.Encoder.Mean), slices.Clone(i.Encoder.Std)
+	var i Info
+	if f := m.loaded(); f != nil {
+		text, _ := json.Marshal(f.info) // without an error, because it was read from JSON
+		_ = json.Unmarshal(text, &i)
 	}
 	return i
-}
-
-// clone copies what p points to.
-func clone[T any](p *T) *T {
-	if p == nil {
-		return nil
-	}
-	return new(*p)
 }

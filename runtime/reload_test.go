@@ -158,7 +158,7 @@ func TestReloadComparesFeatures(t *testing.T) {
 // number.
 func TestReloadComparesOutputs(t *testing.T) {
 	half := 0.5
-	has, any := runtime.Info{ClassAttention: true}, runtime.Info{Threshold: &half}
+	has, any := runtime.Info{Metadata: contract.Metadata{ClassAttention: true}}, runtime.Info{Metadata: contract.Metadata{Threshold: &half}}
 	for want, err := range map[string]error{
 		"it has no attention of each class": has.CheckReplacement(runtime.Info{}),
 		"it predicts one label":             any.CheckReplacement(runtime.Info{}),

@@ -12,26 +12,30 @@ import (
 
 // Metadata is the description of a model in its file.
 type Metadata struct {
-	Contract      string             // ContractBag or ContractBatch
-	Version       string             // version of miplc that wrote the file
-	Classes       []string           // class names in order of the probabilities
-	InputShape    []int              // shape of one instance
-	Columns       *Columns           // of the CSV file with the training bags; nil: unknown
-	Normalization string             // "none", "training" or "all"
-	SpecSHA256    string             // of the full spec
-	DataSHA256    string             // of the dataset; empty: untrained
-	Seed          uint64             // of the run
-	Split         json.RawMessage    // how the training bags were chosen; empty: untrained
-	Engine        string             // engine that trained the parameters; "none": initial parameters
-	Parity        map[string]float64 // pair of engines -> largest absolute difference measured
-	Tolerance     float64            // largest difference that counts as agreement of engines; 0: unknown
-	Temperature   *float64           // number that divides the logits in the graph; nil: none
-	Threshold     *float64           // a bag has any number of labels, those with a larger probability; nil: one
-	Encoder       *Encoder           // part of the file that computes features of images; nil: none
-	Generator     string             // how instances are made from images, see imagebags.RecipeOf; empty: unknown
-	Backends      []string           // BackendORT, BackendONNXGo
+	Contract      string          `json:"contract"`          // ContractBag or ContractBatch
+	Version       string          `json:"version"`           // version of miplc that wrote the file
+	Classes       []string        `json:"classes"`           // in the order of the probabilities
+	InputShape    []int           `json:"input_shape"`       // of one instance
+	Columns       *Columns        `json:"columns,omitempty"` // of the CSV file with the training bags; nil: unknown
+	Normalization string          `json:"normalization"`     // "none", "training" or "all"; it is part of the graph
+	SpecSHA256    string          `json:"spec_sha256"`       // of the full spec
+	DataSHA256    string          `json:"data_sha256"`       // of the dataset; empty: untrained
+	Seed          uint64          `json:"seed"`              // of the run
+	Split         json.RawMessage `json:"split,omitempty"`   // how the training bags were chosen; empty: untrained
+	Engine        string          `json:"engine"`            // engine that trained the parameters; "none": initial parameters
+	// Parity has the largest absolute difference measured between each pair of engines. Tolerance is the
+	// largest one that counts as agreement; 0: unknown.
+	Parity      map[string]float64 `json:"parity"`
+	Tolerance   float64            `json:"parity_tolerance,omitempty"`
+	Temperature *float64           `json:"temperature,omitempty"` // number that divides the logits in the graph; nil: none
+	Threshold   *float64           `json:"threshold,omitempty"`   // a bag has any number of labels, those with a larger probability; nil: one
+	Encoder     *Encoder           `json:"encoder,omitempty"`     // part of the graph that computes features of images; nil: instances are features
+	Generator   string             `json:"generator,omitempty"`   // how instances are made from images, see imagebags.RecipeOf; empty: unknown
+	Backends    []string           `json:"backends"`              // BackendORT, BackendONNXGo: back ends that can run the file
 
-	ClassAttention bool // the model has the output ClassAttention; Get reads it from the graph
+	// ClassAttention reports that predictions have an attention score of each instance for each class. Get
+	// reads it from the graph.
+	ClassAttention bool `json:"class_attention,omitempty"`
 }
 
 // Columns are the columns of a CSV file of bags.

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/serve/oip"
 )
@@ -101,7 +102,7 @@ func FuzzBag(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string) {
 		for _, shape := range [][]int{{3}, {2, 2}} {
 			req := s.request([]byte(body))
-			bag, err := s.readBag(req, &runtime.Info{InputShape: shape})
+			bag, err := s.readBag(req, &runtime.Info{Metadata: contract.Metadata{InputShape: shape}})
 			req.memory.release()
 			if err != nil {
 				if status.Code(err) != codes.InvalidArgument {

@@ -118,7 +118,7 @@ func TestOpenAPIDescribesAnswers(t *testing.T) {
 		}
 	}
 	schema := func(name string) any { return map[string]any{"$ref": "#/components/schemas/" + name} }
-	withEncoder := asJSON(map[string]any{"models": []modelInfo{{Info: runtime.Info{Encoder: &contract.Encoder{EncoderInput: contract.EncoderInput{Mean: []float64{0}, Std: []float64{1}}}}}}})
+	withEncoder := asJSON(map[string]any{"models": []modelInfo{{Info: runtime.Info{Metadata: contract.Metadata{Encoder: &contract.Encoder{EncoderInput: contract.EncoderInput{Mean: []float64{0}, Std: []float64{1}}}}}}}})
 	for _, missing := range undescribed(doc, schema("Models"), decode[any](t, withEncoder), "/models") {
 		t.Errorf("not described: %s", missing)
 	}
