@@ -58,13 +58,15 @@ func (o *options) checkGraph(e *footprint.Estimate) error {
 
 // checkMemory rejects a run that needs more memory than allowed.
 func (o *options) checkMemory(bytes int64) error {
-	switch most := o.maxMemory; {
-	case most > 0 && bytes > most:
-		return fmt.Errorf("%w: a run needs up to %s of memory, at most %s are allowed", ErrTooLarge, memory.Size(float64(bytes)), memory.Size(float64(most)))
-	case most == 0 && bytes > largeRun:
-		if err := memory.Check("a run", float64(bytes)); err != nil {
-			return fmt.Errorf("%w: %w", ErrTooLarge, err)
+	room := memory.Room{Bytes: float64(o.maxMemory), Bound: "the limit of a run"}
+	if o.maxMemory == 0 {
+		if bytes <= largeRun {
+			return nil
 		}
+		room = memory.Available()
+	}
+	if err := room.Check("a run", float64(bytes)); err != nil {
+		return fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
 	return nil
 }

@@ -218,7 +218,7 @@ func TestServeUsage(t *testing.T) {
 		{"nosuch", 1, "nosuch"},
 		{model + " --tls-cert a.pem", 2, "--tls-cert and --tls-key need each other"},
 		{model + " --tls-cert a.pem --tls-key b.pem", 1, "the certificate a.pem with the key b.pem"},
-		{model + " --max-bytes 2GiB", 2, "--max-held must be at least 4 times --max-bytes (2.0 GiB)"},
+		{model + " --max-bytes 2GiB", 2, "--max-held must be at least 4 times --max-bytes (2 GiB)"},
 		{model + " --token-file " + dir + "/empty.txt", 1, "there is no token in it"},
 		{model + " --token-file nosuch", 1, "--token-file: open nosuch"},
 		{model + " --token-file " + dir + "/two.txt", 1, "the token has a line break"},

@@ -16,6 +16,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/memory"
 )
 
 // The CSV format of datasets has one row per instance:
@@ -553,7 +554,7 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 	}
 	d.Classes = len(d.ClassNames)
 	if int64(d.Classes) > c.maxCandidateBytes/int64(len(c.bags)) {
-		return nil, c.errorf(0, "%d classes for %d bags need more memory than the limit of %s; is the column candidates mixed up?", d.Classes, len(c.bags), rawfile.ByteSize(c.maxCandidateBytes))
+		return nil, c.errorf(0, "%d classes for %d bags need more memory than the limit of %s; is the column candidates mixed up?", d.Classes, len(c.bags), memory.Size(float64(c.maxCandidateBytes)))
 	}
 	number := make(map[string]int, d.Classes)
 	for i, name := range d.ClassNames {

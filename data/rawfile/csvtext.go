@@ -15,6 +15,7 @@ import (
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/internal/memory"
 )
 
 // NewCSV returns a reader of CSV text as spreadsheets, pandas and R write it: UTF-8, or UTF-16 with
@@ -162,7 +163,7 @@ func (l *lineReader) measure(p []byte) error {
 			end = len(p)
 		}
 		if l.line += end; l.line > maxLine {
-			return fmt.Errorf("a line is longer than %s", ByteSize(maxLine))
+			return fmt.Errorf("a line is longer than %s", memory.Size(maxLine))
 		}
 		for _, separator := range []byte(separators) {
 			l.cuts += bytes.Count(p[:end], []byte{separator})

@@ -46,23 +46,9 @@ type TooLargeError struct {
 
 func (e *TooLargeError) Error() string {
 	if e.Fixed {
-		return fmt.Sprintf("%s is larger than %s (uncompressed), the limit for such a file", e.What, ByteSize(e.Max))
+		return fmt.Sprintf("%s is larger than %s (uncompressed), the limit for such a file", e.What, memory.Size(float64(e.Max)))
 	}
-	return fmt.Sprintf("%s is larger than the limit of %s (uncompressed); --max-bytes raises it, if the file can be trusted", e.What, ByteSize(e.Max))
-}
-
-// ByteSize formats a number of bytes for messages, e.g. "4 GiB".
-func ByteSize(n int64) string {
-	switch {
-	case n >= 1<<30 && n%(1<<30) == 0:
-		return fmt.Sprintf("%d GiB", n>>30)
-	case n >= 1<<20 && n%(1<<20) == 0:
-		return fmt.Sprintf("%d MiB", n>>20)
-	case n >= 1<<10 && n%(1<<10) == 0:
-		return fmt.Sprintf("%d KiB", n>>10)
-	default:
-		return fmt.Sprintf("%d bytes", n)
-	}
+	return fmt.Sprintf("%s is larger than the limit of %s (uncompressed); --max-bytes raises it, if the file can be trusted", e.What, memory.Size(float64(e.Max)))
 }
 
 // boundedReader reads at most left bytes and then returns err. An io.LimitedReader would

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
+	"strings"
 )
 
 // Room is the number of bytes that the process may still allocate, and the limit that determines
@@ -53,7 +54,7 @@ func (r Room) Check(what string, bytes float64) error {
 	return nil
 }
 
-// Size formats a number of bytes, e.g. "1.5 GiB".
+// Size formats a number of bytes, e.g. "1.5 GiB" or "4 MiB".
 func Size(bytes float64) string {
 	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	i := 0
@@ -66,5 +67,5 @@ func Size(bytes float64) string {
 	case i == 0 || bytes >= 100:
 		return fmt.Sprintf("%.0f %s", bytes, units[i])
 	}
-	return fmt.Sprintf("%.1f %s", bytes, units[i])
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", bytes), ".0") + " " + units[i]
 }

@@ -7,6 +7,8 @@ import (
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/miplc/miplc/internal/memory"
 )
 
 const (
@@ -30,11 +32,11 @@ const (
 // admission bounds the memory of all requests in flight, and how many large ones are
 // decoded in parallel.
 type admission struct {
-	small, large memoryPool
+	small, large *memoryPool
 	decoders     *semaphore.Weighted
 }
 
-// memoryPool is an amount of memory that requests reserve before they allocate it.
+// memoryPool is an amount of memory that requests, or runs of all models, reserve before they allocate it.
 type memoryPool struct {
 	*semaphore.Weighted
 	size   int64
@@ -43,29 +45,29 @@ type memoryPool struct {
 }
 
 func newAdmission(bytes int64, decoders int) *admission {
-	a := &admission{decoders: semaphore.NewWeighted(int64(decoders))}
-	a.small.size = bytes / smallShare
-	a.large.size = bytes - a.small.size
-	for _, p := range []*memoryPool{&a.small, &a.large} {
-		p.Weighted = semaphore.NewWeighted(p.size)
-	}
-	a.small.larger = &a.large // a small file may be a large image
+	small := bytes / smallShare
+	a := &admission{newMemoryPool(small), newMemoryPool(bytes - small), semaphore.NewWeighted(int64(decoders))}
+	a.small.larger = a.large // a small file may be a large image
 	return a
+}
+
+func newMemoryPool(bytes int64) *memoryPool {
+	return &memoryPool{Weighted: semaphore.NewWeighted(bytes), size: bytes}
 }
 
 // pool returns the pool for a request of the given size.
 func (a *admission) pool(requestBytes int64) *memoryPool {
 	if requestBytes <= smallRequest {
-		return &a.small
+		return a.small
 	}
-	return &a.large
+	return a.large
 }
 
 // reserve reserves bytes, or waits for them until the context ends. It returns an error with code
 // Unavailable if too many requests already wait or the time is up.
 func (p *memoryPool) reserve(ctx context.Context, bytes int64) (*reservation, error) {
-	if bytes > p.size {
-		return nil, p.tooMuch(bytes)
+	if err := p.check(bytes); err != nil {
+		return nil, err
 	}
 	if !p.TryAcquire(bytes) {
 		defer p.queued.Add(-bytes)
@@ -76,8 +78,13 @@ func (p *memoryPool) reserve(ctx context.Context, bytes int64) (*reservation, er
 	return &reservation{pool: p, bytes: bytes}, nil
 }
 
-func (p *memoryPool) tooMuch(bytes int64) error {
-	return status.Errorf(codes.ResourceExhausted, "the request needs %d bytes of memory, requests may use %d", bytes, p.size)
+// check returns an error if a request needs more memory than the pool has.
+func (p *memoryPool) check(bytes int64) error {
+	if bytes > p.size {
+		return status.Errorf(codes.ResourceExhausted, "the request needs %s of memory, requests may use %s: send fewer instances",
+			memory.Size(float64(bytes)), memory.Size(float64(p.size)))
+	}
+	return nil
 }
 
 var errBusyMemory = status.Error(codes.Unavailable, "busy: the requests in flight use all the memory that they may; try again later")
@@ -94,8 +101,8 @@ func (r *reservation) resize(bytes int64) error {
 	switch more := bytes - r.bytes; {
 	case bytes > r.pool.size && r.pool.larger != nil:
 		return r.resizeAsLarge(bytes)
-	case more > 0 && bytes > r.pool.size:
-		return r.pool.tooMuch(bytes)
+	case bytes > r.pool.size:
+		return r.pool.check(bytes)
 	case more > 0 && !r.pool.TryAcquire(more):
 		return errBusyMemory
 	case more < 0:

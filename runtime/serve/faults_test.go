@@ -324,7 +324,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 	s.well(t)
 	s.admission.large.Release(s.admission.large.size)
-	for _, p := range []*memoryPool{&s.admission.small, &s.admission.large} {
+	for _, p := range []*memoryPool{s.admission.small, s.admission.large} {
 		for !p.TryAcquire(p.size) { // all memory is released
 			time.Sleep(time.Millisecond)
 		}
@@ -384,7 +384,7 @@ func TestChunkedBodies(t *testing.T) {
 			t.Fatal("a large body uses the memory for small requests")
 		}
 	}
-	if p := &s.admission.small; p.TryAcquire(p.size) {
+	if p := s.admission.small; p.TryAcquire(p.size) {
 		p.Release(p.size)
 	} else {
 		t.Error("a large body still has memory for small requests")
@@ -404,7 +404,7 @@ func TestRunMemory(t *testing.T) {
 	bag := func(n int) string {
 		return `{"instances": [` + strings.Repeat("[0,0,0],", n-1) + `[0,0,0]]}`
 	}
-	if code, text := s.ask(t, "POST", "/predict?model=bag", bag(75_000)); code != 400 || !strings.Contains(text, "fewer instances") {
+	if code, text := s.ask(t, "POST", "/predict?model=bag", bag(75_000)); code != 413 || !strings.Contains(text, "fewer instances") {
 		t.Errorf("status %d: %.200s", code, text)
 	}
 	memory := s.models.memory
@@ -499,7 +499,7 @@ func TestGather(t *testing.T) {
 // A request that ends while it waits returns its memory, so its bags are freed too, though it stays in
 // the queue. A run ignores it.
 func TestEndedInQueue(t *testing.T) {
-	q := &queue{batching: Batching{MaxBags: 1}, memory: newRunMemory(1), waiting: make(chan *job, 1)}
+	q := &queue{batching: Batching{MaxBags: 1}, memory: newMemoryPool(1), waiting: make(chan *job, 1)}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := q.predict(ctx, []runtime.Bag{randomBag(1, 1)}); !errors.Is(err, context.Canceled) {

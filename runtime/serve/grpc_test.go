@@ -138,7 +138,7 @@ func TestWrongMessages(t *testing.T) {
 			m.Outputs = slices.Repeat([]*oip.ModelInferRequest_InferRequestedOutputTensor{attention}, 10_000)
 		}), codes.InvalidArgument, "more than 16 outputs"},
 		{change(true, func(m *oip.ModelInferRequest) { m.RawInputContents = make([][]byte, 100_000) }), codes.InvalidArgument, "more than 16 raw contents"},
-		{message(randomBag(120_000, 1), true), codes.ResourceExhausted, "larger than 1.0 MiB, the limit"},
+		{message(randomBag(120_000, 1), true), codes.ResourceExhausted, "larger than 1 MiB, the limit"},
 	} {
 		_, err := client.ModelInfer(t.Context(), c.m)
 		if status.Code(err) != c.code || !strings.Contains(err.Error(), c.want) || len(err.Error()) > maxError+100 {

@@ -143,7 +143,7 @@ type models struct {
 	root     string
 	open     func(path string) (*runtime.Model, error)
 	batching Batching
-	memory   *runMemory
+	memory   *memoryPool
 	metrics  *metrics
 	log      *slog.Logger
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -42,14 +41,14 @@ type job struct {
 type queue struct {
 	model    *runtime.Model
 	batching Batching
-	memory   *runMemory
+	memory   *memoryPool
 	waiting  chan *job
 	runners  workers.Group
 
 	runBags, waited, instances prometheus.Observer
 }
 
-func newQueue(name string, model *runtime.Model, batching Batching, memory *runMemory, m *metrics) *queue {
+func newQueue(name string, model *runtime.Model, batching Batching, memory *memoryPool, m *metrics) *queue {
 	if model.Info().Contract != contract.ContractBatch {
 		batching.MaxBags = 1
 	}
@@ -184,24 +183,6 @@ func longest(jobs []*job) (context.Context, context.CancelFunc) {
 		}
 	}
 	return context.WithDeadline(context.Background(), last)
-}
-
-// runMemory bounds the memory of all concurrent runs of all models.
-type runMemory struct {
-	*semaphore.Weighted
-	size int64
-}
-
-func newRunMemory(bytes int64) *runMemory {
-	return &runMemory{semaphore.NewWeighted(bytes), bytes}
-}
-
-// check rejects bags whose run needs more memory than allowed.
-func (m *runMemory) check(bytes int64) error {
-	if bytes > m.size {
-		return status.Errorf(codes.InvalidArgument, "a run on this bag needs up to %d bytes of memory, runs may use %d: send fewer instances", bytes, m.size)
-	}
-	return nil
 }
 
 // predictAll predicts the bags of jobs when the other runs leave enough memory.

@@ -332,7 +332,7 @@ func TestWrongRequests(t *testing.T) {
 		{infer("bag", strings.Replace(good, `"shape"`, `"datatype": "FP32", "shape"`, 1), ""), 400, `"datatype" is given twice`},
 		{`POST /predict?model=bag [`, 400, "unexpected EOF"},
 		{`POST /predict?model=bag {"instances": [` + strings.Repeat("[0,0,0],", 5000) + `[0,0,0]]}`, 400, "more than 5000 elements"},
-		{"POST /predict?model=bag " + strings.Repeat("[", 1<<20+1), 413, "larger than 1.0 MiB, the limit"},
+		{"POST /predict?model=bag " + strings.Repeat("[", 1<<20+1), 413, "larger than 1 MiB, the limit"},
 		{infer("nosuch", good, ""), 404, "no model"},
 		{infer("bag", "", ""), 400, `input "instances" is missing`},
 		{infer("bag", "null", ""), 400, `no input ""`},

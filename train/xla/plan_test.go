@@ -75,7 +75,7 @@ func TestGroupsFitMemory(t *testing.T) {
 		}
 	}
 	out := together(context.Background(), &xla.Trainer{Backend: b, Memory: 1 << 10}, seeds(t, 1), train.Options{})
-	for _, want := range []string{"a run of quickstart takes at least", "KiB of memory; there are 1.0 KiB", "--device-memory"} {
+	for _, want := range []string{"a run of quickstart takes at least", "KiB of memory; there are 1 KiB", "--device-memory"} {
 		if out[0].Err == nil || !strings.Contains(out[0].Err.Error(), want) {
 			t.Errorf("in a kibibyte: %v, want %q", out[0].Err, want)
 		}
