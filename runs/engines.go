@@ -143,7 +143,7 @@ func (e *Predictors) addModel(name string, model *runtime.Model, batch bool) {
 			bags = append(bags, runtime.Bag{Instances: x[:n*width], N: n})
 			x = x[n*width:]
 		}
-		all, err := model.PredictBatch(context.Background(), bags)
+		all, err := model.PredictBatch(context.Background(), bags, nil)
 		for _, p := range all {
 			probabilities, attention = append(probabilities, p.Probabilities...), append(attention, p.Attention...)
 			attention = append(attention, slices.Concat(p.ClassAttention...)...) // only of models that take one bag

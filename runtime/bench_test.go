@@ -46,13 +46,12 @@ func BenchmarkPredictSizes(b *testing.B) {
 	}
 }
 
-func BenchmarkPredictInto(b *testing.B) {
+func BenchmarkPredictReused(b *testing.B) {
 	m := open(b, "demipl-38x13.onnx")
-	bag := randomBag(37, 38, 1)
-	var p runtime.Prediction
+	bags, to := []runtime.Bag{randomBag(37, 38, 1)}, make([]runtime.Prediction, 1)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := m.PredictInto(context.Background(), bag, &p); err != nil {
+		if _, err := m.PredictBatch(context.Background(), bags, to); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -60,12 +59,12 @@ func BenchmarkPredictInto(b *testing.B) {
 
 func BenchmarkPredictParallel(b *testing.B) {
 	m := open(b, "demipl-38x13.onnx")
-	bag := randomBag(37, 38, 1)
+	bags := []runtime.Bag{randomBag(37, 38, 1)}
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
-		var p runtime.Prediction
+		to := make([]runtime.Prediction, 1)
 		for pb.Next() {
-			if err := m.PredictInto(context.Background(), bag, &p); err != nil {
+			if _, err := m.PredictBatch(context.Background(), bags, to); err != nil {
 				b.Error(err)
 				return
 			}

@@ -105,7 +105,7 @@ func TestErrorsInChunks(t *testing.T) {
 	}
 	limited := openBytes(t, data, runtime.WithMaxMemory(4000))
 	runtime.PredictInChunks(limited, 4)
-	if err := limited.PredictInto(context.Background(), randomBag(2000, 38, 1), new(runtime.Prediction)); !errors.Is(err, runtime.ErrTooLarge) {
+	if _, err := limited.Predict(context.Background(), randomBag(2000, 38, 1)); !errors.Is(err, runtime.ErrTooLarge) {
 		t.Errorf("with little memory: %v", err)
 	}
 }
@@ -114,7 +114,8 @@ func predictAll(t *testing.T, m *runtime.Model, bags []runtime.Bag) []runtime.Pr
 	t.Helper()
 	all := make([]runtime.Prediction, len(bags))
 	for i, b := range bags {
-		if err := m.PredictInto(context.Background(), b, &all[i]); err != nil {
+		var err error
+		if all[i], err = m.Predict(context.Background(), b); err != nil {
 			t.Error(err)
 		}
 	}

@@ -16,12 +16,13 @@ import (
 func TestClassAttention(t *testing.T) {
 	enginetest.Library(t)
 	data := exported(t, "clam-mb")
-	var p runtime.Prediction
+	to := make([]runtime.Prediction, 1)
 	for name, m := range map[string]*runtime.Model{"onnxruntime": openBytes(t, data), "onnx-go": openBytes(t, data, runtime.WithBackend(onnxgo.Backend()))} {
 		for _, n := range []int{5, 1, 40, 7} {
-			if err := m.PredictInto(context.Background(), randomBag(n, 38, 1), &p); err != nil {
+			if _, err := m.PredictBatch(context.Background(), []runtime.Bag{randomBag(n, 38, 1)}, to); err != nil {
 				t.Fatal(err)
 			}
+			p := to[0]
 			if !m.Info().ClassAttention || len(p.ClassAttention) != 13 {
 				t.Fatalf("%s: class attention %v of %d classes", name, m.Info().ClassAttention, len(p.ClassAttention))
 			}
@@ -44,8 +45,8 @@ func TestClassAttention(t *testing.T) {
 		}
 	}
 	for _, other := range []*runtime.Model{openBytes(t, exported(t, "clam-mb", "export.signature=batch")), openBytes(t, exported(t, "abmil"))} {
-		if err := other.PredictInto(context.Background(), randomBag(5, 38, 1), &p); err != nil || p.ClassAttention != nil || other.Info().ClassAttention {
-			t.Errorf("class attention %v, %v", p.ClassAttention, err)
+		if _, err := other.PredictBatch(context.Background(), []runtime.Bag{randomBag(5, 38, 1)}, to); err != nil || to[0].ClassAttention != nil || other.Info().ClassAttention {
+			t.Errorf("class attention %v, %v", to[0].ClassAttention, err)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func predictOn(t *testing.T, provider string) {
 			}
 			want := predictAll(t, cpu, bags)
 			worst := furthestPrediction(want, predictAll(t, device, bags))
-			batch, err := device.PredictBatch(context.Background(), bags)
+			batch, err := device.PredictBatch(context.Background(), bags, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

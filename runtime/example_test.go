@@ -51,7 +51,7 @@ func ExampleWithBackend() {
 }
 
 // This example predicts many bags in one call with a deadline and reuses the predictions.
-func ExampleModel_PredictBatchInto() {
+func ExampleModel_PredictBatch() {
 	m, err := runtime.Open("testdata/batch-3x4.onnx")
 	if err != nil {
 		log.Fatal(err)
@@ -66,7 +66,7 @@ func ExampleModel_PredictBatchInto() {
 	defer cancel()
 	predictions := make([]runtime.Prediction, len(bags))
 	for range 3 { // nothing is allocated after the first round
-		if err := m.PredictBatchInto(ctx, bags, predictions); err != nil {
+		if _, err := m.PredictBatch(ctx, bags, predictions); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -84,7 +84,7 @@ func TestShippedSpecs(t *testing.T) {
 			for _, n := range []int{1, 2, 40} {
 				bags = append(bags, randomBag(n, d, 9))
 			}
-			all, err := many.PredictBatch(context.Background(), bags)
+			all, err := many.PredictBatch(context.Background(), bags, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,13 +136,16 @@ func BenchmarkPredictBatch(b *testing.B) {
 					bags[i] = randomBag(20+i*7%40, d, uint64(i))
 				}
 				each := inTurn(b, func() error {
-					for i, bag := range bags {
-						if err := one.PredictInto(context.Background(), bag, &to[i]); err != nil {
+					for i := range bags {
+						if _, err := one.PredictBatch(context.Background(), bags[i:i+1], to[i:i+1]); err != nil {
 							return err
 						}
 					}
 					return nil
-				}, func() error { return many.PredictBatchInto(context.Background(), bags, to) })
+				}, func() error {
+					_, err := many.PredictBatch(context.Background(), bags, to)
+					return err
+				})
 				b.ReportMetric(float64(n)/each[0]*1e9, "bags/s-alone")
 				b.ReportMetric(float64(n)/each[1]*1e9, "bags/s-batch")
 			})

@@ -55,7 +55,7 @@ func TestTracer(t *testing.T) {
 	if _, err := m.Predict(ctx, bags[0]); err != nil {
 		t.Error(err)
 	}
-	if _, err := m.PredictBatch(ctx, bags); err != nil {
+	if _, err := m.PredictBatch(ctx, bags, nil); err != nil {
 		t.Error(err)
 	}
 	if _, err := m.Predict(ctx, runtime.Bag{}); err == nil {

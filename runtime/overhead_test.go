@@ -23,8 +23,8 @@ func BenchmarkOverhead(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			m := openBytes(b, data)
 			bag := randomBag(n, 38, 1)
-			var p runtime.Prediction
-			each := inTurn(b, func() error { return m.PredictInto(context.Background(), bag, &p) }, newBareRun(b, data, bag, 13))
+			bags, to := []runtime.Bag{bag}, make([]runtime.Prediction, 1)
+			each := inTurn(b, func() error { _, err := m.PredictBatch(context.Background(), bags, to); return err }, newBareRun(b, data, bag, 13))
 			b.ReportMetric(each[0], "ns/predict")
 			b.ReportMetric(each[1], "ns/bare")
 			b.ReportMetric(100*(each[0]/each[1]-1), "%overhead")

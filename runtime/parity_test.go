@@ -232,7 +232,7 @@ func TestBatchSignature(t *testing.T) {
 			bags = append(bags, randomBag(1+i%60, 3, uint64(i)))
 		}
 		bags = append(bags, randomBag(5000, 3, 1), randomBag(1, 3, 2))
-		all, err := m.PredictBatch(context.Background(), bags)
+		all, err := m.PredictBatch(context.Background(), bags, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

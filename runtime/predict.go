@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/miplc/miplc/internal/diag"
 )
@@ -47,45 +46,33 @@ const (
 // bags come from others.
 func (m *Model) Predict(ctx context.Context, bag Bag) (Prediction, error) {
 	var p Prediction
-	err := m.PredictInto(ctx, bag, &p)
-	return p, err
-}
-
-// PredictInto is like Predict but stores the result in p. It reuses the slices of p if they are
-// large enough, and then allocates nothing. After an error, *p is undefined.
-func (m *Model) PredictInto(ctx context.Context, bag Bag, p *Prediction) error {
 	f, err := m.acquire()
 	if err != nil {
-		return err
+		return p, err
 	}
 	defer f.using.RUnlock()
 	ctx, span := f.startSpan(ctx, 1, bag.N)
-	err = f.predict(ctx, bag, p)
+	err = f.predict(ctx, bag, &p)
 	endSpan(span, err)
-	return err
+	return p, err
 }
 
-// PredictBatch predicts bags, in order, with the same results as Predict except for rounding.
+// PredictBatch predicts bags, in order, with the same results as Predict except for rounding. It
+// stores the results in to, which has one element per bag, and returns it. It reuses the slices in to
+// if they are large enough, and then allocates nothing. If to is nil, it makes a new one.
 // Models of contract batch/1 predict many bags in one run, those of contract bag/1 one bag per run.
-// Errors are those of Predict and contain the number of the bag, counted from 1. There are no
-// partial results.
-func (m *Model) PredictBatch(ctx context.Context, bags []Bag) ([]Prediction, error) {
-	all := make([]Prediction, len(bags))
-	if err := m.PredictBatchInto(ctx, bags, all); err != nil {
-		return nil, err
+// Errors are those of Predict and contain the number of the bag, counted from 1. After an error,
+// there are no partial results.
+func (m *Model) PredictBatch(ctx context.Context, bags []Bag, to []Prediction) ([]Prediction, error) {
+	if to == nil {
+		to = make([]Prediction, len(bags))
 	}
-	return all, nil
-}
-
-// PredictBatchInto is like PredictBatch but stores the results in to, which must have one element
-// per bag, and reuses their slices.
-func (m *Model) PredictBatchInto(ctx context.Context, bags []Bag, to []Prediction) error {
 	if len(to) != len(bags) {
-		return fmt.Errorf("%s and %s: give one prediction for each bag", diag.Count(len(bags), "bag"), diag.Count(len(to), "prediction"))
+		return nil, fmt.Errorf("%s and %s: give one prediction for each bag", diag.Count(len(bags), "bag"), diag.Count(len(to), "prediction"))
 	}
 	f, err := m.acquire()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.using.RUnlock()
 	instances := 0
@@ -95,31 +82,21 @@ func (m *Model) PredictBatchInto(ctx context.Context, bags []Bag, to []Predictio
 	ctx, span := f.startSpan(ctx, len(bags), instances)
 	err = f.predictBatch(ctx, bags, to)
 	endSpan(span, err)
-	return err
+	if err != nil {
+		return nil, err
+	}
+	return to, nil
 }
-
-// oneBag is one bag in the slices that the back end needs; it is reused, so that they need no
-// allocation.
-type oneBag struct {
-	bag [1]Bag
-	to  [1]Prediction
-}
-
-var singles = sync.Pool{New: func() any { return new(oneBag) }}
 
 func (f *openFile) predict(ctx context.Context, bag Bag, p *Prediction) error {
 	if err := f.check(bag); err != nil {
 		return err
 	}
-	s := singles.Get().(*oneBag)
-	s.bag[0], s.to[0] = bag, *p
-	err := f.run(ctx, s.bag[:], s.to[:])
-	*p = s.to[0]
-	*s = oneBag{} // drops references to the caller's memory
-	singles.Put(s)
-	if err != nil {
+	to := []Prediction{*p}
+	if err := f.run(ctx, []Bag{bag}, to); err != nil {
 		return err
 	}
+	*p = to[0]
 	return f.finish(p)
 }
 

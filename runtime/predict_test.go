@@ -43,7 +43,7 @@ func TestBadBags(t *testing.T) {
 			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s, %s: %v", be.name, c.name, err)
 			}
-			_, err = m.PredictBatch(context.Background(), []runtime.Bag{randomBag(2, 3, 1), c.bag})
+			_, err = m.PredictBatch(context.Background(), []runtime.Bag{randomBag(2, 3, 1), c.bag}, nil)
 			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), "bag 2 (counted from 1): ") {
 				t.Errorf("%s, %s among others: %v", be.name, c.name, err)
 			}
@@ -90,7 +90,7 @@ func TestContextIsHonoured(t *testing.T) {
 	if _, err := m.Predict(ctx, randomBag(2, 3, 1)); !errors.Is(err, context.Canceled) {
 		t.Errorf("Predict: %v", err)
 	}
-	if _, err := m.PredictBatch(ctx, []runtime.Bag{randomBag(2, 3, 1)}); !errors.Is(err, context.Canceled) {
+	if _, err := m.PredictBatch(ctx, []runtime.Bag{randomBag(2, 3, 1)}, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("PredictBatch: %v", err)
 	}
 }
@@ -141,13 +141,13 @@ func TestContextEndsABatch(t *testing.T) {
 		for i := range bags {
 			bags[i] = randomBag(1+i%3, 3, 1)
 		}
-		if all, err := m.PredictBatch(endingAfter(2), bags); !errors.Is(err, context.DeadlineExceeded) || all != nil {
+		if all, err := m.PredictBatch(endingAfter(2), bags, nil); !errors.Is(err, context.DeadlineExceeded) || all != nil {
 			t.Errorf("%s: %v, %d predictions", file, err, len(all))
 		}
 	}
 }
 
-func TestPredictBatchInto(t *testing.T) {
+func TestPredictBatch(t *testing.T) {
 	for _, file := range []string{"demipl-3x4.onnx", "batch-3x4.onnx"} {
 		m := open(t, file)
 		bags := make([]runtime.Bag, 100)
@@ -156,17 +156,17 @@ func TestPredictBatchInto(t *testing.T) {
 		}
 		to := make([]runtime.Prediction, len(bags))
 		allocations := testing.AllocsPerRun(20, func() {
-			if err := m.PredictBatchInto(context.Background(), bags, to); err != nil {
+			if _, err := m.PredictBatch(context.Background(), bags, to); err != nil {
 				t.Fatal(err)
 			}
 		})
 		if allocations > 0 {
 			t.Errorf("%s: %v allocations a batch", file, allocations)
 		}
-		if err := m.PredictBatchInto(context.Background(), bags, to[1:]); err == nil || !strings.Contains(err.Error(), "100 bags") {
+		if _, err := m.PredictBatch(context.Background(), bags, to[1:]); err == nil || !strings.Contains(err.Error(), "100 bags") {
 			t.Errorf("%s, too few predictions: %v", file, err)
 		}
-		if all, err := m.PredictBatch(context.Background(), nil); err != nil || len(all) != 0 {
+		if all, err := m.PredictBatch(context.Background(), nil, nil); err != nil || len(all) != 0 {
 			t.Errorf("%s, no bags: %v, %v", file, all, err)
 		}
 	}
@@ -208,10 +208,10 @@ func TestConcurrentUse(t *testing.T) {
 				var wg sync.WaitGroup
 				for worker := range 8 {
 					wg.Go(func() {
-						var p runtime.Prediction
 						for round := range 30 {
 							i := (worker + round) % len(sizes)
-							if err := m.PredictInto(context.Background(), randomBag(sizes[i], 3, uint64(i)), &p); err != nil {
+							p, err := m.Predict(context.Background(), randomBag(sizes[i], 3, uint64(i)))
+							if err != nil {
 								t.Error(err)
 								return
 							}
@@ -269,14 +269,13 @@ func TestManySizes(t *testing.T) {
 	}
 }
 
-func TestPredictIntoReusesSlices(t *testing.T) {
+func TestPredictBatchReusesSlices(t *testing.T) {
 	m := open(t, "demipl-3x4.onnx")
-	bag := randomBag(10, 3, 1)
+	bags, to := []runtime.Bag{randomBag(10, 3, 1)}, make([]runtime.Prediction, 1)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour) // requests have a deadline too
 	defer cancel()
-	var p runtime.Prediction
 	allocations := testing.AllocsPerRun(50, func() {
-		if err := m.PredictInto(ctx, bag, &p); err != nil {
+		if _, err := m.PredictBatch(ctx, bags, to); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -321,7 +320,7 @@ func TestMaxInstances(t *testing.T) {
 		if !errors.Is(err, runtime.ErrTooLarge) || !strings.Contains(err.Error(), "it has 1000000 instances, at most 100000 are accepted") {
 			t.Errorf("%s: %v", be.name, err)
 		}
-		_, err = m.PredictBatch(context.Background(), []runtime.Bag{randomBag(2, 3, 1), million})
+		_, err = m.PredictBatch(context.Background(), []runtime.Bag{randomBag(2, 3, 1), million}, nil)
 		if !errors.Is(err, runtime.ErrTooLarge) || !strings.HasPrefix(err.Error(), "bag 2 (counted from 1): ") {
 			t.Errorf("%s, among others: %v", be.name, err)
 		}

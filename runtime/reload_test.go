@@ -43,7 +43,7 @@ func TestReloadUnderLoad(t *testing.T) {
 			bags := []runtime.Bag{randomBag(3, 3, 1), randomBag(17, 3, 2), randomBag(1, 3, 3)}
 			var want [2][]runtime.Prediction
 			for i, data := range models {
-				if want[i], err = openBytes(t, data, be.opts...).PredictBatch(context.Background(), bags); err != nil {
+				if want[i], err = openBytes(t, data, be.opts...).PredictBatch(context.Background(), bags, nil); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -54,7 +54,7 @@ func TestReloadUnderLoad(t *testing.T) {
 				load.Go(func() {
 					to := make([]runtime.Prediction, len(bags))
 					for !over.Load() {
-						if err := m.PredictBatchInto(context.Background(), bags, to); err != nil {
+						if _, err := m.PredictBatch(context.Background(), bags, to); err != nil {
 							t.Error(err)
 							return
 						}
@@ -264,10 +264,9 @@ func TestZeroModel(t *testing.T) {
 	for name, m := range map[string]*runtime.Model{"zero": {}, "nil": nil} {
 		ctx, bag := t.Context(), runtime.Bag{Instances: []float32{1}, N: 1}
 		_, predict := m.Predict(ctx, bag)
-		_, batch := m.PredictBatch(ctx, []runtime.Bag{bag})
+		_, batch := m.PredictBatch(ctx, []runtime.Bag{bag}, nil)
 		for method, err := range map[string]error{
-			"Predict": predict, "PredictBatch": batch, "PredictInto": m.PredictInto(ctx, bag, &runtime.Prediction{}),
-			"PredictBatchInto": m.PredictBatchInto(ctx, []runtime.Bag{bag}, make([]runtime.Prediction, 1)), "Reload": m.Reload("model.onnx"),
+			"Predict": predict, "PredictBatch": batch, "Reload": m.Reload("model.onnx"),
 		} {
 			if !errors.Is(err, runtime.ErrClosed) || !strings.Contains(err.Error(), "never opened") {
 				t.Errorf("%s model: %s: %v", name, method, err)

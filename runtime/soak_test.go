@@ -44,10 +44,10 @@ func TestManyGoroutines(t *testing.T) {
 				var wg sync.WaitGroup
 				for range goroutines {
 					wg.Go(func() {
-						var p runtime.Prediction
 						for n := next.Add(1); n <= int64(upTo); n = next.Add(1) {
 							i := n % int64(len(bags))
-							if err := m.PredictInto(context.Background(), bags[i], &p); err != nil {
+							p, err := m.Predict(context.Background(), bags[i])
+							if err != nil {
 								t.Error(err)
 								return
 							}

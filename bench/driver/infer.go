@@ -73,8 +73,6 @@ func infer(r request) (any, error) {
 }
 
 func predict(m *runtime.Model, bags []runtime.Bag, to []runtime.Prediction) error {
-	if len(bags) == 1 {
-		return m.PredictInto(context.Background(), bags[0], &to[0])
-	}
-	return m.PredictBatchInto(context.Background(), bags, to)
+	_, err := m.PredictBatch(context.Background(), bags, to)
+	return err
 }

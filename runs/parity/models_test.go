@@ -153,7 +153,7 @@ func amongOthers(t testing.TB, data []byte) parity.Engine {
 	return parity.Engine{Name: "batch signature", Predict: func(x []float32, n int) ([]float32, []float32, error) {
 		d, last := len(x)/n, min(n, 3)
 		all, err := m.PredictBatch(context.Background(), []runtime.Bag{
-			{Instances: x[:d], N: 1}, {Instances: x, N: n}, {Instances: x[(n-last)*d:], N: last}})
+			{Instances: x[:d], N: 1}, {Instances: x, N: n}, {Instances: x[(n-last)*d:], N: last}}, nil)
 		if err != nil {
 			return nil, nil, err
 		}

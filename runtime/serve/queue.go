@@ -201,11 +201,13 @@ func (q *queue) predictAll(ctx context.Context, bags []runtime.Bag, jobs []*job)
 	}
 	q.runBags.Observe(float64(len(bags)))
 	all := make([]runtime.Prediction, len(bags))
-	err := workers.Try(func() error {
+	err := workers.Try(func() (err error) {
 		if len(bags) == 1 {
-			return q.model.PredictInto(ctx, bags[0], &all[0])
+			all[0], err = q.model.Predict(ctx, bags[0])
+		} else {
+			_, err = q.model.PredictBatch(ctx, bags, all)
 		}
-		return q.model.PredictBatchInto(ctx, bags, all)
+		return err
 	})
 	return all, err
 }
