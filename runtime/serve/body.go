@@ -31,7 +31,12 @@ const firstRead = 64 << 10 // bytes reserved for a body of unknown length
 type request struct {
 	ctx    context.Context
 	body   []byte
+	size   int64 // bytes of the body, or of the tensors that were decoded from it
 	memory *reservation
+}
+
+func newRequest(ctx context.Context, body []byte, memory *reservation) *request {
+	return &request{ctx, body, int64(cap(body)), memory}
 }
 
 // jsonBody returns an error unless the content type of a request is JSON, or JSON followed by raw
@@ -76,7 +81,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, model string) (
 		memory.release()
 		return nil, bodyError(err)
 	}
-	return &request{r.Context(), body, memory}, nil
+	return newRequest(r.Context(), body, memory), nil
 }
 
 // reserve reserves the memory of a request of size bytes, and answer bytes for its answer. The request

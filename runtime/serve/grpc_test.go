@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/runtime"
@@ -121,7 +124,7 @@ func TestWrongMessages(t *testing.T) {
 		{change(true, func(m *oip.ModelInferRequest) { m.ModelVersion = long }), codes.NotFound, "no version"},
 		{change(true, func(m *oip.ModelInferRequest) { m.Inputs[0].Name = long }), codes.InvalidArgument, "no input"},
 		{change(true, func(m *oip.ModelInferRequest) { m.Inputs[0].Datatype = long }), codes.InvalidArgument, "datatype"},
-		{change(true, func(m *oip.ModelInferRequest) { m.Inputs[0].Shape = make([]int64, 100_000) }), codes.InvalidArgument, "more than 8 extents of a shape"},
+		{change(true, func(m *oip.ModelInferRequest) { m.Inputs[0].Shape = make([]int64, 100_000) }), codes.InvalidArgument, "has shape [0 0 0"},
 		{change(true, func(m *oip.ModelInferRequest) {
 			m.Inputs[0].Contents = &oip.InferTensorContents{Fp32Contents: make([]float32, 6)}
 		}), codes.InvalidArgument, "both contents and raw contents"},
@@ -137,7 +140,7 @@ func TestWrongMessages(t *testing.T) {
 		{change(true, func(m *oip.ModelInferRequest) {
 			m.Outputs = slices.Repeat([]*oip.ModelInferRequest_InferRequestedOutputTensor{attention}, 10_000)
 		}), codes.InvalidArgument, "more than 16 outputs"},
-		{change(true, func(m *oip.ModelInferRequest) { m.RawInputContents = make([][]byte, 100_000) }), codes.InvalidArgument, "more than 16 raw contents"},
+		{change(true, func(m *oip.ModelInferRequest) { m.RawInputContents = make([][]byte, 100_000) }), codes.InvalidArgument, "1 inputs and raw contents of 100000"},
 		{message(randomBag(120_000, 1), true), codes.ResourceExhausted, "larger than 1 MiB, the limit"},
 	} {
 		_, err := client.ModelInfer(t.Context(), c.m)
@@ -145,6 +148,64 @@ func TestWrongMessages(t *testing.T) {
 			t.Errorf("%.1200v, want %v with %q", err, c.code, c.want)
 		}
 	}
+}
+
+// A decoded message uses at most the memory that is reserved for it, whatever a client sends.
+func TestDecodedSize(t *testing.T) {
+	tag := func(number protowire.Number, contents []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), contents)
+	}
+	entry := func(i int) []byte { // of a map
+		return tag(4, tag(1, []byte{byte(i), byte(i >> 8), byte(i >> 16)}))
+	}
+	for name, part := range map[string]func(i int) []byte{
+		"inputs": func(int) []byte { return tag(5, nil) },
+		"inputs in full": func(int) []byte {
+			return tag(5, slices.Concat(tag(1, nil), tag(3, []byte{0}), tag(4, nil), tag(5, nil)))
+		},
+		"outputs":            func(int) []byte { return tag(6, nil) },
+		"raw contents":       func(int) []byte { return tag(7, nil) },
+		"short raw contents": func(int) []byte { return tag(7, []byte{1}) },
+		"parameters":         func(i int) []byte { return tag(4, tag(1, []byte{byte(i & 127), byte(i >> 7 & 127), byte(i >> 14)})) },
+		"input parameters":   func(i int) []byte { return tag(5, entry(i&127)) },
+		"typed bytes":        func(int) []byte { return tag(5, tag(5, tag(8, nil))) },
+		"booleans":           func(int) []byte { return tag(5, tag(5, tag(1, make([]byte, 1000)))) },
+		"integers":           func(int) []byte { return tag(5, tag(5, tag(3, make([]byte, 1000)))) },
+		"unpacked integers":  func(int) []byte { return tag(5, tag(5, []byte{3 << 3, 0})) },
+		"shape":              func(int) []byte { return tag(5, tag(3, make([]byte, 1000))) },
+		"shape in parts":     func(int) []byte { return tag(5, slices.Repeat(tag(3, []byte{0}), 1000)) },
+		"FP32":               func(int) []byte { return tag(5, tag(5, tag(6, make([]byte, 4000)))) },
+		"unknown":            func(int) []byte { return tag(100, nil) },
+	} {
+		var message []byte
+		for i := 0; len(message) < 1<<18; i++ {
+			message = append(message, part(i)...)
+		}
+		var m oip.ModelInferRequest
+		bound, err := decodedSize(message, m.ProtoReflect().Descriptor())
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		before := heap()
+		if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(message, &m); err != nil {
+			t.Fatal(name, err)
+		}
+		used := heap() - before
+		goruntime.KeepAlive(&m)
+		goruntime.KeepAlive(message)
+		t.Logf("%-20s %5.1f times the message, bound %5.1f", name, float64(used)/float64(len(message)), float64(bound)/float64(len(message)))
+		if used > bound+1<<16 {
+			t.Errorf("%s: the decoded message uses %d bytes, the bound is %d", name, used, bound)
+		}
+	}
+}
+
+// heap returns the bytes in use.
+func heap() int64 {
+	var m goruntime.MemStats
+	goruntime.GC()
+	goruntime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
 
 func TestToken(t *testing.T) {

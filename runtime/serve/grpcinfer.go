@@ -11,7 +11,11 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/runtime/serve/oip"
 )
@@ -39,12 +43,7 @@ func (s *Server) modelInfer(_ any, stream grpc.ServerStream) error {
 			return err
 		}
 		memory = req.memory
-		done, err := s.admission.decoding(ctx, int64(len(req.body)))
-		if err != nil {
-			return err
-		}
-		c, err := readMessage(req, s.o.MaxInstances)
-		done()
+		c, err := s.readMessage(req)
 		if err != nil {
 			return err
 		}
@@ -84,7 +83,7 @@ func (s *Server) receiveMessage(ctx context.Context, stream grpc.ServerStream) (
 		memory.release()
 		return nil, messageError(err)
 	}
-	return &request{ctx, body, memory}, nil
+	return newRequest(ctx, body, memory), nil
 }
 
 // readPaced reads a message of size bytes and checks its pace.
@@ -140,4 +139,121 @@ func messageError(err error) error {
 		return status.Error(codes.Canceled, "the client has gone")
 	}
 	return bodyError(err)
+}
+
+// readMessage decodes the message of a request with the generated code. Hostile messages decode to 60 times
+// their size, so it reserves memory for the decoded message first.
+func (s *Server) readMessage(req *request) (*inferCall, error) {
+	done, err := s.admission.decoding(req.ctx, req.size)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	var m oip.ModelInferRequest
+	decoded, err := decodedSize(req.body, m.ProtoReflect().Descriptor())
+	if need := req.size + decoded; err == nil && need > req.memory.bytes {
+		if err := req.memory.resizeAsLarge(need); err != nil {
+			return nil, err
+		}
+	}
+	if err == nil {
+		err = proto.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(req.body, &m)
+	}
+	if err != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "the message cannot be decoded: %v", err)
+	}
+	return callOf(req, &m)
+}
+
+// fieldMemory is an upper bound of the bytes that the generated code allocates for a field, in addition to
+// the bytes of its contents: for an empty message, its Go struct and its place in a growing list or map.
+const fieldMemory = 192
+
+// decodedSize returns an upper bound of the memory in bytes of a decoded message.
+func decodedSize(message []byte, of protoreflect.MessageDescriptor) (size int64, err error) {
+	for len(message) > 0 {
+		number, kind, n := protowire.ConsumeField(message)
+		if n < 0 {
+			return 0, protowire.ParseError(n)
+		}
+		field, described := message[:n], of.Fields().ByNumber(number)
+		message, size = message[n:], size+fieldMemory
+		if kind != protowire.BytesType || described == nil {
+			continue
+		}
+		_, _, tag := protowire.ConsumeTag(field)
+		contents, _ := protowire.ConsumeBytes(field[tag:])
+		switch described.Kind() {
+		case protoreflect.MessageKind:
+			var inner int64
+			if inner, err = decodedSize(contents, described.Message()); err != nil {
+				return 0, err
+			}
+			size += inner
+		case protoreflect.StringKind, protoreflect.BytesKind:
+			size += int64(len(contents))
+		case protoreflect.FloatKind, protoreflect.DoubleKind:
+			size += 2 * int64(len(contents)) // lists in several parts grow
+		default:
+			size += 2 * 8 * int64(len(contents)) // a number of 8 bytes can arrive as one
+		}
+	}
+	return size, nil
+}
+
+// callOf returns the call of a decoded message. Afterwards the request refers to its tensors and no longer to
+// its body.
+func callOf(req *request, m *oip.ModelInferRequest) (*inferCall, error) {
+	c := &inferCall{model: m.ModelName, version: m.ModelVersion, id: m.Id, request: req}
+	switch raw := len(m.RawInputContents); {
+	case len(m.Id) > maxMember:
+		return nil, status.Errorf(codes.InvalidArgument, "id is longer than %d bytes", maxMember)
+	case len(m.Inputs) > maxTensors:
+		return nil, tooMany("inputs")
+	case len(m.Outputs) > maxTensors:
+		return nil, tooMany("outputs")
+	case raw != 0 && raw != len(m.Inputs):
+		return nil, status.Errorf(codes.InvalidArgument,
+			"%d inputs and raw contents of %d: all are raw or none is", len(m.Inputs), raw)
+	}
+	req.body, req.size = nil, 0
+	for i, in := range m.Inputs {
+		t := inputTensor{name: in.Name, datatype: in.Datatype, shape: in.Shape}
+		_, t.sharedMemory = in.Parameters[sharedMemory]
+		typed := proto.Size(in.Contents) > 0
+		if m.RawInputContents != nil {
+			if typed {
+				return nil, status.Errorf(codes.InvalidArgument,
+					"input %.100q has both contents and raw contents: give one", in.Name)
+			}
+			t.raw = m.RawInputContents[i]
+		} else if typed {
+			t.takeTyped(in.Contents)
+		}
+		req.size += int64(len(t.raw) + 4*len(t.floats) + 8*len(t.ints))
+		c.inputs = append(c.inputs, t)
+	}
+	for _, o := range m.Outputs {
+		out := requestedOutput{name: o.Name}
+		for _, name := range []string{classification, sharedMemory} {
+			if o.Parameters[name] != nil {
+				out.unsupported = name
+			}
+		}
+		c.outputs = append(c.outputs, out)
+	}
+	return c, nil
+}
+
+// takeTyped takes the contents in the message field of the datatype.
+func (t *inputTensor) takeTyped(contents *oip.InferTensorContents) {
+	switch t.datatype {
+	case fp32:
+		t.floats, contents.Fp32Contents = contents.Fp32Contents, nil
+	case fp64:
+		t.floats, contents.Fp64Contents = ndarray.Convert[float32](contents.Fp64Contents), nil
+	case int64s:
+		t.ints, contents.Int64Contents = contents.Int64Contents, nil
+	}
+	t.otherType = proto.Size(contents) > 0
 }

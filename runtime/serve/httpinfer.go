@@ -65,7 +65,7 @@ func (s *Server) postInfer(w http.ResponseWriter, r *http.Request) error {
 // reports whether outputs are raw unless the request says otherwise. It does not decode the
 // contents of tensors.
 func (s *Server) readInfer(req *request, length string) (c *inferCall, binary bool, err error) {
-	done, err := s.admission.decoding(req.ctx, int64(len(req.body)))
+	done, err := s.admission.decoding(req.ctx, req.size)
 	if err != nil {
 		return nil, false, err
 	}
@@ -124,7 +124,7 @@ func (j *inferJSON) read() error {
 func (j *inferJSON) tensors(name string, read func(path string) error) error {
 	list, err := j.elements(func(i int) error {
 		if i == maxTensors {
-			return status.Errorf(codes.InvalidArgument, "there are more than %d %s: no model has as many", maxTensors, name)
+			return tooMany(name)
 		}
 		return read(fmt.Sprintf("%s[%d]", name, i))
 	})

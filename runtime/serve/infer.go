@@ -97,6 +97,11 @@ func (s *Server) modelMetadata(name, version string) (*oip.ModelMetadataResponse
 // maxTensors bounds the inputs and the outputs of a request. No model has that many.
 const maxTensors = 16
 
+// tooMany is the error of a request with more inputs or outputs.
+func tooMany(what string) error {
+	return status.Errorf(codes.InvalidArgument, "there are more than %d %s: no model has as many", maxTensors, what)
+}
+
 // inferCall is an inference request of either protocol. Its tensors refer to the received bytes.
 type inferCall struct {
 	model, version, id string
@@ -105,15 +110,16 @@ type inferCall struct {
 	request            *request
 }
 
-// inputTensor is one input of a request. Its contents have one of three forms.
+// inputTensor is one input of a request. Its contents have one of four forms.
 type inputTensor struct {
 	name, datatype string
 	shape          []int64
 	sharedMemory   bool   // the contents are in shared memory, which is not supported
 	json           []byte // JSON lists
-	raw            []byte // little endian; not nil if the contents are raw
+	raw            []byte // little endian
+	floats         []float32
 	ints           []int64
-	field          string // the datatype of the typed message field that raw comes from; "": none
+	otherType      bool // there are contents of another type than the datatype
 }
 
 // requestedOutput is an output that a request asks for.
@@ -164,7 +170,7 @@ func (v *openVersion) predict(ctx context.Context, bags []runtime.Bag) ([]runtim
 
 // bagsOf decodes the bags of a request. Afterwards only the memory of their values stays reserved.
 func (s *Server) bagsOf(v *openVersion, c *inferCall) ([]runtime.Bag, error) {
-	done, err := s.admission.decoding(c.request.ctx, int64(len(c.request.body)))
+	done, err := s.admission.decoding(c.request.ctx, c.request.size)
 	if err != nil {
 		return nil, err
 	}
@@ -182,20 +188,15 @@ func (s *Server) bagsOf(v *openVersion, c *inferCall) ([]runtime.Bag, error) {
 	if err := c.request.reserveDecoded(n*d, n*scores(&v.info)); err != nil {
 		return nil, err
 	}
-	values, err := elements(c.request.ctx, given[0], parseFloat, floats)
+	values, err := elements(c.request.ctx, given[0], given[0].floats, parseFloat, floats)
 	if err != nil {
 		return nil, err
 	}
 	bags := []runtime.Bag{{Instances: values, N: n}}
 	if len(given) == 2 {
-		bagOf := given[1].ints
-		if bagOf != nil && len(bagOf) != int(given[1].shape[0]) {
-			return nil, status.Errorf(codes.InvalidArgument, "input %q has %d values, its shape %v needs %d", contract.BagOf, len(bagOf), given[1].shape, given[1].shape[0])
-		}
-		if bagOf == nil {
-			if bagOf, err = elements(c.request.ctx, given[1], parseInt, ints); err != nil {
-				return nil, err
-			}
+		bagOf, err := elements(c.request.ctx, given[1], given[1].ints, parseInt, ints)
+		if err != nil {
+			return nil, err
 		}
 		if bags, err = split(values, bagOf, d); err != nil {
 			return nil, err
@@ -230,12 +231,12 @@ func (s *Server) answerMemory(model string, values int64) (most int64) {
 // reserveDecoded sets the reservation of a request to the memory of its body, of its decoded values and
 // of the attention scores in its answer.
 func (r *request) reserveDecoded(values, scores int) error {
-	return r.memory.resize(int64(values)*4 + int64(scores)*answerBytes + requestOverhead + int64(cap(r.body)))
+	return r.memory.resize(int64(values)*4 + int64(scores)*answerBytes + requestOverhead + r.size)
 }
 
 // releaseBody drops the body, which has been decoded, and its memory, see reserveDecoded.
 func (r *request) releaseBody(values, scores int) error {
-	r.body = nil
+	r.body, r.size = nil, 0
 	return r.reserveDecoded(values, scores)
 }
 
@@ -264,10 +265,10 @@ func match(want []*tensor, c *inferCall) ([]inputTensor, error) {
 		case !slices.Contains(convertible(t.Datatype), in.datatype):
 			return nil, status.Errorf(codes.InvalidArgument, "input %q has datatype %.100q, the model expects %s; the server accepts %s",
 				t.Name, in.datatype, t.Datatype, strings.Join(convertible(t.Datatype), ", "))
-		case in.field != "" && in.field != in.datatype, in.ints != nil && in.datatype != int64s:
+		case in.otherType:
 			return nil, status.Errorf(codes.InvalidArgument, "input %q has contents of another type than its datatype, %s", t.Name, in.datatype)
 		case len(in.shape) != len(t.Shape) || !slices.Equal(in.shape[1:], t.Shape[1:]) || in.shape[0] < 0 || in.shape[0] > math.MaxInt32:
-			return nil, status.Errorf(codes.InvalidArgument, "input %q has shape %.100s, the model expects %v (-1: any number)", t.Name, fmt.Sprint(in.shape), t.Shape)
+			return nil, status.Errorf(codes.InvalidArgument, "input %q has shape %.100s, the model expects %v (-1: any number)", t.Name, fmt.Sprint(in.shape[:min(len(in.shape), 50)]), t.Shape)
 		}
 		found[at], given[at] = in, true
 	}
@@ -277,9 +278,17 @@ func match(want []*tensor, c *inferCall) ([]inputTensor, error) {
 	return found, nil
 }
 
-// elements decodes the contents of an input, from JSON with parse, or from raw bytes with convert.
-func elements[T float32 | int64](ctx context.Context, in inputTensor, parse func([]byte) (T, error), convert func(ndarray.Number, []byte) []T) ([]T, error) {
+// elements returns the contents of an input if they are typed, or decodes them from JSON with parse, or from raw
+// bytes with convert.
+func elements[T float32 | int64](ctx context.Context, in inputTensor, typed []T, parse func([]byte) (T, error),
+	convert func(ndarray.Number, []byte) []T) ([]T, error) {
 	count := ndarray.Size(in.shape)
+	if len(typed) > 0 {
+		if len(typed) != count {
+			return nil, status.Errorf(codes.InvalidArgument, "input %q has %d values, its shape %v needs %d", in.name, len(typed), in.shape, count)
+		}
+		return typed, nil
+	}
 	if in.json != nil {
 		values, _, err := readNumbers(ctx, in.json, in.shape, math.MaxInt, make([]T, 0, min(count, countNumbers(in.json))), parse)
 		return values, decodeError(err, "input %.100q: data%v", in.name, err)

@@ -329,13 +329,13 @@ func (m *models) use(name, version string) (v *openVersion, done func(), err err
 	case name == "":
 		return nil, nil, status.Errorf(codes.InvalidArgument, "several models are served: name one of %s", strings.Join(m.sortedNames(), ", "))
 	case len(versions) == 0:
-		return nil, nil, status.Errorf(codes.NotFound, "there is no model %q; the server has %s", name, strings.Join(m.sortedNames(), ", "))
+		return nil, nil, status.Errorf(codes.NotFound, "there is no model %.100q; the server has %s", name, strings.Join(m.sortedNames(), ", "))
 	case version == "":
 		v = versions[len(versions)-1]
 	default:
 		at := slices.IndexFunc(versions, func(v *openVersion) bool { return v.versionText() == version })
 		if at < 0 {
-			return nil, nil, status.Errorf(codes.NotFound, "model %q has no version %q; it has %s", name, version, strings.Join(numbers(versions), ", "))
+			return nil, nil, status.Errorf(codes.NotFound, "model %.100q has no version %.100q; it has %s", name, version, strings.Join(numbers(versions), ", "))
 		}
 		v = versions[at]
 	}

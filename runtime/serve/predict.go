@@ -48,7 +48,7 @@ func (s *Server) postPredict(w http.ResponseWriter, r *http.Request) error {
 // readBag reads a bag for a model: instances, or image files for a model with an encoder. Afterwards
 // only the memory of its values stays reserved.
 func (s *Server) readBag(req *request, info *runtime.Info) (bag runtime.Bag, err error) {
-	done, err := s.admission.decoding(req.ctx, int64(len(req.body)))
+	done, err := s.admission.decoding(req.ctx, req.size)
 	if err != nil {
 		return bag, err
 	}
