@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"math"
 	goruntime "runtime"
 	"slices"
 	"strings"
@@ -136,11 +137,16 @@ func TestWrongMessages(t *testing.T) {
 		}), codes.InvalidArgument, "shared_memory_region, an extension"},
 		{change(true, func(m *oip.ModelInferRequest) {
 			m.Inputs = slices.Repeat(m.Inputs, 10_000)
-		}), codes.InvalidArgument, "more than 16 inputs"},
+		}), codes.InvalidArgument, "too many fields"},
 		{change(true, func(m *oip.ModelInferRequest) {
 			m.Outputs = slices.Repeat([]*oip.ModelInferRequest_InferRequestedOutputTensor{attention}, 10_000)
+		}), codes.InvalidArgument, "too many fields"},
+		{change(true, func(m *oip.ModelInferRequest) { m.Inputs = slices.Repeat(m.Inputs, 17) }), codes.InvalidArgument, "more than 16 inputs"},
+		{change(true, func(m *oip.ModelInferRequest) {
+			m.Outputs = slices.Repeat([]*oip.ModelInferRequest_InferRequestedOutputTensor{attention}, 17)
 		}), codes.InvalidArgument, "more than 16 outputs"},
-		{change(true, func(m *oip.ModelInferRequest) { m.RawInputContents = make([][]byte, 100_000) }), codes.InvalidArgument, "1 inputs and raw contents of 100000"},
+		{change(true, func(m *oip.ModelInferRequest) { m.Id = long }), codes.InvalidArgument, "id is longer than 65536 bytes"},
+		{change(true, func(m *oip.ModelInferRequest) { m.RawInputContents = make([][]byte, 100_000) }), codes.InvalidArgument, "too many fields"},
 		{message(randomBag(120_000, 1), true), codes.ResourceExhausted, "larger than 1 MiB, the limit"},
 	} {
 		_, err := client.ModelInfer(t.Context(), c.m)
@@ -182,7 +188,7 @@ func TestDecodedSize(t *testing.T) {
 			message = append(message, part(i)...)
 		}
 		var m oip.ModelInferRequest
-		bound, err := decodedSize(message, m.ProtoReflect().Descriptor())
+		bound, err := decodedSize(message, m.ProtoReflect().Descriptor(), math.MaxInt64)
 		if err != nil {
 			t.Fatal(name, err)
 		}

@@ -141,8 +141,8 @@ func messageError(err error) error {
 	return bodyError(err)
 }
 
-// readMessage decodes the message of a request with the generated code. Hostile messages decode to 60 times
-// their size, so it reserves memory for the decoded message first.
+// readMessage decodes the message of a request with the generated code. Messages with many empty fields would
+// decode to 60 times their size, so it rejects them before, and reserves memory for the decoded message.
 func (s *Server) readMessage(req *request) (*inferCall, error) {
 	done, err := s.admission.decoding(req.ctx, req.size)
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *Server) readMessage(req *request) (*inferCall, error) {
 	}
 	defer done()
 	var m oip.ModelInferRequest
-	decoded, err := decodedSize(req.body, m.ProtoReflect().Descriptor())
+	decoded, err := decodedSize(req.body, m.ProtoReflect().Descriptor(), maxGrowth*req.size+messageHead)
 	if need := req.size + decoded; err == nil && need > req.memory.bytes {
 		if err := req.memory.resizeAsLarge(need); err != nil {
 			return nil, err
@@ -165,28 +165,40 @@ func (s *Server) readMessage(req *request) (*inferCall, error) {
 	return callOf(req, &m)
 }
 
-// fieldMemory is an upper bound of the bytes that the generated code allocates for a field, in addition to
-// the bytes of its contents: for an empty message, its Go struct and its place in a growing list or map.
-const fieldMemory = 192
+const (
+	// fieldMemory is an upper bound of the bytes that the generated code allocates for a field, in addition to
+	// the bytes of its contents: for an empty message, its Go struct and its place in a growing list or map.
+	fieldMemory = 192
 
-// decodedSize returns an upper bound of the memory in bytes of a decoded message.
-func decodedSize(message []byte, of protoreflect.MessageDescriptor) (size int64, err error) {
-	for len(message) > 0 {
+	// numberMemory is an upper bound of the bytes of an element of a list of numbers, which grows.
+	numberMemory = 2 * 8
+
+	// maxGrowth is the ratio of the decoded size of a message to its size: lists of small integers have it.
+	maxGrowth = numberMemory
+)
+
+var errTooManyFields = errors.New("it has too many fields: no model needs as many")
+
+// decodedSize returns an upper bound of the memory in bytes of a decoded message, or an error if it exceeds limit.
+func decodedSize(message []byte, of protoreflect.MessageDescriptor, limit int64) (size int64, err error) {
+	for len(message) > 0 && size <= limit {
 		number, kind, n := protowire.ConsumeField(message)
 		if n < 0 {
 			return 0, protowire.ParseError(n)
 		}
 		field, described := message[:n], of.Fields().ByNumber(number)
-		message, size = message[n:], size+fieldMemory
+		message = message[n:]
 		if kind != protowire.BytesType || described == nil {
+			size += numberMemory
 			continue
 		}
+		size += fieldMemory
 		_, _, tag := protowire.ConsumeTag(field)
 		contents, _ := protowire.ConsumeBytes(field[tag:])
 		switch described.Kind() {
 		case protoreflect.MessageKind:
 			var inner int64
-			if inner, err = decodedSize(contents, described.Message()); err != nil {
+			if inner, err = decodedSize(contents, described.Message(), limit-size); err != nil {
 				return 0, err
 			}
 			size += inner
@@ -195,8 +207,11 @@ func decodedSize(message []byte, of protoreflect.MessageDescriptor) (size int64,
 		case protoreflect.FloatKind, protoreflect.DoubleKind:
 			size += 2 * int64(len(contents)) // lists in several parts grow
 		default:
-			size += 2 * 8 * int64(len(contents)) // a number of 8 bytes can arrive as one
+			size += numberMemory * int64(len(contents)) // each may be of one byte
 		}
+	}
+	if size > limit {
+		return 0, errTooManyFields
 	}
 	return size, nil
 }
