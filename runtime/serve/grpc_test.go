@@ -146,7 +146,7 @@ func TestWrongMessages(t *testing.T) {
 			m.Outputs = slices.Repeat([]*oip.ModelInferRequest_InferRequestedOutputTensor{attention}, 17)
 		}), codes.InvalidArgument, "more than 16 outputs"},
 		{change(true, func(m *oip.ModelInferRequest) { m.Id = long }), codes.InvalidArgument, "id is longer than 65536 bytes"},
-		{change(true, func(m *oip.ModelInferRequest) { m.RawInputContents = make([][]byte, 100_000) }), codes.InvalidArgument, "too many fields"},
+		{change(true, func(m *oip.ModelInferRequest) { m.RawInputContents = make([][]byte, 100_000) }), codes.InvalidArgument, "more than 16 raw contents"},
 		{message(randomBag(120_000, 1), true), codes.ResourceExhausted, "larger than 1 MiB, the limit"},
 	} {
 		_, err := client.ModelInfer(t.Context(), c.m)

@@ -150,19 +150,59 @@ func (s *Server) readMessage(req *request) (*inferCall, error) {
 	}
 	defer done()
 	var m oip.ModelInferRequest
-	decoded, err := decodedSize(req.body, m.ProtoReflect().Descriptor(), maxGrowth*req.size+messageHead)
+	rest, raw, err := takeRaw(req.body)
+	if err != nil {
+		return nil, err
+	}
+	decoded, err := decodedSize(rest, m.ProtoReflect().Descriptor(), int64(maxGrowth*len(rest)+messageHead))
 	if need := req.size + decoded; err == nil && need > req.memory.bytes {
 		if err := req.memory.resizeAsLarge(need); err != nil {
 			return nil, err
 		}
 	}
 	if err == nil {
-		err = proto.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(req.body, &m)
+		err = proto.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(rest, &m)
 	}
 	if err != nil {
-		return nil, status.Errorf(codes.InvalidArgument, "the message cannot be decoded: %v", err)
+		return nil, malformed(err)
 	}
-	return callOf(req, &m)
+	if raw == nil {
+		req.body, req.size = nil, 0
+	}
+	return callOf(req, &m, raw)
+}
+
+func malformed(err error) error {
+	return status.Errorf(codes.InvalidArgument, "the message cannot be decoded: %v", err)
+}
+
+// rawContents is the number of the field raw_input_contents.
+const rawContents = 7
+
+// takeRaw returns the raw contents of a message, and its other fields. The generated code would copy the raw
+// contents, which may be almost all of the message.
+func takeRaw(message []byte) (rest []byte, raw [][]byte, err error) {
+	for at := 0; at < len(message); {
+		number, kind, n := protowire.ConsumeField(message[at:])
+		if n < 0 {
+			return nil, nil, malformed(protowire.ParseError(n))
+		}
+		field := message[at : at+n]
+		at += n
+		switch {
+		case number == rawContents && kind == protowire.BytesType:
+			_, _, tag := protowire.ConsumeTag(field)
+			contents, _ := protowire.ConsumeBytes(field[tag:])
+			if raw = append(raw, contents); len(raw) > maxTensors {
+				return nil, nil, tooMany("raw contents")
+			}
+		case raw == nil:
+			rest = message[:at:at] // raw contents are the last field of most clients
+		default:
+			rest = append(rest, field...)
+		}
+	}
+	return rest, raw, nil
 }
 
 const (
@@ -216,36 +256,33 @@ func decodedSize(message []byte, of protoreflect.MessageDescriptor, limit int64)
 	return size, nil
 }
 
-// callOf returns the call of a decoded message. Afterwards the request refers to its tensors and no longer to
-// its body.
-func callOf(req *request, m *oip.ModelInferRequest) (*inferCall, error) {
+// callOf returns the call of a decoded message with these raw contents.
+func callOf(req *request, m *oip.ModelInferRequest, raw [][]byte) (*inferCall, error) {
 	c := &inferCall{model: m.ModelName, version: m.ModelVersion, id: m.Id, request: req}
-	switch raw := len(m.RawInputContents); {
+	switch {
 	case len(m.Id) > maxMember:
 		return nil, status.Errorf(codes.InvalidArgument, "id is longer than %d bytes", maxMember)
 	case len(m.Inputs) > maxTensors:
 		return nil, tooMany("inputs")
 	case len(m.Outputs) > maxTensors:
 		return nil, tooMany("outputs")
-	case raw != 0 && raw != len(m.Inputs):
+	case raw != nil && len(raw) != len(m.Inputs):
 		return nil, status.Errorf(codes.InvalidArgument,
-			"%d inputs and raw contents of %d: all are raw or none is", len(m.Inputs), raw)
+			"%d inputs and raw contents of %d: all are raw or none is", len(m.Inputs), len(raw))
 	}
-	req.body, req.size = nil, 0
 	for i, in := range m.Inputs {
 		t := inputTensor{name: in.Name, datatype: in.Datatype, shape: in.Shape}
 		_, t.sharedMemory = in.Parameters[sharedMemory]
-		typed := proto.Size(in.Contents) > 0
-		if m.RawInputContents != nil {
-			if typed {
-				return nil, status.Errorf(codes.InvalidArgument,
-					"input %.100q has both contents and raw contents: give one", in.Name)
-			}
-			t.raw = m.RawInputContents[i]
-		} else if typed {
+		switch typed := proto.Size(in.Contents) > 0; {
+		case typed && raw != nil:
+			return nil, status.Errorf(codes.InvalidArgument,
+				"input %.100q has both contents and raw contents: give one", in.Name)
+		case typed:
 			t.takeTyped(in.Contents)
+			req.size += int64(4*len(t.floats) + 8*len(t.ints))
+		case raw != nil:
+			t.raw = raw[i]
 		}
-		req.size += int64(len(t.raw) + 4*len(t.floats) + 8*len(t.ints))
 		c.inputs = append(c.inputs, t)
 	}
 	for _, o := range m.Outputs {
