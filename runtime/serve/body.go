@@ -35,10 +35,6 @@ type request struct {
 	memory *reservation
 }
 
-func newRequest(ctx context.Context, body []byte, memory *reservation) *request {
-	return &request{ctx, body, int64(cap(body)), memory}
-}
-
 // jsonBody returns an error unless the content type of a request is JSON, or JSON followed by raw
 // tensors. Web pages may send text or a form to any server that their visitor can reach, but these
 // types only to servers that permit it. A request without a content type is an error if it has the
@@ -55,8 +51,7 @@ func jsonBody(r *http.Request) error {
 	return nil
 }
 
-// receive reads the body of a request to a model before its deadline. It reserves memory before it
-// reads. The caller releases the memory.
+// receive reads the body of an HTTP request to a model, see readBody.
 func (s *Server) receive(w http.ResponseWriter, r *http.Request, model string) (*request, error) {
 	if err := jsonBody(r); err != nil {
 		return nil, err
@@ -67,21 +62,31 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, model string) (
 	if r.ContentLength > s.o.MaxRequestBytes {
 		return nil, tooLarge(s.o.MaxRequestBytes)
 	}
-	size := r.ContentLength
-	if size < 0 {
+	type body struct {
+		io.Reader
+		*http.ResponseController
+	}
+	return s.readBody(r.Context(), body{r.Body, http.NewResponseController(w)}, r.ContentLength, model)
+}
+
+// readBody reads the body of a request before its deadline. A negative size is unknown. The request is to a
+// model, or to any model if its name is empty. readBody reserves memory before it reads; the caller releases it.
+func (s *Server) readBody(ctx context.Context, from bodySource, size int64, model string) (*request, error) {
+	known := size >= 0
+	if !known {
 		size = firstRead
 	}
-	memory, err := s.reserve(r.Context(), size, s.answerMemory(model, size/bytesOfNumber))
+	memory, err := s.reserve(ctx, size, s.answerMemory(model, size/bytesOfNumber))
 	if err != nil {
 		return nil, err
 	}
-	in := &bodyReader{body: r.Body, control: http.NewResponseController(w), memory: memory, limit: s.o.MaxRequestBytes, pace: newPace(r.Context(), size)}
-	body, err := in.read(size, r.ContentLength >= 0)
+	in := &bodyReader{bodySource: from, memory: memory, limit: s.o.MaxRequestBytes, pace: newPace(ctx, size)}
+	body, err := in.read(size, known)
 	if err != nil {
 		memory.release()
 		return nil, bodyError(err)
 	}
-	return newRequest(r.Context(), body, memory), nil
+	return &request{ctx, body, int64(cap(body)), memory}, nil
 }
 
 // reserve reserves the memory of a request of size bytes, and answer bytes for its answer. The request
@@ -93,12 +98,17 @@ func (s *Server) reserve(ctx context.Context, size, answer int64) (*reservation,
 	return pool.reserve(wait, max(bytes, min(bytes+answer, pool.size))) // answer is an upper bound
 }
 
+// bodySource is what a body is read from. Reads end at the deadline.
+type bodySource interface {
+	io.Reader
+	SetReadDeadline(time.Time) error
+}
+
 // bodyReader is a body that is being read.
 type bodyReader struct {
-	body    io.Reader
-	control *http.ResponseController
-	memory  *reservation
-	limit   int64
+	bodySource
+	memory *reservation
+	limit  int64 // of a body of unknown size
 	pace
 }
 
@@ -108,7 +118,7 @@ func (in *bodyReader) read(size int64, known bool) ([]byte, error) {
 	for {
 		if len(data) == cap(data) {
 			if known {
-				return data, nil // http.Server ends a body at its length
+				return data, nil // it ends at its length
 			}
 			larger := min(2*int64(cap(data)), in.limit+1)
 			if err := in.memory.resizeAsLarge(copies*larger + requestOverhead); err != nil { // includes the slice that is copied
@@ -116,11 +126,11 @@ func (in *bodyReader) read(size int64, known bool) ([]byte, error) {
 			}
 			data = append(make([]byte, 0, larger), data...)
 		}
-		_ = in.control.SetReadDeadline(in.due(len(data))) // recorders in tests have none
-		n, err := in.body.Read(data[len(data):min(cap(data), len(data)+paceStep)])
+		_ = in.SetReadDeadline(in.due(len(data))) // recorders in tests have none
+		n, err := in.Read(data[len(data):min(cap(data), len(data)+paceStep)])
 		data = data[:len(data)+n]
 		switch {
-		case int64(len(data)) > in.limit:
+		case !known && int64(len(data)) > in.limit:
 			return nil, tooLarge(in.limit)
 		case err == io.EOF && known && len(data) < cap(data):
 			return nil, io.ErrUnexpectedEOF
@@ -141,6 +151,8 @@ func bodyError(err error) error {
 		return err
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.As(err, &late) && late.Timeout():
 		return status.Error(codes.DeadlineExceeded, "the body did not arrive in time")
+	case errors.Is(err, context.Canceled):
+		return errClientGone
 	}
 	return status.Errorf(codes.InvalidArgument, "the body ends early: %v", err)
 }

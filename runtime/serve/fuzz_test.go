@@ -46,7 +46,7 @@ func (s *service) request(body []byte) *request {
 	if err != nil {
 		panic(err)
 	}
-	return newRequest(context.Background(), body, memory)
+	return &request{context.Background(), body, int64(len(body)), memory}
 }
 
 func FuzzInferMessage(f *testing.F) {

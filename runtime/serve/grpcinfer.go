@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"io"
 	"time"
 
 	"google.golang.org/grpc"
@@ -56,8 +55,7 @@ func (s *Server) modelInfer(_ any, stream grpc.ServerStream) error {
 	return stream.SendMsg(answer)
 }
 
-// receiveMessage reads the message of a call before its deadline. It reserves memory before it
-// reads. The caller releases the memory.
+// receiveMessage reads the message of a call, see readBody.
 func (s *Server) receiveMessage(ctx context.Context, stream grpc.ServerStream) (*request, error) {
 	from, ok := grpc.ServerTransportStreamFromContext(stream.Context()).(messageStream)
 	if !ok {
@@ -65,7 +63,7 @@ func (s *Server) receiveMessage(ctx context.Context, stream grpc.ServerStream) (
 	}
 	var header [messageHeader]byte
 	if err := inTime(ctx, time.Time{}, func() error { return from.ReadMessageHeader(header[:]) }); err != nil {
-		return nil, messageError(err)
+		return nil, bodyError(err)
 	}
 	size := int64(binary.BigEndian.Uint32(header[1:]))
 	switch {
@@ -74,37 +72,34 @@ func (s *Server) receiveMessage(ctx context.Context, stream grpc.ServerStream) (
 	case size > s.o.MaxRequestBytes+messageHead:
 		return nil, tooLarge(s.o.MaxRequestBytes)
 	}
-	memory, err := s.reserve(ctx, size, s.answerMemory("", size/bytesOfNumber)) // the message names the model
-	if err != nil {
-		return nil, err
-	}
-	body, err := readPaced(ctx, from, size)
-	if err != nil {
-		memory.release()
-		return nil, messageError(err)
-	}
-	return newRequest(ctx, body, memory), nil
+	return s.readBody(ctx, &messageReader{ctx: ctx, from: from}, size, "") // the message names the model
 }
 
-// readPaced reads a message of size bytes and checks its pace.
-func readPaced(ctx context.Context, from messageStream, size int64) ([]byte, error) {
-	p := newPace(ctx, size)
-	body := make([]byte, 0, size)
-	for len(body) < int(size) {
-		var part mem.BufferSlice
-		err := inTime(ctx, p.due(len(body)), func() (err error) {
-			part, err = from.Read(min(paceStep, int(size)-len(body)))
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		for _, b := range part {
-			body = append(body, b.ReadOnlyData()...)
-		}
-		part.Free()
+// messageReader reads the bytes of a message.
+type messageReader struct {
+	ctx  context.Context
+	from messageStream
+	due  time.Time
+}
+
+// SetReadDeadline implements bodySource.
+func (r *messageReader) SetReadDeadline(due time.Time) error {
+	r.due = due
+	return nil
+}
+
+// Read implements io.Reader. It reads len(p) bytes or returns an error.
+func (r *messageReader) Read(p []byte) (n int, err error) {
+	var part mem.BufferSlice
+	err = inTime(r.ctx, r.due, func() (err error) {
+		part, err = r.from.Read(len(p))
+		return err
+	})
+	if err != nil {
+		return 0, err
 	}
-	return body, nil
+	defer part.Free()
+	return part.CopyTo(p), nil
 }
 
 // inTime calls read, which reads from a stream, and returns when it has returned or the time is up.
@@ -128,17 +123,6 @@ func inTime(ctx context.Context, due time.Time, read func() error) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// messageError converts an error of reading a message to one for the client.
-func messageError(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return status.Error(codes.InvalidArgument, "the message ends early")
-	}
-	if errors.Is(err, context.Canceled) {
-		return status.Error(codes.Canceled, "the client has gone")
-	}
-	return bodyError(err)
 }
 
 // readMessage decodes the message of a request with the generated code. Messages with many empty fields would

@@ -163,10 +163,12 @@ func (v *openVersion) predict(ctx context.Context, bags []runtime.Bag) ([]runtim
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, status.Error(codes.DeadlineExceeded, "the prediction was not ready in time")
 	case errors.Is(err, context.Canceled):
-		return nil, status.Error(codes.Canceled, "the client has gone")
+		return nil, errClientGone
 	}
 	return nil, err
 }
+
+var errClientGone = status.Error(codes.Canceled, "the client has gone")
 
 // bagsOf decodes the bags of a request. Afterwards only the memory of their values stays reserved.
 func (s *Server) bagsOf(v *openVersion, c *inferCall) ([]runtime.Bag, error) {
