@@ -168,6 +168,16 @@ func TestConnectionLimit(t *testing.T) {
 			t.Fatalf("idle connections shut others out: %v", err)
 		}
 	}
+	for range 3 { // so do silent ones, but later
+		defer s.connect(t, "").Close()
+	}
+	late := s.connect(t, live)
+	if err := late.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := http.ReadResponse(bufio.NewReader(late), nil); err != nil {
+		t.Fatalf("silent connections shut others out: %v", err)
+	}
 	var open []net.Conn
 	for range 3 { // these have begun a request
 		open = append(open, s.connect(t, "GET /v2"))

@@ -181,20 +181,40 @@ func (s *Server) newHTTP(h http.Handler) *http.Server {
 	}
 }
 
-// closeIdleAtLimit makes a server close idle connections while it has the maximum number of connections, so that
-// kept-alive clients do not shut out others. HTTP/2 connections are closed only by IdleTimeout.
+// maxSilence is how long a connection may be silent while the server has the maximum number of connections.
+const maxSilence = 2 * time.Second
+
+// closeIdleAtLimit makes a server close idle connections, and those that have sent nothing for maxSilence, while it
+// has the maximum number of connections, so that they do not shut out others. HTTP/2 connections are closed only by
+// IdleTimeout.
 func closeIdleAtLimit(server *http.Server, limit int) {
 	var mu sync.Mutex
-	open, changes := 0, map[http.ConnState]int{http.StateNew: 1, http.StateClosed: -1, http.StateHijacked: -1}
-	server.ConnState = func(_ net.Conn, state http.ConnState) {
-		change := changes[state]
-		if change == 0 {
-			return
-		}
+	open, silent := map[net.Conn]bool{}, map[net.Conn]time.Time{}
+	closeSilent := func() {
 		mu.Lock()
 		defer mu.Unlock()
-		open += change
-		server.SetKeepAlivesEnabled(open < limit)
+		for conn, since := range silent {
+			if len(open) >= limit && time.Since(since) >= maxSilence {
+				conn.Close()
+			}
+		}
+	}
+	server.ConnState = func(conn net.Conn, state http.ConnState) {
+		mu.Lock()
+		defer mu.Unlock()
+		delete(silent, conn)
+		switch state {
+		case http.StateNew:
+			open[conn], silent[conn] = true, time.Now()
+		case http.StateClosed, http.StateHijacked:
+			delete(open, conn)
+		default:
+			return
+		}
+		server.SetKeepAlivesEnabled(len(open) < limit)
+		if len(open) >= limit {
+			time.AfterFunc(maxSilence, closeSilent)
+		}
 	}
 }
 
