@@ -13,60 +13,62 @@ import (
 // longestToken is the maximum size of a token in bytes; it must fit into the header of a request.
 const longestToken = 4096
 
-// tokenAge is how long tokens are used before their files are read again.
-const tokenAge = time.Second
-
 // Tokens are the tokens that a server accepts, each in its own file. The files are read again while
 // the server runs, so that tokens can be rotated: with a second file, both tokens are valid until
 // the old one is replaced.
-type Tokens struct {
-	files []string
-
-	mu     sync.Mutex
-	read   time.Time // the last attempt
-	valid  []string
-	failed string // the last error that was logged
-}
+type Tokens struct{ *reloaded[[]string] }
 
 // ReadTokens reads the token files.
 func ReadTokens(files []string) (*Tokens, error) {
-	t := &Tokens{files: files}
-	if err := t.load(); err != nil {
-		return nil, err
-	}
-	return t, nil
-}
-
-func (t *Tokens) load() error {
-	t.read = time.Now()
-	var valid []string
-	for _, file := range t.files {
-		token, err := readToken(file)
-		if err != nil {
-			return err
+	tokens, err := newReloaded("the token files cannot be read; the previous tokens stay valid", func() (valid []string, err error) {
+		for _, file := range files {
+			token, err := readToken(file)
+			if err != nil {
+				return nil, err
+			}
+			valid = append(valid, token)
 		}
-		valid = append(valid, token)
-	}
-	t.valid = valid
-	return nil
+		return valid, nil
+	})
+	return &Tokens{tokens}, err
 }
 
-// current returns the valid tokens. If a file cannot be read, the old tokens stay valid and the
-// error is logged once.
-func (t *Tokens) current(log *slog.Logger) []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if time.Since(t.read) < tokenAge {
-		return t.valid
+// reloadAge is how long a value is used before its files are read again.
+const reloadAge = time.Second
+
+// reloaded is a value from files, which are read again while the server runs.
+type reloaded[T any] struct {
+	load    func() (T, error)
+	problem string // what is logged if they cannot be read
+
+	mu     sync.Mutex
+	read   time.Time // the last attempt
+	value  T
+	failed string // the last error that was logged
+}
+
+func newReloaded[T any](problem string, load func() (T, error)) (*reloaded[T], error) {
+	value, err := load()
+	return &reloaded[T]{load: load, problem: problem, read: time.Now(), value: value}, err
+}
+
+// current returns the value. If the files cannot be read, the old value stays in use and the error is
+// logged once.
+func (r *reloaded[T]) current(log *slog.Logger) T {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.read) < reloadAge {
+		return r.value
 	}
-	switch err := t.load(); {
+	r.read = time.Now()
+	switch value, err := r.load(); {
 	case err == nil:
-		t.failed = ""
-	case err.Error() != t.failed:
-		t.failed = err.Error()
-		log.Error("the token files cannot be read; the previous tokens stay valid", "error", err)
+		r.value, r.failed = value, ""
+	case err.Error() != r.failed:
+		r.failed = err.Error()
+		log.Error(r.problem, "error", err)
 	}
-	return t.valid
+	return r.value
 }
 
 // readToken reads a file with one token. It ignores spaces and line breaks around the token. All

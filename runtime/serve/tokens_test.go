@@ -51,12 +51,23 @@ func TestTokenFiles(t *testing.T) {
 // Several tokens can be valid at the same time. A changed file is read again. If it cannot be read,
 // the old token stays valid.
 func TestTokenRotation(t *testing.T) {
-	tokens := tokensOf(t, "old", "other")
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(other, []byte("other"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := ReadTokens([]string{file, other})
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := start(t, func(o *Options) { o.Tokens = tokens })
 	check := func(when string, valid, invalid []string) {
 		t.Helper()
 		tokens.mu.Lock()
-		tokens.read = time.Time{} // as if tokenAge had passed
+		tokens.read = time.Time{} // as if reloadAge had passed
 		tokens.mu.Unlock()
 		for _, token := range valid {
 			if err := s.allowed("Bearer " + token); err != nil {
@@ -70,11 +81,11 @@ func TestTokenRotation(t *testing.T) {
 		}
 	}
 	check("at first", []string{"old", "other"}, []string{"new", "oldother", ""})
-	if err := os.WriteFile(tokens.files[0], []byte("new"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("new"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	check("rotated", []string{"new", "other"}, []string{"old"})
-	if err := os.Remove(tokens.files[0]); err != nil {
+	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
 	check("removed", []string{"new", "other"}, []string{"old"})
