@@ -13,17 +13,22 @@ import (
 	"github.com/miplc/miplc/language/specs"
 )
 
-const reference = "../docs/spec.md"
+const reference = "../docs/spec-reference.md"
 
 // TestReference compares the tables of the reference with those generated from the code. Every table
 // must be in the reference.
 func TestReference(t *testing.T) { testsupport.CheckLanguageTables(t, reference, referenceTables()) }
 
-// TestReferenceExamples parses every YAML example. Examples without a name or a model get one.
+// TestReferenceExamples parses every YAML example of the reference and of the guide. Examples without a
+// name or a model get one.
 func TestReferenceExamples(t *testing.T) {
-	src, err := os.ReadFile(reference)
-	if err != nil {
-		t.Fatal(err)
+	var src []byte
+	for _, page := range []string{reference, "../docs/spec.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src = append(src, text...)
 	}
 	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(src), -1)
 	if len(examples) < 7 {
@@ -37,7 +42,7 @@ func TestReferenceExamples(t *testing.T) {
 		if !regexp.MustCompile(`(?m)^(model|extends|learner):`).MatchString(text) {
 			text += strings.TrimPrefix(small, "name: x\n")
 		}
-		s, err := Parse("spec.md", []byte(text))
+		s, err := Parse("example.yaml", []byte(text))
 		if err != nil {
 			t.Errorf("%v\nin\n%s", err, text)
 			continue

@@ -247,7 +247,7 @@ var weightsRows = []schema.Row{
 		Doc:     "Momentum lambda of the label weights in epoch t of T: `linear` (T - t) / T, `progressive` 0, `averaging` 1."},
 	{Name: "order", Type: schema.Text, Default: "before_loss", Choices: []string{"before_loss", "after_loss", "after_step"},
 		Field: schema.Bind(func(s *Spec) any { return &s.Weights.Order }),
-		Doc:   "Order within a step. `before_loss` (paper): predict, update the label weights, compute the loss. `after_loss` (program of DEMIPL's authors): predict, compute the loss, update the label weights with this prediction. `after_step` (RC, LWS): predict, compute the loss, update the parameters, predict again, update the label weights."},
+		Doc:   "When a step updates the label weights: before the loss (paper), after the loss (program of DEMIPL's authors), or after the update of the parameters (RC, LWS)."},
 	{Name: "first_epoch", Type: schema.Whole, Default: "1", In: schema.Closed(0, 1),
 		Field: schema.Bind(func(s *Spec) any { return &s.Weights.FirstEpoch }),
 		Doc:   "Number t of the first epoch: 1 (paper) or 0 (program of DEMIPL's authors)."},

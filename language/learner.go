@@ -37,7 +37,7 @@ var learnerKinds = []Kind{
 			{Name: "iterations", Type: schema.Whole, Default: "500", In: schema.Closed(0, 100000), Doc: "Steps of Adam on the hyper-parameters."},
 			{Name: "lr", Type: schema.Real, Default: "0.1", In: schema.Above(0), Doc: "Learning rate of the first step; it follows a cosine to 0."},
 			{Name: "epsilon", Type: schema.Real, Default: "0.0001", In: schema.Above(0), Doc: "Number added to each confidence to obtain a Dirichlet parameter."},
-			{Name: "confidences", Type: schema.Text, Default: "prior", Choices: []string{"prior", "posterior"}, Doc: "Source of updated confidences. `prior`: the constant prior means, only for the hyper-parameters (program of MIPLGP's authors). `posterior`: the posterior mean at each instance, also for noise and predictions."},
+			{Name: "confidences", Type: schema.Text, Default: "prior", Choices: []string{"prior", "posterior"}, Doc: "Source of updated confidences. Leave it at `prior`, as in the program of MIPLGP's authors; with `posterior`, nearly all instances tend to become negative."},
 			{Name: "samples", Type: schema.Whole, Default: "512", In: schema.Closed(1, 1000000), Doc: "Number of posterior draws for sampled predictions; the exported model uses mean and variance instead."},
 			{Name: "solver", Type: schema.Text, Default: "auto", Choices: []string{"auto", "exact", "cg", "inducing"}, Doc: "`exact`: Cholesky. `cg`: conjugate gradients with all instances. `inducing`: inducing points. `auto`: `exact` up to 1,500 instances, `cg` up to 20,000, else `inducing`."},
 			{Name: "inducing", Type: schema.Whole, Default: "1000", In: schema.Closed(1, 20000), Doc: "Number of inducing points, drawn from the instances. With `cg` they are used only for the variance."},

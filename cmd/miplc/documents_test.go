@@ -25,7 +25,7 @@ var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 // TestDocumentedSpecs checks that the specs and experiments in these pages are valid.
 func TestDocumentedSpecs(t *testing.T) {
 	shown := 0
-	for _, document := range []string{"README.md", "docs/tutorial.md", "docs/data.md", "docs/large-data.md", "docs/encoders.md"} {
+	for _, document := range []string{"README.md", "docs/tutorial.md", "docs/spec.md", "docs/data.md", "docs/large-data.md", "docs/encoders.md"} {
 		text, err := os.ReadFile("../../" + document)
 		if err != nil {
 			t.Fatal(err)
@@ -52,23 +52,30 @@ func TestDocumentedSpecs(t *testing.T) {
 }
 
 var (
-	tutorialStep = regexp.MustCompile("(?m)^(?: {4}(miplc .*)|<!-- file: (\\S+) -->\n```yaml\n((?s:.*?))```|```text\n((?s:.*?))```)$")
-	number       = regexp.MustCompile(`[0-9][0-9.e+-]*`)
-	gap          = regexp.MustCompile(` +`)
+	pageStep = regexp.MustCompile("(?m)^(?: {4}(miplc .*)|<!-- file: (\\S+) -->\n```yaml\n((?s:.*?))```|```text\n((?s:.*?))```)$")
+	number   = regexp.MustCompile(`[0-9][0-9.e+-]*`)
+	gap      = regexp.MustCompile(` +`)
 )
 
-// TestTutorial runs the commands of docs/tutorial.md in order, after writing the files that
-// it shows. Each line of a text block must be in the output of the command above it; only
-// the numbers may differ, since they depend on the processor.
-func TestTutorial(t *testing.T) {
-	text, err := os.ReadFile("../../docs/tutorial.md")
+// TestTutorial runs the commands of docs/tutorial.md.
+func TestTutorial(t *testing.T) { testPage(t, "tutorial.md", 10, 3) }
+
+// TestSpecGuide runs the commands of docs/spec.md.
+func TestSpecGuide(t *testing.T) { testPage(t, "spec.md", 5, 3) }
+
+// testPage runs the commands of a page in order, after writing the files that it shows. Each line of a
+// text block must be in the output of the command above it; only the numbers may differ, since they
+// depend on the processor. The page must have at least so many commands and text blocks.
+func testPage(t *testing.T, page string, atLeastCommands, atLeastOutputs int) {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/" + page)
 	if err != nil {
 		t.Fatal(err)
 	}
 	script := []string{"images tiles/cat/1.jpg tiles/cat/2.jpg tiles/cat/3.jpg tiles/dog/1.jpg tiles/dog/2.jpg tiles/dog/3.jpg"}
 	var files strings.Builder
 	commands, outputs := 0, 0
-	for _, m := range tutorialStep.FindAllStringSubmatch(string(text), -1) {
+	for _, m := range pageStep.FindAllStringSubmatch(string(text), -1) {
 		command, name, content, output := m[1], m[2], m[3], m[4]
 		switch {
 		case name != "":
@@ -81,7 +88,7 @@ func TestTutorial(t *testing.T) {
 			script = append(script, "exec "+command)
 		}
 	}
-	if commands < 10 || outputs < 3 {
+	if commands < atLeastCommands || outputs < atLeastOutputs {
 		t.Fatalf("found only %d commands and %d outputs", commands, outputs)
 	}
 	runPage(t, script, files.String())

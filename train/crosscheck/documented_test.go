@@ -13,13 +13,18 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// Every YAML example of the reference trains two epochs, except fitted learners. Examples without a model
-// get a small one. The data is generated, with the shape that the example needs.
+// Every YAML example of the guide and of the reference of specs trains two epochs, except fitted learners.
+// Examples without a model get a small one. The data is generated, with the labels and the shape that the
+// example needs.
 func TestDocumentedSpecsTrain(t *testing.T) {
 	t.Parallel()
-	src, err := os.ReadFile("../../docs/spec.md")
-	if err != nil {
-		t.Fatal(err)
+	var src []byte
+	for _, page := range []string{"spec.md", "spec-reference.md"} {
+		text, err := os.ReadFile("../../docs/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src = append(src, text...)
 	}
 	trained := 0
 	for _, e := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(src), -1) {
@@ -30,11 +35,11 @@ func TestDocumentedSpecsTrain(t *testing.T) {
 		if !regexp.MustCompile(`(?m)^(model|extends|learner):`).MatchString(text) {
 			text += "model: {blocks: [flatten, pool: mean, classifier]}\n"
 		}
-		spec, err := language.Parse("spec.md", []byte(text))
+		spec, err := language.Parse("example.yaml", []byte(text))
 		if err != nil || spec.Fitted() {
 			continue // TestReferenceExamples reports errors
 		}
-		o := generate.PrototypeOptions{Bags: 24, Classes: 3, Features: 4, Candidates: 1, Positives: 0.5, MinSize: 1, MaxSize: 3, Noise: 0.5, Seed: 1}
+		o := generate.PrototypeOptions{Bags: 24, Classes: 3, Features: 4, Candidates: 1, Positives: 0.5, MinSize: 1, MaxSize: 3, Noise: 0.5, Seed: 1, Multi: spec.Multi()}
 		if strings.Contains(text, "conv2d") {
 			spec.Data.Shape.V = []int{1, 28, 28}
 		}
