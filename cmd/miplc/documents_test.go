@@ -124,24 +124,25 @@ func runPage(t *testing.T, script []string, files string, variables ...string) {
 }
 
 var (
-	goStep   = regexp.MustCompile("(?m)^(?: {4}(miplc [^#\n]*|go run [^#\n]*).*|(?:<!-- file: (\\S+) -->\n)?```go\n((?s:.*?))```|```text\n((?s:.*?))```)$")
+	goStep   = regexp.MustCompile("(?m)^(?: {4}((?:miplc|go|mkdir|cd) [^#\n]*).*|(?:<!-- file: (\\S+) -->\n)?```go\n((?s:.*?))```|```text\n((?s:.*?))```)$")
 	declared = regexp.MustCompile(`(?m)^(\w+(?:, \w+)*) :=`)
 	// goImports are the packages that the blocks of the page may use.
 	goImports = []string{
 		"context", "fmt", "log/slog", "os", "time", "github.com/miplc/miplc/data/imagebags", "github.com/miplc/miplc/runtime",
-		"github.com/miplc/miplc/runtime/onnxgo", "service/internal/mymodel",
+		"github.com/miplc/miplc/runtime/onnxgo", "my-service/internal/mymodel",
 	}
 )
 
-// TestGoPage runs the commands and the Go code of docs/go.md in order. A block without a file name is the
-// body of a function with the parameters ctx, model and bag, which returns an error. The output of a
-// command or of a block must contain the lines of the text block below it, apart from numbers.
+// TestGoPage runs the commands and the Go code of docs/go.md in order, beginning in a folder that contains
+// only the clone. A block without a file name is the body of a function with the parameters ctx, model and
+// bag, which returns an error. The output of a command or of a block must contain the lines of the text
+// block below it, apart from numbers. go mod tidy must not see the blocks, therefore the "_" in their paths.
 func TestGoPage(t *testing.T) {
 	text, err := os.ReadFile("../../docs/go.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := []string{"images slide-1/1.png", "exec go mod init service", "exec go work init . $REPO"}
+	script := []string{"symlink miplc -> $REPO", "cd my-service", "images slide-1/1.png", "cd .."}
 	var files strings.Builder
 	fragments, lines := 0, 0
 	for _, m := range goStep.FindAllStringSubmatch(string(text), -1) {
@@ -151,12 +152,14 @@ func TestGoPage(t *testing.T) {
 			files.WriteString("-- " + name + " --\n" + code)
 		case code != "":
 			fragments++
-			folder := "fragment" + strconv.Itoa(fragments)
-			files.WriteString("-- " + folder + "/main.go --\n" + fragment(code))
-			script = append(script, "exec go run ./"+folder)
+			folder := "_fragment" + strconv.Itoa(fragments)
+			files.WriteString("-- my-service/" + folder + "/main.go --\n" + fragment(code))
+			script = append(script, "exec go run -mod=mod ./"+folder)
 		case output != "":
 			says := outputLines(output)
 			script, lines = append(script, says...), lines+len(says)
+		case strings.HasPrefix(command, "cd ") || strings.HasPrefix(command, "mkdir "):
+			script = append(script, command)
 		default:
 			script = append(script, "exec "+command)
 		}
@@ -164,7 +167,7 @@ func TestGoPage(t *testing.T) {
 	if fragments < 5 || lines < 4 {
 		t.Fatalf("found only %d blocks and %d lines of output", fragments, lines)
 	}
-	runPage(t, script, files.String(), goToolchain(t)...)
+	runPage(t, script, files.String(), append(goToolchain(t), "GOSUMDB=off")...)
 }
 
 // fragment returns a program that runs a block of the page with the model and the bag of main.go.
