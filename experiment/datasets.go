@@ -74,7 +74,7 @@ func (in *sharedDataset) open() (*runs.Bags, error) {
 // openBags reads the dataset with the groups that its splits need, or computes its features.
 func (in *sharedDataset) openBags() (*runs.Bags, error) {
 	o := in.folder.Options
-	o.Labels = bagfile.LabelsNamed(in.labels)
+	o.Labels, o.Form = bagfile.LabelsNamed(in.labels), bagfile.ExperimentForm
 	o.Columns.Roles.Group = in.splits.Group.V
 	if in.encoder != nil {
 		images, err := runs.OpenImages(in.encoder, in.path, o, in.folder)

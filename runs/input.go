@@ -85,7 +85,7 @@ func openAny(spec *language.Spec, folder bagfile.Folder) (*data.Dataset, error) 
 func readingOf(spec *language.Spec, folder bagfile.Folder) bagfile.Options {
 	o := folder.Options
 	o.Columns = columnsOf(spec, o.Columns)
-	o.Labels = bagfile.LabelsNamed(spec.Data.Labels.V)
+	o.Labels, o.Form = bagfile.LabelsNamed(spec.Data.Labels.V), bagfile.SpecForm
 	return o
 }
 

@@ -21,6 +21,7 @@ type Options struct {
 	MaxBytes rawfile.Limit // maximum uncompressed size
 	Columns  Columns
 	Labels   Labels
+	Form     Form // of the advice in messages
 	// NoCandidates ignores the candidates of data for a model that was trained on KnownLabels. Unlike
 	// in such training data, labels are optional.
 	NoCandidates bool

@@ -99,7 +99,7 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 	}
 	if len(unclear) > 0 {
 		return c.undeclared(line, unclear, "named like an identifier or a coordinate, not like a feature",
-			"--feature-columns, or data.columns.features in the spec, declares numeric columns as features")
+			"declare numeric columns as features with "+c.form.or("--feature-columns", "data.columns.features"))
 	}
 	if len(c.featureColumns) == 0 {
 		return c.errorf(line, "the header names no feature").
@@ -121,18 +121,6 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 
 // roleNames are the usual names of the columns that are not features.
 var roleNames = [5]string{"bag", "label", "candidates", "instance_label", "group"}
-
-// adviceCertainLabels is the advice for data without candidates.
-const adviceCertainLabels = "if labels are certain, declare whether a bag has one (known) or several (multi): data.labels: known in a spec, labels: known for the dataset of an experiment, --labels known in miplc data inspect and miplc data import"
-
-// adviceMissingColumn is the advice for a file without the column.
-var adviceMissingColumn = [len(roleNames)]string{
-	"it has the same text in all rows of a bag; data.columns.bag of a spec names the column if it has another name",
-	"data.columns.label of a spec names the column if it has another name; if labels are unknown, add the column and leave its fields empty",
-	"data.columns.candidates of a spec names the column if it has another name; " + adviceCertainLabels,
-	"data.columns.instance_label of a spec names the column",
-	"data.split.group of a spec names the column with the group of each bag",
-}
 
 // Indices into roleNames and csvReader.roles.
 const (
@@ -164,7 +152,7 @@ func (c *csvReader) findRoles(header []string, line int) error {
 		if mustExist := declared[role] != "" && !c.declared.forModel(); at < 0 && (mustExist || !optional) {
 			d := c.errorf(line, "the header has no column %q", name)
 			d.Suggestion = cmp.Or(diag.Suggest(name, header), containing(header, name))
-			return d.WithNote("%s", adviceMissingColumn[role])
+			return d.WithNote("%s", c.form.missingColumn(role))
 		}
 		c.roles[role] = at
 		if role == roleBag && at >= 0 {
@@ -339,11 +327,11 @@ func (c *csvReader) undeclared(line int, names []string, why string, notes ...st
 	wrong := c.errorf(line, "%s %s: %s", word, diag.Words(quoted), why)
 	for _, name := range names {
 		if slices.Contains([]string{"patient", "subject", "person", "donor", "group"}, strings.ToLower(name)) {
-			wrong = wrong.WithNote("to keep the bags of a %s in one part of the split: data.split.group: %s in a spec, splits.group: %s in an experiment", name, name, name)
+			wrong = wrong.WithNote("to keep the bags of a %s in one part of the split: %s", name, c.form.group(name))
 			break
 		}
 	}
-	wrong = wrong.WithNote("leave columns out with %s, or data.columns.ignore in the spec", ignoring(names...))
+	wrong = wrong.WithNote("leave columns out with %s", c.form.or(ignoring(names...), "data.columns.ignore"))
 	for _, note := range notes {
 		wrong = wrong.WithNote("%s", note)
 	}

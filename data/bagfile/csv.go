@@ -53,7 +53,7 @@ func decodeCSV(r io.Reader, path string, o Options) (*data.Dataset, error) {
 	}
 	text := rawfile.CSVText(r, rawfile.TooLargeError{What: "the text", Max: o.MaxBytes.Bytes()})
 	c := &csvReader{path: path, maxCandidateBytes: o.MaxBytes.Bytes(), declared: o.Columns, labels: o.Labels,
-		noCandidates: o.NoCandidates, classes: map[string]bool{}}
+		form: o.Form, noCandidates: o.NoCandidates, classes: map[string]bool{}}
 	if packed := rawfile.PackedText(text); packed != "" {
 		return nil, c.errorf(0, "this is not a text file: it is %s", packed)
 	}
@@ -119,6 +119,7 @@ type csvReader struct {
 	maxCandidateBytes int64 // maximum size of the candidate sets
 	declared          Columns
 	labels            Labels
+	form              Form
 	noCandidates      bool
 
 	// From the lines before the rows.
@@ -478,7 +479,7 @@ func (c *csvReader) settleCandidates(b *csvBag, listing string) error {
 			return d.WithNote("spaces separate candidates: write class names without spaces, e.g. %s", strings.ReplaceAll(b.label, " ", "_"))
 		}
 		return d.WithNote("change the label or the candidates; leave an unknown label empty").
-			WithNote("if candidate sets are noisy on purpose, set data.labels: noisy in the spec, or labels: noisy for the dataset of an experiment, or give --labels noisy")
+			WithNote("if candidate sets are noisy on purpose: %s", c.form.labels("noisy"))
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func TestCSVHabitsRefused(t *testing.T) {
 		",bag,label,candidates,f1\n0,1,a,a b,1\n":        "index=False in pandas",
 		"\"\",\"bag\",\"label\",\"candidates\"\n":        "row.names=FALSE in R",
 		"bag,candidates,f1\n1,a b,1\n":                   "leave its fields empty",
-		"bag,label,f1\n1,a,1\n":                          "data.labels: known",
+		"bag,label,f1\n1,a,1\n":                          "--labels known",
 		head + "1,,\"[1, 2]\",1\n":                       `"[1," does not look like the name of a class`,
 		head + "1,,[1 2],1\n":                            `"[1" does not look like the name of a class`,
 		head + "1,,\"1,2\",1\n":                          "separate candidates with spaces",
@@ -110,7 +110,7 @@ func TestCSVHabitsRefused(t *testing.T) {
 		head + "\xe9lan,,a b,1\n":                                    "\"\\xe9lan\" is not UTF-8",
 		head + "\"a\n1\",,a b,1\n":                                   `the name of bag 1, "a\n1", contains a line break`,
 		head + "1,,\xe9 b,1\n":                                       `"\xe9 b" is not UTF-8`,
-		"bag,label,candidates,patient,f1\na,x,x y,1,2\n":             "data.split.group: patient in a spec, splits.group: patient in an experiment",
+		"bag,label,candidates,patient,f1\na,x,x y,1,2\n":             "data.split.group: patient in the spec",
 	} {
 		_, err := decodeCSV(strings.NewReader(text), "other.csv", Options{})
 		var d diag.Diagnostic
@@ -177,8 +177,8 @@ func TestCSVAdvice(t *testing.T) {
 		{"bag,f1,f2\na,1,one\n", needed, "the model was trained on numbers in this column", "--ignore-columns"},
 		{"bag,f1,f2\na,1,1\na,1,one\n", needed, "the model was trained on numbers in this column", "--ignore-columns"},
 		{"bag,label,candidates,slide,f1\na,,x y,1,1\n", Columns{}, "--feature-columns", "data.split.group"},
-		{"bag,label,candidates,Unnamed: 0,x_id,f1\na,,x y,1,1,1\n", Columns{}, "--ignore-columns 'Unnamed: 0,x_id',", "\""},
-		{"bag,label,candidates,\"area, mean\",f1\na,,x y,large,1\n", Columns{}, "--ignore-columns '\"area, mean\"',", "--feature-columns"},
+		{"bag,label,candidates,Unnamed: 0,x_id,f1\na,,x y,1,1,1\n", Columns{}, "--ignore-columns 'Unnamed: 0,x_id'", "\""},
+		{"bag,label,candidates,\"area, mean\",f1\na,,x y,large,1\n", Columns{}, "--ignore-columns '\"area, mean\"'", "--feature-columns"},
 	} {
 		_, err := decodeCSV(strings.NewReader(c.text), "other.csv", Options{Columns: c.columns})
 		var d diag.Diagnostic

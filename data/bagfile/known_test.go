@@ -38,7 +38,7 @@ func TestNPZWithoutCandidates(t *testing.T) {
 		}
 	}
 	_, err = read()
-	if list, _ := diag.ListOf(err); len(list) != 1 || list[0].Pos.File != "bags.npz" || !slices.Equal(list[0].Notes, []string{adviceCertainLabels}) {
+	if list, _ := diag.ListOf(err); len(list) != 1 || list[0].Pos.File != "bags.npz" || !slices.Equal(list[0].Notes, []string{FlagForm.certainLabels()}) {
 		t.Errorf("no advice: %#v", err)
 	}
 }

@@ -49,7 +49,7 @@ func decodeNPZ(r io.ReaderAt, size int64, path string, o Options) (*data.Dataset
 	default:
 		return nil, diag.Errorf(diag.Pos{File: path}, "not a readable .npz archive (%v); the file is cut short or of another kind", err)
 	}
-	z := &npzReader{path: path, entries: map[string]*zip.File{}, left: o.MaxBytes.Bytes(), max: o.MaxBytes.Bytes()}
+	z := &npzReader{path: path, form: o.Form, entries: map[string]*zip.File{}, left: o.MaxBytes.Bytes(), max: o.MaxBytes.Bytes()}
 	for _, e := range archive.File {
 		key := strings.TrimSuffix(e.Name, ".npy")
 		if _, twice := z.entries[key]; twice {
@@ -69,6 +69,7 @@ func decodeNPZ(r io.ReaderAt, size int64, path string, o Options) (*data.Dataset
 
 type npzReader struct {
 	path      string
+	form      Form // of the advice in messages
 	entries   map[string]*zip.File
 	left, max int64 // remaining and total limit of uncompressed bytes
 	faults    diag.List
@@ -306,7 +307,7 @@ func (z *npzReader) read(key string, required bool, use func(*npyHeader, io.Read
 			d := diag.Errorf(diag.Pos{File: z.path}, "no array %q in the archive; %s, %s and %s are needed", key, keyInstances, keyOffsets, keyCandidates)
 			switch {
 			case key == keyCandidates:
-				return d.WithNote(adviceCertainLabels)
+				return d.WithNote("%s", z.form.certainLabels())
 			case key == keyInstances:
 				return z.adviseNames(d)
 			}

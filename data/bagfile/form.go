@@ -1,0 +1,72 @@
+package bagfile
+
+// Advice of messages in the form of the command that was typed: a flag, a key of a spec or a key of an
+// experiment.
+
+import "fmt"
+
+// Form says where the user sets how a file is read.
+type Form uint8
+
+const (
+	// FlagForm: flags of a command, such as miplc data inspect.
+	FlagForm Form = iota
+	// SpecForm: the section data of a spec.
+	SpecForm
+	// ExperimentForm: the datasets and splits of an experiment.
+	ExperimentForm
+)
+
+// labels returns how the user declares the kind of the labels.
+func (f Form) labels(kind string) string {
+	switch f {
+	case SpecForm:
+		return fmt.Sprintf("data.labels: %s in the spec, or --set data.labels=%s", kind, kind)
+	case ExperimentForm:
+		return fmt.Sprintf("labels: %s for the dataset in the experiment", kind)
+	}
+	return "--labels " + kind
+}
+
+// certainLabels returns the advice for data without candidates.
+func (f Form) certainLabels() string {
+	return "if each label is certain: " + f.labels("known") + " (multi instead of known: several labels per bag)"
+}
+
+// missingColumn returns the advice for a file without the column of a role.
+func (f Form) missingColumn(role int) string {
+	name := "rename the column if it has another name"
+	if f == SpecForm {
+		name = fmt.Sprintf("data.columns.%s in the spec names the column if it has another name", roleNames[role])
+	}
+	switch role {
+	case roleBag:
+		return "it has the same text in all rows of a bag; " + name
+	case roleLabel:
+		return name + "; if labels are unknown, add the column and leave its fields empty"
+	case roleCandidates:
+		return name + "; " + f.certainLabels()
+	case roleGroup:
+		return f.group("") + " names the column with the group of each bag"
+	}
+	return name
+}
+
+// group returns how the user names the column of the groups, if value is "", or sets it to the value.
+func (f Form) group(value string) string {
+	if value != "" {
+		value = ": " + value
+	}
+	if f == ExperimentForm {
+		return "splits.group" + value + " in the experiment"
+	}
+	return "data.split.group" + value + " in the spec"
+}
+
+// or returns a flag, with the key of a spec that has the same effect if the user has a spec.
+func (f Form) or(flag, key string) string {
+	if f == SpecForm {
+		return flag + ", or " + key + " in the spec"
+	}
+	return flag
+}
