@@ -36,8 +36,9 @@ func specsCommand(con *console.Console) *cobra.Command {
 		SuggestFor: []string{"list", "models", "zoo", "show"},
 		Short:      "List the shipped specs, or print one",
 		Long: `List the shipped specs with their descriptions, or print the spec NAME. A spec is a YAML
-file that describes a model and its training. In the repository, docs/spec.md is the
-reference, and docs/results.md compares the accuracy of the shipped specs.
+file that describes a model and its training. In the repository, docs/spec.md shows
+how to change a model, docs/spec-reference.md lists all keys, and docs/results.md compares the
+accuracy of the shipped specs.
 
 To train a shipped spec on your dataset, pass its name to miplc train (see the examples).
 Or write a file mine.yaml that extends it, and run miplc train mine.yaml -o run:
