@@ -30,7 +30,8 @@ type options struct {
 	File    string
 	Set     []string
 	experiment.Options
-	Shard string
+	Shard  string
+	Events bool
 }
 
 // Command returns the command with its subcommands.
@@ -86,6 +87,7 @@ docs/experiments.md describes FILE; docs/clusters.md describes shards.`, strings
 	}
 	o.flags(cmd)
 	cmd.Flags().StringVar(&o.Shard, "shard", "", "shard of the plan in DIR to compute: I/N, or auto inside a Slurm or Kubernetes job")
+	console.EventsFlag(cmd.Flags(), &o.Events)
 	cmd.AddCommand(planCommand(con), statusCommand(con))
 	return cmd
 }
@@ -128,7 +130,7 @@ func run(ctx context.Context, o *options) error {
 }
 
 // ofShard are the flags that a shard accepts; the plan determines all others.
-var ofShard = []string{"shard", "output", "library", "jobs", "max-bytes", "device-memory", "json"}
+var ofShard = []string{"shard", "output", "library", "jobs", "max-bytes", "device-memory", "json", "events"}
 
 // runShard computes one shard.
 func runShard(cmd *cobra.Command, o *options) error {
@@ -162,7 +164,10 @@ func (o *options) follow(ctx context.Context, name string, compute func(experime
 	count := o.Console.Counter("images encoded")
 	defer count.End()
 	settings.Data.Encoding = bagfile.EncodeOptions{Context: ctx, Library: o.Library, Progress: count.Progress}
-	if !o.Console.JSON {
+	switch {
+	case o.Events:
+		settings.Observer = events{console.NewEvents(o.Console)}
+	case !o.Console.JSON:
 		shown := lines{progress.NewLine(o.Console.Err, o.Console.Terminal), count}
 		defer shown.End()
 		settings.Observer = shown
@@ -204,6 +209,8 @@ func (o *options) explain(err error) error {
 		return console.Invalid(wrong.Err)
 	case errors.As(err, &unfit):
 		return console.Invalid(unfit.Err)
+	case errors.As(err, new(*prepare.DataError)):
+		return console.WrongData(err)
 	case errors.As(err, &stopped):
 		return console.Interrupted(fmt.Errorf("%w\ncontinue with the same command", err))
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/results"
 	"github.com/miplc/miplc/internal/diag"
@@ -32,6 +33,20 @@ func (l lines) Epoch(e experiment.Epochs, p experiment.Progress) {
 	if l.Due() {
 		l.Show(fmt.Sprintf("%s, epoch %d of %d of those that have begun%s", finished(p), e.Done, e.All, left(p)))
 	}
+}
+
+// events writes the progress of an experiment for programs.
+type events struct{ *console.Events }
+
+// Begin writes {"begin": progress}.
+func (e events) Begin(p experiment.Progress) { e.Write("begin", p) }
+
+// Epoch writes nothing: there may be hundreds in a second.
+func (e events) Epoch(experiment.Epochs, experiment.Progress) {}
+
+// Cell writes {"cell": {"result": result, "progress": progress}}.
+func (e events) Cell(r results.Result, p experiment.Progress) {
+	e.Write("cell", map[string]any{"result": r, "progress": p})
 }
 
 // finished returns the number of finished cells.

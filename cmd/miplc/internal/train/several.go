@@ -21,8 +21,8 @@ const maxRuns = 1000
 
 // choice is one value of an axis.
 type choice struct {
-	name string // part of the name of the folder
-	set  string // argument of --set
+	name string   // part of the name of the folder
+	set  []string // arguments of --set
 }
 
 // axis is a setting in which the runs of one command differ, with its values.
@@ -44,12 +44,12 @@ func (o *options) specs() (list []*language.Spec, names []string, err error) {
 		choices[i] = a.choices
 	}
 	if n := language.CountCombinations(choices, maxRuns); n > maxRuns {
-		return nil, nil, console.Usagef("miplc train: --seeds, --split-numbers and --grid give more than %d runs, the limit of one command", maxRuns)
+		return nil, nil, console.Usagef("miplc train: --seeds, --split-numbers, --grid and --setting give more than %d runs, the limit of one command", maxRuns)
 	}
 	for _, combination := range language.Combinations(choices) {
 		set, parts := o.sets(), make([]string, len(combination))
 		for i, c := range combination {
-			set, parts[i] = append(set, c.set), c.name
+			set, parts[i] = append(set, c.set...), c.name
 		}
 		name := strings.Join(parts, "-")
 		if slices.Contains(names, name) {
@@ -90,14 +90,35 @@ func (o *options) axes() (axes []axis, err error) {
 		a := axis{flag: "--grid", key: key}
 		for _, v := range splitValues(values) {
 			last := key[strings.LastIndexByte(key, '.')+1:]
-			a.choices = append(a.choices, choice{fileName(last + "-" + v), key + "=" + v})
+			a.choices = append(a.choices, choice{fileName(last + "-" + v), []string{key + "=" + v}})
 		}
 		axes = append(axes, a)
 	}
-	return axes, o.checkKeys(axes)
+	if err := o.checkKeys(append(slices.Clone(axes), o.settingKeys()...)); err != nil || len(o.Settings) == 0 {
+		return axes, err
+	}
+	all := axis{flag: "--setting"}
+	for i, text := range o.Settings {
+		all.choices = append(all.choices, choice{fmt.Sprintf("setting-%d", i+1), splitValues(text)})
+	}
+	return append(axes, all), nil
 }
 
-// splitValues splits the values of --grid at the commas outside of parentheses, brackets and braces.
+// settingKeys returns an axis without choices for each key of --setting.
+func (o *options) settingKeys() (axes []axis) {
+	known := map[string]bool{}
+	for _, text := range o.Settings {
+		for _, s := range splitValues(text) {
+			if key, _, _ := strings.Cut(s, "="); !known[key] {
+				known[key] = true
+				axes = append(axes, axis{flag: "--setting", key: key})
+			}
+		}
+	}
+	return axes
+}
+
+// splitValues splits the values of --grid or --setting at the commas outside of parentheses, brackets and braces.
 func splitValues(text string) (values []string) {
 	depth, start := 0, 0
 	for i, r := range text {
@@ -119,7 +140,7 @@ func splitValues(text string) (values []string) {
 func numbered(flag, name, key string, values []uint) axis {
 	a := axis{flag: flag, key: key}
 	for _, v := range values {
-		a.choices = append(a.choices, choice{fmt.Sprintf("%s-%d", name, v), fmt.Sprintf("%s=%d", key, v)})
+		a.choices = append(a.choices, choice{fmt.Sprintf("%s-%d", name, v), []string{fmt.Sprintf("%s=%d", key, v)}})
 	}
 	return a
 }
@@ -133,6 +154,7 @@ func (o *options) checkKeys(axes []axis) error {
 	for i, a := range axes {
 		for _, b := range axes[:i] {
 			switch {
+			case a.flag == "--setting" && a.flag == b.flag: // of different runs
 			case a.key == b.key && a.flag == b.flag:
 				return console.Usagef("miplc train: %s %s is given twice: list all values in one, as in %s=1,2", a.flag, a.key, a.key)
 			case a.key == b.key, strings.HasPrefix(a.key, b.key+"."), strings.HasPrefix(b.key, a.key+"."):
@@ -212,7 +234,7 @@ func printAll(out io.Writer, o *options, trials int, t *runs.Results) error {
 	if _, err := fmt.Fprintln(out); err != nil {
 		return err
 	}
-	if err := printSettings(out, t.Settings); err != nil || len(o.Grid) == 0 || len(t.Settings) == 1 {
+	if err := printSettings(out, t.Settings); err != nil || len(o.Grid)+len(o.Settings) == 0 || len(t.Settings) == 1 {
 		return err
 	}
 	_, err := fmt.Fprintf(out, "\n%s\n", adviceForGrid(t.Runs))

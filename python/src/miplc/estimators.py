@@ -1,0 +1,479 @@
+"""Estimators for bags with the conventions of scikit-learn, which need not be installed."""
+
+from __future__ import annotations
+
+import inspect
+import numbers
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .bags import Bags, class_name, is_missing
+from .errors import DataError, SpecError
+from .model import Model
+from .training import Callback, Run, Spec, train
+
+if TYPE_CHECKING:
+    import pandas
+    from typing_extensions import Self
+
+__all__ = ["MIPLClassifier", "MIPLMultiLabelClassifier", "PerInstance"]
+
+
+class _Parameters:
+    """The parameters of an estimator, for ``clone``, ``Pipeline`` and searches of scikit-learn."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters; with ``deep``, also those of estimators among them."""
+        found = {name: getattr(self, name) for name in _own(type(self))} | self._settings()
+        if deep:
+            for name, value in list(found.items()):
+                if hasattr(value, "get_params") and not isinstance(value, type):
+                    nested = value.get_params().items()
+                    found.update((f"{name}__{key}", inner) for key, inner in nested)
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters and return the estimator."""
+        known = self.get_params(deep=False)
+        for name, value in params.items():
+            first, _, rest = name.partition("__")
+            if rest and name not in known and hasattr(known.get(first), "set_params"):
+                known[first].set_params(**{rest: value})
+            elif name in _own(type(self)):
+                setattr(self, name, value)
+            else:
+                self._set_setting(name, value)
+        return self
+
+    def _settings(self) -> dict[str, Any]:
+        return {}
+
+    def _set_setting(self, name: str, value: Any) -> None:
+        known = ", ".join(sorted(self.get_params()))
+        raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {known}")
+
+    def __repr__(self) -> str:
+        default = {n: p.default for n, p in inspect.signature(type(self)).parameters.items()}
+        shown = [
+            f"{name}={value!r}"
+            for name, value in self.get_params(deep=False).items()
+            if name not in default or value is not default[name] and value != default[name]
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _own(kind: type) -> list[str]:
+    """Return the names of the parameters in the signature of a class."""
+    return [
+        name
+        for name, p in inspect.signature(kind).parameters.items()
+        if p.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
+
+
+class _MIPLEstimator(_Parameters):
+    """The common part of both classifiers."""
+
+    _multi = False
+    _estimator_type = "classifier"
+
+    def __init__(
+        self,
+        spec: Spec = "demipl-mlp",
+        *,
+        random_state: int | np.random.RandomState | None = None,
+        output: str | os.PathLike[str] | None = None,
+        callbacks: Sequence[Callback] = (),
+        progress: bool = False,
+        engine: str | None = None,
+        device: str | None = None,
+        threads: int | None = None,
+        **settings: Any,
+    ) -> None:
+        self.spec = spec
+        self.random_state = random_state
+        self.output = output
+        self.callbacks = callbacks
+        self.progress = progress
+        self.engine = engine
+        self.device = device
+        self.threads = threads
+        self.settings: dict[str, Any]
+        vars(self)["settings"] = settings
+
+    def _settings(self) -> dict[str, Any]:
+        return dict(self.settings)
+
+    def _set_setting(self, name: str, value: Any) -> None:
+        if "__" not in name:
+            super()._set_setting(name, value)
+        self.settings[name] = value
+
+    def _program_settings(self) -> dict[str, Any]:
+        """Return the settings with the keys of specs."""
+        for name in self.settings:
+            if "__" not in name:
+                super()._set_setting(name, None)
+        found = {"data.split.train": 1} | setting_keys(self.settings)
+        if self.random_state is not None:
+            found["train.seed"] = seed_of(self.random_state)
+        return found
+
+    def fit(
+        self,
+        X: Sequence[ArrayLike],
+        y: Any = None,
+        groups: Sequence[Any] | None = None,
+        *,
+        candidates: Any = None,
+        resume: bool = False,
+    ) -> Self:
+        """Train on all bags.
+
+        Parameters
+        ----------
+        X : Bags, or sequence of m arrays ``[n_i, d]``
+            The bags.
+        y : sequence of m labels or of m sets of labels, or bool array ``[m, k]``, optional
+            See the class. Default: the labels of Bags.
+        groups : sequence of m str or int, optional
+            Groups, such as patients, which a split into validation bags does not divide.
+        candidates : sequence of m sets of labels, or bool array ``[m, k]``, optional
+            Candidate sets. ``y`` then has the true labels, which only measure accuracy.
+        resume : bool
+            Continue the interrupted training in ``output``, if there is one.
+
+        Returns
+        -------
+        self
+        """
+        bags = self._bags(X, y, groups, candidates)
+        run = train(
+            self.spec,
+            bags,
+            output=self.output,
+            settings=self._program_settings(),
+            callbacks=self.callbacks,
+            progress=self.progress,
+            resume=resume,
+            engine=self.engine,
+            device=self.device,
+            threads=self.threads,
+        )
+        self._take(run, bags)
+        return self
+
+    def _bags(self, X: Any, y: Any, groups: Any, candidates: Any) -> Bags:
+        """Return the training bags with their labels."""
+        if y is None and candidates is None:
+            if not isinstance(X, Bags) or X.kind == "none":
+                raise DataError("requires y to be passed, but the target y is None: give y or candidates")
+            bags = X
+        else:
+            count = len(candidates if y is None else y)
+            self._check_lengths(X, count, "candidate set" if y is None else "true label")
+            bags = X if isinstance(X, Bags) else Bags(X)
+            if self._multi:
+                bags = bags.with_labels(_as_sets(y))
+            elif candidates is None and _are_candidates(y):
+                bags = bags.with_labels(candidates=y)
+            else:
+                labels = None if y is None else _column(y)
+                bags = bags.with_labels(labels, candidates=candidates)
+        if bags.kind == "multi" and not self._multi or bags.kind != "multi" and self._multi:
+            other = "MIPLClassifier" if self._multi else "MIPLMultiLabelClassifier"
+            raise DataError(f"the bags have {bags.kind} labels: use {other}")
+        return bags if groups is None else bags.with_groups(groups)
+
+    def _check_lengths(self, X: Any, count: int, noun: str) -> None:
+        if hasattr(X, "__len__") and len(X) != count:
+            plural = "" if count == 1 else "s"
+            raise DataError(f"{count} {noun}{plural} for {len(X)} bag{'' if len(X) == 1 else 's'}")
+
+    def _take(self, run: Run, bags: Bags) -> None:
+        """Set the attributes of a fitted estimator."""
+        self.run_ = run
+        self.model_: Model = run.model
+        self.classes_: NDArray[Any] = bags.classes
+        self.n_features_in_: int = int(np.prod(bags.instances.shape[1:]))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True, multi_output=self._multi),
+            classifier_tags=ClassifierTags(multi_label=self._multi),
+            input_tags=InputTags(two_d_array=False, three_d_array=True),
+        )
+
+    @property
+    def history_(self) -> pandas.DataFrame:
+        """Frame with one row for each epoch: ``loss``, ``train_accuracy``, ..."""
+        self._check_fitted()
+        return self.run_.history
+
+    def _check_fitted(self) -> None:
+        if self.__sklearn_is_fitted__():
+            return
+        text = f"this {type(self).__name__} is not fitted: call fit first"
+        try:
+            from sklearn.exceptions import NotFittedError
+        except ImportError:
+            raise AttributeError(text) from None
+        raise NotFittedError(text)
+
+    def predict_proba(self, X: Sequence[ArrayLike]) -> NDArray[np.float32]:
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        X : Bags, or sequence of m arrays ``[n_i, d]``
+
+        Returns
+        -------
+        array ``[m, k]``, in the order of ``classes_``
+        """
+        self._check_fitted()
+        return self.model_.predict_proba(X)
+
+    def attention(self, X: Sequence[ArrayLike]) -> list[NDArray[np.float32]]:
+        """Return the attention scores of the instances of each bag.
+
+        Parameters
+        ----------
+        X : Bags, or sequence of m arrays ``[n_i, d]``
+
+        Returns
+        -------
+        list of m arrays ``[n_i]``
+        """
+        self._check_fitted()
+        return self.model_.attention(X)
+
+
+class MIPLClassifier(_MIPLEstimator):
+    """Classifier of bags, one label for each, which learns from candidate sets or certain labels.
+
+    Parameters
+    ----------
+    spec : str, path or dict
+        A shipped spec by its name (see :func:`specs`), a YAML file, YAML text or a dict.
+    random_state : int or numpy.random.RandomState, optional
+        Seed of the training. The same seed gives the same bits on the same machine. Default: the seed
+        of the spec.
+    output : path, optional
+        Folder of the run, to resume it. Default: a temporary one.
+    callbacks : sequence of callable
+        Called after each epoch with its metrics. An exception stops the training and is raised.
+    progress : bool
+        Show a progress bar, if tqdm is installed.
+    engine, device : str, optional
+        As the options of ``miplc train``.
+    threads : int, optional
+        Threads of onnxruntime.
+    **settings
+        Settings of the spec, with two underscores for each point: ``train__epochs=50``,
+        ``train__lr=0.01``, ``data__split__validation=0.2``. None: the value of the spec.
+
+    Attributes
+    ----------
+    classes_ : array ``[k]``
+        The labels, sorted.
+    model_ : Model
+        The exported model; its attribute ``bytes`` is the ONNX file.
+    run_ : Run
+        The training: summary, metrics, plots.
+    history_ : pandas.DataFrame
+        One row for each epoch.
+    n_features_in_ : int
+        Number of features of an instance.
+
+    Notes
+    -----
+    y of :meth:`fit` contains, for each bag, one certain label or a set of candidates; or it is a bool
+    array ``[m, k]`` of candidates. In ``cross_val_score`` and searches, write candidate sets as Python
+    sets, or pass ``params={"candidates": sets}`` and the true labels as y, by which bags are scored.
+
+    Examples
+    --------
+    >>> classifier = MIPLClassifier("demipl-mlp", train__epochs=20, random_state=1)
+    >>> classifier.fit(bags, candidates).predict(bags)           # doctest: +SKIP
+    """
+
+    def predict(self, X: Sequence[ArrayLike]) -> NDArray[Any]:
+        """Return the most probable label of each of m bags ``[n_i, d]``: array ``[m]``."""
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+    def score(self, X: Sequence[ArrayLike], y: Any = None, sample_weight: Any = None) -> float:
+        """Return the accuracy.
+
+        Parameters
+        ----------
+        X : Bags, or sequence of m arrays ``[n_i, d]``
+        y : sequence of m labels, optional
+            True labels; bags with an unknown one (None, NaN) do not count. Default: those of Bags.
+        sample_weight : array ``[m]``, optional
+            Weights of the bags.
+        """
+        if y is None and isinstance(X, Bags) and X.labels is not None:
+            y = [None if i < 0 else X.classes[i] for i in X.labels]
+        if y is None:
+            raise DataError("score needs the true labels y")
+        if _are_candidates(y):
+            if any(len(one) != 1 for one in y):
+                text = "score needs true labels; y has candidate sets with several labels"
+                note = 'pass the true labels as y and params={"candidates": sets} to searches'
+                raise DataError([{"text": text, "notes": [note]}])
+            y = [next(iter(one)) for one in y]
+        true = _column(y)
+        self._check_lengths(X, len(true), "true label")
+        known = np.array([not is_missing(label) for label in true])
+        if not known.any():
+            raise DataError("no bag has a known true label")
+        right = np.array([a == b for a, b in zip(self.predict(X).tolist(), true)])
+        weights = None if sample_weight is None else np.asarray(sample_weight)[known]
+        return float(np.average(right[known], weights=weights))
+
+
+class MIPLMultiLabelClassifier(_MIPLEstimator):
+    """Classifier of bags that have any number of labels.
+
+    Parameters and attributes are those of :class:`MIPLClassifier`. y of :meth:`fit` contains a set of
+    labels for each bag, maybe an empty one, or is a bool array ``[m, k]``.
+    """
+
+    _multi = True
+
+    def predict(self, X: Sequence[ArrayLike]) -> NDArray[np.int64]:
+        """Return 1 for each predicted label of each of m bags ``[n_i, d]``: array ``[m, k]``."""
+        probable = self.predict_proba(X) > np.float32(self.model_.threshold or 0.5)
+        return probable.astype(np.int64)
+
+    def score(self, X: Sequence[ArrayLike], y: Any = None, sample_weight: Any = None) -> float:
+        """Return the subset accuracy: the share of bags of which all labels are right.
+
+        Parameters
+        ----------
+        X : Bags, or sequence of m arrays ``[n_i, d]``
+        y : sequence of m sets of labels, or bool array ``[m, k]``, optional
+            Default: the labels of Bags.
+        sample_weight : array ``[m]``, optional
+            Weights of the bags.
+        """
+        if y is None and isinstance(X, Bags) and X.multi:
+            y = X.labels
+        if y is None:
+            raise DataError("score needs the true labels y")
+        self._check_lengths(X, len(y), "set of labels")
+        right = (self.predict(X) == self._indicators(y)).all(axis=1)
+        return float(np.average(right, weights=sample_weight))
+
+    def _indicators(self, y: Any) -> NDArray[np.int64]:
+        sets = _as_sets(y)
+        if isinstance(sets, np.ndarray):
+            return sets.astype(np.int64)
+        return np.array([[label in one for label in self.classes_.tolist()] for one in sets], int)
+
+
+def _column(y: Any) -> list[Any]:
+    """Return labels as a list of Python objects."""
+    values = y.to_numpy() if hasattr(y, "to_numpy") else y
+    if isinstance(values, np.ndarray):
+        if values.ndim == 2 and values.shape[1] == 1:
+            values = values[:, 0]
+        return list(values.tolist())
+    return [v.item() if isinstance(v, np.generic) else v for v in values]
+
+
+def _are_candidates(y: Any) -> bool:
+    """Report whether y has a set of labels for each bag, or a row of a matrix."""
+    if hasattr(y, "to_numpy"):
+        y = y.to_numpy()
+    if isinstance(y, np.ndarray) and y.ndim == 2:
+        return y.shape[1] > 1
+    return any(isinstance(one, Iterable) and not isinstance(one, (str, bytes)) for one in y)
+
+
+def _as_sets(y: Any) -> Any:
+    """Return labels of a multi-label classifier as a matrix or a list of sets."""
+    if hasattr(y, "toarray"):  # a sparse matrix
+        y = y.toarray()
+    if hasattr(y, "to_numpy"):
+        y = y.to_numpy()
+    if isinstance(y, np.ndarray) and y.ndim == 2:
+        return y
+    for i, one in enumerate(y):
+        if isinstance(one, (str, bytes)) or not isinstance(one, Iterable):
+            raise DataError(f"bag {i + 1}: y has the label {class_name(one)}; a set of labels is needed")
+    return [set(one) for one in y]
+
+
+def setting_keys(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with the keys of specs: ``train__lr`` is ``train.lr``."""
+    return {name.replace("__", "."): value for name, value in settings.items()}
+
+
+def seed_of(random_state: Any) -> int:
+    """Return the seed of a random state."""
+    if hasattr(random_state, "randint"):
+        return int(random_state.randint(2**30))
+    if isinstance(random_state, numbers.Integral):
+        return int(random_state)
+    raise SpecError(f"random_state is {random_state!r}; a whole number or a RandomState is needed")
+
+
+class PerInstance(_Parameters):
+    """Apply a transformer of scikit-learn, such as StandardScaler, to the instances of bags.
+
+    Parameters
+    ----------
+    transformer : estimator
+        It is fitted on the instances of all bags, ``[N, d]``.
+
+    Examples
+    --------
+    >>> make_pipeline(PerInstance(StandardScaler()), MIPLClassifier())        # doctest: +SKIP
+    """
+
+    def __init__(self, transformer: Any) -> None:
+        self.transformer = transformer
+
+    def fit(self, X: Sequence[ArrayLike], y: Any = None) -> Self:
+        """Fit the transformer on m bags ``[n_i, d]``."""
+        from sklearn.base import clone
+
+        bags = Bags(X)
+        self.transformer_ = clone(self.transformer).fit(bags.instances)
+        self.n_features_in_: int = bags.instances.shape[1]
+        return self
+
+    def transform(self, X: Sequence[ArrayLike]) -> list[NDArray[np.float32]]:
+        """Return the transformed bags: m arrays ``[n_i, d']``."""
+        bags = Bags(X)
+        values = np.asarray(self.transformer_.transform(bags.instances), np.float32)
+        return np.split(values, bags.offsets[1:-1])
+
+    def fit_transform(self, X: Sequence[ArrayLike], y: Any = None) -> list[NDArray[np.float32]]:
+        """Fit the transformer and transform the bags."""
+        return self.fit(X, y).transform(X)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "transformer_")
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type="transformer",
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(),
+            input_tags=InputTags(two_d_array=False, three_d_array=True),
+        )
