@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import importlib.util
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +19,8 @@ def frame(rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
     _require_pandas()
     import pandas
 
-    return pandas.DataFrame(list(rows))
+    found: pandas.DataFrame = pandas.DataFrame(list(rows))
+    return found
 
 
 def read_csv(path: Path) -> pandas.DataFrame:
@@ -24,7 +28,8 @@ def read_csv(path: Path) -> pandas.DataFrame:
     _require_pandas()
     import pandas
 
-    return pandas.read_csv(path, keep_default_na=False, na_values=[""])
+    table: pandas.DataFrame = pandas.read_csv(path, keep_default_na=False, na_values=[""])
+    return table
 
 
 def _require_pandas() -> None:
@@ -45,30 +50,30 @@ def flat_metrics(epoch: Mapping[str, Any]) -> dict[str, Any]:
     return row
 
 
-def table_frame(table: Mapping[str, Any]) -> pandas.DataFrame:
-    """Return a table of a report as a frame of texts, with the marks of the report."""
-    names = [" ".join(dict.fromkeys(column)) for column in zip(*_heads(table["head"]))]
-    group, rows = "", []
-    for row in table["rows"]:
-        group = row.get("group", group)
-        if row.get("cells"):
-            rows.append({"group": group} | dict(zip(names, (_text(cell) for cell in row["cells"]))))
-    found = frame(rows)
-    return found if group else found.drop(columns="group", errors="ignore")
+def markdown_tables(text: str) -> dict[str, pandas.DataFrame]:
+    """Return the tables of a report in Markdown as frames of texts, by their titles.
+
+    A group of rows becomes a value of the column ``group``.
+    """
+    tables: dict[str, pandas.DataFrame] = {}
+    title, lines = "", text.splitlines()
+    for i, line in enumerate(lines):
+        if found := re.match(r"\*\*Table \d+\.\*\* (.*)", line):
+            title = html.unescape(re.sub(r"\\(.)", r"\1", found[1]))
+        elif line.startswith("|--"):
+            names, group, rows = _cells(lines[i - 1]), "", []
+            for row in itertools.takewhile(lambda line: line.startswith("|"), lines[i + 1 :]):
+                cells = _cells(row)
+                if re.fullmatch(r"\*.+\*", cells[0]) and not any(cells[1:]):
+                    group = cells[0][1:-1]
+                else:
+                    rows.append({"group": group} | dict(zip(names, cells)))
+            found_table = frame(rows)
+            tables[title] = found_table if group else found_table.drop(columns="group")
+    return tables
 
 
-def _heads(lines: Iterable[Sequence[Mapping[str, Any]]]) -> list[list[str]]:
-    """Return the lines of a heading with one text for each column."""
-    found: list[list[str]] = []
-    for line in lines:
-        texts: list[str] = []
-        for entry in line:
-            texts += [entry["text"]] * entry["span"]
-        if found:  # an entry that a higher one covers
-            texts = [text or above for text, above in zip(texts, found[-1])]
-        found.append(texts)
-    return found
-
-
-def _text(cell: Any) -> str:
-    return str(cell.get("text", "")) if isinstance(cell, Mapping) else str(cell)
+def _cells(row: str) -> list[str]:
+    """Return the texts of a row of a table in Markdown."""
+    cells = re.split(r"(?<!\\)\|", row.strip())[1:-1]
+    return [html.unescape(re.sub(r"\\(.)", r"\1", cell.strip())) for cell in cells]

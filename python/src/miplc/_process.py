@@ -45,17 +45,18 @@ def call(
         If the program fails.
     """
     command = [_program.path(), *args, "--json"] + ["--events"] * (events is not None)
-    flags = subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0
+    # In its own session, so that Ctrl-C in a terminal reaches the program only through _stop.
+    own: dict[str, Any] = {"start_new_session": True}
+    if sys.platform == "win32":
+        own = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     try:
-        # In its own session, so that Ctrl-C in a terminal reaches the program only through _stop.
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=_program.environment(),
-            start_new_session=sys.platform != "win32",
-            creationflags=flags,
+            **own,
         )
     except OSError as err:
         raise TrainingError(f"the program {command[0]} cannot be started: {err.strerror}") from err
@@ -112,9 +113,10 @@ def _lines(source: queue.SimpleQueue[bytes | None]) -> Iterator[bytes]:
 def _stop(process: subprocess.Popen[bytes]) -> None:
     """Interrupt the program and wait until it has written its checkpoints."""
     try:
-        process.send_signal(
-            signal.CTRL_BREAK_EVENT if sys.platform == "win32" else signal.SIGINT
-        )
+        if sys.platform == "win32":
+            process.send_signal(signal.CTRL_BREAK_EVENT)
+        else:
+            process.send_signal(signal.SIGINT)
         process.wait(_GRACE)
     except BaseException:  # a second Ctrl-C, or no end
         process.kill()
@@ -128,10 +130,7 @@ def _result(output: bytes, said: str, code: int, hide: Path | None) -> dict[str,
         result = {}
     if code == 0 and result:
         return result
-    problems = [
-        {key: _hidden(value, hide) for key, value in problem.items()}
-        for problem in result.get("errors") or []
-    ]
+    problems = [{key: _hidden(value, hide) for key, value in problem.items()} for problem in result.get("errors") or []]
     if not problems:
         text = said.strip() or f"the program miplc ended with exit code {code} and no message"
         problems = [{"text": text}]
@@ -172,7 +171,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except OSError as err:
         text = f"the file cannot be written: {err.strerror or err}"
-        raise TrainingError([{"file": os.fspath(path), "text": text}]) from err
+        raise TrainingError(text, file=os.fspath(path)) from err
 
 
 def setting(key: str, value: Any) -> str:
@@ -183,7 +182,7 @@ def setting(key: str, value: Any) -> str:
         return f"{key}={value if isinstance(value, str) else json.dumps(value)}"
     except TypeError:
         text = f"the setting {key} has a value of the type {type(value).__name__}"
-        raise SpecError([{"text": text, "notes": ["write a number, a text, a list or a dict"]}])
+        raise SpecError(text, "write a number, a text, a list or a dict") from None
 
 
 def options(**values: Any) -> Sequence[str]:

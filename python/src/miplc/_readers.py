@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .bags import Bags, class_name, is_missing, quoted
 from .errors import DataError
 
-if TYPE_CHECKING:
-    from .bags import Bags
-
-_B = TypeVar("_B", bound="Bags")
+_B = TypeVar("_B", bound=Bags)
 
 
 @dataclass
@@ -32,9 +30,7 @@ class Columns:
     ignore: Sequence[str] = ()
 
 
-def from_frame(
-    kind: type[_B], frame: Any, columns: Columns, *, multi: bool, classes: Any, noisy: bool
-) -> _B:
+def from_frame(kind: type[_B], frame: Any, columns: Columns, *, multi: bool, classes: Any, noisy: bool) -> _B:
     """Make bags of a frame with one row for each instance."""
     names = [str(name) for name in frame.columns]
     optional = {
@@ -49,7 +45,7 @@ def from_frame(
     used = [columns.bag, *(name for name in optional.values() if name), *(coords or ())]
     for name in [*used, *(columns.features or ()), *columns.ignore]:
         if name not in names:
-            raise DataError(f"the frame has no column {_quoted(name)}")
+            raise DataError(f"the frame has no column {quoted_label(name)}")
     if len(frame) == 0:
         raise DataError("the frame has no rows")
     skipped = {*used, *columns.ignore, "candidates"}
@@ -91,15 +87,12 @@ def _column(frame: Any, name: str) -> list[Any]:
 
 
 def _missing(value: Any) -> bool:
-    from .bags import is_missing
-
-    return is_missing(value) or value == "" if not isinstance(value, np.ndarray) else False
+    return is_missing(value) or (isinstance(value, str) and value == "")
 
 
-def _quoted(text: Any) -> str:
-    from .bags import class_name
-
-    return f'"{class_name(text)}"'
+def quoted_label(label: Any) -> str:
+    """Return the name of a label for messages."""
+    return quoted(class_name(label))
 
 
 def _starts(column: list[Any]) -> tuple[list[int], list[Any]]:
@@ -110,22 +103,15 @@ def _starts(column: list[Any]) -> tuple[list[int], list[Any]]:
         if row and name == column[row - 1]:
             continue
         if _missing(name):
-            raise DataError([{"text": "the column bag is empty", "line": row + 1}])
+            raise DataError(f"row {row + 1}: the column bag is empty", line=row + 1)
         if name in first:
             bag = list(first).index(name) + 1
             raise DataError(
-                [
-                    {
-                        "text": f"row {row + 1}: bag {bag} ({_quoted(name)}) occurs again after other "
-                        f"bags; the rows of a bag must be adjacent (the first is row {first[name] + 1})",
-                        "line": row + 1,
-                        "notes": [
-                            "if these rows are one bag, sort the rows by bag: "
-                            'table.sort_values("bag", kind="stable") in pandas',
-                            "if they are different bags, give each of them a name of its own",
-                        ],
-                    }
-                ]
+                f"row {row + 1}: bag {bag} ({quoted_label(name)}) occurs again after other bags; "
+                f"the rows of a bag must be adjacent (the first is row {first[name] + 1})",
+                'if these rows are one bag, sort the rows by bag: frame.sort_values("bag", kind="stable") ' "in pandas",
+                "if they are different bags, give each of them a name of its own",
+                line=row + 1,
             )
         first[name] = row
         starts.append(row)
@@ -139,15 +125,10 @@ def _of_bags(column: list[Any], starts: list[int], names: list[Any], what: str) 
         for row in range(start + 1, end):
             value = column[row]
             if not _missing(value) and not _same(value, column[start]):
-                raise DataError(
-                    [
-                        {
-                            "text": f"row {row + 1}: bag {i + 1} ({_quoted(names[i])}) has the {what} "
-                            f"{_quoted(value)} here and {_quoted(column[start])} in row {start + 1}",
-                            "line": row + 1,
-                        }
-                    ]
-                )
+                here, there = quoted_label(value), quoted_label(column[start])
+                bag = f"bag {i + 1} ({quoted_label(names[i])})"
+                text = f"{bag} has the {what} {here} here and {there} in row {start + 1}"
+                raise DataError(f"row {row + 1}: {text}", line=row + 1)
     values = [column[start] for start in starts]
     return [None if _missing(value) else value for value in values]
 
@@ -179,23 +160,17 @@ def _numbers(frame: Any, names: list[str], starts: list[int]) -> NDArray[np.floa
             wrong = next((r for r, v in enumerate(values) if isinstance(v, str)), None)
             if wrong is not None:
                 bag = int(np.searchsorted(starts, wrong, side="right"))
+                value, name = quoted_label(values[wrong]), quoted_label(name)
                 raise DataError(
-                    [
-                        {
-                            "text": f"row {wrong + 1}: bag {bag}: feature {f + 1} is "
-                            f"{_quoted(values[wrong])}, not a number",
-                            "line": wrong + 1,
-                            "notes": [
-                                f"features are numbers; if the column {_quoted(name)} is not a "
-                                f"feature, leave it out with ignore=[{_quoted(name)}]"
-                            ],
-                        }
-                    ]
+                    f"row {wrong + 1}: bag {bag}: feature {f + 1} is {value}, not a number",
+                    f"features are numbers; if the column {name} is not a feature, leave it out with "
+                    f"ignore=[{name}]",
+                    line=wrong + 1,
                 )
         try:
             columns.append(np.asarray(column, dtype=np.float64).astype(np.float32))
         except (TypeError, ValueError):
-            raise DataError(f"column {_quoted(name)}: its values are not numbers") from None
+            raise DataError(f"column {quoted_label(name)}: its values are not numbers") from None
     return np.stack(columns, axis=1)
 
 
@@ -203,7 +178,7 @@ def read(kind: type[_B], path: Path, columns: Mapping[str, Any]) -> _B:
     """Read bags from a file."""
     ending = path.suffix.lower()
     if not path.exists():
-        raise DataError([{"file": str(path), "text": "there is no such file"}])
+        raise DataError("there is no such file", file=str(path))
     try:
         if ending == ".npz":
             with np.load(path) as arrays:
@@ -216,18 +191,18 @@ def read(kind: type[_B], path: Path, columns: Mapping[str, Any]) -> _B:
             load = pandas.read_parquet if ending == ".parquet" else pandas.read_csv
             return kind.from_frame(load(path), **columns)
     except DataError as err:
-        raise DataError([{"file": str(path), **problem} for problem in err.problems]) from None
+        raise DataError([{**problem, "file": str(path)} for problem in err.problems]) from None
     except (OSError, ValueError) as err:
-        raise DataError([{"file": str(path), "text": f"the file cannot be read: {err}"}]) from err
+        raise DataError(f"the file cannot be read: {err}", file=str(path)) from err
     text = "files with this extension are not supported; supported are .npz, .h5, .parquet, .csv"
-    raise DataError([{"file": str(path), "text": text}])
+    raise DataError(text, file=str(path))
 
 
 def _from_arrays(kind: type[_B], arrays: Mapping[str, Any], noisy: bool = False) -> _B:
     """Make bags of the arrays of an .npz file."""
     for key in ("instances", "offsets"):
         if key not in arrays:
-            raise DataError(f"no array {_quoted(key)}; the file has {', '.join(sorted(arrays))}")
+            raise DataError(f"no array {quoted_label(key)}; the file has {', '.join(sorted(arrays))}")
     labels, candidates = arrays.get("labels"), arrays.get("candidates")
     classes = arrays.get("class_names")
     if classes is None and candidates is not None:
@@ -270,8 +245,7 @@ def _read_hdf5(kind: type[_B], path: Path, columns: Mapping[str, Any]) -> _B:
         names = [name for name in file if hasattr(file[name], "keys") and "features" in file[name]]
         if not names:
             raise DataError(
-                f"the file has neither an array instances nor groups with features; "
-                f"it has {', '.join(file)}"
+                f"the file has neither an array instances nor groups with features; " f"it has {', '.join(file)}"
             )
         coords = [file[name]["coords"][:] for name in names if "coords" in file[name]]
         if len(coords) not in (0, len(names)):

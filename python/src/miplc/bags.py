@@ -6,7 +6,7 @@ import math
 import numbers
 import os
 import unicodedata
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -39,12 +39,12 @@ class _Faults:
 
     def check(self) -> None:
         if self.more:
-            self.problems.append({"text": f"and {_count(self.more, 'more error')}"})
+            self.problems.append({"text": f"and {count(self.more, 'more error')}"})
         if self.problems:
             raise DataError(self.problems)
 
 
-def _count(n: int, noun: str) -> str:
+def count(n: int, noun: str) -> str:
     """Return a number with its noun: 1 bag, 2 classes."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}{'es' if noun.endswith('s') else 's'}"
 
@@ -60,7 +60,7 @@ def _number(value: Any) -> str:
     return f"{value:+}".replace("inf", "Inf") if math.isinf(value) else str(value)
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
@@ -146,7 +146,7 @@ class Bags(Sequence[NDArray[np.float32]]):
         faults = _Faults()
         self._check_instances(faults)
         self.noisy = noisy
-        self.multi = candidates is None and labels is not None and _is_sets(labels)
+        self.multi = candidates is None and labels is not None and is_sets(labels)
         self.labels: NDArray[Any] | None = None
         self.candidates: NDArray[np.bool_] | None = None
         self.classes: NDArray[Any] = np.array([])
@@ -196,8 +196,8 @@ class Bags(Sequence[NDArray[np.float32]]):
     def __repr__(self) -> str:
         shape = " x ".join(str(n) for n in self.instances.shape[1:])
         kind = "" if self.kind == "none" else f", labels {self.kind}"
-        of = f", {_count(len(self.classes), 'class')}" if len(self.classes) else ""
-        bags, n = _count(len(self), "bag"), _count(len(self.instances), "instance")
+        of = f", {count(len(self.classes), 'class')}" if len(self.classes) else ""
+        bags, n = count(len(self), "bag"), count(len(self.instances), "instance")
         return f"<Bags: {bags}, {n} of {shape} features{of}{kind}>"
 
     @property
@@ -230,9 +230,12 @@ class Bags(Sequence[NDArray[np.float32]]):
         copy.__dict__.update(self.__dict__)
         copy.noisy, copy.labels, copy.candidates = noisy, None, None
         labels, candidates = self._by_name(labels, "label"), self._by_name(candidates, "candidates")
-        copy.multi = candidates is None and labels is not None and _is_sets(labels)
+        copy.multi = candidates is None and labels is not None and is_sets(labels)
         faults = _Faults()
         copy._set_labels(labels, candidates, classes, faults)
+        if self.instance_labels is not None:
+            old = [None if i < 0 else self.classes[i] for i in self.instance_labels]
+            copy.instance_labels = copy._instance_labels(old, faults)
         faults.check()
         return copy
 
@@ -251,7 +254,7 @@ class Bags(Sequence[NDArray[np.float32]]):
         names = self.names if self.names is not None else np.arange(1, len(self) + 1)
         for i, name in enumerate(names.tolist()):
             if name not in values:
-                raise DataError(f"bag {i + 1} ({_quoted(str(name))}) has no {what}")
+                raise DataError(f"bag {i + 1} ({quoted(str(name))}) has no {what}")
         return [values[name] for name in names.tolist()]
 
     # Checks. Each adds its mistakes to faults.
@@ -264,10 +267,8 @@ class Bags(Sequence[NDArray[np.float32]]):
         faults.check()
         check_finite(self.instances, self.offsets)
 
-    def _set_labels(
-        self, labels: Any, candidates: Any, classes: Sequence[Any] | None, faults: _Faults
-    ) -> None:
-        found, self.classes = _classes(labels, candidates, classes)
+    def _set_labels(self, labels: Any, candidates: Any, classes: Sequence[Any] | None, faults: _Faults) -> None:
+        self.classes = _classes(labels, candidates, classes)
         index = {label: i for i, label in enumerate(self.classes.tolist())}
         m, k = len(self), len(self.classes)
         matrix = candidates if candidates is not None else labels if self.multi else None
@@ -276,15 +277,15 @@ class Bags(Sequence[NDArray[np.float32]]):
             if len(matrix) != m:
                 many = f"sets{what[3:]}" if self.multi else "candidate sets"
                 n = len(matrix)
-                faults.add(f"{n} {what if n == 1 else many} for {_count(m, 'bag')}")
+                faults.add(f"{n} {what if n == 1 else many} for {count(m, 'bag')}")
                 faults.check()
             self.candidates = _matrix(matrix, index, k, faults)
             if self.multi:
                 self.labels, self.candidates = self.candidates, None
         if labels is not None and not self.multi:
-            values = _listed(labels)
+            values = listed(labels)
             if len(values) != m:
-                faults.add(f"{_count(len(values), 'true label')} for {_count(m, 'bag')}")
+                faults.add(f"{count(len(values), 'true label')} for {count(m, 'bag')}")
                 faults.check()
             self.labels = np.array([-1 if is_missing(v) else index[v] for v in values], np.int64)
         self._check_labels(faults)
@@ -295,7 +296,7 @@ class Bags(Sequence[NDArray[np.float32]]):
             faults.add(f"the number of classes is {len(names)}; at least 2 are needed")
         for name in names:
             if name == "" or any(unicodedata.category(c) == "Cc" for c in name):
-                faults.add(f"a class has the name {_quoted(name)}, which is empty or not plain text")
+                faults.add(f"a class has the name {quoted(name)}, which is empty or not plain text")
         if self.kind == "known":
             for i in np.flatnonzero(np.asarray(self.labels) < 0):
                 faults.add(f"bag {i + 1} has no label, but data.labels is known", _NO_LABEL)
@@ -307,7 +308,7 @@ class Bags(Sequence[NDArray[np.float32]]):
                 faults.add(f"bag {i + 1} has no candidate label")
         for c in np.flatnonzero(~matrix.any(axis=0)):
             what = "label" if self.multi else "candidate"
-            faults.add(f"class {_quoted(names[c])} has no examples: it is a {what} of no bag")
+            faults.add(f"class {quoted(names[c])} has no examples: it is a {what} of no bag")
         if self.multi or self.labels is None or self.noisy:
             return
         known = self.labels >= 0
@@ -315,7 +316,7 @@ class Bags(Sequence[NDArray[np.float32]]):
         for i in np.flatnonzero(known & ~inside & matrix.any(axis=1)):
             listed = [names[c] for c in np.flatnonzero(matrix[i])]
             text = ", ".join(listed[:10] + ["..."] * (len(listed) > 10))
-            true = _quoted(names[self.labels[i]])
+            true = quoted(names[self.labels[i]])
             faults.add(
                 f"bag {i + 1}: the true label {true} is not among the candidates {{{text}}}",
                 "change the label or the candidates; leave an unknown label empty (None)",
@@ -328,16 +329,16 @@ class Bags(Sequence[NDArray[np.float32]]):
         """Return names of bags or groups as an array."""
         if values is None:
             return None
-        texts = ["" if is_missing(v) else str(v) for v in _listed(values)]
+        texts = ["" if is_missing(v) else str(v) for v in listed(values)]
         if len(texts) != len(self):
-            faults.add(f"{_count(len(texts), noun)} for {_count(len(self), 'bag')}")
+            faults.add(f"{count(len(texts), noun)} for {count(len(self), 'bag')}")
         first: dict[str, int] = {}
         for i, text in enumerate(texts):
             if text != text.strip() or not text or any(unicodedata.category(c) == "Cc" for c in text):
                 why = "which is empty, not plain text (UTF-8), or has spaces around it"
-                faults.add(f"bag {i + 1} has the {what} {_quoted(text)}, {why}")
+                faults.add(f"bag {i + 1} has the {what} {quoted(text)}, {why}")
             elif plural and text in first:
-                faults.add(f"{plural} {first[text] + 1} and {i + 1} are both named {_quoted(text)}")
+                faults.add(f"{plural} {first[text] + 1} and {i + 1} are both named {quoted(text)}")
             else:
                 first.setdefault(text, i)
         return np.array(texts, dtype=np.str_)
@@ -354,33 +355,26 @@ class Bags(Sequence[NDArray[np.float32]]):
             raise DataError(text)
         n = len(self.instances)
         if len(xy) != n:
-            text = f"{_count(xy.size, 'coordinate')} for {_count(n, 'instance')}"
+            text = f"{count(xy.size, 'coordinate')} for {count(n, 'instance')}"
             faults.add(f"{text}; each has x and y")
             return xy
         for row, column in np.argwhere(~np.isfinite(xy))[:1]:
             i, j = self._place(row)
             value = _number(xy[row, column])
-            faults.add(
-                f"bag {i}: instance {j} has the coordinate {value}; coordinates must be finite"
-            )
+            faults.add(f"bag {i}: instance {j} has the coordinate {value}; coordinates must be finite")
         return xy
 
-    def _instance_labels(
-        self, labels: Sequence[Any] | None, faults: _Faults
-    ) -> NDArray[np.int64] | None:
+    def _instance_labels(self, labels: Sequence[Any] | None, faults: _Faults) -> NDArray[np.int64] | None:
         if labels is None:
             return None
-        values, n = _listed(labels), len(self.instances)
+        values, n = listed(labels), len(self.instances)
         if len(values) != n:
-            faults.add(f"{_count(len(values), 'instance label')} for {_count(n, 'instance')}")
+            faults.add(f"{count(len(values), 'instance label')} for {count(n, 'instance')}")
             return None
         index = {label: c for c, label in enumerate(self.classes.tolist())}
         for value in values:
             if not is_missing(value) and value not in index:
-                faults.add(
-                    f"the instance label {_quoted(class_name(value))} is no label and no candidate "
-                    "of any bag"
-                )
+                faults.add(f"the instance label {quoted(class_name(value))} is no label and no candidate " "of any bag")
                 return None
         return np.array([-1 if is_missing(v) else index[v] for v in values], np.int64)
 
@@ -405,7 +399,11 @@ class Bags(Sequence[NDArray[np.float32]]):
             arrays["class_names"] = np.array(self.class_names)
         if self.groups is not None:
             arrays["group_name"] = np.array([self.group_name])
-        optional = {"bag_names": self.names, "groups": self.groups, "coords": self.coords}
+        optional: dict[str, Any] = {
+            "bag_names": self.names,
+            "groups": self.groups,
+            "coords": self.coords,
+        }
         optional["instance_labels"] = self.instance_labels
         arrays.update((key, value) for key, value in optional.items() if value is not None)
         if self.feature_names is not None:
@@ -485,6 +483,7 @@ class Bags(Sequence[NDArray[np.float32]]):
         )
 
 
+_NEEDED = "a list of arrays [instances, features] is needed"
 _NO_LABEL = "leave the bag out, or use candidates: all classes if nothing is known"
 
 
@@ -519,7 +518,7 @@ def class_name(label: Any) -> str:
     return str(label)
 
 
-def _listed(values: Any) -> list[Any]:
+def listed(values: Any) -> list[Any]:
     """Return labels as Python objects."""
     if hasattr(values, "to_numpy"):  # a column of pandas or polars
         values = values.to_numpy()
@@ -527,41 +526,39 @@ def _listed(values: Any) -> list[Any]:
     return [v.item() if isinstance(v, np.generic) else v for v in values]
 
 
-def _is_sets(values: Any) -> bool:
+def is_sets(values: Any) -> bool:
     """Report whether there is a set of labels, or a row of a matrix, for each bag."""
     if isinstance(values, np.ndarray) and values.ndim == 2:
         return True
-    return any(_is_set(one) for one in _listed(values))
+    return any(_is_set(one) for one in listed(values))
 
 
 def _is_set(value: Any) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes))
 
 
-def _classes(
-    labels: Any, candidates: Any, classes: Sequence[Any] | None
-) -> tuple[set[Hashable], NDArray[Any]]:
-    """Return the labels that occur and the sorted classes."""
-    found: set[Hashable] = set()
+def _classes(labels: Any, candidates: Any, classes: Sequence[Any] | None) -> NDArray[Any]:
+    """Return the sorted classes."""
+    found: set[Any] = set()
     width = 0
     for values in (labels, candidates):
         if isinstance(values, np.ndarray) and values.ndim == 2:
             width = values.shape[1]
         elif values is not None:
-            for one in _listed(values):
-                found.update(_listed(one) if _is_set(one) else [one])
+            for one in listed(values):
+                found.update(listed(one) if _is_set(one) else [one])
     found = {label for label in found if not is_missing(label)}
     if classes is not None:
-        given = _listed(classes)
+        given = listed(classes)
         for label in sorted(found - set(given), key=str):
-            raise DataError(f"the label {_quoted(class_name(label))} is not in classes")
+            raise DataError(f"the label {quoted(class_name(label))} is not in classes")
         if width and width != len(given):
-            text = f"{_count(len(given), 'class')} for a matrix with {_count(width, 'column')}"
+            text = f"{count(len(given), 'class')} for a matrix with {count(width, 'column')}"
             raise DataError(text)
-        return found, _as_array(given)
+        return _as_array(given)
     if width:
         found |= set(range(width))
-    return found, _as_array(_sorted(found))
+    return _as_array(_sorted(found))
 
 
 def _sorted(found: Iterable[Any]) -> list[Any]:
@@ -570,18 +567,17 @@ def _sorted(found: Iterable[Any]) -> list[Any]:
     texts = [isinstance(label, str) for label in labels]
     if any(texts) and not all(texts):
         one, two = labels[texts.index(True)], labels[texts.index(False)]
-        raise DataError(f"the labels are text and numbers, such as {_quoted(one)} and {two!r}")
+        raise DataError(f"the labels are text and numbers, such as {quoted(one)} and {two!r}")
     if all(texts):
         whole = all(label.lstrip("-").isdecimal() for label in labels)
         return sorted(labels, key=int if whole else None)
     for label in labels:
-        if not isinstance(label, numbers.Real):
+        if not isinstance(label, numbers.Real) or math.isinf(label):
             raise DataError(f"a label is of the type {type(label).__name__}: {label!r}")
-        if label != int(label):
-            different = _count(len(labels), "different label")
+        if label != math.floor(label):
+            different = count(len(labels), "different label")
             raise DataError(
-                f"there are {different} that are numbers such as {label}: "
-                "miplc predicts classes, not numbers"
+                f"there are {different} that are numbers such as {label}: " "miplc predicts classes, not numbers"
             )
     return sorted(labels)
 
@@ -596,13 +592,11 @@ def _matrix(sets: Any, index: Mapping[Any, int], k: int, faults: _Faults) -> NDA
     if isinstance(sets, np.ndarray) and sets.ndim == 2:
         if not np.isin(sets, (0, 1)).all():
             i, c = np.argwhere(~np.isin(sets, (0, 1)))[0]
-            faults.add(
-                f"bag {i + 1}: contains {sets[i, c]}; entries must be 0 or 1, one column per class"
-            )
+            faults.add(f"bag {i + 1}: contains {sets[i, c]}; entries must be 0 or 1, one column per class")
         return sets.astype(bool)
     matrix = np.zeros((len(sets), k), dtype=bool)
-    for i, one in enumerate(_listed(sets)):
-        labels = _listed(one) if _is_set(one) else [] if is_missing(one) else [one]
+    for i, one in enumerate(listed(sets)):
+        labels = listed(one) if _is_set(one) else [] if is_missing(one) else [one]
         matrix[i, [index[label] for label in labels if not is_missing(label)]] = True
     return matrix
 
@@ -625,11 +619,9 @@ def _offsets(offsets: ArrayLike, n: int) -> NDArray[np.int64]:
     if at[0] != 0:
         raise DataError(f"the offsets start at {at[0]}, not at 0")
     for i in np.flatnonzero(np.diff(at) < 0)[:1]:
-        raise DataError(
-            f"bag {i + 1}: the offsets fall from {at[i]} to {at[i + 1]}; they must increase"
-        )
+        raise DataError(f"bag {i + 1}: the offsets fall from {at[i]} to {at[i + 1]}; they must increase")
     if at[-1] != n:
-        raise DataError(f"the bags end at instance {at[-1]}, but the data have {_count(n, 'instance')}")
+        raise DataError(f"the bags end at instance {at[-1]}, but the data have {count(n, 'instance')}")
     return at
 
 
@@ -638,25 +630,12 @@ def _join(bags: Any) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     if isinstance(bags, Bags):
         return bags.instances, bags.offsets
     if isinstance(bags, np.ndarray) and bags.ndim == 2 and bags.dtype != object:
-        raise DataError(
-            [
-                {
-                    "text": f"the bags are one matrix of the shape {_shape(bags.shape)}; "
-                    "a list of arrays [instances, features] is needed",
-                    "notes": ["if each row is a bag of one instance: X[:, None, :]"],
-                }
-            ]
-        )
+        text = f"the bags are one matrix of the shape {_shape(bags.shape)}"
+        raise DataError(f"{text}; {_NEEDED}", "if each row is a bag of one instance: X[:, None, :]")
     if hasattr(bags, "columns") or isinstance(bags, (str, bytes, Mapping)) or not _is_set(bags):
-        raise DataError(
-            [
-                {
-                    "text": f"the bags are a {type(bags).__name__}; a list of arrays "
-                    "[instances, features] is needed",
-                    "notes": ["a frame with one row per instance: Bags.from_frame(frame)"],
-                }
-            ]
-        )
+        text = f"the bags are of the type {type(bags).__name__}"
+        note = "for a frame with one row for each instance: Bags.from_frame(frame)"
+        raise DataError(f"{text}; {_NEEDED}", note)
     arrays = [_array(bag, f"bag {i + 1}") for i, bag in enumerate(bags)]
     if not arrays:
         raise DataError("no bags")
@@ -679,9 +658,7 @@ def _array(bag: Any, what: str) -> NDArray[np.float32]:
     except ValueError:  # ragged lists
         raise DataError(f"{what}: its instances have different numbers of features") from None
     if array.ndim < 2:
-        raise DataError(
-            f"{what} has the shape {_shape(array.shape)}; [instances, features] is needed"
-        )
+        raise DataError(f"{what} has the shape {_shape(array.shape)}; [instances, features] is needed")
     if array.dtype.kind not in "biuf":
         _check_numbers(array, what)
     with np.errstate(over="ignore"):
@@ -694,9 +671,5 @@ def _check_numbers(array: NDArray[Any], what: str) -> None:
     for j, row in enumerate(wide.tolist()):
         for f, value in enumerate(row):
             if not isinstance(value, numbers.Real):
-                shown = _quoted(value) if isinstance(value, str) else repr(value)
-                raise DataError(
-                    f"{what}: feature {f + 1} of instance {j + 1} is {shown}, not a number"
-                )
-
-
+                shown = quoted(value) if isinstance(value, str) else repr(value)
+                raise DataError(f"{what}: feature {f + 1} of instance {j + 1} is {shown}, not a number")

@@ -19,6 +19,10 @@ class MiplcError(Exception):
     problems : sequence of dict, or str
         The mistakes, in the order of the message. Each has the key ``text`` and, if known, ``file``,
         ``line``, ``column``, ``suggestion`` and ``notes``. A str is the text of a single one.
+    *notes : str
+        What to do about a single one.
+    file, line
+        Its place.
 
     Attributes
     ----------
@@ -36,9 +40,15 @@ class MiplcError(Exception):
         All mistakes.
     """
 
-    def __init__(self, problems: Sequence[Mapping[str, Any]] | str) -> None:
+    def __init__(
+        self,
+        problems: Sequence[Mapping[str, Any]] | str,
+        *notes: str,
+        file: str | None = None,
+        line: int | None = None,
+    ) -> None:
         if isinstance(problems, str):
-            problems = [{"text": problems}]
+            problems = [{"text": problems, "notes": list(notes), "file": file, "line": line}]
         super().__init__(problems)
         self.problems: tuple[Mapping[str, Any], ...] = tuple(problems)
         first = self.problems[0]

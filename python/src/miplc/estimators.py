@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .bags import Bags, class_name, is_missing
+from .bags import Bags, class_name, count, is_missing, is_sets, listed
 from .errors import DataError, SpecError
 from .model import Model
 from .training import Callback, Run, Spec, train
@@ -69,9 +69,7 @@ class _Parameters:
 def _own(kind: type) -> list[str]:
     """Return the names of the parameters in the signature of a class."""
     return [
-        name
-        for name, p in inspect.signature(kind).parameters.items()
-        if p.kind is not inspect.Parameter.VAR_KEYWORD
+        name for name, p in inspect.signature(kind).parameters.items() if p.kind is not inspect.Parameter.VAR_KEYWORD
     ]
 
 
@@ -174,25 +172,15 @@ class _MIPLEstimator(_Parameters):
                 raise DataError("requires y to be passed, but the target y is None: give y or candidates")
             bags = X
         else:
-            count = len(candidates if y is None else y)
-            self._check_lengths(X, count, "candidate set" if y is None else "true label")
             bags = X if isinstance(X, Bags) else Bags(X)
-            if self._multi:
-                bags = bags.with_labels(_as_sets(y))
-            elif candidates is None and _are_candidates(y):
-                bags = bags.with_labels(candidates=y)
-            else:
-                labels = None if y is None else _column(y)
-                bags = bags.with_labels(labels, candidates=candidates)
+            labels = _sets(y) if self._multi else _column(y)
+            if not self._multi and candidates is None and is_sets(labels):
+                labels, candidates = None, labels
+            bags = bags.with_labels(labels, candidates=candidates)
         if bags.kind == "multi" and not self._multi or bags.kind != "multi" and self._multi:
             other = "MIPLClassifier" if self._multi else "MIPLMultiLabelClassifier"
             raise DataError(f"the bags have {bags.kind} labels: use {other}")
         return bags if groups is None else bags.with_groups(groups)
-
-    def _check_lengths(self, X: Any, count: int, noun: str) -> None:
-        if hasattr(X, "__len__") and len(X) != count:
-            plural = "" if count == 1 else "s"
-            raise DataError(f"{count} {noun}{plural} for {len(X)} bag{'' if len(X) == 1 else 's'}")
 
     def _take(self, run: Run, bags: Bags) -> None:
         """Set the attributes of a fitted estimator."""
@@ -202,7 +190,7 @@ class _MIPLEstimator(_Parameters):
         self.n_features_in_: int = int(np.prod(bags.instances.shape[1:]))
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
+        return "model_" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
@@ -327,14 +315,16 @@ class MIPLClassifier(_MIPLEstimator):
             y = [None if i < 0 else X.classes[i] for i in X.labels]
         if y is None:
             raise DataError("score needs the true labels y")
-        if _are_candidates(y):
-            if any(len(one) != 1 for one in y):
-                text = "score needs true labels; y has candidate sets with several labels"
-                note = 'pass the true labels as y and params={"candidates": sets} to searches'
-                raise DataError([{"text": text, "notes": [note]}])
-            y = [next(iter(one)) for one in y]
         true = _column(y)
-        self._check_lengths(X, len(true), "true label")
+        if is_sets(true):
+            if any(len(one) != 1 for one in true):
+                raise DataError(
+                    "score needs true labels; y has candidate sets with several labels",
+                    'pass the true labels as y and params={"candidates": sets} to cross_val_score',
+                )
+            true = [next(iter(one)) for one in true]
+        true = listed(true)
+        _check_lengths(X, len(true), "true label")
         known = np.array([not is_missing(label) for label in true])
         if not known.any():
             raise DataError("no bag has a known true label")
@@ -354,8 +344,8 @@ class MIPLMultiLabelClassifier(_MIPLEstimator):
 
     def predict(self, X: Sequence[ArrayLike]) -> NDArray[np.int64]:
         """Return 1 for each predicted label of each of m bags ``[n_i, d]``: array ``[m, k]``."""
-        probable = self.predict_proba(X) > np.float32(self.model_.threshold or 0.5)
-        return probable.astype(np.int64)
+        probable = self.predict_proba(X) > (self.model_.threshold or 0.5)
+        return np.asarray(probable, np.int64)
 
     def score(self, X: Sequence[ArrayLike], y: Any = None, sample_weight: Any = None) -> float:
         """Return the subset accuracy: the share of bags of which all labels are right.
@@ -372,47 +362,38 @@ class MIPLMultiLabelClassifier(_MIPLEstimator):
             y = X.labels
         if y is None:
             raise DataError("score needs the true labels y")
-        self._check_lengths(X, len(y), "set of labels")
+        _check_lengths(X, len(y), "label set")
         right = (self.predict(X) == self._indicators(y)).all(axis=1)
         return float(np.average(right, weights=sample_weight))
 
     def _indicators(self, y: Any) -> NDArray[np.int64]:
-        sets = _as_sets(y)
+        sets = _sets(y)
         if isinstance(sets, np.ndarray):
-            return sets.astype(np.int64)
-        return np.array([[label in one for label in self.classes_.tolist()] for one in sets], int)
+            return np.asarray(sets, np.int64)
+        rows = [[label in one for label in self.classes_.tolist()] for one in sets]
+        return np.array(rows, np.int64)
 
 
-def _column(y: Any) -> list[Any]:
-    """Return labels as a list of Python objects."""
-    values = y.to_numpy() if hasattr(y, "to_numpy") else y
-    if isinstance(values, np.ndarray):
-        if values.ndim == 2 and values.shape[1] == 1:
-            values = values[:, 0]
-        return list(values.tolist())
-    return [v.item() if isinstance(v, np.generic) else v for v in values]
+def _check_lengths(X: Sequence[ArrayLike], n: int, noun: str) -> None:
+    if len(X) != n:
+        raise DataError(f"{count(n, noun)} for {count(len(X), 'bag')}")
 
 
-def _are_candidates(y: Any) -> bool:
-    """Report whether y has a set of labels for each bag, or a row of a matrix."""
-    if hasattr(y, "to_numpy"):
-        y = y.to_numpy()
-    if isinstance(y, np.ndarray) and y.ndim == 2:
-        return y.shape[1] > 1
-    return any(isinstance(one, Iterable) and not isinstance(one, (str, bytes)) for one in y)
+def _column(y: Any) -> Any:
+    """Return labels without the second axis of a single column."""
+    y = y.to_numpy() if hasattr(y, "to_numpy") else y
+    return y[:, 0] if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1 else y
 
 
-def _as_sets(y: Any) -> Any:
+def _sets(y: Any) -> Any:
     """Return labels of a multi-label classifier as a matrix or a list of sets."""
-    if hasattr(y, "toarray"):  # a sparse matrix
-        y = y.toarray()
-    if hasattr(y, "to_numpy"):
-        y = y.to_numpy()
-    if isinstance(y, np.ndarray) and y.ndim == 2:
+    y = y.toarray() if hasattr(y, "toarray") else y  # a sparse matrix
+    y = y.to_numpy() if hasattr(y, "to_numpy") else y
+    if y is None or isinstance(y, np.ndarray) and y.ndim == 2:
         return y
     for i, one in enumerate(y):
         if isinstance(one, (str, bytes)) or not isinstance(one, Iterable):
-            raise DataError(f"bag {i + 1}: y has the label {class_name(one)}; a set of labels is needed")
+            raise DataError(f"bag {i + 1} has the label {class_name(one)}; a set of labels is needed")
     return [set(one) for one in y]
 
 
@@ -466,7 +447,7 @@ class PerInstance(_Parameters):
         return self.fit(X, y).transform(X)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "transformer_")
+        return "transformer_" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags

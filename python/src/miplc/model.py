@@ -70,7 +70,7 @@ class Model:
                 source = self.path.read_bytes()
             except OSError as err:
                 text = f"the model cannot be read: {err.strerror}"
-                raise DataError([{"file": str(self.path), "text": text}]) from err
+                raise DataError(text, file=str(self.path)) from err
         self.bytes: bytes = source
         self.threads = threads
         self._start()
@@ -83,17 +83,13 @@ class Model:
         options.intra_op_num_threads = self.threads
         options.log_severity_level = 3
         try:
-            self._session = onnxruntime.InferenceSession(
-                self.bytes, options, providers=["CPUExecutionProvider"]
-            )
+            self._session = onnxruntime.InferenceSession(self.bytes, options, providers=["CPUExecutionProvider"])
             stored = self._session.get_modelmeta().custom_metadata_map
-            self.metadata: dict[str, Any] = {
-                key.removeprefix("miplc."): _value(text) for key, text in stored.items()
-            }
+            self.metadata: dict[str, Any] = {key.removeprefix("miplc."): _value(text) for key, text in stored.items()}
             self.classes: list[str] = self.metadata["classes"]
         except Exception as err:  # onnxruntime has no common class of its exceptions
             text = f"this is not a model of miplc: {str(err) or type(err).__name__}"
-            raise DataError([{"file": str(self.path or "model"), "text": text}]) from err
+            raise DataError(text, file=str(self.path or "model")) from err
         self.shape: tuple[int, ...] = tuple(self.metadata["input_shape"])
         self.threshold: float | None = self.metadata.get("threshold")
         self._outputs = [output.name for output in self._session.get_outputs()]
@@ -123,9 +119,7 @@ class Model:
         data = bags if isinstance(bags, Bags) else Bags(bags)
         shape = data.instances.shape[1:]
         if shape != self.shape:
-            raise DataError(
-                f"bag 1: its instances have the shape {list(shape)}, those of the model {list(self.shape)}"
-            )
+            raise DataError(f"bag 1: its instances have the shape {list(shape)}, those of the model {list(self.shape)}")
         run = self._session.run
         if not self._batch:
             return [run(names, {"instances": bag}) for bag in data]

@@ -62,8 +62,7 @@ class Fits(Generic[_E]):
     def frame(self) -> pandas.DataFrame:
         """Frame with one row for each setting: its values, and ``mean`` and ``std`` of the accuracy."""
         rows = [
-            {**params, "mean": scores.mean(), "std": scores.std()}
-            for params, scores in zip(self.params, self.scores)
+            {**params, "mean": scores.mean(), "std": scores.std()} for params, scores in zip(self.params, self.scores)
         ]
         return _frames.frame(rows)
 
@@ -103,14 +102,14 @@ def fit_many(
     -------
     Fits
     """
+    call: Call
     combinations = _combinations(params)
     bags = estimator._bags(X, y, groups, candidates)
     divisions = None if splits is None else [tuple(map(np.asarray, pair)) for pair in splits]
     count = len(divisions) if divisions else 1
     if len(combinations) * count > _MOST:
         raise SpecError(
-            f"{len(combinations)} settings on {count} splits are more than {_MOST} trainings, the "
-            "limit of one call"
+            f"{len(combinations)} settings on {count} splits are more than {_MOST} trainings, the " "limit of one call"
         )
     base = estimator._program_settings()
     if divisions is not None:
@@ -118,9 +117,7 @@ def fit_many(
     with prepared(estimator.spec, bags, base) as call:
         folder = call.folder / "runs" if estimator.output is None else Path(estimator.output)
         args = [*call.args, "-o", str(folder)]
-        args += _process.options(
-            engine=estimator.engine, device=estimator.device, threads=estimator.threads
-        )
+        args += _process.options(engine=estimator.engine, device=estimator.device, threads=estimator.threads)
         if divisions is not None:
             args += _split_options(divisions, bags, call)
         for one in combinations:
@@ -162,9 +159,7 @@ def _setting(one: Mapping[str, Any]) -> str:
     return ",".join(_process.setting(k, v) for k, v in chosen.items() if v is not None)
 
 
-def _split_options(
-    divisions: Sequence[tuple[NDArray[Any], ...]], bags: Bags, call: Call
-) -> list[str]:
+def _split_options(divisions: Sequence[tuple[NDArray[Any], ...]], bags: Bags, call: Call) -> list[str]:
     """Write the file of splits and return the options that name it."""
     names = range(1, len(bags) + 1) if bags.names is None else bags.names.tolist()
     lines = ["split,bag,part"]

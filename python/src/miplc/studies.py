@@ -84,9 +84,17 @@ def experiment(
         if data:
             if not isinstance(definition, Mapping):
                 raise SpecError("data needs a definition that is a dict; name files in others")
-            definition = {**definition, "data": [*definition.get("data", ()), *_write(data, folder)]}
+            definition = {
+                **definition,
+                "data": [*definition.get("data", ()), *_write(data, folder)],
+            }
         results = folder / "results" if output is None else Path(output)
-        args = ["experiment", spec_argument(definition, folder, "experiment.yaml"), "-o", str(results)]
+        args = [
+            "experiment",
+            spec_argument(definition, folder, "experiment.yaml"),
+            "-o",
+            str(results),
+        ]
         if data:
             args += ["--data-dir", str(folder)]
         for key, value in (settings or {}).items():
@@ -145,12 +153,13 @@ def report(
         args = ["report", os.fspath(folder), "-o", str(to)]
         names = [measure] if isinstance(measure, str) else measure
         args += _process.options(measure=None if names is None else list(names), **options)
-        written = _process.call(*args, hide=temporary)
+        _process.call(*args, hide=temporary)
+        markdown = (to / "report.md").read_text("utf-8")
         return Report(
             results=_frames.read_csv(to / "results.csv"),
-            tables={table["title"]: _frames.table_frame(table) for table in written["tables"]},
+            tables=_frames.markdown_tables(markdown),
             html=(to / "report.html").read_text("utf-8"),
-            markdown=(to / "report.md").read_text("utf-8"),
+            markdown=markdown,
             figures={p.stem: p.read_text("utf-8") for p in sorted((to / "figures").glob("*.svg"))},
         )
 

@@ -18,6 +18,7 @@ from .model import Model
 
 if TYPE_CHECKING:
     import pandas
+    from typing_extensions import Self
 
 __all__ = ["Callback", "Run", "Spec", "train"]
 
@@ -73,7 +74,7 @@ class Run:
             plots = {p.stem: p.read_text("utf-8") for p in sorted((at / "plots").glob("*.svg"))}
         except FileNotFoundError as err:
             text = f"there is no finished run: {Path(err.filename).name} is missing"
-            raise DataError([{"file": str(at), "text": text}]) from err
+            raise DataError(text, file=str(at)) from err
         model = Model(at / "model.onnx")
         if not keep:
             model.path = None
@@ -208,9 +209,7 @@ class Call:
 
 
 @contextmanager
-def prepared(
-    spec: Spec, bags: Bags | str | os.PathLike[str] | None, settings: Mapping[str, Any]
-) -> Iterator[Call]:
+def prepared(spec: Spec, bags: Bags | str | os.PathLike[str] | None, settings: Mapping[str, Any]) -> Iterator[Call]:
     """Write the bags and the spec to a temporary folder, and begin the arguments of a training."""
     with _process.temporary_folder() as folder:
         args = ["train", spec_argument(spec, folder)]
@@ -251,9 +250,7 @@ def has_run(folder: Path) -> bool:
     return (folder / "spec.yaml").exists() or (folder / ".miplc.runs.json").exists()
 
 
-def run_program(
-    args: Sequence[str], call: Call, callbacks: Iterable[Callback], progress: bool
-) -> dict[str, Any]:
+def run_program(args: Sequence[str], call: Call, callbacks: Iterable[Callback], progress: bool) -> dict[str, Any]:
     """Run a training, pass its epochs on, and raise its warnings as Python warnings."""
     called = list(callbacks)
     with Progress(progress, "epoch") as bar:
@@ -278,7 +275,7 @@ class Progress:
         self._shown, self._unit = shown, unit
         self._bar: Any = None
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
