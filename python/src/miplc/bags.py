@@ -520,8 +520,8 @@ def class_name(label: Any) -> str:
 
 def listed(values: Any) -> list[Any]:
     """Return labels as Python objects."""
-    if hasattr(values, "to_numpy"):  # a column of pandas or polars
-        values = values.to_numpy()
+    if hasattr(values, "__array__"):  # such as a column of pandas or polars
+        values = np.asarray(values)
     values = values.tolist() if isinstance(values, np.ndarray) else list(values)
     return [v.item() if isinstance(v, np.generic) else v for v in values]
 
@@ -629,6 +629,10 @@ def _join(bags: Any) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Concatenate bags."""
     if isinstance(bags, Bags):
         return bags.instances, bags.offsets
+    if hasattr(bags, "toarray"):
+        raise DataError(f"the bags are a sparse matrix; {_NEEDED}")
+    if hasattr(bags, "__array__") and not hasattr(bags, "columns"):
+        bags = np.asarray(bags)
     if isinstance(bags, np.ndarray) and bags.ndim == 2 and bags.dtype != object:
         text = f"the bags are one matrix of the shape {_shape(bags.shape)}"
         raise DataError(f"{text}; {_NEEDED}", "if each row is a bag of one instance: X[:, None, :]")

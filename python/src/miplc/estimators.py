@@ -100,23 +100,23 @@ class _MIPLEstimator(_Parameters):
         self.engine = engine
         self.device = device
         self.threads = threads
-        self.settings: dict[str, Any]
-        vars(self)["settings"] = settings
+        for name, value in settings.items():
+            if "__" not in name:
+                text = "settings of the spec have two underscores, such as train__epochs"
+                raise TypeError(f"{type(self).__name__} has no argument {name!r}; {text}")
+            setattr(self, name, value)
 
     def _settings(self) -> dict[str, Any]:
-        return dict(self.settings)
+        return {name: value for name, value in vars(self).items() if "__" in name and name[0] != "_"}
 
     def _set_setting(self, name: str, value: Any) -> None:
         if "__" not in name:
             super()._set_setting(name, value)
-        self.settings[name] = value
+        setattr(self, name, value)
 
     def _program_settings(self) -> dict[str, Any]:
         """Return the settings with the keys of specs."""
-        for name in self.settings:
-            if "__" not in name:
-                super()._set_setting(name, None)
-        found = {"data.split.train": 1} | setting_keys(self.settings)
+        found = {"data.split.train": 1} | setting_keys(self._settings())
         if self.random_state is not None:
             found["train.seed"] = seed_of(self.random_state)
         return found
@@ -232,6 +232,14 @@ class _MIPLEstimator(_Parameters):
         self._check_fitted()
         return self.model_.predict_proba(X)
 
+    def _indicators(self, y: Any) -> NDArray[np.int64]:
+        """Return sets of labels as a matrix [m, k] of 0 and 1."""
+        sets = _sets(y)
+        if isinstance(sets, np.ndarray):
+            return np.asarray(sets, np.int64)
+        rows = [[label in one for label in self.classes_.tolist()] for one in sets]
+        return np.array(rows, np.int64)
+
     def attention(self, X: Sequence[ArrayLike]) -> list[NDArray[np.float32]]:
         """Return the attention scores of the instances of each bag.
 
@@ -298,37 +306,37 @@ class MIPLClassifier(_MIPLEstimator):
 
     def predict(self, X: Sequence[ArrayLike]) -> NDArray[Any]:
         """Return the most probable label of each of m bags ``[n_i, d]``: array ``[m]``."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        at = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[at])
 
     def score(self, X: Sequence[ArrayLike], y: Any = None, sample_weight: Any = None) -> float:
-        """Return the accuracy.
+        """Return the accuracy; for candidate sets, the share of predictions that are candidates.
 
         Parameters
         ----------
         X : Bags, or sequence of m arrays ``[n_i, d]``
-        y : sequence of m labels, optional
-            True labels; bags with an unknown one (None, NaN) do not count. Default: those of Bags.
+        y : sequence of m labels or of m sets of labels, or bool array ``[m, k]``, optional
+            True labels; bags with an unknown one (None, NaN) do not count. Or candidate sets; bags of which every
+            class is a candidate do not count. Default: the labels of Bags.
         sample_weight : array ``[m]``, optional
             Weights of the bags.
         """
-        if y is None and isinstance(X, Bags) and X.labels is not None:
-            y = [None if i < 0 else X.classes[i] for i in X.labels]
-        if y is None:
-            raise DataError("score needs the true labels y")
         true = _column(y)
-        if is_sets(true):
-            if any(len(one) != 1 for one in true):
-                raise DataError(
-                    "score needs true labels; y has candidate sets with several labels",
-                    'pass the true labels as y and params={"candidates": sets} to cross_val_score',
-                )
-            true = [next(iter(one)) for one in true]
-        true = listed(true)
+        if y is None and isinstance(X, Bags):
+            true = X.candidates if X.labels is None else [None if i < 0 else X.classes[i] for i in X.labels]
+        if true is None:
+            raise DataError("score needs labels y")
         _check_lengths(X, len(true), "true label")
-        known = np.array([not is_missing(label) for label in true])
+        at = self.predict_proba(X).argmax(axis=1)
+        if is_sets(true):
+            inside = self._indicators(true) == 1
+            right, known = inside[np.arange(len(at)), at], ~inside.all(axis=1)
+        else:
+            true = listed(true)
+            known = np.array([not is_missing(label) for label in true])
+            right = np.array([a == b for a, b in zip(self.classes_[at].tolist(), true)])
         if not known.any():
-            raise DataError("no bag has a known true label")
-        right = np.array([a == b for a, b in zip(self.predict(X).tolist(), true)])
+            raise DataError("no bag has a known true label, and no candidate set leaves out a class")
         weights = None if sample_weight is None else np.asarray(sample_weight)[known]
         return float(np.average(right[known], weights=weights))
 
@@ -366,13 +374,6 @@ class MIPLMultiLabelClassifier(_MIPLEstimator):
         right = (self.predict(X) == self._indicators(y)).all(axis=1)
         return float(np.average(right, weights=sample_weight))
 
-    def _indicators(self, y: Any) -> NDArray[np.int64]:
-        sets = _sets(y)
-        if isinstance(sets, np.ndarray):
-            return np.asarray(sets, np.int64)
-        rows = [[label in one for label in self.classes_.tolist()] for one in sets]
-        return np.array(rows, np.int64)
-
 
 def _check_lengths(X: Sequence[ArrayLike], n: int, noun: str) -> None:
     if len(X) != n:
@@ -381,14 +382,14 @@ def _check_lengths(X: Sequence[ArrayLike], n: int, noun: str) -> None:
 
 def _column(y: Any) -> Any:
     """Return labels without the second axis of a single column."""
-    y = y.to_numpy() if hasattr(y, "to_numpy") else y
+    y = np.asarray(y) if hasattr(y, "__array__") else y
     return y[:, 0] if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1 else y
 
 
 def _sets(y: Any) -> Any:
     """Return labels of a multi-label classifier as a matrix or a list of sets."""
     y = y.toarray() if hasattr(y, "toarray") else y  # a sparse matrix
-    y = y.to_numpy() if hasattr(y, "to_numpy") else y
+    y = np.asarray(y) if hasattr(y, "__array__") else y
     if y is None or isinstance(y, np.ndarray) and y.ndim == 2:
         return y
     for i, one in enumerate(y):
