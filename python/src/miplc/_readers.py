@@ -144,13 +144,13 @@ def _split(value: Any) -> list[Any]:
     return value.split() if isinstance(value, str) else list(np.atleast_1d(np.asarray(value)).tolist())
 
 
-def _features(frame: Any, names: list[str], starts: list[int]) -> NDArray[np.float32]:
+def _features(frame: Any, names: list[str], starts: list[int]) -> NDArray[np.float64]:
     if not names:
         raise DataError("the frame has no column with a feature")
     return _numbers(frame, names, starts)
 
 
-def _numbers(frame: Any, names: list[str], starts: list[int]) -> NDArray[np.float32]:
+def _numbers(frame: Any, names: list[str], starts: list[int]) -> NDArray[np.float64]:
     """Return columns of numbers as an array."""
     columns = []
     for f, name in enumerate(names):
@@ -168,7 +168,7 @@ def _numbers(frame: Any, names: list[str], starts: list[int]) -> NDArray[np.floa
                     line=wrong + 1,
                 )
         try:
-            columns.append(np.asarray(column, dtype=np.float64).astype(np.float32))
+            columns.append(np.asarray(column, dtype=np.float64))
         except (TypeError, ValueError):
             raise DataError(f"column {quoted_label(name)}: its values are not numbers") from None
     return np.stack(columns, axis=1)

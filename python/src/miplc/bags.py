@@ -6,6 +6,7 @@ import math
 import numbers
 import os
 import unicodedata
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -141,7 +142,7 @@ class Bags(Sequence[NDArray[np.float32]]):
         if offsets is None:
             self.instances, self.offsets = _join(instances)
         else:
-            self.instances = _array(instances, "the instances")
+            self.instances = _float32(_array(instances, "the instances"))
             self.offsets = _offsets(offsets, len(self.instances))
         faults = _Faults()
         self._check_instances(faults)
@@ -291,15 +292,15 @@ class Bags(Sequence[NDArray[np.float32]]):
         self._check_labels(faults)
 
     def _check_labels(self, faults: _Faults) -> None:
+        if self.kind == "known":
+            for i in np.flatnonzero(np.asarray(self.labels) < 0):
+                faults.add(f"bag {i + 1} has no label, but data.labels is known", _NO_LABEL)
         names = self.class_names
         if len(names) < 2:
             faults.add(f"the number of classes is {len(names)}; at least 2 are needed")
         for name in names:
             if name == "" or any(unicodedata.category(c) == "Cc" for c in name):
                 faults.add(f"a class has the name {quoted(name)}, which is empty or not plain text")
-        if self.kind == "known":
-            for i in np.flatnonzero(np.asarray(self.labels) < 0):
-                faults.add(f"bag {i + 1} has no label, but data.labels is known", _NO_LABEL)
         matrix = self.labels if self.multi else self.candidates
         if matrix is None:
             return
@@ -347,9 +348,8 @@ class Bags(Sequence[NDArray[np.float32]]):
         if coords is None:
             return None
         if isinstance(coords, np.ndarray) and coords.ndim == 2 and coords.dtype != object:
-            xy = _array(coords, "coords")
-        else:
-            xy = np.concatenate([_array(one, f"bag {i + 1}: coords") for i, one in enumerate(coords)])
+            coords = [coords]
+        xy = np.concatenate([_array(one, f"bag {i + 1}: coords") for i, one in enumerate(coords)]).astype(np.float32)
         if xy.ndim != 2 or xy.shape[1] != 2:
             text = f"coords has the shape {_shape(xy.shape)}; [instances, 2] is needed: x and y"
             raise DataError(text)
@@ -616,12 +616,14 @@ def _offsets(offsets: ArrayLike, n: int) -> NDArray[np.int64]:
     at = at.astype(np.int64)
     if len(at) < 2:
         raise DataError("no bags")
+    faults = _Faults()
     if at[0] != 0:
-        raise DataError(f"the offsets start at {at[0]}, not at 0")
-    for i in np.flatnonzero(np.diff(at) < 0)[:1]:
-        raise DataError(f"bag {i + 1}: the offsets fall from {at[i]} to {at[i + 1]}; they must increase")
+        faults.add(f"the offsets start at {at[0]}, not at 0")
+    for i in np.flatnonzero(np.diff(at) < 0):
+        faults.add(f"bag {i + 1}: the offsets fall from {at[i]} to {at[i + 1]}; they must increase")
     if at[-1] != n:
-        raise DataError(f"the bags end at instance {at[-1]}, but the data have {count(n, 'instance')}")
+        faults.add(f"the bags end at instance {at[-1]}, but the data have {count(n, 'instance')}")
+    faults.check()
     return at
 
 
@@ -650,13 +652,11 @@ def _join(bags: Any) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
                 f"bag {i + 1}: its instances have the shape {_shape(array.shape[1:])}, "
                 f"those of the first bag {_shape(shape)}"
             )
-    return np.concatenate(arrays), _cumulated(len(a) for a in arrays)
+    return _float32(np.concatenate(arrays)), _cumulated(len(a) for a in arrays)
 
 
-def _array(bag: Any, what: str) -> NDArray[np.float32]:
-    """Convert the instances of a bag to float32 ``[n, ...]``. what names them in messages."""
-    if isinstance(bag, np.ndarray) and bag.dtype == np.float32 and bag.ndim > 1:
-        return bag
+def _array(bag: Any, what: str) -> NDArray[Any]:
+    """Return the instances of a bag as numbers ``[n, ...]``. what names them in messages."""
     try:
         array = np.asarray(bag)
     except ValueError:  # ragged lists
@@ -665,8 +665,29 @@ def _array(bag: Any, what: str) -> NDArray[np.float32]:
         raise DataError(f"{what} has the shape {_shape(array.shape)}; [instances, features] is needed")
     if array.dtype.kind not in "biuf":
         _check_numbers(array, what)
-    with np.errstate(over="ignore"):
-        return array.astype(np.float32)
+        array = array.astype(np.float64)
+    return array
+
+
+def _float32(array: NDArray[Any]) -> NDArray[np.float32]:
+    """Convert instances ``[N, ...]``, with the warning of the program of features that lose their differences."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        converted = array.astype(np.float32, copy=False)
+        if array.dtype.itemsize < 8 or not array.size:
+            return converted
+        wide = array.reshape(len(array), -1)
+        low, high = wide.min(axis=0).astype(float), wide.max(axis=0).astype(float)
+        largest = np.maximum(-low, high)
+        lost = (high - low < 32 * np.spacing(np.abs(largest).astype(np.float32))) & (high - low > 1e-12 * largest)
+        lost &= (low.astype(np.float32) != low) | (high.astype(np.float32) != high)
+    for j in np.flatnonzero(lost)[:5]:
+        constant = f"{(low[j] + high[j]) / 2:.6g}"
+        warnings.warn(
+            f"feature {j + 1} has values from {low[j]} to {high[j]}, of which float32 keeps few: "
+            f"subtract a constant such as {constant} from it",
+            stacklevel=4,
+        )
+    return converted
 
 
 def _check_numbers(array: NDArray[Any], what: str) -> None:
