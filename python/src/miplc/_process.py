@@ -128,7 +128,7 @@ def _result(output: bytes, said: str, code: int, hide: Path | None) -> dict[str,
         result: dict[str, Any] = json.loads(output)
     except ValueError:
         result = {}
-    if code == 0 and result:
+    if result and (code == 0 or result.get("runs")):  # of several runs, some failed
         return result
     problems = [{key: _hidden(value, hide) for key, value in problem.items()} for problem in result.get("errors") or []]
     if not problems:

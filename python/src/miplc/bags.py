@@ -235,8 +235,9 @@ class Bags(Sequence[NDArray[np.float32]]):
         faults = _Faults()
         copy._set_labels(labels, candidates, classes, faults)
         if self.instance_labels is not None:
-            old = [None if i < 0 else self.classes[i] for i in self.instance_labels]
-            copy.instance_labels = copy._instance_labels(old, faults)
+            index = {label: i for i, label in enumerate(copy.classes.tolist())}
+            old = [index.get(label, -1) for label in self.classes.tolist()] + [-1]
+            copy.instance_labels = np.array(old, np.int64)[self.instance_labels]
         faults.check()
         return copy
 

@@ -31,7 +31,7 @@ class MiplcError(Exception):
     line, column : int or None
         Its place in the file, counted from 1.
     bag : int or None
-        Number of the bag, counted from 1 as in the message: its instances are ``X[bag - 1]``.
+        Number of the first wrong bag, counted from 1 as in the message: its instances are ``X[bag - 1]``.
     suggestion : str or None
         What was probably meant.
     notes : tuple of str
@@ -57,8 +57,8 @@ class MiplcError(Exception):
         self.column: int | None = first.get("column")
         self.suggestion: str | None = first.get("suggestion")
         self.notes: tuple[str, ...] = tuple(first.get("notes") or ())
-        bag = _BAG.search(first["text"])
-        self.bag: int | None = int(bag.group(1)) if bag else None
+        bags = [found for problem in self.problems if (found := _BAG.search(problem["text"]))]
+        self.bag: int | None = int(bags[0].group(1)) if bags else None
 
     def __str__(self) -> str:
         return "\n".join(_describe(problem) for problem in self.problems)

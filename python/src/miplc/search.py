@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _frames, _process
 from .bags import Bags
-from .errors import SpecError, TrainingError
+from .errors import SpecError
 from .estimators import MIPLClassifier, MIPLMultiLabelClassifier, seed_of, setting_keys
 from .training import Call, Run, has_run, prepared, run_program
 
@@ -36,13 +37,13 @@ class Fits(Generic[_E]):
     params : list of s dict
         The settings.
     estimators : list of s lists of f estimators
-        The fitted estimators. Without splits, f is 1.
+        The fitted estimators, None if a training failed. Without splits, f is 1.
     scores : array ``[s, f]``
-        Accuracy on the test bags, NaN without test bags.
+        Accuracy on the test bags, NaN without test bags and if a training failed.
     """
 
     params: list[dict[str, Any]]
-    estimators: list[list[_E]]
+    estimators: list[list[_E | None]]
     scores: NDArray[np.float64]
 
     @property
@@ -80,8 +81,10 @@ def fit_many(
 ) -> Fits[_E]:
     """Fit an estimator with many settings, and on many splits, in one call of the program.
 
-    Runs that differ only in the seed, the split, learning rates and weights of losses train together,
-    several times faster than alone and with the same results.
+    Runs that differ only in the seed, the split, learning rates and weights of losses train together, which is faster
+    than alone. The results are those of single fits on bags in the same order.
+
+    A training that fails is a warning, unless all fail.
 
     Parameters
     ----------
@@ -124,9 +127,8 @@ def fit_many(
             args += ["--setting", _setting(one)]
         if resume and has_run(folder):
             args.append("--resume")
-        result = run_program(args, call, estimator.callbacks, estimator.progress)
-        if result["failed"]:
-            raise TrainingError([{"text": text} for text in result["failed"]])
+        for text in run_program(args, call, estimator.callbacks, estimator.progress)["failed"]:
+            warnings.warn(f"a training failed: {text}", stacklevel=2)
         fits = _read(estimator, bags, combinations, count, folder, divisions is not None)
     return fits
 
@@ -136,8 +138,9 @@ def _combinations(
 ) -> list[dict[str, Any]]:
     """Return the settings of a grid or a list."""
     if isinstance(params, Mapping):
-        values = itertools.product(*params.values())
-        found = [dict(zip(params, one)) for one in values]
+        names = sorted(params)  # the order of ParameterGrid of scikit-learn
+        values = itertools.product(*(params[name] for name in names))
+        found = [dict(zip(names, one)) for one in values]
     else:
         found = [dict(one) for one in params]
     if not found or not all(found):
@@ -184,12 +187,15 @@ def _read(
     divided: bool,
 ) -> Fits[_E]:
     """Read the runs."""
-    fits: list[list[_E]] = []
+    fits: list[list[_E | None]] = []
     scores = np.full((len(combinations), count), np.nan)
     for s, params in enumerate(combinations):
-        row: list[_E] = []
+        row: list[_E | None] = []
         for f in range(count):
             name = f"split-{f + 1}-setting-{s + 1}" if divided else f"setting-{s + 1}"
+            if not (folder / name / "summary.json").exists():
+                row.append(None)
+                continue
             run = Run.read(folder / name, keep=estimator.output is not None)
             fitted = type(estimator)(**estimator.get_params(deep=False)).set_params(**params)
             fitted._take(run, bags)

@@ -1,0 +1,34 @@
+"""Searches settings with Optuna, which stops unpromising trainings after each epoch."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import optuna
+
+import miplc
+
+
+def main(trials: int = 20, epochs: int = 30) -> None:
+    bags = miplc.synth("prototypes", noise=1.0)
+
+    def objective(trial: optuna.Trial) -> float:
+        def report(epoch: Mapping[str, Any]) -> None:
+            trial.report(epoch["measures"]["validation"]["accuracy"], epoch["epoch"])
+            if trial.should_prune():
+                raise optuna.TrialPruned()
+
+        settings = {"train.lr": trial.suggest_float("lr", 1e-3, 0.2, log=True), "train.epochs": epochs}
+        settings["data.split.validation"] = 0.2
+        run = miplc.train("demipl-mlp", bags, settings=settings, callbacks=[report], progress=False)
+        return run.measures["validation"]["accuracy"]
+
+    study = optuna.create_study(direction="maximize", pruner=optuna.pruners.MedianPruner(n_startup_trials=3))
+    study.optimize(objective, n_trials=trials)
+    print(f"best: {study.best_params}, validation accuracy {study.best_value:.4f}")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
