@@ -61,6 +61,14 @@ def test_forms_of_labels(bags: Bags, truth: list[str], candidates: list[set[str]
     assert not np.array_equal(certain.predict_proba(bags), one)
 
 
+def test_groups(bags: Bags) -> None:
+    groups = [i // 4 for i in range(60)]
+    fitted = MIPLClassifier(**FAST, data__split__validation=0.3).fit(bags, groups=groups)
+    parts = {i: part for part in ("train", "validation") for i in fitted.run_.split[part]}
+    assert len(parts) == 60 and all(len({parts[4 * g + i] for i in range(1, 5)}) == 1 for g in range(15))
+    assert fitted.run_.summary["validation_accuracy"] is not None
+
+
 def test_random_state(bags: Bags) -> None:
     def fitted(state: Any) -> Any:
         return MIPLClassifier(train__epochs=2, random_state=state).fit(bags).predict_proba(bags)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import miplc
 from miplc import Bags, DataError, SpecError, TrainingError
 
-DEFINITION = {
+DEFINITION: dict[str, Any] = {
     "learners": [
         {"name": "DEMIPL", "spec": "demipl-mlp", "group": "bags", "set": {"train.epochs": 20, "train.lr": 0.05}},
         {"name": "PRODEN", "spec": "proden-mean", "group": "means", "set": {"train.epochs": 2}},
@@ -31,6 +32,13 @@ def test_experiment(bags: Bags, tmp_path: Path, capfd: pytest.CaptureFixture[str
     assert again.results.equals(first.results)  # no cell ran again
     other = miplc.report(tmp_path / "study", measure=["macro_f1", "auroc"], test="paired")
     assert {"Macro F1", "AUROC"} <= set(other.tables)
+
+
+def test_groups_stay_together(bags: Bags) -> None:
+    grouped = bags.with_groups([i % 2 for i in range(60)], "patient")
+    definition = {"learners": DEFINITION["learners"][1:], "splits": {"count": 2, "train": 0.5}}
+    found = miplc.experiment(definition, data={"mine": grouped}, progress=False)
+    assert list(found.results["test_bags"]) == [30, 30]
 
 
 def test_wrong_experiments(bags: Bags, tmp_path: Path) -> None:

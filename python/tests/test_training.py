@@ -152,6 +152,7 @@ def test_warnings(bags: Bags, program: Callable[..., dict[str, Any]], tmp_path: 
     ("kind", "spec", "settings", "text", "attributes"),
     [
         (SpecError, "demipl-mpl", {}, "no shipped spec of that name", {"suggestion": "demipl-mlp", "file": None}),
+        (SpecError, 3, {}, "the spec is of the type int", {}),
         (SpecError, "demipl-mlp", {"train.epocs": 3}, "", {"file": "--set train.epocs=3", "suggestion": "epochs"}),
         (SpecError, "demipl-mlp", {"train.epochs": -1}, "train.epochs", {"file": "--set train.epochs=-1"}),
         (SpecError, "demipl-mlp", {"train.epochs": object()}, "has a value of the type object", {}),

@@ -213,7 +213,11 @@ def _from_arrays(kind: type[_B], arrays: Mapping[str, Any], noisy: bool = False)
     def named(numbers: Any) -> Any:
         if numbers is None or classes is None or numbers.ndim == 2:
             return numbers
-        return [None if i < 0 else classes[i] for i in numbers.tolist()]
+        for i, c in enumerate(numbers.tolist()):
+            if not -1 <= c < len(classes):
+                count = f"classes count from 0 to {len(classes) - 1}, -1 means unknown"
+                raise DataError(f"bag {i + 1}: the true label {c} is out of range; {count}")
+        return [None if c < 0 else classes[c] for c in numbers.tolist()]
 
     return kind(
         arrays["instances"],

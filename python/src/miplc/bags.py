@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import os
+import re
 import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -178,8 +179,7 @@ class Bags(Sequence[NDArray[np.float32]]):
             i = range(len(self))[int(index)]
             return self.instances[self.offsets[i] : self.offsets[i + 1]]
         chosen = np.arange(len(self))[index]
-        copy = type(self).__new__(type(self))
-        copy.__dict__.update(self.__dict__)
+        copy = self._copy()
         rows = [np.arange(self.offsets[i], self.offsets[i + 1]) for i in chosen]
         at = np.concatenate(rows) if rows else np.array([], np.int64)
         copy.instances, copy.offsets = self.instances[at], _cumulated(len(r) for r in rows)
@@ -227,8 +227,7 @@ class Bags(Sequence[NDArray[np.float32]]):
 
         ``labels`` and ``candidates`` may also be dicts of the names of the bags.
         """
-        copy = type(self).__new__(type(self))
-        copy.__dict__.update(self.__dict__)
+        copy = self._copy()
         copy.noisy, copy.labels, copy.candidates = noisy, None, None
         labels, candidates = self._by_name(labels, "label"), self._by_name(candidates, "candidates")
         copy.multi = candidates is None and labels is not None and is_sets(labels)
@@ -243,11 +242,15 @@ class Bags(Sequence[NDArray[np.float32]]):
 
     def with_groups(self, groups: Sequence[Any], name: str = "group") -> Self:
         """Return these bags with other groups: m str or int."""
-        copy = type(self).__new__(type(self))
-        copy.__dict__.update(self.__dict__)
+        copy = self._copy()
         faults = _Faults()
         copy.groups, copy.group_name = self._texts(groups, "group", "group", "", faults), name
         faults.check()
+        return copy
+
+    def _copy(self) -> Self:
+        copy = type(self).__new__(type(self))
+        copy.__dict__.update(self.__dict__)
         return copy
 
     def _by_name(self, values: Any, what: str) -> Any:
@@ -275,11 +278,10 @@ class Bags(Sequence[NDArray[np.float32]]):
         m, k = len(self), len(self.classes)
         matrix = candidates if candidates is not None else labels if self.multi else None
         if matrix is not None:
-            what = "set of labels" if self.multi else "candidate set"
             if len(matrix) != m:
-                many = f"sets{what[3:]}" if self.multi else "candidate sets"
-                n = len(matrix)
-                faults.add(f"{n} {what if n == 1 else many} for {count(m, 'bag')}")
+                faults.add(
+                    f"{count(len(matrix), 'label set' if self.multi else 'candidate set')} for {count(m, 'bag')}"
+                )
                 faults.check()
             self.candidates = _matrix(matrix, index, k, faults)
             if self.multi:
@@ -375,7 +377,7 @@ class Bags(Sequence[NDArray[np.float32]]):
         index = {label: c for c, label in enumerate(self.classes.tolist())}
         for value in values:
             if not is_missing(value) and value not in index:
-                faults.add(f"the instance label {quoted(class_name(value))} is no label and no candidate " "of any bag")
+                faults.add(f"the instance label {quoted(class_name(value))} is no label and no candidate of any bag")
                 return None
         return np.array([-1 if is_missing(v) else index[v] for v in values], np.int64)
 
@@ -400,11 +402,7 @@ class Bags(Sequence[NDArray[np.float32]]):
             arrays["class_names"] = np.array(self.class_names)
         if self.groups is not None:
             arrays["group_name"] = np.array([self.group_name])
-        optional: dict[str, Any] = {
-            "bag_names": self.names,
-            "groups": self.groups,
-            "coords": self.coords,
-        }
+        optional: dict[str, Any] = {"bag_names": self.names, "groups": self.groups, "coords": self.coords}
         optional["instance_labels"] = self.instance_labels
         arrays.update((key, value) for key, value in optional.items() if value is not None)
         if self.feature_names is not None:
@@ -484,6 +482,7 @@ class Bags(Sequence[NDArray[np.float32]]):
         )
 
 
+_EXTENT = "every extent must be at least 1"
 _NEEDED = "a list of arrays [instances, features] is needed"
 _NO_LABEL = "leave the bag out, or use candidates: all classes if nothing is known"
 
@@ -546,8 +545,11 @@ def _classes(labels: Any, candidates: Any, classes: Sequence[Any] | None) -> NDA
         if isinstance(values, np.ndarray) and values.ndim == 2:
             width = values.shape[1]
         elif values is not None:
-            for one in listed(values):
-                found.update(listed(one) if _is_set(one) else [one])
+            for i, one in enumerate(listed(values)):
+                try:
+                    found.update(listed(one) if _is_set(one) else [one])
+                except TypeError:
+                    raise DataError(f"bag {i + 1}: {one!r} is not a label or a set of labels") from None
     found = {label for label in found if not is_missing(label)}
     if classes is not None:
         given = listed(classes)
@@ -570,7 +572,7 @@ def _sorted(found: Iterable[Any]) -> list[Any]:
         one, two = labels[texts.index(True)], labels[texts.index(False)]
         raise DataError(f"the labels are text and numbers, such as {quoted(one)} and {two!r}")
     if all(texts):
-        whole = all(label.lstrip("-").isdecimal() for label in labels)
+        whole = all(re.fullmatch("[+-]?[0-9]+", label) for label in labels)
         return sorted(labels, key=int if whole else None)
     for label in labels:
         if not isinstance(label, numbers.Real) or math.isinf(label):
@@ -578,7 +580,7 @@ def _sorted(found: Iterable[Any]) -> list[Any]:
         if label != math.floor(label):
             different = count(len(labels), "different label")
             raise DataError(
-                f"there are {different} that are numbers such as {label}: " "miplc predicts classes, not numbers"
+                f"there are {different} that are numbers such as {label}: miplc predicts classes, not numbers"
             )
     return sorted(labels)
 
@@ -664,6 +666,8 @@ def _array(bag: Any, what: str) -> NDArray[Any]:
         raise DataError(f"{what}: its instances have different numbers of features") from None
     if array.ndim < 2:
         raise DataError(f"{what} has the shape {_shape(array.shape)}; [instances, features] is needed")
+    if 0 in array.shape[1:]:
+        raise DataError(f"{what}: the shape {_shape(array.shape[1:])} of an instance is not usable; {_EXTENT}")
     if array.dtype.kind not in "biuf":
         _check_numbers(array, what)
         array = array.astype(np.float64)

@@ -41,8 +41,8 @@ class Model:
     ----------
     source : path or bytes
         An ONNX file that miplc wrote, the folder of a run, or the bytes of a file.
-    threads : int
-        Threads of onnxruntime for one bag. 0: all cores, for images.
+    threads : int, optional
+        Threads of onnxruntime for one bag. Default: one for feature vectors, all cores for images.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Model:
         If a bag has several labels: those with a larger probability are predicted.
     """
 
-    def __init__(self, source: str | os.PathLike[str] | bytes, *, threads: int = 1) -> None:
+    def __init__(self, source: str | os.PathLike[str] | bytes, *, threads: int | None = None) -> None:
         self.path: Path | None = None
         if not isinstance(source, bytes):
             self.path = Path(source)
@@ -77,13 +77,8 @@ class Model:
 
     def _start(self) -> None:
         """Create the session and read the metadata."""
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = self.threads
-        options.log_severity_level = 3
         try:
-            self._session = onnxruntime.InferenceSession(self.bytes, options, providers=["CPUExecutionProvider"])
+            self._session = self._open(1 if self.threads is None else self.threads)
             stored = self._session.get_modelmeta().custom_metadata_map
             self.metadata: dict[str, Any] = {key.removeprefix("miplc."): _value(text) for key, text in stored.items()}
             self.classes: list[str] = self.metadata["classes"]
@@ -91,9 +86,19 @@ class Model:
             text = f"this is not a model of miplc: {str(err) or type(err).__name__}"
             raise DataError(text, file=str(self.path or "model")) from err
         self.shape: tuple[int, ...] = tuple(self.metadata["input_shape"])
+        if self.threads is None and len(self.shape) > 1:
+            self._session = self._open(0)
         self.threshold: float | None = self.metadata.get("threshold")
         self._outputs = [output.name for output in self._session.get_outputs()]
         self._batch = self.metadata["contract"].startswith("batch/")
+
+    def _open(self, threads: int) -> Any:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.log_severity_level = 3
+        return onnxruntime.InferenceSession(self.bytes, options, providers=["CPUExecutionProvider"])
 
     def __getstate__(self) -> dict[str, Any]:
         return {"bytes": self.bytes, "threads": self.threads, "path": self.path}

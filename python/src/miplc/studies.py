@@ -113,7 +113,7 @@ def experiment(
         return report(results)
 
 
-def _write(data: Mapping[str, Bags], folder: Path) -> list[dict[str, Any]]:
+def _write(data: Mapping[str, Bags], definition: Mapping[str, Any], folder: Path) -> list[dict[str, Any]]:
     """Write datasets and return their entries in the file of an experiment."""
     entries = []
     for number, (name, bags) in enumerate(data.items(), 1):
@@ -123,7 +123,7 @@ def _write(data: Mapping[str, Bags], folder: Path) -> list[dict[str, Any]]:
         if bags.kind != "candidates":
             entry["labels"] = bags.kind
         if bags.groups is not None:
-            entry["splits"] = {"group": bags.group_name}
+            entry["splits"] = {**definition.get("splits", {}), "group": bags.group_name}
         entries.append(entry)
     return entries
 

@@ -238,10 +238,12 @@ def spec_argument(spec: Spec, folder: Path, name: str = "spec.yaml") -> str:
         return os.fspath(spec)
     path = folder / name
     with _process.writing(path):
-        if isinstance(spec, Mapping):  # JSON is YAML
+        if isinstance(spec, str):
+            path.write_text(spec, "utf-8")
+        elif isinstance(spec, Mapping):  # JSON is YAML
             path.write_text(json.dumps({"name": "python", **spec}, indent=1), "utf-8")
         else:
-            path.write_text(os.fspath(spec), "utf-8")
+            raise SpecError(f"the spec is of the type {type(spec).__name__}; a name, a path or a dict is needed")
     return str(path)
 
 
