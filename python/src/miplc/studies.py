@@ -84,10 +84,8 @@ def experiment(
         if data:
             if not isinstance(definition, Mapping):
                 raise SpecError("data needs a definition that is a dict; name files in others")
-            definition = {
-                **definition,
-                "data": [*definition.get("data", ()), *_write(data, folder)],
-            }
+            written = _write(data, definition, folder)
+            definition = {**definition, "data": [*definition.get("data", ()), *written]}
         results = folder / "results" if output is None else Path(output)
         args = [
             "experiment",
