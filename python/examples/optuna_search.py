@@ -20,10 +20,14 @@ def main(trials: int = 20, epochs: int = 30) -> None:
             if trial.should_prune():
                 raise optuna.TrialPruned()
 
-        settings = {"train.lr": trial.suggest_float("lr", 1e-3, 0.2, log=True), "train.epochs": epochs}
-        settings["data.split.validation"] = 0.2
-        run = miplc.train("demipl-mlp", bags, settings=settings, callbacks=[report], progress=False)
-        return run.measures["validation"]["accuracy"]
+        classifier = miplc.MIPLClassifier(
+            "demipl-mlp",
+            train__lr=trial.suggest_float("lr", 1e-3, 0.2, log=True),
+            train__epochs=epochs,
+            data__split__validation=0.2,
+            callbacks=[report],
+        )
+        return classifier.fit(bags).run_.measures["validation"]["accuracy"]
 
     study = optuna.create_study(direction="maximize", pruner=optuna.pruners.MedianPruner(n_startup_trials=3))
     study.optimize(objective, n_trials=trials)

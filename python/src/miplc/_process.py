@@ -67,10 +67,10 @@ def call(
         threading.Thread(target=_read_all, args=(process.stdout, output), daemon=True),
         threading.Thread(target=_read_lines, args=(process.stderr, lines), daemon=True),
     ]
-    for reader in readers:
-        reader.start()
     said: list[str] = []
     try:
+        for reader in readers:
+            reader.start()
         for line in _lines(lines):
             if events is not None and line.startswith(b"{"):
                 events(json.loads(line))
@@ -82,7 +82,8 @@ def call(
         raise
     finally:
         for reader in readers:
-            reader.join()
+            if reader.is_alive():
+                reader.join()
         process.stdout.close()
         process.stderr.close()
     return _result(b"".join(output), "".join(said), code, hide)
