@@ -118,6 +118,23 @@ def test_lists_in_frames_and_parquet(tmp_path: Path) -> None:
     assert multi.labels is not None and multi.labels.tolist() == [[True, True], [False, False]]
 
 
+def test_csv_is_read_as_the_program_reads_it(tmp_path: Path, program: Callable[..., dict[str, Any]]) -> None:
+    text = "bag,label,candidates,f1\n001,10,10 1,0.5\n002,1,1 2,1\n002,,,2\n003,,2 10,1\n"
+    (tmp_path / "bags.csv").write_text(text)
+    bags = Bags.read(tmp_path / "bags.csv")
+    assert (
+        bags.class_names == ["1", "2", "10"] and bags.names is not None and bags.names.tolist() == ["001", "002", "003"]
+    )
+    assert bags.labels is not None and bags.labels.tolist() == [2, 0, -1]
+    bags.write(tmp_path / "bags.npz")
+    hashes = [program("data", "inspect", tmp_path / f"bags.{e}")["sets"][0]["sha256"] for e in ("csv", "npz")]
+    assert hashes[0] == hashes[1]
+    numbered = Bags.from_frame(
+        pd.DataFrame({"bag": [1, 2], "label": [1, None], "candidates": ["1 2", "2"], "f": [0, 1]})
+    )
+    assert numbered.class_names == ["1", "2"] and numbered.labels is not None and numbered.labels.tolist() == [0, -1]
+
+
 def test_hdf5(tmp_path: Path, bags: Bags) -> None:
     import h5py
 

@@ -61,7 +61,7 @@ def test_forms_of_specs(bags: Bags, tmp_path: Path) -> None:
         for spec, data in (
             (text, bags),
             (tmp_path / "mine.yaml", str(tmp_path / "bags.npz")),
-            ({"extends": "demipl-mlp", "train": {"epochs": 3}}, bags),
+            ({"extends": "demipl-mlp", "train": {"epochs": np.int64(3)}}, bags),
         )
     ]
     assert np.array_equal(models[0], models[1]) and np.array_equal(models[0], models[2])
@@ -152,6 +152,7 @@ def test_warnings(bags: Bags, program: Callable[..., dict[str, Any]], tmp_path: 
     ("kind", "spec", "settings", "text", "attributes"),
     [
         (SpecError, "demipl-mpl", {}, "no shipped spec of that name", {"suggestion": "demipl-mlp", "file": None}),
+        (SpecError, {"train": {"epochs": object()}}, {}, "the spec has a value of the type object", {}),
         (SpecError, 3, {}, "the spec is of the type int", {}),
         (SpecError, "demipl-mlp", {"train.epocs": 3}, "", {"file": "--set train.epocs=3", "suggestion": "epochs"}),
         (SpecError, "demipl-mlp", {"train.epochs": -1}, "train.epochs", {"file": "--set train.epochs=-1"}),

@@ -176,14 +176,20 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def setting(key: str, value: Any) -> str:
-    """Return a setting in the form of the option ``--set``. The value is written as YAML."""
-    if hasattr(value, "tolist"):  # of numpy
-        value = value.tolist()
-    try:
-        return f"{key}={value if isinstance(value, str) else json.dumps(value)}"
-    except TypeError:
-        text = f"the setting {key} has a value of the type {type(value).__name__}"
-        raise SpecError(text, "write a number, a text, a list or a dict") from None
+    """Return a setting in the form of the option ``--set``: text as it is, other values as YAML."""
+    return f"{key}={value if isinstance(value, str) else yaml(value, f'the setting {key}')}"
+
+
+def yaml(value: Any, what: str) -> str:
+    """Return a value as JSON, which is YAML. what names it in messages."""
+
+    def plain(part: Any) -> Any:
+        if hasattr(part, "tolist"):  # of numpy
+            return part.tolist()
+        text = f"{what} has a value of the type {type(part).__name__}"
+        raise SpecError(text, "write a number, a text, a list or a dict")
+
+    return json.dumps(value, default=plain)
 
 
 def options(**values: Any) -> Sequence[str]:

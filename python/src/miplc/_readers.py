@@ -56,13 +56,16 @@ def from_frame(kind: type[_B], frame: Any, columns: Columns, *, multi: bool, cla
         for what, name in optional.items()
         if name and what != "instance_label"
     }
+    instance_labels = None if columns.instance_label is None else _column(frame, columns.instance_label)
     if "candidates" in of_bags:
+        if any(isinstance(value, str) for value in of_bags["candidates"]):  # then a label 1 is the class "1"
+            of_bags["label"] = _named(of_bags.get("label", []))
+            instance_labels = None if instance_labels is None else _named(instance_labels)
         of_bags["candidates"] = [_split(value) for value in of_bags["candidates"]]
     if multi:
         of_bags["label"] = [_split(value) for value in of_bags.get("label", [])]
     elif all(_missing(value) for value in of_bags.get("label", [])):
         of_bags.pop("label", None)
-    instance_label = optional["instance_label"]
     return kind(
         _features(frame, features, starts),
         np.array([*starts, len(frame)]),
@@ -74,7 +77,7 @@ def from_frame(kind: type[_B], frame: Any, columns: Columns, *, multi: bool, cla
         groups=of_bags.get("group"),
         group_name=columns.group or "group",
         coords=None if coords is None else _numbers(frame, list(coords), starts),
-        instance_labels=None if instance_label is None else _column(frame, instance_label),
+        instance_labels=instance_labels,
         feature_names=features,
     )
 
@@ -137,6 +140,11 @@ def _same(a: Any, b: Any) -> bool:
     return list(a) == list(b) if isinstance(a, (list, np.ndarray)) else bool(a == b)
 
 
+def _named(labels: list[Any]) -> list[Any]:
+    """Return the names of labels, None if they are missing."""
+    return [None if _missing(label) else class_name(label) for label in labels]
+
+
 def _split(value: Any) -> list[Any]:
     """Return the labels of a field: a list, or text with spaces between them."""
     if value is None:
@@ -188,8 +196,10 @@ def read(kind: type[_B], path: Path, columns: Mapping[str, Any]) -> _B:
         if ending in (".parquet", ".csv"):
             import pandas
 
-            load = pandas.read_parquet if ending == ".parquet" else pandas.read_csv
-            return kind.from_frame(load(path), **columns)
+            if ending == ".parquet":
+                return kind.from_frame(pandas.read_parquet(path), **columns)
+            texts = {columns.get(c) or c: str for c in ("bag", "label", "candidates", "group", "instance_label")}
+            return kind.from_frame(pandas.read_csv(path, dtype=texts), **columns)
     except DataError as err:
         raise DataError([{**problem, "file": str(path)} for problem in err.problems]) from None
     except (OSError, ValueError) as err:

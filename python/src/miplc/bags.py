@@ -6,7 +6,6 @@ import math
 import numbers
 import os
 import re
-import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bags"]
 
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _MOST = 20  # mistakes that one exception lists
 
 
@@ -216,12 +216,7 @@ class Bags(Sequence[NDArray[np.float32]]):
         return np.diff(self.offsets)
 
     def with_labels(
-        self,
-        labels: Any = None,
-        *,
-        candidates: Any = None,
-        classes: Sequence[Any] | None = None,
-        noisy: bool = False,
+        self, labels: Any = None, *, candidates: Any = None, classes: Sequence[Any] | None = None, noisy: bool = False
     ) -> Self:
         """Return these bags with other labels, as in the constructor.
 
@@ -302,7 +297,7 @@ class Bags(Sequence[NDArray[np.float32]]):
         if len(names) < 2:
             faults.add(f"the number of classes is {len(names)}; at least 2 are needed")
         for name in names:
-            if name == "" or any(unicodedata.category(c) == "Cc" for c in name):
+            if name == "" or _CONTROL.search(name):
                 faults.add(f"a class has the name {quoted(name)}, which is empty or not plain text")
         matrix = self.labels if self.multi else self.candidates
         if matrix is None:
@@ -338,7 +333,7 @@ class Bags(Sequence[NDArray[np.float32]]):
             faults.add(f"{count(len(texts), noun)} for {count(len(self), 'bag')}")
         first: dict[str, int] = {}
         for i, text in enumerate(texts):
-            if text != text.strip() or not text or any(unicodedata.category(c) == "Cc" for c in text):
+            if text != text.strip() or not text or _CONTROL.search(text):
                 why = "which is empty, not plain text (UTF-8), or has spaces around it"
                 faults.add(f"bag {i + 1} has the {what} {quoted(text)}, {why}")
             elif plural and text in first:

@@ -41,11 +41,7 @@ class MiplcError(Exception):
     """
 
     def __init__(
-        self,
-        problems: Sequence[Mapping[str, Any]] | str,
-        *notes: str,
-        file: str | None = None,
-        line: int | None = None,
+        self, problems: Sequence[Mapping[str, Any]] | str, *notes: str, file: str | None = None, line: int | None = None
     ) -> None:
         if isinstance(problems, str):
             problems = [{"text": problems, "notes": list(notes), "file": file, "line": line}]

@@ -133,9 +133,7 @@ def fit_many(
     return fits
 
 
-def _combinations(
-    params: Mapping[str, Sequence[Any]] | Iterable[Mapping[str, Any]],
-) -> list[dict[str, Any]]:
+def _combinations(params: Mapping[str, Sequence[Any]] | Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the settings of a grid or a list."""
     if isinstance(params, Mapping):
         names = sorted(params)  # the order of ParameterGrid of scikit-learn
@@ -179,12 +177,7 @@ def _split_options(divisions: Sequence[tuple[NDArray[Any], ...]], bags: Bags, ca
 
 
 def _read(
-    estimator: _E,
-    bags: Bags,
-    combinations: list[dict[str, Any]],
-    count: int,
-    folder: Path,
-    divided: bool,
+    estimator: _E, bags: Bags, combinations: list[dict[str, Any]], count: int, folder: Path, divided: bool
 ) -> Fits[_E]:
     """Read the runs."""
     fits: list[list[_E | None]] = []

@@ -87,12 +87,7 @@ def experiment(
             written = _write(data, definition, folder)
             definition = {**definition, "data": [*definition.get("data", ()), *written]}
         results = folder / "results" if output is None else Path(output)
-        args = [
-            "experiment",
-            spec_argument(definition, folder, "experiment.yaml"),
-            "-o",
-            str(results),
-        ]
+        args = ["experiment", spec_argument(definition, folder, "experiment.yaml"), "-o", str(results)]
         if data:
             args += ["--data-dir", str(folder)]
         for key, value in (settings or {}).items():

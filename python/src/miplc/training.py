@@ -240,8 +240,8 @@ def spec_argument(spec: Spec, folder: Path, name: str = "spec.yaml") -> str:
     with _process.writing(path):
         if isinstance(spec, str):
             path.write_text(spec, "utf-8")
-        elif isinstance(spec, Mapping):  # JSON is YAML
-            path.write_text(json.dumps({"name": "python", **spec}, indent=1), "utf-8")
+        elif isinstance(spec, Mapping):
+            path.write_text(_process.yaml({"name": "python", **spec}, "the spec"), "utf-8")
         else:
             raise SpecError(f"the spec is of the type {type(spec).__name__}; a name, a path or a dict is needed")
     return str(path)
