@@ -158,6 +158,8 @@ def test_wrong_input(bags: Bags, truth: list[str], candidates: list[set[str]]) -
     with pytest.raises(DataError, match="the true label .* is not among the candidates") as caught:
         classifier.fit(bags, truth, candidates=[{"cat", "dog"}] * 60)
     assert caught.value.bag == truth.index("horse") + 1
+    noisy = [{"cat", "dog"} if i else {"horse", "dog"} for i in range(60)]
+    assert MIPLClassifier(**FAST, data__labels="noisy").fit(list(bags), truth, candidates=noisy).classes_.shape == (3,)
     classifier.fit(bags)
     with pytest.raises(DataError, match="bag 1: its instances have the shape .3., those of the model .4."):
         classifier.predict([np.ones((2, 3))])

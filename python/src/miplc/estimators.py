@@ -176,7 +176,8 @@ class _MIPLEstimator(_Parameters):
             labels = _sets(y) if self._multi else _column(y)
             if not self._multi and candidates is None and is_sets(labels):
                 labels, candidates = None, labels
-            bags = bags.with_labels(labels, candidates=candidates)
+            noisy = getattr(self, "data__labels", None) == "noisy"
+            bags = bags.with_labels(labels, candidates=candidates, noisy=noisy)
         if bags.kind == "multi" and not self._multi or bags.kind != "multi" and self._multi:
             other = "MIPLClassifier" if self._multi else "MIPLMultiLabelClassifier"
             raise DataError(f"the bags have {bags.kind} labels: use {other}")
@@ -278,6 +279,7 @@ class MIPLClassifier(_MIPLEstimator):
     **settings
         Settings of the spec, with two underscores for each point: ``train__epochs=50``,
         ``train__lr=0.01``, ``data__split__validation=0.2``. None: the value of the spec.
+        ``data__labels="noisy"`` accepts true labels outside of the candidate sets.
 
     Attributes
     ----------

@@ -89,7 +89,7 @@ def fit_many(
     Parameters
     ----------
     estimator : MIPLClassifier or MIPLMultiLabelClassifier
-        It is not changed.
+        It is not changed. Its callbacks are called with the means over the trainings.
     X, y, groups, candidates
         As in ``fit``.
     params : dict of lists, or iterable of dict
