@@ -41,6 +41,6 @@ class Program(BuildHookInterface):
     def build(self, name):
         self.folder = tempfile.TemporaryDirectory()
         program = Path(self.folder.name) / name
-        command = ["go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "./cmd/miplc"]
+        command = ["go", "build", "-ldflags=-s -w", "-o", program, "./cmd/miplc"]
         subprocess.run(command, cwd=Path(self.root).parent, check=True)
         return str(program)
