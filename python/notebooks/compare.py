@@ -24,8 +24,8 @@ import miplc
 # %% [markdown]
 # ## The data
 #
-# 200 bags of five classes. About a fifth of the instances of a bag shows its label. Each candidate set contains the true
-# label and one false one.
+# 200 bags of five classes. About a fifth of the instances of a bag shows its label. Each candidate set contains the
+# true label and one false one.
 
 # %%
 bags = miplc.synth("prototypes", bags=200, features=10, noise=0.8, r=1, seed=5)
@@ -50,9 +50,9 @@ pd.DataFrame(rows, columns=["split", "bag", "part"]).to_csv("splits.csv", index=
 # %% [markdown]
 # ## The methods
 #
-# `experiment` trains each learner on each split. With `output="folder"`, the same call continues after an interruption. A
-# learner is a shipped spec (`miplc.specs()` lists all) or your own. The first one is the reference of the significance
-# tests.
+# `experiment` trains each learner on each split. With `output="folder"`, the same call continues after an
+# interruption. A learner is a shipped spec (`miplc.specs()` lists all) or your own. The first one is the reference of
+# the significance tests.
 
 # %%
 specs = {"DEMIPL-MLP": "demipl-mlp", "DEMIPL": "demipl", "Gated ABMIL": "gated-abmil", "PRODEN on means": "proden-mean"}
@@ -68,27 +68,28 @@ comparison = miplc.experiment(
 comparison.tables["Classification accuracy"]
 
 # %% [markdown]
-# • marks a learner that is significantly worse than the first one, ◦ one that is better. `comparison.html` is the complete
-# report. These figures come from 30 epochs, which keep the notebook short; the specs train longer by themselves.
+# • marks a learner that is significantly worse than the first one, ◦ one that is better. `comparison.html` is the
+# complete report. These figures come from 30 epochs, which keep the notebook short; the specs train longer by
+# themselves.
 #
 # ## The baseline
 #
-# Logistic regression on the mean of each bag cannot learn from candidate sets. It is trained twice: on one candidate of
-# each bag, drawn at random, and on the true labels, which are unknown in practice.
+# Logistic regression on the mean of each bag cannot learn from candidate sets. It is trained twice: on one candidate
+# of each bag, drawn at random, and on the true labels, which are unknown in practice.
 
 # %%
 means = np.array([bag.mean(axis=0) for bag in bags])
 drawn = np.array([np.random.default_rng(i).choice(np.flatnonzero(row)) for i, row in enumerate(bags.candidates)])
 baseline = make_pipeline(StandardScaler(), LogisticRegression())
-rows = [
-    {"learner": name, "split": number, "accuracy": baseline.fit(means[train], y[train]).score(means[test], bags.labels[test])}
-    for name, y in {"logistic, drawn label": drawn, "logistic, true label": bags.labels}.items()
-    for number, (train, test) in enumerate(splits, 1)
-]
+rows = []
+for name, y in {"logistic, drawn label": drawn, "logistic, true label": bags.labels}.items():
+    for number, (train, test) in enumerate(splits, 1):
+        accuracy = baseline.fit(means[train], y[train]).score(means[test], bags.labels[test])
+        rows.append({"learner": name, "split": number, "accuracy": accuracy})
 
 # %% [markdown]
-# `comparison.results` has one row for each training, with all measures. The frame of the baseline has the same columns, so
-# one table contains both.
+# `comparison.results` has one row for each training, with all measures. The frame of the baseline has the same
+# columns, so one table contains both.
 
 # %%
 results = pd.concat([comparison.results, pd.DataFrame(rows)])

@@ -6,8 +6,8 @@
 # %% [markdown]
 # # From the notebook to a Go service
 #
-# Train a model here, hand its file to a Go program, and check that both predict the same. This notebook needs Go and a
-# clone of the repository, whose folder `python/notebooks` it runs in.
+# Train a model here, hand its file to a Go program, and check that both predict the same. This notebook needs Go and
+# a clone of the repository, whose folder `python/notebooks` it runs in.
 
 # %%
 import json

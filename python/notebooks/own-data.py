@@ -6,8 +6,8 @@
 # %% [markdown]
 # # Your own data, from pandas
 #
-# Read bags from a data frame, keep the recordings of one site together when you split, train, and return the predictions
-# as a data frame.
+# Read bags from a data frame, keep the recordings of one site together when you split, train, and return the
+# predictions as a data frame.
 
 # %%
 import numpy as np
@@ -19,9 +19,9 @@ import miplc
 # %% [markdown]
 # ## The frame
 #
-# Each row is one instance: here a second of a sound recording, with its features. `recording` names its bag, and the rows
-# of a bag are adjacent. Two people listened to each recording. Where they disagree, both answers are candidates. An expert
-# checked some recordings; `species` is empty for the others.
+# Each row is one instance: here a second of a sound recording, with its features. `recording` names its bag, and the
+# rows of a bag are adjacent. Two people listened to each recording. Where they disagree, both answers are candidates.
+# An expert checked some recordings; `species` is empty for the others.
 #
 # This cell makes up such a table. Replace it by `pd.read_csv` or `pd.read_parquet`.
 
@@ -65,8 +65,8 @@ except miplc.DataError as error:
 # %% [markdown]
 # ## Split and train
 #
-# All recordings of a site are in one part, so the test measures how the model works at new sites. A bag without a known
-# species counts in no accuracy.
+# All recordings of a site are in one part, so the test measures how the model works at new sites. A bag without a
+# known species counts in no accuracy.
 
 # %%
 train, test = next(GroupShuffleSplit(test_size=0.3, random_state=0).split(np.arange(len(bags)), groups=bags.groups))

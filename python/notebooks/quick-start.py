@@ -6,8 +6,8 @@
 # %% [markdown]
 # # Quick start
 #
-# Train a classifier on groups of vectors, for each of which you know only a few possible labels. Then look at what the
-# model attends to, and save it for a service.
+# Train a classifier on groups of vectors, for each of which you know only a few possible labels. Then look at what
+# the model attends to, and save it for a service.
 #
 #     pip install "miplc[all]"
 
@@ -20,12 +20,12 @@ import miplc
 # %% [markdown]
 # ## Bags
 #
-# A **bag** is an array of shape `(instances, features)`, for example one vector for each patch of a photo. Bags may have
-# different numbers of instances. Each bag has one true label, but several people looked at the photos and disagreed: you
-# only have **candidate sets**.
+# A **bag** is an array of shape `(instances, features)`, for example one vector for each patch of a photo. Bags may
+# have different numbers of instances. Each bag has one true label, but several people looked at the photos and
+# disagreed: you only have **candidate sets**.
 #
-# `synth` generates such data. Use your own list of arrays in the same way, or read it from a
-# [data frame](own-data.py).
+# `synth` generates such data. Use your own list of arrays in the same way, or read it from a [data
+# frame](own-data.py).
 
 # %%
 data = miplc.synth("prototypes", bags=300, classes=["cat", "dog", "horse"], features=8, noise=0.7, r=1, seed=3)
@@ -65,8 +65,8 @@ plt.show()
 # %% [markdown]
 # ## Predict and explain
 #
-# A prediction consists of the probability of each class, and of one **attention score** for each instance. In this bag,
-# we know which instances show the animal.
+# A prediction consists of the probability of each class, and of one **attention score** for each instance. In this
+# bag, we know which instances show the animal.
 
 # %%
 i = test[0]

@@ -6,8 +6,8 @@
 # %% [markdown]
 # # A slide with a heatmap
 #
-# A tissue slide is a bag: its instances are the features of its patches. Train on slides whose diagnosis two pathologists
-# disagree about, and see which patches the model looks at.
+# A tissue slide is a bag: its instances are the features of its patches. Train on slides whose diagnosis two
+# pathologists disagree about, and see which patches the model looks at.
 
 # %%
 import matplotlib.pyplot as plt
@@ -19,8 +19,8 @@ import miplc
 # ## The slides
 #
 # With real slides, CLAM or TRIDENT write the features and the `coords` of the patches to HDF5 files, which
-# `miplc.Bags.read` reads. This cell makes up 90 small slides: tissue of a random shape on a grid of patches of 256 pixels
-# and, in the slides with a tumour, one round region of it.
+# `miplc.Bags.read` reads. This cell makes up 90 small slides: tissue of a random shape on a grid of patches of 256
+# pixels and, in the slides with a tumour, one round region of it.
 
 # %%
 PATCH, GRID, DIMENSIONS = 256, 24, 32
@@ -67,8 +67,8 @@ print(f"accuracy on {len(test)} slides: {classifier.score(test):.3f}")
 # %% [markdown]
 # ## Heatmap
 #
-# Each patch has an attention score between 0 and 1. The outline shows the tumour, which the model was never told. In the
-# slide without a tumour, no patch stands out.
+# Each patch has an attention score between 0 and 1. The outline shows the tumour, which the model was never told. In
+# the slide without a tumour, no patch stands out.
 
 # %%
 def image(number, values):
