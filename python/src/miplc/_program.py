@@ -39,8 +39,9 @@ def _installed() -> str | None:
         files = metadata.files("miplc") or []
     except metadata.PackageNotFoundError:  # a checkout on PYTHONPATH
         files = []
-    programs = [Path(str(file.locate())) for file in files if file.name == _NAME]
-    programs.append(Path(__file__).parents[1] / "bin" / _NAME)  # of pip install --target
+    # pip install --target puts it there, and lists a wrong path.
+    programs = [Path(__file__).parents[1] / "bin" / _NAME]
+    programs += [Path(str(file.locate())) for file in files if file.name == _NAME]
     return next((os.path.realpath(program) for program in programs if program.is_file()), None)
 
 
