@@ -153,7 +153,7 @@ func TestGoPage(t *testing.T) {
 		case code != "":
 			fragments++
 			folder := "_fragment" + strconv.Itoa(fragments)
-			files.WriteString("-- my-service/" + folder + "/main.go --\n" + fragment(code))
+			files.WriteString("-- my-service/" + folder + "/main.go --\n" + fragment(code, "go-run/model.onnx"))
 			script = append(script, "exec go run -mod=mod ./"+folder)
 		case output != "":
 			says := outputLines(output)
@@ -170,8 +170,44 @@ func TestGoPage(t *testing.T) {
 	runPage(t, script, files.String(), append(goToolchain(t), "GOSUMDB=off")...)
 }
 
-// fragment returns a program that runs a block of the page with the model and the bag of main.go.
-func fragment(code string) string {
+var readmeStep = regexp.MustCompile("(?ms)^```python\n.*?^```\n\n```text\n.*?^```$|^ {4}(miplc [^#\n]*)|" +
+	"^<!-- file: (\\S+) -->\n```yaml\n(.*?)^```$|^```go\n(.*?)^```$|^```text\n(.*?)^```$")
+
+// TestReadme runs the commands and the Go code of README.md like TestTutorial and TestGoPage. The tests of the
+// Python package run its Python code.
+func TestReadme(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := []string{"exec go mod init service", "exec go work init . $REPO"}
+	var files strings.Builder
+	commands, programs, lines := 0, 0, 0
+	for _, m := range readmeStep.FindAllStringSubmatch(string(text), -1) {
+		command, name, spec, code, output := m[1], m[2], m[3], m[4], m[5]
+		switch {
+		case name != "":
+			files.WriteString("-- " + name + " --\n" + spec)
+		case code != "":
+			programs++
+			files.WriteString("-- service/main.go --\n" + fragment(code, "my-run/model.onnx"))
+			script = append(script, "exec go run ./service", "stdout horse")
+		case output != "":
+			says := outputLines(output)
+			script, lines = append(script, says...), lines+len(says)
+		case command != "" && !strings.HasPrefix(command, "miplc serve"):
+			commands++
+			script = append(script, "exec "+command)
+		}
+	}
+	if commands < 6 || programs != 1 || lines < 8 {
+		t.Fatalf("found only %d commands, %d programs and %d lines of output", commands, programs, lines)
+	}
+	runPage(t, script, files.String(), goToolchain(t)...)
+}
+
+// fragment returns a program that runs a block of a page with a model and a bag of four features.
+func fragment(code, model string) string {
 	for _, m := range declared.FindAllStringSubmatch(code, -1) {
 		for _, name := range strings.Split(m[1], ", ") { // the block need not use what it declares
 			code += "_ = " + name + "\n"
@@ -182,7 +218,7 @@ func fragment(code string) string {
 	}
 	body := "func run(ctx context.Context, model *runtime.Model, bag runtime.Bag) error {\n{\n" + code + "}\nreturn nil\n}\n" + `
 func main() {
-	model, err := runtime.Open("go-run/model.onnx")
+	model, err := runtime.Open("` + model + `")
 	if err != nil {
 		panic(err)
 	}

@@ -41,7 +41,7 @@ const (
 	FromOption     Origin = "option"      // path given by the caller or a flag
 	FromEnv        Origin = "environment" // EnvLibrary, then EnvLibraryOwn
 	FromCache      Origin = "cache"       // where Install puts it
-	FromExecutable Origin = "executable"  // the directory of the running binary
+	FromExecutable Origin = "executable"  // the directory of the running binary, and the Python environment around it
 	FromSystem     Origin = "system"      // library directories of the system and of Homebrew
 	FromPython     Origin = "python"      // the onnxruntime package of a Python installation
 )

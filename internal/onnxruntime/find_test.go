@@ -87,6 +87,7 @@ func TestFindOrder(t *testing.T) {
 		{FromCache, m.put(cached), nil},
 		{FromExecutable, m.put("bin/libonnxruntime.so"), nil},
 		{FromExecutable, m.put("lib/libonnxruntime.so.1"), nil},
+		{FromExecutable, m.put("lib/python3.13/site-packages/onnxruntime/capi/libonnxruntime.so.1.32.0"), nil},
 		{FromSystem, m.put("usr/lib/libonnxruntime.so.1.27.0"), nil},
 		{FromSystem, m.put("usr/local/lib/libonnxruntime.so"), nil},
 		{FromPython, m.put("python3.12/site-packages/onnxruntime/capi/libonnxruntime.so.1.27.0"), nil},

@@ -68,7 +68,12 @@ func (p places) groups(explicit string) []group {
 	if p.executable != "" {
 		gs = append(gs, group{FromExecutable, func() []string {
 			dir := filepath.Dir(p.executable)
-			return append(p.librariesIn(dir), p.librariesIn(filepath.Join(dir, "..", "lib"))...)
+			paths := append(p.librariesIn(dir), p.librariesIn(filepath.Join(dir, "..", "lib"))...)
+			// pip installs the program of the Python package miplc and onnxruntime into one environment.
+			for _, pattern := range siteGlobs(p.goos, filepath.Dir(dir)) {
+				paths = append(paths, newestFirst(pattern)...)
+			}
+			return paths
 		}})
 	}
 	return append(gs,
@@ -193,7 +198,7 @@ func ldConfDirs(path string, depth int) []string {
 	return dirs
 }
 
-// pythonGlobs returns patterns for the library inside Python's onnxruntime package. It does not
+// pythonGlobs returns patterns for the library inside Python's onnxruntime packages. It does not
 // start Python, which would take longer than the whole search.
 func pythonGlobs(goos string, getenv func(string) string) []string {
 	var prefixes []string
@@ -211,12 +216,17 @@ func pythonGlobs(goos string, getenv func(string) string) []string {
 	}
 	prefixes = append(prefixes, "/usr", "/usr/local")
 
-	tail := filepath.Join("onnxruntime", "capi", namingOf(goos).glob)
 	var globs []string
 	for _, prefix := range prefixes {
-		for _, site := range []string{"python3*/site-packages", "python3*/dist-packages"} {
-			globs = append(globs, filepath.Join(prefix, "lib", filepath.FromSlash(site), tail))
-		}
+		globs = append(globs, siteGlobs(goos, prefix)...)
+	}
+	return globs
+}
+
+// siteGlobs returns patterns for the library in a Python installation or virtual environment at prefix.
+func siteGlobs(goos, prefix string) (globs []string) {
+	for _, site := range []string{"python3*/site-packages", "python3*/dist-packages", "site-packages"} {
+		globs = append(globs, filepath.Join(prefix, "lib", filepath.FromSlash(site), "onnxruntime", "capi", namingOf(goos).glob))
 	}
 	return globs
 }

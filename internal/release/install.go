@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"debug/buildinfo"
 	"fmt"
 	"os"
@@ -12,9 +13,10 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// platform is an operating system and architecture with its C compiler. Without a C compiler, the
-// binary is pure Go: it trains with engine gorgonia and predicts with onnx-go.
-type platform struct{ system, processor, compiler string }
+// platform is an operating system and architecture with the command of its C compiler and the tag of its
+// Python wheel. Without a C compiler, the binary is pure Go: it trains with engine gorgonia and predicts
+// with onnx-go.
+type platform struct{ system, processor, compiler, wheel string }
 
 func (p platform) ending() string {
 	if p.system == "windows" {
@@ -30,18 +32,34 @@ func (p platform) note() string {
 	return ""
 }
 
-// platforms returns the platforms of a release, with the C compilers of this machine.
+// platforms returns the platforms of a release. Zig compiles C for all of them on one machine, for an old
+// glibc on Linux, but lacks headers of macOS. There is no onnxruntime for Python on Macs with Intel
+// processors, so they get no wheel.
 func platforms() []platform {
-	all := []platform{{"linux", "amd64", "x86_64-linux-gnu-gcc"}, {"linux", "arm64", "aarch64-linux-gnu-gcc"},
-		{"darwin", "arm64", ""}, {"darwin", "amd64", ""}, {"windows", "amd64", ""}}
-	for i, p := range all {
-		if p.system == runtime.GOOS && p.processor == runtime.GOARCH {
-			all[i].compiler = "cc"
-		} else if _, err := exec.LookPath(p.compiler); err != nil {
-			all[i].compiler = ""
-		}
+	zig := func(target string) string { return python() + " -m ziglang cc -target " + target }
+	return []platform{
+		{"linux", "amd64", zig("x86_64-linux-gnu.2.28"), "manylinux_2_28_x86_64"},
+		{"linux", "arm64", zig("aarch64-linux-gnu.2.28"), "manylinux_2_28_aarch64"},
+		{"windows", "amd64", zig("x86_64-windows-gnu"), "win_amd64"},
+		{"darwin", "arm64", "", "macosx_12_0_arm64"},
+		{"darwin", "amd64", "", ""},
 	}
-	return all
+}
+
+// python returns the interpreter that has the packages ziglang and hatchling.
+func python() string { return cmp.Or(os.Getenv("MIPLC_PYTHON"), "python3") }
+
+// wheel writes the Python package with a binary to the folder out. It packs the sources that install
+// unpacked into the cache.
+func wheel(version, cache, binary, tag, out string) error {
+	build := exec.Command(python(), "-m", "hatchling", "build", "-t", "wheel", "-d", out)
+	build.Dir = filepath.Join(cache, "mod", filepath.FromSlash(path)+"@"+version, "python")
+	build.Env = append(os.Environ(), "MIPLC_WHEEL_PROGRAM="+binary, "MIPLC_WHEEL_PLATFORM="+tag,
+		"MIPLC_WHEEL_VERSION="+strings.TrimPrefix(version, "v"))
+	if text, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("the wheel %s: %w\n%s", tag, err, text)
+	}
+	return nil
 }
 
 // environment returns the environment of a go command that reads miplc from the proxy, and its

@@ -1,5 +1,5 @@
 // Command release builds a release from the checked-out commit: the module as a module proxy serves
-// it, one binary per platform, built from that module, an SBOM per binary, and SHA-256 sums.
+// it, one binary per platform, built from that module, with an SBOM and a Python wheel, and SHA-256 sums.
 //
 //	cd release && go run . v1.2.3 OUT
 //	cd release && go run . -module v1.2.3 OUT    only the module
@@ -61,6 +61,12 @@ func release(version, out string, moduleAlone bool) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		fmt.Println(binary)
+		if p.wheel == "" {
+			continue
+		}
+		if err := wheel(version, cache, binary, p.wheel, out); err != nil {
+			return err
+		}
 	}
 	return sums(out)
 }

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"archive/zip"
+	"bytes"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -17,7 +21,7 @@ func TestPublishedModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(t.TempDir(), "miplc")
-	host := platforms()[0]
+	host := platform{system: runtime.GOOS, processor: runtime.GOARCH, compiler: "cc"}
 	if err := install(version, proxy, cache, host, binary); err != nil {
 		t.Fatal(err)
 	}
@@ -33,6 +37,44 @@ func TestPublishedModule(t *testing.T) {
 		t.Errorf("%v\n%s", err, text)
 	}
 	service(t, version, proxy, cache)
+	wheels(t, version, cache, binary)
+}
+
+// The wheel contains the program, and its bytes depend only on the release.
+func wheels(t *testing.T, version, cache, binary string) {
+	if err := exec.Command(python(), "-c", "import hatchling").Run(); err != nil {
+		t.Skipf("%s lacks hatchling, which builds wheels", python())
+	}
+	var contents [2][]byte
+	for i := range contents {
+		out := t.TempDir()
+		if err := wheel(version, cache, binary, "manylinux_2_28_x86_64", out); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(out, "miplc-0.0.1-py3-none-manylinux_2_28_x86_64.whl")
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		contents[i] = data
+		files, err := zip.OpenReader(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer files.Close()
+		for _, name := range []string{"miplc/__init__.py", "miplc/py.typed", "miplc-0.0.1.dist-info/licenses/LICENSE"} {
+			if _, err := fs.Stat(files, name); err != nil {
+				t.Error(err)
+			}
+		}
+		info, err := fs.Stat(files, "miplc-0.0.1.data/scripts/miplc")
+		if err != nil || info.Mode()&0o111 == 0 {
+			t.Errorf("the program in the wheel: %v, %v", info, err)
+		}
+	}
+	if !bytes.Equal(contents[0], contents[1]) {
+		t.Error("a second wheel of the same release differs")
+	}
 }
 
 func service(t *testing.T, version, proxy, cache string) {

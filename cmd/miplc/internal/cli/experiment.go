@@ -27,7 +27,8 @@ type experimentOptions struct {
 	File    string
 	Set     []string
 	experiment.Options
-	Shard string
+	Shard  string
+	Events bool
 }
 
 // experimentCommand returns the command with its subcommands.
@@ -83,6 +84,7 @@ docs/experiments.md describes FILE; docs/clusters.md describes shards.`, strings
 	}
 	o.flags(cmd)
 	cmd.Flags().StringVar(&o.Shard, "shard", "", "shard of the plan in DIR to compute: I/N, or auto inside a Slurm or Kubernetes job")
+	console.EventsFlag(cmd.Flags(), &o.Events)
 	cmd.AddCommand(planCommand(con), statusCommand(con))
 	return cmd
 }
@@ -125,7 +127,7 @@ func runExperiment(ctx context.Context, o *experimentOptions) error {
 }
 
 // ofShard are the flags that a shard accepts; the plan determines all others.
-var ofShard = []string{"shard", "output", "library", "jobs", "max-bytes", "device-memory", "json"}
+var ofShard = []string{"shard", "output", "library", "jobs", "max-bytes", "device-memory", "json", "events"}
 
 // runShard computes one shard.
 func runShard(cmd *cobra.Command, o *experimentOptions) error {
@@ -159,7 +161,10 @@ func (o *experimentOptions) follow(ctx context.Context, name string, compute fun
 	count := o.Console.Counter("images encoded")
 	defer count.End()
 	settings.Data.Encoding = bagfile.EncodeOptions{Context: ctx, Library: o.Library, Progress: count.Progress}
-	if !o.Console.JSON {
+	switch {
+	case o.Events:
+		settings.Observer = experimentEvents{console.NewEvents(o.Console)}
+	case !o.Console.JSON:
 		shown := experimentLines{console.NewLine(o.Console.Err, o.Console.Terminal), count}
 		defer shown.End()
 		settings.Observer = shown
@@ -201,6 +206,8 @@ func (o *experimentOptions) explain(err error) error {
 		return console.Invalid(wrong.Err)
 	case errors.As(err, &unfit):
 		return console.Invalid(unfit.Err)
+	case errors.As(err, new(*runs.DataError)):
+		return console.WrongData(err)
 	case errors.As(err, &stopped):
 		return console.Interrupted(fmt.Errorf("%w\ncontinue with the same command", err))
 	}

@@ -33,6 +33,20 @@ func (l experimentLines) Epoch(e experiment.Epochs, p experiment.Progress) {
 	}
 }
 
+// experimentEvents writes the progress of an experiment for programs.
+type experimentEvents struct{ *console.Events }
+
+// Begin writes {"begin": progress}.
+func (e experimentEvents) Begin(p experiment.Progress) { e.Write("begin", p) }
+
+// Epoch writes nothing: there may be hundreds in a second.
+func (e experimentEvents) Epoch(experiment.Epochs, experiment.Progress) {}
+
+// Cell writes {"cell": {"result": result, "progress": progress}}.
+func (e experimentEvents) Cell(r experiment.Result, p experiment.Progress) {
+	e.Write("cell", map[string]any{"result": r, "progress": p})
+}
+
 // cellFinished returns the number of finished cells.
 func cellFinished(p experiment.Progress) string {
 	text := fmt.Sprintf("%d/%s", p.Done+p.Failed, diag.Count(p.Cells, "cell"))

@@ -37,6 +37,9 @@ type trainOptions struct {
 	Seeds  []uint
 	Splits []uint
 	Grid   []string
+	// Settings are those of one run each.
+	Settings []string
+	Events   bool
 
 	specEngine string // replaces train.engine of the spec; empty: do not replace it
 
@@ -76,8 +79,8 @@ the reason; --device cpu selects the CPU.
 --device selects the device: cuda trains with xla, webgpu and the others with ort. miplc doctor
 shows what works on this machine.
 
---seeds, --split-numbers and --grid train up to 1000 runs with one command, each in its own
-folder below DIR (seed-1, split-2-seed-1-lr-0.05, ...). Runs on features that differ only in
+--seeds, --split-numbers, --grid and --setting train up to 1000 runs with one command, each in
+its own folder below DIR (seed-1, split-2-seed-1-lr-0.05, setting-1, ...). Runs on features that differ only in
 seed, split, learning rate and loss weights train together, which is several times faster;
 with the engine ort this changes no result. Runs on images train one after the other.
 
@@ -109,6 +112,8 @@ If no onnxruntime library is found, the command downloads it into the cache of m
 	f.UintSliceVar(&o.Seeds, "seeds", nil, "seeds, one run for each")
 	f.UintSliceVar(&o.Splits, "split-numbers", nil, "numbers of splits of data.split.index, one run for each")
 	f.StringArrayVar(&o.Grid, "grid", nil, "key and values, one run for each, e.g. train.lr=0.01,0.05 (repeatable: all combinations)")
+	f.StringArrayVar(&o.Settings, "setting", nil, "keys and values of one run, e.g. train.lr=0.01,loss.attention=0.1 (repeatable: one run each)")
+	console.EventsFlag(f, &o.Events)
 	f.BoolVar(&o.Resume, "resume", false, "continue the interrupted runs in DIR; SPEC is optional")
 	f.BoolVar(&o.Force, "force", false, "start again: delete what an earlier run or build wrote to DIR; other files remain")
 	console.Limit(f, 0, 1024, "threads")
@@ -136,6 +141,9 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 	o.Data.Encoding = bagfile.EncodeOptions{Context: ctx, Library: o.Library, Progress: count.Progress}
 	trials, err := runs.Trials(list, o.Data)
 	count.End()
+	if err != nil && !errors.As(err, new(*runs.SpecError)) {
+		return console.WrongData(err)
+	}
 	if err != nil {
 		return o.explain(err)
 	}
@@ -143,7 +151,10 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 		trials[i].Name = name
 	}
 	o.Version = runs.CurrentBuild().Miplc
-	if !o.Console.JSON {
+	switch {
+	case o.Events:
+		o.Observer = console.NewEvents(o.Console)
+	case !o.Console.JSON:
 		bar := console.NewReporter(o.Console.Err, o.Console.Terminal)
 		defer bar.End()
 		o.Observer = bar
@@ -182,7 +193,7 @@ func (o *trainOptions) complete() error {
 		o.specEngine = o.Engine
 		return nil
 	case o.several():
-		return console.Usagef("miplc train: SPEC is missing: --seeds, --split-numbers and --grid need it; --resume without SPEC continues the runs that DIR lists")
+		return console.Usagef("miplc train: SPEC is missing: --seeds, --split-numbers, --grid and --setting need it; --resume without SPEC continues the runs that DIR lists")
 	}
 	state, err := runs.StateOf(o.Dir)
 	if err == nil && state == runs.Absent {
@@ -203,7 +214,9 @@ func (o *trainOptions) readList() (err error) {
 	return err
 }
 
-func (o *trainOptions) several() bool { return len(o.Seeds)+len(o.Splits)+len(o.Grid) > 0 }
+func (o *trainOptions) several() bool {
+	return len(o.Seeds)+len(o.Splits)+len(o.Grid)+len(o.Settings) > 0
+}
 
 // sets returns the overrides of the spec.
 func (o *trainOptions) sets() []string {

@@ -20,8 +20,8 @@ const maxRuns = 1000
 
 // gridChoice is one value of an axis.
 type gridChoice struct {
-	name string // part of the name of the folder
-	set  string // argument of --set
+	name string   // part of the name of the folder
+	set  []string // arguments of --set
 }
 
 // gridAxis is a setting in which the runs of one command differ, with its values.
@@ -43,12 +43,12 @@ func (o *trainOptions) specs() (list []*language.Spec, names []string, err error
 		choices[i] = a.choices
 	}
 	if n := language.CountCombinations(choices, maxRuns); n > maxRuns {
-		return nil, nil, console.Usagef("miplc train: --seeds, --split-numbers and --grid give more than %d runs, the limit of one command", maxRuns)
+		return nil, nil, console.Usagef("miplc train: --seeds, --split-numbers, --grid and --setting give more than %d runs, the limit of one command", maxRuns)
 	}
 	for _, combination := range language.Combinations(choices) {
 		set, parts := o.sets(), make([]string, len(combination))
 		for i, c := range combination {
-			set, parts[i] = append(set, c.set), c.name
+			set, parts[i] = append(set, c.set...), c.name
 		}
 		name := strings.Join(parts, "-")
 		if slices.Contains(names, name) {
@@ -76,10 +76,10 @@ func (o *trainOptions) axes() (axes []gridAxis, err error) {
 		if base.Data.Split.Index.V == "" {
 			return nil, console.Usagef("miplc train: --split-numbers selects splits of data.split.index, which the spec does not have")
 		}
-		axes = append(axes, numberedName("--split-numbers", "split", "data.split.number", o.Splits))
+		axes = append(axes, numberedAxis("--split-numbers", "split", "data.split.number", o.Splits))
 	}
 	if len(o.Seeds) > 0 {
-		axes = append(axes, numberedName("--seeds", "seed", "train.seed", o.Seeds))
+		axes = append(axes, numberedAxis("--seeds", "seed", "train.seed", o.Seeds))
 	}
 	for _, g := range o.Grid {
 		key, values, ok := strings.Cut(g, "=")
@@ -89,14 +89,35 @@ func (o *trainOptions) axes() (axes []gridAxis, err error) {
 		a := gridAxis{flag: "--grid", key: key}
 		for _, v := range splitValues(values) {
 			last := key[strings.LastIndexByte(key, '.')+1:]
-			a.choices = append(a.choices, gridChoice{fileName(last + "-" + v), key + "=" + v})
+			a.choices = append(a.choices, gridChoice{fileName(last + "-" + v), []string{key + "=" + v}})
 		}
 		axes = append(axes, a)
 	}
-	return axes, o.checkKeys(axes)
+	if err := o.checkKeys(append(slices.Clone(axes), o.settingKeys()...)); err != nil || len(o.Settings) == 0 {
+		return axes, err
+	}
+	all := gridAxis{flag: "--setting"}
+	for i, text := range o.Settings {
+		all.choices = append(all.choices, gridChoice{fmt.Sprintf("setting-%d", i+1), splitValues(text)})
+	}
+	return append(axes, all), nil
 }
 
-// splitValues splits the values of --grid at the commas outside of parentheses, brackets and braces.
+// settingKeys returns an axis without choices for each key of --setting.
+func (o *trainOptions) settingKeys() (axes []gridAxis) {
+	known := map[string]bool{}
+	for _, text := range o.Settings {
+		for _, s := range splitValues(text) {
+			if key, _, _ := strings.Cut(s, "="); !known[key] {
+				known[key] = true
+				axes = append(axes, gridAxis{flag: "--setting", key: key})
+			}
+		}
+	}
+	return axes
+}
+
+// splitValues splits the values of --grid or --setting at the commas outside of parentheses, brackets and braces.
 func splitValues(text string) (values []string) {
 	depth, start := 0, 0
 	for i, r := range text {
@@ -114,11 +135,11 @@ func splitValues(text string) (values []string) {
 	return append(values, text[start:])
 }
 
-// numberedName returns the axis of a flag that lists numbers.
-func numberedName(flag, name, key string, values []uint) gridAxis {
+// numberedAxis returns the axis of a flag that lists numbers.
+func numberedAxis(flag, name, key string, values []uint) gridAxis {
 	a := gridAxis{flag: flag, key: key}
 	for _, v := range values {
-		a.choices = append(a.choices, gridChoice{fmt.Sprintf("%s-%d", name, v), fmt.Sprintf("%s=%d", key, v)})
+		a.choices = append(a.choices, gridChoice{fmt.Sprintf("%s-%d", name, v), []string{fmt.Sprintf("%s=%d", key, v)}})
 	}
 	return a
 }
@@ -132,6 +153,7 @@ func (o *trainOptions) checkKeys(axes []gridAxis) error {
 	for i, a := range axes {
 		for _, b := range axes[:i] {
 			switch {
+			case a.flag == "--setting" && a.flag == b.flag: // of different runs
 			case a.key == b.key && a.flag == b.flag:
 				return console.Usagef("miplc train: %s %s is given twice: list all values in one, as in %s=1,2", a.flag, a.key, a.key)
 			case a.key == b.key, strings.HasPrefix(a.key, b.key+"."), strings.HasPrefix(b.key, a.key+"."):
@@ -211,7 +233,7 @@ func printAll(out io.Writer, o *trainOptions, trials int, t *runs.Results) error
 	if _, err := fmt.Fprintln(out); err != nil {
 		return err
 	}
-	if err := printSettings(out, t.Settings); err != nil || len(o.Grid) == 0 || len(t.Settings) == 1 {
+	if err := printSettings(out, t.Settings); err != nil || len(o.Grid)+len(o.Settings) == 0 || len(t.Settings) == 1 {
 		return err
 	}
 	_, err := fmt.Fprintf(out, "\n%s\n", adviceForGrid(t.Runs))

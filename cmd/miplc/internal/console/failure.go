@@ -42,6 +42,11 @@ func Invalid(err error) error {
 	return &Failure{Code: ExitInvalid, Err: err}
 }
 
+// WrongData marks err as an error of a dataset: the JSON object then has "wrong": "data".
+func WrongData(err error) error {
+	return &Failure{Code: ExitFailed, Err: err, Result: map[string]string{"wrong": "data"}}
+}
+
 // Interrupted marks err as the interruption of a command that can be resumed.
 func Interrupted(err error) error { return &Failure{Code: ExitInterrupted, Err: err} }
 

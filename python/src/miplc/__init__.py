@@ -1,0 +1,37 @@
+"""miplc for Python: multi-instance partial-label learning on bags of instances.
+
+The program miplc trains, measures and reports; onnxruntime predicts with the models that it exports.
+"""
+
+from __future__ import annotations
+
+from .bags import Bags
+from .errors import DataError, MiplcError, SpecError, TrainingError
+from .estimators import MIPLClassifier, MIPLMultiLabelClassifier, PerInstance
+from .model import Model, Prediction, load
+from .search import Fits, fit_many
+from .studies import Report, experiment, report, specs, synth
+from .training import Run, train
+
+__all__ = [
+    "Bags",
+    "DataError",
+    "Fits",
+    "MIPLClassifier",
+    "MIPLMultiLabelClassifier",
+    "MiplcError",
+    "Model",
+    "PerInstance",
+    "Prediction",
+    "Report",
+    "Run",
+    "SpecError",
+    "TrainingError",
+    "experiment",
+    "fit_many",
+    "load",
+    "report",
+    "specs",
+    "synth",
+    "train",
+]

@@ -1,0 +1,211 @@
+"""Runs the program miplc: passes its events on, and turns its failures into exceptions."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from . import _program
+from .errors import DataError, MiplcError, SpecError, TrainingError
+
+_INVALID = 2  # exit code of a wrong command line or spec
+_GRACE = 60.0  # seconds that the program has after SIGINT to write its checkpoints
+
+
+def call(
+    *args: str, events: Callable[[Mapping[str, Any]], None] | None = None, hide: Path | None = None
+) -> dict[str, Any]:
+    """Run a command of the program and return its JSON object.
+
+    Parameters
+    ----------
+    *args : str
+        Arguments, without ``--json``.
+    events : callable, optional
+        Called with each event of the option ``--events``. If it raises an exception, the program is
+        interrupted, as by Ctrl-C, and the exception is raised.
+    hide : Path, optional
+        Temporary folder, left out in messages.
+
+    Raises
+    ------
+    SpecError, DataError, TrainingError
+        If the program fails.
+    """
+    command = [_program.path(), *args, "--json"] + ["--events"] * (events is not None)
+    # In its own session, so that Ctrl-C in a terminal reaches the program only through _stop.
+    own: dict[str, Any] = {"start_new_session": True}
+    if sys.platform == "win32":
+        own = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=_program.environment(),
+            **own,
+        )
+    except OSError as err:
+        raise TrainingError(f"the program {command[0]} cannot be started: {err.strerror}") from err
+    output: list[bytes] = []
+    lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+    assert process.stdout is not None and process.stderr is not None
+    readers = [
+        threading.Thread(target=_read_all, args=(process.stdout, output), daemon=True),
+        threading.Thread(target=_read_lines, args=(process.stderr, lines), daemon=True),
+    ]
+    said: list[str] = []
+    try:
+        for reader in readers:
+            reader.start()
+        for line in _lines(lines):
+            if events is not None and line.startswith(b"{"):
+                events(json.loads(line))
+            else:
+                said.append(line.decode(errors="replace"))
+        code = process.wait()
+    except BaseException:
+        _stop(process)
+        raise
+    finally:
+        for reader in readers:
+            if reader.is_alive():
+                reader.join()
+        process.stdout.close()
+        process.stderr.close()
+    return _result(b"".join(output), "".join(said), code, hide)
+
+
+def _read_all(stream: IO[bytes], to: list[bytes]) -> None:
+    to.append(stream.read())
+
+
+def _read_lines(stream: IO[bytes], to: queue.SimpleQueue[bytes | None]) -> None:
+    for line in stream:
+        to.put(line)
+    to.put(None)
+
+
+def _lines(source: queue.SimpleQueue[bytes | None]) -> Iterator[bytes]:
+    """Yield lines until the end. A signal handler of Python runs after at most 0.2 s."""
+    while True:
+        try:
+            line = source.get(timeout=0.2)
+        except queue.Empty:
+            continue
+        if line is None:
+            return
+        yield line
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Interrupt the program and wait until it has written its checkpoints."""
+    try:
+        if sys.platform == "win32":
+            process.send_signal(signal.CTRL_BREAK_EVENT)
+        else:
+            process.send_signal(signal.SIGINT)
+        process.wait(_GRACE)
+    except BaseException:  # a second Ctrl-C, or no end
+        process.kill()
+        process.wait()
+
+
+def _result(output: bytes, said: str, code: int, hide: Path | None) -> dict[str, Any]:
+    try:
+        result: dict[str, Any] = json.loads(output)
+    except ValueError:
+        result = {}
+    if result and (code == 0 or result.get("runs")):  # of several runs, some failed
+        return result
+    problems = [{key: _hidden(value, hide) for key, value in problem.items()} for problem in result.get("errors") or []]
+    if not problems:
+        text = said.strip() or f"the program miplc ended with exit code {code} and no message"
+        problems = [{"text": text}]
+    if result.get("more_errors"):
+        problems.append({"text": f"and {result['more_errors']} more errors"})
+    kind: type[MiplcError] = TrainingError
+    if code == _INVALID:
+        kind = SpecError
+    elif result.get("wrong") == "data":
+        kind = DataError
+    raise kind(problems)
+
+
+def _hidden(value: Any, folder: Path | None) -> Any:
+    """Return a part of a message without the path of the temporary folder."""
+    if folder is None:
+        return value
+    if isinstance(value, list):
+        return [_hidden(one, folder) for one in value]
+    return value.replace(str(folder) + os.sep, "") if isinstance(value, str) else value
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Create a folder that is removed at the end, also after an error."""
+    with writing(tempfile.gettempdir()):
+        folder = Path(tempfile.mkdtemp(prefix="miplc-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn errors of writing a file, such as a full disk, into a TrainingError with its path."""
+    try:
+        yield
+    except OSError as err:
+        text = f"the file cannot be written: {err.strerror or err}"
+        raise TrainingError(text, file=os.fspath(path)) from err
+
+
+def setting(key: str, value: Any) -> str:
+    """Return a setting in the form of the option ``--set``: text as it is, other values as YAML."""
+    return f"{key}={value if isinstance(value, str) else yaml(value, f'the setting {key}')}"
+
+
+def yaml(value: Any, what: str) -> str:
+    """Return a value as JSON, which is YAML. what names it in messages."""
+
+    def plain(part: Any) -> Any:
+        if hasattr(part, "tolist"):  # of numpy
+            return part.tolist()
+        text = f"{what} has a value of the type {type(part).__name__}"
+        raise SpecError(text, "write a number, a text, a list or a dict")
+
+    return json.dumps(value, default=plain)
+
+
+def options(**values: Any) -> Sequence[str]:
+    """Return options of a command: ``min_size=3`` as ``--min-size=3``, without those that are None."""
+    args: list[str] = []
+    for name, value in values.items():
+        flag = "--" + name.replace("_", "-")
+        if value is True:
+            args.append(flag)
+        elif isinstance(value, (list, tuple)):
+            args.append(f"{flag}={','.join(str(one) for one in value)}")
+        elif value is not None and value is not False:
+            args.append(f"{flag}={value}")
+    return args
+
+
+def warn(text: str, hide: Path) -> None:
+    """Issue a warning of the program."""
+    warnings.warn(str(_hidden(text, hide)), UserWarning, stacklevel=6)

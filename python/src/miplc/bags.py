@@ -1,0 +1,700 @@
+"""Datasets of bags: arrays with their labels, validated with the words of the program."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import os
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._process import writing
+from .errors import DataError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["Bags"]
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+_MOST = 20  # mistakes that one exception lists
+
+
+class _Faults:
+    """The mistakes of a dataset, found so far."""
+
+    def __init__(self) -> None:
+        self.problems: list[dict[str, Any]] = []
+        self.more = 0
+
+    def add(self, text: str, *notes: str) -> None:
+        if len(self.problems) >= _MOST:
+            self.more += 1
+        else:
+            self.problems.append({"text": text, "notes": list(notes)})
+
+    def check(self) -> None:
+        if self.more:
+            self.problems.append({"text": f"and {count(self.more, 'more error')}"})
+        if self.problems:
+            raise DataError(self.problems)
+
+
+def count(n: int, noun: str) -> str:
+    """Return a number with its noun: 1 bag, 2 classes."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}{'es' if noun.endswith('s') else 's'}"
+
+
+def _shape(shape: Iterable[int]) -> str:
+    return "[" + " ".join(str(n) for n in shape) + "]"
+
+
+def _number(value: Any) -> str:
+    """Return a number as the program prints it."""
+    if math.isnan(value):
+        return "NaN"
+    return f"{value:+}".replace("inf", "Inf") if math.isinf(value) else str(value)
+
+
+def quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+class Bags(Sequence[NDArray[np.float32]]):
+    """A dataset of bags, with labels or without.
+
+    A bag is an array of instances ``[n, d]``, or of images ``[n, channels, height, width]``. n may
+    differ between bags. The labels are of one of these kinds:
+
+    ========== ================================= ==========================================
+    kind       arguments                         meaning
+    ========== ================================= ==========================================
+    none       neither                           bags to predict
+    known      ``labels``, one for each bag      each label is certain
+    candidates ``candidates``, maybe ``labels``  the true label is one of the candidates;
+                                                 ``labels`` serve only to measure accuracy
+    noisy      the same, ``noisy=True``          the true label may be outside of them
+    multi      ``labels``, a set for each bag    a bag has any number of labels
+    ========== ================================= ==========================================
+
+    Parameters
+    ----------
+    instances : sequence of m arrays ``[n_i, ...]``, or array ``[N, ...]`` with ``offsets``
+        The bags. Numbers are converted to float32 and must be finite.
+    offsets : int array ``[m + 1]``, optional
+        Bag i is ``instances[offsets[i]:offsets[i + 1]]``.
+    labels : sequence of m labels, or of m sets of labels, or bool array ``[m, k]``, optional
+        A label is a text or a number. None and NaN are unknown labels. With sets or a matrix, a bag
+        has several labels, unless there are ``candidates``.
+    candidates : sequence of m sets of labels, or bool array ``[m, k]``, optional
+        The labels that may be true.
+    classes : sequence of k labels, optional
+        The classes in their order. Default: all labels, sorted; the columns of a matrix are the
+        classes 0, 1, ...
+    noisy : bool
+        Accept true labels outside of the candidates.
+    names : sequence of m str, optional
+        Distinct names of the bags.
+    groups : sequence of m str or int, optional
+        Groups, such as patients, which a split does not divide.
+    group_name : str
+        What the groups are.
+    coords : sequence of m arrays ``[n_i, 2]``, or array ``[N, 2]``, optional
+        x and y of each instance, for heatmaps.
+    instance_labels : sequence of N labels, optional
+        Class of each instance, None if it is unknown or none. Only for descriptions and figures.
+    feature_names : sequence of d str, optional
+        Distinct names of the features.
+
+    Raises
+    ------
+    DataError
+        If something is wrong. ``DataError.bag`` is the number of the bag.
+
+    Examples
+    --------
+    >>> bags = Bags([np.zeros((3, 2)), np.ones((5, 2))], candidates=[{"cat", "dog"}, {"dog"}])
+    >>> len(bags), bags[1].shape
+    (2, (5, 2))
+    """
+
+    def __init__(
+        self,
+        instances: Sequence[ArrayLike] | NDArray[Any],
+        offsets: ArrayLike | None = None,
+        *,
+        labels: Any = None,
+        candidates: Any = None,
+        classes: Sequence[Any] | None = None,
+        noisy: bool = False,
+        names: Sequence[Any] | None = None,
+        groups: Sequence[Any] | None = None,
+        group_name: str = "group",
+        coords: Any = None,
+        instance_labels: Sequence[Any] | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> None:
+        if offsets is None:
+            self.instances, self.offsets = _join(instances)
+        else:
+            self.instances = _float32(_array(instances, "the instances"))
+            self.offsets = _offsets(offsets, len(self.instances))
+        faults = _Faults()
+        self._check_instances(faults)
+        self.noisy = noisy
+        self.multi = candidates is None and labels is not None and is_sets(labels)
+        self.labels: NDArray[Any] | None = None
+        self.candidates: NDArray[np.bool_] | None = None
+        self.classes: NDArray[Any] = np.array([])
+        if labels is not None or candidates is not None:
+            self._set_labels(labels, candidates, classes, faults)
+        self.names = self._texts(names, "bag name", "name", "bags", faults)
+        self.groups = self._texts(groups, "group", "group", "", faults)
+        self.group_name = group_name
+        self.coords = self._coordinates(coords, faults)
+        self.instance_labels = self._instance_labels(instance_labels, faults)
+        self.feature_names = None if feature_names is None else [str(n) for n in feature_names]
+        width = math.prod(self.instances.shape[1:])
+        if self.feature_names is not None and len(self.feature_names) != width:
+            n = len(self.feature_names)
+            faults.add(f"{n} names of features for {width} features")
+        faults.check()
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> NDArray[np.float32]: ...
+    @overload
+    def __getitem__(self, index: slice | Sequence[int] | NDArray[Any]) -> Self: ...
+    def __getitem__(self, index: Any) -> Any:
+        """Return a bag ``[n, ...]``, or the bags of a slice, a list of numbers or a mask."""
+        if isinstance(index, numbers.Integral):
+            i = range(len(self))[int(index)]
+            return self.instances[self.offsets[i] : self.offsets[i + 1]]
+        chosen = np.arange(len(self))[index]
+        copy = self._copy()
+        rows = [np.arange(self.offsets[i], self.offsets[i + 1]) for i in chosen]
+        at = np.concatenate(rows) if rows else np.array([], np.int64)
+        copy.instances, copy.offsets = self.instances[at], _cumulated(len(r) for r in rows)
+        for name in ("coords", "instance_labels"):
+            if getattr(self, name) is not None:
+                setattr(copy, name, getattr(self, name)[at])
+        for name in ("labels", "candidates", "names", "groups"):
+            if getattr(self, name) is not None:
+                setattr(copy, name, getattr(self, name)[chosen])
+        return copy
+
+    def __iter__(self) -> Iterator[NDArray[np.float32]]:
+        return (self.instances[a:b] for a, b in zip(self.offsets[:-1], self.offsets[1:]))
+
+    def __repr__(self) -> str:
+        shape = " x ".join(str(n) for n in self.instances.shape[1:])
+        kind = "" if self.kind == "none" else f", labels {self.kind}"
+        of = f", {count(len(self.classes), 'class')}" if len(self.classes) else ""
+        bags, n = count(len(self), "bag"), count(len(self.instances), "instance")
+        return f"<Bags: {bags}, {n} of {shape} features{of}{kind}>"
+
+    @property
+    def kind(self) -> str:
+        """``none``, ``known``, ``candidates``, ``noisy`` or ``multi``: see the class."""
+        if self.multi:
+            return "multi"
+        if self.candidates is None:
+            return "none" if self.labels is None else "known"
+        return "noisy" if self.noisy else "candidates"
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of instances of each bag, ``[m]``."""
+        return np.diff(self.offsets)
+
+    def with_labels(
+        self, labels: Any = None, *, candidates: Any = None, classes: Sequence[Any] | None = None, noisy: bool = False
+    ) -> Self:
+        """Return these bags with other labels, as in the constructor.
+
+        ``labels`` and ``candidates`` may also be dicts of the names of the bags.
+        """
+        copy = self._copy()
+        copy.noisy, copy.labels, copy.candidates = noisy, None, None
+        labels, candidates = self._by_name(labels, "label"), self._by_name(candidates, "candidates")
+        copy.multi = candidates is None and labels is not None and is_sets(labels)
+        faults = _Faults()
+        copy._set_labels(labels, candidates, classes, faults)
+        if self.instance_labels is not None:
+            index = {label: i for i, label in enumerate(copy.classes.tolist())}
+            old = [index.get(label, -1) for label in self.classes.tolist()] + [-1]
+            copy.instance_labels = np.array(old, np.int64)[self.instance_labels]
+        faults.check()
+        return copy
+
+    def with_groups(self, groups: Sequence[Any], name: str = "group") -> Self:
+        """Return these bags with other groups: m str or int."""
+        copy = self._copy()
+        faults = _Faults()
+        copy.groups, copy.group_name = self._texts(groups, "group", "group", "", faults), name
+        faults.check()
+        return copy
+
+    def _copy(self) -> Self:
+        copy = type(self).__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        return copy
+
+    def _by_name(self, values: Any, what: str) -> Any:
+        if not isinstance(values, Mapping):
+            return values
+        names = self.names if self.names is not None else np.arange(1, len(self) + 1)
+        for i, name in enumerate(names.tolist()):
+            if name not in values:
+                raise DataError(f"bag {i + 1} ({quoted(str(name))}) has no {what}")
+        return [values[name] for name in names.tolist()]
+
+    # Checks. Each adds its mistakes to faults.
+
+    def _check_instances(self, faults: _Faults) -> None:
+        for i in np.flatnonzero(self.sizes <= 0):
+            faults.add(f"bag {i + 1} is empty; a bag needs at least one instance")
+        if len(self) == 0:
+            faults.add("no bags")
+        faults.check()
+        check_finite(self.instances, self.offsets)
+
+    def _set_labels(self, labels: Any, candidates: Any, classes: Sequence[Any] | None, faults: _Faults) -> None:
+        self.classes = _classes(labels, candidates, classes)
+        index = {label: i for i, label in enumerate(self.classes.tolist())}
+        m, k = len(self), len(self.classes)
+        matrix = candidates if candidates is not None else labels if self.multi else None
+        if matrix is not None:
+            if len(matrix) != m:
+                faults.add(
+                    f"{count(len(matrix), 'label set' if self.multi else 'candidate set')} for {count(m, 'bag')}"
+                )
+                faults.check()
+            self.candidates = _matrix(matrix, index, k, faults)
+            if self.multi:
+                self.labels, self.candidates = self.candidates, None
+        if labels is not None and not self.multi:
+            values = listed(labels)
+            if len(values) != m:
+                faults.add(f"{count(len(values), 'true label')} for {count(m, 'bag')}")
+                faults.check()
+            self.labels = np.array([-1 if is_missing(v) else index[v] for v in values], np.int64)
+        self._check_labels(faults)
+
+    def _check_labels(self, faults: _Faults) -> None:
+        if self.kind == "known":
+            for i in np.flatnonzero(np.asarray(self.labels) < 0):
+                faults.add(f"bag {i + 1} has no label, but data.labels is known", _NO_LABEL)
+        names = self.class_names
+        if len(names) < 2:
+            faults.add(f"the number of classes is {len(names)}; at least 2 are needed")
+        for name in names:
+            if name == "" or _CONTROL.search(name):
+                faults.add(f"a class has the name {quoted(name)}, which is empty or not plain text")
+        matrix = self.labels if self.multi else self.candidates
+        if matrix is None:
+            return
+        if not self.multi:
+            for i in np.flatnonzero(~matrix.any(axis=1)):
+                faults.add(f"bag {i + 1} has no candidate label")
+        for c in np.flatnonzero(~matrix.any(axis=0)):
+            what = "label" if self.multi else "candidate"
+            faults.add(f"class {quoted(names[c])} has no examples: it is a {what} of no bag")
+        if self.multi or self.labels is None or self.noisy:
+            return
+        known = self.labels >= 0
+        inside = matrix[np.arange(len(self)), np.maximum(self.labels, 0)]
+        for i in np.flatnonzero(known & ~inside & matrix.any(axis=1)):
+            listed = [names[c] for c in np.flatnonzero(matrix[i])]
+            text = ", ".join(listed[:10] + ["..."] * (len(listed) > 10))
+            true = quoted(names[self.labels[i]])
+            faults.add(
+                f"bag {i + 1}: the true label {true} is not among the candidates {{{text}}}",
+                "change the label or the candidates; leave an unknown label empty (None)",
+                "if candidate sets are noisy on purpose, set noisy=True",
+            )
+
+    def _texts(
+        self, values: Sequence[Any] | None, noun: str, what: str, plural: str, faults: _Faults
+    ) -> NDArray[np.str_] | None:
+        """Return names of bags or groups as an array."""
+        if values is None:
+            return None
+        texts = ["" if is_missing(v) else str(v) for v in listed(values)]
+        if len(texts) != len(self):
+            faults.add(f"{count(len(texts), noun)} for {count(len(self), 'bag')}")
+        first: dict[str, int] = {}
+        for i, text in enumerate(texts):
+            if text != text.strip() or not text or _CONTROL.search(text):
+                why = "which is empty, not plain text (UTF-8), or has spaces around it"
+                faults.add(f"bag {i + 1} has the {what} {quoted(text)}, {why}")
+            elif plural and text in first:
+                faults.add(f"{plural} {first[text] + 1} and {i + 1} are both named {quoted(text)}")
+            else:
+                first.setdefault(text, i)
+        return np.array(texts, dtype=np.str_)
+
+    def _coordinates(self, coords: Any, faults: _Faults) -> NDArray[np.float32] | None:
+        if coords is None:
+            return None
+        if isinstance(coords, np.ndarray) and coords.ndim == 2 and coords.dtype != object:
+            coords = [coords]
+        xy = np.concatenate([_array(one, f"bag {i + 1}: coords") for i, one in enumerate(coords)]).astype(np.float32)
+        if xy.ndim != 2 or xy.shape[1] != 2:
+            text = f"coords has the shape {_shape(xy.shape)}; [instances, 2] is needed: x and y"
+            raise DataError(text)
+        n = len(self.instances)
+        if len(xy) != n:
+            text = f"{count(xy.size, 'coordinate')} for {count(n, 'instance')}"
+            faults.add(f"{text}; each has x and y")
+            return xy
+        for row, column in np.argwhere(~np.isfinite(xy))[:1]:
+            i, j = self._place(row)
+            value = _number(xy[row, column])
+            faults.add(f"bag {i}: instance {j} has the coordinate {value}; coordinates must be finite")
+        return xy
+
+    def _instance_labels(self, labels: Sequence[Any] | None, faults: _Faults) -> NDArray[np.int64] | None:
+        if labels is None:
+            return None
+        values, n = listed(labels), len(self.instances)
+        if len(values) != n:
+            faults.add(f"{count(len(values), 'instance label')} for {count(n, 'instance')}")
+            return None
+        index = {label: c for c, label in enumerate(self.classes.tolist())}
+        for value in values:
+            if not is_missing(value) and value not in index:
+                faults.add(f"the instance label {quoted(class_name(value))} is no label and no candidate of any bag")
+                return None
+        return np.array([-1 if is_missing(v) else index[v] for v in values], np.int64)
+
+    def _place(self, row: int) -> tuple[int, int]:
+        """Return the number of the bag and of the instance, from 1, of a row of instances."""
+        i = int(np.searchsorted(self.offsets, row, side="right")) - 1
+        return i + 1, int(row - self.offsets[i]) + 1
+
+    @property
+    def class_names(self) -> list[str]:
+        """Names of the classes in the program and in model files, ``[k]``."""
+        return [class_name(label) for label in self.classes.tolist()]
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write an uncompressed ``.npz`` file, which the program and :meth:`read` read."""
+        arrays: dict[str, Any] = {"instances": self.instances, "offsets": self.offsets}
+        if self.candidates is not None:
+            arrays["candidates"] = self.candidates.astype(np.uint8)
+        if self.labels is not None:
+            arrays["labels"] = self.labels.astype(np.uint8) if self.multi else self.labels
+        if len(self.classes):
+            arrays["class_names"] = np.array(self.class_names)
+        if self.groups is not None:
+            arrays["group_name"] = np.array([self.group_name])
+        optional: dict[str, Any] = {"bag_names": self.names, "groups": self.groups, "coords": self.coords}
+        optional["instance_labels"] = self.instance_labels
+        arrays.update((key, value) for key, value in optional.items() if value is not None)
+        if self.feature_names is not None:
+            arrays["feature_names"] = np.array(self.feature_names)
+        with writing(path):
+            np.savez(path, **arrays)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], **columns: Any) -> Self:
+        """Read bags from a file.
+
+        Parameters
+        ----------
+        path : path
+            ``.npz``, or ``.h5`` with the same arrays; ``.h5`` with a group of ``features`` and, maybe,
+            ``coords`` for each bag (without labels: see :meth:`with_labels`); ``.parquet`` or
+            ``.csv`` with one row for each instance, which pandas reads.
+        **columns
+            Arguments of :meth:`from_frame` for ``.parquet`` and ``.csv``; ``noisy`` for the others.
+        """
+        from . import _readers
+
+        return _readers.read(cls, Path(path), columns)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        bag: str = "bag",
+        label: str | None = None,
+        candidates: str | None = None,
+        group: str | None = None,
+        coords: tuple[str, str] | None = None,
+        instance_label: str | None = None,
+        features: Sequence[str] | None = None,
+        ignore: Sequence[str] = (),
+        multi: bool = False,
+        classes: Sequence[Any] | None = None,
+        noisy: bool = False,
+    ) -> Self:
+        """Make bags of a pandas or polars frame with one row for each instance.
+
+        The rows of a bag are adjacent. Its first row has its label and its candidates; the others
+        repeat them or leave them empty.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame or polars.DataFrame
+        bag : str
+            Column with the name of the bag of each row.
+        label, candidates : str, optional
+            Columns. Default: ``label`` and ``candidates``, if the frame has them. Candidates, and
+            labels if ``multi``, are lists, or text with spaces between labels.
+        group, instance_label : str, optional
+            Columns with the group of each bag and the class of each instance.
+        coords : pair of str, optional
+            Columns of x and y. Default: ``x`` and ``y``, if the frame has both.
+        features : sequence of str, optional
+            Columns of the features. Default: all others.
+        ignore : sequence of str
+            Columns that are not features.
+        multi : bool
+            A bag has any number of labels.
+        classes, noisy
+            As in the constructor.
+        """
+        from . import _readers
+
+        return _readers.from_frame(
+            cls,
+            frame,
+            _readers.Columns(bag, label, candidates, group, coords, instance_label, features, ignore),
+            multi=multi,
+            classes=classes,
+            noisy=noisy,
+        )
+
+
+_EXTENT = "every extent must be at least 1"
+_NEEDED = "a list of arrays [instances, features] is needed"
+_NO_LABEL = "leave the bag out, or use candidates: all classes if nothing is known"
+
+
+def check_finite(instances: NDArray[np.float32], offsets: NDArray[np.int64]) -> None:
+    """Raise a DataError for bags with NaN and infinite features."""
+    finite = np.isfinite(instances)
+    if finite.all():
+        return
+    faults, last = _Faults(), -1
+    wide = instances.reshape(len(instances), -1)
+    for row, column in np.argwhere(~finite.reshape(wide.shape)):
+        i = int(np.searchsorted(offsets, row, side="right")) - 1
+        if i != last:
+            at = f"feature {column + 1} of instance {row - offsets[i] + 1}"
+            value = _number(wide[row, column])
+            faults.add(f"bag {i + 1}: {at} is {value}; features must be finite (float32)")
+        last = i
+    faults.check()
+
+
+def is_missing(value: Any) -> bool:
+    """Report whether a label is unknown: None, NaN, or the missing value of pandas."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and math.isnan(value)
+
+
+def class_name(label: Any) -> str:
+    """Return the name of a class in the program: 1 and 1.0 are the class 1."""
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    return str(label)
+
+
+def listed(values: Any) -> list[Any]:
+    """Return labels as Python objects."""
+    if hasattr(values, "__array__"):  # such as a column of pandas or polars
+        values = np.asarray(values)
+    values = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    return [v.item() if isinstance(v, np.generic) else v for v in values]
+
+
+def is_sets(values: Any) -> bool:
+    """Report whether there is a set of labels, or a row of a matrix, for each bag."""
+    if isinstance(values, np.ndarray) and values.ndim == 2:
+        return True
+    return any(_is_set(one) for one in listed(values))
+
+
+def _is_set(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes))
+
+
+def _classes(labels: Any, candidates: Any, classes: Sequence[Any] | None) -> NDArray[Any]:
+    """Return the sorted classes."""
+    found: set[Any] = set()
+    width = 0
+    for values in (labels, candidates):
+        if isinstance(values, np.ndarray) and values.ndim == 2:
+            width = values.shape[1]
+        elif values is not None:
+            for i, one in enumerate(listed(values)):
+                try:
+                    found.update(listed(one) if _is_set(one) else [one])
+                except TypeError:
+                    raise DataError(f"bag {i + 1}: {one!r} is not a label or a set of labels") from None
+    found = {label for label in found if not is_missing(label)}
+    if classes is not None:
+        given = listed(classes)
+        for label in sorted(found - set(given), key=str):
+            raise DataError(f"the label {quoted(class_name(label))} is not in classes")
+        if width and width != len(given):
+            text = f"{count(len(given), 'class')} for a matrix with {count(width, 'column')}"
+            raise DataError(text)
+        return _as_array(given)
+    if width:
+        found |= set(range(width))
+    return _as_array(_sorted(found))
+
+
+def _sorted(found: Iterable[Any]) -> list[Any]:
+    """Sort labels as the program does: by number if all are whole numbers, else as text."""
+    labels = list(found)
+    texts = [isinstance(label, str) for label in labels]
+    if any(texts) and not all(texts):
+        one, two = labels[texts.index(True)], labels[texts.index(False)]
+        raise DataError(f"the labels are text and numbers, such as {quoted(one)} and {two!r}")
+    if all(texts):
+        whole = all(re.fullmatch("[+-]?[0-9]+", label) for label in labels)
+        return sorted(labels, key=int if whole else None)
+    for label in labels:
+        if not isinstance(label, numbers.Real) or math.isinf(label):
+            raise DataError(f"a label is of the type {type(label).__name__}: {label!r}")
+        if label != math.floor(label):
+            different = count(len(labels), "different label")
+            raise DataError(
+                f"there are {different} that are numbers such as {label}: miplc predicts classes, not numbers"
+            )
+    return sorted(labels)
+
+
+def _as_array(labels: list[Any]) -> NDArray[Any]:
+    """Return labels as an array with their type."""
+    return np.array(labels) if labels else np.array([], dtype=np.str_)
+
+
+def _matrix(sets: Any, index: Mapping[Any, int], k: int, faults: _Faults) -> NDArray[np.bool_]:
+    """Return sets of labels as a matrix [m, k]."""
+    if isinstance(sets, np.ndarray) and sets.ndim == 2:
+        if not np.isin(sets, (0, 1)).all():
+            i, c = np.argwhere(~np.isin(sets, (0, 1)))[0]
+            faults.add(f"bag {i + 1}: contains {sets[i, c]}; entries must be 0 or 1, one column per class")
+        return sets.astype(bool)
+    matrix = np.zeros((len(sets), k), dtype=bool)
+    for i, one in enumerate(listed(sets)):
+        labels = listed(one) if _is_set(one) else [] if is_missing(one) else [one]
+        matrix[i, [index[label] for label in labels if not is_missing(label)]] = True
+    return matrix
+
+
+def _cumulated(sizes: Iterable[int]) -> NDArray[np.int64]:
+    return np.cumsum([0, *sizes], dtype=np.int64)
+
+
+def _offsets(offsets: ArrayLike, n: int) -> NDArray[np.int64]:
+    """Check offsets."""
+    at = np.asarray(offsets)
+    if at.ndim != 1 or at.dtype.kind not in "iu":
+        raise DataError(
+            f"offsets has the shape {_shape(at.shape)} and the type {at.dtype}; whole numbers [bags + 1] "
+            "are needed: where each bag begins, from 0, and the number of instances"
+        )
+    at = at.astype(np.int64)
+    if len(at) < 2:
+        raise DataError("no bags")
+    faults = _Faults()
+    if at[0] != 0:
+        faults.add(f"the offsets start at {at[0]}, not at 0")
+    for i in np.flatnonzero(np.diff(at) < 0):
+        faults.add(f"bag {i + 1}: the offsets fall from {at[i]} to {at[i + 1]}; they must increase")
+    if at[-1] != n:
+        faults.add(f"the bags end at instance {at[-1]}, but the data have {count(n, 'instance')}")
+    faults.check()
+    return at
+
+
+def _join(bags: Any) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Concatenate bags."""
+    if isinstance(bags, Bags):
+        return bags.instances, bags.offsets
+    if hasattr(bags, "toarray"):
+        raise DataError(f"the bags are a sparse matrix; {_NEEDED}")
+    if hasattr(bags, "__array__") and not hasattr(bags, "columns"):
+        bags = np.asarray(bags)
+    if isinstance(bags, np.ndarray) and bags.ndim == 2 and bags.dtype != object:
+        text = f"the bags are one matrix of the shape {_shape(bags.shape)}"
+        raise DataError(f"{text}; {_NEEDED}", "if each row is a bag of one instance: X[:, None, :]")
+    if hasattr(bags, "columns") or isinstance(bags, (str, bytes, Mapping)) or not _is_set(bags):
+        text = f"the bags are of the type {type(bags).__name__}"
+        note = "for a frame with one row for each instance: Bags.from_frame(frame)"
+        raise DataError(f"{text}; {_NEEDED}", note)
+    arrays = [_array(bag, f"bag {i + 1}") for i, bag in enumerate(bags)]
+    if not arrays:
+        raise DataError("no bags")
+    shape = arrays[0].shape[1:]
+    for i, array in enumerate(arrays):
+        if array.shape[1:] != shape:
+            raise DataError(
+                f"bag {i + 1}: its instances have the shape {_shape(array.shape[1:])}, "
+                f"those of the first bag {_shape(shape)}"
+            )
+    return _float32(np.concatenate(arrays)), _cumulated(len(a) for a in arrays)
+
+
+def _array(bag: Any, what: str) -> NDArray[Any]:
+    """Return the instances of a bag as numbers ``[n, ...]``. what names them in messages."""
+    try:
+        array = np.asarray(bag)
+    except ValueError:  # ragged lists
+        raise DataError(f"{what}: its instances have different numbers of features") from None
+    if array.ndim < 2:
+        raise DataError(f"{what} has the shape {_shape(array.shape)}; [instances, features] is needed")
+    if 0 in array.shape[1:]:
+        raise DataError(f"{what}: the shape {_shape(array.shape[1:])} of an instance is not usable; {_EXTENT}")
+    if array.dtype.kind not in "biuf":
+        _check_numbers(array, what)
+        array = array.astype(np.float64)
+    return array
+
+
+def _float32(array: NDArray[Any]) -> NDArray[np.float32]:
+    """Convert instances ``[N, ...]``, with the warning of the program of features that lose their differences."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        converted = array.astype(np.float32, copy=False)
+        if array.dtype.itemsize < 8 or not array.size:
+            return converted
+        wide = array.reshape(len(array), -1)
+        low, high = wide.min(axis=0).astype(float), wide.max(axis=0).astype(float)
+        largest = np.maximum(-low, high)
+        lost = (high - low < 32 * np.spacing(np.abs(largest).astype(np.float32))) & (high - low > 1e-12 * largest)
+        lost &= (low.astype(np.float32) != low) | (high.astype(np.float32) != high)
+    for j in np.flatnonzero(lost)[:5]:
+        constant = f"{(low[j] + high[j]) / 2:.6g}"
+        warnings.warn(
+            f"feature {j + 1} has values from {low[j]} to {high[j]}, of which float32 keeps few: "
+            f"subtract a constant such as {constant} from it",
+            stacklevel=4,
+        )
+    return converted
+
+
+def _check_numbers(array: NDArray[Any], what: str) -> None:
+    """Raise a DataError for the first value that is no number."""
+    wide = array.reshape(len(array), -1)
+    for j, row in enumerate(wide.tolist()):
+        for f, value in enumerate(row):
+            if not isinstance(value, numbers.Real):
+                shown = quoted(value) if isinstance(value, str) else repr(value)
+                raise DataError(f"{what}: feature {f + 1} of instance {j + 1} is {shown}, not a number")

@@ -1,0 +1,302 @@
+"""Trains specs with the program and reads the folders of runs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _frames, _process
+from .bags import Bags
+from .errors import DataError, SpecError
+from .model import Model
+
+if TYPE_CHECKING:
+    import pandas
+    from typing_extensions import Self
+
+__all__ = ["Callback", "Run", "Spec", "train"]
+
+Spec = str | os.PathLike[str] | Mapping[str, Any]
+"""A shipped spec by its name, the path of a YAML file, YAML text of several lines, or a dict."""
+
+Callback = Callable[[Mapping[str, Any]], object]
+"""A function of the metrics of an epoch: ``epoch``, ``loss``, ``lr``, ``train_accuracy``,
+``test_accuracy``, ``measures`` of each part of the split, ..., as in ``metrics.jsonl``."""
+
+DATA_FILE = "bags-of-python.npz"  # found by --data-dir; no file of the user has this name
+
+
+@dataclass
+class Run:
+    """A finished training.
+
+    Attributes
+    ----------
+    folder : Path or None
+        Folder of the run. None if it was temporary: then everything is in memory.
+    summary : dict
+        Final metrics, and the versions of the software: ``summary.json``.
+    epochs : list of dict
+        Metrics of each epoch: ``metrics.jsonl``.
+    model : Model
+        The exported model.
+    plots : dict of str
+        Figures of the training as SVG text, by name: ``loss``, ``attention``, ...
+    split : dict
+        Numbers of the bags of each part, counted from 1: ``split.json``.
+    spec : str
+        The complete spec as YAML.
+    """
+
+    folder: Path | None
+    summary: dict[str, Any]
+    epochs: list[dict[str, Any]]
+    model: Model
+    plots: dict[str, str]
+    split: dict[str, Any]
+    spec: str
+
+    @classmethod
+    def read(cls, folder: str | os.PathLike[str], *, keep: bool = True) -> Run:
+        """Read the folder of a finished run. If not ``keep``, the folder will be removed."""
+        at = Path(folder)
+        try:
+            summary = json.loads((at / "summary.json").read_text("utf-8"))
+            lines = (at / "metrics.jsonl").read_text("utf-8").splitlines()
+            split = json.loads((at / "split.json").read_text("utf-8"))
+            spec = (at / "spec.yaml").read_text("utf-8")
+            plots = {p.stem: p.read_text("utf-8") for p in sorted((at / "plots").glob("*.svg"))}
+        except FileNotFoundError as err:
+            text = f"there is no finished run: {Path(err.filename).name} is missing"
+            raise DataError(text, file=str(at)) from err
+        model = Model(at / "model.onnx")
+        if not keep:
+            model.path = None
+        epochs = [json.loads(line) for line in lines]
+        return cls(at if keep else None, summary, epochs, model, plots, split, spec)
+
+    @property
+    def accuracy(self) -> float | None:
+        """Accuracy on the test bags; None without test bags or true labels."""
+        return self.summary.get("accuracy")
+
+    @property
+    def measures(self) -> dict[str, dict[str, float]]:
+        """Measures of the exported model, by part of the split."""
+        return self.summary["measures"] or {}
+
+    @cached_property
+    def history(self) -> pandas.DataFrame:
+        """Frame with one row for each epoch: ``loss``, ``test_accuracy``, ``test_auroc``, ..."""
+        return _frames.frame([_frames.flat_metrics(epoch) for epoch in self.epochs])
+
+    def __repr__(self) -> str:
+        test = "" if self.accuracy is None else f", test accuracy {self.accuracy:.4f}"
+        return f"<Run {self.summary['name']}: {self.summary['epochs']} epochs{test}>"
+
+    def _repr_html_(self) -> str:
+        """Show the summary and the figures in a notebook."""
+        rows = [
+            ("model", f"{self.summary['name']}, {self.summary['parameters']} parameters"),
+            ("test accuracy", self.accuracy),
+            ("training accuracy", self.summary.get("train_accuracy")),
+            ("loss", self.summary["loss"]),
+            ("folder", self.folder),
+        ]
+        cells = [
+            f"<tr><th>{name}</th><td>{f'{v:.4f}' if isinstance(v, float) else v}</td></tr>"
+            for name, v in rows
+            if v is not None
+        ]
+        return f"<table>{''.join(cells)}</table>" + "".join(self.plots.values())
+
+
+def train(
+    spec: Spec,
+    bags: Bags | str | os.PathLike[str] | None = None,
+    *,
+    output: str | os.PathLike[str] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    callbacks: Iterable[Callback] = (),
+    progress: bool = True,
+    resume: bool = False,
+    overwrite: bool = False,
+    engine: str | None = None,
+    device: str | None = None,
+    threads: int | None = None,
+) -> Run:
+    """Train a model, as the command ``miplc train``.
+
+    Parameters
+    ----------
+    spec : str, path or dict
+        A shipped spec by its name, the path of a YAML file, YAML text of several lines, or a dict.
+    bags : Bags or path, optional
+        The dataset. Default: that of the spec. Groups of the bags are not divided by the split.
+    output : path, optional
+        Folder of the run. Default: a temporary folder, whose files are in the result.
+    settings : dict, optional
+        Settings of the spec, such as ``{"train.epochs": 50, "data.split.train": 1}``. None: the value
+        of the spec.
+    seed : int, optional
+        ``train.seed``. The same seed gives the same bits on the same machine.
+    callbacks : iterable of callable
+        Called after each epoch with its metrics. An exception stops the training and is raised.
+    progress : bool
+        Show a progress bar, if tqdm is installed.
+    resume : bool
+        Continue the interrupted run in ``output``, if there is one.
+    overwrite : bool
+        Replace the run in ``output``.
+    engine, device : str, optional
+        As the options of ``miplc train``.
+    threads : int, optional
+        Threads of onnxruntime.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    SpecError, DataError, TrainingError
+    KeyboardInterrupt
+        After Ctrl-C. With ``output``, ``resume=True`` continues.
+
+    Examples
+    --------
+    Callbacks for TensorBoard, MLflow and Weights & Biases:
+
+    >>> writer = SummaryWriter("logs")                                         # doctest: +SKIP
+    >>> def tensorboard(e): writer.add_scalar("loss", e["loss"], e["epoch"])   # doctest: +SKIP
+    >>> train("quickstart", callbacks=[tensorboard])                           # doctest: +SKIP
+
+    >>> def log(e): mlflow.log_metrics({"loss": e["loss"]}, step=e["epoch"])   # doctest: +SKIP
+    >>> with mlflow.start_run():                                               # doctest: +SKIP
+    ...     train("quickstart", callbacks=[log])
+
+    >>> with wandb.init(project="bags") as run:                                # doctest: +SKIP
+    ...     train("quickstart", callbacks=[lambda e: run.log(dict(e))])
+    """
+    chosen = dict(settings or {})
+    if seed is not None:
+        chosen["train.seed"] = seed
+    with prepared(spec, bags, chosen) as call:
+        folder = call.folder / "run" if output is None else Path(output)
+        args = [*call.args, "-o", str(folder)]
+        args += _process.options(engine=engine, device=device, threads=threads, force=overwrite)
+        if resume and has_run(folder):
+            args.append("--resume")
+        elif resume and output is None:
+            raise SpecError("resume=True needs output: the folder of the interrupted run")
+        run_program(args, call, callbacks, progress)
+        return Run.read(folder, keep=output is not None)
+
+
+@dataclass
+class Call:
+    """Arguments of a command, and the temporary folder with the files that they name."""
+
+    args: list[str]
+    folder: Path
+
+
+@contextmanager
+def prepared(spec: Spec, bags: Bags | str | os.PathLike[str] | None, settings: Mapping[str, Any]) -> Iterator[Call]:
+    """Write the bags and the spec to a temporary folder, and begin the arguments of a training."""
+    with _process.temporary_folder() as folder:
+        args = ["train", spec_argument(spec, folder)]
+        chosen: dict[str, Any] = {}
+        if isinstance(bags, Bags):
+            if bags.kind == "none":
+                raise DataError("the bags have no labels: give labels or candidates")
+            bags.write(folder / DATA_FILE)
+            args += ["--data-dir", str(folder)]
+            chosen["data.set"] = DATA_FILE
+            if bags.kind != "candidates":
+                chosen["data.labels"] = bags.kind
+            if bags.groups is not None:
+                chosen["data.split.group"] = bags.group_name
+        elif bags is not None:
+            chosen["data.set"] = os.fspath(bags)
+        for key, value in {**chosen, **settings}.items():
+            if value is not None:
+                args += ["--set", _process.setting(key, value)]
+        yield Call(args, folder)
+
+
+def spec_argument(spec: Spec, folder: Path, name: str = "spec.yaml") -> str:
+    """Return the argument that names a spec or an experiment, which is written to a file if it has none."""
+    if isinstance(spec, (str, os.PathLike)) and "\n" not in os.fspath(spec):
+        return os.fspath(spec)
+    path = folder / name
+    with _process.writing(path):
+        if isinstance(spec, str):
+            path.write_text(spec, "utf-8")
+        elif isinstance(spec, Mapping):
+            path.write_text(_process.yaml({"name": "python", **spec}, "the spec"), "utf-8")
+        else:
+            raise SpecError(f"the spec is of the type {type(spec).__name__}; a name, a path or a dict is needed")
+    return str(path)
+
+
+def has_run(folder: Path) -> bool:
+    """Report whether a folder has a run, or several, to continue."""
+    return (folder / "spec.yaml").exists() or (folder / ".miplc.runs.json").exists()
+
+
+def run_program(args: Sequence[str], call: Call, callbacks: Iterable[Callback], progress: bool) -> dict[str, Any]:
+    """Run a training, pass its epochs on, and raise its warnings as Python warnings."""
+    called = list(callbacks)
+    with Progress(progress, "epoch") as bar:
+
+        def event(line: Mapping[str, Any]) -> None:
+            if "begin" in line:
+                bar.begin(line["begin"]["epochs"], line["begin"]["done"])
+            elif "epoch" in line:
+                bar.step(loss=line["epoch"]["loss"], test=line["epoch"].get("test_accuracy"))
+                for callback in called:
+                    callback(line["epoch"])
+            elif "warning" in line:
+                _process.warn(line["warning"], call.folder)
+
+        return _process.call(*args, events=event, hide=call.folder)
+
+
+class Progress:
+    """A progress bar of tqdm, or none."""
+
+    def __init__(self, shown: bool, unit: str) -> None:
+        self._shown, self._unit = shown, unit
+        self._bar: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def begin(self, total: int, done: int) -> None:
+        """Show the bar."""
+        if not self._shown:
+            return
+        try:
+            from tqdm.auto import tqdm
+        except ImportError:
+            return
+        self._bar = tqdm(total=total, initial=done, unit=self._unit)
+
+    def step(self, **values: float | None) -> None:
+        """Count one unit, with the newest values."""
+        if self._bar is not None:
+            known = {name: value for name, value in values.items() if value is not None}
+            self._bar.set_postfix(known, refresh=False)
+            self._bar.update()
