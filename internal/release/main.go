@@ -1,8 +1,8 @@
 // Command release builds a release from the checked-out commit: the module as a module proxy serves
 // it, one binary per platform, built from that module, with an SBOM and a Python wheel, and SHA-256 sums.
 //
-//	cd release && go run . v1.2.3 OUT
-//	cd release && go run . -module v1.2.3 OUT    only the module
+//	cd internal/release && go run . v1.2.3 OUT
+//	cd internal/release && go run . -module v1.2.3 OUT    only the module
 package main
 
 import (
