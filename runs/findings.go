@@ -38,7 +38,7 @@ const (
 	uncertain     = 0.3  // width of the interval of the test accuracy
 	disagreeing   = 0.1  // between the accuracies on validation and test bags
 	unmoved       = 0.02 // mean way of the label weights from equal weights to a single label
-	doubted       = 0.1  // probability of all candidates together, with more than 1 - doubted for another class
+	doubted       = 0.1  // probability of all candidates together, with more than 0.8 for another class
 	confident     = 0.95 // share of training bags whose prediction is a candidate, in a model that is sure
 )
 
@@ -262,7 +262,7 @@ func (j *judged) doubtful() (float64, string) {
 		if j.Data.CandidateMask(bag)[measure.Argmax(p.Row(i))] == 1 {
 			inside++
 		}
-		if mass < doubted && p.Row(i)[measure.Argmax(p.Row(i))] > 1-doubted {
+		if mass < doubted && p.Row(i)[measure.Argmax(p.Row(i))] > 1-2*doubted {
 			names = append(names, j.bagName(bag))
 		}
 	}
