@@ -19,5 +19,6 @@ func (s *Server) adminHandler() http.Handler {
 		r.public = true
 		routes = append(routes, r)
 	}
-	return s.mux(routes, nil, "this listener answers GET /metrics, /v2/health/live, /v2/health/ready and /v2/models/NAME/ready")
+	return s.mux(routes, nil,
+		"this listener answers GET /metrics, /v2/health/live, /v2/health/ready and /v2/models/NAME/ready")
 }

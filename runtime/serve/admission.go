@@ -81,13 +81,15 @@ func (p *memoryPool) reserve(ctx context.Context, bytes int64) (*reservation, er
 // check returns an error if a request needs more memory than the pool has.
 func (p *memoryPool) check(bytes int64) error {
 	if bytes > p.size {
-		return status.Errorf(codes.ResourceExhausted, "the request needs %s of memory, requests may use %s: send fewer instances",
+		return status.Errorf(codes.ResourceExhausted,
+			"the request needs %s of memory, requests may use %s: send fewer instances",
 			memory.Size(float64(bytes)), memory.Size(float64(p.size)))
 	}
 	return nil
 }
 
-var errBusyMemory = status.Error(codes.Unavailable, "busy: the requests in flight use all the memory that they may; try again later")
+var errBusyMemory = status.Error(codes.Unavailable,
+	"busy: the requests in flight use all the memory that they may; try again later")
 
 // reservation is the memory of one request. It is not safe for concurrent use.
 type reservation struct {

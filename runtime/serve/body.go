@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/runtime"
 )
 
 // Factors for the memory that is reserved before a request is read and decoded, relative to its
@@ -46,7 +48,8 @@ func jsonBody(r *http.Request) error {
 	}
 	kind, _, err := mime.ParseMediaType(given)
 	if err != nil || kind != "application/json" && kind != "application/octet-stream" {
-		return &httpError{http.StatusUnsupportedMediaType, codes.InvalidArgument, "the Content-Type of a request must be application/json, or application/octet-stream for binary tensors"}
+		return &httpError{http.StatusUnsupportedMediaType, codes.InvalidArgument,
+			"the Content-Type of a request must be application/json, or application/octet-stream for binary tensors"}
 	}
 	return nil
 }
@@ -57,7 +60,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, model string) (
 		return nil, err
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return nil, status.Errorf(codes.InvalidArgument, "the body has Content-Encoding %.40q: send it without compression", encoding)
+		return nil, invalid("the body has Content-Encoding %.40q: send it without compression", encoding)
 	}
 	if r.ContentLength > s.o.MaxRequestBytes {
 		return nil, tooLarge(s.o.MaxRequestBytes)
@@ -98,6 +101,40 @@ func (s *Server) reserve(ctx context.Context, size, answer int64) (*reservation,
 	return pool.reserve(wait, max(bytes, min(bytes+answer, pool.size))) // answer is an upper bound
 }
 
+// answerBytes is reserved for an attention score in the answer: as a number and as JSON text, which is
+// copied once, and the bag number of the instance.
+const answerBytes = 64
+
+// scores returns the number of attention scores of an instance.
+func scores(info *runtime.Info) int {
+	if info.ClassAttention {
+		return 1 + len(info.Classes)
+	}
+	return 1
+}
+
+// answerMemory returns an upper bound of the memory for the attention scores in the answer to a request
+// with the given number of values. If the name of the model is empty, it may be any model.
+func (s *Server) answerMemory(model string, values int64) (most int64) {
+	for _, info := range s.models.infos(model) {
+		n := min(values/int64(ndarray.Size(info.InputShape)), int64(s.o.MaxInstances))
+		most = max(most, n*int64(scores(info))*answerBytes)
+	}
+	return most
+}
+
+// reserveDecoded sets the reservation of a request to the memory of its body, of its decoded values and
+// of the attention scores in its answer.
+func (r *request) reserveDecoded(values, scores int) error {
+	return r.memory.resize(int64(values)*4 + int64(scores)*answerBytes + requestOverhead + r.size)
+}
+
+// releaseBody drops the body, which has been decoded, and its memory, see reserveDecoded.
+func (r *request) releaseBody(values, scores int) error {
+	r.body, r.size = nil, 0
+	return r.reserveDecoded(values, scores)
+}
+
 // bodySource is what a body is read from. Reads end at the deadline.
 type bodySource interface {
 	io.Reader
@@ -121,7 +158,8 @@ func (in *bodyReader) read(size int64, known bool) ([]byte, error) {
 				return data, nil // it ends at its length
 			}
 			larger := min(2*int64(cap(data)), in.limit+1)
-			if err := in.memory.resizeAsLarge(copies*larger + requestOverhead); err != nil { // includes the slice that is copied
+			// The copies include the slice that is copied here.
+			if err := in.memory.resizeAsLarge(copies*larger + requestOverhead); err != nil {
 				return nil, err
 			}
 			data = append(make([]byte, 0, larger), data...)
@@ -149,16 +187,18 @@ func bodyError(err error) error {
 	switch {
 	case hasCode:
 		return err
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.As(err, &late) && late.Timeout():
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded),
+		errors.As(err, &late) && late.Timeout():
 		return status.Error(codes.DeadlineExceeded, "the body did not arrive in time")
 	case errors.Is(err, context.Canceled):
 		return errClientGone
 	}
-	return status.Errorf(codes.InvalidArgument, "the body ends early: %v", err)
+	return invalid("the body ends early: %v", err)
 }
 
 func tooLarge(limit int64) error {
-	return status.Errorf(codes.ResourceExhausted, "the request is larger than %s, the limit of this server (--max-bytes)", memory.Size(float64(limit)))
+	return status.Errorf(codes.ResourceExhausted,
+		"the request is larger than %s, the limit of this server (--max-bytes)", memory.Size(float64(limit)))
 }
 
 // paceStep is the maximum number of bytes of a request that are read before one deadline.

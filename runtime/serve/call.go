@@ -2,8 +2,6 @@ package serve
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"strings"
 	"time"
 
@@ -27,7 +25,8 @@ func (s *Server) call(ctx context.Context, protocol, method string, answer func(
 	err := workers.Try(func() error { return answer(ctx) })
 	if _, hasCode := status.FromError(err); !hasCode {
 		s.o.Log.Error("request failed", "protocol", protocol, "method", method, "error", err)
-		err = status.Error(codes.Internal, "the server failed on this request; its log says why") // the reason may contain file names of this machine
+		// The reason may contain file names of this machine.
+		err = status.Error(codes.Internal, "the server failed on this request; its log says why")
 	}
 	if text := status.Convert(err).Message(); len(text) > maxError {
 		err = status.Error(status.Code(err), strings.ToValidUTF8(text[:maxError], "")+" ...")
@@ -37,19 +36,9 @@ func (s *Server) call(ctx context.Context, protocol, method string, answer func(
 	return err
 }
 
-// allowed checks the bearer token in the header Authorization, in constant time.
-func (s *Server) allowed(authorization string) error {
-	if s.o.Tokens == nil {
-		return nil
-	}
-	scheme, token, _ := strings.Cut(authorization, " ")
-	given, same := sha256.Sum256([]byte(token)), 0
-	for _, valid := range s.o.Tokens.current(s.o.Log) {
-		want := sha256.Sum256([]byte(valid))
-		same |= subtle.ConstantTimeCompare(given[:], want[:])
-	}
-	if !strings.EqualFold(scheme, "Bearer") || same != 1 {
-		return status.Error(codes.Unauthenticated, "the header Authorization must be Bearer with a token of this server")
-	}
-	return nil
+// invalid returns the error of a wrong request.
+func invalid(format string, args ...any) error {
+	return status.Errorf(codes.InvalidArgument, format, args...)
 }
+
+var errClientGone = status.Error(codes.Canceled, "the client has gone")

@@ -45,11 +45,14 @@ func (s *Server) newGRPC(ending context.Context) (*grpc.Server, *health.Server) 
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.MaxHeaderListSize(maxHeader),
 		grpc.ConnectionTimeout(s.o.Timeout),
-		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: time.Minute, Time: time.Minute, Timeout: s.o.Timeout}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			MaxConnectionIdle: time.Minute, Time: time.Minute, Timeout: s.o.Timeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
+			MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.InTapHandle(s.tap),
 		grpc.UnaryInterceptor(s.unary),
-		grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+		grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
+			handle grpc.StreamHandler) error {
 			if info.FullMethod == oip.GRPCInferenceService_ModelInfer_FullMethodName {
 				return handle(srv, stream) // requests in flight are answered
 			}
@@ -66,7 +69,8 @@ func (s *Server) newGRPC(ending context.Context) (*grpc.Server, *health.Server) 
 	to := registrar{server, s}
 	oip.RegisterGRPCInferenceServiceServer(to, protocol{s: s})
 	grpc_health_v1.RegisterHealthServer(to, readiness)
-	readiness.SetServingStatus(oip.GRPCInferenceService_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
+	readiness.SetServingStatus(oip.GRPCInferenceService_ServiceDesc.ServiceName,
+		grpc_health_v1.HealthCheckResponse_SERVING)
 	return server, readiness
 }
 
@@ -81,7 +85,8 @@ func (s endingStream) Context() context.Context { return s.ctx }
 
 // probes are the methods that need no token, in addition to those of grpc.health.v1.
 var probes = []string{
-	oip.GRPCInferenceService_ServerLive_FullMethodName, oip.GRPCInferenceService_ServerReady_FullMethodName, oip.GRPCInferenceService_ModelReady_FullMethodName,
+	oip.GRPCInferenceService_ServerLive_FullMethodName, oip.GRPCInferenceService_ServerReady_FullMethodName,
+	oip.GRPCInferenceService_ModelReady_FullMethodName,
 }
 
 // tap runs before the message of a call is read; interceptors run afterwards. It rejects calls
@@ -91,10 +96,12 @@ func (s *Server) tap(ctx context.Context, head *tap.Info) (context.Context, erro
 	if head.FullMethodName == grpc_health_v1.Health_Watch_FullMethodName {
 		return ctx, nil
 	}
-	public := slices.Contains(probes, head.FullMethodName) || strings.HasPrefix(head.FullMethodName, "/"+grpc_health_v1.Health_ServiceDesc.ServiceName+"/")
+	public := slices.Contains(probes, head.FullMethodName) ||
+		strings.HasPrefix(head.FullMethodName, "/"+grpc_health_v1.Health_ServiceDesc.ServiceName+"/")
 	if !public {
 		if err := s.allowed(strings.Join(head.Header.Get("authorization"), ",")); err != nil {
-			s.metrics.requests.WithLabelValues("grpc", "any", codes.Unauthenticated.String()).Inc() // clients can send any method name
+			// Clients can send any method name.
+			s.metrics.requests.WithLabelValues("grpc", "any", codes.Unauthenticated.String()).Inc()
 			return ctx, err
 		}
 	}
@@ -112,7 +119,8 @@ func (s *Server) tap(ctx context.Context, head *tap.Info) (context.Context, erro
 }
 
 // unary handles what all calls except ModelInfer share.
-func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {
+func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
+	handle grpc.UnaryHandler) (answer any, err error) {
 	err = s.call(ctx, "grpc", path.Base(info.FullMethod), func(ctx context.Context) (err error) {
 		answer, err = handle(ctx, req)
 		return err
@@ -133,18 +141,20 @@ func (r registrar) RegisterService(described *grpc.ServiceDesc, impl any) {
 	service.Methods = nil
 	for _, m := range described.Methods {
 		if "/"+service.ServiceName+"/"+m.MethodName == oip.GRPCInferenceService_ModelInfer_FullMethodName {
-			service.Streams = append(slices.Clone(service.Streams), grpc.StreamDesc{StreamName: m.MethodName, Handler: r.s.modelInfer, ClientStreams: true})
+			service.Streams = append(slices.Clone(service.Streams),
+				grpc.StreamDesc{StreamName: m.MethodName, Handler: r.s.modelInfer, ClientStreams: true})
 			continue
 		}
 		handle := m.Handler
-		m.Handler = func(srv any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
+		m.Handler = func(srv any, ctx context.Context, decode func(any) error,
+			interceptor grpc.UnaryServerInterceptor) (any, error) {
 			return handle(srv, ctx, func(message any) error {
 				err := decode(message)
 				if status.Code(err) != codes.Internal {
 					return err
 				}
 				return r.s.call(ctx, "grpc", m.MethodName, func(context.Context) error {
-					return status.Errorf(codes.InvalidArgument, "the message cannot be decoded: %s", status.Convert(err).Message())
+					return invalid("the message cannot be decoded: %s", status.Convert(err).Message())
 				})
 			}, interceptor)
 		}

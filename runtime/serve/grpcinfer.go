@@ -157,7 +157,7 @@ func (s *Server) readMessage(req *request) (*inferCall, error) {
 }
 
 func malformed(err error) error {
-	return status.Errorf(codes.InvalidArgument, "the message cannot be decoded: %v", err)
+	return invalid("the message cannot be decoded: %v", err)
 }
 
 // rawContents is the number of the field raw_input_contents.
@@ -245,22 +245,20 @@ func callOf(req *request, m *oip.ModelInferRequest, raw [][]byte) (*inferCall, e
 	c := &inferCall{model: m.ModelName, version: m.ModelVersion, id: m.Id, request: req}
 	switch {
 	case len(m.Id) > maxMember:
-		return nil, status.Errorf(codes.InvalidArgument, "id is longer than %d bytes", maxMember)
+		return nil, invalid("id is longer than %d bytes", maxMember)
 	case len(m.Inputs) > maxTensors:
 		return nil, tooMany("inputs")
 	case len(m.Outputs) > maxTensors:
 		return nil, tooMany("outputs")
 	case raw != nil && len(raw) != len(m.Inputs):
-		return nil, status.Errorf(codes.InvalidArgument,
-			"%d inputs and raw contents of %d: all are raw or none is", len(m.Inputs), len(raw))
+		return nil, invalid("%d inputs and raw contents of %d: all are raw or none is", len(m.Inputs), len(raw))
 	}
 	for i, in := range m.Inputs {
 		t := inputTensor{name: in.Name, datatype: in.Datatype, shape: in.Shape}
 		_, t.sharedMemory = in.Parameters[sharedMemory]
 		switch typed := proto.Size(in.Contents) > 0; {
 		case typed && raw != nil:
-			return nil, status.Errorf(codes.InvalidArgument,
-				"input %.100q has both contents and raw contents: give one", in.Name)
+			return nil, invalid("input %.100q has both contents and raw contents: give one", in.Name)
 		case typed:
 			t.takeTyped(in.Contents)
 			req.size += int64(4*len(t.floats) + 8*len(t.ints))

@@ -39,5 +39,6 @@ func (s *Server) checkHost(r *http.Request) error {
 	if len(s.o.Hosts) == 0 || slices.ContainsFunc(s.o.Hosts, permitted) {
 		return nil
 	}
-	return &httpError{http.StatusMisdirectedRequest, codes.InvalidArgument, "the header Host of the request is not an allowed host; add it to --allowed-hosts of the server"}
+	return &httpError{http.StatusMisdirectedRequest, codes.InvalidArgument,
+		"the header Host of the request is not an allowed host; add it to --allowed-hosts of the server"}
 }

@@ -183,7 +183,8 @@ func writeJSON(w http.ResponseWriter, code int, v any) error {
 }
 
 func (s *Server) getServer(w http.ResponseWriter, _ *http.Request) error {
-	return writeJSON(w, http.StatusOK, map[string]any{"name": serverName, "version": s.o.Version, "extensions": extensions})
+	return writeJSON(w, http.StatusOK,
+		map[string]any{"name": serverName, "version": s.o.Version, "extensions": extensions})
 }
 
 func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request) error {

@@ -7,9 +7,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/runtime/serve/oip"
 )
@@ -74,7 +71,7 @@ func (s *Server) readInfer(req *request, length string) (c *inferCall, binary bo
 	if length != "" {
 		n, err := strconv.Atoi(length)
 		if err != nil || n < 0 || n > len(head) {
-			return nil, false, status.Errorf(codes.InvalidArgument, "%s is %.40q, the body has %d bytes", jsonLength, length, len(head))
+			return nil, false, invalid("%s is %.40q, the body has %d bytes", jsonLength, length, len(head))
 		}
 		head, raw = head[:n], head[n:]
 	}
@@ -112,7 +109,7 @@ func (j *inferJSON) read() error {
 		return err
 	})
 	if err == nil && !object {
-		err = status.Error(codes.InvalidArgument, `the body must be an object: {"inputs": [...]}`)
+		err = invalid(`the body must be an object: {"inputs": [...]}`)
 	}
 	if err == nil {
 		err = j.end()
@@ -129,7 +126,7 @@ func (j *inferJSON) tensors(name string, read func(path string) error) error {
 		return read(fmt.Sprintf("%s[%d]", name, i))
 	})
 	if err == nil && !list {
-		err = status.Errorf(codes.InvalidArgument, "%s must be a list", name)
+		err = invalid("%s must be a list", name)
 	}
 	return err
 }
@@ -161,9 +158,9 @@ func (j *inferJSON) input(path string) error {
 	case err != nil:
 		return err
 	case !object:
-		return status.Errorf(codes.InvalidArgument, "%s must be an object", path)
+		return invalid("%s must be an object", path)
 	case p.BinaryDataSize != nil && in.json != nil:
-		return status.Errorf(codes.InvalidArgument, "input %.100q has both data and binary_data_size: give one", in.name)
+		return invalid("input %.100q has both data and binary_data_size: give one", in.name)
 	case p.BinaryDataSize == nil && in.json == nil:
 		in.json = []byte("[]")
 	}
@@ -189,7 +186,7 @@ func (j *inferJSON) output(path string) error {
 		return err
 	})
 	if err == nil && !object {
-		err = status.Errorf(codes.InvalidArgument, "%s must be an object", path)
+		err = invalid("%s must be an object", path)
 	}
 	out.binary = p.BinaryData
 	switch {
@@ -210,12 +207,12 @@ func (j *inferJSON) takeRaw(raw []byte) error {
 		}
 		in := &j.call.inputs[i]
 		if *size < 0 || *size > len(raw) {
-			return status.Errorf(codes.InvalidArgument, "input %.100q: binary_data_size is %d, %d bytes are left", in.name, *size, len(raw))
+			return invalid("input %.100q: binary_data_size is %d, %d bytes are left", in.name, *size, len(raw))
 		}
 		in.raw, raw = raw[:*size:*size], raw[*size:]
 	}
 	if len(raw) > 0 {
-		return status.Errorf(codes.InvalidArgument, "%d bytes follow the tensors that were described", len(raw))
+		return invalid("%d bytes follow the tensors that were described", len(raw))
 	}
 	return nil
 }

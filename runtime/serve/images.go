@@ -3,7 +3,6 @@ package serve
 import (
 	"encoding/json"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/miplc/miplc/data/imagebags"
@@ -18,12 +17,12 @@ const maxImagePixels = 4 << 20
 func (s *Server) readImages(req *request, list []byte, info *runtime.Info) (bag runtime.Bag, err error) {
 	cut := info.Generator != "" && info.Generator != imagebags.WholeImages
 	if !cut && info.Encoder == nil {
-		return bag, status.Error(codes.InvalidArgument, `the model has no encoder: send "instances" and not "images"`)
+		return bag, invalid(`the model has no encoder: send "instances" and not "images"`)
 	}
 	n, d := 0, ndarray.Size(info.InputShape)
 	r := newJSONReader(list)
 	if array, err := r.elements(func(int) error { n++; return r.SkipValue() }); err != nil || !array {
-		return bag, status.Error(codes.InvalidArgument, `"images" must be a list of image files in base64`)
+		return bag, invalid(`"images" must be a list of image files in base64`)
 	}
 	if err := s.checkSize(n); err != nil {
 		return bag, err
@@ -34,7 +33,8 @@ func (s *Server) readImages(req *request, list []byte, info *runtime.Info) (bag 
 	if cut {
 		return s.cutImage(req, list, n, info)
 	}
-	limits := imagebags.Limits{Pixels: maxImagePixels, Reserve: func(bytes int64) error { return req.reserveDecoded(n*d+int(bytes/4), n*scores(info)) }}
+	limits := imagebags.Limits{Pixels: maxImagePixels,
+		Reserve: func(bytes int64) error { return req.reserveDecoded(n*d+int(bytes/4), n*scores(info)) }}
 	bag.Instances = make([]float32, 0, n*d)
 	r = newJSONReader(list)
 	_, err = r.elements(func(i int) error {
@@ -63,7 +63,7 @@ func imageFile(r *jsonReader, i int) (content []byte, err error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(text, &content); err != nil {
-		return nil, status.Errorf(codes.InvalidArgument, "images[%d]: this must be an image file in base64", i)
+		return nil, invalid("images[%d]: this must be an image file in base64", i)
 	}
 	return content, nil
 }
@@ -73,7 +73,7 @@ func imageError(i int, err error) error {
 	if _, ours := status.FromError(err); ours {
 		return err // of the reservation, or of a limit
 	}
-	return status.Errorf(codes.InvalidArgument, "images[%d]: %v", i, err)
+	return invalid("images[%d]: %v", i, err)
 }
 
 // cutImage cuts the only image of a list of n into the instances of a bag, as those of the training were
@@ -81,10 +81,10 @@ func imageError(i int, err error) error {
 func (s *Server) cutImage(req *request, list []byte, n int, info *runtime.Info) (bag runtime.Bag, err error) {
 	recipe, err := imagebags.ParseRecipe(info.Generator)
 	if err != nil {
-		return bag, status.Errorf(codes.InvalidArgument, "the model was trained on instances of another version of miplc: %v", err)
+		return bag, invalid("the model was trained on instances of another version of miplc: %v", err)
 	}
 	if n != 1 {
-		return bag, status.Errorf(codes.InvalidArgument, `"images" has %d images; the model cuts one image into the instances of a bag`, n)
+		return bag, invalid(`"images" has %d images; the model cuts one image into the instances of a bag`, n)
 	}
 	d, decoding := recipe.Generator.Dim(), 0
 	limits := imagebags.Limits{Pixels: maxImagePixels, Reserve: func(bytes int64) error {

@@ -77,7 +77,8 @@ func signature(info runtime.Info) (inputs, outputs []*tensor) {
 func tensorsOf(described []contract.Tensor) []*tensor {
 	tensors := make([]*tensor, len(described))
 	for i, d := range described {
-		tensors[i] = &tensor{Name: d.Name, Datatype: map[string]string{"float32": fp32, "int64": int64s}[d.Type], Shape: d.Dims}
+		tensors[i] = &tensor{Name: d.Name, Datatype: map[string]string{"float32": fp32, "int64": int64s}[d.Type],
+			Shape: d.Dims}
 	}
 	return tensors
 }
@@ -99,7 +100,7 @@ const maxTensors = 16
 
 // tooMany is the error of a request with more inputs or outputs.
 func tooMany(what string) error {
-	return status.Errorf(codes.InvalidArgument, "there are more than %d %s: no model has as many", maxTensors, what)
+	return invalid("there are more than %d %s: no model has as many", maxTensors, what)
 }
 
 // inferCall is an inference request of either protocol. Its tensors refer to the received bytes.
@@ -158,8 +159,9 @@ func (v *openVersion) predict(ctx context.Context, bags []runtime.Bag) ([]runtim
 	switch {
 	case err == nil:
 		return all, nil
-	case errors.Is(err, runtime.ErrEmptyBag), errors.Is(err, runtime.ErrBagShape), errors.Is(err, runtime.ErrNotFinite), errors.Is(err, runtime.ErrTooLarge):
-		return nil, status.Error(codes.InvalidArgument, err.Error())
+	case errors.Is(err, runtime.ErrEmptyBag), errors.Is(err, runtime.ErrBagShape),
+		errors.Is(err, runtime.ErrNotFinite), errors.Is(err, runtime.ErrTooLarge):
+		return nil, invalid("%v", err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, status.Error(codes.DeadlineExceeded, "the prediction was not ready in time")
 	case errors.Is(err, context.Canceled):
@@ -167,8 +169,6 @@ func (v *openVersion) predict(ctx context.Context, bags []runtime.Bag) ([]runtim
 	}
 	return nil, err
 }
-
-var errClientGone = status.Error(codes.Canceled, "the client has gone")
 
 // bagsOf decodes the bags of a request. Afterwards only the memory of their values stays reserved.
 func (s *Server) bagsOf(v *openVersion, c *inferCall) ([]runtime.Bag, error) {
@@ -208,44 +208,10 @@ func (s *Server) bagsOf(v *openVersion, c *inferCall) ([]runtime.Bag, error) {
 	return bags, c.request.releaseBody(n*d, n*scores(&v.info))
 }
 
-// answerBytes is reserved for an attention score in the answer: as a number and as JSON text, which is
-// copied once, and the bag number of the instance.
-const answerBytes = 64
-
-// scores returns the number of attention scores of an instance.
-func scores(info *runtime.Info) int {
-	if info.ClassAttention {
-		return 1 + len(info.Classes)
-	}
-	return 1
-}
-
-// answerMemory returns an upper bound of the memory for the attention scores in the answer to a request
-// with the given number of values. If the name of the model is empty, it may be any model.
-func (s *Server) answerMemory(model string, values int64) (most int64) {
-	for _, info := range s.models.infos(model) {
-		n := min(values/int64(ndarray.Size(info.InputShape)), int64(s.o.MaxInstances))
-		most = max(most, n*int64(scores(info))*answerBytes)
-	}
-	return most
-}
-
-// reserveDecoded sets the reservation of a request to the memory of its body, of its decoded values and
-// of the attention scores in its answer.
-func (r *request) reserveDecoded(values, scores int) error {
-	return r.memory.resize(int64(values)*4 + int64(scores)*answerBytes + requestOverhead + r.size)
-}
-
-// releaseBody drops the body, which has been decoded, and its memory, see reserveDecoded.
-func (r *request) releaseBody(values, scores int) error {
-	r.body, r.size = nil, 0
-	return r.reserveDecoded(values, scores)
-}
-
 // checkSize rejects bags with more instances than the operator allows.
 func (s *Server) checkSize(instances int) error {
 	if instances > s.o.MaxInstances {
-		return status.Errorf(codes.InvalidArgument, "a bag of %d instances: this server accepts at most %d", instances, s.o.MaxInstances)
+		return invalid("a bag of %d instances: this server accepts at most %d", instances, s.o.MaxInstances)
 	}
 	return nil
 }
@@ -256,26 +222,29 @@ func match(want []*tensor, c *inferCall) ([]inputTensor, error) {
 	for _, in := range c.inputs {
 		at := slices.IndexFunc(want, func(t *tensor) bool { return t.Name == in.name })
 		if at < 0 {
-			return nil, status.Errorf(codes.InvalidArgument, "there is no input %.100q; the model has %s", in.name, namesOf(want))
+			return nil, invalid("there is no input %.100q; the model has %s", in.name, namesOf(want))
 		}
 		t := want[at]
 		switch {
 		case given[at]:
-			return nil, status.Errorf(codes.InvalidArgument, "input %q is given twice", t.Name)
+			return nil, invalid("input %q is given twice", t.Name)
 		case in.sharedMemory:
-			return nil, status.Errorf(codes.InvalidArgument, "input %q is in a %s, an extension of the protocol that this server does not have", t.Name, sharedMemory)
+			return nil, invalid("input %q is in a %s, an extension of the protocol that this server does not have",
+				t.Name, sharedMemory)
 		case !slices.Contains(convertible(t.Datatype), in.datatype):
-			return nil, status.Errorf(codes.InvalidArgument, "input %q has datatype %.100q, the model expects %s; the server accepts %s",
+			return nil, invalid("input %q has datatype %.100q, the model expects %s; the server accepts %s",
 				t.Name, in.datatype, t.Datatype, strings.Join(convertible(t.Datatype), ", "))
 		case in.otherType:
-			return nil, status.Errorf(codes.InvalidArgument, "input %q has contents of another type than its datatype, %s", t.Name, in.datatype)
-		case len(in.shape) != len(t.Shape) || !slices.Equal(in.shape[1:], t.Shape[1:]) || in.shape[0] < 0 || in.shape[0] > math.MaxInt32:
-			return nil, status.Errorf(codes.InvalidArgument, "input %q has shape %.100s, the model expects %v (-1: any number)", t.Name, fmt.Sprint(in.shape[:min(len(in.shape), 50)]), t.Shape)
+			return nil, invalid("input %q has contents of another type than its datatype, %s", t.Name, in.datatype)
+		case len(in.shape) != len(t.Shape) || !slices.Equal(in.shape[1:], t.Shape[1:]) ||
+			in.shape[0] < 0 || in.shape[0] > math.MaxInt32:
+			return nil, invalid("input %q has shape %.100s, the model expects %v (-1: any number)", t.Name,
+				fmt.Sprint(in.shape[:min(len(in.shape), 50)]), t.Shape)
 		}
 		found[at], given[at] = in, true
 	}
 	if i := slices.Index(given, false); i >= 0 {
-		return nil, status.Errorf(codes.InvalidArgument, "input %q is missing", want[i].Name)
+		return nil, invalid("input %q is missing", want[i].Name)
 	}
 	return found, nil
 }
@@ -287,17 +256,18 @@ func elements[T float32 | int64](ctx context.Context, in inputTensor, typed []T,
 	count := ndarray.Size(in.shape)
 	if len(typed) > 0 {
 		if len(typed) != count {
-			return nil, status.Errorf(codes.InvalidArgument, "input %q has %d values, its shape %v needs %d", in.name, len(typed), in.shape, count)
+			return nil, invalid("input %q has %d values, its shape %v needs %d", in.name, len(typed), in.shape, count)
 		}
 		return typed, nil
 	}
 	if in.json != nil {
-		values, _, err := readNumbers(ctx, in.json, in.shape, math.MaxInt, make([]T, 0, min(count, countNumbers(in.json))), parse)
+		values, _, err := readNumbers(ctx, in.json, in.shape, math.MaxInt,
+			make([]T, 0, min(count, countNumbers(in.json))), parse)
 		return values, decodeError(err, "input %.100q: data%v", in.name, err)
 	}
 	stored := number(in.datatype)
 	if size := count * stored.Size; len(in.raw) != size {
-		return nil, status.Errorf(codes.InvalidArgument, "input %q has %d bytes, its shape %v needs %d", in.name, len(in.raw), in.shape, size)
+		return nil, invalid("input %q has %d bytes, its shape %v needs %d", in.name, len(in.raw), in.shape, size)
 	}
 	return convert(stored, in.raw), nil
 }
@@ -319,16 +289,17 @@ func decodeError(err error, format string, args ...any) error {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return status.Error(codes.Unavailable, "busy: the request could not be decoded in time; try again later")
 	}
-	return status.Errorf(codes.InvalidArgument, format, args...)
+	return invalid(format, args...)
 }
 
 // split divides instances of d values each into bags.
 func split(values []float32, bagOf []int64, d int) ([]runtime.Bag, error) {
 	if len(bagOf)*d != len(values) {
-		return nil, status.Errorf(codes.InvalidArgument, "%s names the bags of %s, %s has %d", contract.BagOf, diag.Count(len(bagOf), "instance"), contract.Instances, len(values)/max(d, 1))
+		return nil, invalid("%s names the bags of %s, %s has %d", contract.BagOf, diag.Count(len(bagOf), "instance"),
+			contract.Instances, len(values)/max(d, 1))
 	}
 	if len(bagOf) == 0 {
-		return nil, status.Error(codes.InvalidArgument, runtime.ErrEmptyBag.Error())
+		return nil, invalid("%v", runtime.ErrEmptyBag)
 	}
 	var bags []runtime.Bag
 	from := 0
@@ -337,7 +308,8 @@ func split(values []float32, bagOf []int64, d int) ([]runtime.Bag, error) {
 			continue
 		}
 		if bagOf[i-1] != int64(len(bags)) {
-			return nil, status.Errorf(codes.InvalidArgument, "%s must count the bags from 0 in order: %s[%d] is %d, after %s", contract.BagOf, contract.BagOf, from, bagOf[i-1], diag.Count(len(bags), "bag"))
+			return nil, invalid("%s must count the bags from 0 in order: %s[%d] is %d, after %s", contract.BagOf,
+				contract.BagOf, from, bagOf[i-1], diag.Count(len(bags), "bag"))
 		}
 		bags = append(bags, runtime.Bag{Instances: values[from*d : i*d], N: i - from})
 		from = i
@@ -349,20 +321,22 @@ func split(values []float32, bagOf []int64, d int) ([]runtime.Bag, error) {
 func checkOutputs(outputs []*tensor, asked []requestedOutput) error {
 	for i, a := range asked {
 		if !slices.ContainsFunc(outputs, func(t *tensor) bool { return t.Name == a.name }) {
-			return status.Errorf(codes.InvalidArgument, "there is no output %.100q; the model has %s", a.name, namesOf(outputs))
+			return invalid("there is no output %.100q; the model has %s", a.name, namesOf(outputs))
 		}
 		if slices.ContainsFunc(asked[:i], func(b requestedOutput) bool { return b.name == a.name }) {
-			return status.Errorf(codes.InvalidArgument, "output %q is requested twice", a.name)
+			return invalid("output %q is requested twice", a.name)
 		}
 		if a.unsupported != "" {
-			return status.Errorf(codes.InvalidArgument, "output %q asks for %s, an extension of the protocol that this server does not have", a.name, a.unsupported)
+			return invalid("output %q asks for %s, an extension of the protocol that this server does not have", a.name,
+				a.unsupported)
 		}
 	}
 	return nil
 }
 
 // answerOf returns the answer with the requested outputs, or all if none are named.
-func answerOf(v *openVersion, c *inferCall, outputs []*tensor, predictions []runtime.Prediction) *oip.ModelInferResponse {
+func answerOf(v *openVersion, c *inferCall, outputs []*tensor,
+	predictions []runtime.Prediction) *oip.ModelInferResponse {
 	answer := &oip.ModelInferResponse{ModelName: v.name, ModelVersion: v.versionText(), Id: c.id}
 	asked := c.outputs
 	if len(asked) == 0 {
@@ -378,7 +352,8 @@ func answerOf(v *openVersion, c *inferCall, outputs []*tensor, predictions []run
 			shape[i] = 1
 			shape[i] = int64(count / ndarray.Size(shape))
 		}
-		answer.Outputs = append(answer.Outputs, &oip.ModelInferResponse_InferOutputTensor{Name: t.Name, Datatype: t.Datatype, Shape: shape})
+		answer.Outputs = append(answer.Outputs,
+			&oip.ModelInferResponse_InferOutputTensor{Name: t.Name, Datatype: t.Datatype, Shape: shape})
 		answer.RawOutputContents = append(answer.RawOutputContents, raw)
 	}
 	return answer

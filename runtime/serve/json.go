@@ -14,8 +14,6 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 )
 
 // jsonReader reads JSON without building values, so that callers can bound what they build.
@@ -33,7 +31,8 @@ func newJSONReader(data []byte) *jsonReader {
 const maxMember = 64 << 10
 
 // requestMembers are the names of members that the server reads.
-var requestMembers = []string{"instances", "images", "id", "parameters", "inputs", "outputs", "name", "datatype", "shape", "data"}
+var requestMembers = []string{"instances", "images", "id", "parameters", "inputs", "outputs", "name", "datatype",
+	"shape", "data"}
 
 // value reads a value and returns its text.
 func (r *jsonReader) value() ([]byte, error) {
@@ -46,7 +45,7 @@ func (r *jsonReader) value() ([]byte, error) {
 }
 
 func notJSON(err error) error {
-	return status.Errorf(codes.InvalidArgument, "cannot parse the JSON of the body: %v", err)
+	return invalid("cannot parse the JSON of the body: %v", err)
 }
 
 // end returns an error if anything follows the values that were read.
@@ -91,7 +90,7 @@ func (r *jsonReader) members(member func(name string) error) (object bool, err e
 			_ = json.Unmarshal(text, &name) // it is a valid string
 		}
 		if slices.Contains(seen, name) {
-			return true, status.Errorf(codes.InvalidArgument, "%q is given twice in one object", name)
+			return true, invalid("%q is given twice in one object", name)
 		}
 		if slices.Contains(requestMembers, name) {
 			seen = append(seen, name)
@@ -127,17 +126,17 @@ func (r *jsonReader) decode(path string, v any) error {
 		return err
 	}
 	if len(text) > maxMember {
-		return status.Errorf(codes.InvalidArgument, "%s is longer than %d bytes", path, maxMember)
+		return invalid("%s is longer than %d bytes", path, maxMember)
 	}
 	err = json.Unmarshal(text, v)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // it is JSON, but of another type
 		if wrong.Field != "" {
 			path += "." + wrong.Field
 		}
-		return status.Errorf(codes.InvalidArgument, "%s must be %s, not %s", path, kindInJSON(wrong.Type), wrong.Value)
+		return invalid("%s must be %s, not %s", path, kindInJSON(wrong.Type), wrong.Value)
 	}
 	if err != nil {
-		return status.Errorf(codes.InvalidArgument, "%s: %v", path, err)
+		return invalid("%s: %v", path, err)
 	}
 	return nil
 }

@@ -21,24 +21,32 @@ type metrics struct {
 
 func newMetrics() *metrics {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	make := promauto.With(registry)
-	seconds := prometheus.ExponentialBuckets(1e-4, 2.5, 14) // to 15 s
+	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+		return make.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return make.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	gauge := func(name, help string) prometheus.GaugeOpts { return prometheus.GaugeOpts{Name: name, Help: help} }
+	powers := prometheus.ExponentialBuckets
+	seconds := powers(1e-4, 2.5, 14) // to 15 s
 	m := &metrics{
 		registry: registry,
-		requests: make.NewCounterVec(prometheus.CounterOpts{Name: "miplc_requests_total", Help: "Answered requests, by gRPC status code."},
-			[]string{"protocol", "method", "code"}),
-		seconds: make.NewHistogramVec(prometheus.HistogramOpts{Name: "miplc_request_seconds", Help: "Time from the head of a request to its answer.", Buckets: seconds},
-			[]string{"protocol", "method"}),
-		underway: make.NewGauge(prometheus.GaugeOpts{Name: "miplc_requests_underway", Help: "Requests that are being answered."}),
-		runBags: make.NewHistogramVec(prometheus.HistogramOpts{Name: "miplc_run_bags", Help: "Bags of one run of the model.", Buckets: prometheus.ExponentialBuckets(1, 2, 10)},
-			[]string{"model"}),
-		waited: make.NewHistogramVec(prometheus.HistogramOpts{Name: "miplc_wait_seconds", Help: "Time that bags wait for their run.", Buckets: seconds},
-			[]string{"model"}),
-		instances: make.NewHistogramVec(prometheus.HistogramOpts{Name: "miplc_bag_instances", Help: "Instances of a bag.", Buckets: prometheus.ExponentialBuckets(1, 4, 10)},
-			[]string{"model"}),
-		models:  make.NewGaugeVec(prometheus.GaugeOpts{Name: "miplc_model_loaded", Help: "1 for each version of a model that is loaded."}, []string{"model", "version"}),
-		reloads: make.NewCounterVec(prometheus.CounterOpts{Name: "miplc_reloads_total", Help: "Checks for new models that changed a model or failed, by result."}, []string{"result"}),
+		requests: counter("miplc_requests_total", "Answered requests, by gRPC status code.",
+			"protocol", "method", "code"),
+		seconds: histogram("miplc_request_seconds", "Time from the head of a request to its answer.", seconds,
+			"protocol", "method"),
+		underway:  make.NewGauge(gauge("miplc_requests_underway", "Requests that are being answered.")),
+		runBags:   histogram("miplc_run_bags", "Bags of one run of the model.", powers(1, 2, 10), "model"),
+		waited:    histogram("miplc_wait_seconds", "Time that bags wait for their run.", seconds, "model"),
+		instances: histogram("miplc_bag_instances", "Instances of a bag.", powers(1, 4, 10), "model"),
+		models: make.NewGaugeVec(gauge("miplc_model_loaded", "1 for each version of a model that is loaded."),
+			[]string{"model", "version"}),
+		reloads: counter("miplc_reloads_total", "Checks for new models that changed a model or failed, by result.",
+			"result"),
 	}
 	for _, result := range []string{"changed", "failed"} {
 		m.reloads.WithLabelValues(result) // with 0, so that an alert can compare the first failure with it

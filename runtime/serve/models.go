@@ -51,8 +51,8 @@ func scan(root string) ([]modelFile, error) {
 	}
 	found, err := scanFolder(root)
 	if err == nil && len(found) == 0 {
-		err = fmt.Errorf("%s contains no model: give a model file, or a folder with %s, NAME.onnx, NAME/%s or NAME/VERSION/%s",
-			root, modelFileName, modelFileName, modelFileName)
+		err = fmt.Errorf("%s contains no model: give a model file, "+
+			"or a folder with %s, NAME.onnx, NAME/%s or NAME/VERSION/%s", root, modelFileName, modelFileName, modelFileName)
 	}
 	return found, err
 }
@@ -182,14 +182,16 @@ func (m *models) reload() (changed int, err error) {
 		}
 		if err != nil {
 			errs = append(errs, err)
-			m.log.Error("model not loaded", "model", p.name, "version", p.version, "path", p.path, "kept", old != nil, "error", err)
+			m.log.Error("model not loaded", "model", p.name, "version", p.version, "path", p.path, "kept", old != nil,
+				"error", err)
 		}
 		if v != nil {
 			next[p.name] = append(next[p.name], v)
 		}
 		if v != nil && v != old {
 			changed++
-			m.log.Info("model loaded", "model", v.name, "version", v.version, "path", v.path, "sha256", v.sha256, "replaced", old != nil)
+			m.log.Info("model loaded", "model", v.name, "version", v.version, "path", v.path, "sha256", v.sha256,
+				"replaced", old != nil)
 		}
 	}
 	m.rejected = rejected
@@ -220,7 +222,8 @@ func (m *models) openIfChanged(p modelFile, old *openVersion) (v *openVersion, r
 		return nil, reason, err
 	}
 	if p.name == "" || !utf8.ValidString(p.name) {
-		return reject("name", fmt.Errorf("%q gives the model the name %q, which is not text in UTF-8: rename it", p.path, p.name))
+		return reject("name",
+			fmt.Errorf("%q gives the model the name %q, which is not text in UTF-8: rename it", p.path, p.name))
 	}
 	now := time.Now()
 	info, err := os.Stat(p.path)
@@ -265,14 +268,16 @@ func (m *models) load(p modelFile, hash string, old *openVersion) (*openVersion,
 	}
 	if err == nil && old != nil {
 		if err = replaceable(old.info, model.Info()); err != nil {
-			err = fmt.Errorf("%s: %w: requests to version %d rely on that; add the model as a new version", p.path, err, p.version)
+			err = fmt.Errorf("%s: %w: requests to version %d rely on that; add the model as a new version", p.path, err,
+				p.version)
 		}
 	}
 	if err != nil {
 		_ = model.Close() // the error could only be ignored
 		return nil, err
 	}
-	return &openVersion{modelFile: p, sha256: hash, info: model.Info(), queue: newQueue(p.name, model, m.batching, m.memory, m.metrics)}, nil
+	return &openVersion{modelFile: p, sha256: hash, info: model.Info(),
+		queue: newQueue(p.name, model, m.batching, m.memory, m.metrics)}, nil
 }
 
 // replaceable rejects a model that would change the form of requests or answers: another signature,
@@ -327,15 +332,17 @@ func (m *models) use(name, version string) (v *openVersion, done func(), err err
 	versions := m.loaded[name]
 	switch {
 	case name == "":
-		return nil, nil, status.Errorf(codes.InvalidArgument, "several models are served: name one of %s", strings.Join(m.sortedNames(), ", "))
+		return nil, nil, invalid("several models are served: name one of %s", strings.Join(m.sortedNames(), ", "))
 	case len(versions) == 0:
-		return nil, nil, status.Errorf(codes.NotFound, "there is no model %.100q; the server has %s", name, strings.Join(m.sortedNames(), ", "))
+		return nil, nil, status.Errorf(codes.NotFound, "there is no model %.100q; the server has %s", name,
+			strings.Join(m.sortedNames(), ", "))
 	case version == "":
 		v = versions[len(versions)-1]
 	default:
 		at := slices.IndexFunc(versions, func(v *openVersion) bool { return v.versionText() == version })
 		if at < 0 {
-			return nil, nil, status.Errorf(codes.NotFound, "model %.100q has no version %.100q; it has %s", name, version, strings.Join(numbers(versions), ", "))
+			return nil, nil, status.Errorf(codes.NotFound, "model %.100q has no version %.100q; it has %s", name,
+				version, strings.Join(numbers(versions), ", "))
 		}
 		v = versions[at]
 	}

@@ -45,12 +45,14 @@ func (s *Server) checkExamples() error {
 			problems = append(problems, fmt.Sprintf("%s expects %d", name, want))
 			continue
 		}
-		if columns == nil || len(columns.Features) == 0 || s.o.Features == nil || slices.Equal(columns.Features, s.o.Features) {
+		if columns == nil || len(columns.Features) == 0 || s.o.Features == nil ||
+			slices.Equal(columns.Features, s.o.Features) {
 			return nil
 		}
 		for i, feature := range columns.Features {
 			if feature != s.o.Features[i] {
-				problems = append(problems, fmt.Sprintf("feature %d of %s is %q and that of the bags is %q", i+1, name, feature, s.o.Features[i]))
+				problems = append(problems, fmt.Sprintf("feature %d of %s is %q and that of the bags is %q", i+1, name,
+					feature, s.o.Features[i]))
 				break
 			}
 		}
@@ -61,7 +63,9 @@ func (s *Server) checkExamples() error {
 // getFile returns a handler that sends an embedded file.
 func getFile(name string) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		w.Header().Set("Content-Security-Policy",
+			"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "+
+				"base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		http.ServeFileFS(w, r, files, name)
 		return nil
@@ -94,7 +98,8 @@ func (s *Server) getBag(w http.ResponseWriter, r *http.Request) error {
 	}
 	n, err := strconv.Atoi(r.PathValue("number"))
 	if err != nil || n < 1 || n > len(s.o.Examples) {
-		return status.Errorf(codes.NotFound, "there is no bag %.40q; they count from 1 to %d", r.PathValue("number"), len(s.o.Examples))
+		return status.Errorf(codes.NotFound, "there is no bag %.40q; they count from 1 to %d", r.PathValue("number"),
+			len(s.o.Examples))
 	}
 	e := s.o.Examples[n-1]
 	instances := slices.Collect(slices.Chunk(e.Instances, len(e.Instances)/e.N))

@@ -4,9 +4,6 @@ import (
 	"net/http"
 	"net/url"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/runtime"
 )
@@ -22,7 +19,7 @@ type bagAnswer struct {
 func (s *Server) postPredict(w http.ResponseWriter, r *http.Request) error {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil { // it would lack the faulty keys, and another version could answer
-		return status.Errorf(codes.InvalidArgument, "query of the URL: %v", err)
+		return invalid("query of the URL: %v", err)
 	}
 	v, done, err := s.models.use(query.Get("model"), query.Get("version"))
 	if err != nil {
@@ -102,9 +99,10 @@ func findInstances(body []byte) (list, images []byte, err error) {
 	case err != nil:
 		return nil, nil, err
 	case list != nil && images != nil:
-		return nil, nil, status.Error(codes.InvalidArgument, `a bag has "instances" or "images", not both`)
+		return nil, nil, invalid(`a bag has "instances" or "images", not both`)
 	case !object || list == nil && images == nil:
-		return nil, nil, status.Error(codes.InvalidArgument, `"instances" is missing: a bag is {"instances": [[...], [...]]}, a list of numbers for each instance`)
+		return nil, nil, invalid(`"instances" is missing: a bag is {"instances": [[...], [...]]}, ` +
+			"a list of numbers for each instance")
 	}
 	return list, images, nil
 }

@@ -54,7 +54,8 @@ func newQueue(name string, model *runtime.Model, batching Batching, memory *memo
 	}
 	q := &queue{
 		model: model, batching: batching, memory: memory, waiting: make(chan *job, batching.MaxWaiting),
-		runBags: m.runBags.WithLabelValues(name), waited: m.waited.WithLabelValues(name), instances: m.instances.WithLabelValues(name),
+		runBags: m.runBags.WithLabelValues(name), waited: m.waited.WithLabelValues(name),
+		instances: m.instances.WithLabelValues(name),
 	}
 	for range batching.Runs {
 		q.runners.Go(func() {
@@ -84,7 +85,8 @@ func (q *queue) predict(ctx context.Context, bags []runtime.Bag) ([]runtime.Pred
 	select {
 	case q.waiting <- j:
 	default:
-		return nil, status.Errorf(codes.Unavailable, "busy: %d requests wait for this model already; try again later", cap(q.waiting))
+		return nil, status.Errorf(codes.Unavailable, "busy: %d requests wait for this model already; try again later",
+			cap(q.waiting))
 	}
 	select {
 	case <-j.done:
@@ -100,7 +102,8 @@ func (q *queue) predict(ctx context.Context, bags []runtime.Bag) ([]runtime.Pred
 	}
 }
 
-var errBusyRuns = status.Error(codes.Unavailable, "busy: the request waited for a run of the model for all of its time; try again later")
+var errBusyRuns = status.Error(codes.Unavailable,
+	"busy: the request waited for a run of the model for all of its time; try again later")
 
 // gather returns first and the waiting jobs, and waits for more up to the delay.
 func (q *queue) gather(first *job) []*job {

@@ -49,8 +49,8 @@ type Options struct {
 	RunMemory       int64         // bytes of memory for all concurrent runs of models
 	Decoders        int           // number of large requests that are decoded concurrently
 	MaxInstances    int           // maximum number of instances in a request
-	MaxConnections  int           // maximum number of HTTP connections, and of gRPC connections; at the limit, a new one waits
-	Timeout         time.Duration // maximum time from the header of a request to its prediction; sending the answer may take twice as long again
+	MaxConnections  int           // maximum number of HTTP connections, and of gRPC connections; others wait
+	Timeout         time.Duration // maximum time from the header of a request to its prediction, see answerTimeout
 	Reload          time.Duration // interval of checks for new models; 0: never
 	Strict          bool          // fail if a model cannot be opened at the start
 	Examples        []Example     // bags that the web page can show
@@ -75,7 +75,8 @@ type Server struct {
 // one cannot and Strict is set. Close frees the models.
 func New(root string, open func(path string) (*runtime.Model, error), o Options) (*Server, error) {
 	s := &Server{o: o, metrics: newMetrics(), admission: newAdmission(o.RequestMemory, o.Decoders)}
-	s.models = &models{root: root, open: open, batching: o.Batching, memory: newMemoryPool(o.RunMemory), metrics: s.metrics, log: o.Log, loaded: map[string][]*openVersion{}}
+	s.models = &models{root: root, open: open, batching: o.Batching, memory: newMemoryPool(o.RunMemory),
+		metrics: s.metrics, log: o.Log, loaded: map[string][]*openVersion{}}
 	if _, err := s.models.reload(); err != nil && (o.Strict || len(s.models.names()) == 0) {
 		s.Close()
 		return nil, err
@@ -176,8 +177,9 @@ func (s *Server) newHTTP(h http.Handler) *http.Server {
 		WriteTimeout:      s.answerTimeout(),
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    maxHeader,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: http2Buffer, MaxReceiveBufferPerStream: http2Buffer},
-		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams,
+			MaxReceiveBufferPerConnection: http2Buffer, MaxReceiveBufferPerStream: http2Buffer},
+		ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
 	}
 }
 

@@ -14,13 +14,14 @@ const maxPEM = 1 << 20
 // TLS returns a configuration with the certificate and key in two PEM files. Handshakes read the files
 // again. While the files do not match, the last valid pair stays in use, and the error is logged once.
 func TLS(certificate, key string, log *slog.Logger) (*tls.Config, error) {
-	pair, err := newReloaded("the certificate cannot be read; the previous one stays in use", func() (*tls.Certificate, error) {
-		pair, err := readPair(certificate, key)
-		if err != nil {
-			return nil, fmt.Errorf("the certificate %s with the key %s: %w", certificate, key, err)
-		}
-		return &pair, nil
-	})
+	pair, err := newReloaded("the certificate cannot be read; the previous one stays in use",
+		func() (*tls.Certificate, error) {
+			pair, err := readPair(certificate, key)
+			if err != nil {
+				return nil, fmt.Errorf("the certificate %s with the key %s: %w", certificate, key, err)
+			}
+			return &pair, nil
+		})
 	if err != nil {
 		return nil, err
 	}

@@ -2,10 +2,16 @@ package serve
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"crypto/subtle"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/miplc/miplc/internal/fileio"
 )
@@ -20,16 +26,17 @@ type Tokens struct{ *reloaded[[]string] }
 
 // ReadTokens reads the token files.
 func ReadTokens(files []string) (*Tokens, error) {
-	tokens, err := newReloaded("the token files cannot be read; the previous tokens stay valid", func() (valid []string, err error) {
-		for _, file := range files {
-			token, err := readToken(file)
-			if err != nil {
-				return nil, err
+	tokens, err := newReloaded("the token files cannot be read; the previous tokens stay valid",
+		func() (valid []string, err error) {
+			for _, file := range files {
+				token, err := readToken(file)
+				if err != nil {
+					return nil, err
+				}
+				valid = append(valid, token)
 			}
-			valid = append(valid, token)
-		}
-		return valid, nil
-	})
+			return valid, nil
+		})
 	return &Tokens{tokens}, err
 }
 
@@ -85,10 +92,30 @@ func readToken(file string) (string, error) {
 	for i := range len(token) {
 		switch c := token[i]; {
 		case c == '\n' || c == '\r':
-			return "", fmt.Errorf("%s: the token has a line break; write one token to a file and name several files", file)
+			return "", fmt.Errorf("%s: the token has a line break; write one token to a file and name several files",
+				file)
 		case c <= ' ' || c > '~':
-			return "", fmt.Errorf("%s: byte %d of the token is %q, which no header Authorization can have; use letters, digits and punctuation of ASCII", file, i+1, c)
+			return "", fmt.Errorf("%s: byte %d of the token is %q, which no header Authorization can have; "+
+				"use letters, digits and punctuation of ASCII", file, i+1, c)
 		}
 	}
 	return token, nil
+}
+
+// allowed checks the bearer token in the header Authorization, in constant time.
+func (s *Server) allowed(authorization string) error {
+	if s.o.Tokens == nil {
+		return nil
+	}
+	scheme, token, _ := strings.Cut(authorization, " ")
+	given, same := sha256.Sum256([]byte(token)), 0
+	for _, valid := range s.o.Tokens.current(s.o.Log) {
+		want := sha256.Sum256([]byte(valid))
+		same |= subtle.ConstantTimeCompare(given[:], want[:])
+	}
+	if !strings.EqualFold(scheme, "Bearer") || same != 1 {
+		return status.Error(codes.Unauthenticated,
+			"the header Authorization must be Bearer with a token of this server")
+	}
+	return nil
 }
