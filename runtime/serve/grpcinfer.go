@@ -20,8 +20,7 @@ import (
 )
 
 // messageStream gives access to the bytes of the messages of a gRPC stream, which are not part of
-// its public interface. gRPC's own methods return a message only when all of it is in memory, and
-// decode it to several times its size.
+// its public interface. gRPC's own methods return a message only when all of it is in memory.
 type messageStream interface {
 	ReadMessageHeader(header []byte) error
 	Read(n int) (mem.BufferSlice, error)
