@@ -52,7 +52,8 @@ func scan(root string) ([]modelFile, error) {
 	found, err := scanFolder(root)
 	if err == nil && len(found) == 0 {
 		err = fmt.Errorf("%s contains no model: give a model file, "+
-			"or a folder with %s, NAME.onnx, NAME/%s or NAME/VERSION/%s", root, modelFileName, modelFileName, modelFileName)
+			"or a folder with %s, NAME.onnx, NAME/%s or NAME/VERSION/%s",
+			root, modelFileName, modelFileName, modelFileName)
 	}
 	return found, err
 }
