@@ -24,9 +24,10 @@ def test_experiment(bags: Bags, tmp_path: Path, capfd: pytest.CaptureFixture[str
     assert "6/6" in capfd.readouterr().err
     assert len(first.results) == 6 and set(first.results["learner"]) == {"DEMIPL", "PRODEN"}
     table = first.tables["Classification accuracy"]
-    assert list(table.columns) == ["group", "Learner", "mine"] and list(table["group"]) == ["bags", "means"]
+    rows = {row["Learner"]: row for row in table.to_dict("records")}
     mean = first.results.groupby("learner")["accuracy"].mean()
-    assert table["mine"][0].startswith(f"{mean['DEMIPL']:.3f}±") and table["mine"][1].endswith("•")
+    assert rows["DEMIPL"]["group"] == "bags" and rows["DEMIPL"]["mine"].startswith(f"{mean['DEMIPL']:.3f}±")
+    assert rows["PRODEN"]["group"] == "means" and rows["PRODEN"]["mine"].endswith("•")
     assert "<html" in first.html and "| DEMIPL |" in first.markdown and "<table" in first._repr_html_()
     again = miplc.experiment(DEFINITION, data={"mine": bags}, output=tmp_path / "study", progress=False)
     assert again.results.equals(first.results)  # no cell ran again

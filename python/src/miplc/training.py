@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -91,6 +92,11 @@ class Run:
         """Measures of the exported model, by part of the split."""
         return self.summary["measures"] or {}
 
+    @property
+    def findings(self) -> list[str]:
+        """What the program noticed about the results, each with advice."""
+        return [f"{found['text']}: {found['advice']}" for found in self.summary.get("findings") or ()]
+
     @cached_property
     def history(self) -> pandas.DataFrame:
         """Frame with one row for each epoch: ``loss``, ``test_accuracy``, ``test_auroc``, ..."""
@@ -108,9 +114,10 @@ class Run:
             ("training accuracy", self.summary.get("train_accuracy")),
             ("loss", self.summary["loss"]),
             ("folder", self.folder),
+            *(("finding", text) for text in self.findings),
         ]
         cells = [
-            f"<tr><th>{name}</th><td>{f'{v:.4f}' if isinstance(v, float) else v}</td></tr>"
+            f"<tr><th>{name}</th><td>{f'{v:.4f}' if isinstance(v, float) else html.escape(str(v))}</td></tr>"
             for name, v in rows
             if v is not None
         ]
