@@ -80,7 +80,7 @@ def test_parts(bags: Bags) -> None:
         bags[60]
 
 
-FRAME = pd.DataFrame(
+FRAME: Any = pd.DataFrame(
     {
         "bag": ["b", "b", "a"],
         "label": ["cat", None, None],
