@@ -18,7 +18,7 @@ from ._process import writing
 from .errors import DataError
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 __all__ = ["Bags"]
 

@@ -17,8 +17,9 @@ from .model import Model
 from .training import Callback, Run, Spec, train
 
 if TYPE_CHECKING:
+    from typing import Self
+
     import pandas
-    from typing_extensions import Self
 
 __all__ = ["MIPLClassifier", "MIPLMultiLabelClassifier", "PerInstance"]
 

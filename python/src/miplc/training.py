@@ -18,8 +18,9 @@ from .errors import DataError, SpecError
 from .model import Model
 
 if TYPE_CHECKING:
+    from typing import Self
+
     import pandas
-    from typing_extensions import Self
 
 __all__ = ["Callback", "Run", "Spec", "train"]
 
