@@ -22,6 +22,10 @@ def pytest_sessionstart() -> None:
         pytest.exit(f"{err}\nbuild it with: go build -o miplc ./cmd/miplc && export MIPLC=$PWD/miplc", 1)
 
 
+def pytest_report_header() -> str:
+    return f"program: {_program.path()}"
+
+
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Use an own folder for temporary files, which must be empty after each test."""
