@@ -33,6 +33,7 @@ const (
 	supported     = 5    // test bags of a class that should be predicted
 	rare          = 5    // training bags with a candidate, below which a class is hard to learn
 	fallen        = 0.1  // of the accuracy below its best
+	flat          = 0.05 // range of the scores of a bag, as a share of the largest, below which they hardly differ
 	flatBags      = 0.9  // share of bags whose attention scores hardly differ
 	miscalibrated = 0.2  // expected calibration error
 	uncertain     = 0.3  // width of the interval of the test accuracy
@@ -204,11 +205,12 @@ func (j *judged) flatAttention() (float64, string) {
 		return 0, ""
 	}
 	s := j.report.Attention[n-1].Test
-	if s.Bags == 0 {
+	if len(s.Spreads) == 0 {
 		s = j.report.Attention[n-1].Train
 	}
-	share := float64(s.FlatBags) / float64(max(s.Bags, 1))
-	if s.Bags < supported || share < flatBags {
+	differing := slices.DeleteFunc(slices.Clone(s.Spreads), func(spread float32) bool { return spread <= flat })
+	share := 1 - float64(len(differing))/float64(max(len(s.Spreads), 1))
+	if len(s.Spreads) < supported || share < flatBags {
 		return 0, ""
 	}
 	rank := ""

@@ -186,4 +186,3 @@ func TestAUROC(t *testing.T) {
 		}
 	}
 }
-

@@ -2,6 +2,7 @@ package train
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/miplc/miplc/data"
@@ -45,22 +46,8 @@ type Scores struct {
 	Positive []float32
 	Negative []float32
 	Unknown  []float32
-	// Bags is the number of bags with several instances, FlatBags that of those whose scores hardly differ.
-	Bags, FlatBags int
-}
-
-// flatScores is the range of the scores of a bag, as a share of the largest, below which they hardly differ.
-const flatScores = 0.05
-
-// addBag counts a bag with the given scores.
-func (s *Scores) addBag(scores []float32) {
-	if len(scores) < 2 {
-		return
-	}
-	s.Bags++
-	if most := slices.Max(scores); most-slices.Min(scores) <= flatScores*most {
-		s.FlatBags++
-	}
+	// Spreads has the range of the scores of each bag with several instances, as a share of the largest.
+	Spreads []float32
 }
 
 // maxScores is about the maximum number of attention scores per part of the split, because plots
@@ -139,7 +126,10 @@ func (r *Record) Add(o *Predictions, bag int, probabilities, attention []float32
 	if o.Scores.count() >= maxScores {
 		return
 	}
-	o.Scores.addBag(attention)
+	if len(attention) > 1 {
+		most := slices.Max(attention)
+		o.Scores.Spreads = append(o.Scores.Spreads, (most-slices.Min(attention))/max(most, math.SmallestNonzeroFloat32))
+	}
 	for i, score := range attention {
 		at := r.Data.Offsets[bag] + i
 		switch {

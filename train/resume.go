@@ -157,5 +157,6 @@ func (s *AttentionSnapshot) parts() map[string]*[]float32 {
 	return map[string]*[]float32{
 		"train/positive": &s.Train.Positive, "train/negative": &s.Train.Negative, "train/unknown": &s.Train.Unknown,
 		"test/positive": &s.Test.Positive, "test/negative": &s.Test.Negative, "test/unknown": &s.Test.Unknown,
+		"train/spreads": &s.Train.Spreads, "test/spreads": &s.Test.Spreads,
 	}
 }
