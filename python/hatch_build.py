@@ -9,6 +9,7 @@ MIPLC_WHEEL_VERSION   version of the package, e.g. 1.2.3
 """
 
 import os
+import shutil
 import subprocess
 import sysconfig
 import tempfile
@@ -39,6 +40,8 @@ class Program(BuildHookInterface):
         build_data["force_include"][str(Path(self.root).parent / "LICENSE")] = licence
 
     def build(self, name):
+        if shutil.which("go") is None:
+            raise RuntimeError("the wheel contains the program miplc, which Go 1.26 builds: install it from go.dev/dl")
         self.folder = tempfile.TemporaryDirectory()
         program = Path(self.folder.name) / name
         command = ["go", "build", "-ldflags=-s -w", "-o", program, "./cmd/miplc"]
