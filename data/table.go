@@ -43,11 +43,9 @@ func partNamed(name string) string {
 }
 
 // layoutOf returns the layout with a header.
-func layoutOf(path string, header []string) (layout, error) {
-	column := func(name string) int {
-		return slices.IndexFunc(header, func(h string) bool { return strings.EqualFold(strings.TrimSpace(h), name) })
-	}
-	l := layout{split: column("split"), part: column("part"), bags: column("bags"), bag: column("bag")}
+func layoutOf(path string, rows *rawfile.CSV) (layout, error) {
+	header := rows.Header
+	l := layout{split: rows.Column("split"), part: rows.Column("part"), bags: rows.Column("bags"), bag: rows.Column("bag")}
 	for i, part := range partNames {
 		l.parts[i] = slices.IndexFunc(header, func(h string) bool { return partNamed(h) == part })
 	}
@@ -75,26 +73,24 @@ func readIndexCSV(path string, number int, find finder) (numbersByPart, error) {
 }
 
 func decodeIndexCSV(r io.Reader, path string, number int, find finder) (numbersByPart, error) {
-	rows := rawfile.NewCSV(r, maxIndexBytes)
-	header, err := rows.Read()
+	rows, err := rawfile.NewCSV(r, path, maxIndexBytes, "bag,part")
 	if err != nil {
-		return nil, fmt.Errorf("no header such as bag,part: %w", fileio.CutShort(err))
+		return nil, err
 	}
-	l, err := layoutOf(path, header)
+	l, err := layoutOf(path, rows)
 	if err != nil {
 		return nil, err
 	}
 	last, numbers := 0, numbersByPart{}
 	for {
-		row, err := rows.Read()
-		if err == io.EOF {
+		row, err := rows.Next()
+		if err != nil {
+			return nil, err
+		}
+		if row == nil {
 			break
 		}
-		if err != nil {
-			return nil, fileio.CutShort(err)
-		}
-		line, _ := rows.FieldPos(0)
-		pos := diag.Pos{File: path, Line: line}
+		pos := diag.Pos{File: path, Line: rows.Line}
 		in := 1
 		if l.split >= 0 {
 			if in, err = strconv.Atoi(strings.TrimSpace(row[l.split])); err != nil || in < 1 {

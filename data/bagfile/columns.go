@@ -10,7 +10,6 @@ import (
 	"unicode"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
 )
 
@@ -141,9 +140,9 @@ func (c *csvReader) findRoles(header []string, line int) error {
 			c.roles[role] = -1
 			continue
 		}
-		at := findColumn(header, name)
+		at := c.rows.Column(name)
 		if usual := roleNames[role]; name == "" || at < 0 && c.declared.forModel() {
-			at, name = findColumn(header, usual), cmp.Or(name, usual)
+			at, name = c.rows.Column(usual), cmp.Or(name, usual)
 		}
 		if at >= 0 && slices.Contains(c.roles[:role], at) {
 			return c.errorf(line, "the column %q is used as %s and as %s", header[at], roleNames[slices.Index(c.roles[:], at)], roleNames[role])
@@ -165,17 +164,6 @@ func (c *csvReader) findRoles(header []string, line int) error {
 		}
 	}
 	return nil
-}
-
-// findColumn returns the column with a name, if necessary in another case, or -1.
-func findColumn(header []string, name string) int {
-	if name == "" {
-		return -1
-	}
-	if i := slices.IndexFunc(header, func(h string) bool { return strings.TrimSpace(h) == name }); i >= 0 {
-		return i
-	}
-	return slices.IndexFunc(header, func(h string) bool { return strings.EqualFold(strings.TrimSpace(h), name) })
 }
 
 // namedLike returns the first column of data for a model that would not be read although it starts
@@ -238,7 +226,7 @@ func (c *csvReader) findCoordinates(header []string, line int) error {
 // readCoordinates reads x and y of an instance.
 func (c *csvReader) readCoordinates(row []string, line, bag int) error {
 	for _, at := range c.coordColumns {
-		x, err := rawfile.CSVNumber(c.rows, row[at], 32)
+		x, err := c.rows.Number(row[at], 32)
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
 			return diag.Errorf(diag.Pos{File: c.path, Line: line, Col: c.textColumn(at)}, "bag %d: the coordinate is %q, not a finite number", bag, strings.TrimSpace(row[at]))
 		}
@@ -358,7 +346,7 @@ func (c *csvReader) checkText(row []string, line int) error {
 		if !strings.ContainsFunc(field, unicode.IsLetter) || missingMarks[strings.ToLower(field)] {
 			continue // readRow reports missing and malformed numbers
 		}
-		if _, err := rawfile.CSVNumber(c.rows, field, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		if _, err := c.rows.Number(field, 64); err == nil || errors.Is(err, strconv.ErrRange) {
 			continue
 		}
 		text = append(text, c.featureNames[j])

@@ -3,7 +3,6 @@ package bagfile
 import (
 	"bufio"
 	"cmp"
-	"encoding/csv"
 	"errors"
 	"io"
 	"maps"
@@ -29,7 +28,7 @@ import (
 // The rows of a bag are adjacent and have the same text in the column bag. The first row has the
 // true label (empty: unknown) and the candidates, separated by spaces. Later rows repeat them or
 // leave them empty. With MultiLabels the column label has all true labels, separated by spaces, and
-// the column candidates is ignored. rawfile.NewCSV describes separators and line ends. Labels are always names.
+// the column candidates is ignored. rawfile.CSV describes separators and line ends. Labels are always names.
 // Numbers are names too, so that files that count from 0 and from 1 are both read correctly. The
 // classes are the names in the file, in numerical order if all are whole numbers and in
 // alphabetical order otherwise, unless a first line "# classes:" lists them. The text in the column
@@ -60,13 +59,14 @@ func decodeCSV(r io.Reader, path string, o Options) (*data.Dataset, error) {
 	if err := c.readClassesLine(text); err != nil {
 		return nil, err
 	}
-	c.rows = rawfile.CSVRows(text)
+	if c.rows, err = rawfile.ReadCSV(text, path, c.linesBefore, "bag,label,candidates,f1,..."); err != nil {
+		return nil, err
+	}
 	return c.decode(o)
 }
 
 // decode reads c.rows.
 func (c *csvReader) decode(o Options) (*data.Dataset, error) {
-	c.rows.FieldsPerRecord = -1 // counted here, for a better message
 	if err := c.readRows(); err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ type csvBag struct {
 // csvReader reads one CSV file.
 type csvReader struct {
 	path string
-	rows *csv.Reader
+	rows *rawfile.CSV
 
 	// From Options.
 	maxCandidateBytes int64 // maximum size of the candidate sets
@@ -125,7 +125,6 @@ type csvReader struct {
 	// From the lines before the rows.
 	linesBefore    int                 // lines before the header
 	listedClasses  []string            // classes of the line "# classes:", or nil
-	width          int                 // number of columns
 	roles          [len(roleNames)]int // columns with the roles of roleNames; -1: none
 	bagColumn      string              // name of the column of the bags
 	featureColumns []int
@@ -174,29 +173,21 @@ func (c *csvReader) readClassesLine(r *bufio.Reader) error {
 }
 
 func (c *csvReader) readRows() error {
-	header, err := c.rows.Read()
-	if err == io.EOF {
-		return c.errorf(0, "the file is empty; a header bag,label,candidates,f1,... is needed")
-	}
-	if err != nil {
-		return rawfile.CSVError(c.path, c.linesBefore, err)
-	}
-	if err := c.readHeader(header); err != nil {
+	if err := c.readHeader(c.rows.Header); err != nil {
 		return err
 	}
 	c.ids = map[string]int{}
 	c.d.Offsets = []int{0}
 	n := 0
 	for {
-		row, err := c.rows.Read()
-		if err == io.EOF {
+		row, err := c.rows.Next()
+		if err != nil {
+			return err
+		}
+		if row == nil {
 			break
 		}
-		if err != nil {
-			return rawfile.CSVError(c.path, c.linesBefore, err)
-		}
-		line, _ := c.rows.FieldPos(0)
-		if err := c.readRow(row, line+c.linesBefore, n); err != nil {
+		if err := c.readRow(row, c.rows.Line, n); err != nil {
 			return err
 		}
 		n++
@@ -219,7 +210,6 @@ func (c *csvReader) readHeader(header []string) error {
 	if c.roles[roleInstanceLabel] >= 0 {
 		c.instLabels, c.instLines = []string{}, map[string]int{}
 	}
-	c.width = len(header)
 	if c.fileColumn = c.findFileColumn(header); c.fileColumn >= 0 {
 		return c.tableHeader(header, line)
 	}
@@ -231,9 +221,6 @@ func (c *csvReader) readHeader(header []string) error {
 
 // readRow reads instance n, counted from 0.
 func (c *csvReader) readRow(row []string, line, n int) error {
-	if len(row) != c.width {
-		return c.errorf(line, "the row has %d fields, the header %d", len(row), c.width)
-	}
 	if n == 0 {
 		if err := c.checkText(row, line); err != nil {
 			return err
@@ -258,7 +245,7 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 	}
 	for j, at := range c.featureColumns {
 		field := row[at]
-		x, err := rawfile.CSVNumber(c.rows, field, 32)
+		x, err := c.rows.Number(field, 32)
 		switch {
 		case errors.Is(err, strconv.ErrRange):
 			return c.errorf(line, "bag %d: feature %d is %s, too large for float32", bag, j+1, field)
@@ -272,7 +259,7 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 			return err
 		}
 		if c.ranges.isNarrow(j) {
-			exact, _ := rawfile.CSVNumber(c.rows, field, 64)
+			exact, _ := c.rows.Number(field, 64)
 			c.ranges.add(j, exact)
 		}
 		c.d.Instances = append(c.d.Instances, float32(x))

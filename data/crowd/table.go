@@ -4,7 +4,6 @@
 package crowd
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +25,7 @@ import (
 //	tile-1.png,0.7,0.3,0
 //	tile-2.png,,1,
 //
-// An empty field counts as 0. See rawfile.NewCSV for separators and line endings.
+// An empty field counts as 0. See rawfile.CSV for separators and line endings.
 type Table struct {
 	Path    string
 	Classes []string
@@ -60,8 +59,11 @@ func readTable(path string, classes []string) (*Table, error) {
 }
 
 func decodeTable(r io.Reader, path string, classes []string) (*Table, error) {
-	p := &tableReader{t: &Table{Path: path, Classes: classes}, seen: map[string]int{}, rows: rawfile.NewCSV(r, maxBytes)}
-	p.rows.FieldsPerRecord = -1 // checked here, for a better message
+	rows, err := rawfile.NewCSV(r, path, maxBytes, "image,CLASS,CLASS,...")
+	if err != nil {
+		return nil, err
+	}
+	p := &tableReader{t: &Table{Path: path, Classes: classes}, seen: map[string]int{}, rows: rows}
 	if !p.header() {
 		return nil, p.faults.Err()
 	}
@@ -78,7 +80,7 @@ func decodeTable(r io.Reader, path string, classes []string) (*Table, error) {
 
 type tableReader struct {
 	t       *Table
-	rows    *csv.Reader
+	rows    *rawfile.CSV
 	columns []int          // column -> class
 	seen    map[string]int // image -> line
 	faults  diag.List
@@ -88,26 +90,9 @@ func (p *tableReader) errorf(line, col int, format string, args ...any) {
 	p.faults.Add(diag.Errorf(diag.Pos{File: p.t.Path, Line: line, Col: col}, format, args...))
 }
 
-// next reads one row. It returns nil at the end or if the file is not valid CSV.
-func (p *tableReader) next() []string {
-	row, err := p.rows.Read()
-	if err != nil {
-		if err != io.EOF {
-			p.faults.Add(rawfile.CSVError(p.t.Path, 0, err))
-		}
-		return nil
-	}
-	return row
-}
-
 // header reads the classes. It returns false if no rows can follow.
 func (p *tableReader) header() bool {
-	row := p.next()
-	if row == nil {
-		p.errorf(0, 0, "the file is empty; a header image,CLASS,CLASS,... is needed")
-		return false
-	}
-	line, _ := p.rows.FieldPos(0)
+	row, line := p.rows.Header, p.rows.Line
 	if strings.TrimSpace(row[0]) != "image" {
 		p.errorf(line, 1, "the header must start with image, followed by one column a class; it starts with %q", row[0])
 		return false
@@ -152,15 +137,14 @@ func (p *tableReader) header() bool {
 
 // row reads one image. It returns false if no rows can follow.
 func (p *tableReader) row() bool {
-	row := p.next()
-	if row == nil {
-		return false
+	row, err := p.rows.Next()
+	if err != nil {
+		p.faults.AddError(diag.Pos{}, err)
 	}
-	line, _ := p.rows.FieldPos(0)
-	if len(row) != len(p.columns)+1 {
-		p.errorf(line, 0, "the row has %d fields, the header %d", len(row), len(p.columns)+1)
-		return true
+	if row == nil || err != nil {
+		return row != nil
 	}
+	line := p.rows.Line
 	image := strings.TrimSpace(row[0])
 	if image == "" || !utf8.ValidString(image) || strings.ContainsFunc(image, unicode.IsControl) {
 		p.errorf(line, 1, "%q is not a usable image name", image)
@@ -192,11 +176,11 @@ func (p *tableReader) row() bool {
 	return true
 }
 
-func probability(rows *csv.Reader, field string) (float64, error) {
+func probability(rows *rawfile.CSV, field string) (float64, error) {
 	if field == "" {
 		return 0, nil
 	}
-	v, err := rawfile.CSVNumber(rows, field, 64)
+	v, err := rows.Number(field, 64)
 	switch {
 	case err != nil && !errors.Is(err, strconv.ErrRange):
 		return 0, fmt.Errorf("%q is not a number", field)

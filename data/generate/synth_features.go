@@ -1,10 +1,7 @@
 package generate
 
 import (
-	"encoding/csv"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"path/filepath"
@@ -135,45 +132,37 @@ func openLabelledCSV(path, labelColumn string, limit rawfile.Limit) (*labelledCS
 	if err != nil {
 		return nil, err
 	}
-	t, text := &labelledCSV{}, rawfile.CSVText(z, rawfile.TooLargeError{What: "the text", Max: limit.ForPacked(info.Size()).Bytes()})
-	if err := t.read(rawfile.CSVRows(text), labelColumn); err != nil {
-		if errors.As(err, new(*csv.ParseError)) {
-			return nil, rawfile.FileError(path, err)
-		}
-		return nil, diag.Errorf(diag.Pos{File: path, Line: len(t.labels) + 2}, "%v", fileio.CutShort(err))
+	text := rawfile.CSVText(z, rawfile.TooLargeError{What: "the text", Max: limit.ForPacked(info.Size()).Bytes()})
+	rows, err := rawfile.ReadCSV(text, path, 0, "bag,"+labelColumn+",f1,...")
+	if err != nil {
+		return nil, err
 	}
-	return t, nil
+	t := &labelledCSV{}
+	return t, t.read(rows, labelColumn)
 }
 
-func (t *labelledCSV) read(rows *csv.Reader, labelColumn string) error {
-	header, err := rows.Read()
-	if err != nil {
-		return fmt.Errorf("no header bag,%s,f1,...: %w", labelColumn, fileio.CutShort(err))
+func (t *labelledCSV) read(rows *rawfile.CSV, labelColumn string) error {
+	if h := rows.Header; len(h) < 3 || h[0] != "bag" || h[1] != labelColumn {
+		return rows.Errorf("the header must be bag,%s and the features from f1 on", labelColumn)
 	}
-	if len(header) < 3 || header[0] != "bag" || header[1] != labelColumn {
-		return fmt.Errorf("the header must be bag,%s and the features from f1 on", labelColumn)
-	}
-	t.features = len(header) - 2
+	t.features = len(rows.Header) - 2
 	for {
-		row, err := rows.Read()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
+		row, err := rows.Next()
+		if row == nil || err != nil {
 			return err
 		}
 		bag, err := strconv.Atoi(row[0])
 		if err != nil {
-			return fmt.Errorf("the bag %q is not a whole number", row[0])
+			return rows.Errorf("the bag %q is not a whole number", row[0])
 		}
 		label, err := strconv.Atoi(row[1])
 		if err != nil {
-			return fmt.Errorf("the label %q is not a whole number", row[1])
+			return rows.Errorf("the label %q is not a whole number", row[1])
 		}
 		for j, field := range row[2:] {
 			x, err := strconv.ParseFloat(field, 32)
 			if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-				return fmt.Errorf("feature %d is %q, not a finite number", j+1, field)
+				return rows.Errorf("feature %d is %q, not a finite number", j+1, field)
 			}
 			t.x = append(t.x, float32(x))
 		}

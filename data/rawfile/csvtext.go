@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,15 +19,71 @@ import (
 	"github.com/miplc/miplc/internal/memory"
 )
 
-// NewCSV returns a reader of CSV text as spreadsheets, pandas and R write it: UTF-8, or UTF-16 with
+// CSV reads rows with a header from text as spreadsheets, pandas and R write it: UTF-8, or UTF-16 with
 // a byte order mark; lines end in LF, CR LF or CR; the separator is the first comma, semicolon or
-// tab of the header. A row shares its memory with the next. Read fails after max bytes, and for too
-// long lines.
-func NewCSV(r io.Reader, max int64) *csv.Reader {
-	return CSVRows(CSVText(r, TooLargeError{What: "the text", Max: max, Fixed: true}))
+// tab of the header.
+type CSV struct {
+	*csv.Reader
+	Header []string
+	Line   int // of the row that was read last
+
+	path   string
+	before int // number of lines before the header
 }
 
-// CSVText converts text for NewCSV to UTF-8 without byte order mark and with LF at the end of
+// NewCSV reads the header of a file. header is an example for the error of an empty file. Reading fails
+// after max bytes, and for too long lines.
+func NewCSV(r io.Reader, path string, max int64, header string) (*CSV, error) {
+	return ReadCSV(CSVText(r, TooLargeError{What: "the text", Max: max, Fixed: true}), path, 0, header)
+}
+
+// ReadCSV is NewCSV for the rest of a text, after some lines before the header.
+func ReadCSV(text *bufio.Reader, path string, before int, header string) (*CSV, error) {
+	c := &CSV{Reader: csv.NewReader(text), path: path, before: before}
+	c.Comma, c.ReuseRecord, c.FieldsPerRecord = separator(text), true, -1 // Next counts them, for a better message
+	row, err := c.Read()
+	switch {
+	case err == io.EOF:
+		return nil, diag.Errorf(diag.Pos{File: path}, "the file is empty; a header %s is needed", header)
+	case err != nil:
+		return nil, CSVError(path, before, err)
+	}
+	line, _ := c.FieldPos(0)
+	c.Header, c.Line = slices.Clone(row), line+before
+	return c, nil
+}
+
+// Next returns the next row, which shares its memory with the one after it, or nil at the end. A row with a
+// wrong number of fields is returned with an error, and rows may follow.
+func (c *CSV) Next() (row []string, err error) {
+	row, err = c.Read()
+	switch {
+	case err == io.EOF:
+		return nil, nil
+	case err != nil:
+		return nil, CSVError(c.path, c.before, err)
+	}
+	line, _ := c.FieldPos(0)
+	if c.Line = line + c.before; len(row) != len(c.Header) {
+		return row, c.Errorf("the row has %d fields, the header %d", len(row), len(c.Header))
+	}
+	return row, nil
+}
+
+// Errorf returns an error in the row that was read last.
+func (c *CSV) Errorf(format string, args ...any) diag.Diagnostic {
+	return diag.Errorf(diag.Pos{File: c.path, Line: c.Line}, format, args...)
+}
+
+// Column returns the column with a name, if necessary in another case, or -1.
+func (c *CSV) Column(name string) int {
+	if i := slices.IndexFunc(c.Header, func(h string) bool { return strings.TrimSpace(h) == name }); i >= 0 || name == "" {
+		return i
+	}
+	return slices.IndexFunc(c.Header, func(h string) bool { return strings.EqualFold(strings.TrimSpace(h), name) })
+}
+
+// CSVText converts text of CSV to UTF-8 without byte order mark and with LF at the end of
 // lines.
 func CSVText(r io.Reader, limit TooLargeError) *bufio.Reader {
 	plain := transform.NewReader(Bound(r, limit.Max, &limit), unicode.BOMOverride(transform.Nop))
@@ -54,14 +111,6 @@ func PackedText(text *bufio.Reader) string {
 	return ""
 }
 
-// CSVRows returns a reader of rows, starting with the header.
-func CSVRows(text *bufio.Reader) *csv.Reader {
-	rows := csv.NewReader(text)
-	rows.Comma = separator(text)
-	rows.ReuseRecord = true
-	return rows
-}
-
 // separators are the possible separators of fields.
 const separators = ",;\t"
 
@@ -75,15 +124,15 @@ func separator(text *bufio.Reader) rune {
 	return ','
 }
 
-// CSVNumber parses a field as a number of bits bits, with the errors of strconv.ParseFloat. If fields
+// Number parses a field as a number of bits bits, with the errors of strconv.ParseFloat. If fields
 // are separated by semicolons, spreadsheets write a decimal comma. An underscore is an error: it
 // joins two numbers, such as the row and the column of a tile, and strconv would ignore it.
-func CSVNumber(rows *csv.Reader, field string, bits int) (float64, error) {
+func (c *CSV) Number(field string, bits int) (float64, error) {
 	field = strings.TrimSpace(field)
 	if strings.Contains(field, "_") {
 		return 0, &strconv.NumError{Func: "ParseFloat", Num: field, Err: strconv.ErrSyntax}
 	}
-	if rows.Comma == ';' {
+	if c.Comma == ';' {
 		field = strings.Replace(field, ",", ".", 1)
 	}
 	return strconv.ParseFloat(field, bits)

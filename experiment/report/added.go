@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -37,33 +36,25 @@ const maxAdded = 64 << 20
 
 // add is Add from a reader.
 func (r *Report) add(from io.Reader, path string) error {
-	rows := rawfile.NewCSV(from, maxAdded)
-	header, err := rows.Read()
-	if err == io.EOF {
-		return diag.Errorf(diag.Pos{File: path}, "the file is empty; the header learner,data,r,split,accuracy is needed")
-	}
+	rows, err := rawfile.NewCSV(from, path, maxAdded, "learner,data,r,split,accuracy")
 	if err != nil {
-		return rawfile.CSVError(path, 0, err)
+		return err
 	}
-	a := &addition{report: r, own: len(r.Experiment.Learners), rows: rows, columns: map[string]int{}, splits: r.plannedSplits(), seen: map[definition.Coord]diag.Pos{}}
-	for i, name := range header {
-		a.columns[strings.ToLower(strings.TrimSpace(name))] = i
-	}
+	a := &addition{report: r, own: len(r.Experiment.Learners), rows: rows, splits: r.plannedSplits(), seen: map[definition.Coord]diag.Pos{}}
 	for _, name := range []string{"learner", "split", measure.Accuracy} {
-		if _, found := a.columns[name]; !found {
+		if rows.Column(name) < 0 {
 			return diag.Errorf(diag.Pos{File: path, Line: 1}, "the column %s is missing; the header learner,data,r,split,accuracy is needed", name)
 		}
 	}
 	for {
-		row, err := rows.Read()
-		if err == io.EOF {
+		row, err := rows.Next()
+		if err != nil {
+			return err
+		}
+		if row == nil {
 			break
 		}
-		if err != nil {
-			return rawfile.CSVError(path, 0, err)
-		}
-		line, _ := rows.FieldPos(0)
-		if wrong := a.line(row, diag.Pos{File: path, Line: line}); wrong != nil {
+		if wrong := a.line(row, diag.Pos{File: path, Line: rows.Line}); wrong != nil {
 			return wrong
 		}
 	}
@@ -81,12 +72,11 @@ func (r *Report) add(from io.Reader, path string) error {
 
 // addition is the state of reading one file of results.
 type addition struct {
-	report  *Report
-	own     int // number of learners before the file
-	rows    *csv.Reader
-	columns map[string]int
-	splits  map[definition.Coord]map[int]float64
-	seen    map[definition.Coord]diag.Pos
+	report *Report
+	own    int // number of learners before the file
+	rows   *rawfile.CSV
+	splits map[definition.Coord]map[int]float64
+	seen   map[definition.Coord]diag.Pos
 }
 
 // plannedSplits returns the splits of each dataset and r in the plan, with their ratios of test to
@@ -105,7 +95,7 @@ func (r *Report) plannedSplits() map[definition.Coord]map[int]float64 {
 
 // field returns a field of a row, or "" if the file does not have the column.
 func (a *addition) field(row []string, column string) string {
-	if i, found := a.columns[column]; found {
+	if i := a.rows.Column(column); i >= 0 {
 		return strings.TrimSpace(row[i])
 	}
 	return ""
@@ -130,7 +120,7 @@ func (a *addition) line(row []string, pos diag.Pos) error {
 		if text == "" && m.Name != measure.Accuracy {
 			continue
 		}
-		v, err := rawfile.CSVNumber(a.rows, text, 64)
+		v, err := a.rows.Number(text, 64)
 		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v < 0 || m.Max == 1 && v > 1 {
 			return diag.Errorf(pos, "the %s is %q; it must be a number %s", m.Title, text, rangeOf(&m))
 		}
