@@ -23,9 +23,8 @@ func TestChoiceByMeasure(t *testing.T) {
 		{measure.Accuracy: 0.5, "macro_f1": 0.5, measure.LogLoss: 0.5},
 		{measure.Accuracy: 0.75, "macro_f1": 0.5, "auroc": 0.5, measure.LogLoss: 2},
 	} {
-		accuracy := values[measure.Accuracy]
 		settings = append(settings, training{})
-		settings[i].Report = &train.Report{TestAccuracy: &accuracy, Measures: train.Measures{data.TestPart: values}}
+		settings[i].Report = &train.Report{Measures: train.Measures{data.TestPart: values}}
 	}
 	for name, want := range map[string]int{measure.Accuracy: 0, "macro_f1": 1, measure.LogLoss: 1, "auroc": 2} {
 		chosen, trials, err := best(c, measure.Find(name), settings, 0)

@@ -331,10 +331,8 @@ func best(c *Cell, by *measure.Measure, settings []training, cell int) (chosen i
 		i := len(trials)
 		t := SettingResult{Setting: c.grid[i].Setting}
 		if s.Err == nil {
-			t.Accuracy, t.Diverged = s.Report.TestAccuracy, s.Report.Diverged != nil
-			if t.Value = s.Report.Measures.Test().Get(by.Name); by.Name == measure.Accuracy {
-				t.Value = t.Accuracy
-			}
+			t.Accuracy, t.Diverged = s.Report.Measures.Accuracy(data.TestPart), s.Report.Diverged != nil
+			t.Value = s.Report.Measures.Test().Get(by.Name)
 		}
 		switch {
 		case s.Err != nil:
@@ -380,7 +378,7 @@ func (r *runner) fillResult(ctx context.Context, c *Cell, t *training, result *R
 	}
 	r.warnMeasured(result.Environment.MeasuredBy)
 	report := t.Report
-	result.Accuracy, result.TrainAccuracy, result.Disambiguation = report.LastAccuracy(t.trial.LastEpochs), report.TrainAccuracy, report.Disambiguation
+	result.Accuracy, result.TrainAccuracy, result.Disambiguation = report.LastAccuracy(t.trial.LastEpochs), report.Measures.Accuracy(data.TrainPart), report.Disambiguation
 	result.Measures = report.Measures.Test()
 	if result.Baseline, result.Findings, err = runs.Judge(ctx, t.trial, report); err != nil {
 		return err

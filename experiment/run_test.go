@@ -222,8 +222,8 @@ func TestCellIsAnOrdinaryRun(t *testing.T) {
 	i := slices.IndexFunc(list, func(r Result) bool {
 		return r.Coord == definition.Coord{Data: "P", R: 2, Learner: "demipl", Split: 2}
 	})
-	if i < 0 || list[i].Accuracy != *report.TestAccuracy || *list[i].Disambiguation != *report.Disambiguation {
-		t.Fatalf("cell %+v, run %v", list[i], *report.TestAccuracy)
+	if i < 0 || list[i].Accuracy != *report.Measures.Accuracy("test") || *list[i].Disambiguation != *report.Disambiguation {
+		t.Fatalf("cell %+v, run %v", list[i], *report.Measures.Accuracy("test"))
 	}
 	if e := list[i].Environment; e == nil || e.Go != runtime.Version() || e.Cores < 1 {
 		t.Errorf("environment %+v", e)

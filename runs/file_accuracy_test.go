@@ -40,18 +40,17 @@ func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	logLoss := report.Measures.Test()[measure.LogLoss]
-	want, confusion := *report.TestAccuracy, fmt.Sprint(report.Detail.Confusion)
+	want, confusion := *report.Measures.Accuracy("test"), fmt.Sprint(report.Detail.Confusion)
 	spoil := func() {
-		wrong := 2.0
-		report.TestAccuracy, report.TrainAccuracy, report.Detail, report.Measures = &wrong, nil, nil, nil
+		report.Detail, report.Measures = nil, nil
 	}
 	hold := func(how string, err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatalf("%s: %v", how, err)
 		}
-		if *report.TestAccuracy != want || report.TrainAccuracy == nil || fmt.Sprint(report.Detail.Confusion) != confusion {
-			t.Errorf("%s: accuracy %g, want %g; confusion %v", how, *report.TestAccuracy, want, report.Detail.Confusion)
+		if *report.Measures.Accuracy("test") != want || report.Measures.Accuracy("train") == nil || fmt.Sprint(report.Detail.Confusion) != confusion {
+			t.Errorf("%s: accuracy %g, want %g; confusion %v", how, *report.Measures.Accuracy("test"), want, report.Detail.Confusion)
 		}
 		if v := report.Measures.Test()[measure.LogLoss]; math.Abs(v-logLoss) > 1e-4 || v == 0 {
 			t.Errorf("%s: log loss %g, want %g", how, v, logLoss)

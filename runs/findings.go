@@ -123,7 +123,7 @@ func (j *judged) guessing() (float64, string) {
 		return 0, ""
 	}
 	return chance, fmt.Sprintf("the test accuracy %.3f cannot be told from always naming the most frequent class, which has %.3f",
-		*j.report.TestAccuracy, chance)
+		*j.report.Measures.Accuracy(data.TestPart), chance)
 }
 
 // beaten compares the baseline with the model on the test bags that only one of them predicts right: a difference of more
@@ -148,16 +148,16 @@ func (j *judged) beaten() (float64, string) {
 		return 0, ""
 	}
 	return j.baseline.TestAccuracy, fmt.Sprintf("logistic regression on the mean, maximum and minimum of the instances is better: %.3f of the test bags, the model has %.3f",
-		j.baseline.TestAccuracy, *j.report.TestAccuracy)
+		j.baseline.TestAccuracy, *j.report.Measures.Accuracy(data.TestPart))
 }
 
 func (j *judged) overfit() (float64, string) {
 	in, _ := j.tested()
-	if in == nil || j.report.TrainAccuracy == nil || *j.report.TrainAccuracy < in.High+overfit {
+	if in == nil || j.report.Measures.Accuracy(data.TrainPart) == nil || *j.report.Measures.Accuracy(data.TrainPart) < in.High+overfit {
 		return 0, ""
 	}
-	gap := *j.report.TrainAccuracy - *j.report.TestAccuracy
-	return gap, fmt.Sprintf("the training accuracy %.3f is far above the test accuracy %.3f", *j.report.TrainAccuracy, *j.report.TestAccuracy)
+	gap := *j.report.Measures.Accuracy(data.TrainPart) - *j.report.Measures.Accuracy(data.TestPart)
+	return gap, fmt.Sprintf("the training accuracy %.3f is far above the test accuracy %.3f", *j.report.Measures.Accuracy(data.TrainPart), *j.report.Measures.Accuracy(data.TestPart))
 }
 
 func (j *judged) unpredicted() (float64, string) {
@@ -293,7 +293,7 @@ func (j *judged) miscalibrated() (float64, string) {
 }
 
 func (j *judged) disagreement() (float64, string) {
-	v, t := j.report.ValidationAccuracy, j.report.TestAccuracy
+	v, t := j.report.Measures.Accuracy(data.ValidationPart), j.report.Measures.Accuracy(data.TestPart)
 	if v == nil || t == nil {
 		return 0, ""
 	}

@@ -54,7 +54,7 @@ func TestFitLearner(t *testing.T) {
 			}
 		}
 		metrics := readMetrics(t, filepath.Join(first, train.MetricsFile))
-		if len(metrics) != 3 || metrics[2].TestAccuracy == nil || *metrics[2].TestAccuracy != *s.TestAccuracy || metrics[1].TestAccuracy != nil {
+		if len(metrics) != 3 || metrics[2].Measures.Accuracy("test") == nil || *metrics[2].Measures.Accuracy("test") != *s.TestAccuracy || metrics[1].Measures.Accuracy("test") != nil {
 			t.Errorf("%s: metrics %+v", name, metrics)
 		}
 		again := load(t, filepath.Join(first, SpecFile))
@@ -94,7 +94,7 @@ func checkFinished(t *testing.T, spec *language.Spec, o Options, s *Summary) {
 	trainers := engines.NewTrainers(o.Request)
 	defer trainers.Close()
 	report, err := train.One(context.Background(), trainers, trials[0], train.Options{})
-	if err != nil || *report.TestAccuracy != *s.TestAccuracy || len(report.Trajectories) != 6 || len(report.Trajectories[0].Weights) != 4 {
+	if err != nil || *report.Measures.Accuracy("test") != *s.TestAccuracy || len(report.Trajectories) != 6 || len(report.Trajectories[0].Weights) != 4 {
 		t.Errorf("fitted without a folder: %+v, %v", report, err)
 	}
 }

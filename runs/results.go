@@ -75,7 +75,7 @@ func forPlots(report *train.Report) *train.Report {
 	r := *report
 	r.Metrics = slices.Clone(r.Metrics)
 	for i := range r.Metrics {
-		r.Metrics[i].TrainAccuracy, r.Metrics[i].TestAccuracy = nil, nil
+		r.Metrics[i].Measures = nil
 	}
 	return &r
 }
@@ -112,7 +112,8 @@ func summarize(t *train.Trial, r *train.Report, engine train.EngineInfo, version
 	s := &Summary{
 		Name: spec.Name.V, Version: version, Engine: r.Engine, EngineReason: engine.Reason, Device: engine.Device, DeviceName: engine.DeviceName,
 		Environment: EnvironmentOf(t.Program, engine, m.MeasuredBy), Epochs: r.Epochs, Seed: r.Seed,
-		Parameters: m.Program.FlatSize(), Diverged: r.Diverged, Best: r.Best, TestAccuracy: r.TestAccuracy, ValidationAccuracy: r.ValidationAccuracy, SampledAccuracy: r.SampledAccuracy, TrainAccuracy: r.TrainAccuracy,
+		Parameters: m.Program.FlatSize(), Diverged: r.Diverged, Best: r.Best, SampledAccuracy: r.SampledAccuracy,
+		TestAccuracy: r.Measures.Accuracy(data.TestPart), ValidationAccuracy: r.Measures.Accuracy(data.ValidationPart), TrainAccuracy: r.Measures.Accuracy(data.TrainPart),
 		Disambiguation: r.Disambiguation, Loss: r.Loss, Measures: r.Measures, DetailOf: r.DetailOf, Detail: r.Detail, Temperature: m.Temperature,
 		Seconds:    r.Seconds,
 		Data:       DataFacts{t.Data.Name, t.Data.Bags(), t.Data.AllClassNames(), t.Data.Hash(), t.Data.Outside()},

@@ -113,7 +113,7 @@ func TestSparseTrialAgreesWithTrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(alone.Attention) != 2 || alone.Attention[0].Epoch != 2 || alone.Attention[1].Epoch != 5 || alone.Metrics[2].TestAccuracy != nil {
+	if len(alone.Attention) != 2 || alone.Attention[0].Epoch != 2 || alone.Attention[1].Epoch != 5 || alone.Metrics[2].Measures.Accuracy("test") != nil {
 		t.Errorf("attention scores of %d epochs were kept, want those of epochs 2 and 5", len(alone.Attention))
 	}
 	o := Options{Dir: t.TempDir(), Request: engines.Request{Library: enginetest.Library(t)}}
@@ -121,8 +121,8 @@ func TestSparseTrialAgreesWithTrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *alone.TestAccuracy != *whole.TestAccuracy || alone.Loss != whole.Loss || *alone.Disambiguation != *whole.Disambiguation {
-		t.Errorf("without a folder %v, loss %v; in a folder %v, loss %v", *alone.TestAccuracy, alone.Loss, *whole.TestAccuracy, whole.Loss)
+	if *alone.Measures.Accuracy("test") != *whole.TestAccuracy || alone.Loss != whole.Loss || *alone.Disambiguation != *whole.Disambiguation {
+		t.Errorf("without a folder %v, loss %v; in a folder %v, loss %v", *alone.Measures.Accuracy("test"), alone.Loss, *whole.TestAccuracy, whole.Loss)
 	}
 	kept, err := Keep(context.Background(), filepath.Join(t.TempDir(), "kept"), t.TempDir(), trial, alone, train.EngineInfo{Device: "cpu"}, o.Library, "")
 	if err != nil || kept.ModelSHA256 != whole.ModelSHA256 {

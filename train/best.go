@@ -182,7 +182,7 @@ func (r *Run) chosenReport(engine string, state *State) *Report {
 		p.Seconds += m.Seconds
 	}
 	if r.testsOnce() {
-		p.setMeasures(r.Last)
+		p.Measures = measuresOf(r.Last)
 	}
 	if r.best.Epoch > 0 {
 		chosen := r.best.Best

@@ -73,14 +73,14 @@ func TestBest(t *testing.T) {
 			if a, b := m.Measures.Validation()[name], want.Measures.Validation()[name]; a < b && lower || a > b && !lower {
 				want = m
 			}
-			if m.TestAccuracy != nil {
+			if m.Measures.Accuracy("test") != nil {
 				t.Errorf("epoch %d measures the test bags", m.Epoch)
 			}
 		}
 		if r.Best == nil || *r.Best != (train.Best{Measure: name, Value: want.Measures.Validation()[name], Epoch: want.Epoch, Trained: 12}) {
 			t.Errorf("%s: %+v, want epoch %d with %v", name, r.Best, want.Epoch, want.Measures.Validation()[name])
 		}
-		if r.TestAccuracy == nil || r.ValidationAccuracy == nil || *r.ValidationAccuracy != want.Measures.Validation()[measure.Accuracy] || *r.TrainAccuracy != *want.TrainAccuracy || r.Loss != want.Loss {
+		if r.Measures.Accuracy("test") == nil || r.Measures.Accuracy("validation") == nil || *r.Measures.Accuracy("validation") != want.Measures.Validation()[measure.Accuracy] || *r.Measures.Accuracy("train") != *want.Measures.Accuracy("train") || r.Loss != want.Loss {
 			t.Errorf("%s: the report is not that of epoch %d", name, want.Epoch)
 		}
 		until := options(nil)
@@ -222,7 +222,7 @@ func TestRefit(t *testing.T) {
 	joined := toyOptions(t, func(s *language.Spec) { s.Train = o.Program.Spec.Train })
 	joined.Until = r.Best.Epoch
 	want, err := run(context.Background(), joined)
-	if err != nil || !reflect.DeepEqual(r.State, want.State) || *r.TestAccuracy != *want.TestAccuracy {
+	if err != nil || !reflect.DeepEqual(r.State, want.State) || *r.Measures.Accuracy("test") != *want.Measures.Accuracy("test") {
 		t.Errorf("training on all bags for %d epochs gives a different model, %v", r.Best.Epoch, err)
 	}
 }

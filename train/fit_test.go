@@ -25,8 +25,8 @@ func TestRunLearns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *r.TrainAccuracy < 0.9 || *r.TestAccuracy < 0.8 || *r.Disambiguation < 0.9 {
-		t.Errorf("accuracies %v %v %v: the toy problem is easy", *r.TrainAccuracy, *r.TestAccuracy, *r.Disambiguation)
+	if *r.Measures.Accuracy("train") < 0.9 || *r.Measures.Accuracy("test") < 0.8 || *r.Disambiguation < 0.9 {
+		t.Errorf("accuracies %v %v %v: the toy problem is easy", *r.Measures.Accuracy("train"), *r.Measures.Accuracy("test"), *r.Disambiguation)
 	}
 	if first := r.Metrics[0].Loss; r.Loss >= first {
 		t.Errorf("loss went from %v to %v", first, r.Loss)
@@ -153,7 +153,7 @@ func TestUnknownLabels(t *testing.T) {
 	if r, err = run(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
-	if r.TrainAccuracy != nil || r.TestAccuracy != nil || r.Disambiguation != nil {
+	if r.Measures.Accuracy("train") != nil || r.Measures.Accuracy("test") != nil || r.Disambiguation != nil {
 		t.Error("accuracies without any true label")
 	}
 }

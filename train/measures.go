@@ -44,8 +44,9 @@ func candidateLoss(p *measure.Predictions) (loss float64) {
 	return loss / float64(p.Bags())
 }
 
-// accuracy returns the accuracy on a part, nil if it is not defined.
-func (m Measures) accuracy(part string) *float64 { return m[part].Get(measure.Accuracy) }
+// Accuracy returns the share of the bags of a part whose true label is predicted, from 0 to 1. It is nil if
+// the part was not measured or no true label is known.
+func (m Measures) Accuracy(part string) *float64 { return m[part].Get(measure.Accuracy) }
 
 // Validation returns the measures of the validation bags.
 func (m Measures) Validation() measure.Values { return m[data.ValidationPart] }

@@ -8,29 +8,38 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/fileio"
 )
 
 // MetricsFile is the name of the file with one line of JSON per epoch.
 const MetricsFile = "metrics.jsonl"
 
-// Metrics are the measurements of one epoch. Accuracies are shares, from 0 to 1, of the bags
-// whose true label is known; nil if not measured in this epoch or if no label is known.
+// Metrics are the measurements of one epoch.
 type Metrics struct {
-	Epoch         int                `json:"epoch"` // from 1
-	LR            float64            `json:"lr"`
-	Lambda        float64            `json:"lambda"`
-	Loss          float64            `json:"loss"`                 // mean over the bags, before the update of each step
-	StartLoss     *float64           `json:"start_loss,omitempty"` // of the first step of the first epoch, before any update; nil in later epochs
-	Terms         map[string]float64 `json:"terms"`                // unweighted means, by name
-	TrainAccuracy *float64           `json:"train_accuracy"`
-	TestAccuracy  *float64           `json:"test_accuracy"`
+	Epoch     int                `json:"epoch"` // from 1
+	LR        float64            `json:"lr"`
+	Lambda    float64            `json:"lambda"`
+	Loss      float64            `json:"loss"`                 // mean over the bags, before the update of each step
+	StartLoss *float64           `json:"start_loss,omitempty"` // of the first step of the first epoch, before any update; nil in later epochs
+	Terms     map[string]float64 `json:"terms"`                // unweighted means, by name
 	// FromSteps: the measures of the training bags are those of the predictions of the steps,
 	// each made before the update of its step.
 	FromSteps      bool     `json:"train_from_steps,omitempty"`
 	Measures       Measures `json:"measures,omitempty"`      // nil if not measured in this epoch
 	Disambiguation *float64 `json:"disambiguation_accuracy"` // training bags whose largest label weight is on the true label
 	Seconds        float64  `json:"seconds"`
+}
+
+// MarshalJSON adds the accuracies of the training and the test bags, which are in Measures, under names of
+// their own.
+func (m Metrics) MarshalJSON() ([]byte, error) {
+	type plain Metrics
+	return json.Marshal(struct {
+		plain
+		TrainAccuracy *float64 `json:"train_accuracy"`
+		TestAccuracy  *float64 `json:"test_accuracy"`
+	}{plain(m), m.Measures.Accuracy(data.TrainPart), m.Measures.Accuracy(data.TestPart)})
 }
 
 // openMetrics replaces the file by one with the finished epochs, because the old file may have

@@ -132,18 +132,21 @@ func (t *mergedObserver) Epoch(m Metrics, p Progress) {
 	defer t.mu.Unlock()
 	t.did++
 	t.latest[p.Trial] = m
-	mean := Metrics{Epoch: t.plan.Done + t.did}
-	var loss, trained, validated, tested runningMean
+	mean := Metrics{Epoch: t.plan.Done + t.did, Measures: Measures{}}
+	var loss runningMean
+	accuracies := map[string]*runningMean{data.TrainPart: {}, data.ValidationPart: {}, data.TestPart: {}}
 	for _, name := range slices.Sorted(maps.Keys(t.latest)) {
 		m := t.latest[name]
 		loss.measure(&m.Loss)
-		trained.measure(m.TrainAccuracy)
-		validated.measure(m.Measures.accuracy(data.ValidationPart))
-		tested.measure(m.TestAccuracy)
+		for part, c := range accuracies {
+			c.measure(m.Measures.Accuracy(part))
+		}
 	}
-	mean.Loss, mean.TrainAccuracy, mean.TestAccuracy = *loss.share(), trained.share(), tested.share()
-	if v := validated.share(); v != nil {
-		mean.Measures = Measures{data.ValidationPart: {measure.Accuracy: *v}}
+	mean.Loss = *loss.share()
+	for part, c := range accuracies {
+		if v := c.share(); v != nil {
+			mean.Measures[part] = measure.Values{measure.Accuracy: *v}
+		}
 	}
 	t.to.Epoch(mean, Progress{Epoch: mean.Epoch, Epochs: t.plan.Epochs, Step: 1, Steps: 1, Loss: mean.Loss, Left: t.left()})
 }

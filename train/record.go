@@ -147,7 +147,6 @@ func (r *Record) Add(o *Predictions, bag int, probabilities, attention []float32
 func (r *Record) RecordEvaluation(epoch int, m *Metrics, found PartPredictions) {
 	r.Last = found
 	m.Measures = measuresOf(found)
-	m.TrainAccuracy, m.TestAccuracy = m.Measures.accuracy(data.TrainPart), m.Measures.accuracy(data.TestPart)
 	if r.snapshot(epoch) {
 		r.Attention = append(r.Attention, AttentionSnapshot{epoch, found.scores(data.TrainPart), found.scores(data.TestPart)})
 	}
@@ -220,7 +219,7 @@ func (r *Record) Report(engine string, state *State) *Report {
 	p := &Report{
 		Engine: engine, Seed: r.Seed(), Epochs: r.Epochs,
 		TrainBags: len(r.Split.Train), ValidationBags: len(r.Split.Validation), TestBags: len(r.Split.Test),
-		Loss: final.Loss, Diverged: cmp.Or(divergence(r.Metrics, r.Data.Classes, r.Program.Spec), r.collapse()), TrainAccuracy: final.TrainAccuracy, TestAccuracy: final.TestAccuracy, Disambiguation: final.Disambiguation,
+		Loss: final.Loss, Diverged: cmp.Or(divergence(r.Metrics, r.Data.Classes, r.Program.Spec), r.collapse()), Disambiguation: final.Disambiguation,
 		Trajectories: r.Trajectories, Metrics: r.Metrics, Attention: r.Attention, Program: r.Program, State: state, Weights: r.Weights,
 	}
 	for _, m := range r.Metrics {

@@ -27,15 +27,12 @@ type Report struct {
 	Best *Best   `json:"best,omitempty"`
 	Loss float64 `json:"loss"` // of the last epoch
 	// Diverged is nil unless the loss exploded.
-	Diverged           *Divergence `json:"diverged,omitempty"`
-	TrainAccuracy      *float64    `json:"train_accuracy"` // of the engine that trained, until Remeasure
-	ValidationAccuracy *float64    `json:"validation_accuracy,omitempty"`
-	TestAccuracy       *float64    `json:"test_accuracy"`
+	Diverged *Divergence `json:"diverged,omitempty"`
 	// SampledAccuracy is the test accuracy of a learner with predictions from posterior draws,
 	// else nil.
 	SampledAccuracy *float64     `json:"sampled_accuracy,omitempty"`
 	Disambiguation  *float64     `json:"disambiguation_accuracy"`
-	Measures        Measures     `json:"measures"`  // like the accuracies
+	Measures        Measures     `json:"measures"`  // of the engine that trained, until Remeasure
 	DetailOf        string       `json:"detail_of"` // part of the split: "test", or "train" if there is no test bag
 	Trajectories    []Trajectory `json:"trajectories"`
 	Seconds         float64      `json:"seconds"` // of all epochs, evaluation included
@@ -51,7 +48,7 @@ type Report struct {
 	Weights     []float32       `json:"-"` // label weights of all bags, [bags, classes]; those of test bags do not change
 }
 
-// Remeasure replaces accuracies, measures and details by those of other predictions, such as the
+// Remeasure replaces measures and details by those of other predictions, such as the
 // exported model's: the probabilities [k] of the bags of each part of the split, by its name. Validation
 // bags on which the model was trained again count as training bags.
 func (r *Report) Remeasure(t *Trial, probabilities map[string][][]float32) {
@@ -70,23 +67,15 @@ func (r *Report) Remeasure(t *Trial, probabilities map[string][][]float32) {
 	}
 	part := t.detailPart()
 	r.Detail, r.DetailOf = found[part].Detail(t.Data.AllClassNames()), part
-	r.Predictions = found
-	r.setMeasures(found)
+	r.Predictions, r.Measures = found, measuresOf(found)
 }
 
-// LastAccuracy returns the mean test accuracy of the last n epochs, or of the last one if n < 2. TestAccuracy counts as
-// that of the last one. All of these epochs must have a test accuracy, see Trial.LastEpochs.
+// LastAccuracy returns the mean test accuracy of the last n epochs, or of the last one if n < 2. Measures count as
+// those of the last one. All of these epochs must have a test accuracy, see Trial.LastEpochs.
 func (r *Report) LastAccuracy(n int) float64 {
-	sum, before := *r.TestAccuracy, max(n, 1)-1
+	sum, before := *r.Measures.Accuracy(data.TestPart), max(n, 1)-1
 	for _, m := range r.Metrics[max(0, len(r.Metrics)-1-before):max(0, len(r.Metrics)-1)] {
-		sum += *m.TestAccuracy
+		sum += *m.Measures.Accuracy(data.TestPart)
 	}
 	return sum / float64(1+before)
-}
-
-// setMeasures replaces accuracies and measures.
-func (r *Report) setMeasures(found PartPredictions) {
-	r.Measures = measuresOf(found)
-	r.TrainAccuracy, r.TestAccuracy = r.Measures.accuracy(data.TrainPart), r.Measures.accuracy(data.TestPart)
-	r.ValidationAccuracy = r.Measures.accuracy(data.ValidationPart)
 }

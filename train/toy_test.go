@@ -262,7 +262,7 @@ func bits(r *train.Report) string {
 	for _, m := range r.Metrics {
 		m.Seconds = 0
 		fmt.Fprintf(&b, "%d %x %x %x %v", m.Epoch, m.LR, m.Lambda, m.Loss, m.Terms)
-		for _, a := range []*float64{m.TrainAccuracy, m.TestAccuracy, m.Disambiguation} {
+		for _, a := range []*float64{m.Measures.Accuracy("train"), m.Measures.Accuracy("test"), m.Disambiguation} {
 			if a != nil {
 				fmt.Fprintf(&b, " %x", *a)
 			}

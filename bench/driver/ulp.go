@@ -46,7 +46,7 @@ func ulp(r request) (any, error) {
 	var list []drift
 	for i, a := range out[0].Report.Metrics {
 		b := out[1].Report.Metrics[i]
-		bags := math.Round((*b.TestAccuracy - *a.TestAccuracy) * float64(len(s.Test)))
+		bags := math.Round((*b.Measures.Accuracy(data.TestPart) - *a.Measures.Accuracy(data.TestPart)) * float64(len(s.Test)))
 		list = append(list, drift{a.Epoch, math.Abs(b.Loss-a.Loss) / a.Loss, int(bags)})
 	}
 	return list, nil

@@ -27,7 +27,8 @@ func run(epochs int) (metrics []train.Metrics, snapshots []train.AttentionSnapsh
 	for e := 1; e <= epochs; e++ {
 		at := float64(e) / float64(epochs)
 		m := train.Metrics{Epoch: e, Loss: 1.6*math.Exp(-4*at) + 0.05*r.Float64(),
-			TrainAccuracy: share(1 - 0.75*math.Exp(-6*at)), TestAccuracy: share(0.95 - 0.7*math.Exp(-5*at) + 0.02*r.Float64()),
+			Measures: train.Measures{
+				"train": {"accuracy": 1 - 0.75*math.Exp(-6*at)}, "test": {"accuracy": 0.95 - 0.7*math.Exp(-5*at) + 0.02*r.Float64()}},
 			Disambiguation: share(1 - 0.5*math.Exp(-3*at))}
 		metrics = append(metrics, m)
 	}

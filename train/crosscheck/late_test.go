@@ -71,8 +71,8 @@ func TestStepsOfAWholeTraining(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *report.TrainAccuracy < 0.9 {
-		t.Errorf("training accuracy %v: the training does not reach late states", *report.TrainAccuracy)
+	if *report.Measures.Accuracy("train") < 0.9 {
+		t.Errorf("training accuracy %v: the training does not reach late states", *report.Measures.Accuracy("train"))
 	}
 	for _, m := range engines(t) {
 		worst := map[string]float64{}
@@ -106,6 +106,6 @@ func TestStepsOfAWholeTraining(t *testing.T) {
 				t.Errorf("%s: %s differs by %.2g in one of %d steps", m.name, what, diff, len(r.kept))
 			}
 		}
-		t.Logf("%s: %d steps, training accuracy %.3f: %v", m.name, len(r.kept), *report.TrainAccuracy, worst)
+		t.Logf("%s: %d steps, training accuracy %.3f: %v", m.name, len(r.kept), *report.Measures.Accuracy("train"), worst)
 	}
 }

@@ -79,14 +79,14 @@ func TestWholeTrainings(t *testing.T) {
 		trained := float64(len(o.Split.Train))
 		tested := float64(len(o.Split.Test))
 		t.Logf("%s: the interpreter classifies %.0f of %.0f training and %.0f of %.0f test bags correctly", c.name,
-			*want.TrainAccuracy*trained, trained, *want.TestAccuracy*tested, tested)
-		if *want.TrainAccuracy < 0.6 {
-			t.Errorf("%s: the interpreter learns too little to compare: %v", c.name, *want.TrainAccuracy)
+			*want.Measures.Accuracy("train")*trained, trained, *want.Measures.Accuracy("test")*tested, tested)
+		if *want.Measures.Accuracy("train") < 0.6 {
+			t.Errorf("%s: the interpreter learns too little to compare: %v", c.name, *want.Measures.Accuracy("train"))
 		}
 		for _, m := range engines(t) {
 			got := m.train(t, o)
-			train := math.Abs(*got.TrainAccuracy-*want.TrainAccuracy) * trained
-			test := math.Abs(*got.TestAccuracy-*want.TestAccuracy) * tested
+			train := math.Abs(*got.Measures.Accuracy("train")-*want.Measures.Accuracy("train")) * trained
+			test := math.Abs(*got.Measures.Accuracy("test")-*want.Measures.Accuracy("test")) * tested
 			if !(train < 2.5 && test < 2.5) {
 				t.Errorf("%s: %s classifies %.0f training and %.0f test bags more or fewer correctly", c.name, m.name, train, test)
 			}

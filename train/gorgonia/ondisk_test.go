@@ -87,15 +87,15 @@ func TestOnDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(a.State, b.State) || !reflect.DeepEqual(a.Weights, b.Weights) || *a.TestAccuracy != *b.TestAccuracy {
+	if !reflect.DeepEqual(a.State, b.State) || !reflect.DeepEqual(a.Weights, b.Weights) || *a.Measures.Accuracy("test") != *b.Measures.Accuracy("test") {
 		t.Errorf("%+v on disk, %+v in memory", a, b)
 	}
 	for i, m := range a.Metrics {
 		other := b.Metrics[i]
-		if *m.TestAccuracy != *other.TestAccuracy || m.Loss != other.Loss {
+		if *m.Measures.Accuracy("test") != *other.Measures.Accuracy("test") || m.Loss != other.Loss {
 			t.Errorf("epoch %d: %+v on disk, %+v in memory", m.Epoch, m, other)
 		}
-		if !m.FromSteps || other.FromSteps || m.TrainAccuracy == nil {
+		if !m.FromSteps || other.FromSteps || m.Measures.Accuracy("train") == nil {
 			t.Errorf("epoch %d: %+v on disk, %+v in memory", m.Epoch, m, other)
 		}
 	}
@@ -115,7 +115,7 @@ func TestOnDiskAttention(t *testing.T) {
 				t.Errorf("%s, epoch %d: %d training and %d test attention scores, want two per bag", override, s.Epoch, len(s.Train.Unknown), len(s.Test.Unknown))
 			}
 		}
-		if len(r.Attention) != 3 || r.Detail == nil || r.TrainAccuracy == nil {
+		if len(r.Attention) != 3 || r.Detail == nil || r.Measures.Accuracy("train") == nil {
 			t.Errorf("%s: %+v", override, r)
 		}
 	}

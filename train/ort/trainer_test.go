@@ -176,9 +176,9 @@ func near(t *testing.T, name string, got, want *train.Report) {
 	t.Helper()
 	for i, m := range want.Metrics {
 		g := got.Metrics[i]
-		if math.Abs(g.Loss-m.Loss) > 1e-5*m.Loss || *g.TestAccuracy != *m.TestAccuracy || *g.TrainAccuracy != *m.TrainAccuracy || *g.Disambiguation != *m.Disambiguation {
+		if math.Abs(g.Loss-m.Loss) > 1e-5*m.Loss || *g.Measures.Accuracy("test") != *m.Measures.Accuracy("test") || *g.Measures.Accuracy("train") != *m.Measures.Accuracy("train") || *g.Disambiguation != *m.Disambiguation {
 			t.Errorf("%s, epoch %d: loss %v, accuracies %v and %v; want %v, %v and %v", name, i+1,
-				g.Loss, *g.TrainAccuracy, *g.TestAccuracy, m.Loss, *m.TrainAccuracy, *m.TestAccuracy)
+				g.Loss, *g.Measures.Accuracy("train"), *g.Measures.Accuracy("test"), m.Loss, *m.Measures.Accuracy("train"), *m.Measures.Accuracy("test"))
 		}
 	}
 	for param, w := range want.State.Params {

@@ -95,7 +95,7 @@ func EarlyStop(t testing.TB, by train.Trainer) {
 		t.Error("the second trial did not stop early")
 	}
 	for _, i := range []int{0, 2, 3} {
-		if *whole[i].Best != *broken[i].Best || !reflect.DeepEqual(whole[i].State.Params, broken[i].State.Params) || *whole[i].TestAccuracy != *broken[i].TestAccuracy ||
+		if *whole[i].Best != *broken[i].Best || !reflect.DeepEqual(whole[i].State.Params, broken[i].State.Params) || *whole[i].Measures.Accuracy("test") != *broken[i].Measures.Accuracy("test") ||
 			!reflect.DeepEqual(whole[i].Attention, broken[i].Attention) || !reflect.DeepEqual(whole[i].Weights, broken[i].Weights) {
 			t.Errorf("trial %d ends with other bits: %+v, want %+v", i, broken[i].Best, whole[i].Best)
 		}

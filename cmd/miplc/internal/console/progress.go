@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/miplc/miplc/data/measure"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/train"
 )
@@ -138,17 +138,17 @@ func (r *Reporter) unit() string {
 // describe formats the accuracies of an epoch.
 func describe(m train.Metrics) string {
 	text := ""
-	if m.TrainAccuracy != nil {
-		text += fmt.Sprintf("  train %.3f", *m.TrainAccuracy)
+	if v := m.Measures.Accuracy(data.TrainPart); v != nil {
+		text += fmt.Sprintf("  train %.3f", *v)
 	}
-	if v := m.Measures.Validation().Get(measure.Accuracy); v != nil {
+	if v := m.Measures.Accuracy(data.ValidationPart); v != nil {
 		text += fmt.Sprintf("  validation %.3f", *v)
 	}
 	if v := m.Measures.Validation().Get(train.MeasureLoss); v != nil {
 		text += fmt.Sprintf("  validation loss %s", number(*v))
 	}
-	if m.TestAccuracy != nil {
-		text += fmt.Sprintf("  test %.3f", *m.TestAccuracy)
+	if v := m.Measures.Accuracy(data.TestPart); v != nil {
+		text += fmt.Sprintf("  test %.3f", *v)
 	}
 	return text
 }

@@ -22,10 +22,9 @@ func run(terminal bool, step time.Duration) string {
 			now = now.Add(step)
 			r.Step(train.Progress{Epoch: epoch, Epochs: 3, Step: i, Steps: 2, Loss: 1.5, Left: 200 * time.Second})
 		}
-		train1, test := 0.5, 0.25
 		m := train.Metrics{Epoch: epoch, Loss: 1.25}
 		if epoch != 2 {
-			m.TrainAccuracy, m.TestAccuracy = &train1, &test
+			m.Measures = train.Measures{"train": {"accuracy": 0.5}, "test": {"accuracy": 0.25}}
 		}
 		r.Epoch(m, train.Progress{Epoch: epoch, Epochs: 3, Step: 2, Steps: 2, Loss: m.Loss, Left: 100 * time.Second})
 	}
