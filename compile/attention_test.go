@@ -1,3 +1,5 @@
+// Attention among instances with extra keys, against a reference in plain Go.
+
 package compile_test
 
 import (

@@ -1,3 +1,5 @@
+// The training step as one gradient per bag and one update, for images.
+
 package compile
 
 import (

@@ -1,3 +1,5 @@
+// Lowering of the blocks of a spec: layers, attention, pooling, classifiers.
+
 package compile
 
 import (

@@ -1,3 +1,5 @@
+// Shape errors of specs with other mistakes: none follows from another.
+
 package compile_test
 
 import (

@@ -1,3 +1,5 @@
+// From a spec to the graphs of a program: the lowerer and what it declares.
+
 package compile
 
 import (

@@ -1,3 +1,5 @@
+// The graphs of shipped specs, their values against the paper, and shape errors at their place.
+
 package compile_test
 
 import (

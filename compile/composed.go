@@ -1,3 +1,5 @@
+// Functions of equations that take several ops: normalisation, attention among instances, products within bags.
+
 package compile
 
 import (

@@ -1,3 +1,5 @@
+// Values of the functions that take several ops.
+
 package compile_test
 
 import (

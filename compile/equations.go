@@ -1,3 +1,5 @@
+// Lowering of equations and parameters of a spec.
+
 package compile
 
 import (

@@ -1,3 +1,5 @@
+// The table of functions that equations can call, and the lowering of the simple ones.
+
 package compile
 
 import (

@@ -1,3 +1,5 @@
+// Calls of functions that a spec defines, as copies of their bodies.
+
 package compile
 
 import (

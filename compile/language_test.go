@@ -1,3 +1,5 @@
+// Values of the functions and layers of the language.
+
 package compile_test
 
 import (

@@ -1,3 +1,5 @@
+// Loss terms and the update of the label weights, equations 4 to 8.
+
 package compile
 
 import (

@@ -1,3 +1,5 @@
+// Bags with any number of labels: what their probabilities must be.
+
 package compile
 
 import (

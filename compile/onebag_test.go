@@ -1,3 +1,5 @@
+// A prediction is a function of one bag.
+
 package compile_test
 
 import (

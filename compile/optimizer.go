@@ -1,3 +1,5 @@
+// The optimizers, and the state and scalars of their updates.
+
 package compile
 
 import (

@@ -1,3 +1,5 @@
+// The outputs of a model: attention, probabilities and their logarithm.
+
 package compile
 
 import (

@@ -1,3 +1,5 @@
+// No parameter has the name of an input or output.
+
 package compile_test
 
 import (

@@ -1,3 +1,5 @@
+// The graphs of trials that train together: weights of loss terms are inputs.
+
 package compile
 
 import (

@@ -1,3 +1,5 @@
+// Limits on the size of graphs and parameters.
+
 package compile
 
 import (

@@ -1,3 +1,5 @@
+// The training step as one graph: forward pass, gradient and update.
+
 package compile
 
 import (

@@ -1,3 +1,5 @@
+// Probabilities with a temperature.
+
 package compile
 
 import (

@@ -1,3 +1,5 @@
+// A temperature divides the logits.
+
 package compile_test
 
 import (

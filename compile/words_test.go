@@ -1,3 +1,5 @@
+// Every word of the language is lowered.
+
 package compile_test
 
 import (

@@ -1,3 +1,5 @@
+// Batches of bags, and the dropout masks of a step.
+
 package train
 
 import (

@@ -1,3 +1,5 @@
+// The choice of an epoch by validation bags, and early stopping.
+
 package train
 
 import (

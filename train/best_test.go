@@ -1,3 +1,5 @@
+// The best epoch, early stopping and training again, also after an interruption.
+
 package train_test
 
 import (

@@ -1,3 +1,5 @@
+// The file of a checkpoint and its identity.
+
 package train
 
 import (

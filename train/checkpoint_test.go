@@ -1,3 +1,5 @@
+// Checkpoints are read as they were written, and damaged ones are refused.
+
 package train
 
 import (

@@ -1,3 +1,5 @@
+// Factors of the classes in the loss.
+
 package train
 
 import "github.com/miplc/miplc/language"

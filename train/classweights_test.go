@@ -1,3 +1,5 @@
+// Factors of the classes.
+
 package train
 
 import (

@@ -1,3 +1,5 @@
+// Devices and workspaces, on which learners compute.
+
 package train
 
 import "github.com/miplc/miplc/compile/graph"

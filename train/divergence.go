@@ -1,3 +1,5 @@
+// Trainings whose loss exploded or that collapsed.
+
 package train
 
 import (

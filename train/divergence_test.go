@@ -1,3 +1,5 @@
+// Exploded and collapsed trainings are marked, good ones are not.
+
 package train
 
 import (

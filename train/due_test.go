@@ -1,3 +1,5 @@
+// Checkpoints take a small share of the time.
+
 package train
 
 import (

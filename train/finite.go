@@ -1,3 +1,5 @@
+// Errors for numbers that are not finite: epoch, bags and advice.
+
 package train
 
 import (

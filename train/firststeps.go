@@ -1,3 +1,5 @@
+// The first steps of a trial, kept for comparisons.
+
 package train
 
 import (

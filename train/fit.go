@@ -1,3 +1,5 @@
+// The training loop of a group.
+
 package train
 
 import (

@@ -1,3 +1,5 @@
+// Trainings learn, resume to the same bits, and stop with errors that help.
+
 package train_test
 
 import (

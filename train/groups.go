@@ -1,3 +1,5 @@
+// Which trials train together, and the trainer of groups.
+
 package train
 
 import (

@@ -1,3 +1,5 @@
+// Initial parameters and states.
+
 package train
 
 import (

@@ -1,3 +1,5 @@
+// The inputs of a step, from a batch.
+
 package train
 
 import (

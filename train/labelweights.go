@@ -1,3 +1,5 @@
+// The momentum and the initial values of label weights.
+
 package train
 
 import "github.com/miplc/miplc/data"

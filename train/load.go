@@ -1,3 +1,5 @@
+// Trained states, read from the folder of a run.
+
 package train
 
 // LoadState reads the state and the number of finished epochs from the newest checkpoint in dir

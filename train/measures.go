@@ -1,3 +1,5 @@
+// Measures of the parts of a split.
+
 package train
 
 import (

@@ -1,3 +1,5 @@
+// The measurements of epochs, and their file.
+
 package train
 
 import (

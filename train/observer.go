@@ -1,3 +1,5 @@
+// Who watches a training.
+
 package train
 
 import (

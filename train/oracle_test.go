@@ -1,3 +1,5 @@
+// The interpreter as an engine, and gorgonia beside it.
+
 package train_test
 
 import (

@@ -1,3 +1,5 @@
+// What is recorded during a training, and the report from it.
+
 package train
 
 import (

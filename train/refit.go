@@ -1,3 +1,5 @@
+// Training again on training and validation bags.
+
 package train
 
 import (

@@ -1,3 +1,5 @@
+// The results of a trial.
+
 package train
 
 import (

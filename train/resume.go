@@ -1,3 +1,5 @@
+// Saving and restoring a run.
+
 package train
 
 import (

@@ -1,3 +1,5 @@
+// The state of a trial while it trains.
+
 package train
 
 import (

@@ -1,3 +1,5 @@
+// The order of bags in an epoch.
+
 package train
 
 import (

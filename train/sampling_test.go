@@ -1,3 +1,5 @@
+// Balanced draws of bags.
+
 package train
 
 import (

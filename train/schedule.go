@@ -1,3 +1,5 @@
+// Learning rates over the epochs.
+
 package train
 
 import (

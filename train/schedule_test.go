@@ -1,3 +1,5 @@
+// Learning rates, momenta and initial values.
+
 package train_test
 
 import (

@@ -1,3 +1,5 @@
+// A small training that tries an engine, for miplc doctor.
+
 package train
 
 import (

@@ -1,3 +1,5 @@
+// Parameters and state of the optimizer.
+
 package train
 
 import (

@@ -1,3 +1,5 @@
+// The trainer that computes step by step on an engine.
+
 package train
 
 import (

@@ -1,3 +1,5 @@
+// Several trials, one after the other.
+
 package train_test
 
 import (

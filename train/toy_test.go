@@ -1,3 +1,5 @@
+// A small dataset, program and engine for tests of this package.
+
 package train_test
 
 import (

@@ -1,3 +1,5 @@
+// A training as a value, and its outcome.
+
 package train
 
 import (

@@ -1,3 +1,5 @@
+// Every word of the spec has a meaning here.
+
 package train
 
 import (

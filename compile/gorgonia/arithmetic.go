@@ -1,3 +1,5 @@
+// Element-wise operations of two rows.
+
 package gorgonia
 
 // Loops of the element-wise functions of two numbers.

@@ -1,3 +1,5 @@
+// Attention among the instances of a bag, with its gradient.
+
 package gorgonia
 
 import (

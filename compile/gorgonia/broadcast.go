@@ -1,3 +1,5 @@
+// Operations of two arrays with broadcasting, and sums of their gradients.
+
 package gorgonia
 
 import (

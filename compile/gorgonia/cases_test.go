@@ -1,3 +1,5 @@
+// Cases of each op for the tests of this package.
+
 package gorgonia_test
 
 import (

@@ -1,3 +1,5 @@
+// Convolutions as matrix products, with their gradients.
+
 package gorgonia
 
 import (

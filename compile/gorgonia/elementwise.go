@@ -1,3 +1,5 @@
+// Element-wise functions of one array, with their gradients.
+
 package gorgonia
 
 import (

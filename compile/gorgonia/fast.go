@@ -1,3 +1,5 @@
+// The exponential function in float32.
+
 package gorgonia
 
 import "math"

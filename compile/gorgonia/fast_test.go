@@ -1,3 +1,5 @@
+// The exponential function against the one of float64.
+
 package gorgonia
 
 import (

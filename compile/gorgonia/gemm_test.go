@@ -1,3 +1,5 @@
+// Matrix products against their definition, with any number of processors.
+
 package gorgonia
 
 import (

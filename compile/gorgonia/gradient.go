@@ -1,3 +1,5 @@
+// Differentiation with the gradients of our op types.
+
 package gorgonia
 
 import (

@@ -1,3 +1,5 @@
+// Cases of all ops and random graphs against the interpreter.
+
 package gorgonia_test
 
 import (

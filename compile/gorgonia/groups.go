@@ -1,3 +1,5 @@
+// Operations along groups of elements: sums, maxima, softmax.
+
 package gorgonia
 
 import (

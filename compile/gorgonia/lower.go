@@ -1,3 +1,5 @@
+// The table of lowerings to gorgonia, and what they share.
+
 package gorgonia
 
 import (

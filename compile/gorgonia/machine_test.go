@@ -1,3 +1,5 @@
+// Machines compute alike with padding, a shared arena and any number of processors.
+
 package gorgonia_test
 
 import (

@@ -1,3 +1,5 @@
+// Matrix products and operations that move elements of matrices.
+
 package gorgonia
 
 import (

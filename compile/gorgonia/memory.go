@@ -1,3 +1,5 @@
+// Memory that machines share, and the parameters in it.
+
 package gorgonia
 
 import (

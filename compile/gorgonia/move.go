@@ -1,3 +1,5 @@
+// Concatenation, slices and padding.
+
 package gorgonia
 
 import (

@@ -1,3 +1,5 @@
+// The op type of gorgonia that all lowerings use.
+
 package gorgonia
 
 import (

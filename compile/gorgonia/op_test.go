@@ -1,3 +1,5 @@
+// Every op and its gradient against the interpreter and finite differences.
+
 package gorgonia_test
 
 import (

@@ -1,3 +1,5 @@
+// Division of loops among processors, with the same bits on any number of them.
+
 package gorgonia
 
 import (

@@ -1,3 +1,5 @@
+// Maximum pooling of images, with its gradient.
+
 package gorgonia
 
 import (

@@ -1,3 +1,5 @@
+// Sums over axes.
+
 package gorgonia
 
 import (

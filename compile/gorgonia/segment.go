@@ -1,3 +1,5 @@
+// Sums over the instances of each bag, and rows of bags for their instances.
+
 package gorgonia
 
 import (

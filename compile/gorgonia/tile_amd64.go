@@ -1,3 +1,5 @@
+// The kernel of the matrix product on processors with AVX2.
+
 package gorgonia
 
 import "golang.org/x/sys/cpu"

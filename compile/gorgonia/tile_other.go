@@ -1,5 +1,7 @@
 //go:build !amd64
 
+// The kernel of the matrix product on other processors.
+
 package gorgonia
 
 const accelerated = false

@@ -1,3 +1,5 @@
+// The op Attention: its shape, value and gradient.
+
 package graph
 
 import (

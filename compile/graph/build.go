@@ -1,3 +1,5 @@
+// Methods of the builder, one for each op.
+
 package graph
 
 // The short builder methods, one per op. The comments of the ops in op.go describe operands and result; the shape

@@ -1,3 +1,5 @@
+// The pass Columns, which stores values with one row per instance as columns.
+
 package graph
 
 import "slices"

@@ -1,3 +1,5 @@
+// The passes for large bags keep the values.
+
 package graph_test
 
 import (

@@ -1,3 +1,5 @@
+// The pass Condense, which replaces many small nodes by few.
+
 package graph
 
 import "slices"

@@ -1,3 +1,5 @@
+// The passes Condense and PoolFirst keep the values.
+
 package graph_test
 
 import (

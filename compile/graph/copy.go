@@ -1,3 +1,5 @@
+// Copies of graphs into builders.
+
 package graph
 
 // Copy appends all nodes of another graph, in order, and returns the new node for each

@@ -1,3 +1,5 @@
+// The pass DepthFirst, which orders nodes so that few values are in memory at the same time.
+
 package graph
 
 import (

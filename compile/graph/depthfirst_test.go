@@ -1,3 +1,5 @@
+// The order of nodes needs less memory, also in large graphs.
+
 package graph
 
 import "testing"

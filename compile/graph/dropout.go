@@ -1,3 +1,5 @@
+// The pass ReluDropout, which joins a ReLU and the mask after it.
+
 package graph
 
 // ReluDropout changes the gradient of h = relu(x) followed by dropout, y = h m, so that it reads only y. Then h and m

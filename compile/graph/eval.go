@@ -1,3 +1,5 @@
+// The interpreter: values of all nodes in float64.
+
 package graph
 
 import (

@@ -1,3 +1,5 @@
+// Element-wise ops in the interpreter.
+
 package graph
 
 import (

@@ -1,3 +1,5 @@
+// Reductions over axes and bags in the interpreter.
+
 package graph
 
 import (

@@ -1,3 +1,5 @@
+// Ops on images in the interpreter.
+
 package graph
 
 import "slices"

@@ -1,3 +1,5 @@
+// Matrix products and movements of elements in the interpreter.
+
 package graph
 
 import "github.com/miplc/miplc/internal/ndarray"

@@ -1,3 +1,5 @@
+// Values of the interpreter, by hand.
+
 package graph
 
 import (

@@ -1,3 +1,5 @@
+// Any graph that the builder accepts can be evaluated, differentiated and optimised.
+
 package graph_test
 
 import (

@@ -1,3 +1,5 @@
+// Reverse-mode differentiation of graphs.
+
 package graph
 
 import (

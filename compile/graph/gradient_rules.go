@@ -1,3 +1,5 @@
+// Gradients of the ops, as graphs.
+
 package graph
 
 import "math"

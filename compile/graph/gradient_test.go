@@ -1,3 +1,5 @@
+// Gradients of ops and random graphs against finite differences.
+
 package graph_test
 
 import (

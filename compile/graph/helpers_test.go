@@ -1,3 +1,5 @@
+// Graphs and comparisons that tests of this package share.
+
 package graph
 
 import (

@@ -1,3 +1,5 @@
+// Convolutions by their definition, and benchmarks of the interpreter.
+
 package graph_test
 
 import (

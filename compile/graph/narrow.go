@@ -1,3 +1,5 @@
+// The pass JoinNarrow, which joins products of one value with several narrow matrices.
+
 package graph
 
 import "slices"

@@ -1,3 +1,5 @@
+// The pass JoinNarrow keeps values and order.
+
 package graph_test
 
 import (

@@ -1,3 +1,5 @@
+// The table of ops: one row with everything that is known of an op.
+
 package graph
 
 import (

@@ -1,3 +1,5 @@
+// The pass Paddable, which makes reductions ignore padding.
+
 package graph
 
 import (

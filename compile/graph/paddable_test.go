@@ -1,3 +1,5 @@
+// Padding changes no result.
+
 package graph_test
 
 import (

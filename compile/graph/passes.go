@@ -1,3 +1,5 @@
+// The passes of Optimize: constants, common subexpressions, dead nodes.
+
 package graph
 
 import (

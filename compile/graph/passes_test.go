@@ -1,3 +1,5 @@
+// Passes keep the meaning of graphs.
+
 package graph_test
 
 import (

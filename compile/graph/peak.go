@@ -1,3 +1,5 @@
+// The memory that a run of a graph needs at most.
+
 package graph
 
 // Peak returns the largest number of elements that are in memory at once when a batch of n

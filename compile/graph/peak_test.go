@@ -1,3 +1,5 @@
+// The largest memory of small graphs, by hand.
+
 package graph
 
 import "testing"

@@ -1,3 +1,5 @@
+// The pass PoolFirst, which pools before functions that keep the order of values.
+
 package graph
 
 // PoolFirst moves MaxPool2D before ops that preserve order: MaxPool2D(Relu x) =

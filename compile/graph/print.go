@@ -1,3 +1,5 @@
+// Graphs as text.
+
 package graph
 
 import (

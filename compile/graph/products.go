@@ -1,3 +1,5 @@
+// The pass JoinProducts, which joins products of one value with several matrices.
+
 package graph
 
 // JoinProducts computes sums of matrix products with one row per instance as one product:

@@ -1,3 +1,5 @@
+// The pass JoinProducts keeps the values.
+
 package graph_test
 
 import (

@@ -1,3 +1,5 @@
+// How passes rewrite graphs node by node.
+
 package graph
 
 // rule returns the replacement of a node whose inputs are already rewritten, or nil to keep the

@@ -1,3 +1,5 @@
+// Along which axes ops combine values, and what mixes bags.
+
 package graph
 
 import "slices"

@@ -1,3 +1,5 @@
+// Rows of one bag do not depend on other bags.
+
 package graph_test
 
 import (

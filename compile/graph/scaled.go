@@ -1,3 +1,5 @@
+// The pass ScaleWeights, which moves factors of instances into weights.
+
 package graph
 
 // ScaleWeights computes (x / s) W, with one number of s for each feature, as x (W / s), if only products read x / s. That

@@ -1,3 +1,5 @@
+// Which steps can be computed bag by bag, and the parts of such a step.
+
 package graph
 
 import "slices"

@@ -1,3 +1,5 @@
+// Separated steps compute what the whole step computes.
+
 package graph_test
 
 import (

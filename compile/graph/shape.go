@@ -1,3 +1,5 @@
+// Shapes with the symbolic sizes N and B.
+
 package graph
 
 import (

@@ -1,3 +1,5 @@
+// The shape of the result of each op.
+
 package graph
 
 import "fmt"

@@ -1,3 +1,5 @@
+// Negations, moved to where they cost nothing.
+
 package graph
 
 import "slices"

@@ -1,3 +1,5 @@
+// The pass SingleBag, which specialises a graph to one bag.
+
 package graph
 
 import "fmt"

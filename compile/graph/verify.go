@@ -1,3 +1,5 @@
+// The verifier of graphs.
+
 package graph
 
 import (

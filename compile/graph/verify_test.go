@@ -1,3 +1,5 @@
+// Spoiled graphs are found, and graphs print as expected.
+
 package graph
 
 import (

@@ -1,3 +1,5 @@
+// Attention in tiles, against the interpreter.
+
 package onnx_test
 
 import (

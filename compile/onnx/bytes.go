@@ -1,3 +1,5 @@
+// Masks that stay bytes in memory.
+
 package onnx
 
 import "github.com/miplc/miplc/compile/graph"

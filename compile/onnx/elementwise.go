@@ -1,3 +1,5 @@
+// Literals and element-wise ops.
+
 package onnx
 
 import (

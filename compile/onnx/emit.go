@@ -1,3 +1,5 @@
+// How nodes, initializers and names of an ONNX graph are written.
+
 package onnx
 
 import (

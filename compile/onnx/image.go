@@ -1,3 +1,5 @@
+// Ops on images.
+
 package onnx
 
 import (

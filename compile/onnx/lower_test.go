@@ -1,3 +1,5 @@
+// The portable form of DEMIPL, and factors that are transposed.
+
 package onnx_test
 
 import (

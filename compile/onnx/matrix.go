@@ -1,3 +1,5 @@
+// Matrix products, reductions and movements of elements, in the full form.
+
 package onnx
 
 import (

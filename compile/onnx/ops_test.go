@@ -1,3 +1,5 @@
+// Every op in onnxruntime and onnx-go against the interpreter.
+
 package onnx_test
 
 import (

@@ -1,3 +1,5 @@
+// Inputs and results of a step for many runs, packed into few tensors.
+
 package onnx
 
 import (

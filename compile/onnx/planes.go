@@ -1,3 +1,5 @@
+// Images as planes, on which convolutions of training steps are fast.
+
 package onnx
 
 import (

@@ -1,3 +1,5 @@
+// The portable form: shapes with fewer than two axes, and element-wise ops.
+
 package onnx
 
 import (

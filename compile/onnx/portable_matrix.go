@@ -1,3 +1,5 @@
+// The portable form of reductions and movements of elements.
+
 package onnx
 
 import (

@@ -1,3 +1,5 @@
+// LowerRuns: one graph for the steps of many runs.
+
 package onnx
 
 import (

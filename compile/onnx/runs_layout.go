@@ -1,3 +1,5 @@
+// How the instances of many runs are laid out and padded.
+
 package onnx
 
 import "slices"

@@ -1,3 +1,5 @@
+// The form of each op for many runs.
+
 package onnx
 
 import (

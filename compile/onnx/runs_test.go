@@ -1,3 +1,5 @@
+// Steps of many runs against the interpreter, one run at a time.
+
 package onnx_test
 
 import (

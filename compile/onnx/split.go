@@ -1,3 +1,5 @@
+// Slices of one value, cut by one node.
+
 package onnx
 
 import (

@@ -1,3 +1,5 @@
+// The state stays in place between epochs.
+
 package xla
 
 import (

@@ -1,3 +1,5 @@
+// Attention among instances, in tiles.
+
 package xla
 
 import (

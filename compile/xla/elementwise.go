@@ -1,3 +1,5 @@
+// Element-wise ops.
+
 package xla
 
 import (

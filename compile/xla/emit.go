@@ -1,3 +1,5 @@
+// How operations are written with the axis of runs.
+
 package xla
 
 import (

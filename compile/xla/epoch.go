@@ -1,3 +1,5 @@
+// Programs of whole epochs and of evaluations.
+
 package xla
 
 import (

@@ -1,3 +1,5 @@
+// The graphs of a program for XLA, and the memory that they need.
+
 package xla
 
 import (

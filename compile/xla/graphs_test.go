@@ -1,3 +1,5 @@
+// The memory of programs.
+
 package xla
 
 import (

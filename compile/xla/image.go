@@ -1,3 +1,5 @@
+// Ops on images.
+
 package xla
 
 import (

@@ -1,3 +1,5 @@
+// Every op and random graphs against the interpreter.
+
 package xla
 
 import (

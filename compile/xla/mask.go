@@ -1,3 +1,5 @@
+// Masks of padded instances and bags.
+
 package xla
 
 import (

@@ -1,3 +1,5 @@
+// Matrix products and movements of elements.
+
 package xla
 
 import (

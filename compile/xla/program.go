@@ -1,3 +1,5 @@
+// Compiled programs: their inputs, outputs and runs.
+
 package xla
 
 import (

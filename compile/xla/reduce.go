@@ -1,3 +1,5 @@
+// Reductions and softmax.
+
 package xla
 
 import (

@@ -1,3 +1,5 @@
+// The loop over the batches of an epoch.
+
 package xla
 
 import (

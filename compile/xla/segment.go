@@ -1,3 +1,5 @@
+// Ops along bags.
+
 package xla
 
 import (

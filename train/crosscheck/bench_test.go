@@ -1,3 +1,5 @@
+// Speed of a training step in each engine.
+
 package crosscheck_test
 
 import (

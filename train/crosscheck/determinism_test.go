@@ -1,3 +1,5 @@
+// One seed gives the same bits.
+
 package crosscheck_test
 
 import (

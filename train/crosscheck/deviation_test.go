@@ -1,3 +1,5 @@
+// How far scores of two engines may be apart.
+
 package crosscheck_test
 
 import (

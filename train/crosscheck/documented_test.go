@@ -1,3 +1,5 @@
+// Every example of the spec pages trains.
+
 package crosscheck_test
 
 import (

@@ -1,3 +1,5 @@
+// The engines, and comparisons of their steps.
+
 package crosscheck_test
 
 import (

@@ -1,3 +1,5 @@
+// Gradients of shipped and random specs, by two ways and by finite differences.
+
 package crosscheck_test
 
 import (

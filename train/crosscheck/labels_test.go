@@ -1,3 +1,5 @@
+// Shipped specs train with certain and with several labels.
+
 package crosscheck_test
 
 import (

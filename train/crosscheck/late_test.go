@@ -1,3 +1,5 @@
+// Steps late in a training, when scores are close to 0 and 1.
+
 package crosscheck_test
 
 import (

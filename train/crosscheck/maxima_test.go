@@ -1,3 +1,5 @@
+// Maxima in XLA without optimisation.
+
 package crosscheck_test
 
 import (

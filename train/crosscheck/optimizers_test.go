@@ -1,3 +1,5 @@
+// Every optimizer in every engine.
+
 package crosscheck_test
 
 import (

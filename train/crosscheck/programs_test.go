@@ -1,3 +1,5 @@
+// Programs and batches that the tests of this package share.
+
 package crosscheck_test
 
 import (

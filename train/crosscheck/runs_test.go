@@ -1,3 +1,5 @@
+// A step as one of many runs, as an engine.
+
 package crosscheck_test
 
 import (

@@ -1,3 +1,5 @@
+// Trainings whose scores saturate stay finite.
+
 package crosscheck_test
 
 import (

@@ -1,3 +1,5 @@
+// Results of shipped specs change only on purpose.
+
 package crosscheck_test
 
 import (

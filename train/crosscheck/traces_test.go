@@ -1,3 +1,5 @@
+// Trainings against traces of PyTorch.
+
 package crosscheck_test
 
 import (

@@ -1,3 +1,5 @@
+// Whole trainings in every engine.
+
 package crosscheck_test
 
 import (

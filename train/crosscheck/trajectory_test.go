@@ -1,3 +1,5 @@
+// Twenty steps, and steps of all specs, in every engine.
+
 package crosscheck_test
 
 import (

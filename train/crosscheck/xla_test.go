@@ -1,3 +1,5 @@
+// A step in XLA, as an engine.
+
 package crosscheck_test
 
 import (

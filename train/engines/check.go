@@ -1,3 +1,5 @@
+// The check that a device computes what the CPU computes, before it trains.
+
 package engines
 
 import (

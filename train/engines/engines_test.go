@@ -1,3 +1,5 @@
+// Which engine is chosen on which machine.
+
 package engines
 
 import (

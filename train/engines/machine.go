@@ -1,3 +1,5 @@
+// What a machine has: libraries and devices.
+
 package engines
 
 import (

@@ -1,3 +1,5 @@
+// Predictions of fitted learners for their reports.
+
 package engines
 
 import (

@@ -1,3 +1,5 @@
+// The trainer of each trial, and the engines that trials share.
+
 package engines
 
 import (

@@ -1,3 +1,5 @@
+// Trials of devices for miplc doctor.
+
 package engines
 
 import (

@@ -1,3 +1,5 @@
+// Speed of predictions, and of the first step with a new size.
+
 package gorgonia_test
 
 import (

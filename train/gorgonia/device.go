@@ -1,3 +1,5 @@
+// Graphs of learners, run by gorgonia.
+
 package gorgonia
 
 import (

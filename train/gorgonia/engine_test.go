@@ -1,3 +1,5 @@
+// Steps and predictions against the interpreter.
+
 package gorgonia_test
 
 import (

@@ -1,3 +1,5 @@
+// Machines by batch size, with shared parameters.
+
 package gorgonia
 
 import (

@@ -1,3 +1,5 @@
+// Bags that stay on disk train like bags in memory.
+
 package gorgonia_test
 
 import (

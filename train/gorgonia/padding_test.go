@@ -1,3 +1,5 @@
+// Padding changes no step.
+
 package gorgonia
 
 import (

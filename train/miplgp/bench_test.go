@@ -1,3 +1,5 @@
+// Speed of conjugate gradients.
+
 package miplgp
 
 import (

@@ -1,3 +1,5 @@
+// Conjugate gradients on a device, with probes for traces.
+
 package miplgp
 
 import (

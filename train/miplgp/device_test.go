@@ -1,3 +1,5 @@
+// Fits on every device, against dense computation.
+
 package miplgp
 
 import (

@@ -1,3 +1,5 @@
+// The objective by dense factorisation.
+
 package miplgp
 
 import (

@@ -1,3 +1,5 @@
+// The fit: a subset, its hyperparameters, and the posterior.
+
 package miplgp
 
 import (

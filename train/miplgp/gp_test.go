@@ -1,3 +1,5 @@
+// Solvers against dense computation.
+
 package miplgp
 
 import (

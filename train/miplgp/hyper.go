@@ -1,3 +1,5 @@
+// Hyperparameters, and Adam on them.
+
 package miplgp
 
 import "math"

@@ -1,3 +1,5 @@
+// The objective with inducing points.
+
 package miplgp
 
 import (

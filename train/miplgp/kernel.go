@@ -1,3 +1,5 @@
+// The Matern kernel, and squared distances.
+
 package miplgp
 
 import (

@@ -1,3 +1,5 @@
+// The learner MIPLGP as train.Learner.
+
 package miplgp
 
 import (

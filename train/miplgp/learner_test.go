@@ -1,3 +1,5 @@
+// The learner learns, and its graph predicts what it predicts.
+
 package miplgp
 
 import (

@@ -1,3 +1,5 @@
+// The posterior of a bag, and confidences from it.
+
 package miplgp
 
 import (

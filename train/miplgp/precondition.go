@@ -1,3 +1,5 @@
+// A preconditioner by pivoted Cholesky factorisation.
+
 package miplgp
 
 import (

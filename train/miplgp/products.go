@@ -1,3 +1,5 @@
+// Matrix products, by a device or in Go.
+
 package miplgp
 
 import (

@@ -1,3 +1,5 @@
+// Matrix products of a device are used.
+
 package miplgp
 
 import (

@@ -1,3 +1,5 @@
+// The linear system as graphs, in blocks of columns.
+
 package miplgp
 
 import (

@@ -1,3 +1,5 @@
+// Targets of the instances, and their confidences.
+
 package miplgp
 
 import "math"

@@ -1,3 +1,5 @@
+// Workspaces of all devices compute alike.
+
 package miplgp
 
 import (

@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Which runs of a group are active, and batches of a group.
+
 package ort
 
 import (

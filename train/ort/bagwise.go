@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Steps on images: one gradient per bag, in parallel, then one update.
+
 package ort
 
 import (

@@ -1,5 +1,7 @@
 //go:build cgo
 
+// The check that steps and predictions of a device are those of the CPU.
+
 package ort
 
 import (

@@ -1,5 +1,7 @@
 //go:build cgo
 
+// The same check for groups.
+
 package ort
 
 import (

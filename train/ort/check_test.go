@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Wrong devices are refused, and right ones are not.
+
 package ort
 
 import (

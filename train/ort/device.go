@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Graphs of learners, run by onnxruntime.
+
 package ort
 
 import (

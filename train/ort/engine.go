@@ -1,5 +1,7 @@
 //go:build cgo
 
+// The engine for one trial: sessions, state and steps.
+
 package ort
 
 import (

@@ -1,5 +1,7 @@
 //go:build !cgo
 
+// The engine in builds without a C compiler: an error.
+
 package ort
 
 import (

@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Batches as tensors: normalised instances and masks.
+
 package ort
 
 import (

@@ -1,5 +1,7 @@
 //go:build cgo
 
+// The engine for groups of trials.
+
 package ort
 
 import (

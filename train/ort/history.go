@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Results of many steps, read from a device at once.
+
 package ort
 
 import (

@@ -1,5 +1,7 @@
 //go:build cgo
 
+// The memory of large bags.
+
 package ort
 
 import (

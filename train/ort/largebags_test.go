@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Steps of large bags against the interpreter.
+
 package ort
 
 import (

@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Values in the process or on a device.
+
 package ort
 
 import (

@@ -1,5 +1,7 @@
 //go:build cgo
 
+// On a device, no node falls back to the CPU.
+
 package ort
 
 import (

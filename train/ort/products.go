@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Matrix products of learners, by onnxruntime.
+
 package ort
 
 import (

@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Matrix products, and wrong devices.
+
 package ort
 
 import (

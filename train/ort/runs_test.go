@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Shipped specs train as groups, and defects are errors.
+
 package ort
 
 import (

@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Sessions of onnxruntime and their bindings.
+
 package ort
 
 import (

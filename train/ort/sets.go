@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Values by name, and bound batches.
+
 package ort
 
 import (

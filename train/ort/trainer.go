@@ -1,5 +1,7 @@
 //go:build cgo
 
+// The trainer: which trials train as a group, and how many at a time.
+
 package ort
 
 import (

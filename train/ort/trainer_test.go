@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Results do not depend on the group.
+
 package ort_test
 
 import (

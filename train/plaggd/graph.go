@@ -1,3 +1,5 @@
+// The graph of the fitted model.
+
 package plaggd
 
 import (

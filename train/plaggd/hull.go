@@ -1,3 +1,5 @@
+// Wolfe's method for the nearest point in a convex hull.
+
 package plaggd
 
 import (

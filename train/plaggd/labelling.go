@@ -1,3 +1,5 @@
+// The labelling step: confidences of the candidates.
+
 package plaggd
 
 import (

@@ -1,3 +1,5 @@
+// The authors' dataset Lost.
+
 package plaggd
 
 import (

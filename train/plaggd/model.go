@@ -1,3 +1,5 @@
+// The fitted model: predictions and its inference graph.
+
 package plaggd
 
 import (

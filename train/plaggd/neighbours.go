@@ -1,3 +1,5 @@
+// Nearest neighbours.
+
 package plaggd
 
 import (

@@ -1,3 +1,5 @@
+// The learner learns, and every round lowers its loss.
+
 package plaggd
 
 import (

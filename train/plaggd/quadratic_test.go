@@ -1,3 +1,5 @@
+// Quadratic programs against their conditions of optimality.
+
 package plaggd
 
 import (

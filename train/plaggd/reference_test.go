@@ -1,3 +1,5 @@
+// The learner against an independent implementation.
+
 package plaggd
 
 import (

@@ -1,3 +1,5 @@
+// Kernel ridge regression.
+
 package plaggd
 
 import (

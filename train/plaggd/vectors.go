@@ -1,3 +1,5 @@
+// Vectors of bags.
+
 package plaggd
 
 import (

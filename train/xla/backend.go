@@ -1,3 +1,5 @@
+// A device and its compiled programs.
+
 package xla
 
 import (

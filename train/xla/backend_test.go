@@ -1,3 +1,5 @@
+// Devices are opened or refused.
+
 package xla_test
 
 import (

@@ -1,3 +1,5 @@
+// Speed of groups.
+
 package xla_test
 
 import (

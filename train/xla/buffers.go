@@ -1,3 +1,5 @@
+// Values on a device.
+
 package xla
 
 import (

@@ -1,3 +1,5 @@
+// A failed call loses no buffer.
+
 package xla
 
 import (

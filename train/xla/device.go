@@ -1,3 +1,5 @@
+// Graphs of learners, run by XLA.
+
 package xla
 
 import (

@@ -1,3 +1,5 @@
+// The engine against the interpreter.
+
 package xla_test
 
 import (

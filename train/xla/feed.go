@@ -1,3 +1,5 @@
+// The inputs of an epoch.
+
 package xla
 
 import (

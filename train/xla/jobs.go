@@ -1,3 +1,5 @@
+// A group of trials on a device.
+
 package xla
 
 import (

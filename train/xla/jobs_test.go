@@ -1,3 +1,5 @@
+// Trials of a group train like single ones, end alone and resume.
+
 package xla_test
 
 import (

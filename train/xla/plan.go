@@ -1,3 +1,5 @@
+// The sizes of programs, and how many trials fit into the memory.
+
 package xla
 
 import (

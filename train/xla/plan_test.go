@@ -1,3 +1,5 @@
+// Programs are kept, and groups fit into the memory.
+
 package xla_test
 
 import (

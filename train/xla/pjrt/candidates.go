@@ -1,3 +1,5 @@
+// Where plugins are looked for, and what was found.
+
 package pjrt
 
 import (

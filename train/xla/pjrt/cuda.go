@@ -1,3 +1,5 @@
+// NVIDIA's libraries that the plugin for GPUs needs.
+
 package pjrt
 
 import (

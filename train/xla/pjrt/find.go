@@ -1,3 +1,5 @@
+// The search for a plugin.
+
 package pjrt
 
 import (

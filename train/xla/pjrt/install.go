@@ -1,3 +1,5 @@
+// The plugin for CPUs that miplc installs.
+
 package pjrt
 
 import (

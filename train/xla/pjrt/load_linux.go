@@ -1,5 +1,7 @@
 //go:build linux && cgo && (amd64 || arm64)
 
+// Loading of a plugin, and its version.
+
 package pjrt
 
 import (

@@ -1,3 +1,5 @@
+// Work on one core.
+
 package pjrt
 
 import (

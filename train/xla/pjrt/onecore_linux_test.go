@@ -1,3 +1,5 @@
+// Work on one core stays there.
+
 package pjrt
 
 import (

@@ -1,5 +1,7 @@
 //go:build !(linux && cgo && (amd64 || arm64))
 
+// Opening of devices in builds without plugins: an error.
+
 package pjrt
 
 import (

@@ -1,3 +1,5 @@
+// Plugins are found, checked and refused.
+
 package pjrt
 
 import (

@@ -1,5 +1,7 @@
 //go:build linux && cgo && (amd64 || arm64)
 
+// Broken plugins and drivers, played by a library of the tests.
+
 package pjrt
 
 import (
