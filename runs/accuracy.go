@@ -1,3 +1,5 @@
+// Accuracies of the exported model file: what a run reports is measured with the file that users deploy.
+
 package runs
 
 import (

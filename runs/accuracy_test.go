@@ -1,3 +1,5 @@
+// The accuracies that a run reports are those of its model file, whichever engine trained it.
+
 package runs
 
 import (

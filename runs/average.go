@@ -1,3 +1,5 @@
+// Accuracies of several runs of one setting, averaged over seeds and splits.
+
 package runs
 
 import (

@@ -1,3 +1,5 @@
+// Means and deviations of several runs combine seeds and splits of one setting, never different settings.
+
 package runs
 
 import (

@@ -1,3 +1,5 @@
+// The version that miplc reports: a release, a commit with or without changes, or neither.
+
 package runs
 
 import (

@@ -1,3 +1,5 @@
+// The split of a dataset into training, validation and test bags, drawn as the spec says.
+
 package runs
 
 import (

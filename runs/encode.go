@@ -1,3 +1,5 @@
+// Features of images: an encoder computes them before training, so that models on features can use datasets of images.
+
 package runs
 
 import (

@@ -1,3 +1,5 @@
+// The program and the machine on which a result may depend in its last digits, recorded with the run.
+
 package runs
 
 import (

@@ -1,3 +1,5 @@
+// The comparison of all engines on a model file or on a trained program, on bags that fit into memory.
+
 package runs
 
 import (

@@ -1,3 +1,5 @@
+// Accuracies come from the exported model, and instances are never read in another shape than that of the model.
+
 package runs
 
 import (

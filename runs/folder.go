@@ -1,3 +1,5 @@
+// Who may write to the folder of a run: it is locked during training, and other files in it are never overwritten.
+
 package runs
 
 import (

@@ -1,3 +1,5 @@
+// Training that starts from the parameters of another model: train.init and the conditions under which they fit.
+
 package runs
 
 import (

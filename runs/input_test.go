@@ -1,3 +1,5 @@
+// The instances and classes of a spec whose data are not there, with a note of where the sizes come from.
+
 package runs
 
 import (

@@ -1,3 +1,5 @@
+// Model files that contain the encoder of their images are compared with engines that take features.
+
 package runs
 
 import (

@@ -1,3 +1,5 @@
+// The folder of a run for a trial that is already trained, as experiments keep it with their models.
+
 package runs
 
 import (

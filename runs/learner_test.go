@@ -1,3 +1,5 @@
+// Runs of fitted learners, which have no epochs: their files, interruption, resumption and refused settings.
+
 package runs
 
 import (

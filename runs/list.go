@@ -1,3 +1,5 @@
+// The list of the runs that one command trains in a folder, so that --resume and other commands find them again.
+
 package runs
 
 import (

@@ -1,3 +1,5 @@
+// Does the training fit into memory? The estimate is made before anything is allocated.
+
 package runs
 
 import (

@@ -1,3 +1,5 @@
+// The check of an exported model: all engines must agree, and back ends that do not are left out or stop the export.
+
 package runs
 
 import (

@@ -1,3 +1,5 @@
+// Which disagreements of engines leave out a back end, and which make the export fail.
+
 package runs
 
 import (

@@ -1,5 +1,7 @@
 //go:build !cgo
 
+// Builds without cgo check models in the engines that they have, and reject models that need onnxruntime.
+
 package runs
 
 import (

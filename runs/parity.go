@@ -1,3 +1,5 @@
+// The comparison of a finished run with its model file, in every engine that can predict with it.
+
 package runs
 
 import (

@@ -1,3 +1,5 @@
+// The figures that a run writes to its folder, those without data left out.
+
 package runs
 
 import (

@@ -1,3 +1,5 @@
+// The result files of a trained run: spec, split, checked model, figures and summary.
+
 package runs
 
 import (

@@ -1,3 +1,5 @@
+// A resumed run continues on the engine, device and number of threads with which it began.
+
 package runs
 
 import (

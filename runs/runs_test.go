@@ -1,3 +1,5 @@
+// Interrupted and resumed runs end with the same model as uninterrupted ones, and no file of the user is lost.
+
 package runs
 
 import (

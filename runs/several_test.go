@@ -1,3 +1,5 @@
+// Several runs of one command give the results and files of single runs, also after an interruption.
+
 package runs
 
 import (

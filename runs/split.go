@@ -1,3 +1,5 @@
+// The split that a run records: on which bags of a dataset a model was trained, and which are left to test it.
+
 package runs
 
 import (

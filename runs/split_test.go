@@ -1,3 +1,5 @@
+// A model finds the parts of its split in a dataset, also away from the folder of its run.
+
 package runs
 
 import (

@@ -1,3 +1,5 @@
+// The summary of a finished run: accuracies, dataset, split and environment, as other programs read it.
+
 package runs
 
 import (

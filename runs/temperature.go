@@ -1,3 +1,5 @@
+// The temperature that calibrates the probabilities of an exported model, fitted to bags of the trial.
+
 package runs
 
 import (

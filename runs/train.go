@@ -1,3 +1,5 @@
+// Training as the command train does it: from trials to finished folders of runs, with resumption.
+
 package runs
 
 import (

@@ -1,3 +1,5 @@
+// A trained model on its way to the file: its measures, checks and metadata.
+
 package runs
 
 import (

@@ -1,3 +1,6 @@
+// Trials: specs compiled for the datasets that they name, with errors told apart into those of the spec and of the
+// data.
+
 package runs
 
 import (

@@ -1,3 +1,5 @@
+// What would keep a spec from training: all errors that can be found before, at once.
+
 package runs
 
 import (

@@ -1,3 +1,5 @@
+// Validation reports all errors of a spec at once, each at the line that causes it.
+
 package runs
 
 import (

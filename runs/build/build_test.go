@@ -1,3 +1,5 @@
+// A build without a training graph is refused with the reason; a benchmark measures how long other builds take.
+
 package build
 
 import (

@@ -1,3 +1,5 @@
+// Sample steps: the inputs and losses of the first steps of a training, with which another program can check its own.
+
 package build
 
 import (

@@ -1,3 +1,5 @@
+// The form of an exported training step: for one run and batches of any size, or for several runs side by side.
+
 package build
 
 import (

@@ -1,3 +1,5 @@
+// The training step as an ONNX file for training without miplc, written only if it agrees with the interpreter.
+
 package build
 
 import (

@@ -1,3 +1,5 @@
+// Exported training steps compute what the training loop computes, for every shipped spec and for several runs at once.
+
 package build
 
 import (

@@ -1,3 +1,5 @@
+// How far predictions of two engines may differ before it counts as disagreement.
+
 package parity
 
 import (

@@ -1,3 +1,5 @@
+// A memory limit for the tests of this package, whose values of images are large and short-lived.
+
 package parity_test
 
 import (

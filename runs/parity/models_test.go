@@ -1,3 +1,5 @@
+// Models for the tests of parity: shipped, random and saturated ones, and the engines that predict with them.
+
 package parity_test
 
 import (

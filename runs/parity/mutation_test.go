@@ -1,3 +1,5 @@
+// Parity finds faults that an export could have: each mutant of a model file must be noticed.
+
 package parity_test
 
 import (

@@ -1,3 +1,5 @@
+// The comparison of engines reports every difference, NaN and failure, and also dependence on the other bags of a run.
+
 package parity
 
 import (

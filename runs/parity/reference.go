@@ -1,3 +1,5 @@
+// The reference of all comparisons: float64 predictions by the interpreter, and how much float32 rounding changes them.
+
 package parity
 
 import (

@@ -1,3 +1,5 @@
+// The result of a comparison of engines: which pairs agree, which failed, and the verdict on the model.
+
 package parity
 
 import (

@@ -1,3 +1,5 @@
+// Every engine predicts the same with shipped specs and random specs, also with saturated attention.
+
 package parity_test
 
 import (

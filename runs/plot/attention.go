@@ -1,3 +1,5 @@
+// Figure of the attention scores of a run: histograms after several epochs.
+
 package plot
 
 import (

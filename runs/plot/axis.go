@@ -1,3 +1,5 @@
+// Ticks of axes that count epochs or show shares from 0 to 1.
+
 package plot
 
 import (

@@ -1,3 +1,5 @@
+// Figure of the confusion matrix: bags by true and predicted class.
+
 package plot
 
 import (

@@ -1,3 +1,5 @@
+// Figures that compare learners: means of a measure with their deviations over a quantity such as r.
+
 package plot
 
 import (

@@ -1,3 +1,5 @@
+// Figures of comparisons are well-formed SVG with all their labels, and no mark lies outside the axes.
+
 package plot
 
 import (

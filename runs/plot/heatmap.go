@@ -1,3 +1,5 @@
+// Figure of the attention of a bag over the coordinates of its instances, optionally over a thumbnail of the image.
+
 package plot
 
 import (

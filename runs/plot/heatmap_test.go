@@ -1,3 +1,5 @@
+// Heatmaps show each instance at its place in the colour of its attention, for any coordinates and scores.
+
 package plot
 
 import (

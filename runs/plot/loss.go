@@ -1,3 +1,5 @@
+// Figure of the loss and the accuracies over the epochs of a run.
+
 package plot
 
 import (

@@ -1,3 +1,5 @@
+// Critical-difference diagram: average ranks of learners, and the groups that do not differ significantly.
+
 package plot
 
 import (

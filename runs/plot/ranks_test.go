@@ -1,3 +1,5 @@
+// Diagrams of ranks join exactly the learners whose ranks differ by less than the critical difference.
+
 package plot
 
 import (

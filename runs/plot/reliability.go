@@ -1,3 +1,5 @@
+// Reliability diagram: it shows whether a model is as often right as its probabilities say.
+
 package plot
 
 import (

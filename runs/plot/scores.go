@@ -1,3 +1,5 @@
+// Figure of the attention scores of several learners, one below the other, by the kind of the instances.
+
 package plot
 
 import (

@@ -1,3 +1,5 @@
+// Figure of disambiguation: how the weights of the candidate labels of a bag change over the epochs.
+
 package plot
 
 import (
