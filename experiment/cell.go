@@ -1,3 +1,5 @@
+// Cells of an experiment. Their keys cover everything that a result depends on: results of changed cells are not used.
+
 package experiment
 
 import (

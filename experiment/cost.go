@@ -1,3 +1,5 @@
+// Estimated times of cells, by which shards are balanced and the remaining time of an experiment is shown.
+
 package experiment
 
 import (

@@ -1,3 +1,5 @@
+// The datasets of an experiment and their splits: found or generated, opened once, and freed after the last cell.
+
 package experiment
 
 import (

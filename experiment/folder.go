@@ -1,3 +1,5 @@
+// The folder of an experiment: what its files are called, and to which experiment it belongs.
+
 package experiment
 
 import (

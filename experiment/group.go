@@ -1,3 +1,5 @@
+// How cells are computed: in groups that share a program, from the choice of a setting to the stored result.
+
 package experiment
 
 import (

@@ -1,3 +1,5 @@
+// Attention scores of the test bags, counted in bins so that they fit into a result.
+
 package experiment
 
 import (

@@ -1,3 +1,5 @@
+// Job files for Slurm, Kubernetes and templates of users start every shard, and resume it after a failure.
+
 package experiment
 
 import (

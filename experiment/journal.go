@@ -1,3 +1,5 @@
+// The results file of one process, which loses no finished cell if the process is killed.
+
 package experiment
 
 import (

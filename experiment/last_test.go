@@ -1,3 +1,5 @@
+// The accuracy of a cell with the setting last is the mean of those of its last epochs.
+
 package experiment
 
 import (

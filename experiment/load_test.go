@@ -1,3 +1,5 @@
+// Files of experiments are read with all their errors at once, and the shipped ones refer to what exists.
+
 package experiment
 
 import (

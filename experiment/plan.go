@@ -1,3 +1,5 @@
+// The plan of an experiment: which cells there are on which datasets and splits, checked before anything is trained.
+
 package experiment
 
 import (

@@ -1,3 +1,5 @@
+// Datasets generated from pools: training and test bags share no instance, also on another machine.
+
 package experiment
 
 import (

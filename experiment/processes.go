@@ -1,3 +1,5 @@
+// Which processes are computing cells of a folder now, as far as their results files show.
+
 package experiment
 
 import (

@@ -1,3 +1,5 @@
+// Results of cells: how they are counted, written and read, also after a failure or the removal of their folder.
+
 package experiment
 
 import (

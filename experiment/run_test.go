@@ -1,3 +1,5 @@
+// Experiments give the same results however they are interrupted, repeated, selected or parallelised.
+
 package experiment
 
 import (

@@ -1,3 +1,6 @@
+// One process of an experiment on several machines: which cells are its shard, and whether they are still those
+// planned.
+
 package experiment
 
 import (

@@ -1,3 +1,5 @@
+// Shards on other machines give the results of one process, and refuse to start after any input has changed.
+
 package experiment
 
 import (

@@ -1,3 +1,5 @@
+// The distribution of cells over shards, so that all take about the same time.
+
 package experiment
 
 import (

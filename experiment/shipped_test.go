@@ -1,3 +1,5 @@
+// Every learner of the shipped experiments compiles for each of its datasets.
+
 package experiment
 
 import (

@@ -1,3 +1,5 @@
+// Cells that train side by side in one program have the results of cells that train one by one.
+
 package experiment
 
 import (

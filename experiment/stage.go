@@ -1,3 +1,5 @@
+// Copies of all that shards need, so that another machine needs only the folder of the experiment.
+
 package experiment
 
 import (

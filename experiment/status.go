@@ -1,3 +1,5 @@
+// How far an experiment is: finished and failed cells of all processes, and the time that the others will take.
+
 package experiment
 
 import (

@@ -1,3 +1,5 @@
+// The status of an experiment counts cells and processes correctly, and quickly in large experiments.
+
 package experiment
 
 import (

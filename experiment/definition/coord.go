@@ -1,3 +1,5 @@
+// Coordinates of a cell: dataset, r, learner, variant and split, in the order of the file.
+
 package definition
 
 import (

@@ -1,3 +1,5 @@
+// The examples in the documentation of experiments are valid, and its lists are complete.
+
 package definition
 
 import (

@@ -1,3 +1,5 @@
+// The language of experiments: every key of the file with its type, default, range and help.
+
 package definition
 
 import (

@@ -1,3 +1,5 @@
+// How the file of an experiment becomes a definition: by its path or shipped name, with overrides and defaults.
+
 package definition
 
 import (

@@ -1,3 +1,5 @@
+// Any text is an experiment or ends in errors with positions, never in a panic.
+
 package definition
 
 import (

@@ -1,3 +1,5 @@
+// Rules across keys of an experiment: names that must exist, settings that exclude each other, and its size.
+
 package definition
 
 import (

@@ -1,3 +1,5 @@
+// Results of other programs or experiments, read from a CSV file and compared in the same report.
+
 package report
 
 import (

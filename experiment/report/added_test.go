@@ -1,3 +1,5 @@
+// Results of other programs appear in all parts of a report, and lines that do not fit are reported.
+
 package report
 
 import (

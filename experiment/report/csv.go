@@ -1,3 +1,5 @@
+// The table of a report for other programs: one line per cell.
+
 package report
 
 import (

@@ -1,3 +1,5 @@
+// The figures of a report: attention scores, accuracy over r, and accuracy over a varied setting.
+
 package report
 
 import (

@@ -1,3 +1,5 @@
+// A report as one HTML page that needs no other file.
+
 package report
 
 import (

@@ -1,3 +1,5 @@
+// The tables of a report in LaTeX, ready for a paper.
+
 package report
 
 import (

@@ -1,3 +1,5 @@
+// A report in Markdown, as GitHub shows it.
+
 package report
 
 import (

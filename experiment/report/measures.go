@@ -1,3 +1,5 @@
+// The measures of a report: their titles, which values are better, and which results lack them.
+
 package report
 
 import (

@@ -1,3 +1,5 @@
+// Comparisons of pairs of learners: wins, ties and losses, ranks, and why some are not tested.
+
 package report
 
 import (

@@ -1,3 +1,5 @@
+// Reports show what the results say in every format, whatever their order, and leave files of the user alone.
+
 package report
 
 import (

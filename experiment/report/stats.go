@@ -1,3 +1,5 @@
+// The statistical tests of a report, from the paired t-test to the critical difference of ranks.
+
 package report
 
 import (

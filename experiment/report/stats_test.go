@@ -1,3 +1,5 @@
+// Every statistic of a report equals that of scipy, numpy or statsmodels.
+
 package report
 
 import (

@@ -1,3 +1,5 @@
+// The tables of a report, independent of the format in which they are written.
+
 package report
 
 import (

@@ -1,3 +1,5 @@
+// JSON texts of results and datasets, from which the tests of reports write folders of experiments.
+
 package report
 
 import (

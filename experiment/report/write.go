@@ -1,3 +1,5 @@
+// How a report is written: its parts in order, into a folder that may hold an earlier report.
+
 package report
 
 import (
