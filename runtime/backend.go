@@ -1,3 +1,5 @@
+// Back ends: what an engine must implement so that models can be opened with it.
+
 package runtime
 
 import (

@@ -1,3 +1,5 @@
+// Bags: the input of a prediction, and the reasons for which one is refused.
+
 package runtime
 
 import (

@@ -1,3 +1,5 @@
+// Values of a bag that are not finite are found at every position.
+
 package runtime
 
 import (

@@ -1,3 +1,5 @@
+// The time of predictions and of opening a model, measured as services use them.
+
 package runtime_test
 
 import (

@@ -1,3 +1,5 @@
+// Graphs with a long chain of nodes are opened or refused at once, and never exhaust the stack.
+
 package runtime_test
 
 import (

@@ -1,3 +1,5 @@
+// Large bags in bounded memory: a model that pools its instances predicts them in chunks.
+
 package runtime
 
 import (

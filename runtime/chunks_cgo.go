@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Predictions in chunks with onnxruntime: one session for the instances and one for the pooled result.
+
 package runtime
 
 import (

@@ -1,3 +1,5 @@
+// Access for tests to predictions in chunks of any size.
+
 package runtime
 
 // PredictInChunks makes a model predict bags of more than n instances in chunks of n. It reports

@@ -1,3 +1,5 @@
+// A bag that is predicted in chunks has the prediction and the errors of a bag that is predicted as a whole.
+
 package runtime_test
 
 import (

@@ -1,3 +1,5 @@
+// The attention of each class is returned by the models that have one.
+
 package runtime_test
 
 import (

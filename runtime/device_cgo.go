@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Does a device compute what the CPU computes? The answer decides whether a model is opened on it.
+
 package runtime
 
 import (

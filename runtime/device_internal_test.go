@@ -1,5 +1,7 @@
 //go:build cgo
 
+// A device that computes wrongly is rejected when a model is opened, and runs on a device can be stopped.
+
 package runtime
 
 import (

@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Predictions on devices agree with those on the CPU.
+
 package runtime_test
 
 import (

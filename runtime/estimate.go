@@ -1,3 +1,5 @@
+// The memory of a prediction, estimated from the graph, so that a run that needs too much is refused beforehand.
+
 package runtime
 
 import (

@@ -1,3 +1,5 @@
+// Examples of the documentation: how a Go program opens a model, predicts, and replaces it while in use.
+
 package runtime_test
 
 import (

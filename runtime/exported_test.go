@@ -1,3 +1,5 @@
+// Exported models of all shipped specs predict the same in both back ends.
+
 package runtime_test
 
 import (

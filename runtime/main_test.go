@@ -1,3 +1,5 @@
+// The tests and examples of this package need onnxruntime, which is installed before they run.
+
 package runtime_test
 
 import (

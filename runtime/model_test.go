@@ -1,3 +1,5 @@
+// A model file that changes while it is read is rejected.
+
 package runtime
 
 import (

@@ -1,3 +1,5 @@
+// Traces and logs of predictions, for services that are observed with OpenTelemetry and slog.
+
 package runtime
 
 import (

@@ -1,3 +1,5 @@
+// Spans and log lines show what a service did with its model, and with which error a call ended.
+
 package runtime_test
 
 import (

@@ -1,3 +1,5 @@
+// Files that are damaged, too expensive or break the contract are refused with the reason, before a back end runs them.
+
 package runtime_test
 
 import (

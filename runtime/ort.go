@@ -1,3 +1,5 @@
+// The default back end, onnxruntime.
+
 package runtime
 
 import (

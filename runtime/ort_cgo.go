@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Predictions with onnxruntime: sessions whose tensors stay bound for the next bag of the same size.
+
 package runtime
 
 import (

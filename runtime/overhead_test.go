@@ -1,5 +1,7 @@
 //go:build cgo
 
+// What a prediction costs in addition to the bare run of onnxruntime.
+
 package runtime_test
 
 import (

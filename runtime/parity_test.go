@@ -1,3 +1,5 @@
+// Every back end agrees with the equations of the models, evaluated here in float64, on bags of any size.
+
 package runtime_test
 
 import (

@@ -1,3 +1,5 @@
+// Predictions of one bag or of many, and what a prediction contains.
+
 package runtime
 
 import (

@@ -1,3 +1,5 @@
+// Predictions do not depend on other bags, sizes and concurrent calls, and wrong bags get an error that says why.
+
 package runtime_test
 
 import (

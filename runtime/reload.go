@@ -1,3 +1,5 @@
+// The replacement of a model that is in use, without interrupting predictions or surprising callers.
+
 package runtime
 
 import (

@@ -1,3 +1,5 @@
+// A model can be replaced under load, and a file that would change what callers rely on is refused.
+
 package runtime_test
 
 import (

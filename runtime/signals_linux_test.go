@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Loading the CPU device of OpenVINO leaves the signal stacks of the Go program intact.
+
 package runtime_test
 
 import (

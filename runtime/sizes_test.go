@@ -1,3 +1,5 @@
+// Files whose parameters have the wrong sizes are accepted or refused by both back ends alike.
+
 package runtime_test
 
 import (

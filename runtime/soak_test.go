@@ -1,3 +1,5 @@
+// Many goroutines can share one model for long: results stay the same and memory does not grow.
+
 package runtime_test
 
 import (

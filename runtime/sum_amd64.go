@@ -1,3 +1,5 @@
+// The sum that finds values that are not finite, in assembler because it reads every feature of every bag.
+
 package runtime
 
 // sum adds up whole blocks, in any order.

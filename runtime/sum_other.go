@@ -1,5 +1,7 @@
 //go:build !amd64
 
+// The sum that finds values that are not finite, for processors without an assembler version.
+
 package runtime
 
 // sum adds whole blocks, in any order.

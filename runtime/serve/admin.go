@@ -1,3 +1,5 @@
+// The listener for operators: health and metrics, apart from the clients.
+
 package serve
 
 import (

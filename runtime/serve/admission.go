@@ -1,3 +1,5 @@
+// Which requests may start: those in flight share a bounded amount of memory.
+
 package serve
 
 import (

@@ -1,3 +1,5 @@
+// The time of a request in JSON, without the network.
+
 package serve
 
 import (

@@ -1,3 +1,5 @@
+// Bodies of requests: they are read before a deadline, into memory that was reserved for them.
+
 package serve
 
 import (

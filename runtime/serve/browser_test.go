@@ -1,3 +1,5 @@
+// The web page predicts features and images in a real browser.
+
 package serve
 
 import (

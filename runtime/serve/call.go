@@ -1,3 +1,5 @@
+// What all requests share: a deadline, the count in the metrics, and an error that the client can read.
+
 package serve
 
 import (

@@ -1,3 +1,5 @@
+// Answers contain the attention of each class if the model has one.
+
 package serve
 
 import (

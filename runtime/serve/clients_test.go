@@ -1,3 +1,5 @@
+// The Python clients of Triton and KServe receive the predictions of the model.
+
 package serve
 
 import (

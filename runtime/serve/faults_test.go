@@ -1,3 +1,5 @@
+// Stalled, hostile and numerous clients do not keep others from being served, and a shutdown loses no accepted request.
+
 package serve
 
 import (

@@ -1,3 +1,5 @@
+// Any request is answered with a prediction or an error of the client.
+
 package serve
 
 import (

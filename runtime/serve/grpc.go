@@ -1,3 +1,5 @@
+// The gRPC service: tokens, limits and health, and all methods of the protocol except inference.
+
 package serve
 
 import (

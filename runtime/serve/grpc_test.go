@@ -1,3 +1,5 @@
+// gRPC clients get predictions or clear errors, in bounded memory and only with a valid token.
+
 package serve
 
 import (

@@ -1,3 +1,5 @@
+// Inference over gRPC: its messages are read piece by piece, so that their memory can be bounded.
+
 package serve
 
 import (

@@ -1,3 +1,5 @@
+// The host names for which requests are answered, which protects a local server from web pages.
+
 package serve
 
 import (

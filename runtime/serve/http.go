@@ -1,3 +1,5 @@
+// The HTTP service: its routes, the checks that they share, and the status of errors.
+
 package serve
 
 import (

@@ -1,3 +1,5 @@
+// Inference over HTTP in the Open Inference Protocol, with JSON or raw tensors.
+
 package serve
 
 import (

@@ -1,3 +1,5 @@
+// Image files in requests, which become the instances of a bag.
+
 package serve
 
 import (

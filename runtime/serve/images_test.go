@@ -1,3 +1,5 @@
+// Image files become the instances on which the model was trained, and unreadable ones are errors of the client.
+
 package serve
 
 import (

@@ -1,3 +1,5 @@
+// The Open Inference Protocol, independent of HTTP and gRPC: from the tensors of a request to those of the answer.
+
 package serve
 
 import (

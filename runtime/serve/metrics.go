@@ -1,3 +1,5 @@
+// The metrics of the server, as Prometheus reads them.
+
 package serve
 
 import (

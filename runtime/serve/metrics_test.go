@@ -1,3 +1,5 @@
+// Metrics have the names that Prometheus wants, and exist before the first event.
+
 package serve
 
 import (

@@ -1,3 +1,5 @@
+// The models that are served: found at a path, opened in their versions, and replaced when files change.
+
 package serve
 
 import (

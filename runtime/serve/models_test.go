@@ -1,3 +1,5 @@
+// Models and certificates are added, replaced and removed without a failed request, and bad files do no harm.
+
 package serve
 
 import (

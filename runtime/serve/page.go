@@ -1,3 +1,5 @@
+// The web page on which users try a model, with its example bags.
+
 package serve
 
 import (

@@ -1,3 +1,5 @@
+// The page and openapi.json describe the service as it is, and load nothing from elsewhere.
+
 package serve
 
 import (

@@ -1,3 +1,5 @@
+// Predictions in plain JSON, for clients that do not speak the Open Inference Protocol.
+
 package serve
 
 import (

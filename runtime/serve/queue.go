@@ -1,3 +1,5 @@
+// The queue of a model, in which bags of several requests wait and are combined into one run.
+
 package serve
 
 import (

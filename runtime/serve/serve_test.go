@@ -1,3 +1,5 @@
+// Predictions, inference and metadata of the server as HTTP clients see them, and the server that other tests use.
+
 package serve
 
 import (

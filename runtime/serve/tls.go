@@ -1,3 +1,5 @@
+// Certificates of the server, which are read again when their files change.
+
 package serve
 
 import (

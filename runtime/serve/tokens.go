@@ -1,3 +1,5 @@
+// Tokens of clients, which are read again when their files change.
+
 package serve
 
 import (

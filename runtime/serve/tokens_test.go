@@ -1,3 +1,5 @@
+// Only clients with a valid token get answers, and tokens can be exchanged while the server runs.
+
 package serve
 
 import (
