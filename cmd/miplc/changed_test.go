@@ -1,3 +1,5 @@
+// Files of bags that change or vanish during a training end it with an error that names the file.
+
 package main
 
 import (

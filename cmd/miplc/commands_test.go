@@ -1,3 +1,5 @@
+// Commands keep their promises for any input: bounded time and memory, no panic, clear errors and no leftover files.
+
 package main
 
 import (

@@ -1,3 +1,6 @@
+// Many processes compute one experiment in a shared folder, also without working locks, on a full disk or in a
+// read-only folder.
+
 package main
 
 import (

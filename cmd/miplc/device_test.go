@@ -1,3 +1,5 @@
+// Training on devices such as WebGPU and OpenVINO follows the CPU and can be resumed.
+
 package main
 
 import (

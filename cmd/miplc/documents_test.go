@@ -1,3 +1,5 @@
+// The specs, commands and Go programs in README.md and docs work as printed.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// An experiment that is killed or interrupted at any moment continues to the same results.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// Generated user input for the tests of commands: specs, data and flags, most of them nearly valid.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// Commands of test scripts that make images, archives and an encoder.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// Runs that are killed at any moment and resumed end with the files of uninterrupted ones.
+
 package main
 
 import (

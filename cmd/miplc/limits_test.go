@@ -1,3 +1,5 @@
+// Files of up to 1 MiB, however hostile, are checked in bounded time and memory.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// Test scripts in testdata/script run miplc as users do, and these are the commands that they can use.
+
 package main
 
 import (

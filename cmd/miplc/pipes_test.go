@@ -1,5 +1,7 @@
 //go:build unix
 
+// A named pipe in place of an input file is rejected at once.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// The server stays within its memory and answers probes under hostile requests and large bags.
+
 package main
 
 import (

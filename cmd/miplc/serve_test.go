@@ -1,3 +1,5 @@
+// The server as a process: its threads, connections, shutdown under load, and wrong usage.
+
 package main
 
 import (

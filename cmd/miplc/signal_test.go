@@ -1,3 +1,5 @@
+// Every command ends soon after a signal and leaves no incomplete file.
+
 package main
 
 import (

@@ -1,5 +1,7 @@
 //go:build unix
 
+// A second signal ends a blocked command, and a closed terminal does not end one under nohup.
+
 package main
 
 import (

@@ -1,5 +1,7 @@
 //go:build unix
 
+// Named pipes in folders are reported as errors, and no command waits for them.
+
 package cli
 
 import (

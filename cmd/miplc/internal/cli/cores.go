@@ -1,3 +1,5 @@
+// How many processors miplc uses on a cluster that assigns them to its tasks.
+
 package cli
 
 import (

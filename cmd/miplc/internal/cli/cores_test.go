@@ -1,3 +1,5 @@
+// A task uses no more processors than Slurm assigned to it.
+
 package cli
 
 import (

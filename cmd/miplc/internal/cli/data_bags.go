@@ -1,3 +1,5 @@
+// The command miplc data bags, which makes a dataset from images.
+
 package cli
 
 import (

@@ -1,3 +1,5 @@
+// The command miplc data crowd, which makes candidate sets from the labels of several annotators.
+
 package cli
 
 import (

@@ -1,3 +1,5 @@
+// The command miplc data import, which converts a dataset to another format.
+
 package cli
 
 import (

@@ -1,3 +1,5 @@
+// The command miplc data inspect, which describes datasets and single bags.
+
 package cli
 
 import (

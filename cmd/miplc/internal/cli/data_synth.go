@@ -1,3 +1,5 @@
+// The command miplc data synth, which generates datasets.
+
 package cli
 
 import (

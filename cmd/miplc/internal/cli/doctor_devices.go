@@ -1,3 +1,5 @@
+// Which devices can train and predict on this machine: miplc doctor tries each in its own process.
+
 package cli
 
 import (

@@ -1,3 +1,5 @@
+// Every command and flag in the documents exists.
+
 package cli
 
 import (

@@ -1,3 +1,5 @@
+// Flags that select the engine and the device, the same for all commands.
+
 package cli
 
 import (

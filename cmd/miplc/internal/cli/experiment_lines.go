@@ -1,3 +1,5 @@
+// The progress of an experiment, as lines for people or as events in JSON for programs.
+
 package cli
 
 import (

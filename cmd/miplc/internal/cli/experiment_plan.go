@@ -1,3 +1,5 @@
+// The command miplc experiment plan, which distributes an experiment over the tasks of a cluster.
+
 package cli
 
 import (

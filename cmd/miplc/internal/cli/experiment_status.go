@@ -1,3 +1,5 @@
+// The command miplc experiment status, which shows how far the processes of an experiment are.
+
 package cli
 
 import (

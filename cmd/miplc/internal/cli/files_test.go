@@ -1,3 +1,5 @@
+// Commands write complete files and folders, and overwrite nothing of the user.
+
 package cli
 
 import (

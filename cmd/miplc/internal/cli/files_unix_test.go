@@ -1,5 +1,7 @@
 //go:build unix
 
+// Commands write to pipes and devices and never replace them by files.
+
 package cli
 
 import (

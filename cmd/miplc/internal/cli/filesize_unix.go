@@ -1,5 +1,7 @@
 //go:build unix
 
+// The file size limit of a process leads to an error with a message, not to a signal that ends it.
+
 package cli
 
 import (

@@ -1,3 +1,5 @@
+// Numbers without meaning in flags are reported as wrong usage, before a command reads anything.
+
 package cli
 
 import (

@@ -1,3 +1,5 @@
+// What all commands have in common: one object with --json, a version, and a report instead of a stack after a panic.
+
 package cli
 
 import (

@@ -1,3 +1,5 @@
+// Names with control characters in data and files cannot act on the terminal of the user.
+
 package cli
 
 import (

@@ -1,3 +1,5 @@
+// A command whose output cannot be written, as on a full disk, fails with an error.
+
 package cli
 
 import (

@@ -1,3 +1,5 @@
+// Heatmaps of miplc predict: where in an image or a slide the attention of a bag lies.
+
 package cli
 
 import (

@@ -1,3 +1,5 @@
+// Each bag gets the image of its own name as the thumbnail of its heatmap.
+
 package cli
 
 import (

@@ -1,3 +1,5 @@
+// How good the predictions of miplc predict are, printed as measures, by class, and as a confusion matrix.
+
 package cli
 
 import (

@@ -1,3 +1,5 @@
+// Predictions of miplc predict as text for people and as tables for other programs.
+
 package cli
 
 import (

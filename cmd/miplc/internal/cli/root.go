@@ -1,3 +1,5 @@
+// The tree of all commands, with the help that they share.
+
 package cli
 
 import (

@@ -1,3 +1,5 @@
+// Several runs of one miplc train: seeds, splits and grids of settings, and how their results are printed.
+
 package cli
 
 import (

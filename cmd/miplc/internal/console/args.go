@@ -1,3 +1,5 @@
+// Arguments and subcommands: checks with a message that suggests what the user probably meant.
+
 package console
 
 import (

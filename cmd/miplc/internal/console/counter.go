@@ -1,3 +1,5 @@
+// The progress of work with a known number of items.
+
 package console
 
 import (

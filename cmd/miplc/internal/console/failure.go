@@ -1,3 +1,5 @@
+// Errors of commands: their exit codes, their text, and their form in JSON.
+
 package console
 
 import (

@@ -1,3 +1,5 @@
+// Flags that several commands share, with bounds for their values.
+
 package console
 
 import (

@@ -1,3 +1,5 @@
+// A line of progress, which is redrawn on a terminal and written from time to time elsewhere.
+
 package console
 
 import (

@@ -1,3 +1,5 @@
+// Output that cannot be written makes a command fail, even if the command did not look.
+
 package console
 
 import (

@@ -1,3 +1,5 @@
+// The progress of a training is readable and true, on a terminal and in a file.
+
 package console
 
 import (
