@@ -1,3 +1,5 @@
+// Files for Triton, KServe, Kubernetes and Docker fit the model and replace nothing, and their model predicts the same.
+
 package export
 
 import (

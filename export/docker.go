@@ -1,3 +1,5 @@
+// Files from which Docker builds images that serve a model.
+
 package export
 
 import (

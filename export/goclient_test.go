@@ -1,3 +1,5 @@
+// Generated Go clients have valid and distinct names, fit their model, and notice when its contract changes.
+
 package export_test
 
 import (

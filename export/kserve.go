@@ -1,3 +1,5 @@
+// The manifest that deploys a model repository on KServe.
+
 package export
 
 import "path/filepath"

@@ -1,3 +1,5 @@
+// Exported models predict what the compiler computes, in both back ends and signatures, and always have the same bytes.
+
 package export_test
 
 import (

@@ -1,3 +1,5 @@
+// Parameters of a trained model, read back from its file.
+
 package export
 
 import (

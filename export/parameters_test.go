@@ -1,3 +1,5 @@
+// The parameters of every shipped spec can be read back from its model file.
+
 package export_test
 
 import (

@@ -1,3 +1,5 @@
+// Models as readable text, so that golden files show every change of an export.
+
 package export_test
 
 import (

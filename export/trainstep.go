@@ -1,3 +1,5 @@
+// One training step as an ONNX model, for training without miplc.
+
 package export
 
 import (

@@ -1,3 +1,5 @@
+// The model repository for Triton, whose ragged batching passes the bags of several requests in one run.
+
 package export
 
 import (

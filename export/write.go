@@ -1,3 +1,5 @@
+// How a model file is written: completely or not at all, and only if it passes its checks.
+
 package export
 
 import (

@@ -1,5 +1,7 @@
 //go:build !unix
 
+// Processor time on systems that do not report it.
+
 package main
 
 import "time"

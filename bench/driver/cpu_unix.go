@@ -1,5 +1,7 @@
 //go:build unix
 
+// Processor time of the benchmark process.
+
 package main
 
 import (

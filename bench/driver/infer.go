@@ -1,3 +1,5 @@
+// How long predictions of exported models take.
+
 package main
 
 import (

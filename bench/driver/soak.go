@@ -1,3 +1,5 @@
+// Does a long training leak memory? Samples of the memory of the process after many steps.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// How long training steps take: the training loop of miplc, until a number of steps or a time is over.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// How fast two trainings drift apart that differ in the last bit of one parameter.
+
 package main
 
 import (

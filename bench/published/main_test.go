@@ -1,3 +1,5 @@
+// Published results grow by new cells in the order of the experiment, and are never changed silently.
+
 package main
 
 import (

@@ -1,5 +1,7 @@
 //go:build unix
 
+// The example of a service answers requests and replaces its model while it runs.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// The tour prints what docs/tour.md quotes, and its model learns.
+
 package main
 
 import (

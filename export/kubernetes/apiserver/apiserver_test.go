@@ -1,3 +1,5 @@
+// A real Kubernetes API server accepts the manifests that miplc writes, and rejects mistakes in them.
+
 package apiserver
 
 import (

@@ -1,3 +1,5 @@
+// KServe accepts the manifests that miplc writes, and chooses a runtime that supports the model.
+
 package apiserver
 
 import (
