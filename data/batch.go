@@ -1,3 +1,5 @@
+// The order of bags, and batches of them.
+
 package data
 
 import (

@@ -1,3 +1,5 @@
+// Orders, batches and normalisation.
+
 package data
 
 import (

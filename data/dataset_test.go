@@ -1,3 +1,5 @@
+// Hashes, shapes, and labels in the classes of a model.
+
 package data_test
 
 import (

@@ -1,3 +1,5 @@
+// Descriptions and pictures of datasets.
+
 package data_test
 
 import (

@@ -1,3 +1,5 @@
+// Pictures of a bag: thumbnails or a map of values.
+
 package data
 
 import (

@@ -1,3 +1,5 @@
+// Folds, validation bags and groups that stay together.
+
 package data
 
 import (

@@ -1,3 +1,5 @@
+// Every fold has its share of each class, and groups stay together.
+
 package data
 
 import (

@@ -1,3 +1,5 @@
+// The identity of a dataset.
+
 package data
 
 import (

@@ -1,3 +1,5 @@
+// Means and deviations of features.
+
 package data
 
 import "math"

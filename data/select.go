@@ -1,3 +1,5 @@
+// Parts of a dataset, and drawn candidates.
+
 package data
 
 import (

@@ -1,3 +1,5 @@
+// The parts of a split.
+
 package data
 
 import "slices"

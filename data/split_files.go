@@ -1,3 +1,5 @@
+// Splits from files, and to files.
+
 package data
 
 import (

@@ -1,3 +1,5 @@
+// Splits of files: those of the authors, names, and mistakes.
+
 package data
 
 import (

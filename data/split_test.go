@@ -1,3 +1,5 @@
+// Random splits have the shares that were asked for.
+
 package data
 
 import (

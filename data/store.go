@@ -1,3 +1,5 @@
+// Bags that stay on disk.
+
 package data
 
 import (

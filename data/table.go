@@ -1,3 +1,5 @@
+// The columns of a split file.
+
 package data
 
 import (

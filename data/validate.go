@@ -1,3 +1,5 @@
+// What a dataset must be.
+
 package data
 
 import (

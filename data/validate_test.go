@@ -1,3 +1,5 @@
+// Faults of a dataset are found and named.
+
 package data_test
 
 import (

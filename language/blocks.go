@@ -1,3 +1,5 @@
+// The tables of blocks and loss terms.
+
 package language
 
 import "github.com/miplc/miplc/language/schema"

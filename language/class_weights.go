@@ -1,3 +1,5 @@
+// The key train.class_weights.
+
 package language
 
 import (

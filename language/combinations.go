@@ -1,3 +1,5 @@
+// All combinations of the values of several settings.
+
 package language
 
 import "slices"

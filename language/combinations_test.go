@@ -1,3 +1,5 @@
+// Combinations of values.
+
 package language
 
 import (

@@ -1,3 +1,5 @@
+// The tables of the spec reference are those of the code.
+
 package language
 
 import (

@@ -1,3 +1,5 @@
+// How an equation is read, and where its parts are in the file.
+
 package language
 
 import (

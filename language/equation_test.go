@@ -1,3 +1,5 @@
+// Equations are read in every form of YAML, and their mistakes have a place.
+
 package language
 
 import (

@@ -1,3 +1,5 @@
+// The syntax that expressions may use.
+
 package language
 
 import (

@@ -1,3 +1,5 @@
+// A file with very many mistakes.
+
 package language
 
 import (

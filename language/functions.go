@@ -1,3 +1,5 @@
+// The table of functions of equations.
+
 package language
 
 import (

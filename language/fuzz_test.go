@@ -1,3 +1,5 @@
+// No text makes the reader panic.
+
 package language
 
 import (

@@ -1,3 +1,5 @@
+// Messages for bad specs, shipped specs with their defaults, and the JSON Schema.
+
 package language
 
 import (

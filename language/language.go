@@ -1,3 +1,5 @@
+// The tables of keys: what a spec can say.
+
 package language
 
 import (

@@ -1,3 +1,5 @@
+// The key learner.
+
 package language
 
 import (

@@ -1,3 +1,5 @@
+// Learners in place of models.
+
 package language
 
 import "testing"

@@ -1,3 +1,5 @@
+// Loading of specs by path or name.
+
 package language
 
 import (

@@ -1,3 +1,5 @@
+// Reading, writing, overriding and inheriting specs.
+
 package language
 
 import (

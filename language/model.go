@@ -1,3 +1,5 @@
+// The sections model and loss: blocks, terms, sizes, numbers, parameters and functions.
+
 package language
 
 import (

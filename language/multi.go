@@ -1,3 +1,5 @@
+// Bags with any number of labels: what a spec must then say.
+
 package language
 
 import (

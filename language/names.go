@@ -1,3 +1,5 @@
+// Names that equations may use and define.
+
 package language
 
 import (

@@ -1,3 +1,5 @@
+// The table of optimizers, and which settings each has.
+
 package language
 
 import (

@@ -1,3 +1,5 @@
+// The checker of the rules across keys.
+
 package language
 
 import (

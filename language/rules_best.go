@@ -1,3 +1,5 @@
+// Rules of train.best and of validation bags.
+
 package language
 
 import (

@@ -1,3 +1,5 @@
+// Rules of the section data.
+
 package language
 
 import (

@@ -1,3 +1,5 @@
+// Rules of equations: every name is defined once, known where it is used, and used.
+
 package language
 
 import (

@@ -1,3 +1,5 @@
+// Rules of functions that a spec defines.
+
 package language
 
 import (

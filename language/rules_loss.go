@@ -1,3 +1,5 @@
+// Rules of the loss and of the schedule of the label weights.
+
 package language
 
 import (

@@ -1,3 +1,5 @@
+// Rules of blocks and of the outputs of a model.
+
 package language
 
 import (

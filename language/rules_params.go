@@ -1,3 +1,5 @@
+// Rules of parameters, sizes and numbers, and what of them is inherited and unused.
+
 package language
 
 import (

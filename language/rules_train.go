@@ -1,3 +1,5 @@
+// Rules of the section train.
+
 package language
 
 import (

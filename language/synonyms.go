@@ -1,3 +1,5 @@
+// Words of other programs, and ours for them.
+
 package language
 
 // Synonyms maps words of other libraries to words of specs and experiments. The keys

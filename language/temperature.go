@@ -1,3 +1,5 @@
+// The key export.temperature.
+
 package language
 
 import (

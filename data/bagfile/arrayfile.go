@@ -1,3 +1,5 @@
+// Arrays of one bag in a file of their own: HDF5, npy, npz, safetensors.
+
 package bagfile
 
 import (

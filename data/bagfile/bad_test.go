@@ -1,3 +1,5 @@
+// Messages for bad files.
+
 package bagfile
 
 import (

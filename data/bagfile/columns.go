@@ -1,3 +1,5 @@
+// Which column of a CSV file means what.
+
 package bagfile
 
 import (

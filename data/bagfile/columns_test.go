@@ -1,3 +1,5 @@
+// The meanings of columns.
+
 package bagfile
 
 import (

@@ -1,3 +1,5 @@
+// Reading of CSV files.
+
 package bagfile
 
 import (

@@ -1,3 +1,5 @@
+// The names of classes survive writing and reading.
+
 package bagfile
 
 import (

@@ -1,3 +1,5 @@
+// Writing of CSV files.
+
 package bagfile
 
 import (

@@ -1,3 +1,5 @@
+// Messages name a setting in the form of the command.
+
 package bagfile
 
 // Messages name the setting in the form of the command that was typed, and no other.

@@ -1,3 +1,5 @@
+// The documentation lists the formats of the table.
+
 package bagfile
 
 import (

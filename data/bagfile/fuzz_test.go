@@ -1,3 +1,5 @@
+// No file makes a reader panic or take much memory.
+
 package bagfile
 
 import (

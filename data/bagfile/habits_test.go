@@ -1,3 +1,5 @@
+// CSV files as spreadsheets, pandas and R write them.
+
 package bagfile
 
 import (

@@ -1,3 +1,5 @@
+// Hashes of large files, kept while the files do not change.
+
 package bagfile
 
 import (

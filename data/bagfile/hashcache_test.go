@@ -1,3 +1,5 @@
+// A hash is computed again if its file changes.
+
 package bagfile
 
 import (

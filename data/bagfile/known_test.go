@@ -1,3 +1,5 @@
+// Certain labels, several labels, and groups.
+
 package bagfile
 
 import (

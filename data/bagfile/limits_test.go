@@ -1,3 +1,5 @@
+// Files that unpack to more than the limit are refused.
+
 package bagfile
 
 import (

@@ -1,3 +1,5 @@
+// Reading of the MAT files of DEMIPL's authors.
+
 package bagfile
 
 import (

@@ -1,3 +1,5 @@
+// The layouts of MAT files.
+
 package bagfile
 
 import (

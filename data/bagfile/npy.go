@@ -1,3 +1,5 @@
+// Reading of npy arrays.
+
 package bagfile
 
 import (

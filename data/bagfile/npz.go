@@ -1,3 +1,5 @@
+// Reading of npz files.
+
 package bagfile
 
 import (

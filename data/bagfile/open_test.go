@@ -1,3 +1,5 @@
+// What is written is read again, in every format.
+
 package bagfile
 
 import (

@@ -1,3 +1,5 @@
+// Tables that name the files of each bag.
+
 package bagfile
 
 import (

@@ -1,3 +1,5 @@
+// Bags of several files, in every format of their arrays.
+
 package bagfile
 
 import (

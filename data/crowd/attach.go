@@ -1,3 +1,5 @@
+// Candidate sets of a table, attached to the bags of a dataset.
+
 package crowd
 
 import (

@@ -1,3 +1,5 @@
+// From the answers of annotators to candidate sets.
+
 package crowd
 
 import (

@@ -1,3 +1,5 @@
+// Computed features, kept in the cache of the user.
+
 package encoder
 
 import (

@@ -1,3 +1,5 @@
+// The part of a network up to the features.
+
 package encoder
 
 import (

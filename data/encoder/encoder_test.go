@@ -1,3 +1,5 @@
+// Encoders are read, and faulty ones are refused.
+
 package encoder
 
 import (

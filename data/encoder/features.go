@@ -1,3 +1,5 @@
+// From images to a dataset of features.
+
 package encoder
 
 import (

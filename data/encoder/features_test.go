@@ -1,3 +1,5 @@
+// Features come from the cache if nothing has changed.
+
 package encoder_test
 
 import (

@@ -1,3 +1,5 @@
+// A model that contains its encoder predicts like the two apart.
+
 package encoder_test
 
 import (

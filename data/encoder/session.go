@@ -1,3 +1,5 @@
+// An open encoder.
+
 package encoder
 
 import (

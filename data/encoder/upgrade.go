@@ -1,3 +1,5 @@
+// Encoders of older operator sets.
+
 package encoder
 
 import (

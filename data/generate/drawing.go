@@ -1,3 +1,5 @@
+// Bags, drawn from pools of instances.
+
 package generate
 
 import (

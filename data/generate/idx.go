@@ -1,3 +1,5 @@
+// Reading of IDX files.
+
 package generate
 
 import (

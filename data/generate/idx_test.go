@@ -1,3 +1,5 @@
+// Bad IDX files are refused.
+
 package generate
 
 import (

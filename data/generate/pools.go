@@ -1,3 +1,5 @@
+// Pools of instances for training and test.
+
 package generate
 
 import (

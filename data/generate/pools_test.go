@@ -1,3 +1,5 @@
+// Training and test bags share no instance.
+
 package generate
 
 import (

@@ -1,3 +1,5 @@
+// The generated datasets by name, and their settings.
+
 package generate
 
 import (

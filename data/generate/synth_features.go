@@ -1,3 +1,5 @@
+// Generated datasets from labelled feature vectors.
+
 package generate
 
 import (

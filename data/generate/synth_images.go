@@ -1,3 +1,5 @@
+// Generated datasets from labelled images.
+
 package generate
 
 import (

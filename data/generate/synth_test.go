@@ -1,3 +1,5 @@
+// Generated bags have the sizes, labels and candidates that were asked for.
+
 package generate
 
 import (

@@ -1,3 +1,5 @@
+// B-trees of version 2.
+
 package hdf5
 
 import "math/bits"

@@ -1,3 +1,5 @@
+// Where the chunks of a dataset are, and their filters.
+
 package hdf5
 
 import (

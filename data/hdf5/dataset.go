@@ -1,3 +1,5 @@
+// Datasets: shape, type and layout.
+
 package hdf5
 
 import (

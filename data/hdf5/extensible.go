@@ -1,3 +1,5 @@
+// Chunks in an extensible array.
+
 package hdf5
 
 // extensible is an extensible array, the index of chunks that newer files have if a dataset can grow

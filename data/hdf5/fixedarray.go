@@ -1,3 +1,5 @@
+// Chunks in a fixed array.
+
 package hdf5
 
 // fixedArray reads a fixed array, the index of chunks that newer files have if the dataset can grow

@@ -1,3 +1,5 @@
+// Groups and their members.
+
 package hdf5
 
 import (

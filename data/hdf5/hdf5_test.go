@@ -1,3 +1,5 @@
+// Files of h5py in every layout.
+
 package hdf5
 
 import (

@@ -1,3 +1,5 @@
+// Object headers.
+
 package hdf5
 
 import "fmt"

@@ -1,3 +1,5 @@
+// Heaps with the names of members.
+
 package hdf5
 
 import (

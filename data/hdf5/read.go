@@ -1,3 +1,5 @@
+// Values of a dataset, row by row.
+
 package hdf5
 
 import (

@@ -1,3 +1,5 @@
+// From images to bags by a generator.
+
 package imagebags
 
 import (

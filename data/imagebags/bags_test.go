@@ -1,3 +1,5 @@
+// Bags from folders and archives of images, and images that are refused.
+
 package imagebags
 
 import (

@@ -1,3 +1,5 @@
+// Decoding of images within limits.
+
 package imagebags
 
 import (

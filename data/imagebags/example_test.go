@@ -1,3 +1,5 @@
+// An example of a generator.
+
 package imagebags_test
 
 import (

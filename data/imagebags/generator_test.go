@@ -1,3 +1,5 @@
+// What each generator computes.
+
 package imagebags
 
 import (

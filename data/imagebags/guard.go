@@ -1,3 +1,5 @@
+// Sizes of TIFF files, checked before they are decoded.
+
 package imagebags
 
 import (

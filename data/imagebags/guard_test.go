@@ -1,3 +1,5 @@
+// TIFF files that claim too much are refused.
+
 package imagebags
 
 import (

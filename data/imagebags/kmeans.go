@@ -1,3 +1,5 @@
+// Clusters of pixels.
+
 package imagebags
 
 import (

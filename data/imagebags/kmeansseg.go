@@ -1,3 +1,5 @@
+// The generator KMeansSeg.
+
 package imagebags
 
 import (

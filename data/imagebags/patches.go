@@ -1,3 +1,5 @@
+// The generator Patches.
+
 package imagebags
 
 import (

@@ -1,3 +1,5 @@
+// Patches of an image.
+
 package imagebags
 
 import (

@@ -1,3 +1,5 @@
+// Pixels in the colour spaces of the generators.
+
 package imagebags
 
 import (

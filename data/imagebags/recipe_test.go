@@ -1,3 +1,5 @@
+// Generators as text, and back.
+
 package imagebags
 
 import (

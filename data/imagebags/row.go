@@ -1,3 +1,5 @@
+// The generator Row.
+
 package imagebags
 
 import (

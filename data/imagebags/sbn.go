@@ -1,3 +1,5 @@
+// The generator SBN.
+
 package imagebags
 
 import (

@@ -1,3 +1,5 @@
+// The generator SIFT.
+
 package imagebags
 
 import (

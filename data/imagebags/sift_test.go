@@ -1,3 +1,5 @@
+// SIFT against OpenCV.
+
 package imagebags
 
 import (

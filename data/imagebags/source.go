@@ -1,3 +1,5 @@
+// Where images come from: folders, archives, lists.
+
 package imagebags
 
 import (

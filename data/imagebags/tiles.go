@@ -1,3 +1,5 @@
+// Folders of tiles as bags.
+
 package imagebags
 
 import (

@@ -1,3 +1,5 @@
+// Tiles with their coordinates.
+
 package imagebags
 
 import (

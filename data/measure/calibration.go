@@ -1,3 +1,5 @@
+// Calibration: bins of probabilities and the error of them.
+
 package measure
 
 import "math"

@@ -1,3 +1,5 @@
+// Counts from which the measures are computed.
+
 package measure
 
 import (

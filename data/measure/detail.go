@@ -1,3 +1,5 @@
+// Classes, confusion matrix and intervals.
+
 package measure
 
 import "math"

@@ -1,3 +1,5 @@
+// Measures by group.
+
 package measure
 
 import (

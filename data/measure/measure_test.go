@@ -1,3 +1,5 @@
+// Measures against scikit-learn, and at their limits.
+
 package measure
 
 import (

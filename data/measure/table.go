@@ -1,3 +1,5 @@
+// The table of measures.
+
 package measure
 
 import (

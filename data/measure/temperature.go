@@ -1,3 +1,5 @@
+// The temperature that fits probabilities best.
+
 package measure
 
 import "math"

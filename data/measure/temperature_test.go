@@ -1,3 +1,5 @@
+// Temperatures of probabilities that were heated or cooled.
+
 package measure
 
 import (

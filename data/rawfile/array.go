@@ -1,3 +1,5 @@
+// Arrays of MAT files.
+
 package rawfile
 
 import (

@@ -1,3 +1,5 @@
+// CSV text as spreadsheets, pandas and R write it.
+
 package rawfile
 
 import (

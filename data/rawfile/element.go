@@ -1,3 +1,5 @@
+// Elements of MAT files.
+
 package rawfile
 
 import (

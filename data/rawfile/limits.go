@@ -1,3 +1,5 @@
+// Limits on what a file may unpack to.
+
 package rawfile
 
 import (

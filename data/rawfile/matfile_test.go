@@ -1,3 +1,5 @@
+// The classes of MAT arrays.
+
 package rawfile
 
 import (

@@ -1,3 +1,5 @@
+// Byte orders, cut files and limits of MAT files.
+
 package rawfile
 
 import (

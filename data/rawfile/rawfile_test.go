@@ -1,3 +1,5 @@
+// Line ends, compression, and the advice for Parquet.
+
 package rawfile
 
 import (

@@ -1,3 +1,5 @@
+// The exported names of package runtime change only on purpose.
+
 package main
 
 import (

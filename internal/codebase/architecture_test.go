@@ -1,3 +1,5 @@
+// Imports follow the map of docs/architecture.md.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// Links in documents lead somewhere.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// Goroutines are started where panics are caught.
+
 package main
 
 import (

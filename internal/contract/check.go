@@ -1,3 +1,5 @@
+// The check of a model file against its contract.
+
 package contract
 
 import (

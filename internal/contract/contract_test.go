@@ -1,3 +1,5 @@
+// Metadata survive, and broken files are refused.
+
 package contract_test
 
 import (

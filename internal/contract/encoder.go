@@ -1,3 +1,5 @@
+// What a model says of its encoder.
+
 package contract
 
 import (

@@ -1,3 +1,5 @@
+// The identity of a model.
+
 package contract
 
 import (

@@ -1,3 +1,5 @@
+// The metadata of a model file.
+
 package contract
 
 import (

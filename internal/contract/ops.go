@@ -1,3 +1,5 @@
+// Which operations a model file may have.
+
 package contract
 
 import (

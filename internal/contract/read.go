@@ -1,3 +1,5 @@
+// Reading of model files.
+
 package contract
 
 import (

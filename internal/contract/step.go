@@ -1,3 +1,5 @@
+// The contract of a training step as a file.
+
 package contract
 
 import (

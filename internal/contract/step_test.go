@@ -1,3 +1,5 @@
+// The contract of training steps.
+
 package contract_test
 
 import (

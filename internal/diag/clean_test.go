@@ -1,3 +1,5 @@
+// Text from outside is safe to print.
+
 package diag
 
 import (

@@ -1,3 +1,5 @@
+// Numbers with their nouns.
+
 package diag
 
 import (

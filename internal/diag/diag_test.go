@@ -1,3 +1,5 @@
+// Suggestions, lists and drawings of diagnostics.
+
 package diag
 
 import (

@@ -1,3 +1,5 @@
+// File names that are safe to print.
+
 package diag
 
 import (

@@ -1,3 +1,5 @@
+// Diagnostics as text, with the line and a mark below it.
+
 package diag
 
 import (

@@ -1,3 +1,5 @@
+// Words for a shell.
+
 package diag
 
 import (

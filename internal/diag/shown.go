@@ -1,3 +1,5 @@
+// Which of many diagnostics are shown.
+
 package diag
 
 import (

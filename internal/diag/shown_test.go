@@ -1,3 +1,5 @@
+// Long lists and long texts are cut.
+
 package diag
 
 import (

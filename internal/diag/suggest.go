@@ -1,3 +1,5 @@
+// Did you mean ...?
+
 package diag
 
 import (

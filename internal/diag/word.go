@@ -1,3 +1,5 @@
+// One of several words.
+
 package diag
 
 import (

@@ -1,3 +1,5 @@
+// Folders of results: their mark, their lock, and who may write.
+
 package fileio
 
 import (

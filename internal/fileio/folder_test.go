@@ -1,3 +1,5 @@
+// Nothing of the user is deleted in folders of results.
+
 package fileio
 
 import (

@@ -1,3 +1,5 @@
+// A lock that other processes see.
+
 package fileio
 
 import (

@@ -1,3 +1,5 @@
+// Reading of regular files only, within limits.
+
 package fileio
 
 import (

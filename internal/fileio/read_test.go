@@ -1,5 +1,7 @@
 //go:build unix
 
+// What is not a regular file is refused.
+
 package fileio
 
 import (

@@ -1,3 +1,5 @@
+// Whether a file has changed.
+
 package fileio
 
 import (

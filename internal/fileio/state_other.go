@@ -1,5 +1,7 @@
 //go:build !linux
 
+// Whether a file has changed, on other systems.
+
 package fileio
 
 import (

@@ -1,5 +1,7 @@
 //go:build !unix
 
+// Locks of temporary files, on other systems.
+
 package fileio
 
 // nonBlocking is the flag of os.OpenFile with which opening a named pipe does not block. These

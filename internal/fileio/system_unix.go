@@ -1,5 +1,7 @@
 //go:build unix
 
+// Locks of temporary files.
+
 package fileio
 
 import (

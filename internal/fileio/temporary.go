@@ -1,3 +1,5 @@
+// Temporary files and folders, and what is left of them after a crash.
+
 package fileio
 
 import (

@@ -1,3 +1,5 @@
+// Files that are written completely or not at all.
+
 package fileio
 
 import (

@@ -1,3 +1,5 @@
+// Files appear complete, and never over files of the user.
+
 package fileio
 
 import (

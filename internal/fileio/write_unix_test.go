@@ -1,5 +1,7 @@
 //go:build unix
 
+// Permissions, pipes, devices and full disks.
+
 package fileio
 
 import (

@@ -1,3 +1,5 @@
+// Which graphs can be divided into chunks.
+
 package footprint_test
 
 import (

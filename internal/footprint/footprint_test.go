@@ -1,3 +1,5 @@
+// Memory and work of graphs, by hand.
+
 package footprint
 
 import (

@@ -1,3 +1,5 @@
+// Shapes of the results of ONNX operations.
+
 package footprint
 
 import (

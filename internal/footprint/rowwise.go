@@ -1,3 +1,5 @@
+// Which operations work row by row.
+
 package footprint
 
 import (

@@ -1,3 +1,5 @@
+// The cache forgets the oldest values.
+
 package memory
 
 import (

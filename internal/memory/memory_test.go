@@ -1,3 +1,5 @@
+// Work that needs too much memory is refused.
+
 package memory
 
 import (

@@ -1,3 +1,5 @@
+// The memory that a process may use, with the limits of its groups.
+
 package memory
 
 import (

@@ -1,3 +1,5 @@
+// Limits of groups.
+
 package memory
 
 import (

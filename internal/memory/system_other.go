@@ -1,5 +1,7 @@
 //go:build !linux
 
+// The memory that a process may use, on other systems.
+
 package memory
 
 // system returns no limits on these systems.

@@ -1,5 +1,7 @@
 //go:build linux && cgo && (amd64 || arm64)
 
+// NVIDIA's driver, played by a library of the tests.
+
 package native
 
 import (

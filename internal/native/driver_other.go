@@ -1,5 +1,7 @@
 //go:build !(linux && cgo && (amd64 || arm64))
 
+// NVIDIA's driver, on other systems: none.
+
 package native
 
 import "errors"

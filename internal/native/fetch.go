@@ -1,3 +1,5 @@
+// Downloads with pip or npm.
+
 package native
 
 import (

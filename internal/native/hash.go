@@ -1,3 +1,5 @@
+// Files with a known SHA-256.
+
 package native
 
 import (

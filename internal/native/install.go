@@ -1,3 +1,5 @@
+// Installation of libraries in the cache.
+
 package native
 
 import (

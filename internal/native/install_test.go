@@ -1,3 +1,5 @@
+// Installations by each tool, and what is refused.
+
 package native
 
 import (

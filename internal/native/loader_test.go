@@ -1,3 +1,5 @@
+// Cut libraries, and errors of the loader in words.
+
 package native
 
 import (

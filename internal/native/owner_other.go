@@ -1,5 +1,7 @@
 //go:build !unix
 
+// Who owns a file, on other systems.
+
 package native
 
 import (

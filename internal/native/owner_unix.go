@@ -1,5 +1,7 @@
 //go:build unix
 
+// Who owns a file, and who can change it.
+
 package native
 
 import (

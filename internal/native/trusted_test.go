@@ -1,5 +1,7 @@
 //go:build unix
 
+// Files that others can change are not loaded.
+
 package native
 
 import (

@@ -1,3 +1,5 @@
+// Conversions between element types, and to bytes.
+
 package ndarray
 
 import (

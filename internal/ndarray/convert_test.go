@@ -1,3 +1,5 @@
+// Values as bytes.
+
 package ndarray
 
 import (

@@ -1,3 +1,5 @@
+// Nested loops over several arrays, joined where possible.
+
 package ndarray
 
 // Loops iterates over an array and up to three operands with their own strides, 0 along axes where

@@ -1,3 +1,5 @@
+// Element types of files.
+
 package ndarray
 
 import (

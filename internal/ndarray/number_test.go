@@ -1,3 +1,5 @@
+// Half-precision numbers.
+
 package ndarray
 
 import (

@@ -1,3 +1,5 @@
+// Sizes and strides.
+
 package ndarray
 
 import (

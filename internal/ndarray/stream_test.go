@@ -1,3 +1,5 @@
+// Random streams never change.
+
 package ndarray
 
 import (

@@ -1,3 +1,5 @@
+// Attributes of nodes.
+
 package onnxpb
 
 import "github.com/miplc/miplc/internal/ndarray"

@@ -1,3 +1,5 @@
+// Models for onnx-go keep their meaning.
+
 package onnxpb_test
 
 import (

@@ -1,3 +1,5 @@
+// Graphs: which values are read, renamed and dropped.
+
 package onnxpb
 
 import "slices"

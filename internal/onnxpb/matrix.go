@@ -1,3 +1,5 @@
+// Reductions of matrices in operations that onnx-go has.
+
 package onnxpb
 
 import (

@@ -1,3 +1,5 @@
+// Since which operator set an operation exists.
+
 package onnxpb
 
 // Opsets that miplc writes and reads. MinOpset is the oldest one in which all ops that it writes

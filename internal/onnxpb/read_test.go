@@ -1,3 +1,5 @@
+// Broken files are refused.
+
 package onnxpb_test
 
 import (

@@ -1,3 +1,5 @@
+// Attention in tiles is recognised.
+
 package onnxpb_test
 
 import (

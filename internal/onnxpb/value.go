@@ -1,3 +1,5 @@
+// Shapes of values.
+
 package onnxpb
 
 // Value describes a float32 or int64 input, output or inner value of a graph.

@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Memory of large values, used again.
+
 package onnxruntime
 
 import (

@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Large bags use their memory again.
+
 package onnxruntime
 
 import (

@@ -1,5 +1,7 @@
 //go:build cgo && !linux
 
+// Memory of large values, on other systems.
+
 package onnxruntime
 
 import ort "github.com/yalue/onnxruntime_go"

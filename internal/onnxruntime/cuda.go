@@ -1,3 +1,5 @@
+// The files of the CUDA provider.
+
 package onnxruntime
 
 import (

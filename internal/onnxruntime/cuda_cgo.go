@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Loading of what the CUDA provider needs.
+
 package onnxruntime
 
 import (

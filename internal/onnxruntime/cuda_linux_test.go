@@ -1,5 +1,7 @@
 //go:build cgo && (amd64 || arm64)
 
+// What the CUDA provider needs, with a driver that the tests play.
+
 package onnxruntime
 
 import (

@@ -1,3 +1,5 @@
+// The files of the CUDA provider are found.
+
 package onnxruntime
 
 import (

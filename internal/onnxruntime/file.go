@@ -1,3 +1,5 @@
+// Running an ONNX file once.
+
 package onnxruntime
 
 import "github.com/miplc/miplc/internal/fileio"

@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Running an ONNX file.
+
 package onnxruntime
 
 import (

@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Wrong tensors are reported.
+
 package onnxruntime
 
 import (

@@ -1,3 +1,5 @@
+// Where the library is found, and in which order.
+
 package onnxruntime
 
 import (

@@ -1,3 +1,5 @@
+// Installation of the library.
+
 package onnxruntime
 
 import (

@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Operations that a device keeps.
+
 package onnxruntime
 
 import (

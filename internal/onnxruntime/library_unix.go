@@ -1,5 +1,7 @@
 //go:build cgo && !windows
 
+// The interface of a loaded library.
+
 package onnxruntime
 
 // #cgo LDFLAGS: -ldl

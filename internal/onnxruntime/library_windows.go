@@ -1,5 +1,7 @@
 //go:build cgo
 
+// The interface of a loaded library, on Windows.
+
 package onnxruntime
 
 import (

@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Which library is loaded.
+
 package onnxruntime
 
 import ort "github.com/yalue/onnxruntime_go"

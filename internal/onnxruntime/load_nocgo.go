@@ -1,5 +1,7 @@
 //go:build !cgo
 
+// Which library is loaded in builds without a C compiler: none.
+
 package onnxruntime
 
 const available = false

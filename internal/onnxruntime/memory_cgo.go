@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Values on a device.
+
 package onnxruntime
 
 import (

@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Opening of sessions.
+
 package onnxruntime
 
 import ort "github.com/yalue/onnxruntime_go"

@@ -1,3 +1,5 @@
+// The versions that are installed, with their hashes.
+
 package onnxruntime
 
 import (

@@ -1,3 +1,5 @@
+// The places where the library is looked for.
+
 package onnxruntime
 
 import (

@@ -1,5 +1,7 @@
 //go:build cgo
 
+// The allocator of large values.
+
 package onnxruntime
 
 import (

@@ -1,5 +1,7 @@
 //go:build cgo
 
+// The C interface that we call is that of the library.
+
 package onnxruntime
 
 import (

@@ -1,3 +1,5 @@
+// Libraries of providers.
+
 package onnxruntime
 
 import (

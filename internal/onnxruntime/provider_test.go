@@ -1,3 +1,5 @@
+// Libraries of providers are found.
+
 package onnxruntime
 
 import (

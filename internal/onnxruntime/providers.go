@@ -1,3 +1,5 @@
+// Providers and the options of sessions.
+
 package onnxruntime
 
 import (

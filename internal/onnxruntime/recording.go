@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Recorded runs, which a GPU repeats.
+
 package onnxruntime
 
 // #include <stdlib.h>

@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Options of sessions with providers.
+
 package onnxruntime
 
 import (

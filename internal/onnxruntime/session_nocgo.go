@@ -1,5 +1,7 @@
 //go:build !cgo
 
+// Sessions in builds without a C compiler: errors.
+
 package onnxruntime
 
 // CheckProvider returns ErrNoCgo.

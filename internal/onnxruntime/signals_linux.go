@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Stacks for signals, which libraries may take away.
+
 package onnxruntime
 
 // #include <signal.h>

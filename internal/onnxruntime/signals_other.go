@@ -1,5 +1,7 @@
 //go:build cgo && !linux
 
+// Stacks for signals, on other systems.
+
 package onnxruntime
 
 // keepSignalStack calls f. Only libraries for Linux are known to replace the signal stack.

@@ -1,5 +1,7 @@
 //go:build cgo
 
+// Tensors in the memory of a provider.
+
 package onnxruntime
 
 // #include <stdlib.h>

@@ -1,3 +1,5 @@
+// What a release contains for each platform.
+
 package main
 
 import (

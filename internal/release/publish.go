@@ -1,3 +1,5 @@
+// The module as a module proxy serves it.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// A service can use the published module, and a release has everything.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// A panic in a worker reaches the caller.
+
 package workers_test
 
 import (

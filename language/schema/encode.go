@@ -1,3 +1,5 @@
+// Writing of values as YAML.
+
 package schema
 
 import (

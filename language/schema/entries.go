@@ -1,3 +1,5 @@
+// Entries of lists: a word with arguments.
+
 package schema
 
 import "strings"

@@ -1,3 +1,5 @@
+// Collected mistakes of a file.
+
 package schema
 
 import "github.com/miplc/miplc/internal/diag"

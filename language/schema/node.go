@@ -1,3 +1,5 @@
+// YAML as a tree whose nodes keep their positions.
+
 package schema
 
 import (

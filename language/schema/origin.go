@@ -1,3 +1,5 @@
+// Where a setting comes from: the file of the user, a base, or --set.
+
 package schema
 
 import (

@@ -1,3 +1,5 @@
+// Reading of sections by their tables of keys.
+
 package schema
 
 import (

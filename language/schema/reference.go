@@ -1,3 +1,5 @@
+// Tables of keys as Markdown.
+
 package schema
 
 import (

@@ -1,3 +1,5 @@
+// A row of a table of keys.
+
 package schema
 
 import (

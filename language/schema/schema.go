@@ -1,3 +1,5 @@
+// Tables of keys as JSON Schema.
+
 package schema
 
 import (

@@ -1,3 +1,5 @@
+// Overrides of one value, as --set gives them.
+
 package schema
 
 import (

@@ -1,3 +1,5 @@
+// The text of a file: lines, columns and tokens.
+
 package schema
 
 import (

@@ -1,3 +1,5 @@
+// Suggestions for misspelt words and numbers.
+
 package schema
 
 import (

@@ -1,3 +1,5 @@
+// Messages for mistakes in YAML that people make often.
+
 package schema
 
 import (

@@ -1,3 +1,5 @@
+// Questions about nodes of a tree.
+
 package schema
 
 import (

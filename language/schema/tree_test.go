@@ -1,3 +1,5 @@
+// Which nodes are written on one line.
+
 package schema
 
 import "testing"

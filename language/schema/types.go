@@ -1,3 +1,5 @@
+// The types of values, and values with their positions.
+
 package schema
 
 import (

@@ -1,3 +1,5 @@
+// Bags for tests.
+
 package enginetest
 
 import (

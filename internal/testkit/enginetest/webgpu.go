@@ -1,3 +1,5 @@
+// WebGPU without a GPU.
+
 package enginetest
 
 import (

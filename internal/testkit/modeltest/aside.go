@@ -1,3 +1,5 @@
+// Equations beside the model, for random specs.
+
 package modeltest
 
 import (

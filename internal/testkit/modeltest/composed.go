@@ -1,3 +1,5 @@
+// Random equations with functions of several ops.
+
 package modeltest
 
 import (

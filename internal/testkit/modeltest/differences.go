@@ -1,3 +1,5 @@
+// Finite differences.
+
 package modeltest
 
 import (

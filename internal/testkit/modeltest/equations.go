@@ -1,3 +1,5 @@
+// Random equations.
+
 package modeltest
 
 import "fmt"

@@ -1,3 +1,5 @@
+// Random graphs are valid, bounded and seeded.
+
 package modeltest_test
 
 import (

@@ -1,3 +1,5 @@
+// Random specs for bags with several labels.
+
 package modeltest
 
 import (

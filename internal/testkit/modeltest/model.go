@@ -1,3 +1,5 @@
+// Random models.
+
 package modeltest
 
 import (

@@ -1,3 +1,5 @@
+// Random graphs.
+
 package modeltest
 
 import (

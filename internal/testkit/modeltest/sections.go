@@ -1,3 +1,5 @@
+// Random sections other than the model.
+
 package modeltest
 
 import (

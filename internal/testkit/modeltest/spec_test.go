@@ -1,3 +1,5 @@
+// Random specs are valid and diverse.
+
 package modeltest_test
 
 import (

@@ -1,3 +1,5 @@
+// Cases of each op.
+
 package modeltest
 
 import "github.com/miplc/miplc/compile/graph"

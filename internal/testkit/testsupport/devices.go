@@ -1,3 +1,5 @@
+// Devices in software, for tests.
+
 package testsupport
 
 import (

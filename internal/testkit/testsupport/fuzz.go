@@ -1,3 +1,5 @@
+// Inputs of fuzz targets.
+
 package testsupport
 
 import (

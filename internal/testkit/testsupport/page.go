@@ -1,3 +1,5 @@
+// Pages in a browser without a window.
+
 package testsupport
 
 import (

@@ -1,3 +1,5 @@
+// What a test needs, and what it says if that is missing.
+
 package testsupport
 
 import (

@@ -1,3 +1,5 @@
+// Bad SVG is found.
+
 package testsupport
 
 import "testing"

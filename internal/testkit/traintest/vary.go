@@ -1,3 +1,5 @@
+// Trials of a group that differ.
+
 package traintest
 
 import (
