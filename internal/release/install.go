@@ -89,7 +89,11 @@ func install(version, proxy, cache string, p platform, binary string) error {
 		cgo = "1"
 		env = append(env, "CC="+p.compiler)
 	}
-	build := exec.Command("go", "install", "-trimpath", "-ldflags=-s -w", path+"/cmd/miplc@"+version)
+	ldflags := "-s -w"
+	if strings.Contains(p.compiler, "ziglang") { // it keeps debug information, with paths of its cache, unless told
+		ldflags += " -extldflags=-Wl,--strip-all"
+	}
+	build := exec.Command("go", "install", "-trimpath", "-ldflags="+ldflags, path+"/cmd/miplc@"+version)
 	build.Env = append(env, "GOOS="+p.system, "GOARCH="+p.processor, "CGO_ENABLED="+cgo)
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
