@@ -90,7 +90,7 @@ func install(version, proxy, cache string, p platform, binary string) error {
 		env = append(env, "CC="+p.compiler)
 	}
 	ldflags := "-s -w"
-	if strings.Contains(p.compiler, "ziglang") { // it keeps debug information, with paths of its cache, unless told
+	if p.system == "linux" && strings.Contains(p.compiler, "ziglang") { // it keeps debug information, with paths of its cache, unless told
 		ldflags += " -extldflags=-Wl,--strip-all"
 	}
 	build := exec.Command("go", "install", "-trimpath", "-ldflags="+ldflags, path+"/cmd/miplc@"+version)
