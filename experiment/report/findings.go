@@ -16,18 +16,19 @@ import (
 
 const baselineName = "baseline"
 
-// baseline returns the cell of the baseline on a dataset, with the splits that some learner was trained on.
+// baseline returns the cell of the baseline on a dataset, with the splits that some learner was trained on. If learners
+// have different features, from different encoders, those of the first learner in the plan count.
 func (r *Report) baseline(data string, falseLabels int) Cell {
 	bySplit, of := map[int]float64{}, 0
-	for at, results := range r.results {
-		if r.measure.Name != measure.Accuracy || at.Data != data || at.R != falseLabels {
+	for _, result := range r.cells {
+		if r.measure.Name != measure.Accuracy || result.Data != data || result.R != falseLabels || result.Baseline == nil {
 			continue
 		}
+		at := result.Coord
+		at.Split = 0
 		of = max(of, r.expected[at])
-		for _, result := range results {
-			if result.Baseline != nil {
-				bySplit[result.Split] = result.Baseline.TestAccuracy
-			}
+		if _, known := bySplit[result.Split]; !known {
+			bySplit[result.Split] = result.Baseline.TestAccuracy
 		}
 	}
 	if len(bySplit) == 0 {

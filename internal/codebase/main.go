@@ -15,6 +15,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -115,12 +116,15 @@ func reachable(files []*file, prefix string) map[string]bool {
 	return reached
 }
 
+// header is a sentence at the beginning of a file, after build constraints.
+var header = regexp.MustCompile(`^(//go:build.*\n\s*)?// `)
+
 // measure prints the measures of names, first lines, functions and lines.
 func measure(files []*file, print func(n int, what string)) {
 	types, alike, headers, long, wide := map[string][]string{}, 0, 0, 0, 0
 	line := func(p token.Pos) int { return positions.Position(p).Line }
 	for _, f := range files {
-		if strings.HasPrefix(f.text, "// ") {
+		if header.MatchString(f.text) {
 			headers++
 		}
 		for text := range strings.Lines(f.text) {
