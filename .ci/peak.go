@@ -45,7 +45,8 @@ func main() {
 	}
 	for folder, used := range peaks {
 		if used > limit {
-			fmt.Printf("FAIL: a process of the tests in %s needs %d MiB of memory; the limit is %d MiB\n", relative(folder), used, limit)
+			fmt.Printf("FAIL: a process of the tests in %s needs %d MiB of memory; the limit is %d MiB\n", relative(folder),
+				used, limit)
 			code = max(code, 1)
 		}
 	}

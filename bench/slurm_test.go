@@ -72,7 +72,8 @@ func (c *cluster) run(name string, args ...string) string {
 // number of the job and of its shards, or no job if all cells are finished.
 func (c *cluster) submit(dir, file string, flags ...string) (job string, shards int) {
 	c.Helper()
-	args := append([]string{"experiment", "plan", file, "-o", dir, "--slurm", "--cpus", "2", "--workers", "4", "--json"}, flags...)
+	args := append([]string{"experiment", "plan", file, "-o", dir, "--slurm", "--cpus", "2", "--workers", "4", "--json"},
+		flags...)
 	var planned struct {
 		Job    string
 		Shards int
@@ -115,7 +116,8 @@ func shard(job string, task int) int {
 			continue // the process has ended
 		}
 		pairs := "\x00" + string(env)
-		if strings.Contains(pairs, "\x00SLURM_ARRAY_JOB_ID="+job+"\x00") && strings.Contains(pairs, fmt.Sprintf("\x00SLURM_ARRAY_TASK_ID=%d\x00", task)) {
+		if strings.Contains(pairs, "\x00SLURM_ARRAY_JOB_ID="+job+"\x00") &&
+			strings.Contains(pairs, fmt.Sprintf("\x00SLURM_ARRAY_TASK_ID=%d\x00", task)) {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 			return pid
 		}
@@ -145,7 +147,8 @@ func (c *cluster) same(one, many string) {
 	if len(cellResults[0]) == 0 || !reflect.DeepEqual(cellResults[0], cellResults[1]) {
 		c.Errorf("%d results of one process, %d of shards, or they differ", len(cellResults[0]), len(cellResults[1]))
 	}
-	if out, err := exec.Command("diff", "-r", filepath.Join(one, "report"), filepath.Join(many, "report")).CombinedOutput(); err != nil {
+	if out, err := exec.Command("diff", "-r", filepath.Join(one, "report"), filepath.Join(many,
+		"report")).CombinedOutput(); err != nil {
 		c.Errorf("the reports differ: %v\n%s", err, out)
 	}
 }
@@ -252,7 +255,8 @@ func TestSlurmTimeLimit(t *testing.T) {
 		if c.run("squeue", "-h") == "" {
 			return true
 		}
-		if found := regexp.MustCompile(`Restarts=(\d+)`).FindStringSubmatch(c.run("scontrol", "show", "job", job)); found != nil {
+		if found := regexp.MustCompile(`Restarts=(\d+)`).FindStringSubmatch(c.run("scontrol", "show", "job",
+			job)); found != nil {
 			restarts, _ = strconv.Atoi(found[1])
 		}
 		return false

@@ -17,7 +17,8 @@ func TestExtraKeysOfAttention(t *testing.T) {
 			for i := range x {
 				x[i] *= factor
 			}
-			equation := fmt.Sprintf("bag_attention(X, -X, abs(X), %d, split(bag_mean(concat(X, costs - X)), two), split(bag_max(concat(X, 0 * X)), two))", heads)
+			equation := fmt.Sprintf("bag_attention(X, -X, abs(X), %d, split(bag_mean(concat(X, costs - X)), two), "+
+				"split(bag_max(concat(X, 0 * X)), two))", heads)
 			got := valueOf(t, equation, x)
 			for i, want := range extraKeysReference(x, heads) {
 				if math.Abs(got[i]-want) > 1e-9*math.Max(1, math.Abs(want)) {

@@ -114,7 +114,8 @@ func (l *lowerer) wantRows(blk *language.Block, h *graph.Node) bool {
 	if len(h.Shape) == 2 {
 		return true
 	}
-	l.errs.Add(diag.Errorf(blk.Kind.Pos, "block %s needs one row of features per instance, it gets %v", blk.Kind.V, h.Shape).
+	l.errs.Add(diag.Errorf(blk.Kind.Pos, "block %s needs one row of features per instance, it gets %v", blk.Kind.V,
+		h.Shape).
 		WithNote("put a flatten block before it"))
 	return false
 }
@@ -173,7 +174,8 @@ func (l *lowerer) batchNorm(blk *language.Block, name string) {
 		return
 	}
 	if l.pooled && l.spec.Train.Batch.V == 1 {
-		l.errs.Add(diag.Errorf(blk.Kind.Pos, "batch_norm after the pool normalises over the bags of a step, but train.batch is 1").
+		l.errs.Add(diag.Errorf(blk.Kind.Pos, "batch_norm after the pool normalises over the bags of a step, but "+
+			"train.batch is 1").
 			WithNote("set train.batch, for example to 16"))
 		return
 	}

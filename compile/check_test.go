@@ -34,7 +34,8 @@ func TestNoShapeErrorFollowsFromAMisspeltWord(t *testing.T) {
 		lines := bytes.SplitAfter(text, []byte("\n"))
 		for i := range lines { // missing and moved lines must not cause a panic
 			without := append(slices.Clone(lines[:i]), lines[i+1:]...)
-			for _, wrong := range [][][]byte{without, append(slices.Clone(without), lines[i]), append([][]byte{lines[i]}, without...)} {
+			for _, wrong := range [][][]byte{without, append(slices.Clone(without), lines[i]), append([][]byte{lines[i]},
+				without...)} {
 				if draft := draftOf(t, file, bytes.Join(wrong, nil)); draft != nil {
 					_ = compile.Check(draft, sig)
 				}

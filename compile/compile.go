@@ -18,15 +18,18 @@ import (
 func SignatureOf(spec *language.Spec, stored []int, classes int) (Signature, error) {
 	sig := Signature{Instance: stored, Classes: classes}
 	if want := spec.Data.Classes; want.V > 0 && want.V != classes {
-		return sig, spec.AtUserLine(diag.Errorf(want.Pos, "data.classes is %d, the dataset has %s", want.V, diag.Count(classes, "class")))
+		return sig, spec.AtUserLine(diag.Errorf(want.Pos, "data.classes is %d, the dataset has %s", want.V,
+			diag.Count(classes, "class")))
 	}
 	if shape := spec.Data.Shape; len(shape.V) > 0 {
 		if ndarray.Size(shape.V) != ndarray.Size(stored) {
-			return sig, spec.AtUserLine(diag.Errorf(shape.Pos, "data.shape %v has %d numbers, an instance of the dataset has %d %v",
+			return sig, spec.AtUserLine(diag.Errorf(shape.Pos, "data.shape %v has %d numbers, an instance of the dataset has "+
+				"%d %v",
 				shape.V, ndarray.Size(shape.V), ndarray.Size(stored), stored))
 		}
 		if ndarray.Transposed(stored, shape.V) { // reading the values in another order would mix up the axes
-			return sig, spec.AtUserLine(diag.Errorf(shape.Pos, "data.shape is %v, an instance of the dataset %v: transpose the array of the dataset", shape.V, stored))
+			return sig, spec.AtUserLine(diag.Errorf(shape.Pos, "data.shape is %v, an instance of the dataset %v: transpose "+
+				"the array of the dataset", shape.V, stored))
 		}
 		sig.Instance = shape.V
 	}
@@ -57,7 +60,8 @@ func Check(spec *language.Spec, sig Signature) error {
 // it is fitted. It reports all shape errors of the spec, each at its position.
 func Compile(spec *language.Spec, sig Signature) (*Program, error) {
 	if sig.Classes < 2 || len(sig.Instance) == 0 || ndarray.Size(sig.Instance) < 1 {
-		return nil, fmt.Errorf("a program needs instances with at least one feature and at least 2 classes, not %v and %d", sig.Instance, sig.Classes)
+		return nil, fmt.Errorf("a program needs instances with at least one feature and at least 2 classes, not %v and %d",
+			sig.Instance, sig.Classes)
 	}
 	p := &Program{Spec: spec, Signature: sig, Normalize: spec.Data.Normalize.V != "none"}
 	if spec.Fitted() {
@@ -95,10 +99,11 @@ type lowerer struct {
 	errs     diag.List
 	graph    *graph.Graph
 
-	bagOf           *graph.Node
-	env             map[string]*graph.Node        // values known by name to equations
-	constants       map[string]float64            // extents, sizes and numbers, known by name to equations
-	unknown         map[string]bool               // names whose definition has an error: their users are not reported again
+	bagOf     *graph.Node
+	env       map[string]*graph.Node // values known by name to equations
+	constants map[string]float64     // extents, sizes and numbers, known by name to equations
+	// names whose definition has an error: their users are not reported again
+	unknown         map[string]bool
 	lateEquations   map[string]*language.Equation // definitions of losses and weights.update, lowered where they are used
 	functions       map[string]*language.UserFunction
 	failedFunctions map[string]bool        // functions of the spec with an error: it is reported once
@@ -123,8 +128,10 @@ func newLowerer(p *Program, training bool) *lowerer {
 	}
 	return &lowerer{
 		spec: p.Spec, prog: p, training: training, b: graph.NewBuilder(name),
-		lateEquations: map[string]*language.Equation{}, functions: map[string]*language.UserFunction{}, failedFunctions: map[string]bool{}, maskOfCall: map[string]*graph.Node{},
-		env: map[string]*graph.Node{}, paramNodes: map[string]*graph.Node{}, unknown: map[string]bool{}, constants: map[string]float64{}, counts: map[string]int{}, reportedMixers: map[diag.Pos]bool{},
+		lateEquations: map[string]*language.Equation{}, functions: map[string]*language.UserFunction{},
+		failedFunctions: map[string]bool{}, maskOfCall: map[string]*graph.Node{},
+		env: map[string]*graph.Node{}, paramNodes: map[string]*graph.Node{}, unknown: map[string]bool{},
+		constants: map[string]float64{}, counts: map[string]int{}, reportedMixers: map[diag.Pos]bool{},
 	}
 }
 

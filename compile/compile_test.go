@@ -249,7 +249,8 @@ func TestLogarithmsOfVanishingValues(t *testing.T) {
 
 // A parameter that is too large is the only error of the equations that use it.
 func TestHugeParameter(t *testing.T) {
-	_, err := parse(t, "name: t\nmodel:\n  params:\n    A: {shape: [1000000, 1000000, 1000000], init: normal, scale: 1}\n    B: {shape: [d, k]}\n"+
+	_, err := parse(t, "name: t\nmodel:\n  params:\n    A: {shape: [1000000, 1000000, 1000000], init: normal, scale: "+
+		"1}\n    B: {shape: [d, k]}\n"+
 		"  let:\n    a: sigmoid(sum(X, 1) + sum(A))\n    p: softmax(matmul(bag_sum(a * X), B))\n")
 	if err == nil || !strings.Contains(err.Error(), "the maximum is") || strings.Contains(err.Error(), "built") {
 		t.Error(err)
@@ -259,19 +260,26 @@ func TestHugeParameter(t *testing.T) {
 func TestShapeErrorsAtTheirPlace(t *testing.T) {
 	const head = "name: t\nmodel:\n"
 	cases := []struct{ name, src, want string }{
-		{"conv2d on features", head + "  blocks:\n    - conv2d: {channels: 2, kernel: 3}\n    - flatten\n    - attention\n    - pool: attention\n    - classifier\n",
+		{"conv2d on features", head + "  blocks:\n    - conv2d: {channels: 2, kernel: 3}\n    - flatten\n    - " +
+			"attention\n    - pool: attention\n    - classifier\n",
 			"test.yaml:4:7: conv2d needs images"},
-		{"product", head + "  params:\n    A: {shape: [k, 3]}\n  let:\n    s: matmul(X, A)\n    a: sigmoid(sum(s, 1))\n    p: softmax(bag_sum(X))\n  attention: a\n  probabilities: p\n",
+		{"product", head + "  params:\n    A: {shape: [k, 3]}\n  let:\n    s: matmul(X, A)\n    a: sigmoid(sum(s, 1))\n   " +
+			" p: softmax(bag_sum(X))\n  attention: a\n  probabilities: p\n",
 			"test.yaml:6:8: matmul: inner extents differ"},
-		{"two errors", head + "  params:\n    A: {shape: [d, 3]}\n  let:\n    q: X + A\n    a: sigmoid(sum(X, 7))\n    p: softmax(bag_sum(q))\n  attention: a\n  probabilities: p\n",
+		{"two errors", head + "  params:\n    A: {shape: [d, 3]}\n  let:\n    q: X + A\n    a: sigmoid(sum(X, 7))\n    p: " +
+			"softmax(bag_sum(q))\n  attention: a\n  probabilities: p\n",
 			"test.yaml:6:8: +: shapes [N, 7] and [7, 3] do not fit together: N against 7\ntest.yaml:7:23: the axis must be"},
-		{"parameter of a block", head + "  blocks: [attention, {pool: attention}]\n  params:\n    W: {shape: [h, k]}\n  let:\n    p: softmax(matmul(z, W))\n",
+		{"parameter of a block", head + "  blocks: [attention, {pool: attention}]\n  params:\n    W: {shape: [h, k]}\n  " +
+			"let:\n    p: softmax(matmul(z, W))\n",
 			"test.yaml:5:5: the blocks have a parameter W already"},
-		{"outputs", head + "  params:\n    A: {shape: [d, 3]}\n  let:\n    a: sigmoid(sum(X, 1))\n    p: softmax(bag_sum(matmul(X, A)))\n  attention: a\n  probabilities: p\n",
+		{"outputs", head + "  params:\n    A: {shape: [d, 3]}\n  let:\n    a: sigmoid(sum(X, 1))\n    p: " +
+			"softmax(bag_sum(matmul(X, A)))\n  attention: a\n  probabilities: p\n",
 			"test.yaml:9:18: probabilities must have the shape [B, 5], not [B, 3]"},
-		{"label weights of one bag", head + "  blocks: [attention, pool: attention, classifier]\nweights: {update: 'sum(w, 1)'}\n",
+		{"label weights of one bag", head + "  blocks: [attention, pool: attention, classifier]\nweights: {update: " +
+			"'sum(w, 1)'}\n",
 			"test.yaml:4:20: the label weights must have the shape [B, 5], not [B, 1]"},
-		{"label weights of a number", head + "  blocks: [attention, pool: attention, classifier]\nweights: {update: 1 * lambda}\n",
+		{"label weights of a number", head + "  blocks: [attention, pool: attention, classifier]\nweights: {update: 1 * " +
+			"lambda}\n",
 			"test.yaml:4:19: the label weights must have the shape [B, 5], not []"},
 	}
 	for _, c := range cases {
@@ -301,10 +309,12 @@ func TestSignatureOf(t *testing.T) {
 		t.Errorf("wrong number of features: %v", err)
 	}
 	spec.Data.Shape.V = []int{3, 28, 28}
-	if _, err := compile.SignatureOf(spec, []int{28, 28, 3}, 5); err == nil || !strings.Contains(err.Error(), "[28 28 3]: transpose the array") {
+	if _, err := compile.SignatureOf(spec, []int{28, 28, 3}, 5); err == nil ||
+		!strings.Contains(err.Error(), "[28 28 3]: transpose the array") {
 		t.Errorf("channels last: %v", err)
 	}
-	if _, err := compile.SignatureOf(spec, []int{784}, 4); err == nil || !strings.Contains(err.Error(), "data.classes is 5") {
+	if _, err := compile.SignatureOf(spec, []int{784}, 4); err == nil ||
+		!strings.Contains(err.Error(), "data.classes is 5") {
 		t.Errorf("wrong number of classes: %v", err)
 	}
 }

@@ -48,7 +48,8 @@ func (e *expression) bagNorm(x *ast.CallExpr, args []*graph.Node) (*graph.Node, 
 }
 
 // normalized divides centred values by their standard deviation and applies gain and bias.
-func (e *expression) normalized(x *ast.CallExpr, args []*graph.Node, centred *graph.Node, mean func(*graph.Node) *graph.Node) (*graph.Node, error) {
+func (e *expression) normalized(x *ast.CallExpr, args []*graph.Node, centred *graph.Node,
+	mean func(*graph.Node) *graph.Node) (*graph.Node, error) {
 	b := e.b
 	deviation := b.Sqrt(b.Add(mean(b.Mul(centred, centred)), b.Scalar(normEpsilon)))
 	return e.scaled(x, b.Div(centred, deviation), args)
@@ -71,11 +72,14 @@ func (e *expression) batchNormOf(x *ast.CallExpr, args []*graph.Node) (*graph.No
 	a := args[0]
 	switch s := a.Shape; {
 	case e.pastModel:
-		return nil, e.errorf(x, "batch_norm has running statistics for predictions, so only model.let may use it; losses and weights.update may use mean(x, 0)")
+		return nil, e.errorf(x, "batch_norm has running statistics for predictions, so only model.let may use it; losses "+
+			"and weights.update may use mean(x, 0)")
 	case len(s) != 2 || s[0] != graph.N && s[0] != graph.B || !s[1:].Static():
-		return nil, e.errorf(x, "batch_norm needs one row of numbers per instance or bag, [N, columns] or [B, columns], not %v", s)
+		return nil, e.errorf(x, "batch_norm needs one row of numbers per instance or bag, [N, columns] or [B, columns], "+
+			"not %v", s)
 	case s[0] == graph.B && e.spec.Train.Batch.V == 1:
-		return nil, e.errorf(x, "batch_norm of [B, columns] normalises over the bags of a step, but train.batch is 1; set train.batch, for example to 16")
+		return nil, e.errorf(x, "batch_norm of [B, columns] normalises over the bags of a step, but train.batch is 1; set "+
+			"train.batch, for example to 16")
 	}
 	return e.scaled(x, e.standardized(e.numbered("batch_norm"), a, batchNormShare), args)
 }
@@ -169,8 +173,10 @@ func (e *expression) wantAttended(x *ast.CallExpr, args []*graph.Node, i int) er
 		return nil
 	}
 	s, columns := args[i].Shape, args[i-2].Shape[1]
-	if len(s) != 3 || s[0] != graph.B || !s[1:].Static() || s[2] != columns || s[1] != args[3].Shape[1] || s[1] > maxUnrolled {
-		return e.errorf(x, "bag_attention: extra keys and values of each bag are [B, c, %d] and [B, c, %d], c at most %d, not %v and %v; split(x, 1) makes one of each row of x",
+	if len(s) != 3 || s[0] != graph.B || !s[1:].Static() || s[2] != columns || s[1] != args[3].Shape[1] ||
+		s[1] > maxUnrolled {
+		return e.errorf(x, "bag_attention: extra keys and values of each bag are [B, c, %d] and [B, c, %d], c at most %d, "+
+			"not %v and %v; split(x, 1) makes one of each row of x",
 			int(args[1].Shape[1]), int(args[2].Shape[1]), maxUnrolled, args[3].Shape, args[4].Shape)
 	}
 	return nil
@@ -249,7 +255,8 @@ func (e *expression) bagScores(x *ast.CallExpr, args []*graph.Node) (*graph.Node
 		return nil, err
 	}
 	if s := m.Shape; len(s) != 3 || s[0] != graph.B || s[2] != a.Shape[1] {
-		return nil, e.errorf(x, "bag_scores needs instances [N, d] and a matrix [B, c, d] for each bag, they are %v and %v", a.Shape, s)
+		return nil, e.errorf(x, "bag_scores needs instances [N, d] and a matrix [B, c, d] for each bag, they are %v and %v",
+			a.Shape, s)
 	}
 	c, d := int(m.Shape[1]), int(m.Shape[2])
 	rows := b.Reshape(m, graph.Shape{graph.B, graph.Dim(c * d)}) // onnx-go slices only matrices
@@ -328,7 +335,8 @@ func (e *expression) random(x *ast.CallExpr, args []*graph.Node) (*graph.Node, e
 
 // draws returns the random mask of a call for values of the shape of a. drop converts argument i
 // to the probability of a zero. The mask is nil in predictions, and for the probability 0.
-func (e *expression) draws(x *ast.CallExpr, a *graph.Node, i int, drop func(rate float64) float64) (*graph.Node, error) {
+func (e *expression) draws(x *ast.CallExpr, a *graph.Node, i int, drop func(rate float64) float64) (*graph.Node,
+	error) {
 	rate, err := e.setting(x, i, 0, 1, false)
 	if err != nil {
 		return nil, err
@@ -358,7 +366,8 @@ func (e *expression) draw(x *ast.CallExpr, shape graph.Shape, p float64) *graph.
 
 func (e *expression) wantRandomRows(x *ast.CallExpr, a *graph.Node) error {
 	if s := a.Shape; len(s) == 0 || !s[:1].Static() && s[0] != graph.N && s[0] != graph.B || !s[1:].Static() {
-		return e.errorf(x, "%s needs one row per instance or bag, [N, ...] or [B, ...], or the shape of a parameter, not %v", written(x), s)
+		return e.errorf(x, "%s needs one row per instance or bag, [N, ...] or [B, ...], or the shape of a parameter, not %v",
+			written(x), s)
 	}
 	return nil
 }

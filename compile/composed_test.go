@@ -68,8 +68,9 @@ func TestComposedFunctions(t *testing.T) {
 			2*(-1-1)/root(5.5) + 1, 2*(5-1)/root(5.5) + 2, 2*(0-1)/root(5.5) + 3, 2*(0-1)/root(5.5) + 4,
 			1, 2*(2-1)/root(6.5) + 2, 2*(-3-1)/root(6.5) + 3, 2*(4-1)/root(6.5) + 4,
 			2*(7-2)/root(8.5) + 1, 2*(0-2)/root(8.5) + 2, 2*(0-2)/root(8.5) + 3, 2*(1-2)/root(8.5) + 4},
-		"bag_norm(sum(X, 1), 3, 1)": {3*(12-20.0/3)/root(128.0/9) + 1, 3*(4-20.0/3)/root(128.0/9) + 1, 3*(4-20.0/3)/root(128.0/9) + 1, 1},
-		"bag_top(X, two)":           {1, 1, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1, 1, 1, 1, 1},
+		"bag_norm(sum(X, 1), 3, 1)": {3*(12-20.0/3)/root(128.0/9) + 1, 3*(4-20.0/3)/root(128.0/9) + 1,
+			3*(4-20.0/3)/root(128.0/9) + 1, 1},
+		"bag_top(X, two)": {1, 1, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1, 1, 1, 1, 1},
 		"flatten(bag_matmul(X, concat(sum(X, 1), max(X, 1))))": {
 			12 - 4 + 4, 6 - 5 + 4, 24 + 20 + 8, 12 + 25 + 8, 36 + 0 - 12, 18 + 0 - 12, 72 + 0 + 16, 36 + 0 + 16,
 			56, 49, 0, 0, 0, 0, 8, 7},
@@ -148,7 +149,8 @@ func TestDrawsOfPredictions(t *testing.T) {
 
 // The share of the normal distribution below a draw is the uniform number it is made from.
 func TestNormalDraws(t *testing.T) {
-	const src = "name: t\nmodel: {params: {C: [500, k]}, let: {p: \"softmax(bag_sum(sum(X, 1)) * sum(C + normal(C), 0))\", drawn: normal(C)}}\nloss: [disambiguation, equation: {name: e, value: sum(drawn)}]\n"
+	const src = "name: t\nmodel: {params: {C: [500, k]}, let: {p: \"softmax(bag_sum(sum(X, 1)) * sum(C + normal(C), " +
+		"0))\", drawn: normal(C)}}\nloss: [disambiguation, equation: {name: e, value: sum(drawn)}]\n"
 	p, err := parse(t, src)
 	if err != nil {
 		t.Fatal(err)
@@ -195,9 +197,11 @@ train: {batch: %d}
 	}{
 		{"batch_norm(bag_sum(matmul(X, C)), 1, 0)", "", 1, "but train.batch is 1"},
 		{"batch_norm(sum(X, 1) * sum(C), 1, 0) + batch_norm(C, 1, 0)", "", 4, "needs one row of numbers per instance or bag"},
-		{"matmul(bag_sum(X), C)", ", equation: {name: e, value: \"sum(batch_norm(s, 1, 0))\"}", 4, "only model.let may use it"},
+		{"matmul(bag_sum(X), C)", ", equation: {name: e, value: \"sum(batch_norm(s, 1, 0))\"}", 4,
+			"only model.let may use it"},
 	} {
-		if _, err := parse(t, fmt.Sprintf(src, c.equation, c.loss, c.batch)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := parse(t, fmt.Sprintf(src, c.equation, c.loss, c.batch)); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: the error is %v", c.equation, err)
 		}
 	}
@@ -206,7 +210,8 @@ train: {batch: %d}
 // A step with a single bag has no deviation over its bags, and a bag of one instance has none over its
 // instances: batch_norm takes the running statistics as in predictions, and leaves them as they are.
 func TestBatchNormOfOneRow(t *testing.T) {
-	p, err := parse(t, "name: t\nmodel: {blocks: [dense: 4, batch_norm, pool: mean, dense: 3, batch_norm, classifier: softmax]}\ndata: {normalize: none}\nloss: [disambiguation]\ntrain: {batch: 4}\n")
+	p, err := parse(t, "name: t\nmodel: {blocks: [dense: 4, batch_norm, pool: mean, dense: 3, batch_norm, classifier: "+
+		"softmax]}\ndata: {normalize: none}\nloss: [disambiguation]\ntrain: {batch: 4}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,20 +268,35 @@ func TestFaultsOfFunctionsAtTheirPlace(t *testing.T) {
 		"    f: {args: [x, y], let: {u: \"x + y\"}, value: \"bag_sum(u)\"}\n" +
 		"    g: {args: [x], value: \"f(x, x)\"}\n  let:\n"
 	for src, want := range map[string]string{
-		"    z: g(bag_sum(X)) + g(bag_sum(X))\n":                                     "test.yaml:6:50: bag_sum: needs one row per instance, [N, ...], not [B, 7]\nf is called at test.yaml:7:28\ng is called at test.yaml:9:8",
-		"    z: f(X, C)\n":                                                           "test.yaml:6:33: +: shapes [N, 7] and [7, 5] do not fit together: N against 7\nf is called at test.yaml:9:8",
-		"    z: bag_sum(bag_top(X, beta)) + f(X, 1)\n":                               "test.yaml:9:27: the argument n of bag_top must be a whole number from 1 to 64 that does not change",
-		"    z: f(dropout(X, C), 1)\n":                                               "test.yaml:9:21: the argument rate of dropout must be a number from 0 to 1 that does not change",
-		"    z: f(dropout(X, 1), 1)\n":                                               "test.yaml:9:21: dropout with a rate of 1 gives only zeros",
-		"    z: f(X + dropout(sum(C), 0.5), 1)\n":                                    "test.yaml:9:14: dropout needs one row per instance or bag, [N, ...] or [B, ...], or the shape of a parameter, not []",
-		"    z: f(split(X, 2), 1)\n":                                                 "test.yaml:9:10: split needs rows of numbers that divide into 2 parts, not [N, 7]",
-		"    z: f(bag_attention(X, X, X, 2), 1)\n":                                   "test.yaml:9:10: bag_attention: the 7 columns of [N, 7] do not divide into 2 heads",
-		"    z: f(bag_attention(X, X, C, 1, split(bag_sum(X), 1), bag_sum(X)), 1)\n": "test.yaml:9:10: bag_attention needs one row per instance, [N, ...], not [7, 5]",
-		"    z: f(bag_attention(X, X, X, 1, X), 1)\n":                                "test.yaml:9:10: bag_attention: extra keys need values, as the argument after them",
-		"    z: f(bag_attention(X, X, X, 1, split(bag_sum(X), 1), bag_sum(X)), 1)\n": "test.yaml:9:10: bag_attention: extra keys and values of each bag are [B, c, 7] and [B, c, 7], c at most 256, not [B, 1, 7] and [B, 7]; split(x, 1) makes one of each row of x",
-		"    z: f(bag_scores(X, bag_sum(X)), 1)\n":                                   "test.yaml:9:10: bag_scores needs instances [N, d] and a matrix [B, c, d] for each bag, they are [N, 7] and [B, 7]",
-		"    z: f(of_bag(bag_matmul(X, bag_sum(X))), 1)\n":                           "test.yaml:9:17: bag_matmul needs one row per instance, [N, ...], not [B, 7]",
-		"    z: f(flatten(sum(C)), 1)\n":                                             "test.yaml:9:10: flatten needs rows of numbers, such as [N, a, b], not []",
+		"    z: g(bag_sum(X)) + g(bag_sum(X))\n": "test.yaml:6:50: bag_sum: needs one " +
+			"row per instance, [N, ...], not [B, 7]\nf is called at test.yaml:7:28\ng is called at test.yaml:9:8",
+		"    z: f(X, C)\n": "test.yaml:6:33: +: shapes [N, 7] " +
+			"and [7, 5] do not fit together: N against 7\nf is called at test.yaml:9:8",
+		"    z: bag_sum(bag_top(X, beta)) + f(X, 1)\n": "test.yaml:9:27: the argument n of " +
+			"bag_top must be a whole number from 1 to 64 that does not change",
+		"    z: f(dropout(X, C), 1)\n": "test.yaml:9:21: the argument rate " +
+			"of dropout must be a number from 0 to 1 that does not change",
+		"    z: f(dropout(X, 1), 1)\n": "test.yaml:9:21: dropout with a " +
+			"rate of 1 gives only zeros",
+		"    z: f(X + dropout(sum(C), 0.5), 1)\n": "test.yaml:9:14: dropout needs one " +
+			"row per instance or bag, [N, ...] or [B, ...], or the shape of a parameter, not []",
+		"    z: f(split(X, 2), 1)\n": "test.yaml:9:10: split needs rows " +
+			"of numbers that divide into 2 parts, not [N, 7]",
+		"    z: f(bag_attention(X, X, X, 2), 1)\n": "test.yaml:9:10: bag_attention: the " +
+			"7 columns of [N, 7] do not divide into 2 heads",
+		"    z: f(bag_attention(X, X, C, 1, split(bag_sum(X), 1), bag_sum(X)), 1)\n": "test.yaml:9:10: bag_attention " +
+			"needs one row per instance, [N, ...], not [7, 5]",
+		"    z: f(bag_attention(X, X, X, 1, X), 1)\n": "test.yaml:9:10: bag_attention: " +
+			"extra keys need values, as the argument after them",
+		"    z: f(bag_attention(X, X, X, 1, split(bag_sum(X), 1), bag_sum(X)), 1)\n": "test.yaml:9:10: bag_attention: " +
+			"extra keys and values of each bag are [B, c, 7] and [B, c, 7], c at most 256, not [B, 1, 7] and [B, 7]; " +
+			"split(x, 1) makes one of each row of x",
+		"    z: f(bag_scores(X, bag_sum(X)), 1)\n": "test.yaml:9:10: bag_scores needs " +
+			"instances [N, d] and a matrix [B, c, d] for each bag, they are [N, 7] and [B, 7]",
+		"    z: f(of_bag(bag_matmul(X, bag_sum(X))), 1)\n": "test.yaml:9:17: bag_matmul needs " +
+			"one row per instance, [N, ...], not [B, 7]",
+		"    z: f(flatten(sum(C)), 1)\n": "test.yaml:9:10: flatten needs rows " +
+			"of numbers, such as [N, a, b], not []",
 	} {
 		_, err := parse(t, head+src+"    used: g(X)\n    p: softmax(matmul(z, C) * beta)\nloss: [disambiguation]\n")
 		if err == nil {
@@ -377,7 +397,8 @@ loss: [disambiguation]
 	}
 }
 
-// A draw without effect has no mask: in an equation that nothing uses, or as the argument of which a function reads only
+// A draw without effect has no mask: in an equation that nothing uses, or as the argument of which a function reads
+// only
 // the shape.
 func TestRandomDrawsWithoutEffect(t *testing.T) {
 	const src = `name: t

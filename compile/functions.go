@@ -79,7 +79,8 @@ func singleOp(op graph.Op) function {
 func softmax(op graph.Op) function {
 	return func(e *expression, x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
 		if s := args[0].Shape; len(s) > 0 && s[len(s)-1] == 1 {
-			d := e.at(e.eq, int(x.Pos())-1, int(x.Fun.End())-1, x.Fun.(*ast.Ident).Name+" along a last axis of size 1 is the same for every value")
+			d := e.at(e.eq, int(x.Pos())-1, int(x.Fun.End())-1, x.Fun.(*ast.Ident).Name+
+				" along a last axis of size 1 is the same for every value")
 			if op == graph.OpSoftmax {
 				d.Suggestion = "bag_softmax"
 			}
@@ -214,7 +215,8 @@ func (e *expression) setting(x *ast.CallExpr, i int, lo, hi float64, whole bool)
 		if whole {
 			what = "a whole number"
 		}
-		return 0, e.errorf(a, "the argument %s of %s must be %s from %g to %g that does not change", def.Args[i], def.Name, what, lo, hi)
+		return 0, e.errorf(a, "the argument %s of %s must be %s from %g to %g that does not change", def.Args[i], def.Name,
+			what, lo, hi)
 	}
 	return v, nil
 }
@@ -227,7 +229,8 @@ func (e *expression) axis(x *ast.CallExpr, a *graph.Node) (int, error) {
 		axis += len(a.Shape)
 	}
 	if axis < 0 || axis >= len(a.Shape) {
-		return 0, e.errorf(x.Args[1], "the axis must be a whole number from 0 to %d for the shape %v", len(a.Shape)-1, a.Shape)
+		return 0, e.errorf(x.Args[1], "the axis must be a whole number from 0 to %d for the shape %v", len(a.Shape)-1,
+			a.Shape)
 	}
 	return axis, nil
 }

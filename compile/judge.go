@@ -51,14 +51,16 @@ func (l *lowerer) judgePredictions(errs *diag.List) {
 	}
 	for c := range k {
 		if hi := facts.Range(p, c).Hi; hi < least-1e-9 {
-			errs.Add(diag.Errorf(at, "class %d of %d can never be predicted: its probability is at most %.3g, which is too small in every bag", c+1, k, hi))
+			errs.Add(diag.Errorf(at, "class %d of %d can never be predicted: its probability is at most %.3g, which is too "+
+				"small in every bag", c+1, k, hi))
 		}
 	}
 	if most < sure {
 		l.warn(at, "no probability can exceed %.3g: their order has a meaning, their size has none", most)
 	}
 	if a := l.graph.Output(OutAttention); l.prog.Attends && facts.Even(a) {
-		l.warn(l.placeOf(l.spec.Model.Attention, "a"), "the attention is the same for all instances of a bag: it tells nothing about them")
+		l.warn(l.placeOf(l.spec.Model.Attention, "a"), "the attention is the same for all instances of a bag: it tells "+
+			"nothing about them")
 	}
 }
 
@@ -75,7 +77,8 @@ func (l *lowerer) judgeLoss() {
 	for i := range l.params {
 		q := &l.params[i]
 		if !q.Statistic && !reached[l.graph.Param(q.Name)] {
-			l.warn(l.placeOfParam(q.Name), "the parameter %s keeps its initial value: no gradient of the loss reaches it", q.Name)
+			l.warn(l.placeOfParam(q.Name), "the parameter %s keeps its initial value: no gradient of the loss reaches it",
+				q.Name)
 		}
 	}
 }

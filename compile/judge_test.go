@@ -12,27 +12,34 @@ import (
 )
 
 func TestUselessModels(t *testing.T) {
-	const head = "name: t\nmodel:\n  params:\n    A: {shape: [d, k]}\n    v: {shape: [d, 1]}\n  let:\n    s: matmul(X, v)\n"
+	const head = "name: t\nmodel:\n  params:\n    A: {shape: [d, k]}\n    v: {shape: [d, 1]}\n  let:\n    s: matmul(X, " +
+		"v)\n"
 	const good = "    a: bag_softmax(s)\n    p: softmax(matmul(bag_sum(a * X), A))\n"
 	for _, c := range []struct{ name, src, err, warning string }{
 		{"nothing", head + good, "", ""},
 		{"softmax of one column", head + "    a: softmax(s)\n    p: softmax(matmul(bag_sum(a * X), A))\n",
-			"test.yaml:8:8: softmax along a last axis of size 1 is the same for every value (did you mean \"bag_softmax\"?)", ""},
+			"test.yaml:8:8: softmax along a last axis of size 1 is the same for every value (did you mean \"bag_softmax\"?)",
+			""},
 		{"logarithm of it", head + "    b: log_softmax(s)\n    a: exp(b)\n    p: softmax(matmul(bag_sum(a * X), A))\n",
 			"test.yaml:8:8: log_softmax along a last axis of size 1", ""},
 		{"predictions without instances", head + "    a: bag_softmax(s)\n    p: softmax(bag_sum(0 * matmul(X, A)))\n",
 			"test.yaml:9:8: the probabilities do not depend on the instances", ""},
-		{"counts only", strings.Replace(head, "[d, k]", "[2, k]", 1) + "    a: bag_softmax(s)\n    p: softmax(matmul(concat(bag_count(X), bag_count(X)), A))\n",
+		{"counts only", strings.Replace(head, "[d, k]", "[2, k]", 1) + "    a: bag_softmax(s)\n    p: " +
+			"softmax(matmul(concat(bag_count(X), bag_count(X)), A))\n",
 			"test.yaml:9:8: the probabilities do not depend on the instances", ""},
-		{"a class without a chance", head + "    a: bag_softmax(s)\n    q: sigmoid(matmul(bag_sum(a * X), A)) + c\n    p: softmax(q)\n" +
+		{"a class without a chance", head + "    a: bag_softmax(s)\n    q: sigmoid(matmul(bag_sum(a * X), A)) + c\n    p: " +
+			"softmax(q)\n" +
 			"  numbers: {c: [0, 0, -3, 0, 0]}\n", "test.yaml:10:8: class 3 of 5 can never be predicted", ""},
 		{"bounded probabilities", head + "    a: bag_softmax(s)\n    p: softmax(sigmoid(matmul(bag_sum(a * X), A)))\n", "",
 			"test.yaml:9:8: no probability can exceed 0.405"},
-		{"the same attention", head + "    a: bag_softmax(of_bag(bag_sum(s)))\n    p: softmax(matmul(bag_sum(a * X), A))\n", "",
+		{"the same attention", head + "    a: bag_softmax(of_bag(bag_sum(s)))\n    p: softmax(matmul(bag_sum(a * X), A))\n",
+			"",
 			"test.yaml:8:8: the attention is the same for all instances of a bag"},
-		{"a parameter without gradient", head + "    a: bag_softmax(stop_gradient(s))\n    p: softmax(matmul(bag_sum(a * X), A))\n", "",
+		{"a parameter without gradient", head + "    a: bag_softmax(stop_gradient(s))\n    p: softmax(matmul(bag_sum(a * " +
+			"X), A))\n", "",
 			"test.yaml:5:5: the parameter v keeps its initial value"},
-		{"a term without effect", head + good + "loss:\n  - disambiguation\n  - equation: {name: entropy, value: mean(w * log(w + 1))}\n" +
+		{"a term without effect", head + good + "loss:\n  - disambiguation\n  - equation: {name: entropy, value: mean(w * " +
+			"log(w + 1))}\n" +
 			"weights: {order: after_loss}\n", "", "test.yaml:12:5: the loss term entropy has no effect"},
 		{"a class that no set has", head + "    a: bag_softmax(s)\n    p: 0.4 * sigmoid(matmul(bag_sum(a * X), A))\n" +
 			"data: {labels: multi}\nloss: [binary_cross_entropy]\n", "test.yaml:9:8: class 1 of 5 can never be predicted", ""},
@@ -61,13 +68,15 @@ func TestShippedSpecsAreNotUseless(t *testing.T) {
 	bounded := regexp.MustCompile("^(elimipl|miplma|promipl|demipl-program)(-image)?$")
 	for _, name := range language.TrainedNames() {
 		w := strings.Join(load(t, name).Warnings, "\n")
-		if known := strings.Contains(w, "no probability can exceed") && !strings.Contains(w, "\n"); known != bounded.MatchString(name) || !known && w != "" {
+		if known := strings.Contains(w, "no probability can exceed") &&
+			!strings.Contains(w, "\n"); known != bounded.MatchString(name) || !known && w != "" {
 			t.Errorf("%s: warnings %q", name, w)
 		}
 	}
 }
 
-// Random specs may deserve warnings: they have values that nothing uses, and scores of whole bags. But none is an error.
+// Random specs may deserve warnings: they have values that nothing uses, and scores of whole bags. But none is an
+// error.
 func TestRandomSpecsAreNotUseless(t *testing.T) {
 	for seed := range uint64(300) {
 		traintest.Random(t, seed)

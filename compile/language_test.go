@@ -122,7 +122,8 @@ model:
 	for _, m := range p.Masks {
 		fmt.Fprintf(&got, "%s %v ", m.Name, m.Shape)
 	}
-	want := "dense1.weight [7 6] dense1.bias [6] dense2.weight [12 4] dense2.bias [4] Wc [4 5] bc [5] dropout1.mask [N, 6] dropout2.mask [B, 4] "
+	want := "dense1.weight [7 6] dense1.bias [6] dense2.weight [12 4] dense2.bias [4] Wc [4 5] bc [5] dropout1.mask " +
+		"[N, 6] dropout2.mask [B, 4] "
 	if got.String() != want {
 		t.Errorf("got  %s\nwant %s", &got, want)
 	}
@@ -136,7 +137,8 @@ func TestWeightsAfterTheStep(t *testing.T) {
 		t.Fatal("label weights in the wrong graph")
 	}
 	env := randomEnv(before, before.Train, []int{3, 1, 5})
-	if want, got := eval(t, before.Train, env)[compile.OutLabelWeights], eval(t, after.WeightUpdate, env)[compile.OutLabelWeights]; !near(want, got) {
+	if want, got := eval(t, before.Train, env)[compile.OutLabelWeights], eval(t, after.WeightUpdate,
+		env)[compile.OutLabelWeights]; !near(want, got) {
 		t.Errorf("label weights %v, want %v", got.Data, want.Data)
 	}
 	for _, build := range []func(*compile.Program) (*graph.Graph, error){compile.Step, compile.StepOneBag} {

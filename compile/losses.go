@@ -102,7 +102,8 @@ func (l *lowerer) newWeights() *graph.Node {
 		}
 		want := graph.Shape{graph.B, graph.Dim(l.prog.Signature.Classes)}
 		if !n.Shape.Equal(want) {
-			l.errs.Add(l.at(eq, 0, len(eq.Text.V), fmt.Sprintf("the label weights must have the shape %v, not %v", want, n.Shape)))
+			l.errs.Add(l.at(eq, 0, len(eq.Text.V), fmt.Sprintf("the label weights must have the shape %v, not %v", want,
+				n.Shape)))
 			return nil
 		}
 		return b.StopGrad(n)
@@ -166,7 +167,8 @@ func (l *lowerer) classWeighted(w *graph.Node) *graph.Node {
 		return w
 	}
 	if n := len(want.V.List); n > 0 && n != k && !l.unknown["k"] {
-		l.errs.Add(diag.Errorf(want.Pos, "train.class_weights has %s, the dataset has %s", diag.Count(n, "number"), diag.Count(k, "class")))
+		l.errs.Add(diag.Errorf(want.Pos, "train.class_weights has %s, the dataset has %s", diag.Count(n, "number"),
+			diag.Count(k, "class")))
 	}
 	return l.b.Mul(l.b.Input(InClassWeights, graph.Float, graph.Shape{1, graph.Dim(k)}), w)
 }
@@ -175,7 +177,8 @@ func (l *lowerer) classWeighted(w *graph.Node) *graph.Node {
 func (l *lowerer) number(eq *language.Equation) *graph.Node {
 	n := l.equation(eq)
 	if n != nil && len(n.Shape) > 0 {
-		l.errs.Add(l.at(eq, 0, len(eq.Text.V), fmt.Sprintf("a loss term must be a single number, this has the shape %v", n.Shape)).
+		l.errs.Add(l.at(eq, 0, len(eq.Text.V), fmt.Sprintf("a loss term must be a single number, this has the shape %v",
+			n.Shape)).
 			WithNote("take the mean or the sum of it"))
 		return nil
 	}
@@ -193,7 +196,8 @@ func (l *lowerer) checkLoss() error {
 		pos = term.Equation.Text.Pos
 	}
 	return l.spec.AtUserLine(diag.Errorf(pos, "no parameter can change the loss: there is nothing to train").
-		WithNote("a term counts when its weight is not 0 and it depends on a parameter of the model outside of stop_gradient"))
+		WithNote("a term counts when its weight is not 0 and it depends on a parameter of the model outside of " +
+			"stop_gradient"))
 }
 
 // logOf returns log x, if possible in a form in which x cannot round to zero.

@@ -80,5 +80,6 @@ func (l *lowerer) sumError(pos diag.Pos) error {
 		d.Pos = labels
 		d = d.WithNote("inherited from %s: %s", pos, strings.TrimSpace(at.Line))
 	}
-	return l.spec.AddSource(d).WithNote("give each class a probability by itself, such as p: sigmoid(logits) and logp: log(sigmoid(logits))")
+	return l.spec.AddSource(d).WithNote("give each class a probability by itself, such as p: sigmoid(logits) and logp: " +
+		"log(sigmoid(logits))")
 }

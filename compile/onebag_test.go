@@ -46,7 +46,8 @@ func TestPredictionsOfMixedBagsAreRefused(t *testing.T) {
 	}
 	for _, c := range cases {
 		_, err := parse(t, fmt.Sprintf(equationModel, c.e, c.p, "disambiguation"))
-		if err == nil || !strings.Contains(err.Error(), "a prediction is a function of one bag") || !strings.HasPrefix(err.Error(), c.want) {
+		if err == nil || !strings.Contains(err.Error(), "a prediction is a function of one bag") ||
+			!strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("e: %s, p: %s\ngot %v\nwant an error at %s", c.e, c.p, err, c.want)
 			continue
 		}
@@ -116,7 +117,8 @@ func TestLossesThatNothingCanChangeAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", loss, err)
 		}
 	}
-	if _, err := parse(t, "name: t\nmodel: {let: {p: \"softmax(bag_mean(X)) * 0.2 + 0 * bag_count(X) + 0 * softmax(k * bag_sum(X))\"}}\n"); err == nil {
+	if _, err := parse(t, "name: t\nmodel: {let: {p: \"softmax(bag_mean(X)) * 0.2 + 0 * bag_count(X) + 0 * softmax(k * "+
+		"bag_sum(X))\"}}\n"); err == nil {
 		t.Error("a model without parameters has nothing to train")
 	}
 }
@@ -134,7 +136,8 @@ func checkOneBag(t *testing.T, p *compile.Program, sizes []int) error {
 		env.Values[compile.InBagOf] = graph.NewInts(make([]int, size)...)
 		out := eval(t, p.Infer, env)
 		if want := rows(together[compile.OutProbabilities], bag, 1); !near(out[compile.OutProbabilities], want) {
-			return fmt.Errorf("bag %d: probabilities %v by itself, %v in the batch", bag, out[compile.OutProbabilities].Data, want.Data)
+			return fmt.Errorf("bag %d: probabilities %v by itself, %v in the batch", bag, out[compile.OutProbabilities].Data,
+				want.Data)
 		}
 		if want := rows(together[compile.OutAttention], at, size); !near(out[compile.OutAttention], want) {
 			return fmt.Errorf("bag %d: attention %v by itself, %v in the batch", bag, out[compile.OutAttention].Data, want.Data)
@@ -200,7 +203,8 @@ func TestEquationsThatCompileFollowFromOneBag(t *testing.T) {
 	kept, refused := 0, 0
 	for range 4000 {
 		e := draw(1 + rng.IntN(4))
-		p, err := parse(t, fmt.Sprintf(equationModel, e, one("e", "bag_sum(e)", "transpose(e)", "sum(e, 1)", "matmul(z, e)"), "disambiguation"))
+		p, err := parse(t, fmt.Sprintf(equationModel, e, one("e", "bag_sum(e)", "transpose(e)", "sum(e, 1)", "matmul(z, e)"),
+			"disambiguation"))
 		switch {
 		case err == nil:
 			kept++

@@ -127,7 +127,8 @@ type update struct {
 }
 
 func newUpdate(b *graph.Builder, p *Program) *update {
-	u := &update{b: b, train: &p.Spec.Train, program: p, state: map[string]*graph.Node{}, updated: map[string]*graph.Node{}}
+	u := &update{b: b, train: &p.Spec.Train, program: p, state: map[string]*graph.Node{},
+		updated: map[string]*graph.Node{}}
 	for _, name := range p.StateVectors() {
 		u.state[name] = b.Input(name, graph.Float, graph.Shape{graph.Dim(p.FlatSize())})
 	}

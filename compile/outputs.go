@@ -92,8 +92,10 @@ func (l *lowerer) wantOneBag(what string, n *graph.Node) {
 			continue // reported: for another output, or as another node of the same call
 		}
 		l.reportedMixers[mixer.Pos] = true
-		l.errs.Add(diag.Errorf(mixer.Pos, "this mixes the rows of different bags on the way to the %s; a prediction is a function of one bag", what).
-			WithNote("join the instances of a bag with bag_sum, bag_mean, bag_max or bag_softmax; only losses and weights.update may mix bags"))
+		l.errs.Add(diag.Errorf(mixer.Pos, "this mixes the rows of different bags on the way to the %s; a prediction is a "+
+			"function of one bag", what).
+			WithNote("join the instances of a bag with bag_sum, bag_mean, bag_max or bag_softmax; only losses and " +
+				"weights.update may mix bags"))
 	}
 }
 

@@ -16,8 +16,10 @@ import (
 // training graph can have.
 func withParameter(t *testing.T, name string) *language.Spec {
 	t.Helper()
-	spec, err := language.Parse("test.yaml", []byte("name: t\nmodel:\n  params:\n    "+name+": {shape: [d, k]}\n  let: {p: \"softmax(matmul(bag_mean(X), "+name+"))\"}\n"+
-		"weights: {update: \"S * w * exp(-t / T)\"}\nloss:\n  - equation: {name: e, value: \"-sum(w * log(p) * lambda * t / T)\"}\n"))
+	spec, err := language.Parse("test.yaml", []byte("name: t\nmodel:\n  params:\n    "+name+": {shape: [d, k]}\n  let: "+
+		"{p: \"softmax(matmul(bag_mean(X), "+name+"))\"}\n"+
+		"weights: {update: \"S * w * exp(-t / T)\"}\nloss:\n  - equation: {name: e, value: \"-sum(w * log(p) * lambda * t "+
+		"/ T)\"}\n"))
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -45,7 +47,8 @@ func TestNoParameterIsNamedAsAnInputOrOutput(t *testing.T) {
 		}
 		graphs = append(graphs, g)
 	}
-	for _, build := range []func(*compile.Program) (*graph.Graph, error){compile.Step, compile.StepOneBag, compile.Predict, compile.Update} {
+	for _, build := range []func(*compile.Program) (*graph.Graph, error){compile.Step, compile.StepOneBag, compile.Predict,
+		compile.Update} {
 		g, err := build(p)
 		if err != nil {
 			t.Fatal(err)

@@ -33,7 +33,8 @@ func (l *lowerer) oversize(pos diag.Pos) bool {
 func (l *lowerer) countParameter(p *graph.Node) {
 	before := l.paramCount
 	if l.paramCount += p.Shape.Elements(1, 1); before <= maxParams && l.paramCount > maxParams {
-		l.errs.Add(diag.Errorf(p.Pos, "the model has %.0f parameters up to here, with the %v of %s; the maximum is %d", l.paramCount, p.Shape, p.Name, maxParams).
+		l.errs.Add(diag.Errorf(p.Pos, "the model has %.0f parameters up to here, with the %v of %s; the maximum is %d",
+			l.paramCount, p.Shape, p.Name, maxParams).
 			WithNote("a model file has at most 2 GiB"))
 	}
 }

@@ -20,9 +20,11 @@ const (
 )
 
 // reserved lists the names that a parameter must not have, because engines and files identify values by name.
-var reserved = []string{InInstances, InBagOf, InCandidates, InLabelWeights, InLambda, InEpoch, InEpochs, InParams, InLR, InGrads,
+var reserved = []string{InInstances, InBagOf, InCandidates, InLabelWeights, InLambda, InEpoch, InEpochs, InParams, InLR,
+	InGrads,
 	OutProbabilities, OutAttention, OutLoss, OutLabelWeights, OutParams,
-	InVelocity, InFirstMoment, InSecondMoment, UpdatedName(InVelocity), UpdatedName(InFirstMoment), UpdatedName(InSecondMoment), InFirstCorrection, InSecondCorrection,
+	InVelocity, InFirstMoment, InSecondMoment, UpdatedName(InVelocity), UpdatedName(InFirstMoment),
+	UpdatedName(InSecondMoment), InFirstCorrection, InSecondCorrection,
 	InAccumulated, UpdatedName(InAccumulated), InGradientShare, InUpdateNow, InClassWeights}
 
 // FlatSize returns P, the length of the flat parameter vector.
@@ -40,7 +42,8 @@ func (p *Program) Flatten(byName map[string][]float32) ([]float32, error) {
 	for _, q := range p.Params {
 		v := byName[q.Name]
 		if len(v) != ndarray.Size(q.Shape) {
-			return nil, fmt.Errorf("parameter %s has %d numbers, its shape %v has %d", q.Name, len(v), q.Shape, ndarray.Size(q.Shape))
+			return nil, fmt.Errorf("parameter %s has %d numbers, its shape %v has %d", q.Name, len(v), q.Shape,
+				ndarray.Size(q.Shape))
 		}
 		flat = append(flat, v...)
 	}

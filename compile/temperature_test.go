@@ -20,7 +20,8 @@ func TestTemperature(t *testing.T) {
 		programs[name] = load(t, name)
 	}
 	for _, equation := range []string{"exp(z) / sum(exp(z), 1)", "(sigmoid(z) + 1e-3) / sum(sigmoid(z) + 1e-3, 1)"} {
-		p, err := parse(t, fmt.Sprintf("name: t\nmodel: {params: {C: [d, k]}, let: {z: \"5 * matmul(bag_mean(X), C)\", p: %q}}\nloss: [disambiguation]\n", equation))
+		p, err := parse(t, fmt.Sprintf("name: t\nmodel: {params: {C: [d, k]}, let: {z: \"5 * matmul(bag_mean(X), C)\", p: "+
+			"%q}}\nloss: [disambiguation]\n", equation))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,8 @@ func TestOrder(t *testing.T) {
 
 func TestAssemble(t *testing.T) {
 	d := &Dataset{
-		Shape: []int{2}, Offsets: []int{0, 2, 3, 6}, Instances: []float32{0.5, -1, 2, 1e-20, 3, 4, 0, 1, -7.25, 3e8, 0.1, 0.2},
+		Shape: []int{2}, Offsets: []int{0, 2, 3, 6}, Instances: []float32{0.5, -1, 2, 1e-20, 3, 4, 0, 1, -7.25, 3e8, 0.1,
+			0.2},
 		Classes: 3, Candidates: []uint8{1, 1, 0, 0, 1, 1, 1, 0, 1},
 	}
 	var b Batch

@@ -98,7 +98,8 @@ func Finder(bags int, names []string) func(pos diag.Pos, bag string) (int, error
 func noBag(pos diag.Pos, bag string, number int, names []string) error {
 	d := diag.Errorf(pos, "no bag has the name %q", bag)
 	if d.Suggestion = diag.Suggest(bag, names); diag.SameNumber(bag, d.Suggestion) {
-		return d.WithNote("programs change names that look like numbers: read and write them as text, with dtype=str in pandas")
+		return d.WithNote("programs change names that look like numbers: read and write them as text, with dtype=str in " +
+			"pandas")
 	}
 	if number >= 1 && number <= len(names) {
 		return d.WithNote("the bags have names; bag number %d has the name %q", number, names[number-1])
@@ -381,7 +382,8 @@ func (d *Dataset) CandidateList(i int) (list []int) {
 func (d *Dataset) Reshape(shape []int) (*Dataset, error) {
 	n, ok := ndarray.SizeWithin(shape, math.MaxInt)
 	if !ok || n != d.Dim() || len(shape) == 0 {
-		return nil, diag.Errorf(diag.Pos{File: d.Name}, "instances of %s cannot take the shape %v", diag.Count(d.Dim(), "feature"), shape)
+		return nil, diag.Errorf(diag.Pos{File: d.Name}, "instances of %s cannot take the shape %v", diag.Count(d.Dim(),
+			"feature"), shape)
 	}
 	out := *d
 	out.Shape = append([]int(nil), shape...)

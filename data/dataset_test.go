@@ -79,8 +79,10 @@ func TestTrueMasksIn(t *testing.T) {
 		{"1,dog,cat dog,1\n2,cat,cat dog,2\n3,,cat dog,3\n", []string{"cat", "cow", "dog"}, "[[0 0 1] [1 0 0] []] <nil>"},
 		{"1,dog,cat dog,1\n", []string{"dog", "cow", "cat"}, "[[1 0 0]] <nil>"},
 		{"1,cat,cat emu,1\n", []string{"dog", "cat"}, "[[0 1]] <nil>"},
-		{"1,cat,cat emu,1\n2,emu,cat emu,1\n", []string{"dog", "cat"}, "[[0 1] []] bags: the true label of bag 2, emu, is not one of the classes dog, cat"},
-		{"1,emu,cat emu,1\n2,cat,cat emu,1\n3,emu,emu,1\n", []string{"cat"}, "[[] [1] []] bags: the true label of bag 1, emu, is not one of the classes cat, nor are those of 1 other bag"},
+		{"1,cat,cat emu,1\n2,emu,cat emu,1\n", []string{"dog", "cat"},
+			"[[0 1] []] bags: the true label of bag 2, emu, is not one of the classes dog, cat"},
+		{"1,emu,cat emu,1\n2,cat,cat emu,1\n3,emu,emu,1\n", []string{"cat"},
+			"[[] [1] []] bags: the true label of bag 1, emu, is not one of the classes cat, nor are those of 1 other bag"},
 	} {
 		d := openCSV(t, head+c.text)
 		labels, err := d.TrueMasksIn(c.classes)
@@ -90,10 +92,12 @@ func TestTrueMasksIn(t *testing.T) {
 	}
 	d := datatest.Small()
 	d.ClassNames = nil // their numbers alone are known
-	if labels, err := d.TrueMasksIn([]string{"wren", "jay", "crow", "tit"}); err != nil || fmt.Sprint(labels) != "[[1 0 0 0] [0 0 1 0] []]" {
+	if labels, err := d.TrueMasksIn([]string{"wren", "jay", "crow", "tit"}); err != nil ||
+		fmt.Sprint(labels) != "[[1 0 0 0] [0 0 1 0] []]" {
 		t.Errorf("without names: %v, %v", labels, err)
 	}
-	if _, err := d.TrueMasksIn([]string{"wren", "jay"}); err == nil || !strings.Contains(err.Error(), "bag 2, 2, is not one of the classes wren, jay") {
+	if _, err := d.TrueMasksIn([]string{"wren", "jay"}); err == nil ||
+		!strings.Contains(err.Error(), "bag 2, 2, is not one of the classes wren, jay") {
 		t.Errorf("without names, too many: %v", err)
 	}
 }
@@ -101,14 +105,16 @@ func TestTrueMasksIn(t *testing.T) {
 // Find looks up the bags of a file with names by name only: the names of many datasets are numbers, also
 // with leading zeros and from 0. It suggests the name that is the same number.
 func TestFind(t *testing.T) {
-	named := openCSV(t, "bag,label,candidates,f1\n0,,cat dog,1\n3,,cat dog,2\n0002,,cat dog,3\n105,,cat dog,4\nwren,,cat dog,5\n")
+	named := openCSV(t, "bag,label,candidates,f1\n0,,cat dog,1\n3,,cat dog,2\n0002,,cat dog,3\n105,,cat "+
+		"dog,4\nwren,,cat dog,5\n")
 	numbered := openCSV(t, "bag,label,candidates,f1\n1,,cat dog,1\n2,,cat dog,2\n")
 	for _, c := range []struct {
 		d    *data.Dataset
 		bag  string
 		want string // the index and the error
 	}{
-		{named, "0", "0 <nil>"}, {named, "3", "1 <nil>"}, {named, "0002", "2 <nil>"}, {named, "105", "3 <nil>"}, {named, "wren", "4 <nil>"},
+		{named, "0", "0 <nil>"}, {named, "3", "1 <nil>"}, {named, "0002", "2 <nil>"}, {named, "105", "3 <nil>"},
+		{named, "wren", "4 <nil>"},
 		{named, "2", `0 f:1: no bag has the name "2" (did you mean "0002"?)`},
 		{named, "2.0", `0 f:1: no bag has the name "2.0" (did you mean "0002"?)`},
 		{named, "003", `0 f:1: no bag has the name "003" (did you mean "3"?)`},

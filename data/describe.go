@@ -163,7 +163,8 @@ func (s Stats) Details() string {
 		}
 		return ""
 	}
-	b.WriteString("| class | true label of | candidate of |" + column(" positive instances |") + "\n|---|---:|---:|" + column("---:|") + "\n")
+	b.WriteString("| class | true label of | candidate of |" + column(" positive instances |") + "\n|---|---:|---:|" +
+		column("---:|") + "\n")
 	for _, c := range s.ByClass {
 		fmt.Fprintf(&b, "| %s | %d | %d |%s\n", cell(c.Name), c.Truth, c.Candidate, column(fmt.Sprintf(" %d |", c.Positive)))
 	}

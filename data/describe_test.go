@@ -39,7 +39,8 @@ func TestDescribe(t *testing.T) {
 	}
 	bare := datatest.Small()
 	bare.InstLabels, bare.Labels = nil, nil
-	if s := data.Describe(bare); s.PositiveShare != -1 || !strings.Contains(s.Details(), "positive instances: unknown") || strings.Contains(s.Details(), "| positive instances") {
+	if s := data.Describe(bare); s.PositiveShare != -1 || !strings.Contains(s.Details(), "positive instances: unknown") ||
+		strings.Contains(s.Details(), "| positive instances") {
 		t.Errorf("unknown instance labels: %+v", s)
 	}
 }
@@ -47,7 +48,8 @@ func TestDescribe(t *testing.T) {
 func TestDrawBag(t *testing.T) {
 	features := datatest.Small()
 	features.ClassNames[0] = "<wren&>"
-	images, err := generate.Prototypes(generate.PrototypeOptions{Bags: 4, Classes: 2, Features: 12, Positives: 0.5, MinSize: 12, MaxSize: 12, Noise: 1})
+	images, err := generate.Prototypes(generate.PrototypeOptions{Bags: 4, Classes: 2, Features: 12, Positives: 0.5,
+		MinSize: 12, MaxSize: 12, Noise: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +88,8 @@ func TestDrawBag(t *testing.T) {
 			}
 		})
 	}
-	if err := data.DrawBag(io.Discard, features, 3); err == nil || !strings.Contains(err.Error(), "no bag 4; bags count from 1 to 3") {
+	if err := data.DrawBag(io.Discard, features, 3); err == nil ||
+		!strings.Contains(err.Error(), "no bag 4; bags count from 1 to 3") {
 		t.Errorf("a bag out of range: %v", err)
 	}
 }

@@ -39,7 +39,8 @@ func DrawBag(w io.Writer, d *Dataset, i int) error {
 		return err
 	}
 	width = max(width, 420)
-	_, err = fmt.Fprintf(diag.CleanWriter(w), `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">
+	_, err = fmt.Fprintf(diag.CleanWriter(w), `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d"
+  font-family="sans-serif" font-size="13">
 <rect width="100%%" height="100%%" fill="#ffffff"/>
 %s%s</svg>
 `, width, height, width, height, bagTitle(d, i), body.Bytes())
@@ -68,7 +69,8 @@ func bagTitle(d *Dataset, i int) string {
 	}
 	return fmt.Sprintf(`<text x="%d" y="20" font-size="15">%s, bag %d: %s</text>
 <text x="%d" y="38" fill="#555555">%s: %s</text>
-`, drawMargin, html.EscapeString(d.Name), i+1, diag.Count(d.Size(i), "instance"), drawMargin, kind, strings.Join(labels, ", "))
+`, drawMargin, html.EscapeString(d.Name), i+1, diag.Count(d.Size(i), "instance"), drawMargin, kind,
+		strings.Join(labels, ", "))
 }
 
 // imageShape returns height, width and channels if instances are images of one or three channels;
@@ -133,7 +135,8 @@ const maxHeatMap = 4 << 20
 func drawHeatMap(w io.Writer, d *Dataset, i int) (width, height int, err error) {
 	dim, n := d.Dim(), d.Size(i)
 	if dim*n > maxHeatMap {
-		return 0, 0, diag.Errorf(diag.Pos{File: d.Name}, "bag %d has %s of %s, too many to draw", i+1, diag.Count(n, "instance"), diag.Count(dim, "feature"))
+		return 0, 0, diag.Errorf(diag.Pos{File: d.Name}, "bag %d has %s of %s, too many to draw", i+1,
+			diag.Count(n, "instance"), diag.Count(dim, "feature"))
 	}
 	cellW, cellH := min(max(640/dim, 1), 24), min(max(480/n, 2), 16)
 	x, y := drawMargin, titleSpace+drawMargin
@@ -150,7 +153,8 @@ func drawHeatMap(w io.Writer, d *Dataset, i int) (width, height int, err error) 
 				x-2, y+j*cellH, dim*cellW+4, cellH, frameColor)
 		}
 	}
-	fmt.Fprintf(w, `<text x="%d" y="%d" fill="#555555">rows: instances, columns: features (pale to dark: z-scores of -2.5 to 2.5)</text>`+"\n",
+	fmt.Fprintf(w, `<text x="%d" y="%d" fill="#555555">rows: instances, columns: features (pale to dark: z-scores of -2.5 to 2.5)`+
+		"</text>\n",
 		x, y+n*cellH+18)
 	return dim*cellW + 2*drawMargin, y + n*cellH + 18 + drawMargin, nil
 }
@@ -189,7 +193,8 @@ func embedPNG(w io.Writer, m image.Image, x, y, width, height int) error {
 	if err := png.Encode(&b, m); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, `<image x="%d" y="%d" width="%d" height="%d" preserveAspectRatio="none" style="image-rendering:pixelated" href="data:image/png;base64,%s"/>`+"\n",
+	_, err := fmt.Fprintf(w, `<image x="%d" y="%d" width="%d" height="%d" preserveAspectRatio="none" `+
+		`style="image-rendering:pixelated" href="data:image/png;base64,%s"/>`+"\n",
 		x, y, width, height, base64.StdEncoding.EncodeToString(b.Bytes()))
 	return err
 }

@@ -20,12 +20,14 @@ import (
 func drawFold(labels [][]int, o SplitSettings) (train, test []int, warnings []string, err error) {
 	units := unitsOf(labels, o.Groups)
 	if len(units) < o.Folds {
-		return nil, nil, nil, &SplitError{Setting: "folds", Text: fmt.Sprintf("%s cannot be divided into %d folds", countUnits(len(units), o), o.Folds)}
+		return nil, nil, nil, &SplitError{Setting: "folds", Text: fmt.Sprintf("%s cannot be divided into %d folds",
+			countUnits(len(units), o), o.Folds)}
 	}
 	shares := slices.Repeat([]float64{1 / float64(o.Folds)}, o.Folds)
 	fold := assign(units, labels, shares, o.Groups != nil, o.Seed, "split")
 	if !slices.Contains(fold, o.Fold-1) {
-		return nil, nil, nil, &SplitError{Setting: "folds", Text: fmt.Sprintf("fold %d of %d has no bag", o.Fold, o.Folds), Note: "the groups differ too much in size: use fewer folds"}
+		return nil, nil, nil, &SplitError{Setting: "folds", Text: fmt.Sprintf("fold %d of %d has no bag", o.Fold, o.Folds),
+			Note: "the groups differ too much in size: use fewer folds"}
 	}
 	marks := make([]bool, len(fold))
 	for bag, f := range fold {
@@ -52,7 +54,8 @@ func rareClasses(units []unit, labels [][]int, o SplitSettings) (warnings []stri
 		if class < 0 || n >= o.Folds {
 			continue
 		}
-		text := fmt.Sprintf("class %s has %s, so that some of the %d folds have no test bag of it", o.className(class), only(n, o), o.Folds)
+		text := fmt.Sprintf("class %s has %s, so that some of the %d folds have no test bag of it", o.className(class),
+			only(n, o), o.Folds)
 		if n == 1 {
 			text += ", and one fold has no training bag of it"
 		}
@@ -78,7 +81,8 @@ func drawValidation(s *Split, labels [][]int, o SplitSettings) error {
 			groups = append(groups, o.Groups[bag])
 		}
 	}
-	s.Validation, s.Train = partition(all, drawBags(inner, groups, [2]float64{1 - o.Validation, o.Validation}, 1, o.Seed, "split/validation"))
+	s.Validation, s.Train = partition(all, drawBags(inner, groups, [2]float64{1 - o.Validation, o.Validation}, 1, o.Seed,
+		"split/validation"))
 	s.Source += fmt.Sprintf(", validation %v", o.Validation)
 	return CheckParts("validation", o.Validation, diag.Count(len(all), "training bag"), len(s.Train), len(s.Validation))
 }
@@ -205,7 +209,8 @@ func GroupsBy(want string, groups []string, name string) ([]string, error) {
 	case want == "":
 		return nil, nil
 	case groups == nil:
-		return nil, fmt.Errorf("the bags have no groups: an .npz file has the groups of its bags in the array groups; a CSV file in the column %s", want)
+		return nil, fmt.Errorf("the bags have no groups: an .npz file has the groups of its bags in the array groups; a "+
+			"CSV file in the column %s", want)
 	case name != "" && !strings.EqualFold(name, want):
 		return nil, fmt.Errorf("the bags have no groups %q; they have %q", want, name)
 	}
@@ -252,7 +257,8 @@ func CheckGroups(s *Split, groups []string) error {
 			was, known := first[groups[bag]]
 			if known && was.part != part.Name {
 				return &SplitError{
-					Setting: "group", Text: fmt.Sprintf("group %q is in two parts: bag %d is in part %s, bag %d in part %s", groups[bag], was.bag+1, was.part, bag+1, part.Name),
+					Setting: "group", Text: fmt.Sprintf("group %q is in two parts: bag %d is in part %s, bag %d in part %s",
+						groups[bag], was.bag+1, was.part, bag+1, part.Name),
 					Note: "all bags of a group must be in the same part",
 				}
 			}

@@ -27,7 +27,8 @@ func unevenBags() (labels []int, groups []string) {
 func TestFolds(t *testing.T) {
 	labels, groups := unevenBags()
 	for _, o := range []SplitSettings{
-		{Folds: 5, Stratify: true}, {Folds: 5}, {Folds: 4, Stratify: true, Groups: groups}, {Folds: 3, Groups: groups, Validation: 0.2, Stratify: true},
+		{Folds: 5, Stratify: true}, {Folds: 5}, {Folds: 4, Stratify: true, Groups: groups}, {Folds: 3, Groups: groups,
+			Validation: 0.2, Stratify: true},
 		{Folds: 5, Stratify: true, Validation: 0.15},
 	} {
 		for seed := range uint64(10) {
@@ -59,7 +60,8 @@ func TestFolds(t *testing.T) {
 						}
 					}
 				}
-				if want := o.Validation * float64(len(s.Train)+len(s.Validation)); float64(len(s.Validation)) < want-3 || float64(len(s.Validation)) > want+3 {
+				if want := o.Validation * float64(len(s.Train)+len(s.Validation)); float64(len(s.Validation)) < want-3 ||
+					float64(len(s.Validation)) > want+3 {
 					t.Errorf("%+v: %d validation bags, want about %.0f", o, len(s.Validation), want)
 				}
 			}
@@ -70,7 +72,8 @@ func TestFolds(t *testing.T) {
 	}
 }
 
-// A class with fewer bags, or groups with bags, than folds is divided as far as possible, with a warning. The other classes
+// A class with fewer bags, or groups with bags, than folds is divided as far as possible, with a warning. The other
+// classes
 // are stratified as before.
 func TestFoldsOfRareClasses(t *testing.T) {
 	labels := slices.Concat(slices.Repeat([]int{0}, 10), slices.Repeat([]int{1}, 15), []int{2, 2, 3})
@@ -94,7 +97,8 @@ func TestFoldsOfRareClasses(t *testing.T) {
 			tested[c] += n
 		}
 		want := []string{"class elk has only 2 bags, so that some of the 5 folds have no test bag of it",
-			"class fox has only 1 bag, so that some of the 5 folds have no test bag of it, and one fold has no training bag of it"}
+			"class fox has only 1 bag, so that some of the 5 folds have no test bag of it, and one fold has no training bag " +
+				"of it"}
 		if !slices.Equal(s.Warnings, want) {
 			t.Errorf("fold %d: %q", o.Fold, s.Warnings)
 		}
@@ -103,7 +107,8 @@ func TestFoldsOfRareClasses(t *testing.T) {
 		t.Errorf("%v bags of the classes are tested", tested)
 	}
 	o.Fold, o.Groups = 1, groups
-	if s, err := RandomSplit(len(labels), sets(labels), o); err != nil || len(s.Warnings) != 2 || !strings.Contains(s.Warnings[0], "class elk has bags in only 2 groups") {
+	if s, err := RandomSplit(len(labels), sets(labels), o); err != nil || len(s.Warnings) != 2 ||
+		!strings.Contains(s.Warnings[0], "class elk has bags in only 2 groups") {
 		t.Errorf("groups: %+v, %v", s, err)
 	}
 	o.Groups, o.Stratify = nil, false
@@ -137,7 +142,8 @@ func TestValidationBags(t *testing.T) {
 			t.Fatal(err)
 		}
 		again, _ := RandomSplit(len(labels), sets(labels), o)
-		if !slices.Equal(plain.Test, with.Test) || !slices.Equal(with.Validation, again.Validation) || len(with.Validation) < 11 || len(with.Validation) > 17 {
+		if !slices.Equal(plain.Test, with.Test) || !slices.Equal(with.Validation, again.Validation) ||
+			len(with.Validation) < 11 || len(with.Validation) > 17 {
 			t.Errorf("test bags %v and %v, validation bags %v", plain.Test, with.Test, with.Validation)
 		}
 		if !strings.HasPrefix(with.Source, plain.Source[:len("stratified 0.7, seed 3")]+", validation 0.2") {
@@ -153,7 +159,8 @@ func TestValidationBags(t *testing.T) {
 func TestValidationLeavesEachClass(t *testing.T) {
 	labels := slices.Concat(slices.Repeat([]int{0}, 20), slices.Repeat([]int{1}, 10), []int{2, 2, 3})
 	for seed := range uint64(20) {
-		s, err := RandomSplit(len(labels), sets(labels), SplitSettings{Train: 0.7, Seed: seed, Stratify: true, Validation: 0.2})
+		s, err := RandomSplit(len(labels), sets(labels), SplitSettings{Train: 0.7, Seed: seed, Stratify: true,
+			Validation: 0.2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,8 +181,10 @@ func TestSplitErrors(t *testing.T) {
 		{SplitSettings{Folds: 4, Fold: 1, Groups: groups}, "folds", "3 groups cannot be divided into 4 folds"},
 		{SplitSettings{Train: 0.01}, "train", "leaves 0 for training"},
 		{SplitSettings{Train: 0.01, Groups: []string{"a", "a", "a", "a", "a", "a", "a", "a"}}, "group", "in 1 group leaves"},
-		{SplitSettings{Train: 0.7, Stratify: true, Groups: []string{"a", "a", "a", "a", "a", "a", "b", "b"}}, "group", "in 2 groups leaves"},
-		{SplitSettings{Train: 0.5, Validation: 0.05}, "validation", "a validation share of 0.05 of 4 training bags leaves 4 for training and 0"},
+		{SplitSettings{Train: 0.7, Stratify: true, Groups: []string{"a", "a", "a", "a", "a", "a", "b", "b"}}, "group",
+			"in 2 groups leaves"},
+		{SplitSettings{Train: 0.5, Validation: 0.05}, "validation", "a validation share of 0.05 of 4 training bags leaves " +
+			"4 for training and 0"},
 		{SplitSettings{Train: 0.5, Validation: 0.95}, "validation", "leaves 0 for training and 4"},
 	} {
 		_, err := RandomSplit(8, sets(labels), c.o)
@@ -194,7 +203,8 @@ func TestSplitErrors(t *testing.T) {
 		t.Error(err)
 	}
 	s := &Split{Train: []int{0, 1, 2, 3}, Test: []int{4, 5, 6, 7}}
-	if err := CheckGroups(s, groups); err == nil || !strings.Contains(err.Error(), `group "a" is in two parts: bag 1 is in part train, bag 7 in part test`) {
+	if err := CheckGroups(s, groups); err == nil || !strings.Contains(err.Error(),
+		`group "a" is in two parts: bag 1 is in part train, bag 7 in part test`) {
 		t.Errorf("a group on both sides: %v", err)
 	}
 }

@@ -107,7 +107,8 @@ func (d *Dataset) HashStored(cache HashCache) error {
 	d.hashStart(sum)
 	start := sum.Sum(nil)
 	if cache != nil {
-		if state := cache.Get(start); state != nil && sha256.New().(encoding.BinaryUnmarshaler).UnmarshalBinary(state) == nil {
+		if state := cache.Get(start); state != nil && sha256.New().(encoding.BinaryUnmarshaler).UnmarshalBinary(
+			state) == nil {
 			d.storedHash = state
 			return nil
 		}

@@ -106,11 +106,13 @@ func numbers(n int) []int {
 func drawShare(labels [][]int, o SplitSettings) (train, test []int, err error) {
 	switch {
 	case !(o.Train > 0 && o.Train <= 1):
-		return nil, nil, &SplitError{Setting: "train", Text: fmt.Sprintf("the training share %v must be above 0 and at most 1", o.Train)}
+		return nil, nil, &SplitError{Setting: "train", Text: fmt.Sprintf(
+			"the training share %v must be above 0 and at most 1", o.Train)}
 	case o.Train == 1:
 		return numbers(len(labels)), nil, nil
 	}
-	train, test = partition(numbers(len(labels)), drawBags(labels, o.Groups, [2]float64{o.Train, 1 - o.Train}, 0, o.Seed, "split"))
+	train, test = partition(numbers(len(labels)), drawBags(labels, o.Groups, [2]float64{o.Train, 1 - o.Train}, 0, o.Seed,
+		"split"))
 	setting, of := "train", diag.Count(len(labels), "bag")
 	if o.Groups != nil {
 		setting, of = "group", "the bags in "+countUnits(len(distinct(o.Groups)), o)
@@ -157,7 +159,8 @@ func CheckParts(setting string, share float64, of string, train, rest int) error
 	}
 	return &SplitError{
 		Setting: setting,
-		Text:    fmt.Sprintf("a %s share of %v of %s leaves %d for training and %d for %s; both need one", part, share, of, train, rest, purpose),
+		Text: fmt.Sprintf("a %s share of %v of %s leaves %d for training and %d for %s; both need one", part, share, of,
+			train, rest, purpose),
 	}
 }
 

@@ -13,8 +13,9 @@ import (
 func (d *Dataset) Select(bags []int) (*Dataset, error) {
 	out := &Dataset{
 		Name: d.Name, Shape: append([]int(nil), d.Shape...), Classes: d.Classes, Multi: d.Multi, Noisy: d.Noisy,
-		ClassNames: append([]string(nil), d.ClassNames...), FeatureNames: d.FeatureNames, Generator: d.Generator, GroupName: d.GroupName,
-		Offsets: []int{0},
+		ClassNames: append([]string(nil), d.ClassNames...), FeatureNames: d.FeatureNames, Generator: d.Generator,
+		GroupName: d.GroupName,
+		Offsets:   []int{0},
 	}
 	if d.Source != "" {
 		out.Source = fmt.Sprintf("%s, bags %v", d.Source, bags)

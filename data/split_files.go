@@ -43,7 +43,8 @@ func newIndexSplit(source string, numbers numbersByPart, bags int, names []strin
 		faults.Add(diag.Errorf(diag.Pos{File: source, Line: line}, format, args...))
 	}
 	if i := misleading(names); i >= 0 && numbers.counted() {
-		return nil, diag.Errorf(diag.Pos{File: source}, "the file has numbers of bags, but bag %d has the name %q: a number may be that of one bag and the name of another", i+1, names[i]).
+		return nil, diag.Errorf(diag.Pos{File: source}, "the file has numbers of bags, but bag %d has the name %q: a "+
+			"number may be that of one bag and the name of another", i+1, names[i]).
 			WithNote("write the names of the bags into a CSV file with the columns bag,part")
 	}
 	part := make([]string, bags)
@@ -153,7 +154,8 @@ func WriteSplit(w io.Writer, splits []*Split) error {
 const maxIndexBytes = 256 << 20
 
 // indexVariables are the names of the parts in a .mat file.
-var indexVariables = map[string]string{"trainIndex": TrainPart, "validationIndex": ValidationPart, "testIndex": TestPart}
+var indexVariables = map[string]string{"trainIndex": TrainPart, "validationIndex": ValidationPart,
+	"testIndex": TestPart}
 
 func readIndexMAT(path string) (numbersByPart, error) {
 	f, _, err := fileio.Open(path)
@@ -183,8 +185,12 @@ func indexNumbers(v *rawfile.MATArray) ([]indexEntry, error) {
 	if v.Numbers == nil {
 		return nil, fmt.Errorf("the variable %q is a %s of %s; bag numbers are needed", v.Name, v.Class, v.Size())
 	}
-	if slices.Contains(v.Numbers, 0) && !slices.ContainsFunc(v.Numbers, func(x float64) bool { return x != 0 && x != 1 }) && len(v.Numbers) > 2 {
-		return nil, fmt.Errorf("the variable %q is a mask of zeros and ones; bag numbers are needed: save find(%s)", v.Name, v.Name)
+	if slices.Contains(v.Numbers, 0) && !slices.ContainsFunc(v.Numbers, func(x float64) bool {
+		return x != 0 &&
+			x != 1
+	}) && len(v.Numbers) > 2 {
+		return nil, fmt.Errorf("the variable %q is a mask of zeros and ones; bag numbers are needed: save find(%s)", v.Name,
+			v.Name)
 	}
 	out := make([]indexEntry, len(v.Numbers))
 	for i, x := range v.Numbers {

@@ -88,11 +88,13 @@ func FuzzSplitCSV(f *testing.F) {
 	f.Add([]byte("bag,part\na,train\n2,test\n"))
 	f.Add([]byte(",train,val,test\n0,a,b,c\n1,d,,\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		numbers, err := decodeIndexCSV(bytes.NewReader(b), "fuzz.csv", 1, Finder(10, []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}))
+		numbers, err := decodeIndexCSV(bytes.NewReader(b), "fuzz.csv", 1, Finder(10, []string{"a", "b", "c", "d", "e", "f",
+			"g", "h", "i", "j"}))
 		if err != nil {
 			return
 		}
-		if s, err := newIndexSplit("fuzz.csv", numbers, 10, nil); err == nil && len(s.Train)+len(s.Validation)+len(s.Test) != 10 {
+		if s, err := newIndexSplit("fuzz.csv", numbers, 10, nil); err == nil &&
+			len(s.Train)+len(s.Validation)+len(s.Test) != 10 {
 			t.Errorf("a split of 10 bags has parts of %d, %d and %d", len(s.Train), len(s.Validation), len(s.Test))
 		}
 	})
@@ -198,11 +200,15 @@ func TestNamesThatAreNumbers(t *testing.T) {
 		want  string // the training bags and the error
 	}{
 		{"bag,part\n00001,train\n00003,train\n00002,test\n", []string{"00003", "00001", "00002"}, "[0 1] <nil>"},
-		{"bag,part\n1,train\n3,train\n2,test\n", []string{"00003", "00001", "00002"}, `split.csv:2: no bag has the name "1" (did you mean "00001"?)`},
+		{"bag,part\n1,train\n3,train\n2,test\n", []string{"00003", "00001", "00002"},
+			`split.csv:2: no bag has the name "1" (did you mean "00001"?)`},
 		{"bag,part\n1,train\n", []string{"00001", "00002"}, `split.csv:2: no bag has the name "1" (did you mean "00001"?)`},
-		{"train,val,test\n1013.0,,1010\n", []string{"1010", "1012", "1013"}, `split.csv:2: no bag has the name "1013.0" (did you mean "1013"?)`},
-		{"split,part,bags\n1,train,1 3\n1,test,2\n", []string{"00003", "00001", "00002"}, `split.csv: the file has numbers of bags, but bag 1 has the name "00003": a number may be that of one bag and the name of another`},
-		{"split,part,bags\n1,train,1 3\n1,test,2\n", []string{"0", "1", "2"}, `split.csv: the file has numbers of bags, but bag 2 has the name "1": a number may be that of one bag and the name of another`},
+		{"train,val,test\n1013.0,,1010\n", []string{"1010", "1012", "1013"},
+			`split.csv:2: no bag has the name "1013.0" (did you mean "1013"?)`},
+		{"split,part,bags\n1,train,1 3\n1,test,2\n", []string{"00003", "00001", "00002"},
+			`split.csv: the file has numbers of bags, but bag 1 has the name "00003": a number may be that of one bag and the name of another`},
+		{"split,part,bags\n1,train,1 3\n1,test,2\n", []string{"0", "1", "2"},
+			`split.csv: the file has numbers of bags, but bag 2 has the name "1": a number may be that of one bag and the name of another`},
 		{"split,part,bags\n1,train,1 3\n1,test,2\n", []string{"001", "002", "003"}, "[0 2] <nil>"},
 		{"split,part,bags\n1,train,1 3\n1,test,2\n", []string{"1010", "1012", "1013"}, "[0 2] <nil>"},
 	} {
@@ -220,7 +226,8 @@ func TestNamesThatAreNumbers(t *testing.T) {
 			t.Errorf("%q of %q:\n%s, want\n%s", c.text, c.names, got, c.want)
 		}
 	}
-	if _, err := OpenSplit(filepath.Join("testdata", "index-small.mat"), 0, 3, []string{"3", "1", "2"}); err == nil || !strings.Contains(err.Error(), `bag 1 has the name "3"`) {
+	if _, err := OpenSplit(filepath.Join("testdata", "index-small.mat"), 0, 3, []string{"3", "1", "2"}); err == nil ||
+		!strings.Contains(err.Error(), `bag 1 has the name "3"`) {
 		t.Errorf("index-small.mat: %v", err)
 	}
 }

@@ -97,7 +97,9 @@ func sortedLabels(bags, classes int) []int {
 func TestStratifiedSplit(t *testing.T) {
 	sorted := sortedLabels(300, 5)
 	shuffled := slices.Clone(sorted)
-	rand.New(rand.NewPCG(1, 2)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(shuffled), func(i, j int) {
+		shuffled[i], shuffled[j] = shuffled[j], shuffled[i]
+	})
 	for _, labels := range [][]int{sorted, shuffled} {
 		for seed := range uint64(20) {
 			s, err := RandomSplit(len(labels), sets(labels), stratified(0.7, seed))
@@ -115,7 +117,8 @@ func TestStratifiedSplit(t *testing.T) {
 // Each class of any size gets its share within one bag, the parts have the requested sizes, and a
 // class of at least two bags is in both parts.
 func TestStratifiedSplitOfUnevenClasses(t *testing.T) {
-	labels := slices.Concat(slices.Repeat([]int{0}, 101), slices.Repeat([]int{1}, 17), slices.Repeat([]int{2}, 5), []int{3, 3, 4})
+	labels := slices.Concat(slices.Repeat([]int{0}, 101), slices.Repeat([]int{1}, 17), slices.Repeat([]int{2}, 5),
+		[]int{3, 3, 4})
 	extra := map[int]int{} // by class: splits that round its share up
 	for seed := range uint64(50) {
 		s, err := RandomSplit(len(labels), sets(labels), stratified(0.7, seed))
@@ -127,7 +130,8 @@ func TestStratifiedSplitOfUnevenClasses(t *testing.T) {
 			t.Fatalf("%d training bags, want 88", len(s.Train))
 		}
 		train := classCounts(labels, s.Train)
-		if train[0] < 70 || train[0] > 71 || train[1] < 11 || train[1] > 12 || train[2] < 3 || train[2] > 4 || train[3] != 1 || train[4] != 1 {
+		if train[0] < 70 || train[0] > 71 || train[1] < 11 || train[1] > 12 || train[2] < 3 || train[2] > 4 ||
+			train[3] != 1 || train[4] != 1 {
 			t.Errorf("seed %d: %v training bags of the classes", seed, train)
 		}
 	}
@@ -170,7 +174,8 @@ func TestStratifiedSplitWithoutLabels(t *testing.T) {
 	for name, c := range map[string]struct {
 		labels []int
 		o      SplitSettings
-	}{"no labels": {nil, stratified(0.5, 1)}, "unknown labels": {slices.Repeat([]int{-1}, 100), stratified(0.5, 1)}, "turned off": {labels, uniform(0.5, 1)}} {
+	}{"no labels": {nil, stratified(0.5, 1)}, "unknown labels": {slices.Repeat([]int{-1}, 100), stratified(0.5, 1)},
+		"turned off": {labels, uniform(0.5, 1)}} {
 		s, err := RandomSplit(100, sets(c.labels), c.o)
 		if err != nil {
 			t.Fatal(err)

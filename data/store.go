@@ -157,7 +157,8 @@ type readBatch struct {
 // readAhead reads batches in a goroutine: into the two buffers alternately, or, as numbers of 16 bits,
 // into the first buffer, from which the second one is converted when the caller asks for it.
 func (l *Loader) readAhead(batches [][]int, draw *Draw, yield func(*Batch, error) bool) {
-	buffers := l.buffers[max(0, 2-len(batches)):] // one batch needs only the second buffer, which always has numbers of 32 bits
+	// one batch needs only the second buffer, which always has numbers of 32 bits
+	buffers := l.buffers[max(0, 2-len(batches)):]
 	half := len(buffers) == 2 && draw == nil && l.isHalf(batches)
 	l.reserve(buffers, half)
 	if half {

@@ -55,7 +55,8 @@ func layoutOf(path string, rows *rawfile.CSV) (layout, error) {
 	case l.split >= 0 && l.part >= 0 && l.bags >= 0, l.part >= 0 && l.bag >= 0, l.parts[0] >= 0 && l.parts[2] >= 0:
 		return l, nil
 	}
-	return l, diag.Errorf(diag.Pos{File: path, Line: 1}, "the header is %q; bag,part or train,val,test or split,part,bags is needed", strings.Join(header, ","))
+	return l, diag.Errorf(diag.Pos{File: path, Line: 1}, "the header is %q; bag,part or train,val,test or "+
+		"split,part,bags is needed", strings.Join(header, ","))
 }
 
 // finder is the function of data.Finder.
@@ -146,7 +147,8 @@ func (l *layout) add(numbers numbersByPart, row []string, pos diag.Pos, find fin
 	for field := range strings.FieldsFuncSeq(row[l.bags], func(r rune) bool { return strings.ContainsRune(" ,;\t", r) }) {
 		n, err := strconv.Atoi(field)
 		if err != nil {
-			return diag.Errorf(pos, "%q is not a bag number", field).WithNote("the bags of the dataset are numbered from 1, in its order; the columns bag,part have names")
+			return diag.Errorf(pos, "%q is not a bag number", field).WithNote("the bags of the dataset are numbered from 1, " +
+				"in its order; the columns bag,part have names")
 		}
 		numbers[part] = append(numbers[part], indexEntry{bag: n, line: pos.Line, counted: true})
 	}

@@ -18,7 +18,8 @@ import (
 // source (a path, or the generator) and the bag, counted from 1.
 //
 // A bag needs at least one instance and, unless it has any number of true labels, one candidate
-// label. A known true label must be among the candidates unless d.Noisy, and all numbers must be finite. A class that is not a candidate of any bag is an
+// label. A known true label must be among the candidates unless d.Noisy, and all numbers must be finite. A class that
+// is not a candidate of any bag is an
 // error, because it cannot be learnt and usually means that labels are counted from the wrong
 // number. A class without a true label is allowed: true labels may be unknown, and a class may
 // occur only as a false positive.
@@ -94,7 +95,8 @@ func (v *validator) shape() {
 	v.offsets(dim)
 	bags := d.Bags()
 	if len(d.Candidates) != bags*d.Classes {
-		v.errorf("the candidates have %d values; %s of %s need %d", len(d.Candidates), diag.Count(bags, "bag"), diag.Count(d.Classes, "class"), bags*d.Classes)
+		v.errorf("the candidates have %d values; %s of %s need %d", len(d.Candidates), diag.Count(bags, "bag"),
+			diag.Count(d.Classes, "class"), bags*d.Classes)
 	}
 	if d.Labels != nil && len(d.Labels) != bags {
 		v.errorf("%s for %s", diag.Count(len(d.Labels), "true label"), diag.Count(bags, "bag"))
@@ -206,7 +208,8 @@ func (v *validator) labels() {
 		switch {
 		case c == -1: // unknown
 		case c < -1 || c >= d.Classes:
-			v.errorf("bag %d: the true label %d is out of range; classes count from 0 to %d, -1 means unknown", i+1, c, d.Classes-1)
+			v.errorf("bag %d: the true label %d is out of range; classes count from 0 to %d, -1 means unknown", i+1, c,
+				d.Classes-1)
 		case d.CandidateMask(i)[c] == 0 && v.training && !d.Noisy && slices.Contains(d.CandidateMask(i), 1):
 			v.errorf("bag %d: the true label %s is not among the candidates %s", i+1, v.className(c), d.candidateNames(i))
 		}
@@ -217,7 +220,8 @@ func (v *validator) labels() {
 	for i := range d.Bags() {
 		for j, c := range d.InstLabels[d.Offsets[i]:d.Offsets[i+1]] {
 			if c < -1 || c >= d.Classes {
-				v.errorf("bag %d: the label %d of instance %d is out of range; classes count from 0 to %d, -1 means negative or unknown", i+1, c, j+1, d.Classes-1)
+				v.errorf("bag %d: the label %d of instance %d is out of range; classes count from 0 to %d, -1 means negative or "+
+					"unknown", i+1, c, j+1, d.Classes-1)
 				break
 			}
 		}
@@ -260,7 +264,8 @@ func (v *validator) names(names []string, format, plural string) {
 // PlainName reports whether every file format can store the name of a bag, group or feature
 // unchanged.
 func PlainName(name string) bool {
-	return name != "" && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl) && strings.TrimSpace(name) == name
+	return name != "" && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl) &&
+		strings.TrimSpace(name) == name
 }
 
 // className returns class c for a message.

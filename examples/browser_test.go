@@ -136,7 +136,8 @@ func comparePage(t *testing.T, dir string, bags []want, sizes []int) {
 	}
 	for i, line := range lines {
 		differs, err := strconv.ParseFloat(string(line[2]), 64)
-		if err != nil || string(line[1]) != fmt.Sprint(sizes[i]) || string(line[3]) != fmt.Sprint(sizes[i]) || !(differs < 1e-5) {
+		if err != nil || string(line[1]) != fmt.Sprint(sizes[i]) || string(line[3]) != fmt.Sprint(sizes[i]) ||
+			!(differs < 1e-5) {
 			t.Errorf("bag of %d: %s: %v", sizes[i], line[0], err)
 		}
 	}

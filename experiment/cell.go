@@ -73,7 +73,8 @@ func key(grid []gridPoint, choose definition.Choose, snapshots []int, dataHash, 
 // loadGrid reads the specs of a learner on a dataset, one for each combination of the grid.
 // It reports errors at their position in the file of the experiment. Specs that were read before
 // come from the cache.
-func loadGrid(e *definition.Experiment, l *definition.Learner, on *definition.DataSet, r int, variant definition.Setting, cache map[string]*language.Spec, errs *diag.List) []gridPoint {
+func loadGrid(e *definition.Experiment, l *definition.Learner, on *definition.DataSet, r int,
+	variant definition.Setting, cache map[string]*language.Spec, errs *diag.List) []gridPoint {
 	name, set := l.SpecOn(on.Name.V, r, variant)
 	var list []gridPoint
 	for _, combination := range language.Combinations(definition.AxisValues(l.GridOn(on.Name.V, r))) {
@@ -92,19 +93,22 @@ func loadGrid(e *definition.Experiment, l *definition.Learner, on *definition.Da
 				continue
 			}
 			if from := spec.Train.Init.Model; from.V != "" {
-				err := spec.AtUserLine(diag.Errorf(from.Pos, "train.init cannot be set for a learner in an experiment: its cells start with random numbers"))
+				err := spec.AtUserLine(diag.Errorf(from.Pos, "train.init cannot be set for a learner in an experiment: its "+
+					"cells start with random numbers"))
 				locateErrors(e, err, l, name, all, errs)
 				continue
 			}
 			cache[id] = spec
 		}
 		if labels := spec.Data.Labels.V; labels != on.Labels.Value {
-			d := e.ShowAt(name, "learner %q: data.labels of its spec is %s, but the dataset %s has candidate sets", l.Name.V, labels, on.Name.V)
+			d := e.ShowAt(name, "learner %q: data.labels of its spec is %s, but the dataset %s has candidate sets", l.Name.V,
+				labels, on.Name.V)
 			addOnce(errs, d.WithNote("write labels: %s for the dataset, or remove data.labels from the spec", labels))
 			continue
 		}
 		if len(list) > 0 && runs.EncoderKey(spec) != runs.EncoderKey(list[0].spec) {
-			addOnce(errs, e.AddSource(combination[len(combination)-1].At.Errorf("learner %q: the settings of a grid have one encoder: compare encoders with vary, or as learners", l.Name.V)))
+			addOnce(errs, e.AddSource(combination[len(combination)-1].At.Errorf("learner %q: the settings of a grid have one "+
+				"encoder: compare encoders with vary, or as learners", l.Name.V)))
 			continue
 		}
 		if why := lastFault(l, spec, e.SplitsOf(on).Validation > 0); why != "" {
@@ -113,7 +117,8 @@ func loadGrid(e *definition.Experiment, l *definition.Learner, on *definition.Da
 		}
 		c := gridPoint{definition.DescribeSettings(combination), spec.Hash(), l.Last.V, spec, name, all}
 		if i := slices.IndexFunc(list, func(had gridPoint) bool { return had.Hash == c.Hash }); i >= 0 {
-			addOnce(errs, e.AddSource(combination[len(combination)-1].At.Errorf("learner %q: the grid has equal settings: %s and %s",
+			addOnce(errs, e.AddSource(combination[len(combination)-1].At.Errorf("learner %q: the grid has equal settings: %s "+
+				"and %s",
 				l.Name.V, list[i].Setting, c.Setting)))
 			continue
 		}
@@ -143,7 +148,8 @@ func lastFault(l *definition.Learner, spec *language.Spec, validated bool) strin
 // locateErrors converts errors of a spec to errors of the experiment. Errors of a setting are
 // reported at the setting, others at the name of the spec, with the position in the spec's own file
 // as a note.
-func locateErrors(e *definition.Experiment, err error, l *definition.Learner, name schema.Str, set []definition.Setting, errs *diag.List) {
+func locateErrors(e *definition.Experiment, err error, l *definition.Learner, name schema.Str, set []definition.Setting,
+	errs *diag.List) {
 	var found diag.List
 	found.AddError(diag.Pos{}, err)
 	for _, d := range found {

@@ -28,11 +28,13 @@ func TestChoiceByMeasure(t *testing.T) {
 	}
 	for name, want := range map[string]int{measure.Accuracy: 0, "macro_f1": 1, measure.LogLoss: 1, "auroc": 2} {
 		chosen, trials, err := best(c, measure.Find(name), settings, 0)
-		if err != nil || chosen != want || trials[2].Value == nil || *trials[2].Value != settings[2].Report.Measures.Test()[name] {
+		if err != nil || chosen != want || trials[2].Value == nil ||
+			*trials[2].Value != settings[2].Report.Measures.Test()[name] {
 			t.Errorf("%s: setting %d, want %d: %+v, %v", name, chosen, want, trials, err)
 		}
 	}
-	if _, trials, err := best(c, measure.Find("brier"), settings, 0); err == nil || !strings.Contains(err.Error(), "brier is not defined on the held-out bags") {
+	if _, trials, err := best(c, measure.Find("brier"), settings, 0); err == nil ||
+		!strings.Contains(err.Error(), "brier is not defined on the held-out bags") {
 		t.Errorf("a measure without values: %+v, %v", trials, err)
 	}
 	settings[1].Err = errors.New("out of memory")
@@ -46,7 +48,8 @@ func TestKeyOfChoice(t *testing.T) {
 	grid := []gridPoint{{Hash: "a"}, {Hash: "b"}}
 	keys := map[string]bool{}
 	for _, name := range []string{measure.Accuracy, "macro_f1", measure.LogLoss} {
-		k, err := key(grid, definition.Choose{Holdout: 0.2, Stratify: true, Seed: 1, Measure: schema.Str{V: name}}, nil, "data", "split")
+		k, err := key(grid, definition.Choose{Holdout: 0.2, Stratify: true, Seed: 1, Measure: schema.Str{V: name}}, nil,
+			"data", "split")
 		if err != nil {
 			t.Fatal(err)
 		}

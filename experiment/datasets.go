@@ -118,7 +118,8 @@ func (f *SetFacts) title() string {
 }
 
 // placeData finds or generates a dataset and returns the path of its file.
-func placeData(e *definition.Experiment, d *definition.DataSet, r int, dir string, folder bagfile.Folder) (path, source string, err error) {
+func placeData(e *definition.Experiment, d *definition.DataSet, r int, dir string, folder bagfile.Folder) (path,
+	source string, err error) {
 	if d.Synth != nil {
 		return cachedSynth(d.Synth, d.Name.V, r, dir, folder)
 	}
@@ -132,7 +133,8 @@ const drawVersion = 3
 
 // cachedSynth generates a dataset in the folder of the experiment unless it exists. The name of the
 // file contains a hash of the description.
-func cachedSynth(s *definition.Synth, name string, r int, dir string, folder bagfile.Folder) (path, source string, err error) {
+func cachedSynth(s *definition.Synth, name string, r int, dir string, folder bagfile.Folder) (path, source string,
+	err error) {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return "", "", err
@@ -170,19 +172,22 @@ func poolSplit(s definition.Splits, i int, set *data.Dataset, o data.SplitSettin
 		return nil, err
 	}
 	if len(list) < i {
-		return nil, fmt.Errorf("%d pools have only %d different splits with a share of %g training bags; reduce splits.count", s.Pools, len(list), s.Train)
+		return nil, fmt.Errorf("%d pools have only %d different splits with a share of %g training bags; reduce splits.count",
+			s.Pools, len(list), s.Train)
 	}
 	return list[i-1], nil
 }
 
 // makeSplit returns split i of a dataset, counted from 1.
-func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.Dataset, folder bagfile.Folder) (*data.Split, error) {
+func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.Dataset,
+	folder bagfile.Folder) (*data.Split, error) {
 	groups, err := data.GroupsBy(s.Group.V, set.Groups, set.GroupName)
 	if err != nil {
 		return nil, e.AddSource(diag.Errorf(s.Group.Pos, "%v", err))
 	}
 	if s.Index.V == "" {
-		o := data.SplitSettings{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1), Validation: s.Validation, Groups: data.KeepTogether(groups, set.SameFile), Classes: set.AllClassNames()}
+		o := data.SplitSettings{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1), Validation: s.Validation,
+			Groups: data.KeepTogether(groups, set.SameFile), Classes: set.AllClassNames()}
 		if s.Folds > 0 {
 			o.Folds, o.Fold, o.Seed = s.Folds, (i-1)%s.Folds+1, uint64(s.Seed+(i-1)/s.Folds)
 		}
@@ -225,15 +230,18 @@ func holdOut(set *data.Dataset, whole *data.Split, c definition.Choose, number i
 			labels = append(labels, all[bag])
 		}
 	}
-	inner, err := data.RandomSplit(len(whole.Train), labels, data.SplitSettings{Train: 1 - c.Holdout, Stratify: c.Stratify, Groups: together, Seed: uint64(c.Seed + number - 1)})
+	inner, err := data.RandomSplit(len(whole.Train), labels, data.SplitSettings{Train: 1 - c.Holdout, Stratify: c.Stratify,
+		Groups: together, Seed: uint64(c.Seed + number - 1)})
 	if err != nil {
-		fault := diag.Diagnostic{Text: fmt.Sprintf("choose.holdout %v of the training bags of split %d: %v", c.Holdout, number, err)}
+		fault := diag.Diagnostic{Text: fmt.Sprintf("choose.holdout %v of the training bags of split %d: %v", c.Holdout,
+			number, err)}
 		if wrong, ok := errors.AsType[*data.SplitError](err); ok && wrong.Note != "" {
 			fault = fault.WithNote("%s", wrong.Note)
 		}
 		return nil, fault
 	}
-	out := &data.Split{Validation: whole.Validation, Source: fmt.Sprintf("%s, held out %v, seed %d", whole.Source, c.Holdout, c.Seed+number-1)}
+	out := &data.Split{Validation: whole.Validation, Source: fmt.Sprintf("%s, held out %v, seed %d", whole.Source,
+		c.Holdout, c.Seed+number-1)}
 	for _, i := range inner.Train {
 		out.Train = append(out.Train, whole.Train[i])
 	}

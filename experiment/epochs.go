@@ -30,7 +30,8 @@ func newEpochClock(pending []*Cell) epochClock {
 	return k
 }
 
-// secondsPerEpoch estimates the time of an epoch of a training in a group; 0 for fitted learners, whose cells count when
+// secondsPerEpoch estimates the time of an epoch of a training in a group; 0 for fitted learners, whose cells count
+// when
 // they end.
 func secondsPerEpoch(g *group) float64 {
 	seconds, epochs := 0.0, 0

@@ -57,7 +57,8 @@ func checkOwner(f *fileio.Folder, name string) error {
 		return err
 	}
 	if have.Name.V != name {
-		return fmt.Errorf("%s contains the results of the experiment %q, not of %q: choose another folder", f.Dir, have.Name.V, name)
+		return fmt.Errorf("%s contains the results of the experiment %q, not of %q: choose another folder", f.Dir,
+			have.Name.V, name)
 	}
 	return nil
 }
@@ -65,7 +66,8 @@ func checkOwner(f *fileio.Folder, name string) error {
 // write writes the file of the experiment and the plan to the folder.
 func (p *Plan) write(dir string) error {
 	file := filepath.Join(dir, SpecFile)
-	if have, err := fileio.Read(file); err != nil || !bytes.Equal(have, p.experiment.Text()) { // do not overwrite the file that is being read
+	// do not overwrite the file that is being read
+	if have, err := fileio.Read(file); err != nil || !bytes.Equal(have, p.experiment.Text()) {
 		if err := fileio.Replace(file, p.experiment.Text()); err != nil {
 			return err
 		}

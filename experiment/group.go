@@ -111,7 +111,8 @@ type computation struct {
 // compute computes a group and stores its results, each as soon as the cell has ended. It returns an
 // error if results can no longer be stored.
 func (r *runner) compute(ctx context.Context, g *group) error {
-	w := &computation{group: g, results: make([]*Result, len(g.Cells)), errs: make([]error, len(g.Cells)), stored: make([]bool, len(g.Cells))}
+	w := &computation{group: g, results: make([]*Result, len(g.Cells)), errs: make([]error, len(g.Cells)),
+		stored: make([]bool, len(g.Cells))}
 	r.train(ctx, w)
 	for i, c := range g.Cells {
 		c.dataset.done()
@@ -250,7 +251,8 @@ func (r *runner) settings(list []training, g *group, cell int, set *runs.Bags, s
 }
 
 // trial returns a training of a cell, which keeps checkpoints until the cell has its result.
-func (r *runner) trial(g *group, c *Cell, folder string, spec *language.Spec, set *runs.Bags, split *data.Split) (*train.Trial, error) {
+func (r *runner) trial(g *group, c *Cell, folder string, spec *language.Spec, set *runs.Bags,
+	split *data.Split) (*train.Trial, error) {
 	t, err := runs.Trial(spec, set.Dataset, split)
 	if err != nil {
 		return nil, err
@@ -380,7 +382,8 @@ func (r *runner) fillResult(ctx context.Context, c *Cell, t *training, result *R
 	}
 	r.warnMeasured(result.Environment.MeasuredBy)
 	report := t.Report
-	result.Accuracy, result.TrainAccuracy, result.Disambiguation = report.LastAccuracy(t.trial.LastEpochs), report.Measures.Accuracy(data.TrainPart), report.Disambiguation
+	result.Accuracy, result.TrainAccuracy, result.Disambiguation = report.LastAccuracy(t.trial.LastEpochs),
+		report.Measures.Accuracy(data.TrainPart), report.Disambiguation
 	result.Measures = report.Measures.Test()
 	if result.Baseline, result.Findings, err = runs.Judge(ctx, t.trial, report); err != nil {
 		return err
@@ -419,7 +422,8 @@ func (r *runner) warnMeasured(by string) {
 
 // writeModel writes the folder of the run of a cell and returns its environment. Another process may
 // compute the same cell, so the run is first written to a temporary folder.
-func (r *runner) writeModel(ctx context.Context, c *Cell, t *training, place train.EngineInfo) (*runs.Environment, error) {
+func (r *runner) writeModel(ctx context.Context, c *Cell, t *training, place train.EngineInfo) (*runs.Environment,
+	error) {
 	parent := filepath.Join(r.o.Dir, ModelsFolder)
 	if err := os.MkdirAll(parent, 0o777); err != nil {
 		return nil, err
@@ -457,7 +461,8 @@ func (r *runner) modelDir(c definition.Coord) string {
 		name += "-" + c.Variant
 	}
 	set := SetFacts{Name: c.Data, R: c.R}
-	return filepath.Join(r.o.Dir, ModelsFolder, diag.FileName(set.title()), diag.FileName(name), fmt.Sprintf("split-%d", c.Split))
+	return filepath.Join(r.o.Dir, ModelsFolder, diag.FileName(set.title()), diag.FileName(name), fmt.Sprintf("split-%d",
+		c.Split))
 }
 
 // dropTrials removes the checkpoints of a cell that has its result. If another process is training the same cell, that

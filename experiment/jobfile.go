@@ -101,7 +101,8 @@ var (
 
 // Check returns an error if an option has characters that would need quoting in a job file.
 func (o *JobOptions) Check() error {
-	for flag, text := range map[string]string{"memory": o.Memory, "partition": o.Partition, "account": o.Account, "time": o.Time, "image": o.Image, "claim": o.Claim} {
+	for flag, text := range map[string]string{"memory": o.Memory, "partition": o.Partition, "account": o.Account,
+		"time": o.Time, "image": o.Image, "claim": o.Claim} {
 		if !word.MatchString(text) {
 			return fmt.Errorf("--%s %q: write only letters, digits and . : / @ %% + , = - _", flag, text)
 		}
@@ -118,7 +119,8 @@ func KubernetesJob(j Job) ([]byte, error) { return FillJob("kubernetes", kuberne
 // FillJob executes a text/template with a Job. The functions sh, yaml and directive quote a text for a
 // shell, for YAML and for a line that starts with #SBATCH. Errors contain name.
 func FillJob(name, text string, j Job) ([]byte, error) {
-	t, err := template.New(name).Option("missingkey=error").Funcs(template.FuncMap{"sh": diag.ShellWord, "yaml": quoteYAML, "directive": quoteDirective}).Parse(text)
+	t, err := template.New(name).Option("missingkey=error").Funcs(template.FuncMap{"sh": diag.ShellWord, "yaml": quoteYAML,
+		"directive": quoteDirective}).Parse(text)
 	if err != nil {
 		return nil, err
 	}

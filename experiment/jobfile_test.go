@@ -20,14 +20,17 @@ import (
 )
 
 func job(o JobOptions) Job {
-	return Job{JobOptions: o, Name: "Own Ta_ble (2nd)", Dir: "/home/o'hara/my \"table\", 5%", Plan: "0123456789ab", Shards: 24}
+	return Job{JobOptions: o, Name: "Own Ta_ble (2nd)", Dir: "/home/o'hara/my \"table\", 5%", Plan: "0123456789ab",
+		Shards: 24}
 }
 
 func TestFiles(t *testing.T) {
-	cpu := JobOptions{Workers: 8, CPUs: 4, Memory: "4Gi", Image: "registry.example/miplc:1@sha256:ab", Claim: "experiments/own table", Binary: "/opt/my tools/miplc"}
+	cpu := JobOptions{Workers: 8, CPUs: 4, Memory: "4Gi", Image: "registry.example/miplc:1@sha256:ab",
+		Claim: "experiments/own table", Binary: "/opt/my tools/miplc"}
 	few := cpu
 	few.MaxTasks = 10
-	gpu := JobOptions{Workers: 99, CPUs: 2, GPUs: 1, Partition: "gpu", Account: "lab", Time: "01:00:00", Image: "miplc", Claim: "experiments", Binary: "miplc"}
+	gpu := JobOptions{Workers: 99, CPUs: 2, GPUs: 1, Partition: "gpu", Account: "lab", Time: "01:00:00", Image: "miplc",
+		Claim: "experiments", Binary: "miplc"}
 	for name, o := range map[string]JobOptions{"cpu": cpu, "gpu": gpu, "few": few} {
 		for _, kind := range []struct {
 			ending string
@@ -40,7 +43,8 @@ func TestFiles(t *testing.T) {
 			testsupport.CheckGolden(t, filepath.Join("testdata", name+kind.ending), text)
 		}
 	}
-	for _, bad := range []JobOptions{{Partition: "a b"}, {Account: "x\n#SBATCH"}, {Time: `"`}, {Image: "a'b"}, {Claim: "{}"}, {Memory: "$(x)"}} {
+	for _, bad := range []JobOptions{{Partition: "a b"}, {Account: "x\n#SBATCH"}, {Time: `"`}, {Image: "a'b"},
+		{Claim: "{}"}, {Memory: "$(x)"}} {
 		if bad.Check() == nil {
 			t.Errorf("%+v was accepted", bad)
 		}
@@ -110,22 +114,28 @@ func TestSlurmFileRequeues(t *testing.T) {
 		code            int
 		requeued        bool
 	}{
-		"told":             {"trap 'exit 75' TERM; touch ready; for i in {1..6000}; do sleep 0.01; done", "3", syscall.SIGUSR1, 75, true},
-		"told, done":       {"trap 'exit 0' TERM; touch ready; for i in {1..6000}; do sleep 0.01; done", "3", syscall.SIGUSR1, 0, false},
-		"told too often":   {"trap 'exit 75' TERM; touch ready; for i in {1..6000}; do sleep 0.01; done", "20", syscall.SIGUSR1, 75, false},
-		"cancelled":        {"trap 'exit 75' TERM; touch ready; for i in {1..6000}; do sleep 0.01; done", "3", syscall.SIGTERM, 75, false},
-		"told by another":  {"exit 75", "", 0, 75, true},
-		"cells failed":     {"exit 1", "", 0, 1, false},
-		"another plan":     {"exit 2", "", 0, 2, false},
-		"out of memory":    {"kill -KILL $$", "", 0, 137, false},
-		"told at once":     {"trap 'exit 75' TERM; touch early; for i in {1..6000}; do sleep 0.01; done", "3", 0, 75, true},
-		"what it is given": {`[ "$*" = "experiment -o ` + dir + ` --shard auto" ] && [ "$MIPLC_SHARDS $MIPLC_PLAN $GOMAXPROCS" = "24 0123456789ab 4" ]`, "", 0, 0, false},
+		"told": {"trap 'exit 75' TERM; touch ready; for i in {1..6000}; do sleep 0.01; done", "3",
+			syscall.SIGUSR1, 75, true},
+		"told, done": {"trap 'exit 0' TERM; touch ready; for i in {1..6000}; do sleep 0.01; done", "3", syscall.SIGUSR1,
+			0, false},
+		"told too often": {"trap 'exit 75' TERM; touch ready; for i in {1..6000}; do sleep 0.01; done", "20",
+			syscall.SIGUSR1, 75, false},
+		"cancelled": {"trap 'exit 75' TERM; touch ready; for i in {1..6000}; do sleep 0.01; done", "3",
+			syscall.SIGTERM, 75, false},
+		"told by another": {"exit 75", "", 0, 75, true},
+		"cells failed":    {"exit 1", "", 0, 1, false},
+		"another plan":    {"exit 2", "", 0, 2, false},
+		"out of memory":   {"kill -KILL $$", "", 0, 137, false},
+		"told at once":    {"trap 'exit 75' TERM; touch early; for i in {1..6000}; do sleep 0.01; done", "3", 0, 75, true},
+		"what it is given": {`[ "$*" = "experiment -o ` + dir +
+			` --shard auto" ] && [ "$MIPLC_SHARDS $MIPLC_PLAN $GOMAXPROCS" = "24 0123456789ab 4" ]`, "", 0, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, left := range []string{"queue", "ready"} {
 				_ = os.Remove(filepath.Join(dir, left))
 			}
-			j := job(JobOptions{Workers: 8, CPUs: 4, Binary: put("miplc", "#!/bin/bash\ncd "+diag.ShellWord(dir)+"\n"+c.shard+"\n")})
+			j := job(JobOptions{Workers: 8, CPUs: 4, Binary: put("miplc", "#!/bin/bash\ncd "+diag.ShellWord(dir)+"\n"+c.shard+
+				"\n")})
 			j.Dir = dir
 			text, err := SlurmJob(j)
 			if err != nil {
@@ -139,7 +149,8 @@ func TestSlurmFileRequeues(t *testing.T) {
 				cmd.Env = append(cmd.Environ(), "BASH_ENV="+early)
 				cmd.Dir = dir
 			}
-			cmd.Env = append(cmd.Environ(), "PATH="+dir+string(filepath.ListSeparator)+os.Getenv("PATH"), "SLURM_RESTART_COUNT="+c.restarts, "SLURM_ARRAY_JOB_ID=7", "SLURM_ARRAY_TASK_ID=3")
+			cmd.Env = append(cmd.Environ(), "PATH="+dir+string(filepath.ListSeparator)+os.Getenv("PATH"), "SLURM_RESTART_COUNT="+
+				c.restarts, "SLURM_ARRAY_JOB_ID=7", "SLURM_ARRAY_TASK_ID=3")
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -164,7 +175,8 @@ func TestSlurmFileRequeues(t *testing.T) {
 	}
 }
 
-// With more shards than an array may have tasks, every shard is computed by one task, also after a failed one. A task that
+// With more shards than an array may have tasks, every shard is computed by one task, also after a failed one. A task
+// that
 // is stopped between its shards requeues itself.
 func TestSlurmFileWithFewTasks(t *testing.T) {
 	bash, err := exec.LookPath("bash")
@@ -206,11 +218,13 @@ func TestSlurmFileWithFewTasks(t *testing.T) {
 			t.Errorf("%s", text)
 		}
 		cmd := exec.Command(bash, put("job", string(text)))
-		cmd.Env = append(cmd.Environ(), "PATH="+dir+string(filepath.ListSeparator)+os.Getenv("PATH"), "SLURM_RESTART_COUNT=0", "SLURM_ARRAY_JOB_ID=7", fmt.Sprint("SLURM_ARRAY_TASK_ID=", c.task))
+		cmd.Env = append(cmd.Environ(), "PATH="+dir+string(filepath.ListSeparator)+os.Getenv("PATH"), "SLURM_RESTART_COUNT=0",
+			"SLURM_ARRAY_JOB_ID=7", fmt.Sprint("SLURM_ARRAY_TASK_ID=", c.task))
 		_ = cmd.Run() // the exit code is checked below
 		ran, _ := os.ReadFile(filepath.Join(dir, "ran"))
 		queue, _ := os.ReadFile(filepath.Join(dir, "queue"))
-		if code := cmd.ProcessState.ExitCode(); code != c.code || strings.TrimSpace(string(ran)) != c.ran || (string(queue) == fmt.Sprintf("requeue 7_%d\n", c.task)) != c.requeued {
+		if code := cmd.ProcessState.ExitCode(); code != c.code || strings.TrimSpace(string(ran)) != c.ran ||
+			(string(queue) == fmt.Sprintf("requeue 7_%d\n", c.task)) != c.requeued {
 			t.Errorf("%s: exit code %d, shards %s, queue %q", c.name, code, ran, queue)
 		}
 	}

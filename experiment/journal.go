@@ -90,7 +90,8 @@ func (j *Journal) Add(list []*Result) error {
 		j.failed = j.File.Sync()
 	}
 	if j.failed == nil && !fileio.AtPath(j.File) {
-		j.failed = fmt.Errorf("%s was removed while the experiment ran: its results are lost; start the experiment again", j.File.Name())
+		j.failed = fmt.Errorf("%s was removed while the experiment ran: its results are lost; start the experiment again",
+			j.File.Name())
 	}
 	return j.failed
 }
@@ -102,7 +103,8 @@ func (j *Journal) Close() error {
 	j.beats.Wait()
 	info, err := j.File.Stat()
 	switch {
-	case err == nil && info.Size() == 0 && fileio.AtPath(j.File): // else another process may have created a file of this name
+	case err == nil && info.Size() == 0 && fileio.AtPath(j.File):
+		// else another process may have created a file of this name
 		err = os.Remove(j.File.Name())
 	case err == nil:
 		_ = j.File.Chmod(0o444) // not supported by every file system

@@ -104,7 +104,8 @@ func loadSpecs(e *definition.Experiment) (map[definition.Coord][]gridPoint, erro
 }
 
 // checkValidation reports specs that need validation bags if the experiment draws none.
-func checkValidation(e *definition.Experiment, l *definition.Learner, s definition.Splits, list []gridPoint, errs *diag.List) {
+func checkValidation(e *definition.Experiment, l *definition.Learner, s definition.Splits, list []gridPoint,
+	errs *diag.List) {
 	if s.Validation > 0 || s.Index.V != "" {
 		return
 	}
@@ -149,7 +150,8 @@ func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]gridPoin
 			case l.Vary != nil:
 				errs.Add(e.AddSource(v.At.Errorf("learner %q: %s and %s are equal settings", l.Name.V, had.Variant, v)))
 			default:
-				d := e.ShowAt(l.Name, "learners %q and %q have equal settings: their results would be the same", had.Learner, l.Name.V)
+				d := e.ShowAt(l.Name, "learners %q and %q have equal settings: their results would be the same", had.Learner,
+					l.Name.V)
 				errs.Add(d.WithNote("remove one of them, or make them different with set:"))
 			}
 		}
@@ -158,7 +160,8 @@ func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]gridPoin
 
 // planCells opens or generates the selected datasets and determines the cells. Errors of data are
 // *prepare.DataError, those of specs *prepare.SpecError.
-func planCells(e *definition.Experiment, loaded map[definition.Coord][]gridPoint, sel Selection, dir string, folder bagfile.Folder) (*Plan, error) {
+func planCells(e *definition.Experiment, loaded map[definition.Coord][]gridPoint, sel Selection, dir string,
+	folder bagfile.Folder) (*Plan, error) {
 	p := &Plan{Name: e.Name.V, SHA256: hashOf(e), experiment: e}
 	for i := range e.Data {
 		d := &e.Data[i]
@@ -180,15 +183,18 @@ func planCells(e *definition.Experiment, loaded map[definition.Coord][]gridPoint
 		}
 	}
 	if len(p.Cells) == 0 {
-		wrong := diag.Diagnostic{Text: "there is nothing to run: no learner, dataset and r of the experiment fit the selection"}
-		return nil, &runs.SpecError{Err: wrong.WithNote("miplc experiment plan and the keys data, learners and r of the file show what can be selected")}
+		wrong := diag.Diagnostic{Text: "there is nothing to run: no learner, dataset and r of the experiment fit the " +
+			"selection"}
+		return nil, &runs.SpecError{Err: wrong.WithNote("miplc experiment plan and the keys data, learners and r of the " +
+			"file show what can be selected")}
 	}
 	return p, nil
 }
 
 // encodersOn returns a spec for each encoder of the learners on a dataset, and nil if there is a
 // learner without one.
-func encodersOn(e *definition.Experiment, loaded map[definition.Coord][]gridPoint, sel Selection, d *definition.DataSet, r int) (list []*language.Spec) {
+func encodersOn(e *definition.Experiment, loaded map[definition.Coord][]gridPoint, sel Selection, d *definition.DataSet,
+	r int) (list []*language.Spec) {
 	known := map[string]bool{}
 	for i := range e.Learners {
 		l := &e.Learners[i]
@@ -215,7 +221,8 @@ func encodersOn(e *definition.Experiment, loaded map[definition.Coord][]gridPoin
 }
 
 // addInput opens a dataset, and adds it and its cells.
-func (p *Plan) addInput(loaded map[definition.Coord][]gridPoint, sel Selection, d *definition.DataSet, in *sharedDataset) error {
+func (p *Plan) addInput(loaded map[definition.Coord][]gridPoint, sel Selection, d *definition.DataSet,
+	in *sharedDataset) error {
 	set, err := in.openBags()
 	if err != nil {
 		return dataError(p.experiment, d, in.facts.R, err)
@@ -230,7 +237,8 @@ func (p *Plan) addInput(loaded map[definition.Coord][]gridPoint, sel Selection, 
 }
 
 // addCells adds the cells of the learners on a dataset that have its encoder.
-func (p *Plan) addCells(loaded map[definition.Coord][]gridPoint, sel Selection, d *definition.DataSet, in *sharedDataset, set *data.Dataset) error {
+func (p *Plan) addCells(loaded map[definition.Coord][]gridPoint, sel Selection, d *definition.DataSet,
+	in *sharedDataset, set *data.Dataset) error {
 	e := p.experiment
 	if sel.Splits > 0 {
 		in.splits.Count = min(in.splits.Count, sel.Splits)
@@ -257,7 +265,8 @@ func (p *Plan) addCells(loaded map[definition.Coord][]gridPoint, sel Selection, 
 				continue
 			}
 			if why := lastFault(l, c.grid[0].spec, validated); why != "" {
-				addOnce(&errs, e.AddSource(diag.Errorf(l.Last.Pos, "learner %q: %s", l.Name.V, why)).WithNote("on the dataset %s", in.facts.title()))
+				addOnce(&errs, e.AddSource(diag.Errorf(l.Last.Pos, "learner %q: %s", l.Name.V, why)).WithNote("on the dataset %s",
+					in.facts.title()))
 				continue
 			}
 			if !checkCompiles(e, l, &c, set, splits, &errs) {
@@ -286,7 +295,8 @@ func (p *Plan) addCells(loaded map[definition.Coord][]gridPoint, sel Selection, 
 
 // splitList returns the splits of a dataset. Two equal splits are an error, because they would
 // count twice in means and deviations.
-func splitList(e *definition.Experiment, d *definition.DataSet, in *sharedDataset, set *data.Dataset) ([]*data.Split, error) {
+func splitList(e *definition.Experiment, d *definition.DataSet, in *sharedDataset, set *data.Dataset) ([]*data.Split,
+	error) {
 	list, first := make([]*data.Split, in.splits.Count), map[string]int{}
 	for i := range list {
 		drawn, err := makeSplit(e, in.splits, i+1, set, in.folder)
@@ -294,12 +304,14 @@ func splitList(e *definition.Experiment, d *definition.DataSet, in *sharedDatase
 			return nil, splitError(e, d, in, err)
 		}
 		if !anyKnown(set, drawn.Test) {
-			return nil, unlabelled(e, d, in, fmt.Sprintf("no test bag of split %d has a true label, so there is no accuracy", i+1))
+			return nil, unlabelled(e, d, in, fmt.Sprintf("no test bag of split %d has a true label, so there is no accuracy",
+				i+1))
 		}
 		hash := train.SplitHash(drawn)
 		if n, had := first[hash]; had {
 			pos := cmp.Or(in.splits.Index.Pos, d.Name.Pos)
-			wrong := e.AddSource(diag.Errorf(pos, "splits %d and %d of %s have the same training and test bags: their results would count twice", n, i+1, in.facts.title()))
+			wrong := e.AddSource(diag.Errorf(pos, "splits %d and %d of %s have the same training and test bags: their "+
+				"results would count twice", n, i+1, in.facts.title()))
 			return nil, &runs.SpecError{Err: wrong.WithNote("reduce count, or correct the index file")}
 		}
 		for _, text := range drawn.Warnings {
@@ -314,17 +326,20 @@ func splitList(e *definition.Experiment, d *definition.DataSet, in *sharedDatase
 
 // checkHeldOut returns an error if settings cannot be chosen, because no held-out bag of a split has a
 // true label.
-func checkHeldOut(e *definition.Experiment, d *definition.DataSet, in *sharedDataset, set *data.Dataset, splits []*data.Split) error {
+func checkHeldOut(e *definition.Experiment, d *definition.DataSet, in *sharedDataset, set *data.Dataset,
+	splits []*data.Split) error {
 	for i, whole := range splits {
 		inner, err := holdOut(set, whole, e.Choose, i+1, in.splits.Group.V != "")
 		if err != nil {
 			return dataErrorAt(e, d.Name, in.facts, err)
 		}
 		if m := measure.Find(e.Choose.Measure.V); !m.Fits(set.Multi) {
-			return e.AddSource(diag.Errorf(e.Choose.Measure.Pos, "choose.measure %s is not defined on the bags of %s", m.Name, in.facts.title()).WithNote("it needs %s", m.Requires()))
+			return e.AddSource(diag.Errorf(e.Choose.Measure.Pos, "choose.measure %s is not defined on the bags of %s", m.Name,
+				in.facts.title()).WithNote("it needs %s", m.Requires()))
 		}
 		if !anyKnown(set, inner.Test) {
-			return unlabelled(e, d, in, fmt.Sprintf("no bag that split %d holds out to choose settings has a true label; without grid, none is needed", i+1))
+			return unlabelled(e, d, in, fmt.Sprintf("no bag that split %d holds out to choose settings has a true label; "+
+				"without grid, none is needed", i+1))
 		}
 	}
 	return nil
@@ -362,7 +377,8 @@ func splitError(e *definition.Experiment, d *definition.DataSet, in *sharedDatas
 
 // checkCompiles compiles the specs of a cell for its dataset and checks their measures on all splits,
 // so that wrong shapes are reported before hours of training.
-func checkCompiles(e *definition.Experiment, l *definition.Learner, c *Cell, set *data.Dataset, splits []*data.Split, errs *diag.List) bool {
+func checkCompiles(e *definition.Experiment, l *definition.Learner, c *Cell, set *data.Dataset, splits []*data.Split,
+	errs *diag.List) bool {
 	repeated := 1.0 // every setting of a grid trains on a part of the bags, the chosen one on all
 	if n := len(c.grid); n > 1 {
 		repeated = 1 - e.Choose.Holdout + 1/float64(n)

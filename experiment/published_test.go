@@ -33,7 +33,8 @@ func byData(c definition.Coord) string { return c.Data }
 
 // measured reads lines and collects the accuracies of the splits by group and learner. It checks that
 // every line belongs to a cell of the experiment and that no cell has two lines.
-func measured(t *testing.T, e *definition.Experiment, path string, group func(definition.Coord) string) map[[2]string][]float64 {
+func measured(t *testing.T, e *definition.Experiment, path string,
+	group func(definition.Coord) string) map[[2]string][]float64 {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
@@ -50,7 +51,8 @@ func measured(t *testing.T, e *definition.Experiment, path string, group func(de
 		switch {
 		case seen[l.Coord]:
 			t.Errorf("%s:%d: %+v is given twice", path, n, l.Coord)
-		case !slices.ContainsFunc(e.Data, func(d definition.DataSet) bool { return d.Name.V == l.Data }) || e.Learner(l.Learner) == nil || l.Split < 1 || l.Split > e.Splits.Count || !hasR(e, l.Coord):
+		case !slices.ContainsFunc(e.Data, func(d definition.DataSet) bool { return d.Name.V == l.Data }) ||
+			e.Learner(l.Learner) == nil || l.Split < 1 || l.Split > e.Splits.Count || !hasR(e, l.Coord):
 			t.Errorf("%s:%d: %+v is not a cell of %s", path, n, l.Coord, e.Name.V)
 		case l.Accuracy <= 0 || l.Accuracy > 1:
 			t.Errorf("%s:%d: accuracy %v", path, n, l.Accuracy)
@@ -67,7 +69,10 @@ func measured(t *testing.T, e *definition.Experiment, path string, group func(de
 
 // hasR reports whether the dataset of a cell is generated with a number of false labels.
 func hasR(e *definition.Experiment, c definition.Coord) bool {
-	return slices.ContainsFunc(e.Data, func(d definition.DataSet) bool { return d.Name.V == c.Data && slices.Contains(d.R, c.R) })
+	return slices.ContainsFunc(e.Data, func(d definition.DataSet) bool {
+		return d.Name.V == c.Data &&
+			slices.Contains(d.R, c.R)
+	})
 }
 
 // authorsTables lists the cells of bench/published/authors.yaml that were measured, a row per dataset
@@ -81,7 +86,8 @@ func authorsTables(t *testing.T) (authors, shares string) {
 	}
 	const path = "../bench/published/authors.jsonl"
 	measured(t, e, path, byData)
-	authors = "| dataset | r | miplc, splits 1, 2, ... | mean | PyTorch, same bags and splits | mean | paper, ten splits |\n|---|---:|---|---:|---|---:|---:|\n"
+	authors = "| dataset | r | miplc, splits 1, 2, ... | mean | PyTorch, same bags and splits | mean | paper, ten " +
+		"splits |\n|---|---:|---|---:|---|---:|---:|\n"
 	shares = "| dataset | r | miplc, split 1 | paper, ten splits |\n|---|---:|---:|---:|\n"
 	var last definition.Coord
 	var ours, torch []float64
@@ -90,11 +96,13 @@ func authorsTables(t *testing.T) (authors, shares string) {
 		switch {
 		case len(ours) == 0:
 		case !strings.Contains(last.Data, "%"):
-			authors += fmt.Sprintf("| %s | %d | %s | %s | %s |\n", last.Data, last.R, splitColumns(ours), splitColumns(torch), paper)
+			authors += fmt.Sprintf("| %s | %d | %s | %s | %s |\n", last.Data, last.R, splitColumns(ours), splitColumns(torch),
+				paper)
 		case len(ours) == 1:
 			shares += fmt.Sprintf("| %s | %d | %.3f | %s |\n", last.Data, last.R, ours[0], paper)
 		default:
-			t.Errorf("%s: %d splits of %s with r = %d, but the table of shares has a column for one", path, len(ours), last.Data, last.R)
+			t.Errorf("%s: %d splits of %s with r = %d, but the table of shares has a column for one", path, len(ours), last.Data,
+				last.R)
 		}
 		ours, torch = nil, nil
 	}
@@ -153,7 +161,8 @@ func peersTable(t *testing.T) string {
 		for _, r := range []int{0, 1, 3} {
 			at := definition.Coord{Data: "SIVAL6-MIPL", R: r, Learner: e.Learners[i].Name.V}
 			if len(ours[at]) > 0 {
-				text += fmt.Sprintf("| %s | %d | %s | %s |\n", e.Learners[i].Title, r, splitColumns(ours[at]), splitColumns(torch[at]))
+				text += fmt.Sprintf("| %s | %d | %s | %s |\n", e.Learners[i].Title, r, splitColumns(ours[at]),
+					splitColumns(torch[at]))
 			}
 		}
 	}
@@ -189,7 +198,9 @@ func rcTable(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := measured(t, e, "../bench/published/rc.jsonl", func(c definition.Coord) string { return fmt.Sprintf("%s | %d", c.Data, c.R) })
+	found := measured(t, e, "../bench/published/rc.jsonl", func(c definition.Coord) string {
+		return fmt.Sprintf("%s | %d", c.Data, c.R)
+	})
 	text := "| dataset | r | learner | miplc (splits) | paper, ten splits |\n|---|---:|---|---:|---:|\n"
 	for _, d := range e.Data {
 		for _, r := range d.R {
@@ -221,7 +232,9 @@ func paperTables(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := measured(t, e, "../bench/published/paper-benchmark.jsonl", func(c definition.Coord) string { return fmt.Sprint(c.Data, " ", c.R) })
+	found := measured(t, e, "../bench/published/paper-benchmark.jsonl", func(c definition.Coord) string {
+		return fmt.Sprint(c.Data, " ", c.R)
+	})
 	tables := map[string]string{}
 	for _, d := range e.Data {
 		rows := ""
@@ -238,7 +251,8 @@ func paperTables(t *testing.T) map[string]string {
 			}
 		}
 		if rows != "" {
-			tables["paper "+d.Name.V] = "| learner | r = 1 | paper | r = 2 | paper | r = 3 | paper |\n|---|---:|---:|---:|---:|---:|---:|\n" + boldBest(rows)
+			tables["paper "+d.Name.V] = "| learner | r = 1 | paper | r = 2 | paper | r = 3 | paper " +
+				"|\n|---|---:|---:|---:|---:|---:|---:|\n" + boldBest(rows)
 		}
 	}
 	return tables
@@ -253,7 +267,9 @@ func methodsTables(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := measured(t, e, "../bench/published/mipl-methods.jsonl", func(c definition.Coord) string { return fmt.Sprint(c.Data, " ", c.R) })
+	found := measured(t, e, "../bench/published/mipl-methods.jsonl", func(c definition.Coord) string {
+		return fmt.Sprint(c.Data, " ", c.R)
+	})
 	tables := map[string]string{}
 	for _, d := range e.Data {
 		header, under := "| learner | spec |", "|---|---|"
@@ -287,7 +303,9 @@ func methodsFigure(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := measured(t, e, "../bench/published/mipl-methods.jsonl", func(c definition.Coord) string { return fmt.Sprint(c.Data, " ", c.R) })
+	found := measured(t, e, "../bench/published/mipl-methods.jsonl", func(c definition.Coord) string {
+		return fmt.Sprint(c.Data, " ", c.R)
+	})
 	var panels []plot.CurvePanel
 	for _, data := range []string{"SIVAL6-MIPL", "Birdsong-MIPL"} {
 		panel := plot.CurvePanel{Heading: data}
@@ -295,14 +313,16 @@ func methodsFigure(t *testing.T) string {
 			curve := plot.Curve{Name: name}
 			for _, r := range []int{0, 1, 3} {
 				cells := found[[2]string{fmt.Sprint(data, " ", r), name}]
-				curve.Points = append(curve.Points, plot.Point{X: float64(r), Mean: meanOf(cells), Deviation: stat.StdDev(cells, nil)})
+				curve.Points = append(curve.Points, plot.Point{X: float64(r), Mean: meanOf(cells), Deviation: stat.StdDev(cells,
+					nil)})
 			}
 			panel.Curves = append(panel.Curves, curve)
 		}
 		panels = append(panels, panel)
 	}
 	var svg strings.Builder
-	if err := plot.Curves(&svg, "", plot.Axes{X: "false labels per candidate set (r)", Y: "test accuracy", MaxY: 1}, panels); err != nil {
+	if err := plot.Curves(&svg, "", plot.Axes{X: "false labels per candidate set (r)", Y: "test accuracy", MaxY: 1},
+		panels); err != nil {
 		t.Fatal(err)
 	}
 	return svg.String()

@@ -38,17 +38,18 @@ type Result struct {
 	TrainAccuracy  *float64          `json:"train_accuracy,omitempty"`
 	Disambiguation *float64          `json:"disambiguation_accuracy,omitempty"`
 	Measures       measure.Values    `json:"measures,omitempty"` // on the test bags
-	Baseline       *runs.Baseline    `json:"baseline,omitempty"` // on the same split; nil if it is not defined for the data
-	Findings       []runs.Finding    `json:"findings,omitempty"`
-	Setting        string            `json:"setting,omitempty"` // chosen from the grid
-	Trials         []SettingResult   `json:"trials,omitempty"`  // one per setting of the grid
-	Attention      []Histogram       `json:"attention,omitempty"`
-	TrainBags      int               `json:"train_bags,omitempty"`
-	TestBags       int               `json:"test_bags,omitempty"`
-	Engine         string            `json:"engine,omitempty"`
-	Seconds        float64           `json:"seconds"`
-	Miplc          string            `json:"miplc,omitempty"` // version
-	Environment    *runs.Environment `json:"environment,omitempty"`
+	// on the same split; nil if it is not defined for the data
+	Baseline    *runs.Baseline    `json:"baseline,omitempty"`
+	Findings    []runs.Finding    `json:"findings,omitempty"`
+	Setting     string            `json:"setting,omitempty"` // chosen from the grid
+	Trials      []SettingResult   `json:"trials,omitempty"`  // one per setting of the grid
+	Attention   []Histogram       `json:"attention,omitempty"`
+	TrainBags   int               `json:"train_bags,omitempty"`
+	TestBags    int               `json:"test_bags,omitempty"`
+	Engine      string            `json:"engine,omitempty"`
+	Seconds     float64           `json:"seconds"`
+	Miplc       string            `json:"miplc,omitempty"` // version
+	Environment *runs.Environment `json:"environment,omitempty"`
 }
 
 // MarshalJSON omits the accuracy of a failed cell.
@@ -67,9 +68,11 @@ func (r Result) MarshalJSON() ([]byte, error) {
 type SettingResult struct {
 	Setting  string   `json:"setting"`
 	Accuracy *float64 `json:"accuracy,omitempty"` // nil: the training failed
-	Value    *float64 `json:"value,omitempty"`    // of the measure that chooses; nil: the training failed, or it is not defined
-	Error    string   `json:"error,omitempty"`
-	Diverged bool     `json:"diverged,omitempty"` // its loss exploded: it is chosen only if all others failed or diverged too
+	// of the measure that chooses; nil: the training failed, or it is not defined
+	Value *float64 `json:"value,omitempty"`
+	Error string   `json:"error,omitempty"`
+	// its loss exploded: it is chosen only if all others failed or diverged too
+	Diverged bool `json:"diverged,omitempty"`
 }
 
 // Histogram has the counts of attention scores of the test bags after an epoch, in HistogramBins

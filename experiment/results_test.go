@@ -17,8 +17,10 @@ import (
 )
 
 func TestHistogram(t *testing.T) {
-	got := Histograms([]train.AttentionSnapshot{{Epoch: 3, Test: train.Scores{Positive: []float32{0, 0.039, 0.04, 1, 2, 1e30, float32(math.Inf(1)), -1, -1e30, float32(math.NaN())}}}, {Epoch: 4}}, []int{3})
-	if len(got) != 1 || got[0].Epoch != 3 || got[0].Positive[0] != 4 || got[0].Positive[1] != 1 || got[0].Positive[24] != 4 || got[0].Negative != nil {
+	got := Histograms([]train.AttentionSnapshot{{Epoch: 3, Test: train.Scores{Positive: []float32{0, 0.039, 0.04, 1, 2,
+		1e30, float32(math.Inf(1)), -1, -1e30, float32(math.NaN())}}}, {Epoch: 4}}, []int{3})
+	if len(got) != 1 || got[0].Epoch != 3 || got[0].Positive[0] != 4 || got[0].Positive[1] != 1 ||
+		got[0].Positive[24] != 4 || got[0].Negative != nil {
 		t.Errorf("%+v", got)
 	}
 }
@@ -28,7 +30,8 @@ func TestHistogram(t *testing.T) {
 func TestAccuracyOfFailedCell(t *testing.T) {
 	for reason, want := range map[string]bool{"": true, "no memory": false} {
 		line, err := json.Marshal(&Result{Key: "k", Error: reason, Engine: "ort"})
-		if err != nil || strings.Contains(string(line), `"accuracy":0`) != want || !strings.Contains(string(line), `"engine":"ort"`) {
+		if err != nil || strings.Contains(string(line), `"accuracy":0`) != want ||
+			!strings.Contains(string(line), `"engine":"ort"`) {
 			t.Errorf("%q: %s, %v", reason, line, err)
 		}
 	}
@@ -50,10 +53,12 @@ func TestRemovedFolder(t *testing.T) {
 		t.Skipf("open files cannot be removed on this system: %v", err)
 	}
 	second := open()
-	if err := second.Add([]*Result{{Coord: definition.Coord{Data: "P", R: 1, Learner: "a", Split: 1}, Key: "k", Accuracy: 1}}); err != nil {
+	if err := second.Add([]*Result{{Coord: definition.Coord{Data: "P", R: 1, Learner: "a", Split: 1}, Key: "k",
+		Accuracy: 1}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := first.Add([]*Result{{Key: "lost"}}); err == nil || !strings.Contains(err.Error(), "was removed while the experiment ran") {
+	if err := first.Add([]*Result{{Key: "lost"}}); err == nil ||
+		!strings.Contains(err.Error(), "was removed while the experiment ran") {
 		t.Errorf("error %v", err)
 	}
 	if err := errors.Join(empty.Close(), second.Close()); err != nil {

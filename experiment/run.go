@@ -81,7 +81,8 @@ func (silent) Warn(string)            {}
 type InterruptedError struct{ Progress Progress }
 
 func (e *InterruptedError) Error() string {
-	text := fmt.Sprintf("interrupted; %d of %s done and kept", e.Progress.Done, diag.CountForms(e.Progress.Cells, "cell is", "cells are"))
+	text := fmt.Sprintf("interrupted; %d of %s done and kept", e.Progress.Done, diag.CountForms(e.Progress.Cells,
+		"cell is", "cells are"))
 	if n := e.Progress.Unfinished; n > 0 {
 		text += fmt.Sprintf(", and checkpoints of %s", diag.Count(n, "other cell"))
 	}
@@ -96,7 +97,8 @@ func (e *failedError) Error() string {
 	if e.Progress.Failed < e.Progress.Cells {
 		others = "; the others are done"
 	}
-	return fmt.Sprintf("%d of %s failed%s. The same command tries the failed cells again", e.Progress.Failed, diag.Count(e.Progress.Cells, "cell"), others)
+	return fmt.Sprintf("%d of %s failed%s. The same command tries the failed cells again", e.Progress.Failed,
+		diag.Count(e.Progress.Cells, "cell"), others)
 }
 
 // Run computes the cells that have no result yet. It reports errors in the experiment's file and
@@ -149,7 +151,8 @@ func newRunner(e *definition.Experiment, o Options) (*runner, error) {
 	}
 	o.Shared = true // cells share the cores, so each trains on one thread
 	o.Runs = cmp.Or(o.Select.Splits, e.Splits.Count)
-	r := &runner{e: e, o: o, part: "all", folder: folder, trainers: engines.NewTrainers(o.Request), maxGroup: cmp.Or(o.Jobs, train.MaxGroup)}
+	r := &runner{e: e, o: o, part: "all", folder: folder, trainers: engines.NewTrainers(o.Request),
+		maxGroup: cmp.Or(o.Jobs, train.MaxGroup)}
 	if err := r.planAndWrite(loaded); err != nil {
 		folder.ClearUnless(PlanFile)
 		r.close()
@@ -230,7 +233,8 @@ func (r *runner) run(ctx context.Context) (Progress, error) {
 	return r.end(ctx)
 }
 
-// parallelGroups returns the number of groups that are computed at once, apart from coupled ones, which run one after the
+// parallelGroups returns the number of groups that are computed at once, apart from coupled ones, which run one after
+// the
 // other.
 func (r *runner) parallelGroups() int { return cmp.Or(r.o.Jobs, runtime.GOMAXPROCS(0)) }
 
@@ -253,7 +257,8 @@ func (r *runner) begin() (err error) {
 	costs := costsFromResults(cells, r.have)
 	for _, c := range cells {
 		if r.have.Differ[c.Key] {
-			r.o.Observer.Warn(fmt.Sprintf("%s was computed more than once, with results that are not the same: one of them counts", c.Coord))
+			r.o.Observer.Warn(fmt.Sprintf("%s was computed more than once, with results that are not the same: one of them "+
+				"counts", c.Coord))
 		}
 		if r.have.Done(c.Key) { // its process may have been killed before it removed them
 			r.dropTrials(c)
@@ -273,7 +278,8 @@ func (r *runner) begin() (err error) {
 			return err
 		}
 		if before := used[c.Learner]; before != "" && place.Engine != before && !c.grid[0].spec.Fitted() {
-			r.o.Observer.Warn(fmt.Sprintf("%s: finished cells were computed with engine %s, the others will be with %s: results differ by rounding; --engine %s continues with the first",
+			r.o.Observer.Warn(fmt.Sprintf("%s: finished cells were computed with engine %s, the others will be with %s: "+
+				"results differ by rounding; --engine %s continues with the first",
 				c.Learner, before, place.Engine, before))
 			used[c.Learner] = "" // warn once
 		}

@@ -158,7 +158,8 @@ func TestRunWithAnotherEngine(t *testing.T) {
 	rest.Library = enginetest.Library(t)
 	rest.Engine = engines.ORT
 	_, w, err := run(t, e, rest)
-	if err != nil || len(w.warn) == 0 || !strings.Contains(w.warn[0], "computed with engine gorgonia, the others will be with ort") {
+	if err != nil || len(w.warn) == 0 || !strings.Contains(w.warn[0],
+		"computed with engine gorgonia, the others will be with ort") {
 		t.Errorf("warned %q, %v", w.warn, err)
 	}
 	learners := map[string]bool{}
@@ -224,7 +225,8 @@ func TestCellIsAnOrdinaryRun(t *testing.T) {
 	i := slices.IndexFunc(list, func(r Result) bool {
 		return r.Coord == definition.Coord{Data: "P", R: 2, Learner: "demipl", Split: 2}
 	})
-	if i < 0 || list[i].Accuracy != *report.Measures.Accuracy("test") || *list[i].Disambiguation != *report.Disambiguation {
+	if i < 0 || list[i].Accuracy != *report.Measures.Accuracy("test") ||
+		*list[i].Disambiguation != *report.Disambiguation {
 		t.Fatalf("cell %+v, run %v", list[i], *report.Measures.Accuracy("test"))
 	}
 	if e := list[i].Environment; e == nil || e.Go != runtime.Version() || e.Cores < 1 {
@@ -281,7 +283,8 @@ func TestTornResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	put := func(text []byte) {
-		if err := errors.Join(os.RemoveAll(filepath.Dir(path)), os.Mkdir(filepath.Dir(path), 0o755), os.WriteFile(path, text, 0o644)); err != nil {
+		if err := errors.Join(os.RemoveAll(filepath.Dir(path)), os.Mkdir(filepath.Dir(path), 0o755), os.WriteFile(path, text,
+			0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -330,7 +333,8 @@ func TestFailingCell(t *testing.T) {
 
 // A setting is chosen on held-out training bags. A setting that failed is never chosen.
 func TestGrid(t *testing.T) {
-	e := parse(t, strings.Replace(tiny, "- {name: md, spec: demipl-md,", "- {name: md, spec: demipl-md, grid: {train.lr: [1e30, 0.05]},", 1))
+	e := parse(t, strings.Replace(tiny, "- {name: md, spec: demipl-md,", "- {name: md, spec: demipl-md, grid: "+
+		"{train.lr: [1e30, 0.05]},", 1))
 	dir := t.TempDir()
 	if _, _, err := run(t, e, Options{Dir: dir}); err != nil {
 		t.Fatal(err)
@@ -340,7 +344,8 @@ func TestGrid(t *testing.T) {
 		switch {
 		case r.Learner == "demipl" && (r.Setting != "" || r.Trials != nil):
 			t.Errorf("%s has a setting: %+v", r.Coord, r)
-		case r.Learner == "md" && (r.Setting != "train.lr=0.05" || len(r.Trials) != 2 || r.Trials[0].Error == "" || r.Trials[1].Accuracy == nil):
+		case r.Learner == "md" && (r.Setting != "train.lr=0.05" || len(r.Trials) != 2 || r.Trials[0].Error == "" ||
+			r.Trials[1].Accuracy == nil):
 			t.Errorf("%s: %q, %+v", r.Coord, r.Setting, r.Trials)
 		}
 	}
@@ -376,7 +381,9 @@ func TestHoldOut(t *testing.T) {
 	}
 	set.Groups = slices.Repeat([]string{"one"}, 40)
 	_, err = holdOut(set, split, definition.Choose{Holdout: 0.25}, 1, true)
-	if list, ok := diag.ListOf(err); !ok || !strings.Contains(list[0].Text, "the bags in 1 group leaves 28 for training and 0 for testing") || !slices.Equal(list[0].Notes, []string{"all bags of a group are in the same part"}) {
+	if list, ok := diag.ListOf(err); !ok || !strings.Contains(list[0].Text,
+		"the bags in 1 group leaves 28 for training and 0 for testing") ||
+		!slices.Equal(list[0].Notes, []string{"all bags of a group are in the same part"}) {
 		t.Errorf("one group: %v", err)
 	}
 }
@@ -385,10 +392,12 @@ func TestHoldOut(t *testing.T) {
 func TestSelect(t *testing.T) {
 	e := parse(t, tiny)
 	dir := t.TempDir()
-	if _, w, err := run(t, e, Options{Dir: dir, Select: Selection{R: []int{2}, Learners: []string{"md"}}}); err != nil || len(w.ran) != 2 {
+	if _, w, err := run(t, e, Options{Dir: dir, Select: Selection{R: []int{2}, Learners: []string{"md"}}}); err != nil ||
+		len(w.ran) != 2 {
 		t.Fatalf("%d cells, %v", len(w.ran), err)
 	}
-	if _, w, err := run(t, e, Options{Dir: dir, Select: Selection{Splits: 1}}); err != nil || len(w.ran) != 3 || w.begin.Before != 1 {
+	if _, w, err := run(t, e, Options{Dir: dir, Select: Selection{Splits: 1}}); err != nil || len(w.ran) != 3 ||
+		w.begin.Before != 1 {
 		t.Fatalf("%d cells, %+v, %v", len(w.ran), w.begin, err)
 	}
 	p, err := ReadPlan(dir)
@@ -453,7 +462,8 @@ learners:
 	planned(Selection{}, all...)
 	planned(Selection{Learners: []string{"md"}}, all...)
 	put(index, "split,part,bags\n1,train,1 2 3 5\n1,test,4 6 7 8\n2,train,5 6 7 8\n2,test,1 2 3 4\n")
-	planned(Selection{Learners: []string{"md"}, Data: []string{"P"}}, "P md 1", "P md 2", "Q own 1", "Q own 2", "Q md 1", "Q md 2")
+	planned(Selection{Learners: []string{"md"}, Data: []string{"P"}}, "P md 1", "P md 2", "Q own 1", "Q own 2", "Q md 1",
+		"Q md 2")
 	planned(Selection{}, all...)
 	put(spec, "name: own\nextends: demipl\ntrain: {epochs: 2, engine: gorgonia}\n")
 	planned(Selection{Learners: []string{"md"}}, "P md 1", "P md 2", "Q md 1", "Q md 2")
@@ -523,12 +533,16 @@ func TestBadData(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]string{
-		"{name: Q, file: missing.npz}":                                                       "test.yaml:5:21: there is no file missing.npz",
-		"{name: Q, synth: mnist-mipl}":                                                       "test.yaml:5:12: Q r=1: it is drawn from labelled instances",
-		"{name: Q, synth: prototypes, splits: {index: none.csv}}":                            "there is no file none.csv",
-		"{name: Q, synth: prototypes, splits: {index: " + filepath.ToSlash(index) + "}}":     "test.yaml:5:50: Q r=1: " + index + ":1: ",
-		"{name: Q, synth: {set: prototypes, classes: 3}, r: 3}":                              "3 false positive labels",
-		"{name: Q, synth: {set: prototypes, bags: 5}, splits: {train: 0.01}}":                "test.yaml:5:66: Q r=1: a training share of 0.01 of 5 bags leaves 0 for training",
+		"{name: Q, file: missing.npz}": "test.yaml:5:21: there is " +
+			"no file missing.npz",
+		"{name: Q, synth: mnist-mipl}": "test.yaml:5:12: Q r=1: it " +
+			"is drawn from labelled instances",
+		"{name: Q, synth: prototypes, splits: {index: none.csv}}": "there is no file none.csv",
+		"{name: Q, synth: prototypes, splits: {index: " + filepath.ToSlash(index) + "}}": "test.yaml:5:50: Q r=1: " +
+			index + ":1: ",
+		"{name: Q, synth: {set: prototypes, classes: 3}, r: 3}": "3 false positive labels",
+		"{name: Q, synth: {set: prototypes, bags: 5}, splits: {train: 0.01}}": "test.yaml:5:66: Q r=1: a " +
+			"training share of 0.01 of 5 bags leaves 0 for training",
 		"{name: Q, file: " + filepath.ToSlash(t.TempDir()) + "/}":                            "Q:",
 		"{name: Q, synth: {set: prototypes, features: 3}}\n  - {name: I, synth: prototypes}": "",
 	} {
@@ -542,7 +556,8 @@ func TestBadData(t *testing.T) {
 		}
 		_, ofData := errors.AsType[*runs.DataError](err)
 		_, ofSetting := errors.AsType[*runs.SpecError](err)
-		if setting := strings.Contains(text, "train:"); ofSetting != setting || ofData == setting || !strings.Contains(err.Error(), want) || len(w.ran) > 0 {
+		if setting := strings.Contains(text, "train:"); ofSetting != setting || ofData == setting ||
+			!strings.Contains(err.Error(), want) || len(w.ran) > 0 {
 			t.Errorf("%s: %v, want ...%s...", text, err, want)
 		}
 	}
@@ -567,7 +582,8 @@ func TestDraw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := parse(t, strings.Replace(tiny, "bags: 20, features: 4, min_size: 2, max_size: 3", "bags: 8, classes: 4, noise: 0, seed: 3", 1))
+	e := parse(t, strings.Replace(tiny, "bags: 20, features: 4, min_size: 2, max_size: 3",
+		"bags: 8, classes: 4, noise: 0, seed: 3", 1))
 	got, err := draw(e.Data[0].Synth, 0, bagfile.Folder{})
 	if err != nil || got.Hash() != set.Hash() {
 		t.Errorf("noise: 0 gives a different dataset than no noise, %v", err)
@@ -605,7 +621,8 @@ func TestKeepModels(t *testing.T) {
 	library := enginetest.Library(t)
 	e := parse(t, tiny+"keep: models\n")
 	dir := t.TempDir()
-	kept, _, err := run(t, e, Options{Dir: dir, Select: Selection{Splits: 1, R: []int{1}}, Request: engines.Request{Library: library}})
+	kept, _, err := run(t, e, Options{Dir: dir, Select: Selection{Splits: 1, R: []int{1}}, Request: engines.Request{
+		Library: library}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -623,11 +640,13 @@ func TestKeepModels(t *testing.T) {
 // removes their checkpoints at the end.
 func TestInterruptedInsideACell(t *testing.T) {
 	library := enginetest.Library(t)
-	text := strings.Replace(tiny, "train.epochs: 2, train.engine: gorgonia}", "train.epochs: 60}, grid: {train.lr: [0.01, 0.05]}", 1)
+	text := strings.Replace(tiny, "train.epochs: 2, train.engine: gorgonia}",
+		"train.epochs: 60}, grid: {train.lr: [0.01, 0.05]}", 1)
 	e := parse(t, strings.Replace(text, "train.engine: gorgonia", "train.batch: 2", 1))
 	for _, engine := range []string{"gorgonia", "ort", "xla"} {
 		t.Run(engine, func(t *testing.T) {
-			o := Options{Dir: t.TempDir(), CheckpointInterval: time.Nanosecond, Request: engines.Request{Library: library, Engine: engine, Device: device(engine)}}
+			o := Options{Dir: t.TempDir(), CheckpointInterval: time.Nanosecond, Request: engines.Request{Library: library,
+				Engine: engine, Device: device(engine)}}
 			whole, w, err := run(t, e, o)
 			if err != nil {
 				t.Fatal(err)
@@ -655,7 +674,8 @@ func TestInterruptedInsideACell(t *testing.T) {
 				if err := <-over; !errors.As(err, &stopped) || stopped.Progress.Done > 0 {
 					t.Fatal(err)
 				}
-				if n := stopped.Progress.Unfinished; n == 0 || n > 8 || !strings.Contains(stopped.Error(), "done and kept, and checkpoints of ") {
+				if n := stopped.Progress.Unfinished; n == 0 || n > 8 ||
+					!strings.Contains(stopped.Error(), "done and kept, and checkpoints of ") {
 					t.Errorf("checkpoints of %d cells: %v", n, stopped)
 				}
 			}
@@ -677,7 +697,8 @@ func TestResultsOfTrialsThatTrainAlone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &watch{after: 1, stop: cancel}
 	dir := t.TempDir()
-	o := Options{Dir: dir, Observer: w, Select: Selection{Learners: []string{"demipl"}}, Request: engines.Request{Library: enginetest.Library(t), Engine: "ort"}}
+	o := Options{Dir: dir, Observer: w, Select: Selection{Learners: []string{"demipl"}}, Request: engines.Request{
+		Library: enginetest.Library(t), Engine: "ort"}}
 	_, err := Run(ctx, e, o)
 	var stopped *InterruptedError
 	if got := len(read(t, dir)); !errors.As(err, &stopped) || got == 0 || got > runtime.GOMAXPROCS(0) {
@@ -698,7 +719,8 @@ func furthest(dir string) (epoch int) {
 
 func TestClock(t *testing.T) {
 	cell := func(learner string, split int, nominal float64) *Cell {
-		return &Cell{Coord: definition.Coord{Data: "P", Learner: learner, Split: split}, Key: fmt.Sprint(learner, split), estimate: nominal}
+		return &Cell{Coord: definition.Coord{Data: "P", Learner: learner, Split: split}, Key: fmt.Sprint(learner, split),
+			estimate: nominal}
 	}
 	done := cell("b", 1, 2)
 	have := &Results{ByKey: map[string]Result{done.Key: {Seconds: 10}}}

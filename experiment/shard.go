@@ -52,7 +52,8 @@ func ParseShard(text string, getenv func(string) string) (Shard, error) {
 	}
 	var err error
 	if s.N, err = strconv.Atoi(getenv(envShards)); err != nil || s.N < 1 {
-		return s, fmt.Errorf("--shard auto: %s is %q; the job file sets it to the number of shards", envShards, getenv(envShards))
+		return s, fmt.Errorf("--shard auto: %s is %q; the job file sets it to the number of shards", envShards,
+			getenv(envShards))
 	}
 	for _, name := range indices {
 		text := getenv(name)
@@ -113,7 +114,8 @@ func RunShard(ctx context.Context, s Shard, o Options) (Progress, error) {
 		return Progress{}, err
 	}
 	o.Engine, o.Device, o.Auto, o.Shared = shardPlan.Engine, shardPlan.Device, shardPlan.Auto, true
-	r := &runner{e: e, o: o, part: fmt.Sprintf("%d-of-%d", s.I, s.N), trainers: engines.NewTrainers(o.Request), groups: groups, have: have, maxGroup: shardPlan.MaxGroup}
+	r := &runner{e: e, o: o, part: fmt.Sprintf("%d-of-%d", s.I, s.N), trainers: engines.NewTrainers(o.Request),
+		groups: groups, have: have, maxGroup: shardPlan.MaxGroup}
 	defer r.close()
 	return r.run(ctx)
 }
@@ -123,7 +125,8 @@ func (d *ShardPlan) openExperiment(s Shard, dir string) (*definition.Experiment,
 	again := "submit the job of the last plan, or plan again"
 	switch {
 	case s.PlanID != "" && s.PlanID != d.ID:
-		return nil, planErrorf("the job is of the plan %s, and %s was planned again since, as %s: %s", s.PlanID, dir, d.ID, again)
+		return nil, planErrorf("the job is of the plan %s, and %s was planned again since, as %s: %s", s.PlanID, dir, d.ID,
+			again)
 	case len(d.Shards) == 0:
 		return nil, planErrorf("all cells were finished when %s was planned: there are no shards", dir)
 	case s.N != len(d.Shards):
@@ -211,7 +214,8 @@ func checkKeys(e *definition.Experiment, in *sharedDataset, groups []*group) err
 			return err
 		}
 		if now != c.Key {
-			return fmt.Errorf("%s differs from the cell that was planned, because its split changed or another version of miplc planned it: plan again", c.Coord)
+			return fmt.Errorf("%s differs from the cell that was planned, because its split changed or another version of "+
+				"miplc planned it: plan again", c.Coord)
 		}
 	}
 	return nil

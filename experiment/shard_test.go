@@ -34,8 +34,9 @@ func staging(t *testing.T) *definition.Experiment {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"splits.csv": "split,part,bags\n1,train,1 2 3 4 5 6 7 8\n1,test,9 10 11 12\n2,train,5 6 7 8 9 10 11 12\n2,test,1 2 3 4\n",
-		"own.yaml":   "name: own\nextends: demipl\ntrain: {epochs: 2, engine: gorgonia}\n",
+		"splits.csv": "split,part,bags\n1,train,1 2 3 4 5 6 7 8\n1,test,9 10 11 12\n2,train,5 6 7 8 9 10 11 12\n2,test,1 " +
+			"2 3 4\n",
+		"own.yaml": "name: own\nextends: demipl\ntrain: {epochs: 2, engine: gorgonia}\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -77,7 +78,8 @@ func TestShards(t *testing.T) {
 	ran := 0
 	for i := range 3 {
 		w := &watch{}
-		if _, err := RunShard(context.Background(), Shard{I: i + 1, N: 3, PlanID: shardPlan.ID}, Options{Dir: dir, Observer: w}); err != nil {
+		if _, err := RunShard(context.Background(), Shard{I: i + 1, N: 3, PlanID: shardPlan.ID},
+			Options{Dir: dir, Observer: w}); err != nil {
 			t.Fatal(err)
 		}
 		ran += len(w.ran)
@@ -85,7 +87,8 @@ func TestShards(t *testing.T) {
 	if got := read(t, dir); ran != len(whole) || !maps.Equal(got, whole) {
 		t.Errorf("%d cells ran\n%v\n%v", ran, got, whole)
 	}
-	if _, err := RunShard(context.Background(), Shard{I: 1, N: 3}, Options{Dir: dir, Observer: &watch{after: 1, stop: func() { t.Error("a finished cell ran again") }}}); err != nil {
+	if _, err := RunShard(context.Background(), Shard{I: 1, N: 3}, Options{Dir: dir, Observer: &watch{after: 1,
+		stop: func() { t.Error("a finished cell ran again") }}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -101,7 +104,8 @@ func TestSameShard(t *testing.T) {
 	var running workers.Group
 	for range 3 {
 		running.Go(func() {
-			if _, err := RunShard(context.Background(), Shard{I: 1, N: 1}, Options{Dir: dir, Jobs: 1, CheckpointInterval: 1}); err != nil {
+			if _, err := RunShard(context.Background(), Shard{I: 1, N: 1}, Options{Dir: dir, Jobs: 1,
+				CheckpointInterval: 1}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -160,15 +164,21 @@ func TestShardsThatDoNotFit(t *testing.T) {
 		"no plan":        {remove(ShardsFile), Shard{I: 1, N: 2}, "was not planned for shards"},
 		"half a plan":    {replace(ShardsFile, "}", ""), Shard{I: 1, N: 2}, "shards.json"},
 		"no cell":        {replace(ShardsFile, `"cells": [`, `"cells": [null,`), Shard{I: 1, N: 2}, "shards.json is damaged"},
-		"no group":       {replace(ShardsFile, `"groups": [`, `"groups": [null,`), Shard{I: 1, N: 2}, "shards.json is damaged"},
-		"experiment":     {replace(SpecFile, "staging", "changed"), Shard{I: 1, N: 2}, "experiment.yaml was changed since the experiment was planned"},
-		"bags":           {replace("data/F-*.csv", "0.", "1."), Shard{I: 1, N: 2}, "was changed since the experiment was planned"},
-		"bags gone":      {remove("data/F-*.csv"), Shard{I: 1, N: 2}, "no such file"},
-		"drawn bags":     {remove("data/P-*.npz"), Shard{I: 1, N: 2}, "no such file"},
-		"splits":         {replace("data/F-splits.csv", "8\n1,test,9", "9\n1,test,8"), Shard{I: 1, N: 2}, "differs from the cell that was planned"},
-		"spec":           {replace("specs/*.yaml", "epochs: 2", "epochs: 3"), Shard{I: 1, N: 2}, "was changed since the experiment was planned"},
-		"spec gone":      {remove("specs/*.yaml"), Shard{I: 1, N: 2}, "is missing"},
-		"key":            {replace(ShardsFile, `"key": "`, `"key": "0`), Shard{I: 1, N: 2}, "differs from the cell that was planned"},
+		"no group": {replace(ShardsFile, `"groups": [`, `"groups": [null,`), Shard{I: 1, N: 2},
+			"shards.json is damaged"},
+		"experiment": {replace(SpecFile, "staging", "changed"), Shard{I: 1, N: 2},
+			"experiment.yaml was changed since the experiment was planned"},
+		"bags": {replace("data/F-*.csv", "0.", "1."), Shard{I: 1, N: 2},
+			"was changed since the experiment was planned"},
+		"bags gone":  {remove("data/F-*.csv"), Shard{I: 1, N: 2}, "no such file"},
+		"drawn bags": {remove("data/P-*.npz"), Shard{I: 1, N: 2}, "no such file"},
+		"splits": {replace("data/F-splits.csv", "8\n1,test,9", "9\n1,test,8"), Shard{I: 1, N: 2},
+			"differs from the cell that was planned"},
+		"spec": {replace("specs/*.yaml", "epochs: 2", "epochs: 3"), Shard{I: 1, N: 2},
+			"was changed since the experiment was planned"},
+		"spec gone": {remove("specs/*.yaml"), Shard{I: 1, N: 2}, "is missing"},
+		"key": {replace(ShardsFile, `"key": "`, `"key": "0`), Shard{I: 1, N: 2},
+			"differs from the cell that was planned"},
 		"cell of no set": {replace(ShardsFile, `"data": "F"`, `"data": "G"`), Shard{I: 1, N: 2}, ""},
 		"library":        {replace("lib/*", "ELF", "EFL"), Shard{I: 1, N: 2}, "was changed since the experiment was planned"},
 		"planned to an end": {func(t *testing.T, dir string) {
@@ -227,12 +237,14 @@ func TestParseShard(t *testing.T) {
 		{"auto", "SLURM_ARRAY_TASK_ID=0 MIPLC_SHARDS=4", Shard{I: 1, N: 4}, ""},
 		{"auto", "SLURM_ARRAY_TASK_ID=3 SLURM_ARRAY_TASK_COUNT=1 MIPLC_SHARDS=4", Shard{I: 4, N: 4}, ""},
 		{"auto", "JOB_COMPLETION_INDEX=2 MIPLC_SHARDS=4 MIPLC_PLAN=ab", Shard{I: 3, N: 4, PlanID: "ab"}, ""},
-		{"auto", "SLURM_ARRAY_TASK_ID=4 MIPLC_SHARDS=4", Shard{}, `SLURM_ARRAY_TASK_ID is "4"; with 4 shards it is a number from 0 to 3`},
+		{"auto", "SLURM_ARRAY_TASK_ID=4 MIPLC_SHARDS=4", Shard{},
+			`SLURM_ARRAY_TASK_ID is "4"; with 4 shards it is a number from 0 to 3`},
 		{"auto", "JOB_COMPLETION_INDEX=x MIPLC_SHARDS=4", Shard{}, `JOB_COMPLETION_INDEX is "x"`},
 		{"auto", "SLURM_ARRAY_TASK_ID=1 SLURM_ARRAY_TASK_COUNT=4", Shard{}, `MIPLC_SHARDS is ""`},
 		{"auto", "MIPLC_SHARDS=4", Shard{}, "no task number"},
 		{"0/4", "", Shard{}, "write I/N"}, {"5/4", "", Shard{}, "write I/N"}, {"-1/4", "", Shard{}, "write I/N"},
-		{"2", "", Shard{}, "write I/N"}, {"a/b", "", Shard{}, "write I/N"}, {"1/2/3", "", Shard{}, "write I/N"}, {"Auto", "", Shard{}, "write I/N"},
+		{"2", "", Shard{}, "write I/N"}, {"a/b", "", Shard{}, "write I/N"}, {"1/2/3", "", Shard{}, "write I/N"},
+		{"Auto", "", Shard{}, "write I/N"},
 	} {
 		env := map[string]string{}
 		for _, pair := range strings.Fields(c.env) {
@@ -240,7 +252,8 @@ func TestParseShard(t *testing.T) {
 			env[name] = value
 		}
 		got, err := ParseShard(c.text, func(name string) string { return env[name] })
-		if c.says == "" && (err != nil || got != c.want) || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+		if c.says == "" && (err != nil || got != c.want) || c.says != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s with %q: %+v, %v; want %+v %s", c.text, c.env, got, err, c.want, c.says)
 		}
 	}
@@ -275,7 +288,9 @@ func TestAssignGroups(t *testing.T) {
 	if len(seen) != 100 || shards[0].Seconds > 1.05*total/8 {
 		t.Errorf("%d groups; the longest shard has %v of %v seconds", len(seen), shards[0].Seconds, total)
 	}
-	if !slices.EqualFunc(assignGroups(groups, 8), shards, func(a, b shardGroups) bool { return slices.Equal(a.Groups, b.Groups) }) {
+	if !slices.EqualFunc(assignGroups(groups, 8), shards, func(a, b shardGroups) bool {
+		return slices.Equal(a.Groups, b.Groups)
+	}) {
 		t.Error("the second assignment differs")
 	}
 }

@@ -78,7 +78,8 @@ func PlanShards(e *definition.Experiment, o Options, d Sharding) (*ShardPlan, er
 		return nil, err
 	}
 	defer r.close()
-	shardPlan := &ShardPlan{Experiment: r.plan.SHA256, Name: r.plan.Name, Miplc: o.Version, Engine: o.Engine, Device: o.Device, Auto: o.Auto, MaxGroup: r.maxGroup, CPUs: d.CPUs,
+	shardPlan := &ShardPlan{Experiment: r.plan.SHA256, Name: r.plan.Name, Miplc: o.Version, Engine: o.Engine,
+		Device: o.Device, Auto: o.Auto, MaxGroup: r.maxGroup, CPUs: d.CPUs,
 		Warnings: r.plan.warnings()}
 	costs := costsFromResults(cellsOf(r.groups), r.have)
 	groups, total := removeFinished(r.groups, r.have), 0.0
@@ -117,10 +118,12 @@ func checkShardModels(e *definition.Experiment) error {
 	var errs diag.List
 	for i := range e.Learners {
 		for at, list := range loaded {
-			if at.Learner != e.Learners[i].Name.V || !list[0].spec.Encodes() || list[0].spec.Data.Encoder.Export.V != language.ExportJoined {
+			if at.Learner != e.Learners[i].Name.V || !list[0].spec.Encodes() ||
+				list[0].spec.Data.Encoder.Export.V != language.ExportJoined {
 				continue
 			}
-			addOnce(&errs, e.ShowAt(list[0].name, "learner %q: shards cannot write models that contain an encoder, because they have no images", at.Learner).
+			addOnce(&errs, e.ShowAt(list[0].name, "learner %q: shards cannot write models that contain an encoder, because "+
+				"they have no images", at.Learner).
 				WithNote("set: {data.encoder.export: model} writes models of features; or leave out keep: models"))
 		}
 	}
@@ -131,7 +134,8 @@ func checkShardModels(e *definition.Experiment) error {
 func (d *ShardPlan) resolveAutoEngine(g *group, trainers *engines.Trainers) error {
 	for _, c := range g.Cells {
 		for _, point := range c.grid {
-			if point.spec.Train.Engine.V == language.NoEngine || cmp.Or(d.Engine, point.spec.Train.Engine.V, engines.Auto) != engines.Auto {
+			if point.spec.Train.Engine.V == language.NoEngine ||
+				cmp.Or(d.Engine, point.spec.Train.Engine.V, engines.Auto) != engines.Auto {
 				continue
 			}
 			name, err := trainers.Engine(point.spec)
@@ -168,7 +172,8 @@ func assignGroups(groups []*group, n int) []shardGroups {
 	for _, g := range longest {
 		least := &shards[0]
 		for i := range shards {
-			if shards[i].Seconds < least.Seconds || shards[i].Seconds == least.Seconds && len(shards[i].Groups) < len(least.Groups) {
+			if shards[i].Seconds < least.Seconds || shards[i].Seconds == least.Seconds &&
+				len(shards[i].Groups) < len(least.Groups) {
 				least = &shards[i]
 			}
 		}

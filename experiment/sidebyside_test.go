@@ -44,7 +44,8 @@ func TestSideBySideEqualsOneByOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, jobs := range []int{0, 3} {
-		together, w, err := run(t, e, Options{Dir: t.TempDir(), Jobs: jobs, Request: engines.Request{Engine: "xla", Device: "go"}})
+		together, w, err := run(t, e, Options{Dir: t.TempDir(), Jobs: jobs, Request: engines.Request{Engine: "xla",
+			Device: "go"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -104,7 +104,8 @@ func (d *ShardPlan) stageSpecs(dir string, at definition.Coord, c *Cell) error {
 func (c *gridPoint) path(dir string) string { return filepath.Join(dir, SpecsFolder, c.Hash+".yaml") }
 
 func (d *ShardPlan) stageSet(dir string, in *sharedDataset, e *definition.Experiment) error {
-	set := stagedSet{SetFacts: in.facts, Labels: in.labels, Train: in.splits.Train, Stratify: in.splits.Stratify, Seed: in.splits.Seed, Pools: in.splits.Pools,
+	set := stagedSet{SetFacts: in.facts, Labels: in.labels, Train: in.splits.Train, Stratify: in.splits.Stratify,
+		Seed: in.splits.Seed, Pools: in.splits.Pools,
 		Folds: in.splits.Folds, Validation: in.splits.Validation, Group: in.splits.Group.V}
 	name := diag.FileName(in.facts.title())
 	path := filepath.Join(DataFolder, name+"-"+in.facts.Hash[:8]+rawfile.Extension(in.path))
@@ -133,11 +134,13 @@ func (d *ShardPlan) stageSet(dir string, in *sharedDataset, e *definition.Experi
 		}
 		for i := range files {
 			number := strconv.Itoa(i + 1)
-			from, err := runs.FindData(&e.Origin, index.Pos, strings.ReplaceAll(index.V, definition.SplitPlaceholder, number), in.folder)
+			from, err := runs.FindData(&e.Origin, index.Pos, strings.ReplaceAll(index.V, definition.SplitPlaceholder, number),
+				in.folder)
 			if err != nil {
 				return err
 			}
-			if err := stageFile(filepath.Join(dir, strings.ReplaceAll(set.Index, definition.SplitPlaceholder, number)), from); err != nil {
+			if err := stageFile(filepath.Join(dir, strings.ReplaceAll(set.Index, definition.SplitPlaceholder, number)),
+				from); err != nil {
 				return err
 			}
 		}
@@ -278,13 +281,15 @@ func checkUnchanged(path, hash string) error {
 
 // dataset returns the dataset without opening it.
 func (s *stagedSet) dataset(o Options) *sharedDataset {
-	in := &sharedDataset{facts: s.SetFacts, features: s.Features, path: filepath.Join(o.Dir, filepath.FromSlash(s.File)), labels: s.Labels, folder: o.Data}
+	in := &sharedDataset{facts: s.SetFacts, features: s.Features, path: filepath.Join(o.Dir, filepath.FromSlash(s.File)),
+		labels: s.Labels, folder: o.Data}
 	in.folder.Copies = map[string]string{}
 	for name, path := range s.Files {
 		in.folder.Copies[name] = filepath.Join(o.Dir, filepath.FromSlash(path))
 	}
-	in.splits = definition.Splits{Train: s.Train, Stratify: s.Stratify, Seed: s.Seed, Pools: s.Pools, Folds: s.Folds, Validation: s.Validation,
-		Group: schema.Str{V: s.Group}}
+	in.splits = definition.Splits{Train: s.Train, Stratify: s.Stratify, Seed: s.Seed, Pools: s.Pools, Folds: s.Folds,
+		Validation: s.Validation,
+		Group:      schema.Str{V: s.Group}}
 	if s.Index != "" {
 		in.splits.Index = schema.Str{V: filepath.Join(o.Dir, filepath.FromSlash(s.Index))}
 	}

@@ -24,7 +24,8 @@ type Status struct {
 	// Differ are the cells that were computed more than once with different results.
 	Differ []definition.Coord `json:"differ,omitempty"`
 
-	Seconds *float64 `json:"seconds,omitempty"`      // estimated for the cells without a result, on one core or device; nil: unknown
+	// estimated for the cells without a result, on one core or device; nil: unknown
+	Seconds *float64 `json:"seconds,omitempty"`
 	Left    *float64 `json:"seconds_left,omitempty"` // with the running processes; nil: unknown, or none is running
 }
 

@@ -32,7 +32,8 @@ func TestStatus(t *testing.T) {
 		return s
 	}
 	now := time.Now()
-	if s := look(now); s.Cells != 8 || s.Done+s.Failed+len(s.Running) != 0 || s.Shards != 2 || s.PlanID != shardPlan.ID || s.Left != nil || s.Seconds == nil || *s.Seconds <= 0 {
+	if s := look(now); s.Cells != 8 || s.Done+s.Failed+len(s.Running) != 0 || s.Shards != 2 || s.PlanID != shardPlan.ID ||
+		s.Left != nil || s.Seconds == nil || *s.Seconds <= 0 {
 		t.Errorf("before: %+v", s)
 	}
 	_, _, err = run(t, e, Options{Dir: dir})
@@ -40,14 +41,16 @@ func TestStatus(t *testing.T) {
 		t.Fatal("no cell failed")
 	}
 	s := look(now)
-	if s.Done != 4 || s.Failed != 4 || len(s.Failures) != 4 || !strings.Contains(s.Failures[0].Error, "epoch 1") || len(s.Running) != 0 || s.Left != nil {
+	if s.Done != 4 || s.Failed != 4 || len(s.Failures) != 4 || !strings.Contains(s.Failures[0].Error, "epoch 1") ||
+		len(s.Running) != 0 || s.Left != nil {
 		t.Errorf("after: %+v", s)
 	}
 	file, err := OpenJournal(dir, "2-of-2")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for ago, runs := range map[time.Duration]bool{0: true, Heartbeat: true, Alive + time.Second: false, -time.Hour: true} { // clocks of machines differ
+	// clocks of machines differ
+	for ago, runs := range map[time.Duration]bool{0: true, Heartbeat: true, Alive + time.Second: false, -time.Hour: true} {
 		if err := os.Chtimes(file.File.Name(), now.Add(-ago), now.Add(-ago)); err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +58,8 @@ func TestStatus(t *testing.T) {
 		if (len(s.Running) == 1) != runs || (s.Left != nil) != runs {
 			t.Errorf("silent for %v: %+v", ago, s)
 		}
-		if host, _ := os.Hostname(); runs && (s.Running[0].Part != "2-of-2" || s.Running[0].Host != diag.FileName(host) || *s.Left != *s.Seconds/3) {
+		if host, _ := os.Hostname(); runs && (s.Running[0].Part != "2-of-2" || s.Running[0].Host != diag.FileName(host) ||
+			*s.Left != *s.Seconds/3) {
 			t.Errorf("%+v", s)
 		}
 	}
@@ -115,7 +119,8 @@ func manyCells(b *testing.B, cells int) *definition.Experiment {
 	}
 	text.WriteString("learners:\n")
 	for i := range 20 {
-		fmt.Fprintf(&text, "  - {name: l%d, spec: demipl, set: {train.epochs: %d}, grid: {train.lr: [0.01, 0.02, 0.05, 0.1]}}\n", i, i+10)
+		fmt.Fprintf(&text, "  - {name: l%d, spec: demipl, set: {train.epochs: %d}, grid: {train.lr: [0.01, 0.02, 0.05, "+
+			"0.1]}}\n", i, i+10)
 	}
 	fmt.Fprintf(&text, "splits: {count: %d}\n", cells/200)
 	e, err := definition.Parse(filepath.Join("many.yaml"), []byte(text.String()))

@@ -37,10 +37,12 @@ func DeployRead(path, name string) (*Deployment, error) {
 		return nil, err
 	}
 	if name == "" {
-		name = strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(proto.GetGraph().GetName()), "-"), "-")
+		name = strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(proto.GetGraph().GetName()),
+			"-"), "-")
 	}
 	if !regexp.MustCompile(`^[a-z]([a-z0-9-]{0,50}[a-z0-9])?$`).MatchString(name) {
-		return nil, fmt.Errorf("%q is not a valid name in a cluster: use up to 52 lower-case letters, digits and -, starting with a letter and not ending with -", name)
+		return nil, fmt.Errorf("%q is not a valid name in a cluster: use up to 52 lower-case letters, digits and -, "+
+			"starting with a letter and not ending with -", name)
 	}
 	return &Deployment{Name: name, path: path, proto: proto, Meta: meta}, nil
 }

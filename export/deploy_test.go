@@ -69,8 +69,10 @@ func TestRaggedIsTheBatch(t *testing.T) {
 	if err := contract.Structure(r); err != nil {
 		t.Fatal(err)
 	}
-	r.Graph.Input[1].GetType().GetTensorType().ElemType = int32(onnxpb.TensorProto_INT64) // the type that the test can feed
-	got := enginetest.RunORT(t, r, map[string]*graph.Tensor{contract.Instances: graph.NewTensor([]int{n * 20}, rows.Data...), bagEnds: whole(ends)})
+	// the type that the test can feed
+	r.Graph.Input[1].GetType().GetTensorType().ElemType = int32(onnxpb.TensorProto_INT64)
+	got := enginetest.RunORT(t, r, map[string]*graph.Tensor{contract.Instances: graph.NewTensor([]int{n * 20},
+		rows.Data...), bagEnds: whole(ends)})
 	for _, name := range []string{contract.Probabilities, contract.Attention, contract.Label} {
 		if err := enginetest.Near(name, got[name], want[name], 0); err != nil {
 			t.Error(err)

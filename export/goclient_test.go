@@ -22,7 +22,8 @@ func TestAnyClasses(t *testing.T) {
 		{"0", "1", "-", "--", "2"},
 		{"łódź", "東京", "a\nb", "*/ \" ` //", "\u202e"},
 	} {
-		m := export.Client{Name: "type", Meta: &contract.Metadata{Contract: contract.ContractBag, Classes: classes, InputShape: []int{2, 3}}}
+		m := export.Client{Name: "type", Meta: &contract.Metadata{Contract: contract.ContractBag, Classes: classes,
+			InputShape: []int{2, 3}}}
 		source, err := m.Generate("mine")
 		if err != nil {
 			t.Errorf("%q: %v", classes, err)
@@ -38,7 +39,8 @@ func TestAnyClasses(t *testing.T) {
 		}
 		seen := map[string]bool{}
 		for _, line := range strings.Split(string(source), "\n") {
-			if name, _, comment := strings.Cut(strings.TrimSpace(line), " "); comment && strings.HasPrefix(name, "Class") && strings.Contains(line, "// \"") {
+			if name, _, comment := strings.Cut(strings.TrimSpace(line), " "); comment && strings.HasPrefix(name, "Class") &&
+				strings.Contains(line, "// \"") {
 				if seen[name] {
 					t.Errorf("%q: %s is there twice", classes, name)
 				}
@@ -59,10 +61,13 @@ func TestImages(t *testing.T) {
 		want    string
 	}{
 		{nil, "\n// Instance is one instance of a bag: raw features, as they were measured.\ntype Instance [3][8][8]float32"},
-		{&contract.Encoder{EncoderInput: contract.EncoderInput{Size: 8}}, "\n// Instance is one image of a bag, resized to 8 x 8 pixels: red, green and blue levels from 0 to 1.\ntype Instance [3][8][8]float32"},
+		{&contract.Encoder{EncoderInput: contract.EncoderInput{Size: 8}},
+			"\n// Instance is one image of a bag, resized to 8 x 8 pixels: red, green and blue levels from 0 to 1.\ntype " +
+				"Instance [3][8][8]float32"},
 	} {
 		meta.Encoder = c.encoder
-		if source, err := (&export.Client{Meta: meta}).Generate("mine"); err != nil || !strings.Contains(string(source), c.want) {
+		if source, err := (&export.Client{Meta: meta}).Generate("mine"); err != nil ||
+			!strings.Contains(string(source), c.want) {
 			t.Errorf("%v\n%s", err, source)
 		}
 	}
@@ -81,7 +86,8 @@ func TestSeveralLabels(t *testing.T) {
 	single, threshold := meta.Hash(), 0.5
 	meta.Threshold = &threshold
 	many, err := (&export.Client{Meta: meta}).Generate("mine")
-	if err != nil || !strings.Contains(string(many), "out.Labels = append(out.Labels, Class(label))") || meta.Hash() == single {
+	if err != nil || !strings.Contains(string(many), "out.Labels = append(out.Labels, Class(label))") ||
+		meta.Hash() == single {
 		t.Errorf("%v\n%s", err, many)
 	}
 }
@@ -111,7 +117,8 @@ func TestPackageNames(t *testing.T) {
 // A package is named after its folder, as Go's tools expect.
 func TestPackageOf(t *testing.T) {
 	for dir, want := range map[string]string{
-		"internal/birds": "birds", "My-Birds_2/": "mybirds2", "2birds": "birds", "type": "typemodel", "./a/../b": "b", "42": "model",
+		"internal/birds": "birds", "My-Birds_2/": "mybirds2", "2birds": "birds", "type": "typemodel", "./a/../b": "b",
+		"42": "model",
 	} {
 		if got, err := export.PackageOf(dir); err != nil || got != want {
 			t.Errorf("%s: %s, %v; want %s", dir, got, err, want)

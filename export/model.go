@@ -38,7 +38,8 @@ func Model(p *compile.Program, params map[string][]float32, meta Metadata) (*onn
 		}
 	}
 	if len(meta.Classes) != p.Signature.Classes {
-		return nil, fmt.Errorf("the model has %s, %d names are given", diag.Count(p.Signature.Classes, "class"), len(meta.Classes))
+		return nil, fmt.Errorf("the model has %s, %d names are given", diag.Count(p.Signature.Classes, "class"),
+			len(meta.Classes))
 	}
 	meta.InputShape = p.Signature.Instance
 	meta.Normalization = p.Spec.Data.Normalize.V
@@ -84,7 +85,8 @@ func document(m *onnxpb.ModelProto, meta *Metadata) {
 	if meta.Contract == contract.ContractBatch {
 		bag, row = "all bags, a row for each instance", "each bag"
 	}
-	m.Graph.DocString = "Multi-instance partial-label learning: from a bag of instances to the probabilities of its classes. The metadata has the class names."
+	m.Graph.DocString = "Multi-instance partial-label learning: from a bag of instances to the probabilities of its " +
+		"classes. The metadata has the class names."
 	probabilities := "Probabilities of the classes"
 	if meta.Threshold != nil {
 		probabilities = "Probability of each class by itself"
@@ -155,7 +157,8 @@ func outputs(g *graph.Graph) (probabilities, attention *graph.Node, err error) {
 	case a == nil:
 		return nil, nil, fmt.Errorf("graph %s has no output %s", g.Name, compile.OutAttention)
 	case len(p.Shape) != 2 || !a.Shape.Equal(graph.Shape{graph.N, 1}):
-		return nil, nil, fmt.Errorf("graph %s: probabilities have the shape %v and attention %v, expected [B, k] and [N, 1]", g.Name, p.Shape, a.Shape)
+		return nil, nil, fmt.Errorf("graph %s: probabilities have the shape %v and attention %v, expected [B, k] and [N, 1]",
+			g.Name, p.Shape, a.Shape)
 	}
 	return p, a, nil
 }

@@ -52,7 +52,8 @@ func metadata(p *compile.Program) export.Metadata {
 }
 
 // exported returns the model of a program with seeded parameters, and the parameters.
-func exported(t testing.TB, p *compile.Program, scales map[string]float64) (*onnxpb.ModelProto, map[string]*graph.Tensor) {
+func exported(t testing.TB, p *compile.Program, scales map[string]float64) (*onnxpb.ModelProto,
+	map[string]*graph.Tensor) {
 	t.Helper()
 	params, values := enginetest.Drawn(p.Infer, 11, scales)
 	m, err := export.Model(p, params, metadata(p))
@@ -83,7 +84,8 @@ func checkBag(t *testing.T, p *compile.Program, m *onnxpb.ModelProto, values map
 		for _, back := range meta.Backends {
 			got := backs[back](t, m, feed)
 			for _, name := range []string{contract.Probabilities, contract.Attention} {
-				if err := enginetest.Near(fmt.Sprintf("%s, %d instances: %s", back, n, name), got[name], want[name], 1e-5); err != nil {
+				if err := enginetest.Near(fmt.Sprintf("%s, %d instances: %s", back, n, name), got[name], want[name],
+					1e-5); err != nil {
 					t.Error(err)
 				}
 			}
@@ -185,7 +187,8 @@ func TestBatchSignature(t *testing.T) {
 	for _, opset := range []int{17, 18} {
 		for _, pool := range []string{"attention", "mean", "max", "maxmin"} {
 			t.Run(fmt.Sprintf("%s opset %d", pool, opset), func(t *testing.T) {
-				p := program(t, "pooled.yaml", fmt.Sprintf(pooled, pool), "export.signature=batch", fmt.Sprint("export.opset=", opset))
+				p := program(t, "pooled.yaml", fmt.Sprintf(pooled, pool), "export.signature=batch", fmt.Sprint("export.opset=",
+					opset))
 				m, values := exported(t, p, nil)
 				bags := []int{0, 0, 0, 1, 3, 3, 2, 2, 2, 2} // a caller may mix the bags
 				values["instances"] = enginetest.Bag(p.Infer, len(bags), 5)
@@ -194,7 +197,8 @@ func TestBatchSignature(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := enginetest.RunORT(t, m, map[string]*graph.Tensor{"instances": values["instances"], "bag_of": values["bag_of"]})
+				got := enginetest.RunORT(t, m, map[string]*graph.Tensor{"instances": values["instances"],
+					"bag_of": values["bag_of"]})
 				for _, name := range []string{contract.Probabilities, contract.Attention} {
 					if err := enginetest.Near(name, got[name], want[name], 1e-5); err != nil {
 						t.Error(err)
@@ -236,8 +240,10 @@ func TestModelRefuses(t *testing.T) {
 		want   string
 	}{
 		{"missing parameter", good, change("W", nil), metadata(good), "parameter W has no value to export"},
-		{"short parameter", good, change("W", []float32{1}), metadata(good), "parameter W: shape [4, 1] has 4 numbers, 1 are given"},
-		{"NaN", good, change("W", []float32{1, 2, float32(math.NaN()), 4}), metadata(good), "parameter W has the value NaN at index 2: it cannot be exported"},
+		{"short parameter", good, change("W", []float32{1}), metadata(good),
+			"parameter W: shape [4, 1] has 4 numbers, 1 are given"},
+		{"NaN", good, change("W", []float32{1, 2, float32(math.NaN()), 4}), metadata(good),
+			"parameter W has the value NaN at index 2: it cannot be exported"},
 		{"class names", good, params, few, "the model has 4 classes, 3 names are given"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -30,15 +30,22 @@ func Parameters(path string, p *compile.Program) (values map[string][]float32, m
 		switch {
 		case t == nil && !used(p, q.Name):
 		case t == nil:
-			missing = append(missing, Missing{q.Name, fmt.Sprintf("%s %v: the file has no parameter of this name", q.Name, q.Shape)})
+			missing = append(missing, Missing{q.Name, fmt.Sprintf("%s %v: the file has no parameter of this name", q.Name,
+				q.Shape)})
 		case t.GetDataType() != int32(onnxpb.TensorProto_FLOAT):
-			return nil, nil, fmt.Errorf("%s: parameter %s has another type than float32: use the model from which this smaller one was made", path, q.Name)
+			return nil, nil, fmt.Errorf("%s: parameter %s has another type than float32: use the model from which this "+
+				"smaller one was made", path, q.Name)
 		case !slices.Equal(extents(q.Shape), extents(t.GetDims())):
-			missing = append(missing, Missing{q.Name, fmt.Sprintf("%s %v: the file has the shape %v", q.Name, q.Shape, t.GetDims())})
+			missing = append(missing, Missing{q.Name, fmt.Sprintf("%s %v: the file has the shape %v", q.Name, q.Shape,
+				t.GetDims())})
 		default:
 			v := ndarray.FromBytes[float32](t.GetRawData())
-			if len(v) != ndarray.Size(q.Shape) || slices.ContainsFunc(v, func(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }) {
-				return nil, nil, fmt.Errorf("%s: parameter %s has values that are not finite, or not as many as its shape says", path, q.Name)
+			if len(v) != ndarray.Size(q.Shape) || slices.ContainsFunc(v, func(x float32) bool {
+				return math.IsNaN(float64(x)) ||
+					math.IsInf(float64(x), 0)
+			}) {
+				return nil, nil, fmt.Errorf("%s: parameter %s has values that are not finite, or not as many as its shape says",
+					path, q.Name)
 			}
 			values[q.Name] = v
 		}
@@ -55,7 +62,10 @@ type Missing struct {
 // used reports whether predictions use a parameter.
 func used(p *compile.Program, name string) bool {
 	live := p.Infer.Live()
-	return slices.ContainsFunc(p.Infer.ByOp(graph.OpParam), func(n *graph.Node) bool { return n.Name == name && live[n.ID] })
+	return slices.ContainsFunc(p.Infer.ByOp(graph.OpParam), func(n *graph.Node) bool {
+		return n.Name == name &&
+			live[n.ID]
+	})
 }
 
 // copySuffix is what the file adds to the name of a parameter that it has in the shape in which

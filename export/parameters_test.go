@@ -38,7 +38,8 @@ func TestParameters(t *testing.T) {
 					t.Errorf("%s, %s: parameter %s differs", p.Spec.Name.V, signature, name)
 				}
 			}
-			if onlyLoss := map[string]int{"promipl": 16, "acmil": 10, "agopmipl": 2, "fastmipl": 4, "uamipl": 4, "clam-mb": 4, "clam-sb": 4}[name]; len(got) != len(p.Params)-onlyLoss {
+			if onlyLoss := map[string]int{"promipl": 16, "acmil": 10, "agopmipl": 2, "fastmipl": 4, "uamipl": 4, "clam-mb": 4,
+				"clam-sb": 4}[name]; len(got) != len(p.Params)-onlyLoss {
 				t.Errorf("%s, %s: %d of %d parameters, %d are only in the loss", name, signature, len(got), len(p.Params), onlyLoss)
 			}
 		}

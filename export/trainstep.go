@@ -38,7 +38,8 @@ const (
 //
 // The caller sets Version, SpecSHA256, Seed and the file of the initial parameters in step; the
 // returned step has all fields.
-func TrainStep(p *compile.Program, initial []float32, runs *onnx.Capacity, step contract.Step) (*onnxpb.ModelProto, *contract.Step, error) {
+func TrainStep(p *compile.Program, initial []float32, runs *onnx.Capacity, step contract.Step) (*onnxpb.ModelProto,
+	*contract.Step, error) {
 	g, err := compile.Step(p)
 	if err != nil {
 		return nil, nil, err
@@ -61,7 +62,8 @@ func TrainStep(p *compile.Program, initial []float32, runs *onnx.Capacity, step 
 	}
 	m.ProducerVersion = step.Version
 	m.Graph.Name = p.Spec.Name.V + " training step"
-	m.DocString = "One training step: feed each new state vector, such as new_params, back as the one that it replaces, and new_weights as weights of the same bags in the next epoch."
+	m.DocString = "One training step: feed each new state vector, such as new_params, back as the one that it " +
+		"replaces, and new_weights as weights of the same bags in the next epoch."
 	if err := describe(&step, p, m.Graph); err != nil {
 		return nil, nil, err
 	}
@@ -97,13 +99,15 @@ func describe(s *contract.Step, p *compile.Program, g *onnxpb.GraphProto) error 
 	t := &p.Spec.Train
 	s.State = p.StateVectors()
 	s.Size, s.Training = p.FlatSize(), contract.StepTraining{
-		Epochs: t.Epochs.V, Batch: t.Batch.V, Optimizer: t.Optimizer.V, LR: t.LR.V, LRSchedule: t.Schedule.V, Warmup: t.Warmup.V,
+		Epochs: t.Epochs.V, Batch: t.Batch.V, Optimizer: t.Optimizer.V, LR: t.LR.V, LRSchedule: t.Schedule.V,
+		Warmup: t.Warmup.V,
 		Lambda: p.Spec.Weights.Schedule.V, FirstEpoch: p.Spec.Weights.FirstEpoch.V,
 	}
 	at := 0
 	for _, q := range p.Params {
 		shape := append([]int{}, q.Shape...) // [] instead of null for a scalar
-		s.Params = append(s.Params, contract.StepParam{Name: q.Name, Shape: shape, Offset: at, Init: q.Init.Kind, Scale: q.Init.Scale})
+		s.Params = append(s.Params, contract.StepParam{Name: q.Name, Shape: shape, Offset: at, Init: q.Init.Kind,
+			Scale: q.Init.Scale})
 		at += ndarray.Size(q.Shape)
 	}
 	var err error
@@ -117,7 +121,8 @@ func describe(s *contract.Step, p *compile.Program, g *onnxpb.GraphProto) error 
 func stepValues(p *compile.Program, ports []*onnxpb.ValueInfoProto) ([]contract.StepValue, error) {
 	var values []contract.StepValue
 	for _, port := range ports {
-		v := contract.StepValue{Name: port.GetName(), Type: "float32", Shape: []contract.Extent{}, Meaning: meaning(p, port.GetName())}
+		v := contract.StepValue{Name: port.GetName(), Type: "float32", Shape: []contract.Extent{}, Meaning: meaning(p,
+			port.GetName())}
 		if v.Meaning == "" {
 			return nil, fmt.Errorf("bug: the training step has a value %q without a description", v.Name)
 		}
@@ -135,20 +140,23 @@ func stepValues(p *compile.Program, ports []*onnxpb.ValueInfoProto) ([]contract.
 
 // meanings describes the inputs and outputs that all steps have.
 var meanings = map[string]string{
-	compile.InParams:         "all learned parameters, concatenated",
-	compile.InVelocity:       "momentum of the optimizer, laid out as params; zeros before the first step",
-	compile.InFirstMoment:    "running mean of the gradients, laid out as params; zeros before the first step",
-	compile.InSecondMoment:   "running mean of the squared gradients, laid out as params; zeros before the first step",
-	compile.InAccumulated:    "sum of gradient_share times the gradients of the steps since the last update, laid out as params; zeros before the first step",
-	compile.InGradientShare:  "1 / n in every step of an update that averages the gradients of n steps",
-	compile.InUpdateNow:      "1 in the last step of an update, else 0: the parameters and the state of the optimizer then stay as they are",
-	compile.InClassWeights:   "factors of the classes in the loss term disambiguation",
-	compile.InLR:             "learning rate of the step",
-	compile.InBagOf:          "bag of each instance, 0 to B-1, ascending",
-	onnx.InReal:              "1 for an instance of a bag, 0 for padding, which repeats the last instance of the bag",
-	onnx.InPadding:           "0 for an instance of a bag, -infinity for padding",
-	compile.InCandidates:     "1 for the candidate labels of a bag, else 0",
-	compile.InLabelWeights:   "label weights of the bags from their last step; before the first one 1/c on each of c candidates, else 0",
+	compile.InParams:       "all learned parameters, concatenated",
+	compile.InVelocity:     "momentum of the optimizer, laid out as params; zeros before the first step",
+	compile.InFirstMoment:  "running mean of the gradients, laid out as params; zeros before the first step",
+	compile.InSecondMoment: "running mean of the squared gradients, laid out as params; zeros before the first step",
+	compile.InAccumulated: "sum of gradient_share times the gradients of the steps since the last update, laid out " +
+		"as params; zeros before the first step",
+	compile.InGradientShare: "1 / n in every step of an update that averages the gradients of n steps",
+	compile.InUpdateNow: "1 in the last step of an update, else 0: the parameters and the state of the optimizer " +
+		"then stay as they are",
+	compile.InClassWeights: "factors of the classes in the loss term disambiguation",
+	compile.InLR:           "learning rate of the step",
+	compile.InBagOf:        "bag of each instance, 0 to B-1, ascending",
+	onnx.InReal:            "1 for an instance of a bag, 0 for padding, which repeats the last instance of the bag",
+	onnx.InPadding:         "0 for an instance of a bag, -infinity for padding",
+	compile.InCandidates:   "1 for the candidate labels of a bag, else 0",
+	compile.InLabelWeights: "label weights of the bags from their last step; before the first one 1/c on each of c " +
+		"candidates, else 0",
 	compile.InLambda:         "momentum of the label weights in this epoch",
 	compile.InEpoch:          "number t of the epoch",
 	compile.InEpochs:         "number T of epochs",
@@ -161,7 +169,8 @@ var meanings = map[string]string{
 func meaning(p *compile.Program, name string) string {
 	if name == compile.InInstances {
 		if p.Normalize {
-			return "features of the instances, bag after bag, normalised: (x - mean) / deviation of the training instances, feature by feature"
+			return "features of the instances, bag after bag, normalised: (x - mean) / deviation of the training instances, " +
+				"feature by feature"
 		}
 		return "features of the instances, bag after bag"
 	}

@@ -44,7 +44,8 @@ func (m *Deployment) Triton(dir string) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []File{config, {Path: filepath.Join(dir, "labels.txt"), Content: labels(m.Meta.Classes)}, {Path: filepath.Join(dir, "1", "model.onnx"), Content: content}}, nil
+	return []File{config, {Path: filepath.Join(dir, "labels.txt"), Content: labels(m.Meta.Classes)},
+		{Path: filepath.Join(dir, "1", "model.onnx"), Content: content}}, nil
 }
 
 // labels returns the class names, one per line.
@@ -92,10 +93,12 @@ func ragged(batch *onnxpb.ModelProto, shape []int) *onnxpb.ModelProto {
 	ends := op("ends", "Div", nil, values, whole("size", nil, int64(ndarray.Size(shape))))
 	// The bag of an instance is the first that ends after it.
 	behind := op("behind", "Greater", nil, op("column", "Unsqueeze", nil, ends, whole("axis", []int64{1}, 1)), number)
-	op("bag_of", "ArgMax", []*onnxpb.AttributeProto{onnxpb.IntAttr("axis", 0), onnxpb.IntAttr("keepdims", 0)}, op("is_behind", "Cast", to(onnxpb.TensorProto_FLOAT), behind))
+	op("bag_of", "ArgMax", []*onnxpb.AttributeProto{onnxpb.IntAttr("axis", 0), onnxpb.IntAttr("keepdims", 0)},
+		op("is_behind", "Cast", to(onnxpb.TensorProto_FLOAT), behind))
 	g.Node = append(head.Node, g.Node...)
 	g.Input = []*onnxpb.ValueInfoProto{
-		row(contract.Instances, onnxpb.TensorProto_FLOAT, "values", "All values of all bags, one after the other, as they are measured."),
+		row(contract.Instances, onnxpb.TensorProto_FLOAT, "values", "All values of all bags, one after the other, as they "+
+			"are measured."),
 		row(bagEnds, onnxpb.TensorProto_INT32, "B", "For each bag the number of values of instances up to its end."),
 	}
 	m.SetMetadata(contract.KeyContract, contractRagged)

@@ -55,12 +55,15 @@ var classWeightsType = schema.CustomType{
 
 // weighsClasses reports whether train.class_weights has an effect.
 func (s *Spec) weighsClasses() bool {
-	return s.trained() && s.Train.ClassWeights.V.Any() && slices.ContainsFunc(s.Loss, func(l Loss) bool { return l.Kind.V == disambiguation || l.Kind.V == binaryCrossEntropy })
+	return s.trained() && s.Train.ClassWeights.V.Any() && slices.ContainsFunc(s.Loss, func(l Loss) bool {
+		return l.Kind.V == disambiguation || l.Kind.V == binaryCrossEntropy
+	})
 }
 
 // checkClassWeights reports class weights that no loss term uses.
 func (c *checker) checkClassWeights() {
-	if w := &c.spec.Train.ClassWeights; w.V.Any() && !c.spec.weighsClasses() && len(c.spec.Loss) > 0 && c.writtenWith(w.Pos, c.spec.Loss[0].Kind.Pos) {
+	if w := &c.spec.Train.ClassWeights; w.V.Any() && !c.spec.weighsClasses() && len(c.spec.Loss) > 0 &&
+		c.writtenWith(w.Pos, c.spec.Loss[0].Kind.Pos) {
 		note(c.add(w.Pos, "train.class_weights has no effect: the loss has no term %s", c.spec.classTerm()),
 			"an equation can use a list of model.numbers, such as costs: [1, 2, 0.5]")
 	}

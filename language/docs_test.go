@@ -87,9 +87,11 @@ func referenceTables() map[string]string {
 
 // Keys of train that the reference lists in tables of their own.
 var (
-	optimizerKeys = []string{"optimizer", "lr", "momentum", "nesterov", "beta1", "beta2", "alpha", "epsilon", "weight_decay"}
-	scheduleKeys  = []string{"schedule", "warmup", "decay_every", "decay_at", "decay_factor", "decay_patience", "decay_measure"}
-	bestKeys      = []string{"best", "early_stopping", "refit"}
+	optimizerKeys = []string{"optimizer", "lr", "momentum", "nesterov", "beta1", "beta2", "alpha", "epsilon",
+		"weight_decay"}
+	scheduleKeys = []string{"schedule", "warmup", "decay_every", "decay_at", "decay_factor", "decay_patience",
+		"decay_measure"}
+	bestKeys = []string{"best", "early_stopping", "refit"}
 )
 
 // only returns the rows with these names.

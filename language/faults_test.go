@@ -14,11 +14,12 @@ import (
 func TestTooManyFaults(t *testing.T) {
 	many := func(part string) string { return strings.Repeat(part, 2*diag.MaxFound) }
 	for name, src := range map[string]string{
-		"keys":     "name: x\n" + many("k: 1\n"),
-		"aliases":  "name: &a x\nmodel: [" + many("*a,") + "]\n",
-		"blocks":   "name: x\nmodel: {blocks: [" + many("nope,") + "]}\n",
-		"equation": small + "weights: {update: '" + strings.Repeat("n.n+", diag.MaxFound/3) + "1'}\nloss: [" + strings.Repeat("equation: {name: e, value: a.b + c.d},", diag.MaxFound) + "]\n",
-		"names":    small + "loss: [" + strings.Repeat("equation: {name: e, value: nope + nope},", diag.MaxFound) + "]\n",
+		"keys":    "name: x\n" + many("k: 1\n"),
+		"aliases": "name: &a x\nmodel: [" + many("*a,") + "]\n",
+		"blocks":  "name: x\nmodel: {blocks: [" + many("nope,") + "]}\n",
+		"equation": small + "weights: {update: '" + strings.Repeat("n.n+", diag.MaxFound/3) + "1'}\nloss: [" +
+			strings.Repeat("equation: {name: e, value: a.b + c.d},", diag.MaxFound) + "]\n",
+		"names": small + "loss: [" + strings.Repeat("equation: {name: e, value: nope + nope},", diag.MaxFound) + "]\n",
 	} {
 		s, err := Parse("test.yaml", []byte(src))
 		var list diag.List

@@ -78,9 +78,12 @@ func checkPlaces(t *testing.T, err error, src []byte) {
 }
 
 func TestShippedSpecs(t *testing.T) {
-	want := []string{"abmil", "acmil", "agopmipl", "clam-mb", "clam-sb", "demipl", "demipl-av", "demipl-cdl", "demipl-equations", "demipl-image", "demipl-md", "demipl-mlp", "demipl-pr", "demipl-program",
-		"dsmil", "elimipl", "elimipl-image", "fastmipl", "gated-abmil", "instance-max", "instance-mean", "lws-maxmin", "lws-maxmin-mlp", "lws-mean", "lws-mean-mlp", "miplgp", "miplma", "miplma-image",
-		"pl-aggd-maxmin", "pl-aggd-mean", "proden-maxmin", "proden-maxmin-mlp", "proden-mean", "proden-mean-mlp", "promipl", "quickstart",
+	want := []string{"abmil", "acmil", "agopmipl", "clam-mb", "clam-sb", "demipl", "demipl-av", "demipl-cdl",
+		"demipl-equations", "demipl-image", "demipl-md", "demipl-mlp", "demipl-pr", "demipl-program",
+		"dsmil", "elimipl", "elimipl-image", "fastmipl", "gated-abmil", "instance-max", "instance-mean", "lws-maxmin",
+		"lws-maxmin-mlp", "lws-mean", "lws-mean-mlp", "miplgp", "miplma", "miplma-image",
+		"pl-aggd-maxmin", "pl-aggd-mean", "proden-maxmin", "proden-maxmin-mlp", "proden-mean", "proden-mean-mlp", "promipl",
+		"quickstart",
 		"rc-maxmin", "rc-maxmin-mlp", "rc-mean", "rc-mean-mlp", "transmil", "uamipl"}
 	if d := cmp.Diff(want, specs.Models()); d != "" {
 		t.Fatal(d)

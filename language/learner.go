@@ -24,30 +24,56 @@ type Learner struct {
 // learnerKinds is the table of the learners. What a kind does is in the package
 // under learners of its name.
 var learnerKinds = []Kind{
-	{Name: "pl-aggd", Doc: "Adaptive graph guided disambiguation (PL-AGGD, KDD 2019) on one vector per bag: alternates a neighbour graph and labelling confidences, then fits kernel ridge regression.",
+	{Name: "pl-aggd", Doc: "Adaptive graph guided disambiguation (PL-AGGD, KDD 2019) on one vector per bag: alternates " +
+		"a neighbour graph and labelling confidences, then fits kernel ridge regression.",
 		args: []schema.Row{
-			{Name: "vector", Type: schema.Text, Default: "mean", Choices: []string{"mean", "maxmin"}, Doc: "Vector of a bag: the mean of its instances, or their maxima and minima, concatenated."},
-			{Name: "neighbours", Type: schema.Whole, Default: "10", In: schema.Closed(1, 10000), Doc: "Number of neighbours of each training vector in the graph, or all others if there are fewer."},
-			{Name: "width", Type: schema.Real, Default: "0", In: schema.AtLeast(0), Doc: "Width sigma of the kernel exp(-d^2 / (2 sigma^2)). 0: mean distance between two training vectors."},
-			{Name: "gamma", Type: schema.Real, Default: "0.05", In: schema.Above(0), Doc: "Weight of the norm of the regression."},
-			{Name: "lambda", Type: schema.Real, Default: "1", In: schema.AtLeast(0), Doc: "Weight of the features in the graph."},
-			{Name: "mu", Type: schema.Real, Default: "1", In: schema.Above(0), Doc: "Weight of the labelling confidences in the graph, and of the graph in the confidences."},
-			{Name: "iterations", Type: schema.Whole, Default: "10", In: schema.Closed(0, 10000), Doc: "Number of updates of graph, confidences and regression."},
+			{Name: "vector", Type: schema.Text, Default: "mean", Choices: []string{"mean", "maxmin"},
+				Doc: "Vector of a bag: the mean of its instances, or their maxima and minima, concatenated."},
+			{Name: "neighbours", Type: schema.Whole, Default: "10", In: schema.Closed(1, 10000),
+				Doc: "Number of neighbours of each training vector in the graph, or all others if there are fewer."},
+			{Name: "width", Type: schema.Real, Default: "0", In: schema.AtLeast(0),
+				Doc: "Width sigma of the kernel exp(-d^2 / (2 sigma^2)). 0: mean distance between two training vectors."},
+			{Name: "gamma", Type: schema.Real, Default: "0.05", In: schema.Above(0),
+				Doc: "Weight of the norm of the regression."},
+			{Name: "lambda", Type: schema.Real, Default: "1", In: schema.AtLeast(0),
+				Doc: "Weight of the features in the graph."},
+			{Name: "mu", Type: schema.Real, Default: "1", In: schema.Above(0),
+				Doc: "Weight of the labelling confidences in the graph, and of the graph in the confidences."},
+			{Name: "iterations", Type: schema.Whole, Default: "10", In: schema.Closed(0, 10000),
+				Doc: "Number of updates of graph, confidences and regression."},
 		}},
-	{Name: "miplgp", usesEngine: true, Doc: "One Gaussian process per class on instances that have the candidates of their bag and a class of negatives (MIPLGP, Tang, Zhang, Zhang). A bag gets the class of its most confident instance.",
+	{Name: "miplgp", usesEngine: true, Doc: "One Gaussian process per class on instances that have the candidates of " +
+		"their bag and a class of negatives (MIPLGP, Tang, Zhang, Zhang). A bag gets the class of its most confident " +
+		"instance.",
 		args: []schema.Row{
-			{Name: "iterations", Type: schema.Whole, Default: "500", In: schema.Closed(0, 100000), Doc: "Steps of Adam on the hyper-parameters."},
-			{Name: "lr", Type: schema.Real, Default: "0.1", In: schema.Above(0), Doc: "Learning rate of the first step; it follows a cosine to 0."},
-			{Name: "epsilon", Type: schema.Real, Default: "0.0001", In: schema.Above(0), Doc: "Number added to each confidence to obtain a Dirichlet parameter."},
-			{Name: "confidences", Type: schema.Text, Default: "prior", Choices: []string{"prior", "posterior"}, Doc: "Source of updated confidences. Leave it at `prior`, as in the program of MIPLGP's authors; with `posterior`, nearly all instances tend to become negative."},
-			{Name: "samples", Type: schema.Whole, Default: "512", In: schema.Closed(1, 1000000), Doc: "Number of posterior draws for sampled predictions; the exported model uses mean and variance instead."},
-			{Name: "solver", Type: schema.Text, Default: "auto", Choices: []string{"auto", "exact", "cg", "inducing"}, Doc: "`exact`: Cholesky. `cg`: conjugate gradients with all instances. `inducing`: inducing points. `auto`: `exact` up to 1,500 instances, `cg` up to 20,000, else `inducing`."},
-			{Name: "inducing", Type: schema.Whole, Default: "1000", In: schema.Closed(1, 20000), Doc: "Number of inducing points, drawn from the instances. With `cg` they are used only for the variance."},
-			{Name: "subset", Type: schema.Whole, Default: "0", In: schema.AtLeast(0), Doc: "Number of instances, in whole bags, for learning the hyper-parameters, with a tenth as many inducing points. 0 means all. Predictions always use all."},
-			{Name: "lengthscale", Type: schema.Real, Default: "0", In: schema.AtLeast(0), Doc: "Initial lengthscale of the kernel, in units of the features. 0 means the median distance between two instances. The program of MIPLGP's authors starts at 0.6931."},
-			{Name: "probes", Type: schema.Whole, Default: "10", In: schema.Closed(1, 10000), Doc: "`cg`: number of random vectors for trace estimates."},
-			{Name: "rank", Type: schema.Whole, Default: "100", In: schema.Closed(0, 10000), Doc: "`cg`: rank of the preconditioner."},
-			{Name: "tolerance", Type: schema.Real, Default: "0.001", In: schema.Open(0, 1), Doc: "`cg`: relative residual at which a system is solved."},
+			{Name: "iterations", Type: schema.Whole, Default: "500", In: schema.Closed(0, 100000),
+				Doc: "Steps of Adam on the hyper-parameters."},
+			{Name: "lr", Type: schema.Real, Default: "0.1", In: schema.Above(0),
+				Doc: "Learning rate of the first step; it follows a cosine to 0."},
+			{Name: "epsilon", Type: schema.Real, Default: "0.0001", In: schema.Above(0),
+				Doc: "Number added to each confidence to obtain a Dirichlet parameter."},
+			{Name: "confidences", Type: schema.Text, Default: "prior", Choices: []string{"prior", "posterior"},
+				Doc: "Source of updated confidences. Leave it at `prior`, as in the program of MIPLGP's authors; with " +
+					"`posterior`, nearly all instances tend to become negative."},
+			{Name: "samples", Type: schema.Whole, Default: "512", In: schema.Closed(1, 1000000),
+				Doc: "Number of posterior draws for sampled predictions; the exported model uses mean and variance instead."},
+			{Name: "solver", Type: schema.Text, Default: "auto", Choices: []string{"auto", "exact", "cg", "inducing"},
+				Doc: "`exact`: Cholesky. `cg`: conjugate gradients with all instances. `inducing`: inducing points. `auto`: " +
+					"`exact` up to 1,500 instances, `cg` up to 20,000, else `inducing`."},
+			{Name: "inducing", Type: schema.Whole, Default: "1000", In: schema.Closed(1, 20000),
+				Doc: "Number of inducing points, drawn from the instances. With `cg` they are used only for the variance."},
+			{Name: "subset", Type: schema.Whole, Default: "0", In: schema.AtLeast(0),
+				Doc: "Number of instances, in whole bags, for learning the hyper-parameters, with a tenth as many inducing " +
+					"points. 0 means all. Predictions always use all."},
+			{Name: "lengthscale", Type: schema.Real, Default: "0", In: schema.AtLeast(0),
+				Doc: "Initial lengthscale of the kernel, in units of the features. 0 means the median distance between two " +
+					"instances. The program of MIPLGP's authors starts at 0.6931."},
+			{Name: "probes", Type: schema.Whole, Default: "10", In: schema.Closed(1, 10000),
+				Doc: "`cg`: number of random vectors for trace estimates."},
+			{Name: "rank", Type: schema.Whole, Default: "100", In: schema.Closed(0, 10000),
+				Doc: "`cg`: rank of the preconditioner."},
+			{Name: "tolerance", Type: schema.Real, Default: "0.001", In: schema.Open(0, 1),
+				Doc: "`cg`: relative residual at which a system is solved."},
 		}},
 }
 
@@ -161,8 +187,10 @@ func (c *checker) resolveLearner() {
 			note(e, "settings of %s: %s, in learner", kind.Name, strings.Join(schema.Words(kind.args), ", "))
 		}
 	}
-	if subset, confidences := l.Args["subset"], l.Args["confidences"]; subset.Int() > 0 && confidences.Str() == "posterior" {
-		c.clash([]diag.Pos{subset.Pos, confidences.Pos}, "learner.subset must be 0 with confidences: posterior, which change at every instance, not %d", subset.Int())
+	if subset, confidences := l.Args["subset"], l.Args["confidences"]; subset.Int() > 0 &&
+		confidences.Str() == "posterior" {
+		c.clash([]diag.Pos{subset.Pos, confidences.Pos}, "learner.subset must be 0 with confidences: posterior, which "+
+			"change at every instance, not %d", subset.Int())
 	}
 	c.spec.Model, c.spec.Loss, c.spec.Weights = Network{}, nil, Weights{}
 }

@@ -22,9 +22,11 @@ func TestLearnerReplacesInheritedModel(t *testing.T) {
 }
 
 func TestLearnerSettings(t *testing.T) {
-	s := mustParse(t, "name: x\nextends: pl-aggd-mean\nlearner: {vector: maxmin}\n", "learner.mu=3", "learner.iterations=0")
+	s := mustParse(t, "name: x\nextends: pl-aggd-mean\nlearner: {vector: maxmin}\n", "learner.mu=3",
+		"learner.iterations=0")
 	args := s.Learner.Args
-	if args["vector"].Str() != "maxmin" || args["mu"].Float() != 3 || args["iterations"].Int() != 0 || args["neighbours"].Int() != 10 {
+	if args["vector"].Str() != "maxmin" || args["mu"].Float() != 3 || args["iterations"].Int() != 0 ||
+		args["neighbours"].Int() != 10 {
 		t.Errorf("%+v", args)
 	}
 	checkRoundTrip(t, s)
@@ -38,7 +40,8 @@ func TestLearnerOfAnotherKind(t *testing.T) {
 	}
 	own := mustParse(t, "name: x\nlearner: miplgp\n")
 	other := mustParse(t, "name: x\nextends: pl-aggd-mean\nlearner: {kind: miplgp}\n")
-	if got, want := other.Learner.Args["iterations"].Int(), own.Learner.Args["iterations"].Int(); got != want || got == 10 {
+	if got, want := other.Learner.Args["iterations"].Int(), own.Learner.Args["iterations"].Int(); got != want ||
+		got == 10 {
 		t.Errorf("%d iterations, want the default %d", got, want)
 	}
 	if s := mustParse(t, "name: x\nextends: pl-aggd-mean\n", "learner.kind=miplgp"); s.Learner.Kind.V != "miplgp" {

@@ -17,7 +17,8 @@ var Dialect = &schema.Dialect{
 	About:        "A model for multi-instance partial-label learning: data, network, loss, training and export.",
 	ShippedNames: specs.Models, Source: specs.Model, Synonyms: Synonyms, Advice: advice,
 	Arguments: entryArguments, Defs: schemaDefs,
-	Related: map[string][]string{"model": modelSections, "learner": modelSections, "let": modelSections, "loss": modelSections, "weights": modelSections},
+	Related: map[string][]string{"model": modelSections, "learner": modelSections, "let": modelSections,
+		"loss": modelSections, "weights": modelSections},
 }
 
 func init() { Dialect.Rows = specRows } // the readers of the rows refer to Dialect

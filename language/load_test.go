@@ -173,8 +173,10 @@ func TestDefaults(t *testing.T) {
 	if bom.Name.Pos.Col != 7 {
 		t.Errorf("a byte order mark moves columns: %v", bom.Name.Pos)
 	}
-	eq := mustParse(t, "name: x\nmodel:\n  params: {V: [d, k]}\n  let:\n    a: sum(X, 1)\n    p: softmax(bag_sum(matmul(X, V)))\n    logp: log(p)\n")
-	if eq.Model.Attention.V != "a" || eq.Model.Probabilities.V != "p" || eq.Model.LogProbabilities.V != "logp" || eq.Model.Attention.Written() {
+	eq := mustParse(t, "name: x\nmodel:\n  params: {V: [d, k]}\n  let:\n    a: sum(X, 1)\n    p: "+
+		"softmax(bag_sum(matmul(X, V)))\n    logp: log(p)\n")
+	if eq.Model.Attention.V != "a" || eq.Model.Probabilities.V != "p" || eq.Model.LogProbabilities.V != "logp" ||
+		eq.Model.Attention.Written() {
 		t.Errorf("outputs by their usual names: %+v", eq.Model)
 	}
 }
@@ -254,8 +256,10 @@ func TestSet(t *testing.T) {
 		{"loss=[disambiguation]", "  - disambiguation: 1"},
 		{"loss.attention=0.25", "  - attention: 0.25"},
 		{"loss.attention.weight=0.25", "  - attention: 0.25"},
-		{"model.blocks.attention=disambiguation", "    - attention: {kind: disambiguation, gates: separate, scorer: linear, hidden: 128, width: 0}"},
-		{"model.blocks.attention.scorer=mlp", "    - attention: {kind: disambiguation, gates: separate, scorer: mlp, hidden: 128, width: 0}"},
+		{"model.blocks.attention=disambiguation", "    - attention: {kind: disambiguation, gates: separate, scorer: " +
+			"linear, hidden: 128, width: 0}"},
+		{"model.blocks.attention.scorer=mlp", "    - attention: {kind: disambiguation, gates: separate, scorer: mlp, " +
+			"hidden: 128, width: 0}"},
 		{"model.blocks.pool=maxmin", "    - pool: maxmin"},
 		{"model.blocks.pool.kind=mean", "    - pool: mean"},
 		{"model.blocks.classifier.epsilon=0.1", "    - classifier: {link: softmax, epsilon: 0.1}"},
@@ -274,7 +278,8 @@ func TestSet(t *testing.T) {
 	if want := "--set train.epochs=6"; s.Train.Epochs.Pos.String() != want {
 		t.Errorf("place %q, want %q", s.Train.Epochs.Pos, want)
 	}
-	block := mustParse(t, strings.Replace(small, "{pool: attention}", "{pool: {kind: mean}}", 1), "model.blocks.attention.width=4", "model.blocks.attention.gates=shared")
+	block := mustParse(t, strings.Replace(small, "{pool: attention}", "{pool: {kind: mean}}", 1),
+		"model.blocks.attention.width=4", "model.blocks.attention.gates=shared")
 	if a := block.Model.Blocks[0].Args; a["width"].Int() != 4 || a["gates"].Str() != "shared" {
 		t.Errorf("two arguments of one block: %+v", a)
 	}
@@ -296,12 +301,14 @@ func write(t *testing.T, dir string, files map[string]string) {
 func TestExtends(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
-		"base.yaml":      "name: base\n" + strings.TrimPrefix(small, "name: x\n") + "train: {epochs: 5, lr: 0.5}\nloss: [disambiguation: 3, attention]\ndata: {generated: {bags: 20}}\n",
-		"sub/child.yaml": "extends: ../base.yaml\nname: child\ntrain: {lr: 0.25}\nloss: [attention: 2]\ndata: {set: other.npz}\n",
-		"grand.yaml":     "extends: sub/child.yaml\ntrain: {batch: 4}\n",
-		"shipped.yaml":   "extends: demipl\nname: mine\ntrain: {epochs: 3}\n",
-		"demipl.yaml":    "extends: quickstart\nname: shadow\n",
-		"shadowed.yaml":  "extends: demipl.yaml\n",
+		"base.yaml": "name: base\n" + strings.TrimPrefix(small, "name: x\n") +
+			"train: {epochs: 5, lr: 0.5}\nloss: [disambiguation: 3, attention]\ndata: {generated: {bags: 20}}\n",
+		"sub/child.yaml": "extends: ../base.yaml\nname: child\ntrain: {lr: 0.25}\nloss: [attention: 2]\ndata: {set: " +
+			"other.npz}\n",
+		"grand.yaml":    "extends: sub/child.yaml\ntrain: {batch: 4}\n",
+		"shipped.yaml":  "extends: demipl\nname: mine\ntrain: {epochs: 3}\n",
+		"demipl.yaml":   "extends: quickstart\nname: shadow\n",
+		"shadowed.yaml": "extends: demipl.yaml\n",
 	})
 	load := func(name string) *Spec {
 		s, err := Load(filepath.Join(dir, name))
@@ -346,11 +353,13 @@ func TestLoad(t *testing.T) {
 		"lost.yaml": "extends: ./demipl.yaml\n",
 	})
 	for i := range 30 {
-		write(t, dir, map[string]string{"chain" + strings.Repeat("x", i) + ".yaml": "extends: chain" + strings.Repeat("x", i+1) + ".yaml\n"})
+		write(t, dir, map[string]string{"chain" + strings.Repeat("x", i) + ".yaml": "extends: chain" + strings.Repeat("x",
+			i+1) + ".yaml\n"})
 	}
 	for name, want := range map[string]string{
-		"demipel":                        `there is no file demipel and no shipped spec of that name (did you mean "demipl"?)`,
-		"demipl.yaml":                    `there is no file demipl.yaml and no shipped spec of that name (did you mean "demipl"?)`, // not the shipped spec in place of an edited copy
+		"demipel": `there is no file demipel and no shipped spec of that name (did you mean "demipl"?)`,
+		// not the shipped spec in place of an edited copy
+		"demipl.yaml":                    `there is no file demipl.yaml and no shipped spec of that name (did you mean "demipl"?)`,
 		"./demipl.yaml":                  "there is no file ./demipl.yaml",
 		filepath.Join(dir, "lost.yaml"):  "there is no file ./demipl.yaml",
 		filepath.Join(dir, "nowhere"):    "there is no file " + filepath.Join(dir, "nowhere"),
@@ -372,7 +381,8 @@ func TestLoad(t *testing.T) {
 }
 
 func TestHash(t *testing.T) {
-	a, b := mustParse(t, small), mustParse(t, "# a comment\nname:   x\n"+strings.TrimPrefix(small, "name: x\n")+"train: {epochs: 100}\n")
+	a, b := mustParse(t, small), mustParse(t, "# a comment\nname:   x\n"+strings.TrimPrefix(small, "name: x\n")+
+		"train: {epochs: 100}\n")
 	if a.Hash() != b.Hash() || len(a.Hash()) != 64 {
 		t.Errorf("equal specs have the hashes %s and %s", a.Hash(), b.Hash())
 	}
@@ -394,7 +404,8 @@ func TestPlaceOfBadText(t *testing.T) {
 				if err == nil || !strings.HasPrefix(err.Error(), "test.yaml:4:6: ") {
 					t.Errorf("%q: %v", text, err)
 				}
-				if _, err := Parse("test.yaml", []byte(mark+bad)); err == nil || !strings.HasPrefix(err.Error(), "test.yaml:1:1: ") {
+				if _, err := Parse("test.yaml", []byte(mark+bad)); err == nil ||
+					!strings.HasPrefix(err.Error(), "test.yaml:1:1: ") {
 					t.Errorf("%q at the start: %v", bad, err)
 				}
 			}

@@ -80,7 +80,8 @@ func readLosses(r *schema.Reader, path string, _, n *schema.Node, to any) {
 	s.Loss = nil
 	items := r.List(n, path, "loss terms")
 	if n.IsList() && len(items) == 0 {
-		r.AddFault(n.Errorf("the loss needs at least one term").WithNote("known: %s", strings.Join(schema.Words(lossKinds), ", ")))
+		r.AddFault(n.Errorf("the loss needs at least one term").WithNote("known: %s", strings.Join(schema.Words(lossKinds),
+			", ")))
 	}
 	for _, item := range items {
 		if l, ok := readLoss(r, item); ok {
@@ -124,7 +125,8 @@ func readLoss(r *schema.Reader, item *schema.Node) (l Loss, ok bool) {
 // namesType describes a key whose value is a map from names to values, such as params. Messages
 // call a name by the noun what. list returns the field of the spec with the values.
 func namesType[T any](what string, style yaml.Style, list func(*Spec) *[]T, value func() *schema.Object,
-	read func(r *schema.Reader, name schema.Str, path string, key, value *schema.Node) T, write func(T) (string, *yaml.Node)) schema.CustomType {
+	read func(r *schema.Reader, name schema.Str, path string, key, value *schema.Node) T, write func(T) (string,
+		*yaml.Node)) schema.CustomType {
 	return schema.CustomType{
 		Noun:   "a map",
 		Schema: func() *schema.Object { return schema.MapSchema(value()) },
@@ -227,7 +229,8 @@ func readParam(r *schema.Reader, name schema.Str, path string, key, n *schema.No
 	case shape == nil:
 		r.AddFault(key.Errorf("%s needs shape", path).WithNote("%s", schema.Plain(schema.Find(paramRows, "shape").Doc)))
 	case !shape.IsList():
-		r.AddFault(shape.Errorf("%s.shape must be a list of sizes, not %s", path, shape.Describe()).WithNote("write [%s]", strings.Trim(shape.Raw(), "()")))
+		r.AddFault(shape.Errorf("%s.shape must be a list of sizes, not %s", path, shape.Describe()).WithNote("write [%s]",
+			strings.Trim(shape.Raw(), "()")))
 	default:
 		row := schema.Row{Type: schema.Size}
 		p.Shape = nil
@@ -255,7 +258,9 @@ func paramScalars() []schema.Row {
 
 func paramNode(p Param) *yaml.Node {
 	m := schema.MapNode(yaml.FlowStyle)
-	schema.Put(m, "shape", schema.ListNode(yaml.FlowStyle, p.Shape, func(e schema.Str) *yaml.Node { return sizeNode(e.V) }))
+	schema.Put(m, "shape", schema.ListNode(yaml.FlowStyle, p.Shape, func(e schema.Str) *yaml.Node {
+		return sizeNode(e.V)
+	}))
 	schema.Put(m, "init", schema.TextNode(p.Init.V))
 	if p.Scale.V != 0 {
 		schema.Put(m, "scale", schema.FloatNode(p.Scale.V))
@@ -315,7 +320,9 @@ func readFunction(r *schema.Reader, name schema.Str, path string, key, n *schema
 
 func functionNode(f UserFunction) *yaml.Node {
 	m := schema.MapNode(0)
-	schema.Put(m, "args", schema.ListNode(yaml.FlowStyle, f.Args, func(a schema.Str) *yaml.Node { return schema.TextNode(a.V) }))
+	schema.Put(m, "args", schema.ListNode(yaml.FlowStyle, f.Args, func(a schema.Str) *yaml.Node {
+		return schema.TextNode(a.V)
+	}))
 	if len(f.Let) > 0 {
 		let := schema.MapNode(0)
 		for _, eq := range f.Let {

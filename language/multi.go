@@ -52,7 +52,8 @@ func (c *checker) resolveMulti() {
 	s := c.spec
 	if !s.Multi() {
 		if pos := s.Model.Threshold.Pos; c.writtenWith(pos, s.Data.Labels.Pos) {
-			note(c.add(pos, "model.threshold has no effect: the most probable class is predicted"), "data.labels: multi predicts every class above the threshold")
+			note(c.add(pos, "model.threshold has no effect: the most probable class is predicted"),
+				"data.labels: multi predicts every class above the threshold")
 		}
 		return
 	}
@@ -74,7 +75,8 @@ func (c *checker) resolveMulti() {
 // needsOneLabel reports a setting that has no meaning with several labels, unless it is inherited.
 func (c *checker) needsOneLabel(pos diag.Pos, what string) {
 	if c.writtenWith(pos, c.spec.Data.Labels.Pos) {
-		note(c.add(pos, "%s needs one label per bag, but data.labels is multi", what), "data.labels is set at %s", c.spec.Data.Labels.Pos)
+		note(c.add(pos, "%s needs one label per bag, but data.labels is multi", what), "data.labels is set at %s",
+			c.spec.Data.Labels.Pos)
 	}
 }
 
@@ -94,7 +96,8 @@ func (c *checker) needsWeights(eq *Equation, d diag.Diagnostic, name string) dia
 // checkMultiLearner rejects fitted learners.
 func (c *checker) checkMultiLearner() {
 	if c.spec.Multi() {
-		note(c.clash([]diag.Pos{c.spec.Learner.Pos, c.spec.Data.Labels.Pos}, "a learner needs one label per bag, but data.labels is multi"), "train a model, such as extends: demipl")
+		note(c.clash([]diag.Pos{c.spec.Learner.Pos, c.spec.Data.Labels.Pos}, "a learner needs one label per bag, but "+
+			"data.labels is multi"), "train a model, such as extends: demipl")
 	}
 }
 
@@ -110,7 +113,8 @@ func (c *checker) resolveLink() {
 		case !c.spec.Multi():
 			note(c.add(link.Pos, "the link sigmoid is for several labels a bag"), "add data: {labels: multi}, or use softmax")
 		case !link.Pos.IsZero() && !c.ExtendedBy(link.Pos, c.spec.Data.Labels.Pos):
-			note(c.add(link.Pos, "the probabilities of %s sum to 1, but data.labels is multi", link.Str()), "use classifier: sigmoid")
+			note(c.add(link.Pos, "the probabilities of %s sum to 1, but data.labels is multi", link.Str()),
+				"use classifier: sigmoid")
 		default:
 			c.spec.Model.Blocks[i].Args["link"] = schema.Arg{V: sigmoidLink}
 		}
@@ -147,10 +151,12 @@ func (c *checker) resolveClassTerm() {
 		l := &c.spec.Loss[i]
 		switch {
 		case !c.spec.Multi() && l.Kind.V == binaryCrossEntropy:
-			note(c.add(l.Kind.Pos, "the loss term %s is for several labels a bag", l.Kind.V), "add data: {labels: multi}, or use %s", disambiguation)
+			note(c.add(l.Kind.Pos, "the loss term %s is for several labels a bag", l.Kind.V),
+				"add data: {labels: multi}, or use %s", disambiguation)
 		case !c.spec.Multi() || l.Kind.V != disambiguation:
 		case l.Kind.Written() && !c.ExtendedBy(l.Kind.Pos, c.spec.Data.Labels.Pos):
-			note(c.add(l.Kind.Pos, "the loss term disambiguation needs one label per bag, but data.labels is multi"), "use %s", binaryCrossEntropy)
+			note(c.add(l.Kind.Pos, "the loss term disambiguation needs one label per bag, but data.labels is multi"), "use %s",
+				binaryCrossEntropy)
 		default:
 			l.Kind.V = binaryCrossEntropy
 		}
@@ -168,7 +174,10 @@ func (c *checker) checkMeasures() {
 		if c.spec.Multi() {
 			labels = "several labels a bag"
 		}
-		names := slices.DeleteFunc(measure.BagNames(), func(name string) bool { return !measure.Find(name).Fits(c.spec.Multi()) })
-		note(c.clash([]diag.Pos{w.Measure.Pos, c.spec.Data.Labels.Pos}, "%s: %s does not fit %s", w.Key, w.Measure.V, labels), "measures that do: loss, %s", diag.Words(names))
+		names := slices.DeleteFunc(measure.BagNames(), func(name string) bool {
+			return !measure.Find(name).Fits(c.spec.Multi())
+		})
+		note(c.clash([]diag.Pos{w.Measure.Pos, c.spec.Data.Labels.Pos}, "%s: %s does not fit %s", w.Key, w.Measure.V, labels),
+			"measures that do: loss, %s", diag.Words(names))
 	}
 }

@@ -31,7 +31,8 @@ func (c *checker) namesInLosses() []string {
 // epochNames may be used in all equations. A prediction uses the values of the last epoch, so that
 // values that decay over the epochs keep their final value.
 var epochNames = []meaning{
-	{"t", "Number of the epoch, starting at `weights.first_epoch`. In the exported model it is that of epoch T, even if training stops earlier."},
+	{"t", "Number of the epoch, starting at `weights.first_epoch`. In the exported model it is that of epoch T, even " +
+		"if training stops earlier."},
 	{"T", "Number of epochs (`train.epochs`)."},
 }
 
@@ -73,7 +74,8 @@ func checkName(key *schema.Node, what string) (diag.Diagnostic, bool) {
 func refusedName(name, what string) (text, why string, ok bool) {
 	switch {
 	case !schema.IsIdentifier(name):
-		return fmt.Sprintf("%q cannot be the name of %s", name, what), "a name has letters, digits and _, and starts with a letter", false
+		return fmt.Sprintf("%q cannot be the name of %s", name, what),
+			"a name has letters, digits and _, and starts with a letter", false
 	case token.IsKeyword(name), name == "_":
 		return fmt.Sprintf("%s is a reserved word and cannot name %s", name, what), "", false
 	case schema.Find(Functions, name) != nil:
@@ -82,7 +84,8 @@ func refusedName(name, what string) (text, why string, ok bool) {
 		return fmt.Sprintf("the size %s is already defined", name), "d, h and k are given by data and blocks", false
 	case slices.Contains(schema.Words(lossOnlyNames), name), slices.Contains(schema.Words(epochNames), name):
 		return fmt.Sprintf("%s is already defined and cannot name %s", name, what),
-			"losses and weights.update can use " + strings.Join(append(schema.Words(lossOnlyNames), schema.Words(epochNames)...), ", "), false
+			"losses and weights.update can use " + strings.Join(append(schema.Words(lossOnlyNames), schema.Words(epochNames)...),
+				", "), false
 	}
 	return "", "", true
 }

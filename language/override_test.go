@@ -13,7 +13,8 @@ import (
 func TestReplacedLossDropsItsParameters(t *testing.T) {
 	for _, name := range language.TrainedNames() {
 		over, err := language.Load(name, "data.labels=multi", "loss=[binary_cross_entropy]")
-		file, fileErr := language.Parse("mine.yaml", []byte("extends: "+name+"\nname: "+name+"\ndata: {labels: multi}\nloss: [binary_cross_entropy]\n"))
+		file, fileErr := language.Parse("mine.yaml", []byte("extends: "+name+"\nname: "+name+
+			"\ndata: {labels: multi}\nloss: [binary_cross_entropy]\n"))
 		if (err == nil) != (fileErr == nil) {
 			t.Errorf("%s: with --set %v, in a file %v", name, err, fileErr)
 		} else if err == nil && over.Hash() != file.Hash() {
@@ -31,7 +32,8 @@ func TestReplacedLossDropsItsParameters(t *testing.T) {
 func TestUnusedParameterWithOverride(t *testing.T) {
 	src := "extends: demipl\nname: mine\nmodel: {params: {Extra: [h, k]}}\n"
 	for _, set := range [][]string{nil, {"train.epochs=5"}, {"loss=[disambiguation]"}} {
-		if _, err := language.Parse("mine.yaml", []byte(src), set...); err == nil || !strings.Contains(err.Error(), "the parameter Extra is never used") {
+		if _, err := language.Parse("mine.yaml", []byte(src), set...); err == nil ||
+			!strings.Contains(err.Error(), "the parameter Extra is never used") {
 			t.Errorf("%v: %v", set, err)
 		}
 	}

@@ -14,10 +14,12 @@ func (c *checker) checkBest() {
 		return
 	}
 	if t.Patience.Written() {
-		note(c.add(t.Patience.Pos, "train.early_stopping has no effect without train.best"), "name the measure of the validation bags, such as best: loss")
+		note(c.add(t.Patience.Pos, "train.early_stopping has no effect without train.best"),
+			"name the measure of the validation bags, such as best: loss")
 	}
 	if t.Refit.Written() {
-		note(c.add(t.Refit.Pos, "train.refit has no effect without train.best"), "name the measure of the validation bags, such as best: loss")
+		note(c.add(t.Refit.Pos, "train.refit has no effect without train.best"),
+			"name the measure of the validation bags, such as best: loss")
 	}
 }
 

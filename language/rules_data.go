@@ -55,7 +55,8 @@ func (c *checker) checkData() {
 		}
 	}
 	c.checkGroups()
-	if known && d.Labels.V != "" && !(c.spec.Multi() && c.spec.Generates()) && !bagfile.WithLabels().Match(d.Set.V) && c.writtenWith(d.Labels.Pos, d.Set.Pos) {
+	if known && d.Labels.V != "" && !(c.spec.Multi() && c.spec.Generates()) && !bagfile.WithLabels().Match(d.Set.V) &&
+		c.writtenWith(d.Labels.Pos, d.Set.Pos) {
 		e := c.add(d.Labels.Pos, "data.labels applies to %s files", bagfile.WithLabels().And())
 		if c.spec.Encodes() && d.Labels.V == KnownLabels {
 			note(e, "the classes of folders of images are known labels without it")
@@ -67,7 +68,8 @@ func (c *checker) checkData() {
 		c.add(d.Shape.Pos, "an instance of data.shape %v would have more than %d numbers", d.Shape.V, maxCount)
 	}
 	if want := d.SHA256; want.V != "" && !isSHA256(want.V) {
-		note(c.add(want.Pos, "data.sha256 must have 64 hexadecimal digits"), "miplc data inspect prints the SHA-256 of a dataset")
+		note(c.add(want.Pos, "data.sha256 must have 64 hexadecimal digits"),
+			"miplc data inspect prints the SHA-256 of a dataset")
 	}
 	for i := range columnRows {
 		row := &columnRows[i]
@@ -76,7 +78,8 @@ func (c *checker) checkData() {
 		}
 	}
 	if pair := d.Columns.Coordinates; len(pair.V) != 0 && len(pair.V) != 2 {
-		note(c.add(pair.V[len(pair.V)-1].Pos, "data.columns.coordinates names %s, expected those of x and y", diag.Count(len(pair.V), "column")), "for example [x, y]")
+		note(c.add(pair.V[len(pair.V)-1].Pos, "data.columns.coordinates names %s, expected those of x and y",
+			diag.Count(len(pair.V), "column")), "for example [x, y]")
 	}
 	c.checkEncoder()
 	c.checkSplit()
@@ -88,24 +91,28 @@ func (c *checker) checkEncoder() {
 	if !c.spec.Encodes() {
 		for _, row := range slices.Concat(encoderRows, encoderInputRows) {
 			if row.Field != nil && c.writtenWith(row.PosOf(c.spec), d.Set.Pos) {
-				note(c.add(row.PosOf(c.spec), "data.encoder has no file"), "name the ONNX file of the encoder: encoder: {file: resnet.onnx}")
+				note(c.add(row.PosOf(c.spec), "data.encoder has no file"), "name the ONNX file of the encoder: encoder: {file: "+
+					"resnet.onnx}")
 				return
 			}
 		}
 		return
 	}
 	if c.spec.Generates() {
-		note(c.clash([]diag.Pos{e.File.Pos, d.Set.Pos}, "data.encoder needs images, and data.set is a generator of features"), "set data.set to a folder of images or a table of them")
+		note(c.clash([]diag.Pos{e.File.Pos, d.Set.Pos}, "data.encoder needs images, and data.set is a generator of features"),
+			"set data.set to a folder of images or a table of them")
 	}
 	if d.Shape.Written() && len(d.Shape.V) > 0 {
-		c.clash([]diag.Pos{d.Shape.Pos, e.File.Pos}, "data.shape has no effect: the encoder determines the shape of an instance")
+		c.clash([]diag.Pos{d.Shape.Pos, e.File.Pos}, "data.shape has no effect: the encoder determines the shape of an "+
+			"instance")
 	}
 	for _, list := range []struct {
 		name string
 		v    schema.Floats
 	}{{"mean", e.Mean}, {"std", e.Std}} {
 		if n := len(list.v.V); n != 0 && n != 3 {
-			c.add(list.v.Pos, "data.encoder.input.%s has %s, expected 3: one for each color channel", list.name, diag.Count(n, "number"))
+			c.add(list.v.Pos, "data.encoder.input.%s has %s, expected 3: one for each color channel", list.name,
+				diag.Count(n, "number"))
 		}
 	}
 }
@@ -125,18 +132,22 @@ func (c *checker) checkGenerated() {
 		c.clash([]diag.Pos{g.MinSize.Pos, g.MaxSize.Pos}, "min_size %d is above max_size %d", g.MinSize.V, g.MaxSize.V)
 	}
 	if g.Candidates.V >= g.Classes.V {
-		note(c.clash([]diag.Pos{g.Candidates.Pos, g.Classes.Pos}, "candidates is %d, too many for %s", g.Candidates.V, diag.Count(g.Classes.V, "class")),
+		note(c.clash([]diag.Pos{g.Candidates.Pos, g.Classes.Pos}, "candidates is %d, too many for %s", g.Candidates.V,
+			diag.Count(g.Classes.V, "class")),
 			"one class is the true one, so at most %d can be false candidates", g.Classes.V-1)
 	}
 	if g.Bags.V < g.Classes.V {
-		c.clash([]diag.Pos{g.Bags.Pos, g.Classes.Pos}, "%s cannot show %s", diag.Count(g.Bags.V, "bag"), diag.Count(g.Classes.V, "class"))
+		c.clash([]diag.Pos{g.Bags.Pos, g.Classes.Pos}, "%s cannot show %s", diag.Count(g.Bags.V, "bag"),
+			diag.Count(g.Classes.V, "class"))
 	}
 	if d.Classes.V != 0 && d.Classes.V != g.Classes.V {
-		c.clash([]diag.Pos{d.Classes.Pos, g.Classes.Pos}, "data.classes is %d, the generator makes %d", d.Classes.V, g.Classes.V)
+		c.clash([]diag.Pos{d.Classes.Pos, g.Classes.Pos}, "data.classes is %d, the generator makes %d", d.Classes.V,
+			g.Classes.V)
 	}
 	c.checkShare()
 	if volume, ok := ndarray.SizeWithin(d.Shape.V, maxCount); len(d.Shape.V) > 0 && ok && volume != g.Features.V {
-		c.clash([]diag.Pos{d.Shape.Pos, g.Features.Pos}, "data.shape %v has %s, the generator makes %s", d.Shape.V, diag.Count(volume, "number"), diag.Count(g.Features.V, "feature"))
+		c.clash([]diag.Pos{d.Shape.Pos, g.Features.Pos}, "data.shape %v has %s, the generator makes %s", d.Shape.V,
+			diag.Count(volume, "number"), diag.Count(g.Features.V, "feature"))
 	}
 }
 
@@ -145,11 +156,14 @@ func (c *checker) checkGroups() {
 	column, group := c.spec.Data.Columns.Group, c.spec.Data.Split.Group
 	switch {
 	case group.V != "" && c.spec.Generates():
-		note(c.clash([]diag.Pos{group.Pos, c.spec.Data.Set.Pos}, "data.split.group is %q, but generated bags have no groups", group.V), "name a dataset with data.set")
+		note(c.clash([]diag.Pos{group.Pos, c.spec.Data.Set.Pos}, "data.split.group is %q, but generated bags have no groups",
+			group.V), "name a dataset with data.set")
 	case column.V != "" && group.V == "":
-		note(c.add(column.Pos, "data.columns.group has no effect without data.split.group"), "add split: {group: %s}", column.V)
+		note(c.add(column.Pos, "data.columns.group has no effect without data.split.group"), "add split: {group: %s}",
+			column.V)
 	case column.V != "" && !strings.EqualFold(column.V, group.V):
-		c.clash([]diag.Pos{column.Pos, group.Pos}, "data.columns.group is %q, data.split.group is %q: they must be the same", column.V, group.V)
+		c.clash([]diag.Pos{column.Pos, group.Pos}, "data.columns.group is %q, data.split.group is %q: they must be the same",
+			column.V, group.V)
 	}
 }
 
@@ -160,7 +174,8 @@ func (c *checker) checkShare() {
 		c.clash([]diag.Pos{folds.Pos, bags.Pos}, "%s cannot be divided into %d folds", diag.Count(bags.V, "bag"), folds.V)
 	}
 	if n := int(math.Round(share.V * float64(bags.V))); c.spec.usesShare() && share.V < 1 && (n < 1 || n >= bags.V) {
-		note(c.clash([]diag.Pos{share.Pos, bags.Pos}, "a share of %v of %s leaves %d for training and %d for testing", share.V, diag.Count(bags.V, "bag"), n, bags.V-n), "both need at least one bag")
+		note(c.clash([]diag.Pos{share.Pos, bags.Pos}, "a share of %v of %s leaves %d for training and %d for testing",
+			share.V, diag.Count(bags.V, "bag"), n, bags.V-n), "both need at least one bag")
 	}
 }
 
@@ -190,14 +205,16 @@ func (c *checker) checkSplit() {
 	for _, other := range []struct {
 		name string
 		pos  diag.Pos
-	}{{"train", s.Train.Pos}, {"folds", s.Folds.Pos}, {"fold", s.Fold.Pos}, {"validation", s.Validation.Pos}, {"seed", s.Seed.Pos}} {
+	}{{"train", s.Train.Pos}, {"folds", s.Folds.Pos}, {"fold", s.Fold.Pos}, {"validation", s.Validation.Pos},
+		{"seed", s.Seed.Pos}} {
 		if c.writtenWith(other.pos, s.Index.Pos) {
 			note(c.add(other.pos, "data.split.%s has no effect with index", other.name), "the index file says which bags train")
 		}
 	}
 	switch {
 	case !hasSuffix(s.Index.V, ".mat", ".csv", ".csv.gz"):
-		note(c.add(s.Index.Pos, "data.split.index %q is not a known kind of index file", s.Index.V), "a .mat with trainIndex and testIndex, or a .csv of splits")
+		note(c.add(s.Index.Pos, "data.split.index %q is not a known kind of index file", s.Index.V),
+			"a .mat with trainIndex and testIndex, or a .csv of splits")
 	case hasSuffix(s.Index.V, ".mat") && c.writtenWith(s.Number.Pos, s.Index.Pos):
 		c.add(s.Number.Pos, "data.split.number has no effect: a .mat file contains one split")
 	}

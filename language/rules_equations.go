@@ -79,7 +79,8 @@ func (c *checker) checkDuplicateNames() {
 			d := c.clash([]diag.Pos{name.Pos, pos}, "%s is defined already", name.V)
 			if pos.IsZero() {
 				note(d, "the blocks make %s", name.V)
-				if blocks := m.Blocks; len(blocks) > 0 && c.ExtendedBy(blocks[0].Kind.Pos, name.Pos) && !slices.Contains(instanceNames, name.V) {
+				if blocks := m.Blocks; len(blocks) > 0 && c.ExtendedBy(blocks[0].Kind.Pos, name.Pos) &&
+					!slices.Contains(instanceNames, name.V) {
 					note(d, "they are inherited, from %s; without blocks: write model: {blocks: []}", blocks[0].Kind.Pos)
 				}
 			} else if pos.File == name.Pos.File {
@@ -97,7 +98,8 @@ func (c *checker) checkDuplicateNames() {
 	// In losses p, logp and a are the outputs of the model, so only equations and parameters may define them.
 	defineUnlessOutput := func(name schema.Str) {
 		if _, ok := first[name.V]; !ok && slices.Contains(schema.Words(outputNames), name.V) {
-			note(c.add(name.Pos, "%s is the name of a model output; choose another name", name.V), "losses can use %s", strings.Join(schema.Words(outputNames), ", "))
+			note(c.add(name.Pos, "%s is the name of a model output; choose another name", name.V), "losses can use %s",
+				strings.Join(schema.Words(outputNames), ", "))
 			return
 		}
 		define(name)
@@ -169,7 +171,9 @@ func (c *checker) resolveNames(eq *Equation, sc *scope, user string) {
 		if sc.known.has[x.Name] {
 			return
 		}
-		if d := c.unknownName(eq, sc, x); !slices.ContainsFunc(c.faults, func(f diag.Diagnostic) bool { return f.Pos == d.Pos && f.Text == d.Text }) {
+		if d := c.unknownName(eq, sc, x); !slices.ContainsFunc(c.faults, func(f diag.Diagnostic) bool {
+			return f.Pos == d.Pos && f.Text == d.Text
+		}) {
 			c.faults.Add(d)
 		}
 	})
@@ -194,7 +198,8 @@ func (c *checker) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagno
 		d.Text = fmt.Sprintf("%s is known only in losses and weights.update", x.Name)
 		d = d.WithNote("a prediction has no candidates")
 	case slices.Contains(schema.Words(lossOnlyNames), x.Name):
-		d = c.needsWeights(eq, d, x.Name).WithNote("write a loss of S, the true labels [B, k], such as loss: [%s]", binaryCrossEntropy)
+		d = c.needsWeights(eq, d, x.Name).WithNote("write a loss of S, the true labels [B, k], such as loss: [%s]",
+			binaryCrossEntropy)
 	default:
 		if d.Suggestion = Dialect.Suggest(x.Name, sc.known.list); d.Suggestion == "" {
 			d = d.WithNote("known here: %s", diag.Words(sc.known.list))

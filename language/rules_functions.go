@@ -35,7 +35,8 @@ func (c *checker) resolveFunctions(sc *scope) {
 // the functions in sc.
 func (c *checker) resolveFunction(f *UserFunction, sc *scope, settings *vocabulary) {
 	c.checkArguments(f)
-	inner := scope{later: map[string]diag.Pos{}, uses: map[string][]string{}, functions: sc.functions, inside: true, function: true}
+	inner := scope{later: map[string]diag.Pos{}, uses: map[string][]string{}, functions: sc.functions, inside: true,
+		function: true}
 	inner.known.add(settings.list...)
 	var own vocabulary
 	for _, a := range f.Args {
@@ -109,7 +110,8 @@ func (c *checker) resolveCalls(eq *Equation, sc *scope, user string) {
 		case len(f.Args) == 0: // reported when it was read
 			faulty = true
 		case len(f.Args) != len(call.Args):
-			c.faults.Add(eq.errorAt(call, fmt.Sprintf("%s takes %s, not %d", name, diag.Count(len(f.Args), "argument"), len(call.Args))).
+			c.faults.Add(eq.errorAt(call, fmt.Sprintf("%s takes %s, not %d", name, diag.Count(len(f.Args), "argument"),
+				len(call.Args))).
 				WithNote("it is defined at %s", f.Name.Pos))
 			faulty = true
 		default:

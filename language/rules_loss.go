@@ -29,7 +29,8 @@ func (c *checker) resolveLosses() {
 				continue
 			}
 			if !schema.IsIdentifier(name) {
-				note(c.add(pos, "%q cannot be the name of a loss term", name), "a name has letters, digits and _, and starts with a letter")
+				note(c.add(pos, "%q cannot be the name of a loss term", name),
+					"a name has letters, digits and _, and starts with a letter")
 			} else if schema.Find(lossKinds, name) != nil {
 				c.add(pos, "%s is the name of a built-in loss term; take another", name)
 				continue
@@ -42,7 +43,8 @@ func (c *checker) resolveLosses() {
 	}
 	if len(kept) == 0 && len(c.spec.Loss) > 0 {
 		l := c.spec.Loss[0].Kind
-		note(c.add(c.modelPos(), "no term of the loss is left: %s needs attention scores, which this model lacks", l.V), "the loss is at %s", l.Pos)
+		note(c.add(c.modelPos(), "no term of the loss is left: %s needs attention scores, which this model lacks", l.V),
+			"the loss is at %s", l.Pos)
 	}
 	c.spec.Loss = kept
 }
@@ -51,7 +53,8 @@ func (c *checker) resolveLosses() {
 func (c *checker) checkSchedule() {
 	w := &c.spec.Weights
 	if !c.spec.usesLambda() && c.writtenWith(w.Schedule.Pos, w.Update.Text.Pos) {
-		note(c.add(w.Schedule.Pos, "weights.schedule has no effect: weights.update does not use lambda"), "the update is at %s", w.Update.Text.Pos)
+		note(c.add(w.Schedule.Pos, "weights.schedule has no effect: weights.update does not use lambda"),
+			"the update is at %s", w.Update.Text.Pos)
 	}
 }
 

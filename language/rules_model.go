@@ -22,11 +22,13 @@ func (c *checker) checkBlocks() {
 		pos, before := b.Kind.Pos, len(c.faults)
 		switch {
 		case classifier != nil:
-			note(c.add(pos, "%s is after the classifier, which must be the last block", kind.Name), "the classifier is at %s", classifier.Kind.Pos)
+			note(c.add(pos, "%s is after the classifier, which must be the last block", kind.Name), "the classifier is at %s",
+				classifier.Kind.Pos)
 		case kind.Role == RoleFeature && pool != nil && !kind.AfterPool:
 			note(c.add(pos, "%s works on instances and must be before the pool", kind.Name), "the pool is at %s", pool.Kind.Pos)
 		case kind.Role == RoleFeature && attention != nil && pool == nil:
-			note(c.add(pos, "%s must be before the attention, which scores the features", kind.Name), "the attention is at %s", attention.Kind.Pos)
+			note(c.add(pos, "%s must be before the attention, which scores the features", kind.Name), "the attention is at %s",
+				attention.Kind.Pos)
 		case kind.Role == RoleAttention && attention != nil:
 			note(c.add(pos, "a second attention"), "the first is at %s", attention.Kind.Pos)
 		case kind.Role == RoleAttention && pool != nil:
@@ -34,7 +36,8 @@ func (c *checker) checkBlocks() {
 		case kind.Role == RolePool && pool != nil:
 			note(c.add(pos, "a second pool"), "the first is at %s", pool.Kind.Pos)
 		case kind.Role == RolePool && b.Args["kind"].Str() == "attention" && attention == nil && !c.broken():
-			note(c.add(b.Args["kind"].Pos, "pool: attention needs an attention block before it"), "or pool with mean, max or maxmin")
+			note(c.add(b.Args["kind"].Pos, "pool: attention needs an attention block before it"),
+				"or pool with mean, max or maxmin")
 		case kind.Role == RoleClassifier && pool == nil && !c.broken():
 			note(c.add(pos, "the classifier needs a pool before it"), "a pool turns the instances of a bag into one embedding")
 		}
@@ -89,11 +92,13 @@ func (c *checker) resolveOutputs() {
 	for _, out := range []struct {
 		key, name string
 		to        *schema.Str
-	}{{"attention", "a", &m.Attention}, {"class_attention", "", &m.ClassAttention}, {"probabilities", "p", &m.Probabilities}, {"log_probabilities", "logp", &m.LogProbabilities}} {
+	}{{"attention", "a", &m.Attention}, {"class_attention", "", &m.ClassAttention}, {"probabilities", "p",
+		&m.Probabilities}, {"log_probabilities", "logp", &m.LogProbabilities}} {
 		c.resolveOutput(out.key, out.name, out.to, known)
 	}
 	if m.Probabilities.V == "" && !slices.Contains(known, "p") && !c.broken() && c.inModel == 0 {
-		note(c.add(m.Pos, "the model has no class probabilities"), "end the blocks in a classifier, or name an equation with probabilities:")
+		note(c.add(m.Pos, "the model has no class probabilities"), "end the blocks in a classifier, or name an equation "+
+			"with probabilities:")
 	}
 }
 

@@ -47,7 +47,8 @@ func hasDecay(key string) func(any) bool {
 func (c *checker) resolveRate() {
 	t := &c.spec.Train
 	if t.Warmup.V >= t.Epochs.V && t.Warmup.V > 0 {
-		c.clash([]diag.Pos{t.Warmup.Pos, t.Epochs.Pos}, "a warm-up of %s is not shorter than the training of %s", diag.Count(t.Warmup.V, "epoch"), diag.Count(t.Epochs.V, "epoch"))
+		c.clash([]diag.Pos{t.Warmup.Pos, t.Epochs.Pos}, "a warm-up of %s is not shorter than the training of %s",
+			diag.Count(t.Warmup.V, "epoch"), diag.Count(t.Epochs.V, "epoch"))
 	}
 	r := schema.Find(rateSchedules, t.Schedule.V)
 	if r == nil {
@@ -65,7 +66,8 @@ func (c *checker) resolveRate() {
 					owners = append(owners, other.name)
 				}
 			}
-			note(c.add(pos, "train.%s has no effect with the schedule %s", row.Name, r.name), "it is a setting of %s", strings.Join(owners, ", "))
+			note(c.add(pos, "train.%s has no effect with the schedule %s", row.Name, r.name), "it is a setting of %s",
+				strings.Join(owners, ", "))
 		}
 	}
 	c.resolveDecay()

@@ -21,8 +21,9 @@ const validationWord = "validation"
 var temperatureRow = schema.Row{Type: schema.Real, In: schema.Closed(0.01, 100)}
 
 var temperatureType = schema.CustomType{
-	Noun:   "a number between 0.01 and 100, or validation",
-	Schema: map[string]any{"anyOf": []any{map[string]any{"type": "number", "minimum": 0.01, "maximum": 100}, map[string]any{"const": validationWord}}},
+	Noun: "a number between 0.01 and 100, or validation",
+	Schema: map[string]any{"anyOf": []any{map[string]any{"type": "number", "minimum": 0.01, "maximum": 100},
+		map[string]any{"const": validationWord}}},
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		value := to.(*schema.Value[Temperature])
 		value.Pos = n.Pos()
@@ -50,7 +51,8 @@ var temperatureType = schema.CustomType{
 func (c *checker) checkTemperature() {
 	t, refit := &c.spec.Export.Temperature, &c.spec.Train.Refit
 	if t.V.Validation && refit.V {
-		note(c.clash([]diag.Pos{t.Pos, refit.Pos}, "export.temperature is fitted to validation bags, and train.refit trains the model on them"),
+		note(c.clash([]diag.Pos{t.Pos, refit.Pos}, "export.temperature is fitted to validation bags, and train.refit "+
+			"trains the model on them"),
 			"remove train.refit, or set export.temperature to a number")
 	}
 }

@@ -31,7 +31,8 @@ type predictFunc func(set *data.Dataset, bag int) ([]float32, error)
 
 // measureFile replaces the accuracies and measures of a trained trial by those of a model file that
 // predicts the bags one by one, and returns the name of the engine that ran it, see open.
-func measureFile(ctx context.Context, t *train.Trial, report *train.Report, content []byte, library string, interpreter predictFunc) (engine string, err error) {
+func measureFile(ctx context.Context, t *train.Trial, report *train.Report, content []byte, library string,
+	interpreter predictFunc) (engine string, err error) {
 	predict, engine, closeModel, err := open(ctx, t, content, library, interpreter)
 	if err != nil {
 		return "", err
@@ -50,7 +51,8 @@ func measureFile(ctx context.Context, t *train.Trial, report *train.Report, cont
 // open opens a model file in the first of onnxruntime and onnx-go that is a back end of the file. It
 // skips onnxruntime only if there is no library and library is empty. If no back end is left, open
 // returns interpreter. engine is the name of the back end, or of the interpreter.
-func open(ctx context.Context, t *train.Trial, content []byte, library string, interpreter predictFunc) (predict predictFunc, engine string, closeModel func(), err error) {
+func open(ctx context.Context, t *train.Trial, content []byte, library string,
+	interpreter predictFunc) (predict predictFunc, engine string, closeModel func(), err error) {
 	options, engine, err := selectEngine(content, library)
 	if err != nil || engine == engineInterpreter {
 		return interpreter, engine, func() {}, err
@@ -108,7 +110,9 @@ func PredictBag(ctx context.Context, model *runtime.Model, set *data.Dataset, ba
 		return runtime.Prediction{}, err
 	}
 	if set.OnDisk() {
-		return model.PredictRows(ctx, set.Size(bag), func(to []float32, from int) error { return set.ReadRange(to, bag, from) })
+		return model.PredictRows(ctx, set.Size(bag), func(to []float32, from int) error {
+			return set.ReadRange(to, bag, from)
+		})
 	}
 	x, err := set.Bag(bag)
 	if err != nil {
@@ -123,9 +127,11 @@ func PredictBag(ctx context.Context, model *runtime.Model, set *data.Dataset, ba
 func checkShape(set *data.Dataset, shape []int) error {
 	switch d := ndarray.Size(shape); {
 	case set.Dim() != d:
-		return fmt.Errorf("%w: its instances have %s, the model needs %d (shape %v)", runtime.ErrBagShape, diag.Count(set.Dim(), "value"), d, shape)
+		return fmt.Errorf("%w: its instances have %s, the model needs %d (shape %v)", runtime.ErrBagShape,
+			diag.Count(set.Dim(), "value"), d, shape)
 	case ndarray.Transposed(set.Shape, shape):
-		return fmt.Errorf("%w: its instances have the shape %v, the model needs %v: transpose the array", runtime.ErrBagShape, set.Shape, shape)
+		return fmt.Errorf("%w: its instances have the shape %v, the model needs %v: transpose the array", runtime.ErrBagShape,
+			set.Shape, shape)
 	}
 	return nil
 }

@@ -61,7 +61,8 @@ func TestAccuracyIsThatOfTheFile(t *testing.T) {
 		}
 		dir := t.TempDir()
 		engine := []string{engines.ORT, engines.Gorgonia}[seed%2]
-		r, err := Train(context.Background(), trials, Options{Dir: dir, Version: "test", Request: engines.Request{Library: library, Engine: engine}})
+		r, err := Train(context.Background(), trials, Options{Dir: dir, Version: "test", Request: engines.Request{
+			Library: library, Engine: engine}})
 		if err != nil {
 			t.Fatalf("random%d: %v", seed, err)
 		}

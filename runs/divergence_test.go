@@ -23,13 +23,16 @@ func TestShippedSpecsDoNotDiverge(t *testing.T) {
 		for _, times := range []float64{1, 2} {
 			set := []string{"data.set=generated:prototypes", "data.generated.bags=30", "train.epochs=3"}
 			switch {
-			case slices.ContainsFunc(load(t, name).Model.Blocks, func(b language.Block) bool { return b.Kind.V == "batch_norm" }):
+			case slices.ContainsFunc(load(t, name).Model.Blocks, func(b language.Block) bool {
+				return b.Kind.V == "batch_norm"
+			}):
 				set = append(set, "train.batch=7")
 			case !whole[name]:
 				set = append(set, "train.batch=1")
 			}
 			if len(load(t, name).Data.Shape.V) > 0 { // images
-				set = []string{"data.set=generated:prototypes", "data.generated.features=784", "data.generated.bags=10", "data.generated.min_size=2",
+				set = []string{"data.set=generated:prototypes", "data.generated.features=784", "data.generated.bags=10",
+					"data.generated.min_size=2",
 					"data.generated.max_size=4", "train.epochs=1", "train.batch=1"}
 			}
 			list = append(list, load(t, name, append(set, fmt.Sprint("train.lr=", times*load(t, name).Train.LR.V))...))

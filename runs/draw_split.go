@@ -37,7 +37,8 @@ func openSplit(spec *language.Spec, b bags, folder bagfile.Folder) (*data.Split,
 	}
 	if s.Index.V == "" {
 		drawn, err := data.RandomSplit(b.count, b.labels, data.SplitSettings{
-			Train: s.Train.V, Folds: s.Folds.V, Fold: s.Fold.V, Validation: s.Validation.V, Groups: data.KeepTogether(groups, b.sameFile), Classes: b.classes, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V),
+			Train: s.Train.V, Folds: s.Folds.V, Fold: s.Fold.V, Validation: s.Validation.V, Groups: data.KeepTogether(groups,
+				b.sameFile), Classes: b.classes, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V),
 		})
 		return drawn, misfit(spec, err)
 	}
@@ -62,7 +63,8 @@ func misfit(spec *language.Spec, err error) error {
 		return err
 	}
 	s := &spec.Data.Split
-	pos := map[string]diag.Pos{"train": s.Train.Pos, "folds": s.Folds.Pos, "validation": s.Validation.Pos, "group": s.Group.Pos}[wrong.Setting]
+	pos := map[string]diag.Pos{"train": s.Train.Pos, "folds": s.Folds.Pos, "validation": s.Validation.Pos,
+		"group": s.Group.Pos}[wrong.Setting]
 	d := diag.Errorf(cmp.Or(pos, spec.Data.Set.Pos), "%s", wrong.Text)
 	if wrong.Note != "" {
 		d = d.WithNote("%s", wrong.Note)

@@ -20,7 +20,8 @@ type Bags struct {
 }
 
 // OpenImages reads the encoder of a spec and opens the dataset of images at path.
-func OpenImages(spec *language.Spec, path string, reading bagfile.Options, folder bagfile.Folder) (*encoder.Images, error) {
+func OpenImages(spec *language.Spec, path string, reading bagfile.Options, folder bagfile.Folder) (*encoder.Images,
+	error) {
 	e := &spec.Data.Encoder
 	file, err := find(spec, e.File, folder)
 	if err != nil {

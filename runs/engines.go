@@ -58,7 +58,8 @@ func (e *Predictors) AddNative(p *compile.Program, state *train.State) error {
 	predictMany := func(x []float32, sizes []int) ([]float32, []float32, error) {
 		return engine.Predict(x, parity.BagOf(sizes), len(sizes))
 	}
-	e.list = append(e.list, parity.Engine{Name: engineGorgonia, PredictMany: predictMany, Predict: func(x []float32, n int) ([]float32, []float32, error) {
+	e.list = append(e.list, parity.Engine{Name: engineGorgonia, PredictMany: predictMany, Predict: func(x []float32,
+		n int) ([]float32, []float32, error) {
 		return predictMany(x, []int{n})
 	}})
 	return nil
@@ -87,7 +88,9 @@ func (e *Predictors) addFile(path, library string) (*contract.Metadata, error) {
 		}
 		model, err := openFile(path, name, library)
 		if err != nil {
-			e.list = append(e.list, parity.Engine{Name: name, Predict: func([]float32, int) ([]float32, []float32, error) { return nil, nil, err }})
+			e.list = append(e.list, parity.Engine{Name: name, Predict: func([]float32, int) ([]float32, []float32, error) {
+				return nil, nil, err
+			}})
 			continue
 		}
 		e.addModel(name, model, meta.Contract == contract.ContractBatch)
@@ -111,7 +114,8 @@ func CanCheck(spec *language.Spec, library string) error {
 		return err
 	}
 	if s := &spec.Export.Signature; s.V == export.SignatureBatch {
-		return &SpecError{Err: spec.AddSource(diag.Errorf(s.Pos, "signature %s needs onnxruntime to check the model, and this miplc was built with CGO_ENABLED=0", s.V).
+		return &SpecError{Err: spec.AddSource(diag.Errorf(s.Pos, "signature %s needs onnxruntime to check the model, and "+
+			"this miplc was built with CGO_ENABLED=0", s.V).
 			WithNote("build miplc with cgo, or set export.signature to %s", export.SignatureBag))}
 	}
 	return nil

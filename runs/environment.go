@@ -23,7 +23,8 @@ type Environment struct {
 	ONNXRuntime string `json:"onnxruntime,omitempty"` // version of the loaded library
 	Cores       int    `json:"cores"`                 // available to the process
 	Threads     int    `json:"threads,omitempty"`     // per training, for engine ort; 0 for other engines
-	MeasuredBy  string `json:"measured_by,omitempty"` // engine that computed accuracies and measures: onnxruntime, onnx-go or interpreter
+	// engine that computed accuracies and measures: onnxruntime, onnx-go or interpreter
+	MeasuredBy string `json:"measured_by,omitempty"`
 }
 
 // EnvironmentOf describes this process after it trained a program on an engine. measuredBy is

@@ -32,7 +32,8 @@ func File(path string, o CheckOptions) (*parity.Report, error) {
 		return nil, err
 	}
 	if len(e.list) < 2 {
-		return nil, fmt.Errorf("%s: this program has only one back end for the file, %v, and nothing to compare it with; give the folder of a run, which also has the graph", path, e.names())
+		return nil, fmt.Errorf("%s: this program has only one back end for the file, %v, and nothing to compare it with; "+
+			"give the folder of a run, which also has the graph", path, e.names())
 	}
 	// The tolerance comes from the check at export: without the graph, the effect of rounding is unknown.
 	if o.Sizes == nil {

@@ -51,8 +51,10 @@ func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", how, err)
 		}
-		if *report.Measures.Accuracy("test") != want || report.Measures.Accuracy("train") == nil || fmt.Sprint(report.Detail.Confusion) != confusion {
-			t.Errorf("%s: accuracy %g, want %g; confusion %v", how, *report.Measures.Accuracy("test"), want, report.Detail.Confusion)
+		if *report.Measures.Accuracy("test") != want || report.Measures.Accuracy("train") == nil ||
+			fmt.Sprint(report.Detail.Confusion) != confusion {
+			t.Errorf("%s: accuracy %g, want %g; confusion %v", how, *report.Measures.Accuracy("test"), want,
+				report.Detail.Confusion)
 		}
 		if v := report.Measures.Test()[measure.LogLoss]; math.Abs(v-logLoss) > 1e-4 || v == 0 {
 			t.Errorf("%s: log loss %g, want %g", how, v, logLoss)
@@ -71,7 +73,8 @@ func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
 	if m.MeasuredBy != contract.BackendORT {
 		t.Errorf("measured by %s", m.MeasuredBy)
 	}
-	for backend, want := range map[string]string{contract.BackendORT: "", contract.BackendONNXGo: contract.BackendONNXGo, "another": "interpreter"} {
+	for backend, want := range map[string]string{contract.BackendORT: "", contract.BackendONNXGo: contract.BackendONNXGo,
+		"another": "interpreter"} {
 		content, interpreter := writtenFor(t, m, backend)
 		if want != "" {
 			spoil()
@@ -106,7 +109,8 @@ func TestCheckShape(t *testing.T) {
 		{[]int{784}, []int{1, 28, 28}, ""},
 	} {
 		err := checkShape(&data.Dataset{Shape: c.stored}, c.model)
-		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, runtime.ErrBagShape) || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, runtime.ErrBagShape) ||
+			!strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%v for %v: %v, want %q", c.stored, c.model, err, c.want)
 		}
 	}

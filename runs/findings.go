@@ -59,10 +59,13 @@ var findingTable = []struct {
 	{"failed", "", (*judged).failed},
 	{"guessing", "check the labels and the features, or train longer", (*judged).guessing},
 	{"baseline", "check data.normalize and train.lr, or use the simpler model", (*judged).beaten},
-	{"overfitting", "train fewer epochs (train.best with validation bags), use a smaller model, or more dropout", (*judged).overfit},
-	{"classes", "use train.sampling: balanced or train.class_weights: balanced, or more bags of these classes", (*judged).unpredicted},
+	{"overfitting", "train fewer epochs (train.best with validation bags), use a smaller model, or more dropout",
+		(*judged).overfit},
+	{"classes", "use train.sampling: balanced or train.class_weights: balanced, or more bags of these classes",
+		(*judged).unpredicted},
 	{"fallen", "choose the epoch with train.best and validation bags, or lower train.lr", (*judged).fallen},
-	{"attention", "for scores that show where, use gated-abmil or another model with a softmax over the bag", (*judged).flatAttention},
+	{"attention", "for scores that show where, use gated-abmil or another model with a softmax over the bag",
+		(*judged).flatAttention},
 	{"weights", "check the section weights: the training has not told the candidates apart", (*judged).unmovedWeights},
 	{"candidates", "look at these bags", (*judged).doubtful},
 	{"calibration", "use export.temperature, or read the order of the probabilities only", (*judged).miscalibrated},
@@ -122,11 +125,13 @@ func (j *judged) guessing() (float64, string) {
 	if in.Low > chance || all < 2*len(classes) {
 		return 0, ""
 	}
-	return chance, fmt.Sprintf("the test accuracy %.3f cannot be told from always naming the most frequent class, which has %.3f",
+	return chance, fmt.Sprintf("the test accuracy %.3f cannot be told from always naming the most frequent class, "+
+		"which has %.3f",
 		*j.report.Measures.Accuracy(data.TestPart), chance)
 }
 
-// beaten compares the baseline with the model on the test bags that only one of them predicts right: a difference of more
+// beaten compares the baseline with the model on the test bags that only one of them predicts right: a difference of
+// more
 // than 1.64 standard deviations would be rare by chance.
 func (j *judged) beaten() (float64, string) {
 	p := j.report.Predictions[data.TestPart]
@@ -147,17 +152,20 @@ func (j *judged) beaten() (float64, string) {
 	if better-worse <= 1.64*math.Sqrt(better+worse) {
 		return 0, ""
 	}
-	return j.baseline.TestAccuracy, fmt.Sprintf("logistic regression on the mean, maximum and minimum of the instances is better: %.3f of the test bags, the model has %.3f",
+	return j.baseline.TestAccuracy, fmt.Sprintf("logistic regression on the mean, maximum and minimum of the instances "+
+		"is better: %.3f of the test bags, the model has %.3f",
 		j.baseline.TestAccuracy, *j.report.Measures.Accuracy(data.TestPart))
 }
 
 func (j *judged) overfit() (float64, string) {
 	in, _ := j.tested()
-	if in == nil || j.report.Measures.Accuracy(data.TrainPart) == nil || *j.report.Measures.Accuracy(data.TrainPart) < in.High+overfit {
+	if in == nil || j.report.Measures.Accuracy(data.TrainPart) == nil ||
+		*j.report.Measures.Accuracy(data.TrainPart) < in.High+overfit {
 		return 0, ""
 	}
 	gap := *j.report.Measures.Accuracy(data.TrainPart) - *j.report.Measures.Accuracy(data.TestPart)
-	return gap, fmt.Sprintf("the training accuracy %.3f is far above the test accuracy %.3f", *j.report.Measures.Accuracy(data.TrainPart), *j.report.Measures.Accuracy(data.TestPart))
+	return gap, fmt.Sprintf("the training accuracy %.3f is far above the test accuracy %.3f",
+		*j.report.Measures.Accuracy(data.TrainPart), *j.report.Measures.Accuracy(data.TestPart))
 }
 
 func (j *judged) unpredicted() (float64, string) {
@@ -196,7 +204,8 @@ func (j *judged) fallen() (float64, string) {
 	if best-last < max(fallen, 3*math.Sqrt(best*(1-best)/max(n, 1))) {
 		return 0, ""
 	}
-	return best - last, fmt.Sprintf("the %s accuracy was %.3f after epoch %d and is %.3f after the last one", part, best, epoch, last)
+	return best - last, fmt.Sprintf("the %s accuracy was %.3f after epoch %d and is %.3f after the last one", part, best,
+		epoch, last)
 }
 
 func (j *judged) flatAttention() (float64, string) {
@@ -217,7 +226,8 @@ func (j *judged) flatAttention() (float64, string) {
 	if len(s.Positive) > 0 && len(s.Negative) > 0 {
 		rank = fmt.Sprintf("; their order ranks positive instances with an AUROC of %.3f", auroc(s.Positive, s.Negative))
 	}
-	return share, fmt.Sprintf("the attention scores of a bag hardly differ in %.0f %% of the bags, so heatmaps show little%s", 100*share, rank)
+	return share, fmt.Sprintf("the attention scores of a bag hardly differ in %.0f %% of the bags, so heatmaps show "+
+		"little%s", 100*share, rank)
 }
 
 // auroc returns the probability that a positive score is above a negative one; equal ones count half.
@@ -271,7 +281,8 @@ func (j *judged) doubtful() (float64, string) {
 	if names == nil || float64(inside) < confident*float64(len(j.Split.Train)) {
 		return 0, ""
 	}
-	return float64(len(names)), fmt.Sprintf("the candidate sets of %s may be wrong, because the model gives all candidates together less than %g: %s",
+	return float64(len(names)), fmt.Sprintf("the candidate sets of %s may be wrong, because the model gives all "+
+		"candidates together less than %g: %s",
 		diag.Count(len(names), "training bag"), doubted, diag.Words(names))
 }
 
@@ -285,11 +296,14 @@ func (j *judged) bagName(bag int) string {
 func (j *judged) miscalibrated() (float64, string) {
 	in, _ := j.tested()
 	ece := j.report.Measures[data.TestPart].Get(measure.ECE)
-	known := slices.ContainsFunc(j.Program.Warnings, func(w string) bool { return strings.Contains(w, "no probability can exceed") })
+	known := slices.ContainsFunc(j.Program.Warnings, func(w string) bool {
+		return strings.Contains(w, "no probability can exceed")
+	})
 	if in == nil || ece == nil || *ece < miscalibrated || known {
 		return 0, ""
 	}
-	return *ece, fmt.Sprintf("the probabilities are badly calibrated: they differ from the shares of right predictions by %.3f on average (ECE)", *ece)
+	return *ece, fmt.Sprintf("the probabilities are badly calibrated: they differ from the shares of right predictions "+
+		"by %.3f on average (ECE)", *ece)
 }
 
 func (j *judged) disagreement() (float64, string) {

@@ -61,7 +61,8 @@ func TestSpoiledRunsAreFound(t *testing.T) {
 				t.Data.CandidateMask(bag)[class] = 1
 			}
 		}},
-		{"learned by heart", "overfitting", []string{"train.epochs=200", "train.weight_decay=0", "data.generated.noise=3", "data.generated.candidates=0"}, nil},
+		{"learned by heart", "overfitting", []string{"train.epochs=200", "train.weight_decay=0", "data.generated.noise=3",
+			"data.generated.candidates=0"}, nil},
 		{"rate too high", "failed", []string{"train.lr=50"}, nil},
 		{"a class without training bags", "classes", nil, func(t *train.Trial) {
 			t.Split.Train = slices.DeleteFunc(t.Split.Train, func(bag int) bool { return t.Data.CandidateMask(bag)[0] == 1 })
@@ -76,7 +77,8 @@ func TestSpoiledRunsAreFound(t *testing.T) {
 			})
 		}},
 		{"frozen label weights", "weights", []string{"train.epochs=1", "train.lr=1e-7", "weights.schedule=averaging"}, nil},
-		{"a wrong candidate set", "candidates", []string{"train.epochs=15", "train.weight_decay=0.003", "data.generated.bags=900", "data.generated.candidates=0"}, func(t *train.Trial) {
+		{"a wrong candidate set", "candidates", []string{"train.epochs=15", "train.weight_decay=0.003",
+			"data.generated.bags=900", "data.generated.candidates=0"}, func(t *train.Trial) {
 			for _, bag := range t.Split.Train[:3] {
 				wrong := (t.Data.Labels[bag] + 1) % t.Data.Classes
 				clear(t.Data.CandidateMask(bag))

@@ -33,7 +33,8 @@ func withInit(spec *language.Spec, folder bagfile.Folder) (*language.Spec, error
 		return nil, err
 	}
 	if want := from.SHA256; want.V != "" && !strings.EqualFold(want.V, sum) {
-		return nil, &SpecError{spec.AtUserLine(diag.Errorf(want.Pos, "%s is not the model that train.init.sha256 states: its SHA-256 is %s", from.Model.V, sum).
+		return nil, &SpecError{spec.AtUserLine(diag.Errorf(want.Pos, "%s is not the model that train.init.sha256 states: "+
+			"its SHA-256 is %s", from.Model.V, sum).
 			WithNote("use the model with the expected hash, or leave train.init.sha256 out"))}
 	}
 	resolved := *spec
@@ -85,7 +86,8 @@ func InitialParameters(p *compile.Program, folder bagfile.Folder) (map[string][]
 	if len(missing) == 0 {
 		return values, nil
 	}
-	d := diag.Errorf(from.Model.Pos, "%s does not fit the model: %s of %d differ", from.Model.V, diag.Count(len(missing), "parameter"), len(names))
+	d := diag.Errorf(from.Model.Pos, "%s does not fit the model: %s of %d differ", from.Model.V, diag.Count(len(missing),
+		"parameter"), len(names))
 	var differ []string // with those that train.init.except has already
 	for _, except := range from.Except.V {
 		differ = append(differ, except.V)
@@ -99,7 +101,8 @@ func InitialParameters(p *compile.Program, folder bagfile.Folder) (map[string][]
 	if len(missing) > maxDiffering {
 		return nil, &SpecError{spec.AtUserLine(d.WithNote("and %d more", len(missing)-maxDiffering))}
 	}
-	return nil, &SpecError{spec.AtUserLine(d.WithNote("to start these with random numbers: init: {model: %s, except: [%s]}", from.Model.V, strings.Join(differ, ", ")))}
+	return nil, &SpecError{spec.AtUserLine(d.WithNote(
+		"to start these with random numbers: init: {model: %s, except: [%s]}", from.Model.V, strings.Join(differ, ", ")))}
 }
 
 // checkOrder returns an error if the model that train.init names was trained on the same classes or
@@ -119,19 +122,23 @@ func checkOrder(spec *language.Spec, set *data.Dataset, folder bagfile.Folder) e
 		return err
 	}
 	differ := func(what, todo string, model, data []string) error {
-		if slices.Equal(model, data) || !slices.Equal(slices.Sorted(slices.Values(model)), slices.Sorted(slices.Values(data))) {
+		if slices.Equal(model, data) || !slices.Equal(slices.Sorted(slices.Values(model)),
+			slices.Sorted(slices.Values(data))) {
 			return nil
 		}
-		return &SpecError{spec.AtUserLine(diag.Errorf(from.Model.Pos, "%s has the %s of the data in another order: %s; the data has %s",
+		return &SpecError{spec.AtUserLine(diag.Errorf(from.Model.Pos, "%s has the %s of the data in another order: %s; "+
+			"the data has %s",
 			from.Model.V, what, diag.Words(model), diag.Words(data)).WithNote("%s", todo))}
 	}
 	if len(from.Except.V) == 0 {
-		if err := differ("classes", "give the data the order of the model, in a CSV file with a first line # classes:, or start the classifier with random numbers with train.init.except", meta.Classes, set.AllClassNames()); err != nil {
+		if err := differ("classes", "give the data the order of the model, in a CSV file with a first line # classes:, or "+
+			"start the classifier with random numbers with train.init.except", meta.Classes, set.AllClassNames()); err != nil {
 			return err
 		}
 	}
 	if meta.Columns == nil || meta.Encoder != nil {
 		return nil
 	}
-	return differ("features", "give the columns of the data the order of the model", meta.Columns.Features, set.FeatureNames)
+	return differ("features", "give the columns of the data the order of the model", meta.Columns.Features,
+		set.FeatureNames)
 }

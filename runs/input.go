@@ -27,7 +27,8 @@ import (
 // InputFiles returns the files of a spec: those it consists of, its dataset and its index file.
 func InputFiles(spec *language.Spec, folder bagfile.Folder) []string {
 	list := spec.Files()
-	for _, name := range []schema.Str{spec.Data.Set, spec.Data.Split.Index, spec.Train.Init.Model, spec.Data.Encoder.File} {
+	for _, name := range []schema.Str{spec.Data.Set, spec.Data.Split.Index, spec.Train.Init.Model,
+		spec.Data.Encoder.File} {
 		if path, err := find(spec, name, folder); err == nil && name.V != "" {
 			list = append(list, path)
 		}
@@ -64,7 +65,8 @@ func checkHash(spec *language.Spec, set *data.Dataset) error {
 	if strings.EqualFold(want.V, have) {
 		return nil
 	}
-	d := diag.Errorf(want.Pos, "%s is not the dataset that data.sha256 states: its SHA-256 is %s, expected %s", spec.Data.Set.V, have, want.V).
+	d := diag.Errorf(want.Pos, "%s is not the dataset that data.sha256 states: its SHA-256 is %s, expected %s",
+		spec.Data.Set.V, have, want.V).
 		WithNote("use the dataset with the expected hash, or change data.sha256 (an empty text accepts any dataset)")
 	return &SpecError{spec.AtUserLine(d)}
 }

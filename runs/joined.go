@@ -86,7 +86,8 @@ func (g *imageEngines) wrap(e *Predictors) {
 }
 
 // ofImages makes a function of features, and of the size or sizes of bags, take images.
-func ofImages[S, R any](g *imageEngines, f func(features []float32, size S) (R, R, error)) func([]float32, S) (R, R, error) {
+func ofImages[S, R any](g *imageEngines, f func(features []float32, size S) (R, R, error)) func([]float32, S) (R, R,
+	error) {
 	return func(images []float32, size S) (p, a R, err error) {
 		features, err := g.features(images)
 		if err != nil {

@@ -21,7 +21,8 @@ import (
 // exported model. Several processes may keep runs in the same dir: Keep writes to the folder
 // temporary, which no other process uses, and then moves its files to dir. temporary must be on the
 // same file system. An existing run in dir is replaced unless it has the same model.
-func Keep(ctx context.Context, dir, temporary string, trial *train.Trial, report *train.Report, engine train.EngineInfo, library, version string) (*Summary, error) {
+func Keep(ctx context.Context, dir, temporary string, trial *train.Trial, report *train.Report, engine train.EngineInfo,
+	library, version string) (*Summary, error) {
 	s, err := writeRun(ctx, temporary, trial, report, engine, library, version)
 	if err != nil {
 		return nil, err
@@ -30,7 +31,8 @@ func Keep(ctx context.Context, dir, temporary string, trial *train.Trial, report
 }
 
 // writeRun writes the folder of a run for a trained trial.
-func writeRun(ctx context.Context, dir string, trial *train.Trial, report *train.Report, engine train.EngineInfo, library, version string) (*Summary, error) {
+func writeRun(ctx context.Context, dir string, trial *train.Trial, report *train.Report, engine train.EngineInfo,
+	library, version string) (*Summary, error) {
 	t := *trial
 	t.Dir = dir
 	folders, err := (&Options{Force: true}).claim([]*train.Trial{&t}, []*language.Spec{withEngine(t.Program.Spec, engine)})
@@ -61,7 +63,8 @@ func moveRun(ctx context.Context, from, dir string, s *Summary) error {
 	if state, err := StateOf(dir); err != nil {
 		return err
 	} else if state == Finished {
-		if there, err := ReadSummary(dir); err == nil && there.ModelSHA256 == s.ModelSHA256 && there.SpecSHA256 == s.SpecSHA256 {
+		if there, err := ReadSummary(dir); err == nil && there.ModelSHA256 == s.ModelSHA256 &&
+			there.SpecSHA256 == s.SpecSHA256 {
 			return nil
 		}
 	}

@@ -34,7 +34,8 @@ const (
 // runFiles returns the names of all files that a run may write. The summary is first, because files
 // are removed in this order and a partly removed run must not look finished.
 func runFiles() []string {
-	names := []string{SummaryFile, ModelFile, SpecFile, SplitFile, train.MetricsFile, train.CheckpointFile, train.PreviousFile,
+	names := []string{SummaryFile, ModelFile, SpecFile, SplitFile, train.MetricsFile, train.CheckpointFile,
+		train.PreviousFile,
 		train.RefitFolder + "/" + train.CheckpointFile, train.RefitFolder + "/" + train.PreviousFile,
 		FailedModelFile, FailedReportFile}
 	for _, f := range plotFiles {
@@ -56,7 +57,8 @@ func StateOf(dir string) (State, error) {
 	for _, part := range []struct {
 		name  string
 		state State
-	}{{SummaryFile, Finished}, {SpecFile, Interrupted}, {ModelFile, Interrupted}, {train.CheckpointFile, Interrupted}, {train.PreviousFile, Interrupted}} {
+	}{{SummaryFile, Finished}, {SpecFile, Interrupted}, {ModelFile, Interrupted}, {train.CheckpointFile, Interrupted},
+		{train.PreviousFile, Interrupted}} {
 		_, err := os.Stat(filepath.Join(dir, part.name))
 		if err == nil {
 			return part.state, nil

@@ -33,8 +33,10 @@ func TestFitLearner(t *testing.T) {
 		on             string // the device of the summary
 	}{
 		{"pl-aggd-mean", "pl-aggd", nil, "", "", engines.CPU}, {"pl-aggd-maxmin", "pl-aggd", nil, "", "", engines.CPU},
-		{"miplgp", "miplgp", []string{"learner.solver=inducing", "learner.inducing=40", "learner.subset=0"}, engines.ORT, "", engines.CPU},
-		{"miplgp", "miplgp", cg, engines.Gorgonia, "", engines.CPU}, {"miplgp", "miplgp", cg, engines.XLA, engines.Go, engines.Go},
+		{"miplgp", "miplgp", []string{"learner.solver=inducing", "learner.inducing=40", "learner.subset=0"}, engines.ORT, "",
+			engines.CPU},
+		{"miplgp", "miplgp", cg, engines.Gorgonia, "", engines.CPU}, {"miplgp", "miplgp", cg, engines.XLA, engines.Go,
+			engines.Go},
 	} {
 		name, kind := c.name, c.kind
 		first, second := t.TempDir(), t.TempDir()
@@ -44,10 +46,12 @@ func TestFitLearner(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Learner != kind || s.Device != c.on || s.Epochs != 3 || s.TestAccuracy == nil || s.TrainAccuracy == nil || s.Disambiguation == nil || s.Parameters == 0 {
+		if s.Learner != kind || s.Device != c.on || s.Epochs != 3 || s.TestAccuracy == nil || s.TrainAccuracy == nil ||
+			s.Disambiguation == nil || s.Parameters == 0 {
 			t.Errorf("%s: summary %+v", name, s)
 		}
-		if want := []string{kind, "interpreter", "onnxruntime", "onnx-go"}; !slices.Equal(s.Parity.Engines, want) || !s.Parity.OK {
+		if want := []string{kind, "interpreter", "onnxruntime", "onnx-go"}; !slices.Equal(s.Parity.Engines, want) ||
+			!s.Parity.OK {
 			t.Errorf("%s: parity of %v: %+v", name, s.Parity.Engines, s.Parity.Pairs)
 		}
 		for _, f := range s.Files {
@@ -56,7 +60,8 @@ func TestFitLearner(t *testing.T) {
 			}
 		}
 		metrics := readMetrics(t, filepath.Join(first, train.MetricsFile))
-		if len(metrics) != 3 || metrics[2].Measures.Accuracy("test") == nil || *metrics[2].Measures.Accuracy("test") != *s.TestAccuracy || metrics[1].Measures.Accuracy("test") != nil {
+		if len(metrics) != 3 || metrics[2].Measures.Accuracy("test") == nil ||
+			*metrics[2].Measures.Accuracy("test") != *s.TestAccuracy || metrics[1].Measures.Accuracy("test") != nil {
 			t.Errorf("%s: metrics %+v", name, metrics)
 		}
 		again := load(t, filepath.Join(first, SpecFile))
@@ -96,7 +101,8 @@ func checkFinished(t *testing.T, spec *language.Spec, o Options, s *Summary) {
 	trainers := engines.NewTrainers(o.Request)
 	defer trainers.Close()
 	report, err := train.One(context.Background(), trainers, trials[0], train.Options{})
-	if err != nil || *report.Measures.Accuracy("test") != *s.TestAccuracy || len(report.Trajectories) != 6 || len(report.Trajectories[0].Weights) != 4 {
+	if err != nil || *report.Measures.Accuracy("test") != *s.TestAccuracy || len(report.Trajectories) != 6 ||
+		len(report.Trajectories[0].Weights) != 4 {
 		t.Errorf("fitted without a folder: %+v, %v", report, err)
 	}
 }
@@ -160,7 +166,8 @@ func TestLearnerRefuses(t *testing.T) {
 		t.Errorf("another number of classes: %v", err)
 	}
 	o := Options{Dir: t.TempDir(), Request: engines.Request{Device: "cuda", Library: enginetest.Library(t)}}
-	if _, err := one(context.Background(), spec, o); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "on the CPU") {
+	if _, err := one(context.Background(), spec, o); !errors.As(err, &wrong) ||
+		!strings.Contains(err.Error(), "on the CPU") {
 		t.Errorf("a learner on the GPU: %v", err)
 	}
 }
@@ -174,7 +181,8 @@ func TestLearnerWithoutTestBags(t *testing.T) {
 	}
 	split := trials[0].Split
 	split.Train, split.Test = append(split.Train, split.Test...), nil
-	r, err := Train(context.Background(), trials, Options{Dir: t.TempDir(), Request: engines.Request{Library: enginetest.Library(t)}})
+	r, err := Train(context.Background(), trials, Options{Dir: t.TempDir(), Request: engines.Request{
+		Library: enginetest.Library(t)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,13 +32,16 @@ type Library struct{ Path, Provider string }
 
 // ExportChecked writes the model of a program and its parameters to path and returns the
 // differences between the engines on the bags of draw. The engines are the back ends of the file
-// and those that addPredictors adds. The file is also opened on the execution provider of lib. If one back end disagrees with
+// and those that addPredictors adds. The file is also opened on the execution provider of lib. If one back end
+// disagrees with
 // the others, the file does not list it. If the engines disagree otherwise, ExportChecked returns an
 // error and writes the model and the report as FailedModelFile and FailedReportFile instead.
 //
 // images is the trial whose encoder the file is to contain; nil: none. The engines then predict
 // images of the trial, and those that addPredictors adds get the features that it was trained on.
-func ExportChecked(path string, images *train.Trial, p *compile.Program, params map[string][]float32, meta export.Metadata, lib Library, draw parity.Options, addPredictors func(*Predictors) error) (*parity.Report, error) {
+func ExportChecked(path string, images *train.Trial, p *compile.Program, params map[string][]float32,
+	meta export.Metadata, lib Library, draw parity.Options, addPredictors func(*Predictors) error) (*parity.Report,
+	error) {
 	model, err := export.Model(p, params, meta)
 	if err != nil {
 		return nil, err
@@ -105,7 +108,8 @@ func verdict(report *parity.Report) error {
 	}
 	err = fmt.Errorf("the engines do not agree on the exported model: %w", err)
 	if report.MaxBound() == parity.MaxTolerance {
-		err = fmt.Errorf("%w\nrounding to float32 alone changes the predictions as much: look for values that are very large or nearly cancel", err)
+		err = fmt.Errorf("%w\nrounding to float32 alone changes the predictions as much: look for values that are very "+
+			"large or nearly cancel", err)
 	}
 	return &export.FailedCheck{Err: err}
 }
@@ -127,7 +131,9 @@ func leaveOut(report *parity.Report, meta *export.Metadata, native []string) {
 	for _, name := range wrong {
 		report.LeaveOut(name)
 	}
-	meta.Backends = slices.DeleteFunc(slices.Clone(meta.Backends), func(name string) bool { return slices.Contains(wrong, name) })
+	meta.Backends = slices.DeleteFunc(slices.Clone(meta.Backends), func(name string) bool {
+		return slices.Contains(wrong, name)
+	})
 }
 
 // VerifyBags returns options that draw bags with the statistics of the training data.

@@ -31,11 +31,14 @@ func TestLeaveOut(t *testing.T) {
 		ok     bool
 	}{
 		{"all agree", reportOf(), []string{"onnxruntime", "onnx-go"}, true},
-		{"onnx-go is wrong", reportOf([2]string{"interpreter", "onnx-go"}, [2]string{"gorgonia", "onnx-go"}), []string{"onnxruntime"}, true},
+		{"onnx-go is wrong", reportOf([2]string{"interpreter", "onnx-go"}, [2]string{"gorgonia", "onnx-go"}),
+			[]string{"onnxruntime"}, true},
 		{"onnxruntime is wrong", reportOf([2]string{"interpreter", "onnxruntime"}), []string{"onnx-go"}, true},
 		{"the back ends are apart", reportOf([2]string{"onnxruntime", "onnx-go"}), []string{"onnxruntime"}, true},
-		{"both are wrong", reportOf([2]string{"interpreter", "onnxruntime"}, [2]string{"gorgonia", "onnx-go"}), []string{"onnxruntime", "onnx-go"}, false},
-		{"the native engines are apart", reportOf([2]string{"interpreter", "gorgonia"}), []string{"onnxruntime", "onnx-go"}, false},
+		{"both are wrong", reportOf([2]string{"interpreter", "onnxruntime"}, [2]string{"gorgonia", "onnx-go"}),
+			[]string{"onnxruntime", "onnx-go"}, false},
+		{"the native engines are apart", reportOf([2]string{"interpreter", "gorgonia"}), []string{"onnxruntime", "onnx-go"},
+			false},
 	} {
 		meta := &export.Metadata{Backends: []string{"onnxruntime", "onnx-go"}}
 		leaveOut(c.report, meta, []string{"interpreter", "gorgonia"})
@@ -46,7 +49,8 @@ func TestLeaveOut(t *testing.T) {
 	r := reportOf()
 	r.Failed = []parity.Failure{{Engine: "onnx-go", Error: "does not know the op"}}
 	meta := &export.Metadata{Backends: []string{"onnxruntime", "onnx-go"}}
-	if leaveOut(r, meta, []string{"interpreter"}); !slices.Equal(meta.Backends, []string{"onnxruntime"}) || r.Err() != nil {
+	if leaveOut(r, meta, []string{"interpreter"}); !slices.Equal(meta.Backends, []string{"onnxruntime"}) ||
+		r.Err() != nil {
 		t.Errorf("a back end that fails: %v, error %v", meta.Backends, r.Err())
 	}
 }

@@ -18,11 +18,13 @@ func TestWithoutCgo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"interpreter", "gorgonia", "onnx-go"}; !slices.Equal(s.Parity.Engines, want) || !s.Parity.OK || s.TestAccuracy == nil {
+	if want := []string{"interpreter", "gorgonia", "onnx-go"}; !slices.Equal(s.Parity.Engines, want) || !s.Parity.OK ||
+		s.TestAccuracy == nil {
 		t.Errorf("checked in %v, want %v; accuracy %v", s.Parity.Engines, want, s.TestAccuracy)
 	}
 	wrong := (*SpecError)(nil)
-	if _, err := one(context.Background(), load(t, "quickstart", "export.signature=batch"), Options{Dir: t.TempDir()}); !errors.As(err, &wrong) {
+	if _, err := one(context.Background(), load(t, "quickstart", "export.signature=batch"),
+		Options{Dir: t.TempDir()}); !errors.As(err, &wrong) {
 		t.Errorf("signature batch: error %v", err)
 	}
 }

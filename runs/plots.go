@@ -47,7 +47,8 @@ func writePlots(dir, title string, report *train.Report, set *data.Dataset) ([]s
 			return plot.Confusion(w, fmt.Sprintf("%s: %s bags", title, report.DetailOf), report.Detail.Confusion, classes)
 		}},
 		{reliabilityPlot, len(report.Detail.Reliability) > 0, func(w io.Writer) error {
-			return plot.Reliability(w, fmt.Sprintf("%s: calibration on the %s bags", title, report.DetailOf), report.Detail.Reliability)
+			return plot.Reliability(w, fmt.Sprintf("%s: calibration on the %s bags", title, report.DetailOf),
+				report.Detail.Reliability)
 		}},
 	}
 	var names []string

@@ -35,7 +35,8 @@ func writeInputs(t *train.Trial, spec *language.Spec) error {
 
 // writeResults writes the checked model, the figures and the summary of a trained run. The
 // accuracies of report and summary are those of the exported model.
-func writeResults(ctx context.Context, t *train.Trial, report *train.Report, engine train.EngineInfo, lib, version string) (*Summary, error) {
+func writeResults(ctx context.Context, t *train.Trial, report *train.Report, engine train.EngineInfo, lib,
+	version string) (*Summary, error) {
 	m, err := NewTrainedModel(ctx, t, report, trainedBy(engine, lib), version)
 	if err != nil {
 		return nil, err
@@ -109,18 +110,22 @@ func knownLabels(t *train.Trial) map[string]int {
 }
 
 // summarize returns the summary without what is computed from the model file.
-func summarize(t *train.Trial, r *train.Report, engine train.EngineInfo, version string, m *TrainedModel, agreement *parity.Report, plots []string) *Summary {
+func summarize(t *train.Trial, r *train.Report, engine train.EngineInfo, version string, m *TrainedModel,
+	agreement *parity.Report, plots []string) *Summary {
 	spec := t.Program.Spec
 	s := &Summary{
-		Name: spec.Name.V, Version: version, Engine: r.Engine, EngineReason: engine.Reason, Device: engine.Device, DeviceName: engine.DeviceName,
+		Name: spec.Name.V, Version: version, Engine: r.Engine, EngineReason: engine.Reason, Device: engine.Device,
+		DeviceName:  engine.DeviceName,
 		Environment: EnvironmentOf(t.Program, engine, m.MeasuredBy), Epochs: r.Epochs, Seed: r.Seed,
 		Parameters: m.Program.FlatSize(), Diverged: r.Diverged, Best: r.Best, SampledAccuracy: r.SampledAccuracy,
-		TestAccuracy: r.Measures.Accuracy(data.TestPart), ValidationAccuracy: r.Measures.Accuracy(data.ValidationPart), TrainAccuracy: r.Measures.Accuracy(data.TrainPart),
-		Disambiguation: r.Disambiguation, Loss: r.Loss, Measures: r.Measures, DetailOf: r.DetailOf, Detail: r.Detail, Temperature: m.Temperature,
-		Seconds:    r.Seconds,
-		Data:       DataFacts{t.Data.Name, t.Data.Bags(), t.Data.AllClassNames(), t.Data.Hash(), t.Data.Outside()},
-		Split:      SummarizeSplit(t),
-		SpecSHA256: spec.Identity(), Parity: agreement,
+		TestAccuracy: r.Measures.Accuracy(data.TestPart), ValidationAccuracy: r.Measures.Accuracy(data.ValidationPart),
+		TrainAccuracy:  r.Measures.Accuracy(data.TrainPart),
+		Disambiguation: r.Disambiguation, Loss: r.Loss, Measures: r.Measures, DetailOf: r.DetailOf, Detail: r.Detail,
+		Temperature: m.Temperature,
+		Seconds:     r.Seconds,
+		Data:        DataFacts{t.Data.Name, t.Data.Bags(), t.Data.AllClassNames(), t.Data.Hash(), t.Data.Outside()},
+		Split:       SummarizeSplit(t),
+		SpecSHA256:  spec.Identity(), Parity: agreement,
 		Files: append([]string{ModelFile, SpecFile, SplitFile, SummaryFile, train.MetricsFile}, plots...),
 	}
 	s.KnownLabels = knownLabels(t)

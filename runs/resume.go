@@ -50,7 +50,8 @@ func (b *trainCall) engineRequest() (engines.Request, error) {
 func continueOn(r engines.Request, p *compile.Program, begun train.Identity, dir string) (engines.Request, error) {
 	device := cmp.Or(begun.Device, engines.CPU)
 	differs := func(what, asked, was string) error {
-		return fmt.Errorf("the run in %s was started with %s and cannot continue with %s, which would change the results: omit it, or start again with --force",
+		return fmt.Errorf("the run in %s was started with %s and cannot continue with %s, which would change the results: "+
+			"omit it, or start again with --force",
 			dir, strings.TrimSpace(what+" "+was), asked)
 	}
 	asked := r.Device

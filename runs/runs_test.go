@@ -80,7 +80,8 @@ func TestInterruptedRunResumesToSameBits(t *testing.T) {
 	if _, err := one(context.Background(), spec, o); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{ModelFile, SpecFile, train.CheckpointFile, PlotsFolder + "/label-weights.svg", PlotsFolder + "/attention.svg"} {
+	for _, name := range []string{ModelFile, SpecFile, train.CheckpointFile, PlotsFolder + "/label-weights.svg",
+		PlotsFolder + "/attention.svg"} {
 		if !same(t, filepath.Join(whole, name), filepath.Join(broken, name)) {
 			t.Errorf("%s of the resumed run differs from that of the uninterrupted one", name)
 		}
@@ -115,7 +116,8 @@ func TestSparseTrialAgreesWithTrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(alone.Attention) != 2 || alone.Attention[0].Epoch != 2 || alone.Attention[1].Epoch != 5 || alone.Metrics[2].Measures.Accuracy("test") != nil {
+	if len(alone.Attention) != 2 || alone.Attention[0].Epoch != 2 || alone.Attention[1].Epoch != 5 ||
+		alone.Metrics[2].Measures.Accuracy("test") != nil {
 		t.Errorf("attention scores of %d epochs were kept, want those of epochs 2 and 5", len(alone.Attention))
 	}
 	o := Options{Dir: t.TempDir(), Request: engines.Request{Library: enginetest.Library(t)}}
@@ -123,10 +125,13 @@ func TestSparseTrialAgreesWithTrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *alone.Measures.Accuracy("test") != *whole.TestAccuracy || alone.Loss != whole.Loss || *alone.Disambiguation != *whole.Disambiguation {
-		t.Errorf("without a folder %v, loss %v; in a folder %v, loss %v", *alone.Measures.Accuracy("test"), alone.Loss, *whole.TestAccuracy, whole.Loss)
+	if *alone.Measures.Accuracy("test") != *whole.TestAccuracy || alone.Loss != whole.Loss ||
+		*alone.Disambiguation != *whole.Disambiguation {
+		t.Errorf("without a folder %v, loss %v; in a folder %v, loss %v", *alone.Measures.Accuracy("test"), alone.Loss,
+			*whole.TestAccuracy, whole.Loss)
 	}
-	kept, err := Keep(context.Background(), filepath.Join(t.TempDir(), "kept"), t.TempDir(), trial, alone, train.EngineInfo{Device: "cpu"}, o.Library, "")
+	kept, err := Keep(context.Background(), filepath.Join(t.TempDir(), "kept"), t.TempDir(), trial, alone,
+		train.EngineInfo{Device: "cpu"}, o.Library, "")
 	if err != nil || kept.ModelSHA256 != whole.ModelSHA256 {
 		t.Errorf("kept after the run: %+v, %v", kept, err)
 	}
@@ -138,7 +143,8 @@ func TestNothingIsLeftBeforeTheFirstCheckpoint(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	ctx, cancel := context.WithCancel(context.Background())
 	spec := load(t, "quickstart")
-	o := Options{Dir: dir, Observer: &stopAt{epoch: 1, step: 3, cancel: cancel}, Request: engines.Request{Library: enginetest.Library(t)}}
+	o := Options{Dir: dir, Observer: &stopAt{epoch: 1, step: 3, cancel: cancel}, Request: engines.Request{
+		Library: enginetest.Library(t)}}
 	var stopped *InterruptedError
 	if _, err := one(ctx, spec, o); !errors.As(err, &stopped) || stopped.Epoch != 0 {
 		t.Fatalf("error %v", err)

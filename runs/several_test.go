@@ -54,7 +54,8 @@ func TestSeveralEqualAlone(t *testing.T) {
 	} {
 		t.Run(c.engine+"/"+c.name, func(t *testing.T) {
 			set := append([]string{"train.epochs=3", "data.generated.bags=40"}, c.set...)
-			o := Options{Dir: t.TempDir(), Request: engines.Request{Library: library, Engine: c.engine, Device: device(c.engine)}}
+			o := Options{Dir: t.TempDir(), Request: engines.Request{Library: library, Engine: c.engine,
+				Device: device(c.engine)}}
 			got, err := Train(context.Background(), several(t, 2, c.name, set...), o)
 			if err != nil {
 				t.Fatal(err)
@@ -63,12 +64,14 @@ func TestSeveralEqualAlone(t *testing.T) {
 				t.Fatalf("%d runs, failed %v", len(got.Runs), got.Failures)
 			}
 			for i, trial := range several(t, 2, c.name, set...) {
-				alone, err := one(context.Background(), trial.Program.Spec, Options{Dir: t.TempDir(), Request: engines.Request{Library: library, Engine: "gorgonia"}})
+				alone, err := one(context.Background(), trial.Program.Spec, Options{Dir: t.TempDir(), Request: engines.Request{
+					Library: library, Engine: "gorgonia"}})
 				if err != nil {
 					t.Fatal(err)
 				}
 				r := got.Runs[i]
-				if r.Folder != trial.Name || r.Seed != trial.Seed() || r.SpecSHA256 != alone.SpecSHA256 || math.Abs(r.Loss-alone.Loss) > 1e-4 {
+				if r.Folder != trial.Name || r.Seed != trial.Seed() || r.SpecSHA256 != alone.SpecSHA256 ||
+					math.Abs(r.Loss-alone.Loss) > 1e-4 {
 					t.Errorf("run %s of seed %d ends at the loss %v, as a single run at %v", r.Folder, r.Seed, r.Loss, alone.Loss)
 				}
 				for _, name := range append(slices.Clone(alone.Files), train.CheckpointFile) {
@@ -119,8 +122,10 @@ func listed(t *testing.T, dir string) []*train.Trial {
 // A list of runs that miplc did not write, or with names outside the folder, is an error.
 func TestWrongLists(t *testing.T) {
 	for text, want := range map[string]string{
-		"{": "unexpected end", `{"written_by": "me", "runs": [{"name": "a"}]}`: "not a list of runs", `{"written_by": "miplc train", "runs": []}`: "not a list of runs",
-		`{"written_by": "miplc train", "runs": [{"name": "../a", "spec": ""}]}`: "outside the folder", `{"written_by": "miplc train", "runs": [{"name": "", "spec": ""}]}`: "outside the folder",
+		"{": "unexpected end", `{"written_by": "me", "runs": [{"name": "a"}]}`: "not a list of runs",
+		`{"written_by": "miplc train", "runs": []}`:                                  "not a list of runs",
+		`{"written_by": "miplc train", "runs": [{"name": "../a", "spec": ""}]}`:      "outside the folder",
+		`{"written_by": "miplc train", "runs": [{"name": "", "spec": ""}]}`:          "outside the folder",
 		`{"written_by": "miplc train", "runs": [{"name": "a", "spec": "wrong: 1"}]}`: "wrong",
 	} {
 		dir := t.TempDir()
@@ -145,7 +150,8 @@ func TestSeveralResumeToSameBits(t *testing.T) {
 		set          []string
 		stops        []int
 	}{
-		{"gorgonia", "quickstart", nil, []int{2, 4, 2}}, {"ort", "quickstart", nil, []int{2, 4, 2}}, {"xla", "quickstart", nil, []int{2, 4, 2}},
+		{"gorgonia", "quickstart", nil, []int{2, 4, 2}}, {"ort", "quickstart", nil, []int{2, 4, 2}}, {"xla", "quickstart",
+			nil, []int{2, 4, 2}},
 		{"", "pl-aggd-mean", few, []int{4}},
 	} {
 		t.Run(c.engine+c.spec, func(t *testing.T) {
@@ -155,7 +161,8 @@ func TestSeveralResumeToSameBits(t *testing.T) {
 				}
 				return several(t, 3, c.spec, "train.epochs=5", "data.generated.bags=30")
 			}
-			o := Options{Dir: t.TempDir(), Version: "test", Request: engines.Request{Library: library, Engine: c.engine, Device: device(c.engine)}}
+			o := Options{Dir: t.TempDir(), Version: "test", Request: engines.Request{Library: library, Engine: c.engine,
+				Device: device(c.engine)}}
 			if _, err := Train(context.Background(), list(), o); err != nil {
 				t.Fatal(err)
 			}
@@ -195,7 +202,8 @@ func TestSeveralInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, engine := range []string{"gorgonia", "xla"} {
-		o := Options{Dir: filepath.Join(t.TempDir(), "table"), Request: engines.Request{Library: enginetest.Library(t), Engine: engine, Device: device(engine)}}
+		o := Options{Dir: filepath.Join(t.TempDir(), "table"), Request: engines.Request{Library: enginetest.Library(t),
+			Engine: engine, Device: device(engine)}}
 		if _, err := Train(ctx, several(t, 2, "quickstart"), o); err == nil {
 			t.Fatal("an interrupted call succeeded")
 		}
@@ -227,7 +235,8 @@ func TestForceTakesAllOrNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Force = true
-	if _, err := Train(context.Background(), trials(), o); err == nil || !strings.Contains(err.Error(), "no mark of miplc lists: spec.yaml") {
+	if _, err := Train(context.Background(), trials(), o); err == nil ||
+		!strings.Contains(err.Error(), "no mark of miplc lists: spec.yaml") {
 		t.Errorf("%v, want that of a user's file", err)
 	}
 	if state, err := StateOf(filepath.Join(o.Dir, "seed-1")); state != Finished {

@@ -64,7 +64,8 @@ type splitFile struct {
 
 // writeSplit writes SplitFile, so that other programs can train and test on the same bags.
 func writeSplit(dir string, s *data.Split) error {
-	text, err := json.Marshal(splitFile{train.BagNumbers(s.Train), train.BagNumbers(s.Validation), train.BagNumbers(s.Test)})
+	text, err := json.Marshal(splitFile{train.BagNumbers(s.Train), train.BagNumbers(s.Validation),
+		train.BagNumbers(s.Test)})
 	if err != nil {
 		return err
 	}

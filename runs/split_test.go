@@ -18,7 +18,8 @@ func TestRedrawSplit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, stratify := range []bool{false, true} {
-		split, err := data.RandomSplit(set.Bags(), set.TrueLists(), data.SplitSettings{Train: 0.7, Seed: 3, Stratify: stratify})
+		split, err := data.RandomSplit(set.Bags(), set.TrueLists(), data.SplitSettings{Train: 0.7, Seed: 3,
+			Stratify: stratify})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,7 +28,8 @@ func TestRedrawSplit(t *testing.T) {
 			t.Errorf("%s: drawn again as %+v", split.Source, again)
 		}
 	}
-	for _, source := range []string{"index1.mat", filepath.Join("a b", "c.csv, split 1"), "random 2, seed 1", "sorted 0.7, seed 1"} {
+	for _, source := range []string{"index1.mat", filepath.Join("a b", "c.csv, split 1"), "random 2, seed 1",
+		"sorted 0.7, seed 1"} {
 		if s := redrawSplit(source, set); s != nil {
 			t.Errorf("%s: drawn again as %+v", source, s)
 		}

@@ -36,7 +36,8 @@ func (m *TrainedModel) setTemperature(ctx context.Context) error {
 		return nil
 	}
 	t := &Temperature{Value: asked.T, Before: map[string]measure.Values{}}
-	for _, part := range []data.Part{{Name: data.ValidationPart, Bags: m.trial.Split.Validation}, {Name: data.TestPart, Bags: m.trial.Split.Test}} {
+	for _, part := range []data.Part{{Name: data.ValidationPart, Bags: m.trial.Split.Validation}, {Name: data.TestPart,
+		Bags: m.trial.Split.Test}} {
 		if len(part.Bags) == 0 {
 			continue
 		}

@@ -52,7 +52,8 @@ type InterruptedError struct {
 func (e *InterruptedError) Error() string {
 	switch {
 	case e.Runs > 1:
-		return fmt.Sprintf("interrupted; %d of %d runs are finished, and %s has the checkpoints of the others, if any were written", e.Done, e.Runs, e.Dir)
+		return fmt.Sprintf("interrupted; %d of %d runs are finished, and %s has the checkpoints of the others, if any "+
+			"were written", e.Done, e.Runs, e.Dir)
 	case e.Epoch == 0:
 		return "interrupted; no checkpoint was written, so run the command again"
 	}
@@ -72,7 +73,8 @@ func Train(ctx context.Context, trials []*train.Trial, o Options) (*Results, err
 	if err := checkDistinct(trials); err != nil {
 		return nil, err
 	}
-	b := &trainCall{Options: o, trials: trials, began: time.Now(), summaries: make([]*Summary, len(trials)), errs: make([]error, len(trials))}
+	b := &trainCall{Options: o, trials: trials, began: time.Now(), summaries: make([]*Summary, len(trials)),
+		errs: make([]error, len(trials))}
 	for _, t := range trials {
 		t.Dir = filepath.Join(o.Dir, t.Name)
 		t.Log = filepath.Join(t.Dir, train.MetricsFile)
@@ -179,7 +181,8 @@ func (b *trainCall) train(ctx context.Context) error {
 	return nil
 }
 
-// warn warns of what the compiler and the readers of the data noticed, of classes that are too rare for the split, and of
+// warn warns of what the compiler and the readers of the data noticed, of classes that are too rare for the split, and
+// of
 // classes that the trials cannot learn, because no training bag may have them. observer may be nil.
 func warn(trials []*train.Trial, observer train.Observer) {
 	o := train.Options{Observer: observer}
@@ -187,7 +190,8 @@ func warn(trials []*train.Trial, observer train.Observer) {
 	for _, t := range trials {
 		texts := slices.Concat(t.Program.Warnings, t.Data.Warnings, t.Split.Warnings)
 		if missing := t.Data.ClassesWithout(t.Split.Train); missing != nil {
-			texts = append(texts, fmt.Sprintf("no training bag has the label %s (split %s)", diag.Words(missing), t.Split.Source))
+			texts = append(texts, fmt.Sprintf("no training bag has the label %s (split %s)", diag.Words(missing),
+				t.Split.Source))
 		}
 		for _, text := range texts {
 			if !warned[text] {
@@ -245,7 +249,8 @@ func checkDistinct(trials []*train.Trial) error {
 		}
 		id := identity{t.Program.Spec.SettingsHash(), bags[t.Data], train.SplitHash(t.Split)}
 		if had := first[id]; had != nil {
-			return &SpecError{Err: fmt.Errorf("%s and %s have the same settings, bags and split: remove one of them", had.Name, t.Name)}
+			return &SpecError{Err: fmt.Errorf("%s and %s have the same settings, bags and split: remove one of them", had.Name,
+				t.Name)}
 		}
 		first[id] = t
 	}

@@ -26,16 +26,18 @@ type TrainedModel struct {
 	Program     *compile.Program     // of the exported model, with its temperature
 	Params      map[string][]float32 // row-major, by name
 	Temperature *Temperature         // nil: none
-	MeasuredBy  string               // engine that Export or Measure used for the accuracies: a back end or the interpreter
-	trial       *train.Trial
-	report      *train.Report
-	library     Library
-	metadata    export.Metadata
+	// engine that Export or Measure used for the accuracies: a back end or the interpreter
+	MeasuredBy string
+	trial      *train.Trial
+	report     *train.Report
+	library    Library
+	metadata   export.Metadata
 }
 
 // NewTrainedModel returns the model of a trained trial. It determines the temperature if the spec
 // has export.temperature. version is the version of miplc, for the metadata.
-func NewTrainedModel(ctx context.Context, t *train.Trial, report *train.Report, lib Library, version string) (*TrainedModel, error) {
+func NewTrainedModel(ctx context.Context, t *train.Trial, report *train.Report, lib Library,
+	version string) (*TrainedModel, error) {
 	m := &TrainedModel{Program: report.Program, Params: report.State.Params, trial: t, report: report, library: lib}
 	var err error
 	if m.metadata, err = metadata(t, report.Engine, version); err != nil {
@@ -94,7 +96,8 @@ func (m *TrainedModel) bags() (parity.Options, error) {
 		if err != nil {
 			return draw, err
 		}
-		draw = parity.Options{Instance: m.Program.Signature.Instance, Seed: Seed, Mean: n.Mean, Std: n.Std, Tolerance: m.report.Fitted.Tolerance()}
+		draw = parity.Options{Instance: m.Program.Signature.Instance, Seed: Seed, Mean: n.Mean, Std: n.Std,
+			Tolerance: m.report.Fitted.Tolerance()}
 	}
 	if !joins(m.trial) { // bags of images are small, because encoders are slow
 		var sizes []int
@@ -112,7 +115,8 @@ func (m *TrainedModel) addPredictors(e *Predictors) error {
 	if m.report.Fitted == nil {
 		return e.AddNative(m.Program, m.report.State)
 	}
-	e.list = append(e.list, m.Temperature.applyTo(parity.Engine{Name: m.report.Engine, Predict: func(x []float32, n int) ([]float32, []float32, error) {
+	e.list = append(e.list, m.Temperature.applyTo(parity.Engine{Name: m.report.Engine, Predict: func(x []float32,
+		n int) ([]float32, []float32, error) {
 		p, a, err := m.report.Fitted.Predict(x, n)
 		return ndarray.Convert[float32](p), ndarray.Convert[float32](a), err
 	}}))
@@ -159,14 +163,16 @@ func (s *SplitSummary) Trained() int {
 // SummarizeSplit returns the summary of the split of a trial.
 func SummarizeSplit(t *train.Trial) SplitSummary {
 	s := t.Split
-	return SplitSummary{s.Source, len(s.Train), len(s.Validation), len(s.Test), train.SplitHash(s), t.Program.Spec.Train.Refit.V, t.Data.HashOfInstances()}
+	return SplitSummary{s.Source, len(s.Train), len(s.Validation), len(s.Test), train.SplitHash(s),
+		t.Program.Spec.Train.Refit.V, t.Data.HashOfInstances()}
 }
 
 // verifyColumnsOf returns the columns of the dataset: the names of its features, if they have names, and
 // the names in the spec. It returns nil if there are none of both.
 func verifyColumnsOf(t *train.Trial) *contract.Columns {
 	c := t.Program.Spec.Data.Columns
-	columns := contract.Columns{Features: t.Data.FeatureNames, Bag: c.Bag.V, Label: c.Label.V, Candidates: c.Candidates.V, InstanceLabel: c.InstanceLabel.V, Group: t.Data.GroupName}
+	columns := contract.Columns{Features: t.Data.FeatureNames, Bag: c.Bag.V, Label: c.Label.V, Candidates: c.Candidates.V,
+		InstanceLabel: c.InstanceLabel.V, Group: t.Data.GroupName}
 	columns.KnownLabels = t.Program.Spec.Data.Labels.V == language.KnownLabels
 	for _, name := range c.Coordinates.V {
 		columns.Coordinates = append(columns.Coordinates, name.V)
@@ -186,7 +192,8 @@ func metadata(t *train.Trial, engine, version string) (export.Metadata, error) {
 		generator = ""
 	}
 	return export.Metadata{
-		Version: version, Classes: t.Data.AllClassNames(), Columns: verifyColumnsOf(t), SpecSHA256: spec.Identity(), DataSHA256: t.Data.Hash(),
-		Seed: uint64(spec.Train.Seed.V), Split: split, Engine: engine, Generator: generator,
+		Version: version, Classes: t.Data.AllClassNames(), Columns: verifyColumnsOf(t), SpecSHA256: spec.Identity(),
+		DataSHA256: t.Data.Hash(),
+		Seed:       uint64(spec.Train.Seed.V), Split: split, Engine: engine, Generator: generator,
 	}, err
 }

@@ -51,7 +51,8 @@ func Trials(list []*language.Spec, folder bagfile.Folder) ([]*train.Trial, error
 		if err != nil {
 			return nil, err
 		}
-		from := source{spec.Data.Set.V, spec.Data.SHA256.V, fmt.Sprintf("%q %q", spec.Data.Labels.V, columnsOf(spec, bagfile.Columns{})), EncoderKey(spec), spec.Data.Generated}
+		from := source{spec.Data.Set.V, spec.Data.SHA256.V, fmt.Sprintf("%q %q", spec.Data.Labels.V,
+			columnsOf(spec, bagfile.Columns{})), EncoderKey(spec), spec.Data.Generated}
 		set, known := opened[from]
 		if !known {
 			if set, err = openBags(spec, folder); err != nil {

@@ -33,10 +33,11 @@ type Session interface {
 
 // File is the input of Backend.Open.
 type File struct {
-	Data    []byte                     // the whole ONNX file; must not be changed
-	Meta    *contract.Metadata         // its metadata, checked
-	Library string                     // from WithLibrary; "": search
-	Options onnxruntime.SessionOptions // from WithThreads and WithProvider; a back end rejects settings that it does not support
+	Data    []byte             // the whole ONNX file; must not be changed
+	Meta    *contract.Metadata // its metadata, checked
+	Library string             // from WithLibrary; "": search
+	// from WithThreads and WithProvider; a back end rejects settings that it does not support
+	Options onnxruntime.SessionOptions
 }
 
 // InstanceSize returns the number of values of one instance.

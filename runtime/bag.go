@@ -34,7 +34,8 @@ func NewBag(instances [][]float32) (Bag, error) {
 	flat := make([]float32, 0, d*len(instances))
 	for i, x := range instances {
 		if len(x) != d {
-			return Bag{}, fmt.Errorf("%w: instance %d of %d has %d values, the first has %d", ErrBagShape, i+1, len(instances), len(x), d)
+			return Bag{}, fmt.Errorf("%w: instance %d of %d has %d values, the first has %d", ErrBagShape, i+1, len(instances),
+				len(x), d)
 		}
 		flat = append(flat, x...)
 	}

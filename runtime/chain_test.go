@@ -20,7 +20,8 @@ func TestLongChains(t *testing.T) {
 			open(t, "demipl-3x4.onnx") // fails if the library is missing
 			m, err := runtime.OpenBytes(edited(t, func(m *onnxpb.ModelProto) { chain(m, nodes) }), be.opts...)
 			switch {
-			case refused && (err == nil || !strings.Contains(err.Error(), "3020 nodes, more than") || !strings.Contains(err.Error(), "onnxruntime")):
+			case refused && (err == nil || !strings.Contains(err.Error(), "3020 nodes, more than") ||
+				!strings.Contains(err.Error(), "onnxruntime")):
 				t.Errorf("%s, %d nodes: error %v", be.name, nodes, err)
 			case !refused && err != nil:
 				t.Errorf("%s, %d nodes: %v", be.name, nodes, err)
@@ -44,6 +45,7 @@ func chain(m *onnxpb.ModelProto, nodes int) {
 		if i == nodes-1 {
 			to = contract.Probabilities
 		}
-		m.Graph.Node = append(m.Graph.Node, &onnxpb.NodeProto{Name: to, OpType: "Abs", Input: []string{fmt.Sprint("link", i)}, Output: []string{to}})
+		m.Graph.Node = append(m.Graph.Node, &onnxpb.NodeProto{Name: to, OpType: "Abs", Input: []string{fmt.Sprint("link", i)},
+			Output: []string{to}})
 	}
 }

@@ -53,7 +53,8 @@ func (o *options) divide(pb *onnxpb.ModelProto, instance []int, session Session,
 		return nil, nil
 	}
 	head := footprint.New(plan.Head.GetGraph(), instance, true)
-	d := &chunkedGraph{plan: plan, estimate: footprint.New(plan.Tail.GetGraph(), instance, true), chunk: max(1, head.UpTo(chunkMemory, math.MaxInt64, o.maxInstances))}
+	d := &chunkedGraph{plan: plan, estimate: footprint.New(plan.Tail.GetGraph(), instance, true),
+		chunk: max(1, head.UpTo(chunkMemory, math.MaxInt64, o.maxInstances))}
 	var err error
 	if d.headBytes, _, err = head.Run(d.chunk, 1); err != nil {
 		return nil, nil
@@ -108,7 +109,8 @@ func (m *Model) PredictRows(ctx context.Context, n int, read func(to []float32, 
 	return p, err
 }
 
-func (f *openFile) predictRows(ctx context.Context, n int, read func(to []float32, from int) error, p *Prediction) error {
+func (f *openFile) predictRows(ctx context.Context, n int, read func(to []float32, from int) error,
+	p *Prediction) error {
 	if err := f.checkCount(n); err != nil {
 		return err
 	}
@@ -209,7 +211,8 @@ func (f *openFile) checkCount(n int) error {
 	case n == 0:
 		return ErrEmptyBag
 	case n > f.options.maxInstances:
-		return fmt.Errorf("%w: it has %d instances, at most %d are accepted; WithMaxInstances sets the limit", ErrTooLarge, n, f.options.maxInstances)
+		return fmt.Errorf("%w: it has %d instances, at most %d are accepted; WithMaxInstances sets the limit", ErrTooLarge, n,
+			f.options.maxInstances)
 	}
 	return nil
 }

@@ -76,7 +76,8 @@ func (s *ortSession) runChunks(ctx context.Context, d *chunkedGraph, n int, read
 	if err != nil {
 		return err
 	}
-	r := &chunkRun{session: s, plan: d.plan, n: n, pools: make([]*poolMerger, len(d.plan.Pools)), rows: make([][]float32, len(d.plan.Rows))}
+	r := &chunkRun{session: s, plan: d.plan, n: n, pools: make([]*poolMerger, len(d.plan.Pools)), rows: make([][]float32,
+		len(d.plan.Rows))}
 	for i, row := range d.plan.Rows {
 		r.rows[i] = make([]float32, n*row.Width())
 	}

@@ -85,9 +85,10 @@ func TestErrorsInChunks(t *testing.T) {
 		is   error
 		says string
 	}{
-		"reader": {10, func(_ []float32, from int) error { return fmt.Errorf("row %d: %w", from, broken) }, broken, "row 0: broken"},
-		"empty":  {0, nil, runtime.ErrEmptyBag, ""},
-		"large":  {100_001, nil, runtime.ErrTooLarge, "at most 100000"},
+		"reader": {10, func(_ []float32, from int) error { return fmt.Errorf("row %d: %w", from, broken) }, broken,
+			"row 0: broken"},
+		"empty": {0, nil, runtime.ErrEmptyBag, ""},
+		"large": {100_001, nil, runtime.ErrTooLarge, "at most 100000"},
 		"NaN": {10, func(to []float32, from int) error {
 			copy(to, bag.Instances[from*38:])
 			if from == 8 {
@@ -96,12 +97,17 @@ func TestErrorsInChunks(t *testing.T) {
 			return nil
 		}, runtime.ErrNotFinite, "feature 3 of instance 10 is NaN"},
 	} {
-		if _, err := m.PredictRows(context.Background(), c.n, c.read); !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) {
+		if _, err := m.PredictRows(context.Background(), c.n, c.read); !errors.Is(err, c.is) ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err := m.PredictRows(ctx, 10, func(to []float32, from int) error { cancel(); copy(to, bag.Instances[from*38:]); return nil })
+	_, err := m.PredictRows(ctx, 10, func(to []float32, from int) error {
+		cancel()
+		copy(to, bag.Instances[from*38:])
+		return nil
+	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("after the context ended: %v", err)
 	}

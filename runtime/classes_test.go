@@ -19,7 +19,8 @@ func TestClassAttention(t *testing.T) {
 	enginetest.Library(t)
 	data := exported(t, "clam-mb")
 	to := make([]runtime.Prediction, 1)
-	for name, m := range map[string]*runtime.Model{"onnxruntime": openBytes(t, data), "onnx-go": openBytes(t, data, runtime.WithBackend(onnxgo.Backend()))} {
+	for name, m := range map[string]*runtime.Model{"onnxruntime": openBytes(t, data), "onnx-go": openBytes(t, data,
+		runtime.WithBackend(onnxgo.Backend()))} {
 		for _, n := range []int{5, 1, 40, 7} {
 			if _, err := m.PredictBatch(context.Background(), []runtime.Bag{randomBag(n, 38, 1)}, to); err != nil {
 				t.Fatal(err)
@@ -46,8 +47,10 @@ func TestClassAttention(t *testing.T) {
 			}
 		}
 	}
-	for _, other := range []*runtime.Model{openBytes(t, exported(t, "clam-mb", "export.signature=batch")), openBytes(t, exported(t, "abmil"))} {
-		if _, err := other.PredictBatch(context.Background(), []runtime.Bag{randomBag(5, 38, 1)}, to); err != nil || to[0].ClassAttention != nil || other.Info().ClassAttention {
+	for _, other := range []*runtime.Model{openBytes(t, exported(t, "clam-mb", "export.signature=batch")),
+		openBytes(t, exported(t, "abmil"))} {
+		if _, err := other.PredictBatch(context.Background(), []runtime.Bag{randomBag(5, 38, 1)}, to); err != nil ||
+			to[0].ClassAttention != nil || other.Info().ClassAttention {
 			t.Errorf("class attention %v, %v", to[0].ClassAttention, err)
 		}
 	}

@@ -101,8 +101,9 @@ type Model struct {
 // Info is the metadata of a model and how it is open.
 type Info struct {
 	contract.Metadata
-	ContractSHA256 string `json:"contract_sha256"` // hash of what callers depend on, such as the input shape and the classes
-	Backend        string `json:"backend"`         // back end in use
+	// hash of what callers depend on, such as the input shape and the classes
+	ContractSHA256 string `json:"contract_sha256"`
+	Backend        string `json:"backend"` // back end in use
 	Opset          int64  `json:"opset"`
 }
 
@@ -189,14 +190,16 @@ func readStill(f fs.File) ([]byte, error) {
 		return nil, err
 	}
 	if after.Size() != int64(len(data)) || !after.ModTime().Equal(before.ModTime()) {
-		return nil, fmt.Errorf("%w: it was written to while it was read; write a new model to another file and rename it", ErrContract)
+		return nil, fmt.Errorf("%w: it was written to while it was read; write a new model to another file and rename it",
+			ErrContract)
 	}
 	return data, nil
 }
 
 // OpenBytes opens a model from memory. The data must not change while the model is open.
 func OpenBytes(data []byte, opts ...Option) (*Model, error) {
-	m := &Model{options: options{sessionOptions: onnxruntime.SessionOptions{Threads: 1}, maxInstances: 100_000, log: slog.New(slog.DiscardHandler)}}
+	m := &Model{options: options{sessionOptions: onnxruntime.SessionOptions{Threads: 1}, maxInstances: 100_000,
+		log: slog.New(slog.DiscardHandler)}}
 	for _, set := range opts {
 		set(&m.options)
 	}
@@ -242,8 +245,10 @@ func (o *options) open(data []byte) (*openFile, error) {
 		return nil, err
 	}
 	return &openFile{
-		chunked: divided, options: o, info: Info{*meta, meta.Hash(), backend, pb.Opset()}, batch: meta.Contract == contract.ContractBatch, session: session,
-		estimate: e, small: e.UpTo(smallRun, math.MaxInt64, o.maxInstances), brief: e.UpTo(math.MaxInt64, briefWork, o.maxInstances),
+		chunked: divided, options: o, info: Info{*meta, meta.Hash(), backend, pb.Opset()},
+		batch: meta.Contract == contract.ContractBatch, session: session,
+		estimate: e, small: e.UpTo(smallRun, math.MaxInt64, o.maxInstances), brief: e.UpTo(math.MaxInt64, briefWork,
+			o.maxInstances),
 	}, nil
 }
 

@@ -66,7 +66,8 @@ func TestTracer(t *testing.T) {
 	want := []string{
 		"request miplc.predict miplc.bags=1 miplc.instances=5 miplc.backend=onnxruntime",
 		"request miplc.predict miplc.bags=2 miplc.instances=7 miplc.backend=onnxruntime",
-		"request miplc.predict miplc.bags=1 miplc.instances=0 miplc.backend=onnxruntime recorded Error: the bag has no instances",
+		"request miplc.predict miplc.bags=1 miplc.instances=0 miplc.backend=onnxruntime recorded Error: the bag has no " +
+			"instances",
 	}
 	if got := strings.Join(seen.spans, "\n"); got != strings.Join(want, "\n") {
 		t.Errorf("spans\n%s\nwant\n%s", got, strings.Join(want, "\n"))
@@ -88,7 +89,8 @@ func TestLogger(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	want := []string{`level=INFO msg="model opened" `, `level=INFO msg="model reloaded" path=testdata/saturated-3x4.onnx `,
-		`level=ERROR msg="model not reloaded: the one in use stays" path=testdata/demipl-38x13.onnx error=`, `level=INFO msg="model closed" `}
+		`level=ERROR msg="model not reloaded: the one in use stays" path=testdata/demipl-38x13.onnx error=`,
+		`level=INFO msg="model closed" `}
 	if len(lines) != len(want) {
 		t.Fatalf("logged\n%s", out.String())
 	}
@@ -97,7 +99,8 @@ func TestLogger(t *testing.T) {
 			t.Errorf("logged %s\nwant %s", line, want[i])
 		}
 	}
-	if !strings.Contains(lines[0], `model.contract=bag/1 model.backend=onnxruntime`) || !strings.Contains(lines[0], `model.classes="class 0, class 1, class 2, class 3"`) {
+	if !strings.Contains(lines[0], `model.contract=bag/1 model.backend=onnxruntime`) ||
+		!strings.Contains(lines[0], `model.classes="class 0, class 1, class 2, class 3"`) {
 		t.Errorf("logged %s", lines[0])
 	}
 }

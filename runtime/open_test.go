@@ -83,7 +83,8 @@ func TestOpenRefusesBrokenContracts(t *testing.T) {
 		{"no classes", meta(contract.KeyClasses, `[]`), contract.KeyClasses},
 		{"a class without a name", meta(contract.KeyClasses, `["a", "", "c", "d"]`), "class 2 has no name"},
 		{"null for a class", meta(contract.KeyClasses, `["a", "b", "c", null]`), "class 4 has no name"},
-		{"one name for two classes", meta(contract.KeyClasses, `["a", "b", "c", "b"]`), `classes 2 and 4 are both called "b"`},
+		{"one name for two classes", meta(contract.KeyClasses, `["a", "b", "c", "b"]`),
+			`classes 2 and 4 are both called "b"`},
 		{"one class too few", meta(contract.KeyClasses, `["a", "b", "c"]`), contract.Probabilities},
 		{"input shape not JSON", meta(contract.KeyInputShape, `3`), contract.KeyInputShape},
 		{"negative input shape", meta(contract.KeyInputShape, `[-3]`), contract.KeyInputShape},
@@ -119,14 +120,17 @@ func TestOpenRefusesBrokenContracts(t *testing.T) {
 			m.Graph.Initializer[0].ExternalData = []*onnxpb.StringStringEntryProto{{Key: "location", Value: "/etc/passwd"}}
 		}, "another file"},
 		{"unknown op", func(m *onnxpb.ModelProto) { m.Graph.Node[0].OpType = "Frobnicate" }, "Frobnicate"},
-		{"too few inputs", func(m *onnxpb.ModelProto) { m.Graph.Node[0].Input = m.Graph.Node[0].Input[:1] }, "the shapes do not fit together"},
+		{"too few inputs", func(m *onnxpb.ModelProto) { m.Graph.Node[0].Input = m.Graph.Node[0].Input[:1] },
+			"the shapes do not fit together"},
 		{"nodes without end", func(m *onnxpb.ModelProto) {
 			for i := range 10_000 {
-				m.Graph.Node = append(m.Graph.Node, &onnxpb.NodeProto{OpType: "Relu", Input: []string{m0(t)}, Output: []string{fmt.Sprint(i)}})
+				m.Graph.Node = append(m.Graph.Node, &onnxpb.NodeProto{OpType: "Relu", Input: []string{m0(t)},
+					Output: []string{fmt.Sprint(i)}})
 			}
 		}, "at most 10000"},
 		{"shape that depends on values", func(m *onnxpb.ModelProto) {
-			m.Graph.Node = append(m.Graph.Node, &onnxpb.NodeProto{Name: "odd", OpType: "Reshape", Input: []string{m0(t), contract.Instances}, Output: []string{"odd"}})
+			m.Graph.Node = append(m.Graph.Node, &onnxpb.NodeProto{Name: "odd", OpType: "Reshape", Input: []string{m0(t),
+				contract.Instances}, Output: []string{"odd"}})
 		}, `node "odd": Reshape to an unknown shape`},
 		{"value from nowhere", func(m *onnxpb.ModelProto) { m.Graph.Node[1].Input[0] = "nowhere" }, "nowhere"},
 	} {
@@ -144,10 +148,12 @@ func TestOpenRefusesBrokenContracts(t *testing.T) {
 		})
 	}
 	g := &gate{name: contract.BackendORT}
-	if _, err := runtime.OpenBytes(edited(t, func(*onnxpb.ModelProto) {}), runtime.WithBackend(g)); err != nil || g.opened != 1 {
+	if _, err := runtime.OpenBytes(edited(t, func(*onnxpb.ModelProto) {}), runtime.WithBackend(g)); err != nil ||
+		g.opened != 1 {
 		t.Errorf("the unchanged file: %v, opened %d times", err, g.opened)
 	}
-	if _, err := runtime.OpenBytes(readModel(t, "demipl-3x4.onnx"), runtime.WithBackend(&gate{name: "tpu"})); !errors.Is(err, runtime.ErrContract) || !strings.Contains(err.Error(), "not for tpu") {
+	if _, err := runtime.OpenBytes(readModel(t, "demipl-3x4.onnx"), runtime.WithBackend(&gate{name: "tpu"})); !errors.Is(
+		err, runtime.ErrContract) || !strings.Contains(err.Error(), "not for tpu") {
 		t.Errorf("a back end that the file does not list: %v", err)
 	}
 }
@@ -168,14 +174,18 @@ func TestOpenRefusesExpensiveConstants(t *testing.T) {
 			m.SetMetadata(contract.KeyBackends, `["onnxruntime"]`)
 			m.OpsetImport[0].Version = 17
 			g := m.Graph
-			g.Initializer = append(g.Initializer, onnxpb.FloatTensor("one", []int64{1}, []float32{1}), onnxpb.IntTensor("to", []int64{2}, []int64{c.side, c.side}))
-			g.Node = append(g.Node, &onnxpb.NodeProto{OpType: "Expand", Input: []string{"one", "to"}, Output: []string{"square"}})
+			g.Initializer = append(g.Initializer, onnxpb.FloatTensor("one", []int64{1}, []float32{1}), onnxpb.IntTensor("to",
+				[]int64{2}, []int64{c.side, c.side}))
+			g.Node = append(g.Node, &onnxpb.NodeProto{OpType: "Expand", Input: []string{"one", "to"},
+				Output: []string{"square"}})
 			if c.product {
-				g.Node = append(g.Node, &onnxpb.NodeProto{OpType: "MatMul", Input: []string{"square", "square"}, Output: []string{"product"}})
+				g.Node = append(g.Node, &onnxpb.NodeProto{OpType: "MatMul", Input: []string{"square", "square"},
+					Output: []string{"product"}})
 			}
 		})
 		g := &gate{name: contract.BackendORT}
-		if _, err := runtime.OpenBytes(data, runtime.WithBackend(g)); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || g.opened > 0 {
+		if _, err := runtime.OpenBytes(data, runtime.WithBackend(g)); !errors.Is(err, c.want) ||
+			!strings.Contains(err.Error(), c.says) || g.opened > 0 {
 			t.Errorf("%s: %v, opened %d times", c.name, err, g.opened)
 		}
 	}
@@ -223,14 +233,16 @@ func TestOpenFiles(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, m, err)
 		}
 	}
-	if _, err := runtime.Open(filepath.Join(dir, "none.onnx")); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "none.onnx") {
+	if _, err := runtime.Open(filepath.Join(dir, "none.onnx")); !errors.Is(err, os.ErrNotExist) ||
+		!strings.Contains(err.Error(), "none.onnx") {
 		t.Errorf("missing file: %v", err)
 	}
 	large := filepath.Join(dir, "large.onnx")
 	if err := errors.Join(os.WriteFile(large, nil, 0o644), os.Truncate(large, onnxpb.MaxFile+1)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := runtime.Open(large); !errors.Is(err, runtime.ErrContract) || !strings.Contains(err.Error(), "larger than") {
+	if _, err := runtime.Open(large); !errors.Is(err, runtime.ErrContract) ||
+		!strings.Contains(err.Error(), "larger than") {
 		t.Errorf("a file of %d bytes: %v", onnxpb.MaxFile+1, err)
 	}
 	if _, err := runtime.Open(dir); !errors.Is(err, runtime.ErrContract) || !strings.Contains(err.Error(), "directory") {
@@ -271,7 +283,8 @@ func TestGraphsThatCannotRun(t *testing.T) {
 			instead(contract.Probabilities, "Concat", 2, 1)(m)
 			m.Graph.Node[len(m.Graph.Node)-1].Output[0] = "twice"
 			m.Graph.Initializer = append(m.Graph.Initializer, onnxpb.IntTensor("to", []int64{2}, []int64{1, 4}))
-			m.Graph.Node = append(m.Graph.Node, &onnxpb.NodeProto{Name: "cut", OpType: "Reshape", Input: []string{"twice", "to"}, Output: []string{contract.Probabilities}})
+			m.Graph.Node = append(m.Graph.Node, &onnxpb.NodeProto{Name: "cut", OpType: "Reshape", Input: []string{"twice", "to"},
+				Output: []string{contract.Probabilities}})
 		}},
 		{"probabilities for each instance", func(m *onnxpb.ModelProto) {
 			instead(contract.Probabilities, "Concat", 1, 0)(m)
@@ -279,7 +292,8 @@ func TestGraphsThatCannotRun(t *testing.T) {
 			last.OpType, last.Attribute = "Add", nil
 			m.Graph.Initializer = append(m.Graph.Initializer, onnxpb.FloatTensor("column", []int64{3, 1}, []float32{0, 0, 0}))
 			m.Graph.Node = append(m.Graph.Node[:len(m.Graph.Node)-1],
-				&onnxpb.NodeProto{Name: "rows", OpType: "MatMul", Input: []string{contract.Instances, "column"}, Output: []string{"rows"}}, last)
+				&onnxpb.NodeProto{Name: "rows", OpType: "MatMul", Input: []string{contract.Instances, "column"},
+					Output: []string{"rows"}}, last)
 			last.Input = append(last.Input, "rows")
 		}},
 		{"probabilities as a column", instead(contract.Probabilities, "Transpose", 1, 0)},
@@ -314,7 +328,8 @@ func instead(output, op string, inputs int, axis int64) func(*onnxpb.ModelProto)
 		for i := range inputs {
 			name := output + ".inner"
 			if i > 0 { // onnx-go drops an input that is given twice
-				m.Graph.Node = append(m.Graph.Node, &onnxpb.NodeProto{Name: "again", OpType: "Identity", Input: []string{name}, Output: []string{"again"}})
+				m.Graph.Node = append(m.Graph.Node, &onnxpb.NodeProto{Name: "again", OpType: "Identity", Input: []string{name},
+					Output: []string{"again"}})
 				name = "again"
 			}
 			last.Input = append(last.Input, name)

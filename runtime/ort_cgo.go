@@ -102,7 +102,8 @@ func newORT(f *File) (*ortSession, error) {
 		rebinds:  !f.Options.OnCPU(),
 		calls:    calls,
 		options:  f.Options,
-		idle:     memory.Cache[bindingSize, *binding]{MaxCount: maxIdleBindings, MaxSize: maxIdleValues, OnEvict: (*binding).destroy},
+		idle: memory.Cache[bindingSize, *binding]{MaxCount: maxIdleBindings, MaxSize: maxIdleValues,
+			OnEvict: (*binding).destroy},
 	}, nil
 }
 
@@ -193,7 +194,8 @@ func (s *ortSession) bind(of bindingSize, shared []float32) (_ *binding, err err
 		return nil, err
 	}
 	N, B := int64(of.instances), int64(of.bags)
-	if b.instances, err = bindTensor(b.io.BindInput, &b.in, contract.Instances, append(ort.NewShape(N), s.instance...), shared); err != nil {
+	if b.instances, err = bindTensor(b.io.BindInput, &b.in, contract.Instances, append(ort.NewShape(N), s.instance...),
+		shared); err != nil {
 		return nil, err
 	}
 	attention := ort.NewShape(1, N)
@@ -203,21 +205,24 @@ func (s *ortSession) bind(of bindingSize, shared []float32) (_ *binding, err err
 			return nil, err
 		}
 	}
-	if b.probabilities, err = bindTensor[float32](b.io.BindOutput, &b.out, contract.Probabilities, ort.NewShape(B, s.classes), nil); err != nil {
+	if b.probabilities, err = bindTensor[float32](b.io.BindOutput, &b.out, contract.Probabilities,
+		ort.NewShape(B, s.classes), nil); err != nil {
 		return nil, err
 	}
 	if b.attention, err = bindTensor[float32](b.io.BindOutput, &b.out, contract.Attention, attention, nil); err != nil {
 		return nil, err
 	}
 	if slices.Contains(s.outputs, contract.ClassAttention) {
-		b.classAttention, err = bindTensor[float32](b.io.BindOutput, &b.out, contract.ClassAttention, ort.NewShape(s.classes, N), nil)
+		b.classAttention, err = bindTensor[float32](b.io.BindOutput, &b.out, contract.ClassAttention, ort.NewShape(s.classes,
+			N), nil)
 	}
 	return b, err
 }
 
 // bindTensor makes a tensor in the memory of data, or in new memory if data is nil, adds it to list and
 // binds it.
-func bindTensor[T ort.TensorData](bind func(string, ort.Value) error, list *[]ort.Value, name string, shape ort.Shape, data []T) (*ort.Tensor[T], error) {
+func bindTensor[T ort.TensorData](bind func(string, ort.Value) error, list *[]ort.Value, name string, shape ort.Shape,
+	data []T) (*ort.Tensor[T], error) {
 	if data == nil {
 		data = make([]T, shape.FlattenedSize())
 	}

@@ -26,7 +26,8 @@ func BenchmarkOverhead(b *testing.B) {
 			m := openBytes(b, data)
 			bag := randomBag(n, 38, 1)
 			bags, to := []runtime.Bag{bag}, make([]runtime.Prediction, 1)
-			each := inTurn(b, func() error { _, err := m.PredictBatch(context.Background(), bags, to); return err }, newBareRun(b, data, bag, 13))
+			each := inTurn(b, func() error { _, err := m.PredictBatch(context.Background(), bags, to); return err },
+				newBareRun(b, data, bag, 13))
 			b.ReportMetric(each[0], "ns/predict")
 			b.ReportMetric(each[1], "ns/bare")
 			b.ReportMetric(100*(each[0]/each[1]-1), "%overhead")
@@ -60,7 +61,8 @@ func newBareRun(b *testing.B, data []byte, bag runtime.Bag, classes int64) func(
 	must(errors.Join(bound.BindInput(contract.Instances, instances),
 		bound.BindOutput(contract.Probabilities, probabilities), bound.BindOutput(contract.Attention, attention)))
 	b.Cleanup(func() {
-		must(errors.Join(bound.Destroy(), session.Destroy(), instances.Destroy(), probabilities.Destroy(), attention.Destroy()))
+		must(errors.Join(bound.Destroy(), session.Destroy(), instances.Destroy(), probabilities.Destroy(),
+			attention.Destroy()))
 	})
 	return func() error { return session.RunWithBinding(bound) }
 }

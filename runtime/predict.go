@@ -70,7 +70,8 @@ func (m *Model) PredictBatch(ctx context.Context, bags []Bag, to []Prediction) (
 		to = make([]Prediction, len(bags))
 	}
 	if len(to) != len(bags) {
-		return nil, fmt.Errorf("%s and %s: give one prediction for each bag", diag.Count(len(bags), "bag"), diag.Count(len(to), "prediction"))
+		return nil, fmt.Errorf("%s and %s: give one prediction for each bag", diag.Count(len(bags), "bag"),
+			diag.Count(len(to), "prediction"))
 	}
 	f, err := m.acquire()
 	if err != nil {
@@ -144,7 +145,8 @@ func (f *openFile) run(ctx context.Context, bags []Bag, to []Prediction) error {
 	}
 	if one := bags[0]; len(bags) == 1 && f.inChunks(one.N) {
 		d := len(one.Instances) / one.N
-		return f.runChunks(ctx, one.N, func(from, to int) ([]float32, error) { return one.Instances[from*d : to*d], nil }, &to[0])
+		return f.runChunks(ctx, one.N, func(from, to int) ([]float32, error) { return one.Instances[from*d : to*d], nil },
+			&to[0])
 	}
 	n := 0
 	for i, b := range bags {
@@ -198,14 +200,16 @@ func (p *Prediction) setClassAttention(values []float32) {
 // comparing them would always select label 0.
 func (f *openFile) finish(p *Prediction) error {
 	if i := firstNotFinite(p.Probabilities); i >= 0 {
-		return fmt.Errorf("the model gives %v for class %q of this bag: %w", p.Probabilities[i], f.info.Classes[i], ErrNotFinite)
+		return fmt.Errorf("the model gives %v for class %q of this bag: %w", p.Probabilities[i], f.info.Classes[i],
+			ErrNotFinite)
 	}
 	if i := firstNotFinite(p.Attention); i >= 0 {
 		return fmt.Errorf("the model gives attention %v for instance %d of this bag: %w", p.Attention[i], i+1, ErrNotFinite)
 	}
 	for c, attention := range p.ClassAttention {
 		if i := firstNotFinite(attention); i >= 0 {
-			return fmt.Errorf("the model gives attention %v for instance %d and class %q of this bag: %w", attention[i], i+1, f.info.Classes[c], ErrNotFinite)
+			return fmt.Errorf("the model gives attention %v for instance %d and class %q of this bag: %w", attention[i], i+1,
+				f.info.Classes[c], ErrNotFinite)
 		}
 	}
 	p.Label = 0

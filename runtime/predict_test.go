@@ -38,7 +38,8 @@ func TestBadBags(t *testing.T) {
 			{"negative", runtime.Bag{Instances: make([]float32, 3), N: -1}, runtime.ErrBagShape, "-1"},
 			{"wrong dimension", runtime.Bag{Instances: make([]float32, 8), N: 2}, runtime.ErrBagShape, "the model needs 3"},
 			{"not a multiple", runtime.Bag{Instances: make([]float32, 7), N: 2}, runtime.ErrBagShape, "7 values for 2"},
-			{"NaN", runtime.Bag{Instances: []float32{1, 2, 3, 4, nan, 6}, N: 2}, runtime.ErrNotFinite, "feature 2 of instance 2"},
+			{"NaN", runtime.Bag{Instances: []float32{1, 2, 3, 4, nan, 6}, N: 2}, runtime.ErrNotFinite,
+				"feature 2 of instance 2"},
 			{"infinity", runtime.Bag{Instances: []float32{inf, 2, 3}, N: 1}, runtime.ErrNotFinite, "feature 1 of instance 1"},
 		} {
 			_, err := m.Predict(context.Background(), c.bag)
@@ -61,7 +62,8 @@ func TestNewBag(t *testing.T) {
 	if _, err := runtime.NewBag(nil); !errors.Is(err, runtime.ErrEmptyBag) {
 		t.Errorf("empty: %v", err)
 	}
-	if _, err := runtime.NewBag([][]float32{{1, 2}, {3}}); !errors.Is(err, runtime.ErrBagShape) || !strings.Contains(err.Error(), "instance 2 of 2 has 1 values, the first has 2") {
+	if _, err := runtime.NewBag([][]float32{{1, 2}, {3}}); !errors.Is(err, runtime.ErrBagShape) ||
+		!strings.Contains(err.Error(), "instance 2 of 2 has 1 values, the first has 2") {
 		t.Errorf("ragged: %v", err)
 	}
 }
@@ -165,7 +167,8 @@ func TestPredictBatch(t *testing.T) {
 		if allocations > 0 {
 			t.Errorf("%s: %v allocations a batch", file, allocations)
 		}
-		if _, err := m.PredictBatch(context.Background(), bags, to[1:]); err == nil || !strings.Contains(err.Error(), "100 bags") {
+		if _, err := m.PredictBatch(context.Background(), bags, to[1:]); err == nil ||
+			!strings.Contains(err.Error(), "100 bags") {
 			t.Errorf("%s, too few predictions: %v", file, err)
 		}
 		if all, err := m.PredictBatch(context.Background(), nil, nil); err != nil || len(all) != 0 {
@@ -303,11 +306,14 @@ func TestProviders(t *testing.T) {
 			open(t, "demipl-3x4.onnx", runtime.WithProvider(name, nil))
 			continue
 		}
-		if _, err := runtime.Open("testdata/demipl-3x4.onnx", runtime.WithProvider(name, nil)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := runtime.Open("testdata/demipl-3x4.onnx", runtime.WithProvider(name, nil)); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := runtime.Open("testdata/demipl-3x4.onnx", runtime.WithBackend(onnxgo.Backend()), runtime.WithProvider("cuda", nil)); err == nil || !strings.Contains(err.Error(), `onnx-go: it has no execution provider "cuda"`) {
+	if _, err := runtime.Open("testdata/demipl-3x4.onnx", runtime.WithBackend(onnxgo.Backend()),
+		runtime.WithProvider("cuda", nil)); err == nil ||
+		!strings.Contains(err.Error(), `onnx-go: it has no execution provider "cuda"`) {
 		t.Errorf("onnx-go: %v", err)
 	}
 }
@@ -319,7 +325,8 @@ func TestMaxInstances(t *testing.T) {
 	for _, be := range backends {
 		m := open(t, "demipl-3x4.onnx", be.opts...)
 		_, err := m.Predict(context.Background(), million)
-		if !errors.Is(err, runtime.ErrTooLarge) || !strings.Contains(err.Error(), "it has 1000000 instances, at most 100000 are accepted") {
+		if !errors.Is(err, runtime.ErrTooLarge) || !strings.Contains(err.Error(),
+			"it has 1000000 instances, at most 100000 are accepted") {
 			t.Errorf("%s: %v", be.name, err)
 		}
 		_, err = m.PredictBatch(context.Background(), []runtime.Bag{randomBag(2, 3, 1), million}, nil)
@@ -331,7 +338,8 @@ func TestMaxInstances(t *testing.T) {
 	if err != nil || len(p.Attention) != million.N {
 		t.Errorf("with the limit raised: %d attention scores, %v", len(p.Attention), err)
 	}
-	if _, err := runtime.Open("testdata/demipl-3x4.onnx", runtime.WithMaxInstances(0)); err == nil || !strings.Contains(err.Error(), "WithMaxInstances(0)") {
+	if _, err := runtime.Open("testdata/demipl-3x4.onnx", runtime.WithMaxInstances(0)); err == nil ||
+		!strings.Contains(err.Error(), "WithMaxInstances(0)") {
 		t.Errorf("a limit of 0: %v", err)
 	}
 }
@@ -367,7 +375,8 @@ func TestImports(t *testing.T) {
 	}
 	const ours = "github.com/miplc/miplc/"
 	all := deps(ours + "runtime")
-	for _, banned := range []string{"gorgonia.org/", "onnx-go", "gonum.org/", ours + "compile", ours + "train", ours + "language", ours + "data", ours + "runs", ours + "cmd"} {
+	for _, banned := range []string{"gorgonia.org/", "onnx-go", "gonum.org/", ours + "compile", ours + "train",
+		ours + "language", ours + "data", ours + "runs", ours + "cmd"} {
 		for _, line := range strings.Split(all, "\n") {
 			if strings.Contains(line, banned) {
 				t.Errorf("runtime imports %s", line)
@@ -376,7 +385,8 @@ func TestImports(t *testing.T) {
 	}
 	// Of OpenTelemetry only the interfaces are imported: the service chooses the implementation.
 	for _, line := range strings.Split(all, "\n") {
-		if strings.HasPrefix(line, "go.opentelemetry.io/") && strings.Contains(line, "/sdk") || strings.Contains(line, "google.golang.org/grpc") {
+		if strings.HasPrefix(line, "go.opentelemetry.io/") && strings.Contains(line, "/sdk") ||
+			strings.Contains(line, "google.golang.org/grpc") {
 			t.Errorf("runtime imports %s", line)
 		}
 	}
@@ -384,7 +394,8 @@ func TestImports(t *testing.T) {
 		t.Error("runtime does not import onnxruntime_go: is this test looking at the right package?")
 	}
 	both := deps(ours + "runtime/onnxgo")
-	if !strings.Contains(both, "gorgonia.org/gorgonia") || strings.Contains(both, ours+"train") || strings.Contains(both, ours+"compile") {
+	if !strings.Contains(both, "gorgonia.org/gorgonia") || strings.Contains(both, ours+"train") ||
+		strings.Contains(both, ours+"compile") {
 		t.Error("onnxgo should import gorgonia and neither training nor compiling")
 	}
 }

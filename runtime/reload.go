@@ -133,7 +133,8 @@ func (i Info) CheckReplacement(next Info) error {
 	case i.ClassAttention && !next.ClassAttention:
 		return errors.New("it has no attention of each class, which the model in use has")
 	}
-	if names, nextNames := i.featureNames(), next.featureNames(); len(names) > 0 && len(nextNames) > 0 && !slices.Equal(names, nextNames) {
+	if names, nextNames := i.featureNames(), next.featureNames(); len(names) > 0 && len(nextNames) > 0 &&
+		!slices.Equal(names, nextNames) {
 		return fmt.Errorf("its features are %.200q, those of the model in use %.200q", nextNames, names)
 	}
 	return nil

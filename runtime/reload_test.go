@@ -62,7 +62,8 @@ func TestReloadUnderLoad(t *testing.T) {
 						}
 						which := slices.IndexFunc(want[:], func(p []runtime.Prediction) bool {
 							return slices.EqualFunc(p, to, func(a, b runtime.Prediction) bool {
-								return difference(a.Probabilities, ndarray.Convert[float64](b.Probabilities)) == nil && difference(a.Attention, ndarray.Convert[float64](b.Attention)) == nil
+								return difference(a.Probabilities, ndarray.Convert[float64](b.Probabilities)) == nil &&
+									difference(a.Attention, ndarray.Convert[float64](b.Attention)) == nil
 							})
 						})
 						if which < 0 {
@@ -116,15 +117,19 @@ func TestReloadRefuses(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"shape.onnx":   {readModel(t, "demipl-38x13.onnx"), "it takes instances of shape [38], the model in use of [3]"},
-		"classes.onnx": {edited(t, five(`["class 0", "class 2", "class 1", "class 3"]`)), `its class number 2 is "class 2", that of the model in use "class 1"`},
-		"labels.onnx":  {edited(t, meta(contract.KeyThreshold, "0.5")), "it predicts any number of labels, the model in use one"},
-		"text.onnx":    {[]byte("model: demipl\n"), "not a model"},
-		"graph.onnx":   {edited(t, func(m *onnxpb.ModelProto) { m.Graph.Node[0].Input = m.Graph.Node[0].Input[:1] }), "the shapes do not fit together"},
+		"shape.onnx": {readModel(t, "demipl-38x13.onnx"), "it takes instances of shape [38], the model in use of [3]"},
+		"classes.onnx": {edited(t, five(`["class 0", "class 2", "class 1", "class 3"]`)),
+			`its class number 2 is "class 2", that of the model in use "class 1"`},
+		"labels.onnx": {edited(t, meta(contract.KeyThreshold, "0.5")),
+			"it predicts any number of labels, the model in use one"},
+		"text.onnx": {[]byte("model: demipl\n"), "not a model"},
+		"graph.onnx": {edited(t, func(m *onnxpb.ModelProto) { m.Graph.Node[0].Input = m.Graph.Node[0].Input[:1] }),
+			"the shapes do not fit together"},
 	} {
 		path := filepath.Join(dir, name)
 		place(t, path, c.data)
-		if err := m.Reload(path); err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), c.want) {
+		if err := m.Reload(path); err == nil || !strings.HasPrefix(err.Error(), path+": ") ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -147,7 +152,8 @@ func TestReloadComparesFeatures(t *testing.T) {
 	file, err := runtime.Open(path)
 	m := openFile(t, file, err)
 	place(t, path, named(`"weight","size","age"`))
-	if err := m.Reload(path); err == nil || !strings.Contains(err.Error(), `its features are ["weight" "size" "age"], those of the model in use ["size" "weight" "age"]`) {
+	if err := m.Reload(path); err == nil || !strings.Contains(err.Error(),
+		`its features are ["weight" "size" "age"], those of the model in use ["size" "weight" "age"]`) {
 		t.Errorf("other order of features: %v", err)
 	}
 	place(t, path, readModel(t, "demipl-3x4.onnx")) // a model whose features have no names
@@ -160,7 +166,8 @@ func TestReloadComparesFeatures(t *testing.T) {
 // number.
 func TestReloadComparesOutputs(t *testing.T) {
 	half := 0.5
-	has, any := runtime.Info{Metadata: contract.Metadata{ClassAttention: true}}, runtime.Info{Metadata: contract.Metadata{Threshold: &half}}
+	has, any := runtime.Info{Metadata: contract.Metadata{ClassAttention: true}},
+		runtime.Info{Metadata: contract.Metadata{Threshold: &half}}
 	for want, err := range map[string]error{
 		"it has no attention of each class": has.CheckReplacement(runtime.Info{}),
 		"it predicts one label":             any.CheckReplacement(runtime.Info{}),
@@ -244,7 +251,8 @@ func TestReloadTellsOfAModelThatIsNotFreed(t *testing.T) {
 	var out bytes.Buffer
 	s := &slow{begun: make(chan struct{}), let: make(chan struct{}), closing: errors.New("it is in use")}
 	close(s.let)
-	m, err := runtime.Open("testdata/demipl-3x4.onnx", runtime.WithBackend(s), runtime.WithLogger(slog.New(slog.NewTextHandler(&out, nil))))
+	m, err := runtime.Open("testdata/demipl-3x4.onnx", runtime.WithBackend(s),
+		runtime.WithLogger(slog.New(slog.NewTextHandler(&out, nil))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +262,8 @@ func TestReloadTellsOfAModelThatIsNotFreed(t *testing.T) {
 	if p, err := m.Predict(context.Background(), randomBag(2, 3, 1)); err != nil || p.Label != 2 {
 		t.Errorf("afterwards: %v, %v", p, err)
 	}
-	for _, want := range []string{`level=WARN msg="the model that was replaced is not freed" error="it is in use"`, `msg="model reloaded"`} {
+	for _, want := range []string{`level=WARN msg="the model that was replaced is not freed" error="it is in use"`,
+		`msg="model reloaded"`} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("logged\n%swant %s", out.String(), want)
 		}

@@ -17,7 +17,8 @@ import (
 	"github.com/miplc/miplc/runtime"
 )
 
-var predictions = flag.Int("predictions", 20_000, "how many predictions TestManyGoroutines makes in each back end; onnx-go makes a hundredth")
+var predictions = flag.Int("predictions", 20_000, "how many predictions TestManyGoroutines makes in each back end; "+
+	"onnx-go makes a hundredth")
 
 // 64 goroutines predict bags of ten sizes with one model. Every prediction is bit-identical to
 // that of a single call, and memory does not grow. Fewer than 10,000 predictions would not show
@@ -53,7 +54,8 @@ func TestManyGoroutines(t *testing.T) {
 								t.Error(err)
 								return
 							}
-							if p.Label != want[i].Label || !slices.Equal(p.Probabilities, want[i].Probabilities) || !slices.Equal(p.Attention, want[i].Attention) {
+							if p.Label != want[i].Label || !slices.Equal(p.Probabilities, want[i].Probabilities) ||
+								!slices.Equal(p.Attention, want[i].Attention) {
 								t.Errorf("prediction %d, a bag of %d instances: %v, by itself %v", n, bags[i].N, p, want[i])
 								return
 							}
@@ -67,7 +69,8 @@ func TestManyGoroutines(t *testing.T) {
 			next.Store(0)
 			round(many)
 			heapLater, residentLater := memory(t)
-			t.Logf("%d predictions: heap %d kB, then %d kB; resident %d kB, then %d kB", many, heap>>10, heapLater>>10, resident>>10, residentLater>>10)
+			t.Logf("%d predictions: heap %d kB, then %d kB; resident %d kB, then %d kB", many, heap>>10, heapLater>>10,
+				resident>>10, residentLater>>10)
 			const room = 64 << 20
 			outside := be.name == contract.BackendORT // onnx-go allocates on the Go heap, and its garbage counts as resident
 			if many >= 10_000 && (heapLater > heap+room || outside && residentLater > resident+room) {

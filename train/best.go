@@ -63,14 +63,17 @@ func (t *Trial) CheckMeasures() error {
 		m := measure.Find(w.Measure.V)
 		switch {
 		case !t.validated():
-			return spec.AtUserLine(diag.Errorf(w.Measure.Pos, "%s needs validation bags, but the split %s has none", w.Key, t.Split.Source).
+			return spec.AtUserLine(diag.Errorf(w.Measure.Pos, "%s needs validation bags, but the split %s has none", w.Key,
+				t.Split.Source).
 				WithNote("an index file has them in the part validation, an experiment in splits: {validation: 0.15}"))
 		case m == nil || defined.Get(m.Name) != nil:
 		case !labelled:
-			return spec.AtUserLine(diag.Errorf(w.Measure.Pos, "%s is %s, but no validation bag of %s has a true label", w.Key, w.Measure.V, t.Data.Name).
+			return spec.AtUserLine(diag.Errorf(w.Measure.Pos, "%s is %s, but no validation bag of %s has a true label", w.Key,
+				w.Measure.V, t.Data.Name).
 				WithNote("%s needs no true labels", MeasureLoss))
 		default:
-			return spec.AtUserLine(diag.Errorf(w.Measure.Pos, "%s is %s, which is not defined on the %s of %s", w.Key, m.Name, diag.Count(len(t.Split.Validation), "validation bag"), t.Data.Name).
+			return spec.AtUserLine(diag.Errorf(w.Measure.Pos, "%s is %s, which is not defined on the %s of %s", w.Key, m.Name,
+				diag.Count(len(t.Split.Validation), "validation bag"), t.Data.Name).
 				WithNote("it needs %s; use more validation bags, or another measure", m.Requires()))
 		}
 	}
@@ -100,7 +103,8 @@ func (r *Run) choose(m Metrics) {
 	}
 	for _, w := range r.Program.Spec.WatchedMeasures() {
 		if m.Measures.Validation().Get(w.Measure.V) == nil {
-			r.err = fmt.Errorf("%s is %s, which is not defined on the %s of %s: see docs/measures.md for what it needs", w.Key, w.Measure.V, diag.Count(len(r.Split.Validation), "validation bag"), r.Data.Name)
+			r.err = fmt.Errorf("%s is %s, which is not defined on the %s of %s: see docs/measures.md for what it needs", w.Key,
+				w.Measure.V, diag.Count(len(r.Split.Validation), "validation bag"), r.Data.Name)
 			return
 		}
 	}
@@ -164,7 +168,9 @@ func (r *Run) addTestScores() {
 		epoch = r.best.Epoch
 	}
 	snapshot := AttentionSnapshot{epoch, r.Last.scores(data.TrainPart), r.Last.scores(data.TestPart)}
-	at, found := slices.BinarySearchFunc(r.Attention, epoch, func(s AttentionSnapshot, epoch int) int { return s.Epoch - epoch })
+	at, found := slices.BinarySearchFunc(r.Attention, epoch, func(s AttentionSnapshot, epoch int) int {
+		return s.Epoch - epoch
+	})
 	if found {
 		r.Attention[at] = snapshot
 	} else {

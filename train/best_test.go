@@ -46,7 +46,8 @@ func runRefit(ctx context.Context, o toy) (*train.Report, error) {
 	}
 	by := &train.StepTrainer{EngineInfo: train.EngineInfo{Engine: o.Engine}, New: o.NewEngine}
 	var out train.Outcome
-	train.WithRefit(by).Train(ctx, []*train.Trial{&o.Trial}, train.Options{Resume: o.Resume, Observer: o.Observer}, func(_ int, of train.Outcome) { out = of })
+	train.WithRefit(by).Train(ctx, []*train.Trial{&o.Trial}, train.Options{Resume: o.Resume, Observer: o.Observer},
+		func(_ int, of train.Outcome) { out = of })
 	return out.Report, out.Err
 }
 
@@ -79,16 +80,20 @@ func TestBest(t *testing.T) {
 				t.Errorf("epoch %d measures the test bags", m.Epoch)
 			}
 		}
-		if r.Best == nil || *r.Best != (train.Best{Measure: name, Value: want.Measures.Validation()[name], Epoch: want.Epoch, Trained: 12}) {
+		if r.Best == nil || *r.Best != (train.Best{Measure: name, Value: want.Measures.Validation()[name], Epoch: want.Epoch,
+			Trained: 12}) {
 			t.Errorf("%s: %+v, want epoch %d with %v", name, r.Best, want.Epoch, want.Measures.Validation()[name])
 		}
-		if r.Measures.Accuracy("test") == nil || r.Measures.Accuracy("validation") == nil || *r.Measures.Accuracy("validation") != want.Measures.Validation()[measure.Accuracy] || *r.Measures.Accuracy("train") != *want.Measures.Accuracy("train") || r.Loss != want.Loss {
+		if r.Measures.Accuracy("test") == nil || r.Measures.Accuracy("validation") == nil ||
+			*r.Measures.Accuracy("validation") != want.Measures.Validation()[measure.Accuracy] ||
+			*r.Measures.Accuracy("train") != *want.Measures.Accuracy("train") || r.Loss != want.Loss {
 			t.Errorf("%s: the report is not that of epoch %d", name, want.Epoch)
 		}
 		until := options(nil)
 		until.Until = want.Epoch
 		alone, err := run(context.Background(), until)
-		if err != nil || alone.Epochs != want.Epoch || !reflect.DeepEqual(alone.State.Params, r.State.Params) || !reflect.DeepEqual(alone.Detail.Confusion, r.Detail.Confusion) {
+		if err != nil || alone.Epochs != want.Epoch || !reflect.DeepEqual(alone.State.Params, r.State.Params) ||
+			!reflect.DeepEqual(alone.Detail.Confusion, r.Detail.Confusion) {
 			t.Errorf("%s: training for %d epochs gives a different model, %v", name, want.Epoch, err)
 		}
 	}
@@ -104,7 +109,8 @@ func TestLossOfValidationBags(t *testing.T) {
 	}
 	for _, m := range r.Metrics {
 		inside := m.Measures.Validation()[measure.InsideCandidates]
-		if loss := m.Measures.Validation()[train.MeasureLoss]; !(loss > 0) || m.Measures.Validation().Get(measure.Accuracy) != nil || inside < 0 {
+		if loss := m.Measures.Validation()[train.MeasureLoss]; !(loss > 0) ||
+			m.Measures.Validation().Get(measure.Accuracy) != nil || inside < 0 {
 			t.Errorf("epoch %d: %v", m.Epoch, m.Measures.Validation())
 		}
 	}
@@ -117,7 +123,8 @@ func TestLossOfValidationBags(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range r.Metrics {
-		if loss, want := m.Measures.Validation()[train.MeasureLoss], m.Measures.Validation()[measure.LogLoss]; loss < want-1e-9 || loss > want+1e-9 {
+		if loss, want := m.Measures.Validation()[train.MeasureLoss],
+			m.Measures.Validation()[measure.LogLoss]; loss < want-1e-9 || loss > want+1e-9 {
 			t.Errorf("epoch %d: loss %v of bags with one candidate, log loss %v", m.Epoch, loss, want)
 		}
 	}
@@ -140,7 +147,9 @@ func TestEarlyStopping(t *testing.T) {
 			}
 		}
 		trained := min(max(best+patience+1, c.least), 12)
-		r, err := run(context.Background(), validated(t, func(s *language.Train) { s.Best.V, s.Patience.V, s.MinEpochs.V = "loss", patience, c.least }))
+		r, err := run(context.Background(), validated(t, func(s *language.Train) {
+			s.Best.V, s.Patience.V, s.MinEpochs.V = "loss", patience, c.least
+		}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +209,8 @@ func TestResumeOfBest(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := bits(r); got != want || *r.Best != *whole.Best || linesWithoutSeconds(t, o.Dir) != lines {
-				t.Errorf("refit %v, stopped after epoch %d of both trainings: result %+v\n%s\nwant %+v\n%s", refit, stop, r.Best, got, whole.Best, want)
+				t.Errorf("refit %v, stopped after epoch %d of both trainings: result %+v\n%s\nwant %+v\n%s", refit, stop, r.Best,
+					got, whole.Best, want)
 			}
 		}
 	}
@@ -224,7 +234,8 @@ func TestRefit(t *testing.T) {
 	joined := toyOptions(t, func(s *language.Spec) { s.Train = o.Program.Spec.Train })
 	joined.Until = r.Best.Epoch
 	want, err := run(context.Background(), joined)
-	if err != nil || !reflect.DeepEqual(r.State, want.State) || *r.Measures.Accuracy("test") != *want.Measures.Accuracy("test") {
+	if err != nil || !reflect.DeepEqual(r.State, want.State) ||
+		*r.Measures.Accuracy("test") != *want.Measures.Accuracy("test") {
 		t.Errorf("training on all bags for %d epochs gives a different model, %v", r.Best.Epoch, err)
 	}
 }
@@ -232,10 +243,12 @@ func TestRefit(t *testing.T) {
 func TestBestErrors(t *testing.T) {
 	o := validated(t, func(s *language.Train) { s.Best.V = "accuracy" })
 	o.Data.Labels = nil
-	if err := o.CheckMeasures(); err == nil || !strings.Contains(err.Error(), "no validation bag of toy has a true label") {
+	if err := o.CheckMeasures(); err == nil || !strings.Contains(err.Error(),
+		"no validation bag of toy has a true label") {
 		t.Error(err)
 	}
-	if _, err := run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "train.best is accuracy, which is not defined on the 7 validation bags of toy") {
+	if _, err := run(context.Background(), o); err == nil ||
+		!strings.Contains(err.Error(), "train.best is accuracy, which is not defined on the 7 validation bags of toy") {
 		t.Error(err)
 	}
 	// A measure that needs two classes, on validation bags of one class.

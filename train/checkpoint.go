@@ -143,7 +143,8 @@ func decodeBody(body []byte) (*checkpoint, error) {
 	rest = rest[length:]
 	c := &checkpoint{Identity: h.Identity, Epoch: h.Epoch, Metrics: h.Metrics, Arrays: map[string][]float32{}}
 	if c.Epoch < 0 || c.Epoch != len(c.Metrics) {
-		return nil, fmt.Errorf("%w: it has metrics of %s and says %d", errDamaged, diag.Count(len(c.Metrics), "epoch"), c.Epoch)
+		return nil, fmt.Errorf("%w: it has metrics of %s and says %d", errDamaged, diag.Count(len(c.Metrics), "epoch"),
+			c.Epoch)
 	}
 	for _, a := range h.Arrays {
 		if a.Len < 0 || a.Len > len(rest)/4 {
@@ -214,7 +215,8 @@ func newestCheckpoint(dir string) (c *checkpoint, damaged []damagedFile, err err
 	for _, d := range damaged {
 		all = append(all, fmt.Sprintf("%s: %v", d.path, d.err))
 	}
-	return nil, damaged, fmt.Errorf("all checkpoints in %s are damaged (%s): train again from the start, into another folder or over this one with --force",
+	return nil, damaged, fmt.Errorf("all checkpoints in %s are damaged (%s): train again from the start, into another "+
+		"folder or over this one with --force",
 		dir, strings.Join(all, "; "))
 }
 
@@ -253,7 +255,8 @@ func (id *Identity) check(want Identity, dir string) error {
 	if differ == nil {
 		return nil
 	}
-	return fmt.Errorf("the checkpoint in %s belongs to another %s: continue it without changes, choose another folder, or start again with --force",
+	return fmt.Errorf("the checkpoint in %s belongs to another %s: continue it without changes, choose another folder, "+
+		"or start again with --force",
 		dir, strings.Join(differ, " and another "))
 }
 

@@ -11,8 +11,9 @@ import (
 func sampleCheckpoint() *checkpoint {
 	return &checkpoint{
 		Identity: Identity{Spec: "s", Data: "d", Split: "p", Engine: "e"}, Epoch: 1,
-		Metrics: []Metrics{{Epoch: 1, LR: 0.1, Loss: 1.0 / 3, Terms: map[string]float64{"a": 0.1}, Measures: Measures{"test": {"accuracy": 0.5}}}},
-		Arrays:  map[string][]float32{"param/W": {1, -2, 3e-40}, "weights": {0.5}, "empty": {}},
+		Metrics: []Metrics{{Epoch: 1, LR: 0.1, Loss: 1.0 / 3, Terms: map[string]float64{"a": 0.1},
+			Measures: Measures{"test": {"accuracy": 0.5}}}},
+		Arrays: map[string][]float32{"param/W": {1, -2, 3e-40}, "weights": {0.5}, "empty": {}},
 	}
 }
 

@@ -17,7 +17,8 @@ func TestClassWeights(t *testing.T) {
 	d := &data.Dataset{Classes: 3, Offsets: []int{0, 1, 2, 3, 4}, Candidates: []uint8{1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1}}
 	ambiguous := &data.Dataset{Classes: 2, Offsets: []int{0, 1, 2}, Candidates: []uint8{1, 1, 0, 1}}
 	// With several labels, class weights are the factors of the true labels, as pos_weight of PyTorch.
-	multi := &data.Dataset{Classes: 3, Multi: true, Offsets: []int{0, 1, 2, 3, 4}, Candidates: []uint8{1, 1, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0}}
+	multi := &data.Dataset{Classes: 3, Multi: true, Offsets: []int{0, 1, 2, 3, 4}, Candidates: []uint8{1, 1, 0, 0, 1, 0, 0,
+		1, 0, 0, 0, 0}}
 	tests := []struct {
 		set  string
 		data *data.Dataset

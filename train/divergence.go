@@ -17,7 +17,8 @@ import (
 // again, or it learned to predict one class only. The model is then not usable. A loss that is not finite ends a
 // training instead, see NonFiniteError.
 type Divergence struct {
-	Epoch int      `json:"epoch"`               // with the largest mean loss, from 1; if the training collapsed, with the smallest
+	// with the largest mean loss, from 1; if the training collapsed, with the smallest
+	Epoch int      `json:"epoch"`
 	Loss  float64  `json:"loss"`                // mean of that epoch
 	Start float64  `json:"start_loss"`          // loss of the first step, before any update
 	Last  *float64 `json:"last_loss,omitempty"` // mean of the last epoch if the training collapsed, else nil
@@ -37,13 +38,16 @@ func (d *Divergence) Verdict() string {
 
 func (d *Divergence) String() string {
 	if d.Class != "" {
-		return fmt.Sprintf("training collapsed: the model predicts %s for all training bags, and the loss was %.4g in the first step and %.4g in the last epoch; %s",
+		return fmt.Sprintf("training collapsed: the model predicts %s for all training bags, and the loss was %.4g in the "+
+			"first step and %.4g in the last epoch; %s",
 			d.Class, d.Start, *d.Last, d.Advice)
 	}
 	if d.Last != nil {
-		return fmt.Sprintf("training collapsed: the loss was %.4g in the first step, %.4g in epoch %d and %.4g in the last epoch; %s", d.Start, d.Loss, d.Epoch, *d.Last, d.Advice)
+		return fmt.Sprintf("training collapsed: the loss was %.4g in the first step, %.4g in epoch %d and %.4g in the "+
+			"last epoch; %s", d.Start, d.Loss, d.Epoch, *d.Last, d.Advice)
 	}
-	return fmt.Sprintf("training diverged: the loss was %.4g in the first step and %.4g in epoch %d; %s", d.Start, d.Loss, d.Epoch, d.Advice)
+	return fmt.Sprintf("training diverged: the loss was %.4g in the first step and %.4g in epoch %d; %s", d.Start, d.Loss,
+		d.Epoch, d.Advice)
 }
 
 // advice returns what to change in a spec whose training diverged.

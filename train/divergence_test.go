@@ -49,7 +49,8 @@ func TestDivergence(t *testing.T) {
 		switch {
 		case (d == nil) != (c.diverged == 0):
 			t.Errorf("%s: %v", c.name, d)
-		case d != nil && (d.Epoch != c.diverged || !strings.Contains(d.Advice, "0.002") || !strings.Contains(d.Advice, "data.normalize: training")):
+		case d != nil && (d.Epoch != c.diverged || !strings.Contains(d.Advice, "0.002") ||
+			!strings.Contains(d.Advice, "data.normalize: training")):
 			t.Errorf("%s: %+v", c.name, d)
 		}
 	}
@@ -86,8 +87,9 @@ func TestCollapse(t *testing.T) {
 			p.Predictions.Add(row, nil, c.candidates[i])
 		}
 		r := &Record{
-			Trial: &Trial{Program: &compile.Program{Spec: spec}, Data: &data.Dataset{Classes: 3, ClassNames: []string{"a", "b", "c"}}},
-			Last:  PartPredictions{data.TrainPart: p},
+			Trial: &Trial{Program: &compile.Program{Spec: spec}, Data: &data.Dataset{Classes: 3, ClassNames: []string{"a", "b",
+				"c"}}},
+			Last: PartPredictions{data.TrainPart: p},
 		}
 		for epoch := range c.epochs {
 			r.Metrics = append(r.Metrics, Metrics{Epoch: epoch + 1, Loss: c.last})
@@ -96,7 +98,8 @@ func TestCollapse(t *testing.T) {
 		d := r.collapse()
 		if (d != nil) != c.collapsed {
 			t.Errorf("%s: %v", c.name, d)
-		} else if d != nil && (d.Verdict() != "COLLAPSED" || !strings.HasPrefix(d.String(), "training collapsed: the model predicts b for all training bags")) {
+		} else if d != nil && (d.Verdict() != "COLLAPSED" ||
+			!strings.HasPrefix(d.String(), "training collapsed: the model predicts b for all training bags")) {
 			t.Errorf("%s: %s: %v", c.name, d.Verdict(), d)
 		}
 	}

@@ -35,10 +35,12 @@ func (e *NonFiniteError) Error() string {
 // settings of train.
 func (e *NonFiniteError) advice() string {
 	if e.Epoch == 1 && e.Step == 1 && e.What != labelWeight { // a label weight may follow the step
-		return "no parameter has changed yet, so look for a division by 0, a logarithm of a number that is not above 0, or numbers above 3e38 in the equations of the spec"
+		return "no parameter has changed yet, so look for a division by 0, a logarithm of a number that is not above 0, " +
+			"or numbers above 3e38 in the equations of the spec"
 	}
 	if e.What == labelWeight { // the loss and the probabilities of the step are finite
-		return "look for a division by 0 in weights.update: masked_softmax(logp, S) replaces S * p / sum(S * p, 1); or clip the gradients with train.clip: 1 or lower train.lr"
+		return "look for a division by 0 in weights.update: masked_softmax(logp, S) replaces S * p / sum(S * p, 1); or " +
+			"clip the gradients with train.clip: 1 or lower train.lr"
 	}
 	return "clip the gradients with train.clip: 1 or lower train.lr"
 }
@@ -113,7 +115,8 @@ func (r *Run) nonFiniteBags(out *Result, bags []int) (list []int) {
 	}
 	for i, bag := range bags {
 		own := min(r.Data.Size(bag), len(attention))
-		if firstNonFinite(row(out.Probabilities, i)) >= 0 || firstNonFinite(row(out.LabelWeights, i)) >= 0 || firstNonFinite(attention[:own]) >= 0 {
+		if firstNonFinite(row(out.Probabilities, i)) >= 0 || firstNonFinite(row(out.LabelWeights, i)) >= 0 ||
+			firstNonFinite(attention[:own]) >= 0 {
 			list = append(list, bag)
 		}
 		attention = attention[own:]

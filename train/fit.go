@@ -70,7 +70,8 @@ func withGracePeriod(ctx context.Context, by time.Duration) (longer context.Cont
 // fitGroup trains a group of trials epoch by epoch on the executor that open returns. Trials whose
 // last checkpoints are of earlier epochs catch up first. Errors of single trials are in their
 // outcomes; err is an error of the whole group.
-func fitGroup(ctx context.Context, trials []*Trial, engine EngineInfo, o Options, open func([]*Run) (Executor, error)) (outcomes []Outcome, err error) {
+func fitGroup(ctx context.Context, trials []*Trial, engine EngineInfo, o Options, open func([]*Run) (Executor,
+	error)) (outcomes []Outcome, err error) {
 	f := &fit{ctx: ctx, work: ctx, engine: engine, options: o}
 	f.options.Observer = o.ObserverOrSilent()
 	for _, t := range trials {
@@ -135,7 +136,8 @@ func (f *fit) begin() ([]*State, error) {
 }
 
 func (f *fit) identity(r *Run) Identity {
-	id := Identity{Spec: r.Program.Spec.Identity(), Data: r.Data.Hash(), Split: SplitHash(r.Split), Engine: f.engine.Engine, Threads: f.engine.FixedThreads}
+	id := Identity{Spec: r.Program.Spec.Identity(), Data: r.Data.Hash(), Split: SplitHash(r.Split),
+		Engine: f.engine.Engine, Threads: f.engine.FixedThreads}
 	if r.Program.HasImages() {
 		id.Threads = f.engine.ImageThreads
 	}
@@ -228,8 +230,9 @@ func (f *fit) end(active, measured []*Run, began time.Time) error {
 		return err
 	}
 	for _, r := range filter(active, nil) {
-		f.options.Observer.Epoch(r.now, Progress{Trial: r.Name, Epoch: r.done, Epochs: r.lastEpoch(), Step: r.steps, Steps: r.steps,
-			Loss: r.now.Loss, Accuracy: r.correct.share(), Stopped: r.stopped, Left: f.clock.left()})
+		f.options.Observer.Epoch(r.now, Progress{Trial: r.Name, Epoch: r.done, Epochs: r.lastEpoch(), Step: r.steps,
+			Steps: r.steps,
+			Loss:  r.now.Loss, Accuracy: r.correct.share(), Stopped: r.stopped, Left: f.clock.left()})
 	}
 	return nil
 }
@@ -335,7 +338,8 @@ func (f *fit) reportPrediction(r *Run, batch, batches int) {
 	if len(f.runs) > 1 {
 		return
 	}
-	f.options.Observer.Step(Progress{Trial: r.Name, Epoch: r.now.Epoch, Epochs: r.lastEpoch(), Evaluating: true, Step: batch, Steps: batches,
+	f.options.Observer.Step(Progress{Trial: r.Name, Epoch: r.now.Epoch, Epochs: r.lastEpoch(), Evaluating: true,
+		Step: batch, Steps: batches,
 		Loss: r.now.Loss, Left: f.clock.left()})
 }
 

@@ -28,7 +28,8 @@ func TestRunLearns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *r.Measures.Accuracy("train") < 0.9 || *r.Measures.Accuracy("test") < 0.8 || *r.Disambiguation < 0.9 {
-		t.Errorf("accuracies %v %v %v: the toy problem is easy", *r.Measures.Accuracy("train"), *r.Measures.Accuracy("test"), *r.Disambiguation)
+		t.Errorf("accuracies %v %v %v: the toy problem is easy", *r.Measures.Accuracy("train"), *r.Measures.Accuracy("test"),
+			*r.Disambiguation)
 	}
 	if first := r.Metrics[0].Loss; r.Loss >= first {
 		t.Errorf("loss went from %v to %v", first, r.Loss)
@@ -42,7 +43,8 @@ func TestRunLearns(t *testing.T) {
 	if total != len(o.Split.Test) || r.DetailOf != "test" {
 		t.Errorf("confusion matrix of %s counts %d bags, want %d test bags", r.DetailOf, total, len(o.Split.Test))
 	}
-	if got := watch.plan; got.Steps != 6 || got.TrainBags != 21 || got.TestBags != 9 || got.Parameters != 15 || got.Epochs != 30 {
+	if got := watch.plan; got.Steps != 6 || got.TrainBags != 21 || got.TestBags != 9 || got.Parameters != 15 ||
+		got.Epochs != 30 {
 		t.Errorf("plan %+v", got)
 	}
 	if len(watch.done) != 30 || watch.done[29].Epoch != 30 {
@@ -185,7 +187,8 @@ func TestResume(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := bits(r); got != want {
-					t.Errorf("checkpoint every %d, stopped in epoch %d, step %d: different result\n%s\nwant\n%s", every, stop, mid, got, want)
+					t.Errorf("checkpoint every %d, stopped in epoch %d, step %d: different result\n%s\nwant\n%s", every, stop, mid,
+						got, want)
 				}
 				if !bytes.Equal(readFile(t, o.Dir, train.CheckpointFile), wantFile) {
 					t.Errorf("checkpoint every %d, stopped in epoch %d, step %d: different checkpoint", every, stop, mid)
@@ -274,7 +277,8 @@ func TestResumeFromTornFiles(t *testing.T) {
 			r, err := run(context.Background(), o)
 			if tt.both {
 				for _, name := range []string{train.CheckpointFile, train.PreviousFile} {
-					if _, gone := os.Stat(filepath.Join(o.Dir, name)); gone != nil || err == nil || !strings.Contains(err.Error(), name) {
+					if _, gone := os.Stat(filepath.Join(o.Dir, name)); gone != nil || err == nil ||
+						!strings.Contains(err.Error(), name) {
 						t.Errorf("%s: error %v, file %v", name, err, gone)
 					}
 				}
@@ -353,11 +357,18 @@ func TestNonFinite(t *testing.T) {
 		what  string
 		bags  int
 	}{
-		{"term", func(_ *train.Batch, r *train.Result) { r.Terms["size"], r.Loss = inf, inf }, "loss term size became +Inf", 4},
-		{"first term of the spec", func(_ *train.Batch, r *train.Result) { r.Terms["size"], r.Terms["disambiguation"] = nan, nan }, "loss term disambiguation became NaN", 4},
+		{"term", func(_ *train.Batch, r *train.Result) { r.Terms["size"], r.Loss = inf, inf }, "loss term size became +Inf",
+			4},
+		{"first term of the spec", func(_ *train.Batch, r *train.Result) {
+			r.Terms["size"], r.Terms["disambiguation"] = nan,
+				nan
+		}, "loss term disambiguation became NaN", 4},
 		{"loss alone", func(_ *train.Batch, r *train.Result) { r.Loss = nan }, "the loss became NaN", 4},
-		{"probability of one bag", func(_ *train.Batch, r *train.Result) { r.Probabilities[5] = float32(nan) }, "a probability became NaN", 1},
-		{"attention of the last bag", func(_ *train.Batch, r *train.Result) { r.Attention[len(r.Attention)-1] = float32(inf) }, "an attention score became +Inf", 1},
+		{"probability of one bag", func(_ *train.Batch, r *train.Result) { r.Probabilities[5] = float32(nan) },
+			"a probability became NaN", 1},
+		{"attention of the last bag", func(_ *train.Batch, r *train.Result) {
+			r.Attention[len(r.Attention)-1] = float32(inf)
+		}, "an attention score became +Inf", 1},
 		{"weights of two bags", func(_ *train.Batch, r *train.Result) {
 			r.LabelWeights[0], r.LabelWeights[4] = float32(nan), float32(nan)
 		}, "a label weight became NaN", 2},
@@ -457,7 +468,8 @@ func TestEngineErrorNamesBags(t *testing.T) {
 	e := &toyEngine{p: o.Program, spoil: func(*train.Batch, *train.Result) error { return errors.New("out of memory") }}
 	o.NewEngine = func(*compile.Program) (train.Engine, error) { return e, nil }
 	_, err := run(context.Background(), o)
-	if err == nil || !strings.Contains(err.Error(), "epoch 1, step 1, bags ") || !strings.Contains(err.Error(), "of toy: out of memory") {
+	if err == nil || !strings.Contains(err.Error(), "epoch 1, step 1, bags ") ||
+		!strings.Contains(err.Error(), "of toy: out of memory") {
 		t.Errorf("error %v", err)
 	}
 	if !e.closed {

@@ -18,7 +18,8 @@ import (
 func ProgramKey(spec *language.Spec) string {
 	s := *spec
 	s.Name.V, s.Description.V = "", ""
-	s.Data = language.Data{Shape: s.Data.Shape, Classes: s.Data.Classes, Labels: s.Data.Labels, Normalize: s.Data.Normalize, Sample: s.Data.Sample}
+	s.Data = language.Data{Shape: s.Data.Shape, Classes: s.Data.Classes, Labels: s.Data.Labels,
+		Normalize: s.Data.Normalize, Sample: s.Data.Sample}
 	s.Train.LR.V, s.Train.Seed.V, s.Train.EvalEvery.V, s.Train.Engine.V = 1, 0, 1, ""
 	s.Train.Best.V, s.Train.Patience.V, s.Train.MinEpochs.V, s.Train.Refit.V = "", 0, 0, false
 	s.Loss = slices.Clone(s.Loss)
@@ -129,7 +130,8 @@ func (g *GroupTrainer) groupCount(like *Trial, n, maxParallel, parallel int) int
 // train trains some trials of the list in one group. If the whole group fails, which may be too
 // large for the memory, it trains each half. If there are other trials, a panic is an error
 // of its group, so that it does not end the others before their checkpoints.
-func (g *GroupTrainer) train(ctx context.Context, trials []*Trial, group []int, o Options, done func(i int, out Outcome)) {
+func (g *GroupTrainer) train(ctx context.Context, trials []*Trial, group []int, o Options,
+	done func(i int, out Outcome)) {
 	var outcomes []Outcome
 	run := func() (err error) {
 		if ctx.Err() != nil {

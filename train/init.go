@@ -100,6 +100,7 @@ func tooWide(d *data.Dataset, bags []int, feature int) error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%s, bag %d: feature %d of instance %d is %g: the deviation of this feature is too large for float32 numbers; correct the value, or divide the feature by a constant",
+	return fmt.Errorf("%s, bag %d: feature %d of instance %d is %g: the deviation of this feature is too large for "+
+		"float32 numbers; correct the value, or divide the feature by a constant",
 		d.Name, inBag+1, feature+1, instance+1, largest)
 }

@@ -111,7 +111,8 @@ var zero = []float32{0}
 // Scalars returns the inputs of one element by name.
 func (b *Batch) Scalars(p *compile.Program) map[string]float64 {
 	scalars := map[string]float64{
-		compile.InLR: b.LR, compile.InLambda: b.Lambda, compile.InEpoch: float64(b.Epoch), compile.InEpochs: float64(b.Epochs),
+		compile.InLR: b.LR, compile.InLambda: b.Lambda, compile.InEpoch: float64(b.Epoch),
+		compile.InEpochs: float64(b.Epochs),
 	}
 	maps.Copy(scalars, p.StepScalars(b.Position))
 	return scalars
@@ -152,7 +153,8 @@ func checkInstances(p *compile.Program, instances []float32, bagOf []int, bags i
 		return fmt.Errorf("the batch has %d bags, its instances belong to %d", bags, next)
 	}
 	if want := len(bagOf) * ndarray.Size(p.Signature.Instance); len(instances) != want {
-		return fmt.Errorf("the batch has %d numbers for instances, %d of the shape %v need %d", len(instances), len(bagOf), p.Signature.Instance, want)
+		return fmt.Errorf("the batch has %d numbers for instances, %d of the shape %v need %d", len(instances), len(bagOf),
+			p.Signature.Instance, want)
 	}
 	return nil
 }

@@ -79,7 +79,8 @@ type Batcher interface {
 // BatchInputs starts an inference graph. It declares instances of the given shape and bag_of,
 // and normalises the instances. The statistics of the normalisation are added to params.
 // z may be nil.
-func BatchInputs(b *graph.Builder, instance []int, z *data.Normalization, params map[string][]float32) (x, bagOf *graph.Node) {
+func BatchInputs(b *graph.Builder, instance []int, z *data.Normalization, params map[string][]float32) (x,
+	bagOf *graph.Node) {
 	x = b.Input(compile.InInstances, graph.Float, rowsOf(graph.N, instance))
 	bagOf = b.Input(compile.InBagOf, graph.Int, graph.Shape{graph.N})
 	return normalize(b, x, instance, z, params), bagOf
@@ -98,7 +99,8 @@ func rowsOf(n graph.Dim, instance []int) graph.Shape {
 	return shape
 }
 
-func normalize(b *graph.Builder, x *graph.Node, instance []int, z *data.Normalization, params map[string][]float32) *graph.Node {
+func normalize(b *graph.Builder, x *graph.Node, instance []int, z *data.Normalization,
+	params map[string][]float32) *graph.Node {
 	if z == nil {
 		return x
 	}

@@ -19,17 +19,19 @@ const MetricsFile = "metrics.jsonl"
 
 // Metrics are the measurements of one epoch.
 type Metrics struct {
-	Epoch     int                `json:"epoch"` // from 1
-	LR        float64            `json:"lr"`
-	Lambda    float64            `json:"lambda"`
-	Loss      float64            `json:"loss"`                 // mean over the bags, before the update of each step
-	StartLoss *float64           `json:"start_loss,omitempty"` // of the first step of the first epoch, before any update; nil in later epochs
-	Terms     map[string]float64 `json:"terms"`                // unweighted means, by name
+	Epoch  int     `json:"epoch"` // from 1
+	LR     float64 `json:"lr"`
+	Lambda float64 `json:"lambda"`
+	Loss   float64 `json:"loss"` // mean over the bags, before the update of each step
+	// of the first step of the first epoch, before any update; nil in later epochs
+	StartLoss *float64           `json:"start_loss,omitempty"`
+	Terms     map[string]float64 `json:"terms"` // unweighted means, by name
 	// FromSteps: the measures of the training bags are those of the predictions of the steps,
 	// each made before the update of its step.
-	FromSteps      bool     `json:"train_from_steps,omitempty"`
-	Measures       Measures `json:"measures,omitempty"`      // nil if not measured in this epoch
-	Disambiguation *float64 `json:"disambiguation_accuracy"` // training bags whose largest label weight is on the true label
+	FromSteps bool     `json:"train_from_steps,omitempty"`
+	Measures  Measures `json:"measures,omitempty"` // nil if not measured in this epoch
+	// training bags whose largest label weight is on the true label
+	Disambiguation *float64 `json:"disambiguation_accuracy"`
 	Seconds        float64  `json:"seconds"`
 }
 

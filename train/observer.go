@@ -50,7 +50,8 @@ type Plan struct {
 // planOf returns the plan of trials without engine and Done.
 func planOf(trials []*Trial) Plan {
 	first := trials[0]
-	p := Plan{Name: first.Program.Spec.Name.V, Trials: len(trials), TrainBags: len(first.Split.Train), Validation: len(first.Split.Validation), TestBags: len(first.Split.Test),
+	p := Plan{Name: first.Program.Spec.Name.V, Trials: len(trials), TrainBags: len(first.Split.Train),
+		Validation: len(first.Split.Validation), TestBags: len(first.Split.Test),
 		Unused: len(first.Split.Validation) > 0 && !first.Program.Spec.UsesValidation(),
 		Steps:  len(data.Batches(first.Split.Train, first.BatchSize())), Parameters: first.Program.FlatSize()}
 	for _, t := range trials {
@@ -150,7 +151,8 @@ func (t *mergedObserver) Epoch(m Metrics, p Progress) {
 			mean.Measures[part] = measure.Values{measure.Accuracy: *v}
 		}
 	}
-	t.to.Epoch(mean, Progress{Epoch: mean.Epoch, Epochs: t.plan.Epochs, Step: 1, Steps: 1, Loss: mean.Loss, Left: t.left()})
+	t.to.Epoch(mean, Progress{Epoch: mean.Epoch, Epochs: t.plan.Epochs, Step: 1, Steps: 1, Loss: mean.Loss,
+		Left: t.left()})
 }
 
 func (t *mergedObserver) left() time.Duration {

@@ -53,8 +53,10 @@ func (e *Oracle) Step(b *Batch) (*Result, error) {
 		return nil, fmt.Errorf("oracle: %w", err)
 	}
 	r := &Result{
-		Loss: out[compile.OutLoss].Data[0], Terms: map[string]float64{}, LabelWeights: ndarray.Convert[float32](out[compile.OutLabelWeights].Data),
-		Probabilities: ndarray.Convert[float32](out[compile.OutProbabilities].Data), Attention: ndarray.Convert[float32](out[compile.OutAttention].Data),
+		Loss: out[compile.OutLoss].Data[0], Terms: map[string]float64{},
+		LabelWeights:  ndarray.Convert[float32](out[compile.OutLabelWeights].Data),
+		Probabilities: ndarray.Convert[float32](out[compile.OutProbabilities].Data),
+		Attention:     ndarray.Convert[float32](out[compile.OutAttention].Data),
 	}
 	for name, v := range out {
 		if term, ok := strings.CutPrefix(name, compile.TermPrefix); ok {
@@ -94,7 +96,8 @@ func (e *Oracle) Predict(instances []float32, bagOf []int, bags int) (probabilit
 	if err != nil {
 		return nil, nil, fmt.Errorf("oracle: %w", err)
 	}
-	return ndarray.Convert[float32](out[compile.OutProbabilities].Data), ndarray.Convert[float32](out[compile.OutAttention].Data), nil
+	return ndarray.Convert[float32](out[compile.OutProbabilities].Data),
+		ndarray.Convert[float32](out[compile.OutAttention].Data), nil
 }
 
 // Params returns the float64 values of the learned parameters, [P] in the order of the program.

@@ -40,7 +40,8 @@ func TestPlainMomentum(t *testing.T) {
 	if err := e.SetState(&train.State{Params: map[string][]float32{"w": {2}}}); err != nil {
 		t.Fatal(err)
 	}
-	batch := &train.Batch{Instances: []float32{1}, BagOf: []int{0}, Bags: 1, Candidates: []float32{1}, LabelWeights: []float32{1}, LR: 0.5}
+	batch := &train.Batch{Instances: []float32{1}, BagOf: []int{0}, Bags: 1, Candidates: []float32{1},
+		LabelWeights: []float32{1}, LR: 0.5}
 	// g = 2w + w/4: 4.5, v = 4.5, w = -0.25; then g = -0.5625, v = 1.6875, w = -1.09375
 	for _, want := range []float64{-0.25, -1.09375} {
 		if _, err := e.Step(batch); err != nil {

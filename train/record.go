@@ -104,7 +104,8 @@ func (r *Record) BagWeights(bag int) []float32 {
 // measured reports whether an epoch is evaluated.
 func (r *Record) measured(epoch int) bool {
 	every := r.Program.Spec.Train.EvalEvery.V
-	return (!r.OnlySnapshots || r.selects() || r.Program.Spec.Train.DecayMeasure.V != "") && every > 0 && epoch%every == 0 || r.snapshot(epoch) || epoch > r.lastEpoch()-r.LastEpochs
+	return (!r.OnlySnapshots || r.selects() || r.Program.Spec.Train.DecayMeasure.V != "") && every > 0 &&
+		epoch%every == 0 || r.snapshot(epoch) || epoch > r.lastEpoch()-r.LastEpochs
 }
 
 // snapshot reports whether the attention scores of an epoch are recorded: those of Snapshots, or
@@ -221,8 +222,10 @@ func (r *Record) Report(engine string, state *State) *Report {
 	p := &Report{
 		Engine: engine, Seed: r.Seed(), Epochs: r.Epochs,
 		TrainBags: len(r.Split.Train), ValidationBags: len(r.Split.Validation), TestBags: len(r.Split.Test),
-		Loss: final.Loss, Diverged: cmp.Or(divergence(r.Metrics, r.Data.Classes, r.Program.Spec), r.collapse()), Disambiguation: final.Disambiguation,
-		Trajectories: r.Trajectories, Metrics: r.Metrics, Attention: r.Attention, Program: r.Program, State: state, Weights: r.Weights,
+		Loss: final.Loss, Diverged: cmp.Or(divergence(r.Metrics, r.Data.Classes, r.Program.Spec), r.collapse()),
+		Disambiguation: final.Disambiguation,
+		Trajectories:   r.Trajectories, Metrics: r.Metrics, Attention: r.Attention, Program: r.Program, State: state,
+		Weights: r.Weights,
 	}
 	for _, m := range r.Metrics {
 		p.Seconds += m.Seconds

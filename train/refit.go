@@ -80,7 +80,8 @@ func (r *Report) addSearch(search *Report) {
 func refitObserver(o Options, trials []*Trial) Observer {
 	to := o.ObserverOrSilent()
 	if len(trials) > 1 {
-		to.Note(fmt.Sprintf("training %s again on training and validation bags, each for the epochs that train.best chose", diag.Count(len(trials), "run")))
+		to.Note(fmt.Sprintf("training %s again on training and validation bags, each for the epochs that train.best chose",
+			diag.Count(len(trials), "run")))
 		return notesOnly{to: to}
 	}
 	to.Note(fmt.Sprintf("training again on training and validation bags for %s", diag.Count(trials[0].Until, "epoch")))

@@ -27,7 +27,8 @@ const (
 
 // save writes a checkpoint of the finished epochs.
 func (r *Run) save(state *State) error {
-	c := &checkpoint{Identity: r.identity, Epoch: r.done, Metrics: r.Metrics, Arrays: map[string][]float32{arrayWeights: r.Weights}}
+	c := &checkpoint{Identity: r.identity, Epoch: r.done, Metrics: r.Metrics, Arrays: map[string][]float32{
+		arrayWeights: r.Weights}}
 	for name, values := range state.Params {
 		c.Arrays[arrayParam+name] = values
 	}

@@ -74,7 +74,8 @@ func (r *Run) Position(step int) compile.Position {
 	n := max(1, r.Program.Spec.Train.Accumulate.V)
 	window := (step - 1) / n
 	last := min((window+1)*n, r.steps)
-	return compile.Position{Update: (r.now.Epoch-1)*((r.steps+n-1)/n) + window + 1, Steps: last - window*n, Pending: step < last}
+	return compile.Position{Update: (r.now.Epoch-1)*((r.steps+n-1)/n) + window + 1, Steps: last - window*n,
+		Pending: step < last}
 }
 
 // Batches returns the bags of the steps of the current epoch.
@@ -183,7 +184,9 @@ func (r *Run) EvaluatedBatches() (list [][]int) {
 	for _, part := range r.evaluatedParts() {
 		bags := part.Bags
 		if part.Name == data.TrainPart && r.now.FromSteps {
-			bags = slices.DeleteFunc(slices.Clone(bags), func(bag int) bool { return r.stepPredictions[bag].probabilities != nil })
+			bags = slices.DeleteFunc(slices.Clone(bags), func(bag int) bool {
+				return r.stepPredictions[bag].probabilities != nil
+			})
 		}
 		list = append(list, data.Batches(bags, r.BatchSize())...)
 	}
@@ -256,7 +259,8 @@ func (r *Run) checkState(s *State) error {
 	parts, views := []string{"parameter "}, []map[string][]float32{s.Params}
 	for _, name := range r.Program.OptimizerState() {
 		if v := s.Optimizer[name]; v != nil {
-			parts, views = append(parts, "the "+strings.ReplaceAll(name, "_", " ")+" of parameter "), append(views, r.Program.ParamViews(v))
+			parts, views = append(parts, "the "+strings.ReplaceAll(name, "_", " ")+" of parameter "),
+				append(views, r.Program.ParamViews(v))
 		}
 	}
 	for _, p := range r.Program.Params {
@@ -288,5 +292,8 @@ func (r *Run) active() bool { return r.err == nil && !r.stopped && r.done < r.la
 
 // filter returns the runs without an error that satisfy a condition; nil: all without an error.
 func filter(runs []*Run, condition func(*Run) bool) []*Run {
-	return slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool { return r.err != nil || condition != nil && !condition(r) })
+	return slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool {
+		return r.err != nil || condition != nil &&
+			!condition(r)
+	})
 }

@@ -33,7 +33,8 @@ func TestBalancedSampling(t *testing.T) {
 	rare, all := 0, 0
 	for epoch := range 100 {
 		drawn := slices.Concat(trial.BatchesOf(epoch + 1)...)
-		if !slices.Equal(drawn, slices.Concat(trial.BatchesOf(epoch+1)...)) || epoch > 0 && slices.Equal(drawn, slices.Concat(trial.BatchesOf(epoch)...)) {
+		if !slices.Equal(drawn, slices.Concat(trial.BatchesOf(epoch+1)...)) || epoch > 0 &&
+			slices.Equal(drawn, slices.Concat(trial.BatchesOf(epoch)...)) {
 			t.Fatalf("epoch %d: draws do not depend on seed and epoch alone", epoch+1)
 		}
 		for _, bag := range drawn {

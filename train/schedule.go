@@ -8,7 +8,8 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// LearningRate returns the learning rate of the epoch after those done: train.lr times the factor of train.schedule (see
+// LearningRate returns the learning rate of the epoch after those done: train.lr times the factor of train.schedule
+// (see
 // scheduleFactors, which follow PyTorch's schedulers). In the first
 // train.warmup epochs w it rises: lr (e + 1) / (w + 1) in the epoch with index e, as with
 // LinearLR(start_factor=1/(w+1), total_iters=w).

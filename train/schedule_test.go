@@ -45,7 +45,8 @@ type schedule struct {
 func (c *schedule) epochs(n int) []train.Metrics {
 	list := make([]train.Metrics, n)
 	for i := range list {
-		list[i] = train.Metrics{Loss: c.Losses[i], Measures: train.Measures{data.ValidationPart: measure.Values{"accuracy": c.Losses[i], "log_loss": c.Losses[i]}}}
+		list[i] = train.Metrics{Loss: c.Losses[i], Measures: train.Measures{data.ValidationPart: measure.Values{
+			"accuracy": c.Losses[i], "log_loss": c.Losses[i]}}}
 	}
 	return list
 }
@@ -98,7 +99,8 @@ func TestInitStateNormalization(t *testing.T) {
 		}
 	}
 	d.Instances[3] = -3e38
-	if _, err := train.InitState(p, d, []int{0}, 1); err == nil || !strings.Contains(err.Error(), "bag 1: feature 2 of instance 2 is -3e+38") {
+	if _, err := train.InitState(p, d, []int{0}, 1); err == nil ||
+		!strings.Contains(err.Error(), "bag 1: feature 2 of instance 2 is -3e+38") {
 		t.Errorf("a feature beyond float32: %v", err)
 	}
 	d.Instances[3] = 5

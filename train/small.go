@@ -29,7 +29,8 @@ func SmallTrial() (*Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Trial{Program: p, Data: d, Split: &data.Split{Train: d.AllBags()}, OnlySnapshots: true, Snapshots: []int{}}, nil
+	return &Trial{Program: p, Data: d, Split: &data.Split{Train: d.AllBags()}, OnlySnapshots: true, Snapshots: []int{}},
+		nil
 }
 
 // TrySmall trains SmallTrial to test the device of a trainer. It returns the time of a training

@@ -71,7 +71,8 @@ func CheckState(p *compile.Program, s *State) error {
 	}
 	for _, name := range p.OptimizerState() {
 		if v, ok := s.Optimizer[name]; ok && len(v) != p.FlatSize() {
-			return fmt.Errorf("the state has %d values of the vector %s of the optimizer, the program needs %d", len(v), name, p.FlatSize())
+			return fmt.Errorf("the state has %d values of the vector %s of the optimizer, the program needs %d", len(v), name,
+				p.FlatSize())
 		}
 	}
 	for _, name := range p.NormalizationParams() {

@@ -26,7 +26,8 @@ func (s *StepTrainer) Train(ctx context.Context, trials []*Trial, o Options, don
 	if o.MaxParallel == 0 && slices.ContainsFunc(trials, func(t *Trial) bool { return t.Program.HasImages() }) {
 		parallel = 1
 	}
-	alone := &GroupTrainer{EngineInfo: s.EngineInfo, Parallel: parallel, Open: func(runs []*Run, _ func(string)) (Executor, error) {
+	alone := &GroupTrainer{EngineInfo: s.EngineInfo, Parallel: parallel, Open: func(runs []*Run, _ func(string)) (Executor,
+		error) {
 		engine, err := s.New(runs[0].Program)
 		if err != nil {
 			return nil, err
@@ -45,7 +46,8 @@ type stepwise struct {
 
 func newStepwise(e Engine, r *Run) *stepwise {
 	largest := r.largestBatch()
-	return &stepwise{e, r, feeder{program: r.Program, data: r.Data, Loader: data.NewLoader(r.Data, largest), largest: largest, seed: r.Seed(), mean: r.mean, std: r.std}}
+	return &stepwise{e, r, feeder{program: r.Program, data: r.Data, Loader: data.NewLoader(r.Data, largest),
+		largest: largest, seed: r.Seed(), mean: r.mean, std: r.std}}
 }
 
 func (s *stepwise) SetStates(list []*State) error { return s.engine.SetState(list[0]) }
@@ -86,8 +88,10 @@ func (s *stepwise) step(assembled *data.Batch, step int) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("epoch %d, step %d, %s: %w", r.now.Epoch, step, nameBags(BagNumbers(bags), r.Data.Name), err)
 	}
-	if want := len(bags) * r.Data.Classes; len(out.Probabilities) != want || len(out.LabelWeights) != want || len(out.Attention) != len(b.BagOf) {
-		return nil, fmt.Errorf("engine %s returned %d probabilities, %d label weights and %d attention scores for %d bags of %d instances",
+	if want := len(bags) * r.Data.Classes; len(out.Probabilities) != want || len(out.LabelWeights) != want ||
+		len(out.Attention) != len(b.BagOf) {
+		return nil, fmt.Errorf("engine %s returned %d probabilities, %d label weights and %d attention scores for %d bags "+
+			"of %d instances",
 			s.engine.Name(), len(out.Probabilities), len(out.LabelWeights), len(out.Attention), len(bags), len(b.BagOf))
 	}
 	return out, nil

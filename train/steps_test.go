@@ -57,7 +57,8 @@ func TestSeveralTrials(t *testing.T) {
 				t.Errorf("%d at a time: trial %d differs from the same trial by itself", atATime, i)
 			}
 		}
-		if last := watch.done[len(watch.done)-1]; watch.plan.Trials != 4 || watch.plan.Epochs != epochs || len(watch.done) != 15 || last.Epoch != 15 {
+		if last := watch.done[len(watch.done)-1]; watch.plan.Trials != 4 || watch.plan.Epochs != epochs ||
+			len(watch.done) != 15 || last.Epoch != 15 {
 			t.Errorf("observed %+v of %d epochs and %d epochs, the last as %d", watch.plan, epochs, len(watch.done), last.Epoch)
 		}
 	}
@@ -70,12 +71,13 @@ func TestSeveralTrialsStopped(t *testing.T) {
 	watch := &spy{epoch: func(train.Metrics) { cancel() }}
 	by := &train.StepTrainer{New: a.NewEngine}
 	outcomes := 0
-	by.Train(ctx, []*train.Trial{&a.Trial, &b.Trial}, train.Options{MaxParallel: 1, Observer: watch}, func(_ int, out train.Outcome) {
-		outcomes++
-		if !errors.Is(out.Err, context.Canceled) {
-			t.Errorf("after the end of the context: %v", out.Err)
-		}
-	})
+	by.Train(ctx, []*train.Trial{&a.Trial, &b.Trial}, train.Options{MaxParallel: 1, Observer: watch},
+		func(_ int, out train.Outcome) {
+			outcomes++
+			if !errors.Is(out.Err, context.Canceled) {
+				t.Errorf("after the end of the context: %v", out.Err)
+			}
+		})
 	if outcomes != 2 || len(watch.done) != 1 {
 		t.Errorf("%d outcomes, %d epochs", outcomes, len(watch.done))
 	}

@@ -57,11 +57,13 @@ func toyProgram(d *data.Dataset) *compile.Program {
 	s := &language.Spec{}
 	s.Name.V = "toy"
 	s.Data.Normalize.V = "training"
-	s.Loss = []language.Loss{{Kind: schema.Str{V: "disambiguation"}}, {Kind: schema.Str{V: "equation"}, Name: schema.Str{V: "size"}}}
+	s.Loss = []language.Loss{{Kind: schema.Str{V: "disambiguation"}}, {Kind: schema.Str{V: "equation"},
+		Name: schema.Str{V: "size"}}}
 	s.Weights.Schedule.V, s.Weights.FirstEpoch.V = "linear", 1
 	s.Train = language.Train{
 		Optimizer: schema.Str{V: "sgd"},
-		Epochs:    schema.Int{V: 6}, Batch: schema.Int{V: 4}, Seed: schema.Int{V: 3}, LR: schema.Float{V: 0.05}, Momentum: schema.Float{V: 0.9},
+		Epochs:    schema.Int{V: 6}, Batch: schema.Int{V: 4}, Seed: schema.Int{V: 3}, LR: schema.Float{V: 0.05},
+		Momentum: schema.Float{V: 0.9},
 		Nesterov: schema.Bool{V: true}, WeightDecay: schema.Float{V: 1e-4}, Schedule: schema.Str{V: "cosine"},
 		EvalEvery: schema.Int{V: 1}, Checkpoint: schema.Int{V: 1},
 	}
@@ -219,9 +221,10 @@ func toyOptions(t *testing.T, edit func(*language.Spec)) toy {
 	if edit != nil {
 		edit(p.Spec)
 	}
-	o := toy{Trial: train.Trial{Program: p, Data: d, Split: &data.Split{}}, Engine: "toy", NewEngine: func(p *compile.Program) (train.Engine, error) {
-		return &toyEngine{p: p}, nil
-	}}
+	o := toy{Trial: train.Trial{Program: p, Data: d, Split: &data.Split{}}, Engine: "toy",
+		NewEngine: func(p *compile.Program) (train.Engine, error) {
+			return &toyEngine{p: p}, nil
+		}}
 	for i := range 30 {
 		if i < 9 {
 			o.Split.Test = append(o.Split.Test, i)

@@ -97,8 +97,9 @@ type Outcome struct {
 
 // EngineInfo describes the engine that trains.
 type EngineInfo struct {
-	Engine     string // name
-	Device     string // cpu, cuda or an execution provider; part of the identity of checkpoints, because devices round differently
+	Engine string // name
+	// cpu, cuda or an execution provider; part of the identity of checkpoints, because devices round differently
+	Device     string
 	DeviceName string // description of the device of the engine xla; empty for others
 	Threads    int    // requested threads of the engine ort; 0: as many as the program needs
 	// FixedThreads is the number of threads that the user requested, or 0. It is part of the identity
@@ -143,7 +144,8 @@ type Trainer interface {
 }
 
 // Some trains the trials with the given indices in a list. done gets indices in the list.
-func Some(ctx context.Context, trainer Trainer, trials []*Trial, indices []int, o Options, done func(i int, out Outcome)) {
+func Some(ctx context.Context, trainer Trainer, trials []*Trial, indices []int, o Options,
+	done func(i int, out Outcome)) {
 	if len(indices) > 0 {
 		trainer.Train(ctx, pick(trials, indices), o, func(n int, out Outcome) { done(indices[n], out) })
 	}
@@ -171,9 +173,11 @@ func (t *Trial) Check() error {
 	case len(t.Split.Train) == 0:
 		return fmt.Errorf("no bag of %s is left for training: change data.split", t.Data.Name)
 	case t.Data.Classes != sig.Classes:
-		return fmt.Errorf("%s has %s, the program was compiled for %d", t.Data.Name, diag.Count(t.Data.Classes, "class"), sig.Classes)
+		return fmt.Errorf("%s has %s, the program was compiled for %d", t.Data.Name, diag.Count(t.Data.Classes, "class"),
+			sig.Classes)
 	case t.Data.Dim() != ndarray.Size(sig.Instance):
-		return fmt.Errorf("the instances of %s have %s, the program was compiled for %d", t.Data.Name, diag.Count(t.Data.Dim(), "feature"), ndarray.Size(sig.Instance))
+		return fmt.Errorf("the instances of %s have %s, the program was compiled for %d", t.Data.Name,
+			diag.Count(t.Data.Dim(), "feature"), ndarray.Size(sig.Instance))
 	case len(t.Data.Candidates) != t.Data.Bags()*t.Data.Classes:
 		return errors.New("bug: a dataset without the candidate sets of its bags")
 	}

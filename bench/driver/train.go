@@ -34,7 +34,8 @@ func (f *follower) Epoch(train.Metrics, train.Progress) { f.skip() }
 // train runs miplc's training loop on all bags until step returns true. Batches, dropout masks and
 // label weights are handled as in any other run.
 func (r *request) train(step func() bool, skip func()) error {
-	p, d, err := r.program(fmt.Sprint("train.batch=", r.bags), "train.epochs=1000000", "train.eval_every=1000000", "train.schedule=constant", "data.normalize=none")
+	p, d, err := r.program(fmt.Sprint("train.batch=", r.bags), "train.epochs=1000000", "train.eval_every=1000000",
+		"train.schedule=constant", "data.normalize=none")
 	if err != nil {
 		return err
 	}

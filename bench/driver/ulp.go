@@ -41,7 +41,9 @@ func ulp(r request) (any, error) {
 
 	engine := ort.NewTrainer(train.EngineInfo{Engine: ort.Name}, ort.Options{Library: r.library, Threads: r.threads}, 1)
 	out := make([]train.Outcome, 2)
-	engine.Train(context.Background(), []*train.Trial{plain, &changed}, train.Options{}, func(i int, o train.Outcome) { out[i] = o })
+	engine.Train(context.Background(), []*train.Trial{plain, &changed}, train.Options{}, func(i int, o train.Outcome) {
+		out[i] = o
+	})
 	if err := errors.Join(out[0].Err, out[1].Err); err != nil {
 		return nil, err
 	}

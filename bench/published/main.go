@@ -74,17 +74,21 @@ func add(base, folder string) error {
 	}
 	var faults []error
 	rank := e.Rank()
-	for _, r := range slices.SortedFunc(maps.Values(found.ByKey), func(a, b experiment.Result) int { return definition.CompareCoord(a.Coord, b.Coord, rank) }) {
+	for _, r := range slices.SortedFunc(maps.Values(found.ByKey), func(a, b experiment.Result) int {
+		return definition.CompareCoord(a.Coord, b.Coord, rank)
+	}) {
 		l := line{r.Coord, r.Accuracy, r.TrainAccuracy, r.Engine, r.Seconds, r.Environment}
 		switch have, ok := known[l.Coord]; {
 		case r.Error != "":
 			faults = append(faults, fmt.Errorf("%v failed: %s", l.Coord, r.Error))
 		case ok && have.Accuracy != l.Accuracy:
-			faults = append(faults, fmt.Errorf("%v: accuracy %v with %s; the line has %v with %s", l.Coord, l.Accuracy, l.origin(), have.Accuracy, have.origin()))
+			faults = append(faults, fmt.Errorf("%v: accuracy %v with %s; the line has %v with %s", l.Coord, l.Accuracy,
+				l.origin(), have.Accuracy, have.origin()))
 		case ok:
 			fmt.Printf("%v: equal, %v\n", l.Coord, l.Accuracy)
 		case r.Environment == nil || r.Environment.Commit == "" || r.Environment.Modified:
-			faults = append(faults, fmt.Errorf("%v was computed by a program of an unknown commit: build miplc with -buildvcs=true from a checkout without changes", l.Coord))
+			faults = append(faults, fmt.Errorf("%v was computed by a program of an unknown commit: build miplc with "+
+				"-buildvcs=true from a checkout without changes", l.Coord))
 		default:
 			var b bytes.Buffer
 			if err := json.NewEncoder(&b).Encode(l); err != nil {
@@ -95,7 +99,9 @@ func add(base, folder string) error {
 		}
 	}
 	var all strings.Builder
-	for _, c := range slices.SortedFunc(maps.Keys(text), func(a, b definition.Coord) int { return definition.CompareCoord(a, b, rank) }) {
+	for _, c := range slices.SortedFunc(maps.Keys(text), func(a, b definition.Coord) int {
+		return definition.CompareCoord(a, b, rank)
+	}) {
 		all.WriteString(text[c])
 	}
 	return errors.Join(append(faults, os.WriteFile(base+".jsonl", []byte(all.String()), 0o666))...)
@@ -107,5 +113,6 @@ func (l line) origin() string {
 		return "engine " + l.Engine + ", environment not recorded"
 	}
 	v := l.Environment
-	return fmt.Sprintf("engine %s, commit %s, %s, onnxruntime %s, %s/%s, threads %d", l.Engine, v.Commit, v.Go, v.ONNXRuntime, v.OS, v.Arch, v.Threads)
+	return fmt.Sprintf("engine %s, commit %s, %s, onnxruntime %s, %s/%s, threads %d", l.Engine, v.Commit, v.Go,
+		v.ONNXRuntime, v.OS, v.Arch, v.Threads)
 }

@@ -20,14 +20,16 @@ func TestAdd(t *testing.T) {
 	for _, c := range []struct{ name, result, wantError, want string }{
 		{"new", newResult, "", `{"data":"D","r":1,"learner":"pl-aggd-mean","split":1,"accuracy":0.75,"engine":"pl-aggd","seconds":2,"environment":{"commit":"c0ffee","go":"go1.26","os":"linux","arch":"amd64","cores":1}}` + "\n" + oldLine},
 		{"equal", strings.NewReplacer(`"split":1`, `"split":2`, "0.75", "0.5").Replace(newResult), "", oldLine},
-		{"different", strings.ReplaceAll(newResult, `"split":1`, `"split":2`), "accuracy 0.75 with engine pl-aggd, commit c0ffee", oldLine},
+		{"different", strings.ReplaceAll(newResult, `"split":1`, `"split":2`),
+			"accuracy 0.75 with engine pl-aggd, commit c0ffee", oldLine},
 		{"unknown commit", strings.Replace(newResult, `"commit":"c0ffee",`, "", 1), "unknown commit", oldLine},
 		{"modified", strings.Replace(newResult, `"c0ffee",`, `"c0ffee","modified":true,`, 1), "unknown commit", oldLine},
 	} {
 		dir := t.TempDir()
 		base := filepath.Join(dir, "e")
 		for path, text := range map[string]string{
-			base + ".yaml":  "name: e\ndescription: one learner\nr: 1\ndata: [{name: D, synth: prototypes}]\nsplits: {count: 2}\nlearners: [{name: pl-aggd-mean, spec: pl-aggd-mean}]\n",
+			base + ".yaml": "name: e\ndescription: one learner\nr: 1\ndata: [{name: D, synth: prototypes}]\nsplits: {count: " +
+				"2}\nlearners: [{name: pl-aggd-mean, spec: pl-aggd-mean}]\n",
 			base + ".jsonl": oldLine,
 			filepath.Join(dir, "run", "results", "1.jsonl"): c.result,
 		} {

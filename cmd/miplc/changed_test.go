@@ -33,8 +33,10 @@ func TestBagFileChangesDuringTraining(t *testing.T) {
 		writeFile(t, filepath.Join(dir, name+".npy"), npy(i))
 	}
 	writeFile(t, filepath.Join(dir, "bags.csv"), []byte(table))
-	writeFile(t, filepath.Join(dir, "model.yaml"), []byte("name: disk\nextends: quickstart\ndata: {set: bags.csv, labels: known}\ntrain: {epochs: 1500}\n"))
-	settings := []string{"train", filepath.Join(dir, "model.yaml"), "--data-dir", dir, "--engine", "ort", "--device", "cpu"}
+	writeFile(t, filepath.Join(dir, "model.yaml"), []byte("name: disk\nextends: quickstart\ndata: {set: bags.csv, "+
+		"labels: known}\ntrain: {epochs: 1500}\n"))
+	settings := []string{"train", filepath.Join(dir, "model.yaml"), "--data-dir", dir, "--engine", "ort", "--device",
+		"cpu"}
 	whole := filepath.Join(dir, "whole")
 	if out, err := exec.Command("miplc", append(settings, "-o", whole)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -80,7 +80,8 @@ type commandCase struct {
 
 func (c *commandCase) fail(args []string, out []byte, format string, values ...any) {
 	spec, _ := os.ReadFile(filepath.Join(c.dir, "spec.yaml"))
-	c.Errorf("-commands.seed %d -commands.case %d: miplc %q: %s\n%.1500s\nspec.yaml:\n%.1500s", *commandsSeed, c.number, args, fmt.Sprintf(format, values...), out, spec)
+	c.Errorf("-commands.seed %d -commands.case %d: miplc %q: %s\n%.1500s\nspec.yaml:\n%.1500s", *commandsSeed, c.number,
+		args, fmt.Sprintf(format, values...), out, spec)
 }
 
 var crash = regexp.MustCompile(`(?m)goroutine \d|panic|^fatal error|bug in miplc|\bbug:|runtime error|SIGSEGV`)
@@ -202,7 +203,8 @@ func (c *commandCase) sameAccuracy(args []string) {
 		Data     struct{ Name string }
 	}
 	var split struct{ Test []int }
-	if set == "" || !c.readJSON(filepath.Join(dir, "summary.json"), &summary) || !c.readJSON(filepath.Join(dir, "split.json"), &split) || summary.Accuracy == nil {
+	if set == "" || !c.readJSON(filepath.Join(dir, "summary.json"), &summary) ||
+		!c.readJSON(filepath.Join(dir, "split.json"), &split) || summary.Accuracy == nil {
 		return // generated bags, or no test bags
 	}
 	cmd := exec.Command("miplc", "predict", dir, set, "--json")

@@ -67,7 +67,8 @@ func dealt(t *testing.T, shards int) string {
 	if err := os.WriteFile(file, []byte(crowded), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("miplc", "experiment", "plan", file, "-o", filepath.Join(dir, "out"), "--shards", fmt.Sprint(shards)).CombinedOutput(); err != nil {
+	if out, err := exec.Command("miplc", "experiment", "plan", file, "-o", filepath.Join(dir, "out"), "--shards",
+		fmt.Sprint(shards)).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return filepath.Join(dir, "out")
@@ -130,7 +131,8 @@ func TestFullDisk(t *testing.T) {
 	if err != nil || len(kept.ByKey) == 0 || len(kept.ByKey) == 32 {
 		t.Fatalf("%d results, %v", len(kept.ByKey), err)
 	}
-	if out, err := exec.Command("miplc", shard...).CombinedOutput(); err != nil || !strings.Contains(string(out), fmt.Sprintf("%d of 32 cells were done before", len(kept.ByKey))) {
+	if out, err := exec.Command("miplc", shard...).CombinedOutput(); err != nil ||
+		!strings.Contains(string(out), fmt.Sprintf("%d of 32 cells were done before", len(kept.ByKey))) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -160,7 +162,8 @@ func TestReadOnlyFolder(t *testing.T) {
 func TestJumpingClock(t *testing.T) {
 	dir := dealt(t, 2)
 	for i, years := range []int{+30, -30} {
-		if out, err := exec.Command("miplc", "experiment", "-o", dir, "--shard", fmt.Sprint(i+1, "/2")).CombinedOutput(); err != nil {
+		if out, err := exec.Command("miplc", "experiment", "-o", dir, "--shard",
+			fmt.Sprint(i+1, "/2")).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
@@ -178,7 +181,8 @@ func TestJumpingClock(t *testing.T) {
 	if err != nil || len(have.ByKey) != 32 {
 		t.Fatalf("%d results, %v", len(have.ByKey), err)
 	}
-	if out, err := exec.Command("miplc", "experiment", "status", dir).CombinedOutput(); err != nil || !strings.Contains(string(out), "32 of 32 cells are done") {
+	if out, err := exec.Command("miplc", "experiment", "status", dir).CombinedOutput(); err != nil ||
+		!strings.Contains(string(out), "32 of 32 cells are done") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -91,7 +91,8 @@ func setenv(t *testing.T, environment []string) {
 func trainOn(t *testing.T, provider string) string {
 	dir := t.TempDir()
 	dataset := filepath.Join(dir, "bags.npz")
-	if out, err := exec.Command("miplc", "data", "synth", "prototypes", "--bags", "20", "-o", dataset).CombinedOutput(); err != nil {
+	if out, err := exec.Command("miplc", "data", "synth", "prototypes", "--bags", "20", "-o",
+		dataset).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	var metrics [2][]train.Metrics

@@ -27,7 +27,8 @@ var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 // TestDocumentedSpecs checks that the specs and experiments in these pages are valid.
 func TestDocumentedSpecs(t *testing.T) {
 	shown := 0
-	for _, document := range []string{"README.md", "docs/tutorial.md", "docs/spec.md", "docs/data.md", "docs/large-data.md", "docs/encoders.md"} {
+	for _, document := range []string{"README.md", "docs/tutorial.md", "docs/spec.md", "docs/data.md",
+		"docs/large-data.md", "docs/encoders.md"} {
 		text, err := os.ReadFile("../../" + document)
 		if err != nil {
 			t.Fatal(err)
@@ -54,9 +55,10 @@ func TestDocumentedSpecs(t *testing.T) {
 }
 
 var (
-	pageStep = regexp.MustCompile("(?m)^(?: {4}(miplc .*)|<!-- file: (\\S+) -->\n```yaml\n((?s:.*?))```|```text\n((?s:.*?))```)$")
-	number   = regexp.MustCompile(`[0-9][0-9.e+-]*`)
-	gap      = regexp.MustCompile(` +`)
+	pageStep = regexp.MustCompile("(?m)^(?: {4}(miplc .*)|<!-- file: (\\S+) " +
+		"-->\n```yaml\n((?s:.*?))```|```text\n((?s:.*?))```)$")
+	number = regexp.MustCompile(`[0-9][0-9.e+-]*`)
+	gap    = regexp.MustCompile(` +`)
 )
 
 // TestTutorial runs the commands of docs/tutorial.md.
@@ -74,7 +76,8 @@ func testPage(t *testing.T, page string, atLeastCommands, atLeastOutputs int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := []string{"images tiles/cat/1.jpg tiles/cat/2.jpg tiles/cat/3.jpg tiles/dog/1.jpg tiles/dog/2.jpg tiles/dog/3.jpg"}
+	script := []string{"images tiles/cat/1.jpg tiles/cat/2.jpg tiles/cat/3.jpg tiles/dog/1.jpg tiles/dog/2.jpg " +
+		"tiles/dog/3.jpg"}
 	var files strings.Builder
 	commands, outputs := 0, 0
 	for _, m := range pageStep.FindAllStringSubmatch(string(text), -1) {
@@ -110,7 +113,8 @@ func outputLines(output string) (script []string) {
 func runPage(t *testing.T, script []string, files string, variables ...string) {
 	t.Helper()
 	dir, library := t.TempDir(), enginetest.Library(t)
-	if err := os.WriteFile(filepath.Join(dir, "page.txtar"), []byte(strings.Join(script, "\n")+"\n"+files), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "page.txtar"), []byte(strings.Join(script, "\n")+"\n"+files),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
@@ -126,7 +130,8 @@ func runPage(t *testing.T, script []string, files string, variables ...string) {
 }
 
 var (
-	goStep   = regexp.MustCompile("(?m)^(?: {4}((?:miplc|go|mkdir|cd) [^#\n]*).*|(?:<!-- file: (\\S+) -->\n)?```go\n((?s:.*?))```|```text\n((?s:.*?))```)$")
+	goStep = regexp.MustCompile("(?m)^(?: {4}((?:miplc|go|mkdir|cd) [^#\n]*).*|(?:<!-- file: (\\S+) " +
+		"-->\n)?```go\n((?s:.*?))```|```text\n((?s:.*?))```)$")
 	declared = regexp.MustCompile(`(?m)^(\w+(?:, \w+)*) :=`)
 	// goImports are the packages that the blocks of the page may use.
 	goImports = []string{
@@ -218,7 +223,8 @@ func fragment(code, model string) string {
 			code += "if err != nil {\nreturn err\n}\n"
 		}
 	}
-	body := "func run(ctx context.Context, model *runtime.Model, bag runtime.Bag) error {\n{\n" + code + "}\nreturn nil\n}\n" + `
+	body := "func run(ctx context.Context, model *runtime.Model, bag runtime.Bag) error {\n{\n" + code +
+		"}\nreturn nil\n}\n" + `
 func main() {
 	model, err := runtime.Open("` + model + `")
 	if err != nil {

@@ -41,7 +41,8 @@ func TestKilledExperimentEndsWithTheSameReport(t *testing.T) {
 			t.Fatalf("miplc %q: %v\n%s", args, err, out)
 		}
 	}
-	whole, killed, shards := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "killed"), filepath.Join(t.TempDir(), "shards")
+	whole, killed, shards := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "killed"),
+		filepath.Join(t.TempDir(), "shards")
 	must("experiment", file, "-o", whole, "--jobs", "2")
 	must("experiment", "plan", file, "-o", shards, "--shards", "3")
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -90,7 +91,8 @@ func harm(t *testing.T, rng *rand.Rand, dir string, times int, processes ...[]st
 				t.Fatal(err)
 			}
 			_ = cmd.Wait() // the exit code is checked below
-			if code := cmd.ProcessState.ExitCode(); stop == os.Interrupt && cmd.ProcessState.Exited() && code != 0 && code != 75 && code != 1 {
+			if code := cmd.ProcessState.ExitCode(); stop == os.Interrupt && cmd.ProcessState.Exited() && code != 0 &&
+				code != 75 && code != 1 {
 				t.Errorf("interrupted with exit code %d", code)
 			}
 		}
@@ -115,7 +117,8 @@ func interrupt(t *testing.T, dir string, stop os.Signal, wait time.Duration, arg
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for journals := []string(nil); len(journals) == 0; journals, _ = filepath.Glob(filepath.Join(dir, "results", "*.jsonl")) {
+	for journals := []string(nil); len(journals) == 0; journals, _ = filepath.Glob(filepath.Join(dir, "results",
+		"*.jsonl")) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	time.Sleep(wait)
@@ -123,7 +126,8 @@ func interrupt(t *testing.T, dir string, stop os.Signal, wait time.Duration, arg
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // the exit code is checked below
-	if code := cmd.ProcessState.ExitCode(); code != 75 || !bytes.Contains(errs.Bytes(), []byte("interrupted; 0 of 2 cells are done and kept")) {
+	if code := cmd.ProcessState.ExitCode(); code != 75 ||
+		!bytes.Contains(errs.Bytes(), []byte("interrupted; 0 of 2 cells are done and kept")) {
 		t.Errorf("exit code %d\n%s", code, &errs)
 	}
 }
@@ -141,7 +145,8 @@ splits: {count: 2}
 		t.Fatal(err)
 	}
 	shards := filepath.Join(dir, "shards")
-	if out, err := exec.Command("miplc", "experiment", "plan", file, "-o", shards, "--shards", "1").CombinedOutput(); err != nil {
+	if out, err := exec.Command("miplc", "experiment", "plan", file, "-o", shards, "--shards",
+		"1").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	stops := []os.Signal{os.Interrupt, syscall.SIGTERM}

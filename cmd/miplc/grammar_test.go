@@ -24,33 +24,41 @@ func (g grammar) one(words ...string) string { return words[g.IntN(len(words))] 
 func (g grammar) chance(p float64) bool      { return g.Float64() < p }
 
 // shipped lists specs that train within seconds on small datasets.
-var shipped = []string{"quickstart", "demipl", "demipl-equations", "demipl-program", "demipl-md", "proden-mean", "rc-maxmin", "lws-mean-mlp", "pl-aggd-mean", "miplgp", "elimipl", "miplma"}
+var shipped = []string{"quickstart", "demipl", "demipl-equations", "demipl-program", "demipl-md", "proden-mean",
+	"rc-maxmin", "lws-mean-mlp", "pl-aggd-mean", "miplgp", "elimipl", "miplma"}
 
 // number returns a number as users write them, usually a plausible one.
 func (g grammar) number() string {
 	if g.chance(0.85) {
 		return g.one("1", "2", "3", "0.5", "0.01", "1e-3", ".5", "5.", "10")
 	}
-	return g.one("0", "-1", "-0", "1e-400", "1e400", "NaN", ".inf", "-.Inf", "0x10", "010", "1_000", "+3", "1,5", "2**31", "9223372036854775807",
-		"99999999999999999999", "1e9", "1048576", "1000000", "1e308", "4294967296", "0.1.2", "½", "١", "12:30:45", "1e", "--3", "True")
+	return g.one("0", "-1", "-0", "1e-400", "1e400", "NaN", ".inf", "-.Inf", "0x10", "010", "1_000", "+3", "1,5", "2**31",
+		"9223372036854775807",
+		"99999999999999999999", "1e9", "1048576", "1000000", "1e308", "4294967296", "0.1.2", "½", "١", "12:30:45", "1e",
+		"--3", "True")
 }
 
 // value returns arbitrary text in place of a YAML value.
 func (g grammar) value() string {
-	return g.one(g.number(), g.number(), "yes", "No", "on", "off", "~", "null", "''", `"3"`, "'0.1'", "true", "TRUE", "auto", "adam", "[1, 2]", "[]", "{}", "{a: 1}",
-		"[[1]]", "!!str 3", "&a 1", "*a", "|\n    text", ">-\n    1", "größe", "日本", "\U0001F600", `"\x00"`, `"\u001b[31m"`, "nn.Linear(20, 5)", "x: y", "- 1", "@x", "`x`", "%x", "a\tb", "# nothing")
+	return g.one(g.number(), g.number(), "yes", "No", "on", "off", "~", "null", "''", `"3"`, "'0.1'", "true", "TRUE",
+		"auto", "adam", "[1, 2]", "[]", "{}", "{a: 1}",
+		"[[1]]", "!!str 3", "&a 1", "*a", "|\n    text", ">-\n    1", "größe", "日本", "\U0001F600", `"\x00"`, `"\u001b[31m"`,
+		"nn.Linear(20, 5)", "x: y", "- 1", "@x", "`x`", "%x", "a\tb", "# nothing")
 }
 
 // line returns a line of a spec.
 func (g grammar) line() string {
-	key := g.one("name", "epochs", "lr", "learning_rate", "batch_size", "optimizer", "model", "loss", "train", "data", "Train", "MODEL", "weights", "extends", "seed", "device", "hidden_dim", "layers", "параметр", "export", "learner", "units", "<<", "?", "classes")
+	key := g.one("name", "epochs", "lr", "learning_rate", "batch_size", "optimizer", "model", "loss", "train", "data",
+		"Train", "MODEL", "weights", "extends", "seed", "device", "hidden_dim", "layers", "параметр", "export", "learner",
+		"units", "<<", "?", "classes")
 	return strings.Repeat(" ", 2*g.IntN(4)) + g.one("", "", "- ") + key + g.one(": ", ": ", ":", " : ", " = ") + g.value()
 }
 
 // equation returns an expression, usually a valid one.
 func (g grammar) equation(depth int) string {
 	if depth == 0 || g.chance(0.2) {
-		return g.one("X", "H", "z", "a", "p", "C", "V", "S", "w", "lambda", "t", "T", "d", "k", "1", g.number(), "nope", "self.x", "x[0]", "'s'", "X.T")
+		return g.one("X", "H", "z", "a", "p", "C", "V", "S", "w", "lambda", "t", "T", "d", "k", "1", g.number(), "nope",
+			"self.x", "x[0]", "'s'", "X.T")
 	}
 	sub := func() string { return g.equation(depth - 1) }
 	switch g.IntN(6) {
@@ -61,7 +69,9 @@ func (g grammar) equation(depth int) string {
 	case 2:
 		return sub() + g.one(" + ", " - ", "*", "/", " ** ", " ^ ", " @ ", " % ", " && ") + sub()
 	}
-	name := g.one("exp", "log", "tanh", "sigmoid", "softmax", "log_softmax", "relu", "sum", "mean", "max", "matmul", "bag_sum", "bag_softmax", "bag_mean", "bag_max", "bag_min", "bag_count", "of_bag", "clamp", "concat", "transpose", "masked_softmax", "sqrt", "abs", "erf", "bag_attention", "torch.exp", "F.softmax")
+	name := g.one("exp", "log", "tanh", "sigmoid", "softmax", "log_softmax", "relu", "sum", "mean", "max", "matmul",
+		"bag_sum", "bag_softmax", "bag_mean", "bag_max", "bag_min", "bag_count", "of_bag", "clamp", "concat", "transpose",
+		"masked_softmax", "sqrt", "abs", "erf", "bag_attention", "torch.exp", "F.softmax")
 	args := []string{sub()}
 	for g.chance(0.4) {
 		args = append(args, g.one(sub(), "0", "1", "-1", "dim=1"))
@@ -80,12 +90,18 @@ func (g grammar) spec() string {
 	case 3:
 		text = "name: blocks\nmodel:\n  blocks:\n"
 		for range g.IntN(6) {
-			text += "    - " + g.one("dense: "+g.number(), "dense: 16", "relu", "tanh", "dropout: "+g.number(), "dropout: 0.3", "conv2d: {channels: 2, kernel: 3}", "maxpool2d: 2", "flatten", "Linear: 16", "attention: {hidden: "+g.number()+"}", "batchnorm") + "\n"
+			text += "    - " + g.one("dense: "+g.number(), "dense: 16", "relu", "tanh", "dropout: "+g.number(), "dropout: 0.3",
+				"conv2d: {channels: 2, kernel: 3}", "maxpool2d: 2", "flatten", "Linear: 16", "attention: {hidden: "+g.number()+"}",
+				"batchnorm") + "\n"
 		}
-		text += "    - attention\n    - pool: " + g.one("attention", "mean", "max", "maxmin", "avg") + "\n    - classifier: " + g.one("softmax", "bounded_sigmoid", "sigmoid") + "\n"
+		text += "    - attention\n    - pool: " + g.one("attention", "mean", "max", "maxmin", "avg") +
+			"\n    - classifier: " + g.one("softmax", "bounded_sigmoid", "sigmoid") + "\n"
 	default:
-		text = "name: equations\nmodel:\n  sizes: {m: " + g.one("4", g.number()) + "}\n  params:\n    V: {shape: [d, m]}\n    C: {shape: [m, k], init: " + g.one("zeros", "ones", "fan_in", "normal", "xavier") + "}\n  let:\n"
-		text += "    q: " + g.equation(3) + "\n    s: sum(matmul(X, V), 1)\n    a: bag_softmax(s)\n    z: bag_sum(a * matmul(X, V))\n    p: " + g.one("softmax(matmul(z, C))", g.equation(4)) + "\n"
+		text = "name: equations\nmodel:\n  sizes: {m: " + g.one("4", g.number()) +
+			"}\n  params:\n    V: {shape: [d, m]}\n    C: {shape: [m, k], init: " + g.one("zeros", "ones", "fan_in", "normal",
+			"xavier") + "}\n  let:\n"
+		text += "    q: " + g.equation(3) + "\n    s: sum(matmul(X, V), 1)\n    a: bag_softmax(s)\n    z: bag_sum(a * " +
+			"matmul(X, V))\n    p: " + g.one("softmax(matmul(z, C))", g.equation(4)) + "\n"
 		text += "loss:\n  - disambiguation\n"
 		if g.chance(0.5) {
 			text += "  - equation: {name: extra, value: " + g.equation(3) + "}\n"
@@ -136,7 +152,8 @@ func (g grammar) habits(text string) string {
 		case 15:
 			lines[at] = strings.Replace(lines[at], " ", "", 1)
 		}
-		if joined := strings.Join(lines, "\n"); joined != strings.ReplaceAll(text, "\r", "") && !strings.ContainsAny(text, "\r\t\ufeff") && joined != "" {
+		if joined := strings.Join(lines, "\n"); joined != strings.ReplaceAll(text, "\r", "") &&
+			!strings.ContainsAny(text, "\r\t\ufeff") && joined != "" {
 			text = joined
 		}
 		if text == "" {
@@ -221,11 +238,14 @@ func (g grammar) files(dir string) error {
 	for i := range noise {
 		noise[i] = byte(g.IntN(256))
 	}
-	experiment := "name: small\ndata:\n  - {name: P, synth: {set: prototypes, bags: " + g.one("30", g.number()) + ", features: 5}, r: [" + g.one("1", g.number()) + "]}\n" +
-		"learners:\n  - {name: demipl, spec: " + g.one(shipped...) + ", set: {train.epochs: " + g.one("2", "3", g.value()) + "}}\nsplits: {count: " + g.one("1", "2", g.number()) + "}\n"
+	experiment := "name: small\ndata:\n  - {name: P, synth: {set: prototypes, bags: " + g.one("30", g.number()) +
+		", features: 5}, r: [" + g.one("1", g.number()) + "]}\n" +
+		"learners:\n  - {name: demipl, spec: " + g.one(shipped...) + ", set: {train.epochs: " + g.one("2", "3", g.value()) +
+		"}}\nsplits: {count: " + g.one("1", "2", g.number()) + "}\n"
 	for name, text := range map[string]string{
-		"spec.yaml": g.spec(), "base.yaml": g.spec(), "bags.csv": g.bags(), "packed.csv.gz": packed.String()[:packed.Len()-g.IntN(2)*g.IntN(20)],
-		"noise.npz": string(noise), "noise.mat": string(noise), "noise.onnx": string(noise),
+		"spec.yaml": g.spec(), "base.yaml": g.spec(), "bags.csv": g.bags(),
+		"packed.csv.gz": packed.String()[:packed.Len()-g.IntN(2)*g.IntN(20)],
+		"noise.npz":     string(noise), "noise.mat": string(noise), "noise.onnx": string(noise),
 		"a.csv": g.worker(), "b.csv": g.worker(), "c.csv": g.worker(), "experiment.yaml": g.habits(experiment),
 		"images/A/1.png": picture.String(), "images/B/2.png": picture.String()[:picture.Len()-g.IntN(2)*g.IntN(20)],
 	} {
@@ -240,15 +260,20 @@ func (g grammar) files(dir string) error {
 }
 
 func (g grammar) specName() string {
-	return g.one("spec.yaml", "spec.yaml", "spec.yaml", g.one(shipped...), "base.yaml", "nothing.yaml", "bags.csv", "images", "")
+	return g.one("spec.yaml", "spec.yaml", "spec.yaml", g.one(shipped...), "base.yaml", "nothing.yaml", "bags.csv",
+		"images", "")
 }
 
 func (g grammar) dataName() string {
-	return g.one("bags.csv", "bags.csv", "bags.csv", "packed.csv.gz", "copy.npz", "drawn.npz", "noise.npz", "noise.mat", "spec.yaml", "images", "nothing.csv", "")
+	return g.one("bags.csv", "bags.csv", "bags.csv", "packed.csv.gz", "copy.npz", "drawn.npz", "noise.npz", "noise.mat",
+		"spec.yaml", "images", "nothing.csv", "")
 }
 
 func (g grammar) set() []string {
-	key := g.one("data.set", "train.lr", "train.batch", "train.momentum", "train.weight_decay", "data.generated.bags", "data.generated.features", "data.generated.classes", "data.generated.max_size", "data.normalize", "data.split.train", "data.split.seed", "train.seed", "train.schedule", "train.eval_every", "train.checkpoint", "weights.schedule", "loss.attention", "model.blocks.attention.hidden", "train", "loss", "model.blocks", "extends", "nope.nope", "")
+	key := g.one("data.set", "train.lr", "train.batch", "train.momentum", "train.weight_decay", "data.generated.bags",
+		"data.generated.features", "data.generated.classes", "data.generated.max_size", "data.normalize", "data.split.train",
+		"data.split.seed", "train.seed", "train.schedule", "train.eval_every", "train.checkpoint", "weights.schedule",
+		"loss.attention", "model.blocks.attention.hidden", "train", "loss", "model.blocks", "extends", "nope.nope", "")
 	value := g.value()
 	if key == "data.set" {
 		value = g.dataName()
@@ -276,32 +301,47 @@ func (g grammar) command() []string {
 		if g.chance(0.4) {
 			spec = g.one(shipped...)
 		}
-		args = append([]string{"train", spec, "-o", g.one("run", "run", "run", "run", "other", "images", "bags.csv"), "--engine", g.one("gorgonia", "ort", "auto", "ort", "ort", "gorgonia", "auto", "torch")}, short()...)
+		args = append([]string{"train", spec, "-o", g.one("run", "run", "run", "run", "other", "images", "bags.csv"),
+			"--engine", g.one("gorgonia", "ort", "auto", "ort", "ort", "gorgonia", "auto", "torch")}, short()...)
 		if g.chance(0.5) || slices.Contains(shipped, spec) {
 			args = append(args, "--set", "data.set="+g.one("bags.csv", g.dataName()))
 		}
-		args = append(args, g.some("--force", "--resume", "--threads="+g.number(), "--seeds=1,2", "--grid=train.lr=0.1,"+g.number(), "--device="+g.one("cpu", "gpu"))...)
+		args = append(args, g.some("--force", "--resume", "--threads="+g.number(), "--seeds=1,2", "--grid=train.lr=0.1,"+
+			g.number(), "--device="+g.one("cpu", "gpu"))...)
 	case 5:
-		args = append([]string{"build", g.specName(), "-o", g.one("built", "run", "images")}, g.some("--force", "--sample-steps="+g.number(), "--runs="+g.number())...)
+		args = append([]string{"build", g.specName(), "-o", g.one("built", "run", "images")},
+			g.some("--force", "--sample-steps="+g.number(), "--runs="+g.number())...)
 	case 6:
-		args = append([]string{"predict", g.one("run", "run/model.onnx", "built/model.onnx", "noise.onnx", "spec.yaml"), g.dataName()}, g.some("--bag="+g.number(), "--backend="+g.one("onnx-go", "onnxruntime", "tf"), "-o="+g.one("out.csv", "bags.csv", "run"), "--force")...)
+		args = append([]string{"predict", g.one("run", "run/model.onnx", "built/model.onnx", "noise.onnx", "spec.yaml"),
+			g.dataName()}, g.some("--bag="+g.number(), "--backend="+g.one("onnx-go", "onnxruntime", "tf"), "-o="+g.one("out.csv",
+			"bags.csv", "run"), "--force")...)
 	case 7:
-		args = append([]string{"parity", g.one("run", "built", "run/model.onnx", "noise.onnx", "nothing")}, g.some("--sizes="+g.number(), "--sizes=1,7", "--seed="+g.number())...)
+		args = append([]string{"parity", g.one("run", "built", "run/model.onnx", "noise.onnx", "nothing")},
+			g.some("--sizes="+g.number(), "--sizes=1,7", "--seed="+g.number())...)
 	case 8:
-		args = append([]string{"data", "synth", g.one("prototypes", "prototypes", "mnist-mipl", "nope"), "-o", g.one("drawn.npz", "drawn.csv", "drawn.csv.gz", "drawn.txt", "bags.csv")},
-			g.some("--bags="+g.number(), "--class-count="+g.number(), "--classes="+g.one("cat,dog", "a,a", ","), "--features="+g.number(), "--max-size="+g.number(), "--min-size="+g.number(), "--noise="+g.number(), "--positives="+g.number(), "--r="+g.number(), "--seed="+g.number(), "--force")...)
+		args = append([]string{"data", "synth", g.one("prototypes", "prototypes", "mnist-mipl", "nope"), "-o",
+			g.one("drawn.npz", "drawn.csv", "drawn.csv.gz", "drawn.txt", "bags.csv")},
+			g.some("--bags="+g.number(), "--class-count="+g.number(), "--classes="+g.one("cat,dog", "a,a", ","), "--features="+
+				g.number(), "--max-size="+g.number(), "--min-size="+g.number(), "--noise="+g.number(), "--positives="+g.number(),
+				"--r="+g.number(), "--seed="+g.number(), "--force")...)
 	case 9:
-		args = append([]string{"data", "import", g.dataName(), g.one("copy.npz", "copy.csv", "copy.csv.gz", "bags.csv", "copy.mat")}, g.some("--labels="+g.one("known", "multi", "x"), "--force")...)
+		args = append([]string{"data", "import", g.dataName(), g.one("copy.npz", "copy.csv", "copy.csv.gz", "bags.csv",
+			"copy.mat")}, g.some("--labels="+g.one("known", "multi", "x"), "--force")...)
 	case 10:
 		args = append([]string{"data", "inspect", g.dataName()}, g.some("--bag="+g.number(), "--svg=bag.svg", "--force")...)
 	case 11:
-		args = append([]string{"data", "crowd", "a.csv", "b.csv", "c.csv", "-o", g.one("candidates.csv", "a.csv", "crowd.npz")}, g.some("--bags=bags.csv", "--classes=A,B", "--outside="+g.one("add", "drop", "x"), "--force")...)
+		args = append([]string{"data", "crowd", "a.csv", "b.csv", "c.csv", "-o", g.one("candidates.csv", "a.csv",
+			"crowd.npz")}, g.some("--bags=bags.csv", "--classes=A,B", "--outside="+g.one("add", "drop", "x"), "--force")...)
 	case 12:
-		args = append([]string{"data", "bags", "images", "-o", "images.npz", "--generator", g.one("row", "sbn", "kmeansseg", "sift", "x")}, g.some("--resize="+g.one("32", "0", "32x40", "9999999"), "--r="+g.number(), "--grid="+g.number(), "--max-pixels="+g.number(), "--patch="+g.number(), "--step="+g.number(), "--workers="+g.number(), "--unlabelled", "--force")...)
+		args = append([]string{"data", "bags", "images", "-o", "images.npz", "--generator", g.one("row", "sbn", "kmeansseg",
+			"sift", "x")}, g.some("--resize="+g.one("32", "0", "32x40", "9999999"), "--r="+g.number(), "--grid="+g.number(),
+			"--max-pixels="+g.number(), "--patch="+g.number(), "--step="+g.number(), "--workers="+g.number(), "--unlabelled",
+			"--force")...)
 	default:
 		switch g.IntN(5) {
 		case 0, 1:
-			args = append([]string{"experiment", g.one("experiment.yaml", "experiment.yaml", "spec.yaml", "nope"), "-o", "cells", "--set", "splits.count=1"}, g.some("--jobs="+g.number(), "--splits="+g.number(), "--r="+g.number())...)
+			args = append([]string{"experiment", g.one("experiment.yaml", "experiment.yaml", "spec.yaml", "nope"), "-o", "cells",
+				"--set", "splits.count=1"}, g.some("--jobs="+g.number(), "--splits="+g.number(), "--r="+g.number())...)
 		case 2:
 			args = []string{"report", g.one("cells", "run", "nothing")}
 		case 3:

@@ -23,14 +23,16 @@ import (
 // A run that is killed many times at random moments ends with the files of an uninterrupted run. It
 // uses train.best and train.refit.
 func TestKilledRunResumesToSameBits(t *testing.T) {
-	killed(t, 6, []string{"."}, "--set", "train.epochs=120", "--set", "data.split.validation=0.2", "--set", "train.best=loss", "--set", "train.refit=true")
+	killed(t, 6, []string{"."}, "--set", "train.epochs=120", "--set", "data.split.validation=0.2", "--set",
+		"train.best=loss", "--set", "train.refit=true")
 }
 
 // Several runs of one command end with the files of an uninterrupted command on every engine, if
 // some were finished, some running and some not started when the process was killed.
 func TestKilledGroupsResumeToSameBits(t *testing.T) {
 	t.Setenv(pjrt.EnvPlugin, "")
-	for _, on := range [][]string{{"--engine", "gorgonia"}, {"--engine", "ort"}, {"--engine", "xla", "--device", engines.Go}} {
+	for _, on := range [][]string{{"--engine", "gorgonia"}, {"--engine", "ort"}, {"--engine", "xla", "--device",
+		engines.Go}} {
 		t.Run(on[1], func(t *testing.T) {
 			killed(t, 4, seeds, append(on, "--seeds", "1,2,3", "--set", "train.epochs=60")...)
 		})
@@ -76,11 +78,13 @@ func killed(t *testing.T, kills int, folders []string, flags ...string) {
 		<-over // "killed", or nil if the process ended earlier
 	}
 	t.Logf("after %d kills %d epochs were finished", kills, epochsKept(broken, folders))
-	if out, err := exec.Command("miplc", append(settings, resumeFlags(t, broken, folders)...)...).CombinedOutput(); err != nil {
+	if out, err := exec.Command("miplc", append(settings, resumeFlags(t, broken,
+		folders)...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, folder := range folders {
-		for _, name := range []string{runs.ModelFile, runs.SpecFile, train.CheckpointFile, runs.PlotsFolder + "/label-weights.svg"} {
+		for _, name := range []string{runs.ModelFile, runs.SpecFile, train.CheckpointFile, runs.PlotsFolder +
+			"/label-weights.svg"} {
 			if !bytes.Equal(read(t, filepath.Join(whole, folder, name)), read(t, filepath.Join(broken, folder, name))) {
 				t.Errorf("%s of %s differs from that of the uninterrupted run", name, folder)
 			}

@@ -82,7 +82,8 @@ func chain(n int) string {
 func laughs() string {
 	text := "a0: &a0 [ha, ha, ha, ha, ha, ha, ha, ha, ha]\n"
 	for i := range 20 {
-		text += fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i), 9), ", "))
+		text += fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i), 9),
+			", "))
 	}
 	return text
 }
@@ -93,23 +94,29 @@ func largeFiles() map[string]string {
 	ones := func(n int) string { return strings.Repeat("1+", n-1) + "1" }
 	return map[string]string{
 		// Many errors.
-		"unknown names":             equationSpec("", filled(numbered("    q%: nope%\n")), "X"),
-		"unknown names in one line": "name: large\nextends: quickstart\nmodel: {let: {" + upTo(350_000, numbered("q%: nope, ")) + "}}",
-		"names of one misspelling":  equationSpec("", filled(numbered("    quality%: qualty%\n")), "X"),
-		"names used too early":      equationSpec("", filled(func(i int) string { return fmt.Sprintf("    q%d: q%d\n", i, i+1) }), "X"),
-		"unused parameters":         equationSpec(filled(numbered("    P%: [d]\n")), "", "X"),
-		"unknown keys":              head + filled(numbered("k%: 1\n")),
-		"unknown keys in one line":  head + "model: {" + upTo(150_000, numbered("k%: 1, ")) + "}",
-		"unknown long keys":         head + filled(func(i int) string { return fmt.Sprintf("k%d%s: 1\n", i, strings.Repeat("x", 900)) }),
-		"one key again and again":   head + upTo(120_000, same("k: 1\n")),
-		"one key in one line":       "{" + upTo(100_000, same("k: 1,")) + "}",
-		"keys with comments":        head + filled(numbered("# c\nk%: 1 # d\n")),
-		"quoted keys":               head + filled(numbered("'k%': 'v'\n")),
-		"unknown functions":         equationSpec("", filled(numbered("    q%: f%(X)\n")), "X"),
-		"equations cut short":       equationSpec("", filled(numbered("    q%: (\n")), "X"),
-		"names that are numbers":    equationSpec("", filled(numbered("    %: X\n")), "X"),
-		"wrong shapes":              equationSpec("", upTo(600_000, numbered("    q%: matmul(X, u)\n")), "X"),
-		"unknown extents":           "name: large\nextends: quickstart\nmodel: {params: {" + upTo(250_000, numbered("P%: [e%],")) + "}}",
+		"unknown names": equationSpec("", filled(numbered("    q%: nope%\n")), "X"),
+		"unknown names in one line": "name: large\nextends: quickstart\nmodel: {let: {" + upTo(350_000,
+			numbered("q%: nope, ")) + "}}",
+		"names of one misspelling": equationSpec("", filled(numbered("    quality%: qualty%\n")), "X"),
+		"names used too early": equationSpec("", filled(func(i int) string {
+			return fmt.Sprintf("    q%d: q%d\n", i, i+1)
+		}), "X"),
+		"unused parameters":        equationSpec(filled(numbered("    P%: [d]\n")), "", "X"),
+		"unknown keys":             head + filled(numbered("k%: 1\n")),
+		"unknown keys in one line": head + "model: {" + upTo(150_000, numbered("k%: 1, ")) + "}",
+		"unknown long keys": head + filled(func(i int) string {
+			return fmt.Sprintf("k%d%s: 1\n", i, strings.Repeat("x", 900))
+		}),
+		"one key again and again": head + upTo(120_000, same("k: 1\n")),
+		"one key in one line":     "{" + upTo(100_000, same("k: 1,")) + "}",
+		"keys with comments":      head + filled(numbered("# c\nk%: 1 # d\n")),
+		"quoted keys":             head + filled(numbered("'k%': 'v'\n")),
+		"unknown functions":       equationSpec("", filled(numbered("    q%: f%(X)\n")), "X"),
+		"equations cut short":     equationSpec("", filled(numbered("    q%: (\n")), "X"),
+		"names that are numbers":  equationSpec("", filled(numbered("    %: X\n")), "X"),
+		"wrong shapes":            equationSpec("", upTo(600_000, numbered("    q%: matmul(X, u)\n")), "X"),
+		"unknown extents": "name: large\nextends: quickstart\nmodel: {params: {" + upTo(250_000,
+			numbered("P%: [e%],")) + "}}",
 		"unknown blocks":            blockSpec(upTo(300_000, numbered("b%,"))),
 		"blocks without arguments":  blockSpec(upTo(200_000, same("dense: {u: 1},"))),
 		"attention again and again": blockSpec(upTo(300_000, same("attention,"))),
@@ -118,20 +125,25 @@ func largeFiles() map[string]string {
 		"aliases":                   "a: &a 1\nb: [" + upTo(150_000, same("*a,")) + "]",
 		"tags":                      filled(numbered("a%: !!x 1\n")),
 		"merge keys":                "a: &a {b: 1}\nc:\n" + filled(same("  <<: *a\n")),
-		"an equation of errors":     equationSpec("", "    q: "+strings.Repeat("n$", 400)+strings.Repeat("nope+", 3000)+"1\n", "X"),
-		"a term of unknown names":   equationSpec("", filled(func(i int) string { return fmt.Sprintf("    q%d: %s1\n", i, strings.Repeat("n+", 450)) }), "X"),
+		"an equation of errors": equationSpec("", "    q: "+strings.Repeat("n$", 400)+strings.Repeat("nope+", 3000)+"1\n",
+			"X"),
+		"a term of unknown names": equationSpec("", filled(func(i int) string {
+			return fmt.Sprintf("    q%d: %s1\n", i, strings.Repeat("n+", 450))
+		}), "X"),
 
 		// Many values.
-		"a list":               "[" + filled(same("a,")) + "]",
-		"a list of lines":      filled(same("- a\n")),
-		"a list of nothing":    filled(same("-\n")),
-		"a list of lists":      "[" + filled(same("[],")) + "]",
-		"keys of nothing":      "{" + filled(same("?,")) + "}",
-		"a shape":              head + "data: {shape: [" + upTo(95_000, same("1,")) + "1]}",
-		"a shape of words":     "name: large\nextends: quickstart\nmodel: {params: {P: [" + upTo(95_000, same("a,")) + "]}}",
-		"a used shape":         equationSpec("    P: ["+upTo(95_000, same("1,"))+"1]\n", "", "sum(P)"),
-		"numbers":              "name: large\nextends: quickstart\nmodel: {numbers: {" + upTo(250_000, numbered("s%: 1,")) + "}}",
-		"sizes":                "name: large\nextends: quickstart\nmodel: {sizes: {" + upTo(250_000, numbered("s%: 1,")) + "}}",
+		"a list":            "[" + filled(same("a,")) + "]",
+		"a list of lines":   filled(same("- a\n")),
+		"a list of nothing": filled(same("-\n")),
+		"a list of lists":   "[" + filled(same("[],")) + "]",
+		"keys of nothing":   "{" + filled(same("?,")) + "}",
+		"a shape":           head + "data: {shape: [" + upTo(95_000, same("1,")) + "1]}",
+		"a shape of words":  "name: large\nextends: quickstart\nmodel: {params: {P: [" + upTo(95_000, same("a,")) + "]}}",
+		"a used shape":      equationSpec("    P: ["+upTo(95_000, same("1,"))+"1]\n", "", "sum(P)"),
+		"numbers": "name: large\nextends: quickstart\nmodel: {numbers: {" + upTo(250_000, numbered("s%: 1,")) +
+			"}}",
+		"sizes": "name: large\nextends: quickstart\nmodel: {sizes: {" + upTo(250_000, numbered("s%: 1,")) +
+			"}}",
 		"many documents":       filled(same("---\n")),
 		"directives":           filled(same("%YAML 1.1\n")),
 		"a chain of equations": equationSpec("", chain(19_000), "q19000"),
@@ -155,19 +167,24 @@ func largeFiles() map[string]string {
 		"a billion laughs":  laughs(),
 
 		// Long tokens.
-		"a long key":              head + strings.Repeat("k", 1_000_000) + ": 1\n",
-		"a long value":            head + "train: {engine: " + strings.Repeat("k", 1_000_000) + "}\n",
-		"a long number":           head + "train: {epochs: " + strings.Repeat("9", 1_000_000) + "}\n",
-		"a long fraction":         head + "train: {lr: 0." + strings.Repeat("9", 1_000_000) + "}\n",
-		"a long exponent":         head + "train: {lr: 1e" + strings.Repeat("9", 1_000_000) + "}\n",
-		"a long comment":          "#" + strings.Repeat("#", 1_000_000) + "\n" + head,
-		"a long equation":         equationSpec("", "    q: "+ones(480_000)+"\n", "X"),
-		"equations of many terms": equationSpec("", filled(func(i int) string { return fmt.Sprintf("    q%d: %s\n", i, ones(490)) }), "X"),
-		"equations of many names": equationSpec("", filled(func(i int) string { return fmt.Sprintf("    q%d: X%s\n", i, strings.Repeat("+X", 480)) }), "X"),
+		"a long key":      head + strings.Repeat("k", 1_000_000) + ": 1\n",
+		"a long value":    head + "train: {engine: " + strings.Repeat("k", 1_000_000) + "}\n",
+		"a long number":   head + "train: {epochs: " + strings.Repeat("9", 1_000_000) + "}\n",
+		"a long fraction": head + "train: {lr: 0." + strings.Repeat("9", 1_000_000) + "}\n",
+		"a long exponent": head + "train: {lr: 1e" + strings.Repeat("9", 1_000_000) + "}\n",
+		"a long comment":  "#" + strings.Repeat("#", 1_000_000) + "\n" + head,
+		"a long equation": equationSpec("", "    q: "+ones(480_000)+"\n", "X"),
+		"equations of many terms": equationSpec("", filled(func(i int) string {
+			return fmt.Sprintf("    q%d: %s\n", i, ones(490))
+		}), "X"),
+		"equations of many names": equationSpec("", filled(func(i int) string {
+			return fmt.Sprintf("    q%d: X%s\n", i, strings.Repeat("+X", 480))
+		}), "X"),
 		"equations over many lines": equationSpec("", filled(func(i int) string {
 			return fmt.Sprintf("    q%d: >\n%s      1\n", i, strings.Repeat("      1 +\n", 400))
 		}), "X"),
-		"equations in one line":  "name: large\nextends: quickstart\nmodel: {let: {" + upTo(900_000, numbered("q%: 1+2+3+4+5+6+7+8+9+10+11+12+13+14+15+16+17+18,")) + "}}",
+		"equations in one line": "name: large\nextends: quickstart\nmodel: {let: {" + upTo(900_000,
+			numbered("q%: 1+2+3+4+5+6+7+8+9+10+11+12+13+14+15+16+17+18,")) + "}}",
 		"blank lines":            strings.Repeat("\n", 1_000_000) + head,
 		"blanks":                 head + strings.Repeat(" ", 1_000_000),
 		"tabs":                   strings.Repeat("\t", 1_000_000),
@@ -180,7 +197,8 @@ func largeFiles() map[string]string {
 		"blocks":                 blockSpec(upTo(250_000, same("relu,"))),
 		"blocks with parameters": blockSpec(upTo(220_000, same("dense: 3,"))),
 		"wide blocks":            blockSpec(upTo(10_000, same("dense: 1000000,"))),
-		"a learner":              "name: large\nextends: pl-aggd-mean\nlearner: {kind: pl-aggd, " + upTo(300_000, numbered("k%: 1,")) + "}",
+		"a learner": "name: large\nextends: pl-aggd-mean\nlearner: {kind: pl-aggd, " + upTo(300_000,
+			numbered("k%: 1,")) + "}",
 	}
 }
 

@@ -30,12 +30,15 @@ func TestPipesAreRefused(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	for _, line := range []string{"train quickstart -o run --set train.epochs=1", "data synth prototypes -o bags.csv --bags 20", "experiment plan smoke -o planned"} {
+	for _, line := range []string{"train quickstart -o run --set train.epochs=1",
+		"data synth prototypes -o bags.csv --bags 20", "experiment plan smoke -o planned"} {
 		if out, err := miplc(strings.Fields(line)...); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
-	for _, name := range []string{"marked/.miplc.json", "exp/experiment.yaml", "planned/results/one.jsonl", "p.csv", "p.csv.gz", "p.npz", "p.mat", "p.onnx", "p.so", "p.zip", "p.yaml", "images/A/p.png", "images/B/p.png", "split.csv", "mil/birdsong/instances.csv.gz"} {
+	for _, name := range []string{"marked/.miplc.json", "exp/experiment.yaml", "planned/results/one.jsonl", "p.csv",
+		"p.csv.gz", "p.npz", "p.mat", "p.onnx", "p.so", "p.zip", "p.yaml", "images/A/p.png", "images/B/p.png", "split.csv",
+		"mil/birdsong/instances.csv.gz"} {
 		file := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)

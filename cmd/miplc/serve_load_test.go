@@ -51,7 +51,8 @@ func hostile(kind, size int) (path, body string) {
 	case 0:
 		return infer, fill(`{"inputs":[`, `{},`, `{}]}`)
 	case 1:
-		return infer, fill(`{"inputs":[{"name":"instances","datatype":"FP32","shape":[1,3],"data":[1,2,3]}],"outputs":[`, `{},`, `{}]}`)
+		return infer, fill(`{"inputs":[{"name":"instances","datatype":"FP32","shape":[1,3],"data":[1,2,3]}],"outputs":[`,
+			`{},`, `{}]}`)
 	case 2:
 		return infer, fill(`{"inputs":[{"name":"instances","datatype":"FP32","shape":[100000,3],"data":[`, `0,`, `0]}]}`)
 	case 3:
@@ -92,7 +93,8 @@ func TestServeHostileRequests(t *testing.T) {
 			for i := range jobs {
 				if i%9 == 8 {
 					var got oip.ModelInferResponse
-					if err := rpc.Invoke(t.Context(), oip.GRPCInferenceService_ModelInfer_FullMethodName, emptyInputs(size), &got); err == nil {
+					if err := rpc.Invoke(t.Context(), oip.GRPCInferenceService_ModelInfer_FullMethodName, emptyInputs(size),
+						&got); err == nil {
 						t.Error("a message of empty inputs was accepted")
 					}
 					continue
@@ -273,7 +275,8 @@ func (s *loaded) check(t *testing.T) {
 // Models that predict large bags one after the other use the memory of one model.
 func TestServeModelsShareMemory(t *testing.T) {
 	dir := t.TempDir()
-	if out, err := exec.Command("miplc", "build", "dsmil", "--set", "data.shape=[4]", "--set", "data.classes=3", "-o", filepath.Join(dir, "built")).CombinedOutput(); err != nil {
+	if out, err := exec.Command("miplc", "build", "dsmil", "--set", "data.shape=[4]", "--set", "data.classes=3", "-o",
+		filepath.Join(dir, "built")).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	models := []string{"a", "b", "c", "d", "e", "f"}

@@ -53,7 +53,8 @@ func serveModels(t *testing.T, path, names string, flags ...string) *serving {
 	t.Helper()
 	t.Setenv(onnxruntime.EnvLibrary, enginetest.Library(t))
 	var out bytes.Buffer
-	cmd := exec.Command("miplc", append([]string{"serve", path, "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"}, flags...)...)
+	cmd := exec.Command("miplc", append([]string{"serve", path, "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"},
+		flags...)...)
 	cmd.Stdout, cmd.SysProcAttr = &out, ownSession()
 	pipe, err := cmd.StderrPipe()
 	if err != nil {
@@ -100,7 +101,8 @@ func serveModels(t *testing.T, path, names string, flags ...string) *serving {
 // predictOnce requests a prediction. It reports whether the server tells the client to close the
 // connection.
 func predictOnce(client *http.Client, address string) (leave bool, err error) {
-	resp, err := client.Post("http://"+address+"/predict", "application/json", strings.NewReader(`{"instances": [[1, 2, 3], [4, 5, 6]]}`))
+	resp, err := client.Post("http://"+address+"/predict", "application/json",
+		strings.NewReader(`{"instances": [[1, 2, 3], [4, 5, 6]]}`))
 	if err != nil {
 		return false, err
 	}
@@ -208,7 +210,8 @@ func TestServeUsage(t *testing.T) {
 	if err := os.WriteFile(dir+"/long.txt", bytes.Repeat([]byte("x"), 1<<17), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(dir+"/wide.csv", []byte("bag,label,candidates,f1,f2,f3,f4\n1,0,0 1,1,2,3,4\n"), 0o600); err != nil {
+	if err := os.WriteFile(dir+"/wide.csv", []byte("bag,label,candidates,f1,f2,f3,f4\n1,0,0 1,1,2,3,4\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -237,7 +240,8 @@ func TestServeUsage(t *testing.T) {
 		{model + " --backend onnxgo", 2, `did you mean "onnx-go"`},
 	} {
 		out, err := exec.Command("miplc", append([]string{"serve"}, strings.Fields(c.args)...)...).CombinedOutput()
-		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != c.code || !strings.Contains(string(out), c.want) {
+		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != c.code ||
+			!strings.Contains(string(out), c.want) {
 			t.Errorf("miplc serve %s: %v, want exit code %d and %q\n%s", c.args, err, c.code, c.want, out)
 		}
 	}

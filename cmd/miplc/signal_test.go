@@ -64,7 +64,8 @@ func slowInputs(t *testing.T, dir string) {
 		write(name, workers.Bytes())
 	}
 	write("large.yaml", []byte("name: large\nextends: quickstart\ndata: {set: bags.csv, split: {train: 0.5}}\n"))
-	write("wide.yaml", []byte("name: wide\nmodel: {blocks: [dense: 1000, dense: 8000, attention, pool: attention, classifier]}\n"))
+	write("wide.yaml", []byte("name: wide\nmodel: {blocks: [dense: 1000, dense: 8000, attention, pool: attention, "+
+		"classifier]}\n"))
 	write("small.yaml", []byte(`name: small
 data:
   - {name: P, synth: {set: prototypes, bags: 30, features: 5, min_size: 2, max_size: 4}}
@@ -72,7 +73,8 @@ learners:
   - {name: demipl, spec: demipl, set: {train.epochs: 1, train.engine: gorgonia}}
 splits: {count: 1}
 `))
-	write("learner.yaml", []byte("name: learner\nextends: pl-aggd-mean\ndata: {set: generated:prototypes, generated: {bags: 6000}}\n"))
+	write("learner.yaml", []byte("name: learner\nextends: pl-aggd-mean\ndata: {set: generated:prototypes, generated: "+
+		"{bags: 6000}}\n"))
 }
 
 // Every command ends soon after the first signal and leaves no incomplete file.
@@ -92,7 +94,8 @@ func TestSignalEndsEveryCommand(t *testing.T) {
 	if err != nil || len(results) != 1 {
 		t.Fatalf("%v, %v", results, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "small", "results", "more.jsonl"), bytes.Repeat(read(t, results[0]), 200_000), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "small", "results", "more.jsonl"), bytes.Repeat(read(t, results[0]),
+		200_000), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	before := list(t, dir)

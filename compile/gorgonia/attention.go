@@ -24,8 +24,9 @@ type attention[T Float] struct {
 // newAttention makes the loops of n, OpSegmentAttention or its gradient.
 func (l *lowerer[T]) newAttention(n *graph.Node) *attention[T] {
 	return &attention[T]{
-		d: int(n.In[0].Shape[1]), m: int(n.In[2].Shape[1]), scale: T(graph.AttentionScale(n.In[0].Shape)), byBag: n.Op.IsSegment(),
-		bags: make([][]int, max(1, l.b)), weights: make([]T, l.n), slopes: make([]T, l.n),
+		d: int(n.In[0].Shape[1]), m: int(n.In[2].Shape[1]), scale: T(graph.AttentionScale(n.In[0].Shape)),
+		byBag: n.Op.IsSegment(),
+		bags:  make([][]int, max(1, l.b)), weights: make([]T, l.n), slopes: make([]T, l.n),
 	}
 }
 

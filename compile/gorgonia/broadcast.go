@@ -40,13 +40,15 @@ func binary[T Float](f binaryRows[T]) graph.Func[*lowerer[T], *gorgonia.Node] {
 	return func(l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 		shape := tensorShape(l.concrete(n))
 		a, b := shapeOf(in[0]), shapeOf(in[1])
-		loops := ndarray.NewLoops(shape, ndarray.Strides(shape), ndarray.BroadcastStrides(a, shape), ndarray.BroadcastStrides(b, shape))
+		loops := ndarray.NewLoops(shape, ndarray.Strides(shape), ndarray.BroadcastStrides(a, shape),
+			ndarray.BroadcastStrides(b, shape))
 		run := func(out []T, in [][]T, _ []int) { f.forward(&loops, out, in[0], in[1]) }
 		var grad vjp
 		if f.gradient != nil {
 			grad = func(i int, x gorgonia.Nodes, y, dy *gorgonia.Node) *gorgonia.Node {
 				self, other := shapeOf(x[i]), shapeOf(x[1-i])
-				loops := ndarray.NewLoops(shape, ndarray.BroadcastStrides(self, shape), ndarray.Strides(shape), ndarray.BroadcastStrides(other, shape))
+				loops := ndarray.NewLoops(shape, ndarray.BroadcastStrides(self, shape), ndarray.Strides(shape),
+					ndarray.BroadcastStrides(other, shape))
 				back := func(out []T, in [][]T, _ []int) { f.backward(&loops, i, out, in) }
 				return l.apply(n.Op.String()+"Grad", self, back, nil, x[i], x[1-i], y, dy)
 			}

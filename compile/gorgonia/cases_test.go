@@ -270,7 +270,8 @@ var fanCases = []opCase{
 }
 
 // lower builds a machine with gradients of every parameter of the sheet.
-func lower[T gorgonia.Float](t testing.TB, g *graph.Graph, values map[string]*graph.Tensor, rows, bags int) (*gorgonia.Machine[T], map[string][]T, *gorgonia.Params[T]) {
+func lower[T gorgonia.Float](t testing.TB, g *graph.Graph, values map[string]*graph.Tensor, rows,
+	bags int) (*gorgonia.Machine[T], map[string][]T, *gorgonia.Params[T]) {
 	t.Helper()
 	params, grads := gorgonia.NewParams[T](), map[string][]T{}
 	for _, p := range g.ByOp(graph.OpParam) {

@@ -97,7 +97,8 @@ func TestProcessorsChangeNoBit(t *testing.T) {
 }
 
 func BenchmarkMultiply(b *testing.B) {
-	for _, s := range [][3]int{{37, 13, 38}, {592, 13, 38}, {20, 576, 25}, {50, 64, 500}, {50, 500, 64}, {41, 500, 800}, {656, 500, 800}} {
+	for _, s := range [][3]int{{37, 13, 38}, {592, 13, 38}, {20, 576, 25}, {50, 64, 500}, {50, 500, 64}, {41, 500, 800},
+		{656, 500, 800}} {
 		m, n, k := s[0], s[1], s[2]
 		rng := rand.New(rand.NewPCG(1, 1))
 		x, y, c := random(rng, m*k), random(rng, k*n), make([]float32, m*n)

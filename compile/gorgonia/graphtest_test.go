@@ -13,7 +13,8 @@ import (
 )
 
 // machineOf builds a machine of a graph with the parameters of an environment.
-func machineOf(t *testing.T, g *graph.Graph, env graph.Env, loss string) (*gorgonia.Machine[float64], map[string][]float64) {
+func machineOf(t *testing.T, g *graph.Graph, env graph.Env, loss string) (*gorgonia.Machine[float64],
+	map[string][]float64) {
 	t.Helper()
 	params, grads := gorgonia.NewParams[float64](), map[string][]float64{}
 	for _, p := range g.ByOp(graph.OpParam) {

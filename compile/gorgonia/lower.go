@@ -155,7 +155,8 @@ func (l *lowerer[T]) apply(name string, shape []int, run kernel[T], grad vjp, in
 }
 
 // applyInto adds an operation that writes its result to b.
-func (l *lowerer[T]) applyInto(b *buffer[T], name string, run kernel[T], grad vjp, in ...*gorgonia.Node) *gorgonia.Node {
+func (l *lowerer[T]) applyInto(b *buffer[T], name string, run kernel[T], grad vjp,
+	in ...*gorgonia.Node) *gorgonia.Node {
 	o := &op[T]{
 		name: name, id: l.ids, shape: b.shape, run: run, grad: grad, in: in,
 		diff: make([]bool, len(in)), values: make([][]T, len(in)), result: b,
@@ -204,7 +205,8 @@ func lowerLeaf[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorgo
 	if n.Type == graph.Int {
 		l.bags = make([]int, l.n)
 		value := tensor.New(tensor.WithShape(l.n), tensor.WithBacking(l.bags))
-		in.node = gorgonia.NewVector(l.g, tensor.Int, gorgonia.WithName("input "+n.Name), gorgonia.WithShape(l.n), gorgonia.WithValue(value))
+		in.node = gorgonia.NewVector(l.g, tensor.Int, gorgonia.WithName("input "+n.Name), gorgonia.WithShape(l.n),
+			gorgonia.WithValue(value))
 	} else {
 		in.memory = l.buffer(l.concrete(n))
 		in.node = l.leaf("input "+n.Name, in.memory.shape)

@@ -25,15 +25,27 @@ func TestGradientsAtKinks(t *testing.T) {
 	}{
 		{"relu at 0", four, []float64{0, 1, 1, 0}, func(b *graph.Builder, x *graph.Node) *graph.Node { return b.Relu(x) }},
 		{"abs at 0", four, []float64{0, 1, 1, -1}, func(b *graph.Builder, x *graph.Node) *graph.Node { return b.Abs(x) }},
-		{"clamp at its bounds", []float64{0, 1, 1.5, -0.5}, []float64{1, 1, 0, 0}, func(b *graph.Builder, x *graph.Node) *graph.Node { return b.Clamp(x, 0, 1) }},
-		{"max of ties", four, []float64{0, 1, 0, 0}, func(b *graph.Builder, x *graph.Node) *graph.Node { return b.Max(x, false, 0) }},
-		{"maximum of ties", four, []float64{0.5, 1, 1, 0}, func(b *graph.Builder, x *graph.Node) *graph.Node { return b.Maximum(b.Scalar(0), x) }},
-		{"minimum of ties", four, []float64{1, 0.5, 0.5, 1}, func(b *graph.Builder, x *graph.Node) *graph.Node { return b.Minimum(x, b.Scalar(1)) }},
-		{"stop gradient", four, []float64{0, 1, 1, -1}, func(b *graph.Builder, x *graph.Node) *graph.Node { return b.Mul(x, b.StopGrad(x)) }},
+		{"clamp at its bounds", []float64{0, 1, 1.5, -0.5}, []float64{1, 1, 0, 0}, func(b *graph.Builder,
+			x *graph.Node) *graph.Node {
+			return b.Clamp(x, 0, 1)
+		}},
+		{"max of ties", four, []float64{0, 1, 0, 0}, func(b *graph.Builder, x *graph.Node) *graph.Node {
+			return b.Max(x, false, 0)
+		}},
+		{"maximum of ties", four, []float64{0.5, 1, 1, 0}, func(b *graph.Builder, x *graph.Node) *graph.Node {
+			return b.Maximum(b.Scalar(0), x)
+		}},
+		{"minimum of ties", four, []float64{1, 0.5, 0.5, 1}, func(b *graph.Builder, x *graph.Node) *graph.Node {
+			return b.Minimum(x, b.Scalar(1))
+		}},
+		{"stop gradient", four, []float64{0, 1, 1, -1}, func(b *graph.Builder, x *graph.Node) *graph.Node {
+			return b.Mul(x, b.StopGrad(x))
+		}},
 		{"max pool of ties", four, []float64{0, 1, 0, 0}, func(b *graph.Builder, x *graph.Node) *graph.Node {
 			return b.MaxPool2D(b.Reshape(x, graph.Shape{1, 1, 2, 2}), [2]int{2, 2}, [2]int{2, 2})
 		}},
-		{"max pool of a blank", []float64{0, 0, 0, 0}, []float64{1, 0, 0, 0}, func(b *graph.Builder, x *graph.Node) *graph.Node {
+		{"max pool of a blank", []float64{0, 0, 0, 0}, []float64{1, 0, 0, 0}, func(b *graph.Builder,
+			x *graph.Node) *graph.Node {
 			return b.MaxPool2D(b.Reshape(x, graph.Shape{1, 1, 2, 2}), [2]int{2, 2}, [2]int{2, 2})
 		}},
 	}
@@ -177,7 +189,8 @@ func TestSharedArena(t *testing.T) {
 	for range 3 {
 		for i, m := range machines {
 			size := 1 + 3*i
-			in := gorgonia.Inputs[float32]{BagOf: make([]int, size), Floats: map[string][]float32{"X": ndarray.Convert[float32](s.values["X"].Data[:4*size])}}
+			in := gorgonia.Inputs[float32]{BagOf: make([]int, size), Floats: map[string][]float32{
+				"X": ndarray.Convert[float32](s.values["X"].Data[:4*size])}}
 			if err := m.Run(in); err != nil {
 				t.Fatal(err)
 			}

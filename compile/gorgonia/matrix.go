@@ -25,7 +25,8 @@ func gemm[T Float](ta, tb bool, m, n, k int, a, b []T, beta T, c []T) {
 		if tb {
 			fb, ldb = blas.Trans, k
 		}
-		gonum.Implementation{}.Dgemm(fa, fb, m, n, k, 1, any(a).([]float64), lda, any(b).([]float64), ldb, float64(beta), c, n)
+		gonum.Implementation{}.Dgemm(fa, fb, m, n, k, 1, any(a).([]float64), lda, any(b).([]float64), ldb, float64(beta), c,
+			n)
 	}
 }
 

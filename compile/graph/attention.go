@@ -26,7 +26,8 @@ func shapeAttention(n *Node) (Shape, error) {
 	q, k, v := n.In[0].Shape, n.In[1].Shape, n.In[2].Shape
 	for _, x := range []Shape{q, k, v} {
 		if len(x) != 2 || x[0] != N || x[1] < 0 {
-			return nil, fmt.Errorf("queries, keys and values need one row per instance, [N, columns], they are %v, %v and %v", q, k, v)
+			return nil, fmt.Errorf("queries, keys and values need one row per instance, [N, columns], they are %v, %v and %v", q,
+				k, v)
 		}
 	}
 	if q[1] != k[1] {

@@ -16,7 +16,8 @@ func pooled(t *testing.T, masked bool) *graph.Graph {
 	const width = 64
 	m := graph.NewBuilder("pooled")
 	x := m.Input("x", graph.Float, shape{n, 1024})
-	w, bias, v, c := m.Param("w", shape{1024, width}), m.Param("b", shape{width}), m.Param("v", shape{width, 1}), m.Param("c", shape{width, 3})
+	w, bias, v, c := m.Param("w", shape{1024, width}), m.Param("b", shape{width}), m.Param("v", shape{width, 1}),
+		m.Param("c", shape{width, 3})
 	h := m.Relu(m.Add(m.MatMul(x, w), bias))
 	if masked {
 		h = m.Mul(h, m.Input("mask", graph.Float, shape{n, width}))
@@ -125,7 +126,8 @@ func TestColumns(t *testing.T) {
 			t.Errorf("%s: does not pay\n%s", c.name, after.Text())
 		}
 		for _, node := range after.Nodes {
-			if len(node.Shape) == 2 && node.Shape[0] == n && node.Shape[1] > 1 && node.Op != graph.OpInput && node.Op != graph.OpTranspose {
+			if len(node.Shape) == 2 && node.Shape[0] == n && node.Shape[1] > 1 && node.Op != graph.OpInput &&
+				node.Op != graph.OpTranspose {
 				t.Errorf("%s: %v %v has rows of instances", c.name, node.Op, node.Shape)
 			}
 		}

@@ -59,7 +59,8 @@ func TestCondense(t *testing.T) {
 		}, "Softmax"},
 		{"clamp", func(m *graph.Builder, x *graph.Node) *graph.Node {
 			y := m.Clamp(x, -1, 1)
-			inside := m.Mul(m.Mul(m.Exp(x), m.Sub(m.Scalar(1), m.Greater(m.Scalar(-1), x))), m.Sub(m.Scalar(1), m.Greater(x, m.Scalar(1))))
+			inside := m.Mul(m.Mul(m.Exp(x), m.Sub(m.Scalar(1), m.Greater(m.Scalar(-1), x))), m.Sub(m.Scalar(1),
+				m.Greater(x, m.Scalar(1))))
 			return m.Add(y, inside)
 		}, "Clamp Exp Const Sub Sign Abs Sub Mul Add"},
 		{"gates", func(m *graph.Builder, x *graph.Node) *graph.Node {

@@ -28,7 +28,8 @@ func TestDepthFirst(t *testing.T) {
 	}
 	after := newDepthFirst(ordered, instances, 1).cost()
 	if len(ordered.Nodes) != len(g.Nodes) || after.peak > 0.8*before.peak {
-		t.Errorf("%d nodes instead of %d, %v values at once instead of %v", len(ordered.Nodes), len(g.Nodes), after.peak, before.peak)
+		t.Errorf("%d nodes instead of %d, %v values at once instead of %v", len(ordered.Nodes), len(g.Nodes), after.peak,
+			before.peak)
 	}
 	again := DepthFirst(ordered, instances, 1)
 	if cost := newDepthFirst(again, instances, 1).cost(); after.less(cost) {

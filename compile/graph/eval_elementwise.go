@@ -38,7 +38,8 @@ func unary(f func(float64) float64) evalFunc {
 func binary(f func(x, y float64) float64) evalFunc {
 	return func(_ *Env, _ *Node, in []*Tensor, out *Tensor) error {
 		x, y, k := in[0].Data, in[1].Data, 0
-		loops := ndarray.NewLoops(out.Shape, ndarray.BroadcastStrides(in[0].Shape, out.Shape), ndarray.BroadcastStrides(in[1].Shape, out.Shape))
+		loops := ndarray.NewLoops(out.Shape, ndarray.BroadcastStrides(in[0].Shape, out.Shape),
+			ndarray.BroadcastStrides(in[1].Shape, out.Shape))
 		step := loops.Step()
 		loops.Each(func(at [3]int) {
 			for i := range loops.Length() {

@@ -26,49 +26,70 @@ func TestEvalOps(t *testing.T) {
 		{"sign", x23, nil, func(b *Builder, x, _, _ *Node) *Node { return b.Sign(x) }, []float64{1, -1, 1, 1, 1, -1}},
 		{"abs", x23, nil, func(b *Builder, x, _, _ *Node) *Node { return b.Abs(x) }, []float64{1, 2, 3, 4, 5, 6}},
 		{"relu", x23, nil, func(b *Builder, x, _, _ *Node) *Node { return b.Relu(x) }, []float64{1, 0, 3, 4, 5, 0}},
-		{"clamp", x23, nil, func(b *Builder, x, _, _ *Node) *Node { return b.Clamp(x, -1, 3) }, []float64{1, -1, 3, 3, 3, -1}},
+		{"clamp", x23, nil, func(b *Builder, x, _, _ *Node) *Node { return b.Clamp(x, -1, 3) }, []float64{1, -1, 3, 3, 3,
+			-1}},
 		{"broadcast row", x23, NewTensor([]int{3}, 10, 20, 30), func(b *Builder, x, y, _ *Node) *Node { return b.Add(x, y) },
 			[]float64{11, 18, 33, 14, 25, 24}},
-		{"broadcast column", x23, NewTensor([]int{2, 1}, 10, 20), func(b *Builder, x, y, _ *Node) *Node { return b.Sub(y, x) },
+		{"broadcast column", x23, NewTensor([]int{2, 1}, 10, 20), func(b *Builder, x, y, _ *Node) *Node {
+			return b.Sub(y, x)
+		},
 			[]float64{9, 12, 7, 16, 15, 26}},
 		{"outer", NewTensor([]int{3}, 1, 2, 3), NewTensor([]int{2, 1}, 2, 4),
 			func(b *Builder, x, y, _ *Node) *Node { return b.Div(x, y) }, []float64{.5, 1, 1.5, .25, .5, .75}},
-		{"greater", x23, NewTensor([]int{}, 3), func(b *Builder, x, y, _ *Node) *Node { return b.Greater(x, y) }, []float64{0, 0, 0, 1, 1, 0}},
-		{"matmul", x23, NewTensor([]int{3, 2}, 1, 2, 3, 4, 5, 6), func(b *Builder, x, y, _ *Node) *Node { return b.MatMul(x, y) },
+		{"greater", x23, NewTensor([]int{}, 3), func(b *Builder, x, y, _ *Node) *Node { return b.Greater(x, y) },
+			[]float64{0, 0, 0, 1, 1, 0}},
+		{"matmul", x23, NewTensor([]int{3, 2}, 1, 2, 3, 4, 5, 6), func(b *Builder, x, y, _ *Node) *Node {
+			return b.MatMul(x, y)
+		},
 			[]float64{10, 12, -11, -8}},
-		{"transpose", x23, nil, func(b *Builder, x, _, _ *Node) *Node { return b.Transpose(x, 1, 0) }, []float64{1, 4, -2, 5, 3, -6}},
+		{"transpose", x23, nil, func(b *Builder, x, _, _ *Node) *Node { return b.Transpose(x, 1, 0) }, []float64{1, 4, -2, 5,
+			3, -6}},
 		{"sum 0", x23, nil, func(b *Builder, x, _, _ *Node) *Node { return b.Sum(x, false, 0) }, []float64{5, 3, -3}},
 		{"sum all", x23, nil, func(b *Builder, x, _, _ *Node) *Node { return b.Sum(x, true, 0, 1) }, []float64{5}},
 		{"max 1", x23, nil, func(b *Builder, x, _, _ *Node) *Node { return b.Max(x, false, 1) }, []float64{3, 5}},
-		{"max mask", NewTensor([]int{2, 3}, 4, 4, 1, 0, 2, 2), nil, func(b *Builder, x, _, _ *Node) *Node { return b.MaxMask(x, 1) },
+		{"max mask", NewTensor([]int{2, 3}, 4, 4, 1, 0, 2, 2), nil, func(b *Builder, x, _, _ *Node) *Node {
+			return b.MaxMask(x, 1)
+		},
 			[]float64{1, 0, 0, 0, 1, 0}},
 		{"concat", x23, NewTensor([]int{2, 1}, 8, 9), func(b *Builder, x, y, _ *Node) *Node { return b.Concat(1, x, y) },
 			[]float64{1, -2, 3, 8, 4, 5, -6, 9}},
 		{"slice", x23, nil, func(b *Builder, x, _, _ *Node) *Node { return b.Slice(x, 1, 1, 3) }, []float64{-2, 3, 5, -6}},
 		{"pad", NewTensor([]int{2, 1}, 1, 2), nil, func(b *Builder, x, _, _ *Node) *Node { return b.Pad(x, 1, 1, 2) },
 			[]float64{0, 1, 0, 0, 0, 2, 0, 0}},
-		{"softmax", NewTensor([]int{2, 2}, 1000, 1000, -1000, 1000), nil, func(b *Builder, x, _, _ *Node) *Node { return b.Softmax(x) },
+		{"softmax", NewTensor([]int{2, 2}, 1000, 1000, -1000, 1000), nil, func(b *Builder, x, _, _ *Node) *Node {
+			return b.Softmax(x)
+		},
 			[]float64{.5, .5, 0, 1}},
-		{"log softmax", NewTensor([]int{1, 2}, -1000, 1000), nil, func(b *Builder, x, _, _ *Node) *Node { return b.LogSoftmax(x) },
+		{"log softmax", NewTensor([]int{1, 2}, -1000, 1000), nil, func(b *Builder, x, _, _ *Node) *Node {
+			return b.LogSoftmax(x)
+		},
 			[]float64{-2000, 0}},
-		{"sigmoid", NewTensor([]int{3}, -800, 0, 800), nil, func(b *Builder, x, _, _ *Node) *Node { return b.Sigmoid(x) }, []float64{0, .5, 1}},
+		{"sigmoid", NewTensor([]int{3}, -800, 0, 800), nil, func(b *Builder, x, _, _ *Node) *Node {
+			return b.Sigmoid(x)
+		}, []float64{0, .5, 1}},
 		{"softplus", NewTensor([]int{3}, -800, 0, 800), nil, func(b *Builder, x, _, _ *Node) *Node { return b.Softplus(x) },
 			[]float64{0, math.Ln2, 800}},
-		{"segment sum", rows, nil, func(b *Builder, x, _, bag *Node) *Node { return b.SegmentSum(x, bag) }, []float64{6, 12, 5, 2}},
-		{"segment max", rows, nil, func(b *Builder, x, _, bag *Node) *Node { return b.SegmentMax(x, bag) }, []float64{5, 9, 5, 2}},
+		{"segment sum", rows, nil, func(b *Builder, x, _, bag *Node) *Node { return b.SegmentSum(x, bag) },
+			[]float64{6, 12, 5, 2}},
+		{"segment max", rows, nil, func(b *Builder, x, _, bag *Node) *Node { return b.SegmentMax(x, bag) }, []float64{5, 9, 5,
+			2}},
 		{"segment max mask", rows, nil, func(b *Builder, x, _, bag *Node) *Node { return b.SegmentMaxMask(x, bag) },
 			[]float64{0, 1, 1, 1, 1, 0, 0, 0}},
-		{"segment gather", NewTensor([]int{2, 1}, 3, 4), nil, func(b *Builder, x, _, bag *Node) *Node { return b.SegmentGather(x, bag) },
+		{"segment gather", NewTensor([]int{2, 1}, 3, 4), nil, func(b *Builder, x, _, bag *Node) *Node {
+			return b.SegmentGather(x, bag)
+		},
 			[]float64{3, 4, 3, 0}},
 		{"segment softmax", NewTensor([]int{4, 1}, 700, 5, 700, inf), nil,
 			func(b *Builder, x, _, bag *Node) *Node { return b.SegmentSoftmax(x, bag) }, []float64{.5, 1, .5, 0}},
-		{"conv", img, ker, func(b *Builder, x, y, _ *Node) *Node { return b.Conv2D(x, y, one, [2]int{}) }, []float64{-4, -4, -4, -4}},
+		{"conv", img, ker, func(b *Builder, x, y, _ *Node) *Node { return b.Conv2D(x, y, one, [2]int{}) },
+			[]float64{-4, -4, -4, -4}},
 		{"conv pad stride", img, ker, func(b *Builder, x, y, _ *Node) *Node { return b.Conv2D(x, y, [2]int{2, 2}, one) },
 			[]float64{-1, -3, -7, -4}},
 		{"pool ties", NewTensor([]int{1, 1, 2, 3}, 1, 1, 5, 1, 1, 7), nil,
 			func(b *Builder, x, _, _ *Node) *Node { return b.MaxPool2D(x, [2]int{2, 2}, one) }, []float64{1, 7}},
 		{"pool grad ties", NewTensor([]int{1, 1, 2, 3}, 1, 1, 5, 1, 1, 7), NewTensor([]int{1, 1, 1, 2}, 3, 4),
-			func(b *Builder, x, y, _ *Node) *Node { return b.MaxPool2DGrad(x, y, [2]int{2, 2}, one) }, []float64{3, 0, 0, 0, 0, 4}},
+			func(b *Builder, x, y, _ *Node) *Node { return b.MaxPool2DGrad(x, y, [2]int{2, 2}, one) }, []float64{3, 0, 0, 0, 0,
+				4}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -138,9 +159,11 @@ func TestEvalErrors(t *testing.T) {
 		want   string
 	}{
 		{"missing", func(e *Env) { delete(e.Values, "Wc") }, "parameter Wc is missing: want float [3 2]"},
-		{"shape", func(e *Env) { e.Values["instances"] = NewTensor([]int{4, 2}) }, "input instances: want shape [4 3] ([N, 3]), got [4 2]"},
+		{"shape", func(e *Env) { e.Values["instances"] = NewTensor([]int{4, 2}) },
+			"input instances: want shape [4 3] ([N, 3]), got [4 2]"},
 		{"type", func(e *Env) { e.Values["bag_of"] = NewTensor([]int{4}) }, "input bag_of: want int [4], got float [4]"},
-		{"count", func(e *Env) { e.Values["bc"] = &Tensor{Shape: []int{2}, Data: []float64{1}} }, "shape [2] has 2 numbers, got 1"},
+		{"count", func(e *Env) { e.Values["bc"] = &Tensor{Shape: []int{2}, Data: []float64{1}} },
+			"shape [2] has 2 numbers, got 1"},
 		{"extent", func(e *Env) { e.B = 0 }, "at least one instance and one bag"},
 	}
 	for _, c := range cases {

@@ -65,7 +65,8 @@ func (t *tape) attrs() graph.Attrs {
 // FuzzApply applies ops with arbitrary arguments to arbitrary nodes. If Apply accepts them, the
 // graph passes the verifier and can be printed, and no pass and no gradient panics.
 func FuzzApply(f *testing.F) {
-	for _, seed := range []string{"", "\x11\x00\x00\x00", "0123456789abcdefghij", "\x1a\x01\x02\xff\xfe\xfd\xfc\xfb\xfa\x00\x01\x02\x03"} {
+	for _, seed := range []string{"", "\x11\x00\x00\x00", "0123456789abcdefghij",
+		"\x1a\x01\x02\xff\xfe\xfd\xfc\xfb\xfa\x00\x01\x02\x03"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -56,7 +56,8 @@ func endpoints(g *Graph, loss string, wrt []string) (*Node, []*Node, error) {
 		return nil, nil, fmt.Errorf("graph %s has no output %s to differentiate", g.Name, loss)
 	}
 	if len(top.Shape) != 0 || top.Type != Float {
-		return nil, nil, diag.Errorf(top.Pos, "output %s is %v %v, only a float scalar can be differentiated", loss, top.Type, top.Shape)
+		return nil, nil, diag.Errorf(top.Pos, "output %s is %v %v, only a float scalar can be differentiated", loss, top.Type,
+			top.Shape)
 	}
 	leaves := make([]*Node, len(wrt))
 	for i, name := range wrt {
@@ -109,7 +110,8 @@ func (w *backward) run(top *Node) error {
 		}
 		rule := ops[n.Op].grad
 		if rule == nil {
-			return diag.Errorf(n.Pos, "%s has no gradient: it is part of a gradient, and second derivatives are not supported", n.describe())
+			return diag.Errorf(n.Pos, "%s has no gradient: it is part of a gradient, and second derivatives are not supported",
+				n.describe())
 		}
 		grads := rule(w.b.At(n.Pos).Label(strings.TrimSuffix(GradPrefix+n.Name, ".")), n, dy)
 		if w.b.err != nil {

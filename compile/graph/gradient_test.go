@@ -118,27 +118,45 @@ func TestGradientOnTies(t *testing.T) {
 		y    func(m *graph.Builder, x, bagOf *graph.Node) *graph.Node
 		want []float64
 	}{
-		{"relu", shape{3}, []float64{0, -1, 1}, func(m *graph.Builder, x, _ *graph.Node) *graph.Node { return m.Relu(x) }, []float64{0, 0, 1}},
-		{"abs", shape{3}, []float64{0, -1, 1}, func(m *graph.Builder, x, _ *graph.Node) *graph.Node { return m.Abs(x) }, []float64{0, -1, 1}},
-		{"clamp", shape{5}, []float64{-2, -1, 0, 1, 2}, func(m *graph.Builder, x, _ *graph.Node) *graph.Node { return m.Clamp(x, -1, 1) },
+		{"relu", shape{3}, []float64{0, -1, 1}, func(m *graph.Builder, x, _ *graph.Node) *graph.Node {
+			return m.Relu(x)
+		}, []float64{0, 0, 1}},
+		{"abs", shape{3}, []float64{0, -1, 1}, func(m *graph.Builder, x, _ *graph.Node) *graph.Node {
+			return m.Abs(x)
+		}, []float64{0, -1, 1}},
+		{"clamp", shape{5}, []float64{-2, -1, 0, 1, 2}, func(m *graph.Builder, x, _ *graph.Node) *graph.Node {
+			return m.Clamp(x, -1, 1)
+		},
 			[]float64{0, 1, 1, 1, 0}},
 		{"clamp one side", shape{3}, []float64{-2, -1, 9}, func(m *graph.Builder, x, _ *graph.Node) *graph.Node {
 			return m.Clamp(x, -1, math.Inf(1))
 		}, []float64{0, 1, 1}},
-		{"maximum", shape{3}, []float64{0, 1, -1}, func(m *graph.Builder, x, _ *graph.Node) *graph.Node { return m.Maximum(x, m.Scalar(0)) },
+		{"maximum", shape{3}, []float64{0, 1, -1}, func(m *graph.Builder, x, _ *graph.Node) *graph.Node {
+			return m.Maximum(x, m.Scalar(0))
+		},
 			[]float64{.5, 1, 0}},
-		{"minimum", shape{3}, []float64{0, 1, -1}, func(m *graph.Builder, x, _ *graph.Node) *graph.Node { return m.Minimum(m.Scalar(0), x) },
+		{"minimum", shape{3}, []float64{0, 1, -1}, func(m *graph.Builder, x, _ *graph.Node) *graph.Node {
+			return m.Minimum(m.Scalar(0), x)
+		},
 			[]float64{.5, 0, 1}},
-		{"max", shape{2, 3}, []float64{4, 4, 1, 0, 2, 2}, func(m *graph.Builder, x, _ *graph.Node) *graph.Node { return m.Max(x, false, 1) },
+		{"max", shape{2, 3}, []float64{4, 4, 1, 0, 2, 2}, func(m *graph.Builder, x, _ *graph.Node) *graph.Node {
+			return m.Max(x, false, 1)
+		},
 			[]float64{1, 0, 0, 0, 1, 0}},
-		{"max of all", shape{2, 2}, []float64{1, 2, 2, 2}, func(m *graph.Builder, x, _ *graph.Node) *graph.Node { return m.Max(x, true, 0, 1) },
+		{"max of all", shape{2, 2}, []float64{1, 2, 2, 2}, func(m *graph.Builder, x, _ *graph.Node) *graph.Node {
+			return m.Max(x, true, 0, 1)
+		},
 			[]float64{0, 1, 0, 0}},
-		{"segment max", shape{n, 1}, []float64{5, 5, 1, 1}, func(m *graph.Builder, x, bagOf *graph.Node) *graph.Node { return m.SegmentMax(x, bagOf) },
+		{"segment max", shape{n, 1}, []float64{5, 5, 1, 1}, func(m *graph.Builder, x, bagOf *graph.Node) *graph.Node {
+			return m.SegmentMax(x, bagOf)
+		},
 			[]float64{1, 0, 1, 0}},
 		{"max pool", shape{1, 1, 2, 3}, []float64{1, 1, 0, 1, 1, 0}, func(m *graph.Builder, x, _ *graph.Node) *graph.Node {
 			return m.MaxPool2D(x, [2]int{2, 2}, one)
 		}, []float64{1, 1, 0, 0, 0, 0}},
-		{"softplus far out", shape{3}, []float64{-800, 0, 800}, func(m *graph.Builder, x, _ *graph.Node) *graph.Node { return m.Softplus(x) },
+		{"softplus far out", shape{3}, []float64{-800, 0, 800}, func(m *graph.Builder, x, _ *graph.Node) *graph.Node {
+			return m.Softplus(x)
+		},
 			[]float64{0, .5, 1}},
 	}
 	for _, c := range cases {

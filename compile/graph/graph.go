@@ -57,8 +57,9 @@ type Node struct {
 	Attrs Attrs
 	Shape Shape
 	Type  DType
-	Name  string   // Input and Param: the name to bind; else the name of the value in printed graphs and model files, may be empty
-	Pos   diag.Pos // the place in the spec that the node comes from, if any
+	// Input and Param: the name to bind; else the name of the value in printed graphs and model files, may be empty
+	Name string
+	Pos  diag.Pos // the place in the spec that the node comes from, if any
 }
 
 // Output is a named result of a graph.

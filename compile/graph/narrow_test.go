@@ -46,7 +46,8 @@ func TestJoinNarrow(t *testing.T) {
 		for _, node := range joined.Nodes {
 			count[node.Op]++
 		}
-		if count[graph.OpMatMul] != c.products || count[graph.OpAdd] != c.adds || count[graph.OpSum] != c.sums || count[graph.OpConcat] != c.joinings {
+		if count[graph.OpMatMul] != c.products || count[graph.OpAdd] != c.adds || count[graph.OpSum] != c.sums ||
+			count[graph.OpConcat] != c.joinings {
 			t.Errorf("%s: %v\n%s", c.name, count, joined.Text())
 		}
 	}

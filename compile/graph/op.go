@@ -105,15 +105,18 @@ func unaryOp(name string, f func(float64) float64, grad func(b *Builder, n, dy *
 }
 
 func binaryOp(name string, f func(x, y float64) float64, grad func(b *Builder, n, dy *Node) (dx, dz *Node)) opDef {
-	return opDef{name: name, class: elementwise, arity: 2, shape: shapeBroadcast, eval: binary(f), grad: gradBroadcast(grad)}
+	return opDef{name: name, class: elementwise, arity: 2, shape: shapeBroadcast, eval: binary(f),
+		grad: gradBroadcast(grad)}
 }
 
 func arrayOp(name string, arity int, shape shapeFunc, combines combineFunc, eval evalFunc, grad gradFunc) opDef {
 	return opDef{name: name, class: array, arity: arity, shape: shape, combines: combines, eval: eval, grad: grad}
 }
 
-func segmentOp(name string, shape shapeFunc, combines combineFunc, eval evalFunc, grad func(b *Builder, n, dy *Node) *Node) opDef {
-	return opDef{name: name, class: segment, arity: 2, shape: shape, combines: combines, eval: eval, grad: gradSegment(grad)}
+func segmentOp(name string, shape shapeFunc, combines combineFunc, eval evalFunc, grad func(b *Builder, n,
+	dy *Node) *Node) opDef {
+	return opDef{name: name, class: segment, arity: 2, shape: shape, combines: combines, eval: eval,
+		grad: gradSegment(grad)}
 }
 
 func imageOp(name string, arity int, shape shapeFunc, combines combineFunc, eval evalFunc, grad gradFunc) opDef {
@@ -150,7 +153,8 @@ func init() {
 		OpSoftplus: unaryOp("Softplus", softplus, gradSoftplus),
 		OpRelu:     unaryOp("Relu", relu, gradRelu),
 		OpErf:      unaryOp("Erf", math.Erf, gradErf),
-		OpClamp:    {name: "Clamp", class: elementwise, arity: 1, shape: shapeClamp, eval: evalClamp, grad: grad1(gradClamp), text: textOfClamp},
+		OpClamp: {name: "Clamp", class: elementwise, arity: 1, shape: shapeClamp, eval: evalClamp, grad: grad1(gradClamp),
+			text: textOfClamp},
 		OpStopGrad: {name: "StopGrad", class: elementwise, arity: 1, shape: shapeSame, eval: evalCopy, flat: true},
 
 		OpAdd:     binaryOp("Add", add, gradAdd),
@@ -179,18 +183,24 @@ func init() {
 		OpSegmentMaxMask: flat(segmentOp("SegmentMaxMask", shapeOfRows(N, N), combinesRows, evalMaxMask, nil)),
 		OpSegmentSoftmax: segmentOp("SegmentSoftmax", shapeOfRows(N, N), combinesRows, evalSoftmax, gradSegmentSoftmax),
 		OpSegmentGather:  segmentOp("SegmentGather", shapeOfRows(B, N), nil, evalSegmentGather, gradSegmentGather),
-		OpSegmentAttention: {name: "SegmentAttention", class: segment, arity: 4, shape: shapeAttention, combines: combinesRows,
-			eval: evalAttention, grad: gradAttention},
-		OpSegmentAttentionGrad: {name: "SegmentAttentionGrad", class: segment, arity: 5, shape: shapeAttentionGrad, combines: combinesRows,
-			eval: evalAttentionGrad},
+		OpSegmentAttention: {name: "SegmentAttention", class: segment, arity: 4, shape: shapeAttention,
+			combines: combinesRows,
+			eval:     evalAttention, grad: gradAttention},
+		OpSegmentAttentionGrad: {name: "SegmentAttentionGrad", class: segment, arity: 5, shape: shapeAttentionGrad,
+			combines: combinesRows,
+			eval:     evalAttentionGrad},
 		OpAttention:     arrayOp("Attention", 3, shapeAttention, combinesAttention, evalAttention, gradAttention),
 		OpAttentionGrad: arrayOp("AttentionGrad", 4, shapeAttentionGrad, combinesRows, evalAttentionGrad, nil),
 
-		OpConv2D:           imageOp("Conv2D", 2, shapeConv2D, combinesPixels, evalConv2D, gradConv2D).prints(textOfConv),
-		OpConv2DGradInput:  imageOp("Conv2DGradInput", 2, shapeConv2DGradInput, combinesPixels, evalConv2DGradInput, nil).prints(textOfConv),
-		OpConv2DGradWeight: imageOp("Conv2DGradWeight", 2, shapeConv2DGradWeight, combinesAll, evalConv2DGradWeight, nil).prints(textOfConv),
-		OpMaxPool2D:        imageOp("MaxPool2D", 1, shapeMaxPool2D, combinesPixels, evalMaxPool2D, grad1(gradMaxPool2D)).prints(textOfPool),
-		OpMaxPool2DGrad:    imageOp("MaxPool2DGrad", 2, shapeMaxPool2DGrad, combinesPixels, evalMaxPool2DGrad, nil).prints(textOfPool),
+		OpConv2D: imageOp("Conv2D", 2, shapeConv2D, combinesPixels, evalConv2D, gradConv2D).prints(textOfConv),
+		OpConv2DGradInput: imageOp("Conv2DGradInput", 2, shapeConv2DGradInput, combinesPixels, evalConv2DGradInput,
+			nil).prints(textOfConv),
+		OpConv2DGradWeight: imageOp("Conv2DGradWeight", 2, shapeConv2DGradWeight, combinesAll, evalConv2DGradWeight,
+			nil).prints(textOfConv),
+		OpMaxPool2D: imageOp("MaxPool2D", 1, shapeMaxPool2D, combinesPixels, evalMaxPool2D,
+			grad1(gradMaxPool2D)).prints(textOfPool),
+		OpMaxPool2DGrad: imageOp("MaxPool2DGrad", 2, shapeMaxPool2DGrad, combinesPixels, evalMaxPool2DGrad,
+			nil).prints(textOfPool),
 	}
 }
 

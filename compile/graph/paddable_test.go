@@ -63,7 +63,9 @@ func TestPaddableLeavesPaddingOut(t *testing.T) {
 func TestPaddableRefusesOtherMixtures(t *testing.T) {
 	for name, build := range map[string]func(b *graph.Builder, x, bag *graph.Node) *graph.Node{
 		"mask over instances": func(b *graph.Builder, x, _ *graph.Node) *graph.Node { return b.MaxMask(x, 0) },
-		"gram matrix":         func(b *graph.Builder, x, _ *graph.Node) *graph.Node { return b.MatMul(b.Transpose(x, 1, 0), x) },
+		"gram matrix": func(b *graph.Builder, x, _ *graph.Node) *graph.Node {
+			return b.MatMul(b.Transpose(x, 1, 0), x)
+		},
 		"softmax over instances": func(b *graph.Builder, x, _ *graph.Node) *graph.Node {
 			return b.Softmax(b.Sum(x, false, 1))
 		},

@@ -24,7 +24,8 @@ func agree(t *testing.T, what string, before, after *graph.Graph, env graph.Env,
 }
 
 // agreeOn is like agree with a separate batch for each graph.
-func agreeOn(t *testing.T, what string, before *graph.Graph, env graph.Env, after *graph.Graph, own graph.Env, tol float64) {
+func agreeOn(t *testing.T, what string, before *graph.Graph, env graph.Env, after *graph.Graph, own graph.Env,
+	tol float64) {
 	t.Helper()
 	want, got := evaluated(t, what, before, env), evaluated(t, what, after, own)
 	for _, o := range before.Outputs {
@@ -267,7 +268,8 @@ func TestSingleBagForms(t *testing.T) {
 	}
 	for _, c := range cases {
 		m := graph.NewBuilder(c.name)
-		p := parts{m.Input("s", graph.Float, shape{n, 1}), m.Input("x", graph.Float, shape{n, 3}), m.Input("bag_of", graph.Int, shape{n})}
+		p := parts{m.Input("s", graph.Float, shape{n, 1}), m.Input("x", graph.Float, shape{n, 3}),
+			m.Input("bag_of", graph.Int, shape{n})}
 		y := c.build(m, p)
 		m.Output("y", y)
 		g, err := m.Graph()
@@ -287,7 +289,8 @@ func TestMasksTimesZero(t *testing.T) {
 	x := build.Input("x", graph.Float, shape{n, 2})
 	bagOf := build.Input("bag_of", graph.Int, shape{n})
 	none := build.Fill(0, shape{n, 2})
-	build.Output("masked", build.Mul(build.Maximum(build.SegmentMaxMask(x, bagOf), build.Greater(x, build.Scalar(1))), none))
+	build.Output("masked", build.Mul(build.Maximum(build.SegmentMaxMask(x, bagOf), build.Greater(x, build.Scalar(1))),
+		none))
 	build.Output("values", build.Mul(build.Scalar(0), x))
 	g, err := build.Graph()
 	if err != nil {

@@ -107,7 +107,8 @@ func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 // parameters grey boxes, outputs double circles.
 func (g *Graph) DOT() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "digraph %q {\n\tnode [shape=ellipse, fontname=\"Helvetica\", fontsize=10];\n\tedge [arrowsize=0.6];\n", g.Name)
+	fmt.Fprintf(&b, "digraph %q {\n\tnode [shape=ellipse, fontname=\"Helvetica\", fontsize=10];\n\tedge "+
+		"[arrowsize=0.6];\n", g.Name)
 	for _, n := range g.Nodes {
 		label := n.Op.String()
 		if a := n.attrText(); a != "" {

@@ -15,12 +15,14 @@ func JoinProducts(g *Graph) (*Graph, error) {
 		if n.Op != OpAdd || counts[n.ID] == 0 {
 			return nil
 		}
-		joinedSum := n.In[0].Op == OpAdd && counts[n.In[0].ID] == 1 && in[0].Op == OpMatMul // a sum that is one product already
+		// a sum that is one product already
+		joinedSum := n.In[0].Op == OpAdd && counts[n.In[0].ID] == 1 && in[0].Op == OpMatMul
 		if !product(n.In[0]) && !joinedSum || !product(n.In[1]) || in[1].Op != OpMatMul || !n.Shape.Equal(in[0].Shape) {
 			return nil
 		}
 		x, y := in[0], in[1]
-		return b.MatMul(b.Concat(1, append(parts(x.In[0]), parts(y.In[0])...)...), b.Concat(0, append(parts(x.In[1]), parts(y.In[1])...)...))
+		return b.MatMul(b.Concat(1, append(parts(x.In[0]), parts(y.In[0])...)...),
+			b.Concat(0, append(parts(x.In[1]), parts(y.In[1])...)...))
 	})
 	if err != nil {
 		return nil, err

@@ -2,7 +2,8 @@
 
 package graph
 
-// ScaleWeights computes (x / s) W, with one number of s for each feature, as x (W / s), if only products read x / s. That
+// ScaleWeights computes (x / s) W, with one number of s for each feature, as x (W / s), if only products read x / s.
+// That
 // saves a value of the size of x, which is much larger than W for large bags. Results differ by rounding errors.
 func ScaleWeights(g *Graph) (*Graph, error) {
 	other := map[*Node]bool{} // read by something else than a product with it as the left factor

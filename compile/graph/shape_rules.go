@@ -222,7 +222,8 @@ func gradientOf(x, y, dy Shape, err error) (Shape, error) {
 // convolved returns the shape of x convolved with w.
 func convolved(x, w Shape, a *Attrs) (Shape, error) {
 	if len(x) != 4 || len(w) != 4 || !x[1:].Static() || !w.Static() {
-		return nil, fmt.Errorf("needs images [N, channels, height, width] and kernels [out, in, height, width], has %v and %v", x, w)
+		return nil, fmt.Errorf("needs images [N, channels, height, width] and kernels [out, in, height, width], "+
+			"has %v and %v", x, w)
 	}
 	if x[1] != w[1] {
 		return nil, fmt.Errorf("images have %v channels, kernels expect %v", x[1], w[1])

@@ -113,7 +113,8 @@ func TestApplyRejects(t *testing.T) {
 		{OpExpand, Attrs{Shape: Shape{B, 3}}, []*Node{x}, "cannot be broadcast"},
 		{OpConv2D, Attrs{Stride: [2]int{0, 1}}, []*Node{img, ker}, "out of range"},
 		{OpConv2D, Attrs{Stride: one, Pad: [2]int{math.MaxInt, 0}}, []*Node{img, ker}, "out of range"},
-		{OpConv2DGradInput, Attrs{Stride: one, Shape: Shape{N, 1, 9, 9}}, []*Node{img, ker}, "the gradient coming in has shape"},
+		{OpConv2DGradInput, Attrs{Stride: one, Shape: Shape{N, 1, 9, 9}}, []*Node{img, ker},
+			"the gradient coming in has shape"},
 		{OpMaxPool2D, Attrs{Kernel: [2]int{6, 1}, Stride: one}, []*Node{img}, "does not fit images"},
 		{OpMaxPool2DGrad, Attrs{Kernel: one, Stride: [2]int{2, 2}}, []*Node{img, img}, "the gradient coming in has shape"},
 	}

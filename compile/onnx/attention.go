@@ -22,7 +22,8 @@ func (e *emitter) attention(n *graph.Node, in []string) *onnxpb.Attention {
 // loop appends the loop and returns the values of its states after position.
 func (e *emitter) loop(a *onnxpb.Attention, states ...string) []string {
 	yes := e.once("true", func() string {
-		return e.initializer(&onnxpb.TensorProto{Name: e.unique("true"), DataType: int32(onnxpb.TensorProto_BOOL), RawData: []byte{1}})
+		return e.initializer(&onnxpb.TensorProto{Name: e.unique("true"), DataType: int32(onnxpb.TensorProto_BOOL),
+			RawData: []byte{1}})
 	})
 	body := attrs(onnxpb.GraphAttr("body", a.Body(e.unique(e.base+".tile"))))
 	return e.ops("Loop", len(states)+1, body, append([]string{"", yes, e.ints(0)}, states...)...)[1:]

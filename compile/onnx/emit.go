@@ -43,7 +43,8 @@ func newEmitter(g *graph.Graph, opt Options) *emitter {
 		src: g, out: &onnxpb.GraphProto{Name: g.Name}, opset: int64(opt.Opset), portable: opt.Portable,
 		device: opt.Bags > 0, bags: opt.Bags, oneThread: opt.OneThread,
 		instances: opt.Instances, params: opt.Params,
-		scales: map[*graph.Node]float32{}, values: map[*graph.Node]string{}, taken: map[string]bool{}, memo: map[string]string{}, cuts: map[cut]map[int]string{},
+		scales: map[*graph.Node]float32{}, values: map[*graph.Node]string{}, taken: map[string]bool{},
+		memo: map[string]string{}, cuts: map[cut]map[int]string{},
 	}
 	if e.instances == "" {
 		e.instances = graph.N.String()

@@ -24,7 +24,8 @@ func demipl(images bool) *graph.Graph {
 	if images {
 		conv := func(i, in, out int) {
 			w := b.Param(fmt.Sprintf("conv%d.weight", i), graph.Shape{graph.Dim(out), graph.Dim(in), 5, 5})
-			bias := b.Reshape(b.Param(fmt.Sprintf("conv%d.bias", i), graph.Shape{graph.Dim(out)}), graph.Shape{1, graph.Dim(out), 1, 1})
+			bias := b.Reshape(b.Param(fmt.Sprintf("conv%d.bias", i), graph.Shape{graph.Dim(out)}), graph.Shape{1, graph.Dim(out),
+				1, 1})
 			h = b.MaxPool2D(b.Relu(b.Add(b.Conv2D(h, w, [2]int{1, 1}, [2]int{}), bias)), [2]int{2, 2}, [2]int{2, 2})
 		}
 		conv(1, 1, 20)
@@ -78,9 +79,11 @@ func TestPortableDEMIPL(t *testing.T) {
 					t.Fatal(err)
 				}
 				feed := map[string]*graph.Tensor{"instances": values["instances"]}
-				for name, got := range map[string]map[string]*graph.Tensor{"onnxruntime": enginetest.RunORT(t, m, feed), "onnx-go": enginetest.RunONNXGo(t, m, feed)} {
+				for name, got := range map[string]map[string]*graph.Tensor{"onnxruntime": enginetest.RunORT(t, m, feed),
+					"onnx-go": enginetest.RunONNXGo(t, m, feed)} {
 					for _, o := range g.Outputs {
-						if err := enginetest.Near(fmt.Sprintf("%s, %d instances: %s", name, n, o.Name), got[o.Name], want[o.Name], 1e-5); err != nil {
+						if err := enginetest.Near(fmt.Sprintf("%s, %d instances: %s", name, n, o.Name), got[o.Name], want[o.Name],
+							1e-5); err != nil {
 							t.Error(err)
 						}
 					}

@@ -69,7 +69,8 @@ func TestOpsOnORT(t *testing.T) {
 		for _, form := range []struct {
 			opset                     int
 			planes, device, oneThread bool
-		}{{opset: 17}, {opset: 18}, {opset: 22}, {opset: 18, planes: true}, {opset: 18, oneThread: true}, {opset: 17, planes: true, device: true}} {
+		}{{opset: 17}, {opset: 18}, {opset: 22}, {opset: 18, planes: true}, {opset: 18, oneThread: true},
+			{opset: 17, planes: true, device: true}} {
 			t.Run(fmt.Sprintf("%s/%+v", c.Name, form), func(t *testing.T) {
 				env := rounded(c.Env)
 				want, err := graph.Eval(c.Graph, env)

@@ -58,7 +58,8 @@ func Pack(m *onnxpb.ModelProto, stay []string, rows, width int) Packing {
 	}
 	p.Inputs.add(InSlot, rows)
 	k.nodes = nil
-	k.divide(&p.Inputs, append(inputs, onnxpb.Value(InSlot, onnxpb.TensorProto_FLOAT, onnxpb.Fixed(runs), onnxpb.Fixed(int64(rows)), onnxpb.Fixed(1))))
+	k.divide(&p.Inputs, append(inputs, onnxpb.Value(InSlot, onnxpb.TensorProto_FLOAT, onnxpb.Fixed(runs),
+		onnxpb.Fixed(int64(rows)), onnxpb.Fixed(1))))
 	first := k.nodes
 
 	var results []string
@@ -68,7 +69,8 @@ func Pack(m *onnxpb.ModelProto, stay []string, rows, width int) Packing {
 		results = append(results, k.reshape(v.GetName(), "packed.flat."+v.GetName(), runs, int64(volume(v))))
 	}
 	if p.Results.Size < width {
-		results = append(results, k.constant("packed.unused", make([]float32, int(runs)*(width-p.Results.Size)), runs, int64(width-p.Results.Size)))
+		results = append(results, k.constant("packed.unused", make([]float32, int(runs)*(width-p.Results.Size)), runs,
+			int64(width-p.Results.Size)))
 		p.Results.Size = width
 	}
 	row := results[0]
@@ -80,8 +82,10 @@ func Pack(m *onnxpb.ModelProto, stay []string, rows, width int) Packing {
 	k.op("Where", OutHistory, []string{replaced, row, InHistory})
 
 	g.Node = slices.Concat(first, g.Node, k.nodes)
-	history := []*onnxpb.TensorShapeProto_Dimension{onnxpb.Fixed(runs), onnxpb.Fixed(int64(rows)), onnxpb.Fixed(int64(p.Results.Size))}
-	g.Input = append(g.Input, onnxpb.Value(InPacked, onnxpb.TensorProto_FLOAT, onnxpb.Fixed(runs), onnxpb.Fixed(int64(p.Inputs.Size))),
+	history := []*onnxpb.TensorShapeProto_Dimension{onnxpb.Fixed(runs), onnxpb.Fixed(int64(rows)),
+		onnxpb.Fixed(int64(p.Results.Size))}
+	g.Input = append(g.Input, onnxpb.Value(InPacked, onnxpb.TensorProto_FLOAT, onnxpb.Fixed(runs),
+		onnxpb.Fixed(int64(p.Inputs.Size))),
 		onnxpb.Value(InHistory, onnxpb.TensorProto_FLOAT, history...))
 	g.Output = append(g.Output, onnxpb.Value(OutHistory, onnxpb.TensorProto_FLOAT, history...))
 	return p
@@ -138,7 +142,8 @@ func (k *packer) divide(r *Layout, inputs []*onnxpb.ValueInfoProto) {
 		if len(names) == 1 {
 			names[0] = rest
 		} else {
-			k.nodes = append(k.nodes, &onnxpb.NodeProto{OpType: "Split", Name: names[0], Input: []string{rest, k.ints("packed.sizes."+names[0], sizes...)}, Output: names,
+			k.nodes = append(k.nodes, &onnxpb.NodeProto{OpType: "Split", Name: names[0], Input: []string{rest,
+				k.ints("packed.sizes."+names[0], sizes...)}, Output: names,
 				Attribute: []*onnxpb.AttributeProto{onnxpb.IntAttr("axis", 1)}})
 		}
 		for i, v := range inputs[:n] {
@@ -150,7 +155,8 @@ func (k *packer) divide(r *Layout, inputs []*onnxpb.ValueInfoProto) {
 
 // op adds a node with one output.
 func (k *packer) op(op, output string, inputs []string, attributes ...*onnxpb.AttributeProto) string {
-	k.nodes = append(k.nodes, &onnxpb.NodeProto{OpType: op, Name: output, Input: inputs, Output: []string{output}, Attribute: attributes})
+	k.nodes = append(k.nodes, &onnxpb.NodeProto{OpType: op, Name: output, Input: inputs, Output: []string{output},
+		Attribute: attributes})
 	return output
 }
 

@@ -72,7 +72,8 @@ func LowerRuns(g *graph.Graph, opset int, c Capacity) (m *onnxpb.ModelProto, err
 	}
 	l := &runsLowerer{
 		emitter: newEmitter(g, Options{Opset: opset}), capacity: c, valueOf: make([]runsValue, len(g.Nodes)),
-		origin: map[string]runsValue{}, masks: map[*graph.Node]bool{}, zero: map[*graph.Node]bool{}, needsFinitePadding: map[*graph.Node]bool{}, readers: map[*graph.Node][]*graph.Node{},
+		origin: map[string]runsValue{}, masks: map[*graph.Node]bool{}, zero: map[*graph.Node]bool{},
+		needsFinitePadding: map[*graph.Node]bool{}, readers: map[*graph.Node][]*graph.Node{},
 	}
 	l.device = c.Runs > 0
 	for _, n := range g.Nodes {
@@ -243,7 +244,9 @@ func (l *runsLowerer) expanded(v runsValue, dims []int) runsValue {
 	if v.each {
 		shape = append([]int64{1}, shape...)
 	}
-	name := l.once(fmt.Sprint("expand ", v.name, dims), func() string { return l.op("Expand", nil, v.name, l.ints(shape...)) })
+	name := l.once(fmt.Sprint("expand ", v.name, dims), func() string {
+		return l.op("Expand", nil, v.name, l.ints(shape...))
+	})
 	return runsValue{name, v.each, dims}
 }
 
@@ -254,7 +257,8 @@ func (l *runsLowerer) spread(v runsValue) runsValue {
 	}
 	name := l.once(fmt.Sprint("spread ", v.name), func() string {
 		if l.device {
-			return l.op("Expand", nil, v.name, l.ints(append([]int64{int64(l.capacity.Runs)}, ndarray.Convert[int64](v.dims)...)...))
+			return l.op("Expand", nil, v.name, l.ints(append([]int64{int64(l.capacity.Runs)},
+				ndarray.Convert[int64](v.dims)...)...))
 		}
 		if l.first == "" {
 			l.maskInput(InReal)
@@ -309,7 +313,8 @@ func (l *runsLowerer) maskInput(name string) runsValue {
 func (l *runsLowerer) result(o graph.Output) {
 	l.base = o.Name
 	v := l.spread(l.full(l.valueOf[o.Node.ID], o.Node.Shape))
-	l.out.Node = append(l.out.Node, &onnxpb.NodeProto{OpType: "Identity", Name: o.Name, Input: []string{v.name}, Output: []string{o.Name}})
+	l.out.Node = append(l.out.Node, &onnxpb.NodeProto{OpType: "Identity", Name: o.Name, Input: []string{v.name},
+		Output: []string{o.Name}})
 	l.out.Output = append(l.out.Output, l.port(o.Name, v.dims))
 }
 
@@ -335,7 +340,8 @@ func (l *runsLowerer) zeroRows(n *graph.Node) bool {
 	return zero
 }
 
-// zeroSources returns the inputs from which zeros pass through a node: its rows of padding are 0 if those of all of these
+// zeroSources returns the inputs from which zeros pass through a node: its rows of padding are 0 if those of all of
+// these
 // inputs are 0, or those of one of them if all is false. Without such inputs, zeros do not pass.
 func zeroSources(n *graph.Node) (inputs []*graph.Node, all bool) {
 	switch n.Op {
@@ -358,7 +364,8 @@ func (l *runsLowerer) placeMasks() {
 			continue
 		}
 		factor, costs := n.In[1], map[*graph.Node]int{}
-		if x := n.In[0]; x.Op == graph.OpTranspose && byBags(x.In[0].Shape) && l.costOfZeros(x.In[0], costs) < l.costOfZeros(factor, costs) {
+		if x := n.In[0]; x.Op == graph.OpTranspose && byBags(x.In[0].Shape) &&
+			l.costOfZeros(x.In[0], costs) < l.costOfZeros(factor, costs) {
 			factor = x.In[0]
 		}
 		if l.costOfZeros(factor, costs) < never {
@@ -371,7 +378,8 @@ func (l *runsLowerer) placeMasks() {
 const never = 1 << 40
 
 // feedsLogOrDivisor reports whether a logarithm or divisor is computed from a node. If so, zeros in its rows of
-// padding would give infinities. Without a mask, padding has the values of the instance that it copies, which are finite.
+// padding would give infinities. Without a mask, padding has the values of the instance that it copies, which are
+// finite.
 func (l *runsLowerer) feedsLogOrDivisor(n *graph.Node) bool {
 	if known, ok := l.needsFinitePadding[n]; ok {
 		return known

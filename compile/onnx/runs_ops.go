@@ -150,7 +150,8 @@ func runsSum(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 // as the product of a matrix and a vector, which avoids storing the element-wise product.
 func (l *runsLowerer) rowProducts(n *graph.Node) (_ runsValue, ok bool) {
 	x := n.In[0]
-	if x.Op != graph.OpMul || len(x.Shape) != 2 || !byBags(x.Shape) || !x.Shape[1:].Static() || !slices.Equal(n.Attrs.Axes, []int{1}) {
+	if x.Op != graph.OpMul || len(x.Shape) != 2 || !byBags(x.Shape) || !x.Shape[1:].Static() ||
+		!slices.Equal(n.Attrs.Axes, []int{1}) {
 		return runsValue{}, false
 	}
 	rows, row := l.valueOf[x.In[0].ID], l.valueOf[x.In[1].ID]
@@ -328,7 +329,8 @@ func (l *runsLowerer) weighted(x *graph.Node) (w, h *graph.Node) {
 	if w, h = x.In[0], x.In[1]; !w.Shape.Equal(number) {
 		w, h = h, w
 	}
-	if !w.Shape.Equal(number) || !h.Shape.Equal(x.Shape) || !slices.Equal(l.valueOf[w.ID].dims, l.dims(number)) || !l.valueOf[w.ID].each {
+	if !w.Shape.Equal(number) || !h.Shape.Equal(x.Shape) || !slices.Equal(l.valueOf[w.ID].dims, l.dims(number)) ||
+		!l.valueOf[w.ID].each {
 		return nil, nil
 	}
 	return w, h
@@ -428,6 +430,7 @@ func runsSegmentAttentionGrad(l *runsLowerer, n *graph.Node, in []runsValue) run
 	mean = l.reshaped(mean, append(slices.Clone(mean.dims), 1)...)
 	ds := w
 	ds.name = l.op("Mul", nil, l.op("Mul", nil, w.name, l.op("Sub", nil, g.name, mean.name)), scale)
-	parts := []string{l.product(ds, k).name, l.product(l.transposeLast(ds), q).name, l.product(l.transposeLast(w), dy).name}
+	parts := []string{l.product(ds, k).name, l.product(l.transposeLast(ds), q).name, l.product(l.transposeLast(w),
+		dy).name}
 	return runsValue{l.concat(len(w.dims), parts), true, l.dims(n.Shape)}
 }

@@ -181,7 +181,8 @@ func checkRuns(t *testing.T, g *graph.Graph, c onnx.Capacity, tolerance float64,
 						got.Data[from] = values[at]
 					}
 				})
-				if err := enginetest.Near(fmt.Sprintf("run %d: %s in the form for a %s", i, o.Name, form), got, want[o.Name], tolerance); err != nil {
+				if err := enginetest.Near(fmt.Sprintf("run %d: %s in the form for a %s", i, o.Name, form), got, want[o.Name],
+					tolerance); err != nil {
 					t.Error(err)
 				}
 			}
@@ -221,7 +222,8 @@ func emptyBag(env graph.Env) bool {
 }
 
 // images lists the ops that have no lowering for several runs.
-var images = []graph.Op{graph.OpConv2D, graph.OpConv2DGradInput, graph.OpConv2DGradWeight, graph.OpMaxPool2D, graph.OpMaxPool2DGrad}
+var images = []graph.Op{graph.OpConv2D, graph.OpConv2DGradInput, graph.OpConv2DGradWeight, graph.OpMaxPool2D,
+	graph.OpMaxPool2DGrad}
 
 // Every op and its gradient compute the interpreter's numbers for each of several runs with bags of
 // different sizes. The other runs do not change a bit.

@@ -104,7 +104,8 @@ func (e *emitter) segmentMax(rows, bagOf string, columns int) string {
 		return e.reduceMax(e.op("Where", nil, mask, e.transpose(rows), lowest), false, 2)
 	}
 	index := e.op("Expand", nil, e.asRows(bagOf, graph.Shape{graph.N}), e.op("Shape", nil, rows))
-	return e.op("ScatterElements", attrs(onnxpb.IntAttr("axis", 0), onnxpb.StringAttr("reduction", "max")), e.ofEachBag(lowest, columns), index, rows)
+	return e.op("ScatterElements", attrs(onnxpb.IntAttr("axis", 0), onnxpb.StringAttr("reduction", "max")),
+		e.ofEachBag(lowest, columns), index, rows)
 }
 
 // scatter reduces the rows [N, columns] of each bag, from a start value. onnxruntime's ScatterND is

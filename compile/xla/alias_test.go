@@ -36,7 +36,8 @@ func TestStateStaysInPlace(t *testing.T) {
 	defer program.Close()
 	in, at := make([]compute.Buffer, len(program.Inputs)), map[string]*float32{}
 	for i, port := range program.Inputs {
-		flat := map[dtypes.DType]any{dtypes.Float32: make([]float32, port.Shape.Size()), dtypes.Int32: make([]int32, port.Shape.Size())}[port.Shape.DType]
+		flat := map[dtypes.DType]any{dtypes.Float32: make([]float32, port.Shape.Size()), dtypes.Int32: make([]int32,
+			port.Shape.Size())}[port.Shape.DType]
 		if in[i], err = backend.BufferFromFlatData(0, flat, port.Shape); err != nil {
 			t.Fatal(err)
 		}

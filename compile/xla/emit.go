@@ -254,9 +254,11 @@ func (e *emitter) dot(x tensor, xAxis int, y tensor, yAxis int) tensor {
 	}
 	if x.lead == 1 && y.lead == 1 {
 		batch := []int{0}
-		return e.must(1)(e.f.DotGeneral(x.v, []int{xAxis + 1}, batch, y.v, []int{yAxis + 1}, batch, compute.DotGeneralConfig{}))
+		return e.must(1)(e.f.DotGeneral(x.v, []int{xAxis + 1}, batch, y.v, []int{yAxis + 1}, batch,
+			compute.DotGeneralConfig{}))
 	}
-	return e.must(x.lead)(e.f.DotGeneral(x.v, []int{xAxis + x.lead}, nil, y.v, []int{yAxis}, nil, compute.DotGeneralConfig{}))
+	return e.must(x.lead)(e.f.DotGeneral(x.v, []int{xAxis + x.lead}, nil, y.v, []int{yAxis}, nil,
+		compute.DotGeneralConfig{}))
 }
 
 // rows gathers rows of x [r, ...] by indices [n], int32, to [n, ...]. Neither has a job axis. An
@@ -274,7 +276,8 @@ func (e *emitter) rows(x, index tensor) tensor {
 
 // while repeats the body as long as state 0, which it counts up, is below the limit. Values of the
 // parameters of the two functions are named after name.
-func (e *emitter) while(name string, state []tensor, limit func(e *emitter, in []tensor) tensor, body func(e *emitter, in []tensor) (next []tensor)) []tensor {
+func (e *emitter) while(name string, state []tensor, limit func(e *emitter, in []tensor) tensor, body func(e *emitter,
+	in []tensor) (next []tensor)) []tensor {
 	begin := func() (*emitter, []tensor) {
 		inner, in := &emitter{f: graph.Must(e.f.Closure())}, make([]tensor, len(state))
 		for i, s := range state {

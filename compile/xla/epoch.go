@@ -18,7 +18,8 @@ import (
 // compile.TermWeightPrefix... [Jobs, 1], StepScalarNames [Steps, Jobs, 1], compile.InClassWeights [Jobs, 1, k] if the
 // program weighs classes, and compile.InLambda,
 // compile.InEpoch, compile.InEpochs [1]. Outputs are the state vectors and OutTrace of width
-// EpochWidth: for each job the loss, its terms, and the new label weights [Batch, k] of the bags of the step. A job without a bag in a
+// EpochWidth: for each job the loss, its terms, and the new label weights [Batch, k] of the bags of the step. A job
+// without a bag in a
 // step keeps its state and records zeros.
 func (g *Graphs) Epoch(backend compute.Backend, l Layout) (program *Program, err error) {
 	defer graph.Catch(&err, "compiling the epoch")
@@ -66,7 +67,8 @@ func (g *Graphs) EpochWidth(l Layout) int {
 }
 
 // trainStep writes the body of the loop of Epoch.
-func (g *Graphs) trainStep(e *emitter, l Layout, step tensor, in map[string]tensor, scalars, shared []string) map[string]tensor {
+func (g *Graphs) trainStep(e *emitter, l Layout, step tensor, in map[string]tensor, scalars,
+	shared []string) map[string]tensor {
 	b := e.batch(l, step, in)
 	bound := map[string]tensor{
 		compile.InInstances:    jobs(e.normalized(b.instances, in)),

@@ -29,7 +29,8 @@ func (g *Graphs) Text() string {
 // and shared by all jobs.
 func (g *Graphs) Bytes(epoch, evaluation Layout) (job, shared float64) {
 	inStep := max(g.StepGraph.Peak(epoch.N, epoch.Batch)+unfolded(g.StepGraph, epoch.N)+attended(g.StepGraph, epoch.N),
-		g.PredictGraph.Peak(evaluation.N, evaluation.Batch)+unfolded(g.PredictGraph, evaluation.N)+attended(g.PredictGraph, evaluation.N))
+		g.PredictGraph.Peak(evaluation.N, evaluation.Batch)+unfolded(g.PredictGraph, evaluation.N)+attended(g.PredictGraph,
+			evaluation.N))
 	traces := epoch.Steps*g.EpochWidth(epoch) + evaluation.Steps*g.ForwardWidth(evaluation)
 	perBag := 2 * epoch.Bags * g.Signature.Classes // candidates and label weights
 	job = 4*(inStep+float64(traces+perBag)) + float64(epoch.Steps*g.MaskBytes(epoch))

@@ -20,8 +20,10 @@ func TestBytes(t *testing.T) {
 		reported   float64 // MiB per job
 		evaluation int     // steps
 	}{
-		{"demipl-program", compile.Signature{Instance: []int{1, 28, 28}, Classes: 5}, Layout{Steps: 28, Batch: 1, N: 48, Bags: 40, Rows: 1668}, (73.8 - 5) / 2 * mib, 40},
-		{"demipl", compile.Signature{Instance: []int{38}, Classes: 13}, Layout{Steps: 1024, Batch: 1, N: 48, Bags: 1300, Rows: 48064}, (8.97 - 6.97 + 10.12 - 6.97) / 8 * mib, 1536},
+		{"demipl-program", compile.Signature{Instance: []int{1, 28, 28}, Classes: 5}, Layout{Steps: 28, Batch: 1, N: 48,
+			Bags: 40, Rows: 1668}, (73.8 - 5) / 2 * mib, 40},
+		{"demipl", compile.Signature{Instance: []int{38}, Classes: 13}, Layout{Steps: 1024, Batch: 1, N: 48, Bags: 1300,
+			Rows: 48064}, (8.97 - 6.97 + 10.12 - 6.97) / 8 * mib, 1536},
 	} {
 		spec, err := language.Load(c.spec)
 		if err != nil {

@@ -147,7 +147,8 @@ func (l *lowerer) node(n *graph.Node) {
 	}
 	t := table[n.Op].Lower(l, n, in)
 	if want := l.concrete(n.Shape); !slices.Equal(t.inner(), want) {
-		graph.Fail("bug: the lowering of %v gives the shape %v for %v at %d instances, %d bags", n.Op, t.inner(), n.Shape, l.capacity.N, l.capacity.B)
+		graph.Fail("bug: the lowering of %v gives the shape %v for %v at %d instances, %d bags", n.Op, t.inner(), n.Shape,
+			l.capacity.N, l.capacity.B)
 	}
 	l.valueOf[n.ID] = t
 }

@@ -65,7 +65,8 @@ func run(t testing.TB, g *graph.Graph, c Capacity, envs ...graph.Env) []map[stri
 }
 
 // unpack splits the results into jobs and removes padding.
-func unpack(t testing.TB, g *graph.Graph, c Capacity, envs []graph.Env, results []compute.Buffer) []map[string]*graph.Tensor {
+func unpack(t testing.TB, g *graph.Graph, c Capacity, envs []graph.Env,
+	results []compute.Buffer) []map[string]*graph.Tensor {
 	all := make([]map[string]*graph.Tensor, len(envs))
 	for i := range envs {
 		all[i] = map[string]*graph.Tensor{}
@@ -140,7 +141,8 @@ func agree(got, want map[string]*graph.Tensor, tolerance float64) error {
 	for name, w := range want {
 		v := got[name]
 		for i := range w.Data {
-			if d := math.Abs(v.Data[i] - w.Data[i]); !(d <= tolerance*math.Max(1, math.Abs(w.Data[i]))) && v.Data[i] != w.Data[i] {
+			if d := math.Abs(v.Data[i] - w.Data[i]); !(d <= tolerance*math.Max(1, math.Abs(w.Data[i]))) &&
+				v.Data[i] != w.Data[i] {
 				return fmt.Errorf("%s[%d] is %v, the interpreter has %v", name, i, v.Data[i], w.Data[i])
 			}
 		}

@@ -17,7 +17,8 @@ func lowerTranspose(l *lowerer, n *graph.Node, in []tensor) tensor {
 // lowerReshape rejects shapes that split rows, because padding would move between them.
 func lowerReshape(l *lowerer, n *graph.Node, in []tensor) tensor {
 	if len(n.CombinedRows(0)) > 0 {
-		graph.Fail("the reshape from %v to %v mixes the rows of instances with other axes; the XLA engine pads batches and cannot do that", n.In[0].Shape, n.Shape)
+		graph.Fail("the reshape from %v to %v mixes the rows of instances with other axes; the XLA engine pads batches "+
+			"and cannot do that", n.In[0].Shape, n.Shape)
 	}
 	return l.reshape(in[0], l.concrete(n.Shape)...)
 }

@@ -102,14 +102,15 @@ func (s *scan) loop(b body, outputs ...string) *Program {
 		return byName
 	}
 	limit := func(_ *emitter, in []tensor) tensor { return named(in)[InLimit] }
-	last := named(s.while("state", append([]tensor{s.number(0)}, s.first...), limit, func(e *emitter, in []tensor) []tensor {
-		state, next := named(in), slices.Clone(in)
-		maps.Copy(state, b(e, in[0], state))
-		for i, port := range s.states {
-			next[1+i] = state[port.Name]
-		}
-		return next
-	}))
+	last := named(s.while("state", append([]tensor{s.number(0)}, s.first...), limit,
+		func(e *emitter, in []tensor) []tensor {
+			state, next := named(in), slices.Clone(in)
+			maps.Copy(state, b(e, in[0], state))
+			for i, port := range s.states {
+				next[1+i] = state[port.Name]
+			}
+			return next
+		}))
 	for _, name := range outputs {
 		out := last[name]
 		if name == OutTrace {

@@ -112,7 +112,8 @@ func (f *arrayFile) arrayOf(name, bag string) (array, string, error) {
 	d := diag.Errorf(diag.Pos{}, "the file has no array %q; it has %s", cmp.Or(name, featuresName), diag.Words(names))
 	switch d.Suggestion = diag.Suggest(cmp.Or(name, bag), names); {
 	case name == "" && slices.Equal(names, []string{coordsName}):
-		d = d.WithNote("the file has only the coordinates of the instances; CLAM and TRIDENT write the features into files of another folder")
+		d = d.WithNote("the file has only the coordinates of the instances; CLAM and TRIDENT write the features into " +
+			"files of another folder")
 	case d.Suggestion == "":
 		d = d.WithNote("to read an array with another name, write its name after # in the table: FILE#NAME")
 	}
@@ -206,9 +207,12 @@ func (f *arrayFile) plain(shape []int, number ndarray.Number, from, end int64) (
 
 // safetensorsTypes are the types of safetensors that are numbers.
 var safetensorsTypes = map[string]ndarray.Number{
-	"F16": {Kind: ndarray.Float, Size: 2}, "F32": {Kind: ndarray.Float, Size: 4}, "F64": {Kind: ndarray.Float, Size: 8}, "BF16": {Kind: ndarray.BFloat, Size: 2},
-	"I8": {Kind: ndarray.Int, Size: 1}, "I16": {Kind: ndarray.Int, Size: 2}, "I32": {Kind: ndarray.Int, Size: 4}, "I64": {Kind: ndarray.Int, Size: 8},
-	"U8": {Kind: ndarray.Uint, Size: 1}, "U16": {Kind: ndarray.Uint, Size: 2}, "U32": {Kind: ndarray.Uint, Size: 4}, "U64": {Kind: ndarray.Uint, Size: 8},
+	"F16": {Kind: ndarray.Float, Size: 2}, "F32": {Kind: ndarray.Float, Size: 4}, "F64": {Kind: ndarray.Float, Size: 8},
+	"BF16": {Kind: ndarray.BFloat, Size: 2},
+	"I8":   {Kind: ndarray.Int, Size: 1}, "I16": {Kind: ndarray.Int, Size: 2}, "I32": {Kind: ndarray.Int, Size: 4},
+	"I64": {Kind: ndarray.Int, Size: 8},
+	"U8":  {Kind: ndarray.Uint, Size: 1}, "U16": {Kind: ndarray.Uint, Size: 2}, "U32": {Kind: ndarray.Uint, Size: 4},
+	"U64": {Kind: ndarray.Uint, Size: 8},
 }
 
 // openSafetensors reads the header of a safetensors file: its length, then JSON with type, shape
@@ -304,7 +308,8 @@ func (f *arrayFile) openNPZ() error {
 			return array{}, errNoArray
 		}
 		if m.Method != zip.Store {
-			return array{}, fmt.Errorf("array %q is compressed, so that its rows cannot be read one by one; write it with numpy.savez", name)
+			return array{}, fmt.Errorf("array %q is compressed, so that its rows cannot be read one by one; write it with "+
+				"numpy.savez", name)
 		}
 		at, err := m.DataOffset()
 		if err != nil {

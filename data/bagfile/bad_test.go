@@ -124,7 +124,9 @@ func badNPZ(t testing.TB) []badFile {
 		{name: "missing-keys.npz", bytes: npzBytes(t, x)},
 		{name: "twice.npz", bytes: npzBytes(t, x, offsets, s, s)},
 		{name: "nan.npz", bytes: npzBytes(t, f4([]int{3, 2}, 1, 2, 3, nan, 5, 6), offsets, s)},
-		{name: "float64-too-large.npz", bytes: npzBytes(t, npzEntry{keyInstances, binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(npyStart("<f8", 2, 1), math.Float64bits(1e300)), 0)}, i8(keyOffsets, 0, 1, 2), s)},
+		{name: "float64-too-large.npz", bytes: npzBytes(t, npzEntry{keyInstances,
+			binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(npyStart("<f8", 2, 1), math.Float64bits(1e300)),
+				0)}, i8(keyOffsets, 0, 1, 2), s)},
 		{name: "empty-bag.npz", bytes: npzBytes(t, x, i8(keyOffsets, 0, 3, 3), s)},
 		{name: "offsets-sizes.npz", bytes: npzBytes(t, x, i8(keyOffsets, 2, 1), s)},
 		{name: "offsets-fall.npz", bytes: npzBytes(t, x, i8(keyOffsets, 0, 4, 3), s)},
@@ -132,18 +134,21 @@ func badNPZ(t testing.TB) []badFile {
 		{name: "offsets-count.npz", bytes: npzBytes(t, x, i8(keyOffsets, 0, 3), s)},
 		{name: "truth-outside.npz", bytes: npzBytes(t, x, offsets, s, i8(keyLabels, 1, 0))},
 		{name: "labels-from-one.npz", bytes: npzBytes(t, x, offsets, s, i8(keyLabels, 1, 2))},
-		{name: "labels-float.npz", bytes: npzBytes(t, x, offsets, s, npzEntry{keyLabels, append(npyStart("<f4", 2), words(math.Float32bits(0.5), 0)...)})},
+		{name: "labels-float.npz", bytes: npzBytes(t, x, offsets, s, npzEntry{keyLabels, append(npyStart("<f4", 2),
+			words(math.Float32bits(0.5), 0)...)})},
 		{name: "class-without-examples.npz", bytes: npzBytes(t, x, offsets, u1([]int{2, 3}, 1, 0, 1, 1, 0, 0))},
 		{name: "candidate-numbers.npz", bytes: npzBytes(t, x, offsets, u1([]int{2, 2}, 1, 2, 2, 3))},
 		{name: "candidates-flat.npz", bytes: npzBytes(t, x, offsets, u1([]int{4}, 1, 1, 0, 1))},
-		{name: "text-instances.npz", bytes: npzBytes(t, npzEntry{keyInstances, append(npyStart("<U1", 3, 2), make([]byte, 24)...)}, offsets, s)},
+		{name: "text-instances.npz", bytes: npzBytes(t, npzEntry{keyInstances, append(npyStart("<U1", 3, 2),
+			make([]byte, 24)...)}, offsets, s)},
 		{name: "object-type.npz", bytes: npzBytes(t, npzEntry{keyInstances, npyStart("|O", 3, 2)}, offsets, s)},
 		{name: "wrong-magic.npz", bytes: npzBytes(t, npzEntry{keyInstances, []byte("NUMPY, or so it says")}, offsets, s)},
 		{name: "array-cut.npz", bytes: npzBytes(t, npzEntry{keyInstances, x.bytes[:len(x.bytes)-4]}, offsets, s)},
 		{name: "array-long.npz", bytes: npzBytes(t, npzEntry{keyInstances, append(slices.Clone(x.bytes), 0)}, offsets, s)},
 		{name: "shape-overflow.npz", bytes: npzBytes(t, npzEntry{keyInstances, npyStart("<f4", 1<<62, 1<<62)}, offsets, s)},
 		{name: "zip-bomb.npz", bytes: npzBytes(t, bomb, offsets, s)},
-		{name: "zip-bomb-hidden.npz", bytes: npzBytes(t, npzEntry{keyInstances, append(npyStart("<f4", 3, 2), make([]byte, 8<<20)...)}, offsets, s)},
+		{name: "zip-bomb-hidden.npz", bytes: npzBytes(t, npzEntry{keyInstances, append(npyStart("<f4", 3, 2),
+			make([]byte, 8<<20)...)}, offsets, s)},
 		{name: "claims-much.npz", bytes: npzBytes(t, npzEntry{keyInstances, npyStart("<f4", 1<<30, 1<<10)}, offsets, s)},
 	}
 }
@@ -220,11 +225,13 @@ func matDoubles(name string, rows, columns int, x ...float64) []byte {
 	for _, v := range x {
 		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(v))
 	}
-	return element(14, slices.Concat(element(6, words(6, 0)), element(5, words(uint32(rows), uint32(columns))), element(1, []byte(name)), element(9, data)))
+	return element(14, slices.Concat(element(6, words(6, 0)), element(5, words(uint32(rows), uint32(columns))),
+		element(1, []byte(name)), element(9, data)))
 }
 
 func matCells(name string, rows, columns int, cells ...[]byte) []byte {
-	return element(14, slices.Concat(element(6, words(1, 0)), element(5, words(uint32(rows), uint32(columns))), element(1, []byte(name)), slices.Concat(cells...)))
+	return element(14, slices.Concat(element(6, words(1, 0)), element(5, words(uint32(rows), uint32(columns))),
+		element(1, []byte(name)), slices.Concat(cells...)))
 }
 
 func matFile(variables ...[]byte) []byte {
@@ -289,7 +296,8 @@ func badMAT(t testing.TB) []badFile {
 		{name: "label-half.mat", bytes: matBagsFile([3][]byte{x, matDoubles("", 1, 2, 1, 1.5), one})},
 		{name: "nan.mat", bytes: matBagsFile([3][]byte{x, ab, one}, [3][]byte{matDoubles("", 1, 2, math.NaN(), 2), ab, one})},
 		{name: "empty-bag.mat", bytes: matBagsFile([3][]byte{x, ab, one}, [3][]byte{matDoubles("", 0, 2), ab, one})},
-		{name: "features-differ.mat", bytes: matBagsFile([3][]byte{x, ab, one}, [3][]byte{matDoubles("", 2, 3, 1, 2, 3, 4, 5, 6), ab, one})},
+		{name: "features-differ.mat", bytes: matBagsFile([3][]byte{x, ab, one}, [3][]byte{matDoubles("", 2, 3, 1, 2, 3, 4, 5,
+			6), ab, one})},
 		{name: "cell-in-cell.mat", bytes: matBagsFile([3][]byte{matCells("", 1, 1, one), ab, one})},
 		{name: "numbers-missing.mat", bytes: matFile(matCells("data", 1, 2, matDoubles("", 2, 2, 1, 2), ab))},
 		{name: "claims-cells.mat", bytes: matFile(matCells("data", 1<<20, 1<<10))},
@@ -298,7 +306,8 @@ func badMAT(t testing.TB) []badFile {
 }
 
 func TestUnknownEndings(t *testing.T) {
-	for path, files := range map[string]string{"x.h5": `files ending in ".h5"`, "x": "files without an ending", "x.npy": `files ending in ".npy"`} {
+	for path, files := range map[string]string{"x.h5": `files ending in ".h5"`, "x": "files without an ending",
+		"x.npy": `files ending in ".npy"`} {
 		path = filepath.Join(t.TempDir(), path)
 		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "there is no such file") {
 			t.Errorf("Open(%s), which is missing: %v", path, err)
@@ -306,7 +315,8 @@ func TestUnknownEndings(t *testing.T) {
 		if err := os.WriteFile(path, nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), files+" are not read; known are .npz, .mat, .csv and .csv.gz") {
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(),
+			files+" are not read; known are .npz, .mat, .csv and .csv.gz") {
 			t.Errorf("Open(%s): %v", path, err)
 		}
 		// Files with the features of one bag must be listed in a table.
@@ -314,7 +324,8 @@ func TestUnknownEndings(t *testing.T) {
 		if d := (diag.Diagnostic{}); !errors.As(err, &d) || (len(d.Notes) == 1) != (files != "files without an ending") {
 			t.Errorf("Open(%s): %#v", path, err)
 		}
-		if err := Save(path, datatest.Small()); err == nil || !strings.Contains(err.Error(), "known are .npz, .csv and .csv.gz") {
+		if err := Save(path, datatest.Small()); err == nil ||
+			!strings.Contains(err.Error(), "known are .npz, .csv and .csv.gz") {
 			t.Errorf("Save(%s): %v", path, err)
 		}
 	}
@@ -331,7 +342,8 @@ func TestSaveFailsClean(t *testing.T) {
 	dir := t.TempDir()
 	spaces := datatest.Small()
 	spaces.ClassNames[1] = "blue jay"
-	if err := Save(filepath.Join(dir, "x.csv"), spaces); err == nil || !strings.Contains(err.Error(), `"blue jay" has spaces`) {
+	if err := Save(filepath.Join(dir, "x.csv"), spaces); err == nil ||
+		!strings.Contains(err.Error(), `"blue jay" has spaces`) {
 		t.Errorf("a class name with spaces: %v", err)
 	}
 	invalid := datatest.Small()
@@ -363,11 +375,13 @@ func TestNamesOfArrays(t *testing.T) {
 	want := []string{
 		"the archive has X, y",
 		"name the array with the instances of all bags, [instances, features], instances: instances=X",
-		"offsets says where each bag begins: numpy.arange(len(X) + 1) if each row is a bag of one instance; if the array is [bags, n, features], " +
+		"offsets says where each bag begins: numpy.arange(len(X) + 1) if each row is a bag of one instance; if the array " +
+			"is [bags, n, features], " +
 			"write instances=X.reshape(-1, X.shape[2]) and offsets=numpy.arange(len(X) + 1) * X.shape[1]",
 		"name the array with the class of each bag, from 0, labels: labels=y",
 	}
-	if !ok || faults[0].Text != `no array "instances" in the archive; instances, offsets and candidates are needed` || !slices.Equal(faults[0].Notes, want) {
+	if !ok || faults[0].Text != `no array "instances" in the archive; instances, offsets and candidates are needed` ||
+		!slices.Equal(faults[0].Notes, want) {
 		t.Errorf("%q, want %q", faults, want)
 	}
 	x.name = keyInstances // the advice works

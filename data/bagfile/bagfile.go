@@ -12,7 +12,8 @@ import (
 	"github.com/miplc/miplc/internal/fileio"
 )
 
-// Open reads a dataset. The ending determines the format, see Readable. The result is valid (see data.Dataset.Validate). Errors are diagnostics with the path, and for
+// Open reads a dataset. The ending determines the format, see Readable. The result is valid (see
+// data.Dataset.Validate). Errors are diagnostics with the path, and for
 // CSV the line.
 func Open(path string) (*data.Dataset, error) { return OpenWith(path, Options{}) }
 
@@ -128,7 +129,8 @@ func OpenWith(path string, o Options) (*data.Dataset, error) {
 func unknownDataset(path string) error {
 	d := rawfile.UnknownFormat(path, "read", Readable().And())
 	if formatOf(path).open != nil {
-		d = d.WithNote("a file of this format has the features of one bag; name it in a CSV file with the columns bag, label, candidates, file")
+		d = d.WithNote("a file of this format has the features of one bag; name it in a CSV file with the columns bag, " +
+			"label, candidates, file")
 	}
 	return d
 }
@@ -147,7 +149,8 @@ func Save(path string, d *data.Dataset) error {
 	return f.Commit()
 }
 
-// Write writes a dataset in the format of the ending of name, see Writable. A dataset without classes is written without candidates, for predictions.
+// Write writes a dataset in the format of the ending of name, see Writable. A dataset without classes is written
+// without candidates, for predictions.
 func Write(w io.Writer, d *data.Dataset, name string) error {
 	if err := CheckWritable(name); err != nil {
 		return err

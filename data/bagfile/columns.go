@@ -45,18 +45,23 @@ func (c *Columns) forModel() bool { return c.ModelFeatures != nil || c.ModelClas
 // Names of numbers that a model must not learn from, in lower case and without spaces and punctuation.
 var (
 	// suspectNames are coordinates, labels and indices, of columns and of arrays.
-	suspectNames = []string{"y", "z", "xy", "coord", "coordinate", "position", "location", "centroid", "xcoord", "ycoord", "coordx", "coordy",
-		"xpos", "ypos", "posx", "posy", "centroidx", "centroidy", "row", "col", "column", "left", "top", "lat", "latitude", "lon", "lng", "longitude",
-		"id", "index", "indices", "idx", "offset", "fold", "split", "group", "label", "instancelabel", "class", "target", "candidate"}
+	suspectNames = []string{"y", "z", "xy", "coord", "coordinate", "position", "location", "centroid", "xcoord", "ycoord",
+		"coordx", "coordy",
+		"xpos", "ypos", "posx", "posy", "centroidx", "centroidy", "row", "col", "column", "left", "top", "lat", "latitude",
+		"lon", "lng", "longitude",
+		"id", "index", "indices", "idx", "offset", "fold", "split", "group", "label", "instancelabel", "class", "target",
+		"candidate"}
 	// suspectColumns are columns that usually describe the origin of an instance. Arrays of these names
 	// may be features: x, the images of an encoder.
-	suspectColumns = []string{"", "x", "date", "time", "timestamp", "frame", "unnamed0", "patient", "subject", "person", "case",
+	suspectColumns = []string{"", "x", "date", "time", "timestamp", "frame", "unnamed0", "patient", "subject", "person",
+		"case",
 		"slide", "image", "tile", "instance", "sample", "donor", "part", "batch", "site", "center", "centre", "hospital"}
 )
 
 // plainName returns a name in lower case, without spaces and punctuation.
 func plainName(name string) string {
-	return strings.NewReplacer(" ", "", "_", "", "-", "", ".", "", ":", "").Replace(strings.ToLower(strings.TrimSpace(name)))
+	return strings.NewReplacer(" ", "", "_", "", "-", "", ".", "", ":",
+		"").Replace(strings.ToLower(strings.TrimSpace(name)))
 }
 
 // suspect reports whether a column is named like an identifier or a coordinate.
@@ -75,9 +80,10 @@ func suspectArray(name string) bool {
 		return false
 	}
 	last := words[len(words)-1]
-	return slices.ContainsFunc([]string{last, strings.TrimSuffix(last, "s"), strings.TrimSuffix(last, "es")}, func(word string) bool {
-		return slices.Contains(suspectNames, word)
-	})
+	return slices.ContainsFunc([]string{last, strings.TrimSuffix(last, "s"), strings.TrimSuffix(last, "es")},
+		func(word string) bool {
+			return slices.Contains(suspectNames, word)
+		})
 }
 
 // readFeatures finds the columns of features: those that a model needs, or all columns except
@@ -104,10 +110,12 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 	}
 	if len(c.featureColumns) == 0 {
 		return c.errorf(line, "the header names no feature").
-			WithNote("write the features of each instance to columns, or the name of the file with the features of each bag to a column %q", fileColumnName)
+			WithNote("write the features of each instance to columns, or the name of the file with the features of each bag "+
+				"to a column %q", fileColumnName)
 	}
 	if i := slices.IndexFunc(c.featureNames, func(name string) bool { return !data.PlainName(name) }); i >= 0 {
-		return c.errorf(line, "the name of the column %q contains a line break or another control character", c.featureNames[i]).
+		return c.errorf(line, "the name of the column %q contains a line break or another control character",
+			c.featureNames[i]).
 			WithNote("rename the column; predictions find the features by name")
 	}
 	sorted := slices.Sorted(slices.Values(c.featureNames))
@@ -147,7 +155,8 @@ func (c *csvReader) findRoles(header []string, line int) error {
 			at, name = c.rows.Column(usual), cmp.Or(name, usual)
 		}
 		if at >= 0 && slices.Contains(c.roles[:role], at) {
-			return c.errorf(line, "the column %q is used as %s and as %s", header[at], roleNames[slices.Index(c.roles[:], at)], roleNames[role])
+			return c.errorf(line, "the column %q is used as %s and as %s", header[at], roleNames[slices.Index(c.roles[:], at)],
+				roleNames[role])
 		}
 		optional := role >= roleInstanceLabel || c.declared.ModelClasses != nil || !c.labels.sets() && role == roleCandidates
 		if mustExist := declared[role] != "" && !c.declared.forModel(); at < 0 && (mustExist || !optional) {
@@ -175,7 +184,8 @@ func (c *csvReader) namedLike(header []string, name string) string {
 		return "" // all columns are read
 	}
 	for _, h := range header {
-		if strings.HasPrefix(strings.ToLower(h), strings.ToLower(name)) && !slices.Contains(slices.Concat(c.declared.ModelFeatures, c.declared.Ignore), h) {
+		if strings.HasPrefix(strings.ToLower(h), strings.ToLower(name)) &&
+			!slices.Contains(slices.Concat(c.declared.ModelFeatures, c.declared.Ignore), h) {
 			return h
 		}
 	}
@@ -215,7 +225,8 @@ func (c *csvReader) findCoordinates(header []string, line int) error {
 			d.Suggestion = diag.Suggest(name, header)
 			return d.WithNote("data.columns.coordinates of the spec names the columns of x and y")
 		case declared && slices.Contains(c.roles[:], at[i]):
-			return c.errorf(line, "the column %q is used as a coordinate and as %s", name, roleNames[slices.Index(c.roles[:], at[i])])
+			return c.errorf(line, "the column %q is used as a coordinate and as %s", name,
+				roleNames[slices.Index(c.roles[:], at[i])])
 		case !declared && (at[i] < 0 || slices.Contains(c.roles[:], at[i])),
 			!declared && slices.Contains(slices.Concat(c.declared.Features, c.declared.Ignore, c.declared.ModelFeatures), name):
 			return nil
@@ -230,7 +241,8 @@ func (c *csvReader) readCoordinates(row []string, line, bag int) error {
 	for _, at := range c.coordColumns {
 		x, err := c.rows.Number(row[at], 32)
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-			return diag.Errorf(diag.Pos{File: c.path, Line: line, Col: c.textColumn(at)}, "bag %d: the coordinate is %q, not a finite number", bag, strings.TrimSpace(row[at]))
+			return diag.Errorf(diag.Pos{File: c.path, Line: line, Col: c.textColumn(at)},
+				"bag %d: the coordinate is %q, not a finite number", bag, strings.TrimSpace(row[at]))
 		}
 		if err := c.checkDecimal(row[at], line, at); err != nil {
 			return err
@@ -273,8 +285,10 @@ func unwanted(at diag.Pos, want, names []string, i int) error {
 	}
 	others := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(want, name) })
 	d.Suggestion = diag.Suggest(want[i], others)
-	return d.WithNote("the model was trained on %s; the data must have the same features under the same names", diag.Count(len(want), "named feature")).
-		WithNote("if the data has the feature under another name, rename it in the file; otherwise train a model on the features of this file")
+	return d.WithNote("the model was trained on %s; the data must have the same features under the same names",
+		diag.Count(len(want), "named feature")).
+		WithNote("if the data has the feature under another name, rename it in the file; otherwise train a model on the " +
+			"features of this file")
 }
 
 // checkFeatures returns an error for the first feature of a dataset that is not the feature of the
@@ -338,7 +352,8 @@ func ignoring(names ...string) string {
 }
 
 // adviceModelFeature is the advice for text in a feature of a model.
-const adviceModelFeature = "the model was trained on numbers in this column: convert its values in the same way, or train a model without it"
+const adviceModelFeature = "the model was trained on numbers in this column: convert its values in the same way, or " +
+	"train a model without it"
 
 // checkText returns an error for columns whose first value is text.
 func (c *csvReader) checkText(row []string, line int) error {
@@ -357,7 +372,8 @@ func (c *csvReader) checkText(row []string, line int) error {
 		return nil
 	}
 	if c.declared.ModelFeatures != nil {
-		return c.errorf(line, "column %q: its values are text, and features are numbers", text[0]).WithNote("%s", adviceModelFeature)
+		return c.errorf(line, "column %q: its values are text, and features are numbers", text[0]).WithNote("%s",
+			adviceModelFeature)
 	}
 	return c.undeclared(line, text, "its values are text, and features are numbers")
 }

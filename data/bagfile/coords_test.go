@@ -56,14 +56,18 @@ func zeros(shape ...int) []byte {
 func TestCoordsOfTables(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string][]byte{
-		"1.npz": archiveOf(t, map[string][]byte{"features": npyBytes(bagValues(0, 2, 3), 2, 3), "coords": npyBytes([]float32{1, 2, 3, 4}, 2, 2)}),
-		"2.npz": archiveOf(t, map[string][]byte{"features": npyBytes(bagValues(1, 1, 3), 1, 3), "coords": npyBytes([]float32{5, 6}, 1, 2)}),
+		"1.npz": archiveOf(t, map[string][]byte{"features": npyBytes(bagValues(0, 2, 3), 2, 3),
+			"coords": npyBytes([]float32{1, 2, 3, 4}, 2, 2)}),
+		"2.npz": archiveOf(t, map[string][]byte{"features": npyBytes(bagValues(1, 1, 3), 1, 3),
+			"coords": npyBytes([]float32{5, 6}, 1, 2)}),
 		"3.npz": archiveOf(t, map[string][]byte{"features": npyBytes(bagValues(1, 1, 3), 1, 3)}),
 	})
 	for second, want := range map[string][]float32{"2.npz": {1, 2, 3, 4, 5, 6}, "3.npz": nil} {
-		writeFiles(t, dir, map[string][]byte{"table.csv": []byte("bag,label,candidates,file\na,no,no yes,1.npz\nb,yes,no yes," + second + "\n")})
+		writeFiles(t, dir, map[string][]byte{"table.csv": []byte(
+			"bag,label,candidates,file\na,no,no yes,1.npz\nb,yes,no yes," + second + "\n")})
 		d, err := Open(filepath.Join(dir, "table.csv"))
-		if err != nil || !slices.Equal(d.Coords, want) || !slices.Equal(d.CoordsOf(0), []float32{1, 2, 3, 4}) || want == nil && d.CoordsOf(1) != nil || want != nil && !slices.Equal(d.CoordsOf(1), want[4:]) {
+		if err != nil || !slices.Equal(d.Coords, want) || !slices.Equal(d.CoordsOf(0), []float32{1, 2, 3, 4}) ||
+			want == nil && d.CoordsOf(1) != nil || want != nil && !slices.Equal(d.CoordsOf(1), want[4:]) {
 			t.Errorf("%s: %v, %v", second, d, err)
 		}
 	}
@@ -72,7 +76,8 @@ func TestCoordsOfTables(t *testing.T) {
 // Coordinates must fit the features of their file, and features must not be coordinates, labels or indices.
 // An empty message means that the file is read.
 func TestArraysOfABag(t *testing.T) {
-	const transposed = "features is [4, 6] and coords [2, 6]: the file has one column per instance, as Julia and MATLAB write it; transpose features and coords"
+	const transposed = "features is [4, 6] and coords [2, 6]: the file has one column per instance, as Julia and " +
+		"MATLAB write it; transpose features and coords"
 	pair := func(features, coords []byte) []byte {
 		return archiveOf(t, map[string][]byte{"features": features, "coords": coords})
 	}
@@ -92,12 +97,15 @@ func TestArraysOfABag(t *testing.T) {
 		{"transposed.h5", nil, transposed},
 		{"coords-only.h5", nil, `the file has no array "features"; it has coords`},
 		{"transposed.npz", pair(zeros(4, 6), zeros(2, 6)), transposed},
-		{"features.npz", pair(zeros(4, 6), coords), "features is [4, 6] and coords [6, 2]: the features have one column per instance; transpose features"},
-		{"coords.npz", pair(zeros(6, 4), zeros(2, 6)), "features is [6, 4] and coords [2, 6]: the coordinates have one column per instance; transpose coords"},
+		{"features.npz", pair(zeros(4, 6), coords), "features is [4, 6] and coords [6, 2]: the features have one column " +
+			"per instance; transpose features"},
+		{"coords.npz", pair(zeros(6, 4), zeros(2, 6)), "features is [6, 4] and coords [2, 6]: the coordinates have one " +
+			"column per instance; transpose coords"},
 		{"squeezed.npz", pair(zeros(1, 6, 4), zeros(1, 6, 2)), ""},
 		{"vector.npz", pair(zeros(6, 4), zeros(6)), "coords is [6]; [6, 2] is needed: x and y of each instance"},
 		{"only.npz", one("coords"), `the file has no array "features"; it has coords`},
-		{"only.safetensors", safetensorsBytes("coords", "F32", make([]byte, 48), 6, 2), `the file has no array "features"; it has coords`},
+		{"only.safetensors", safetensorsBytes("coords", "F32", make([]byte, 48), 6, 2),
+			`the file has no array "features"; it has coords`},
 		{"labels.npz", one("labels"), `the file has no array "features"; it has labels`},
 		{"y.npz", one("y"), `the file has no array "features"; it has y`},
 		{"indices.npz", one("patch_indices"), `the file has no array "features"; it has patch_indices`},
@@ -129,9 +137,11 @@ func TestArraysOfABag(t *testing.T) {
 // If all files are transposed, the bags have as many rows and different features.
 func TestTransposedFeatures(t *testing.T) {
 	dir := t.TempDir()
-	writeFiles(t, dir, map[string][]byte{"1.npy": zeros(4, 7), "2.npy": zeros(4, 6), "table.csv": []byte("bag,label,file\na,no,1.npy\nb,yes,2.npy\n")})
+	writeFiles(t, dir, map[string][]byte{"1.npy": zeros(4, 7), "2.npy": zeros(4, 6),
+		"table.csv": []byte("bag,label,file\na,no,1.npy\nb,yes,2.npy\n")})
 	_, err := OpenWith(filepath.Join(dir, "table.csv"), Options{Labels: KnownLabels})
-	const want = "both have 4 rows: if the files have one column per instance, as Julia and MATLAB write them, transpose the features"
+	const want = "both have 4 rows: if the files have one column per instance, as Julia and MATLAB write them, " +
+		"transpose the features"
 	if faults, ok := diag.ListOf(err); !ok || len(faults) != 1 || !slices.Equal(faults[0].Notes, []string{want}) {
 		t.Errorf("%#v", err)
 	}

@@ -79,7 +79,8 @@ func (c *csvReader) decode(o Options) (*data.Dataset, error) {
 	switch {
 	case c.fileColumn < 0 && o.Files != nil:
 		return nil, c.errorf(0, "the table has no column %q, which names the images of each bag", fileColumnName).
-			WithNote("an encoder needs images: a folder of images, or a table with the columns bag, label, candidates and %s", fileColumnName)
+			WithNote("an encoder needs images: a folder of images, or a table with the columns bag, label, candidates and %s",
+				fileColumnName)
 	case o.Files != nil:
 		err = c.openFiles(d, o.Files)
 	case c.fileColumn >= 0:
@@ -254,7 +255,8 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 		case err != nil:
 			return c.notANumber(line, bag, j, field)
 		case math.IsNaN(x) || math.IsInf(x, 0):
-			return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d: feature %d is %s; features must be finite", bag, j+1, field).
+			return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d: feature %d is %s; features must be finite", bag, j+1,
+				field).
 				WithNote(adviceMissingValue, c.featureNames[j])
 		}
 		if err := c.checkDecimal(field, line, at); err != nil {
@@ -296,18 +298,22 @@ func (c *csvReader) checkDecimal(field string, line, column int) error {
 		return nil
 	}
 	name := map[byte]string{',': "comma", '.': "point"}
-	return diag.Errorf(diag.Pos{File: c.path, Line: line, Col: c.textColumn(column)}, "%q has a decimal %s, but a number in line %d a decimal %s", strings.TrimSpace(field), name[field[i]], c.decimalLine, name[c.decimal]).
+	return diag.Errorf(diag.Pos{File: c.path, Line: line, Col: c.textColumn(column)},
+		"%q has a decimal %s, but a number in line %d a decimal %s", strings.TrimSpace(field), name[field[i]], c.decimalLine,
+		name[c.decimal]).
 		WithNote("write all numbers with the same decimal separator, and without a separator of thousands")
 }
 
 // adviceMissingValue is the advice for a value that is missing in a column.
-const adviceMissingValue = "every instance needs all features: fill in the missing values of the column %q, such as with its mean, or leave the row out"
+const adviceMissingValue = "every instance needs all features: fill in the missing values of the column %q, such as " +
+	"with its mean, or leave the row out"
 
 // notANumber returns the error for feature j, from 0, of the row that was read last.
 func (c *csvReader) notANumber(line, bag, j int, field string) error {
 	at := c.textColumn(c.featureColumns[j])
 	field = strings.TrimSpace(field)
-	d := diag.Errorf(diag.Pos{File: c.path, Line: line, Col: at}, "bag %d: feature %d is %q, not a number", bag, j+1, field)
+	d := diag.Errorf(diag.Pos{File: c.path, Line: line, Col: at}, "bag %d: feature %d is %q, not a number", bag, j+1,
+		field)
 	switch _, err := strconv.ParseFloat(strings.Replace(field, ",", ".", 1), 32); {
 	case missingMarks[strings.ToLower(field)]:
 		return d.WithNote(adviceMissingValue, c.featureNames[j])
@@ -316,7 +322,8 @@ func (c *csvReader) notANumber(line, bag, j int, field string) error {
 	case c.declared.ModelFeatures != nil:
 		return d.WithNote("%s", adviceModelFeature)
 	}
-	return d.WithNote("features are numbers; if the column %q is not a feature, leave it out with %s", c.featureNames[j], ignoring(c.featureNames[j]))
+	return d.WithNote("features are numbers; if the column %q is not a feature, leave it out with %s", c.featureNames[j],
+		ignoring(c.featureNames[j]))
 }
 
 // textColumn returns the position of a field in the line that was read last.
@@ -326,7 +333,8 @@ func (c *csvReader) textColumn(field int) int {
 }
 
 // missingMarks are the marks of unknown values that other programs write.
-var missingMarks = map[string]bool{"": true, "na": true, "n/a": true, "#n/a": true, "null": true, "none": true, "?": true, "-": true, ".": true}
+var missingMarks = map[string]bool{"": true, "na": true, "n/a": true, "#n/a": true, "null": true, "none": true,
+	"?": true, "-": true, ".": true}
 
 // readBag starts a new bag, or checks that the row agrees with the first row of the current bag.
 func (c *csvReader) readBag(row []string, line, n int) error {
@@ -340,11 +348,14 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 	case b.id == "":
 		return c.errorf(line, "the column bag is empty")
 	case seen:
-		return c.errorf(line, "bag %d (%q) occurs again after other bags; the rows of a bag must be adjacent (the first is line %d)", other+1, b.id, c.bags[other].line).
-			WithNote("if these rows are one bag, sort the rows by bag: table.sort_values(%q, kind=\"stable\") in pandas", c.bagColumn).
+		return c.errorf(line, "bag %d (%q) occurs again after other bags; the rows of a bag must be adjacent (the first "+
+			"is line %d)", other+1, b.id, c.bags[other].line).
+			WithNote("if these rows are one bag, sort the rows by bag: table.sort_values(%q, kind=\"stable\") in pandas",
+				c.bagColumn).
 			WithNote("if they are different bags, give each of them a name of its own")
 	case !data.PlainName(b.id) && utf8.ValidString(b.id):
-		return c.errorf(line, "the name of bag %d, %q, contains a line break or another control character; rename the bag", number, b.id)
+		return c.errorf(line, "the name of bag %d, %q, contains a line break or another control character; rename the bag",
+			number, b.id)
 	case b.group == "" && c.roles[roleGroup] >= 0:
 		return c.errorf(line, "bag %d (%q) has no group: the column %s is empty", number, b.id, c.declared.Roles.Group)
 	}
@@ -410,9 +421,11 @@ func (c *csvReader) className(name string) string {
 func (c *csvReader) checkSame(row *csvBag, listing string) error {
 	b := c.bags[len(c.bags)-1]
 	differs := func(what, here, there string) error {
-		d := c.errorf(row.line, "bag %d (%q) has the %s %q here and %q in line %d", len(c.bags), b.id, what, here, there, b.line)
+		d := c.errorf(row.line, "bag %d (%q) has the %s %q here and %q in line %d", len(c.bags), b.id, what, here, there,
+			b.line)
 		if c.roles[roleBag] < 0 {
-			return d.WithNote("the header has no column \"bag\", so that all rows are one bag; rename the column with the names of the bags to \"bag\"")
+			return d.WithNote("the header has no column \"bag\", so that all rows are one bag; rename the column with the " +
+				"names of the bags to \"bag\"")
 		}
 		return d
 	}
@@ -465,7 +478,8 @@ func (c *csvReader) settleCandidates(b *csvBag, listing string) error {
 	case b.label != "" && !slices.Contains(b.candidates, b.label):
 		d := c.errorf(b.line, "bag %d (%q): the true label %q is not among the candidates %q", number, b.id, b.label, listing)
 		if strings.Contains(b.label, " ") {
-			return d.WithNote("spaces separate candidates: write class names without spaces, e.g. %s", strings.ReplaceAll(b.label, " ", "_"))
+			return d.WithNote("spaces separate candidates: write class names without spaces, e.g. %s",
+				strings.ReplaceAll(b.label, " ", "_"))
 		}
 		return d.WithNote("change the label or the candidates; leave an unknown label empty").
 			WithNote("if candidate sets are noisy on purpose: %s", c.form.labels("noisy"))
@@ -511,7 +525,8 @@ func (c *csvReader) class(name string, line, bag int) error {
 		if c.labels != KnownLabels {
 			d = d.WithNote("separate %s with spaces, e.g. cat dog", c.labels.word(2))
 		}
-		return d.WithNote("if class names contain one of %s, list all classes in a first line %s", foreignSeparators, classesLine)
+		return d.WithNote("if class names contain one of %s, list all classes in a first line %s", foreignSeparators,
+			classesLine)
 	}
 	if len(c.classes) == maxClasses {
 		return c.errorf(line, "bag %d: there are more than %d classes; is the column candidates mixed up?", bag, maxClasses)
@@ -544,7 +559,8 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 	}
 	d.Classes = len(d.ClassNames)
 	if int64(d.Classes) > c.maxCandidateBytes/int64(len(c.bags)) {
-		return nil, c.errorf(0, "%d classes for %d bags need more memory than the limit of %s; is the column candidates mixed up?", d.Classes, len(c.bags), memory.Size(float64(c.maxCandidateBytes)))
+		return nil, c.errorf(0, "%d classes for %d bags need more memory than the limit of %s; is the column candidates "+
+			"mixed up?", d.Classes, len(c.bags), memory.Size(float64(c.maxCandidateBytes)))
 	}
 	number := make(map[string]int, d.Classes)
 	for i, name := range d.ClassNames {
@@ -602,7 +618,8 @@ func (c *csvReader) checkContinuous(classes []string) error {
 	if fraction == "" || len(classes) < 3 || 2*len(classes) <= len(c.bags) || c.declared.ModelClasses != nil {
 		return nil
 	}
-	return c.errorf(0, "%s have %s that are numbers such as %s: miplc predicts classes, not numbers", diag.Count(len(c.bags), "bag"), diag.Count(len(classes), "different label"), fraction).
+	return c.errorf(0, "%s have %s that are numbers such as %s: miplc predicts classes, not numbers",
+		diag.Count(len(c.bags), "bag"), diag.Count(len(classes), "different label"), fraction).
 		WithNote("divide the numbers into classes, such as low and high, and write these as labels").
 		WithNote("if they are the names of classes, list all classes in a first line %s", classesLine)
 }

@@ -27,7 +27,8 @@ func writeCSV(w io.Writer, d *data.Dataset) error {
 	names := d.AllClassNames()
 	for _, name := range names {
 		if !slices.Equal(strings.Fields(name), []string{name}) || strings.TrimRight(name, spreadsheetPadding) != name {
-			return fmt.Errorf("the class name %q has spaces, or a comma at its end, which is not possible in CSV; save as .npz", name)
+			return fmt.Errorf("the class name %q has spaces, or a comma at its end, which is not possible in CSV; save as .npz",
+				name)
 		}
 	}
 	out := bufio.NewWriterSize(w, 1<<16)

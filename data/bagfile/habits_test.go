@@ -59,7 +59,8 @@ func TestCSVHabits(t *testing.T) {
 		"classes filled up":          "# classes: cat cow dog;;;;\n" + semicolons,
 		"header in capitals":         strings.Replace(plain, "bag,label", "Bag,Label", 1),
 		"empty line at the end":      plain + "\n",
-		"another order":              "f1,candidates,bag,f2,label\n0.5,cat dog,élan,-1e-3,cat\n0.25,,élan,3,\n1,dog cow,2,2,\n",
+		"another order": "f1,candidates,bag,f2,label\n0.5,cat dog,élan,-1e-3,cat\n0.25,,élan,3,\n1,dog " +
+			"cow,2,2,\n",
 	} {
 		got, err := decodeCSV(strings.NewReader(text), "other.csv", Options{})
 		if err != nil {
@@ -107,12 +108,13 @@ func TestCSVHabitsRefused(t *testing.T) {
 		"bag;candidates;label;x;y;f1\n1;a b;;1,5;2.5;3\n":            `"2.5" has a decimal point`,
 		head + "1,,a b,3_17\n":                                       `feature 1 is "3_17", not a number`,
 		"bag;label;candidates;f1\n1;;a b;1.234,5\n":                  `feature 1 is "1.234,5", not a number`,
-		"bag,label,candidates,Gr\xf6\xdfe\n1,,a b,1\n":               `the column name "Gr\xf6\xdfe" is not UTF-8` + "\nsave the file in UTF-8",
-		"bag,label,candidates,\"f\n1\"\n1,,a b,1\n":                  `the name of the column "f\n1" contains a line break or another control character`,
-		head + "\xe9lan,,a b,1\n":                                    "\"\\xe9lan\" is not UTF-8",
-		head + "\"a\n1\",,a b,1\n":                                   `the name of bag 1, "a\n1", contains a line break`,
-		head + "1,,\xe9 b,1\n":                                       `"\xe9 b" is not UTF-8`,
-		"bag,label,candidates,patient,f1\na,x,x y,1,2\n":             "data.split.group: patient in the spec",
+		"bag,label,candidates,Gr\xf6\xdfe\n1,,a b,1\n": `the column name "Gr\xf6\xdfe" is not UTF-8` +
+			"\nsave the file in UTF-8",
+		"bag,label,candidates,\"f\n1\"\n1,,a b,1\n":      `the name of the column "f\n1" contains a line break or another control character`,
+		head + "\xe9lan,,a b,1\n":                        "\"\\xe9lan\" is not UTF-8",
+		head + "\"a\n1\",,a b,1\n":                       `the name of bag 1, "a\n1", contains a line break`,
+		head + "1,,\xe9 b,1\n":                           `"\xe9 b" is not UTF-8`,
+		"bag,label,candidates,patient,f1\na,x,x y,1,2\n": "data.split.group: patient in the spec",
 	} {
 		_, err := decodeCSV(strings.NewReader(text), "other.csv", Options{})
 		var d diag.Diagnostic
@@ -136,7 +138,8 @@ func TestWholeNumbersOfPandas(t *testing.T) {
 		{"bag,label,f1\na,1.0,1\nb,2 1.0,2\n", Options{Labels: MultiLabels}, "[1 2]"},
 		{"bag,label,f1\na,1.5,1\nb,v2.0,2\n", Options{Labels: KnownLabels}, "[1.5 v2.0]"},
 		{"# classes: 1.0 2.0\nbag,label,f1\na,1.0,1\nb,2.0,2\n", Options{Labels: KnownLabels}, "[1.0 2.0]"},
-		{"bag,label,f1\na,1.0,1\nb,2.0,2\n", Options{Labels: KnownLabels, Columns: Columns{ModelClasses: []string{"1.0", "2"}}}, "[1.0 2]"},
+		{"bag,label,f1\na,1.0,1\nb,2.0,2\n", Options{Labels: KnownLabels, Columns: Columns{ModelClasses: []string{"1.0",
+			"2"}}}, "[1.0 2]"},
 	} {
 		d, err := decodeCSV(strings.NewReader(c.text), "pandas.csv", c.o)
 		if err != nil || fmt.Sprint(d.ClassNames) != c.want {
@@ -154,7 +157,8 @@ func TestAdviceForMissingLabels(t *testing.T) {
 		{Options{}, "list all classes as candidates if nothing is known"},
 		{Options{Labels: KnownLabels}, "every bag needs a label: leave the bag out"},
 		{Options{Labels: MultiLabels}, "leave the bag out if its labels are unknown"},
-		{Options{Labels: MultiLabels, Columns: Columns{ModelClasses: []string{"a"}}}, "leave the field empty if the label is unknown"},
+		{Options{Labels: MultiLabels, Columns: Columns{ModelClasses: []string{"a"}}},
+			"leave the field empty if the label is unknown"},
 	} {
 		_, err := decodeCSV(strings.NewReader("bag,label,candidates,f1\n1,nan,nan,1\n"), "missing.csv", c.o)
 		var d diag.Diagnostic
@@ -174,13 +178,15 @@ func TestCSVAdvice(t *testing.T) {
 		want    string
 		not     string
 	}{
-		{"slide,label,candidates,f1\na,,x y,1\nb,,x y,1\na,,x y,1\n", slides, `table.sort_values("slide", kind="stable")`, "df"},
+		{"slide,label,candidates,f1\na,,x y,1\nb,,x y,1\na,,x y,1\n", slides, `table.sort_values("slide", kind="stable")`,
+			"df"},
 		{"bag,label,candidates,f1\na,,x y,one\n", Columns{}, "--ignore-columns f1", "--feature-columns"},
 		{"bag,f1,f2\na,1,one\n", needed, "the model was trained on numbers in this column", "--ignore-columns"},
 		{"bag,f1,f2\na,1,1\na,1,one\n", needed, "the model was trained on numbers in this column", "--ignore-columns"},
 		{"bag,label,candidates,slide,f1\na,,x y,1,1\n", Columns{}, "--feature-columns", "data.split.group"},
 		{"bag,label,candidates,Unnamed: 0,x_id,f1\na,,x y,1,1,1\n", Columns{}, "--ignore-columns 'Unnamed: 0,x_id'", "\""},
-		{"bag,label,candidates,\"area, mean\",f1\na,,x y,large,1\n", Columns{}, "--ignore-columns '\"area, mean\"'", "--feature-columns"},
+		{"bag,label,candidates,\"area, mean\",f1\na,,x y,large,1\n", Columns{}, "--ignore-columns '\"area, mean\"'",
+			"--feature-columns"},
 	} {
 		_, err := decodeCSV(strings.NewReader(c.text), "other.csv", Options{Columns: c.columns})
 		var d diag.Diagnostic
@@ -195,8 +201,10 @@ func TestCSVAdvice(t *testing.T) {
 // A missing label of R is not a class, unless the first line lists it.
 func TestCSVMissingLabel(t *testing.T) {
 	const rows = "bag,label,f1\n1,a,1\n2,NA,2\n3,b,3\n"
-	for labels, want := range map[Labels]string{KnownLabels: `bag 2: the label is "NA"`, MultiLabels: `bag 2: the label is "NA"`} {
-		if _, err := decodeCSV(strings.NewReader(rows), "other.csv", Options{Labels: labels}); err == nil || !strings.Contains(err.Error(), want) {
+	for labels, want := range map[Labels]string{KnownLabels: `bag 2: the label is "NA"`,
+		MultiLabels: `bag 2: the label is "NA"`} {
+		if _, err := decodeCSV(strings.NewReader(rows), "other.csv", Options{Labels: labels}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", labels, err)
 		}
 	}
@@ -204,7 +212,8 @@ func TestCSVMissingLabel(t *testing.T) {
 	if err != nil || d.Labels[1] != 2 {
 		t.Fatalf("%v, %v", d, err)
 	}
-	if _, err := decodeCSV(strings.NewReader(rows), "new.csv", Options{Columns: Columns{ModelClasses: d.ClassNames}}); err != nil {
+	if _, err := decodeCSV(strings.NewReader(rows), "new.csv",
+		Options{Columns: Columns{ModelClasses: d.ClassNames}}); err != nil {
 		t.Errorf("a class of the model: %v", err)
 	}
 	var text bytes.Buffer
@@ -225,11 +234,13 @@ func TestCSVBagColumnToPredict(t *testing.T) {
 	if !errors.As(err, &d) || d.Text != `the header has no column "bag"` || d.Suggestion != "Bag_ID" {
 		t.Errorf("%#v", err)
 	}
-	if d, err := decodeCSV(strings.NewReader("f1,bagging,more\n1,2,0\n3,4,0\n"), "new.csv", o); err != nil || d.Bags() != 1 {
+	if d, err := decodeCSV(strings.NewReader("f1,bagging,more\n1,2,0\n3,4,0\n"), "new.csv", o); err != nil ||
+		d.Bags() != 1 {
 		t.Errorf("%v, %v", d, err)
 	}
 	_, err = decodeCSV(strings.NewReader("slide,label,f1,bagging\n1,a,1,2\n2,b,3,4\n"), "new.csv", o)
-	if !errors.As(err, &d) || !strings.Contains(strings.Join(d.Notes, "\n"), `no column "bag", so that all rows are one bag`) {
+	if !errors.As(err, &d) || !strings.Contains(strings.Join(d.Notes, "\n"),
+		`no column "bag", so that all rows are one bag`) {
 		t.Errorf("%#v", err)
 	}
 }
@@ -287,10 +298,14 @@ func TestNPZHabits(t *testing.T) {
 		}
 	}
 	for text, labels := range map[string]npzEntry{
-		"has the shape [2 2]: a bag with any number of labels needs data.labels: multi": {keyLabels, append(npyStart("|u1", 2, 2), 1, 0, 0, 1)},
-		"contains text instead of whole numbers: the class of each":                     {keyLabels, append(npyStart("|S1", 2), "ab"...)},
-		"contains NaN instead of whole numbers: the class of each":                      {keyLabels, append(npyStart("<f4", 2), words(math.Float32bits(float32(math.NaN())), 0)...)},
-		`elements of type "|O" are not supported; save numbers as float32`:              {keyLabels, append(npyStart("|O", 2), 1, 2)},
+		"has the shape [2 2]: a bag with any number of labels needs data.labels: multi": {keyLabels,
+			append(npyStart("|u1", 2, 2), 1, 0, 0, 1)},
+		"contains text instead of whole numbers: the class of each": {keyLabels,
+			append(npyStart("|S1", 2), "ab"...)},
+		"contains NaN instead of whole numbers: the class of each": {keyLabels,
+			append(npyStart("<f4", 2), words(math.Float32bits(float32(math.NaN())), 0)...)},
+		`elements of type "|O" are not supported; save numbers as float32`: {keyLabels, append(npyStart("|O", 2),
+			1, 2)},
 	} {
 		if _, err := read(x, offsets, s, labels); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("got  %v\nwant %s", err, text)
@@ -303,14 +318,17 @@ func TestMATVectors(t *testing.T) {
 	x := matDoubles("", 1, 2, 0.5, 2)
 	both, second := matDoubles("", 3, 1, 1, 1, 1), matDoubles("", 1, 3, 0, 1, 0)
 	read := func(truth []byte) (*data.Dataset, error) {
-		return decodeMAT(bytes.NewReader(matBagsFile([3][]byte{x, both, second}, [3][]byte{x, both, truth})), "other.mat", Options{})
+		return decodeMAT(bytes.NewReader(matBagsFile([3][]byte{x, both, second}, [3][]byte{x, both, truth})), "other.mat",
+			Options{})
 	}
-	for want, truth := range map[int][]byte{2: matDoubles("", 1, 3, 0, 0, 1), -1: matDoubles("", 1, 3, 0, 0, 0), 0: matDoubles("", 1, 1, 1)} {
+	for want, truth := range map[int][]byte{2: matDoubles("", 1, 3, 0, 0, 1), -1: matDoubles("", 1, 3, 0, 0, 0),
+		0: matDoubles("", 1, 1, 1)} {
 		if d, err := read(truth); err != nil || d.Labels[0] != 1 || d.Labels[1] != want {
 			t.Errorf("%v, %v, want the label %d", d, err, want)
 		}
 	}
-	for _, truth := range [][]byte{matDoubles("", 1, 3, 0, 1, 1), matDoubles("", 1, 3, 0, 0.5, 0.5), matDoubles("", 1, 2, 0, 1)} {
+	for _, truth := range [][]byte{matDoubles("", 1, 3, 0, 1, 1), matDoubles("", 1, 3, 0, 0.5, 0.5), matDoubles("", 1, 2,
+		0, 1)} {
 		if _, err := read(truth); err == nil || !strings.Contains(err.Error(), "bag 2 has") {
 			t.Errorf("a wrong vector: %v", err)
 		}

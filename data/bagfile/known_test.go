@@ -24,23 +24,29 @@ func TestNPZWithoutCandidates(t *testing.T) {
 	z.ints(keyLabels, []int{1, -1, 2})
 	z.zip.Close()
 	read := func(classes ...string) (*data.Dataset, error) {
-		return decodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), "bags.npz", Options{Columns: Columns{ModelClasses: classes}})
+		return decodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), "bags.npz",
+			Options{Columns: Columns{ModelClasses: classes}})
 	}
 	got, err := read("x", "y", "z")
-	if err != nil || !slices.Equal(got.Candidates, []uint8{0, 1, 0, 1, 1, 1, 0, 0, 1}) || !slices.Equal(got.ClassNames, []string{"x", "y", "z"}) {
+	if err != nil || !slices.Equal(got.Candidates, []uint8{0, 1, 0, 1, 1, 1, 0, 0, 1}) ||
+		!slices.Equal(got.ClassNames, []string{"x", "y", "z"}) {
 		t.Errorf("%v, %+v", err, got)
 	}
 	one := "bag,label,candidates,f1\na,y,,1\n"
-	if got, err := decodeCSV(strings.NewReader(one), "one.csv", Options{Columns: Columns{ModelClasses: []string{"x", "y"}}}); err != nil || !slices.Equal(got.TrueNames(0), []string{"y"}) {
+	if got, err := decodeCSV(strings.NewReader(one), "one.csv",
+		Options{Columns: Columns{ModelClasses: []string{"x", "y"}}}); err != nil ||
+		!slices.Equal(got.TrueNames(0), []string{"y"}) {
 		t.Errorf("one bag with a label: %v, %+v", err, got)
 	}
-	for want, classes := range map[string][]string{"bag 3 has the label 2, the model has 2 classes": {"x", "y"}, `no array "candidates"`: nil} {
+	for want, classes := range map[string][]string{"bag 3 has the label 2, the model has 2 classes": {"x", "y"},
+		`no array "candidates"`: nil} {
 		if _, err := read(classes...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	_, err = read()
-	if list, _ := diag.ListOf(err); len(list) != 1 || list[0].Pos.File != "bags.npz" || !slices.Equal(list[0].Notes, []string{FlagForm.certainLabels()}) {
+	if list, _ := diag.ListOf(err); len(list) != 1 || list[0].Pos.File != "bags.npz" ||
+		!slices.Equal(list[0].Notes, []string{FlagForm.certainLabels()}) {
 		t.Errorf("no advice: %#v", err)
 	}
 }
@@ -69,7 +75,9 @@ func TestKnownLabels(t *testing.T) {
 	if err := Write(&b, d, "bags.npz"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := decodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), "bags.npz", Options{Labels: KnownLabels}); err == nil || !strings.Contains(err.Error(), "bag 2 has the label -1 of 3 classes, but data.labels is known") {
+	if _, err := decodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), "bags.npz",
+		Options{Labels: KnownLabels}); err == nil || !strings.Contains(err.Error(),
+		"bag 2 has the label -1 of 3 classes, but data.labels is known") {
 		t.Error(err)
 	}
 }
@@ -119,7 +127,8 @@ func TestMultiLabels(t *testing.T) {
 		"bag,label,f1\na,x,1\nb,,2\n":           "the number of classes is 1",
 		"# classes: x y\nbag,label,f1\na,x,1\n": `class "y" has no examples: it is a label of no bag`,
 	} {
-		if _, err := decodeCSV(strings.NewReader(text), "bags.csv", Options{Labels: MultiLabels}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := decodeCSV(strings.NewReader(text), "bags.csv", Options{Labels: MultiLabels}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
@@ -129,7 +138,8 @@ func TestMultiLabels(t *testing.T) {
 func TestGroups(t *testing.T) {
 	d := datatest.Small()
 	d.Groups, d.GroupName = []string{"p 1", "p,2", "p 1"}, "patient"
-	for name, o := range map[string]Options{"bags.npz": {}, "bags.csv": {Columns: Columns{Roles: Roles{Group: "patient"}}}} {
+	for name, o := range map[string]Options{"bags.npz": {},
+		"bags.csv": {Columns: Columns{Roles: Roles{Group: "patient"}}}} {
 		var b bytes.Buffer
 		if err := Write(&b, d, name); err != nil {
 			t.Fatal(err)

@@ -34,7 +34,8 @@ func TestSmallArchiveOfMuch(t *testing.T) {
 	if err := os.WriteFile(path, packed.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "is larger than the limit of 200 MiB (uncompressed); --max-bytes raises it") {
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(),
+		"is larger than the limit of 200 MiB (uncompressed); --max-bytes raises it") {
 		t.Errorf("%d bytes: %v", packed.Len(), err)
 	}
 }
@@ -47,11 +48,12 @@ func TestCSVBombs(t *testing.T) {
 		fmt.Fprintf(&classes, " c%d", i)
 	}
 	for name, c := range map[string]struct{ text, want string }{
-		"header":     {"bag,label,candidates" + strings.Repeat(",f", 4_000_000), "more than 524288 fields"},
-		"row":        {"bag,label,candidates,f1\n1,a,a" + strings.Repeat(";", 8_000_000), "more than 524288 fields"},
-		"tabs":       {"bag\tlabel\tcandidates\tf1\n1\ta\ta" + strings.Repeat("\t", 1_000_000), "more than 524288 fields"},
-		"line":       {"bag,label,candidates,f1\n" + strings.Repeat("x", 9_000_000), "longer than 8 MiB"},
-		"classes":    {classesLine + classes.String() + "\nbag,label,candidates,f1\n1,c1,c1 c2,1\n", "more than the limit of 65536"},
+		"header": {"bag,label,candidates" + strings.Repeat(",f", 4_000_000), "more than 524288 fields"},
+		"row":    {"bag,label,candidates,f1\n1,a,a" + strings.Repeat(";", 8_000_000), "more than 524288 fields"},
+		"tabs":   {"bag\tlabel\tcandidates\tf1\n1\ta\ta" + strings.Repeat("\t", 1_000_000), "more than 524288 fields"},
+		"line":   {"bag,label,candidates,f1\n" + strings.Repeat("x", 9_000_000), "longer than 8 MiB"},
+		"classes": {classesLine + classes.String() + "\nbag,label,candidates,f1\n1,c1,c1 c2,1\n",
+			"more than the limit of 65536"},
 		"candidates": {"bag,label,candidates,f1\n1,c1," + classes.String() + ",1\n", "more than 65536 classes"},
 	} {
 		began := time.Now()

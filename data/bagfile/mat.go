@@ -71,7 +71,8 @@ func findBags(vars []*rawfile.MATArray) (*rawfile.MATArray, error) {
 	for _, v := range vars {
 		if v.Name == "data" {
 			if v.Class != rawfile.MATCell {
-				return nil, fmt.Errorf("the variable \"data\" is a %s of %s; a cell array with one row per bag is needed", v.Class, v.Size())
+				return nil, fmt.Errorf("the variable \"data\" is a %s of %s; a cell array with one row per bag is needed", v.Class,
+					v.Size())
 			}
 			return v, nil
 		}
@@ -111,7 +112,8 @@ func (m *matBags) orient(table *rawfile.MATArray) error {
 		at = func(i, j int) *rawfile.MATArray { return table.Cells[j+i*columns] }
 	}
 	if columns < 2 || columns > 4 {
-		return fmt.Errorf("the cell array %q is %s; one row per bag is needed: instances, candidates, true label", m.name, table.Size())
+		return fmt.Errorf("the cell array %q is %s; one row per bag is needed: instances, candidates, true label", m.name,
+			table.Size())
 	}
 	for i := range bags {
 		row := make([]*rawfile.MATArray, columns)
@@ -123,7 +125,8 @@ func (m *matBags) orient(table *rawfile.MATArray) error {
 			if cell.Complex {
 				return fmt.Errorf("bag %d: column %d contains complex numbers", i+1, j+1)
 			}
-			if empty := cell.Len() == 0 && (cell.Class == rawfile.MATChar || cell.Class == rawfile.MATCell); cell.Numbers == nil && !empty {
+			if empty := cell.Len() == 0 && (cell.Class == rawfile.MATChar ||
+				cell.Class == rawfile.MATCell); cell.Numbers == nil && !empty {
 				return fmt.Errorf("bag %d: column %d is a %s of %s; numbers are needed", i+1, j+1, cell.Class, cell.Size())
 			}
 			row[j] = cell
@@ -189,7 +192,8 @@ func (m *matBags) features() (features int, transposed bool, err error) {
 		return first.Dims[0], true, nil
 	}
 	i := slices.IndexFunc(m.rows, func(row []*rawfile.MATArray) bool { return row[0].Dims[1] != first.Dims[1] })
-	return 0, false, fmt.Errorf("bag %d has instances of %s, bag 1 of %d", i+1, diag.Count(m.rows[i][0].Dims[1], "feature"), first.Dims[1])
+	return 0, false, fmt.Errorf("bag %d has instances of %s, bag 1 of %d", i+1, diag.Count(m.rows[i][0].Dims[1],
+		"feature"), first.Dims[1])
 }
 
 func (m *matBags) candidates(d *data.Dataset) error {
@@ -206,10 +210,12 @@ func (m *matBags) candidates(d *data.Dataset) error {
 		listed += len(row[1].Numbers)
 	}
 	if d.Classes > listed {
-		return fmt.Errorf("the largest label is %d, but the bags list only %s in all: some classes have no examples", d.Classes, diag.Count(listed, "candidate"))
+		return fmt.Errorf("the largest label is %d, but the bags list only %s in all: some classes have no examples",
+			d.Classes, diag.Count(listed, "candidate"))
 	}
 	if int64(d.Classes) > m.max/int64(len(m.rows)) {
-		return &rawfile.TooLargeError{What: fmt.Sprintf("a table of %s for %s", diag.Count(d.Classes, "candidate label"), diag.Count(len(m.rows), "bag")), Max: m.max}
+		return &rawfile.TooLargeError{What: fmt.Sprintf("a table of %s for %s", diag.Count(d.Classes, "candidate label"),
+			diag.Count(len(m.rows), "bag")), Max: m.max}
 	}
 	d.Candidates = make([]uint8, len(m.rows)*d.Classes)
 	for i, row := range m.rows {
@@ -283,7 +289,8 @@ func (m *matBags) labels(d *data.Dataset) error {
 		case len(x) > 1:
 			return fmt.Errorf("bag %d has %d true labels; one is needed", i+1, len(x))
 		case len(x) == 1 && (x[0] < 0 || x[0] > float64(d.Classes) || x[0] != math.Trunc(x[0])):
-			return fmt.Errorf("bag %d: the true label %v is out of range; classes count from 1 to %d, 0 means unknown", i+1, x[0], d.Classes)
+			return fmt.Errorf("bag %d: the true label %v is out of range; classes count from 1 to %d, 0 means unknown", i+1,
+				x[0], d.Classes)
 		case len(x) == 1:
 			d.Labels[i] = int(x[0]) - 1
 		}
@@ -316,11 +323,13 @@ func (m *matBags) instanceLabels(d *data.Dataset) error {
 	for i, row := range m.rows {
 		x := row[3].Numbers
 		if len(x) != d.Size(i) {
-			return fmt.Errorf("bag %d has %s and %s", i+1, diag.Count(d.Size(i), "instance"), diag.Count(len(x), "instance label"))
+			return fmt.Errorf("bag %d has %s and %s", i+1, diag.Count(d.Size(i), "instance"), diag.Count(len(x),
+				"instance label"))
 		}
 		for j, v := range x {
 			if v < 0 || v > float64(d.Classes) || v != math.Trunc(v) {
-				return fmt.Errorf("bag %d: the label %v of instance %d is out of range; classes count from 1 to %d, 0 means negative", i+1, v, j+1, d.Classes)
+				return fmt.Errorf("bag %d: the label %v of instance %d is out of range; classes count from 1 to %d, 0 means "+
+					"negative", i+1, v, j+1, d.Classes)
 			}
 			d.InstLabels = append(d.InstLabels, int(v)-1)
 		}

@@ -127,7 +127,8 @@ func parseNpyHeader(text string) (*npyHeader, error) {
 }
 
 func unreadType(descr string) error {
-	return fmt.Errorf("elements of type %q are not supported; save numbers as float32 or int64, text with dtype=str", descr)
+	return fmt.Errorf("elements of type %q are not supported; save numbers as float32 or int64, text with dtype=str",
+		descr)
 }
 
 // text reports whether the elements are text.

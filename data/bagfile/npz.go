@@ -47,11 +47,14 @@ func decodeNPZ(r io.ReaderAt, size int64, path string, o Options) (*data.Dataset
 	case size == 0:
 		return nil, diag.Errorf(diag.Pos{File: path}, "the file is empty")
 	case string(start[:n]) == npyMagic:
-		return nil, diag.Errorf(diag.Pos{File: path}, "a single array, as numpy.save writes it; numpy.savez writes all arrays to one file")
+		return nil, diag.Errorf(diag.Pos{File: path}, "a single array, as numpy.save writes it; numpy.savez writes all "+
+			"arrays to one file")
 	default:
-		return nil, diag.Errorf(diag.Pos{File: path}, "not a readable .npz archive (%v); the file is cut short or of another kind", err)
+		return nil, diag.Errorf(diag.Pos{File: path}, "not a readable .npz archive (%v); the file is cut short or of "+
+			"another kind", err)
 	}
-	z := &npzReader{path: path, form: o.Form, entries: map[string]*zip.File{}, left: o.MaxBytes.Bytes(), max: o.MaxBytes.Bytes()}
+	z := &npzReader{path: path, form: o.Form, entries: map[string]*zip.File{}, left: o.MaxBytes.Bytes(),
+		max: o.MaxBytes.Bytes()}
 	for _, e := range archive.File {
 		key := strings.TrimSuffix(e.Name, ".npy")
 		if _, twice := z.entries[key]; twice {
@@ -104,7 +107,8 @@ func (z *npzReader) dataset(o Options) *data.Dataset {
 		candidates, err = z.matrix(matrix, d.Multi || o.Columns.ModelClasses == nil, &d.Candidates)
 		keep(err)
 	}
-	keep(z.ints(keyInstLabels, false, "the class of each instance, from 0, -1 where it is negative or unknown", &d.InstLabels))
+	keep(z.ints(keyInstLabels, false, "the class of each instance, from 0, -1 where it is negative or unknown",
+		&d.InstLabels))
 	keep(z.read(keyCoords, false, func(h *npyHeader, r io.Reader) (err error) {
 		if len(h.shape) != 2 || h.shape[1] != 2 {
 			return fmt.Errorf("has the shape %v; [instances, 2] is needed: x and y", h.shape)
@@ -122,7 +126,8 @@ func (z *npzReader) dataset(o Options) *data.Dataset {
 		return nil
 	}
 	if isSizes(d.Offsets, shape[0]) {
-		keep(diag.Errorf(diag.Pos{File: z.path}, "array %q: contains the sizes of the bags; it says where each bag begins, from 0, and ends with the number of instances", keyOffsets).
+		keep(diag.Errorf(diag.Pos{File: z.path}, "array %q: contains the sizes of the bags; it says where each bag "+
+			"begins, from 0, and ends with the number of instances", keyOffsets).
 			WithNote("write %s=numpy.cumsum([0, *sizes])", keyOffsets))
 		return nil
 	}
@@ -138,7 +143,8 @@ func (z *npzReader) dataset(o Options) *data.Dataset {
 	}
 	d.Classes = candidates[1]
 	if bags := len(d.Offsets) - 1; bags != candidates[0] {
-		keep(fmt.Errorf("%q is for %s, %q for %d; offsets has one number more than there are bags", keyOffsets, diag.Count(bags, "bag"), matrix, candidates[0]))
+		keep(fmt.Errorf("%q is for %s, %q for %d; offsets has one number more than there are bags", keyOffsets,
+			diag.Count(bags, "bag"), matrix, candidates[0]))
 	}
 	return d
 }
@@ -192,12 +198,14 @@ func setKnownLabels(d *data.Dataset) error {
 		d.Classes = slices.Max(d.Labels) + 1
 	}
 	if len(d.Labels) != d.Bags() {
-		return fmt.Errorf("%s for %s, but data.labels is known", diag.Count(len(d.Labels), "true label"), diag.Count(d.Bags(), "bag"))
+		return fmt.Errorf("%s for %s, but data.labels is known", diag.Count(len(d.Labels), "true label"), diag.Count(d.Bags(),
+			"bag"))
 	}
 	d.Candidates = make([]uint8, d.Bags()*d.Classes)
 	for i, label := range d.Labels {
 		if label < 0 || label >= d.Classes {
-			return fmt.Errorf("bag %d has the label %d of %s, but data.labels is known", i+1, label, diag.Count(d.Classes, "class"))
+			return fmt.Errorf("bag %d has the label %d of %s, but data.labels is known", i+1, label, diag.Count(d.Classes,
+				"class"))
 		}
 		d.CandidateMask(i)[label] = 1
 	}
@@ -262,7 +270,8 @@ func zeroOne(numbers []int, classes int) ([]uint8, error) {
 func (z *npzReader) ints(key string, required bool, what string, to *[]int) error {
 	return z.read(key, required, func(h *npyHeader, r io.Reader) (err error) {
 		if key == keyLabels && len(h.shape) == 2 && h.count != slices.Max(h.shape) {
-			return fmt.Errorf("has the shape %v: a bag with any number of labels needs data.labels: multi; otherwise one axis is needed: %s", h.shape, what)
+			return fmt.Errorf("has the shape %v: a bag with any number of labels needs data.labels: multi; otherwise one "+
+				"axis is needed: %s", h.shape, what)
 		}
 		if len(h.shape) == 0 || h.count != slices.Max(h.shape) {
 			return fmt.Errorf("has the shape %v; one axis is needed: %s", h.shape, what)
@@ -306,7 +315,8 @@ func (z *npzReader) read(key string, required bool, use func(*npyHeader, io.Read
 	e, ok := z.entries[key]
 	if !ok {
 		if required {
-			d := diag.Errorf(diag.Pos{File: z.path}, "no array %q in the archive; %s, %s and %s are needed", key, keyInstances, keyOffsets, keyCandidates)
+			d := diag.Errorf(diag.Pos{File: z.path}, "no array %q in the archive; %s, %s and %s are needed", key, keyInstances,
+				keyOffsets, keyCandidates)
 			switch {
 			case key == keyCandidates:
 				return d.WithNote("%s", z.form.certainLabels())
@@ -334,9 +344,12 @@ func (z *npzReader) adviseNames(d diag.Diagnostic) diag.Diagnostic {
 		if z.entries[features] == nil {
 			continue
 		}
-		d = d.WithNote("name the array with the instances of all bags, [instances, features], %s: %s=%s", keyInstances, keyInstances, features)
+		d = d.WithNote("name the array with the instances of all bags, [instances, features], %s: %s=%s", keyInstances,
+			keyInstances, features)
 		if z.entries[keyOffsets] == nil {
-			d = d.WithNote("%s says where each bag begins: numpy.arange(len(%s) + 1) if each row is a bag of one instance; if the array is [bags, n, features], write %s=%[2]s.reshape(-1, %[2]s.shape[2]) and %[1]s=numpy.arange(len(%[2]s) + 1) * %[2]s.shape[1]", keyOffsets, features, keyInstances)
+			d = d.WithNote("%s says where each bag begins: numpy.arange(len(%s) + 1) if each row is a bag of one instance; "+
+				"if the array is [bags, n, features], write %s=%[2]s.reshape(-1, %[2]s.shape[2]) and "+
+				"%[1]s=numpy.arange(len(%[2]s) + 1) * %[2]s.shape[1]", keyOffsets, features, keyInstances)
 		}
 		for _, labels := range []string{"y", "Y", "target", "targets", "label"} {
 			if z.entries[labels] != nil && z.entries[keyLabels] == nil {

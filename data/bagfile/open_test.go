@@ -23,7 +23,8 @@ func TestRoundTrips(t *testing.T) {
 	numbers.ClassNames = []string{"2", "4", "10"}
 	quoted := datatest.Small()
 	quoted.ClassNames = []string{`a"b`, "c,d", "é"}
-	for name, d := range map[string]*data.Dataset{"full": full, "plain": plain, "sorted": sorted, "numbers": numbers, "quoted": quoted} {
+	for name, d := range map[string]*data.Dataset{"full": full, "plain": plain, "sorted": sorted, "numbers": numbers,
+		"quoted": quoted} {
 		for _, ending := range []string{".npz", ".csv", ".csv.gz"} {
 			t.Run(name+ending, func(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "set"+ending)

@@ -72,7 +72,8 @@ func (p *precision) warnings(path string, names []string) (texts []string) {
 	const roundoff, most = 1e-12, 5 // differences below roundoff times the value are errors of float64
 	var lost []int
 	for j, r := range p.ranges {
-		if !r.wide && r.high-r.low > roundoff*max(-r.low, r.high) && (float64(float32(r.low)) != r.low || float64(float32(r.high)) != r.high) {
+		if !r.wide && r.high-r.low > roundoff*max(-r.low, r.high) && (float64(float32(r.low)) != r.low ||
+			float64(float32(r.high)) != r.high) {
 			lost = append(lost, j)
 		}
 	}
@@ -83,11 +84,14 @@ func (p *precision) warnings(path string, names []string) (texts []string) {
 		}
 		left := 1 + int((float64(float32(r.high))-float64(float32(r.low)))/step(max(-r.low, r.high)))
 		constant, _ := strconv.ParseFloat(fmt.Sprintf("%.6g", (r.low+r.high)/2), 64)
-		texts = append(texts, fmt.Sprintf("%s: feature %s has values from %s to %s, of which float32 keeps %s: subtract a constant such as %s from it",
-			path, name, decimal(r.low), decimal(r.high), cmp.Or(map[int]string{1: "one"}[left], "at most "+strconv.Itoa(left)), decimal(constant)))
+		texts = append(texts, fmt.Sprintf("%s: feature %s has values from %s to %s, of which float32 keeps %s: subtract a "+
+			"constant such as %s from it",
+			path, name, decimal(r.low), decimal(r.high), cmp.Or(map[int]string{1: "one"}[left], "at most "+strconv.Itoa(left)),
+			decimal(constant)))
 	}
 	if more := len(lost) - most; more > 0 {
-		texts = append(texts, fmt.Sprintf("%s: %s as well", path, diag.CountForms(more, "other feature loses values in float32", "other features lose values in float32")))
+		texts = append(texts, fmt.Sprintf("%s: %s as well", path, diag.CountForms(more, "other feature loses values in "+
+			"float32", "other features lose values in float32")))
 	}
 	return slices.Clip(texts)
 }

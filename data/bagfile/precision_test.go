@@ -23,7 +23,8 @@ func doubles(start []byte, values ...float64) []byte {
 
 func TestLossInFloat32(t *testing.T) {
 	dir := t.TempDir()
-	fortran := bytes.Replace(npyStart("<f8", 3, 2), []byte("'fortran_order': False, "), []byte("'fortran_order': True,  "), 1)
+	fortran := bytes.Replace(npyStart("<f8", 3, 2), []byte("'fortran_order': False, "), []byte("'fortran_order': True,  "),
+		1)
 	seconds, err := os.ReadFile(filepath.Join("testdata", "cases", "seconds.h5"))
 	if err != nil {
 		t.Fatal(err)
@@ -55,11 +56,14 @@ func TestLossInFloat32(t *testing.T) {
 	for file, want := range map[string][]string{
 		"seconds.csv": {`feature "f1" has values from 1699999998.1 to 1700000003.9, of which float32 keeps one: subtract a constant such as 1700000000 from it`},
 		"comma.csv":   {`feature "f1" has values from 1699999998.1 to 1700000003.9, of which float32 keeps one: subtract a constant such as 1700000000 from it`},
-		"rows.npz":    {"feature 2 has values from 1699999998.1 to 1700000003.9, of which float32 keeps one: subtract a constant such as 1700000000 from it"},
-		"columns.npz": {"feature 2 has values from 1699999998.1 to 1700000003.9, of which float32 keeps one: subtract a constant such as 1700000000 from it"},
-		"h5.csv":      {"feature 1 has values from 1700000000 to 1700000005, of which float32 keeps one: subtract a constant such as 1700000000 from it"},
-		"few.csv":     {`feature "f1" has values from 16777216.5 to 16777219.5, of which float32 keeps at most 3: subtract a constant such as 16777200 from it`},
-		"exact.csv":   nil, "days.csv": nil, "roundoff.csv": nil, "constant.csv": nil, "small.csv": nil, "extremes.csv": nil,
+		"rows.npz": {"feature 2 has values from 1699999998.1 to 1700000003.9, of which float32 keeps one: subtract a " +
+			"constant such as 1700000000 from it"},
+		"columns.npz": {"feature 2 has values from 1699999998.1 to 1700000003.9, of which float32 keeps one: subtract a " +
+			"constant such as 1700000000 from it"},
+		"h5.csv": {"feature 1 has values from 1700000000 to 1700000005, of which float32 keeps one: subtract a " +
+			"constant such as 1700000000 from it"},
+		"few.csv":   {`feature "f1" has values from 16777216.5 to 16777219.5, of which float32 keeps at most 3: subtract a constant such as 16777200 from it`},
+		"exact.csv": nil, "days.csv": nil, "roundoff.csv": nil, "constant.csv": nil, "small.csv": nil, "extremes.csv": nil,
 		"float32.npz": nil, "plain.npy.csv": nil,
 	} {
 		path := filepath.Join(dir, file)
@@ -83,15 +87,18 @@ func TestLossInFloat32(t *testing.T) {
 func TestLossInMAT(t *testing.T) {
 	bag := func(label float64, instances ...float64) []*rawfile.MATArray { // of two features, in columns
 		n := len(instances) / 2
-		return []*rawfile.MATArray{{Class: rawfile.MATDouble, Dims: []int{n, 2}, Numbers: instances}, {Class: rawfile.MATDouble, Dims: []int{1, 1}, Numbers: []float64{label}}}
+		return []*rawfile.MATArray{{Class: rawfile.MATDouble, Dims: []int{n, 2}, Numbers: instances},
+			{Class: rawfile.MATDouble, Dims: []int{1, 1}, Numbers: []float64{label}}}
 	}
 	a, b := bag(1, 1, 2, 1699999998.1, 1700000003.9), bag(2, 3, 1700000001)
-	table := &rawfile.MATArray{Name: "data", Class: rawfile.MATCell, Dims: []int{2, 2}, Cells: []*rawfile.MATArray{a[0], b[0], a[1], b[1]}}
+	table := &rawfile.MATArray{Name: "data", Class: rawfile.MATCell, Dims: []int{2, 2}, Cells: []*rawfile.MATArray{a[0],
+		b[0], a[1], b[1]}}
 	d, err := bagsOfVariables([]*rawfile.MATArray{table}, "a.mat", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"a.mat: feature 2 has values from 1699999998.1 to 1700000003.9, of which float32 keeps one: subtract a constant such as 1700000000 from it"}
+	want := []string{"a.mat: feature 2 has values from 1699999998.1 to 1700000003.9, of which float32 keeps one: " +
+		"subtract a constant such as 1700000000 from it"}
 	if !slices.Equal(d.Warnings, want) {
 		t.Errorf("%q, want %q", d.Warnings, want)
 	}

@@ -42,9 +42,11 @@ func (c *csvReader) tableHeader(header []string, line int) error {
 		}
 	}
 	if len(others) > 0 {
-		return c.errorf(line, "the column %q has no meaning in a table of files: the column %q has the features", others[0], fileColumnName).
+		return c.errorf(line, "the column %q has no meaning in a table of files: the column %q has the features", others[0],
+			fileColumnName).
 			WithNote("leave columns out with %s", c.form.or(ignoring(others...), "data.columns.ignore")).
-			WithNote("if other columns are the features, leave the column %q out with %s", strings.TrimSpace(header[c.fileColumn]), ignoring(strings.TrimSpace(header[c.fileColumn])))
+			WithNote("if other columns are the features, leave the column %q out with %s",
+				strings.TrimSpace(header[c.fileColumn]), ignoring(strings.TrimSpace(header[c.fileColumn])))
 	}
 	return nil
 }
@@ -102,7 +104,8 @@ func FilesOf(d *data.Dataset) map[string]string {
 
 // attachFiles opens the files of a table and sets the instances of the dataset.
 func (c *csvReader) attachFiles(d *data.Dataset, moved map[string]string) error {
-	s := &fileStore{moved: moved, first: d.Offsets, opened: memory.Cache[string, *arrayFile]{MaxCount: 8, OnEvict: (*arrayFile).close}}
+	s := &fileStore{moved: moved, first: d.Offsets, opened: memory.Cache[string, *arrayFile]{MaxCount: 8,
+		OnEvict: (*arrayFile).close}}
 	d.Offsets = []int{0}
 	var faults diag.List
 	placed := len(c.files) == len(c.bags) // all instances have coordinates, those of a bag in one plane
@@ -341,16 +344,19 @@ func checkCoords(coords, features []int) error {
 	case slices.Equal(coords, []int{n, 2}):
 		return nil
 	case slices.Equal(coords, []int{2, width}):
-		return diag.Errorf(diag.Pos{}, "%s: the file has one column per instance, as Julia and MATLAB write it; transpose %s and %s", shapes, featuresName, coordsName)
+		return diag.Errorf(diag.Pos{}, "%s: the file has one column per instance, as Julia and MATLAB write it; transpose "+
+			"%s and %s", shapes, featuresName, coordsName)
 	case slices.Equal(coords, []int{width, 2}):
 		return diag.Errorf(diag.Pos{}, "%s: the features have one column per instance; transpose %s", shapes, featuresName)
 	case slices.Equal(coords, []int{2, n}):
 		return diag.Errorf(diag.Pos{}, "%s: the coordinates have one column per instance; transpose %s", shapes, coordsName)
 	case len(coords) == 2 && coords[1] == 2:
-		return diag.Errorf(diag.Pos{}, "%s has %s, %s %d: the file mixes two extractions", coordsName, diag.Count(coords[0], "row"), featuresName, n).
+		return diag.Errorf(diag.Pos{}, "%s has %s, %s %d: the file mixes two extractions", coordsName, diag.Count(coords[0],
+			"row"), featuresName, n).
 			WithNote("extract the features again, from the patches of these coordinates")
 	}
-	return diag.Errorf(diag.Pos{}, "%s is %s; %s is needed: x and y of each instance", coordsName, axes(coords), axes([]int{n, 2}))
+	return diag.Errorf(diag.Pos{}, "%s is %s; %s is needed: x and y of each instance", coordsName, axes(coords),
+		axes([]int{n, 2}))
 }
 
 // axes formats a shape like NumPy.
@@ -361,7 +367,8 @@ func axes(shape []int) string { return strings.ReplaceAll(fmt.Sprint(shape), " "
 func otherShape(bag []int, rows int, shape []int) error {
 	wrong := diag.Errorf(diag.Pos{}, "its instances have the shape %v, those of the first bag %v", bag[1:], shape)
 	if bag[0] == rows {
-		wrong = wrong.WithNote("both have %s: if the files have one column per instance, as Julia and MATLAB write them, transpose the features", diag.Count(bag[0], "row"))
+		wrong = wrong.WithNote("both have %s: if the files have one column per instance, as Julia and MATLAB write them, "+
+			"transpose the features", diag.Count(bag[0], "row"))
 	}
 	return wrong
 }

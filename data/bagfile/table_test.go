@@ -31,7 +31,8 @@ func npyBytes(values []float32, shape ...int) []byte {
 // safetensorsBytes returns a file with one tensor.
 func safetensorsBytes(name, kind string, raw []byte, shape ...int) []byte {
 	extents := strings.ReplaceAll(fmt.Sprint(shape), " ", ",")
-	header := fmt.Sprintf(`{"__metadata__":{"by":"test"},%q:{"dtype":%q,"shape":%s,"data_offsets":[0,%d]}}`, name, kind, extents, len(raw))
+	header := fmt.Sprintf(`{"__metadata__":{"by":"test"},%q:{"dtype":%q,"shape":%s,"data_offsets":[0,%d]}}`, name, kind,
+		extents, len(raw))
 	return slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), []byte(header), raw)
 }
 
@@ -106,8 +107,14 @@ func writeTable(t testing.TB) (path string, want *data.Dataset) {
 	add("c.npy", 5, func(x []float32) []byte { return npyBytes(x, 5, 3) })
 	add("d.npz", 4, func(x []float32) []byte { return archiveBytes("features", zip.Store, npyBytes(x, 4, 3)) })
 	add("e.npz#x", 4, func(x []float32) []byte { return archiveBytes("x", zip.Store, npyBytes(x, 1, 4, 3)) })
-	add("f.safetensors", 6, func(x []float32) []byte { return safetensorsBytes("features", "F16", halfBytes(x, false), 6, 3) })
-	add("g.safetensors", 6, func(x []float32) []byte { return safetensorsBytes("slide-06", "BF16", halfBytes(x, true), 1, 6, 3) })
+	add("f.safetensors", 6, func(x []float32) []byte {
+		return safetensorsBytes("features", "F16", halfBytes(x, false), 6,
+			3)
+	})
+	add("g.safetensors", 6, func(x []float32) []byte {
+		return safetensorsBytes("slide-06", "BF16", halfBytes(x, true), 1,
+			6, 3)
+	})
 	add("h#1.npy", 1, nil)
 	want.Instances = append(want.Instances[:len(want.Instances)-3], 1, 2, 3)
 	if err := os.WriteFile(filepath.Join(dir, "h#1.npy"), npyBytes([]float32{1, 2, 3}, 1, 3), 0o644); err != nil {
@@ -148,7 +155,8 @@ func TestTable(t *testing.T) {
 	for _, c := range []struct {
 		draw    *data.Draw
 		batches [][]int
-	}{{nil, mixed}, {nil, halves}, {nil, mixed}, {nil, halves}, {nil, halves[:1]}, {&data.Draw{N: 3, Seed: 1, Epoch: 2}, mixed}} {
+	}{{nil, mixed}, {nil, halves}, {nil, mixed}, {nil, halves}, {nil, halves[:1]}, {&data.Draw{N: 3, Seed: 1, Epoch: 2},
+		mixed}} {
 		var list, wanted []string
 		draw, batches := c.draw, c.batches
 		for b, err := range loader.Load(batches, draw) {
@@ -189,12 +197,14 @@ func TestTable(t *testing.T) {
 func TestBagOfSeveralFiles(t *testing.T) {
 	path, want := writeTable(t)
 	table := "bag,label,candidates,file\np0,no,no yes,all.h5#bags/slide-00\np1,yes,no yes,all.h5#bags/slide-01\n" +
-		"p1,,,c.npy\np1,yes,no yes,d.npz\np2,no,no yes,e.npz#x\np3,yes,no yes,f.safetensors\np3,yes,,g.safetensors#slide-06\np3,,,h#1.npy\np4,yes,yes,f.safetensors\np4,,,half.safetensors\n"
+		"p1,,,c.npy\np1,yes,no yes,d.npz\np2,no,no yes,e.npz#x\np3,yes,no " +
+		"yes,f.safetensors\np3,yes,,g.safetensors#slide-06\np3,,,h#1.npy\np4,yes,yes,f.safetensors\np4,,,half.safetensors\n"
 	if err := os.WriteFile(path, []byte(table), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	half := bagValues(9, 2, 3)
-	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "half.safetensors"), safetensorsBytes("features", "F16", halfBytes(half, false), 2, 3), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "half.safetensors"), safetensorsBytes("features", "F16",
+		halfBytes(half, false), 2, 3), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	want.Instances = slices.Concat(want.Instances, bagValues(5, 6, 3), half)
@@ -252,7 +262,8 @@ func TestInfiniteHalves(t *testing.T) {
 		values := make([]float32, 6*3)
 		values[7] = float32(math.Inf(-1))
 		b := &store.files[bag]
-		if err := os.WriteFile(b.path, safetensorsBytes(b.name, kind, halfBytes(values, kind == "BF16"), 6, 3), 0o644); err != nil {
+		if err := os.WriteFile(b.path, safetensorsBytes(b.name, kind, halfBytes(values, kind == "BF16"), 6, 3),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 		if b.info, err = os.Stat(b.path); err != nil { // as if it was not changed
@@ -278,29 +289,48 @@ func TestTableErrors(t *testing.T) {
 		table, want string
 		files       map[string][]byte
 	}{
-		"missing file":   {header + "s1,,a b,x.npy\n", `x.npy: bag 1 ("s1"): there is no such file`, nil},
-		"extension":      {header + "s1,,a b,x.pt\n", `x.pt: bag 1 ("s1"): files with this extension are not supported; supported are .npz, .h5, .hdf5, .safetensors, .npy`, nil},
-		"empty cell":     {header + "s1,,a b,\n", `table.csv:2: bag 1 ("s1") has no file`, nil},
-		"file twice":     {header + "s1,,a b,x.npy\ns1,,,x.npy\n", `table.csv:3: bag 1 ("s1") has the file x.npy twice, here and in line 2`, nil},
-		"other label":    {header + "s1,a,a b,x.npy\ns1,b,,y.npy\n", `table.csv:3: bag 1 ("s1") has the label "b" here and "a" in line 2`, nil},
-		"other set":      {header + "s1,,a b,x.npy\ns1,,a b c,y.npy\n", `table.csv:3: bag 1 ("s1") has the candidates "a b c" here and "a b" in line 2`, nil},
-		"later label":    {header + "s1,,a b,x.npy\ns1,a,,y.npy\n", `table.csv:3: bag 1 ("s1") has the label "a" here and "" in line 2`, nil},
-		"apart":          {header + "s1,,a b,x.npy\ns2,,a b,z.npy\ns1,,a b,y.npy\n", `table.csv:4: bag 1 ("s1") occurs again after other bags`, nil},
-		"second missing": {header + "s1,,a b,x.npy\ns1,,a b,y.npy\n", `y.npy: bag 1 ("s1"): there is no such file`, map[string][]byte{"x.npy": npyBytes([]float32{1, 2}, 1, 2)}},
-		"other column":   {"bag,label,candidates,file,age\ns1,,a b,x.npy,3\n", `the column "age" has no meaning in a table of files`, nil},
-		"instance label": {"bag,label,candidates,instance_label,file\ns1,,a b,,x.npy\n", "a table of files has no rows for instances; it cannot have their labels", nil},
-		"no array":       {header + "s1,,a b,x.npz\n", "", map[string][]byte{"x.npz": archiveBytes("coords", zip.Store, npyBytes([]float32{1, 2}, 1, 2))}},
-		"named array":    {header + "s1,,a b,x.npz#y\n", `the file has no array "y"; it has coords`, map[string][]byte{"x.npz": archiveBytes("coords", zip.Store, npyBytes([]float32{1, 2}, 1, 2))}},
-		"compressed":     {header + "s1,,a b,x.npz\n", `array "features" is compressed, so that its rows cannot be read one by one; write it with numpy.savez`, map[string][]byte{"x.npz": archiveBytes("features", zip.Deflate, npyBytes([]float32{1, 2}, 1, 2))}},
-		"one axis":       {header + "s1,,a b,x.npy\n", "the array has the shape [2]; [instances, features] is needed", map[string][]byte{"x.npy": npyBytes([]float32{1, 2}, 2)}},
-		"no instance":    {header + "s1,,a b,x.npy\n", "a bag needs at least one instance and one feature", map[string][]byte{"x.npy": npyBytes(nil, 0, 2)}},
-		"other width":    {header + "s1,,a b,x.npy\ns2,,a b,y.npy\n", `y.npy: bag 2 ("s2"): its instances have the shape [1], those of the first bag [2]`, map[string][]byte{"x.npy": npyBytes([]float32{1, 2}, 1, 2), "y.npy": npyBytes([]float32{1, 2}, 2, 1)}},
-		"not finite":     {header + "s1,,a b,x.npy\n", `x.npy: bag 1 ("s1"): feature 2 of instance 1 is NaN; features must be finite (float32)`, map[string][]byte{"x.npy": npyBytes([]float32{1, nan}, 1, 2)}},
-		"cut npy":        {header + "s1,,a b,x.npy\n", "the array is longer than the file; the file is cut short or damaged", map[string][]byte{"x.npy": npyBytes([]float32{1}, 1, 2)}},
-		"text":           {header + "s1,,a b,x.safetensors\n", "not a safetensors file", map[string][]byte{"x.safetensors": []byte("this is only text")}},
-		"offsets":        {header + "s1,,a b,x.safetensors\n", "the array is longer than the file", map[string][]byte{"x.safetensors": safetensorsBytes("features", "F32", []byte("1234"), 1, 2)}},
-		"type":           {header + "s1,,a b,x.safetensors\n", `tensor "features" has the type "F8_E4M3", which is not supported`, map[string][]byte{"x.safetensors": safetensorsBytes("features", "F8_E4M3", []byte("12"), 1, 2)}},
-		"hdf5":           {header + "s1,,a b,x.h5\n", "not an HDF5 file", map[string][]byte{"x.h5": []byte("text")}},
+		"missing file": {header + "s1,,a b,x.npy\n", `x.npy: bag 1 ("s1"): there is no such file`, nil},
+		"extension":    {header + "s1,,a b,x.pt\n", `x.pt: bag 1 ("s1"): files with this extension are not supported; supported are .npz, .h5, .hdf5, .safetensors, .npy`, nil},
+		"empty cell":   {header + "s1,,a b,\n", `table.csv:2: bag 1 ("s1") has no file`, nil},
+		"file twice": {header + "s1,,a b,x.npy\ns1,,,x.npy\n",
+			`table.csv:3: bag 1 ("s1") has the file x.npy twice, here and in line 2`, nil},
+		"other label": {header + "s1,a,a b,x.npy\ns1,b,,y.npy\n",
+			`table.csv:3: bag 1 ("s1") has the label "b" here and "a" in line 2`, nil},
+		"other set": {header + "s1,,a b,x.npy\ns1,,a b c,y.npy\n",
+			`table.csv:3: bag 1 ("s1") has the candidates "a b c" here and "a b" in line 2`, nil},
+		"later label": {header + "s1,,a b,x.npy\ns1,a,,y.npy\n",
+			`table.csv:3: bag 1 ("s1") has the label "a" here and "" in line 2`, nil},
+		"apart": {header + "s1,,a b,x.npy\ns2,,a b,z.npy\ns1,,a b,y.npy\n",
+			`table.csv:4: bag 1 ("s1") occurs again after other bags`, nil},
+		"second missing": {header + "s1,,a b,x.npy\ns1,,a b,y.npy\n", `y.npy: bag 1 ("s1"): there is no such file`,
+			map[string][]byte{"x.npy": npyBytes([]float32{1, 2}, 1, 2)}},
+		"other column": {"bag,label,candidates,file,age\ns1,,a b,x.npy,3\n",
+			`the column "age" has no meaning in a table of files`, nil},
+		"instance label": {"bag,label,candidates,instance_label,file\ns1,,a b,,x.npy\n",
+			"a table of files has no rows for instances; it cannot have their labels", nil},
+		"no array": {header + "s1,,a b,x.npz\n", "", map[string][]byte{"x.npz": archiveBytes("coords", zip.Store,
+			npyBytes([]float32{1, 2}, 1, 2))}},
+		"named array": {header + "s1,,a b,x.npz#y\n", `the file has no array "y"; it has coords`,
+			map[string][]byte{"x.npz": archiveBytes("coords", zip.Store, npyBytes([]float32{1, 2}, 1, 2))}},
+		"compressed": {header + "s1,,a b,x.npz\n", `array "features" is compressed, so that its rows cannot be read one by one; write it with numpy.savez`, map[string][]byte{"x.npz": archiveBytes("features", zip.Deflate, npyBytes([]float32{1, 2}, 1, 2))}},
+		"one axis": {header + "s1,,a b,x.npy\n", "the array has the shape [2]; [instances, features] is needed",
+			map[string][]byte{"x.npy": npyBytes([]float32{1, 2}, 2)}},
+		"no instance": {header + "s1,,a b,x.npy\n", "a bag needs at least one instance and one feature",
+			map[string][]byte{"x.npy": npyBytes(nil, 0, 2)}},
+		"other width": {header + "s1,,a b,x.npy\ns2,,a b,y.npy\n",
+			`y.npy: bag 2 ("s2"): its instances have the shape [1], those of the first bag [2]`,
+			map[string][]byte{"x.npy": npyBytes([]float32{1, 2}, 1, 2), "y.npy": npyBytes([]float32{1, 2}, 2, 1)}},
+		"not finite": {header + "s1,,a b,x.npy\n", `x.npy: bag 1 ("s1"): feature 2 of instance 1 is NaN; features must be finite (float32)`, map[string][]byte{"x.npy": npyBytes([]float32{1, nan}, 1, 2)}},
+		"cut npy": {header + "s1,,a b,x.npy\n", "the array is longer than the file; the file is cut short or damaged",
+			map[string][]byte{"x.npy": npyBytes([]float32{1}, 1, 2)}},
+		"text": {header + "s1,,a b,x.safetensors\n", "not a safetensors file",
+			map[string][]byte{"x.safetensors": []byte("this is only text")}},
+		"offsets": {header + "s1,,a b,x.safetensors\n", "the array is longer than the file",
+			map[string][]byte{"x.safetensors": safetensorsBytes("features", "F32", []byte("1234"), 1, 2)}},
+		"type": {header + "s1,,a b,x.safetensors\n",
+			`tensor "features" has the type "F8_E4M3", which is not supported`,
+			map[string][]byte{"x.safetensors": safetensorsBytes("features", "F8_E4M3", []byte("12"), 1, 2)}},
+		"hdf5": {header + "s1,,a b,x.h5\n", "not an HDF5 file", map[string][]byte{"x.h5": []byte("text")}},
 	} {
 		dir := t.TempDir()
 		for file, content := range c.files {

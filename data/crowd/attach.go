@@ -26,7 +26,8 @@ func ReadCandidates(path string, classes []string) (*Table, error) {
 		labels := 0
 		for c, v := range t.row(i) {
 			if v != 0 && v != 1 {
-				faults.Add(diag.Errorf(pos, "image %q, class %q: %v is neither 0 nor 1; make candidate sets out of annotators' probabilities with miplc data crowd", image, t.Classes[c], v))
+				faults.Add(diag.Errorf(pos, "image %q, class %q: %v is neither 0 nor 1; make candidate sets out of annotators' "+
+					"probabilities with miplc data crowd", image, t.Classes[c], v))
 			}
 			if v != 0 {
 				labels++
@@ -72,7 +73,8 @@ const (
 // without a row is an error. A dataset without classes gets those of the table.
 func Attach(d *data.Dataset, t *Table, outside Outside) (*data.Dataset, int, error) {
 	if d.BagNames == nil {
-		return nil, 0, diag.Errorf(diag.Pos{File: d.Name}, "the bags have no names to match with images; sets of miplc data bags have")
+		return nil, 0, diag.Errorf(diag.Pos{File: d.Name}, "the bags have no names to match with images; sets of miplc "+
+			"data bags have")
 	}
 	rows, err := match(d.BagNames, t)
 	if err != nil {
@@ -85,7 +87,8 @@ func Attach(d *data.Dataset, t *Table, outside Outside) (*data.Dataset, int, err
 	number, names := make([]int, len(t.Classes)), out.AllClassNames()
 	for c, name := range t.Classes {
 		if number[c] = slices.Index(names, name); number[c] < 0 {
-			e := diag.Errorf(diag.Pos{File: t.Path}, "unknown class %q: no bag is of it", name).WithNote("the classes of the bags are %s", diag.Words(out.ClassNames))
+			e := diag.Errorf(diag.Pos{File: t.Path}, "unknown class %q: no bag is of it",
+				name).WithNote("the classes of the bags are %s", diag.Words(out.ClassNames))
 			e.Suggestion = diag.Suggest(name, out.ClassNames)
 			return nil, 0, e
 		}
@@ -123,11 +126,13 @@ func truths(d *data.Dataset, t *Table, outside Outside) (*data.Dataset, int, err
 		return d, 0, nil
 	case outside == OutsideError:
 		i := wrong[0]
-		return nil, len(wrong), diag.Errorf(diag.Pos{File: t.Path}, "%d of %d images have a true label that is not among their candidates; the first is %s of class %s",
+		return nil, len(wrong), diag.Errorf(diag.Pos{File: t.Path}, "%d of %d images have a true label that is not among "+
+			"their candidates; the first is %s of class %s",
 			len(wrong), d.Bags(), d.BagNames[i], d.ClassName(d.Labels[i])).
 			WithNote("choose what to do with them: --outside add, drop or forget")
 	case outside == OutsideDrop && len(kept) == 0:
-		return nil, len(wrong), diag.Errorf(diag.Pos{File: t.Path}, "no image has its true label among its candidates; are the classes mixed up?")
+		return nil, len(wrong), diag.Errorf(diag.Pos{File: t.Path}, "no image has its true label among its candidates; "+
+			"are the classes mixed up?")
 	case outside == OutsideDrop:
 		selected, err := d.Select(kept)
 		return selected, len(wrong), err
@@ -163,7 +168,8 @@ func match(bags []string, t *Table) ([]int, error) {
 		case i < 0:
 			faults.Add(diag.Errorf(pos, "several bags are named %q at the end; write more of the path", image))
 		case rows[i] >= 0:
-			faults.Add(diag.Errorf(pos, "the image %q is the bag %q, which line %d gives candidates already", image, bags[i], t.lines[rows[i]]))
+			faults.Add(diag.Errorf(pos, "the image %q is the bag %q, which line %d gives candidates already", image, bags[i],
+				t.lines[rows[i]]))
 		default:
 			rows[i] = r
 		}

@@ -34,14 +34,17 @@ func TestDistill(t *testing.T) {
 	}{
 		{"in two sets", [][]float64{{.6, .4, 0, 0}, {.5, 0, .5, 0}, {0, .3, 0, .7}}, []float64{1, 1, 0, 0}, false},
 		{"in all three", [][]float64{{.6, .4, 0, 0}, {.9, .1, 0, 0}, {.2, .8, 0, 0}}, []float64{1, 1, 0, 0}, false},
-		{"however unlikely", [][]float64{{.999, .001, 0, 0}, {.999, 0, .001, 0}, {0, .001, 0, .999}}, []float64{1, 1, 0, 0}, false},
+		{"however unlikely", [][]float64{{.999, .001, 0, 0}, {.999, 0, .001, 0}, {0, .001, 0, .999}}, []float64{1, 1, 0, 0},
+			false},
 		{"one label agreed on", [][]float64{{1, 0, 0, 0}, {.9, .1, 0, 0}, {0, 0, .3, .7}}, []float64{1, 0, 0, 1}, true},
-		{"the agreed label is nobody's first", [][]float64{{.6, .4, 0, 0}, {0, .3, .7, 0}, {0, 0, 0, 1}}, []float64{1, 0, 1, 1}, true},
+		{"the agreed label is nobody's first", [][]float64{{.6, .4, 0, 0}, {0, .3, .7, 0}, {0, 0, 0, 1}}, []float64{1, 0, 1,
+			1}, true},
 		{"no label agreed on", [][]float64{{.6, 0, 0, 0}, {0, .3, 0, 0}, {0, 0, .3, .7}}, []float64{1, 1, 0, 1}, true},
 		{"all say the same", [][]float64{{1, 0, 0, 0}, {1, 0, 0, 0}, {1, 0, 0, 0}}, []float64{1, 0, 0, 0}, true},
 		{"equally probable", [][]float64{{.5, .5, 0, 0}, {0, 0, 1, 0}, {0, 0, 1, 0}}, []float64{1, 1, 1, 0}, true},
 		{"one says nothing", [][]float64{{0, 0, 0, 0}, {.2, .8, 0, 0}, {0, 0, 1, 0}}, []float64{0, 1, 1, 0}, true},
-		{"five annotators", [][]float64{{1, 0, 0, 0}, {1, 0, 0, 0}, {0, 1, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 1}}, []float64{1, 1, 0, 0}, false},
+		{"five annotators", [][]float64{{1, 0, 0, 0}, {1, 0, 0, 0}, {0, 1, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 1}},
+			[]float64{1, 1, 0, 0}, false},
 		{"nobody says anything", [][]float64{{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}}, []float64{0, 0, 0, 0}, true},
 	} {
 		got := make([]float64, 4)
@@ -103,15 +106,20 @@ func TestBadTables(t *testing.T) {
 		{"no rows", "image,stroma,mucus,debris\n", []string{"f.csv: no rows"}},
 		{"no image column", "name,stroma,mucus,debris\nx,1,0,0\n", []string{`f.csv:1:1: the header must start with image`}},
 		{"one class", "image,stroma\nx,1\n", []string{"names 1 class; 2 to"}},
-		{"unknown class", "image,stroma,mucsu,debris\nx,1,0,0\n", []string{`f.csv:1:14: unknown class "mucsu" (did you mean "mucus"?)`, `the class "mucus" has no column`}},
-		{"class twice", "image,stroma,mucus,debris,mucus\nx,1,0,0,0\n", []string{`f.csv:1:27: the class "mucus" is in columns 3 and 5`}},
+		{"unknown class", "image,stroma,mucsu,debris\nx,1,0,0\n",
+			[]string{`f.csv:1:14: unknown class "mucsu" (did you mean "mucus"?)`, `the class "mucus" has no column`}},
+		{"class twice", "image,stroma,mucus,debris,mucus\nx,1,0,0,0\n",
+			[]string{`f.csv:1:27: the class "mucus" is in columns 3 and 5`}},
 		{"class without a name", "image,stroma,,debris\nx,1,0,0\n", []string{"column 3 has no usable class name"}},
 		{"missing class", "image,stroma,debris\nx,1,0\n", []string{`f.csv:1: the class "mucus" has no column`}},
 		{"out of range", "image,stroma,mucus,debris\nx,1.5,-0.1,0\ny,NaN,Inf,1e999\n", []string{
-			`f.csv:2:3: image "x", class "stroma": the probability 1.5 is not between 0 and 1`, `f.csv:2:7: image "x", class "mucus": the probability -0.1`,
+			`f.csv:2:3: image "x", class "stroma": the probability 1.5 is not between 0 and 1`,
+			`f.csv:2:7: image "x", class "mucus": the probability -0.1`,
 			`f.csv:3:3: image "y", class "stroma": the probability NaN`, `the probability Inf`, `the probability 1e999`}},
-		{"no number", "image,stroma,mucus,debris\nx,yes,0,0\n", []string{`f.csv:2:3: image "x", class "stroma": "yes" is not a number`}},
-		{"row twice", "image,stroma,mucus,debris\nx,1,0,0\ny,1,0,0\nx,0,1,0\n", []string{`f.csv:4:1: the image "x" has a second row; the first is in line 2`}},
+		{"no number", "image,stroma,mucus,debris\nx,yes,0,0\n",
+			[]string{`f.csv:2:3: image "x", class "stroma": "yes" is not a number`}},
+		{"row twice", "image,stroma,mucus,debris\nx,1,0,0\ny,1,0,0\nx,0,1,0\n",
+			[]string{`f.csv:4:1: the image "x" has a second row; the first is in line 2`}},
 		{"short row", "image,stroma,mucus,debris\nx,1,0\n", []string{"f.csv:2: the row has 3 fields, the header 4"}},
 		{"no name", "image,stroma,mucus,debris\n,1,0,0\n", []string{`f.csv:2:1: "" is not a usable image name`}},
 		{"quotes", "image,stroma,mucus,debris\n\"x,1,0,0\n", []string{"f.csv:2:10: not well-formed CSV"}},
@@ -147,7 +155,8 @@ func TestBadAnnotators(t *testing.T) {
 		{"two annotators", []string{a, b}, []string{"the rule needs the files of at least 3 annotators, 2 given"}},
 		{"the same file", []string{a, b, a}, []string{"a.csv: the file is given twice"}},
 		{"no file", []string{a, b, filepath.Join(dir, "c.csv")}, []string{"c.csv: there is no such file"}},
-		{"missing images", []string{a, b, lacks}, []string{`lacks.csv: no row for the image "2", which `, `a.csv: no row for the image "3", which `}},
+		{"missing images", []string{a, b, lacks}, []string{`lacks.csv: no row for the image "2", which `,
+			`a.csv: no row for the image "3", which `}},
 		{"unknown class", []string{a, b, other}, []string{`other.csv:1:9: unknown class "X"`}},
 	} {
 		_, err := ReadAnnotators(c.files, nil)
@@ -157,11 +166,13 @@ func TestBadAnnotators(t *testing.T) {
 			}
 		}
 	}
-	annotators, err := ReadAnnotators([]string{silent, write(t, dir, "s2.csv", "image,A,B\n1,0,0\n2,0,1\n"), write(t, dir, "s3.csv", "image,A,B\n1,0,0\n2,0,1\n")}, nil)
+	annotators, err := ReadAnnotators([]string{silent, write(t, dir, "s2.csv", "image,A,B\n1,0,0\n2,0,1\n"),
+		write(t, dir, "s3.csv", "image,A,B\n1,0,0\n2,0,1\n")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Distill(annotators); err == nil || !strings.Contains(err.Error(), `silent.csv:2: no annotator gives the image "1" any label`) {
+	if _, _, err := Distill(annotators); err == nil ||
+		!strings.Contains(err.Error(), `silent.csv:2: no annotator gives the image "1" any label`) {
 		t.Errorf("an image without labels: %v", err)
 	}
 	for text, want := range map[string]string{
@@ -186,7 +197,8 @@ func bags() *data.Dataset {
 func TestAttach(t *testing.T) {
 	table := func(images string, values ...float64) *Table {
 		names := strings.Fields(images)
-		return &Table{Path: "c.csv", Classes: []string{"B", "A"}, Images: names, Values: values, lines: []int{2, 3, 4, 5}[:len(names)]}
+		return &Table{Path: "c.csv", Classes: []string{"B", "A"}, Images: names, Values: values, lines: []int{2, 3, 4,
+			5}[:len(names)]}
 	}
 	good := table("other.png A/1.png train/B/1.png 2.png", 1, 1, 1, 1, 1, 0, 1, 1)
 	d, wrong, err := Attach(bags(), good, OutsideError)
@@ -219,11 +231,13 @@ func TestAttach(t *testing.T) {
 		table *Table
 		want  string
 	}{
-		{bags(), outside, "c.csv: 1 of 3 images have a true label that is not among their candidates; the first is train/A/1.png of class A"},
+		{bags(), outside, "c.csv: 1 of 3 images have a true label that is not among their candidates; the first is " +
+			"train/A/1.png of class A"},
 		{unnamed, outside, "bags: the bags have no names to match with images"},
 		{bags(), table("A/1.png 1.png B/2.png", 1, 1, 1, 1, 1, 1), `c.csv:3: several bags are named "1.png" at the end`},
 		{bags(), table("A/1.png B/2.png", 1, 1, 1, 1), `c.csv: no row for the image "train/B/1.png"`},
-		{bags(), table("A/1.png B/1.png B/2.png 2.png", 1, 1, 1, 1, 1, 1, 1, 1), `c.csv:5: the image "2.png" is the bag "train/B/2.png", which line 4 gives candidates already`},
+		{bags(), table("A/1.png B/1.png B/2.png 2.png", 1, 1, 1, 1, 1, 1, 1, 1),
+			`c.csv:5: the image "2.png" is the bag "train/B/2.png", which line 4 gives candidates already`},
 		{bags(), strange, `c.csv: unknown class "C"`},
 	} {
 		_, _, err := Attach(c.set, c.table, OutsideError)
@@ -254,8 +268,10 @@ func FuzzTable(f *testing.F) {
 			}
 			return
 		}
-		if len(table.Values) != len(table.Images)*len(table.Classes) || len(table.lines) != len(table.Images) || len(table.Classes) < 2 {
-			t.Fatalf("a table of %d values for %d images and %d classes", len(table.Values), len(table.Images), len(table.Classes))
+		if len(table.Values) != len(table.Images)*len(table.Classes) || len(table.lines) != len(table.Images) ||
+			len(table.Classes) < 2 {
+			t.Fatalf("a table of %d values for %d images and %d classes", len(table.Values), len(table.Images),
+				len(table.Classes))
 		}
 		for _, v := range table.Values {
 			if !(v >= 0 && v <= 1) {

@@ -22,9 +22,10 @@ type Stats struct {
 	Classes        int     `json:"classes"`
 	Annotators     int     `json:"annotators"`
 	MeanCandidates float64 `json:"mean_candidates"` // mean number of labels per image
-	Agreed         int     `json:"agreed"`          // images whose set contains the labels on which at least two annotators agree
-	Picked         int     `json:"picked"`          // images whose set contains each annotator's most probable label
-	MeanLabels     float64 `json:"mean_labels"`     // mean number of labels per annotator and image
+	// images whose set contains the labels on which at least two annotators agree
+	Agreed     int     `json:"agreed"`
+	Picked     int     `json:"picked"`      // images whose set contains each annotator's most probable label
+	MeanLabels float64 `json:"mean_labels"` // mean number of labels per annotator and image
 }
 
 // ReadAnnotators reads one table per annotator. The classes are the given ones, or those of the first
@@ -80,7 +81,8 @@ func missing(t, other *Table, faults *diag.List) {
 		}
 	}
 	if n > 0 {
-		d := diag.Errorf(diag.Pos{File: t.Path}, "no row for the image %q, which %s has in line %d", example, other.Path, line)
+		d := diag.Errorf(diag.Pos{File: t.Path}, "no row for the image %q, which %s has in line %d", example, other.Path,
+			line)
 		d.Suggestion = diag.Suggest(example, t.Images)
 		if n > 1 {
 			d = d.WithNote("%d more images are missing", n-1)
@@ -105,7 +107,8 @@ func (t *Table) numbers() map[string]int {
 func Distill(annotators []*Table) (*Table, Stats, error) {
 	first := annotators[0]
 	k := len(first.Classes)
-	out := &Table{Classes: first.Classes, Images: first.Images, Values: make([]float64, len(first.Values)), lines: first.lines}
+	out := &Table{Classes: first.Classes, Images: first.Images, Values: make([]float64, len(first.Values)),
+		lines: first.lines}
 	s := Stats{Images: len(first.Images), Classes: k, Annotators: len(annotators)}
 	rows := make([]map[string]int, len(annotators))
 	for w, t := range annotators {
@@ -125,7 +128,8 @@ func Distill(annotators []*Table) (*Table, Stats, error) {
 		labels, picked := distill(said, out.row(i))
 		switch {
 		case labels == 0:
-			faults.Add(diag.Errorf(diag.Pos{File: first.Path, Line: first.lines[i]}, "no annotator gives the image %q any label", image))
+			faults.Add(diag.Errorf(diag.Pos{File: first.Path, Line: first.lines[i]}, "no annotator gives the image %q any label",
+				image))
 		case picked:
 			s.Picked++
 		default:

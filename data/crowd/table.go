@@ -119,7 +119,8 @@ func (p *tableReader) header() bool {
 			p.t.Classes = append(p.t.Classes, strings.Clone(name))
 			p.columns = append(p.columns, i)
 		case !slices.Contains(known, name):
-			d := diag.Errorf(diag.Pos{File: p.t.Path, Line: line, Col: col}, "unknown class %q", name).WithNote("the classes are %s", diag.Words(known))
+			d := diag.Errorf(diag.Pos{File: p.t.Path, Line: line, Col: col}, "unknown class %q",
+				name).WithNote("the classes are %s", diag.Words(known))
 			d.Suggestion = diag.Suggest(name, known)
 			p.faults.Add(d)
 		default:

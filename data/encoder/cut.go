@@ -67,7 +67,8 @@ func (c *cutter) images() (string, error) {
 		}
 	}
 	if len(inputs) != 1 || names[0] == "" {
-		return "", advice(exportAgain, "the encoder has %s (%s), expected one, the images", diag.Count(len(inputs), "input"), diag.Words(names))
+		return "", advice(exportAgain, "the encoder has %s (%s), expected one, the images", diag.Count(len(inputs), "input"),
+			diag.Words(names))
 	}
 	kind := onnxpb.TensorProto_DataType(inputs[0].GetType().GetTensorType().GetElemType())
 	if kind != onnxpb.TensorProto_FLOAT {
@@ -75,11 +76,13 @@ func (c *cutter) images() (string, error) {
 	}
 	dims := inputs[0].Extents()
 	if len(dims) != 4 || dims[1] > 0 && dims[1] != 3 {
-		return "", advice(exportAgain, "the input %q has the shape %v (-1: any), expected [n, 3, height, width]", names[0], dims)
+		return "", advice(exportAgain, "the input %q has the shape %v (-1: any), expected [n, 3, height, width]", names[0],
+			dims)
 	}
 	for i, d := range dims[2:] {
 		if d > 0 && d != int64(c.input.Size) {
-			return "", advice(fmt.Sprintf("set input.size to %d", d), "the input %q has %d pixels on axis %d, input.size is %d", names[0], d, i+2, c.input.Size)
+			return "", advice(fmt.Sprintf("set input.size to %d", d), "the input %q has %d pixels on axis %d, input.size is %d",
+				names[0], d, i+2, c.input.Size)
 		}
 	}
 	return names[0], nil
@@ -94,7 +97,8 @@ func (c *cutter) needed(output string) ([]*onnxpb.NodeProto, error) {
 			names = append(names, v.GetName())
 		}
 		if len(names) != 1 {
-			return nil, advice("name the features with output", "the encoder has %s: %s", diag.Count(len(names), "output"), diag.Words(names))
+			return nil, advice("name the features with output", "the encoder has %s: %s", diag.Count(len(names), "output"),
+				diag.Words(names))
 		}
 		output = names[0]
 	}
@@ -111,7 +115,8 @@ func (c *cutter) needed(output string) ([]*onnxpb.NodeProto, error) {
 	}
 	slices.Reverse(nodes)
 	if len(nodes) == 0 {
-		return nil, advice("set output to the pooled features: "+diag.Words(c.pooled()), "no node of the encoder makes a value %q", output)
+		return nil, advice("set output to the pooled features: "+diag.Words(c.pooled()),
+			"no node of the encoder makes a value %q", output)
 	}
 	if len(nodes) > maxNodes {
 		return nil, fmt.Errorf("the encoder has %d nodes, more than the limit of %d", len(nodes), maxNodes)
@@ -165,7 +170,8 @@ func (c *cutter) take(nodes []*onnxpb.NodeProto, images string) error {
 	}
 	for _, t := range c.graph.Initializer {
 		if err := t.Check(); err != nil {
-			return advice("set output to a value before the node that reads it, perhaps pooled features: "+diag.Words(c.pooled())+"; or "+exportAgain, "%v", err)
+			return advice("set output to a value before the node that reads it, perhaps pooled features: "+
+				diag.Words(c.pooled())+"; or "+exportAgain, "%v", err)
 		}
 	}
 	return nil
@@ -175,32 +181,37 @@ func (c *cutter) take(nodes []*onnxpb.NodeProto, images string) error {
 func checkNode(n *onnxpb.NodeProto) error {
 	op := n.GetOpType()
 	if d := n.GetDomain(); d != "" && d != "ai.onnx" {
-		return advice("cut the encoder before this node with output, or export it with standard operators", "the operator is of the domain %q", d)
+		return advice("cut the encoder before this node with output, or export it with standard operators",
+			"the operator is of the domain %q", d)
 	}
 	for _, a := range n.GetAttribute() {
 		if a.GetG() != nil || len(a.GetGraphs()) > 0 {
-			return advice("cut the encoder before this node with output, or export it without control flow", "the operator contains a graph")
+			return advice("cut the encoder before this node with output, or export it without control flow",
+				"the operator contains a graph")
 		}
 		if a.GetRefAttrName() != "" || len(a.GetTensors()) > 0 {
 			return advice(exportAgain, "the attribute %q is not a plain value", a.GetName())
 		}
 	}
 	if op != "Constant" && op != "Dropout" && !contract.IsEncoderOp(op) {
-		return advice("cut the encoder before this node with output, or export it again for inference", "the operator is not one that an encoder may use")
+		return advice("cut the encoder before this node with output, or export it again for inference",
+			"the operator is not one that an encoder may use")
 	}
 	return nil
 }
 
 // plainNode copies a node without documentation.
 func plainNode(n *onnxpb.NodeProto) *onnxpb.NodeProto {
-	out := &onnxpb.NodeProto{Name: n.GetName(), OpType: n.GetOpType(), Input: slices.Clone(n.Input), Output: slices.Clone(n.Output)}
+	out := &onnxpb.NodeProto{Name: n.GetName(), OpType: n.GetOpType(), Input: slices.Clone(n.Input),
+		Output: slices.Clone(n.Output)}
 	for _, a := range n.GetAttribute() {
 		a = proto.Clone(a).(*onnxpb.AttributeProto)
 		a.DocString = ""
 		out.Attribute = append(out.Attribute, a)
 	}
 	if out.OpType == "Dropout" {
-		out.OpType, out.Attribute, out.Input, out.Output = "Identity", nil, out.Input[:min(1, len(out.Input))], out.Output[:min(1, len(out.Output))]
+		out.OpType, out.Attribute, out.Input, out.Output = "Identity", nil, out.Input[:min(1, len(out.Input))],
+			out.Output[:min(1, len(out.Output))]
 	}
 	if out.OpType == "BatchNormalization" {
 		out.Output = out.Output[:min(1, len(out.Output))]
@@ -253,7 +264,8 @@ func (c *cutter) check(images string) error {
 		for _, in := range n.Input {
 			if in != "" && !made[in] {
 				return advice("export the encoder again: the nodes of a file are in the order in which they run",
-					"node %d %q (%s) reads %q, which no node before it makes: the file is damaged, or its nodes form a cycle", i+1, n.GetName(), n.GetOpType(), in)
+					"node %d %q (%s) reads %q, which no node before it makes: the file is damaged, or its nodes form a cycle", i+1,
+					n.GetName(), n.GetOpType(), in)
 			}
 		}
 		if len(n.Output) == 0 || n.Output[0] == "" {
@@ -265,7 +277,9 @@ func (c *cutter) check(images string) error {
 			}
 		}
 	}
-	if len(c.graph.Node) == 0 || !slices.ContainsFunc(c.graph.Node, func(n *onnxpb.NodeProto) bool { return slices.Contains(n.Input, images) }) {
+	if len(c.graph.Node) == 0 || !slices.ContainsFunc(c.graph.Node, func(n *onnxpb.NodeProto) bool {
+		return slices.Contains(n.Input, images)
+	}) {
 		return advice("name another value with output", "%s does not depend on the images", c.output)
 	}
 	return nil
@@ -325,7 +339,8 @@ func (c *cutter) finish() error {
 	}
 	shape := shapes[c.last]
 	if len(shape) < 2 || len(shape) > 4 || slices.ContainsFunc(shape[2:], func(d int64) bool { return d != 1 }) {
-		return advice("set output to a pooled value: "+diag.Words(c.pooled()), "%s has the shape %v for one image, expected [1, features] or [1, features, 1, 1]", c.output, shape)
+		return advice("set output to a pooled value: "+diag.Words(c.pooled()),
+			"%s has the shape %v for one image, expected [1, features] or [1, features, 1, 1]", c.output, shape)
 	}
 	return nil
 }
@@ -344,7 +359,8 @@ func (c *cutter) preprocess() {
 	pre := &onnxpb.GraphProto{}
 	name := func(s string) string { return contract.EncoderPrefix + s }
 	constant := func(s string, values []float64) string {
-		pre.Initializer = append(pre.Initializer, onnxpb.FloatTensor(name(s), []int64{1, 3, 1, 1}, ndarray.Convert[float32](values)))
+		pre.Initializer = append(pre.Initializer, onnxpb.FloatTensor(name(s), []int64{1, 3, 1, 1},
+			ndarray.Convert[float32](values)))
 		return name(s)
 	}
 	x := contract.Instances

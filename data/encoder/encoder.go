@@ -60,7 +60,8 @@ func read(path, output string, input contract.EncoderInput) (*Encoder, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(content)
-	e := &Encoder{graph: c.graph, opset: c.opset, Meta: contract.Encoder{EncoderInput: input, Nodes: len(c.graph.Node), File: hex.EncodeToString(sum[:]), Output: c.output}}
+	e := &Encoder{graph: c.graph, opset: c.opset, Meta: contract.Encoder{EncoderInput: input, Nodes: len(c.graph.Node),
+		File: hex.EncodeToString(sum[:]), Output: c.output}}
 	if err := e.measure(); err != nil {
 		return nil, err
 	}
@@ -73,7 +74,8 @@ func advice(todo, format string, args ...any) error {
 }
 
 // exportAgain is what to do about most faults.
-const exportAgain = "export the encoder again: inference mode, one input [n, 3, height, width] with a dynamic axis n, all weights in the file (torch.onnx.export: external_data=False), standard operators"
+const exportAgain = "export the encoder again: inference mode, one input [n, 3, height, width] with a dynamic axis " +
+	"n, all weights in the file (torch.onnx.export: external_data=False), standard operators"
 
 // Shape returns the shape of the features of an image.
 func (e *Encoder) Shape() []int { return []int{e.Meta.Features} }
@@ -98,7 +100,9 @@ func (e *Encoder) measure() error {
 	}
 	bytes, work, _ := f.Run(1, 1)
 	if bytes > maxBytes || work > maxWork {
-		return advice("use a smaller encoder, or smaller images with input.size", "an image needs %d bytes and %d multiplications, more than the limits of %d and %d", bytes, work, int64(maxBytes), int64(maxWork))
+		return advice("use a smaller encoder, or smaller images with input.size",
+			"an image needs %d bytes and %d multiplications, more than the limits of %d and %d", bytes, work, int64(maxBytes),
+			int64(maxWork))
 	}
 	e.bytes = bytes
 	return nil
@@ -122,11 +126,14 @@ func (e *Encoder) model() *onnxpb.ModelProto {
 	n := onnxpb.Open("n")
 	size := onnxpb.Fixed(int64(e.Meta.Size))
 	return &onnxpb.ModelProto{
-		IrVersion: onnxpb.IRVersion(e.opset), ProducerName: "miplc", OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: e.opset}},
+		IrVersion: onnxpb.IRVersion(e.opset), ProducerName: "miplc", OpsetImport: []*onnxpb.OperatorSetIdProto{
+			{Version: e.opset}},
 		Graph: &onnxpb.GraphProto{
 			Name: "encoder", Node: e.graph.Node, Initializer: e.graph.Initializer,
-			Input:  []*onnxpb.ValueInfoProto{onnxpb.Value(contract.Instances, onnxpb.TensorProto_FLOAT, n, onnxpb.Fixed(3), size, size)},
-			Output: []*onnxpb.ValueInfoProto{onnxpb.Value(contract.EncoderFeatures, onnxpb.TensorProto_FLOAT, n, onnxpb.Fixed(int64(e.Meta.Features)))},
+			Input: []*onnxpb.ValueInfoProto{onnxpb.Value(contract.Instances, onnxpb.TensorProto_FLOAT, n, onnxpb.Fixed(3), size,
+				size)},
+			Output: []*onnxpb.ValueInfoProto{onnxpb.Value(contract.EncoderFeatures, onnxpb.TensorProto_FLOAT, n,
+				onnxpb.Fixed(int64(e.Meta.Features)))},
 		},
 	}
 }
@@ -138,11 +145,13 @@ func (e *Encoder) Join(model *onnxpb.ModelProto) (*onnxpb.ModelProto, error) {
 		return nil, err
 	}
 	if len(meta.InputShape) != 1 || meta.InputShape[0] != e.Meta.Features {
-		return nil, fmt.Errorf("the model takes instances of the shape %v, the encoder makes %d features", meta.InputShape, e.Meta.Features)
+		return nil, fmt.Errorf("the model takes instances of the shape %v, the encoder makes %d features", meta.InputShape,
+			e.Meta.Features)
 	}
 	opset := max(model.Opset(), e.opset)
 	out := &onnxpb.ModelProto{
-		IrVersion: onnxpb.IRVersion(opset), ProducerName: model.ProducerName, ProducerVersion: model.ProducerVersion, DocString: model.DocString,
+		IrVersion: onnxpb.IRVersion(opset), ProducerName: model.ProducerName, ProducerVersion: model.ProducerVersion,
+		DocString:   model.DocString,
 		OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: opset}}, Graph: &onnxpb.GraphProto{
 			Name: model.Graph.Name, DocString: model.Graph.DocString, Output: model.Graph.Output,
 		},
@@ -160,11 +169,13 @@ func (e *Encoder) Join(model *onnxpb.ModelProto) (*onnxpb.ModelProto, error) {
 	}
 	encoder := e.Meta
 	encoder.Nodes = len(part.Node)
-	meta.Encoder, meta.InputShape, meta.Columns, meta.Backends = &encoder, encoder.InputShape(), nil, []string{contract.BackendORT}
+	meta.Encoder, meta.InputShape, meta.Columns, meta.Backends = &encoder, encoder.InputShape(), nil,
+		[]string{contract.BackendORT}
 	g := out.Graph
 	g.Node, g.Initializer = slices.Concat(part.Node, rest.Node), slices.Concat(part.Initializer, rest.Initializer)
 	g.Input = e.model().Graph.Input
-	g.Input[0].DocString = "Images of one bag: red, green and blue from 0 to 1. The model contains the other steps of the preprocessing and the encoder."
+	g.Input[0].DocString = "Images of one bag: red, green and blue from 0 to 1. The model contains the other steps of " +
+		"the preprocessing and the encoder."
 	for _, in := range model.Graph.Input {
 		if in.GetName() != contract.Instances {
 			g.Input = append(g.Input, in)

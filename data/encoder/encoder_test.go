@@ -16,7 +16,8 @@ import (
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 )
 
-var small = contract.EncoderInput{Size: 16, Mean: []float64{0.5, 0.5, 0.5}, Std: []float64{0.5, 0.5, 0.5}, Order: contract.RGB}
+var small = contract.EncoderInput{Size: 16, Mean: []float64{0.5, 0.5, 0.5}, Std: []float64{0.5, 0.5, 0.5},
+	Order: contract.RGB}
 
 // written writes a model to a file and returns its path.
 func written(t testing.TB, m *onnxpb.ModelProto) string {
@@ -74,56 +75,78 @@ func TestFaultyEncoders(t *testing.T) {
 		change func(m *onnxpb.ModelProto, g *onnxpb.GraphProto)
 		want   []string
 	}{
-		"wrong name":    {"pool", nil, []string{`no node of the encoder makes a value "pool"`, "set output to the pooled features: pooled"}},
+		"wrong name": {"pool", nil, []string{`no node of the encoder makes a value "pool"`,
+			"set output to the pooled features: pooled"}},
 		"input as name": {"x", nil, []string{`no node of the encoder makes a value "x"`}},
-		"wrong rank":    {"relu", nil, []string{"relu has the shape [1 8 8 8] for one image, expected [1, features]", "set output to a pooled value"}},
-		"constant":      {"c", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Add("c", "Identity", nil, "b") }, []string{"c does not depend on the images"}},
+		"wrong rank": {"relu", nil, []string{"relu has the shape [1 8 8 8] for one image, expected [1, features]",
+			"set output to a pooled value"}},
+		"constant": {"c", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Add("c", "Identity", nil, "b") },
+			[]string{"c does not depend on the images"}},
 		"external data": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) {
 			g.Initializer[0].RawData, g.Initializer[0].DataLocation = nil, onnxpb.TensorProto_EXTERNAL
 			g.Initializer[0].ExternalData = []*onnxpb.StringStringEntryProto{{Key: "location", Value: "/etc/passwd"}}
 		}, []string{`tensor "w" keeps its data in another file`, "all weights in the file"}},
-		"huge tensor":   {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Initializer[0].Dims = []int64{1 << 30, 1 << 30} }, []string{"which no file can hold"}},
-		"short tensor":  {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Initializer[1].RawData = []byte{1} }, []string{`tensor "b": shape [8] needs 8 elements`}},
-		"custom domain": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Node[1].Domain = "com.microsoft" }, []string{`node 2 "relu" (Relu): the operator is of the domain "com.microsoft"`, "cut the encoder before this node"}},
-		"unknown op":    {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Node[1].OpType = "RandomNormalLike" }, []string{"not one that an encoder may use"}},
-		"loop":          {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Node[1].OpType = "Loop" }, []string{"not one that an encoder may use"}},
+		"huge tensor": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) {
+			g.Initializer[0].Dims = []int64{1 << 30, 1 << 30}
+		}, []string{"which no file can hold"}},
+		"short tensor": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Initializer[1].RawData = []byte{1} },
+			[]string{`tensor "b": shape [8] needs 8 elements`}},
+		"custom domain": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Node[1].Domain = "com.microsoft" },
+			[]string{`node 2 "relu" (Relu): the operator is of the domain "com.microsoft"`, "cut the encoder before this node"}},
+		"unknown op": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Node[1].OpType = "RandomNormalLike" },
+			[]string{"not one that an encoder may use"}},
+		"loop": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Node[1].OpType = "Loop" },
+			[]string{"not one that an encoder may use"}},
 		"control flow": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) {
 			g.Node[1].Attribute = []*onnxpb.AttributeProto{onnxpb.GraphAttr("then_branch", body)}
 		}, []string{"the operator contains a graph"}},
-		"cycle":      {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Node[1].Input[0] = "flat" }, []string{`node 1 "relu" (Relu) reads "flat", which no node before it makes`, "form a cycle"}},
-		"made twice": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Node[1].Output = []string{"relu", "conv"} }, []string{`the value "conv" is made twice`}},
-		"missing":    {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Initializer = g.Initializer[1:] }, []string{`reads "w", which no node before it makes`}},
+		"cycle": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Node[1].Input[0] = "flat" },
+			[]string{`node 1 "relu" (Relu) reads "flat", which no node before it makes`, "form a cycle"}},
+		"made twice": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Node[1].Output = []string{"relu", "conv"} },
+			[]string{`the value "conv" is made twice`}},
+		"missing": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Initializer = g.Initializer[1:] },
+			[]string{`reads "w", which no node before it makes`}},
 		"two inputs": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) {
 			g.Input = append(g.Input, &onnxpb.ValueInfoProto{Name: "scale"})
 		}, []string{"the encoder has 2 inputs"}},
 		"gray": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) {
-			g.Input[0] = onnxpb.Value("x", onnxpb.TensorProto_FLOAT, onnxpb.Open("n"), onnxpb.Fixed(1), onnxpb.Fixed(16), onnxpb.Fixed(16))
+			g.Input[0] = onnxpb.Value("x", onnxpb.TensorProto_FLOAT, onnxpb.Open("n"), onnxpb.Fixed(1), onnxpb.Fixed(16),
+				onnxpb.Fixed(16))
 		}, []string{"expected [n, 3, height, width]"}},
 		"another size": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) {
-			g.Input[0] = onnxpb.Value("x", onnxpb.TensorProto_FLOAT, onnxpb.Open("n"), onnxpb.Fixed(3), onnxpb.Fixed(224), onnxpb.Fixed(224))
+			g.Input[0] = onnxpb.Value("x", onnxpb.TensorProto_FLOAT, onnxpb.Open("n"), onnxpb.Fixed(3), onnxpb.Fixed(224),
+				onnxpb.Fixed(224))
 		}, []string{"set input.size to 224"}},
 		"bytes": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) {
 			g.Input[0].Type.GetTensorType().ElemType = int32(onnxpb.TensorProto_UINT8)
 		}, []string{"element type UINT8"}},
 		"small integers": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) {
-			g.Initializer = append(g.Initializer, &onnxpb.TensorProto{Name: "to", Dims: []int64{1}, DataType: int32(onnxpb.TensorProto_INT32), RawData: []byte{1, 0, 0, 0}})
+			g.Initializer = append(g.Initializer, &onnxpb.TensorProto{Name: "to", Dims: []int64{1},
+				DataType: int32(onnxpb.TensorProto_INT32), RawData: []byte{1, 0, 0, 0}})
 			g.Node[3] = &onnxpb.NodeProto{Name: "flat", OpType: "Add", Input: []string{"pooled", "to"}, Output: []string{"flat"}}
-		}, []string{`tensor "to" has the element type INT32`, "set output to a value before the node that reads it, perhaps pooled features: pooled"}},
+		}, []string{`tensor "to" has the element type INT32`, "set output to a value before the node that reads it, " +
+			"perhaps pooled features: pooled"}},
 		"fixed batch": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) {
 			g.Initializer = append(g.Initializer, onnxpb.IntTensor("to", []int64{2}, []int64{1, 8}))
-			g.Node[3] = &onnxpb.NodeProto{Name: "flat", OpType: "Reshape", Input: []string{"pooled", "to"}, Output: []string{"flat"}}
+			g.Node[3] = &onnxpb.NodeProto{Name: "flat", OpType: "Reshape", Input: []string{"pooled", "to"},
+				Output: []string{"flat"}}
 		}, []string{"dynamic axis n"}},
 		"huge value": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) {
 			g.Initializer = append(g.Initializer, onnxpb.IntTensor("to", []int64{4}, []int64{1, 1 << 30, 1, 1 << 30}))
 			g.Node[1] = &onnxpb.NodeProto{Name: "relu", OpType: "Tile", Input: []string{"conv", "to"}, Output: []string{"relu"}}
 		}, []string{"more than the limits"}},
 		"unknown shape": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) {
-			g.Node[3] = &onnxpb.NodeProto{Name: "flat", OpType: "Reshape", Input: []string{"pooled", "pooled"}, Output: []string{"flat"}}
+			g.Node[3] = &onnxpb.NodeProto{Name: "flat", OpType: "Reshape", Input: []string{"pooled", "pooled"},
+				Output: []string{"flat"}}
 		}, []string{"the shapes inside the encoder cannot be determined"}},
-		"unfit shapes":          {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Initializer[0] = floats("w", 8) }, []string{"the shapes inside the encoder cannot be determined"}},
-		"softmax over channels": {"pooled", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Node[1].OpType = "Softmax" }, []string{"from opset 11 to 13", "the axis 1 of 4 is not the last"}},
-		"old opset":             {"", func(m *onnxpb.ModelProto, _ *onnxpb.GraphProto) { m.OpsetImport[0].Version = 6 }, []string{"opset 6, supported are 7 to"}},
-		"new opset":             {"", func(m *onnxpb.ModelProto, _ *onnxpb.GraphProto) { m.OpsetImport[0].Version = 99 }, []string{"opset 99"}},
+		"unfit shapes": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Initializer[0] = floats("w", 8) },
+			[]string{"the shapes inside the encoder cannot be determined"}},
+		"softmax over channels": {"pooled", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Node[1].OpType = "Softmax" },
+			[]string{"from opset 11 to 13", "the axis 1 of 4 is not the last"}},
+		"old opset": {"", func(m *onnxpb.ModelProto, _ *onnxpb.GraphProto) { m.OpsetImport[0].Version = 6 },
+			[]string{"opset 6, supported are 7 to"}},
+		"new opset": {"", func(m *onnxpb.ModelProto, _ *onnxpb.GraphProto) { m.OpsetImport[0].Version = 99 },
+			[]string{"opset 99"}},
 		"no output": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) {
 			g.Output = append(g.Output, &onnxpb.ValueInfoProto{Name: "pooled"})
 		}, []string{"the encoder has 2 outputs: classes, pooled", "name the features with output"}},

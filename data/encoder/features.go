@@ -100,7 +100,8 @@ func (e *Encoder) newJob(images *data.Dataset, to []float32, o bagfile.EncodeOpt
 	if err != nil {
 		return nil, err
 	}
-	j := &job{images: images, tiles: images.Store.(*imagebags.Tiles), dim: e.Meta.Features, to: to, cache: cache, places: map[sum][]place{}, o: o}
+	j := &job{images: images, tiles: images.Store.(*imagebags.Tiles), dim: e.Meta.Features, to: to, cache: cache,
+		places: map[sum][]place{}, o: o}
 	for bag := range images.Bags() {
 		for i := range images.Size(bag) {
 			key, at := j.tiles.Sum(bag, i), place{bag, i}

@@ -37,7 +37,8 @@ func TestCacheOfSizes(t *testing.T) {
 	writePictures(t, tiles)
 	var before []float32
 	for i, size := range []int{12, 8, 12} {
-		e, err := encoder.Read(path, enginetest.PooledEncoder, contract.EncoderInput{Size: size, Mean: []float64{0, 0, 0}, Std: []float64{1, 1, 1}, Order: contract.RGB})
+		e, err := encoder.Read(path, enginetest.PooledEncoder, contract.EncoderInput{Size: size, Mean: []float64{0, 0, 0},
+			Std: []float64{1, 1, 1}, Order: contract.RGB})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +48,8 @@ func TestCacheOfSizes(t *testing.T) {
 		}
 		ended, end := context.WithCancel(t.Context())
 		end()
-		if _, err := e.Encode(images, bagfile.EncodeOptions{Context: ended, Library: library}); (i < 2) != errors.Is(err, context.Canceled) {
+		if _, err := e.Encode(images, bagfile.EncodeOptions{Context: ended, Library: library}); (i < 2) != errors.Is(err,
+			context.Canceled) {
 			t.Errorf("size %d, interrupted before its features are in the cache or after: %v", size, err)
 		}
 		got, err := e.Encode(images, bagfile.EncodeOptions{Library: library})

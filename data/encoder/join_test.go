@@ -32,7 +32,8 @@ func joined(t *testing.T) (whole, model *onnxpb.ModelProto, e *encoder.Encoder) 
 	if err := os.WriteFile(path, content, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	input := contract.EncoderInput{Size: 12, Mean: []float64{0.5, 0.4, 0.3}, Std: []float64{0.2, 0.3, 0.4}, Order: contract.BGR}
+	input := contract.EncoderInput{Size: 12, Mean: []float64{0.5, 0.4, 0.3}, Std: []float64{0.2, 0.3, 0.4},
+		Order: contract.BGR}
 	if e, err = encoder.Read(path, enginetest.PooledEncoder, input); err != nil {
 		t.Fatal(err)
 	}
@@ -113,11 +114,15 @@ func TestTamperedEncoder(t *testing.T) {
 		change func(g *onnxpb.GraphProto)
 		want   string
 	}{
-		"images read":    {func(g *onnxpb.GraphProto) { g.Node[len(g.Node)-1].Input[0] = contract.Instances }, "across the border"},
-		"inside read":    {func(g *onnxpb.GraphProto) { g.Node[len(g.Node)-1].Input[0] = contract.EncoderPrefix + "input" }, "across the border"},
-		"op of encoders": {func(g *onnxpb.GraphProto) { g.Node[len(g.Node)-1].OpType = "HardSwish" }, "not an op that miplc writes"},
-		"loop":           {func(g *onnxpb.GraphProto) { g.Node[0].OpType = "Loop" }, "not an op that miplc writes"},
-		"external data":  {func(g *onnxpb.GraphProto) { g.Initializer[3].DataLocation = onnxpb.TensorProto_EXTERNAL }, "keeps its data in another file"},
+		"images read": {func(g *onnxpb.GraphProto) { g.Node[len(g.Node)-1].Input[0] = contract.Instances },
+			"across the border"},
+		"inside read": {func(g *onnxpb.GraphProto) { g.Node[len(g.Node)-1].Input[0] = contract.EncoderPrefix + "input" },
+			"across the border"},
+		"op of encoders": {func(g *onnxpb.GraphProto) { g.Node[len(g.Node)-1].OpType = "HardSwish" },
+			"not an op that miplc writes"},
+		"loop": {func(g *onnxpb.GraphProto) { g.Node[0].OpType = "Loop" }, "not an op that miplc writes"},
+		"external data": {func(g *onnxpb.GraphProto) { g.Initializer[3].DataLocation = onnxpb.TensorProto_EXTERNAL },
+			"keeps its data in another file"},
 	} {
 		m := proto.Clone(whole).(*onnxpb.ModelProto)
 		c.change(m.Graph)

@@ -68,7 +68,8 @@ func (s *Session) try() error {
 		}
 	}
 	if difference > maxDifference*largest {
-		return advice(exportAgain, "the features of an image depend on the other images of its bag: they differ by %g of at most %g", difference, largest)
+		return advice(exportAgain, "the features of an image depend on the other images of its bag: they differ by %g of "+
+			"at most %g", difference, largest)
 	}
 	return nil
 }
@@ -76,13 +77,15 @@ func (s *Session) try() error {
 // Features computes the features [n, Features] of n images [n, 3, size, size].
 func (s *Session) Features(images []float32, n int) ([]float32, error) {
 	m := s.encoder.Meta
-	out, err := s.graph.Run(map[string]onnxruntime.Tensor{contract.Instances: {Shape: []int{n, 3, m.Size, m.Size}, Floats: images}})
+	out, err := s.graph.Run(map[string]onnxruntime.Tensor{contract.Instances: {Shape: []int{n, 3, m.Size, m.Size},
+		Floats: images}})
 	if err != nil {
 		return nil, fmt.Errorf("the encoder does not run: %w", err)
 	}
 	features := out[contract.EncoderFeatures]
 	if len(features.Floats) != n*m.Features {
-		return nil, advice(exportAgain, "the encoder makes features of the shape %v for %d images, expected [%d, %d]", features.Shape, n, n, m.Features)
+		return nil, advice(exportAgain, "the encoder makes features of the shape %v for %d images, expected [%d, %d]",
+			features.Shape, n, n, m.Features)
 	}
 	for i, v := range features.Floats {
 		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {

@@ -40,7 +40,8 @@ func TestBadIDX(t *testing.T) {
 			t.Errorf("%s was read without an error", c.name)
 			continue
 		}
-		testsupport.CheckGolden(t, filepath.Join("testdata", "bad", c.name+".out"), strings.ReplaceAll(err.Error(), path, c.name)+"\n")
+		testsupport.CheckGolden(t, filepath.Join("testdata", "bad", c.name+".out"), strings.ReplaceAll(err.Error(), path,
+			c.name)+"\n")
 	}
 }
 

@@ -44,7 +44,8 @@ func (p *instancePool) checkSize(o Options) error {
 	}
 	for c, members := range p.positives {
 		if need := max(1, int(o.Positives*float64(o.MaxSize)+0.5)); len(members) < need {
-			return fmt.Errorf("class %s has %s in %s, but a bag may need %d", p.classes[c], diag.Count(len(members), "instance"), what, need)
+			return fmt.Errorf("class %s has %s in %s, but a bag may need %d", p.classes[c], diag.Count(len(members), "instance"),
+				what, need)
 		}
 	}
 	if len(p.negatives) < o.MaxSize {

@@ -71,7 +71,8 @@ func TestSharedInstances(t *testing.T) {
 		}
 		positives, all := shared(d, s)
 		if p, a := percent(positives), percent(all); p != c.wantPositives || a != c.wantAll {
-			t.Errorf("%s: %s of the positive test instances and %s of all are in training bags, docs/paper-data.md says %s and %s", c.set, p, a, c.wantPositives, c.wantAll)
+			t.Errorf("%s: %s of the positive test instances and %s of all are in training bags, docs/paper-data.md says %s "+
+				"and %s", c.set, p, a, c.wantPositives, c.wantAll)
 		}
 	}
 }
@@ -93,7 +94,8 @@ func TestPools(t *testing.T) {
 	for i, split := range splits {
 		o.Seed = uint64(i) + 1
 		if positives, all := shared(ten, split); positives != 0 || all != 0 {
-			t.Errorf("seed %d: %.3f of the positive test instances and %.3f of all are in training bags, want none", o.Seed, positives, all)
+			t.Errorf("seed %d: %.3f of the positive test instances and %.3f of all are in training bags, want none", o.Seed,
+				positives, all)
 		}
 		if n := len(split.Train) + len(split.Test); n != ten.Bags() || len(split.Test) < 300 || len(split.Test) > 500 {
 			t.Errorf("seed %d: %d training and %d test bags", o.Seed, len(split.Train), len(split.Test))
@@ -135,7 +137,8 @@ func TestPoolErrors(t *testing.T) {
 		}
 	}
 	for _, share := range []float64{0.01, 0.99} {
-		if _, err := SplitPools(100, 2, 10, 1, data.SplitSettings{Train: share}); err == nil || !strings.Contains(err.Error(), "both need one") {
+		if _, err := SplitPools(100, 2, 10, 1, data.SplitSettings{Train: share}); err == nil ||
+			!strings.Contains(err.Error(), "both need one") {
 			t.Errorf("share %v: %v", share, err)
 		}
 	}

@@ -98,7 +98,8 @@ func (o PrototypeOptions) drawLabels(r *rand.Rand, label, size int) []int {
 // CheckMemory returns an error if the dataset needs more memory than is available.
 func (o PrototypeOptions) CheckMemory() error {
 	centres := 4 * float64(1+backgroundsPerClass) * float64(o.Classes) * float64(o.Features)
-	return memory.Check("drawing generated:prototypes", centres+drawnBytes([]int{o.Features}, o.instances(), o.Bags, o.Classes))
+	return memory.Check("drawing generated:prototypes", centres+drawnBytes([]int{o.Features}, o.instances(), o.Bags,
+		o.Classes))
 }
 
 // instances returns the expected number of instances.
@@ -122,8 +123,10 @@ func (o PrototypeOptions) check() error {
 	need(o.Classes >= 2, "classes is %d; at least 2 are needed", o.Classes)
 	need(o.Bags >= o.Classes, "bags is %d; at least one for each class is needed, %d in all", o.Bags, o.Classes)
 	need(o.Features >= 1, "features is %d; at least 1 is needed", o.Features)
-	need(!math.IsNaN(o.Noise) && !math.IsInf(o.Noise, 0) && o.Noise >= 0, "noise is %v; it must be a number of at least 0", o.Noise)
-	need(float64(o.Bags)*float64(o.MaxSize)*float64(o.Features) < 1<<31, "bags, max_size and features make more than 2^31 numbers")
+	need(!math.IsNaN(o.Noise) && !math.IsInf(o.Noise, 0) && o.Noise >= 0, "noise is %v; it must be a number of at least 0",
+		o.Noise)
+	need(float64(o.Bags)*float64(o.MaxSize)*float64(o.Features) < 1<<31,
+		"bags, max_size and features make more than 2^31 numbers")
 	checkDraw(&faults, o.Classes, o.Candidates, o.Positives, o.MinSize, o.MaxSize)
 	return faults.Err()
 }
@@ -135,9 +138,12 @@ func checkDraw(faults *diag.List, classes, candidates int, positives float64, mi
 			faults.Add(diag.Errorf(diag.Pos{}, format, args...))
 		}
 	}
-	need(candidates >= 0 && candidates < classes, "%s per bag; 0 to %d are possible with %s", diag.Count(candidates, "false positive label"), classes-1, diag.Count(classes, "class"))
-	need(positives > 0 && positives <= 1, "the share of positive instances is %v; it must be above 0 and at most 1", positives)
-	need(minSize >= 1 && minSize <= maxSize, "bag sizes from %d to %d; the smallest must be at least 1 and at most the largest", minSize, maxSize)
+	need(candidates >= 0 && candidates < classes, "%s per bag; 0 to %d are possible with %s", diag.Count(candidates,
+		"false positive label"), classes-1, diag.Count(classes, "class"))
+	need(positives > 0 && positives <= 1, "the share of positive instances is %v; it must be above 0 and at most 1",
+		positives)
+	need(minSize >= 1 && minSize <= maxSize, "bag sizes from %d to %d; the smallest must be at least 1 and at most the "+
+		"largest", minSize, maxSize)
 }
 
 // randomDirections draws n points on a sphere.

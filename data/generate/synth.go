@@ -26,15 +26,19 @@ type Options struct {
 	Seed   uint64        `json:"-"`
 	R      *int          `json:"-"` // number of false labels per bag
 
-	Bags       int      `json:"bags,omitempty"`        // in total, the same number for every class
-	Positives  float64  `json:"positives,omitempty"`   // share of positive instances in a bag; at least one instance is positive
-	MinSize    int      `json:"min_size,omitempty"`    // instances of the smallest bag
-	MaxSize    int      `json:"max_size,omitempty"`    // instances of the largest bag
-	Classes    []string `json:"classes,omitempty"`     // names or numbers of the source classes; the others provide the negative instances. PrototypeSet: names of the classes
+	Bags int `json:"bags,omitempty"` // in total, the same number for every class
+	// share of positive instances in a bag; at least one instance is positive
+	Positives float64 `json:"positives,omitempty"`
+	MinSize   int     `json:"min_size,omitempty"` // instances of the smallest bag
+	MaxSize   int     `json:"max_size,omitempty"` // instances of the largest bag
+	// names or numbers of the source classes; the others provide the negative instances. PrototypeSet: names of the
+	// classes
+	Classes    []string `json:"classes,omitempty"`
 	ClassCount int      `json:"class_count,omitempty"` // PrototypeSet only
 	Features   int      `json:"features,omitempty"`    // PrototypeSet only
 	Noise      *float64 `json:"noise,omitempty"`       // PrototypeSet only; nil: the default
-	Pools      int      `json:"pools,omitempty"`       // disjoint pools of instances from which the bags of each class draw in turn; 0: one pool
+	// disjoint pools of instances from which the bags of each class draw in turn; 0: one pool
+	Pools int `json:"pools,omitempty"`
 }
 
 // PrototypeSet is the dataset that Prototypes generates. The others are drawn from labelled
@@ -71,14 +75,16 @@ const positives = 0.07
 // FMNIST-MIPL as on its means; in the paper they are far worse.
 var synthSets = map[string]synthSet{
 	"mnist-mipl": {
-		defaults: Options{Bags: 500, R: new(1), Positives: positives, MinSize: 35, MaxSize: 48, Classes: []string{"0", "2", "4", "6", "8"}},
-		sources:  idxFiles(mnist.folder),
-		pool:     mnist.pool,
+		defaults: Options{Bags: 500, R: new(1), Positives: positives, MinSize: 35, MaxSize: 48, Classes: []string{"0", "2",
+			"4", "6", "8"}},
+		sources: idxFiles(mnist.folder),
+		pool:    mnist.pool,
 	},
 	"fmnist-mipl": {
-		defaults: Options{Bags: 500, R: new(1), Positives: positives, MinSize: 35, MaxSize: 48, Classes: []string{"1", "3", "5", "7", "9"}},
-		sources:  idxFiles(fashionMNIST.folder),
-		pool:     fashionMNIST.pool,
+		defaults: Options{Bags: 500, R: new(1), Positives: positives, MinSize: 35, MaxSize: 48, Classes: []string{"1", "3",
+			"5", "7", "9"}},
+		sources: idxFiles(fashionMNIST.folder),
+		pool:    fashionMNIST.pool,
 	},
 	"birdsong-mipl": {
 		defaults: Options{Bags: 1300, R: new(1), Positives: positives, MinSize: 32, MaxSize: 42, Classes: birdNames},
@@ -149,7 +155,8 @@ func (o Options) Check(set string) error {
 	case o.Pools != 0 && (set == PrototypeSet || synthSets[set].draw != nil):
 		return fmt.Errorf("%s is not drawn from pools of instances", set)
 	case synthSets[set].draw != nil && (o.Positives != 0 || o.MinSize != 0 || o.MaxSize != 0):
-		return fmt.Errorf("the bags of %s are those of the source: neither their sizes nor the share of positive instances can be chosen", set)
+		return fmt.Errorf("the bags of %s are those of the source: neither their sizes nor the share of positive "+
+			"instances can be chosen", set)
 	}
 	return nil
 }
@@ -167,9 +174,11 @@ func (o Options) orDefaults(d Options) Options {
 func (o Options) prototypes() PrototypeOptions {
 	d := DefaultPrototypes
 	return PrototypeOptions{
-		Bags: cmp.Or(o.Bags, d.Bags), Classes: cmp.Or(o.ClassCount, len(o.Classes), d.Classes), Features: cmp.Or(o.Features, d.Features),
+		Bags: cmp.Or(o.Bags, d.Bags), Classes: cmp.Or(o.ClassCount, len(o.Classes), d.Classes), Features: cmp.Or(o.Features,
+			d.Features),
 		Candidates: *cmp.Or(o.R, &d.Candidates), Positives: cmp.Or(o.Positives, d.Positives),
-		MinSize: cmp.Or(o.MinSize, d.MinSize), MaxSize: cmp.Or(o.MaxSize, d.MaxSize), Noise: *cmp.Or(o.Noise, &d.Noise), Seed: o.Seed,
+		MinSize: cmp.Or(o.MinSize, d.MinSize), MaxSize: cmp.Or(o.MaxSize, d.MaxSize), Noise: *cmp.Or(o.Noise, &d.Noise),
+		Seed: o.Seed,
 	}
 }
 
@@ -182,10 +191,12 @@ func (o Options) check(name string, mixture bool) error {
 		faults.Add(diag.Errorf(diag.Pos{}, "%s; at least 2 are needed", diag.Count(k, "class")))
 	}
 	if o.Bags < k || k > 0 && o.Bags%k != 0 {
-		faults.Add(diag.Errorf(diag.Pos{}, "%s cannot be the same number for each of %s", diag.Count(o.Bags, "bag"), diag.Count(k, "class")))
+		faults.Add(diag.Errorf(diag.Pos{}, "%s cannot be the same number for each of %s", diag.Count(o.Bags, "bag"),
+			diag.Count(k, "class")))
 	}
 	if k > 0 && o.Pools > o.Bags/k {
-		faults.Add(diag.Errorf(diag.Pos{}, "%s for %s of each class; every pool needs a bag of each class", diag.Count(o.Pools, "pool"), diag.Count(o.Bags/k, "bag")))
+		faults.Add(diag.Errorf(diag.Pos{}, "%s for %s of each class; every pool needs a bag of each class",
+			diag.Count(o.Pools, "pool"), diag.Count(o.Bags/k, "bag")))
 	}
 	positives, minSize, maxSize := o.Positives, o.MinSize, o.MaxSize
 	if !mixture {

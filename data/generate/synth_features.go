@@ -80,7 +80,8 @@ func drawSIVAL(name string, o Options) (*data.Dataset, error) {
 	for label, c := range classes {
 		of := bags[sivalNames[c]]
 		if len(of) < o.Bags/k {
-			return nil, diag.Errorf(diag.Pos{File: path}, "class %s has %s in the source, %d were requested", sivalNames[c], diag.Count(len(of), "bag"), o.Bags/k)
+			return nil, diag.Errorf(diag.Pos{File: path}, "class %s has %s in the source, %d were requested", sivalNames[c],
+				diag.Count(len(of), "bag"), o.Bags/k)
 		}
 		for _, rows := range of[:o.Bags/k] {
 			d.Instances = append(d.Instances, t.x[rows.start*t.features:rows.end*t.features]...)

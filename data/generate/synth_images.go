@@ -41,7 +41,8 @@ func (s imageSource) pool(o Options) (*instancePool, error) {
 		return nil, err
 	}
 	if len(classes) == len(s.names) {
-		return nil, diag.Errorf(diag.Pos{}, "all %d classes were requested, so that no class remains for the negative instances", len(s.names))
+		return nil, diag.Errorf(diag.Pos{}, "all %d classes were requested, so that no class remains for the negative "+
+			"instances", len(s.names))
 	}
 	dir := filepath.Join(o.Source, s.folder)
 	images, err := openIDXIn(dir, idxImages, o.Limit)
@@ -54,7 +55,8 @@ func (s imageSource) pool(o Options) (*instancePool, error) {
 	}
 	pos := diag.Pos{File: dir}
 	if len(images.Shape) != 3 || len(labels.Shape) != 1 || images.Shape[0] != labels.Shape[0] {
-		return nil, diag.Errorf(pos, "images of the shape %v and labels of the shape %v do not fit; [n, height, width] and [n] are needed", images.Shape, labels.Shape)
+		return nil, diag.Errorf(pos, "images of the shape %v and labels of the shape %v do not fit; [n, height, width] "+
+			"and [n] are needed", images.Shape, labels.Shape)
 	}
 	h, w := images.Shape[1], images.Shape[2]
 	p := &instancePool{shape: []int{1, h, w}, positives: make([][]int, len(classes))}
@@ -116,5 +118,6 @@ func openIDXIn(dir, name string, limit rawfile.Limit) (*idx, error) {
 // missingSource returns the error for a missing source of a dataset.
 func missingSource(path string) error {
 	return diag.Errorf(diag.Pos{File: path}, "there is no such file").
-		WithNote("miplc does not contain the published data, see docs/paper-data.md; name their folder with MIPLC_DATA, --data-dir, or --source of miplc data synth")
+		WithNote("miplc does not contain the published data, see docs/paper-data.md; name their folder with MIPLC_DATA, " +
+			"--data-dir, or --source of miplc data synth")
 }

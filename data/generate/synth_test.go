@@ -119,7 +119,8 @@ func TestNamedPrototypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	named, err := Synth(PrototypeSet, Options{Classes: []string{"cat", "dog"}, Bags: 10})
-	if err != nil || !slices.Equal(named.AllClassNames(), []string{"cat", "dog"}) || !slices.Equal(named.Instances, plain.Instances) {
+	if err != nil || !slices.Equal(named.AllClassNames(), []string{"cat", "dog"}) ||
+		!slices.Equal(named.Instances, plain.Instances) {
 		t.Errorf("%v, %v", named, err)
 	}
 }
@@ -173,7 +174,8 @@ func TestPaperSets(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := data.Describe(d)
-			if s.Bags != c.bags || s.Dim != c.dim || s.Classes != c.classes || s.MeanLabels != float64(c.r+1) || math.Abs(s.MeanSize-c.mean) > c.within {
+			if s.Bags != c.bags || s.Dim != c.dim || s.Classes != c.classes || s.MeanLabels != float64(c.r+1) ||
+				math.Abs(s.MeanSize-c.mean) > c.within {
 				t.Errorf("drawn: %s", data.StatsMarkdown(s))
 			}
 			if want := fmt.Sprintf("%s-r%d", c.set, c.r); d.Name != want {
@@ -236,7 +238,8 @@ func writeTwoPixelImages(t *testing.T, dir string, n int) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	images, labels := []byte{0, 0, 8, 3, 0, 0, 0, byte(10 * n), 0, 0, 0, 1, 0, 0, 0, 2}, []byte{0, 0, 8, 1, 0, 0, 0, byte(10 * n)}
+	images, labels := []byte{0, 0, 8, 3, 0, 0, 0, byte(10 * n), 0, 0, 0, 1, 0, 0, 0, 2}, []byte{0, 0, 8, 1, 0, 0, 0,
+		byte(10 * n)}
 	for i := range 10 * n {
 		images, labels = append(images, 0, 255), append(labels, byte(i%10))
 	}
@@ -277,7 +280,8 @@ func TestPrototypesRewardAttention(t *testing.T) {
 		all := nearestMean(d, func(int) bool { return true })
 		positive := nearestMean(d, func(i int) bool { return d.InstLabels[i] >= 0 })
 		if positive < 0.99 || all > 0.9 || all < 0.4 {
-			t.Errorf("seed %d: nearest class mean finds %.3f from whole bags and %.3f from positive instances", seed, all, positive)
+			t.Errorf("seed %d: nearest class mean finds %.3f from whole bags and %.3f from positive instances", seed, all,
+				positive)
 		}
 	}
 }

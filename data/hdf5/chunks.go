@@ -41,7 +41,8 @@ const (
 
 // unsupported has the names of common filters that are not supported.
 var unsupported = map[uint16]string{
-	4: "szip", 5: "nbit", 6: "scaleoffset", 307: "bzip2", 32001: "blosc", 32004: "lz4", 32008: "bitshuffle", 32013: "zfp", 32015: "zstd", 32026: "blosc2",
+	4: "szip", 5: "nbit", 6: "scaleoffset", 307: "bzip2", 32001: "blosc", 32004: "lz4", 32008: "bitshuffle", 32013: "zfp",
+	32015: "zstd", 32026: "blosc2",
 }
 
 // readFilters reads a filter pipeline.
@@ -69,7 +70,8 @@ func readFilters(b []byte) ([]uint16, error) {
 			if name == "" {
 				name = "an unknown filter"
 			}
-			return nil, fmt.Errorf("its chunks went through %s (HDF5 filter %d), which is not supported; write them with compression='gzip' in h5py, "+
+			return nil, fmt.Errorf("its chunks went through %s (HDF5 filter %d), which is not supported; write them with "+
+				"compression='gzip' in h5py, "+
 				"or convert the file, on a computer with that filter: h5repack -f NONE -f GZIP=4 old.h5 new.h5", name, id)
 		}
 		list, b = append(list, id), b[size:]
@@ -139,7 +141,8 @@ func (r *datasetReader) placeChunks(b []byte) error {
 }
 
 // rewrite is the remedy for forms that are not supported.
-const rewrite = `write the file without libver, or rewrite it: python -c "import h5py; old, new = h5py.File('old.h5'), h5py.File('new.h5', 'w'); ` +
+const rewrite = `write the file without libver, or rewrite it: python -c "import h5py; old, new = ` +
+	`h5py.File('old.h5'), h5py.File('new.h5', 'w'); ` +
 	`old.visititems(lambda n, d: new.update({n: d[()]}) if hasattr(d, 'shape') else None)"`
 
 // placeIndexed reads a layout message of version 4 or 5.
@@ -166,7 +169,8 @@ func (r *datasetReader) placeIndexed(b []byte) (index func() error, err error) {
 	form, known := map[byte]struct {
 		settings int // bytes
 		read     func(address uint64) error
-	}{implicit: {0, r.implicit}, fixedArray: {1, r.fixedArray}, extensibleArray: {5, r.extensibleArray}, tree: {6, r.chunkTree}}[kind]
+	}{implicit: {0, r.implicit}, fixedArray: {1, r.fixedArray}, extensibleArray: {5, r.extensibleArray},
+		tree: {6, r.chunkTree}}[kind]
 	if !known || len(b) < form.settings+8 {
 		return nil, errDamaged
 	}

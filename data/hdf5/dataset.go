@@ -177,7 +177,8 @@ func readType(b []byte) (ndarray.Number, error) {
 			return t, fmt.Errorf("floats of %d bytes with an exponent of %d bits are not supported", t.Size, exponent)
 		}
 	default:
-		names := map[byte]string{2: "times", 3: "text", 4: "bit fields", 5: "opaque values", 6: "compound values", 7: "references", 8: "enumerated values", 9: "text or lists", 10: "arrays"}
+		names := map[byte]string{2: "times", 3: "text", 4: "bit fields", 5: "opaque values", 6: "compound values",
+			7: "references", 8: "enumerated values", 9: "text or lists", 10: "arrays"}
 		return t, fmt.Errorf("contains %s; numbers are needed", names[class])
 	}
 	if !t.Valid() {

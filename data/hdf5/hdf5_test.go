@@ -102,7 +102,8 @@ func TestLayouts(t *testing.T) {
 func TestSoftLinks(t *testing.T) {
 	for _, name := range []string{"links.h5", "links-latest.h5"} {
 		f := open(t, name)
-		for path, shape := range map[string][]int{"g/near": {5, 3}, "g/far": {37, 6}, "chain": {37, 6}, "group/near": {5, 3}, "group/far": {37, 6}} {
+		for path, shape := range map[string][]int{"g/near": {5, 3}, "g/far": {37, 6}, "chain": {37, 6}, "group/near": {5, 3},
+			"group/far": {37, 6}} {
 			checkRows(t, f, path, shape, 0)
 		}
 		if names, err := f.Names("group"); err != nil || fmt.Sprint(names) != "[far near x]" {
@@ -212,7 +213,8 @@ func TestUnsupported(t *testing.T) {
 			t.Errorf("%s %s: %v, expected %q", c.file, c.path, err, c.want)
 		}
 	}
-	for _, content := range []string{"", "text", signature, signature + strings.Repeat("\x00", 40), signature + "\x09" + strings.Repeat("\x00", 90)} {
+	for _, content := range []string{"", "text", signature, signature + strings.Repeat("\x00", 40), signature + "\x09" +
+		strings.Repeat("\x00", 90)} {
 		if _, err := Open(strings.NewReader(content), int64(len(content))); err == nil {
 			t.Errorf("%q was opened", content)
 		}
@@ -235,7 +237,8 @@ func TestLZF(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, row, err)
 		}
 	}
-	for _, damaged := range [][]byte{{31, 1}, {0x20}, {0x20, 0}, {0xe0}, {0xe0, 1}, {0, 7, 0x20, 1}, {0, 7, 0xe0, 250, 0}} {
+	for _, damaged := range [][]byte{{31, 1}, {0x20}, {0x20, 0}, {0xe0}, {0xe0, 1}, {0, 7, 0x20, 1},
+		{0, 7, 0xe0, 250, 0}} {
 		if out, err := expandLZF(nil, damaged, 100); err == nil {
 			t.Errorf("%v became %v", damaged, out)
 		}
@@ -244,12 +247,14 @@ func TestLZF(t *testing.T) {
 
 // Filters that are not supported are named, with a remedy.
 func TestUnsupportedFilters(t *testing.T) {
-	for id, want := range map[uint16]string{4: "szip (HDF5 filter 4)", 32001: "blosc (HDF5 filter 32001)", 32015: "zstd (HDF5 filter 32015)", 40000: "an unknown filter (HDF5 filter 40000)"} {
+	for id, want := range map[uint16]string{4: "szip (HDF5 filter 4)", 32001: "blosc (HDF5 filter 32001)",
+		32015: "zstd (HDF5 filter 32015)", 40000: "an unknown filter (HDF5 filter 40000)"} {
 		b := []byte{2, 1, byte(id), byte(id >> 8), 0, 0, 0, 0, 0, 0}
 		if id < 256 {
 			b = append(b[:4], b[6:]...)
 		}
-		if _, err := readFilters(b); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "h5repack") {
+		if _, err := readFilters(b); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "h5repack") {
 			t.Errorf("filter %d: %v", id, err)
 		}
 	}

@@ -33,9 +33,11 @@ func (s *scan) heap(address uint64) (*heap, error) {
 	if le.Uint16(b[7:]) != 0 {
 		return nil, errors.New("the names of the links of the group are compressed, which is not supported; " + rewrite)
 	}
-	h := &heap{scan: s, columns: uint64(le.Uint16(b[110:])), start: le.Uint64(b[112:]), root: le.Uint64(b[132:]), rows: int(le.Uint16(b[140:]))}
+	h := &heap{scan: s, columns: uint64(le.Uint16(b[110:])), start: le.Uint64(b[112:]), root: le.Uint64(b[132:]),
+		rows: int(le.Uint16(b[140:]))}
 	largest, space := le.Uint64(b[120:]), int(le.Uint16(b[128:]))
-	if !power(h.columns) || !power(h.start) || !power(largest) || largest < h.start || space < 1 || space > 64 || h.rows > 64 {
+	if !power(h.columns) || !power(h.start) || !power(largest) || largest < h.start || space < 1 || space > 64 ||
+		h.rows > 64 {
 		return nil, errDamaged
 	}
 	h.direct = log2(largest) - log2(h.start) + 2

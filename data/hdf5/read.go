@@ -37,7 +37,8 @@ type put func(at, n int, stored []byte)
 func (d *Dataset) readValues(values, from int, to put) error {
 	width := d.Width()
 	if width == 0 || values%width != 0 || from < 0 || from > d.Rows() || values/width > d.Rows()-from {
-		return fmt.Errorf("rows %d to %d of %d values were asked for; the dataset has %d of %d", from, from+values/max(width, 1), width, d.Rows(), width)
+		return fmt.Errorf("rows %d to %d of %d values were asked for; the dataset has %d of %d", from, from+values/max(width,
+			1), width, d.Rows(), width)
 	}
 	switch {
 	case values == 0:

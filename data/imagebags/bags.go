@@ -51,7 +51,8 @@ func Bags(ctx context.Context, s *Sources, o Options) (*data.Dataset, error) {
 	d := &data.Dataset{
 		Name: o.Generator.Name(), Shape: shape, Offsets: make([]int, 1, len(bags)+1),
 		Classes: len(classes), ClassNames: classes, Candidates: make([]uint8, len(bags)*len(classes)),
-		Labels: make([]int, len(bags)), BagNames: make([]string, len(bags)), Generator: Recipe{o.Generator, o.Resize}.String(),
+		Labels: make([]int, len(bags)), BagNames: make([]string, len(bags)), Generator: Recipe{o.Generator,
+			o.Resize}.String(),
 	}
 	if len(shape) == 1 {
 		d.FeatureNames = Recipe{o.Generator, o.Resize}.FeatureNames()
@@ -87,7 +88,8 @@ func classesOf(images []Image) ([]string, error) {
 	case len(classes) == 1 && classes[0] == "":
 		return nil, nil
 	case len(classes) > 0 && classes[0] == "":
-		return nil, diag.Errorf(diag.Pos{File: images[0].path}, "the image lies in no folder, but others do; the folder names the class")
+		return nil, diag.Errorf(diag.Pos{File: images[0].path}, "the image lies in no folder, but others do; the folder "+
+			"names the class")
 	case len(classes) == 1:
 		return nil, diag.Errorf(diag.Pos{}, "all images are of the class %q; at least 2 classes are needed", classes[0]).
 			WithNote("the folder right above an image is its class: one sub-folder a class is needed")
@@ -152,7 +154,8 @@ func report(images []Image, faults []error) error {
 // that the datasets of all generators get the same candidates.
 func AddFalseCandidates(d *data.Dataset, r int, seed uint64) error {
 	if r < 0 || r >= d.Classes {
-		return fmt.Errorf("%s cannot be drawn with %s; give 0 to %d", diag.Count(r, "false positive label"), diag.Count(d.Classes, "class"), d.Classes-1)
+		return fmt.Errorf("%s cannot be drawn with %s; give 0 to %d", diag.Count(r, "false positive label"),
+			diag.Count(d.Classes, "class"), d.Classes-1)
 	}
 	for i, label := range d.Labels {
 		if label < 0 {

@@ -141,7 +141,8 @@ func TestBags(t *testing.T) {
 
 // With several sources, bag names start with the source, and the class is the parent folder.
 func TestSeveralSources(t *testing.T) {
-	one, two := tree(t, map[string][]byte{"train/a/1.png": nil}), tree(t, map[string][]byte{"train/b/1.png": nil, "train/a/1.png": nil})
+	one, two := tree(t, map[string][]byte{"train/a/1.png": nil}), tree(t, map[string][]byte{"train/b/1.png": nil,
+		"train/a/1.png": nil})
 	s, err := FindImages([]string{one, zipped(t, two)}, Limits{})
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +152,8 @@ func TestSeveralSources(t *testing.T) {
 	for _, m := range s.Images {
 		got = append(got, m.Class+":"+strings.TrimPrefix(m.Name, filepath.Base(one)))
 	}
-	if want := []string{"a:/train/a/1.png", "a:tiles/train/a/1.png", "b:tiles/train/b/1.png"}; !reflect.DeepEqual(got, want) {
+	if want := []string{"a:/train/a/1.png", "a:tiles/train/a/1.png", "b:tiles/train/b/1.png"}; !reflect.DeepEqual(got,
+		want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -183,7 +185,8 @@ func TestLinkedFolders(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	link(filepath.Join("..", "..", "set"), "set/a/back")
-	if _, err := names(); err == nil || !strings.Contains(err.Error(), filepath.Join("a", "back")+": a symbolic link to a folder that contains it") {
+	if _, err := names(); err == nil || !strings.Contains(err.Error(), filepath.Join("a", "back")+
+		": a symbolic link to a folder that contains it") {
 		t.Errorf("a link that leads back: %v", err)
 	}
 	link("nowhere", "set/0")
@@ -200,16 +203,23 @@ func TestBadSources(t *testing.T) {
 	}{
 		{"no images", map[string][]byte{"a/readme.txt": {}}, []string{"no image in it"}},
 		{"empty", map[string][]byte{"a/": nil, "b/": nil}, []string{"no image in it"}},
-		{"class without images", map[string][]byte{"a/1.png": nil, "b/": nil, "c/d/x.bmp": {}}, []string{"b: the folder of a class contains no image", filepath.Join("c", "d") + ": the folder"}},
+		{"class without images", map[string][]byte{"a/1.png": nil, "b/": nil, "c/d/x.bmp": {}},
+			[]string{"b: the folder of a class contains no image", filepath.Join("c", "d") + ": the folder"}},
 		{"other formats", map[string][]byte{"a/1.png": nil, "a/2.webp": {}, "b/1.png": nil, "b/3.BMP": {}, "b/4.svg": {}},
-			[]string{filepath.Join("a", "2.webp") + ": images of this format are not supported", filepath.Join("b", "3.BMP") + ": images"}},
-		{"only other formats", map[string][]byte{"a/1.gif": nil, "b/1.gif": {}}, []string{filepath.Join("a", "1.gif") + ": images of this format"}},
+			[]string{filepath.Join("a", "2.webp") + ": images of this format are not supported", filepath.Join("b", "3.BMP") +
+				": images"}},
+		{"only other formats", map[string][]byte{"a/1.gif": nil, "b/1.gif": {}}, []string{filepath.Join("a", "1.gif") +
+			": images of this format"}},
 		{"one class", map[string][]byte{"a/1.png": nil, "a/2.png": nil}, []string{`all images are of the class "a"`}},
 		{"image outside", map[string][]byte{"a/1.png": nil, "2.png": nil}, []string{"2.png: the image lies in no folder"}},
-		{"broken images", map[string][]byte{"a/1.png": nil, "b/1.png": []byte("nothing"), "b/2.jpg": {}, "b/3.png": encoded(t, ".png", tissue(30, 30, 0))[:200],
+		{"broken images", map[string][]byte{"a/1.png": nil, "b/1.png": []byte("nothing"), "b/2.jpg": {}, "b/3.png": encoded(t,
+			".png", tissue(30, 30, 0))[:200],
 			"b/4.jpg": encoded(t, ".jpg", tissue(30, 30, 0))[:700], "b/5.tif": encoded(t, ".tif", tissue(30, 30, 0))[:300]},
-			[]string{"1.png: not a JPEG, PNG or TIFF image", "2.jpg: the file is empty", "3.png: the image cannot be decoded: png: invalid format", "4.jpg: the image cannot be decoded", "5.tif: the image cannot be decoded: the file is cut short"}},
-		{"small image", map[string][]byte{"a/1.png": nil, "b/1.png": encoded(t, ".png", tissue(30, 80, 0))}, []string{"the image has 30x80 pixels", "--resize"}},
+			[]string{"1.png: not a JPEG, PNG or TIFF image", "2.jpg: the file is empty",
+				"3.png: the image cannot be decoded: png: invalid format", "4.jpg: the image cannot be decoded",
+				"5.tif: the image cannot be decoded: the file is cut short"}},
+		{"small image", map[string][]byte{"a/1.png": nil, "b/1.png": encoded(t, ".png", tissue(30, 80, 0))},
+			[]string{"the image has 30x80 pixels", "--resize"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := tree(t, c.files)
@@ -237,10 +247,12 @@ func TestBadSources(t *testing.T) {
 		}
 	}
 	dir := tree(t, good)
-	if _, err := FindImages([]string{dir, dir}, Limits{}); err == nil || !strings.Contains(err.Error(), "another image has the same name") {
+	if _, err := FindImages([]string{dir, dir}, Limits{}); err == nil ||
+		!strings.Contains(err.Error(), "another image has the same name") {
 		t.Errorf("the same source twice: %v", err)
 	}
-	if _, err := FindImages([]string{dir}, Limits{Images: 3}); err == nil || !strings.Contains(err.Error(), "4 images are more than the limit of 3") {
+	if _, err := FindImages([]string{dir}, Limits{Images: 3}); err == nil ||
+		!strings.Contains(err.Error(), "4 images are more than the limit of 3") {
 		t.Errorf("too many images: %v", err)
 	}
 }
@@ -266,7 +278,8 @@ func TestBombs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := Bags(context.Background(), s, Options{Generator: DefaultRow}); err == nil || !strings.Contains(err.Error(), "claims 60000x60000 pixels, more than the limit of 25000000") {
+	if _, err := Bags(context.Background(), s, Options{Generator: DefaultRow}); err == nil ||
+		!strings.Contains(err.Error(), "claims 60000x60000 pixels, more than the limit of 25000000") {
 		t.Errorf("a huge picture: %v", err)
 	}
 	packed := zipped(t, tree(t, map[string][]byte{"a/1.png": nil, "b/1.png": make([]byte, 8<<20)}))
@@ -278,7 +291,8 @@ func TestBombs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer z.Close()
-	if _, err := Bags(context.Background(), z, Options{Generator: DefaultRow, Limits: Limits{FileBytes: 1 << 20}}); err == nil ||
+	if _, err := Bags(context.Background(), z, Options{Generator: DefaultRow,
+		Limits: Limits{FileBytes: 1 << 20}}); err == nil ||
 		!strings.Contains(err.Error(), "unpacks to more than the limit of 1048576 bytes") {
 		t.Errorf("a file of zeros: %v", err)
 	}
@@ -322,7 +336,8 @@ func TestRead(t *testing.T) {
 }
 
 func TestFalseCandidates(t *testing.T) {
-	s, err := FindImages([]string{tree(t, map[string][]byte{"a/1.png": nil, "b/1.png": nil, "c/1.png": nil, "d/1.png": nil})}, Limits{})
+	s, err := FindImages([]string{tree(t, map[string][]byte{"a/1.png": nil, "b/1.png": nil, "c/1.png": nil,
+		"d/1.png": nil})}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -404,7 +419,10 @@ func FuzzRead(f *testing.F) {
 	f.Add(hugePNG(1 << 20))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		limits := Limits{Pixels: 1 << 12, FileBytes: 1 << 20}
-		m, err := Image{open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }}.Read(Size{}, limits)
+		m, err := Image{open: func() (io.ReadCloser, error) {
+			return io.NopCloser(bytes.NewReader(content)),
+				nil
+		}}.Read(Size{}, limits)
 		if err != nil {
 			return
 		}

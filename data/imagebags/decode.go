@@ -85,10 +85,12 @@ func (m Image) decode(content []byte, size Size, limits Limits) (out *image.RGBA
 		return nil, errors.New("the image has no pixels")
 	}
 	if config.Width > maxSource || config.Height > maxSource {
-		return nil, fmt.Errorf("the image claims %dx%d pixels; the limit of a side is %d", config.Width, config.Height, maxSource)
+		return nil, fmt.Errorf("the image claims %dx%d pixels; the limit of a side is %d", config.Width, config.Height,
+			maxSource)
 	}
 	if config.Width > limits.pixels()/config.Height {
-		return nil, fmt.Errorf("the image claims %dx%d pixels, more than the limit of %d", config.Width, config.Height, limits.pixels())
+		return nil, fmt.Errorf("the image claims %dx%d pixels, more than the limit of %d", config.Width, config.Height,
+			limits.pixels())
 	}
 	if err := m.budget.spend(config.Width * config.Height); err != nil {
 		return nil, err
@@ -116,7 +118,8 @@ func decodedBytes(c image.Config, size Size) float64 {
 	if size == (Size{}) {
 		return 56 * pixels
 	}
-	return 12*pixels + float64(size.Width)*(4*float64(size.Height)+32*float64(c.Height)) + 28*float64(size.Width)*float64(size.Height)
+	return 12*pixels + float64(size.Width)*(4*float64(size.Height)+32*float64(c.Height)) +
+		28*float64(size.Width)*float64(size.Height)
 }
 
 // bytes reads the file, up to the limit.

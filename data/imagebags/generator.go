@@ -38,5 +38,6 @@ var Names = []string{"row", "sbn", "kmeansseg", "sift", "patches"}
 // tooSmall returns the error for an image that is smaller than the generator's windows.
 func tooSmall(m *image.RGBA, need int, what string) error {
 	b := m.Bounds()
-	return fmt.Errorf("the image has %dx%d pixels, but %s needs %dx%d; enlarge the images with --resize, or choose smaller windows", b.Dx(), b.Dy(), what, need, need)
+	return fmt.Errorf("the image has %dx%d pixels, but %s needs %dx%d; enlarge the images with --resize, or choose "+
+		"smaller windows", b.Dx(), b.Dy(), what, need, need)
 }

@@ -63,8 +63,10 @@ func TestCounts(t *testing.T) {
 			continue
 		}
 		n := len(bag) / c.features
-		if c.generator.Dim() != c.features || len(bag)%c.features != 0 || c.instances > 0 && n != c.instances || n < 1 || n > c.largestCount {
-			t.Errorf("%#v on %dx%d: %d numbers, want %d instances of %d", c.generator, c.w, c.h, len(bag), c.instances, c.features)
+		if c.generator.Dim() != c.features || len(bag)%c.features != 0 || c.instances > 0 && n != c.instances || n < 1 ||
+			n > c.largestCount {
+			t.Errorf("%#v on %dx%d: %d numbers, want %d instances of %d", c.generator, c.w, c.h, len(bag), c.instances,
+				c.features)
 		}
 		for i, v := range bag {
 			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
@@ -179,7 +181,9 @@ func TestKMeansSegOfPlainAreas(t *testing.T) {
 		t.Fatal(err)
 	}
 	near(t, "one colour", bag, 1, 0.5, 0.5, 0, 0, 0)
-	bag, err = KMeansSeg{Blob: 4, Color: spaceLUV, MaxSegments: 4}.Bag(painted(20, 20, func(int, int) color.RGBA { return color.RGBA{255, 0, 0, 255} }))
+	bag, err = KMeansSeg{Blob: 4, Color: spaceLUV, MaxSegments: 4}.Bag(painted(20, 20, func(int, int) color.RGBA {
+		return color.RGBA{255, 0, 0, 255}
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -122,7 +122,8 @@ func (f *tiffFields) entry(content []byte, at int, order binary.ByteOrder) error
 		return nil
 	}
 	if count > maxValues {
-		return fmt.Errorf("the image cannot be decoded: one of its TIFF fields has %d values, more than the limit of %d", count, maxValues)
+		return fmt.Errorf("the image cannot be decoded: one of its TIFF fields has %d values, more than the limit of %d",
+			count, maxValues)
 	}
 	from := int64(at + 8)
 	if size*int64(count) > 4 {

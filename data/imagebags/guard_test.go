@@ -22,7 +22,8 @@ func madeTIFF(order binary.AppendByteOrder, change ...field) []byte {
 	if order.String() == "BigEndian" {
 		start = "MM\x00*"
 	}
-	fields := []field{{256, 4, 1, 4}, {257, 4, 1, 2}, {258, 4, 1, 8}, {259, 4, 1, 1}, {262, 4, 1, 1}, {273, 4, 1, 8}, {278, 4, 1, 2}, {279, 4, 1, 8}}
+	fields := []field{{256, 4, 1, 4}, {257, 4, 1, 2}, {258, 4, 1, 8}, {259, 4, 1, 1}, {262, 4, 1, 1}, {273, 4, 1, 8},
+		{278, 4, 1, 2}, {279, 4, 1, 8}}
 	for _, c := range change {
 		at := len(fields)
 		for i, f := range fields {
@@ -60,13 +61,19 @@ func TestGuard(t *testing.T) {
 		{"the same as a short, big-endian", madeTIFF(binary.BigEndian, field{278, 3, 1, 65535}), ""},
 		{"directory at the end of 4 GiB", append([]byte("II*\x00\xff\xff\xff\xff"), make([]byte, 99)...), "cut short"},
 		{"fax", madeTIFF(binary.LittleEndian, field{259, 4, 1, 4}), "fax compression"},
-		{"strip longer than the file", madeTIFF(binary.LittleEndian, field{279, 4, 1, 1 << 31}), "its parts are larger than the file"},
-		{"much PackBits", append(madeTIFF(binary.LittleEndian, field{259, 4, 1, 32773}, field{279, 4, 1, 17 << 20}), make([]byte, 17<<20)...), "PackBits"},
-		{"field of a billion values", madeTIFF(binary.LittleEndian, field{278, 1, 1 << 30, 0}), "one of its TIFF fields has 1073741824 values"},
+		{"strip longer than the file", madeTIFF(binary.LittleEndian, field{279, 4, 1, 1 << 31}),
+			"its parts are larger than the file"},
+		{"much PackBits", append(madeTIFF(binary.LittleEndian, field{259, 4, 1, 32773}, field{279, 4, 1, 17 << 20}),
+			make([]byte, 17<<20)...), "PackBits"},
+		{"field of a billion values", madeTIFF(binary.LittleEndian, field{278, 1, 1 << 30, 0}),
+			"one of its TIFF fields has 1073741824 values"},
 		{"rows twice", madeTIFF(binary.LittleEndian, field{278, 3, 2, 9}), "not one number"},
-		{"tile of a billion pixels", madeTIFF(binary.LittleEndian, field{322, 4, 1, 1 << 20}, field{323, 4, 1, 1 << 10}), "in tiles of 1048576x1024 pixels"},
-		{"one very long row", madeTIFF(binary.LittleEndian, field{256, 4, 1, 24_999_999}, field{257, 4, 1, 1}), "24999999x1 pixels; the limit of a side is 65535"},
-		{"too many pixels", madeTIFF(binary.LittleEndian, field{256, 4, 1, 1 << 20}, field{257, 4, 1, 1 << 20}), "claims 1048576x1048576 pixels"},
+		{"tile of a billion pixels", madeTIFF(binary.LittleEndian, field{322, 4, 1, 1 << 20}, field{323, 4, 1, 1 << 10}),
+			"in tiles of 1048576x1024 pixels"},
+		{"one very long row", madeTIFF(binary.LittleEndian, field{256, 4, 1, 24_999_999}, field{257, 4, 1, 1}),
+			"24999999x1 pixels; the limit of a side is 65535"},
+		{"too many pixels", madeTIFF(binary.LittleEndian, field{256, 4, 1, 1 << 20}, field{257, 4, 1, 1 << 20}),
+			"claims 1048576x1048576 pixels"},
 		{"scans", append([]byte("\xff\xd8"), bytes.Repeat([]byte("\xff\xda\x00"), 501)...), "the JPEG image has 501 scans"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -24,7 +24,8 @@ const maxRounds = 100
 
 // newClustering returns a clustering with one centre, the mean of all points.
 func newClustering(points []blobFeatures) *clustering {
-	c := &clustering{points: points, centres: make([]blobFeatures, 1), of: make([]int, len(points)), distances: make([]float64, len(points))}
+	c := &clustering{points: points, centres: make([]blobFeatures, 1), of: make([]int, len(points)),
+		distances: make([]float64, len(points))}
 	c.move()
 	c.assign()
 	return c

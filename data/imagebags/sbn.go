@@ -37,7 +37,8 @@ func (SBN) Dim() int { return 15 }
 // Check reports invalid settings.
 func (g SBN) Check() error {
 	if g.Grid < 6 || g.Grid > maxGrid {
-		return fmt.Errorf("a grid of %dx%d pixels does not work: a blob of 2x2 with four neighbours needs 6x6, and at most %d are taken", g.Grid, g.Grid, maxGrid)
+		return fmt.Errorf("a grid of %dx%d pixels does not work: a blob of 2x2 with four neighbours needs 6x6, and at "+
+			"most %d are taken", g.Grid, g.Grid, maxGrid)
 	}
 	return diag.CheckWord("the neighbours", g.Neighbours, []string{neighbourDifference, neighbourValue})
 }

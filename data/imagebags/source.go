@@ -56,7 +56,8 @@ func newPixelBudget(size int64) *pixelBudget {
 
 func (a *pixelBudget) spend(pixels int) error {
 	if a != nil && a.left.Add(-int64(pixels)) < 0 {
-		return fmt.Errorf("the images of the archive have more than %d pixels, the limit for its size; unpack it if it can be trusted", a.all)
+		return fmt.Errorf("the images of the archive have more than %d pixels, the limit for its size; unpack it if it "+
+			"can be trusted", a.all)
 	}
 	return nil
 }
@@ -94,7 +95,8 @@ func (s *Sources) Close() error {
 }
 
 // FindImages lists the images (JPEG, PNG, TIFF, by the extension of the name) in folders and zip
-// archives, and single images, which have no class. The folder that contains an image is its class, so one sub-folder per class works, and
+// archives, and single images, which have no class. The folder that contains an image is its class, so one sub-folder
+// per class works, and
 // so do train/CLASS and test/CLASS, or one archive per class with the folder inside. Hidden files
 // and folders, and other files, are ignored. An image of another format is an error, because it
 // would be missing silently, and so is a folder without images, because it is probably a class whose
@@ -155,8 +157,10 @@ func (s *Sources) check(faults *diag.List, limits Limits) {
 		return
 	}
 	for i, m := range s.Images {
-		if !utf8.ValidString(m.Name) || strings.ContainsFunc(m.Name, unicode.IsControl) || strings.TrimSpace(m.Name) != m.Name {
-			faults.Add(diag.Errorf(diag.Pos{File: fmt.Sprintf("%q", m.path)}, "the name is not plain text (UTF-8), or has spaces around it; rename the file"))
+		if !utf8.ValidString(m.Name) || strings.ContainsFunc(m.Name, unicode.IsControl) ||
+			strings.TrimSpace(m.Name) != m.Name {
+			faults.Add(diag.Errorf(diag.Pos{File: fmt.Sprintf("%q", m.path)}, "the name is not plain text (UTF-8), or has "+
+				"spaces around it; rename the file"))
 		}
 		if i > 0 && s.Images[i-1].Name == m.Name {
 			faults.Add(diag.Errorf(diag.Pos{File: m.path}, "another image has the same name %q: %s", m.Name, s.Images[i-1].path))
@@ -180,7 +184,8 @@ func AreImages(paths []string) bool {
 
 // isOtherImage reports whether the name has the extension of an image format that is not supported.
 func isOtherImage(name string) bool {
-	return slices.Contains([]string{".avif", ".bmp", ".gif", ".heic", ".jfif", ".jp2", ".pgm", ".ppm", ".webp"}, strings.ToLower(path.Ext(name)))
+	return slices.Contains([]string{".avif", ".bmp", ".gif", ".heic", ".jfif", ".jp2", ".pgm", ".ppm", ".webp"},
+		strings.ToLower(path.Ext(name)))
 }
 
 // hidden reports whether systems create a file of that name.
@@ -220,11 +225,13 @@ func (f *imageScan) result() ([]Image, error) {
 	}
 	var faults diag.List
 	for _, name := range f.others {
-		faults.Add(diag.Errorf(diag.Pos{File: filepath.Join(f.path, filepath.FromSlash(name))}, "images of this format are not supported; convert it to PNG, JPEG or TIFF, or remove it"))
+		faults.Add(diag.Errorf(diag.Pos{File: filepath.Join(f.path, filepath.FromSlash(name))},
+			"images of this format are not supported; convert it to PNG, JPEG or TIFF, or remove it"))
 	}
 	for name, filled := range f.folders {
 		if !filled {
-			faults.Add(diag.Errorf(diag.Pos{File: filepath.Join(f.path, filepath.FromSlash(name))}, "the folder of a class contains no image (.jpg, .jpeg, .png, .tif, .tiff); fill it or remove it"))
+			faults.Add(diag.Errorf(diag.Pos{File: filepath.Join(f.path, filepath.FromSlash(name))},
+				"the folder of a class contains no image (.jpg, .jpeg, .png, .tif, .tiff); fill it or remove it"))
 		}
 	}
 	return f.images, faults.Err() // sorted by path
@@ -302,7 +309,8 @@ func (s *Sources) scanZip(p string, a *pixelBudget) ([]Image, error) {
 		case strings.HasSuffix(e.Name, "/"):
 			f.folder(name)
 		case isImage(name) && e.Flags&1 != 0:
-			return nil, diag.Errorf(diag.Pos{File: filepath.Join(p, filepath.FromSlash(name))}, "the archive is encrypted; unpack it first")
+			return nil, diag.Errorf(diag.Pos{File: filepath.Join(p, filepath.FromSlash(name))},
+				"the archive is encrypted; unpack it first")
 		case isImage(name):
 			f.image(name, e.Open)
 		case isOtherImage(name):

@@ -70,7 +70,8 @@ func (t *Tiles) read(paths []string, o bagfile.Options) (*data.Dataset, error) {
 		return t.images(paths, o)
 	}
 	if len(paths) > 1 {
-		return nil, diag.Errorf(diag.Pos{File: paths[1]}, "give either one folder, archive or table, or several images, which are one bag")
+		return nil, diag.Errorf(diag.Pos{File: paths[1]}, "give either one folder, archive or table, or several images, "+
+			"which are one bag")
 	}
 	path := paths[0]
 	info, err := os.Stat(path)
@@ -159,7 +160,8 @@ func (t *Tiles) label(d *data.Dataset, root string, classOf, known []string) err
 	names := slices.Clone(known)
 	for i, class := range classOf {
 		if (class == "") != (classOf[0] == "") {
-			return diag.Errorf(diag.Pos{File: root}, "the bags %s and %s are not at the same depth, so that one has no class", d.BagNames[0], d.BagNames[i]).
+			return diag.Errorf(diag.Pos{File: root}, "the bags %s and %s are not at the same depth, so that one has no class",
+				d.BagNames[0], d.BagNames[i]).
 				WithNote("the folder of a bag lies in the folder of its class, for example cat/bag-1/image.png")
 		}
 		if class != "" && !slices.Contains(names, class) {
@@ -168,7 +170,8 @@ func (t *Tiles) label(d *data.Dataset, root string, classOf, known []string) err
 	}
 	if len(names) == 0 {
 		return diag.Errorf(diag.Pos{File: root}, "the bags have no labels").
-			WithNote("put the folder of each bag into the folder of its class, for example cat/bag-1/image.png, or name the folders in a table with the columns bag, label, candidates and file")
+			WithNote("put the folder of each bag into the folder of its class, for example cat/bag-1/image.png, or name the " +
+				"folders in a table with the columns bag, label, candidates and file")
 	}
 	slices.Sort(names)
 	d.Classes, d.ClassNames = len(names), names

@@ -24,7 +24,8 @@ func TestOpenTiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	severalFiles := strings.Replace(tablePath, "bags.csv", "files.csv", 1)
-	if err := os.WriteFile(severalFiles, []byte(strings.Replace(table, "cat/1,cat,cat,cat/1\n", "cat/1,cat,cat,cat/1/a.jpg\ncat/1,,,cat/1/b.png\n", 1)), 0o644); err != nil {
+	if err := os.WriteFile(severalFiles, []byte(strings.Replace(table, "cat/1,cat,cat,cat/1\n",
+		"cat/1,cat,cat,cat/1/a.jpg\ncat/1,,,cat/1/b.png\n", 1)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	hash := ""
@@ -36,7 +37,8 @@ func TestOpenTiles(t *testing.T) {
 		if err := d.Validate(path); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(d.Shape, []int{3, 8, 8}) || !slices.Equal(d.Offsets, []int{0, 2, 3, 4}) || !slices.Equal(d.BagNames, []string{"cat/1", "cat/2", "dog/1"}) || !slices.Equal(d.Labels, []int{0, 0, 1}) {
+		if !slices.Equal(d.Shape, []int{3, 8, 8}) || !slices.Equal(d.Offsets, []int{0, 2, 3, 4}) ||
+			!slices.Equal(d.BagNames, []string{"cat/1", "cat/2", "dog/1"}) || !slices.Equal(d.Labels, []int{0, 0, 1}) {
 			t.Errorf("%s: %v %v %q %v", path, d.Shape, d.Offsets, d.BagNames, d.Labels)
 		}
 		if hash == "" {
@@ -59,7 +61,8 @@ func TestOpenTiles(t *testing.T) {
 
 // The pixels of a dataset of patches can be opened as tiles as well.
 func TestTilesOfPatches(t *testing.T) {
-	d := &data.Dataset{Shape: []int{3, 2, 2}, Instances: make([]float32, 24), Offsets: []int{0, 1, 2}, Classes: 2, Candidates: []uint8{1, 0, 0, 1}}
+	d := &data.Dataset{Shape: []int{3, 2, 2}, Instances: make([]float32, 24), Offsets: []int{0, 1, 2}, Classes: 2,
+		Candidates: []uint8{1, 0, 0, 1}}
 	d.Instances[13] = 0.5
 	path := filepath.Join(t.TempDir(), "patches.npz")
 	if err := bagfile.Save(path, d); err != nil {
@@ -73,7 +76,8 @@ func TestTilesOfPatches(t *testing.T) {
 	if x, err := tiles.Bag(1); err != nil || x[1] != 0.5 || store.Sum(0, 0) == store.Sum(1, 0) {
 		t.Errorf("%v, %v", x, err)
 	}
-	if _, err := OpenTiles([]string{path}, 3, bagfile.Options{}); err == nil || !strings.Contains(err.Error(), "the shape [3 2 2]; the encoder needs images [3 3 3]") {
+	if _, err := OpenTiles([]string{path}, 3, bagfile.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "the shape [3 2 2]; the encoder needs images [3 3 3]") {
 		t.Errorf("another size: %v", err)
 	}
 }
@@ -89,21 +93,26 @@ func TestBadTiles(t *testing.T) {
 	dir := tree(t, bagFolders)
 	for _, c := range []struct{ path, want string }{
 		{filepath.Join(dir, "cat"), "the bags have no labels"},
-		{tree(t, map[string][]byte{"cat/1/a.png": nil, "dog/a.png": nil}), "the bags cat/1 and dog are not at the same depth"},
+		{tree(t, map[string][]byte{"cat/1/a.png": nil, "dog/a.png": nil}),
+			"the bags cat/1 and dog are not at the same depth"},
 		{tree(t, map[string][]byte{"cat/1/a.png": nil}), "at least 2 are needed"},
 		{filepath.Join(dir, "none"), "there is no such file"},
-		{write(dir, "missing.csv", "bag,label,candidates,file\n1,cat,cat dog,cat/9\n"), "cat/9: there is no such folder or file"},
+		{write(dir, "missing.csv", "bag,label,candidates,file\n1,cat,cat dog,cat/9\n"),
+			"cat/9: there is no such folder or file"},
 		{write(dir, "features.csv", "bag,label,candidates,f1\n1,cat,cat dog,1\n"), `the table has no column "file"`},
 	} {
 		if _, err := OpenTiles([]string{c.path}, 8, bagfile.Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.path, err, c.want)
 		}
 	}
-	if d, err := OpenTiles([]string{filepath.Join(dir, "cat")}, 8, bagfile.Options{Columns: bagfile.Columns{ModelClasses: []string{"dog", "cat"}}}); err != nil || d.Labels[0] != -1 || d.Candidates[0]+d.Candidates[1] != 2 {
+	if d, err := OpenTiles([]string{filepath.Join(dir, "cat")}, 8,
+		bagfile.Options{Columns: bagfile.Columns{ModelClasses: []string{"dog", "cat"}}}); err != nil || d.Labels[0] != -1 ||
+		d.Candidates[0]+d.Candidates[1] != 2 {
 		t.Errorf("bags of known classes: %+v, %v", d, err)
 	}
 	changing := tree(t, bagFolders)
-	if d, err := OpenTiles([]string{changing}, 8, bagfile.Options{Columns: bagfile.Columns{ModelClasses: []string{"bird", "cat", "dog"}}}); err != nil || d.Classes != 3 {
+	if d, err := OpenTiles([]string{changing}, 8, bagfile.Options{Columns: bagfile.Columns{ModelClasses: []string{"bird",
+		"cat", "dog"}}}); err != nil || d.Classes != 3 {
 		t.Errorf("folders of some classes of a model: %v", err)
 	}
 	d, err := OpenTiles([]string{changing}, 8, bagfile.Options{})
@@ -111,7 +120,8 @@ func TestBadTiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(changing, "cat/1/a.jpg", "other")
-	if _, err := d.Bag(0); err == nil || !strings.Contains(err.Error(), "a.jpg: the file has changed since the dataset was opened") {
+	if _, err := d.Bag(0); err == nil || !strings.Contains(err.Error(),
+		"a.jpg: the file has changed since the dataset was opened") {
 		t.Errorf("a changed file: %v", err)
 	}
 	write(changing, "cat/1/a.jpg", "other")

@@ -30,7 +30,8 @@ func logLoss(p float64) float64 { return -math.Log(max(p, leastProbability)) }
 
 func (p *Predictions) count() *counts {
 	k := p.Classes
-	t := &counts{p: p, support: make([]int, k), predicted: make([]int, k), hit: make([]int, k), bins: make([]binSum, binCount), finite: true}
+	t := &counts{p: p, support: make([]int, k), predicted: make([]int, k), hit: make([]int, k), bins: make([]binSum,
+		binCount), finite: true}
 	for i := range p.Bags() {
 		class := Argmax(p.Row(i))
 		if set := p.Candidates[i*k : (i+1)*k]; slices.Contains(set, 0) && slices.Contains(set, 1) {

@@ -38,7 +38,8 @@ type Interval struct {
 // classes are the names of the classes.
 func (p *Predictions) Detail(classes []string) *Detail {
 	t := p.count()
-	d := &Detail{Accuracy: wilson(t.right, t.known), Confusion: p.confusion(), Reliability: t.reliability(), Classes: []Class{}}
+	d := &Detail{Accuracy: wilson(t.right, t.known), Confusion: p.confusion(), Reliability: t.reliability(),
+		Classes: []Class{}}
 	for c := range p.Classes {
 		d.Classes = append(d.Classes, Class{
 			Name: classes[c], Support: t.support[c], Predicted: t.predicted[c],

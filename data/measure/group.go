@@ -10,7 +10,8 @@ const GroupPrefix = "group_"
 // withGroups adds the same measures of groups to a table.
 func withGroups(table []Measure) []Measure {
 	for _, m := range slices.Clone(table) {
-		m.Name, m.Title, m.Needs, m.Group = GroupPrefix+m.Name, m.Title+" by group", "groups of bags (data.split.group), and "+m.Needs, true
+		m.Name, m.Title, m.Needs, m.Group = GroupPrefix+m.Name, m.Title+" by group",
+			"groups of bags (data.split.group), and "+m.Needs, true
 		table = append(table, m)
 	}
 	return table

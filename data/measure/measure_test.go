@@ -204,8 +204,10 @@ func TestExtremes(t *testing.T) {
 		p    *Predictions
 		want Values
 	}{
-		{&right, Values{"accuracy": 1, "balanced_accuracy": 1, "macro_f1": 1, "auroc": 1, "log_loss": 0, "brier": 0, "ece": 0, "top2": 1, "inside_candidates": 1}},
-		{&wrong, Values{"accuracy": 0, "balanced_accuracy": 0, "macro_f1": 0, "auroc": 0.25, "log_loss": 23 * math.Ln2, "brier": 2, "ece": 1, "top2": 2. / 3, "inside_candidates": 1}},
+		{&right, Values{"accuracy": 1, "balanced_accuracy": 1, "macro_f1": 1, "auroc": 1, "log_loss": 0, "brier": 0, "ece": 0,
+			"top2": 1, "inside_candidates": 1}},
+		{&wrong, Values{"accuracy": 0, "balanced_accuracy": 0, "macro_f1": 0, "auroc": 0.25, "log_loss": 23 * math.Ln2,
+			"brier": 2, "ece": 1, "top2": 2. / 3, "inside_candidates": 1}},
 	} {
 		if got := c.p.Values(); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%v, want %v", got, c.want)
@@ -267,9 +269,11 @@ func TestDegenerate(t *testing.T) {
 		want Values
 	}{
 		{"one class", predictions([]float32{0.75, 0.25}, 0, 0, 0),
-			Values{"accuracy": 1, "balanced_accuracy": 1, "macro_f1": 1, "log_loss": math.Log(4. / 3), "brier": 0.125, "ece": 0.25}},
+			Values{"accuracy": 1, "balanced_accuracy": 1, "macro_f1": 1, "log_loss": math.Log(4. / 3), "brier": 0.125,
+				"ece": 0.25}},
 		{"equal probabilities", predictions([]float32{0.5, 0.5}, 0, 1),
-			Values{"accuracy": 0.5, "balanced_accuracy": 0.5, "macro_f1": 1. / 3, "auroc": 0.5, "log_loss": math.Ln2, "brier": 0.5, "ece": 0}},
+			Values{"accuracy": 0.5, "balanced_accuracy": 0.5, "macro_f1": 1. / 3, "auroc": 0.5, "log_loss": math.Ln2,
+				"brier": 0.5, "ece": 0}},
 		{"one bag", predictions([]float32{0.25, 0.75}, 0),
 			Values{"accuracy": 0, "balanced_accuracy": 0, "macro_f1": 0, "log_loss": math.Log(4), "brier": 1.125, "ece": 0.75}},
 	} {
@@ -357,7 +361,8 @@ func reference() string {
 		if m.Group {
 			continue
 		}
-		b.WriteString("| `" + m.Name + "` | " + labellings[m.labels] + " | " + m.Formula + " | " + m.Range + " | " + better(&m) + " | " + m.Needs + " |\n")
+		b.WriteString("| `" + m.Name + "` | " + labellings[m.labels] + " | " + m.Formula + " | " + m.Range + " | " +
+			better(&m) + " | " + m.Needs + " |\n")
 	}
 	return b.String()
 }

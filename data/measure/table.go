@@ -61,22 +61,25 @@ const (
 var Table = withGroups([]Measure{
 	{
 		Name: Accuracy, Title: "accuracy", Range: "0 to 1", Max: 1,
-		Formula: "share of bags whose most probable class is the true class; with several labels per bag: whose predicted set of classes equals the set of true labels (subset accuracy)",
-		Needs:   "a known label",
-		of:      func(t *counts) (float64, bool) { return ratio(t.right, t.known) },
+		Formula: "share of bags whose most probable class is the true class; with several labels per bag: whose predicted " +
+			"set of classes equals the set of true labels (subset accuracy)",
+		Needs: "a known label",
+		of:    func(t *counts) (float64, bool) { return ratio(t.right, t.known) },
 	},
 	{
 		Name: "balanced_accuracy", Title: "balanced accuracy", Range: "0 to 1", Max: 1,
-		labels:  oneLabel,
-		Formula: "mean over the classes with bags of the recall, the share of the bags of the class that are predicted as the class",
-		Needs:   "a known label",
-		of:      func(t *counts) (float64, bool) { return t.mean(t.recall) },
+		labels: oneLabel,
+		Formula: "mean over the classes with bags of the recall, the share of the bags of the class that are predicted as " +
+			"the class",
+		Needs: "a known label",
+		of:    func(t *counts) (float64, bool) { return t.mean(t.recall) },
 	},
 	{
 		Name: "macro_f1", Title: "macro F1", Range: "0 to 1", Max: 1,
-		Formula: "mean over the classes with bags or predictions of F1 = 2 · correct / (bags of the class + bags predicted as the class), where correct is the number of bags of the class that are predicted as the class",
-		Needs:   "a known label",
-		of:      func(t *counts) (float64, bool) { return t.mean(t.f1) },
+		Formula: "mean over the classes with bags or predictions of F1 = 2 · correct / (bags of the class + bags " +
+			"predicted as the class), where correct is the number of bags of the class that are predicted as the class",
+		Needs: "a known label",
+		of:    func(t *counts) (float64, bool) { return t.mean(t.f1) },
 	},
 	{
 		Name: "micro_f1", Title: "micro F1", Range: "0 to 1", Max: 1,
@@ -98,36 +101,45 @@ var Table = withGroups([]Measure{
 	},
 	{
 		Name: "mean_average_precision", Title: "mean average precision", Range: "0 to 1", Max: 1,
-		labels:  multiLabels,
-		Formula: "mean over the classes with bags of the average precision. Average precision of a class: for each bag with the label, take all bags with at least its p(class), and compute the share of them that have the label; average these shares",
-		Needs:   "a known label",
-		of:      func(t *counts) (float64, bool) { return t.mean(t.averagePrecision) },
+		labels: multiLabels,
+		Formula: "mean over the classes with bags of the average precision. Average precision of a class: for each bag " +
+			"with the label, take all bags with at least its p(class), and compute the share of them that have the label; " +
+			"average these shares",
+		Needs: "a known label",
+		of:    func(t *counts) (float64, bool) { return t.mean(t.averagePrecision) },
 	},
 	{
 		Name: "auroc", Title: "AUROC", Range: "0 to 1", Max: 1,
-		Formula: "mean over the classes with bags of the area under the ROC curve of the class against the rest: the share of pairs of a bag of the class and another bag in which p(class) is higher for the bag of the class; equal values count half",
-		Needs:   "a class that some bags have and others do not",
-		of:      func(t *counts) (float64, bool) { return t.mean(t.auroc) },
+		Formula: "mean over the classes with bags of the area under the ROC curve of the class against the rest: the " +
+			"share of pairs of a bag of the class and another bag in which p(class) is higher for the bag of the class; " +
+			"equal values count half",
+		Needs: "a class that some bags have and others do not",
+		of:    func(t *counts) (float64, bool) { return t.mean(t.auroc) },
 	},
 	{
 		Name: LogLoss, Title: "log loss", Lower: true, Range: "0 to 23 ln 2", Max: 23 * math.Ln2,
-		Formula: "mean of −ln p(true class); with several labels per bag: mean over bags and classes of −ln p if the bag has the label, else −ln(1 − p) (binary cross-entropy). In the logarithm, values below 2⁻²³ count as 2⁻²³, so that the measure is at most 23 ln 2, about 15.9",
-		Needs:   "a known label",
-		of:      func(t *counts) (float64, bool) { return t.probabilistic(t.logLoss) },
+		Formula: "mean of −ln p(true class); with several labels per bag: mean over bags and classes of −ln p if the bag " +
+			"has the label, else −ln(1 − p) (binary cross-entropy). In the logarithm, values below 2⁻²³ count as 2⁻²³, so " +
+			"that the measure is at most 23 ln 2, about 15.9",
+		Needs: "a known label",
+		of:    func(t *counts) (float64, bool) { return t.probabilistic(t.logLoss) },
 	},
 	{
 		Name: "brier", Title: "Brier score", Lower: true, Range: "0 to 2", Max: 2,
-		labels:  oneLabel,
-		Formula: "mean over the bags of the sum over the classes of (p(class) − y)², where y is 1 for the true class and 0 for the others",
-		Needs:   "a known label",
-		of:      func(t *counts) (float64, bool) { return t.probabilistic(t.brier) },
+		labels: oneLabel,
+		Formula: "mean over the bags of the sum over the classes of (p(class) − y)², where y is 1 for the true class and " +
+			"0 for the others",
+		Needs: "a known label",
+		of:    func(t *counts) (float64, bool) { return t.probabilistic(t.brier) },
 	},
 	{
 		Name: ECE, Title: "ECE", Lower: true, Range: "0 to 1", Max: 1,
-		labels:  oneLabel,
-		Formula: "expected calibration error: bags are divided into 15 bins of equal width by the probability of the predicted class; the mean, weighted by the number of bags, of the absolute difference between accuracy and mean probability of a bin",
-		Needs:   "a known label",
-		of:      func(t *counts) (float64, bool) { return t.probabilistic(t.calibrationError()) },
+		labels: oneLabel,
+		Formula: "expected calibration error: bags are divided into 15 bins of equal width by the probability of the " +
+			"predicted class; the mean, weighted by the number of bags, of the absolute difference between accuracy and mean " +
+			"probability of a bin",
+		Needs: "a known label",
+		of:    func(t *counts) (float64, bool) { return t.probabilistic(t.calibrationError()) },
 	},
 	{
 		Name: "top2", Title: "top-2 accuracy", Range: "0 to 1", Max: 1,
@@ -141,10 +153,11 @@ var Table = withGroups([]Measure{
 	},
 	{
 		Name: InsideCandidates, Title: "predictions inside the candidate set", Range: "0 to 1", Max: 1,
-		labels:  oneLabel,
-		Formula: "share of bags whose most probable class is a candidate label, with or without a known label; bags of which every class is a candidate are left out",
-		Needs:   "a candidate set that excludes a class",
-		of:      func(t *counts) (float64, bool) { return ratio(t.inside, t.limited) },
+		labels: oneLabel,
+		Formula: "share of bags whose most probable class is a candidate label, with or without a known label; bags of " +
+			"which every class is a candidate are left out",
+		Needs: "a candidate set that excludes a class",
+		of:    func(t *counts) (float64, bool) { return ratio(t.inside, t.limited) },
 	},
 })
 

@@ -91,7 +91,8 @@ func TestTemperatureLimits(t *testing.T) {
 		p    *Predictions
 		want float64
 		ok   bool
-	}{{&right, minTemperature, true}, {&wrong, maxTemperature, true}, {&unknown, 0, false}, {&broken, 0, false}, {&Predictions{}, 0, false}} {
+	}{{&right, minTemperature, true}, {&wrong, maxTemperature, true}, {&unknown, 0, false}, {&broken, 0, false},
+		{&Predictions{}, 0, false}} {
 		if got, ok := c.p.Temperature(); ok != c.ok || math.Abs(got-c.want) > 1e-6 {
 			t.Errorf("temperature %v, %v, want %v, %v", got, ok, c.want, c.ok)
 		}

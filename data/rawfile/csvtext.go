@@ -103,7 +103,8 @@ func PackedText(text *bufio.Reader) string {
 		return "a zip archive or a workbook of Excel; unpack it, or save the sheet as CSV"
 	case bytes.Equal(start, []byte("\xd0\xcf\x11\xe0")):
 		return "a workbook of Excel; save the sheet as CSV"
-	case bytes.Equal(start, []byte("\xfd7zX")), bytes.HasPrefix(start, []byte("BZh")), bytes.Equal(start, []byte("\x28\xb5\x2f\xfd")):
+	case bytes.Equal(start, []byte("\xfd7zX")), bytes.HasPrefix(start, []byte("BZh")), bytes.Equal(start,
+		[]byte("\x28\xb5\x2f\xfd")):
 		return "packed by xz, bzip2 or Zstandard; unpack it, or pack it by gzip and name it .csv.gz"
 	case bytes.Equal(start, []byte("PAR1")):
 		return "a Parquet file; write it as CSV: table.to_csv(path, index=False) in pandas"
@@ -149,10 +150,12 @@ func CSVError(path string, skip int, err error) diag.Diagnostic {
 	case !ok:
 		return diag.Errorf(diag.Pos{File: path}, "%v", fileio.CutShort(err))
 	case syntax.Line > syntax.StartLine:
-		return diag.Errorf(diag.Pos{File: path, Line: syntax.StartLine + skip}, "not well-formed CSV: a quote that opens in this row is not closed").
+		return diag.Errorf(diag.Pos{File: path, Line: syntax.StartLine + skip},
+			"not well-formed CSV: a quote that opens in this row is not closed").
 			WithNote("a quote inside of a field is written twice")
 	}
-	return diag.Errorf(diag.Pos{File: path, Line: syntax.Line + skip, Col: syntax.Column}, "not well-formed CSV: %v", syntax.Err)
+	return diag.Errorf(diag.Pos{File: path, Line: syntax.Line + skip, Col: syntax.Column}, "not well-formed CSV: %v",
+		syntax.Err)
 }
 
 // maxLine is the maximum length of a line in bytes. Splitting a line into fields takes many times

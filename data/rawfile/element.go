@@ -33,9 +33,12 @@ const (
 
 // numberTypes are the numeric data types.
 var numberTypes = map[uint32]ndarray.Number{
-	miINT8: {Kind: ndarray.Int, Size: 1}, miINT16: {Kind: ndarray.Int, Size: 2}, miINT32: {Kind: ndarray.Int, Size: 4}, miINT64: {Kind: ndarray.Int, Size: 8},
-	miUINT8: {Kind: ndarray.Uint, Size: 1}, miUINT16: {Kind: ndarray.Uint, Size: 2}, miUINT32: {Kind: ndarray.Uint, Size: 4}, miUINT64: {Kind: ndarray.Uint, Size: 8},
-	miUTF8: {Kind: ndarray.Uint, Size: 1}, miSINGLE: {Kind: ndarray.Float, Size: 4}, miDOUBLE: {Kind: ndarray.Float, Size: 8},
+	miINT8: {Kind: ndarray.Int, Size: 1}, miINT16: {Kind: ndarray.Int, Size: 2}, miINT32: {Kind: ndarray.Int, Size: 4},
+	miINT64: {Kind: ndarray.Int, Size: 8},
+	miUINT8: {Kind: ndarray.Uint, Size: 1}, miUINT16: {Kind: ndarray.Uint, Size: 2}, miUINT32: {Kind: ndarray.Uint,
+		Size: 4}, miUINT64: {Kind: ndarray.Uint, Size: 8},
+	miUTF8: {Kind: ndarray.Uint, Size: 1}, miSINGLE: {Kind: ndarray.Float, Size: 4}, miDOUBLE: {Kind: ndarray.Float,
+		Size: 8},
 }
 
 // tag is the start of a data element. A small element contains its data, up to 4 bytes.

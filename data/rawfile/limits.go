@@ -48,9 +48,11 @@ type TooLargeError struct {
 
 func (e *TooLargeError) Error() string {
 	if e.Fixed {
-		return fmt.Sprintf("%s is larger than %s (uncompressed), the limit for such a file", e.What, memory.Size(float64(e.Max)))
+		return fmt.Sprintf("%s is larger than %s (uncompressed), the limit for such a file", e.What,
+			memory.Size(float64(e.Max)))
 	}
-	return fmt.Sprintf("%s is larger than the limit of %s (uncompressed); --max-bytes raises it, if the file can be trusted", e.What, memory.Size(float64(e.Max)))
+	return fmt.Sprintf("%s is larger than the limit of %s (uncompressed); --max-bytes raises it, if the file can be "+
+		"trusted", e.What, memory.Size(float64(e.Max)))
 }
 
 // boundedReader reads at most left bytes and then returns err. An io.LimitedReader would

@@ -33,8 +33,9 @@ func TestMATClasses(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			vars := readFile(t, file)
 			for name, class := range map[string]MATClass{
-				"float64": MATDouble, "float32": MATSingle, "int8": MATInt8, "uint8": MATUint8, "int16": MATInt16, "uint16": MATUint16,
-				"int32": MATInt32, "uint32": MATUint32, "int64": MATInt64, "uint64": MATUint64,
+				"float64": MATDouble, "float32": MATSingle, "int8": MATInt8, "uint8": MATUint8, "int16": MATInt16,
+				"uint16": MATUint16,
+				"int32":  MATInt32, "uint32": MATUint32, "int64": MATInt64, "uint64": MATUint64,
 			} {
 				want := &MATArray{Name: name, Class: class, Dims: []int{2, 3}, Numbers: []float64{1, 4, 2, 5, 3, 100}}
 				if got := vars[name]; !reflect.DeepEqual(got, want) {

@@ -31,7 +31,8 @@ func TestLineReader(t *testing.T) {
 // given limit replaces the default.
 func TestUnpacking(t *testing.T) {
 	for _, c := range []struct{ given, size, want int64 }{
-		{0, 0, 200 << 20}, {0, 1 << 20, 200 << 20}, {0, 10 << 20, 500 << 20}, {0, 1 << 40, Limit(0).Bytes()}, {1 << 33, 1, 1 << 33}, {5, 1 << 30, 5},
+		{0, 0, 200 << 20}, {0, 1 << 20, 200 << 20}, {0, 10 << 20, 500 << 20}, {0, 1 << 40, Limit(0).Bytes()},
+		{1 << 33, 1, 1 << 33}, {5, 1 << 30, 5},
 	} {
 		if got := Limit(c.given).ForPacked(c.size).Bytes(); got != min(c.want, max(c.given, Limit(0).Bytes())) {
 			t.Errorf("limit %d, file of %d bytes: %d, want %d", c.given, c.size, got, c.want)

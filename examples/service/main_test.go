@@ -54,7 +54,8 @@ func TestService(t *testing.T) {
 	free.Close()
 
 	service := exec.Command(os.Args[0], model)
-	service.Env = append(os.Environ(), "RUN_SERVICE=1", "PORT="+port, "HEALTH=/up", "ONNXRUNTIME_SHARED_LIBRARY_PATH="+enginetest.Library(t))
+	service.Env = append(os.Environ(), "RUN_SERVICE=1", "PORT="+port, "HEALTH=/up", "ONNXRUNTIME_SHARED_LIBRARY_PATH="+
+		enginetest.Library(t))
 	pipe, err := service.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

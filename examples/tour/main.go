@@ -104,10 +104,12 @@ func evaluate(w io.Writer, program *compile.Program, env graph.Env) (graph.Env, 
 		return env, err
 	}
 	fmt.Fprintln(w, "\n== values")
-	for _, name := range []string{compile.OutAttention, compile.OutProbabilities, compile.OutLabelWeights, compile.OutLoss} {
+	for _, name := range []string{compile.OutAttention, compile.OutProbabilities, compile.OutLabelWeights,
+		compile.OutLoss} {
 		fmt.Fprintf(w, "%s %v %.4f\n", name, out[name].Shape, out[name].Data)
 	}
-	env.Values[compile.InLabelWeights], env.Values[compile.InLambda] = out[compile.OutLabelWeights], graph.NewTensor(nil, 1)
+	env.Values[compile.InLabelWeights], env.Values[compile.InLambda] = out[compile.OutLabelWeights], graph.NewTensor(nil,
+		1)
 	return env, nil
 }
 
@@ -147,7 +149,8 @@ func checkGradient(w io.Writer, program *compile.Program, env graph.Env, gradien
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\n== check: %s[0] has gradient %.6f, finite difference %.6f\n", first, gradients[first].Data[0], (up-down)/(2*h))
+	fmt.Fprintf(w, "\n== check: %s[0] has gradient %.6f, finite difference %.6f\n", first, gradients[first].Data[0],
+		(up-down)/(2*h))
 	return nil
 }
 

@@ -49,7 +49,8 @@ func (e *Experiment) ShowAt(at schema.Str, format string, args ...any) diag.Diag
 func CompareCoord(a, b Coord, rank map[Coord]int) int {
 	data := func(c Coord) int { return rank[Coord{Data: c.Data}] }
 	learner := func(c Coord) int { return rank[Coord{Learner: c.Learner, Variant: c.Variant}] }
-	return cmp.Or(cmp.Compare(data(a), data(b)), cmp.Compare(a.R, b.R), cmp.Compare(learner(a), learner(b)), cmp.Compare(a.Split, b.Split))
+	return cmp.Or(cmp.Compare(data(a), data(b)), cmp.Compare(a.R, b.R), cmp.Compare(learner(a), learner(b)),
+		cmp.Compare(a.Split, b.Split))
 }
 
 // Rank numbers datasets, and learners with their variants, in the order of the file.

@@ -41,7 +41,8 @@ func TestReference(t *testing.T) {
 	testsupport.CheckLanguageTables(t, reference, map[string]string{
 		"top": schema.Reference(rows), "data": schema.Reference(dataRows), "synth": schema.Reference(synthRows),
 		"learners": schema.Reference(learnerRows), "cases": schema.Reference(caseRows), "splits": schema.Reference(splitRows),
-		"attention": schema.Reference(attentionRows), "choose": schema.Reference(chooseRows), "report": schema.Reference(itemRows),
+		"attention": schema.Reference(attentionRows), "choose": schema.Reference(chooseRows),
+		"report": schema.Reference(itemRows),
 	})
 	testsupport.CheckGolden(t, "../../language/specs/experiments/schema.json", Language.Schema())
 	for _, kind := range itemKinds {

@@ -160,7 +160,8 @@ type Splits struct {
 
 // Place returns the position of a setting that split.Error names; zero: the file does not set it.
 func (s *Splits) Place(setting string) diag.Pos {
-	return map[string]diag.Pos{"train": s.trainPos, "folds": s.foldsPos, "validation": s.validationPos, "group": s.Group.Pos}[setting]
+	return map[string]diag.Pos{"train": s.trainPos, "folds": s.foldsPos, "validation": s.validationPos,
+		"group": s.Group.Pos}[setting]
 }
 
 // Choose defines how a setting of a grid is chosen in each cell: by a measure of a held-out
@@ -210,7 +211,8 @@ var (
 )
 
 // itemKinds lists the kinds of tables and figures.
-var itemKinds = []string{TableData, TableAccuracy, TableAcross, TablePublished, TablePairs, TableRanks, FigureRanks, FigureAttention, FigureR, FigureVary}
+var itemKinds = []string{TableData, TableAccuracy, TableAcross, TablePublished, TablePairs, TableRanks, FigureRanks,
+	FigureAttention, FigureR, FigureVary}
 
 // Learner returns the learner with that name, or nil.
 func (e *Experiment) Learner(name string) *Learner {

@@ -30,7 +30,8 @@ const (
 // Language is the language of experiments: every key with its type, default, range and
 // documentation.
 var Language = &schema.Dialect{
-	Noun: "experiment", WithArticle: "an experiment", Start: "an experiment starts with name: and has at least data: and learners:",
+	Noun: "experiment", WithArticle: "an experiment",
+	Start:        "an experiment starts with name: and has at least data: and learners:",
 	About:        "Learners that are compared on datasets, r and splits, and the tables and figures of the results.",
 	ShippedNames: specs.Experiments, Source: specs.Experiment, Rows: rows, Synonyms: language.Synonyms,
 	Literal: func(key string) bool { return key == "set" || key == "grid" || key == "vary" },
@@ -81,7 +82,8 @@ var rows = []schema.Row{
 			e.Report = append(e.Report, Item{})
 			return &e.Report[len(e.Report)-1]
 		}),
-		Doc: "Tables and figures of the report, in this order. Default: all for which there are results, except `across` and `published`."},
+		Doc: "Tables and figures of the report, in this order. Default: all for which there are results, except `across` " +
+			"and `published`."},
 }
 
 var dataRows = []schema.Row{
@@ -93,10 +95,15 @@ var dataRows = []schema.Row{
 		Doc:   "Domain of the bags, for the table of datasets."},
 	{Name: "file", Type: schema.Text,
 		Field: schema.Bind(func(d *DataSet) any { return &d.File }),
-		Doc:   "Dataset file (" + bagfile.Readable().List() + "), or images for learners with `data.encoder`, as `data.set` of a spec. With `{r}` in the name, which is replaced by r, there is one file for each r. Without `{r}`, the candidate sets are those of the file, and r is not used."},
+		Doc: "Dataset file (" + bagfile.Readable().List() +
+			"), or images for learners with `data.encoder`, as `data.set` of a spec. With `{r}` in the name, which is " +
+			"replaced by r, there is one file for each r. Without `{r}`, the candidate sets are those of the file, and r is " +
+			"not used."},
 	{Name: "labels", Type: schema.Custom, Custom: &labelsType,
 		Field: schema.Bind(func(d *DataSet) any { return &d.Labels }),
-		Doc:   "Labels of `file`. `known`: each bag has one certain label. `multi`: each bag has any number of labels. `noisy`: true labels may be outside of the candidate sets. All learners get it as `data.labels` of their specs. Default: candidate sets."},
+		Doc: "Labels of `file`. `known`: each bag has one certain label. `multi`: each bag has any number of labels. " +
+			"`noisy`: true labels may be outside of the candidate sets. All learners get it as `data.labels` of their specs. " +
+			"Default: candidate sets."},
 	{Name: "synth", Type: schema.Section, Rows: synthRows,
 		Field: schema.Bind(func(d *DataSet) any {
 			d.Synth = &Synth{}
@@ -132,7 +139,8 @@ var synthRows = []schema.Row{
 		Doc:   "Instances of the largest bag."},
 	{Name: "classes", Type: schema.Custom, Custom: &classesType,
 		Field: schema.Bind(func(s *Synth) any { return s }),
-		Doc:   "Source classes that are labels, by name; the others give the negative instances. `prototypes`: number or names of the classes."},
+		Doc: "Source classes that are labels, by name; the others give the negative instances. `prototypes`: number or " +
+			"names of the classes."},
 	{Name: "features", Type: schema.Whole, In: schema.Closed(1, 1<<20),
 		Field: schema.Bind(func(s *Synth) any { return &s.Features }),
 		Doc:   "`prototypes`: features of an instance."},
@@ -141,7 +149,8 @@ var synthRows = []schema.Row{
 		Doc:   "`prototypes`: standard deviation of the features around the prototype of their class."},
 	{Name: "pools", Type: schema.Whole, In: schema.Closed(2, maxCount),
 		Field: schema.Bind(func(s *Synth) any { return &s.Pools }),
-		Doc:   "Disjoint pools of instances that the bags draw from; splits then share no instance between training and test bags."},
+		Doc: "Disjoint pools of instances that the bags draw from; splits then share no instance between training and " +
+			"test bags."},
 	{Name: "seed", Type: schema.Whole, Default: "1", In: schema.Closed(0, maxCount),
 		Field: schema.Bind(func(s *Synth) any { return &s.Seed }),
 		Doc:   "Seed of all draws."},
@@ -168,7 +177,8 @@ var learnerRows = []schema.Row{
 		Doc:   "Settings of the spec to choose from: keys with lists of values, in all combinations."},
 	{Name: "last", Type: schema.Whole, Default: "1", In: schema.Closed(1, 1000),
 		Field: schema.Bind(func(l *Learner) any { return &l.Last }),
-		Doc:   "Number of final epochs over which the test accuracy is averaged. The programs of RC and LWS average 10. The other measures are those of the last epoch."},
+		Doc: "Number of final epochs over which the test accuracy is averaged. The programs of RC and LWS average 10. " +
+			"The other measures are those of the last epoch."},
 	{Name: "vary", Type: schema.Custom, Custom: &varyType,
 		Field: schema.Bind(func(l *Learner) any { return &l.Vary }),
 		Doc:   "One key with a list of values. The learner is run once per value, for a figure over the values."},
@@ -180,7 +190,8 @@ var learnerRows = []schema.Row{
 		Doc:   "Values of r of the learner. Default: all."},
 	{Name: "published", Type: schema.Custom, Custom: &publishedType,
 		Field: schema.Bind(func(l *Learner) any { return &l.Published }),
-		Doc:   "Published accuracies for `table: published`, by dataset and r; for a `file` without `{r}`, by dataset: `{Own: 0.9}`."},
+		Doc: "Published accuracies for `table: published`, by dataset and r; for a `file` without `{r}`, by dataset: " +
+			"`{Own: 0.9}`."},
 	{Name: "cases", Type: schema.List, Rows: caseRows,
 		Field: schema.Bind(func(l *Learner) any {
 			l.Cases = append(l.Cases, Case{})
@@ -219,22 +230,27 @@ var splitRows = []schema.Row{
 		Doc:   "Share of training bags of a random split."},
 	{Name: "folds", Type: schema.Whole, In: schema.Closed(2, maxSplits),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.folds }),
-		Doc:   "Cross-validation with this number of folds: split i tests on fold i, and `train` is not used. If `count` is larger, the bags are divided into new folds with the next seed."},
+		Doc: "Cross-validation with this number of folds: split i tests on fold i, and `train` is not used. If `count` " +
+			"is larger, the bags are divided into new folds with the next seed."},
 	{Name: "validation", Type: schema.Real, In: schema.Open(0, 1),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.validation }),
-		Doc:   "Share of the training bags of each split that become validation bags, which `train.best` and `export.temperature` of a spec need."},
+		Doc: "Share of the training bags of each split that become validation bags, which `train.best` and " +
+			"`export.temperature` of a spec need."},
 	{Name: "group", Type: schema.Text,
 		Field: schema.Bind(func(s *splitKeys) any { return &s.group }),
-		Doc:   "Name of the groups of bags, such as `patient`, as `data.split.group` of a spec: all bags of a group are in the same part of a split. With `index`, a split of the file that divides a group is an error."},
+		Doc: "Name of the groups of bags, such as `patient`, as `data.split.group` of a spec: all bags of a group are " +
+			"in the same part of a split. With `index`, a split of the file that divides a group is an error."},
 	{Name: "stratify", Type: schema.Truth, Default: fmt.Sprint(defaultSplits.Stratify),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.stratify }),
 		Doc:   "Draw the same share of every class, where true labels are known. `false`: draw from all bags alike."},
 	{Name: "seed", Type: schema.Whole, Default: fmt.Sprint(defaultSplits.Seed), In: schema.Closed(0, maxCount),
 		Field: schema.Bind(func(s *splitKeys) any { return &s.seed }),
-		Doc:   "Seed of the first split, as `data.split.seed` of a spec. Split i has seed + i - 1. With `folds`, all folds of one division have the same seed."},
+		Doc: "Seed of the first split, as `data.split.seed` of a spec. Split i has seed + i - 1. With `folds`, all " +
+			"folds of one division have the same seed."},
 	{Name: "index", Type: schema.Text,
 		Field: schema.Bind(func(s *splitKeys) any { return &s.index }),
-		Doc:   "File of splits in place of random splits: a .csv file, or .mat files with `{split}` in the name for the number of the split. The first `count` splits are used."},
+		Doc: "File of splits in place of random splits: a .csv file, or .mat files with `{split}` in the name for the " +
+			"number of the split. The first `count` splits are used."},
 }
 
 var chooseRows = []schema.Row{
@@ -291,8 +307,9 @@ func kindsOf(what string) []string {
 }
 
 var classesType = schema.CustomType{
-	Noun:   "a number of classes or a list of their names",
-	Schema: map[string]any{"type": []string{"integer", "array"}, "minimum": 2, "maximum": 1 << 16, "items": map[string]any{"type": []string{"string", "number"}}},
+	Noun: "a number of classes or a list of their names",
+	Schema: map[string]any{"type": []string{"integer", "array"}, "minimum": 2, "maximum": 1 << 16,
+		"items": map[string]any{"type": []string{"string", "number"}}},
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		s := to.(*Synth)
 		if v, ok := n.Int(); ok && 2 <= v && v <= 1<<16 {
@@ -300,7 +317,8 @@ var classesType = schema.CustomType{
 			return
 		}
 		if !n.IsList() {
-			r.AddFault(n.Errorf("%s must be a number of classes from 2 on, or a list of their names, not %s", path, n.Describe()))
+			r.AddFault(n.Errorf("%s must be a number of classes from 2 on, or a list of their names, not %s", path,
+				n.Describe()))
 			return
 		}
 		for _, item := range n.Items() {
@@ -317,7 +335,8 @@ var labelsType = schema.CustomType{
 	Noun:   "`known`, `multi` or `noisy`",
 	Schema: map[string]any{"enum": []string{language.KnownLabels, language.MultiLabels, language.NoisyLabels}},
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
-		if !n.IsValue() || !slices.Contains([]string{language.KnownLabels, language.MultiLabels, language.NoisyLabels}, n.Raw()) {
+		if !n.IsValue() || !slices.Contains([]string{language.KnownLabels, language.MultiLabels, language.NoisyLabels},
+			n.Raw()) {
 			r.AddFault(n.Errorf("%s must be known, multi or noisy, not %s", path, n.Describe()))
 			return
 		}
@@ -342,13 +361,15 @@ var settingsType = schema.CustomType{
 
 // notForSpecs are keys of a spec that the experiment sets itself.
 var notForSpecs = []struct{ key, instead string }{
-	{"data.set", "data"}, {"data.split", "splits"}, {"data.generated", "data"}, {"data.labels", "labels of the dataset"}, {"name", "name"}, {"extends", "spec"},
+	{"data.set", "data"}, {"data.split", "splits"}, {"data.generated", "data"}, {"data.labels", "labels of the dataset"},
+	{"name", "name"}, {"extends", "spec"},
 }
 
 func settingOf(r *schema.Reader, key, value *schema.Node) Setting {
 	for _, not := range notForSpecs {
 		if key.Raw() == not.key || strings.HasPrefix(key.Raw(), not.key+".") {
-			r.AddFault(key.Errorf("%s is not a setting of learners", key.Raw()).WithNote("set it with %s of the experiment", not.instead))
+			r.AddFault(key.Errorf("%s is not a setting of learners", key.Raw()).WithNote("set it with %s of the experiment",
+				not.instead))
 		}
 	}
 	return Setting{key.Raw(), value.Flow(), value}
@@ -368,7 +389,8 @@ var varyType = schema.CustomType{
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		axes := axesOf(r, path, n)
 		if n.IsMap() && len(n.Keys()) != 1 {
-			r.AddFault(n.Errorf("%s takes one key, not %d", path, len(n.Keys())).WithNote("write settings to choose from in grid"))
+			r.AddFault(n.Errorf("%s takes one key, not %d", path,
+				len(n.Keys())).WithNote("write settings to choose from in grid"))
 		} else if len(axes) == 1 {
 			*to.(**Axis) = &axes[0]
 		}
@@ -407,7 +429,8 @@ func axisOf(r *schema.Reader, key, values *schema.Node) Axis {
 	a := Axis{Key: key.Raw()}
 	switch {
 	case !values.IsList():
-		r.AddFault(values.Errorf("%s needs a list of values, not %s", key.Raw(), values.Describe()).WithNote("write [%s]", values.Raw()))
+		r.AddFault(values.Errorf("%s needs a list of values, not %s", key.Raw(), values.Describe()).WithNote("write [%s]",
+			values.Raw()))
 		return a
 	case len(values.Items()) == 0:
 		r.AddFault(values.Errorf("the list of values of %s is empty", key.Raw()))
@@ -425,11 +448,13 @@ func axisOf(r *schema.Reader, key, values *schema.Node) Axis {
 var publishedType = schema.CustomType{
 	Noun: "a map of datasets, such as {MNIST-MIPL: {1: 0.976±0.008}}",
 	Schema: map[string]any{"type": "object", "additionalProperties": map[string]any{
-		"type": []string{"number", "string", "object"}, "additionalProperties": map[string]any{"type": []string{"number", "string"}},
+		"type": []string{"number", "string", "object"}, "additionalProperties": map[string]any{"type": []string{"number",
+			"string"}},
 	}},
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		if !n.IsMap() {
-			r.AddFault(n.Errorf("%s must be a map of datasets, such as {MNIST-MIPL: {1: 0.976±0.008}}, not %s", path, n.Describe()))
+			r.AddFault(n.Errorf("%s must be a map of datasets, such as {MNIST-MIPL: {1: 0.976±0.008}}, not %s", path,
+				n.Describe()))
 			return
 		}
 		list := to.(*[]Published)

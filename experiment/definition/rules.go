@@ -110,15 +110,18 @@ func (c *checker) dataRules() {
 		case d.Synth != nil:
 			c.synthRules(d.Synth)
 			if d.Labels.Key != "" {
-				note(c.add(d.Labels.At.Pos(), "labels is for files; a generated dataset has candidate sets"), "with r: 0 the true label of a bag is its only candidate")
+				note(c.add(d.Labels.At.Pos(), "labels is for files; a generated dataset has candidate sets"),
+					"with r: 0 the true label of a bag is its only candidate")
 			}
 		case !strings.Contains(d.File.V, RPlaceholder) && len(d.R) > 1:
 			note(c.add(d.File.Pos, "one file for %d values of r", len(d.R)), "write {r} in the name of the file in place of r")
 		}
 		if s := c.e.SplitsOf(d); s.Pools > 0 && s.Index.V != "" {
-			note(c.add(s.Index.Pos, "%s is generated from %d pools, which determine its splits", d.Name.V, s.Pools), "remove index or pools")
+			note(c.add(s.Index.Pos, "%s is generated from %d pools, which determine its splits", d.Name.V, s.Pools),
+				"remove index or pools")
 		} else if s.Pools > 0 && (s.Folds > 0 || s.Validation > 0 || s.Group.V != "") {
-			note(c.add(d.pos, "%s is generated from %d pools, which do not support folds, validation bags or groups", d.Name.V, s.Pools), "remove pools, or folds, validation and group")
+			note(c.add(d.pos, "%s is generated from %d pools, which do not support folds, validation bags or groups", d.Name.V,
+				s.Pools), "remove pools, or folds, validation and group")
 		} else if strings.HasSuffix(s.Index.V, ".mat") && !strings.Contains(s.Index.V, SplitPlaceholder) && s.Count > 1 {
 			note(c.add(s.Index.Pos, "a .mat file contains one split, but count is %d", s.Count),
 				"write {split} in the name of the file in place of the number of the split")
@@ -134,7 +137,8 @@ func (c *checker) dataRules() {
 func (c *checker) splitRules(k *splitKeys) {
 	for _, random := range []diag.Pos{k.train.Pos, k.stratify.Pos, k.seed.Pos, k.folds.Pos, k.validation.Pos} {
 		if k.index.Written() && !random.IsZero() {
-			c.add(random, "train, stratify, seed, folds and validation are settings of random splits and have no effect with index")
+			c.add(random, "train, stratify, seed, folds and validation are settings of random splits and have no effect with "+
+				"index")
 		}
 	}
 	if k.folds.Written() && k.train.Written() {
@@ -146,7 +150,8 @@ func (c *checker) splitRules(k *splitKeys) {
 }
 
 // NoSnapshots says why attention scores cannot be recorded with validation bags.
-const NoSnapshots = "attention records scores of the test bags during training, but with validation bags the test bags are evaluated once, at the end"
+const NoSnapshots = "attention records scores of the test bags during training, but with validation bags the test " +
+	"bags are evaluated once, at the end"
 
 func (c *checker) synthRules(s *Synth) {
 	if err := s.Options.Check(s.Set.V); err != nil {
@@ -211,7 +216,8 @@ func (c *checker) whereRules(w Where) {
 // sizeRules rejects experiments that are too large to finish, before their cells are enumerated.
 func (c *checker) sizeRules() {
 	if cells, trainings := c.e.Size(); cells > maxCells || trainings > maxTrainings {
-		c.add(c.e.Name.Pos, "the experiment has %d cells with %d settings; at most %d cells and %d settings are supported", cells, trainings, maxCells, maxTrainings)
+		c.add(c.e.Name.Pos, "the experiment has %d cells with %d settings; at most %d cells and %d settings are supported",
+			cells, trainings, maxCells, maxTrainings)
 	}
 }
 

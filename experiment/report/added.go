@@ -42,10 +42,12 @@ func (r *Report) add(from io.Reader, path string) error {
 	if err != nil {
 		return err
 	}
-	a := &addition{report: r, own: len(r.Experiment.Learners), rows: rows, splits: r.plannedSplits(), seen: map[definition.Coord]diag.Pos{}}
+	a := &addition{report: r, own: len(r.Experiment.Learners), rows: rows, splits: r.plannedSplits(),
+		seen: map[definition.Coord]diag.Pos{}}
 	for _, name := range []string{"learner", "split", measure.Accuracy} {
 		if rows.Column(name) < 0 {
-			return diag.Errorf(diag.Pos{File: path, Line: 1}, "the column %s is missing; the header learner,data,r,split,accuracy is needed", name)
+			return diag.Errorf(diag.Pos{File: path, Line: 1}, "the column %s is missing; the header "+
+				"learner,data,r,split,accuracy is needed", name)
 		}
 	}
 	for {
@@ -179,7 +181,8 @@ func (a *addition) dataset(at *definition.Coord, row []string, pos diag.Pos) err
 		}
 	}
 	if len(r) == 0 {
-		return diag.Errorf(pos, "the experiment has no results on a dataset %q", at.Data).WithNote("it has %s", diag.Words(setNames(a.report.Plan.Sets)))
+		return diag.Errorf(pos, "the experiment has no results on a dataset %q", at.Data).WithNote("it has %s",
+			diag.Words(setNames(a.report.Plan.Sets)))
 	}
 	at.R = r[0]
 	text := a.field(row, "r")

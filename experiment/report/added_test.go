@@ -25,7 +25,8 @@ func TestAdd(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "other.csv")
 	text := "Learner;data;r;split;seconds;accuracy;log_loss\n" +
-		"mine;MNIST_MIPL;1.0;1;5;0,5;2\n" + "mine;MNIST_MIPL;1;2;5;0,51;\n" + "mine;MNIST_MIPL;1;3;5;0,52;2\n" + "mine;CRC;;2;5;0,25;2\n"
+		"mine;MNIST_MIPL;1.0;1;5;0,5;2\n" + "mine;MNIST_MIPL;1;2;5;0,51;\n" + "mine;MNIST_MIPL;1;3;5;0,52;2\n" +
+		"mine;CRC;;2;5;0,25;2\n"
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -38,8 +39,9 @@ func TestAdd(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, wants := range map[string][]string{
-		markdownFile: {"|  | 1 | 0.510±0.010 • | – |", "| mine |  | – | 0.250 (1 of 3)‡ |", "From the file " + file + ": mine."},
-		csvFile:      {"MNIST_MIPL,1,mine,,1,,,,,,0.5,2,", "CRC,,mine,,2,,,,,,0.25,2,"},
+		markdownFile: {"|  | 1 | 0.510±0.010 • | – |", "| mine |  | – | 0.250 (1 of 3)‡ |", "From the file " + file +
+			": mine."},
+		csvFile: {"MNIST_MIPL,1,mine,,1,,,,,,0.5,2,", "CRC,,mine,,2,,,,,,0.25,2,"},
 	} {
 		got, err := os.ReadFile(filepath.Join(out, name))
 		if err != nil {
@@ -60,12 +62,15 @@ func TestAddWrong(t *testing.T) {
 		{"", "other.csv: the file is empty"},
 		{"learner,split\n", "other.csv:1: the column accuracy is missing"},
 		{"learner,data,r,split,accuracy\n", "other.csv: the file has no results"},
-		{"learner,data,r,split,accuracy\nmine,CRC,,1,97.5\n", `other.csv:2: the accuracy is "97.5"; it must be a number from 0 to 1`},
+		{"learner,data,r,split,accuracy\nmine,CRC,,1,97.5\n",
+			`other.csv:2: the accuracy is "97.5"; it must be a number from 0 to 1`},
 		{"learner,data,r,split,accuracy\nmine,CRC,,1,NaN\n", `the accuracy is "NaN"`},
 		{"learner,data,r,split,accuracy\nmine,CRC,,1,\n", `the accuracy is ""`},
-		{"learner,data,r,split,accuracy,log_loss\nmine,CRC,,1,0.5,-1\n", `the log loss is "-1"; it must be a number of at least 0`},
+		{"learner,data,r,split,accuracy,log_loss\nmine,CRC,,1,0.5,-1\n",
+			`the log loss is "-1"; it must be a number of at least 0`},
 		{"learner,data,r,split,accuracy,log_loss\nmine,CRC,,1,0.5,inf\n", `the log loss is "inf"`},
-		{"learner,data,r,split,accuracy\nmine,CRC,,1,0.5\nmine,CRC,7,1,0.5\n", "other.csv:3: mine on CRC split 1 has two results"},
+		{"learner,data,r,split,accuracy\nmine,CRC,,1,0.5\nmine,CRC,7,1,0.5\n",
+			"other.csv:3: mine on CRC split 1 has two results"},
 		{"learner,data,r,split,accuracy\nmine,CRC,,4,0.5\n", `there is no split "4" of CRC`},
 		{"learner,data,r,split,accuracy\nmine,MNIST_MIPL,,1,0.5\n", `no results on MNIST_MIPL with r = ""`},
 		{"learner,data,r,split,accuracy\nmine,MNIST_MIPL,5,1,0.5\n", `no results on MNIST_MIPL with r = "5"`},

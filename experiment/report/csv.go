@@ -17,7 +17,8 @@ import (
 func (r *Report) csv() []byte {
 	var text bytes.Buffer
 	w := csv.NewWriter(&text)
-	header := []string{"data", "r", "learner", "variant", "split", "setting", "train_bags", "test_bags", "train_accuracy", "disambiguation_accuracy"}
+	header := []string{"data", "r", "learner", "variant", "split", "setting", "train_bags", "test_bags", "train_accuracy",
+		"disambiguation_accuracy"}
 	measures := r.availableMeasures()
 	header = append(append(header, measures...), "engine", "diverged", "error")
 	w.Write(header)

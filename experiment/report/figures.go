@@ -63,7 +63,8 @@ func (r *Report) scores(at definition.Coord) []plot.ScoreCounts {
 				sums[h.Epoch] = &plot.ScoreCounts{Epoch: h.Epoch}
 			}
 			sum := sums[h.Epoch]
-			sum.Positive, sum.Negative, sum.Unknown = plus(sum.Positive, h.Positive), plus(sum.Negative, h.Negative), plus(sum.Unknown, h.Unknown)
+			sum.Positive, sum.Negative, sum.Unknown = plus(sum.Positive, h.Positive), plus(sum.Negative, h.Negative),
+				plus(sum.Unknown, h.Unknown)
 		}
 	}
 	var list []plot.ScoreCounts
@@ -131,7 +132,8 @@ func (r *Report) curves(title, x string, log bool, panels []plot.CurvePanel) ([]
 		return nil, nil
 	}
 	var svg bytes.Buffer
-	if err := plot.Curves(&svg, title, plot.Axes{X: x, Y: r.measure.Title, LogX: log, MaxY: r.measure.Max}, panels); err != nil {
+	if err := plot.Curves(&svg, title, plot.Axes{X: x, Y: r.measure.Title, LogX: log, MaxY: r.measure.Max},
+		panels); err != nil {
 		return nil, err
 	}
 	return []figure{{Title: title, SVG: svg.Bytes()}}, nil
@@ -167,7 +169,8 @@ func (r *Report) varyFigures(it *definition.Item) ([]figure, error) {
 				panels = append(panels, p)
 			}
 		}
-		made, err := r.curves(fmt.Sprintf("%s: %s", r.title(it, capital(r.measure.Title)+" over "+l.Vary.Key), l.Title), l.Vary.Key, log, panels)
+		made, err := r.curves(fmt.Sprintf("%s: %s", r.title(it, capital(r.measure.Title)+" over "+l.Vary.Key), l.Title),
+			l.Vary.Key, log, panels)
 		if err != nil {
 			return nil, err
 		}

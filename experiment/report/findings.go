@@ -80,7 +80,8 @@ func (r *Report) marksNote(t *Table) (notes []string) {
 		}
 	}
 	if baseline {
-		notes = append(notes, "baseline: logistic regression on the mean, maximum and minimum of the instances of a bag, on the same splits.")
+		notes = append(notes, "baseline: logistic regression on the mean, maximum and minimum of the instances of a bag, "+
+			"on the same splits.")
 	}
 	if found {
 		notes = append(notes, findingsMark+" Some of the runs have findings, which are listed below.")

@@ -40,7 +40,8 @@ func (d *document) latex() []byte {
 
 func (t *Table) latex(b *bytes.Buffer) {
 	n := t.Columns()
-	fmt.Fprintf(b, "\n\\begin{table}[!ht]\n\\centering \\footnotesize\n\\caption{%s}\n\\begin{tabular}{%s}\n\\hline \\hline\n",
+	fmt.Fprintf(b, "\n\\begin{table}[!ht]\n\\centering \\footnotesize\n\\caption{%s}\n\\begin{tabular}{%s}\n\\hline "+
+		"\\hline\n",
 		latexEscape(t.Title), t.latexColumns(n))
 	for i, line := range t.Head {
 		var cells []string
@@ -103,7 +104,8 @@ func (c *Cell) latex() string {
 	case c.Down < 0:
 		return ""
 	case c.Value != nil:
-		return latexEscape(c.Value.String()) + map[Mark]string{None: "", FirstBetter: "$\\bullet$", FirstWorse: "$\\circ$"}[c.Value.Mark]
+		return latexEscape(c.Value.String()) + map[Mark]string{None: "", FirstBetter: "$\\bullet$",
+			FirstWorse: "$\\circ$"}[c.Value.Mark]
 	case c.Down > 1:
 		return fmt.Sprintf("\\multirow{%d}{*}{%s}", c.Down, latexEscape(c.Text))
 	}

@@ -21,7 +21,8 @@ func (d *document) markdown() []byte {
 	}
 	for _, p := range d.Parts {
 		if p.Figure != nil {
-			fmt.Fprintf(&b, "**Figure %d.** %s\n\n![%s](%s/%s.svg)\n\n", p.Number, mdEscape(p.Figure.Title), mdEscape(p.Figure.Title), FiguresFolder, p.Figure.Name)
+			fmt.Fprintf(&b, "**Figure %d.** %s\n\n![%s](%s/%s.svg)\n\n", p.Number, mdEscape(p.Figure.Title),
+				mdEscape(p.Figure.Title), FiguresFolder, p.Figure.Name)
 			continue
 		}
 		fmt.Fprintf(&b, "**Table %d.** %s\n\n", p.Number, mdEscape(p.Table.Title))
@@ -95,5 +96,6 @@ var symbols = map[Mark]string{None: "", FirstBetter: "•", FirstWorse: "◦"}
 
 // mdEscape escapes markup in names.
 func mdEscape(s string) string {
-	return diag.CleanLine(strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "$", "&#36;", "[", `\[`, "]", `\]`, "\n", " ").Replace(s))
+	return diag.CleanLine(strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "$",
+		"&#36;", "[", `\[`, "]", `\]`, "\n", " ").Replace(s))
 }

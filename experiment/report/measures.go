@@ -63,7 +63,8 @@ func (r *Report) missingNotes() []string {
 			}
 		}
 		if missing > 0 {
-			list = append(list, fmt.Sprintf("%s: %d of %s without a value. It is not defined for the test bags (it needs %s), or an earlier version of miplc computed the result.",
+			list = append(list, fmt.Sprintf("%s: %d of %s without a value. It is not defined for the test bags (it needs "+
+				"%s), or an earlier version of miplc computed the result.",
 				capital(m.Title), missing, diag.Count(r.done, "result"), m.Requires()))
 		}
 	}

@@ -176,8 +176,10 @@ func (r *Report) pairsTable(it *definition.Item) *Table {
 		}
 		t.Rows = append(t.Rows, Row{Cells: cells, Rule: len(t.Rows) == 0})
 	}
-	t.Notes = []string{fmt.Sprintf("A win is a significantly better %s of the first learner on one dataset and r (%s, level %v). "+
-		"Holm: the p values are corrected for all %s of this table.", r.measure.Title, r.testName(), significance, diag.Count(tested, "test"))}
+	t.Notes = []string{fmt.Sprintf("A win is a significantly better %s of the first learner on one dataset and r (%s, "+
+		"level %v). "+
+		"Holm: the p values are corrected for all %s of this table.", r.measure.Title, r.testName(), significance,
+		diag.Count(tested, "test"))}
 	t.Notes = append(t.Notes, noTestNote("Comparisons without a test are not counted", omitted)...)
 	return t
 }
@@ -217,7 +219,9 @@ func (r *Report) rank(it *definition.Item) *ranking {
 	for _, l := range r.variants(it) {
 		switch {
 		case slices.ContainsFunc(r.datasets(it), func(s dataset) bool {
-			return slices.ContainsFunc(s.r, func(falseLabels int) bool { return len(r.values[l.at(s.data.Name.V, falseLabels)]) > 0 })
+			return slices.ContainsFunc(s.r, func(falseLabels int) bool {
+				return len(r.values[l.at(s.data.Name.V, falseLabels)]) > 0
+			})
 		}):
 			variants, k.names = append(variants, l), append(k.names, variantName(l))
 		case r.planned(l, r.datasets(it)):
@@ -263,7 +267,8 @@ func (k *ranking) whyNoRanks() string {
 	if len(k.names) == 0 {
 		return text
 	}
-	text += fmt.Sprintf(" Here, %s %s all splits on %s.", diag.Count(len(k.names), "learner"), map[bool]string{true: "has", false: "have"}[len(k.names) == 1],
+	text += fmt.Sprintf(" Here, %s %s all splits on %s.", diag.Count(len(k.names), "learner"), map[bool]string{true: "has",
+		false: "have"}[len(k.names) == 1],
 		diag.Count(k.datasets, "common pair"))
 	total := k.datasets + k.omitted
 	for i, n := range k.complete {
@@ -297,9 +302,11 @@ func (r *Report) ranksTable(it *definition.Item) *Table {
 	}
 	t.Notes = []string{fmt.Sprintf("Rank 1 is the %s mean %s. Over %d pairs of dataset and r: %v. "+
 		"Ranks that differ by more than %.2f differ significantly (Nemenyi test, level %v).",
-		map[bool]string{false: "highest", true: "lowest"}[r.measure.Lower], r.measure.Title, k.datasets, &k.friedmanTest, k.critical, significance)}
+		map[bool]string{false: "highest", true: "lowest"}[r.measure.Lower], r.measure.Title, k.datasets, &k.friedmanTest,
+		k.critical, significance)}
 	if k.omitted > 0 {
-		t.Notes = append(t.Notes, diag.CountForms(k.omitted, "pair of dataset and r is", "pairs of dataset and r are")+" omitted, because a learner lacks results there.")
+		t.Notes = append(t.Notes, diag.CountForms(k.omitted, "pair of dataset and r is", "pairs of dataset and r are")+
+			" omitted, because a learner lacks results there.")
 	}
 	t.Notes = append(t.Notes, k.absentNote()...)
 	return t

@@ -114,9 +114,11 @@ func (r *Report) notes() []string {
 	var list []string
 	switch n := r.splits(); {
 	case n < 2:
-		list = append(list, r.measureTitles()+" on the test bags of one split. Standard deviations need two splits, and tests need three.")
+		list = append(list, r.measureTitles()+" on the test bags of one split. Standard deviations need two splits, and "+
+			"tests need three.")
 	case n < minTestPairs:
-		list = append(list, r.measureTitles()+" on the test bags: mean ± sample standard deviation (n-1) over two splits. Tests need three splits.")
+		list = append(list, r.measureTitles()+" on the test bags: mean ± sample standard deviation (n-1) over two splits. "+
+			"Tests need three splits.")
 	default:
 		list = append(list, fmt.Sprintf("%s on the test bags: mean ± sample standard deviation (n-1) over the splits. "+
 			"•/◦: %s is significantly better/worse than the learner of the row (%s, level %v).",
@@ -124,22 +126,26 @@ func (r *Report) notes() []string {
 	}
 	list = append(append(list, r.added...), r.missingNotes()...)
 	if r.Corrected && r.done > 0 && !r.knowsBags() {
-		list = append(list, "Some results were computed by a version of miplc that did not record the numbers of bags. The corrected test omits them.")
+		list = append(list, "Some results were computed by a version of miplc that did not record the numbers of bags. "+
+			"The corrected test omits them.")
 	}
 	if slices.ContainsFunc(r.cells, func(c experiment.Result) bool { return c.Setting != "" }) {
 		list = append(list, fmt.Sprintf("Settings of a grid were chosen in every cell by the %s on %v of the training bags, "+
-			"held out; the model was then trained with them on all training bags.", measure.Find(e.Choose.Measure.V).Title, e.Choose.Holdout))
+			"held out; the model was then trained with them on all training bags.", measure.Find(e.Choose.Measure.V).Title,
+			e.Choose.Holdout))
 	}
 	for _, l := range e.Learners {
 		if used := r.engines[l.Name.V]; len(used) > 1 {
 			slices.Sort(used)
-			list = append(list, fmt.Sprintf("The cells of %s were computed by engines whose rounding differs: %s.", l.Name.V, strings.Join(used, ", ")))
+			list = append(list, fmt.Sprintf("The cells of %s were computed by engines whose rounding differs: %s.", l.Name.V,
+				strings.Join(used, ", ")))
 		}
 	}
 	list = append(list, r.divergedFacts()...)
 	list = append(list, r.findingFacts()...)
 	if n := len(r.differ); n > 0 {
-		list = append(list, fmt.Sprintf("%s computed more than once with results that are not the same, and one of them counts; the first: %s.", diag.CountForms(n, "cell was", "cells were"), r.differ[0]))
+		list = append(list, fmt.Sprintf("%s computed more than once with results that are not the same, and one of them "+
+			"counts; the first: %s.", diag.CountForms(n, "cell was", "cells were"), r.differ[0]))
 	}
 	return list
 }
@@ -288,7 +294,8 @@ func (r *Report) datasets(it *definition.Item) []dataset {
 	for i := range r.Experiment.Data {
 		s := dataset{data: &r.Experiment.Data[i]}
 		for _, f := range r.Plan.Sets {
-			if f.Name == s.data.Name.V && it.Where.Has(f.Name, f.R) && !slices.Contains(s.r, f.R) { // other encoders have the same bags
+			// other encoders have the same bags
+			if f.Name == s.data.Name.V && it.Where.Has(f.Name, f.R) && !slices.Contains(s.r, f.R) {
 				s.r, s.facts = append(s.r, f.R), append(s.facts, f)
 			}
 		}

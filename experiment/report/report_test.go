@@ -58,7 +58,8 @@ func TestPairedP(t *testing.T) {
 // numbers of bags.
 func TestCompare(t *testing.T) {
 	at := func(name string) definition.Coord { return definition.Coord{Learner: name} }
-	r := &Report{measure: measure.Find(measure.Accuracy), values: map[definition.Coord]map[int]float64{}, testTrainRatios: map[definition.Coord]map[int]float64{}}
+	r := &Report{measure: measure.Find(measure.Accuracy), values: map[definition.Coord]map[int]float64{},
+		testTrainRatios: map[definition.Coord]map[int]float64{}}
 	for name, values := range map[string][]float64{"a": sampleA, "b": sampleB, "c": sampleC} {
 		r.values[at(name)], r.testTrainRatios[at(name)] = map[int]float64{}, map[int]float64{}
 		for i, v := range values {
@@ -117,9 +118,12 @@ func folder(t testing.TB, seed uint64) string {
 		t.Fatal(err)
 	}
 	plan := `{"name": "golden", "sets": [` +
-		setText("MNIST_MIPL", 1, data.Stats{Bags: 500, Instances: 20664, Dim: 784, MeanSize: 41.328, Classes: 5, MeanLabels: 2, PositiveShare: 0.1}) + "," +
-		setText("MNIST_MIPL", 2, data.Stats{Bags: 500, Instances: 20664, Dim: 784, MeanSize: 41.328, Classes: 5, MeanLabels: 3, PositiveShare: 0.1}) + "," +
-		setText("CRC", definition.Stored, data.Stats{Bags: 7000, Instances: 56000, Dim: 9, MeanSize: 8, Classes: 7, MeanLabels: 2.08, PositiveShare: -1}) +
+		setText("MNIST_MIPL", 1, data.Stats{Bags: 500, Instances: 20664, Dim: 784, MeanSize: 41.328, Classes: 5,
+			MeanLabels: 2, PositiveShare: 0.1}) + "," +
+		setText("MNIST_MIPL", 2, data.Stats{Bags: 500, Instances: 20664, Dim: 784, MeanSize: 41.328, Classes: 5,
+			MeanLabels: 3, PositiveShare: 0.1}) + "," +
+		setText("CRC", definition.Stored, data.Stats{Bags: 7000, Instances: 56000, Dim: 9, MeanSize: 8, Classes: 7,
+			MeanLabels: 2.08, PositiveShare: -1}) +
 		`], "cells": [`
 	var cells, lines []string
 	add := func(c definition.Coord, accuracy float64) {
@@ -138,7 +142,8 @@ func folder(t testing.TB, seed uint64) string {
 		}
 		if c.Learner == "demipl" {
 			r.Setting = "train.lr=0.05"
-			r.Attention = []experiment.Histogram{{Epoch: 1, Positive: bins(10, 12), Negative: bins(8, 14)}, {Epoch: 5, Positive: bins(15, 24), Negative: bins(0, 6)}}
+			r.Attention = []experiment.Histogram{{Epoch: 1, Positive: bins(10, 12), Negative: bins(8, 14)},
+				{Epoch: 5, Positive: bins(15, 24), Negative: bins(0, 6)}}
 		}
 		lines = append(lines, jsonText(r)+"\n")
 	}
@@ -160,7 +165,8 @@ func folder(t testing.TB, seed uint64) string {
 	at("CRC", definition.Stored, "proden", "", 0.501)
 	plan += strings.Join(cells, ",") + "]}"
 	rand.New(rand.NewPCG(seed, 1)).Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
-	for name, text := range map[string]string{experiment.PlanFile: plan, resultsFile: strings.Join(lines, "") + `{"cut off`} {
+	for name, text := range map[string]string{experiment.PlanFile: plan, resultsFile: strings.Join(lines, "") +
+		`{"cut off`} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +193,8 @@ func BenchmarkReport(b *testing.B) {
 	}
 	files := make([]strings.Builder, 512)
 	for n := range 10 * learners * splits {
-		at := fmt.Sprintf(`"data":"P%d","r":1,"learner":"l%d","split":%d,"key":"%d"`, n/splits/learners, n/splits%learners, n%splits+1, n)
+		at := fmt.Sprintf(`"data":"P%d","r":1,"learner":"l%d","split":%d,"key":"%d"`, n/splits/learners, n/splits%learners,
+			n%splits+1, n)
 		plan += "{" + at + "},"
 		fmt.Fprintf(&files[n%len(files)], `{%s,"accuracy":%v,"seconds":1,"engine":"ort"}`+"\n", at, float64(n%97)/97)
 	}
@@ -197,7 +204,8 @@ func BenchmarkReport(b *testing.B) {
 		content[fmt.Sprintf("%s/%d-of-512.host.1.jsonl", experiment.Folder, i+1)] = files[i].String()
 	}
 	for name, text := range content {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755),
+			os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -268,7 +276,8 @@ func TestMeasures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Experiment.Report = []definition.Item{{Kind: definition.TableAccuracy}, {Kind: definition.TablePairs}, {Kind: definition.TableRanks}, {Kind: definition.FigureR}, {Kind: definition.TablePublished}}
+	r.Experiment.Report = []definition.Item{{Kind: definition.TableAccuracy}, {Kind: definition.TablePairs},
+		{Kind: definition.TableRanks}, {Kind: definition.FigureR}, {Kind: definition.TablePublished}}
 	for at := range r.expected { // ranks need datasets without missing results
 		r.expected[at] = len(r.results[at])
 	}
@@ -303,8 +312,10 @@ func TestMeasures(t *testing.T) {
 		}
 	}
 	text := string(doc.markdown())
-	for _, want := range []string{"** Log loss\n", "(log loss)\n", "Rank 1 is the lowest mean log loss", "significantly better log loss",
-		"Accuracy, log loss (lower is better), AUROC on the test bags: mean", "AUROC: 35 of 35 results without a value. It is not defined"} {
+	for _, want := range []string{"** Log loss\n", "(log loss)\n", "Rank 1 is the lowest mean log loss",
+		"significantly better log loss",
+		"Accuracy, log loss (lower is better), AUROC on the test bags: mean",
+		"AUROC: 35 of 35 results without a value. It is not defined"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q", want)
 		}
@@ -325,7 +336,8 @@ func TestPageIsSelfContained(t *testing.T) {
 			t.Errorf("the page contains %s", wrong)
 		}
 	}
-	for _, right := range []string{`rowspan="3">DEMIPL</td>`, "0.865±", `<span class="mark">•</span>`, "out of memory", "image &amp; more"} {
+	for _, right := range []string{`rowspan="3">DEMIPL</td>`, "0.865±", `<span class="mark">•</span>`, "out of memory",
+		"image &amp; more"} {
 		if !strings.Contains(page, right) {
 			t.Errorf("the page lacks %s", right)
 		}
@@ -356,7 +368,8 @@ func TestEmptyResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(write(t, dir)[markdownFile])
-	if !strings.Contains(text, "0 of 39 cells are done; entries without a result show a dash.") || strings.Contains(text, "NaN") {
+	if !strings.Contains(text, "0 of 39 cells are done; entries without a result show a dash.") ||
+		strings.Contains(text, "NaN") {
 		t.Errorf("%s", text)
 	}
 }
@@ -369,7 +382,8 @@ func TestEmptyTable(t *testing.T) {
 	}
 	r.Plan.Cells = nil
 	r.expected = nil
-	r.Experiment.Report = []definition.Item{{Kind: definition.TableAccuracy}, {Kind: definition.TableAcross}, {Kind: definition.FigureR}}
+	r.Experiment.Report = []definition.Item{{Kind: definition.TableAccuracy}, {Kind: definition.TableAcross},
+		{Kind: definition.FigureR}}
 	doc, err := r.document()
 	if err != nil {
 		t.Fatal(err)
@@ -385,8 +399,10 @@ func TestEmptyTable(t *testing.T) {
 // that follow a group have a heading, too.
 func TestMissingRanks(t *testing.T) {
 	text := string(write(t, folder(t, 1))[markdownFile])
-	want := "Not shown: Average ranks. Ranks need at least three learners that have all splits on the same two pairs of dataset and r. " +
-		"Here, 3 learners have all splits on 1 common pair. MIPLGP has all splits on 2 of 3. PRODEN Mean has all splits on 2 of 3.\n"
+	want := "Not shown: Average ranks. Ranks need at least three learners that have all splits on the same two pairs " +
+		"of dataset and r. " +
+		"Here, 3 learners have all splits on 1 common pair. MIPLGP has all splits on 2 of 3. PRODEN Mean has all splits " +
+		"on 2 of 3.\n"
 	if strings.Count(text, want) != 1 {
 		t.Errorf("%q is not once in\n%s", want, text)
 	}
@@ -394,7 +410,8 @@ func TestMissingRanks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Experiment.Report = []definition.Item{{Kind: definition.TableRanks, Title: "Ranks"}, {Kind: definition.TableAccuracy}}
+	r.Experiment.Report = []definition.Item{{Kind: definition.TableRanks, Title: "Ranks"},
+		{Kind: definition.TableAccuracy}}
 	r.Experiment.Learners[0].Group = "First"
 	r.Experiment.Learners[3].Vary = nil
 	for at := range r.expected {
@@ -408,7 +425,8 @@ func TestMissingRanks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if notes := doc.Parts[0].Table.Notes; len(notes) == 0 || notes[len(notes)-1] != "Without results, and therefore without a rank: DEMIPL." {
+	if notes := doc.Parts[0].Table.Notes; len(notes) == 0 ||
+		notes[len(notes)-1] != "Without results, and therefore without a rank: DEMIPL." {
 		t.Errorf("%q", notes)
 	}
 	var groups []string
@@ -429,7 +447,9 @@ func TestRanksWithoutResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(write(t, dir)[markdownFile])
-	if strings.Contains(text, "Here, 0 learners") || !strings.Contains(text, "the same two pairs of dataset and r.\n\nWithout results, and therefore without a rank: DEMIPL, MIPLGP, PRODEN Mean.\n") {
+	if strings.Contains(text, "Here, 0 learners") || !strings.Contains(text,
+		"the same two pairs of dataset and r.\n\nWithout results, and therefore without a rank: DEMIPL, MIPLGP, PRODEN "+
+			"Mean.\n") {
 		t.Error(text)
 	}
 }
@@ -468,7 +488,8 @@ func TestSeveralResults(t *testing.T) {
 		text := ""
 		for _, key := range keys {
 			for _, accuracy := range []float64{0.125, 0.25} {
-				text += jsonText(experiment.Result{Coord: definition.Coord{Data: "D", Learner: key, Split: 1}, Key: key, Accuracy: accuracy}) + "\n"
+				text += jsonText(experiment.Result{Coord: definition.Coord{Data: "D", Learner: key, Split: 1}, Key: key,
+					Accuracy: accuracy}) + "\n"
 			}
 		}
 		if err := os.WriteFile(filepath.Join(dir, experiment.Folder, name), []byte(text), 0o600); err != nil {
@@ -557,7 +578,8 @@ func TestEscapes(t *testing.T) {
 
 func TestBadFolders(t *testing.T) {
 	dir := folder(t, 1)
-	for name, text := range map[string]string{experiment.PlanFile: "{", resultsFile: "oops\n" + `{"key":"k","data":"d","learner":"l","split":1}` + "\n", experiment.SpecFile: "- 1"} {
+	for name, text := range map[string]string{experiment.PlanFile: "{", resultsFile: "oops\n" +
+		`{"key":"k","data":"d","learner":"l","split":1}` + "\n", experiment.SpecFile: "- 1"} {
 		old, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -579,9 +601,11 @@ func TestBadFolders(t *testing.T) {
 func TestCSV(t *testing.T) {
 	accuracy := 0.75
 	cells := []experiment.Result{
-		{Coord: definition.Coord{Data: "a, b", R: 1, Learner: "one", Split: 1}, Accuracy: 0.625, TrainAccuracy: &accuracy, TrainBags: 7, TestBags: 3,
+		{Coord: definition.Coord{Data: "a, b", R: 1, Learner: "one", Split: 1}, Accuracy: 0.625, TrainAccuracy: &accuracy,
+			TrainBags: 7, TestBags: 3,
 			Measures: measure.Values{measure.Accuracy: 0.5, "ece": 1e-7}, Engine: "ort", Setting: "train.lr=0.1"},
-		{Coord: definition.Coord{Data: "c", R: definition.Stored, Learner: "one", Variant: "w=2", Split: 2}, Error: "no\nmemory"},
+		{Coord: definition.Coord{Data: "c", R: definition.Stored, Learner: "one", Variant: "w=2", Split: 2},
+			Error: "no\nmemory"},
 	}
 	want := `data,r,learner,variant,split,setting,train_bags,test_bags,train_accuracy,disambiguation_accuracy,accuracy,ece,engine,diverged,error
 "a, b",1,one,,1,train.lr=0.1,7,3,0.75,,0.625,1e-07,ort,,

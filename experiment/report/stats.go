@@ -119,10 +119,12 @@ func (t *friedmanTest) String() string {
 	case math.IsNaN(t.P):
 		return "Friedman test: no test, because all learners are equal on every pair of dataset and r"
 	case math.IsNaN(t.FP):
-		return fmt.Sprintf("Friedman test: chi-squared %.2f, p = %s; Iman and Davenport: no test, because every pair of dataset and r "+
+		return fmt.Sprintf("Friedman test: chi-squared %.2f, p = %s; Iman and Davenport: no test, because every pair of "+
+			"dataset and r "+
 			"ranks the learners equally", t.Chi2, pText(t.P))
 	}
-	return fmt.Sprintf("Friedman test: chi-squared %.2f, p = %s; Iman and Davenport: F %.2f, p = %s", t.Chi2, pText(t.P), t.F, pText(t.FP))
+	return fmt.Sprintf("Friedman test: chi-squared %.2f, p = %s; Iman and Davenport: F %.2f, p = %s", t.Chi2, pText(t.P),
+		t.F, pText(t.FP))
 }
 
 // nemenyi returns the critical difference of the average ranks of learners on a number of

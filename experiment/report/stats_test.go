@@ -98,7 +98,8 @@ func TestStatisticsEqualScipy(t *testing.T) {
 // Cases that scipy rejects: equal learners, equal datasets.
 func TestDegenerateStatistics(t *testing.T) {
 	equal := friedman([][]float64{{0.5, 0.5, 0.5}, {0.1, 0.1, 0.1}})
-	if !math.IsNaN(equal.P) || !math.IsNaN(equal.FP) || equal.Ranks[0] != 2 || !strings.Contains(equal.String(), "no test") {
+	if !math.IsNaN(equal.P) || !math.IsNaN(equal.FP) || equal.Ranks[0] != 2 ||
+		!strings.Contains(equal.String(), "no test") {
 		t.Errorf("equal learners: %v", &equal)
 	}
 	alike := friedman([][]float64{{0.7, 0.6, 0.5}, {0.3, 0.2, 0.1}})
@@ -127,16 +128,19 @@ func stored(t *testing.T, ref *reference) string {
 				c := definition.Coord{Data: fmt.Sprintf("D%d", d), R: 1, Learner: fmt.Sprintf("L%d", l), Split: i + 1}
 				key := strings.ReplaceAll(c.String(), " ", "-")
 				cells = append(cells, jsonText(experiment.Cell{Coord: c, Key: key}))
-				lines = append(lines, jsonText(experiment.Result{Coord: c, Key: key, Accuracy: v, Engine: "ort", TrainBags: ref.Train, TestBags: ref.Test}))
+				lines = append(lines, jsonText(experiment.Result{Coord: c, Key: key, Accuracy: v, Engine: "ort",
+					TrainBags: ref.Train, TestBags: ref.Test}))
 			}
 		}
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		experiment.SpecFile: spec, resultsFile: strings.Join(lines, "\n") + "\n",
-		experiment.PlanFile: `{"name": "stored", "sets": [` + strings.Join(sets, ",") + `], "cells": [` + strings.Join(cells, ",") + "]}",
+		experiment.PlanFile: `{"name": "stored", "sets": [` + strings.Join(sets, ",") + `], "cells": [` + strings.Join(cells,
+			",") + "]}",
 	} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755),
+			os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -173,13 +177,15 @@ func TestReportEqualsScipy(t *testing.T) {
 		want = append(want, fmt.Sprintf("| L%d | 1 | %.3f±%.3f", l, ref.Mean[0][l], ref.Deviation[0][l]))
 	}
 	f := ref.Friedman
-	want = append(want, fmt.Sprintf("Over 6 pairs of dataset and r: Friedman test: chi-squared %.2f, p = %.2g; Iman and Davenport: F %.2f, p = %.2g. Ranks that differ by more than %.2f differ",
+	want = append(want, fmt.Sprintf("Over 6 pairs of dataset and r: Friedman test: chi-squared %.2f, p = %.2g; Iman "+
+		"and Davenport: F %.2f, p = %.2g. Ranks that differ by more than %.2f differ",
 		f.Chi2, f.P, f.F, f.Fp, ref.Nemenyi))
 	corrected, changed := "", 0
 	for one := range ref.Ranks {
 		for other := one + 1; other < len(ref.Ranks); other++ {
 			want = append(want, fmt.Sprintf("| L%d | L%d | %s | ", one, other, count(ref.Paired, one, other)))
-			if !regexp.MustCompile(fmt.Sprintf(`\| L%d \| L%d \| [0-9/]+ \| \S+ \| %s \|`, one, other, count(ref.Holm, one, other))).MatchString(plain) {
+			if !regexp.MustCompile(fmt.Sprintf(`\| L%d \| L%d \| [0-9/]+ \| \S+ \| %s \|`, one, other, count(ref.Holm, one,
+				other))).MatchString(plain) {
 				t.Errorf("L%d against L%d: no %s by Holm", one, other, count(ref.Holm, one, other))
 			}
 			if count(ref.Paired, one, other) != count(ref.Corrected, one, other) {
@@ -196,7 +202,8 @@ func TestReportEqualsScipy(t *testing.T) {
 	corrected = shown()
 	for one := range ref.Ranks {
 		for other := one + 1; other < len(ref.Ranks); other++ {
-			if line := fmt.Sprintf("| L%d | L%d | %s | ", one, other, count(ref.Corrected, one, other)); !strings.Contains(corrected, line) {
+			if line := fmt.Sprintf("| L%d | L%d | %s | ", one, other, count(ref.Corrected, one, other)); !strings.Contains(
+				corrected, line) {
 				t.Errorf("the report by the corrected test lacks %q", line)
 			}
 		}
@@ -210,9 +217,11 @@ func TestReportEqualsScipy(t *testing.T) {
 func TestFailuresAreCounted(t *testing.T) {
 	r := &Report{}
 	for split, text := range []string{"out of memory\nmore", "out of memory", "diverged", "out of memory", "diverged"} {
-		r.failed = append(r.failed, experiment.Result{Coord: definition.Coord{Data: "D", R: 1, Learner: "a", Split: split + 1}, Error: text})
+		r.failed = append(r.failed, experiment.Result{Coord: definition.Coord{Data: "D", R: 1, Learner: "a", Split: split +
+			1}, Error: text})
 	}
-	want := []string{"a on D r=1 split 1 and 2 other cells: out of memory", "a on D r=1 split 3 and 1 other cell: diverged"}
+	want := []string{"a on D r=1 split 1 and 2 other cells: out of memory",
+		"a on D r=1 split 3 and 1 other cell: diverged"}
 	if got := r.failures(); !slices.Equal(got, want) {
 		t.Errorf("failures %q, want %q", got, want)
 	}
@@ -248,7 +257,8 @@ func TestNoTest(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := strings.Join([]string{string(doc.markdown()), string(doc.latex()), string(page)}, "\n")
-		for _, want := range []string{"| L0 | L1 | 0/0/0 | no test | 0/0/0 | no test |", "‡ No test: " + c.reason + ".", `$\ddagger$ \\`, `‡<span class="mark"></span>`, c.notes,
+		for _, want := range []string{"| L0 | L1 | 0/0/0 | no test | 0/0/0 | no test |", "‡ No test: " + c.reason + ".",
+			`$\ddagger$ \\`, `‡<span class="mark"></span>`, c.notes,
 			"Comparisons without a test are not counted: " + c.reason + "."} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: the report lacks %q", c.name, want)
@@ -279,7 +289,8 @@ func TestNoDeviation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := jsonText(doc.Parts[1].Table); !strings.Contains(text, `{"mean":0.25,"splits":1,"of":1,"mark":0,"tested":false}`) {
+	if text := jsonText(doc.Parts[1].Table); !strings.Contains(text,
+		`{"mean":0.25,"splits":1,"of":1,"mark":0,"tested":false}`) {
 		t.Error(text)
 	}
 }

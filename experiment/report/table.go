@@ -235,7 +235,8 @@ func (r *Report) valuesTable(it *definition.Item, withPublished bool) *Table {
 	r.baselineRows(t, sets, falseLabels, withR, withPublished)
 	t.Notes = append(r.tally(t), r.marksNote(t)...)
 	if withPublished {
-		t.Notes = append(t.Notes, "Deviations measured here divide by n-1. The programs of the DEMIPL authors print numpy's deviation, which divides by n.")
+		t.Notes = append(t.Notes, "Deviations measured here divide by n-1. The programs of the DEMIPL authors print "+
+			"numpy's deviation, which divides by n.")
 	}
 	return t
 }
@@ -340,7 +341,8 @@ func (r *Report) tally(t *Table) []string {
 	if total == 0 {
 		return notes
 	}
-	return append(notes, fmt.Sprintf("%s is significantly better in %d of %d comparisons, worse in %d; in %d there is no significant difference.",
+	return append(notes, fmt.Sprintf("%s is significantly better in %d of %d comparisons, worse in %d; in %d there is "+
+		"no significant difference.",
 		r.referenceTitle(), counts[FirstBetter], total, counts[FirstWorse], counts[None]))
 }
 
@@ -349,7 +351,8 @@ func (r *Report) divergedNote(t *Table) []string {
 	for _, row := range t.Rows {
 		for _, c := range row.Cells {
 			if c.Value != nil && c.Value.Diverged > 0 {
-				return []string{divergedMark + " The training diverged or collapsed in some of the splits: these values are not those of a trained model. The splits are listed below."}
+				return []string{divergedMark + " The training diverged or collapsed in some of the splits: these values are not " +
+					"those of a trained model. The splits are listed below."}
 			}
 		}
 	}
@@ -358,14 +361,16 @@ func (r *Report) divergedNote(t *Table) []string {
 
 // settingsTable lists how often each setting of a grid was chosen.
 func (r *Report) settingsTable() *Table {
-	t := &Table{Title: "Settings chosen from the grids, with the number of splits", Head: heads("Learner", "Dataset", "r", "Settings")}
+	t := &Table{Title: "Settings chosen from the grids, with the number of splits", Head: heads("Learner", "Dataset", "r",
+		"Settings")}
 	for _, s := range r.datasets(&definition.Item{}) {
 		for _, falseLabels := range s.r {
 			for i := range r.Experiment.Learners {
 				for _, v := range r.Experiment.Learners[i].Variants() {
 					l := variant{&r.Experiment.Learners[i], v}
 					if chosen := r.chosen(l.at(s.data.Name.V, falseLabels)); chosen != "" {
-						t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: l.name()}, {Text: s.data.Name.V}, {Text: rName(falseLabels), Right: true}, {Text: chosen}}})
+						t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: l.name()}, {Text: s.data.Name.V}, {Text: rName(falseLabels),
+							Right: true}, {Text: chosen}}})
 					}
 				}
 			}

@@ -101,7 +101,8 @@ func (r *Report) Write(out string) (*Written, error) {
 
 func (r *Report) document() (*document, error) {
 	e := r.Experiment
-	doc := &document{Title: e.Name.V, Description: e.Description.V, Status: r.status(), Facts: r.notes(), Failures: r.failures()}
+	doc := &document{Title: e.Name.V, Description: e.Description.V, Status: r.status(), Facts: r.notes(),
+		Failures: r.failures()}
 	tables, figures := 0, 0
 	table := func(t *Table) {
 		if len(t.Rows) == 0 { // no cell of it is in the plan, or there is no grid

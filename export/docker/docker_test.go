@@ -55,7 +55,8 @@ func (empty) ReadFile(context.Context, client.ReadRequest) ([]byte, error) {
 	return nil, os.ErrNotExist
 }
 
-func (builder) ResolveImageConfig(_ context.Context, ref string, _ sourceresolver.Opt) (string, digest.Digest, []byte, error) {
+func (builder) ResolveImageConfig(_ context.Context, ref string, _ sourceresolver.Opt) (string, digest.Digest, []byte,
+	error) {
 	return ref, "", []byte("{}"), nil
 }
 
@@ -90,7 +91,8 @@ func check(t *testing.T, dockerfile []byte, arch string, contexts ...string) []s
 func dockerfiles(t *testing.T) map[string][]byte {
 	t.Helper()
 	dir := t.TempDir()
-	for _, args := range [][]string{{"build", "quickstart", "-o", filepath.Join(dir, "model")}, {"export", filepath.Join(dir, "model"), "--docker", filepath.Join(dir, "image")}} {
+	for _, args := range [][]string{{"build", "quickstart", "-o", filepath.Join(dir, "model")},
+		{"export", filepath.Join(dir, "model"), "--docker", filepath.Join(dir, "image")}} {
 		cmd := exec.Command("go", append([]string{"run", "./cmd/miplc"}, args...)...)
 		cmd.Dir = root
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -98,7 +100,8 @@ func dockerfiles(t *testing.T) map[string][]byte {
 		}
 	}
 	files := map[string][]byte{}
-	for _, path := range []string{filepath.Join(dir, "image", "Dockerfile"), filepath.Join(dir, "image", "service.Dockerfile"), filepath.Join(root, "deploy", "worker", "Dockerfile")} {
+	for _, path := range []string{filepath.Join(dir, "image", "Dockerfile"), filepath.Join(dir, "image",
+		"service.Dockerfile"), filepath.Join(root, "deploy", "worker", "Dockerfile")} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

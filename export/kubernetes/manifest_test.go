@@ -29,7 +29,8 @@ func TestManifestDecodesStrictly(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", name, err, text)
 		}
 		s := job.Spec
-		if *s.CompletionMode != batchv1.IndexedCompletion || int(*s.Completions) != shards || len(s.PodFailurePolicy.Rules) != 4 {
+		if *s.CompletionMode != batchv1.IndexedCompletion || int(*s.Completions) != shards ||
+			len(s.PodFailurePolicy.Rules) != 4 {
 			t.Errorf("%s: %+v", name, s)
 		}
 		wrong := strings.Replace(string(text), "backoffLimitPerIndex", "backoffLimitPerIndexes", 1)

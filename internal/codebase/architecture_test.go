@@ -44,13 +44,16 @@ func TestMap(t *testing.T) {
 		}
 		for _, to := range imported {
 			if at := rowIndex(rows, to); at > i {
-				t.Errorf("docs/architecture.md: %s imports %s, which is below it in the map. Packages may import only rows above. Move the code to its stage, or move the row if the order is wrong", r.folder, to)
+				t.Errorf("docs/architecture.md: %s imports %s, which is below it in the map. Packages may import only rows "+
+					"above. Move the code to its stage, or move the row if the order is wrong", r.folder, to)
 			}
 		}
 		line := strings.TrimSpace(r.folder + ": " + strings.Join(imported, ", "))
 		after.WriteString(line + "\n")
-		if at := slices.IndexFunc(known, func(l string) bool { return strings.HasPrefix(l, r.folder+":") }); at >= 0 && known[at] != line && !testsupport.Update() {
-			t.Errorf("%s says\n    %s\nthe code has\n    %s\nIf the change is intended, run `go test ./internal/codebase -update` and read the diff. Otherwise remove the import.", golden, known[at], line)
+		if at := slices.IndexFunc(known, func(l string) bool { return strings.HasPrefix(l, r.folder+":") }); at >= 0 &&
+			known[at] != line && !testsupport.Update() {
+			t.Errorf("%s says\n    %s\nthe code has\n    %s\nIf the change is intended, run `go test ./internal/codebase "+
+				"-update` and read the diff. Otherwise remove the import.", golden, known[at], line)
 		}
 	}
 	if !t.Failed() {
@@ -115,7 +118,8 @@ func imports(t *testing.T, rows []row) map[string][]string {
 	for _, p := range all {
 		from := rowOf(rows, p.path)
 		if from < 0 {
-			t.Errorf("no row of the map in docs/architecture.md contains %s: add one below all packages that it imports: | %s | stage | contents |", p.path, p.path)
+			t.Errorf("no row of the map in docs/architecture.md contains %s: add one below all packages that it imports: | "+
+				"%s | stage | contents |", p.path, p.path)
 			continue
 		}
 		folder := rows[from].folder

@@ -27,7 +27,8 @@ func TestDocuments(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if name := entry.Name(); entry.IsDir() && (name == ".git" || name == "node_modules" || name == "corpus" || name == "fuzz") {
+		if name := entry.Name(); entry.IsDir() && (name == ".git" || name == "node_modules" || name == "corpus" ||
+			name == "fuzz") {
 			return filepath.SkipDir
 		}
 		if !textual[filepath.Ext(path)] || entry.IsDir() {
@@ -77,4 +78,5 @@ func anchors(t *testing.T, path string) (list []string) {
 	return list
 }
 
-var textual = map[string]bool{".md": true, ".go": true, ".yaml": true, ".yml": true, ".sh": true, ".py": true, ".html": true, ".js": true, ".json": true, ".txtar": true}
+var textual = map[string]bool{".md": true, ".go": true, ".yaml": true, ".yml": true, ".sh": true, ".py": true,
+	".html": true, ".js": true, ".json": true, ".txtar": true}

@@ -18,16 +18,19 @@ var started = regexp.MustCompile(`(?m)^\s*go (func\b|[\w.]+\()|sync\.WaitGroup|e
 // panics itself, because no panic may reach a user. Examples are exempt: users cannot import the
 // internal packages.
 func TestGoroutines(t *testing.T) {
-	recovers := map[string]bool{"internal/workers/workers.go": true, "cmd/miplc/internal/cli/main.go": true, "train/steps.go": true}
+	recovers := map[string]bool{"internal/workers/workers.go": true, "cmd/miplc/internal/cli/main.go": true,
+		"train/steps.go": true}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if name := entry.Name(); entry.IsDir() && (name == "testdata" || name == ".git" || name == "node_modules" || name == "examples") {
+		if name := entry.Name(); entry.IsDir() && (name == "testdata" || name == ".git" || name == "node_modules" ||
+			name == "examples") {
 			return filepath.SkipDir
 		}
 		rel, err := filepath.Rel(root, path)
-		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || recovers[filepath.ToSlash(rel)] {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") ||
+			recovers[filepath.ToSlash(rel)] {
 			return err
 		}
 		text, err := os.ReadFile(path)

@@ -37,7 +37,8 @@ func Signature(contract string, instance []int, classes int, classAttention bool
 		return in, out
 	}
 	return append(in, Tensor{BagOf, "int64", []int64{open}}),
-		[]Tensor{{Probabilities, "float32", []int64{open, k}}, {Attention, "float32", []int64{open}}, {Label, "int64", []int64{open}}}
+		[]Tensor{{Probabilities, "float32", []int64{open, k}}, {Attention, "float32", []int64{open}},
+			{Label, "int64", []int64{open}}}
 }
 
 // Check checks a model against the contract in its metadata and returns the metadata. The error
@@ -72,7 +73,8 @@ func checkFile(contract string, model *onnxpb.ModelProto, encoder int, in, out [
 		}
 	}
 	if v := model.Opset(); v < onnxpb.MinOpset || v > onnxpb.MaxOpset {
-		return fmt.Errorf("contract %s: the file uses opset %d, supported are %d to %d", contract, v, onnxpb.MinOpset, onnxpb.MaxOpset)
+		return fmt.Errorf("contract %s: the file uses opset %d, supported are %d to %d", contract, v, onnxpb.MinOpset,
+			onnxpb.MaxOpset)
 	}
 	if err := structure(model, encoder); err != nil {
 		return err

@@ -16,11 +16,12 @@ const (
 
 // Metadata keys of the ONNX file. Values are plain words or JSON.
 const (
-	KeyContract    = "miplc.contract"      // "bag/1" or "batch/1"
-	KeyVersion     = "miplc.version"       // version of miplc that wrote the file
-	KeyClasses     = "miplc.classes"       // JSON array of the class names, in order
-	KeyInputShape  = "miplc.input_shape"   // JSON array, shape of one instance
-	KeyColumns     = "miplc.columns"       // JSON object: the columns of the CSV file with the training bags; absent: unknown
+	KeyContract   = "miplc.contract"    // "bag/1" or "batch/1"
+	KeyVersion    = "miplc.version"     // version of miplc that wrote the file
+	KeyClasses    = "miplc.classes"     // JSON array of the class names, in order
+	KeyInputShape = "miplc.input_shape" // JSON array, shape of one instance
+	// JSON object: the columns of the CSV file with the training bags; absent: unknown
+	KeyColumns     = "miplc.columns"
 	KeyNormalize   = "miplc.normalization" // "none", "training" or "all"
 	KeySpecHash    = "miplc.spec_sha256"
 	KeyDataHash    = "miplc.data_sha256"
@@ -30,10 +31,13 @@ const (
 	KeyParity      = "miplc.parity"           // JSON object: pair of engines -> max abs difference
 	KeyTolerance   = "miplc.parity_tolerance" // number: differences up to it count as agreement
 	KeyTemperature = "miplc.temperature"      // number that divides the logits in the graph; absent: none
-	KeyThreshold   = "miplc.threshold"        // number: a bag has any number of labels, those with a larger probability; absent: one, the most probable class
-	KeyEncoder     = "miplc.encoder"          // JSON object: the part of the file that computes features of images; absent: none
-	KeyGenerator   = "miplc.generator"        // how the instances of the training bags were made from images, e.g. "patches side=14"; absent: unknown
-	KeyBackends    = "miplc.backends"         // JSON array of the back ends that can run the file
+	// number: a bag has any number of labels, those with a larger probability; absent: one, the most probable class
+	KeyThreshold = "miplc.threshold"
+	// JSON object: the part of the file that computes features of images; absent: none
+	KeyEncoder = "miplc.encoder"
+	// how the instances of the training bags were made from images, e.g. "patches side=14"; absent: unknown
+	KeyGenerator = "miplc.generator"
+	KeyBackends  = "miplc.backends" // JSON array of the back ends that can run the file
 )
 
 // Back ends named by KeyBackends.

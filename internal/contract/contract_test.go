@@ -111,17 +111,21 @@ func TestBroken(t *testing.T) {
 		reason string
 	}{
 		{"no metadata", func(m *onnxpb.ModelProto) { m.MetadataProps = nil }, "it was not written by miplc"},
-		{"one key less", func(m *onnxpb.ModelProto) { m.MetadataProps = m.MetadataProps[:3] }, "the file has no miplc.input_shape"},
+		{"one key less", func(m *onnxpb.ModelProto) { m.MetadataProps = m.MetadataProps[:3] },
+			"the file has no miplc.input_shape"},
 		{"unknown contract", set(contract.KeyContract, "bag/9"), `miplc.contract is "bag/9"`},
-		{"contract of another signature", set(contract.KeyContract, contract.ContractBatch), `the file has no input "bag_of"`},
+		{"contract of another signature", set(contract.KeyContract, contract.ContractBatch),
+			`the file has no input "bag_of"`},
 		{"classes not JSON", set(contract.KeyClasses, "[a]"), "miplc.classes: invalid"},
 		{"no classes", set(contract.KeyClasses, "[]"), "names 0 classes"},
 		{"class without a name", set(contract.KeyClasses, `["a",null]`), "class 2 has no name"},
 		{"classes of one name", set(contract.KeyClasses, `["b","b"]`), `classes 1 and 2 are both called "b"`},
 		{"tolerance", set(contract.KeyTolerance, "2"), "miplc.parity_tolerance is 2"},
-		{"other number of classes", set(contract.KeyClasses, `["a","b","c"]`), `output "probabilities" has the extent 2 on axis 1, expected 3`},
+		{"other number of classes", set(contract.KeyClasses, `["a","b","c"]`),
+			`output "probabilities" has the extent 2 on axis 1, expected 3`},
 		{"zero extent", set(contract.KeyInputShape, "[0]"), "is not the shape of an instance"},
-		{"overflowing shape", set(contract.KeyInputShape, "[4294967296,4294967296,4294967296]"), "is not the shape of an instance"},
+		{"overflowing shape", set(contract.KeyInputShape, "[4294967296,4294967296,4294967296]"),
+			"is not the shape of an instance"},
 		{"too many axes", set(contract.KeyInputShape, "[1,1,1,3]"), "an instance has 1 to 3 axes"},
 		{"other input shape", set(contract.KeyInputShape, "[4]"), `input "instances" has the extent 3 on axis 1, expected 4`},
 		{"columns", set(contract.KeyColumns, `{"features":["a"]}`), "names 1 features, an instance has the shape [3]"},
@@ -139,7 +143,8 @@ func TestBroken(t *testing.T) {
 		{"one input more", func(m *onnxpb.ModelProto) {
 			m.Graph.Input = append(m.Graph.Input, value("more", onnxpb.TensorProto_FLOAT, 1))
 		}, "the file has 2 inputs, expected 1"},
-		{"no attention", func(m *onnxpb.ModelProto) { m.Graph.Output = m.Graph.Output[:1] }, `the file has no output "attention"`},
+		{"no attention", func(m *onnxpb.ModelProto) { m.Graph.Output = m.Graph.Output[:1] },
+			`the file has no output "attention"`},
 		{"fixed bag size", func(m *onnxpb.ModelProto) {
 			m.Graph.Input[0] = value(contract.Instances, onnxpb.TensorProto_FLOAT, 5, 3)
 		}, "has the fixed extent 5 on axis 0, expected any"},
@@ -152,15 +157,18 @@ func TestBroken(t *testing.T) {
 		{"no type", func(m *onnxpb.ModelProto) { m.Graph.Input[0].Type = nil }, "has the element type UNDEFINED"},
 		{"no graph", func(m *onnxpb.ModelProto) { m.Graph = nil }, "has no graph"},
 		{"unknown op", func(m *onnxpb.ModelProto) { m.Graph.Node[0].OpType = "Scan" }, "not an op that miplc writes"},
-		{"op of another domain", func(m *onnxpb.ModelProto) { m.Graph.Node[0].Domain = "com.example" }, "not an op that miplc writes"},
-		{"op that onnx-go lacks", func(m *onnxpb.ModelProto) { m.Graph.Node[6].OpType = "Cast" }, "does not have the op Cast"},
+		{"op of another domain", func(m *onnxpb.ModelProto) { m.Graph.Node[0].Domain = "com.example" },
+			"not an op that miplc writes"},
+		{"op that onnx-go lacks", func(m *onnxpb.ModelProto) { m.Graph.Node[6].OpType = "Cast" },
+			"does not have the op Cast"},
 		{"use before definition", func(m *onnxpb.ModelProto) {
 			n := m.Graph.Node
 			n[0], n[1] = n[1], n[0]
 		}, `node 0 "t" (Transpose): its input "s" is not defined before it`},
 		{"defined twice", func(m *onnxpb.ModelProto) { m.Graph.Node[1].Output[0] = "s" }, `"s" is defined twice`},
 		{"no output", func(m *onnxpb.ModelProto) { m.Graph.Node[1].Output = nil }, "it has no output"},
-		{"output of no node", func(m *onnxpb.ModelProto) { m.Graph.Node = m.Graph.Node[:6] }, `no node makes the output "attention"`},
+		{"output of no node", func(m *onnxpb.ModelProto) { m.Graph.Node = m.Graph.Node[:6] },
+			`no node makes the output "attention"`},
 		{"graph in an attribute", func(m *onnxpb.ModelProto) {
 			m.Graph.Node[0].Attribute = []*onnxpb.AttributeProto{{Name: "body", G: &onnxpb.GraphProto{}}}
 		}, `its attribute "body" contains a graph`},
@@ -175,8 +183,10 @@ func TestBroken(t *testing.T) {
 		{"huge tensor", func(m *onnxpb.ModelProto) {
 			m.Graph.Initializer[0].Dims = []int64{1 << 40, 1 << 40}
 		}, "which no file can hold"},
-		{"negative extent", func(m *onnxpb.ModelProto) { m.Graph.Initializer[0].Dims = []int64{-3, -1} }, "the shape [-3 -1]"},
-		{"element type of a tensor", func(m *onnxpb.ModelProto) { m.Graph.Initializer[0].DataType = 11 }, "has the element type DOUBLE"},
+		{"negative extent", func(m *onnxpb.ModelProto) { m.Graph.Initializer[0].Dims = []int64{-3, -1} },
+			"the shape [-3 -1]"},
+		{"element type of a tensor", func(m *onnxpb.ModelProto) { m.Graph.Initializer[0].DataType = 11 },
+			"has the element type DOUBLE"},
 		{"data elsewhere", func(m *onnxpb.ModelProto) {
 			m.Graph.Initializer[0].DataLocation = onnxpb.TensorProto_EXTERNAL
 		}, "keeps its data in another file"},

@@ -66,7 +66,9 @@ func (e *Encoder) check(shape []int) error {
 		return fmt.Errorf("%s: images of size %d, but an instance has the shape %v", KeyEncoder, e.Size, shape)
 	case e.Features < 1 || e.Features > maxExtent || e.Nodes < 1:
 		return fmt.Errorf("%s: %d nodes for %d features", KeyEncoder, e.Nodes, e.Features)
-	case bad(e.Mean, func(v float64) bool { return math.Abs(v) <= math.MaxFloat32 }) || bad(e.Std, func(v float64) bool { return v > 0 && v <= math.MaxFloat32 }):
+	case bad(e.Mean, func(v float64) bool { return math.Abs(v) <= math.MaxFloat32 }) || bad(e.Std, func(v float64) bool {
+		return v > 0 && v <= math.MaxFloat32
+	}):
 		return fmt.Errorf("%s: mean %v and std %v are not three numbers each", KeyEncoder, e.Mean, e.Std)
 	case e.Order != RGB && e.Order != BGR:
 		return fmt.Errorf("%s: order %q, expected %s or %s", KeyEncoder, e.Order, RGB, BGR)
@@ -77,12 +79,18 @@ func (e *Encoder) check(shape []int) error {
 // encoderOps are the ops that the encoder part may use in addition to those that miplc writes. They are
 // standard inference ops without subgraphs whose shapes package footprint follows.
 var encoderOps = map[string]bool{
-	"And": true, "AveragePool": true, "BatchNormalization": true, "Ceil": true, "Celu": true, "Cos": true, "Elu": true, "Floor": true,
-	"Gelu": true, "Gemm": true, "GlobalAveragePool": true, "GlobalMaxPool": true, "GreaterOrEqual": true, "GroupNormalization": true,
-	"HardSigmoid": true, "HardSwish": true, "InstanceNormalization": true, "LayerNormalization": true, "LeakyRelu": true, "Less": true,
-	"LessOrEqual": true, "LRN": true, "Mean": true, "Mish": true, "Not": true, "Or": true, "Pow": true, "PRelu": true, "Reciprocal": true,
-	"ReduceL2": true, "ReduceMean": true, "ReduceMin": true, "Resize": true, "Round": true, "Selu": true, "Sin": true, "Softsign": true,
-	"Squeeze": true, "Sum": true, "Tile": true,
+	"And": true, "AveragePool": true, "BatchNormalization": true, "Ceil": true, "Celu": true, "Cos": true, "Elu": true,
+	"Floor": true,
+	"Gelu":  true, "Gemm": true, "GlobalAveragePool": true, "GlobalMaxPool": true, "GreaterOrEqual": true,
+	"GroupNormalization": true,
+	"HardSigmoid":        true, "HardSwish": true, "InstanceNormalization": true, "LayerNormalization": true,
+	"LeakyRelu":   true,
+	"Less":        true,
+	"LessOrEqual": true, "LRN": true, "Mean": true, "Mish": true, "Not": true, "Or": true, "Pow": true, "PRelu": true,
+	"Reciprocal": true,
+	"ReduceL2":   true, "ReduceMean": true, "ReduceMin": true, "Resize": true, "Round": true, "Selu": true, "Sin": true,
+	"Softsign": true,
+	"Squeeze":  true, "Sum": true, "Tile": true,
 }
 
 // IsEncoderOp reports whether the encoder part may use an op of the standard domain.

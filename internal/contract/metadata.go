@@ -24,16 +24,21 @@ type Metadata struct {
 	DataSHA256    string          `json:"data_sha256"`       // of the dataset; empty: untrained
 	Seed          uint64          `json:"seed"`              // of the run
 	Split         json.RawMessage `json:"split,omitempty"`   // how the training bags were chosen; empty: untrained
-	Engine        string          `json:"engine"`            // engine that trained the parameters; "none": initial parameters
+	// engine that trained the parameters; "none": initial parameters
+	Engine string `json:"engine"`
 	// Parity has the largest absolute difference measured between each pair of engines. Tolerance is the
 	// largest one that counts as agreement; 0: unknown.
 	Parity      map[string]float64 `json:"parity"`
 	Tolerance   float64            `json:"parity_tolerance,omitempty"`
 	Temperature *float64           `json:"temperature,omitempty"` // number that divides the logits in the graph; nil: none
-	Threshold   *float64           `json:"threshold,omitempty"`   // a bag has any number of labels, those with a larger probability; nil: one
-	Encoder     *Encoder           `json:"encoder,omitempty"`     // part of the graph that computes features of images; nil: instances are features
-	Generator   string             `json:"generator,omitempty"`   // how instances are made from images, see imagebags.RecipeOf; empty: unknown
-	Backends    []string           `json:"backends"`              // BackendORT, BackendONNXGo: back ends that can run the file
+	// a bag has any number of labels, those with a larger probability; nil: one
+	Threshold *float64 `json:"threshold,omitempty"`
+	// part of the graph that computes features of images; nil: instances are features
+	Encoder *Encoder `json:"encoder,omitempty"`
+	// how instances are made from images, see imagebags.RecipeOf; empty: unknown
+	Generator string `json:"generator,omitempty"`
+	// BackendORT, BackendONNXGo: back ends that can run the file
+	Backends []string `json:"backends"`
 
 	// ClassAttention reports that predictions have an attention score of each instance for each class. Get
 	// reads it from the graph.
@@ -74,7 +79,8 @@ func (m *Metadata) entries() []entry {
 		{KeyContract, &m.Contract, false}, {KeyVersion, &m.Version, false}, {KeyClasses, &m.Classes, false},
 		{KeyInputShape, &m.InputShape, false}, {KeyColumns, &m.Columns, true}, {KeyNormalize, &m.Normalization, false},
 		{KeySpecHash, &m.SpecSHA256, false},
-		{KeyDataHash, &m.DataSHA256, false}, {KeySeed, &m.Seed, false}, {KeySplit, &m.Split, false}, {KeyEngine, &m.Engine, false},
+		{KeyDataHash, &m.DataSHA256, false}, {KeySeed, &m.Seed, false}, {KeySplit, &m.Split, false}, {KeyEngine, &m.Engine,
+			false},
 		{KeyTolerance, &m.Tolerance, true}, {KeyBackends, &m.Backends, false}, {KeyParity, &m.Parity, false},
 		{KeyTemperature, &m.Temperature, true}, {KeyThreshold, &m.Threshold, true}, {KeyEncoder, &m.Encoder, true},
 		{KeyGenerator, &m.Generator, true},
@@ -140,7 +146,9 @@ func Get(model *onnxpb.ModelProto) (*Metadata, error) {
 		return nil, err
 	}
 	m.ClassAttention = m.Contract == ContractBag &&
-		slices.ContainsFunc(model.GetGraph().GetOutput(), func(v *onnxpb.ValueInfoProto) bool { return v.GetName() == ClassAttention })
+		slices.ContainsFunc(model.GetGraph().GetOutput(), func(v *onnxpb.ValueInfoProto) bool {
+			return v.GetName() == ClassAttention
+		})
 	return m, m.check()
 }
 

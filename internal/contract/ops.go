@@ -13,7 +13,8 @@ import (
 // but they are wrong (Gemm overwrites its bias) or not needed.
 var ops = map[string]bool{
 	"Abs": true, "Add": true, "Clip": true, "Concat": true, "Conv": true, "Div": true, "Exp": true, "Flatten": true,
-	"Identity": true, "Log": true, "LogSoftmax": true, "Loop": true, "MatMul": true, "Max": true, "MaxPool": true, "Min": true,
+	"Identity": true, "Log": true, "LogSoftmax": true, "Loop": true, "MatMul": true, "Max": true, "MaxPool": true,
+	"Min": true,
 	"Mul": true, "Neg": true, "Pad": true, "ReduceMax": true, "Relu": true, "Reshape": true, "Sigmoid": true,
 	"Sign": true, "Slice": true, "Softmax": true, "Softplus": true, "Sqrt": true, "Sub": true, "Tanh": true,
 	"Transpose": true,
@@ -77,7 +78,8 @@ func structure(model *onnxpb.ModelProto, encoder int) error {
 	return nil
 }
 
-func checkNode(opset int64, n *onnxpb.NodeProto, encoder bool, defined map[string]bool, define func(name, what string) error) error {
+func checkNode(opset int64, n *onnxpb.NodeProto, encoder bool, defined map[string]bool,
+	define func(name, what string) error) error {
 	_, known := ops[n.GetOpType()]
 	if encoder {
 		known = IsEncoderOp(n.GetOpType())

@@ -27,10 +27,11 @@ type Step struct {
 
 	// Runs is the number of runs that the file trains at once, the first axis of all inputs and
 	// outputs. Batches are padded. 0: one run, without that axis.
-	Runs    int         `json:"runs,omitempty"`
-	Params  []StepParam `json:"params"`  // layout of the vectors of State and their new values
-	Size    int         `json:"size"`    // elements of such a vector
-	State   []string    `json:"state"`   // inputs of Size elements per run that the outputs new_NAME replace: params, and vectors that start as zeros
+	Runs   int         `json:"runs,omitempty"`
+	Params []StepParam `json:"params"` // layout of the vectors of State and their new values
+	Size   int         `json:"size"`   // elements of such a vector
+	// inputs of Size elements per run that the outputs new_NAME replace: params, and vectors that start as zeros
+	State   []string    `json:"state"`
 	Initial StepInitial `json:"initial"` // values to start from
 	Inputs  []StepValue `json:"inputs"`
 	Outputs []StepValue `json:"outputs"`
@@ -105,7 +106,8 @@ func (e Extent) dim() int64 {
 }
 
 func (s *Step) entries() []entry {
-	return []entry{{KeyVersion, &s.Version, false}, {KeySpecHash, &s.SpecSHA256, false}, {KeySeed, &s.Seed, false}, {KeyStep, s, false}}
+	return []entry{{KeyVersion, &s.Version, false}, {KeySpecHash, &s.SpecSHA256, false}, {KeySeed, &s.Seed, false},
+		{KeyStep, s, false}}
 }
 
 // Put writes the description to a model.
@@ -118,7 +120,8 @@ func (s *Step) Put(model *onnxpb.ModelProto) error {
 // described inputs and outputs, and the parameters fill the flat vectors without gaps.
 func CheckStep(model *onnxpb.ModelProto) (*Step, error) {
 	if c, _ := model.Metadata(KeyContract); c != contractStep {
-		return nil, fmt.Errorf("%s is %q, expected %q: the file is not a training step of miplc", KeyContract, c, contractStep)
+		return nil, fmt.Errorf("%s is %q, expected %q: the file is not a training step of miplc", KeyContract, c,
+			contractStep)
 	}
 	s := &Step{}
 	if err := getEntries(model, s.entries()); err != nil {

@@ -34,7 +34,8 @@ func quickstartStep(t *testing.T) *onnxpb.ModelProto {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, _, err := export.TrainStep(p, initial, nil, contract.Step{Version: "test", SpecSHA256: spec.Hash(), Seed: 1, Initial: contract.StepInitial{File: "initial.bin"}})
+	m, _, err := export.TrainStep(p, initial, nil, contract.Step{Version: "test", SpecSHA256: spec.Hash(), Seed: 1,
+		Initial: contract.StepInitial{File: "initial.bin"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,8 @@ func TestBrokenStep(t *testing.T) {
 		says   string
 	}{
 		{"no metadata", func(m *onnxpb.ModelProto) { m.MetadataProps = nil }, "not a training step of miplc"},
-		{"an inference model", func(m *onnxpb.ModelProto) { m.SetMetadata(contract.KeyContract, contract.ContractBag) }, "expected"},
+		{"an inference model", func(m *onnxpb.ModelProto) { m.SetMetadata(contract.KeyContract, contract.ContractBag) },
+			"expected"},
 		{"a seed that is none", func(m *onnxpb.ModelProto) { m.SetMetadata(contract.KeySeed, "-1") }, contract.KeySeed},
 		{"no JSON", func(m *onnxpb.ModelProto) { m.SetMetadata(contract.KeyStep, "{") }, contract.KeyStep},
 		{"a gap", edit(func(s *contract.Step) { s.Params[1].Offset++ }), "starts at"},

@@ -31,7 +31,8 @@ func TestSuggestNumbers(t *testing.T) {
 			t.Errorf("Suggest(%q) = %q, want %q", word, got, want)
 		}
 	}
-	for _, different := range [][2]string{{"1", "1.5"}, {"1", "a1"}, {"", ""}, {"-1", "1"}, {"12345678901234568", "12345678901234567"}} {
+	for _, different := range [][2]string{{"1", "1.5"}, {"1", "a1"}, {"", ""}, {"-1", "1"}, {"12345678901234568",
+		"12345678901234567"}} {
 		if SameNumber(different[0], different[1]) {
 			t.Errorf("%q and %q are not the same whole number", different[0], different[1])
 		}
@@ -54,14 +55,16 @@ func TestListErr(t *testing.T) {
 
 func TestRender(t *testing.T) {
 	var out strings.Builder
-	Render(&out, Diagnostic{Pos: Pos{File: "a.yaml", Line: 12, Col: 4}, Width: 3, Text: "wrong", Line: "é: x\ty", Suggestion: "right", Notes: []string{"why"}})
+	Render(&out, Diagnostic{Pos: Pos{File: "a.yaml", Line: 12, Col: 4}, Width: 3, Text: "wrong", Line: "é: x\ty",
+		Suggestion: "right", Notes: []string{"why"}})
 	want := "a.yaml:12:4: error: wrong\n   12 | é: x y\n      |    ^^^\n        did you mean \"right\"?\n        why\n"
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
 	out.Reset()
 	Render(&out, List{
-		{Pos: Pos{File: "a\nb\x1b.yaml", Line: 1, Col: 8}, Width: 1, Text: "class \x1b[2J", Line: "name: \x1b] # \tx", Notes: []string{"\u202ewhy"}},
+		{Pos: Pos{File: "a\nb\x1b.yaml", Line: 1, Col: 8}, Width: 1, Text: "class \x1b[2J", Line: "name: \x1b] # \tx",
+			Notes: []string{"\u202ewhy"}},
 	})
 	if want := "a␊b␛.yaml:1:8: error: class ␛[2J\n    1 | name: ␛] #  x\n      |        ^\n        \ufffdwhy\n"; out.String() != want {
 		t.Errorf("got\n%q\nwant\n%q", out.String(), want)

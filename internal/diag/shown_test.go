@@ -33,7 +33,8 @@ func TestShown(t *testing.T) {
 		{"equal", equal, 1, 0, "the same at 2:2, 3:2, 4:2, 5:2, 6:2, 7:2, 8:2, 9:2 and 991 more places"},
 		{"three equal", equal[:3], 3, 0, ""},
 		{"without line", unplaced, 1, 0, "the same 1,000 times in all"},
-		{"in one line", append(append(List{}, equal[0], equal[0], equal[0]), equal[1:9]...), 1, 0, "the same at 2:2, 3:2, 4:2, 5:2, 6:2, 7:2, 8:2, 9:2"},
+		{"in one line", append(append(List{}, equal[0], equal[0], equal[0]), equal[1:9]...), 1, 0,
+			"the same at 2:2, 3:2, 4:2, 5:2, 6:2, 7:2, 8:2, 9:2"},
 		{"mixed", mixed, 5, 0, "the same at 3:2, 5:2, 7:2"},
 		{"equal after many", append(append(List{}, different[:20]...), equal[:7]...), 20, 7, ""},
 	} {
@@ -47,7 +48,8 @@ func TestShown(t *testing.T) {
 	}
 	var out strings.Builder
 	Render(&out, different.Err())
-	if lines := strings.Split(strings.TrimSpace(out.String()), "\n"); len(lines) != 21 || lines[20] != "and at least 980 more errors" {
+	if lines := strings.Split(strings.TrimSpace(out.String()), "\n"); len(lines) != 21 ||
+		lines[20] != "and at least 980 more errors" {
 		t.Errorf("rendered as\n%s", &out)
 	}
 	if text := different[:30].Err().Error(); !strings.HasSuffix(text, "\nand 10 more errors") {

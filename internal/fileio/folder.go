@@ -61,11 +61,14 @@ func ReadMark(dir string) (*Mark, error) {
 		return nil, err
 	}
 	m := &Mark{}
-	if err = json.Unmarshal(text, m); err == nil && slices.ContainsFunc(m.Files, func(f string) bool { return !filepath.IsLocal(f) }) {
+	if err = json.Unmarshal(text, m); err == nil && slices.ContainsFunc(m.Files, func(f string) bool {
+		return !filepath.IsLocal(f)
+	}) {
 		err = errors.New("it lists files outside the folder")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is damaged (%w): it says which files of the folder miplc wrote; choose another folder", name, err)
+		return nil, fmt.Errorf("%s is damaged (%w): it says which files of the folder miplc wrote; choose another folder",
+			name, err)
 	}
 	return m, nil
 }
@@ -198,7 +201,9 @@ func (f *Folder) claim(kind FolderKind, files, inputs, keep []string) error {
 		return err
 	}
 	if f.Mark != nil {
-		if err := f.remove(slices.DeleteFunc(slices.Clone(f.Mark.Files), func(name string) bool { return slices.Contains(keep, name) })); err != nil {
+		if err := f.remove(slices.DeleteFunc(slices.Clone(f.Mark.Files), func(name string) bool {
+			return slices.Contains(keep, name)
+		})); err != nil {
 			return err
 		}
 	}
@@ -232,7 +237,8 @@ func (f *Folder) checkNotForeign(files []string) error {
 	if len(list) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s has files of these names that no mark of miplc lists: %s; move them away, or choose another folder", f.Dir, strings.Join(list, ", "))
+	return fmt.Errorf("%s has files of these names that no mark of miplc lists: %s; move them away, or choose another "+
+		"folder", f.Dir, strings.Join(list, ", "))
 }
 
 // checkNotInput returns an error if a new or listed file is among the inputs.
@@ -297,7 +303,8 @@ func (f *Folder) Close() {
 func (f *Folder) release() {
 	if f.lock != nil {
 		name := filepath.Join(f.Dir, lockFile)
-		if locked, err := f.lock.Stat(); err == nil && stillNamed(locked, name) { // not the lock of another process in a new folder
+		// not the lock of another process in a new folder
+		if locked, err := f.lock.Stat(); err == nil && stillNamed(locked, name) {
 			os.Remove(name) // before unlocking
 		}
 		f.lock.Close()

@@ -62,9 +62,12 @@ func TestClaim(t *testing.T) {
 		act  func(f *Folder) error
 		want []string
 	}{
-		"again":       {func(f *Folder) error { return f.Claim(RunFolder, runFiles, nil) }, []string{"last.json", "model.onnx", "plots/loss.svg"}},
-		"other kind":  {func(f *Folder) error { return f.Claim(BuildFolder, []string{"model.onnx"}, nil) }, []string{"model.onnx"}},
-		"more files":  {func(f *Folder) error { return f.Claim(RunFolder, append(slices.Clone(runFiles), "new"), nil) }, []string{"last.json", "model.onnx", "plots/loss.svg"}},
+		"again": {func(f *Folder) error { return f.Claim(RunFolder, runFiles, nil) }, []string{"last.json",
+			"model.onnx", "plots/loss.svg"}},
+		"other kind": {func(f *Folder) error { return f.Claim(BuildFolder, []string{"model.onnx"}, nil) },
+			[]string{"model.onnx"}},
+		"more files": {func(f *Folder) error { return f.Claim(RunFolder, append(slices.Clone(runFiles), "new"), nil) },
+			[]string{"last.json", "model.onnx", "plots/loss.svg"}},
 		"restart":     {func(f *Folder) error { return f.Restart(RunFolder, runFiles, nil) }, nil},
 		"clear":       {func(f *Folder) error { return f.Clear() }, nil},
 		"clear twice": {func(f *Folder) error { f.Clear(); return f.Clear() }, nil},
@@ -82,7 +85,8 @@ func TestClaim(t *testing.T) {
 			if got := list(t, f.Dir); !slices.Equal(got, want) {
 				t.Errorf("left %q, want %q", got, want)
 			}
-			if again, err := ReadMark(f.Dir); err != nil || (again == nil) != (f.Mark == nil) || again != nil && (again.By != f.Mark.By || !slices.Equal(again.Files, f.Mark.Files)) {
+			if again, err := ReadMark(f.Dir); err != nil || (again == nil) != (f.Mark == nil) || again != nil &&
+				(again.By != f.Mark.By || !slices.Equal(again.Files, f.Mark.Files)) {
 				t.Errorf("the mark is %+v, %v; want %+v", again, err, f.Mark)
 			}
 		})
@@ -96,16 +100,24 @@ func TestClaimRefused(t *testing.T) {
 		act     func(f *Folder) error
 		want    string
 	}{
-		"user's file":          {nil, func(f *Folder) error { return f.Claim(RunFolder, append(slices.Clone(runFiles), "notes.txt"), nil) }, "no mark of miplc lists: notes.txt"},
-		"user's file, restart": {nil, func(f *Folder) error { return f.Restart(RunFolder, []string{"plots/mine.svg", "notes.txt"}, nil) }, "lists: plots/mine.svg, notes.txt"},
-		"user's link":          {func(d string) error { return os.Symlink("nowhere", filepath.Join(d, "l")) }, func(f *Folder) error { return f.Claim(RunFolder, []string{"l"}, nil) }, "lists: l"},
+		"user's file": {nil, func(f *Folder) error {
+			return f.Claim(RunFolder, append(slices.Clone(runFiles), "notes.txt"), nil)
+		}, "no mark of miplc lists: notes.txt"},
+		"user's file, restart": {nil, func(f *Folder) error {
+			return f.Restart(RunFolder, []string{"plots/mine.svg", "notes.txt"}, nil)
+		}, "lists: plots/mine.svg, notes.txt"},
+		"user's link": {func(d string) error { return os.Symlink("nowhere", filepath.Join(d, "l")) },
+			func(f *Folder) error { return f.Claim(RunFolder, []string{"l"}, nil) }, "lists: l"},
 		"file that is read": {nil, func(f *Folder) error {
 			return f.Restart(RunFolder, runFiles, []string{filepath.Join(f.Dir, "model.onnx")})
 		}, "model.onnx is read"},
 		"old file that is read": {nil, func(f *Folder) error {
 			return f.Claim(BuildFolder, []string{"x"}, []string{filepath.Join(f.Dir, "model.onnx")})
 		}, "model.onnx is read"},
-		"hard link to it": {func(d string) error { return os.Link(filepath.Join(d, "model.onnx"), filepath.Join(d, "notes.onnx")) },
+		"hard link to it": {func(d string) error {
+			return os.Link(filepath.Join(d, "model.onnx"),
+				filepath.Join(d, "notes.onnx"))
+		},
 			func(f *Folder) error {
 				return f.Restart(RunFolder, runFiles, []string{filepath.Join(f.Dir, "notes.onnx")})
 			}, "model.onnx is read"},
@@ -189,7 +201,8 @@ func TestLockRace(t *testing.T) {
 
 // A mark that miplc cannot have written is an error.
 func TestDamagedMark(t *testing.T) {
-	for _, text := range []string{"", "{", `{"written_by": "train", "files": ["../notes.txt"]}`, `{"files": ["/etc/passwd"]}`, `{"files": [""]}`} {
+	for _, text := range []string{"", "{", `{"written_by": "train", "files": ["../notes.txt"]}`,
+		`{"files": ["/etc/passwd"]}`, `{"files": [""]}`} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, MarkFile), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -209,7 +222,8 @@ func TestDamagedMark(t *testing.T) {
 // Claim removes the temporary files of killed processes and no similar ones.
 func TestClaimSweeps(t *testing.T) {
 	f := claimed(t)
-	writeNames(t, f.Dir, ".model.miplc-89abcdef.onnx", "plots/.loss.miplc-00000000.svg", "..miplc.miplc-12345678.json", ".model.onnx.bak")
+	writeNames(t, f.Dir, ".model.miplc-89abcdef.onnx", "plots/.loss.miplc-00000000.svg", "..miplc.miplc-12345678.json",
+		".model.onnx.bak")
 	if err := f.Claim(RunFolder, runFiles, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,8 @@ func TestOpen(t *testing.T) {
 	f.Close()
 	for path, want := range map[string]string{
 		pipe: "is a pipe, not a file", link: "is a pipe, not a file", dir: "is a directory, not a file",
-		os.DevNull: "is a device, not a file", filepath.Join(dir, "none"): "open " + filepath.Join(dir, "none") + ": no such file",
+		os.DevNull: "is a device, not a file", filepath.Join(dir, "none"): "open " + filepath.Join(dir, "none") +
+			": no such file",
 	} {
 		if _, _, err := Open(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
@@ -49,7 +50,8 @@ func TestReadAtMost(t *testing.T) {
 			t.Fatal(err)
 		}
 		content, err := ReadAtMost(path, most, "a token")
-		if whole && (err != nil || len(content) != size) || !whole && (err == nil || !strings.Contains(err.Error(), path+" has more than 1000 bytes")) {
+		if whole && (err != nil || len(content) != size) || !whole &&
+			(err == nil || !strings.Contains(err.Error(), path+" has more than 1000 bytes")) {
 			t.Errorf("of %d bytes %d were read, %v", size, len(content), err)
 		}
 	}

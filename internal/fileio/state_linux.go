@@ -18,5 +18,6 @@ func State(info fs.FileInfo) (text string, changed time.Time, ok bool) {
 		return "", time.Time{}, false
 	}
 	changed = time.Unix(stat.Ctim.Unix())
-	return fmt.Sprint(stat.Dev, " ", stat.Ino, " ", stat.Size, " ", info.ModTime().UnixNano(), " ", changed.UnixNano()), changed, true
+	return fmt.Sprint(stat.Dev, " ", stat.Ino, " ", stat.Size, " ", info.ModTime().UnixNano(), " ", changed.UnixNano()),
+		changed, true
 }

@@ -61,7 +61,8 @@ func (f *File) open() (err error) {
 	}
 	pending.Lock() // a signal between the two steps would leave the file
 	defer pending.Unlock()
-	_ = sweep(filepath.Join(folder, filepath.Base(f.target)), abandoned) // removes files of killed processes; errors do not matter
+	// removes files of killed processes; errors do not matter
+	_ = sweep(filepath.Join(folder, filepath.Base(f.target)), abandoned)
 	if f.temp, f.release, err = createTemp(folder, filepath.Base(f.target)); err == nil {
 		pending.files[f] = true
 	}
@@ -76,7 +77,8 @@ func (f *File) checkTarget() error {
 	info, err := os.Stat(f.path)
 	if err == nil && (!info.Mode().IsRegular() && !info.IsDir() || standardStream(info) != nil) {
 		if !f.options.AllowStream {
-			return refusal(fmt.Sprintf("%s is a pipe, a device or the standard output, not a regular file: remove it, or choose another folder", f.path))
+			return refusal(fmt.Sprintf("%s is a pipe, a device or the standard output, not a regular file: remove it, or "+
+				"choose another folder", f.path))
 		}
 		f.target, f.stream = f.path, true
 		if info.Mode().IsRegular() { // a redirection of the shell: it exists, but must not be replaced

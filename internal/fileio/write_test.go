@@ -82,19 +82,27 @@ func TestRefused(t *testing.T) {
 		options          WriteOptions
 	}{
 		{"there", "a", "--force", nil, WriteOptions{}},
-		{"link to what is there", "l", "--force", func(d string) error { return os.Symlink("a", filepath.Join(d, "l")) }, WriteOptions{}},
+		{"link to what is there", "l", "--force", func(d string) error { return os.Symlink("a", filepath.Join(d, "l")) },
+			WriteOptions{}},
 		{"input", "a", "is read", nil, WriteOptions{Force: true, Inputs: []string{"a"}}},
 		{"input, spelt otherwise", "sub/../a", "is read", nil, WriteOptions{Force: true, Inputs: []string{"a"}}},
-		{"hard link to an input", "h", "is read", func(d string) error { return os.Link(filepath.Join(d, "a"), filepath.Join(d, "h")) }, WriteOptions{Force: true, Inputs: []string{"a"}}},
-		{"link to an input", "l", "is read", func(d string) error { return os.Symlink("a", filepath.Join(d, "l")) }, WriteOptions{Force: true, Inputs: []string{"a"}}},
-		{"input through a link", "a", "is read", func(d string) error { return os.Symlink("a", filepath.Join(d, "l")) }, WriteOptions{Force: true, Inputs: []string{"l"}}},
+		{"hard link to an input", "h", "is read", func(d string) error {
+			return os.Link(filepath.Join(d, "a"), filepath.Join(d, "h"))
+		}, WriteOptions{Force: true, Inputs: []string{"a"}}},
+		{"link to an input", "l", "is read", func(d string) error { return os.Symlink("a", filepath.Join(d, "l")) },
+			WriteOptions{Force: true, Inputs: []string{"a"}}},
+		{"input through a link", "a", "is read", func(d string) error { return os.Symlink("a", filepath.Join(d, "l")) },
+			WriteOptions{Force: true, Inputs: []string{"l"}}},
 		{"folder", "sub", "is a folder", nil, WriteOptions{Force: true}},
-		{"link to a folder", "l", "is a folder", func(d string) error { return os.Symlink("sub", filepath.Join(d, "l")) }, WriteOptions{Force: true}},
+		{"link to a folder", "l", "is a folder", func(d string) error { return os.Symlink("sub", filepath.Join(d, "l")) },
+			WriteOptions{Force: true}},
 		{"name of a folder", "new/", "is not a file name", nil, WriteOptions{Force: true}},
 		{"file as folder", "a/b", "not a directory", nil, WriteOptions{Force: true}},
 		{"file above the folder", "a/b/c", "not a directory", nil, WriteOptions{Force: true}},
-		{"write-protected", "a", "write-protected", func(d string) error { return os.Chmod(filepath.Join(d, "a"), 0o444) }, WriteOptions{Force: true}},
-		{"links in a circle", "l", "too many", func(d string) error { return os.Symlink("l", filepath.Join(d, "l")) }, WriteOptions{Force: true}},
+		{"write-protected", "a", "write-protected", func(d string) error { return os.Chmod(filepath.Join(d, "a"), 0o444) },
+			WriteOptions{Force: true}},
+		{"links in a circle", "l", "too many", func(d string) error { return os.Symlink("l", filepath.Join(d, "l")) },
+			WriteOptions{Force: true}},
 		{"name too long", long, "name too long", nil, WriteOptions{}},
 		{"name too long in a new folder", "x/y/" + long, "name too long", nil, WriteOptions{}},
 	}
@@ -131,7 +139,8 @@ func TestWritten(t *testing.T) {
 		{"link", "l", [][2]string{{"a", "l"}}, true, map[string]string{"a": "new"}},
 		{"chain of links", "l", [][2]string{{"m", "l"}, {"sub/b", "m"}}, true, map[string]string{"sub/b": "new"}},
 		{"link to nothing", "l", [][2]string{{"sub/n", "l"}}, false, map[string]string{"sub/n": "new"}},
-		{"link in a linked folder", "d/l", [][2]string{{"sub/deep", "d"}, {"../c", "sub/deep/l"}}, false, map[string]string{"sub/c": "new"}},
+		{"link in a linked folder", "d/l", [][2]string{{"sub/deep", "d"}, {"../c", "sub/deep/l"}}, false,
+			map[string]string{"sub/c": "new"}},
 		{"hidden", ".n", nil, false, map[string]string{".n": "new"}},
 		{"as long as it gets", strings.Repeat("n", 255), nil, false, map[string]string{strings.Repeat("n", 255): "new"}},
 		{"line breaks", "n\nn.csv", nil, false, map[string]string{"n\nn.csv": "new"}},
@@ -191,7 +200,8 @@ func TestDiscard(t *testing.T) {
 }
 
 func TestSweep(t *testing.T) {
-	dir := folder(t, map[string]string{"a.csv": "", ".a.csv": "", ".a.miplc-0123.csv": "", ".a.miplc-0123456z.csv": "", ".b.miplc-01234567.csv": ""})
+	dir := folder(t, map[string]string{"a.csv": "", ".a.csv": "", ".a.miplc-0123.csv": "", ".a.miplc-0123456z.csv": "",
+		".b.miplc-01234567.csv": ""})
 	want := tree(t, dir)
 	f, release, err := createTemp(dir, "a.csv")
 	if err != nil {

@@ -161,7 +161,8 @@ func TestFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"a", "x/y/b"} {
-			if err := Replace(filepath.Join(dir, name), make([]byte, 1000)); err == nil || !strings.Contains(err.Error(), "cannot write "+filepath.Join(dir, name)) {
+			if err := Replace(filepath.Join(dir, name), make([]byte, 1000)); err == nil ||
+				!strings.Contains(err.Error(), "cannot write "+filepath.Join(dir, name)) {
 				t.Errorf("error %v", err)
 			}
 		}

@@ -48,13 +48,17 @@ type Pool struct {
 // NewPlan divides the graph of a model that takes instances of the given shape. It returns nil if the
 // graph cannot be divided with a benefit.
 func NewPlan(m *onnxpb.ModelProto, instance []int) *Plan {
-	d := &divider{graph: m.GetGraph(), opset: m.Opset(), kinds: map[string]kind{contract.Instances: rows}, shapes: map[string][]int64{}}
+	d := &divider{graph: m.GetGraph(), opset: m.Opset(), kinds: map[string]kind{contract.Instances: rows},
+		shapes: map[string][]int64{}}
 	if !d.findShapes(instance) {
 		return nil
 	}
 	d.classify()
 	d.findCounts()
-	tail, read := d.above(d.outputs(), func(n *onnxpb.NodeProto) bool { return d.kinds[n.GetOutput()[0]] == rows || d.pools[n] != nil })
+	tail, read := d.above(d.outputs(), func(n *onnxpb.NodeProto) bool {
+		return d.kinds[n.GetOutput()[0]] == rows ||
+			d.pools[n] != nil
+	})
 	p := &Plan{BagOf: slices.Contains(read, contract.BagOf)}
 	for _, n := range d.graph.GetNode() {
 		if pool := d.pools[n]; pool != nil && slices.Contains(read, pool.Name) {
@@ -91,7 +95,8 @@ func (p *Plan) write(m *onnxpb.ModelProto, d *divider, tail []*onnxpb.NodeProto)
 	var made []string
 	var out, in []*onnxpb.ValueInfoProto
 	for _, r := range p.Rows {
-		v := onnxpb.Value(r.Name, onnxpb.TensorProto_FLOAT, append([]*onnxpb.TensorShapeProto_Dimension{onnxpb.Open("n")}, fixed(r.Shape)...)...)
+		v := onnxpb.Value(r.Name, onnxpb.TensorProto_FLOAT, append([]*onnxpb.TensorShapeProto_Dimension{onnxpb.Open("n")},
+			fixed(r.Shape)...)...)
 		made, out = append(made, r.Name), append(out, v)
 		if r.Tail {
 			in = append(in, v)
@@ -123,7 +128,8 @@ func fixed(shape []int64) (dims []*onnxpb.TensorShapeProto_Dimension) {
 
 // part returns the model of some nodes. It shares their memory and that of the parameters.
 func part(m *onnxpb.ModelProto, nodes []*onnxpb.NodeProto, in, out []*onnxpb.ValueInfoProto) *onnxpb.ModelProto {
-	g := &onnxpb.GraphProto{Name: m.GetGraph().GetName(), Node: nodes, Input: in, Output: out, Initializer: slices.Clone(m.GetGraph().GetInitializer())}
+	g := &onnxpb.GraphProto{Name: m.GetGraph().GetName(), Node: nodes, Input: in, Output: out,
+		Initializer: slices.Clone(m.GetGraph().GetInitializer())}
 	g.DropUnused()
 	return &onnxpb.ModelProto{IrVersion: m.GetIrVersion(), OpsetImport: m.GetOpsetImport(), Graph: g}
 }
@@ -266,7 +272,8 @@ func (d *divider) outputs() (names []string) {
 
 // above returns the nodes that the named values depend on, in order, without those that stop and
 // those above them, and the names of all values that the nodes read.
-func (d *divider) above(names []string, stop func(n *onnxpb.NodeProto) bool) (nodes []*onnxpb.NodeProto, read []string) {
+func (d *divider) above(names []string, stop func(n *onnxpb.NodeProto) bool) (nodes []*onnxpb.NodeProto,
+	read []string) {
 	needed := map[string]bool{}
 	for _, name := range names {
 		needed[name] = true

@@ -14,12 +14,16 @@ import (
 // zero [1] and one [1].
 func model(nodes ...*onnxpb.NodeProto) *onnxpb.ModelProto {
 	g := &onnxpb.GraphProto{
-		Node:  nodes,
-		Input: []*onnxpb.ValueInfoProto{onnxpb.Value("instances", onnxpb.TensorProto_FLOAT, onnxpb.Open("n"), onnxpb.Fixed(3))},
+		Node: nodes,
+		Input: []*onnxpb.ValueInfoProto{onnxpb.Value("instances", onnxpb.TensorProto_FLOAT, onnxpb.Open("n"),
+			onnxpb.Fixed(3))},
 		Initializer: []*onnxpb.TensorProto{
-			onnxpb.FloatTensor("W", []int64{3, 3}, make([]float32, 9)), onnxpb.FloatTensor("b", []int64{1, 3}, make([]float32, 3)),
-			onnxpb.FloatTensor("many", []int64{2, 3}, make([]float32, 6)), onnxpb.FloatTensor("long", []int64{3, 1}, make([]float32, 3)),
-			onnxpb.IntTensor("zero", []int64{1}, []int64{0}), onnxpb.IntTensor("one", []int64{1}, []int64{1}), onnxpb.IntTensor("flat", []int64{2}, []int64{-1, 1}),
+			onnxpb.FloatTensor("W", []int64{3, 3}, make([]float32, 9)), onnxpb.FloatTensor("b", []int64{1, 3},
+				make([]float32, 3)),
+			onnxpb.FloatTensor("many", []int64{2, 3}, make([]float32, 6)), onnxpb.FloatTensor("long", []int64{3, 1},
+				make([]float32, 3)),
+			onnxpb.IntTensor("zero", []int64{1}, []int64{0}), onnxpb.IntTensor("one", []int64{1}, []int64{1}),
+			onnxpb.IntTensor("flat", []int64{2}, []int64{-1, 1}),
 		},
 		Output: []*onnxpb.ValueInfoProto{onnxpb.Value("y", onnxpb.TensorProto_FLOAT)},
 	}
@@ -44,28 +48,38 @@ func TestHead(t *testing.T) {
 		nodes []*onnxpb.NodeProto
 		head  []string // outputs of the nodes of the head; nil: not divided
 	}{
-		"dense":                  {[]*onnxpb.NodeProto{node("MatMul", "m", "instances", "W"), node("Add", "h", "m", "b"), sum}, []string{"m", "h"}},
-		"constants":              {[]*onnxpb.NodeProto{node("MatMul", "c", "W", "W"), node("MatMul", "h", "instances", "c"), sum}, []string{"c", "h"}},
-		"softmax of features":    {[]*onnxpb.NodeProto{with(node("Softmax", "h", "instances"), axis(-1)), sum}, []string{"h"}},
-		"softmax of instances":   {[]*onnxpb.NodeProto{with(node("Softmax", "h", "instances"), axis(0)), sum}, nil},
-		"sum of features":        {[]*onnxpb.NodeProto{node("ReduceSum", "h", "instances", "one"), sum}, []string{"h"}},
-		"sum of instances":       {[]*onnxpb.NodeProto{node("ReduceSum", "y", "instances", "zero")}, nil},
-		"one row too many":       {[]*onnxpb.NodeProto{node("Add", "h", "instances", "many"), sum}, nil},
-		"mixed by a reshape":     {[]*onnxpb.NodeProto{node("Reshape", "h", "instances", "flat"), sum}, nil},
-		"transposed":             {[]*onnxpb.NodeProto{with(node("Transpose", "h", "instances"), onnxpb.IntsAttr("perm", 1, 0)), sum}, nil},
-		"joined by instances":    {[]*onnxpb.NodeProto{with(node("Concat", "h", "instances", "instances"), axis(0)), sum}, nil},
-		"joined by features":     {[]*onnxpb.NodeProto{with(node("Concat", "h", "instances", "instances"), axis(1)), sum}, []string{"h"}},
-		"product of instances":   {[]*onnxpb.NodeProto{node("MatMul", "h", "long", "instances"), sum}, nil},
-		"some features":          {[]*onnxpb.NodeProto{with(node("Gather", "h", "instances", "one"), axis(1)), sum}, []string{"h"}},
-		"some instances":         {[]*onnxpb.NodeProto{with(node("Gather", "h", "instances", "one"), axis(0)), sum}, nil},
-		"unknown op":             {[]*onnxpb.NodeProto{with(node("CumSum", "h", "instances", "zero")), sum}, nil},
-		"output of the contract": {[]*onnxpb.NodeProto{node("MatMul", "h", "instances", "W"), node("Relu", "y", "h")}, []string{"h"}},
+		"dense": {[]*onnxpb.NodeProto{node("MatMul", "m", "instances", "W"), node("Add", "h", "m", "b"),
+			sum}, []string{"m", "h"}},
+		"constants": {[]*onnxpb.NodeProto{node("MatMul", "c", "W", "W"), node("MatMul", "h", "instances", "c"),
+			sum}, []string{"c", "h"}},
+		"softmax of features": {[]*onnxpb.NodeProto{with(node("Softmax", "h", "instances"), axis(-1)), sum},
+			[]string{"h"}},
+		"softmax of instances": {[]*onnxpb.NodeProto{with(node("Softmax", "h", "instances"), axis(0)), sum}, nil},
+		"sum of features":      {[]*onnxpb.NodeProto{node("ReduceSum", "h", "instances", "one"), sum}, []string{"h"}},
+		"sum of instances":     {[]*onnxpb.NodeProto{node("ReduceSum", "y", "instances", "zero")}, nil},
+		"one row too many":     {[]*onnxpb.NodeProto{node("Add", "h", "instances", "many"), sum}, nil},
+		"mixed by a reshape":   {[]*onnxpb.NodeProto{node("Reshape", "h", "instances", "flat"), sum}, nil},
+		"transposed": {[]*onnxpb.NodeProto{with(node("Transpose", "h", "instances"), onnxpb.IntsAttr("perm", 1,
+			0)), sum}, nil},
+		"joined by instances": {[]*onnxpb.NodeProto{with(node("Concat", "h", "instances", "instances"), axis(0)), sum},
+			nil},
+		"joined by features": {[]*onnxpb.NodeProto{with(node("Concat", "h", "instances", "instances"), axis(1)), sum},
+			[]string{"h"}},
+		"product of instances": {[]*onnxpb.NodeProto{node("MatMul", "h", "long", "instances"), sum}, nil},
+		"some features": {[]*onnxpb.NodeProto{with(node("Gather", "h", "instances", "one"), axis(1)), sum},
+			[]string{"h"}},
+		"some instances": {[]*onnxpb.NodeProto{with(node("Gather", "h", "instances", "one"), axis(0)), sum}, nil},
+		"unknown op":     {[]*onnxpb.NodeProto{with(node("CumSum", "h", "instances", "zero")), sum}, nil},
+		"output of the contract": {[]*onnxpb.NodeProto{node("MatMul", "h", "instances", "W"), node("Relu", "y", "h")},
+			[]string{"h"}},
 		"number of instances": {[]*onnxpb.NodeProto{
-			node("MatMul", "h", "instances", "W"), node("Shape", "s", "instances"), node("Gather", "n", "s", "zero"), node("Cast", "f", "n"),
+			node("MatMul", "h", "instances", "W"), node("Shape", "s", "instances"), node("Gather", "n", "s", "zero"),
+			node("Cast", "f", "n"),
 			node("ReduceSum", "r", "h", "zero"), node("Div", "y", "r", "f"),
 		}, []string{"h"}},
 		"number of features": {[]*onnxpb.NodeProto{
-			node("MatMul", "h", "instances", "W"), node("Shape", "s", "instances"), node("Gather", "n", "s", "one"), node("Cast", "f", "n"),
+			node("MatMul", "h", "instances", "W"), node("Shape", "s", "instances"), node("Gather", "n", "s", "one"),
+			node("Cast", "f", "n"),
 			node("ReduceSum", "r", "h", "zero"), node("Div", "y", "r", "f"),
 		}, nil},
 	} {
@@ -89,7 +103,8 @@ func TestPool(t *testing.T) {
 	}
 	plan := footprint.NewPlan(model(
 		node("Relu", "h", "instances"), node("MatMul", "s", "h", "long"),
-		turned("t", "s"), with(node("Softmax", "a", "t"), onnxpb.IntAttr("axis", 1)), node("MatMul", "z", "a", "h"), node("MatMul", "p", "z", "W"),
+		turned("t", "s"), with(node("Softmax", "a", "t"), onnxpb.IntAttr("axis", 1)), node("MatMul", "z", "a", "h"),
+		node("MatMul", "p", "z", "W"),
 		turned("u", "a"), node("Add", "y", "u", "p"),
 	), []int{3})
 	if plan == nil || len(plan.Rows) != 1 || plan.Rows[0].Name != "s" || len(plan.Pools) != 1 {

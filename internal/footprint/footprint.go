@@ -40,7 +40,8 @@ type known struct {
 // shape. If other inputs have an open first axis, its size is the number of instances. loops reports
 // whether the back end runs loops step by step; otherwise it computes all steps at once.
 func New(g *onnxpb.GraphProto, instance []int, loops bool) *Estimate {
-	e := &Estimate{loops: loops, nodes: g.GetNode(), input: ndarray.Convert[int64](instance), outputs: map[string]bool{}, initial: map[string]known{}, lastUse: map[string]int{}}
+	e := &Estimate{loops: loops, nodes: g.GetNode(), input: ndarray.Convert[int64](instance), outputs: map[string]bool{},
+		initial: map[string]known{}, lastUse: map[string]int{}}
 	for _, t := range g.GetInitializer() {
 		k := known{shape: t.GetDims()}
 		if t.GetDataType() == int32(onnxpb.TensorProto_INT64) && elements(k.shape) <= maxKnown {
@@ -168,7 +169,8 @@ func (e *Estimate) follow(instances, bags int, node *string) (values map[string]
 			return values, math.MaxInt64, math.MaxInt64, nil
 		}
 		for j, name := range e.reads[i] {
-			if _, own := values[name]; own && e.lastUse[name] == i && !e.outputs[name] && !slices.Contains(e.reads[i][:j], name) {
+			if _, own := values[name]; own && e.lastUse[name] == i && !e.outputs[name] &&
+				!slices.Contains(e.reads[i][:j], name) {
 				live -= elements(values[name].shape)
 			}
 		}
@@ -178,7 +180,8 @@ func (e *Estimate) follow(instances, bags int, node *string) (values map[string]
 
 // loop follows attention in tiles: its outputs, the elements that are alive in a tile, and
 // the multiplications of all tiles.
-func (e *Estimate) loop(n *onnxpb.NodeProto, find func(name string) known) (out []known, inside, work int64, err error) {
+func (e *Estimate) loop(n *onnxpb.NodeProto, find func(name string) known) (out []known, inside, work int64,
+	err error) {
 	a, err := onnxpb.RecognizeAttention(n)
 	if err != nil {
 		return nil, 0, 0, err

@@ -12,7 +12,8 @@ import (
 
 // Estimate supports the shapes of every model, and the memory grows with the number of instances.
 func TestEstimate(t *testing.T) {
-	for path, instance := range map[string][]int{"demipl-3x4": {3}, "batch-3x4": {3}, "demipl-38x13": {38}, "image-12x12": {1, 12, 12}, "attention-20x5": {20}, "attention-batch-20x5": {20}} {
+	for path, instance := range map[string][]int{"demipl-3x4": {3}, "batch-3x4": {3}, "demipl-38x13": {38},
+		"image-12x12": {1, 12, 12}, "attention-20x5": {20}, "attention-batch-20x5": {20}} {
 		data, err := os.ReadFile("../../runtime/testdata/" + path + ".onnx")
 		if err != nil {
 			t.Fatal(err)
@@ -26,14 +27,16 @@ func TestEstimate(t *testing.T) {
 		for _, n := range []int{1, 10, 1000, 100_000} {
 			bytes, _, err := e.Run(n, 1)
 			t.Logf("%s, %d instances: %d bytes", path, n, bytes)
-			if err != nil || bytes <= last || bytes < int64(n)*4*int64(instance[0]) || bytes > int64(n)*1_000_000+12*int64(n)*int64(n) {
+			if err != nil || bytes <= last || bytes < int64(n)*4*int64(instance[0]) ||
+				bytes > int64(n)*1_000_000+12*int64(n)*int64(n) {
 				t.Errorf("%s, %d instances: %d bytes, %v", path, n, bytes, err)
 			}
 			last = bytes
 		}
 		// onnx-go computes the scores of all pairs of instances.
 		whole, _, _ := New(m.GetGraph(), instance, false).Run(100_000, 1)
-		if square := int64(100_000) * 100_000 * 4; strings.HasPrefix(path, "attention") != (whole > square) || last > square/100 {
+		if square := int64(100_000) * 100_000 * 4; strings.HasPrefix(path, "attention") != (whole > square) ||
+			last > square/100 {
 			t.Errorf("%s: %d bytes for 100,000 instances, %d without loops", path, last, whole)
 		}
 	}

@@ -10,13 +10,16 @@ import (
 
 // elementwise are the ops that combine values at the same position, and make float32 from float32.
 var elementwise = []string{
-	"Abs", "Add", "Clip", "Div", "Elu", "Erf", "Exp", "Gelu", "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Log", "Max", "Mean", "Min",
-	"Mul", "Neg", "PRelu", "Pow", "Reciprocal", "Relu", "Selu", "Sigmoid", "Softplus", "Softsign", "Sqrt", "Sub", "Sum", "Tanh",
+	"Abs", "Add", "Clip", "Div", "Elu", "Erf", "Exp", "Gelu", "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Log",
+	"Max", "Mean", "Min",
+	"Mul", "Neg", "PRelu", "Pow", "Reciprocal", "Relu", "Selu", "Sigmoid", "Softplus", "Softsign", "Sqrt", "Sub", "Sum",
+	"Tanh",
 }
 
 // images are the ops whose first axis is that of the images, with parameters as further inputs.
 var images = []string{
-	"AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "GlobalAveragePool", "GlobalMaxPool", "InstanceNormalization", "LRN", "MaxPool",
+	"AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "GlobalAveragePool", "GlobalMaxPool",
+	"InstanceNormalization", "LRN", "MaxPool",
 }
 
 // rowwise reports whether row i of the output depends on row i of the inputs only. The inputs are

@@ -43,7 +43,8 @@ func groups(membership, root string) []Room {
 		folder, limit, used, cache := root, "memory.max", "memory.current", "inactive_file"
 		switch {
 		case strings.Contains(","+part[1]+",", ",memory,"):
-			folder, limit, used, cache = path.Join(root, "memory"), "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+			folder, limit, used, cache = path.Join(root, "memory"), "memory.limit_in_bytes", "memory.usage_in_bytes",
+				"total_inactive_file"
 		case part[1] != "":
 			continue
 		}

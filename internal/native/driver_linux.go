@@ -77,7 +77,8 @@ func FirstGPU() (gpu GPU, err error) {
 		nameOf    func(name *byte, length, device int32) int32
 		memoryOf  func(bytes *uint64, device int32) int32
 		versionOf func(version *int32) int32
-		functions = map[string]any{"cuInit": &start, "cuDeviceGetCount": &countOf, "cuDeviceGet": &deviceOf, "cuDeviceGetName": &nameOf,
+		functions = map[string]any{"cuInit": &start, "cuDeviceGetCount": &countOf, "cuDeviceGet": &deviceOf,
+			"cuDeviceGetName":     &nameOf,
 			"cuDeviceTotalMem_v2": &memoryOf, "cuDriverGetVersion": &versionOf}
 	)
 	for symbol, f := range functions {

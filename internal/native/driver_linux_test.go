@@ -18,7 +18,8 @@ func TestByName(t *testing.T) {
 	dir := t.TempDir()
 	good, open, work := filepath.Join(dir, "good"), filepath.Join(dir, "open"), filepath.Join(dir, "work")
 	for _, dir := range []string{good, open, work} {
-		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, driverLibrary), nil, 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, driverLibrary), nil,
+			0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -27,7 +28,8 @@ func TestByName(t *testing.T) {
 	}
 	t.Chdir(work)
 	for path, want := range map[string]string{
-		"": driverLibrary, "/nowhere": driverLibrary, good: filepath.Join(good, driverLibrary), "/nowhere:" + good + ":" + open: filepath.Join(good, driverLibrary),
+		"": driverLibrary, "/nowhere": driverLibrary, good: filepath.Join(good, driverLibrary), "/nowhere:" + good + ":" +
+			open: filepath.Join(good, driverLibrary),
 	} {
 		if got, err := byName(driverLibrary, path); err != nil || got != want {
 			t.Errorf("LD_LIBRARY_PATH=%q: %s, %v; want %s", path, got, err, want)

@@ -6,7 +6,8 @@ package native
 
 import "errors"
 
-var errBuild = errors.New("this build of miplc uses no NVIDIA GPU: that needs Linux on amd64 or arm64 and a build with cgo")
+var errBuild = errors.New("this build of miplc uses no NVIDIA GPU: that needs Linux on amd64 or arm64 and a build " +
+	"with cgo")
 
 // FirstGPU returns an error on these systems.
 func FirstGPU() (GPU, error) { return GPU{}, errBuild }

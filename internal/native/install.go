@@ -82,7 +82,8 @@ func InstallAll(ctx context.Context, slots []Slot, o InstallOptions) error {
 				return err
 			}
 			if archive, err = s.fetch(ctx, p, tmp, o.Progress); err != nil {
-				return fmt.Errorf("cannot install %s: %w; check the network and the space on the disk, or %s", s.Name, err, s.Remedy)
+				return fmt.Errorf("cannot install %s: %w; check the network and the space on the disk, or %s", s.Name, err,
+					s.Remedy)
 			}
 			name = p.Archive
 		}
@@ -180,7 +181,8 @@ func (s Slot) place(ctx context.Context, archive string, p Pin, tmp string) erro
 		return fmt.Errorf("the archive %s cannot be unpacked: %w", filepath.Base(archive), err)
 	}
 	if sum != p.SHA256 {
-		return fmt.Errorf("the library in %s has SHA-256 %s, expected %s: it is not used", filepath.Base(archive), sum, p.SHA256)
+		return fmt.Errorf("the library in %s has SHA-256 %s, expected %s: it is not used", filepath.Base(archive), sum,
+			p.SHA256)
 	}
 	if err := ctx.Err(); err != nil {
 		return err

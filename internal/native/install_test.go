@@ -262,7 +262,8 @@ func TestReason(t *testing.T) {
 	for _, c := range []struct{ output, want string }{
 		{"Collecting onnxruntime\nERROR: no such version\nERROR: nothing found\n", "no such version; nothing found"},
 		{"one\ntwo\nthree\nfour\n", "two; three; four"},
-		{"ERROR: Exception:\nTraceback (most recent call last):\n  File \"download.py\", line 148\nOSError: [Errno 28] No space left on device\n",
+		{"ERROR: Exception:\nTraceback (most recent call last):\n  File \"download.py\", line 148\nOSError: [Errno 28] No " +
+			"space left on device\n",
 			"OSError: [Errno 28] No space left on device"},
 	} {
 		if got := reason(c.output); got != c.want {
@@ -363,7 +364,8 @@ func TestInstallIntoOpenFolder(t *testing.T) {
 		t.Errorf("a library in a folder open to all: %v", err)
 	}
 	err := s.install(InstallOptions{})
-	if err == nil || !strings.Contains(err.Error(), "every user can write to "+dir) || !strings.Contains(err.Error(), EnvCache) || len(s.calls) > 0 {
+	if err == nil || !strings.Contains(err.Error(), "every user can write to "+dir) ||
+		!strings.Contains(err.Error(), EnvCache) || len(s.calls) > 0 {
 		t.Errorf("installed into a folder open to all: %v, %v", err, s.calls)
 	}
 }
@@ -471,7 +473,8 @@ func TestInstallAll(t *testing.T) {
 	downloads(2)
 	slots[1].Pins = []Pin{pip}
 	slots[1].Pins[0].SHA256 = strings.Repeat("0", 64)
-	if err := InstallAll(context.Background(), slots, InstallOptions{}); err == nil || !strings.Contains(err.Error(), "it is not used") {
+	if err := InstallAll(context.Background(), slots, InstallOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "it is not used") {
 		t.Errorf("a library with another hash: %v", err)
 	}
 	slots[1].Path += ".missing"

@@ -85,7 +85,8 @@ func (s Slot) fit(via Via) ([]Pin, error) {
 	case via != ViaAuto && via != "" && via != ViaPip && via != ViaNpm:
 		return nil, fmt.Errorf("unknown way to install %q: use auto, pip or npm", via)
 	case via == ViaPip || via == ViaNpm:
-		return nil, fmt.Errorf("miplc cannot install %s with %s on %s: use --via auto, or %s", s.Name, via, s.System, s.Remedy)
+		return nil, fmt.Errorf("miplc cannot install %s with %s on %s: use --via auto, or %s", s.Name, via, s.System,
+			s.Remedy)
 	}
 	return nil, fmt.Errorf("miplc cannot install %s on %s: %s", s.Name, s.System, s.Remedy)
 }

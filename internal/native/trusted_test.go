@@ -54,7 +54,8 @@ func TestCheckTrust(t *testing.T) {
 			chmod(t, dir+"/tmp", 0o777|os.ModeSticky)
 			return path
 		}, ""},
-		{"an open file", func(t *testing.T, dir string) string { return put(t, dir+"/a.so", 0o666) }, "every user can write to"},
+		{"an open file", func(t *testing.T, dir string) string { return put(t, dir+"/a.so", 0o666) },
+			"every user can write to"},
 		{"an open folder", func(t *testing.T, dir string) string {
 			path := put(t, dir+"/open/a.so", 0o644)
 			chmod(t, dir+"/open", 0o777)

@@ -24,7 +24,10 @@ func TestInfiniteHalf(t *testing.T) {
 			}
 			order.PutUint16(bytes[2*(bits%len(numbers)):], uint16(bits))
 			kind.Floats(numbers[:], bytes)
-			want := slices.IndexFunc(numbers[:], func(v float32) bool { return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) })
+			want := slices.IndexFunc(numbers[:], func(v float32) bool {
+				return math.IsNaN(float64(v)) ||
+					math.IsInf(float64(v), 0)
+			})
 			if got := kind.InfiniteHalf(bytes); got != want {
 				t.Fatalf("%+v: number %d of % x, expected %d", kind, got, bytes, want)
 			}

@@ -6,7 +6,8 @@ import "slices"
 
 // Add appends a node with one output, both with the given name, and returns the name.
 func (x *GraphProto) Add(name, opType string, attributes []*AttributeProto, in ...string) string {
-	x.Node = append(x.Node, &NodeProto{Name: name, OpType: opType, Attribute: attributes, Input: in, Output: []string{name}})
+	x.Node = append(x.Node, &NodeProto{Name: name, OpType: opType, Attribute: attributes, Input: in,
+		Output: []string{name}})
 	return name
 }
 

@@ -114,7 +114,8 @@ func (r *rewriter) part(n *NodeProto) error {
 	}
 	old, extent := []int64{rows, columns}[axis], to-from
 	slice := n.GetOpType() == "Slice"
-	if old < 1 || from < -MaxSelection || to > MaxSelection || slice && (from < 0 || to > old) || from >= to || old > MaxSelection/extent {
+	if old < 1 || from < -MaxSelection || to > MaxSelection || slice && (from < 0 || to > old) || from >= to ||
+		old > MaxSelection/extent {
 		return fmt.Errorf("no part from %d to %d of axis %d of [%d, %d]", from, to, axis, rows, columns)
 	}
 	pick := make([]float32, old*extent)

@@ -109,12 +109,14 @@ func (x *ModelProto) SetMetadata(key, value string) {
 
 // FloatTensor makes a float32 tensor; its length must be the product of dims.
 func FloatTensor(name string, dims []int64, data []float32) *TensorProto {
-	return &TensorProto{Name: name, Dims: dims, DataType: int32(TensorProto_FLOAT), RawData: ndarray.AppendBytes([]byte{}, data)}
+	return &TensorProto{Name: name, Dims: dims, DataType: int32(TensorProto_FLOAT), RawData: ndarray.AppendBytes([]byte{},
+		data)}
 }
 
 // IntTensor makes an int64 tensor; its length must be the product of dims.
 func IntTensor(name string, dims []int64, data []int64) *TensorProto {
-	return &TensorProto{Name: name, Dims: dims, DataType: int32(TensorProto_INT64), RawData: ndarray.AppendBytes([]byte{}, data)}
+	return &TensorProto{Name: name, Dims: dims, DataType: int32(TensorProto_INT64), RawData: ndarray.AppendBytes([]byte{},
+		data)}
 }
 
 // Size returns the number of elements given by dims. It returns an error for negative sizes and for

@@ -110,7 +110,8 @@ func (a *Attention) Body(prefix string) *GraphProto {
 	from := b.state("from", TensorProto_INT64, 1)
 
 	n := b.op("n", "Slice", nil, b.op("shape", "Shape", nil, a.Queries), zero, one)
-	to := b.op("to", "Add", nil, from, b.op("count", "Max", nil, b.op("fit", "Div", nil, size, b.op("atleast", "Max", nil, n, one)), least))
+	to := b.op("to", "Add", nil, from, b.op("count", "Max", nil, b.op("fit", "Div", nil, size, b.op("atleast", "Max", nil,
+		n, one)), least))
 	rows := func(name, v string) string { return b.op(name, "Slice", nil, v, from, to, zero) }
 	q := b.op("scaled", "Mul", nil, rows("q", a.Queries), scale)
 	scores := b.op("scores", "MatMul", nil, q, a.KeysT)
@@ -138,14 +139,16 @@ const maxFloat = 3.4028234663852886e38
 // result collects the weighted sums of the values.
 func (a *Attention) result(b *body, w string) {
 	done := b.state("done", TensorProto_FLOAT, 2)
-	b.result(b.op("y", "Concat", attrs(IntAttr("axis", 0)), done, b.op("sums", "MatMul", nil, w, a.Values)), TensorProto_FLOAT, 2)
+	b.result(b.op("y", "Concat", attrs(IntAttr("axis", 0)), done, b.op("sums", "MatMul", nil, w, a.Values)),
+		TensorProto_FLOAT, 2)
 }
 
 // gradient computes the weights again: with g_ij = dy_i v_j, the gradient by the scores
 // is w_ij (g_ij - sum over j of w_ij g_ij).
 func (a *Attention) gradient(b *body, rows func(name, v string) string, q, w, scale string) {
 	turned := attrs(IntsAttr("perm", 1, 0))
-	dq, dk, dv := b.state("dq", TensorProto_FLOAT, 2), b.state("dk", TensorProto_FLOAT, 2), b.state("dv", TensorProto_FLOAT, 2)
+	dq, dk, dv := b.state("dq", TensorProto_FLOAT, 2), b.state("dk", TensorProto_FLOAT, 2),
+		b.state("dv", TensorProto_FLOAT, 2)
 	dy := rows("dy", a.Dy)
 	g := b.op("g", "MatMul", nil, dy, a.ValuesT)
 	axis := b.constant(IntTensor("axis", []int64{1}, []int64{1}))
@@ -153,8 +156,10 @@ func (a *Attention) gradient(b *body, rows func(name, v string) string, q, w, sc
 	ds := b.op("ds", "Mul", nil, w, b.op("centred", "Sub", nil, g, mean))
 	part := b.op("dqpart", "Mul", nil, b.op("dqraw", "MatMul", nil, ds, a.Keys), scale)
 	b.result(b.op("dqnext", "Concat", attrs(IntAttr("axis", 0)), dq, part), TensorProto_FLOAT, 2)
-	b.result(b.op("dknext", "Add", nil, dk, b.op("dkpart", "MatMul", nil, b.op("qturned", "Transpose", turned, q), ds)), TensorProto_FLOAT, 2)
-	b.result(b.op("dvnext", "Add", nil, dv, b.op("dvpart", "MatMul", nil, b.op("dyturned", "Transpose", turned, dy), w)), TensorProto_FLOAT, 2)
+	b.result(b.op("dknext", "Add", nil, dk, b.op("dkpart", "MatMul", nil, b.op("qturned", "Transpose", turned, q), ds)),
+		TensorProto_FLOAT, 2)
+	b.result(b.op("dvnext", "Add", nil, dv, b.op("dvpart", "MatMul", nil, b.op("dyturned", "Transpose", turned, dy), w)),
+		TensorProto_FLOAT, 2)
 }
 
 // RecognizeAttention returns the attention that a Loop computes. It fails for a loop that this
@@ -162,7 +167,8 @@ func (a *Attention) gradient(b *body, rows func(name, v string) string, q, w, sc
 func RecognizeAttention(n *NodeProto) (*Attention, error) {
 	unknown := fmt.Errorf("its loop is not attention as miplc writes it")
 	g := n.Attr("body").GetG()
-	if n.GetOpType() != "Loop" || len(n.GetAttribute()) != 1 || g == nil || len(n.GetInput()) < 4 || n.GetInput()[0] != "" {
+	if n.GetOpType() != "Loop" || len(n.GetAttribute()) != 1 || g == nil || len(n.GetInput()) < 4 ||
+		n.GetInput()[0] != "" {
 		return nil, unknown
 	}
 	operand := func(node string, input int) string {

@@ -14,7 +14,8 @@ func (s SessionOptions) reuseBlocks(opts *ort.SessionOptions) error {
 	env.Lock()
 	loaded := env.lib.Path
 	env.Unlock()
-	if loaded == "" || !s.OnCPU() { // the program around miplc has loaded onnxruntime itself, or the values are on a device
+	// the program around miplc has loaded onnxruntime itself, or the values are on a device
+	if loaded == "" || !s.OnCPU() {
 		return nil
 	}
 	return ReuseBlocks(loaded, opts)

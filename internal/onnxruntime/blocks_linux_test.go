@@ -69,7 +69,8 @@ func runShape(t *testing.T, session *ort.DynamicAdvancedSession, n, d int64) int
 // Only sessions for large bags keep the memory of values, and of temporary values of one operation. Later
 // runs need no further memory, also on other shapes.
 func TestLargeBagsReuseMemory(t *testing.T) {
-	softmax := &onnxpb.NodeProto{OpType: "Softmax", Input: []string{"x"}, Output: []string{"y"}, Attribute: []*onnxpb.AttributeProto{onnxpb.IntAttr("axis", 0)}}
+	softmax := &onnxpb.NodeProto{OpType: "Softmax", Input: []string{"x"}, Output: []string{"y"},
+		Attribute: []*onnxpb.AttributeProto{onnxpb.IntAttr("axis", 0)}}
 	chain := []*onnxpb.NodeProto{
 		{OpType: "Exp", Input: []string{"x"}, Output: []string{"a"}},
 		{OpType: "Sin", Input: []string{"a"}, Output: []string{"b"}},
@@ -108,7 +109,8 @@ func TestLargeBagsReuseMemory(t *testing.T) {
 
 // A value that is larger than the memory is an error.
 func TestLargeBagsOutOfMemory(t *testing.T) {
-	shape := &onnxpb.AttributeProto{Name: "value", Type: onnxpb.AttributeProto_TENSOR, T: onnxpb.IntTensor("", []int64{2}, []int64{1 << 23, 1 << 23})}
+	shape := &onnxpb.AttributeProto{Name: "value", Type: onnxpb.AttributeProto_TENSOR, T: onnxpb.IntTensor("", []int64{2},
+		[]int64{1 << 23, 1 << 23})}
 	session := openNodes(t, SessionOptions{Threads: 1, LargeBags: true},
 		&onnxpb.NodeProto{OpType: "Constant", Output: []string{"shape"}, Attribute: []*onnxpb.AttributeProto{shape}},
 		&onnxpb.NodeProto{OpType: "Expand", Input: []string{"x", "shape"}, Output: []string{"y"}})

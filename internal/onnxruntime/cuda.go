@@ -25,15 +25,19 @@ const (
 // cudaFiles lists the files of the execution provider for CUDA 13, those of an archive next to each other:
 // onnxruntime built with CUDA, which is the first, and the libraries of NVIDIA that it needs.
 var cudaFiles = []native.Pin{
-	cudaFile("onnxruntime-gpu==1.27.0", "onnxruntime/capi/libonnxruntime.so.1.27.0", "manylinux_2_28_x86_64", 220, 23736336,
+	cudaFile("onnxruntime-gpu==1.27.0", "onnxruntime/capi/libonnxruntime.so.1.27.0", "manylinux_2_28_x86_64", 220,
+		23736336,
 		"184096f611d6cfff75f5d4cbaf01f76d736ab10d408d335fca0c85e5a79018db"),
-	cudaFile("onnxruntime-gpu==1.27.0", "onnxruntime/capi/libonnxruntime_providers_shared.so", "manylinux_2_28_x86_64", 220, 14632,
+	cudaFile("onnxruntime-gpu==1.27.0", "onnxruntime/capi/libonnxruntime_providers_shared.so", "manylinux_2_28_x86_64",
+		220, 14632,
 		"086ec1d5388f64153d9c63470d126693db9a182c8ce236d3a1119068471b8a0d"),
-	cudaFile("onnxruntime-gpu==1.27.0", "onnxruntime/capi/libonnxruntime_providers_cuda.so", "manylinux_2_28_x86_64", 220, 251627280,
+	cudaFile("onnxruntime-gpu==1.27.0", "onnxruntime/capi/libonnxruntime_providers_cuda.so", "manylinux_2_28_x86_64", 220,
+		251627280,
 		"9aacf1788ceae09ca362cbf9bb3c1d69c94cec86e24310de7ad14e6b05b5bb5d"),
 	cudaFile("nvidia-cuda-runtime==13.2.86", "nvidia/cu13/lib/libcudart.so.13", "manylinux2014_x86_64", 3, 773920,
 		"862020da24ec4db58470c8dfad08e8753b417c459c115326edf15e9f574c92e3"),
-	cudaFile("nvidia-cuda-nvrtc==13.2.86", "nvidia/cu13/lib/libnvrtc-builtins.so.13.2", "manylinux2010_x86_64", 45, 4442056,
+	cudaFile("nvidia-cuda-nvrtc==13.2.86", "nvidia/cu13/lib/libnvrtc-builtins.so.13.2", "manylinux2010_x86_64", 45,
+		4442056,
 		"6b1c571cc730d5fcfd57f322e1fa7e0e65de7454b2239ff6d552a09b82d47dbe"),
 	cudaFile("nvidia-cuda-nvrtc==13.2.86", "nvidia/cu13/lib/libnvrtc.so.13", "manylinux2010_x86_64", 45, 115333336,
 		"3d646504d4595919a17884c4beaa9949a8ff12085387d8b4de2baa504d7fc023"),
@@ -51,24 +55,30 @@ var cudaFiles = []native.Pin{
 		"dead427901fb258e9b49616a28d9e632846c15e55dc16368350aadcc1d85d20a"),
 	cudaFile("nvidia-cudnn-cu13==9.26.0.51", "nvidia/cudnn/lib/libcudnn_cnn.so.9", "manylinux_2_27_x86_64", 400, 4203984,
 		"538f1747d3afb26855a5298d222bf6e5f64c5eed4f6646da7bdc12030dcf8c8a"),
-	cudaFile("nvidia-cudnn-cu13==9.26.0.51", "nvidia/cudnn/lib/libcudnn_engines_precompiled.so.9", "manylinux_2_27_x86_64", 400, 264266304,
+	cudaFile("nvidia-cudnn-cu13==9.26.0.51", "nvidia/cudnn/lib/libcudnn_engines_precompiled.so.9", "manylinux_2_27_x86_64",
+		400, 264266304,
 		"344abee9c22d35adb59b7877a8eba61e6c42370363e92e15a7dde10b277dae77"),
-	cudaFile("nvidia-cudnn-cu13==9.26.0.51", "nvidia/cudnn/lib/libcudnn_engines_runtime_compiled.so.9", "manylinux_2_27_x86_64", 400, 35684088,
+	cudaFile("nvidia-cudnn-cu13==9.26.0.51", "nvidia/cudnn/lib/libcudnn_engines_runtime_compiled.so.9",
+		"manylinux_2_27_x86_64", 400, 35684088,
 		"27a76a3c510cc3d3f7374b9a432257774a7aef980ed203e5529e08ec1e477254"),
-	cudaFile("nvidia-cudnn-cu13==9.26.0.51", "nvidia/cudnn/lib/libcudnn_engines_tensor_ir.so.9", "manylinux_2_27_x86_64", 400, 216026128,
+	cudaFile("nvidia-cudnn-cu13==9.26.0.51", "nvidia/cudnn/lib/libcudnn_engines_tensor_ir.so.9", "manylinux_2_27_x86_64",
+		400, 216026128,
 		"30f2309519f08b8870b95791a0fa97d834dac6b9875f21a8dc96df35bb2762ea"),
 	cudaFile("nvidia-cudnn-cu13==9.26.0.51", "nvidia/cudnn/lib/libcudnn_ext.so.9", "manylinux_2_27_x86_64", 400, 8402008,
 		"1f438cb2944c2c554ca22708596c5812fbb5cb91206a94987473997668e6d142"),
-	cudaFile("nvidia-cudnn-cu13==9.26.0.51", "nvidia/cudnn/lib/libcudnn_graph.so.9", "manylinux_2_27_x86_64", 400, 134433840,
+	cudaFile("nvidia-cudnn-cu13==9.26.0.51", "nvidia/cudnn/lib/libcudnn_graph.so.9", "manylinux_2_27_x86_64", 400,
+		134433840,
 		"ecf218feb8b5f891df654fb5500523b1ca2bc5602ce5c4e47392a55823815bd3"),
-	cudaFile("nvidia-cudnn-cu13==9.26.0.51", "nvidia/cudnn/lib/libcudnn_heuristic.so.9", "manylinux_2_27_x86_64", 400, 75502384,
+	cudaFile("nvidia-cudnn-cu13==9.26.0.51", "nvidia/cudnn/lib/libcudnn_heuristic.so.9", "manylinux_2_27_x86_64", 400,
+		75502384,
 		"70df8fcfbe225cf55b54c3702bf33ff66f7e0a706c76c20bac3ff162df0b1423"),
 	cudaFile("nvidia-cudnn-cu13==9.26.0.51", "nvidia/cudnn/lib/libcudnn_ops.so.9", "manylinux_2_27_x86_64", 400, 39855912,
 		"35b35884301acd3a9fb11ae7edeb00b81c09917e8bc578a622b21341764f90a8"),
 }
 
 func cudaFile(archive, member, platform string, download int, size int64, sum string) native.Pin {
-	return native.Pin{System: "linux/amd64", Via: native.ViaPip, Archive: archive, Member: member, Platform: platform, Size: size, SHA256: sum, Download: download}
+	return native.Pin{System: "linux/amd64", Via: native.ViaPip, Archive: archive, Member: member, Platform: platform,
+		Size: size, SHA256: sum, Download: download}
 }
 
 // Files of the provider.
@@ -81,7 +91,8 @@ const (
 // CUDALibraries are the libraries that the provider needs, in an order in which each can resolve those
 // before it.
 var CUDALibraries = []string{
-	"libcudart.so.13", "libnvrtc.so.13", "libcublasLt.so.13", "libcublas.so.13", "libcurand.so.10", "libcufft.so.12", "libcudnn.so.9",
+	"libcudart.so.13", "libnvrtc.so.13", "libcublasLt.so.13", "libcublas.so.13", "libcurand.so.10", "libcufft.so.12",
+	"libcudnn.so.9",
 }
 
 // CUDAPackage returns the Python package with one of CUDALibraries.
@@ -95,7 +106,8 @@ func CUDAPackage(library string) string {
 func cudaSlots(cache string) []native.Slot {
 	slots := make([]native.Slot, len(cudaFiles))
 	for i, p := range cudaFiles {
-		l := native.Library{Name: p.Archive, Pins: []native.Pin{p}, Remedy: "get the libraries yourself and set " + EnvProvider + "CUDA"}
+		l := native.Library{Name: p.Archive, Pins: []native.Pin{p}, Remedy: "get the libraries yourself and set " +
+			EnvProvider + "CUDA"}
 		slots[i] = l.On(filepath.Join(cache, "provider-cuda", Version, "linux-amd64", path.Base(p.Member)))
 	}
 	return slots

@@ -25,7 +25,8 @@ func prepareCUDA(loaded, provider string) error {
 			cudaVersion(gpu.CUDA), cudaVersion(MinCUDA), MinDriver)
 	}
 	if _, err := os.Stat(filepath.Join(filepath.Dir(loaded), SharedProviders)); err != nil {
-		return fmt.Errorf("the onnxruntime library %s was not built with CUDA: name no library, so that miplc takes the one that `miplc runtime install cuda` installed", loaded)
+		return fmt.Errorf("the onnxruntime library %s was not built with CUDA: name no library, so that miplc takes the "+
+			"one that `miplc runtime install cuda` installed", loaded)
 	}
 	folder := filepath.Dir(provider)
 	for _, name := range CUDALibraries {
@@ -34,7 +35,8 @@ func prepareCUDA(loaded, provider string) error {
 			path = name
 		}
 		if err := native.LoadGlobal(path); err != nil {
-			return fmt.Errorf("%s is missing or damaged (%w): `miplc runtime install cuda` installs it, or install the Python package %s and name its folder in LD_LIBRARY_PATH",
+			return fmt.Errorf("%s is missing or damaged (%w): `miplc runtime install cuda` installs it, or install the "+
+				"Python package %s and name its folder in LD_LIBRARY_PATH",
 				name, err, CUDAPackage(name))
 		}
 	}

@@ -22,22 +22,27 @@ func TestPrepareCUDA(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := exec.Command("cc", append(flags, "-shared", "-fPIC", "-o", path, "-x", "c", source)...).CombinedOutput(); err != nil {
+		if out, err := exec.Command("cc", append(flags, "-shared", "-fPIC", "-o", path, "-x", "c",
+			source)...).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
 	dir := t.TempDir()
 	compile(filepath.Join(dir, "driver", "libcuda.so.1"), "../../internal/native/testdata/driver.c", "-DGPUS=1")
-	compile(filepath.Join(dir, "old", "libcuda.so.1"), "../../internal/native/testdata/driver.c", "-DGPUS=1", "-DCUDA=12080")
+	compile(filepath.Join(dir, "old", "libcuda.so.1"), "../../internal/native/testdata/driver.c", "-DGPUS=1",
+		"-DCUDA=12080")
 	core, provider := filepath.Join(dir, "ort", "libonnxruntime.so"), filepath.Join(dir, "cuda", "provider.so")
 	for _, step := range []struct {
 		driver, says string
 		mend         func()
 	}{
-		{"none", "the NVIDIA driver is not installed (libcuda.so.1 not found); install the driver of the GPU, version 580 or later", nil},
+		{"none", "the NVIDIA driver is not installed (libcuda.so.1 not found); install the driver of the GPU, version 580 " +
+			"or later", nil},
 		{"old", "the NVIDIA driver supports CUDA 12.8, but 13.0 is needed: update it to version 580 or later", nil},
 		{"driver", "was not built with CUDA", nil},
-		{"driver", "libcudart.so.13 is missing or damaged", func() { compile(filepath.Join(filepath.Dir(core), SharedProviders), "/dev/null") }},
+		{"driver", "libcudart.so.13 is missing or damaged", func() {
+			compile(filepath.Join(filepath.Dir(core), SharedProviders), "/dev/null")
+		}},
 		{"driver", "libcudnn.so.9 is missing or damaged", func() {
 			for _, name := range CUDALibraries[:len(CUDALibraries)-1] {
 				compile(filepath.Join(filepath.Dir(provider), name), "/dev/null")

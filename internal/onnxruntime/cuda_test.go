@@ -60,13 +60,15 @@ func TestFindCUDA(t *testing.T) {
 	}
 	// The contents of that library are checked when it is searched for.
 	_, err = m.places().find("", nil)
-	if err == nil || !strings.Contains(err.Error(), "its SHA-256 is not a pinned one; `miplc runtime install cuda` replaces it") {
+	if err == nil || !strings.Contains(err.Error(), "its SHA-256 is not a pinned one; `miplc runtime install cuda` "+
+		"replaces it") {
 		t.Errorf("a damaged onnxruntime library: %v", err)
 	}
 	if err := os.Remove(slots[len(slots)-1].Path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := FindProvider(CUDA); err == nil || !strings.Contains(err.Error(), "is missing; `miplc runtime install cuda` completes it") {
+	if _, err := FindProvider(CUDA); err == nil || !strings.Contains(err.Error(),
+		"is missing; `miplc runtime install cuda` completes it") {
 		t.Errorf("a missing file: %v", err)
 	}
 }

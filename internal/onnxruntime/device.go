@@ -41,7 +41,8 @@ type WrongDeviceError struct {
 }
 
 func (e *WrongDeviceError) Error() string {
-	return fmt.Sprintf("%s computes wrong numbers on this machine: %s differ from the CPU's by %.3g, at most %.2g is allowed; update its library or the device's driver, or run without it on the CPU",
+	return fmt.Sprintf("%s computes wrong numbers on this machine: %s differ from the CPU's by %.3g, at most %.2g is "+
+		"allowed; update its library or the device's driver, or run without it on the CPU",
 		e.Device, e.What, e.Difference, e.Tolerance)
 }
 

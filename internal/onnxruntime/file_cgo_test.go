@@ -17,14 +17,17 @@ import (
 func identity(t *testing.T) []byte {
 	t.Helper()
 	value := func(name string) *onnxpb.ValueInfoProto {
-		return &onnxpb.ValueInfoProto{Name: name, Type: &onnxpb.TypeProto{Value: &onnxpb.TypeProto_TensorType{TensorType: &onnxpb.TypeProto_Tensor{
-			ElemType: int32(onnxpb.TensorProto_FLOAT),
-			Shape: &onnxpb.TensorShapeProto{Dim: []*onnxpb.TensorShapeProto_Dimension{
-				{Value: &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: "N"}}}}}}}}
+		return &onnxpb.ValueInfoProto{Name: name, Type: &onnxpb.TypeProto{Value: &onnxpb.TypeProto_TensorType{
+			TensorType: &onnxpb.TypeProto_Tensor{
+				ElemType: int32(onnxpb.TensorProto_FLOAT),
+				Shape: &onnxpb.TensorShapeProto{Dim: []*onnxpb.TensorShapeProto_Dimension{
+					{Value: &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: "N"}}}}}}}}
 	}
-	content, err := proto.Marshal(&onnxpb.ModelProto{IrVersion: 8, OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: 17}},
-		Graph: &onnxpb.GraphProto{Name: "identity", Input: []*onnxpb.ValueInfoProto{value("x")}, Output: []*onnxpb.ValueInfoProto{value("y")},
-			Node: []*onnxpb.NodeProto{{OpType: "Identity", Input: []string{"x"}, Output: []string{"y"}}}}})
+	content, err := proto.Marshal(&onnxpb.ModelProto{IrVersion: 8, OpsetImport: []*onnxpb.OperatorSetIdProto{
+		{Version: 17}},
+		Graph: &onnxpb.GraphProto{Name: "identity", Input: []*onnxpb.ValueInfoProto{value("x")},
+			Output: []*onnxpb.ValueInfoProto{value("y")},
+			Node:   []*onnxpb.NodeProto{{OpType: "Identity", Input: []string{"x"}, Output: []string{"y"}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

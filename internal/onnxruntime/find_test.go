@@ -100,7 +100,8 @@ func TestFindOrder(t *testing.T) {
 	}
 	for _, place := range places {
 		lib, err := m.places().find("", nil)
-		if want := (Library{Path: place.path, Version: versionInName(place.path), Origin: place.origin}); err != nil || lib != want {
+		if want := (Library{Path: place.path, Version: versionInName(place.path), Origin: place.origin}); err != nil ||
+			lib != want {
 			t.Fatalf("%+v, %v; want %+v", lib, err, want)
 		}
 		if place.remove != nil {
@@ -177,7 +178,8 @@ func TestFindRefusesWhatOthersCanChange(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := m.places().find("", nil)
-			if err == nil || !strings.Contains(err.Error(), path+" ("+c.origin+"): refused: every user can write to "+filepath.Dir(path)) {
+			if err == nil || !strings.Contains(err.Error(), path+" ("+c.origin+"): refused: every user can write to "+
+				filepath.Dir(path)) {
 				t.Errorf("%v", err)
 			}
 			if lib, err := m.places().find(path, nil); err != nil || lib.Path != path {
@@ -213,7 +215,9 @@ func TestFindIgnoresTheWorkingFolder(t *testing.T) {
 			m.put("work/lib/libonnxruntime.so")
 			t.Chdir(m.path("work"))
 			p := m.places()
-			p.systemDirs = systemDirs("linux", func(name string) string { return map[string]string{"LD_LIBRARY_PATH": variable}[name] })
+			p.systemDirs = systemDirs("linux", func(name string) string {
+				return map[string]string{"LD_LIBRARY_PATH": variable}[name]
+			})
 			p.systemDirs = slices.DeleteFunc(p.systemDirs, filepath.IsAbs) // of the machine that runs the test
 			lib, err := p.find("", nil)
 			if err == nil {

@@ -228,7 +228,8 @@ func pythonGlobs(goos string, getenv func(string) string) []string {
 // siteGlobs returns patterns for the library in a Python installation or virtual environment at prefix.
 func siteGlobs(goos, prefix string) (globs []string) {
 	for _, site := range []string{"python3*/site-packages", "python3*/dist-packages", "site-packages"} {
-		globs = append(globs, filepath.Join(prefix, "lib", filepath.FromSlash(site), "onnxruntime", "capi", namingOf(goos).glob))
+		globs = append(globs, filepath.Join(prefix, "lib", filepath.FromSlash(site), "onnxruntime", "capi",
+			namingOf(goos).glob))
 	}
 	return globs
 }

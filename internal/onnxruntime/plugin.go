@@ -93,7 +93,8 @@ func AppendProvider(o *ort.SessionOptions, name string, on DeviceKind, settings 
 	defer C.free(unsafe.Pointer(provider))
 	// ort.SessionOptions has one field, the pointer of the C API; a test checks that.
 	options := *(*unsafe.Pointer)(unsafe.Pointer(o))
-	return failure(C.plugin_append(options, provider, C.int(on), unsafe.SliceData(keys), unsafe.SliceData(values), C.size_t(len(keys))))
+	return failure(C.plugin_append(options, provider, C.int(on), unsafe.SliceData(keys), unsafe.SliceData(values),
+		C.size_t(len(keys))))
 }
 
 // failure converts a message of the C functions and frees it.

@@ -14,7 +14,8 @@ import (
 
 // The allocator alone, in a C program.
 func TestBlocks(t *testing.T) {
-	for _, file := range []string{"blocks_linux.h", "blocks_linux.c", "testdata/blocks.c"} { // so that the cache of test results depends on them
+	// so that the cache of test results depends on them
+	for _, file := range []string{"blocks_linux.h", "blocks_linux.c", "testdata/blocks.c"} {
 		if _, err := os.ReadFile(file); err != nil {
 			t.Fatal(err)
 		}
@@ -24,7 +25,8 @@ func TestBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := filepath.Join(t.TempDir(), "blocks")
-	cc := exec.Command(strings.TrimSpace(string(compiler)), "-O1", "-Wall", "-Werror", "-o", program, "testdata/blocks.c", "blocks_linux.c", "-lpthread")
+	cc := exec.Command(strings.TrimSpace(string(compiler)), "-O1", "-Wall", "-Werror", "-o", program, "testdata/blocks.c",
+		"blocks_linux.c", "-lpthread")
 	if text, err := cc.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

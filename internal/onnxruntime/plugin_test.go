@@ -28,7 +28,8 @@ func TestAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cc := exec.Command(strings.TrimSpace(string(compiler)), "-xc", "-fsyntax-only", "-Werror", "-I"+strings.TrimSpace(string(binding)), "-")
+	cc := exec.Command(strings.TrimSpace(string(compiler)), "-xc", "-fsyntax-only", "-Werror",
+		"-I"+strings.TrimSpace(string(binding)), "-")
 	cc.Stdin = strings.NewReader("#include <onnxruntime_c_api.h>\n" + string(own) + `
 _Static_assert(API_VERSION == ORT_API_VERSION, "version");
 _Static_assert(LOG_FATAL == ORT_LOGGING_LEVEL_FATAL, "log level");
@@ -57,7 +58,8 @@ func TestStructsOfOnePointer(t *testing.T) {
 			t.Errorf("%s is not a struct of one pointer", of)
 		}
 	}
-	if first := reflect.TypeFor[ort.AdvancedSession]().Field(0); first.Name != "ortSession" || first.Type.Kind() != reflect.Pointer {
+	if first := reflect.TypeFor[ort.AdvancedSession]().Field(0); first.Name != "ortSession" ||
+		first.Type.Kind() != reflect.Pointer {
 		t.Errorf("the first field of an AdvancedSession is %s", first.Name)
 	}
 }

@@ -27,13 +27,16 @@ const webgpuArchive = "onnxruntime-ep-webgpu==" + webgpuVersion
 
 // webgpuPins lists the pinned libraries of that provider.
 var webgpuPins = []native.Pin{
-	{System: "linux/amd64", Via: native.ViaPip, Archive: webgpuArchive, Member: "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so",
+	{System: "linux/amd64", Via: native.ViaPip, Archive: webgpuArchive,
+		Member:   "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so",
 		Platform: "manylinux_2_28_x86_64", Size: 16450888, Download: 7,
 		SHA256: "9f76e3dc4459421958ad086a9da03bf7e5de9289e9a3a56e28bbb459773dec81"},
-	{System: "linux/arm64", Via: native.ViaPip, Archive: webgpuArchive, Member: "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so",
+	{System: "linux/arm64", Via: native.ViaPip, Archive: webgpuArchive,
+		Member:   "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so",
 		Platform: "manylinux_2_28_aarch64", Size: 13862448, Download: 6,
 		SHA256: "720e1288e7e465f924db44b88a98a9d1c543eba3fbb2ff801cf2545f5e7f0279"},
-	{System: "darwin/arm64", Via: native.ViaPip, Archive: webgpuArchive, Member: "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.dylib",
+	{System: "darwin/arm64", Via: native.ViaPip, Archive: webgpuArchive,
+		Member:   "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.dylib",
 		Platform: "macosx_14_0_arm64", Size: 14966224, Download: 5,
 		SHA256: "894aa43c308c97afe58f6485b8411962181a39b27170f5f210cc7503adb52850"},
 }
@@ -117,5 +120,6 @@ func providerSlot(name string) (native.Slot, error) {
 	}
 	l := native.Library{Name: "the execution provider " + name + " " + webgpuVersion, Pins: webgpuPins,
 		Remedy: "get its library yourself and set " + EnvProvider + strings.ToUpper(name)}
-	return l.On(filepath.Join(cache, "provider-"+name, webgpuVersion, runtime.GOOS+"-"+runtime.GOARCH, filepath.Base(webgpuPins[0].Member))), nil
+	return l.On(filepath.Join(cache, "provider-"+name, webgpuVersion, runtime.GOOS+"-"+runtime.GOARCH,
+		filepath.Base(webgpuPins[0].Member))), nil
 }

@@ -34,7 +34,8 @@ func TestFindProvider(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if path, err := FindProvider(WebGPU); err == nil || !strings.Contains(err.Error(), "miplc runtime install webgpu --force") {
+	if path, err := FindProvider(WebGPU); err == nil ||
+		!strings.Contains(err.Error(), "miplc runtime install webgpu --force") {
 		t.Errorf("found %q, %v in a damaged cache", path, err)
 	}
 

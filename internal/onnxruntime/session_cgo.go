@@ -143,7 +143,8 @@ func (s SessionOptions) pluginDevice() (DeviceKind, map[string]string, error) {
 	return AnyKind, nil, fmt.Errorf("device_type is %q, it must be CPU, GPU or NPU", kind)
 }
 
-// withDefaults returns a copy of the settings that selects float32 and the capture of graphs. By default, OpenVINO computes
+// withDefaults returns a copy of the settings that selects float32 and the capture of graphs. By default, OpenVINO
+// computes
 // in bfloat16 or float16 on devices that support it, and CUDA multiplies in TF32, which changes
 // predictions by up to 1e-2.
 func (s SessionOptions) withDefaults() map[string]string {
@@ -154,7 +155,8 @@ func (s SessionOptions) withDefaults() map[string]string {
 	name, value := "", ""
 	switch s.Provider {
 	case "openvino":
-		name, value = "load_config", fmt.Sprintf(`{%q:{"INFERENCE_PRECISION_HINT":"f32"}}`, cmp.Or(settings["device_type"], "CPU"))
+		name, value = "load_config", fmt.Sprintf(`{%q:{"INFERENCE_PRECISION_HINT":"f32"}}`, cmp.Or(settings["device_type"],
+			"CPU"))
 	case "cuda":
 		name, value = "use_tf32", "0"
 	}

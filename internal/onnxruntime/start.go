@@ -13,7 +13,8 @@ import (
 )
 
 // ErrNoCgo reports a binary built without cgo, which cannot call onnxruntime.
-var ErrNoCgo = errors.New("this program was built with CGO_ENABLED=0 and cannot load onnxruntime: build it with cgo, or use the onnx-go back end")
+var ErrNoCgo = errors.New("this program was built with CGO_ENABLED=0 and cannot load onnxruntime: build it with " +
+	"cgo, or use the onnx-go back end")
 
 // Available reports whether this binary can call onnxruntime.
 func Available() bool { return available }
@@ -49,7 +50,8 @@ func Start(path string) (Library, error) {
 	if same, err := sameFile(lib.Path, env.lib.Path); err != nil {
 		return Library{}, err
 	} else if !same {
-		return Library{}, fmt.Errorf("onnxruntime is already loaded from %s; a process cannot load a second one from %s", env.lib.Path, lib.Path)
+		return Library{}, fmt.Errorf("onnxruntime is already loaded from %s; a process cannot load a second one from %s",
+			env.lib.Path, lib.Path)
 	}
 	return env.lib, nil
 }

@@ -28,7 +28,8 @@ func NewProviderTensor(provider string, on DeviceKind, shape ort.Shape) (*Provid
 	name := C.CString(provider)
 	defer C.free(unsafe.Pointer(name))
 	t := &ProviderTensor{}
-	err := failure(C.plugin_tensor(name, C.int(on), (*C.int64_t)(unsafe.SliceData(shape)), C.size_t(len(shape)), &t.device))
+	err := failure(C.plugin_tensor(name, C.int(on), (*C.int64_t)(unsafe.SliceData(shape)), C.size_t(len(shape)),
+		&t.device))
 	if err != nil || t.device == nil {
 		return nil, err
 	}

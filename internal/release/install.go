@@ -73,7 +73,8 @@ func environment(proxy, cache string) ([]string, error) {
 		return nil, err
 	}
 	modules, proxies, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-	return append(os.Environ(), "GOWORK=off", "GOFLAGS=-modcacherw -mod=mod", "GOPATH="+cache, "GOMODCACHE="+filepath.Join(cache, "mod"), "GOBIN=",
+	return append(os.Environ(), "GOWORK=off", "GOFLAGS=-modcacherw -mod=mod", "GOPATH="+cache, "GOMODCACHE="+
+		filepath.Join(cache, "mod"), "GOBIN=",
 		"GOSUMDB=off", "GOPROXY=file://"+proxy+",file://"+filepath.Join(modules, "cache", "download")+","+proxies), nil
 }
 
@@ -90,7 +91,8 @@ func install(version, proxy, cache string, p platform, binary string) error {
 		env = append(env, "CC="+p.compiler)
 	}
 	ldflags := "-s -w"
-	if p.system == "linux" && strings.Contains(p.compiler, "ziglang") { // it keeps debug information, with paths of its cache, unless told
+	// it keeps debug information, with paths of its cache, unless told
+	if p.system == "linux" && strings.Contains(p.compiler, "ziglang") {
 		ldflags += " -extldflags=-Wl,--strip-all"
 	}
 	build := exec.Command("go", "install", "-trimpath", "-ldflags="+ldflags, path+"/cmd/miplc@"+version)

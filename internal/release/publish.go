@@ -41,7 +41,8 @@ func publish(version, proxy string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for name, text := range map[string][]byte{"list": []byte(version + "\n"), version + ".info": info, version + ".mod": []byte(requirements + "\n")} {
+	for name, text := range map[string][]byte{"list": []byte(version + "\n"), version + ".info": info,
+		version + ".mod": []byte(requirements + "\n")} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
 			return err
 		}

@@ -35,7 +35,8 @@ func TestPublishedModule(t *testing.T) {
 	if err := describe(binary, bom); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(bom); err != nil || !strings.Contains(string(text), `"pkg:golang/github.com/yalue/onnxruntime_go@`) {
+	if text, err := os.ReadFile(bom); err != nil || !strings.Contains(string(text),
+		`"pkg:golang/github.com/yalue/onnxruntime_go@`) {
 		t.Errorf("%v\n%s", err, text)
 	}
 	service(t, version, proxy, cache)

@@ -148,7 +148,8 @@ const maxExtends = 16
 // ExtendsRow is the key extends of every dialect. It is read before all others and is not part of a
 // complete document.
 var ExtendsRow = Row{Name: "extends", Type: Text,
-	Doc: "The file (relative to this one) or shipped spec to inherit from. Maps are merged key by key; lists and single values replace."}
+	Doc: "The file (relative to this one) or shipped spec to inherit from. Maps are merged key by key; lists and " +
+		"single values replace."}
 
 // ReadNamed finds and reads the file that a user names.
 func (d *Dialect) ReadNamed(name string) (file string, src []byte, err error) {
@@ -212,7 +213,8 @@ func (l *loader) tree(file string, src []byte, chain []string) *Node {
 	if root == nil {
 		l.broken = true
 		if n := len(l.faults); n > 0 && l.faults[n-1].Text == emptyFile {
-			l.faults[n-1] = l.faults[n-1].WithNote("%s", l.dialect.Start).WithNote("shipped %ss: %s", l.dialect.Noun, strings.Join(l.dialect.ShippedNames(), ", "))
+			l.faults[n-1] = l.faults[n-1].WithNote("%s", l.dialect.Start).WithNote("shipped %ss: %s", l.dialect.Noun,
+				strings.Join(l.dialect.ShippedNames(), ", "))
 		}
 		return nil
 	}
@@ -243,7 +245,8 @@ func (l *loader) tree(file string, src []byte, chain []string) *Node {
 func (l *loader) base(n *Node, from string, chain []string) *Node {
 	file, src, err := l.dialect.lookUp(n.text, from)
 	if err != nil {
-		d := noteStrangeCharacter(n.Errorf("%v", err), n.text).WithNote("extends names a file relative to %s or a shipped %s: %s", path.Base(from), l.dialect.Noun, strings.Join(l.dialect.ShippedNames(), ", "))
+		d := noteStrangeCharacter(n.Errorf("%v", err), n.text).WithNote("extends names a file relative to %s or a shipped "+
+			"%s: %s", path.Base(from), l.dialect.Noun, strings.Join(l.dialect.ShippedNames(), ", "))
 		d.Suggestion = l.dialect.suggestFile(n.text)
 		l.fail(d)
 		return nil

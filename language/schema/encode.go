@@ -88,7 +88,8 @@ func TextNode(text string) *yaml.Node {
 // control characters except line feeds, and no white space that a block loses.
 func fitsLiteralBlock(text string) bool {
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
-		if strings.ContainsFunc(line, isControl) || strings.TrimRight(line, " ") != line || line == "" || i == 0 && line[0] == ' ' {
+		if strings.ContainsFunc(line, isControl) || strings.TrimRight(line, " ") != line || line == "" || i == 0 &&
+			line[0] == ' ' {
 			return false
 		}
 	}

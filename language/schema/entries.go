@@ -19,7 +19,8 @@ func (r *Reader) ReadEntry(n *Node, what string) (Entry, bool) {
 	case n.kind == mapNode && len(n.keys) == 1:
 		e := Entry{Word: n.keys[0], Args: n.items[0]}
 		if e.Args.IsNull() {
-			r.faults.Add(e.Word.Errorf("%s has no value", e.Word.text).WithNote("leave out the colon for a plain %s", e.Word.text))
+			r.faults.Add(e.Word.Errorf("%s has no value", e.Word.text).WithNote("leave out the colon for a plain %s",
+				e.Word.text))
 			return e, false
 		}
 		return e, true

@@ -99,7 +99,8 @@ func parseYAML(file string, src []byte, errs *Faults) *Node {
 	text := strings.TrimPrefix(string(src), "\ufeff")
 	s := newSource(file, text)
 	if mostValues(s.lines) > maxValues {
-		errs.Add(diag.Errorf(diag.Pos{File: file}, "the file is too long: its lines may contain more than %d values", maxValues).
+		errs.Add(diag.Errorf(diag.Pos{File: file}, "the file is too long: its lines may contain more than %d values",
+			maxValues).
 			WithNote("specs and experiments are some hundred lines"))
 		return nil
 	}
@@ -132,8 +133,10 @@ func checkEncoding(file string, src []byte) (diag.Diagnostic, bool) {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			return diag.Errorf(pos, "the file is not UTF-8 text from here on; save it as UTF-8"), false
-		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f, r > 0x7f && r < 0xa0 && r != 0x85, r == 0xfffe, r == 0xffff, r == 0xfeff:
-			return diag.Errorf(pos, "the character U+%04X is not allowed in this file", r).WithNote("the command expects YAML text, not a model or another binary file"), false
+		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f, r > 0x7f && r < 0xa0 &&
+			r != 0x85, r == 0xfffe, r == 0xffff, r == 0xfeff:
+			return diag.Errorf(pos, "the character U+%04X is not allowed in this file",
+				r).WithNote("the command expects YAML text, not a model or another binary file"), false
 		}
 		pos.Col++
 		if IsBreak(r) && !(r == '\r' && bytes.HasPrefix(src[i+1:], []byte("\n"))) {

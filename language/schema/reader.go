@@ -85,7 +85,8 @@ func (r *Reader) notAMap(n *Node, rows []Row, path string) {
 // its number, counted from 1.
 func EntryPath(path string, i int, item *Node) string {
 	const long = 60 // bytes, beyond which a name makes no message clearer
-	if name := item.Get("name"); name != nil && name.text != "" && len(name.text) <= long && !strings.ContainsFunc(name.text, isControl) {
+	if name := item.Get("name"); name != nil && name.text != "" && len(name.text) <= long &&
+		!strings.ContainsFunc(name.text, isControl) {
 		return join(path, name.text)
 	}
 	return fmt.Sprintf("%s entry %d", path, i+1)
@@ -366,7 +367,8 @@ func (r *Reader) reals(row *Row, path string, n *Node) ([]float64, bool) {
 }
 
 // listOf decodes a list of values of one type.
-func listOf[T any](r *Reader, row *Row, of Type, path string, n *Node, read func(*Reader, *Row, string, *Node) (T, bool)) ([]T, bool) {
+func listOf[T any](r *Reader, row *Row, of Type, path string, n *Node, read func(*Reader, *Row, string, *Node) (T,
+	bool)) ([]T, bool) {
 	if n.kind != listNode {
 		r.wrongType(row, path, n)
 		return nil, false

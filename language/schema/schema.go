@@ -109,7 +109,8 @@ const identifierPattern = "^[A-Za-z][A-Za-z0-9_]*$"
 
 // MapSchema returns the schema of a map from identifiers to values.
 func MapSchema(value *Object) *Object {
-	return NewObject("type", "object", "propertyNames", NewObject("pattern", identifierPattern), "additionalProperties", value)
+	return NewObject("type", "object", "propertyNames", NewObject("pattern", identifierPattern), "additionalProperties",
+		value)
 }
 
 // ListOf returns the schema of a list.
@@ -223,6 +224,7 @@ func EntrySchema[T any](kinds []T, describe func(T) (word, doc string, args []Ro
 		}
 		props.Set(word, NewObject("description", doc, "anyOf", forms))
 	}
-	whole := NewObject("type", "object", "properties", props, "additionalProperties", false, "minProperties", 1, "maxProperties", 1)
+	whole := NewObject("type", "object", "properties", props, "additionalProperties", false, "minProperties", 1,
+		"maxProperties", 1)
 	return NewObject("anyOf", []*Object{NewObject("type", "string", "enum", words), whole})
 }

@@ -34,13 +34,15 @@ func (l *loader) override(root *Node, set string) *Node {
 		return root
 	}
 	if path[0] == ExtendsRow.Name {
-		l.fail(diag.Errorf(pos, "extends cannot be set from outside").WithNote("name the other %s instead of this one", l.dialect.Noun))
+		l.fail(diag.Errorf(pos, "extends cannot be set from outside").WithNote("name the other %s instead of this one",
+			l.dialect.Noun))
 		return root
 	}
 	if root.kind != mapNode {
 		return root
 	}
-	if row := Find(l.dialect.Rows, path[0]); len(path) > 1 && row != nil && row.Type == Custom && row.Default != "" && root.Get(path[0]) == nil {
+	if row := Find(l.dialect.Rows, path[0]); len(path) > 1 && row != nil && row.Type == Custom && row.Default != "" &&
+		root.Get(path[0]) == nil {
 		root = merge(root, wrap(path[:1], defaultNode(row.Default), diag.Pos{}))
 	}
 	out, err := l.put(root, path, v, pos)
@@ -103,7 +105,8 @@ func (l *loader) put(n *Node, path []string, v *Node, pos diag.Pos) (*Node, erro
 func (l *loader) putEntry(n *Node, path []string, v *Node, pos diag.Pos) (*Node, error) {
 	index := -1
 	for i, item := range n.items {
-		if item.text == path[0] && item.kind == scalarNode || item.kind == mapNode && (item.Get(path[0]) != nil || hasName(item, path[0]) || ofName(item, path[0])) {
+		if item.text == path[0] && item.kind == scalarNode || item.kind == mapNode && (item.Get(path[0]) != nil ||
+			hasName(item, path[0]) || ofName(item, path[0])) {
 			if index >= 0 {
 				if names := n.entryNames(); !slices.Contains(names, path[0]) {
 					return nil, fmt.Errorf("the list has more than one %s: name one of %s", path[0], diag.Words(names))

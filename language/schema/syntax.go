@@ -16,12 +16,15 @@ var yamlMessage = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
 
 // plainWords replace messages of the YAML library.
 var plainWords = []struct{ found, text, note string }{
-	{"did not find expected key", "the indentation of this line does not fit the lines above", "keys of one map start in one column"},
-	{"did not find expected '-' indicator", "the indentation of this line does not fit the list above", "the dashes of one list start in one column"},
+	{"did not find expected key", "the indentation of this line does not fit the lines above",
+		"keys of one map start in one column"},
+	{"did not find expected '-' indicator", "the indentation of this line does not fit the list above",
+		"the dashes of one list start in one column"},
 	{"did not find expected ',' or ']'", "a list in brackets is not closed, or a comma is missing", ""},
 	{"did not find expected ',' or '}'", "a map in braces is not closed, or a comma is missing", ""},
 	{"found unexpected end of stream", "a quoted text is not closed", ""},
-	{"mapping values are not allowed", "a key and its value are not allowed here", "check the indentation; text with a colon and a space needs quotes"},
+	{"mapping values are not allowed", "a key and its value are not allowed here",
+		"check the indentation; text with a colon and a space needs quotes"},
 	{"could not find expected ':'", "a key without a colon", ""},
 	{"found character that cannot start any token", "a value cannot start with this character", "put the text in quotes"},
 	{"found incompatible YAML document", "this version of YAML is not supported", "remove the line %YAML"},

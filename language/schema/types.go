@@ -72,18 +72,26 @@ var types [Expression + 1]valueType
 
 func init() { // the readers refer to the table for their messages
 	types = [...]valueType{
-		Text:       {"text", reading((*Reader).Text), textSchema},
-		Whole:      {"a whole number", reading((*Reader).whole), wholeSchema},
-		Real:       {"a number", reading((*Reader).real), realSchema},
-		Texts:      {"text or a list of texts", reading((*Reader).oneOrMoreTexts), func(r *Row) *Object { return oneOrList(wordSchema(r)) }},
-		Wholes:     {"a whole number or a list of whole numbers", reading((*Reader).oneOrMoreWholes), func(r *Row) *Object { return oneOrList(wholeSchema(r)) }},
-		Section:    {"a map", nil, mapSchema},
-		List:       {"a list of maps", nil, mapsSchema},
-		Custom:     {"", nil, customSchema},
-		Truth:      {"true or false", reading((*Reader).truth), func(*Row) *Object { return NewObject("type", "boolean") }},
-		WholeList:  {"a list of whole numbers", reading((*Reader).wholes), func(r *Row) *Object { return ListOf(wholeSchema(r)) }},
-		RealList:   {"a list of numbers", reading((*Reader).reals), func(r *Row) *Object { return ListOf(realSchema(r)) }},
-		Size:       {"a whole number or the name of a size", reading((*Reader).size), func(*Row) *Object { return SizeSchema() }},
+		Text:  {"text", reading((*Reader).Text), textSchema},
+		Whole: {"a whole number", reading((*Reader).whole), wholeSchema},
+		Real:  {"a number", reading((*Reader).real), realSchema},
+		Texts: {"text or a list of texts", reading((*Reader).oneOrMoreTexts), func(r *Row) *Object {
+			return oneOrList(wordSchema(r))
+		}},
+		Wholes: {"a whole number or a list of whole numbers", reading((*Reader).oneOrMoreWholes), func(r *Row) *Object {
+			return oneOrList(wholeSchema(r))
+		}},
+		Section: {"a map", nil, mapSchema},
+		List:    {"a list of maps", nil, mapsSchema},
+		Custom:  {"", nil, customSchema},
+		Truth:   {"true or false", reading((*Reader).truth), func(*Row) *Object { return NewObject("type", "boolean") }},
+		WholeList: {"a list of whole numbers", reading((*Reader).wholes), func(r *Row) *Object {
+			return ListOf(wholeSchema(r))
+		}},
+		RealList: {"a list of numbers", reading((*Reader).reals), func(r *Row) *Object { return ListOf(realSchema(r)) }},
+		Size: {"a whole number or the name of a size", reading((*Reader).size), func(*Row) *Object {
+			return SizeSchema()
+		}},
 		SizeList:   {"a list of sizes (whole numbers or names)", nil, func(*Row) *Object { return ListOf(SizeSchema()) }},
 		Expression: {"an equation", nil, func(*Row) *Object { return ExpressionSchema() }},
 	}

@@ -139,7 +139,8 @@ func (o *Options) build(p *compile.Program, sig compile.Signature) (*Manifest, e
 	draw := runs.VerifyBags(p, state)
 	draw.Sizes = buildSizes
 	addPredictors := func(e *runs.Predictors) error { return e.AddNative(p, state) }
-	if m.Parity, err = runs.ExportChecked(filepath.Join(o.Dir, ModelFile), nil, p, state.Params, meta, runs.Library{Path: o.Library}, draw, addPredictors); err != nil {
+	if m.Parity, err = runs.ExportChecked(filepath.Join(o.Dir, ModelFile), nil, p, state.Params, meta,
+		runs.Library{Path: o.Library}, draw, addPredictors); err != nil {
 		return nil, err
 	}
 	if background.Wait(); failed != nil {
@@ -195,7 +196,8 @@ func (o *Options) writeSamples(f *stepForm, m *Manifest) error {
 // refuseBuild returns the error for a spec with a fitted learner.
 func refuseBuild(spec *language.Spec) error {
 	l := spec.Learner
-	return &runs.SpecError{Err: spec.AddSource(diag.Errorf(l.Kind.Pos, "learner %s has no model before it is fitted: there is nothing to build", l.Kind.V).
+	return &runs.SpecError{Err: spec.AddSource(diag.Errorf(l.Kind.Pos, "learner %s has no model before it is fitted: "+
+		"there is nothing to build", l.Kind.V).
 		WithNote("miplc train fits it and writes model.onnx"))}
 }
 
@@ -207,7 +209,8 @@ func buildSignature(spec *language.Spec, folder bagfile.Folder) (compile.Signatu
 	}
 	sig, note, err := runs.SignatureOf(spec, folder)
 	if err == nil && note != "" {
-		err = spec.AddSource(diag.Errorf(spec.Data.Set.Pos, "the shapes of %s are unknown, because the file was not found", spec.Data.Set.V).
+		err = spec.AddSource(diag.Errorf(spec.Data.Set.Pos, "the shapes of %s are unknown, because the file was not found",
+			spec.Data.Set.V).
 			WithNote("give its folder with --data-dir, or set data.shape and data.classes"))
 	}
 	return sig, err
@@ -215,7 +218,8 @@ func buildSignature(spec *language.Spec, folder bagfile.Folder) (compile.Signatu
 
 // buildFiles returns the names of all files that a build may write.
 func buildFiles() []string {
-	return []string{ManifestFile, ModelFile, TrainStepFile, InitialFile, sampleFile, sampleValuesFile, GraphTextFile, GraphDOTFile,
+	return []string{ManifestFile, ModelFile, TrainStepFile, InitialFile, sampleFile, sampleValuesFile, GraphTextFile,
+		GraphDOTFile,
 		runs.FailedModelFile, runs.FailedReportFile}
 }
 
@@ -229,7 +233,8 @@ func claimBuild(o *Options) (*fileio.Folder, error) {
 		case mark.By == fileio.BuildFolder:
 			take = f.Claim // keeps the files of the earlier build until they are replaced
 		case mark.By == fileio.RunFolder:
-			return fmt.Errorf("%s contains a run, whose model would be overwritten: choose another folder, or overwrite it with --force", o.Dir)
+			return fmt.Errorf("%s contains a run, whose model would be overwritten: choose another folder, or overwrite it "+
+				"with --force", o.Dir)
 		default:
 			return mark.CheckKind(o.Dir, fileio.RunFolder, fileio.BuildFolder)
 		}

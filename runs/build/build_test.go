@@ -18,7 +18,8 @@ func TestLearnerWithoutGraphs(t *testing.T) {
 		t.Fatal(err)
 	}
 	wrong := (*runs.SpecError)(nil)
-	if _, err := Build(Options{Spec: spec, Dir: t.TempDir()}); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "nothing to build") {
+	if _, err := Build(Options{Spec: spec, Dir: t.TempDir()}); !errors.As(err, &wrong) ||
+		!strings.Contains(err.Error(), "nothing to build") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -63,7 +63,8 @@ func writeSampleSteps(o *Options, f *stepForm) (s *sampleSteps, err error) {
 		return nil, err
 	}
 	defer engine.Close()
-	s = &sampleSteps{File: sampleValuesFile, Engine: engine.Name(), Data: sampled[0].Data.Name, Seed: uint64(o.Spec.Train.Seed.V)}
+	s = &sampleSteps{File: sampleValuesFile, Engine: engine.Name(), Data: sampled[0].Data.Name,
+		Seed: uint64(o.Spec.Train.Seed.V)}
 	batches := make([][]*train.Batch, o.SampleSteps)
 	s.Steps = make([]sampleStep, o.SampleSteps)
 	for _, trial := range sampled {

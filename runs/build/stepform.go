@@ -69,7 +69,8 @@ func (f *stepForm) openRuns(o *Options) (err error) {
 		instances = min(n, instances)
 	}
 	f.runs = &onnx.Capacity{Bags: bags, Instances: instances, Runs: o.Runs}
-	return runs.CheckMemory(fmt.Sprintf("building %d runs of", o.Runs), f.program, runs.Batch{Instances: o.Runs * bags * instances, Bags: o.Runs * bags})
+	return runs.CheckMemory(fmt.Sprintf("building %d runs of", o.Runs), f.program,
+		runs.Batch{Instances: o.Runs * bags * instances, Bags: o.Runs * bags})
 }
 
 // trials opens the trials of the runs, with consecutive seeds.

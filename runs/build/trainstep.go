@@ -96,7 +96,8 @@ func (f *stepForm) check(path, library string) (*StepCheck, error) {
 		case diff <= stepTolerance:
 			return &StepCheck{MaxAbsDiff: diff, Tolerance: stepTolerance, Instances: instances, Bags: bags}, nil
 		case draw == 1:
-			return nil, fmt.Errorf("one step in onnxruntime is %.3g away from the interpreter in %s; %.0g is allowed", diff, where, stepTolerance)
+			return nil, fmt.Errorf("one step in onnxruntime is %.3g away from the interpreter in %s; %.0g is allowed", diff,
+				where, stepTolerance)
 		}
 	}
 	panic("bug: two draws did not decide")
@@ -147,7 +148,8 @@ func (f *stepForm) draw(run int, draw uint64) (*train.Batch, *train.State) {
 	}
 	s := &train.State{Params: f.states[run].Params, Optimizer: map[string][]float32{}}
 	least := float32(0)
-	if slices.Contains(p.OptimizerState(), compile.InVelocity) { // of rmsprop: the gradient, with its rounding, divided by the root
+	// of rmsprop: the gradient, with its rounding, divided by the root
+	if slices.Contains(p.OptimizerState(), compile.InVelocity) {
 		least = 0.01
 	}
 	for _, name := range p.OptimizerState() {
@@ -163,7 +165,8 @@ func (f *stepForm) draw(run int, draw uint64) (*train.Batch, *train.State) {
 }
 
 // difference runs the file and the interpreter and returns the largest difference.
-func (f *stepForm) difference(states []*train.State, batches []*train.Batch, path, library string) (diff float64, where string, err error) {
+func (f *stepForm) difference(states []*train.State, batches []*train.Batch, path, library string) (diff float64,
+	where string, err error) {
 	in, err := f.feed(states, batches)
 	if err != nil {
 		return 0, "", err
@@ -213,7 +216,8 @@ func oracleStep(p *compile.Program, s *train.State, b *train.Batch) (map[string]
 	}
 	out := map[string][]float64{
 		compile.OutLoss: {r.Loss}, compile.OutProbabilities: ndarray.Convert[float64](r.Probabilities),
-		compile.OutAttention: ndarray.Convert[float64](r.Attention), compile.OutLabelWeights: ndarray.Convert[float64](r.LabelWeights),
+		compile.OutAttention:    ndarray.Convert[float64](r.Attention),
+		compile.OutLabelWeights: ndarray.Convert[float64](r.LabelWeights),
 	}
 	for name, v := range r.Terms {
 		out[compile.TermPrefix+name] = []float64{v}

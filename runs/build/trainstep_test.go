@@ -166,7 +166,8 @@ func TestRunsAreThoseOfTheirSeeds(t *testing.T) {
 	var initial []byte
 	for run, seed := range []string{"train.seed=1", "train.seed=2"} {
 		alone := t.TempDir()
-		one, err := Build(Options{Spec: load(t, "quickstart", append(settings, seed)...), Dir: alone, Library: library, SampleSteps: 3})
+		one, err := Build(Options{Spec: load(t, "quickstart", append(settings, seed)...), Dir: alone, Library: library,
+			SampleSteps: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +187,8 @@ func TestRunsAreThoseOfTheirSeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, initial) || m.TrainStep.Runs != 2 || m.StepCheck.Bags != 4 {
-		t.Errorf("%d bytes of initial parameters, for a single run %d; %d runs, checked with %d bags", len(got), len(initial), m.TrainStep.Runs, m.StepCheck.Bags)
+		t.Errorf("%d bytes of initial parameters, for a single run %d; %d runs, checked with %d bags", len(got), len(initial),
+			m.TrainStep.Runs, m.StepCheck.Bags)
 	}
 }
 
@@ -198,7 +200,8 @@ func TestStepOfSeveralRunsOnImages(t *testing.T) {
 	}
 	f := form(t, p)
 	f.runs = &onnx.Capacity{Bags: 1, Instances: 2, Runs: 1}
-	if _, err := writeTrainStep(t.TempDir(), f, contract.Step{}, ""); err == nil || !strings.HasPrefix(err.Error(), "demipl-image cannot be built for several runs, build it without --runs: ") {
+	if _, err := writeTrainStep(t.TempDir(), f, contract.Step{}, ""); err == nil ||
+		!strings.HasPrefix(err.Error(), "demipl-image cannot be built for several runs, build it without --runs: ") {
 		t.Errorf("error %v", err)
 	} else {
 		t.Log(err)

@@ -54,7 +54,8 @@ func (b *bounds) compare(an, bn string, x, y []prediction) (pair Pair, warnings 
 			continue
 		}
 		if len(x[j].probabilities) != len(y[j].probabilities) {
-			return pair, nil, fmt.Errorf("%s returns %d classes, %s returns %d", an, len(x[j].probabilities), bn, len(y[j].probabilities))
+			return pair, nil, fmt.Errorf("%s returns %d classes, %s returns %d", an, len(x[j].probabilities), bn,
+				len(y[j].probabilities))
 		}
 		p := furthest(x[j].probabilities, y[j].probabilities)
 		both := min(len(x[j].attention), len(y[j].attention)) // without the class attention that one engine does not compute
@@ -65,7 +66,8 @@ func (b *bounds) compare(an, bn string, x, y []prediction) (pair Pair, warnings 
 		}
 		if b.o.Required != nil && !slices.Contains(b.o.Required, n) {
 			if p > maxP || a > maxA {
-				warnings = append(warnings, fmt.Sprintf("%s and %s differ by %.3g on a bag of %d instances, a size that the bags of the dataset do not have", an, bn, max(p, a), n))
+				warnings = append(warnings, fmt.Sprintf("%s and %s differ by %.3g on a bag of %d instances, a size that the "+
+					"bags of the dataset do not have", an, bn, max(p, a), n))
 			}
 			continue
 		}

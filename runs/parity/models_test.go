@@ -102,7 +102,8 @@ func (m *model) gorgonia(t testing.TB) parity.Engine {
 	predictMany := func(x []float32, sizes []int) ([]float32, []float32, error) {
 		return e.Predict(x, parity.BagOf(sizes), len(sizes))
 	}
-	return parity.Engine{Name: "gorgonia", PredictMany: predictMany, Predict: func(x []float32, n int) ([]float32, []float32, error) {
+	return parity.Engine{Name: "gorgonia", PredictMany: predictMany, Predict: func(x []float32, n int) ([]float32,
+		[]float32, error) {
 		return predictMany(x, []int{n})
 	}}
 }

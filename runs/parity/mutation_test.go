@@ -50,7 +50,8 @@ var mutations = []struct {
 		return bypassed(pick(g, r, "Max", "Min", "Clip", "Relu"))
 	}},
 	{"missing operation", func(g *onnxpb.GraphProto, r *rand.Rand) string {
-		return bypassed(pick(g, r, "Sub", "Add", "Mul", "Div", "Exp", "Log", "Tanh", "Sigmoid", "Softplus", "Abs", "Neg", "Sqrt"))
+		return bypassed(pick(g, r, "Sub", "Add", "Mul", "Div", "Exp", "Log", "Tanh", "Sigmoid", "Softplus", "Abs", "Neg",
+			"Sqrt"))
 	}},
 	{"wrong constant", func(g *onnxpb.GraphProto, r *rand.Rand) string {
 		var floats []*onnxpb.TensorProto
@@ -158,7 +159,8 @@ func TestFaultsAreFound(t *testing.T) {
 				default:
 					if n.small++; report.OK {
 						n.missed++
-						t.Logf("%s times %g: %s changes a prediction by %.2g and passes within %.2g", m.name, grow, what, report.MaxAbsDiff, report.Pairs[0].Bound)
+						t.Logf("%s times %g: %s changes a prediction by %.2g and passes within %.2g", m.name, grow, what,
+							report.MaxAbsDiff, report.Pairs[0].Bound)
 					}
 				}
 			}

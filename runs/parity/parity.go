@@ -167,7 +167,8 @@ func bagsTogether(e Engine, o Options, classes int) ([]prediction, error) {
 		return nil, fmt.Errorf("on bags of %v at once: %w", sizes, err)
 	}
 	if instances := len(x) / ndarray.Size(o.Instance); len(p) != len(sizes)*classes || len(a) != instances {
-		return nil, fmt.Errorf("%d probabilities and %d attention scores for %d bags of %d instances", len(p), len(a), len(sizes), instances)
+		return nil, fmt.Errorf("%d probabilities and %d attention scores for %d bags of %d instances", len(p), len(a),
+			len(sizes), instances)
 	}
 	found := make([]prediction, len(o.Sizes))
 	for i, j := range which {

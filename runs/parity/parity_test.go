@@ -67,7 +67,8 @@ func TestMeasureClassAttention(t *testing.T) {
 		return e
 	}
 	for off, ok := range map[float32]bool{0: true, 1e-3: false} {
-		r, err := Measure([]Engine{withClasses(0), withClasses(off), scaled("one", 0)}, Options{Instance: []int{2}, Sizes: []int{1, 3}})
+		r, err := Measure([]Engine{withClasses(0), withClasses(off), scaled("one", 0)}, Options{Instance: []int{2},
+			Sizes: []int{1, 3}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +159,9 @@ func TestBoundsFollowRounding(t *testing.T) {
 		{0, 5e-6, true}, {0, 5e-5, false}, {1e-7, 5e-5, false},
 		{1e-5, 5e-5, true}, {1e-5, 5e-4, false}, {1e-3, 5e-4, true}, {1e-3, 5e-3, false},
 	} {
-		o := Options{Instance: []int{2}, Sizes: []int{1}, Rounding: func([]float32, int) (float64, float64, error) { return c.rounding, 0, nil }}
+		o := Options{Instance: []int{2}, Sizes: []int{1}, Rounding: func([]float32, int) (float64, float64, error) {
+			return c.rounding, 0, nil
+		}}
 		r, err := Measure([]Engine{scaled("one", 0), scaled("two", float32(c.off))}, o)
 		if err != nil {
 			t.Fatal(err)
@@ -177,7 +180,8 @@ func TestBagDoesNotDependOnOtherSizes(t *testing.T) {
 			t.Fatalf("element %d: %g and %g", i, a[i], b[i])
 		}
 	}
-	moved := Bag(Options{Instance: []int{3}, Sizes: []int{4}, Seed: 1, Mean: []float32{1, 2, 3}, Std: []float32{0, 0, 2}}, 0)
+	moved := Bag(Options{Instance: []int{3}, Sizes: []int{4}, Seed: 1, Mean: []float32{1, 2, 3}, Std: []float32{0, 0, 2}},
+		0)
 	if moved[0] != 1 || moved[1] != 2 || moved[2] == a[2] {
 		t.Errorf("mean and deviation are not applied: %v", moved[:3])
 	}
@@ -202,14 +206,16 @@ func TestRequiredSizes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !r.OK || r.MaxAbsDiff > 1e-6 || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "one and large differ by 0.007 on a bag of 1000 instances") {
+	if !r.OK || r.MaxAbsDiff > 1e-6 || len(r.Warnings) != 1 ||
+		!strings.Contains(r.Warnings[0], "one and large differ by 0.007 on a bag of 1000 instances") {
 		t.Errorf("%+v", r)
 	}
 	r, err = Measure([]Engine{scaled("one", 0), large}, Options{Instance: []int{2}, Sizes: all})
 	if err != nil || r.OK || len(r.Warnings) != 0 {
 		t.Errorf("all sizes required: %+v, %v", r, err)
 	}
-	if all, required = SizesLike([]int{1500, 3000}); !slices.Equal(required, []int{1000}) || !slices.Equal(all, []int{1, 2, 40, 1000}) {
+	if all, required = SizesLike([]int{1500, 3000}); !slices.Equal(required, []int{1000}) ||
+		!slices.Equal(all, []int{1, 2, 40, 1000}) {
 		t.Errorf("large bags: %v, required %v", all, required)
 	}
 }

@@ -42,7 +42,8 @@ func (r *Reference) Engine(name string) Engine {
 
 // predict returns probabilities [bags, k] and attention [instances] of bags of the given sizes, for one
 // bag with the class attention [k, instances] after it. perturb is as in graph.Env.
-func (r *Reference) predict(x []float32, sizes []int, perturb func([]float64)) (probabilities, attention []float64, err error) {
+func (r *Reference) predict(x []float32, sizes []int, perturb func([]float64)) (probabilities, attention []float64,
+	err error) {
 	bagOf := BagOf(sizes)
 	env := graph.Env{N: len(bagOf), B: len(sizes), Perturb: perturb, Values: map[string]*graph.Tensor{
 		compile.InInstances: graph.NewTensor(append([]int{len(bagOf)}, r.instance...), ndarray.Convert[float64](x)...),

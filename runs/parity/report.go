@@ -16,9 +16,10 @@ type Pair struct {
 	Probabilities float64 `json:"probabilities"` // largest absolute difference
 	Attention     float64 `json:"attention"`     // largest absolute difference
 	MaxAbsDiff    float64 `json:"max_abs_diff"`  // the larger of the two
-	WorstBag      int     `json:"worst_bag"`     // instances of the bag that is closest to its bound, or furthest beyond it; first of those above the tolerance
-	Bound         float64 `json:"bound"`         // of that bag
-	OK            bool    `json:"ok"`
+	// instances of the bag that is closest to its bound, or furthest beyond it; first of those above the tolerance
+	WorstBag int     `json:"worst_bag"`
+	Bound    float64 `json:"bound"` // of that bag
+	OK       bool    `json:"ok"`
 }
 
 // predictMany is the B of a Pair that compares one run on several bags with runs on single bags.

@@ -55,7 +55,8 @@ func TestRandomSpecs(t *testing.T) {
 			engines := m.engines(t)
 			// onnx-go has no ops for the masks of bag_top and of extra keys.
 			src := modeltest.RandomSpec(seed)
-			if portable := !strings.Contains(src, "bag_top(") && !strings.Contains(src, ", tanh(bag_matmul("); portable != (len(engines) == 5) {
+			if portable := !strings.Contains(src, "bag_top(") &&
+				!strings.Contains(src, ", tanh(bag_matmul("); portable != (len(engines) == 5) {
 				t.Errorf("%s runs in onnx-go: %v", m.name, !portable)
 			}
 			w.add(m.name, hold(t, m, engines, m.bags(parity.DefaultSizes, seed)))

@@ -29,7 +29,8 @@ func AttentionSnapshots(w io.Writer, title string, snapshots []train.AttentionSn
 	low, high := scoreRange(scores)
 	epochs := make([]ScoreCounts, len(snapshots))
 	for i, s := range scores {
-		epochs[i] = ScoreCounts{snapshots[i].Epoch, count(s.Positive, low, high), count(s.Negative, low, high), count(s.Unknown, low, high)}
+		epochs[i] = ScoreCounts{snapshots[i].Epoch, count(s.Positive, low, high), count(s.Negative, low, high),
+			count(s.Unknown, low, high)}
 	}
 	return histograms(w, title, []ScoreRow{{Epochs: epochs}}, low, high, 310)
 }

@@ -85,7 +85,8 @@ func curveNames(panels []CurvePanel) []string {
 }
 
 // curveColours are the colours of Okabe and Ito 2008. After the last one they repeat with dashes.
-var curveColours = []color.NRGBA{blue, orange, green, {0xCC, 0x79, 0xA7, 0xFF}, {0xE6, 0x9F, 0x00, 0xFF}, {0x56, 0xB4, 0xE9, 0xFF}, ink}
+var curveColours = []color.NRGBA{blue, orange, green, {0xCC, 0x79, 0xA7, 0xFF}, {0xE6, 0x9F, 0x00, 0xFF},
+	{0x56, 0xB4, 0xE9, 0xFF}, ink}
 
 func curveStyle(i int) draw.LineStyle {
 	dashes := [][]vg.Length{nil, {6, 3}, {2, 2}}[i%3]

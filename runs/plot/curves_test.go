@@ -17,14 +17,16 @@ func comparisons() map[string]func(io.Writer) error {
 		return c
 	}
 	panels := []CurvePanel{
-		{"MNIST-MIPL", []Curve{line("DEMIPL", 0.98, 0.94, 0.71), line("DEMIPL-PR", 0.97, 0.93, 0.52), line("DEMIPL-AV", 0.97, 0.91, 0.6)}},
+		{"MNIST-MIPL", []Curve{line("DEMIPL", 0.98, 0.94, 0.71), line("DEMIPL-PR", 0.97, 0.93, 0.52), line("DEMIPL-AV", 0.97,
+			0.91, 0.6)}},
 		{"Birdsong-MIPL", []Curve{line("DEMIPL", 0.74, 0.7, 0.69, 0.6), line("DEMIPL-AV", 0.7)}},
 	}
 	var many []Curve
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i"} {
 		many = append(many, line(name, 0.5, 0.4+0.01*float64(len(many)), 0.3))
 	}
-	weights := CurvePanel{"MNIST-MIPL", []Curve{{"r = 1", []Point{{0.0001, 0.9, 0.2}, {0.001, 0.95, 0.01}, {0.1, 0.8, 0}}}}}
+	weights := CurvePanel{"MNIST-MIPL", []Curve{{"r = 1", []Point{{0.0001, 0.9, 0.2}, {0.001, 0.95, 0.01},
+		{0.1, 0.8, 0}}}}}
 	counts := func(positive, negative int) (list []ScoreCounts) {
 		for epoch := 1; epoch <= 3; epoch++ {
 			c := ScoreCounts{Epoch: 10 * epoch, Positive: make([]int, 25), Negative: make([]int, 25)}
@@ -48,7 +50,8 @@ func comparisons() map[string]func(io.Writer) error {
 			return Curves(w, "One", Axes{"r", "accuracy", false, 1}, []CurvePanel{{"", many[:1]}, {}})
 		},
 		"rows": func(w io.Writer) error {
-			return AttentionRows(w, "Attention scores", []ScoreRow{{"DEMIPL-MD", counts(40, 300)}, {"DEMIPL", counts(35, 310)}, unknown})
+			return AttentionRows(w, "Attention scores", []ScoreRow{{"DEMIPL-MD", counts(40, 300)}, {"DEMIPL", counts(35, 310)},
+				unknown})
 		},
 	}
 }

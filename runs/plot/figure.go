@@ -175,7 +175,8 @@ func (p *panel) drawAt(page draw.Canvas, data vg.Rectangle) {
 	b := p.borders(page)
 	if p.heading != "" {
 		style := textStyle(labelSize, draw.XCenter, draw.YBottom)
-		page.FillText(style, vg.Point{X: (data.Min.X + data.Max.X) / 2, Y: data.Max.Y + b.top + 5}, shorten(p.heading, style, data.Max.X-data.Min.X+2*margin))
+		page.FillText(style, vg.Point{X: (data.Min.X + data.Max.X) / 2, Y: data.Max.Y + b.top + 5}, shorten(p.heading, style,
+			data.Max.X-data.Min.X+2*margin))
 	}
 	page.Min = vg.Point{X: data.Min.X - b.left, Y: data.Min.Y - b.bottom}
 	page.Max = vg.Point{X: data.Max.X + b.right, Y: data.Max.Y + b.top}
@@ -271,6 +272,7 @@ func (p *panel) addLine(points plotter.XYs, style draw.LineStyle) {
 	}
 	p.Add(&plotter.Line{XYs: points, LineStyle: style})
 	if len(points) <= 25 {
-		p.Add(&plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{Color: style.Color, Radius: 2.2, Shape: draw.CircleGlyph{}}})
+		p.Add(&plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{Color: style.Color, Radius: 2.2,
+			Shape: draw.CircleGlyph{}}})
 	}
 }

@@ -170,14 +170,16 @@ func (h *Heatmap) flat() bool {
 func (h *Heatmap) notes() []string {
 	if h.flat() {
 		low, high := h.bounds()
-		return append(slices.Clip(h.Lines), fmt.Sprintf("Flat attention: all scores are between %.4g and %.4g. The colours show small differences.", low, high))
+		return append(slices.Clip(h.Lines), fmt.Sprintf("Flat attention: all scores are between %.4g and %.4g. The "+
+			"colours show small differences.", low, high))
 	}
 	return h.Lines
 }
 
 // heatColours go from low to high attention in equal steps of lightness (viridis).
 var heatColours = []color.NRGBA{
-	{0x44, 0x01, 0x54, 0xFF}, {0x3B, 0x52, 0x8B, 0xFF}, {0x21, 0x91, 0x8C, 0xFF}, {0x5E, 0xC9, 0x62, 0xFF}, {0xFD, 0xE7, 0x25, 0xFF},
+	{0x44, 0x01, 0x54, 0xFF}, {0x3B, 0x52, 0x8B, 0xFF}, {0x21, 0x91, 0x8C, 0xFF}, {0x5E, 0xC9, 0x62, 0xFF},
+	{0xFD, 0xE7, 0x25, 0xFF},
 }
 
 // heat is the colour of a share from 0 to 1; NaN is grey.
@@ -258,26 +260,30 @@ func (h *Heatmap) draw(page vgdraw.Canvas) {
 	width, height := h.pictureSize()
 	at := vg.Point{X: page.Min.X + leftSpace, Y: page.Max.Y - height}
 	p.drawAt(page, vg.Rectangle{Min: at, Max: vg.Point{X: at.X + width, Y: page.Max.Y}})
-	h.drawScale(page, vg.Rectangle{Min: vg.Point{X: at.X + width + 22, Y: at.Y}, Max: vg.Point{X: at.X + width + 36, Y: page.Max.Y}})
+	h.drawScale(page, vg.Rectangle{Min: vg.Point{X: at.X + width + 22, Y: at.Y}, Max: vg.Point{X: at.X + width + 36,
+		Y: page.Max.Y}})
 }
 
 // drawScale draws the colours of the scores, from low to high, in a rectangle.
 func (h *Heatmap) drawScale(page vgdraw.Canvas, r vg.Rectangle) {
 	const steps, labels = 64, 4
 	low, high := h.span()
-	page.FillText(textStyle(tickSize, vgdraw.XLeft, vgdraw.YBottom), vg.Point{X: r.Min.X - 12, Y: r.Max.Y - tickSize + 2}, "attention")
+	page.FillText(textStyle(tickSize, vgdraw.XLeft, vgdraw.YBottom), vg.Point{X: r.Min.X - 12, Y: r.Max.Y - tickSize + 2},
+		"attention")
 	r.Max.Y -= tickSize + 10
 	step := (r.Max.Y - r.Min.Y) / steps
 	for i := range steps {
 		y := r.Min.Y + vg.Length(i)*step
 		c := heat((float64(i) + 0.5) / steps)
-		page.FillPolygon(c, corners(vg.Rectangle{Min: vg.Point{X: r.Min.X, Y: y}, Max: vg.Point{X: r.Max.X, Y: min(y+1.15*step, r.Max.Y)}}))
+		page.FillPolygon(c, corners(vg.Rectangle{Min: vg.Point{X: r.Min.X, Y: y}, Max: vg.Point{X: r.Max.X,
+			Y: min(y+1.15*step, r.Max.Y)}}))
 	}
 	digits := 2 + max(0, int(math.Ceil(-math.Log10(max(1e-9, (high-low)/max(math.Abs(low), math.Abs(high)))))))
 	for i := range labels + 1 {
 		share := float64(i) / labels
 		at := vg.Point{X: r.Max.X + 5, Y: r.Min.Y + vg.Length(share)*(r.Max.Y-r.Min.Y)}
-		page.FillText(textStyle(tickSize, vgdraw.XLeft, vgdraw.YCenter), at, strconv.FormatFloat(low+share*(high-low), 'g', digits, 64))
+		page.FillText(textStyle(tickSize, vgdraw.XLeft, vgdraw.YCenter), at, strconv.FormatFloat(low+share*(high-low), 'g',
+			digits, 64))
 	}
 }
 

@@ -54,7 +54,8 @@ func TestHeatmap(t *testing.T) {
 	}
 	h.Thumbnail, h.Scale = thumbnail, 100
 	m = h.picture()
-	if got, size := m.NRGBAAt(10, 10), m.Bounds().Size(); got != (color.NRGBA{0, 0, 0, 255}) || size != (image.Point{X: 1024, Y: 512}) {
+	if got, size := m.NRGBAAt(10, 10), m.Bounds().Size(); got != (color.NRGBA{0, 0, 0, 255}) ||
+		size != (image.Point{X: 1024, Y: 512}) {
 		t.Errorf("the thumbnail is %v in a picture of the size %v", got, size)
 	}
 }
@@ -91,14 +92,18 @@ func TestHeatmapIsSVG(t *testing.T) {
 // The colours cover the range of the scores of the bag, also in the picture of one of its files. Flat attention
 // is named in the figure, and the tissue stays visible below every colour.
 func TestHeatmapRange(t *testing.T) {
-	near := &Heatmap{Title: "bag 1 (a)", Lines: []string{"Predicted: tumor, probability 0.873"}, Coords: []float32{0, 0, 1, 0, 2, 0}, Attention: []float32{0.983, 0.99, 0.996}}
+	near := &Heatmap{Title: "bag 1 (a)", Lines: []string{"Predicted: tumor, probability 0.873"}, Coords: []float32{0, 0, 1,
+		0, 2, 0}, Attention: []float32{0.983, 0.99, 0.996}}
 	far := &Heatmap{Title: "bag 2", Coords: near.Coords, Attention: []float32{0.2, 0.5, 0.8}}
-	part := &Heatmap{Title: "bag 3", Coords: near.Coords[:4], Attention: []float32{0.2, 0.5}, Bag: []float32{0.2, 0.5, 0.8}}
+	part := &Heatmap{Title: "bag 3", Coords: near.Coords[:4], Attention: []float32{0.2, 0.5}, Bag: []float32{0.2, 0.5,
+		0.8}}
 	for _, c := range []struct {
 		h    *Heatmap
 		want []color.NRGBA
 		flat bool
-	}{{near, []color.NRGBA{heatColours[0], heat(7. / 13), heatColours[4]}, true}, {far, []color.NRGBA{heatColours[0], heatColours[2], heatColours[4]}, false}, {part, []color.NRGBA{heatColours[0], heatColours[2]}, false}} {
+	}{{near, []color.NRGBA{heatColours[0], heat(7. / 13), heatColours[4]}, true},
+		{far, []color.NRGBA{heatColours[0], heatColours[2], heatColours[4]}, false}, {part, []color.NRGBA{heatColours[0],
+			heatColours[2]}, false}} {
 		m := c.h.picture()
 		width := m.Bounds().Dx() / len(c.want)
 		for i, want := range c.want {
@@ -111,10 +116,12 @@ func TestHeatmapRange(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := svg.String()
-		if strings.Contains(text, "Flat attention: all scores are between 0.983 and 0.996.") != c.flat || !strings.Contains(text, ">attention<") {
+		if strings.Contains(text, "Flat attention: all scores are between 0.983 and 0.996.") != c.flat ||
+			!strings.Contains(text, ">attention<") {
 			t.Errorf("%s: flat attention is wrong, or there is no scale", c.h.Title)
 		}
-		if c.flat && (!strings.Contains(text, ">0.983<") || !strings.Contains(text, ">0.996<") || !strings.Contains(text, ">Predicted: tumor, probability 0.873<")) {
+		if c.flat && (!strings.Contains(text, ">0.983<") || !strings.Contains(text, ">0.996<") ||
+			!strings.Contains(text, ">Predicted: tumor, probability 0.873<")) {
 			t.Errorf("%s: the range or the class is missing", c.h.Title)
 		}
 		if _, err := png.Decode(&picture); err != nil {

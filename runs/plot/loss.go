@@ -34,9 +34,15 @@ func LossAccuracy(w io.Writer, title string, metrics []train.Metrics) error {
 		style entry
 		get   func(train.Metrics) *float64
 	}{
-		{"accuracy of training bags", entry{line: stroke(blue)}, func(m train.Metrics) *float64 { return m.Measures.Accuracy(data.TrainPart) }},
-		{"of validation bags", entry{line: stroke(curveColours[3])}, func(m train.Metrics) *float64 { return m.Measures.Accuracy(data.ValidationPart) }},
-		{"of test bags", entry{line: stroke(orange)}, func(m train.Metrics) *float64 { return m.Measures.Accuracy(data.TestPart) }},
+		{"accuracy of training bags", entry{line: stroke(blue)}, func(m train.Metrics) *float64 {
+			return m.Measures.Accuracy(data.TrainPart)
+		}},
+		{"of validation bags", entry{line: stroke(curveColours[3])}, func(m train.Metrics) *float64 {
+			return m.Measures.Accuracy(data.ValidationPart)
+		}},
+		{"of test bags", entry{line: stroke(orange)}, func(m train.Metrics) *float64 {
+			return m.Measures.Accuracy(data.TestPart)
+		}},
 		{"true labels found", entry{line: stroke(green, 5, 3)}, func(m train.Metrics) *float64 { return m.Disambiguation }},
 	}
 	bottom := newPanel("", "epoch", "accuracy")

@@ -30,7 +30,8 @@ func run(epochs int) (metrics []train.Metrics, snapshots []train.AttentionSnapsh
 		at := float64(e) / float64(epochs)
 		m := train.Metrics{Epoch: e, Loss: 1.6*math.Exp(-4*at) + 0.05*r.Float64(),
 			Measures: train.Measures{
-				"train": {"accuracy": 1 - 0.75*math.Exp(-6*at)}, "test": {"accuracy": 0.95 - 0.7*math.Exp(-5*at) + 0.02*r.Float64()}},
+				"train": {"accuracy": 1 - 0.75*math.Exp(-6*at)}, "test": {"accuracy": 0.95 - 0.7*math.Exp(-5*at) +
+					0.02*r.Float64()}},
 			Disambiguation: share(1 - 0.5*math.Exp(-3*at))}
 		metrics = append(metrics, m)
 	}
@@ -64,8 +65,10 @@ func figures(epochs int) map[string]func(io.Writer) error {
 	metrics, snapshots, bags := run(epochs)
 	digits := []string{"0", "2", "4", "6", "8"}
 	matrix := [][]int{{28, 1, 0, 0, 1}, {0, 25, 3, 0, 2}, {0, 0, 31, 0, 0}, {1, 0, 0, 29, 0}, {4, 0, 12, 0, 13}}
-	birds := []string{"Brown Creeper", "Winter Wren", "Pacific-slope Flycatcher", "Red-breasted Nuthatch", "Dark-eyed Junco",
-		"Olive-sided Flycatcher", "Hermit Thrush", "Chestnut-backed Chickadee", "Varied Thrush", "Hermit Warbler", "Swainson's Thrush", "Hammond's Flycatcher", "Western Tanager"}
+	birds := []string{"Brown Creeper", "Winter Wren", "Pacific-slope Flycatcher", "Red-breasted Nuthatch",
+		"Dark-eyed Junco",
+		"Olive-sided Flycatcher", "Hermit Thrush", "Chestnut-backed Chickadee", "Varied Thrush", "Hermit Warbler",
+		"Swainson's Thrush", "Hammond's Flycatcher", "Western Tanager"}
 	wide := make([][]int, len(birds))
 	for i := range wide {
 		wide[i] = make([]int, len(birds))
@@ -90,7 +93,10 @@ func figures(epochs int) map[string]func(io.Writer) error {
 		"loss-only": func(w io.Writer) error {
 			return LossAccuracy(w, "Without labels", []train.Metrics{{Epoch: 1, Loss: 2}, {Epoch: 2, Loss: 1}})
 		},
-		"attention":   func(w io.Writer) error { return AttentionSnapshots(w, "Attention scores of the test bags", snapshots) },
+		"attention": func(w io.Writer) error {
+			return AttentionSnapshots(w, "Attention scores of the test bags",
+				snapshots)
+		},
 		"attention-1": func(w io.Writer) error { return AttentionSnapshots(w, "Attention scores", unlabelled) },
 		"trajectories": func(w io.Writer) error {
 			return WeightTrajectories(w, "Label weights of six training bags", bags, digits)
@@ -119,7 +125,8 @@ func TestFigures(t *testing.T) {
 
 // checkFigures draws the figures twice. It checks that they are well-formed, contain the expected
 // words and none of the wrong ones, and are reproducible.
-func checkFigures(t *testing.T, figures func() map[string]func(io.Writer) error, words map[string][]string, wrong ...string) {
+func checkFigures(t *testing.T, figures func() map[string]func(io.Writer) error, words map[string][]string,
+	wrong ...string) {
 	t.Helper()
 	second := figures()
 	for name, draw := range figures() {
@@ -176,7 +183,8 @@ func TestEdges(t *testing.T) {
 
 // Losses that diverged, are equal or nearly equal have an axis.
 func TestHugeLosses(t *testing.T) {
-	for _, losses := range [][]float64{{2.894e26}, {2.894e26, 2.894e26}, {1e300, -1e300}, {1e16, math.Nextafter(1e16, 2e16)}, {-1e30}, {1e-300, 2e-300}, {0}} {
+	for _, losses := range [][]float64{{2.894e26}, {2.894e26, 2.894e26}, {1e300, -1e300},
+		{1e16, math.Nextafter(1e16, 2e16)}, {-1e30}, {1e-300, 2e-300}, {0}} {
 		var metrics []train.Metrics
 		for i, loss := range losses {
 			metrics = append(metrics, train.Metrics{Epoch: i + 1, Loss: loss})
@@ -192,7 +200,8 @@ func TestNothingToDraw(t *testing.T) {
 	var out bytes.Buffer
 	for name, err := range map[string]error{
 		"loss": LossAccuracy(&out, "", nil), "attention": AttentionSnapshots(&out, "", nil),
-		"trajectories": WeightTrajectories(&out, "", nil, nil), "confusion": Confusion(&out, "", nil, nil), "reliability": Reliability(&out, "", nil),
+		"trajectories": WeightTrajectories(&out, "", nil, nil), "confusion": Confusion(&out, "", nil, nil),
+		"reliability": Reliability(&out, "", nil),
 	} {
 		if err == nil {
 			t.Errorf("%s of nothing gives no error", name)
@@ -220,7 +229,8 @@ func TestScoresThatAreNotFinite(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	for _, scores := range [][]float32{{0.5, inf}, {-inf, 0.5}, {nan, 0.5}, {nan}, {inf}, {3e38, -3e38}} {
 		var out strings.Builder
-		if err := AttentionSnapshots(&out, "scores", []train.AttentionSnapshot{{Epoch: 1, Test: train.Scores{Positive: scores}}}); err != nil {
+		if err := AttentionSnapshots(&out, "scores", []train.AttentionSnapshot{
+			{Epoch: 1, Test: train.Scores{Positive: scores}}}); err != nil {
 			t.Error(err)
 		}
 		if svg := out.String(); strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
@@ -240,7 +250,8 @@ func TestLongTitles(t *testing.T) {
 	if err := WeightTrajectories(&out, "run", bags, []string{name, "b"}); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(out.String(), name) || !strings.Contains(out.String(), ">bag 1, true: long_class") || !strings.Contains(out.String(), "…<") {
+	if strings.Contains(out.String(), name) || !strings.Contains(out.String(), ">bag 1, true: long_class") ||
+		!strings.Contains(out.String(), "…<") {
 		t.Errorf("the title of bag 1 is not shortened:\n%s", out.String())
 	}
 }

@@ -17,7 +17,8 @@ func TestRanks(t *testing.T) {
 		critical float64
 	}{
 		{[]string{"a", "b"}, []float64{1, 2}, 1.5},
-		{[]string{"DEMIPL", "a learner <with> a long & hostile name", "PRODEN", "RC", "LWS"}, []float64{1.2, 2, 2.9, 4.1, 4.8}, 0.9},
+		{[]string{"DEMIPL", "a learner <with> a long & hostile name", "PRODEN", "RC", "LWS"}, []float64{1.2, 2, 2.9, 4.1,
+			4.8}, 0.9},
 		{[]string{"a", "b", "c"}, []float64{2, 2, 2}, 9},
 	} {
 		var svg, again bytes.Buffer
@@ -27,7 +28,8 @@ func TestRanks(t *testing.T) {
 		if err := testsupport.CheckSVG(svg.Bytes()); err != nil {
 			t.Error(err)
 		}
-		if err := Ranks(&again, "ranks", c.names, c.ranks, c.critical); err != nil || !bytes.Equal(svg.Bytes(), again.Bytes()) {
+		if err := Ranks(&again, "ranks", c.names, c.ranks, c.critical); err != nil ||
+			!bytes.Equal(svg.Bytes(), again.Bytes()) {
 			t.Errorf("a second drawing differs: %v", err)
 		}
 	}

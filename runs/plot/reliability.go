@@ -51,7 +51,8 @@ func Reliability(w io.Writer, title string, bins []measure.Bin) error {
 // addBar draws a bar from the x axis up to a height.
 func (p *panel) addBar(low, high, height float64, colour color.NRGBA) {
 	outline := plotter.XYs{{X: low, Y: 0}, {X: low, Y: height}, {X: high, Y: height}, {X: high, Y: 0}}
-	p.Add(&plotter.Polygon{XYs: []plotter.XYs{outline}, Color: paler(colour)}, &plotter.Line{XYs: outline, LineStyle: draw.LineStyle{Color: colour, Width: 1.2}})
+	p.Add(&plotter.Polygon{XYs: []plotter.XYs{outline}, Color: paler(colour)}, &plotter.Line{XYs: outline,
+		LineStyle: draw.LineStyle{Color: colour, Width: 1.2}})
 }
 
 // paler returns a colour for areas.

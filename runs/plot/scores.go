@@ -83,7 +83,8 @@ type kindOf struct {
 func (c *ScoreCounts) kinds() []kindOf {
 	var list []kindOf
 	for _, k := range []kindOf{
-		{"negative instances", c.Negative, blue}, {"positive instances", c.Positive, orange}, {"instances, kind unknown", c.Unknown, green},
+		{"negative instances", c.Negative, blue}, {"positive instances", c.Positive, orange}, {"instances, kind unknown",
+			c.Unknown, green},
 	} {
 		if total(k.bins) > 0 {
 			list = append(list, k)

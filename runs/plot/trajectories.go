@@ -36,7 +36,8 @@ func WeightTrajectories(w io.Writer, title string, bags []train.Trajectory, clas
 	}
 	var legend []entry
 	if known {
-		legend = append(legend, entry{name: "true label", line: stroke(green)}, entry{name: "false candidate", line: stroke(orange, 5, 3)})
+		legend = append(legend, entry{name: "true label", line: stroke(green)}, entry{name: "false candidate",
+			line: stroke(orange, 5, 3)})
 	}
 	if unknown {
 		legend = append(legend, entry{name: "candidate, truth unknown", line: stroke(blue)})

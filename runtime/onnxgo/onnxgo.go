@@ -49,7 +49,8 @@ func (backend) Open(f *runtime.File) (runtime.Session, error) {
 		return nil, fmt.Errorf("it has no execution provider %q; use %s", p, contract.BackendORT)
 	}
 	if f.Meta.Contract != contract.ContractBag {
-		return nil, fmt.Errorf("it runs only contract %s, the file has %s; use onnxruntime", contract.ContractBag, f.Meta.Contract)
+		return nil, fmt.Errorf("it runs only contract %s, the file has %s; use onnxruntime", contract.ContractBag,
+			f.Meta.Contract)
 	}
 	file, err := onnxpb.ReadBytes(f.Data)
 	if err != nil {
@@ -63,7 +64,8 @@ func (backend) Open(f *runtime.File) (runtime.Session, error) {
 		return nil, err
 	}
 	if n := len(file.GetGraph().GetNode()); n > maxNodes {
-		return nil, fmt.Errorf("the graph has %d nodes, more than the %d that it builds in bearable time; use %s", n, maxNodes, contract.BackendORT)
+		return nil, fmt.Errorf("the graph has %d nodes, more than the %d that it builds in bearable time; use %s", n,
+			maxNodes, contract.BackendORT)
 	}
 	s := &session{data: data, shape: f.Meta.InputShape, classAttention: f.Meta.ClassAttention}
 	s.idle.MaxCount, s.idle.MaxSize = max(1, min(maxIdleMachines, maxIdleBytes/len(data))), maxIdleInstances
@@ -186,10 +188,12 @@ func (m *machine) run(bag runtime.Bag, to runtime.Prediction) (err error) {
 	if err := m.graph.Run(); err != nil {
 		return err
 	}
-	if err := copyOut(contract.Probabilities, m.probabilities.GetTensor(), to.Probabilities, len(to.Probabilities)); err != nil {
+	if err := copyOut(contract.Probabilities, m.probabilities.GetTensor(), to.Probabilities,
+		len(to.Probabilities)); err != nil {
 		return err
 	}
-	if err := copyOut(contract.Attention, m.attention.GetTensor(), to.Attention, bag.N); err != nil || m.classAttention == nil {
+	if err := copyOut(contract.Attention, m.attention.GetTensor(), to.Attention, bag.N); err != nil ||
+		m.classAttention == nil {
 		return err
 	}
 	rows := make([]float32, len(to.ClassAttention)*bag.N)

@@ -12,7 +12,8 @@ import (
 func BenchmarkInferJSON(b *testing.B) {
 	s := start(b)
 	bag := randomBag(80, 1)
-	body := asJSON(map[string]any{"inputs": []any{map[string]any{"name": "instances", "datatype": "FP32", "shape": []int{80, 3}, "data": bag.Instances}}})
+	body := asJSON(map[string]any{"inputs": []any{map[string]any{"name": "instances", "datatype": "FP32",
+		"shape": []int{80, 3}, "data": bag.Instances}}})
 	handler := s.handler()
 	b.ReportAllocs()
 	for b.Loop() {

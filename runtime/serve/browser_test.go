@@ -30,11 +30,14 @@ func TestPageInBrowser(t *testing.T) {
 		text, _ := io.ReadAll(r.Body)
 		report <- string(text)
 	})
-	mux.HandleFunc("GET /test", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, "testdata/page_test.html") })
+	mux.HandleFunc("GET /test", func(w http.ResponseWriter, r *http.Request) {
+		http.ServeFile(w, r, "testdata/page_test.html")
+	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.handler().ServeHTTP(framed{w}, r) })
 	server := httptest.NewServer(mux)
 	defer server.Close()
-	window := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--user-data-dir="+t.TempDir(), server.URL+"/test")
+	window := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+		"--user-data-dir="+t.TempDir(), server.URL+"/test")
 	if err := window.Start(); err != nil {
 		t.Fatal(err)
 	}

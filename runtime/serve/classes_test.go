@@ -78,7 +78,8 @@ func TestClassAttention(t *testing.T) {
 			Data  []float32
 		}
 	}](t, text)
-	if code != 200 || len(answer.Outputs) != 1 || !slices.Equal(answer.Outputs[0].Shape, []int{4, 5}) || !slices.Equal(answer.Outputs[0].Data, slices.Concat(want.ClassAttention...)) {
+	if code != 200 || len(answer.Outputs) != 1 || !slices.Equal(answer.Outputs[0].Shape, []int{4, 5}) ||
+		!slices.Equal(answer.Outputs[0].Data, slices.Concat(want.ClassAttention...)) {
 		t.Errorf("status %d: %s", code, text)
 	}
 }

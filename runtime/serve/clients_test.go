@@ -12,7 +12,8 @@ import (
 
 // Clients of other projects receive the predictions of the model.
 func TestForeignClients(t *testing.T) {
-	for library, pin := range map[string]string{"tritonclient": "tritonclient[grpc,http]==2.73.0", "kserve": "kserve==0.21.0"} {
+	for library, pin := range map[string]string{"tritonclient": "tritonclient[grpc,http]==2.73.0",
+		"kserve": "kserve==0.21.0"} {
 		t.Run(library, func(t *testing.T) {
 			python := testsupport.Python(t, "numpy", pin)
 			s := start(t)
@@ -23,7 +24,8 @@ func TestForeignClients(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				cases = append(cases, map[string]any{"instances": nested(b), "probabilities": p.Probabilities, "attention": p.Attention})
+				cases = append(cases, map[string]any{"instances": nested(b), "probabilities": p.Probabilities,
+					"attention": p.Attention})
 			}
 			cmd := exec.Command(python, "testdata/clients.py", library, s.web, s.rpc)
 			cmd.Stdin = strings.NewReader(asJSON(cases))

@@ -81,7 +81,8 @@ func TestStalledClients(t *testing.T) {
 func TestStalledGRPC(t *testing.T) {
 	s := start(t, func(o *Options) { o.Timeout = 300 * time.Millisecond })
 	const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-	for _, sent := range []string{"", preface[:10], "GET / HTTP/1.1\r\n\r\n", preface + "\xff\xff\xff\xff\xff\xff\xff\xff\xff"} {
+	for _, sent := range []string{"", preface[:10], "GET / HTTP/1.1\r\n\r\n",
+		preface + "\xff\xff\xff\xff\xff\xff\xff\xff\xff"} {
 		conn, err := net.Dial("tcp", s.rpc)
 		if err != nil {
 			t.Fatal(err)
@@ -105,7 +106,8 @@ func TestStalledGRPC(t *testing.T) {
 	// The same is true for a message without tensors. Both errors are counted.
 	unnamed := &oip.ModelReadyRequest{}
 	unnamed.ProtoReflect().SetUnknown([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f})
-	err = s.dial(t).Invoke(t.Context(), oip.GRPCInferenceService_ModelReady_FullMethodName, unnamed, &oip.ModelReadyResponse{})
+	err = s.dial(t).Invoke(t.Context(), oip.GRPCInferenceService_ModelReady_FullMethodName, unnamed,
+		&oip.ModelReadyResponse{})
 	if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "cannot be decoded") {
 		t.Error(err)
 	}
@@ -115,11 +117,13 @@ func TestStalledGRPC(t *testing.T) {
 			t.Errorf("a message of %s that cannot be decoded is not counted", method)
 		}
 	}
-	if _, err := oip.NewGRPCInferenceServiceClient(s.dial(t)).ModelInfer(t.Context(), message(randomBag(1, 1), true)); err != nil {
+	if _, err := oip.NewGRPCInferenceServiceClient(s.dial(t)).ModelInfer(t.Context(), message(randomBag(1, 1),
+		true)); err != nil {
 		t.Error(err)
 	}
 	// This call never sends its message.
-	silent, err := s.dial(t).NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, oip.GRPCInferenceService_ModelInfer_FullMethodName)
+	silent, err := s.dial(t).NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true},
+		oip.GRPCInferenceService_ModelInfer_FullMethodName)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +137,8 @@ func TestLongHead(t *testing.T) {
 	s := start(t)
 	long := strings.Repeat("x", 100<<10)
 	conn := s.connect(t, "GET /v2 HTTP/1.1\r\nHost: a\r\nX: "+long[:2*maxHeader]+"\r\n\r\n")
-	if told, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || told.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+	if told, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil ||
+		told.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Error(told, err)
 	}
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "x", long)
@@ -195,7 +200,8 @@ func TestConnectionLimit(t *testing.T) {
 		t.Fatalf("answered beyond the limit, %v", err)
 	case <-time.After(300 * time.Millisecond):
 	}
-	for path, want := range map[string]int{"/v2/health/live": 200, "/v2/health/ready": 200, "/v2/models/bag/ready": 200, "/metrics": 200, "/v2": 404, "/predict": 404} {
+	for path, want := range map[string]int{"/v2/health/live": 200, "/v2/health/ready": 200, "/v2/models/bag/ready": 200,
+		"/metrics": 200, "/v2": 404, "/predict": 404} {
 		resp, err := http.Get(s.admin + path)
 		if err != nil {
 			t.Fatal(err)
@@ -206,7 +212,8 @@ func TestConnectionLimit(t *testing.T) {
 			t.Errorf("admin %s: status %d, %s", path, resp.StatusCode, text)
 		}
 	}
-	if resp, err := http.Post(s.admin+"/metrics", "", nil); err != nil || resp.StatusCode != 405 || resp.Header.Get("Allow") != "GET" {
+	if resp, err := http.Post(s.admin+"/metrics", "", nil); err != nil || resp.StatusCode != 405 ||
+		resp.Header.Get("Allow") != "GET" {
 		t.Errorf("admin, wrong method: %v, %v", resp, err)
 	}
 	open[0].Close()
@@ -233,7 +240,8 @@ func TestMillionInstances(t *testing.T) {
 	client = oip.NewGRPCInferenceServiceClient(s.dial(t))
 	got, err := client.ModelInfer(t.Context(), message(big, true))
 	if err != nil {
-		if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "received message larger") { // the client's own limit
+		// the client's own limit
+		if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "received message larger") {
 			t.Fatal(err)
 		}
 	} else if len(got.RawOutputContents[1]) != 4*big.N {
@@ -296,7 +304,8 @@ func TestBusy(t *testing.T) {
 		t.Error(err)
 	}
 	full := &openVersion{modelFile: v.modelFile, info: v.info, queue: q}
-	if _, err := full.predict(t.Context(), nil); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "busy") {
+	if _, err := full.predict(t.Context(), nil); status.Code(err) != codes.Unavailable ||
+		!strings.Contains(err.Error(), "busy") {
 		t.Error(err)
 	}
 }
@@ -306,7 +315,8 @@ func TestBusy(t *testing.T) {
 func TestMemoryLimit(t *testing.T) {
 	const size = 250_000
 	s := start(t, func(o *Options) { o.RequestMemory, o.Timeout = 1_000_000, 2*time.Second })
-	stalled := s.connect(t, fmt.Sprintf("POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n  ", size))
+	stalled := s.connect(t, fmt.Sprintf("POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n  ",
+		size))
 	for s.admission.large.TryAcquire(500_000) { // until its memory is reserved
 		s.admission.large.Release(500_000)
 		time.Sleep(time.Millisecond)
@@ -331,7 +341,8 @@ func TestMemoryLimit(t *testing.T) {
 		t.Errorf("status %d: %s", code, text)
 	}
 	client := oip.NewGRPCInferenceServiceClient(s.dial(t))
-	if _, err := client.ModelInfer(t.Context(), message(randomBag(10_000, 1), true)); status.Code(err) != codes.Unavailable {
+	if _, err := client.ModelInfer(t.Context(), message(randomBag(10_000, 1), true)); status.Code(
+		err) != codes.Unavailable {
 		t.Error(err)
 	}
 	s.well(t)
@@ -356,12 +367,14 @@ func TestMemoryOfAnswer(t *testing.T) {
 		"raw":  {"/v2/models/bag/infer", fmt.Sprintf("%s: %d\r\n", jsonLength, len(head)), head + raw},
 		"JSON": {"/predict?model=bag", "", text},
 	} {
-		first := s.connect(t, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: a\r\n%sContent-Length: %d\r\n\r\n%s", c.path, c.header, len(c.body), c.body[:1000]))
+		first := s.connect(t, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: a\r\n%sContent-Length: %d\r\n\r\n%s", c.path, c.header,
+			len(c.body), c.body[:1000]))
 		for s.admission.large.TryAcquire(s.admission.large.size) { // until its memory is reserved
 			s.admission.large.Release(s.admission.large.size)
 			time.Sleep(time.Millisecond)
 		}
-		other := s.connect(t, fmt.Sprintf("POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", waiting))
+		other := s.connect(t, fmt.Sprintf("POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n",
+			waiting))
 		for s.admission.large.queued.Load() == 0 {
 			time.Sleep(time.Millisecond)
 		}
@@ -390,7 +403,8 @@ func TestChunkedBodies(t *testing.T) {
 	text := oneBag + strings.Repeat(" ", limit-len(oneBag))
 	const size = 100_000
 	s.connect(t, fmt.Sprintf("%s%x\r\n%s\r\n", head, size, text[:size]))
-	for end := time.Now().Add(10 * time.Second); s.admission.large.TryAcquire(s.admission.large.size); { // until its memory is reserved
+	// until its memory is reserved
+	for end := time.Now().Add(10 * time.Second); s.admission.large.TryAcquire(s.admission.large.size); {
 		s.admission.large.Release(s.admission.large.size)
 		if time.Sleep(time.Millisecond); time.Now().After(end) {
 			t.Fatal("a large body uses the memory for small requests")
@@ -416,14 +430,16 @@ func TestRunMemory(t *testing.T) {
 	bag := func(n int) string {
 		return `{"instances": [` + strings.Repeat("[0,0,0],", n-1) + `[0,0,0]]}`
 	}
-	if code, text := s.ask(t, "POST", "/predict?model=bag", bag(75_000)); code != 413 || !strings.Contains(text, "fewer instances") {
+	if code, text := s.ask(t, "POST", "/predict?model=bag", bag(75_000)); code != 413 ||
+		!strings.Contains(text, "fewer instances") {
 		t.Errorf("status %d: %.200s", code, text)
 	}
 	memory := s.models.memory
 	if err := memory.Acquire(t.Context(), memory.size); err != nil {
 		t.Fatal(err)
 	}
-	if code, text := s.ask(t, "POST", "/predict?model=bag", bag(40_000)); code != 503 || !strings.Contains(text, "waited for a run") {
+	if code, text := s.ask(t, "POST", "/predict?model=bag", bag(40_000)); code != 503 ||
+		!strings.Contains(text, "waited for a run") {
 		t.Errorf("status %d: %.200s", code, text)
 	}
 	s.well(t)
@@ -454,7 +470,8 @@ func TestBrowsers(t *testing.T) {
 		{"evil.example:8080", "application/json", "", 421},
 		{"127.0.0.1.evil.example", "application/json", "", 421},
 	} {
-		for path, body := range map[string]string{"/predict?model=bag": oneBag, "/v2/models/bag/infer": `{"inputs": [{"name": "instances", "datatype": "FP32", "shape": [1, 3], "data": [1, 2, 3]}]}`} {
+		for path, body := range map[string]string{"/predict?model=bag": oneBag,
+			"/v2/models/bag/infer": `{"inputs": [{"name": "instances", "datatype": "FP32", "shape": [1, 3], "data": [1, 2, 3]}]}`} {
 			req, err := http.NewRequest("POST", s.url+path, strings.NewReader(body))
 			if err != nil {
 				t.Fatal(err)
@@ -475,7 +492,8 @@ func TestBrowsers(t *testing.T) {
 			}
 		}
 	}
-	for listen, want := range map[string]string{":8080": "[*]", "0.0.0.0:1": "[*]", "[::]:1": "[*]", "10.0.0.1:1": "[*]", "localhost:1": "[localhost 127.0.0.1 ::1]", "127.0.0.2:1": "[localhost 127.0.0.1 ::1 127.0.0.2]"} {
+	for listen, want := range map[string]string{":8080": "[*]", "0.0.0.0:1": "[*]", "[::]:1": "[*]", "10.0.0.1:1": "[*]",
+		"localhost:1": "[localhost 127.0.0.1 ::1]", "127.0.0.2:1": "[localhost 127.0.0.1 ::1 127.0.0.2]"} {
 		if got := fmt.Sprint(LocalHosts(listen)); got != want {
 			t.Errorf("%s: %s, want %s", listen, got, want)
 		}
@@ -487,7 +505,9 @@ func TestInternalErrors(t *testing.T) {
 	var log bytes.Buffer
 	s := start(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	w := httptest.NewRecorder()
-	s.serve(route{"GET", "/x", true, func(http.ResponseWriter, *http.Request) error { return errors.New("/home/secret.cc:12 failed") }}, nil).ServeHTTP(w, httptest.NewRequest("GET", "/x", nil))
+	s.serve(route{"GET", "/x", true, func(http.ResponseWriter, *http.Request) error {
+		return errors.New("/home/secret.cc:12 failed")
+	}}, nil).ServeHTTP(w, httptest.NewRequest("GET", "/x", nil))
 	if w.Code != 500 || strings.Contains(w.Body.String(), "secret") || !strings.Contains(log.String(), "secret.cc:12") {
 		t.Errorf("status %d: %s; log: %s", w.Code, w.Body, &log)
 	}
@@ -637,7 +657,8 @@ func TestDrainNewConnection(t *testing.T) {
 	for s.ready() {
 		time.Sleep(time.Millisecond)
 	}
-	if _, err := fmt.Fprintf(conn, "POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", len(oneBag), oneBag); err != nil {
+	if _, err := fmt.Fprintf(conn, "POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s",
+		len(oneBag), oneBag); err != nil {
 		t.Fatal(err)
 	}
 	if told, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || told.StatusCode != 200 || !told.Close {

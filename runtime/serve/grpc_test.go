@@ -64,13 +64,15 @@ func TestGRPC(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.ModelName != "bag" || got.ModelVersion != "1" || got.Id != "x" || len(got.Outputs) != 2 || len(got.RawOutputContents) != 2 {
+			if got.ModelName != "bag" || got.ModelVersion != "1" || got.Id != "x" || len(got.Outputs) != 2 ||
+				len(got.RawOutputContents) != 2 {
 				t.Fatalf("raw %v: %v", raw, got)
 			}
 			if p := ndarray.FromBytes[float32](got.RawOutputContents[0]); !slices.Equal(p, want.Probabilities) {
 				t.Errorf("%d instances: probabilities %v, want %v", n, p, want.Probabilities)
 			}
-			if a := ndarray.FromBytes[float32](got.RawOutputContents[1]); !slices.Equal(a, want.Attention) || !slices.Equal(got.Outputs[1].Shape, []int64{1, int64(n)}) {
+			if a := ndarray.FromBytes[float32](got.RawOutputContents[1]); !slices.Equal(a, want.Attention) ||
+				!slices.Equal(got.Outputs[1].Shape, []int64{1, int64(n)}) {
 				t.Errorf("%d instances: attention %v of shape %v, want %v", n, a, got.Outputs[1].Shape, want.Attention)
 			}
 		}
@@ -82,17 +84,21 @@ func TestGRPC(t *testing.T) {
 		t.Error(ready, err)
 	}
 	for name, want := range map[string]bool{"bag": true, "nosuch": false} {
-		if ready, err := client.ModelReady(t.Context(), &oip.ModelReadyRequest{Name: name}); err != nil || ready.Ready != want {
+		if ready, err := client.ModelReady(t.Context(), &oip.ModelReadyRequest{Name: name}); err != nil ||
+			ready.Ready != want {
 			t.Error(name, ready, err)
 		}
 	}
-	if m, err := client.ServerMetadata(t.Context(), &oip.ServerMetadataRequest{}); err != nil || m.Name != "miplc" || !slices.Equal(m.Extensions, extensions) {
+	if m, err := client.ServerMetadata(t.Context(), &oip.ServerMetadataRequest{}); err != nil || m.Name != "miplc" ||
+		!slices.Equal(m.Extensions, extensions) {
 		t.Error(m, err)
 	}
-	if m, err := client.ModelMetadata(t.Context(), &oip.ModelMetadataRequest{Name: "batch", Version: "1"}); err != nil || len(m.Inputs) != 2 || len(m.Outputs) != 3 {
+	if m, err := client.ModelMetadata(t.Context(), &oip.ModelMetadataRequest{Name: "batch", Version: "1"}); err != nil ||
+		len(m.Inputs) != 2 || len(m.Outputs) != 3 {
 		t.Error(m, err)
 	}
-	probe, err := grpc_health_v1.NewHealthClient(s.dial(t)).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: "inference.GRPCInferenceService"})
+	probe, err := grpc_health_v1.NewHealthClient(s.dial(t)).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{
+		Service: "inference.GRPCInferenceService"})
 	if err != nil || probe.Status != grpc_health_v1.HealthCheckResponse_SERVING {
 		t.Error(probe, err)
 	}
@@ -116,18 +122,24 @@ func TestWrongMessages(t *testing.T) {
 		{&oip.ModelInferRequest{}, codes.InvalidArgument, "several models"},
 		{change(true, func(m *oip.ModelInferRequest) { m.ModelName = "x" }), codes.NotFound, "no model"},
 		{change(true, func(m *oip.ModelInferRequest) { m.ModelVersion = "x" }), codes.NotFound, "no version"},
-		{change(true, func(m *oip.ModelInferRequest) { m.RawInputContents[0] = m.RawInputContents[0][1:] }), codes.InvalidArgument, "has 23 bytes, its shape [2 3] needs 24"},
-		{change(true, func(m *oip.ModelInferRequest) { copy(m.RawInputContents[0][8:], nan) }), codes.InvalidArgument, "feature 3 of instance 1 is NaN"},
-		{change(true, func(m *oip.ModelInferRequest) { m.RawInputContents = append(m.RawInputContents, nil) }), codes.InvalidArgument, "raw contents of 2"},
+		{change(true, func(m *oip.ModelInferRequest) { m.RawInputContents[0] = m.RawInputContents[0][1:] }),
+			codes.InvalidArgument, "has 23 bytes, its shape [2 3] needs 24"},
+		{change(true, func(m *oip.ModelInferRequest) { copy(m.RawInputContents[0][8:], nan) }), codes.InvalidArgument,
+			"feature 3 of instance 1 is NaN"},
+		{change(true, func(m *oip.ModelInferRequest) { m.RawInputContents = append(m.RawInputContents, nil) }),
+			codes.InvalidArgument, "raw contents of 2"},
 		{change(false, func(m *oip.ModelInferRequest) { m.Inputs[0].Contents = nil }), codes.InvalidArgument, "has 0 bytes"},
 		{change(false, func(m *oip.ModelInferRequest) { m.Inputs[0].Shape[0] = 1 << 40 }), codes.InvalidArgument, "shape"},
-		{change(false, func(m *oip.ModelInferRequest) { m.Inputs[0].Shape[0] = 5001 }), codes.InvalidArgument, "accepts at most 5000"},
-		{change(true, func(m *oip.ModelInferRequest) { m.Outputs = append(m.Outputs, attention, attention) }), codes.InvalidArgument, `"attention" is requested twice`},
+		{change(false, func(m *oip.ModelInferRequest) { m.Inputs[0].Shape[0] = 5001 }), codes.InvalidArgument,
+			"accepts at most 5000"},
+		{change(true, func(m *oip.ModelInferRequest) { m.Outputs = append(m.Outputs, attention, attention) }),
+			codes.InvalidArgument, `"attention" is requested twice`},
 		{change(true, func(m *oip.ModelInferRequest) { m.ModelName = long }), codes.NotFound, "no model"},
 		{change(true, func(m *oip.ModelInferRequest) { m.ModelVersion = long }), codes.NotFound, "no version"},
 		{change(true, func(m *oip.ModelInferRequest) { m.Inputs[0].Name = long }), codes.InvalidArgument, "no input"},
 		{change(true, func(m *oip.ModelInferRequest) { m.Inputs[0].Datatype = long }), codes.InvalidArgument, "datatype"},
-		{change(true, func(m *oip.ModelInferRequest) { m.Inputs[0].Shape = make([]int64, 100_000) }), codes.InvalidArgument, "has shape [0 0 0"},
+		{change(true, func(m *oip.ModelInferRequest) { m.Inputs[0].Shape = make([]int64, 100_000) }), codes.InvalidArgument,
+			"has shape [0 0 0"},
 		{change(true, func(m *oip.ModelInferRequest) {
 			m.Inputs[0].Contents = &oip.InferTensorContents{Fp32Contents: make([]float32, 6)}
 		}), codes.InvalidArgument, "both contents and raw contents"},
@@ -143,12 +155,15 @@ func TestWrongMessages(t *testing.T) {
 		{change(true, func(m *oip.ModelInferRequest) {
 			m.Outputs = slices.Repeat([]*oip.ModelInferRequest_InferRequestedOutputTensor{attention}, 10_000)
 		}), codes.InvalidArgument, "too many fields"},
-		{change(true, func(m *oip.ModelInferRequest) { m.Inputs = slices.Repeat(m.Inputs, 17) }), codes.InvalidArgument, "more than 16 inputs"},
+		{change(true, func(m *oip.ModelInferRequest) { m.Inputs = slices.Repeat(m.Inputs, 17) }), codes.InvalidArgument,
+			"more than 16 inputs"},
 		{change(true, func(m *oip.ModelInferRequest) {
 			m.Outputs = slices.Repeat([]*oip.ModelInferRequest_InferRequestedOutputTensor{attention}, 17)
 		}), codes.InvalidArgument, "more than 16 outputs"},
-		{change(true, func(m *oip.ModelInferRequest) { m.Id = long }), codes.InvalidArgument, "id is longer than 65536 bytes"},
-		{change(true, func(m *oip.ModelInferRequest) { m.RawInputContents = make([][]byte, 100_000) }), codes.InvalidArgument, "more than 16 raw contents"},
+		{change(true, func(m *oip.ModelInferRequest) { m.Id = long }), codes.InvalidArgument,
+			"id is longer than 65536 bytes"},
+		{change(true, func(m *oip.ModelInferRequest) { m.RawInputContents = make([][]byte, 100_000) }), codes.InvalidArgument,
+			"more than 16 raw contents"},
 		{message(randomBag(120_000, 1), true), codes.ResourceExhausted, "larger than 1 MiB, the limit"},
 	} {
 		_, err := client.ModelInfer(t.Context(), c.m)
@@ -174,16 +189,19 @@ func TestDecodedSize(t *testing.T) {
 		"outputs":            func(int) []byte { return tag(6, nil) },
 		"raw contents":       func(int) []byte { return tag(7, nil) },
 		"short raw contents": func(int) []byte { return tag(7, []byte{1}) },
-		"parameters":         func(i int) []byte { return tag(4, tag(1, []byte{byte(i & 127), byte(i >> 7 & 127), byte(i >> 14)})) },
-		"input parameters":   func(i int) []byte { return tag(5, entry(i&127)) },
-		"typed bytes":        func(int) []byte { return tag(5, tag(5, tag(8, nil))) },
-		"booleans":           func(int) []byte { return tag(5, tag(5, tag(1, make([]byte, 1000)))) },
-		"integers":           func(int) []byte { return tag(5, tag(5, tag(3, make([]byte, 1000)))) },
-		"unpacked integers":  func(int) []byte { return tag(5, tag(5, []byte{3 << 3, 0})) },
-		"shape":              func(int) []byte { return tag(5, tag(3, make([]byte, 1000))) },
-		"shape in parts":     func(int) []byte { return tag(5, slices.Repeat(tag(3, []byte{0}), 1000)) },
-		"FP32":               func(int) []byte { return tag(5, tag(5, tag(6, make([]byte, 4000)))) },
-		"unknown":            func(int) []byte { return tag(100, nil) },
+		"parameters": func(i int) []byte {
+			return tag(4, tag(1, []byte{byte(i & 127), byte(i >> 7 & 127),
+				byte(i >> 14)}))
+		},
+		"input parameters":  func(i int) []byte { return tag(5, entry(i&127)) },
+		"typed bytes":       func(int) []byte { return tag(5, tag(5, tag(8, nil))) },
+		"booleans":          func(int) []byte { return tag(5, tag(5, tag(1, make([]byte, 1000)))) },
+		"integers":          func(int) []byte { return tag(5, tag(5, tag(3, make([]byte, 1000)))) },
+		"unpacked integers": func(int) []byte { return tag(5, tag(5, []byte{3 << 3, 0})) },
+		"shape":             func(int) []byte { return tag(5, tag(3, make([]byte, 1000))) },
+		"shape in parts":    func(int) []byte { return tag(5, slices.Repeat(tag(3, []byte{0}), 1000)) },
+		"FP32":              func(int) []byte { return tag(5, tag(5, tag(6, make([]byte, 4000)))) },
+		"unknown":           func(int) []byte { return tag(100, nil) },
 	} {
 		var message []byte
 		for i := 0; len(message) < 1<<18; i++ {
@@ -201,7 +219,8 @@ func TestDecodedSize(t *testing.T) {
 		used := heap() - before
 		goruntime.KeepAlive(&m)
 		goruntime.KeepAlive(message)
-		t.Logf("%-20s %5.1f times the message, bound %5.1f", name, float64(used)/float64(len(message)), float64(bound)/float64(len(message)))
+		t.Logf("%-20s %5.1f times the message, bound %5.1f", name, float64(used)/float64(len(message)),
+			float64(bound)/float64(len(message)))
 		if used > bound+1<<16 {
 			t.Errorf("%s: the decoded message uses %d bytes, the bound is %d", name, used, bound)
 		}
@@ -219,7 +238,8 @@ func heap() int64 {
 func TestToken(t *testing.T) {
 	s := start(t, func(o *Options) { o.Tokens = tokensOf(t, "secret") })
 	client := oip.NewGRPCInferenceServiceClient(s.dial(t))
-	for path, want := range map[string]int{"/v2/health/ready": 200, "/v2/models/bag/ready": 200, "/v2": 401, "/v2/models/bag": 401, "/metrics": 401} {
+	for path, want := range map[string]int{"/v2/health/ready": 200, "/v2/models/bag/ready": 200, "/v2": 401,
+		"/v2/models/bag": 401, "/metrics": 401} {
 		if code, text := s.ask(t, "GET", path, ""); code != want {
 			t.Errorf("%s: status %d: %s", path, code, text)
 		}
@@ -227,7 +247,8 @@ func TestToken(t *testing.T) {
 	if _, err := client.ServerReady(t.Context(), &oip.ServerReadyRequest{}); err != nil {
 		t.Error(err)
 	}
-	for header, want := range map[string]codes.Code{"": codes.Unauthenticated, "Bearer other": codes.Unauthenticated, "Basic secret": codes.Unauthenticated, "Bearer secret": codes.OK} {
+	for header, want := range map[string]codes.Code{"": codes.Unauthenticated, "Bearer other": codes.Unauthenticated,
+		"Basic secret": codes.Unauthenticated, "Bearer secret": codes.OK} {
 		ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", header)
 		if _, err := client.ModelInfer(ctx, message(randomBag(1, 1), true)); status.Code(err) != want {
 			t.Errorf("%q: %v", header, err)
@@ -244,7 +265,8 @@ func TestTokenBeforeMessage(t *testing.T) {
 	s := start(t, func(o *Options) { o.Tokens = tokensOf(t, "secret") })
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	stream, err := s.dial(t).NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, oip.GRPCInferenceService_ModelInfer_FullMethodName)
+	stream, err := s.dial(t).NewStream(ctx, &grpc.StreamDesc{ClientStreams: true},
+		oip.GRPCInferenceService_ModelInfer_FullMethodName)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,11 +279,13 @@ func TestTokenBeforeMessage(t *testing.T) {
 // it, and does not delay it.
 func TestWatchedHealth(t *testing.T) {
 	s := start(t, func(o *Options) { o.LameDuck = time.Second })
-	watch, err := grpc_health_v1.NewHealthClient(s.dial(t)).Watch(context.Background(), &grpc_health_v1.HealthCheckRequest{})
+	watch, err := grpc_health_v1.NewHealthClient(s.dial(t)).Watch(context.Background(),
+		&grpc_health_v1.HealthCheckRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []grpc_health_v1.HealthCheckResponse_ServingStatus{grpc_health_v1.HealthCheckResponse_SERVING, grpc_health_v1.HealthCheckResponse_NOT_SERVING} {
+	for _, want := range []grpc_health_v1.HealthCheckResponse_ServingStatus{grpc_health_v1.HealthCheckResponse_SERVING,
+		grpc_health_v1.HealthCheckResponse_NOT_SERVING} {
 		got, err := watch.Recv()
 		if err != nil || got.Status != want {
 			t.Fatal(got, err)

@@ -35,7 +35,8 @@ func TestImages(t *testing.T) {
 		return `"` + base64.StdEncoding.EncodeToString(b.Bytes()) + `"`
 	}
 	images := func(list ...string) string { return fmt.Sprintf(`{"images": [%s]}`, strings.Join(list, ", ")) }
-	info := &runtime.Info{Metadata: contract.Metadata{InputShape: []int{3, 2, 2}, Encoder: &contract.Encoder{EncoderInput: contract.EncoderInput{Size: 2}}}}
+	info := &runtime.Info{Metadata: contract.Metadata{InputShape: []int{3, 2, 2}, Encoder: &contract.Encoder{
+		EncoderInput: contract.EncoderInput{Size: 2}}}}
 	for _, c := range []struct {
 		body string
 		info *runtime.Info
@@ -46,10 +47,14 @@ func TestImages(t *testing.T) {
 		{images(file(2)), &runtime.Info{Metadata: contract.Metadata{InputShape: []int{3}}}, "has no encoder"},
 		{images(`"***"`), info, "images[0]: this must be an image file in base64"},
 		{images(file(2), `"aGVsbG8="`), info, "images[1]: not a JPEG, PNG or TIFF image$"},
-		{images(file(2), file(2)), &runtime.Info{Metadata: contract.Metadata{InputShape: []int{3, 2, 2}, Generator: "patches side=2"}}, `"images" has 2 images; the model cuts one`},
-		{images(file(1)), &runtime.Info{Metadata: contract.Metadata{InputShape: []int{3, 2, 2}, Generator: "patches side=2"}}, "images[0]: the image has 1x1 pixels, but a patch needs 2x2"},
-		{images(file(8)), &runtime.Info{Metadata: contract.Metadata{InputShape: []int{3, 2, 2}, Generator: "patches side=2"}}, "at most 3"},
-		{images(file(2)), &runtime.Info{Metadata: contract.Metadata{InputShape: []int{3, 2, 2}, Generator: "slices"}}, `the generator "slices" is not known`},
+		{images(file(2), file(2)), &runtime.Info{Metadata: contract.Metadata{InputShape: []int{3, 2, 2},
+			Generator: "patches side=2"}}, `"images" has 2 images; the model cuts one`},
+		{images(file(1)), &runtime.Info{Metadata: contract.Metadata{InputShape: []int{3, 2, 2}, Generator: "patches side=2"}},
+			"images[0]: the image has 1x1 pixels, but a patch needs 2x2"},
+		{images(file(8)), &runtime.Info{Metadata: contract.Metadata{InputShape: []int{3, 2, 2}, Generator: "patches side=2"}},
+			"at most 3"},
+		{images(file(2)), &runtime.Info{Metadata: contract.Metadata{InputShape: []int{3, 2, 2}, Generator: "slices"}},
+			`the generator "slices" is not known`},
 		{`{"images": [], "images": []}`, info, `"images" is given twice`},
 		{images(`7`), info, "images[0]: this must be"},
 		{`{"images": {}}`, info, "must be a list"},
@@ -61,7 +66,8 @@ func TestImages(t *testing.T) {
 		bag, err := s.readBag(req, c.info)
 		req.memory.release()
 		if c.want != "" {
-			if status.Code(err) != codes.InvalidArgument && status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error()+"$", c.want) {
+			if status.Code(err) != codes.InvalidArgument && status.Code(err) != codes.ResourceExhausted ||
+				!strings.Contains(err.Error()+"$", c.want) {
 				t.Errorf("%.80s: %v, want %q", c.body, err, c.want)
 			}
 			continue
@@ -90,11 +96,13 @@ func TestCutImage(t *testing.T) {
 	}
 	req := s.request([]byte(`{"images": ["` + base64.StdEncoding.EncodeToString(b.Bytes()) + `"]}`))
 	defer req.memory.release()
-	bag, err := s.readBag(req, &runtime.Info{Metadata: contract.Metadata{InputShape: []int{1, 2, 2}, Generator: "patches gray=true side=2"}})
+	bag, err := s.readBag(req, &runtime.Info{Metadata: contract.Metadata{InputShape: []int{1, 2, 2},
+		Generator: "patches gray=true side=2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []float32{0, 0.2, 0, 0.2, 0.4, 0.6, 0.4, 0.6}; bag.N != 2 || !slices.EqualFunc(bag.Instances, want, func(a, b float32) bool { return a-b < 1e-6 && b-a < 1e-6 }) {
+	if want := []float32{0, 0.2, 0, 0.2, 0.4, 0.6, 0.4, 0.6}; bag.N != 2 ||
+		!slices.EqualFunc(bag.Instances, want, func(a, b float32) bool { return a-b < 1e-6 && b-a < 1e-6 }) {
 		t.Errorf("%d instances %v, want %v", bag.N, bag.Instances, want)
 	}
 }

@@ -32,7 +32,9 @@ import (
 
 func TestScan(t *testing.T) {
 	dir := t.TempDir()
-	for _, path := range []string{"a.onnx", "run/model.onnx", "many/1/model.onnx", "many/12/model.onnx", "many/x/model.onnx", "many/01/model.onnx", "many/+1/model.onnx", "many/config.pbtxt", "empty/notes.txt", ".hidden/model.onnx"} {
+	for _, path := range []string{"a.onnx", "run/model.onnx", "many/1/model.onnx", "many/12/model.onnx",
+		"many/x/model.onnx", "many/01/model.onnx", "many/+1/model.onnx", "many/config.pbtxt", "empty/notes.txt",
+		".hidden/model.onnx"} {
 		put(t, filepath.Join(dir, path), bagModel)
 	}
 	for root, want := range map[string]string{
@@ -92,7 +94,8 @@ func sameSize(t *testing.T, path string) {
 	if err := os.Chtimes(path, time.Time{}, before.ModTime()); err != nil {
 		t.Fatal(err)
 	}
-	if after, err := os.Stat(path); err != nil || after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
+	if after, err := os.Stat(path); err != nil || after.Size() != before.Size() ||
+		!after.ModTime().Equal(before.ModTime()) {
 		t.Fatal(after, err)
 	}
 }
@@ -107,7 +110,8 @@ func TestBrokenModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func(path string) (*runtime.Model, error) { return runtime.Open(path) }
-	o := Options{Log: slog.New(slog.DiscardHandler), Batching: Batching{MaxBags: 1, Runs: 1, MaxWaiting: 1}, RequestMemory: 1 << 20, RunMemory: 1 << 20, Decoders: 1}
+	o := Options{Log: slog.New(slog.DiscardHandler), Batching: Batching{MaxBags: 1, Runs: 1, MaxWaiting: 1},
+		RequestMemory: 1 << 20, RunMemory: 1 << 20, Decoders: 1}
 	s, err := New(dir, open, o)
 	if err != nil || !slices.Equal(s.Models(), []string{"good"}) {
 		t.Fatal(err)
@@ -182,13 +186,15 @@ func TestReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	reload(3, "")
-	if log := s.log.String(); !strings.Contains(log, `msg="model loaded" model=versioned version=10`) || !strings.Contains(log, "sha256=") || strings.Count(log, "cut short") != 1 {
+	if log := s.log.String(); !strings.Contains(log, `msg="model loaded" model=versioned version=10`) ||
+		!strings.Contains(log, "sha256=") || strings.Count(log, "cut short") != 1 {
 		t.Errorf("the log is\n%s", log)
 	}
 	if got := s.Models(); !slices.Equal(got, []string{"bag", "versioned"}) {
 		t.Error(got)
 	}
-	for path, want := range map[string]string{"/v2/models/versioned": `"versions":["2","10"]`, "/v2/models/versioned/versions/2": `"bag_of"`, "/v2/models/batch": "no model"} {
+	for path, want := range map[string]string{"/v2/models/versioned": `"versions":["2","10"]`,
+		"/v2/models/versioned/versions/2": `"bag_of"`, "/v2/models/batch": "no model"} {
 		if _, text := s.ask(t, "GET", path, ""); !strings.Contains(text, want) {
 			t.Errorf("%s: %s", path, text)
 		}
@@ -221,7 +227,8 @@ func TestReloadComparesFeatures(t *testing.T) {
 		if err := os.WriteFile(path, content, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.models.reload(); (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+		if _, err := s.models.reload(); (err == nil) != (c.wrong == "") || err != nil &&
+			!strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("features %s: %v", c.features, err)
 		}
 	}
@@ -242,7 +249,8 @@ func TestReloadOfHostileFiles(t *testing.T) {
 		put(t, filepath.Join(s.dir, name+".onnx"), bagModel)
 	}
 	n, err := s.models.reload()
-	if err == nil || !strings.Contains(err.Error(), "fallen") || !strings.Contains(err.Error(), `\xff.onnx" gives the model the name`) {
+	if err == nil || !strings.Contains(err.Error(), "fallen") ||
+		!strings.Contains(err.Error(), `\xff.onnx" gives the model the name`) {
 		t.Error(err)
 	}
 	if got := s.Models(); n != 1 || !slices.Equal(got, []string{"bag", "batch", "good"}) {
@@ -257,7 +265,8 @@ func certify(t *testing.T, dir, name string) *x509.Certificate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{name}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{name},
+		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -266,7 +275,8 @@ func certify(t *testing.T, dir, name string) *x509.Certificate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: der}, "key.pem": {Type: "PRIVATE KEY", Bytes: secret}} {
+	for file, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: der},
+		"key.pem": {Type: "PRIVATE KEY", Bytes: secret}} {
 		if err := os.WriteFile(filepath.Join(dir, file), pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +317,8 @@ func TestTLS(t *testing.T) {
 			t.Errorf("status %d over HTTP/%d", resp.StatusCode, resp.ProtoMajor)
 		}
 		conn := s.dial(t, grpc.WithTransportCredentials(credentials.NewTLS(config)))
-		if _, err := oip.NewGRPCInferenceServiceClient(conn).ModelInfer(t.Context(), message(randomBag(2, 1), true)); err != nil {
+		if _, err := oip.NewGRPCInferenceServiceClient(conn).ModelInfer(t.Context(), message(randomBag(2, 1),
+			true)); err != nil {
 			t.Error(err)
 		}
 	}

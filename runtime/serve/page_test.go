@@ -64,7 +64,8 @@ func TestOpenAPI(t *testing.T) {
 // The page loads its resources only from this server.
 func TestPage(t *testing.T) {
 	s := start(t, func(o *Options) {
-		o.Examples = []Example{{Instances: []float32{1, 2, 3, 4, 5, 6}, N: 2, Class: "wren", Coords: []float32{0, 256, 128, 256}}}
+		o.Examples = []Example{{Instances: []float32{1, 2, 3, 4, 5, 6}, N: 2, Class: "wren", Coords: []float32{0, 256, 128,
+			256}}}
 		o.Tokens = tokensOf(t, "secret")
 	})
 	_, page := s.ask(t, "GET", "/", "")
@@ -107,24 +108,29 @@ func TestOpenAPIDescribesAnswers(t *testing.T) {
 		{"GET", "/v2/models/bag", "/v2/models/{model}", ""},
 		{"GET", "/v2/models/bag/ready", "/v2/models/{model}/ready", ""},
 		{"POST", "/predict?model=bag", "/predict", `{"instances": [[1, 2, 3]]}`},
-		{"POST", "/v2/models/bag/infer", "/v2/models/{model}/infer", `{"id": "1", "inputs": [{"name": "instances", "datatype": "FP32", "shape": [1, 3], "data": [1, 2, 3]}]}`},
+		{"POST", "/v2/models/bag/infer", "/v2/models/{model}/infer",
+			`{"id": "1", "inputs": [{"name": "instances", "datatype": "FP32", "shape": [1, 3], "data": [1, 2, 3]}]}`},
 	} {
 		code, text := s.ask(t, c.method, c.path, c.body)
 		if code != 200 {
 			t.Errorf("%s: status %d", c.path, code)
 			continue
 		}
-		of := at(doc, "paths", c.route, strings.ToLower(c.method), "responses", "200", "content", "application/json", "schema")
+		of := at(doc, "paths", c.route, strings.ToLower(c.method), "responses", "200", "content", "application/json",
+			"schema")
 		for _, missing := range undescribed(doc, of, decode[any](t, text), c.path) {
 			t.Errorf("not described: %s", missing)
 		}
 	}
 	schema := func(name string) any { return map[string]any{"$ref": "#/components/schemas/" + name} }
-	withEncoder := asJSON(map[string]any{"models": []modelInfo{{Info: runtime.Info{Metadata: contract.Metadata{Encoder: &contract.Encoder{EncoderInput: contract.EncoderInput{Mean: []float64{0}, Std: []float64{1}}}}}}}})
+	withEncoder := asJSON(map[string]any{"models": []modelInfo{
+		{Info: runtime.Info{Metadata: contract.Metadata{Encoder: &contract.Encoder{EncoderInput: contract.EncoderInput{
+			Mean: []float64{0}, Std: []float64{1}}}}}}}})
 	for _, missing := range undescribed(doc, schema("Models"), decode[any](t, withEncoder), "/models") {
 		t.Errorf("not described: %s", missing)
 	}
-	if at(doc, "components", "schemas", "Bag", "properties", "images") == nil || at(doc, "components", "schemas", "Bag", "required") != nil {
+	if at(doc, "components", "schemas", "Bag", "properties", "images") == nil ||
+		at(doc, "components", "schemas", "Bag", "required") != nil {
 		t.Error("a bag of images is not described")
 	}
 }

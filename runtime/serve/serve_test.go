@@ -54,7 +54,8 @@ func start(t testing.TB, change ...func(*Options)) *service {
 	o := Options{
 		Version: "test", Log: slog.New(slog.NewTextHandler(s.log, nil)),
 		Batching:        Batching{MaxBags: 8, Runs: 2, MaxWaiting: 1024},
-		MaxRequestBytes: 1 << 20, RequestMemory: 1 << 30, RunMemory: 1 << 30, Decoders: 2, MaxInstances: 5000, MaxConnections: 1000, Timeout: time.Minute, Drain: time.Minute,
+		MaxRequestBytes: 1 << 20, RequestMemory: 1 << 30, RunMemory: 1 << 30, Decoders: 2, MaxInstances: 5000,
+		MaxConnections: 1000, Timeout: time.Minute, Drain: time.Minute,
 	}
 	for _, f := range change {
 		f(&o)
@@ -181,7 +182,8 @@ func same(got, want runtime.Prediction) error {
 	if got.Label != want.Label || got.Class != want.Class {
 		return fmt.Errorf("label %d %q, want %d %q", got.Label, got.Class, want.Label, want.Class)
 	}
-	if !slices.EqualFunc(got.Probabilities, want.Probabilities, near) || !slices.EqualFunc(got.Attention, want.Attention, near) {
+	if !slices.EqualFunc(got.Probabilities, want.Probabilities, near) || !slices.EqualFunc(got.Attention, want.Attention,
+		near) {
 		return fmt.Errorf("%+v, want %+v", got, want)
 	}
 	return nil
@@ -254,15 +256,18 @@ func TestInferBinary(t *testing.T) {
 	head := asJSON(map[string]any{
 		"parameters": map[string]any{"binary_data_output": true},
 		"inputs": []any{
-			map[string]any{"name": "bag_of", "datatype": "INT64", "shape": []int{7}, "parameters": map[string]int{"binary_data_size": len(which)}},
-			map[string]any{"name": "instances", "datatype": "FP32", "shape": []int{7, 3}, "parameters": map[string]int{"binary_data_size": len(raw)}},
+			map[string]any{"name": "bag_of", "datatype": "INT64", "shape": []int{7}, "parameters": map[string]int{
+				"binary_data_size": len(which)}},
+			map[string]any{"name": "instances", "datatype": "FP32", "shape": []int{7, 3}, "parameters": map[string]int{
+				"binary_data_size": len(raw)}},
 		},
 		"outputs": []any{
 			map[string]any{"name": "label", "parameters": map[string]bool{"binary_data": false}},
 			map[string]any{"name": "probabilities"},
 		},
 	})
-	req, err := http.NewRequest("POST", s.url+"/v2/models/batch/infer", io.MultiReader(strings.NewReader(head), bytes.NewReader(which), bytes.NewReader(raw)))
+	req, err := http.NewRequest("POST", s.url+"/v2/models/batch/infer", io.MultiReader(strings.NewReader(head),
+		bytes.NewReader(which), bytes.NewReader(raw)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +286,8 @@ func TestInferBinary(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := decode[inferAnswer](t, string(body[:length]))
-	if len(got.Outputs) != 2 || got.Outputs[0].Name != "label" || *got.Outputs[1].Parameters.BinaryDataSize != len(body)-length {
+	if len(got.Outputs) != 2 || got.Outputs[0].Name != "label" ||
+		*got.Outputs[1].Parameters.BinaryDataSize != len(body)-length {
 		t.Fatalf("%s and %d bytes", body[:length], len(body)-length)
 	}
 	probabilities := ndarray.FromBytes[float32](body[length:])
@@ -291,7 +297,8 @@ func TestInferBinary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := runtime.Prediction{Label: int(labels[i].(float64)), Class: want.Class, Probabilities: probabilities[4*i : 4*i+4], Attention: want.Attention}
+		p := runtime.Prediction{Label: int(labels[i].(float64)), Class: want.Class, Probabilities: probabilities[4*i : 4*i+4],
+			Attention: want.Attention}
 		if err := same(p, want); err != nil {
 			t.Errorf("bag %d: %v", i, err)
 		}
@@ -324,16 +331,19 @@ func TestWrongRequests(t *testing.T) {
 		{`POST /predict?model=bag&version=%zz {"instances": [[1, 2, 3]]}`, 400, "query of the URL: invalid URL escape"},
 		{`POST /predict?model=bag {"instances": [[1, 2], [3, 4]]}`, 400, "instances[0]: 2 values, the shape needs 3"},
 		{`POST /predict?model=bag {"instances": [[1, 2, 3], [1, 2, 3, 4]]}`, 400, "instances[1]: more than 3 values"},
-		{`POST /predict?model=bag {"instances": [[1, 2, "x"]]}`, 400, `instances[0][2]: "x" is not a number, or is out of range`},
+		{`POST /predict?model=bag {"instances": [[1, 2, "x"]]}`, 400,
+			`instances[0][2]: "x" is not a number, or is out of range`},
 		{`POST /predict?model=bag {"instances": [[1, 2, 1e39]]}`, 400, "is not a number, or is out of range"},
 		{`POST /predict?model=bag {"instances": [[1, 2, NaN]]}`, 400, "invalid character 'N'"},
 		{`POST /predict?model=bag {"instances": []}`, 400, "no instances"},
 		{`POST /predict?model=bag {"instances": 3}`, 400, "must be a list"},
 		{`POST /predict?model=bag {}`, 400, `"instances" is missing`},
 		{`POST /predict?model=bag {"instances": [[1]], "instances": [[1, 2, 3]]}`, 400, `"instances" is given twice`},
-		{infer("bag", strings.Replace(good, `"shape"`, `"datatype": "FP32", "shape"`, 1), ""), 400, `"datatype" is given twice`},
+		{infer("bag", strings.Replace(good, `"shape"`, `"datatype": "FP32", "shape"`, 1), ""), 400,
+			`"datatype" is given twice`},
 		{`POST /predict?model=bag [`, 400, "unexpected EOF"},
-		{`POST /predict?model=bag {"instances": [` + strings.Repeat("[0,0,0],", 5000) + `[0,0,0]]}`, 400, "more than 5000 elements"},
+		{`POST /predict?model=bag {"instances": [` + strings.Repeat("[0,0,0],", 5000) + `[0,0,0]]}`, 400,
+			"more than 5000 elements"},
 		{"POST /predict?model=bag " + strings.Repeat("[", 1<<20+1), 413, "larger than 1 MiB, the limit"},
 		{infer("nosuch", good, ""), 404, "no model"},
 		{infer("bag", "", ""), 400, `input "instances" is missing`},
@@ -344,15 +354,22 @@ func TestWrongRequests(t *testing.T) {
 		{infer("bag", good, `, "outputs": [`+strings.Repeat("{},", 1000)+"{}]"), 400, "more than 16 outputs"},
 		{`POST /v2/models/bag/infer {"inputs": 3}`, 400, "inputs must be a list"},
 		{`POST /v2/models/bag/infer []`, 400, "must be an object"},
-		{infer("bag", strings.TrimSuffix(good, "}")+`, "parameters": {"binary_data_size": 0}}`, ""), 400, "both data and binary_data_size"},
-		{infer("bag", strings.TrimSuffix(good, "}")+`, "parameters": {"shared_memory_region": "x"}}`, ""), 400, "shared_memory_region, an extension"},
-		{infer("bag", good, `, "outputs": [{"name": "attention", "parameters": {"shared_memory_region": "x"}}]`), 400, "shared_memory_region, an extension"},
-		{infer("bag", strings.Replace(good, `"instances"`, `"`+strings.Repeat("x", maxMember)+`"`, 1), ""), 400, "inputs[0].name is longer"},
+		{infer("bag", strings.TrimSuffix(good, "}")+`, "parameters": {"binary_data_size": 0}}`, ""), 400,
+			"both data and binary_data_size"},
+		{infer("bag", strings.TrimSuffix(good, "}")+`, "parameters": {"shared_memory_region": "x"}}`, ""), 400,
+			"shared_memory_region, an extension"},
+		{infer("bag", good, `, "outputs": [{"name": "attention", "parameters": {"shared_memory_region": "x"}}]`), 400,
+			"shared_memory_region, an extension"},
+		{infer("bag", strings.Replace(good, `"instances"`, `"`+strings.Repeat("x", maxMember)+`"`, 1), ""), 400,
+			"inputs[0].name is longer"},
 		{infer("bag", good+","+good, ""), 400, "given twice"},
 		{infer("bag", `{"name": "x"}`, ""), 400, `no input "x"; the model has [instances]`},
-		{infer("bag", strings.Replace(good, "FP32", "INT8", 1), ""), 400, `datatype "INT8", the model expects FP32; the server accepts FP32, FP16, BF16, FP64`},
-		{infer("batch", good+`, {"name": "bag_of", "datatype": "INT32", "shape": [1], "data": [0]}`, ""), 400, `datatype "INT32", the model expects INT64; the server accepts INT64`},
-		{infer("bag", strings.Replace(instances("[1, 3]", "[1, 2, 1e39]"), "FP32", "FP64", 1), ""), 400, "data[2]: 1e39 is not a number, or is out of range"},
+		{infer("bag", strings.Replace(good, "FP32", "INT8", 1), ""), 400,
+			`datatype "INT8", the model expects FP32; the server accepts FP32, FP16, BF16, FP64`},
+		{infer("batch", good+`, {"name": "bag_of", "datatype": "INT32", "shape": [1], "data": [0]}`, ""), 400,
+			`datatype "INT32", the model expects INT64; the server accepts INT64`},
+		{infer("bag", strings.Replace(instances("[1, 3]", "[1, 2, 1e39]"), "FP32", "FP64", 1), ""), 400,
+			"data[2]: 1e39 is not a number, or is out of range"},
 		{infer("bag", instances("[1, 4]", "[1, 2, 3, 4]"), ""), 400, "shape [1 4], the model expects [-1 3]"},
 		{infer("bag", instances("[2, 3]", "[1, 2, 3]"), ""), 400, "input \"instances\": data: 3 values, the shape needs 6"},
 		{infer("bag", instances("[-1, 3]", "[1, 2, 3]"), ""), 400, "shape [-1 3]"},
@@ -360,15 +377,22 @@ func TestWrongRequests(t *testing.T) {
 		{infer("bag", instances("[]", "[1]"), ""), 400, "shape []"},
 		{infer("bag", instances("[1.5, 3]", "[1, 2, 3]"), ""), 400, "inputs[0].shape must be a whole number, not number 1.5"},
 		{infer("bag", good, `, "id": 7`), 400, "id must be a string, not number"},
-		{infer("bag", strings.TrimSuffix(good, "}")+`, "parameters": []}`, ""), 400, "inputs[0].parameters must be an object, not array"},
-		{infer("bag", strings.TrimSuffix(good, "}")+`, "parameters": {"binary_data_size": "12"}}`, ""), 400, "inputs[0].parameters.binary_data_size must be a whole number, not string"},
+		{infer("bag", strings.TrimSuffix(good, "}")+`, "parameters": []}`, ""), 400,
+			"inputs[0].parameters must be an object, not array"},
+		{infer("bag", strings.TrimSuffix(good, "}")+`, "parameters": {"binary_data_size": "12"}}`, ""), 400,
+			"inputs[0].parameters.binary_data_size must be a whole number, not string"},
 		{infer("bag", instances("[0, 3]", "[]"), ""), 400, "no instances"},
-		{infer("bag", good, `, "outputs": [{"name": "label"}]`), 400, `no output "label"; the model has [probabilities attention]`},
-		{infer("bag", good, `, "outputs": [{"name": "attention"}, {"name": "probabilities"}, {"name": "attention"}]`), 400, `output "attention" is requested twice`},
-		{infer("bag", `{"name": "instances", "datatype": "FP32", "shape": [1, 3], "parameters": {"binary_data_size": 12}}`, ""), 400, "binary_data_size is 12, 0 bytes are left"},
+		{infer("bag", good, `, "outputs": [{"name": "label"}]`), 400,
+			`no output "label"; the model has [probabilities attention]`},
+		{infer("bag", good, `, "outputs": [{"name": "attention"}, {"name": "probabilities"}, {"name": "attention"}]`), 400,
+			`output "attention" is requested twice`},
+		{infer("bag", `{"name": "instances", "datatype": "FP32", "shape": [1, 3], "parameters": {"binary_data_size": 12}}`,
+			""), 400, "binary_data_size is 12, 0 bytes are left"},
 		{infer("batch", good, ""), 400, `input "bag_of" is missing`},
-		{infer("batch", good+`, {"name": "bag_of", "datatype": "INT64", "shape": [1], "data": [1]}`, ""), 400, "bag_of[0] is 1"},
-		{infer("batch", good+`, {"name": "bag_of", "datatype": "INT64", "shape": [2], "data": [0, 0]}`, ""), 400, "names the bags of 2 instances"},
+		{infer("batch", good+`, {"name": "bag_of", "datatype": "INT64", "shape": [1], "data": [1]}`, ""), 400,
+			"bag_of[0] is 1"},
+		{infer("batch", good+`, {"name": "bag_of", "datatype": "INT64", "shape": [2], "data": [0, 0]}`, ""), 400,
+			"names the bags of 2 instances"},
 	} {
 		parts := strings.SplitN(c.request, " ", 3)
 		code, text := s.ask(t, parts[0], parts[1], parts[2])

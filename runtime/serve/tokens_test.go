@@ -37,7 +37,8 @@ func tokensOf(t *testing.T, list ...string) *Tokens {
 func TestTokenFiles(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	for text, want := range map[string]string{
-		"a\nb": "line break", "a\r\nb": "line break", "a\x00b": "byte 2", "\x00": "byte 1", "a b": "byte 2", "\u00e9": "byte 1", "a\x7f": "byte 2",
+		"a\nb": "line break", "a\r\nb": "line break", "a\x00b": "byte 2", "\x00": "byte 1", "a b": "byte 2",
+		"\u00e9": "byte 1", "a\x7f": "byte 2",
 		"": "no token", " \n": "no token", "s3cret!~/+=": "", "\n s3cret \r\n": "",
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -101,13 +102,15 @@ func TestNamesNeedToken(t *testing.T) {
 		path := strings.NewReplacer("{model}", "nosuch", "{version}", "7", "{number}", "1", "{$}", "").Replace(route.path)
 		for _, path := range []string{path, strings.Replace(path, "nosuch", "bag", 1)} {
 			code, text := s.ask(t, route.method, path, "")
-			if path != "/openapi.json" && path != "/" && path != "/page.js" && path != "/page.css" && strings.Contains(strings.ReplaceAll(text, `"name":"bag"`, ""), "batch") {
+			if path != "/openapi.json" && path != "/" && path != "/page.js" && path != "/page.css" &&
+				strings.Contains(strings.ReplaceAll(text, `"name":"bag"`, ""), "batch") {
 				t.Errorf("%s %s: %d %s", route.method, path, code, text)
 			}
 		}
 	}
 	for _, name := range []string{"", "nosuch"} {
-		if _, err := client.ModelReady(t.Context(), &oip.ModelReadyRequest{Name: name}); err != nil && strings.Contains(err.Error(), "batch") {
+		if _, err := client.ModelReady(t.Context(), &oip.ModelReadyRequest{Name: name}); err != nil &&
+			strings.Contains(err.Error(), "batch") {
 			t.Errorf("ModelReady of %q: %v", name, err)
 		}
 	}

@@ -41,7 +41,8 @@ func TestDocumentedSpecsTrain(t *testing.T) {
 		if err != nil || spec.Fitted() {
 			continue // TestReferenceExamples reports errors
 		}
-		o := generate.PrototypeOptions{Bags: 24, Classes: 3, Features: 4, Candidates: 1, Positives: 0.5, MinSize: 1, MaxSize: 3, Noise: 0.5, Seed: 1, Multi: spec.Multi()}
+		o := generate.PrototypeOptions{Bags: 24, Classes: 3, Features: 4, Candidates: 1, Positives: 0.5, MinSize: 1,
+			MaxSize: 3, Noise: 0.5, Seed: 1, Multi: spec.Multi()}
 		if strings.Contains(text, "conv2d") {
 			spec.Data.Shape.V = []int{1, 28, 28}
 		}
@@ -55,7 +56,8 @@ func TestDocumentedSpecsTrain(t *testing.T) {
 		}
 		trial := traintest.Trial(t, spec, d)
 		s := spec.Data.Split
-		if trial.Split, err = data.RandomSplit(d.Bags(), d.TrueLists(), data.SplitSettings{Train: s.Train.V, Validation: s.Validation.V, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V)}); err != nil {
+		if trial.Split, err = data.RandomSplit(d.Bags(), d.TrueLists(), data.SplitSettings{Train: s.Train.V,
+			Validation: s.Validation.V, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V)}); err != nil {
 			t.Fatal(err)
 		}
 		if r := reference().train(t, trial); math.IsNaN(r.Loss) {

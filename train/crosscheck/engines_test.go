@@ -88,7 +88,8 @@ type trajectory struct {
 // follow runs steps of an engine from a state over batches of the same bags, as epochs do: the
 // label weights returned by a step are those of its bags in the next epoch. At the end it predicts
 // other bags, like an evaluation.
-func follow(t testing.TB, p *compile.Program, m maker, s *train.State, steps int, seed uint64, sizes [][]int) *trajectory {
+func follow(t testing.TB, p *compile.Program, m maker, s *train.State, steps int, seed uint64,
+	sizes [][]int) *trajectory {
 	t.Helper()
 	e := m.started(t, p, s)
 	defer e.Close()

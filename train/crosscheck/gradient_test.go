@@ -45,14 +45,16 @@ func gradients(t testing.TB, p *compile.Program, b *train.Batch, params map[stri
 }
 
 // gorgoniaGradients returns the gradients of gorgonia.Grad.
-func gorgoniaGradients[T gorgonia.Float](t testing.TB, p *compile.Program, b *train.Batch, params map[string][]float32) map[string][]float64 {
+func gorgoniaGradients[T gorgonia.Float](t testing.TB, p *compile.Program, b *train.Batch,
+	params map[string][]float32) map[string][]float64 {
 	t.Helper()
 	values, grads := gorgonia.NewParams[T](), map[string][]T{}
 	for _, q := range p.Params {
 		values.Add(q.Name, q.Shape, ndarray.Convert[T](params[q.Name]))
 		grads[q.Name] = make([]T, ndarray.Size(q.Shape))
 	}
-	m, err := gorgonia.Lower(p.Train, len(b.BagOf), b.Bags, gorgonia.Options[T]{Params: values, Loss: compile.OutLoss, Grads: grads})
+	m, err := gorgonia.Lower(p.Train, len(b.BagOf), b.Bags, gorgonia.Options[T]{Params: values, Loss: compile.OutLoss,
+		Grads: grads})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +62,8 @@ func gorgoniaGradients[T gorgonia.Float](t testing.TB, p *compile.Program, b *tr
 	in := gorgonia.Inputs[T]{BagOf: b.BagOf, Floats: map[string][]T{
 		compile.InInstances: ndarray.Convert[T](b.Instances), compile.InCandidates: ndarray.Convert[T](b.Candidates),
 		compile.InLabelWeights: ndarray.Convert[T](b.LabelWeights), compile.InLambda: {T(float32(b.Lambda))},
-		compile.InEpoch: {T(b.Epoch)}, compile.InEpochs: {T(b.Epochs)}, compile.InClassWeights: ndarray.Convert[T](b.ClassWeights),
+		compile.InEpoch: {T(b.Epoch)}, compile.InEpochs: {T(b.Epochs)},
+		compile.InClassWeights: ndarray.Convert[T](b.ClassWeights),
 	}}
 	for name, mask := range traintest.Masks(p, b) {
 		in.Floats[name] = ndarray.Convert[T](mask)
@@ -120,7 +123,8 @@ func holdGradients(t testing.TB, name string, p *compile.Program, w worst, seed 
 	} {
 		diff, where := largestDifference(c.got, want)
 		if !(diff <= c.tolerance) {
-			t.Errorf("%s: %s differs from the gradient of package graph by %.2g of the largest element, at %s", name, c.kind, diff, where)
+			t.Errorf("%s: %s differs from the gradient of package graph by %.2g of the largest element, at %s", name, c.kind,
+				diff, where)
 		}
 		w.add(c.kind, diff)
 	}

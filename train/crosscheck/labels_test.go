@@ -45,7 +45,8 @@ func TestShippedSpecsWithLabels(t *testing.T) {
 func rejected(t *testing.T, name, labels, more string) *diag.Diagnostic {
 	t.Helper()
 	source := "extends: " + name + "\nname: labels\ntrain: {epochs: 1}\ndata:\n"
-	o := generate.PrototypeOptions{Bags: 12, Classes: 3, Features: 7, Candidates: 1, Positives: 0.5, MinSize: 1, MaxSize: 3, Noise: 0.5, Seed: 1}
+	o := generate.PrototypeOptions{Bags: 12, Classes: 3, Features: 7, Candidates: 1, Positives: 0.5, MinSize: 1,
+		MaxSize: 3, Noise: 0.5, Seed: 1}
 	if shipped, err := language.Load(name); err != nil {
 		t.Fatal(err)
 	} else if len(shipped.Data.Shape.V) > 0 {

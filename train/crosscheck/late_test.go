@@ -61,7 +61,8 @@ func (r *recorder) Step(b *train.Batch) (*train.Result, error) {
 // of single steps grows until trainings have different losses (docs/studies.md).
 func TestStepsOfAWholeTraining(t *testing.T) {
 	t.Parallel()
-	o := options(t, "extends: demipl\nname: late\ndata: {set: \"generated:prototypes\", generated: {bags: 150, features: 20, classes: 6, noise: 0.7}}\n"+
+	o := options(t, "extends: demipl\nname: late\ndata: {set: \"generated:prototypes\", generated: {bags: 150, "+
+		"features: 20, classes: 6, noise: 0.7}}\n"+
 		"train: {epochs: 12, batch: 1, lr: 0.05}\n")
 	r := &recorder{}
 	by := &train.StepTrainer{New: func(p *compile.Program) (train.Engine, error) {

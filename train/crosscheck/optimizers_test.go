@@ -62,10 +62,12 @@ var trainings = []string{
 	"{epochs: 4, batch: 4, optimizer: adam, lr: 0.01, clip: 1}",
 	"{epochs: 3, batch: 4, sampling: balanced}",
 	"{epochs: 3, batch: 4, accumulate: 4, optimizer: adam, lr: 0.01, class_weights: balanced}", // 11 steps an epoch
-	"{epochs: 3, batch: 8, lr: 0.05}\nloss: [disambiguation]\nmodel: {blocks: [dense: 8, batch_norm, relu, pool: mean, dense: 6, batch_norm, classifier]}",
+	"{epochs: 3, batch: 8, lr: 0.05}\nloss: [disambiguation]\nmodel: {blocks: [dense: 8, batch_norm, relu, pool: mean, " +
+		"dense: 6, batch_norm, classifier]}",
 	"{epochs: 3, accumulate: 5, class_weights: [1, 3, 2, 1, 0.5]}",
 	"{epochs: 3, batch: 1, sampling: balanced}",
-	"{epochs: 5, batch: 4, warmup: 1, schedule: plateau, decay_patience: 0, lr: 1e-6}\nweights: {schedule: averaging}", // the loss stays
+	// the loss stays
+	"{epochs: 5, batch: 4, warmup: 1, schedule: plateau, decay_patience: 0, lr: 1e-6}\nweights: {schedule: averaging}",
 }
 
 // Whole trainings of every trainer agree with the interpreter, and continue after an interruption
@@ -79,7 +81,8 @@ func TestTrainingsWithOptimizers(t *testing.T) {
 			got := m.train(t, o)
 			for i, w := range want.Metrics {
 				if g := got.Metrics[i]; g.LR != w.LR || math.Abs(g.Loss-w.Loss) > enginetest.Tolerance(1e-4) {
-					t.Errorf("%s: %s has loss %v at rate %v in epoch %d, want %v at %v", settings, m.name, g.Loss, g.LR, i+1, w.Loss, w.LR)
+					t.Errorf("%s: %s has loss %v at rate %v in epoch %d, want %v at %v", settings, m.name, g.Loss, g.LR, i+1, w.Loss,
+						w.LR)
 				}
 			}
 			resumed := m.interrupted(t, o, 2)

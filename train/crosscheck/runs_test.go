@@ -44,7 +44,8 @@ func newAmongRuns(p *compile.Program, library string) (train.Engine, error) {
 func (e *amongRuns) Name() string { return "ort, among runs" }
 
 // run runs a graph on values by input name.
-func (e *amongRuns) run(g *graph.Graph, bagOf []int, bags int, values map[string][]float32) (map[string][]float32, error) {
+func (e *amongRuns) run(g *graph.Graph, bagOf []int, bags int, values map[string][]float32) (map[string][]float32,
+	error) {
 	sizes := make([]int, bags)
 	for _, bag := range bagOf {
 		sizes[bag]++
@@ -100,7 +101,8 @@ func (e *amongRuns) run(g *graph.Graph, bagOf []int, bags int, values map[string
 func (e *amongRuns) Step(b *train.Batch) (*train.Result, error) {
 	values := map[string][]float32{
 		compile.InInstances: b.Instances, compile.InCandidates: b.Candidates, compile.InLabelWeights: b.LabelWeights,
-		compile.InLR: {float32(b.LR)}, compile.InLambda: {float32(b.Lambda)}, compile.InEpoch: {float32(b.Epoch)}, compile.InEpochs: {float32(b.Epochs)},
+		compile.InLR: {float32(b.LR)}, compile.InLambda: {float32(b.Lambda)}, compile.InEpoch: {float32(b.Epoch)},
+		compile.InEpochs: {float32(b.Epochs)},
 	}
 	values[compile.InClassWeights] = b.ClassWeights
 	for name, v := range e.prog.StepScalars(b.Position) {
@@ -123,7 +125,8 @@ func (e *amongRuns) Step(b *train.Batch) (*train.Result, error) {
 		e.state[name] = out[compile.UpdatedName(name)]
 	}
 	r := &train.Result{Loss: float64(out[compile.OutLoss][0]), Terms: map[string]float64{},
-		Probabilities: out[compile.OutProbabilities], Attention: out[compile.OutAttention], LabelWeights: out[compile.OutLabelWeights]}
+		Probabilities: out[compile.OutProbabilities], Attention: out[compile.OutAttention],
+		LabelWeights: out[compile.OutLabelWeights]}
 	for name, v := range out {
 		if term, ok := strings.CutPrefix(name, compile.TermPrefix); ok {
 			r.Terms[term] = float64(v[0])
@@ -133,7 +136,8 @@ func (e *amongRuns) Step(b *train.Batch) (*train.Result, error) {
 }
 
 // Predict implements train.Engine.
-func (e *amongRuns) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error) {
+func (e *amongRuns) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32,
+	err error) {
 	values := map[string][]float32{compile.InInstances: instances, compile.InParams: e.state[compile.InParams]}
 	for _, name := range e.prog.NormalizationParams() {
 		values[name] = e.state[name]

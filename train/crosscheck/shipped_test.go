@@ -40,7 +40,8 @@ func results(t *testing.T, p *compile.Program) string {
 	initial := &train.State{Params: train.InitParams(p, 1)}
 	if p.Normalize {
 		n := ndarray.Size(p.Signature.Instance)
-		initial.Params[compile.ParamMean], initial.Params[compile.ParamStd] = make([]float32, n), slices.Repeat([]float32{1}, n)
+		initial.Params[compile.ParamMean], initial.Params[compile.ParamStd] = make([]float32, n), slices.Repeat([]float32{1},
+			n)
 	}
 	flat, err := p.Flatten(initial.Params)
 	if err != nil {

@@ -24,12 +24,14 @@ import (
 // of other shipped specs by name (pll.py, mil.py), of optimizers (optimizers.py) and of several
 // labels (multi.py).
 var traces = []string{
-	"trace-batch-norm", "trace-accumulate", "trace-class-weights", "trace-clip", "trace-adam", "trace-adam-clip", "trace-adamw", "trace-rmsprop", "trace-rmsprop-momentum",
+	"trace-batch-norm", "trace-accumulate", "trace-class-weights", "trace-clip", "trace-adam", "trace-adam-clip",
+	"trace-adamw", "trace-rmsprop", "trace-rmsprop-momentum",
 	"trace-paper-b1", "trace-paper-b4", "trace-program-b1", "trace-program-b4",
 	"trace-proden-mean", "trace-proden-maxmin-mlp", "trace-rc-mean-mlp", "trace-rc-maxmin",
 	"trace-lws-mean", "trace-lws-maxmin-mlp", "trace-elimipl", "trace-miplma",
 	"trace-demipl-mlp", "trace-abmil", "trace-gated-abmil", "trace-instance-max", "trace-instance-mean",
-	"trace-dsmil", "trace-clam-sb", "trace-clam-mb", "trace-acmil", "trace-transmil", "trace-keys", "trace-norms", "trace-promipl", "trace-agopmipl", "trace-demipl-cdl", "trace-fastmipl", "trace-uamipl",
+	"trace-dsmil", "trace-clam-sb", "trace-clam-mb", "trace-acmil", "trace-transmil", "trace-keys", "trace-norms",
+	"trace-promipl", "trace-agopmipl", "trace-demipl-cdl", "trace-fastmipl", "trace-uamipl",
 	"trace-multi", "trace-multi-class-weights",
 }
 
@@ -69,7 +71,8 @@ type step struct {
 	Probabilities  []float32
 	Weights        [][]float32
 	Params         map[string][]float32 // kept for some steps
-	Velocity       map[string][]float32 // for the same steps; after the first step it is the gradient plus the weight decay
+	// for the same steps; after the first step it is the gradient plus the weight decay
+	Velocity map[string][]float32
 }
 
 // load reads a recording.

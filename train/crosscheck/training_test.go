@@ -45,7 +45,8 @@ func options(t testing.TB, text string) *train.Trial {
 	}
 	g := s.Data.Generated
 	d, err := generate.Prototypes(generate.PrototypeOptions{Bags: g.Bags.V, Classes: g.Classes.V, Features: g.Features.V,
-		Candidates: g.Candidates.V, Positives: g.Positives.V, MinSize: g.MinSize.V, MaxSize: g.MaxSize.V, Noise: g.Noise.V, Seed: uint64(g.Seed.V)})
+		Candidates: g.Candidates.V, Positives: g.Positives.V, MinSize: g.MinSize.V, MaxSize: g.MaxSize.V, Noise: g.Noise.V,
+		Seed: uint64(g.Seed.V)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,8 @@ func TestWholeTrainings(t *testing.T) {
 	for _, c := range []struct{ name, text string }{
 		{"features", "extends: quickstart\nname: features\ndata: {generated: {bags: 150}}\ntrain: {epochs: 20, batch: 1}\n"},
 		{"features in batches", "extends: quickstart\nname: batches\ndata: {generated: {bags: 150}}\n" +
-			"model: {blocks: [{dense: 20}, {dropout: 0.2}, relu, attention, {pool: attention}, classifier]}\ntrain: {epochs: 40, batch: 16, lr: 0.3}\n"},
+			"model: {blocks: [{dense: 20}, {dropout: 0.2}, relu, attention, {pool: attention}, classifier]}\ntrain: {epochs: " +
+			"40, batch: 16, lr: 0.3}\n"},
 		{"images", smallImages},
 	} {
 		o := options(t, c.text)
@@ -92,7 +94,8 @@ func TestWholeTrainings(t *testing.T) {
 			if !(train < 2.5 && test < 2.5) {
 				t.Errorf("%s: %s classifies %.0f training and %.0f test bags more or fewer correctly", c.name, m.name, train, test)
 			}
-			t.Logf("%s: %s differs by %.0f training and %.0f test bags, and by %.2g in the loss of %.3g", c.name, m.name, train, test,
+			t.Logf("%s: %s differs by %.0f training and %.0f test bags, and by %.2g in the loss of %.3g", c.name, m.name, train,
+				test,
 				math.Abs(got.Loss-want.Loss), want.Loss)
 		}
 	}
@@ -105,7 +108,8 @@ func TestTwoRunsGiveTheSameBits(t *testing.T) {
 	for _, text := range []string{
 		"extends: quickstart\nname: features\ndata: {generated: {bags: 60}}\ntrain: {epochs: 4, batch: 1}\n",
 		"extends: quickstart\nname: batches\ndata: {generated: {bags: 60}}\n" +
-			"model: {blocks: [{dense: 20}, {dropout: 0.3}, relu, attention, {pool: attention}, classifier]}\ntrain: {epochs: 4, batch: 16}\n",
+			"model: {blocks: [{dense: 20}, {dropout: 0.3}, relu, attention, {pool: attention}, classifier]}\ntrain: {epochs: " +
+			"4, batch: 16}\n",
 		smallImages + "\nloss: [disambiguation]\n",
 	} {
 		o := options(t, text)

@@ -33,7 +33,8 @@ func newStepwise(p *compile.Program, b compute.Backend) train.Engine {
 func (e *stepwise) Name() string { return "xla" }
 
 // run runs a graph on the fields of Inputs and returns the outputs by name.
-func (e *stepwise) run(name string, build func(*compile.Program) (*graph.Graph, error), c xla.Capacity) (map[string][]float32, error) {
+func (e *stepwise) run(name string, build func(*compile.Program) (*graph.Graph, error),
+	c xla.Capacity) (map[string][]float32, error) {
 	key := fmt.Sprint(name, c)
 	if e.programs[key] == nil {
 		g, err := build(e.prog)
@@ -101,7 +102,8 @@ func (e *stepwise) Step(b *train.Batch) (*train.Result, error) {
 	}
 	ofBags := b.Bags * e.prog.Signature.Classes
 	r := &train.Result{Loss: float64(out[compile.OutLoss][0]), Terms: map[string]float64{},
-		Probabilities: out[compile.OutProbabilities][:ofBags], Attention: out[compile.OutAttention][:len(b.BagOf)], LabelWeights: out[compile.OutLabelWeights][:ofBags]}
+		Probabilities: out[compile.OutProbabilities][:ofBags], Attention: out[compile.OutAttention][:len(b.BagOf)],
+		LabelWeights: out[compile.OutLabelWeights][:ofBags]}
 	for name, v := range out {
 		if term, ok := strings.CutPrefix(name, compile.TermPrefix); ok {
 			r.Terms[term] = float64(v[0])

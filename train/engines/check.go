@@ -31,7 +31,8 @@ type checked struct {
 }
 
 // Train implements train.Trainer.
-func (c *checked) Train(ctx context.Context, trials []*train.Trial, o train.Options, done func(i int, out train.Outcome)) {
+func (c *checked) Train(ctx context.Context, trials []*train.Trial, o train.Options,
+	done func(i int, out train.Outcome)) {
 	var right []int
 	for i, t := range trials {
 		if err := c.check(ctx, t.Program, o); err != nil {
@@ -91,5 +92,6 @@ func sampleTrial(p *compile.Program) (*train.Trial, error) {
 	for i := range d.Instances {
 		d.Instances[i] = float32(r.NormFloat64())
 	}
-	return &train.Trial{Program: small, Data: d, Split: &data.Split{Train: d.AllBags()}, OnlySnapshots: true, Snapshots: []int{}}, nil
+	return &train.Trial{Program: small, Data: d, Split: &data.Split{Train: d.AllBags()}, OnlySnapshots: true,
+		Snapshots: []int{}}, nil
 }

@@ -91,7 +91,8 @@ func (c *Choice) Close() {
 }
 
 // Choose returns the engine and the device for a request. Auto means XLA if a GPU opens and the work is
-// large enough for it, else onnxruntime if its library is found, else gorgonia. If an engine or device that was requested
+// large enough for it, else onnxruntime if its library is found, else gorgonia. If an engine or device that was
+// requested
 // by name is missing, the error says what to install.
 func Choose(r Request) (*Choice, error) {
 	return choose(r, here)
@@ -162,7 +163,8 @@ func (r *Request) check() error {
 // onlyORT reports whether only the engine ort has the device.
 func (r *Request) onlyORT() bool { return !slices.Contains([]string{"", CPU, CUDA, Go}, r.Device) }
 
-// auto returns an engine that works on this machine: docs/decisions/8-run-axis.md has the rule for CPUs. A plugin or library that the user
+// auto returns an engine that works on this machine: docs/decisions/8-run-axis.md has the rule for CPUs. A plugin or
+// library that the user
 // named must work: another engine would hide the mistake.
 func (r Request) auto(m machine) (*Choice, error) {
 	if r.onlyORT() {
@@ -210,8 +212,10 @@ func (r Request) pureGo(reason string) *Choice {
 	p := r.info(Gorgonia, CPU, reason)
 	return &Choice{
 		EngineInfo: p,
-		trainer:    &train.StepTrainer{EngineInfo: p, New: func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p) }},
-		device:     func() (train.Device, error) { return gorgonia.Device{}, nil },
+		trainer: &train.StepTrainer{EngineInfo: p, New: func(p *compile.Program) (train.Engine, error) {
+			return gorgonia.New(p)
+		}},
+		device: func() (train.Device, error) { return gorgonia.Device{}, nil },
 	}
 }
 
@@ -258,8 +262,10 @@ func (r Request) xla(m machine) (*Choice, error) {
 		return nil, fmt.Errorf("engine %s: %w", XLA, err)
 	}
 	return nil, diag.Diagnostic{Text: fmt.Sprintf("engine %s: %v", XLA, err), Notes: []string{
-		"it needs an NVIDIA GPU and a PJRT plugin: pip install \"jax[cuda13]\" (package jax-cuda13-pjrt), or set --pjrt-plugin; miplc doctor lists what is installed",
-		"on a CPU the engine " + ORT + " is the default; --engine " + XLA + " --device " + CPU + " runs the same program there",
+		"it needs an NVIDIA GPU and a PJRT plugin: pip install \"jax[cuda13]\" (package jax-cuda13-pjrt), or set " +
+			"--pjrt-plugin; miplc doctor lists what is installed",
+		"on a CPU the engine " + ORT + " is the default; --engine " + XLA + " --device " + CPU +
+			" runs the same program there",
 	}}
 }
 

@@ -69,10 +69,12 @@ func TestChoose(t *testing.T) {
 	}{
 		{"auto with a GPU and images", all, Request{Images: true, Runs: 1}, XLA, CUDA, "Imagined GPU"},
 		{"auto with a GPU and many runs", all, Request{Runs: 16}, XLA, CUDA, "Imagined GPU"},
-		{"auto with a GPU and few runs on features", all, Request{Runs: 15}, ORT, CPU, "the default for images and for 16 or more runs"},
+		{"auto with a GPU and few runs on features", all, Request{Runs: 15}, ORT, CPU,
+			"the default for images and for 16 or more runs"},
 		{"auto with a GPU on the CPU", all, Request{Device: CPU}, ORT, CPU, "1.99.0 is the default engine on a CPU"},
 		{"auto with the library", library, Request{Engine: Auto, Images: true}, ORT, CPU, "no driver"},
-		{"auto with a library that fails", bare, Request{Images: true}, Gorgonia, CPU, "onnxruntime cannot be used: no library; no driver"},
+		{"auto with a library that fails", bare, Request{Images: true}, Gorgonia, CPU,
+			"onnxruntime cannot be used: no library; no driver"},
 		{"auto without a library", none, Request{}, Gorgonia, CPU, "no usable onnxruntime library was found; --device cuda"},
 		{"auto without cgo", noCgo, Request{}, Gorgonia, CPU, "this build of miplc has no cgo"},
 		{"auto with a named library that is not usable", bare, Request{Library: "l.so"}, "", "", "l.so"},
@@ -81,16 +83,20 @@ func TestChoose(t *testing.T) {
 		{"auto with a provider", all, Request{Device: "webgpu"}, ORT, "webgpu", "it has the device webgpu"},
 		{"auto with a provider on the GPU", all, Request{Device: "tensorrt"}, ORT, "tensorrt", "tensorrt"},
 		{"gorgonia", all, Request{Engine: Gorgonia}, Gorgonia, CPU, "requested"},
-		{"gorgonia on a GPU", all, Request{Engine: Gorgonia, Device: CUDA}, "", "", "gorgonia does not train on the device cuda: use the engine xla"},
+		{"gorgonia on a GPU", all, Request{Engine: Gorgonia, Device: CUDA}, "", "",
+			"gorgonia does not train on the device cuda: use the engine xla"},
 		{"ort", library, Request{Engine: ORT}, ORT, CPU, "requested"},
 		{"ort without the library", bare, Request{Engine: ORT}, "", "", "engine ort: no library"},
-		{"ort on an NVIDIA GPU", all, Request{Engine: ORT, Device: CUDA}, "", "", "ort does not train on the device cuda: use the engine xla"},
+		{"ort on an NVIDIA GPU", all, Request{Engine: ORT, Device: CUDA}, "", "",
+			"ort does not train on the device cuda: use the engine xla"},
 		{"ort without the provider", library, Request{Engine: ORT, Device: "webgpu"}, "", "", "no provider"},
 		{"xla", all, Request{Engine: XLA}, XLA, CUDA, "requested"},
 		{"xla without a GPU", library, Request{Engine: XLA}, "", "", "engine xla: no driver"},
 		{"xla in pure Go", library, Request{Engine: XLA, Device: Go}, XLA, Go, "requested"},
-		{"another engine on the device of xla", library, Request{Engine: ORT, Device: Go}, "", "", "belongs to the engine xla"},
-		{"xla on the CPU with a plugin that fails", library, Request{Engine: XLA, Device: CPU, Plugin: "p.so"}, "", "", "a broken plugin"},
+		{"another engine on the device of xla", library, Request{Engine: ORT, Device: Go}, "", "",
+			"belongs to the engine xla"},
+		{"xla on the CPU with a plugin that fails", library, Request{Engine: XLA, Device: CPU, Plugin: "p.so"}, "", "",
+			"a broken plugin"},
 		{"provider of another engine", all, Request{Engine: XLA, Device: "webgpu"}, "", "", "belongs to the engine ort"},
 		{"threads of another engine", all, Request{Engine: Gorgonia, Threads: 2}, "", "", "belongs to the engine ort"},
 		{"threads without end", all, Request{Threads: 100000}, "", "", "the maximum is 1024"},
@@ -109,7 +115,8 @@ func TestChoose(t *testing.T) {
 			}
 			defer got.Close()
 			if got.Engine != c.engine || got.Device != c.device || !strings.Contains(got.Reason, c.says) {
-				t.Errorf("engine %s on %s because %q, want %s on %s because ...%s...", got.Engine, got.Device, got.Reason, c.engine, c.device, c.says)
+				t.Errorf("engine %s on %s because %q, want %s on %s because ...%s...", got.Engine, got.Device, got.Reason, c.engine,
+					c.device, c.says)
 			}
 		})
 	}
@@ -132,7 +139,8 @@ func TestShared(t *testing.T) {
 	for _, c := range []struct {
 		engine, spec    string
 		shared, coupled bool
-	}{{ORT, "demipl", true, false}, {ORT, "demipl-image", false, false}, {XLA, "demipl-image", true, true}, {Gorgonia, "demipl", false, false}, {ORT, "miplgp", false, false}} {
+	}{{ORT, "demipl", true, false}, {ORT, "demipl-image", false, false}, {XLA, "demipl-image", true, true},
+		{Gorgonia, "demipl", false, false}, {ORT, "miplgp", false, false}} {
 		trainers := NewTrainers(Request{Engine: c.engine})
 		defer trainers.Close()
 		spec, err := language.Load(c.spec)

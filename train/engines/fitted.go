@@ -40,7 +40,8 @@ func CheckFittedDevice(spec *language.Spec, device string) error {
 		return nil
 	}
 	kind := spec.Learner.Kind
-	return spec.AddSource(diag.Errorf(kind.Pos, "learner %s is fitted on the CPU and cannot use the device %s", kind.V, device).
+	return spec.AddSource(diag.Errorf(kind.Pos, "learner %s is fitted on the CPU and cannot use the device %s", kind.V,
+		device).
 		WithNote("leave out --device, or use --device %s", cpu))
 }
 
@@ -60,7 +61,8 @@ func (t *trainer) learner(spec *language.Spec, products miplgp.Products) (train.
 			Iterations: a["iterations"].Int(), LR: a["lr"].Float(), Epsilon: a["epsilon"].Float(),
 			Confidences: a["confidences"].Str(), Samples: a["samples"].Int(), Solver: a["solver"].Str(),
 			Inducing: a["inducing"].Int(), Subset: a["subset"].Int(), Lengthscale: a["lengthscale"].Float(),
-			Probes: a["probes"].Int(), Rank: a["rank"].Int(), Tolerance: a["tolerance"].Float(), Device: t.device, Products: products,
+			Probes: a["probes"].Int(), Rank: a["rank"].Int(), Tolerance: a["tolerance"].Float(), Device: t.device,
+			Products: products,
 		}), nil
 	default:
 		return nil, spec.AtUserLine(diag.Errorf(kind.Pos, "bug: no package fits the learner %q", kind.V))
@@ -68,7 +70,8 @@ func (t *trainer) learner(spec *language.Spec, products miplgp.Products) (train.
 }
 
 // Train implements train.Trainer. It fits one learner after the other.
-func (t *trainer) Train(ctx context.Context, trials []*train.Trial, o train.Options, done func(i int, out train.Outcome)) {
+func (t *trainer) Train(ctx context.Context, trials []*train.Trial, o train.Options,
+	done func(i int, out train.Outcome)) {
 	for i, trial := range trials {
 		err := t.one(ctx, trial, o.ObserverOrSilent(), func(r *train.Report) { done(i, train.Outcome{Report: r}) })
 		if err != nil {
@@ -78,7 +81,8 @@ func (t *trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 }
 
 // one fits a learner. It calls done before it closes the products that the model uses.
-func (t *trainer) one(ctx context.Context, trial *train.Trial, observer train.Observer, done func(*train.Report)) error {
+func (t *trainer) one(ctx context.Context, trial *train.Trial, observer train.Observer,
+	done func(*train.Report)) error {
 	products, free, err := t.products()
 	if err != nil {
 		return err
@@ -143,7 +147,8 @@ type fitLearner struct {
 func (f *fitLearner) run(ctx context.Context) (*train.Report, error) {
 	f.began, f.last = time.Now(), time.Now()
 	f.observer.Begin(train.Plan{Name: f.Program.Spec.Name.V, Trials: 1, Learner: f.learner.Name(), Epochs: f.Epochs,
-		Engine: f.engine.Engine, Device: f.engine.Device, Reason: f.engine.Reason, TrainBags: len(f.Split.Train), TestBags: len(f.Split.Test)})
+		Engine: f.engine.Engine, Device: f.engine.Device, Reason: f.engine.Reason, TrainBags: len(f.Split.Train),
+		TestBags: len(f.Split.Test)})
 	normalization, err := train.Normalization(f.Program.Spec, f.Data, f.Split.Train)
 	if err != nil {
 		return nil, err
@@ -201,7 +206,8 @@ func (f *fitLearner) iteration(i train.Iteration) {
 	now := time.Now()
 	if i.Number > 0 {
 		f.release()
-		f.pending = &train.Metrics{Epoch: i.Number, Loss: i.Loss, Disambiguation: f.disambiguation, Seconds: now.Sub(f.last).Seconds()}
+		f.pending = &train.Metrics{Epoch: i.Number, Loss: i.Loss, Disambiguation: f.disambiguation,
+			Seconds: now.Sub(f.last).Seconds()}
 	}
 	f.last = now
 }
@@ -229,7 +235,8 @@ func (f *fitLearner) release() {
 	}
 	f.Metrics = append(f.Metrics, *f.pending)
 	if done := f.pending.Epoch; done > 0 {
-		f.observer.Epoch(*f.pending, train.Progress{Trial: f.Name, Epoch: done, Epochs: f.Epochs, Step: 1, Steps: 1, Loss: f.pending.Loss,
+		f.observer.Epoch(*f.pending, train.Progress{Trial: f.Name, Epoch: done, Epochs: f.Epochs, Step: 1, Steps: 1,
+			Loss: f.pending.Loss,
 			Left: train.TimeLeft(f.began, done, f.Epochs)})
 	}
 	f.pending = nil

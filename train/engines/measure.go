@@ -50,7 +50,8 @@ func (f *fitLearner) measure(ctx context.Context) (sampled *float64, err error) 
 		found[part.Name] = &train.Predictions{}
 		for n, p := range list {
 			scored = scored || slices.Max(p.Attention) != slices.Min(p.Attention)
-			f.Add(found[part.Name], part.Bags[n], ndarray.Convert[float32](p.Probabilities), ndarray.Convert[float32](p.Attention))
+			f.Add(found[part.Name], part.Bags[n], ndarray.Convert[float32](p.Probabilities),
+				ndarray.Convert[float32](p.Attention))
 			if p.Sampled != nil {
 				byDraws = append(byDraws, measure.Argmax(p.Sampled))
 			}

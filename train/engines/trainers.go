@@ -96,7 +96,8 @@ type part struct {
 }
 
 // Train implements train.Trainer. It trains the trials of one trainer after those of another.
-func (t *Trainers) Train(ctx context.Context, trials []*train.Trial, o train.Options, done func(i int, out train.Outcome)) {
+func (t *Trainers) Train(ctx context.Context, trials []*train.Trial, o train.Options,
+	done func(i int, out train.Outcome)) {
 	var order []part
 	parts := map[part][]int{}
 	for i, trial := range trials {

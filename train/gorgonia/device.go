@@ -17,7 +17,8 @@ type Device struct{}
 
 // Workspace implements learners.Device.
 func (Device) Workspace() train.Workspace {
-	return &workspace{values: map[string][]float32{}, machines: map[at]*lowering.Machine[float32]{}, arena: lowering.NewArena[float32]()}
+	return &workspace{values: map[string][]float32{}, machines: map[at]*lowering.Machine[float32]{},
+		arena: lowering.NewArena[float32]()}
 }
 
 // workspace copies inputs into a machine and outputs out of it, because machines share memory.

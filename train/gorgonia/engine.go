@@ -14,10 +14,11 @@ import (
 
 // Engine trains one program. It is not safe for concurrent use.
 type Engine struct {
-	program       *compile.Program
-	state         map[string][]float32      // vectors [P] by name, see compile.Program.StateVectors
-	gradients     []float32                 // [P]
-	values, grads [][]float32               // the same of each parameter, in separate memory, because rounding depends on the alignment
+	program   *compile.Program
+	state     map[string][]float32 // vectors [P] by name, see compile.Program.StateVectors
+	gradients []float32            // [P]
+	// the same of each parameter, in separate memory, because rounding depends on the alignment
+	values, grads [][]float32
 	shared        *lowering.Params[float32] // parameters and statistics that machines share, by name
 	training      *machines
 	update        *lowering.Machine[float32]

@@ -282,7 +282,8 @@ func TestOptimiserAgainstDefinition(t *testing.T) {
 	for _, nesterov := range []string{"true", "false"} {
 		p := traintest.Shipped(t, "demipl", "train.nesterov="+nesterov)
 		momentum, decay := p.Spec.Train.Momentum.V, p.Spec.Train.WeightDecay.V
-		plain := traintest.Shipped(t, "demipl", "train.momentum=0", "train.nesterov=false", "train.weight_decay=0", "train.clip=0")
+		plain := traintest.Shipped(t, "demipl", "train.momentum=0", "train.nesterov=false", "train.weight_decay=0",
+			"train.clip=0")
 		e, s := newEngine(t, p, 1)
 		g, _ := newEngine(t, plain, 1)
 		w := ndarray.Convert[float64](s.Params["Wc"])

@@ -89,7 +89,8 @@ func TestOnDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(a.State, b.State) || !reflect.DeepEqual(a.Weights, b.Weights) || *a.Measures.Accuracy("test") != *b.Measures.Accuracy("test") {
+	if !reflect.DeepEqual(a.State, b.State) || !reflect.DeepEqual(a.Weights, b.Weights) ||
+		*a.Measures.Accuracy("test") != *b.Measures.Accuracy("test") {
 		t.Errorf("%+v on disk, %+v in memory", a, b)
 	}
 	for i, m := range a.Metrics {
@@ -114,7 +115,8 @@ func TestOnDiskAttention(t *testing.T) {
 		}
 		for _, s := range r.Attention {
 			if len(s.Train.Unknown) != 2*len(trial.Split.Train) || len(s.Test.Unknown) != 2*len(trial.Split.Test) {
-				t.Errorf("%s, epoch %d: %d training and %d test attention scores, want two per bag", override, s.Epoch, len(s.Train.Unknown), len(s.Test.Unknown))
+				t.Errorf("%s, epoch %d: %d training and %d test attention scores, want two per bag", override, s.Epoch,
+					len(s.Train.Unknown), len(s.Test.Unknown))
 			}
 		}
 		if len(r.Attention) != 3 || r.Detail == nil || r.Measures.Accuracy("train") == nil {
@@ -179,7 +181,8 @@ func TestOnDiskFileVanishes(t *testing.T) {
 	trial := trialOn(t, open(t, table))
 	trial.Dir = filepath.Join(t.TempDir(), "run")
 	_, err = train.One(context.Background(), byGorgonia, trial, train.Options{Observer: &remover{file: file}})
-	if err == nil || !strings.Contains(err.Error(), "slides.h5: bag ") || !strings.Contains(err.Error(), "there is no such file") || !strings.Contains(err.Error(), "epoch 4") {
+	if err == nil || !strings.Contains(err.Error(), "slides.h5: bag ") ||
+		!strings.Contains(err.Error(), "there is no such file") || !strings.Contains(err.Error(), "epoch 4") {
 		t.Fatalf("after the file was removed: %v", err)
 	}
 	if err := os.Rename(file+".aside", file); err != nil {

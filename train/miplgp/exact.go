@@ -31,7 +31,8 @@ type objective interface {
 }
 
 // errNotPositive reports a kernel matrix that could not be factorised.
-var errNotPositive = errors.New("the kernel matrix is not positive definite in floating point: are features infinite or of very different size? Use data.normalize: training")
+var errNotPositive = errors.New("the kernel matrix is not positive definite in floating point: are features " +
+	"infinite or of very different size? Use data.normalize: training")
 
 // exact computes everything with Cholesky factors in float64.
 type exact struct {
@@ -90,7 +91,8 @@ func (e *exact) kernels(h hyper) (k, dk *mat.SymDense) {
 }
 
 // system factorises K plus the noise of a class and solves for the residuals of its targets.
-func (e *exact) system(k *mat.SymDense, h hyper, t *targets, c int) (*mat.Cholesky, *mat.VecDense, *mat.VecDense, error) {
+func (e *exact) system(k *mat.SymDense, h hyper, t *targets, c int) (*mat.Cholesky, *mat.VecDense, *mat.VecDense,
+	error) {
 	n := e.p.n()
 	a := mat.NewSymDense(n, nil)
 	a.CopySym(k)

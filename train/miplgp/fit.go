@@ -16,7 +16,8 @@ import (
 // fit learns the hyper-parameters and returns the posterior. Equal arguments give equal bits. It calls
 // observe after each iteration; iteration 0 is the start. If ctx ends, fit returns its error after the
 // current piece of work.
-func fit(ctx context.Context, p *problem, s Settings, observe func(iteration int, e *evaluation)) (q *posterior, err error) {
+func fit(ctx context.Context, p *problem, s Settings, observe func(iteration int, e *evaluation)) (q *posterior,
+	err error) {
 	if p.n() < 2 {
 		return nil, fmt.Errorf("fitting needs at least 2 instances, the training bags have %d", p.n())
 	}
@@ -54,7 +55,8 @@ func fit(ctx context.Context, p *problem, s Settings, observe func(iteration int
 const minLearning = 50
 
 // learn returns the hyper-parameters, and the targets that predictions use.
-func learn(ctx context.Context, o objective, p *problem, s Settings, observe func(int, *evaluation)) (hyper, *targets, error) {
+func learn(ctx context.Context, o objective, p *problem, s Settings, observe func(int, *evaluation)) (hyper, *targets,
+	error) {
 	length := s.Lengthscale
 	if length == 0 {
 		length = medianDistance(p, s.Seed)

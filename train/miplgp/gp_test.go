@@ -127,8 +127,10 @@ func TestSolversAgainstDenseComputation(t *testing.T) {
 		tolerance      float64
 	}{
 		{"exact", newExact(p), f.Loss, f.Gradient, f.Mean, f.Variance, f.Fitted, 2e-6},
-		{"inducing", newInducingAt(t.Context(), p, f.Chosen, nil), f.Bound, f.BoundGradient, f.InducingMean, f.InducingVariance, nil, 1e-4},
-		{"inducing at all instances", newInducing(t.Context(), p, settings), f.Loss, f.Gradient, f.Mean, f.Variance, f.Fitted, 3e-4},
+		{"inducing", newInducingAt(t.Context(), p, f.Chosen, nil), f.Bound, f.BoundGradient, f.InducingMean,
+			f.InducingVariance, nil, 1e-4},
+		{"inducing at all instances", newInducing(t.Context(), p, settings), f.Loss, f.Gradient, f.Mean, f.Variance, f.Fitted,
+			3e-4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := raw(f.Raw)

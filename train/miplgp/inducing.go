@@ -52,7 +52,8 @@ func newInducing(ctx context.Context, p *problem, s Settings) *inducing {
 // newInducingAt uses the chosen instances as inducing points.
 func newInducingAt(ctx context.Context, p *problem, chosen []int, products Products) *inducing {
 	m := len(chosen)
-	o := &inducing{multiplier: &multiplier{products: products}, p: p, chosen: chosen, shift: meanOf(p.X, p.Dim), points: newMatrix(m, p.Dim)}
+	o := &inducing{multiplier: &multiplier{products: products}, p: p, chosen: chosen, shift: meanOf(p.X, p.Dim),
+		points: newMatrix(m, p.Dim)}
 	x := centred(p.X, p.Dim, o.shift)
 	for u, i := range chosen {
 		copy(o.points.Data[u*p.Dim:(u+1)*p.Dim], x.Data[i*p.Dim:(i+1)*p.Dim])

@@ -204,7 +204,8 @@ func TestSameBits(t *testing.T) {
 		s := quick(solver)
 		s.Iterations = 3
 		first, second := mustFit(t, s, prototypes(t), nil), mustFit(t, s, prototypes(t), nil)
-		if !slices.Equal(first.alpha, second.alpha) || !slices.Equal(first.beta, second.beta) || !slices.Equal(first.reduce[0], second.reduce[0]) {
+		if !slices.Equal(first.alpha, second.alpha) || !slices.Equal(first.beta, second.beta) ||
+			!slices.Equal(first.reduce[0], second.reduce[0]) {
 			t.Errorf("%s: two fits of the same problem differ", solver)
 		}
 	}
@@ -242,7 +243,8 @@ func TestGradientsAgainstDifferences(t *testing.T) {
 		}
 	}
 	tg := newTargets(p, 1e-4)
-	for name, o := range map[string]objective{"exact": newExact(p), "inducing": newInducingAt(t.Context(), p, []int{0, 4, 9, 13, 20}, nil)} {
+	for name, o := range map[string]objective{"exact": newExact(p), "inducing": newInducingAt(t.Context(), p,
+		[]int{0, 4, 9, 13, 20}, nil)} {
 		at := raw{0.4, 0.9, -1, -0.5, -2, 0.3, 0.1, -0.7, 0.5, -1.2}
 		loss := func(r raw) float64 {
 			e, err := o.evaluate(t.Context(), r.hyper(), tg)
@@ -271,9 +273,11 @@ func TestGradientsAgainstDifferences(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	p := prototypes(t)
-	p.Data, p.Train = &data.Dataset{Name: "one", Shape: []int{1}, Classes: 2, Instances: []float32{1}, Offsets: []int{0, 1}, Candidates: []uint8{1, 1}, Labels: []int{0}}, []int{0}
+	p.Data, p.Train = &data.Dataset{Name: "one", Shape: []int{1}, Classes: 2, Instances: []float32{1},
+		Offsets: []int{0, 1}, Candidates: []uint8{1, 1}, Labels: []int{0}}, []int{0}
 	p.Normalization = nil
-	if _, err := New(defaults()).Fit(t.Context(), p, nil); err == nil || err.Error() != "miplgp: fitting needs at least 2 instances, the training bags have 1" {
+	if _, err := New(defaults()).Fit(t.Context(), p, nil); err == nil ||
+		err.Error() != "miplgp: fitting needs at least 2 instances, the training bags have 1" {
 		t.Errorf("one instance: %v", err)
 	}
 	m := mustFit(t, quick(solverInducing), prototypes(t), nil)
@@ -325,7 +329,8 @@ func TestCancel(t *testing.T) {
 
 func TestSolverBySize(t *testing.T) {
 	s := defaults()
-	for n, want := range map[int]string{10: solverExact, 1500: solverExact, 1501: solverCG, 20000: solverCG, 20001: solverInducing} {
+	for n, want := range map[int]string{10: solverExact, 1500: solverExact, 1501: solverCG, 20000: solverCG,
+		20001: solverInducing} {
 		if got := s.solver(n); got != want {
 			t.Errorf("%d instances: %s, want %s", n, got, want)
 		}

@@ -36,7 +36,8 @@ func (m *model) Tolerance() float64 { return tolerance }
 // confidence in its own most probable class, between 1/classes and 1.
 func (m *model) Predict(instances []float32, n int) (probabilities, attention []float64, err error) {
 	if n < 1 || len(instances) != n*m.points.Cols {
-		return nil, nil, fmt.Errorf("a bag of %s of %s has %d values, not %d", diag.Count(n, "instance"), diag.Count(m.points.Cols, "feature"), n*m.points.Cols, len(instances))
+		return nil, nil, fmt.Errorf("a bag of %s of %s has %d values, not %d", diag.Count(n, "instance"),
+			diag.Count(m.points.Cols, "feature"), n*m.points.Cols, len(instances))
 	}
 	mean, variance := m.moments(train.Normalized(instances, m.z))
 	probabilities, attention = bag(m.confidences(m.ofClasses(mean), m.ofClasses(variance)), m.classes)
@@ -45,7 +46,8 @@ func (m *model) Predict(instances []float32, n int) (probabilities, attention []
 
 // PredictBags implements learners.Batcher. Sampled predictions use draws of the posterior, like the
 // authors' program.
-func (m *model) PredictBags(ctx context.Context, d *data.Dataset, bags []int, sampled bool) (list []train.Prediction, err error) {
+func (m *model) PredictBags(ctx context.Context, d *data.Dataset, bags []int, sampled bool) (list []train.Prediction,
+	err error) {
 	var instances []float32
 	for _, b := range bags {
 		x, err := d.Bag(b)

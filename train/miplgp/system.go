@@ -78,7 +78,8 @@ func newSystem(n, dim, outputs, width, rank int) (*system, error) {
 		write func(*systemWriter)
 	}{
 		{&s.distances, "distances", (*systemWriter).distances}, {&s.kernel, "kernel", (*systemWriter).kernel},
-		{&s.inner, "inner", (*systemWriter).inner}, {&s.start, "start", (*systemWriter).start}, {&s.step, "step", (*systemWriter).step},
+		{&s.inner, "inner", (*systemWriter).inner}, {&s.start, "start", (*systemWriter).start},
+		{&s.step, "step", (*systemWriter).step},
 		{&s.sides, "sides", (*systemWriter).sides}, {&s.slopes, "slopes", (*systemWriter).slopes},
 	} {
 		w := &systemWriter{graph.NewBuilder(part.name), s, map[string]*graph.Node{}}

@@ -92,7 +92,8 @@ func (g *group) activate(runs []*train.Run) error {
 	if err := g.deactivate(true); err != nil {
 		return err
 	}
-	s, size, n := &active{runs: slices.Clone(runs), settings: values{}, batches: map[*runsSession]*batch{}, histories: map[bool]*history{}}, g.FlatSize(), len(runs)
+	s, size, n := &active{runs: slices.Clone(runs), settings: values{}, batches: map[*runsSession]*batch{},
+		histories: map[bool]*history{}}, g.FlatSize(), len(runs)
 	g.active = s
 	for i := range s.copies {
 		s.copies[i] = values{}

@@ -109,7 +109,8 @@ func (e *Engine) runBagwise(b *train.Batch) error {
 			return err
 		}
 		e.readTerms(&worker.batchCache, 1)
-		r.Probabilities, r.Attention, r.LabelWeights = worker.done.floats(compile.OutProbabilities), worker.done.floats(compile.OutAttention), worker.done.floats(compile.OutLabelWeights)
+		r.Probabilities, r.Attention, r.LabelWeights = worker.done.floats(compile.OutProbabilities),
+			worker.done.floats(compile.OutAttention), worker.done.floats(compile.OutLabelWeights)
 		return w.io[e.current].run()
 	}
 	if err := w.openOneThread(e.options); err != nil {

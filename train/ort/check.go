@@ -80,7 +80,8 @@ func sampleBatch(p *compile.Program, bags, index int) *train.Batch {
 	const instances = 4 // of a bag on average
 	r := ndarray.NewStream(1, "device", uint64(index))
 	k, t := p.Signature.Classes, &p.Spec.Train
-	b := &train.Batch{Bags: bags, Masks: map[string][]uint8{}, Lambda: 0.5, Epoch: 1, Epochs: max(1, t.Epochs.V), LR: t.LR.V,
+	b := &train.Batch{Bags: bags, Masks: map[string][]uint8{}, Lambda: 0.5, Epoch: 1, Epochs: max(1, t.Epochs.V),
+		LR:       t.LR.V,
 		Position: compile.Position{Update: index + 1, Steps: 2, Pending: index%2 == 0}, ClassWeights: make([]float32, k)}
 	for c := range b.ClassWeights {
 		b.ClassWeights[c] = float32(0.5 + r.Float64())

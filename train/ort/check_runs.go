@@ -67,7 +67,8 @@ func (g *group) sampleTrials() ([]*train.Trial, error) {
 		t := &spec.Train
 		t.Epochs.V, t.Batch.V, t.Seed.V, t.Best.V, t.Patience.V = checkedEpochs, batch, seed, "", 0
 		program.Spec = &spec
-		trials = append(trials, &train.Trial{Program: &program, Data: bags, Split: &data.Split{Train: bags.AllBags()}, OnlySnapshots: true, Snapshots: []int{}})
+		trials = append(trials, &train.Trial{Program: &program, Data: bags, Split: &data.Split{Train: bags.AllBags()},
+			OnlySnapshots: true, Snapshots: []int{}})
 	}
 	return trials, nil
 }

@@ -134,7 +134,8 @@ func TestGroupsOnWebGPU(t *testing.T) {
 	state := len(trials[0].Program.StateVectors())
 	histories := 2 // of steps and of predictions
 	if want := steps + predictions + state + histories; moved.uploads != want {
-		t.Errorf("%d values were copied to the device, expected %d for %d steps and %d batches of predictions", moved.uploads, want, steps, predictions)
+		t.Errorf("%d values were copied to the device, expected %d for %d steps and %d batches of predictions", moved.uploads,
+			want, steps, predictions)
 	}
 	if want := 2*epochs + state; moved.downloads != want {
 		t.Errorf("%d values were copied from the device, expected %d for %d epochs", moved.downloads, want, epochs)
@@ -177,7 +178,8 @@ func groupsOn(t *testing.T, list []*train.Trial, provider string) (used *group) 
 			}
 		}
 		for name, v := range want.State.Params {
-			if d := onnxruntime.Difference(got.State.Params[name], v); !(d <= 1e-4*onnxruntime.Difference(v, make([]float32, len(v)))) {
+			if d := onnxruntime.Difference(got.State.Params[name], v); !(d <= 1e-4*onnxruntime.Difference(v,
+				make([]float32, len(v)))) {
 				t.Errorf("trial %d: %s differs by %g", i, name, d)
 			}
 		}
@@ -190,7 +192,8 @@ func TestImagesOnWebGPU(t *testing.T) {
 	if !testsupport.InProcess(t, enginetest.WebGPU) {
 		return
 	}
-	e, err := New(traintest.Shipped(t, "demipl-image", "train.batch=2"), nil, Options{Library: enginetest.Library(t), Provider: onnxruntime.WebGPU})
+	e, err := New(traintest.Shipped(t, "demipl-image", "train.batch=2"), nil, Options{Library: enginetest.Library(t),
+		Provider: onnxruntime.WebGPU})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -158,7 +158,8 @@ func (e *Engine) predictions(bags int) (*session, error) {
 
 // openOnce returns the session of a graph for batches of the given number of bags. It opens it when it
 // is first used, and checks it on a device.
-func (e *Engine) openOnce(predict bool, bags int, build func() (*graph.Graph, error), check func(bags int) error) (*session, error) {
+func (e *Engine) openOnce(predict bool, bags int, build func() (*graph.Graph, error),
+	check func(bags int) error) (*session, error) {
 	key := e.formOf(predict, bags)
 	if s := e.sessions[key]; s != nil {
 		return s, nil
@@ -188,7 +189,9 @@ func (e *Engine) withNamedParams(g *graph.Graph, err error) (*graph.Graph, error
 
 // cuttable reports whether all parameters can share the memory of the flat vector.
 func (e *Engine) cuttable() bool {
-	return e.memory.device == nil && !slices.ContainsFunc(e.prog.Params, func(q compile.Param) bool { return len(q.Shape) == 0 })
+	return e.memory.device == nil && !slices.ContainsFunc(e.prog.Params, func(q compile.Param) bool {
+		return len(q.Shape) == 0
+	})
 }
 
 // wholeStep returns the session of a step for batches of the given number of bags.
@@ -255,7 +258,8 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 		run = e.runBagwise
 	}
 	if err := run(b); err != nil {
-		return nil, fmt.Errorf("training step on %s in %s: %w", diag.Count(len(b.BagOf), "instance"), diag.Count(b.Bags, "bag"), err)
+		return nil, fmt.Errorf("training step on %s in %s: %w", diag.Count(len(b.BagOf), "instance"), diag.Count(b.Bags,
+			"bag"), err)
 	}
 	e.current = 1 - e.current
 	return &e.result, nil
@@ -354,7 +358,8 @@ func (e *Engine) Close() error {
 	if e.bagwise != nil {
 		err = errors.Join(err, e.bagwise.Destroy())
 	}
-	err = errors.Join(err, destroy(e.copies[0], e.copies[1], e.scalars, e.statistics), destroy(slices.Collect(maps.Values(e.sessions))...))
+	err = errors.Join(err, destroy(e.copies[0], e.copies[1], e.scalars, e.statistics),
+		destroy(slices.Collect(maps.Values(e.sessions))...))
 	e.options.settings().Trim()
 	*e = Engine{prog: e.prog}
 	return err

@@ -80,7 +80,8 @@ func (g *group) fill(b *batch, j int, bags []int, from []float32) {
 	}
 }
 
-// fillMasks makes real = [1 ... 1 0 ... 0] and lowest = [0 ... 0 -inf ... -inf], with n numbers of each kind. The n numbers
+// fillMasks makes real = [1 ... 1 0 ... 0] and lowest = [0 ... 0 -inf ... -inf], with n numbers of each kind. The n
+// numbers
 // from index n-size are the mask of a bag of this size.
 func (g *group) fillMasks() {
 	n := g.capacity.Instances

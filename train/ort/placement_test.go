@@ -34,7 +34,8 @@ func TestNoNodeFallsBackToTheCPU(t *testing.T) {
 	if _, err := onnxruntime.Start(enginetest.Library(t)); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Library: enginetest.Library(t), Provider: onnxruntime.WebGPU, placed: filepath.Join(t.TempDir(), "placed.onnx")}
+	o := Options{Library: enginetest.Library(t), Provider: onnxruntime.WebGPU, placed: filepath.Join(t.TempDir(),
+		"placed.onnx")}
 	for _, name := range language.TrainedNames() {
 		p := traintest.Shipped(t, name)
 		for _, bags := range []int{1, 3} {

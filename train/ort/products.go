@@ -95,7 +95,8 @@ func productModel(transA, transB int) *onnxpb.ModelProto {
 			Name: "product",
 			Node: []*onnxpb.NodeProto{{
 				OpType: "Gemm", Name: "c", Input: []string{"a", "b"}, Output: []string{"c"},
-				Attribute: []*onnxpb.AttributeProto{onnxpb.IntAttr("transA", int64(transA)), onnxpb.IntAttr("transB", int64(transB))},
+				Attribute: []*onnxpb.AttributeProto{onnxpb.IntAttr("transA", int64(transA)), onnxpb.IntAttr("transB",
+					int64(transB))},
 			}},
 			Input:  []*onnxpb.ValueInfoProto{anyMatrix("a"), anyMatrix("b")},
 			Output: []*onnxpb.ValueInfoProto{anyMatrix("c")},

@@ -38,10 +38,12 @@ func TestShippedSpecsHaveAModelOfManyRuns(t *testing.T) {
 // Only a missing form makes trials train one at a time. A defect is the error of the trial.
 func TestDefectsAreNotHidden(t *testing.T) {
 	o := Options{Library: enginetest.Library(t)}
-	if m, err := findModel(traintest.Shipped(t, "transmil"), onnx.Capacity{Bags: 1, Instances: 2000}, o); m != nil || err != nil {
+	if m, err := findModel(traintest.Shipped(t, "transmil"), onnx.Capacity{Bags: 1, Instances: 2000}, o); m != nil ||
+		err != nil {
 		t.Errorf("attention among 2000 instances: %v, %v", m, err)
 	}
-	if m, err := findModel(traintest.Shipped(t, "demipl"), onnx.Capacity{}, o); m != nil || err == nil || !strings.Contains(err.Error(), "bug: a batch of 0 bags") {
+	if m, err := findModel(traintest.Shipped(t, "demipl"), onnx.Capacity{}, o); m != nil || err == nil ||
+		!strings.Contains(err.Error(), "bug: a batch of 0 bags") {
 		t.Errorf("a faulty capacity: %v, %v", m, err)
 	}
 	trial := traintest.Quickstart(t, 5, 1, 1)
@@ -49,7 +51,8 @@ func TestDefectsAreNotHidden(t *testing.T) {
 	p.Train = p.Infer // without loss terms
 	trial.Program = &p
 	var outcome train.Outcome
-	NewTrainer(train.EngineInfo{}, o, 1).Train(t.Context(), []*train.Trial{trial}, train.Options{}, func(_ int, out train.Outcome) { outcome = out })
+	NewTrainer(train.EngineInfo{}, o, 1).Train(t.Context(), []*train.Trial{trial}, train.Options{},
+		func(_ int, out train.Outcome) { outcome = out })
 	if outcome.Err == nil || !strings.Contains(outcome.Err.Error(), "has no loss terms to weigh") {
 		t.Errorf("a program without loss terms: %v", outcome.Err)
 	}

@@ -85,7 +85,8 @@ func start(model *onnxpb.ModelProto, in, out []string, o Options) (*ort.DynamicA
 	}
 	defer opts.Destroy()
 	if o.placed != "" {
-		err := errors.Join(opts.AddSessionConfigEntry("session.disable_cpu_ep_fallback", "1"), opts.SetOptimizedModelFilePath(o.placed))
+		err := errors.Join(opts.AddSessionConfigEntry("session.disable_cpu_ep_fallback", "1"),
+			opts.SetOptimizedModelFilePath(o.placed))
 		if err != nil {
 			return nil, err
 		}

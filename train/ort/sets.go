@@ -182,7 +182,8 @@ func (s *boundBatch) Destroy() error {
 func (e *Engine) newSet(w *batchCache, of batchKey, inPlace bool) (s *boundBatch, err error) {
 	n, bags, k := of.n, of.bags, e.prog.Signature.Classes
 	shapes := map[string][]int{
-		compile.InInstances: append([]int{n}, e.prog.Signature.Instance...), compile.InCandidates: {bags, k}, compile.InLabelWeights: {bags, k},
+		compile.InInstances: append([]int{n}, e.prog.Signature.Instance...), compile.InCandidates: {bags, k},
+		compile.InLabelWeights:   {bags, k},
 		compile.OutProbabilities: {bags, k}, compile.OutAttention: {n, 1}, compile.OutLabelWeights: {bags, k},
 	}
 	if e.prog.WeighsClasses() {

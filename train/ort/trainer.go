@@ -69,7 +69,8 @@ func NewTrainer(p train.EngineInfo, o Options, parallel int) train.Trainer {
 }
 
 // Train implements train.Trainer.
-func (t *trainer) Train(ctx context.Context, trials []*train.Trial, o train.Options, done func(i int, out train.Outcome)) {
+func (t *trainer) Train(ctx context.Context, trials []*train.Trial, o train.Options,
+	done func(i int, out train.Outcome)) {
 	var grouped, alone, onDisk []int
 	for i, trial := range trials {
 		m, err := t.model(trial)
@@ -84,9 +85,12 @@ func (t *trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 			alone = append(alone, i)
 		}
 	}
-	groups := &train.GroupTrainer{EngineInfo: t.EngineInfo, Parallel: t.parallel, MinGroup: 2, Key: key, MaxTrials: t.maxTrials, Open: t.open}
+	groups := &train.GroupTrainer{EngineInfo: t.EngineInfo, Parallel: t.parallel, MinGroup: 2, Key: key,
+		MaxTrials: t.maxTrials, Open: t.open}
 	steps := func(o Options) train.Trainer {
-		return &train.StepTrainer{EngineInfo: t.EngineInfo, New: func(p *compile.Program) (train.Engine, error) { return New(p, nil, o) }}
+		return &train.StepTrainer{EngineInfo: t.EngineInfo, New: func(p *compile.Program) (train.Engine, error) {
+			return New(p, nil, o)
+		}}
 	}
 	large := t.options
 	large.largeBags = true
@@ -109,7 +113,8 @@ func key(t *train.Trial) string {
 // than a group saves. It depends only on the dataset and the batch size.
 func capacity(t *train.Trial) (c onnx.Capacity, ok bool) {
 	d, largest := t.Data, t.Data.MaxInstances(t.Data.AllBags(), 1)
-	c = onnx.Capacity{Bags: min(t.BatchSize(), max(len(t.Split.Train), len(t.Split.Validation), len(t.Split.Test))), Instances: train.RoundUp(largest, 8)}
+	c = onnx.Capacity{Bags: min(t.BatchSize(), max(len(t.Split.Train), len(t.Split.Validation), len(t.Split.Test))),
+		Instances: train.RoundUp(largest, 8)}
 	if c.Bags > 1 {
 		c.Instances = onnx.WholePackets(c.Bags, largest)
 	}
@@ -125,7 +130,8 @@ type runsModel struct {
 // model returns the graphs of a trial, or nil if the trial trains in no group.
 func (t *trainer) model(trial *train.Trial) (*runsModel, error) {
 	p, o := trial.Program, t.options
-	if trial.Data.OnDisk() || p.Spec.Data.Sample.V > 0 || o.onCPU() && o.Threads > 1 || len(p.Signature.Instance) != 1 || trial.Check() != nil {
+	if trial.Data.OnDisk() || p.Spec.Data.Sample.V > 0 || o.onCPU() && o.Threads > 1 || len(p.Signature.Instance) != 1 ||
+		trial.Check() != nil {
 		return nil, nil
 	}
 	c, ok := capacity(trial)
@@ -314,7 +320,8 @@ func (t *trainer) open(runs []*train.Run, note func(string)) (train.Executor, er
 		if !g.options.capture {
 			break
 		}
-		note(fmt.Sprintf("the device does not repeat recorded steps (%v): every operation is started anew, which is slower", err))
+		note(fmt.Sprintf("the device does not repeat recorded steps (%v): every operation is started anew, which is slower",
+			err))
 	}
 	return nil, fmt.Errorf("engine ort: %w", err)
 }

@@ -68,7 +68,8 @@ func sameBits(t *testing.T, what string, got, want *train.Report) {
 	if !reflect.DeepEqual(got.State, want.State) {
 		t.Errorf("%s: the state differs", what)
 	}
-	if !slices.Equal(got.Weights, want.Weights) || !reflect.DeepEqual(got.Attention, want.Attention) || !reflect.DeepEqual(got.Detail.Confusion, want.Detail.Confusion) {
+	if !slices.Equal(got.Weights, want.Weights) || !reflect.DeepEqual(got.Attention, want.Attention) ||
+		!reflect.DeepEqual(got.Detail.Confusion, want.Detail.Confusion) {
 		t.Errorf("%s: label weights, attention scores or predictions differ", what)
 	}
 	for i, m := range want.Metrics {
@@ -87,7 +88,8 @@ func many(t *testing.T, n, batch int) (list []*train.Trial) {
 			s.Train.Seed.V, s.Train.LR.V, s.Loss[1].Weight.V = i, 0.002*float64(1+i%7), 0.001*float64(i%3)
 		})
 		var err error
-		if trial.Split, err = data.RandomSplit(o.Data.Bags(), nil, data.SplitSettings{Train: 0.7, Seed: uint64(i % 5)}); err != nil {
+		if trial.Split, err = data.RandomSplit(o.Data.Bags(), nil, data.SplitSettings{Train: 0.7,
+			Seed: uint64(i % 5)}); err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, trial)
@@ -113,7 +115,8 @@ func TestBitsDoNotDependOnTheGroup(t *testing.T) {
 				t.Fatalf("groups of %v, want groups of %d", sizes, size)
 			}
 			for i, out := range got {
-				sameBits(t, fmt.Sprintf("batches of %d, trial %s in a group of %d", batch, part[i].Name, size), report(t, out), report(t, all[len(part)-1-i]))
+				sameBits(t, fmt.Sprintf("batches of %d, trial %s in a group of %d", batch, part[i].Name, size), report(t, out),
+					report(t, all[len(part)-1-i]))
 			}
 		}
 	}
@@ -178,9 +181,11 @@ func near(t *testing.T, name string, got, want *train.Report) {
 	t.Helper()
 	for i, m := range want.Metrics {
 		g := got.Metrics[i]
-		if math.Abs(g.Loss-m.Loss) > 1e-5*m.Loss || *g.Measures.Accuracy("test") != *m.Measures.Accuracy("test") || *g.Measures.Accuracy("train") != *m.Measures.Accuracy("train") || *g.Disambiguation != *m.Disambiguation {
+		if math.Abs(g.Loss-m.Loss) > 1e-5*m.Loss || *g.Measures.Accuracy("test") != *m.Measures.Accuracy("test") ||
+			*g.Measures.Accuracy("train") != *m.Measures.Accuracy("train") || *g.Disambiguation != *m.Disambiguation {
 			t.Errorf("%s, epoch %d: loss %v, accuracies %v and %v; want %v, %v and %v", name, i+1,
-				g.Loss, *g.Measures.Accuracy("train"), *g.Measures.Accuracy("test"), m.Loss, *m.Measures.Accuracy("train"), *m.Measures.Accuracy("test"))
+				g.Loss, *g.Measures.Accuracy("train"), *g.Measures.Accuracy("test"), m.Loss, *m.Measures.Accuracy("train"),
+				*m.Measures.Accuracy("test"))
 		}
 	}
 	for param, w := range want.State.Params {
@@ -201,7 +206,8 @@ func near(t *testing.T, name string, got, want *train.Report) {
 func TestTrialOfAGroupEndsAlone(t *testing.T) {
 	o := traintest.Quickstart(t, 60, 3, 1)
 	plain := traintest.Vary(t, o, "plain", nil)
-	got, sizes := trained(t, context.Background(), []*train.Trial{traintest.Vary(t, o, "wild", traintest.Rate(1e30)), plain}, train.Options{})
+	got, sizes := trained(t, context.Background(), []*train.Trial{traintest.Vary(t, o, "wild", traintest.Rate(1e30)),
+		plain}, train.Options{})
 	if !slices.Equal(sizes, []int{2}) {
 		t.Errorf("groups of %v", sizes)
 	}
@@ -304,7 +310,8 @@ func TestTrialsThatTrainAlone(t *testing.T) {
 	set.Offsets = []int{0, set.Offsets[1], set.Offsets[1] + long - 1, set.Offsets[1] + long}
 	set.Candidates, set.Labels = set.Candidates[:3*set.Classes], set.Labels[:3]
 	skewed.Data, skewed.Split = &set, &data.Split{Train: []int{0, 1}, Test: []int{2}}
-	got, sizes := trained(t, context.Background(), []*train.Trial{skewed, traintest.Vary(t, skewed, "seed", traintest.Seed(2))}, train.Options{})
+	got, sizes := trained(t, context.Background(), []*train.Trial{skewed, traintest.Vary(t, skewed, "seed",
+		traintest.Seed(2))}, train.Options{})
 	if !slices.Equal(sizes, []int{1, 1}) {
 		t.Errorf("bags of 1 to %d instances: groups of %v", long, sizes)
 	}
@@ -321,7 +328,9 @@ func BenchmarkGroup(b *testing.B) {
 			o := traintest.Quickstart(b, 300, 10, 1)
 			list := make([]*train.Trial, n)
 			for i := range list {
-				list[i] = traintest.Vary(b, o, fmt.Sprint(i), func(s *language.Spec) { s.Train.Seed.V, s.Train.EvalEvery.V = i, 1000 })
+				list[i] = traintest.Vary(b, o, fmt.Sprint(i), func(s *language.Spec) {
+					s.Train.Seed.V, s.Train.EvalEvery.V = i, 1000
+				})
 				list[i].Dir, list[i].Log = b.TempDir()+fmt.Sprint(i), b.TempDir()+fmt.Sprint(i, ".jsonl")
 			}
 			by := ort.NewTrainer(train.EngineInfo{Engine: ort.Name}, ort.Options{Library: library}, 1)
@@ -339,5 +348,6 @@ func BenchmarkGroup(b *testing.B) {
 
 // A trial that stops early does not change the bits of others.
 func TestEarlyStopInAGroup(t *testing.T) {
-	traintest.EarlyStop(t, ort.NewTrainer(train.EngineInfo{Engine: ort.Name}, ort.Options{Library: enginetest.Library(t)}, 1))
+	traintest.EarlyStop(t, ort.NewTrainer(train.EngineInfo{Engine: ort.Name}, ort.Options{Library: enginetest.Library(t)},
+		1))
 }

@@ -23,7 +23,8 @@ func newGraph(ctx context.Context, points *mat.Dense, k int) (*graphOf, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &graphOf{points: points, neighbours: lists, grams: make([][]float64, len(lists)), weights: make([][]float64, len(lists))}
+	g := &graphOf{points: points, neighbours: lists, grams: make([][]float64, len(lists)), weights: make([][]float64,
+		len(lists))}
 	for i := range lists {
 		n := len(lists[i])
 		g.grams[i], g.weights[i] = make([]float64, n*n), make([]float64, n)

@@ -38,7 +38,8 @@ const (
 func (q *labelling) solve(ctx context.Context, p *mat.Dense) error {
 	step := 1 / (2*q.graph.norm2() + 2*q.pull)
 	m, k := p.Dims()
-	ahead, gradient, work, next := mat.DenseCopyOf(p), mat.NewDense(m, k, nil), mat.NewDense(m, k, nil), mat.NewDense(m, k, nil)
+	ahead, gradient, work, next := mat.DenseCopyOf(p), mat.NewDense(m, k, nil), mat.NewDense(m, k, nil), mat.NewDense(m, k,
+		nil)
 	t, gap := 1.0, math.Inf(1)
 	for i := range maxIterations {
 		if err := ctx.Err(); err != nil {
@@ -67,7 +68,8 @@ func (q *labelling) solve(ctx context.Context, p *mat.Dense) error {
 		p.Copy(next)
 	}
 	if gap > looseGap {
-		return fmt.Errorf("pl-aggd: the labelling confidences are still %.1g of the objective from the minimum after %d steps", gap, maxIterations)
+		return fmt.Errorf("pl-aggd: the labelling confidences are still %.1g of the objective from the minimum "+
+			"after %d steps", gap, maxIterations)
 	}
 	return nil
 }

@@ -82,7 +82,8 @@ func accuracy(t *testing.T, m train.FittedModel, set *data.Dataset, test []int) 
 // the number of correct test faces.
 func TestLost(t *testing.T) {
 	set, fitted, test := lost(t)
-	want := []float64{253.3178205, 251.1119515, 250.3301086, 249.9747398, 249.7855722, 249.673572, 249.6032021, 249.5578355, 249.5276126, 249.5069881}
+	want := []float64{253.3178205, 251.1119515, 250.3301086, 249.9747398, 249.7855722, 249.673572, 249.6032021,
+		249.5578355, 249.5276126, 249.5069881}
 	m := mustFit(t, settings(), &train.Problem{Data: set, Train: fitted}, func(i train.Iteration) {
 		if i.Number > 0 && math.Abs(i.Loss-want[i.Number-1]) > 1e-5 {
 			t.Errorf("round %d: loss %.10g, the independent method has %.10g", i.Number, i.Loss, want[i.Number-1])

@@ -66,7 +66,8 @@ func (m *model) Tolerance() float64 { return 0 }
 // negative elements. The label is that of the largest output.
 func (m *model) Predict(instances []float32, n int) (probabilities, attention []float64, err error) {
 	if n < 1 || len(instances) != n*m.dim {
-		return nil, nil, fmt.Errorf("a bag of %s of %s has %d values, not %d", diag.Count(n, "instance"), diag.Count(m.dim, "feature"), n*m.dim, len(instances))
+		return nil, nil, fmt.Errorf("a bag of %s of %s has %d values, not %d", diag.Count(n, "instance"),
+			diag.Count(m.dim, "feature"), n*m.dim, len(instances))
 	}
 	x := make([]float64, m.set.Vector.width(m.dim))
 	m.set.Vector.of(train.Normalized(instances, m.normalization), m.dim, x)
@@ -134,7 +135,8 @@ func (m *model) Graph() (*graph.Graph, map[string][]float32, error) {
 	f = b.Relu(f)
 	b.Output(compile.OutProbabilities, b.Div(f, b.Sum(f, true, 1)))
 	b.Label("a")
-	b.Output(compile.OutAttention, b.SegmentSoftmax(b.Fill(0, graph.Shape{graph.N, 1}), bagOf)) // 1/n for each of n instances
+	// 1/n for each of n instances
+	b.Output(compile.OutAttention, b.SegmentSoftmax(b.Fill(0, graph.Shape{graph.N, 1}), bagOf))
 	g, err := b.Graph()
 	return g, params, err
 }
@@ -191,7 +193,8 @@ func (m *model) pool(b *graph.Builder, x, bagOf *graph.Node) *graph.Node {
 }
 
 // param declares a parameter with two axes and stores its values in params.
-func param(b *graph.Builder, params map[string][]float32, name string, values []float64, rows, columns int) *graph.Node {
+func param(b *graph.Builder, params map[string][]float32, name string, values []float64, rows,
+	columns int) *graph.Node {
 	params[name] = ndarray.Convert[float32](values)
 	return b.Param(name, graph.Shape{graph.Dim(rows), graph.Dim(columns)})
 }

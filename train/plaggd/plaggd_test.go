@@ -31,7 +31,8 @@ func prototypes(t *testing.T) *train.Problem {
 
 func drawn(t *testing.T, features int, positives float64) *train.Problem {
 	t.Helper()
-	set, err := generate.Prototypes(generate.PrototypeOptions{Bags: 90, Classes: 4, Features: features, Candidates: 1, Positives: positives, MinSize: 2, MaxSize: 6, Noise: 0.5, Seed: 3})
+	set, err := generate.Prototypes(generate.PrototypeOptions{Bags: 90, Classes: 4, Features: features, Candidates: 1,
+		Positives: positives, MinSize: 2, MaxSize: 6, Noise: 0.5, Seed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +131,8 @@ func TestGraphEqualsModel(t *testing.T) {
 	}
 }
 
-func comparePredictions(t *testing.T, name string, m train.FittedModel, g *graph.Graph, params map[string][]float32, set *data.Dataset, tolerance float64) {
+func comparePredictions(t *testing.T, name string, m train.FittedModel, g *graph.Graph, params map[string][]float32,
+	set *data.Dataset, tolerance float64) {
 	t.Helper()
 	env := graph.Env{N: set.Offsets[20], B: 20, Values: map[string]*graph.Tensor{}}
 	bagOf := make([]int, env.N)
@@ -141,7 +143,8 @@ func comparePredictions(t *testing.T, name string, m train.FittedModel, g *graph
 	}
 	env.Values[compile.InBagOf] = &graph.Tensor{Shape: []int{env.N}, Ints: bagOf}
 	wide := func(v []float32) []float64 { return train.Normalized(v, nil) }
-	env.Values[compile.InInstances] = graph.NewTensor(append([]int{env.N}, set.Shape...), wide(set.Instances[:env.N*set.Dim()])...)
+	env.Values[compile.InInstances] = graph.NewTensor(append([]int{env.N}, set.Shape...),
+		wide(set.Instances[:env.N*set.Dim()])...)
 	for _, n := range g.ByOp(graph.OpParam) {
 		env.Values[n.Name] = graph.NewTensor(n.Shape.Concrete(0, 0), wide(params[n.Name])...)
 	}

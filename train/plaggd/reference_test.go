@@ -53,7 +53,8 @@ func (r *reference) settings() Settings {
 }
 
 func (r *reference) problem() *train.Problem {
-	d := &data.Dataset{Name: "reference", Shape: []int{len(r.Bags[0][0])}, Classes: len(r.Candidates[0]), Offsets: []int{0}}
+	d := &data.Dataset{Name: "reference", Shape: []int{len(r.Bags[0][0])}, Classes: len(r.Candidates[0]),
+		Offsets: []int{0}}
 	p := &train.Problem{Data: d}
 	for i, bag := range r.Bags[:r.Train] {
 		for _, x := range bag {
@@ -150,7 +151,8 @@ func TestRidge(t *testing.T) {
 	d2 := distances2(m.vectors)
 	var outputs, square mat.Dense
 	kernel := mat.NewDense(n, n, nil)
-	kernel.Apply(func(i, j int, _ float64) float64 { return math.Exp(-d2.At(i, j) / (2 * ridge.width * ridge.width)) }, kernel)
+	kernel.Apply(func(i, j int, _ float64) float64 { return math.Exp(-d2.At(i, j) / (2 * ridge.width * ridge.width)) },
+		kernel)
 	outputs.Mul(kernel, s.coefficients)
 	square.Mul(s.coefficients.T(), &outputs)
 	near(t, "the norm", s.norm2, mat.Trace(&square))

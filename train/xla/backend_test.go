@@ -24,7 +24,8 @@ func TestOpen(t *testing.T) {
 	}
 	t.Logf("the CPU is %s", b.Text)
 	b.Close()
-	if _, err := xla.Open(pjrt.CPU, pjrt.Options{Plugin: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "not a file") {
+	if _, err := xla.Open(pjrt.CPU, pjrt.Options{Plugin: t.TempDir()}); err == nil ||
+		!strings.Contains(err.Error(), "not a file") {
 		t.Errorf("a folder as plugin: %v", err)
 	}
 }

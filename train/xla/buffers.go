@@ -80,7 +80,8 @@ func (b *Backend) upload(values any, port xla.Port) (compute.Buffer, error) {
 		length = reflect.ValueOf(values).Len()
 	}
 	if length != port.Shape.Size() {
-		return nil, fmt.Errorf("bug: %s has %d values, its shape %v needs %d", port.Name, length, port.Shape, port.Shape.Size())
+		return nil, fmt.Errorf("bug: %s has %d values, its shape %v needs %d", port.Name, length, port.Shape,
+			port.Shape.Size())
 	}
 	buffer, err := b.BufferFromFlatData(0, values, port.Shape)
 	if err != nil {

@@ -67,10 +67,13 @@ func sameRun(t *testing.T, got, want *train.Report, tolerance float64) {
 			}
 		}
 		if g.LR != m.LR || g.Lambda != m.Lambda || *g.Disambiguation != *m.Disambiguation {
-			t.Errorf("epoch %d: rate %v, lambda %v, disambiguation %v; want %v, %v, %v", i+1, g.LR, g.Lambda, *g.Disambiguation, m.LR, m.Lambda, *m.Disambiguation)
+			t.Errorf("epoch %d: rate %v, lambda %v, disambiguation %v; want %v, %v, %v", i+1, g.LR, g.Lambda, *g.Disambiguation,
+				m.LR, m.Lambda, *m.Disambiguation)
 		}
-		if m.Measures.Accuracy("test") != nil && (*g.Measures.Accuracy("test") != *m.Measures.Accuracy("test") || *g.Measures.Accuracy("train") != *m.Measures.Accuracy("train")) {
-			t.Errorf("epoch %d: accuracies %v and %v, want %v and %v", i+1, *g.Measures.Accuracy("train"), *g.Measures.Accuracy("test"), *m.Measures.Accuracy("train"), *m.Measures.Accuracy("test"))
+		if m.Measures.Accuracy("test") != nil && (*g.Measures.Accuracy("test") != *m.Measures.Accuracy("test") ||
+			*g.Measures.Accuracy("train") != *m.Measures.Accuracy("train")) {
+			t.Errorf("epoch %d: accuracies %v and %v, want %v and %v", i+1, *g.Measures.Accuracy("train"),
+				*g.Measures.Accuracy("test"), *m.Measures.Accuracy("train"), *m.Measures.Accuracy("test"))
 		}
 	}
 	for name, v := range want.State.Params {

@@ -131,7 +131,8 @@ func (s *jobs) Predict(ctx context.Context, runs []*train.Run) error {
 
 // run runs a program on the batches of all runs, in one or more calls. read gets the trace of each
 // call.
-func (s *jobs) run(ctx context.Context, p *xla.Program, from *feeder, settings map[string]any, read func(*feed, []float32)) error {
+func (s *jobs) run(ctx context.Context, p *xla.Program, from *feeder, settings map[string]any,
+	read func(*feed, []float32)) error {
 	feeds, stop := from.feeds(ctx)
 	defer stop()
 	for f := range feeds {

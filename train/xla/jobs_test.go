@@ -55,12 +55,15 @@ func TestJobsMatchSingleRuns(t *testing.T) {
 func sameSummary(t *testing.T, got, want *train.Report) {
 	t.Helper()
 	if !reflect.DeepEqual(got.Detail.Confusion, want.Detail.Confusion) || got.DetailOf != want.DetailOf {
-		t.Errorf("confusion %v of %s, want %v of %s", got.Detail.Confusion, got.DetailOf, want.Detail.Confusion, want.DetailOf)
+		t.Errorf("confusion %v of %s, want %v of %s", got.Detail.Confusion, got.DetailOf, want.Detail.Confusion,
+			want.DetailOf)
 	}
 	for i, w := range want.Trajectories {
 		g := got.Trajectories[i]
-		if g.Bag != w.Bag || g.Label != w.Label || !reflect.DeepEqual(g.Candidates, w.Candidates) || len(g.Weights) != len(w.Weights) {
-			t.Errorf("trajectory %d is of bag %d with %d points, want bag %d with %d", i, g.Bag, len(g.Weights), w.Bag, len(w.Weights))
+		if g.Bag != w.Bag || g.Label != w.Label || !reflect.DeepEqual(g.Candidates, w.Candidates) ||
+			len(g.Weights) != len(w.Weights) {
+			t.Errorf("trajectory %d is of bag %d with %d points, want bag %d with %d", i, g.Bag, len(g.Weights), w.Bag,
+				len(w.Weights))
 		}
 	}
 	if len(got.Attention) != len(want.Attention) {
@@ -112,7 +115,8 @@ func TestImageJobsMatchSingleRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain := traintest.Trial(t, s, d)
-	list := []*train.Trial{traintest.Vary(t, plain, "plain", nil), traintest.Vary(t, plain, "seed", traintest.Seed(2)), traintest.Vary(t, plain, "rate", traintest.Rate(0.002))}
+	list := []*train.Trial{traintest.Vary(t, plain, "plain", nil), traintest.Vary(t, plain, "seed", traintest.Seed(2)),
+		traintest.Vary(t, plain, "rate", traintest.Rate(0.002))}
 	got := together(context.Background(), &xla.Trainer{Backend: b}, list, train.Options{})
 	for i, trial := range list {
 		if got[i].Err != nil {
@@ -171,7 +175,8 @@ func TestJobsResumeToSameBits(t *testing.T) {
 	want := together(context.Background(), &xla.Trainer{Backend: b}, kept(whole), train.Options{})
 	for i, epochs := range []int{3, 6, 5} { // summed over the 6 trials that continue
 		ctx, cancel := context.WithCancel(context.Background())
-		got := together(ctx, &xla.Trainer{Backend: b}, kept(broken), train.Options{Resume: true, Observer: &stop{epochs: epochs, cancel: cancel}})
+		got := together(ctx, &xla.Trainer{Backend: b}, kept(broken), train.Options{Resume: true,
+			Observer: &stop{epochs: epochs, cancel: cancel}})
 		if !errors.Is(got[0].Err, context.Canceled) {
 			t.Fatalf("stopped after %d epochs: %v", epochs, got[0].Err)
 		}
@@ -213,10 +218,12 @@ func TestJobsResumeToSameBits(t *testing.T) {
 func TestJobsRefused(t *testing.T) {
 	b := goBackend(t)
 	o := traintest.Quickstart(t, 60, 1, 1)
-	for want, split := range map[string]*data.Split{"left for training": {Test: []int{1}}, "names bag 61": {Train: []int{60}}} {
+	for want, split := range map[string]*data.Split{"left for training": {Test: []int{1}},
+		"names bag 61": {Train: []int{60}}} {
 		wrong := traintest.Vary(t, o, "wrong", nil)
 		wrong.Split = split
-		got := together(context.Background(), &xla.Trainer{Backend: b}, []*train.Trial{wrong, traintest.Vary(t, o, "right", nil)}, train.Options{})
+		got := together(context.Background(), &xla.Trainer{Backend: b}, []*train.Trial{wrong, traintest.Vary(t, o, "right",
+			nil)}, train.Options{})
 		if got[0].Err == nil || !strings.Contains(got[0].Err.Error(), want) || got[1].Err != nil {
 			t.Errorf("errors %v and %v, want one with %q", got[0].Err, got[1].Err, want)
 		}
@@ -241,7 +248,8 @@ func TestGroups(t *testing.T) {
 	set.Instances[0]++
 	other.Data = &set
 	count := &plans{}
-	together(context.Background(), &xla.Trainer{Backend: b}, append(list, other), train.Options{MaxParallel: 4, Observer: count})
+	together(context.Background(), &xla.Trainer{Backend: b}, append(list, other), train.Options{MaxParallel: 4,
+		Observer: count})
 	if !slices.Equal(count.trials, []int{3, 3, 1, 1}) {
 		t.Errorf("programs of %v trials", count.trials)
 	}
@@ -272,11 +280,13 @@ func TestGroupsPerCore(t *testing.T) {
 		groups          []int
 	}{{7, 0, 0, []int{7}}, {8, 0, 0, []int{4, 4}}, {9, 4, 0, []int{2, 2, 2, 2, 1}}, {9, 0, 220 << 10, []int{3, 3, 3}}} {
 		list, p := seeds(t, c.trials), &plans{}
-		got := together(context.Background(), &xla.Trainer{Backend: cpu, Memory: c.memory}, list, train.Options{Observer: p, MaxParallel: c.atATime})
+		got := together(context.Background(), &xla.Trainer{Backend: cpu, Memory: c.memory}, list, train.Options{Observer: p,
+			MaxParallel: c.atATime})
 		slices.Sort(p.trials)
 		slices.Reverse(p.trials)
 		if !slices.Equal(p.trials, c.groups) {
-			t.Errorf("%d trials, %d at a time, in %d bytes: groups of %v, want %v", c.trials, c.atATime, c.memory, p.trials, c.groups)
+			t.Errorf("%d trials, %d at a time, in %d bytes: groups of %v, want %v", c.trials, c.atATime, c.memory, p.trials,
+				c.groups)
 		}
 		alone := together(context.Background(), &xla.Trainer{Backend: goes}, list, train.Options{MaxParallel: c.groups[0]})
 		for i, out := range got {

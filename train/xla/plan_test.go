@@ -45,7 +45,8 @@ func TestProgramsAreKept(t *testing.T) {
 	for _, c := range []struct {
 		trials int
 		said   string
-	}{{2, "compiling for 2 runs of quickstart in one program: steps of 16 instances, "}, {2, ""}, {1, "compiling for a run of quickstart: "}, {1, ""}, {2, ""}} {
+	}{{2, "compiling for 2 runs of quickstart in one program: steps of 16 instances, "}, {2, ""},
+		{1, "compiling for a run of quickstart: "}, {1, ""}, {2, ""}} {
 		n := &notes{}
 		for _, out := range together(context.Background(), by, seeds(t, c.trials), train.Options{Observer: n}) {
 			if out.Err != nil {
@@ -67,7 +68,8 @@ func TestGroupsFitMemory(t *testing.T) {
 		groups []int
 	}{{0, []int{5}}, {1 << 20, []int{5}}, {110 << 10, []int{3, 2}}, {80 << 10, []int{1, 1, 1, 1, 1}}} {
 		n := &notes{}
-		for _, out := range together(context.Background(), &xla.Trainer{Backend: b, Memory: c.memory}, seeds(t, 5), train.Options{Observer: n}) {
+		for _, out := range together(context.Background(), &xla.Trainer{Backend: b, Memory: c.memory}, seeds(t, 5),
+			train.Options{Observer: n}) {
 			if out.Err != nil {
 				t.Fatal(out.Err)
 			}
@@ -77,7 +79,8 @@ func TestGroupsFitMemory(t *testing.T) {
 		}
 	}
 	out := together(context.Background(), &xla.Trainer{Backend: b, Memory: 1 << 10}, seeds(t, 1), train.Options{})
-	for _, want := range []string{"a run of quickstart takes at least", "KiB of memory; there are 1 KiB", "--device-memory"} {
+	for _, want := range []string{"a run of quickstart takes at least", "KiB of memory; there are 1 KiB",
+		"--device-memory"} {
 		if out[0].Err == nil || !strings.Contains(out[0].Err.Error(), want) {
 			t.Errorf("in a kibibyte: %v, want %q", out[0].Err, want)
 		}
@@ -107,7 +110,8 @@ func TestOutOfMemory(t *testing.T) {
 	}{{4, []int{4}, ""}, {3, []int{2, 2}, ""}, {0, nil, "--device-memory"}} {
 		b := xla.NewBackend(&pjrt.Device{Backend: small{enginetest.Backend(t), c.jobs}, Memory: memory.Available()}, pjrt.Go)
 		n := &notes{}
-		for _, out := range together(context.Background(), &xla.Trainer{Backend: b}, seeds(t, 4), train.Options{Observer: n}) {
+		for _, out := range together(context.Background(), &xla.Trainer{Backend: b}, seeds(t, 4),
+			train.Options{Observer: n}) {
 			if (out.Err == nil) != (c.says == "") || out.Err != nil && !strings.Contains(out.Err.Error(), c.says) {
 				t.Errorf("room for %d trials: %v, want %q", c.jobs, out.Err, c.says)
 			}

@@ -34,11 +34,13 @@ type Trainer struct {
 }
 
 // Train implements train.Trainer.
-func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Options, done func(i int, out train.Outcome)) {
+func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Options,
+	done func(i int, out train.Outcome)) {
 	t.device.Lock()
 	defer t.device.Unlock()
 	groups := &train.GroupTrainer{
-		EngineInfo: t.EngineInfo, Parallel: t.parallelGroups(trials), MinGroup: minGroup, MaxTrials: t.maxTrials, Open: t.openJobs, Explain: t.explain,
+		EngineInfo: t.EngineInfo, Parallel: t.parallelGroups(trials), MinGroup: minGroup, MaxTrials: t.maxTrials,
+		Open: t.openJobs, Explain: t.explain,
 	}
 	groups.Coupled = true
 	groups.Train(ctx, trials, o, done)
@@ -71,6 +73,7 @@ func (t *Trainer) explain(err error) error {
 	if !pjrt.OutOfMemory(err) {
 		return err
 	}
-	return fmt.Errorf("%w: the device ran out of memory, although the estimate was below its limit (%s, %s): set a lower one with --device-memory, or use smaller batches (train.batch)",
+	return fmt.Errorf("%w: the device ran out of memory, although the estimate was below its limit (%s, %s): set a "+
+		"lower one with --device-memory, or use smaller batches (train.batch)",
 		err, memory.Size(t.room().Bytes), t.room().Bound)
 }

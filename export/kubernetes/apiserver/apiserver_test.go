@@ -32,8 +32,10 @@ func TestManifests(t *testing.T) {
 				{"backoffLimitPerIndex:", "backoffLimitPerIndexes:", `unknown field "spec.backoffLimitPerIndexes"`},
 				{"completionMode: Indexed", "completionMode: Indexed\n  completionMode: Indexed", `"completionMode" already set`},
 				{"completionMode: Indexed", "completionMode: Index", "Unsupported value"},
-				{"restartPolicy: Never", "restartPolicy: OnFailure", `only "Never" is supported when podFailurePolicy is specified`},
-				{"containerName: miplc, operator: In, values: [2]", "containerName: other, operator: In, values: [2]", "must be one of the container or initContainer names"},
+				{"restartPolicy: Never", "restartPolicy: OnFailure",
+					`only "Never" is supported when podFailurePolicy is specified`},
+				{"containerName: miplc, operator: In, values: [2]", "containerName: other, operator: In, values: [2]",
+					"must be one of the container or initContainer names"},
 				{"{name: tmp, emptyDir: {}}", "{name: temp, emptyDir: {}}", "volumeMounts"},
 			})
 			s.accepts(t, jobs, text)

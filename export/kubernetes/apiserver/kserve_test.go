@@ -44,8 +44,10 @@ func define(t *testing.T, s *server) kserve {
 	k := kserve(strings.TrimSpace(string(out)))
 	for _, part := range [][2]string{
 		{"/api/v1/namespaces", "config/base/namespace.yaml"},
-		{"/api/v1/namespaces/kserve/configmaps", "config/configmap/inferenceservice.yaml"}, // makes services run on Knative by default
-		{"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "config/crd/full/serving.kserve.io_inferenceservices.yaml"},
+		// makes services run on Knative by default
+		{"/api/v1/namespaces/kserve/configmaps", "config/configmap/inferenceservice.yaml"},
+		{"/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+			"config/crd/full/serving.kserve.io_inferenceservices.yaml"},
 	} {
 		if err := s.create(t, part[0], k.file(t, part[1]), false); err != nil {
 			t.Fatalf("%s: %v", part[1], err)
@@ -99,19 +101,25 @@ func (s *server) ask(t *testing.T) {
 	meta, none, versions := metav1.ObjectMeta{Name: "kserve"}, ptr.To(admissionv1.SideEffectClassNone), []string{"v1"}
 	rules := []admissionv1.RuleWithOperations{{
 		Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
-		Rule:       admissionv1.Rule{APIGroups: []string{"serving.kserve.io"}, APIVersions: []string{"v1beta1"}, Resources: []string{"inferenceservices"}},
+		Rule: admissionv1.Rule{APIGroups: []string{"serving.kserve.io"}, APIVersions: []string{"v1beta1"},
+			Resources: []string{"inferenceservices"}},
 	}}
 	registered := s.AdmissionregistrationV1()
-	if _, err := registered.MutatingWebhookConfigurations().Create(t.Context(), &admissionv1.MutatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionv1.MutatingWebhook{{
-		Name: "default.kserve.io", ClientConfig: at("/default"), Rules: rules, SideEffects: none, AdmissionReviewVersions: versions}}}, metav1.CreateOptions{}); err != nil {
+	if _, err := registered.MutatingWebhookConfigurations().Create(t.Context(), &admissionv1.MutatingWebhookConfiguration{
+		ObjectMeta: meta, Webhooks: []admissionv1.MutatingWebhook{{
+			Name: "default.kserve.io", ClientConfig: at("/default"), Rules: rules, SideEffects: none,
+			AdmissionReviewVersions: versions}}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := registered.ValidatingWebhookConfigurations().Create(t.Context(), &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionv1.ValidatingWebhook{{
-		Name: "validate.kserve.io", ClientConfig: at("/validate"), Rules: rules, SideEffects: none, AdmissionReviewVersions: versions}}}, metav1.CreateOptions{}); err != nil {
+	if _, err := registered.ValidatingWebhookConfigurations().Create(t.Context(),
+		&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "validate.kserve.io", ClientConfig: at("/validate"), Rules: rules, SideEffects: none,
+			AdmissionReviewVersions: versions}}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, func() error { // the server notices the configuration late
-		err := s.create(t, inferenceServices, []byte("{apiVersion: serving.kserve.io/v1beta1, kind: InferenceService, metadata: {name: 1st}, spec: {predictor: {model: {modelFormat: {name: onnx}}}}}"), true)
+		err := s.create(t, inferenceServices, []byte("{apiVersion: serving.kserve.io/v1beta1, kind: InferenceService, "+
+			"metadata: {name: 1st}, spec: {predictor: {model: {modelFormat: {name: onnx}}}}}"), true)
 		if err != nil && strings.Contains(err.Error(), `"validate.kserve.io" denied`) {
 			return nil
 		}
@@ -153,7 +161,8 @@ func (k kserve) runs(t *testing.T, s *server, name string) {
 	if err := yaml.Unmarshal(k.file(t, "config/runtimes/"+model.Runtime+".yaml"), &with); err != nil {
 		t.Fatal(err)
 	}
-	if with.Metadata.Name != model.Runtime || !slices.Contains(with.Spec.SupportedModelFormats, model.ModelFormat) || !slices.Contains(with.Spec.ProtocolVersions, model.ProtocolVersion) {
+	if with.Metadata.Name != model.Runtime || !slices.Contains(with.Spec.SupportedModelFormats, model.ModelFormat) ||
+		!slices.Contains(with.Spec.ProtocolVersions, model.ProtocolVersion) {
 		t.Errorf("%+v does not run %+v", with, model)
 	}
 	if mode := service.Metadata.Annotations["serving.kserve.io/deploymentMode"]; mode != "Standard" {

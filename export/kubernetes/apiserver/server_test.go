@@ -67,7 +67,8 @@ func start(t *testing.T) *server {
 		return path
 	}
 	clients, peers := "http://"+address(t), "http://"+address(t)
-	background(t, dir, etcd, "--data-dir", filepath.Join(dir, "etcd"), "--listen-client-urls", clients, "--advertise-client-urls", clients,
+	background(t, dir, etcd, "--data-dir", filepath.Join(dir, "etcd"), "--listen-client-urls", clients,
+		"--advertise-client-urls", clients,
 		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "default="+peers)
 
 	secure, token := address(t), fmt.Sprint("token-", os.Getpid())
@@ -77,14 +78,18 @@ func start(t *testing.T) *server {
 		t.Fatal(err)
 	}
 	accounts := write("accounts.key", string(key))
-	ended := background(t, dir, apiserver, "--etcd-servers", clients, "--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1", "--secure-port", port,
-		"--cert-dir", dir, "--service-cluster-ip-range", "10.0.0.0/24", "--token-auth-file", write("tokens.csv", token+",admin,admin,system:masters\n"),
-		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", accounts, "--service-account-signing-key-file", accounts,
+	ended := background(t, dir, apiserver, "--etcd-servers", clients, "--bind-address", "127.0.0.1", "--advertise-address",
+		"127.0.0.1", "--secure-port", port,
+		"--cert-dir", dir, "--service-cluster-ip-range", "10.0.0.0/24", "--token-auth-file", write("tokens.csv",
+			token+",admin,admin,system:masters\n"),
+		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", accounts,
+		"--service-account-signing-key-file", accounts,
 		"--authorization-mode", "RBAC", "--disable-admission-plugins", "ServiceAccount", "--endpoint-reconciler-type", "none")
 
 	s := &server{kubeconfig: filepath.Join(dir, "kubeconfig")}
 	config := clientcmdapi.NewConfig()
-	config.Clusters["here"] = &clientcmdapi.Cluster{Server: "https://" + secure, CertificateAuthority: filepath.Join(dir, "apiserver.crt")}
+	config.Clusters["here"] = &clientcmdapi.Cluster{Server: "https://" + secure, CertificateAuthority: filepath.Join(dir,
+		"apiserver.crt")}
 	config.AuthInfos["admin"] = &clientcmdapi.AuthInfo{Token: token}
 	config.Contexts["here"] = &clientcmdapi.Context{Cluster: "here", AuthInfo: "admin"}
 	config.CurrentContext = "here"
@@ -158,7 +163,8 @@ func eventually(t *testing.T, try func() error) {
 
 // create posts a manifest unchanged, like kubectl create --validate=strict.
 func (s *server) create(t *testing.T, path string, manifest []byte, dryRun bool) error {
-	r := s.RESTClient().Post().AbsPath(path).Param("fieldValidation", metav1.FieldValidationStrict).SetHeader("Content-Type", "application/yaml").Body(manifest)
+	r := s.RESTClient().Post().AbsPath(path).Param("fieldValidation", metav1.FieldValidationStrict).SetHeader(
+		"Content-Type", "application/yaml").Body(manifest)
 	if dryRun {
 		r = r.Param("dryRun", metav1.DryRunAll)
 	}

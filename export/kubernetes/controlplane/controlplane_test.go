@@ -57,7 +57,8 @@ func admit(text []byte) (*batchv1.Job, error) {
 		return nil, err
 	}
 	rest.FillObjectMetaSystemFields(&internal)
-	if err := rest.BeforeCreate(jobregistry.Strategy, request.WithNamespace(context.Background(), namespace), &internal); err != nil {
+	if err := rest.BeforeCreate(jobregistry.Strategy, request.WithNamespace(context.Background(), namespace),
+		&internal); err != nil {
 		return nil, err
 	}
 	var admitted batchv1.Job
@@ -67,15 +68,17 @@ func admit(text []byte) (*batchv1.Job, error) {
 
 func TestAdmitted(t *testing.T) {
 	m := manifest.Build(t)
-	for _, flags := range [][]string{{"--cpus", "4", "--memory", "4Gi"}, {"--gpus", "1", "--engine", "gorgonia", "--claim", "data/smoke"}} {
+	for _, flags := range [][]string{{"--cpus", "4", "--memory", "4Gi"}, {"--gpus", "1", "--engine", "gorgonia", "--claim",
+		"data/smoke"}} {
 		text, _ := m.Plan(t, t.TempDir(), "smoke", flags...)
 		if _, err := admit(text); err != nil {
 			t.Errorf("%v: %v\n%s", flags, err, text)
 		}
 		for what, wrong := range map[string][2]string{
 			"a policy that needs pods that never restart": {"restartPolicy: Never", "restartPolicy: OnFailure"},
-			"a rule on a container that is not there":     {"containerName: miplc, operator: In, values: [2]", "containerName: other, operator: In, values: [2]"},
-			"a mount without a volume":                    {"{name: tmp, emptyDir: {}}", "{name: temp, emptyDir: {}}"},
+			"a rule on a container that is not there": {"containerName: miplc, operator: In, values: [2]",
+				"containerName: other, operator: In, values: [2]"},
+			"a mount without a volume": {"{name: tmp, emptyDir: {}}", "{name: temp, emptyDir: {}}"},
 		} {
 			if _, err := admit(bytes.Replace(text, []byte(wrong[0]), []byte(wrong[1]), 1)); err == nil {
 				t.Errorf("%s was accepted", what)
@@ -219,7 +222,8 @@ func (c *cluster) run(pod *corev1.Pod) {
 	}
 	now := metav1.Now()
 	c.tell(pod, corev1.PodStatus{Phase: phase, ContainerStatuses: []corev1.ContainerStatus{{
-		Name: container.Name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: int32(code), FinishedAt: now}},
+		Name: container.Name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: int32(code),
+			FinishedAt: now}},
 	}}})
 }
 
@@ -227,7 +231,8 @@ func (c *cluster) run(pod *corev1.Pod) {
 func (c *cluster) tell(pod *corev1.Pod, status corev1.PodStatus) {
 	patch, err := json.Marshal(map[string]any{"status": status})
 	if err == nil {
-		_, err = c.client.CoreV1().Pods(namespace).Patch(c.ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+		_, err = c.client.CoreV1().Pods(namespace).Patch(c.ctx, pod.Name, types.StrategicMergePatchType, patch,
+			metav1.PatchOptions{}, "status")
 	}
 	if err != nil && c.ctx.Err() == nil {
 		c.t.Error(err)
@@ -251,8 +256,10 @@ func (c *cluster) finish(text []byte) *batchv1.Job {
 			c.t.Fatal(err)
 		}
 		for _, condition := range job.Status.Conditions {
-			if (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) && condition.Status == corev1.ConditionTrue {
-				c.t.Logf("%s: %s %s; completed %s, failed %s", condition.Type, condition.Reason, condition.Message, job.Status.CompletedIndexes, ptr.Deref(job.Status.FailedIndexes, ""))
+			if (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) &&
+				condition.Status == corev1.ConditionTrue {
+				c.t.Logf("%s: %s %s; completed %s, failed %s", condition.Type, condition.Reason, condition.Message,
+					job.Status.CompletedIndexes, ptr.Deref(job.Status.FailedIndexes, ""))
 				return job
 			}
 		}
@@ -299,7 +306,8 @@ func TestDisruptions(t *testing.T) {
 		switch index {
 		case "0": // the node is drained
 			c.tell(pod, corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{
-				Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI", LastTransitionTime: metav1.Now()}}})
+				Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI",
+				LastTransitionTime: metav1.Now()}}})
 			_ = p.Signal(syscall.SIGTERM)
 		case "1": // out of memory
 			_ = p.Kill()
@@ -319,7 +327,8 @@ func TestDisruptions(t *testing.T) {
 	for _, dir := range []string{one, many} {
 		m.Run(t, "report", dir)
 	}
-	if out, err := exec.Command("diff", "-r", filepath.Join(one, "report"), filepath.Join(many, "report")).CombinedOutput(); err != nil {
+	if out, err := exec.Command("diff", "-r", filepath.Join(one, "report"), filepath.Join(many,
+		"report")).CombinedOutput(); err != nil {
 		t.Errorf("the reports differ: %v\n%s", err, out)
 	}
 }
@@ -329,11 +338,13 @@ func TestDisruptions(t *testing.T) {
 func TestFailures(t *testing.T) {
 	m := manifest.Build(t)
 	quick := strings.NewReplacer("300", "3", "count: 4", "count: 1").Replace(small)
-	overflowing := strings.Replace(quick, "splits:", "  - {name: bad, spec: demipl, set: {train.epochs: 3, train.lr: 1e30, train.engine: gorgonia}}\nsplits:", 1)
+	overflowing := strings.Replace(quick, "splits:", "  - {name: bad, spec: demipl, set: {train.epochs: 3, train.lr: "+
+		"1e30, train.engine: gorgonia}}\nsplits:", 1)
 	dir := filepath.Join(t.TempDir(), "dir")
 	text, shards := m.Plan(t, dir, write(t, overflowing), "--shards", "4", "--workers", "4")
 	job := start(t, m, dir).finish(text)
-	if job.Status.FailedIndexes == nil || job.Status.Succeeded == 0 || int(job.Status.Succeeded+job.Status.Failed) != shards {
+	if job.Status.FailedIndexes == nil || job.Status.Succeeded == 0 ||
+		int(job.Status.Succeeded+job.Status.Failed) != shards {
 		t.Errorf("%+v", job.Status)
 	}
 

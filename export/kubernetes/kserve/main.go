@@ -35,8 +35,10 @@ func answer(in io.Reader, out io.Writer) error {
 		return err
 	}
 	hooks := http.NewServeMux()
-	hooks.Handle("/default", admission.WithCustomDefaulter(scheme, &v1beta1.InferenceService{}, &v1beta1.InferenceServiceDefaulter{}))
-	hooks.Handle("/validate", admission.WithCustomValidator(scheme, &v1beta1.InferenceService{}, &v1beta1.InferenceServiceValidator{}))
+	hooks.Handle("/default", admission.WithCustomDefaulter(scheme, &v1beta1.InferenceService{},
+		&v1beta1.InferenceServiceDefaulter{}))
+	hooks.Handle("/validate", admission.WithCustomValidator(scheme, &v1beta1.InferenceService{},
+		&v1beta1.InferenceServiceValidator{}))
 	server := httptest.NewTLSServer(hooks)
 	defer server.Close()
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})

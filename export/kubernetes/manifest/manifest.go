@@ -44,7 +44,8 @@ func (m Miplc) Run(t *testing.T, args ...string) []byte {
 // Plan plans an experiment in dir and returns the manifest and the number of shards.
 func (m Miplc) Plan(t *testing.T, dir, file string, flags ...string) (text []byte, shards int) {
 	t.Helper()
-	args := append([]string{"experiment", "plan", file, "-o", dir, "--kubernetes", "--image", "miplc:test", "--claim", "experiments", "--json"}, flags...)
+	args := append([]string{"experiment", "plan", file, "-o", dir, "--kubernetes", "--image", "miplc:test", "--claim",
+		"experiments", "--json"}, flags...)
 	var planned struct {
 		Job    string
 		Shards int

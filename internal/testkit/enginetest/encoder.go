@@ -28,11 +28,13 @@ func EncoderModel(features int64) *onnxpb.ModelProto {
 		Output:      []*onnxpb.ValueInfoProto{onnxpb.Value("classes", onnxpb.TensorProto_FLOAT, n, onnxpb.Fixed(2))},
 		Initializer: []*onnxpb.TensorProto{draw("w", features, 3, 3, 3), draw("b", features), draw("out", features, 2)},
 	}
-	g.Add("conv", "Conv", []*onnxpb.AttributeProto{onnxpb.IntsAttr("strides", 2, 2), onnxpb.IntsAttr("pads", 1, 1, 1, 1)}, "x", "w", "b")
+	g.Add("conv", "Conv", []*onnxpb.AttributeProto{onnxpb.IntsAttr("strides", 2, 2), onnxpb.IntsAttr("pads", 1, 1, 1, 1)},
+		"x", "w", "b")
 	g.Add("relu", "Relu", nil, "conv")
 	g.Add(PooledEncoder, "GlobalAveragePool", nil, "relu")
 	g.Add("flat", "Flatten", nil, PooledEncoder)
 	g.Add("logits", "MatMul", nil, "flat", "out")
 	g.Add("classes", "Softmax", []*onnxpb.AttributeProto{onnxpb.IntAttr("axis", 1)}, "logits")
-	return &onnxpb.ModelProto{IrVersion: 6, ProducerName: "test", OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: 11}}, Graph: g}
+	return &onnxpb.ModelProto{IrVersion: 6, ProducerName: "test", OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: 11}},
+		Graph: g}
 }

@@ -174,7 +174,8 @@ func Near(what string, got, want *graph.Tensor, tol float64) error {
 	for i := range want.Data {
 		d := math.Abs(got.Data[i] - want.Data[i])
 		if !(d <= tol*max(1, math.Abs(want.Data[i]))) {
-			return fmt.Errorf("%s: number %d is %v, want %v\ngot  %v\nwant %v", what, i, got.Data[i], want.Data[i], head(got.Data), head(want.Data))
+			return fmt.Errorf("%s: number %d is %v, want %v\ngot  %v\nwant %v", what, i, got.Data[i], want.Data[i],
+				head(got.Data), head(want.Data))
 		}
 	}
 	return nil

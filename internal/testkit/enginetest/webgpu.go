@@ -20,7 +20,8 @@ func WebGPU(t testing.TB) []string {
 	environment := testsupport.SwiftShader(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	if _, err := onnxruntime.InstallProvider(ctx, onnxruntime.WebGPU, native.InstallOptions{Progress: os.Stderr}); err != nil {
+	if _, err := onnxruntime.InstallProvider(ctx, onnxruntime.WebGPU,
+		native.InstallOptions{Progress: os.Stderr}); err != nil {
 		t.Fatalf("this test needs the WebGPU provider: %v", err)
 	}
 	return environment

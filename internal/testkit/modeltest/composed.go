@@ -34,9 +34,11 @@ func (d *draw) composedMove(x value) value {
 	}
 	switch d.IntN(12) {
 	case 0:
-		return to("%s + 0.1 * layer_norm(%s, %s, %s)", x.name, x.name, d.param("g", d.rowOrNumber(c), "init: ones"), d.param("o", []int{c}, "init: zeros"))
+		return to("%s + 0.1 * layer_norm(%s, %s, %s)", x.name, x.name, d.param("g", d.rowOrNumber(c), "init: ones"),
+			d.param("o", []int{c}, "init: zeros"))
 	case 1:
-		return to("%s + 0.1 * bag_norm(%s, %s, %s)", x.name, x.name, d.param("g", []int{c}, "init: ones"), d.param("o", d.rowOrNumber(c), "init: zeros"))
+		return to("%s + 0.1 * bag_norm(%s, %s, %s)", x.name, x.name, d.param("g", []int{c}, "init: ones"),
+			d.param("o", d.rowOrNumber(c), "init: zeros"))
 	case 2:
 		extra := ""
 		if d.chance(0.5) {
@@ -46,7 +48,8 @@ func (d *draw) composedMove(x value) value {
 		return to("%s + 0.2 * bag_attention(%s, tanh(%s), %s, %d%s)", x.name, x.name, x.name, x.name, 1+(c+1)%2, extra)
 	case 3:
 		y.columns = d.between(1, 4)
-		return to("tanh(bag_scores(%s, bag_matmul(%s, %s)) * of_bag(0.3 / bag_count(%s)))", x.name, weights(y.columns), x.name, x.name)
+		return to("tanh(bag_scores(%s, bag_matmul(%s, %s)) * of_bag(0.3 / bag_count(%s)))", x.name, weights(y.columns),
+			x.name, x.name)
 	case 4:
 		width := d.between(1, 3)
 		if y.columns = width * c; y.columns > maxColumns {
@@ -54,7 +57,8 @@ func (d *draw) composedMove(x value) value {
 		}
 		return to("of_bag(flatten(bag_matmul(%s, %s)) / bag_count(%s))", weights(width), x.name, x.name)
 	case 5: // values computed in training may differ only by rounding
-		return to("%s * (0.5 + bag_top(matmul(H, %s), %d))", x.name, d.param("V", []int{d.shape[0], 1}, "init: normal, scale: 0.4"), d.between(1, 3))
+		return to("%s * (0.5 + bag_top(matmul(H, %s), %d))", x.name, d.param("V", []int{d.shape[0], 1},
+			"init: normal, scale: 0.4"), d.between(1, 3))
 	case 6:
 		return to("%s * of_bag(1 - 0.5 * (bag_count(%s) %s %d))", x.name, x.name, d.one("==", ">=", "<="), d.between(1, 4))
 	case 7:
@@ -63,7 +67,8 @@ func (d *draw) composedMove(x value) value {
 		return to("dropout(%s, %s)", x.name, d.named(0.1, 0.5))
 	case 9:
 		shared := d.param("n", []int{c}, "init: constant, scale: 0.1")
-		return to("flatten(split(%s * (1 - 0.5 * random(%s, 0.4, 0.4) - 0.2 * uniform(sum(%s, 1), 0.5) + %s * normal(%s)), %d))", x.name, x.name, x.name, shared, shared, c)
+		return to("flatten(split(%s * (1 - 0.5 * random(%s, 0.4, 0.4) - 0.2 * uniform(sum(%s, 1), 0.5) + %s * "+
+			"normal(%s)), %d))", x.name, x.name, x.name, shared, shared, c)
 	case 10:
 		list := d.name("costs")
 		numbers := make([]string, c)
@@ -74,7 +79,8 @@ func (d *draw) composedMove(x value) value {
 		return to("%s * %s", x.name, list)
 	}
 	f, width := d.name("f"), d.between(1, 4)
-	d.functions = append(d.functions, fmt.Sprintf("%s: {args: [q], let: {r: \"tanh(matmul(q, %s))\"}, value: \"matmul(r, %s) + %s\"}",
+	d.functions = append(d.functions, fmt.Sprintf("%s: {args: [q], let: {r: \"tanh(matmul(q, %s))\"}, value: "+
+		"\"matmul(r, %s) + %s\"}",
 		f, d.param("V", []int{c, width}, ""), d.param("V", []int{width, c}, ""), d.param("o", []int{c}, "init: zeros")))
 	return to("%s(%s) + 0.5 * %s(-%s)", f, x.name, f, x.name)
 }

@@ -53,7 +53,8 @@ func (d *draw) instanceMove(x value) value {
 			d.param("V", []int{c, width}, ""), d.param("o", []int{width}, "fan_in: 4"))
 	case 3:
 		y.columns = width
-		return to("tanh(matmul(%s, transpose(%s)) - %s)", x.name, d.param("V", []int{width, c}, ""), d.param("o", nil, "init: zeros"))
+		return to("tanh(matmul(%s, transpose(%s)) - %s)", x.name, d.param("V", []int{width, c}, ""),
+			d.param("o", nil, "init: zeros"))
 	case 4:
 		return to("relu(%s) + 0.1 * bag_attention(%s, %s, %s)", x.name, x.name, x.name, x.name)
 	case 5:

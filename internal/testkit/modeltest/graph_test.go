@@ -43,7 +43,9 @@ func TestRandomUsesTheTable(t *testing.T) {
 		switch op {
 		case graph.OpSign, graph.OpGreater, graph.OpMaxMask, graph.OpSegmentMaxMask: // not continuous
 		case graph.OpAttention: // made by SingleBag
-		case graph.OpSegmentAttentionGrad, graph.OpAttentionGrad, graph.OpConv2DGradInput, graph.OpConv2DGradWeight, graph.OpMaxPool2DGrad: // made by gradients
+		case graph.OpSegmentAttentionGrad, graph.OpAttentionGrad, graph.OpConv2DGradInput, graph.OpConv2DGradWeight,
+			graph.OpMaxPool2DGrad:
+			// made by gradients
 		default:
 			if used[op] < 5 {
 				t.Errorf("%v occurs %d times in 200 graphs", op, used[op])

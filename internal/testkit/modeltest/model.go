@@ -97,7 +97,8 @@ func (d *draw) dropout() {
 func (d *draw) convolutions() {
 	for rounds := 2; rounds > 0 && len(d.shape) == 3 && d.shape[1] >= 3 && d.shape[2] >= 3; rounds-- {
 		kernel, stride, pad, channels := d.between(1, 3), d.between(1, 2), d.IntN(2), d.between(1, 4)
-		d.blocks = append(d.blocks, fmt.Sprintf("conv2d: {channels: %d, kernel: %d, stride: %d, pad: %d}", channels, kernel, stride, pad))
+		d.blocks = append(d.blocks, fmt.Sprintf("conv2d: {channels: %d, kernel: %d, stride: %d, pad: %d}", channels, kernel,
+			stride, pad))
 		d.shape = []int{channels, (d.shape[1]+2*pad-kernel)/stride + 1, (d.shape[2]+2*pad-kernel)/stride + 1}
 		d.activation()
 		if d.chance(0.2) {
@@ -128,7 +129,8 @@ func (d *draw) attentionBlock(likely bool) bool {
 		args = fmt.Sprintf(", hidden: %d", d.between(1, 6))
 	}
 	d.blocks = append(d.blocks, d.one("attention", "attention: disambiguation",
-		fmt.Sprintf("attention: {gates: %s, scorer: %s%s, width: %d}", d.one("separate", "shared"), d.one("linear", "mlp"), args, d.IntN(5))))
+		fmt.Sprintf("attention: {gates: %s, scorer: %s%s, width: %d}", d.one("separate", "shared"), d.one("linear", "mlp"),
+			args, d.IntN(5))))
 	d.scored = true
 	return true
 }
@@ -152,7 +154,8 @@ func (d *draw) bagBlocks() {
 		d.blocks = append(d.blocks, "classifier"+d.one("", ": sigmoid"))
 		return
 	}
-	d.blocks = append(d.blocks, "classifier"+d.one("", ": softmax", ": bounded_sigmoid", ": {link: bounded_sigmoid, epsilon: 0.001}"))
+	d.blocks = append(d.blocks, "classifier"+d.one("", ": softmax", ": bounded_sigmoid",
+		": {link: bounded_sigmoid, epsilon: 0.001}"))
 }
 
 // mixture adds equations after a classifier that change its probabilities.

@@ -64,7 +64,8 @@ type RandomOptions struct {
 // except its own rows.
 func RandomGraph(seed uint64, o RandomOptions) *graph.Graph {
 	o.Steps = cmp.Or(o.Steps, 20)
-	r := &random{Builder: graph.NewBuilder(fmt.Sprintf("random%d", seed)), Rand: stream(seed, "random graph"), RandomOptions: o}
+	r := &random{Builder: graph.NewBuilder(fmt.Sprintf("random%d", seed)), Rand: stream(seed, "random graph"),
+		RandomOptions: o}
 	x := r.instances()
 	r.bagOf = r.Input("bag_of", graph.Int, shape{n})
 	r.keep(x.node, x.lo, x.hi)

@@ -25,7 +25,8 @@ func (d *draw) data() {
 	d.line("data:")
 	d.line("  set: generated:prototypes")
 	smallest := d.between(1, 4)
-	d.line("  generated: {bags: %d, classes: %d, features: %d, candidates: %d, positives: %s, min_size: %d, max_size: %d, noise: %s, seed: %d}",
+	d.line("  generated: {bags: %d, classes: %d, features: %d, candidates: %d, positives: %s, min_size: %d, max_size: "+
+		"%d, noise: %s, seed: %d}",
 		d.between(12, 24), d.classes, ndarray.Size(d.instance), d.IntN(d.classes), d.number(0.1, 1),
 		smallest, smallest+d.IntN(6), d.number(0, 1), d.IntN(1000))
 	if d.multi {
@@ -148,5 +149,6 @@ func (d *draw) train() {
 }
 
 func (d *draw) export() {
-	d.line("export: {signature: %s, opset: %d}", d.one("bag", "bag", "batch"), d.between(language.MinOpset, language.MaxOpset))
+	d.line("export: {signature: %s, opset: %d}", d.one("bag", "bag", "batch"), d.between(language.MinOpset,
+		language.MaxOpset))
 }

@@ -163,7 +163,8 @@ func TestRandomSpecsAreDiverse(t *testing.T) {
 			t.Errorf("no random spec has %s", word)
 		}
 	}
-	for _, word := range []string{"0 axes", "1 axes", "2 axes", "3 axes", "only a loss", "only the update", "only log_probabilities"} {
+	for _, word := range []string{"0 axes", "1 axes", "2 axes", "3 axes", "only a loss", "only the update",
+		"only log_probabilities"} {
 		if words["parameter of "+word] == 0 {
 			t.Errorf("no random spec has a parameter of %s", word)
 		}

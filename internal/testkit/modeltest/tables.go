@@ -24,9 +24,16 @@ func elementwise() []recipe {
 		{graph.OpLog, "", nil, func(m *maker) *graph.Node { return m.Log(m.positive("x", shape{n, 3})) }},
 		{graph.OpSqrt, "", nil, func(m *maker) *graph.Node { return m.Sqrt(m.positive("x", shape{n, 3})) }},
 		{graph.OpClamp, "", nil, func(m *maker) *graph.Node { return m.Clamp(m.in("x", shape{n, 3}), -0.7, 1.1) }},
-		{graph.OpSigmoid, "saturated", nil, func(m *maker) *graph.Node { return m.Sigmoid(m.in("x", shape{n, 1}, -60, 60, -20, 20)) }},
-		{graph.OpSoftplus, "saturated", nil, func(m *maker) *graph.Node { return m.Softplus(m.in("x", shape{n, 1}, -60, 60, -20, 20)) }},
-		{graph.OpRelu, "zero", nil, func(m *maker) *graph.Node { m.kink = true; return m.Relu(m.in("x", shape{n}, 0, -3, 3)) }},
+		{graph.OpSigmoid, "saturated", nil, func(m *maker) *graph.Node {
+			return m.Sigmoid(m.in("x", shape{n, 1}, -60, 60, -20, 20))
+		}},
+		{graph.OpSoftplus, "saturated", nil, func(m *maker) *graph.Node {
+			return m.Softplus(m.in("x", shape{n, 1}, -60, 60, -20, 20))
+		}},
+		{graph.OpRelu, "zero", nil, func(m *maker) *graph.Node {
+			m.kink = true
+			return m.Relu(m.in("x", shape{n}, 0, -3, 3))
+		}},
 		{graph.OpSign, "zero", nil, func(m *maker) *graph.Node { return m.Sign(m.in("x", shape{n}, 0, -3, 3)) }},
 	}
 	for _, op := range graph.AllOps() {
@@ -89,16 +96,24 @@ func matrices() []recipe {
 	return []recipe{
 		{graph.OpMatMul, "", nil, func(m *maker) *graph.Node { return m.MatMul(x(m), m.param("w", shape{3, 4})) }},
 		{graph.OpMatMul, "column", nil, func(m *maker) *graph.Node { return m.MatMul(x(m), m.param("w", shape{3, 1})) }},
-		{graph.OpMatMul, "weights by instances", nil, func(m *maker) *graph.Node { return m.MatMul(m.in("a", shape{1, n}), x(m)) }},
+		{graph.OpMatMul, "weights by instances", nil, func(m *maker) *graph.Node {
+			return m.MatMul(m.in("a", shape{1, n}), x(m))
+		}},
 		{graph.OpMatMul, "static", nil, func(m *maker) *graph.Node {
 			return m.MatMul(m.param("v", shape{2, 3}), m.param("w", shape{3, 2}))
 		}},
 		{graph.OpTranspose, "", nil, func(m *maker) *graph.Node { return m.Transpose(x(m), 1, 0) }},
-		{graph.OpTranspose, "three axes", nil, func(m *maker) *graph.Node { return m.Transpose(m.in("x", shape{n, 2, 3}), 2, 0, 1) }},
-		{graph.OpReshape, "flatten", nil, func(m *maker) *graph.Node { return m.Reshape(m.in("x", shape{n, 2, 3}), shape{n, 6}) }},
+		{graph.OpTranspose, "three axes", nil, func(m *maker) *graph.Node {
+			return m.Transpose(m.in("x", shape{n, 2, 3}), 2, 0, 1)
+		}},
+		{graph.OpReshape, "flatten", nil, func(m *maker) *graph.Node {
+			return m.Reshape(m.in("x", shape{n, 2, 3}), shape{n, 6})
+		}},
 		{graph.OpReshape, "scalar", nil, func(m *maker) *graph.Node { return m.Reshape(m.in("x", shape{}), shape{1, 1}) }},
 		{graph.OpReshape, "column", nil, func(m *maker) *graph.Node { return m.Reshape(m.in("x", shape{n, 1}), shape{n}) }},
-		{graph.OpReshape, "static", nil, func(m *maker) *graph.Node { return m.Reshape(m.param("w", shape{2, 6}), shape{3, 4}) }},
+		{graph.OpReshape, "static", nil, func(m *maker) *graph.Node {
+			return m.Reshape(m.param("w", shape{2, 6}), shape{3, 4})
+		}},
 		{graph.OpExpand, "rows", nil, func(m *maker) *graph.Node { return m.Expand(m.in("x", shape{1, 3}), shape{n, 3}) }},
 		{graph.OpExpand, "axes", nil, func(m *maker) *graph.Node { return m.Expand(m.in("x", shape{2, 1}), shape{b, 2, 3}) }},
 		{graph.OpExpand, "scalar", nil, func(m *maker) *graph.Node { return m.Expand(m.in("x", shape{}), shape{n, 2}) }},
@@ -116,7 +131,9 @@ func matrices() []recipe {
 		{graph.OpPad, "columns", nil, func(m *maker) *graph.Node { return m.Pad(x(m), 1, 1, 2) }},
 		{graph.OpPad, "rows", nil, func(m *maker) *graph.Node { return m.Pad(m.param("w", shape{2, 2}), 0, 0, 1) }},
 		{graph.OpSoftmax, "", nil, func(m *maker) *graph.Node { return m.Softmax(x(m)) }},
-		{graph.OpSoftmax, "saturated", nil, func(m *maker) *graph.Node { return m.Softmax(m.in("x", shape{b, 3}, 60, -60, 0, 500, 499, 0)) }},
+		{graph.OpSoftmax, "saturated", nil, func(m *maker) *graph.Node {
+			return m.Softmax(m.in("x", shape{b, 3}, 60, -60, 0, 500, 499, 0))
+		}},
 		{graph.OpSoftmax, "instances", nil, func(m *maker) *graph.Node { return m.Softmax(m.in("x", shape{1, n})) }},
 		{graph.OpLogSoftmax, "", nil, func(m *maker) *graph.Node { return m.LogSoftmax(x(m)) }},
 		{graph.OpLogSoftmax, "saturated", nil, func(m *maker) *graph.Node {
@@ -140,7 +157,9 @@ func reductions() []recipe {
 		{graph.OpMaxMask, "ties in two axes", nil, func(m *maker) *graph.Node {
 			return m.MaxMask(m.in("x", shape{2, 2, 2}, 1, 4, 4, 3, 4, 2, 0, 4), 0, 2)
 		}},
-		{graph.OpMaxMask, "ties in columns", nil, func(m *maker) *graph.Node { return m.MaxMask(m.in("x", shape{2, 2}, 1, 3, 1, 3), 0) }},
+		{graph.OpMaxMask, "ties in columns", nil, func(m *maker) *graph.Node {
+			return m.MaxMask(m.in("x", shape{2, 2}, 1, 3, 1, 3), 0)
+		}},
 	}
 	for _, op := range []graph.Op{graph.OpSum, graph.OpMax} {
 		for _, v := range []struct {
@@ -198,7 +217,8 @@ func segments() []recipe {
 	}
 	for _, batch := range batches {
 		list = append(list, recipe{graph.OpSegmentAttention, batch.name, batch.bagOf, func(m *maker) *graph.Node {
-			return must(m.Builder, graph.OpSegmentAttention, graph.Attrs{}, m.in("q", shape{n, 3}), m.in("k", shape{n, 3}), m.in("v", shape{n, 2}), m.bagOf)
+			return must(m.Builder, graph.OpSegmentAttention, graph.Attrs{}, m.in("q", shape{n, 3}), m.in("k", shape{n, 3}),
+				m.in("v", shape{n, 2}), m.bagOf)
 		}}, recipe{graph.OpSegmentAttentionGrad, batch.name, batch.bagOf, func(m *maker) *graph.Node {
 			return must(m.Builder, graph.OpSegmentAttentionGrad, graph.Attrs{},
 				m.in("q", shape{n, 3}), m.in("k", shape{n, 3}), m.in("v", shape{n, 2}), m.in("dy", shape{n, 2}), m.bagOf)
@@ -207,10 +227,12 @@ func segments() []recipe {
 	empty := []int{0, 0, 2, 2, 2} // bag 1 has no instances
 	return append(list,
 		recipe{graph.OpAttention, "", []int{0, 0, 0, 0}, func(m *maker) *graph.Node {
-			return must(m.Builder, graph.OpAttention, graph.Attrs{}, m.in("q", shape{n, 3}), m.in("k", shape{n, 3}), m.in("v", shape{n, 2}))
+			return must(m.Builder, graph.OpAttention, graph.Attrs{}, m.in("q", shape{n, 3}), m.in("k", shape{n, 3}),
+				m.in("v", shape{n, 2}))
 		}},
 		recipe{graph.OpAttentionGrad, "", []int{0, 0, 0, 0}, func(m *maker) *graph.Node {
-			return must(m.Builder, graph.OpAttentionGrad, graph.Attrs{}, m.in("q", shape{n, 3}), m.in("k", shape{n, 3}), m.in("v", shape{n, 2}), m.in("dy", shape{n, 2}))
+			return must(m.Builder, graph.OpAttentionGrad, graph.Attrs{}, m.in("q", shape{n, 3}), m.in("k", shape{n, 3}),
+				m.in("v", shape{n, 2}), m.in("dy", shape{n, 2}))
 		}},
 		recipe{graph.OpSegmentMax, "empty bag", empty, func(m *maker) *graph.Node {
 			m.kink = true // the kink of the clamp, which makes the result finite
@@ -227,7 +249,8 @@ func segments() []recipe {
 		}},
 		recipe{graph.OpSegmentAttention, "saturated", nil, func(m *maker) *graph.Node {
 			q := m.Mul(m.in("q", shape{n, 1}), m.Scalar(50))
-			return must(m.Builder, graph.OpSegmentAttention, graph.Attrs{}, q, m.in("k", shape{n, 1}), m.in("v", shape{n, 1}), m.bagOf)
+			return must(m.Builder, graph.OpSegmentAttention, graph.Attrs{}, q, m.in("k", shape{n, 1}), m.in("v", shape{n, 1}),
+				m.bagOf)
 		}},
 		recipe{graph.OpSegmentAttention, "of itself", nil, func(m *maker) *graph.Node {
 			x := m.in("x", shape{n, 2})

@@ -45,7 +45,8 @@ func OpenVINO(t testing.TB) []string {
 	t.Helper()
 	dir := os.Getenv(envOpenVINO)
 	if dir == "" {
-		t.Skipf("there is no OpenVINO: %s names the folder of its libraries, which .ci/run makes from the wheel onnxruntime-openvino", envOpenVINO)
+		t.Skipf("there is no OpenVINO: %s names the folder of its libraries, which .ci/run makes from the wheel "+
+			"onnxruntime-openvino", envOpenVINO)
 	}
 	library := filepath.Join(dir, "libonnxruntime.so.1.24.1")
 	if _, err := os.Stat(library); err != nil {
@@ -60,7 +61,9 @@ func OpenVINO(t testing.TB) []string {
 func OpenVINOPlugin(t testing.TB) []string {
 	t.Helper()
 	if processor, err := os.ReadFile("/proc/cpuinfo"); err != nil || !bytes.Contains(processor, []byte("GenuineIntel")) {
-		t.Skip("onnxruntime-ep-openvino 1.8.1 offers only devices of Intel (vendor 0x8086), and this processor is not Intel's: GetEpDevices lists the device of CPUExecutionProvider alone. Prediction on OpenVINO is tested with the provider of onnxruntime-openvino")
+		t.Skip("onnxruntime-ep-openvino 1.8.1 offers only devices of Intel (vendor 0x8086), and this processor is not " +
+			"Intel's: GetEpDevices lists the device of CPUExecutionProvider alone. Prediction on OpenVINO is tested with the " +
+			"provider of onnxruntime-openvino")
 	}
 	python := Python(t, "onnxruntime_ep_openvino==1.8.1")
 	path, err := exec.Command(python, "-c", "import onnxruntime_ep_openvino as p; print(p.get_library_path())").Output()

@@ -33,6 +33,7 @@ func CheckGolden[Text ~string | ~[]byte](t testing.TB, path string, got Text) {
 		t.Fatalf("%v (run the tests with -update to write it)", err)
 	}
 	if d := cmp.Diff(string(want), string(got)); d != "" {
-		t.Errorf("%s differs (-want +got); if the change is meant, run the tests with -update and read the difference\n%s", path, d)
+		t.Errorf("%s differs (-want +got); if the change is meant, run the tests with -update and read the difference\n%s",
+			path, d)
 	}
 }

@@ -123,7 +123,8 @@ func checkAttribute(name, value string) error {
 			return nil
 		}
 		fallthrough
-	case "x", "y", "x1", "x2", "y1", "y2", "dx", "dy", "cx", "cy", "r", "rx", "ry", "width", "height", "points", "viewBox", "textLength",
+	case "x", "y", "x1", "x2", "y1", "y2", "dx", "dy", "cx", "cy", "r", "rx", "ry", "width", "height", "points", "viewBox",
+		"textLength",
 		"font-size", "stroke-width", "stroke-dashoffset", "opacity", "fill-opacity", "stroke-opacity":
 		list, err := numbers(value)
 		if err == nil && len(list) == 0 {

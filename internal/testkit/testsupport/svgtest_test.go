@@ -18,14 +18,16 @@ func TestCheckSVG(t *testing.T) {
 	}
 	for _, bad := range []string{
 		`<path d="M1,2L3,4" style="fill:#-8000000000000000-8000000000000000-8000000000000000"/>`, `<path d="M1,NaN"/>`,
-		`<rect x="+Inf" y="1"/>`, `<rect width=""/>`, `<rect x="1e999"/>`, `<g>`, `<rect fill="blu"/>`, `<image href="data:image/png;base64,AAAA"/>`,
+		`<rect x="+Inf" y="1"/>`, `<rect width=""/>`, `<rect x="1e999"/>`, `<g>`, `<rect fill="blu"/>`,
+		`<image href="data:image/png;base64,AAAA"/>`,
 		`<image href="https://example.org/a.png"/>`, `<b xmlns="other"/>`, `<g transform="translate(NaN, 1)"/>`,
 	} {
 		if err := CheckSVG(whole(bad)); err == nil {
 			t.Errorf("no error for %s", bad)
 		}
 	}
-	for _, bad := range []string{``, `<svg/>`, `<svg xmlns="http://www.w3.org/2000/svg"/>`, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 0 1"/>`} {
+	for _, bad := range []string{``, `<svg/>`, `<svg xmlns="http://www.w3.org/2000/svg"/>`,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 0 1"/>`} {
 		if err := CheckSVG([]byte(bad)); err == nil {
 			t.Errorf("no error for %s", bad)
 		}

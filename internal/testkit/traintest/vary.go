@@ -68,7 +68,8 @@ func Mixed(t testing.TB, o *train.Trial) []*train.Trial {
 func EarlyStop(t testing.TB, by train.Trainer) {
 	t.Helper()
 	o := Quickstart(t, 60, 6, 1)
-	split, err := data.RandomSplit(o.Data.Bags(), o.Data.TrueLists(), data.SplitSettings{Train: 0.7, Seed: 1, Stratify: true, Validation: 0.25})
+	split, err := data.RandomSplit(o.Data.Bags(), o.Data.TrueLists(), data.SplitSettings{Train: 0.7, Seed: 1,
+		Stratify: true, Validation: 0.25})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,8 +98,10 @@ func EarlyStop(t testing.TB, by train.Trainer) {
 		t.Error("the second trial did not stop early")
 	}
 	for _, i := range []int{0, 2, 3} {
-		if *whole[i].Best != *broken[i].Best || !reflect.DeepEqual(whole[i].State.Params, broken[i].State.Params) || *whole[i].Measures.Accuracy("test") != *broken[i].Measures.Accuracy("test") ||
-			!reflect.DeepEqual(whole[i].Attention, broken[i].Attention) || !reflect.DeepEqual(whole[i].Weights, broken[i].Weights) {
+		if *whole[i].Best != *broken[i].Best || !reflect.DeepEqual(whole[i].State.Params, broken[i].State.Params) ||
+			*whole[i].Measures.Accuracy("test") != *broken[i].Measures.Accuracy("test") ||
+			!reflect.DeepEqual(whole[i].Attention, broken[i].Attention) ||
+			!reflect.DeepEqual(whole[i].Weights, broken[i].Weights) {
 			t.Errorf("trial %d ends with other bits: %+v, want %+v", i, broken[i].Best, whole[i].Best)
 		}
 	}

@@ -81,6 +81,7 @@ func (c *Candidate) judge() {
 		return
 	}
 	if _, missing := libraries(packages(c.Path), libraryCheck(c.Origin != originPython)); len(missing) > 0 {
-		c.Verdict += fmt.Sprintf("; %d CUDA libraries are missing in its installation and must be on the system", len(missing))
+		c.Verdict += fmt.Sprintf("; %d CUDA libraries are missing in its installation and must be on the system",
+			len(missing))
 	}
 }

@@ -80,5 +80,6 @@ func withMissing(err error, missing []string) error {
 	if len(missing) == 0 {
 		return err
 	}
-	return fmt.Errorf("%w; these CUDA libraries were not found in the installation of the plugin: %s", err, strings.Join(missing, ", "))
+	return fmt.Errorf("%w; these CUDA libraries were not found in the installation of the plugin: %s", err,
+		strings.Join(missing, ", "))
 }

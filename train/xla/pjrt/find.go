@@ -75,7 +75,8 @@ func installed(kind Kind) (list []Candidate) {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
 		case err != nil:
-			return []Candidate{{Path: s.Path, Origin: originCache, Kind: kind, Verdict: err.Error() + "; `miplc runtime install xla --force` replaces it"}}
+			return []Candidate{{Path: s.Path, Origin: originCache, Kind: kind, Verdict: err.Error() +
+				"; `miplc runtime install xla --force` replaces it"}}
 		}
 		return []Candidate{{Path: s.Path, Origin: originCache, Kind: kind}}
 	}
@@ -124,7 +125,8 @@ func pythonPlaces() []string {
 		return nil
 	}
 	places := strings.Split(strings.TrimRight(string(out), "\r\n"), "\x00")
-	return slices.DeleteFunc(places, func(place string) bool { return !filepath.IsAbs(place) }) // such as the folder of the command
+	// such as the folder of the command
+	return slices.DeleteFunc(places, func(place string) bool { return !filepath.IsAbs(place) })
 }
 
 // usualPlaces returns the folders of packages of the active virtual environment,

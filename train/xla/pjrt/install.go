@@ -20,7 +20,8 @@ type Plugin struct {
 
 // pins has one published plugin for CPUs per system, each with its own package and version.
 var pins = map[string]native.Pin{
-	"linux/amd64": {Via: native.ViaPip, Archive: "lammps-jax-pjrt-cpu==0.11.2", Member: "lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so",
+	"linux/amd64": {Via: native.ViaPip, Archive: "lammps-jax-pjrt-cpu==0.11.2",
+		Member:   "lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so",
 		Platform: "manylinux_2_27_x86_64", Size: 201600336, Download: 63,
 		SHA256: "ad1309ac822b1b24d51b7f9947c7c9fa9ef5d67f390584cbc3d1fa2428fed9c2"},
 	"linux/arm64": {Via: native.ViaPip, Archive: "xla-cpu-pjrt==0.0.1", Member: "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so",
@@ -76,7 +77,8 @@ func slot() (native.Slot, error) {
 	if err != nil {
 		return l.On(""), fmt.Errorf("%w; set %s to a directory", err, native.EnvCache)
 	}
-	return l.On(filepath.Join(cache, "pjrt-cpu", p.Archive, runtime.GOOS+"-"+runtime.GOARCH, "pjrt_c_api_cpu_plugin.so")), nil
+	return l.On(filepath.Join(cache, "pjrt-cpu", p.Archive, runtime.GOOS+"-"+runtime.GOARCH, "pjrt_c_api_cpu_plugin.so")),
+		nil
 }
 
 // Install downloads the pinned plugin for CPUs of this system to the cache. If a valid one is

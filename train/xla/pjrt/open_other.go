@@ -9,7 +9,8 @@ import (
 	"fmt"
 )
 
-var errBuild = errors.New("this build of miplc opens no PJRT plugins: that needs Linux on amd64 or arm64 and a build with cgo")
+var errBuild = errors.New("this build of miplc opens no PJRT plugins: that needs Linux on amd64 or arm64 and a " +
+	"build with cgo")
 
 // versionOf returns an error on these systems, and so does Open.
 func versionOf(string) (major, minor int, err error) { return 0, 0, errBuild }

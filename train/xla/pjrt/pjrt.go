@@ -24,7 +24,8 @@ const (
 	Go   Kind = "go"   // Executor
 )
 
-// Executor opens an executor of programs that needs no plugin, if it is not nil. Only tests set it: it is slow, and takes
+// Executor opens an executor of programs that needs no plugin, if it is not nil. Only tests set it: it is slow, and
+// takes
 // 4 MB of a program.
 var Executor func() (compute.Backend, error)
 
@@ -62,7 +63,8 @@ const (
 func checkVersion(maj, min int) (remark string, err error) {
 	switch {
 	case maj != major || min < oldestMinor:
-		return "", fmt.Errorf("it has version %d.%d of the PJRT interface; miplc has the headers of %d.%d and supports plugins from %d.%d on: install a newer one",
+		return "", fmt.Errorf("it has version %d.%d of the PJRT interface; miplc has the headers of %d.%d and supports "+
+			"plugins from %d.%d on: install a newer one",
 			maj, min, major, headersMinor, major, oldestMinor)
 	case min > newestMinor:
 		return fmt.Sprintf("newer than %d.%d, the newest tested version", major, newestMinor), nil

@@ -32,7 +32,8 @@ func put(t *testing.T, paths ...string) {
 // bare hides everything on the machine that Find could find.
 func bare(t *testing.T) (home string) {
 	home = t.TempDir()
-	for name, value := range map[string]string{"HOME": home, "XDG_CACHE_HOME": "", native.EnvCache: "", "VIRTUAL_ENV": "", EnvPlugin: "", "PATH": t.TempDir()} {
+	for name, value := range map[string]string{"HOME": home, "XDG_CACHE_HOME": "", native.EnvCache: "", "VIRTUAL_ENV": "",
+		EnvPlugin: "", "PATH": t.TempDir()} {
 		t.Setenv(name, value)
 	}
 	return home
@@ -92,7 +93,8 @@ func TestCandidates(t *testing.T) {
 	}
 	t.Setenv(EnvPlugin, filepath.Join(home, "nothing.so"))
 	got = Candidates("")
-	if len(got) < 2 || got[0].Origin != EnvPlugin || got[0].Verdict != "is not a file" || got[1].Verdict != "not used: the one above takes precedence" {
+	if len(got) < 2 || got[0].Origin != EnvPlugin || got[0].Verdict != "is not a file" ||
+		got[1].Verdict != "not used: the one above takes precedence" {
 		t.Errorf("a missing file before it: %+v", got)
 	}
 }
@@ -121,7 +123,8 @@ func TestFindRefusesWhatOthersCanChange(t *testing.T) {
 	if got, err := Find(CUDA, ""); err != nil || got != good {
 		t.Errorf("found %s, %v; want %s", got, err, good)
 	}
-	if list := Candidates(""); list[0].Path != open || list[0].Usable || !strings.HasPrefix(list[0].Verdict, "refused: every user can write to") {
+	if list := Candidates(""); list[0].Path != open || list[0].Usable ||
+		!strings.HasPrefix(list[0].Verdict, "refused: every user can write to") {
 		t.Errorf("%+v", list)
 	}
 	if got, err := Find(CUDA, open); err != nil || got != open {
@@ -155,7 +158,8 @@ func TestFindChecksTheHash(t *testing.T) {
 func TestLibraries(t *testing.T) {
 	site := t.TempDir()
 	plugin := filepath.Join(site, "jax_plugins", "xla_cuda13", cudaLibrary)
-	blas, runtime := filepath.Join(site, "nvidia/cu13/lib/libcublas.so.13"), filepath.Join(site, "nvidia/cu13/lib/libcudart.so.13")
+	blas, runtime := filepath.Join(site, "nvidia/cu13/lib/libcublas.so.13"), filepath.Join(site,
+		"nvidia/cu13/lib/libcudart.so.13")
 	nn := filepath.Join(site, "nvidia/cudnn/lib/libcudnn.so.9")
 	put(t, plugin, blas, nn, runtime, filepath.Join(site, "nvidia/cu13/nvvm/libdevice/libdevice.10.bc"))
 	paths, missing := libraries(packages(plugin), native.CheckTrust)
@@ -192,7 +196,8 @@ func TestCheckVersion(t *testing.T) {
 // Find returns a CPU plugin that Install put into the cache completely.
 func TestFindInstalled(t *testing.T) {
 	bare(t)
-	if path, err := Find(CPU, ""); !errors.Is(err, ErrNoPlugin) || !strings.Contains(err.Error(), "miplc runtime install xla") {
+	if path, err := Find(CPU, ""); !errors.Is(err, ErrNoPlugin) ||
+		!strings.Contains(err.Error(), "miplc runtime install xla") {
 		t.Errorf("found %s, %v without any", path, err)
 	}
 	s, err := slot()
@@ -214,7 +219,8 @@ func TestFindInstalled(t *testing.T) {
 // Every pin is complete.
 func TestPins(t *testing.T) {
 	for system, p := range pins {
-		if raw, err := hex.DecodeString(p.SHA256); err != nil || len(raw) != sha256.Size || p.Size < 1<<20 || p.Platform == "" || p.Download == 0 {
+		if raw, err := hex.DecodeString(p.SHA256); err != nil || len(raw) != sha256.Size || p.Size < 1<<20 ||
+			p.Platform == "" || p.Download == 0 {
 			t.Errorf("%s: %+v is broken", system, p)
 		}
 	}
@@ -237,7 +243,8 @@ func TestTuned(t *testing.T) {
 	put(t, s.Path)
 	t.Setenv(envFlags, "the user's")
 	for _, c := range []struct{ path, user, want string }{
-		{s.Path, "", tunings[s.Pins[0].Archive].flags}, {s.Path, "--mine", "--mine"}, {filepath.Join(t.TempDir(), "other.so"), "", ""},
+		{s.Path, "", tunings[s.Pins[0].Archive].flags}, {s.Path, "--mine", "--mine"}, {filepath.Join(t.TempDir(), "other.so"),
+			"", ""},
 	} {
 		os.Unsetenv(envFlags)
 		if c.user != "" {

@@ -94,13 +94,15 @@ func TestBrokenPlugins(t *testing.T) {
 		{"an empty file", written(nil), []string{"not a shared library"}},
 		{"cut off", written(whole[:len(whole)/3]), []string{"damaged"}},
 		{"of another machine", written(foreign), []string{"another processor"}},
-		{"another library", standIn(t, "../../../internal/native/testdata/driver.c", "libother.so", "-DGPUS=1"), []string{"not a PJRT plugin", "GetPjrtApi"}},
+		{"another library", standIn(t, "../../../internal/native/testdata/driver.c", "libother.so", "-DGPUS=1"),
+			[]string{"not a PJRT plugin", "GetPjrtApi"}},
 		{"a library is missing", needy(t), []string{"needs the library libneeded.so"}},
 		{"no table", plugin(t, "NOTHING"), []string{"returns no function table"}},
 		{"too old", plugin(t, "MINOR=60"), []string{"0.60", "headers of 0.104", "from 0.81 on"}},
 		{"another interface", plugin(t, "MAJOR=1"), []string{"version 1."}},
 		{"does not start", plugin(t, `START="no such thing"`), []string{"does not start", "no such thing"}},
-		{"out of memory", plugin(t, `CREATE="Out of memory allocating 7 bytes."`, "CODE=8"), []string{"too little free memory", "7 bytes"}},
+		{"out of memory", plugin(t, `CREATE="Out of memory allocating 7 bytes."`, "CODE=8"),
+			[]string{"too little free memory", "7 bytes"}},
 		{"does not open", plugin(t, `CREATE="device is lost"`), []string{"device is lost"}},
 		{"of another device", plugin(t, `PLATFORM="cuda"`), []string{"a plugin for cuda"}},
 	} {
@@ -123,7 +125,8 @@ func TestBrokenPlugins(t *testing.T) {
 // needy returns a plugin that needs a library which is gone.
 func needy(t *testing.T) string {
 	t.Helper()
-	needed := standIn(t, "../../../internal/native/testdata/driver.c", "libneeded.so", "-DGPUS=1", "-Wl,-soname,libneeded.so")
+	needed := standIn(t, "../../../internal/native/testdata/driver.c", "libneeded.so", "-DGPUS=1",
+		"-Wl,-soname,libneeded.so")
 	path := standIn(t, "testdata/plugin.c", "plugin.so", "-Wl,--no-as-needed", needed)
 	if err := os.Remove(needed); err != nil {
 		t.Fatal(err)
@@ -189,7 +192,8 @@ func TestDrivers(t *testing.T) {
 		{"one GPU of two", []string{"GPUS=2"}, gpu, "Stand-in GPU, the first of 2 (PJRT"},
 		{"a plugin for CPUs", []string{"GPUS=1"}, plugin(t), "it is not a plugin for cuda"},
 		{"a plugin that is gone", []string{"GPUS=1"}, gpu + "x", "a GPU is here (Stand-in GPU), but"},
-		{"memory that is taken", []string{"GPUS=1"}, plugin(t, `PLATFORM="cuda"`, `CREATE="RESOURCE_EXHAUSTED"`, "CODE=8"), "too little free memory"},
+		{"memory that is taken", []string{"GPUS=1"}, plugin(t, `PLATFORM="cuda"`, `CREATE="RESOURCE_EXHAUSTED"`, "CODE=8"),
+			"too little free memory"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for i, m := range c.driver {

@@ -38,7 +38,8 @@ type backendFlags struct {
 
 // Add declares the flags.
 func (f *backendFlags) Add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.Backend, "backend", contract.BackendORT, "back end that runs the model: "+contract.BackendORT+" or "+contract.BackendONNXGo)
+	cmd.Flags().StringVar(&f.Backend, "backend", contract.BackendORT, "back end that runs the model: "+contract.BackendORT+
+		" or "+contract.BackendONNXGo)
 	console.LibraryFlag(cmd.Flags(), &f.Library)
 	cmd.Flags().StringVar(&f.Device, "device", "", "device (default: cpu): "+strings.Join(modelDevices, ", "))
 }
@@ -58,7 +59,8 @@ func findModel(path string) (string, error) {
 	case errors.Is(err, fs.ErrNotExist) && file != path:
 		return "", fmt.Errorf("%s has no %s: give a model file or the folder of a finished run", path, runs.ModelFile)
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("there is no model or run %s: give a model file (.onnx) or the folder that miplc train wrote", path)
+		return "", fmt.Errorf("there is no model or run %s: give a model file (.onnx) or the folder that miplc train wrote",
+			path)
 	}
 	return file, nil
 }
@@ -79,10 +81,13 @@ func openData(ctx context.Context, paths []string, o bagfile.Options, m *contrac
 		}
 		return encoder.OfPixels(d, m.Encoder)
 	case images && m.Encoder == nil:
-		return nil, diag.Errorf(diag.Pos{File: paths[0]}, "images, but the model takes a file of features (%s)", bagfile.Readable().List()).
-			WithNote("a model that was trained on a file of miplc data bags takes images, and so does one with data.encoder, unless data.encoder.export is model")
+		return nil, diag.Errorf(diag.Pos{File: paths[0]}, "images, but the model takes a file of features (%s)",
+			bagfile.Readable().List()).
+			WithNote("a model that was trained on a file of miplc data bags takes images, and so does one with data.encoder, " +
+				"unless data.encoder.export is model")
 	case !images && len(paths) > 1:
-		return nil, diag.Errorf(diag.Pos{File: paths[1]}, "only images, folders and archives of images may be several; give one file of bags")
+		return nil, diag.Errorf(diag.Pos{File: paths[1]}, "only images, folders and archives of images may be several; "+
+			"give one file of bags")
 	}
 	var d *data.Dataset
 	var err error
@@ -113,7 +118,8 @@ func checkGenerator(path string, m *contract.Metadata, have string) error {
 		}
 		return fmt.Sprintf("the generator %q", recipe)
 	}
-	d := diag.Errorf(diag.Pos{File: path}, "the instances are %s, the model was trained on %s", said(have), said(m.Generator))
+	d := diag.Errorf(diag.Pos{File: path}, "the instances are %s, the model was trained on %s", said(have),
+		said(m.Generator))
 	if cuts(m) {
 		return d.WithNote("give the images themselves, or their folder: the model cuts them")
 	}
@@ -129,8 +135,9 @@ func readingFor(m *contract.Metadata, o bagfile.Options) bagfile.Options {
 	}
 	if columns := m.Columns; columns != nil {
 		o.Columns.ModelFeatures = columns.Features
-		o.Columns.Roles = bagfile.Roles{Bag: columns.Bag, Label: columns.Label, Candidates: columns.Candidates, InstanceLabel: columns.InstanceLabel,
-			Group: cmp.Or(o.Columns.Roles.Group, columns.Group)}
+		o.Columns.Roles = bagfile.Roles{Bag: columns.Bag, Label: columns.Label, Candidates: columns.Candidates,
+			InstanceLabel: columns.InstanceLabel,
+			Group:         cmp.Or(o.Columns.Roles.Group, columns.Group)}
 		o.NoCandidates = columns.KnownLabels
 		if len(o.Columns.Coordinates) == 0 {
 			o.Columns.Coordinates = columns.Coordinates
@@ -183,7 +190,8 @@ func (f *backendFlags) checkDevice() error {
 // the environment names a library. If onnxruntime is not required, a failed installation is a warning.
 func ensureLibrary(ctx context.Context, con *console.Console, library string, required bool) error {
 	if !onnxruntime.Available() {
-		con.Notef("this program was built with CGO_ENABLED=0: models are checked in the interpreter, gorgonia and onnx-go, and not in onnxruntime")
+		con.Notef("this program was built with CGO_ENABLED=0: models are checked in the interpreter, gorgonia and " +
+			"onnx-go, and not in onnxruntime")
 		return nil
 	}
 	_, err := onnxruntime.Start(library)
@@ -191,7 +199,8 @@ func ensureLibrary(ctx context.Context, con *console.Console, library string, re
 	if err == nil || named != "" {
 		return err
 	}
-	con.Notef("onnxruntime, which trains and checks models, is not on this machine: installing version %s", onnxruntime.Version)
+	con.Notef("onnxruntime, which trains and checks models, is not on this machine: installing version %s",
+		onnxruntime.Version)
 	_, err = onnxruntime.InstallLibrary(ctx, native.InstallOptions{Progress: con.Progress()})
 	if err == nil || required || ctx.Err() != nil {
 		return err

@@ -68,8 +68,10 @@ func TestPipesInResultsDoNotBlock(t *testing.T) {
 	workshop(t)
 	do(t, 0, "train quickstart -o run --set train.epochs=1")
 	for _, c := range []struct{ dir, args string }{
-		{"run", "train --resume -o run"}, {"run", "parity run"}, {"run", "export run --docker docker"}, {"run", "gen go run -o gen"},
-		{"build", "predict build bags.csv"}, {"done", "experiment e.yaml -o done"}, {"done", "experiment status done"}, {"done", "report done -o report"},
+		{"run", "train --resume -o run"}, {"run", "parity run"}, {"run", "export run --docker docker"},
+		{"run", "gen go run -o gen"},
+		{"build", "predict build bags.csv"}, {"done", "experiment e.yaml -o done"}, {"done", "experiment status done"},
+		{"done", "report done -o report"},
 	} {
 		var names []string
 		for name := range contents(t) {

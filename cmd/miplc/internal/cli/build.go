@@ -68,7 +68,8 @@ differences as model.failed.json, and the command fails.`,
 	console.DataFlags(con, f, &o.Data, "folder in which datasets are searched (default: $MIPLC_DATA)")
 	console.LibraryFlag(f, &o.Library)
 	f.IntVar(&o.SampleSteps, "sample-steps", 0, "number of training steps whose batches and losses are written too")
-	f.IntVar(&o.Runs, "runs", 0, "number of runs that the training step computes at once, with the seeds from train.seed (default: one, with batches of any size)")
+	f.IntVar(&o.Runs, "runs", 0, "number of runs that the training step computes at once, with the seeds from "+
+		"train.seed (default: one, with batches of any size)")
 	f.BoolVar(&o.Force, "force", false, "overwrite a run in DIR")
 	console.Limit(f, 0, 1000000, "sample-steps")
 	console.Limit(f, 0, 1000, "runs")
@@ -96,9 +97,12 @@ func runBuild(ctx context.Context, o *buildOptions) error {
 		return err
 	}
 	return o.Console.Result(m, func(w io.Writer) error {
-		diag.Fprintf(w, "%s: %s, instances of %v, %s, %s\n", filepath.Join(o.Dir, runs.ModelFile), m.Name, m.InputShape, diag.Count(m.Classes, "class"), diag.Count(m.Parameters, "parameter"))
-		diag.Fprintf(w, "inference graph of %s, training graph of %s: %s, %s\n", diag.Count(m.InferNodes, "node"), diag.Count(m.TrainNodes, "node"), build.GraphTextFile, build.GraphDOTFile)
-		diag.Fprintf(w, "training step: %s, one step within %.1e of the interpreter on %s in %s\n", build.TrainStepFile, m.StepCheck.MaxAbsDiff, diag.Count(m.StepCheck.Instances, "instance"), diag.Count(m.StepCheck.Bags, "bag"))
+		diag.Fprintf(w, "%s: %s, instances of %v, %s, %s\n", filepath.Join(o.Dir, runs.ModelFile), m.Name, m.InputShape,
+			diag.Count(m.Classes, "class"), diag.Count(m.Parameters, "parameter"))
+		diag.Fprintf(w, "inference graph of %s, training graph of %s: %s, %s\n", diag.Count(m.InferNodes, "node"),
+			diag.Count(m.TrainNodes, "node"), build.GraphTextFile, build.GraphDOTFile)
+		diag.Fprintf(w, "training step: %s, one step within %.1e of the interpreter on %s in %s\n", build.TrainStepFile,
+			m.StepCheck.MaxAbsDiff, diag.Count(m.StepCheck.Instances, "instance"), diag.Count(m.StepCheck.Bags, "bag"))
 		for i, losses := range m.Losses {
 			fmt.Fprintf(w, "step %d loss %s\n", i+1, strings.Trim(fmt.Sprintf("%.8f", losses), "[]"))
 		}

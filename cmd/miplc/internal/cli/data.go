@@ -53,7 +53,8 @@ see docs/data.md.`,
 type crowdLabels string
 
 func (l *crowdLabels) addFlag(f *pflag.FlagSet) {
-	f.StringVar((*string)(l), "labels", "", "kind of labels: known (one certain label per bag), multi (any number of true labels, separated by spaces) or noisy (candidate sets that may lack the true label) (default: candidate sets)")
+	f.StringVar((*string)(l), "labels", "", "kind of labels: known (one certain label per bag), multi (any number of "+
+		"true labels, separated by spaces) or noisy (candidate sets that may lack the true label) (default: candidate sets)")
 }
 
 // set checks the kind and sets it in the options for reading.
@@ -92,5 +93,6 @@ func saveDataset(con *console.Console, set *data.Dataset, out *fileio.File, path
 		return err
 	}
 	s := savedDataset{path, set.Bags(), set.Offsets[set.Bags()], set.Dim(), set.Classes, set.Hash()}
-	return con.Resultf(s, "%s: %s, %s of %s, %s\n", s.File, diag.Count(s.Bags, "bag"), diag.Count(s.Instances, "instance"), diag.Count(s.Features, "feature"), diag.Count(s.Classes, "class"))
+	return con.Resultf(s, "%s: %s, %s of %s, %s\n", s.File, diag.Count(s.Bags, "bag"), diag.Count(s.Instances, "instance"),
+		diag.Count(s.Features, "feature"), diag.Count(s.Classes, "class"))
 }

@@ -52,8 +52,9 @@ type bagsOptions struct {
 var generatorFlags = map[string][]string{
 	"grid":       {"row", "sbn"},
 	"neighbours": {"sbn"},
-	"blob":       {"kmeansseg"}, "color": {"kmeansseg"}, "max-segments": {"kmeansseg"}, "distortion": {"kmeansseg"}, "improvement": {"kmeansseg"},
-	"side": {"patches"}, "stride": {"patches"}, "gray": {"patches"},
+	"blob":       {"kmeansseg"}, "color": {"kmeansseg"}, "max-segments": {"kmeansseg"}, "distortion": {"kmeansseg"},
+	"improvement": {"kmeansseg"},
+	"side":        {"patches"}, "stride": {"patches"}, "gray": {"patches"},
 	"patch": {"sift"}, "step": {"sift"}, "sigma": {"sift"},
 }
 
@@ -100,28 +101,36 @@ always give the same file.`,
 }
 
 // outsideActions describes the values of --outside.
-const outsideActions = "error (stop), add (the class to the candidates), drop (the bag) or forget (keep the bag without true label)"
+const outsideActions = "error (stop), add (the class to the candidates), drop (the bag) or forget (keep the bag " +
+	"without true label)"
 
 func (o *bagsOptions) addFlags(f *pflag.FlagSet) {
 	f.SortFlags = false // by generator
 	f.StringVarP(&o.Output, "output", "o", "", "output file: "+bagfile.Writable().Or()+" (required)")
 	f.BoolVar(&o.Force, "force", false, "overwrite an existing output file")
 	f.StringVar(&o.Generator, "generator", "", "generator: row, sbn, kmeansseg, sift or patches (required)")
-	f.StringVar(&o.Resize, "resize", "", "size to which images are scaled first, in pixels, e.g. 224 (square) or 320x240 (default: unscaled)")
+	f.StringVar(&o.Resize, "resize", "", "size to which images are scaled first, in pixels, e.g. 224 (square) or "+
+		"320x240 (default: unscaled)")
 	f.IntVar(&o.R, "r", 0, "number of false labels per candidate set (default: 0)")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the false labels")
 	f.StringVar(&o.Candidates, "candidates", "", "CSV file of candidate sets, as miplc data crowd writes it")
-	f.StringVar(&o.Outside, "outside", string(crowd.OutsideError), "with --candidates, action if the true class is not a candidate: "+outsideActions)
-	f.BoolVar(&o.Unlabelled, "unlabelled", false, "write neither labels nor candidates, for miplc predict; folder names are not classes")
+	f.StringVar(&o.Outside, "outside", string(crowd.OutsideError),
+		"with --candidates, action if the true class is not a candidate: "+outsideActions)
+	f.BoolVar(&o.Unlabelled, "unlabelled", false, "write neither labels nor candidates, for miplc predict; folder "+
+		"names are not classes")
 	f.IntVar(&o.Workers, "workers", 0, "number of images processed at the same time (default: number of processors)")
 	f.IntVar(&o.Limits.Pixels, "max-pixels", 0, "maximum number of pixels per image (default 25,000,000)")
 	f.IntVar(&o.Row.Grid, "grid", o.Row.Grid, "row, sbn: side of the shrunk image in pixels")
-	f.StringVar(&o.SBN.Neighbours, "neighbours", o.SBN.Neighbours, "sbn: colours of the neighbours as difference from the blob or as value")
+	f.StringVar(&o.SBN.Neighbours, "neighbours", o.SBN.Neighbours,
+		"sbn: colours of the neighbours as difference from the blob or as value")
 	f.IntVar(&o.KMeansSeg.Blob, "blob", o.KMeansSeg.Blob, "kmeansseg: side of a blob in pixels")
 	f.StringVar(&o.KMeansSeg.Color, "color", o.KMeansSeg.Color, "kmeansseg: colour space, ycbcr or luv")
-	f.IntVar(&o.KMeansSeg.MaxSegments, "max-segments", o.KMeansSeg.MaxSegments, "kmeansseg: maximum number of segments per image")
-	f.Float64Var(&o.KMeansSeg.Distortion, "distortion", o.KMeansSeg.Distortion, "kmeansseg: stop adding segments when the mean squared distance of blobs from their segment is at most this")
-	f.Float64Var(&o.KMeansSeg.Improvement, "improvement", o.KMeansSeg.Improvement, "kmeansseg: stop adding segments when one more reduces that distance by at most this share of the variance")
+	f.IntVar(&o.KMeansSeg.MaxSegments, "max-segments", o.KMeansSeg.MaxSegments,
+		"kmeansseg: maximum number of segments per image")
+	f.Float64Var(&o.KMeansSeg.Distortion, "distortion", o.KMeansSeg.Distortion,
+		"kmeansseg: stop adding segments when the mean squared distance of blobs from their segment is at most this")
+	f.Float64Var(&o.KMeansSeg.Improvement, "improvement", o.KMeansSeg.Improvement,
+		"kmeansseg: stop adding segments when one more reduces that distance by at most this share of the variance")
 	f.IntVar(&o.SIFT.Patch, "patch", o.SIFT.Patch, "sift: side of a patch in pixels")
 	f.IntVar(&o.SIFT.Step, "step", o.SIFT.Step, "sift: distance between patches in pixels")
 	f.Float64Var(&o.SIFT.Sigma, "sigma", o.SIFT.Sigma, "sift: standard deviation of the smoothing in pixels")
@@ -185,14 +194,16 @@ func runBags(ctx context.Context, o *bagsOptions) error {
 // error.
 func (o *bagsOptions) generator() (imagebags.Generator, error) {
 	if o.Generator == "" {
-		return nil, console.Usagef("miplc data bags: --generator is missing; known are %s", strings.Join(imagebags.Names, ", "))
+		return nil, console.Usagef("miplc data bags: --generator is missing; known are %s", strings.Join(imagebags.Names,
+			", "))
 	}
 	if err := console.CheckWord("--generator", o.Generator, imagebags.Names...); err != nil {
 		return nil, err
 	}
 	for _, flag := range slices.Sorted(maps.Keys(generatorFlags)) {
 		if o.flags.Changed(flag) && !slices.Contains(generatorFlags[flag], o.Generator) {
-			return nil, console.Usagef("--%s is a setting of %s, not of %s", flag, strings.Join(generatorFlags[flag], " and "), o.Generator)
+			return nil, console.Usagef("--%s is a setting of %s, not of %s", flag, strings.Join(generatorFlags[flag], " and "),
+				o.Generator)
 		}
 	}
 	o.SBN.Grid = o.Row.Grid
@@ -213,7 +224,8 @@ func parseSize(text string) (imagebags.Size, error) {
 	w, errW := strconv.Atoi(wide)
 	h, errH := strconv.Atoi(high)
 	if errW != nil || errH != nil || w < 1 || h < 1 {
-		return imagebags.Size{}, console.Usagef("--resize %s: give a number of pixels, or width x height such as 320x240", text)
+		return imagebags.Size{}, console.Usagef("--resize %s: give a number of pixels, or width x height such as 320x240",
+			text)
 	}
 	s := imagebags.Size{Width: w, Height: h}
 	return s, console.Invalid(s.Check())
@@ -235,13 +247,16 @@ func (o *bagsOptions) checkCandidates() error {
 }
 
 func checkOutside(word string) error {
-	return console.CheckWord("--outside", word, string(crowd.OutsideError), string(crowd.OutsideAdd), string(crowd.OutsideDrop), string(crowd.OutsideForget))
+	return console.CheckWord("--outside", word, string(crowd.OutsideError), string(crowd.OutsideAdd),
+		string(crowd.OutsideDrop), string(crowd.OutsideForget))
 }
 
-func (o *bagsOptions) bags(ctx context.Context, sources *imagebags.Sources, g imagebags.Generator, size imagebags.Size) (*data.Dataset, error) {
+func (o *bagsOptions) bags(ctx context.Context, sources *imagebags.Sources, g imagebags.Generator,
+	size imagebags.Size) (*data.Dataset, error) {
 	count := o.Console.Counter("images")
 	defer count.End()
-	return imagebags.Bags(ctx, sources, imagebags.Options{Generator: g, Resize: size, Workers: o.Workers, Limits: o.Limits, Progress: count.Progress})
+	return imagebags.Bags(ctx, sources, imagebags.Options{Generator: g, Resize: size, Workers: o.Workers, Limits: o.Limits,
+		Progress: count.Progress})
 }
 
 // candidates adds the candidates of --r or --candidates to the true classes.
@@ -253,7 +268,8 @@ func (o *bagsOptions) candidates(set *data.Dataset, table *crowd.Table) (*data.D
 		return set, nil
 	}
 	if set.Classes == 0 {
-		return nil, errors.New("the images have no class: put them into one folder per class, give --candidates, or give --unlabelled to make bags for miplc predict")
+		return nil, errors.New("the images have no class: put them into one folder per class, give --candidates, or give " +
+			"--unlabelled to make bags for miplc predict")
 	}
 	return set, imagebags.AddFalseCandidates(set, o.R, o.Seed)
 }
@@ -265,8 +281,10 @@ func attachLabels(con *console.Console, set *data.Dataset, table *crowd.Table, o
 	if err != nil {
 		return nil, err
 	}
-	if done := map[crowd.Outside]string{crowd.OutsideAdd: "added to the candidates", crowd.OutsideDrop: "left out", crowd.OutsideForget: "unknown now"}; wrong > 0 {
-		con.Notef("%d of %s had their true label outside the candidates: %s", wrong, diag.Count(set.Bags(), "bag"), done[crowd.Outside(outside)])
+	if done := map[crowd.Outside]string{crowd.OutsideAdd: "added to the candidates", crowd.OutsideDrop: "left out",
+		crowd.OutsideForget: "unknown now"}; wrong > 0 {
+		con.Notef("%d of %s had their true label outside the candidates: %s", wrong, diag.Count(set.Bags(), "bag"),
+			done[crowd.Outside(outside)])
 	}
 	return out, nil
 }

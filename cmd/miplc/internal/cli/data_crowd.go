@@ -65,9 +65,11 @@ nothing is written.`,
 	console.ReadingFlags(f, &o.Reading)
 	f.StringVarP(&o.Output, "output", "o", "", "output file: .csv, or with --bags a dataset (required)")
 	f.BoolVar(&o.Force, "force", false, "overwrite an existing output file")
-	f.StringSliceVar(&o.Classes, "classes", nil, "classes that every file must contain (default: those of --bags, else of the first file)")
+	f.StringSliceVar(&o.Classes, "classes", nil, "classes that every file must contain (default: those of --bags, else "+
+		"of the first file)")
 	f.StringVar(&o.Bags, "bags", "", "dataset whose candidate sets are replaced, matched by image name")
-	f.StringVar(&o.Outside, "outside", string(crowd.OutsideError), "with --bags, action if the true class is not a candidate: "+outsideActions)
+	f.StringVar(&o.Outside, "outside", string(crowd.OutsideError),
+		"with --bags, action if the true class is not a candidate: "+outsideActions)
 	return cmd
 }
 
@@ -77,7 +79,8 @@ func runCrowd(o *crowdOptions) error {
 		return console.Usagef("miplc data crowd: -o FILE is missing")
 	}
 	if len(o.Annotators) < crowd.MinAnnotators {
-		return console.Usagef("miplc data crowd: the rule needs the files of at least %d annotators, %d given", crowd.MinAnnotators, len(o.Annotators))
+		return console.Usagef("miplc data crowd: the rule needs the files of at least %d annotators, %d given",
+			crowd.MinAnnotators, len(o.Annotators))
 	}
 	if err := checkOutside(o.Outside); err != nil {
 		return err
@@ -89,7 +92,8 @@ func runCrowd(o *crowdOptions) error {
 	} else if filepath.Ext(o.Output) != ".csv" {
 		return console.Usagef("%s: candidate sets are written as .csv; give --bags to write a dataset", o.Output)
 	}
-	out, err := o.Console.Create(o.Output, fileio.WriteOptions{Force: o.Force, Inputs: append(slices.Clip(o.Annotators), o.Bags)})
+	out, err := o.Console.Create(o.Output, fileio.WriteOptions{Force: o.Force, Inputs: append(slices.Clip(o.Annotators),
+		o.Bags)})
 	if err != nil {
 		return err
 	}
@@ -128,6 +132,8 @@ func (o *crowdOptions) table(out *fileio.File, table *crowd.Table, stats crowd.S
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	return o.Console.Resultf(crowdResult{o.Output, stats}, "%s: %s, %s, %.2f candidates per image on average; agreed on for %d, most probable labels for %d\n",
-		o.Output, diag.Count(stats.Images, "image"), diag.Count(stats.Classes, "class"), stats.MeanCandidates, stats.Agreed, stats.Picked)
+	return o.Console.Resultf(crowdResult{o.Output, stats}, "%s: %s, %s, %.2f candidates per image on average; agreed "+
+		"on for %d, most probable labels for %d\n",
+		o.Output, diag.Count(stats.Images, "image"), diag.Count(stats.Classes, "class"), stats.MeanCandidates, stats.Agreed,
+		stats.Picked)
 }

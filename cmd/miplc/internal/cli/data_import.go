@@ -25,13 +25,17 @@ func importCommand(con *console.Console) *cobra.Command {
 		Use:        "import IN OUT",
 		SuggestFor: []string{"convert", "load"},
 		Short:      "Convert a dataset to another format",
-		Long:       "Read a dataset (" + bagfile.Readable().List() + "), validate it and write it as\n" + bagfile.Writable().Or() + ". The ending of OUT selects the format. An invalid dataset is an error that\nnames the line or the bag, and nothing is written.",
-		Example:    "  miplc data import MNIST_MIPL_r1.mat mnist-r1.npz\n  miplc data import bags.npz bags.csv.gz\n  miplc data import certain.csv certain.npz --labels known",
-		Args:       console.Args(console.Arg("IN", &o.Input), console.Arg("OUT", &o.Output)),
-		RunE:       func(*cobra.Command, []string) error { return runImport(o) },
+		Long: "Read a dataset (" + bagfile.Readable().List() + "), validate it and write it as\n" +
+			bagfile.Writable().Or() + ". The ending of OUT selects the format. An invalid dataset is an error that\nnames " +
+			"the line or the bag, and nothing is written.",
+		Example: "  miplc data import MNIST_MIPL_r1.mat mnist-r1.npz\n  miplc data import bags.npz bags.csv.gz\n  " +
+			"miplc data import certain.csv certain.npz --labels known",
+		Args: console.Args(console.Arg("IN", &o.Input), console.Arg("OUT", &o.Output)),
+		RunE: func(*cobra.Command, []string) error { return runImport(o) },
 	}
 	console.ReadingFlags(cmd.Flags(), &o.Reading)
-	cmd.Flags().StringVar(&o.Reading.Columns.Roles.Group, "group-column", "", "column of a CSV file with the group of each bag, e.g. patient")
+	cmd.Flags().StringVar(&o.Reading.Columns.Roles.Group, "group-column", "",
+		"column of a CSV file with the group of each bag, e.g. patient")
 	o.Labels.addFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite OUT if it exists")
 	return cmd

@@ -134,7 +134,8 @@ func (o *inspectOptions) bag(set *data.Dataset, svg *fileio.File) (*bagFacts, er
 	if err != nil {
 		return nil, err
 	}
-	b := &bagFacts{Bag: i + 1, Instances: set.Size(i), Candidates: set.CandidateNames(i)} // with several labels: the true ones
+	// with several labels: the true ones
+	b := &bagFacts{Bag: i + 1, Instances: set.Size(i), Candidates: set.CandidateNames(i)}
 	if set.BagNames != nil {
 		b.Name = set.BagNames[i]
 	}

@@ -61,13 +61,17 @@ values of the published dataset. The same options always produce the same file.`
 	f.Float64Var(&o.Positives, "positives", 0, "share of instances per bag that show its true label, from 0 to 1")
 	f.IntVar(&o.MinSize, "min-size", 0, "number of instances of the smallest bag")
 	f.IntVar(&o.MaxSize, "max-size", 0, "number of instances of the largest bag")
-	f.StringSliceVar(&o.Classes, "classes", nil, "classes of the source that are labels, by name or number; instances of the other classes fill the bags (prototypes: names of the classes, e.g. cat,dog,horse)")
-	f.IntVar(&o.Pools, "pools", 0, "number of disjoint pools of instances; each bag draws from one of them (requires --splits)")
-	f.StringVar(&o.Splits, "splits", "", "CSV file to write ten train/test splits to (one per pool if there are at most 5); training and test bags share no pool")
+	f.StringSliceVar(&o.Classes, "classes", nil, "classes of the source that are labels, by name or number; instances "+
+		"of the other classes fill the bags (prototypes: names of the classes, e.g. cat,dog,horse)")
+	f.IntVar(&o.Pools, "pools", 0, "number of disjoint pools of instances; each bag draws from one of them (requires "+
+		"--splits)")
+	f.StringVar(&o.Splits, "splits", "", "CSV file to write ten train/test splits to (one per pool if there are at "+
+		"most 5); training and test bags share no pool")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of all random draws")
 	f.IntVar(&o.Features, "features", 0, "number of features per instance (prototypes, default: 20)")
 	f.IntVar(&o.ClassCount, "class-count", 0, "number of classes (prototypes, default: 5; excludes --classes)")
-	f.Float64Var(&o.noise, "noise", -1, "standard deviation of the features around their prototype (prototypes, default: 0.5)")
+	f.Float64Var(&o.noise, "noise", -1, "standard deviation of the features around their prototype (prototypes, "+
+		"default: 0.5)")
 	console.MaxBytesFlag(f, &o.Limit)
 	console.Limit(f, 1, console.Most, "bags", "min-size", "max-size", "features")
 	console.Limit(f, 2, console.Most, "class-count")
@@ -88,7 +92,8 @@ func runSynth(o *synthOptions) error {
 		return err
 	}
 	if (o.Pools > 0) != (o.Splits != "") {
-		return console.Usagef("miplc data synth: --pools and --splits are used together; random splits of a set drawn from pools would mix them")
+		return console.Usagef("miplc data synth: --pools and --splits are used together; random splits of a set drawn " +
+			"from pools would mix them")
 	}
 	if o.r >= 0 {
 		o.R = &o.r
@@ -119,7 +124,8 @@ func runSynth(o *synthOptions) error {
 	return saveDataset(o.Console, set, out, o.Output)
 }
 
-// writePoolSplits writes ten splits, or as many as there are, of a dataset that was generated from pools: 7 of 10 pools are
+// writePoolSplits writes ten splits, or as many as there are, of a dataset that was generated from pools: 7 of 10 pools
+// are
 // for training.
 func writePoolSplits(o *synthOptions, set *data.Dataset) error {
 	out, err := o.Console.Create(o.Splits, fileio.WriteOptions{Force: o.Force, Inputs: generate.Sources(o.Set, o.Source)})

@@ -98,7 +98,8 @@ downloads one. A missing GPU is not an error.`,
 	}
 	console.LibraryFlag(cmd.Flags(), &o.Library)
 	cmd.Flags().StringVar(&o.DataDir, "data-dir", con.Getenv("MIPLC_DATA"), "folder of datasets (default: $MIPLC_DATA)")
-	cmd.Flags().StringVar(&o.Plugin, "pjrt-plugin", "", "path of a PJRT plugin (default: $MIPLC_PJRT_PLUGIN, else an installed one)")
+	cmd.Flags().StringVar(&o.Plugin, "pjrt-plugin", "", "path of a PJRT plugin (default: $MIPLC_PJRT_PLUGIN, else an "+
+		"installed one)")
 	cmd.Flags().StringVar(&o.Try, tryFlag, "", "execution provider to try, and nothing else")
 	_ = cmd.Flags().MarkHidden(tryFlag) // it exists
 	return cmd
@@ -121,7 +122,8 @@ func runDoctor(ctx context.Context, o *doctorOptions) error {
 	}
 	f.Backends = []component{libraryState(lib, err, remedy), {Name: "onnx-go", Usable: true, Detail: "built in"}}
 	f.Plugins = pjrt.Candidates(o.Plugin)
-	f.Devices = []deviceFacts{deviceFactsOf(ctx, pjrt.CPU, o.Plugin, o.Library), deviceFactsOf(ctx, pjrt.CUDA, o.Plugin, o.Library)}
+	f.Devices = []deviceFacts{deviceFactsOf(ctx, pjrt.CPU, o.Plugin, o.Library), deviceFactsOf(ctx, pjrt.CUDA, o.Plugin,
+		o.Library)}
 	if err == nil {
 		f.Providers = tryAll(ctx, o.Library)
 	}
@@ -255,7 +257,8 @@ func (f doctorFindings) print(out io.Writer) error {
 	fmt.Fprintln(out, "\nPJRT plugins, in the order of the search:")
 	fmt.Fprintln(w, "  place\tfor\tversion\tverdict\tpath")
 	for _, c := range f.Plugins {
-		diag.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", c.Origin, cmp.Or(string(c.Kind), "-"), cmp.Or(c.Version, "-"), c.Verdict, c.Path)
+		diag.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", c.Origin, cmp.Or(string(c.Kind), "-"), cmp.Or(c.Version, "-"), c.Verdict,
+			c.Path)
 	}
 	return w.Flush()
 }

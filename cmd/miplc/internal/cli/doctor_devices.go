@@ -40,7 +40,8 @@ func tryAll(ctx context.Context, library string) []deviceFacts {
 	offered := onnxruntime.Offered(library)
 	if gpu, err := native.FirstGPU(); err == nil && !slices.Contains(offered, onnxruntime.CUDA) {
 		list = append(list, deviceFacts{component: component{Name: onnxruntime.CUDA,
-			Detail: fmt.Sprintf("a GPU is here (%s), but not its execution provider: run `miplc runtime install %s`", gpu.Name, onnxruntime.CUDA)}})
+			Detail: fmt.Sprintf("a GPU is here (%s), but not its execution provider: run `miplc runtime install %s`", gpu.Name,
+				onnxruntime.CUDA)}})
 	}
 	for _, name := range offered {
 		d := deviceFacts{component: component{Name: name}}

@@ -83,7 +83,8 @@ docs/experiments.md describes FILE; docs/clusters.md describes shards.`, strings
 		},
 	}
 	o.flags(cmd)
-	cmd.Flags().StringVar(&o.Shard, "shard", "", "shard of the plan in DIR to compute: I/N, or auto inside a Slurm or Kubernetes job")
+	cmd.Flags().StringVar(&o.Shard, "shard", "", "shard of the plan in DIR to compute: I/N, or auto inside a Slurm or "+
+		"Kubernetes job")
 	console.EventsFlag(cmd.Flags(), &o.Events)
 	cmd.AddCommand(planCommand(con), statusCommand(con))
 	return cmd
@@ -96,7 +97,8 @@ func (o *experimentOptions) flags(cmd *cobra.Command) {
 	f.StringArrayVar(&o.Set, "set", nil, "override of a value of the file, e.g. splits.count=3 (repeatable)")
 	console.DataFlags(o.Console, f, &o.Data, "folder of datasets and labelled instances (default: $MIPLC_DATA)")
 	engineFlags(f, &o.Request, "engine of all cells")
-	f.IntVar(&o.Jobs, "jobs", 0, fmt.Sprintf("number of cells that train at the same time (default: the number of cores; %d for the engine xla)", train.MaxGroup))
+	f.IntVar(&o.Jobs, "jobs", 0, fmt.Sprintf("number of cells that train at the same time (default: the number of "+
+		"cores; %d for the engine xla)", train.MaxGroup))
 	f.StringSliceVar(&o.Select.Data, "data", nil, "names of the datasets to run (default: all)")
 	f.StringSliceVar(&o.Select.Learners, "learner", nil, "names of the learners to run (default: all)")
 	f.IntSliceVar(&o.Select.R, "r", nil, "values of r to run (default: all)")
@@ -143,19 +145,22 @@ func runShard(cmd *cobra.Command, o *experimentOptions) error {
 	case o.File != "":
 		return console.Usagef("miplc experiment --shard runs the experiment that was planned in %s: omit %s", o.Dir, o.File)
 	case len(fixed) > 0:
-		return console.Usagef("miplc experiment --shard: the plan in %[2]s determines %[1]s; plan again to change it", strings.Join(fixed, ", "), o.Dir)
+		return console.Usagef("miplc experiment --shard: the plan in %[2]s determines %[1]s; plan again to change it",
+			strings.Join(fixed, ", "), o.Dir)
 	}
 	shard, err := experiment.ParseShard(o.Shard, o.Console.Getenv)
 	if err != nil {
 		return console.Invalid(err)
 	}
-	return o.follow(cmd.Context(), fmt.Sprintf("shard %d of %d", shard.I, shard.N), func(settings experiment.Options) (experiment.Progress, error) {
-		return experiment.RunShard(cmd.Context(), shard, settings)
-	})
+	return o.follow(cmd.Context(), fmt.Sprintf("shard %d of %d", shard.I, shard.N),
+		func(settings experiment.Options) (experiment.Progress, error) {
+			return experiment.RunShard(cmd.Context(), shard, settings)
+		})
 }
 
 // follow runs cells, shows their progress and prints the summary.
-func (o *experimentOptions) follow(ctx context.Context, name string, compute func(experiment.Options) (experiment.Progress, error)) error {
+func (o *experimentOptions) follow(ctx context.Context, name string,
+	compute func(experiment.Options) (experiment.Progress, error)) error {
 	settings := o.Options
 	settings.Version = runs.CurrentBuild().Miplc
 	count := o.Console.Counter("images encoded")
@@ -174,14 +179,16 @@ func (o *experimentOptions) follow(ctx context.Context, name string, compute fun
 	if err != nil {
 		return o.explain(err)
 	}
-	return o.Console.Resultf(experimentSummary{name, o.Dir, progress}, "%s: %d of %s done. Tables and figures: miplc report %s\n",
+	return o.Console.Resultf(experimentSummary{name, o.Dir, progress},
+		"%s: %d of %s done. Tables and figures: miplc report %s\n",
 		name, progress.Done, diag.CountForms(progress.Cells, "cell is", "cells are"), diag.ShellWord(o.Dir))
 }
 
 // load reads the file and checks the flags.
 func (o *experimentOptions) load() (*definition.Experiment, error) {
 	if o.File == "" {
-		return nil, console.Usagef("miplc experiment: FILE is missing; shipped ones are %s", strings.Join(specs.Experiments(), ", "))
+		return nil, console.Usagef("miplc experiment: FILE is missing; shipped ones are %s", strings.Join(specs.Experiments(),
+			", "))
 	}
 	if o.Dir == "" {
 		return nil, console.Usagef("miplc experiment: -o DIR is missing: the folder for the results")
@@ -191,7 +198,8 @@ func (o *experimentOptions) load() (*definition.Experiment, error) {
 	}
 	e, err := definition.Load(o.File, o.Set...)
 	if err != nil && definition.IsSpec(o.File) {
-		return nil, console.Usagef("miplc experiment: %s is the spec of one model: run miplc train %[1]s -o DIR, or name it in the learners of an experiment", o.File)
+		return nil, console.Usagef("miplc experiment: %s is the spec of one model: run miplc train %[1]s -o DIR, or name "+
+			"it in the learners of an experiment", o.File)
 	}
 	return e, console.Invalid(err)
 }

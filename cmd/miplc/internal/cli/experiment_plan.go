@@ -65,14 +65,18 @@ for an #SBATCH line.`,
 	}
 	o.flags(cmd)
 	f := cmd.Flags()
-	f.IntVar(&o.Shards, "shards", 0, "number of shards (default: 8 per worker, fewer if each would take less than a few minutes)")
+	f.IntVar(&o.Shards, "shards", 0, "number of shards (default: 8 per worker, fewer if each would take less than a "+
+		"few minutes)")
 	f.IntVar(&o.Workers, "workers", 16, "number of processes that run at the same time")
 	f.BoolVar(&o.Slurm, "slurm", false, "write DIR/job.sbatch, an array job for Slurm")
 	f.BoolVar(&o.Kubernetes, "kubernetes", false, "write DIR/job.yaml, an indexed Job for Kubernetes")
-	f.IntVar(&o.Job.MaxTasks, "max-tasks", experiment.DefaultMaxTasks, "maximum number of tasks of the Slurm array: MaxArraySize of the cluster minus 1. With more shards, each task computes several")
+	f.IntVar(&o.Job.MaxTasks, "max-tasks", experiment.DefaultMaxTasks,
+		"maximum number of tasks of the Slurm array: MaxArraySize of the cluster minus 1. With more shards, each task "+
+			"computes several")
 	f.IntVar(&o.Job.CPUs, "cpus", 1, "cores per process")
 	f.IntVar(&o.Job.GPUs, "gpus", 0, "GPUs per process; if above 0, the engine auto means xla")
-	f.StringVar(&o.Job.Memory, "memory", "", "memory per process in the scheduler's notation, e.g. 4G (Slurm) or 4Gi (Kubernetes)")
+	f.StringVar(&o.Job.Memory, "memory", "", "memory per process in the scheduler's notation, e.g. 4G (Slurm) or 4Gi "+
+		"(Kubernetes)")
 	f.StringVar(&o.Job.Partition, "partition", "", "Slurm partition")
 	f.StringVar(&o.Job.Account, "account", "", "Slurm account")
 	f.StringVar(&o.Job.Time, "time", "", "time limit of a Slurm task, e.g. 02:00:00")
@@ -131,7 +135,8 @@ func runPlan(ctx context.Context, o *planOptions) error {
 	for _, text := range shardPlan.Warnings {
 		o.Console.Notef("warning: %s", text)
 	}
-	p := planResult{Name: e.Name.V, Dir: o.Dir, ID: shardPlan.ID, Shards: len(shardPlan.Shards), Watch: []string{"miplc experiment status " + diag.ShellWord(o.Dir) + " --watch"}}
+	p := planResult{Name: e.Name.V, Dir: o.Dir, ID: shardPlan.ID, Shards: len(shardPlan.Shards),
+		Watch: []string{"miplc experiment status " + diag.ShellWord(o.Dir) + " --watch"}}
 	p.Cells, p.Seconds = shardPlan.Cells()
 	if p.Shards > 0 {
 		p.Longest = shardPlan.Shards[0].Seconds
@@ -150,7 +155,8 @@ func (o *planOptions) checkJob() error {
 	case o.Template != "" && !o.Slurm && !o.Kubernetes:
 		return console.Usagef("miplc experiment plan: --template replaces a job file: give --slurm or --kubernetes too")
 	case o.Kubernetes && (o.Job.Image == "" || o.Job.Claim == ""):
-		return console.Usagef("miplc experiment plan: --kubernetes needs --image, a container image with miplc, and --claim, the volume claim that contains %s", cmp.Or(o.Dir, "DIR"))
+		return console.Usagef("miplc experiment plan: --kubernetes needs --image, a container image with miplc, and "+
+			"--claim, the volume claim that contains %s", cmp.Or(o.Dir, "DIR"))
 	}
 	return console.Invalid(o.Job.Check())
 }
@@ -205,7 +211,8 @@ const maxTemplate = 1 << 20
 
 func (p *planResult) print(w io.Writer) error {
 	if p.Shards == 0 {
-		_, err := diag.Fprintf(w, "%s: all cells are done. Tables and figures: miplc report %s\n", p.Name, diag.ShellWord(p.Dir))
+		_, err := diag.Fprintf(w, "%s: all cells are done. Tables and figures: miplc report %s\n", p.Name,
+			diag.ShellWord(p.Dir))
 		return err
 	}
 	submit := p.Submit

@@ -50,7 +50,8 @@ const lookAgain = 5 * time.Second
 // and no process runs, or until the user interrupts it.
 func runStatus(ctx context.Context, o *statusOptions) error {
 	if o.Watch && o.Console.JSON {
-		return console.Usagef("miplc experiment status: --watch prints repeatedly and --json prints one object: give only one of them")
+		return console.Usagef("miplc experiment status: --watch prints repeatedly and --json prints one object: give only " +
+			"one of them")
 	}
 	line := console.NewLine(o.Console.Err, o.Console.Terminal)
 	defer line.End()
@@ -93,7 +94,8 @@ const maxShown = 10
 func printStatus(w io.Writer, dir string, s *experiment.Status) error {
 	t := diag.CleanWriter(w)
 	left := s.Cells - s.Done
-	fmt.Fprintf(t, "%s: %d of %s done, %d failed\n", diag.CleanLine(s.Name), s.Done, diag.CountForms(s.Cells, "cell is", "cells are"), s.Failed)
+	fmt.Fprintf(t, "%s: %d of %s done, %d failed\n", diag.CleanLine(s.Name), s.Done, diag.CountForms(s.Cells, "cell is",
+		"cells are"), s.Failed)
 	for i, p := range s.Running {
 		if i == maxShown {
 			fmt.Fprintf(t, "  and %d more\n", len(s.Running)-maxShown)
@@ -109,7 +111,8 @@ func printStatus(w io.Writer, dir string, s *experiment.Status) error {
 		fmt.Fprintf(t, "  failed: %s: %s\n", diag.CleanLine(f.Coord.String()), diag.CleanLine(f.Error))
 	}
 	if n := len(s.Differ); n > 0 {
-		fmt.Fprintf(t, "  %s computed more than once with results that are not the same, the first is %s\n", diag.CountForms(n, "cell was", "cells were"), diag.CleanLine(s.Differ[0].String()))
+		fmt.Fprintf(t, "  %s computed more than once with results that are not the same, the first is %s\n",
+			diag.CountForms(n, "cell was", "cells were"), diag.CleanLine(s.Differ[0].String()))
 	}
 	var err error
 	switch {
@@ -129,7 +132,8 @@ func timeLeft(s *experiment.Status, cells int) string {
 	}
 	switch {
 	case s.Left != nil:
-		return text + fmt.Sprintf("; %s with %s", span(*s.Left), diag.CountForms(len(s.Running), "running process", "running processes"))
+		return text + fmt.Sprintf("; %s with %s", span(*s.Left), diag.CountForms(len(s.Running), "running process",
+			"running processes"))
 	case len(s.Running) == 0:
 		return text + "; no process is running"
 	}

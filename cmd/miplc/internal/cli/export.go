@@ -55,7 +55,8 @@ If a file exists and --force is not given, the command writes nothing and exits 
 	f.StringVar(&o.Name, "name", "", "name of the model in Triton and KServe (default: the name of its spec)")
 	f.StringVar(&o.Triton, "triton", "", "model repository to write for Triton")
 	f.StringVar(&o.KServe, "kserve", "", "manifest to write for KServe")
-	f.StringVar(&o.Storage, "storage", "pvc://models/repository", "location of the model repository in the cluster, for --kserve")
+	f.StringVar(&o.Storage, "storage", "pvc://models/repository", "location of the model repository in the cluster, "+
+		"for --kserve")
 	f.StringVar(&o.Docker, "docker", "", "folder for the Dockerfiles")
 	f.BoolVar(&o.Force, "force", false, "overwrite existing output files")
 	return cmd

@@ -283,7 +283,8 @@ func TestFoldersThatStay(t *testing.T) {
 			}
 			marked(t, "other", other).Close()
 			marked(t, "busy", w.by)
-			refusals = append(refusals, refusal{"other", "was written by miplc " + string(other)}, refusal{"busy", "another process of miplc is at work"})
+			refusals = append(refusals, refusal{"other", "was written by miplc " + string(other)},
+				refusal{"busy", "another process of miplc is at work"})
 		}
 		for _, r := range refusals {
 			for _, force := range flags {
@@ -336,7 +337,8 @@ func TestAllWritersAreTried(t *testing.T) {
 		for _, sub := range cmd.Commands() {
 			walk(sub)
 		}
-		writes := cmd.Flags().Lookup("output") != nil || cmd.Flags().Lookup("svg") != nil || cmd.Flags().Lookup("force") != nil || strings.Contains(cmd.Use, "OUT") || cmd.Name() == "init"
+		writes := cmd.Flags().Lookup("output") != nil || cmd.Flags().Lookup("svg") != nil ||
+			cmd.Flags().Lookup("force") != nil || strings.Contains(cmd.Use, "OUT") || cmd.Name() == "init"
 		if path := cmd.CommandPath(); writes && path != "miplc runtime install" && !tried(path) {
 			t.Errorf("%s writes files and is not in the tables of this test", path)
 		}

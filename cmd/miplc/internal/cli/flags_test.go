@@ -60,7 +60,8 @@ func TestSenselessZeros(t *testing.T) {
 		for _, flag := range strings.Fields(flags) {
 			con, _, errs := newConsole(nil)
 			args := append(strings.Fields(command), "--"+flag+"=0")
-			if code := Main(args, con); code != console.ExitInvalid || !strings.Contains(errs.String(), `"--`+flag+`" flag: it must be`) {
+			if code := Main(args, con); code != console.ExitInvalid ||
+				!strings.Contains(errs.String(), `"--`+flag+`" flag: it must be`) {
 				t.Errorf("%v: exit code %d\n%s", args, code, errs)
 			}
 		}
@@ -70,7 +71,8 @@ func TestSenselessZeros(t *testing.T) {
 // help explains commands and nothing else.
 func TestHelp(t *testing.T) {
 	for args, want := range map[string]string{
-		"help": "Available Commands", "help train": "miplc train SPEC -o DIR", "help data synth": "miplc data synth SET", "help data": "inspect",
+		"help": "Available Commands", "help train": "miplc train SPEC -o DIR", "help data synth": "miplc data synth SET",
+		"help data": "inspect",
 	} {
 		con, out, _ := newConsole(nil)
 		if code := Main(strings.Fields(args), con); code != 0 || !strings.Contains(out.String(), want) {
@@ -78,10 +80,13 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"help nosuch": `unknown command "nosuch" for "miplc"`, "help trian": `did you mean "train"`, "fit": `did you mean "train"`, "Evaluate": `did you mean "predict"`, "data info": `did you mean "inspect"`, "help data synht": `did you mean "synth"`, "help train x": `unknown command "x" for "miplc train"`,
+		"help nosuch": `unknown command "nosuch" for "miplc"`, "help trian": `did you mean "train"`,
+		"fit": `did you mean "train"`, "Evaluate": `did you mean "predict"`, "data info": `did you mean "inspect"`,
+		"help data synht": `did you mean "synth"`, "help train x": `unknown command "x" for "miplc train"`,
 	} {
 		con, out, errs := newConsole(nil)
-		if code := Main(strings.Fields(args), con); code != console.ExitInvalid || out.Len() > 0 || !strings.Contains(errs.String(), want) {
+		if code := Main(strings.Fields(args), con); code != console.ExitInvalid || out.Len() > 0 ||
+			!strings.Contains(errs.String(), want) {
 			t.Errorf("%s: exit code %d\n%s%s", args, code, out, errs)
 		}
 	}

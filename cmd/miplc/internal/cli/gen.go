@@ -114,5 +114,6 @@ func runGo(o *genOptions) error {
 		return err
 	}
 	r := genResult{File: file, Package: o.Package, ContractSHA256: m.Meta.Hash()}
-	return o.Console.Resultf(r, "%s: package %s, %s, instances of %v, contract %s\n", r.File, r.Package, diag.Count(len(m.Meta.Classes), "class"), m.Meta.InputShape, r.ContractSHA256[:12])
+	return o.Console.Resultf(r, "%s: package %s, %s, instances of %v, contract %s\n", r.File, r.Package,
+		diag.Count(len(m.Meta.Classes), "class"), m.Meta.InputShape, r.ContractSHA256[:12])
 }

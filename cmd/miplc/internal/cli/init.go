@@ -69,7 +69,8 @@ schema.json is kept. If the name after --from is unknown, the command exits with
 // runInit writes the files.
 func runInit(o *initOptions) error {
 	if ext := filepath.Ext(o.Dir); ext == ".yaml" || ext == ".yml" {
-		return console.Usagef("miplc init: %s is not the name of a folder: the command writes %s to the folder DIR", o.Dir, specFile)
+		return console.Usagef("miplc init: %s is not the name of a folder: the command writes %s to the folder DIR", o.Dir,
+			specFile)
 	}
 	text, found := specs.Model(o.From)
 	if !found {
@@ -99,5 +100,6 @@ func runInit(o *initOptions) error {
 	if err := spec.Commit(); err != nil { // last, because an existing spec means that init is done
 		return err
 	}
-	return o.Console.Resultf(r, "%s: copy of %s\n%s: %s\ntry: miplc validate %s\n     miplc train %s -o run\n", r.Spec, r.From, r.Schema, schema, r.Spec, r.Spec)
+	return o.Console.Resultf(r, "%s: copy of %s\n%s: %s\ntry: miplc validate %s\n     miplc train %s -o run\n", r.Spec,
+		r.From, r.Schema, schema, r.Spec, r.Spec)
 }

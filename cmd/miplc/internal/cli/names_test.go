@@ -17,7 +17,10 @@ import (
 
 // acts returns the first character of a text that a terminal would interpret.
 func acts(text string) string {
-	if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && unicode.IsControl(r) || r == '\u202e' }); i >= 0 {
+	if i := strings.IndexFunc(text, func(r rune) bool {
+		return r != '\n' && unicode.IsControl(r) ||
+			r == '\u202e'
+	}); i >= 0 {
 		return text[max(0, i-20):min(len(text), i+20)]
 	}
 	return ""
@@ -35,10 +38,13 @@ func TestHostileNames(t *testing.T) {
 	if err := bagfile.Save("hostile.npz", set); err != nil {
 		t.Fatal(err)
 	}
-	put(t, "h.yaml", "name: \"h\\u202ename\"\ndescription: \"\\u2067title\"\nextends: quickstart\ndata: {set: hostile.npz}\n")
-	put(t, "wrong.yaml", "name: \"wr\\e[2Jong\"\nextends: quickstart\n\"mod\\e[31mel\": 1\nmodel: {attention: \"\\a\\n\"}\n")
+	put(t, "h.yaml", "name: \"h\\u202ename\"\ndescription: \"\\u2067title\"\nextends: quickstart\ndata: {set: "+
+		"hostile.npz}\n")
+	put(t, "wrong.yaml", "name: \"wr\\e[2Jong\"\nextends: quickstart\n\"mod\\e[31mel\": 1\nmodel: {attention: "+
+		"\"\\a\\n\"}\n")
 	put(t, "t.yaml", "name: \"t\\u202e\"\ndata: [{name: \"P\\u202e\", synth: {set: prototypes, bags: 20, features: 4}}]\n"+
-		"learners: [{name: \"demi\\u202epl\", spec: demipl, set: {train.epochs: 1, train.engine: gorgonia}}]\nsplits: {count: 2}\n")
+		"learners: [{name: \"demi\\u202epl\", spec: demipl, set: {train.epochs: 1, train.engine: gorgonia}}]\nsplits: "+
+		"{count: 2}\n")
 	for _, c := range []struct {
 		code       int
 		args, want string // want is a part of one of the streams
@@ -77,7 +83,8 @@ func TestHostileNames(t *testing.T) {
 	if !strings.Contains(out.String(), "\"\u202eback\"") {
 		t.Errorf("JSON does not have the unchanged names:\n%s", out)
 	}
-	written := []string{"bag.svg", "exp/report/report.md", "exp/report/report.tex", "exp/report/report.html", "exp/report/results.csv"}
+	written := []string{"bag.svg", "exp/report/report.md", "exp/report/report.tex", "exp/report/report.html",
+		"exp/report/results.csv"}
 	found, err := filepath.Glob("run/plots/*.svg")
 	if err != nil || len(found) == 0 {
 		t.Errorf("no figures of the run: %v", err)

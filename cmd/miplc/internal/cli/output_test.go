@@ -23,8 +23,10 @@ var printers = []string{
 	"", "help train", "train --help", "version", "--version", "specs", "specs demipl", "schema", "doctor", "runtime path",
 	"init new", "validate quickstart m.yaml", "build quickstart -o b", "train quickstart -o t --set train.epochs=1",
 	"train quickstart -o s --set train.epochs=1 --seeds 1,2",
-	"predict build bags.csv", "parity build", "parity build/model.onnx --sizes 2", "export build --docker d", "gen go build -o g",
-	"data synth prototypes --bags 10 -o s.npz", "data bags --generator row images -o b.npz", "data crowd w1.csv w2.csv w3.csv -o c.csv",
+	"predict build bags.csv", "parity build", "parity build/model.onnx --sizes 2", "export build --docker d",
+	"gen go build -o g",
+	"data synth prototypes --bags 10 -o s.npz", "data bags --generator row images -o b.npz",
+	"data crowd w1.csv w2.csv w3.csv -o c.csv",
 	"data import bags.csv i.csv", "data inspect bags.csv",
 	"experiment e.yaml -o x", "experiment plan e.yaml -o xp", "experiment status done", "report done -o r",
 }

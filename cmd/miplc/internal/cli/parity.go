@@ -51,7 +51,8 @@ with 1. The tolerance is %.0e, or more (up to %.0e) if float32 rounding alone ch
 predictions of this model more.
 
 The bags of a run folder have the sizes that were compared after training: the smallest, the
-median and the largest of the dataset. Differences on bags of other sizes are warnings.`, parity.Tolerance, parity.MaxTolerance),
+median and the largest of the dataset. Differences on bags of other sizes are warnings.`,
+			parity.Tolerance, parity.MaxTolerance),
 		Example: "  miplc parity quickstart-run\n  miplc parity model.onnx --sizes 1,7,500 --json",
 		Args:    console.Args(console.Arg("DIR|MODEL", &o.Target)),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -62,7 +63,8 @@ median and the largest of the dataset. Differences on bags of other sizes are wa
 		},
 	}
 	console.LibraryFlag(cmd.Flags(), &o.Library)
-	cmd.Flags().IntSliceVar(&o.Sizes, "sizes", parity.DefaultSizes, "numbers of instances of the test bags (models with an encoder: 1,2,8)")
+	cmd.Flags().IntSliceVar(&o.Sizes, "sizes", parity.DefaultSizes,
+		"numbers of instances of the test bags (models with an encoder: 1,2,8)")
 	cmd.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of the random bags")
 	console.Limit(cmd.Flags(), 1, parity.MaxSize, "sizes")
 	console.Limit(cmd.Flags(), 0, math.MaxUint64, "seed")
@@ -110,7 +112,8 @@ func printParity(out io.Writer, r *parity.Report) error {
 	if compared == nil {
 		compared = r.BagSizes
 	}
-	diag.Fprintf(out, "parity: largest absolute difference on bags of %s instances, tolerance %.0e\n", paritySizes(compared), r.Tolerance)
+	diag.Fprintf(out, "parity: largest absolute difference on bags of %s instances, tolerance %.0e\n",
+		paritySizes(compared), r.Tolerance)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  compared\t\tprobabilities\tattention\t")
 	for _, p := range r.Pairs {

@@ -135,17 +135,25 @@ with --force.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPredict(cmd.Context(), o) },
 	}
 	console.ReadingFlags(cmd.Flags(), &o.Reading)
-	console.BagFlag(cmd.Flags(), &o.Bag, "the only bag to predict: its name or, if the bags have no names, its number from 1 (default: all)")
+	console.BagFlag(cmd.Flags(), &o.Bag, "the only bag to predict: its name or, if the bags have no names, its number "+
+		"from 1 (default: all)")
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "CSV file for the predictions")
-	cmd.Flags().BoolVar(&o.Detail, "measures", false, "print all measures, the table of classes, the confusion matrix and the calibration")
-	cmd.Flags().StringVar(&o.Group, "group-column", "", "column with groups of bags, e.g. patient: all measures follow for groups too, with the mean probabilities of their bags (default: data.split.group of the spec)")
+	cmd.Flags().BoolVar(&o.Detail, "measures", false, "print all measures, the table of classes, the confusion matrix "+
+		"and the calibration")
+	cmd.Flags().StringVar(&o.Group, "group-column", "", "column with groups of bags, e.g. patient: all measures follow "+
+		"for groups too, with the mean probabilities of their bags (default: data.split.group of the spec)")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite an existing CSV file")
-	cmd.Flags().IntVar(&o.Top, "top", 0, "number of instances to list for each bag, those with the highest attention (default: 1; for a single bag up to 20)")
+	cmd.Flags().IntVar(&o.Top, "top", 0, "number of instances to list for each bag, those with the highest attention "+
+		"(default: 1; for a single bag up to 20)")
 	console.Limit(cmd.Flags(), 1, console.Most, "top")
-	cmd.Flags().StringVar(&o.Heatmap.Dir, "heatmap", "", "folder for figures (SVG and PNG) of the attention over the coordinates of the instances")
-	cmd.Flags().StringVar(&o.Heatmap.Class, "heatmap-class", "", "class whose attention is drawn, if the model has an attention of each class (default: the predicted one)")
-	cmd.Flags().StringVar(&o.Heatmap.Thumbnails, "thumbnails", "", "folder of images named after the bags, drawn below the attention (default: the images in DATA that the model cuts)")
-	cmd.Flags().Float64Var(&o.Heatmap.Scale, "thumbnail-scale", 0, "units of the coordinates per pixel of a thumbnail (default: a thumbnail covers all instances)")
+	cmd.Flags().StringVar(&o.Heatmap.Dir, "heatmap", "", "folder for figures (SVG and PNG) of the attention over the "+
+		"coordinates of the instances")
+	cmd.Flags().StringVar(&o.Heatmap.Class, "heatmap-class", "", "class whose attention is drawn, if the model has an "+
+		"attention of each class (default: the predicted one)")
+	cmd.Flags().StringVar(&o.Heatmap.Thumbnails, "thumbnails", "",
+		"folder of images named after the bags, drawn below the attention (default: the images in DATA that the model cuts)")
+	cmd.Flags().Float64Var(&o.Heatmap.Scale, "thumbnail-scale", 0,
+		"units of the coordinates per pixel of a thumbnail (default: a thumbnail covers all instances)")
 	console.Limit(cmd.Flags(), console.AboveZero, console.Most, "thumbnail-scale")
 	o.Backend.Add(cmd)
 	return cmd
@@ -162,7 +170,8 @@ func runPredict(ctx context.Context, o *predictOptions) error {
 	var out *fileio.File
 	if o.Output != "" {
 		var err error
-		if out, err = o.Console.Create(o.Output, fileio.WriteOptions{Force: o.Force, Inputs: append([]string{modelPath(o.Model), o.Backend.Library}, o.Data...)}); err != nil {
+		if out, err = o.Console.Create(o.Output, fileio.WriteOptions{Force: o.Force,
+			Inputs: append([]string{modelPath(o.Model), o.Backend.Library}, o.Data...)}); err != nil {
 			return err
 		}
 		defer out.Discard()
@@ -179,7 +188,8 @@ func runPredict(ctx context.Context, o *predictOptions) error {
 	}
 	o.Reading.Columns.Roles.Group = o.Group
 	set, err := openData(ctx, o.Data, o.Reading, &contract.Metadata{
-		Classes: info.Classes, Columns: info.Columns, Encoder: info.Encoder, Generator: info.Generator, Threshold: info.Threshold})
+		Classes: info.Classes, Columns: info.Columns, Encoder: info.Encoder, Generator: info.Generator,
+		Threshold: info.Threshold})
 	if err != nil {
 		return err
 	}
@@ -233,7 +243,8 @@ func runPredict(ctx context.Context, o *predictOptions) error {
 }
 
 // predictBags predicts some bags of a dataset.
-func predictBags(ctx context.Context, o *predictOptions, model *runtime.Model, set *data.Dataset, bags []int) (*predictResult, error) {
+func predictBags(ctx context.Context, o *predictOptions, model *runtime.Model, set *data.Dataset,
+	bags []int) (*predictResult, error) {
 	info := model.Info()
 	r := &predictResult{Model: o.Model, Data: o.name(), Backend: info.Backend, Classes: info.Classes}
 	labels, err := set.TrueMasksIn(info.Classes)
@@ -242,7 +253,8 @@ func predictBags(ctx context.Context, o *predictOptions, model *runtime.Model, s
 	}
 	parts, err := runs.PartsOf(modelPath(o.Model), info.Split, set)
 	if unknown := (*runs.UnknownSplitError)(nil); errors.As(err, &unknown) {
-		o.Console.Notef("%v: the accuracy includes training bags; give the folder of the run instead of the model file to separate them", err)
+		o.Console.Notef("%v: the accuracy includes training bags; give the folder of the run instead of the model file to "+
+			"separate them", err)
 	} else if err != nil {
 		return nil, err
 	}
@@ -330,7 +342,8 @@ func (r *predictResult) print(w io.Writer) error {
 		r.scoreRow.print(w, "")
 	}
 	for _, p := range r.Parts {
-		p.print(w, map[string]string{data.TrainPart: "training ", data.ValidationPart: "validation ", data.TestPart: "test "}[p.Name])
+		p.print(w, map[string]string{data.TrainPart: "training ", data.ValidationPart: "validation ",
+			data.TestPart: "test "}[p.Name])
 	}
 	return nil
 }

@@ -115,7 +115,8 @@ func (h *heatmaps) checkClass(info runtime.Info) error {
 	case !info.ClassAttention:
 		return console.Usagef("--heatmap-class: the model has no attention of each class, only one for all classes")
 	case !slices.Contains(info.Classes, h.Class):
-		return console.Usagef("--heatmap-class: the model has no class %q; its classes are %s", h.Class, diag.Words(info.Classes))
+		return console.Usagef("--heatmap-class: the model has no class %q; its classes are %s", h.Class,
+			diag.Words(info.Classes))
 	}
 	return nil
 }
@@ -142,11 +143,14 @@ func (h *heatmaps) checkCoords(set *data.Dataset, bags []int, path string) error
 	case h.Dir == "" || at < 0:
 		return nil
 	case set.OnDisk():
-		return diag.Errorf(diag.Pos{File: path}, "bag %d: the instances have no coordinates to draw a heatmap over", bags[at]+1).
-			WithNote("add the array coords, [instances, 2], to each file of the bag (.h5, .npz), next to its features; --bag draws one of the other bags")
+		return diag.Errorf(diag.Pos{File: path}, "bag %d: the instances have no coordinates to draw a heatmap over",
+			bags[at]+1).
+			WithNote("add the array coords, [instances, 2], to each file of the bag (.h5, .npz), next to its features; --bag " +
+				"draws one of the other bags")
 	}
 	return diag.Errorf(diag.Pos{File: path}, "the instances have no coordinates to draw a heatmap over").
-		WithNote("a CSV file has them in the columns x and y, or in those of --coordinate-columns; an .npz file in the array coords, [instances, 2]")
+		WithNote("a CSV file has them in the columns x and y, or in those of --coordinate-columns; an .npz file in the " +
+			"array coords, [instances, 2]")
 }
 
 // picture is a heatmap of one file of a bag.

@@ -37,7 +37,9 @@ func TestThumbnails(t *testing.T) {
 	for _, c := range []struct {
 		bag   bagResult
 		width int // 0: no thumbnail
-	}{{bagResult{Number: 5, Name: "cat/1.png"}, 1}, {bagResult{Number: 5, Name: "dog/1"}, 2}, {bagResult{Number: 1}, 0}, {bagResult{Number: 7}, 3}, {bagResult{Number: 2, Name: "7"}, 3}, {bagResult{Number: 7, Name: "2"}, 0}, {bagResult{Number: 2, Name: "1"}, 0}} {
+	}{{bagResult{Number: 5, Name: "cat/1.png"}, 1}, {bagResult{Number: 5, Name: "dog/1"}, 2}, {bagResult{Number: 1}, 0},
+		{bagResult{Number: 7}, 3}, {bagResult{Number: 2, Name: "7"}, 3}, {bagResult{Number: 7, Name: "2"}, 0},
+		{bagResult{Number: 2, Name: "1"}, 0}} {
 		m, err := p.of(picture{bag: &c.bag}, imagebags.Size{})
 		if err != nil || (m == nil) != (c.width == 0) || m != nil && m.Bounds().Dx() != c.width {
 			t.Errorf("%+v: %v, %v", c.bag, m, err)

@@ -35,7 +35,8 @@ func (s *scoreRow) compute(classes []string, groupName string, detail bool) {
 }
 
 // measuresHeadline are the measures that are printed without --measures.
-var measuresHeadline = []string{"balanced_accuracy", "macro_f1", "micro_f1", "mean_average_precision", "auroc", "hamming_loss", measure.LogLoss, measure.ECE}
+var measuresHeadline = []string{"balanced_accuracy", "macro_f1", "micro_f1", "mean_average_precision", "auroc",
+	"hamming_loss", measure.LogLoss, measure.ECE}
 
 // print writes the measures. part is the name of the part of the split with a space at the
 // end, or empty.
@@ -59,7 +60,8 @@ func (s *scoreRow) print(w io.Writer, part string) {
 	}
 	fmt.Fprintf(w, "  %s\n", strings.Join(list, ", "))
 	if v := s.Measures.Get(measure.GroupPrefix + measure.Accuracy); v != nil {
-		diag.Fprintf(w, "  by %s: accuracy %.4f on %s whose true label is known\n", s.groupName, *v, diag.Count(s.groups.KnownBags(), "group"))
+		diag.Fprintf(w, "  by %s: accuracy %.4f on %s whose true label is known\n", s.groupName, *v,
+			diag.Count(s.groups.KnownBags(), "group"))
 	}
 }
 
@@ -70,7 +72,8 @@ func (s *scoreRow) printDetail(out io.Writer, part string) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	multi := s.bags.Threshold > 0
 	if s.groups != nil {
-		diag.Fprintf(w, "  \tby bag\t\tby %s (%s, %d with a known true label)\n", s.groupName, diag.Count(s.groups.Bags(), "group"), s.groups.KnownBags())
+		diag.Fprintf(w, "  \tby bag\t\tby %s (%s, %d with a known true label)\n", s.groupName, diag.Count(s.groups.Bags(),
+			"group"), s.groups.KnownBags())
 	}
 	for _, m := range measure.Table {
 		if m.Group || !m.Fits(multi) {
@@ -97,7 +100,8 @@ func (s *scoreRow) printDetail(out io.Writer, part string) {
 	}
 	fmt.Fprintln(w)
 	for _, c := range s.Detail.Classes {
-		diag.Fprintf(w, "  %s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s", c.Name, c.Support, c.Predicted, number4(c.Precision), predictEnds(c.PrecisionInterval),
+		diag.Fprintf(w, "  %s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s", c.Name, c.Support, c.Predicted, number4(c.Precision),
+			predictEnds(c.PrecisionInterval),
 			number4(c.Recall), predictEnds(c.RecallInterval), number4(c.F1), number4(c.AUROC))
 		if multi {
 			fmt.Fprintf(w, "\t%s", number4(c.AveragePrecision))

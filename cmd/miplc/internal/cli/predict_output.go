@@ -97,7 +97,8 @@ func (r *predictResult) printBag(w io.Writer, b bagResult) {
 		return
 	}
 	if n := len(b.Attention); n > maxListed {
-		fmt.Fprintf(w, "highest attention (%d of %d instances; --top N lists N of them, -o writes all to a CSV file):\n", fewListed, n)
+		fmt.Fprintf(w, "highest attention (%d of %d instances; --top N lists N of them, -o writes all to a CSV file):\n",
+			fewListed, n)
 		for _, t := range topOf(b.Attention, nil, fewListed) {
 			diag.Fprintf(w, "  %v\n", t)
 		}

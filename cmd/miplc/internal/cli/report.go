@@ -59,13 +59,17 @@ others named like measures. A results.csv of another report works, too.
 
 If DIR contains no experiment, or FILE does not fit it, the command exits with code 1; if a
 measure is unknown, with code 2. In both cases nothing is written.`,
-		Example: "  miplc report smoke\n  miplc report benchmark -o tables --measure accuracy,macro_f1\n  miplc report compare --add pytorch.csv",
-		Args:    console.Args(console.Arg("DIR", &o.Dir)),
-		RunE:    func(*cobra.Command, []string) error { return runReport(o) },
+		Example: "  miplc report smoke\n  miplc report benchmark -o tables --measure accuracy,macro_f1\n  miplc report " +
+			"compare --add pytorch.csv",
+		Args: console.Args(console.Arg("DIR", &o.Dir)),
+		RunE: func(*cobra.Command, []string) error { return runReport(o) },
 	}
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "folder of the report (default: DIR/report)")
-	cmd.Flags().StringVar(&o.Test, "test", testCorrected, "t-test: corrected (for training bags that splits share) or paired")
-	cmd.Flags().StringSliceVar(&o.Measure, "measure", []string{measure.Accuracy}, "measures of the tables, separated by commas: "+diag.Words(measure.BagNames())+"; with the prefix "+measure.GroupPrefix+" those of groups of bags, e.g. patients")
+	cmd.Flags().StringVar(&o.Test, "test", testCorrected, "t-test: corrected (for training bags that splits share) or "+
+		"paired")
+	cmd.Flags().StringSliceVar(&o.Measure, "measure", []string{measure.Accuracy},
+		"measures of the tables, separated by commas: "+diag.Words(measure.BagNames())+"; with the prefix "+
+			measure.GroupPrefix+" those of groups of bags, e.g. patients")
 	cmd.Flags().StringArrayVar(&o.Add, "add", nil, "CSV file with the results of another program (repeatable)")
 	return cmd
 }

@@ -88,7 +88,8 @@ func runInstall(ctx context.Context, o *installOptions) error {
 	if err := console.CheckWord("--via", o.Via, known...); err != nil {
 		return err
 	}
-	if err := console.CheckWord("the library to install", o.What, libraryORT, onnxruntime.WebGPU, onnxruntime.CUDA, libraryXLA); err != nil {
+	if err := console.CheckWord("the library to install", o.What, libraryORT, onnxruntime.WebGPU, onnxruntime.CUDA,
+		libraryXLA); err != nil {
 		return err
 	}
 	how := native.InstallOptions{Via: native.Via(o.Via), Force: o.Force, Progress: o.Console.Progress()}
@@ -116,9 +117,10 @@ func runInstall(ctx context.Context, o *installOptions) error {
 func pathCommand(con *console.Console) *cobra.Command {
 	var library string
 	cmd := &cobra.Command{
-		Use:     "path",
-		Short:   "Print the path of the onnxruntime library that miplc uses",
-		Long:    "Print the path of the onnxruntime library that miplc uses. Exit with status 1 if no library\nis usable; miplc doctor then shows why.",
+		Use:   "path",
+		Short: "Print the path of the onnxruntime library that miplc uses",
+		Long: "Print the path of the onnxruntime library that miplc uses. Exit with status 1 if no library\nis usable; " +
+			"miplc doctor then shows why.",
 		Example: "  miplc runtime path\n  export " + onnxruntime.EnvLibrary + "=$(miplc runtime path)",
 		Args:    console.Args(),
 		RunE: func(*cobra.Command, []string) error {

@@ -61,7 +61,8 @@ docs/serving.md describes requests, limits, security and metrics.`
 
 // serveCommand returns the command.
 func serveCommand(con *console.Console) *cobra.Command {
-	o := &serveOptions{Console: con, Serve: serve.Options{Version: runs.CurrentBuild().Miplc, MaxRequestBytes: 64 << 20, RequestMemory: 256 << 20, RunMemory: 512 << 20}}
+	o := &serveOptions{Console: con, Serve: serve.Options{Version: runs.CurrentBuild().Miplc, MaxRequestBytes: 64 << 20,
+		RequestMemory: 256 << 20, RunMemory: 512 << 20}}
 	cmd := &cobra.Command{
 		Use:        "serve MODELS",
 		SuggestFor: []string{"server", "api", "deploy"},
@@ -95,27 +96,38 @@ func (o *serveOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.Admin, "admin", "", "address for health and metrics over HTTP, without token and TLS (default: none)")
 	f.StringVar(&o.TLSCert, "tls-cert", "", "PEM file of the TLS certificate, reloaded when it changes (default: no TLS)")
 	f.StringVar(&o.TLSKey, "tls-key", "", "PEM file of the TLS key")
-	f.StringArrayVar(&o.TokenFiles, "token-file", nil, "file with a bearer token that requests must send, except health probes and the page; reloaded when it changes (repeatable; default: no token)")
-	f.StringSliceVar(&o.Hosts, "allowed-hosts", nil, "host names that HTTP requests may use, separated by commas; * allows any (default: localhost, 127.0.0.1, ::1 and the host of --http if that is a loopback address, else any)")
+	f.StringArrayVar(&o.TokenFiles, "token-file", nil, "file with a bearer token that requests must send, except "+
+		"health probes and the page; reloaded when it changes (repeatable; default: no token)")
+	f.StringSliceVar(&o.Hosts, "allowed-hosts", nil, "host names that HTTP requests may use, separated by commas; * "+
+		"allows any (default: localhost, 127.0.0.1, ::1 and the host of --http if that is a loopback address, else any)")
 	f.StringVar(&o.Bags, "bags", "", "dataset whose bags the page at / offers")
 	console.ColumnFlags(f, &o.Columns)
-	f.IntVar(&o.Serve.Batching.MaxBags, "batch", 32, fmt.Sprintf("number of bags per run, for models with the signature batch, up to %d", maxBatch))
+	f.IntVar(&o.Serve.Batching.MaxBags, "batch", 32, fmt.Sprintf("number of bags per run, for models with the "+
+		"signature batch, up to %d", maxBatch))
 	console.Duration(f, &o.Serve.Batching.Delay, "batch-delay", 0, 0, "maximum time that a run waits for more bags")
-	f.IntVar(&o.Serve.Batching.Runs, "parallel", goruntime.GOMAXPROCS(0), fmt.Sprintf("number of concurrent runs per model, up to %d", maxParallel))
-	f.IntVar(&o.Serve.Batching.MaxWaiting, "waiting", 1024, fmt.Sprintf("number of requests in the queue of a model, up to %d; further ones are rejected", maxWaiting))
+	f.IntVar(&o.Serve.Batching.Runs, "parallel", goruntime.GOMAXPROCS(0),
+		fmt.Sprintf("number of concurrent runs per model, up to %d", maxParallel))
+	f.IntVar(&o.Serve.Batching.MaxWaiting, "waiting", 1024, fmt.Sprintf("number of requests in the queue of a model, "+
+		"up to %d; further ones are rejected", maxWaiting))
 	console.Bytes(f, &o.Serve.MaxRequestBytes, "max-bytes", "maximum size of a request, e.g. 500kB (default 64MiB)")
-	console.Bytes(f, &o.Serve.RequestMemory, "max-held", "memory for all requests in flight, decoded, at least 4 x --max-bytes; further requests wait, then are rejected (default 256MiB)")
-	console.Bytes(f, &o.Serve.RunMemory, "max-run-memory", "memory for all concurrent runs of models; a bag that needs more is rejected, others wait (default 512MiB)")
+	console.Bytes(f, &o.Serve.RequestMemory, "max-held", "memory for all requests in flight, decoded, at least 4 x "+
+		"--max-bytes; further requests wait, then are rejected (default 256MiB)")
+	console.Bytes(f, &o.Serve.RunMemory, "max-run-memory", "memory for all concurrent runs of models; a bag that needs "+
+		"more is rejected, others wait (default 512MiB)")
 	f.IntVar(&o.Serve.MaxInstances, "max-instances", 100_000, "maximum number of instances per request")
-	f.IntVar(&o.Serve.MaxConnections, "max-connections", 1024, "maximum number of connections, for HTTP and for gRPC; at the limit, idle ones are closed and further ones wait")
+	f.IntVar(&o.Serve.MaxConnections, "max-connections", 1024, "maximum number of connections, for HTTP and for gRPC; "+
+		"at the limit, idle ones are closed and further ones wait")
 	console.Limit(f, 1, maxParallel, "parallel")
 	console.Limit(f, 1, maxBatch, "batch")
 	console.Limit(f, 1, maxWaiting, "waiting")
 	console.Limit(f, 1, console.Most, "max-instances", "max-connections")
-	console.Duration(f, &o.Serve.Timeout, "timeout", 10*time.Second, time.Millisecond, "timeout for receiving a request and predicting; the answer must be sent within three times this time")
-	console.Duration(f, &o.Serve.Reload, "reload", 5*time.Second, 0, "interval at which MODELS is checked for new and changed models; 0 disables it")
+	console.Duration(f, &o.Serve.Timeout, "timeout", 10*time.Second, time.Millisecond,
+		"timeout for receiving a request and predicting; the answer must be sent within three times this time")
+	console.Duration(f, &o.Serve.Reload, "reload", 5*time.Second, 0,
+		"interval at which MODELS is checked for new and changed models; 0 disables it")
 	f.BoolVar(&o.Serve.Strict, "strict", false, "exit at startup unless all models load")
-	console.Duration(f, &o.Serve.LameDuck, "lame-duck", time.Second, 0, "time after SIGTERM during which requests are still accepted")
+	console.Duration(f, &o.Serve.LameDuck, "lame-duck", time.Second, 0,
+		"time after SIGTERM during which requests are still accepted")
 }
 
 // idleHeap is allocated and never used. The garbage collector starts when the heap has doubled.
@@ -159,7 +171,8 @@ func runServe(ctx context.Context, o *serveOptions) error {
 		return err
 	}
 	// Without WithLargeBags, each model would keep the memory of its largest run.
-	o.Options = []runtime.Option{runtime.WithMaxInstances(o.Serve.MaxInstances), runtime.WithMaxMemory(o.Serve.RunMemory), runtime.WithLargeBags()}
+	o.Options = []runtime.Option{runtime.WithMaxInstances(o.Serve.MaxInstances), runtime.WithMaxMemory(o.Serve.RunMemory),
+		runtime.WithLargeBags()}
 	server, err := serve.New(o.Models, o.Open, o.Serve)
 	if err != nil {
 		return err
@@ -216,7 +229,8 @@ func (o *serveOptions) check() (err error) {
 		return console.Usagef("--http needs an address, such as 127.0.0.1:8080; :8080 is that of all networks")
 	}
 	if o.Serve.RequestMemory/memoryPerRequest < o.Serve.MaxRequestBytes {
-		return console.Usagef("--max-held must be at least %d times --max-bytes (%s): decoding one request needs that", memoryPerRequest, memory.Size(float64(o.Serve.MaxRequestBytes)))
+		return console.Usagef("--max-held must be at least %d times --max-bytes (%s): decoding one request needs that",
+			memoryPerRequest, memory.Size(float64(o.Serve.MaxRequestBytes)))
 	}
 	if o.Serve.Hosts = o.Hosts; len(o.Hosts) == 0 {
 		o.Serve.Hosts = serve.LocalHosts(o.HTTP)

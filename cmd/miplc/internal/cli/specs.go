@@ -51,9 +51,10 @@ A printed spec may itself extend another shipped spec. --full writes out everyth
 inherits, and all defaults.
 
 If the name is unknown, the command suggests similar ones and exits with code 2.`,
-		Example: "  miplc specs\n  miplc train demipl-mlp --set data.set=bags.csv -o run\n  miplc specs demipl-md --full > mine.yaml",
-		Args:    console.Args(console.Arg("[NAME]", &o.Name)),
-		RunE:    func(*cobra.Command, []string) error { return runSpecs(o) },
+		Example: "  miplc specs\n  miplc train demipl-mlp --set data.set=bags.csv -o run\n  miplc specs demipl-md --full " +
+			"> mine.yaml",
+		Args: console.Args(console.Arg("[NAME]", &o.Name)),
+		RunE: func(*cobra.Command, []string) error { return runSpecs(o) },
 	}
 	cmd.Flags().BoolVar(&o.Full, "full", false, "print the complete spec: everything inherited and all defaults")
 	return cmd

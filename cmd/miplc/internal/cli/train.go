@@ -107,15 +107,19 @@ If no onnxruntime library is found, the command downloads it into the cache of m
 	f.StringArrayVar(&o.Set, "set", nil, "override of a value of the spec, e.g. train.epochs=5 (repeatable)")
 	engineFlags(f, &o.Request, "engine to train with, the same as --set train.engine=")
 	f.IntVar(&o.Threads, "threads", 0, "number of onnxruntime threads (default: 1 for features, all cores for images)")
-	f.StringVar(&o.Plugin, "pjrt-plugin", "", "path of the PJRT plugin for the engine xla (default: "+pjrt.EnvPlugin+", or an installed one)")
+	f.StringVar(&o.Plugin, "pjrt-plugin", "", "path of the PJRT plugin for the engine xla (default: "+pjrt.EnvPlugin+
+		", or an installed one)")
 	console.DataFlags(con, f, &o.Data, "folder in which datasets are searched (default: $MIPLC_DATA)")
 	f.UintSliceVar(&o.Seeds, "seeds", nil, "seeds, one run for each")
 	f.UintSliceVar(&o.Splits, "split-numbers", nil, "numbers of splits of data.split.index, one run for each")
-	f.StringArrayVar(&o.Grid, "grid", nil, "key and values, one run for each, e.g. train.lr=0.01,0.05 (repeatable: all combinations)")
-	f.StringArrayVar(&o.Settings, "setting", nil, "keys and values of one run, e.g. train.lr=0.01,loss.attention=0.1 (repeatable: one run each)")
+	f.StringArrayVar(&o.Grid, "grid", nil, "key and values, one run for each, e.g. train.lr=0.01,0.05 (repeatable: all "+
+		"combinations)")
+	f.StringArrayVar(&o.Settings, "setting", nil, "keys and values of one run, e.g. train.lr=0.01,loss.attention=0.1 "+
+		"(repeatable: one run each)")
 	console.EventsFlag(f, &o.Events)
 	f.BoolVar(&o.Resume, "resume", false, "continue the interrupted runs in DIR; SPEC is optional")
-	f.BoolVar(&o.Force, "force", false, "start again: delete what an earlier run or build wrote to DIR; other files remain")
+	f.BoolVar(&o.Force, "force", false, "start again: delete what an earlier run or build wrote to DIR; other files "+
+		"remain")
 	console.Limit(f, 0, 1024, "threads")
 	console.Limit(f, 0, console.Most, "seeds")
 	console.Limit(f, 1, console.Most, "split-numbers")
@@ -181,7 +185,8 @@ func (o *trainOptions) complete() error {
 	}
 	switch {
 	case o.Dir == "" && o.Spec == "":
-		return console.Usagef("miplc train: SPEC and -o DIR are missing, as in miplc train quickstart -o run; miplc specs lists the shipped specs")
+		return console.Usagef("miplc train: SPEC and -o DIR are missing, as in miplc train quickstart -o run; miplc specs " +
+			"lists the shipped specs")
 	case o.Dir == "":
 		return console.Usagef("miplc train: -o DIR is missing: the folder for the results")
 	case o.Resume && o.Force:
@@ -193,7 +198,8 @@ func (o *trainOptions) complete() error {
 		o.specEngine = o.Engine
 		return nil
 	case o.several():
-		return console.Usagef("miplc train: SPEC is missing: --seeds, --split-numbers, --grid and --setting need it; --resume without SPEC continues the runs that DIR lists")
+		return console.Usagef("miplc train: SPEC is missing: --seeds, --split-numbers, --grid and --setting need it; " +
+			"--resume without SPEC continues the runs that DIR lists")
 	}
 	state, err := runs.StateOf(o.Dir)
 	if err == nil && state == runs.Absent {
@@ -271,7 +277,8 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 		}
 		row("learner", "%s%s, %d iterations in %.1f s, seed %d", s.Learner, on, s.Epochs, s.Seconds, s.Seed)
 	} else {
-		row("engine", "%s on %s, %s in %.1f s, seed %d", s.Engine, deviceLabel(s), diag.Count(s.Epochs, "epoch"), s.Seconds, s.Seed)
+		row("engine", "%s on %s, %s in %.1f s, seed %d", s.Engine, deviceLabel(s), diag.Count(s.Epochs, "epoch"), s.Seconds,
+			s.Seed)
 	}
 	if b := s.Best; b != nil {
 		text := fmt.Sprintf("epoch %d of %d: validation %s %.4f", b.Epoch, b.Trained, b.Measure, b.Value)
@@ -292,7 +299,8 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 		}
 	}
 	ofGroups := measure.GroupPrefix + measure.Accuracy
-	share(s.DetailOf+" "+measure.Find(ofGroups).Title, s.Measures[s.DetailOf].Get(ofGroups), "(mean probabilities of the bags of a group)")
+	share(s.DetailOf+" "+measure.Find(ofGroups).Title, s.Measures[s.DetailOf].Get(ofGroups),
+		"(mean probabilities of the bags of a group)")
 	share("true labels found", s.Disambiguation, "of the training bags")
 	if s.Temperature != nil {
 		row("temperature", "%s", describeTemperature(s))

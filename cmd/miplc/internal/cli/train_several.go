@@ -45,7 +45,8 @@ func (o *trainOptions) specs() (list []*language.Spec, names []string, err error
 		choices[i] = a.choices
 	}
 	if n := language.CountCombinations(choices, maxRuns); n > maxRuns {
-		return nil, nil, console.Usagef("miplc train: --seeds, --split-numbers, --grid and --setting give more than %d runs, the limit of one command", maxRuns)
+		return nil, nil, console.Usagef("miplc train: --seeds, --split-numbers, --grid and --setting give more than %d "+
+			"runs, the limit of one command", maxRuns)
 	}
 	for _, combination := range language.Combinations(choices) {
 		set, parts := o.sets(), make([]string, len(combination))
@@ -76,7 +77,8 @@ func (o *trainOptions) axes() (axes []gridAxis, err error) {
 			return nil, console.Invalid(err)
 		}
 		if base.Data.Split.Index.V == "" {
-			return nil, console.Usagef("miplc train: --split-numbers selects splits of data.split.index, which the spec does not have")
+			return nil, console.Usagef("miplc train: --split-numbers selects splits of data.split.index, which the spec does " +
+				"not have")
 		}
 		axes = append(axes, numberedAxis("--split-numbers", "split", "data.split.number", o.Splits))
 	}
@@ -157,9 +159,11 @@ func (o *trainOptions) checkKeys(axes []gridAxis) error {
 			switch {
 			case a.flag == "--setting" && a.flag == b.flag: // of different runs
 			case a.key == b.key && a.flag == b.flag:
-				return console.Usagef("miplc train: %s %s is given twice: list all values in one, as in %s=1,2", a.flag, a.key, a.key)
+				return console.Usagef("miplc train: %s %s is given twice: list all values in one, as in %s=1,2", a.flag, a.key,
+					a.key)
 			case a.key == b.key, strings.HasPrefix(a.key, b.key+"."), strings.HasPrefix(b.key, a.key+"."):
-				return console.Usagef("miplc train: %s sets %s and %s sets %s: the same setting cannot have values from both", b.flag, b.key, a.flag, a.key)
+				return console.Usagef("miplc train: %s sets %s and %s sets %s: the same setting cannot have values from both",
+					b.flag, b.key, a.flag, a.key)
 			}
 		}
 	}
@@ -208,7 +212,8 @@ func adviceForGrid(list []*runs.Summary) string {
 	if list[0].Measures.Validation() != nil {
 		return "Choose a setting by the validation bags. If test bags choose it, its test accuracy is too high."
 	}
-	return "Do not choose a setting by the test accuracy: that of the chosen setting would be too high. Hold out validation bags with " +
+	return "Do not choose a setting by the test accuracy: that of the chosen setting would be too high. Hold out " +
+		"validation bags with " +
 		"--set data.split.validation=0.2, or compare settings with grid in an experiment."
 }
 
@@ -225,12 +230,14 @@ func printAll(out io.Writer, o *trainOptions, trials int, t *runs.Results) error
 	for _, text := range t.Failures {
 		fmt.Fprintf(out, "failed: %s\n", text)
 	}
-	diag.Fprintf(out, "\n%d of %s on %s in %.1f s, in %s", len(t.Runs), diag.Count(trials, "run"), deviceLabel(t.Runs[0]), t.Seconds, o.Dir)
+	diag.Fprintf(out, "\n%d of %s on %s in %.1f s, in %s", len(t.Runs), diag.Count(trials, "run"), deviceLabel(t.Runs[0]),
+		t.Seconds, o.Dir)
 	if one := t.Settings[0]; len(t.Settings) == 1 && one.Mean != nil {
 		fmt.Fprintf(out, "; test accuracy %s, deviation %s", shareOfBags(one.Mean), shareOfBags(one.Std))
 	}
 	if t.Diverged > 0 {
-		fmt.Fprintf(out, "\n%d of %s diverged or collapsed; means and deviations include them", t.Diverged, diag.Count(len(t.Runs), "run"))
+		fmt.Fprintf(out, "\n%d of %s diverged or collapsed; means and deviations include them", t.Diverged,
+			diag.Count(len(t.Runs), "run"))
 	}
 	if _, err := fmt.Fprintln(out); err != nil {
 		return err

@@ -82,7 +82,8 @@ func runValidate(o *validateOptions) error {
 	}
 	result := map[string]any{"specs": files}
 	if len(wrong) == 0 || !o.Console.JSON {
-		if err := o.Console.Result(result, func(w io.Writer) error { return printValid(w, files) }); err != nil || len(wrong) == 0 {
+		if err := o.Console.Result(result, func(w io.Writer) error { return printValid(w, files) }); err != nil ||
+			len(wrong) == 0 {
 			return err
 		}
 	}

@@ -13,7 +13,8 @@ import (
 
 // EventsFlag adds the flag --events to a command.
 func EventsFlag(flags *pflag.FlagSet, events *bool) {
-	flags.BoolVar(events, "events", false, "write progress and warnings to the standard error as JSON, one object per line")
+	flags.BoolVar(events, "events", false, "write progress and warnings to the standard error as JSON, one object per "+
+		"line")
 }
 
 // Events writes events to the standard error of a console. It is a train.Observer.
@@ -45,8 +46,10 @@ func (e *Events) Warn(text string) { e.Write("warning", text) }
 
 // Begin writes {"begin": plan}.
 func (e *Events) Begin(p train.Plan) {
-	e.Write("begin", map[string]any{"name": p.Name, "runs": p.Trials, "engine": p.Engine, "device": p.Device, "reason": p.Reason,
-		"epochs": p.Epochs, "done": p.Done, "train_bags": p.TrainBags, "validation_bags": p.Validation, "test_bags": p.TestBags,
+	e.Write("begin", map[string]any{"name": p.Name, "runs": p.Trials, "engine": p.Engine, "device": p.Device,
+		"reason": p.Reason,
+		"epochs": p.Epochs, "done": p.Done, "train_bags": p.TrainBags, "validation_bags": p.Validation,
+		"test_bags":  p.TestBags,
 		"parameters": p.Parameters})
 }
 

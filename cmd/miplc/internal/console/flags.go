@@ -87,19 +87,23 @@ func ReadingFlags(flags *pflag.FlagSet, to *bagfile.Options) {
 
 // MaxBytesFlag adds the flag for the maximum size of data files.
 func MaxBytesFlag(flags *pflag.FlagSet, to *rawfile.Limit) {
-	Bytes(flags, (*int64)(to), "max-bytes", "maximum uncompressed size of a data file, e.g. 16GiB (default: 4GiB, or less if less memory is available)")
+	Bytes(flags, (*int64)(to), "max-bytes", "maximum uncompressed size of a data file, e.g. 16GiB (default: 4GiB, or "+
+		"less if less memory is available)")
 }
 
 // LibraryFlag adds the flag for the path of the onnxruntime library.
 func LibraryFlag(flags *pflag.FlagSet, to *string) {
-	flags.StringVar(to, "library", "", "path of the onnxruntime library or its folder (default: the first usable one, see miplc doctor)")
+	flags.StringVar(to, "library", "", "path of the onnxruntime library or its folder (default: the first usable one, "+
+		"see miplc doctor)")
 }
 
 // ColumnFlags adds the flags that say which columns of CSV files are features.
 func ColumnFlags(flags *pflag.FlagSet, to *bagfile.Columns) {
 	flags.StringSliceVar(&to.Ignore, "ignore-columns", nil, "columns of CSV files to leave out, e.g. patient,tile")
-	flags.StringSliceVar(&to.Coordinates, "coordinate-columns", nil, "columns of CSV files with the x and y coordinates of the instances (default: x,y)")
-	flags.StringSliceVar(&to.Features, "feature-columns", nil, "columns of CSV files to keep as features although their names, such as slide_id, time or row, look like identifiers or coordinates")
+	flags.StringSliceVar(&to.Coordinates, "coordinate-columns", nil,
+		"columns of CSV files with the x and y coordinates of the instances (default: x,y)")
+	flags.StringSliceVar(&to.Features, "feature-columns", nil, "columns of CSV files to keep as features although "+
+		"their names, such as slide_id, time or row, look like identifiers or coordinates")
 }
 
 // BagFlag adds a flag that takes the name of a bag or, if the bags have no names, its number, from 1.
@@ -167,7 +171,8 @@ func (s *size) String() string {
 var units = []struct {
 	name  string
 	bytes float64
-}{{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"tib", 1 << 40}, {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"tb", 1e12}, {"b", 1}}
+}{{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"tib", 1 << 40}, {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9},
+	{"tb", 1e12}, {"b", 1}}
 
 // Set reads a number with a unit, or of bytes.
 func (s *size) Set(text string) error {

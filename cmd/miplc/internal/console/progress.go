@@ -34,7 +34,8 @@ func NewReporter(w io.Writer, isTerminal bool) *Reporter {
 func (r *Reporter) Begin(p train.Plan) {
 	r.plan = p
 	r.wait()
-	what, length, size := p.Name, diag.Count(p.Epochs, r.unit()), fmt.Sprintf("%s (%d for testing)", diag.Count(p.TrainBags, "bag"), p.TestBags)
+	what, length, size := p.Name, diag.Count(p.Epochs, r.unit()), fmt.Sprintf("%s (%d for testing)",
+		diag.Count(p.TrainBags, "bag"), p.TestBags)
 	if p.Validation > 0 {
 		size = fmt.Sprintf("%s (%d for validation, %d for testing)", diag.Count(p.TrainBags, "bag"), p.Validation, p.TestBags)
 	}
@@ -54,10 +55,12 @@ func (r *Reporter) Begin(p train.Plan) {
 		diag.Fprintf(r.w, "fitting %s with learner %s: %s, %s\n", what, learner, size, length)
 	default:
 		engine := r.engine()
-		diag.Fprintf(r.w, "training %s with engine %s: %s, %s of %s, %s\n", what, engine, size, length, diag.Count(p.Steps, "step"), diag.Count(p.Parameters, "parameter"))
+		diag.Fprintf(r.w, "training %s with engine %s: %s, %s of %s, %s\n", what, engine, size, length, diag.Count(p.Steps,
+			"step"), diag.Count(p.Parameters, "parameter"))
 	}
 	if p.Unused {
-		fmt.Fprintln(r.w, "no setting uses the validation bags: train.best chooses an epoch by them, export.temperature is fitted to them")
+		fmt.Fprintln(r.w, "no setting uses the validation bags: train.best chooses an epoch by them, export.temperature "+
+			"is fitted to them")
 	}
 	switch {
 	case p.Done > 0 && several: // the starting epochs of later runs are not known yet

@@ -17,7 +17,8 @@ func run(terminal bool, step time.Duration) string {
 	r := NewReporter(&out, terminal)
 	now := time.Unix(0, 0)
 	r.now = func() time.Time { return now }
-	r.Begin(train.Plan{Name: "demipl", Engine: "gorgonia", Epochs: 3, TrainBags: 20, TestBags: 9, Steps: 2, Parameters: 77})
+	r.Begin(train.Plan{Name: "demipl", Engine: "gorgonia", Epochs: 3, TrainBags: 20, TestBags: 9, Steps: 2,
+		Parameters: 77})
 	r.Warn("something odd")
 	for epoch := 1; epoch <= 3; epoch++ {
 		for i := 1; i <= 2; i++ {
@@ -35,7 +36,8 @@ func run(terminal bool, step time.Duration) string {
 }
 
 func TestPlainLines(t *testing.T) {
-	head := "training demipl with engine gorgonia: 20 bags (9 for testing), 3 epochs of 2 steps, 77 parameters\nwarning: something odd\n"
+	head := "training demipl with engine gorgonia: 20 bags (9 for testing), 3 epochs of 2 steps, 77 " +
+		"parameters\nwarning: something odd\n"
 	first := "epoch 1/3  loss 1.2500  train 0.500  test 0.250  1m40s left\n"
 	second := "epoch 2/3  loss 1.2500  train 0.500  test 0.250  1m40s left\n"
 	third := "epoch 3/3  loss 1.2500  train 0.500  test 0.250\n"
@@ -83,7 +85,8 @@ func TestBar(t *testing.T) {
 // Device and reason of the choice are written if they are known.
 func TestEngine(t *testing.T) {
 	var out bytes.Buffer
-	NewReporter(&out, false).Begin(train.Plan{Name: "demipl", Engine: "ort", Device: "cpu", Reason: "it is fast", Epochs: 1})
+	NewReporter(&out, false).Begin(train.Plan{Name: "demipl", Engine: "ort", Device: "cpu", Reason: "it is fast",
+		Epochs: 1})
 	if got, want := out.String(), "engine ort on cpu: it is fast\ntraining demipl with engine ort on cpu: "; !strings.HasPrefix(got, want) {
 		t.Errorf("%q does not start with %q", got, want)
 	}
@@ -93,9 +96,11 @@ func TestEngine(t *testing.T) {
 func TestSeveralRuns(t *testing.T) {
 	var out bytes.Buffer
 	r := NewReporter(&out, false)
-	r.Begin(train.Plan{Name: "demipl", Trials: 2, Engine: "ort", Epochs: 3, Done: 1, TrainBags: 20, TestBags: 9, Steps: 2, Parameters: 77})
+	r.Begin(train.Plan{Name: "demipl", Trials: 2, Engine: "ort", Epochs: 3, Done: 1, TrainBags: 20, TestBags: 9, Steps: 2,
+		Parameters: 77})
 	r.Begin(train.Plan{Name: "graph", Trials: 2, Learner: "pl-aggd", Epochs: 3, TrainBags: 20, TestBags: 9})
-	want := "training 2 runs of demipl with engine ort: 3 epochs in all; the first has 20 bags (9 for testing), epochs of 2 steps, 77 parameters\n" +
+	want := "training 2 runs of demipl with engine ort: 3 epochs in all; the first has 20 bags (9 for testing), epochs " +
+		"of 2 steps, 77 parameters\n" +
 		"resuming from checkpoints\n" +
 		"fitting 2 runs of graph with learner pl-aggd: 3 iterations in all; the first has 20 bags (9 for testing)\n"
 	if out.String() != want {
