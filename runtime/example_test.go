@@ -93,8 +93,7 @@ func ExampleModel_Reload() {
 	fmt.Println(m.Reload("testdata/demipl-38x13.onnx"))
 	// Output:
 	// <nil>
-	// testdata/demipl-38x13.onnx: not a model that miplc can run: it takes instances of shape [38], the model in use of
-	// [3]
+	// testdata/demipl-38x13.onnx: not a model that miplc can run: it takes instances of shape [38], the model in use of [3]
 }
 
 // This example shares one model among all requests of a service.

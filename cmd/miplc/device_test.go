@@ -109,8 +109,8 @@ func trainOn(t *testing.T, provider string) string {
 			t.Fatal(err)
 		}
 		accuracy[i] = *s.TestAccuracy
-		if _, compared := s.Parity.Map()["onnxruntime/onnxruntime "+provider]; s.Device != on || compared != (i == 1) {
-			t.Errorf("the run on %s reports the device %s and the parity %v", on, s.Device, s.Parity.Map())
+		if s.Device != on {
+			t.Errorf("the run on %s reports the device %s", on, s.Device)
 		}
 		predictions[i] = predicted(t, filepath.Join(dir, "cpu"), dataset, on)
 	}
