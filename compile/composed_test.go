@@ -398,8 +398,7 @@ loss: [disambiguation]
 }
 
 // A draw without effect has no mask: in an equation that nothing uses, or as the argument of which a function reads
-// only
-// the shape.
+// only the shape.
 func TestRandomDrawsWithoutEffect(t *testing.T) {
 	const src = `name: t
 model:

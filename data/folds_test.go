@@ -73,8 +73,7 @@ func TestFolds(t *testing.T) {
 }
 
 // A class with fewer bags, or groups with bags, than folds is divided as far as possible, with a warning. The other
-// classes
-// are stratified as before.
+// classes are stratified as before.
 func TestFoldsOfRareClasses(t *testing.T) {
 	labels := slices.Concat(slices.Repeat([]int{0}, 10), slices.Repeat([]int{1}, 15), []int{2, 2, 3})
 	groups := make([]string, len(labels))

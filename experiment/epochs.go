@@ -31,8 +31,7 @@ func newEpochClock(pending []*Cell) epochClock {
 }
 
 // secondsPerEpoch estimates the time of an epoch of a training in a group; 0 for fitted learners, whose cells count
-// when
-// they end.
+// when they end.
 func secondsPerEpoch(g *group) float64 {
 	seconds, epochs := 0.0, 0
 	for _, c := range g.Cells {

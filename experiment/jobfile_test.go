@@ -176,8 +176,7 @@ func TestSlurmFileRequeues(t *testing.T) {
 }
 
 // With more shards than an array may have tasks, every shard is computed by one task, also after a failed one. A task
-// that
-// is stopped between its shards requeues itself.
+// that is stopped between its shards requeues itself.
 func TestSlurmFileWithFewTasks(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {

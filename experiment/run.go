@@ -234,8 +234,7 @@ func (r *runner) run(ctx context.Context) (Progress, error) {
 }
 
 // parallelGroups returns the number of groups that are computed at once, apart from coupled ones, which run one after
-// the
-// other.
+// the other.
 func (r *runner) parallelGroups() int { return cmp.Or(r.o.Jobs, runtime.GOMAXPROCS(0)) }
 
 // begin removes finished cells from the groups and opens the results file.

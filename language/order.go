@@ -9,8 +9,8 @@ import (
 )
 
 // sortLet puts each definition after those that it uses and otherwise keeps the order, so that a spec may define in a
-// new
-// equation what an inherited one uses. It reports definitions that use each other, and returns whether there are none.
+// new equation what an inherited one uses. It reports definitions that use each other, and returns whether there are
+// none.
 func (c *checker) sortLet(list []Equation) bool {
 	index, state := map[string]int{}, make([]int, len(list)) // 1: being visited, 2: placed
 	for i := range list {

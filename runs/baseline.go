@@ -19,8 +19,7 @@ import (
 )
 
 // Limits of the baseline: the steps of its optimizer, and the number of values that it may need in memory, 400 MB.
-// Larger
-// datasets have none.
+// Larger datasets have none.
 const (
 	baselineSteps  = 200
 	baselineValues = 50_000_000
@@ -64,8 +63,7 @@ func (k *baselines) of(ctx context.Context, t *train.Trial) (*Baseline, error) {
 }
 
 // measureBaseline fits and tests the baseline of a trial. It returns nil without test bags whose label is known, for
-// bags
-// with several labels, and for datasets that are too large.
+// bags with several labels, and for datasets that are too large.
 func measureBaseline(ctx context.Context, t *train.Trial) (*Baseline, error) {
 	known := slices.DeleteFunc(slices.Clone(t.Split.Test), func(bag int) bool { _, ok := t.Data.Label(bag); return !ok })
 	bags := slices.Concat(t.Split.Train, known)
@@ -149,9 +147,8 @@ func uniformTargets(set *data.Dataset, bags []int) *mat.Dense {
 }
 
 // fitLogistic minimises the mean cross-entropy of softmax(x w) against y plus |w|^2 / 2n, as scikit-learn's
-// LogisticRegression with C = 1 does, by gradient descent with Nesterov's momentum. The step is the inverse of a bound
-// of
-// the curvature, so the loss falls without a learning rate to choose.
+// LogisticRegression with C = 1 does, by gradient descent with Nesterov's momentum. The step is the inverse of a
+// bound of the curvature, so the loss falls without a learning rate to choose.
 func fitLogistic(x, y *mat.Dense) *mat.Dense {
 	n, width := x.Dims()
 	_, classes := y.Dims()

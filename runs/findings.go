@@ -131,8 +131,7 @@ func (j *judged) guessing() (float64, string) {
 }
 
 // beaten compares the baseline with the model on the test bags that only one of them predicts right: a difference of
-// more
-// than 1.64 standard deviations would be rare by chance.
+// more than 1.64 standard deviations would be rare by chance.
 func (j *judged) beaten() (float64, string) {
 	p := j.report.Predictions[data.TestPart]
 	if j.baseline == nil || p == nil {

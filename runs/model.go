@@ -33,8 +33,7 @@ type Library struct{ Path, Provider string }
 // ExportChecked writes the model of a program and its parameters to path and returns the
 // differences between the engines on the bags of draw. The engines are the back ends of the file
 // and those that addPredictors adds. The file is also opened on the execution provider of lib. If one back end
-// disagrees with
-// the others, the file does not list it. If the engines disagree otherwise, ExportChecked returns an
+// disagrees with the others, the file does not list it. If the engines disagree otherwise, ExportChecked returns an
 // error and writes the model and the report as FailedModelFile and FailedReportFile instead.
 //
 // images is the trial whose encoder the file is to contain; nil: none. The engines then predict

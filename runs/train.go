@@ -181,9 +181,8 @@ func (b *trainCall) train(ctx context.Context) error {
 	return nil
 }
 
-// warn warns of what the compiler and the readers of the data noticed, of classes that are too rare for the split, and
-// of
-// classes that the trials cannot learn, because no training bag may have them. observer may be nil.
+// warn warns of what the compiler and the readers of the data noticed, of classes that are too rare for the split,
+// and of classes that the trials cannot learn, because no training bag may have them. observer may be nil.
 func warn(trials []*train.Trial, observer train.Observer) {
 	o := train.Options{Observer: observer}
 	warned := map[string]bool{}

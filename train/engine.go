@@ -38,8 +38,7 @@ type Engine interface {
 	// Step runs forward, backward and the update of the parameters.
 	Step(b *Batch) (*Result, error)
 	// Predict runs the inference graph on raw instances [N, ...] of whole bags, with bag_of [N] ascending from 0. It
-	// returns
-	// new slices: probabilities [B, k] and attention scores [N].
+	// returns new slices: probabilities [B, k] and attention scores [N].
 	Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error)
 	// State returns a copy of the state; SetState copies its argument.
 	State() (*State, error)

@@ -9,10 +9,8 @@ import (
 )
 
 // LearningRate returns the learning rate of the epoch after those done: train.lr times the factor of train.schedule
-// (see
-// scheduleFactors, which follow PyTorch's schedulers). In the first
-// train.warmup epochs w it rises: lr (e + 1) / (w + 1) in the epoch with index e, as with
-// LinearLR(start_factor=1/(w+1), total_iters=w).
+// (see scheduleFactors, which follow PyTorch's schedulers). In the first train.warmup epochs w it rises: lr (e + 1) /
+// (w + 1) in the epoch with index e, as with LinearLR(start_factor=1/(w+1), total_iters=w).
 func LearningRate(t *language.Train, done []Metrics) float64 {
 	rate := t.LR.V * scheduleFactors[t.Schedule.V](t, done)
 	if e, w := len(done), t.Warmup.V; e < w {

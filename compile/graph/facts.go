@@ -17,9 +17,8 @@ var Anything = Interval{math.Inf(-1), math.Inf(1)}
 // maxColumns is the largest last axis whose columns have ranges of their own.
 const maxColumns = 1024
 
-// Facts are what is known of the values of a graph: it holds for every batch whose bags have at least one instance, up
-// to
-// the rounding of the ranges.
+// Facts are what is known of the values of a graph: it holds for every batch whose bags have at least one instance,
+// up to the rounding of the ranges.
 type Facts struct {
 	ranges [][]Interval // by node: one range for all elements, or one for each column, the index along the last axis
 	even   []bool       // by node: all instances of a bag have the same row; true without instances
@@ -75,8 +74,7 @@ func (f *Facts) Leaves(n *Node, learned bool) map[*Node]bool {
 }
 
 // isEven implements Even: of the inputs with instances in their first axis and not in others, every row must be even,
-// and
-// the op must not combine rows. Segment ops that combine them do so alike for equal rows.
+// and the op must not combine rows. Segment ops that combine them do so alike for equal rows.
 func (f *Facts) isEven(n *Node) bool {
 	perRow := func(s Shape) bool { return len(s) > 0 && s[0] == N && !slices.Contains(s[1:], N) }
 	def := &ops[n.Op]
@@ -230,9 +228,8 @@ func productRanges(n *Node, x, w []Interval) []Interval {
 	return out
 }
 
-// softmaxRanges returns the ranges of a softmax of n values, or of its logarithm: that of a value is smallest if it is
-// at
-// its lower end and the others at their upper ends.
+// softmaxRanges returns the ranges of a softmax of n values, or of its logarithm: that of a value is smallest if it
+// is at its lower end and the others at their upper ends.
 func softmaxRanges(n *Node, in []Interval) []Interval {
 	width := n.Shape[len(n.Shape)-1]
 	if width < 0 {

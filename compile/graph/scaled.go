@@ -3,8 +3,7 @@
 package graph
 
 // ScaleWeights computes (x / s) W, with one number of s for each feature, as x (W / s), if only products read x / s.
-// That
-// saves a value of the size of x, which is much larger than W for large bags. Results differ by rounding errors.
+// That saves a value of the size of x, which is much larger than W for large bags. Results differ by rounding errors.
 func ScaleWeights(g *Graph) (*Graph, error) {
 	other := map[*Node]bool{} // read by something else than a product with it as the left factor
 	for _, n := range g.Nodes {

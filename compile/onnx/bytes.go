@@ -20,11 +20,9 @@ func (e *emitter) operand(n, x *graph.Node) string {
 }
 
 // maskNumbers converts a mask in bytes, which the caller has reshaped, to float32: 0 or scale. Without Reshape,
-// onnxruntime
-// would transpose the numbers instead of the bytes. It would also keep the memory of the numbers for a later value of
-// the
-// same shape, often from the forward pass to the gradient. After Reshape, it does not know the number of instances,
-// and releases the memory at once.
+// onnxruntime would transpose the numbers instead of the bytes. It would also keep the memory of the numbers for a
+// later value of the same shape, often from the forward pass to the gradient. After Reshape, it does not know the
+// number of instances, and releases the memory at once.
 func (e *emitter) maskNumbers(bytes string, scale float32) string {
 	return e.op("Mul", nil, e.toFloat(bytes), e.scalar(scale))
 }

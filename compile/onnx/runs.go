@@ -341,8 +341,7 @@ func (l *runsLowerer) zeroRows(n *graph.Node) bool {
 }
 
 // zeroSources returns the inputs from which zeros pass through a node: its rows of padding are 0 if those of all of
-// these
-// inputs are 0, or those of one of them if all is false. Without such inputs, zeros do not pass.
+// these inputs are 0, or those of one of them if all is false. Without such inputs, zeros do not pass.
 func zeroSources(n *graph.Node) (inputs []*graph.Node, all bool) {
 	switch n.Op {
 	case graph.OpMul:

@@ -1,7 +1,6 @@
 // Command codebase prints measures of the size and order of the Go code in a folder, by default this repository.
 // Its tests check the map in docs/architecture.md, the links in documents, the exported names of package runtime, and
-// how
-// goroutines are started.
+// how goroutines are started.
 //
 //	go run ./internal/codebase [DIR]
 package main

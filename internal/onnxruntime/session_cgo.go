@@ -144,9 +144,8 @@ func (s SessionOptions) pluginDevice() (DeviceKind, map[string]string, error) {
 }
 
 // withDefaults returns a copy of the settings that selects float32 and the capture of graphs. By default, OpenVINO
-// computes
-// in bfloat16 or float16 on devices that support it, and CUDA multiplies in TF32, which changes
-// predictions by up to 1e-2.
+// computes in bfloat16 or float16 on devices that support it, and CUDA multiplies in TF32, which changes predictions
+// by up to 1e-2.
 func (s SessionOptions) withDefaults() map[string]string {
 	settings := maps.Clone(s.Settings)
 	if settings == nil {

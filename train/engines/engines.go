@@ -92,8 +92,7 @@ func (c *Choice) Close() {
 
 // Choose returns the engine and the device for a request. Auto means XLA if a GPU opens and the work is
 // large enough for it, else onnxruntime if its library is found, else gorgonia. If an engine or device that was
-// requested
-// by name is missing, the error says what to install.
+// requested by name is missing, the error says what to install.
 func Choose(r Request) (*Choice, error) {
 	return choose(r, here)
 }

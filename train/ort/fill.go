@@ -81,8 +81,7 @@ func (g *group) fill(b *batch, j int, bags []int, from []float32) {
 }
 
 // fillMasks makes real = [1 ... 1 0 ... 0] and lowest = [0 ... 0 -inf ... -inf], with n numbers of each kind. The n
-// numbers
-// from index n-size are the mask of a bag of this size.
+// numbers from index n-size are the mask of a bag of this size.
 func (g *group) fillMasks() {
 	n := g.capacity.Instances
 	g.real, g.lowest = make([]float32, 2*n), make([]float32, 2*n)

@@ -1,6 +1,5 @@
 // Package enginetest provides the libraries of engines for tests, onnxruntime and XLA plugins, installs what is
-// missing,
-// and runs ONNX files in both back ends.
+// missing, and runs ONNX files in both back ends.
 package enginetest
 
 import (

@@ -25,8 +25,7 @@ const (
 )
 
 // Executor opens an executor of programs that needs no plugin, if it is not nil. Only tests set it: it is slow, and
-// takes
-// 4 MB of a program.
+// takes 4 MB of a program.
 var Executor func() (compute.Backend, error)
 
 // Device is an open device.

@@ -124,9 +124,8 @@ func runSynth(o *synthOptions) error {
 	return saveDataset(o.Console, set, out, o.Output)
 }
 
-// writePoolSplits writes ten splits, or as many as there are, of a dataset that was generated from pools: 7 of 10 pools
-// are
-// for training.
+// writePoolSplits writes ten splits, or as many as there are, of a dataset that was generated from pools: 7 of 10
+// pools are for training.
 func writePoolSplits(o *synthOptions, set *data.Dataset) error {
 	out, err := o.Console.Create(o.Splits, fileio.WriteOptions{Force: o.Force, Inputs: generate.Sources(o.Set, o.Source)})
 	if err != nil {
