@@ -101,7 +101,7 @@ func dockerfiles(t *testing.T) map[string][]byte {
 	}
 	files := map[string][]byte{}
 	for _, path := range []string{filepath.Join(dir, "image", "Dockerfile"), filepath.Join(dir, "image",
-		"service.Dockerfile"), filepath.Join(root, "deploy", "worker", "Dockerfile")} {
+		"service.Dockerfile"), filepath.Join(root, "export", "worker", "Dockerfile")} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -142,7 +142,7 @@ func TestDockerfiles(t *testing.T) {
 // can point to another image tomorrow.
 func TestBaseImagesHaveDigests(t *testing.T) {
 	files := dockerfiles(t)
-	definition, err := os.ReadFile(filepath.Join(root, "deploy", "worker", "apptainer.def"))
+	definition, err := os.ReadFile(filepath.Join(root, "export", "worker", "apptainer.def"))
 	if err != nil {
 		t.Fatal(err)
 	}
