@@ -36,6 +36,7 @@ type doctorOptions struct {
 
 // doctorFindings is the output of the command.
 type doctorFindings struct {
+	Verdict string `json:"verdict"` // in one line
 	runs.Build
 	Onnxruntime []onnxruntime.Candidate `json:"onnxruntime"` // every place looked at, in order
 	Plugins     []pjrt.Candidate        `json:"pjrt_plugins"`
@@ -135,6 +136,7 @@ func runDoctor(ctx context.Context, o *doctorOptions) error {
 		reason, _, _ := strings.Cut(err.Error(), "; tried:")
 		f.Auto = "none: " + reason
 	}
+	f.Verdict = verdictOf(f.Auto, f.Backends[0], remedy)
 	cache, cacheErr := native.CacheDir()
 	if cacheErr == nil {
 		f.Cache = folderFactsOf(cache)
@@ -155,6 +157,19 @@ func libraryState(lib onnxruntime.Library, err error, remedy string) component {
 		return component{Name: name, Usable: true, Detail: "version " + lib.Version + ", " + lib.Path}
 	}
 	return component{Name: name, Usable: true, Detail: lib.Path}
+}
+
+// verdictOf says in one line what works on this machine, given the engine of auto and its reason, onnxruntime as a back
+// end, and what to do without it.
+func verdictOf(auto string, library component, remedy string) string {
+	engine, _, _ := strings.Cut(auto, ":")
+	switch {
+	case library.Usable:
+		return fmt.Sprintf("miplc is ready: it trains with %s and predicts with onnxruntime", engine)
+	case onnxruntime.Available():
+		return "miplc is not ready, because it has no usable onnxruntime: " + remedy
+	}
+	return "miplc works, but slowly: " + remedy
 }
 
 // ortAndGorgonia lists the engines of miplc train except xla. noLibrary is why onnxruntime cannot be
@@ -218,6 +233,7 @@ func folderFactsOf(path string) folderFacts {
 }
 
 func (f doctorFindings) print(out io.Writer) error {
+	diag.Fprintf(out, "%s\n\n", f.Verdict)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	diag.Fprintf(w, "miplc\t%s\nGo\t%s (%s/%s)\n", f.Miplc, f.Go, f.OS, f.Arch)
 	for _, b := range f.Backends {
