@@ -8,7 +8,7 @@ import (
 )
 
 // Attention among the instances of each bag, see graph.OpSegmentAttention and
-// graph.OpAttention, is a loop over tiles of queries: see package tiles.
+// graph.OpAttention, is a loop over tiles of queries: see onnxpb.Attention.
 
 // attention describes the loop of a node.
 func (e *emitter) attention(n *graph.Node, in []string) *onnxpb.Attention {

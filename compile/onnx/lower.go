@@ -110,7 +110,7 @@ type Options struct {
 	// model declares the oldest one that has all of its nodes, so that as many runtimes as possible
 	// load it.
 	Opset int
-	// Portable uses only what onnx-go computes correctly after package foronnxgo has replaced some
+	// Portable uses only what onnx-go computes correctly after package onnxpb has replaced some
 	// standard ops. Values with fewer than two axes, including inputs and outputs, then get axes of
 	// size 1 at the left. If a graph cannot be lowered this way, the error is a *NotPortable.
 	Portable bool

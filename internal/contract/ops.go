@@ -9,7 +9,7 @@ import (
 )
 
 // ops lists every op that miplc's files may use, and whether onnx-go v0.5.0, with the replacements
-// of package foronnxgo, computes it correctly in the form that miplc writes. onnx-go has more ops,
+// of package onnxpb, computes it correctly in the form that miplc writes. onnx-go has more ops,
 // but they are wrong (Gemm overwrites its bias) or not needed.
 var ops = map[string]bool{
 	"Abs": true, "Add": true, "Clip": true, "Concat": true, "Conv": true, "Div": true, "Exp": true, "Flatten": true,
