@@ -1,4 +1,4 @@
-// What is valid and useless in a model: it is found from facts that hold for all data and all values of the parameters.
+// Checks for specs that are valid but cannot work. They use facts that hold for all data and all parameters.
 
 package compile
 
@@ -14,8 +14,7 @@ import (
 // sure is the probability that a good model must be able to give.
 const sure = 0.9
 
-// judge returns an error for a model that cannot work, and adds warnings to the program for what is useless in most
-// models but intended in some.
+// judge returns an error for a model that cannot work, and adds warnings about probable mistakes to the program.
 func (p *Program) judge(train, infer *lowerer) error {
 	var errs diag.List
 	infer.judgePredictions(&errs)
@@ -56,7 +55,7 @@ func (l *lowerer) judgePredictions(errs *diag.List) {
 		}
 	}
 	if most < sure {
-		l.warn(at, "no probability can exceed %.3g: their order has a meaning, their size has none", most)
+		l.warn(at, "no probability can exceed %.3g: use them to rank the classes, not as probabilities", most)
 	}
 	if a := l.graph.Output(OutAttention); l.prog.Attends && facts.Even(a) {
 		l.warn(l.placeOf(l.spec.Model.Attention, "a"), "the attention is the same for all instances of a bag: it tells "+

@@ -93,7 +93,7 @@ type Program struct {
 	Params    []Param // in order of first use; the order of the flat parameter vector
 	Masks     []Mask
 	Attends   bool     // the spec defines attention scores
-	Warnings  []string // what is useless in most models, with its place
+	Warnings  []string // probable mistakes, each with its position
 	Normalize bool     // Infer has the parameters ParamMean and ParamStd
 	// Infer: instances, bag_of -> probabilities, attention, class_attention if the spec names it.
 	Infer *graph.Graph

@@ -1,4 +1,4 @@
-// Findings: what the numbers of a finished run do not say by themselves, and what to do about it.
+// Findings: weaknesses of a finished run that its accuracy alone does not show, and advice.
 
 package runs
 
@@ -33,8 +33,8 @@ const (
 	supported     = 5    // test bags of a class that should be predicted
 	rare          = 5    // training bags with a candidate, below which a class is hard to learn
 	fallen        = 0.1  // of the accuracy below its best
-	flat          = 0.05 // range of the scores of a bag, as a share of the largest, below which they hardly differ
-	flatBags      = 0.9  // share of bags whose attention scores hardly differ
+	flat          = 0.05 // range of the scores of a bag, as a share of the largest, below which they are nearly equal
+	flatBags      = 0.9  // share of bags whose attention scores are nearly equal
 	miscalibrated = 0.2  // expected calibration error
 	uncertain     = 0.3  // width of the interval of the test accuracy
 	disagreeing   = 0.1  // between the accuracies on validation and test bags
@@ -125,8 +125,8 @@ func (j *judged) guessing() (float64, string) {
 	if in.Low > chance || all < 2*len(classes) {
 		return 0, ""
 	}
-	return chance, fmt.Sprintf("the test accuracy %.3f cannot be told from always naming the most frequent class, "+
-		"which has %.3f",
+	return chance, fmt.Sprintf("the test accuracy %.3f is not clearly better than always predicting the most frequent "+
+		"class (%.3f)",
 		*j.report.Measures.Accuracy(data.TestPart), chance)
 }
 
@@ -225,7 +225,7 @@ func (j *judged) flatAttention() (float64, string) {
 	if len(s.Positive) > 0 && len(s.Negative) > 0 {
 		rank = fmt.Sprintf("; their order ranks positive instances with an AUROC of %.3f", auroc(s.Positive, s.Negative))
 	}
-	return share, fmt.Sprintf("the attention scores of a bag hardly differ in %.0f %% of the bags, so heatmaps show "+
+	return share, fmt.Sprintf("in %.0f %% of the bags, all attention scores are nearly equal, so heatmaps show "+
 		"little%s", 100*share, rank)
 }
 

@@ -20,7 +20,7 @@ func main() {
 	moduleOnly := flag.Bool("module", false, "write only the module, without binaries; the commit then needs no tag")
 	flag.Parse()
 	if flag.NArg() != 2 {
-		fmt.Fprintln(os.Stderr, "usage: go run . [-module] VERSION OUT, such as go run . v1.2.3 ../dist")
+		fmt.Fprintln(os.Stderr, "usage: go run . [-module] VERSION OUT, such as go run . v1.2.3 ../../../dist")
 		os.Exit(2)
 	}
 	if err := release(flag.Arg(0), flag.Arg(1), *moduleOnly); err != nil {

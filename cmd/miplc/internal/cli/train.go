@@ -317,7 +317,7 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 	return printParity(out, s.Parity)
 }
 
-// printFindings writes what is weak in a run, with its mark first.
+// printFindings prints the findings of a run. A training that diverged or collapsed comes first.
 func printFindings(out io.Writer, s *runs.Summary) {
 	for i, f := range s.Findings {
 		if i == 0 {

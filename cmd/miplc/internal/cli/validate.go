@@ -31,7 +31,7 @@ type validatedFile struct {
 	Parameters int               `json:"parameters,omitempty"` // learned numbers
 	Cells      int               `json:"cells,omitempty"`      // of an experiment
 	Note       string            `json:"note,omitempty"`       // what could not be checked
-	Warnings   []string          `json:"warnings,omitempty"`   // what is useless in most models
+	Warnings   []string          `json:"warnings,omitempty"`   // probable mistakes
 	Errors     []console.Problem `json:"errors,omitempty"`
 	MoreErrors int               `json:"more_errors,omitempty"` // beyond those
 }

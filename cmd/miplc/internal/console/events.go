@@ -1,4 +1,4 @@
-// This file writes the progress of a command as lines of JSON, for programs that start miplc.
+// The progress of a command as lines of JSON, for programs that start miplc.
 
 package console
 
@@ -13,8 +13,7 @@ import (
 
 // EventsFlag adds the flag --events to a command.
 func EventsFlag(flags *pflag.FlagSet, events *bool) {
-	flags.BoolVar(events, "events", false, "write progress and warnings to the standard error as JSON, one object per "+
-		"line")
+	flags.BoolVar(events, "events", false, "write progress and warnings to standard error, one JSON object per line")
 }
 
 // Events writes events to the standard error of a console. It is a train.Observer.
@@ -35,7 +34,7 @@ func NewEvents(c *Console) *Events {
 func (e *Events) Write(kind string, value any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	_ = e.out.Encode(map[string]any{kind: value}) // without a reader, the training goes on
+	_ = e.out.Encode(map[string]any{kind: value}) // the training continues if nobody reads the events
 }
 
 // Note writes {"note": text}.
