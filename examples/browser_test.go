@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/miplc/miplc/internal/contract"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/language"
@@ -99,6 +101,38 @@ func TestPagePredictsImages(t *testing.T) {
 	comparePage(t, dir, bags, sizes)
 }
 
+// The page predicts with model files of earlier versions what these versions predicted.
+func TestPageOpensPromisedModels(t *testing.T) {
+	for _, path := range testsupport.GoldenModels(t) {
+		model, err := runtime.Open(path, runtime.WithLibrary(enginetest.Library(t)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		info := model.Info()
+		if err := model.Close(); err != nil {
+			t.Error(err)
+		}
+		if info.Contract != contract.ContractBag { // the page sends one bag
+			continue
+		}
+		dir := testsupport.PageFolder(t)
+		if err := os.CopyFS(dir, os.DirFS(filepath.Dir(path))); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(dir, filepath.Base(path)), runs.ModelPath(dir)); err != nil {
+			t.Fatal(err)
+		}
+		var bags []want
+		var sizes []int
+		for _, p := range testsupport.GoldenPredictions(t, path) {
+			bags = append(bags, want{Instances: testsupport.GoldenBag(p.N, ndarray.Size(info.InputShape)),
+				Probabilities: p.Probabilities, Attention: p.Attention})
+			sizes = append(sizes, p.N)
+		}
+		showPage(t, dir, bags, sizes)
+	}
+}
+
 // comparePage predicts bags with the Go runtime and with the page.
 func comparePage(t *testing.T, dir string, bags []want, sizes []int) {
 	t.Helper()
@@ -122,6 +156,12 @@ func comparePage(t *testing.T, dir string, bags []want, sizes []int) {
 			b.Instances = nil
 		}
 	}
+	showPage(t, dir, bags, sizes)
+}
+
+// showPage opens the page and compares its predictions with those of the bags.
+func showPage(t *testing.T, dir string, bags []want, sizes []int) {
+	t.Helper()
 	content, err := json.Marshal(bags)
 	if err != nil {
 		t.Fatal(err)

@@ -5,10 +5,10 @@ systems, and describes it with environment variables:
 
 MIPLC_WHEEL_PROGRAM   path of the program
 MIPLC_WHEEL_PLATFORM  tag of the platform, e.g. manylinux_2_28_x86_64
-MIPLC_WHEEL_VERSION   version of the package, e.g. 1.2.3
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sysconfig
@@ -20,10 +20,11 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 
 class Version(MetadataHookInterface):
-    """Reads the version from the environment, because git tags are the versions of miplc."""
+    """Reads the version of the program."""
 
     def update(self, metadata):
-        metadata["version"] = os.environ.get("MIPLC_WHEEL_VERSION", "0.dev0")
+        source = (Path(self.root).parent / "runs" / "buildinfo.go").read_text(encoding="utf-8")
+        metadata["version"] = re.search(r'^const Version = "(.+)"$', source, re.M).group(1)
 
 
 class Program(BuildHookInterface):

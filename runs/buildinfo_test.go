@@ -10,20 +10,19 @@ import (
 
 func TestDescribe(t *testing.T) {
 	machine := " (" + runtime.Version() + ", " + runtime.GOOS + "/" + runtime.GOARCH + ")"
-	release := debug.Module{Path: "github.com/miplc/miplc", Version: "v0.3.0"}
+	release := debug.Module{Path: "github.com/miplc/miplc", Version: "v" + Version}
+	pseudo := debug.Module{Path: "github.com/miplc/miplc", Version: "v0.0.0-20261126220000-35447600662d"}
 	commit := debug.BuildSetting{Key: "vcs.revision", Value: "35447600662d4cedb40824a32117b484a5c1c768"}
+	changed := debug.BuildSetting{Key: "vcs.modified", Value: "true"}
 	for want, build := range map[string]debug.BuildInfo{
-		"miplc (devel)": {},
-		"miplc v0.3.0":  {Main: release},
-		"miplc (devel), commit 35447600662d": {Settings: []debug.BuildSetting{commit, {Key: "vcs.modified",
-			Value: "false"}}},
-		"miplc v0.3.0, commit 35447600662d with changes": {Main: release, Settings: []debug.BuildSetting{commit,
-			{Key: "vcs.modified", Value: "true"}}},
-		"miplc (devel), commit ab12": {Settings: []debug.BuildSetting{{Key: "vcs.revision",
-			Value: "ab12"}}},
+		"+devel":                     {},
+		"":                           {Main: release, Settings: []debug.BuildSetting{commit}},
+		"+35447600662d":              {Main: pseudo, Settings: []debug.BuildSetting{commit}},
+		"+35447600662d with changes": {Settings: []debug.BuildSetting{commit, changed}},
+		"+ab12":                      {Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "ab12"}}},
 	} {
-		if got := describe(&build).String(); got != want+machine {
-			t.Errorf("got %q, want %q", got, want+machine)
+		if got := describe(&build).String(); got != "miplc "+Version+want+machine {
+			t.Errorf("got %q, want %q", got, "miplc "+Version+want+machine)
 		}
 	}
 }

@@ -56,8 +56,7 @@ func python() string { return cmp.Or(os.Getenv("MIPLC_PYTHON"), "python3") }
 func wheel(version, cache, binary, tag, out string) error {
 	build := exec.Command(python(), "-m", "hatchling", "build", "-t", "wheel", "-d", out)
 	build.Dir = filepath.Join(cache, "mod", filepath.FromSlash(path)+"@"+version, "python")
-	build.Env = append(os.Environ(), "MIPLC_WHEEL_PROGRAM="+binary, "MIPLC_WHEEL_PLATFORM="+tag,
-		"MIPLC_WHEEL_VERSION="+strings.TrimPrefix(version, "v"))
+	build.Env = append(os.Environ(), "MIPLC_WHEEL_PROGRAM="+binary, "MIPLC_WHEEL_PLATFORM="+tag)
 	if text, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("the wheel %s: %w\n%s", tag, err, text)
 	}

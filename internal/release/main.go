@@ -1,8 +1,8 @@
 // Command release builds a release from the checked-out commit: the module as a module proxy serves
 // it, one binary per platform, built from that module, with an SBOM and a Python wheel, and SHA-256 sums.
 //
-//	cd internal/release && go run . v1.2.3 OUT
-//	cd internal/release && go run . -module v1.2.3 OUT    only the module
+//	cd internal/release && go run . OUT
+//	cd internal/release && go run . -module OUT    only the module
 package main
 
 import (
@@ -19,20 +19,23 @@ import (
 func main() {
 	moduleOnly := flag.Bool("module", false, "write only the module, without binaries; the commit then needs no tag")
 	flag.Parse()
-	if flag.NArg() != 2 {
-		fmt.Fprintln(os.Stderr, "usage: go run . [-module] VERSION OUT, such as go run . v1.2.3 ../../../dist")
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: go run . [-module] OUT, such as go run . ../../../dist")
 		os.Exit(2)
 	}
-	if err := release(flag.Arg(0), flag.Arg(1), *moduleOnly); err != nil {
+	if err := release(flag.Arg(0), *moduleOnly); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
 // release writes a release to the folder out, which must not exist.
-func release(version, out string, moduleAlone bool) error {
-	out, err := filepath.Abs(out)
+func release(out string, moduleAlone bool) error {
+	version, err := committedVersion()
 	if err != nil {
+		return err
+	}
+	if out, err = filepath.Abs(out); err != nil {
 		return err
 	}
 	if !moduleAlone {

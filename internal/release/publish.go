@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -48,6 +49,19 @@ func publish(version, proxy string) error {
 		}
 	}
 	return archive(version, filepath.Join(dir, version+".zip"))
+}
+
+// committedVersion returns the version of the checked-out commit, with v, from its constant.
+func committedVersion() (string, error) {
+	source, err := git("show", "HEAD:runs/buildinfo.go")
+	if err != nil {
+		return "", err
+	}
+	found := regexp.MustCompile(`(?m)^const Version = "(.+)"$`).FindStringSubmatch(source)
+	if found == nil {
+		return "", errors.New("runs/buildinfo.go has no constant Version")
+	}
+	return "v" + found[1], nil
 }
 
 // tagged returns an error unless the checked-out commit has the tag of the version, because users

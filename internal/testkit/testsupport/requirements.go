@@ -48,13 +48,15 @@ func Data(t testing.TB, name, source string) string {
 	return path
 }
 
+// A test may change the folder later.
+var start, errStart = os.Getwd()
+
 // root returns the folder of the module.
 func root(t testing.TB) string {
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
+	if errStart != nil {
+		t.Fatal(errStart)
 	}
-	for {
+	for dir := start; ; {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil || dir == filepath.Dir(dir) {
 			return dir
 		}

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"io"
 	"path/filepath"
 
@@ -116,13 +117,5 @@ func (r *exportResult) print(w io.Writer) error {
 	return nil
 }
 
-// releaseOf returns the version of miplc for go install: the current one if it has a tag or a commit.
-func releaseOf(v runs.Build) string {
-	switch {
-	case v.Miplc != "(devel)":
-		return v.Miplc
-	case v.Commit != "":
-		return v.Commit
-	}
-	return "latest"
-}
+// releaseOf returns the version of miplc for go install: the commit of the build, or the release.
+func releaseOf(v runs.Build) string { return cmp.Or(v.Commit, "v"+runs.Version) }

@@ -1,0 +1,65 @@
+// Compares what users rely on with what earlier versions promised.
+
+package testsupport
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// PromisesFolder returns the folder internal/compatibility, which has a folder for each minor version that
+// promised something.
+func PromisesFolder(t testing.TB) string { return filepath.Join(root(t), "internal", "compatibility") }
+
+// CheckPromises fails for each line of the files VERSION/NAME.txt in PromisesFolder that got lacks: a
+// version promised it. Lines of got that no file has are new promises: -update adds them to the file of the newest
+// version, which is to be read before a release. Promised lines never change.
+func CheckPromises(t testing.TB, name string, got []string) {
+	t.Helper()
+	versions, err := filepath.Glob(filepath.Join(PromisesFolder(t), "[0-9]*.[0-9]*"))
+	if err != nil || len(versions) == 0 {
+		t.Fatalf("no version promises anything: %v", err)
+	}
+	slices.SortFunc(versions, func(a, b string) int { return len(a) - len(b) + strings.Compare(a, b) })
+	var promised []string
+	var newest string
+	for _, folder := range versions {
+		newest = filepath.Join(folder, name+".txt")
+		text, err := os.ReadFile(newest)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			line = strings.TrimSuffix(line, "\n")
+			promised = append(promised, line)
+			if !slices.Contains(got, line) {
+				t.Errorf("version %s promises this, but it is gone or different (docs/compatibility.md):\n%s",
+					filepath.Base(folder), line)
+			}
+		}
+	}
+	added := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(got))), func(line string) bool {
+		return slices.Contains(promised, line)
+	})
+	if len(added) == 0 {
+		return
+	}
+	text := strings.Join(added, "\n") + "\n"
+	if !Update() {
+		t.Errorf("new lines; if users shall rely on them, run this test with -update and add a line to CHANGELOG.md:\n%s", text)
+		return
+	}
+	f, err := os.OpenFile(newest, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(text); err != nil {
+		t.Error(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}
