@@ -71,7 +71,13 @@ func release(out string, moduleAlone bool) error {
 			return err
 		}
 	}
-	return sums(out)
+	if err := os.WriteFile(filepath.Join(out, "Dockerfile"), dockerfile, 0o644); err != nil {
+		return err
+	}
+	if err := sums(out); err != nil {
+		return err
+	}
+	return sign(filepath.Join(out, "SHA256SUMS"))
 }
 
 // sums writes SHA256SUMS with the sums of all files below the folder, for sha256sum -c.

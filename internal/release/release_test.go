@@ -167,3 +167,33 @@ func TestUntaggedCommit(t *testing.T) {
 		t.Error("the folder was created")
 	}
 }
+
+// ssh-keygen verifies the signature, and refuses it for other sums.
+func TestSignature(t *testing.T) {
+	dir := t.TempDir()
+	key, file := filepath.Join(dir, "key"), filepath.Join(dir, "SHA256SUMS")
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key).CombinedOutput(); err != nil {
+		t.Skipf("no ssh-keygen: %v\n%s", err, out)
+	}
+	public, err := os.ReadFile(key + ".pub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"SHA256SUMS": "ab  miplc\n", "signers": "miplc " + string(public)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("MIPLC_SIGNING_KEY", key)
+	if err := sign(file); err != nil {
+		t.Fatal(err)
+	}
+	for text, good := range map[string]bool{"ab  miplc\n": true, "cd  miplc\n": false} {
+		verify := exec.Command("ssh-keygen", "-Y", "verify", "-f", filepath.Join(dir, "signers"), "-I", "miplc", "-n",
+			"miplc-release", "-s", file+".sig")
+		verify.Stdin = strings.NewReader(text)
+		if out, err := verify.CombinedOutput(); (err == nil) != good {
+			t.Errorf("the sums %q: %v\n%s", text, err, out)
+		}
+	}
+}
