@@ -20,7 +20,8 @@ func sign(sums string) error {
 		fmt.Println("not signed: MIPLC_SIGNING_KEY names no SSH key")
 		return nil
 	}
-	if out, err := exec.Command("ssh-keygen", "-Y", "sign", "-n", "miplc-release", "-f", key, sums).CombinedOutput(); err != nil {
+	out, err := exec.Command("ssh-keygen", "-Y", "sign", "-n", "miplc-release", "-f", key, sums).CombinedOutput()
+	if err != nil {
 		return fmt.Errorf("ssh-keygen: %w\n%s", err, out)
 	}
 	return nil

@@ -49,7 +49,7 @@ func CheckPromises(t testing.TB, name string, got []string) {
 	}
 	text := strings.Join(added, "\n") + "\n"
 	if !Update() {
-		t.Errorf("new lines; if users shall rely on them, run this test with -update and add a line to CHANGELOG.md:\n%s", text)
+		t.Errorf("new: if users shall rely on this, run the test with -update and add a line to CHANGELOG.md\n%s", text)
 		return
 	}
 	f, err := os.OpenFile(newest, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
