@@ -42,6 +42,8 @@ func platforms() []platform {
 	return []platform{
 		{"linux", "amd64", zig("x86_64-linux-gnu.2.28"), "manylinux_2_28_x86_64"},
 		{"linux", "arm64", zig("aarch64-linux-gnu.2.28"), "manylinux_2_28_aarch64"},
+		{"linux", "amd64", "", ""}, // for musl
+		{"linux", "arm64", "", ""},
 		{"windows", "amd64", zig("x86_64-windows-gnu"), "win_amd64"},
 		{"darwin", "arm64", "", "macosx_12_0_arm64"},
 		{"darwin", "amd64", "", ""},

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
@@ -26,7 +27,7 @@ func publish(version, proxy string) error {
 	if !semver.IsValid(version) || semver.Canonical(version) != version {
 		return fmt.Errorf("%q is not a version such as v1.2.3", version)
 	}
-	when, err := git("log", "-1", "--format=%cI")
+	when, err := commitTime()
 	if err != nil {
 		return err
 	}
@@ -34,7 +35,7 @@ func publish(version, proxy string) error {
 	if err != nil {
 		return err
 	}
-	info, err := json.Marshal(map[string]string{"Version": version, "Time": when})
+	info, err := json.Marshal(map[string]any{"Version": version, "Time": when})
 	if err != nil {
 		return err
 	}
@@ -62,6 +63,15 @@ func committedVersion() (string, error) {
 		return "", errors.New("runs/buildinfo.go has no constant Version")
 	}
 	return "v" + found[1], nil
+}
+
+// commitTime returns the time of the checked-out commit, which is that of all files in archives.
+func commitTime() (time.Time, error) {
+	text, err := git("log", "-1", "--format=%cI")
+	if err != nil {
+		return time.Time{}, err
+	}
+	return time.Parse(time.RFC3339, text)
 }
 
 // tagged returns an error unless the checked-out commit has the tag of the version, because users

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -44,6 +45,52 @@ func TestPublishedModule(t *testing.T) {
 	}
 	service(t, version, proxy, cache)
 	wheels(t, version, cache, binary)
+	packages(t, version, binary)
+}
+
+// The archive and the Debian package contain the program, and their bytes depend only on the release.
+func packages(t *testing.T, version, binary string) {
+	when, err := commitTime()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources := filepath.Join("..", "..")
+	archive, deb := "miplc-test.tar.gz", "miplc_"+version[1:]+"_"+runtime.GOARCH+".deb"
+	var contents [2]string
+	for i := range contents {
+		out := t.TempDir()
+		if err := pack("miplc-test", binary, sources, out, when); err != nil {
+			t.Fatal(err)
+		}
+		files := []string{archive}
+		if _, err := exec.LookPath("dpkg-deb"); err == nil {
+			host := platform{system: "linux", processor: runtime.GOARCH}
+			if err := debian(version, binary, host, binary, sources, out, when); err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, deb)
+		} else {
+			t.Log("no Debian package is tested: there is no dpkg-deb")
+		}
+		for _, name := range files {
+			data, err := os.ReadFile(filepath.Join(out, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			contents[i] += string(data)
+		}
+		for _, list := range [][]string{{"tar", "-tzf", archive}, {"dpkg-deb", "-c", deb}}[:len(files)] {
+			cmd := exec.Command(list[0], list[1:]...)
+			cmd.Dir = out
+			text, err := cmd.CombinedOutput()
+			if err != nil || !regexp.MustCompile(`(?m)(^miplc-test|/usr/bin)/miplc$`).Match(text) {
+				t.Errorf("%v: %v\n%s", list, err, text)
+			}
+		}
+	}
+	if contents[0] != contents[1] {
+		t.Error("second packages of the same release differ")
+	}
 }
 
 // The wheel contains the program, and its bytes depend only on the release.
@@ -160,7 +207,7 @@ func TestUntaggedCommit(t *testing.T) {
 		t.Skipf("this commit is tagged %s", version)
 	}
 	out := filepath.Join(t.TempDir(), "dist")
-	if err := release(out, false); err == nil || !strings.Contains(err.Error(), "no tag "+version) {
+	if err := release(out, false, ""); err == nil || !strings.Contains(err.Error(), "no tag "+version) {
 		t.Errorf("an untagged commit is released: %v", err)
 	}
 	if _, err := os.Stat(out); err == nil {
