@@ -17,19 +17,18 @@ The pages of this section have the texts that `miplc help COMMAND` prints.
 def pages():
     """Return the page of each command of the program, with its subcommands, and an overview."""
     text, sections = read_help()
-    commands = subcommands(sections)
-    found = {"commands/index.md": INTRODUCTION + overview(commands) + "\n" + prose(text) + body(sections)}
-    for name, summary in commands:
-        found[f"commands/{name}.md"] = f"# miplc {name}\n\n" + command([name], summary)
-    return found
+    names = [name for name, _ in subcommands(sections)]
+    found = {"commands/index.md": INTRODUCTION + overview(sections, "{}.md") + prose(text) + body(sections)}
+    return found | {f"commands/{name}.md": f"# miplc {name}\n\n" + command(name) for name in names}
 
 
-def command(names, summary):
+def command(*names):
     """Return the description of a command, and of its subcommands below their headings."""
     text, sections = read_help(*names)
-    found = prose(text) + body(sections)
-    for name, short in subcommands(sections):
-        found += f"{'#' * (len(names) + 1)} miplc {' '.join([*names, name])}\n\n" + command([*names, name], short)
+    path = " ".join(["miplc", *names])
+    found = prose(text) + overview(sections, f"#{path.replace(' ', '-')}-{{}}") + body(sections)
+    for name, _ in subcommands(sections):
+        found += f"{'#' * (len(names) + 1)} {path} {name}\n\n" + command(*names, name)
     return found
 
 
@@ -48,19 +47,17 @@ def subcommands(sections):
     return [(name, summary) for name, summary in found if name != "help"]
 
 
-def overview(commands):
-    rows = [f"| [miplc {name}]({name}.md) | {escaped(summary)} |\n" for name, summary in commands]
-    return "| command | purpose |\n|---|---|\n" + "".join(rows)
+def overview(sections, address):
+    """Return the table of subcommands, with links to their descriptions."""
+    rows = [f"| [{name}]({address.format(name)}) | {escaped(summary)} |\n" for name, summary in subcommands(sections)]
+    return "| command | purpose |\n|---|---|\n" + "".join(rows) + "\n" if rows else ""
 
 
 def prose(text):
-    """Return the paragraphs of a help text as Markdown; indented ones are code."""
+    """Return a help text as Markdown; indented lines are code."""
     found = ""
-    for paragraph in re.split(r"\n\n+", text.strip("\n")):
-        if paragraph.startswith("  "):
-            found += f"```text\n{dedented(paragraph)}\n```\n\n"
-        else:
-            found += escaped(paragraph) + "\n\n"
+    for block in re.findall(r"(?:^ .*\n(?:\n(?= ))?)+|(?:^[^ \n].*\n)+", text.rstrip() + "\n", re.MULTILINE):
+        found += f"```text\n{dedented(block)}\n```\n\n" if block.startswith(" ") else escaped(block) + "\n"
     return found
 
 

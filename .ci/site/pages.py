@@ -83,7 +83,8 @@ def on_files(files, config):
     source_of.clear()
     source_of.update({address: source for source, address in page_of.items()})
 
-    files.append(File.generated(config, "style.css", abs_src_path=str(Path(__file__).with_name("style.css"))))
+    for name in ("style.css", "search.js"):
+        files.append(File.generated(config, name, abs_src_path=str(Path(__file__).with_name(name))))
     go_api = GO_API + goapi("runtime", "runtime/onnxgo") + GO_TYPES
     go_api += goapi("internal/contract.Metadata", "internal/onnxruntime.SessionOptions")
     generated = {"go-api.md": go_api, "python-api.md": PYTHON_API} | commands.pages()
@@ -139,6 +140,8 @@ class RewriteLinks(Treeprocessor):
     def run(self, root):
         for code in root.iterfind(".//td/code"):
             code.text = AtomicString(code.text.replace("\\|", "|"))  # as GitHub does
+            if " " not in code.text:
+                code.set("class", "word")
         source = source_of.get(current)
         for element in root.iter() if source else ():
             for attribute in ("href", "src"):
