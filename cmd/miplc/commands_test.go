@@ -17,7 +17,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -115,7 +114,7 @@ func (c *commandCase) run(args []string) {
 	if took := min(wall, state.UserTime()+state.SystemTime()); took > commandSeconds*time.Second {
 		c.fail(args, out, "took %v", took)
 	}
-	if memory := state.SysUsage().(*syscall.Rusage).Maxrss << 10; memory > commandMemory {
+	if memory := memoryUsed(state); memory > commandMemory {
 		c.fail(args, out, "took %d MiB", memory>>20)
 	}
 	if found := crash.Find(out); found != nil {

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -244,7 +243,7 @@ func checkCost(t *testing.T, flags ...string) {
 	if len(out) > 40_000 {
 		t.Errorf("the output has %d bytes, starting with\n%.500s", len(out), out)
 	}
-	memory := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
+	memory := memoryUsed(cmd.ProcessState)
 	spent := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	t.Logf("%d MiB, %.2f s: %.100s", memory>>20, spent.Seconds(), out)
 	if memory > validateMemory {

@@ -170,9 +170,8 @@ func TestServeHasRoomForRuns(t *testing.T) {
 // A server with 10,000 open connections still answers requests and shuts down.
 func TestServe10000Connections(t *testing.T) {
 	const many = 10_000
-	var files syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil || files.Cur < many+1000 {
-		t.Skipf("a process may have %d open files here, %d connections need more (ulimit -n)", files.Cur, many)
+	if files := maxFiles(); files < many+1000 {
+		t.Skipf("a process may have %d open files here, %d connections need more (ulimit -n)", files, many)
 	}
 	address, end := serveModel(t, "--max-connections", fmt.Sprint(many+10), "--lame-duck", "0s", "--timeout", "20s")
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
