@@ -39,6 +39,7 @@ const (
 	uncertain     = 0.3  // width of the interval of the test accuracy
 	disagreeing   = 0.1  // between the accuracies on validation and test bags
 	unmoved       = 0.02 // mean way of the label weights from equal weights to a single label
+	jumping       = 0.1  // share of the last epochs in which the likeliest candidate of a bag changes
 	doubted       = 0.1  // probability of all candidates together, with more than 0.8 for another class
 	confident     = 0.95 // share of training bags whose prediction is a candidate, in a model that is sure
 )
@@ -67,6 +68,7 @@ var findingTable = []struct {
 	{"attention", "for scores that show where, use gated-abmil or another model with a softmax over the bag",
 		(*judged).flatAttention},
 	{"weights", "check the section weights: the training has not told the candidates apart", (*judged).unmovedWeights},
+	{"jumps", "lower train.lr, or train more epochs: the label weights have not settled", (*judged).jumpingWeights},
 	{"candidates", "look at these bags", (*judged).doubtful},
 	{"calibration", "use export.temperature, or read the order of the probabilities only", (*judged).miscalibrated},
 	{"disagreement", "the parts differ in more than chance: check how they were drawn", (*judged).disagreement},
@@ -256,6 +258,26 @@ func (j *judged) unmovedWeights() (float64, string) {
 		return 0, ""
 	}
 	return way / float64(bags), "the label weights of the candidates are still nearly equal"
+}
+
+// jumpingWeights counts how often the likeliest candidate changes in the last half of the epochs, in the training bags
+// whose label weights were recorded.
+func (j *judged) jumpingWeights() (float64, string) {
+	changes, steps := 0, 0
+	for _, t := range j.report.Trajectories {
+		for e := max(1, len(t.Weights)/2); e < len(t.Weights); e++ {
+			steps++
+			if measure.Argmax(t.Weights[e]) != measure.Argmax(t.Weights[e-1]) {
+				changes++
+			}
+		}
+	}
+	share := float64(changes) / float64(max(steps, 1))
+	if steps < 10*supported || share < jumping {
+		return 0, ""
+	}
+	return share, fmt.Sprintf("the likeliest candidate of a training bag still changes in %.0f %% of the last %d epochs, on average",
+		100*share, steps/len(j.report.Trajectories))
 }
 
 // doubtful finds training bags whose candidates the model rejects, if it is sure in general.

@@ -96,6 +96,14 @@ func TestSpoiledRunsAreFound(t *testing.T) {
 	}
 }
 
+// With a rate that is too high, a model can be right while the label weights of its training bags have not settled.
+func TestJumpingWeightsAreFound(t *testing.T) {
+	s := findingsIn(t, "gated-abmil", []string{"train.lr=0.3"}, nil)
+	if !slices.Contains(namesOf(s.Findings), "jumps") {
+		t.Errorf("findings %+v, test accuracy %v", s.Findings, *s.TestAccuracy)
+	}
+}
+
 // Scores between 0.98 and 1 rank the instances, but a picture of them is of one colour.
 func TestFlatAttentionIsFound(t *testing.T) {
 	const spec = `name: carpet
