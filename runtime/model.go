@@ -67,7 +67,7 @@ func WithLibrary(path string) Option { return func(o *options) { o.library = pat
 // prediction of a large image bag.
 func WithThreads(n int) Option { return func(o *options) { o.sessionOptions.Threads = n } }
 
-// WithProvider sets the execution provider of onnxruntime, one of ortenv.Providers; the default is
+// WithProvider sets the execution provider of onnxruntime, one of onnxruntime.Providers; the default is
 // the CPU. The settings are those that onnxruntime defines for the provider, e.g. "device_id" for
 // "cuda"; nil means its defaults. Open fails if the library does not have the provider or it cannot
 // be used.

@@ -8,7 +8,7 @@ import (
 )
 
 // OnnxRuntime returns the back end that runs models with the onnxruntime shared library. It needs
-// cgo; without cgo, Open fails with ortenv.ErrNoCgo.
+// cgo; without cgo, Open fails with onnxruntime.ErrNoCgo.
 func OnnxRuntime() Backend { return onnxRuntime{} }
 
 type onnxRuntime struct{}

@@ -254,7 +254,7 @@ func (b *binding) fill(bags []Bag) {
 	}
 }
 
-// rebind copies the filled inputs to the memory of the device, see ortenv.SessionOptions.OnCPU.
+// rebind copies the filled inputs to the memory of the device, see onnxruntime.SessionOptions.OnCPU.
 func (b *binding) rebind() error {
 	err := b.io.BindInput(contract.Instances, b.instances)
 	if err == nil && b.bagOf != nil {

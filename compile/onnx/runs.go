@@ -82,7 +82,7 @@ func LowerRuns(g *graph.Graph, opset int, c Capacity) (m *onnxpb.ModelProto, err
 		}
 	}
 	l.placeMasks()
-	l.reserve(InReal, InPadding, InPacked)
+	l.reserve(InReal, InPadding)
 	for _, o := range g.Outputs {
 		l.reserve(o.Name)
 	}

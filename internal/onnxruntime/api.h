@@ -14,10 +14,7 @@ typedef struct OrtAllocator OrtAllocator;
 typedef struct OrtEnv OrtEnv;
 typedef struct OrtEpDevice OrtEpDevice;
 typedef struct OrtHardwareDevice OrtHardwareDevice;
-typedef struct OrtIoBinding OrtIoBinding;
 typedef struct OrtMemoryInfo OrtMemoryInfo;
-typedef struct OrtRunOptions OrtRunOptions;
-typedef struct OrtSession OrtSession;
 typedef struct OrtSessionOptions OrtSessionOptions;
 typedef struct OrtStatus OrtStatus;
 typedef struct OrtSyncStream OrtSyncStream;
@@ -43,15 +40,11 @@ struct allocator {
 #define FUNCTIONS(X) \
   X(2, const char *, GetErrorMessage, const OrtStatus *) \
   X(3, OrtStatus *, CreateEnv, unsigned, const char *, OrtEnv **) \
-  X(39, OrtStatus *, CreateRunOptions, OrtRunOptions **) \
   X(48, OrtStatus *, CreateTensorAsOrtValue, OrtAllocator *, const int64_t *, size_t, unsigned, OrtValue **) \
   X(69, OrtStatus *, CreateCpuMemoryInfo, int, int, OrtMemoryInfo **) \
   X(78, OrtStatus *, GetAllocatorWithDefaultOptions, OrtAllocator **) \
   X(93, void, ReleaseStatus, OrtStatus *) \
   X(96, void, ReleaseValue, OrtValue *) \
-  X(97, void, ReleaseRunOptions, OrtRunOptions *) \
-  X(133, OrtStatus *, RunWithBinding, OrtSession *, const OrtRunOptions *, const OrtIoBinding *) \
-  X(165, OrtStatus *, AddRunConfigEntry, OrtRunOptions *, const char *, const char *) \
   X(176, OrtStatus *, RegisterAllocator, OrtEnv *, OrtAllocator *) \
   X(303, OrtStatus *, GetEpDevices, const OrtEnv *, const OrtEpDevice *const **, size_t *) \
   X(304, OrtStatus *, SessionOptionsAppendExecutionProvider_V2, OrtSessionOptions *, OrtEnv *, \

@@ -46,7 +46,7 @@ const (
 	FromPython     Origin = "python"      // the onnxruntime package of a Python installation
 )
 
-// Verdict is the outcome of checking a candidate. Whether the file loads is known only after ortenv.Start.
+// Verdict is the outcome of checking a candidate. Whether the file loads is known only after Start.
 type Verdict string
 
 // Verdicts of a candidate.

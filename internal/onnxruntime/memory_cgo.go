@@ -13,7 +13,6 @@ import (
 
 // Memory is the memory of a device.
 type Memory struct {
-	Captures bool // sessions can record operations and repeat them, see SessionOptions.Capture
 	provider string
 	on       DeviceKind
 	calls    sync.Locker
@@ -40,7 +39,7 @@ func (s SessionOptions) Memory() (*Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Memory{captures[s.Provider] != "", plugins[s.Provider], on, s.Locker()}
+	m := &Memory{plugins[s.Provider], on, s.Locker()}
 	probe, err := m.NewTensor(ort.NewShape(1))
 	if errors.Is(err, ErrNoDevice) {
 		return nil, nil

@@ -66,20 +66,6 @@ char *plugin_copy(const void *from, void *to) {
 
 void plugin_release(void *value) { CALL(ReleaseValue)(value); }
 
-char *plugin_graph(const char *id, void **options) {
-  OrtRunOptions *made = NULL;
-  char *failed = message(CALL(CreateRunOptions)(&made));
-  if (!failed && (failed = message(CALL(AddRunConfigEntry)(made, "gpu_graph_id", id)))) CALL(ReleaseRunOptions)(made);
-  *options = failed ? NULL : made;
-  return failed;
-}
-
-char *plugin_run(void *session, const void *options, const void *binding) {
-  return message(CALL(RunWithBinding)(session, options, binding));
-}
-
-void plugin_release_graph(void *options) { CALL(ReleaseRunOptions)(options); }
-
 static struct {
   void *(*alloc)(size_t);
   int (*free)(void *);

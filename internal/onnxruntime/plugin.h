@@ -30,15 +30,6 @@ char *plugin_copy(const void *from, void *to);
 
 void plugin_release(void *value);
 
-// Options of the runs of one binding, whose operations the first run records under an id, an integer
-// above 0 in decimal, and later runs repeat.
-char *plugin_graph(const char *id, void **options);
-
-// Runs an OrtSession on an OrtIoBinding with such options.
-char *plugin_run(void *session, const void *options, const void *binding);
-
-void plugin_release_graph(void *options);
-
 // Makes alloc and free the allocator of the memory of the process for the sessions that set
 // session.use_env_allocators. They must be safe for concurrent use. If alloc returns NULL, or free 0 because
 // the block is not of alloc, onnxruntime's own allocator does it.

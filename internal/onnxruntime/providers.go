@@ -17,8 +17,6 @@ type SessionOptions struct {
 	Threads  int               // threads per operation; 0: all cores
 	Provider string            // execution provider: "" or CPU, or a name of Providers
 	Settings map[string]string // of the provider, by onnxruntime's names
-	// Capture lets the session record and repeat operations, if all its values are on the device, see plugin.Graph.
-	Capture bool
 	// LargeBags frees each value after its last use in a run. On Linux, the memory serves the next value of
 	// any such session, until Trim. By default onnxruntime keeps more memory, which is faster for small values.
 	LargeBags bool

@@ -90,9 +90,6 @@ var plugins = map[string]string{
 	CUDA: "CUDAExecutionProvider", "openvino": "OpenVINOExecutionProvider", WebGPU: "WebGpuExecutionProvider",
 }
 
-// captures has the settings of providers that record the operations of a run and repeat them.
-var captures = map[string]string{WebGPU: "enableGraphCapture"}
-
 // appendPlugin adds a provider from a separate library.
 func (s SessionOptions) appendPlugin(opts *ort.SessionOptions, library string) error {
 	name := plugins[s.Provider]
@@ -143,7 +140,7 @@ func (s SessionOptions) pluginDevice() (DeviceKind, map[string]string, error) {
 	return AnyKind, nil, fmt.Errorf("device_type is %q, it must be CPU, GPU or NPU", kind)
 }
 
-// withDefaults returns a copy of the settings that selects float32 and the capture of graphs. By default, OpenVINO
+// withDefaults returns a copy of the settings that selects float32. By default, OpenVINO
 // computes in bfloat16 or float16 on devices that support it, and CUDA multiplies in TF32, which changes predictions
 // by up to 1e-2.
 func (s SessionOptions) withDefaults() map[string]string {
@@ -161,9 +158,6 @@ func (s SessionOptions) withDefaults() map[string]string {
 	}
 	if _, set := settings[name]; name != "" && !set {
 		settings[name] = value
-	}
-	if capture := captures[s.Provider]; s.Capture && capture != "" {
-		settings[capture] = "1"
 	}
 	return settings
 }

@@ -5,14 +5,15 @@ package engines
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/ort"
 	"github.com/miplc/miplc/train/xla"
 )
 
@@ -61,13 +62,32 @@ func (c *checked) check(ctx context.Context, p *compile.Program, o train.Options
 }
 
 // compareDevice trains a small trial with a program on a device and on the CPU. It returns an
-// ortenv.WrongDeviceError if the losses or the states after four steps differ.
+// onnxruntime.WrongDeviceError if the losses, label weights or parameters after four steps differ.
 func compareDevice(ctx context.Context, p *compile.Program, device string, on, cpu train.Trainer) error {
 	t, err := sampleTrial(p)
 	if err != nil {
 		return err
 	}
-	return ort.CompareTraining(ctx, device, []*train.Trial{t}, cpu, on)
+	return onnxruntime.CompareDevice(device, 0,
+		func(to *onnxruntime.Computed) error { return addTraining(ctx, to, t, cpu) },
+		func(to *onnxruntime.Computed) error { return addTraining(ctx, to, t, on) })
+}
+
+// addTraining trains a trial and adds its results.
+func addTraining(ctx context.Context, to *onnxruntime.Computed, t *train.Trial, by train.Trainer) error {
+	r, err := train.One(ctx, by, t, train.Options{})
+	if err != nil {
+		return err
+	}
+	for _, m := range r.Metrics {
+		to.AddResults([]float32{float32(m.Loss)})
+	}
+	to.AddResults(r.Weights)
+	vectors, _, err := r.State.Flat(t.Program)
+	for _, name := range slices.Sorted(maps.Keys(vectors)) {
+		to.AddState(vectors[name])
+	}
+	return err
 }
 
 // sampleTrial returns a trial of two epochs with two steps of a program, on drawn bags: at most eight

@@ -62,7 +62,7 @@ type Request struct {
 	Engine  string // a name; empty: auto
 	Auto    string // engine for auto; empty: see docs/engines.md
 	Device  string // one of Devices; empty: the default of the engine
-	Library string // onnxruntime library; empty: search, see ortlib.Find
+	Library string // onnxruntime library; empty: search, see onnxruntime.Find
 	Threads int    // threads per operation of onnxruntime; 0: as many as the program needs
 	Plugin  string // PJRT plugin; empty: search, see pjrt.Find
 	Memory  int64  // maximum bytes of the engine xla on its device; 0: all available memory
@@ -235,14 +235,18 @@ func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
 	p := r.info(ORT, CPU, reason)
 	p.Threads, p.FixedThreads, p.ImageThreads = r.Threads, fixed, cmp.Or(r.Threads, runtime.GOMAXPROCS(0))
 	if r.Device != "" && r.Device != CPU {
-		p.Device, p.Coupled = r.Device, true
+		p.Device = r.Device
 		if err := m.provider(o.Library, o.Provider); err != nil {
 			return nil, fmt.Errorf("engine %s: %w", ORT, err)
 		}
 	}
+	trainer := ort.NewTrainer(p, o, parallel)
+	if p.Device != CPU {
+		trainer = r.checked(m, trainer, "the execution provider "+p.Device)
+	}
 	return &Choice{
 		EngineInfo: p,
-		trainer:    ort.NewTrainer(p, o, parallel),
+		trainer:    trainer,
 		device:     func() (train.Device, error) { return ort.NewDevice(o) },
 	}, nil
 }
@@ -275,12 +279,17 @@ func (r Request) withBackend(m machine, b *xla.Backend, reason string) *Choice {
 	p.DeviceName, p.Coupled = b.Text, true
 	var trainer train.Trainer = &xla.Trainer{EngineInfo: p, Backend: b, Memory: r.Memory}
 	if b.Kind == pjrt.CUDA {
-		trainer = &checked{Trainer: trainer, cpu: r.cpu(m).trainer, device: onDevice(b), results: map[string]error{}}
+		trainer = r.checked(m, trainer, onDevice(b))
 	}
 	return &Choice{
 		EngineInfo: p, backend: b, trainer: trainer,
 		device: func() (train.Device, error) { return b, nil },
 	}
+}
+
+// checked returns a trainer on a device that compares the device with the CPU.
+func (r Request) checked(m machine, on train.Trainer, device string) train.Trainer {
+	return &checked{Trainer: on, cpu: r.cpu(m).trainer, device: device, results: map[string]error{}}
 }
 
 // cpu returns the engine on the CPU with which a GPU is compared.

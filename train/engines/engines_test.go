@@ -13,6 +13,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
+	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
@@ -195,6 +196,38 @@ func (w wrongRate) Train(ctx context.Context, trials []*train.Trial, o train.Opt
 		list[i] = &trial
 	}
 	w.Trainer.Train(ctx, list, o, done)
+}
+
+// Runs on features and images train on devices of onnxruntime with the CPU's losses and parameters.
+func TestProvidersAgainstTheCPU(t *testing.T) {
+	for provider, environment := range map[string]func(testing.TB) []string{
+		onnxruntime.WebGPU: enginetest.WebGPU, "openvino": testsupport.OpenVINOPlugin,
+	} {
+		t.Run(provider, func(t *testing.T) {
+			if !testsupport.InProcess(t, environment) {
+				return
+			}
+			c, err := Choose(Request{Engine: ORT, Library: enginetest.Library(t), Device: provider})
+			if err != nil {
+				t.Fatal(err)
+			}
+			on := c.trainer.(*checked)
+			for _, p := range []*compile.Program{
+				traintest.Shipped(t, "quickstart"), traintest.Shipped(t, "demipl-image", "train.batch=2"),
+			} {
+				if err := on.check(t.Context(), p, train.Options{}); err != nil {
+					t.Error(err)
+				}
+			}
+			for _, trial := range traintest.Mixed(t, traintest.Quickstart(t, 22, 2, 4)) {
+				if err := onnxruntime.CompareDevice(provider, 0,
+					func(to *onnxruntime.Computed) error { return addTraining(t.Context(), to, trial, on.cpu) },
+					func(to *onnxruntime.Computed) error { return addTraining(t.Context(), to, trial, on) }); err != nil {
+					t.Errorf("%s: %v", trial.Name, err)
+				}
+			}
+		})
+	}
 }
 
 // The engine xla agrees with the CPU on the drawn bags of all shipped specs on features and of random

@@ -83,10 +83,11 @@ func (t *Trainers) Engine(spec *language.Spec) (string, error) {
 // result depend on the size of the group. The engine is that of Engine.
 func (t *Trainers) ProgramKey(spec *language.Spec) (program string, coupled bool, err error) {
 	name, err := t.Engine(spec)
-	if err != nil || spec.Fitted() || name != XLA && name != ORT || name == ORT && len(spec.Data.Shape.V) > 1 {
+	grouped := name == XLA || name == ORT && len(spec.Data.Shape.V) <= 1 && !t.request.onlyORT()
+	if err != nil || spec.Fitted() || !grouped {
 		return "", false, err
 	}
-	return train.ProgramKey(spec), name == XLA || t.request.Device != "" && t.request.Device != CPU, nil
+	return train.ProgramKey(spec), name == XLA, nil
 }
 
 // part identifies the trainer of trials.

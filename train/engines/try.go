@@ -10,8 +10,8 @@ import (
 	"github.com/miplc/miplc/train/xla"
 )
 
-// TryProvider trains a small model with an execution provider of onnxruntime to test its device:
-// the engine compares the first steps and predictions with those of the CPU. It returns the time
+// TryProvider trains a small model with an execution provider of onnxruntime, which is compared with
+// the CPU first. It returns the time
 // of a step in the second epoch. A broken device may end the process.
 func TryProvider(ctx context.Context, library, provider string) (step time.Duration, err error) {
 	c, err := Choose(Request{Engine: ORT, Library: library, Device: provider})

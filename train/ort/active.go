@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/train"
 )
 
@@ -22,8 +21,6 @@ type active struct {
 	current  int          // index of the copy with the newest values
 	settings values       // of the epoch, [runs, 1, 1], and statistics [runs, 1, d], in the process
 	batches  map[*runsSession]*batch
-	// Results of packed sessions, by whether they are predictions.
-	histories map[bool]*history
 }
 
 // batch has the values of one session.
@@ -31,20 +28,12 @@ type batch struct {
 	values
 	on   *runsSession
 	runs int
-	io   [2][2]*binding // by the copies of the state and of the history that are read
+	io   [2]*binding // by the copy of the state that is read
 }
 
 // part returns the values of an input or output for the run with index j in the tensors, nil if the
 // session has no such value.
 func (b *batch) part(name string, j int) []float32 {
-	if b.on.packing != nil {
-		row := &b.on.packing.Inputs
-		part, ok := row.Parts[name]
-		if !ok {
-			return nil
-		}
-		return b.floats(onnx.InPacked)[j*row.Size+part.Start:][:part.Size]
-	}
 	if b.values[name] == nil {
 		return nil
 	}
@@ -54,32 +43,24 @@ func (b *batch) part(name string, j int) []float32 {
 }
 
 // save copies the states of the active runs to vectors.
-func (g *group) save() error {
+func (g *group) save() {
 	if g.active == nil {
-		return nil
+		return
 	}
 	size, now := g.FlatSize(), g.active.copies[g.active.current]
-	if err := g.memory.download(now, g.StateVectors()...); err != nil {
-		return err
-	}
 	for j, r := range g.active.runs {
 		for name, v := range g.vectors[r.Index] {
 			copy(v, now.floats(name)[j*size:])
 		}
 	}
-	return nil
 }
 
-// deactivate frees the tensors of the active runs. It saves their states if save is true.
-func (g *group) deactivate(save bool) error {
+// deactivate frees the tensors of the active runs.
+func (g *group) deactivate() error {
 	if g.active == nil {
 		return nil
 	}
-	var err error
-	if save {
-		err = g.save()
-	}
-	err = errors.Join(err, g.active.Destroy())
+	err := g.active.Destroy()
 	g.active = nil
 	return err
 }
@@ -89,16 +70,17 @@ func (g *group) activate(runs []*train.Run) error {
 	if g.active != nil && slices.Equal(g.active.runs, runs) {
 		return nil
 	}
-	if err := g.deactivate(true); err != nil {
+	g.save()
+	if err := g.deactivate(); err != nil {
 		return err
 	}
-	s, size, n := &active{runs: slices.Clone(runs), settings: values{}, batches: map[*runsSession]*batch{},
-		histories: map[bool]*history{}}, g.FlatSize(), len(runs)
+	s, size, n := &active{runs: slices.Clone(runs), settings: values{}, batches: map[*runsSession]*batch{}}, g.FlatSize(),
+		len(runs)
 	g.active = s
 	for i := range s.copies {
 		s.copies[i] = values{}
 		for _, name := range g.StateVectors() {
-			if err := g.memory.add(s.copies[i], name, n, 1, size); err != nil {
+			if err := s.copies[i].add(name, n, 1, size); err != nil {
 				return err
 			}
 		}
@@ -128,17 +110,14 @@ func (g *group) activate(runs []*train.Run) error {
 			s.settings.floats(compile.TermWeightPrefix + name)[j] = float32(weight)
 		}
 	}
-	return g.memory.upload(s.copies[0], g.StateVectors()...)
+	return nil
 }
 
 // Destroy releases the bindings before the tensors that they point to.
 func (s *active) Destroy() error {
 	var errs []error
 	for _, b := range s.batches {
-		errs = append(errs, destroy(slices.Concat(b.io[0][:], b.io[1][:])...), b.Destroy())
-	}
-	for _, h := range s.histories {
-		errs = append(errs, h.Destroy())
+		errs = append(errs, destroy(b.io[:]...), b.Destroy())
 	}
 	return errors.Join(append(errs, s.copies[0].Destroy(), s.copies[1].Destroy(), s.settings.Destroy())...)
 }
@@ -146,7 +125,7 @@ func (s *active) Destroy() error {
 // batch returns the tensors of batches of the given number of bags for the active runs.
 func (g *group) batch(predict bool, bags int) (*batch, error) {
 	s := g.active
-	on, err := g.get(predict, bags, len(s.runs))
+	on, err := g.get(predict, bags)
 	if err != nil {
 		return nil, err
 	}
@@ -155,14 +134,6 @@ func (g *group) batch(predict bool, bags int) (*batch, error) {
 	}
 	b := &batch{values: values{}, on: on, runs: len(s.runs)}
 	s.batches[on] = b
-	if on.packing != nil {
-		if s.histories[predict] == nil {
-			if s.histories[predict], err = newHistory(g.memory, b.runs, on.packing); err != nil {
-				return nil, err
-			}
-		}
-		return b, g.memory.add(b.values, onnx.InPacked, b.runs, on.packing.Inputs.Size)
-	}
 	next := updatedVectors(g.Program, s.copies[0])
 	for _, name := range slices.Concat(on.in, on.out) {
 		if s.copies[0][name] != nil || s.settings[name] != nil || next[name] != nil {

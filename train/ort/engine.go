@@ -153,13 +153,12 @@ func (e *Engine) predictions(bags int) (*session, error) {
 		}
 		return g, err
 	}
-	return e.openOnce(true, bags, build, e.checkPredictions)
+	return e.openOnce(true, bags, build)
 }
 
 // openOnce returns the session of a graph for batches of the given number of bags. It opens it when it
-// is first used, and checks it on a device.
-func (e *Engine) openOnce(predict bool, bags int, build func() (*graph.Graph, error),
-	check func(bags int) error) (*session, error) {
+// is first used.
+func (e *Engine) openOnce(predict bool, bags int, build func() (*graph.Graph, error)) (*session, error) {
 	key := e.formOf(predict, bags)
 	if s := e.sessions[key]; s != nil {
 		return s, nil
@@ -169,11 +168,8 @@ func (e *Engine) openOnce(predict bool, bags int, build func() (*graph.Graph, er
 		return nil, err
 	}
 	s, err := open(g, e.options, false, bags)
-	if err != nil {
-		return nil, err
-	}
-	if e.sessions[key] = s; !e.onCPU() {
-		err = check(bags)
+	if err == nil {
+		e.sessions[key] = s
 	}
 	return s, err
 }
@@ -196,7 +192,7 @@ func (e *Engine) cuttable() bool {
 
 // wholeStep returns the session of a step for batches of the given number of bags.
 func (e *Engine) wholeStep(bags int) (*session, error) {
-	return e.openOnce(false, bags, func() (*graph.Graph, error) { return e.stepGraph(bags) }, e.checkStep)
+	return e.openOnce(false, bags, func() (*graph.Graph, error) { return e.stepGraph(bags) })
 }
 
 // stepGraph returns the graph of a step of that many bags.
@@ -245,11 +241,6 @@ func (e *Engine) Name() string { return Name }
 
 // Step implements train.Engine.
 func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
-	if e.bagwise == nil { // before the scalars are set, because the check of a new session runs steps
-		if _, err := e.wholeStep(b.Bags); err != nil {
-			return nil, err
-		}
-	}
 	for name, v := range b.Scalars(e.prog) {
 		e.scalars.floats(name)[0] = float32(v)
 	}

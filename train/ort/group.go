@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/train"
 )
 
@@ -31,33 +30,17 @@ type group struct {
 
 // group returns a group of runs with separate sessions.
 func (m *runsModel) group(runs []*train.Run, o Options) *group {
-	return &group{sessionCache: &sessionCache{m, o, &deviceMemory{}, map[runsKey]*runsSession{}}, runs: runs}
-}
-
-// openChecked opens the sessions and compares those of a device with the CPU. It clears
-// options.capture if the device cannot record operations.
-func (g *group) openChecked() error {
-	err := g.openSessions()
-	if err == nil && !g.options.onCPU() {
-		err = g.checkDevice()
-	}
-	return err
+	return &group{sessionCache: &sessionCache{m, o, map[runsKey]*runsSession{}}, runs: runs}
 }
 
 // openSessions opens what an epoch of all runs needs.
 func (g *group) openSessions() (err error) {
-	plain := g.options
-	plain.capture = false
-	if g.memory.device, err = plain.settings().Memory(); err != nil {
-		return err
-	}
-	g.options.capture = g.options.capture && g.memory.device != nil && g.memory.device.Captures
 	for _, bags := range g.runs[0].BatchesOf(1) {
-		if _, err := g.get(false, len(bags), len(g.runs)); err != nil {
+		if _, err := g.get(false, len(bags)); err != nil {
 			return err
 		}
 	}
-	_, err = g.get(true, g.capacity.Bags, len(g.runs))
+	_, err = g.get(true, g.capacity.Bags)
 	return err
 }
 
@@ -73,14 +56,12 @@ func (g *group) SetStates(list []*train.State) error {
 	}
 	g.normalize()
 	g.fillMasks()
-	return g.deactivate(false)
+	return g.deactivate()
 }
 
 // States implements train.Executor.
 func (g *group) States() ([]*train.State, error) {
-	if err := g.save(); err != nil {
-		return nil, err
-	}
+	g.save()
 	list := make([]*train.State, len(g.runs))
 	for i := range list {
 		list[i] = train.NewState(g.Program, g.vectors[i], g.statistics[i])
@@ -88,34 +69,14 @@ func (g *group) States() ([]*train.State, error) {
 	return list, nil
 }
 
-// run runs the session of a batch, whose inputs are filled. take receives the results: now, or, from
-// a packed session, when its history is read.
-func (g *group) run(b *batch, take func(results)) error {
+// run runs the session of a batch, whose inputs are filled.
+func (g *group) run(b *batch) error {
 	s := g.active
-	h, from := s.histories[b.on.predict], 0
-	packed := b.on.packing != nil
-	if packed {
-		from = h.current
-		h.choose(b)
-		for name := range s.settings {
-			for j := range b.runs {
-				if to := b.part(name, j); to != nil {
-					copy(to, s.settings.floats(name)[j*len(to):])
-				}
-			}
-		}
-		if err := g.memory.upload(b.values, onnx.InPacked); err != nil {
-			return err
-		}
-	}
-	io := &b.io[s.current][from]
+	io := &b.io[s.current]
 	if *io == nil {
-		all := []values{s.copies[s.current], updatedVectors(g.Program, s.copies[1-s.current]), s.settings, b.values}
-		if packed {
-			all = append(all, h.copies[from], values{onnx.OutHistory: h.copies[1-from][onnx.InHistory]})
-		}
 		var err error
-		if *io, err = b.on.bind(all...); err != nil {
+		*io, err = b.on.bind(s.copies[s.current], updatedVectors(g.Program, s.copies[1-s.current]), s.settings, b.values)
+		if err != nil {
 			return err
 		}
 	}
@@ -124,18 +85,6 @@ func (g *group) run(b *batch, take func(results)) error {
 	}
 	if !b.on.predict {
 		s.current = 1 - s.current
-	}
-	if packed {
-		return h.add(b.on.packing, take)
-	}
-	take(b.part)
-	return nil
-}
-
-// read reads the results of packed sessions that were not read yet.
-func (g *group) read(predict bool) error {
-	if h := g.active.histories[predict]; h != nil {
-		return h.read()
 	}
 	return nil
 }
@@ -155,42 +104,33 @@ func (g *group) Epoch(ctx context.Context, runs []*train.Run) error {
 			s.settings.floats(name)[j] = float32(v)
 		}
 	}
-	g.forget()
 	out := train.Result{Terms: map[string]float64{}}
 	for step := range batches[0] {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := g.step(batches, step, func(of results) {
-			for j, r := range runs {
-				if !ended[j] {
-					ended[j] = r.AddStep(step+1, batches[j][step], g.result(of, j, &out)) != nil
-				}
-			}
-		})
+		b, err := g.step(batches, step)
 		if err != nil {
 			return fmt.Errorf("epoch %d, step %d: %w", runs[0].Now().Epoch, step+1, err)
+		}
+		for j, r := range runs {
+			if !ended[j] {
+				ended[j] = r.AddStep(step+1, batches[j][step], g.result(b, j, &out)) != nil
+			}
 		}
 		if !slices.Contains(ended, false) {
 			return nil
 		}
 	}
-	return g.read(false)
+	return nil
 }
 
-// forget discards unread results of an unfinished epoch.
-func (g *group) forget() {
-	for _, h := range g.active.histories {
-		h.unread = nil
-	}
-}
-
-// step runs a step of the active runs.
-func (g *group) step(batches [][][]int, step int, take func(results)) error {
+// step runs a step of the active runs and returns its batch, with the results.
+func (g *group) step(batches [][][]int, step int) (*batch, error) {
 	s := g.active
 	b, err := g.batch(false, len(batches[0][step]))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for j, r := range s.runs {
 		bags := batches[j][step]
@@ -217,16 +157,16 @@ func (g *group) step(batches [][][]int, step int, take func(results)) error {
 			s.settings.floats(name)[j] = float32(v)
 		}
 	}
-	return g.run(b, take)
+	return b, g.run(b)
 }
 
 // result returns the result of a step of the run with index j in out.
-func (g *group) result(of results, j int, out *train.Result) *train.Result {
-	out.Loss = float64(of(compile.OutLoss, j)[0])
+func (g *group) result(b *batch, j int, out *train.Result) *train.Result {
+	out.Loss = float64(b.part(compile.OutLoss, j)[0])
 	for _, name := range g.Terms {
-		out.Terms[name] = float64(of(compile.TermPrefix+name, j)[0])
+		out.Terms[name] = float64(b.part(compile.TermPrefix+name, j)[0])
 	}
-	out.Probabilities, out.LabelWeights = of(compile.OutProbabilities, j), of(compile.OutLabelWeights, j)
+	out.Probabilities, out.LabelWeights = b.part(compile.OutProbabilities, j), b.part(compile.OutLabelWeights, j)
 	return out
 }
 
@@ -243,7 +183,6 @@ func (g *group) Predict(ctx context.Context, runs []*train.Run) error {
 	for j, r := range runs {
 		batches[j] = r.EvaluatedBatches()
 	}
-	g.forget()
 	for step := range batches[0] {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -251,23 +190,21 @@ func (g *group) Predict(ctx context.Context, runs []*train.Run) error {
 		for j := range runs {
 			g.fill(b, j, batches[j][step], nil)
 		}
-		err := g.run(b, func(of results) {
-			for j, r := range runs {
-				probabilities, attention := of(compile.OutProbabilities, j), of(compile.OutAttention, j)
-				k, n := r.Data.Classes, g.capacity.Instances
-				for i, bag := range batches[j][step] {
-					r.AddPrediction(bag, probabilities[i*k:(i+1)*k], attention[i*n:][:r.Data.Size(bag)])
-				}
-				r.PredictedBatch(step+1, len(batches[j]))
-			}
-		})
-		if err != nil {
+		if err := g.run(b); err != nil {
 			return fmt.Errorf("prediction, batch %d: %w", step+1, err)
 		}
+		for j, r := range runs {
+			probabilities, attention := b.part(compile.OutProbabilities, j), b.part(compile.OutAttention, j)
+			k, n := r.Data.Classes, g.capacity.Instances
+			for i, bag := range batches[j][step] {
+				r.AddPrediction(bag, probabilities[i*k:(i+1)*k], attention[i*n:][:r.Data.Size(bag)])
+			}
+			r.PredictedBatch(step+1, len(batches[j]))
+		}
 	}
-	return g.read(true)
+	return nil
 }
 
 // Close implements train.Executor. It releases bindings before the tensors that they point to, and
 // tensors before the sessions.
-func (g *group) Close() error { return errors.Join(g.deactivate(false), g.sessionCache.Destroy()) }
+func (g *group) Close() error { return errors.Join(g.deactivate(), g.sessionCache.Destroy()) }

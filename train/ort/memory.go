@@ -14,8 +14,7 @@ import (
 
 // deviceMemory allocates values and copies them between the process and a device.
 type deviceMemory struct {
-	device             *onnxruntime.Memory // nil: all values are in the process
-	uploads, downloads int                 // copied values so far
+	device *onnxruntime.Memory // nil: all values are in the process
 }
 
 // add adds a value, of zeros in the process and of undefined contents on a device.
@@ -32,19 +31,18 @@ func (m *deviceMemory) add(v values, name string, shape ...int) error {
 
 // upload copies values from the process to the device.
 func (m *deviceMemory) upload(v values, names ...string) error {
-	return move(v, names, &m.uploads, (*onnxruntime.DeviceTensor).Upload)
+	return move(v, names, (*onnxruntime.DeviceTensor).Upload)
 }
 
 // download copies values from the device to the process, after the runs that were started.
 func (m *deviceMemory) download(v values, names ...string) error {
-	return move(v, names, &m.downloads, (*onnxruntime.DeviceTensor).Download)
+	return move(v, names, (*onnxruntime.DeviceTensor).Download)
 }
 
-func move(v values, names []string, count *int, f func(*onnxruntime.DeviceTensor) error) error {
+func move(v values, names []string, f func(*onnxruntime.DeviceTensor) error) error {
 	var errs []error
 	for _, name := range names {
 		if t, ok := v[name].(*onnxruntime.DeviceTensor); ok {
-			*count++
 			errs = append(errs, f(t))
 		}
 	}

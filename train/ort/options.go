@@ -15,11 +15,11 @@ const Name = "ort"
 
 // Options are the options of New. The zero value searches for the library and uses the CPU.
 type Options struct {
-	Library  string // path of the onnxruntime library; empty: search, see ortlib.Find
+	Library  string // path of the onnxruntime library; empty: search, see onnxruntime.Find
 	Threads  int    // threads within an operation; 0: one for features, all cores for images
-	Provider string // execution provider: "" or "cpu", or a name of ortenv.Providers
+	Provider string // execution provider: "" or "cpu", or a name of onnxruntime.Providers
 
-	largeBags, capture bool // see ortenv.SessionOptions
+	largeBags bool // see onnxruntime.SessionOptions
 	// masks are the values of kept elements of the dropout masks that the sessions read as bytes.
 	masks map[string]float32
 	// placed is the path of a file to which sessions write their graph as the device runs it. If it is
@@ -29,7 +29,7 @@ type Options struct {
 
 // settings returns the settings of sessions of onnxruntime.
 func (o Options) settings() onnxruntime.SessionOptions {
-	return onnxruntime.SessionOptions{Threads: o.Threads, Provider: o.Provider, LargeBags: o.largeBags, Capture: o.capture}
+	return onnxruntime.SessionOptions{Threads: o.Threads, Provider: o.Provider, LargeBags: o.largeBags}
 }
 
 func (o Options) onCPU() bool { return o.settings().OnCPU() }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/graph"
-	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
@@ -39,34 +38,12 @@ func TestNoNodeFallsBackToTheCPU(t *testing.T) {
 	for _, name := range language.TrainedNames() {
 		p := traintest.Shipped(t, name)
 		for _, bags := range []int{1, 3} {
-			if err := opensGroup(t, p, bags, o); err != nil {
-				t.Errorf("%s, %d bags, two runs: %v", name, bags, err)
-			}
 			err := opensAlone(t, p, bags, o)
 			if loop := slices.Contains(loops, name); loop != (err != nil) {
-				t.Errorf("%s, %d bags, one run: %v", name, bags, err)
+				t.Errorf("%s, %d bags: %v", name, bags, err)
 			}
 		}
 	}
-}
-
-// opensGroup opens the sessions of a group of two runs. Images have none.
-func opensGroup(t *testing.T, p *compile.Program, bags int, o Options) error {
-	m, err := newRunsModel(p, onnx.Capacity{Bags: bags, Instances: 8})
-	if err != nil {
-		return err
-	}
-	if len(p.Signature.Instance) > 1 {
-		return nil
-	}
-	g := m.group(nil, o)
-	for _, predict := range []bool{false, true} {
-		if _, err := g.get(predict, bags, 2); err != nil {
-			return err
-		}
-		countNodes(t, fmt.Sprintf("%s, %d bags, two runs, prediction: %v", p.Spec.Name.V, bags, predict), o)
-	}
-	return g.Destroy()
 }
 
 // countNodes fails if the session that was opened last copies values between the device and the CPU.
@@ -114,7 +91,7 @@ func opensAlone(t *testing.T, p *compile.Program, bags int, o Options) error {
 		if err != nil {
 			return err
 		}
-		countNodes(t, fmt.Sprintf("%s, %d bags, one run, %s", p.Spec.Name.V, bags, g.Name), o)
+		countNodes(t, fmt.Sprintf("%s, %d bags, %s", p.Spec.Name.V, bags, g.Name), o)
 		if err := s.Destroy(); err != nil {
 			return err
 		}

@@ -34,7 +34,6 @@ type session struct {
 	name    string
 	in, out []string
 	onCPU   bool
-	capture bool        // its operations are recorded and repeated
 	narrow  bool        // bag_of is int32
 	calls   sync.Locker // locked during calls on the session and its bindings
 }
@@ -60,7 +59,7 @@ func open(g *graph.Graph, o Options, planes bool, bags int) (*session, error) {
 
 // openModel opens the ONNX model of a graph.
 func openModel(model *onnxpb.ModelProto, name string, o Options) (s *session, err error) {
-	s = &session{name: name, onCPU: o.onCPU(), capture: o.capture, calls: o.settings().Locker()}
+	s = &session{name: name, onCPU: o.onCPU(), calls: o.settings().Locker()}
 	for _, v := range model.Graph.Input {
 		s.in = append(s.in, v.GetName())
 	}
@@ -112,11 +111,10 @@ type binding struct {
 	*ort.IoBinding
 	session *session
 	from    []values
-	graph   *onnxruntime.Recording // nil: each run starts each operation
 }
 
 // run runs the session. For a device, it binds the inputs in the process again, see
-// ortenv.SessionOptions.OnCPU.
+// onnxruntime.SessionOptions.OnCPU.
 func (b *binding) run() error {
 	s := b.session
 	s.calls.Lock()
@@ -132,9 +130,6 @@ func (b *binding) run() error {
 			return err
 		}
 	}
-	if b.graph != nil {
-		return b.graph.Run()
-	}
 	return s.RunWithBinding(b.IoBinding)
 }
 
@@ -145,9 +140,6 @@ func (b *binding) Destroy() error {
 	}
 	b.session.calls.Lock()
 	defer b.session.calls.Unlock()
-	if b.graph != nil {
-		b.graph.Destroy()
-	}
 	return b.IoBinding.Destroy()
 }
 
@@ -161,9 +153,6 @@ func (s *session) bind(from ...values) (*binding, error) {
 	}
 	b := &binding{IoBinding: io, session: s, from: from}
 	err = cmp.Or(s.bindAll("input", s.in, io.BindInput, from), s.bindAll("output", s.out, io.BindOutput, from))
-	if err == nil && s.capture {
-		b.graph, err = onnxruntime.NewRecording(s.DynamicAdvancedSession, io)
-	}
 	if err != nil {
 		io.Destroy()
 		return nil, err

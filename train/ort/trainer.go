@@ -33,16 +33,14 @@ const (
 	// padding costs: 0.7 to 1.0 times the time without groups and padding, with 130 to 530 MB and 20 %
 	// of padding.
 	largestStep = 128 << 20
-	// deviceBytes bounds the values of a step of a group on a device.
-	deviceBytes = 1 << 30
 )
 
-// trainer trains trials on bags of features in groups: the nodes of one graph compute all runs of
+// trainer trains trials on bags of features on the CPU in groups: the nodes of one graph compute all runs of
 // a group, see onnx.LowerRuns. A single trial is a group of one. Trials with images, datasets
 // on disk, sampled instances, several threads per operation, bags of very different sizes, or very large
-// batches train one at a time on an Engine.
+// batches, and all trials on a device, train one at a time on an Engine.
 //
-// This choice does not depend on the other trials, and neither do the bits of the result on a CPU.
+// This choice does not depend on the other trials, and neither do the bits of the result.
 type trainer struct {
 	train.EngineInfo
 	options  Options
@@ -60,7 +58,7 @@ type foundModel struct {
 }
 
 // NewTrainer returns the trainer of the engine. It trains parallel groups at a time, each on one
-// core. A device trains one group at a time.
+// core. A device trains one trial at a time.
 func NewTrainer(p train.EngineInfo, o Options, parallel int) train.Trainer {
 	if !o.onCPU() {
 		parallel = 1
@@ -95,7 +93,7 @@ func (t *trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 	large := t.options
 	large.largeBags = true
 	train.Some(ctx, groups, trials, grouped, o, done)
-	if o.MaxParallel > t.parallel { // it limits groups
+	if o.MaxParallel > t.parallel || !t.options.onCPU() { // it limits groups
 		o.MaxParallel = t.parallel
 	}
 	train.Some(ctx, steps(t.options), trials, alone, o, done)
@@ -130,7 +128,7 @@ type runsModel struct {
 // model returns the graphs of a trial, or nil if the trial trains in no group.
 func (t *trainer) model(trial *train.Trial) (*runsModel, error) {
 	p, o := trial.Program, t.options
-	if trial.Data.OnDisk() || p.Spec.Data.Sample.V > 0 || o.onCPU() && o.Threads > 1 || len(p.Signature.Instance) != 1 ||
+	if trial.Data.OnDisk() || p.Spec.Data.Sample.V > 0 || !o.onCPU() || o.Threads > 1 || len(p.Signature.Instance) != 1 ||
 		trial.Check() != nil {
 		return nil, nil
 	}
@@ -143,7 +141,7 @@ func (t *trainer) model(trial *train.Trial) (*runsModel, error) {
 	shared := fmt.Sprint(train.ProgramKey(p.Spec), p.Signature, c, key(trial))
 	found, known := t.models[shared]
 	if !known {
-		found.model, found.err = findModel(p, c, o)
+		found.model, found.err = findModel(p, c)
 		t.models[shared] = found
 	}
 	return found.model, found.err
@@ -151,12 +149,12 @@ func (t *trainer) model(trial *train.Trial) (*runsModel, error) {
 
 // findModel returns the graphs of a program, or nil if they have no form for groups or need too much memory. All
 // other errors are defects: training one at a time would hide them.
-func findModel(p *compile.Program, c onnx.Capacity, o Options) (*runsModel, error) {
+func findModel(p *compile.Program, c onnx.Capacity) (*runsModel, error) {
 	m, err := newRunsModel(p, c)
-	if err != nil || o.onCPU() && m.bytes() > largestStep {
+	if err != nil || m.bytes() > largestStep {
 		return nil, err
 	}
-	switch err := m.lowers(o.runs(1)); {
+	switch err := m.lowers(); {
 	case errors.Is(err, graph.ErrNoForm):
 		return nil, nil
 	case err != nil:
@@ -179,27 +177,18 @@ func newRunsModel(p *compile.Program, c onnx.Capacity) (*runsModel, error) {
 	return &runsModel{shared, c}, nil
 }
 
-// lowers returns an error if the graphs cannot be lowered for the given number of runs.
-func (m *runsModel) lowers(runs int) error {
-	_, err := m.lowered(m.StepGraph, m.capacity.Bags, runs)
+// lowers returns an error if the graphs cannot be lowered.
+func (m *runsModel) lowers() error {
+	_, err := m.lowered(m.StepGraph, m.capacity.Bags)
 	if err == nil {
-		_, err = m.lowered(m.PredictGraph, m.capacity.Bags, runs)
+		_, err = m.lowered(m.PredictGraph, m.capacity.Bags)
 	}
 	return err
 }
 
-// lowered returns the ONNX model of a graph for batches of the given number of bags: for devices with
-// the given number of runs, or for CPUs if runs is 0.
-func (m *runsModel) lowered(g *graph.Graph, bags, runs int) (*onnxpb.ModelProto, error) {
-	return onnx.LowerRuns(g, deviceOpset, onnx.Capacity{Bags: bags, Instances: m.capacity.Instances, Runs: runs})
-}
-
-// runs is the number of runs of a session: the given one on a device, 0 for any on a CPU.
-func (o Options) runs(n int) int {
-	if o.onCPU() {
-		return 0
-	}
-	return n
+// lowered returns the ONNX model of a graph for batches of the given number of bags.
+func (m *runsModel) lowered(g *graph.Graph, bags int) (*onnxpb.ModelProto, error) {
+	return onnx.LowerRuns(g, deviceOpset, onnx.Capacity{Bags: bags, Instances: m.capacity.Instances})
 }
 
 // runsSession is a graph of many runs in onnxruntime.
@@ -208,26 +197,23 @@ type runsSession struct {
 	predict bool
 	bags    int              // of a batch
 	dims    map[string][]int // of inputs and outputs, without the axis of runs
-	packing *onnx.Packing    // for a device; nil on a CPU
 }
 
 // sessionCache are the sessions of a model that are open.
 type sessionCache struct {
 	*runsModel
 	options Options
-	memory  *deviceMemory
 	open    map[runsKey]*runsSession
 }
 
 type runsKey struct {
-	predict    bool
-	bags, runs int
+	predict bool
+	bags    int
 }
 
-// get returns the session for batches of so many bags and so many runs, opened when it is
-// first asked for.
-func (l *sessionCache) get(predict bool, bags, runs int) (*runsSession, error) {
-	key := runsKey{predict, bags, l.options.runs(runs)}
+// get returns the session for batches of so many bags, opened when it is first asked for.
+func (l *sessionCache) get(predict bool, bags int) (*runsSession, error) {
+	key := runsKey{predict, bags}
 	if s := l.open[key]; s != nil {
 		return s, nil
 	}
@@ -235,18 +221,13 @@ func (l *sessionCache) get(predict bool, bags, runs int) (*runsSession, error) {
 	if predict {
 		g = l.PredictGraph
 	}
-	model, err := l.lowered(g, bags, key.runs)
+	model, err := l.lowered(g, bags)
 	if err != nil {
 		return nil, err
 	}
 	o := l.options
 	o.Threads = 1 // several would divide the runs among them, and rounding would depend on the division
 	s := &runsSession{predict: predict, bags: bags, dims: map[string][]int{}}
-	if key.runs > 0 {
-		if s.packing, err = l.packed(model, g, key.runs); err != nil {
-			return nil, err
-		}
-	}
 	for _, port := range slices.Concat(model.Graph.Input, model.Graph.Output) {
 		s.dims[port.GetName()] = ndarray.Convert[int](port.Extents()[1:])
 	}
@@ -255,21 +236,6 @@ func (l *sessionCache) get(predict bool, bags, runs int) (*runsSession, error) {
 	}
 	l.open[key] = s
 	return s, nil
-}
-
-// packed packs a model for a device. All models of a graph have a history of the same size.
-func (l *sessionCache) packed(model *onnxpb.ModelProto, g *graph.Graph, runs int) (*onnx.Packing, error) {
-	largest, err := l.lowered(g, l.capacity.Bags, runs)
-	if err != nil {
-		return nil, err
-	}
-	stay := l.StateVectors()
-	for _, name := range l.StateVectors() {
-		stay = append(stay, compile.UpdatedName(name))
-	}
-	width := onnx.ResultsWidth(largest, stay)
-	p := onnx.Pack(model, stay, historyRowsFor(runs, width), width)
-	return &p, nil
 }
 
 // Destroy releases the sessions.
@@ -284,22 +250,17 @@ func (m *runsModel) bytes() int {
 	return 4 * onnx.StepValues(m.StepGraph, m.capacity)
 }
 
-// maxTrials returns the number of trials like one whose steps fit in the cache, or in a part of the
-// memory of a device.
+// maxTrials returns the number of trials like one whose steps fit in the cache.
 func (t *trainer) maxTrials(like *train.Trial, _ int) int {
 	m, err := t.model(like)
 	if err != nil || m == nil {
 		return 1 // Train leaves out such trials
 	}
-	room := cacheBytes
-	if !t.options.onCPU() {
-		room = deviceBytes
-	}
-	return min(train.MaxGroup, max(1, room/max(1, m.bytes())))
+	return min(train.MaxGroup, max(1, cacheBytes/max(1, m.bytes())))
 }
 
 // open opens the executor of a group.
-func (t *trainer) open(runs []*train.Run, note func(string)) (train.Executor, error) {
+func (t *trainer) open(runs []*train.Run, _ func(string)) (train.Executor, error) {
 	if _, err := onnxruntime.Start(t.options.Library); err != nil {
 		return nil, err
 	}
@@ -307,21 +268,10 @@ func (t *trainer) open(runs []*train.Run, note func(string)) (train.Executor, er
 	if err != nil {
 		return nil, err
 	}
-	// The first group records the operations of a step and repeats them (docs/decisions/9-capture.md). If the device
-	// cannot record them, or repeated operations have other results, open the group again without.
-	for _, capture := range []bool{true, false} {
-		o := t.options
-		o.capture = capture
-		g := m.group(runs, o)
-		if err = g.openChecked(); err == nil {
-			return g, nil
-		}
+	g := m.group(runs, t.options)
+	if err := g.openSessions(); err != nil {
 		g.Close()
-		if !g.options.capture {
-			break
-		}
-		note(fmt.Sprintf("the device does not repeat recorded steps (%v): every operation is started anew, which is slower",
-			err))
+		return nil, fmt.Errorf("engine ort: %w", err)
 	}
-	return nil, fmt.Errorf("engine ort: %w", err)
+	return g, nil
 }
