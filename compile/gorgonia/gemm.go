@@ -14,10 +14,10 @@ import (
 	"github.com/miplc/miplc/internal/workers"
 )
 
-// multiply computes c = a b + beta c for row-major matrices. c is [m, n], the inner size is k. With
+// Multiply computes c = a b + beta c for row-major matrices. c is [m, n], the inner size is k. With
 // ta (tb), a (b) is stored transposed. The result does not depend on the number of processors, bit
 // for bit, but it may depend on the kind of processor.
-func multiply(ta, tb bool, m, n, k int, a, b []float32, beta float32, c []float32) {
+func Multiply(ta, tb bool, m, n, k int, a, b []float32, beta float32, c []float32) {
 	if !accelerated || n < narrow || m*n*k < small {
 		lda, ldb, fa, fb := k, n, blas.NoTrans, blas.NoTrans
 		if ta {

@@ -16,21 +16,18 @@ import (
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/miplgp"
-	"github.com/miplc/miplc/train/ort"
 	"github.com/miplc/miplc/train/plaggd"
 )
 
 type trainer struct {
 	train.EngineInfo
-	device  train.Device
-	library string
+	device train.Device
 }
 
 // newFitted returns a trainer that fits learners and writes no checkpoints. device and its info are empty
-// for learners that are fitted in Go. library is the onnxruntime library for matrix products; empty:
-// search.
-func newFitted(info train.EngineInfo, device train.Device, library string) train.Trainer {
-	return &trainer{info, device, library}
+// for learners that are fitted in Go.
+func newFitted(info train.EngineInfo, device train.Device) train.Trainer {
+	return &trainer{info, device}
 }
 
 // CheckFittedDevice returns an error with a position in the spec if its learner cannot use a requested
@@ -48,7 +45,7 @@ func CheckFittedDevice(spec *language.Spec, device string) error {
 const cpu = "cpu"
 
 // learner returns the learner of a spec.
-func (t *trainer) learner(spec *language.Spec, products miplgp.Products) (train.Learner, error) {
+func (t *trainer) learner(spec *language.Spec) (train.Learner, error) {
 	a := spec.Learner.Args
 	switch kind := spec.Learner.Kind; kind.V {
 	case plaggd.Name:
@@ -62,7 +59,6 @@ func (t *trainer) learner(spec *language.Spec, products miplgp.Products) (train.
 			Confidences: a["confidences"].Str(), Samples: a["samples"].Int(), Solver: a["solver"].Str(),
 			Inducing: a["inducing"].Int(), Subset: a["subset"].Int(), Lengthscale: a["lengthscale"].Float(),
 			Probes: a["probes"].Int(), Rank: a["rank"].Int(), Tolerance: a["tolerance"].Float(), Device: t.device,
-			Products: products,
 		}), nil
 	default:
 		return nil, spec.AtUserLine(diag.Errorf(kind.Pos, "bug: no package fits the learner %q", kind.V))
@@ -73,62 +69,30 @@ func (t *trainer) learner(spec *language.Spec, products miplgp.Products) (train.
 func (t *trainer) Train(ctx context.Context, trials []*train.Trial, o train.Options,
 	done func(i int, out train.Outcome)) {
 	for i, trial := range trials {
-		err := t.one(ctx, trial, o.ObserverOrSilent(), func(r *train.Report) { done(i, train.Outcome{Report: r}) })
-		if err != nil {
-			done(i, train.Outcome{Err: err})
-		}
+		report, err := t.one(ctx, trial, o.ObserverOrSilent())
+		done(i, train.Outcome{Report: report, Err: err})
 	}
 }
 
-// one fits a learner. It calls done before it closes the products that the model uses.
-func (t *trainer) one(ctx context.Context, trial *train.Trial, observer train.Observer,
-	done func(*train.Report)) error {
-	products, free, err := t.products()
-	if err != nil {
-		return err
-	}
-	defer free()
+// one fits a learner.
+func (t *trainer) one(ctx context.Context, trial *train.Trial, observer train.Observer) (*train.Report, error) {
 	f := &fitLearner{observer: observer, engine: t.EngineInfo}
-	if f.learner, err = t.learner(trial.Program.Spec, products); err != nil {
-		return err
+	own, err := *trial, error(nil)
+	if f.learner, err = t.learner(trial.Program.Spec); err != nil {
+		return nil, err
 	}
-	own := *trial
 	if own.Data, err = trial.Data.Reshape(trial.Program.Signature.Instance); err != nil {
-		return err
+		return nil, err
 	}
 	if err := own.Check(); err != nil {
-		return err
+		return nil, err
 	}
 	f.Record = train.Record{Trial: &own, Epochs: f.learner.Iterations(), Weights: train.InitialWeights(own.Data)}
 	report, err := f.run(ctx)
 	if err == nil && trial.Log != "" {
 		err = train.WriteMetrics(trial.Log, report.Metrics)
 	}
-	if err == nil {
-		done(report)
-	}
-	return err
-}
-
-// products returns the products of onnxruntime, on the execution provider of the device if it has
-// one. It returns nil for learners that are fitted in Go, and without onnxruntime, because the
-// check of the model reports a missing library.
-func (t *trainer) products() (miplgp.Products, func(), error) {
-	if t.device == nil {
-		return nil, func() {}, nil
-	}
-	o := ort.Options{Library: t.library}
-	if t.Engine == ort.Name && t.EngineInfo.Device != cpu {
-		o.Provider = t.EngineInfo.Device
-	}
-	p, err := ort.NewProducts(o)
-	switch {
-	case err == nil:
-		return p, func() { p.Close() }, nil
-	case o.Provider != "":
-		return nil, nil, err
-	}
-	return nil, func() {}, nil
+	return report, err
 }
 
 // fitLearner is the state of the fit of one learner.

@@ -130,5 +130,5 @@ func (t *Trainers) trainer(p part) (train.Trainer, error) {
 		return p.choice.trainer, nil
 	}
 	device, err := p.choice.device()
-	return newFitted(p.choice.EngineInfo, device, t.request.Library), err
+	return newFitted(p.choice.EngineInfo, device), err
 }

@@ -127,7 +127,7 @@ func TestSolversAgainstDenseComputation(t *testing.T) {
 		tolerance      float64
 	}{
 		{"exact", newExact(p), f.Loss, f.Gradient, f.Mean, f.Variance, f.Fitted, 2e-6},
-		{"inducing", newInducingAt(t.Context(), p, f.Chosen, nil), f.Bound, f.BoundGradient, f.InducingMean,
+		{"inducing", newInducingAt(t.Context(), p, f.Chosen), f.Bound, f.BoundGradient, f.InducingMean,
 			f.InducingVariance, nil, 1e-4},
 		{"inducing at all instances", newInducing(t.Context(), p, settings), f.Loss, f.Gradient, f.Mean, f.Variance, f.Fitted,
 			3e-4},

@@ -28,7 +28,6 @@ import (
 // are therefore one sum for all classes plus corrections for the few instances with another noise.
 // Products are float32, summed over blocks in float64.
 type inducing struct {
-	*multiplier
 	p       *problem
 	chosen  []int // [m] indices of the instances
 	shift   []float32
@@ -46,20 +45,19 @@ const jitter = 1e-5
 func newInducing(ctx context.Context, p *problem, s Settings) *inducing {
 	chosen := ndarray.NewStream(s.Seed, "miplgp inducing").Perm(p.n())[:min(s.Inducing, p.n())]
 	slices.Sort(chosen)
-	return newInducingAt(ctx, p, chosen, s.Products)
+	return newInducingAt(ctx, p, chosen)
 }
 
 // newInducingAt uses the chosen instances as inducing points.
-func newInducingAt(ctx context.Context, p *problem, chosen []int, products Products) *inducing {
+func newInducingAt(ctx context.Context, p *problem, chosen []int) *inducing {
 	m := len(chosen)
-	o := &inducing{multiplier: &multiplier{products: products}, p: p, chosen: chosen, shift: meanOf(p.X, p.Dim),
-		points: newMatrix(m, p.Dim)}
+	o := &inducing{p: p, chosen: chosen, shift: meanOf(p.X, p.Dim), points: newMatrix(m, p.Dim)}
 	x := centred(p.X, p.Dim, o.shift)
 	for u, i := range chosen {
 		copy(o.points.Data[u*p.Dim:(u+1)*p.Dim], x.Data[i*p.Dim:(i+1)*p.Dim])
 	}
-	o.squared = squaredDistances(ctx, x, o.points, o.multiplier)
-	o.between = squaredDistances(ctx, o.points, o.points, o.multiplier)
+	o.squared = squaredDistances(ctx, x, o.points)
+	o.between = squaredDistances(ctx, o.points, o.points)
 	o.phi = newMatrix(p.n(), m)
 	return o
 }
@@ -72,9 +70,6 @@ type basis struct {
 }
 
 func (o *inducing) basis(h hyper) (*basis, error) {
-	if err := o.err(); err != nil {
-		return nil, err
-	}
 	m := o.points.Rows
 	u, du := mat.NewSymDense(m, nil), mat.NewSymDense(m, nil)
 	rows(m, func(lo, hi int) {
@@ -146,7 +141,7 @@ func (o *inducing) gather(ctx context.Context, b *basis, t *targets, slopes bool
 		phi := rowsOf(o.phi, lo, hi)
 		workers.Each(outputs+1, 0, func(c int) {
 			if c == outputs {
-				o.addProduct(all, phi, wide)
+				addProduct(all, phi, wide)
 				return
 			}
 			o.addClass(&found[c], own[c], b.h, t, weights[c], c, lo, wide)
@@ -155,7 +150,7 @@ func (o *inducing) gather(ctx context.Context, b *basis, t *targets, slopes bool
 	for c := range found {
 		found[c].combine(all, own[c], weights[c])
 	}
-	return found, o.err()
+	return found, nil
 }
 
 // combine adds the sums over all instances and those over instances with other weights.
@@ -196,10 +191,10 @@ func (o *inducing) features(b *basis, lo, hi, parts int) matrix {
 		}
 		part := rowsOf(wide, first, last)
 		phi := rowsOf(o.phi, lo+first, lo+last)
-		o.mul(false, true, f, b.right, phi)
+		multiply(false, true, f, b.right, phi)
 		psi := newMatrix(phi.Rows, phi.Cols)
 		if parts == 2 {
-			o.mul(false, true, df, b.right, psi)
+			multiply(false, true, df, b.right, psi)
 		}
 		for i := range part.Rows {
 			row := part.Data[i*part.Cols : (i+1)*part.Cols]
@@ -265,7 +260,7 @@ func (o *inducing) addClass(s *sums, own *mat.Dense, h hyper, t *targets, weight
 		}
 	}
 	vector := newMatrix(wide.Cols, 1)
-	o.mul(true, false, wide, weighted, vector)
+	multiply(true, false, wide, weighted, vector)
 	for j := range m {
 		s.p[j] += float64(vector.Data[j])
 		if wide.Cols > m {
@@ -287,13 +282,13 @@ func (o *inducing) addClass(s *sums, own *mat.Dense, h hyper, t *targets, weight
 			}
 		}
 	}
-	o.addProduct(own, left, right)
+	addProduct(own, left, right)
 }
 
 // addProduct adds a'b to the sum.
-func (o *inducing) addProduct(sum *mat.Dense, a, b matrix) {
+func addProduct(sum *mat.Dense, a, b matrix) {
 	part := newMatrix(a.Cols, b.Cols)
-	o.mul(true, false, a, b, part)
+	multiply(true, false, a, b, part)
 	to := sum.RawMatrix().Data
 	for i, v := range part.Data {
 		to[i] += float64(v)
@@ -357,7 +352,7 @@ func (o *inducing) evaluate(ctx context.Context, h hyper, t *targets) (*evaluati
 		}
 	}
 	o.finish(out, h, t, v, share)
-	return out, o.err()
+	return out, nil
 }
 
 // addLoss adds the parts of the bound and its gradient that need no further pass over the
@@ -406,7 +401,7 @@ func (o *inducing) finish(out *evaluation, h hyper, t *targets, v matrix, share 
 	n, outputs := o.p.n(), o.p.outputs()
 	f := newMatrix(n, outputs)
 	rows(n, func(lo, hi int) {
-		o.mul(false, false, rowsOf(o.phi, lo, hi), v, rowsOf(f, lo, hi))
+		multiply(false, false, rowsOf(o.phi, lo, hi), v, rowsOf(f, lo, hi))
 	})
 	out.f = make([]float64, n*outputs)
 	for c := range outputs {

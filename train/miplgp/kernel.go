@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas32"
 
+	"github.com/miplc/miplc/compile/gorgonia"
 	"github.com/miplc/miplc/internal/workers"
 )
 
@@ -76,8 +77,17 @@ func squaredNorms(x matrix) []float32 {
 	return norms
 }
 
+// multiply computes c = a b, where a or b may be transposed first. The matrices have no gaps between rows.
+func multiply(transA, transB bool, a, b, c matrix) {
+	inner := a.Cols
+	if transA {
+		inner = a.Rows
+	}
+	gorgonia.Multiply(transA, transB, c.Rows, c.Cols, inner, a.Data, b.Data, 0, c.Data)
+}
+
 // squaredDistances returns the squared distances [x.Rows, y.Rows]. It is incomplete if ctx ends.
-func squaredDistances(ctx context.Context, x, y matrix, m *multiplier) matrix {
+func squaredDistances(ctx context.Context, x, y matrix) matrix {
 	d := newMatrix(x.Rows, y.Rows)
 	nx, ny := squaredNorms(x), squaredNorms(y)
 	rows(x.Rows, func(lo, hi int) {
@@ -85,7 +95,7 @@ func squaredDistances(ctx context.Context, x, y matrix, m *multiplier) matrix {
 			return
 		}
 		piece := rowsOf(d, lo, hi)
-		m.mul(false, true, rowsOf(x, lo, hi), y, piece)
+		multiply(false, true, rowsOf(x, lo, hi), y, piece)
 		for i := range piece.Rows {
 			row := piece.Data[i*piece.Stride : i*piece.Stride+piece.Cols]
 			for j, v := range row {

@@ -244,7 +244,7 @@ func TestGradientsAgainstDifferences(t *testing.T) {
 	}
 	tg := newTargets(p, 1e-4)
 	for name, o := range map[string]objective{"exact": newExact(p), "inducing": newInducingAt(t.Context(), p,
-		[]int{0, 4, 9, 13, 20}, nil)} {
+		[]int{0, 4, 9, 13, 20})} {
 		at := raw{0.4, 0.9, -1, -0.5, -2, 0.3, 0.1, -0.7, 0.5, -1.2}
 		loss := func(r raw) float64 {
 			e, err := o.evaluate(t.Context(), r.hyper(), tg)
