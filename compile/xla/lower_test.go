@@ -176,25 +176,6 @@ func TestOps(t *testing.T) {
 	}
 }
 
-// Attention in several tiles agrees with the interpreter.
-func TestAttentionInTiles(t *testing.T) {
-	scores, rows := tileScores, minRows
-	tileScores, minRows = 1, 2
-	defer func() { tileScores, minRows = scores, rows }()
-	for _, c := range modeltest.Cases() {
-		switch c.Op {
-		case graph.OpSegmentAttention, graph.OpAttention:
-			t.Run(c.Name, func(t *testing.T) {
-				g, err := graph.Gradient(c.Graph, "loss", c.Wrt)
-				if err != nil {
-					t.Fatal(err)
-				}
-				check(t, g, c.Env)
-			})
-		}
-	}
-}
-
 // check compares a graph with the interpreter at several capacities and as two jobs with different
 // batches.
 func check(t *testing.T, g *graph.Graph, env graph.Env) {
