@@ -1,10 +1,9 @@
-// Estimated times of cells, by which shards are balanced and the remaining time of an experiment is shown.
+// Estimated times of cells, by which shards are balanced.
 
 package experiment
 
 import (
 	"math"
-	"time"
 
 	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/experiment/definition"
@@ -122,33 +121,4 @@ func (k *costs) seconds(c *Cell) float64 {
 		return c.estimate * k.measured / k.estimated
 	}
 	return c.estimate
-}
-
-// clock estimates the remaining time of an experiment.
-type clock struct {
-	jobs int // cells computed at once
-	left map[string]*Cell
-	*costs
-}
-
-func newClock(pending []*Cell, k *costs, jobs int) clock {
-	left := map[string]*Cell{}
-	for _, c := range pending {
-		left[c.Key] = c
-	}
-	return clock{jobs, left, k}
-}
-
-// tick marks a cell as done and estimates the remaining time; 0 if nothing was measured.
-func (k *clock) tick(c *Cell, r *Result) time.Duration {
-	delete(k.left, c.Key)
-	k.note(c, r)
-	if k.measured == 0 {
-		return 0
-	}
-	total := 0.0
-	for _, c := range k.left {
-		total += k.seconds(c)
-	}
-	return time.Duration(total / float64(k.jobs) * float64(time.Second))
 }

@@ -318,9 +318,8 @@ func (w watching) Epoch(train.Metrics, train.Progress) {
 	w.r.mu.Lock()
 	defer w.r.mu.Unlock()
 	w.r.epochs.tick(w.perEpoch)
-	p := w.r.progress
-	p.Left = w.r.epochs.remaining()
-	w.r.o.Observer.Epoch(w.r.epochs.Epochs, p)
+	w.r.progress.Left = w.r.epochs.remaining()
+	w.r.o.Observer.Epoch(w.r.epochs.Epochs, w.r.progress)
 }
 
 // best returns the setting of a cell with the best value of a measure on the held-out bags, the first one

@@ -129,7 +129,6 @@ type runner struct {
 
 	mu       sync.Mutex // guards the fields below and the observer
 	progress Progress
-	clock    clock
 	epochs   epochClock
 	failed   []*Cell
 	broken   error           // error of the results file: results can no longer be stored
@@ -253,7 +252,6 @@ func (r *runner) begin() (err error) {
 	}
 	r.groups = removeDuplicates(r.groups)
 	cells := cellsOf(r.groups)
-	costs := costsFromResults(cells, r.have)
 	for _, c := range cells {
 		if r.have.Differ[c.Key] {
 			r.o.Observer.Warn(fmt.Sprintf("%s was computed more than once, with results that are not the same: one of them "+
@@ -285,7 +283,6 @@ func (r *runner) begin() (err error) {
 		c.dataset.waiting++
 	}
 	r.progress = Progress{Cells: len(cells), Before: len(cells) - len(left), Done: len(cells) - len(left)}
-	r.clock = newClock(left, costs, r.parallelGroups())
 	r.epochs = newEpochClock(left)
 	r.journal, err = OpenJournal(r.o.Dir, r.part)
 	return err
@@ -380,8 +377,8 @@ func (r *runner) recordResult(c *Cell, result *Result) error {
 	} else {
 		r.progress.Done++
 	}
-	r.progress.Left = r.clock.tick(c, result)
 	r.epochs.end(c)
+	r.progress.Left = r.epochs.remaining()
 	r.o.Observer.Cell(*result, r.progress)
 	return nil
 }

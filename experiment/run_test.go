@@ -717,21 +717,6 @@ func furthest(dir string) (epoch int) {
 	return epoch
 }
 
-func TestClock(t *testing.T) {
-	cell := func(learner string, split int, nominal float64) *Cell {
-		return &Cell{Coord: definition.Coord{Data: "P", Learner: learner, Split: split}, Key: fmt.Sprint(learner, split),
-			estimate: nominal}
-	}
-	done := cell("b", 1, 2)
-	have := &Results{ByKey: map[string]Result{done.Key: {Seconds: 10}}}
-	first := cell("a", 1, 1)
-	left := []*Cell{first, cell("a", 2, 1), cell("b", 2, 2), cell("c", 1, 6)}
-	k := newClock(left, costsFromResults(append(left, done), have), 2)
-	if got := k.tick(first, &Result{Seconds: 5}).Seconds(); got != 22.5 { // 15 seconds were 3 nominal ones
-		t.Errorf("%v seconds left, want (5+10+30)/2", got)
-	}
-}
-
 // device makes engine xla use the Go executor: compiling with an installed plugin would take long.
 func device(engine string) string {
 	if engine == engines.XLA {

@@ -3,7 +3,6 @@
 package train
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
@@ -25,9 +24,8 @@ import (
 
 // Names of the checkpoint files in the folder of a run.
 const (
-	CheckpointFile   = "checkpoint.miplc"
-	PreviousFile     = "checkpoint.previous.miplc"
-	checkpointFormat = "miplc checkpoint 1\n"
+	CheckpointFile = "checkpoint.miplc"
+	PreviousFile   = "checkpoint.previous.miplc"
 )
 
 // Identity identifies the training of a checkpoint. Training resumes only if all fields are
@@ -62,98 +60,50 @@ func SplitHash(s *data.Split) string {
 // checkpoint is the state of a run after an epoch. It has no times and no random state, because
 // random streams are keyed by the epoch. Equal runs write equal bytes.
 type checkpoint struct {
-	Identity Identity
-	Epoch    int // number of finished epochs
-	Metrics  []Metrics
-	Arrays   map[string][]float32
+	Identity Identity          `json:"identity"`
+	Epoch    int               `json:"epoch"` // number of finished epochs
+	Metrics  []Metrics         `json:"metrics"`
+	Arrays   map[string]floats `json:"arrays"`
 }
 
-// header is the JSON part of a checkpoint file.
-type header struct {
-	Identity Identity    `json:"identity"`
-	Epoch    int         `json:"epoch"`
-	Metrics  []Metrics   `json:"metrics"`
-	Arrays   []arrayInfo `json:"arrays"` // in the order of their values
+// floats are values that JSON contains as base64 of their bytes, so that all bits are kept.
+type floats []float32
+
+func (f floats) MarshalJSON() ([]byte, error) { return json.Marshal(ndarray.AppendBytes(nil, f)) }
+
+func (f *floats) UnmarshalJSON(text []byte) error {
+	var b []byte
+	err := json.Unmarshal(text, &b)
+	*f = ndarray.FromBytes[float32](b[:len(b)/4*4])
+	return err
 }
 
-type arrayInfo struct {
-	Name string `json:"name"`
-	Len  int    `json:"len"`
-}
-
-// encode returns the file of a checkpoint: the format line, the length of the header (8 bytes,
-// little-endian), the header as JSON, the arrays as little-endian float32, and the SHA-256 of
-// the bytes before it.
+// encode returns the file of a checkpoint: the SHA-256 of the rest, and the checkpoint as JSON.
 func (c *checkpoint) encode() ([]byte, error) {
-	h := header{Identity: c.Identity, Epoch: c.Epoch, Metrics: slices.Clone(c.Metrics)}
-	for i := range h.Metrics {
-		h.Metrics[i].Seconds = 0
+	timeless := *c
+	timeless.Metrics = slices.Clone(c.Metrics)
+	for i := range timeless.Metrics {
+		timeless.Metrics[i].Seconds = 0
 	}
-	size := 0
-	for name, values := range c.Arrays {
-		h.Arrays = append(h.Arrays, arrayInfo{name, len(values)})
-		size += 4 * len(values)
-	}
-	slices.SortFunc(h.Arrays, func(a, b arrayInfo) int { return strings.Compare(a.Name, b.Name) })
-	text, err := json.Marshal(h)
+	text, err := json.Marshal(timeless)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]byte, 0, len(checkpointFormat)+8+len(text)+size+sha256.Size)
-	out = append(out, checkpointFormat...)
-	out = binary.LittleEndian.AppendUint64(out, uint64(len(text)))
-	out = append(out, text...)
-	for _, a := range h.Arrays {
-		out = ndarray.AppendBytes(out, c.Arrays[a.Name])
-	}
-	sum := sha256.Sum256(out)
-	return append(out, sum[:]...), nil
+	sum := sha256.Sum256(text)
+	return append(sum[:], text...), nil
 }
 
-// errDamaged is wrapped by all errors of decodeCheckpoint.
-var errDamaged = errors.New("the file is damaged or cut off")
-
-// decodeCheckpoint reads a file of encode. Every error wraps errDamaged.
+// decodeCheckpoint reads a file of encode.
 func decodeCheckpoint(file []byte) (*checkpoint, error) {
-	body := len(file) - sha256.Size
-	if body < 0 {
-		return nil, errDamaged
+	if len(file) < sha256.Size || sha256.Sum256(file[sha256.Size:]) != [sha256.Size]byte(file) {
+		return nil, errors.New("the file is damaged or cut off")
 	}
-	if sum := sha256.Sum256(file[:body]); !bytes.Equal(sum[:], file[body:]) {
-		return nil, errDamaged
+	c := &checkpoint{}
+	if err := json.Unmarshal(file[sha256.Size:], c); err != nil {
+		return nil, err
 	}
-	return decodeBody(file[:body])
-}
-
-// decodeBody reads a checkpoint without the SHA-256 at its end.
-func decodeBody(body []byte) (*checkpoint, error) {
-	rest, ok := bytes.CutPrefix(body, []byte(checkpointFormat))
-	if !ok || len(rest) < 8 {
-		return nil, fmt.Errorf("%w: it does not start as a checkpoint of this version of miplc", errDamaged)
-	}
-	length := binary.LittleEndian.Uint64(rest)
-	rest = rest[8:]
-	if length > uint64(len(rest)) {
-		return nil, fmt.Errorf("%w: its header is longer than the file", errDamaged)
-	}
-	var h header
-	if err := json.Unmarshal(rest[:length], &h); err != nil {
-		return nil, fmt.Errorf("%w: %v", errDamaged, err)
-	}
-	rest = rest[length:]
-	c := &checkpoint{Identity: h.Identity, Epoch: h.Epoch, Metrics: h.Metrics, Arrays: map[string][]float32{}}
 	if c.Epoch < 0 || c.Epoch != len(c.Metrics) {
-		return nil, fmt.Errorf("%w: it has metrics of %s and says %d", errDamaged, diag.Count(len(c.Metrics), "epoch"),
-			c.Epoch)
-	}
-	for _, a := range h.Arrays {
-		if a.Len < 0 || a.Len > len(rest)/4 {
-			return nil, fmt.Errorf("%w: array %s is longer than the file", errDamaged, a.Name)
-		}
-		c.Arrays[a.Name], rest = ndarray.FromBytes[float32](rest[:4*a.Len]), rest[4*a.Len:]
-	}
-	if len(rest) != 0 {
-		return nil, fmt.Errorf("%w: %d bytes are left over", errDamaged, len(rest))
+		return nil, fmt.Errorf("it has metrics of %s and says %d", diag.Count(len(c.Metrics), "epoch"), c.Epoch)
 	}
 	return c, nil
 }

@@ -27,7 +27,7 @@ const (
 
 // save writes a checkpoint of the finished epochs.
 func (r *Run) save(state *State) error {
-	c := &checkpoint{Identity: r.identity, Epoch: r.done, Metrics: r.Metrics, Arrays: map[string][]float32{
+	c := &checkpoint{Identity: r.identity, Epoch: r.done, Metrics: r.Metrics, Arrays: map[string]floats{
 		arrayWeights: r.Weights}}
 	for name, values := range state.Params {
 		c.Arrays[arrayParam+name] = values
@@ -108,7 +108,7 @@ func (r *Run) restore(c *checkpoint) (*State, error) {
 	}
 	for i := range r.Trajectories {
 		tr := &r.Trajectories[i]
-		values := c.Arrays[arrayTrajectory+strconv.Itoa(tr.Bag-1)]
+		var values []float32 = c.Arrays[arrayTrajectory+strconv.Itoa(tr.Bag-1)]
 		if len(values) == (c.Epoch+1)*r.Data.Classes {
 			tr.Weights = slices.Collect(slices.Chunk(values, r.Data.Classes))
 		}
