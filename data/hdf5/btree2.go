@@ -4,15 +4,11 @@ package hdf5
 
 import "math/bits"
 
-// Types of the records of version 2 B-trees.
-const (
-	recordsLinks    = 5  // links of a group by the hashes of their names
-	recordsChunks   = 10 // chunks without filters
-	recordsFiltered = 11 // chunks with filters
-)
+// recordsLinks is the type of the records of a version 2 B-tree with the links of a group by the hashes of their
+// names.
+const recordsLinks = 5
 
-// btree2 reads the nodes of a version 2 B-tree, which indexes the links of large groups and the chunks
-// of datasets that can grow along several axes.
+// btree2 reads the nodes of a version 2 B-tree, which indexes the links of large groups.
 type btree2 struct {
 	*scan
 	kind     byte

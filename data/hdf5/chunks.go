@@ -4,6 +4,7 @@ package hdf5
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -105,37 +106,25 @@ func filter(b []byte, version byte) (id uint16, size int, ok bool) {
 // placeChunks reads the layout message of a chunked dataset and the index of its chunks.
 func (r *datasetReader) placeChunks(b []byte) error {
 	rank := len(r.Shape)
-	c := &chunks{filters: r.filters}
-	r.chunks = c
-	var index func() error
-	if b[0] == 3 {
-		if len(b) < 11+4*rank || int(b[2]) != rank+1 {
-			return errDamaged
-		}
-		for i := range rank {
-			c.shape = append(c.shape, int(le.Uint32(b[11+4*i:])))
-		}
-		index = func() error {
-			if root := le.Uint64(b[3:]); root != undefined {
-				return r.tree(root, 0)
-			}
-			return nil
-		}
-	} else {
-		var err error
-		if index, err = r.placeIndexed(b); err != nil {
-			return err
-		}
+	if b[0] != 3 {
+		return errors.New("the index of its chunks has a form that HDF5 1.10 introduced, which is not supported; " + rewrite)
 	}
-	c.bytes = r.Type.Size
-	for _, extent := range c.shape {
+	if len(b) < 11+4*rank || int(b[2]) != rank+1 {
+		return errDamaged
+	}
+	c := &chunks{filters: r.filters, bytes: r.Type.Size}
+	r.chunks = c
+	for i := range rank {
+		extent := int(le.Uint32(b[11+4*i:]))
 		if extent < 1 || c.bytes > maxChunk/extent {
 			return errDamaged
 		}
-		c.bytes *= extent
+		c.shape, c.bytes = append(c.shape, extent), c.bytes*extent
 	}
-	if err := index(); err != nil {
-		return err
+	if root := le.Uint64(b[3:]); root != undefined {
+		if err := r.tree(root, 0); err != nil {
+			return err
+		}
 	}
 	return c.check(r.Shape)
 }
@@ -144,86 +133,6 @@ func (r *datasetReader) placeChunks(b []byte) error {
 const rewrite = `write the file without libver, or rewrite it: python -c "import h5py; old, new = ` +
 	`h5py.File('old.h5'), h5py.File('new.h5', 'w'); ` +
 	`old.visititems(lambda n, d: new.update({n: d[()]}) if hasattr(d, 'shape') else None)"`
-
-// placeIndexed reads a layout message of version 4 or 5.
-func (r *datasetReader) placeIndexed(b []byte) (index func() error, err error) {
-	const filtered, single, implicit, fixedArray, extensibleArray, tree = 2, 1, 2, 3, 4, 5
-	rank := len(r.Shape)
-	if len(b) < 5 || int(b[3]) != rank+1 {
-		return nil, errDamaged
-	}
-	flags, width := b[2], int(b[4])
-	at := 5 + (rank+1)*width
-	if width < 1 || width > 8 || len(b) < at+1 {
-		return nil, errDamaged
-	}
-	for i := range rank {
-		r.chunks.shape = append(r.chunks.shape, int(min(uint(b[5+i*width:5+(i+1)*width]), maxChunk+1)))
-	}
-	kind, b := b[at], b[at+1:]
-	if kind == single {
-		return r.single(b, flags&filtered != 0)
-	}
-	// The address follows the settings of the index. The settings are skipped, because the index
-	// contains them too.
-	form, known := map[byte]struct {
-		settings int // bytes
-		read     func(address uint64) error
-	}{implicit: {0, r.implicit}, fixedArray: {1, r.fixedArray}, extensibleArray: {5, r.extensibleArray},
-		tree: {6, r.chunkTree}}[kind]
-	if !known || len(b) < form.settings+8 {
-		return nil, errDamaged
-	}
-	address := le.Uint64(b[form.settings:])
-	return func() error {
-		if address == undefined {
-			return nil // nothing was written
-		}
-		return form.read(address)
-	}, nil
-}
-
-// implicit lists chunks that follow each other without an index.
-func (r *datasetReader) implicit(address uint64) error {
-	const bytes = 32 // of memory for a chunk
-	n, most := uint64(1), min(r.file.size/uint64(r.chunks.bytes), r.left/bytes)
-	for axis, extent := range r.chunks.shape {
-		along := max(1, (r.limits[axis]-1)/uint64(extent)+1)
-		if along > most/n {
-			return errDamaged
-		}
-		n *= along
-	}
-	for i := range n {
-		r.add(chunk{address: address + i*uint64(r.chunks.bytes), size: uint32(r.chunks.bytes)}, r.coordinates(i))
-	}
-	return nil
-}
-
-// single reads the address of the only chunk.
-func (r *datasetReader) single(b []byte, filtered bool) (index func() error, err error) {
-	one := chunk{}
-	if filtered {
-		if len(b) < 12 {
-			return nil, errDamaged
-		}
-		one.size, one.mask = uint32(min(le.Uint64(b), maxChunk+1)), le.Uint32(b[8:])
-		b = b[12:]
-	}
-	if len(b) < 8 {
-		return nil, errDamaged
-	}
-	one.address = le.Uint64(b)
-	return func() error {
-		if !filtered {
-			one.size = uint32(r.chunks.bytes)
-		}
-		if one.address != undefined {
-			r.chunks.list = append(r.chunks.list, one)
-		}
-		return nil
-	}, nil
-}
 
 // tree reads a node of the tree that indexes chunks.
 func (r *datasetReader) tree(address uint64, depth int) error {
@@ -264,6 +173,18 @@ func (r *datasetReader) tree(address uint64, depth int) error {
 		r.add(chunk{address: child, size: le.Uint32(e), mask: le.Uint32(e[4:])}, at)
 	}
 	return nil
+}
+
+// add adds a chunk by its place, unless it is left from before the dataset was made smaller.
+func (r *datasetReader) add(one chunk, at []uint64) {
+	for axis, extent := range r.chunks.shape {
+		n := uint64(count(r.Shape[axis], extent))
+		if at[axis] >= n {
+			return
+		}
+		one.index = one.index*n + at[axis]
+	}
+	r.chunks.list = append(r.chunks.list, one)
 }
 
 // count is the number of chunks along an axis.

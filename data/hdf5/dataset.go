@@ -72,10 +72,8 @@ func (f *File) open(address uint64) (*Dataset, error) {
 type datasetReader struct {
 	*scan
 	*Dataset
-	layout    []byte
-	filters   []uint16
-	limits    []uint64 // maximum extents; those of unlimited axes are not used
-	unlimited int      // the only axis without a limit; 0 if there is none or several
+	layout  []byte
+	filters []uint16
 }
 
 func (r *datasetReader) message(m message) (err error) {
@@ -100,9 +98,8 @@ func (r *datasetReader) message(m message) (err error) {
 	return err
 }
 
-// dataspace reads the extents of the array and their maxima.
+// dataspace reads the extents of the array.
 func (r *datasetReader) dataspace(b []byte) error {
-	const limitsFlag = 1
 	if len(b) < 4 {
 		return errDamaged
 	}
@@ -118,33 +115,18 @@ func (r *datasetReader) dataspace(b []byte) error {
 	if rank == 0 {
 		return errors.New("is a single value; an array of instances is needed")
 	}
-	limited, limits := b[2]&limitsFlag != 0, at+8*rank
-	if rank > 8 || len(b) < limits || limited && len(b) < limits+8*rank {
+	if rank > 8 || len(b) < at+8*rank {
 		return errDamaged
 	}
-	r.Shape, r.limits, r.unlimited = make([]int, rank), make([]uint64, rank), 0
-	values, unlimited := uint64(1), 0
+	r.Shape = make([]int, rank)
+	values := uint64(1)
 	for axis := range rank {
 		extent := le.Uint64(b[at+8*axis:])
 		if extent > maxExtent || extent > 0 && values > maxValues/extent {
 			return errDamaged
 		}
 		values *= max(extent, 1)
-		limit := extent
-		if limited {
-			limit = le.Uint64(b[limits+8*axis:])
-		}
-		switch {
-		case limit == undefined:
-			r.unlimited = axis
-			unlimited++
-		case limit < extent:
-			return errDamaged
-		}
-		r.Shape[axis], r.limits[axis] = int(extent), limit
-	}
-	if unlimited > 1 {
-		r.unlimited = 0
+		r.Shape[axis] = int(extent)
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 // Package hdf5 reads arrays of numbers from the HDF5 files that h5py, CLAM and TRIDENT
 // write: groups, and contiguous and chunked datasets of integers and floats, compressed by
-// deflate with or without shuffle, in the forms of HDF5 1.0 to 2.0.
+// deflate with or without shuffle, in the forms that HDF5 1.0 to 2.0 write by default.
 //
 // Files come from anywhere, so each length is checked before memory is allocated for it,
 // and the metadata that an operation reads is bounded by twice the size of the file.
