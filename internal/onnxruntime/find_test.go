@@ -291,19 +291,3 @@ func TestCompareVersions(t *testing.T) {
 		}
 	}
 }
-
-func TestLinkerConfiguration(t *testing.T) {
-	m := newMachine(t)
-	conf := m.write([]byte("# comment\ninclude conf.d/*.conf\n/opt/one  # trailing\n\n"), "ld.so.conf")
-	m.write([]byte("/opt/two\n/opt/three\n"), "conf.d/a.conf")
-	m.write([]byte("include ../ld.so.conf\n"), "conf.d/loop.conf")
-	got := ldConfDirs(conf, 0)
-	for _, want := range []string{"/opt/one", "/opt/two", "/opt/three"} {
-		if !strings.Contains(strings.Join(got, " "), want) {
-			t.Errorf("%v lacks %s", got, want)
-		}
-	}
-	if got := ldConfDirs(m.path("missing"), 0); got != nil {
-		t.Errorf("a missing file has %v", got)
-	}
-}

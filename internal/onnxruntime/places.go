@@ -3,7 +3,6 @@
 package onnxruntime
 
 import (
-	"bufio"
 	"cmp"
 	"os"
 	"os/exec"
@@ -12,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/native"
 )
 
@@ -162,42 +160,8 @@ func systemDirs(goos string, getenv func(string) string) []string {
 	}
 	dirs := filepath.SplitList(getenv("LD_LIBRARY_PATH"))
 	dirs = append(dirs, "/usr/local/lib", "/usr/local/lib64", "/usr/lib", "/usr/lib64")
-	dirs = append(dirs, ldConfDirs("/etc/ld.so.conf", 0)...)
-	return append(dirs, "/opt/onnxruntime/lib", "/home/linuxbrew/.linuxbrew/lib")
-}
-
-// ldConfDirs returns the directories in a configuration file of the dynamic linker; none if the
-// file cannot be read.
-func ldConfDirs(path string, depth int) []string {
-	if depth > 4 {
-		return nil
-	}
-	f, _, err := fileio.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	var dirs []string
-	sc := bufio.NewScanner(f)
-	for sc.Scan() {
-		line, _, _ := strings.Cut(sc.Text(), "#")
-		line = strings.TrimSpace(line)
-		if pattern, ok := strings.CutPrefix(line, "include"); ok {
-			pattern = strings.TrimSpace(pattern)
-			if !filepath.IsAbs(pattern) {
-				pattern = filepath.Join(filepath.Dir(path), pattern)
-			}
-			files, _ := filepath.Glob(pattern)
-			for _, file := range files {
-				dirs = append(dirs, ldConfDirs(file, depth+1)...)
-			}
-			continue
-		}
-		if filepath.IsAbs(line) {
-			dirs = append(dirs, line)
-		}
-	}
-	return dirs
+	debian, _ := filepath.Glob("/usr/lib/*-linux-gnu") // the pattern is valid
+	return append(append(dirs, debian...), "/opt/onnxruntime/lib", "/home/linuxbrew/.linuxbrew/lib")
 }
 
 // pythonGlobs returns patterns for the library inside Python's onnxruntime packages. It does not
