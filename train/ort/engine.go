@@ -223,8 +223,7 @@ func (e *Engine) stepGraph(bags int) (*graph.Graph, error) {
 			g = columns
 		}
 	}
-	const instances = 1 << 15 // of a large bag
-	return graph.DepthFirst(g, instances, bags), nil
+	return g, nil
 }
 
 // scales returns the values of kept elements of the dropout masks.
