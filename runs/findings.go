@@ -39,7 +39,7 @@ const (
 	uncertain     = 0.3  // width of the interval of the test accuracy
 	disagreeing   = 0.1  // between the accuracies on validation and test bags
 	unmoved       = 0.02 // mean way of the label weights from equal weights to a single label
-	jumping       = 0.1  // share of the last epochs in which the likeliest candidate of a bag changes
+	jumping       = 0.12 // share of the last epochs in which the likeliest candidate of a bag changes
 	doubted       = 0.1  // probability of all candidates together, with more than 0.8 for another class
 	confident     = 0.95 // share of training bags whose prediction is a candidate, in a model that is sure
 )
@@ -263,6 +263,9 @@ func (j *judged) unmovedWeights() (float64, string) {
 // jumpingWeights counts how often the likeliest candidate changes in the last half of the epochs, in the training bags
 // whose label weights were recorded.
 func (j *judged) jumpingWeights() (float64, string) {
+	if j.report.Fitted != nil {
+		return 0, ""
+	}
 	changes, steps := 0, 0
 	for _, t := range j.report.Trajectories {
 		for e := max(1, len(t.Weights)/2); e < len(t.Weights); e++ {
@@ -276,8 +279,8 @@ func (j *judged) jumpingWeights() (float64, string) {
 	if steps < 10*supported || share < jumping {
 		return 0, ""
 	}
-	return share, fmt.Sprintf("the likeliest candidate of a training bag still changes in %.0f %% of the last %d epochs, on average",
-		100*share, steps/len(j.report.Trajectories))
+	return share, fmt.Sprintf("the likeliest candidate of a training bag still changes in %.0f %% of the last %d epochs, "+
+		"on average", 100*share, steps/len(j.report.Trajectories))
 }
 
 // doubtful finds training bags whose candidates the model rejects, if it is sure in general.

@@ -91,7 +91,7 @@ func install(version, proxy, cache string, p platform, binary string) error {
 		cgo = "1"
 		env = append(env, "CC="+p.compiler)
 	}
-	ldflags := "-s -w"
+	ldflags := "-s -w -buildid=" // the ID depends on the objects of the C compiler, which on Windows contain times
 	// it keeps debug information, with paths of its cache, unless told
 	if p.system == "linux" && strings.Contains(p.compiler, "ziglang") {
 		ldflags += " -extldflags=-Wl,--strip-all"

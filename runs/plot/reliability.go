@@ -4,8 +4,11 @@ package plot
 
 import (
 	"errors"
+	"fmt"
 	"image/color"
 	"io"
+	"math"
+	"strconv"
 
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg/draw"
@@ -14,8 +17,9 @@ import (
 )
 
 // Reliability draws a reliability diagram: the accuracy of the bags in each bin of the
-// probability of their predicted class and, below it, the share of the bags in the bin. On
-// the diagonal, predictions are as often right as their probability says.
+// probability of their predicted class and, below it, the share and the number of the bags in the bin. On
+// the diagonal, predictions are as often right as their probability says. The heading has the expected calibration
+// error, which weights the distance of each bin from the diagonal with its bags.
 func Reliability(w io.Writer, title string, bins []measure.Bin) error {
 	bags := 0
 	for _, b := range bins {
@@ -24,21 +28,40 @@ func Reliability(w io.Writer, title string, bins []measure.Bin) error {
 	if bags == 0 {
 		return errors.New("plot of the reliability diagram: there is no bag with a known label")
 	}
-	top, bottom := newPanel("", "", "accuracy"), newPanel("", "probability of the predicted class", "share of bags")
+	ece := 0.0
+	for _, b := range bins {
+		if b.Bags > 0 {
+			ece += float64(b.Bags) / float64(bags) * math.Abs(*b.Accuracy-*b.Confidence)
+		}
+	}
+	top, bottom := newPanel(fmt.Sprintf("%d bags, expected calibration error %.3f", bags, ece), "", "accuracy"), newPanel("", "probability of the predicted class", "share of bags")
 	for _, p := range []*panel{top, bottom} {
 		p.addGrid()
 		p.X.Min, p.X.Max, p.X.Tick.Marker = 0, 1, shareTicks
 		p.Y.Min, p.Y.Max, p.Y.Tick.Marker = 0, 1, shareTicks
 	}
 	var means plotter.XYs
+	counts := plotter.XYLabels{}
 	for _, b := range bins {
 		if b.Bags == 0 {
 			continue
 		}
 		top.addBar(b.Low, b.High, *b.Accuracy, blue)
 		bottom.addBar(b.Low, b.High, float64(b.Bags)/float64(bags), frame)
+		counts.XYs = append(counts.XYs, plotter.XY{X: (b.Low + b.High) / 2, Y: float64(b.Bags) / float64(bags)})
+		counts.Labels = append(counts.Labels, strconv.Itoa(b.Bags))
 		means = append(means, plotter.XY{X: *b.Confidence, Y: *b.Accuracy})
 	}
+	labels, err := plotter.NewLabels(counts)
+	if err != nil {
+		return err
+	}
+	for i := range labels.TextStyle {
+		labels.TextStyle[i] = textStyle(tickSize, draw.XCenter, draw.YBottom)
+	}
+	labels.Offset.Y = 2
+	bottom.Y.Max = 1.1 // leaves space for the number above a full bar
+	bottom.Add(labels)
 	diagonal := stroke(ink, 5, 3)
 	top.Add(&plotter.Line{XYs: plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, LineStyle: diagonal})
 	top.Add(&plotter.Scatter{XYs: means, GlyphStyle: draw.GlyphStyle{Color: orange, Radius: 3, Shape: draw.CircleGlyph{}}})

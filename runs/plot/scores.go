@@ -55,7 +55,7 @@ func histograms(w io.Writer, title string, rows []ScoreRow, low, high, height fl
 				p.X.Label.Text = "attention score"
 			}
 			if j == 0 {
-				p.Y.Label.Text = "share of instances"
+				p.Y.Label.Text = "share of instances (log scale)"
 			}
 			p.X.Min, p.X.Max = low, high
 			p.Y.Min, p.Y.Max, p.Y.Tick.Marker = floor, 0, percentTicks

@@ -14,7 +14,8 @@ import (
 )
 
 // WeightTrajectories draws, for every bag, the weights of its candidate labels over the epochs
-// (paper Eq. 6 and 7), with the true label highlighted. classes may be nil.
+// (paper Eq. 6 and 7), with the true label highlighted. A bag whose largest weight ends on another label is marked as
+// wrong. classes may be nil.
 func WeightTrajectories(w io.Writer, title string, bags []train.Trajectory, classes []string) error {
 	if len(bags) == 0 || len(bags[0].Weights) == 0 {
 		return errors.New("plot of the label weights: there is no bag to follow")
@@ -50,6 +51,9 @@ func bagPanel(bag train.Trajectory, classes []string, left, bottom bool) *panel 
 	head := fmt.Sprintf("bag %d", bag.Bag)
 	if bag.Label >= 0 {
 		head += ", true: " + className(classes, bag.Label)
+		if last := bag.Weights[len(bag.Weights)-1]; last[bag.Label] < slices.Max(last) {
+			head = "WRONG: " + head
+		}
 	}
 	p := newPanel(head, "", "")
 	p.addGrid()

@@ -4,6 +4,7 @@ package serve
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -128,8 +129,10 @@ type openVersion struct {
 	seen   string // identity of its file if it is reliable; "": compare the hash
 	sha256 string // of its file
 	info   runtime.Info
-	queue  *queue
-	inUse  sync.RWMutex // read-locked by each request
+	// of its training, if the summary of the run is beside the file
+	findings []string
+	queue    *queue
+	inUse    sync.RWMutex // read-locked by each request
 }
 
 // close waits for the requests in progress and frees the version.
@@ -279,9 +282,32 @@ func (m *models) load(p modelFile, hash string, old *openVersion) (*openVersion,
 		_ = model.Close() // the error could only be ignored
 		return nil, err
 	}
-	return &openVersion{modelFile: p, sha256: hash, info: model.Info(),
+	return &openVersion{modelFile: p, sha256: hash, info: model.Info(), findings: findingsOf(p.path, hash),
 		queue: newQueue(p.name, model, m.batching, m.memory, m.metrics)}, nil
 }
+
+// findingsOf returns what the training of a model found, as sentences, from the summary.json beside the file. A
+// summary of another file says nothing; nor does a missing one, because a model needs none.
+func findingsOf(path, hash string) (texts []string) {
+	var summary struct {
+		ModelSHA256 string `json:"model_sha256"`
+		Findings    []struct{ Text, Advice string }
+	}
+	text, err := fileio.ReadAtMost(filepath.Join(filepath.Dir(path), "summary.json"), maxSummary, "a summary")
+	if err != nil || json.Unmarshal(text, &summary) != nil || summary.ModelSHA256 != hash {
+		return nil
+	}
+	for _, f := range summary.Findings {
+		if f.Advice != "" {
+			f.Text += ": " + f.Advice
+		}
+		texts = append(texts, f.Text)
+	}
+	return texts
+}
+
+// maxSummary is the largest summary.json in bytes that is read.
+const maxSummary = 4 << 20
 
 // replaceable rejects a model that would change the form of requests or answers: another signature,
 // input shape, order of features or list of classes.

@@ -10,9 +10,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"log/slog"
 	"math/big"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,11 +26,43 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/miplc/miplc/internal/contract"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/serve/oip"
 )
+
+// The page shows what the training of a model found, if the summary beside the file is of this file.
+func TestFindingsBesideTheModel(t *testing.T) {
+	s := start(t)
+	const finding = `"findings":["the training accuracy is far above: train less","few test bags"]`
+	if _, text := s.ask(t, "GET", "/models", ""); strings.Contains(text, "findings") {
+		t.Errorf("findings without a summary: %s", text)
+	}
+	hash, err := fileio.SHA256(bagModel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for sum, want := range map[string]bool{hash: true, "of another file": false} {
+		dir := t.TempDir()
+		put(t, filepath.Join(dir, modelFileName), bagModel)
+		summary := fmt.Sprintf(`{"model_sha256": %q, "findings": [{"text": "the training accuracy is far above", "advice": `+
+			`"train less"}, {"text": "few test bags"}]}`, sum)
+		if err := os.WriteFile(filepath.Join(dir, "summary.json"), []byte(summary), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		server, err := New(dir, func(path string) (*runtime.Model, error) { return runtime.Open(path) }, s.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		server.handler().ServeHTTP(w, httptest.NewRequest("GET", "/models", nil))
+		if strings.Contains(w.Body.String(), finding) != want {
+			t.Errorf("summary of %s: %s", sum, w.Body)
+		}
+	}
+}
 
 func TestScan(t *testing.T) {
 	dir := t.TempDir()

@@ -78,6 +78,7 @@ func getFile(name string) func(http.ResponseWriter, *http.Request) error {
 type modelInfo struct {
 	Name     string   `json:"name"`
 	Versions []string `json:"versions"`
+	Findings []string `json:"findings,omitempty"` // weaknesses that the training found, the most harmful first
 	runtime.Info
 }
 
@@ -86,7 +87,7 @@ func (s *Server) getModels(w http.ResponseWriter, _ *http.Request) error {
 	all := []modelInfo{}
 	for _, name := range s.models.names() {
 		if v, done, err := s.models.use(name, ""); err == nil { // it may have been removed just now
-			all = append(all, modelInfo{name, s.models.versions(name), v.info})
+			all = append(all, modelInfo{name, s.models.versions(name), v.findings, v.info})
 			done()
 		}
 	}

@@ -46,6 +46,10 @@ function describe() {
   at("shape").textContent = (cut ? "A bag is an image file, which is cut into instances, or JSON: " : encoder ? `A bag is a list of image files, which are resized to ${shape[2]} × ${shape[1]} pixels, or JSON: ` : "A bag is JSON: ")
     + `{"instances": [[…], …]}, each instance ${shape.length > 1 ? "an image of shape " + shape.join(" × ") : "a list of " + shape[0] + " numbers"}. `
     + `Classes: ${classes.join(", ")}.`;
+  const { findings = [] } = model();
+  at("found").hidden = findings.length === 0;
+  at("found").querySelector("summary").textContent = `The training found ${findings.length === 1 ? "a weakness" : findings.length + " weaknesses"} of this model`;
+  at("found").querySelector("ul").replaceChildren(...findings.map((text) => Object.assign(document.createElement("li"), { textContent: text })));
 }
 
 const size = (shape) => shape.reduce((a, b) => a * b, 1);
