@@ -104,7 +104,11 @@ func (c *Cell) latex() string {
 	case c.Down < 0:
 		return ""
 	case c.Value != nil:
-		return latexEscape(c.Value.String()) + map[Mark]string{None: "", FirstBetter: "$\\bullet$",
+		text := latexEscape(c.Value.String())
+		if c.Value.Best {
+			text = "\\textbf{" + text + "}"
+		}
+		return text + map[Mark]string{None: "", FirstBetter: "$\\bullet$",
 			FirstWorse: "$\\circ$"}[c.Value.Mark]
 	case c.Down > 1:
 		return fmt.Sprintf("\\multirow{%d}{*}{%s}", c.Down, latexEscape(c.Text))

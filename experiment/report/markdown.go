@@ -89,7 +89,11 @@ func (c *Cell) markdown() string {
 	case c.Value == nil:
 		return mdEscape(c.Text)
 	}
-	return strings.TrimSpace(c.Value.String() + " " + symbols[c.Value.Mark])
+	text := c.Value.String()
+	if c.Value.Best {
+		text = "**" + text + "**"
+	}
+	return strings.TrimSpace(text + " " + symbols[c.Value.Mark])
 }
 
 var symbols = map[Mark]string{None: "", FirstBetter: "•", FirstWorse: "◦"}

@@ -4,8 +4,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,6 +110,43 @@ func (r *Report) status() string {
 	return text + "; entries without a result show a dash."
 }
 
+// design returns how the splits were drawn and which specs the learners have.
+func (r *Report) design() []string {
+	text := drawing(&r.Experiment.Splits)
+	for i := range r.Experiment.Data {
+		if d := &r.Experiment.Data[i]; d.Splits != nil {
+			text += "; " + d.Name.V + ": " + drawing(d.Splits)
+		}
+	}
+	var specs []string
+	for _, l := range r.Experiment.Learners {
+		specs = append(specs, cmp.Or(l.Title, l.Name.V)+": "+l.Spec.V)
+	}
+	return []string{text + ". Specs, before the settings of the experiment: " + strings.Join(specs, "; ") + ". The best mean " +
+		"of each dataset and r is bold."}
+}
+
+// drawing describes how splits are drawn.
+func drawing(s *definition.Splits) string {
+	text := diag.Count(s.Count, "split")
+	if s.Index.V != "" {
+		return text + " from " + s.Index.V
+	}
+	if s.Folds > 0 {
+		text += fmt.Sprintf(": %d folds", s.Folds)
+	} else {
+		text += fmt.Sprintf(": %v %% of the bags for training", math.Round(1000*s.Train)/10)
+	}
+	text += fmt.Sprintf(", seeds from %d", s.Seed)
+	if s.Stratify {
+		text += ", the same share of each class in all parts"
+	}
+	if s.Validation > 0 {
+		text += fmt.Sprintf(", %v %% of the training bags for validation", math.Round(1000*s.Validation)/10)
+	}
+	return text
+}
+
 // notes returns the text below the tables.
 func (r *Report) notes() []string {
 	e := r.Experiment
@@ -124,6 +163,7 @@ func (r *Report) notes() []string {
 			"•/◦: %s is significantly better/worse than the learner of the row (%s, level %v).",
 			r.measureTitles(), r.referenceTitle(), r.testName(), significance))
 	}
+	list = append(list, r.design()...)
 	list = append(append(list, r.added...), r.missingNotes()...)
 	if r.Corrected && r.done > 0 && !r.knowsBags() {
 		list = append(list, "Some results were computed by a version of miplc that did not record the numbers of bags. "+

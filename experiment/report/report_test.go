@@ -552,7 +552,7 @@ func TestTableOfPublishedNumbers(t *testing.T) {
 	for _, line := range []string{
 		"| Learner | r | MNIST\\_MIPL | published | CRC | published |",
 		"| MIPLGP |  | – | – | – | 0.4 |",
-		"|  | 1 | 0.885±0.036 ◦ | 0.949±0.016 | – | – |",
+		"|  | 1 | **0.885±0.036** ◦ | 0.949±0.016 | – | – |",
 	} {
 		if !strings.Contains(string(doc.markdown()), line) {
 			t.Errorf("%q is not in\n%s", line, doc.markdown())

@@ -69,6 +69,7 @@ type Estimate struct {
 	Findings  int      `json:"findings,omitempty"`  // splits with findings, other than trainings that diverged
 	Diverged  int      `json:"diverged,omitempty"`  // splits whose training diverged; their values count
 	Mark      Mark     `json:"mark"`
+	Best      bool     `json:"best,omitempty"`    // the best mean of its dataset and r in the table
 	Tested    bool     `json:"tested"`            // against the reference
 	NoTest    string   `json:"no_test,omitempty"` // why not; "" for the reference and if all learners have one split
 }
@@ -232,6 +233,7 @@ func (r *Report) valuesTable(it *definition.Item, withPublished bool) *Table {
 		}
 		r.learnerRows(t, l, sets, falseLabels, withR, withPublished)
 	}
+	r.markBest(t, withR)
 	r.baselineRows(t, sets, falseLabels, withR, withPublished)
 	t.Notes = append(r.tally(t), r.marksNote(t)...)
 	if withPublished {
@@ -309,6 +311,7 @@ func (r *Report) acrossTable(it *definition.Item) *Table {
 		}
 		t.Rows = append(t.Rows, Row{Cells: cells, Rule: len(t.Rows) == 0})
 	}
+	r.markBest(t, false)
 	cells, measured := []Cell{{Text: baselineName}}, false
 	for _, s := range sets {
 		for _, v := range s.r {
@@ -321,6 +324,34 @@ func (r *Report) acrossTable(it *definition.Item) *Table {
 	}
 	t.Notes = append(r.tally(t), r.marksNote(t)...)
 	return t
+}
+
+// markBest marks the best means of each column, and of each r if the second column has r. Means that are printed alike
+// are equally good; a learner alone is not the best.
+func (r *Report) markBest(t *Table, withR bool) {
+	groups := map[string][]*Estimate{}
+	for _, row := range t.Rows {
+		for i := range row.Cells {
+			if m := row.Cells[i].Value; m != nil {
+				key := strconv.Itoa(i)
+				if withR {
+					key += " " + row.Cells[1].Text
+				}
+				groups[key] = append(groups[key], m)
+			}
+		}
+	}
+	for _, list := range groups {
+		best := list[0].Mean
+		for _, m := range list {
+			if better := m.Mean > best; better != r.measure.Lower && m.Mean != best {
+				best = m.Mean
+			}
+		}
+		for _, m := range list {
+			m.Best = len(list) > 1 && fmt.Sprintf("%.3f", m.Mean) == fmt.Sprintf("%.3f", best)
+		}
+	}
 }
 
 // tally counts the results of the comparisons in a table, like the paper's text.

@@ -91,9 +91,9 @@ func install(version, proxy, cache string, p platform, binary string) error {
 		cgo = "1"
 		env = append(env, "CC="+p.compiler)
 	}
-	ldflags := "-s -w -buildid=" // the ID depends on the objects of the C compiler, which on Windows contain times
-	// it keeps debug information, with paths of its cache, unless told
-	if p.system == "linux" && strings.Contains(p.compiler, "ziglang") {
+	ldflags := "-s -w -buildid=" // the ID depends on objects of the C compiler
+	// it keeps debug information, with paths of its cache, and on Windows an ID of it, unless told
+	if strings.Contains(p.compiler, "ziglang") {
 		ldflags += " -extldflags=-Wl,--strip-all"
 	}
 	build := exec.Command("go", "install", "-trimpath", "-ldflags="+ldflags, path+"/cmd/miplc@"+version)
