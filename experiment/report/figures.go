@@ -105,7 +105,7 @@ func (r *Report) rFigure(it *definition.Item) ([]figure, error) {
 			panels = append(panels, p)
 		}
 	}
-	return r.curves(r.title(it, capital(r.measure.Title)+" over r"), "r (false positive labels)", false, panels)
+	return r.curves(r.title(it, capital(r.measure.Title)+" over r"), plot.Axes{X: "r (false positive labels)"}, panels)
 }
 
 // variantName returns a name that distinguishes learners with the same title by their group.
@@ -127,13 +127,13 @@ func appendPoint(list []plot.Point, x float64, c Cell) []plot.Point {
 	return append(list, p)
 }
 
-func (r *Report) curves(title, x string, log bool, panels []plot.CurvePanel) ([]figure, error) {
+func (r *Report) curves(title string, axes plot.Axes, panels []plot.CurvePanel) ([]figure, error) {
 	if len(panels) == 0 {
 		return nil, nil
 	}
 	var svg bytes.Buffer
-	if err := plot.Curves(&svg, title, plot.Axes{X: x, Y: r.measure.Title, LogX: log, MaxY: r.measure.Max},
-		panels); err != nil {
+	axes.Y, axes.MaxY = r.measure.Title, r.measure.Max
+	if err := plot.Curves(&svg, title, axes, panels); err != nil {
 		return nil, err
 	}
 	return []figure{{Title: title, SVG: svg.Bytes()}}, nil
@@ -148,7 +148,7 @@ func (r *Report) varyFigures(it *definition.Item) ([]figure, error) {
 		if l.Vary == nil || !it.Names(l.Name.V) {
 			continue
 		}
-		values, log := numbers(l.Vary)
+		values, axes := positions(l.Vary)
 		var panels []plot.CurvePanel
 		for _, s := range r.datasets(it) {
 			p := plot.CurvePanel{Heading: s.data.Name.V}
@@ -170,7 +170,7 @@ func (r *Report) varyFigures(it *definition.Item) ([]figure, error) {
 			}
 		}
 		made, err := r.curves(fmt.Sprintf("%s: %s", r.title(it, capital(r.measure.Title)+" over "+l.Vary.Key), l.Title),
-			l.Vary.Key, log, panels)
+			axes, panels)
 		if err != nil {
 			return nil, err
 		}
@@ -179,19 +179,18 @@ func (r *Report) varyFigures(it *definition.Item) ([]figure, error) {
 	return list, nil
 }
 
-// numbers returns the positions of the values of a setting on an axis: the numbers themselves, on a
-// logarithmic axis if they span a factor of ten. Values that are not numbers get the positions 1,
-// 2, ... in the order of the file.
-func numbers(a *definition.Axis) (list []float64, log bool) {
+// positions returns the positions of the values of a setting on an axis: the numbers themselves, on a
+// logarithmic axis if they span a factor of ten. Values that are not numbers are categories in the order of the file.
+func positions(a *definition.Axis) (list []float64, axes plot.Axes) {
 	low, high := 0.0, 0.0
 	for i, v := range a.Values {
 		x, err := strconv.ParseFloat(v.Value, 64)
 		if err != nil {
-			list = nil
-			for j := range a.Values {
-				list = append(list, float64(j+1))
+			axes, list = plot.Axes{X: a.Key}, nil
+			for j, v := range a.Values {
+				list, axes.Categories = append(list, float64(j+1)), append(axes.Categories, v.Value)
 			}
-			return list, false
+			return list, axes
 		}
 		list = append(list, x)
 		if i == 0 {
@@ -199,5 +198,5 @@ func numbers(a *definition.Axis) (list []float64, log bool) {
 		}
 		low, high = min(low, x), max(high, x)
 	}
-	return list, low > 0 && high >= 10*low
+	return list, plot.Axes{X: a.Key, LogX: low > 0 && high >= 10*low}
 }

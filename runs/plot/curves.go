@@ -37,6 +37,8 @@ type Axes struct {
 	X, Y string
 	LogX bool // the axis of x is logarithmic; all x must be above 0
 	MaxY float64
+	// Categories are the names of x = 1, 2, ...; no line joins them. nil: x are numbers
+	Categories []string
 }
 
 // Curves draws adjacent panels of a measure over a quantity x, each mean with a bar of one standard
@@ -54,7 +56,7 @@ func Curves(w io.Writer, title string, axes Axes, panels []CurvePanel) error {
 			p.Y.Label.Text = axes.Y
 		}
 		p.addGrid()
-		ticks, left, right := pointTicks(in.Curves, axes.LogX)
+		ticks, left, right := pointTicks(in.Curves, axes)
 		for _, c := range in.Curves {
 			// Shift the curves a little, so that no bar covers another.
 			at := slices.Index(names, c.Name)
@@ -105,7 +107,12 @@ func (p *panel) addCurve(c Curve, style draw.LineStyle, shift float64, axes Axes
 			}})
 		}
 	}
-	p.addLine(points, style)
+	if axes.Categories == nil {
+		p.addLine(points, style)
+		return
+	}
+	p.Add(&plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{Color: style.Color, Radius: 3,
+		Shape: draw.CircleGlyph{}}})
 }
 
 func place(x float64, log bool) float64 {
@@ -145,7 +152,7 @@ func tenthTicks(low, high float64) (ticks gonum.ConstantTicks) {
 }
 
 // pointTicks returns a tick for every x of a point, and the range with a margin.
-func pointTicks(curves []Curve, log bool) (ticks gonum.ConstantTicks, low, high float64) {
+func pointTicks(curves []Curve, axes Axes) (ticks gonum.ConstantTicks, low, high float64) {
 	var xs []float64
 	for _, c := range curves {
 		for _, q := range c.Points {
@@ -158,8 +165,13 @@ func pointTicks(curves []Curve, log bool) (ticks gonum.ConstantTicks, low, high 
 		return nil, 0, 1
 	}
 	slices.Sort(xs)
+	style := textStyle(tickSize, draw.XCenter, draw.YTop)
 	for _, x := range xs {
-		ticks = append(ticks, gonum.Tick{Value: place(x, log), Label: strconv.FormatFloat(x, 'g', -1, 64)})
+		label := strconv.FormatFloat(x, 'g', -1, 64)
+		if axes.Categories != nil {
+			label = shorten(axes.Categories[int(x)-1], style, vg.Length(220/len(axes.Categories)))
+		}
+		ticks = append(ticks, gonum.Tick{Value: place(x, axes.LogX), Label: label})
 	}
 	low, high = ticks[0].Value, ticks[len(ticks)-1].Value
 	room := max(0.12*(high-low), 0.1)

@@ -38,16 +38,20 @@ func comparisons() map[string]func(io.Writer) error {
 	unknown := ScoreRow{"MIPLGP", []ScoreCounts{{Epoch: 1, Unknown: []int{0, 1, 2}}}}
 	return map[string]func(io.Writer) error{
 		"over-r": func(w io.Writer) error {
-			return Curves(w, "Variants of the momentum", Axes{"r", "accuracy", false, 1}, panels)
+			return Curves(w, "Variants of the momentum", Axes{"r", "accuracy", false, 1, nil}, panels)
 		},
 		"over-lambda": func(w io.Writer) error {
-			return Curves(w, "Attention loss", Axes{"weight", "accuracy", true, 1}, []CurvePanel{weights})
+			return Curves(w, "Attention loss", Axes{"weight", "accuracy", true, 1, nil}, []CurvePanel{weights})
 		},
 		"many": func(w io.Writer) error {
-			return Curves(w, "Nine", Axes{"r", "accuracy", false, 1}, []CurvePanel{{"", many}})
+			return Curves(w, "Nine", Axes{"r", "accuracy", false, 1, nil}, []CurvePanel{{"", many}})
+		},
+		"categories": func(w io.Writer) error {
+			return Curves(w, "Kinds", Axes{"train.optimizer", "accuracy", false, 1, []string{"sgd", "adam", "a very long name " +
+				"of an optimizer", "adamw"}}, panels)
 		},
 		"one": func(w io.Writer) error {
-			return Curves(w, "One", Axes{"r", "accuracy", false, 1}, []CurvePanel{{"", many[:1]}, {}})
+			return Curves(w, "One", Axes{"r", "accuracy", false, 1, nil}, []CurvePanel{{"", many[:1]}, {}})
 		},
 		"rows": func(w io.Writer) error {
 			return AttentionRows(w, "Attention scores", []ScoreRow{{"DEMIPL-MD", counts(40, 300)}, {"DEMIPL", counts(35, 310)},
@@ -62,6 +66,7 @@ func TestComparisons(t *testing.T) {
 		"over-r":      {">Birdsong-MIPL<", ">DEMIPL-AV<", ">accuracy<", ">r<", ">0.8<", ">4<"},
 		"over-lambda": {">0.0001<", ">0.1<", ">r = 1<"},
 		"many":        {">i<"},
+		"categories":  {">sgd<", ">adamw<", "…<"},
 		"rows":        {">DEMIPL-MD, epoch 10<", ">DEMIPL, epoch 30<", ">MIPLGP, epoch 1<", ">instances, kind unknown<"},
 	}
 	checkFigures(t, comparisons, words, "NaN", "Inf", ">1.2<") // a tick outside the axis
