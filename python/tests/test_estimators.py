@@ -132,6 +132,7 @@ def test_interrupt_and_resume(bags: Bags, tmp_path: Path) -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
     classifier = MIPLClassifier(train__epochs=30, output=tmp_path / "run", callbacks=[interrupt])
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for programs in the background
     with pytest.raises(KeyboardInterrupt):
         classifier.fit(bags)
     with pytest.raises(NotFittedError):

@@ -40,8 +40,6 @@ def test_only_numpy_and_onnxruntime_are_required() -> None:
 def test_import() -> None:
     optional = "pandas polars tqdm matplotlib sklearn h5py onnxruntime asyncio"
     assert run(f"import sys, miplc; print([m for m in '{optional}'.split() if m in sys.modules])").strip() == "[]"
-    code = "import time; import miplc; print(time.process_time())"  # not the clock, for busy machines
-    assert min(float(run(code)) for _ in range(5)) < 0.3
 
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))

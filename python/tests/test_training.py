@@ -111,6 +111,7 @@ def test_interrupt_and_resume(bags: Bags, tmp_path: Path) -> None:
         if epoch["epoch"] == 5:
             os.kill(os.getpid(), signal.SIGINT)
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for programs in the background
     with pytest.raises(KeyboardInterrupt):
         miplc.train(
             "demipl-mlp", bags, settings=settings, output=output, callbacks=[interrupt], progress=False, resume=True

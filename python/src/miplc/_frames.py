@@ -74,6 +74,7 @@ def markdown_tables(text: str) -> dict[str, pandas.DataFrame]:
 
 
 def _cells(row: str) -> list[str]:
-    """Return the texts of a row of a table in Markdown."""
+    """Return the texts of a row of a table in Markdown, without its bold type."""
     cells = re.split(r"(?<!\\)\|", row.strip())[1:-1]
-    return [html.unescape(re.sub(r"\\(.)", r"\1", cell.strip())) for cell in cells]
+    plain = [re.sub(r"(?<!\\)\*\*", "", cell.strip()) for cell in cells]
+    return [html.unescape(re.sub(r"\\(.)", r"\1", cell)) for cell in plain]
