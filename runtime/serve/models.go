@@ -129,7 +129,7 @@ type openVersion struct {
 	seen   string // identity of its file if it is reliable; "": compare the hash
 	sha256 string // of its file
 	info   runtime.Info
-	// of its training, if the summary of the run is beside the file
+	// sentences about weaknesses that training found; nil if the folder of the file has no summary of it
 	findings []string
 	queue    *queue
 	inUse    sync.RWMutex // read-locked by each request
@@ -286,8 +286,8 @@ func (m *models) load(p modelFile, hash string, old *openVersion) (*openVersion,
 		queue: newQueue(p.name, model, m.batching, m.memory, m.metrics)}, nil
 }
 
-// findingsOf returns what the training of a model found, as sentences, from the summary.json beside the file. A
-// summary of another file says nothing; nor does a missing one, because a model needs none.
+// findingsOf returns the findings of a model as sentences. They are in summary.json, in the folder of the model file. It
+// returns nil if there is no summary, or if the summary describes another file.
 func findingsOf(path, hash string) (texts []string) {
 	var summary struct {
 		ModelSHA256 string `json:"model_sha256"`

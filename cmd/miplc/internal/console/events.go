@@ -34,7 +34,7 @@ func NewEvents(c *Console) *Events {
 func (e *Events) Write(kind string, value any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	_ = e.out.Encode(map[string]any{kind: value}) // the training continues if nobody reads the events
+	_ = e.out.Encode(map[string]any{kind: value}) // training goes on even if nobody reads the events
 }
 
 // Note writes {"note": text}.
