@@ -29,6 +29,7 @@ import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
+TESTED = ("compile/xla", "train/crosscheck")  # packages whose tests run on the GPU
 SETTINGS = ["--set", "train.checkpoint=0", "--set", "train.eval_every=1000"]
 
 
@@ -36,7 +37,7 @@ SETTINGS = ["--set", "train.checkpoint=0", "--set", "train.eval_every=1000"]
 
 
 def pack(folder):
-    """Writes the archives base, fashion, cuda and webgpu."""
+    """Writes the archives base, fashion, tests and cuda."""
     os.makedirs(folder, exist_ok=True)
     data, miplc = os.environ["MIPLC_DATA"], os.path.join(folder, "miplc")
     subprocess.run(["go", "build", "-trimpath", "-ldflags=-s -w", "-o", miplc, "./cmd/miplc"], cwd=ROOT, check=True)
@@ -62,6 +63,12 @@ def pack(folder):
     archive(folder, "fashion", {"data/fashion-mnist": os.path.join(data, "fashion-mnist")})
     os.remove(miplc)
     os.remove(birdsong)
+    tests = {"tests/%s.test" % name.replace("/", "-"): os.path.join(folder, os.path.basename(name) + ".test") for name in TESTED}
+    for name, file in zip(TESTED, tests.values()):
+        subprocess.run(["go", "test", "-c", "-trimpath", "-ldflags=-s -w", "-o", file, "./" + name], cwd=ROOT, check=True)
+    archive(folder, "tests", tests)
+    for file in tests.values():
+        os.remove(file)
     cuda = os.environ.get("MIPLC_ORT_GPU")  # the folder onnxruntime/capi of the wheel onnxruntime-gpu
     if cuda:
         slim = os.path.join(folder, "slim.so")
@@ -342,6 +349,10 @@ class Bench:
                 except Failure as why:
                     self.say("| %s | %d | %s | failed: %s |" % (case, runs, h, why))
 
+    def images(self):
+        """Many runs on images."""
+        self.speed(("xla-cuda",), (("mnist", 16, 4), ("mnist", 64, 4)))
+
     def peers(self):
         """PyTorch and JAX on the same bags, one split."""
         self.say("| case | program | ms of an epoch | us of a step |")
@@ -392,7 +403,7 @@ class Bench:
 
     def authors(self):
         """The table of the DEMIPL authors: ten splits of 100 epochs."""
-        for name, r in [(name, r) for r in (1, 2, 3) for name in ("MNIST-MIPL", "FMNIST-MIPL")]:
+        for name, r in self.cases():
             began = time.time()
             try:
                 self.call(
@@ -421,6 +432,68 @@ class Bench:
             if os.path.exists(self.file("authors", "results")):
                 with tarfile.open(os.path.join(self.args.out, "authors.tar"), "w") as tar:
                     tar.add(self.file("authors", "results"), "results")
+
+    def cases(self):
+        """Pairs of a dataset and r."""
+        return [(c.rpartition("-")[0], int(c.rpartition("-")[2])) for c in self.args.cases.split(",")]
+
+    def splits(self):
+        """The authors' loop in PyTorch on their ten splits, as ten processes at the same time."""
+        from scipy.io import loadmat
+
+        for name, r in self.cases():
+            set_, running, began = self.file("%s-%d.npz" % (name.lower(), r)), [], time.time()
+            self.call([self.file("miplc"), "data", "synth", name.lower(), "--source", self.file("data"), "--r", str(r), "-o", set_, "--force"])
+            for n in self.args.splits:
+                split, mat = self.file("split-%d.json" % n), loadmat(self.file("data", "mipl-splits", "index%d.mat" % n))
+                json.dump({part: mat[part + "Index"].ravel().tolist() for part in ("train", "test")}, open(split, "w"))
+                command = [sys.executable, os.path.join(HERE, "pytorch", "demipl.py"), "--data", set_, "--split", split]
+                command += ["--reading", "program", "--cnn", "--normalize", "none", "--lr", "0.05" if r == 3 else "0.01"]
+                command += ["--device", self.args.device, "--epochs", str(self.args.epochs)]
+                running.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, text=True, env=self.env))
+            for n, p in zip(self.args.splits, running):
+                try:
+                    out, _ = p.communicate(timeout=max(1, self.deadline - time.time() - 3))
+                    out = json.loads(out)
+                    self.say("%s, r = %d, split %d: PyTorch %.4f, %d epochs in %.1f s" % (name, r, n, out["test_accuracy"], out["epochs"], out["seconds"]))
+                except (subprocess.TimeoutExpired, ValueError) as why:
+                    p.kill()
+                    self.say("%s, r = %d, split %d: %s" % (name, r, n, type(why).__name__))
+            self.say("%s, r = %d: %.1f s" % (name, r, time.time() - began))
+
+    def kernels(self):
+        """Kernels of a step: the fusions, products and convolutions in the loop that XLA compiled."""
+        for case, runs in (("birdsong", 64), ("mnist", 10)):
+            spec, options = self.data(case)
+            dump = self.file("dump-%s-%d" % (case, runs))
+            shutil.rmtree(dump, ignore_errors=True)
+            flags = "--xla_gpu_deterministic_ops=true --xla_dump_hlo_as_text --xla_dump_to=" + dump
+            seeds = ["--seeds", ",".join(map(str, range(1, runs + 1)))] if runs > 1 else []
+            try:
+                self.train("kernels", spec, "cuda", 1, options + SETTINGS + seeds, 90, dict(self.env, XLA_FLAGS=flags))
+            except Failure as why:
+                self.say("%s, %d runs: %s" % (case, runs, why))
+            for path in sorted(os.listdir(dump) if os.path.isdir(dump) else []):
+                if path.endswith("after_optimizations.txt"):
+                    for body, n in loops(open(os.path.join(dump, path)).read()):
+                        self.say("%s, %d runs, %s, loop %s: %d kernels" % (case, runs, path.split(".")[1], body, n))
+            with tarfile.open(os.path.join(self.args.out, "hlo-%s-%d.tar.xz" % (case, runs)), "w:xz") as tar:
+                for path in os.listdir(dump):
+                    if "after_optimizations.txt" in path or "thunk" in path:
+                        tar.add(os.path.join(dump, path), path)
+
+    def tests(self):
+        """Tests of single ops, gradients and steps of all specs on the GPU, against the interpreter."""
+        env = dict(self.env, MIPLC_TEST_XLA="cuda" if self.args.device == "cuda" else "plugin")
+        for name in TESTED:
+            p = subprocess.run(
+                ["timeout", "-s", "INT", "100", self.file("tests", name.replace("/", "-") + ".test"), "-test.v", "-test.short",
+                 "-test.run=Ops|InPlace|RandomGraphs|Steps|Maxima|Traces|Oracle|TwoRuns|Jobs"],
+                cwd=os.path.join(ROOT, name), env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            )
+            self.log.write(p.stdout)
+            count = {word: len(re.findall(r"--- %s: " % word, p.stdout)) for word in ("PASS", "FAIL", "SKIP")}
+            self.say(name, "exit code", p.returncode, count, *re.findall(r"--- FAIL: \S+", p.stdout)[:20])
 
     def gaussian(self):
         for engine, device in (("xla", "cuda"), ("ort", "cpu")):
@@ -586,6 +659,17 @@ def bags(answer):
     return answer["bags"] if "bags" in answer else answer["predictions"]
 
 
+def loops(hlo):
+    """Finds the bodies of loops in compiled HLO and counts the instructions that launch a kernel."""
+    launches = re.compile(r"= \S+ (?:fusion|custom-call|convolution|dot|reduce|copy|sort|scatter|dynamic-update-slice|dynamic-slice|iota)\(|^ *(?:ROOT )?%\S+ = \(.*\) (?:fusion|custom-call)\(")
+    computations = re.split(r"\n(?=\S)", hlo)
+    bodies = set(re.findall(r"body=%?([\w.\-]+)", hlo))
+    for text in computations:
+        name = re.match(r"%?([\w.\-]+)", text)
+        if name and name.group(1) in bodies:
+            yield name.group(1), sum(bool(launches.search(line)) for line in text.split("\n"))
+
+
 def digest(run):
     return hashlib.sha256(open(os.path.join(run["path"], "model.onnx"), "rb").read()).hexdigest()
 
@@ -603,6 +687,10 @@ def main():
     p.add_argument("--work", default="/tmp/miplc-gpu")
     p.add_argument("--limit", type=float, default=420, help="seconds for all parts")
     p.add_argument("--device", default="cuda")
+    cases = ",".join("%s-%d" % (name, r) for r in (1, 2, 3) for name in ("MNIST-MIPL", "FMNIST-MIPL"))
+    p.add_argument("--cases", default=cases, help="datasets and r of the parts authors and splits")
+    p.add_argument("--epochs", type=int, default=100, help="epochs of the part splits")
+    p.add_argument("--splits", type=int, nargs="*", default=range(1, 11), help="splits of the part splits")
     args = p.parse_args()
     if args.what == "pack":
         return pack(args.packet)
