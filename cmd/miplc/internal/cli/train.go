@@ -82,7 +82,8 @@ shows what works on this machine.
 --seeds, --split-numbers, --grid and --setting train up to 1000 runs with one command, each in
 its own folder below DIR (seed-1, split-2-seed-1-lr-0.05, setting-1, ...). Runs on features that differ only in
 seed, split, learning rate and loss weights train together, which is several times faster;
-with the engine ort this changes no result. Runs on images train one after the other.
+with the engine ort this changes no result. Runs on images train together with xla; with ort,
+they train one after the other.
 
 Ctrl-C stops with exit code 75 and prints the last epoch in the checkpoint. --resume repeats
 the later epochs, on the engine, device and --threads of the run; the result is bit-identical
