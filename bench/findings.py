@@ -1,4 +1,4 @@
-"""Counts the findings of good runs and of runs that are spoiled on purpose, for the table of docs/findings.md.
+"""Counts the findings of good runs and of runs that are spoiled on purpose, for the table of docs/studies.md.
 
     python3 bench/findings.py miplc prototypes.npz birdsong-mipl-r1.npz
 

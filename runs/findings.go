@@ -27,7 +27,7 @@ type Finding struct {
 // maxFindings is the number of findings of a run that are reported.
 const maxFindings = 5
 
-// Thresholds of the findings. docs/findings.md says how often each appears in good and in spoiled runs.
+// Thresholds of the findings. docs/studies.md says how often each appears in good and in spoiled runs.
 const (
 	overfit       = 0.1  // of the training accuracy above the interval of the test accuracy
 	supported     = 5    // test bags of a class that should be predicted
