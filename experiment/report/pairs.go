@@ -65,6 +65,20 @@ func (r *Report) compare(one, other definition.Coord) comparison {
 	return c
 }
 
+// againstReference compares the reference with another learner on the same dataset and r.
+func (r *Report) againstReference(other definition.Coord) comparison {
+	l := r.Experiment.Learner(r.Experiment.Reference.V)
+	at := l.On(other.Data, other.R, definition.Setting{})
+	switch {
+	case l.Vary != nil:
+		return comparison{p: math.NaN(), noTest: fmt.Sprintf("the reference %s has a result for each value of %s (set "+
+			"reference to a learner without vary)", l.Title, l.Vary.Key)}
+	case r.expected[at] == 0:
+		return comparison{p: math.NaN(), noTest: fmt.Sprintf("the reference %s does not run on that dataset and r", l.Title)}
+	}
+	return r.compare(at, other)
+}
+
 // markOf returns the mark for a p value and the difference of the first learner to the second.
 func markOf(p, difference float64) Mark {
 	switch {

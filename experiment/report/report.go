@@ -159,9 +159,12 @@ func (r *Report) notes() []string {
 		list = append(list, r.measureTitles()+" on the test bags: mean ± sample standard deviation (n-1) over two splits. "+
 			"Tests need three splits.")
 	default:
-		list = append(list, fmt.Sprintf("%s on the test bags: mean ± sample standard deviation (n-1) over the splits. "+
-			"•/◦: %s is significantly better/worse than the learner of the row (%s, level %v).",
-			r.measureTitles(), r.referenceTitle(), r.testName(), significance))
+		text := r.measureTitles() + " on the test bags: mean ± sample standard deviation (n-1) over the splits."
+		if e.Learner(e.Reference.V).Vary == nil {
+			text += fmt.Sprintf(" •/◦: %s is significantly better/worse than the learner of the row (%s, level %v).",
+				r.referenceTitle(), r.testName(), significance)
+		}
+		list = append(list, text)
 	}
 	list = append(list, r.design()...)
 	list = append(append(list, r.added...), r.missingNotes()...)

@@ -17,6 +17,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
 )
@@ -292,5 +293,42 @@ func TestNoDeviation(t *testing.T) {
 	if text := jsonText(doc.Parts[1].Table); !strings.Contains(text,
 		`{"mean":0.25,"splits":1,"of":1,"mark":0,"tested":false}`) {
 		t.Error(text)
+	}
+}
+
+// Learners are not compared with a reference that varies a setting, or that has no cell on the dataset, and the report
+// says so.
+func TestReferenceWithoutResults(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		change     func(r *Report)
+	}{
+		{"vary", "the reference DEMIPL has a result for each value of loss.attention (set reference to a learner " +
+			"without vary).", func(r *Report) {
+			r.Experiment.Reference.V = "vary"
+		}},
+		{"other data", "the reference MIPLGP does not run on that dataset and r.", func(r *Report) {
+			r.Experiment.Reference.V = "miplgp"
+			at := definition.Coord{Data: "CRC", R: definition.Stored, Learner: "miplgp"}
+			delete(r.expected, at)
+			delete(r.results, at)
+		}},
+	} {
+		r, err := Read(folder(t, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.change(r)
+		doc, err := r.document()
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := r.forMeasure(measure.Find(measure.Accuracy)).valuesTable(&definition.Item{}, false)
+		if notes := strings.Join(table.Notes, "\n"); !strings.Contains(notes, c.want) {
+			t.Errorf("%s: %s", c.name, notes)
+		}
+		if facts := strings.Join(doc.Facts, "\n"); strings.Contains(facts, "•/◦") != (c.name != "vary") {
+			t.Errorf("%s: %s", c.name, facts)
+		}
 	}
 }

@@ -131,8 +131,7 @@ func (r *Report) cell(l variant, data string, falseLabels int) Cell {
 	}
 	m.Diverged, m.Findings = len(r.divergedAt(at)), r.withFindings(at)
 	if l.learner.Name.V != r.Experiment.Reference.V {
-		reference := definition.Coord{Data: data, R: falseLabels, Learner: r.Experiment.Reference.V}
-		c := r.compare(reference, at)
+		c := r.againstReference(at)
 		m.Mark, m.Tested = markOf(c.p, c.difference), c.noTest == ""
 		if r.splits() > 1 {
 			m.NoTest = c.noTest

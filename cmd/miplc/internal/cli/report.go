@@ -51,7 +51,7 @@ learner that is significantly worse than the reference, ◦ one that is signific
 (two-sided t-test over the splits at the 0.05 level, corrected for the training bags that
 splits share, by Nadeau and Bengio). --test paired selects the ordinary paired t-test. It
 finds too many differences; use it to compare with a paper that used it. ‡ means that there
-is no test: fewer than three splits, or equal differences on all of them.
+is no test, for example with fewer than three splits; a note below the table says why.
 
 --add FILE adds the results of another program on the same bags and splits: a CSV file with
 the columns learner, split and accuracy, data and r if the experiment has several, and
