@@ -69,7 +69,8 @@ var findingTable = []struct {
 		(*judged).flatAttention},
 	{"weights", "check the section weights: the training has not told the candidates apart", (*judged).unmovedWeights},
 	{"jumps", "lower train.lr, or train more epochs: the label weights have not settled", (*judged).jumpingWeights},
-	{"candidates", "look at these bags", (*judged).doubtful},
+	{"candidates", "look at these bags: the sets are correct if noise makes the bags look like another class",
+		(*judged).doubtful},
 	{"calibration", "use export.temperature, or read the order of the probabilities only", (*judged).miscalibrated},
 	{"disagreement", "the parts differ in more than chance: check how they were drawn", (*judged).disagreement},
 	{"rare", "more bags of these classes would help", (*judged).rareClasses},
@@ -305,7 +306,7 @@ func (j *judged) doubtful() (float64, string) {
 	if names == nil || float64(inside) < confident*float64(len(j.Split.Train)) {
 		return 0, ""
 	}
-	return float64(len(names)), fmt.Sprintf("the candidate sets of %s may be wrong, because the model gives all "+
+	return float64(len(names)), fmt.Sprintf("the candidate sets of %s seem wrong, because the model gives all "+
 		"candidates together less than %g: %s",
 		diag.Count(len(names), "training bag"), doubted, diag.Words(names))
 }
