@@ -199,6 +199,7 @@ const (
 	TablePairs      = "table pairs"      // wins, ties and losses of every pair of learners
 	TableRanks      = "table ranks"      // average ranks with the Friedman test
 	FigureRanks     = "figure ranks"     // critical-difference diagram
+	FigureSplits    = "figure splits"    // accuracy of each split
 	FigureAttention = "figure attention" // histograms of attention scores over epochs (Figure 3)
 	FigureR         = "figure r"         // accuracy over r (Figure 4)
 	FigureVary      = "figure vary"      // accuracy over the values of vary (Figure 5)
@@ -212,7 +213,7 @@ var (
 
 // itemKinds lists the kinds of tables and figures.
 var itemKinds = []string{TableData, TableAccuracy, TableAcross, TablePublished, TablePairs, TableRanks, FigureRanks,
-	FigureAttention, FigureR, FigureVary}
+	FigureSplits, FigureAttention, FigureR, FigureVary}
 
 // Learner returns the learner with that name, or nil.
 func (e *Experiment) Learner(name string) *Learner {

@@ -1,4 +1,5 @@
-// The figures of a report: attention scores, accuracy over r, and accuracy over a varied setting.
+// The figures of a report: the splits of each learner, attention scores, accuracy over r, and accuracy over a varied
+// setting.
 
 package report
 
@@ -6,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 
@@ -19,6 +21,46 @@ type figure struct {
 	Name  string `json:"name"` // of its file, without the extension
 	Title string `json:"title"`
 	SVG   []byte `json:"-"`
+}
+
+// splitsFigure draws the measure on each split, one panel per dataset and r, one row per learner and one for the
+// baseline.
+func (r *Report) splitsFigure(it *definition.Item) ([]figure, error) {
+	var panels []plot.CurvePanel
+	sets, baseline := r.datasets(it), false
+	for _, s := range sets {
+		for i, falseLabels := range s.r {
+			p, values := plot.CurvePanel{Heading: setTitle(s.facts[i])}, 0
+			for _, l := range r.variants(it) {
+				if r.planned(l, sets) {
+					p.Curves = append(p.Curves, splitsOf(variantName(l), r.values[l.at(s.data.Name.V, falseLabels)]))
+					values += len(p.Curves[len(p.Curves)-1].Points)
+				}
+			}
+			if values == 0 {
+				continue
+			}
+			accuracies, _ := r.baselineValues(s.data.Name.V, falseLabels)
+			p.Curves, baseline = append(p.Curves, splitsOf(baselineName, accuracies)), baseline || len(accuracies) > 0
+			panels = append(panels, p)
+		}
+	}
+	for i := range panels {
+		if all := &panels[i].Curves; !baseline {
+			*all = (*all)[:len(*all)-1]
+		}
+	}
+	title := r.title(it, capital(r.measure.Title)+" on each split (dots) and mean (bars)")
+	return r.draw(plot.Dots, title, plot.Axes{}, panels)
+}
+
+// splitsOf returns the values of a learner by split.
+func splitsOf(name string, values map[int]float64) plot.Curve {
+	c := plot.Curve{Name: name}
+	for _, split := range sorted(values) {
+		c.Points = append(c.Points, plot.Point{X: float64(split), Mean: values[split]})
+	}
+	return c
 }
 
 // attentionFigures draws the histograms of attention scores over epochs, learners below each other,
@@ -105,7 +147,8 @@ func (r *Report) rFigure(it *definition.Item) ([]figure, error) {
 			panels = append(panels, p)
 		}
 	}
-	return r.curves(r.title(it, capital(r.measure.Title)+" over r"), plot.Axes{X: "r (false positive labels)"}, panels)
+	title, axes := r.title(it, capital(r.measure.Title)+" over r"), plot.Axes{X: "r (false positive labels)"}
+	return r.draw(plot.Curves, title, axes, panels)
 }
 
 // variantName returns a name that distinguishes learners with the same title by their group.
@@ -127,13 +170,15 @@ func appendPoint(list []plot.Point, x float64, c Cell) []plot.Point {
 	return append(list, p)
 }
 
-func (r *Report) curves(title string, axes plot.Axes, panels []plot.CurvePanel) ([]figure, error) {
+// draw draws panels of the measure; no figure without panels.
+func (r *Report) draw(drawPanels func(io.Writer, string, plot.Axes, []plot.CurvePanel) error, title string,
+	axes plot.Axes, panels []plot.CurvePanel) ([]figure, error) {
 	if len(panels) == 0 {
 		return nil, nil
 	}
 	var svg bytes.Buffer
 	axes.Y, axes.MaxY = r.measure.Title, r.measure.Max
-	if err := plot.Curves(&svg, title, axes, panels); err != nil {
+	if err := drawPanels(&svg, title, axes, panels); err != nil {
 		return nil, err
 	}
 	return []figure{{Title: title, SVG: svg.Bytes()}}, nil
@@ -169,8 +214,8 @@ func (r *Report) varyFigures(it *definition.Item) ([]figure, error) {
 				panels = append(panels, p)
 			}
 		}
-		made, err := r.curves(fmt.Sprintf("%s: %s", r.title(it, capital(r.measure.Title)+" over "+l.Vary.Key), l.Title),
-			axes, panels)
+		title := fmt.Sprintf("%s: %s", r.title(it, capital(r.measure.Title)+" over "+l.Vary.Key), l.Title)
+		made, err := r.draw(plot.Curves, title, axes, panels)
 		if err != nil {
 			return nil, err
 		}

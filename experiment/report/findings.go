@@ -16,21 +16,26 @@ import (
 
 const baselineName = "baseline"
 
-// baseline returns the cell of the baseline on a dataset, with the splits that some learner was trained on. If learners
-// have different features, from different encoders, those of the first learner in the plan count.
-func (r *Report) baseline(data string, falseLabels int) Cell {
-	bySplit, of := map[int]float64{}, 0
+// baselineValues returns the accuracies of the baseline on the splits of a dataset that some learner was trained on, and
+// the number of splits in the plan. If learners have different features, from different encoders, those of the first
+// learner in the plan count.
+func (r *Report) baselineValues(data string, falseLabels int) (bySplit map[int]float64, of int) {
+	bySplit = map[int]float64{}
 	for _, result := range r.cells {
 		if r.measure.Name != measure.Accuracy || result.Data != data || result.R != falseLabels || result.Baseline == nil {
 			continue
 		}
-		at := result.Coord
-		at.Split = 0
-		of = max(of, r.expected[at])
+		of = max(of, r.expected[result.AllSplits()])
 		if _, known := bySplit[result.Split]; !known {
 			bySplit[result.Split] = result.Baseline.TestAccuracy
 		}
 	}
+	return bySplit, of
+}
+
+// baseline returns the cell of the baseline on a dataset.
+func (r *Report) baseline(data string, falseLabels int) Cell {
+	bySplit, of := r.baselineValues(data, falseLabels)
 	if len(bySplit) == 0 {
 		return Cell{Text: dash, Right: true}
 	}

@@ -358,6 +358,9 @@ func (r *Report) items() []definition.Item {
 	}
 	list := []definition.Item{{Kind: definition.TableData}, {Kind: definition.TableAccuracy}}
 	planned, pairs := r.size()
+	if planned <= fewLearners && r.splits() > 1 {
+		list = append(list, definition.Item{Kind: definition.FigureSplits})
+	}
 	if planned > 2 {
 		list = append(list, definition.Item{Kind: definition.TablePairs})
 	}
@@ -375,6 +378,9 @@ func (r *Report) items() []definition.Item {
 	}
 	return list
 }
+
+// fewLearners is the largest number of learners for which a report draws each split.
+const fewLearners = 8
 
 // size returns the number of planned learners, and of pairs of dataset and r.
 func (r *Report) size() (learners, pairs int) {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
+	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
 )
 
@@ -261,7 +263,7 @@ func TestGolden(t *testing.T) {
 	if other := write(t, folder(t, 2)); !maps.EqualFunc(files, other, bytes.Equal) {
 		t.Error("the report depends on the order of the results or their times")
 	}
-	if len(files) != 4+5 {
+	if len(files) != 4+6 {
 		t.Errorf("%d files", len(files))
 	}
 	for _, name := range []string{markdownFile, laTeXFile, csvFile} {
@@ -328,7 +330,7 @@ func TestMeasures(t *testing.T) {
 // The HTML page contains its figures and refers to no other file.
 func TestPageIsSelfContained(t *testing.T) {
 	page := string(write(t, folder(t, 1))[HTMLFile])
-	if n := strings.Count(page, "<svg"); n != 5 {
+	if n := strings.Count(page, "<svg"); n != 6 {
 		t.Errorf("%d figures", n)
 	}
 	for _, wrong := range []string{"<?xml", "<img", "<script", "src=", "<link", "image & more"} {
@@ -356,8 +358,55 @@ func TestFigures(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if n != 5 {
+	if n != 6 {
 		t.Errorf("%d figures", n)
+	}
+}
+
+// The figure of the splits has a row for the baseline if there is one, and a panel for each dataset and r. Without a list
+// of figures, it is drawn for few learners only.
+func TestSplitsFigure(t *testing.T) {
+	drawn := func(change func(*Report)) string {
+		t.Helper()
+		r, err := Read(folder(t, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(r)
+		doc, err := r.document()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range doc.Parts {
+			if p.Figure != nil && p.Figure.Title == "Accuracy on each split (dots) and mean (bars)" {
+				return string(p.Figure.SVG)
+			}
+		}
+		return ""
+	}
+	svg := drawn(func(*Report) {})
+	for _, want := range []string{">MNIST_MIPL (r = 2)<", ">CRC<", ">MIPLGP<", ">PRODEN Mean<", ">accuracy<"} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("the figure lacks %s", want)
+		}
+	}
+	// At r = 2, one cell of MNIST_MIPL has not run. MIPLGP failed on CRC. A dot has two arcs.
+	if n := strings.Count(svg, "A2.5,2.5"); strings.Contains(svg, ">baseline<") || n != 2*(9+8+6) {
+		t.Errorf("a baseline without results, or %d arcs", n)
+	}
+	if svg = drawn(func(r *Report) { r.cells[0].Baseline = &runs.Baseline{TestAccuracy: 0.5} }); !strings.Contains(svg,
+		">baseline<") {
+		t.Error("the figure has no baseline")
+	}
+	if svg = drawn(func(r *Report) {
+		for range fewLearners {
+			l := r.Experiment.Learners[0]
+			l.Name.V += strconv.Itoa(len(r.Experiment.Learners))
+			r.Experiment.Learners = append(r.Experiment.Learners, l)
+			r.expected[l.On("CRC", definition.Stored, definition.Setting{})] = 3
+		}
+	}); svg != "" {
+		t.Error("a figure of many learners")
 	}
 }
 

@@ -170,6 +170,8 @@ func (r *Report) makeItem(it *definition.Item) (*Table, []figure, error) {
 		if made, err = r.rankFigure(it); len(made) == 0 {
 			return &Table{Missing: r.ranksTable(it).Missing}, nil, err
 		}
+	case definition.FigureSplits:
+		made, err = r.splitsFigure(it)
 	case definition.FigureR:
 		made, err = r.rFigure(it)
 	case definition.FigureVary:

@@ -53,6 +53,14 @@ func comparisons() map[string]func(io.Writer) error {
 		"one": func(w io.Writer) error {
 			return Curves(w, "One", Axes{"r", "accuracy", false, 1, nil}, []CurvePanel{{"", many[:1]}, {}})
 		},
+		"dots": func(w io.Writer) error {
+			return Dots(w, "Splits", Axes{"", "accuracy", false, 1, nil}, []CurvePanel{
+				{"MNIST-MIPL", []Curve{line("DEMIPL", 0.98, 1, 1), line("a very long name of a learner, which does not fit into the "+
+					"figure", 0.7), line("baseline", 0.5, 0.5, 0.5)}},
+				{"Birdsong-MIPL", []Curve{line("DEMIPL", 0.62), {Name: "other"}, {Name: "baseline"}}},
+				{"SIVAL", []Curve{line("DEMIPL", 0.9, 0.8, 0.7, 0.9), {Name: "other"}, line("baseline", 0.95, 0.95)}},
+			})
+		},
 		"rows": func(w io.Writer) error {
 			return AttentionRows(w, "Attention scores", []ScoreRow{{"DEMIPL-MD", counts(40, 300)}, {"DEMIPL", counts(35, 310)},
 				unknown})
@@ -67,6 +75,7 @@ func TestComparisons(t *testing.T) {
 		"over-lambda": {">0.0001<", ">0.1<", ">r = 1<"},
 		"many":        {">i<"},
 		"categories":  {">sgd<", ">adamw<", "…<"},
+		"dots":        {">Birdsong-MIPL<", ">SIVAL<", ">DEMIPL<", ">baseline<", "…<", ">0.4<", ">1.0<", ">accuracy<"},
 		"rows":        {">DEMIPL-MD, epoch 10<", ">DEMIPL, epoch 30<", ">MIPLGP, epoch 1<", ">instances, kind unknown<"},
 	}
 	checkFigures(t, comparisons, words, "NaN", "Inf", ">1.2<") // a tick outside the axis
@@ -75,6 +84,9 @@ func TestComparisons(t *testing.T) {
 func TestNoComparison(t *testing.T) {
 	if err := Curves(io.Discard, "", Axes{}, []CurvePanel{{"empty", nil}}); err == nil {
 		t.Error("a figure without a curve was drawn")
+	}
+	if err := Dots(io.Discard, "", Axes{}, []CurvePanel{{"empty", []Curve{{Name: "a"}}}}); err == nil {
+		t.Error("a figure without a dot was drawn")
 	}
 	if err := AttentionRows(io.Discard, "", nil); err == nil {
 		t.Error("a figure without an epoch was drawn")
