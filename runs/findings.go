@@ -181,8 +181,9 @@ func (j *judged) unpredicted() (float64, string) {
 	if names == nil {
 		return 0, ""
 	}
-	return float64(len(names)), fmt.Sprintf("%s of %d never predicted on the test bags: %s",
-		diag.CountForms(len(names), "class is", "classes are"), len(classes), diag.Words(names))
+	of := fmt.Sprintf("of %d classes ", len(classes))
+	return float64(len(names)), fmt.Sprintf("%s never predicted on the test bags: %s",
+		diag.CountForms(len(names), of+"is", of+"are"), diag.Words(names))
 }
 
 // fallen uses validation bags, or else test bags: it chooses nothing.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
@@ -93,6 +94,19 @@ func TestSpoiledRunsAreFound(t *testing.T) {
 				t.Errorf("findings %+v, want %s; test accuracy %v", s.Findings, c.want, *s.TestAccuracy)
 			}
 		})
+	}
+}
+
+func TestClassesThatAreNeverPredicted(t *testing.T) {
+	classes := []measure.Class{{Name: "cat", Support: 5}, {Name: "dog", Support: 4}, {Name: "cow", Support: 9, Predicted: 9}}
+	j := &judged{report: &train.Report{DetailOf: data.TestPart, Detail: &measure.Detail{Accuracy: &measure.Interval{},
+		Confusion: [][]int{}, Classes: classes}}}
+	if n, text := j.unpredicted(); n != 1 || text != "1 of 3 classes is never predicted on the test bags: cat" {
+		t.Errorf("%v, %s", n, text)
+	}
+	classes[1].Support++
+	if n, text := j.unpredicted(); n != 2 || text != "2 of 3 classes are never predicted on the test bags: cat, dog" {
+		t.Errorf("%v, %s", n, text)
 	}
 }
 

@@ -4,6 +4,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -104,26 +105,36 @@ func (r *Report) withFindings(at definition.Coord) (n int) {
 	return n
 }
 
-// findingFacts lists the findings of each learner on each dataset, with the number of splits that have them.
+// findingFacts lists the findings of each learner on each dataset, with the number of splits that have them, and what to
+// do.
 func (r *Report) findingFacts() []string {
 	const limit = 20
 	var list []string
-	seen := map[definition.Coord]bool{}
+	seen, advice := map[definition.Coord]bool{}, map[string]string{}
 	for _, cell := range r.Plan.Cells {
-		at := cell.Coord
-		if at.Split = 0; seen[at] || r.withFindings(at) == 0 {
+		at := cell.AllSplits()
+		if seen[at] || r.withFindings(at) == 0 {
 			continue
 		}
-		if seen[at] = true; len(list) == limit {
-			return append(list, findingsMark+" More runs have findings; the files below results/ list them.")
+		if seen[at] = true; len(seen) > limit {
+			list = append(list, findingsMark+" More runs have findings; the files below results/ list them.")
+			break
 		}
-		list = append(list, fmt.Sprintf("%s %s: %s.", findingsMark, cell.Coord.Describe(), describeFindings(r.results[at])))
+		list = append(list, fmt.Sprintf("%s %s: %s.", findingsMark, at.Describe(), describeFindings(r.results[at], advice)))
+	}
+	var todo []string
+	for _, name := range slices.Sorted(maps.Keys(advice)) {
+		todo = append(todo, name+": "+advice[name])
+	}
+	if todo != nil {
+		list = append(list, fmt.Sprintf("%s What to do. %s.", findingsMark, strings.Join(todo, ". ")))
 	}
 	return list
 }
 
-// describeFindings names the findings of results, the most frequent first, each with the text of the first.
-func describeFindings(results []experiment.Result) string {
+// describeFindings names the findings of results, the most frequent first, each with the text of the first, and adds
+// their advice by name.
+func describeFindings(results []experiment.Result, advice map[string]string) string {
 	count, first, names := map[string]int{}, map[string]string{}, []string(nil)
 	for _, result := range results {
 		for _, f := range result.Findings {
@@ -132,6 +143,9 @@ func describeFindings(results []experiment.Result) string {
 			}
 			if count[f.Name]++; count[f.Name] == 1 {
 				first[f.Name], names = fmt.Sprintf("%s (split %d)", f.Text, result.Split), append(names, f.Name)
+			}
+			if f.Advice != "" {
+				advice[f.Name] = f.Advice
 			}
 		}
 	}

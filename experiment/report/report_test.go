@@ -410,6 +410,36 @@ func TestSplitsFigure(t *testing.T) {
 	}
 }
 
+// The findings of a learner on a dataset are one note, with the number of splits that have them; their advice follows once.
+func TestFindings(t *testing.T) {
+	r, err := Read(folder(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := runs.Finding{Name: "candidates", Text: "1 set seems wrong", Advice: "look at this bag"}
+	for at, results := range r.results {
+		if at.Learner == "demipl" {
+			results[1].Findings = []runs.Finding{found}
+			results[2].Findings = []runs.Finding{{Name: "failed", Text: "no advice"}, found}
+		}
+	}
+	doc, err := r.document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(doc.markdown())
+	for want, n := range map[string]int{
+		"§ demipl on CRC: candidates in 2 of 3 splits: 1 set seems wrong (split ": 1,
+		"; failed in 1 of 3 splits: no advice (split ":                            3,
+		"\n§ What to do. candidates: look at this bag.\n":                         1,
+		"| DEMIPL |  | – | 0.490±0.026§ |":                                        1,
+	} {
+		if strings.Count(text, want) != n {
+			t.Errorf("%q is not %d times in\n%s", want, n, text)
+		}
+	}
+}
+
 // A report without results has all tables.
 func TestEmptyResults(t *testing.T) {
 	dir := folder(t, 1)
