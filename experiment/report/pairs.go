@@ -285,9 +285,16 @@ func (k *ranking) whyNoRanks() string {
 		false: "have"}[len(k.names) == 1],
 		diag.Count(k.datasets, "common pair"))
 	total := k.datasets + k.omitted
-	for i, n := range k.complete {
-		if n < total {
-			text += fmt.Sprintf(" %s has all splits on %d of %d.", k.names[i], n, total)
+	for n := range total {
+		var names []string
+		for i, complete := range k.complete {
+			if complete == n {
+				names = append(names, k.names[i])
+			}
+		}
+		if names != nil {
+			text += fmt.Sprintf(" All splits on %d of %s: %s.", n, diag.Count(total, "pair"),
+				strings.Join(names, ", "))
 		}
 	}
 	return text

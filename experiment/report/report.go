@@ -120,7 +120,11 @@ func (r *Report) design() []string {
 	}
 	var specs []string
 	for _, l := range r.Experiment.Learners {
-		specs = append(specs, cmp.Or(l.Title, l.Name.V)+": "+l.Spec.V)
+		if name := cmp.Or(l.Title, l.Name.V); name != l.Spec.V {
+			specs = append(specs, name+": "+l.Spec.V)
+			continue
+		}
+		specs = append(specs, l.Spec.V)
 	}
 	return []string{text + ". Specs, before the settings of the experiment: " + strings.Join(specs, "; ") + ". The best mean " +
 		"of each dataset and r is bold."}

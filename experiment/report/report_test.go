@@ -480,8 +480,7 @@ func TestMissingRanks(t *testing.T) {
 	text := string(write(t, folder(t, 1))[markdownFile])
 	want := "Not shown: Average ranks. Ranks need at least three learners that have all splits on the same two pairs " +
 		"of dataset and r. " +
-		"Here, 3 learners have all splits on 1 common pair. MIPLGP has all splits on 2 of 3. PRODEN Mean has all splits " +
-		"on 2 of 3.\n"
+		"Here, 3 learners have all splits on 1 common pair. All splits on 2 of 3 pairs: MIPLGP, PRODEN Mean.\n"
 	if strings.Count(text, want) != 1 {
 		t.Errorf("%q is not once in\n%s", want, text)
 	}

@@ -278,7 +278,7 @@ func (r *Report) learnerRows(t *Table, l variant, sets []dataset, falseLabels []
 	}
 	if n := len(t.Rows) - first; n > 0 {
 		t.Rows[first].Cells[0].Down = n
-		t.Rows[first].Rule = withR || first == 0
+		t.Rows[first].Rule = len(falseLabels) > 1 || first == 0
 	}
 }
 

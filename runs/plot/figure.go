@@ -81,11 +81,11 @@ func writePanels(w io.Writer, width, height float64, title string, rows [][]*pan
 	return f.write(w)
 }
 
-// entry is an entry of a legend: a line or, with fill, an area.
+// entry is an entry of a legend: a line or, with fill, an area or, with dot, a dot.
 type entry struct {
-	name string
-	line draw.LineStyle
-	fill color.Color
+	name      string
+	line      draw.LineStyle
+	fill, dot color.Color
 }
 
 // legend draws the entries in a row above the panels, where they cannot cover data.
@@ -104,6 +104,9 @@ func (f *figure) legend(entries []entry) {
 		}
 		if e.line.Width > 0 {
 			f.page.StrokeLine2(e.line, x, y, x+sample, y)
+		}
+		if e.dot != nil {
+			f.page.DrawGlyph(draw.GlyphStyle{Color: e.dot, Radius: 3, Shape: draw.CircleGlyph{}}, vg.Point{X: x + sample/2, Y: y})
 		}
 		f.page.FillText(style, vg.Point{X: x + sample + gap, Y: y}, e.name)
 		x += width + space

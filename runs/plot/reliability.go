@@ -67,7 +67,7 @@ func Reliability(w io.Writer, title string, bins []measure.Bin) error {
 	top.Add(&plotter.Scatter{XYs: means, GlyphStyle: draw.GlyphStyle{Color: orange, Radius: 3, Shape: draw.CircleGlyph{}}})
 	return writePanels(w, 460, 560, title, [][]*panel{{top}, {bottom}}, []entry{
 		{name: "accuracy of a bin", fill: paler(blue)}, {name: "perfect calibration", line: diagonal},
-		{name: "at the mean probability of the bin", line: draw.LineStyle{Color: orange, Width: 6}},
+		{name: "at the mean probability of the bin", dot: orange},
 	})
 }
 
