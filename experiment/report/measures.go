@@ -86,10 +86,10 @@ func (r *Report) measureTitles() string {
 }
 
 // title returns the title of a table or figure: that of the item, or else one for its kind.
-// Unless the measure is the accuracy, its name follows.
+// The name of the measure follows if the kind does not begin with it, unless the measure is the accuracy.
 func (r *Report) title(it *definition.Item, kind string) string {
 	title := cmp.Or(it.Title, kind)
-	if r.measure.Name == measure.Accuracy {
+	if r.measure.Name == measure.Accuracy || it.Title == "" && strings.HasPrefix(kind, capital(r.measure.Title)) {
 		return title
 	}
 	return fmt.Sprintf("%s (%s)", title, r.measure.Title)

@@ -314,7 +314,7 @@ func TestMeasures(t *testing.T) {
 		}
 	}
 	text := string(doc.markdown())
-	for _, want := range []string{"** Log loss\n", "(log loss)\n", "Rank 1 is the lowest mean log loss",
+	for _, want := range []string{"** Log loss\n", "(log loss)\n", "** Log loss over r\n", "Rank 1 is the lowest mean log loss",
 		"significantly better log loss",
 		"Accuracy, log loss (lower is better), AUROC on the test bags: mean",
 		"AUROC: 35 of 35 results without a value. It is not defined"} {

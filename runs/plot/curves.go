@@ -54,6 +54,9 @@ func Curves(w io.Writer, title string, axes Axes, panels []CurvePanel) error {
 		p := newPanel(in.Heading, axes.X, "")
 		if i == 0 {
 			p.Y.Label.Text = axes.Y
+			if hasBars(panels) {
+				p.Y.Label.Text += " ± standard deviation"
+			}
 		}
 		p.addGrid()
 		ticks, left, right := pointTicks(in.Curves, axes)
@@ -72,6 +75,17 @@ func Curves(w io.Writer, title string, axes Axes, panels []CurvePanel) error {
 		legend[i] = entry{name: n, line: curveStyle(i)}
 	}
 	return writePanels(w, max(260*float64(len(panels)), 420), 300, title, [][]*panel{row}, legend)
+}
+
+func hasBars(panels []CurvePanel) bool {
+	for _, p := range panels {
+		for _, c := range p.Curves {
+			if slices.ContainsFunc(c.Points, func(q Point) bool { return q.Deviation > 0 }) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func curveNames(panels []CurvePanel) []string {

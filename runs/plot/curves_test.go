@@ -71,12 +71,12 @@ func comparisons() map[string]func(io.Writer) error {
 // The figures are well-formed and contain the expected words. No mark is outside the axes.
 func TestComparisons(t *testing.T) {
 	words := map[string][]string{
-		"over-r":      {">Birdsong-MIPL<", ">DEMIPL-AV<", ">accuracy<", ">r<", ">0.8<", ">4<"},
+		"over-r":      {">Birdsong-MIPL<", ">DEMIPL-AV<", ">accuracy ± standard deviation<", ">r<", ">0.8<", ">4<"},
 		"over-lambda": {">0.0001<", ">0.1<", ">r = 1<"},
 		"many":        {">i<"},
 		"categories":  {">sgd<", ">adamw<", "…<"},
 		"dots":        {">Birdsong-MIPL<", ">SIVAL<", ">DEMIPL<", ">baseline<", "…<", ">0.4<", ">1.0<", ">accuracy<"},
-		"rows":        {">DEMIPL-MD, epoch 10<", ">DEMIPL, epoch 30<", ">MIPLGP, epoch 1<", ">instances, kind unknown<"},
+		"rows":        {">epoch 10, DEMIPL-MD<", ">epoch 30, DEMIPL<", ">epoch 1, MIPLGP<", ">instances, kind unknown<"},
 	}
 	checkFigures(t, comparisons, words, "NaN", "Inf", ">1.2<") // a tick outside the axis
 }

@@ -49,7 +49,7 @@ func histograms(w io.Writer, title string, rows []ScoreRow, low, high, height fl
 		for j, counts := range r.Epochs {
 			p := newPanel(fmt.Sprintf("epoch %d", counts.Epoch), "", "")
 			if r.Name != "" {
-				p.heading = r.Name + ", " + p.heading
+				p.heading += ", " + r.Name // which may be cut
 			}
 			if i == len(rows)-1 {
 				p.X.Label.Text = "attention score"
