@@ -1,4 +1,4 @@
-// The identity of a dataset.
+// The identities of a dataset and of a split.
 
 package data
 
@@ -39,6 +39,20 @@ func (d *Dataset) Hash() string {
 // HashOfInstances is the SHA-256 of the instances and the number of classes. It is equal for the same bags
 // with other labels and candidates.
 func (d *Dataset) HashOfInstances() string { return hex.EncodeToString(d.startHash().Sum(nil)) }
+
+// Hash returns the SHA-256, in hexadecimal, of the bags of all parts.
+func (s *Split) Hash() string {
+	sum := sha256.New()
+	parts := [][]int{s.Train, s.Test}
+	if len(s.Validation) > 0 {
+		parts = append(parts, s.Validation)
+	}
+	for _, bags := range parts {
+		writeInts(sum, len(bags))
+		writeInts(sum, bags...)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
 
 // startHash returns the hash of the instances and of the fields that precede them.
 func (d *Dataset) startHash() hash.Hash {

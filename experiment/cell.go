@@ -3,7 +3,6 @@
 package experiment
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -14,14 +13,13 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
-	"github.com/miplc/miplc/runs"
 )
 
 // Cell is one cell, with a key that identifies everything its result depends on.
 type Cell struct {
 	definition.Coord
 	Key       string `json:"key"`
-	SplitHash string `json:"split_sha256,omitempty"` // see train.SplitHash
+	SplitHash string `json:"split_sha256,omitempty"` // see data.Split.Hash
 
 	grid     []gridPoint
 	dataset  *sharedDataset
@@ -31,7 +29,7 @@ type Cell struct {
 // gridPoint is one combination of the settings of a grid, or the only settings of a cell.
 type gridPoint struct {
 	Setting string `json:"setting,omitempty"` // of the grid; empty without grid
-	Hash    string `json:"spec"`              // of the spec
+	Hash    string `json:"spec"`              // SHA-256 of the complete spec as a file
 	Last    int    `json:"last,omitempty"`    // epochs whose mean test accuracy is reported
 
 	spec *language.Spec
@@ -67,7 +65,7 @@ func key(grid []gridPoint, choose definition.Choose, snapshots []int, dataHash, 
 		}
 	}
 	text, err := json.Marshal(content)
-	return fmt.Sprintf("%x", sha256.Sum256(text)), err
+	return sumOf(text), err
 }
 
 // loadGrid reads the specs of a learner on a dataset, one for each combination of the grid.
@@ -106,7 +104,7 @@ func loadGrid(e *definition.Experiment, l *definition.Learner, on *definition.Da
 			addOnce(errs, d.WithNote("write labels: %s for the dataset, or remove data.labels from the spec", labels))
 			continue
 		}
-		if len(list) > 0 && runs.EncoderKey(spec) != runs.EncoderKey(list[0].spec) {
+		if len(list) > 0 && encoderOf(spec) != encoderOf(list[0].spec) {
 			addOnce(errs, e.AddSource(combination[len(combination)-1].At.Errorf("learner %q: the settings of a grid have one "+
 				"encoder: compare encoders with vary, or as learners", l.Name.V)))
 			continue
@@ -115,7 +113,7 @@ func loadGrid(e *definition.Experiment, l *definition.Learner, on *definition.Da
 			addOnce(errs, e.AddSource(diag.Errorf(l.Last.Pos, "learner %q: %s", l.Name.V, why)))
 			continue
 		}
-		c := gridPoint{definition.DescribeSettings(combination), spec.Hash(), l.Last.V, spec, name, all}
+		c := gridPoint{definition.DescribeSettings(combination), sumOf(spec.YAML()), l.Last.V, spec, name, all}
 		if i := slices.IndexFunc(list, func(had gridPoint) bool { return had.Hash == c.Hash }); i >= 0 {
 			addOnce(errs, e.AddSource(combination[len(combination)-1].At.Errorf("learner %q: the grid has equal settings: %s "+
 				"and %s",

@@ -30,10 +30,19 @@ type SetFacts struct {
 	R      int    `json:"r"`
 	Domain string `json:"domain,omitempty"`
 	Source string `json:"source"` // the file, or the generator
-	// Encoder identifies the encoder that computed the features, see prepare.EncoderKey.
+	// Encoder is the encoder that computed the features, see encoderOf.
 	Encoder string `json:"encoder,omitempty"`
 	data.Stats
 	Warnings []string `json:"warnings,omitempty"` // of the splits
+}
+
+// encoderOf returns the keys of data.encoder that change features, or "" for a spec without an encoder.
+func encoderOf(spec *language.Spec) string {
+	if !spec.Encodes() {
+		return ""
+	}
+	e := &spec.Data.Encoder
+	return fmt.Sprintf("%q %q %d %v %v %q", e.File.V, e.Output.V, e.Size.V, e.Mean.V, e.Std.V, e.Order.V)
 }
 
 // sharedDataset is a dataset that cells share. It is opened for the first of them and freed after the

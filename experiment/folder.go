@@ -94,7 +94,7 @@ func (o *Options) resumeColumns(e *definition.Experiment) error {
 		return nil
 	}
 	was, err := ReadPlan(o.Dir)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && was.SHA256 != hashOf(e) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && was.SHA256 != sumOf(e.Text()) {
 		return nil
 	}
 	if err != nil {
@@ -105,8 +105,8 @@ func (o *Options) resumeColumns(e *definition.Experiment) error {
 	return nil
 }
 
-// hashOf returns the SHA-256 of the file of an experiment.
-func hashOf(e *definition.Experiment) string { return fmt.Sprintf("%x", sha256.Sum256(e.Text())) }
+// sumOf returns the SHA-256, in hexadecimal, of the content of a file in the folder.
+func sumOf(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content)) }
 
 // Open reads the experiment in a folder.
 func Open(dir string) (*definition.Experiment, error) {

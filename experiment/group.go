@@ -39,7 +39,7 @@ func planGroups(cells []Cell, trainers *engines.Trainers, maxGroup int) (list []
 	open := map[string]*group{} // groups that accept more cells
 	for i := range cells {
 		c := &cells[i]
-		program, coupled, err := trainers.ProgramKey(c.grid[0].spec)
+		program, coupled, err := trainers.GroupKey(c.grid[0].spec)
 		if err != nil {
 			return nil, err
 		}

@@ -18,7 +18,6 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/train"
 )
 
 // Plan lists the cells of an experiment in the order in which they run, and the datasets that they
@@ -139,7 +138,7 @@ func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]gridPoin
 				for _, r := range d.R {
 					id += "\n"
 					for _, c := range loaded[l.On(d.Name.V, r, v)] {
-						id += c.spec.SettingsHash() + " " + strconv.Itoa(c.Last) + " "
+						id += sumOf(c.spec.Settings().YAML()) + " " + strconv.Itoa(c.Last) + " "
 					}
 				}
 			}
@@ -162,7 +161,7 @@ func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]gridPoin
 // *prepare.DataError, those of specs *prepare.SpecError.
 func planCells(e *definition.Experiment, loaded map[definition.Coord][]gridPoint, sel Selection, dir string,
 	folder bagfile.Folder) (*Plan, error) {
-	p := &Plan{Name: e.Name.V, SHA256: hashOf(e), experiment: e}
+	p := &Plan{Name: e.Name.V, SHA256: sumOf(e.Text()), experiment: e}
 	for i := range e.Data {
 		d := &e.Data[i]
 		for _, r := range d.R {
@@ -203,7 +202,7 @@ func encodersOn(e *definition.Experiment, loaded map[definition.Coord][]gridPoin
 		}
 		for _, v := range l.Variants() {
 			spec := loaded[l.On(d.Name.V, r, v)][0].spec
-			key := runs.EncoderKey(spec)
+			key := encoderOf(spec)
 			if known[key] {
 				continue
 			}
@@ -230,7 +229,7 @@ func (p *Plan) addInput(loaded map[definition.Coord][]gridPoint, sel Selection, 
 	in.bags, in.facts.Stats = set.HashOfInstances(), data.Describe(set.Dataset)
 	in.facts.ByClass, in.files = nil, bagfile.FilesOf(set.Dataset)
 	if in.encoder != nil {
-		in.facts.Encoder = runs.EncoderKey(in.encoder)
+		in.facts.Encoder = encoderOf(in.encoder)
 	}
 	p.Sets, p.datasets = append(p.Sets, in.facts), append(p.datasets, in)
 	return p.addCells(loaded, sel, d, in, set.Dataset)
@@ -261,7 +260,7 @@ func (p *Plan) addCells(loaded map[definition.Coord][]gridPoint, sel Selection, 
 		for _, v := range l.Variants() {
 			c := Cell{Coord: l.On(d.Name.V, in.facts.R, v), dataset: in}
 			c.grid = loaded[c.Coord]
-			if runs.EncoderKey(c.grid[0].spec) != in.facts.Encoder {
+			if encoderOf(c.grid[0].spec) != in.facts.Encoder {
 				continue
 			}
 			if why := lastFault(l, c.grid[0].spec, validated); why != "" {
@@ -278,7 +277,7 @@ func (p *Plan) addCells(loaded map[definition.Coord][]gridPoint, sel Selection, 
 				}
 			}
 			for n, drawn := range splits {
-				c.Split, c.SplitHash = n+1, train.SplitHash(drawn)
+				c.Split, c.SplitHash = n+1, drawn.Hash()
 				var err error
 				if c.Key, err = key(c.grid, e.Choose, e.Snapshots, in.facts.Hash, c.SplitHash); err != nil {
 					return err
@@ -307,7 +306,7 @@ func splitList(e *definition.Experiment, d *definition.DataSet, in *sharedDatase
 			return nil, unlabelled(e, d, in, fmt.Sprintf("no test bag of split %d has a true label, so there is no accuracy",
 				i+1))
 		}
-		hash := train.SplitHash(drawn)
+		hash := drawn.Hash()
 		if n, had := first[hash]; had {
 			pos := cmp.Or(in.splits.Index.Pos, d.Name.Pos)
 			wrong := e.AddSource(diag.Errorf(pos, "splits %d and %d of %s have the same training and test bags: their "+

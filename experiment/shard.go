@@ -14,8 +14,6 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/experiment/definition"
-	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
 
@@ -174,7 +172,7 @@ func (d *ShardPlan) bind(e *definition.Experiment, groups []*group, o Options) e
 					}
 				}
 			}
-			on := encodedSet{c.Data, c.R, runs.EncoderKey(grids[at][0].spec)}
+			on := encodedSet{c.Data, c.R, encoderOf(grids[at][0].spec)}
 			if sets[on] == nil {
 				return fmt.Errorf("%s: the plan has no dataset for it", c.Coord)
 			}
@@ -209,7 +207,7 @@ func checkKeys(e *definition.Experiment, in *sharedDataset, groups []*group) err
 				return err
 			}
 		}
-		now, err := key(c.grid, e.Choose, e.Snapshots, in.facts.Hash, train.SplitHash(splits[c.Split]))
+		now, err := key(c.grid, e.Choose, e.Snapshots, in.facts.Hash, splits[c.Split].Hash())
 		if err != nil {
 			return err
 		}

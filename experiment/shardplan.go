@@ -4,7 +4,6 @@ package experiment
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -201,7 +200,7 @@ func (d *ShardPlan) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	d.ID = fmt.Sprintf("%x", sha256.Sum256(text))[:12]
+	d.ID = sumOf(text)[:12]
 	return fileio.ReplaceJSON(filepath.Join(dir, ShardsFile), d)
 }
 

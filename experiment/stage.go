@@ -259,7 +259,7 @@ func (c *gridPoint) load(dir string) (err error) {
 	if err := checkUnchanged(path, c.Hash); err != nil {
 		return err
 	}
-	if c.spec, err = language.Load(path); err == nil && c.spec.Hash() != c.Hash {
+	if c.spec, err = language.Load(path); err == nil && sumOf(c.spec.YAML()) != c.Hash {
 		err = fmt.Errorf("this version of miplc reads %s as another spec than the version that planned", path)
 	}
 	return err

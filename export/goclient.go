@@ -127,7 +127,7 @@ func (m *Client) Generate(pkg string) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	err := client.Execute(&out, map[string]any{
-		"Header": Header, "Package": pkg, "Model": fmt.Sprintf("%q", m.Name), "Hash": m.Meta.Hash(), "Contract": m.Meta.Contract,
+		"Header": Header, "Package": pkg, "Model": fmt.Sprintf("%q", m.Name), "Hash": m.Meta.ContractHash(), "Contract": m.Meta.Contract,
 		"Classes": classes, "Dims": dims, "Shape": m.Meta.InputShape, "Values": ndarray.Size(m.Meta.InputShape),
 		"Rank": len(m.Meta.InputShape), "Multi": m.Meta.Threshold != nil, "ClassAttention": m.Meta.ClassAttention,
 		"Size": size, "Features": features,

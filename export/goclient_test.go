@@ -83,11 +83,11 @@ func TestSeveralLabels(t *testing.T) {
 	if err != nil || strings.Contains(string(one), "Labels") {
 		t.Errorf("%v\n%s", err, one)
 	}
-	single, threshold := meta.Hash(), 0.5
+	single, threshold := meta.ContractHash(), 0.5
 	meta.Threshold = &threshold
 	many, err := (&export.Client{Meta: meta}).Generate("mine")
 	if err != nil || !strings.Contains(string(many), "out.Labels = append(out.Labels, Class(label))") ||
-		meta.Hash() == single {
+		meta.ContractHash() == single {
 		t.Errorf("%v\n%s", err, many)
 	}
 }
@@ -160,7 +160,7 @@ func TestContractHash(t *testing.T) {
 	base := contract.Metadata{Contract: contract.ContractBag, Classes: []string{"a", "b"}, InputShape: []int{3}, Seed: 1}
 	same := base
 	same.Seed, same.SpecSHA256, same.Engine = 2, "x", "ort"
-	if base.Hash() != same.Hash() {
+	if base.ContractHash() != same.ContractHash() {
 		t.Error("a model that was trained anew has another hash")
 	}
 	for name, change := range map[string]func(*contract.Metadata){
@@ -172,7 +172,7 @@ func TestContractHash(t *testing.T) {
 	} {
 		other := base
 		change(&other)
-		if other.Hash() == base.Hash() {
+		if other.ContractHash() == base.ContractHash() {
 			t.Errorf("another %s, the same hash", name)
 		}
 	}

@@ -15,7 +15,7 @@ func TestLearnerReplacesInheritedModel(t *testing.T) {
 		t.Errorf("the inherited model is still there: %+v, %+v", s.Model, s.Loss)
 	}
 	bare := mustParse(t, "name: x\ndata: {set: birdsong-mipl-r1.npz}\nlearner: pl-aggd\ntrain: {seed: 7}\n")
-	if s.Description.V = ""; s.Hash() != bare.Hash() {
+	if s.Description.V = ""; s.Identity() != bare.Identity() {
 		t.Errorf("equal learners have different specs:\n%s\n%s", s.YAML(), bare.YAML())
 	}
 	checkRoundTrip(t, s)

@@ -17,7 +17,7 @@ func TestReplacedLossDropsItsParameters(t *testing.T) {
 			"\ndata: {labels: multi}\nloss: [binary_cross_entropy]\n"))
 		if (err == nil) != (fileErr == nil) {
 			t.Errorf("%s: with --set %v, in a file %v", name, err, fileErr)
-		} else if err == nil && over.Hash() != file.Hash() {
+		} else if err == nil && over.Identity() != file.Identity() {
 			t.Errorf("%s: another spec with --set than in a file", name)
 		}
 	}

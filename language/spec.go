@@ -285,15 +285,12 @@ type Export struct {
 // reads it back to an equal spec.
 func (s *Spec) YAML() []byte { return schema.Encode(specRows, s) }
 
-// Hash returns the SHA-256 of the complete spec as YAML writes it, in hexadecimal.
-func (s *Spec) Hash() string {
-	sum := sha256.Sum256(s.YAML())
+// Identity returns the SHA-256, in hexadecimal, of the complete spec without train.engine. Checkpoints and
+// summaries record the engine separately, because auto may select different engines on different machines.
+func (s *Spec) Identity() string {
+	sum := sha256.Sum256(s.WithEngine("").YAML())
 	return hex.EncodeToString(sum[:])
 }
-
-// Identity returns the hash of the complete spec without train.engine. Checkpoints and summaries
-// record the engine separately, because auto may select different engines on different machines.
-func (s *Spec) Identity() string { return s.WithEngine("").Hash() }
 
 // WithEngine returns a copy of the spec with another train.engine. The copy shares all
 // other values with the spec.
@@ -306,12 +303,12 @@ func (s *Spec) WithEngine(name string) *Spec {
 // HasColumns reports whether the dataset is a file with named columns: CSV.
 func (s *Spec) HasColumns() bool { return bagfile.WithColumns().Match(s.Data.Set.V) }
 
-// SettingsHash returns the hash of the spec without its name, description, dataset and split. It
-// identifies the training settings.
-func (s *Spec) SettingsHash() string {
+// Settings returns a copy of the spec without its name, description, dataset and split. Trainings with equal
+// settings, bags and split have equal results.
+func (s *Spec) Settings() *Spec {
 	c := *s
 	c.Name, c.Description = schema.Str{}, schema.Str{}
 	c.Data.Set, c.Data.SHA256, c.Data.Generated, c.Data.Split = schema.Str{}, schema.Str{}, Generated{}, Split{}
 	c.Data.Labels, c.Data.Columns = schema.Str{}, Columns{}
-	return c.Hash()
+	return &c
 }

@@ -50,7 +50,7 @@ type baselineKey struct {
 func (k *baselines) of(ctx context.Context, t *train.Trial) (*Baseline, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	key := baselineKey{weak.Make(t.Data), train.SplitHash(t.Split)}
+	key := baselineKey{weak.Make(t.Data), t.Split.Hash()}
 	b, known := k.cache.Take(key)
 	if !known {
 		var err error

@@ -3,8 +3,6 @@
 package runs
 
 import (
-	"fmt"
-
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/encoder"
@@ -52,13 +50,4 @@ func valuesOr(list schema.Floats, otherwise float64) []float64 {
 func Encode(images *encoder.Images, folder bagfile.Folder) (*Bags, error) {
 	set, err := images.Encode(images.Set, folder.Encoding)
 	return &Bags{set, images}, err
-}
-
-// EncoderKey distinguishes encoders of specs. It is empty for a spec without an encoder.
-func EncoderKey(spec *language.Spec) string {
-	if !spec.Encodes() {
-		return ""
-	}
-	e := &spec.Data.Encoder
-	return fmt.Sprintf("%q %q %d %v %v %q", e.File.V, e.Output.V, e.Size.V, e.Mean.V, e.Std.V, e.Order.V)
 }

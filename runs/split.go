@@ -39,7 +39,7 @@ func PartsOf(model string, split json.RawMessage, set *data.Dataset) ([]string, 
 		return nil, nil
 	}
 	for _, s := range []*data.Split{readSplit(filepath.Dir(model), set.Bags()), redrawSplit(facts.Source, set)} {
-		if s == nil || train.SplitHash(s) != facts.SHA256 {
+		if s == nil || s.Hash() != facts.SHA256 {
 			continue
 		}
 		parts := make([]string, set.Bags())

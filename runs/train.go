@@ -246,7 +246,7 @@ func checkDistinct(trials []*train.Trial) error {
 		if bags[t.Data] == "" {
 			bags[t.Data] = t.Data.Hash()
 		}
-		id := identity{t.Program.Spec.SettingsHash(), bags[t.Data], train.SplitHash(t.Split)}
+		id := identity{string(t.Program.Spec.Settings().YAML()), bags[t.Data], t.Split.Hash()}
 		if had := first[id]; had != nil {
 			return &SpecError{Err: fmt.Errorf("%s and %s have the same settings, bags and split: remove one of them", had.Name,
 				t.Name)}

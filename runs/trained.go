@@ -145,7 +145,7 @@ type SplitSummary struct {
 	TrainBags  int    `json:"train_bags"`
 	Validation int    `json:"validation_bags,omitempty"`
 	TestBags   int    `json:"test_bags"`
-	SHA256     string `json:"sha256"` // see train.SplitHash
+	SHA256     string `json:"sha256"` // see data.Split.Hash
 	// Refit reports whether the model was trained on the validation bags, too.
 	Refit bool `json:"refit,omitempty"`
 	// Instances is data.Dataset.HashOfInstances: the split is that of the same bags with other labels, too.
@@ -163,7 +163,7 @@ func (s *SplitSummary) Trained() int {
 // SummarizeSplit returns the summary of the split of a trial.
 func SummarizeSplit(t *train.Trial) SplitSummary {
 	s := t.Split
-	return SplitSummary{s.Source, len(s.Train), len(s.Validation), len(s.Test), train.SplitHash(s),
+	return SplitSummary{s.Source, len(s.Train), len(s.Validation), len(s.Test), s.Hash(),
 		t.Program.Spec.Train.Refit.V, t.Data.HashOfInstances()}
 }
 

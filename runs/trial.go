@@ -4,7 +4,6 @@
 package runs
 
 import (
-	"fmt"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
@@ -34,14 +33,7 @@ func Trial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Tr
 // Trials opens the datasets of specs, each once, and returns their trials. Files are searched in
 // the working directory and in folder.
 func Trials(list []*language.Spec, folder bagfile.Folder) ([]*train.Trial, error) {
-	type source struct {
-		set       string
-		sha256    string
-		columns   string
-		encoder   string
-		generated language.Generated
-	}
-	opened := map[source]*Bags{}
+	opened := map[string]*Bags{} // by the identity of the keys that say how bags are read
 	trials := make([]*train.Trial, len(list))
 	for i, spec := range list {
 		if err := spec.CheckValidation(); err != nil {
@@ -51,8 +43,9 @@ func Trials(list []*language.Spec, folder bagfile.Folder) ([]*train.Trial, error
 		if err != nil {
 			return nil, err
 		}
-		from := source{spec.Data.Set.V, spec.Data.SHA256.V, fmt.Sprintf("%q %q", spec.Data.Labels.V,
-			columnsOf(spec, bagfile.Columns{})), EncoderKey(spec), spec.Data.Generated}
+		d := &spec.Data
+		from := (&language.Spec{Data: language.Data{Set: d.Set, Generated: d.Generated, SHA256: d.SHA256, Labels: d.Labels,
+			Columns: d.Columns, Encoder: d.Encoder}}).Identity()
 		set, known := opened[from]
 		if !known {
 			if set, err = openBags(spec, folder); err != nil {

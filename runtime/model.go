@@ -245,7 +245,7 @@ func (o *options) open(data []byte) (*openFile, error) {
 		return nil, err
 	}
 	return &openFile{
-		chunked: divided, options: o, info: Info{*meta, meta.Hash(), backend, pb.Opset()},
+		chunked: divided, options: o, info: Info{*meta, meta.ContractHash(), backend, pb.Opset()},
 		batch: meta.Contract == contract.ContractBatch, session: session,
 		estimate: e, small: e.UpTo(smallRun, math.MaxInt64, o.maxInstances), brief: e.UpTo(math.MaxInt64, briefWork,
 			o.maxInstances),

@@ -5,8 +5,6 @@ package train
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
@@ -38,23 +35,6 @@ type Identity struct {
 	Device  string `json:"device,omitempty"`  // empty: the CPU
 	Threads int    `json:"threads,omitempty"` // of the engine ort, see EngineInfo; 0: the default
 	Others  int    `json:"others,omitempty"`  // number of other trials in the same program, if it changes rounding
-}
-
-// SplitHash returns the SHA-256, in hex, of the bags of all parts.
-func SplitHash(s *data.Split) string {
-	var text []byte
-	parts := [][]int{s.Train, s.Test}
-	if len(s.Validation) > 0 {
-		parts = append(parts, s.Validation)
-	}
-	for _, bags := range parts {
-		text = binary.LittleEndian.AppendUint64(text, uint64(len(bags)))
-		for _, b := range bags {
-			text = binary.LittleEndian.AppendUint64(text, uint64(b))
-		}
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
 }
 
 // checkpoint is the state of a run after an epoch. It has no times and no random state, because

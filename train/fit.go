@@ -136,7 +136,7 @@ func (f *fit) begin() ([]*State, error) {
 }
 
 func (f *fit) identity(r *Run) Identity {
-	id := Identity{Spec: r.Program.Spec.Identity(), Data: r.Data.Hash(), Split: SplitHash(r.Split),
+	id := Identity{Spec: r.Program.Spec.Identity(), Data: r.Data.Hash(), Split: r.Split.Hash(),
 		Engine: f.engine.Engine, Threads: f.engine.FixedThreads}
 	if r.Program.HasImages() {
 		id.Threads = f.engine.ImageThreads

@@ -13,20 +13,18 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// ProgramKey returns a hash that is equal for specs whose trials can share a program: it covers all
-// settings except learning rate, seed, weights of loss terms, data and evaluation.
+// ProgramKey returns a text that is equal for specs whose trials can share a program: the identity of all
+// settings except learning rate, seed, weights of loss terms, data, engine and evaluation.
 func ProgramKey(spec *language.Spec) string {
-	s := *spec
-	s.Name.V, s.Description.V = "", ""
-	s.Data = language.Data{Shape: s.Data.Shape, Classes: s.Data.Classes, Labels: s.Data.Labels,
-		Normalize: s.Data.Normalize, Sample: s.Data.Sample}
-	s.Train.LR.V, s.Train.Seed.V, s.Train.EvalEvery.V, s.Train.Engine.V = 1, 0, 1, ""
+	s := *spec.Settings()
+	s.Data.Labels, s.Data.Encoder = spec.Data.Labels, language.Encoder{}
+	s.Train.LR.V, s.Train.Seed.V, s.Train.EvalEvery.V = 1, 0, 1
 	s.Train.Best.V, s.Train.Patience.V, s.Train.MinEpochs.V, s.Train.Refit.V = "", 0, 0, false
 	s.Loss = slices.Clone(s.Loss)
 	for i := range s.Loss {
 		s.Loss[i].Weight.V = 1
 	}
-	return s.Hash()
+	return s.Identity()
 }
 
 // TermWeights returns the weights of the loss terms of a spec by name.

@@ -30,6 +30,6 @@ func LoadIdentity(dir string) (Identity, error) {
 // begun is the identity of its checkpoint. The hash of the dataset takes longer and is checked when training begins.
 func (t *Trial) CheckBegun(begun Identity) error {
 	want := begun
-	want.Spec, want.Split = t.Program.Spec.Identity(), SplitHash(t.Split)
+	want.Spec, want.Split = t.Program.Spec.Identity(), t.Split.Hash()
 	return begun.check(want, t.Dir)
 }

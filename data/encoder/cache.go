@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -60,10 +59,9 @@ func openCache(e *contract.Encoder, library string) (*cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := sha256.Sum256(fmt.Appendf(nil, "%s onnxruntime %s", e.Identity(), lib.Version))
 	c := &cache{
-		dir: filepath.Join(root, "features", hex.EncodeToString(name[:])), width: sha256.Size + 4*e.Features,
-		records: map[sum]record{}, written: time.Now(),
+		dir:   filepath.Join(root, "features", e.Identity()+"-onnxruntime-"+lib.Version),
+		width: sha256.Size + 4*e.Features, records: map[sum]record{}, written: time.Now(),
 	}
 	paths, err := filepath.Glob(filepath.Join(c.dir, "*.features"))
 	if err != nil {

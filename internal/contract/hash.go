@@ -1,4 +1,4 @@
-// The identity of a model.
+// Which models can replace each other.
 
 package contract
 
@@ -8,11 +8,11 @@ import (
 	"fmt"
 )
 
-// Hash returns the SHA-256, in hexadecimal, of everything that callers of a model depend
+// ContractHash returns the SHA-256, in hexadecimal, of everything that callers of a model depend
 // on: the signature, the shape of an instance, the class names in order, whether a bag has one
 // label or any number of them, and whether there is an attention of each class. A model retrained
 // on the same classes has the same hash.
-func (m *Metadata) Hash() string {
+func (m *Metadata) ContractHash() string {
 	parts := []any{m.Contract, m.InputShape, m.Classes}
 	if m.Threshold != nil {
 		parts = append(parts, "any number of labels")

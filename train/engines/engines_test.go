@@ -148,7 +148,7 @@ func TestShared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		program, coupled, err := trainers.ProgramKey(spec)
+		program, coupled, err := trainers.GroupKey(spec)
 		if err != nil || (program != "") != c.shared || coupled != c.coupled {
 			t.Errorf("%s on %s: %q, coupled %v, %v", c.spec, c.engine, program, coupled, err)
 		}

@@ -78,10 +78,10 @@ func (t *Trainers) Engine(spec *language.Spec) (string, error) {
 	return c.Engine, nil
 }
 
-// ProgramKey returns a key of the program of a spec. Trials with the same key and the same bags can
+// GroupKey returns the key of the program of a spec, see train.ProgramKey. Trials with the same key and the same bags can
 // train in a group; the key is empty if each trains alone. coupled reports whether the bits of a
 // result depend on the size of the group. The engine is that of Engine.
-func (t *Trainers) ProgramKey(spec *language.Spec) (program string, coupled bool, err error) {
+func (t *Trainers) GroupKey(spec *language.Spec) (program string, coupled bool, err error) {
 	name, err := t.Engine(spec)
 	grouped := name == XLA || name == ORT && len(spec.Data.Shape.V) <= 1 && !t.request.onlyORT()
 	if err != nil || spec.Fitted() || !grouped {

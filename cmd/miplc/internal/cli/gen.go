@@ -113,7 +113,7 @@ func runGo(o *genOptions) error {
 	if err := fileio.Write(file, source, fileio.WriteOptions{Force: o.Force, Inputs: []string{o.Model}}); err != nil {
 		return err
 	}
-	r := genResult{File: file, Package: o.Package, ContractSHA256: m.Meta.Hash()}
+	r := genResult{File: file, Package: o.Package, ContractSHA256: m.Meta.ContractHash()}
 	return o.Console.Resultf(r, "%s: package %s, %s, instances of %v, contract %s\n", r.File, r.Package,
 		diag.Count(len(m.Meta.Classes), "class"), m.Meta.InputShape, r.ContractSHA256[:12])
 }
