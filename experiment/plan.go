@@ -158,7 +158,7 @@ func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]gridPoin
 }
 
 // planCells opens or generates the selected datasets and determines the cells. Errors of data are
-// *prepare.DataError, those of specs *prepare.SpecError.
+// *runs.DataError, those of specs *runs.SpecError.
 func planCells(e *definition.Experiment, loaded map[definition.Coord][]gridPoint, sel Selection, dir string,
 	folder bagfile.Folder) (*Plan, error) {
 	p := &Plan{Name: e.Name.V, SHA256: sumOf(e.Text()), experiment: e}

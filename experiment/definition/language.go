@@ -40,16 +40,12 @@ var Language = &schema.Dialect{
 // ofName bounds the length of names, which appear in tables.
 var ofName = schema.Closed(1, maxNameRunes)
 
-var rows = []schema.Row{
+var rows = schema.Fields[Experiment]("", []schema.Row{
 	{Name: "name", Type: schema.Text, Required: true, In: ofName,
-		Field: schema.Bind(func(e *Experiment) any { return &e.Name }),
-		Doc:   "Name of the experiment. All results in a folder belong to one experiment of this name."},
-	{Name: "description", Type: schema.Text,
-		Field: schema.Bind(func(e *Experiment) any { return &e.Description }),
-		Doc:   "A line below the title of the report."},
+		Doc: "Name of the experiment. All results in a folder belong to one experiment of this name."},
+	{Name: "description", Type: schema.Text, Doc: "A line below the title of the report."},
 	{Name: "reference", Type: schema.Text, In: ofName,
-		Field: schema.Bind(func(e *Experiment) any { return &e.Reference }),
-		Doc:   "Learner that the others are compared with by t-tests. Default: the first."},
+		Doc: "Learner that the others are compared with by t-tests. Default: the first."},
 	{Name: "r", Type: schema.Wholes, In: schema.Closed(0, maxR),
 		Field: schema.Bind(func(e *Experiment) any { return &e.r }),
 		Doc:   "Values of r for datasets without their own. Default: 1."},
@@ -84,17 +80,12 @@ var rows = []schema.Row{
 		}),
 		Doc: "Tables and figures of the report, in this order. Default: all for which there are results, except `across` " +
 			"and `published`."},
-}
+})
 
-var dataRows = []schema.Row{
-	{Name: "name", Type: schema.Text, Required: true, In: ofName,
-		Field: schema.Bind(func(d *DataSet) any { return &d.Name }),
-		Doc:   "Name of the dataset in tables and in this file."},
-	{Name: "domain", Type: schema.Text,
-		Field: schema.Bind(func(d *DataSet) any { return &d.Domain }),
-		Doc:   "Domain of the bags, for the table of datasets."},
+var dataRows = schema.Fields[DataSet]("", []schema.Row{
+	{Name: "name", Type: schema.Text, Required: true, In: ofName, Doc: "Name of the dataset in tables and in this file."},
+	{Name: "domain", Type: schema.Text, Doc: "Domain of the bags, for the table of datasets."},
 	{Name: "file", Type: schema.Text,
-		Field: schema.Bind(func(d *DataSet) any { return &d.File }),
 		Doc: "Dataset file (" + bagfile.Readable().List() +
 			"), or images for learners with `data.encoder`, as `data.set` of a spec. With `{r}` in the name, which is " +
 			"replaced by r, there is one file for each r. Without `{r}`, the candidate sets are those of the file, and r is " +
@@ -111,64 +102,41 @@ var dataRows = []schema.Row{
 		}),
 		Doc: "Dataset to generate as `miplc data synth` does: its name, or a map of settings."},
 	{Name: "r", Type: schema.Wholes, In: schema.Closed(0, maxR),
-		Field: schema.Bind(func(d *DataSet) any { return &d.R }),
-		Doc:   "Values of r for this dataset. Default: `r` of the top level."},
+		Doc: "Values of r for this dataset. Default: `r` of the top level."},
 	{Name: "splits", Type: schema.Section, Rows: splitRows,
 		Field: schema.Bind(func(d *DataSet) any {
 			d.splits = &splitKeys{}
 			return d.splits
 		}),
 		Doc: "As `splits` of the top level, for this dataset. Default: `splits` of the top level."},
-}
+})
 
-var synthRows = []schema.Row{
-	{Name: "set", Type: schema.Text, Required: true, Main: true, Choices: generate.Sets,
-		Field: schema.Bind(func(s *Synth) any { return &s.Set }),
-		Doc:   "Name of the generator."},
-	{Name: "bags", Type: schema.Whole, In: schema.Closed(1, maxCount),
-		Field: schema.Bind(func(s *Synth) any { return &s.Bags }),
-		Doc:   "Number of bags."},
-	{Name: "positives", Type: schema.Real, In: schema.PositiveUpTo(1),
-		Field: schema.Bind(func(s *Synth) any { return &s.Positives }),
-		Doc:   "Share of positive instances per bag."},
-	{Name: "min_size", Type: schema.Whole, In: schema.Closed(1, maxCount),
-		Field: schema.Bind(func(s *Synth) any { return &s.MinSize }),
-		Doc:   "Instances of the smallest bag."},
-	{Name: "max_size", Type: schema.Whole, In: schema.Closed(1, maxCount),
-		Field: schema.Bind(func(s *Synth) any { return &s.MaxSize }),
-		Doc:   "Instances of the largest bag."},
+var synthRows = schema.Fields[Synth]("", []schema.Row{
+	{Name: "set", Type: schema.Text, Required: true, Main: true, Choices: generate.Sets, Doc: "Name of the generator."},
+	{Name: "bags", Type: schema.Whole, In: schema.Closed(1, maxCount), Doc: "Number of bags."},
+	{Name: "positives", Type: schema.Real, In: schema.PositiveUpTo(1), Doc: "Share of positive instances per bag."},
+	{Name: "min_size", Type: schema.Whole, In: schema.Closed(1, maxCount), Doc: "Instances of the smallest bag."},
+	{Name: "max_size", Type: schema.Whole, In: schema.Closed(1, maxCount), Doc: "Instances of the largest bag."},
 	{Name: "classes", Type: schema.Custom, Custom: &classesType,
 		Field: schema.Bind(func(s *Synth) any { return s }),
 		Doc: "Source classes that are labels, by name; the others give the negative instances. `prototypes`: number or " +
 			"names of the classes."},
-	{Name: "features", Type: schema.Whole, In: schema.Closed(1, 1<<20),
-		Field: schema.Bind(func(s *Synth) any { return &s.Features }),
-		Doc:   "`prototypes`: features of an instance."},
+	{Name: "features", Type: schema.Whole, In: schema.Closed(1, 1<<20), Doc: "`prototypes`: features of an instance."},
 	{Name: "noise", Type: schema.Real, In: schema.AtLeast(0),
 		Field: schema.Bind(func(s *Synth) any { return &s.noise }),
 		Doc:   "`prototypes`: standard deviation of the features around the prototype of their class."},
 	{Name: "pools", Type: schema.Whole, In: schema.Closed(2, maxCount),
-		Field: schema.Bind(func(s *Synth) any { return &s.Pools }),
 		Doc: "Disjoint pools of instances that the bags draw from; splits then share no instance between training and " +
 			"test bags."},
-	{Name: "seed", Type: schema.Whole, Default: "1", In: schema.Closed(0, maxCount),
-		Field: schema.Bind(func(s *Synth) any { return &s.Seed }),
-		Doc:   "Seed of all draws."},
-}
+	{Name: "seed", Type: schema.Whole, Default: "1", In: schema.Closed(0, maxCount), Doc: "Seed of all draws."},
+})
 
-var learnerRows = []schema.Row{
+var learnerRows = schema.Fields[Learner]("", []schema.Row{
 	{Name: "name", Type: schema.Text, Required: true, In: ofName,
-		Field: schema.Bind(func(l *Learner) any { return &l.Name }),
-		Doc:   "Name of the learner in results and in this file."},
-	{Name: "title", Type: schema.Text,
-		Field: schema.Bind(func(l *Learner) any { return &l.Title }),
-		Doc:   "Name in tables. Default: `name`."},
-	{Name: "group", Type: schema.Text,
-		Field: schema.Bind(func(l *Learner) any { return &l.Group }),
-		Doc:   "A heading above the learner in tables, such as `Mean` or `MaxMin`."},
-	{Name: "spec", Type: schema.Text, Required: true,
-		Field: schema.Bind(func(l *Learner) any { return &l.Spec }),
-		Doc:   "A shipped spec or a file."},
+		Doc: "Name of the learner in results and in this file."},
+	{Name: "title", Type: schema.Text, Doc: "Name in tables. Default: `name`."},
+	{Name: "group", Type: schema.Text, Doc: "A heading above the learner in tables, such as `Mean` or `MaxMin`."},
+	{Name: "spec", Type: schema.Text, Required: true, Doc: "A shipped spec or a file."},
 	{Name: "set", Type: schema.Custom, Custom: &settingsType,
 		Field: schema.Bind(func(l *Learner) any { return &l.Set }),
 		Doc:   "Settings of the spec, as for `--set` of `miplc train`. Data, split and name come from the experiment."},
@@ -176,7 +144,6 @@ var learnerRows = []schema.Row{
 		Field: schema.Bind(func(l *Learner) any { return &l.Grid }),
 		Doc:   "Settings of the spec to choose from: keys with lists of values, in all combinations."},
 	{Name: "last", Type: schema.Whole, Default: "1", In: schema.Closed(1, 1000),
-		Field: schema.Bind(func(l *Learner) any { return &l.Last }),
 		Doc: "Number of final epochs over which the test accuracy is averaged. The programs of RC and LWS average 10. " +
 			"The other measures are those of the last epoch."},
 	{Name: "vary", Type: schema.Custom, Custom: &varyType,
@@ -198,15 +165,11 @@ var learnerRows = []schema.Row{
 			return &l.Cases[len(l.Cases)-1]
 		}),
 		Doc: "Differences for some datasets and r; later cases override earlier ones."},
-}
+})
 
-var caseRows = []schema.Row{
-	{Name: "data", Type: schema.Texts,
-		Field: schema.Bind(func(c *Case) any { return &c.Where.Data }),
-		Doc:   "Datasets of the case. Default: all."},
-	{Name: "r", Type: schema.Wholes, In: schema.Closed(0, maxR),
-		Field: schema.Bind(func(c *Case) any { return &c.Where.R }),
-		Doc:   "Values of r of the case. Default: all."},
+var caseRows = schema.Fields[Case]("Where", []schema.Row{
+	{Name: "data", Type: schema.Texts, Doc: "Datasets of the case. Default: all."},
+	{Name: "r", Type: schema.Wholes, In: schema.Closed(0, maxR), Doc: "Values of r of the case. Default: all."},
 	{Name: "spec", Type: schema.Text,
 		Field: schema.Bind(func(c *Case) any { return &c.Spec }),
 		Doc:   "Replaces the learner's spec."},
@@ -219,54 +182,42 @@ var caseRows = []schema.Row{
 			return &c.Grid
 		}),
 		Doc: "Replaces the learner's whole grid: keys that are not listed here are no longer varied."},
-}
+})
 
-var splitRows = []schema.Row{
+var splitRows = schema.Fields[splitKeys]("", []schema.Row{
 	{Name: "count", Type: schema.Whole, Default: fmt.Sprint(defaultSplits.Count), In: schema.Closed(1, maxSplits),
-		Field: schema.Bind(func(s *splitKeys) any { return &s.count }),
-		Doc:   "Number of splits. With `folds`, the default is one for each fold."},
+		Doc: "Number of splits. With `folds`, the default is one for each fold."},
 	{Name: "train", Type: schema.Real, Default: fmt.Sprint(defaultSplits.Train), In: schema.Open(0, 1),
-		Field: schema.Bind(func(s *splitKeys) any { return &s.train }),
-		Doc:   "Share of training bags of a random split."},
+		Doc: "Share of training bags of a random split."},
 	{Name: "folds", Type: schema.Whole, In: schema.Closed(2, maxSplits),
-		Field: schema.Bind(func(s *splitKeys) any { return &s.folds }),
 		Doc: "Cross-validation with this number of folds: split i tests on fold i, and `train` is not used. If `count` " +
 			"is larger, the bags are divided into new folds with the next seed."},
 	{Name: "validation", Type: schema.Real, In: schema.Open(0, 1),
-		Field: schema.Bind(func(s *splitKeys) any { return &s.validation }),
 		Doc: "Share of the training bags of each split that become validation bags, which `train.best` and " +
 			"`export.temperature` of a spec need."},
 	{Name: "group", Type: schema.Text,
-		Field: schema.Bind(func(s *splitKeys) any { return &s.group }),
 		Doc: "Name of the groups of bags, such as `patient`, as `data.split.group` of a spec: all bags of a group are " +
 			"in the same part of a split. With `index`, a split of the file that divides a group is an error."},
 	{Name: "stratify", Type: schema.Truth, Default: fmt.Sprint(defaultSplits.Stratify),
-		Field: schema.Bind(func(s *splitKeys) any { return &s.stratify }),
-		Doc:   "Draw the same share of every class, where true labels are known. `false`: draw from all bags alike."},
+		Doc: "Draw the same share of every class, where true labels are known. `false`: draw from all bags alike."},
 	{Name: "seed", Type: schema.Whole, Default: fmt.Sprint(defaultSplits.Seed), In: schema.Closed(0, maxCount),
-		Field: schema.Bind(func(s *splitKeys) any { return &s.seed }),
 		Doc: "Seed of the first split, as `data.split.seed` of a spec. Split i has seed + i - 1. With `folds`, all " +
 			"folds of one division have the same seed."},
 	{Name: "index", Type: schema.Text,
-		Field: schema.Bind(func(s *splitKeys) any { return &s.index }),
 		Doc: "File of splits in place of random splits: a .csv file, or .mat files with `{split}` in the name for the " +
 			"number of the split. The first `count` splits are used."},
-}
+})
 
-var chooseRows = []schema.Row{
+var chooseRows = schema.Fields[Choose]("", []schema.Row{
 	{Name: "holdout", Type: schema.Real, Default: fmt.Sprint(defaultChoose.Holdout), In: schema.Open(0, 1),
-		Field: schema.Bind(func(c *Choose) any { return &c.Holdout }),
-		Doc:   "Share of the training bags held out for choosing."},
+		Doc: "Share of the training bags held out for choosing."},
 	{Name: "stratify", Type: schema.Truth, Default: fmt.Sprint(defaultChoose.Stratify),
-		Field: schema.Bind(func(c *Choose) any { return &c.Stratify }),
-		Doc:   "Hold out the same share of every class, where true labels are known."},
+		Doc: "Hold out the same share of every class, where true labels are known."},
 	{Name: "seed", Type: schema.Whole, Default: fmt.Sprint(defaultChoose.Seed), In: schema.Closed(0, maxCount),
-		Field: schema.Bind(func(c *Choose) any { return &c.Seed }),
-		Doc:   "Seed of the held-out bags of split 1. Split i has seed + i - 1."},
+		Doc: "Seed of the held-out bags of split 1. Split i has seed + i - 1."},
 	{Name: "measure", Type: schema.Text, Default: defaultChoose.Measure.V, Choices: measure.Names(),
-		Field: schema.Bind(func(c *Choose) any { return &c.Measure }),
-		Doc:   "[Measure](measures.md) of the held-out bags that chooses the setting."},
-}
+		Doc: "[Measure](measures.md) of the held-out bags that chooses the setting."},
+})
 
 var attentionRows = []schema.Row{
 	{Name: "epochs", Type: schema.Wholes, Required: true, In: schema.Closed(1, maxCount),
@@ -274,26 +225,23 @@ var attentionRows = []schema.Row{
 		Doc:   "Epochs after which scores are recorded."},
 }
 
-var itemRows = []schema.Row{
+var itemRows = schema.Fields[Item]("", []schema.Row{
 	{Name: "table", Type: schema.Text, Choices: kindsOf("table"),
 		Field: schema.Bind(func(i *Item) any { return &i.table }),
 		Doc:   "The kind of table. An entry has `table` or `figure`."},
 	{Name: "figure", Type: schema.Text, Choices: kindsOf("figure"),
 		Field: schema.Bind(func(i *Item) any { return &i.figure }),
 		Doc:   "The kind of figure."},
-	{Name: "title", Type: schema.Text,
-		Field: schema.Bind(func(i *Item) any { return &i.Title }),
-		Doc:   "Heading."},
+	{Name: "title", Type: schema.Text, Doc: "Heading."},
 	{Name: "learners", Type: schema.Texts,
-		Field: schema.Bind(func(i *Item) any { return &i.Learners }),
-		Doc:   "Learners to show. Tables show learners with `vary` only if they are named. Default: all."},
+		Doc: "Learners to show. Tables show learners with `vary` only if they are named. Default: all."},
 	{Name: "data", Type: schema.Texts,
 		Field: schema.Bind(func(i *Item) any { return &i.Where.Data }),
 		Doc:   "Datasets to show. Default: all."},
 	{Name: "r", Type: schema.Wholes, In: schema.Closed(0, maxR),
 		Field: schema.Bind(func(i *Item) any { return &i.Where.R }),
 		Doc:   "Values of r to show. Default: all."},
-}
+})
 
 // kindsOf lists the kinds of tables or of figures.
 func kindsOf(what string) []string {

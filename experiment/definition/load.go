@@ -91,37 +91,37 @@ func (d *DataSet) settle(e *Experiment) {
 
 // splitKeys are the keys of splits that the file contains.
 type splitKeys struct {
-	count, seed, folds schema.Int
-	train, validation  schema.Float
-	stratify           schema.Bool
-	index, group       schema.Str
+	Count, Seed, Folds schema.Int
+	Train, Validation  schema.Float
+	Stratify           schema.Bool
+	Index, Group       schema.Str
 }
 
 // over replaces values of s by those that the file contains.
 func (k *splitKeys) over(s Splits) Splits {
-	if k.folds.Written() {
-		s.Folds, s.Count, s.foldsPos = k.folds.V, k.folds.V, k.folds.Pos
+	if k.Folds.Written() {
+		s.Folds, s.Count, s.foldsPos = k.Folds.V, k.Folds.V, k.Folds.Pos
 	}
-	if k.validation.Written() {
-		s.Validation, s.validationPos = k.validation.V, k.validation.Pos
+	if k.Validation.Written() {
+		s.Validation, s.validationPos = k.Validation.V, k.Validation.Pos
 	}
-	if k.count.Written() {
-		s.Count = k.count.V
+	if k.Count.Written() {
+		s.Count = k.Count.V
 	}
-	if k.train.Written() {
-		s.Train, s.trainPos = k.train.V, k.train.Pos
+	if k.Train.Written() {
+		s.Train, s.trainPos = k.Train.V, k.Train.Pos
 	}
-	if k.stratify.Written() {
-		s.Stratify = k.stratify.V
+	if k.Stratify.Written() {
+		s.Stratify = k.Stratify.V
 	}
-	if k.seed.Written() {
-		s.Seed = k.seed.V
+	if k.Seed.Written() {
+		s.Seed = k.Seed.V
 	}
-	if k.group.Written() {
-		s.Group = k.group
+	if k.Group.Written() {
+		s.Group = k.Group
 	}
-	if k.index.Written() {
-		s.Index = k.index
+	if k.Index.Written() {
+		s.Index = k.Index
 	}
 	return s
 }

@@ -135,17 +135,17 @@ func (c *checker) dataRules() {
 }
 
 func (c *checker) splitRules(k *splitKeys) {
-	for _, random := range []diag.Pos{k.train.Pos, k.stratify.Pos, k.seed.Pos, k.folds.Pos, k.validation.Pos} {
-		if k.index.Written() && !random.IsZero() {
+	for _, random := range []diag.Pos{k.Train.Pos, k.Stratify.Pos, k.Seed.Pos, k.Folds.Pos, k.Validation.Pos} {
+		if k.Index.Written() && !random.IsZero() {
 			c.add(random, "train, stratify, seed, folds and validation are settings of random splits and have no effect with "+
 				"index")
 		}
 	}
-	if k.folds.Written() && k.train.Written() {
-		note(c.add(k.train.Pos, "train has no effect with folds"), "one of %d folds has the test bags", k.folds.V)
+	if k.Folds.Written() && k.Train.Written() {
+		note(c.add(k.Train.Pos, "train has no effect with folds"), "one of %d folds has the test bags", k.Folds.V)
 	}
-	if k.validation.Written() && c.e.Snapshots != nil {
-		c.add(k.validation.Pos, NoSnapshots)
+	if k.Validation.Written() && c.e.Snapshots != nil {
+		c.add(k.Validation.Pos, NoSnapshots)
 	}
 }
 

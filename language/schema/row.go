@@ -3,6 +3,7 @@
 package schema
 
 import (
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -29,7 +30,7 @@ type Row struct {
 	Doc        string
 	Rows       []Row // of a section, or of each map of a list
 	// Field returns a pointer to the variable that the key sets; of is the value that the
-	// enclosing section sets, see Bind. For a section it returns the value that its rows set, or
+	// enclosing section sets, see Fields and Bind. For a section it returns the value that its rows set, or
 	// is nil if they set fields of the enclosing value. For a list it appends an entry and
 	// returns it. It is nil for arguments of list entries.
 	Field  func(of any) any
@@ -48,6 +49,27 @@ type CustomType struct {
 	// Write encodes the value; of is the argument of Encode. It may be nil in dialects that are
 	// not written.
 	Write func(of any) *yaml.Node
+}
+
+// Fields completes rows: a key of a single value without a Field sets the field of its name in a T, as eval_every sets
+// EvalEvery. path, such as Data.Split, is the struct within T that has the fields; empty: T itself.
+func Fields[T any](path string, rows []Row) []Row {
+	for i := range rows {
+		row := &rows[i]
+		if row.Field != nil || row.Type == Section || row.Type == List || row.Type == Custom {
+			continue
+		}
+		at, of := []int(nil), reflect.TypeFor[T]()
+		for _, name := range strings.Split(strings.ReplaceAll(join(path, row.Name), "_", ""), ".") {
+			f, ok := of.FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
+			if !ok || !f.IsExported() {
+				panic(fmt.Sprintf("bug: %s has no exported field for the key %s", of, row.Name))
+			}
+			at, of = append(at, f.Index...), f.Type
+		}
+		row.Field = func(of any) any { return reflect.ValueOf(of).Elem().FieldByIndex(at).Addr().Interface() }
+	}
+	return rows
 }
 
 // Bind adapts a function that finds a variable within a T to Row.Field.
