@@ -78,8 +78,8 @@ func (t *Trainers) Engine(spec *language.Spec) (string, error) {
 	return c.Engine, nil
 }
 
-// GroupKey returns the key of the program of a spec, see train.ProgramKey. Trials with the same key and the same bags can
-// train in a group; the key is empty if each trains alone. coupled reports whether the bits of a
+// GroupKey returns the train.ProgramKey of a spec. Trials with the same key and the same bags can train in a group; the
+// key is empty if each trains alone. coupled reports whether the bits of a
 // result depend on the size of the group. The engine is that of Engine.
 func (t *Trainers) GroupKey(spec *language.Spec) (program string, coupled bool, err error) {
 	name, err := t.Engine(spec)
