@@ -163,7 +163,7 @@ func readIndexMAT(path string) (numbersByPart, error) {
 		return nil, err
 	}
 	defer f.Close()
-	vars, err := rawfile.MATVariables(f, rawfile.TooLargeError{What: "the file", Max: maxIndexBytes, Fixed: true})
+	vars, err := rawfile.ReadMAT(f, rawfile.FixedLimit("the file", maxIndexBytes))
 	if err != nil {
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func TestBadIndexFiles(t *testing.T) {
 func FuzzIndexMAT(f *testing.F) {
 	testsupport.AddFiles(f, filepath.Join("testdata", "bad", "*.mat"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		vars, err := rawfile.MATVariables(bytes.NewReader(b), rawfile.TooLargeError{Max: 1 << 22})
+		vars, err := rawfile.ReadMAT(bytes.NewReader(b), rawfile.FixedLimit("the file", 1<<22))
 		if err != nil {
 			return
 		}

@@ -75,7 +75,8 @@ func (d *Dataset) All() ([]float32, error) {
 	if !d.OnDisk() {
 		return d.Instances[:values], nil
 	}
-	if err := memory.Check("reading all of "+d.Name+" into memory", 4*float64(values)); err != nil {
+	if err := memory.Available().Check("reading all of "+d.Name, 4*float64(values),
+		"use the engine ort, which reads a bag at a time"); err != nil {
 		return nil, err
 	}
 	x := make([]float32, values)

@@ -93,5 +93,5 @@ func checkMemory(engines int, o parity.Options, p *compile.Program) error {
 	if p != nil {
 		values = max(values, peaksPerEngine*float64(engines)*p.Infer.Peak(n, 1)+Copies*float64(p.FlatSize()))
 	}
-	return memory.Check("comparing the engines", FloatBytes*values)
+	return memory.Available().Check("comparing the engines", FloatBytes*values, "use smaller bags (--sizes)")
 }

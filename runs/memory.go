@@ -46,5 +46,5 @@ const Copies = 16
 // the parameters, the values of the forward pass and their gradients.
 func CheckMemory(work string, p *compile.Program, b Batch) error {
 	values := 2*p.Train.Peak(b.Instances, b.Bags) + (Copies-2)*float64(p.FlatSize())
-	return memory.Check(work+" "+p.Spec.Name.V, FloatBytes*values)
+	return memory.Available().Check(work+" "+p.Spec.Name.V, FloatBytes*values, "use a smaller model or smaller batches")
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/footprint"
-	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
@@ -116,8 +115,8 @@ func (f *openFile) predictRows(ctx context.Context, n int, read func(to []float3
 	}
 	d := ndarray.Size(f.info.InputShape)
 	if !f.inChunks(n) {
-		if err := memory.Check("the bag of "+diag.Count(n, "instance"), 4*float64(n)*float64(d)); err != nil {
-			return fmt.Errorf("%w: %w", ErrTooLarge, err)
+		if err := f.options.checkMemory(4 * int64(n) * int64(d)); err != nil {
+			return err
 		}
 		bag := Bag{Instances: make([]float32, n*d), N: n}
 		if err := read(bag.Instances, 0); err != nil {

@@ -59,16 +59,16 @@ func (o *options) checkGraph(e *footprint.Estimate) error {
 	return o.checkMemory(bytes)
 }
 
-// checkMemory rejects a run that needs more memory than allowed.
+// checkMemory rejects a prediction that needs more memory than allowed.
 func (o *options) checkMemory(bytes int64) error {
-	room := memory.Room{Bytes: float64(o.maxMemory), Bound: "the limit of a run"}
+	budget := memory.Budget{Bytes: float64(o.maxMemory), Bound: "the limit of a run"}
 	if o.maxMemory == 0 {
 		if bytes <= largeRun {
 			return nil
 		}
-		room = memory.Available()
+		budget = memory.Available()
 	}
-	if err := room.Check("a run", float64(bytes)); err != nil {
+	if err := budget.Check("the prediction", float64(bytes), "use a smaller bag or model"); err != nil {
 		return fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
 	return nil

@@ -167,7 +167,7 @@ func TestOpenRefusesExpensiveConstants(t *testing.T) {
 		want    error
 		says    string
 	}{
-		{"memory", 1 << 19, false, runtime.ErrTooLarge, "a run"},
+		{"memory", 1 << 19, false, runtime.ErrTooLarge, "the prediction needs"},
 		{"time", 1 << 14, true, runtime.ErrContract, "multiplications"},
 	} {
 		data := edited(t, func(m *onnxpb.ModelProto) {

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -17,7 +18,6 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/memory"
 )
 
 // The CSV format of datasets has one row per instance:
@@ -52,8 +52,8 @@ func decodeCSV(r io.Reader, path string, o Options) (*data.Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := rawfile.CSVText(r, rawfile.TooLargeError{What: "the text", Max: o.MaxBytes.Bytes()})
-	c := &csvReader{path: path, maxCandidateBytes: o.MaxBytes.Bytes(), declared: o.Columns, labels: o.Labels,
+	text := rawfile.CSVText(r, o.MaxBytes.Exceeded("the text"))
+	c := &csvReader{path: path, limit: o.MaxBytes, declared: o.Columns, labels: o.Labels,
 		form: o.Form, noCandidates: o.NoCandidates, classes: map[string]bool{}}
 	if packed := rawfile.PackedText(text); packed != "" {
 		return nil, c.errorf(0, "this is not a text file: it is %s", packed)
@@ -119,11 +119,11 @@ type csvReader struct {
 	rows *rawfile.CSV
 
 	// From Options.
-	maxCandidateBytes int64 // maximum size of the candidate sets
-	declared          Columns
-	labels            Labels
-	form              Form
-	noCandidates      bool
+	limit        rawfile.Limit
+	declared     Columns
+	labels       Labels
+	form         Form
+	noCandidates bool
 
 	// From the lines before the rows.
 	linesBefore    int                 // lines before the header
@@ -558,9 +558,8 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 		}
 	}
 	d.Classes = len(d.ClassNames)
-	if int64(d.Classes) > c.maxCandidateBytes/int64(len(c.bags)) {
-		return nil, c.errorf(0, "%d classes for %d bags need more memory than the limit of %s; is the column candidates "+
-			"mixed up?", d.Classes, len(c.bags), memory.Size(float64(c.maxCandidateBytes)))
+	if err := checkCandidates(c.limit, d.Classes, len(c.bags)); err != nil {
+		return nil, err
 	}
 	number := make(map[string]int, d.Classes)
 	for i, name := range d.ClassNames {
@@ -601,6 +600,13 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 	}
 	d.BagNames = c.bagNames()
 	return d, c.numberInstances(number)
+}
+
+// checkCandidates returns an error if the candidate sets are too large, which a large class number or names in a wrong
+// column cause.
+func checkCandidates(limit rawfile.Limit, classes, bags int) error {
+	return limit.Budget().Check(fmt.Sprintf("a table of %s for %s", diag.Count(classes, "candidate label"),
+		diag.Count(bags, "bag")), float64(classes)*float64(bags), "check the column of the candidates")
 }
 
 // checkContinuous returns an error if most bags have classes of their own that are numbers with a fraction.

@@ -83,7 +83,7 @@ func FuzzNPY(f *testing.F) {
 		} {
 			r := bytes.NewReader(b)
 			h, err := readNpyHeader(r)
-			if err != nil || h.cost() > fuzzLimit.MaxBytes.Bytes() {
+			if err != nil || h.cost() > int64(fuzzLimit.MaxBytes.Budget().Bytes) {
 				return
 			}
 			if n, err := read(h, r); err == nil && n != h.count && h.size > 0 {

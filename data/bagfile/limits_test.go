@@ -35,7 +35,7 @@ func TestSmallArchiveOfMuch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open(path); err == nil || !strings.Contains(err.Error(),
-		"is larger than the limit of 200 MiB (uncompressed); --max-bytes raises it") {
+		"the text needs more than 200 MiB of memory (uncompressed, --max-bytes)") {
 		t.Errorf("%d bytes: %v", packed.Len(), err)
 	}
 }

@@ -34,7 +34,7 @@ import (
 // The names of classes are the numbers in the file: "1", "2", ...
 
 func decodeMAT(r io.Reader, path string, o Options) (*data.Dataset, error) {
-	vars, err := rawfile.MATVariables(r, rawfile.TooLargeError{What: "the file", Max: o.MaxBytes.Bytes()})
+	vars, err := rawfile.ReadMAT(r, o.MaxBytes.Exceeded("the file"))
 	if err != nil {
 		return nil, diag.Errorf(diag.Pos{File: path}, "%v", err)
 	}
@@ -51,7 +51,7 @@ func bagsOfVariables(vars []*rawfile.MATArray, path string, o Options) (*data.Da
 	if err != nil {
 		return nil, err
 	}
-	m := &matBags{name: table.Name, max: o.MaxBytes.Bytes()}
+	m := &matBags{name: table.Name, limit: o.MaxBytes}
 	if err := m.orient(table); err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func findBags(vars []*rawfile.MATArray) (*rawfile.MATArray, error) {
 // matBags is the cell array with one row per bag.
 type matBags struct {
 	name    string
-	max     int64                 // maximum size of the candidate sets in bytes
+	limit   rawfile.Limit
 	rows    [][]*rawfile.MATArray // 2 to 4 columns
 	vectors bool                  // labels are vectors of 0 and 1 over the classes
 	ranges  precision
@@ -213,9 +213,8 @@ func (m *matBags) candidates(d *data.Dataset) error {
 		return fmt.Errorf("the largest label is %d, but the bags list only %s in all: some classes have no examples",
 			d.Classes, diag.Count(listed, "candidate"))
 	}
-	if int64(d.Classes) > m.max/int64(len(m.rows)) {
-		return &rawfile.TooLargeError{What: fmt.Sprintf("a table of %s for %s", diag.Count(d.Classes, "candidate label"),
-			diag.Count(len(m.rows), "bag")), Max: m.max}
+	if err := checkCandidates(m.limit, d.Classes, len(m.rows)); err != nil {
+		return err
 	}
 	d.Candidates = make([]uint8, len(m.rows)*d.Classes)
 	for i, row := range m.rows {

@@ -18,6 +18,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
@@ -53,8 +54,8 @@ func decodeNPZ(r io.ReaderAt, size int64, path string, o Options) (*data.Dataset
 		return nil, diag.Errorf(diag.Pos{File: path}, "not a readable .npz archive (%v); the file is cut short or of "+
 			"another kind", err)
 	}
-	z := &npzReader{path: path, form: o.Form, entries: map[string]*zip.File{}, left: o.MaxBytes.Bytes(),
-		max: o.MaxBytes.Bytes()}
+	z := &npzReader{path: path, form: o.Form, entries: map[string]*zip.File{}, left: int64(o.MaxBytes.Budget().Bytes),
+		limit: o.MaxBytes}
 	for _, e := range archive.File {
 		key := strings.TrimSuffix(e.Name, ".npy")
 		if _, twice := z.entries[key]; twice {
@@ -73,11 +74,12 @@ func decodeNPZ(r io.ReaderAt, size int64, path string, o Options) (*data.Dataset
 }
 
 type npzReader struct {
-	path      string
-	form      Form // of the advice in messages
-	entries   map[string]*zip.File
-	left, max int64 // remaining and total limit of uncompressed bytes
-	faults    diag.List
+	path    string
+	form    Form // of the advice in messages
+	entries map[string]*zip.File
+	limit   rawfile.Limit
+	left    int64 // remaining uncompressed bytes
+	faults  diag.List
 }
 
 // dataset reads all arrays and records all errors.
@@ -328,7 +330,7 @@ func (z *npzReader) read(key string, required bool, use func(*npyHeader, io.Read
 		return nil
 	}
 	if err := z.decode(e, key, use); err != nil {
-		if _, ok := errors.AsType[*rawfile.TooLargeError](err); ok {
+		if _, ok := errors.AsType[*memory.Error](err); ok {
 			return err
 		}
 		return fmt.Errorf("array %q: %w", key, err)
@@ -367,7 +369,7 @@ func (z *npzReader) decode(e *zip.File, key string, use func(*npyHeader, io.Read
 		return err
 	}
 	defer raw.Close()
-	tooLarge := &rawfile.TooLargeError{What: fmt.Sprintf("array %q", key), Max: z.max}
+	tooLarge := z.limit.Exceeded(fmt.Sprintf("array %q", key))
 	r := bufio.NewReaderSize(rawfile.Bound(raw, z.left, tooLarge), 1<<16)
 	h, err := readNpyHeader(r)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/footprint"
+	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -29,7 +30,6 @@ type Encoder struct {
 const (
 	maxNodes = 9_000
 	maxWork  = 1<<40 - 1<<36 // multiplications for an image
-	maxBytes = 8 << 30       // memory of the values for an image
 )
 
 // Read reads an encoder file and checks it. output is the value with the features; empty: the only
@@ -99,13 +99,12 @@ func (e *Encoder) measure() error {
 		return fmt.Errorf("an image has more than %d features", 1<<24)
 	}
 	bytes, work, _ := f.Run(1, 1)
-	if bytes > maxBytes || work > maxWork {
-		return advice("use a smaller encoder, or smaller images with input.size",
-			"an image needs %d bytes and %d multiplications, more than the limits of %d and %d", bytes, work, int64(maxBytes),
-			int64(maxWork))
+	const smaller = "use a smaller encoder, or smaller images with input.size"
+	if work > maxWork {
+		return advice(smaller, "an image needs %d multiplications, more than the limit of %d", work, int64(maxWork))
 	}
 	e.bytes = bytes
-	return nil
+	return memory.Available().Check("encoding an image", float64(bytes), smaller)
 }
 
 // OfModel returns the encoder part of a model file that has one. meta is its checked metadata.

@@ -134,7 +134,7 @@ func TestFaultyEncoders(t *testing.T) {
 		"huge value": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) {
 			g.Initializer = append(g.Initializer, onnxpb.IntTensor("to", []int64{4}, []int64{1, 1 << 30, 1, 1 << 30}))
 			g.Node[1] = &onnxpb.NodeProto{Name: "relu", OpType: "Tile", Input: []string{"conv", "to"}, Output: []string{"relu"}}
-		}, []string{"more than the limits"}},
+		}, []string{"more than the limit"}},
 		"unknown shape": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) {
 			g.Node[3] = &onnxpb.NodeProto{Name: "flat", OpType: "Reshape", Input: []string{"pooled", "pooled"},
 				Output: []string{"flat"}}

@@ -57,7 +57,7 @@ func (e *Encoder) Encode(images *data.Dataset, o bagfile.EncodeOptions) (*data.D
 	d := *images
 	d.Shape, d.Store = []int{e.Meta.Features}, nil
 	values := float64(d.Offsets[d.Bags()]) * float64(e.Meta.Features)
-	if err := memory.Check("the features of the images", 4*values); err != nil {
+	if err := memory.Available().Check("encoding the images", 4*values, "use fewer images"); err != nil {
 		return nil, err
 	}
 	d.Instances = make([]float32, int(values))
@@ -136,9 +136,6 @@ func (j *job) run(ctx context.Context, e *Encoder, library string) error {
 	}
 	defer s.Close()
 	each := float64(e.bytes + 16*int64(j.images.Dim()))
-	if err := memory.Check("encoding an image", each); err != nil {
-		return err
-	}
 	parallel := max(1, min(runtime.NumCPU(), int(memory.Available().Bytes/2/each)))
 	errs := make([]error, len(j.left))
 	var failed atomic.Bool

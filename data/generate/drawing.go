@@ -19,7 +19,7 @@ type drawing struct {
 // newDrawing starts a dataset with about the given number of instances. It fails if they exceed the available
 // memory.
 func newDrawing(name string, shape []int, instances float64, bags, classes int) (*drawing, error) {
-	if err := memory.Check("drawing "+name, drawnBytes(shape, instances, bags, classes)); err != nil {
+	if err := checkMemory(name, 0, shape, instances, bags, classes); err != nil {
 		return nil, err
 	}
 	return &drawing{data.Dataset{
@@ -30,14 +30,15 @@ func newDrawing(name string, shape []int, instances float64, bags, classes int) 
 	}}, nil
 }
 
-// drawnBytes returns a lower bound of the memory for generating a dataset, in bytes. A slice that
-// grows is copied, so that it is in memory twice.
-func drawnBytes(shape []int, instances float64, bags, classes int) float64 {
+// checkMemory compares a lower bound of the memory for generating a dataset, and others bytes, with the available
+// memory. A slice that grows is copied, so that it is in memory twice.
+func checkMemory(name string, others float64, shape []int, instances float64, bags, classes int) error {
 	instance := 4.0
 	for _, e := range shape {
 		instance *= float64(e)
 	}
-	return 2 * (instances*(instance+8) + float64(bags)*(float64(classes)+16))
+	drawn := 2 * (instances*(instance+8) + float64(bags)*(float64(classes)+16))
+	return memory.Available().Check("drawing "+name, others+drawn, "draw fewer or smaller bags")
 }
 
 func (d *drawing) addInstance(x []float32, label int, positive bool) {

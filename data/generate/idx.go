@@ -66,8 +66,8 @@ func readIDX(r io.Reader, limit rawfile.Limit) (*idx, error) {
 		x.Shape[i] = int(binary.BigEndian.Uint32(b[:]))
 	}
 	n, ok := ndarray.SizeWithin(x.Shape, math.MaxInt)
-	if !ok || int64(n) > limit.Bytes() {
-		return nil, &rawfile.TooLargeError{What: "the array", Max: limit.Bytes()}
+	if !ok || float64(n) > limit.Budget().Bytes {
+		return nil, limit.Exceeded("the array")
 	}
 	var err error
 	x.Bytes, err = io.ReadAll(io.LimitReader(r, int64(n))) // grows with the data, because the header may be wrong

@@ -8,7 +8,6 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
@@ -98,8 +97,7 @@ func (o PrototypeOptions) drawLabels(r *rand.Rand, label, size int) []int {
 // CheckMemory returns an error if the dataset needs more memory than is available.
 func (o PrototypeOptions) CheckMemory() error {
 	centres := 4 * float64(1+backgroundsPerClass) * float64(o.Classes) * float64(o.Features)
-	return memory.Check("drawing generated:prototypes", centres+drawnBytes([]int{o.Features}, o.instances(), o.Bags,
-		o.Classes))
+	return checkMemory("generated:prototypes", centres, []int{o.Features}, o.instances(), o.Bags, o.Classes)
 }
 
 // instances returns the expected number of instances.

@@ -135,7 +135,7 @@ func openLabelledCSV(path, labelColumn string, limit rawfile.Limit) (*labelledCS
 	if err != nil {
 		return nil, err
 	}
-	text := rawfile.CSVText(z, rawfile.TooLargeError{What: "the text", Max: limit.ForPacked(info.Size()).Bytes()})
+	text := rawfile.CSVText(z, limit.ForPacked(info.Size()).Exceeded("the text"))
 	rows, err := rawfile.ReadCSV(text, path, 0, "bag,"+labelColumn+",f1,...")
 	if err != nil {
 		return nil, err

@@ -95,7 +95,7 @@ func (m Image) decode(content []byte, size Size, limits Limits) (out *image.RGBA
 	if err := m.budget.spend(config.Width * config.Height); err != nil {
 		return nil, err
 	}
-	if err := memory.Check("this image", decodedBytes(config, size)); err != nil {
+	if err := memory.Available().Check("this image", decodedBytes(config, size), "use a smaller image"); err != nil {
 		return nil, err
 	}
 	if limits.Reserve != nil {

@@ -71,7 +71,8 @@ func (g Patches) Bag(m *image.RGBA) ([]float32, error) {
 	}
 	columns, rows := (b.Dx()-g.Side)/g.step()+1, (b.Dy()-g.Side)/g.step()+1
 	values := float64(columns) * float64(rows) * float64(g.Dim())
-	if err := memory.Check(fmt.Sprintf("the %d patches of the image", columns*rows), 8*values); err != nil {
+	if err := memory.Available().Check(fmt.Sprintf("a bag of %d patches", columns*rows), 8*values,
+		"use a smaller image"); err != nil {
 		return nil, err
 	}
 	coords, size := g.Coords(m), g.Side*g.Side

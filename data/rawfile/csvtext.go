@@ -36,7 +36,7 @@ type CSV struct {
 // NewCSV reads the header of a file. header is an example for the error of an empty file. Reading fails
 // after max bytes, and for too long lines.
 func NewCSV(r io.Reader, path string, max int64, header string) (*CSV, error) {
-	return ReadCSV(CSVText(r, TooLargeError{What: "the text", Max: max, Fixed: true}), path, 0, header)
+	return ReadCSV(CSVText(r, FixedLimit("the text", max)), path, 0, header)
 }
 
 // ReadCSV is NewCSV for the rest of a text, after some lines before the header.
@@ -87,8 +87,8 @@ func (c *CSV) Column(name string) int {
 
 // CSVText converts text of CSV to UTF-8 without byte order mark and with LF at the end of
 // lines.
-func CSVText(r io.Reader, limit TooLargeError) *bufio.Reader {
-	plain := transform.NewReader(Bound(r, limit.Max, &limit), unicode.BOMOverride(transform.Nop))
+func CSVText(r io.Reader, limit *memory.Error) *bufio.Reader {
+	plain := transform.NewReader(Bound(r, int64(limit.Budget.Bytes), limit), unicode.BOMOverride(transform.Nop))
 	return bufio.NewReaderSize(&lineReader{r: plain}, 1<<16)
 }
 

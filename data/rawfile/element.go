@@ -11,6 +11,7 @@ import (
 	"io"
 
 	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
@@ -50,14 +51,15 @@ type tag struct {
 
 // reader reads one file and counts the memory for its contents.
 type reader struct {
-	order     binary.ByteOrder
-	left, max int64 // memory still allowed, and in total
+	order    binary.ByteOrder
+	left     int64 // memory still allowed
+	tooLarge *memory.Error
 }
 
 // spend counts memory before it is used.
 func (f *reader) spend(n int64) error {
 	if n > f.left {
-		return fmt.Errorf("%w of %d bytes", ErrTooLarge, f.max)
+		return f.tooLarge
 	}
 	f.left -= n
 	return nil

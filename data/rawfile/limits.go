@@ -3,7 +3,7 @@
 package rawfile
 
 import (
-	"fmt"
+	"cmp"
 	"io"
 
 	"github.com/miplc/miplc/internal/memory"
@@ -15,12 +15,24 @@ type Limit int64
 
 const defaultLimit = 4 << 30
 
-// Bytes returns the limit in bytes, which is positive.
-func (l Limit) Bytes() int64 {
-	if l > 0 {
-		return int64(l)
+// Budget returns the limit, which is positive, and what determines it.
+func (l Limit) Budget() memory.Budget {
+	budget := memory.Budget{Bytes: float64(cmp.Or(l, defaultLimit)), Bound: "uncompressed, --max-bytes"}
+	if free := memory.Available(); l == 0 && free.Bytes < budget.Bytes {
+		return free
 	}
-	return int64(min(defaultLimit, memory.Available().Bytes))
+	return budget
+}
+
+// Exceeded returns the error for data above the limit, e.g. "the text".
+func (l Limit) Exceeded(what string) *memory.Error {
+	return &memory.Error{What: what, Budget: l.Budget(), Advice: "set a higher --max-bytes if the file can be trusted"}
+}
+
+// FixedLimit returns the error for data above a limit in bytes that the user cannot raise.
+func FixedLimit(what string, bytes int64) *memory.Error {
+	return &memory.Error{What: what, Budget: memory.Budget{Bytes: float64(bytes), Bound: "the limit for such a file"},
+		Advice: "check that it is the right file"}
 }
 
 // Compressed files may claim, and contain, a thousand times their own size. Real data
@@ -33,26 +45,10 @@ const (
 // ForPacked returns the limit for a compressed file of size bytes: without an explicit limit
 // it may expand to 50 times its size or 200 MiB, whichever is larger.
 func (l Limit) ForPacked(size int64) Limit {
-	if l > 0 {
-		return l
+	if most := max(freeUnpack, maxRatio*min(size, defaultLimit)); l == 0 && float64(most) < l.Budget().Bytes {
+		return Limit(most)
 	}
-	return Limit(min(l.Bytes(), max(freeUnpack, maxRatio*min(size, defaultLimit))))
-}
-
-// TooLargeError reports that data are larger than a limit, after decompression if they are compressed.
-type TooLargeError struct {
-	What  string // e.g. "the text"
-	Max   int64  // the limit in bytes
-	Fixed bool   // the user cannot raise the limit
-}
-
-func (e *TooLargeError) Error() string {
-	if e.Fixed {
-		return fmt.Sprintf("%s is larger than %s (uncompressed), the limit for such a file", e.What,
-			memory.Size(float64(e.Max)))
-	}
-	return fmt.Sprintf("%s is larger than the limit of %s (uncompressed); --max-bytes raises it, if the file can be "+
-		"trusted", e.What, memory.Size(float64(e.Max)))
+	return l
 }
 
 // boundedReader reads at most left bytes and then returns err. An io.LimitedReader would
@@ -60,11 +56,11 @@ func (e *TooLargeError) Error() string {
 type boundedReader struct {
 	r    io.Reader
 	left int64
-	err  *TooLargeError
+	err  *memory.Error
 }
 
 // Bound returns a reader of at most left bytes of r. It returns err if there are more.
-func Bound(r io.Reader, left int64, err *TooLargeError) io.Reader {
+func Bound(r io.Reader, left int64, err *memory.Error) io.Reader {
 	return &boundedReader{r, left, err}
 }
 

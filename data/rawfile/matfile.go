@@ -7,6 +7,7 @@
 package rawfile
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
@@ -77,19 +79,17 @@ func (a *MATArray) Size() string {
 	return strings.Join(parts, "x")
 }
 
-// ErrTooLarge is wrapped by the errors of files that decompress to more than the limit.
-var ErrTooLarge = errors.New("unpacks to more than the limit")
-
 const headerSize = 128
 
-// ReadMAT reads all variables in the order of the file. Their contents may need about maxBytes of
-// memory. Errors name the variable and what to do.
-func ReadMAT(r io.Reader, maxBytes int64) ([]*MATArray, error) {
+// ReadMAT reads all variables of a MAT v5 file, in its order. limit is the error for larger contents. Errors name the
+// variable and what to do.
+func ReadMAT(r io.Reader, limit *memory.Error) ([]*MATArray, error) {
+	r = bufio.NewReaderSize(r, 1<<16)
 	order, err := readHeader(r)
 	if err != nil {
 		return nil, err
 	}
-	f := &reader{order: order, left: maxBytes, max: maxBytes}
+	f := &reader{order: order, left: int64(limit.Budget.Bytes), tooLarge: limit}
 	seen := map[string]bool{}
 	var out []*MATArray
 	for {

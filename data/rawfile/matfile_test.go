@@ -17,7 +17,7 @@ func readFile(t testing.TB, name string) map[string]*MATArray {
 	if err != nil {
 		t.Fatal(err)
 	}
-	vars, err := ReadMAT(bytes.NewReader(raw), 1<<30)
+	vars, err := ReadMAT(bytes.NewReader(raw), FixedLimit("the file", 1<<30))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/miplc/miplc/internal/memory"
 )
 
 // bigEndian returns a file as old workstations wrote it: a 1x2 array of doubles, stored as 16-bit
@@ -38,7 +40,7 @@ func bigEndian() []byte {
 }
 
 func TestBigEndian(t *testing.T) {
-	got, err := ReadMAT(bytes.NewReader(bigEndian()), 1<<20)
+	got, err := ReadMAT(bytes.NewReader(bigEndian()), FixedLimit("the file", 1<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,7 @@ func TestPrefixes(t *testing.T) {
 	whole := bigEndian()
 	variable := 128 + 8 + 48 // end of the first variable
 	for n := range whole {
-		vars, err := ReadMAT(bytes.NewReader(whole[:n]), 1<<20)
+		vars, err := ReadMAT(bytes.NewReader(whole[:n]), FixedLimit("the file", 1<<20))
 		if complete := n == 128 || n == variable; complete != (err == nil) {
 			t.Errorf("%d of %d bytes: %d variables, %v", n, len(whole), len(vars), err)
 		}
@@ -65,8 +67,8 @@ func TestPrefixes(t *testing.T) {
 }
 
 func TestMATLimit(t *testing.T) {
-	_, err := ReadMAT(bytes.NewReader(bigEndian()), 100)
-	if !errors.Is(err, ErrTooLarge) {
+	_, err := ReadMAT(bytes.NewReader(bigEndian()), FixedLimit("the file", 100))
+	if _, ok := errors.AsType[*memory.Error](err); !ok {
 		t.Errorf("a limit of 100 bytes: %v", err)
 	}
 }
@@ -84,7 +86,7 @@ func TestDeepCells(t *testing.T) {
 		inner = append(le.AppendUint32(le.AppendUint32(nil, miMATRIX), uint32(len(b))), b...)
 	}
 	file := append(append(bytes.Repeat([]byte("x"), 124), 0, 1, 'I', 'M'), inner...)
-	_, err := ReadMAT(bytes.NewReader(file), 1<<20)
+	_, err := ReadMAT(bytes.NewReader(file), FixedLimit("the file", 1<<20))
 	if err == nil || !strings.Contains(err.Error(), "nested more than 16 deep") {
 		t.Errorf("deep cells: %v", err)
 	}

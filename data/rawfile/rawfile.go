@@ -89,12 +89,3 @@ func FileError(path string, err error) error {
 	}
 	return diag.Errorf(diag.Pos{File: path}, "%v", err)
 }
-
-// MATVariables reads the variables of a MAT v5 file. limit is the error for larger files.
-func MATVariables(r io.Reader, limit TooLargeError) ([]*MATArray, error) {
-	vars, err := ReadMAT(bufio.NewReaderSize(r, 1<<16), limit.Max)
-	if errors.Is(err, ErrTooLarge) {
-		return nil, &limit
-	}
-	return vars, err
-}

@@ -30,11 +30,12 @@ func TestLineReader(t *testing.T) {
 // By default a compressed file may expand to 50 times its size or 200 MiB, whichever is larger. A
 // given limit replaces the default.
 func TestUnpacking(t *testing.T) {
+	most := int64(Limit(0).Budget().Bytes)
 	for _, c := range []struct{ given, size, want int64 }{
-		{0, 0, 200 << 20}, {0, 1 << 20, 200 << 20}, {0, 10 << 20, 500 << 20}, {0, 1 << 40, Limit(0).Bytes()},
+		{0, 0, 200 << 20}, {0, 1 << 20, 200 << 20}, {0, 10 << 20, 500 << 20}, {0, 1 << 40, most},
 		{1 << 33, 1, 1 << 33}, {5, 1 << 30, 5},
 	} {
-		if got := Limit(c.given).ForPacked(c.size).Bytes(); got != min(c.want, max(c.given, Limit(0).Bytes())) {
+		if got := int64(Limit(c.given).ForPacked(c.size).Budget().Bytes); got != min(c.want, max(c.given, most)) {
 			t.Errorf("limit %d, file of %d bytes: %d, want %d", c.given, c.size, got, c.want)
 		}
 	}

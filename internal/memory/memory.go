@@ -1,34 +1,54 @@
-// Package memory compares the memory that work needs with the available memory, so that settings
-// which need too much are rejected with a message before the system kills the process.
+// Package memory compares the memory that work needs with the available memory, so that work that needs too much is
+// rejected with a message before the system kills the process.
 package memory
 
 import (
 	"fmt"
-	"math"
 	"runtime/debug"
 	"strings"
 )
 
-// Room is the number of bytes that the process may still allocate, and the limit that determines
-// it. Bytes is infinite if it is not known.
-type Room struct {
+// Budget is the number of bytes that work may use, and the limit that determines it.
+type Budget struct {
 	Bytes float64
 	Bound string
 }
 
 // Available returns the smallest of the free memory of the machine, the limits of the control
 // groups and of the process, and GOMEMLIMIT.
-func Available() Room {
-	room := Room{Bytes: math.Inf(1)}
-	for _, r := range system() {
-		if r.Bytes < room.Bytes {
-			room = r
+func Available() Budget {
+	budget := Budget{float64(debug.SetMemoryLimit(-1)), "GOMEMLIMIT"}
+	for _, b := range system() {
+		if b.Bytes < budget.Bytes {
+			budget = b
 		}
 	}
-	if limit := debug.SetMemoryLimit(-1); float64(limit) < room.Bytes {
-		room = Room{float64(limit), "GOMEMLIMIT"}
+	return budget
+}
+
+// Check returns an *Error if work needs more than the budget. what is the work, such as "training wide", or its data;
+// advice says how to need less.
+func (b Budget) Check(what string, bytes float64, advice string) error {
+	if bytes > b.Bytes {
+		return &Error{what, bytes, b, advice}
 	}
-	return room
+	return nil
+}
+
+// Error reports work that needs more memory than it may use.
+type Error struct {
+	What   string
+	Bytes  float64 // a lower bound of what the work needs; 0: only known to exceed the budget
+	Budget Budget
+	Advice string
+}
+
+func (e *Error) Error() string {
+	need := "at least " + Size(e.Bytes) + " of memory; " + Size(e.Budget.Bytes) + " are available"
+	if e.Bytes == 0 {
+		need = "more than " + Size(e.Budget.Bytes) + " of memory"
+	}
+	return fmt.Sprintf("%s needs %s (%s): %s", e.What, need, e.Budget.Bound, e.Advice)
 }
 
 // Tighten makes the garbage collector run whenever the heap has grown by a tenth, until undo
@@ -40,18 +60,6 @@ func Tighten() (undo func()) {
 		debug.SetGCPercent(before)
 		debug.FreeOSMemory()
 	}
-}
-
-// Check returns an error if work needs more bytes than are available. The error begins with the name
-// of the work, such as "training".
-func Check(what string, bytes float64) error { return Available().Check(what, bytes) }
-
-// Check returns an error if work needs more bytes than the room has.
-func (r Room) Check(what string, bytes float64) error {
-	if bytes > r.Bytes {
-		return fmt.Errorf("%s takes at least %s of memory; there are %s (%s)", what, Size(bytes), Size(r.Bytes), r.Bound)
-	}
-	return nil
 }
 
 // Size formats a number of bytes, e.g. "1.5 GiB" or "4 MiB".

@@ -5,22 +5,21 @@ package memory
 import (
 	"math"
 	"runtime/debug"
-	"strings"
 	"testing"
 )
 
 func TestCheck(t *testing.T) {
 	before := debug.SetMemoryLimit(64 << 20)
 	defer debug.SetMemoryLimit(before)
-	if room := Available(); room.Bytes > 64<<20 || room.Bound == "" {
-		t.Errorf("with GOMEMLIMIT of 64 MiB there are %+v", room)
+	if b := Available(); b.Bytes > 64<<20 || b.Bound == "" {
+		t.Errorf("with GOMEMLIMIT of 64 MiB there are %+v", b)
 	}
-	err := Check("training", 1<<42)
-	if err == nil || !strings.HasPrefix(err.Error(), "training takes at least 4 TiB of memory; there are 64 MiB "+
-		"(GOMEMLIMIT)") {
+	err := Available().Check("training", 1<<42, "use a smaller model")
+	if err == nil || err.Error() != "training needs at least 4 TiB of memory; 64 MiB are available (GOMEMLIMIT): use a "+
+		"smaller model" {
 		t.Errorf("%v", err)
 	}
-	if err := Check("training", 1<<20); err != nil {
+	if err := Available().Check("training", 1<<20, ""); err != nil {
 		t.Errorf("%v", err)
 	}
 }

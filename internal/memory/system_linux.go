@@ -13,28 +13,28 @@ import (
 )
 
 // system lists the limits of the system.
-func system() []Room {
-	rooms := groups("/proc/self/cgroup", "/sys/fs/cgroup")
+func system() []Budget {
+	budgets := groups("/proc/self/cgroup", "/sys/fs/cgroup")
 	if free, ok := entry("/proc/meminfo", "MemAvailable:"); ok {
-		rooms = append(rooms, Room{free * 1024, "free memory of this machine"})
+		budgets = append(budgets, Budget{free * 1024, "free memory of this machine"})
 	}
 	var space syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_AS, &space) == nil && space.Cur < 1<<62 {
 		used, _ := entry("/proc/self/status", "VmSize:")
 		// Heaps and threads reserve half as much again as they use.
-		rooms = append(rooms, Room{max(0, float64(space.Cur)-used*1024) * 2 / 3, "limit of address space, ulimit -v"})
+		budgets = append(budgets, Budget{max(0, float64(space.Cur)-used*1024) * 2 / 3, "limit of address space, ulimit -v"})
 	}
-	return rooms
+	return budgets
 }
 
 // groups lists the memory that the control groups of the process leave, version 2 and 1. A line of
 // membership is "0::/a/b" or "5:memory:/a/b"; the limits of all groups up to the root apply.
-func groups(membership, root string) []Room {
+func groups(membership, root string) []Budget {
 	text, err := os.ReadFile(membership)
 	if err != nil {
 		return nil
 	}
-	var rooms []Room
+	var budgets []Budget
 	for _, line := range strings.Fields(string(text)) {
 		part := strings.SplitN(line, ":", 3)
 		if len(part) < 3 {
@@ -55,14 +55,14 @@ func groups(membership, root string) []Room {
 			// The kernel frees cached files when memory is short.
 			files, _ := entry(path.Join(at, "memory.stat"), cache)
 			if known && knownUse && most < 1<<62 {
-				rooms = append(rooms, Room{max(0, most-now+files), "limit of this control group"})
+				budgets = append(budgets, Budget{max(0, most-now+files), "limit of this control group"})
 			}
 			if group == "/" {
 				break
 			}
 		}
 	}
-	return rooms
+	return budgets
 }
 
 // number reads a file with one number; "max" means none.

@@ -5,4 +5,4 @@
 package memory
 
 // system returns no limits on these systems.
-func system() []Room { return nil }
+func system() []Budget { return nil }

@@ -42,19 +42,22 @@ type admission struct {
 type memoryPool struct {
 	*semaphore.Weighted
 	size   int64
+	bound  string       // what sets the size
 	queued atomic.Int64 // bytes that requests wait for
 	larger *memoryPool  // for requests that need more than size; nil: none
 }
 
 func newAdmission(bytes int64, decoders int) *admission {
 	small := bytes / smallShare
-	a := &admission{newMemoryPool(small), newMemoryPool(bytes - small), semaphore.NewWeighted(int64(decoders))}
+	a := &admission{newMemoryPool(small, "--max-held"), newMemoryPool(bytes-small, "--max-held"),
+		semaphore.NewWeighted(int64(decoders))}
 	a.small.larger = a.large // a small file may be a large image
 	return a
 }
 
-func newMemoryPool(bytes int64) *memoryPool {
-	return &memoryPool{Weighted: semaphore.NewWeighted(bytes), size: bytes}
+func newMemoryPool(bytes int64, flag string) *memoryPool {
+	return &memoryPool{Weighted: semaphore.NewWeighted(bytes), size: bytes,
+		bound: "the limit of this server, " + flag}
 }
 
 // pool returns the pool for a request of the given size.
@@ -82,10 +85,9 @@ func (p *memoryPool) reserve(ctx context.Context, bytes int64) (*reservation, er
 
 // check returns an error if a request needs more memory than the pool has.
 func (p *memoryPool) check(bytes int64) error {
-	if bytes > p.size {
-		return status.Errorf(codes.ResourceExhausted,
-			"the request needs %s of memory, requests may use %s: send fewer instances",
-			memory.Size(float64(bytes)), memory.Size(float64(p.size)))
+	budget := memory.Budget{Bytes: float64(p.size), Bound: p.bound}
+	if err := budget.Check("the request", float64(bytes), "send fewer instances"); err != nil {
+		return status.Error(codes.ResourceExhausted, err.Error())
 	}
 	return nil
 }

@@ -531,7 +531,7 @@ func TestGather(t *testing.T) {
 // A request that ends while it waits returns its memory, so its bags are freed too, though it stays in
 // the queue. A run ignores it.
 func TestEndedInQueue(t *testing.T) {
-	q := &queue{batching: Batching{MaxBags: 1}, memory: newMemoryPool(1), waiting: make(chan *job, 1)}
+	q := &queue{batching: Batching{MaxBags: 1}, memory: newMemoryPool(1, ""), waiting: make(chan *job, 1)}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := q.predict(ctx, []runtime.Bag{randomBag(1, 1)}); !errors.Is(err, context.Canceled) {

@@ -75,8 +75,8 @@ type Server struct {
 // one cannot and Strict is set. Close frees the models.
 func New(root string, open func(path string) (*runtime.Model, error), o Options) (*Server, error) {
 	s := &Server{o: o, metrics: newMetrics(), admission: newAdmission(o.RequestMemory, o.Decoders)}
-	s.models = &models{root: root, open: open, batching: o.Batching, memory: newMemoryPool(o.RunMemory),
-		metrics: s.metrics, log: o.Log, loaded: map[string][]*openVersion{}}
+	s.models = &models{root: root, open: open, batching: o.Batching, metrics: s.metrics,
+		memory: newMemoryPool(o.RunMemory, "--max-run-memory"), log: o.Log, loaded: map[string][]*openVersion{}}
 	if _, err := s.models.reload(); err != nil && (o.Strict || len(s.models.names()) == 0) {
 		s.Close()
 		return nil, err

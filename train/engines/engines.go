@@ -12,6 +12,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
@@ -277,7 +278,10 @@ func (r Request) xla(m machine) (*Choice, error) {
 func (r Request) withBackend(m machine, b *xla.Backend, reason string) *Choice {
 	p := r.info(XLA, string(b.Kind), reason)
 	p.DeviceName, p.Coupled = b.Text, true
-	var trainer train.Trainer = &xla.Trainer{EngineInfo: p, Backend: b, Memory: r.Memory}
+	if r.Memory > 0 {
+		b.Memory = memory.Budget{Bytes: float64(r.Memory), Bound: "--device-memory"}
+	}
+	var trainer train.Trainer = &xla.Trainer{EngineInfo: p, Backend: b}
 	if b.Kind == pjrt.CUDA {
 		trainer = r.checked(m, trainer, onDevice(b))
 	}

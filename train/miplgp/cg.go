@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/compile/graph"
-	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/train"
 )
@@ -32,10 +31,6 @@ type conjugate struct {
 }
 
 func newCG(p *problem, s Settings) (*conjugate, error) {
-	n := float64(p.n())
-	if err := memory.Check("fitting miplgp with conjugate gradients", 2*4*n*n); err != nil {
-		return nil, err
-	}
 	g := &conjugate{p: p, s: s, shift: meanOf(p.X, p.Dim)}
 	g.s.Rank = min(s.Rank, p.n())
 	g.x = centred(p.X, p.Dim, g.shift)

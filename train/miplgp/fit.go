@@ -111,12 +111,14 @@ func (p *problem) subset(size int, seed uint64) *problem {
 }
 
 func newObjective(ctx context.Context, p *problem, s Settings) (objective, error) {
-	switch s.solver(p.n()) {
+	// exact: the kernel, its derivative and a factor, [n, n] in float64. cg: distances and kernel in float32.
+	n, solver := float64(p.n()), s.solver(p.n())
+	if err := memory.Available().Check("fitting miplgp with solver: "+solver, n*n*map[string]float64{
+		solverExact: 3 * 8, solverCG: 2 * 4}[solver], "set solver: inducing, or use fewer instances"); err != nil {
+		return nil, err
+	}
+	switch solver {
 	case solverExact:
-		n := float64(p.n()) // kernel, its derivative and a factor are [n, n]
-		if err := memory.Check("fitting miplgp with exact posteriors", 3*8*n*n); err != nil {
-			return nil, err
-		}
 		return newExact(p), nil
 	case solverCG:
 		return newCG(p, s)

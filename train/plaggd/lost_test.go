@@ -22,7 +22,7 @@ func lost(t *testing.T) (set *data.Dataset, train, test []int) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	list, err := rawfile.ReadMAT(file, 1<<26)
+	list, err := rawfile.ReadMAT(file, rawfile.FixedLimit("the file", 1<<26))
 	if err != nil {
 		t.Fatal(err)
 	}

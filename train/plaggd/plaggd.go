@@ -97,7 +97,7 @@ type fit struct {
 func (f *fit) start(m *model) error {
 	// The kernel, which overwrites the distances, and its factor are [m, m].
 	bags := float64(len(f.candidates))
-	err := memory.Check("fitting pl-aggd", 2*8*bags*bags)
+	err := memory.Available().Check("fitting pl-aggd", 2*8*bags*bags, "use fewer bags, or another learner")
 	if err != nil {
 		return err
 	}

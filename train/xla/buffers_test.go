@@ -32,7 +32,7 @@ func TestAFailedCallLosesNoBuffer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := (&Trainer{Backend: b, Memory: 1 << 30}).plan([]*train.Trial{trial})
+	p, err := (&Trainer{Backend: b}).plan([]*train.Trial{trial})
 	if err != nil {
 		t.Fatal(err)
 	}

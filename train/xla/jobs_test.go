@@ -276,16 +276,18 @@ func TestGroupsPerCore(t *testing.T) {
 	cpu := xla.NewBackend(&goes.Device, pjrt.CPU)
 	for _, c := range []struct {
 		trials, atATime int
-		memory          int64
+		memory          float64
 		groups          []int
-	}{{7, 0, 0, []int{7}}, {8, 0, 0, []int{4, 4}}, {9, 4, 0, []int{2, 2, 2, 2, 1}}, {9, 0, 220 << 10, []int{3, 3, 3}}} {
+	}{{7, 0, 1 << 30, []int{7}}, {8, 0, 1 << 30, []int{4, 4}}, {9, 4, 1 << 30, []int{2, 2, 2, 2, 1}},
+		{9, 0, 220 << 10, []int{3, 3, 3}}} {
 		list, p := seeds(t, c.trials), &plans{}
-		got := together(context.Background(), &xla.Trainer{Backend: cpu, Memory: c.memory}, list, train.Options{Observer: p,
+		cpu.Memory.Bytes = c.memory
+		got := together(context.Background(), &xla.Trainer{Backend: cpu}, list, train.Options{Observer: p,
 			MaxParallel: c.atATime})
 		slices.Sort(p.trials)
 		slices.Reverse(p.trials)
 		if !slices.Equal(p.trials, c.groups) {
-			t.Errorf("%d trials, %d at a time, in %d bytes: groups of %v, want %v", c.trials, c.atATime, c.memory, p.trials,
+			t.Errorf("%d trials, %d at a time, in %g bytes: groups of %v, want %v", c.trials, c.atATime, c.memory, p.trials,
 				c.groups)
 		}
 		alone := together(context.Background(), &xla.Trainer{Backend: goes}, list, train.Options{MaxParallel: c.groups[0]})

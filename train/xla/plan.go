@@ -19,7 +19,7 @@ type plan struct {
 	train, test xla.Layout
 	padding     float64 // share of padding in the instances of the training steps
 	job, shared float64 // estimated bytes on the device: per trial, and independent of their number
-	room        memory.Room
+	budget      memory.Budget
 }
 
 // feedBytes is the default of Trainer.MaxFeed.
@@ -36,7 +36,7 @@ func (t *Trainer) plan(trials []*train.Trial) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, d, instances := &plan{graphs: graphs, room: t.room()}, trials[0].Data, 0
+	p, d, instances := &plan{graphs: graphs, budget: t.Backend.Memory}, trials[0].Data, 0
 	p.train = xla.Layout{Jobs: len(trials), Batch: trials[0].BatchSize(), Bags: d.Bags(), Rows: d.Offsets[d.Bags()]}
 	p.test = p.train
 	for _, trial := range trials {
@@ -78,26 +78,15 @@ func (t *Trainer) stepsOfCall(l xla.Layout, bytes int) int {
 	return min(train.RoundUp(l.Steps, 8), max(1, cmp.Or(t.MaxFeed, feedBytes)/(l.Jobs*(bytes+4*l.Batch))))
 }
 
-// room returns the memory of the device that the trainer may use.
-func (t *Trainer) room() memory.Room {
-	if t.Memory > 0 {
-		return memory.Room{Bytes: float64(t.Memory), Bound: "--device-memory"}
-	}
-	return t.Backend.Memory
-}
-
 // maxTrials returns the number of trials that fit in one of several equal parts of the memory.
 func (p *plan) maxTrials(parts int) int {
-	return int(min((p.room.Bytes/float64(parts)-p.shared)/p.job, train.MaxGroup))
+	return int(min((p.budget.Bytes/float64(parts)-p.shared)/p.job, train.MaxGroup))
 }
 
 // check returns an error if the trials need more memory than the device has.
 func (p *plan) check() error {
-	err := p.room.Check(p.subject(), p.shared+float64(p.train.Jobs)*p.job)
-	if err != nil {
-		return fmt.Errorf("%w: use smaller batches (train.batch), or set the available memory with --device-memory", err)
-	}
-	return nil
+	return p.budget.Check(p.subject(), p.shared+float64(p.train.Jobs)*p.job,
+		"use smaller batches (train.batch), or set the available memory with --device-memory")
 }
 
 // subject returns the trials as the subject of a sentence.

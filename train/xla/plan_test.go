@@ -64,23 +64,25 @@ func TestProgramsAreKept(t *testing.T) {
 func TestGroupsFitMemory(t *testing.T) {
 	b := goBackend(t)
 	for _, c := range []struct {
-		memory int64
+		memory float64
 		groups []int
-	}{{0, []int{5}}, {1 << 20, []int{5}}, {110 << 10, []int{3, 2}}, {80 << 10, []int{1, 1, 1, 1, 1}}} {
+	}{{b.Memory.Bytes, []int{5}}, {1 << 20, []int{5}}, {110 << 10, []int{3, 2}}, {80 << 10, []int{1, 1, 1, 1, 1}}} {
 		n := &notes{}
-		for _, out := range together(context.Background(), &xla.Trainer{Backend: b, Memory: c.memory}, seeds(t, 5),
+		b.Memory = memory.Budget{Bytes: c.memory, Bound: "--device-memory"}
+		for _, out := range together(context.Background(), &xla.Trainer{Backend: b}, seeds(t, 5),
 			train.Options{Observer: n}) {
 			if out.Err != nil {
 				t.Fatal(out.Err)
 			}
 		}
 		if !slices.Equal(n.trials, c.groups) {
-			t.Errorf("in %d bytes: groups of %v, want %v; %q", c.memory, n.trials, c.groups, n.said)
+			t.Errorf("in %g bytes: groups of %v, want %v; %q", c.memory, n.trials, c.groups, n.said)
 		}
 	}
-	out := together(context.Background(), &xla.Trainer{Backend: b, Memory: 1 << 10}, seeds(t, 1), train.Options{})
-	for _, want := range []string{"a run of quickstart takes at least", "KiB of memory; there are 1 KiB",
-		"--device-memory"} {
+	b.Memory.Bytes = 1 << 10
+	out := together(context.Background(), &xla.Trainer{Backend: b}, seeds(t, 1), train.Options{})
+	for _, want := range []string{"a run of quickstart needs at least", "KiB of memory; 1 KiB are available",
+		"(--device-memory)"} {
 		if out[0].Err == nil || !strings.Contains(out[0].Err.Error(), want) {
 			t.Errorf("in a kibibyte: %v, want %q", out[0].Err, want)
 		}

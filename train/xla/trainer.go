@@ -26,9 +26,6 @@ type Trainer struct {
 	// MaxFeed is the maximum number of bytes of bag orders, masks and traces of one call of a
 	// program. Epochs that need more take several calls. 0: 256 MiB.
 	MaxFeed int
-	// Memory is the maximum number of bytes that programs use on the device, as estimated. 0: the
-	// memory of the device.
-	Memory int64
 
 	device sync.Mutex
 }
@@ -75,5 +72,5 @@ func (t *Trainer) explain(err error) error {
 	}
 	return fmt.Errorf("%w: the device ran out of memory, although the estimate was below its limit (%s, %s): set a "+
 		"lower one with --device-memory, or use smaller batches (train.batch)",
-		err, memory.Size(t.room().Bytes), t.room().Bound)
+		err, memory.Size(t.Backend.Memory.Bytes), t.Backend.Memory.Bound)
 }

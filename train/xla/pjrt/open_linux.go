@@ -71,7 +71,7 @@ func openGPU(o Options) (*Device, error) {
 	if err != nil {
 		return nil, withMissing(err, missing)
 	}
-	d.Memory = memory.Room{Bytes: gpu.Memory * 3 / 4, Bound: "three quarters of the memory of the GPU, what XLA takes " +
+	d.Memory = memory.Budget{Bytes: gpu.Memory * 3 / 4, Bound: "three quarters of the memory of the GPU, what XLA takes " +
 		"at most"}
 	return d, nil
 }

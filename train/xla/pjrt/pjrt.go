@@ -31,8 +31,8 @@ var Executor func() (compute.Backend, error)
 // Device is an open device.
 type Device struct {
 	compute.Backend
-	Text   string // device, version and plugin
-	Memory memory.Room
+	Text   string        // device, version and plugin
+	Memory memory.Budget // that programs may use, as estimated
 }
 
 // EnvPlugin is the environment variable with the path of a PJRT plugin.
