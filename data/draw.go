@@ -39,7 +39,8 @@ func DrawBag(w io.Writer, d *Dataset, i int) error {
 		return err
 	}
 	width = max(width, 420)
-	_, err = fmt.Fprintf(diag.CleanWriter(w), `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d"
+	_, err = fmt.Fprintf(diag.CleanWriter(w), `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" `+
+		`viewBox="0 0 %d %d"
   font-family="sans-serif" font-size="13">
 <rect width="100%%" height="100%%" fill="#ffffff"/>
 %s%s</svg>
@@ -153,9 +154,8 @@ func drawHeatMap(w io.Writer, d *Dataset, i int) (width, height int, err error) 
 				x-2, y+j*cellH, dim*cellW+4, cellH, frameColor)
 		}
 	}
-	fmt.Fprintf(w, `<text x="%d" y="%d" fill="#555555">rows: instances, columns: features (pale to dark: z-scores of -2.5 to 2.5)`+
-		"</text>\n",
-		x, y+n*cellH+18)
+	fmt.Fprintf(w, `<text x="%d" y="%d" fill="#555555">rows: instances, columns: features (pale to dark: z-scores of `+
+		"-2.5 to 2.5)</text>\n", x, y+n*cellH+18)
 	return dim*cellW + 2*drawMargin, y + n*cellH + 18 + drawMargin, nil
 }
 

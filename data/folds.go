@@ -134,34 +134,19 @@ func distinct[T comparable](values []T) (list []T) {
 	return list
 }
 
-// assign divides the bags of units into parts with the given shares. It returns the part of each
-// bag. It processes groups from the largest to the smallest, single bags class by class, and bags
-// with several labels by their rarest label, otherwise in random order. Each unit is assigned to
-// the part where it decreases most the squared differences between the number of bags and the target
-// (share times size), summed over its classes and all bags, each divided by its size; with several labels also by the
-// share.
+// assign divides the bags of units into parts with the given shares. It returns the part of each bag. In the order of
+// sortUnits, each unit is assigned to the part where it decreases most the squared differences between the number of
+// bags and the target (share times size), summed over its classes and all bags, each divided by its size; with several
+// labels also by the share.
 func assign(units []unit, labels [][]int, shares []float64, grouped bool, seed uint64, purpose string) []int {
-	order, size, sets := ndarray.NewStream(seed, purpose).Perm(len(units)), map[int]float64{}, several(labels)
+	size, sets := map[int]float64{}, several(labels)
 	for _, set := range labels {
 		for _, c := range set {
 			size[c]++
 		}
 	}
-	rarest := func(u int) float64 { // of bags without labels: the number of bags
-		least := float64(len(labels))
-		for _, c := range labels[units[u][0]] {
-			least = min(least, size[c])
-		}
-		return least
-	}
-	switch {
-	case grouped:
-		slices.SortStableFunc(order, func(a, b int) int { return len(units[b]) - len(units[a]) })
-	case sets:
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rarest(a), rarest(b)) })
-	default:
-		slices.SortStableFunc(order, func(a, b int) int { return labels[units[a][0]][0] - labels[units[b][0]][0] })
-	}
+	order := ndarray.NewStream(seed, purpose).Perm(len(units))
+	sortUnits(order, units, labels, size, grouped)
 	counts, bags := make([]map[int]float64, len(shares)), make([]float64, len(shares))
 	for p := range counts {
 		counts[p] = map[int]float64{}
@@ -200,6 +185,26 @@ func assign(units []unit, labels [][]int, shares []float64, grouped bool, seed u
 		bags[best] += n
 	}
 	return parts
+}
+
+// sortUnits sorts units in random order: groups from the largest to the smallest, bags with several labels by their
+// rarest label, and others class by class. size is the number of bags of each class.
+func sortUnits(order []int, units []unit, labels [][]int, size map[int]float64, grouped bool) {
+	rarest := func(u int) float64 { // of bags without labels: the number of bags
+		least := float64(len(labels))
+		for _, c := range labels[units[u][0]] {
+			least = min(least, size[c])
+		}
+		return least
+	}
+	switch {
+	case grouped:
+		slices.SortStableFunc(order, func(a, b int) int { return len(units[b]) - len(units[a]) })
+	case several(labels):
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rarest(a), rarest(b)) })
+	default:
+		slices.SortStableFunc(order, func(a, b int) int { return labels[units[a][0]][0] - labels[units[b][0]][0] })
+	}
 }
 
 // GroupsBy returns groups if want, the name of the groups in a spec, is not empty, and nil

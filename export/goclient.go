@@ -95,7 +95,8 @@ func CheckFolder(dir, pkg string) error {
 	case err != nil:
 		return fmt.Errorf("%s cannot get a package: %w", dir, err)
 	case found.Name != pkg:
-		return fmt.Errorf("%s contains the package %s: choose another folder, or name this package with --package %s", dir, found.Name, found.Name)
+		return fmt.Errorf("%s contains the package %s: choose another folder, or name this package with --package %s",
+			dir, found.Name, found.Name)
 	}
 	return nil
 }
@@ -127,10 +128,10 @@ func (m *Client) Generate(pkg string) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	err := client.Execute(&out, map[string]any{
-		"Header": Header, "Package": pkg, "Model": fmt.Sprintf("%q", m.Name), "Hash": m.Meta.ContractHash(), "Contract": m.Meta.Contract,
-		"Classes": classes, "Dims": dims, "Shape": m.Meta.InputShape, "Values": ndarray.Size(m.Meta.InputShape),
-		"Rank": len(m.Meta.InputShape), "Multi": m.Meta.Threshold != nil, "ClassAttention": m.Meta.ClassAttention,
-		"Size": size, "Features": features,
+		"Header": Header, "Package": pkg, "Model": fmt.Sprintf("%q", m.Name), "Hash": m.Meta.ContractHash(),
+		"Contract": m.Meta.Contract, "Classes": classes, "Dims": dims, "Shape": m.Meta.InputShape,
+		"Values": ndarray.Size(m.Meta.InputShape), "Rank": len(m.Meta.InputShape), "Multi": m.Meta.Threshold != nil,
+		"ClassAttention": m.Meta.ClassAttention, "Size": size, "Features": features,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("bug: the template of the client: %w", err)

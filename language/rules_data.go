@@ -19,41 +19,8 @@ import (
 
 func (c *checker) checkData() {
 	d, before := &c.spec.Data, len(c.faults)
-	known := true // the kind of data.set
 	defer func() { c.inData += len(c.faults) - before }()
-	switch set := d.Set.V; {
-	case strings.HasPrefix(set, generatedPrefix):
-		name := strings.TrimPrefix(set, generatedPrefix)
-		if !slices.Contains(generators, name) {
-			e := c.add(d.Set.Pos, "there is no generator %q", name)
-			if e.Suggestion = Dialect.Suggest(name, generators); e.Suggestion == "" {
-				note(e, "known: %s%s", generatedPrefix, strings.Join(generators, ", "+generatedPrefix))
-			} else {
-				e.Suggestion = generatedPrefix + e.Suggestion
-			}
-		}
-		c.checkGenerated()
-	case set != "" && !c.spec.Encodes() && !bagfile.Readable().Match(set):
-		known = false
-		e := c.add(d.Set.Pos, "data.set %q is not a known kind of dataset", set)
-		note(e, "generated:prototypes, or a file that ends in %s", bagfile.Readable().Or())
-		if rawfile.Extension(set) == ".parquet" {
-			note(e, "%s", rawfile.ConvertParquet(set, ".csv"))
-		}
-		if path.Ext(set) == "" {
-			note(e, "a folder of images needs data.encoder, or miplc data bags to make a file of it")
-		}
-		if s := Dialect.Suggest(set, []string{"generated:prototypes"}); s != "" {
-			e.Suggestion = s
-		}
-	default:
-		for i := range generatedRows {
-			row := &generatedRows[i]
-			if pos := row.PosOf(c.spec); c.writtenWith(pos, d.Set.Pos) {
-				note(c.add(pos, "data.generated.%s has no effect: data.set is a file", row.Name), "data.set is %q", set)
-			}
-		}
-	}
+	known := c.checkSet()
 	c.checkGroups()
 	if known && d.Labels.V != "" && !(c.spec.Multi() && c.spec.Generates()) && !bagfile.WithLabels().Match(d.Set.V) &&
 		c.writtenWith(d.Labels.Pos, d.Set.Pos) {
@@ -83,6 +50,45 @@ func (c *checker) checkData() {
 	}
 	c.checkEncoder()
 	c.checkSplit()
+}
+
+// checkSet checks data.set, and reports whether it is a known kind of dataset.
+func (c *checker) checkSet() (known bool) {
+	d := &c.spec.Data
+	switch set := d.Set.V; {
+	case strings.HasPrefix(set, generatedPrefix):
+		name := strings.TrimPrefix(set, generatedPrefix)
+		if !slices.Contains(generators, name) {
+			e := c.add(d.Set.Pos, "there is no generator %q", name)
+			if e.Suggestion = Dialect.Suggest(name, generators); e.Suggestion == "" {
+				note(e, "known: %s%s", generatedPrefix, strings.Join(generators, ", "+generatedPrefix))
+			} else {
+				e.Suggestion = generatedPrefix + e.Suggestion
+			}
+		}
+		c.checkGenerated()
+	case set != "" && !c.spec.Encodes() && !bagfile.Readable().Match(set):
+		e := c.add(d.Set.Pos, "data.set %q is not a known kind of dataset", set)
+		note(e, "generated:prototypes, or a file that ends in %s", bagfile.Readable().Or())
+		if rawfile.Extension(set) == ".parquet" {
+			note(e, "%s", rawfile.ConvertParquet(set, ".csv"))
+		}
+		if path.Ext(set) == "" {
+			note(e, "a folder of images needs data.encoder, or miplc data bags to make a file of it")
+		}
+		if s := Dialect.Suggest(set, []string{"generated:prototypes"}); s != "" {
+			e.Suggestion = s
+		}
+		return false
+	default:
+		for i := range generatedRows {
+			row := &generatedRows[i]
+			if pos := row.PosOf(c.spec); c.writtenWith(pos, d.Set.Pos) {
+				note(c.add(pos, "data.generated.%s has no effect: data.set is a file", row.Name), "data.set is %q", set)
+			}
+		}
+	}
+	return true
 }
 
 // checkEncoder checks the settings of the encoder.

@@ -17,8 +17,8 @@ var Anything = Interval{math.Inf(-1), math.Inf(1)}
 // maxColumns is the largest last axis whose columns have ranges of their own.
 const maxColumns = 1024
 
-// Facts has properties of the values of a graph that hold for every batch, if each bag has at least one instance. Rounding
-// may take a value slightly out of its range.
+// Facts has properties of the values of a graph that hold for every batch, if each bag has at least one instance.
+// Rounding may take a value slightly out of its range.
 type Facts struct {
 	ranges [][]Interval // by node: one range for all elements, or one for each column, the index along the last axis
 	even   []bool       // by node: all instances of a bag have the same row; true without instances
@@ -99,7 +99,8 @@ func (f *Facts) isEven(n *Node) bool {
 	return true
 }
 
-// rangesOf returns the ranges of a node that is neither an input nor a parameter. An op without a rule can give any number.
+// rangesOf returns the ranges of a node that is neither an input nor a parameter. An op without a rule can give any
+// number.
 func (f *Facts) rangesOf(n *Node) []Interval {
 	in := make([][]Interval, len(n.In))
 	for i, x := range n.In {
@@ -337,7 +338,7 @@ func joined(in ...[]Interval) []Interval {
 	return zip(nil, join, in...)
 }
 
-// fit returns a copy of ranges if there is one for each column. Otherwise it returns a single range that covers them all.
+// fit returns a copy of ranges if there is one for each column. Otherwise it returns a single range that covers all.
 func fit(ranges []Interval, width int) []Interval {
 	if len(ranges) == width {
 		return slices.Clone(ranges)

@@ -119,8 +119,19 @@ func segmentOp(name string, shape shapeFunc, combines combineFunc, eval evalFunc
 		grad: gradSegment(grad)}
 }
 
-func imageOp(name string, arity int, shape shapeFunc, combines combineFunc, eval evalFunc, grad gradFunc) opDef {
-	return opDef{name: name, class: image, arity: arity, shape: shape, combines: combines, eval: eval, grad: grad}
+// bagsOp is an op on several values of each bag.
+func bagsOp(name string, arity int, shape shapeFunc, eval evalFunc, grad gradFunc) opDef {
+	return opDef{name: name, class: segment, arity: arity, shape: shape, combines: combinesRows, eval: eval, grad: grad}
+}
+
+func convOp(name string, shape shapeFunc, combines combineFunc, eval evalFunc, grad gradFunc) opDef {
+	return opDef{name: name, class: image, arity: 2, shape: shape, combines: combines, eval: eval, grad: grad,
+		text: textOfConv}
+}
+
+func poolOp(name string, arity int, shape shapeFunc, eval evalFunc, grad gradFunc) opDef {
+	return opDef{name: name, class: image, arity: arity, shape: shape, combines: combinesPixels, eval: eval, grad: grad,
+		text: textOfPool}
 }
 
 // ofMaximum sets the neutral value of an op that finds a maximum.
@@ -178,29 +189,21 @@ func init() {
 		OpSoftmax:    ofMaximum(arrayOp("Softmax", 1, shapeRows, combinesLast, evalSoftmax, grad1(gradSoftmax))),
 		OpLogSoftmax: ofMaximum(arrayOp("LogSoftmax", 1, shapeRows, combinesLast, evalSoftmax, grad1(gradLogSoftmax))),
 
-		OpSegmentSum:     segmentOp("SegmentSum", shapeOfRows(N, B), combinesRows, evalSum, gradSegmentSum),
-		OpSegmentMax:     ofMaximum(segmentOp("SegmentMax", shapeOfRows(N, B), combinesRows, evalMax, gradSegmentMax)),
-		OpSegmentMaxMask: flat(segmentOp("SegmentMaxMask", shapeOfRows(N, N), combinesRows, evalMaxMask, nil)),
-		OpSegmentSoftmax: segmentOp("SegmentSoftmax", shapeOfRows(N, N), combinesRows, evalSoftmax, gradSegmentSoftmax),
-		OpSegmentGather:  segmentOp("SegmentGather", shapeOfRows(B, N), nil, evalSegmentGather, gradSegmentGather),
-		OpSegmentAttention: {name: "SegmentAttention", class: segment, arity: 4, shape: shapeAttention,
-			combines: combinesRows,
-			eval:     evalAttention, grad: gradAttention},
-		OpSegmentAttentionGrad: {name: "SegmentAttentionGrad", class: segment, arity: 5, shape: shapeAttentionGrad,
-			combines: combinesRows,
-			eval:     evalAttentionGrad},
-		OpAttention:     arrayOp("Attention", 3, shapeAttention, combinesAttention, evalAttention, gradAttention),
-		OpAttentionGrad: arrayOp("AttentionGrad", 4, shapeAttentionGrad, combinesRows, evalAttentionGrad, nil),
+		OpSegmentSum:           segmentOp("SegmentSum", shapeOfRows(N, B), combinesRows, evalSum, gradSegmentSum),
+		OpSegmentMax:           ofMaximum(segmentOp("SegmentMax", shapeOfRows(N, B), combinesRows, evalMax, gradSegmentMax)),
+		OpSegmentMaxMask:       flat(segmentOp("SegmentMaxMask", shapeOfRows(N, N), combinesRows, evalMaxMask, nil)),
+		OpSegmentSoftmax:       segmentOp("SegmentSoftmax", shapeOfRows(N, N), combinesRows, evalSoftmax, gradSegmentSoftmax),
+		OpSegmentGather:        segmentOp("SegmentGather", shapeOfRows(B, N), nil, evalSegmentGather, gradSegmentGather),
+		OpAttention:            arrayOp("Attention", 3, shapeAttention, combinesAttention, evalAttention, gradAttention),
+		OpAttentionGrad:        arrayOp("AttentionGrad", 4, shapeAttentionGrad, combinesRows, evalAttentionGrad, nil),
+		OpSegmentAttention:     bagsOp("SegmentAttention", 4, shapeAttention, evalAttention, gradAttention),
+		OpSegmentAttentionGrad: bagsOp("SegmentAttentionGrad", 5, shapeAttentionGrad, evalAttentionGrad, nil),
 
-		OpConv2D: imageOp("Conv2D", 2, shapeConv2D, combinesPixels, evalConv2D, gradConv2D).prints(textOfConv),
-		OpConv2DGradInput: imageOp("Conv2DGradInput", 2, shapeConv2DGradInput, combinesPixels, evalConv2DGradInput,
-			nil).prints(textOfConv),
-		OpConv2DGradWeight: imageOp("Conv2DGradWeight", 2, shapeConv2DGradWeight, combinesAll, evalConv2DGradWeight,
-			nil).prints(textOfConv),
-		OpMaxPool2D: imageOp("MaxPool2D", 1, shapeMaxPool2D, combinesPixels, evalMaxPool2D,
-			grad1(gradMaxPool2D)).prints(textOfPool),
-		OpMaxPool2DGrad: imageOp("MaxPool2DGrad", 2, shapeMaxPool2DGrad, combinesPixels, evalMaxPool2DGrad,
-			nil).prints(textOfPool),
+		OpConv2D:           convOp("Conv2D", shapeConv2D, combinesPixels, evalConv2D, gradConv2D),
+		OpConv2DGradInput:  convOp("Conv2DGradInput", shapeConv2DGradInput, combinesPixels, evalConv2DGradInput, nil),
+		OpConv2DGradWeight: convOp("Conv2DGradWeight", shapeConv2DGradWeight, combinesAll, evalConv2DGradWeight, nil),
+		OpMaxPool2D:        poolOp("MaxPool2D", 1, shapeMaxPool2D, evalMaxPool2D, grad1(gradMaxPool2D)),
+		OpMaxPool2DGrad:    poolOp("MaxPool2DGrad", 2, shapeMaxPool2DGrad, evalMaxPool2DGrad, nil),
 	}
 }
 

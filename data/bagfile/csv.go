@@ -565,6 +565,22 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 	for i, name := range d.ClassNames {
 		number[name] = i
 	}
+	if err := c.setLabels(number); err != nil {
+		return nil, err
+	}
+	if c.roles[roleGroup] >= 0 {
+		d.GroupName = c.declared.Roles.Group
+		for _, b := range c.bags {
+			d.Groups = append(d.Groups, b.group)
+		}
+	}
+	d.BagNames = c.bagNames()
+	return d, c.numberInstances(number)
+}
+
+// setLabels sets the candidates and the labels of the bags. number is the number of each class.
+func (c *csvReader) setLabels(number map[string]int) error {
+	d := &c.d
 	d.Candidates = make([]uint8, len(c.bags)*d.Classes)
 	d.Labels = make([]int, len(c.bags))
 	for i, b := range c.bags {
@@ -576,7 +592,7 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 		for _, name := range b.candidates {
 			class, ok := number[name]
 			if !ok {
-				return nil, c.unknownClass(b.line, i, name)
+				return c.unknownClass(b.line, i, name)
 			}
 			d.CandidateMask(i)[class] = 1
 		}
@@ -584,7 +600,7 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 		if b.label != "" {
 			class, ok := number[b.label]
 			if !ok {
-				return nil, c.unknownClass(b.line, i, b.label)
+				return c.unknownClass(b.line, i, b.label)
 			}
 			d.Labels[i] = class
 		}
@@ -592,14 +608,7 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 	if !data.AnyKnown(d.Labels) {
 		d.Labels = nil
 	}
-	if c.roles[roleGroup] >= 0 {
-		d.GroupName = c.declared.Roles.Group
-		for _, b := range c.bags {
-			d.Groups = append(d.Groups, b.group)
-		}
-	}
-	d.BagNames = c.bagNames()
-	return d, c.numberInstances(number)
+	return nil
 }
 
 // checkCandidates returns an error if the candidate sets are too large, which a large class number or names in a wrong

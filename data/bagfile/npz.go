@@ -85,7 +85,7 @@ type npzReader struct {
 // dataset reads all arrays and records all errors.
 func (z *npzReader) dataset(o Options) *data.Dataset {
 	d := &data.Dataset{}
-	var shape []int
+	var shape, candidates []int // of the instances and of the matrix of candidates or labels
 	var ranges precision
 	keep := func(err error) { z.faults.AddError(diag.Pos{File: z.path}, err) }
 	keep(z.read(keyInstances, true, func(h *npyHeader, r io.Reader) (err error) {
@@ -97,13 +97,12 @@ func (z *npzReader) dataset(o Options) *data.Dataset {
 		return err
 	}))
 	keep(z.ints(keyOffsets, true, "where each bag begins, from 0, and the number of instances", &d.Offsets))
-	matrix := keyCandidates // of the candidates, or of all true labels
+	matrix := keyCandidates
 	if d.Multi = o.Labels == MultiLabels && (z.entries[keyLabels] != nil || o.Columns.ModelClasses == nil); d.Multi {
 		matrix = keyLabels
 	} else {
 		keep(z.ints(keyLabels, false, "the class of each bag, from 0, -1 where it is unknown", &d.Labels))
 	}
-	var candidates []int // the shape of the matrix
 	if d.Multi || o.Labels != KnownLabels && !o.NoCandidates {
 		var err error
 		candidates, err = z.matrix(matrix, d.Multi || o.Columns.ModelClasses == nil, &d.Candidates)
@@ -111,13 +110,7 @@ func (z *npzReader) dataset(o Options) *data.Dataset {
 	}
 	keep(z.ints(keyInstLabels, false, "the class of each instance, from 0, -1 where it is negative or unknown",
 		&d.InstLabels))
-	keep(z.read(keyCoords, false, func(h *npyHeader, r io.Reader) (err error) {
-		if len(h.shape) != 2 || h.shape[1] != 2 {
-			return fmt.Errorf("has the shape %v; [instances, 2] is needed: x and y", h.shape)
-		}
-		d.Coords, err = h.floats(r, nil)
-		return err
-	}))
+	keep(z.coords(&d.Coords))
 	keep(z.names(keyClassNames, "classes", &d.ClassNames))
 	keep(z.names(keyBagNames, "bags", &d.BagNames))
 	keep(z.names(keyFeatures, "features", &d.FeatureNames))
@@ -149,6 +142,17 @@ func (z *npzReader) dataset(o Options) *data.Dataset {
 			diag.Count(bags, "bag"), matrix, candidates[0]))
 	}
 	return d
+}
+
+// coords reads the coordinates of the instances.
+func (z *npzReader) coords(to *[]float32) error {
+	return z.read(keyCoords, false, func(h *npyHeader, r io.Reader) (err error) {
+		if len(h.shape) != 2 || h.shape[1] != 2 {
+			return fmt.Errorf("has the shape %v; [instances, 2] is needed: x and y", h.shape)
+		}
+		*to, err = h.floats(r, nil)
+		return err
+	})
 }
 
 // isSizes reports whether numbers are the sizes of bags with n instances in all.

@@ -126,8 +126,8 @@ func (r *Report) design() []string {
 		}
 		specs = append(specs, l.Spec.V)
 	}
-	return []string{text + ". Specs, before the settings of the experiment: " + strings.Join(specs, "; ") + ". The best mean " +
-		"of each dataset and r is bold."}
+	return []string{text + ". Specs, before the settings of the experiment: " + strings.Join(specs, "; ") +
+		". The best mean of each dataset and r is bold."}
 }
 
 // drawing describes how splits are drawn.

@@ -43,14 +43,7 @@ func shapes(n *onnxpb.NodeProto, in []known) ([]known, error) {
 	case "Resize":
 		return resize(in)
 	case "Tile":
-		if len(in) != 2 || len(in[1].ints) != len(x.shape) {
-			return nil, fmt.Errorf("the op Tile by unknown numbers")
-		}
-		out := slices.Clone(x.shape)
-		for i := range out {
-			out[i] = elements([]int64{out[i], in[1].ints[i]})
-		}
-		return one(out)
+		return tile(in)
 	case "Concat":
 		return concat(n, in), nil
 	case "Reshape", "Expand", "ConstantOfShape":
@@ -62,18 +55,7 @@ func shapes(n *onnxpb.NodeProto, in []known) ([]known, error) {
 	case "Split":
 		return split(n, in)
 	case "Pad":
-		out := slices.Clone(x.shape)
-		pads := n.Attr("pads").GetInts()
-		if len(in) > 1 {
-			pads = in[1].ints
-		}
-		if len(pads) != 2*len(out) {
-			return nil, fmt.Errorf("the op Pad by unknown extents")
-		}
-		for i := range out {
-			out[i] += pads[i] + pads[i+len(out)]
-		}
-		return one(out)
+		return pad(n, in)
 	case "Range":
 		if len(in) < 3 || len(in[0].ints) != 1 || len(in[1].ints) != 1 || len(in[2].ints) != 1 || in[2].ints[0] == 0 {
 			return nil, fmt.Errorf("the op Range of unknown extent")
@@ -145,6 +127,33 @@ func gemm(n *onnxpb.NodeProto, in []known) ([]known, error) {
 	}
 	a, b := in[0].shape, in[1].shape
 	return []known{{shape: []int64{a[n.Attr("transA").GetI()], b[1-n.Attr("transB").GetI()]}}}, nil
+}
+
+// tile follows Tile by known numbers.
+func tile(in []known) ([]known, error) {
+	if len(in) != 2 || len(in[1].ints) != len(in[0].shape) {
+		return nil, fmt.Errorf("the op Tile by unknown numbers")
+	}
+	out := slices.Clone(in[0].shape)
+	for i := range out {
+		out[i] = elements([]int64{out[i], in[1].ints[i]})
+	}
+	return []known{{shape: out}}, nil
+}
+
+func pad(n *onnxpb.NodeProto, in []known) ([]known, error) {
+	out := slices.Clone(in[0].shape)
+	pads := n.Attr("pads").GetInts()
+	if len(in) > 1 {
+		pads = in[1].ints
+	}
+	if len(pads) != 2*len(out) {
+		return nil, fmt.Errorf("the op Pad by unknown extents")
+	}
+	for i := range out {
+		out[i] += pads[i] + pads[i+len(out)]
+	}
+	return []known{{shape: out}}, nil
 }
 
 // resize follows Resize by known scales or sizes.

@@ -49,8 +49,8 @@ func pack(name, binary, sources, out string, when time.Time) error {
 		if err != nil {
 			return err
 		}
-		if err := archive.WriteHeader(&tar.Header{Name: name + "/" + f.name, Mode: f.mode, Size: int64(len(data)), ModTime: when,
-			Format: tar.FormatUSTAR}); err != nil {
+		if err := archive.WriteHeader(&tar.Header{Name: name + "/" + f.name, Mode: f.mode, Size: int64(len(data)),
+			ModTime: when, Format: tar.FormatUSTAR}); err != nil {
 			return err
 		}
 		if _, err := archive.Write(data); err != nil {
@@ -106,8 +106,9 @@ func debian(version, host string, p platform, binary, sources, out string, when 
 		return err
 	}
 	number := strings.TrimPrefix(version, "v")
-	changes, err := zipped(fmt.Sprintf("miplc (%s) unstable; urgency=medium\n\n  * /usr/share/doc/miplc/CHANGELOG.md.gz lists the "+
-		"changes.\n\n -- miplc maintainers <maintainers@miplc.invalid>  %s\n", number, when.UTC().Format(time.RFC1123Z)))
+	changes, err := zipped(fmt.Sprintf("miplc (%s) unstable; urgency=medium\n\n"+
+		"  * /usr/share/doc/miplc/CHANGELOG.md.gz lists the changes.\n\n"+
+		" -- miplc maintainers <maintainers@miplc.invalid>  %s\n", number, when.UTC().Format(time.RFC1123Z)))
 	if err != nil {
 		return err
 	}
@@ -126,14 +127,28 @@ func debian(version, host string, p platform, binary, sources, out string, when 
 		"usr/share/doc/miplc/changelog.gz":    changes,
 		"usr/share/doc/miplc/CHANGELOG.md.gz": log,
 	}
-	for shell, file := range map[string]string{"bash": "bash-completion/completions/miplc", "zsh": "zsh/vendor-completions/_miplc",
-		"fish": "fish/vendor_completions.d/miplc.fish"} {
+	for shell, file := range map[string]string{"bash": "bash-completion/completions/miplc",
+		"zsh": "zsh/vendor-completions/_miplc", "fish": "fish/vendor_completions.d/miplc.fish"} {
 		completion, err := exec.Command(host, "completion", shell).Output()
 		if err != nil {
 			return fmt.Errorf("%s completion %s: %w", host, shell, err)
 		}
 		files["usr/share/"+file] = completion
 	}
+	if err := writeFiles(root, files); err != nil {
+		return err
+	}
+	build := exec.Command("dpkg-deb", "--root-owner-group", "-Zxz", "--build", root,
+		filepath.Join(out, "miplc_"+number+"_"+p.processor+".deb"))
+	build.Env = append(os.Environ(), "SOURCE_DATE_EPOCH="+strconv.FormatInt(when.Unix(), 10))
+	if text, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("dpkg-deb: %w\n%s", err, text)
+	}
+	return nil
+}
+
+// writeFiles writes the files of the package below root. All can be read, and the program can be run.
+func writeFiles(root string, files map[string][]byte) error {
 	for name, data := range files {
 		file := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -147,16 +162,7 @@ func debian(version, host string, p platform, binary, sources, out string, when 
 			return err
 		}
 	}
-	if err := os.Chmod(root, 0o755); err != nil {
-		return err
-	}
-	build := exec.Command("dpkg-deb", "--root-owner-group", "-Zxz", "--build", root,
-		filepath.Join(out, "miplc_"+number+"_"+p.processor+".deb"))
-	build.Env = append(os.Environ(), "SOURCE_DATE_EPOCH="+strconv.FormatInt(when.Unix(), 10))
-	if text, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("dpkg-deb: %w\n%s", err, text)
-	}
-	return nil
+	return os.Chmod(root, 0o755)
 }
 
 // zipped compresses a text, without its name and time.

@@ -103,24 +103,9 @@ func (l *loader) put(n *Node, path []string, v *Node, pos diag.Pos) (*Node, erro
 
 // putEntry replaces an entry of a list, or one of its arguments.
 func (l *loader) putEntry(n *Node, path []string, v *Node, pos diag.Pos) (*Node, error) {
-	index := -1
-	for i, item := range n.items {
-		if item.text == path[0] && item.kind == scalarNode || item.kind == mapNode && (item.Get(path[0]) != nil ||
-			hasName(item, path[0]) || ofName(item, path[0])) {
-			if index >= 0 {
-				if names := n.entryNames(); !slices.Contains(names, path[0]) {
-					return nil, fmt.Errorf("the list has more than one %s: name one of %s", path[0], diag.Words(names))
-				}
-				return nil, fmt.Errorf("the list has more than one %s; set the whole list", path[0])
-			}
-			index = i
-		}
-	}
-	if index < 0 {
-		if names := n.entryNames(); len(names) > 0 {
-			return nil, fmt.Errorf("the list has no %s, only %s", path[0], diag.Words(names))
-		}
-		return nil, fmt.Errorf("the list has no %s", path[0])
+	index, err := n.findEntry(path[0])
+	if err != nil {
+		return nil, err
 	}
 	out := *n
 	out.items = append([]*Node(nil), n.items...)
@@ -163,6 +148,30 @@ func (l *loader) putEntry(n *Node, path []string, v *Node, pos diag.Pos) (*Node,
 		out.items[index] = wrap(path[:1], under, pos)
 	}
 	return &out, nil
+}
+
+// findEntry returns the index of the entry of a list that has a name.
+func (n *Node) findEntry(name string) (int, error) {
+	index := -1
+	for i, item := range n.items {
+		if item.text == name && item.kind == scalarNode || item.kind == mapNode && (item.Get(name) != nil ||
+			hasName(item, name) || ofName(item, name)) {
+			if index >= 0 {
+				if names := n.entryNames(); !slices.Contains(names, name) {
+					return 0, fmt.Errorf("the list has more than one %s: name one of %s", name, diag.Words(names))
+				}
+				return 0, fmt.Errorf("the list has more than one %s; set the whole list", name)
+			}
+			index = i
+		}
+	}
+	if index < 0 {
+		if names := n.entryNames(); len(names) > 0 {
+			return 0, fmt.Errorf("the list has no %s, only %s", name, diag.Words(names))
+		}
+		return 0, fmt.Errorf("the list has no %s", name)
+	}
+	return index, nil
 }
 
 // entryNames returns the names of the entries of a list, as putEntry finds them.

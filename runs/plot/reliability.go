@@ -34,7 +34,8 @@ func Reliability(w io.Writer, title string, bins []measure.Bin) error {
 			ece += float64(b.Bags) / float64(bags) * math.Abs(*b.Accuracy-*b.Confidence)
 		}
 	}
-	top, bottom := newPanel(fmt.Sprintf("%d bags, expected calibration error %.3f", bags, ece), "", "accuracy"), newPanel("", "probability of the predicted class", "share of bags")
+	top := newPanel(fmt.Sprintf("%d bags, expected calibration error %.3f", bags, ece), "", "accuracy")
+	bottom := newPanel("", "probability of the predicted class", "share of bags")
 	for _, p := range []*panel{top, bottom} {
 		p.addGrid()
 		p.X.Min, p.X.Max, p.X.Tick.Marker = 0, 1, shareTicks

@@ -286,8 +286,8 @@ func (m *models) load(p modelFile, hash string, old *openVersion) (*openVersion,
 		queue: newQueue(p.name, model, m.batching, m.memory, m.metrics)}, nil
 }
 
-// findingsOf returns the findings of a model as sentences. They are in summary.json, in the folder of the model file. It
-// returns nil if there is no summary, or if the summary describes another file.
+// findingsOf returns the findings of a model as sentences. They are in summary.json, in the folder of the model file.
+// It returns nil if there is no summary, or if the summary describes another file.
 func findingsOf(path, hash string) (texts []string) {
 	var summary struct {
 		ModelSHA256 string `json:"model_sha256"`

@@ -78,11 +78,17 @@ func (d *draw) composedMove(x value) value {
 		d.numbers = append(d.numbers, fmt.Sprintf("%s: [%s]", list, strings.Join(numbers, ", ")))
 		return to("%s * %s", x.name, list)
 	}
-	f, width := d.name("f"), d.between(1, 4)
+	return d.functionOf(x, y)
+}
+
+// functionOf defines a function of the spec and lets y be its result.
+func (d *draw) functionOf(x, y value) value {
+	c, f, width := x.columns, d.name("f"), d.between(1, 4)
 	d.functions = append(d.functions, fmt.Sprintf("%s: {args: [q], let: {r: \"tanh(matmul(q, %s))\"}, value: "+
 		"\"matmul(r, %s) + %s\"}",
 		f, d.param("V", []int{c, width}, ""), d.param("V", []int{width, c}, ""), d.param("o", []int{c}, "init: zeros")))
-	return to("%s(%s) + 0.5 * %s(-%s)", f, x.name, f, x.name)
+	d.let(y.name, "%s(%s) + 0.5 * %s(-%s)", f, x.name, f, x.name)
+	return y
 }
 
 // share may add an equation that two loss terms use.

@@ -224,50 +224,55 @@ func segments() []recipe {
 				m.in("q", shape{n, 3}), m.in("k", shape{n, 3}), m.in("v", shape{n, 2}), m.in("dy", shape{n, 2}), m.bagOf)
 		}})
 	}
+	return append(list, segmentCases()...)
+}
+
+// segmentCases are uses of segment ops that need their own values or bags.
+func segmentCases() []recipe {
 	empty := []int{0, 0, 2, 2, 2} // bag 1 has no instances
-	return append(list,
-		recipe{graph.OpAttention, "", []int{0, 0, 0, 0}, func(m *maker) *graph.Node {
+	return []recipe{
+		{graph.OpAttention, "", []int{0, 0, 0, 0}, func(m *maker) *graph.Node {
 			return must(m.Builder, graph.OpAttention, graph.Attrs{}, m.in("q", shape{n, 3}), m.in("k", shape{n, 3}),
 				m.in("v", shape{n, 2}))
 		}},
-		recipe{graph.OpAttentionGrad, "", []int{0, 0, 0, 0}, func(m *maker) *graph.Node {
+		{graph.OpAttentionGrad, "", []int{0, 0, 0, 0}, func(m *maker) *graph.Node {
 			return must(m.Builder, graph.OpAttentionGrad, graph.Attrs{}, m.in("q", shape{n, 3}), m.in("k", shape{n, 3}),
 				m.in("v", shape{n, 2}), m.in("dy", shape{n, 2}))
 		}},
-		recipe{graph.OpSegmentMax, "empty bag", empty, func(m *maker) *graph.Node {
+		{graph.OpSegmentMax, "empty bag", empty, func(m *maker) *graph.Node {
 			m.kink = true // the kink of the clamp, which makes the result finite
 			return m.Clamp(m.SegmentMax(m.in("x", shape{n, 2}), m.bagOf), -50, 50)
 		}},
-		recipe{graph.OpSegmentSum, "empty bag", empty, func(m *maker) *graph.Node {
+		{graph.OpSegmentSum, "empty bag", empty, func(m *maker) *graph.Node {
 			return m.SegmentSum(m.in("x", shape{n, 2}), m.bagOf)
 		}},
-		recipe{graph.OpSegmentMaxMask, "ties", []int{0, 0, 1, 1}, func(m *maker) *graph.Node {
+		{graph.OpSegmentMaxMask, "ties", []int{0, 0, 1, 1}, func(m *maker) *graph.Node {
 			return m.SegmentMaxMask(m.in("x", shape{n, 2}, 1, 2, 1, 3, 5, 5, 5, 4), m.bagOf)
 		}},
-		recipe{graph.OpSegmentSoftmax, "saturated", []int{0, 0, 1, 1}, func(m *maker) *graph.Node {
+		{graph.OpSegmentSoftmax, "saturated", []int{0, 0, 1, 1}, func(m *maker) *graph.Node {
 			return m.SegmentSoftmax(m.in("x", shape{n, 1}, -60, 60, -500, -500.5), m.bagOf)
 		}},
-		recipe{graph.OpSegmentAttention, "saturated", nil, func(m *maker) *graph.Node {
+		{graph.OpSegmentAttention, "saturated", nil, func(m *maker) *graph.Node {
 			q := m.Mul(m.in("q", shape{n, 1}), m.Scalar(50))
 			return must(m.Builder, graph.OpSegmentAttention, graph.Attrs{}, q, m.in("k", shape{n, 1}), m.in("v", shape{n, 1}),
 				m.bagOf)
 		}},
-		recipe{graph.OpSegmentAttention, "of itself", nil, func(m *maker) *graph.Node {
+		{graph.OpSegmentAttention, "of itself", nil, func(m *maker) *graph.Node {
 			x := m.in("x", shape{n, 2})
 			return must(m.Builder, graph.OpSegmentAttention, graph.Attrs{}, x, x, x, m.bagOf)
 		}},
-		recipe{graph.OpSegmentSum, "attention pooling", nil, func(m *maker) *graph.Node {
+		{graph.OpSegmentSum, "attention pooling", nil, func(m *maker) *graph.Node {
 			return m.SegmentSum(m.Mul(m.SegmentSoftmax(m.in("s", shape{n, 1}), m.bagOf), m.in("x", shape{n, 3})), m.bagOf)
 		}},
-		recipe{graph.OpSegmentSum, "mean", nil, func(m *maker) *graph.Node {
+		{graph.OpSegmentSum, "mean", nil, func(m *maker) *graph.Node {
 			return m.Div(m.SegmentSum(m.in("x", shape{n, 3}), m.bagOf), m.SegmentSum(m.Fill(1, shape{n, 1}), m.bagOf))
 		}},
-		recipe{graph.OpSegmentGather, "difference from the mean", nil, func(m *maker) *graph.Node {
+		{graph.OpSegmentGather, "difference from the mean", nil, func(m *maker) *graph.Node {
 			x := m.in("x", shape{n, 3})
 			mean := m.Div(m.SegmentSum(x, m.bagOf), m.SegmentSum(m.Fill(1, shape{n, 3}), m.bagOf))
 			return m.Sub(x, m.SegmentGather(mean, m.bagOf))
 		}},
-	)
+	}
 }
 
 func images() []recipe {

@@ -5,6 +5,4 @@
 // header. The other files are compiled from it with protoc 31.1.
 package oip
 
-//go:generate go install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.11
-//go:generate go install google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.0
-//go:generate protoc -I. --go_out=. --go-grpc_out=. --go_opt=paths=source_relative,Mopen_inference_grpc.proto=github.com/miplc/miplc/runtime/serve/oip --go-grpc_opt=paths=source_relative,Mopen_inference_grpc.proto=github.com/miplc/miplc/runtime/serve/oip,require_unimplemented_servers=false open_inference_grpc.proto
+//go:generate sh generate.sh

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data/bagfile"
@@ -64,7 +65,12 @@ for an #SBATCH line.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd.Context(), o) },
 	}
 	o.flags(cmd)
-	f := cmd.Flags()
+	o.jobFlags(cmd.Flags())
+	return cmd
+}
+
+// jobFlags declares the flags of shards and of the job that computes them.
+func (o *planOptions) jobFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.Shards, "shards", 0, "number of shards (default: 8 per worker, fewer if each would take less than a "+
 		"few minutes)")
 	f.IntVar(&o.Workers, "workers", 16, "number of processes that run at the same time")
@@ -89,7 +95,6 @@ for an #SBATCH line.`,
 	console.Limit(f, 1, maxShards, "max-tasks")
 	console.Limit(f, 1, 4096, "cpus")
 	console.Limit(f, 0, 64, "gpus")
-	return cmd
 }
 
 // maxShards is more than schedulers accept in one job.

@@ -186,26 +186,8 @@ func runPredict(ctx context.Context, o *predictOptions) error {
 	if err := o.Heatmap.checkClass(info); err != nil {
 		return err
 	}
-	o.Reading.Columns.Roles.Group = o.Group
-	set, err := openData(ctx, o.Data, o.Reading, &contract.Metadata{
-		Classes: info.Classes, Columns: info.Columns, Encoder: info.Encoder, Generator: info.Generator,
-		Threshold: info.Threshold})
+	set, bags, err := o.openBags(ctx, info)
 	if err != nil {
-		return err
-	}
-	if o.Group != "" && set.GroupName != o.Group {
-		return diag.Errorf(diag.Pos{File: o.name()}, "--group-column: the bags have no groups %q", o.Group).
-			WithNote("a CSV file has a column with the group of each bag, an .npz file its array groups")
-	}
-	bags := set.AllBags()
-	if o.Bag != "" {
-		i, err := set.Find(diag.Pos{File: o.name()}, o.Bag)
-		if err != nil {
-			return err
-		}
-		bags = []int{i}
-	}
-	if err := o.Heatmap.checkCoords(set, bags, o.name()); err != nil {
 		return err
 	}
 	// Only the metadata of the open model say how to read the data, and only the data say whether bags are
@@ -240,6 +222,30 @@ func runPredict(ctx context.Context, o *predictOptions) error {
 		r.Output = o.Output
 	}
 	return o.Console.Result(r, r.print)
+}
+
+// openBags opens the dataset for a model and returns the bags to predict.
+func (o *predictOptions) openBags(ctx context.Context, info runtime.Info) (*data.Dataset, []int, error) {
+	o.Reading.Columns.Roles.Group = o.Group
+	set, err := openData(ctx, o.Data, o.Reading, &contract.Metadata{
+		Classes: info.Classes, Columns: info.Columns, Encoder: info.Encoder, Generator: info.Generator,
+		Threshold: info.Threshold})
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.Group != "" && set.GroupName != o.Group {
+		return nil, nil, diag.Errorf(diag.Pos{File: o.name()}, "--group-column: the bags have no groups %q", o.Group).
+			WithNote("a CSV file has a column with the group of each bag, an .npz file its array groups")
+	}
+	bags := set.AllBags()
+	if o.Bag != "" {
+		i, err := set.Find(diag.Pos{File: o.name()}, o.Bag)
+		if err != nil {
+			return nil, nil, err
+		}
+		bags = []int{i}
+	}
+	return set, bags, o.Heatmap.checkCoords(set, bags, o.name())
 }
 
 // predictBags predicts some bags of a dataset.

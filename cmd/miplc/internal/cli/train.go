@@ -15,6 +15,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
@@ -103,14 +104,19 @@ If no onnxruntime library is found, the command downloads it into the cache of m
 		Args: console.Args(console.Arg("[SPEC]", &o.Spec)),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runTrain(cmd.Context(), o) },
 	}
-	f := cmd.Flags()
+	o.flags(cmd.Flags())
+	return cmd
+}
+
+// flags declares the flags of the command.
+func (o *trainOptions) flags(f *pflag.FlagSet) {
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the run (required)")
 	f.StringArrayVar(&o.Set, "set", nil, "override of a value of the spec, e.g. train.epochs=5 (repeatable)")
 	engineFlags(f, &o.Request, "engine to train with, the same as --set train.engine=")
 	f.IntVar(&o.Threads, "threads", 0, "number of onnxruntime threads (default: 1 for features, all cores for images)")
 	f.StringVar(&o.Plugin, "pjrt-plugin", "", "path of the PJRT plugin for the engine xla (default: "+pjrt.EnvPlugin+
 		", or an installed one)")
-	console.DataFlags(con, f, &o.Data, "folder in which datasets are searched (default: $MIPLC_DATA)")
+	console.DataFlags(o.Console, f, &o.Data, "folder in which datasets are searched (default: $MIPLC_DATA)")
 	f.UintSliceVar(&o.Seeds, "seeds", nil, "seeds, one run for each")
 	f.UintSliceVar(&o.Splits, "split-numbers", nil, "numbers of splits of data.split.index, one run for each")
 	f.StringArrayVar(&o.Grid, "grid", nil, "key and values, one run for each, e.g. train.lr=0.01,0.05 (repeatable: all "+
@@ -124,7 +130,6 @@ If no onnxruntime library is found, the command downloads it into the cache of m
 	console.Limit(f, 0, 1024, "threads")
 	console.Limit(f, 0, console.Most, "seeds")
 	console.Limit(f, 1, console.Most, "split-numbers")
-	return cmd
 }
 
 // runTrain trains and prints the results.
@@ -250,35 +255,49 @@ func (o *trainOptions) explain(err error) error {
 // deviceLabel returns the name of the device that trained a run.
 func deviceLabel(s *runs.Summary) string { return cmp.Or(s.DeviceName, s.Device) }
 
+// summaryTable is the final table of a run.
+type summaryTable struct{ *tabwriter.Writer }
+
+func (w summaryTable) row(name, format string, args ...any) {
+	diag.Fprintf(w, "%s\t"+format+"\n", append([]any{name}, args...)...)
+}
+
+// share prints a share if it is known.
+func (w summaryTable) share(name string, v *float64, of string) {
+	if v != nil {
+		w.row(name, "%.4f %s", *v, of)
+	}
+}
+
 // printSummary writes the final table and the parity table.
 func printSummary(out io.Writer, dir string, s *runs.Summary) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	row := func(name, format string, args ...any) {
-		diag.Fprintf(w, "%s\t"+format+"\n", append([]any{name}, args...)...)
-	}
-	share := func(name string, v *float64, of string) {
-		if v != nil {
-			row(name, "%.4f %s", *v, of)
-		}
-	}
+	w := summaryTable{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
 	fmt.Fprintln(w)
-	mark := ""
-	if s.Diverged != nil {
-		mark = fmt.Sprintf(" (the training %s)", strings.ToLower(s.Diverged.Verdict()))
+	w.addTraining(dir, s)
+	w.addResults(s)
+	if err := w.Flush(); err != nil {
+		return err
 	}
-	row("model", "%s (%s, %s)", filepath.Join(dir, runs.ModelFile), s.Name, diag.Count(s.Parameters, "parameter"))
-	row("data", "%s, %s, split %s", s.Data.Name, diag.Count(s.Data.Bags, "bag"), s.Split.Source)
+	printFindings(out, s)
+	fmt.Fprintln(out)
+	return printParity(out, s.Parity)
+}
+
+// addTraining prints the model, its data and its training.
+func (w summaryTable) addTraining(dir string, s *runs.Summary) {
+	w.row("model", "%s (%s, %s)", filepath.Join(dir, runs.ModelFile), s.Name, diag.Count(s.Parameters, "parameter"))
+	w.row("data", "%s, %s, split %s", s.Data.Name, diag.Count(s.Data.Bags, "bag"), s.Split.Source)
 	if s.Data.Outside > 0 {
-		row("noisy candidates", "the true label of %s is outside of the candidates", diag.Count(s.Data.Outside, "bag"))
+		w.row("noisy candidates", "the true label of %s is outside of the candidates", diag.Count(s.Data.Outside, "bag"))
 	}
 	if s.Learner != "" {
 		on := ""
 		if s.EngineReason != "" {
 			on = " on " + deviceLabel(s)
 		}
-		row("learner", "%s%s, %d iterations in %.1f s, seed %d", s.Learner, on, s.Epochs, s.Seconds, s.Seed)
+		w.row("learner", "%s%s, %d iterations in %.1f s, seed %d", s.Learner, on, s.Epochs, s.Seconds, s.Seed)
 	} else {
-		row("engine", "%s on %s, %s in %.1f s, seed %d", s.Engine, deviceLabel(s), diag.Count(s.Epochs, "epoch"), s.Seconds,
+		w.row("engine", "%s on %s, %s in %.1f s, seed %d", s.Engine, deviceLabel(s), diag.Count(s.Epochs, "epoch"), s.Seconds,
 			s.Seed)
 	}
 	if b := s.Best; b != nil {
@@ -286,36 +305,39 @@ func printSummary(out io.Writer, dir string, s *runs.Summary) error {
 		if b.Refit {
 			text += fmt.Sprintf("; trained again on %s", diag.Count(s.Split.Trained(), "bag"))
 		}
-		row("best", "%s", text)
+		w.row("best", "%s", text)
 	}
-	share("test accuracy", s.TestAccuracy, printMeasures(s, data.TestPart, s.Split.TestBags)+mark)
+}
+
+// addResults prints the accuracies and other measures.
+func (w summaryTable) addResults(s *runs.Summary) {
+	mark := ""
+	if s.Diverged != nil {
+		mark = fmt.Sprintf(" (the training %s)", strings.ToLower(s.Diverged.Verdict()))
+	}
+	w.share("test accuracy", s.TestAccuracy, printMeasures(s, data.TestPart, s.Split.TestBags)+mark)
 	if s.Baseline != nil {
-		row("baseline", "%.4f logistic regression on the mean, maximum and minimum of the instances", s.Baseline.TestAccuracy)
+		w.row("baseline", "%.4f logistic regression on the mean, maximum and minimum of the instances",
+			s.Baseline.TestAccuracy)
 	}
-	share("validation accuracy", s.ValidationAccuracy, printMeasures(s, data.ValidationPart, s.Split.Validation)+mark)
-	share("training accuracy", s.TrainAccuracy, printMeasures(s, data.TrainPart, s.Split.Trained())+mark)
+	w.share("validation accuracy", s.ValidationAccuracy, printMeasures(s, data.ValidationPart, s.Split.Validation)+mark)
+	w.share("training accuracy", s.TrainAccuracy, printMeasures(s, data.TrainPart, s.Split.Trained())+mark)
 	if s.Detail != nil && s.Detail.Confusion == nil { // bags have several labels
 		for _, name := range []string{"macro_f1", "hamming_loss"} {
-			share(s.DetailOf+" "+measure.Find(name).Title, s.Measures[s.DetailOf].Get(name), "(of labels)")
+			w.share(s.DetailOf+" "+measure.Find(name).Title, s.Measures[s.DetailOf].Get(name), "(of labels)")
 		}
 	}
 	ofGroups := measure.GroupPrefix + measure.Accuracy
-	share(s.DetailOf+" "+measure.Find(ofGroups).Title, s.Measures[s.DetailOf].Get(ofGroups),
+	w.share(s.DetailOf+" "+measure.Find(ofGroups).Title, s.Measures[s.DetailOf].Get(ofGroups),
 		"(mean probabilities of the bags of a group)")
-	share("true labels found", s.Disambiguation, "of the training bags")
+	w.share("true labels found", s.Disambiguation, "of the training bags")
 	if s.Temperature != nil {
-		row("temperature", "%s", describeTemperature(s))
+		w.row("temperature", "%s", describeTemperature(s))
 	}
-	row("loss", "%.4f", s.Loss)
+	w.row("loss", "%.4f", s.Loss)
 	if by := s.Environment.MeasuredBy; by != contract.BackendORT {
-		row("measured by", "%s, without onnxruntime", by)
+		w.row("measured by", "%s, without onnxruntime", by)
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	printFindings(out, s)
-	fmt.Fprintln(out)
-	return printParity(out, s.Parity)
 }
 
 // printFindings prints the findings of a run. A training that diverged or collapsed comes first.
