@@ -55,7 +55,7 @@ func Curves(w io.Writer, title string, axes Axes, panels []CurvePanel) error {
 		if i == 0 {
 			p.Y.Label.Text = axes.Y
 			if hasBars(panels) {
-				p.Y.Label.Text += " ± standard deviation"
+				p.Y.Label.Text += " ± SD"
 			}
 		}
 		p.addGrid()

@@ -71,7 +71,7 @@ func comparisons() map[string]func(io.Writer) error {
 // The figures are well-formed and contain the expected words. No mark is outside the axes.
 func TestComparisons(t *testing.T) {
 	words := map[string][]string{
-		"over-r":      {">Birdsong-MIPL<", ">DEMIPL-AV<", ">accuracy ± standard deviation<", ">r<", ">0.8<", ">4<"},
+		"over-r":      {">Birdsong-MIPL<", ">DEMIPL-AV<", ">accuracy ± SD<", ">r<", ">0.8<", ">4<"},
 		"over-lambda": {">0.0001<", ">0.1<", ">r = 1<"},
 		"many":        {">i<"},
 		"categories":  {">sgd<", ">adamw<", "…<"},

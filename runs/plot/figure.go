@@ -66,8 +66,10 @@ func newFigure(width, height float64, title string, legend []entry) *figure {
 	page := draw.New(c)
 	page.FillPolygon(color.White, corners(page.Rectangle))
 	f := &figure{canvas: c, page: draw.Crop(page, margin, -margin, margin, -margin)}
-	f.page.FillText(style, vg.Point{X: f.page.Min.X, Y: f.page.Max.Y}, title)
-	f.page.Max.Y -= titleSize + 8
+	if title != "" {
+		f.page.FillText(style, vg.Point{X: f.page.Min.X, Y: f.page.Max.Y}, title)
+		f.page.Max.Y -= titleSize + 8
+	}
 	if len(legend) > 0 {
 		f.legend(legend)
 	}
