@@ -59,15 +59,15 @@ type Dataset struct {
 // Bags returns the number of bags m.
 func (d *Dataset) Bags() int { return len(d.Offsets) - 1 }
 
-// Find returns the index of a bag, see Finder. Errors are at pos.
+// Find returns the index of a bag, see newFinder. Errors are at pos.
 func (d *Dataset) Find(pos diag.Pos, bag string) (int, error) {
-	return Finder(d.Bags(), d.BagNames)(pos, bag)
+	return newFinder(d.Bags(), d.BagNames)(pos, bag)
 }
 
-// Finder returns a function that returns the index of the bag with a name or, if the bags have no names,
+// newFinder returns a function that returns the index of the bag with a name or, if the bags have no names,
 // with a number from 1. The number of a named bag is not looked up, because names may be numbers: it could
 // be that of another bag. Errors are diagnostics at pos.
-func Finder(bags int, names []string) func(pos diag.Pos, bag string) (int, error) {
+func newFinder(bags int, names []string) finder {
 	byName := make(map[string]int, len(names))
 	for i, name := range names {
 		byName[name] = i

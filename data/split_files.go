@@ -118,7 +118,7 @@ func OpenSplit(path string, number, bags int, names []string) (*Split, error) {
 	case ".csv", ".csv.gz":
 		number = max(number, 1)
 		source = fmt.Sprintf("%s, split %d", source, number)
-		numbers, err = readIndexCSV(path, number, Finder(bags, names))
+		numbers, err = readIndexCSV(path, number, newFinder(bags, names))
 	default:
 		return nil, rawfile.UnknownFormat(path, "read as splits", ".mat and .csv")
 	}

@@ -59,7 +59,7 @@ func layoutOf(path string, rows *rawfile.CSV) (layout, error) {
 		"split,part,bags is needed", strings.Join(header, ","))
 }
 
-// finder is the function of data.Finder.
+// finder returns the index of the bag with a name, see newFinder.
 type finder = func(pos diag.Pos, bag string) (int, error)
 
 func readIndexCSV(path string, number int, find finder) (numbersByPart, error) {

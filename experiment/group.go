@@ -390,7 +390,7 @@ func (r *runner) fillResult(ctx context.Context, c *Cell, t *training, result *R
 	result.Engine, result.Diverged = report.Engine, report.Diverged
 	result.TrainBags, result.TestBags = report.TrainBags, report.TestBags
 	if r.e.Snapshots != nil {
-		result.Attention = Histograms(report.Attention, r.e.Snapshots)
+		result.Attention = histograms(report.Attention, r.e.Snapshots)
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// Histograms returns histograms of the scores of the test bags at the given epochs.
-func Histograms(snapshots []train.AttentionSnapshot, epochs []int) []Histogram {
+// histograms returns histograms of the scores of the test bags at the given epochs.
+func histograms(snapshots []train.AttentionSnapshot, epochs []int) []Histogram {
 	var list []Histogram
 	for _, s := range snapshots {
 		if !slices.Contains(epochs, s.Epoch) {

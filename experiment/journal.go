@@ -18,14 +18,14 @@ import (
 	"github.com/miplc/miplc/internal/workers"
 )
 
-// Heartbeat is the interval at which a process sets the modification time of its results file to
+// heartbeat is the interval at which a process sets the modification time of its results file to
 // show that it is alive.
-const Heartbeat = 30 * time.Second
+const heartbeat = 30 * time.Second
 
-// Journal is the results file of this process. Only this process writes it and no process continues
+// journal is the results file of this process. Only this process writes it and no process continues
 // it later, so processes need no lock, and nothing is appended to a line that a killed process left
 // incomplete.
-type Journal struct {
+type journal struct {
 	mu     sync.Mutex
 	File   *os.File
 	stop   chan struct{}
@@ -33,8 +33,8 @@ type Journal struct {
 	failed error // error of a line that may be incomplete: no line may follow
 }
 
-// OpenJournal creates the results file of a process for some part of the cells.
-func OpenJournal(dir, part string) (*Journal, error) {
+// openJournal creates the results file of a process for some part of the cells.
+func openJournal(dir, part string) (*journal, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
@@ -51,15 +51,15 @@ func OpenJournal(dir, part string) (*Journal, error) {
 		if err != nil {
 			return nil, err
 		}
-		j := &Journal{File: file, stop: make(chan struct{})}
+		j := &journal{File: file, stop: make(chan struct{})}
 		j.beats.Go(j.beat)
 		return j, nil
 	}
 }
 
 // beat updates the file's time, however long cells take.
-func (j *Journal) beat() {
-	ticker := time.NewTicker(Heartbeat)
+func (j *journal) beat() {
+	ticker := time.NewTicker(heartbeat)
 	defer ticker.Stop()
 	for {
 		select {
@@ -72,7 +72,7 @@ func (j *Journal) beat() {
 }
 
 // Add appends one line per result and syncs the file. After an error, all later calls fail.
-func (j *Journal) Add(list []*Result) error {
+func (j *journal) Add(list []*Result) error {
 	var lines []byte
 	for _, result := range list {
 		line, err := json.Marshal(result)
@@ -98,7 +98,7 @@ func (j *Journal) Add(list []*Result) error {
 
 // Close closes the file and makes it read-only, which shows that its process has ended. It removes
 // an empty file.
-func (j *Journal) Close() error {
+func (j *journal) Close() error {
 	close(j.stop)
 	j.beats.Wait()
 	info, err := j.File.Stat()

@@ -18,13 +18,13 @@ type Process struct {
 	Silent float64 `json:"silent"` // seconds since the last update of its file
 }
 
-// Alive is how old the last update of a living process may be. File systems show times late, and
+// alive is how old the last update of a living process may be. File systems show times late, and
 // clocks differ between machines.
-const Alive = 4 * Heartbeat
+const alive = 4 * heartbeat
 
-// Running returns the processes that are computing cells in a folder: their results file is writable
+// running returns the processes that are computing cells in a folder: their results file is writable
 // and was updated recently.
-func Running(dir string, now time.Time) ([]Process, error) {
+func running(dir string, now time.Time) ([]Process, error) {
 	entries, err := os.ReadDir(filepath.Join(dir, Folder))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -36,7 +36,7 @@ func Running(dir string, now time.Time) ([]Process, error) {
 			continue
 		}
 		silent := now.Sub(info.ModTime())
-		if silent > Alive {
+		if silent > alive {
 			continue
 		}
 		part, rest, _ := strings.Cut(strings.TrimSuffix(entry.Name(), suffix), ".")

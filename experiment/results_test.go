@@ -17,7 +17,7 @@ import (
 )
 
 func TestHistogram(t *testing.T) {
-	got := Histograms([]train.AttentionSnapshot{{Epoch: 3, Test: train.Scores{Positive: []float32{0, 0.039, 0.04, 1, 2,
+	got := histograms([]train.AttentionSnapshot{{Epoch: 3, Test: train.Scores{Positive: []float32{0, 0.039, 0.04, 1, 2,
 		1e30, float32(math.Inf(1)), -1, -1e30, float32(math.NaN())}}}, {Epoch: 4}}, []int{3})
 	if len(got) != 1 || got[0].Epoch != 3 || got[0].Positive[0] != 4 || got[0].Positive[1] != 1 ||
 		got[0].Positive[24] != 4 || got[0].Negative != nil {
@@ -41,8 +41,8 @@ func TestAccuracyOfFailedCell(t *testing.T) {
 // started there again.
 func TestRemovedFolder(t *testing.T) {
 	dir := t.TempDir()
-	open := func() *Journal {
-		j, err := OpenJournal(dir, "all")
+	open := func() *journal {
+		j, err := openJournal(dir, "all")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -125,7 +125,7 @@ type runner struct {
 	have     *Results
 	trainers *engines.Trainers
 
-	journal *Journal
+	journal *journal
 
 	mu       sync.Mutex // guards the fields below and the observer
 	progress Progress
@@ -284,7 +284,7 @@ func (r *runner) begin() (err error) {
 	}
 	r.progress = Progress{Cells: len(cells), Before: len(cells) - len(left), Done: len(cells) - len(left)}
 	r.epochs = newEpochClock(left)
-	r.journal, err = OpenJournal(r.o.Dir, r.part)
+	r.journal, err = openJournal(r.o.Dir, r.part)
 	return err
 }
 

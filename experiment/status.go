@@ -56,7 +56,7 @@ func ReadStatus(dir string, now time.Time) (*Status, error) {
 	s.count(plan, have, shardPlan.plannedSeconds())
 	s.Running = []Process{}
 	if s.Done < s.Cells { // a finished experiment has no running processes
-		if s.Running, err = Running(dir, now); err != nil {
+		if s.Running, err = running(dir, now); err != nil {
 			return nil, err
 		}
 	}

@@ -45,12 +45,12 @@ func TestStatus(t *testing.T) {
 		len(s.Running) != 0 || s.Left != nil {
 		t.Errorf("after: %+v", s)
 	}
-	file, err := OpenJournal(dir, "2-of-2")
+	file, err := openJournal(dir, "2-of-2")
 	if err != nil {
 		t.Fatal(err)
 	}
 	// clocks of machines differ
-	for ago, runs := range map[time.Duration]bool{0: true, Heartbeat: true, Alive + time.Second: false, -time.Hour: true} {
+	for ago, runs := range map[time.Duration]bool{0: true, heartbeat: true, alive + time.Second: false, -time.Hour: true} {
 		if err := os.Chtimes(file.File.Name(), now.Add(-ago), now.Add(-ago)); err != nil {
 			t.Fatal(err)
 		}
@@ -86,9 +86,9 @@ func many(b *testing.B, cells int) (dir string) {
 	if err != nil || len(plan.Cells) != cells {
 		b.Fatalf("%d cells, %v", len(plan.Cells), err)
 	}
-	var journals []*Journal
+	var journals []*journal
 	for i := range 512 {
-		j, err := OpenJournal(dir, fmt.Sprint(i+1, "-of-512"))
+		j, err := openJournal(dir, fmt.Sprint(i+1, "-of-512"))
 		if err != nil {
 			b.Fatal(err)
 		}

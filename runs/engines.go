@@ -106,9 +106,9 @@ func checkable(backends []string) []string {
 	})
 }
 
-// CanCheck returns an error if the model of a spec could not be checked on this machine, so that
+// canCheck returns an error if the model of a spec could not be checked on this machine, so that
 // users learn it before hours of training. A build without cgo checks files with onnx-go only.
-func CanCheck(spec *language.Spec, library string) error {
+func canCheck(spec *language.Spec, library string) error {
 	if onnxruntime.Available() {
 		_, err := onnxruntime.Start(library)
 		return err

@@ -13,13 +13,13 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// CheckOptions define the bags on which File and Run compare engines.
+// CheckOptions define the bags on which File and compareRun compare engines.
 type CheckOptions struct {
 	Library string // onnxruntime library; empty: search
 	Sizes   []int  // instances of each bag; nil: parity.DefaultSizes
 	Seed    uint64
 
-	// Required are the sizes on which engines must agree; nil: all. Only Run reads it.
+	// Required are the sizes on which engines must agree; nil: all. Only compareRun reads it.
 	Required []int
 }
 
@@ -46,8 +46,8 @@ func File(path string, o CheckOptions) (*parity.Report, error) {
 	return parity.Measure(e.list, draw)
 }
 
-// Run compares the graph of a program, in a trained state, with its model file in every back end.
-func Run(program *compile.Program, state *train.State, path string, o CheckOptions) (*parity.Report, error) {
+// compareRun compares the graph of a program, in a trained state, with its model file in every back end.
+func compareRun(program *compile.Program, state *train.State, path string, o CheckOptions) (*parity.Report, error) {
 	var files, native Predictors
 	defer files.Close()
 	defer native.Close()
@@ -91,7 +91,7 @@ func checkMemory(engines int, o parity.Options, p *compile.Program) error {
 	n := slices.Max(o.Sizes)
 	values := valuesPerFeature * float64(engines) * float64(n) * float64(ndarray.Size(o.Instance))
 	if p != nil {
-		values = max(values, peaksPerEngine*float64(engines)*p.Infer.Peak(n, 1)+Copies*float64(p.FlatSize()))
+		values = max(values, peaksPerEngine*float64(engines)*p.Infer.Peak(n, 1)+parameterCopies*float64(p.FlatSize()))
 	}
-	return memory.Available().Check("comparing the engines", FloatBytes*values, "use smaller bags (--sizes)")
+	return memory.Available().Check("comparing the engines", floatBytes*values, "use smaller bags (--sizes)")
 }

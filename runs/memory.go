@@ -8,8 +8,8 @@ import (
 	"github.com/miplc/miplc/internal/memory"
 )
 
-// FloatBytes is the size of a number in the engines, in bytes.
-const FloatBytes = 4
+// floatBytes is the size of a number in the engines, in bytes.
+const floatBytes = 4
 
 // Batch is the size of a training step.
 type Batch struct{ Instances, Bags int }
@@ -37,14 +37,14 @@ func sizeOf(set *data.Dataset) bagSize {
 	return bagSize{float64(set.Offsets[set.Bags()]) / float64(max(1, set.Bags())), set.MaxInstances(set.AllBags(), 1)}
 }
 
-// Copies is how often the parameters are in memory while a run trains, exports and
+// parameterCopies is how often the parameters are in memory while a run trains, exports and
 // checks its model in all back ends: with 52 million of them 25 times with engine
 // ort and 26 times with gorgonia, a build 20 times. This leaves room for fewer.
-const Copies = 16
+const parameterCopies = 16
 
 // CheckMemory returns an error if work needs more memory than is available: copies of
 // the parameters, the values of the forward pass and their gradients.
 func CheckMemory(work string, p *compile.Program, b Batch) error {
-	values := 2*p.Train.Peak(b.Instances, b.Bags) + (Copies-2)*float64(p.FlatSize())
-	return memory.Available().Check(work+" "+p.Spec.Name.V, FloatBytes*values, "use a smaller model or smaller batches")
+	values := 2*p.Train.Peak(b.Instances, b.Bags) + (parameterCopies-2)*float64(p.FlatSize())
+	return memory.Available().Check(work+" "+p.Spec.Name.V, floatBytes*values, "use a smaller model or smaller batches")
 }

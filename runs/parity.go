@@ -61,5 +61,5 @@ func CompareModel(dir string, o CheckOptions) (*parity.Report, error) {
 			o.Sizes, o.Required = s.Parity.BagSizes, s.Parity.Required
 		}
 	}
-	return Run(program, state, ModelPath(dir), o)
+	return compareRun(program, state, ModelPath(dir), o)
 }

@@ -124,7 +124,7 @@ func summarize(t *train.Trial, r *train.Report, engine train.EngineInfo, version
 		Temperature: m.Temperature,
 		Seconds:     r.Seconds,
 		Data:        DataFacts{t.Data.Name, t.Data.Bags(), t.Data.AllClassNames(), t.Data.Hash(), t.Data.Outside()},
-		Split:       SummarizeSplit(t),
+		Split:       summarizeSplit(t),
 		SpecSHA256:  spec.Identity(), Parity: agreement,
 		Files: append([]string{ModelFile, SpecFile, SplitFile, SummaryFile, train.MetricsFile}, plots...),
 	}

@@ -28,7 +28,7 @@ type Temperature struct {
 
 // setTemperature sets the temperature that the spec asks for, if any.
 func (m *TrainedModel) setTemperature(ctx context.Context) error {
-	if err := CheckTemperature(m.trial); err != nil {
+	if err := checkTemperature(m.trial); err != nil {
 		return err
 	}
 	asked := m.trial.Program.Spec.Export.Temperature.V
@@ -110,9 +110,9 @@ func (t *Temperature) applyTo(e parity.Engine) parity.Engine {
 	return e
 }
 
-// CheckTemperature reports a temperature that cannot be fitted to the bags of a trial. It needs no
+// checkTemperature reports a temperature that cannot be fitted to the bags of a trial. It needs no
 // training.
-func CheckTemperature(t *train.Trial) error {
+func checkTemperature(t *train.Trial) error {
 	asked := t.Program.Spec.Export.Temperature
 	if !asked.V.Validation {
 		return nil

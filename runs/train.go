@@ -66,7 +66,7 @@ func (e *InterruptedError) Error() string {
 // With several trials, errors are in Results.Failed unless all trials fail.
 func Train(ctx context.Context, trials []*train.Trial, o Options) (*Results, error) {
 	for _, t := range trials {
-		if err := cmp.Or(CanCheck(t.Program.Spec, o.Library), CheckTemperature(t)); err != nil {
+		if err := cmp.Or(canCheck(t.Program.Spec, o.Library), checkTemperature(t)); err != nil {
 			return nil, err
 		}
 	}

@@ -160,8 +160,8 @@ func (s *SplitSummary) Trained() int {
 	return s.TrainBags
 }
 
-// SummarizeSplit returns the summary of the split of a trial.
-func SummarizeSplit(t *train.Trial) SplitSummary {
+// summarizeSplit returns the summary of the split of a trial.
+func summarizeSplit(t *train.Trial) SplitSummary {
 	s := t.Split
 	return SplitSummary{s.Source, len(s.Train), len(s.Validation), len(s.Test), s.Hash(),
 		t.Program.Spec.Train.Refit.V, t.Data.HashOfInstances()}
@@ -185,7 +185,7 @@ func verifyColumnsOf(t *train.Trial) *contract.Columns {
 
 // metadata returns the metadata of a model that was trained by an engine.
 func metadata(t *train.Trial, engine, version string) (export.Metadata, error) {
-	split, err := json.Marshal(SummarizeSplit(t))
+	split, err := json.Marshal(summarizeSplit(t))
 	spec := t.Program.Spec
 	generator := imagebags.RecipeOf(t.Data)
 	if t.Images != nil && !joins(t) { // the model takes features of another program

@@ -23,7 +23,7 @@ func FirstSteps(t *Trial, steps int) (*State, []*Batch, error) {
 	}
 	s := newStepwise(nil, r)
 	var list []*Batch
-	for bags, err := range s.feed.Load(chunks[:steps], t.InstanceSample(1)) {
+	for bags, err := range s.feed.Load(chunks[:steps], t.instanceSample(1)) {
 		if err != nil {
 			return nil, nil, err
 		}

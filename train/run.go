@@ -133,7 +133,7 @@ func (r *Run) AddStep(step int, bags []int, out *Result) error {
 	for name, v := range out.Terms {
 		r.now.Terms[name] += n * v
 	}
-	attention, drawn := out.Attention, r.InstanceSample(r.now.Epoch)
+	attention, drawn := out.Attention, r.instanceSample(r.now.Epoch)
 	for i, bag := range bags {
 		copy(r.BagWeights(bag), out.LabelWeights[i*k:(i+1)*k])
 		if out.Probabilities != nil {

@@ -62,7 +62,7 @@ func (s *stepwise) Close() error { return s.engine.Close() }
 // Epoch implements Executor.
 func (s *stepwise) Epoch(ctx context.Context, _ []*Run) error {
 	r, step := s.run, 0
-	for bags, err := range s.feed.Load(r.Batches(), r.InstanceSample(r.now.Epoch)) {
+	for bags, err := range s.feed.Load(r.Batches(), r.instanceSample(r.now.Epoch)) {
 		step++
 		if err := ctx.Err(); err != nil {
 			return r.fit.stopped(r.now.Epoch, err)

@@ -60,9 +60,9 @@ func (t *Trial) BatchesOf(epoch int) [][]int {
 	return data.Batches(t.bagOrder(epoch), t.BatchSize())
 }
 
-// InstanceSample selects the instances of the training bags of an epoch, counted from 1, as data.sample
+// instanceSample selects the instances of the training bags of an epoch, counted from 1, as data.sample
 // says; nil: all.
-func (t *Trial) InstanceSample(epoch int) *data.Draw {
+func (t *Trial) instanceSample(epoch int) *data.Draw {
 	if n := t.Program.Spec.Data.Sample.V; n > 0 {
 		return &data.Draw{N: n, Seed: t.Seed(), Epoch: epoch}
 	}

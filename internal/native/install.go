@@ -102,7 +102,7 @@ func (s Slot) claim(ctx context.Context, progress io.Writer) (unlock func(), err
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot install %s: %w; set %s to a directory that can be written", s.Name, err, EnvCache)
 	}
-	if err := CheckFolderTrust(dir); err != nil {
+	if err := checkFolderTrust(dir); err != nil {
 		return nil, fmt.Errorf("cannot install %s: %w; set %s to a directory of your own", s.Name, err, EnvCache)
 	}
 	if unlock, err = s.lock(ctx, filepath.Join(dir, ".lock"), progress); err != nil {

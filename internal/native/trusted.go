@@ -49,8 +49,8 @@ func check(path string, user int) error {
 	return nil
 }
 
-// CheckFolderTrust is like File, for a folder into which such files are written.
-func CheckFolderTrust(dir string) error {
+// checkFolderTrust is like File, for a folder into which such files are written.
+func checkFolderTrust(dir string) error {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return err

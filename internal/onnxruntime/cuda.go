@@ -15,11 +15,11 @@ import (
 // CUDA is the execution provider for NVIDIA GPUs.
 const CUDA = "cuda"
 
-// MinCUDA is the oldest version of CUDA that the NVIDIA driver must support, and MinDriver the first
+// minCUDA is the oldest version of CUDA that the NVIDIA driver must support, and minDriver the first
 // driver that does.
 const (
-	MinCUDA   = 13000
-	MinDriver = "580"
+	minCUDA   = 13000
+	minDriver = "580"
 )
 
 // cudaFiles lists the files of the execution provider for CUDA 13, those of an archive next to each other:
@@ -84,19 +84,19 @@ func cudaFile(archive, member, platform string, download int, size int64, sum st
 // Files of the provider.
 const (
 	cudaProvider = "libonnxruntime_providers_cuda.so"
-	// SharedProviders must be in the folder of the onnxruntime library, which loads it for the provider.
-	SharedProviders = "libonnxruntime_providers_shared.so"
+	// sharedProviders must be in the folder of the onnxruntime library, which loads it for the provider.
+	sharedProviders = "libonnxruntime_providers_shared.so"
 )
 
-// CUDALibraries are the libraries that the provider needs, in an order in which each can resolve those
+// cudaLibraries are the libraries that the provider needs, in an order in which each can resolve those
 // before it.
-var CUDALibraries = []string{
+var cudaLibraries = []string{
 	"libcudart.so.13", "libnvrtc.so.13", "libcublasLt.so.13", "libcublas.so.13", "libcurand.so.10", "libcufft.so.12",
 	"libcudnn.so.9",
 }
 
-// CUDAPackage returns the Python package with one of CUDALibraries.
-func CUDAPackage(library string) string {
+// cudaPackage returns the Python package with one of cudaLibraries.
+func cudaPackage(library string) string {
 	i := slices.IndexFunc(cudaFiles, func(p native.Pin) bool { return path.Base(p.Member) == library })
 	name, _, _ := strings.Cut(cudaFiles[i].Archive, "==")
 	return name

@@ -18,18 +18,18 @@ import (
 func prepareCUDA(loaded, provider string) error {
 	gpu, err := native.FirstGPU()
 	if err != nil {
-		return fmt.Errorf("%w; install the driver of the GPU, version %s or later", err, MinDriver)
+		return fmt.Errorf("%w; install the driver of the GPU, version %s or later", err, minDriver)
 	}
-	if gpu.CUDA < MinCUDA {
+	if gpu.CUDA < minCUDA {
 		return fmt.Errorf("the NVIDIA driver supports CUDA %s, but %s is needed: update it to version %s or later",
-			cudaVersion(gpu.CUDA), cudaVersion(MinCUDA), MinDriver)
+			cudaVersion(gpu.CUDA), cudaVersion(minCUDA), minDriver)
 	}
-	if _, err := os.Stat(filepath.Join(filepath.Dir(loaded), SharedProviders)); err != nil {
+	if _, err := os.Stat(filepath.Join(filepath.Dir(loaded), sharedProviders)); err != nil {
 		return fmt.Errorf("the onnxruntime library %s was not built with CUDA: name no library, so that miplc takes the "+
 			"one that `miplc runtime install cuda` installed", loaded)
 	}
 	folder := filepath.Dir(provider)
-	for _, name := range CUDALibraries {
+	for _, name := range cudaLibraries {
 		path := filepath.Join(folder, name)
 		if _, err := os.Stat(path); err != nil {
 			path = name
@@ -37,7 +37,7 @@ func prepareCUDA(loaded, provider string) error {
 		if err := native.LoadGlobal(path); err != nil {
 			return fmt.Errorf("%s is missing or damaged (%w): `miplc runtime install cuda` installs it, or install the "+
 				"Python package %s and name its folder in LD_LIBRARY_PATH",
-				name, err, CUDAPackage(name))
+				name, err, cudaPackage(name))
 		}
 	}
 	return nil

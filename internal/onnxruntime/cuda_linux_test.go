@@ -41,10 +41,10 @@ func TestPrepareCUDA(t *testing.T) {
 		{"old", "the NVIDIA driver supports CUDA 12.8, but 13.0 is needed: update it to version 580 or later", nil},
 		{"driver", "was not built with CUDA", nil},
 		{"driver", "libcudart.so.13 is missing or damaged", func() {
-			compile(filepath.Join(filepath.Dir(core), SharedProviders), "/dev/null")
+			compile(filepath.Join(filepath.Dir(core), sharedProviders), "/dev/null")
 		}},
 		{"driver", "libcudnn.so.9 is missing or damaged", func() {
-			for _, name := range CUDALibraries[:len(CUDALibraries)-1] {
+			for _, name := range cudaLibraries[:len(cudaLibraries)-1] {
 				compile(filepath.Join(filepath.Dir(provider), name), "/dev/null")
 			}
 		}},

@@ -28,12 +28,12 @@ func TestCUDAFiles(t *testing.T) {
 	if slices.Sort(archives); len(slices.Compact(slices.Clone(archives))) != len(archives) {
 		t.Errorf("the files of an archive are not next to each other: %v", archives)
 	}
-	for _, name := range append([]string{cudaProvider, SharedProviders}, CUDALibraries...) {
+	for _, name := range append([]string{cudaProvider, sharedProviders}, cudaLibraries...) {
 		if !slices.ContainsFunc(cudaFiles, func(p native.Pin) bool { return path.Base(p.Member) == name }) {
 			t.Errorf("no archive has %s", name)
 		}
 	}
-	if name := CUDAPackage("libcudnn.so.9"); name != "nvidia-cudnn-cu13" {
+	if name := cudaPackage("libcudnn.so.9"); name != "nvidia-cudnn-cu13" {
 		t.Errorf("libcudnn is in %s", name)
 	}
 }
@@ -44,14 +44,14 @@ func TestFindCUDA(t *testing.T) {
 	m := newMachine(t)
 	t.Setenv(native.EnvCache, m.path("cache"))
 	t.Setenv(EnvProvider+"CUDA", "")
-	if found, err := FindProvider(CUDA); found != "" || err != nil {
+	if found, err := findProvider(CUDA); found != "" || err != nil {
 		t.Errorf("an empty cache: %q, %v", found, err)
 	}
 	slots := cudaSlots(m.path("cache"))
 	for _, s := range slots {
 		sparse(t, s.Path, s.Pins[0].Size)
 	}
-	found, err := FindProvider(CUDA)
+	found, err := findProvider(CUDA)
 	if err != nil || filepath.Base(found) != cudaProvider {
 		t.Errorf("an installed provider: %q, %v", found, err)
 	}
@@ -67,7 +67,7 @@ func TestFindCUDA(t *testing.T) {
 	if err := os.Remove(slots[len(slots)-1].Path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := FindProvider(CUDA); err == nil || !strings.Contains(err.Error(),
+	if _, err := findProvider(CUDA); err == nil || !strings.Contains(err.Error(),
 		"is missing; `miplc runtime install cuda` completes it") {
 		t.Errorf("a missing file: %v", err)
 	}

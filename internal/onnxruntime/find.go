@@ -18,9 +18,9 @@ import (
 const (
 	// Version is the release that Install fetches.
 	Version = "1.27.0"
-	// MinVersion is the oldest supported release: the Go binding needs version 24 of the C API,
+	// minVersion is the oldest supported release: the Go binding needs version 24 of the C API,
 	// which release 1.24 introduced.
-	MinVersion = "1.24"
+	minVersion = "1.24"
 
 	// EnvLibrary is the environment variable with the path of the library. Only an explicit path
 	// has precedence.
@@ -29,7 +29,7 @@ const (
 	EnvLibraryOwn = "MIPLC_ONNXRUNTIME"
 
 	// Remedy is the advice if no library is found or the one found cannot be loaded.
-	Remedy = "run `miplc runtime install`, or set " + EnvLibrary + " to a library of version " + MinVersion + " or later"
+	Remedy = "run `miplc runtime install`, or set " + EnvLibrary + " to a library of version " + minVersion + " or later"
 )
 
 // Origin is the rule by which a candidate was found.
@@ -90,7 +90,7 @@ func (e *NotFoundError) Named() bool {
 // Error lists the candidates and the remedy.
 func (e *NotFoundError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "no usable onnxruntime library (version %s or later); tried:", MinVersion)
+	fmt.Fprintf(&b, "no usable onnxruntime library (version %s or later); tried:", minVersion)
 	if e.noCache != nil {
 		fmt.Fprintf(&b, "\n  %s: %v", FromCache, e.noCache)
 	}
@@ -135,8 +135,8 @@ func FindLibrary(path string) (Library, error) {
 	return here().find(path, nil)
 }
 
-// LoadLibrary is Find of a library that load accepts. The error of load completes a sentence about the file.
-func LoadLibrary(path string, load func(path string) error) (Library, error) {
+// loadLibrary is Find of a library that load accepts. The error of load completes a sentence about the file.
+func loadLibrary(path string, load func(path string) error) (Library, error) {
 	return here().find(path, load)
 }
 
@@ -239,8 +239,8 @@ func (p places) checkAt(path string, from Origin) Candidate {
 		return c
 	}
 	c.Version, c.Verdict = versionInName(realName(path)), VerdictFound
-	if c.Version != "" && compareVersions(c.Version, MinVersion) < 0 {
-		c.Verdict, c.Detail = VerdictTooOld, fmt.Sprintf("version %s, miplc needs %s or later", c.Version, MinVersion)
+	if c.Version != "" && compareVersions(c.Version, minVersion) < 0 {
+		c.Verdict, c.Detail = VerdictTooOld, fmt.Sprintf("version %s, miplc needs %s or later", c.Version, minVersion)
 	}
 	return c
 }

@@ -45,7 +45,7 @@ func (p places) slots() []native.Slot {
 // slot returns the pinned library in the cache.
 func (p places) slot() native.Slot {
 	l := native.Library{Name: "onnxruntime " + Version, Pins: p.pins,
-		Remedy: "get a library of version " + MinVersion + " or later yourself and set " + EnvLibrary}
+		Remedy: "get a library of version " + minVersion + " or later yourself and set " + EnvLibrary}
 	s := l.On(p.cachePath())
 	s.System = p.goos + "/" + p.goarch
 	return s

@@ -25,7 +25,7 @@ func (s SessionOptions) Memory() (*Memory, error) {
 	if s.OnCPU() {
 		return nil, nil
 	}
-	if path, err := FindProvider(s.Provider); path == "" || err != nil {
+	if path, err := findProvider(s.Provider); path == "" || err != nil {
 		return nil, err
 	}
 	opts, err := s.Options() // loads the provider; without a device, asking for memory would end the process

@@ -41,11 +41,11 @@ var webgpuPins = []native.Pin{
 		SHA256: "894aa43c308c97afe58f6485b8411962181a39b27170f5f210cc7503adb52850"},
 }
 
-// FindProvider returns the library of an execution provider: the one that EnvProvider names, else
+// findProvider returns the library of an execution provider: the one that EnvProvider names, else
 // the one that InstallProvider downloaded. The path is empty if there is neither; the provider may
 // still be built into the onnxruntime library. It is an error if the named file does not exist or
 // the one in the cache is damaged.
-func FindProvider(name string) (path string, err error) {
+func findProvider(name string) (path string, err error) {
 	variable := EnvProvider + strings.ToUpper(name)
 	if named := os.Getenv(variable); named != "" {
 		if info, err := os.Stat(named); err != nil || info.IsDir() {

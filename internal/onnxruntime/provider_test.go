@@ -15,10 +15,10 @@ func TestFindProvider(t *testing.T) {
 	cache, named := t.TempDir(), filepath.Join(t.TempDir(), "own.so")
 	t.Setenv(native.EnvCache, cache)
 	t.Setenv(EnvProvider+"WEBGPU", "")
-	if path, err := FindProvider(WebGPU); path != "" || err != nil {
+	if path, err := findProvider(WebGPU); path != "" || err != nil {
 		t.Errorf("found %q, %v in an empty cache", path, err)
 	}
-	if path, err := FindProvider("cuda"); path != "" || err != nil {
+	if path, err := findProvider("cuda"); path != "" || err != nil {
 		t.Errorf("found %q, %v of a provider without a pin", path, err)
 	}
 
@@ -34,17 +34,17 @@ func TestFindProvider(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if path, err := FindProvider(WebGPU); err == nil ||
+	if path, err := findProvider(WebGPU); err == nil ||
 		!strings.Contains(err.Error(), "miplc runtime install webgpu --force") {
 		t.Errorf("found %q, %v in a damaged cache", path, err)
 	}
 
 	t.Setenv(EnvProvider+"WEBGPU", named)
-	if path, err := FindProvider(WebGPU); path != named || err != nil {
+	if path, err := findProvider(WebGPU); path != named || err != nil {
 		t.Errorf("found %q, %v, the environment names %s", path, err, named)
 	}
 	t.Setenv(EnvProvider+"WEBGPU", named+".missing")
-	if path, err := FindProvider(WebGPU); err == nil || !strings.Contains(err.Error(), EnvProvider+"WEBGPU") {
+	if path, err := findProvider(WebGPU); err == nil || !strings.Contains(err.Error(), EnvProvider+"WEBGPU") {
 		t.Errorf("found %q, %v where the environment names no file", path, err)
 	}
 }

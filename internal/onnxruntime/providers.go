@@ -64,7 +64,7 @@ func (unlocked) Unlock() {}
 func Offered(library string) []string {
 	var names []string
 	for _, name := range Providers {
-		if own, err := FindProvider(name); own != "" || err != nil || CheckProvider(library, name) == nil {
+		if own, err := findProvider(name); own != "" || err != nil || CheckProvider(library, name) == nil {
 			names = append(names, name)
 		}
 	}

@@ -59,7 +59,7 @@ func (s SessionOptions) appendProvider(opts *ort.SessionOptions) error {
 	if err := diag.CheckWord("the execution provider", s.Provider, append([]string{CPU}, Providers...)); err != nil {
 		return err
 	}
-	path, err := FindProvider(s.Provider)
+	path, err := findProvider(s.Provider)
 	if err != nil {
 		return err
 	}

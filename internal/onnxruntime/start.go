@@ -96,7 +96,7 @@ func startLocked(path string) error {
 		env.lib = Library{Version: loadedVersion()}
 		return nil
 	}
-	lib, err := LoadLibrary(path, func(path string) error {
+	lib, err := loadLibrary(path, func(path string) error {
 		if err := load(path); err != nil {
 			return explained(path, err.Error())
 		}
@@ -115,7 +115,7 @@ func explained(path, message string) error {
 	// The binding requests one version of the C API. A library that does not have it returns null, which
 	// the binding reports as code 2.
 	if strings.Contains(message, "Error setting ORT API base: 2") {
-		return fmt.Errorf("is too old: miplc needs version %s or later", MinVersion)
+		return fmt.Errorf("is too old: miplc needs version %s or later", minVersion)
 	}
 	if strings.Contains(message, "Error looking up OrtGetApiBase") {
 		return errors.New("is not onnxruntime: it has no function OrtGetApiBase")

@@ -15,10 +15,10 @@ import (
 	"github.com/miplc/miplc/internal/native"
 )
 
-// ErrNoPlugin is the error of Find if no plugin is named or installed.
-var ErrNoPlugin = errors.New("no PJRT plugin was found")
+// errNoPlugin is the error of Find if no plugin is named or installed.
+var errNoPlugin = errors.New("no PJRT plugin was found")
 
-// Remedy returns advice for ErrNoPlugin.
+// Remedy returns advice for errNoPlugin.
 func Remedy(kind Kind) string {
 	if kind == CPU {
 		return "`miplc runtime install xla` fetches one for CPUs, or set " + EnvPlugin + " to its path"
@@ -30,7 +30,7 @@ func Remedy(kind Kind) string {
 // EnvPlugin; else, for CPUs, the one that Install downloaded, and for GPUs that of the jax that
 // python3 finds or that is in a usual folder. Plugins that were not named are rejected if another
 // user than root could have put them there; the one in the cache must have the pinned SHA-256.
-// Without a plugin, the error is ErrNoPlugin.
+// Without a plugin, the error is errNoPlugin.
 func Find(kind Kind, given string) (string, error) {
 	if list := named(given); len(list) > 0 {
 		v := list[0]
@@ -50,7 +50,7 @@ func Find(kind Kind, given string) (string, error) {
 		}
 		fmt.Fprintf(&refused, "; %s: %s", c.Path, c.Verdict)
 	}
-	return "", fmt.Errorf("%w for %s%s: %s", ErrNoPlugin, kind, refused.String(), Remedy(kind))
+	return "", fmt.Errorf("%w for %s%s: %s", errNoPlugin, kind, refused.String(), Remedy(kind))
 }
 
 // named lists the plugins that the user named.

@@ -26,7 +26,7 @@ func init() {
 	klog.SetOutput(io.Discard)
 }
 
-// Open returns the first device of a kind. The error is ErrNoPlugin if there is no plugin.
+// Open returns the first device of a kind. The error is errNoPlugin if there is no plugin.
 func Open(kind Kind, o Options) (*Device, error) {
 	if kind == CUDA {
 		return openGPU(o)

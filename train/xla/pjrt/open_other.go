@@ -20,5 +20,5 @@ func Open(_ Kind, o Options) (*Device, error) {
 	if len(named(o.Plugin)) > 0 {
 		return nil, errBuild
 	}
-	return nil, fmt.Errorf("%w: %w", ErrNoPlugin, errBuild)
+	return nil, fmt.Errorf("%w: %w", errNoPlugin, errBuild)
 }

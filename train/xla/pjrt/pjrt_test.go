@@ -196,7 +196,7 @@ func TestCheckVersion(t *testing.T) {
 // Find returns a CPU plugin that Install put into the cache completely.
 func TestFindInstalled(t *testing.T) {
 	bare(t)
-	if path, err := Find(CPU, ""); !errors.Is(err, ErrNoPlugin) ||
+	if path, err := Find(CPU, ""); !errors.Is(err, errNoPlugin) ||
 		!strings.Contains(err.Error(), "miplc runtime install xla") {
 		t.Errorf("found %s, %v without any", path, err)
 	}
@@ -205,7 +205,7 @@ func TestFindInstalled(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, s.Path)
-	if path, err := Find(CPU, ""); len(s.Pins) > 0 && !errors.Is(err, ErrNoPlugin) {
+	if path, err := Find(CPU, ""); len(s.Pins) > 0 && !errors.Is(err, errNoPlugin) {
 		t.Errorf("found %s, %v, which is an empty file", path, err)
 	}
 	named := filepath.Join(t.TempDir(), "p.so")

@@ -129,9 +129,9 @@ func writeJSON(w io.Writer, v any) error {
 // Counter returns a counter of items, such as "images", which is silent if output is JSON.
 func (c *Console) Counter(what string) *Counter {
 	if c.JSON {
-		return NewCounter(io.Discard, false, what)
+		return newCounter(io.Discard, false, what)
 	}
-	return NewCounter(c.Err, c.Terminal, what)
+	return newCounter(c.Err, c.Terminal, what)
 }
 
 // Progress returns the writer for lines of progress, or nil if output is JSON.

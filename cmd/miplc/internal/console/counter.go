@@ -15,8 +15,8 @@ type Counter struct {
 	start time.Time
 }
 
-// NewCounter returns a counter of items, such as "images". terminal reports whether w is a terminal.
-func NewCounter(w io.Writer, terminal bool, what string) *Counter {
+// newCounter returns a counter of items, such as "images". terminal reports whether w is a terminal.
+func newCounter(w io.Writer, terminal bool, what string) *Counter {
 	c := &Counter{NewLine(w, terminal), what, time.Now()}
 	c.wait()
 	return c
