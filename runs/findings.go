@@ -69,7 +69,7 @@ var findingTable = []struct {
 		(*judged).flatAttention},
 	{"weights", "check the section weights: the training has not told the candidates apart", (*judged).unmovedWeights},
 	{"jumps", "lower train.lr, or train more epochs: the label weights have not settled", (*judged).jumpingWeights},
-	{"candidates", "look at these bags: the sets are correct if noise makes the bags look like another class",
+	{"candidates", "look at these bags: noise can also make a correctly labelled bag look like another class",
 		(*judged).doubtful},
 	{"calibration", "use export.temperature, or read the order of the probabilities only", (*judged).miscalibrated},
 	{"disagreement", "the parts differ in more than chance: check how they were drawn", (*judged).disagreement},
