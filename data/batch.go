@@ -1,4 +1,4 @@
-// The order of bags, and batches of them.
+// Batches of bags, and the selection of their instances.
 
 package data
 
@@ -7,15 +7,6 @@ import (
 
 	"github.com/miplc/miplc/internal/ndarray"
 )
-
-// Order returns the bags in the order of an epoch: a shuffle that depends only on seed and epoch,
-// so that a resumed run uses the same order.
-func Order(bags []int, seed uint64, epoch int) []int {
-	out := slices.Clone(bags)
-	r := ndarray.NewStream(seed, "shuffle", uint64(epoch))
-	r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
-	return out
-}
 
 // Draw selects instances of the training bags of an epoch: N of each larger bag, without
 // replacement. The selection depends only on Seed, Epoch and the bag, so that a resumed run trains

@@ -1,4 +1,4 @@
-// Orders, batches and normalisation.
+// Batches and normalisation.
 
 package data
 
@@ -11,21 +11,6 @@ import (
 
 	"github.com/miplc/miplc/internal/ndarray"
 )
-
-func TestOrder(t *testing.T) {
-	bags := []int{3, 5, 7, 11, 13, 17, 19}
-	first := Order(bags, 1, 1)
-	if !slices.Equal(first, Order(bags, 1, 1)) {
-		t.Error("the order of an epoch is not reproducible")
-	}
-	if slices.Equal(first, Order(bags, 1, 2)) || slices.Equal(first, Order(bags, 2, 1)) {
-		t.Error("the order does not change with epoch and seed")
-	}
-	slices.Sort(first)
-	if !slices.Equal(first, bags) {
-		t.Errorf("the order is %v", first)
-	}
-}
 
 func TestAssemble(t *testing.T) {
 	d := &Dataset{

@@ -97,7 +97,8 @@ func newFinder(bags int, names []string) finder {
 // noBag returns the error that no bag has a name. number is the number that the name is, or 0.
 func noBag(pos diag.Pos, bag string, number int, names []string) error {
 	d := diag.Errorf(pos, "no bag has the name %q", bag)
-	if d.Suggestion = diag.Suggest(bag, names); diag.SameNumber(bag, d.Suggestion) {
+	if d.Suggestion = diag.Suggest(bag, names); diag.Whole(bag) != "" &&
+		diag.Whole(bag) == diag.Whole(d.Suggestion) { // 7.0 and 007
 		return d.WithNote("programs change names that look like numbers: read and write them as text, with dtype=str in " +
 			"pandas")
 	}

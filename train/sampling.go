@@ -3,6 +3,7 @@
 package train
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/miplc/miplc/data"
@@ -14,7 +15,16 @@ func (t *Trial) bagOrder(epoch int) []int {
 	if t.Program.Spec.Train.Sampling.V == "balanced" {
 		return balanced(t.Data, t.Split.Train, t.Seed(), epoch)
 	}
-	return data.Order(t.Split.Train, t.Seed(), epoch)
+	return shuffled(t.Split.Train, t.Seed(), epoch)
+}
+
+// shuffled returns the bags in the order of an epoch: a shuffle that depends only on seed and epoch,
+// so that a resumed run uses the same order.
+func shuffled(bags []int, seed uint64, epoch int) []int {
+	out := slices.Clone(bags)
+	r := ndarray.NewStream(seed, "shuffle", uint64(epoch))
+	r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out
 }
 
 // classCounts returns the number of bags of each class. The true label is not used: a bag

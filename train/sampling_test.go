@@ -1,4 +1,4 @@
-// Balanced draws of bags.
+// Shuffles and balanced draws of bags.
 
 package train
 
@@ -46,5 +46,20 @@ func TestBalancedSampling(t *testing.T) {
 	// The standard deviation of the share is 0.005.
 	if share := float64(rare) / float64(all); all != 10000 || math.Abs(share-0.5) > 0.02 {
 		t.Errorf("%v of %d drawn bags are of the rare class, want half", share, all)
+	}
+}
+
+func TestOrder(t *testing.T) {
+	bags := []int{3, 5, 7, 11, 13, 17, 19}
+	first := shuffled(bags, 1, 1)
+	if !slices.Equal(first, shuffled(bags, 1, 1)) {
+		t.Error("the order of an epoch is not reproducible")
+	}
+	if slices.Equal(first, shuffled(bags, 1, 2)) || slices.Equal(first, shuffled(bags, 2, 1)) {
+		t.Error("the order does not change with epoch and seed")
+	}
+	slices.Sort(first)
+	if !slices.Equal(first, bags) {
+		t.Errorf("the order is %v", first)
 	}
 }

@@ -4,6 +4,7 @@ package bagfile
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func decodeCSV(r io.Reader, path string, o Options) (*data.Dataset, error) {
 	text := rawfile.CSVText(r, o.MaxBytes.Exceeded("the text"))
 	c := &csvReader{path: path, limit: o.MaxBytes, declared: o.Columns, labels: o.Labels,
 		form: o.Form, noCandidates: o.NoCandidates, classes: map[string]bool{}}
-	if packed := rawfile.PackedText(text); packed != "" {
+	if packed := packedText(text); packed != "" {
 		return nil, c.errorf(0, "this is not a text file: it is %s", packed)
 	}
 	if err := c.readClassesLine(text); err != nil {
@@ -65,6 +66,28 @@ func decodeCSV(r io.Reader, path string, o Options) (*data.Dataset, error) {
 		return nil, err
 	}
 	return c.decode(o)
+}
+
+// packedText describes the format of a file that is not plain text, by its start. It returns "" for
+// plain text.
+func packedText(text *bufio.Reader) string {
+	start, _ := text.Peek(4)
+	switch {
+	case bytes.HasPrefix(start, []byte("\x1f\x8b")):
+		return "packed by gzip; a name that ends in .csv.gz says so"
+	case bytes.Equal(start, []byte("PK\x03\x04")):
+		return "a zip archive or a workbook of Excel; unpack it, or save the sheet as CSV"
+	case bytes.Equal(start, []byte("\xd0\xcf\x11\xe0")):
+		return "a workbook of Excel; save the sheet as CSV"
+	case bytes.Equal(start, []byte("\xfd7zX")), bytes.HasPrefix(start, []byte("BZh")), bytes.Equal(start,
+		[]byte("\x28\xb5\x2f\xfd")):
+		return "packed by xz, bzip2 or Zstandard; unpack it, or pack it by gzip and name it .csv.gz"
+	case bytes.Equal(start, []byte("PAR1")):
+		return "a Parquet file; write it as CSV: table.to_csv(path, index=False) in pandas"
+	case bytes.IndexByte(start, 0) >= 0:
+		return "binary, or UTF-16 without a byte order mark; save it in UTF-8"
+	}
+	return ""
 }
 
 // decode reads c.rows.

@@ -92,28 +92,6 @@ func CSVText(r io.Reader, limit *memory.Error) *bufio.Reader {
 	return bufio.NewReaderSize(&lineReader{r: plain}, 1<<16)
 }
 
-// PackedText describes the format of a file that is not plain text, by its start. It returns "" for
-// plain text.
-func PackedText(text *bufio.Reader) string {
-	start, _ := text.Peek(4)
-	switch {
-	case bytes.HasPrefix(start, []byte("\x1f\x8b")):
-		return "packed by gzip; a name that ends in .csv.gz says so"
-	case bytes.Equal(start, []byte("PK\x03\x04")):
-		return "a zip archive or a workbook of Excel; unpack it, or save the sheet as CSV"
-	case bytes.Equal(start, []byte("\xd0\xcf\x11\xe0")):
-		return "a workbook of Excel; save the sheet as CSV"
-	case bytes.Equal(start, []byte("\xfd7zX")), bytes.HasPrefix(start, []byte("BZh")), bytes.Equal(start,
-		[]byte("\x28\xb5\x2f\xfd")):
-		return "packed by xz, bzip2 or Zstandard; unpack it, or pack it by gzip and name it .csv.gz"
-	case bytes.Equal(start, []byte("PAR1")):
-		return "a Parquet file; write it as CSV: table.to_csv(path, index=False) in pandas"
-	case bytes.IndexByte(start, 0) >= 0:
-		return "binary, or UTF-16 without a byte order mark; save it in UTF-8"
-	}
-	return ""
-}
-
 // separators are the possible separators of fields.
 const separators = ",;\t"
 

@@ -45,9 +45,6 @@ func Suggest(word string, choices []string) string {
 	return best
 }
 
-// SameNumber reports whether two words are the same whole number, such as 7.0 and 007.
-func SameNumber(a, b string) bool { return Whole(a) != "" && Whole(a) == Whole(b) }
-
 var (
 	wholeNumber      = regexp.MustCompile(`^([0-9]+)(\.0*)?$`)
 	scientificNumber = regexp.MustCompile(`^[0-9](\.[0-9]+)?[eE]\+?[0-9]{1,2}$`)

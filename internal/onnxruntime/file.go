@@ -2,22 +2,11 @@
 
 package onnxruntime
 
-import "github.com/miplc/miplc/internal/fileio"
-
 // Tensor is an input or an output of a model, row-major.
 type Tensor struct {
 	Shape  []int
 	Floats []float32
 	Ints   []int64 // instead of Floats
-}
-
-// RunFile runs an ONNX file like Run.
-func RunFile(path, library string, in map[string]Tensor) (map[string]Tensor, error) {
-	content, err := fileio.Read(path)
-	if err != nil {
-		return nil, err
-	}
-	return Run(content, library, in)
 }
 
 // Run runs the content of an ONNX file once, see OpenGraph.

@@ -174,7 +174,12 @@ func (f *stepForm) difference(states []*train.State, batches []*train.Batch, pat
 	var got map[string]onnxruntime.Tensor
 	var failed error
 	var background workers.Group
-	background.Go(func() { got, failed = onnxruntime.RunFile(path, library, in) })
+	background.Go(func() {
+		var content []byte
+		if content, failed = fileio.Read(path); failed == nil {
+			got, failed = onnxruntime.Run(content, library, in)
+		}
+	})
 	wanted := make([]map[string][]float64, len(states))
 	for run := 0; run < len(states) && err == nil; run++ {
 		wanted[run], err = oracleStep(f.program, states[run], batches[run])

@@ -34,9 +34,6 @@ func SizesLike(sizes []int) (all, required []int) {
 	return slices.Compact(all), required
 }
 
-// MaxSize is the largest supported bag, a thousand times the largest of the published datasets.
-const MaxSize = 1_000_000
-
 // maxTogether is the largest bag that Measure combines with others in one run.
 const maxTogether = 100
 

@@ -66,7 +66,8 @@ median and the largest of the dataset. Differences on bags of other sizes are wa
 	cmd.Flags().IntSliceVar(&o.Sizes, "sizes", parity.DefaultSizes,
 		"numbers of instances of the test bags (models with an encoder: 1,2,8)")
 	cmd.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of the random bags")
-	console.Limit(cmd.Flags(), 1, parity.MaxSize, "sizes")
+	const maxSize = 1_000_000 // a thousand times the largest bag of the published datasets
+	console.Limit(cmd.Flags(), 1, maxSize, "sizes")
 	console.Limit(cmd.Flags(), 0, math.MaxUint64, "seed")
 	return cmd
 }
