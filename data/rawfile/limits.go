@@ -65,21 +65,13 @@ func Bound(r io.Reader, left int64, err *memory.Error) io.Reader {
 }
 
 func (b *boundedReader) Read(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
+	if b.left < 0 {
+		return 0, b.err
 	}
-	if b.left <= 0 {
-		var one [1]byte
-		n, err := io.ReadFull(b.r, one[:])
-		if n > 0 {
-			return 0, b.err
-		}
-		return 0, err
-	}
-	if int64(len(p)) > b.left {
-		p = p[:b.left]
-	}
+	p = p[:min(int64(len(p)), b.left+1)] // one more byte shows that there are more
 	n, err := b.r.Read(p)
-	b.left -= int64(n)
+	if b.left -= int64(n); b.left < 0 {
+		return n - 1, b.err
+	}
 	return n, err
 }
