@@ -145,7 +145,7 @@ func leave(t *testing.T, dir, name, text string) {
 		t.Fatal(err)
 	}
 	library := enginetest.Library(t)
-	if _, err := build.Build(build.Options{Spec: spec, Dir: dir, Library: library, SampleSteps: 2}); err != nil {
+	if _, err := build.Build(build.Order{Spec: spec, Dir: dir, Library: library, SampleSteps: 2}); err != nil {
 		t.Fatal(err)
 	}
 	model, err := runtime.Open(filepath.Join(dir, runs.ModelFile), runtime.WithLibrary(library))

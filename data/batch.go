@@ -33,9 +33,9 @@ func (d *Draw) instances(bag, instances int) []int {
 	return selected
 }
 
-// Batch contains the instances and candidate sets of some bags, concatenated. A Loader reuses its
+// Loaded contains the instances and candidate sets of some bags, concatenated. A Loader reuses its
 // slices for the next batch.
-type Batch struct {
+type Loaded struct {
 	Bags       []int     // [B] numbers of the bags in the dataset
 	Instances  []float32 // [N, Dim]
 	BagOf      []int     // [N] index into Bags of the bag of each instance, ascending
@@ -46,7 +46,7 @@ type Batch struct {
 
 // assemble fills the batch with bags of d and reuses its memory. It fails only for a dataset on
 // disk.
-func (b *Batch) assemble(d *Dataset, bags []int, draw *Draw) error {
+func (b *Loaded) assemble(d *Dataset, bags []int, draw *Draw) error {
 	b.Instances = b.Instances[:0]
 	return b.fill(d, bags, draw, func(bag, n int) error {
 		start, values := len(b.Instances), n*d.Dim()
@@ -60,7 +60,7 @@ func (b *Batch) assemble(d *Dataset, bags []int, draw *Draw) error {
 
 // assembleHalf fills the batch with bags of d, whose Store is a HalfStore, but reads b.half instead of
 // b.Instances.
-func (b *Batch) assembleHalf(d *Dataset, bags []int) error {
+func (b *Loaded) assembleHalf(d *Dataset, bags []int) error {
 	b.half = b.half[:0]
 	return b.fill(d, bags, nil, func(bag, n int) error {
 		start, bytes := len(b.half), 2*n*d.Dim()
@@ -70,7 +70,7 @@ func (b *Batch) assembleHalf(d *Dataset, bags []int) error {
 }
 
 // fill sets everything but the instances, which read appends: n of each bag.
-func (b *Batch) fill(d *Dataset, bags []int, draw *Draw, read func(bag, n int) error) error {
+func (b *Loaded) fill(d *Dataset, bags []int, draw *Draw, read func(bag, n int) error) error {
 	b.Bags = append(b.Bags[:0], bags...)
 	b.BagOf, b.Candidates = b.BagOf[:0], b.Candidates[:0]
 	for index, bag := range bags {
@@ -89,7 +89,7 @@ func (b *Batch) fill(d *Dataset, bags []int, draw *Draw, read func(bag, n int) e
 }
 
 // convert sets b to the batch that from.assembleHalf read.
-func (b *Batch) convert(d *Dataset, from *Batch) {
+func (b *Loaded) convert(d *Dataset, from *Loaded) {
 	b.Bags, b.BagOf = append(b.Bags[:0], from.Bags...), append(b.BagOf[:0], from.BagOf...)
 	b.Candidates, b.Instances = append(b.Candidates[:0], from.Candidates...), b.Instances[:0]
 	half := from.half

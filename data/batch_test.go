@@ -18,10 +18,10 @@ func TestAssemble(t *testing.T) {
 			0.2},
 		Classes: 3, Candidates: []uint8{1, 1, 0, 0, 1, 1, 1, 0, 1},
 	}
-	var b Batch
+	var b Loaded
 	b.assemble(d, []int{2, 0, 1}, nil) // allocates larger buffers
 	b.assemble(d, []int{1, 0}, nil)
-	want := Batch{
+	want := Loaded{
 		Bags:       []int{1, 0},
 		Instances:  []float32{3, 4, 0.5, -1, 2, 1e-20},
 		BagOf:      []int{0, 1, 1},

@@ -119,7 +119,7 @@ func (d *Dataset) Each(bags []int, f func(bag int, x []float32) error) error {
 type Loader struct {
 	data    *Dataset
 	largest int // instances of the largest batch
-	buffers [2]*Batch
+	buffers [2]*Loaded
 }
 
 // NewLoader returns a loader for d. For a dataset on disk, the first read allocates two buffers (one for
@@ -127,15 +127,15 @@ type Loader struct {
 // their smaller copies. The buffer of the next batch has half the size if the files contain numbers of
 // 16 bits.
 func NewLoader(d *Dataset, largest int) *Loader {
-	return &Loader{data: d, largest: largest, buffers: [2]*Batch{{}, {}}}
+	return &Loader{data: d, largest: largest, buffers: [2]*Loaded{{}, {}}}
 }
 
 // Load iterates over batches. Each is valid until the next iteration. draw selects the instances of
 // a bag; nil: all. For a dataset on disk Load reads the next batch while the caller works on the
 // current one, so that two batches are in memory. It ends after the first error. Do not run two
 // iterations of one Loader at a time.
-func (l *Loader) Load(batches [][]int, draw *Draw) iter.Seq2[*Batch, error] {
-	return func(yield func(*Batch, error) bool) {
+func (l *Loader) Load(batches [][]int, draw *Draw) iter.Seq2[*Loaded, error] {
+	return func(yield func(*Loaded, error) bool) {
 		if l.data.OnDisk() {
 			l.readAhead(batches, draw, yield)
 			return
@@ -151,13 +151,13 @@ func (l *Loader) Load(batches [][]int, draw *Draw) iter.Seq2[*Batch, error] {
 
 // readBatch is a batch that was read in advance.
 type readBatch struct {
-	*Batch
+	*Loaded
 	err error
 }
 
 // readAhead reads batches in a goroutine: into the two buffers alternately, or, as numbers of 16 bits,
 // into the first buffer, from which the second one is converted when the caller asks for it.
-func (l *Loader) readAhead(batches [][]int, draw *Draw, yield func(*Batch, error) bool) {
+func (l *Loader) readAhead(batches [][]int, draw *Draw, yield func(*Loaded, error) bool) {
 	// one batch needs only the second buffer, which always has numbers of 32 bits
 	buffers := l.buffers[max(0, 2-len(batches)):]
 	half := len(buffers) == 2 && draw == nil && l.isHalf(batches)
@@ -165,7 +165,7 @@ func (l *Loader) readAhead(batches [][]int, draw *Draw, yield func(*Batch, error
 	if half {
 		buffers = buffers[:1]
 	}
-	free, read, stop := make(chan *Batch, 2), make(chan readBatch), make(chan struct{})
+	free, read, stop := make(chan *Loaded, 2), make(chan readBatch), make(chan struct{})
 	for _, b := range buffers {
 		free <- b
 	}
@@ -173,7 +173,7 @@ func (l *Loader) readAhead(batches [][]int, draw *Draw, yield func(*Batch, error
 	reader.Go(func() {
 		defer close(read)
 		for _, bags := range batches {
-			var b *Batch
+			var b *Loaded
 			select {
 			case <-stop:
 				return
@@ -198,17 +198,17 @@ func (l *Loader) readAhead(batches [][]int, draw *Draw, yield func(*Batch, error
 	defer reader.Wait()
 	defer close(stop)
 	for b := range read {
-		current := b.Batch
+		current := b.Loaded
 		if half && b.err == nil {
 			current = l.buffers[1]
-			current.convert(l.data, b.Batch)
-			free <- b.Batch
+			current.convert(l.data, b.Loaded)
+			free <- b.Loaded
 		}
 		if !yield(current, b.err) || b.err != nil {
 			return
 		}
 		if !half {
-			free <- b.Batch
+			free <- b.Loaded
 		}
 	}
 }
@@ -222,7 +222,7 @@ func (l *Loader) isHalf(batches [][]int) bool {
 }
 
 // reserve allocates buffers; the first one for numbers of 16 bits if half is true.
-func (l *Loader) reserve(buffers []*Batch, half bool) {
+func (l *Loader) reserve(buffers []*Loaded, half bool) {
 	values := l.largest * l.data.Dim()
 	for i, b := range buffers {
 		if cap(b.BagOf) < l.largest {

@@ -42,7 +42,7 @@ func TestPagePredictsTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := testsupport.PageFolder(t)
-	if _, err := build.Build(build.Options{Spec: spec, Dir: dir, Library: enginetest.Library(t)}); err != nil {
+	if _, err := build.Build(build.Order{Spec: spec, Dir: dir, Library: enginetest.Library(t)}); err != nil {
 		t.Fatal(err)
 	}
 	random, sizes := rand.New(rand.NewPCG(1, 1)), []int{1, 2, 40, 1000}

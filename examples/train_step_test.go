@@ -57,7 +57,7 @@ func built(t *testing.T, dir string, runs int) [][]float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := build.Build(build.Options{Spec: spec, Dir: dir, Library: enginetest.Library(t), SampleSteps: steps,
+	m, err := build.Build(build.Order{Spec: spec, Dir: dir, Library: enginetest.Library(t), SampleSteps: steps,
 		Runs: runs})
 	if err != nil {
 		t.Fatal(err)

@@ -84,7 +84,7 @@ func (in *sharedDataset) open() (*runs.Bags, error) {
 
 // openBags reads the dataset with the groups that its splits need, or computes its features.
 func (in *sharedDataset) openBags() (*runs.Bags, error) {
-	o := in.folder.Options
+	o := in.folder.Reading
 	o.Labels, o.Form = bagfile.LabelsNamed(in.labels), bagfile.ExperimentForm
 	o.Columns.Roles.Group = in.splits.Group.V
 	if in.encoder != nil {
@@ -168,7 +168,7 @@ func draw(s *definition.Synth, r int, folder bagfile.Folder) (*data.Dataset, err
 	if s.Set.V != generate.PrototypeSet && folder.Dir == "" {
 		return nil, errors.New("it is drawn from labelled instances: --data-dir or MIPLC_DATA names their folder")
 	}
-	o := s.Options
+	o := s.Design
 	o.Source, o.Limit, o.R, o.Seed = folder.Dir, folder.MaxBytes, &r, uint64(s.Seed)
 	return generate.Synth(s.Set.V, o)
 }

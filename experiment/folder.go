@@ -82,14 +82,14 @@ type csvColumns struct {
 	Features    []string `json:"features,omitempty"`
 }
 
-func columnsOf(o Options) csvColumns {
-	c := o.Data.Options.Columns
+func columnsOf(o Work) csvColumns {
+	c := o.Data.Reading.Columns
 	return csvColumns{c.Ignore, c.Coordinates, c.Features}
 }
 
 // resumeColumns sets the columns of CSV files to those of the plan in the folder, if there is one of
 // the same experiment and the options name none: the experiment continues on the same bags.
-func (o *Options) resumeColumns(e *definition.Experiment) error {
+func (o *Work) resumeColumns(e *definition.Experiment) error {
 	if c := columnsOf(*o); len(c.Ignore)+len(c.Coordinates)+len(c.Features) > 0 {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (o *Options) resumeColumns(e *definition.Experiment) error {
 	if err != nil {
 		return err
 	}
-	c := &o.Data.Options.Columns
+	c := &o.Data.Reading.Columns
 	c.Ignore, c.Coordinates, c.Features = was.Columns.Ignore, was.Columns.Coordinates, was.Columns.Features
 	return nil
 }

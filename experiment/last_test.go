@@ -19,7 +19,7 @@ import (
 func TestMeanOfLastEpochs(t *testing.T) {
 	for _, engine := range []string{"gorgonia", "ort"} {
 		t.Run(engine, func(t *testing.T) {
-			o := Options{Dir: t.TempDir()}
+			o := Work{Dir: t.TempDir()}
 			if engine == "ort" {
 				o.Library = enginetest.Library(t)
 			}
@@ -68,7 +68,7 @@ data:
 learners:
   - {name: demipl, spec: demipl, set: {train.epochs: 2, train.engine: gorgonia}, `+c.learner+`}
 `+c.experiment)
-		_, w, err := run(t, e, Options{Dir: t.TempDir()})
+		_, w, err := run(t, e, Work{Dir: t.TempDir()})
 		if c.want == "" {
 			if err != nil {
 				t.Error(err)

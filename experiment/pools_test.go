@@ -37,7 +37,7 @@ splits: {count: 3, train: 0.6}
 		if err != nil {
 			t.Fatal(err)
 		}
-		elsewhere, err := makeSplit(e, dealt.dataset(Options{}).splits, i+1, set, folder)
+		elsewhere, err := makeSplit(e, dealt.dataset(Work{}).splits, i+1, set, folder)
 		if err != nil || fmt.Sprint(elsewhere) != fmt.Sprint(split) {
 			t.Errorf("split %d of a shard is %v (%v), want %v", i+1, elsewhere, err, split)
 		}

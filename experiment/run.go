@@ -25,8 +25,8 @@ import (
 	"github.com/miplc/miplc/train/engines"
 )
 
-// Options are the options of one run of an experiment.
-type Options struct {
+// Work says which cells of an experiment to compute, how and where.
+type Work struct {
 	engines.Request                // for all cells; an empty Engine means as in the specs
 	Dir             string         // folder of the results, created if missing
 	Data            bagfile.Folder // where data files and sources are searched in addition to the working directory
@@ -104,7 +104,7 @@ func (e *failedError) Error() string {
 // Run computes the cells that have no result yet. It reports errors in the experiment's file and
 // its specs before it changes o.Dir, and errors in data before the first cell runs. Failed cells
 // give an error at the end and are retried in the next run.
-func Run(ctx context.Context, e *definition.Experiment, o Options) (Progress, error) {
+func Run(ctx context.Context, e *definition.Experiment, o Work) (Progress, error) {
 	r, err := newRunner(e, o)
 	if err != nil {
 		return Progress{}, err
@@ -116,7 +116,7 @@ func Run(ctx context.Context, e *definition.Experiment, o Options) (Progress, er
 // runner computes the cells of groups.
 type runner struct {
 	e        *definition.Experiment
-	o        Options
+	o        Work
 	part     string         // part of the cells, for the name of the results file
 	folder   *fileio.Folder // locked; nil: shared with other shards
 	plan     *Plan          // including the selections of earlier runs; nil for a shard
@@ -136,7 +136,7 @@ type runner struct {
 }
 
 // newRunner locks the folder and writes the plan. The caller must close the runner.
-func newRunner(e *definition.Experiment, o Options) (*runner, error) {
+func newRunner(e *definition.Experiment, o Work) (*runner, error) {
 	loaded, err := loadSpecs(e)
 	if err == nil {
 		err = e.CheckNames(o.Select.Data, o.Select.Learners)

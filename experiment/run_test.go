@@ -80,7 +80,7 @@ func (w *watch) Cell(r Result, _ Progress) {
 }
 
 // run runs an experiment and returns its results by key, without times.
-func run(t *testing.T, e *definition.Experiment, o Options) (map[string]string, *watch, error) {
+func run(t *testing.T, e *definition.Experiment, o Work) (map[string]string, *watch, error) {
 	t.Helper()
 	w := &watch{}
 	o.Observer = w
@@ -119,7 +119,7 @@ learners:
 splits: {count: 2}
 `)
 	dir := t.TempDir()
-	list, w, err := run(t, e, Options{Dir: dir})
+	list, w, err := run(t, e, Work{Dir: dir})
 	if err != nil || len(list) != 2 || len(w.ran) != 2 || w.begin.Cells != 2 {
 		t.Errorf("%d results, %d cells ran of %d, %v", len(list), len(w.ran), w.begin.Cells, err)
 	}
@@ -131,16 +131,16 @@ splits: {count: 2}
 // The results do not depend on the number of parallel cells, and no finished cell runs again.
 func TestRunTwice(t *testing.T) {
 	e := parse(t, tiny)
-	one, w, err := run(t, e, Options{Dir: t.TempDir(), Jobs: 1})
+	one, w, err := run(t, e, Work{Dir: t.TempDir(), Jobs: 1})
 	if err != nil || len(one) != 8 || len(w.ran) != 8 {
 		t.Fatalf("%d results, %d cells ran, %v", len(one), len(w.ran), err)
 	}
 	dir := t.TempDir()
-	three, _, err := run(t, e, Options{Dir: dir, Jobs: 3})
+	three, _, err := run(t, e, Work{Dir: dir, Jobs: 3})
 	if err != nil || !maps.Equal(one, three) {
 		t.Errorf("three at a time: %v\n%v\n%v", err, one, three)
 	}
-	again, w, err := run(t, e, Options{Dir: dir})
+	again, w, err := run(t, e, Work{Dir: dir})
 	if err != nil || len(w.ran) != 0 || w.begin.Before != 8 || !maps.Equal(one, again) {
 		t.Errorf("again: %d cells ran, %+v, %v", len(w.ran), w.begin, err)
 	}
@@ -149,12 +149,12 @@ func TestRunTwice(t *testing.T) {
 // An experiment that continues with another engine, as on another machine, warns.
 func TestRunWithAnotherEngine(t *testing.T) {
 	e, dir := parse(t, tiny), t.TempDir()
-	first := Options{Dir: dir, Select: Selection{Splits: 1}}
+	first := Work{Dir: dir, Select: Selection{Splits: 1}}
 	first.Engine = engines.Gorgonia
 	if _, w, err := run(t, e, first); err != nil || len(w.warn) > 0 {
 		t.Fatal(w.warn, err)
 	}
-	rest := Options{Dir: dir}
+	rest := Work{Dir: dir}
 	rest.Library = enginetest.Library(t)
 	rest.Engine = engines.ORT
 	_, w, err := run(t, e, rest)
@@ -179,14 +179,14 @@ func TestRunWithAnotherEngine(t *testing.T) {
 // the next start removes them.
 func TestLeftCheckpoints(t *testing.T) {
 	e, dir := parse(t, tiny), t.TempDir()
-	if _, _, err := run(t, e, Options{Dir: dir}); err != nil {
+	if _, _, err := run(t, e, Work{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
 	left := filepath.Join(dir, TrialsFolder, accuracies(t, dir)[0].Key[:16], "gorgonia")
 	if err := os.MkdirAll(left, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := run(t, e, Options{Dir: dir}); err != nil {
+	if _, _, err := run(t, e, Work{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, TrialsFolder)); !os.IsNotExist(err) {
@@ -198,7 +198,7 @@ func TestLeftCheckpoints(t *testing.T) {
 func TestCellIsAnOrdinaryRun(t *testing.T) {
 	e := parse(t, tiny)
 	dir := t.TempDir()
-	if _, _, err := run(t, e, Options{Dir: dir}); err != nil {
+	if _, _, err := run(t, e, Work{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
 	list := accuracies(t, dir)
@@ -248,18 +248,18 @@ func TestCellIsAnOrdinaryRun(t *testing.T) {
 // An interrupted experiment continues with the remaining cells.
 func TestInterrupted(t *testing.T) {
 	e := parse(t, tiny)
-	whole, _, err := run(t, e, Options{Dir: t.TempDir()})
+	whole, _, err := run(t, e, Work{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err = Run(ctx, e, Options{Dir: dir, Jobs: 2, Observer: &watch{after: 3, stop: cancel}})
+	_, err = Run(ctx, e, Work{Dir: dir, Jobs: 2, Observer: &watch{after: 3, stop: cancel}})
 	var stopped *InterruptedError
 	if !errors.As(err, &stopped) || stopped.Progress.Done < 3 || stopped.Progress.Done > 4 {
 		t.Fatalf("%v", err)
 	}
-	broken, w, err := run(t, e, Options{Dir: dir})
+	broken, w, err := run(t, e, Work{Dir: dir})
 	if err != nil || len(w.ran) != 8-stopped.Progress.Done || !maps.Equal(whole, broken) {
 		t.Errorf("%d cells ran after %d, %v", len(w.ran), stopped.Progress.Done, err)
 	}
@@ -269,7 +269,7 @@ func TestInterrupted(t *testing.T) {
 func TestTornResults(t *testing.T) {
 	e := parse(t, tiny)
 	dir := t.TempDir()
-	whole, _, err := run(t, e, Options{Dir: dir})
+	whole, _, err := run(t, e, Work{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +295,7 @@ func TestTornResults(t *testing.T) {
 	}
 	for name, part := range torn {
 		put(part)
-		again, w, err := run(t, e, Options{Dir: dir})
+		again, w, err := run(t, e, Work{Dir: dir})
 		if err != nil || len(w.ran) != 1 || !maps.Equal(whole, again) {
 			t.Errorf("%s: %d cells ran, %v", name, len(w.ran), err)
 		}
@@ -303,7 +303,7 @@ func TestTornResults(t *testing.T) {
 	lines := strings.SplitAfter(string(text), "\n")
 	lines[2] = "{\"key\": oops}\n"
 	put([]byte(strings.Join(lines, "")))
-	_, err = Run(context.Background(), e, Options{Dir: dir})
+	_, err = Run(context.Background(), e, Work{Dir: dir})
 	var d diag.Diagnostic
 	if !errors.As(err, &d) || d.Pos.Line != 3 {
 		t.Errorf("a wrong line in the middle: %v", err)
@@ -315,7 +315,7 @@ func TestFailingCell(t *testing.T) {
 	e := parse(t, strings.Replace(tiny, "spec: demipl-md, set: {", "spec: demipl-md, set: {train.lr: 1e30, ", 1))
 	dir := t.TempDir()
 	for range 2 {
-		results, w, err := run(t, e, Options{Dir: dir})
+		results, w, err := run(t, e, Work{Dir: dir})
 		var failed *failedError
 		if !errors.As(err, &failed) || failed.Progress.Failed != 4 || failed.Progress.Done != 4 || len(results) != 8 {
 			t.Fatalf("%v, %d results", err, len(results))
@@ -336,7 +336,7 @@ func TestGrid(t *testing.T) {
 	e := parse(t, strings.Replace(tiny, "- {name: md, spec: demipl-md,", "- {name: md, spec: demipl-md, grid: "+
 		"{train.lr: [1e30, 0.05]},", 1))
 	dir := t.TempDir()
-	if _, _, err := run(t, e, Options{Dir: dir}); err != nil {
+	if _, _, err := run(t, e, Work{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
 	list := accuracies(t, dir)
@@ -392,11 +392,11 @@ func TestHoldOut(t *testing.T) {
 func TestSelect(t *testing.T) {
 	e := parse(t, tiny)
 	dir := t.TempDir()
-	if _, w, err := run(t, e, Options{Dir: dir, Select: Selection{R: []int{2}, Learners: []string{"md"}}}); err != nil ||
+	if _, w, err := run(t, e, Work{Dir: dir, Select: Selection{R: []int{2}, Learners: []string{"md"}}}); err != nil ||
 		len(w.ran) != 2 {
 		t.Fatalf("%d cells, %v", len(w.ran), err)
 	}
-	if _, w, err := run(t, e, Options{Dir: dir, Select: Selection{Splits: 1}}); err != nil || len(w.ran) != 3 ||
+	if _, w, err := run(t, e, Work{Dir: dir, Select: Selection{Splits: 1}}); err != nil || len(w.ran) != 3 ||
 		w.begin.Before != 1 {
 		t.Fatalf("%d cells, %+v, %v", len(w.ran), w.begin, err)
 	}
@@ -413,7 +413,7 @@ func TestSelect(t *testing.T) {
 		t.Errorf("plan %v, want %v", got, want)
 	}
 	for _, sel := range []Selection{{Data: []string{"Q"}}, {Learners: []string{"demip"}}, {R: []int{7}}} {
-		if _, err := Run(context.Background(), e, Options{Dir: dir, Select: sel}); err == nil {
+		if _, err := Run(context.Background(), e, Work{Dir: dir, Select: sel}); err == nil {
 			t.Errorf("%+v was taken", sel)
 		}
 	}
@@ -443,7 +443,7 @@ learners:
 	dir := t.TempDir()
 	planned := func(s Selection, want ...string) {
 		t.Helper()
-		if _, _, err := run(t, e, Options{Dir: dir, Select: s}); err != nil {
+		if _, _, err := run(t, e, Work{Dir: dir, Select: s}); err != nil {
 			t.Fatal(err)
 		}
 		p, err := ReadPlan(dir)
@@ -472,11 +472,11 @@ learners:
 // After a change of a setting, only its cells run again.
 func TestChangedFile(t *testing.T) {
 	dir := t.TempDir()
-	if _, _, err := run(t, parse(t, tiny), Options{Dir: dir}); err != nil {
+	if _, _, err := run(t, parse(t, tiny), Work{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
 	changed := strings.Replace(tiny, "demipl-md, set: {train.epochs: 2", "demipl-md, set: {train.epochs: 3", 1)
-	if _, w, err := run(t, parse(t, changed), Options{Dir: dir}); err != nil || len(w.ran) != 4 || w.begin.Before != 4 {
+	if _, w, err := run(t, parse(t, changed), Work{Dir: dir}); err != nil || len(w.ran) != 4 || w.begin.Before != 4 {
 		t.Errorf("%d cells ran, %+v, %v", len(w.ran), w.begin, err)
 	}
 }
@@ -519,7 +519,7 @@ func TestFolders(t *testing.T) {
 		filepath.Join(taken("", "file", ""), "file"):     "is a file",
 		locked: "another process of miplc is at work",
 	} {
-		if _, err := Run(context.Background(), e, Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Run(context.Background(), e, Work{Dir: dir}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want ...%s...", err, want)
 		}
 	}
@@ -547,7 +547,7 @@ func TestBadData(t *testing.T) {
 		"{name: Q, synth: {set: prototypes, features: 3}}\n  - {name: I, synth: prototypes}": "",
 	} {
 		e := parse(t, strings.Replace(tiny, "learners:", "  - "+text+"\nlearners:", 1))
-		_, w, err := run(t, e, Options{Dir: t.TempDir(), Select: Selection{Splits: 1}})
+		_, w, err := run(t, e, Work{Dir: t.TempDir(), Select: Selection{Splits: 1}})
 		if want == "" {
 			if err != nil {
 				t.Errorf("%s: %v", text, err)
@@ -562,13 +562,13 @@ func TestBadData(t *testing.T) {
 		}
 	}
 	e := parse(t, strings.Replace(tiny, "spec: demipl-md", "spec: demipl-image", 1))
-	_, w, err := run(t, e, Options{Dir: t.TempDir()})
+	_, w, err := run(t, e, Work{Dir: t.TempDir()})
 	var wrong *runs.SpecError
 	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), `test.yaml:7:22: learner "md": `) || len(w.ran) > 0 {
 		t.Errorf("images on features: %v", err)
 	}
 	e = parse(t, strings.Replace(tiny, "spec: demipl-md,", "spec: demipl-md, vary: {data.classes: [5, 6]},", 1))
-	_, _, err = run(t, e, Options{Dir: t.TempDir()})
+	_, _, err = run(t, e, Work{Dir: t.TempDir()})
 	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), `test.yaml:7:58: learner "md": `) {
 		t.Errorf("a varied value that is unsuitable for the data: %v, want its position", err)
 	}
@@ -599,7 +599,7 @@ func TestCheckpointsAfterFileError(t *testing.T) {
 		t.Fatal(err)
 	}
 	const cells = 8
-	if _, w, err := run(t, e, Options{Dir: dir, CheckpointInterval: 1}); err == nil || len(w.ran) != cells {
+	if _, w, err := run(t, e, Work{Dir: dir, CheckpointInterval: 1}); err == nil || len(w.ran) != cells {
 		t.Fatalf("%d cells ran, %v", len(w.ran), err)
 	}
 	if kept, _ := filepath.Glob(filepath.Join(dir, TrialsFolder, "*")); len(kept) != cells {
@@ -608,7 +608,7 @@ func TestCheckpointsAfterFileError(t *testing.T) {
 	if err := os.Remove(blocked); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := run(t, e, Options{Dir: dir, CheckpointInterval: 1}); err != nil {
+	if _, _, err := run(t, e, Work{Dir: dir, CheckpointInterval: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if kept, _ := filepath.Glob(filepath.Join(dir, TrialsFolder, "*")); len(kept) > 0 {
@@ -621,12 +621,12 @@ func TestKeepModels(t *testing.T) {
 	library := enginetest.Library(t)
 	e := parse(t, tiny+"keep: models\n")
 	dir := t.TempDir()
-	kept, _, err := run(t, e, Options{Dir: dir, Select: Selection{Splits: 1, R: []int{1}}, Request: engines.Request{
+	kept, _, err := run(t, e, Work{Dir: dir, Select: Selection{Splits: 1, R: []int{1}}, Request: engines.Request{
 		Library: library}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, _, err := run(t, parse(t, tiny), Options{Dir: t.TempDir(), Select: Selection{Splits: 1, R: []int{1}}})
+	plain, _, err := run(t, parse(t, tiny), Work{Dir: t.TempDir(), Select: Selection{Splits: 1, R: []int{1}}})
 	if err != nil || !maps.Equal(kept, plain) {
 		t.Errorf("with models %v, without %v, %v", kept, plain, err)
 	}
@@ -645,7 +645,7 @@ func TestInterruptedInsideACell(t *testing.T) {
 	e := parse(t, strings.Replace(text, "train.engine: gorgonia", "train.batch: 2", 1))
 	for _, engine := range []string{"gorgonia", "ort", "xla"} {
 		t.Run(engine, func(t *testing.T) {
-			o := Options{Dir: t.TempDir(), CheckpointInterval: time.Nanosecond, Request: engines.Request{Library: library,
+			o := Work{Dir: t.TempDir(), CheckpointInterval: time.Nanosecond, Request: engines.Request{Library: library,
 				Engine: engine, Device: device(engine)}}
 			whole, w, err := run(t, e, o)
 			if err != nil {
@@ -697,7 +697,7 @@ func TestResultsOfTrialsThatTrainAlone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &watch{after: 1, stop: cancel}
 	dir := t.TempDir()
-	o := Options{Dir: dir, Observer: w, Select: Selection{Learners: []string{"demipl"}}, Request: engines.Request{
+	o := Work{Dir: dir, Observer: w, Select: Selection{Learners: []string{"demipl"}}, Request: engines.Request{
 		Library: enginetest.Library(t), Engine: "ort"}}
 	_, err := Run(ctx, e, o)
 	var stopped *InterruptedError

@@ -83,7 +83,7 @@ func planErrorf(format string, args ...any) error { return &PlanError{fmt.Errorf
 // results to its own file. It checks everything that the cells need before the first one runs;
 // these errors are *PlanError. Options that select cells and engines are ignored in favour of the
 // plan.
-func RunShard(ctx context.Context, s Shard, o Options) (Progress, error) {
+func RunShard(ctx context.Context, s Shard, o Work) (Progress, error) {
 	shardPlan, err := readShardPlan(o.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Progress{}, planErrorf("%s was not planned for shards: make it ready with miplc experiment plan", o.Dir)
@@ -148,7 +148,7 @@ type encodedSet struct {
 }
 
 // bind sets the specs and datasets of the cells and checks that they still give the same keys.
-func (d *ShardPlan) bind(e *definition.Experiment, groups []*group, o Options) error {
+func (d *ShardPlan) bind(e *definition.Experiment, groups []*group, o Work) error {
 	grids := map[definition.Coord][]gridPoint{}
 	for _, c := range d.Grids {
 		grids[c.Coord] = c.Grid

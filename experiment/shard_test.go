@@ -59,12 +59,12 @@ splits: {count: 2}
 // exist.
 func TestShards(t *testing.T) {
 	e := staging(t)
-	whole, _, err := run(t, e, Options{Dir: t.TempDir()})
+	whole, _, err := run(t, e, Work{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	shardPlan, err := PlanShards(e, Options{Dir: dir}, Sharding{Shards: 3})
+	shardPlan, err := PlanShards(e, Work{Dir: dir}, Sharding{Shards: 3})
 	if err != nil || len(shardPlan.Shards) != 3 {
 		t.Fatalf("%+v, %v", shardPlan, err)
 	}
@@ -79,7 +79,7 @@ func TestShards(t *testing.T) {
 	for i := range 3 {
 		w := &watch{}
 		if _, err := RunShard(context.Background(), Shard{I: i + 1, N: 3, PlanID: shardPlan.ID},
-			Options{Dir: dir, Observer: w}); err != nil {
+			Work{Dir: dir, Observer: w}); err != nil {
 			t.Fatal(err)
 		}
 		ran += len(w.ran)
@@ -87,7 +87,7 @@ func TestShards(t *testing.T) {
 	if got := read(t, dir); ran != len(whole) || !maps.Equal(got, whole) {
 		t.Errorf("%d cells ran\n%v\n%v", ran, got, whole)
 	}
-	if _, err := RunShard(context.Background(), Shard{I: 1, N: 3}, Options{Dir: dir, Observer: &watch{after: 1,
+	if _, err := RunShard(context.Background(), Shard{I: 1, N: 3}, Work{Dir: dir, Observer: &watch{after: 1,
 		stop: func() { t.Error("a finished cell ran again") }}}); err != nil {
 		t.Error(err)
 	}
@@ -98,13 +98,13 @@ func TestShards(t *testing.T) {
 func TestSameShard(t *testing.T) {
 	e := parse(t, strings.ReplaceAll(tiny, "train.epochs: 2", "train.epochs: 10"))
 	dir := t.TempDir()
-	if _, err := PlanShards(e, Options{Dir: dir}, Sharding{Shards: 1}); err != nil {
+	if _, err := PlanShards(e, Work{Dir: dir}, Sharding{Shards: 1}); err != nil {
 		t.Fatal(err)
 	}
 	var running workers.Group
 	for range 3 {
 		running.Go(func() {
-			if _, err := RunShard(context.Background(), Shard{I: 1, N: 1}, Options{Dir: dir, Jobs: 1,
+			if _, err := RunShard(context.Background(), Shard{I: 1, N: 1}, Work{Dir: dir, Jobs: 1,
 				CheckpointInterval: 1}); err != nil {
 				t.Error(err)
 			}
@@ -197,7 +197,7 @@ func TestShardsThatDoNotFit(t *testing.T) {
 			if err := os.WriteFile(library, []byte("ELF"), 0o644); err != nil { // copied, not loaded
 				t.Fatal(err)
 			}
-			o := Options{Dir: dir, Select: Selection{Splits: 1}, Request: engines.Request{Library: library}}
+			o := Work{Dir: dir, Select: Selection{Splits: 1}, Request: engines.Request{Library: library}}
 			if _, err := PlanShards(staging(t), o, Sharding{Shards: 2}); err != nil {
 				t.Fatal(err)
 			}
@@ -210,7 +210,7 @@ func TestShardsThatDoNotFit(t *testing.T) {
 				c.shard.I = i + 1
 				w := &watch{}
 				var failed *failedError // of the shard that fits: the small library cannot be loaded
-				if _, err := RunShard(context.Background(), c.shard, Options{Dir: dir, Observer: w}); errors.As(err, &wrong) {
+				if _, err := RunShard(context.Background(), c.shard, Work{Dir: dir, Observer: w}); errors.As(err, &wrong) {
 					texts = append(texts, err.Error())
 					if len(w.ran) > 0 {
 						t.Errorf("%d cells ran", len(w.ran))
@@ -330,12 +330,12 @@ func TestShardCount(t *testing.T) {
 func TestPlanAgain(t *testing.T) {
 	e := parse(t, parallelText)
 	dir := t.TempDir()
-	o := Options{Dir: dir, Request: engines.Request{Engine: "xla", Device: "go"}}
+	o := Work{Dir: dir, Request: engines.Request{Engine: "xla", Device: "go"}}
 	first, err := PlanShards(e, o, Sharding{Shards: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := RunShard(context.Background(), Shard{I: 2, N: 2}, Options{Dir: dir}); err != nil {
+	if _, err := RunShard(context.Background(), Shard{I: 2, N: 2}, Work{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
 	left := 0
@@ -350,11 +350,11 @@ func TestPlanAgain(t *testing.T) {
 		t.Errorf("%d cells left, want %d; plans %s and %s", cells, left, first.ID, again.ID)
 	}
 	for i := range again.Shards {
-		if _, err := RunShard(context.Background(), Shard{I: i + 1, N: len(again.Shards)}, Options{Dir: dir}); err != nil {
+		if _, err := RunShard(context.Background(), Shard{I: i + 1, N: len(again.Shards)}, Work{Dir: dir}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	whole, _, err := run(t, e, Options{Dir: t.TempDir(), Request: engines.Request{Engine: "xla", Device: "go"}})
+	whole, _, err := run(t, e, Work{Dir: t.TempDir(), Request: engines.Request{Engine: "xla", Device: "go"}})
 	if err != nil || !maps.Equal(read(t, dir), whole) {
 		t.Errorf("shards have other results than one process: %v", err)
 	}

@@ -65,7 +65,7 @@ const (
 // PlanShards writes the plan of an experiment and assigns the cells without a result to shards,
 // which RunShard computes. It copies everything they need to the folder and determines the engine.
 // Errors are those of Run. The result has no shards if all cells are done.
-func PlanShards(e *definition.Experiment, o Options, d Sharding) (*ShardPlan, error) {
+func PlanShards(e *definition.Experiment, o Work, d Sharding) (*ShardPlan, error) {
 	if d.Accelerated {
 		o.Auto = engines.XLA
 	}

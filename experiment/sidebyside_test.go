@@ -39,12 +39,12 @@ attention: {epochs: [1, 3]}
 // Cells that run together have the results of cells that run one by one, on the reference engine.
 func TestSideBySideEqualsOneByOne(t *testing.T) {
 	e := parse(t, parallelText)
-	alone, _, err := run(t, e, Options{Dir: t.TempDir(), Request: engines.Request{Engine: "gorgonia"}})
+	alone, _, err := run(t, e, Work{Dir: t.TempDir(), Request: engines.Request{Engine: "gorgonia"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, jobs := range []int{0, 3} {
-		together, w, err := run(t, e, Options{Dir: t.TempDir(), Jobs: jobs, Request: engines.Request{Engine: "xla",
+		together, w, err := run(t, e, Work{Dir: t.TempDir(), Jobs: jobs, Request: engines.Request{Engine: "xla",
 			Device: "go"}})
 		if err != nil {
 			t.Fatal(err)
@@ -114,7 +114,7 @@ func TestSideBySideFailure(t *testing.T) {
 	e := parse(t, strings.Replace(tiny, "learners:", `learners:
   - {name: wild, spec: demipl, set: {train.epochs: 2, train.lr: 1e30}}`, 1))
 	dir := t.TempDir()
-	_, w, err := run(t, e, Options{Dir: dir, Request: engines.Request{Engine: "xla", Device: "go"}})
+	_, w, err := run(t, e, Work{Dir: dir, Request: engines.Request{Engine: "xla", Device: "go"}})
 	var failed *failedError
 	if !errors.As(err, &failed) || failed.Progress.Failed != 4 || len(w.ran) != 12 {
 		t.Fatalf("%d cells ran, %v", len(w.ran), err)
@@ -129,7 +129,7 @@ func TestSideBySideFailure(t *testing.T) {
 // An experiment that is interrupted between groups continues to the same results.
 func TestSideBySideInterrupted(t *testing.T) {
 	e := parse(t, tiny)
-	o := Options{Dir: t.TempDir(), Jobs: 2, Request: engines.Request{Engine: "xla", Device: "go"}}
+	o := Work{Dir: t.TempDir(), Jobs: 2, Request: engines.Request{Engine: "xla", Device: "go"}}
 	whole, _, err := run(t, e, o)
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestSideBySideInterrupted(t *testing.T) {
 // With keep: models, the cells of a group write checked models too.
 func TestSideBySideModels(t *testing.T) {
 	e := parse(t, strings.Replace(tiny, "splits:", "keep: models\nsplits:", 1))
-	o := Options{Dir: t.TempDir(), Request: engines.Request{Library: enginetest.Library(t), Engine: "xla", Device: "go"}}
+	o := Work{Dir: t.TempDir(), Request: engines.Request{Library: enginetest.Library(t), Engine: "xla", Device: "go"}}
 	if _, _, err := run(t, e, o); err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ type stagedGrid struct {
 }
 
 // stage copies the datasets, splits and specs of groups and the onnxruntime library to the folder.
-func (d *ShardPlan) stage(o Options, p *Plan, groups []*group) error {
+func (d *ShardPlan) stage(o Work, p *Plan, groups []*group) error {
 	needed, cells := map[*sharedDataset]bool{}, map[definition.Coord]*Cell{}
 	for _, c := range cellsOf(groups) {
 		needed[c.dataset] = true
@@ -200,7 +200,7 @@ func stageFeatures(to string, in *sharedDataset) (*stagedFeatures, error) {
 
 // stageLibrary copies the onnxruntime library that trains cells or measures accuracies. If there is
 // none, the processes of the shards do not search for another one.
-func (d *ShardPlan) stageLibrary(o Options) error {
+func (d *ShardPlan) stageLibrary(o Work) error {
 	if !onnxruntime.Available() {
 		return nil
 	}
@@ -280,7 +280,7 @@ func checkUnchanged(path, hash string) error {
 }
 
 // dataset returns the dataset without opening it.
-func (s *stagedSet) dataset(o Options) *sharedDataset {
+func (s *stagedSet) dataset(o Work) *sharedDataset {
 	in := &sharedDataset{facts: s.SetFacts, features: s.Features, path: filepath.Join(o.Dir, filepath.FromSlash(s.File)),
 		labels: s.Labels, folder: o.Data}
 	in.folder.Copies = map[string]string{}

@@ -19,7 +19,7 @@ import (
 func TestStatus(t *testing.T) {
 	e := parse(t, strings.Replace(tiny, "spec: demipl-md, set: {", "spec: demipl-md, set: {train.lr: 1e30, ", 1))
 	dir := t.TempDir()
-	shardPlan, err := PlanShards(e, Options{Dir: dir}, Sharding{Shards: 2, CPUs: 3})
+	shardPlan, err := PlanShards(e, Work{Dir: dir}, Sharding{Shards: 2, CPUs: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestStatus(t *testing.T) {
 		s.Left != nil || s.Seconds == nil || *s.Seconds <= 0 {
 		t.Errorf("before: %+v", s)
 	}
-	_, _, err = run(t, e, Options{Dir: dir})
+	_, _, err = run(t, e, Work{Dir: dir})
 	if err == nil {
 		t.Fatal("no cell failed")
 	}
@@ -79,7 +79,7 @@ func many(b *testing.B, cells int) (dir string) {
 	b.Helper()
 	e := manyCells(b, cells)
 	dir = b.TempDir()
-	if _, err := PlanShards(e, Options{Dir: dir}, Sharding{Workers: 64}); err != nil {
+	if _, err := PlanShards(e, Work{Dir: dir}, Sharding{Workers: 64}); err != nil {
 		b.Fatal(err)
 	}
 	plan, err := ReadPlan(dir)
@@ -135,7 +135,7 @@ const benchmarked = 10_000
 func BenchmarkPlan(b *testing.B) {
 	e := manyCells(b, benchmarked)
 	for b.Loop() {
-		if _, err := PlanShards(e, Options{Dir: b.TempDir()}, Sharding{Workers: 64}); err != nil {
+		if _, err := PlanShards(e, Work{Dir: b.TempDir()}, Sharding{Workers: 64}); err != nil {
 			b.Fatal(err)
 		}
 	}

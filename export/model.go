@@ -46,7 +46,7 @@ func Model(p *compile.Program, params map[string][]float32, meta Metadata) (*onn
 	if p.Spec.Multi() {
 		meta.Threshold = &p.Spec.Model.Threshold.V
 	}
-	opt := onnx.Options{Opset: p.Spec.Export.Opset.V, Params: params, Shapes: true}
+	opt := onnx.Dialect{Opset: p.Spec.Export.Opset.V, Params: params, Shapes: true}
 	var m *onnxpb.ModelProto
 	var err error
 	switch signature := p.Spec.Export.Signature.V; signature {
@@ -108,7 +108,7 @@ func document(m *onnxpb.ModelProto, meta *Metadata) {
 
 // bagModel writes the graph for one bag, portable if possible, and returns the back ends that can
 // run it.
-func bagModel(infer *graph.Graph, opt onnx.Options) (*onnxpb.ModelProto, []string, error) {
+func bagModel(infer *graph.Graph, opt onnx.Dialect) (*onnxpb.ModelProto, []string, error) {
 	g, err := graph.SingleBag(infer)
 	if err != nil {
 		return nil, nil, err
@@ -118,12 +118,12 @@ func bagModel(infer *graph.Graph, opt onnx.Options) (*onnxpb.ModelProto, []strin
 		return nil, nil, err
 	}
 	opt.Instances, opt.Portable = "n", true
-	opt.Results = []onnx.Result{
+	opt.Results = []onnx.Output{
 		{Name: contract.Probabilities, Node: p},
 		{Name: contract.Attention, Node: a, Form: onnx.Transposed},
 	}
 	if c := g.Output(compile.OutClassAttention); c != nil {
-		opt.Results = append(opt.Results, onnx.Result{Name: contract.ClassAttention, Node: c, Form: onnx.Transposed})
+		opt.Results = append(opt.Results, onnx.Output{Name: contract.ClassAttention, Node: c, Form: onnx.Transposed})
 	}
 	m, err := onnx.Lower(g, opt)
 	if np := (*onnx.NotPortable)(nil); errors.As(err, &np) {
@@ -135,12 +135,12 @@ func bagModel(infer *graph.Graph, opt onnx.Options) (*onnxpb.ModelProto, []strin
 }
 
 // batchModel writes the graph for a ragged batch.
-func batchModel(g *graph.Graph, opt onnx.Options) (*onnxpb.ModelProto, error) {
+func batchModel(g *graph.Graph, opt onnx.Dialect) (*onnxpb.ModelProto, error) {
 	p, a, err := outputs(g)
 	if err != nil {
 		return nil, err
 	}
-	opt.Results = []onnx.Result{
+	opt.Results = []onnx.Output{
 		{Name: contract.Probabilities, Node: p},
 		{Name: contract.Attention, Node: a, Form: onnx.Flat},
 		{Name: contract.Label, Node: p, Form: onnx.Largest},

@@ -61,7 +61,7 @@ func TestAccuracyIsThatOfTheFile(t *testing.T) {
 		}
 		dir := t.TempDir()
 		engine := []string{engines.ORT, engines.Gorgonia}[seed%2]
-		r, err := Train(context.Background(), trials, Options{Dir: dir, Version: "test", Request: engines.Request{
+		r, err := Train(context.Background(), trials, Task{Dir: dir, Version: "test", Request: engines.Request{
 			Library: library, Engine: engine}})
 		if err != nil {
 			t.Fatalf("random%d: %v", seed, err)

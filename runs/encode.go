@@ -18,7 +18,7 @@ type Bags struct {
 }
 
 // OpenImages reads the encoder of a spec and opens the dataset of images at path.
-func OpenImages(spec *language.Spec, path string, reading bagfile.Options, folder bagfile.Folder) (*encoder.Images,
+func OpenImages(spec *language.Spec, path string, reading bagfile.Reading, folder bagfile.Folder) (*encoder.Images,
 	error) {
 	e := &spec.Data.Encoder
 	file, err := find(spec, e.File, folder)

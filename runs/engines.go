@@ -30,7 +30,7 @@ const (
 
 // Predictors are engines whose predictions are compared with each other.
 type Predictors struct {
-	list     []parity.Engine
+	list     []parity.Predictor
 	rounding func(instances []float32, n int) (probabilities, attention float64, err error) // nil: no reference
 	close    []func() error
 }
@@ -58,7 +58,7 @@ func (e *Predictors) AddNative(p *compile.Program, state *train.State) error {
 	predictMany := func(x []float32, sizes []int) ([]float32, []float32, error) {
 		return engine.Predict(x, parity.BagOf(sizes), len(sizes))
 	}
-	e.list = append(e.list, parity.Engine{Name: engineGorgonia, PredictMany: predictMany, Predict: func(x []float32,
+	e.list = append(e.list, parity.Predictor{Name: engineGorgonia, PredictMany: predictMany, Predict: func(x []float32,
 		n int) ([]float32, []float32, error) {
 		return predictMany(x, []int{n})
 	}})
@@ -88,7 +88,7 @@ func (e *Predictors) addFile(path, library string) (*contract.Metadata, error) {
 		}
 		model, err := openFile(path, name, library)
 		if err != nil {
-			e.list = append(e.list, parity.Engine{Name: name, Predict: func([]float32, int) ([]float32, []float32, error) {
+			e.list = append(e.list, parity.Predictor{Name: name, Predict: func([]float32, int) ([]float32, []float32, error) {
 				return nil, nil, err
 			}})
 			continue
@@ -154,7 +154,7 @@ func (e *Predictors) addModel(name string, model *runtime.Model, batch bool) {
 		}
 		return probabilities, attention, err
 	}
-	engine := parity.Engine{Name: name, Predict: func(x []float32, n int) ([]float32, []float32, error) {
+	engine := parity.Predictor{Name: name, Predict: func(x []float32, n int) ([]float32, []float32, error) {
 		return predictMany(x, []int{n})
 	}}
 	if batch {

@@ -24,7 +24,7 @@ type CheckOptions struct {
 }
 
 // File compares the back ends of a model file with each other.
-func File(path string, o CheckOptions) (*parity.Report, error) {
+func File(path string, o CheckOptions) (*parity.Agreement, error) {
 	var e Predictors
 	defer e.Close()
 	meta, err := e.addFile(path, o.Library)
@@ -39,7 +39,7 @@ func File(path string, o CheckOptions) (*parity.Report, error) {
 	if o.Sizes == nil {
 		o.Sizes = parity.DefaultSizes
 	}
-	draw := parity.Options{Instance: meta.InputShape, Sizes: o.Sizes, Seed: o.Seed, Tolerance: meta.Tolerance}
+	draw := parity.Comparison{Instance: meta.InputShape, Sizes: o.Sizes, Seed: o.Seed, Tolerance: meta.Tolerance}
 	if err := checkMemory(len(e.list), draw, nil); err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func File(path string, o CheckOptions) (*parity.Report, error) {
 }
 
 // compareRun compares the graph of a program, in a trained state, with its model file in every back end.
-func compareRun(program *compile.Program, state *train.State, path string, o CheckOptions) (*parity.Report, error) {
+func compareRun(program *compile.Program, state *train.State, path string, o CheckOptions) (*parity.Agreement, error) {
 	var files, native Predictors
 	defer files.Close()
 	defer native.Close()
@@ -87,7 +87,7 @@ const (
 
 // checkMemory returns an error if bags are too large for engines that predict in parallel. p is nil
 // if only the model file is known.
-func checkMemory(engines int, o parity.Options, p *compile.Program) error {
+func checkMemory(engines int, o parity.Comparison, p *compile.Program) error {
 	n := slices.Max(o.Sizes)
 	values := valuesPerFeature * float64(engines) * float64(n) * float64(ndarray.Size(o.Instance))
 	if p != nil {

@@ -32,7 +32,7 @@ func findingsIn(t *testing.T, name string, set []string, spoil func(*train.Trial
 	if spoil != nil {
 		spoil(trials[0])
 	}
-	o := Options{Dir: t.TempDir(), Version: "test", Request: engines.Request{Library: enginetest.Library(t)}}
+	o := Task{Dir: t.TempDir(), Version: "test", Request: engines.Request{Library: enginetest.Library(t)}}
 	r, err := Train(context.Background(), trials, o)
 	if err != nil {
 		t.Fatal(err)

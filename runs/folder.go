@@ -13,7 +13,7 @@ import (
 
 // claim locks the folders of trials and writes the specs and splits of the runs. If one of the
 // folders must not be overwritten, claim changes none. The caller must close the folders.
-func (o *Options) claim(trials []*train.Trial, specs []*language.Spec) (folders []*fileio.Folder, err error) {
+func (o *Task) claim(trials []*train.Trial, specs []*language.Spec) (folders []*fileio.Folder, err error) {
 	claimed := 0
 	defer func() {
 		if err == nil {
@@ -57,7 +57,7 @@ func closeAll(folders []*fileio.Folder) {
 
 // checkFolder returns a function that claims the folder of a trial, or an error if the folder must
 // not be overwritten.
-func (o *Options) checkFolder(f *fileio.Folder, t *train.Trial) (claim func() error, err error) {
+func (o *Task) checkFolder(f *fileio.Folder, t *train.Trial) (claim func() error, err error) {
 	files, inputs := runFiles(), InputFiles(t.Program.Spec, o.Data)
 	take := f.Restart
 	state, err := StateOf(t.Dir)

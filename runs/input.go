@@ -84,8 +84,8 @@ func openAny(spec *language.Spec, folder bagfile.Folder) (*data.Dataset, error) 
 }
 
 // readingOf returns the options for reading the dataset of a spec.
-func readingOf(spec *language.Spec, folder bagfile.Folder) bagfile.Options {
-	o := folder.Options
+func readingOf(spec *language.Spec, folder bagfile.Folder) bagfile.Reading {
+	o := folder.Reading
 	o.Columns = columnsOf(spec, o.Columns)
 	o.Labels, o.Form = bagfile.LabelsNamed(spec.Data.Labels.V), bagfile.SpecForm
 	return o

@@ -98,7 +98,7 @@ func ofImages[S, R any](g *imageEngines, f func(features []float32, size S) (R, 
 }
 
 // noise returns options that draw images of noise.
-func (g *imageEngines) noise(o parity.Options) parity.Options {
+func (g *imageEngines) noise(o parity.Comparison) parity.Comparison {
 	o.Instance = g.encoder.Meta.InputShape() // [3, size, size]
 	size := ndarray.Size(o.Instance)
 	o.Mean, o.Std = slices.Repeat([]float32{0.5}, size), slices.Repeat([]float32{0.25}, size)
@@ -110,7 +110,7 @@ func (g *imageEngines) noise(o parity.Options) parity.Options {
 
 // of returns options that take images of a dataset, with the features that the model was trained
 // on.
-func (g *imageEngines) of(images, features *data.Dataset, o parity.Options) (parity.Options, error) {
+func (g *imageEngines) of(images, features *data.Dataset, o parity.Comparison) (parity.Comparison, error) {
 	o = g.noise(o)
 	size, rng := ndarray.Size(o.Instance), ndarray.NewStream(o.Seed, "parity images")
 	bags := make([][]float32, len(o.Sizes))

@@ -35,7 +35,7 @@ func writeRun(ctx context.Context, dir string, trial *train.Trial, report *train
 	library, version string) (*Summary, error) {
 	t := *trial
 	t.Dir = dir
-	folders, err := (&Options{Force: true}).claim([]*train.Trial{&t}, []*language.Spec{withEngine(t.Program.Spec, engine)})
+	folders, err := (&Task{Force: true}).claim([]*train.Trial{&t}, []*language.Spec{withEngine(t.Program.Spec, engine)})
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func TestFitLearner(t *testing.T) {
 		name, kind := c.name, c.kind
 		first, second := t.TempDir(), t.TempDir()
 		request := engines.Request{Library: enginetest.Library(t), Engine: c.engine, Device: c.device}
-		o := Options{Dir: first, Version: "test", Request: request}
+		o := Task{Dir: first, Version: "test", Request: request}
 		s, err := one(context.Background(), load(t, name, slices.Concat(few, c.set)...), o)
 		if err != nil {
 			t.Fatal(err)
@@ -79,7 +79,7 @@ func TestFitLearner(t *testing.T) {
 }
 
 // checkFinished checks what other commands do with a finished run.
-func checkFinished(t *testing.T, spec *language.Spec, o Options, s *Summary) {
+func checkFinished(t *testing.T, spec *language.Spec, o Task, s *Summary) {
 	t.Helper()
 	if _, err := one(context.Background(), spec, o); err == nil || !strings.Contains(err.Error(), "finished run") {
 		t.Errorf("a finished run was overwritten: %v", err)
@@ -126,7 +126,7 @@ func TestInterruptedFitLeavesNothing(t *testing.T) {
 			cancel()
 		}
 		dir := filepath.Join(t.TempDir(), "run")
-		o := Options{Dir: dir, Request: engines.Request{Library: enginetest.Library(t)},
+		o := Task{Dir: dir, Request: engines.Request{Library: enginetest.Library(t)},
 			Observer: &stopLearner{stopAt: stopAt{cancel: cancel}, after: after}}
 		var stopped *InterruptedError
 		if _, err := one(ctx, load(t, "pl-aggd-mean", few...), o); !errors.As(err, &stopped) || stopped.Epoch != 0 {
@@ -147,7 +147,7 @@ func TestKilledFitStartsAgain(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, SpecFile), spec.YAML(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Dir: dir, Request: engines.Request{Library: enginetest.Library(t)}}
+	o := Task{Dir: dir, Request: engines.Request{Library: enginetest.Library(t)}}
 	if _, err := one(context.Background(), spec, o); err == nil || !strings.Contains(err.Error(), "unfinished run") {
 		t.Errorf("error %v", err)
 	}
@@ -165,7 +165,7 @@ func TestLearnerRefuses(t *testing.T) {
 	if _, err := Trials([]*language.Spec{&other}, bagfile.Folder{}); !errors.As(err, &wrong) {
 		t.Errorf("another number of classes: %v", err)
 	}
-	o := Options{Dir: t.TempDir(), Request: engines.Request{Device: "cuda", Library: enginetest.Library(t)}}
+	o := Task{Dir: t.TempDir(), Request: engines.Request{Device: "cuda", Library: enginetest.Library(t)}}
 	if _, err := one(context.Background(), spec, o); !errors.As(err, &wrong) ||
 		!strings.Contains(err.Error(), "on the CPU") {
 		t.Errorf("a learner on the GPU: %v", err)
@@ -181,7 +181,7 @@ func TestLearnerWithoutTestBags(t *testing.T) {
 	}
 	split := trials[0].Split
 	split.Train, split.Test = append(split.Train, split.Test...), nil
-	r, err := Train(context.Background(), trials, Options{Dir: t.TempDir(), Request: engines.Request{
+	r, err := Train(context.Background(), trials, Task{Dir: t.TempDir(), Request: engines.Request{
 		Library: enginetest.Library(t)}})
 	if err != nil {
 		t.Fatal(err)

@@ -11,12 +11,12 @@ import (
 // floatBytes is the size of a number in the engines, in bytes.
 const floatBytes = 4
 
-// Batch is the size of a training step.
-type Batch struct{ Instances, Bags int }
+// StepSize is the size of a training step.
+type StepSize struct{ Instances, Bags int }
 
 // batchOf returns the size of a training step on bags of mean size: the batch of the spec, but at
 // most the number of bags, and one bag for images.
-func batchOf(p *compile.Program, bags int, size bagSize) Batch {
+func batchOf(p *compile.Program, bags int, size bagSize) StepSize {
 	at := max(1, min(p.Spec.Train.Batch.V, bags))
 	if len(p.Signature.Instance) > 1 {
 		at = 1
@@ -24,7 +24,7 @@ func batchOf(p *compile.Program, bags int, size bagSize) Batch {
 	if n := p.Spec.Data.Sample.V; n > 0 {
 		size = bagSize{min(size.mean, float64(n)), min(size.largest, n)}
 	}
-	return Batch{max(1, size.largest+int(size.mean*float64(at-1))), at}
+	return StepSize{max(1, size.largest+int(size.mean*float64(at-1))), at}
 }
 
 // bagSize is the number of instances of the bags of a dataset.
@@ -44,7 +44,7 @@ const parameterCopies = 16
 
 // CheckMemory returns an error if work needs more memory than is available: copies of
 // the parameters, the values of the forward pass and their gradients.
-func CheckMemory(work string, p *compile.Program, b Batch) error {
+func CheckMemory(work string, p *compile.Program, b StepSize) error {
 	values := 2*p.Train.Peak(b.Instances, b.Bags) + (parameterCopies-2)*float64(p.FlatSize())
 	return memory.Available().Check(work+" "+p.Spec.Name.V, floatBytes*values, "use a smaller model or smaller batches")
 }

@@ -39,7 +39,7 @@ type Library struct{ Path, Provider string }
 // images is the trial whose encoder the file is to contain; nil: none. The engines then predict
 // images of the trial, and those that addPredictors adds get the features that it was trained on.
 func ExportChecked(path string, images *train.Trial, p *compile.Program, params map[string][]float32,
-	meta export.Metadata, lib Library, draw parity.Options, addPredictors func(*Predictors) error) (*parity.Report,
+	meta export.Metadata, lib Library, draw parity.Comparison, addPredictors func(*Predictors) error) (*parity.Agreement,
 	error) {
 	model, err := export.Model(p, params, meta)
 	if err != nil {
@@ -60,7 +60,7 @@ func ExportChecked(path string, images *train.Trial, p *compile.Program, params 
 	}
 	failedModel := filepath.Join(filepath.Dir(path), FailedModelFile)
 	failedReport := filepath.Join(filepath.Dir(path), FailedReportFile)
-	var report *parity.Report
+	var report *parity.Agreement
 	err = export.Checked(path, failedModel, model, func(aside string, meta *export.Metadata) error {
 		var e Predictors
 		defer e.Close()
@@ -100,7 +100,7 @@ func ExportChecked(path string, images *train.Trial, p *compile.Program, params 
 }
 
 // verdict returns an export.FailedCheck if the engines do not agree.
-func verdict(report *parity.Report) error {
+func verdict(report *parity.Agreement) error {
 	err := report.Err()
 	if err == nil {
 		return nil
@@ -115,7 +115,7 @@ func verdict(report *parity.Report) error {
 
 // leaveOut removes back ends from the report and the metadata if they disagree with the native
 // engines or with an earlier back end. It removes nothing if no back end would be left.
-func leaveOut(report *parity.Report, meta *export.Metadata, native []string) {
+func leaveOut(report *parity.Agreement, meta *export.Metadata, native []string) {
 	var kept, wrong []string
 	for _, name := range checkable(meta.Backends) {
 		if report.Agrees(name, append(kept, native...)...) {
@@ -136,8 +136,8 @@ func leaveOut(report *parity.Report, meta *export.Metadata, native []string) {
 }
 
 // VerifyBags returns options that draw bags with the statistics of the training data.
-func VerifyBags(p *compile.Program, state *train.State) parity.Options {
-	o := parity.Options{Instance: p.Signature.Instance, Seed: Seed}
+func VerifyBags(p *compile.Program, state *train.State) parity.Comparison {
+	o := parity.Comparison{Instance: p.Signature.Instance, Seed: Seed}
 	if p.Normalize {
 		o.Mean, o.Std = state.Params[compile.ParamMean], state.Params[compile.ParamStd]
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // reportOf returns a report in which the given pairs disagree.
-func reportOf(far ...[2]string) *parity.Report {
-	r := &parity.Report{Engines: []string{"interpreter", "gorgonia", "onnxruntime", "onnx-go"}}
+func reportOf(far ...[2]string) *parity.Agreement {
+	r := &parity.Agreement{Engines: []string{"interpreter", "gorgonia", "onnxruntime", "onnx-go"}}
 	for i, a := range r.Engines {
 		for _, b := range r.Engines[i+1:] {
 			r.Pairs = append(r.Pairs, parity.Pair{A: a, B: b, OK: !slices.Contains(far, [2]string{a, b})})
@@ -26,7 +26,7 @@ func reportOf(far ...[2]string) *parity.Report {
 func TestLeaveOut(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		report *parity.Report
+		report *parity.Agreement
 		kept   []string
 		ok     bool
 	}{

@@ -14,7 +14,7 @@ import (
 // A build without cgo checks models in the engines that it has, and rejects models that need
 // onnxruntime before training.
 func TestWithoutCgo(t *testing.T) {
-	s, err := one(context.Background(), load(t, "quickstart", "train.epochs=2"), Options{Dir: t.TempDir()})
+	s, err := one(context.Background(), load(t, "quickstart", "train.epochs=2"), Task{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestWithoutCgo(t *testing.T) {
 	}
 	wrong := (*SpecError)(nil)
 	if _, err := one(context.Background(), load(t, "quickstart", "export.signature=batch"),
-		Options{Dir: t.TempDir()}); !errors.As(err, &wrong) {
+		Task{Dir: t.TempDir()}); !errors.As(err, &wrong) {
 		t.Errorf("signature batch: error %v", err)
 	}
 }

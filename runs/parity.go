@@ -23,7 +23,7 @@ var ErrNoCheckpoint = errors.New("the run has no checkpoint")
 // CompareModel compares the predictions of a run's model file, in every back end, with those of the run's inference
 // graph with the parameters of its newest checkpoint, by default on bags of the sizes that the run was checked with.
 // Without a checkpoint, the error wraps ErrNoCheckpoint.
-func CompareModel(dir string, o CheckOptions) (*parity.Report, error) {
+func CompareModel(dir string, o CheckOptions) (*parity.Agreement, error) {
 	spec, wrong := language.Load(filepath.Join(dir, SpecFile))
 	if wrong == nil && spec.Fitted() {
 		return nil, fmt.Errorf("%w, because its learner is fitted; %s has the differences measured after training",

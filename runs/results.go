@@ -111,7 +111,7 @@ func knownLabels(t *train.Trial) map[string]int {
 
 // summarize returns the summary without what is computed from the model file.
 func summarize(t *train.Trial, r *train.Report, engine train.EngineInfo, version string, m *TrainedModel,
-	agreement *parity.Report, plots []string) *Summary {
+	agreement *parity.Agreement, plots []string) *Summary {
 	spec := t.Program.Spec
 	s := &Summary{
 		Name: spec.Name.V, Version: version, Engine: r.Engine, EngineReason: engine.Reason, Device: engine.Device,

@@ -28,7 +28,7 @@ func load(t *testing.T, name string, set ...string) *language.Spec {
 }
 
 // one trains a spec in o.Dir.
-func one(ctx context.Context, spec *language.Spec, o Options) (*Summary, error) {
+func one(ctx context.Context, spec *language.Spec, o Task) (*Summary, error) {
 	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{})
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (s *stopAt) Step(p train.Progress) {
 // An interrupted and resumed run produces the same model as an uninterrupted one.
 func TestInterruptedRunResumesToSameBits(t *testing.T) {
 	spec := load(t, "quickstart", "train.epochs=4", "data.generated.bags=40")
-	o := Options{Version: "test", Request: engines.Request{Library: enginetest.Library(t)}}
+	o := Task{Version: "test", Request: engines.Request{Library: enginetest.Library(t)}}
 	whole, broken := t.TempDir(), t.TempDir()
 	o.Dir = whole
 	if _, err := one(context.Background(), spec, o); err != nil {
@@ -120,7 +120,7 @@ func TestSparseTrialAgreesWithTrain(t *testing.T) {
 		alone.Metrics[2].Measures.Accuracy("test") != nil {
 		t.Errorf("attention scores of %d epochs were kept, want those of epochs 2 and 5", len(alone.Attention))
 	}
-	o := Options{Dir: t.TempDir(), Request: engines.Request{Library: enginetest.Library(t)}}
+	o := Task{Dir: t.TempDir(), Request: engines.Request{Library: enginetest.Library(t)}}
 	whole, err := one(context.Background(), spec, o)
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestNothingIsLeftBeforeTheFirstCheckpoint(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	ctx, cancel := context.WithCancel(context.Background())
 	spec := load(t, "quickstart")
-	o := Options{Dir: dir, Observer: &stopAt{epoch: 1, step: 3, cancel: cancel}, Request: engines.Request{
+	o := Task{Dir: dir, Observer: &stopAt{epoch: 1, step: 3, cancel: cancel}, Request: engines.Request{
 		Library: enginetest.Library(t)}}
 	var stopped *InterruptedError
 	if _, err := one(ctx, spec, o); !errors.As(err, &stopped) || stopped.Epoch != 0 {

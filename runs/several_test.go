@@ -54,7 +54,7 @@ func TestSeveralEqualAlone(t *testing.T) {
 	} {
 		t.Run(c.engine+"/"+c.name, func(t *testing.T) {
 			set := append([]string{"train.epochs=3", "data.generated.bags=40"}, c.set...)
-			o := Options{Dir: t.TempDir(), Request: engines.Request{Library: library, Engine: c.engine,
+			o := Task{Dir: t.TempDir(), Request: engines.Request{Library: library, Engine: c.engine,
 				Device: device(c.engine)}}
 			got, err := Train(context.Background(), several(t, 2, c.name, set...), o)
 			if err != nil {
@@ -64,7 +64,7 @@ func TestSeveralEqualAlone(t *testing.T) {
 				t.Fatalf("%d runs, failed %v", len(got.Runs), got.Failures)
 			}
 			for i, trial := range several(t, 2, c.name, set...) {
-				alone, err := one(context.Background(), trial.Program.Spec, Options{Dir: t.TempDir(), Request: engines.Request{
+				alone, err := one(context.Background(), trial.Program.Spec, Task{Dir: t.TempDir(), Request: engines.Request{
 					Library: library, Engine: "gorgonia"}})
 				if err != nil {
 					t.Fatal(err)
@@ -161,7 +161,7 @@ func TestSeveralResumeToSameBits(t *testing.T) {
 				}
 				return several(t, 3, c.spec, "train.epochs=5", "data.generated.bags=30")
 			}
-			o := Options{Dir: t.TempDir(), Version: "test", Request: engines.Request{Library: library, Engine: c.engine,
+			o := Task{Dir: t.TempDir(), Version: "test", Request: engines.Request{Library: library, Engine: c.engine,
 				Device: device(c.engine)}}
 			if _, err := Train(context.Background(), list(), o); err != nil {
 				t.Fatal(err)
@@ -202,7 +202,7 @@ func TestSeveralInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, engine := range []string{"gorgonia", "xla"} {
-		o := Options{Dir: filepath.Join(t.TempDir(), "table"), Request: engines.Request{Library: enginetest.Library(t),
+		o := Task{Dir: filepath.Join(t.TempDir(), "table"), Request: engines.Request{Library: enginetest.Library(t),
 			Engine: engine, Device: device(engine)}}
 		if _, err := Train(ctx, several(t, 2, "quickstart"), o); err == nil {
 			t.Fatal("an interrupted call succeeded")
@@ -223,7 +223,7 @@ func device(engine string) string {
 
 // If one folder must not be overwritten, no folder is changed, even with --force.
 func TestForceTakesAllOrNone(t *testing.T) {
-	o := Options{Dir: t.TempDir(), Request: engines.Request{Library: enginetest.Library(t), Engine: "gorgonia"}}
+	o := Task{Dir: t.TempDir(), Request: engines.Request{Library: enginetest.Library(t), Engine: "gorgonia"}}
 	trials := func() []*train.Trial {
 		return several(t, 2, "quickstart", "train.epochs=1", "data.generated.bags=10")
 	}

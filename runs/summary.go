@@ -54,11 +54,11 @@ type Summary struct {
 	Data        DataFacts    `json:"data"`
 	Split       SplitSummary `json:"split"`
 	// bags with a true label, by part of the split; nil if all have one
-	KnownLabels map[string]int `json:"known_labels,omitempty"`
-	SpecSHA256  string         `json:"spec_sha256"`
-	ModelSHA256 string         `json:"model_sha256"`
-	Parity      *parity.Report `json:"parity"`
-	Files       []string       `json:"files"` // in the folder of the run
+	KnownLabels map[string]int    `json:"known_labels,omitempty"`
+	SpecSHA256  string            `json:"spec_sha256"`
+	ModelSHA256 string            `json:"model_sha256"`
+	Parity      *parity.Agreement `json:"parity"`
+	Files       []string          `json:"files"` // in the folder of the run
 }
 
 // DataFacts identifies a dataset.

@@ -90,7 +90,7 @@ func (m *TrainedModel) predict(ctx context.Context, bags []int) (*measure.Predic
 }
 
 // applyTo returns an engine whose probabilities have the temperature; nil is 1.
-func (t *Temperature) applyTo(e parity.Engine) parity.Engine {
+func (t *Temperature) applyTo(e parity.Predictor) parity.Predictor {
 	if t == nil {
 		return e
 	}

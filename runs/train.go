@@ -19,8 +19,8 @@ import (
 	"github.com/miplc/miplc/train/engines"
 )
 
-// Options are the options of Train.
-type Options struct {
+// Task says how and where to train.
+type Task struct {
 	engines.Request                // an empty Engine is train.engine of the spec
 	Dir             string         // folder of a run without a name; runs with names have subfolders
 	Data            bagfile.Folder // where data files are searched in addition to the working directory
@@ -64,7 +64,7 @@ func (e *InterruptedError) Error() string {
 // the trial. It checks everything that needs no training before it changes a folder. A run that
 // stops with an error leaves a checkpoint or no files. Train returns the error of a single trial.
 // With several trials, errors are in Results.Failed unless all trials fail.
-func Train(ctx context.Context, trials []*train.Trial, o Options) (*Results, error) {
+func Train(ctx context.Context, trials []*train.Trial, o Task) (*Results, error) {
 	for _, t := range trials {
 		if err := cmp.Or(canCheck(t.Program.Spec, o.Library), checkTemperature(t)); err != nil {
 			return nil, err
@@ -73,7 +73,7 @@ func Train(ctx context.Context, trials []*train.Trial, o Options) (*Results, err
 	if err := checkDistinct(trials); err != nil {
 		return nil, err
 	}
-	b := &trainCall{Options: o, trials: trials, began: time.Now(), summaries: make([]*Summary, len(trials)),
+	b := &trainCall{Task: o, trials: trials, began: time.Now(), summaries: make([]*Summary, len(trials)),
 		errs: make([]error, len(trials))}
 	for _, t := range trials {
 		t.Dir = filepath.Join(o.Dir, t.Name)
@@ -92,7 +92,7 @@ func Train(ctx context.Context, trials []*train.Trial, o Options) (*Results, err
 
 // trainCall is a call of Train.
 type trainCall struct {
-	Options
+	Task
 	trials    []*train.Trial
 	began     time.Time
 	left      []int // indices of trials that are not finished

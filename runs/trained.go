@@ -48,7 +48,7 @@ func NewTrainedModel(ctx context.Context, t *train.Trial, report *train.Report, 
 
 // Export checks the model, writes it to path and replaces the accuracies and measures of the report
 // by those of the file. It returns the differences between the engines.
-func (m *TrainedModel) Export(ctx context.Context, path string) (*parity.Report, error) {
+func (m *TrainedModel) Export(ctx context.Context, path string) (*parity.Agreement, error) {
 	draw, err := m.bags()
 	if err != nil {
 		return nil, err
@@ -87,8 +87,8 @@ func (m *TrainedModel) Measure(ctx context.Context) error {
 }
 
 // bags returns the bags on which the engines are compared.
-func (m *TrainedModel) bags() (parity.Options, error) {
-	var draw parity.Options
+func (m *TrainedModel) bags() (parity.Comparison, error) {
+	var draw parity.Comparison
 	if m.report.Fitted == nil {
 		draw = VerifyBags(m.Program, m.report.State)
 	} else {
@@ -96,7 +96,7 @@ func (m *TrainedModel) bags() (parity.Options, error) {
 		if err != nil {
 			return draw, err
 		}
-		draw = parity.Options{Instance: m.Program.Signature.Instance, Seed: Seed, Mean: n.Mean, Std: n.Std,
+		draw = parity.Comparison{Instance: m.Program.Signature.Instance, Seed: Seed, Mean: n.Mean, Std: n.Std,
 			Tolerance: m.report.Fitted.Tolerance()}
 	}
 	if !joins(m.trial) { // bags of images are small, because encoders are slow
@@ -115,7 +115,7 @@ func (m *TrainedModel) addPredictors(e *Predictors) error {
 	if m.report.Fitted == nil {
 		return e.AddNative(m.Program, m.report.State)
 	}
-	e.list = append(e.list, m.Temperature.applyTo(parity.Engine{Name: m.report.Engine, Predict: func(x []float32,
+	e.list = append(e.list, m.Temperature.applyTo(parity.Predictor{Name: m.report.Engine, Predict: func(x []float32,
 		n int) ([]float32, []float32, error) {
 		p, a, err := m.report.Fitted.Predict(x, n)
 		return ndarray.Convert[float32](p), ndarray.Convert[float32](a), err

@@ -4,7 +4,6 @@
 package runs
 
 import (
-
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
@@ -39,7 +38,7 @@ func Trials(list []*language.Spec, folder bagfile.Folder) ([]*train.Trial, error
 		if err := spec.CheckValidation(); err != nil {
 			return nil, &SpecError{err}
 		}
-		spec, err := withInit(withColumns(spec, folder.Options.Columns), folder)
+		spec, err := withInit(withColumns(spec, folder.Reading.Columns), folder)
 		if err != nil {
 			return nil, err
 		}

@@ -24,7 +24,7 @@ type feeder struct {
 // step returns the batch of one training step. It normalises the instances in place and copies
 // the rows of weights [bags of the dataset, classes] that belong to the bags. Epoch and step,
 // both counted from 1, select the dropout masks.
-func (f *feeder) step(bags *data.Batch, weights []float32, epoch, step int) *Batch {
+func (f *feeder) step(bags *data.Loaded, weights []float32, epoch, step int) *Batch {
 	b, k := &f.batch, f.data.Classes
 	b.Instances, b.BagOf = bags.Instances, bags.BagOf
 	b.Bags, b.Candidates = len(bags.Bags), bags.Candidates

@@ -21,9 +21,9 @@ type Batch struct {
 	ClassWeights []float32
 }
 
-// Result is the output of one step, computed before the update of the parameters. The slices
+// StepResult is the output of one step, computed before the update of the parameters. The slices
 // are valid until the next step.
-type Result struct {
+type StepResult struct {
 	Loss          float64
 	Terms         map[string]float64 // unweighted, by name without the prefix
 	Probabilities []float32          // [B, k]
@@ -36,7 +36,7 @@ type Engine interface {
 	// Name returns the name of the engine, as in train.engine.
 	Name() string
 	// Step runs forward, backward and the update of the parameters.
-	Step(b *Batch) (*Result, error)
+	Step(b *Batch) (*StepResult, error)
 	// Predict runs the inference graph on raw instances [N, ...] of whole bags, with bag_of [N] ascending from 0. It
 	// returns new slices: probabilities [B, k] and attention scores [N].
 	Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error)

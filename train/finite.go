@@ -82,7 +82,7 @@ func firstNonFinite(values []float32) int {
 
 // nonFinite returns an error for the first value of a step that is not finite, or nil. It checks
 // the loss terms in the order of the spec, the loss, then the outputs.
-func (r *Run) nonFinite(out *Result, bags []int) *NonFiniteError {
+func (r *Run) nonFinite(out *StepResult, bags []int) *NonFiniteError {
 	bad := func(what string, v float64) *NonFiniteError {
 		return &NonFiniteError{What: what, Value: v, Bags: r.nonFiniteBags(out, bags)}
 	}
@@ -108,7 +108,7 @@ func (r *Run) nonFinite(out *Result, bags []int) *NonFiniteError {
 
 // nonFiniteBags returns the numbers, from 1, of the bags whose outputs are not finite, or of all
 // bags of the step if all outputs are finite.
-func (r *Run) nonFiniteBags(out *Result, bags []int) (list []int) {
+func (r *Run) nonFiniteBags(out *StepResult, bags []int) (list []int) {
 	k, attention := r.Data.Classes, out.Attention
 	row := func(values []float32, i int) []float32 {
 		return values[min(i*k, len(values)):min((i+1)*k, len(values))]

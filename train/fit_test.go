@@ -86,7 +86,7 @@ func TestBatches(t *testing.T) {
 	}
 	zeros, masks := 0, 0
 	o.NewEngine = func(p *compile.Program) (train.Engine, error) {
-		return &toyEngine{p: p, spoil: func(b *train.Batch, _ *train.Result) error {
+		return &toyEngine{p: p, spoil: func(b *train.Batch, _ *train.StepResult) error {
 			sizes = append(sizes, b.Bags)
 			if len(lambdas) < b.Epoch {
 				lambdas, rates = append(lambdas, b.Lambda), append(rates, b.LR)
@@ -353,23 +353,23 @@ func TestNonFinite(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	tests := []struct {
 		name  string
-		spoil func(*train.Batch, *train.Result)
+		spoil func(*train.Batch, *train.StepResult)
 		what  string
 		bags  int
 	}{
-		{"term", func(_ *train.Batch, r *train.Result) { r.Terms["size"], r.Loss = inf, inf }, "loss term size became +Inf",
+		{"term", func(_ *train.Batch, r *train.StepResult) { r.Terms["size"], r.Loss = inf, inf }, "loss term size became +Inf",
 			4},
-		{"first term of the spec", func(_ *train.Batch, r *train.Result) {
+		{"first term of the spec", func(_ *train.Batch, r *train.StepResult) {
 			r.Terms["size"], r.Terms["disambiguation"] = nan,
 				nan
 		}, "loss term disambiguation became NaN", 4},
-		{"loss alone", func(_ *train.Batch, r *train.Result) { r.Loss = nan }, "the loss became NaN", 4},
-		{"probability of one bag", func(_ *train.Batch, r *train.Result) { r.Probabilities[5] = float32(nan) },
+		{"loss alone", func(_ *train.Batch, r *train.StepResult) { r.Loss = nan }, "the loss became NaN", 4},
+		{"probability of one bag", func(_ *train.Batch, r *train.StepResult) { r.Probabilities[5] = float32(nan) },
 			"a probability became NaN", 1},
-		{"attention of the last bag", func(_ *train.Batch, r *train.Result) {
+		{"attention of the last bag", func(_ *train.Batch, r *train.StepResult) {
 			r.Attention[len(r.Attention)-1] = float32(inf)
 		}, "an attention score became +Inf", 1},
-		{"weights of two bags", func(_ *train.Batch, r *train.Result) {
+		{"weights of two bags", func(_ *train.Batch, r *train.StepResult) {
 			r.LabelWeights[0], r.LabelWeights[4] = float32(nan), float32(nan)
 		}, "a label weight became NaN", 2},
 	}
@@ -379,7 +379,7 @@ func TestNonFinite(t *testing.T) {
 			o.Dir = t.TempDir()
 			calls := 0
 			o.NewEngine = func(p *compile.Program) (train.Engine, error) {
-				return &toyEngine{p: p, spoil: func(b *train.Batch, r *train.Result) error {
+				return &toyEngine{p: p, spoil: func(b *train.Batch, r *train.StepResult) error {
 					if calls++; calls == 14 { // epoch 3, step 2
 						tt.spoil(b, r)
 					}
@@ -422,7 +422,7 @@ func TestNonFiniteParameter(t *testing.T) {
 	calls := 0
 	o.NewEngine = func(p *compile.Program) (train.Engine, error) {
 		e := &toyEngine{p: p}
-		e.spoil = func(*train.Batch, *train.Result) error {
+		e.spoil = func(*train.Batch, *train.StepResult) error {
 			if calls++; calls == 12 {
 				e.s.Params["bc"][1] = float32(math.Inf(-1))
 			}
@@ -465,7 +465,7 @@ func TestOptionErrors(t *testing.T) {
 
 func TestEngineErrorNamesBags(t *testing.T) {
 	o := toyOptions(t, nil)
-	e := &toyEngine{p: o.Program, spoil: func(*train.Batch, *train.Result) error { return errors.New("out of memory") }}
+	e := &toyEngine{p: o.Program, spoil: func(*train.Batch, *train.StepResult) error { return errors.New("out of memory") }}
 	o.NewEngine = func(*compile.Program) (train.Engine, error) { return e, nil }
 	_, err := run(context.Background(), o)
 	if err == nil || !strings.Contains(err.Error(), "epoch 1, step 1, bags ") ||

@@ -44,7 +44,7 @@ func (e *Oracle) Name() string { return "oracle" }
 func (e *Oracle) Close() error { return nil }
 
 // Step runs the step graph.
-func (e *Oracle) Step(b *Batch) (*Result, error) {
+func (e *Oracle) Step(b *Batch) (*StepResult, error) {
 	if err := e.inputs.SetBatch(e.program, b, len(b.BagOf), b.Bags); err != nil {
 		return nil, fmt.Errorf("oracle: %w", err)
 	}
@@ -52,7 +52,7 @@ func (e *Oracle) Step(b *Batch) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("oracle: %w", err)
 	}
-	r := &Result{
+	r := &StepResult{
 		Loss: out[compile.OutLoss].Data[0], Terms: map[string]float64{},
 		LabelWeights:  ndarray.Convert[float32](out[compile.OutLabelWeights].Data),
 		Probabilities: ndarray.Convert[float32](out[compile.OutProbabilities].Data),

@@ -114,7 +114,7 @@ func (r *Run) learningRate(epoch int) float64 {
 // AddStep records the result of a step of the current epoch, counted from 1. Probabilities and
 // attention scores may be missing. A value that is not finite ends the run with a
 // *NonFiniteError; later results are ignored.
-func (r *Run) AddStep(step int, bags []int, out *Result) error {
+func (r *Run) AddStep(step int, bags []int, out *StepResult) error {
 	if r.err != nil {
 		return r.err
 	}

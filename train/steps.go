@@ -82,7 +82,7 @@ func (s *stepwise) Epoch(ctx context.Context, _ []*Run) error {
 }
 
 // step runs one training step and checks the sizes of the results.
-func (s *stepwise) step(assembled *data.Batch, step int) (*Result, error) {
+func (s *stepwise) step(assembled *data.Loaded, step int) (*StepResult, error) {
 	r, b, bags := s.run, s.batch(assembled, step), assembled.Bags
 	out, err := s.engine.Step(b)
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *stepwise) step(assembled *data.Batch, step int) (*Result, error) {
 }
 
 // batch returns the batch of a step.
-func (s *stepwise) batch(bags *data.Batch, step int) *Batch {
+func (s *stepwise) batch(bags *data.Loaded, step int) *Batch {
 	r := s.run
 	b := s.feed.step(bags, r.weightsBefore, r.now.Epoch, step)
 	b.Lambda, b.Epoch, b.Epochs, b.LR, b.Position = r.now.Lambda, r.ScheduleEpoch(), r.Epochs, r.now.LR, r.Position(step)
@@ -132,7 +132,7 @@ func (s *stepwise) Predict(ctx context.Context, _ []*Run) error {
 	return nil
 }
 
-func (s *stepwise) predict(assembled *data.Batch) (probabilities, attention []float32, err error) {
+func (s *stepwise) predict(assembled *data.Loaded) (probabilities, attention []float32, err error) {
 	bags, bagOf := assembled.Bags, assembled.BagOf
 	probabilities, attention, err = s.engine.Predict(assembled.Instances, bagOf, len(bags))
 	if err != nil {

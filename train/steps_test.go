@@ -29,7 +29,7 @@ func TestSeveralTrials(t *testing.T) {
 		list = append(list, &o.Trial)
 	}
 	by := &train.StepTrainer{New: func(p *compile.Program) (train.Engine, error) {
-		return &toyEngine{p: p, spoil: func(*train.Batch, *train.Result) error {
+		return &toyEngine{p: p, spoil: func(*train.Batch, *train.StepResult) error {
 			switch p.Spec.Train.Seed.V {
 			case 1:
 				return errors.New("out of memory")
@@ -102,7 +102,7 @@ func TestMasksAllocateOnce(t *testing.T) {
 	o := toyOptions(t, func(s *language.Spec) { s.Train.Batch.V = 1 })
 	sizes, room := map[int]bool{}, map[int]bool{}
 	by := &train.StepTrainer{New: func(p *compile.Program) (train.Engine, error) {
-		return &toyEngine{p: p, spoil: func(b *train.Batch, _ *train.Result) error {
+		return &toyEngine{p: p, spoil: func(b *train.Batch, _ *train.StepResult) error {
 			sizes[len(b.BagOf)], room[cap(b.Masks["dropout1"])] = true, true
 			return nil
 		}}, nil

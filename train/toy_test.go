@@ -81,7 +81,7 @@ func toyProgram(d *data.Dataset) *compile.Program {
 type toyEngine struct {
 	p      *compile.Program
 	s      *train.State
-	spoil  func(*train.Batch, *train.Result) error // may change a result
+	spoil  func(*train.Batch, *train.StepResult) error // may change a result
 	closed bool
 }
 
@@ -118,14 +118,14 @@ func (e *toyEngine) forward(x []float32, bagOf []int, bags int) (z, p []float32)
 	return z, p
 }
 
-func (e *toyEngine) Step(b *train.Batch) (*train.Result, error) {
+func (e *toyEngine) Step(b *train.Batch) (*train.StepResult, error) {
 	x := append([]float32(nil), b.Instances...)
 	for i, m := range e.p.Masks[0].Values(nil, b.Masks["dropout1"]) {
 		x[i] *= m
 	}
 	z, p := e.forward(x, b.BagOf, b.Bags)
 	k, dim := e.p.Signature.Classes, e.p.Signature.Instance[0]
-	r := &train.Result{Probabilities: p, Attention: make([]float32, len(b.BagOf)), LabelWeights: make([]float32, len(p))}
+	r := &train.StepResult{Probabilities: p, Attention: make([]float32, len(b.BagOf)), LabelWeights: make([]float32, len(p))}
 	grad := map[string][]float32{"Wc": make([]float32, dim*k), "bc": make([]float32, k)}
 	for bag := range b.Bags {
 		on := float32(0)

@@ -279,7 +279,7 @@ func lower[T gorgonia.Float](t testing.TB, g *graph.Graph, values map[string]*gr
 		params.Add(p.Name, v.Shape, ndarray.Convert[T](v.Data))
 		grads[p.Name] = make([]T, len(v.Data))
 	}
-	m, err := gorgonia.Lower(g, rows, bags, gorgonia.Options[T]{Params: params, Loss: "loss", Grads: grads})
+	m, err := gorgonia.Lower(g, rows, bags, gorgonia.Lowering[T]{Params: params, Loss: "loss", Grads: grads})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // differentiate adds the gradients of the loss with gorgonia.Grad, and ops that copy them to
-// Options.Grads. Gradients of parameters that the loss does not depend on are set to zero once.
+// Lowering.Grads. Gradients of parameters that the loss does not depend on are set to zero once.
 func (l *lowerer[T]) differentiate(g *graph.Graph) {
 	if l.o.Loss == "" {
 		return

@@ -22,7 +22,7 @@ func machineOf(t *testing.T, g *graph.Graph, env graph.Env, loss string) (*gorgo
 		params.Add(p.Name, v.Shape, v.Data)
 		grads[p.Name] = make([]float64, len(v.Data))
 	}
-	o := gorgonia.Options[float64]{Params: params, Loss: loss, Grads: grads}
+	o := gorgonia.Lowering[float64]{Params: params, Loss: loss, Grads: grads}
 	m, err := gorgonia.Lower(g, env.N, env.B, o)
 	if err != nil {
 		t.Fatal(err)

@@ -85,7 +85,7 @@ func table[T Float]() graph.Table[*lowerer[T], *gorgonia.Node] {
 // keep one to the machine.
 type lowerer[T Float] struct {
 	g       *gorgonia.ExprGraph
-	o       *Options[T]
+	o       *Lowering[T]
 	n, b    int
 	ids     int                     // number of the next op, which makes its hash unique
 	nodes   []*gorgonia.Node        // by IR node
@@ -98,7 +98,7 @@ type lowerer[T Float] struct {
 }
 
 // lower translates the live part of g and adds the gradients.
-func lower[T Float](g *graph.Graph, n, b int, o *Options[T], try int) *lowerer[T] {
+func lower[T Float](g *graph.Graph, n, b int, o *Lowering[T], try int) *lowerer[T] {
 	l := &lowerer[T]{
 		g: gorgonia.NewGraph(), o: o, n: n, b: b, ids: try << 20,
 		nodes: make([]*gorgonia.Node, len(g.Nodes)), needs: map[*gorgonia.Node]bool{},

@@ -12,8 +12,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Options are the options of Lower.
-type Options[T Float] struct {
+// Lowering says what Lower compiles.
+type Lowering[T Float] struct {
 	// Params has the values of the graph's parameters, and optionally of inputs. If it is nil, Run
 	// needs all values and there are no gradients.
 	Params *Params[T]
@@ -55,7 +55,7 @@ type input[T Float] struct {
 }
 
 // Lower builds the machine of g for batches of n instances in b bags.
-func Lower[T Float](g *graph.Graph, n, b int, o Options[T]) (m *Machine[T], err error) {
+func Lower[T Float](g *graph.Graph, n, b int, o Lowering[T]) (m *Machine[T], err error) {
 	if n < 1 || b < 1 {
 		return nil, fmt.Errorf("a batch has at least one instance and one bag, not %d and %d", n, b)
 	}
@@ -71,7 +71,7 @@ func Lower[T Float](g *graph.Graph, n, b int, o Options[T]) (m *Machine[T], err 
 	return m, err
 }
 
-func build[T Float](g *graph.Graph, n, b int, o *Options[T], try int) (m *Machine[T], err error) {
+func build[T Float](g *graph.Graph, n, b int, o *Lowering[T], try int) (m *Machine[T], err error) {
 	defer graph.Catch(&err, "lowering of %s for %d instances in %d bags", g.Name, n, b)
 	return lower(g, n, b, o, try).machine(g, o.Arena), nil
 }

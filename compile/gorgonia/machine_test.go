@@ -155,7 +155,7 @@ func TestUnusedParameterHasZeroGradient(t *testing.T) {
 		params.Add(name, v.Shape, v.Data)
 		grads[name] = []float64{9, 9}
 	}
-	m, err := gorgonia.Lower(g, 1, 1, gorgonia.Options[float64]{Params: params, Loss: "loss", Grads: grads})
+	m, err := gorgonia.Lower(g, 1, 1, gorgonia.Lowering[float64]{Params: params, Loss: "loss", Grads: grads})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestSharedArena(t *testing.T) {
 	var machines []*gorgonia.Machine[float32]
 	var wants [][]float64
 	for size := 1; size <= testN; size += 3 {
-		m, err := gorgonia.Lower(g, size, 1, gorgonia.Options[float32]{Params: params, Arena: arena})
+		m, err := gorgonia.Lower(g, size, 1, gorgonia.Lowering[float32]{Params: params, Arena: arena})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +203,7 @@ func TestErrorsName(t *testing.T) {
 	s := newSheet(3)
 	g := demipl(s)
 	params := gorgonia.NewParams[float32]()
-	lowering := func(n, b int, o gorgonia.Options[float32]) error {
+	lowering := func(n, b int, o gorgonia.Lowering[float32]) error {
 		_, err := gorgonia.Lower(g, n, b, o)
 		return err
 	}
@@ -215,16 +215,16 @@ func TestErrorsName(t *testing.T) {
 			}
 		}
 	}
-	expect(lowering(0, 1, gorgonia.Options[float32]{}), "at least one instance")
-	expect(lowering(2, 1, gorgonia.Options[float32]{Params: params}), "p0", "no value")
+	expect(lowering(0, 1, gorgonia.Lowering[float32]{}), "at least one instance")
+	expect(lowering(2, 1, gorgonia.Lowering[float32]{Params: params}), "p0", "no value")
 	params.Add("p0", []int{3, 4}, make([]float32, 12))
-	expect(lowering(2, 1, gorgonia.Options[float32]{Params: params}), "p0", "[3 4]", "[4 3]")
+	expect(lowering(2, 1, gorgonia.Lowering[float32]{Params: params}), "p0", "[3 4]", "[4 3]")
 	for _, p := range s.params {
 		params.Add(p, s.values[p].Shape, ndarray.Convert[float32](s.values[p].Data))
 	}
-	expect(lowering(2, 1, gorgonia.Options[float32]{Params: params, Loss: "p"}), "p", "scalar")
-	expect(lowering(2, 1, gorgonia.Options[float32]{Params: params, Loss: "q"}), "no output q")
-	m, err := gorgonia.Lower(g, 2, 1, gorgonia.Options[float32]{Params: params})
+	expect(lowering(2, 1, gorgonia.Lowering[float32]{Params: params, Loss: "p"}), "p", "scalar")
+	expect(lowering(2, 1, gorgonia.Lowering[float32]{Params: params, Loss: "q"}), "no output q")
+	m, err := gorgonia.Lower(g, 2, 1, gorgonia.Lowering[float32]{Params: params})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func TestMachinesAreFreed(t *testing.T) {
 	use := func(count int) {
 		for range count {
 			params, grads := paramsOf(s), map[string][]float32{"p0": make([]float32, 12)}
-			m, err := gorgonia.Lower(g, testN, testB, gorgonia.Options[float32]{Params: params, Loss: "loss", Grads: grads})
+			m, err := gorgonia.Lower(g, testN, testB, gorgonia.Lowering[float32]{Params: params, Loss: "loss", Grads: grads})
 			if err != nil {
 				t.Fatal(err)
 			}

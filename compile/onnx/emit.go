@@ -20,7 +20,7 @@ type emitter struct {
 	portable  bool // use only what onnx-go computes correctly
 	device    bool // use only what GPU providers compute
 	bags      int  // of a batch, if device
-	oneThread bool // see Options
+	oneThread bool // see Dialect
 	instances string
 	params    map[string][]float32
 
@@ -38,7 +38,7 @@ type emitter struct {
 	memo   map[string]string      // constants and shared helpers by key
 }
 
-func newEmitter(g *graph.Graph, opt Options) *emitter {
+func newEmitter(g *graph.Graph, opt Dialect) *emitter {
 	e := &emitter{
 		src: g, out: &onnxpb.GraphProto{Name: g.Name}, opset: int64(opt.Opset), portable: opt.Portable,
 		device: opt.Bags > 0, bags: opt.Bags, oneThread: opt.OneThread,

@@ -104,8 +104,8 @@ func refuse(format string, args ...any) string {
 	return ""
 }
 
-// Options are the options of Lower.
-type Options struct {
+// Dialect says which form of ONNX Lower writes.
+type Dialect struct {
 	// Opset is the newest opset that the model may use, onnxpb.MinOpset to onnxpb.MaxOpset. The
 	// model declares the oldest one that has all of its nodes, so that as many runtimes as possible
 	// load it.
@@ -137,11 +137,11 @@ type Options struct {
 	// Instances is the name of the symbolic size N; "N" if empty.
 	Instances string
 	// Results are the outputs. nil: the outputs of the graph.
-	Results []Result
+	Results []Output
 }
 
-// Result is an output of the model: a node of the graph, converted to a form.
-type Result struct {
+// Output is an output of the model: a node of the graph, converted to a form.
+type Output struct {
 	Name string
 	Node *graph.Node
 	Form Form
@@ -161,7 +161,7 @@ const (
 // Lower returns the ONNX model of a graph. Its inputs are those of the graph in order, then
 // parameters without a value in order of first use. Its outputs are the results in order, under
 // their names. bag_of must contain only 0 to B-1. The model has no metadata.
-func Lower(g *graph.Graph, opt Options) (m *onnxpb.ModelProto, err error) {
+func Lower(g *graph.Graph, opt Dialect) (m *onnxpb.ModelProto, err error) {
 	defer graph.Catch(&err, "graph %s as ONNX", g.Name)
 	if opt.Opset < onnxpb.MinOpset || opt.Opset > onnxpb.MaxOpset {
 		return nil, fmt.Errorf("opset %d is not supported, choose %d to %d", opt.Opset, onnxpb.MinOpset, onnxpb.MaxOpset)
@@ -170,7 +170,7 @@ func Lower(g *graph.Graph, opt Options) (m *onnxpb.ModelProto, err error) {
 	results := opt.Results
 	if results == nil {
 		for _, o := range g.Outputs {
-			results = append(results, Result{Name: o.Name, Node: o.Node})
+			results = append(results, Output{Name: o.Name, Node: o.Node})
 		}
 	}
 	for _, r := range results {
@@ -336,7 +336,7 @@ func (e *emitter) nameResults() {
 }
 
 // formed converts the value of a result to its form.
-func (e *emitter) formed(r Result) string {
+func (e *emitter) formed(r Output) string {
 	v := e.value(r.Node)
 	switch r.Form {
 	case Plain:
@@ -353,7 +353,7 @@ func (e *emitter) formed(r Result) string {
 }
 
 // output declares a value as a result.
-func (e *emitter) output(r Result, value string) {
+func (e *emitter) output(r Output, value string) {
 	elem, s := onnxpb.TensorProto_FLOAT, e.shapeOf(r.Node)
 	switch r.Form {
 	case Transposed:

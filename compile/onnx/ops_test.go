@@ -77,7 +77,7 @@ func TestOpsOnORT(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				o := onnx.Options{Opset: form.opset, Planes: form.planes, OneThread: form.oneThread, Params: paramsOf(c.Graph, env)}
+				o := onnx.Dialect{Opset: form.opset, Planes: form.planes, OneThread: form.oneThread, Params: paramsOf(c.Graph, env)}
 				if form.device {
 					o.Bags = env.B
 				}
@@ -195,7 +195,7 @@ func inBothBackEnds(t *testing.T, g *graph.Graph, env graph.Env) *onnx.NotPortab
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := onnx.Lower(g, onnx.Options{Opset: 17, Portable: true, Params: paramsOf(g, env)})
+	m, err := onnx.Lower(g, onnx.Dialect{Opset: 17, Portable: true, Params: paramsOf(g, env)})
 	if np := (*onnx.NotPortable)(nil); errors.As(err, &np) {
 		t.Log(err)
 		return np
@@ -259,7 +259,7 @@ func TestRandomGraphs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := onnx.Lower(g, onnx.Options{Opset: 17 + int(seed%2), Planes: seed%8 == 3, Params: paramsOf(g, env)})
+		m, err := onnx.Lower(g, onnx.Dialect{Opset: 17 + int(seed%2), Planes: seed%8 == 3, Params: paramsOf(g, env)})
 		if err != nil {
 			t.Fatalf("random graph %d: %v", seed, err)
 		}

@@ -71,7 +71,7 @@ func LowerRuns(g *graph.Graph, opset int, c Capacity) (m *onnxpb.ModelProto, err
 		return nil, fmt.Errorf("bug: a batch of %d bags with %d instances each", c.Bags, c.Instances)
 	}
 	l := &runsLowerer{
-		emitter: newEmitter(g, Options{Opset: opset}), capacity: c, valueOf: make([]runsValue, len(g.Nodes)),
+		emitter: newEmitter(g, Dialect{Opset: opset}), capacity: c, valueOf: make([]runsValue, len(g.Nodes)),
 		origin: map[string]runsValue{}, masks: map[*graph.Node]bool{}, zero: map[*graph.Node]bool{},
 		needsFinitePadding: map[*graph.Node]bool{}, readers: map[*graph.Node][]*graph.Node{},
 	}

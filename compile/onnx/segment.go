@@ -13,7 +13,7 @@ import (
 
 // The segment ops use the membership matrix [B, N]: 1 if the instance belongs to the bag. Sums are
 // then matrix products, which always add in the same order. The matrix needs memory for B times N
-// values, so callers with thousands of bags split them into parts. With Options.OneThread, a scatter
+// values, so callers with thousands of bags split them into parts. With Dialect.OneThread, a scatter
 // takes the place of the matrix: it needs no more memory than the result, and for 910 bags of 37
 // instances and 130 columns it takes 1 ms instead of 83 ms.
 

@@ -43,7 +43,7 @@ func TestBadFiles(t *testing.T) {
 			}
 			if f.open == nil {
 				f.open = func(path string) error {
-					_, err := OpenWith(path, Options{MaxBytes: 1 << 20})
+					_, err := OpenWith(path, Reading{MaxBytes: 1 << 20})
 					return err
 				}
 			}
@@ -370,7 +370,7 @@ func TestNamesOfArrays(t *testing.T) {
 	if err := os.WriteFile(path, npzBytes(t, x, i8("y", 0, 1, 1)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, err := OpenWith(path, Options{Labels: KnownLabels})
+	_, err := OpenWith(path, Reading{Labels: KnownLabels})
 	faults, ok := diag.ListOf(err)
 	want := []string{
 		"the archive has X, y",
@@ -388,7 +388,7 @@ func TestNamesOfArrays(t *testing.T) {
 	if err := os.WriteFile(path, npzBytes(t, x, i8(keyOffsets, 0, 1, 2, 3), i8(keyLabels, 0, 1, 1)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if d, err := OpenWith(path, Options{Labels: KnownLabels}); err != nil || d.Bags() != 3 {
+	if d, err := OpenWith(path, Reading{Labels: KnownLabels}); err != nil || d.Bags() != 3 {
 		t.Errorf("%v, %v", d, err)
 	}
 }

@@ -15,10 +15,10 @@ import (
 // Open reads a dataset. The ending determines the format, see Readable. The result is valid (see
 // data.Dataset.Validate). Errors are diagnostics with the path, and for
 // CSV the line.
-func Open(path string) (*data.Dataset, error) { return OpenWith(path, Options{}) }
+func Open(path string) (*data.Dataset, error) { return OpenWith(path, Reading{}) }
 
-// Options are the settings for reading a dataset.
-type Options struct {
+// Reading says how to read a dataset.
+type Reading struct {
 	MaxBytes rawfile.Limit // maximum uncompressed size
 	Columns  Columns
 	Labels   Labels
@@ -34,7 +34,7 @@ type Options struct {
 }
 
 // Validate checks a dataset that was read from path.
-func (o Options) Validate(d *data.Dataset, path string) error {
+func (o Reading) Validate(d *data.Dataset, path string) error {
 	d.Noisy = o.Labels == NoisyLabels
 	if o.Columns.ModelClasses != nil {
 		return d.ValidateToPredict(path)
@@ -90,7 +90,7 @@ type Files interface {
 // settings for reading them.
 type Folder struct {
 	Dir string // may be empty
-	Options
+	Reading
 	Encoding EncodeOptions
 }
 
@@ -104,7 +104,7 @@ type EncodeOptions struct {
 }
 
 // OpenWith is Open with settings.
-func OpenWith(path string, o Options) (*data.Dataset, error) {
+func OpenWith(path string, o Reading) (*data.Dataset, error) {
 	f, info, err := fileio.Open(path)
 	if err != nil {
 		return nil, rawfile.FileError(path, err)

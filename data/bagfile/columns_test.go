@@ -67,7 +67,7 @@ func TestColumns(t *testing.T) {
 			`bags.csv:3: bag 2: the label is "nan", as programs write a missing value`},
 		{"listed class nan", "# classes: nan x\nbag,label,candidates,f1\na,x,x nan,1\n", Columns{}, 1, ""},
 	} {
-		d, err := decodeCSV(strings.NewReader(c.text), "bags.csv", Options{Columns: c.columns})
+		d, err := decodeCSV(strings.NewReader(c.text), "bags.csv", Reading{Columns: c.columns})
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%s: %v", c.name, err)
@@ -82,17 +82,17 @@ func TestColumns(t *testing.T) {
 		}
 	}
 	_, err := decodeCSV(strings.NewReader(rows(",f1", ",1")), "bags.csv",
-		Options{Columns: Columns{ModelFeatures: []string{"f1", "f2"}}})
+		Reading{Columns: Columns{ModelFeatures: []string{"f1", "f2"}}})
 	if err == nil || strings.Contains(err.Error(), "did you mean") {
 		t.Errorf("another feature of the model is suggested for a missing one: %v", err)
 	}
 	d, err := decodeCSV(strings.NewReader(rows(",x,f1,scanner,f2", ",9,3,Zeiss,4")), "bags.csv",
-		Options{Columns: Columns{Ignore: []string{"x", "scanner"}}})
+		Reading{Columns: Columns{Ignore: []string{"x", "scanner"}}})
 	if err != nil || !slices.Equal(d.Instances, []float32{3, 4, 3, 4}) ||
 		!slices.Equal(d.FeatureNames, []string{"f1", "f2"}) {
 		t.Errorf("%v, %v, %v", d.Instances, d.FeatureNames, err)
 	}
-	d, err = decodeCSV(strings.NewReader(rows(",y,f1,x", ",1,2,3")), "bags.csv", Options{})
+	d, err = decodeCSV(strings.NewReader(rows(",y,f1,x", ",1,2,3")), "bags.csv", Reading{})
 	if err != nil || !slices.Equal(d.Coords, []float32{3, 1, 3, 1}) || !slices.Equal(d.CoordsOf(1), []float32{3, 1}) {
 		t.Errorf("%v, %v", d, err)
 	}
@@ -100,11 +100,11 @@ func TestColumns(t *testing.T) {
 	if err := errors.Join(writeCSV(&table, d), writeNPZ(&arrays, d)); err != nil {
 		t.Fatal(err)
 	}
-	fromCSV, err := decodeCSV(&table, "bags.csv", Options{})
+	fromCSV, err := decodeCSV(&table, "bags.csv", Reading{})
 	if err != nil || !slices.Equal(fromCSV.Coords, d.Coords) {
 		t.Errorf("%v, %v", fromCSV, err)
 	}
-	fromNPZ, err := decodeNPZ(bytes.NewReader(arrays.Bytes()), int64(arrays.Len()), "bags.npz", Options{})
+	fromNPZ, err := decodeNPZ(bytes.NewReader(arrays.Bytes()), int64(arrays.Len()), "bags.npz", Reading{})
 	if err == nil {
 		fromNPZ, err = fromNPZ.Select([]int{1})
 	}
@@ -112,12 +112,12 @@ func TestColumns(t *testing.T) {
 		t.Errorf("%v, %v", fromNPZ, err)
 	}
 	d, err = decodeCSV(strings.NewReader(rows(",scanner,x,f2", ",Zeiss,1,2")), "bags.csv",
-		Options{Columns: Columns{ModelFeatures: []string{"f2", "x"}}})
+		Reading{Columns: Columns{ModelFeatures: []string{"f2", "x"}}})
 	if err != nil || !slices.Equal(d.Instances, []float32{2, 1, 2, 1}) {
 		t.Errorf("in the order of a model: %v, %v", d.Instances, err)
 	}
 	_, err = decodeCSV(strings.NewReader("bag,label,candidates,f1,stain\n1,a,a b,1,2\n2,b,a b,3,HE\n"), "bags.csv",
-		Options{})
+		Reading{})
 	list, _ := diag.ListOf(err)
 	if len(list) != 1 || list[0].Error() == "" || !strings.Contains(err.Error(),
 		`bags.csv:3:11: error: bag 2: feature 2 is "HE", not a number`) &&

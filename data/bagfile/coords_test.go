@@ -122,7 +122,7 @@ func TestArraysOfABag(t *testing.T) {
 		}
 		table := strings.ReplaceAll("bag,label,file\ns0,no,FILE\ns1,yes,FILE\n", "FILE", c.file)
 		writeFiles(t, dir, map[string][]byte{name: c.content, "table.csv": []byte(table)})
-		_, err := OpenWith(filepath.Join(dir, "table.csv"), Options{Labels: KnownLabels})
+		_, err := OpenWith(filepath.Join(dir, "table.csv"), Reading{Labels: KnownLabels})
 		want := "<nil>"
 		if c.want != "" {
 			path := filepath.Join(dir, name)
@@ -139,7 +139,7 @@ func TestTransposedFeatures(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string][]byte{"1.npy": zeros(4, 7), "2.npy": zeros(4, 6),
 		"table.csv": []byte("bag,label,file\na,no,1.npy\nb,yes,2.npy\n")})
-	_, err := OpenWith(filepath.Join(dir, "table.csv"), Options{Labels: KnownLabels})
+	_, err := OpenWith(filepath.Join(dir, "table.csv"), Reading{Labels: KnownLabels})
 	const want = "both have 4 rows: if the files have one column per instance, as Julia and MATLAB write them, " +
 		"transpose the features"
 	if faults, ok := diag.ListOf(err); !ok || len(faults) != 1 || !slices.Equal(faults[0].Notes, []string{want}) {

@@ -48,7 +48,7 @@ const maxClasses = 1 << 16
 // rows.
 const spreadsheetPadding = ",;"
 
-func decodeCSV(r io.Reader, path string, o Options) (*data.Dataset, error) {
+func decodeCSV(r io.Reader, path string, o Reading) (*data.Dataset, error) {
 	r, err := rawfile.Unpack(r, path)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func packedText(text *bufio.Reader) string {
 }
 
 // decode reads c.rows.
-func (c *csvReader) decode(o Options) (*data.Dataset, error) {
+func (c *csvReader) decode(o Reading) (*data.Dataset, error) {
 	if err := c.readRows(); err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ type csvReader struct {
 	path string
 	rows *rawfile.CSV
 
-	// From Options.
+	// From Reading.
 	limit        rawfile.Limit
 	declared     Columns
 	labels       Labels

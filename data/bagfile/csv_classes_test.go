@@ -11,7 +11,7 @@ import (
 
 // Classes that the rows do not show, or that a reader would refuse, come back from a CSV file.
 func TestClassesOfWrittenCSV(t *testing.T) {
-	forModel := Options{Columns: Columns{ModelClasses: []string{"a", "b"}}} // data of a model may lack classes
+	forModel := Reading{Columns: Columns{ModelClasses: []string{"a", "b"}}} // data of a model may lack classes
 	for name, names := range map[string][]string{
 		"no bag has b":          {"a", "b", "c"},
 		"not alphabetical":      {"c", "b", "a"},

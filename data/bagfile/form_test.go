@@ -35,7 +35,7 @@ func TestAdviceHasTheFormOfTheCommand(t *testing.T) {
 			"leave columns out with --ignore-columns patient, or data.columns.ignore in the spec",
 			"declare numeric columns as features with --feature-columns, or data.columns.features in the spec"}},
 	} {
-		_, err := decodeCSV(strings.NewReader(c.text), "bags.csv", Options{Form: c.form})
+		_, err := decodeCSV(strings.NewReader(c.text), "bags.csv", Reading{Form: c.form})
 		if list, ok := diag.ListOf(err); !ok || !slices.Equal(list[0].Notes, c.want) {
 			t.Errorf("%d %q:\ngot  %q\nwant %q", c.form, c.text, err, c.want)
 		}

@@ -16,7 +16,7 @@ import (
 type format struct {
 	ending string
 	// read reads a dataset; nil: the format has only the instances of one bag.
-	read func(f *os.File, size int64, path string, o Options) (*data.Dataset, error)
+	read func(f *os.File, size int64, path string, o Reading) (*data.Dataset, error)
 	// write writes a dataset; nil: not supported.
 	write func(io.Writer, *data.Dataset) error
 	// open opens a file with the instances of one bag, which stay on disk; nil: not supported.
@@ -29,11 +29,11 @@ type format struct {
 // formats returns the table of formats. A function breaks the cycle of a table of files, which contains
 // files of other formats.
 func formats() []format {
-	npz := func(f *os.File, size int64, path string, o Options) (*data.Dataset, error) {
+	npz := func(f *os.File, size int64, path string, o Reading) (*data.Dataset, error) {
 		return decodeNPZ(f, size, path, o)
 	}
-	mat := func(f *os.File, _ int64, path string, o Options) (*data.Dataset, error) { return decodeMAT(f, path, o) }
-	csv := func(f *os.File, _ int64, path string, o Options) (*data.Dataset, error) { return decodeCSV(f, path, o) }
+	mat := func(f *os.File, _ int64, path string, o Reading) (*data.Dataset, error) { return decodeMAT(f, path, o) }
+	csv := func(f *os.File, _ int64, path string, o Reading) (*data.Dataset, error) { return decodeCSV(f, path, o) }
 	return []format{
 		{ending: ".npz", read: npz, write: writeNPZ, open: (*arrayFile).openNPZ, packed: true, labels: true},
 		{ending: ".mat", read: mat, packed: true},
@@ -73,10 +73,10 @@ func Readable() Endings { return endings(func(f format) bool { return f.read != 
 // Writable returns the endings of datasets that Write writes.
 func Writable() Endings { return endings(func(f format) bool { return f.write != nil }) }
 
-// WithColumns returns the endings of datasets whose columns have names, to which Options.Columns applies.
+// WithColumns returns the endings of datasets whose columns have names, to which Reading.Columns applies.
 func WithColumns() Endings { return endings(func(f format) bool { return f.columns }) }
 
-// WithLabels returns the endings of datasets to which Options.Labels applies.
+// WithLabels returns the endings of datasets to which Reading.Labels applies.
 func WithLabels() Endings { return endings(func(f format) bool { return f.labels }) }
 
 // oneBag returns the endings of files with the instances of one bag.

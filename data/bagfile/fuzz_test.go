@@ -14,11 +14,11 @@ import (
 )
 
 // fuzzLimit keeps hostile inputs of the fuzzer small.
-var fuzzLimit = Options{MaxBytes: 1 << 22}
+var fuzzLimit = Reading{MaxBytes: 1 << 22}
 
 // checkRead checks what must hold for every set that a reader gives out: it is
 // valid and goes through .npz and CSV unchanged.
-func checkRead(t *testing.T, d *data.Dataset, err error, o Options) {
+func checkRead(t *testing.T, d *data.Dataset, err error, o Reading) {
 	t.Helper()
 	if err != nil {
 		if !strings.Contains(err.Error(), "fuzz") {
@@ -109,7 +109,7 @@ func FuzzCSV(f *testing.F) {
 		forModel.Columns.ModelClasses = []string{"cat", "dog"}
 		several := fuzzLimit
 		several.Labels = MultiLabels
-		for _, o := range []Options{forModel, several} {
+		for _, o := range []Reading{forModel, several} {
 			d, err = decodeCSV(bytes.NewReader(b), "fuzz.csv", o)
 			checkRead(t, d, err, o)
 		}

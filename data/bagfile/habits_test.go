@@ -33,7 +33,7 @@ func utf16Text(order binary.AppendByteOrder, text string) string {
 // CSV files that other programs write are read as the same dataset.
 func TestCSVHabits(t *testing.T) {
 	const plain = "bag,label,candidates,f1,f2\nélan,cat,cat dog,0.5,-1e-3\nélan,,,0.25,3\n2,,dog cow,1,2\n"
-	want, err := decodeCSV(strings.NewReader(plain), "plain.csv", Options{})
+	want, err := decodeCSV(strings.NewReader(plain), "plain.csv", Reading{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestCSVHabits(t *testing.T) {
 		"another order": "f1,candidates,bag,f2,label\n0.5,cat dog,élan,-1e-3,cat\n0.25,,élan,3,\n1,dog " +
 			"cow,2,2,\n",
 	} {
-		got, err := decodeCSV(strings.NewReader(text), "other.csv", Options{})
+		got, err := decodeCSV(strings.NewReader(text), "other.csv", Reading{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if got.Hash() != want.Hash() || got.BagNames[0] != "élan" {
@@ -116,7 +116,7 @@ func TestCSVHabitsRefused(t *testing.T) {
 		head + "1,,\xe9 b,1\n":                           `"\xe9 b" is not UTF-8`,
 		"bag,label,candidates,patient,f1\na,x,x y,1,2\n": "data.split.group: patient in the spec",
 	} {
-		_, err := decodeCSV(strings.NewReader(text), "other.csv", Options{})
+		_, err := decodeCSV(strings.NewReader(text), "other.csv", Reading{})
 		var d diag.Diagnostic
 		if !errors.As(err, &d) || !strings.Contains(d.Text+"\n"+strings.Join(d.Notes, "\n"), want) {
 			t.Errorf("%q:\ngot  %v %q\nwant %s", text, err, d.Notes, want)
@@ -128,17 +128,17 @@ func TestCSVHabitsRefused(t *testing.T) {
 func TestWholeNumbersOfPandas(t *testing.T) {
 	for _, c := range []struct {
 		text string
-		o    Options
+		o    Reading
 		want string
 	}{
-		{"bag,label,candidates,f1\na,1.0,0 1,1\nb,,1 10,2\n", Options{}, "[0 1 10]"},
-		{"bag,label,candidates,f1\na,1,0.0 1.0,1\nb,0,0 1,2\n", Options{}, "[0 1]"},
-		{"bag,label,f1\na,10.0,1\na,,1\nb,2.0,2\nc,10,2\n", Options{Labels: KnownLabels}, "[2 10]"},
-		{"bag,label,instance_label,f1\na,1.0,1,1\na,1.0,1.0,1\nb,2,2.0,2\n", Options{Labels: KnownLabels}, "[1 2]"},
-		{"bag,label,f1\na,1.0,1\nb,2 1.0,2\n", Options{Labels: MultiLabels}, "[1 2]"},
-		{"bag,label,f1\na,1.5,1\nb,v2.0,2\n", Options{Labels: KnownLabels}, "[1.5 v2.0]"},
-		{"# classes: 1.0 2.0\nbag,label,f1\na,1.0,1\nb,2.0,2\n", Options{Labels: KnownLabels}, "[1.0 2.0]"},
-		{"bag,label,f1\na,1.0,1\nb,2.0,2\n", Options{Labels: KnownLabels, Columns: Columns{ModelClasses: []string{"1.0",
+		{"bag,label,candidates,f1\na,1.0,0 1,1\nb,,1 10,2\n", Reading{}, "[0 1 10]"},
+		{"bag,label,candidates,f1\na,1,0.0 1.0,1\nb,0,0 1,2\n", Reading{}, "[0 1]"},
+		{"bag,label,f1\na,10.0,1\na,,1\nb,2.0,2\nc,10,2\n", Reading{Labels: KnownLabels}, "[2 10]"},
+		{"bag,label,instance_label,f1\na,1.0,1,1\na,1.0,1.0,1\nb,2,2.0,2\n", Reading{Labels: KnownLabels}, "[1 2]"},
+		{"bag,label,f1\na,1.0,1\nb,2 1.0,2\n", Reading{Labels: MultiLabels}, "[1 2]"},
+		{"bag,label,f1\na,1.5,1\nb,v2.0,2\n", Reading{Labels: KnownLabels}, "[1.5 v2.0]"},
+		{"# classes: 1.0 2.0\nbag,label,f1\na,1.0,1\nb,2.0,2\n", Reading{Labels: KnownLabels}, "[1.0 2.0]"},
+		{"bag,label,f1\na,1.0,1\nb,2.0,2\n", Reading{Labels: KnownLabels, Columns: Columns{ModelClasses: []string{"1.0",
 			"2"}}}, "[1.0 2]"},
 	} {
 		d, err := decodeCSV(strings.NewReader(c.text), "pandas.csv", c.o)
@@ -151,13 +151,13 @@ func TestWholeNumbersOfPandas(t *testing.T) {
 // The advice for the mark of a missing label depends on what an empty field means.
 func TestAdviceForMissingLabels(t *testing.T) {
 	for _, c := range []struct {
-		o    Options
+		o    Reading
 		want string
 	}{
-		{Options{}, "list all classes as candidates if nothing is known"},
-		{Options{Labels: KnownLabels}, "every bag needs a label: leave the bag out"},
-		{Options{Labels: MultiLabels}, "leave the bag out if its labels are unknown"},
-		{Options{Labels: MultiLabels, Columns: Columns{ModelClasses: []string{"a"}}},
+		{Reading{}, "list all classes as candidates if nothing is known"},
+		{Reading{Labels: KnownLabels}, "every bag needs a label: leave the bag out"},
+		{Reading{Labels: MultiLabels}, "leave the bag out if its labels are unknown"},
+		{Reading{Labels: MultiLabels, Columns: Columns{ModelClasses: []string{"a"}}},
 			"leave the field empty if the label is unknown"},
 	} {
 		_, err := decodeCSV(strings.NewReader("bag,label,candidates,f1\n1,nan,nan,1\n"), "missing.csv", c.o)
@@ -188,7 +188,7 @@ func TestCSVAdvice(t *testing.T) {
 		{"bag,label,candidates,\"area, mean\",f1\na,,x y,large,1\n", Columns{}, "--ignore-columns '\"area, mean\"'",
 			"--feature-columns"},
 	} {
-		_, err := decodeCSV(strings.NewReader(c.text), "other.csv", Options{Columns: c.columns})
+		_, err := decodeCSV(strings.NewReader(c.text), "other.csv", Reading{Columns: c.columns})
 		var d diag.Diagnostic
 		if notes := ""; !errors.As(err, &d) {
 			t.Errorf("%q: %v", c.text, err)
@@ -203,24 +203,24 @@ func TestCSVMissingLabel(t *testing.T) {
 	const rows = "bag,label,f1\n1,a,1\n2,NA,2\n3,b,3\n"
 	for labels, want := range map[Labels]string{KnownLabels: `bag 2: the label is "NA"`,
 		MultiLabels: `bag 2: the label is "NA"`} {
-		if _, err := decodeCSV(strings.NewReader(rows), "other.csv", Options{Labels: labels}); err == nil ||
+		if _, err := decodeCSV(strings.NewReader(rows), "other.csv", Reading{Labels: labels}); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", labels, err)
 		}
 	}
-	d, err := decodeCSV(strings.NewReader("# classes: a b NA\n"+rows), "other.csv", Options{Labels: KnownLabels})
+	d, err := decodeCSV(strings.NewReader("# classes: a b NA\n"+rows), "other.csv", Reading{Labels: KnownLabels})
 	if err != nil || d.Labels[1] != 2 {
 		t.Fatalf("%v, %v", d, err)
 	}
 	if _, err := decodeCSV(strings.NewReader(rows), "new.csv",
-		Options{Columns: Columns{ModelClasses: d.ClassNames}}); err != nil {
+		Reading{Columns: Columns{ModelClasses: d.ClassNames}}); err != nil {
 		t.Errorf("a class of the model: %v", err)
 	}
 	var text bytes.Buffer
 	if err := writeCSV(&text, d); err != nil {
 		t.Fatal(err)
 	}
-	again, err := decodeCSV(&text, "again.csv", Options{})
+	again, err := decodeCSV(&text, "again.csv", Reading{})
 	if err != nil || again.Hash() != d.Hash() {
 		t.Errorf("CSV changes the set: %v", err)
 	}
@@ -228,7 +228,7 @@ func TestCSVMissingLabel(t *testing.T) {
 
 // The rows of a file without the column bag are one bag, unless a column is named like it.
 func TestCSVBagColumnToPredict(t *testing.T) {
-	o := Options{Columns: Columns{ModelClasses: []string{"a", "b"}, ModelFeatures: []string{"f1", "bagging"}}}
+	o := Reading{Columns: Columns{ModelClasses: []string{"a", "b"}, ModelFeatures: []string{"f1", "bagging"}}}
 	_, err := decodeCSV(strings.NewReader("Bag_ID,f1,bagging\n1,1,2\n2,3,4\n"), "new.csv", o)
 	var d diag.Diagnostic
 	if !errors.As(err, &d) || d.Text != `the header has no column "bag"` || d.Suggestion != "Bag_ID" {
@@ -271,7 +271,7 @@ func TestNPZHabits(t *testing.T) {
 	labels, names := i8(keyLabels, 0, 1), npzEntry{keyClassNames, append(npyStart("<U2", 2), words('a', 'é', 'b', 0)...)}
 	read := func(entries ...npzEntry) (*data.Dataset, error) {
 		b := npzBytes(t, entries...)
-		return decodeNPZ(bytes.NewReader(b), int64(len(b)), "other.npz", Options{})
+		return decodeNPZ(bytes.NewReader(b), int64(len(b)), "other.npz", Reading{})
 	}
 	want, err := read(x, offsets, s, labels, names)
 	if err != nil {
@@ -319,7 +319,7 @@ func TestMATVectors(t *testing.T) {
 	both, second := matDoubles("", 3, 1, 1, 1, 1), matDoubles("", 1, 3, 0, 1, 0)
 	read := func(truth []byte) (*data.Dataset, error) {
 		return decodeMAT(bytes.NewReader(matBagsFile([3][]byte{x, both, second}, [3][]byte{x, both, truth})), "other.mat",
-			Options{})
+			Reading{})
 	}
 	for want, truth := range map[int][]byte{2: matDoubles("", 1, 3, 0, 0, 1), -1: matDoubles("", 1, 3, 0, 0, 0),
 		0: matDoubles("", 1, 1, 1)} {

@@ -25,7 +25,7 @@ func TestNPZWithoutCandidates(t *testing.T) {
 	z.zip.Close()
 	read := func(classes ...string) (*data.Dataset, error) {
 		return decodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), "bags.npz",
-			Options{Columns: Columns{ModelClasses: classes}})
+			Reading{Columns: Columns{ModelClasses: classes}})
 	}
 	got, err := read("x", "y", "z")
 	if err != nil || !slices.Equal(got.Candidates, []uint8{0, 1, 0, 1, 1, 1, 0, 0, 1}) ||
@@ -34,7 +34,7 @@ func TestNPZWithoutCandidates(t *testing.T) {
 	}
 	one := "bag,label,candidates,f1\na,y,,1\n"
 	if got, err := decodeCSV(strings.NewReader(one), "one.csv",
-		Options{Columns: Columns{ModelClasses: []string{"x", "y"}}}); err != nil ||
+		Reading{Columns: Columns{ModelClasses: []string{"x", "y"}}}); err != nil ||
 		!slices.Equal(got.TrueNames(0), []string{"y"}) {
 		t.Errorf("one bag with a label: %v, %+v", err, got)
 	}
@@ -61,12 +61,12 @@ func TestKnownLabels(t *testing.T) {
 	z.ints(keyOffsets, d.Offsets)
 	z.ints(keyLabels, d.Labels)
 	z.zip.Close()
-	got, err := decodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), "bags.npz", Options{Labels: KnownLabels})
+	got, err := decodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), "bags.npz", Reading{Labels: KnownLabels})
 	if err != nil || !slices.Equal(got.Candidates, []uint8{1, 0, 0, 0, 0, 1, 0, 1, 0}) || got.Classes != 3 {
 		t.Errorf("%v, %+v", err, got)
 	}
 	text := "bag,label,candidates,f1\na,x,x y,1\na,,,2\nb,y,x y,1\n"
-	got, err = decodeCSV(strings.NewReader(text), "bags.csv", Options{Labels: KnownLabels})
+	got, err = decodeCSV(strings.NewReader(text), "bags.csv", Reading{Labels: KnownLabels})
 	if err != nil || !slices.Equal(got.Candidates, []uint8{1, 0, 0, 1}) || !slices.Equal(got.Labels, []int{0, 1}) {
 		t.Errorf("%v, %+v", err, got)
 	}
@@ -76,7 +76,7 @@ func TestKnownLabels(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := decodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), "bags.npz",
-		Options{Labels: KnownLabels}); err == nil || !strings.Contains(err.Error(),
+		Reading{Labels: KnownLabels}); err == nil || !strings.Contains(err.Error(),
 		"bag 2 has the label -1 of 3 classes, but data.labels is known") {
 		t.Error(err)
 	}
@@ -91,17 +91,17 @@ func TestMultiLabels(t *testing.T) {
 		if err := Write(&b, d, name); err != nil {
 			t.Fatal(err)
 		}
-		read := func(o Options) (*data.Dataset, error) {
+		read := func(o Reading) (*data.Dataset, error) {
 			if name == "bags.npz" {
 				return decodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), name, o)
 			}
 			return decodeCSV(bytes.NewReader(b.Bytes()), name, o)
 		}
-		got, err := read(Options{Labels: MultiLabels})
+		got, err := read(Reading{Labels: MultiLabels})
 		if err != nil || !got.Multi || got.Hash() != d.Hash() {
 			t.Errorf("%s: %v, %+v", name, err, got)
 		}
-		if _, err := read(Options{}); err == nil {
+		if _, err := read(Reading{}); err == nil {
 			t.Errorf("%s: sets of labels are read as one label", name)
 		}
 	}
@@ -114,7 +114,7 @@ func TestMultiLabels(t *testing.T) {
 		"bag,label,f1\na,,1\nb,,1\n":          {false, []uint8{1, 1, 1, 1, 1, 1}},
 		"bag,f1\na,1\nb,1\n":                  {false, []uint8{1, 1, 1, 1, 1, 1}},
 	} {
-		got, err := decodeCSV(strings.NewReader(text), "bags.csv", Options{Labels: MultiLabels, Columns: classes})
+		got, err := decodeCSV(strings.NewReader(text), "bags.csv", Reading{Labels: MultiLabels, Columns: classes})
 		if err != nil || got.Multi != want.multi || !slices.Equal(got.Candidates, want.labels) {
 			t.Errorf("%q: %v, %+v", text, err, got)
 		}
@@ -127,7 +127,7 @@ func TestMultiLabels(t *testing.T) {
 		"bag,label,f1\na,x,1\nb,,2\n":           "the number of classes is 1",
 		"# classes: x y\nbag,label,f1\na,x,1\n": `class "y" has no examples: it is a label of no bag`,
 	} {
-		if _, err := decodeCSV(strings.NewReader(text), "bags.csv", Options{Labels: MultiLabels}); err == nil ||
+		if _, err := decodeCSV(strings.NewReader(text), "bags.csv", Reading{Labels: MultiLabels}); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
@@ -138,7 +138,7 @@ func TestMultiLabels(t *testing.T) {
 func TestGroups(t *testing.T) {
 	d := datatest.Small()
 	d.Groups, d.GroupName = []string{"p 1", "p,2", "p 1"}, "patient"
-	for name, o := range map[string]Options{"bags.npz": {},
+	for name, o := range map[string]Reading{"bags.npz": {},
 		"bags.csv": {Columns: Columns{Roles: Roles{Group: "patient"}}}} {
 		var b bytes.Buffer
 		if err := Write(&b, d, name); err != nil {
@@ -160,7 +160,7 @@ func TestGroups(t *testing.T) {
 		"bag,label,candidates,patient,f1\na,x,x y,p,1\nb,y,x y,,1\n":           `bag 2 ("b") has no group: the column patient is empty`,
 		"bag,label,candidates,f1\na,x,x y,1\nb,y,x y,1\n":                      `the header has no column "patient"`,
 	} {
-		_, err := decodeCSV(strings.NewReader(text), "bags.csv", Options{Columns: Columns{Roles: Roles{Group: "patient"}}})
+		_, err := decodeCSV(strings.NewReader(text), "bags.csv", Reading{Columns: Columns{Roles: Roles{Group: "patient"}}})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}

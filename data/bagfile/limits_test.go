@@ -57,7 +57,7 @@ func TestCSVBombs(t *testing.T) {
 		"candidates": {"bag,label,candidates,f1\n1,c1," + classes.String() + ",1\n", "more than 65536 classes"},
 	} {
 		began := time.Now()
-		_, err := decodeCSV(strings.NewReader(c.text), "bomb.csv", Options{})
+		_, err := decodeCSV(strings.NewReader(c.text), "bomb.csv", Reading{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}

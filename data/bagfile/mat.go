@@ -33,7 +33,7 @@ import (
 //
 // The names of classes are the numbers in the file: "1", "2", ...
 
-func decodeMAT(r io.Reader, path string, o Options) (*data.Dataset, error) {
+func decodeMAT(r io.Reader, path string, o Reading) (*data.Dataset, error) {
 	vars, err := rawfile.ReadMAT(r, o.MaxBytes.Exceeded("the file"))
 	if err != nil {
 		return nil, diag.Errorf(diag.Pos{File: path}, "%v", err)
@@ -46,7 +46,7 @@ func decodeMAT(r io.Reader, path string, o Options) (*data.Dataset, error) {
 }
 
 // bagsOfVariables finds the cell array of bags and turns it into a set.
-func bagsOfVariables(vars []*rawfile.MATArray, path string, o Options) (*data.Dataset, error) {
+func bagsOfVariables(vars []*rawfile.MATArray, path string, o Reading) (*data.Dataset, error) {
 	table, err := findBags(vars)
 	if err != nil {
 		return nil, err

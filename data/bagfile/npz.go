@@ -39,7 +39,7 @@ const (
 )
 
 // decodeNPZ reads the arrays above and ignores others.
-func decodeNPZ(r io.ReaderAt, size int64, path string, o Options) (*data.Dataset, error) {
+func decodeNPZ(r io.ReaderAt, size int64, path string, o Reading) (*data.Dataset, error) {
 	archive, err := zip.NewReader(r, size)
 	start := make([]byte, len(npyMagic))
 	n, _ := r.ReadAt(start, 0)
@@ -83,7 +83,7 @@ type npzReader struct {
 }
 
 // dataset reads all arrays and records all errors.
-func (z *npzReader) dataset(o Options) *data.Dataset {
+func (z *npzReader) dataset(o Reading) *data.Dataset {
 	d := &data.Dataset{}
 	var shape, candidates []int // of the instances and of the matrix of candidates or labels
 	var ranges precision

@@ -67,7 +67,7 @@ func TestLossInFloat32(t *testing.T) {
 		"float32.npz": nil, "plain.npy.csv": nil,
 	} {
 		path := filepath.Join(dir, file)
-		d, err := OpenWith(path, Options{Labels: KnownLabels})
+		d, err := OpenWith(path, Reading{Labels: KnownLabels})
 		if err != nil {
 			t.Error(err)
 			continue
@@ -93,7 +93,7 @@ func TestLossInMAT(t *testing.T) {
 	a, b := bag(1, 1, 2, 1699999998.1, 1700000003.9), bag(2, 3, 1700000001)
 	table := &rawfile.MATArray{Name: "data", Class: rawfile.MATCell, Dims: []int{2, 2}, Cells: []*rawfile.MATArray{a[0],
 		b[0], a[1], b[1]}}
-	d, err := bagsOfVariables([]*rawfile.MATArray{table}, "a.mat", Options{})
+	d, err := bagsOfVariables([]*rawfile.MATArray{table}, "a.mat", Reading{})
 	if err != nil {
 		t.Fatal(err)
 	}

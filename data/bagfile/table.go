@@ -250,7 +250,7 @@ func (c *csvReader) openFiles(d *data.Dataset, files Files) error {
 type fileStore struct {
 	files []instanceFile
 	first []int             // [bags+1] the files of bag i are files[first[i]:first[i+1]]
-	moved map[string]string // Options.Copies
+	moved map[string]string // Reading.Copies
 
 	mu     sync.Mutex
 	opened memory.Cache[string, *arrayFile]

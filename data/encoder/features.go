@@ -27,7 +27,7 @@ type Images struct {
 
 // OpenImages opens a dataset of images for an encoder, see imagebags.OpenTiles. It has the same hash
 // as the features that Encode computes from it.
-func OpenImages(paths []string, e *contract.Encoder, o bagfile.Options) (*data.Dataset, error) {
+func OpenImages(paths []string, e *contract.Encoder, o bagfile.Reading) (*data.Dataset, error) {
 	images, err := imagebags.OpenTiles(paths, e.Size, o)
 	if err != nil {
 		return nil, err

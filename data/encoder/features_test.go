@@ -42,7 +42,7 @@ func TestCacheOfSizes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		images, err := encoder.OpenImages([]string{tiles}, &e.Meta, bagfile.Options{})
+		images, err := encoder.OpenImages([]string{tiles}, &e.Meta, bagfile.Reading{})
 		if err != nil {
 			t.Fatal(err)
 		}

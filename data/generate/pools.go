@@ -37,7 +37,7 @@ func (p *instancePool) split(parts int, seed uint64) []*instancePool {
 }
 
 // checkSize returns an error if the pool is too small for a bag.
-func (p *instancePool) checkSize(o Options) error {
+func (p *instancePool) checkSize(o Design) error {
 	what := "the source"
 	if o.Pools > 0 {
 		what = fmt.Sprintf("one of %s", diag.Count(o.Pools, "pool"))

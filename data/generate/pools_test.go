@@ -61,7 +61,7 @@ func TestSharedInstances(t *testing.T) {
 		{"mnist-mipl", 0, "4 %", "34 %"},
 		{"fmnist-mipl", 0, "3 %", "34 %"},
 	} {
-		d, err := Synth(c.set, Options{Source: dir, Seed: 1, Positives: c.positive})
+		d, err := Synth(c.set, Design{Source: dir, Seed: 1, Positives: c.positive})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
 // With pools, no instance of a test bag is in a training bag.
 func TestPools(t *testing.T) {
 	dir := testsupport.Data(t, ".", "docs/paper-data.md says what is in it")
-	ten, err := Synth("birdsong-mipl", Options{Source: dir, Seed: 1, Pools: 8})
+	ten, err := Synth("birdsong-mipl", Design{Source: dir, Seed: 1, Pools: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestSplitsOfPoolsDiffer(t *testing.T) {
 
 func TestPoolErrors(t *testing.T) {
 	dir := testsupport.Data(t, ".", "docs/paper-data.md says what is in it")
-	for want, o := range map[string]Options{
+	for want, o := range map[string]Design{
 		"class HETH has 1 instance in one of 20 pools, but a bag may need 3": {Pools: 20},
 		"8 pools for 5 bags of each class":                                   {Pools: 8, Bags: 65},
 	} {
@@ -132,7 +132,7 @@ func TestPoolErrors(t *testing.T) {
 		}
 	}
 	for _, set := range []string{PrototypeSet, "sival6-mipl"} {
-		if err := (Options{Pools: 2}).Check(set); err == nil || !strings.Contains(err.Error(), "pools") {
+		if err := (Design{Pools: 2}).Check(set); err == nil || !strings.Contains(err.Error(), "pools") {
 			t.Errorf("%s: %v", set, err)
 		}
 	}

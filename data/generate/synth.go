@@ -17,10 +17,10 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// Options are the settings of a generated dataset. A zero value selects the default of the set, see
+// Design says what a generated dataset looks like. A zero value selects the default of the set, see
 // synthSets and DefaultPrototypes. Files of experiments contain them as JSON in plans and in the
 // hashes of cached datasets: do not change names or order.
-type Options struct {
+type Design struct {
 	Source string        `json:"-"` // folder of labelled instances with mnist, fashion-mnist, mil/birdsong and mil/sival6
 	Limit  rawfile.Limit `json:"-"` // for reading the source
 	Seed   uint64        `json:"-"`
@@ -59,10 +59,10 @@ type instancePool struct {
 
 // synthSet is a row of the table of datasets.
 type synthSet struct {
-	defaults Options
+	defaults Design
 	sources  []string // files in Source, slash-separated
-	pool     func(Options) (*instancePool, error)
-	draw     func(string, Options) (*data.Dataset, error) // for datasets with the bags of the source
+	pool     func(Design) (*instancePool, error)
+	draw     func(string, Design) (*data.Dataset, error) // for datasets with the bags of the source
 }
 
 // positives is the share of positive instances, about three per bag. The paper does not publish it.
@@ -75,24 +75,24 @@ const positives = 0.07
 // FMNIST-MIPL as on its means; in the paper they are far worse.
 var synthSets = map[string]synthSet{
 	"mnist-mipl": {
-		defaults: Options{Bags: 500, R: new(1), Positives: positives, MinSize: 35, MaxSize: 48, Classes: []string{"0", "2",
+		defaults: Design{Bags: 500, R: new(1), Positives: positives, MinSize: 35, MaxSize: 48, Classes: []string{"0", "2",
 			"4", "6", "8"}},
 		sources: idxFiles(mnist.folder),
 		pool:    mnist.pool,
 	},
 	"fmnist-mipl": {
-		defaults: Options{Bags: 500, R: new(1), Positives: positives, MinSize: 35, MaxSize: 48, Classes: []string{"1", "3",
+		defaults: Design{Bags: 500, R: new(1), Positives: positives, MinSize: 35, MaxSize: 48, Classes: []string{"1", "3",
 			"5", "7", "9"}},
 		sources: idxFiles(fashionMNIST.folder),
 		pool:    fashionMNIST.pool,
 	},
 	"birdsong-mipl": {
-		defaults: Options{Bags: 1300, R: new(1), Positives: positives, MinSize: 32, MaxSize: 42, Classes: birdNames},
+		defaults: Design{Bags: 1300, R: new(1), Positives: positives, MinSize: 32, MaxSize: 42, Classes: birdNames},
 		sources:  []string{birdsongFile},
 		pool:     birdsongPool,
 	},
 	"sival6-mipl": {
-		defaults: Options{Bags: 360, R: new(1), Classes: []string{"4", "7", "10", "13", "16", "20"}},
+		defaults: Design{Bags: 360, R: new(1), Classes: []string{"4", "7", "10", "13", "16", "20"}},
 		sources:  []string{sivalFile},
 		draw:     drawSIVAL,
 	},
@@ -114,7 +114,7 @@ func Sources(set, folder string) []string {
 // the bag. R false positive labels are drawn uniformly from the other classes. The name is that of
 // the set and r, e.g. mnist-mipl-r1. The result depends only on the source and the options. With
 // o.Pools, SplitPools draws splits whose parts share no instance.
-func Synth(set string, o Options) (*data.Dataset, error) {
+func Synth(set string, o Design) (*data.Dataset, error) {
 	if err := o.Check(set); err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func Synth(set string, o Options) (*data.Dataset, error) {
 }
 
 // Check returns an error for an unknown dataset and for settings that it does not use.
-func (o Options) Check(set string) error {
+func (o Design) Check(set string) error {
 	if err := diag.CheckWord("the set", set, Sets); err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (o Options) Check(set string) error {
 	return nil
 }
 
-func (o Options) orDefaults(d Options) Options {
+func (o Design) orDefaults(d Design) Design {
 	o.Bags, o.R, o.Positives = cmp.Or(o.Bags, d.Bags), cmp.Or(o.R, d.R), cmp.Or(o.Positives, d.Positives)
 	o.MinSize, o.MaxSize = cmp.Or(o.MinSize, d.MinSize), cmp.Or(o.MaxSize, d.MaxSize)
 	if len(o.Classes) == 0 {
@@ -171,7 +171,7 @@ func (o Options) orDefaults(d Options) Options {
 }
 
 // prototypes returns the options for Prototypes.
-func (o Options) prototypes() PrototypeOptions {
+func (o Design) prototypes() PrototypeOptions {
 	d := DefaultPrototypes
 	return PrototypeOptions{
 		Bags: cmp.Or(o.Bags, d.Bags), Classes: cmp.Or(o.ClassCount, len(o.Classes), d.Classes), Features: cmp.Or(o.Features,
@@ -184,7 +184,7 @@ func (o Options) prototypes() PrototypeOptions {
 
 // check checks the values. mixture is false for datasets with the bags of the source, whose sizes
 // are fixed.
-func (o Options) check(name string, mixture bool) error {
+func (o Design) check(name string, mixture bool) error {
 	var faults diag.List
 	k := len(o.Classes)
 	if k < 2 {
@@ -209,7 +209,7 @@ func (o Options) check(name string, mixture bool) error {
 	return faults.Err()
 }
 
-func drawBags(name string, pool *instancePool, o Options) (*data.Dataset, error) {
+func drawBags(name string, pool *instancePool, o Design) (*data.Dataset, error) {
 	pools := []*instancePool{pool}
 	if o.Pools > 0 {
 		pools = pool.split(o.Pools, o.Seed)

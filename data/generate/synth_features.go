@@ -30,7 +30,7 @@ const (
 
 // birdsongPool reads mil/birdsong. Segments with a species are positives of that species, segments
 // without one are negatives. Segments of other species are not used.
-func birdsongPool(o Options) (*instancePool, error) {
+func birdsongPool(o Design) (*instancePool, error) {
 	classes, err := classNumbers(o.Classes, birdNames, 1)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func birdsongPool(o Options) (*instancePool, error) {
 // drawSIVAL uses the bags of mil/sival6 (60 images for each of six objects, 31 or 32 segments of 30
 // features per bag) and draws only the candidate sets. o.Bags is the number of bags to use, the
 // same for each class.
-func drawSIVAL(name string, o Options) (*data.Dataset, error) {
+func drawSIVAL(name string, o Design) (*data.Dataset, error) {
 	classes, err := classNumbers(o.Classes, sivalNames, 0)
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ var (
 // pool reads the 60,000 training images of MNIST or Fashion-MNIST. The requested classes are the
 // positives, all others the negatives. The pixels are scaled as in torchvision's examples: results
 // near the published ones need it, and the authors' programs read scaled pixels.
-func (s imageSource) pool(o Options) (*instancePool, error) {
+func (s imageSource) pool(o Design) (*instancePool, error) {
 	classes, err := classNumbers(o.Classes, s.names, 0)
 	if err != nil {
 		return nil, err

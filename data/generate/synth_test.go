@@ -114,11 +114,11 @@ func TestPrototypeErrors(t *testing.T) {
 }
 
 func TestNamedPrototypes(t *testing.T) {
-	plain, err := Synth(PrototypeSet, Options{ClassCount: 2, Bags: 10})
+	plain, err := Synth(PrototypeSet, Design{ClassCount: 2, Bags: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
-	named, err := Synth(PrototypeSet, Options{Classes: []string{"cat", "dog"}, Bags: 10})
+	named, err := Synth(PrototypeSet, Design{Classes: []string{"cat", "dog"}, Bags: 10})
 	if err != nil || !slices.Equal(named.AllClassNames(), []string{"cat", "dog"}) ||
 		!slices.Equal(named.Instances, plain.Instances) {
 		t.Errorf("%v, %v", named, err)
@@ -128,25 +128,25 @@ func TestNamedPrototypes(t *testing.T) {
 func TestSynthErrors(t *testing.T) {
 	for _, c := range []struct {
 		set  string
-		o    Options
+		o    Design
 		want string
 	}{
-		{"mnist-mipil", Options{}, `did you mean "mnist-mipl"`},
-		{"mnist-mipl", Options{R: new(5)}, "0 to 4 are possible with 5 classes"},
-		{"mnist-mipl", Options{Bags: 501}, "501 bags cannot be the same number"},
-		{"mnist-mipl", Options{Classes: []string{"1"}}, "at least 2 are needed"},
-		{"mnist-mipl", Options{Classes: []string{"1", "eleven"}}, `no class "eleven"`},
-		{"mnist-mipl", Options{Classes: []string{"1", "1"}}, "is requested twice"},
-		{"mnist-mipl", Options{Classes: digitNames}, "no class remains for the negative"},
-		{"fmnist-mipl", Options{Source: "no-such-folder"}, "no such file"},
-		{"birdsong-mipl", Options{Source: "no-such-folder"}, "no such file"},
-		{"sival6-mipl", Options{Source: "no-such-folder"}, "no such file"},
-		{"birdsong-mipl", Options{Positives: 1.5}, "above 0 and at most 1"},
-		{"sival6-mipl", Options{Positives: 0.5}, "the bags of sival6-mipl are those of the source"},
-		{"sival6-mipl", Options{MaxSize: 5}, "the bags of sival6-mipl are those of the source"},
-		{PrototypeSet, Options{Classes: []string{"a", "b"}, ClassCount: 2}, "exclude their number"},
-		{PrototypeSet, Options{Classes: []string{"a", "a"}, Bags: 10}, `are both named "a"`},
-		{"mnist-mipl", Options{Noise: new(0.0)}, "noise and a number of classes are settings of prototypes"},
+		{"mnist-mipil", Design{}, `did you mean "mnist-mipl"`},
+		{"mnist-mipl", Design{R: new(5)}, "0 to 4 are possible with 5 classes"},
+		{"mnist-mipl", Design{Bags: 501}, "501 bags cannot be the same number"},
+		{"mnist-mipl", Design{Classes: []string{"1"}}, "at least 2 are needed"},
+		{"mnist-mipl", Design{Classes: []string{"1", "eleven"}}, `no class "eleven"`},
+		{"mnist-mipl", Design{Classes: []string{"1", "1"}}, "is requested twice"},
+		{"mnist-mipl", Design{Classes: digitNames}, "no class remains for the negative"},
+		{"fmnist-mipl", Design{Source: "no-such-folder"}, "no such file"},
+		{"birdsong-mipl", Design{Source: "no-such-folder"}, "no such file"},
+		{"sival6-mipl", Design{Source: "no-such-folder"}, "no such file"},
+		{"birdsong-mipl", Design{Positives: 1.5}, "above 0 and at most 1"},
+		{"sival6-mipl", Design{Positives: 0.5}, "the bags of sival6-mipl are those of the source"},
+		{"sival6-mipl", Design{MaxSize: 5}, "the bags of sival6-mipl are those of the source"},
+		{PrototypeSet, Design{Classes: []string{"a", "b"}, ClassCount: 2}, "exclude their number"},
+		{PrototypeSet, Design{Classes: []string{"a", "a"}, Bags: 10}, `are both named "a"`},
+		{"mnist-mipl", Design{Noise: new(0.0)}, "noise and a number of classes are settings of prototypes"},
 	} {
 		if _, err := Synth(c.set, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("Synth(%s, %+v): %v, want %q", c.set, c.o, err, c.want)
@@ -169,7 +169,7 @@ func TestPaperSets(t *testing.T) {
 		{"sival6-mipl", 3, 360, 30, 6, 31.69, 0.01},
 	} {
 		t.Run(c.set, func(t *testing.T) {
-			d, err := Synth(c.set, Options{Source: dir, R: &c.r, Seed: 1})
+			d, err := Synth(c.set, Design{Source: dir, R: &c.r, Seed: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -195,11 +195,11 @@ func TestPaperSets(t *testing.T) {
 			if c.dim == 784 {
 				return // same code; reading the images twice more would take seconds
 			}
-			again, err := Synth(c.set, Options{Source: dir, R: &c.r, Seed: 1})
+			again, err := Synth(c.set, Design{Source: dir, R: &c.r, Seed: 1})
 			if err != nil || again.Hash() != s.Hash {
 				t.Errorf("the same seed gives a different set (%v)", err)
 			}
-			other, err := Synth(c.set, Options{Source: dir, R: &c.r, Seed: 2})
+			other, err := Synth(c.set, Design{Source: dir, R: &c.r, Seed: 2})
 			if err != nil || other.Hash() == s.Hash {
 				t.Errorf("another seed gives the same set (%v)", err)
 			}
@@ -219,7 +219,7 @@ func TestImagesAreScaled(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		writeTwoPixelImages(t, filepath.Join(dir, c.folder), 10)
-		d, err := Synth(set, Options{Source: dir, R: new(0), MinSize: 2, MaxSize: 2, Bags: 5})
+		d, err := Synth(set, Design{Source: dir, R: new(0), MinSize: 2, MaxSize: 2, Bags: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +253,7 @@ func writeTwoPixelImages(t *testing.T, dir string, n int) {
 // Classes can be chosen by name and by number.
 func TestSynthClasses(t *testing.T) {
 	dir := testsupport.Data(t, ".", "docs/paper-data.md says what is in it")
-	d, err := Synth("birdsong-mipl", Options{Source: dir, Bags: 30, Classes: []string{"HAFL", "2", "brcr"}, R: new(0)})
+	d, err := Synth("birdsong-mipl", Design{Source: dir, Bags: 30, Classes: []string{"HAFL", "2", "brcr"}, R: new(0)})
 	if err != nil {
 		t.Fatal(err)
 	}

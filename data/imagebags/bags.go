@@ -15,8 +15,8 @@ import (
 	"github.com/miplc/miplc/internal/workers"
 )
 
-// Options are the options of Bags.
-type Options struct {
+// Cutting says how Bags cuts images into instances.
+type Cutting struct {
 	Generator Generator
 	Resize    Size // size of every image before the generator runs
 	Workers   int  // number of images processed at once; 0: one per processor
@@ -32,7 +32,7 @@ type Options struct {
 // Images without a class (see Image) give bags without classes and candidates, which a model can
 // predict. crowd.Attach adds candidates. A source has either only images with a class or only images
 // without.
-func Bags(ctx context.Context, s *Sources, o Options) (*data.Dataset, error) {
+func Bags(ctx context.Context, s *Sources, o Cutting) (*data.Dataset, error) {
 	if err := errors.Join(o.Generator.Check(), o.Resize.Check()); err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func classesOf(images []Image) ([]string, error) {
 }
 
 // generate runs the generator on the images in parallel.
-func generate(ctx context.Context, images []Image, o Options) ([]bag, error) {
+func generate(ctx context.Context, images []Image, o Cutting) ([]bag, error) {
 	bags, faults := make([]bag, len(images)), make([]error, len(images))
 	var lock sync.Mutex
 	done := 0
@@ -126,7 +126,7 @@ type bag struct {
 	coords    []float32 // nil unless the generator is a locator
 }
 
-func (o Options) bag(m Image) (b bag, err error) {
+func (o Cutting) bag(m Image) (b bag, err error) {
 	pixels, err := m.Read(o.Resize, o.Limits)
 	if err != nil {
 		return b, err

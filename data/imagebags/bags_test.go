@@ -104,7 +104,7 @@ func TestBags(t *testing.T) {
 				t.Fatal(err)
 			}
 			calls := 0
-			d, err := Bags(context.Background(), s, Options{
+			d, err := Bags(context.Background(), s, Cutting{
 				Generator: SIFT{Patch: 32, Step: 16, Sigma: 1}, Workers: workers,
 				Progress: func(done, total int) {
 					if calls++; done != calls || total != 4 {
@@ -226,7 +226,7 @@ func TestBadSources(t *testing.T) {
 			s, err := FindImages([]string{dir}, Limits{})
 			if err == nil {
 				defer s.Close()
-				_, err = Bags(context.Background(), s, Options{Generator: DefaultSIFT})
+				_, err = Bags(context.Background(), s, Cutting{Generator: DefaultSIFT})
 			}
 			if err == nil {
 				t.Fatal("no error")
@@ -278,7 +278,7 @@ func TestBombs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := Bags(context.Background(), s, Options{Generator: DefaultRow}); err == nil ||
+	if _, err := Bags(context.Background(), s, Cutting{Generator: DefaultRow}); err == nil ||
 		!strings.Contains(err.Error(), "claims 60000x60000 pixels, more than the limit of 25000000") {
 		t.Errorf("a huge picture: %v", err)
 	}
@@ -291,7 +291,7 @@ func TestBombs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer z.Close()
-	if _, err := Bags(context.Background(), z, Options{Generator: DefaultRow,
+	if _, err := Bags(context.Background(), z, Cutting{Generator: DefaultRow,
 		Limits: Limits{FileBytes: 1 << 20}}); err == nil ||
 		!strings.Contains(err.Error(), "unpacks to more than the limit of 1048576 bytes") {
 		t.Errorf("a file of zeros: %v", err)
@@ -305,7 +305,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	defer s.Close()
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err = Bags(ctx, s, Options{Generator: DefaultRow, Workers: 1, Progress: func(int, int) { cancel() }})
+	_, err = Bags(ctx, s, Cutting{Generator: DefaultRow, Workers: 1, Progress: func(int, int) { cancel() }})
 	if err != context.Canceled {
 		t.Errorf("got %v", err)
 	}
@@ -343,7 +343,7 @@ func TestFalseCandidates(t *testing.T) {
 	}
 	defer s.Close()
 	draw := func(g Generator, r int, seed uint64) []uint8 {
-		d, err := Bags(context.Background(), s, Options{Generator: g})
+		d, err := Bags(context.Background(), s, Cutting{Generator: g})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -371,7 +371,7 @@ func TestFalseCandidates(t *testing.T) {
 		t.Error("the candidates do not depend on the seed")
 	}
 	draw(DefaultRow, 0, 1)
-	d, err := Bags(context.Background(), s, Options{Generator: DefaultRow})
+	d, err := Bags(context.Background(), s, Cutting{Generator: DefaultRow})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -393,7 +393,7 @@ func TestRealTiles(t *testing.T) {
 	counts := map[string][2]float64{"row": {8, 9}, "sbn": {9, 15}, "kmeansseg": {4.3, 6}, "sift": {25, 128}}
 	for _, g := range defaults {
 		name, want := g.Name(), counts[g.Name()]
-		d, err := Bags(context.Background(), s, Options{Generator: g})
+		d, err := Bags(context.Background(), s, Cutting{Generator: g})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -134,7 +134,7 @@ func (r Recipe) FeatureNames() []string {
 
 // Open makes a bag of each image, for a model with the given classes. Sources are images, folders and
 // archives. The folder of an image names its true class, if the model has this class.
-func (r Recipe) Open(ctx context.Context, sources []string, o bagfile.Options) (*data.Dataset, error) {
+func (r Recipe) Open(ctx context.Context, sources []string, o bagfile.Reading) (*data.Dataset, error) {
 	s, err := FindImages(sources, Limits{})
 	if err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (r Recipe) Open(ctx context.Context, sources []string, o bagfile.Options) (
 		folders[i] = m.Class
 	}
 	s.ForgetClasses()
-	d, err := Bags(ctx, s, Options{Generator: r.Generator, Resize: r.Resize})
+	d, err := Bags(ctx, s, Cutting{Generator: r.Generator, Resize: r.Resize})
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ type tile struct {
 // It reads all files once for their hashes. The class of a bag in a folder is its only candidate.
 // Bags without a class have all classes of o.Columns.Classes as candidates. The dataset has the
 // store *Tiles. Archives stay open.
-func OpenTiles(paths []string, side int, o bagfile.Options) (*data.Dataset, error) {
+func OpenTiles(paths []string, side int, o bagfile.Reading) (*data.Dataset, error) {
 	t := &Tiles{side: side}
 	d, err := t.read(paths, o)
 	if err != nil {
@@ -65,7 +65,7 @@ func OpenTiles(paths []string, side int, o bagfile.Options) (*data.Dataset, erro
 	return d, nil
 }
 
-func (t *Tiles) read(paths []string, o bagfile.Options) (*data.Dataset, error) {
+func (t *Tiles) read(paths []string, o bagfile.Reading) (*data.Dataset, error) {
 	if !slices.ContainsFunc(paths, func(p string) bool { return !isImage(p) }) {
 		return t.images(paths, o)
 	}
@@ -98,7 +98,7 @@ func (t *Tiles) read(paths []string, o bagfile.Options) (*data.Dataset, error) {
 func (t *Tiles) shape() []int { return []int{3, t.side, t.side} }
 
 // folders reads the bags of a folder or archive.
-func (t *Tiles) folders(root string, o bagfile.Options) (*data.Dataset, error) {
+func (t *Tiles) folders(root string, o bagfile.Reading) (*data.Dataset, error) {
 	s, err := FindImages([]string{root}, Limits{})
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (t *Tiles) folders(root string, o bagfile.Options) (*data.Dataset, error) {
 }
 
 // images makes one bag of images.
-func (t *Tiles) images(paths []string, o bagfile.Options) (*data.Dataset, error) {
+func (t *Tiles) images(paths []string, o bagfile.Reading) (*data.Dataset, error) {
 	s, err := FindImages(paths, Limits{})
 	if err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ const Stored = -1
 // Synth describes a generated dataset: its name in package generate and its settings.
 type Synth struct {
 	Set schema.Str `json:"-"`
-	generate.Options
+	generate.Design
 	Seed int `json:"seed"`
 
 	noise schema.Float

@@ -154,7 +154,7 @@ const NoSnapshots = "attention records scores of the test bags during training, 
 	"bags are evaluated once, at the end"
 
 func (c *checker) synthRules(s *Synth) {
-	if err := s.Options.Check(s.Set.V); err != nil {
+	if err := s.Design.Check(s.Set.V); err != nil {
 		c.add(s.Set.Pos, "%v", err)
 	}
 }

@@ -24,7 +24,7 @@ import (
 // columns named like other measures. data and r may be missing if the experiment has only one of them.
 // A line with a text in the column error is left out, and other columns are ignored: results.csv of a
 // report has this form. The learners must not be in the experiment, and the splits must.
-func (r *Report) Add(path string) error {
+func (r *Document) Add(path string) error {
 	f, _, err := fileio.Open(path)
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func (r *Report) Add(path string) error {
 const maxAdded = 64 << 20
 
 // add is Add from a reader.
-func (r *Report) add(from io.Reader, path string) error {
+func (r *Document) add(from io.Reader, path string) error {
 	rows, err := rawfile.NewCSV(from, path, maxAdded, "learner,data,r,split,accuracy")
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (r *Report) add(from io.Reader, path string) error {
 
 // addition is the state of reading one file of results.
 type addition struct {
-	report *Report
+	report *Document
 	own    int // number of learners before the file
 	rows   *rawfile.CSV
 	splits map[definition.Coord]map[int]float64
@@ -85,7 +85,7 @@ type addition struct {
 
 // plannedSplits returns the splits of each dataset and r in the plan, with their ratios of test to
 // training bags; 0: unknown.
-func (r *Report) plannedSplits() map[definition.Coord]map[int]float64 {
+func (r *Document) plannedSplits() map[definition.Coord]map[int]float64 {
 	planned := map[definition.Coord]map[int]float64{}
 	for _, cell := range r.Plan.Cells {
 		on := definition.Coord{Data: cell.Data, R: cell.R}
@@ -212,7 +212,7 @@ func setNames(sets []experiment.SetFacts) (names []string) {
 }
 
 // addResult adds a result of another program. splits are the planned splits of its dataset and r.
-func (r *Report) addResult(result *experiment.Result, splits map[int]float64) {
+func (r *Document) addResult(result *experiment.Result, splits map[int]float64) {
 	e, at := r.Experiment, result.AllSplits()
 	if e.Learner(at.Learner) == nil {
 		name := schema.Str{V: at.Learner}

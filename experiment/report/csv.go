@@ -14,7 +14,7 @@ import (
 
 // csv returns a table for other programs, with one line per done or failed cell, in the order of the
 // plan. Values that do not exist are empty.
-func (r *Report) csv() []byte {
+func (r *Document) csv() []byte {
 	var text bytes.Buffer
 	w := csv.NewWriter(&text)
 	header := []string{"data", "r", "learner", "variant", "split", "setting", "train_bags", "test_bags", "train_accuracy",
@@ -30,7 +30,7 @@ func (r *Report) csv() []byte {
 }
 
 // availableMeasures returns the names of the measures that at least one cell has, in the order of all measures.
-func (r *Report) availableMeasures() (names []string) {
+func (r *Document) availableMeasures() (names []string) {
 	for _, name := range measure.Names() {
 		for i := range r.cells {
 			if valueOf(measure.Find(name), &r.cells[i]) != nil {

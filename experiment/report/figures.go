@@ -25,7 +25,7 @@ type figure struct {
 
 // splitsFigure draws the measure on each split, one panel per dataset and r, one row per learner and one for the
 // baseline.
-func (r *Report) splitsFigure(it *definition.Item) ([]figure, error) {
+func (r *Document) splitsFigure(it *definition.Item) ([]figure, error) {
 	var panels []plot.CurvePanel
 	sets, baseline := r.datasets(it), false
 	for _, s := range sets {
@@ -65,7 +65,7 @@ func splitsOf(name string, values map[int]float64) plot.Curve {
 
 // attentionFigures draws the histograms of attention scores over epochs, learners below each other,
 // one figure for every dataset and r (the paper's Figure 3). The scores of all splits are added.
-func (r *Report) attentionFigures(it *definition.Item) ([]figure, error) {
+func (r *Document) attentionFigures(it *definition.Item) ([]figure, error) {
 	var list []figure
 	for _, s := range r.datasets(it) {
 		for i, falseLabels := range s.r {
@@ -97,7 +97,7 @@ func setTitle(f experiment.SetFacts) string {
 }
 
 // scores adds the histograms of all splits, in the order of the epochs.
-func (r *Report) scores(at definition.Coord) []plot.ScoreCounts {
+func (r *Document) scores(at definition.Coord) []plot.ScoreCounts {
 	sums := map[int]*plot.ScoreCounts{}
 	for _, result := range r.results[at] {
 		for _, h := range result.Attention {
@@ -128,7 +128,7 @@ func plus(a, b []int) []int {
 
 // rFigure draws the measure over r, one panel per dataset, one curve per learner (the paper's Figure
 // 4).
-func (r *Report) rFigure(it *definition.Item) ([]figure, error) {
+func (r *Document) rFigure(it *definition.Item) ([]figure, error) {
 	var panels []plot.CurvePanel
 	for _, s := range r.datasets(it) {
 		p := plot.CurvePanel{Heading: s.data.Name.V}
@@ -171,7 +171,7 @@ func appendPoint(list []plot.Point, x float64, c Cell) []plot.Point {
 }
 
 // draw draws panels of the measure; no figure without panels.
-func (r *Report) draw(drawPanels func(io.Writer, string, plot.Axes, []plot.CurvePanel) error, title string,
+func (r *Document) draw(drawPanels func(io.Writer, string, plot.Axes, []plot.CurvePanel) error, title string,
 	axes plot.Axes, panels []plot.CurvePanel) ([]figure, error) {
 	if len(panels) == 0 {
 		return nil, nil
@@ -186,7 +186,7 @@ func (r *Report) draw(drawPanels func(io.Writer, string, plot.Axes, []plot.Curve
 
 // varyFigures draws the measure over the values of a varied setting, one figure per learner, one panel
 // per dataset, one curve per r (the paper's Figure 5).
-func (r *Report) varyFigures(it *definition.Item) ([]figure, error) {
+func (r *Document) varyFigures(it *definition.Item) ([]figure, error) {
 	var list []figure
 	for i := range r.Experiment.Learners {
 		l := &r.Experiment.Learners[i]

@@ -17,10 +17,10 @@ import (
 
 const baselineName = "baseline"
 
-// baselineValues returns the accuracies of the baseline on the splits of a dataset that some learner was trained on, and
-// the number of splits in the plan. If learners have different features, from different encoders, those of the first
+// baselineValues returns the accuracies of the baseline on the splits of a dataset that some learner was trained on,
+// and the number of splits in the plan. If learners have different features, from different encoders, those of the first
 // learner in the plan count.
-func (r *Report) baselineValues(data string, falseLabels int) (bySplit map[int]float64, of int) {
+func (r *Document) baselineValues(data string, falseLabels int) (bySplit map[int]float64, of int) {
 	bySplit = map[int]float64{}
 	for _, result := range r.cells {
 		if r.measure.Name != measure.Accuracy || result.Data != data || result.R != falseLabels || result.Baseline == nil {
@@ -35,7 +35,7 @@ func (r *Report) baselineValues(data string, falseLabels int) (bySplit map[int]f
 }
 
 // baseline returns the cell of the baseline on a dataset.
-func (r *Report) baseline(data string, falseLabels int) Cell {
+func (r *Document) baseline(data string, falseLabels int) Cell {
 	bySplit, of := r.baselineValues(data, falseLabels)
 	if len(bySplit) == 0 {
 		return Cell{Text: dash, Right: true}
@@ -53,7 +53,7 @@ func (r *Report) baseline(data string, falseLabels int) Cell {
 }
 
 // baselineRows adds the rows of the baseline to a table with learners and r as rows.
-func (r *Report) baselineRows(t *Table, sets []dataset, falseLabels []int, withR, withPublished bool) {
+func (r *Document) baselineRows(t *Table, sets []dataset, falseLabels []int, withR, withPublished bool) {
 	first := len(t.Rows)
 	for _, v := range falseLabels {
 		cells, measured := []Cell{{Text: baselineName, Down: -1}}, false
@@ -77,7 +77,7 @@ func (r *Report) baselineRows(t *Table, sets []dataset, falseLabels []int, withR
 }
 
 // marksNote explains the row of the baseline and the mark of findings, if a table has them.
-func (r *Report) marksNote(t *Table) (notes []string) {
+func (r *Document) marksNote(t *Table) (notes []string) {
 	baseline, found := false, false
 	for _, row := range t.Rows {
 		for i, c := range row.Cells {
@@ -96,7 +96,7 @@ func (r *Report) marksNote(t *Table) (notes []string) {
 }
 
 // withFindings counts the results of a learner on a dataset that have findings, without trainings that diverged.
-func (r *Report) withFindings(at definition.Coord) (n int) {
+func (r *Document) withFindings(at definition.Coord) (n int) {
 	for _, result := range r.results[at] {
 		if result.Diverged == nil && len(result.Findings) > 0 {
 			n++
@@ -105,9 +105,9 @@ func (r *Report) withFindings(at definition.Coord) (n int) {
 	return n
 }
 
-// findingFacts lists the findings of each learner on each dataset, with the number of splits that have them, and what to
-// do.
-func (r *Report) findingFacts() []string {
+// findingFacts lists the findings of each learner on each dataset, with the number of splits that have them, and what
+// to do.
+func (r *Document) findingFacts() []string {
 	const limit = 20
 	var list []string
 	seen, advice := map[definition.Coord]bool{}, map[string]string{}

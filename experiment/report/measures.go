@@ -14,7 +14,7 @@ import (
 )
 
 // measures returns the measures of the report.
-func (r *Report) measures() []*measure.Measure {
+func (r *Document) measures() []*measure.Measure {
 	if len(r.Measures) == 0 {
 		return []*measure.Measure{measure.Find(measure.Accuracy)}
 	}
@@ -23,7 +23,7 @@ func (r *Report) measures() []*measure.Measure {
 
 // forMeasure returns the report with the values of one measure, which the methods need that use
 // r.measure or r.values.
-func (r *Report) forMeasure(m *measure.Measure) *Report {
+func (r *Document) forMeasure(m *measure.Measure) *Document {
 	one := *r
 	one.measure, one.values = m, map[definition.Coord]map[int]float64{}
 	for at, all := range r.results {
@@ -51,7 +51,7 @@ func valueOf(m *measure.Measure, result *experiment.Result) *float64 {
 }
 
 // missingNotes reports measures that some results do not have.
-func (r *Report) missingNotes() []string {
+func (r *Document) missingNotes() []string {
 	var list []string
 	for _, m := range r.measures() {
 		missing := 0
@@ -73,7 +73,7 @@ func (r *Report) missingNotes() []string {
 
 // measureTitles names the measures at the start of a sentence, and those for which lower
 // values are better.
-func (r *Report) measureTitles() string {
+func (r *Document) measureTitles() string {
 	var all []string
 	for _, m := range r.measures() {
 		title := m.Title
@@ -87,7 +87,7 @@ func (r *Report) measureTitles() string {
 
 // title returns the title of a table or figure: that of the item, or else one for its kind.
 // The name of the measure follows if the kind does not begin with it, unless the measure is the accuracy.
-func (r *Report) title(it *definition.Item, kind string) string {
+func (r *Document) title(it *definition.Item, kind string) string {
 	title := cmp.Or(it.Title, kind)
 	if r.measure.Name == measure.Accuracy || it.Title == "" && strings.HasPrefix(kind, capital(r.measure.Title)) {
 		return title

@@ -34,7 +34,7 @@ type comparison struct {
 }
 
 // compare tests whether two learners differ on their common splits.
-func (r *Report) compare(one, other definition.Coord) comparison {
+func (r *Document) compare(one, other definition.Coord) comparison {
 	var a, b, ratios []float64
 	for _, split := range sorted(r.values[one]) {
 		if v, found := r.values[other][split]; found {
@@ -66,7 +66,7 @@ func (r *Report) compare(one, other definition.Coord) comparison {
 }
 
 // againstReference compares the reference with another learner on the same dataset and r.
-func (r *Report) againstReference(other definition.Coord) comparison {
+func (r *Document) againstReference(other definition.Coord) comparison {
 	l := r.Experiment.Learner(r.Experiment.Reference.V)
 	at := l.On(other.Data, other.R, definition.Setting{})
 	switch {
@@ -91,7 +91,7 @@ func markOf(p, difference float64) Mark {
 }
 
 // testName returns the name of the test behind the marks.
-func (r *Report) testName() string {
+func (r *Document) testName() string {
 	if r.Corrected {
 		return "two-sided corrected resampled t-test of Nadeau and Bengio"
 	}
@@ -122,7 +122,7 @@ type test struct {
 }
 
 // allTests compares every pair of learners on every dataset and r. names are the names of each pair.
-func (r *Report) allTests(it *definition.Item) (tests []test, names [][2]string) {
+func (r *Document) allTests(it *definition.Item) (tests []test, names [][2]string) {
 	var variants []variant
 	for _, l := range r.variants(it) {
 		if r.planned(l, r.datasets(it)) {
@@ -157,7 +157,7 @@ func (r *Report) allTests(it *definition.Item) (tests []test, names [][2]string)
 
 // pairsTable compares every pair of learners over all datasets and r: wins, ties and
 // losses, with and without Holm's correction for all tests of the table.
-func (r *Report) pairsTable(it *definition.Item) *Table {
+func (r *Document) pairsTable(it *definition.Item) *Table {
 	tests, names := r.allTests(it)
 	t := &Table{Title: r.title(it, "Wins, ties and losses of every pair of learners"),
 		Head: heads("Learner", "against", "win/tie/loss", "smallest p", "win/tie/loss (Holm)", "smallest p (Holm)")}
@@ -227,7 +227,7 @@ type ranking struct {
 
 // rank ranks the learners of an item. There are no ranks for fewer than three learners or two
 // complete datasets.
-func (r *Report) rank(it *definition.Item) *ranking {
+func (r *Document) rank(it *definition.Item) *ranking {
 	k := &ranking{}
 	var variants []variant
 	for _, l := range r.variants(it) {
@@ -309,7 +309,7 @@ func (k *ranking) absentNote() []string {
 }
 
 // ranksTable returns the table of average ranks with the tests of Friedman and of Iman and Davenport.
-func (r *Report) ranksTable(it *definition.Item) *Table {
+func (r *Document) ranksTable(it *definition.Item) *Table {
 	t := &Table{Title: r.title(it, "Average ranks"), Head: heads("Learner", "average rank")}
 	k := r.rank(it)
 	if !k.hasRanks() {
@@ -334,7 +334,7 @@ func (r *Report) ranksTable(it *definition.Item) *Table {
 }
 
 // rankFigure draws the critical-difference diagram.
-func (r *Report) rankFigure(it *definition.Item) ([]figure, error) {
+func (r *Document) rankFigure(it *definition.Item) ([]figure, error) {
 	k := r.rank(it)
 	if !k.hasRanks() {
 		return nil, nil

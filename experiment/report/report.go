@@ -18,8 +18,8 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// Report is an experiment with its results.
-type Report struct {
+// Document is an experiment with its results.
+type Document struct {
 	Experiment *definition.Experiment
 	Plan       *experiment.Plan
 	// Corrected selects the corrected resampled t-test instead of the paired t-test.
@@ -41,7 +41,7 @@ type Report struct {
 }
 
 // Read reads the results in the folder of an experiment, complete or not.
-func Read(dir string) (*Report, error) {
+func Read(dir string) (*Document, error) {
 	e, err := experiment.Open(dir)
 	if err != nil {
 		return nil, err
@@ -54,14 +54,14 @@ func Read(dir string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Experiment: e, Plan: plan}
+	r := &Document{Experiment: e, Plan: plan}
 	r.gather(all)
 	return r, nil
 }
 
 // gather assigns the results to the cells of the plan. Results of earlier versions of the
 // experiment's file have other keys and are ignored.
-func (r *Report) gather(all *experiment.Results) {
+func (r *Document) gather(all *experiment.Results) {
 	r.testTrainRatios = map[definition.Coord]map[int]float64{}
 	r.results = map[definition.Coord][]experiment.Result{}
 	r.expected = map[definition.Coord]int{}
@@ -98,7 +98,7 @@ func (r *Report) gather(all *experiment.Results) {
 }
 
 // status describes the progress of the experiment; "" if it is complete.
-func (r *Report) status() string {
+func (r *Document) status() string {
 	total := len(r.Plan.Cells)
 	if r.done == total {
 		return ""
@@ -111,7 +111,7 @@ func (r *Report) status() string {
 }
 
 // design returns how the splits were drawn and which specs the learners have.
-func (r *Report) design() []string {
+func (r *Document) design() []string {
 	text := drawing(&r.Experiment.Splits)
 	for i := range r.Experiment.Data {
 		if d := &r.Experiment.Data[i]; d.Splits != nil {
@@ -152,7 +152,7 @@ func drawing(s *definition.Splits) string {
 }
 
 // notes returns the text below the tables.
-func (r *Report) notes() []string {
+func (r *Document) notes() []string {
 	e := r.Experiment
 	var list []string
 	switch n := r.splits(); {
@@ -198,7 +198,7 @@ func (r *Report) notes() []string {
 }
 
 // splits returns the largest number of splits of a learner on a dataset in the plan.
-func (r *Report) splits() int {
+func (r *Document) splits() int {
 	most := 0
 	for _, n := range r.expected {
 		most = max(most, n)
@@ -207,7 +207,7 @@ func (r *Report) splits() int {
 }
 
 // divergedAt returns the results of a learner on a dataset whose training diverged, by split.
-func (r *Report) divergedAt(at definition.Coord) []experiment.Result {
+func (r *Document) divergedAt(at definition.Coord) []experiment.Result {
 	var list []experiment.Result
 	for _, result := range r.results[at] {
 		if result.Diverged != nil {
@@ -218,7 +218,7 @@ func (r *Report) divergedAt(at definition.Coord) []experiment.Result {
 }
 
 // divergedFacts lists the trainings that diverged, with advice.
-func (r *Report) divergedFacts() []string {
+func (r *Document) divergedFacts() []string {
 	const limit = 20
 	var list []string
 	seen := map[definition.Coord]bool{}
@@ -246,12 +246,12 @@ func (r *Report) divergedFacts() []string {
 	return list
 }
 
-func (r *Report) referenceTitle() string {
+func (r *Document) referenceTitle() string {
 	return r.Experiment.Learner(r.Experiment.Reference.V).Title // package definition has checked the name
 }
 
 // knowsBags reports whether all results contain the numbers of their bags.
-func (r *Report) knowsBags() bool {
+func (r *Document) knowsBags() bool {
 	for at, all := range r.results {
 		if len(r.testTrainRatios[at]) < len(all) {
 			return false
@@ -262,7 +262,7 @@ func (r *Report) knowsBags() bool {
 
 // failures lists the messages of failed cells, each once, with its first cell and the number of
 // other cells.
-func (r *Report) failures() []string {
+func (r *Document) failures() []string {
 	const limit = 20
 	var messages []string
 	first, count := map[string]definition.Coord{}, map[string]int{}
@@ -307,7 +307,7 @@ func (v variant) at(data string, r int) definition.Coord { return v.learner.On(d
 
 // variants returns the learners of an item. Varied learners, which have their own figure, are omitted
 // unless the item names them or there are no others.
-func (r *Report) variants(it *definition.Item) []variant {
+func (r *Document) variants(it *definition.Item) []variant {
 	var list []variant
 	add := func(l *definition.Learner) {
 		for _, v := range l.Variants() {
@@ -336,7 +336,7 @@ type dataset struct {
 	facts []experiment.SetFacts
 }
 
-func (r *Report) datasets(it *definition.Item) []dataset {
+func (r *Document) datasets(it *definition.Item) []dataset {
 	var list []dataset
 	for i := range r.Experiment.Data {
 		s := dataset{data: &r.Experiment.Data[i]}
@@ -355,7 +355,7 @@ func (r *Report) datasets(it *definition.Item) []dataset {
 
 // items returns the tables and figures to make: those in the file, or all for which the experiment
 // has data.
-func (r *Report) items() []definition.Item {
+func (r *Document) items() []definition.Item {
 	e := r.Experiment
 	if len(e.Report) > 0 {
 		return e.Report
@@ -387,7 +387,7 @@ func (r *Report) items() []definition.Item {
 const fewLearners = 8
 
 // size returns the number of planned learners, and of pairs of dataset and r.
-func (r *Report) size() (learners, pairs int) {
+func (r *Document) size() (learners, pairs int) {
 	sets := r.datasets(&definition.Item{})
 	for _, l := range r.variants(&definition.Item{}) {
 		if r.planned(l, sets) {

@@ -60,7 +60,7 @@ func TestPairedP(t *testing.T) {
 // numbers of bags.
 func TestCompare(t *testing.T) {
 	at := func(name string) definition.Coord { return definition.Coord{Learner: name} }
-	r := &Report{measure: measure.Find(measure.Accuracy), values: map[definition.Coord]map[int]float64{},
+	r := &Document{measure: measure.Find(measure.Accuracy), values: map[definition.Coord]map[int]float64{},
 		testTrainRatios: map[definition.Coord]map[int]float64{}}
 	for name, values := range map[string][]float64{"a": sampleA, "b": sampleB, "c": sampleC} {
 		r.values[at(name)], r.testTrainRatios[at(name)] = map[int]float64{}, map[int]float64{}
@@ -366,7 +366,7 @@ func TestFigures(t *testing.T) {
 // The figure of the splits has a row for the baseline if there is one, and a panel for each dataset and r. Without a list
 // of figures, it is drawn for few learners only.
 func TestSplitsFigure(t *testing.T) {
-	drawn := func(change func(*Report)) string {
+	drawn := func(change func(*Document)) string {
 		t.Helper()
 		r, err := Read(folder(t, 1))
 		if err != nil {
@@ -384,7 +384,7 @@ func TestSplitsFigure(t *testing.T) {
 		}
 		return ""
 	}
-	svg := drawn(func(*Report) {})
+	svg := drawn(func(*Document) {})
 	for _, want := range []string{">MNIST_MIPL (r = 2)<", ">CRC<", ">MIPLGP<", ">PRODEN Mean<", ">accuracy<"} {
 		if !strings.Contains(svg, want) {
 			t.Errorf("the figure lacks %s", want)
@@ -394,11 +394,11 @@ func TestSplitsFigure(t *testing.T) {
 	if n := strings.Count(svg, "A2.5,2.5"); strings.Contains(svg, ">baseline<") || n != 2*(9+8+6) {
 		t.Errorf("a baseline without results, or %d arcs", n)
 	}
-	if svg = drawn(func(r *Report) { r.cells[0].Baseline = &runs.Baseline{TestAccuracy: 0.5} }); !strings.Contains(svg,
+	if svg = drawn(func(r *Document) { r.cells[0].Baseline = &runs.Baseline{TestAccuracy: 0.5} }); !strings.Contains(svg,
 		">baseline<") {
 		t.Error("the figure has no baseline")
 	}
-	if svg = drawn(func(r *Report) {
+	if svg = drawn(func(r *Document) {
 		for range fewLearners {
 			l := r.Experiment.Learners[0]
 			l.Name.V += strconv.Itoa(len(r.Experiment.Learners))
@@ -690,7 +690,7 @@ func TestCSV(t *testing.T) {
 c,,one,w=2,2,,,,,,,,,,"no
 memory"
 `
-	if got := string((&Report{cells: cells}).csv()); got != want {
+	if got := string((&Document{cells: cells}).csv()); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }

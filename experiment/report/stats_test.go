@@ -216,7 +216,7 @@ func TestReportEqualsScipy(t *testing.T) {
 
 // Cells that fail with the same message are counted.
 func TestFailuresAreCounted(t *testing.T) {
-	r := &Report{}
+	r := &Document{}
 	for split, text := range []string{"out of memory\nmore", "out of memory", "diverged", "out of memory", "diverged"} {
 		r.failed = append(r.failed, experiment.Result{Coord: definition.Coord{Data: "D", R: 1, Learner: "a", Split: split +
 			1}, Error: text})
@@ -301,13 +301,13 @@ func TestNoDeviation(t *testing.T) {
 func TestReferenceWithoutResults(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
-		change     func(r *Report)
+		change     func(r *Document)
 	}{
 		{"vary", "the reference DEMIPL has a result for each value of loss.attention (set reference to a learner " +
-			"without vary).", func(r *Report) {
+			"without vary).", func(r *Document) {
 			r.Experiment.Reference.V = "vary"
 		}},
-		{"other data", "the reference MIPLGP does not run on that dataset and r.", func(r *Report) {
+		{"other data", "the reference MIPLGP does not run on that dataset and r.", func(r *Document) {
 			r.Experiment.Reference.V = "miplgp"
 			at := definition.Coord{Data: "CRC", R: definition.Stored, Learner: "miplgp"}
 			delete(r.expected, at)

@@ -113,7 +113,7 @@ func (t *Table) Columns() int {
 
 // cell returns the cell of a learner on a dataset, or a dash if the coordinates are not in the
 // plan or have no result yet.
-func (r *Report) cell(l variant, data string, falseLabels int) Cell {
+func (r *Document) cell(l variant, data string, falseLabels int) Cell {
 	at := l.at(data, falseLabels)
 	values := r.values[at]
 	if len(values) == 0 {
@@ -143,7 +143,7 @@ func (r *Report) cell(l variant, data string, falseLabels int) Cell {
 const dash = "–"
 
 // dataTable returns the paper's Table 1, one row per dataset for all its r.
-func (r *Report) dataTable(it *definition.Item) *Table {
+func (r *Document) dataTable(it *definition.Item) *Table {
 	t := &Table{Title: cmp.Or(it.Title, "Datasets"), Notes: []string{
 		"avg. #CLs: candidate labels of a bag on average, for every r. Positive: share of positive instances.",
 	}}
@@ -187,7 +187,7 @@ func decimals(x float64) string {
 }
 
 // valuesTitle returns the title of a table of the measure.
-func (r *Report) valuesTitle(it *definition.Item) string {
+func (r *Document) valuesTitle(it *definition.Item) string {
 	if it.Title == "" && r.measure.Name != measure.Accuracy {
 		return capital(r.measure.Title)
 	}
@@ -197,7 +197,7 @@ func (r *Report) valuesTitle(it *definition.Item) string {
 // valuesTable has learners and r as rows and datasets as columns, like the paper's Tables 2 and
 // 3. A line with its name precedes each group of learners. withPublished adds a column per dataset
 // with published accuracies.
-func (r *Report) valuesTable(it *definition.Item, withPublished bool) *Table {
+func (r *Document) valuesTable(it *definition.Item, withPublished bool) *Table {
 	t := &Table{Title: r.valuesTitle(it)}
 	sets := r.datasets(it)
 	var falseLabels []int
@@ -243,7 +243,7 @@ func (r *Report) valuesTable(it *definition.Item, withPublished bool) *Table {
 }
 
 // planned reports whether a learner has a cell on any of the datasets.
-func (r *Report) planned(l variant, sets []dataset) bool {
+func (r *Document) planned(l variant, sets []dataset) bool {
 	for _, s := range sets {
 		for _, falseLabels := range s.r {
 			if r.expected[l.at(s.data.Name.V, falseLabels)] > 0 {
@@ -255,7 +255,7 @@ func (r *Report) planned(l variant, sets []dataset) bool {
 }
 
 // learnerRows adds one row for each r that the learner has a cell for.
-func (r *Report) learnerRows(t *Table, l variant, sets []dataset, falseLabels []int, withR, withPublished bool) {
+func (r *Document) learnerRows(t *Table, l variant, sets []dataset, falseLabels []int, withR, withPublished bool) {
 	first := len(t.Rows)
 	for _, v := range falseLabels {
 		cells := []Cell{{Text: l.name()}}
@@ -283,7 +283,7 @@ func (r *Report) learnerRows(t *Table, l variant, sets []dataset, falseLabels []
 }
 
 // acrossTable has learners as rows, and datasets and r as columns, like the paper's Table 4.
-func (r *Report) acrossTable(it *definition.Item) *Table {
+func (r *Document) acrossTable(it *definition.Item) *Table {
 	t := &Table{Title: r.valuesTitle(it)}
 	sets := r.datasets(it)
 	top, below := []Head{{"Learner", 1, 2}}, []Head{{"", 1, 0}}
@@ -327,7 +327,7 @@ func (r *Report) acrossTable(it *definition.Item) *Table {
 
 // markBest marks the best means of each column, and of each r if the second column has r. Means that are printed alike
 // are equally good; a learner alone is not the best.
-func (r *Report) markBest(t *Table, withR bool) {
+func (r *Document) markBest(t *Table, withR bool) {
 	groups := map[string][]*Estimate{}
 	for _, row := range t.Rows {
 		for i := range row.Cells {
@@ -354,7 +354,7 @@ func (r *Report) markBest(t *Table, withR bool) {
 }
 
 // tally counts the results of the comparisons in a table, like the paper's text.
-func (r *Report) tally(t *Table) []string {
+func (r *Document) tally(t *Table) []string {
 	counts, total, omitted := map[Mark]int{}, 0, map[string]bool{}
 	for _, row := range t.Rows {
 		for _, c := range row.Cells {
@@ -377,7 +377,7 @@ func (r *Report) tally(t *Table) []string {
 }
 
 // divergedNote explains the marks of diverged trainings in a table.
-func (r *Report) divergedNote(t *Table) []string {
+func (r *Document) divergedNote(t *Table) []string {
 	for _, row := range t.Rows {
 		for _, c := range row.Cells {
 			if c.Value != nil && c.Value.Diverged > 0 {
@@ -390,7 +390,7 @@ func (r *Report) divergedNote(t *Table) []string {
 }
 
 // settingsTable lists how often each setting of a grid was chosen.
-func (r *Report) settingsTable() *Table {
+func (r *Document) settingsTable() *Table {
 	t := &Table{Title: "Settings chosen from the grids, with the number of splits", Head: heads("Learner", "Dataset", "r",
 		"Settings")}
 	for _, s := range r.datasets(&definition.Item{}) {
@@ -410,7 +410,7 @@ func (r *Report) settingsTable() *Table {
 }
 
 // chosen counts settings, the most frequent first.
-func (r *Report) chosen(at definition.Coord) string {
+func (r *Document) chosen(at definition.Coord) string {
 	counts := map[string]int{}
 	var names []string
 	for _, result := range r.results[at] {

@@ -49,7 +49,7 @@ type Written struct {
 }
 
 // Write writes all tables and figures to a folder and replaces an earlier report.
-func (r *Report) Write(out string) (*Written, error) {
+func (r *Document) Write(out string) (*Written, error) {
 	doc, err := r.document()
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (r *Report) Write(out string) (*Written, error) {
 	return w, nil
 }
 
-func (r *Report) document() (*document, error) {
+func (r *Document) document() (*document, error) {
 	e := r.Experiment
 	doc := &document{Title: e.Name.V, Description: e.Description.V, Status: r.status(), Facts: r.notes(),
 		Failures: r.failures()}
@@ -152,7 +152,7 @@ func (r *Report) document() (*document, error) {
 }
 
 // makeItem makes the table or the figures of an item for the measure of r.
-func (r *Report) makeItem(it *definition.Item) (*Table, []figure, error) {
+func (r *Document) makeItem(it *definition.Item) (*Table, []figure, error) {
 	var made []figure
 	var err error
 	switch it.Kind {

@@ -34,8 +34,8 @@ const (
 // small, because users build often.
 var buildSizes = []int{1, 3}
 
-// Options are the options of Build.
-type Options struct {
+// Order says what Build writes.
+type Order struct {
 	Spec    *language.Spec
 	Dir     string
 	Data    bagfile.Folder
@@ -62,7 +62,7 @@ type Manifest struct {
 	Params     []ParamFacts      `json:"params"`
 	InferNodes int               `json:"infer_nodes"`
 	TrainNodes int               `json:"train_nodes"`
-	Parity     *parity.Report    `json:"parity"`
+	Parity     *parity.Agreement `json:"parity"`
 	StepCheck  *StepCheck        `json:"train_step_check"`
 	TrainStep  *contract.Step    `json:"train_step"`              // inputs and outputs of TrainStepFile
 	Losses     [][]float64       `json:"sample_losses,omitempty"` // of each run in each sample step
@@ -78,7 +78,7 @@ type ParamFacts struct {
 // Build compiles a spec and writes its graphs as text and DOT, the checked model with its initial
 // parameters, the checked training step, the same parameters as a flat vector, and the manifest. A
 // model with normalization gets mean 0 and deviation 1, because Build does not read the features.
-func Build(o Options) (*Manifest, error) {
+func Build(o Order) (*Manifest, error) {
 	if o.Spec.Fitted() {
 		return nil, refuseBuild(o.Spec)
 	}
@@ -95,7 +95,7 @@ func Build(o Options) (*Manifest, error) {
 			return nil, err
 		}
 	}
-	if err := runs.CheckMemory("building", p, runs.Batch{Instances: 1, Bags: 1}); err != nil {
+	if err := runs.CheckMemory("building", p, runs.StepSize{Instances: 1, Bags: 1}); err != nil {
 		return nil, err
 	}
 	folder, err := claimBuild(&o)
@@ -111,7 +111,7 @@ func Build(o Options) (*Manifest, error) {
 }
 
 // build writes the files of a build to a claimed folder.
-func (o *Options) build(p *compile.Program, sig compile.Signature) (*Manifest, error) {
+func (o *Order) build(p *compile.Program, sig compile.Signature) (*Manifest, error) {
 	form, err := newStepForm(o, p)
 	if err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func (o *Options) build(p *compile.Program, sig compile.Signature) (*Manifest, e
 }
 
 // manifest returns the manifest without the results of the checks and the hashes of the files.
-func (o *Options) manifest(p *compile.Program, sig compile.Signature) *Manifest {
+func (o *Order) manifest(p *compile.Program, sig compile.Signature) *Manifest {
 	m := &Manifest{
 		Name: o.Spec.Name.V, Version: o.Version, SpecSHA256: o.Spec.Identity(), Seed: uint64(o.Spec.Train.Seed.V),
 		InputShape: sig.Instance, Classes: sig.Classes, Parameters: p.FlatSize(),
@@ -174,7 +174,7 @@ func (o *Options) manifest(p *compile.Program, sig compile.Signature) *Manifest 
 }
 
 // writeSamples removes the sample steps of an earlier build and writes new ones if they are wanted.
-func (o *Options) writeSamples(f *stepForm, m *Manifest) error {
+func (o *Order) writeSamples(f *stepForm, m *Manifest) error {
 	for _, old := range []string{sampleFile, sampleValuesFile} {
 		if err := os.Remove(filepath.Join(o.Dir, old)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -225,7 +225,7 @@ func buildFiles() []string {
 
 // claimBuild locks and marks the folder of a build. It replaces an earlier build, and a run only with
 // Force. The caller must close the folder.
-func claimBuild(o *Options) (*fileio.Folder, error) {
+func claimBuild(o *Order) (*fileio.Folder, error) {
 	return fileio.ClaimFolder(o.Dir, func(f *fileio.Folder) error {
 		take := f.Restart
 		switch mark := f.Mark; {

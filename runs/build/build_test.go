@@ -18,7 +18,7 @@ func TestLearnerWithoutGraphs(t *testing.T) {
 		t.Fatal(err)
 	}
 	wrong := (*runs.SpecError)(nil)
-	if _, err := Build(Options{Spec: spec, Dir: t.TempDir()}); !errors.As(err, &wrong) ||
+	if _, err := Build(Order{Spec: spec, Dir: t.TempDir()}); !errors.As(err, &wrong) ||
 		!strings.Contains(err.Error(), "nothing to build") {
 		t.Errorf("error %v", err)
 	}
@@ -31,7 +31,7 @@ func BenchmarkBuild(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := Build(Options{Spec: s, Dir: b.TempDir(), Library: lib}); err != nil {
+		if _, err := Build(Order{Spec: s, Dir: b.TempDir(), Library: lib}); err != nil {
 			b.Fatal(err)
 		}
 	}

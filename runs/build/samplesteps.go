@@ -51,7 +51,7 @@ type sampleTensor struct {
 const alignment = 8
 
 // writeSampleSteps lays out the first steps of the runs and trains on them with engine gorgonia.
-func writeSampleSteps(o *Options, f *stepForm) (s *sampleSteps, err error) {
+func writeSampleSteps(o *Order, f *stepForm) (s *sampleSteps, err error) {
 	sampled := f.trials
 	if sampled == nil {
 		if sampled, err = trials(o); err != nil {

@@ -31,7 +31,7 @@ type stepForm struct {
 }
 
 // newStepForm opens the dataset if the step is for several runs.
-func newStepForm(o *Options, p *compile.Program) (f *stepForm, err error) {
+func newStepForm(o *Order, p *compile.Program) (f *stepForm, err error) {
 	f = &stepForm{program: p}
 	if f.step, err = compile.Step(p); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func newStepForm(o *Options, p *compile.Program) (f *stepForm, err error) {
 }
 
 // openRuns opens the trials of several runs. Each bag gets room for the largest one.
-func (f *stepForm) openRuns(o *Options) (err error) {
+func (f *stepForm) openRuns(o *Order) (err error) {
 	if f.trials, err = trials(o); err != nil {
 		return err
 	}
@@ -70,11 +70,11 @@ func (f *stepForm) openRuns(o *Options) (err error) {
 	}
 	f.runs = &onnx.Capacity{Bags: bags, Instances: instances, Runs: o.Runs}
 	return runs.CheckMemory(fmt.Sprintf("building %d runs of", o.Runs), f.program,
-		runs.Batch{Instances: o.Runs * bags * instances, Bags: o.Runs * bags})
+		runs.StepSize{Instances: o.Runs * bags * instances, Bags: o.Runs * bags})
 }
 
 // trials opens the trials of the runs, with consecutive seeds.
-func trials(o *Options) ([]*train.Trial, error) {
+func trials(o *Order) ([]*train.Trial, error) {
 	var specs []*language.Spec
 	for run := range max(1, o.Runs) {
 		spec := *o.Spec

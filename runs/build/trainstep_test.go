@@ -35,7 +35,7 @@ func load(t *testing.T, name string, set ...string) *language.Spec {
 // form returns the training step of a program for one run.
 func form(t *testing.T, p *compile.Program) *stepForm {
 	t.Helper()
-	f, err := newStepForm(&Options{Spec: p.Spec}, p)
+	f, err := newStepForm(&Order{Spec: p.Spec}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestSampleStepsAreThoseOfARun(t *testing.T) {
 	const steps = 4
 	spec := load(t, "quickstart", "train.epochs=2", "data.generated.bags=30", "train.engine=gorgonia", "train.batch=2")
 	dir := t.TempDir()
-	m, err := Build(Options{Spec: spec, Dir: dir, Library: enginetest.Library(t), SampleSteps: steps})
+	m, err := Build(Order{Spec: spec, Dir: dir, Library: enginetest.Library(t), SampleSteps: steps})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,14 +159,14 @@ func TestRunsAreThoseOfTheirSeeds(t *testing.T) {
 	library := enginetest.Library(t)
 	settings := []string{"data.generated.bags=20", "train.batch=2", "train.optimizer=adam"}
 	dir := t.TempDir()
-	m, err := Build(Options{Spec: load(t, "quickstart", settings...), Dir: dir, Library: library, SampleSteps: 3, Runs: 2})
+	m, err := Build(Order{Spec: load(t, "quickstart", settings...), Dir: dir, Library: library, SampleSteps: 3, Runs: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var initial []byte
 	for run, seed := range []string{"train.seed=1", "train.seed=2"} {
 		alone := t.TempDir()
-		one, err := Build(Options{Spec: load(t, "quickstart", append(settings, seed)...), Dir: alone, Library: library,
+		one, err := Build(Order{Spec: load(t, "quickstart", append(settings, seed)...), Dir: alone, Library: library,
 			SampleSteps: 3})
 		if err != nil {
 			t.Fatal(err)

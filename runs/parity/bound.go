@@ -19,7 +19,7 @@ const (
 
 // bounds computes the allowed difference on each bag.
 type bounds struct {
-	o     Options
+	o     Comparison
 	known map[int][2]float64 // probabilities and attention, by bag; computed if needed
 }
 

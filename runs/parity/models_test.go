@@ -62,8 +62,8 @@ func drawn(name string, p *compile.Program, seed uint64) *model {
 }
 
 // bags returns the bags of a measurement, distributed like the training data of the model.
-func (m *model) bags(sizes []int, seed uint64) parity.Options {
-	return parity.Options{Instance: m.program.Signature.Instance, Sizes: sizes, Seed: seed,
+func (m *model) bags(sizes []int, seed uint64) parity.Comparison {
+	return parity.Comparison{Instance: m.program.Signature.Instance, Sizes: sizes, Seed: seed,
 		Mean: m.params[compile.ParamMean], Std: m.params[compile.ParamStd]}
 }
 
@@ -89,7 +89,7 @@ func (m *model) reference() *parity.Reference {
 	return parity.NewReference(m.program.Infer, m.program.Signature.Instance, m.params)
 }
 
-func (m *model) gorgonia(t testing.TB) parity.Engine {
+func (m *model) gorgonia(t testing.TB) parity.Predictor {
 	t.Helper()
 	e, err := gorgonia.New(m.program)
 	if err != nil {
@@ -102,7 +102,7 @@ func (m *model) gorgonia(t testing.TB) parity.Engine {
 	predictMany := func(x []float32, sizes []int) ([]float32, []float32, error) {
 		return e.Predict(x, parity.BagOf(sizes), len(sizes))
 	}
-	return parity.Engine{Name: "gorgonia", PredictMany: predictMany, Predict: func(x []float32, n int) ([]float32,
+	return parity.Predictor{Name: "gorgonia", PredictMany: predictMany, Predict: func(x []float32, n int) ([]float32,
 		[]float32, error) {
 		return predictMany(x, []int{n})
 	}}
@@ -131,14 +131,14 @@ func (m *model) file(t testing.TB, signature string) []byte {
 }
 
 // backend opens a model in a back end.
-func backend(t testing.TB, name string, data []byte, opts ...runtime.Option) (parity.Engine, runtime.Info) {
+func backend(t testing.TB, name string, data []byte, opts ...runtime.Option) (parity.Predictor, runtime.Info) {
 	t.Helper()
 	m, err := runtime.OpenBytes(data, opts...)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	t.Cleanup(func() { m.Close() })
-	return parity.Engine{Name: name, Predict: func(x []float32, n int) ([]float32, []float32, error) {
+	return parity.Predictor{Name: name, Predict: func(x []float32, n int) ([]float32, []float32, error) {
 		p, err := m.Predict(context.Background(), runtime.Bag{Instances: x, N: n})
 		return p.Probabilities, slices.Concat(p.Attention, slices.Concat(p.ClassAttention...)), err
 	}}, m.Info()
@@ -146,14 +146,14 @@ func backend(t testing.TB, name string, data []byte, opts ...runtime.Option) (pa
 
 // amongOthers predicts each bag in one run of the batch signature together with two more bags, made
 // of its first and of its last instances.
-func amongOthers(t testing.TB, data []byte) parity.Engine {
+func amongOthers(t testing.TB, data []byte) parity.Predictor {
 	t.Helper()
 	m, err := runtime.OpenBytes(data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { m.Close() })
-	return parity.Engine{Name: "batch signature", Predict: func(x []float32, n int) ([]float32, []float32, error) {
+	return parity.Predictor{Name: "batch signature", Predict: func(x []float32, n int) ([]float32, []float32, error) {
 		d, last := len(x)/n, min(n, 3)
 		all, err := m.PredictBatch(context.Background(), []runtime.Bag{
 			{Instances: x[:d], N: 1}, {Instances: x, N: n}, {Instances: x[(n-last)*d:], N: last}}, nil)
@@ -166,10 +166,10 @@ func amongOthers(t testing.TB, data []byte) parity.Engine {
 
 // engines returns all engines that can predict with the model. The batch signature of onnxruntime
 // counts as another engine: it uses another file and predicts other bags in the same run.
-func (m *model) engines(t testing.TB) []parity.Engine {
+func (m *model) engines(t testing.TB) []parity.Predictor {
 	t.Helper()
 	enginetest.Library(t)
-	list := []parity.Engine{m.reference().Engine("interpreter"), m.gorgonia(t)}
+	list := []parity.Predictor{m.reference().Engine("interpreter"), m.gorgonia(t)}
 	file := m.file(t, export.SignatureBag)
 	ort, info := backend(t, "onnxruntime", file)
 	list = append(list, ort)
@@ -187,7 +187,7 @@ type worst struct {
 	order []string
 }
 
-func (w *worst) add(name string, r *parity.Report) {
+func (w *worst) add(name string, r *parity.Agreement) {
 	if w.pairs == nil {
 		w.pairs, w.where = map[string]float64{}, map[string]string{}
 	}
@@ -209,7 +209,7 @@ func (w *worst) log(t testing.TB) {
 }
 
 // hold measures the agreement and fails if engines disagree.
-func hold(t testing.TB, m *model, engines []parity.Engine, o parity.Options) *parity.Report {
+func hold(t testing.TB, m *model, engines []parity.Predictor, o parity.Comparison) *parity.Agreement {
 	t.Helper()
 	r, err := parity.Measure(engines, o)
 	if err != nil {
@@ -256,7 +256,7 @@ func linear(s *graph.Node) []string {
 }
 
 // span returns the minimum and maximum of a node on the bags of o.
-func (m *model) span(t testing.TB, s *graph.Node, o parity.Options) (lo, hi float64) {
+func (m *model) span(t testing.TB, s *graph.Node, o parity.Comparison) (lo, hi float64) {
 	t.Helper()
 	lo, hi = math.Inf(1), math.Inf(-1)
 	for j, n := range o.Sizes {
@@ -294,7 +294,7 @@ func (m *model) grown(by float32) *model {
 
 // stretched scales the parameters of the scores so that the score of largest magnitude becomes
 // reach. It returns nil if all scores are zero.
-func (m *model) stretched(t testing.TB, s *graph.Node, o parity.Options, reach float64) *model {
+func (m *model) stretched(t testing.TB, s *graph.Node, o parity.Comparison, reach float64) *model {
 	t.Helper()
 	lo, hi := m.span(t, s, o)
 	extreme := hi
@@ -315,7 +315,7 @@ func (m *model) stretched(t testing.TB, s *graph.Node, o parity.Options, reach f
 }
 
 // rounding returns how far float32 rounding alone changes the predictions of the bags of o.
-func (m *model) rounding(t testing.TB, o parity.Options) float64 {
+func (m *model) rounding(t testing.TB, o parity.Comparison) float64 {
 	t.Helper()
 	worst := 0.0
 	for j, n := range o.Sizes {
@@ -334,7 +334,7 @@ func (m *model) rounding(t testing.TB, o parity.Options) float64 {
 // saturated therefore draws parameters several times, keeps the draw with the smallest effect and
 // returns that effect as rounding. The model is nil if there are no scores, if all are zero, or if
 // no parameter scales them (MIPLMA standardises them).
-func (m *model) saturated(t testing.TB, o parity.Options, reach float64) (best *model, rounding float64) {
+func (m *model) saturated(t testing.TB, o parity.Comparison, reach float64) (best *model, rounding float64) {
 	t.Helper()
 	s := scoreOf(m.program.Infer)
 	if s == nil || len(linear(s)) == 0 {

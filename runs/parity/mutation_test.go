@@ -141,11 +141,11 @@ func TestFaultsAreFound(t *testing.T) {
 					n.refused++
 					continue
 				}
-				mutant := parity.Engine{Name: contract.BackendORT, Predict: func(x []float32, n int) ([]float32, []float32, error) {
+				mutant := parity.Predictor{Name: contract.BackendORT, Predict: func(x []float32, n int) ([]float32, []float32, error) {
 					p, err := file.Predict(context.Background(), runtime.Bag{Instances: x, N: n})
 					return p.Probabilities, p.Attention, err
 				}}
-				report, err := parity.Measure([]parity.Engine{reference, mutant}, o)
+				report, err := parity.Measure([]parity.Predictor{reference, mutant}, o)
 				file.Close()
 				switch {
 				case err != nil || len(report.Failed) > 0:

@@ -37,8 +37,8 @@ func SizesLike(sizes []int) (all, required []int) {
 // maxTogether is the largest bag that Measure combines with others in one run.
 const maxTogether = 100
 
-// Engine predicts bags.
-type Engine struct {
+// Predictor predicts bags.
+type Predictor struct {
 	Name string
 	// Predict predicts one bag with raw features [n, ...], row-major. It returns probabilities [k]
 	// and attention [n], with the class attention [k, n] after it if the engine computes that.
@@ -48,8 +48,8 @@ type Engine struct {
 	PredictMany func(instances []float32, sizes []int) (probabilities, attention []float32, err error)
 }
 
-// Options define the bags and what counts as agreement.
-type Options struct {
+// Comparison says on which bags engines are compared, and what counts as agreement.
+type Comparison struct {
 	Instance []int  // shape of one instance
 	Sizes    []int  // instances of each bag; nil: DefaultSizes
 	Required []int  // sizes on which the engines must agree; differences on others are warnings. nil: all sizes
@@ -66,12 +66,12 @@ type Options struct {
 	Rounding func(instances []float32, n int) (probabilities, attention float64, err error)
 }
 
-// prediction is the prediction of one engine for one bag, as Engine.Predict returns it.
+// prediction is the prediction of one engine for one bag, as Predictor.Predict returns it.
 type prediction struct{ probabilities, attention []float32 }
 
 // Measure runs all engines on the same bags, in parallel, and compares all pairs. The report
-// includes engines that fail or disagree, see Report.Err.
-func Measure(engines []Engine, o Options) (*Report, error) {
+// includes engines that fail or disagree, see Agreement.Err.
+func Measure(engines []Predictor, o Comparison) (*Agreement, error) {
 	if len(engines) < 2 {
 		return nil, errors.New("parity needs at least two engines to compare")
 	}
@@ -79,7 +79,7 @@ func Measure(engines []Engine, o Options) (*Report, error) {
 		o.Sizes = DefaultSizes
 	}
 	o.Tolerance = cmp.Or(o.Tolerance, Tolerance)
-	r := &Report{Tolerance: o.Tolerance, Seed: o.Seed, BagSizes: o.Sizes, Required: o.Required}
+	r := &Agreement{Tolerance: o.Tolerance, Seed: o.Seed, BagSizes: o.Sizes, Required: o.Required}
 	single := make([][]prediction, len(engines)) // by engine and bag
 	atOnce := make([][]prediction, len(engines))
 	errs := make([]error, len(engines))
@@ -106,7 +106,7 @@ func Measure(engines []Engine, o Options) (*Report, error) {
 }
 
 // compareAll adds the pairs to the report.
-func (r *Report) compareAll(engines []Engine, single, atOnce [][]prediction, b *bounds) error {
+func (r *Agreement) compareAll(engines []Predictor, single, atOnce [][]prediction, b *bounds) error {
 	compare := func(a, with string, x, y []prediction) error {
 		if x == nil || y == nil {
 			return nil
@@ -131,7 +131,7 @@ func (r *Report) compareAll(engines []Engine, single, atOnce [][]prediction, b *
 }
 
 // predictions runs one engine on each bag.
-func predictions(e Engine, o Options) ([]prediction, error) {
+func predictions(e Predictor, o Comparison) ([]prediction, error) {
 	var found []prediction
 	for j, n := range o.Sizes {
 		p, a, err := e.Predict(Bag(o, j), n)
@@ -148,7 +148,7 @@ func predictions(e Engine, o Options) ([]prediction, error) {
 
 // bagsTogether runs one engine on all bags that are not too large in one run; the others stay
 // empty. It returns nil if there is nothing to compare.
-func bagsTogether(e Engine, o Options, classes int) ([]prediction, error) {
+func bagsTogether(e Predictor, o Comparison, classes int) ([]prediction, error) {
 	var x []float32
 	var which, sizes []int
 	for j, n := range o.Sizes {
@@ -177,7 +177,7 @@ func bagsTogether(e Engine, o Options, classes int) ([]prediction, error) {
 
 // Bag returns the instances of bag j of the options, [n, ...] row-major. Each bag has its own
 // random stream, so its numbers do not depend on the other sizes.
-func Bag(o Options, j int) []float32 {
+func Bag(o Comparison, j int) []float32 {
 	if o.Bag != nil {
 		return o.Bag(j)
 	}

@@ -12,8 +12,8 @@ import (
 
 // scaled returns an engine that gives the first feature as the only attention
 // score's scale, off by a constant.
-func scaled(name string, off float32) Engine {
-	return Engine{Name: name, Predict: func(x []float32, n int) ([]float32, []float32, error) {
+func scaled(name string, off float32) Predictor {
+	return Predictor{Name: name, Predict: func(x []float32, n int) ([]float32, []float32, error) {
 		a := make([]float32, n)
 		for i := range a {
 			a[i] = x[i*2]
@@ -23,7 +23,7 @@ func scaled(name string, off float32) Engine {
 }
 
 func TestMeasure(t *testing.T) {
-	o := Options{Instance: []int{2}, Sizes: []int{1, 3}, Seed: 7}
+	o := Comparison{Instance: []int{2}, Sizes: []int{1, 3}, Seed: 7}
 	cases := []struct {
 		name string
 		off  float32
@@ -35,7 +35,7 @@ func TestMeasure(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			r, err := Measure([]Engine{scaled("one", 0), scaled("two", 0), scaled("three", c.off)}, o)
+			r, err := Measure([]Predictor{scaled("one", 0), scaled("two", 0), scaled("three", c.off)}, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +54,7 @@ func TestMeasure(t *testing.T) {
 
 // Class attention follows the attention. It is compared if both engines compute it.
 func TestMeasureClassAttention(t *testing.T) {
-	withClasses := func(off float32) Engine {
+	withClasses := func(off float32) Predictor {
 		e := scaled("classes", 0)
 		predict := e.Predict
 		e.Predict = func(x []float32, n int) ([]float32, []float32, error) {
@@ -67,7 +67,7 @@ func TestMeasureClassAttention(t *testing.T) {
 		return e
 	}
 	for off, ok := range map[float32]bool{0: true, 1e-3: false} {
-		r, err := Measure([]Engine{withClasses(0), withClasses(off), scaled("one", 0)}, Options{Instance: []int{2},
+		r, err := Measure([]Predictor{withClasses(0), withClasses(off), scaled("one", 0)}, Comparison{Instance: []int{2},
 			Sizes: []int{1, 3}})
 		if err != nil {
 			t.Fatal(err)
@@ -80,7 +80,7 @@ func TestMeasureClassAttention(t *testing.T) {
 
 func TestMeasureSeesNaN(t *testing.T) {
 	nan := scaled("two", float32(math.NaN()))
-	r, err := Measure([]Engine{scaled("one", 0), nan}, Options{Instance: []int{2}, Sizes: []int{2}})
+	r, err := Measure([]Predictor{scaled("one", 0), nan}, Comparison{Instance: []int{2}, Sizes: []int{2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,20 +90,20 @@ func TestMeasureSeesNaN(t *testing.T) {
 }
 
 func TestMeasureReportsFailures(t *testing.T) {
-	broken := Engine{Name: "broken", Predict: func([]float32, int) ([]float32, []float32, error) {
+	broken := Predictor{Name: "broken", Predict: func([]float32, int) ([]float32, []float32, error) {
 		return nil, nil, errors.New("out of order")
 	}}
-	short := Engine{Name: "short", Predict: func([]float32, int) ([]float32, []float32, error) {
+	short := Predictor{Name: "short", Predict: func([]float32, int) ([]float32, []float32, error) {
 		return []float32{1, 0}, nil, nil
 	}}
-	wide := Engine{Name: "wide", Predict: func(_ []float32, n int) ([]float32, []float32, error) {
+	wide := Predictor{Name: "wide", Predict: func(_ []float32, n int) ([]float32, []float32, error) {
 		return []float32{1, 0, 0}, make([]float32, n), nil
 	}}
-	for want, engines := range map[string][]Engine{
+	for want, engines := range map[string][]Predictor{
 		"broken: on a bag of 2: out of order": {scaled("one", 0), broken},
 		"short: 0 attention scores for a bag": {scaled("one", 0), short},
 	} {
-		r, err := Measure(engines, Options{Instance: []int{2}, Sizes: []int{2}})
+		r, err := Measure(engines, Comparison{Instance: []int{2}, Sizes: []int{2}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,11 +117,11 @@ func TestMeasureReportsFailures(t *testing.T) {
 			t.Errorf("without %s: %v", engines[1].Name, r.Err())
 		}
 	}
-	for want, engines := range map[string][]Engine{
+	for want, engines := range map[string][]Predictor{
 		"at least two":                        {scaled("one", 0)},
 		"one returns 2 classes, wide returns": {scaled("one", 0), wide},
 	} {
-		_, err := Measure(engines, Options{Instance: []int{2}, Sizes: []int{2}})
+		_, err := Measure(engines, Comparison{Instance: []int{2}, Sizes: []int{2}})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
@@ -140,7 +140,7 @@ func TestMeasureTogether(t *testing.T) {
 			}
 			return p, a, nil
 		}
-		r, err := Measure([]Engine{scaled("one", 0), e}, Options{Instance: []int{2}, Sizes: []int{1, 2, 500}})
+		r, err := Measure([]Predictor{scaled("one", 0), e}, Comparison{Instance: []int{2}, Sizes: []int{1, 2, 500}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,10 +159,10 @@ func TestBoundsFollowRounding(t *testing.T) {
 		{0, 5e-6, true}, {0, 5e-5, false}, {1e-7, 5e-5, false},
 		{1e-5, 5e-5, true}, {1e-5, 5e-4, false}, {1e-3, 5e-4, true}, {1e-3, 5e-3, false},
 	} {
-		o := Options{Instance: []int{2}, Sizes: []int{1}, Rounding: func([]float32, int) (float64, float64, error) {
+		o := Comparison{Instance: []int{2}, Sizes: []int{1}, Rounding: func([]float32, int) (float64, float64, error) {
 			return c.rounding, 0, nil
 		}}
-		r, err := Measure([]Engine{scaled("one", 0), scaled("two", float32(c.off))}, o)
+		r, err := Measure([]Predictor{scaled("one", 0), scaled("two", float32(c.off))}, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,14 +173,14 @@ func TestBoundsFollowRounding(t *testing.T) {
 }
 
 func TestBagDoesNotDependOnOtherSizes(t *testing.T) {
-	a := Bag(Options{Instance: []int{3}, Sizes: []int{1, 4}, Seed: 1}, 1)
-	b := Bag(Options{Instance: []int{3}, Sizes: []int{4}, Seed: 1}, 0)
+	a := Bag(Comparison{Instance: []int{3}, Sizes: []int{1, 4}, Seed: 1}, 1)
+	b := Bag(Comparison{Instance: []int{3}, Sizes: []int{4}, Seed: 1}, 0)
 	for i := range a {
 		if a[i] != b[i] {
 			t.Fatalf("element %d: %g and %g", i, a[i], b[i])
 		}
 	}
-	moved := Bag(Options{Instance: []int{3}, Sizes: []int{4}, Seed: 1, Mean: []float32{1, 2, 3}, Std: []float32{0, 0, 2}},
+	moved := Bag(Comparison{Instance: []int{3}, Sizes: []int{4}, Seed: 1, Mean: []float32{1, 2, 3}, Std: []float32{0, 0, 2}},
 		0)
 	if moved[0] != 1 || moved[1] != 2 || moved[2] == a[2] {
 		t.Errorf("mean and deviation are not applied: %v", moved[:3])
@@ -202,7 +202,7 @@ func TestRequiredSizes(t *testing.T) {
 	if !slices.Equal(required, []int{2, 6, 13}) || !slices.Equal(all, []int{1, 2, 6, 13, 40, 1000}) {
 		t.Fatalf("sizes %v, required %v", all, required)
 	}
-	r, err := Measure([]Engine{scaled("one", 0), large}, Options{Instance: []int{2}, Sizes: all, Required: required})
+	r, err := Measure([]Predictor{scaled("one", 0), large}, Comparison{Instance: []int{2}, Sizes: all, Required: required})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestRequiredSizes(t *testing.T) {
 		!strings.Contains(r.Warnings[0], "one and large differ by 0.007 on a bag of 1000 instances") {
 		t.Errorf("%+v", r)
 	}
-	r, err = Measure([]Engine{scaled("one", 0), large}, Options{Instance: []int{2}, Sizes: all})
+	r, err = Measure([]Predictor{scaled("one", 0), large}, Comparison{Instance: []int{2}, Sizes: all})
 	if err != nil || r.OK || len(r.Warnings) != 0 {
 		t.Errorf("all sizes required: %+v, %v", r, err)
 	}

@@ -31,8 +31,8 @@ type Failure struct {
 	Error  string `json:"error"`
 }
 
-// Report is the result of Measure.
-type Report struct {
+// Agreement is the result of Measure.
+type Agreement struct {
 	OK         bool      `json:"ok"`
 	MaxAbsDiff float64   `json:"max_abs_diff"`
 	Tolerance  float64   `json:"tolerance"` // the smallest bound of a bag
@@ -47,13 +47,13 @@ type Report struct {
 }
 
 // LeaveOut excludes an engine from the verdict. Its results stay in Pairs and Failed.
-func (r *Report) LeaveOut(engine string) {
+func (r *Agreement) LeaveOut(engine string) {
 	r.LeftOut = append(r.LeftOut, engine)
 	r.judge()
 }
 
 // judge updates OK and MaxAbsDiff.
-func (r *Report) judge() {
+func (r *Agreement) judge() {
 	r.OK, r.MaxAbsDiff = r.Err() == nil, 0
 	for _, p := range r.Pairs {
 		if r.counts(p) {
@@ -62,13 +62,13 @@ func (r *Report) judge() {
 	}
 }
 
-func (r *Report) counts(p Pair) bool {
+func (r *Agreement) counts(p Pair) bool {
 	return !slices.Contains(r.LeftOut, p.A) && !slices.Contains(r.LeftOut, p.B)
 }
 
 // Agrees reports whether an engine predicted all bags, agreed with itself on several bags at once,
 // and agreed with each of the others.
-func (r *Report) Agrees(engine string, others ...string) bool {
+func (r *Agreement) Agrees(engine string, others ...string) bool {
 	for _, f := range r.Failed {
 		if f.Engine == engine {
 			return false
@@ -84,7 +84,7 @@ func (r *Report) Agrees(engine string, others ...string) bool {
 }
 
 // Err returns nil if all engines agree.
-func (r *Report) Err() error {
+func (r *Agreement) Err() error {
 	var errs []error
 	for _, f := range r.Failed {
 		if !slices.Contains(r.LeftOut, f.Engine) {
@@ -101,7 +101,7 @@ func (r *Report) Err() error {
 }
 
 // Map returns the largest difference of each pair by "a/b", as in the metadata of a model.
-func (r *Report) Map() map[string]float64 {
+func (r *Agreement) Map() map[string]float64 {
 	m := make(map[string]float64, len(r.Pairs))
 	for _, p := range r.Pairs {
 		if r.counts(p) {
@@ -112,7 +112,7 @@ func (r *Report) Map() map[string]float64 {
 }
 
 // MaxBound returns the largest bound of a pair.
-func (r *Report) MaxBound() float64 {
+func (r *Agreement) MaxBound() float64 {
 	bound := r.Tolerance
 	for _, p := range r.Pairs {
 		if r.counts(p) {

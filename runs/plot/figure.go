@@ -108,7 +108,8 @@ func (f *figure) legend(entries []entry) {
 			f.page.StrokeLine2(e.line, x, y, x+sample, y)
 		}
 		if e.dot != nil {
-			f.page.DrawGlyph(draw.GlyphStyle{Color: e.dot, Radius: 3, Shape: draw.CircleGlyph{}}, vg.Point{X: x + sample/2, Y: y})
+			dot := draw.GlyphStyle{Color: e.dot, Radius: 3, Shape: draw.CircleGlyph{}}
+			f.page.DrawGlyph(dot, vg.Point{X: x + sample/2, Y: y})
 		}
 		f.page.FillText(style, vg.Point{X: x + sample + gap, Y: y}, e.name)
 		x += width + space

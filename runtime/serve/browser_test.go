@@ -17,7 +17,7 @@ import (
 // In Chromium, the page predicts features, and image files for a model with an encoder or one that cuts images.
 func TestPageInBrowser(t *testing.T) {
 	browser := testsupport.Browser(t)
-	s := start(t, func(o *Options) { o.RequestMemory = 256 << 20 })
+	s := start(t, func(o *Config) { o.RequestMemory = 256 << 20 })
 	put(t, filepath.Join(s.dir, "images.onnx"), "../testdata/images-3x4.onnx")
 	putClasses(t, filepath.Join(s.dir, "classes.onnx"))
 	putModel(t, filepath.Join(s.dir, "rows.onnx"), 9, "row")

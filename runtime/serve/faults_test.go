@@ -58,7 +58,7 @@ func (s *service) connect(t *testing.T, text string) net.Conn {
 // A client that stalls before or during the head or the body loses its connection. If the head has
 // arrived, the client gets an answer with the reason.
 func TestStalledClients(t *testing.T) {
-	s := start(t, func(o *Options) { o.Timeout = 300 * time.Millisecond })
+	s := start(t, func(o *Config) { o.Timeout = 300 * time.Millisecond })
 	for sent, want := range map[string]string{
 		"":                             "",
 		"POST /predict HTTP/1.1\r\nHo": "",
@@ -79,7 +79,7 @@ func TestStalledClients(t *testing.T) {
 
 // Stalled gRPC clients, other protocols and truncated messages are handled as well.
 func TestStalledGRPC(t *testing.T) {
-	s := start(t, func(o *Options) { o.Timeout = 300 * time.Millisecond })
+	s := start(t, func(o *Config) { o.Timeout = 300 * time.Millisecond })
 	const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 	for _, sent := range []string{"", preface[:10], "GET / HTTP/1.1\r\n\r\n",
 		preface + "\xff\xff\xff\xff\xff\xff\xff\xff\xff"} {
@@ -149,7 +149,7 @@ func TestLongHead(t *testing.T) {
 
 // A client that sends requests and does not read the answers is disconnected.
 func TestSlowReader(t *testing.T) {
-	s := start(t, func(o *Options) { o.Timeout = 300 * time.Millisecond })
+	s := start(t, func(o *Config) { o.Timeout = 300 * time.Millisecond })
 	body := asJSON(map[string]any{"instances": nested(randomBag(5000, 1))})
 	request := fmt.Sprintf("POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	conn := s.connect(t, request)
@@ -164,7 +164,7 @@ func TestSlowReader(t *testing.T) {
 // At the connection limit, idle connections make room, and otherwise a new connection waits until another closes.
 // The admin listener still answers health checks.
 func TestConnectionLimit(t *testing.T) {
-	s := start(t, func(o *Options) { o.MaxConnections = 3 })
+	s := start(t, func(o *Config) { o.MaxConnections = 3 })
 	const live = "GET /v2/health/live HTTP/1.1\r\nHost: a\r\n\r\n"
 	for range 5 { // idle connections make room
 		conn := s.connect(t, live)
@@ -236,7 +236,7 @@ func TestMillionInstances(t *testing.T) {
 	}
 	small.well(t)
 
-	s := start(t, func(o *Options) { o.MaxRequestBytes, o.MaxInstances, o.Timeout = 64<<20, big.N, time.Hour })
+	s := start(t, func(o *Config) { o.MaxRequestBytes, o.MaxInstances, o.Timeout = 64<<20, big.N, time.Hour })
 	client = oip.NewGRPCInferenceServiceClient(s.dial(t))
 	got, err := client.ModelInfer(t.Context(), message(big, true))
 	if err != nil {
@@ -270,7 +270,7 @@ func TestConnectionAfterError(t *testing.T) {
 // A client that reads the answer only after it sent the whole body of a rejected request receives
 // that answer. If the server closed the connection earlier, it would look like a network error.
 func TestRefusedBodies(t *testing.T) {
-	s := start(t, func(o *Options) { o.Tokens = tokensOf(t, "secret") })
+	s := start(t, func(o *Config) { o.Tokens = tokensOf(t, "secret") })
 	const size = 12 << 20 // more than the buffers of a connection
 	body := strings.Repeat("x", size)
 	whole := fmt.Sprintf("Content-Length: %d\r\n\r\n%s", size, body)
@@ -314,7 +314,7 @@ func TestBusy(t *testing.T) {
 // rejected after its timeout. Small requests are served meanwhile.
 func TestMemoryLimit(t *testing.T) {
 	const size = 250_000
-	s := start(t, func(o *Options) { o.RequestMemory, o.Timeout = 1_000_000, 2*time.Second })
+	s := start(t, func(o *Config) { o.RequestMemory, o.Timeout = 1_000_000, 2*time.Second })
 	stalled := s.connect(t, fmt.Sprintf("POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n  ",
 		size))
 	for s.admission.large.TryAcquire(500_000) { // until its memory is reserved
@@ -358,7 +358,7 @@ func TestMemoryLimit(t *testing.T) {
 // is read suffices for its values and its answer.
 func TestMemoryOfAnswer(t *testing.T) {
 	const n, waiting = 20_000, 850_000
-	s := start(t, func(o *Options) { o.RequestMemory, o.MaxInstances = 3_000_000, n })
+	s := start(t, func(o *Config) { o.RequestMemory, o.MaxInstances = 3_000_000, n })
 	bag := randomBag(n, 1)
 	raw := string(ndarray.AppendBytes(nil, bag.Instances))
 	head := fmt.Sprintf(`{"inputs": [{"name": "instances", "datatype": "FP32", "shape": [%d, 3], "parameters": {"binary_data_size": %d}}]}`, n, len(raw))
@@ -398,7 +398,7 @@ func TestMemoryOfAnswer(t *testing.T) {
 // memory for small requests to those.
 func TestChunkedBodies(t *testing.T) {
 	const limit = 1 << 20
-	s := start(t, func(o *Options) { o.MaxRequestBytes, o.RequestMemory = limit, 4*limit })
+	s := start(t, func(o *Config) { o.MaxRequestBytes, o.RequestMemory = limit, 4*limit })
 	const head = "POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 	text := oneBag + strings.Repeat(" ", limit-len(oneBag))
 	const size = 100_000
@@ -424,7 +424,7 @@ func TestChunkedBodies(t *testing.T) {
 // A bag whose run needs more memory than the limit is rejected. One that needs more than is free
 // waits, and is rejected after its timeout.
 func TestRunMemory(t *testing.T) {
-	s := start(t, func(o *Options) {
+	s := start(t, func(o *Config) {
 		o.RunMemory, o.MaxInstances, o.MaxRequestBytes, o.Timeout = 4<<20, 200_000, 8<<20, 5*time.Second
 	})
 	bag := func(n int) string {
@@ -452,7 +452,7 @@ func TestRunMemory(t *testing.T) {
 // The server reads only JSON and raw tensors, which a web page cannot send without permission of
 // the server, and only requests to a host that it answers for.
 func TestBrowsers(t *testing.T) {
-	s := start(t, func(o *Options) { o.Hosts = LocalHosts("127.0.0.1:0") })
+	s := start(t, func(o *Config) { o.Hosts = LocalHosts("127.0.0.1:0") })
 	for _, c := range []struct {
 		host, kind, origin string
 		want               int
@@ -503,7 +503,7 @@ func TestBrowsers(t *testing.T) {
 // The cause of an internal error is written only to the log, because it may contain file names.
 func TestInternalErrors(t *testing.T) {
 	var log bytes.Buffer
-	s := start(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	s := start(t, func(o *Config) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	w := httptest.NewRecorder()
 	s.serve(route{"GET", "/x", true, func(http.ResponseWriter, *http.Request) error {
 		return errors.New("/home/secret.cc:12 failed")
@@ -546,7 +546,7 @@ func TestEndedInQueue(t *testing.T) {
 
 // A wrong request does not affect the others in its run.
 func TestWrongAmongOthers(t *testing.T) {
-	s := start(t, func(o *Options) { o.Batching.Delay, o.Batching.Runs = 50*time.Millisecond, 1 })
+	s := start(t, func(o *Config) { o.Batching.Delay, o.Batching.Runs = 50*time.Millisecond, 1 })
 	v, done, err := s.models.use("batch", "")
 	if err != nil {
 		t.Fatal(err)
@@ -579,7 +579,7 @@ func TestWrongAmongOthers(t *testing.T) {
 // their connections until they are told to close them, from clients that check readiness and open
 // a connection for each request, and from gRPC clients.
 func TestDrain(t *testing.T) {
-	s := start(t, func(o *Options) { o.LameDuck = 3 * time.Second })
+	s := start(t, func(o *Config) { o.LameDuck = 3 * time.Second })
 	rpc := oip.NewGRPCInferenceServiceClient(s.dial(t))
 	kept := &http.Client{Transport: &http.Transport{}}
 	single := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -651,7 +651,7 @@ func TestDrain(t *testing.T) {
 
 // A connection that was opened before the shutdown is served until LameDuck has passed, and told to close.
 func TestDrainNewConnection(t *testing.T) {
-	s := start(t, func(o *Options) { o.LameDuck = 3 * time.Second })
+	s := start(t, func(o *Config) { o.LameDuck = 3 * time.Second })
 	conn := s.connect(t, "")
 	s.end()
 	for s.ready() {

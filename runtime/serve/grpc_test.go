@@ -236,7 +236,7 @@ func heap() int64 {
 }
 
 func TestToken(t *testing.T) {
-	s := start(t, func(o *Options) { o.Tokens = tokensOf(t, "secret") })
+	s := start(t, func(o *Config) { o.Tokens = tokensOf(t, "secret") })
 	client := oip.NewGRPCInferenceServiceClient(s.dial(t))
 	for path, want := range map[string]int{"/v2/health/ready": 200, "/v2/models/bag/ready": 200, "/v2": 401,
 		"/v2/models/bag": 401, "/metrics": 401} {
@@ -262,7 +262,7 @@ func TestToken(t *testing.T) {
 
 // A call without the token is rejected at its head, and its message is not read.
 func TestTokenBeforeMessage(t *testing.T) {
-	s := start(t, func(o *Options) { o.Tokens = tokensOf(t, "secret") })
+	s := start(t, func(o *Config) { o.Tokens = tokensOf(t, "secret") })
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	stream, err := s.dial(t).NewStream(ctx, &grpc.StreamDesc{ClientStreams: true},
@@ -278,7 +278,7 @@ func TestTokenBeforeMessage(t *testing.T) {
 // A client that watches the health of a server is notified of the shutdown, if LameDuck leaves time for
 // it, and does not delay it.
 func TestWatchedHealth(t *testing.T) {
-	s := start(t, func(o *Options) { o.LameDuck = time.Second })
+	s := start(t, func(o *Config) { o.LameDuck = time.Second })
 	watch, err := grpc_health_v1.NewHealthClient(s.dial(t)).Watch(context.Background(),
 		&grpc_health_v1.HealthCheckRequest{})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// anyHost in Options.Hosts permits every name.
+// anyHost in Config.Hosts permits every name.
 const anyHost = "*"
 
 // LocalHosts returns the names by which clients reach a server that listens on an address, if only

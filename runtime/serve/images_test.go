@@ -22,7 +22,7 @@ import (
 
 // A bag of image files becomes instances; others are errors of the client.
 func TestImages(t *testing.T) {
-	s := start(t, func(o *Options) { o.MaxInstances, o.RequestMemory = 3, 256<<20 })
+	s := start(t, func(o *Config) { o.MaxInstances, o.RequestMemory = 3, 256<<20 })
 	file := func(side int) string {
 		m := image.NewRGBA(image.Rect(0, 0, side, side))
 		for i := range side * side {
@@ -85,7 +85,7 @@ func TestImages(t *testing.T) {
 
 // A model that was trained on pieces of images cuts an image into the instances of a bag.
 func TestCutImage(t *testing.T) {
-	s := start(t, func(o *Options) { o.MaxInstances, o.RequestMemory = 9, 256<<20 })
+	s := start(t, func(o *Config) { o.MaxInstances, o.RequestMemory = 9, 256<<20 })
 	m := image.NewGray(image.Rect(0, 0, 4, 2))
 	for i := range m.Pix {
 		m.Pix[i] = uint8(51 * (i % 4))

@@ -144,7 +144,7 @@ func TestBrokenModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func(path string) (*runtime.Model, error) { return runtime.Open(path) }
-	o := Options{Log: slog.New(slog.DiscardHandler), Batching: Batching{MaxBags: 1, Runs: 1, MaxWaiting: 1},
+	o := Config{Log: slog.New(slog.DiscardHandler), Batching: Batching{MaxBags: 1, Runs: 1, MaxWaiting: 1},
 		RequestMemory: 1 << 20, RunMemory: 1 << 20, Decoders: 1}
 	s, err := New(dir, open, o)
 	if err != nil || !slices.Equal(s.Models(), []string{"good"}) {
@@ -328,7 +328,7 @@ func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	certify(t, dir, "first.test")
-	s := start(t, func(o *Options) {
+	s := start(t, func(o *Config) {
 		var err error
 		if o.TLS, err = TLS(cert, key, o.Log); err != nil {
 			t.Fatal(err)

@@ -63,7 +63,7 @@ func TestOpenAPI(t *testing.T) {
 
 // The page loads its resources only from this server.
 func TestPage(t *testing.T) {
-	s := start(t, func(o *Options) {
+	s := start(t, func(o *Config) {
 		o.Examples = []Example{{Instances: []float32{1, 2, 3, 4, 5, 6}, N: 2, Class: "wren", Coords: []float32{0, 256, 128,
 			256}}}
 		o.Tokens = tokensOf(t, "secret")
@@ -95,7 +95,7 @@ func TestPage(t *testing.T) {
 
 // The schema of an answer describes every key of the answer.
 func TestOpenAPIDescribesAnswers(t *testing.T) {
-	s := start(t, func(o *Options) {
+	s := start(t, func(o *Config) {
 		o.Examples = []Example{{Instances: []float32{1, 2, 3}, N: 1, Class: "a", Coords: []float32{1, 2}}}
 	})
 	_, text := s.ask(t, "GET", "/openapi.json", "")

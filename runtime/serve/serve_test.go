@@ -47,11 +47,11 @@ type service struct {
 }
 
 // start serves a folder with the models bag and batch on the loopback interface.
-func start(t testing.TB, change ...func(*Options)) *service {
+func start(t testing.TB, change ...func(*Config)) *service {
 	t.Helper()
 	enginetest.Library(t)
 	s := &service{dir: t.TempDir(), log: &lockedBuffer{}, direct: map[string]*runtime.Model{}, ended: make(chan error, 1)}
-	o := Options{
+	o := Config{
 		Version: "test", Log: slog.New(slog.NewTextHandler(s.log, nil)),
 		Batching:        Batching{MaxBags: 8, Runs: 2, MaxWaiting: 1024},
 		MaxRequestBytes: 1 << 20, RequestMemory: 1 << 30, RunMemory: 1 << 30, Decoders: 2, MaxInstances: 5000,

@@ -35,9 +35,9 @@ const (
 // extensions are the supported extensions of the protocol.
 var extensions = []string{"binary_tensor_data"}
 
-// Options are the options of New. All must be set except TLS, Tokens, Hosts, Strict, Examples and
+// Config configures New. All must be set except TLS, Tokens, Hosts, Strict, Examples and
 // Features. Batching.Delay, Reload and LameDuck may be 0.
-type Options struct {
+type Config struct {
 	Version         string // of the server, for its metadata
 	Log             *slog.Logger
 	TLS             *tls.Config // nil: plain connections
@@ -61,7 +61,7 @@ type Options struct {
 
 // Server serves models.
 type Server struct {
-	o         Options
+	o         Config
 	models    *models
 	metrics   *metrics
 	admission *admission
@@ -73,7 +73,7 @@ type Server struct {
 // a folder of models, each as NAME.onnx, NAME/model.onnx or NAME/1/model.onnx, where numbers are
 // versions. Models that cannot be opened are logged; it is an error if none can be opened, or if
 // one cannot and Strict is set. Close frees the models.
-func New(root string, open func(path string) (*runtime.Model, error), o Options) (*Server, error) {
+func New(root string, open func(path string) (*runtime.Model, error), o Config) (*Server, error) {
 	s := &Server{o: o, metrics: newMetrics(), admission: newAdmission(o.RequestMemory, o.Decoders)}
 	s.models = &models{root: root, open: open, batching: o.Batching, metrics: s.metrics,
 		memory: newMemoryPool(o.RunMemory, "--max-run-memory"), log: o.Log, loaded: map[string][]*openVersion{}}

@@ -66,7 +66,7 @@ func TestTokenRotation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := start(t, func(o *Options) { o.Tokens = tokens })
+	s := start(t, func(o *Config) { o.Tokens = tokens })
 	check := func(when string, valid, invalid []string) {
 		t.Helper()
 		tokens.mu.Lock()
@@ -96,7 +96,7 @@ func TestTokenRotation(t *testing.T) {
 
 // Without a token a client does not learn which models and versions are served.
 func TestNamesNeedToken(t *testing.T) {
-	s := start(t, func(o *Options) { o.Tokens = tokensOf(t, "secret") })
+	s := start(t, func(o *Config) { o.Tokens = tokensOf(t, "secret") })
 	client := oip.NewGRPCInferenceServiceClient(s.dial(t))
 	for _, route := range s.routes() {
 		path := strings.NewReplacer("{model}", "nosuch", "{version}", "7", "{number}", "1", "{$}", "").Replace(route.path)

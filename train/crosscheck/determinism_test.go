@@ -24,7 +24,7 @@ func TestSameBitsTwice(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s/bags=%d/threads=%d", c.name, c.bags, threads), func(t *testing.T) {
 				p := c.program(t)
-				o := ort.Options{Library: library, Threads: threads}
+				o := ort.Setup{Library: library, Threads: threads}
 				first, second := steps(t, &c, p, o), steps(t, &c, p, o)
 				sameState(t, "the second run", first, second)
 			})
@@ -38,15 +38,15 @@ func TestSameBitsOnAnyNumberOfThreads(t *testing.T) {
 	c := works[slices.IndexFunc(works, func(c work) bool { return c.name == "cnn" })]
 	c.bags = 5
 	p := c.program(t)
-	one := steps(t, &c, p, ort.Options{Library: library, Threads: 1})
+	one := steps(t, &c, p, ort.Setup{Library: library, Threads: 1})
 	for _, threads := range []int{2, 3, 8} {
-		many := steps(t, &c, p, ort.Options{Library: library, Threads: threads})
+		many := steps(t, &c, p, ort.Setup{Library: library, Threads: threads})
 		sameState(t, fmt.Sprintf("%d threads", threads), one, many)
 	}
 }
 
 // steps runs a few steps from the same initial state with batches of two sizes.
-func steps(t *testing.T, c *work, p *compile.Program, o ort.Options) *train.State {
+func steps(t *testing.T, c *work, p *compile.Program, o ort.Setup) *train.State {
 	t.Helper()
 	e, err := ort.New(p, c.params(p), o)
 	if err != nil {

@@ -33,7 +33,7 @@ type maker struct {
 func engines(t testing.TB) []maker {
 	t.Helper()
 	executor := enginetest.Backend(t)
-	backend := xla.NewBackend(&pjrt.Device{Backend: executor, Memory: memory.Available()}, pjrt.Go)
+	backend := xla.NewBackend(&pjrt.OpenDevice{Backend: executor, Memory: memory.Available()}, pjrt.Go)
 	t.Cleanup(backend.Close)
 	through := maker{
 		"xla",
@@ -48,11 +48,11 @@ func engines(t testing.TB) []maker {
 	return []maker{
 		{"gorgonia", func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p) }, nil, false},
 		{"ort", func(p *compile.Program) (train.Engine, error) {
-			return ort.New(p, nil, ort.Options{Library: library})
+			return ort.New(p, nil, ort.Setup{Library: library})
 		}, nil, false},
 		{"ort, among runs", func(p *compile.Program) (train.Engine, error) {
 			return newAmongRuns(p, library)
-		}, ort.NewTrainer(train.EngineInfo{Engine: ort.Name}, ort.Options{Library: library}, 1), true},
+		}, ort.NewTrainer(train.EngineInfo{Engine: ort.Name}, ort.Setup{Library: library}, 1), true},
 		through,
 	}
 }
@@ -126,7 +126,7 @@ func follow(t testing.TB, p *compile.Program, m maker, s *train.State, steps int
 	return tr
 }
 
-func (tr *trajectory) add(r *train.Result) {
+func (tr *trajectory) add(r *train.StepResult) {
 	terms := map[string]float64{}
 	for name, v := range r.Terms {
 		terms[name] = v

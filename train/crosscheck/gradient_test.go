@@ -53,7 +53,7 @@ func gorgoniaGradients[T gorgonia.Float](t testing.TB, p *compile.Program, b *tr
 		values.Add(q.Name, q.Shape, ndarray.Convert[T](params[q.Name]))
 		grads[q.Name] = make([]T, ndarray.Size(q.Shape))
 	}
-	m, err := gorgonia.Lower(p.Train, len(b.BagOf), b.Bags, gorgonia.Options[T]{Params: values, Loss: compile.OutLoss,
+	m, err := gorgonia.Lower(p.Train, len(b.BagOf), b.Bags, gorgonia.Lowering[T]{Params: values, Loss: compile.OutLoss,
 		Grads: grads})
 	if err != nil {
 		t.Fatal(err)

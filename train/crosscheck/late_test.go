@@ -23,10 +23,10 @@ type recorder struct {
 type keptStep struct {
 	before, after *train.State
 	batch         train.Batch
-	result        train.Result
+	result        train.StepResult
 }
 
-func (r *recorder) Step(b *train.Batch) (*train.Result, error) {
+func (r *recorder) Step(b *train.Batch) (*train.StepResult, error) {
 	r.steps++
 	if r.steps%10 != 0 {
 		return r.Engine.Step(b)
@@ -49,7 +49,7 @@ func (r *recorder) Step(b *train.Batch) (*train.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.result = train.Result{Loss: out.Loss, Terms: maps.Clone(out.Terms), LabelWeights: slices.Clone(out.LabelWeights),
+	k.result = train.StepResult{Loss: out.Loss, Terms: maps.Clone(out.Terms), LabelWeights: slices.Clone(out.LabelWeights),
 		Probabilities: slices.Clone(out.Probabilities), Attention: slices.Clone(out.Attention)}
 	k.after, err = r.State()
 	r.kept = append(r.kept, k)

@@ -98,7 +98,7 @@ func (e *amongRuns) run(g *graph.Graph, bagOf []int, bags int, values map[string
 }
 
 // Step implements train.Engine.
-func (e *amongRuns) Step(b *train.Batch) (*train.Result, error) {
+func (e *amongRuns) Step(b *train.Batch) (*train.StepResult, error) {
 	values := map[string][]float32{
 		compile.InInstances: b.Instances, compile.InCandidates: b.Candidates, compile.InLabelWeights: b.LabelWeights,
 		compile.InLR: {float32(b.LR)}, compile.InLambda: {float32(b.Lambda)}, compile.InEpoch: {float32(b.Epoch)},
@@ -124,7 +124,7 @@ func (e *amongRuns) Step(b *train.Batch) (*train.Result, error) {
 	for _, name := range e.prog.StateVectors() {
 		e.state[name] = out[compile.UpdatedName(name)]
 	}
-	r := &train.Result{Loss: float64(out[compile.OutLoss][0]), Terms: map[string]float64{},
+	r := &train.StepResult{Loss: float64(out[compile.OutLoss][0]), Terms: map[string]float64{},
 		Probabilities: out[compile.OutProbabilities], Attention: out[compile.OutAttention],
 		LabelWeights: out[compile.OutLabelWeights]}
 	for name, v := range out {

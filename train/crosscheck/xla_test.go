@@ -88,7 +88,7 @@ func (e *stepwise) capacity(n, bags int) xla.Capacity {
 }
 
 // Step implements train.Engine.
-func (e *stepwise) Step(b *train.Batch) (*train.Result, error) {
+func (e *stepwise) Step(b *train.Batch) (*train.StepResult, error) {
 	c := e.capacity(len(b.BagOf), b.Bags)
 	if err := e.inputs.SetBatch(e.prog, b, c.N, c.B); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (e *stepwise) Step(b *train.Batch) (*train.Result, error) {
 		e.state[name] = out[compile.UpdatedName(name)]
 	}
 	ofBags := b.Bags * e.prog.Signature.Classes
-	r := &train.Result{Loss: float64(out[compile.OutLoss][0]), Terms: map[string]float64{},
+	r := &train.StepResult{Loss: float64(out[compile.OutLoss][0]), Terms: map[string]float64{},
 		Probabilities: out[compile.OutProbabilities][:ofBags], Attention: out[compile.OutAttention][:len(b.BagOf)],
 		LabelWeights: out[compile.OutLabelWeights][:ofBags]}
 	for name, v := range out {

@@ -232,7 +232,7 @@ func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
 	if r.Shared {
 		parallel = 1
 	}
-	o := ort.Options{Library: r.Library, Threads: r.Threads, Provider: r.Device}
+	o := ort.Setup{Library: r.Library, Threads: r.Threads, Provider: r.Device}
 	p := r.info(ORT, CPU, reason)
 	p.Threads, p.FixedThreads, p.ImageThreads = r.Threads, fixed, cmp.Or(r.Threads, runtime.GOMAXPROCS(0))
 	if r.Device != "" && r.Device != CPU {

@@ -46,7 +46,7 @@ func machineOf(library, gpu, provider bool) machine {
 			if plugin != "" {
 				return nil, errors.New("a broken plugin")
 			}
-			b, err := xla.Open(pjrt.Go, pjrt.Options{})
+			b, err := xla.Open(pjrt.Go, pjrt.Choice{})
 			if err == nil && kind == pjrt.CUDA {
 				b.Kind, b.Text = kind, "Imagined GPU"
 			}

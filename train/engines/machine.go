@@ -23,5 +23,5 @@ func findLibrary(path string) (string, error) {
 }
 
 func open(kind pjrt.Kind, plugin string) (*xla.Backend, error) {
-	return xla.Open(kind, pjrt.Options{Plugin: plugin})
+	return xla.Open(kind, pjrt.Choice{Plugin: plugin})
 }

@@ -15,7 +15,7 @@ import (
 // Device runs graphs of learners in Go.
 type Device struct{}
 
-// Workspace implements learners.Device.
+// Workspace implements train.Device.
 func (Device) Workspace() train.Workspace {
 	return &workspace{values: map[string][]float32{}, machines: map[at]*lowering.Machine[float32]{},
 		arena: lowering.NewArena[float32]()}
@@ -79,7 +79,7 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 
 func (w *workspace) machine(g *graph.Graph, n int) (m *lowering.Machine[float32], err error) {
 	if m = w.machines[at{g, n}]; m == nil {
-		if m, err = lowering.Lower(g, n, 1, lowering.Options[float32]{Arena: w.arena}); err == nil {
+		if m, err = lowering.Lower(g, n, 1, lowering.Lowering[float32]{Arena: w.arena}); err == nil {
 			w.machines[at{g, n}] = m
 		}
 	}

@@ -24,7 +24,7 @@ type Engine struct {
 	update        *lowering.Machine[float32]
 	renew         *machines // label weights after the step; nil if the training graph computes them
 	infer         *machines
-	result        train.Result
+	result        train.StepResult
 	terms         []string // names of the loss terms
 }
 
@@ -33,7 +33,7 @@ var _ train.Engine = (*Engine)(nil)
 // New makes the engine of a program, with the optimiser of its spec. All values are zero until
 // SetState sets them.
 func New(p *compile.Program) (*Engine, error) {
-	e := &Engine{program: p, shared: lowering.NewParams[float32](), result: train.Result{Terms: map[string]float64{}}}
+	e := &Engine{program: p, shared: lowering.NewParams[float32](), result: train.StepResult{Terms: map[string]float64{}}}
 	size := p.FlatSize()
 	e.gradients, e.state = make([]float32, size), map[string][]float32{}
 	grads := map[string][]float32{}
@@ -66,7 +66,7 @@ func New(p *compile.Program) (*Engine, error) {
 
 // lower builds the machines. All share the parameters and one arena.
 func (e *Engine) lower(grads map[string][]float32) error {
-	p, o := e.program, lowering.Options[float32]{Params: e.shared, Arena: lowering.NewArena[float32]()}
+	p, o := e.program, lowering.Lowering[float32]{Params: e.shared, Arena: lowering.NewArena[float32]()}
 	e.infer = newMachines(p, p.Infer, o)
 	if p.WeightUpdate != nil {
 		e.renew = newMachines(p, p.WeightUpdate, o)
@@ -84,7 +84,7 @@ func (e *Engine) lower(grads map[string][]float32) error {
 func (e *Engine) Name() string { return "gorgonia" }
 
 // Step runs forward, backward and the update of the parameters.
-func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
+func (e *Engine) Step(b *train.Batch) (*train.StepResult, error) {
 	m, err := e.training.step(b)
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
 }
 
 // read copies the outputs of a training step; n is the number of instances without padding.
-func (e *Engine) read(m *lowering.Machine[float32], n int) *train.Result {
+func (e *Engine) read(m *lowering.Machine[float32], n int) *train.StepResult {
 	r := &e.result
 	r.Loss = float64(m.Output(compile.OutLoss)[0])
 	for _, name := range e.terms {

@@ -17,7 +17,7 @@ type size struct{ instances, bags int }
 type machines struct {
 	program  *compile.Program
 	graph    *graph.Graph
-	options  lowering.Options[float32]
+	options  lowering.Lowering[float32]
 	paddable bool
 	bySize   memory.Cache[size, *lowering.Machine[float32]]
 	inputs   train.Inputs
@@ -29,7 +29,7 @@ const kept = 64
 
 // newMachines returns an empty cache. If the graph cannot be padded, machines have the exact sizes
 // of the batches.
-func newMachines(p *compile.Program, g *graph.Graph, o lowering.Options[float32]) *machines {
+func newMachines(p *compile.Program, g *graph.Graph, o lowering.Lowering[float32]) *machines {
 	padded, err := graph.Paddable(g)
 	if err == nil {
 		g = padded

@@ -21,11 +21,11 @@ import (
 // that pjrttest is configured to use.
 func devices(t testing.TB) map[string]train.Device {
 	t.Helper()
-	onnxruntime, err := ort.NewDevice(ort.Options{Library: enginetest.Library(t)})
+	onnxruntime, err := ort.NewDevice(ort.Setup{Library: enginetest.Library(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	backend := xla.NewBackend(&pjrt.Device{Backend: enginetest.Backend(t), Memory: memory.Available()}, pjrt.Go)
+	backend := xla.NewBackend(&pjrt.OpenDevice{Backend: enginetest.Backend(t), Memory: memory.Available()}, pjrt.Go)
 	t.Cleanup(backend.Close)
 	return map[string]train.Device{"gorgonia": gorgonia.Device{}, "ort": onnxruntime, "xla": backend}
 }

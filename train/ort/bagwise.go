@@ -134,7 +134,7 @@ func (e *Engine) runBagwise(b *train.Batch) error {
 }
 
 // openOneThread opens the session on one thread unless it is open.
-func (w *bagwise) openOneThread(o Options) (err error) {
+func (w *bagwise) openOneThread(o Setup) (err error) {
 	if w.oneThread == nil {
 		o.Threads = 1
 		w.oneThread, err = open(w.graph, o, true, 1)

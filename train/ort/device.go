@@ -21,12 +21,12 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// device implements learners.Device.
-type device struct{ options Options }
+// device implements train.Device.
+type device struct{ options Setup }
 
 // NewDevice returns a device that runs graphs of learners in onnxruntime, on all cores unless
-// Options.Threads is set. It needs no Close.
-func NewDevice(o Options) (train.Device, error) {
+// Setup.Threads is set. It needs no Close.
+func NewDevice(o Setup) (train.Device, error) {
 	if _, err := onnxruntime.Start(o.Library); err != nil {
 		return nil, err
 	}
@@ -34,14 +34,14 @@ func NewDevice(o Options) (train.Device, error) {
 	return &device{o}, nil
 }
 
-// Workspace implements learners.Device.
+// Workspace implements train.Device.
 func (d *device) Workspace() train.Workspace {
 	return &workspace{options: d.options, values: values{}, sessions: map[*graph.Graph]*session{}}
 }
 
 // workspace has its values in the memory of this process.
 type workspace struct {
-	options  Options
+	options  Setup
 	values   values
 	sessions map[*graph.Graph]*session
 }
@@ -111,7 +111,7 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 
 // check compares the first outputs of a graph on a device with those of the CPU.
 func (w *workspace) check(g *graph.Graph, in, out []ort.Value) error {
-	cpu, err := open(prefixed(g), Options{Library: w.options.Library, Threads: w.options.Threads}, false, 1)
+	cpu, err := open(prefixed(g), Setup{Library: w.options.Library, Threads: w.options.Threads}, false, 1)
 	if err != nil {
 		return err
 	}

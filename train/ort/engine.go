@@ -26,7 +26,7 @@ import (
 // its values stay in the cache.
 type Engine struct {
 	prog     *compile.Program
-	options  Options
+	options  Setup
 	sessions map[sessionKey]*session // of predictions and whole steps, opened when the first batch asks for them
 	bagwise  *bagwise                // nil: whole steps
 
@@ -37,7 +37,7 @@ type Engine struct {
 	scalars    values     // inputs lr, lambda, epoch, epochs: [1]
 	whole      batchCache // of whole steps
 	evaluated  batchCache // of predictions
-	result     train.Result
+	result     train.StepResult
 }
 
 // sessionKey is a graph and the number of bags that it is for, see formOf.
@@ -60,7 +60,7 @@ func (e *Engine) formOf(predict bool, bags int) sessionKey {
 
 // New opens the training step of a program in onnxruntime. params are the initial parameters by
 // name, including the statistics of the normalisation; nil: SetState will set them.
-func New(p *compile.Program, params map[string][]float32, o Options) (*Engine, error) {
+func New(p *compile.Program, params map[string][]float32, o Setup) (*Engine, error) {
 	if _, err := onnxruntime.Start(o.Library); err != nil {
 		return nil, err
 	}
@@ -239,7 +239,7 @@ func (e *Engine) scales() map[string]float32 {
 func (e *Engine) Name() string { return Name }
 
 // Step implements train.Engine.
-func (e *Engine) Step(b *train.Batch) (*train.Result, error) {
+func (e *Engine) Step(b *train.Batch) (*train.StepResult, error) {
 	for name, v := range b.Scalars(e.prog) {
 		e.scalars.floats(name)[0] = float32(v)
 	}

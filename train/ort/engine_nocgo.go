@@ -11,14 +11,14 @@ import (
 )
 
 // New returns an error, because a program built without cgo cannot call onnxruntime.
-func New(*compile.Program, map[string][]float32, Options) (train.Engine, error) {
+func New(*compile.Program, map[string][]float32, Setup) (train.Engine, error) {
 	return nil, onnxruntime.ErrNoCgo
 }
 
 // NewTrainer returns a trainer whose trials fail like New.
-func NewTrainer(p train.EngineInfo, o Options, _ int) train.Trainer {
+func NewTrainer(p train.EngineInfo, o Setup, _ int) train.Trainer {
 	return &train.StepTrainer{EngineInfo: p, New: func(p *compile.Program) (train.Engine, error) { return New(p, nil, o) }}
 }
 
 // NewDevice returns an error like New.
-func NewDevice(Options) (train.Device, error) { return nil, onnxruntime.ErrNoCgo }
+func NewDevice(Setup) (train.Device, error) { return nil, onnxruntime.ErrNoCgo }

@@ -29,7 +29,7 @@ type group struct {
 }
 
 // group returns a group of runs with separate sessions.
-func (m *runsModel) group(runs []*train.Run, o Options) *group {
+func (m *runsModel) group(runs []*train.Run, o Setup) *group {
 	return &group{sessionCache: &sessionCache{m, o, map[runsKey]*runsSession{}}, runs: runs}
 }
 
@@ -104,7 +104,7 @@ func (g *group) Epoch(ctx context.Context, runs []*train.Run) error {
 			s.settings.floats(name)[j] = float32(v)
 		}
 	}
-	out := train.Result{Terms: map[string]float64{}}
+	out := train.StepResult{Terms: map[string]float64{}}
 	for step := range batches[0] {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -161,7 +161,7 @@ func (g *group) step(batches [][][]int, step int) (*batch, error) {
 }
 
 // result returns the result of a step of the run with index j in out.
-func (g *group) result(b *batch, j int, out *train.Result) *train.Result {
+func (g *group) result(b *batch, j int, out *train.StepResult) *train.StepResult {
 	out.Loss = float64(b.part(compile.OutLoss, j)[0])
 	for _, name := range g.Terms {
 		out.Terms[name] = float64(b.part(compile.TermPrefix+name, j)[0])

@@ -43,7 +43,7 @@ func TestMemoryOfManyBags(t *testing.T) {
 func peakOfStep(t *testing.T, p *compile.Program, sizes ...int) int {
 	t.Helper()
 	onnxruntime.TrimBlocks()
-	e, err := New(p, traintest.Start(p, 1).Params, Options{largeBags: true})
+	e, err := New(p, traintest.Start(p, 1).Params, Setup{largeBags: true})
 	if err != nil {
 		t.Fatal(err)
 	}

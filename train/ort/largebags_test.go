@@ -55,7 +55,7 @@ func gated(t *testing.T, blocks string) *compile.Program {
 // sameSteps compares steps for large bags with the usual ones, up to rounding.
 func sameSteps(t *testing.T, name string, p *compile.Program, sizes ...int) {
 	t.Helper()
-	usual, large := threeSteps(t, p, Options{}, sizes), threeSteps(t, p, Options{largeBags: true}, sizes)
+	usual, large := threeSteps(t, p, Setup{}, sizes), threeSteps(t, p, Setup{largeBags: true}, sizes)
 	for param, want := range usual.Params {
 		for i, v := range large.Params[param] {
 			if math.IsNaN(float64(v)) && math.IsNaN(float64(want[i])) {
@@ -70,7 +70,7 @@ func sameSteps(t *testing.T, name string, p *compile.Program, sizes ...int) {
 }
 
 // threeSteps returns the state after three steps on bags of the given sizes.
-func threeSteps(t *testing.T, p *compile.Program, o Options, sizes []int) *train.State {
+func threeSteps(t *testing.T, p *compile.Program, o Setup, sizes []int) *train.State {
 	t.Helper()
 	e, err := New(p, traintest.Start(p, 1).Params, o)
 	if err != nil {

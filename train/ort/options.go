@@ -13,8 +13,8 @@ import (
 // Name is the name of the engine.
 const Name = "ort"
 
-// Options are the options of New. The zero value searches for the library and uses the CPU.
-type Options struct {
+// Setup says where and how an engine computes. The zero value searches for the library and uses the CPU.
+type Setup struct {
 	Library  string // path of the onnxruntime library; empty: search, see onnxruntime.Find
 	Threads  int    // threads within an operation; 0: one for features, all cores for images
 	Provider string // execution provider: "" or "cpu", or a name of onnxruntime.Providers
@@ -28,11 +28,11 @@ type Options struct {
 }
 
 // settings returns the settings of sessions of onnxruntime.
-func (o Options) settings() onnxruntime.SessionOptions {
+func (o Setup) settings() onnxruntime.SessionOptions {
 	return onnxruntime.SessionOptions{Threads: o.Threads, Provider: o.Provider, LargeBags: o.largeBags}
 }
 
-func (o Options) onCPU() bool { return o.settings().OnCPU() }
+func (o Setup) onCPU() bool { return o.settings().OnCPU() }
 
 // Threads returns the number of threads that train a program. requested 0 means all cores for
 // images and one for features, because a step on features is too small to divide among cores.

@@ -33,7 +33,7 @@ func TestNoNodeFallsBackToTheCPU(t *testing.T) {
 	if _, err := onnxruntime.Start(enginetest.Library(t)); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Library: enginetest.Library(t), Provider: onnxruntime.WebGPU, placed: filepath.Join(t.TempDir(),
+	o := Setup{Library: enginetest.Library(t), Provider: onnxruntime.WebGPU, placed: filepath.Join(t.TempDir(),
 		"placed.onnx")}
 	for _, name := range language.TrainedNames() {
 		p := traintest.Shipped(t, name)
@@ -48,7 +48,7 @@ func TestNoNodeFallsBackToTheCPU(t *testing.T) {
 
 // countNodes fails if the session that was opened last copies values between the device and the CPU.
 // It logs the number of nodes that compute.
-func countNodes(t *testing.T, what string, o Options) {
+func countNodes(t *testing.T, what string, o Setup) {
 	t.Helper()
 	m, err := onnxpb.Read(o.placed)
 	if err != nil {
@@ -72,7 +72,7 @@ func countNodes(t *testing.T, what string, o Options) {
 }
 
 // opensAlone opens the sessions of an Engine, without its checks.
-func opensAlone(t *testing.T, p *compile.Program, bags int, o Options) error {
+func opensAlone(t *testing.T, p *compile.Program, bags int, o Setup) error {
 	e := &Engine{prog: p, options: o}
 	var err error
 	if e.memory.device, err = o.settings().Memory(); err != nil {

@@ -36,7 +36,7 @@ func TestShippedSpecsHaveAModelOfManyRuns(t *testing.T) {
 
 // Only a missing form makes trials train one at a time. A defect is the error of the trial.
 func TestDefectsAreNotHidden(t *testing.T) {
-	o := Options{Library: enginetest.Library(t)}
+	o := Setup{Library: enginetest.Library(t)}
 	if m, err := findModel(traintest.Shipped(t, "transmil"), onnx.Capacity{Bags: 1, Instances: 2000}); m != nil || err != nil {
 		t.Errorf("attention among 2000 instances: %v, %v", m, err)
 	}

@@ -40,8 +40,8 @@ type session struct {
 
 // open makes a session of a graph whose parameters are inputs: on a device for batches of the given
 // number of bags, on a CPU for any.
-func open(g *graph.Graph, o Options, planes bool, bags int) (*session, error) {
-	form := onnx.Options{Opset: cpuOpset, Planes: planes, Masks: o.masks, OneThread: o.Threads == 1}
+func open(g *graph.Graph, o Setup, planes bool, bags int) (*session, error) {
+	form := onnx.Dialect{Opset: cpuOpset, Planes: planes, Masks: o.masks, OneThread: o.Threads == 1}
 	if !o.onCPU() {
 		form.Opset, form.Planes, form.Bags, form.OneThread = deviceOpset, true, bags, false
 	}
@@ -58,7 +58,7 @@ func open(g *graph.Graph, o Options, planes bool, bags int) (*session, error) {
 }
 
 // openModel opens the ONNX model of a graph.
-func openModel(model *onnxpb.ModelProto, name string, o Options) (s *session, err error) {
+func openModel(model *onnxpb.ModelProto, name string, o Setup) (s *session, err error) {
 	s = &session{name: name, onCPU: o.onCPU(), calls: o.settings().Locker()}
 	for _, v := range model.Graph.Input {
 		s.in = append(s.in, v.GetName())
@@ -73,7 +73,7 @@ func openModel(model *onnxpb.ModelProto, name string, o Options) (s *session, er
 }
 
 // start opens a session of onnxruntime.
-func start(model *onnxpb.ModelProto, in, out []string, o Options) (*ort.DynamicAdvancedSession, error) {
+func start(model *onnxpb.ModelProto, in, out []string, o Setup) (*ort.DynamicAdvancedSession, error) {
 	bytes, err := proto.Marshal(model)
 	if err != nil {
 		return nil, err

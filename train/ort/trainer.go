@@ -43,7 +43,7 @@ const (
 // This choice does not depend on the other trials, and neither do the bits of the result.
 type trainer struct {
 	train.EngineInfo
-	options  Options
+	options  Setup
 	parallel int
 
 	mu     sync.Mutex
@@ -59,7 +59,7 @@ type foundModel struct {
 
 // NewTrainer returns the trainer of the engine. It trains parallel groups at a time, each on one
 // core. A device trains one trial at a time.
-func NewTrainer(p train.EngineInfo, o Options, parallel int) train.Trainer {
+func NewTrainer(p train.EngineInfo, o Setup, parallel int) train.Trainer {
 	if !o.onCPU() {
 		parallel = 1
 	}
@@ -85,7 +85,7 @@ func (t *trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 	}
 	groups := &train.GroupTrainer{EngineInfo: t.EngineInfo, Parallel: t.parallel, MinGroup: 2, Key: key,
 		MaxTrials: t.maxTrials, Open: t.open}
-	steps := func(o Options) train.Trainer {
+	steps := func(o Setup) train.Trainer {
 		return &train.StepTrainer{EngineInfo: t.EngineInfo, New: func(p *compile.Program) (train.Engine, error) {
 			return New(p, nil, o)
 		}}
@@ -202,7 +202,7 @@ type runsSession struct {
 // sessionCache are the sessions of a model that are open.
 type sessionCache struct {
 	*runsModel
-	options Options
+	options Setup
 	open    map[runsKey]*runsSession
 }
 

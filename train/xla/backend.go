@@ -17,7 +17,7 @@ import (
 // Backend runs programs on a device. It keeps compiled programs for later epochs, evaluations and
 // trials.
 type Backend struct {
-	pjrt.Device
+	pjrt.OpenDevice
 	Kind pjrt.Kind // of device
 
 	mu       sync.Mutex
@@ -25,18 +25,18 @@ type Backend struct {
 }
 
 // NewBackend returns a backend of an open device.
-func NewBackend(d *pjrt.Device, kind pjrt.Kind) *Backend {
-	return &Backend{Device: *d, Kind: kind, compiled: map[string]*xla.Program{}}
+func NewBackend(d *pjrt.OpenDevice, kind pjrt.Kind) *Backend {
+	return &Backend{OpenDevice: *d, Kind: kind, compiled: map[string]*xla.Program{}}
 }
 
 // Open returns the first device of a kind.
-func Open(kind pjrt.Kind, o pjrt.Options) (*Backend, error) {
+func Open(kind pjrt.Kind, o pjrt.Choice) (*Backend, error) {
 	if kind == pjrt.Go && pjrt.Executor != nil {
 		b, err := pjrt.Executor()
 		if err != nil {
 			return nil, err
 		}
-		return NewBackend(&pjrt.Device{Backend: b, Text: "pure Go executor", Memory: memory.Available()}, kind), nil
+		return NewBackend(&pjrt.OpenDevice{Backend: b, Text: "pure Go executor", Memory: memory.Available()}, kind), nil
 	}
 	d, err := pjrt.Open(kind, o)
 	if err != nil {
@@ -60,10 +60,10 @@ func (b *Backend) programs(p *plan, note func(string)) (epoch, evaluation *xla.P
 	}
 	var both workers.Group
 	if list[0] == nil {
-		both.Go(func() { thread(func() { list[0], errs[0] = p.graphs.Epoch(&b.Device, p.train) }) })
+		both.Go(func() { thread(func() { list[0], errs[0] = p.graphs.Epoch(&b.OpenDevice, p.train) }) })
 	}
 	if list[1] == nil {
-		both.Go(func() { thread(func() { list[1], errs[1] = p.graphs.Forward(&b.Device, p.test) }) })
+		both.Go(func() { thread(func() { list[1], errs[1] = p.graphs.Forward(&b.OpenDevice, p.test) }) })
 	}
 	both.Wait()
 	for i, program := range list {

@@ -26,7 +26,7 @@ func (h held) Finalize() error { *h.freed = true; return nil }
 // If the inputs of a program do not fit on the device, closing the executor frees those that are
 // already there, so that smaller groups can be tried.
 func TestAFailedCallLosesNoBuffer(t *testing.T) {
-	b := NewBackend(&pjrt.Device{Backend: enginetest.Backend(t)}, pjrt.Go)
+	b := NewBackend(&pjrt.OpenDevice{Backend: enginetest.Backend(t)}, pjrt.Go)
 	defer b.Close()
 	trial, err := train.SmallTrial()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
-// Workspace implements learners.Device.
+// Workspace implements train.Device.
 func (b *Backend) Workspace() train.Workspace {
 	return &workspace{backend: b, values: buffers{}, ports: map[string]xla.Port{}, programs: map[at]*xla.Program{}}
 }
@@ -98,7 +98,7 @@ func (b *Backend) program(g *graph.Graph, n int) (p *xla.Program, err error) {
 	defer b.mu.Unlock()
 	key := fmt.Sprint("graph", n, g.Text())
 	if p = b.compiled[key]; p == nil {
-		if p, err = xla.Compile(&b.Device, g, xla.Capacity{N: n, B: 1}); err == nil {
+		if p, err = xla.Compile(&b.OpenDevice, g, xla.Capacity{N: n, B: 1}); err == nil {
 			b.compiled[key] = p
 		}
 	}

@@ -19,7 +19,7 @@ import (
 // goBackend returns the executor of pjrttest.
 func goBackend(t testing.TB) *xla.Backend {
 	t.Helper()
-	b := xla.NewBackend(&pjrt.Device{Backend: enginetest.Backend(t), Memory: memory.Available()}, pjrt.Go)
+	b := xla.NewBackend(&pjrt.OpenDevice{Backend: enginetest.Backend(t), Memory: memory.Available()}, pjrt.Go)
 	t.Cleanup(b.Close)
 	return b
 }

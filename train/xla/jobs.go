@@ -182,7 +182,7 @@ func (s *jobs) settings(runs []*train.Run) map[string]any {
 // each step.
 func (s *jobs) addSteps(f *feed, trace []float32) {
 	width := s.graphs.EpochWidth(s.train)
-	out := train.Result{Terms: map[string]float64{}}
+	out := train.StepResult{Terms: map[string]float64{}}
 	for i, r := range s.runs {
 		for step, bags := range f.batches[i] {
 			row := trace[(step*len(s.runs)+i)*width:][:width]

@@ -273,7 +273,7 @@ func (p *plans) Begin(plan train.Plan) {
 func TestGroupsPerCore(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	goes := goBackend(t)
-	cpu := xla.NewBackend(&goes.Device, pjrt.CPU)
+	cpu := xla.NewBackend(&goes.OpenDevice, pjrt.CPU)
 	for _, c := range []struct {
 		trials, atATime int
 		memory          float64

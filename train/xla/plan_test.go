@@ -110,7 +110,7 @@ func TestOutOfMemory(t *testing.T) {
 		trials []int
 		says   string
 	}{{4, []int{4}, ""}, {3, []int{2, 2}, ""}, {0, nil, "--device-memory"}} {
-		b := xla.NewBackend(&pjrt.Device{Backend: small{enginetest.Backend(t), c.jobs}, Memory: memory.Available()}, pjrt.Go)
+		b := xla.NewBackend(&pjrt.OpenDevice{Backend: small{enginetest.Backend(t), c.jobs}, Memory: memory.Available()}, pjrt.Go)
 		n := &notes{}
 		for _, out := range together(context.Background(), &xla.Trainer{Backend: b}, seeds(t, 4),
 			train.Options{Observer: n}) {

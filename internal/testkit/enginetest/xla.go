@@ -72,16 +72,16 @@ var plugin = sync.OnceValues(func() (string, error) {
 	return p.Path, err
 })
 
-var shared = sync.OnceValues(func() (*pjrt.Device, error) {
+var shared = sync.OnceValues(func() (*pjrt.OpenDevice, error) {
 	switch name := os.Getenv(envExecutor); name {
 	case "plugin":
 		path, err := plugin()
 		if err != nil {
 			return nil, err
 		}
-		return pjrt.Open(pjrt.CPU, pjrt.Options{Plugin: path})
+		return pjrt.Open(pjrt.CPU, pjrt.Choice{Plugin: path})
 	case "cuda", "cuda-tf32":
-		return pjrt.Open(pjrt.CUDA, pjrt.Options{TF32: name == "cuda-tf32"})
+		return pjrt.Open(pjrt.CUDA, pjrt.Choice{TF32: name == "cuda-tf32"})
 	default:
 		return nil, fmt.Errorf("%s is %q: it can be plugin, cuda or cuda-tf32", envExecutor, name)
 	}
@@ -112,7 +112,7 @@ func executor() (compute.Backend, error) { return gobackend.New("ops_sequential"
 
 // lasting is a backend that all tests share. Its Close does nothing, because it would close it for
 // other tests.
-type lasting struct{ *pjrt.Device }
+type lasting struct{ *pjrt.OpenDevice }
 
 func (lasting) Finalize() {}
 

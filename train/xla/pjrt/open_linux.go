@@ -27,7 +27,7 @@ func init() {
 }
 
 // Open returns the first device of a kind. The error is errNoPlugin if there is no plugin.
-func Open(kind Kind, o Options) (*Device, error) {
+func Open(kind Kind, o Choice) (*OpenDevice, error) {
 	if kind == CUDA {
 		return openGPU(o)
 	}
@@ -40,7 +40,7 @@ func Open(kind Kind, o Options) (*Device, error) {
 	return open(CPU, path, "CPU", client, false)
 }
 
-func openGPU(o Options) (*Device, error) {
+func openGPU(o Choice) (*OpenDevice, error) {
 	gpu, err := native.FirstGPU()
 	if err != nil {
 		return nil, fmt.Errorf("no GPU: %w", err)
@@ -77,8 +77,8 @@ func openGPU(o Options) (*Device, error) {
 }
 
 // open opens a device through a plugin.
-func open(kind Kind, path, name string, options gopjrt.NamedValuesMap, tf32 bool) (*Device, error) {
-	failed := func(err error) (*Device, error) {
+func open(kind Kind, path, name string, options gopjrt.NamedValuesMap, tf32 bool) (*OpenDevice, error) {
+	failed := func(err error) (*OpenDevice, error) {
 		return nil, fmt.Errorf("the PJRT plugin %s does not open the device %s: %w", path, kind, err)
 	}
 	plugin, version, err := load(path)
@@ -94,12 +94,12 @@ func open(kind Kind, path, name string, options gopjrt.NamedValuesMap, tf32 bool
 	if err != nil {
 		return failed(explained(kind, err))
 	}
-	return &Device{Backend: b, Text: fmt.Sprintf("%s (%s, %s)", name, version, path), Memory: memory.Available()}, nil
+	return &OpenDevice{Backend: b, Text: fmt.Sprintf("%s (%s, %s)", name, version, path), Memory: memory.Available()}, nil
 }
 
 // Alias makes a program write an output to the memory of an input, both by index. It sets the
 // attribute for XLA directly, because the builder of compute has no method for it.
-func (d *Device) Alias(main compute.Function, input, output int) {
+func (d *OpenDevice) Alias(main compute.Function, input, output int) {
 	if f, ok := main.(*xla.Function); ok {
 		fn := (*stablehlo.Function)(reflect.ValueOf(f).Elem().FieldByName("fn").UnsafePointer())
 		fn.Inputs[input].Attributes = map[string]any{"tf.aliasing_output": int32(output)}

@@ -16,7 +16,7 @@ var errBuild = errors.New("this build of miplc opens no PJRT plugins: that needs
 func versionOf(string) (major, minor int, err error) { return 0, 0, errBuild }
 
 // Open returns an error on these systems.
-func Open(_ Kind, o Options) (*Device, error) {
+func Open(_ Kind, o Choice) (*OpenDevice, error) {
 	if len(named(o.Plugin)) > 0 {
 		return nil, errBuild
 	}

@@ -28,8 +28,8 @@ const (
 // takes 4 MB of a program.
 var Executor func() (compute.Backend, error)
 
-// Device is an open device.
-type Device struct {
+// OpenDevice is an open device.
+type OpenDevice struct {
 	compute.Backend
 	Text   string        // device, version and plugin
 	Memory memory.Budget // that programs may use, as estimated
@@ -41,9 +41,9 @@ const EnvPlugin = "MIPLC_PJRT_PLUGIN"
 // envFlags is the environment variable with options for XLA.
 const envFlags = "XLA_FLAGS"
 
-// Options are the options of Open. The zero value searches for the plugin and computes in full
+// Choice selects the plugin and the rounding of a GPU. The zero value searches for the plugin and computes in full
 // float32.
-type Options struct {
+type Choice struct {
 	Plugin string // path of the plugin; empty: search, see Find
 	TF32   bool   // let matrix products on a GPU round their factors to 10 bits, which is faster
 }

@@ -67,7 +67,7 @@ func findModel(path string) (string, error) {
 
 // openData reads bags for a model: images, which it cuts if the model was trained on pieces of images, or
 // a dataset. Of the metadata it needs Classes, Columns, Encoder, Generator and Threshold.
-func openData(ctx context.Context, paths []string, o bagfile.Options, m *contract.Metadata) (*data.Dataset, error) {
+func openData(ctx context.Context, paths []string, o bagfile.Reading, m *contract.Metadata) (*data.Dataset, error) {
 	o = readingFor(m, o)
 	switch images := imagebags.AreImages(paths); {
 	case images && cuts(m):
@@ -128,7 +128,7 @@ func checkGenerator(path string, m *contract.Metadata, have string) error {
 
 // readingFor returns the options for reading data for a model: its classes, its columns, so that
 // features are found by name, and the kind of its labels.
-func readingFor(m *contract.Metadata, o bagfile.Options) bagfile.Options {
+func readingFor(m *contract.Metadata, o bagfile.Reading) bagfile.Reading {
 	o.Columns.ModelClasses = m.Classes
 	if m.Threshold != nil {
 		o.Labels = bagfile.MultiLabels

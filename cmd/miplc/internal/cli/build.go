@@ -24,7 +24,7 @@ type buildOptions struct {
 	Console *console.Console
 	Name    string // of the spec
 	Set     []string
-	build.Options
+	build.Order
 }
 
 // buildCommand returns the command.
@@ -89,7 +89,7 @@ func runBuild(ctx context.Context, o *buildOptions) error {
 		return err
 	}
 	o.Version = runs.CurrentBuild().Miplc
-	m, err := build.Build(o.Options)
+	m, err := build.Build(o.Order)
 	if wrong := (*runs.SpecError)(nil); errors.As(err, &wrong) {
 		return console.Invalid(wrong.Err)
 	}

@@ -58,7 +58,7 @@ func (l *crowdLabels) addFlag(f *pflag.FlagSet) {
 }
 
 // set checks the kind and sets it in the options for reading.
-func (l crowdLabels) set(to *bagfile.Options) error {
+func (l crowdLabels) set(to *bagfile.Reading) error {
 	if l == "" {
 		return nil
 	}

@@ -255,7 +255,7 @@ func (o *bagsOptions) bags(ctx context.Context, sources *imagebags.Sources, g im
 	size imagebags.Size) (*data.Dataset, error) {
 	count := o.Console.Counter("images")
 	defer count.End()
-	return imagebags.Bags(ctx, sources, imagebags.Options{Generator: g, Resize: size, Workers: o.Workers, Limits: o.Limits,
+	return imagebags.Bags(ctx, sources, imagebags.Cutting{Generator: g, Resize: size, Workers: o.Workers, Limits: o.Limits,
 		Progress: count.Progress})
 }
 

@@ -18,7 +18,7 @@ import (
 
 // crowdOptions are the settings of miplc data crowd.
 type crowdOptions struct {
-	Reading    bagfile.Options
+	Reading    bagfile.Reading
 	Console    *console.Console
 	Annotators []string
 	Output     string

@@ -11,7 +11,7 @@ import (
 
 // importOptions are the settings of miplc data import.
 type importOptions struct {
-	Reading bagfile.Options
+	Reading bagfile.Reading
 	Console *console.Console
 	Input   string
 	Output  string

@@ -18,7 +18,7 @@ import (
 
 // inspectOptions are the settings of miplc data inspect.
 type inspectOptions struct {
-	Reading bagfile.Options
+	Reading bagfile.Reading
 	Console *console.Console
 	Files   []string
 	Labels  crowdLabels

@@ -16,7 +16,7 @@ import (
 
 // synthOptions are the settings of miplc data synth.
 type synthOptions struct {
-	generate.Options
+	generate.Design
 	Console *console.Console
 	Set     string
 	Output  string
@@ -112,7 +112,7 @@ func runSynth(o *synthOptions) error {
 		return err
 	}
 	defer out.Discard()
-	set, err := generate.Synth(o.Set, o.Options)
+	set, err := generate.Synth(o.Set, o.Design)
 	if err != nil {
 		return err
 	}

@@ -21,8 +21,8 @@ func engineFlags(f *pflag.FlagSet, to *engines.Request, engine string) {
 	f.StringVar(&to.Device, "device", "", "device (default: a usable NVIDIA GPU for images and 16 or more runs, else "+
 		"cpu): cpu, "+strings.Join(onnxruntime.Providers, ", "))
 	console.LibraryFlag(f, &to.Library)
-	console.Bytes(f, &to.Memory, "device-memory", "maximum memory for the engine xla, e.g. 6GiB (default: three quarters of "+
-		"the memory of a GPU, or the free memory of the machine); limits how many runs train together")
+	console.Bytes(f, &to.Memory, "device-memory", "maximum memory for the engine xla, e.g. 6GiB (default: three quarters "+
+		"of the memory of a GPU, or the free memory of the machine); limits how many runs train together")
 }
 
 // checkEngine reports unknown names of engines and devices.

@@ -26,7 +26,7 @@ type experimentOptions struct {
 	Console *console.Console
 	File    string
 	Set     []string
-	experiment.Options
+	experiment.Work
 	Shard  string
 	Events bool
 }
@@ -123,7 +123,7 @@ func runExperiment(ctx context.Context, o *experimentOptions) error {
 	if err := ensureLibrary(ctx, o.Console, o.Library, e.KeepModels); err != nil {
 		return err
 	}
-	return o.follow(ctx, e.Name.V, func(settings experiment.Options) (experiment.Progress, error) {
+	return o.follow(ctx, e.Name.V, func(settings experiment.Work) (experiment.Progress, error) {
 		return experiment.Run(ctx, e, settings)
 	})
 }
@@ -153,15 +153,15 @@ func runShard(cmd *cobra.Command, o *experimentOptions) error {
 		return console.Invalid(err)
 	}
 	return o.follow(cmd.Context(), fmt.Sprintf("shard %d of %d", shard.I, shard.N),
-		func(settings experiment.Options) (experiment.Progress, error) {
+		func(settings experiment.Work) (experiment.Progress, error) {
 			return experiment.RunShard(cmd.Context(), shard, settings)
 		})
 }
 
 // follow runs cells, shows their progress and prints the summary.
 func (o *experimentOptions) follow(ctx context.Context, name string,
-	compute func(experiment.Options) (experiment.Progress, error)) error {
-	settings := o.Options
+	compute func(experiment.Work) (experiment.Progress, error)) error {
+	settings := o.Work
 	settings.Version = runs.CurrentBuild().Miplc
 	count := o.Console.Counter("images encoded")
 	defer count.End()

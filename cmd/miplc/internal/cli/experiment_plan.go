@@ -127,7 +127,7 @@ func runPlan(ctx context.Context, o *planOptions) error {
 	if err := ensureLibrary(ctx, o.Console, o.Library, e.KeepModels); err != nil {
 		return err
 	}
-	settings := o.Options
+	settings := o.Work
 	settings.Version = runs.CurrentBuild().Miplc
 	count := o.Console.Counter("images encoded")
 	settings.Data.Encoding = bagfile.EncodeOptions{Context: ctx, Library: o.Library, Progress: count.Progress}

@@ -28,7 +28,7 @@ type parityOptions struct {
 type parityResult struct {
 	Target string `json:"target"`
 	Note   string `json:"note,omitempty"` // why an engine is missing
-	*parity.Report
+	*parity.Agreement
 }
 
 // parityCommand returns the command.
@@ -76,13 +76,13 @@ median and the largest of the dataset. Differences on bags of other sizes are wa
 func runParity(o *parityOptions) error {
 	r := parityResult{Target: o.Target}
 	var err error
-	if r.Report, r.Note, err = measureParity(o); err != nil {
+	if r.Agreement, r.Note, err = measureParity(o); err != nil {
 		return err
 	}
 	return o.Console.ResultOf(r.Err(), r, r.print)
 }
 
-func measureParity(o *parityOptions) (*parity.Report, string, error) {
+func measureParity(o *parityOptions) (*parity.Agreement, string, error) {
 	path, err := findModel(o.Target)
 	if err != nil {
 		return nil, "", err
@@ -104,11 +104,11 @@ func (r parityResult) print(w io.Writer) error {
 	if r.Note != "" {
 		fmt.Fprintln(w, r.Note)
 	}
-	return printParity(w, r.Report)
+	return printParity(w, r.Agreement)
 }
 
 // printParity writes the table of a report.
-func printParity(out io.Writer, r *parity.Report) error {
+func printParity(out io.Writer, r *parity.Agreement) error {
 	compared := r.Required
 	if compared == nil {
 		compared = r.BagSizes

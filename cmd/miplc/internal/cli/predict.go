@@ -27,7 +27,7 @@ import (
 
 // predictOptions are the options of the command.
 type predictOptions struct {
-	Reading bagfile.Options
+	Reading bagfile.Reading
 	Console *console.Console
 	Model   string
 	Data    []string // one dataset, or images, folders and archives

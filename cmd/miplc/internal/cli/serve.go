@@ -38,7 +38,7 @@ type serveOptions struct {
 	Bags       string
 	Columns    bagfile.Columns // of Bags
 	Hosts      []string
-	Serve      serve.Options
+	Serve      serve.Config
 	backendFlags
 }
 
@@ -61,7 +61,7 @@ docs/serving.md describes requests, limits, security and metrics.`
 
 // serveCommand returns the command.
 func serveCommand(con *console.Console) *cobra.Command {
-	o := &serveOptions{Console: con, Serve: serve.Options{Version: runs.CurrentBuild().Miplc, MaxRequestBytes: 64 << 20,
+	o := &serveOptions{Console: con, Serve: serve.Config{Version: runs.CurrentBuild().Miplc, MaxRequestBytes: 64 << 20,
 		RequestMemory: 256 << 20, RunMemory: 512 << 20}}
 	cmd := &cobra.Command{
 		Use:        "serve MODELS",
@@ -259,7 +259,7 @@ func (o *serveOptions) examples(ctx context.Context) error {
 	if _, found, err := contract.Read(modelPath(o.Models)); err == nil {
 		meta = found
 	}
-	set, err := openData(ctx, []string{o.Bags}, bagfile.Options{Columns: o.Columns}, meta)
+	set, err := openData(ctx, []string{o.Bags}, bagfile.Reading{Columns: o.Columns}, meta)
 	if err != nil {
 		return err
 	}

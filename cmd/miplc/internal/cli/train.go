@@ -33,7 +33,7 @@ type trainOptions struct {
 	Console *console.Console
 	Spec    string // empty with Resume: the spec in Dir
 	Set     []string
-	runs.Options
+	runs.Task
 	// Seeds, Splits and Grid select several runs.
 	Seeds  []uint
 	Splits []uint
@@ -170,7 +170,7 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 		o.Observer = bar
 	}
 	o.Console.AllowAfterSignal(console.LastEpochs, console.ExitInterrupted)
-	results, err := runs.Train(ctx, trials, o.Options)
+	results, err := runs.Train(ctx, trials, o.Task)
 	if err != nil {
 		return o.explain(err)
 	}

@@ -75,12 +75,12 @@ func (l boundedValue) bounds(v float64) string {
 // DataFlags adds the flags of commands that search and read data files.
 func DataFlags(con *Console, flags *pflag.FlagSet, to *bagfile.Folder, usage string) {
 	flags.StringVar(&to.Dir, "data-dir", con.Getenv("MIPLC_DATA"), usage)
-	ReadingFlags(flags, &to.Options)
+	ReadingFlags(flags, &to.Reading)
 }
 
 // ReadingFlags adds the flags for reading data files: the maximum size, and which columns of CSV files
 // are features.
-func ReadingFlags(flags *pflag.FlagSet, to *bagfile.Options) {
+func ReadingFlags(flags *pflag.FlagSet, to *bagfile.Reading) {
 	MaxBytesFlag(flags, &to.MaxBytes)
 	ColumnFlags(flags, &to.Columns)
 }
