@@ -18,8 +18,8 @@ import (
 const baselineName = "baseline"
 
 // baselineValues returns the accuracies of the baseline on the splits of a dataset that some learner was trained on,
-// and the number of splits in the plan. If learners have different features, from different encoders, those of the first
-// learner in the plan count.
+// and the number of splits in the plan. If learners have different features, from different encoders, those of the
+// first learner in the plan count.
 func (r *Document) baselineValues(data string, falseLabels int) (bySplit map[int]float64, of int) {
 	bySplit = map[int]float64{}
 	for _, result := range r.cells {
