@@ -462,7 +462,7 @@ class Bench:
             self.say("%s, r = %d: %.1f s" % (name, r, time.time() - began))
 
     def kernels(self):
-        """Kernels of a step: the fusions, products and convolutions in the loop that XLA compiled."""
+        """Kernels of a step: what the loop that XLA compiled starts on the GPU."""
         for case, runs in (("birdsong", 64), ("mnist", 10)):
             spec, options = self.data(case)
             dump = self.file("dump-%s-%d" % (case, runs))
@@ -474,9 +474,11 @@ class Bench:
             except Failure as why:
                 self.say("%s, %d runs: %s" % (case, runs, why))
             for path in sorted(os.listdir(dump) if os.path.isdir(dump) else []):
-                if path.endswith("after_optimizations.txt"):
-                    for body, n in loops(open(os.path.join(dump, path)).read()):
-                        self.say("%s, %d runs, %s, loop %s: %d kernels" % (case, runs, path.split(".")[1], body, n))
+                if path.endswith("epoch.thunk_sequence_after_thunk_passes.txt"):
+                    body = open(os.path.join(dump, path)).read().partition("body:")[2]
+                    launches = re.findall(r"^ *\d+: k(?!CommandBuffer)(\w+)", body, re.M)
+                    products = sum("Matmul" in name for name in launches)
+                    self.say("%s, %d runs: %d kernels, %d of them products" % (case, runs, len(launches), products))
             with tarfile.open(os.path.join(self.args.out, "hlo-%s-%d.tar.xz" % (case, runs)), "w:xz") as tar:
                 for path in os.listdir(dump):
                     if "after_optimizations.txt" in path or "thunk" in path:
@@ -657,17 +659,6 @@ class Bench:
 
 def bags(answer):
     return answer["bags"] if "bags" in answer else answer["predictions"]
-
-
-def loops(hlo):
-    """Finds the bodies of loops in compiled HLO and counts the instructions that launch a kernel."""
-    launches = re.compile(r"= \S+ (?:fusion|custom-call|convolution|dot|reduce|copy|sort|scatter|dynamic-update-slice|dynamic-slice|iota)\(|^ *(?:ROOT )?%\S+ = \(.*\) (?:fusion|custom-call)\(")
-    computations = re.split(r"\n(?=\S)", hlo)
-    bodies = set(re.findall(r"body=%?([\w.\-]+)", hlo))
-    for text in computations:
-        name = re.match(r"%?([\w.\-]+)", text)
-        if name and name.group(1) in bodies:
-            yield name.group(1), sum(bool(launches.search(line)) for line in text.split("\n"))
 
 
 def digest(run):

@@ -26,8 +26,8 @@ func Available() Budget {
 	return budget
 }
 
-// Check returns an *Error if work needs more than the budget. what is the work, such as "training wide", or its data;
-// advice says how to need less.
+// Check returns an *Error if bytes are more than the budget. what is the subject of its sentence, such as "training
+// wide" or "the text"; advice tells the user how to make it smaller.
 func (b Budget) Check(what string, bytes float64, advice string) error {
 	if bytes > b.Bytes {
 		return &Error{what, bytes, b, advice}
