@@ -350,8 +350,24 @@ class Bench:
                     self.say("| %s | %d | %s | failed: %s |" % (case, runs, h, why))
 
     def images(self):
-        """Many runs on images."""
-        self.speed(("xla-cuda",), (("mnist", 16, 4), ("mnist", 64, 4)))
+        """The epochs of 16 and of 64 runs on images; the checks after the last epoch are left out."""
+        spec, options = self.data("mnist")
+        for runs in (16, 64):
+            folder, began, seconds = self.file("runs", "images-%d" % runs), time.time(), []
+            shutil.rmtree(folder, ignore_errors=True)
+            command = [self.file("miplc"), "train", spec, "-o", folder, "--seeds", ",".join(map(str, range(1, runs + 1)))]
+            p = subprocess.Popen(
+                command + self.gpu + options + SETTINGS + ["--set", "train.epochs=6"],
+                env=self.env, stdout=subprocess.DEVNULL, stderr=self.log, start_new_session=True,
+            )
+            while len(seconds) < 6 and p.poll() is None and time.time() < min(began + 150, self.deadline - 5):
+                time.sleep(0.2)
+                files = [os.path.join(at, "metrics.jsonl") for at, _, names in os.walk(folder) if "metrics.jsonl" in names]
+                seconds = [json.loads(line)["seconds"] for line in open(files[0]) if line.endswith("\n")] if files else []
+            if p.poll() is None:
+                os.killpg(p.pid, signal.SIGKILL)
+            self.say("%d runs: %d epochs after %.0f s;" % (runs, len(seconds), time.time() - began), "ms of an epoch of a run:",
+                     ", ".join("%.1f" % (1000 * s) for s in seconds))
 
     def peers(self):
         """PyTorch and JAX on the same bags, one split."""
@@ -401,18 +417,22 @@ class Bench:
                 except Failure as why:
                     self.say("| %s | %s | failed: %s |" % (case, name, why))
 
-    def authors(self):
+    def seeds(self):
+        """Three more seeds on each of the ten splits of FMNIST-MIPL, r = 1."""
+        self.authors("seeds", [("FMNIST-MIPL", 1)])
+
+    def authors(self, file="authors", cases=None):
         """The table of the DEMIPL authors: ten splits of 100 epochs."""
-        for name, r in self.cases():
+        for name, r in cases or self.cases():
             began = time.time()
             try:
                 self.call(
                     [
                         self.file("miplc"),
                         "experiment",
-                        os.path.join(HERE, "published", "authors.yaml"),
+                        os.path.join(HERE, "published", file + ".yaml"),
                         "-o",
-                        self.file("authors"),
+                        self.file(file),
                         "--data-dir",
                         self.file("data"),
                         "--data",
@@ -429,37 +449,36 @@ class Bench:
                 self.say("%s, r = %s: %.1f s" % (name, r, time.time() - began))
             except Failure as why:
                 self.say("%s, r = %s: %s" % (name, r, why))
-            if os.path.exists(self.file("authors", "results")):
-                with tarfile.open(os.path.join(self.args.out, "authors.tar"), "w") as tar:
-                    tar.add(self.file("authors", "results"), "results")
+            if os.path.exists(self.file(file, "results")):
+                with tarfile.open(os.path.join(self.args.out, file + ".tar"), "w") as tar:
+                    tar.add(self.file(file, "results"), "results")
 
     def cases(self):
         """Pairs of a dataset and r."""
         return [(c.rpartition("-")[0], int(c.rpartition("-")[2])) for c in self.args.cases.split(",")]
 
     def splits(self):
-        """The authors' loop in PyTorch on their ten splits, as ten processes at the same time."""
+        """PyTorch on the authors' ten splits: all runs of a dataset as one stack."""
         from scipy.io import loadmat
 
         for name, r in self.cases():
-            set_, running, began = self.file("%s-%d.npz" % (name.lower(), r)), [], time.time()
+            set_, splits, began = self.file("%s-%d.npz" % (name.lower(), r)), [], time.time()
             self.call([self.file("miplc"), "data", "synth", name.lower(), "--source", self.file("data"), "--r", str(r), "-o", set_, "--force"])
             for n in self.args.splits:
                 split, mat = self.file("split-%d.json" % n), loadmat(self.file("data", "mipl-splits", "index%d.mat" % n))
                 json.dump({part: mat[part + "Index"].ravel().tolist() for part in ("train", "test")}, open(split, "w"))
-                command = [sys.executable, os.path.join(HERE, "pytorch", "demipl.py"), "--data", set_, "--split", split]
-                command += ["--reading", "program", "--cnn", "--normalize", "none", "--lr", "0.05" if r == 3 else "0.01"]
-                command += ["--device", self.args.device, "--epochs", str(self.args.epochs)]
-                running.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, text=True, env=self.env))
-            for n, p in zip(self.args.splits, running):
-                try:
-                    out, _ = p.communicate(timeout=max(1, self.deadline - time.time() - 3))
-                    out = json.loads(out)
-                    self.say("%s, r = %d, split %d: PyTorch %.4f, %d epochs in %.1f s" % (name, r, n, out["test_accuracy"], out["epochs"], out["seconds"]))
-                except (subprocess.TimeoutExpired, ValueError) as why:
-                    p.kill()
-                    self.say("%s, r = %d, split %d: %s" % (name, r, n, type(why).__name__))
-            self.say("%s, r = %d: %.1f s" % (name, r, time.time() - began))
+                splits.append(split)
+            command = [sys.executable, os.path.join(HERE, "pytorch", "stacked.py"), "--data", set_, "--splits", *splits]
+            command += ["--seeds", *map(str, self.args.seeds), "--lr", "0.05" if r == 3 else "0.01"]
+            try:
+                out = self.call(command + ["--device", self.args.device, "--epochs", str(self.args.epochs)], 600)
+                runs = [json.loads(line) for line in out.splitlines()]
+                self.say("%s, r = %d: %d epochs of %d runs in %.1f s, %.1f s with the start and the accuracies"
+                         % (name, r, self.args.epochs, len(runs), runs[0]["seconds"], time.time() - began))
+                for run in runs:
+                    self.say("    %s, seed %d: %.4f" % (os.path.basename(run["split"]), run["seed"], run["test_accuracy"]))
+            except Failure as why:
+                self.say("%s, r = %d: %s" % (name, r, why))
 
     def kernels(self):
         """Kernels of a step: what the loop that XLA compiled starts on the GPU."""
@@ -682,6 +701,7 @@ def main():
     p.add_argument("--cases", default=cases, help="datasets and r of the parts authors and splits")
     p.add_argument("--epochs", type=int, default=100, help="epochs of the part splits")
     p.add_argument("--splits", type=int, nargs="*", default=range(1, 11), help="splits of the part splits")
+    p.add_argument("--seeds", type=int, nargs="*", default=[1], help="seeds of the part splits")
     args = p.parse_args()
     if args.what == "pack":
         return pack(args.packet)
