@@ -67,7 +67,7 @@ var findingTable = []struct {
 	{"fallen", "choose the epoch with train.best and validation bags, or lower train.lr", (*judged).fallen},
 	{"attention", "for scores that show where, use gated-abmil or another model with a softmax over the bag",
 		(*judged).flatAttention},
-	{"weights", "check the section weights: the training has not told the candidates apart", (*judged).unmovedWeights},
+	{"weights", "train longer, raise train.lr, or check the section weights of the spec", (*judged).unmovedWeights},
 	{"jumps", "lower train.lr, or train more epochs: the label weights have not settled", (*judged).jumpingWeights},
 	{"candidates", "look at these bags: noise can also make a correctly labelled bag look like another class",
 		(*judged).doubtful},
@@ -354,15 +354,16 @@ func (j *judged) rareClasses() (float64, string) {
 		}
 	}
 	var names []string
+	fewest := rare
 	for class, n := range counts {
 		if n > 0 && n < rare {
-			names = append(names, j.Data.ClassName(class))
+			names, fewest = append(names, j.Data.ClassName(class)), min(fewest, n)
 		}
 	}
 	if names == nil {
 		return 0, ""
 	}
-	return float64(slices.Min(counts)), fmt.Sprintf("%s in fewer than %d training bags: %s",
+	return float64(fewest), fmt.Sprintf("%s in fewer than %d training bags: %s",
 		diag.CountForms(len(names), "class is a candidate", "classes are candidates"), rare, diag.Words(names))
 }
 

@@ -68,13 +68,14 @@ func TestSpoiledRunsAreFound(t *testing.T) {
 		{"a class without training bags", "classes", nil, func(t *train.Trial) {
 			t.Split.Train = slices.DeleteFunc(t.Split.Train, func(bag int) bool { return t.Data.CandidateMask(bag)[0] == 1 })
 		}},
-		{"a class with few training bags", "rare", nil, func(t *train.Trial) {
+		{"a class with three training bags, and one without", "rare", nil, func(t *train.Trial) {
 			n := 0
 			t.Split.Train = slices.DeleteFunc(t.Split.Train, func(bag int) bool {
-				if t.Data.CandidateMask(bag)[0] == 1 {
+				mask := t.Data.CandidateMask(bag)
+				if mask[0] == 1 && mask[1] == 0 {
 					n++
 				}
-				return t.Data.CandidateMask(bag)[0] == 1 && n > 3
+				return mask[1] == 1 || mask[0] == 1 && n > 3
 			})
 		}},
 		{"frozen label weights", "weights", []string{"train.epochs=1", "train.lr=1e-7", "weights.schedule=averaging"}, nil},
@@ -92,6 +93,11 @@ func TestSpoiledRunsAreFound(t *testing.T) {
 			s := findingsIn(t, "quickstart", c.set, c.spoil)
 			if !slices.Contains(namesOf(s.Findings), c.want) {
 				t.Errorf("findings %+v, want %s; test accuracy %v", s.Findings, c.want, *s.TestAccuracy)
+			}
+			for _, f := range s.Findings {
+				if f.Name == "rare" && f.Value != 3 {
+					t.Errorf("%+v, want 3 bags", f)
+				}
 			}
 		})
 	}
