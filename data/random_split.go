@@ -1,16 +1,13 @@
-// Divides the bags of datasets: random splits, folds, groups, and index files.
+// Draws the parts of a split: random shares, folds and validation bags.
 
 package data
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Stratified is the first word of the Source of stratified splits.
@@ -32,6 +29,13 @@ type SplitSettings struct {
 	Classes []string // names of the classes, for messages; nil: their numbers
 }
 
+func (o *SplitSettings) className(class int) string {
+	if class < len(o.Classes) {
+		return o.Classes[class]
+	}
+	return fmt.Sprintf("%d (counted from 0)", class)
+}
+
 // SplitError reports a setting of Settings that does not fit the bags.
 type SplitError struct {
 	Setting string // train, folds, validation or group
@@ -47,7 +51,7 @@ func (e *SplitError) Error() string { return e.Text }
 // every class, as the splits of the DEMIPL authors do. Bags whose label is unknown count as one more
 // class. If bags have several labels, the share of each label is about the same. Without labels, or
 // without o.Stratify, the draw is uniform over all bags. Validation bags are drawn from the training
-// bags in the same way, so that the test bags do not depend on o.Validation. Errors are *Error.
+// bags in the same way, so that the test bags do not depend on o.Validation. Errors are *SplitError.
 func RandomSplit(bags int, labels [][]int, o SplitSettings) (*Split, error) {
 	kind := Stratified
 	if !o.Stratify || labels == nil {
@@ -76,32 +80,6 @@ func RandomSplit(bags int, labels [][]int, o SplitSettings) (*Split, error) {
 	return s, nil
 }
 
-// several reports whether a bag has several labels or none.
-func several(labels [][]int) bool {
-	return slices.ContainsFunc(labels, func(set []int) bool { return len(set) != 1 })
-}
-
-// partition returns the bags with and without a mark; marks[i] is that of bags[i].
-func partition(bags []int, marks []bool) (marked, others []int) {
-	for i, bag := range bags {
-		if marks[i] {
-			marked = append(marked, bag)
-		} else {
-			others = append(others, bag)
-		}
-	}
-	return marked, others
-}
-
-// numbers returns 0 to n-1.
-func numbers(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
-	}
-	return list
-}
-
 // drawShare draws training bags. labels are the classes to stratify by.
 func drawShare(labels [][]int, o SplitSettings) (train, test []int, err error) {
 	switch {
@@ -127,27 +105,73 @@ func drawShare(labels [][]int, o SplitSettings) (train, test []int, err error) {
 	return train, test, err
 }
 
-// drawBags divides bags into two parts with the given shares, and marks the bags of one part. Part 0 has
-// the training bags. Whole groups, and bags with several labels, are divided about by the shares.
-func drawBags(labels [][]int, groups []string, shares [2]float64, part int, seed uint64, purpose string) []bool {
-	marks := make([]bool, len(labels))
-	if groups != nil || several(labels) {
-		for bag, p := range assign(unitsOf(labels, groups), labels, shares[:], groups != nil, seed, purpose) {
-			marks[bag] = p == part
-		}
-		return marks
+// drawFold divides bags into o.Folds folds. The bags of fold o.Fold are test bags. Folds of the
+// same seed are disjoint. labels are the classes to stratify by. The warnings name classes that are too
+// rare for all folds; the others are stratified.
+func drawFold(labels [][]int, o SplitSettings) (train, test []int, warnings []string, err error) {
+	units := unitsOf(labels, o.Groups)
+	if len(units) < o.Folds {
+		return nil, nil, nil, &SplitError{Setting: "folds", Text: fmt.Sprintf("%s cannot be divided into %d folds",
+			countUnits(len(units), o), o.Folds)}
 	}
-	order := ndarray.NewStream(seed, purpose).Perm(len(labels))
-	left := quotas(order, labels, shares[part], int(math.Round(shares[part]*float64(len(labels)))), part == 0)
-	for _, bag := range order {
-		class := labels[bag][0]
-		marks[bag] = left[class] > 0
-		left[class]--
+	shares := slices.Repeat([]float64{1 / float64(o.Folds)}, o.Folds)
+	fold := assign(units, labels, shares, o.Groups != nil, o.Seed, "split")
+	if !slices.Contains(fold, o.Fold-1) {
+		return nil, nil, nil, &SplitError{Setting: "folds", Text: fmt.Sprintf("fold %d of %d has no bag", o.Fold, o.Folds),
+			Note: "the groups differ too much in size: use fewer folds"}
 	}
-	return marks
+	marks := make([]bool, len(fold))
+	for bag, f := range fold {
+		marks[bag] = f == o.Fold-1
+	}
+	test, train = partition(numbers(len(fold)), marks)
+	return train, test, rareClasses(units, labels, o), nil
 }
 
-// CheckParts returns an *Error if a share of bags leaves no bag for training or for the other part.
+// rareClasses returns a warning for each class that has no bag in some fold.
+func rareClasses(units []unit, labels [][]int, o SplitSettings) (warnings []string) {
+	in := map[int]int{} // number of units with bags of the class
+	for _, u := range units {
+		var classes []int
+		for _, bag := range u {
+			classes = append(classes, labels[bag]...)
+		}
+		for _, class := range distinct(classes) {
+			in[class]++
+		}
+	}
+	for _, class := range distinct(slices.Concat(labels...)) {
+		n := in[class]
+		if class < 0 || n >= o.Folds {
+			continue
+		}
+		text := fmt.Sprintf("class %s has %s, so that some of the %d folds have no test bag of it", o.className(class),
+			only(n, o), o.Folds)
+		if n == 1 {
+			text += ", and one fold has no training bag of it"
+		}
+		warnings = append(warnings, text)
+	}
+	return warnings
+}
+
+// drawValidation moves a share of the training bags to the validation part.
+func drawValidation(s *Split, labels [][]int, o SplitSettings) error {
+	all, inner := s.Train, make([][]int, len(s.Train))
+	var groups []string
+	for i, bag := range all {
+		inner[i] = labels[bag]
+		if o.Groups != nil {
+			groups = append(groups, o.Groups[bag])
+		}
+	}
+	s.Validation, s.Train = partition(all, drawBags(inner, groups, [2]float64{1 - o.Validation, o.Validation}, 1, o.Seed,
+		"split/validation"))
+	s.Source += fmt.Sprintf(", validation %v", o.Validation)
+	return CheckParts("validation", o.Validation, diag.Count(len(all), "training bag"), len(s.Train), len(s.Validation))
+}
+
+// CheckParts returns a *SplitError if a share of bags leaves no bag for training or for the other part.
 // setting is train, group or validation; of describes the bags, e.g. "8 bags".
 func CheckParts(setting string, share float64, of string, train, rest int) error {
 	if train > 0 && rest > 0 {
@@ -164,43 +188,16 @@ func CheckParts(setting string, share float64, of string, train, rest int) error
 	}
 }
 
-// quotas returns the number of bags of each class in a part, n in total: its share rounded down, and
-// one more for the classes with the largest remainders. If n allows it, a class of two or more bags is
-// in both parts, and the only bag of a class is a training bag. The random order breaks ties, so that
-// no class is preferred.
-func quotas(order []int, labels [][]int, share float64, n int, training bool) map[int]int {
-	type class struct{ label, size, quota int }
-	var classes []*class
-	byLabel := map[int]*class{}
-	for _, bag := range order {
-		c := byLabel[labels[bag][0]]
-		if c == nil {
-			c = &class{label: labels[bag][0]}
-			byLabel[c.label], classes = c, append(classes, c)
-		}
-		c.size++
+func countUnits(n int, o SplitSettings) string {
+	if o.Groups != nil {
+		return diag.Count(n, "group")
 	}
-	for _, c := range classes {
-		c.quota = int(share * float64(c.size))
-		n -= c.quota
+	return diag.Count(n, "bag")
+}
+
+func only(n int, o SplitSettings) string {
+	if o.Groups != nil {
+		return "bags in only " + countUnits(n, o)
 	}
-	urgency := func(c *class) float64 {
-		remainder := share*float64(c.size) - float64(c.quota)
-		switch {
-		case c.quota == 0 && (training || c.size > 1):
-			return 1 + remainder // otherwise the class has no bag in this part
-		case c.quota+1 == c.size:
-			return remainder - 1 // the class would have no bag in the other part
-		}
-		return remainder
-	}
-	slices.SortStableFunc(classes, func(a, b *class) int { return cmp.Compare(urgency(b), urgency(a)) })
-	out := map[int]int{}
-	for i, c := range classes {
-		out[c.label] = c.quota
-		if i < n {
-			out[c.label]++
-		}
-	}
-	return out
+	return "only " + countUnits(n, o)
 }
