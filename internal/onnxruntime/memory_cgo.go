@@ -4,9 +4,14 @@
 
 package onnxruntime
 
+// #include <stdlib.h>
+// #include "plugin.h"
+import "C"
+
 import (
 	"errors"
 	"sync"
+	"unsafe"
 
 	ort "github.com/yalue/onnxruntime_go"
 )
@@ -50,35 +55,66 @@ func (s SessionOptions) Memory() (*Memory, error) {
 	return m, probe.Destroy()
 }
 
-// DeviceTensor is a tensor on a device with a copy in the process. Its methods hold the lock of the
-// provider.
+// DeviceTensor is a tensor in the memory of a device, with a copy in the memory of the process, which GetData returns. Upload
+// and Download copy between the two. Its methods hold the lock of the provider.
 type DeviceTensor struct {
-	*ProviderTensor
-	calls sync.Locker
+	*ort.Tensor[float32]
+	device unsafe.Pointer
+	calls  sync.Locker
 }
 
-// NewTensor allocates a tensor of undefined contents.
+// NewTensor allocates a tensor on the first device of the provider; its contents are undefined until Upload. It returns nil
+// if the device uses the memory of the process.
 func (m *Memory) NewTensor(shape ort.Shape) (*DeviceTensor, error) {
 	m.calls.Lock()
 	defer m.calls.Unlock()
-	t, err := NewProviderTensor(m.provider, m.on, shape)
-	if err != nil || t == nil {
+	name := C.CString(m.provider)
+	defer C.free(unsafe.Pointer(name))
+	t := &DeviceTensor{calls: m.calls}
+	err := failure(C.plugin_tensor(name, C.int(m.on), (*C.int64_t)(unsafe.SliceData(shape)), C.size_t(len(shape)),
+		&t.device))
+	if err != nil || t.device == nil {
 		return nil, err
 	}
-	return &DeviceTensor{t, m.calls}, nil
+	if t.Tensor, err = ort.NewEmptyTensor[float32](shape); err != nil {
+		C.plugin_release(t.device)
+		return nil, err
+	}
+	return t, nil
 }
 
+// GetInternals returns the tensor on the device.
+func (t *DeviceTensor) GetInternals() *ort.ValueInternalData {
+	var internals ort.ValueInternalData
+	*pointer(&internals) = t.device
+	return &internals
+}
+
+// pointer returns the address of the only field of ort.ValueInternalData; a test checks that.
+func pointer(v *ort.ValueInternalData) *unsafe.Pointer { return (*unsafe.Pointer)(unsafe.Pointer(v)) }
+
 // Upload copies the values of the process to the device.
-func (t *DeviceTensor) Upload() error { return t.locked(t.ProviderTensor.Upload) }
-
-// Download waits for the runs that were started and copies the values to the process.
-func (t *DeviceTensor) Download() error { return t.locked(t.ProviderTensor.Download) }
-
-// Destroy releases both copies.
-func (t *DeviceTensor) Destroy() error { return t.locked(t.Tensor.Destroy) }
-
-func (t *DeviceTensor) locked(f func() error) error {
+func (t *DeviceTensor) Upload() error {
 	t.calls.Lock()
 	defer t.calls.Unlock()
-	return f()
+	return failure(C.plugin_copy(*pointer(t.Tensor.GetInternals()), t.device))
+}
+
+// Download waits for the runs that were started and copies the values to the process.
+func (t *DeviceTensor) Download() error {
+	t.calls.Lock()
+	defer t.calls.Unlock()
+	return failure(C.plugin_copy(t.device, *pointer(t.Tensor.GetInternals())))
+}
+
+// Destroy releases both copies.
+func (t *DeviceTensor) Destroy() error {
+	t.calls.Lock()
+	defer t.calls.Unlock()
+	if t.device == nil {
+		return errors.New("bug: a tensor is released twice")
+	}
+	C.plugin_release(t.device)
+	t.device = nil
+	return t.Tensor.Destroy()
 }
