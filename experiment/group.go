@@ -364,8 +364,9 @@ func betterThan(t, other SettingResult, lower bool) bool {
 	return *t.Value > *other.Value
 }
 
-// fillResult sets the result of a trained cell. Its accuracies are those of the exported model. With
-// keep: models, that model is kept in the folder of a run.
+// fillResult sets the result of a trained cell. Its accuracies are those of the exported model; a mean over the last
+// epochs also has those that the engine measured in earlier ones. With keep: models, that model is kept in the folder
+// of a run.
 func (r *runner) fillResult(ctx context.Context, c *Cell, t *training, result *Result) error {
 	place, err := r.trainers.EngineInfo(t.trial.Program.Spec)
 	if err != nil {

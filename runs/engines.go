@@ -1,5 +1,4 @@
-// Compares the engines on a model before it writes the model file, and measures the
-// accuracy of that file.
+// The engines whose predictions are compared: the interpreter, gorgonia and the back ends of a model file.
 
 package runs
 

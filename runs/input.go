@@ -1,5 +1,4 @@
-// Turns specs into trials: it opens their data, draws the split, compiles the
-// program and checks its memory.
+// Finds and opens the data of a spec, with its columns and its hash.
 
 package runs
 

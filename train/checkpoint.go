@@ -1,4 +1,4 @@
-// The file of a checkpoint and its identity.
+// The file of a checkpoint and its identity. Resuming is resume.go.
 
 package train
 

@@ -64,7 +64,7 @@ func WholePackets(bags, n int) int {
 // avoided: see sum and inPackets.
 //
 // If padding would change the result of the graph, or if an op has no lowering with an axis of runs
-// (image ops), the error names the node and has target.ErrNoForm in its chain.
+// (image ops), the error names the node and has graph.ErrNoForm in its chain.
 func LowerRuns(g *graph.Graph, opset int, c Capacity) (m *onnxpb.ModelProto, err error) {
 	defer graph.Catch(&err, "graph %s as ONNX for many runs", g.Name)
 	if c.Bags < 1 || c.Instances < 1 {

@@ -1,4 +1,4 @@
-// Questions about nodes of a tree.
+// Queries on the nodes of a YAML tree, which change nothing.
 
 package schema
 

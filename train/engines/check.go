@@ -1,4 +1,5 @@
-// The check that a device computes what the CPU computes, before it trains.
+// The check that a device computes what the CPU computes: before it trains a program, and in the first run of each
+// graph of a fit.
 
 package engines
 
@@ -10,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxruntime"
@@ -114,4 +116,61 @@ func sampleTrial(p *compile.Program) (*train.Trial, error) {
 	}
 	return &train.Trial{Program: small, Data: d, Split: &data.Split{Train: d.AllBags()}, OnlySnapshots: true,
 		Snapshots: []int{}}, nil
+}
+
+// checkedDevice is a device for fits. It compares the first results of each graph in a workspace with those of the CPU.
+type checkedDevice struct {
+	train.Device
+	cpu  train.Device
+	name string // for messages
+}
+
+// Workspace implements train.Device.
+func (d *checkedDevice) Workspace() train.Workspace {
+	return &checkedWorkspace{Workspace: d.Device.Workspace(), device: d, right: map[*graph.Graph]bool{}}
+}
+
+type checkedWorkspace struct {
+	train.Workspace
+	device *checkedDevice
+	right  map[*graph.Graph]bool
+}
+
+// Run implements train.Workspace. It returns an onnxruntime.WrongDeviceError if the results differ from the CPU's.
+func (w *checkedWorkspace) Run(g *graph.Graph, n int, names map[string]string) error {
+	if w.right[g] {
+		return w.Workspace.Run(g, n, names)
+	}
+	cpu := w.device.cpu.Workspace()
+	defer cpu.Close()
+	for _, leaf := range append(g.ByOp(graph.OpInput), g.ByOp(graph.OpParam)...) {
+		name := train.InWorkspace(leaf.Name, names)
+		values, err := w.Get(name)
+		if err == nil {
+			err = cpu.Put(name, values, leaf.Shape.Concrete(n, 1)...)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	err := onnxruntime.CompareDevice(w.device.name, 0,
+		func(to *onnxruntime.Computed) error { return addOutputs(to, cpu, g, n, names) },
+		func(to *onnxruntime.Computed) error { return addOutputs(to, w.Workspace, g, n, names) })
+	w.right[g] = err == nil
+	return err
+}
+
+// addOutputs runs a graph and adds its results.
+func addOutputs(to *onnxruntime.Computed, w train.Workspace, g *graph.Graph, n int, names map[string]string) error {
+	if err := w.Run(g, n, names); err != nil {
+		return err
+	}
+	for _, o := range g.Outputs {
+		values, err := w.Get(train.InWorkspace(o.Name, names))
+		if err != nil {
+			return err
+		}
+		to.AddState(values)
+	}
+	return nil
 }

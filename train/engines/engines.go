@@ -241,15 +241,15 @@ func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
 			return nil, fmt.Errorf("engine %s: %w", ORT, err)
 		}
 	}
-	trainer := ort.NewTrainer(p, o, parallel)
-	if p.Device != CPU {
-		trainer = r.checked(m, trainer, "the execution provider "+p.Device)
-	}
-	return &Choice{
+	c := &Choice{
 		EngineInfo: p,
-		trainer:    trainer,
+		trainer:    ort.NewTrainer(p, o, parallel),
 		device:     func() (train.Device, error) { return ort.NewDevice(o) },
-	}, nil
+	}
+	if p.Device != CPU {
+		r.guard(m, c, "the execution provider "+p.Device)
+	}
+	return c, nil
 }
 
 // xla returns the engine xla. It uses the CPU only if the device is named, because users of this
@@ -281,19 +281,28 @@ func (r Request) withBackend(m machine, b *xla.Backend, reason string) *Choice {
 	if r.Memory > 0 {
 		b.Memory = memory.Budget{Bytes: float64(r.Memory), Bound: "--device-memory"}
 	}
-	var trainer train.Trainer = &xla.Trainer{EngineInfo: p, Backend: b}
-	if b.Kind == pjrt.CUDA {
-		trainer = r.checked(m, trainer, onDevice(b))
-	}
-	return &Choice{
-		EngineInfo: p, backend: b, trainer: trainer,
+	c := &Choice{
+		EngineInfo: p, backend: b, trainer: &xla.Trainer{EngineInfo: p, Backend: b},
 		device: func() (train.Device, error) { return b, nil },
 	}
+	if b.Kind == pjrt.CUDA {
+		r.guard(m, c, onDevice(b))
+	}
+	return c
 }
 
-// checked returns a trainer on a device that compares the device with the CPU.
-func (r Request) checked(m machine, on train.Trainer, device string) train.Trainer {
-	return &checked{Trainer: on, cpu: r.cpu(m).trainer, device: device, results: map[string]error{}}
+// guard makes trainings and fits of a choice compare its device with the CPU.
+func (r Request) guard(m machine, c *Choice, device string) {
+	cpu, open := r.cpu(m), c.device
+	c.trainer = &checked{Trainer: c.trainer, cpu: cpu.trainer, device: device, results: map[string]error{}}
+	c.device = func() (train.Device, error) {
+		on, err := open()
+		if err != nil {
+			return nil, err
+		}
+		exact, err := cpu.device()
+		return &checkedDevice{on, exact, device}, err
+	}
 }
 
 // cpu returns the engine on the CPU with which a GPU is compared.

@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
@@ -272,4 +274,68 @@ func TestGPUAgainstTheCPU(t *testing.T) {
 	if _, err := train.One(t.Context(), gpu, trial, train.Options{}); err != nil {
 		t.Error(err)
 	}
+}
+
+// Fits on a GPU are checked as trainings are: a GPU with the CPU's results is used, one with wrong products is refused
+// in the first run of a graph.
+func TestFitsOnAGPUAgainstTheCPU(t *testing.T) {
+	choice, err := choose(Request{Engine: XLA}, machineOf(false, true, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer choice.Close()
+	device, err := choice.device()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gpu, ok := device.(*checkedDevice)
+	if !ok {
+		t.Fatalf("a GPU fits without a check, by %T", device)
+	}
+	b := graph.NewBuilder("square")
+	x := b.Input("x", graph.Float, graph.Shape{graph.N, 2})
+	b.Output("x", b.Mul(x, x))
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		device train.Device
+		right  bool
+	}{{gpu, true}, {&checkedDevice{wrongResults{gpu.Device}, gpu.cpu, gpu.name}, false}} {
+		w := c.device.Workspace()
+		defer w.Close()
+		if err := w.Put("y", []float32{1, 2, 3, 4}, 2, 2); err != nil {
+			t.Fatal(err)
+		}
+		err := w.Run(g, 2, map[string]string{"x": "y"})
+		var refused *onnxruntime.WrongDeviceError
+		if errors.As(err, &refused) == c.right {
+			t.Errorf("right results: %t, error: %v", c.right, err)
+		}
+		if !c.right {
+			continue
+		}
+		if err := w.Run(g, 2, map[string]string{"x": "y"}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := w.Get("y"); err != nil || !slices.Equal(got, []float32{1, 16, 81, 256}) {
+			t.Errorf("%v, %v", got, err)
+		}
+	}
+}
+
+// wrongResults is a device whose results are a hundredth too large.
+type wrongResults struct{ train.Device }
+
+func (d wrongResults) Workspace() train.Workspace { return wrongWorkspace{d.Device.Workspace()} }
+
+type wrongWorkspace struct{ train.Workspace }
+
+func (w wrongWorkspace) Get(name string) ([]float32, error) {
+	values, err := w.Workspace.Get(name)
+	for i := range values {
+		values[i] *= 1.01
+	}
+	return values, err
 }

@@ -33,16 +33,14 @@ func newFitted(info train.EngineInfo, device train.Device) train.Trainer {
 // CheckFittedDevice returns an error with a position in the spec if its learner cannot use a requested
 // device.
 func CheckFittedDevice(spec *language.Spec, device string) error {
-	if spec.Train.Engine.V != language.NoEngine || device == "" || device == cpu {
+	if spec.Train.Engine.V != language.NoEngine || device == "" || device == CPU {
 		return nil
 	}
 	kind := spec.Learner.Kind
 	return spec.AddSource(diag.Errorf(kind.Pos, "learner %s is fitted on the CPU and cannot use the device %s", kind.V,
 		device).
-		WithNote("leave out --device, or use --device %s", cpu))
+		WithNote("leave out --device, or use --device %s", CPU))
 }
-
-const cpu = "cpu"
 
 // learner returns the learner of a spec.
 func (t *trainer) learner(spec *language.Spec) (train.Learner, error) {

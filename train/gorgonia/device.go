@@ -34,7 +34,7 @@ type at struct {
 	n int
 }
 
-// Put implements learners.Workspace.
+// Put implements train.Workspace.
 func (w *workspace) Put(name string, values []float32, shape ...int) error {
 	if len(values) != ndarray.Size(shape) {
 		return fmt.Errorf("bug: %s has %d values, its shape is %v", name, len(values), shape)
@@ -43,7 +43,7 @@ func (w *workspace) Put(name string, values []float32, shape ...int) error {
 	return nil
 }
 
-// Get implements learners.Workspace.
+// Get implements train.Workspace.
 func (w *workspace) Get(name string) ([]float32, error) {
 	v, ok := w.values[name]
 	if !ok {
@@ -52,7 +52,7 @@ func (w *workspace) Get(name string) ([]float32, error) {
 	return slices.Clone(v), nil
 }
 
-// Run implements learners.Workspace.
+// Run implements train.Workspace.
 func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 	m, err := w.machine(g, n)
 	if err != nil {
@@ -86,7 +86,7 @@ func (w *workspace) machine(g *graph.Graph, n int) (m *lowering.Machine[float32]
 	return m, err
 }
 
-// Close implements learners.Workspace.
+// Close implements train.Workspace.
 func (w *workspace) Close() error {
 	for _, m := range w.machines {
 		m.Close()

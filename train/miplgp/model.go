@@ -44,7 +44,7 @@ func (m *model) Predict(instances []float32, n int) (probabilities, attention []
 	return probabilities, attention, nil
 }
 
-// PredictBags implements learners.Batcher. Sampled predictions use draws of the posterior, like the
+// PredictBags implements train.Batcher. Sampled predictions use draws of the posterior, like the
 // authors' program.
 func (m *model) PredictBags(ctx context.Context, d *data.Dataset, bags []int, sampled bool) (list []train.Prediction,
 	err error) {

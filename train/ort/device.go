@@ -46,7 +46,7 @@ type workspace struct {
 	sessions map[*graph.Graph]*session
 }
 
-// Put implements learners.Workspace.
+// Put implements train.Workspace.
 func (w *workspace) Put(name string, numbers []float32, shape ...int) error {
 	if len(numbers) != ndarray.Size(shape) {
 		return fmt.Errorf("bug: %s has %d values, its shape is %v", name, len(numbers), shape)
@@ -58,7 +58,7 @@ func (w *workspace) Put(name string, numbers []float32, shape ...int) error {
 	return w.values.replace(values{name: t})
 }
 
-// Get implements learners.Workspace.
+// Get implements train.Workspace.
 func (w *workspace) Get(name string) ([]float32, error) {
 	if w.values[name] == nil {
 		return nil, fmt.Errorf("bug: no value %s was made", name)
@@ -66,12 +66,11 @@ func (w *workspace) Get(name string) ([]float32, error) {
 	return slices.Clone(w.values.floats(name)), nil
 }
 
-// Run implements learners.Workspace. Outputs reuse the memory of the values that they replace
+// Run implements train.Workspace. Outputs reuse the memory of the values that they replace
 // unless the graph reads those.
 func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 	s := w.sessions[g]
-	first := s == nil
-	if first {
+	if s == nil {
 		var err error
 		if s, err = open(prefixed(g), w.options, false, 1); err != nil {
 			return err
@@ -100,45 +99,10 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 	s.calls.Unlock()
 	goruntime.KeepAlive(in) // the session has only their C pointers
 	goruntime.KeepAlive(out)
-	if err == nil && first && !s.onCPU {
-		err = w.check(g, in, out)
-	}
 	if err != nil {
 		err = fmt.Errorf("the graph %s in onnxruntime: %w", g.Name, err)
 	}
 	return errors.Join(err, w.values.replace(next))
-}
-
-// check compares the first outputs of a graph on a device with those of the CPU.
-func (w *workspace) check(g *graph.Graph, in, out []ort.Value) error {
-	cpu, err := open(prefixed(g), Setup{Library: w.options.Library, Threads: w.options.Threads}, false, 1)
-	if err != nil {
-		return err
-	}
-	defer cpu.Destroy()
-	want := values{}
-	defer want.Destroy()
-	return onnxruntime.CompareDevice(w.options.settings().DeviceName(), 0, func(to *onnxruntime.Computed) error {
-		outputs := make([]ort.Value, len(out))
-		for i, name := range cpu.out {
-			if err := want.add(name, ndarray.Convert[int](out[i].GetShape())...); err != nil {
-				return err
-			}
-			outputs[i] = want[name]
-		}
-		err := cpu.Run(in, outputs)
-		addTensors(to, outputs)
-		return err
-	}, func(to *onnxruntime.Computed) error {
-		addTensors(to, out)
-		return nil
-	})
-}
-
-func addTensors(to *onnxruntime.Computed, list []ort.Value) {
-	for _, v := range list {
-		to.AddState(v.(*ort.Tensor[float32]).GetData())
-	}
 }
 
 // outputPrefix makes the names of outputs different from those of inputs, as ONNX requires.
@@ -153,7 +117,7 @@ func prefixed(g *graph.Graph) *graph.Graph {
 	return out
 }
 
-// Close implements learners.Workspace.
+// Close implements train.Workspace.
 func (w *workspace) Close() error {
 	return errors.Join(destroy(slices.Collect(maps.Values(w.sessions))...), w.values.Destroy())
 }

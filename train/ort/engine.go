@@ -66,7 +66,7 @@ func New(p *compile.Program, params map[string][]float32, o Setup) (*Engine, err
 	}
 	o.Threads = Threads(p, o.Threads)
 	e := &Engine{prog: p, options: o, sessions: map[sessionKey]*session{}}
-	if o.largeBags && e.onCPU() && !p.HasImages() {
+	if e.savesMemory() {
 		e.options.masks = e.scales()
 		e.whole.inputs.UseMaskBytes = true
 	}
@@ -91,6 +91,10 @@ func New(p *compile.Program, params map[string][]float32, o Setup) (*Engine, err
 }
 
 func (e *Engine) onCPU() bool { return e.options.onCPU() }
+
+// savesMemory reports whether steps and predictions have the forms that need less memory for large bags. They take the
+// same time for small ones. Images have a form of their own, and devices compute only the usual one.
+func (e *Engine) savesMemory() bool { return e.onCPU() && !e.prog.HasImages() }
 
 // allocate makes the tensors whose sizes do not depend on the batch.
 func (e *Engine) allocate() (err error) {
@@ -148,7 +152,7 @@ func updatedVectors(p *compile.Program, vectors values) values {
 func (e *Engine) predictions(bags int) (*session, error) {
 	build := func() (*graph.Graph, error) {
 		g, err := e.withNamedParams(compile.Predict(e.prog))
-		if err == nil && e.options.largeBags {
+		if err == nil && e.savesMemory() {
 			g, err = graph.ScaleWeights(g)
 		}
 		return g, err
@@ -205,7 +209,7 @@ func (e *Engine) stepGraph(bags int) (*graph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	if g, err = graph.Condense(g); err != nil || !e.options.largeBags {
+	if g, err = graph.Condense(g); err != nil || !e.savesMemory() {
 		return g, err
 	}
 	if g, err = graph.ReluDropout(g, e.scales()); err != nil {

@@ -34,14 +34,14 @@ type at struct {
 	n int
 }
 
-// Put implements learners.Workspace.
+// Put implements train.Workspace.
 func (w *workspace) Put(name string, values []float32, shape ...int) error {
 	port := xla.Port{Name: name, Shape: shapes.Make(dtypes.Float32, shape...)}
 	w.ports[name] = port
 	return w.values.put(w.backend, values, port)
 }
 
-// Get implements learners.Workspace.
+// Get implements train.Workspace.
 func (w *workspace) Get(name string) ([]float32, error) {
 	if w.values[name] == nil {
 		return nil, fmt.Errorf("bug: no value %s was made", name)
@@ -49,7 +49,7 @@ func (w *workspace) Get(name string) ([]float32, error) {
 	return fetch(w.ports[name], w.values[name])
 }
 
-// Run implements learners.Workspace.
+// Run implements train.Workspace.
 func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 	p := w.programs[at{g, n}]
 	if p == nil {
@@ -86,7 +86,7 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 	return nil
 }
 
-// Close implements learners.Workspace.
+// Close implements train.Workspace.
 func (w *workspace) Close() error {
 	w.values.free()
 	return nil

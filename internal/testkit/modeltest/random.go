@@ -1,4 +1,4 @@
-// Random graphs.
+// Random graphs of every op, for tests of passes and targets.
 
 package modeltest
 
