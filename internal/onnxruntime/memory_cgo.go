@@ -55,16 +55,16 @@ func (s SessionOptions) Memory() (*Memory, error) {
 	return m, probe.Destroy()
 }
 
-// DeviceTensor is a tensor in the memory of a device, with a copy in the memory of the process, which GetData returns. Upload
-// and Download copy between the two. Its methods hold the lock of the provider.
+// DeviceTensor is a tensor in the memory of a device, with a copy in the memory of the process, which GetData returns.
+// Upload and Download copy between the two. Its methods hold the lock of the provider.
 type DeviceTensor struct {
 	*ort.Tensor[float32]
 	device unsafe.Pointer
 	calls  sync.Locker
 }
 
-// NewTensor allocates a tensor on the first device of the provider; its contents are undefined until Upload. It returns nil
-// if the device uses the memory of the process.
+// NewTensor allocates a tensor on the first device of the provider; its contents are undefined until Upload. It
+// returns nil if the device uses the memory of the process.
 func (m *Memory) NewTensor(shape ort.Shape) (*DeviceTensor, error) {
 	m.calls.Lock()
 	defer m.calls.Unlock()
