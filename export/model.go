@@ -46,7 +46,7 @@ func Model(p *compile.Program, params map[string][]float32, meta Metadata) (*onn
 	if p.Spec.Multi() {
 		meta.Threshold = &p.Spec.Model.Threshold.V
 	}
-	opt := onnx.Dialect{Opset: p.Spec.Export.Opset.V, Params: params, Shapes: true}
+	opt := onnx.Dialect{Kind: onnx.ForFile, Opset: p.Spec.Export.Opset.V, Params: params}
 	var m *onnxpb.ModelProto
 	var err error
 	switch signature := p.Spec.Export.Signature.V; signature {
@@ -117,7 +117,7 @@ func bagModel(infer *graph.Graph, opt onnx.Dialect) (*onnxpb.ModelProto, []strin
 	if err != nil {
 		return nil, nil, err
 	}
-	opt.Instances, opt.Portable = "n", true
+	opt.Instances, opt.Kind = "n", onnx.ForOnnxGo
 	opt.Results = []onnx.Output{
 		{Name: contract.Probabilities, Node: p},
 		{Name: contract.Attention, Node: a, Form: onnx.Transposed},
@@ -127,7 +127,7 @@ func bagModel(infer *graph.Graph, opt onnx.Dialect) (*onnxpb.ModelProto, []strin
 	}
 	m, err := onnx.Lower(g, opt)
 	if np := (*onnx.NotPortable)(nil); errors.As(err, &np) {
-		opt.Portable = false
+		opt.Kind = onnx.ForFile
 		m, err = onnx.Lower(g, opt)
 		return m, []string{contract.BackendORT}, err
 	}

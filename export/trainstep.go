@@ -52,7 +52,7 @@ func TrainStep(p *compile.Program, initial []float32, runs *onnx.Capacity, step 
 		if p.Spec.Train.Batch.V > manyBags {
 			opset = max(opset, manyBagsOpset)
 		}
-		m, err = onnx.Lower(g, onnx.Dialect{Opset: opset, Planes: true})
+		m, err = onnx.Lower(g, onnx.Dialect{Kind: onnx.ForImages, Opset: opset})
 	} else {
 		step.Runs = runs.Runs
 		m, err = onnx.LowerRuns(g, opset, *runs)

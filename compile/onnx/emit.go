@@ -26,7 +26,7 @@ type emitter struct {
 
 	scales map[*graph.Node]float32 // of masks in bytes
 
-	plane  map[*graph.Node]string // images as planes, nil without Planes
+	plane  map[*graph.Node]string // images as planes; nil if they are stored as usual
 	pooled map[string]*windows    // max-poolings on planes
 	cuts   map[cut]map[int]string // values that Split nodes divide, by the start of the part; nil: Slice nodes
 	live   []bool                 // of src, see graph.Graph.Live; nil if it is not known yet
@@ -40,8 +40,8 @@ type emitter struct {
 
 func newEmitter(g *graph.Graph, opt Dialect) *emitter {
 	e := &emitter{
-		src: g, out: &onnxpb.GraphProto{Name: g.Name}, opset: int64(opt.Opset), portable: opt.Portable,
-		device: opt.Bags > 0, bags: opt.Bags, oneThread: opt.OneThread,
+		src: g, out: &onnxpb.GraphProto{Name: g.Name}, opset: int64(opt.Opset), portable: opt.Kind == ForOnnxGo,
+		device: opt.Kind == ForDevices, bags: opt.Bags, oneThread: opt.OneThread,
 		instances: opt.Instances, params: opt.Params,
 		scales: map[*graph.Node]float32{}, values: map[*graph.Node]string{}, taken: map[string]bool{},
 		memo: map[string]string{}, cuts: map[cut]map[int]string{},
@@ -59,10 +59,10 @@ func newEmitter(g *graph.Graph, opt Dialect) *emitter {
 			e.reserve(n.Name)
 		}
 	}
-	if opt.Shapes || opt.Portable {
+	if opt.Kind == ForFile || opt.Kind == ForOnnxGo {
 		e.shapes = map[string]graph.Shape{}
 	}
-	if opt.Planes && !opt.Portable {
+	if opt.Kind == ForImages || opt.Kind == ForDevices {
 		e.plane, e.pooled = map[*graph.Node]string{}, map[string]*windows{}
 	}
 	return e

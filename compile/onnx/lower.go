@@ -104,33 +104,41 @@ func refuse(format string, args ...any) string {
 	return ""
 }
 
+// Kind is a dialect of ONNX.
+type Kind uint8
+
+// The dialects. LowerRuns has one of its own.
+const (
+	// ForCPU is for onnxruntime on a CPU.
+	ForCPU Kind = iota
+	// ForFile is ForCPU with the shapes of the values of graph nodes, for those who read a model file.
+	ForFile
+	// ForOnnxGo uses only what onnx-go computes correctly after package onnxpb has replaced some standard ops. Values
+	// with fewer than two axes, including inputs and outputs, then get axes of size 1 at the left, and shapes are
+	// listed. If a graph cannot be lowered this way, the error is a *NotPortable.
+	ForOnnxGo
+	// ForImages stores images as [channel, height, width, N] inside the graph and computes convolutions as matrix
+	// products. This is faster for training steps on a CPU, where weights change, but needs more memory.
+	ForImages
+	// ForDevices has only ops that GPU providers compute, so that no value is copied to the CPU within a run, and
+	// images as ForImages. It is for batches of exactly Dialect.Bags bags, and bag_of is int32.
+	ForDevices
+)
+
 // Dialect says which form of ONNX Lower writes.
 type Dialect struct {
+	Kind Kind
 	// Opset is the newest opset that the model may use, onnxpb.MinOpset to onnxpb.MaxOpset. The
 	// model declares the oldest one that has all of its nodes, so that as many runtimes as possible
 	// load it.
 	Opset int
-	// Portable uses only what onnx-go computes correctly after package onnxpb has replaced some
-	// standard ops. Values with fewer than two axes, including inputs and outputs, then get axes of
-	// size 1 at the left. If a graph cannot be lowered this way, the error is a *NotPortable.
-	Portable bool
-	// Planes stores images as [channel, height, width, N] inside the graph and computes
-	// convolutions as matrix products. This is faster for training steps on a CPU, where weights
-	// change, but needs more memory.
-	Planes bool
-	// Bags writes the form for devices: it has only ops that GPU providers compute, so that no value
-	// is copied to the CPU within a run. It is for batches of exactly this number of bags, and bag_of is
-	// int32. 0 writes the form for CPUs and any number of bags.
+	// Bags is the number of bags of a batch ForDevices.
 	Bags int
-	// OneThread writes a form that onnxruntime may run only with one thread per operation: several
+	// OneThread writes a form for CPUs that onnxruntime may run only with one thread per operation: several
 	// threads would add to the row of a bag at the same time. It needs opset 18.
 	OneThread bool
-	// Shapes lists the shapes of the values of graph nodes. It cannot be combined with Planes,
-	// which changes shapes. Portable models always list them.
-	Shapes bool
 	// Masks are the inputs that are masks in bytes: 1 stands for the number of the input here, 0 for 0. Each
-	// node that reads a mask converts it anew, so that the numbers do not stay in memory. It cannot be
-	// combined with Planes.
+	// node that reads a mask converts it anew, so that the numbers do not stay in memory. Only ForCPU has them.
 	Masks map[string]float32
 	// Params become initializers. Parameters without a value become inputs.
 	Params map[string][]float32

@@ -68,7 +68,7 @@ func TestPortableDEMIPL(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g := demipl(c.images)
 			params, values := enginetest.Drawn(g, 7, map[string]float64{"W": c.w})
-			m, err := onnx.Lower(g, onnx.Dialect{Opset: 17, Portable: true, Params: params})
+			m, err := onnx.Lower(g, onnx.Dialect{Kind: onnx.ForOnnxGo, Opset: 17, Params: params})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +105,7 @@ func TestTransposedFactors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := onnx.Lower(g, onnx.Dialect{Opset: 17, Bags: 1})
+	m, err := onnx.Lower(g, onnx.Dialect{Kind: onnx.ForDevices, Opset: 17, Bags: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

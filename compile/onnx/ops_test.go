@@ -67,29 +67,27 @@ func TestOpsOnORT(t *testing.T) {
 		renamed(c.Graph)
 		tried[c.Op] = true
 		for _, form := range []struct {
-			opset                     int
-			planes, device, oneThread bool
-		}{{opset: 17}, {opset: 18}, {opset: 22}, {opset: 18, planes: true}, {opset: 18, oneThread: true},
-			{opset: 17, planes: true, device: true}} {
+			kind      onnx.Kind
+			opset     int
+			oneThread bool
+		}{{opset: 17}, {opset: 18}, {opset: 22}, {onnx.ForImages, 18, false}, {onnx.ForCPU, 18, true},
+			{onnx.ForDevices, 17, false}} {
 			t.Run(fmt.Sprintf("%s/%+v", c.Name, form), func(t *testing.T) {
 				env := rounded(c.Env)
 				want, err := graph.Eval(c.Graph, env)
 				if err != nil {
 					t.Fatal(err)
 				}
-				o := onnx.Dialect{Opset: form.opset, Planes: form.planes, OneThread: form.oneThread, Params: paramsOf(c.Graph, env)}
-				if form.device {
-					o.Bags = env.B
-				}
-				m, err := onnx.Lower(c.Graph, o)
+				m, err := onnx.Lower(c.Graph, onnx.Dialect{Kind: form.kind, Opset: form.opset, Bags: env.B,
+					OneThread: form.oneThread, Params: paramsOf(c.Graph, env)})
 				if err != nil {
 					t.Fatal(err)
 				}
 				run := enginetest.RunORT
-				if form.device && len(m.Graph.Input) > 0 {
+				if form.kind == onnx.ForDevices && len(m.Graph.Input) > 0 {
 					widenInputs(m)
 				}
-				if form.device || form.oneThread {
+				if form.kind == onnx.ForDevices || form.oneThread {
 					run = enginetest.RunForm
 				}
 				compare(t, "onnxruntime", c.Graph, run(t, m, feedOf(m, env)), want)
@@ -195,7 +193,7 @@ func inBothBackEnds(t *testing.T, g *graph.Graph, env graph.Env) *onnx.NotPortab
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := onnx.Lower(g, onnx.Dialect{Opset: 17, Portable: true, Params: paramsOf(g, env)})
+	m, err := onnx.Lower(g, onnx.Dialect{Kind: onnx.ForOnnxGo, Opset: 17, Params: paramsOf(g, env)})
 	if np := (*onnx.NotPortable)(nil); errors.As(err, &np) {
 		t.Log(err)
 		return np
@@ -259,7 +257,11 @@ func TestRandomGraphs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := onnx.Lower(g, onnx.Dialect{Opset: 17 + int(seed%2), Planes: seed%8 == 3, Params: paramsOf(g, env)})
+		kind := onnx.ForCPU
+		if seed%8 == 3 {
+			kind = onnx.ForImages
+		}
+		m, err := onnx.Lower(g, onnx.Dialect{Kind: kind, Opset: 17 + int(seed%2), Params: paramsOf(g, env)})
 		if err != nil {
 			t.Fatalf("random graph %d: %v", seed, err)
 		}

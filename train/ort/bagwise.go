@@ -9,6 +9,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/train"
@@ -77,11 +78,11 @@ func (w *bagwise) open(e *Engine, gradients, update *graph.Graph) (err error) {
 			return err
 		}
 	}
-	if w.allThreads, err = open(gradients, e.options, true, 1); err != nil {
+	if w.allThreads, err = open(gradients, e.options, onnx.ForImages, 1); err != nil {
 		return err
 	}
 	w.graph = gradients
-	if w.update, err = open(update, e.options, false, 1); err != nil {
+	if w.update, err = open(update, e.options, onnx.ForCPU, 1); err != nil {
 		return err
 	}
 	for i := 0; i < len(w.io) && err == nil; i++ {
@@ -137,7 +138,7 @@ func (e *Engine) runBagwise(b *train.Batch) error {
 func (w *bagwise) openOneThread(o Setup) (err error) {
 	if w.oneThread == nil {
 		o.Threads = 1
-		w.oneThread, err = open(w.graph, o, true, 1)
+		w.oneThread, err = open(w.graph, o, onnx.ForImages, 1)
 	}
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 
 	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/train"
@@ -72,7 +73,7 @@ func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
 	s := w.sessions[g]
 	if s == nil {
 		var err error
-		if s, err = open(prefixed(g), w.options, false, 1); err != nil {
+		if s, err = open(prefixed(g), w.options, onnx.ForCPU, 1); err != nil {
 			return err
 		}
 		w.sessions[g] = s

@@ -12,6 +12,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/train"
@@ -171,7 +172,7 @@ func (e *Engine) openOnce(predict bool, bags int, build func() (*graph.Graph, er
 	if err != nil {
 		return nil, err
 	}
-	s, err := open(g, e.options, false, bags)
+	s, err := open(g, e.options, onnx.ForCPU, bags)
 	if err == nil {
 		e.sessions[key] = s
 	}

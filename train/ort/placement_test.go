@@ -12,6 +12,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
@@ -87,7 +88,7 @@ func opensAlone(t *testing.T, p *compile.Program, bags int, o Setup) error {
 		return err
 	}
 	for _, g := range []*graph.Graph{step, predict} {
-		s, err := open(g, o, false, bags)
+		s, err := open(g, o, onnx.ForCPU, bags)
 		if err != nil {
 			return err
 		}

@@ -40,10 +40,10 @@ type session struct {
 
 // open makes a session of a graph whose parameters are inputs: on a device for batches of the given
 // number of bags, on a CPU for any.
-func open(g *graph.Graph, o Setup, planes bool, bags int) (*session, error) {
-	form := onnx.Dialect{Opset: cpuOpset, Planes: planes, Masks: o.masks, OneThread: o.Threads == 1}
+func open(g *graph.Graph, o Setup, kind onnx.Kind, bags int) (*session, error) {
+	form := onnx.Dialect{Kind: kind, Opset: cpuOpset, Masks: o.masks, OneThread: o.Threads == 1}
 	if !o.onCPU() {
-		form.Opset, form.Planes, form.Bags, form.OneThread = deviceOpset, true, bags, false
+		form = onnx.Dialect{Kind: onnx.ForDevices, Opset: deviceOpset, Bags: bags}
 	}
 	model, err := onnx.Lower(g, form)
 	if err != nil {
@@ -53,7 +53,7 @@ func open(g *graph.Graph, o Setup, planes bool, bags int) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.narrow = form.Bags > 0
+	s.narrow = form.Kind == onnx.ForDevices
 	return s, nil
 }
 
