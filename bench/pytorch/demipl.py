@@ -37,6 +37,7 @@ def arguments():
     p.add_argument("--loop", choices=["plain", "loader"], default="plain")
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--init", help="model.onnx of demipl-program with the initial parameters")
     p.add_argument("--device", default="cpu")
     p.add_argument("--steps", type=int, default=0, help="time this many steps and stop, for benchmarks")
     p.add_argument("--seconds", type=float, default=math.inf, help="end when so much time is over")
@@ -97,6 +98,22 @@ class Demipl(nn.Module):
             if self.training:
                 q = q.clamp(1e-5, 1 - 1e-5)
         return F.log_softmax(q, 1), a, log_a
+
+
+def start(model, path):
+    """Sets the parameters to those of a model file of the spec demipl-program."""
+    import onnx
+
+    values = {t.name: torch.tensor(onnx.numpy_helper.to_array(t)) for t in onnx.load(path).graph.initializer}
+    names = {"features.conv1": "conv1", "features.conv2": "conv2", "features.dense": "dense1", "v": ("Wv", "bv"),
+             "score.0": ("W1", "b1"), "score.2": ("W2", "b2"), "classifier": ("Wc", "bc")}
+    with torch.no_grad():
+        for layer, name in names.items():
+            weight, bias = (name + ".weight", name + ".bias") if isinstance(name, str) else name
+            bias = bias if bias in values else next(n for n in values if n.startswith(bias))  # of another shape
+            to, w = model.get_submodule(layer), values[weight]
+            to.weight.copy_(w.T if w.ndim == 2 else w)
+            to.bias.copy_(values[bias].ravel())
 
 
 def load(args):
@@ -177,6 +194,8 @@ def main():
     torch.manual_seed(args.seed)
     bags, S, labels, train, test = load(args)
     model = Demipl(bags[0].shape[1], S.shape[1], args.reading, args.cnn).to(args.device)
+    if args.init:
+        start(model, args.init)
     opt = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9, nesterov=True, weight_decay=1e-4)
     cosine = torch.optim.lr_scheduler.CosineAnnealingLR(opt, args.epochs)
     w = S / S.sum(1, keepdim=True)
