@@ -5,8 +5,6 @@ package runtime_test
 import (
 	"context"
 	"flag"
-	"fmt"
-	"os"
 	goruntime "runtime"
 	"slices"
 	"sync"
@@ -14,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/internal/contract"
+	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -87,12 +86,5 @@ func memory(t *testing.T) (heap, resident int64) {
 	goruntime.GC()
 	var s goruntime.MemStats
 	goruntime.ReadMemStats(&s)
-	if statm, err := os.ReadFile("/proc/self/statm"); err == nil {
-		var pages int64
-		if _, err := fmt.Sscan(string(statm), new(int64), &pages); err != nil {
-			t.Fatal(err)
-		}
-		resident = pages * int64(os.Getpagesize())
-	}
-	return int64(s.HeapAlloc), resident
+	return int64(s.HeapAlloc), testsupport.Resident(t)
 }

@@ -86,6 +86,7 @@ class Stack:
             return self.step
         state = [*self.params.values(), *self.speed.values(), self.w, self.losses]
         kept, side = [t.clone() for t in state], torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())  # the copies are made before the state changes
         with torch.cuda.stream(side):
             for _ in range(3):
                 self.step()

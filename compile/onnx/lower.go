@@ -107,7 +107,7 @@ func refuse(format string, args ...any) string {
 // Kind is a dialect of ONNX.
 type Kind uint8
 
-// The dialects. LowerRuns has one of its own.
+// The dialects that Lower writes. LowerRuns writes another one.
 const (
 	// ForCPU is for onnxruntime on a CPU.
 	ForCPU Kind = iota
@@ -138,7 +138,7 @@ type Dialect struct {
 	// threads would add to the row of a bag at the same time. It needs opset 18.
 	OneThread bool
 	// Masks are the inputs that are masks in bytes: 1 stands for the number of the input here, 0 for 0. Each
-	// node that reads a mask converts it anew, so that the numbers do not stay in memory. Only ForCPU has them.
+	// node that reads a mask converts it anew, so that the numbers do not stay in memory. Only ForCPU supports masks.
 	Masks map[string]float32
 	// Params become initializers. Parameters without a value become inputs.
 	Params map[string][]float32

@@ -26,8 +26,8 @@ func Available() Budget {
 	return budget
 }
 
-// Check returns an *Error if bytes are more than the budget. what is the subject of its sentence, such as "training
-// wide" or "the text"; advice tells the user how to make it smaller.
+// Check returns an *Error if bytes exceed the budget. The message begins with what needs the bytes, such as "training
+// wide" or "the text", and ends with advice on how to need fewer.
 func (b Budget) Check(what string, bytes float64, advice string) error {
 	if bytes > b.Bytes {
 		return &Error{what, bytes, b, advice}

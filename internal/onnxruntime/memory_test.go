@@ -5,9 +5,6 @@
 package onnxruntime_test
 
 import (
-	"os"
-	"regexp"
-	"strconv"
 	"testing"
 
 	ort "github.com/yalue/onnxruntime_go"
@@ -48,23 +45,9 @@ func TestDestroyedTensorsNeedNoMemory(t *testing.T) {
 		}
 	}
 	use(10) // the provider keeps some buffers for later tensors
-	before := residentMiB(t)
+	before := testsupport.Resident(t)
 	use(50)
-	if grown := residentMiB(t) - before; grown > 60 {
+	if grown := (testsupport.Resident(t) - before) >> 20; grown > 60 {
 		t.Errorf("50 tensors of 4 MiB, each destroyed, need %d MiB", grown)
 	}
-}
-
-// residentMiB returns the resident memory of the process.
-func residentMiB(t *testing.T) int {
-	t.Helper()
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	kib, err := strconv.Atoi(string(regexp.MustCompile(`VmRSS:\s+(\d+)`).FindSubmatch(status)[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kib >> 10
 }

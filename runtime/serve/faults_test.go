@@ -327,9 +327,8 @@ func TestMemoryLimit(t *testing.T) {
 		t.Errorf("a request that needs more than the limit: status %d: %s", code, text)
 	}
 	large = large[:len(large)-size-1] + "}"
-	begin := time.Now()
 	if code, text := s.ask(t, "POST", "/predict?model=bag", large); code != 200 {
-		t.Errorf("a request after one that stalled: status %d after %s: %s", code, time.Since(begin), text)
+		t.Errorf("a request after one that stalled: status %d: %s", code, text)
 	}
 	if told, err := http.ReadResponse(bufio.NewReader(stalled), nil); err != nil || told.StatusCode != 504 {
 		t.Errorf("the request that stalled: %v, %v", told, err)
