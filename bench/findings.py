@@ -8,6 +8,7 @@ run is repeated on three splits. Needs numpy.
 import collections
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -39,13 +40,21 @@ def doubted(arrays, rng):
     return {**arrays, "labels": labels, "candidates": candidates}
 
 
-def findings(program, data, spec, folder, settings=()):
+def without_class(labels, rng):
+    """Yields the lines of three splits whose training bags lack the first class; 70 % of the others are training bags."""
+    yield "split,bag,part"
+    for split in (1, 2, 3):
+        for bag, (label, draw) in enumerate(zip(labels, rng.random(len(labels))), start=1):
+            yield f"{split},{bag},{'train' if label != 0 and draw < 0.7 else 'test'}"
+
+
+def findings(program, data, spec, folder, settings=(), splits=("--grid", "data.split.seed=1,2,3")):
     """Trains on three splits and returns the names of the findings of each run."""
     sets = [f"--set={s}" for s in (f"data.set={data}", *settings)]
-    subprocess.run([program, "train", spec, "-o", folder, "--force", "--grid", "data.split.seed=1,2,3", *sets],
-                   check=False, capture_output=True)
-    summaries = pathlib.Path(folder).glob("*/summary.json")
-    return [[f["finding"] for f in json.loads(s.read_text())["findings"]] for s in sorted(summaries)]
+    subprocess.run([program, "train", spec, "-o", folder, *splits, *sets], check=False, capture_output=True)
+    summaries = [json.loads(s.read_text()) for s in sorted(pathlib.Path(folder).glob("*/summary.json"))]
+    shutil.rmtree(folder, ignore_errors=True)  # does not exist if no run began
+    return [[f["finding"] for f in s["findings"]] for s in summaries]
 
 
 def main(program, *files):
@@ -57,12 +66,15 @@ def main(program, *files):
             arrays = dict(numpy.load(file, allow_pickle=False))
             numpy.savez(work / "shuffled.npz", **shuffled(arrays, rng))
             numpy.savez(work / "doubted.npz", **doubted(arrays, rng))
+            index = work / "without.csv"
+            index.write_text("\n".join(without_class(arrays["labels"], rng)) + "\n")
             kinds = [("good", file, SPECS, []), ("labels shuffled", work / "shuffled.npz", SPECS, []),
                      ("1 candidate set in 50 wrong", work / "doubted.npz", SPECS, []),
                      ("learning rate 100", file, SPECS, ["train.lr=100", "train.clip=0"]),
+                     ("no training bags of one class", file, SPECS, [f"data.split.index={index}"], ["--split-numbers=1,2,3"]),
                      ("attention frozen", file, [str(work / "frozen.yaml")], [])]
-            for kind, data, specs, settings in kinds:
-                runs = [r for s in specs for r in findings(program, data, s, str(work / "run"), settings)]
+            for kind, data, specs, *options in kinds:
+                runs = [r for s in specs for r in findings(program, data, s, str(work / "run"), *options)]
                 count = collections.Counter(name for names in runs for name in names)
                 text = ", ".join(f"`{name}` {n}" for name, n in count.most_common()) or "none"
                 print(f"| {pathlib.Path(file).stem} | {kind} | {len(runs)} | {text} |", flush=True)
