@@ -41,6 +41,10 @@ func TestUselessModels(t *testing.T) {
 		{"a term without effect", head + good + "loss:\n  - disambiguation\n  - equation: {name: entropy, value: mean(w * " +
 			"log(w + 1))}\n" +
 			"weights: {order: after_loss}\n", "", "test.yaml:12:5: the loss term entropy has no effect"},
+		{"a sum of shares", head + good + "loss:\n  - disambiguation\n  - equation: {name: sparse, value: " +
+			"mean(bag_sum(a))}\n", "", "test.yaml:12:5: the loss term sparse has no effect"},
+		{"a sum of probabilities", head + good + "loss:\n  - disambiguation\n  - equation: {name: sum, value: " +
+			"\"mean(sum(p, 1))\"}\n", "", "test.yaml:12:5: the loss term sum has no effect"},
 		{"a class that no set has", head + "    a: bag_softmax(s)\n    p: 0.4 * sigmoid(matmul(bag_sum(a * X), A))\n" +
 			"data: {labels: multi}\nloss: [binary_cross_entropy]\n", "test.yaml:9:8: class 1 of 5 can never be predicted", ""},
 	} {

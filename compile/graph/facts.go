@@ -109,6 +109,9 @@ func (f *Facts) rangesOf(n *Node) []Interval {
 	if rule := elementwiseRules[n.Op]; rule != nil {
 		return zip(n, rule, in...)
 	}
+	if sumsShares(n) {
+		return []Interval{{1, 1}}
+	}
 	switch n.Op {
 	case OpConst:
 		return columnsOf(n)
@@ -132,6 +135,17 @@ func (f *Facts) rangesOf(n *Node) []Interval {
 		return movedRanges(n, in)
 	}
 	return []Interval{Anything}
+}
+
+// sumsShares reports whether a node sums all values of each softmax.
+func sumsShares(n *Node) bool {
+	switch {
+	case n.Op == OpSegmentSum && n.In[0].Op == OpSegmentSoftmax:
+		return n.In[1] == n.In[0].In[1] // the same bags
+	case n.Op == OpSum && n.In[0].Op == OpSoftmax:
+		return slices.Equal(n.Attrs.Axes, []int{len(n.In[0].Shape) - 1})
+	}
+	return false
 }
 
 // elementwiseRules has the ranges of element-wise ops.
