@@ -2,88 +2,77 @@
 
 package gorgonia
 
-// Loops of the element-wise functions of two numbers.
+import "github.com/miplc/miplc/compile/graph"
 
-func addRows[T Float]() binaryRows[T] {
-	return binaryRows[T]{
-		value: func(out []T, a, b operand[T]) {
-			x, y := 0, 0
-			for i := range out {
-				out[i] = a.v[x] + b.v[y]
-				x, y = x+a.step, y+b.step
-			}
+// binaryTable has the loops of the element-wise functions of two numbers.
+func binaryTable[T Float]() map[graph.Op]binaryRows[T] {
+	return map[graph.Op]binaryRows[T]{
+		graph.OpAdd: {
+			value: func(out []T, a, b operand[T]) {
+				x, y := 0, 0
+				for i := range out {
+					out[i] = a.v[x] + b.v[y]
+					x, y = x+a.step, y+b.step
+				}
+			},
+			gradient: func(_ int, r gradientRow[T]) { r.add(1) },
 		},
-		gradient: func(_ int, r gradientRow[T]) { r.add(1) },
+		graph.OpSub: {
+			value: func(out []T, a, b operand[T]) {
+				x, y := 0, 0
+				for i := range out {
+					out[i] = a.v[x] - b.v[y]
+					x, y = x+a.step, y+b.step
+				}
+			},
+			gradient: func(i int, r gradientRow[T]) { r.add(T(1 - 2*i)) },
+		},
+		graph.OpMul: {
+			value: func(out []T, a, b operand[T]) {
+				x, y := 0, 0
+				for i := range out {
+					out[i] = a.v[x] * b.v[y]
+					x, y = x+a.step, y+b.step
+				}
+			},
+			gradient: func(_ int, r gradientRow[T]) { r.times() },
+		},
+		graph.OpDiv: {
+			value: func(out []T, a, b operand[T]) {
+				x, y := 0, 0
+				for i := range out {
+					out[i] = a.v[x] / b.v[y]
+					x, y = x+a.step, y+b.step
+				}
+			},
+			gradient: func(i int, r gradientRow[T]) {
+				if i == 0 {
+					r.each(func(_, b, _ T) T { return 1 / b })
+				} else {
+					r.each(func(b, _, y T) T { return -y / b })
+				}
+			},
+		},
+		graph.OpMaximum: chosen(func(a, b T) bool { return a > b }),
+		graph.OpMinimum: chosen(func(a, b T) bool { return a < b }),
+		graph.OpGreater: pairwise(func(a, b T) T {
+			if a > b {
+				return 1
+			}
+			return 0
+		}),
 	}
 }
 
-func subRows[T Float]() binaryRows[T] {
-	return binaryRows[T]{
-		value: func(out []T, a, b operand[T]) {
-			x, y := 0, 0
-			for i := range out {
-				out[i] = a.v[x] - b.v[y]
-				x, y = x+a.step, y+b.step
-			}
-		},
-		gradient: func(i int, r gradientRow[T]) { r.add(T(1 - 2*i)) },
-	}
-}
-
-func mulRows[T Float]() binaryRows[T] {
-	return binaryRows[T]{
-		value: func(out []T, a, b operand[T]) {
-			x, y := 0, 0
-			for i := range out {
-				out[i] = a.v[x] * b.v[y]
-				x, y = x+a.step, y+b.step
-			}
-		},
-		gradient: func(_ int, r gradientRow[T]) { r.times() },
-	}
-}
-
-func divRows[T Float]() binaryRows[T] {
-	return binaryRows[T]{
-		value: func(out []T, a, b operand[T]) {
-			x, y := 0, 0
-			for i := range out {
-				out[i] = a.v[x] / b.v[y]
-				x, y = x+a.step, y+b.step
-			}
-		},
-		gradient: func(i int, r gradientRow[T]) {
-			if i == 0 {
-				r.each(func(_, b, _ T) T { return 1 / b })
-			} else {
-				r.each(func(b, _, y T) T { return -y / b })
-			}
-		},
-	}
-}
-
-func maximumRows[T Float]() binaryRows[T] {
-	return chosen(func(a, b T) T {
-		if b > a || b != b {
+// chosen makes the loops of a function whose value is the operand that wins, or NaN. The gradient goes to this
+// operand; on ties each gets half.
+func chosen[T Float](wins func(self, other T) bool) binaryRows[T] {
+	rows := pairwise(func(a, b T) T {
+		if wins(b, a) || b != b {
 			return b
 		}
 		return a
-	}, func(self, other T) bool { return self > other })
-}
-
-func minimumRows[T Float]() binaryRows[T] {
-	return chosen(func(a, b T) T {
-		if b < a || b != b {
-			return b
-		}
-		return a
-	}, func(self, other T) bool { return self < other })
-}
-
-// chosen makes the loops of a function whose value is one of its operands. The gradient goes to the
-// operand that wins; on ties each gets half.
-func chosen[T Float](value func(a, b T) T, wins func(self, other T) bool) binaryRows[T] {
-	rows := pairwise(value)
+	})
 	rows.gradient = func(_ int, r gradientRow[T]) {
 		r.each(func(self, other, _ T) T {
 			switch {
@@ -96,15 +85,6 @@ func chosen[T Float](value func(a, b T) T, wins func(self, other T) bool) binary
 		})
 	}
 	return rows
-}
-
-func greaterRows[T Float]() binaryRows[T] {
-	return pairwise(func(a, b T) T {
-		if a > b {
-			return 1
-		}
-		return 0
-	})
 }
 
 // pairwise makes the loops of a function without a gradient.

@@ -21,7 +21,7 @@ type attention[T Float] struct {
 	slopes  []T     // gradient of the scores of one query
 }
 
-// newAttention makes the loops of n, OpSegmentAttention or its gradient.
+// newAttention makes the loops of n, OpSegmentAttention.
 func (l *lowerer[T]) newAttention(n *graph.Node) *attention[T] {
 	return &attention[T]{
 		d: int(n.In[0].Shape[1]), m: int(n.In[2].Shape[1]), scale: T(graph.AttentionScale(n.In[0].Shape)),
@@ -123,8 +123,4 @@ func lowerSegmentAttention[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia
 		return l.apply("SegmentAttentionPart", shape, part, nil, all)
 	}
 	return l.apply("SegmentAttention", l.concrete(n), a.forward, grad, in...)
-}
-
-func lowerSegmentAttentionGrad[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
-	return l.apply("SegmentAttentionGrad", l.concrete(n), l.newAttention(n).backward, nil, in...)
 }

@@ -225,20 +225,11 @@ var imageCases = []opCase{
 	{"conv wide pad", false, func(s *sheet) *graph.Node {
 		return s.Conv2D(s.x(n, 1, 3, 3), s.x(2, 1, 2, 2), [2]int{1, 2}, [2]int{3, 3})
 	}},
-	{"conv input gradient", true, func(s *sheet) *graph.Node {
-		return s.Conv2DGradInput(s.x(n, 3, 3, 2), s.x(3, 2, 3, 3), [2]int{2, 3}, [2]int{1, 1}, graph.Shape{n, 2, 5, 6})
-	}},
-	{"conv weight gradient", true, func(s *sheet) *graph.Node {
-		return s.Conv2DGradWeight(s.x(n, 2, 5, 6), s.x(n, 3, 3, 2), [2]int{2, 3}, [2]int{1, 1}, graph.Shape{3, 2, 3, 3})
-	}},
 	{"max pool", false, func(s *sheet) *graph.Node {
 		return s.MaxPool2D(s.x(n, 2, 4, 6), [2]int{2, 2}, [2]int{2, 2})
 	}},
 	{"max pool overlapping", false, func(s *sheet) *graph.Node {
 		return s.MaxPool2D(s.x(n, 2, 5, 6), [2]int{3, 2}, [2]int{1, 3})
-	}},
-	{"max pool gradient", true, func(s *sheet) *graph.Node {
-		return s.MaxPool2DGrad(s.x(n, 2, 5, 4), s.x(n, 2, 2, 2), [2]int{2, 2}, [2]int{2, 2})
 	}},
 }
 

@@ -4,6 +4,7 @@ package gorgonia
 
 import (
 	"math"
+	"unsafe"
 
 	"github.com/miplc/miplc/compile/graph"
 	"gorgonia.org/gorgonia"
@@ -31,18 +32,33 @@ func unary[T Float](f unaryRows[T]) graph.Func[*lowerer[T], *gorgonia.Node] {
 	}
 }
 
-// mapped makes the loops from functions of float64, for ops that cost far more than a function
-// call. Values are rounded to T once, at the end.
-func mapped[T Float](f func(x float64) float64, df func(x, y float64) float64) unaryRows[T] {
-	return unaryRows[T]{
-		value: func(out, x []T) {
-			parallel(len(out), costly, func(from, to int) {
-				for i, v := range x[from:to] {
-					out[from+i] = T(f(float64(v)))
-				}
-			})
-		},
-		gradient: gradientOf(func(x, y, dy T) T { return dy * T(df(float64(x), float64(y))) }),
+// unaryTable has the loops of the functions without static arguments.
+func unaryTable[T Float]() map[graph.Op]unaryRows[T] {
+	return map[graph.Op]unaryRows[T]{
+		graph.OpNeg:      {neg[T], func(dx, _, _, dy []T) { neg(dx, dy) }},
+		graph.OpExp:      {mapped[T](exp[T]), gradientOf(func(_, y, dy T) T { return dy * y })},
+		graph.OpLog:      {mapped[T](math.Log), gradientOf(func(x, _, dy T) T { return dy / x })},
+		graph.OpSqrt:     {mapped[T](math.Sqrt), slopeOf[T](func(_, y float64) float64 { return 0.5 / y })},
+		graph.OpAbs:      {mapped[T](math.Abs), slopeOf[T](func(x, _ float64) float64 { return sign(x) })},
+		graph.OpSign:     {mapped[T](sign), nil},
+		graph.OpTanh:     {mapped[T](tanh[T]), gradientOf(func(_, y, dy T) T { return dy * (1 - y*y) })},
+		graph.OpSigmoid:  {mapped[T](sigmoid[T]), gradientOf(func(_, y, dy T) T { return dy * y * (1 - y) })},
+		graph.OpSoftplus: {mapped[T](softplus[T]), slopeOf[T](func(x, _ float64) float64 { return sigmoid[T](x) })},
+		graph.OpRelu:     {relu[T], reluGradient[T]},
+		graph.OpErf:      {mapped[T](math.Erf), slopeOf[T](func(x, _ float64) float64 { return 2 / math.SqrtPi * exp[T](-x*x) })},
+		graph.OpStopGrad: {func(out, x []T) { copy(out, x) }, nil},
+	}
+}
+
+// mapped makes the loop from a function of float64, for ops that cost far more than a function call. Values are
+// rounded to T once, at the end.
+func mapped[T Float](f func(x float64) float64) func(out, x []T) {
+	return func(out, x []T) {
+		parallel(len(out), costly, func(from, to int) {
+			for i, v := range x[from:to] {
+				out[from+i] = T(f(float64(v)))
+			}
+		})
 	}
 }
 
@@ -55,41 +71,15 @@ func gradientOf[T Float](f func(x, y, dy T) T) func(dx, x, y, dy []T) {
 	}
 }
 
-func copyRow[T Float](out, x []T) { copy(out, x) }
+// slopeOf makes the loop of a gradient from a derivative in float64.
+func slopeOf[T Float](df func(x, y float64) float64) func(dx, x, y, dy []T) {
+	return gradientOf(func(x, y, dy T) T { return dy * T(df(float64(x), float64(y))) })
+}
 
-func negRows[T Float]() unaryRows[T] {
-	neg := func(out, x []T) {
-		for i, v := range x[:len(out)] {
-			out[i] = -v
-		}
+func neg[T Float](out, x []T) {
+	for i, v := range x[:len(out)] {
+		out[i] = -v
 	}
-	return unaryRows[T]{value: neg, gradient: func(dx, _, _, dy []T) { neg(dx, dy) }}
-}
-
-func expRows[T Float]() unaryRows[T] {
-	rows := mapped[T](exp[T], nil)
-	rows.gradient = gradientOf(func(_, y, dy T) T { return dy * y })
-	return rows
-}
-
-func logRows[T Float]() unaryRows[T] {
-	rows := mapped[T](math.Log, nil)
-	rows.gradient = gradientOf(func(x, _, dy T) T { return dy / x })
-	return rows
-}
-
-func sqrtRows[T Float]() unaryRows[T] {
-	return mapped[T](math.Sqrt, func(_, y float64) float64 { return 0.5 / y })
-}
-
-func absRows[T Float]() unaryRows[T] {
-	return mapped[T](math.Abs, func(x, _ float64) float64 { return sign(x) })
-}
-
-func signRows[T Float]() unaryRows[T] {
-	rows := mapped[T](sign, nil)
-	rows.gradient = nil
-	return rows
 }
 
 func sign(x float64) float64 {
@@ -102,10 +92,24 @@ func sign(x float64) float64 {
 	return x // 0 or NaN
 }
 
-func tanhRows[T Float]() unaryRows[T] {
-	rows := mapped[T](tanh[T], nil)
-	rows.gradient = gradientOf(func(_, y, dy T) T { return dy * (1 - y*y) })
-	return rows
+// exp returns e^x as exactly as T needs it: math.Exp for float64; for float32 a polynomial with a
+// relative error below 1e-9, which is twice as fast.
+func exp[T Float](x float64) float64 {
+	if unsafe.Sizeof(T(0)) == 8 {
+		return math.Exp(x)
+	}
+	return exp32(x)
+}
+
+// exp32 computes e^x = 2^n e^r with |r| <= log(2)/2, and e^r by a Taylor polynomial.
+func exp32(x float64) float64 {
+	if !(x > -700 && x < 700) { // also NaN
+		return math.Exp(x)
+	}
+	n := math.Floor(x*math.Log2E + 0.5)
+	r := x - n*math.Ln2
+	p := 1 + r*(1+r*(1.0/2+r*(1.0/6+r*(1.0/24+r*(1.0/120+r*(1.0/720+r*(1.0/5040+r*(1.0/40320))))))))
+	return p * math.Float64frombits(uint64(int64(n)+1023)<<52)
 }
 
 // tanh uses one exponential of a number that is not positive: twice as fast as math.Tanh and as
@@ -129,43 +133,35 @@ func sigmoid[T Float](x float64) float64 {
 	return e / (1 + e)
 }
 
-func sigmoidRows[T Float]() unaryRows[T] {
-	rows := mapped[T](sigmoid[T], nil)
-	rows.gradient = gradientOf(func(_, y, dy T) T { return dy * y * (1 - y) })
-	return rows
-}
-
 func softplus[T Float](x float64) float64 { return math.Max(x, 0) + math.Log1p(exp[T](-math.Abs(x))) }
 
-func softplusRows[T Float]() unaryRows[T] {
-	return mapped[T](softplus[T], func(x, _ float64) float64 { return sigmoid[T](x) })
-}
-
-func reluRows[T Float]() unaryRows[T] {
-	return unaryRows[T]{
-		value: func(out, x []T) {
-			for i, v := range x[:len(out)] {
-				out[i] = max(v, 0) // keeps NaN
-			}
-		},
-		gradient: func(dx, x, _, dy []T) {
-			if narrow, ok := any(dx).([]float32); ok {
-				passPositive(narrow, any(x).([]float32), any(dy).([]float32))
-				return
-			}
-			for i := range dx {
-				v := dy[i]
-				if x[i] <= 0 {
-					v = 0
-				}
-				dx[i] = v
-			}
-		},
+func relu[T Float](out, x []T) {
+	for i, v := range x[:len(out)] {
+		out[i] = max(v, 0) // keeps NaN
 	}
 }
 
-func erfRows[T Float]() unaryRows[T] {
-	return mapped[T](math.Erf, func(x, _ float64) float64 { return 2 / math.SqrtPi * exp[T](-x*x) })
+// reluGradient writes dy where x is positive or NaN, else 0. For float32 it has no branches, because signs are
+// unpredictable and mispredictions cost more than the rest of the loop.
+func reluGradient[T Float](dx, x, _, dy []T) {
+	if narrow, ok := any(dx).([]float32); ok {
+		x, dy := any(x).([]float32)[:len(dx)], any(dy).([]float32)[:len(dx)]
+		for i := range narrow {
+			v := math.Float32bits(dy[i])
+			if x[i] <= 0 {
+				v = 0
+			}
+			narrow[i] = math.Float32frombits(v)
+		}
+		return
+	}
+	for i := range dx {
+		v := dy[i]
+		if x[i] <= 0 {
+			v = 0
+		}
+		dx[i] = v
+	}
 }
 
 // lowerClamp limits values to [Lo, Hi]. The gradient is 1 inside and at the bounds.

@@ -75,10 +75,25 @@ func learned(t *testing.T, g *graph.Graph, env graph.Env) (*graph.Graph, graph.E
 	return l, out
 }
 
+// gradientOnly reports whether a graph has ops of gradients that gorgonia.Grad computes in another way.
+func gradientOnly(g *graph.Graph) bool {
+	return slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool {
+		switch n.Op {
+		case graph.OpSegmentAttentionGrad, graph.OpAttentionGrad, graph.OpConv2DGradInput, graph.OpConv2DGradWeight,
+			graph.OpMaxPool2DGrad:
+			return true
+		}
+		return false
+	})
+}
+
 // The machine computes the cases shared by all engines, and gorgonia.Grad returns the same
 // gradients as package graph.
 func TestSharedCases(t *testing.T) {
 	for _, c := range modeltest.Cases() {
+		if gradientOnly(c.Graph) {
+			continue
+		}
 		want := eval(t, c.Graph, c.Env.N, c.Env.B, c.Env.Values)
 		m, _ := machineOf(t, c.Graph, c.Env, "")
 		if err := m.Run(inputs[float64](c.Env.Values)); err != nil {
@@ -123,12 +138,8 @@ func TestRandomGraphs(t *testing.T) {
 			}
 			want := eval(t, derived, env.N, env.B, env.Values)
 			m, grads := machineOf(t, g, env, "loss")
-			d, _ := machineOf(t, derived, env, "")
 			in := inputs[float64](env.Values)
 			if err := m.Run(in); err != nil {
-				t.Fatal(err)
-			}
-			if err := d.Run(in); err != nil {
 				t.Fatal(err)
 			}
 			for _, out := range g.Outputs {
@@ -136,7 +147,16 @@ func TestRandomGraphs(t *testing.T) {
 			}
 			for _, name := range wrt {
 				compare(t, "gradient of "+name, grads[name], want[graph.GradPrefix+name].Data, 1e-10)
-				compare(t, "lowered gradient of "+name, d.Output(graph.GradPrefix+name), want[graph.GradPrefix+name].Data, 1e-10)
+			}
+			if gradientOnly(derived) {
+				return
+			}
+			m, _ = machineOf(t, derived, env, "")
+			if err := m.Run(in); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range wrt {
+				compare(t, "lowered gradient of "+name, m.Output(graph.GradPrefix+name), want[graph.GradPrefix+name].Data, 1e-10)
 			}
 		})
 	}

@@ -21,33 +21,13 @@ var errCollision = errors.New("two nodes of the expression graph have the same h
 
 // table has one lowering per op of the IR.
 func table[T Float]() graph.Table[*lowerer[T], *gorgonia.Node] {
-	return graph.Table[*lowerer[T], *gorgonia.Node]{
+	rows := graph.Table[*lowerer[T], *gorgonia.Node]{
 		graph.OpInput: lowerLeaf[T],
 		graph.OpParam: lowerLeaf[T],
 		graph.OpConst: lowerConst[T],
 		graph.OpFill:  lowerFill[T],
 
-		graph.OpNeg:      unary(negRows[T]()),
-		graph.OpExp:      unary(expRows[T]()),
-		graph.OpLog:      unary(logRows[T]()),
-		graph.OpSqrt:     unary(sqrtRows[T]()),
-		graph.OpAbs:      unary(absRows[T]()),
-		graph.OpSign:     unary(signRows[T]()),
-		graph.OpTanh:     unary(tanhRows[T]()),
-		graph.OpSigmoid:  unary(sigmoidRows[T]()),
-		graph.OpSoftplus: unary(softplusRows[T]()),
-		graph.OpRelu:     unary(reluRows[T]()),
-		graph.OpErf:      unary(erfRows[T]()),
-		graph.OpClamp:    lowerClamp[T],
-		graph.OpStopGrad: unary(unaryRows[T]{value: copyRow[T]}),
-
-		graph.OpAdd:     binary(addRows[T]()),
-		graph.OpSub:     binary(subRows[T]()),
-		graph.OpMul:     binary(mulRows[T]()),
-		graph.OpDiv:     binary(divRows[T]()),
-		graph.OpMaximum: binary(maximumRows[T]()),
-		graph.OpMinimum: binary(minimumRows[T]()),
-		graph.OpGreater: binary(greaterRows[T]()),
+		graph.OpClamp: lowerClamp[T],
 
 		graph.OpMatMul:    lowerMatMul[T],
 		graph.OpTranspose: lowerTranspose[T],
@@ -63,22 +43,24 @@ func table[T Float]() graph.Table[*lowerer[T], *gorgonia.Node] {
 		graph.OpSoftmax:    lowerSoftmax[T],
 		graph.OpLogSoftmax: lowerSoftmax[T],
 
-		graph.OpSegmentSum:           lowerSegmentSum[T],
-		graph.OpSegmentMax:           lowerMax[T],
-		graph.OpSegmentMaxMask:       lowerMaxMask[T],
-		graph.OpSegmentSoftmax:       lowerSoftmax[T],
-		graph.OpSegmentGather:        lowerSegmentGather[T],
-		graph.OpSegmentAttention:     lowerSegmentAttention[T],
-		graph.OpSegmentAttentionGrad: lowerSegmentAttentionGrad[T],
-		graph.OpAttention:            lowerSegmentAttention[T],
-		graph.OpAttentionGrad:        lowerSegmentAttentionGrad[T],
+		graph.OpSegmentSum:       lowerSegmentSum[T],
+		graph.OpSegmentMax:       lowerMax[T],
+		graph.OpSegmentMaxMask:   lowerMaxMask[T],
+		graph.OpSegmentSoftmax:   lowerSoftmax[T],
+		graph.OpSegmentGather:    lowerSegmentGather[T],
+		graph.OpSegmentAttention: lowerSegmentAttention[T],
+		graph.OpAttention:        lowerSegmentAttention[T],
 
-		graph.OpConv2D:           lowerConv2D[T],
-		graph.OpConv2DGradInput:  lowerConv2DGrad[T],
-		graph.OpConv2DGradWeight: lowerConv2DGrad[T],
-		graph.OpMaxPool2D:        lowerMaxPool2D[T],
-		graph.OpMaxPool2DGrad:    lowerMaxPool2DGrad[T],
+		graph.OpConv2D:    lowerConv2D[T],
+		graph.OpMaxPool2D: lowerMaxPool2D[T],
 	}
+	for op, f := range unaryTable[T]() {
+		rows[op] = unary(f)
+	}
+	for op, f := range binaryTable[T]() {
+		rows[op] = binary(f)
+	}
+	return rows
 }
 
 // lowerer builds the expression graph of a machine. The ops keep a pointer to it, so it must not
@@ -152,6 +134,20 @@ func (l *lowerer[T]) buffer(shape []int) *buffer[T] {
 // apply adds an operation with a new buffer for its result.
 func (l *lowerer[T]) apply(name string, shape []int, run kernel[T], grad vjp, in ...*gorgonia.Node) *gorgonia.Node {
 	return l.applyInto(l.buffer(shape), name, run, grad, in...)
+}
+
+// linear adds a linear op. The gradient of input i is back(i) of the gradient of the result, and of bag_of in a
+// segment op.
+func (l *lowerer[T]) linear(n *graph.Node, run kernel[T], back func(i int) kernel[T],
+	in ...*gorgonia.Node) *gorgonia.Node {
+	grad := func(i int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
+		from := gorgonia.Nodes{dy}
+		if n.Op.IsSegment() {
+			from = append(from, x[1])
+		}
+		return l.apply(n.Op.String()+"Grad", shapeOf(x[i]), back(i), nil, from...)
+	}
+	return l.apply(n.Op.String(), l.concrete(n), run, grad, in...)
 }
 
 // applyInto adds an operation that writes its result to b.

@@ -1,4 +1,4 @@
-// Matrix products and operations that move elements of matrices.
+// Matrix products, sums over axes, and operations that move elements of matrices.
 
 package gorgonia
 
@@ -79,27 +79,48 @@ func lowerTranspose[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) 
 		there[i] = own[p]
 		back[p] = result[i]
 	}
-	grad := func(_ int, _ gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
-		return l.apply("TransposeGrad", x, permute[T](x, back), nil, dy)
-	}
-	return l.apply("Transpose", shape, permute[T](shape, there), grad, in...)
+	return l.linear(n, permute[T](shape, there), func(int) kernel[T] { return permute[T](x, back) }, in...)
 }
 
 // lowerReshape copies the value. If both nodes shared memory, gorgonia could overwrite a value that
 // another node still reads.
 func lowerReshape[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	run := func(out []T, in [][]T, _ []int) { copy(out, in[0]) }
-	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
-		return l.apply("ReshapeGrad", shapeOf(x[0]), run, nil, dy)
-	}
-	return l.apply("Reshape", l.concrete(n), run, grad, in...)
+	return l.linear(n, run, func(int) kernel[T] { return run }, in...)
 }
 
 // lowerExpand repeats axes of size 1.
 func lowerExpand[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
 	shape, x := tensorShape(l.concrete(n)), shapeOf(in[0])
-	grad := func(_ int, _ gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
-		return l.apply("ExpandGrad", x, sumTo[T](shape, ndarray.BroadcastStrides(x, shape)), nil, dy)
+	strides := ndarray.BroadcastStrides(x, shape)
+	return l.linear(n, permute[T](shape, strides), func(int) kernel[T] { return sumTo[T](shape, strides) }, in...)
+}
+
+// sumTo adds the elements of an array of the given shape to the elements of out that strides
+// select.
+func sumTo[T Float](shape, strides []int) kernel[T] {
+	loops := ndarray.NewLoops(shape, strides, ndarray.Strides(shape))
+	n, s := loops.Length(), loops.Step()
+	return func(out []T, in [][]T, _ []int) {
+		x := in[0]
+		clear(out)
+		loops.Each(func(at [3]int) {
+			row := x[at[1] : at[1]+n]
+			if s[0] == 0 {
+				out[at[0]] += total(row)
+				return
+			}
+			cells := out[at[0] : at[0]+n]
+			for i, v := range row {
+				cells[i] += v
+			}
+		})
 	}
-	return l.apply("Expand", shape, permute[T](shape, ndarray.BroadcastStrides(x, shape)), grad, in...)
+}
+
+// lowerSum lowers a sum along axes.
+func lowerSum[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
+	x := shapeOf(in[0])
+	strides := ndarray.ReducedStrides(x, n.Attrs.Axes)
+	return l.linear(n, sumTo[T](x, strides), func(int) kernel[T] { return permute[T](x, strides) }, in...)
 }

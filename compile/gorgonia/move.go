@@ -42,11 +42,10 @@ func lowerConcat[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *go
 			paste(out, x, outer, widths[i], wide, offsets[i])
 		}
 	}
-	grad := func(i int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
-		back := func(out []T, in [][]T, _ []int) { cut(out, in[0], outer, widths[i], wide, offsets[i]) }
-		return l.apply("ConcatGrad", shapeOf(x[i]), back, nil, dy)
+	back := func(i int) kernel[T] {
+		return func(out []T, in [][]T, _ []int) { cut(out, in[0], outer, widths[i], wide, offsets[i]) }
 	}
-	return l.apply("Concat", shape, run, grad, in...)
+	return l.linear(n, run, back, in...)
 }
 
 // lowerPart lowers Slice (elements Start to End of an axis) and Pad (Start zeros before the input);
@@ -60,13 +59,10 @@ func lowerPart[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorg
 		clear(out)
 		paste(out, in[0], outer, width, wide, offset)
 	}
-	run, back := take, put
+	run, back := kernel[T](take), kernel[T](put)
 	if n.Op == graph.OpPad {
 		width, wide = wide, width
 		run, back = put, take
 	}
-	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
-		return l.apply(n.Op.String()+"Grad", shapeOf(x[0]), back, nil, dy)
-	}
-	return l.apply(n.Op.String(), shape, run, grad, in...)
+	return l.linear(n, run, func(int) kernel[T] { return back }, in...)
 }

@@ -41,23 +41,12 @@ func segmentGather[T Float](width int) kernel[T] {
 	}
 }
 
-// rowWidth returns the number of elements of one instance or bag.
-func rowWidth(shape []int) int { return ndarray.Size(shape[1:]) }
-
 func lowerSegmentSum[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
-	shape := l.concrete(n)
-	width := rowWidth(shape)
-	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
-		return l.apply("SegmentSumGrad", shapeOf(x[0]), segmentGather[T](width), nil, dy, x[1])
-	}
-	return l.apply("SegmentSum", shape, segmentSum[T](width), grad, in...)
+	width := ndarray.Size(n.Shape[1:])
+	return l.linear(n, segmentSum[T](width), func(int) kernel[T] { return segmentGather[T](width) }, in...)
 }
 
 func lowerSegmentGather[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
-	shape := l.concrete(n)
-	width := rowWidth(shape)
-	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
-		return l.apply("SegmentGatherGrad", shapeOf(x[0]), segmentSum[T](width), nil, dy, x[1])
-	}
-	return l.apply("SegmentGather", shape, segmentGather[T](width), grad, in...)
+	width := ndarray.Size(n.Shape[1:])
+	return l.linear(n, segmentGather[T](width), func(int) kernel[T] { return segmentSum[T](width) }, in...)
 }

@@ -35,30 +35,69 @@ func (c *Convolution) Taps() int      { return c.C * c.KH * c.KW }
 func (c *Convolution) Positions() int { return c.OH * c.OW }
 func (c *Convolution) Image() int     { return c.C * c.H * c.W }
 
-// eachTap calls f for every pair of a kernel element (tap) and a position of the result that reads
-// inside the image, with the index in the unfolded image [taps, positions] and the index in the
-// image [c, h, w].
-func (c *Convolution) eachTap(f func(unfolded, image int)) {
-	for tap := range c.Taps() {
-		ch, ky, kx := tap/(c.KH*c.KW), tap/c.KW%c.KH, tap%c.KW
-		for oy := range c.OH {
-			y := oy*c.Stride[0] - c.Pad[0] + ky
-			if y < 0 || y >= c.H {
-				continue
-			}
-			for ox := range c.OW {
-				if x := ox*c.Stride[1] - c.Pad[1] + kx; x >= 0 && x < c.W {
-					f((tap*c.OH+oy)*c.OW+ox, (ch*c.H+y)*c.W+x)
+// columns returns the range [from, to) of an output row in which tap kx reads inside the image.
+func (c *Convolution) columns(kx int) (from, to int) {
+	s, shift := c.Stride[1], kx-c.Pad[1] // reads column ox*s + shift
+	if shift < 0 {
+		from = (-shift + s - 1) / s
+	}
+	if last := c.W - 1 - shift; last >= 0 {
+		to = min(c.OW, last/s+1)
+	}
+	return min(from, c.OW), max(to, min(from, c.OW))
+}
+
+// rows calls f for each tap and output row with the index of the row in the unfolded image, the
+// columns that are inside the image, and the index at which the first of them is read. inside is
+// false if the whole row is padding.
+func (c *Convolution) rows(f func(at, from, to, source int, inside bool)) {
+	at := 0
+	for ch := range c.C {
+		for ky := range c.KH {
+			for kx := range c.KW {
+				from, to := c.columns(kx)
+				for oy := range c.OH {
+					y := oy*c.Stride[0] + ky - c.Pad[0]
+					f(at, from, to, (ch*c.H+y)*c.W+from*c.Stride[1]+kx-c.Pad[1], y >= 0 && y < c.H)
+					at += c.OW
 				}
 			}
 		}
 	}
 }
 
-// unfold writes the values that each tap reads as a row of cols. Positions in the padding are not
-// written and stay 0.
-func (c *Convolution) unfold(cols, image []float64) {
-	c.eachTap(func(u, i int) { cols[u] = image[i] })
+// Unfold writes the values that each tap reads from an image as a row of cols.
+func Unfold[T float32 | float64](c *Convolution, cols, image []T) {
+	c.rows(func(at, from, to, source int, inside bool) {
+		row := cols[at : at+c.OW]
+		if !inside {
+			clear(row)
+			return
+		}
+		clear(row[:from])
+		clear(row[to:])
+		if c.Stride[1] == 1 {
+			copy(row[from:to], image[source:])
+			return
+		}
+		for i := from; i < to; i++ {
+			row[i] = image[source]
+			source += c.Stride[1]
+		}
+	})
+}
+
+// Fold adds the rows of cols to the image, the transpose of Unfold.
+func Fold[T float32 | float64](c *Convolution, image, cols []T) {
+	c.rows(func(at, from, to, source int, inside bool) {
+		if !inside {
+			return
+		}
+		for _, v := range cols[at+from : at+to] {
+			image[source] += v
+			source += c.Stride[1]
+		}
+	})
 }
 
 func evalConv2D(env *Env, n *Node, in []*Tensor, out *Tensor) error {
@@ -66,7 +105,7 @@ func evalConv2D(env *Env, n *Node, in []*Tensor, out *Tensor) error {
 	cols := make([]float64, c.Taps()*c.Positions())
 	size, result := c.Image(), c.O*c.Positions()
 	for i := range c.N {
-		c.unfold(cols, in[0].Data[i*size:(i+1)*size])
+		Unfold(c, cols, in[0].Data[i*size:(i+1)*size])
 		matMulAdd(out.Data[i*result:(i+1)*result], in[1].Data, cols, c.O, c.Taps(), c.Positions())
 	}
 	return nil
@@ -87,8 +126,7 @@ func evalConv2DGradInput(env *Env, n *Node, in []*Tensor, out *Tensor) error {
 	for i := range c.N {
 		clear(cols)
 		matMulAdd(cols, transposed, dy.Data[i*result:(i+1)*result], taps, c.O, positions)
-		image := out.Data[i*size : (i+1)*size]
-		c.eachTap(func(u, i int) { image[i] += cols[u] })
+		Fold(c, out.Data[i*size:(i+1)*size], cols)
 	}
 	return nil
 }
@@ -100,7 +138,7 @@ func evalConv2DGradWeight(env *Env, n *Node, in []*Tensor, out *Tensor) error {
 	cols := make([]float64, taps*positions)
 	size := c.Image()
 	for i := range c.N {
-		c.unfold(cols, x.Data[i*size:(i+1)*size])
+		Unfold(c, cols, x.Data[i*size:(i+1)*size])
 		for o := range c.O {
 			at := (i*c.O + o) * positions
 			row := dy.Data[at : at+positions]
@@ -116,33 +154,60 @@ func evalConv2DGradWeight(env *Env, n *Node, in []*Tensor, out *Tensor) error {
 	return nil
 }
 
-// eachWindow calls f for every window of a max-pooling with the index of the result and the index
-// in x of the first maximum.
-func eachWindow(a *Attrs, x *Tensor, pooled []int, f func(result, at int)) {
-	h, w := x.Shape[2], x.Shape[3]
-	oh, ow := pooled[2], pooled[3]
-	for plane := range x.Shape[0] * x.Shape[1] {
-		for p := range oh * ow {
-			corner := (plane*h+p/ow*a.Stride[0])*w + p%ow*a.Stride[1]
-			best := corner
-			for k := range a.Kernel[0] * a.Kernel[1] {
-				at := corner + k/a.Kernel[1]*w + k%a.Kernel[1]
-				if exceeds(x.Data[at], x.Data[best]) {
-					best = at
-				}
+// Pooling is the geometry of a MaxPool2D of planes (images times channels).
+type Pooling struct {
+	Planes, H, W, OH, OW int
+	Kernel, Stride       [2]int
+}
+
+// Pooling returns the geometry of a MaxPool2D for a number of instances, or that of which n is the gradient.
+func (n *Node) Pooling(instances int) *Pooling {
+	x, y := n.In[0].Shape.Concrete(instances, 1), n.Shape
+	if n.Op == OpMaxPool2DGrad {
+		y = n.In[1].Shape
+	}
+	return &Pooling{x[0] * x[1], x[2], x[3], int(y[2]), int(y[3]), n.Attrs.Kernel, n.Attrs.Stride}
+}
+
+// Each calls f for every window of some planes with the index of the result and the corner.
+func (p *Pooling) Each(from, to int, f func(result, corner int)) {
+	result := from * p.OH * p.OW
+	for plane := from; plane < to; plane++ {
+		for oy := range p.OH {
+			corner := (plane*p.H + oy*p.Stride[0]) * p.W
+			for range p.OW {
+				f(result, corner)
+				result++
+				corner += p.Stride[1]
 			}
-			f(plane*oh*ow+p, best)
 		}
 	}
 }
 
-func evalMaxPool2D(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
-	eachWindow(&n.Attrs, in[0], out.Shape, func(r, at int) { out.Data[r] = in[0].Data[at] })
+// FirstInWindow returns the index of the first maximum of the window at a corner. NaN counts as the largest
+// value, so that it reaches the result.
+func FirstInWindow[T float32 | float64](p *Pooling, x []T, corner int) int {
+	best := corner
+	top := x[corner]
+	for ky := range p.Kernel[0] {
+		row := corner + ky*p.W
+		for i, v := range x[row : row+p.Kernel[1]] {
+			if Exceeds(v, top) {
+				best, top = row+i, v
+			}
+		}
+	}
+	return best
+}
+
+func evalMaxPool2D(env *Env, n *Node, in []*Tensor, out *Tensor) error {
+	p, x := n.Pooling(env.N), in[0].Data
+	p.Each(0, p.Planes, func(result, corner int) { out.Data[result] = x[FirstInWindow(p, x, corner)] })
 	return nil
 }
 
-func evalMaxPool2DGrad(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
-	dy := in[1]
-	eachWindow(&n.Attrs, in[0], dy.Shape, func(r, at int) { out.Data[at] += dy.Data[r] })
+func evalMaxPool2DGrad(env *Env, n *Node, in []*Tensor, out *Tensor) error {
+	p, x, dy := n.Pooling(env.N), in[0].Data, in[1].Data
+	p.Each(0, p.Planes, func(result, corner int) { out.Data[FirstInWindow(p, x, corner)] += dy[result] })
 	return nil
 }
