@@ -1,4 +1,4 @@
-// The training step as one graph: forward pass, gradient and update.
+// The training step as one graph, its parts for images, and the graphs of trials that train together.
 
 package compile
 
@@ -214,4 +214,126 @@ func Update(p *Program) (*graph.Graph, error) {
 		return nil, fmt.Errorf("bug: building the update: %w", err)
 	}
 	return g, nil
+}
+
+// NamedParams gives a training step the parameters as inputs with their own names and
+// shapes, in addition to the flat vector that the update reads. A caller binds them to
+// parts of that vector, so nothing is copied at run time.
+func NamedParams(p *Program, step *graph.Graph) (*graph.Graph, error) {
+	starts, at := map[int]Param{}, 0
+	for _, q := range p.Params {
+		starts[at] = q
+		at += ndarray.Size(q.Shape)
+	}
+	b := graph.NewBuilder(step.Name)
+	return copied(b, step, func(n *graph.Node) *graph.Node {
+		if n.Op != graph.OpSlice || n.In[0].Op != graph.OpInput || n.In[0].Name != InParams {
+			return nil
+		}
+		q := starts[n.Attrs.Start]
+		return b.Reshape(b.Input(q.Name, graph.Float, static(q.Shape)), n.Shape)
+	})
+}
+
+func static(shape []int) graph.Shape {
+	s := make(graph.Shape, len(shape))
+	for i, e := range shape {
+		s[i] = graph.Dim(e)
+	}
+	return s
+}
+
+// Bagwise builds the two parts of a training step that processes the bags of a batch
+// separately: the gradients of one bag (parameters are inputs with their own names,
+// outputs have the prefix graph.GradPrefix), and the update from their mean. It returns
+// nil if bags cannot be separated, see graph.Separable. Compared with Step, only the
+// order of additions differs.
+func Bagwise(p *Program) (gradients, update *graph.Graph, err error) {
+	if p.WeightUpdate != nil || !graph.Separable(p.Train) {
+		return nil, nil, nil
+	}
+	if gradients, err = bagGradients(p); err != nil {
+		return nil, nil, err
+	}
+	update, err = Update(p)
+	return gradients, update, err
+}
+
+func bagGradients(p *Program) (*graph.Graph, error) {
+	single, err := graph.SingleBag(p.Train)
+	if err != nil {
+		return nil, err
+	}
+	g, err := gradients(p, single)
+	if err != nil {
+		return nil, err
+	}
+	b := graph.NewBuilder("gradients")
+	params := map[string]*graph.Node{}
+	for _, q := range p.Params {
+		params[q.Name] = b.Input(q.Name, graph.Float, static(q.Shape))
+	}
+	return copied(b, g, bind(b, map[string]*graph.Node{}, params))
+}
+
+// TermWeightPrefix begins the names of the inputs that ForGroup adds, one scalar per loss
+// term: the weight of the term in the loss (paper Eq. 8).
+const TermWeightPrefix = "loss_weight."
+
+// GroupGraphs has the graphs that trials of one program share. The weights of the loss terms are inputs, so that
+// trials may differ in them.
+type GroupGraphs struct {
+	*Program
+	Terms                   []string // of the loss, in the order of the spec
+	StepGraph, PredictGraph *graph.Graph
+}
+
+// ForGroup returns the graphs that trials of a program share.
+func ForGroup(p *Program) (*GroupGraphs, error) {
+	q, terms, err := withTermWeights(p)
+	if err != nil {
+		return nil, err
+	}
+	s := &GroupGraphs{Program: q, Terms: terms}
+	if s.StepGraph, err = Step(q); err == nil {
+		s.PredictGraph, err = Predict(q)
+	}
+	return s, err
+}
+
+// withTermWeights returns a program whose training graph has the weights of the loss terms as inputs, and
+// the names of the terms.
+func withTermWeights(p *Program) (_ *Program, terms []string, err error) {
+	b := graph.NewBuilder(p.Train.Name)
+	copied := b.Copy(p.Train, nil)
+	var total *graph.Node
+	for _, o := range p.Train.Outputs {
+		if o.Name == OutLoss {
+			continue
+		}
+		b.Output(o.Name, copied[o.Node.ID])
+		name, isTerm := strings.CutPrefix(o.Name, TermPrefix)
+		if !isTerm {
+			continue
+		}
+		terms = append(terms, name)
+		part := b.Mul(b.Input(TermWeightPrefix+name, graph.Float, graph.Shape{}), copied[o.Node.ID])
+		if total == nil {
+			total = part
+		} else {
+			total = b.Add(total, part)
+		}
+	}
+	if total == nil {
+		return nil, nil, fmt.Errorf("the training graph %s has no loss terms to weigh", p.Train.Name)
+	}
+	b.Output(OutLoss, total)
+	q := *p
+	if q.Train, err = b.Graph(); err == nil {
+		q.Train, err = graph.Optimize(q.Train)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("bug: weighing the loss terms: %w", err)
+	}
+	return &q, terms, nil
 }

@@ -45,7 +45,7 @@ func unaryTable[T Float]() map[graph.Op]unaryRows[T] {
 		graph.OpSigmoid:  {mapped[T](sigmoid[T]), gradientOf(func(_, y, dy T) T { return dy * y * (1 - y) })},
 		graph.OpSoftplus: {mapped[T](softplus[T]), slopeOf[T](func(x, _ float64) float64 { return sigmoid[T](x) })},
 		graph.OpRelu:     {relu[T], reluGradient[T]},
-		graph.OpErf:      {mapped[T](math.Erf), slopeOf[T](func(x, _ float64) float64 { return 2 / math.SqrtPi * exp[T](-x*x) })},
+		graph.OpErf:      {mapped[T](math.Erf), slopeOf[T](bell[T])},
 		graph.OpStopGrad: {func(out, x []T) { copy(out, x) }, nil},
 	}
 }
@@ -134,6 +134,9 @@ func sigmoid[T Float](x float64) float64 {
 }
 
 func softplus[T Float](x float64) float64 { return math.Max(x, 0) + math.Log1p(exp[T](-math.Abs(x))) }
+
+// bell is the derivative of the error function.
+func bell[T Float](x, _ float64) float64 { return 2 / math.SqrtPi * exp[T](-x*x) }
 
 func relu[T Float](out, x []T) {
 	for i, v := range x[:len(out)] {

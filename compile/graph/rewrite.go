@@ -1,4 +1,4 @@
-// How passes rewrite graphs node by node.
+// How passes rewrite and copy graphs node by node.
 
 package graph
 
@@ -24,4 +24,49 @@ func rewrite(g *Graph, rewritten rule) (*Graph, error) {
 	})
 	b.copyOutputs(g, replaced)
 	return b.Graph()
+}
+
+// Copy appends all nodes of another graph, in order, and returns the new node for each
+// ID. If replace returns a node, that node is used instead of a copy. replace may be
+// nil.
+func (b *Builder) Copy(g *Graph, replace func(n *Node) *Node) []*Node {
+	return b.walk(g, func(n *Node, in []*Node) *Node {
+		if replace != nil {
+			if r := replace(n); r != nil {
+				return r
+			}
+		}
+		return b.like(n).copy(n, in)
+	})
+}
+
+// walk calls place for every node of g, with the replacements of its inputs, and returns the
+// replacements by ID. place returns nil for a node that nothing reads.
+func (b *Builder) walk(g *Graph, place func(n *Node, in []*Node) *Node) []*Node {
+	replaced := make([]*Node, len(g.Nodes))
+	for i, n := range g.Nodes {
+		in := make([]*Node, len(n.In))
+		for k, x := range n.In {
+			in[k] = replaced[x.ID]
+		}
+		replaced[i] = place(n, in)
+	}
+	return replaced
+}
+
+// copyOutputs adds the outputs of g under their names. replaced lists the replacements of nodes by ID.
+func (b *Builder) copyOutputs(g *Graph, replaced []*Node) {
+	for _, o := range g.Outputs {
+		b.Output(o.Name, replaced[o.Node.ID])
+	}
+}
+
+// copy appends a node with the op, attributes and name of n, and other inputs.
+func (b *Builder) copy(n *Node, in []*Node) *Node {
+	if n.Op.IsLeaf() {
+		return b.leaf(n.Op, n.Name, n.Type, n.Shape)
+	}
+	c := b.op(n.Op, n.Attrs, in...)
+	c.Name = n.Name
+	return c
 }

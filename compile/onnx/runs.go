@@ -1,4 +1,4 @@
-// LowerRuns: one graph for the steps of many runs.
+// LowerRuns: one graph for the steps of many runs, and the layout of their inputs.
 
 package onnx
 
@@ -553,4 +553,53 @@ func (l *runsLowerer) inPackets(op string, v runsValue) runsValue {
 	filled := l.op("Pad", nil, flat.name, l.ints(0, 0, 0, int64(packet-size%packet)), l.scalar(1))
 	part := l.op("Slice", nil, l.op(op, nil, filled), l.ints(0), l.ints(int64(size)), l.ints(1))
 	return l.reshaped(runsValue{part, true, []int{size}}, v.dims...)
+}
+
+// Pad lays out the rows of the instances of a batch as an input of LowerRuns for one run. Copies of
+// the last row of a bag pad it. bagOf has the bag of each instance, ascending from 0.
+func (c Capacity) Pad(rows []float32, bagOf []int) []float32 {
+	width := len(rows) / len(bagOf)
+	padded := make([]float32, 0, c.Bags*c.Instances*width)
+	for i, bag := range bagOf {
+		row := rows[i*width : (i+1)*width]
+		padded = append(padded, row...)
+		if last := i+1 == len(bagOf) || bagOf[i+1] != bag; last {
+			for len(padded) < (bag+1)*c.Instances*width {
+				padded = append(padded, row...)
+			}
+		}
+	}
+	return padded
+}
+
+// Unpad returns the rows of the instances of a value that is laid out as by Pad.
+func (c Capacity) Unpad(padded []float32, bagOf []int) []float32 {
+	width := len(padded) / (c.Bags * c.Instances)
+	var rows []float32
+	for _, at := range c.places(bagOf) {
+		rows = append(rows, padded[at*width:(at+1)*width]...)
+	}
+	return rows
+}
+
+// Mask returns real for each instance of a padded batch, and padding for the rest. Mask(bagOf, 1, 0) is InReal, and
+// Mask(bagOf, 0, -inf) is InPadding.
+func (c Capacity) Mask(bagOf []int, real, padding float32) []float32 {
+	mask := slices.Repeat([]float32{padding}, c.Bags*c.Instances)
+	for _, at := range c.places(bagOf) {
+		mask[at] = real
+	}
+	return mask
+}
+
+// places returns the index of each instance in the padded batch.
+func (c Capacity) places(bagOf []int) []int {
+	places := make([]int, len(bagOf))
+	for i, bag := range bagOf {
+		places[i] = bag * c.Instances
+		if i > 0 && bagOf[i-1] == bag {
+			places[i] = places[i-1] + 1
+		}
+	}
+	return places
 }
