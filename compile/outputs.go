@@ -130,12 +130,9 @@ func (p *Program) WithTemperature(t float64) (*Program, error) {
 		}
 		b.Output(o.Name, n)
 	}
-	g, err := b.Graph()
-	if err != nil {
-		return nil, err
-	}
+	g, err := b.Optimized()
 	out := *p
-	out.Infer, err = graph.Optimize(g)
+	out.Infer = g
 	return &out, err
 }
 

@@ -119,7 +119,7 @@ func step(p *Program, train, weightUpdate *graph.Graph) (*graph.Graph, error) {
 		again := b.Copy(weightUpdate, bind(b, inputs, cut(b, p, next)))
 		b.Output(OutLabelWeights, again[weightUpdate.Output(OutLabelWeights).ID])
 	}
-	return finished(b)
+	return b.Optimized()
 }
 
 // gradients appends the gradients by all parameters to a training graph.
@@ -137,15 +137,6 @@ func gradients(p *Program, train *graph.Graph) (*graph.Graph, error) {
 	return graph.Gradient(train, OutLoss, names)
 }
 
-// finished returns the optimised graph of a builder.
-func finished(b *graph.Builder) (*graph.Graph, error) {
-	g, err := b.Graph()
-	if err != nil {
-		return nil, fmt.Errorf("bug: building a graph of the program: %w", err)
-	}
-	return graph.Optimize(g)
-}
-
 // copied returns an optimised copy of a graph in which some values are replaced.
 func copied(b *graph.Builder, g *graph.Graph, replace func(n *graph.Node) *graph.Node) (*graph.Graph, error) {
 	copies := b.Copy(g, replace)
@@ -154,7 +145,7 @@ func copied(b *graph.Builder, g *graph.Graph, replace func(n *graph.Node) *graph
 			b.Output(o.Name, copies[o.Node.ID])
 		}
 	}
-	return finished(b)
+	return b.Optimized()
 }
 
 // bind returns the replacements for Builder.Copy. A parameter becomes params[name], or an input if params has none.
@@ -329,11 +320,6 @@ func withTermWeights(p *Program) (_ *Program, terms []string, err error) {
 	}
 	b.Output(OutLoss, total)
 	q := *p
-	if q.Train, err = b.Graph(); err == nil {
-		q.Train, err = graph.Optimize(q.Train)
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("bug: weighing the loss terms: %w", err)
-	}
-	return &q, terms, nil
+	q.Train, err = b.Optimized()
+	return &q, terms, err
 }

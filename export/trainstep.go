@@ -28,7 +28,7 @@ const (
 )
 
 // TrainStep returns the ONNX model of one training step of a program: forward pass, gradient and
-// update of the parameters. Inputs and outputs are those of compile.Step. The metadata describe
+// update of the parameters. g is the graph from compile.Step. The metadata describe
 // them and the layout of the flat vectors, and contain the hash of initial, the flat vectors of
 // initial parameters of all runs.
 //
@@ -38,13 +38,10 @@ const (
 //
 // The caller sets Version, SpecSHA256, Seed and the file of the initial parameters in step; the
 // returned step has all fields.
-func TrainStep(p *compile.Program, initial []float32, runs *onnx.Capacity, step contract.Step) (*onnxpb.ModelProto,
-	*contract.Step, error) {
-	g, err := compile.Step(p)
+func TrainStep(p *compile.Program, g *graph.Graph, initial []float32, runs *onnx.Capacity,
+	step contract.Step) (*onnxpb.ModelProto, *contract.Step, error) {
+	g, err := graph.Condense(g)
 	if err != nil {
-		return nil, nil, err
-	}
-	if g, err = graph.Condense(g); err != nil {
 		return nil, nil, err
 	}
 	var m *onnxpb.ModelProto

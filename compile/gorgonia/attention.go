@@ -8,6 +8,8 @@ import (
 
 	"github.com/miplc/miplc/compile/graph"
 	"gorgonia.org/gorgonia"
+
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // attention computes graph.OpSegmentAttention, attention among the instances of each bag, with d
@@ -119,7 +121,7 @@ func lowerSegmentAttention[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia
 			all = l.apply("SegmentAttentionGrad", []int{l.n, wide}, a.backward, nil, in...)
 		}
 		shape := shapeOf(x[i])
-		part := func(out []T, in [][]T, _ []int) { cut(out, in[0], l.n, shape[1], wide, i*a.d) }
+		part := func(out []T, in [][]T, _ []int) { ndarray.Cut(out, in[0], l.n, shape[1], wide, i*a.d) }
 		return l.apply("SegmentAttentionPart", shape, part, nil, all)
 	}
 	return l.apply("SegmentAttention", l.concrete(n), a.forward, grad, in...)

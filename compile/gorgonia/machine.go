@@ -71,25 +71,22 @@ func Lower[T Float](g *graph.Graph, n, b int, o Lowering[T]) (m *Machine[T], err
 	return m, err
 }
 
+// build compiles the expression graph into a tape.
 func build[T Float](g *graph.Graph, n, b int, o *Lowering[T], try int) (m *Machine[T], err error) {
 	defer graph.Catch(&err, "lowering of %s for %d instances in %d bags", g.Name, n, b)
-	return lower(g, n, b, o, try).machine(g, o.Arena), nil
-}
-
-// machine compiles the expression graph into a tape.
-func (l *lowerer[T]) machine(g *graph.Graph, arena *Arena[T]) *Machine[T] {
+	l := lower(g, n, b, o, try)
 	vm := gorgonia.NewTapeMachine(l.g)
 	// The finalizer does nothing without CUDA, but it would prevent machines that are part of a
 	// cycle from being freed.
 	runtime.SetFinalizer(vm, nil)
-	m := &Machine[T]{
-		n: l.n, b: l.b, vm: vm, arena: arena, need: l.need, buffers: l.buffers, bags: l.bags,
-		inputs: l.inputs, outputs: map[string]func() []T{},
+	m = &Machine[T]{
+		n: n, b: b, vm: vm, arena: o.Arena, need: l.need, buffers: l.buffers, bags: l.bags, inputs: l.inputs,
+		outputs: map[string]func() []T{},
 	}
 	for _, out := range g.Outputs {
 		m.outputs[out.Name] = l.reader(out.Node)
 	}
-	return m
+	return m, nil
 }
 
 // Run computes all outputs, and the gradients if the machine has them. It ignores inputs that the

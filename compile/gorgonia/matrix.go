@@ -1,13 +1,13 @@
-// Matrix products, sums over axes, and operations that move elements of matrices.
+// Matrix products, sums over axes, and operations that move elements.
 
 package gorgonia
 
 import (
-	"github.com/miplc/miplc/compile/graph"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
 	"gorgonia.org/gorgonia"
 
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
@@ -49,21 +49,7 @@ func lowerMatMul[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *go
 // permute copies x to out, reading it with the given strides.
 func permute[T Float](shape, strides []int) kernel[T] {
 	loops := ndarray.NewLoops(shape, ndarray.Strides(shape), strides)
-	n, s := loops.Length(), loops.Step()
-	return func(out []T, in [][]T, _ []int) {
-		x := in[0]
-		loops.Each(func(at [3]int) {
-			o, j := out[at[0]:at[0]+n], at[1]
-			if s[1] == 1 {
-				copy(o, x[j:])
-				return
-			}
-			for i := range o {
-				o[i] = x[j]
-				j += s[1]
-			}
-		})
-	}
+	return func(out []T, in [][]T, _ []int) { ndarray.CopyStrided(loops, out, in[0]) }
 }
 
 // lowerTranspose lowers a permutation of axes.
@@ -123,4 +109,45 @@ func lowerSum[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgo
 	x := shapeOf(in[0])
 	strides := ndarray.ReducedStrides(x, n.Attrs.Axes)
 	return l.linear(n, sumTo[T](x, strides), func(int) kernel[T] { return permute[T](x, strides) }, in...)
+}
+
+// lowerConcat lowers the concatenation along an axis.
+func lowerConcat[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
+	shape, axis := l.concrete(n), n.Attrs.Axis
+	outer, step := ndarray.Blocks(shape, axis)
+	wide := shape[axis] * step
+	widths, offsets := make([]int, len(in)), make([]int, len(in))
+	at := 0
+	for i, x := range in {
+		widths[i], offsets[i] = shapeOf(x)[axis]*step, at
+		at += widths[i]
+	}
+	run := func(out []T, in [][]T, _ []int) {
+		for i, x := range in {
+			ndarray.Paste(out, x, outer, widths[i], wide, offsets[i])
+		}
+	}
+	back := func(i int) kernel[T] {
+		return func(out []T, in [][]T, _ []int) { ndarray.Cut(out, in[0], outer, widths[i], wide, offsets[i]) }
+	}
+	return l.linear(n, run, back, in...)
+}
+
+// lowerPart lowers Slice (elements Start to End of an axis) and Pad (Start zeros before the input);
+// each is the gradient of the other.
+func lowerPart[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
+	shape, axis := l.concrete(n), n.Attrs.Axis
+	outer, step := ndarray.Blocks(shape, axis)
+	width, wide, offset := shape[axis]*step, shapeOf(in[0])[axis]*step, n.Attrs.Start*step
+	take := func(out []T, in [][]T, _ []int) { ndarray.Cut(out, in[0], outer, width, wide, offset) }
+	put := func(out []T, in [][]T, _ []int) {
+		clear(out)
+		ndarray.Paste(out, in[0], outer, width, wide, offset)
+	}
+	run, back := kernel[T](take), kernel[T](put)
+	if n.Op == graph.OpPad {
+		width, wide = wide, width
+		run, back = put, take
+	}
+	return l.linear(n, run, func(int) kernel[T] { return back }, in...)
 }

@@ -22,11 +22,7 @@ func Columns(g *Graph) (*Graph, error) {
 	for _, o := range g.Outputs {
 		c.b.Output(o.Name, c.rowsOf(o.Node))
 	}
-	inColumns, err := c.b.Graph()
-	if err != nil {
-		return nil, err
-	}
-	return Optimize(inColumns)
+	return c.b.Optimized()
 }
 
 // ColumnsPay reports whether a graph that Columns returned is faster than the original on large bags. Columns save

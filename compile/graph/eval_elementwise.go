@@ -65,8 +65,6 @@ func evalClamp(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
 	return nil
 }
 
-func neg(x float64) float64 { return -x }
-
 func sign(x float64) float64 {
 	switch {
 	case x > 0:
@@ -94,11 +92,6 @@ func relu(x float64) float64 {
 	}
 	return x // also NaN
 }
-
-func add(x, y float64) float64 { return x + y }
-func sub(x, y float64) float64 { return x - y }
-func mul(x, y float64) float64 { return x * y }
-func div(x, y float64) float64 { return x / y }
 
 func greater(x, y float64) float64 {
 	if x > y {

@@ -28,24 +28,14 @@ func evalTranspose(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
 	for i, p := range n.Attrs.Perm {
 		s[i] = st[p]
 	}
-	copyStrided(out, in[0].Data, s)
+	ndarray.CopyStrided(ndarray.NewLoops(out.Shape, ndarray.Strides(out.Shape), s), out.Data, in[0].Data)
 	return nil
 }
 
 func evalExpand(_ *Env, _ *Node, in []*Tensor, out *Tensor) error {
-	copyStrided(out, in[0].Data, ndarray.BroadcastStrides(in[0].Shape, out.Shape))
+	s := ndarray.BroadcastStrides(in[0].Shape, out.Shape)
+	ndarray.CopyStrided(ndarray.NewLoops(out.Shape, ndarray.Strides(out.Shape), s), out.Data, in[0].Data)
 	return nil
-}
-
-// copyStrided fills out in row-major order from x, read with the strides s.
-func copyStrided(out *Tensor, x []float64, s []int) {
-	k, loops := 0, ndarray.NewLoops(out.Shape, s)
-	loops.Each(func(at [3]int) {
-		for i := range loops.Length() {
-			out.Data[k] = x[at[0]+i*loops.Step()[0]]
-			k++
-		}
-	})
 }
 
 func evalCopy(_ *Env, _ *Node, in []*Tensor, out *Tensor) error {
@@ -58,9 +48,7 @@ func evalConcat(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
 	row, at := out.Shape[n.Attrs.Axis]*step, 0
 	for _, x := range in {
 		width := x.Shape[n.Attrs.Axis] * step
-		for o := range outer {
-			copy(out.Data[o*row+at:], x.Data[o*width:(o+1)*width])
-		}
+		ndarray.Paste(out.Data, x.Data, outer, width, row, at)
 		at += width
 	}
 	return nil
@@ -69,17 +57,13 @@ func evalConcat(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
 func evalSlice(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
 	outer, step := ndarray.Blocks(out.Shape, n.Attrs.Axis)
 	row, width := in[0].Shape[n.Attrs.Axis]*step, out.Shape[n.Attrs.Axis]*step
-	for o := range outer {
-		copy(out.Data[o*width:(o+1)*width], in[0].Data[o*row+n.Attrs.Start*step:])
-	}
+	ndarray.Cut(out.Data, in[0].Data, outer, width, row, n.Attrs.Start*step)
 	return nil
 }
 
 func evalPad(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
 	outer, step := ndarray.Blocks(out.Shape, n.Attrs.Axis)
 	row, width := out.Shape[n.Attrs.Axis]*step, in[0].Shape[n.Attrs.Axis]*step
-	for o := range outer {
-		copy(out.Data[o*row+n.Attrs.Start*step:], in[0].Data[o*width:(o+1)*width])
-	}
+	ndarray.Paste(out.Data, in[0].Data, outer, width, row, n.Attrs.Start*step)
 	return nil
 }

@@ -342,14 +342,7 @@ func movedRanges(n *Node, in [][]Interval) []Interval {
 
 // joined joins the ranges of several inputs column by column.
 func joined(in ...[]Interval) []Interval {
-	join := func(_ *Node, parts []Interval) Interval {
-		all := parts[0]
-		for _, r := range parts[1:] {
-			all = all.join(r)
-		}
-		return all
-	}
-	return zip(nil, join, in...)
+	return zip(nil, func(_ *Node, parts []Interval) Interval { return hull(parts) }, in...)
 }
 
 // fit returns a copy of ranges if there is one for each column. Otherwise it returns a single range that covers all.
@@ -357,11 +350,16 @@ func fit(ranges []Interval, width int) []Interval {
 	if len(ranges) == width {
 		return slices.Clone(ranges)
 	}
+	return []Interval{hull(ranges)}
+}
+
+// hull returns the smallest range that covers all.
+func hull(ranges []Interval) Interval {
 	all := ranges[0]
 	for _, r := range ranges[1:] {
 		all = all.join(r)
 	}
-	return []Interval{all}
+	return all
 }
 
 // rangeCount returns the number of ranges that a value of a shape can have.

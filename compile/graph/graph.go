@@ -193,6 +193,14 @@ func (b *Builder) Graph() (*Graph, error) {
 	return b.g, nil
 }
 
+// Optimized returns the finished graph after Optimize. It is for graphs that are built from valid ones.
+func (b *Builder) Optimized() (*Graph, error) {
+	if b.err != nil {
+		return nil, fmt.Errorf("bug: building the graph %s: %w", b.g.Name, b.err)
+	}
+	return Optimize(b.g)
+}
+
 // Output adds a named output.
 func (b *Builder) Output(name string, n *Node) {
 	b.g.Outputs = append(b.g.Outputs, Output{Name: name, Node: n})

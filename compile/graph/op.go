@@ -153,7 +153,7 @@ func init() {
 		OpConst: {name: "Const", class: literal, shape: shapeConst, eval: evalConst, flat: true, text: textOfConst},
 		OpFill:  {name: "Fill", class: literal, shape: shapeAttr, eval: evalFill, flat: true, text: textOfFill},
 
-		OpNeg:      unaryOp("Neg", neg, gradNeg),
+		OpNeg:      unaryOp("Neg", func(x float64) float64 { return -x }, gradNeg),
 		OpExp:      unaryOp("Exp", math.Exp, gradExp),
 		OpLog:      unaryOp("Log", math.Log, gradLog),
 		OpSqrt:     unaryOp("Sqrt", math.Sqrt, gradSqrt),
@@ -168,10 +168,10 @@ func init() {
 			text: textOfClamp},
 		OpStopGrad: {name: "StopGrad", class: elementwise, arity: 1, shape: shapeSame, eval: evalCopy, flat: true},
 
-		OpAdd:     binaryOp("Add", add, gradAdd),
-		OpSub:     binaryOp("Sub", sub, gradSub),
-		OpMul:     binaryOp("Mul", mul, gradMul),
-		OpDiv:     binaryOp("Div", div, gradDiv),
+		OpAdd:     binaryOp("Add", func(x, y float64) float64 { return x + y }, gradAdd),
+		OpSub:     binaryOp("Sub", func(x, y float64) float64 { return x - y }, gradSub),
+		OpMul:     binaryOp("Mul", func(x, y float64) float64 { return x * y }, gradMul),
+		OpDiv:     binaryOp("Div", func(x, y float64) float64 { return x / y }, gradDiv),
 		OpMaximum: binaryOp("Maximum", math.Max, gradMaximum),
 		OpMinimum: binaryOp("Minimum", math.Min, gradMinimum),
 		OpGreater: flat(binaryOp("Greater", greater, nil)),

@@ -68,11 +68,7 @@ func JoinNarrow(g *Graph) (*Graph, error) {
 		return placed[n.ID]
 	})
 	b.copyOutputs(g, placed)
-	joined, err := b.Graph()
-	if err != nil {
-		return nil, err
-	}
-	return Optimize(joined)
+	return b.Optimized()
 }
 
 // bundle is a list of nodes that become the columns of one node.

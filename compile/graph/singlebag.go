@@ -34,11 +34,7 @@ func SingleBag(g *Graph) (*Graph, error) {
 		}
 		s.b.Output(o.Name, s.full(o.Node))
 	}
-	out, err := s.b.Graph()
-	if err != nil {
-		return nil, err
-	}
-	return Optimize(out)
+	return s.b.Optimized()
 }
 
 // singleBag maps every old node, by ID, to its new one. A new node may be a single row where the old one
@@ -132,14 +128,14 @@ func (s *singleBag) segment(n *Node) *Node {
 	case OpSegmentAttentionGrad:
 		return s.b.op(OpAttentionGrad, Attrs{}, s.fulls(n)...)
 	}
-	if w, h := weighted(x); w != nil {
+	if w, h := Weighted(x); w != nil {
 		return s.b.MatMul(s.b.Transpose(s.full(w), 1, 0), s.full(h))
 	}
 	return s.b.Sum(s.full(x), true, 0)
 }
 
-// weighted recognises instances h [N, d] multiplied by weights w [N, 1].
-func weighted(x *Node) (w, h *Node) {
+// Weighted returns the factors of instances h [N, d] multiplied by weights w [N, 1], or nil.
+func Weighted(x *Node) (w, h *Node) {
 	if x.Op != OpMul || len(x.Shape) != 2 {
 		return nil, nil
 	}

@@ -14,9 +14,6 @@ import (
 // The portable lowerings: ops and forms that onnx-go v0.5.0 computes correctly. All values have two
 // or more axes (see padded). N may only be the leading axis, or the second of two.
 
-// symbolic reports whether a size is known only at run time.
-func symbolic(d graph.Dim) bool { return d < 0 }
-
 // tail returns the product of all sizes except the first. ok is false if they are not constant.
 func tail(s graph.Shape) (size int, ok bool) {
 	if !s[1:].Static() {
@@ -54,7 +51,7 @@ func (e *emitter) reshaped(v string, from, to graph.Shape) string {
 		return e.reshaped(e.transpose(v), transposedShape(from), to)
 	case isRow(to):
 		return e.transpose(e.reshaped(v, from, transposedShape(to)))
-	case from[0] == to[0] && symbolic(from[0]) && from[1:].Static() && to[1:].Static():
+	case from[0] == to[0] && from[0] < 0 && from[1:].Static() && to[1:].Static():
 		if len(to) == 2 {
 			return e.op("Reshape", nil, v, e.ints(-1, int64(to[1])))
 		}
@@ -66,7 +63,7 @@ func (e *emitter) reshaped(v string, from, to graph.Shape) string {
 }
 
 // isRow reports the shape [1, N].
-func isRow(s graph.Shape) bool { return len(s) == 2 && s[0] == 1 && symbolic(s[1]) }
+func isRow(s graph.Shape) bool { return len(s) == 2 && s[0] == 1 && s[1] < 0 }
 
 func transposedShape(s graph.Shape) graph.Shape { return graph.Shape{s[1], s[0]} }
 
@@ -93,7 +90,7 @@ func (e *emitter) column(v float32) string {
 // ones returns a matrix of ones with at most one symbolic size.
 func (e *emitter) ones(rows, columns graph.Dim) string {
 	switch {
-	case !symbolic(rows) && !symbolic(columns):
+	case rows >= 0 && columns >= 0:
 		return e.filled(1, int64(rows), int64(columns))
 	case columns == 1:
 		return e.once("onecolumn", func() string { return e.column(1) })
@@ -300,7 +297,7 @@ func (e *emitter) maximum(x string, s graph.Shape, axis int) string {
 		return x
 	case isRow(s): // as a column, whose first axis onnx-go reduces correctly
 		return e.maximum(e.transpose(x), transposedShape(s), 0)
-	case symbolic(s[1]):
+	case s[1] < 0:
 		return refuse("no Max of %v over axis %d", s, axis)
 	}
 	return e.reduceMax(e.shaped(x, s), true, int64(axis))
@@ -344,7 +341,7 @@ func portableSoftmax(e *emitter, n *graph.Node, in []string) string {
 
 func portableLogSoftmax(e *emitter, n *graph.Node, in []string) string {
 	s := e.shapeOf(n)
-	if len(s) != 2 || symbolic(s[1]) {
+	if len(s) != 2 || s[1] < 0 {
 		return refuse("only for matrices with a constant number of columns, not %v", s)
 	}
 	return e.op("LogSoftmax", attrs(onnxpb.IntAttr("axis", 1)), e.shaped(in[0], s))

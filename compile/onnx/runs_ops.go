@@ -303,7 +303,9 @@ func runsSegmentSum(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 		return l.reshaped(v, slices.Concat([]int{l.capacity.Bags}, slices.Repeat([]int{1}, len(n.Shape)-1))...)
 	}
 	weights, values := l.maskAsRow(InReal), x
-	if w, h := l.weighted(x); w != nil { // the weights take the place of the mask
+	// The weights take the place of the mask, if each run and instance has its own.
+	if w, h := graph.Weighted(x); w != nil && l.valueOf[w.ID].each &&
+		slices.Equal(l.valueOf[w.ID].dims, l.dims(w.Shape)) {
 		weights, values = l.asRow(l.valueOf[w.ID]), h
 		if !l.zeroRows(x) {
 			weights = l.asRow(l.masked(l.valueOf[w.ID], w.Shape))
@@ -317,23 +319,6 @@ func runsSegmentSum(l *runsLowerer, n *graph.Node, in []runsValue) runsValue {
 func (l *runsLowerer) asRow(v runsValue) runsValue {
 	axes := len(v.dims)
 	return l.reshaped(v, slices.Concat(v.dims[:axes-2], []int{1, v.dims[axes-2]})...)
-}
-
-// weighted recognises instances h [N, d] multiplied by weights w [N, 1], if both have their own
-// values for each run and instance.
-func (l *runsLowerer) weighted(x *graph.Node) (w, h *graph.Node) {
-	if x.Op != graph.OpMul || len(x.Shape) != 2 {
-		return nil, nil
-	}
-	number := graph.Shape{graph.N, 1}
-	if w, h = x.In[0], x.In[1]; !w.Shape.Equal(number) {
-		w, h = h, w
-	}
-	if !w.Shape.Equal(number) || !h.Shape.Equal(x.Shape) || !slices.Equal(l.valueOf[w.ID].dims, l.dims(number)) ||
-		!l.valueOf[w.ID].each {
-		return nil, nil
-	}
-	return w, h
 }
 
 // maskedForMax returns v [bags, instances, columns] with minus infinity in the rows of padding.

@@ -41,23 +41,13 @@ func (a *attention) weights() tensor {
 	own := a.binary(compute.Function.GreaterOrEqual, bags, a.number(0))
 	same := a.and(a.equal(bags, a.reshape(a.bagOf, 1, n)), own)
 	scores := a.where(same, a.mul(a.dot(a.q, 1, a.k, 1), a.scalar(a.scale)), a.scalar(lowest))
-	e := a.exp(a.sub(scores, a.largest(scores)))
+	e := a.exp(a.sub(scores, a.kept(compute.Function.ReduceMax, scores, 1)))
 	e = a.where(own, e, a.scalar(0))
-	return a.div(e, a.where(own, a.sum(e), a.scalar(1)))
+	return a.div(e, a.where(own, a.kept(compute.Function.ReduceSum, e, 1), a.scalar(1)))
 }
 
 // lowest is a score that no instance of a bag has.
 const lowest = -3e38
-
-// sum adds up the columns of a matrix, which stay as one.
-func (a *attention) sum(x tensor) tensor {
-	return a.reshape(a.reduce(compute.Function.ReduceSum, x, 1), x.inner()[0], 1)
-}
-
-// largest is the maximum of the columns of a matrix, which stay as one.
-func (a *attention) largest(x tensor) tensor {
-	return a.reshape(a.reduce(compute.Function.ReduceMax, x, 1), x.inner()[0], 1)
-}
 
 // lowerAttention gives the weighted sums of the values.
 func lowerAttention(l *lowerer, n *graph.Node, in []tensor) tensor {
@@ -69,7 +59,8 @@ func lowerAttention(l *lowerer, n *graph.Node, in []tensor) tensor {
 func lowerAttentionGrad(l *lowerer, n *graph.Node, in []tensor) tensor {
 	a := l.attention(n, in)
 	w, g := a.weights(), a.dot(a.dy, 1, a.v, 1)
-	ds := a.mul(a.mul(w, a.sub(g, a.sum(a.mul(w, g)))), a.scalar(a.scale))
+	mean := a.kept(compute.Function.ReduceSum, a.mul(w, g), 1)
+	ds := a.mul(a.mul(w, a.sub(g, mean)), a.scalar(a.scale))
 	return a.concat(1, a.dot(ds, 1, a.k, 0), a.dot(ds, 0, a.q, 0), a.dot(w, 0, a.dy, 0))
 }
 

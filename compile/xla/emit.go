@@ -201,6 +201,13 @@ func (e *emitter) reduce(f reduceFunc, x tensor, axes ...int) tensor {
 	return e.must(x.lead)(f(e.f, x.v, at...))
 }
 
+// kept combines the values along an inner axis, which keeps the size 1.
+func (e *emitter) kept(f reduceFunc, x tensor, axis int) tensor {
+	dims := slices.Clone(x.inner())
+	dims[axis] = 1
+	return e.reshape(e.reduce(f, x, axis), dims...)
+}
+
 // argMax reduces one axis to the index, int32, of its first maximum. Masks of maxima are made from
 // it, because XLA may compute a value again in each place that uses it and round it differently
 // there, so that no value equals the maximum.

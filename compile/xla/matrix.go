@@ -86,10 +86,8 @@ func ones(n int) []int { return slices.Repeat([]int{1}, n) }
 // that axis kept at size 1.
 func (l *lowerer) shifted(n *graph.Node, x tensor) (z, sum tensor) {
 	last := len(n.Shape) - 1
-	kept := slices.Clone(x.inner())
-	kept[last] = 1
-	z = l.sub(x, l.reshape(l.reduce(compute.Function.ReduceMax, x, last), kept...))
-	return z, l.reshape(l.reduce(compute.Function.ReduceSum, l.exp(z), last), kept...)
+	z = l.sub(x, l.kept(compute.Function.ReduceMax, x, last))
+	return z, l.kept(compute.Function.ReduceSum, l.exp(z), last)
 }
 
 func lowerSoftmax(l *lowerer, n *graph.Node, in []tensor) tensor {

@@ -16,21 +16,22 @@ import (
 // the job axis if either has it.
 type segments struct {
 	*lowerer
-	node  *graph.Node
-	bagOf tensor // int32 [N]
-	own   tensor // bool [N, 1]: the instance belongs to a bag
+	node  *graph.Node // bag_of
+	bagOf tensor      // int32 [N]
+	own   tensor      // bool [N, 1]: the instance belongs to a bag
 	x     tensor
 }
 
-func (l *lowerer) segments(n *graph.Node, in []tensor) *segments {
-	width := ndarray.Size(in[0].inner()[1:])
-	both := l.level(l.reshape(in[0], in[0].inner()[0], width), in[1])
-	own := l.binary(compute.Function.GreaterOrEqual, l.reshape(both[1], l.capacity.N, 1), l.number(0))
-	return &segments{lowerer: l, node: n, bagOf: both[1], own: own, x: both[0]}
+// perBag returns the lowering of a segment op from a function that returns a matrix with its elements.
+func perBag(f func(s *segments) tensor) graph.Func[*lowerer, tensor] {
+	return func(l *lowerer, n *graph.Node, in []tensor) tensor {
+		width := ndarray.Size(in[0].inner()[1:])
+		both := l.level(l.reshape(in[0], in[0].inner()[0], width), in[1])
+		own := l.binary(compute.Function.GreaterOrEqual, l.reshape(both[1], l.capacity.N, 1), l.number(0))
+		s := &segments{lowerer: l, node: n.In[1], bagOf: both[1], own: own, x: both[0]}
+		return l.reshape(f(s), l.concrete(n.Shape)...)
+	}
 }
-
-// done reshapes a matrix to the shape of the node.
-func (s *segments) done(x tensor) tensor { return s.reshape(x, s.concrete(s.node.Shape)...) }
 
 // masked replaces the rows of instances without a bag by fill.
 func (s *segments) masked(x tensor, fill float64) tensor {
@@ -42,9 +43,9 @@ func (s *segments) masked(x tensor, fill float64) tensor {
 func (s *segments) sum(x tensor) tensor {
 	x = s.masked(x, 0)
 	if s.capacity.B == 1 {
-		return s.reshape(s.reduce(compute.Function.ReduceSum, x, 0), 1, x.inner()[1])
+		return s.kept(compute.Function.ReduceSum, x, 0)
 	}
-	member := s.convert(s.member(s.node.In[1]), dtypes.Float32)
+	member := s.convert(s.member(s.node), dtypes.Float32)
 	return s.dot(member, 0, x, 0)
 }
 
@@ -52,9 +53,9 @@ func (s *segments) sum(x tensor) tensor {
 func (s *segments) extreme(f reduceFunc) tensor {
 	x, width, none := s.x, s.x.inner()[1], s.scalar(graph.OpSegmentMax.Neutral())
 	if s.capacity.B == 1 {
-		return s.reshape(s.reduce(f, s.where(s.own, x, none), 0), 1, width)
+		return s.kept(f, s.where(s.own, x, none), 0)
 	}
-	member := s.member(s.node.In[1])
+	member := s.member(s.node)
 	wide := s.where(s.reshape(member, s.capacity.N, s.capacity.B, 1), s.reshape(x, s.capacity.N, 1, width), none)
 	return s.reduce(f, wide, 0)
 }
@@ -83,36 +84,18 @@ func (s *segments) gather(y tensor) tensor {
 // plain makes the job axis an ordinary axis.
 func (e *emitter) plain(x tensor) tensor { x.lead = 0; return x }
 
-func lowerSegmentSum(l *lowerer, n *graph.Node, in []tensor) tensor {
-	s := l.segments(n, in)
-	return s.done(s.sum(s.x))
-}
-
-func lowerSegmentMax(l *lowerer, n *graph.Node, in []tensor) tensor {
-	s := l.segments(n, in)
-	return s.done(s.top())
-}
-
 // top returns the maximum of each bag and column.
 func (s *segments) top() tensor { return s.extreme(compute.Function.ReduceMax) }
 
-// lowerSegmentMaxMask marks the first maximum of each bag and column by its row.
-func lowerSegmentMaxMask(l *lowerer, n *graph.Node, in []tensor) tensor {
-	s := l.segments(n, in)
-	first := s.gather(s.extreme(argMax))
-	isFirst := s.equal(s.iota(0, s.x.inner()...), first)
-	return s.done(s.convert(s.and(isFirst, s.own), dtypes.Float32))
+// maxMask marks the first maximum of each bag and column by its row.
+func (s *segments) maxMask() tensor {
+	isFirst := s.equal(s.iota(0, s.x.inner()...), s.gather(s.extreme(argMax)))
+	return s.convert(s.and(isFirst, s.own), dtypes.Float32)
 }
 
-func lowerSegmentSoftmax(l *lowerer, n *graph.Node, in []tensor) tensor {
-	s := l.segments(n, in)
+func (s *segments) softmax() tensor {
 	e := s.exp(s.masked(s.sub(s.x, s.gather(s.top())), math.Inf(-1)))
-	return s.done(s.masked(s.div(e, s.gather(s.sum(e))), 0))
-}
-
-func lowerSegmentGather(l *lowerer, n *graph.Node, in []tensor) tensor {
-	s := l.segments(n, in)
-	return s.done(s.masked(s.gather(s.x), 0))
+	return s.masked(s.div(e, s.gather(s.sum(e))), 0)
 }
 
 // real returns a mask of the rows that are not padding, bool [N] or [B]. ok is false if the graph

@@ -34,7 +34,11 @@ func quickstartStep(t *testing.T) *onnxpb.ModelProto {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, _, err := export.TrainStep(p, initial, nil, contract.Step{Version: "test", SpecSHA256: spec.Identity(), Seed: 1,
+	g, err := compile.Step(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _, err := export.TrainStep(p, g, initial, nil, contract.Step{Version: "test", SpecSHA256: spec.Identity(), Seed: 1,
 		Initial: contract.StepInitial{File: "initial.bin"}})
 	if err != nil {
 		t.Fatal(err)

@@ -77,3 +77,19 @@ func (n *Loops) Each(f func(at [3]int)) {
 		}
 	}
 }
+
+// CopyStrided copies x to out. Operand 0 of the loops is out, operand 1 is x.
+func CopyStrided[T any](loops Loops, out, x []T) {
+	n, s := loops.Length(), loops.Step()
+	loops.Each(func(at [3]int) {
+		o, j := out[at[0]:at[0]+n], at[1]
+		if s[1] == 1 {
+			copy(o, x[j:])
+			return
+		}
+		for i := range o {
+			o[i] = x[j]
+			j += s[1]
+		}
+	})
+}

@@ -74,3 +74,18 @@ func ReducedStrides(shape, axes []int) []int {
 func Blocks(shape []int, axis int) (outer, step int) {
 	return Size(shape[:axis]), Size(shape[axis+1:])
 }
+
+// Cut copies a part of each wide block, starting at offset, to the narrow blocks. A value is a number of outer
+// blocks, each of width elements: the size of an axis times that of all axes inside it.
+func Cut[T any](narrow, wide []T, outer, width, wideWidth, offset int) {
+	for o := range outer {
+		copy(narrow[o*width:(o+1)*width], wide[o*wideWidth+offset:])
+	}
+}
+
+// Paste is the inverse of Cut. It does not change the rest of wide.
+func Paste[T any](wide, narrow []T, outer, width, wideWidth, offset int) {
+	for o := range outer {
+		copy(wide[o*wideWidth+offset:], narrow[o*width:(o+1)*width])
+	}
+}

@@ -69,7 +69,7 @@ func (r *rewriter) node(n *NodeProto) error {
 			if from, known := r.shapes[n.Input[0]]; known && (len(from) == 0 || int64(ndarray.Size(from[1:])) != to[1]) {
 				return fmt.Errorf("rows of %v, and not of %d numbers", from, to[1])
 			}
-			r.last(n, "Flatten", foronnxgoAttrs(IntAttr("axis", 1)), n.Input[0])
+			r.last(n, "Flatten", attrs(IntAttr("axis", 1)), n.Input[0])
 			return nil
 		}
 	}
@@ -107,7 +107,7 @@ func (r *rewriter) attention(n *NodeProto) error {
 		return errors.New("onnx-go computes only the attention of a single bag")
 	}
 	q := r.op("Mul", nil, a.Queries, r.initializer(FloatTensor("", []int64{1, 1}, []float32{a.Scale})))
-	w := r.op("Softmax", foronnxgoAttrs(IntAttr("axis", 1)), r.op("MatMul", nil, q, a.KeysT))
+	w := r.op("Softmax", attrs(IntAttr("axis", 1)), r.op("MatMul", nil, q, a.KeysT))
 	r.named(n.Output[1], "MatMul", nil, []string{w, a.Values})
 	return nil
 }
@@ -151,7 +151,7 @@ func (r *rewriter) reshaped(v string, to ...int64) string {
 }
 
 func (r *rewriter) turned(v string) string {
-	return r.op("Transpose", foronnxgoAttrs(IntsAttr("perm", 1, 0)), v)
+	return r.op("Transpose", attrs(IntsAttr("perm", 1, 0)), v)
 }
 
 // ints returns the values of an input that is a constant vector of the given length.
@@ -199,8 +199,6 @@ func (r *rewriter) ownOutputs() {
 	}
 }
 
-func foronnxgoAttrs(list ...*AttributeProto) []*AttributeProto { return list }
-
 // reduceMax computes the maximum of rows or columns of a matrix by pooling, as for images.
 func (r *rewriter) reduceMax(n *NodeProto) error {
 	x := n.Input[0]
@@ -215,7 +213,7 @@ func (r *rewriter) reduceMax(n *NodeProto) error {
 	case axis == 1 && columns != Symbol:
 		r.last(n, "Identity", nil, r.rowMax(x, rows, columns))
 	case axis == 0 && rows != Symbol:
-		r.last(n, "Transpose", foronnxgoAttrs(IntsAttr("perm", 1, 0)), r.rowMax(r.turned(x), columns, rows))
+		r.last(n, "Transpose", attrs(IntsAttr("perm", 1, 0)), r.rowMax(r.turned(x), columns, rows))
 	case axis == 0 && columns != Symbol:
 		r.last(n, "Identity", nil, r.columnMax(x, columns))
 	default:
@@ -246,9 +244,9 @@ func (r *rewriter) rowMax(x string, rows, columns int64) string {
 		first = 0 // size of the input
 	}
 	image := r.reshaped(x, first, 1, 1, columns)
-	top := r.op("MaxPool", foronnxgoAttrs(IntsAttr("kernel_shape", 1, columns), IntsAttr("strides", 1, 1)), image)
+	top := r.op("MaxPool", attrs(IntsAttr("kernel_shape", 1, columns), IntsAttr("strides", 1, 1)), image)
 	if rows == Symbol {
-		return r.op("Flatten", foronnxgoAttrs(IntAttr("axis", 1)), top)
+		return r.op("Flatten", attrs(IntAttr("axis", 1)), top)
 	}
 	return r.reshaped(top, rows, 1)
 }
@@ -259,9 +257,9 @@ func (r *rewriter) rowMax(x string, rows, columns int64) string {
 func (r *rewriter) columnMax(x string, columns int64) string {
 	const window = 256
 	x = r.reshaped(x, 0, columns, 1, 1)
-	x = r.op("Transpose", foronnxgoAttrs(IntsAttr("perm", 1, 2, 3, 0)), x)
+	x = r.op("Transpose", attrs(IntsAttr("perm", 1, 2, 3, 0)), x)
 	for range 3 {
-		x = r.op("MaxPool", foronnxgoAttrs(StringAttr("auto_pad", "SAME_UPPER"),
+		x = r.op("MaxPool", attrs(StringAttr("auto_pad", "SAME_UPPER"),
 			IntsAttr("kernel_shape", 1, window), IntsAttr("strides", 1, window)), x)
 	}
 	return r.reshaped(x, 1, columns)

@@ -154,20 +154,14 @@ func (x *TensorProto) Check() error {
 			x.GetName(), TensorProto_DataType(x.GetDataType()))
 	}
 	if raw := x.GetRawData(); raw != nil { // raw data has precedence
-		have = wholes(raw, bytes)
+		if have = len(raw) / bytes; len(raw)%bytes != 0 { // the last one is incomplete
+			have = -1
+		}
 	}
 	if have != size {
 		return fmt.Errorf("tensor %q: shape %v needs %d elements, the file has %d", x.GetName(), x.GetDims(), size, have)
 	}
 	return nil
-}
-
-// wholes returns the number of elements of width bytes, or -1 if the last one is incomplete.
-func wholes(raw []byte, width int) int {
-	if len(raw)%width != 0 {
-		return -1
-	}
-	return len(raw) / width
 }
 
 // Floats returns the elements of a float32 tensor that passed Check.

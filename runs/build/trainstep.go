@@ -50,7 +50,7 @@ type trainStep struct {
 // with the interpreter.
 func writeTrainStep(dir string, f *stepForm, said contract.Step, library string) (*trainStep, error) {
 	said.Initial.File = InitialFile
-	model, described, err := export.TrainStep(f.program, f.initial, f.runs, said)
+	model, described, err := export.TrainStep(f.program, f.step, f.initial, f.runs, said)
 	if err != nil && f.runs != nil {
 		return nil, fmt.Errorf("%s cannot be built for several runs, build it without --runs: %w", f.program.Spec.Name.V, err)
 	}

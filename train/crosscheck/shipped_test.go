@@ -55,7 +55,11 @@ func results(t *testing.T, p *compile.Program) string {
 	if err != nil {
 		t.Fatalf("%s: %v", p.Spec.Name.V, err)
 	}
-	step, _, err := export.TrainStep(p, flat, nil, contract.Step{Version: "test"})
+	g, err := compile.Step(p)
+	if err != nil {
+		t.Fatalf("%s: %v", p.Spec.Name.V, err)
+	}
+	step, _, err := export.TrainStep(p, g, flat, nil, contract.Step{Version: "test"})
 	if err != nil {
 		t.Fatalf("%s: %v", p.Spec.Name.V, err)
 	}
