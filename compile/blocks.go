@@ -20,7 +20,8 @@ import (
 func (l *lowerer) blocks() {
 	for i := range l.spec.Model.Blocks {
 		blk := &l.spec.Model.Blocks[i]
-		if l.readable(blk) && !l.oversize(blk.Kind.Pos) {
+		// A block is lowered if it has no error and its input is known.
+		if blk.Kind.V != "" && blk.Args != nil && l.env[l.current()] != nil && !l.oversize(blk.Kind.Pos) {
 			name := l.numbered(strings.TrimSuffix(blk.Kind.V, "2d"))
 			l.b.At(blk.Kind.Pos).Label(name)
 			before := len(l.errs)
@@ -39,11 +40,6 @@ func (l *lowerer) blocks() {
 		}
 		return
 	}
-}
-
-// readable reports whether a block has no error and its input is known.
-func (l *lowerer) readable(blk *language.Block) bool {
-	return blk.Kind.V != "" && blk.Args != nil && l.env[l.current()] != nil
 }
 
 // current returns the name of the input of a block: the features of the instances, or after a pool

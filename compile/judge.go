@@ -4,7 +4,9 @@ package compile
 
 import (
 	"cmp"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/compile/graph"
@@ -70,7 +72,9 @@ func (l *lowerer) judgeLoss() {
 	facts := graph.Analyze(l.graph, rangeOfLeaf)
 	for i := range l.spec.Loss {
 		term := &l.spec.Loss[i]
-		if n := l.graph.Output(TermPrefix + termName(term)); term.Weight.V != 0 && !learns(facts.Leaves(n, true)) {
+		leaves := slices.Collect(maps.Keys(facts.Leaves(l.graph.Output(TermPrefix+termName(term)), true)))
+		learns := slices.ContainsFunc(leaves, func(n *graph.Node) bool { return n.Op == graph.OpParam })
+		if term.Weight.V != 0 && !learns {
 			l.warn(term.Kind.Pos, "the loss term %s has no effect: no parameter can change it", termName(term))
 		}
 	}
@@ -82,15 +86,6 @@ func (l *lowerer) judgeLoss() {
 				q.Name)
 		}
 	}
-}
-
-func learns(leaves map[*graph.Node]bool) bool {
-	for n := range leaves {
-		if n.Op == graph.OpParam {
-			return true
-		}
-	}
-	return false
 }
 
 // rangeOfLeaf returns the range of an input or parameter of the graphs.

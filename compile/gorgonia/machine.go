@@ -108,7 +108,9 @@ func (m *Machine[T]) Run(in Inputs[T]) error {
 
 // place points all values into the arena if the arena has new memory.
 func (m *Machine[T]) place() error {
-	m.arena.reserve(m.need)
+	if len(m.arena.data) < m.need { // other machines keep the memory that they were placed in
+		m.arena.data = make([]T, m.need+m.need/8)
+	}
 	if len(m.floor) > 0 && &m.floor[0] == &m.arena.data[0] {
 		return nil
 	}

@@ -21,14 +21,6 @@ type Arena[T Float] struct {
 // NewArena returns an empty arena.
 func NewArena[T Float]() *Arena[T] { return &Arena[T]{} }
 
-// reserve makes room for n elements. If the arena grows, memory handed out before stays valid but
-// no longer belongs to the arena.
-func (a *Arena[T]) reserve(n int) {
-	if len(a.data) < n {
-		a.data = make([]T, n+n/8)
-	}
-}
-
 // chunks is the number of parts into which work with scratch memory is divided. It is constant,
 // because sums over the parts must not depend on the number of processors.
 const chunks = 8

@@ -28,10 +28,12 @@ func Paddable(g *Graph) (*Graph, error) {
 			}
 			return made
 		}
+		// a sum or maximum over all instances
+		reduces := (n.Op == OpSum || n.Op == OpMax) && perInstance(n.In[0]) && slices.Contains(n.Attrs.Axes, 0)
 		switch {
 		case n == bagOf:
 			return bags()
-		case bagOf == nil || !reducesInstances(n):
+		case bagOf == nil || !reduces:
 			if mixer == nil && mixesInstances(n) {
 				mixer = n
 			}
@@ -46,11 +48,6 @@ func Paddable(g *Graph) (*Graph, error) {
 		return nil, diag.Errorf(mixer.Pos, "%s mixes instances without regard to their bags", mixer.describe())
 	}
 	return p, err
-}
-
-// reducesInstances reports whether a node is a sum or maximum over all instances.
-func reducesInstances(n *Node) bool {
-	return (n.Op == OpSum || n.Op == OpMax) && perInstance(n.In[0]) && slices.Contains(n.Attrs.Axes, 0)
 }
 
 // mixesInstances reports whether a node combines instances regardless of their bags.
