@@ -13,6 +13,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
+	"github.com/miplc/miplc/train/engines"
 )
 
 // Cell is one cell, with a key that identifies everything its result depends on.
@@ -33,8 +34,22 @@ type gridPoint struct {
 	Last    int    `json:"last,omitempty"`    // epochs whose mean test accuracy is reported
 
 	spec *language.Spec
+	id   string     // hash of the spec without its engine
 	name schema.Str // name of the spec, and all settings applied to it, for error positions
 	set  []definition.Setting
+}
+
+// use sets the spec. All engines compute the same up to rounding, so a result does not depend on train.engine.
+func (c *gridPoint) use(spec *language.Spec) {
+	c.spec, c.id = spec, sumOf(spec.WithEngine(engines.Auto).YAML())
+}
+
+// withLast adds the number of averaged epochs to a hash of settings.
+func (c *gridPoint) withLast(hash string) string {
+	if c.Last > 1 {
+		return fmt.Sprintf("%s last %d", hash, c.Last)
+	}
+	return hash
 }
 
 // keyVersion is increased when the same spec, data and settings produce other results.
@@ -52,11 +67,7 @@ func key(grid []gridPoint, choose definition.Choose, snapshots []int, dataHash, 
 		Split     string
 	}{Version: keyVersion, Snapshots: snapshots, Data: dataHash, Split: splitHash}
 	for _, c := range grid {
-		id := c.Hash
-		if c.Last > 1 {
-			id += fmt.Sprintf(" last %d", c.Last)
-		}
-		content.Specs = append(content.Specs, id)
+		content.Specs = append(content.Specs, c.withLast(c.id))
 	}
 	if len(grid) > 1 {
 		content.Choose = &choose
@@ -113,8 +124,10 @@ func loadGrid(e *definition.Experiment, l *definition.Learner, on *definition.Da
 			addOnce(errs, e.AddSource(diag.Errorf(l.Last.Pos, "learner %q: %s", l.Name.V, why)))
 			continue
 		}
-		c := gridPoint{definition.DescribeSettings(combination), sumOf(spec.YAML()), l.Last.V, spec, name, all}
-		if i := slices.IndexFunc(list, func(had gridPoint) bool { return had.Hash == c.Hash }); i >= 0 {
+		c := gridPoint{Setting: definition.DescribeSettings(combination), Hash: sumOf(spec.YAML()), Last: l.Last.V, name: name,
+			set: all}
+		c.use(spec)
+		if i := slices.IndexFunc(list, func(had gridPoint) bool { return had.id == c.id }); i >= 0 {
 			addOnce(errs, e.AddSource(combination[len(combination)-1].At.Errorf("learner %q: the grid has equal settings: %s "+
 				"and %s",
 				l.Name.V, list[i].Setting, c.Setting)))

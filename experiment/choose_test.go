@@ -45,7 +45,7 @@ func TestChoiceByMeasure(t *testing.T) {
 
 // Keys of cells change with the measure, and are the same as without it for the accuracy.
 func TestKeyOfChoice(t *testing.T) {
-	grid := []gridPoint{{Hash: "a"}, {Hash: "b"}}
+	grid := []gridPoint{{id: "a"}, {id: "b"}}
 	keys := map[string]bool{}
 	for _, name := range []string{measure.Accuracy, "macro_f1", measure.LogLoss} {
 		k, err := key(grid, definition.Choose{Holdout: 0.2, Stratify: true, Seed: 1, Measure: schema.Str{V: name}}, nil,

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/miplc/miplc/data"
@@ -18,6 +17,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/train/engines"
 )
 
 // Plan lists the cells of an experiment in the order in which they run, and the datasets that they
@@ -138,7 +138,7 @@ func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]gridPoin
 				for _, r := range d.R {
 					id += "\n"
 					for _, c := range loaded[l.On(d.Name.V, r, v)] {
-						id += sumOf(c.spec.Settings().YAML()) + " " + strconv.Itoa(c.Last) + " "
+						id += c.withLast(sumOf(c.spec.Settings().WithEngine(engines.Auto).YAML())) + " "
 					}
 				}
 			}

@@ -175,6 +175,29 @@ func TestRunWithAnotherEngine(t *testing.T) {
 	}
 }
 
+// The engine of a cell is not part of its key, whether a flag or the spec names it: an experiment continues with another
+// one, and learners that differ only by it are the same learner.
+func TestEngineIsNotPartOfKeys(t *testing.T) {
+	dir := t.TempDir()
+	if _, _, err := run(t, parse(t, tiny), Work{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	auto := parse(t, strings.ReplaceAll(tiny, ", train.engine: gorgonia", ""))
+	if _, w, err := run(t, auto, Work{Dir: dir}); err != nil || len(w.ran) > 0 {
+		t.Errorf("%d cells ran again, %v", len(w.ran), err)
+	}
+	engine, twin := ", train.engine: gorgonia}}", "  - {name: twin, spec: demipl, set: {train.epochs: 2}}\nsplits:"
+	for text, want := range map[string]string{
+		strings.Replace(tiny, "splits:", twin, 1):                                     "equal settings: their results would be the same",
+		strings.Replace(tiny, engine, "}, grid: {train.engine: [ort, gorgonia]}}", 1): "the grid has equal settings",
+		strings.Replace(tiny, engine, "}, vary: {train.engine: [ort, gorgonia]}}", 1): "are equal settings",
+	} {
+		if _, _, err := run(t, parse(t, text), Work{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\n%v, want %q", text, err, want)
+		}
+	}
+}
+
 // If a process is killed after it wrote the result of a cell and before it removed the checkpoints,
 // the next start removes them.
 func TestLeftCheckpoints(t *testing.T) {

@@ -254,15 +254,20 @@ func (d *ShardPlan) library(dir string) (string, error) {
 }
 
 // load reads the copy of a spec.
-func (c *gridPoint) load(dir string) (err error) {
+func (c *gridPoint) load(dir string) error {
 	path := c.path(dir)
 	if err := checkUnchanged(path, c.Hash); err != nil {
 		return err
 	}
-	if c.spec, err = language.Load(path); err == nil && sumOf(c.spec.YAML()) != c.Hash {
-		err = fmt.Errorf("this version of miplc reads %s as another spec than the version that planned", path)
+	spec, err := language.Load(path)
+	if err != nil {
+		return err
 	}
-	return err
+	if sumOf(spec.YAML()) != c.Hash {
+		return fmt.Errorf("this version of miplc reads %s as another spec than the version that planned", path)
+	}
+	c.use(spec)
+	return nil
 }
 
 // checkUnchanged returns an error if a file is not the one with which the plan was made.
