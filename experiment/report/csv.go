@@ -1,10 +1,12 @@
-// The table of a report for other programs: one line per cell.
+// The tables of a report for other programs.
 
 package report
 
 import (
 	"bytes"
 	"encoding/csv"
+	"math"
+	"slices"
 	"strconv"
 
 	"github.com/miplc/miplc/data/measure"
@@ -15,17 +17,19 @@ import (
 // csv returns a table for other programs, with one line per done or failed cell, in the order of the
 // plan. Values that do not exist are empty.
 func (r *Document) csv() []byte {
-	var text bytes.Buffer
-	w := csv.NewWriter(&text)
-	header := []string{"data", "r", "learner", "variant", "split", "setting", "train_bags", "test_bags", "train_accuracy",
-		"disambiguation_accuracy"}
 	measures := r.availableMeasures()
-	header = append(append(header, measures...), "engine", "diverged", "error")
-	w.Write(header)
+	lines := [][]string{slices.Concat([]string{"data", "r", "learner", "variant", "split", "setting", "train_bags",
+		"test_bags", "train_accuracy", "disambiguation_accuracy"}, measures, []string{"engine", "diverged", "error"})}
 	for i := range r.cells {
-		w.Write(csvLine(&r.cells[i], measures))
+		lines = append(lines, csvLine(&r.cells[i], measures))
 	}
-	w.Flush() // into memory, which does not fail
+	return csvText(lines)
+}
+
+// csvText returns the text of a CSV file.
+func csvText(lines [][]string) []byte {
+	var text bytes.Buffer
+	csv.NewWriter(&text).WriteAll(lines) // into memory, which does not fail
 	return text.Bytes()
 }
 
@@ -42,13 +46,15 @@ func (r *Document) availableMeasures() (names []string) {
 	return names
 }
 
-func csvLine(c *experiment.Result, measures []string) []string {
-	number := func(v *float64) string {
-		if v == nil {
-			return ""
-		}
-		return strconv.FormatFloat(*v, 'g', -1, 64)
+// csvNumber writes a value exactly; one that does not exist is empty.
+func csvNumber(v *float64) string {
+	if v == nil || math.IsNaN(*v) {
+		return ""
 	}
+	return strconv.FormatFloat(*v, 'g', -1, 64)
+}
+
+func csvLine(c *experiment.Result, measures []string) []string {
 	count := func(n, missing int) string {
 		if n == missing {
 			return ""
@@ -56,9 +62,10 @@ func csvLine(c *experiment.Result, measures []string) []string {
 		return strconv.Itoa(n)
 	}
 	line := []string{c.Data, count(c.R, definition.Stored), c.Learner, c.Variant, strconv.Itoa(c.Split), c.Setting,
-		count(c.TrainBags, 0), count(c.TestBags, 0), number(c.TrainAccuracy), number(c.Disambiguation)}
+		count(c.TrainBags, 0), count(c.TestBags, 0), csvNumber(c.TrainAccuracy),
+		csvNumber(c.Disambiguation)}
 	for _, name := range measures {
-		line = append(line, number(valueOf(measure.Find(name), c)))
+		line = append(line, csvNumber(valueOf(measure.Find(name), c)))
 	}
 	diverged := ""
 	if c.Diverged != nil {

@@ -120,7 +120,8 @@ func (r *Document) findingFacts() []string {
 			list = append(list, findingsMark+" More runs have findings; the files below results/ list them.")
 			break
 		}
-		list = append(list, fmt.Sprintf("%s %s: %s.", findingsMark, at.Describe(), describeFindings(r.results[at], advice)))
+		list = append(list, fmt.Sprintf("%s %s: %s.", findingsMark, r.titled(at).Describe(),
+			describeFindings(r.results[at], advice)))
 	}
 	var todo []string
 	for _, name := range slices.Sorted(maps.Keys(advice)) {

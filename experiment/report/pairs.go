@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
@@ -98,103 +99,132 @@ func (r *Document) testName() string {
 	return "two-sided t-test on the pairs of splits"
 }
 
-// outcome counts the tests of a pair of learners by the result of the first learner.
-type outcome struct{ wins, ties, losses int }
-
-func (o *outcome) add(m Mark) {
-	switch m {
-	case FirstBetter:
-		o.wins++
-	case FirstWorse:
-		o.losses++
-	case None:
-		o.ties++
-	}
+// pair is the comparison of two learners over all datasets and r on which they are tested.
+type pair struct {
+	learners     [2]int    // indices of those that are compared
+	differences  []float64 // of each test, positive if the first learner is better
+	p, corrected []float64 // of each test: the p value, and that by Holm's method
 }
 
-func (o outcome) String() string { return fmt.Sprintf("%d/%d/%d", o.wins, o.ties, o.losses) }
-
-// test is one comparison of two learners on a dataset and r.
-type test struct {
-	pair int
-	comparison
-	corrected float64 // p value by Holm's method; NaN: no test
-}
-
-// allTests compares every pair of learners on every dataset and r. names are the names of each pair.
-func (r *Document) allTests(it *definition.Item) (tests []test, names [][2]string) {
+// pairs compares every pair of learners that have results on the same splits. names are those of the learners, and
+// reasons say why some comparisons have no test.
+func (r *Document) pairs(it *definition.Item) (list []pair, names []string, reasons map[string]bool) {
 	var variants []variant
 	for _, l := range r.variants(it) {
 		if r.planned(l, r.datasets(it)) {
-			variants = append(variants, l)
+			variants, names = append(variants, l), append(names, variantName(l))
 		}
 	}
+	reasons = map[string]bool{}
+	var all []float64
 	for i, first := range variants {
-		for _, second := range variants[i+1:] {
+		for j, second := range variants[i+1:] {
+			two, splits := pair{learners: [2]int{i, i + 1 + j}}, 0
 			for _, s := range r.datasets(it) {
 				for _, falseLabels := range s.r {
 					c := r.compare(first.at(s.data.Name.V, falseLabels), second.at(s.data.Name.V, falseLabels))
-					tests = append(tests, test{len(names), c, math.NaN()})
+					splits += c.splits
+					switch {
+					case c.splits == 0:
+					case c.noTest != "":
+						reasons[c.noTest] = true
+					default:
+						two.differences, two.p = append(two.differences, c.difference), append(two.p, c.p)
+					}
 				}
 			}
-			names = append(names, [2]string{variantName(first), variantName(second)})
+			if splits > 0 {
+				list, all = append(list, two), append(all, two.p...)
+			}
 		}
 	}
-	var p []float64
-	for _, c := range tests {
-		if c.noTest == "" {
-			p = append(p, c.p)
-		}
+	all = holm(all)
+	for i := range list {
+		n := len(list[i].p)
+		list[i].corrected, all = all[:n], all[n:]
 	}
-	p = holm(p)
-	for i := range tests {
-		if tests[i].noTest == "" {
-			tests[i].corrected, p = p[0], p[1:]
-		}
-	}
-	return tests, names
+	return list, names, reasons
 }
 
-// pairsTable compares every pair of learners over all datasets and r: wins, ties and
-// losses, with and without Holm's correction for all tests of the table.
+// count counts the significant differences at p values, and returns the smallest of these; NaN: no test.
+func (c *pair) count(p []float64) (wins, ties, losses int, least float64) {
+	least = math.NaN()
+	for i, v := range p {
+		switch markOf(v, c.differences[i]) {
+		case FirstBetter:
+			wins++
+		case FirstWorse:
+			losses++
+		case None:
+			ties++
+		}
+		if !(v >= least) {
+			least = v
+		}
+	}
+	return wins, ties, losses, least
+}
+
+// ofBest returns the pairs of the learner with the most wins less losses, as the first learner of each.
+func ofBest(all []pair, learners int) (list []pair) {
+	balance := make([]int, learners)
+	for _, c := range all {
+		wins, _, losses, _ := c.count(c.p)
+		balance[c.learners[0]] += wins - losses
+		balance[c.learners[1]] += losses - wins
+	}
+	best := slices.Index(balance, slices.Max(balance))
+	for _, c := range all {
+		switch best {
+		case c.learners[0]:
+			list = append(list, c)
+		case c.learners[1]:
+			c.learners, c.differences = [2]int{best, c.learners[0]}, slices.Clone(c.differences)
+			floats.Scale(-1, c.differences)
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// pairsTable compares every pair of learners over all datasets and r: wins, ties and losses, with and without Holm's
+// correction for all tests. If there are many learners, its rows compare the best one with the others.
 func (r *Document) pairsTable(it *definition.Item) *Table {
-	tests, names := r.allTests(it)
+	list, names, reasons := r.pairs(it)
 	t := &Table{Title: r.title(it, "Wins, ties and losses of every pair of learners"),
 		Head: heads("Learner", "against", "win/tie/loss", "smallest p", "win/tie/loss (Holm)", "smallest p (Holm)")}
-	tested, omitted := 0, map[string]bool{}
-	for pair, name := range names {
-		var plain, strict outcome
-		least, leastStrict, splits := math.NaN(), math.NaN(), 0
-		for _, c := range tests {
-			switch {
-			case c.pair != pair || c.splits == 0:
-			case c.noTest != "":
-				splits += c.splits
-				omitted[c.noTest] = true
-			default:
-				splits += c.splits
-				tested++
-				plain.add(markOf(c.p, c.difference))
-				strict.add(markOf(c.corrected, c.difference))
-				if !(c.p >= least) {
-					least, leastStrict = c.p, c.corrected
-				}
-			}
+	all := [][]string{{"learner", "against", "wins", "ties", "losses", "smallest_p", "holm_wins", "holm_ties", "holm_losses",
+		"holm_smallest_p"}}
+	tests := 0
+	for _, c := range list {
+		line := []string{names[c.learners[0]], names[c.learners[1]]}
+		for _, p := range [][]float64{c.p, c.corrected} {
+			wins, ties, losses, least := c.count(p)
+			line = append(line, strconv.Itoa(wins), strconv.Itoa(ties), strconv.Itoa(losses), csvNumber(&least))
 		}
-		if splits == 0 {
-			continue
+		all, tests = append(all, line), tests+len(c.p)
+	}
+	if len(list) > fewLearners*(fewLearners-1)/2 {
+		t.complete, list = all, ofBest(list, len(names))
+		t.Title = r.title(it, "Wins, ties and losses of "+names[list[0].learners[0]])
+	}
+	for i, c := range list {
+		cells := []Cell{{Text: names[c.learners[0]]}, {Text: names[c.learners[1]]}}
+		for _, p := range [][]float64{c.p, c.corrected} {
+			wins, ties, losses, least := c.count(p)
+			cells = append(cells, Cell{Text: fmt.Sprintf("%d/%d/%d", wins, ties, losses), Right: true},
+				Cell{Text: pText(least), Right: true})
 		}
-		cells := []Cell{{Text: name[0]}, {Text: name[1]}}
-		for _, text := range []string{plain.String(), pText(least), strict.String(), pText(leastStrict)} {
-			cells = append(cells, Cell{Text: text, Right: true})
-		}
-		t.Rows = append(t.Rows, Row{Cells: cells, Rule: len(t.Rows) == 0})
+		t.Rows = append(t.Rows, Row{Cells: cells, Rule: i == 0})
+	}
+	of := "this table"
+	if t.complete != nil {
+		of = "the complete table"
 	}
 	t.Notes = []string{fmt.Sprintf("A win is a significantly better %s of the first learner on one dataset and r (%s, "+
-		"level %v). "+
-		"Holm: the p values are corrected for all %s of this table.", r.measure.Title, r.testName(), significance,
-		diag.Count(tested, "test"))}
-	t.Notes = append(t.Notes, noTestNote("Comparisons without a test are not counted", omitted)...)
+		"level %v). Holm: the p values are corrected for all %s of %s.", r.measure.Title, r.testName(), significance,
+		diag.Count(tests, "test"), of)}
+	t.Notes = append(t.Notes, noTestNote("Comparisons without a test are not counted", reasons)...)
 	return t
 }
 

@@ -184,15 +184,15 @@ func (r *Document) notes() []string {
 	for _, l := range e.Learners {
 		if used := r.engines[l.Name.V]; len(used) > 1 {
 			slices.Sort(used)
-			list = append(list, fmt.Sprintf("The cells of %s were computed by engines whose rounding differs: %s.", l.Name.V,
-				strings.Join(used, ", ")))
+			list = append(list, fmt.Sprintf("The cells of %s were computed by engines whose rounding differs: %s.",
+				variantName(variant{learner: &l}), strings.Join(used, ", ")))
 		}
 	}
 	list = append(list, r.divergedFacts()...)
 	list = append(list, r.findingFacts()...)
 	if n := len(r.differ); n > 0 {
 		list = append(list, fmt.Sprintf("%s computed more than once with results that are not the same, and one of them "+
-			"counts; the first: %s.", diag.CountForms(n, "cell was", "cells were"), r.differ[0]))
+			"counts; the first: %s.", diag.CountForms(n, "cell was", "cells were"), r.titled(r.differ[0])))
 	}
 	return list
 }
@@ -241,7 +241,7 @@ func (r *Document) divergedFacts() []string {
 			splits[i] = strconv.Itoa(result.Split)
 		}
 		list = append(list, fmt.Sprintf("%s %s, splits diverged: %s (%d of %d). The first: %s.",
-			divergedMark, cell.Coord.Describe(), strings.Join(splits, ", "), len(all), len(r.results[at]), all[0].Diverged))
+			divergedMark, r.titled(at).Describe(), strings.Join(splits, ", "), len(all), len(r.results[at]), all[0].Diverged))
 	}
 	return list
 }
@@ -269,7 +269,7 @@ func (r *Document) failures() []string {
 	for _, f := range r.failed {
 		text, _, _ := strings.Cut(f.Error, "\n")
 		if count[text]++; count[text] == 1 {
-			messages, first[text] = append(messages, text), f.Coord
+			messages, first[text] = append(messages, text), r.titled(f.Coord)
 		}
 	}
 	var list []string
@@ -304,6 +304,14 @@ func (v variant) name() string {
 }
 
 func (v variant) at(data string, r int) definition.Coord { return v.learner.On(data, r, v.setting) }
+
+// titled returns coordinates with the name that tables and figures show in place of the learner's.
+func (r *Document) titled(c definition.Coord) definition.Coord {
+	if l := r.Experiment.Learner(c.Learner); l != nil { // else the plan is of another file
+		c.Learner = variantName(variant{learner: l})
+	}
+	return c
+}
 
 // variants returns the learners of an item. Varied learners, which have their own figure, are omitted
 // unless the item names them or there are no others.
@@ -383,7 +391,7 @@ func (r *Document) items() []definition.Item {
 	return list
 }
 
-// fewLearners is the largest number of learners for which a report draws each split.
+// fewLearners is the largest number of learners for which a report draws each split and shows all pairs.
 const fewLearners = 8
 
 // size returns the number of planned learners, and of pairs of dataset and r.

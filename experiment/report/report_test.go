@@ -429,7 +429,7 @@ func TestFindings(t *testing.T) {
 	}
 	text := string(doc.markdown())
 	for want, n := range map[string]int{
-		"§ demipl on CRC: candidates in 2 of 3 splits: 1 set seems wrong (split ": 1,
+		"§ DEMIPL on CRC: candidates in 2 of 3 splits: 1 set seems wrong (split ": 1,
 		"; failed in 1 of 3 splits: no advice (split ":                            3,
 		"\n§ What to do. candidates: look at this bag.\n":                         1,
 		"| DEMIPL |  | – | 0.490±0.026§ |":                                        1,
@@ -437,6 +437,53 @@ func TestFindings(t *testing.T) {
 		if strings.Count(text, want) != n {
 			t.Errorf("%q is not %d times in\n%s", want, n, text)
 		}
+	}
+}
+
+// With many learners, the table of pairs has those of the best one, and a file has all of them.
+func TestPairsOfManyLearners(t *testing.T) {
+	r, err := Read(folder(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proden, demipl := r.Experiment.Learner("proden"), r.Experiment.Learner("demipl")
+	for i := range fewLearners {
+		l := *proden
+		l.Name.V += strconv.Itoa(i)
+		l.Title += strconv.Itoa(i)
+		r.Experiment.Learners = append(r.Experiment.Learners, l)
+		at := l.On("MNIST_MIPL", 1, definition.Setting{})
+		r.expected[at], r.results[at] = 3, r.results[proden.On("MNIST_MIPL", 1, definition.Setting{})]
+		r.testTrainRatios[at] = r.testTrainRatios[demipl.On("MNIST_MIPL", 1, definition.Setting{})]
+	}
+	out := t.TempDir() + "/report"
+	w, err := r.Write(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(w.Tables, func(t *Table) bool { return strings.HasPrefix(t.Title, "Wins") })
+	if i < 0 || len(w.Tables[i].Rows) != fewLearners+2 {
+		t.Fatalf("table %d of %+v", i, w.Tables)
+	}
+	for _, row := range w.Tables[i].Rows {
+		if row.Cells[0].Text != "MIPLGP" || row.Cells[1].Text == "MIPLGP" {
+			t.Errorf("row %+v", row.Cells)
+		}
+	}
+	name := fmt.Sprintf("table-%d.csv", i+1)
+	all, err := os.ReadFile(filepath.Join(out, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(all)), "\n")
+	if pairs := (fewLearners + 3) * (fewLearners + 2) / 2; len(lines) != 1+pairs ||
+		lines[0] != "learner,against,wins,ties,losses,smallest_p,holm_wins,holm_ties,holm_losses,holm_smallest_p" ||
+		!strings.HasPrefix(lines[1], "DEMIPL,MIPLGP,0,0,2,0.00018256504031643607,0,0,2,") {
+		t.Errorf("%d lines: %s\n%s", len(lines), lines[0], lines[1])
+	}
+	note := fmt.Sprintf("the file %s has all 55 pairs", name)
+	if text, err := os.ReadFile(filepath.Join(out, markdownFile)); err != nil || !strings.Contains(string(text), note) {
+		t.Errorf("%v, not %q in\n%s", err, note, text)
 	}
 }
 
@@ -586,7 +633,7 @@ func TestSeveralResults(t *testing.T) {
 	key := func(learner string) string {
 		return strings.ReplaceAll(definition.Coord{Data: "MNIST_MIPL", R: 1, Learner: learner, Split: 2}.String(), " ", "-")
 	}
-	want := `2 cells were computed more than once with results that are not the same, and one of them counts; the first: demipl on MNIST\_MIPL r=1 split 2.` + "\n"
+	want := `2 cells were computed more than once with results that are not the same, and one of them counts; the first: DEMIPL on MNIST\_MIPL r=1 split 2.` + "\n"
 	if text := note("2.jsonl", key("miplgp"), key("demipl")); text != want {
 		t.Error(text)
 	}

@@ -23,7 +23,8 @@ type Table struct {
 	Rows  []Row    `json:"rows"`
 	Notes []string `json:"notes,omitempty"`
 
-	Missing []string `json:"-"` // why it has no rows, if readers expect some
+	Missing  []string   `json:"-"` // why it has no rows, if readers expect some
+	complete [][]string // lines of a CSV file, if Rows are only those that people read
 }
 
 // Head is one entry of a heading.

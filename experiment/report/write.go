@@ -38,6 +38,9 @@ type part struct {
 	Figure *figure
 }
 
+// csvName returns the name of the file with all lines of a table.
+func (p *part) csvName() string { return fmt.Sprintf("table-%d.csv", p.Number) }
+
 // Written describes what Write wrote.
 type Written struct {
 	Files   []string `json:"files"`
@@ -64,6 +67,10 @@ func (r *Document) Write(out string) (*Written, error) {
 	for _, p := range doc.Parts {
 		if p.Table != nil {
 			w.Tables = append(w.Tables, p.Table)
+			if p.Table.complete != nil {
+				names = append(names, p.csvName())
+				contents[p.csvName()] = csvText(p.Table.complete)
+			}
 			continue
 		}
 		name := FiguresFolder + "/" + p.Figure.Name + ".svg"
@@ -114,7 +121,12 @@ func (r *Document) document() (*document, error) {
 			return
 		}
 		tables++
-		doc.Parts = append(doc.Parts, part{Number: tables, Table: t})
+		p := part{Number: tables, Table: t}
+		if t.complete != nil {
+			t.Notes = append(t.Notes, fmt.Sprintf("These are the pairs of the learner with the most wins less losses; the file "+
+				"%s has all %d pairs.", p.csvName(), len(t.complete)-1))
+		}
+		doc.Parts = append(doc.Parts, p)
 	}
 	figure := func(made []figure) {
 		for i := range made {
