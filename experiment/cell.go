@@ -109,28 +109,28 @@ func loadGrid(e *definition.Experiment, l *definition.Learner, on *definition.Da
 			}
 			cache[id] = spec
 		}
-		if labels := spec.Data.Labels.V; labels != on.Labels.Value {
-			d := e.ShowAt(name, "learner %q: data.labels of its spec is %s, but the dataset %s has candidate sets", l.Name.V,
+		if labels := spec.Data.Labels.V; labels != on.Labels.V {
+			d := e.ShowAt(name.Pos, "learner %q: data.labels of its spec is %s, but the dataset %s has candidate sets", l.Name.V,
 				labels, on.Name.V)
 			addOnce(errs, d.WithNote("write labels: %s for the dataset, or remove data.labels from the spec", labels))
 			continue
 		}
 		if len(list) > 0 && encoderOf(spec) != encoderOf(list[0].spec) {
-			addOnce(errs, e.AddSource(combination[len(combination)-1].At.Errorf("learner %q: the settings of a grid have one "+
-				"encoder: compare encoders with vary, or as learners", l.Name.V)))
+			addOnce(errs, e.ShowAt(combination[len(combination)-1].Pos, "learner %q: the settings of a grid have one "+
+				"encoder: compare encoders with vary, or as learners", l.Name.V))
 			continue
 		}
-		if why := lastFault(l, spec, e.SplitsOf(on).Validation > 0); why != "" {
-			addOnce(errs, e.AddSource(diag.Errorf(l.Last.Pos, "learner %q: %s", l.Name.V, why)))
+		if why := lastFault(l, spec, e.SplitsOf(on).Validation.V > 0); why != "" {
+			addOnce(errs, e.ShowAt(l.Last.Pos, "learner %q: %s", l.Name.V, why))
 			continue
 		}
-		c := gridPoint{Setting: definition.DescribeSettings(combination), Hash: sumOf(spec.YAML()), Last: l.Last.V, name: name,
-			set: all}
+		c := gridPoint{Setting: definition.DescribeSettings(combination), Hash: sumOf(spec.YAML()), Last: l.Last.V,
+			name: name, set: all}
 		c.use(spec)
 		if i := slices.IndexFunc(list, func(had gridPoint) bool { return had.id == c.id }); i >= 0 {
-			addOnce(errs, e.AddSource(combination[len(combination)-1].At.Errorf("learner %q: the grid has equal settings: %s "+
+			addOnce(errs, e.ShowAt(combination[len(combination)-1].Pos, "learner %q: the grid has equal settings: %s "+
 				"and %s",
-				l.Name.V, list[i].Setting, c.Setting)))
+				l.Name.V, list[i].Setting, c.Setting))
 			continue
 		}
 		list = append(list, c)
@@ -170,12 +170,12 @@ func locateErrors(e *definition.Experiment, err error, l *definition.Learner, na
 				at = i
 			}
 		}
-		shown := e.ShowAt(name, "learner %q: %s", l.Name.V, d.Text)
+		shown := e.ShowAt(name.Pos, "learner %q: %s", l.Name.V, d.Text)
 		switch {
 		case at >= 0:
-			shown = set[at].At.Errorf("learner %q: %s", l.Name.V, d.Text)
+			shown = e.ShowAt(set[at].Pos, "learner %q: %s", l.Name.V, d.Text)
 		case !d.Pos.IsZero():
-			shown = e.ShowAt(name, "learner %q: %s: %s", l.Name.V, d.Pos, d.Text)
+			shown = e.ShowAt(name.Pos, "learner %q: %s: %s", l.Name.V, d.Pos, d.Text)
 		}
 		shown.Suggestion, shown.Notes = d.Suggestion, notesAt(d.Notes, set)
 		addOnce(errs, shown)
@@ -187,7 +187,7 @@ func notesAt(notes []string, set []definition.Setting) []string {
 	notes = slices.Clone(notes)
 	for i := range notes {
 		for _, s := range set {
-			notes[i] = strings.ReplaceAll(notes[i], "--set "+s.String(), fmt.Sprintf("%s: %s: %s", s.At.Pos(), s.Key, s.Value))
+			notes[i] = strings.ReplaceAll(notes[i], "--set "+s.String(), fmt.Sprintf("%s: %s: %s", s.Pos, s.Key, s.Value))
 		}
 	}
 	return notes

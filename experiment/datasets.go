@@ -175,14 +175,14 @@ func draw(s *definition.Synth, r int, folder bagfile.Folder) (*data.Dataset, err
 
 // poolSplit returns split i of a dataset that was generated from pools.
 func poolSplit(s definition.Splits, i int, set *data.Dataset, o data.SplitSettings) (*data.Split, error) {
-	o.Seed = uint64(s.Seed)
+	o.Seed = uint64(s.Seed.V)
 	list, err := generate.SplitPools(set.Bags(), set.Classes, s.Pools, i, o)
 	if err != nil {
 		return nil, err
 	}
 	if len(list) < i {
 		return nil, fmt.Errorf("%d pools have only %d different splits with a share of %g training bags; reduce splits.count",
-			s.Pools, len(list), s.Train)
+			s.Pools, len(list), s.Train.V)
 	}
 	return list[i-1], nil
 }
@@ -195,10 +195,10 @@ func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.D
 		return nil, e.AddSource(diag.Errorf(s.Group.Pos, "%v", err))
 	}
 	if s.Index.V == "" {
-		o := data.SplitSettings{Train: s.Train, Stratify: s.Stratify, Seed: uint64(s.Seed + i - 1), Validation: s.Validation,
-			Groups: data.KeepTogether(groups, set.SameFile), Classes: set.AllClassNames()}
-		if s.Folds > 0 {
-			o.Folds, o.Fold, o.Seed = s.Folds, (i-1)%s.Folds+1, uint64(s.Seed+(i-1)/s.Folds)
+		o := data.SplitSettings{Train: s.Train.V, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V + i - 1),
+			Validation: s.Validation.V, Groups: data.KeepTogether(groups, set.SameFile), Classes: set.AllClassNames()}
+		if s.Folds.V > 0 {
+			o.Folds, o.Fold, o.Seed = s.Folds.V, (i-1)%s.Folds.V+1, uint64(s.Seed.V+(i-1)/s.Folds.V)
 		}
 		if s.Pools > 0 {
 			return poolSplit(s, i, set, o)
@@ -278,7 +278,7 @@ func dataErrorAt(e *definition.Experiment, at schema.Str, f SetFacts, err error)
 	if !one.Pos.IsZero() {
 		text = one.Pos.String() + ": " + text
 	}
-	shown := e.ShowAt(at, "%s: %s", f.title(), text)
+	shown := e.ShowAt(at.Pos, "%s: %s", f.title(), text)
 	shown.Suggestion, shown.Notes = one.Suggestion, one.Notes
 	return &runs.DataError{Err: shown}
 }

@@ -215,8 +215,8 @@ func (r *runner) trainCells(ctx context.Context, w *computation) {
 		}
 		t, err := r.trial(g, c, "chosen", c.grid[chosen].spec, sets[i], splits[i])
 		if w.errs[i] = err; err == nil {
-			t.Snapshots = append([]int{}, r.e.Snapshots...)
-			t.OnlySnapshots, t.LastEpochs = !r.e.KeepModels, c.grid[chosen].Last
+			t.Snapshots = append([]int{}, r.e.Attention.Epochs...)
+			t.OnlySnapshots, t.LastEpochs = !r.e.KeepModels(), c.grid[chosen].Last
 			final = append(final, training{cell: i, trial: t})
 		}
 	}
@@ -372,7 +372,7 @@ func (r *runner) fillResult(ctx context.Context, c *Cell, t *training, result *R
 	if err != nil {
 		return err
 	}
-	if r.e.KeepModels {
+	if r.e.KeepModels() {
 		result.Environment, err = r.writeModel(ctx, c, t, place)
 	} else {
 		result.Environment, err = r.measureModel(ctx, t, place)
@@ -390,8 +390,8 @@ func (r *runner) fillResult(ctx context.Context, c *Cell, t *training, result *R
 	}
 	result.Engine, result.Diverged = report.Engine, report.Diverged
 	result.TrainBags, result.TestBags = report.TrainBags, report.TestBags
-	if r.e.Snapshots != nil {
-		result.Attention = histograms(report.Attention, r.e.Snapshots)
+	if r.e.Attention.Epochs != nil {
+		result.Attention = histograms(report.Attention, r.e.Attention.Epochs)
 	}
 	return nil
 }

@@ -86,14 +86,14 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Splits.Count != 10 || e.Splits.Train != 0.7 || e.Splits.Seed != 1 || e.Choose.Holdout != 0.2 {
+	if e.Splits.Count.V != 10 || e.Splits.Train.V != 0.7 || e.Splits.Seed.V != 1 || e.Choose.Holdout != 0.2 {
 		t.Errorf("defaults: %+v, %+v", e.Splits, e.Choose)
 	}
 	if a, b, c := e.Data[0].R, e.Data[1].R, e.Data[2].R; len(a) != 2 || a[1] != 3 || len(b) != 1 || b[0] != 1 ||
 		len(c) != 1 || c[0] != definition.Stored {
 		t.Errorf("r: %v %v %v", a, b, c)
 	}
-	if s := e.SplitsOf(&e.Data[1]); s.Count != 2 || s.Index.V != "b{split}.mat" {
+	if s := e.SplitsOf(&e.Data[1]); s.Count.V != 2 || s.Index.V != "b{split}.mat" {
 		t.Errorf("splits of B: %+v", s)
 	}
 	a, b := e.Learner("a"), e.Learner("b")
@@ -123,8 +123,8 @@ func TestRead(t *testing.T) {
 		a.Grid))[1]); got != "train.lr=0.1, train.momentum=0.9" {
 		t.Errorf("second setting: %s", got)
 	}
-	if v := b.Variants(); len(v) != 2 || v[1].String() != "loss.attention=0.2" || !b.Only.Has("B", 2) ||
-		b.Only.Has("C", 2) || b.Only.Has("A", 3) {
+	if v := b.Variants(); len(v) != 2 || v[1].String() != "loss.attention=0.2" || !b.Has("B", 2) ||
+		b.Has("C", 2) || b.Has("A", 3) {
 		t.Errorf("variants %v", v)
 	}
 	loaded, err := loadSpecs(e)

@@ -85,7 +85,7 @@ func loadSpecs(e *definition.Experiment) (map[definition.Coord][]gridPoint, erro
 		for _, r := range d.R {
 			for i := range e.Learners {
 				l := &e.Learners[i]
-				if !l.Only.Has(d.Name.V, r) {
+				if !l.Has(d.Name.V, r) {
 					continue
 				}
 				for _, v := range l.Variants() {
@@ -105,7 +105,7 @@ func loadSpecs(e *definition.Experiment) (map[definition.Coord][]gridPoint, erro
 // checkValidation reports specs that need validation bags if the experiment draws none.
 func checkValidation(e *definition.Experiment, l *definition.Learner, s definition.Splits, list []gridPoint,
 	errs *diag.List) {
-	if s.Validation > 0 || s.Index.V != "" {
+	if s.Validation.V > 0 || s.Index.V != "" {
 		return
 	}
 	for _, c := range list {
@@ -147,9 +147,9 @@ func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]gridPoin
 			case !twin:
 				first[id] = l.On("", 0, v)
 			case l.Vary != nil:
-				errs.Add(e.AddSource(v.At.Errorf("learner %q: %s and %s are equal settings", l.Name.V, had.Variant, v)))
+				errs.Add(e.ShowAt(v.Pos, "learner %q: %s and %s are equal settings", l.Name.V, had.Variant, v))
 			default:
-				d := e.ShowAt(l.Name, "learners %q and %q have equal settings: their results would be the same", had.Learner,
+				d := e.ShowAt(l.Name.Pos, "learners %q and %q have equal settings: their results would be the same", had.Learner,
 					l.Name.V)
 				errs.Add(d.WithNote("remove one of them, or make them different with set:"))
 			}
@@ -173,7 +173,7 @@ func planCells(e *definition.Experiment, loaded map[definition.Coord][]gridPoint
 				return nil, dataError(e, d, r, err)
 			}
 			for _, encoder := range encodersOn(e, loaded, sel, d, r) {
-				in := &sharedDataset{path: path, labels: d.Labels.Value, folder: folder, splits: e.SplitsOf(d), encoder: encoder,
+				in := &sharedDataset{path: path, labels: d.Labels.V, folder: folder, splits: e.SplitsOf(d), encoder: encoder,
 					facts: SetFacts{Name: d.Name.V, R: r, Domain: d.Domain, Source: source}}
 				if err := p.addInput(loaded, sel, d, in); err != nil {
 					return nil, err
@@ -197,7 +197,7 @@ func encodersOn(e *definition.Experiment, loaded map[definition.Coord][]gridPoin
 	known := map[string]bool{}
 	for i := range e.Learners {
 		l := &e.Learners[i]
-		if !sel.hasLearner(l.Name.V) || !l.Only.Has(d.Name.V, r) {
+		if !sel.hasLearner(l.Name.V) || !l.Has(d.Name.V, r) {
 			continue
 		}
 		for _, v := range l.Variants() {
@@ -240,7 +240,7 @@ func (p *Plan) addCells(loaded map[definition.Coord][]gridPoint, sel Selection, 
 	in *sharedDataset, set *data.Dataset) error {
 	e := p.experiment
 	if sel.Splits > 0 {
-		in.splits.Count = min(in.splits.Count, sel.Splits)
+		in.splits.Count.V = min(in.splits.Count.V, sel.Splits)
 	}
 	splits, err := splitList(e, d, in, set)
 	if err != nil {
@@ -249,12 +249,12 @@ func (p *Plan) addCells(loaded map[definition.Coord][]gridPoint, sel Selection, 
 	p.Sets[len(p.Sets)-1].Warnings = in.facts.Warnings
 	validated := slices.ContainsFunc(splits, func(s *data.Split) bool { return len(s.Validation) > 0 })
 	var errs diag.List
-	if validated && e.Snapshots != nil {
-		errs.Add(e.ShowAt(in.splits.Index, "%s: %s", in.facts.title(), definition.NoSnapshots))
+	if validated && e.Attention.Epochs != nil {
+		errs.Add(e.ShowAt(in.splits.Index.Pos, "%s: %s", in.facts.title(), definition.NoSnapshots))
 	}
 	for i := range e.Learners {
 		l := &e.Learners[i]
-		if !sel.hasLearner(l.Name.V) || !l.Only.Has(d.Name.V, in.facts.R) {
+		if !sel.hasLearner(l.Name.V) || !l.Has(d.Name.V, in.facts.R) {
 			continue
 		}
 		for _, v := range l.Variants() {
@@ -279,7 +279,7 @@ func (p *Plan) addCells(loaded map[definition.Coord][]gridPoint, sel Selection, 
 			for n, drawn := range splits {
 				c.Split, c.SplitHash = n+1, drawn.Hash()
 				var err error
-				if c.Key, err = key(c.grid, e.Choose, e.Snapshots, in.facts.Hash, c.SplitHash); err != nil {
+				if c.Key, err = key(c.grid, e.Choose, e.Attention.Epochs, in.facts.Hash, c.SplitHash); err != nil {
 					return err
 				}
 				p.Cells = append(p.Cells, c)
@@ -296,7 +296,7 @@ func (p *Plan) addCells(loaded map[definition.Coord][]gridPoint, sel Selection, 
 // count twice in means and deviations.
 func splitList(e *definition.Experiment, d *definition.DataSet, in *sharedDataset, set *data.Dataset) ([]*data.Split,
 	error) {
-	list, first := make([]*data.Split, in.splits.Count), map[string]int{}
+	list, first := make([]*data.Split, in.splits.Count.V), map[string]int{}
 	for i := range list {
 		drawn, err := makeSplit(e, in.splits, i+1, set, in.folder)
 		if err != nil {
@@ -434,7 +434,7 @@ func (p *Plan) merge(dir string, loaded map[definition.Coord][]gridPoint) error 
 			if c.Data != old.Name || c.R != old.R || present[c.Coord] || changed[datasetOf(&c)] {
 				continue
 			}
-			now, err := key(loaded[c.AllSplits()], p.experiment.Choose, p.experiment.Snapshots, old.Hash, c.SplitHash)
+			now, err := key(loaded[c.AllSplits()], p.experiment.Choose, p.experiment.Attention.Epochs, old.Hash, c.SplitHash)
 			if err != nil {
 				return err
 			}

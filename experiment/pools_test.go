@@ -30,7 +30,7 @@ splits: {count: 3, train: 0.6}
 		t.Fatal(err)
 	}
 	in := &sharedDataset{splits: e.SplitsOf(d)}
-	dealt := stagedSet{Train: in.splits.Train, Seed: in.splits.Seed, Pools: in.splits.Pools}
+	dealt := stagedSet{Splits: in.splits}
 	seen := map[string]bool{}
 	for i := range 3 {
 		split, err := makeSplit(e, in.splits, i+1, set, folder)

@@ -52,7 +52,7 @@ func measured(t *testing.T, e *definition.Experiment, path string,
 		case seen[l.Coord]:
 			t.Errorf("%s:%d: %+v is given twice", path, n, l.Coord)
 		case !slices.ContainsFunc(e.Data, func(d definition.DataSet) bool { return d.Name.V == l.Data }) ||
-			e.Learner(l.Learner) == nil || l.Split < 1 || l.Split > e.Splits.Count || !hasR(e, l.Coord):
+			e.Learner(l.Learner) == nil || l.Split < 1 || l.Split > e.Splits.Count.V || !hasR(e, l.Coord):
 			t.Errorf("%s:%d: %+v is not a cell of %s", path, n, l.Coord, e.Name.V)
 		case l.Accuracy <= 0 || l.Accuracy > 1:
 			t.Errorf("%s:%d: accuracy %v", path, n, l.Accuracy)
@@ -283,7 +283,7 @@ func methodsTables(t *testing.T) map[string]string {
 			for _, r := range d.R {
 				cells := found[[2]string{fmt.Sprint(d.Name.V, " ", r), e.Learners[i].Name.V}]
 				any = any || len(cells) > 0
-				row += methodsEntry(cells, e.Splits.Count)
+				row += methodsEntry(cells, e.Splits.Count.V)
 			}
 			if any {
 				rows += fmt.Sprintf("| %s | `%s` |%s\n", e.Learners[i].Title, e.Learners[i].Spec.V, row)

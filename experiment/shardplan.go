@@ -107,7 +107,7 @@ func PlanShards(e *definition.Experiment, o Work, d Sharding) (*ShardPlan, error
 // checkShardModels returns an error if models are kept that contain an encoder: shards have only
 // features, and not the images on which such a model is checked.
 func checkShardModels(e *definition.Experiment) error {
-	if !e.KeepModels {
+	if !e.KeepModels() {
 		return nil
 	}
 	loaded, err := loadSpecs(e)
@@ -121,7 +121,7 @@ func checkShardModels(e *definition.Experiment) error {
 				list[0].spec.Data.Encoder.Export.V != language.ExportJoined {
 				continue
 			}
-			addOnce(&errs, e.ShowAt(list[0].name, "learner %q: shards cannot write models that contain an encoder, because "+
+			addOnce(&errs, e.ShowAt(list[0].name.Pos, "learner %q: shards cannot write models that contain an encoder, because "+
 				"they have no images", at.Learner).
 				WithNote("set: {data.encoder.export: model} writes models of features; or leave out keep: models"))
 		}

@@ -45,7 +45,7 @@ func TestShippedExperimentsCompile(t *testing.T) {
 			for i := range e.Learners {
 				l := &e.Learners[i]
 				for _, r := range d.R {
-					if !l.Only.Has(d.Name.V, r) {
+					if !l.Has(d.Name.V, r) {
 						continue
 					}
 					for _, v := range l.Variants() {

@@ -21,7 +21,6 @@ import (
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/runs"
 )
 
@@ -34,17 +33,10 @@ type staged struct {
 // stagedSet is a dataset of cells in shards.
 type stagedSet struct {
 	SetFacts
-	File     string  `json:"file"`             // slash-separated, relative to the folder
-	Labels   string  `json:"labels,omitempty"` // data.labels of the specs
-	Train    float64 `json:"train,omitempty"`
-	Stratify bool    `json:"stratify,omitempty"`
-	Seed     int     `json:"seed,omitempty"`
-	Pools    int     `json:"pools,omitempty"`
-	Folds    int     `json:"folds,omitempty"`
-	// Validation is the share of validation bags of a random split.
-	Validation float64 `json:"validation,omitempty"`
-	Group      string  `json:"group,omitempty"` // name of the groups of bags that stay in one part
-	Index      string  `json:"index,omitempty"` // instead of a random split; {split} is the number of the split
+	File   string `json:"file"`             // slash-separated, relative to the folder
+	Labels string `json:"labels,omitempty"` // data.labels of the specs
+	// Splits are those of the experiment, with the index file in the folder.
+	Splits definition.Splits `json:"splits"`
 	// Files are the copies of the files of a table of bags, by their names in the table.
 	Files map[string]string `json:"files,omitempty"`
 	// Features describes the file if it contains features that an encoder computed.
@@ -104,9 +96,7 @@ func (d *ShardPlan) stageSpecs(dir string, at definition.Coord, c *Cell) error {
 func (c *gridPoint) path(dir string) string { return filepath.Join(dir, SpecsFolder, c.Hash+".yaml") }
 
 func (d *ShardPlan) stageSet(dir string, in *sharedDataset, e *definition.Experiment) error {
-	set := stagedSet{SetFacts: in.facts, Labels: in.labels, Train: in.splits.Train, Stratify: in.splits.Stratify,
-		Seed: in.splits.Seed, Pools: in.splits.Pools,
-		Folds: in.splits.Folds, Validation: in.splits.Validation, Group: in.splits.Group.V}
+	set := stagedSet{SetFacts: in.facts, Labels: in.labels, Splits: in.splits}
 	name := diag.FileName(in.facts.title())
 	path := filepath.Join(DataFolder, name+"-"+in.facts.Hash[:8]+rawfile.Extension(in.path))
 	rel, err := filepath.Rel(filepath.Join(dir, DataFolder), in.path)
@@ -125,12 +115,11 @@ func (d *ShardPlan) stageSet(dir string, in *sharedDataset, e *definition.Experi
 		return err
 	}
 	if index := in.splits.Index; index.V != "" {
-		set.Train, set.Seed = 0, 0
 		files := 1
-		set.Index = DataFolder + "/" + name + "-splits" + rawfile.Extension(index.V)
+		set.Splits.Index.V = DataFolder + "/" + name + "-splits" + rawfile.Extension(index.V)
 		if strings.Contains(index.V, definition.SplitPlaceholder) {
-			files = in.splits.Count
-			set.Index = DataFolder + "/" + name + "-split-" + definition.SplitPlaceholder + rawfile.Extension(index.V)
+			files = in.splits.Count.V
+			set.Splits.Index.V = DataFolder + "/" + name + "-split-" + definition.SplitPlaceholder + rawfile.Extension(index.V)
 		}
 		for i := range files {
 			number := strconv.Itoa(i + 1)
@@ -139,7 +128,7 @@ func (d *ShardPlan) stageSet(dir string, in *sharedDataset, e *definition.Experi
 			if err != nil {
 				return err
 			}
-			if err := stageFile(filepath.Join(dir, strings.ReplaceAll(set.Index, definition.SplitPlaceholder, number)),
+			if err := stageFile(filepath.Join(dir, strings.ReplaceAll(set.Splits.Index.V, definition.SplitPlaceholder, number)),
 				from); err != nil {
 				return err
 			}
@@ -287,16 +276,13 @@ func checkUnchanged(path, hash string) error {
 // dataset returns the dataset without opening it.
 func (s *stagedSet) dataset(o Work) *sharedDataset {
 	in := &sharedDataset{facts: s.SetFacts, features: s.Features, path: filepath.Join(o.Dir, filepath.FromSlash(s.File)),
-		labels: s.Labels, folder: o.Data}
+		labels: s.Labels, folder: o.Data, splits: s.Splits}
 	in.folder.Copies = map[string]string{}
 	for name, path := range s.Files {
 		in.folder.Copies[name] = filepath.Join(o.Dir, filepath.FromSlash(path))
 	}
-	in.splits = definition.Splits{Train: s.Train, Stratify: s.Stratify, Seed: s.Seed, Pools: s.Pools, Folds: s.Folds,
-		Validation: s.Validation,
-		Group:      schema.Str{V: s.Group}}
-	if s.Index != "" {
-		in.splits.Index = schema.Str{V: filepath.Join(o.Dir, filepath.FromSlash(s.Index))}
+	if index := &in.splits.Index; index.V != "" {
+		index.V = filepath.Join(o.Dir, filepath.FromSlash(index.V))
 	}
 	return in
 }

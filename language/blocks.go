@@ -78,12 +78,12 @@ var Blocks = []Kind{
 	{Name: "attention", Role: RoleAttention, Results: []string{"s", "loga", "a"},
 		Doc: "Attention scores `a` = sigmoid(`s`) of the instances (Eq. 2); `loga` is their logarithm.",
 		args: []schema.Row{
-			{Name: "kind", Type: schema.Text, Default: "disambiguation", Main: true, Choices: []string{"disambiguation"},
+			{Name: "kind", Default: "disambiguation", Main: true, Choices: []string{"disambiguation"},
 				Doc: "The gated attention of DEMIPL."},
-			{Name: "gates", Type: schema.Text, Default: "separate", Choices: []string{"separate", "shared"},
+			{Name: "gates", Default: "separate", Choices: []string{"separate", "shared"},
 				Doc: "`separate`: tanh and sigmoid have different weights (Eq. 2). `shared`: the same weights (program of " +
 					"DEMIPL's authors)."},
-			{Name: "scorer", Type: schema.Text, Default: "linear", Choices: []string{"linear", "mlp"},
+			{Name: "scorer", Default: "linear", Choices: []string{"linear", "mlp"},
 				Doc: "`linear`: the vector W without bias (Eq. 2). `mlp`: dense, ReLU, dense (program of DEMIPL's authors)."},
 			{Name: "hidden", Type: schema.Whole, Default: "128", In: schema.Closed(1, schema.MaxSize),
 				Doc: "Width of the hidden layer of `scorer: mlp`."},
@@ -92,14 +92,14 @@ var Blocks = []Kind{
 		}},
 	{Name: "pool", Role: RolePool, Results: []string{"z"}, Doc: "Aggregates the instances of each bag to one vector `z`.",
 		args: []schema.Row{
-			{Name: "kind", Type: schema.Text, Required: true, Main: true, Choices: []string{"attention", "mean", "max",
+			{Name: "kind", Required: true, Main: true, Choices: []string{"attention", "mean", "max",
 				"maxmin"},
 				Doc: "`attention`: mean weighted by the attention scores (Eq. 3). `maxmin`: maxima and minima, concatenated."},
 		}},
 	{Name: "classifier", Role: RoleClassifier, Results: []string{"logits", "logp", "p"},
 		Doc: "Dense layer from `z` to the classes (`logits`), then the link: probabilities `p` and their logarithm `logp`.",
 		args: []schema.Row{
-			{Name: "link", Type: schema.Text, Default: "softmax", Main: true, Choices: []string{"softmax", "bounded_sigmoid",
+			{Name: "link", Default: "softmax", Main: true, Choices: []string{"softmax", "bounded_sigmoid",
 				sigmoidLink},
 				Doc: "`bounded_sigmoid`: sigmoid, clamped to [epsilon, 1 - epsilon] in training, then softmax (program of " +
 					"DEMIPL's authors). `sigmoid`: the probability of each class by itself; the default and only choice with " +
@@ -122,7 +122,7 @@ var lossKinds = []Kind{
 			Doc: "Factor of the term, lambda_a of Eq. 8."}}},
 	{Name: "equation", Doc: "A custom term.",
 		args: []schema.Row{
-			{Name: "name", Type: schema.Text, Required: true, Doc: "Name of the term in reports."},
+			{Name: "name", Required: true, Doc: "Name of the term in reports."},
 			{Name: "value", Type: schema.Expression, Required: true, Doc: "Equation whose value is a single number."},
 			{Name: "weight", Type: schema.Real, Default: "1", In: schema.AtLeast(0), Doc: "Factor of the term."},
 		}},

@@ -26,7 +26,7 @@ var classWeightRow = schema.Row{Type: schema.Real, In: schema.Above(0)}
 
 var classWeightsType = schema.CustomType{
 	Noun:   "a list of numbers, one for each class, or balanced",
-	Schema: map[string]any{"anyOf": []any{map[string]any{"const": balancedWord}, schema.ListOf(classWeightRow.Schema())}},
+	Schema: schema.Object{"anyOf": []any{schema.Object{"const": balancedWord}, schema.ListOf(classWeightRow.Schema())}},
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		value := to.(*schema.Value[ClassWeights])
 		value.Pos = n.Pos()
@@ -44,8 +44,8 @@ var classWeightsType = schema.CustomType{
 			}
 		}
 	},
-	Write: func(of any) *yaml.Node {
-		w := of.(*Spec).Train.ClassWeights.V
+	Write: func(from any) *yaml.Node {
+		w := from.(*schema.Value[ClassWeights]).V
 		if w.Balanced {
 			return schema.TextNode(balancedWord)
 		}

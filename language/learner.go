@@ -27,7 +27,7 @@ var learnerKinds = []Kind{
 	{Name: "pl-aggd", Doc: "Adaptive graph guided disambiguation (PL-AGGD, KDD 2019) on one vector per bag: alternates " +
 		"a neighbour graph and labelling confidences, then fits kernel ridge regression.",
 		args: []schema.Row{
-			{Name: "vector", Type: schema.Text, Default: "mean", Choices: []string{"mean", "maxmin"},
+			{Name: "vector", Default: "mean", Choices: []string{"mean", "maxmin"},
 				Doc: "Vector of a bag: the mean of its instances, or their maxima and minima, concatenated."},
 			{Name: "neighbours", Type: schema.Whole, Default: "10", In: schema.Closed(1, 10000),
 				Doc: "Number of neighbours of each training vector in the graph, or all others if there are fewer."},
@@ -52,12 +52,12 @@ var learnerKinds = []Kind{
 				Doc: "Learning rate of the first step; it follows a cosine to 0."},
 			{Name: "epsilon", Type: schema.Real, Default: "0.0001", In: schema.Above(0),
 				Doc: "Number added to each confidence to obtain a Dirichlet parameter."},
-			{Name: "confidences", Type: schema.Text, Default: "prior", Choices: []string{"prior", "posterior"},
+			{Name: "confidences", Default: "prior", Choices: []string{"prior", "posterior"},
 				Doc: "Source of updated confidences. Leave it at `prior`, as in the program of MIPLGP's authors; with " +
 					"`posterior`, nearly all instances tend to become negative."},
 			{Name: "samples", Type: schema.Whole, Default: "512", In: schema.Closed(1, 1000000),
 				Doc: "Number of posterior draws for sampled predictions; the exported model uses mean and variance instead."},
-			{Name: "solver", Type: schema.Text, Default: "auto", Choices: []string{"auto", "exact", "cg", "inducing"},
+			{Name: "solver", Default: "auto", Choices: []string{"auto", "exact", "cg", "inducing"},
 				Doc: "`exact`: Cholesky. `cg`: conjugate gradients with all instances. `inducing`: inducing points. `auto`: " +
 					"`exact` up to 1,500 instances, `cg` up to 20,000, else `inducing`."},
 			{Name: "inducing", Type: schema.Whole, Default: "1000", In: schema.Closed(1, 20000),
@@ -106,14 +106,14 @@ func (s *Spec) learnerDefaults() {
 }
 
 // kindRow describes learner.kind in messages and in the schema.
-var kindRow = schema.Row{Name: "kind", Type: schema.Text, Required: true, Doc: "Kind of the learner."}
+var kindRow = schema.Row{Name: "kind", Required: true, Doc: "Kind of the learner."}
 
-var learnerType = schema.CustomType{Noun: "a map", Schema: learnerSchema, Read: readLearner, Write: writeLearner}
+var learnerType = schema.CustomType{Noun: "a map", Schema: learnerSchema(), Read: readLearner, Write: writeLearner}
 
 // readLearner decodes learner: {kind: word, arguments}, or a word.
 func readLearner(r *schema.Reader, _ string, key, n *schema.Node, to any) {
 	l := &Learner{Pos: key.Pos()}
-	to.(*Spec).Learner = l
+	*to.(**Learner) = l
 	word, args := n, (*schema.Node)(nil)
 	switch {
 	case n.IsMap():
@@ -196,8 +196,8 @@ func (c *checker) resolveLearner() {
 }
 
 // writeLearner writes the section with all arguments.
-func writeLearner(of any) *yaml.Node {
-	l, m := of.(*Spec).Learner, schema.MapNode(0)
+func writeLearner(from any) *yaml.Node {
+	l, m := *from.(**Learner), schema.MapNode(0)
 	schema.Put(m, kindRow.Name, schema.TextNode(l.Kind.V))
 	for _, row := range schema.Find(learnerKinds, l.Kind.V).args {
 		schema.Put(m, row.Name, schema.ValueNode(l.Args[row.Name].V))
@@ -206,14 +206,14 @@ func writeLearner(of any) *yaml.Node {
 }
 
 // learnerSchema allows a plain word or the arguments of one of the kinds.
-func learnerSchema() *schema.Object {
-	forms := []*schema.Object{schema.NewObject("type", "string", "enum", schema.Words(learnerKinds))}
-	for i := range learnerKinds {
-		k := &learnerKinds[i]
-		word := schema.NewObject("type", "string", "enum", []string{k.Name}, "description", schema.Plain(kindRow.Doc))
-		form := schema.SectionSchema(k.args, schema.Member{Key: kindRow.Name, Value: word})
-		form.Set("description", schema.Plain(k.Doc))
+func learnerSchema() schema.Object {
+	forms := []schema.Object{{"type": "string", "enum": schema.Words(learnerKinds)}}
+	for _, k := range learnerKinds {
+		kind := kindRow
+		kind.Required, kind.Choices = false, []string{k.Name}
+		form := schema.SectionSchema(append([]schema.Row{kind}, k.args...))
+		form["description"] = schema.Plain(k.Doc)
 		forms = append(forms, form)
 	}
-	return schema.NewObject("anyOf", forms)
+	return schema.Object{"anyOf": forms}
 }

@@ -38,14 +38,10 @@ func entryArguments(word string) []schema.Row {
 }
 
 // schemaDefs are the shared definitions of the JSON Schema.
-func schemaDefs() *schema.Object {
+func schemaDefs() schema.Object {
 	describe := func(k Kind) (word, doc string, args []schema.Row) { return k.Name, schema.Plain(k.Doc), k.args }
-	return schema.NewObject(
-		"block", schema.EntrySchema(Blocks, describe),
-		"loss", schema.EntrySchema(lossKinds, describe),
-		"param", schema.PartialSchema(paramRows),
-		"function", schema.PartialSchema(functionRows),
-	)
+	return schema.Object{"block": schema.EntrySchema(Blocks, describe), "loss": schema.EntrySchema(lossKinds, describe),
+		"param": schema.PartialSchema(paramRows), "function": schema.PartialSchema(functionRows)}
 }
 
 // TrainedNames returns the shipped specs with a model that package compile accepts: all except

@@ -14,20 +14,20 @@ import (
 
 var blocksType = schema.CustomType{
 	Noun:   "a list of blocks",
-	Schema: func() *schema.Object { return schema.ListOf(schema.Ref("block")) },
+	Schema: schema.ListOf(schema.Ref("block")),
 	Read:   readBlocks,
-	Write: func(of any) *yaml.Node {
-		return schema.ListNode(0, of.(*Spec).Model.Blocks, func(b Block) *yaml.Node {
+	Write: func(from any) *yaml.Node {
+		return schema.ListNode(0, *from.(*[]Block), func(b Block) *yaml.Node {
 			return schema.EntryNode(b.Kind.V, schema.Find(Blocks, b.Kind.V).args, b.Args)
 		})
 	},
 }
 
 func readBlocks(r *schema.Reader, path string, _, n *schema.Node, to any) {
-	s := to.(*Spec)
+	list := to.(*[]Block)
 	for _, item := range r.List(n, path, "blocks") {
 		// A block with an error keeps its place, without its kind or its arguments.
-		s.Model.Blocks = append(s.Model.Blocks, readBlock(r, item))
+		*list = append(*list, readBlock(r, item))
 	}
 }
 
@@ -55,14 +55,10 @@ func readBlock(r *schema.Reader, item *schema.Node) Block {
 }
 
 var lossType = schema.CustomType{
-	Noun: "a list of loss terms",
-	Schema: func() *schema.Object {
-		list := schema.ListOf(schema.Ref("loss"))
-		list.Set("minItems", 1)
-		return list
-	},
-	Read:  readLosses,
-	Write: func(of any) *yaml.Node { return schema.ListNode(0, of.(*Spec).Loss, lossNode) },
+	Noun:   "a list of loss terms",
+	Schema: schema.Object{"type": "array", "items": schema.Ref("loss"), "minItems": 1},
+	Read:   readLosses,
+	Write:  func(from any) *yaml.Node { return schema.ListNode(0, *from.(*[]Loss), lossNode) },
 }
 
 func lossNode(l Loss) *yaml.Node {
@@ -76,8 +72,8 @@ func lossNode(l Loss) *yaml.Node {
 }
 
 func readLosses(r *schema.Reader, path string, _, n *schema.Node, to any) {
-	s := to.(*Spec)
-	s.Loss = nil
+	list := to.(*[]Loss)
+	*list = nil
 	items := r.List(n, path, "loss terms")
 	if n.IsList() && len(items) == 0 {
 		r.AddFault(n.Errorf("the loss needs at least one term").WithNote("known: %s", strings.Join(schema.Words(lossKinds),
@@ -85,7 +81,7 @@ func readLosses(r *schema.Reader, path string, _, n *schema.Node, to any) {
 	}
 	for _, item := range items {
 		if l, ok := readLoss(r, item); ok {
-			s.Loss = append(s.Loss, l)
+			*list = append(*list, l)
 		}
 	}
 }
@@ -123,19 +119,19 @@ func readLoss(r *schema.Reader, item *schema.Node) (l Loss, ok bool) {
 }
 
 // namesType describes a key whose value is a map from names to values, such as params. Messages
-// call a name by the noun what. list returns the field of the spec with the values.
-func namesType[T any](what string, style yaml.Style, list func(*Spec) *[]T, value func() *schema.Object,
+// call a name by the noun what.
+func namesType[T any](what string, style yaml.Style, value schema.Object,
 	read func(r *schema.Reader, name schema.Str, path string, key, value *schema.Node) T, write func(T) (string,
 		*yaml.Node)) schema.CustomType {
 	return schema.CustomType{
 		Noun:   "a map",
-		Schema: func() *schema.Object { return schema.MapSchema(value()) },
+		Schema: schema.MapSchema(value),
 		Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
-			readNames(r, what, path, n, list(to.(*Spec)), read)
+			readNames(r, what, path, n, to.(*[]T), read)
 		},
-		Write: func(of any) *yaml.Node {
+		Write: func(from any) *yaml.Node {
 			m := schema.MapNode(style)
-			for _, entry := range *list(of.(*Spec)) {
+			for _, entry := range *from.(*[]T) {
 				name, value := write(entry)
 				schema.Put(m, name, value)
 			}
@@ -159,7 +155,7 @@ func readNames[T any](r *schema.Reader, what, path string, n *schema.Node, entri
 
 var sizeRow = schema.Row{Type: schema.Whole, In: schema.Closed(1, schema.MaxSize)}
 
-var sizesType = namesType("a size", yaml.FlowStyle, func(s *Spec) *[]Size { return &s.Model.Sizes }, sizeRow.Schema,
+var sizesType = namesType("a size", yaml.FlowStyle, sizeRow.Schema(),
 	func(r *schema.Reader, name schema.Str, path string, _, n *schema.Node) Size {
 		s := Size{Name: name}
 		a, _ := r.Value(&sizeRow, path, n)
@@ -170,10 +166,8 @@ var sizesType = namesType("a size", yaml.FlowStyle, func(s *Spec) *[]Size { retu
 
 var numberRow = schema.Row{Type: schema.Real}
 
-var numbersType = namesType("a number", yaml.FlowStyle, func(s *Spec) *[]Number { return &s.Model.Numbers },
-	func() *schema.Object {
-		return schema.NewObject("anyOf", []*schema.Object{numberRow.Schema(), schema.ListOf(numberRow.Schema())})
-	},
+var numbersType = namesType("a number", yaml.FlowStyle,
+	schema.Object{"anyOf": []schema.Object{numberRow.Schema(), schema.ListOf(numberRow.Schema())}},
 	readNumber, func(n Number) (string, *yaml.Node) { return n.Name.V, literalNode(n.V.V) })
 
 func readNumber(r *schema.Reader, name schema.Str, path string, _, n *schema.Node) Number {
@@ -203,10 +197,8 @@ func literalNode(l Literal) *yaml.Node {
 	return schema.FloatNode(l.Values[0])
 }
 
-var paramsType = namesType("a parameter", 0, func(s *Spec) *[]Param { return &s.Model.Params },
-	func() *schema.Object {
-		return schema.NewObject("oneOf", []*schema.Object{schema.Ref("param"), schema.ListOf(schema.SizeSchema())})
-	},
+var paramsType = namesType("a parameter", 0,
+	schema.Object{"oneOf": []schema.Object{schema.Ref("param"), schema.ListOf(schema.SizeSchema)}},
 	readParam, func(p Param) (string, *yaml.Node) { return p.Name.V, paramNode(p) })
 
 func readParam(r *schema.Reader, name schema.Str, path string, key, n *schema.Node) Param {
@@ -278,14 +270,7 @@ func sizeNode(e string) *yaml.Node {
 	return schema.TextNode(e)
 }
 
-var letType = equationsType(func(s *Spec) *[]Equation { return &s.Model.Let })
-
-// sharedLetType is the let of losses and weights.update.
-var sharedLetType = equationsType(func(s *Spec) *[]Equation { return &s.Let })
-
-func equationsType(list func(*Spec) *[]Equation) schema.CustomType {
-	return namesType("an equation", 0, list, schema.ExpressionSchema, readDefinition, equationEntry)
-}
+var letType = namesType("an equation", 0, schema.ExpressionSchema, readDefinition, equationEntry)
 
 func readDefinition(r *schema.Reader, name schema.Str, path string, _, n *schema.Node) Equation {
 	if eq := readEquation(r, name, path, n); eq != nil {
@@ -296,9 +281,8 @@ func readDefinition(r *schema.Reader, name schema.Str, path string, _, n *schema
 
 func equationEntry(eq Equation) (string, *yaml.Node) { return eq.Name.V, schema.TextNode(eq.Text.V) }
 
-var functionsType = namesType("a function", 0, func(s *Spec) *[]UserFunction { return &s.Model.Functions },
-	func() *schema.Object { return schema.Ref("function") },
-	readFunction, func(f UserFunction) (string, *yaml.Node) { return f.Name.V, functionNode(f) })
+var functionsType = namesType("a function", 0,
+	schema.Ref("function"), readFunction, func(f UserFunction) (string, *yaml.Node) { return f.Name.V, functionNode(f) })
 
 func readFunction(r *schema.Reader, name schema.Str, path string, key, n *schema.Node) UserFunction {
 	f := UserFunction{Name: name}
@@ -340,7 +324,7 @@ var updateType = schema.CustomType{
 	Noun:   "an equation",
 	Schema: schema.ExpressionSchema,
 	Read: func(r *schema.Reader, path string, key, n *schema.Node, to any) {
-		to.(*Spec).Weights.Update = readEquation(r, schema.Str{V: key.Raw(), Pos: key.Pos()}, path, n)
+		*to.(**Equation) = readEquation(r, schema.Str{V: key.Raw(), Pos: key.Pos()}, path, n)
 	},
-	Write: func(of any) *yaml.Node { return schema.TextNode(of.(*Spec).Weights.Update.Text.V) },
+	Write: func(from any) *yaml.Node { return schema.TextNode((*from.(**Equation)).Text.V) },
 }

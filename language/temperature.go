@@ -22,8 +22,8 @@ var temperatureRow = schema.Row{Type: schema.Real, In: schema.Closed(0.01, 100)}
 
 var temperatureType = schema.CustomType{
 	Noun: "a number between 0.01 and 100, or validation",
-	Schema: map[string]any{"anyOf": []any{map[string]any{"type": "number", "minimum": 0.01, "maximum": 100},
-		map[string]any{"const": validationWord}}},
+	Schema: schema.Object{"anyOf": []any{schema.Object{"type": "number", "minimum": 0.01, "maximum": 100},
+		schema.Object{"const": validationWord}}},
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		value := to.(*schema.Value[Temperature])
 		value.Pos = n.Pos()
@@ -38,8 +38,8 @@ var temperatureType = schema.CustomType{
 		a, _ := r.Value(&temperatureRow, path, n)
 		value.V.T = a.Float()
 	},
-	Write: func(of any) *yaml.Node {
-		t := of.(*Spec).Export.Temperature.V
+	Write: func(from any) *yaml.Node {
+		t := from.(*schema.Value[Temperature]).V
 		if t.Validation {
 			return schema.TextNode(validationWord)
 		}

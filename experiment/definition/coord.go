@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/language/schema"
 )
 
 // Coord identifies a cell of an experiment.
@@ -40,9 +39,9 @@ func (c Coord) AllSplits() Coord {
 	return c
 }
 
-// ShowAt returns a diagnostic at a text of the file.
-func (e *Experiment) ShowAt(at schema.Str, format string, args ...any) diag.Diagnostic {
-	return e.AddSource(diag.Errorf(at.Pos, format, args...))
+// ShowAt returns a diagnostic at a position in the file.
+func (e *Experiment) ShowAt(pos diag.Pos, format string, args ...any) diag.Diagnostic {
+	return e.AddSource(diag.Errorf(pos, format, args...))
 }
 
 // CompareCoord compares cells by dataset, r, learner, variant and split, with the rank of Rank.

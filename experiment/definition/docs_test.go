@@ -40,7 +40,8 @@ func TestReference(t *testing.T) {
 	}
 	testsupport.CheckLanguageTables(t, reference, map[string]string{
 		"top": schema.Reference(rows), "data": schema.Reference(dataRows), "synth": schema.Reference(synthRows),
-		"learners": schema.Reference(learnerRows), "cases": schema.Reference(caseRows), "splits": schema.Reference(splitRows),
+		"learners": schema.Reference(learnerRows), "cases": schema.Reference(caseRows),
+		"splits":    schema.Reference(schema.Find(rows, "splits").Rows),
 		"attention": schema.Reference(attentionRows), "choose": schema.Reference(chooseRows),
 		"report": schema.Reference(itemRows),
 	})

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/data/generate"
-	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language/schema"
 )
@@ -21,43 +20,43 @@ type Experiment struct {
 	Description schema.Str
 	// Reference is the learner with which the others are compared.
 	Reference schema.Str
+	R         []int // of datasets without their own r; nil: not set
 	Data      []DataSet
 	Learners  []Learner
 	Splits    Splits
 	Choose    Choose
-	// Snapshots are the epochs for which histograms of the attention scores are recorded.
-	Snapshots []int
-	// KeepModels keeps the run folder with the ONNX file of every cell.
-	KeepModels bool
-	Report     []Item
-
-	r      []int // of datasets without their own r; nil: not set
-	splits splitKeys
-	keep   schema.Str
+	Attention Attention
+	Keep      schema.Str
+	Report    []Item
 }
+
+// Attention has the epochs for which histograms of the attention scores are recorded.
+type Attention struct{ Epochs []int }
+
+// KeepModels reports whether the run folder with the ONNX file of every cell is kept.
+func (e *Experiment) KeepModels() bool { return e.Keep.V == "models" }
 
 // DataSet is one set of bags, or one per r.
 type DataSet struct {
 	Name   schema.Str
 	Domain string     // origin of the bags, for the table of datasets
 	File   schema.Str // path; {r} is replaced by r; empty: generated
-	Labels Setting    // data.labels of the specs; zero: the bags of File have candidate sets
+	Labels schema.Str // data.labels of the specs; empty: the bags of File have candidate sets
 	Synth  *Synth     // generator; nil: File
 	R      []int      // numbers of false positive labels; {Stored}: as in the file
 	Splits *Splits    // nil: those of the experiment
 
-	pos    diag.Pos
-	splits *splitKeys
+	pos diag.Pos
 }
 
 // Reading returns the settings that the dataset gives to the specs: data.labels, and data.set, on
 // which data.labels depends.
 func (d *DataSet) Reading() []Setting {
-	if d.Labels.Key == "" {
+	if d.Labels.V == "" {
 		return nil
 	}
 	file, _ := json.Marshal(d.File.V) // a text has no errors
-	return []Setting{{"data.set", string(file), d.Labels.At}, d.Labels}
+	return []Setting{{"data.set", string(file), d.Labels.Pos}, {"data.labels", d.Labels.V, d.Labels.Pos}}
 }
 
 // SetPos records the position of the dataset in the file.
@@ -71,8 +70,6 @@ type Synth struct {
 	Set schema.Str `json:"-"`
 	generate.Design
 	Seed int `json:"seed"`
-
-	noise schema.Float
 }
 
 // Learner is one spec with its settings, or one per value of Vary.
@@ -87,9 +84,8 @@ type Learner struct {
 	// Last is the number of last epochs whose mean test accuracy is that of a cell.
 	Last schema.Int
 	// Vary creates one variant of the learner per value.
-	Vary *Axis
-	// Only restricts the learner to some datasets and r.
-	Only  Where
+	Vary  *Axis
+	Where // restricts the learner to some datasets and r
 	Cases []Case
 	// Published lists published accuracies of the learner.
 	Published []Published
@@ -104,11 +100,10 @@ type Published struct {
 
 // Case replaces settings of a learner on some datasets and r.
 type Case struct {
-	Where Where
-	Spec  schema.Str // empty: that of the learner
-	Set   []Setting  // in addition to those of the learner
-	Grid  []Axis
-	Grids bool // Grid is set and replaces that of the learner
+	Where
+	Spec schema.Str // empty: that of the learner
+	Set  []Setting  // in addition to those of the learner
+	Grid []Axis     // replaces that of the learner, unless it is nil
 }
 
 // Where selects datasets and numbers r; an empty list selects all.
@@ -130,7 +125,7 @@ func hasName(list []schema.Str, name string) bool {
 type Setting struct {
 	Key   string
 	Value string // YAML in flow style
-	At    *schema.Node
+	Pos   diag.Pos
 }
 
 func (s Setting) String() string { return s.Key + "=" + s.Value }
@@ -144,23 +139,28 @@ type Axis struct {
 // Splits defines how bags are split into training and test bags: at random, split i with seed
 // Seed+i-1, or by index files.
 type Splits struct {
-	Count    int
-	Train    float64 // share of training bags; not used with folds
-	Stratify bool    // the same share of every class
-	Folds    int     // split i tests on fold i, with the next seed after each repetition; 0: no folds
+	Count    schema.Int
+	Train    schema.Float // share of training bags; not used with folds
+	Stratify schema.Bool  // the same share of every class
+	Folds    schema.Int   // split i tests on fold i, with the next seed after each repetition; 0: no folds
 	// Validation is the share of the training bags that become validation bags; 0: none.
-	Validation float64
+	Validation schema.Float
 	Group      schema.Str // name of the groups of bags that stay in one part; empty: none
-	Seed       int
+	Seed       schema.Int
 	Index      schema.Str // path; {split} is replaced by the number of the split
 	Pools      int        // pools of the instances of a generated dataset, see generate.SplitPools; 0: no pools
+}
 
-	trainPos, foldsPos, validationPos diag.Pos
+// countFolds sets the number of splits to that of folds, unless the file sets it.
+func (s *Splits) countFolds() {
+	if s.Folds.Written() && !s.Count.Written() {
+		s.Count = s.Folds
+	}
 }
 
 // Place returns the position of a setting that split.Error names; zero: the file does not set it.
 func (s *Splits) Place(setting string) diag.Pos {
-	return map[string]diag.Pos{"train": s.trainPos, "folds": s.foldsPos, "validation": s.validationPos,
+	return map[string]diag.Pos{"train": s.Train.Pos, "folds": s.Folds.Pos, "validation": s.Validation.Pos,
 		"group": s.Group.Pos}[setting]
 }
 
@@ -178,10 +178,10 @@ type Item struct {
 	Kind     string // one of itemKinds
 	Title    string
 	Learners []schema.Str // empty: all
-	Where    Where
+	Where
 
+	Table, Figure schema.Str // Kind as the file writes it
 	pos           diag.Pos
-	table, figure schema.Str
 }
 
 // SetPos records the position of the entry in the file.
@@ -203,12 +203,6 @@ const (
 	FigureAttention = "figure attention" // histograms of attention scores over epochs (Figure 3)
 	FigureR         = "figure r"         // accuracy over r (Figure 4)
 	FigureVary      = "figure vary"      // accuracy over the values of vary (Figure 5)
-)
-
-// Defaults of splits and choose.
-var (
-	defaultSplits = Splits{Count: 10, Train: 0.7, Stratify: true, Seed: 1}
-	defaultChoose = Choose{Holdout: 0.2, Stratify: true, Seed: 1, Measure: schema.Str{V: measure.Accuracy}}
 )
 
 // itemKinds lists the kinds of tables and figures.
@@ -268,7 +262,7 @@ func (l *Learner) PublishedOn(data string, r int) string {
 func (l *Learner) SpecOn(data string, r int, variant Setting) (spec schema.Str, set []Setting) {
 	spec, set = l.Spec, slices.Clone(l.Set)
 	for _, c := range l.Cases {
-		if !c.Where.Has(data, r) {
+		if !c.Has(data, r) {
 			continue
 		}
 		if c.Spec.V != "" {
@@ -286,7 +280,7 @@ func (l *Learner) SpecOn(data string, r int, variant Setting) (spec schema.Str, 
 func (l *Learner) GridOn(data string, r int) []Axis {
 	grid := l.Grid
 	for _, c := range l.Cases {
-		if c.Grids && c.Where.Has(data, r) {
+		if c.Grid != nil && c.Has(data, r) {
 			grid = c.Grid
 		}
 	}

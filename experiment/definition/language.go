@@ -3,7 +3,6 @@
 package definition
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -40,208 +39,138 @@ var Language = &schema.Dialect{
 // ofName bounds the length of names, which appear in tables.
 var ofName = schema.Closed(1, maxNameRunes)
 
-var rows = schema.Fields[Experiment]("", []schema.Row{
-	{Name: "name", Type: schema.Text, Required: true, In: ofName,
+var rows = schema.Fields[Experiment]([]schema.Row{
+	{Name: "name", Required: true, In: ofName,
 		Doc: "Name of the experiment. All results in a folder belong to one experiment of this name."},
-	{Name: "description", Type: schema.Text, Doc: "A line below the title of the report."},
-	{Name: "reference", Type: schema.Text, In: ofName,
-		Doc: "Learner that the others are compared with by t-tests. Default: the first."},
-	{Name: "r", Type: schema.Wholes, In: schema.Closed(0, maxR),
-		Field: schema.Bind(func(e *Experiment) any { return &e.r }),
-		Doc:   "Values of r for datasets without their own. Default: 1."},
-	{Name: "data", Type: schema.List, Required: true, Rows: dataRows,
-		Field: schema.Bind(func(e *Experiment) any {
-			e.Data = append(e.Data, DataSet{})
-			return &e.Data[len(e.Data)-1]
-		}),
-		Doc: "Datasets, in the order of the tables."},
-	{Name: "learners", Type: schema.List, Required: true, Rows: learnerRows,
-		Field: schema.Bind(func(e *Experiment) any {
-			e.Learners = append(e.Learners, Learner{})
-			return &e.Learners[len(e.Learners)-1]
-		}),
-		Doc: "Learners, in the order of the tables."},
-	{Name: "splits", Type: schema.Section, Rows: splitRows,
-		Field: schema.Bind(func(e *Experiment) any { return &e.splits }),
-		Doc:   "Division into training and test bags."},
-	{Name: "choose", Type: schema.Section, Rows: chooseRows,
-		Field: schema.Bind(func(e *Experiment) any { return &e.Choose }),
-		Doc:   "How each cell chooses a setting of a grid."},
-	{Name: "attention", Type: schema.Section, Rows: attentionRows,
-		Field: schema.Bind(func(e *Experiment) any { return e }),
-		Doc:   "Histograms of attention scores on the test bags."},
-	{Name: "keep", Type: schema.Text, Default: "results", Choices: []string{"results", "models"},
-		Field: schema.Bind(func(e *Experiment) any { return &e.keep }),
-		Doc:   "`models`: also write the run of every cell, with its checked ONNX file, to the folder `models/`."},
-	{Name: "report", Type: schema.List, Rows: itemRows,
-		Field: schema.Bind(func(e *Experiment) any {
-			e.Report = append(e.Report, Item{})
-			return &e.Report[len(e.Report)-1]
-		}),
+	{Name: "description", Doc: "A line below the title of the report."},
+	{Name: "reference", In: ofName, Doc: "Learner that the others are compared with by t-tests. Default: the first."},
+	{Name: "r", In: schema.Closed(0, maxR), Doc: "Values of r for datasets without their own. Default: 1."},
+	{Name: "data", Required: true, Rows: dataRows, Doc: "Datasets, in the order of the tables."},
+	{Name: "learners", Required: true, Rows: learnerRows, Doc: "Learners, in the order of the tables."},
+	{Name: "splits", Rows: splitRows(), Doc: "Division into training and test bags."},
+	{Name: "choose", Rows: chooseRows, Doc: "How each cell chooses a setting of a grid."},
+	{Name: "attention", Rows: attentionRows, Doc: "Histograms of attention scores on the test bags."},
+	{Name: "keep", Default: "results", Choices: []string{"results", "models"},
+		Doc: "`models`: also write the run of every cell, with its checked ONNX file, to the folder `models/`."},
+	{Name: "report", Rows: itemRows,
 		Doc: "Tables and figures of the report, in this order. Default: all for which there are results, except `across` " +
 			"and `published`."},
 })
 
-var dataRows = schema.Fields[DataSet]("", []schema.Row{
-	{Name: "name", Type: schema.Text, Required: true, In: ofName, Doc: "Name of the dataset in tables and in this file."},
-	{Name: "domain", Type: schema.Text, Doc: "Domain of the bags, for the table of datasets."},
-	{Name: "file", Type: schema.Text,
-		Doc: "Dataset file (" + bagfile.Readable().List() +
-			"), or images for learners with `data.encoder`, as `data.set` of a spec. With `{r}` in the name, which is " +
-			"replaced by r, there is one file for each r. Without `{r}`, the candidate sets are those of the file, and r is " +
-			"not used."},
-	{Name: "labels", Type: schema.Custom, Custom: &labelsType,
-		Field: schema.Bind(func(d *DataSet) any { return &d.Labels }),
+var dataRows = []schema.Row{
+	{Name: "name", Required: true, In: ofName, Doc: "Name of the dataset in tables and in this file."},
+	{Name: "domain", Doc: "Domain of the bags, for the table of datasets."},
+	{Name: "file",
+		Doc: "Dataset file (" + bagfile.Readable().List() + "), or images for learners with `data.encoder`, as `data.set` " +
+			"of a spec. With `{r}` in the name, which is replaced by r, there is one file for each r. Without `{r}`, the " +
+			"candidate sets are those of the file, and r is not used."},
+	{Name: "labels", Choices: []string{language.KnownLabels, language.MultiLabels, language.NoisyLabels},
 		Doc: "Labels of `file`. `known`: each bag has one certain label. `multi`: each bag has any number of labels. " +
 			"`noisy`: true labels may be outside of the candidate sets. All learners get it as `data.labels` of their specs. " +
 			"Default: candidate sets."},
-	{Name: "synth", Type: schema.Section, Rows: synthRows,
-		Field: schema.Bind(func(d *DataSet) any {
-			d.Synth = &Synth{}
-			return d.Synth
-		}),
+	{Name: "synth", Rows: synthRows,
 		Doc: "Dataset to generate as `miplc data synth` does: its name, or a map of settings."},
-	{Name: "r", Type: schema.Wholes, In: schema.Closed(0, maxR),
-		Doc: "Values of r for this dataset. Default: `r` of the top level."},
-	{Name: "splits", Type: schema.Section, Rows: splitRows,
-		Field: schema.Bind(func(d *DataSet) any {
-			d.splits = &splitKeys{}
-			return d.splits
-		}),
+	{Name: "r", In: schema.Closed(0, maxR), Doc: "Values of r for this dataset. Default: `r` of the top level."},
+	{Name: "splits", Rows: splitRows(),
 		Doc: "As `splits` of the top level, for this dataset. Default: `splits` of the top level."},
-})
-
-var synthRows = schema.Fields[Synth]("", []schema.Row{
-	{Name: "set", Type: schema.Text, Required: true, Main: true, Choices: generate.Sets, Doc: "Name of the generator."},
-	{Name: "bags", Type: schema.Whole, In: schema.Closed(1, maxCount), Doc: "Number of bags."},
-	{Name: "positives", Type: schema.Real, In: schema.PositiveUpTo(1), Doc: "Share of positive instances per bag."},
-	{Name: "min_size", Type: schema.Whole, In: schema.Closed(1, maxCount), Doc: "Instances of the smallest bag."},
-	{Name: "max_size", Type: schema.Whole, In: schema.Closed(1, maxCount), Doc: "Instances of the largest bag."},
-	{Name: "classes", Type: schema.Custom, Custom: &classesType,
-		Field: schema.Bind(func(s *Synth) any { return s }),
-		Doc: "Source classes that are labels, by name; the others give the negative instances. `prototypes`: number or " +
-			"names of the classes."},
-	{Name: "features", Type: schema.Whole, In: schema.Closed(1, 1<<20), Doc: "`prototypes`: features of an instance."},
-	{Name: "noise", Type: schema.Real, In: schema.AtLeast(0),
-		Field: schema.Bind(func(s *Synth) any { return &s.noise }),
-		Doc:   "`prototypes`: standard deviation of the features around the prototype of their class."},
-	{Name: "pools", Type: schema.Whole, In: schema.Closed(2, maxCount),
-		Doc: "Disjoint pools of instances that the bags draw from; splits then share no instance between training and " +
-			"test bags."},
-	{Name: "seed", Type: schema.Whole, Default: "1", In: schema.Closed(0, maxCount), Doc: "Seed of all draws."},
-})
-
-var learnerRows = schema.Fields[Learner]("", []schema.Row{
-	{Name: "name", Type: schema.Text, Required: true, In: ofName,
-		Doc: "Name of the learner in results and in this file."},
-	{Name: "title", Type: schema.Text, Doc: "Name in tables. Default: `name`."},
-	{Name: "group", Type: schema.Text, Doc: "A heading above the learner in tables, such as `Mean` or `MaxMin`."},
-	{Name: "spec", Type: schema.Text, Required: true, Doc: "A shipped spec or a file."},
-	{Name: "set", Type: schema.Custom, Custom: &settingsType,
-		Field: schema.Bind(func(l *Learner) any { return &l.Set }),
-		Doc:   "Settings of the spec, as for `--set` of `miplc train`. Data, split and name come from the experiment."},
-	{Name: "grid", Type: schema.Custom, Custom: &gridType,
-		Field: schema.Bind(func(l *Learner) any { return &l.Grid }),
-		Doc:   "Settings of the spec to choose from: keys with lists of values, in all combinations."},
-	{Name: "last", Type: schema.Whole, Default: "1", In: schema.Closed(1, 1000),
-		Doc: "Number of final epochs over which the test accuracy is averaged. The programs of RC and LWS average 10. " +
-			"The other measures are those of the last epoch."},
-	{Name: "vary", Type: schema.Custom, Custom: &varyType,
-		Field: schema.Bind(func(l *Learner) any { return &l.Vary }),
-		Doc:   "One key with a list of values. The learner is run once per value, for a figure over the values."},
-	{Name: "data", Type: schema.Texts,
-		Field: schema.Bind(func(l *Learner) any { return &l.Only.Data }),
-		Doc:   "Datasets of the learner. Default: all."},
-	{Name: "r", Type: schema.Wholes, In: schema.Closed(0, maxR),
-		Field: schema.Bind(func(l *Learner) any { return &l.Only.R }),
-		Doc:   "Values of r of the learner. Default: all."},
-	{Name: "published", Type: schema.Custom, Custom: &publishedType,
-		Field: schema.Bind(func(l *Learner) any { return &l.Published }),
-		Doc: "Published accuracies for `table: published`, by dataset and r; for a `file` without `{r}`, by dataset: " +
-			"`{Own: 0.9}`."},
-	{Name: "cases", Type: schema.List, Rows: caseRows,
-		Field: schema.Bind(func(l *Learner) any {
-			l.Cases = append(l.Cases, Case{})
-			return &l.Cases[len(l.Cases)-1]
-		}),
-		Doc: "Differences for some datasets and r; later cases override earlier ones."},
-})
-
-var caseRows = schema.Fields[Case]("Where", []schema.Row{
-	{Name: "data", Type: schema.Texts, Doc: "Datasets of the case. Default: all."},
-	{Name: "r", Type: schema.Wholes, In: schema.Closed(0, maxR), Doc: "Values of r of the case. Default: all."},
-	{Name: "spec", Type: schema.Text,
-		Field: schema.Bind(func(c *Case) any { return &c.Spec }),
-		Doc:   "Replaces the learner's spec."},
-	{Name: "set", Type: schema.Custom, Custom: &settingsType,
-		Field: schema.Bind(func(c *Case) any { return &c.Set }),
-		Doc:   "Added to the learner's settings."},
-	{Name: "grid", Type: schema.Custom, Custom: &gridType,
-		Field: schema.Bind(func(c *Case) any {
-			c.Grids = true
-			return &c.Grid
-		}),
-		Doc: "Replaces the learner's whole grid: keys that are not listed here are no longer varied."},
-})
-
-var splitRows = schema.Fields[splitKeys]("", []schema.Row{
-	{Name: "count", Type: schema.Whole, Default: fmt.Sprint(defaultSplits.Count), In: schema.Closed(1, maxSplits),
-		Doc: "Number of splits. With `folds`, the default is one for each fold."},
-	{Name: "train", Type: schema.Real, Default: fmt.Sprint(defaultSplits.Train), In: schema.Open(0, 1),
-		Doc: "Share of training bags of a random split."},
-	{Name: "folds", Type: schema.Whole, In: schema.Closed(2, maxSplits),
-		Doc: "Cross-validation with this number of folds: split i tests on fold i, and `train` is not used. If `count` " +
-			"is larger, the bags are divided into new folds with the next seed."},
-	{Name: "validation", Type: schema.Real, In: schema.Open(0, 1),
-		Doc: "Share of the training bags of each split that become validation bags, which `train.best` and " +
-			"`export.temperature` of a spec need."},
-	{Name: "group", Type: schema.Text,
-		Doc: "Name of the groups of bags, such as `patient`, as `data.split.group` of a spec: all bags of a group are " +
-			"in the same part of a split. With `index`, a split of the file that divides a group is an error."},
-	{Name: "stratify", Type: schema.Truth, Default: fmt.Sprint(defaultSplits.Stratify),
-		Doc: "Draw the same share of every class, where true labels are known. `false`: draw from all bags alike."},
-	{Name: "seed", Type: schema.Whole, Default: fmt.Sprint(defaultSplits.Seed), In: schema.Closed(0, maxCount),
-		Doc: "Seed of the first split, as `data.split.seed` of a spec. Split i has seed + i - 1. With `folds`, all " +
-			"folds of one division have the same seed."},
-	{Name: "index", Type: schema.Text,
-		Doc: "File of splits in place of random splits: a .csv file, or .mat files with `{split}` in the name for the " +
-			"number of the split. The first `count` splits are used."},
-})
-
-var chooseRows = schema.Fields[Choose]("", []schema.Row{
-	{Name: "holdout", Type: schema.Real, Default: fmt.Sprint(defaultChoose.Holdout), In: schema.Open(0, 1),
-		Doc: "Share of the training bags held out for choosing."},
-	{Name: "stratify", Type: schema.Truth, Default: fmt.Sprint(defaultChoose.Stratify),
-		Doc: "Hold out the same share of every class, where true labels are known."},
-	{Name: "seed", Type: schema.Whole, Default: fmt.Sprint(defaultChoose.Seed), In: schema.Closed(0, maxCount),
-		Doc: "Seed of the held-out bags of split 1. Split i has seed + i - 1."},
-	{Name: "measure", Type: schema.Text, Default: defaultChoose.Measure.V, Choices: measure.Names(),
-		Doc: "[Measure](measures.md) of the held-out bags that chooses the setting."},
-})
-
-var attentionRows = []schema.Row{
-	{Name: "epochs", Type: schema.Wholes, Required: true, In: schema.Closed(1, maxCount),
-		Field: schema.Bind(func(e *Experiment) any { return &e.Snapshots }),
-		Doc:   "Epochs after which scores are recorded."},
 }
 
-var itemRows = schema.Fields[Item]("", []schema.Row{
-	{Name: "table", Type: schema.Text, Choices: kindsOf("table"),
-		Field: schema.Bind(func(i *Item) any { return &i.table }),
-		Doc:   "The kind of table. An entry has `table` or `figure`."},
-	{Name: "figure", Type: schema.Text, Choices: kindsOf("figure"),
-		Field: schema.Bind(func(i *Item) any { return &i.figure }),
-		Doc:   "The kind of figure."},
-	{Name: "title", Type: schema.Text, Doc: "Heading."},
-	{Name: "learners", Type: schema.Texts,
-		Doc: "Learners to show. Tables show learners with `vary` only if they are named. Default: all."},
-	{Name: "data", Type: schema.Texts,
-		Field: schema.Bind(func(i *Item) any { return &i.Where.Data }),
-		Doc:   "Datasets to show. Default: all."},
-	{Name: "r", Type: schema.Wholes, In: schema.Closed(0, maxR),
-		Field: schema.Bind(func(i *Item) any { return &i.Where.R }),
-		Doc:   "Values of r to show. Default: all."},
-})
+var synthRows = []schema.Row{
+	{Name: "set", Required: true, Main: true, Choices: generate.Sets, Doc: "Name of the generator."},
+	{Name: "bags", In: schema.Closed(1, maxCount), Doc: "Number of bags."},
+	{Name: "positives", In: schema.PositiveUpTo(1), Doc: "Share of positive instances per bag."},
+	{Name: "min_size", In: schema.Closed(1, maxCount), Doc: "Instances of the smallest bag."},
+	{Name: "max_size", In: schema.Closed(1, maxCount), Doc: "Instances of the largest bag."},
+	{Name: "classes", Type: schema.Custom, Custom: &classesType, Field: func(synth any) any { return synth },
+		Doc: "Source classes that are labels, by name; the others give the negative instances. `prototypes`: number or " +
+			"names of the classes."},
+	{Name: "features", In: schema.Closed(1, 1<<20), Doc: "`prototypes`: features of an instance."},
+	{Name: "noise", In: schema.AtLeast(0),
+		Doc: "`prototypes`: standard deviation of the features around the prototype of their class."},
+	{Name: "pools", In: schema.Closed(2, maxCount),
+		Doc: "Disjoint pools of instances that the bags draw from; splits then share no instance between training and test " +
+			"bags."},
+	{Name: "seed", Default: "1", In: schema.Closed(0, maxCount), Doc: "Seed of all draws."},
+}
+
+var learnerRows = []schema.Row{
+	{Name: "name", Required: true, In: ofName, Doc: "Name of the learner in results and in this file."},
+	{Name: "title", Doc: "Name in tables. Default: `name`."},
+	{Name: "group", Doc: "A heading above the learner in tables, such as `Mean` or `MaxMin`."},
+	{Name: "spec", Required: true, Doc: "A shipped spec or a file."},
+	{Name: "set", Custom: &settingsType,
+		Doc: "Settings of the spec, as for `--set` of `miplc train`. Data, split and name come from the experiment."},
+	{Name: "grid", Custom: &gridType,
+		Doc: "Settings of the spec to choose from: keys with lists of values, in all combinations."},
+	{Name: "last", Default: "1", In: schema.Closed(1, 1000),
+		Doc: "Number of final epochs over which the test accuracy is averaged. The programs of RC and LWS average 10. The " +
+			"other measures are those of the last epoch."},
+	{Name: "vary", Custom: &varyType,
+		Doc: "One key with a list of values. The learner is run once per value, for a figure over the values."},
+	{Name: "data", Doc: "Datasets of the learner. Default: all."},
+	{Name: "r", In: schema.Closed(0, maxR), Doc: "Values of r of the learner. Default: all."},
+	{Name: "published", Custom: &publishedType,
+		Doc: "Published accuracies for `table: published`, by dataset and r; for a `file` without `{r}`, by dataset: " +
+			"`{Own: 0.9}`."},
+	{Name: "cases", Rows: caseRows, Doc: "Differences for some datasets and r; later cases override earlier ones."},
+}
+
+var caseRows = []schema.Row{
+	{Name: "data", Doc: "Datasets of the case. Default: all."},
+	{Name: "r", In: schema.Closed(0, maxR), Doc: "Values of r of the case. Default: all."},
+	{Name: "spec", Doc: "Replaces the learner's spec."},
+	{Name: "set", Custom: &settingsType, Doc: "Added to the learner's settings."},
+	{Name: "grid", Custom: &gridType,
+		Doc: "Replaces the learner's whole grid: keys that are not listed here are no longer varied."},
+}
+
+// splitRows returns the keys of splits, of the experiment or of a dataset.
+func splitRows() []schema.Row {
+	return []schema.Row{
+		{Name: "count", Default: "10", In: schema.Closed(1, maxSplits),
+			Doc: "Number of splits. With `folds`, the default is one for each fold."},
+		{Name: "train", Default: "0.7", In: schema.Open(0, 1), Doc: "Share of training bags of a random split."},
+		{Name: "folds", In: schema.Closed(2, maxSplits),
+			Doc: "Cross-validation with this number of folds: split i tests on fold i, and `train` is not used. If `count` is " +
+				"larger, the bags are divided into new folds with the next seed."},
+		{Name: "validation", In: schema.Open(0, 1),
+			Doc: "Share of the training bags of each split that become validation bags, which `train.best` and " +
+				"`export.temperature` of a spec need."},
+		{Name: "group",
+			Doc: "Name of the groups of bags, such as `patient`, as `data.split.group` of a spec: all bags of a group are in " +
+				"the same part of a split. With `index`, a split of the file that divides a group is an error."},
+		{Name: "stratify", Default: "true",
+			Doc: "Draw the same share of every class, where true labels are known. `false`: draw from all bags alike."},
+		{Name: "seed", Default: "1", In: schema.Closed(0, maxCount),
+			Doc: "Seed of the first split, as `data.split.seed` of a spec. Split i has seed + i - 1. With `folds`, all folds " +
+				"of one division have the same seed."},
+		{Name: "index",
+			Doc: "File of splits in place of random splits: a .csv file, or .mat files with `{split}` in the name for the " +
+				"number of the split. The first `count` splits are used."},
+	}
+}
+
+var chooseRows = []schema.Row{
+	{Name: "holdout", Default: "0.2", In: schema.Open(0, 1), Doc: "Share of the training bags held out for choosing."},
+	{Name: "stratify", Default: "true", Doc: "Hold out the same share of every class, where true labels are known."},
+	{Name: "seed", Default: "1", In: schema.Closed(0, maxCount),
+		Doc: "Seed of the held-out bags of split 1. Split i has seed + i - 1."},
+	{Name: "measure", Default: measure.Accuracy, Choices: measure.Names(),
+		Doc: "[Measure](measures.md) of the held-out bags that chooses the setting."},
+}
+
+var attentionRows = []schema.Row{
+	{Name: "epochs", Required: true, In: schema.Closed(1, maxCount), Doc: "Epochs after which scores are recorded."},
+}
+
+var itemRows = []schema.Row{
+	{Name: "table", Choices: kindsOf("table"), Doc: "The kind of table. An entry has `table` or `figure`."},
+	{Name: "figure", Choices: kindsOf("figure"), Doc: "The kind of figure."},
+	{Name: "title", Doc: "Heading."},
+	{Name: "learners", Doc: "Learners to show. Tables show learners with `vary` only if they are named. Default: all."},
+	{Name: "data", Doc: "Datasets to show. Default: all."},
+	{Name: "r", In: schema.Closed(0, maxR), Doc: "Values of r to show. Default: all."},
+}
 
 // kindsOf lists the kinds of tables or of figures.
 func kindsOf(what string) []string {
@@ -256,8 +185,8 @@ func kindsOf(what string) []string {
 
 var classesType = schema.CustomType{
 	Noun: "a number of classes or a list of their names",
-	Schema: map[string]any{"type": []string{"integer", "array"}, "minimum": 2, "maximum": 1 << 16,
-		"items": map[string]any{"type": []string{"string", "number"}}},
+	Schema: schema.Object{"type": []string{"integer", "array"}, "minimum": 2, "maximum": 1 << 16,
+		"items": schema.Object{"type": []string{"string", "number"}}},
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		s := to.(*Synth)
 		if v, ok := n.Int(); ok && 2 <= v && v <= 1<<16 {
@@ -279,22 +208,9 @@ var classesType = schema.CustomType{
 	},
 }
 
-var labelsType = schema.CustomType{
-	Noun:   "`known`, `multi` or `noisy`",
-	Schema: map[string]any{"enum": []string{language.KnownLabels, language.MultiLabels, language.NoisyLabels}},
-	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
-		if !n.IsValue() || !slices.Contains([]string{language.KnownLabels, language.MultiLabels, language.NoisyLabels},
-			n.Raw()) {
-			r.AddFault(n.Errorf("%s must be known, multi or noisy, not %s", path, n.Describe()))
-			return
-		}
-		*to.(*Setting) = Setting{"data.labels", n.Raw(), n}
-	},
-}
-
 var settingsType = schema.CustomType{
 	Noun:   "a map of settings such as {train.epochs: 5}",
-	Schema: map[string]any{"type": "object"},
+	Schema: schema.Object{"type": "object"},
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		if !n.IsMap() {
 			r.AddFault(n.Errorf("%s must be a map such as {train.epochs: 5}, not %s", path, n.Describe()))
@@ -320,7 +236,7 @@ func settingOf(r *schema.Reader, key, value *schema.Node) Setting {
 				not.instead))
 		}
 	}
-	return Setting{key.Raw(), value.Flow(), value}
+	return Setting{key.Raw(), value.Flow(), value.Pos()}
 }
 
 var gridType = schema.CustomType{
@@ -345,21 +261,20 @@ var varyType = schema.CustomType{
 	},
 }
 
-func axesSchema(most int) map[string]any {
-	return map[string]any{
+func axesSchema(most int) schema.Object {
+	return schema.Object{
 		"type": "object", "maxProperties": most,
-		"additionalProperties": map[string]any{"type": "array", "minItems": 1},
+		"additionalProperties": schema.Object{"type": "array", "minItems": 1},
 	}
 }
 
-// axesOf reads a map from keys to lists of values.
+// axesOf reads a map from keys to lists of values. The result is not nil unless there is an error.
 func axesOf(r *schema.Reader, path string, n *schema.Node) []Axis {
 	if !n.IsMap() {
 		r.AddFault(n.Errorf("%s must be a map such as {train.lr: [0.01, 0.05]}, not %s", path, n.Describe()))
 		return nil
 	}
-	var axes []Axis
-	size := 1
+	axes, size := []Axis{}, 1
 	for i, key := range n.Keys() {
 		if a := axisOf(r, key, n.Items()[i]); len(a.Values) > 0 {
 			axes = append(axes, a)
@@ -395,8 +310,8 @@ func axisOf(r *schema.Reader, key, values *schema.Node) Axis {
 
 var publishedType = schema.CustomType{
 	Noun: "a map of datasets, such as {MNIST-MIPL: {1: 0.976±0.008}}",
-	Schema: map[string]any{"type": "object", "additionalProperties": map[string]any{
-		"type": []string{"number", "string", "object"}, "additionalProperties": map[string]any{"type": []string{"number",
+	Schema: schema.Object{"type": "object", "additionalProperties": schema.Object{
+		"type": []string{"number", "string", "object"}, "additionalProperties": schema.Object{"type": []string{"number",
 			"string"}},
 	}},
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {

@@ -42,13 +42,11 @@ func (e *Experiment) settled(doc *schema.Document, err error) (*Experiment, erro
 		return nil, err
 	}
 	e.Document = doc
-	e.KeepModels = e.keep.V == "models"
-	e.Splits = e.splits.over(defaultSplits)
-	if e.Choose == (Choose{}) {
-		e.Choose = defaultChoose
-	}
+	c := checker{e: e}
+	c.splitRules(&e.Splits)
+	e.Splits.countFolds()
 	for i := range e.Data {
-		e.Data[i].settle(e)
+		c.settle(&e.Data[i])
 	}
 	for i := range e.Learners {
 		if l := &e.Learners[i]; l.Title == "" {
@@ -61,7 +59,6 @@ func (e *Experiment) settled(doc *schema.Document, err error) (*Experiment, erro
 	if e.Reference.V == "" && len(e.Learners) > 0 {
 		e.Reference.V = e.Learners[0].Name.V
 	}
-	c := checker{e: e}
 	c.rules()
 	if err := c.errs.Err(); err != nil {
 		return nil, err
@@ -69,68 +66,29 @@ func (e *Experiment) settled(doc *schema.Document, err error) (*Experiment, erro
 	return e, nil
 }
 
-// settle sets r, splits and noise of a dataset.
-func (d *DataSet) settle(e *Experiment) {
-	if s := d.Synth; s != nil && s.noise.Written() {
-		s.Noise = &s.noise.V
-	}
+// settle sets r and splits of a dataset.
+func (c *checker) settle(d *DataSet) {
 	switch {
 	case d.R != nil:
 	case d.File.V != "" && !strings.Contains(d.File.V, RPlaceholder):
 		d.R = []int{Stored}
-	case e.r != nil:
-		d.R = e.r
+	case c.e.R != nil:
+		d.R = c.e.R
 	default:
 		d.R = []int{1}
 	}
-	if d.splits != nil {
-		s := d.splits.over(e.Splits)
-		d.Splits = &s
+	if d.Splits != nil {
+		c.splitRules(d.Splits)
+		d.Splits.countFolds()
+		schema.Inherit(schema.Find(dataRows, "splits").Rows, d.Splits, &c.e.Splits)
 	}
-}
-
-// splitKeys are the keys of splits that the file contains.
-type splitKeys struct {
-	Count, Seed, Folds schema.Int
-	Train, Validation  schema.Float
-	Stratify           schema.Bool
-	Index, Group       schema.Str
-}
-
-// over replaces values of s by those that the file contains.
-func (k *splitKeys) over(s Splits) Splits {
-	if k.Folds.Written() {
-		s.Folds, s.Count, s.foldsPos = k.Folds.V, k.Folds.V, k.Folds.Pos
-	}
-	if k.Validation.Written() {
-		s.Validation, s.validationPos = k.Validation.V, k.Validation.Pos
-	}
-	if k.Count.Written() {
-		s.Count = k.Count.V
-	}
-	if k.Train.Written() {
-		s.Train, s.trainPos = k.Train.V, k.Train.Pos
-	}
-	if k.Stratify.Written() {
-		s.Stratify = k.Stratify.V
-	}
-	if k.Seed.Written() {
-		s.Seed = k.Seed.V
-	}
-	if k.Group.Written() {
-		s.Group = k.Group
-	}
-	if k.Index.Written() {
-		s.Index = k.Index
-	}
-	return s
 }
 
 func (i *Item) settle() {
 	switch {
-	case i.table.V != "":
-		i.Kind = "table " + i.table.V
-	case i.figure.V != "":
-		i.Kind = "figure " + i.figure.V
+	case i.Table.V != "":
+		i.Kind = "table " + i.Table.V
+	case i.Figure.V != "":
+		i.Kind = "figure " + i.Figure.V
 	}
 }

@@ -30,7 +30,7 @@ func (c *checker) rules() {
 	c.sizeRules()
 	for i := range c.e.Report {
 		it := &c.e.Report[i]
-		if (it.table.V == "") == (it.figure.V == "") {
+		if (it.Table.V == "") == (it.Figure.V == "") {
 			c.add(it.pos, "an entry of the report is either a table or a figure")
 		}
 		for _, name := range it.Learners {
@@ -109,8 +109,8 @@ func (c *checker) dataRules() {
 			note(c.add(d.pos, "a dataset needs either a file or a generator"), "give one of file: and synth:")
 		case d.Synth != nil:
 			c.synthRules(d.Synth)
-			if d.Labels.Key != "" {
-				note(c.add(d.Labels.At.Pos(), "labels is for files; a generated dataset has candidate sets"),
+			if d.Labels.V != "" {
+				note(c.add(d.Labels.Pos, "labels is for files; a generated dataset has candidate sets"),
 					"with r: 0 the true label of a bag is its only candidate")
 			}
 		case !strings.Contains(d.File.V, RPlaceholder) && len(d.R) > 1:
@@ -119,22 +119,18 @@ func (c *checker) dataRules() {
 		if s := c.e.SplitsOf(d); s.Pools > 0 && s.Index.V != "" {
 			note(c.add(s.Index.Pos, "%s is generated from %d pools, which determine its splits", d.Name.V, s.Pools),
 				"remove index or pools")
-		} else if s.Pools > 0 && (s.Folds > 0 || s.Validation > 0 || s.Group.V != "") {
+		} else if s.Pools > 0 && (s.Folds.V > 0 || s.Validation.V > 0 || s.Group.V != "") {
 			note(c.add(d.pos, "%s is generated from %d pools, which do not support folds, validation bags or groups", d.Name.V,
 				s.Pools), "remove pools, or folds, validation and group")
-		} else if strings.HasSuffix(s.Index.V, ".mat") && !strings.Contains(s.Index.V, SplitPlaceholder) && s.Count > 1 {
-			note(c.add(s.Index.Pos, "a .mat file contains one split, but count is %d", s.Count),
+		} else if strings.HasSuffix(s.Index.V, ".mat") && !strings.Contains(s.Index.V, SplitPlaceholder) && s.Count.V > 1 {
+			note(c.add(s.Index.Pos, "a .mat file contains one split, but count is %d", s.Count.V),
 				"write {split} in the name of the file in place of the number of the split")
 		}
-		if d.splits != nil {
-			c.splitRules(d.splits)
-		}
 	}
-	c.splitRules(&c.e.splits)
 	c.unique(names, "dataset")
 }
 
-func (c *checker) splitRules(k *splitKeys) {
+func (c *checker) splitRules(k *Splits) {
 	for _, random := range []diag.Pos{k.Train.Pos, k.Stratify.Pos, k.Seed.Pos, k.Folds.Pos, k.Validation.Pos} {
 		if k.Index.Written() && !random.IsZero() {
 			c.add(random, "train, stratify, seed, folds and validation are settings of random splits and have no effect with "+
@@ -144,7 +140,7 @@ func (c *checker) splitRules(k *splitKeys) {
 	if k.Folds.Written() && k.Train.Written() {
 		note(c.add(k.Train.Pos, "train has no effect with folds"), "one of %d folds has the test bags", k.Folds.V)
 	}
-	if k.Validation.Written() && c.e.Snapshots != nil {
+	if k.Validation.Written() && c.e.Attention.Epochs != nil {
 		c.add(k.Validation.Pos, NoSnapshots)
 	}
 }
@@ -164,7 +160,7 @@ func (c *checker) learnerRules() {
 	for i := range c.e.Learners {
 		l := &c.e.Learners[i]
 		names = append(names, l.Name)
-		c.whereRules(l.Only)
+		c.whereRules(l.Where)
 		for _, part := range l.Cases {
 			c.whereRules(part.Where)
 		}
@@ -177,13 +173,13 @@ func (c *checker) learnerRules() {
 		}
 		for _, a := range grids {
 			if l.Vary != nil && l.Vary.Key == a.Key {
-				c.add(a.Values[0].At.Pos(), "%s is in both vary and grid", a.Key)
+				c.add(a.Values[0].Pos, "%s is in both vary and grid", a.Key)
 			}
 		}
 		c.overridden(l, l.Set, l.Grid)
 		for _, part := range l.Cases {
 			grid := l.Grid
-			if part.Grids {
+			if part.Grid != nil {
 				grid = part.Grid
 			}
 			c.overridden(l, part.Set, grid)
@@ -202,7 +198,7 @@ func (c *checker) overridden(l *Learner, set []Setting, grid []Axis) {
 			by = "vary"
 		}
 		if by != "" {
-			note(c.add(s.At.Pos(), "%s is in both set and %s, which decides", s.Key, by), "remove it from set, or from %s", by)
+			note(c.add(s.Pos, "%s is in both set and %s, which decides", s.Key, by), "remove it from set, or from %s", by)
 		}
 	}
 }
@@ -228,10 +224,10 @@ func (e *Experiment) Size() (cells, trainings int) {
 		for j := range e.Learners {
 			l := &e.Learners[j]
 			for _, r := range d.R {
-				if !l.Only.Has(d.Name.V, r) {
+				if !l.Has(d.Name.V, r) {
 					continue
 				}
-				n := len(l.Variants()) * e.SplitsOf(d).Count
+				n := len(l.Variants()) * e.SplitsOf(d).Count.V
 				cells += n
 				for _, a := range l.GridOn(d.Name.V, r) {
 					n *= len(a.Values)

@@ -193,8 +193,8 @@ func (r *Document) pairsTable(it *definition.Item) *Table {
 	list, names, reasons := r.pairs(it)
 	t := &Table{Title: r.title(it, "Wins, ties and losses of every pair of learners"),
 		Head: heads("Learner", "against", "win/tie/loss", "smallest p", "win/tie/loss (Holm)", "smallest p (Holm)")}
-	all := [][]string{{"learner", "against", "wins", "ties", "losses", "smallest_p", "holm_wins", "holm_ties", "holm_losses",
-		"holm_smallest_p"}}
+	all := [][]string{{"learner", "against", "wins", "ties", "losses", "smallest_p", "holm_wins", "holm_ties",
+		"holm_losses", "holm_smallest_p"}}
 	tests := 0
 	for _, c := range list {
 		line := []string{names[c.learners[0]], names[c.learners[1]]}

@@ -132,21 +132,21 @@ func (r *Document) design() []string {
 
 // drawing describes how splits are drawn.
 func drawing(s *definition.Splits) string {
-	text := diag.Count(s.Count, "split")
+	text := diag.Count(s.Count.V, "split")
 	if s.Index.V != "" {
 		return text + " from " + s.Index.V
 	}
-	if s.Folds > 0 {
-		text += fmt.Sprintf(": %d folds", s.Folds)
+	if s.Folds.V > 0 {
+		text += fmt.Sprintf(": %d folds", s.Folds.V)
 	} else {
-		text += fmt.Sprintf(": %v %% of the bags for training", math.Round(1000*s.Train)/10)
+		text += fmt.Sprintf(": %v %% of the bags for training", math.Round(1000*s.Train.V)/10)
 	}
-	text += fmt.Sprintf(", seeds from %d", s.Seed)
-	if s.Stratify {
+	text += fmt.Sprintf(", seeds from %d", s.Seed.V)
+	if s.Stratify.V {
 		text += ", the same share of each class in all parts"
 	}
-	if s.Validation > 0 {
-		text += fmt.Sprintf(", %v %% of the training bags for validation", math.Round(1000*s.Validation)/10)
+	if s.Validation.V > 0 {
+		text += fmt.Sprintf(", %v %% of the training bags for validation", math.Round(1000*s.Validation.V)/10)
 	}
 	return text
 }
@@ -350,7 +350,7 @@ func (r *Document) datasets(it *definition.Item) []dataset {
 		s := dataset{data: &r.Experiment.Data[i]}
 		for _, f := range r.Plan.Sets {
 			// other encoders have the same bags
-			if f.Name == s.data.Name.V && it.Where.Has(f.Name, f.R) && !slices.Contains(s.r, f.R) {
+			if f.Name == s.data.Name.V && it.Has(f.Name, f.R) && !slices.Contains(s.r, f.R) {
 				s.r, s.facts = append(s.r, f.R), append(s.facts, f)
 			}
 		}
@@ -379,7 +379,7 @@ func (r *Document) items() []definition.Item {
 	if planned > 2 && pairs > 1 {
 		list = append(list, definition.Item{Kind: definition.TableRanks}, definition.Item{Kind: definition.FigureRanks})
 	}
-	if len(e.Snapshots) > 0 {
+	if len(e.Attention.Epochs) > 0 {
 		list = append(list, definition.Item{Kind: definition.FigureAttention})
 	}
 	if slices.ContainsFunc(e.Data, func(d definition.DataSet) bool { return len(d.R) > 1 }) {

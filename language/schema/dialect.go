@@ -42,7 +42,7 @@ type Dialect struct {
 	// Arguments returns the arguments of the entry of a list by its word; may be nil.
 	Arguments func(word string) []Row
 	// Defs returns the shared definitions of the JSON Schema; may be nil.
-	Defs func() *Object
+	Defs func() Object
 }
 
 // Document is a file of a dialect with the position of everything in it.

@@ -36,7 +36,7 @@ func encodeSection(rows []Row, of any) *yaml.Node {
 		case r.Type == Section:
 			Put(m, r.Name, encodeSection(r.Rows, of))
 		case r.Type == Custom:
-			Put(m, r.Name, r.Custom.Write(of))
+			Put(m, r.Name, r.Custom.Write(r.Field(of)))
 		default:
 			Put(m, r.Name, ValueNode(r.value(of)))
 		}

@@ -57,7 +57,7 @@ func (r *Reader) section(n *Node, rows []Row, path string, to any) {
 		case row.Required && !meant[row.Name]:
 			r.faults.Add(n.Errorf("%s is missing", join(path, row.Name)).WithNote("%s", Plain(row.Doc)))
 		case row.Type == Custom && row.Default != "" && (row.Applies == nil || row.Applies(to)):
-			row.Custom.Read(r, join(path, row.Name), nil, defaultNode(row.Default), to)
+			row.Custom.Read(r, join(path, row.Name), nil, defaultNode(row.Default), row.target(to))
 		}
 	}
 }
@@ -191,10 +191,7 @@ func (r *Reader) key(row *Row, path string, key, n *Node, to any) {
 	}
 	switch row.Type {
 	case Section:
-		if row.Field != nil {
-			to = row.Field(to)
-		}
-		r.entry(row, path, n, to)
+		r.entry(row, path, n, row.target(to))
 	case List:
 		items := r.List(n, path, "maps")
 		if n.kind == listNode && len(items) == 0 {
@@ -204,10 +201,7 @@ func (r *Reader) key(row *Row, path string, key, n *Node, to any) {
 			r.entry(row, EntryPath(path, i, item), item, row.Field(to))
 		}
 	case Custom:
-		if row.Field != nil {
-			to = row.Field(to)
-		}
-		row.Custom.Read(r, path, key, n, to)
+		row.Custom.Read(r, path, key, n, row.target(to))
 	default:
 		if a, ok := r.Value(row, path, n); ok {
 			assign(row.Field(to), a)

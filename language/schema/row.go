@@ -3,6 +3,7 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -30,9 +31,8 @@ type Row struct {
 	Doc        string
 	Rows       []Row // of a section, or of each map of a list
 	// Field returns a pointer to the variable that the key sets; of is the value that the
-	// enclosing section sets, see Fields and Bind. For a section it returns the value that its rows set, or
-	// is nil if they set fields of the enclosing value. For a list it appends an entry and
-	// returns it. It is nil for arguments of list entries.
+	// enclosing section sets. For a list it appends an entry and returns it. Fields sets it. It is nil
+	// for sections whose keys set fields of the enclosing value, and for arguments of list entries.
 	Field  func(of any) any
 	Custom *CustomType
 	// Applies reports whether the key has a meaning for this document; nil means
@@ -43,38 +43,99 @@ type Row struct {
 // CustomType is a type of values with its own reader and writer.
 type CustomType struct {
 	Noun   string // noun phrase for messages, such as "a list of blocks"
-	Schema any    // JSON Schema of the value, or a func() *Object that returns it
+	Schema Object // JSON Schema of the value
 	// Read decodes value into to, the result of Row.Field.
 	Read func(r *Reader, path string, key, value *Node, to any)
-	// Write encodes the value; of is the argument of Encode. It may be nil in dialects that are
-	// not written.
-	Write func(of any) *yaml.Node
+	// Write encodes the value that from, the result of Row.Field, points to. It may be nil in dialects that
+	// are not written.
+	Write func(from any) *yaml.Node
 }
 
-// Fields completes rows: a key of a single value without a Field sets the field of its name in a T, as eval_every sets
-// EvalEvery. path, such as Data.Split, is the struct within T that has the fields; empty: T itself.
-func Fields[T any](path string, rows []Row) []Row {
-	for i := range rows {
-		row := &rows[i]
-		if row.Field != nil || row.Type == Section || row.Type == List || row.Type == Custom {
-			continue
-		}
-		at, of := []int(nil), reflect.TypeFor[T]()
-		for _, name := range strings.Split(strings.ReplaceAll(join(path, row.Name), "_", ""), ".") {
-			f, ok := of.FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
-			if !ok || !f.IsExported() {
-				panic(fmt.Sprintf("bug: %s has no exported field for the key %s", of, row.Name))
-			}
-			at, of = append(at, f.Index...), f.Type
-		}
-		row.Field = func(of any) any { return reflect.ValueOf(of).Elem().FieldByIndex(at).Addr().Interface() }
-	}
+// Fields completes the rows of a dialect: each key sets the field of its name in a T, as eval_every sets EvalEvery,
+// and has the type of this field unless it names another one. The keys of a section set the fields of the struct of
+// its name, or those of the enclosing struct if there is none. A section with a pointer is allocated when it is read,
+// and a list appends to its slice.
+func Fields[T any](rows []Row) []Row {
+	bind(reflect.TypeFor[T](), nil, rows)
 	return rows
 }
 
-// Bind adapts a function that finds a variable within a T to Row.Field.
-func Bind[T any](find func(*T) any) func(any) any {
-	return func(of any) any { return find(of.(*T)) }
+// bind completes the rows of the struct at an index within root.
+func bind(root reflect.Type, at []int, rows []Row) {
+	of := root
+	for _, i := range at {
+		of = of.Field(i).Type
+	}
+	for i := range rows {
+		row := &rows[i]
+		name := strings.ReplaceAll(row.Name, "_", "")
+		f, found := of.FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
+		index := slices.Concat(at, f.Index)
+		variable := func(of any) reflect.Value { return reflect.ValueOf(of).Elem().FieldByIndex(index) }
+		switch {
+		case row.Field != nil:
+		case !found && row.Rows != nil:
+			row.Type = Section
+			bind(root, at, row.Rows)
+		case !found || !f.IsExported():
+			panic(fmt.Sprintf("bug: %s has no exported field for the key %s", of, row.Name))
+		case row.Rows == nil:
+			row.Field = func(of any) any { return variable(of).Addr().Interface() }
+			row.Type = cmp.Or(row.Type, typeOf(row, f.Type))
+		case f.Type.Kind() == reflect.Struct:
+			row.Type = Section
+			bind(root, index, row.Rows)
+		case f.Type.Kind() == reflect.Pointer:
+			row.Type = Section
+			row.Field = func(of any) any {
+				v := variable(of)
+				v.Set(reflect.New(f.Type.Elem()))
+				return v.Interface()
+			}
+			bind(f.Type.Elem(), nil, row.Rows)
+		default:
+			row.Type = List
+			row.Field = func(of any) any {
+				v := variable(of)
+				v.Set(reflect.Append(v, reflect.Zero(f.Type.Elem())))
+				return v.Index(v.Len() - 1).Addr().Interface()
+			}
+			bind(f.Type.Elem(), nil, row.Rows)
+		}
+	}
+}
+
+// typeOf returns the type of a key that sets a variable of type t.
+func typeOf(row *Row, t reflect.Type) Type {
+	if row.Custom != nil {
+		return Custom
+	}
+	switch reflect.Zero(t).Interface().(type) {
+	case int, Int:
+		return Whole
+	case float64, *float64, Float:
+		return Real
+	case bool, Bool:
+		return Truth
+	case []int:
+		return Wholes
+	case Ints:
+		return WholeList
+	case Floats:
+		return RealList
+	case []Str, Strs:
+		return Texts
+	}
+	return Text
+}
+
+// Inherit sets the keys that were not written in to, which rows set, to the values of from.
+func Inherit(rows []Row, to, from any) {
+	for i := range rows {
+		if rows[i].PosOf(to).IsZero() {
+			reflect.ValueOf(rows[i].Field(to)).Elem().Set(reflect.ValueOf(rows[i].Field(from)).Elem())
+		}
+	}
 }
 
 // When adapts a condition on a T to Row.Applies.
@@ -183,7 +244,7 @@ func (r *Row) written(of any) bool {
 		return false
 	case r.Type == Section:
 		return slices.ContainsFunc(r.Rows, func(row Row) bool { return row.written(of) })
-	case r.Required || r.Default != "" || r.Type == Custom:
+	case r.Required || r.Default != "":
 		return true
 	}
 	value := reflect.ValueOf(r.value(of))
@@ -191,7 +252,21 @@ func (r *Row) written(of any) bool {
 }
 
 // value returns the value of the key within of.
-func (r *Row) value(of any) any { return r.Field(of).(interface{ value() any }).value() }
+func (r *Row) value(of any) any {
+	field := r.Field(of)
+	if v, ok := field.(interface{ value() any }); ok {
+		return v.value()
+	}
+	return reflect.ValueOf(field).Elem().Interface()
+}
+
+// target returns what the key of a section or a custom type sets: its own value, or fields of the enclosing one.
+func (r *Row) target(of any) any {
+	if r.Field == nil {
+		return of
+	}
+	return r.Field(of)
+}
 
 // applyDefaults assigns the defaults of rows to their variables. Sections with a Field set their
 // defaults when they are read.

@@ -26,6 +26,12 @@ func (v Value[T]) pos() diag.Pos { return v.Pos }
 
 func (v Value[T]) value() any { return v.V }
 
+// MarshalJSON writes the value without its position.
+func (v Value[T]) MarshalJSON() ([]byte, error) { return json.Marshal(v.V) }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (v *Value[T]) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &v.V) }
+
 // Assign sets v to a decoded argument, or to the zero value if a has none.
 func (v *Value[T]) Assign(a Arg) { *v = Value[T]{as[T](a), a.Pos} }
 
@@ -65,7 +71,7 @@ const (
 type valueType struct {
 	says   string                                                           // for messages
 	read   func(r *Reader, row *Row, path string, n *Node) (v any, ok bool) // nil: Reader.key or the caller reads it
-	schema func(*Row) *Object
+	schema func(*Row) Object
 }
 
 var types [Expression + 1]valueType
@@ -75,25 +81,25 @@ func init() { // the readers refer to the table for their messages
 		Text:  {"text", reading((*Reader).Text), textSchema},
 		Whole: {"a whole number", reading((*Reader).whole), wholeSchema},
 		Real:  {"a number", reading((*Reader).real), realSchema},
-		Texts: {"text or a list of texts", reading((*Reader).oneOrMoreTexts), func(r *Row) *Object {
-			return oneOrList(wordSchema(r))
+		Texts: {"text or a list of texts", reading((*Reader).oneOrMoreTexts), func(r *Row) Object {
+			return oneOrList(textSchema(r))
 		}},
-		Wholes: {"a whole number or a list of whole numbers", reading((*Reader).oneOrMoreWholes), func(r *Row) *Object {
+		Wholes: {"a whole number or a list of whole numbers", reading((*Reader).oneOrMoreWholes), func(r *Row) Object {
 			return oneOrList(wholeSchema(r))
 		}},
 		Section: {"a map", nil, mapSchema},
 		List:    {"a list of maps", nil, mapsSchema},
-		Custom:  {"", nil, customSchema},
-		Truth:   {"true or false", reading((*Reader).truth), func(*Row) *Object { return NewObject("type", "boolean") }},
-		WholeList: {"a list of whole numbers", reading((*Reader).wholes), func(r *Row) *Object {
+		Custom:  {"", nil, func(r *Row) Object { return r.Custom.Schema }},
+		Truth:   {"true or false", reading((*Reader).truth), func(*Row) Object { return Object{"type": "boolean"} }},
+		WholeList: {"a list of whole numbers", reading((*Reader).wholes), func(r *Row) Object {
 			return ListOf(wholeSchema(r))
 		}},
-		RealList: {"a list of numbers", reading((*Reader).reals), func(r *Row) *Object { return ListOf(realSchema(r)) }},
-		Size: {"a whole number or the name of a size", reading((*Reader).size), func(*Row) *Object {
-			return SizeSchema()
+		RealList: {"a list of numbers", reading((*Reader).reals), func(r *Row) Object { return ListOf(realSchema(r)) }},
+		Size: {"a whole number or the name of a size", reading((*Reader).size), func(*Row) Object {
+			return SizeSchema
 		}},
-		SizeList:   {"a list of sizes (whole numbers or names)", nil, func(*Row) *Object { return ListOf(SizeSchema()) }},
-		Expression: {"an equation", nil, func(*Row) *Object { return ExpressionSchema() }},
+		SizeList:   {"a list of sizes (whole numbers or names)", nil, func(*Row) Object { return ListOf(SizeSchema) }},
+		Expression: {"an equation", nil, func(*Row) Object { return ExpressionSchema }},
 	}
 }
 
@@ -160,9 +166,14 @@ func assign(to any, a Arg) {
 	}
 	variable := reflect.ValueOf(to).Elem()
 	variable.SetZero()
-	if a.V != nil {
-		variable.Set(reflect.ValueOf(a.V))
+	if a.V == nil {
+		return
 	}
+	if variable.Kind() == reflect.Pointer {
+		variable.Set(reflect.New(variable.Type().Elem()))
+		variable = variable.Elem()
+	}
+	variable.Set(reflect.ValueOf(a.V))
 }
 
 // PosOf returns the position of the Value that a row sets within of.

@@ -120,7 +120,7 @@ func runExperiment(ctx context.Context, o *experimentOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := ensureLibrary(ctx, o.Console, o.Library, e.KeepModels); err != nil {
+	if err := ensureLibrary(ctx, o.Console, o.Library, e.KeepModels()); err != nil {
 		return err
 	}
 	return o.follow(ctx, e.Name.V, func(settings experiment.Work) (experiment.Progress, error) {

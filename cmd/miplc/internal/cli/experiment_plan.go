@@ -124,7 +124,7 @@ func runPlan(ctx context.Context, o *planOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := ensureLibrary(ctx, o.Console, o.Library, e.KeepModels); err != nil {
+	if err := ensureLibrary(ctx, o.Console, o.Library, e.KeepModels()); err != nil {
 		return err
 	}
 	settings := o.Work
