@@ -243,7 +243,7 @@ var paramRows = []schema.Row{
 var weightsRows = []schema.Row{
 	{Name: "schedule", Default: "linear", Choices: []string{"linear", "progressive", "averaging"},
 		Applies: schema.When((*Spec).usesLambda),
-		Doc:     "Momentum lambda of the label weights in epoch t of T: `linear` (T - t) / T, `progressive` 0, " +
+		Doc: "Momentum lambda of the label weights in epoch t of T: `linear` (T - t) / T, `progressive` 0, " +
 			"`averaging` 1."},
 	{Name: "order", Default: "before_loss", Choices: []string{"before_loss", "after_loss", "after_step"},
 		Doc: "When a step updates the label weights: before the loss (paper), after the loss (program of DEMIPL's " +

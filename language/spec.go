@@ -32,80 +32,57 @@ type Spec struct {
 	schema.Origin // of all settings, for messages
 }
 
-// Data describes the source of the bags and their preparation.
+// Data describes the source of the bags and their preparation; dataRows describes its keys.
 type Data struct {
-	// Set is "generated:prototypes" (a built-in generator) or the path of an
-	// file in one of the formats of bagfile.Readable. Relative paths are searched in the working directory
-	// and in the data directory.
-	Set schema.Str
-	// Generated has the settings of the generator if Set names one.
+	Set       schema.Str
 	Generated Generated
-	// Shape reshapes each instance, e.g. [1, 28, 28]; empty: as stored.
-	Shape schema.Ints
-	// Classes is the number of classes to expect; 0: as stored.
-	Classes schema.Int
-	// SHA256 is the expected data.Dataset.Hash in hexadecimal; empty: any.
-	SHA256 schema.Str
-	// Normalize is "none", "training" (z-scores with statistics of the training
-	// bags) or "all" (statistics of all bags, as in the authors' program).
+	Shape     schema.Ints
+	Classes   schema.Int
+	SHA256    schema.Str // of data.Dataset.Hash, in hexadecimal
 	Normalize schema.Str
-	// Labels is KnownLabels (the true label of a bag is its only candidate), MultiLabels (a bag has
-	// any number of true labels) or empty (candidates as stored).
-	Labels schema.Str
-	// Sample is the number of instances of a bag that an epoch trains on; 0: all.
-	Sample  schema.Int
-	Columns Columns
-	Encoder Encoder
-	Split   Split
+	Labels    schema.Str // KnownLabels, MultiLabels, NoisyLabels or empty
+	Sample    schema.Int
+	Columns   Columns
+	Encoder   Encoder
+	Split     Split
 }
 
 // Encoder is a pretrained network that computes the features of images. Without a file, the
-// dataset has features.
+// dataset has features. encoderRows and encoderInputRows describe its keys.
 type Encoder struct {
-	File   schema.Str    // path of an ONNX file; empty: none
-	Output schema.Str    // value of the file with the features; empty: its only output
-	Size   schema.Int    // width and height of an image in pixels
-	Mean   schema.Floats // by channel, subtracted from levels from 0 to 1; empty: 0
-	Std    schema.Floats // by channel, divides; empty: 1
-	Order  schema.Str    // of the channels: rgb or bgr
-	Export schema.Str    // joined: the model file contains the encoder; model: it does not
+	File, Output schema.Str
+	Size         schema.Int
+	Mean, Std    schema.Floats
+	Order        schema.Str
+	Export       schema.Str // ExportJoined or model
 }
 
-// Columns declares columns of a CSV file that are not recognised by their names.
+// Columns declares columns of a CSV file that are not recognised by their names; columnRows describes its keys.
 type Columns struct {
-	Bag, Label, Candidates, InstanceLabel schema.Str  // names of the columns; empty: the usual ones
-	Group                                 schema.Str  // name of the column; empty: that of Split
-	Coordinates                           schema.Strs // of x and y; empty: x and y
-	Ignore                                schema.Strs // not read
-	Features                              schema.Strs // features although they are named like identifiers
+	Bag, Label, Candidates, InstanceLabel, Group schema.Str
+	Coordinates, Ignore, Features                schema.Strs
 }
 
-// Generated has the settings of the built-in data generator (package generate).
+// Generated has the settings of the built-in data generator (package generate); generatedRows describes its keys.
 type Generated struct {
-	Bags       schema.Int   // number of bags
-	Classes    schema.Int   // classes k
-	Features   schema.Int   // dimension d of an instance
-	Candidates schema.Int   // false positive labels r per bag
-	Positives  schema.Float // share of positive instances in a bag
-	MinSize    schema.Int   // instances of the smallest bag
-	MaxSize    schema.Int   // instances of the largest bag
-	Noise      schema.Float // standard deviation around the class prototypes
-	Seed       schema.Int
+	Bags, Classes, Features, Candidates schema.Int
+	Positives                           schema.Float
+	MinSize, MaxSize                    schema.Int
+	Noise                               schema.Float
+	Seed                                schema.Int
 }
 
 // Split determines the parts of the bags. Index names a file of bag numbers. Otherwise the bags are
-// divided into folds, or a share of them is drawn at random.
+// divided into folds, or a share of them is drawn at random. splitRows describes its keys.
 type Split struct {
-	Train schema.Float // share of training bags; not used with Folds
-	Folds schema.Int   // number of folds; 0: a share of the bags is drawn
-	Fold  schema.Int   // the fold of the test bags, counted from 1
-	Group schema.Str   // column of the groups whose bags stay together; empty: no groups
-	// Validation is the share of the training bags that become validation bags; 0: none.
-	Validation schema.Float
-	Stratify   schema.Bool // the same share of every class
-	Seed       schema.Int
-	Index      schema.Str // path of a .mat with trainIndex and testIndex, or of a splits CSV
-	Number     schema.Int // which split of an index CSV, counted from 1
+	Train       schema.Float
+	Folds, Fold schema.Int
+	Group       schema.Str
+	Validation  schema.Float
+	Stratify    schema.Bool
+	Seed        schema.Int
+	Index       schema.Str
+	Number      schema.Int
 }
 
 // Network is the section model of a spec: the network from the instances to the class probabilities,
@@ -208,75 +185,49 @@ func (l *Loss) Term() string {
 }
 
 // Weights determines the updates of the label weights of each bag during training (paper Eq. 6 and
-// 7).
+// 7); weightsRows describes its keys.
 type Weights struct {
-	// Schedule of lambda: "linear" (T-t)/T, "progressive" 0, "averaging" 1.
-	Schedule schema.Str
-	// Order is "before_loss" (paper: the loss of epoch t uses the weights of
-	// epoch t), "after_loss" (the authors' program: those of epoch t-1) or
-	// "after_step" (those of epoch t-1; the new ones are computed with the parameters after the
-	// step).
-	Order schema.Str
-	// FirstEpoch is the number t of the first epoch: 1 (paper) or 0 (program).
+	Schedule   schema.Str
+	Order      schema.Str
 	FirstEpoch schema.Int
-	// Update replaces Eq. 7: an equation [B, k] of w (previous weights), p (probabilities), S
-	// (candidates) and lambda. nil: Eq. 7.
-	Update *Equation
+	Update     *Equation // replaces Eq. 7; nil: Eq. 7
 }
 
-// Train has the settings of the optimizer and the training loop.
+// Train has the settings of the optimizer and the training loop; trainRows describes its keys. A setting of another
+// optimizer or schedule is an error, unless it is inherited.
 type Train struct {
-	Epochs schema.Int
-	Batch  schema.Int // bags per step
-	Seed   schema.Int
-	Init   Init
-	// Sampling is "shuffle" (every bag once per epoch) or "balanced" (draws with replacement, each
-	// of a class, all equally likely, and then of a bag with this candidate).
-	Sampling schema.Str
-	// Optimizer is "sgd", "adam", "adamw" or "rmsprop". A setting of another optimizer is an
-	// error, unless it is inherited.
-	Optimizer   schema.Str
-	LR          schema.Float
-	Momentum    schema.Float // of sgd and rmsprop
-	Nesterov    schema.Bool  // of sgd
-	Beta1       schema.Float // of adam and adamw
-	Beta2       schema.Float // of adam and adamw
-	Alpha       schema.Float // of rmsprop
-	Epsilon     schema.Float // of adam, adamw and rmsprop
-	WeightDecay schema.Float
-	Clip        schema.Float // maximum norm of the gradient; 0: no limit
-	Accumulate  schema.Int   // steps whose gradients are averaged for an update
-	// ClassWeights are the factors of the classes in the loss terms disambiguation and
-	// binary_cross_entropy.
-	ClassWeights schema.Value[ClassWeights]
-	// Schedule of the learning rate is "cosine" (to 0, per epoch), "constant", "step" or
-	// "plateau".
-	Schedule      schema.Str
-	Warmup        schema.Int   // epochs in which the rate rises to LR
-	DecayEvery    schema.Int   // of step: epochs between two decays, unless DecayAt is given
-	DecayAt       schema.Ints  // of step: epochs after which the rate decays
-	DecayFactor   schema.Float // of step and plateau
-	DecayPatience schema.Int   // of plateau: bad epochs before a decay
-	DecayMeasure  schema.Str   // of plateau: measure of the validation bags; empty: the training loss
-	Engine        schema.Str   // "auto", "gorgonia", "ort", "xla"
-	Best          schema.Str   // measure of the validation bags that chooses the epoch; empty: the last epoch
-	Patience      schema.Int   // of early stopping: epochs without improvement; 0: none
-	MinEpochs     schema.Int   // of early stopping: epochs before which training does not end
-	Refit         schema.Bool  // train again on training and validation bags, for the number of epochs that Best chose
-	EvalEvery     schema.Int   // epochs between two measurements of the accuracies
-	Checkpoint    schema.Int   // epochs between two checkpoints; 0: no checkpoints
+	Epochs, Batch, Seed          schema.Int
+	Init                         Init
+	Sampling                     schema.Str
+	Optimizer                    schema.Str
+	LR, Momentum                 schema.Float
+	Nesterov                     schema.Bool
+	Beta1, Beta2, Alpha, Epsilon schema.Float
+	WeightDecay, Clip            schema.Float
+	Accumulate                   schema.Int
+	ClassWeights                 schema.Value[ClassWeights]
+	Schedule                     schema.Str
+	Warmup, DecayEvery           schema.Int
+	DecayAt                      schema.Ints
+	DecayFactor                  schema.Float
+	DecayPatience                schema.Int
+	DecayMeasure                 schema.Str
+	Engine, Best                 schema.Str
+	Patience, MinEpochs          schema.Int // of early_stopping
+	Refit                        schema.Bool
+	EvalEvery, Checkpoint        schema.Int
 }
 
-// Init names the model whose parameters a training starts with.
+// Init names the model whose parameters a training starts with; initRows describes its keys.
 type Init struct {
-	Model  schema.Str  // path of the ONNX file; empty: parameters are drawn
-	Except schema.Strs // parameters that are drawn nevertheless
-	SHA256 schema.Str  // expected hash of the file in hexadecimal; empty: any
+	Model  schema.Str
+	Except schema.Strs
+	SHA256 schema.Str
 }
 
-// Export has the settings of the ONNX file.
+// Export has the settings of the ONNX file; exportRows describes its keys.
 type Export struct {
-	Signature   schema.Str // "bag" or "batch"
+	Signature   schema.Str
 	Opset       schema.Int
 	Temperature schema.Value[Temperature]
 }

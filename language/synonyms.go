@@ -2,63 +2,47 @@
 
 package language
 
-// Synonyms maps words of other libraries to words of specs and experiments. The keys
-// are in lower case without - and _.
-var Synonyms = map[string][]string{
-	"learningrate": {"lr"}, "batchsize": {"batch"}, "numepochs": {"epochs"}, "nepochs": {"epochs"},
-	"maxepochs": {"epochs"},
-	"wd":        {"weight_decay"}, "l2": {"weight_decay"}, "scheduler": {"schedule"}, "lrschedule": {"schedule"},
-	"lrscheduler":  {"schedule"},
-	"gradientclip": {"clip"}, "gradclip": {"clip"}, "clipnorm": {"clip"}, "maxnorm": {"clip"}, "maxgradnorm": {"clip"},
-	"gradientclipval": {"clip"}, "gradientclipping": {"clip"},
-	"optim": {"optimizer"}, "optimiser": {"optimizer"}, "eps": {"epsilon"}, "sampler": {"sampling"},
-	"weightedrandomsampler": {"balanced"}, "oversampling": {"sampling"}, "milestones": {"decay_at"},
-	"stepsize": {"decay_every"}, "gamma": {"decay_factor"}, "warmupepochs": {"warmup"}, "lrpatience": {"decay_patience"},
-	"reducelronplateau": {"plateau"}, "multistep": {"step"}, "steplr": {"step"}, "rho": {"alpha"}, "betas": {"beta1"},
-	"accumulationsteps": {"accumulate"}, "gradientaccumulation": {"accumulate"}, "gradientaccumulationsteps": {
-		"accumulate"}, "accumulategradbatches": {"accumulate"},
-	"nsplits": {"folds", "count"}, "nfolds": {"folds"}, "kfold": {"folds"}, "cv": {"folds"}, "val": {"validation"},
-	"valsize": {"validation"}, "valfraction": {"validation"}, "validationsplit": {"validation"}, "groups": {"group"},
-	"groupby": {"group"},
-	"auc":     {"auroc"}, "rocauc": {"auroc"}, "f1": {"macro_f1"}, "f1score": {"macro_f1"}, "f1macro": {"macro_f1"},
-	"f1micro": {"micro_f1"}, "valloss": {"loss"}, "acc": {"accuracy"}, "earlystop": {"early_stopping"},
-	"valacc": {"accuracy"}, "valaccuracy": {"accuracy"}, "map": {"mean_average_precision"}, "hamming": {"hamming_loss"},
-	"brierscore": {"brier"},
-	"multilabel": {"multi"}, "single": {"known"}, "singlelabel": {"known"}, "posweight": {"class_weights"},
-	"backend": {"engine"}, "randomstate": {"seed"}, "randomseed": {"seed"},
-	"outchannels": {"channels"}, "filters": {"channels"}, "kernelsize": {"kernel"}, "poolsize": {"kernel"},
-	"strides": {"stride"}, "padding": {"pad"},
-	"outfeatures": {"units"}, "dim": {"units"}, "hidden": {"units", "width"}, "p": {"rate"}, "prob": {"rate"},
-	"layers": {"blocks"}, "parameters": {"params"}, "variables": {"params"}, "equations": {"let"},
-	"constants": {"numbers"}, "dims": {"sizes"},
-	"dataset": {"data"}, "datasets": {"data"}, "path": {"set"}, "file": {"set"}, "source": {"set"},
-	"inputshape": {"shape"}, "numclasses": {"classes"}, "nclasses": {"classes"},
-	"trainsize": {"train"}, "ratio": {"train"}, "folds": {"index", "splits"}, "std": {"scale"}, "stddev": {"scale"},
-	"sigma": {"scale"}, "initializer": {"init"}, "inittype": {"init"},
-	"network": {"model"}, "training": {"train"}, "output": {"export"}, "onnx": {"export"}, "models": {"learners"},
-	"methods": {"learners"}, "baseline": {"reference"}, "tables": {"report"}, "figures": {"report"},
+import "strings"
 
-	"linear": {"dense"}, "fc": {"dense"}, "conv": {"conv2d"}, "convolution": {"conv2d"}, "maxpool": {"maxpool2d"},
-	"maxpooling2d": {"maxpool2d"},
-	"attn":         {"attention"}, "gatedattention": {"attention"}, "softmax": {"classifier"}, "head": {"classifier"},
-	"mean": {"pool"}, "max": {"pool"},
-	"avgpool": {"pool"}, "meanpool": {"pool"}, "globalaveragepooling": {"pool"}, "globalaveragepooling2d": {"pool"},
-	"pooling": {"pool"},
-	"avg":     {"mean"}, "average": {"mean"}, "minmax": {"maxmin"},
-	"crossentropy": {"disambiguation"}, "crossentropyloss": {"disambiguation"}, "ce": {"disambiguation"},
-	"nll": {"disambiguation"}, "bce": {"binary_cross_entropy"}, "bceloss": {"binary_cross_entropy"},
-	"bcewithlogitsloss": {"binary_cross_entropy"}, "entropy": {"attention"},
-	"xavier": {"fan_in"}, "glorot": {"fan_in"}, "kaiming": {"fan_in"}, "he": {"fan_in"}, "default": {"fan_in"},
-	"gaussian": {"normal"}, "zero": {"zeros"}, "one": {"ones"},
-	"cuda": {"xla"}, "gpu": {"xla"}, "cpu": {"ort"}, "onnxruntime": {"ort"}, "cosineannealing": {"cosine"},
-	"cosineannealinglr": {"cosine"}, "multisteplr": {"step"}, "zscore": {"training"}, "standard": {"training"},
+// synonyms has our words, each with words of other libraries in lower case without - and _.
+const synonyms = `
+lr: learningrate, batch: batchsize, epochs: numepochs nepochs maxepochs, weight_decay: wd l2,
+schedule: scheduler lrschedule lrscheduler,
+clip: gradientclip gradclip clipnorm maxnorm maxgradnorm gradientclipval gradientclipping, optimizer: optim optimiser,
+epsilon: eps, sampling: sampler oversampling, balanced: weightedrandomsampler, decay_at: milestones,
+decay_every: stepsize, decay_factor: gamma, warmup: warmupepochs, decay_patience: lrpatience,
+plateau: reducelronplateau, step: multistep steplr multisteplr, alpha: rho, beta1: betas,
+accumulate: accumulationsteps gradientaccumulation gradientaccumulationsteps accumulategradbatches,
+folds: nsplits nfolds kfold cv, count: nsplits, validation: val valsize valfraction validationsplit,
+group: groups groupby, auroc: auc rocauc, macro_f1: f1 f1score f1macro, micro_f1: f1micro, loss: valloss,
+accuracy: acc valacc valaccuracy, early_stopping: earlystop, mean_average_precision: map, hamming_loss: hamming,
+brier: brierscore, multi: multilabel, known: single singlelabel, class_weights: posweight, engine: backend,
+seed: randomstate randomseed, channels: outchannels filters, kernel: kernelsize poolsize, stride: strides,
+pad: padding, units: outfeatures dim hidden, width: hidden, rate: p prob, blocks: layers, params: parameters variables,
+let: equations, numbers: constants, sizes: dims, data: dataset datasets, set: path file source, shape: inputshape,
+classes: numclasses nclasses, train: trainsize ratio training, index: folds, splits: folds, scale: std stddev sigma,
+init: initializer inittype, model: network, export: output onnx, learners: models methods, reference: baseline,
+report: tables figures, dense: linear fc, conv2d: conv convolution, maxpool2d: maxpool maxpooling2d,
+attention: attn gatedattention entropy, classifier: softmax head,
+pool: mean max avgpool meanpool globalaveragepooling globalaveragepooling2d pooling, mean: avg average, maxmin: minmax,
+disambiguation: crossentropy crossentropyloss ce nll, binary_cross_entropy: bce bceloss bcewithlogitsloss,
+fan_in: xavier glorot kaiming he default, normal: gaussian, zeros: zero, ones: one, xla: cuda gpu,
+ort: cpu onnxruntime, cosine: cosineannealing cosineannealinglr, training: zscore standard, matmul: dot mm bmm,
+concat: cat concatenate, clamp: clip, max: amax, transpose: t, log: ln, log_softmax: logsoftmax, stop_gradient: detach,
+bag_sum: segmentsum scattersum, layer_norm: layernorm, bag_norm: instancenorm batchnorm, bag_top: topk,
+random: bernoulli, sigmoid: logistic`
 
-	"dot": {"matmul"}, "mm": {"matmul"}, "bmm": {"matmul"}, "cat": {"concat"}, "concatenate": {"concat"},
-	"clip": {"clamp"}, "amax": {"max"},
-	"t": {"transpose"}, "ln": {"log"}, "logsoftmax": {"log_softmax"}, "detach": {"stop_gradient"},
-	"segmentsum": {"bag_sum"}, "layernorm": {"layer_norm"}, "instancenorm": {"bag_norm"}, "batchnorm": {"bag_norm"},
-	"topk": {"bag_top"}, "bernoulli": {"random"}, "scattersum": {"bag_sum"}, "logistic": {"sigmoid"},
-}
+// Synonyms maps words of other libraries to words of specs and experiments, in the order of the table.
+var Synonyms = func() map[string][]string {
+	ours := map[string][]string{}
+	for entry := range strings.SplitSeq(synonyms, ",") {
+		word, others, _ := strings.Cut(entry, ":")
+		for other := range strings.FieldsSeq(others) {
+			ours[other] = append(ours[other], strings.TrimSpace(word))
+		}
+	}
+	return ours
+}()
 
 // advice explains what replaces keys of other libraries that specs do without. The keys are written
 // like those of Synonyms.
