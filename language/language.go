@@ -218,27 +218,27 @@ var modelRows = []schema.Row{
 }
 
 // functionRows are the keys of one entry of model.functions.
-var functionRows = []schema.Row{
-	{Name: "args", Type: schema.Texts, Required: true, Doc: "Names of the arguments."},
-	{Name: "let", Type: schema.Custom, Custom: &letType,
+var functionRows = schema.Fields[UserFunction]([]schema.Row{
+	{Name: "args", Required: true, Doc: "Names of the arguments."},
+	{Name: "let", Custom: &letType,
 		Doc: "Equations of the function, in order, as `name: expression`. Their names are local to the function."},
-	{Name: "value", Type: schema.Expression, Required: true,
+	{Name: "value", Custom: &equationType, Required: true,
 		Doc: "Equation of the result. It may use the arguments, the `let` of the function, parameters, sizes, numbers, `t` " +
 			"and `T`, and call the functions before this one."},
-}
+})
 
 // paramRows are the keys of one entry of model.params.
-var paramRows = []schema.Row{
-	{Name: "shape", Type: schema.SizeList, Required: true,
+var paramRows = schema.Fields[Param]([]schema.Row{
+	{Name: "shape", Type: schema.SizeList, Required: true, Main: true,
 		Doc: "Sizes: whole numbers, `d` (features of an instance), `h` (features after the blocks), `k` (classes), or " +
 			"names of `sizes`. `[]` is a scalar."},
 	{Name: "init", Default: "fan_in", Choices: []string{"fan_in", "zeros", "ones", "normal", "uniform", "constant"},
 		Doc: "Initial values: `fan_in` (uniform in ±1/sqrt(fan_in)), `zeros`, `ones`, `normal` (standard deviation " +
 			"`scale`), `uniform` (in ±`scale`), `constant` (all `scale`)."},
-	{Name: "scale", Type: schema.Real, In: schema.Above(0),
+	{Name: "scale", In: schema.Above(0),
 		Doc: "Required with `init: normal`, `uniform` and `constant`: the scale of the values."},
 	{Name: "fan_in", Type: schema.Size, Doc: "Size that `init: fan_in` uses. Default: the first of `shape`."},
-}
+})
 
 var weightsRows = []schema.Row{
 	{Name: "schedule", Default: "linear", Choices: []string{"linear", "progressive", "averaging"},
@@ -250,7 +250,7 @@ var weightsRows = []schema.Row{
 			"authors), or after the update of the parameters (RC, LWS)."},
 	{Name: "first_epoch", Default: "1", In: schema.Closed(0, 1),
 		Doc: "Number t of the first epoch: 1 (paper) or 0 (program of DEMIPL's authors)."},
-	{Name: "update", Custom: &updateType,
+	{Name: "update", Custom: &equationType,
 		Doc: "New label weights [B, k], in place of Eq. 7. The equation may use `w` (the old label weights), `p`, `S` " +
 			"(candidates), `lambda` and the other names."},
 }

@@ -3,8 +3,6 @@
 package language
 
 import (
-	"slices"
-	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -199,75 +197,22 @@ func literalNode(l Literal) *yaml.Node {
 
 var paramsType = namesType("a parameter", 0,
 	schema.Object{"oneOf": []schema.Object{schema.Ref("param"), schema.ListOf(schema.SizeSchema)}},
-	readParam, func(p Param) (string, *yaml.Node) { return p.Name.V, paramNode(p) })
+	readParam, func(p Param) (string, *yaml.Node) { return p.Name.V, schema.SectionNode(yaml.FlowStyle, paramRows, &p) })
 
-func readParam(r *schema.Reader, name schema.Str, path string, key, n *schema.Node) Param {
-	p := Param{Name: name, Shape: []schema.Str{{}}} // one unknown size, until the shape is read
-	if n.IsList() {                                 // Wv: [d, k] for Wv: {shape: [d, k]}
-		n = n.InMap("shape", key)
-	}
-	if !n.IsMap() {
+func readParam(r *schema.Reader, name schema.Str, path string, _, n *schema.Node) Param {
+	p := Param{Name: name}
+	if n.IsMap() || n.IsList() { // Wv: [d, k] for Wv: {shape: [d, k]}
+		r.Section(paramRows, path, n, &p)
+	} else {
 		r.AddFault(n.Errorf("%s must be a map such as {shape: [d, k]}, not %s", path, n.Describe()))
-		return p
 	}
-	args := r.Args(path, paramScalars(), schema.Entry{Word: key, Args: n.WithoutKey("shape")})
-	p.Init.Assign(args["init"])
-	p.Scale.Assign(args["scale"])
 	if scale := n.Get("scale"); scale != nil {
 		p.Scale.Pos = scale.Pos() // also of a wrong one, which was reported
 	}
-	p.FanIn.Assign(args["fan_in"])
-	switch shape := n.Get("shape"); {
-	case shape == nil:
-		r.AddFault(key.Errorf("%s needs shape", path).WithNote("%s", schema.Plain(schema.Find(paramRows, "shape").Doc)))
-	case !shape.IsList():
-		r.AddFault(shape.Errorf("%s.shape must be a list of sizes, not %s", path, shape.Describe()).WithNote("write [%s]",
-			strings.Trim(shape.Raw(), "()")))
-	default:
-		row := schema.Row{Type: schema.Size}
-		p.Shape = nil
-		for i, item := range shape.Items() {
-			e := schema.Str{Pos: item.Pos()}
-			if a, ok := r.Value(&row, schema.EntryPath(path+".shape", i, item), item); ok {
-				e.V = a.Str()
-			}
-			p.Shape = append(p.Shape, e)
-		}
+	if shape := n.Get("shape"); !n.IsList() && (shape == nil || !shape.IsList()) {
+		p.Shape = []schema.Str{{}} // one unknown size
 	}
 	return p
-}
-
-// paramScalars are the rows of a parameter other than its shape.
-func paramScalars() []schema.Row {
-	var rows []schema.Row
-	for _, r := range paramRows {
-		if r.Type != schema.SizeList {
-			rows = append(rows, r)
-		}
-	}
-	return rows
-}
-
-func paramNode(p Param) *yaml.Node {
-	m := schema.MapNode(yaml.FlowStyle)
-	schema.Put(m, "shape", schema.ListNode(yaml.FlowStyle, p.Shape, func(e schema.Str) *yaml.Node {
-		return sizeNode(e.V)
-	}))
-	schema.Put(m, "init", schema.TextNode(p.Init.V))
-	if p.Scale.V != 0 {
-		schema.Put(m, "scale", schema.FloatNode(p.Scale.V))
-	}
-	if p.FanIn.V != "" {
-		schema.Put(m, "fan_in", sizeNode(p.FanIn.V))
-	}
-	return m
-}
-
-func sizeNode(e string) *yaml.Node {
-	if n, err := strconv.Atoi(e); err == nil {
-		return schema.IntNode(n)
-	}
-	return schema.TextNode(e)
 }
 
 var letType = namesType("an equation", 0, schema.ExpressionSchema, readDefinition, equationEntry)
@@ -282,45 +227,23 @@ func readDefinition(r *schema.Reader, name schema.Str, path string, _, n *schema
 func equationEntry(eq Equation) (string, *yaml.Node) { return eq.Name.V, schema.TextNode(eq.Text.V) }
 
 var functionsType = namesType("a function", 0,
-	schema.Ref("function"), readFunction, func(f UserFunction) (string, *yaml.Node) { return f.Name.V, functionNode(f) })
+	schema.Ref("function"), readFunction, func(f UserFunction) (string, *yaml.Node) { return f.Name.V, schema.SectionNode(0, functionRows, &f) })
 
-func readFunction(r *schema.Reader, name schema.Str, path string, key, n *schema.Node) UserFunction {
+func readFunction(r *schema.Reader, name schema.Str, path string, _, n *schema.Node) UserFunction {
 	f := UserFunction{Name: name}
 	if !n.IsMap() {
 		r.AddFault(n.Errorf("%s must be a map such as {args: [x], value: x * x}, not %s", path, n.Describe()))
 		return f
 	}
-	rows := slices.DeleteFunc(slices.Clone(functionRows), func(row schema.Row) bool { return row.Name == "let" })
-	args := r.Args(path, rows, schema.Entry{Word: key, Args: n.WithoutKey("let")})
-	f.Args, _ = args["args"].V.([]schema.Str)
-	if let := n.Get("let"); let != nil {
-		readNames(r, "an equation", path+".let", let, &f.Let, readDefinition)
-	}
-	if value := n.Get("value"); value != nil && !value.IsNull() {
-		f.Value = readEquation(r, name, path+".value", value)
+	r.Section(functionRows, path, n, &f)
+	if f.Value != nil {
+		f.Value.Name = name
 	}
 	return f
 }
 
-func functionNode(f UserFunction) *yaml.Node {
-	m := schema.MapNode(0)
-	schema.Put(m, "args", schema.ListNode(yaml.FlowStyle, f.Args, func(a schema.Str) *yaml.Node {
-		return schema.TextNode(a.V)
-	}))
-	if len(f.Let) > 0 {
-		let := schema.MapNode(0)
-		for _, eq := range f.Let {
-			name, value := equationEntry(eq)
-			schema.Put(let, name, value)
-		}
-		schema.Put(m, "let", let)
-	}
-	schema.Put(m, "value", schema.TextNode(f.Value.Text.V))
-	return m
-}
-
-// updateType is weights.update; the equations of the loss are read with their term.
-var updateType = schema.CustomType{
+// equationType is a key with an equation; the equations of the loss are read with their term.
+var equationType = schema.CustomType{
 	Noun:   "an equation",
 	Schema: schema.ExpressionSchema,
 	Read: func(r *schema.Reader, path string, key, n *schema.Node, to any) {

@@ -13,7 +13,7 @@ import (
 
 // Encode writes a document as YAML: every key of rows that applies, with its
 // value within of.
-func Encode(rows []Row, of any) []byte { return encodeTree(encodeSection(rows, of)) }
+func Encode(rows []Row, of any) []byte { return encodeTree(SectionNode(0, rows, of)) }
 
 // encodeTree writes a tree of plain nodes.
 func encodeTree(tree *yaml.Node) []byte {
@@ -28,15 +28,20 @@ func encodeTree(tree *yaml.Node) []byte {
 	return out.Bytes()
 }
 
-func encodeSection(rows []Row, of any) *yaml.Node {
-	m := MapNode(0)
+// SectionNode encodes a section: every key of rows that applies, with its value within of.
+func SectionNode(style yaml.Style, rows []Row, of any) *yaml.Node {
+	m := MapNode(style)
 	for i := range rows {
 		switch r := &rows[i]; {
 		case !r.written(of):
 		case r.Type == Section:
-			Put(m, r.Name, encodeSection(r.Rows, of))
+			Put(m, r.Name, SectionNode(0, r.Rows, of))
 		case r.Type == Custom:
 			Put(m, r.Name, r.Custom.Write(r.Field(of)))
+		case r.Type == Size:
+			Put(m, r.Name, sizeNode(r.value(of).(string)))
+		case r.Type == SizeList:
+			Put(m, r.Name, ListNode(yaml.FlowStyle, r.value(of).([]Str), func(s Str) *yaml.Node { return sizeNode(s.V) }))
 		default:
 			Put(m, r.Name, ValueNode(r.value(of)))
 		}
@@ -99,6 +104,14 @@ func fitsLiteralBlock(text string) bool {
 // IntNode encodes a whole number.
 func IntNode(v int) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(v)}
+}
+
+// sizeNode encodes a whole number or a name.
+func sizeNode(text string) *yaml.Node {
+	if n, err := strconv.Atoi(text); err == nil {
+		return IntNode(n)
+	}
+	return TextNode(text)
 }
 
 // FloatNode encodes a number with as many digits as it needs.

@@ -191,14 +191,14 @@ func (r *Reader) key(row *Row, path string, key, n *Node, to any) {
 	}
 	switch row.Type {
 	case Section:
-		r.entry(row, path, n, row.target(to))
+		r.Section(row.Rows, path, n, row.target(to))
 	case List:
 		items := r.List(n, path, "maps")
 		if n.kind == listNode && len(items) == 0 {
 			r.faults.Add(n.Errorf("%s is empty", path))
 		}
 		for i, item := range items {
-			r.entry(row, EntryPath(path, i, item), item, row.Field(to))
+			r.Section(row.Rows, EntryPath(path, i, item), item, row.Field(to))
 		}
 	case Custom:
 		row.Custom.Read(r, path, key, n, row.target(to))
@@ -220,19 +220,17 @@ func (r *Reader) AddFault(d diag.Diagnostic) { r.faults.Add(d) }
 // withPos is a value that keeps its position in the file.
 type withPos interface{ SetPos(diag.Pos) }
 
-// entry decodes a map, or the value of its main key, into to.
-func (r *Reader) entry(row *Row, path string, n *Node, to any) {
+// Section decodes a map, or the value of its main key, into to.
+func (r *Reader) Section(rows []Row, path string, n *Node, to any) {
 	if p, ok := to.(withPos); ok {
 		p.SetPos(n.pos)
 	}
-	if row.Field != nil {
-		applyDefaults(row.Rows, to)
-	}
-	if main := MainRow(row.Rows); main != nil && n.kind == scalarNode {
+	applyDefaults(rows, to)
+	if main := MainRow(rows); main != nil && (n.kind == scalarNode || n.kind == listNode && main.Type == SizeList) {
 		r.key(main, join(path, main.Name), n, n, to)
 		return
 	}
-	r.section(n, row.Rows, path, to)
+	r.section(n, rows, path, to)
 }
 
 // Value decodes a single value of the type of a row. ok is false after an error.
@@ -264,7 +262,7 @@ func (r *Reader) wrongType(row *Row, path string, n *Node) {
 				d = d.WithNote("write an ordinary finite number such as 0.01 or 1e-5")
 			}
 			d = noteStrangeCharacter(d, n.text)
-		case row.Type == WholeList || row.Type == RealList:
+		case row.Type == WholeList || row.Type == RealList || row.Type == SizeList:
 			d = d.WithNote("write [%s]", strings.Trim(n.text, "()"))
 		}
 	}
@@ -438,6 +436,22 @@ func (r *Reader) size(row *Row, path string, n *Node) (string, bool) {
 	}
 	r.wrongType(row, path, n)
 	return "", false
+}
+
+// sizes decodes a list of sizes. Wrong ones have no text.
+func (r *Reader) sizes(row *Row, path string, n *Node) (list []Str, ok bool) {
+	if n.kind != listNode {
+		r.wrongType(row, path, n)
+		return nil, false
+	}
+	for i, item := range n.items {
+		v, good := r.size(rowOfItem(row, Size), EntryPath(path, i, item), item)
+		if !good {
+			v = ""
+		}
+		list = append(list, Str{V: v, Pos: item.pos})
+	}
+	return list, true
 }
 
 // identifier is the pattern of names that documents define.

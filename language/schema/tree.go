@@ -91,10 +91,3 @@ func (n *Node) WithoutKey(key string) *Node {
 	}
 	return &out
 }
-
-// InMap returns a map with one key, placed at n, for values that may be written in
-// a short form.
-func (n *Node) InMap(key string, at *Node) *Node {
-	return &Node{kind: mapNode, pos: n.pos, src: n.src, keys: []*Node{{text: key, pos: at.pos, src: at.src}},
-		items: []*Node{n}}
-}
