@@ -79,7 +79,7 @@ func referenceTables() map[string]string {
 		"names":           nameTable(append(append([]meaning(nil), lossOnlyNames...), outputNames...)),
 		"epoch":           nameTable(epochNames),
 		"made":            madeTable(),
-		"functions":       functionTable(),
+		"functions":       functionReference(),
 		"shipped":         shippedTable(),
 	}
 	return tables
@@ -142,12 +142,12 @@ func madeTable() string {
 	return b.String() + "\n"
 }
 
-func functionTable() string {
+func functionReference() string {
 	var b strings.Builder
 	b.WriteString("\n| function | meaning |\n|---|---|\n")
 	for i := range Functions {
 		f := &Functions[i]
-		fmt.Fprintf(&b, "| `%s` | %s |\n", f.signature(), schema.Cell(f.Doc))
+		fmt.Fprintf(&b, "| `%s` | %s |\n", f.Signature, schema.Cell(f.Doc))
 	}
 	return b.String() + "\n"
 }

@@ -85,7 +85,7 @@ func TestEquationForms(t *testing.T) {
 				args[i] = "1"
 			}
 			text := fmt.Sprintf("%s(%s)", f.Name, strings.Join(args, ", "))
-			wantGood := n >= least && (f.Variadic || n <= most)
+			wantGood := n >= least && (f.variadic || n <= most)
 			if errs := formErrors(text); (len(errs) == 0) != wantGood {
 				t.Errorf("%s: %v", text, errs)
 			}

@@ -128,7 +128,7 @@ func (f *syntaxChecker) call(x *ast.CallExpr, depth int) {
 		f.add(x.Fun, "only the functions of the language can be called")
 		if method, ok := x.Fun.(*ast.SelectorExpr); ok {
 			if fn := schema.Find(Functions, method.Sel.Name); fn != nil {
-				f.note("write %s", fn.signature())
+				f.note("write %s", fn.Signature)
 			}
 		}
 		return
@@ -152,7 +152,7 @@ func (f *syntaxChecker) arguments(x *ast.CallExpr, fn *Function) {
 	least, most := fn.Arity()
 	if len(x.Args) < least || most >= 0 && len(x.Args) > most {
 		f.add(x, "%s takes %s, not %d", fn.Name, fn.arityText(), len(x.Args))
-		f.note("%s: %s", fn.signature(), schema.Plain(fn.Doc))
+		f.note("%s: %s", fn.Signature, schema.Plain(fn.Doc))
 		return
 	}
 	for i, a := range x.Args {
