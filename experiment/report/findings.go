@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/stat"
-
 	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
@@ -40,56 +38,22 @@ func (r *Document) baseline(data string, falseLabels int) Cell {
 	if len(bySplit) == 0 {
 		return Cell{Text: dash, Right: true}
 	}
-	var list []float64
-	for _, split := range sorted(bySplit) {
-		list = append(list, bySplit[split])
-	}
-	m := &Estimate{Mean: stat.Mean(list, nil), Splits: len(list), Of: max(of, len(list))}
-	if len(list) > 1 {
-		deviation := stat.StdDev(list, nil)
-		m.Deviation = &deviation
-	}
-	return Cell{Value: m, Right: true}
+	return Cell{Value: estimate(bySplit, max(of, len(bySplit))), Right: true}
 }
 
-// baselineRows adds the rows of the baseline to a table with learners and r as rows.
-func (r *Document) baselineRows(t *Table, sets []dataset, falseLabels []int, withR, withPublished bool) {
-	first := len(t.Rows)
-	for _, v := range falseLabels {
-		cells, measured := []Cell{{Text: baselineName, Down: -1}}, false
-		if withR {
-			cells = append(cells, Cell{Text: rName(v), Right: true})
-		}
-		for _, s := range sets {
-			c := r.baseline(s.data.Name.V, v)
-			cells, measured = append(cells, c), measured || c.Value != nil
-			if withPublished {
-				cells = append(cells, Cell{Text: dash, Right: true})
-			}
-		}
-		if measured {
-			t.Rows = append(t.Rows, Row{Cells: cells})
-		}
-	}
-	if n := len(t.Rows) - first; n > 0 {
-		t.Rows[first].Cells[0].Down, t.Rows[first].Rule = n, true
-	}
+// baselineRow returns the entry of the baseline for addRows.
+func (r *Document) baselineRow(data string, falseLabels int) (c Cell, published string, shown bool) {
+	c = r.baseline(data, falseLabels)
+	return c, "", c.Value != nil
 }
 
 // marksNote explains the row of the baseline and the mark of findings, if a table has them.
 func (r *Document) marksNote(t *Table) (notes []string) {
-	baseline, found := false, false
-	for _, row := range t.Rows {
-		for i, c := range row.Cells {
-			baseline = baseline || i == 0 && c.Text == baselineName
-			found = found || c.Value != nil && c.Value.Findings > 0
-		}
-	}
-	if baseline {
+	if slices.ContainsFunc(t.Rows, func(row Row) bool { return len(row.Cells) > 0 && row.Cells[0].Text == baselineName }) {
 		notes = append(notes, "baseline: logistic regression on the mean, maximum and minimum of the instances of a bag, "+
 			"on the same splits.")
 	}
-	if found {
+	if slices.ContainsFunc(t.values(), func(m *Estimate) bool { return m.Findings > 0 }) {
 		notes = append(notes, findingsMark+" Some of the runs have findings, which are listed below.")
 	}
 	return notes
@@ -108,15 +72,13 @@ func (r *Document) withFindings(at definition.Coord) (n int) {
 // findingFacts lists the findings of each learner on each dataset, with the number of splits that have them, and what
 // to do.
 func (r *Document) findingFacts() []string {
-	const limit = 20
 	var list []string
-	seen, advice := map[definition.Coord]bool{}, map[string]string{}
-	for _, cell := range r.Plan.Cells {
-		at := cell.AllSplits()
-		if seen[at] || r.withFindings(at) == 0 {
+	advice := map[string]string{}
+	for _, at := range r.order {
+		if r.withFindings(at) == 0 {
 			continue
 		}
-		if seen[at] = true; len(seen) > limit {
+		if len(list) == maxNotes {
 			list = append(list, findingsMark+" More runs have findings; the files below results/ list them.")
 			break
 		}

@@ -32,6 +32,7 @@ type Document struct {
 	testTrainRatios map[definition.Coord]map[int]float64 // test bags / training bags, indexed like values; 0: unknown
 	results         map[definition.Coord][]experiment.Result
 	expected        map[definition.Coord]int // cells of the plan
+	order           []definition.Coord       // of the plan, without split
 	cells           []experiment.Result      // done and failed, in the order of the plan
 	failed          []experiment.Result
 	differ          []definition.Coord // computed more than once with different results
@@ -67,9 +68,10 @@ func (r *Document) gather(all *experiment.Results) {
 	r.expected = map[definition.Coord]int{}
 	r.engines = map[string][]string{}
 	for _, cell := range r.Plan.Cells {
-		at := cell.Coord
-		at.Split = 0
-		r.expected[at]++
+		at := cell.AllSplits()
+		if r.expected[at]++; r.expected[at] == 1 {
+			r.order = append(r.order, at)
+		}
 		result, found := all.ByKey[cell.Key]
 		if !found {
 			continue
@@ -217,23 +219,18 @@ func (r *Document) divergedAt(at definition.Coord) []experiment.Result {
 	return list
 }
 
+// maxNotes is the maximum number of notes of one kind.
+const maxNotes = 20
+
 // divergedFacts lists the trainings that diverged, with advice.
 func (r *Document) divergedFacts() []string {
-	const limit = 20
 	var list []string
-	seen := map[definition.Coord]bool{}
-	for _, cell := range r.Plan.Cells {
-		at := cell.Coord
-		at.Split = 0
-		if seen[at] {
-			continue
-		}
-		seen[at] = true
+	for _, at := range r.order {
 		all := r.divergedAt(at)
 		if len(all) == 0 {
 			continue
 		}
-		if len(list) == limit {
+		if len(list) == maxNotes {
 			return append(list, divergedMark+" More trainings diverged.")
 		}
 		splits := make([]string, len(all))
@@ -263,7 +260,6 @@ func (r *Document) knowsBags() bool {
 // failures lists the messages of failed cells, each once, with its first cell and the number of
 // other cells.
 func (r *Document) failures() []string {
-	const limit = 20
 	var messages []string
 	first, count := map[string]definition.Coord{}, map[string]int{}
 	for _, f := range r.failed {
@@ -274,15 +270,12 @@ func (r *Document) failures() []string {
 	}
 	var list []string
 	for i, text := range messages {
-		if i == limit {
-			return append(list, fmt.Sprintf("and %d other messages", len(messages)-limit))
+		if i == maxNotes {
+			return append(list, fmt.Sprintf("and %d other messages", len(messages)-maxNotes))
 		}
 		cells := first[text].String()
-		switch others := count[text] - 1; {
-		case others == 1:
-			cells += " and 1 other cell"
-		case others > 1:
-			cells += fmt.Sprintf(" and %d other cells", others)
+		if others := count[text] - 1; others > 0 {
+			cells += " and " + diag.Count(others, "other cell")
 		}
 		list = append(list, fmt.Sprintf("%s: %s", cells, text))
 	}

@@ -120,16 +120,7 @@ func (r *Document) cell(l variant, data string, falseLabels int) Cell {
 	if len(values) == 0 {
 		return Cell{Text: dash, Right: true}
 	}
-	var list []float64
-	for _, split := range sorted(values) {
-		list = append(list, values[split])
-	}
-	m := &Estimate{Splits: len(list), Of: r.expected[at]}
-	m.Mean = stat.Mean(list, nil)
-	if len(list) > 1 {
-		deviation := stat.StdDev(list, nil)
-		m.Deviation = &deviation
-	}
+	m := estimate(values, r.expected[at])
 	m.Diverged, m.Findings = len(r.divergedAt(at)), r.withFindings(at)
 	if l.learner.Name.V != r.Experiment.Reference.V {
 		c := r.againstReference(at)
@@ -142,6 +133,32 @@ func (r *Document) cell(l variant, data string, falseLabels int) Cell {
 }
 
 const dash = "–"
+
+// estimate returns the mean of values by split.
+func estimate(values map[int]float64, of int) *Estimate {
+	var list []float64
+	for _, split := range sorted(values) {
+		list = append(list, values[split])
+	}
+	m := &Estimate{Mean: stat.Mean(list, nil), Splits: len(list), Of: of}
+	if len(list) > 1 {
+		deviation := stat.StdDev(list, nil)
+		m.Deviation = &deviation
+	}
+	return m
+}
+
+// values returns the measured values of a table.
+func (t *Table) values() (list []*Estimate) {
+	for _, row := range t.Rows {
+		for _, c := range row.Cells {
+			if c.Value != nil {
+				list = append(list, c.Value)
+			}
+		}
+	}
+	return list
+}
 
 // dataTable returns the paper's Table 1, one row per dataset for all its r.
 func (r *Document) dataTable(it *definition.Item) *Table {
@@ -203,13 +220,10 @@ func (r *Document) valuesTable(it *definition.Item, withPublished bool) *Table {
 	sets := r.datasets(it)
 	var falseLabels []int
 	for _, s := range sets {
-		for _, v := range s.r {
-			if !slices.Contains(falseLabels, v) {
-				falseLabels = append(falseLabels, v)
-			}
-		}
+		falseLabels = append(falseLabels, s.r...)
 	}
 	slices.Sort(falseLabels)
+	falseLabels = slices.Compact(falseLabels)
 	withR := len(falseLabels) > 1 || len(falseLabels) == 1 && falseLabels[0] != definition.Stored
 	line := []string{"Learner"}
 	if withR {
@@ -231,10 +245,13 @@ func (r *Document) valuesTable(it *definition.Item, withPublished bool) *Table {
 			group = l.learner.Group
 			t.Rows = append(t.Rows, Row{Group: cmp.Or(group, "Other learners"), Rule: true})
 		}
-		r.learnerRows(t, l, sets, falseLabels, withR, withPublished)
+		t.addRows(l.name(), sets, falseLabels, withR, withPublished, len(falseLabels) > 1,
+			func(data string, v int) (Cell, string, bool) {
+				return r.cell(l, data, v), l.learner.PublishedOn(data, v), r.expected[l.at(data, v)] > 0
+			})
 	}
 	r.markBest(t, withR)
-	r.baselineRows(t, sets, falseLabels, withR, withPublished)
+	t.addRows(baselineName, sets, falseLabels, withR, withPublished, true, r.baselineRow)
 	t.Notes = append(r.tally(t), r.marksNote(t)...)
 	if withPublished {
 		t.Notes = append(t.Notes, "Deviations measured here divide by n-1. The programs of the DEMIPL authors print "+
@@ -255,31 +272,29 @@ func (r *Document) planned(l variant, sets []dataset) bool {
 	return false
 }
 
-// learnerRows adds one row for each r that the learner has a cell for.
-func (r *Document) learnerRows(t *Table, l variant, sets []dataset, falseLabels []int, withR, withPublished bool) {
+// addRows adds a row for each r for which entry shows a value or a planned cell on a dataset, under one name. With
+// published, a column with the published value follows each of values.
+func (t *Table) addRows(name string, sets []dataset, falseLabels []int, withR, withPublished, rule bool,
+	entry func(data string, falseLabels int) (c Cell, published string, shown bool)) {
 	first := len(t.Rows)
 	for _, v := range falseLabels {
-		cells := []Cell{{Text: l.name()}}
+		cells, shown := []Cell{{Text: name, Down: -1}}, false
 		if withR {
 			cells = append(cells, Cell{Text: rName(v), Right: true})
 		}
-		planned := false
 		for _, s := range sets {
-			planned = planned || r.expected[l.at(s.data.Name.V, v)] > 0
-			cells = append(cells, r.cell(l, s.data.Name.V, v))
+			c, published, has := entry(s.data.Name.V, v)
+			cells, shown = append(cells, c), shown || has
 			if withPublished {
-				cells = append(cells, Cell{Text: cmp.Or(l.learner.PublishedOn(s.data.Name.V, v), dash), Right: true})
+				cells = append(cells, Cell{Text: cmp.Or(published, dash), Right: true})
 			}
 		}
-		if !planned {
-			continue
+		if shown {
+			t.Rows = append(t.Rows, Row{Cells: cells})
 		}
-		cells[0].Down = -1
-		t.Rows = append(t.Rows, Row{Cells: cells})
 	}
 	if n := len(t.Rows) - first; n > 0 {
-		t.Rows[first].Cells[0].Down = n
-		t.Rows[first].Rule = len(falseLabels) > 1 || first == 0
+		t.Rows[first].Cells[0].Down, t.Rows[first].Rule = n, rule || first == 0
 	}
 }
 
@@ -331,13 +346,13 @@ func (r *Document) acrossTable(it *definition.Item) *Table {
 func (r *Document) markBest(t *Table, withR bool) {
 	groups := map[string][]*Estimate{}
 	for _, row := range t.Rows {
-		for i := range row.Cells {
-			if m := row.Cells[i].Value; m != nil {
-				key := strconv.Itoa(i)
-				if withR {
-					key += " " + row.Cells[1].Text
-				}
-				groups[key] = append(groups[key], m)
+		for i, c := range row.Cells {
+			key := strconv.Itoa(i)
+			if withR {
+				key += " " + row.Cells[1].Text
+			}
+			if c.Value != nil {
+				groups[key] = append(groups[key], c.Value)
 			}
 		}
 	}
@@ -357,37 +372,27 @@ func (r *Document) markBest(t *Table, withR bool) {
 // tally counts the results of the comparisons in a table, like the paper's text.
 func (r *Document) tally(t *Table) []string {
 	counts, total, omitted := map[Mark]int{}, 0, map[string]bool{}
-	for _, row := range t.Rows {
-		for _, c := range row.Cells {
-			if c.Value != nil && c.Value.Tested {
-				counts[c.Value.Mark]++
-				total++
-			}
-			if c.Value != nil && c.Value.NoTest != "" {
-				omitted[c.Value.NoTest] = true
-			}
+	for _, m := range t.values() {
+		if m.Tested {
+			counts[m.Mark]++
+			total++
+		}
+		if m.NoTest != "" {
+			omitted[m.NoTest] = true
 		}
 	}
-	notes := append(r.divergedNote(t), noTestNote(noTestMark+" No test", omitted)...)
+	var notes []string
+	if slices.ContainsFunc(t.values(), func(m *Estimate) bool { return m.Diverged > 0 }) {
+		notes = append(notes, divergedMark+" The training diverged or collapsed in some of the splits: these values are not "+
+			"those of a trained model. The splits are listed below.")
+	}
+	notes = append(notes, noTestNote(noTestMark+" No test", omitted)...)
 	if total == 0 {
 		return notes
 	}
 	return append(notes, fmt.Sprintf("%s is significantly better in %d of %d comparisons, worse in %d; in %d there is "+
 		"no significant difference.",
 		r.referenceTitle(), counts[FirstBetter], total, counts[FirstWorse], counts[None]))
-}
-
-// divergedNote explains the marks of diverged trainings in a table.
-func (r *Document) divergedNote(t *Table) []string {
-	for _, row := range t.Rows {
-		for _, c := range row.Cells {
-			if c.Value != nil && c.Value.Diverged > 0 {
-				return []string{divergedMark + " The training diverged or collapsed in some of the splits: these values are not " +
-					"those of a trained model. The splits are listed below."}
-			}
-		}
-	}
-	return nil
 }
 
 // settingsTable lists how often each setting of a grid was chosen.
