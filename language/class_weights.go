@@ -62,9 +62,8 @@ func (s *Spec) weighsClasses() bool {
 
 // checkClassWeights reports class weights that no loss term uses.
 func (c *checker) checkClassWeights() {
-	if w := &c.spec.Train.ClassWeights; w.V.Any() && !c.spec.weighsClasses() && len(c.spec.Loss) > 0 &&
-		c.writtenWith(w.Pos, c.spec.Loss[0].Kind.Pos) {
-		note(c.add(w.Pos, "train.class_weights has no effect: the loss has no term %s", c.spec.classTerm()),
+	if w := &c.spec.Train.ClassWeights; w.V.Any() && !c.spec.weighsClasses() && len(c.spec.Loss) > 0 {
+		c.useless("train.class_weights", w.Pos, c.spec.Loss[0].Kind.Pos, ": the loss has no term "+c.spec.classTerm(),
 			"an equation can use a list of model.numbers, such as costs: [1, 2, 0.5]")
 	}
 }

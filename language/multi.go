@@ -51,10 +51,8 @@ func (c *checker) resolveMulti() {
 	c.checkMeasures()
 	s := c.spec
 	if !s.Multi() {
-		if pos := s.Model.Threshold.Pos; c.writtenWith(pos, s.Data.Labels.Pos) {
-			note(c.add(pos, "model.threshold has no effect: the most probable class is predicted"),
-				"data.labels: multi predicts every class above the threshold")
-		}
+		c.useless("model.threshold", s.Model.Threshold.Pos, s.Data.Labels.Pos, ": the most probable class is predicted",
+			"data.labels: multi predicts every class above the threshold")
 		return
 	}
 	for i := range weightsRows {

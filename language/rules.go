@@ -64,6 +64,20 @@ func (c *checker) writtenWith(setting, cause diag.Pos) bool {
 	return !setting.IsZero() && !c.ExtendedBy(setting, cause)
 }
 
+// useless reports a key without effect if it was written with its cause, see writtenWith; why continues the message.
+func (c *checker) useless(key string, pos, cause diag.Pos, why, format string, args ...any) {
+	if c.writtenWith(pos, cause) {
+		note(c.add(pos, "%s has no effect%s", key, why), format, args...)
+	}
+}
+
+// uselessSection reports the keys of a section that has no effect, like useless.
+func (c *checker) uselessSection(section string, rows []schema.Row, cause diag.Pos, why, format string, args ...any) {
+	for i := range rows {
+		c.useless(section+"."+rows[i].Name, rows[i].PosOf(c.spec), cause, why, format, args...)
+	}
+}
+
 // clash reports settings that conflict, at the one that was written last, in the file that extends
 // the others. Notes have the positions of the others. Defaults have no position.
 func (c *checker) clash(positions []diag.Pos, format string, args ...any) *diag.Diagnostic {

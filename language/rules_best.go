@@ -13,14 +13,9 @@ func (c *checker) checkBest() {
 	if t.Best.V != "" {
 		return
 	}
-	if t.Patience.Written() {
-		note(c.add(t.Patience.Pos, "train.early_stopping has no effect without train.best"),
-			"name the measure of the validation bags, such as best: loss")
-	}
-	if t.Refit.Written() {
-		note(c.add(t.Refit.Pos, "train.refit has no effect without train.best"),
-			"name the measure of the validation bags, such as best: loss")
-	}
+	const why, advice = " without train.best", "name the measure of the validation bags, such as best: loss"
+	c.useless("train.early_stopping", t.Patience.Pos, t.Patience.Pos, why, advice)
+	c.useless("train.refit", t.Refit.Pos, t.Refit.Pos, why, advice)
 }
 
 // WatchedMeasure is a setting that names a measure of the validation bags.

@@ -38,11 +38,8 @@ func (c *checker) checkData() {
 		note(c.add(want.Pos, "data.sha256 must have 64 hexadecimal digits"),
 			"miplc data inspect prints the SHA-256 of a dataset")
 	}
-	for i := range columnRows {
-		row := &columnRows[i]
-		if pos := row.PosOf(c.spec); !c.spec.HasColumns() && c.writtenWith(pos, d.Set.Pos) {
-			note(c.add(pos, "data.columns.%s has no effect: data.set is not a CSV file", row.Name), "data.set is %q", d.Set.V)
-		}
+	if !c.spec.HasColumns() {
+		c.uselessSection("data.columns", columnRows, d.Set.Pos, ": data.set is not a CSV file", "data.set is %q", d.Set.V)
 	}
 	if pair := d.Columns.Coordinates; len(pair.V) != 0 && len(pair.V) != 2 {
 		note(c.add(pair.V[len(pair.V)-1].Pos, "data.columns.coordinates names %s, expected those of x and y",
@@ -81,12 +78,7 @@ func (c *checker) checkSet() (known bool) {
 		}
 		return false
 	default:
-		for i := range generatedRows {
-			row := &generatedRows[i]
-			if pos := row.PosOf(c.spec); c.writtenWith(pos, d.Set.Pos) {
-				note(c.add(pos, "data.generated.%s has no effect: data.set is a file", row.Name), "data.set is %q", set)
-			}
-		}
+		c.uselessSection("data.generated", generatedRows, d.Set.Pos, ": data.set is a file", "data.set is %q", set)
 	}
 	return true
 }
@@ -189,34 +181,27 @@ func (c *checker) checkShare() {
 func (c *checker) checkFolds() {
 	s := &c.spec.Data.Split
 	switch {
-	case s.Folds.V == 0 && s.Fold.Written():
-		note(c.add(s.Fold.Pos, "data.split.fold has no effect without folds"), "give the number of folds, such as folds: 5")
+	case s.Folds.V == 0:
+		c.useless("data.split.fold", s.Fold.Pos, s.Fold.Pos, " without folds", "give the number of folds, such as folds: 5")
 	case s.Folds.V > 0 && s.Fold.V > s.Folds.V:
 		c.clash([]diag.Pos{s.Fold.Pos, s.Folds.Pos}, "fold is %d, but there are only %d folds", s.Fold.V, s.Folds.V)
 	}
-	if s.Folds.V > 0 && c.writtenWith(s.Train.Pos, s.Folds.Pos) {
-		note(c.add(s.Train.Pos, "data.split.train has no effect with folds"), "one of %d folds has the test bags", s.Folds.V)
+	if s.Folds.V > 0 {
+		c.useless("data.split.train", s.Train.Pos, s.Folds.Pos, " with folds", "one of %d folds has the test bags", s.Folds.V)
 	}
 }
 
 func (c *checker) checkSplit() {
 	s := &c.spec.Data.Split
 	if s.Index.V == "" {
-		if s.Number.Written() {
-			note(c.add(s.Number.Pos, "data.split.number has no effect without index"), "name the file of splits with index")
-		}
+		c.useless("data.split.number", s.Number.Pos, s.Number.Pos, " without index", "name the file of splits with index")
 		c.checkFolds()
 		return
 	}
-	for _, other := range []struct {
-		name string
-		pos  diag.Pos
-	}{{"train", s.Train.Pos}, {"folds", s.Folds.Pos}, {"fold", s.Fold.Pos}, {"validation", s.Validation.Pos},
-		{"seed", s.Seed.Pos}} {
-		if c.writtenWith(other.pos, s.Index.Pos) {
-			note(c.add(other.pos, "data.split.%s has no effect with index", other.name), "the index file says which bags train")
-		}
-	}
+	random := []string{"train", "folds", "fold", "validation", "seed"}
+	c.uselessSection("data.split", slices.DeleteFunc(slices.Clone(splitRows), func(row schema.Row) bool {
+		return !slices.Contains(random, row.Name)
+	}), s.Index.Pos, " with index", "the index file says which bags train")
 	switch {
 	case !hasSuffix(s.Index.V, ".mat", ".csv", ".csv.gz"):
 		note(c.add(s.Index.Pos, "data.split.index %q is not a known kind of index file", s.Index.V),

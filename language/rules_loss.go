@@ -52,8 +52,8 @@ func (c *checker) resolveLosses() {
 // checkSchedule reports a schedule of lambda that an update without lambda ignores.
 func (c *checker) checkSchedule() {
 	w := &c.spec.Weights
-	if !c.spec.usesLambda() && c.writtenWith(w.Schedule.Pos, w.Update.Text.Pos) {
-		note(c.add(w.Schedule.Pos, "weights.schedule has no effect: weights.update does not use lambda"),
+	if !c.spec.usesLambda() {
+		c.useless("weights.schedule", w.Schedule.Pos, w.Update.Text.Pos, ": weights.update does not use lambda",
 			"the update is at %s", w.Update.Text.Pos)
 	}
 }

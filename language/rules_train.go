@@ -59,16 +59,14 @@ func (c *checker) resolveRate() {
 		if !strings.HasPrefix(row.Name, "decay_") || slices.Contains(r.settings, row.Name) {
 			continue
 		}
-		if pos := row.PosOf(c.spec); c.writtenWith(pos, t.Schedule.Pos) {
-			var owners []string
-			for _, other := range rateSchedules {
-				if slices.Contains(other.settings, row.Name) {
-					owners = append(owners, other.name)
-				}
+		var owners []string
+		for _, other := range rateSchedules {
+			if slices.Contains(other.settings, row.Name) {
+				owners = append(owners, other.name)
 			}
-			note(c.add(pos, "train.%s has no effect with the schedule %s", row.Name, r.name), "it is a setting of %s",
-				strings.Join(owners, ", "))
 		}
+		c.useless("train."+row.Name, row.PosOf(c.spec), t.Schedule.Pos, " with the schedule "+r.name, "it is a setting of %s",
+			strings.Join(owners, ", "))
 	}
 	c.resolveDecay()
 }
@@ -95,9 +93,7 @@ func (c *checker) resolveDecay() {
 		t.DecayAt = schema.Ints{}
 		return
 	}
-	if c.writtenWith(t.DecayEvery.Pos, t.DecayAt.Pos) {
-		note(c.add(t.DecayEvery.Pos, "train.decay_every has no effect with decay_at"), "decay_at is at %s", t.DecayAt.Pos)
-	}
+	c.useless("train.decay_every", t.DecayEvery.Pos, t.DecayAt.Pos, " with decay_at", "decay_at is at %s", t.DecayAt.Pos)
 	for i := 1; i < len(t.DecayAt.V); i++ {
 		if t.DecayAt.V[i] <= t.DecayAt.V[i-1] {
 			c.add(t.DecayAt.Pos, "the epochs of train.decay_at must rise, %d comes after %d", t.DecayAt.V[i], t.DecayAt.V[i-1])
