@@ -22,14 +22,6 @@ type epochClock struct {
 	done, left float64 // estimated seconds of what this process has done, and of the rest
 }
 
-func newEpochClock(pending []*Cell) epochClock {
-	k := epochClock{started: time.Now()}
-	for _, c := range pending {
-		k.left += c.estimate
-	}
-	return k
-}
-
 // secondsPerEpoch estimates the time of an epoch of a training in a group; 0 for fitted learners, whose cells count
 // when they end.
 func secondsPerEpoch(g *group) float64 {
@@ -53,12 +45,6 @@ func secondsPerEpoch(g *group) float64 {
 func (k *epochClock) begin(p train.Plan, perEpoch float64) {
 	k.Done, k.All = k.Done+p.Done, k.All+p.Epochs
 	k.left -= float64(p.Done) * perEpoch
-}
-
-// tick counts an epoch.
-func (k *epochClock) tick(perEpoch float64) {
-	k.Done++
-	k.pass(perEpoch)
 }
 
 // end counts a cell of a fitted learner.

@@ -74,17 +74,6 @@ func divide(groups []*group, parts func(*group) int) (list []*group) {
 	return list
 }
 
-// removeDuplicates removes cells that an earlier one computes too, on the same bags under another name. It changes the
-// groups.
-func removeDuplicates(groups []*group) []*group {
-	found := map[string]bool{}
-	return removeCells(groups, func(c *Cell) bool {
-		again := found[c.Key]
-		found[c.Key] = true
-		return again
-	})
-}
-
 // removeFinished removes finished cells. It changes the groups.
 func removeFinished(groups []*group, have *Results) []*group {
 	return removeCells(groups, func(c *Cell) bool { return have.Done(c.Key) })
@@ -317,7 +306,8 @@ func (w watching) Begin(p train.Plan) {
 func (w watching) Epoch(train.Metrics, train.Progress) {
 	w.r.mu.Lock()
 	defer w.r.mu.Unlock()
-	w.r.epochs.tick(w.perEpoch)
+	w.r.epochs.Done++
+	w.r.epochs.pass(w.perEpoch)
 	w.r.progress.Left = w.r.epochs.remaining()
 	w.r.o.Observer.Epoch(w.r.epochs.Epochs, w.r.progress)
 }

@@ -53,10 +53,6 @@ type Selection struct {
 	Splits   int // the first n splits
 }
 
-func (s *Selection) hasData(name string, r int) bool {
-	return (len(s.Data) == 0 || slices.Contains(s.Data, name)) && (len(s.R) == 0 || slices.Contains(s.R, r))
-}
-
 func (s *Selection) hasLearner(name string) bool {
 	return len(s.Learners) == 0 || slices.Contains(s.Learners, name)
 }
@@ -165,7 +161,7 @@ func planCells(e *definition.Experiment, loaded map[definition.Coord][]gridPoint
 	for i := range e.Data {
 		d := &e.Data[i]
 		for _, r := range d.R {
-			if !sel.hasData(d.Name.V, r) {
+			if len(sel.Data) > 0 && !slices.Contains(sel.Data, d.Name.V) || len(sel.R) > 0 && !slices.Contains(sel.R, r) {
 				continue
 			}
 			path, source, err := placeData(e, d, r, dir, folder)
@@ -443,7 +439,11 @@ func (p *Plan) merge(dir string, loaded map[definition.Coord][]gridPoint) error 
 			}
 		}
 	}
-	p.sort()
+	rank := p.experiment.Rank()
+	slices.SortStableFunc(p.Sets, func(a, b SetFacts) int {
+		return definition.CompareCoord(definition.Coord{Data: a.Name, R: a.R}, definition.Coord{Data: b.Name, R: b.R}, rank)
+	})
+	slices.SortStableFunc(p.Cells, func(a, b Cell) int { return definition.CompareCoord(a.Coord, b.Coord, rank) })
 	return nil
 }
 
@@ -464,13 +464,4 @@ func (p *Plan) changedSplits(was *Plan) map[definition.Coord]bool {
 		}
 	}
 	return changed
-}
-
-// sort sorts datasets and cells in the order of the file.
-func (p *Plan) sort() {
-	rank := p.experiment.Rank()
-	slices.SortStableFunc(p.Sets, func(a, b SetFacts) int {
-		return definition.CompareCoord(definition.Coord{Data: a.Name, R: a.R}, definition.Coord{Data: b.Name, R: b.R}, rank)
-	})
-	slices.SortStableFunc(p.Cells, func(a, b Cell) int { return definition.CompareCoord(a.Coord, b.Coord, rank) })
 }

@@ -250,7 +250,12 @@ func (r *runner) begin() (err error) {
 			r.o.Observer.Warn(text)
 		}
 	}
-	r.groups = removeDuplicates(r.groups)
+	found := map[string]bool{}
+	r.groups = removeCells(r.groups, func(c *Cell) bool { // that an earlier one computes on the same bags of another name
+		again := found[c.Key]
+		found[c.Key] = true
+		return again
+	})
 	cells := cellsOf(r.groups)
 	for _, c := range cells {
 		if r.have.Differ[c.Key] {
@@ -269,7 +274,9 @@ func (r *runner) begin() (err error) {
 	})
 	left := cellsOf(r.groups)
 	used := r.enginesUsed(cells)
+	r.epochs = epochClock{started: time.Now()}
 	for _, c := range left {
+		r.epochs.left += c.estimate
 		place, err := r.trainers.EngineInfo(c.grid[0].spec)
 		if err != nil {
 			return err
@@ -283,7 +290,6 @@ func (r *runner) begin() (err error) {
 		c.dataset.waiting++
 	}
 	r.progress = Progress{Cells: len(cells), Before: len(cells) - len(left), Done: len(cells) - len(left)}
-	r.epochs = newEpochClock(left)
 	r.journal, err = openJournal(r.o.Dir, r.part)
 	return err
 }

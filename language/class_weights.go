@@ -63,7 +63,10 @@ func (s *Spec) weighsClasses() bool {
 // checkClassWeights reports class weights that no loss term uses.
 func (c *checker) checkClassWeights() {
 	if w := &c.spec.Train.ClassWeights; w.V.Any() && !c.spec.weighsClasses() && len(c.spec.Loss) > 0 {
-		c.useless("train.class_weights", w.Pos, c.spec.Loss[0].Kind.Pos, ": the loss has no term "+c.spec.classTerm(),
-			"an equation can use a list of model.numbers, such as costs: [1, 2, 0.5]")
+		term := disambiguation
+		if c.spec.Multi() {
+			term = binaryCrossEntropy
+		}
+		c.useless("train.class_weights", w.Pos, c.spec.Loss[0].Kind.Pos, ": the loss has no term "+term, "an equation can use a list of model.numbers, such as costs: [1, 2, 0.5]")
 	}
 }

@@ -67,11 +67,11 @@ func readEquation(r *schema.Reader, name schema.Str, path string, n *schema.Node
 		return nil
 	}
 	eq.Expr = expr
-	if list := eq.checkSyntax(); len(list) > 0 {
-		for _, d := range list {
-			r.AddFault(d)
-		}
-		return nil
+	syntax := syntaxChecker{eq: eq}
+	schema.Collect(func() { syntax.check(expr, 0) })
+	for _, d := range syntax.faults {
+		r.AddFault(d)
+		eq = nil
 	}
 	return eq
 }

@@ -14,15 +14,9 @@ import (
 // maxNesting is the maximum depth of an expression. Later stages walk it recursively.
 const maxNesting = 500
 
-// checkSyntax returns errors for parts of the syntax tree that the language does not have: kinds of
+// syntaxChecker collects errors for parts of the syntax tree that the language does not have: kinds of
 // expressions, operators, functions, numbers and arguments of functions. Names are checked later,
 // when all of them are known.
-func (e *Equation) checkSyntax() schema.Faults {
-	f := syntaxChecker{eq: e}
-	schema.Collect(func() { f.check(e.Expr, 0) })
-	return f.faults
-}
-
 type syntaxChecker struct {
 	eq     *Equation
 	faults schema.Faults
@@ -163,7 +157,8 @@ func (f *syntaxChecker) arguments(x *ast.CallExpr, fn *Function) {
 				f.note("0 is the first axis, -1 the last")
 			}
 		case ArgSetting:
-			if _, ok := Constant(a); !ok && !isName(a) {
+			_, isName := a.(*ast.Ident)
+			if _, ok := Constant(a); !ok && !isName {
 				f.add(a, "the argument %s of %s must be a number or the name of a number or size", fn.Args[i], fn.Name)
 			}
 		case ArgNumber:
@@ -179,8 +174,6 @@ func (f *syntaxChecker) arguments(x *ast.CallExpr, fn *Function) {
 		}
 	}
 }
-
-func isName(x ast.Expr) bool { _, ok := x.(*ast.Ident); return ok }
 
 // Constant reads a literal number with optional signs and parentheses.
 func Constant(x ast.Expr) (float64, bool) {

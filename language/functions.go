@@ -37,15 +37,6 @@ type Function struct {
 	variadic bool
 }
 
-// parsed sets the fields that follow from the signature.
-func (f Function) parsed() Function {
-	name, args, _ := strings.Cut(strings.TrimSuffix(f.Signature, ")"), "(")
-	args, f.variadic = strings.CutSuffix(args, ", ...")
-	f.Name, f.optional = name, strings.Count(args, "[")
-	f.Args = strings.Split(strings.NewReplacer("[", "", "]", "").Replace(args), ", ")
-	return f
-}
-
 // Arity returns the minimum and maximum number of arguments; most is -1 if there is no maximum.
 func (f *Function) Arity() (least, most int) {
 	least, most = len(f.Args)-f.optional, len(f.Args)
@@ -73,7 +64,10 @@ func (f *Function) arityText() string {
 var Functions = func() []Function {
 	list := make([]Function, len(functionTable))
 	for i, row := range functionTable {
-		list[i] = Function{Signature: row.signature, Doc: row.doc}.parsed()
+		name, args, _ := strings.Cut(strings.TrimSuffix(row.signature, ")"), "(")
+		args, variadic := strings.CutSuffix(args, ", ...")
+		list[i] = Function{Signature: row.signature, Doc: row.doc, Name: name, optional: strings.Count(args, "["),
+			Args: strings.Split(strings.NewReplacer("[", "", "]", "").Replace(args), ", "), variadic: variadic}
 	}
 	return list
 }()

@@ -97,14 +97,6 @@ func (s *Spec) usesEngine() bool {
 	return kind != nil && kind.usesEngine
 }
 
-// learnerDefaults sets the settings of training that follow from the learner.
-func (s *Spec) learnerDefaults() {
-	s.Train.Epochs.V = s.Learner.Args["iterations"].Int()
-	if !s.usesEngine() {
-		s.Train.Engine.V = NoEngine
-	}
-}
-
 // kindRow describes learner.kind in messages and in the schema.
 var kindRow = schema.Row{Name: "kind", Required: true, Doc: "Kind of the learner."}
 
@@ -159,6 +151,10 @@ func withoutOtherKinds(r *schema.Reader, kind *Kind, word, args *schema.Node) *s
 // resolveLearner rejects settings that have no effect with a learner, and drops inherited ones.
 func (c *checker) resolveLearner() {
 	l := c.spec.Learner
+	if c.spec.Multi() {
+		note(c.clash([]diag.Pos{l.Pos, c.spec.Data.Labels.Pos}, "a learner needs one label per bag, but data.labels is multi"),
+			"train a model, such as extends: demipl")
+	}
 	for _, name := range []string{"model", "loss", "weights"} {
 		if pos := c.KeyPos(name); c.writtenWith(pos, l.Pos) {
 			note(c.add(pos, "%s has no effect with learner", name),

@@ -89,7 +89,13 @@ func draft(name string, src []byte, overrides []string) (*Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.MarkSound(func(file string) bool { return len(conflicts) == 0 || isSound(file) })
+	s.MarkSound(func(file string) bool {
+		if len(conflicts) == 0 {
+			return true
+		}
+		file, src, err := Dialect.ReadNamed(file)
+		return err == nil && correct(file, src)
+	})
 	for _, d := range conflicts {
 		read = append(read, s.AtUserLine(d))
 	}
@@ -119,15 +125,6 @@ func parse(name string, src []byte, overrides []string) (s *Spec, read, conflict
 	c := checker{Origin: &s.Origin, spec: s, faults: read[:n:n], inModel: r.FaultsIn("model"), inData: r.FaultsIn("data")}
 	schema.Collect(c.resolve)
 	return s, read, c.faults[n:], nil
-}
-
-// isSound reports whether a file is a correct spec by itself.
-func isSound(name string) bool {
-	file, src, err := Dialect.ReadNamed(name)
-	if err != nil {
-		return false
-	}
-	return correct(file, src)
 }
 
 // correct reports whether a spec has no errors.

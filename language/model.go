@@ -119,7 +119,7 @@ func readLoss(r *schema.Reader, item *schema.Node) (l Loss, ok bool) {
 // namesType describes a key whose value is a map from names to values, such as params. Messages
 // call a name by the noun what.
 func namesType[T any](what string, style yaml.Style, value schema.Object,
-	read func(r *schema.Reader, name schema.Str, path string, key, value *schema.Node) T, write func(T) (string,
+	read func(r *schema.Reader, name schema.Str, path string, n *schema.Node) T, write func(T) (string,
 		*yaml.Node)) schema.CustomType {
 	return schema.CustomType{
 		Noun:   "a map",
@@ -140,21 +140,21 @@ func namesType[T any](what string, style yaml.Style, value schema.Object,
 
 // readNames reads a map from names to values, as namesType describes it, and appends the values to entries.
 func readNames[T any](r *schema.Reader, what, path string, n *schema.Node, entries *[]T,
-	read func(r *schema.Reader, name schema.Str, path string, key, value *schema.Node) T) {
+	read func(r *schema.Reader, name schema.Str, path string, n *schema.Node) T) {
 	check := func(key *schema.Node) {
 		if d, ok := checkName(key, what); !ok {
 			r.AddFault(d)
 		}
 	}
-	r.EachName(n, path, check, func(name schema.Str, key, value *schema.Node) {
-		*entries = append(*entries, read(r, name, path+"."+name.V, key, value))
+	r.EachName(n, path, check, func(name schema.Str, value *schema.Node) {
+		*entries = append(*entries, read(r, name, path+"."+name.V, value))
 	})
 }
 
 var sizeRow = schema.Row{Type: schema.Whole, In: schema.Closed(1, schema.MaxSize)}
 
 var sizesType = namesType("a size", yaml.FlowStyle, sizeRow.Schema(),
-	func(r *schema.Reader, name schema.Str, path string, _, n *schema.Node) Size {
+	func(r *schema.Reader, name schema.Str, path string, n *schema.Node) Size {
 		s := Size{Name: name}
 		a, _ := r.Value(&sizeRow, path, n)
 		s.V.Assign(a)
@@ -166,9 +166,14 @@ var numberRow = schema.Row{Type: schema.Real}
 
 var numbersType = namesType("a number", yaml.FlowStyle,
 	schema.Object{"anyOf": []schema.Object{numberRow.Schema(), schema.ListOf(numberRow.Schema())}},
-	readNumber, func(n Number) (string, *yaml.Node) { return n.Name.V, literalNode(n.V.V) })
+	readNumber, func(n Number) (string, *yaml.Node) {
+		if n.V.V.List {
+			return n.Name.V, schema.ListNode(yaml.FlowStyle, n.V.V.Values, schema.FloatNode)
+		}
+		return n.Name.V, schema.FloatNode(n.V.V.Values[0])
+	})
 
-func readNumber(r *schema.Reader, name schema.Str, path string, _, n *schema.Node) Number {
+func readNumber(r *schema.Reader, name schema.Str, path string, n *schema.Node) Number {
 	number := Number{Name: name}
 	number.V.Pos = n.Pos()
 	items := []*schema.Node{n}
@@ -188,18 +193,11 @@ func readNumber(r *schema.Reader, name schema.Str, path string, _, n *schema.Nod
 	return number
 }
 
-func literalNode(l Literal) *yaml.Node {
-	if l.List {
-		return schema.ListNode(yaml.FlowStyle, l.Values, schema.FloatNode)
-	}
-	return schema.FloatNode(l.Values[0])
-}
-
 var paramsType = namesType("a parameter", 0,
 	schema.Object{"oneOf": []schema.Object{schema.Ref("param"), schema.ListOf(schema.SizeSchema)}},
 	readParam, func(p Param) (string, *yaml.Node) { return p.Name.V, schema.SectionNode(yaml.FlowStyle, paramRows, &p) })
 
-func readParam(r *schema.Reader, name schema.Str, path string, _, n *schema.Node) Param {
+func readParam(r *schema.Reader, name schema.Str, path string, n *schema.Node) Param {
 	p := Param{Name: name}
 	if n.IsMap() || n.IsList() { // Wv: [d, k] for Wv: {shape: [d, k]}
 		r.Section(paramRows, path, n, &p)
@@ -215,21 +213,19 @@ func readParam(r *schema.Reader, name schema.Str, path string, _, n *schema.Node
 	return p
 }
 
-var letType = namesType("an equation", 0, schema.ExpressionSchema, readDefinition, equationEntry)
-
-func readDefinition(r *schema.Reader, name schema.Str, path string, _, n *schema.Node) Equation {
-	if eq := readEquation(r, name, path, n); eq != nil {
-		return *eq
-	}
-	return Equation{Name: name} // uses of the name are not reported as well
-}
-
-func equationEntry(eq Equation) (string, *yaml.Node) { return eq.Name.V, schema.TextNode(eq.Text.V) }
+var letType = namesType("an equation", 0, schema.ExpressionSchema,
+	func(r *schema.Reader, name schema.Str, path string, n *schema.Node) Equation {
+		if eq := readEquation(r, name, path, n); eq != nil {
+			return *eq
+		}
+		return Equation{Name: name} // uses of the name are not reported as well
+	},
+	func(eq Equation) (string, *yaml.Node) { return eq.Name.V, schema.TextNode(eq.Text.V) })
 
 var functionsType = namesType("a function", 0,
 	schema.Ref("function"), readFunction, func(f UserFunction) (string, *yaml.Node) { return f.Name.V, schema.SectionNode(0, functionRows, &f) })
 
-func readFunction(r *schema.Reader, name schema.Str, path string, _, n *schema.Node) UserFunction {
+func readFunction(r *schema.Reader, name schema.Str, path string, n *schema.Node) UserFunction {
 	f := UserFunction{Name: name}
 	if !n.IsMap() {
 		r.AddFault(n.Errorf("%s must be a map such as {args: [x], value: x * x}, not %s", path, n.Describe()))

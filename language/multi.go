@@ -34,14 +34,6 @@ func (s *Spec) Multi() bool { return s.Data.Labels.V == MultiLabels }
 // weighsLabels reports whether bags have label weights.
 func (s *Spec) weighsLabels() bool { return s.trained() && !s.Multi() }
 
-// classTerm returns the loss term that compares probabilities with the labels.
-func (s *Spec) classTerm() string {
-	if s.Multi() {
-		return binaryCrossEntropy
-	}
-	return disambiguation
-}
-
 // resolveMulti checks the settings that depend on the number of labels of a bag. With several
 // labels, inherited and default ones for one label are replaced.
 func (c *checker) resolveMulti() {
@@ -89,14 +81,6 @@ func (c *checker) needsWeights(eq *Equation, d diag.Diagnostic, name string) dia
 	d = c.AddSource(d)
 	return diag.Errorf(labels, "the inherited losses need label weights, which data.labels: multi does not have").
 		WithNote("inherited from %s: %s", d.Pos, strings.TrimSpace(d.Line))
-}
-
-// checkMultiLearner rejects fitted learners.
-func (c *checker) checkMultiLearner() {
-	if c.spec.Multi() {
-		note(c.clash([]diag.Pos{c.spec.Learner.Pos, c.spec.Data.Labels.Pos}, "a learner needs one label per bag, but "+
-			"data.labels is multi"), "train a model, such as extends: demipl")
-	}
 }
 
 // resolveLink checks the link of the classifier, and replaces the default one.

@@ -20,14 +20,6 @@ var lossOnlyNames = []meaning{
 	{"lambda", "Momentum of the label weights in this epoch."},
 }
 
-// namesInLosses returns the lossOnlyNames of this spec. With data.labels: multi there are no label weights.
-func (c *checker) namesInLosses() []string {
-	if c.spec.Multi() {
-		return []string{"S"}
-	}
-	return schema.Words(lossOnlyNames)
-}
-
 // epochNames may be used in all equations. A prediction uses the values of the last epoch, so that
 // values that decay over the epochs keep their final value.
 var epochNames = []meaning{

@@ -30,10 +30,12 @@ func (c *checker) resolve() {
 		c.spec.Data.Set.V = "" // unknown
 	}
 	if c.spec.Fitted() {
-		c.checkMultiLearner()
 		c.resolveLearner()
 		schema.ResetInapplicable(specRows, c.spec)
-		c.spec.learnerDefaults()
+		c.spec.Train.Epochs.V = c.spec.Learner.Args["iterations"].Int()
+		if !c.spec.usesEngine() {
+			c.spec.Train.Engine.V = NoEngine
+		}
 		return
 	}
 	before := len(c.faults)

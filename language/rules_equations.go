@@ -46,7 +46,9 @@ func (c *checker) resolveEquations() {
 		sc.known.add(eq.Name.V)
 	}
 	sc.inside = false
-	sc.known.add(c.namesInLosses()...)
+	if sc.known.add("S"); !c.spec.Multi() { // else there are no label weights
+		sc.known.add(schema.Words(lossOnlyNames)...)
+	}
 	for _, n := range schema.Words(outputNames) {
 		if n != "a" || c.hasAttention() {
 			sc.known.add(n)

@@ -33,7 +33,8 @@ var Language = &schema.Dialect{
 	Start:        "an experiment starts with name: and has at least data: and learners:",
 	About:        "Learners that are compared on datasets, r and splits, and the tables and figures of the results.",
 	ShippedNames: specs.Experiments, Source: specs.Experiment, Rows: rows, Synonyms: language.Synonyms,
-	Literal: func(key string) bool { return key == "set" || key == "grid" || key == "vary" },
+	Literal:   func(key string) bool { return key == "set" || key == "grid" || key == "vary" },
+	Arguments: func(string) []schema.Row { return nil },
 }
 
 // ofName bounds the length of names, which appear in tables.

@@ -27,7 +27,11 @@ func (c *checker) rules() {
 	c.dataRules()
 	c.learnerRules()
 	c.known(c.e.Reference, c.learnerNames(), "learner")
-	c.sizeRules()
+	// Too large experiments are rejected before their cells are enumerated.
+	if cells, trainings := c.e.Size(); cells > maxCells || trainings > maxTrainings {
+		c.add(c.e.Name.Pos, "the experiment has %d cells with %d settings; at most %d cells and %d settings are supported",
+			cells, trainings, maxCells, maxTrainings)
+	}
 	for i := range c.e.Report {
 		it := &c.e.Report[i]
 		if (it.Table.V == "") == (it.Figure.V == "") {
@@ -108,7 +112,9 @@ func (c *checker) dataRules() {
 		case (d.File.V == "") == (d.Synth == nil):
 			note(c.add(d.pos, "a dataset needs either a file or a generator"), "give one of file: and synth:")
 		case d.Synth != nil:
-			c.synthRules(d.Synth)
+			if err := d.Synth.Check(d.Synth.Set.V); err != nil {
+				c.add(d.Synth.Set.Pos, "%v", err)
+			}
 			if d.Labels.V != "" {
 				note(c.add(d.Labels.Pos, "labels is for files; a generated dataset has candidate sets"),
 					"with r: 0 the true label of a bag is its only candidate")
@@ -148,12 +154,6 @@ func (c *checker) splitRules(k *Splits) {
 // NoSnapshots says why attention scores cannot be recorded with validation bags.
 const NoSnapshots = "attention records scores of the test bags during training, but with validation bags the test " +
 	"bags are evaluated once, at the end"
-
-func (c *checker) synthRules(s *Synth) {
-	if err := s.Design.Check(s.Set.V); err != nil {
-		c.add(s.Set.Pos, "%v", err)
-	}
-}
 
 func (c *checker) learnerRules() {
 	var names []schema.Str
@@ -206,14 +206,6 @@ func (c *checker) overridden(l *Learner, set []Setting, grid []Axis) {
 func (c *checker) whereRules(w Where) {
 	for _, name := range w.Data {
 		c.known(name, c.dataNames(), "dataset")
-	}
-}
-
-// sizeRules rejects experiments that are too large to finish, before their cells are enumerated.
-func (c *checker) sizeRules() {
-	if cells, trainings := c.e.Size(); cells > maxCells || trainings > maxTrainings {
-		c.add(c.e.Name.Pos, "the experiment has %d cells with %d settings; at most %d cells and %d settings are supported",
-			cells, trainings, maxCells, maxTrainings)
 	}
 }
 

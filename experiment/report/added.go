@@ -126,21 +126,17 @@ func (a *addition) line(row []string, pos diag.Pos) error {
 		}
 		v, err := a.rows.Number(text, 64)
 		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v < 0 || m.Max == 1 && v > 1 {
-			return diag.Errorf(pos, "the %s is %q; it must be a number %s", m.Title, text, rangeOf(&m))
+			limits := "of at least 0" // another program may compute a larger log loss than miplc
+			if m.Max == 1 {
+				limits = "from 0 to 1"
+			}
+			return diag.Errorf(pos, "the %s is %q; it must be a number %s", m.Title, text, limits)
 		}
 		result.Measures[m.Name] = v
 	}
 	result.Accuracy = result.Measures[measure.Accuracy]
 	a.report.addResult(&result, a.splits[definition.Coord{Data: at.Data, R: at.R}])
 	return nil
-}
-
-// rangeOf describes the values of a measure. Another program may compute a larger log loss than miplc.
-func rangeOf(m *measure.Measure) string {
-	if m.Max == 1 {
-		return "from 0 to 1"
-	}
-	return "of at least 0"
 }
 
 // cell returns the coordinates of a row.
@@ -175,14 +171,18 @@ func (a *addition) dataset(at *definition.Coord, row []string, pos diag.Pos) err
 		at.Data = e.Data[0].Name.V
 	}
 	var r []int
+	var names []string
 	for _, set := range a.report.Plan.Sets {
 		if set.Name == at.Data {
 			r = append(r, set.R)
 		}
+		if !slices.Contains(names, set.Name) {
+			names = append(names, set.Name)
+		}
 	}
 	if len(r) == 0 {
 		return diag.Errorf(pos, "the experiment has no results on a dataset %q", at.Data).WithNote("it has %s",
-			diag.Words(setNames(a.report.Plan.Sets)))
+			diag.Words(names))
 	}
 	at.R = r[0]
 	text := a.field(row, "r")
@@ -200,15 +200,6 @@ func (a *addition) dataset(at *definition.Coord, row []string, pos diag.Pos) err
 func whole(text string) (int, bool) {
 	n, err := strconv.Atoi(strings.TrimSuffix(text, ".0"))
 	return n, err == nil
-}
-
-func setNames(sets []experiment.SetFacts) (names []string) {
-	for _, set := range sets {
-		if !slices.Contains(names, set.Name) {
-			names = append(names, set.Name)
-		}
-	}
-	return names
 }
 
 // addResult adds a result of another program. splits are the planned splits of its dataset and r.

@@ -39,7 +39,7 @@ type Dialect struct {
 	// Related lists the top-level sections that must fit each other, by the section
 	// in which a conflict shows up; may be nil.
 	Related map[string][]string
-	// Arguments returns the arguments of the entry of a list by its word; may be nil.
+	// Arguments returns the arguments of the entry of a list by its word, if entries have words.
 	Arguments func(word string) []Row
 	// Defs returns the shared definitions of the JSON Schema; may be nil.
 	Defs func() Object
@@ -90,7 +90,7 @@ func (d *Dialect) Parse(file string, src []byte, overrides []string, to any) (*D
 // these errors. err has the errors if a part of the document is missing: a file cannot be found or
 // parsed, or an override cannot be applied.
 func (d *Dialect) Read(file string, src []byte, overrides []string, to any) (*Document, *Reader, error) {
-	l := newLoader(d)
+	l := &loader{dialect: d, Origin: Origin{files: map[string]*source{}, layers: map[string]int{}, related: d.Related}}
 	var root *Node
 	Collect(func() { root = l.merged(file, src, overrides) })
 	if root == nil || l.broken {
@@ -189,10 +189,6 @@ type loader struct {
 func (l *loader) fail(d diag.Diagnostic) {
 	l.broken = true
 	l.faults.Add(d)
-}
-
-func newLoader(d *Dialect) *loader {
-	return &loader{dialect: d, Origin: Origin{files: map[string]*source{}, layers: map[string]int{}, related: d.Related}}
 }
 
 // merged returns the tree of a file merged over the files it extends, with the overrides applied.

@@ -76,7 +76,12 @@ func (r *Reader) Args(word string, rows []Row, e Entry) map[string]Arg {
 	default:
 		main := MainRow(rows)
 		if main == nil {
-			r.noMain(word, rows, e.Args)
+			d := e.Args.Errorf("%s takes no value", word)
+			if len(rows) > 0 {
+				d = e.Args.Errorf("%s needs its arguments by name", word).
+					WithNote("write %s: {%s: ..., ...}; known: %s", word, rows[0].Name, strings.Join(Words(rows), ", "))
+			}
+			r.faults.Add(d)
 			return args
 		}
 		given[main.Name] = true
@@ -103,18 +108,9 @@ func (r *Reader) argument(args map[string]Arg, row *Row, path string, key, n *No
 	}
 }
 
-func (r *Reader) noMain(word string, rows []Row, n *Node) {
-	d := n.Errorf("%s takes no value", word)
-	if len(rows) > 0 {
-		d = n.Errorf("%s needs its arguments by name", word).
-			WithNote("write %s: {%s: ..., ...}; known: %s", word, rows[0].Name, strings.Join(Words(rows), ", "))
-	}
-	r.faults.Add(d)
-}
-
 // EachName walks over a map whose keys are names that the document defines. check
 // reports a key that cannot be a name; null values are reported too.
-func (r *Reader) EachName(n *Node, path string, check func(key *Node), each func(name Str, key, value *Node)) {
+func (r *Reader) EachName(n *Node, path string, check func(key *Node), each func(name Str, value *Node)) {
 	if n.kind != mapNode {
 		r.faults.Add(n.Errorf("%s must be a map of names, not %s", path, n.Describe()))
 		return
@@ -126,7 +122,7 @@ func (r *Reader) EachName(n *Node, path string, check func(key *Node), each func
 		if value := n.items[i]; value.IsNull() {
 			r.faults.Add(key.Errorf("%s.%s has no value", path, key.text))
 		} else {
-			each(name, key, value)
+			each(name, value)
 		}
 	}
 }

@@ -97,7 +97,7 @@ func parseYAML(file string, src []byte, errs *Faults) *Node {
 		return nil
 	}
 	text := strings.TrimPrefix(string(src), "\ufeff")
-	s := newSource(file, text)
+	s := &source{file: file, lines: splitLines(text)}
 	if mostValues(s.lines) > maxValues {
 		errs.Add(diag.Errorf(diag.Pos{File: file}, "the file is too long: its lines may contain more than %d values",
 			maxValues).

@@ -88,7 +88,9 @@ func (r *Row) Schema() Object { return types[r.Type].schema(r) }
 func rowSchema(r *Row) Object {
 	s := maps.Clone(r.Schema())
 	s["description"] = Plain(r.Doc)
-	if v := r.schemaDefault(); v != nil {
+	if r.Type == Real && r.Default != "" {
+		s["default"] = json.Number(r.Default) // as it is written
+	} else if v := r.defaultArg().V; v != nil {
 		s["default"] = v
 	}
 	return s

@@ -137,8 +137,8 @@ func (l *loader) putEntry(n *Node, path []string, v *Node, pos diag.Pos) (*Node,
 	default:
 		args := item.Get(path[0])
 		if args.kind == scalarNode { // word: value becomes word: {main: value}
-			if main := l.dialect.mainArgument(path[0]); main != "" {
-				args = wrap([]string{main}, args, args.pos)
+			if main := MainRow(l.dialect.Arguments(path[0])); main != nil {
+				args = wrap([]string{main.Name}, args, args.pos)
 			}
 		}
 		under, err := l.put(args, path[1:], v, pos)
@@ -202,17 +202,6 @@ func hasName(item *Node, name string) bool {
 
 // ofName reports whether an entry of a list is "kind: {name: ...}" with that name.
 func ofName(item *Node, name string) bool { return len(item.keys) == 1 && hasName(item.items[0], name) }
-
-// mainArgument returns the name of the main argument of a list entry, or "".
-func (d *Dialect) mainArgument(word string) string {
-	if d.Arguments == nil {
-		return ""
-	}
-	if main := MainRow(d.Arguments(word)); main != nil {
-		return main.Name
-	}
-	return ""
-}
 
 // optionalArgument returns the name of the first argument that an entry need not have, such as the weight of a named
 // term.

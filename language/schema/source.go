@@ -19,10 +19,6 @@ type source struct {
 	found   struct{ line, col, offset int } // the last place that from looked up
 }
 
-func newSource(file, text string) *source {
-	return &source{file: file, lines: splitLines(text)}
-}
-
 // splitLines splits text where the YAML scanner does, so that its line numbers are indices into the
 // result plus one.
 func splitLines(text string) []string {

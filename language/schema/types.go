@@ -150,14 +150,6 @@ func (r *Row) defaultArg() Arg {
 	return Arg{V: v}
 }
 
-// schemaDefault is the default as the schema writes it, nil for none.
-func (r *Row) schemaDefault() any {
-	if r.Type == Real && r.Default != "" {
-		return json.Number(r.Default) // as it is written
-	}
-	return r.defaultArg().V
-}
-
 // assign sets the variable that Row.Field returned: a Value or an ordinary one.
 func assign(to any, a Arg) {
 	if v, ok := to.(interface{ Assign(Arg) }); ok {
