@@ -5,6 +5,8 @@ package experiment
 import (
 	"math"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/ndarray"
@@ -75,13 +77,8 @@ func seconds(g *graph.Graph, n, b int) float64 {
 
 // costs estimates the seconds of cells from those of finished ones of the same learner and dataset.
 type costs struct {
-	kinds               map[string]*mean
-	measured, estimated float64 // sums over all finished cells
-}
-
-type mean struct {
-	sum float64
-	n   int
+	kinds               map[string][]float64 // seconds of finished cells
+	measured, estimated float64              // sums over all finished cells
 }
 
 // kind returns a key for cells that take about the same time.
@@ -89,33 +86,22 @@ func kind(c definition.Coord) string { return c.Learner + "\x00" + c.Data }
 
 // costsFromResults returns the costs of the cells that have results.
 func costsFromResults(cells []*Cell, have *Results) *costs {
-	k := &costs{kinds: map[string]*mean{}}
+	k := &costs{kinds: map[string][]float64{}}
 	for _, c := range cells {
-		if r, found := have.ByKey[c.Key]; found {
-			k.note(c, &r)
+		if have.Done(c.Key) {
+			seconds := have.ByKey[c.Key].Seconds
+			k.kinds[kind(c.Coord)] = append(k.kinds[kind(c.Coord)], seconds)
+			k.measured, k.estimated = k.measured+seconds, k.estimated+c.estimate
 		}
 	}
 	return k
 }
 
-func (k *costs) note(c *Cell, r *Result) {
-	if r.Error != "" {
-		return
-	}
-	m := k.kinds[kind(c.Coord)]
-	if m == nil {
-		m = &mean{}
-		k.kinds[kind(c.Coord)] = m
-	}
-	m.sum, m.n = m.sum+r.Seconds, m.n+1
-	k.measured, k.estimated = k.measured+r.Seconds, k.estimated+c.estimate
-}
-
 // seconds estimates the seconds of a cell: the mean of its kind, or the estimate from its size, scaled by the speed
 // of the finished cells.
 func (k *costs) seconds(c *Cell) float64 {
-	if m := k.kinds[kind(c.Coord)]; m != nil {
-		return m.sum / float64(m.n)
+	if list := k.kinds[kind(c.Coord)]; list != nil {
+		return stat.Mean(list, nil)
 	}
 	if k.measured > 0 && k.estimated > 0 {
 		return c.estimate * k.measured / k.estimated

@@ -195,13 +195,6 @@ func (r *runner) run(ctx context.Context) (Progress, error) {
 	if err := r.begin(); err != nil {
 		return Progress{}, err
 	}
-	if r.plan != nil { // not of a shard
-		for _, set := range r.plan.Sets {
-			for _, text := range set.Warnings {
-				r.o.Observer.Warn(text)
-			}
-		}
-	}
 	groups := r.groups
 	r.o.Observer.Begin(r.progress)
 	going, stop := context.WithCancel(ctx)

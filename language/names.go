@@ -50,8 +50,8 @@ func (m meaning) Word() string { return m.Name }
 
 // checkName checks the form of a name that a spec defines.
 func checkName(key *schema.Node, what string) (diag.Diagnostic, bool) {
-	text, why, ok := refusedName(key.Raw(), what)
-	if ok {
+	text, why := refusedName(key.Raw(), what)
+	if text == "" {
 		return diag.Diagnostic{}, true
 	}
 	d := key.Errorf("%s", text)
@@ -62,24 +62,24 @@ func checkName(key *schema.Node, what string) (diag.Diagnostic, bool) {
 }
 
 // refusedName describes why a name that a spec defines is not allowed, with an explanation if there
-// is one. ok is true if it is allowed.
-func refusedName(name, what string) (text, why string, ok bool) {
+// is one. The text is empty if it is allowed.
+func refusedName(name, what string) (text, why string) {
 	switch {
 	case !schema.IsIdentifier(name):
 		return fmt.Sprintf("%q cannot be the name of %s", name, what),
-			"a name has letters, digits and _, and starts with a letter", false
+			"a name has letters, digits and _, and starts with a letter"
 	case token.IsKeyword(name), name == "_":
-		return fmt.Sprintf("%s is a reserved word and cannot name %s", name, what), "", false
+		return fmt.Sprintf("%s is a reserved word and cannot name %s", name, what), ""
 	case schema.Find(Functions, name) != nil:
-		return fmt.Sprintf("%s is a function and cannot name %s", name, what), "", false
+		return fmt.Sprintf("%s is a function and cannot name %s", name, what), ""
 	case slices.Contains(schema.Words(sizeNames), name):
-		return fmt.Sprintf("the size %s is already defined", name), "d, h and k are given by data and blocks", false
+		return fmt.Sprintf("the size %s is already defined", name), "d, h and k are given by data and blocks"
 	case slices.Contains(schema.Words(lossOnlyNames), name), slices.Contains(schema.Words(epochNames), name):
 		return fmt.Sprintf("%s is already defined and cannot name %s", name, what),
 			"losses and weights.update can use " + strings.Join(append(schema.Words(lossOnlyNames), schema.Words(epochNames)...),
-				", "), false
+				", ")
 	}
-	return "", "", true
+	return "", ""
 }
 
 // scope contains the names that an equation may use.

@@ -36,15 +36,7 @@ func (c *checker) resolveEquations() {
 	if !c.sortLet(m.Let) {
 		return
 	}
-	for i := range m.Let {
-		sc.later[m.Let[i].Name.V] = m.Let[i].Name.Pos
-	}
-	for i := range m.Let {
-		eq := &m.Let[i]
-		c.resolveNames(eq, &sc, eq.Name.V)
-		delete(sc.later, eq.Name.V)
-		sc.known.add(eq.Name.V)
-	}
+	c.resolveLet(m.Let, &sc)
 	sc.inside = false
 	if sc.known.add("S"); !c.spec.Multi() { // else there are no label weights
 		sc.known.add(schema.Words(lossOnlyNames)...)
@@ -151,11 +143,16 @@ func (c *checker) resolveSharedLet(sc *scope) {
 	if !c.sortLet(c.spec.Let) {
 		return
 	}
-	for i := range c.spec.Let {
-		sc.later[c.spec.Let[i].Name.V] = c.spec.Let[i].Name.Pos
+	c.resolveLet(c.spec.Let, sc)
+}
+
+// resolveLet checks the names in definitions, each of which may use the earlier ones.
+func (c *checker) resolveLet(list []Equation, sc *scope) {
+	for _, eq := range list {
+		sc.later[eq.Name.V] = eq.Name.Pos
 	}
-	for i := range c.spec.Let {
-		eq := &c.spec.Let[i]
+	for i := range list {
+		eq := &list[i]
 		c.resolveNames(eq, sc, eq.Name.V)
 		delete(sc.later, eq.Name.V)
 		sc.known.add(eq.Name.V)

@@ -85,7 +85,7 @@ func (c *checker) checkArguments(f *UserFunction) {
 		first[name.V] = name.Pos
 	}
 	for _, a := range f.Args {
-		if text, why, ok := refusedName(a.V, "an argument"); !ok {
+		if text, why := refusedName(a.V, "an argument"); text != "" {
 			if d := c.add(a.Pos, "%s", text); why != "" {
 				note(d, "%s", why)
 			}

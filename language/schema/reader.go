@@ -375,46 +375,42 @@ func listOf[T any](r *Reader, row *Row, of Type, path string, n *Node, read func
 }
 
 // oneOrMoreWholes decodes one number or a list of numbers that do not repeat.
-func (r *Reader) oneOrMoreWholes(row *Row, path string, n *Node) ([]int, bool) {
-	if n.kind == scalarNode {
-		v, ok := r.whole(rowOfItem(row, Whole), path, n)
-		return []int{v}, ok
-	}
-	list, ok := r.wholes(row, path, n)
-	for i, v := range list {
-		if slices.Contains(list[:i], v) {
-			r.faults.Add(n.items[i].Errorf("%d is listed twice in %s", v, path))
-			ok = false
-		}
-	}
-	return list, ok && r.notEmpty(path, n)
-}
-
-// oneOrMoreTexts decodes one text or a list of texts that do not repeat.
-func (r *Reader) oneOrMoreTexts(row *Row, path string, n *Node) ([]Str, bool) {
-	items := []*Node{n}
-	if n.kind == listNode {
-		items = n.items
-	}
-	var list []Str
-	ok := n.kind == scalarNode || r.notEmpty(path, n)
-	for _, item := range items {
-		text, good := r.Text(rowOfItem(row, Text), path, item)
-		if good && slices.ContainsFunc(list, func(had Str) bool { return had.V == text }) {
-			r.faults.Add(item.Errorf("%q is listed twice in %s", text, path))
-			good = false
-		}
-		list, ok = append(list, Str{V: text, Pos: item.pos}), ok && good
+func (r *Reader) oneOrMoreWholes(row *Row, path string, n *Node) (list []int, ok bool) {
+	values, ok := oneOrMore(r, row, Whole, path, n, (*Reader).whole)
+	for _, v := range values {
+		list = append(list, v.V)
 	}
 	return list, ok
 }
 
-func (r *Reader) notEmpty(path string, n *Node) bool {
-	if len(n.items) > 0 {
-		return true
+// oneOrMoreTexts decodes one text or a list of texts that do not repeat.
+func (r *Reader) oneOrMoreTexts(row *Row, path string, n *Node) ([]Str, bool) {
+	return oneOrMore(r, row, Text, path, n, (*Reader).Text)
+}
+
+// oneOrMore decodes one value or a list of values that do not repeat.
+func oneOrMore[T comparable](r *Reader, row *Row, of Type, path string, n *Node, read func(*Reader, *Row, string,
+	*Node) (T, bool)) (list []Value[T], ok bool) {
+	items := []*Node{n}
+	if n.kind == listNode {
+		items = n.items
 	}
-	r.faults.Add(n.Errorf("%s is empty", path))
-	return false
+	if ok = len(items) > 0; !ok {
+		r.faults.Add(n.Errorf("%s is empty", path))
+	}
+	for i, item := range items {
+		at := path
+		if n.kind == listNode {
+			at = EntryPath(path, i, item)
+		}
+		v, good := read(r, rowOfItem(row, of), at, item)
+		if good && slices.ContainsFunc(list, func(had Value[T]) bool { return had.V == v }) {
+			r.faults.Add(item.Errorf("%#v is listed twice in %s", v, path))
+			good = false
+		}
+		list, ok = append(list, Value[T]{V: v, Pos: item.pos}), ok && good
+	}
+	return list, ok
 }
 
 func rowOfItem(r *Row, typ Type) *Row {
