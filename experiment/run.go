@@ -291,17 +291,14 @@ func (r *runner) begin() (err error) {
 // given cells in a shard.
 func (r *runner) enginesUsed(cells []*Cell) map[string]string {
 	used := map[string]string{}
-	add := func(c *Cell) {
-		if result, found := r.have.ByKey[c.Key]; found && result.Error == "" {
-			used[c.Learner] = result.Engine
+	if r.plan != nil {
+		for i := range r.plan.Cells {
+			cells = append(cells, &r.plan.Cells[i])
 		}
 	}
 	for _, c := range cells {
-		add(c)
-	}
-	if r.plan != nil {
-		for i := range r.plan.Cells {
-			add(&r.plan.Cells[i])
+		if r.have.Done(c.Key) {
+			used[c.Learner] = r.have.ByKey[c.Key].Engine
 		}
 	}
 	return used

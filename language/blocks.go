@@ -108,18 +108,19 @@ var Blocks = []Kind{
 		}},
 }
 
+// weightRow is the only argument of a named term of the loss.
+func weightRow(value, doc string) []schema.Row {
+	return []schema.Row{{Name: "weight", Type: schema.Real, Default: value, Main: true, In: schema.AtLeast(0), Doc: doc}}
+}
+
 // lossKinds is the table of the terms of the loss.
 var lossKinds = []Kind{
 	{Name: disambiguation, Doc: "Cross-entropy weighted with the label weights (Eq. 5), mean over the bags.",
-		args: []schema.Row{{Name: "weight", Type: schema.Real, Default: "1", Main: true, In: schema.AtLeast(0),
-			Doc: "Factor of the term."}}},
+		args: weightRow("1", "Factor of the term.")},
 	{Name: binaryCrossEntropy, Doc: "Binary cross-entropy of each class, mean over classes and bags; for `data.labels: " +
-		"multi`.",
-		args: []schema.Row{{Name: "weight", Type: schema.Real, Default: "1", Main: true, In: schema.AtLeast(0),
-			Doc: "Factor of the term."}}},
+		"multi`.", args: weightRow("1", "Factor of the term.")},
 	{Name: "attention", Doc: "Attention loss (Eq. 4): -sum of a log a over the instances, mean over the bags.",
-		args: []schema.Row{{Name: "weight", Type: schema.Real, Default: "0.001", Main: true, In: schema.AtLeast(0),
-			Doc: "Factor of the term, lambda_a of Eq. 8."}}},
+		args: weightRow("0.001", "Factor of the term, lambda_a of Eq. 8.")},
 	{Name: "equation", Doc: "A custom term.",
 		args: []schema.Row{
 			{Name: "name", Required: true, Doc: "Name of the term in reports."},

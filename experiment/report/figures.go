@@ -143,9 +143,7 @@ func (r *Document) rFigure(it *definition.Item) ([]figure, error) {
 				p.Curves = append(p.Curves, c)
 			}
 		}
-		if len(p.Curves) > 0 {
-			panels = append(panels, p)
-		}
+		panels = append(panels, p)
 	}
 	title, axes := r.title(it, capital(r.measure.Title)+" over r"), plot.Axes{X: "r (false positive labels)"}
 	return r.draw(plot.Curves, title, axes, panels)
@@ -170,9 +168,10 @@ func appendPoint(list []plot.Point, x float64, c Cell) []plot.Point {
 	return append(list, p)
 }
 
-// draw draws panels of the measure; no figure without panels.
+// draw draws panels of the measure that have curves; no figure without them.
 func (r *Document) draw(drawPanels func(io.Writer, string, plot.Axes, []plot.CurvePanel) error, title string,
 	axes plot.Axes, panels []plot.CurvePanel) ([]figure, error) {
+	panels = slices.DeleteFunc(panels, func(p plot.CurvePanel) bool { return len(p.Curves) == 0 })
 	if len(panels) == 0 {
 		return nil, nil
 	}
@@ -210,9 +209,7 @@ func (r *Document) varyFigures(it *definition.Item) ([]figure, error) {
 					p.Curves = append(p.Curves, c)
 				}
 			}
-			if len(p.Curves) > 0 {
-				panels = append(panels, p)
-			}
+			panels = append(panels, p)
 		}
 		title := fmt.Sprintf("%s: %s", r.title(it, capital(r.measure.Title)+" over "+l.Vary.Key), l.Title)
 		made, err := r.draw(plot.Curves, title, axes, panels)

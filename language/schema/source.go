@@ -86,13 +86,8 @@ func (s *source) diagnose(pos diag.Pos, width int, text string) diag.Diagnostic 
 
 // tokenWidth measures the YAML token that a line begins with.
 func tokenWidth(line string) int {
-	runes := make([]rune, 0, 64)
-	for _, r := range line {
-		if runes = append(runes, r); len(runes) == maxToken {
-			break
-		}
-	}
-	if len(runes) == 0 {
+	runes := []rune(line[:min(len(line), utf8.UTFMax*maxToken)])
+	if runes = runes[:min(len(runes), maxToken)]; len(runes) == 0 {
 		return 1
 	}
 	switch first := runes[0]; first {
