@@ -5,11 +5,24 @@ package definition
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/specs"
 )
+
+// An override of an entry that is not of the language is an error, not a panic.
+func TestOverrideOfWrongEntry(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "wrong.yaml")
+	if err := os.WriteFile(file, []byte("name: s\ndata: [{P: {name: P}}]\nlearners: [{name: a, spec: demipl}]\n"),
+		0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(file, "data.P=3"); err == nil || !strings.Contains(err.Error(), `unknown key "P" in data`) {
+		t.Errorf("%v", err)
+	}
+}
 
 func FuzzParse(f *testing.F) {
 	for _, name := range specs.Experiments() {
