@@ -47,23 +47,22 @@ var Synonyms = func() map[string][]string {
 // advice explains what replaces keys of other libraries that specs do without. The keys are written
 // like those of Synonyms.
 var advice = func() map[string]string {
-	const (
-		testing = "all bags that are neither for training nor for validation are for testing: train: 0.7 leaves 30 %; to " +
-			"test on another file, train on all bags with train: 1 and pass the file to miplc predict"
-		device  = "the command line chooses the device: miplc train --device cuda"
-		workers = "the command line has --threads; onnxruntime and the reader of large data run in their own threads"
-		shuffle = "random splits and the order of the training bags are always shuffled, with the given seed"
-		layers  = "layers are entries of blocks, for example - dense: 128, - relu and - dropout: 0.5; miplc specs " +
-			"demipl-mlp shows a spec with a hidden layer"
-		metrics = "all measures are computed; best names the one that chooses the epoch"
-	)
-	return map[string]string{
-		"test": testing, "testsize": testing, "testratio": testing, "testfraction": testing,
-		"device": device, "gpu": device, "gpus": device, "cuda": device, "accelerator": device, "devices": device,
-		"numworkers": workers, "workers": workers, "njobs": workers, "threads": workers, "pinmemory": workers,
-		"shuffle": shuffle,
-		"hidden":  layers, "hiddendim": layers, "hiddensize": layers, "hiddenunits": layers, "dropout": layers,
-		"activation": layers, "nlayers": layers, "numlayers": layers,
-		"metric": metrics, "metrics": metrics, "monitor": metrics,
+	list := map[string]string{}
+	for _, row := range []struct{ keys, text string }{
+		{"test testsize testratio testfraction", "all bags that are neither for training nor for validation are for " +
+			"testing: train: 0.7 leaves 30 %; to test on another file, train on all bags with train: 1 and pass the file to " +
+			"miplc predict"},
+		{"device gpu gpus cuda accelerator devices", "the command line chooses the device: miplc train --device cuda"},
+		{"numworkers workers njobs threads pinmemory", "the command line has --threads; onnxruntime and the reader of " +
+			"large data run in their own threads"},
+		{"shuffle", "random splits and the order of the training bags are always shuffled, with the given seed"},
+		{"hidden hiddendim hiddensize hiddenunits dropout activation nlayers numlayers", "layers are entries of blocks, " +
+			"for example - dense: 128, - relu and - dropout: 0.5; miplc specs demipl-mlp shows a spec with a hidden layer"},
+		{"metric metrics monitor", "all measures are computed; best names the one that chooses the epoch"},
+	} {
+		for key := range strings.FieldsSeq(row.keys) {
+			list[key] = row.text
+		}
 	}
+	return list
 }()
