@@ -67,6 +67,7 @@ func (c *checker) checkClassWeights() {
 		if c.spec.Multi() {
 			term = binaryCrossEntropy
 		}
-		c.useless("train.class_weights", w.Pos, c.spec.Loss[0].Kind.Pos, ": the loss has no term "+term, "an equation can use a list of model.numbers, such as costs: [1, 2, 0.5]")
+		c.useless("train.class_weights", w.Pos, c.spec.Loss[0].Kind.Pos, ": the loss has no term "+term,
+			"an equation can use a list of model.numbers, such as costs: [1, 2, 0.5]")
 	}
 }

@@ -152,8 +152,8 @@ func withoutOtherKinds(r *schema.Reader, kind *Kind, word, args *schema.Node) *s
 func (c *checker) resolveLearner() {
 	l := c.spec.Learner
 	if c.spec.Multi() {
-		note(c.clash([]diag.Pos{l.Pos, c.spec.Data.Labels.Pos}, "a learner needs one label per bag, but data.labels is multi"),
-			"train a model, such as extends: demipl")
+		note(c.clash([]diag.Pos{l.Pos, c.spec.Data.Labels.Pos}, "a learner needs one label per bag, but data.labels is "+
+			"multi"), "train a model, such as extends: demipl")
 	}
 	for _, name := range []string{"model", "loss", "weights"} {
 		if pos := c.KeyPos(name); c.writtenWith(pos, l.Pos) {

@@ -223,7 +223,9 @@ var letType = namesType("an equation", 0, schema.ExpressionSchema,
 	func(eq Equation) (string, *yaml.Node) { return eq.Name.V, schema.TextNode(eq.Text.V) })
 
 var functionsType = namesType("a function", 0,
-	schema.Ref("function"), readFunction, func(f UserFunction) (string, *yaml.Node) { return f.Name.V, schema.SectionNode(0, functionRows, &f) })
+	schema.Ref("function"), readFunction, func(f UserFunction) (string, *yaml.Node) {
+		return f.Name.V, schema.SectionNode(0, functionRows, &f)
+	})
 
 func readFunction(r *schema.Reader, name schema.Str, path string, n *schema.Node) UserFunction {
 	f := UserFunction{Name: name}

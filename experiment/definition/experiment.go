@@ -25,13 +25,11 @@ type Experiment struct {
 	Learners  []Learner
 	Splits    Splits
 	Choose    Choose
-	Attention Attention
+	// Attention has the epochs for which histograms of the attention scores are recorded.
+	Attention struct{ Epochs []int }
 	Keep      schema.Str
 	Report    []Item
 }
-
-// Attention has the epochs for which histograms of the attention scores are recorded.
-type Attention struct{ Epochs []int }
 
 // KeepModels reports whether the run folder with the ONNX file of every cell is kept.
 func (e *Experiment) KeepModels() bool { return e.Keep.V == "models" }

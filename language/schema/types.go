@@ -98,7 +98,9 @@ func init() { // the readers refer to the table for their messages
 		Size: {"a whole number or the name of a size", reading((*Reader).size), func(*Row) Object {
 			return SizeSchema
 		}},
-		SizeList:   {"a list of sizes (whole numbers or names)", reading((*Reader).sizes), func(*Row) Object { return ListOf(SizeSchema) }},
+		SizeList: {"a list of sizes (whole numbers or names)", reading((*Reader).sizes), func(*Row) Object {
+			return ListOf(SizeSchema)
+		}},
 		Expression: {"an equation", nil, func(*Row) Object { return ExpressionSchema }},
 	}
 }
