@@ -18,6 +18,10 @@ import (
 // ta (tb), a (b) is stored transposed. The result does not depend on the number of processors, bit
 // for bit, but it may depend on the kind of processor.
 func Multiply(ta, tb bool, m, n, k int, a, b []float32, beta float32, c []float32) {
+	if !ta && tb && n*k < unaligned {
+		multiplyTiny(m, n, k, a, b, beta, c)
+		return
+	}
 	if !accelerated || n < narrow || m*n*k < small {
 		lda, ldb, fa, fb := k, n, blas.NoTrans, blas.NoTrans
 		if ta {
@@ -43,7 +47,23 @@ func Multiply(ta, tb bool, m, n, k int, a, b []float32, beta float32, c []float3
 	wg.Wait()
 }
 
+// multiplyTiny computes c = a bᵀ + beta c. The order of additions of gonum's kernel depends on the address of b modulo 16
+// bytes, which is not the same in each run for tiny arrays.
+func multiplyTiny(m, n, k int, a, b []float32, beta float32, c []float32) {
+	scale(c[:m*n], beta)
+	for i := range c[:m*n] {
+		x, y := a[i/n*k:][:k], b[i%n*k:][:k]
+		sum := float32(0)
+		for p := range x {
+			sum += x[p] * y[p]
+		}
+		c[i] += sum
+	}
+}
+
 const (
+	unaligned = 8 // Go aligns arrays of fewer numbers to less than 16 bytes
+
 	narrow = 6       // results with fewer columns leave most of a tile empty
 	small  = 4 << 10 // products with fewer operations are slower with packing
 	large  = 8 << 20 // products with more operations use several goroutines

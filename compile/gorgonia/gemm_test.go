@@ -110,3 +110,23 @@ func BenchmarkMultiply(b *testing.B) {
 		})
 	}
 }
+
+// The bits of a product with a tiny b do not depend on its address: Go aligns arrays of fewer than eight float32 to less
+// than the 16 bytes that gonum's kernel for a bᵀ divides them by.
+func TestAddressesChangeNoBit(t *testing.T) {
+	for k := 2; k < 8; k++ {
+		rng := rand.New(rand.NewPCG(1, uint64(k)))
+		a, values := random(rng, 9*k), random(rng, k)
+		var first [9]float32
+		for offset := range 4 {
+			b, c := slices.Concat(make([]float32, offset), values)[offset:], [9]float32{}
+			Multiply(false, true, 9, 1, k, a, b, 0, c[:])
+			if offset == 0 {
+				first = c
+			}
+			if c != first {
+				t.Errorf("%d numbers, %d after the start of an array: %v, want %v", k, offset, c, first)
+			}
+		}
+	}
+}
