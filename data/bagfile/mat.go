@@ -25,8 +25,6 @@ import (
 //
 // Columns 3 and 4 are optional. Also accepted:
 //   - another name than "data" if the file has only one cell array;
-//   - one column per bag (the array transposed) if there are 2 to 4 rows and more than 4 columns;
-//   - instances in columns, if only then all bags have the same number of features;
 //   - candidates as vectors of 0 and 1 over all classes, if all entries of all bags are 0 or 1 and
 //     all vectors have the same length, above 1. True labels may then be such vectors with at most
 //     one 1.
@@ -51,18 +49,15 @@ func bagsOfVariables(vars []*rawfile.MATArray, path string, o Reading) (*data.Da
 	if err != nil {
 		return nil, err
 	}
-	m := &matBags{name: table.Name, limit: o.MaxBytes}
-	if err := m.orient(table); err != nil {
-		return nil, err
-	}
-	d := &data.Dataset{}
-	for _, step := range []func(*data.Dataset) error{m.instances, m.candidates, m.labels, m.instanceLabels} {
-		if err := step(d); err != nil {
+	m := &matBags{limit: o.MaxBytes}
+	for _, step := range []func() error{func() error { return m.read(table) }, m.instances, m.candidates, m.labels,
+		m.instanceLabels} {
+		if err := step(); err != nil {
 			return nil, err
 		}
 	}
-	d.Warnings = m.ranges.warnings(path, nil)
-	return d, nil
+	m.d.Warnings = m.ranges.warnings(path, nil)
+	return &m.d, nil
 }
 
 func findBags(vars []*rawfile.MATArray) (*rawfile.MATArray, error) {
@@ -91,74 +86,65 @@ func findBags(vars []*rawfile.MATArray) (*rawfile.MATArray, error) {
 	return nil, fmt.Errorf("no cell array \"data\" with one row per bag; the file contains %s", found)
 }
 
-// matBags is the cell array with one row per bag.
+// matBags is the cell array with one row per bag, and the dataset that it becomes.
 type matBags struct {
-	name    string
-	limit   rawfile.Limit
-	rows    [][]*rawfile.MATArray // 2 to 4 columns
-	vectors bool                  // labels are vectors of 0 and 1 over the classes
-	ranges  precision
+	limit  rawfile.Limit
+	rows   [][]*rawfile.MATArray // 2 to 4 columns
+	d      data.Dataset
+	ranges precision
 }
 
-// orient arranges the cells with one row per bag and checks them.
-func (m *matBags) orient(table *rawfile.MATArray) error {
-	if len(table.Dims) != 2 {
-		return fmt.Errorf("the cell array %q is %s; two axes are needed", m.name, table.Size())
-	}
-	bags, columns := table.Dims[0], table.Dims[1]
-	at := func(i, j int) *rawfile.MATArray { return table.Cells[i+j*bags] }
-	if bags >= 2 && bags <= 4 && columns > 4 {
-		bags, columns = columns, bags
-		at = func(i, j int) *rawfile.MATArray { return table.Cells[j+i*columns] }
-	}
-	if columns < 2 || columns > 4 {
-		return fmt.Errorf("the cell array %q is %s; one row per bag is needed: instances, candidates, true label", m.name,
+// read arranges the cells in rows and checks them.
+func (m *matBags) read(table *rawfile.MATArray) error {
+	if len(table.Dims) != 2 || table.Dims[1] < 2 || table.Dims[1] > 4 {
+		return fmt.Errorf("the cell array %q is %s; one row per bag is needed: instances, candidates, true label", table.Name,
 			table.Size())
 	}
-	for i := range bags {
-		row := make([]*rawfile.MATArray, columns)
-		for j := range row {
-			cell := at(i, j)
-			if cell.Class == rawfile.MATSparse {
-				return fmt.Errorf("bag %d: column %d is a sparse array, which is not supported: save full(...) of it", i+1, j+1)
-			}
-			if cell.Complex {
-				return fmt.Errorf("bag %d: column %d contains complex numbers", i+1, j+1)
-			}
-			if empty := cell.Len() == 0 && (cell.Class == rawfile.MATChar ||
-				cell.Class == rawfile.MATCell); cell.Numbers == nil && !empty {
-				return fmt.Errorf("bag %d: column %d is a %s of %s; numbers are needed", i+1, j+1, cell.Class, cell.Size())
-			}
-			row[j] = cell
+	bags := table.Dims[0]
+	if bags == 0 {
+		return fmt.Errorf("the cell array %q has no bags", table.Name)
+	}
+	m.rows = make([][]*rawfile.MATArray, bags)
+	for at, cell := range table.Cells { // column-major
+		i, j := at%bags, at/bags
+		empty := cell.Len() == 0 && (cell.Class == rawfile.MATChar || cell.Class == rawfile.MATCell)
+		switch {
+		case cell.Class == rawfile.MATSparse:
+			return fmt.Errorf("bag %d: column %d is a sparse array, which is not supported: save full(...) of it", i+1, j+1)
+		case cell.Complex:
+			return fmt.Errorf("bag %d: column %d contains complex numbers", i+1, j+1)
+		case cell.Numbers == nil && !empty:
+			return fmt.Errorf("bag %d: column %d is a %s of %s; numbers are needed", i+1, j+1, cell.Class, cell.Size())
 		}
-		m.rows = append(m.rows, row)
+		m.rows[i] = append(m.rows[i], cell)
 	}
 	return nil
 }
 
-func (m *matBags) instances(d *data.Dataset) error {
-	features, transposed, err := m.features()
-	if err != nil {
-		return err
-	}
-	d.Shape, d.Offsets = []int{features}, []int{0}
-	total := 0
-	for _, row := range m.rows {
-		total += len(row[0].Numbers)
-	}
-	d.Instances = make([]float32, 0, total)
-	for _, row := range m.rows {
+func (m *matBags) instances() error {
+	total, first := 0, m.rows[0][0]
+	for i, row := range m.rows {
 		x := row[0]
-		n := x.Len() / features
+		switch {
+		case len(x.Dims) != 2:
+			return fmt.Errorf("bag %d: the instances are %s; one row per instance is needed", i+1, x.Size())
+		case x.Len() == 0:
+			return fmt.Errorf("bag %d is empty; a bag needs at least one instance", i+1)
+		case x.Dims[1] != first.Dims[1]:
+			return fmt.Errorf("bag %d has instances of %s, bag 1 of %d", i+1, diag.Count(x.Dims[1], "feature"), first.Dims[1])
+		}
+		total += x.Len()
+	}
+	d, features := &m.d, first.Dims[1]
+	d.Shape, d.Offsets, d.Instances = []int{features}, []int{0}, make([]float32, 0, total)
+	for _, row := range m.rows {
+		n, x := row[0].Dims[0], row[0].Numbers
 		for i := range n {
 			for j := range features {
-				at := i + j*n // column-major
-				if transposed {
-					at = j + i*features
-				}
-				d.Instances = append(d.Instances, float32(x.Numbers[at]))
+				v := x[i+j*n] // column-major
+				d.Instances = append(d.Instances, float32(v))
 				if m.ranges.isNarrow(j) {
-					m.ranges.add(j, x.Numbers[at])
+					m.ranges.add(j, v)
 				}
 			}
 		}
@@ -167,62 +153,19 @@ func (m *matBags) instances(d *data.Dataset) error {
 	return nil
 }
 
-// features returns the number of features, and whether instances are columns.
-func (m *matBags) features() (features int, transposed bool, err error) {
-	if len(m.rows) == 0 {
-		return 0, false, fmt.Errorf("the cell array %q has no bags", m.name)
-	}
-	first := m.rows[0][0]
-	rows, columns := true, true // whether all bags have the same number of ...
-	for i, row := range m.rows {
-		x := row[0]
-		if len(x.Dims) != 2 {
-			return 0, false, fmt.Errorf("bag %d: the instances are %s; one row per instance is needed", i+1, x.Size())
+func (m *matBags) candidates() error {
+	d := &m.d
+	if d.Classes = m.listVectors(); d.Classes == 0 {
+		if err := m.countClasses(); err != nil {
+			return err
 		}
-		if x.Len() == 0 {
-			return 0, false, fmt.Errorf("bag %d is empty; a bag needs at least one instance", i+1)
-		}
-		rows = rows && x.Dims[0] == first.Dims[0]
-		columns = columns && x.Dims[1] == first.Dims[1]
-	}
-	switch {
-	case columns:
-		return first.Dims[1], false, nil
-	case rows:
-		return first.Dims[0], true, nil
-	}
-	i := slices.IndexFunc(m.rows, func(row []*rawfile.MATArray) bool { return row[0].Dims[1] != first.Dims[1] })
-	return 0, false, fmt.Errorf("bag %d has instances of %s, bag 1 of %d", i+1, diag.Count(m.rows[i][0].Dims[1],
-		"feature"), first.Dims[1])
-}
-
-func (m *matBags) candidates(d *data.Dataset) error {
-	length, vectors := m.candidateVectors()
-	if m.vectors = vectors; vectors {
-		d.Classes = length
-	} else if err := m.countClasses(d); err != nil {
-		return err
-	}
-	// Validate rejects classes without candidates too. This check prevents that a large number in
-	// a small file allocates much memory.
-	listed := 0
-	for _, row := range m.rows {
-		listed += len(row[1].Numbers)
-	}
-	if d.Classes > listed {
-		return fmt.Errorf("the largest label is %d, but the bags list only %s in all: some classes have no examples",
-			d.Classes, diag.Count(listed, "candidate"))
 	}
 	if err := checkCandidates(m.limit, d.Classes, len(m.rows)); err != nil {
 		return err
 	}
 	d.Candidates = make([]uint8, len(m.rows)*d.Classes)
 	for i, row := range m.rows {
-		for j, x := range row[1].Numbers {
-			if vectors {
-				d.CandidateMask(i)[j] = uint8(x)
-				continue
-			}
+		for _, x := range row[1].Numbers {
 			if d.CandidateMask(i)[int(x)-1] != 0 {
 				return fmt.Errorf("bag %d: the candidate %v is listed twice", i+1, x)
 			}
@@ -236,89 +179,92 @@ func (m *matBags) candidates(d *data.Dataset) error {
 	return nil
 }
 
-// candidateVectors reports whether candidates are vectors of 0 and 1, and their length.
-func (m *matBags) candidateVectors() (length int, vectors bool) {
-	for i, row := range m.rows {
-		x := row[1].Numbers
-		if i == 0 {
-			length = len(x)
-		}
-		if len(x) != length || length < 2 {
-			return 0, false
-		}
-		for _, v := range x {
-			if v != 0 && v != 1 {
-				return 0, false
-			}
+// listVectors replaces vectors of 0 and 1 over the classes by lists of numbers from 1, in the columns of the candidates
+// and the true labels. It returns the number of classes, or 0 if the candidates are lists already.
+func (m *matBags) listVectors() int {
+	classes := len(m.rows[0][1].Numbers)
+	isVector := func(x []float64) bool {
+		return len(x) == classes && classes > 1 && !slices.ContainsFunc(x, func(v float64) bool { return v != 0 && v != 1 })
+	}
+	for _, row := range m.rows {
+		if !isVector(row[1].Numbers) {
+			return 0
 		}
 	}
 	// If all entries are 1, all classes are candidates, because no bag lists label 1 twice.
-	return length, true
+	for _, row := range m.rows {
+		for _, cell := range row[1:min(3, len(row))] {
+			if x := cell.Numbers; isVector(x) {
+				cell.Numbers = nil
+				for c, v := range x {
+					if v == 1 {
+						cell.Numbers = append(cell.Numbers, float64(c+1))
+					}
+				}
+			}
+		}
+	}
+	return classes
 }
 
-// countClasses checks that labels are whole numbers from 1, and finds the largest.
-func (m *matBags) countClasses(d *data.Dataset) error {
+// countClasses finds the largest label, and checks that labels are whole numbers from 1.
+func (m *matBags) countClasses() error {
+	listed := 0
 	for i, row := range m.rows {
 		labels := slices.Clone(row[1].Numbers)
+		listed += len(labels)
 		if len(row) > 2 && len(row[2].Numbers) == 1 && row[2].Numbers[0] != 0 {
 			labels = append(labels, row[2].Numbers[0])
 		}
 		for _, x := range labels {
-			if x < 1 || x > math.MaxInt32 || x != math.Trunc(x) {
+			if !isLabel(x, 1, math.MaxInt32) {
 				return fmt.Errorf("bag %d: the label %v is not a whole number of at least 1; labels count from 1", i+1, x)
 			}
-			d.Classes = max(d.Classes, int(x))
+			m.d.Classes = max(m.d.Classes, int(x))
 		}
+	}
+	// Validate rejects classes without candidates too. This check prevents that a large number in
+	// a small file allocates much memory.
+	if m.d.Classes > listed {
+		return fmt.Errorf("the largest label is %d, but the bags list only %s in all: some classes have no examples",
+			m.d.Classes, diag.Count(listed, "candidate"))
 	}
 	return nil
 }
 
-func (m *matBags) labels(d *data.Dataset) error {
+// isLabel reports whether x is a whole number from low to high.
+func isLabel(x float64, low, high int) bool {
+	return x >= float64(low) && x <= float64(high) && x == math.Trunc(x)
+}
+
+func (m *matBags) labels() error {
 	if len(m.rows[0]) < 3 {
 		return nil
 	}
-	d.Labels = make([]int, len(m.rows))
+	labels := make([]int, len(m.rows))
 	for i, row := range m.rows {
-		d.Labels[i] = -1
-		x := row[2].Numbers
-		if m.vectors && len(x) == d.Classes {
-			x = oneHot(x)
-		}
-		switch {
+		labels[i] = -1
+		switch x := row[2].Numbers; {
 		case len(x) > 1:
 			return fmt.Errorf("bag %d has %d true labels; one is needed", i+1, len(x))
-		case len(x) == 1 && (x[0] < 0 || x[0] > float64(d.Classes) || x[0] != math.Trunc(x[0])):
+		case len(x) == 1 && !isLabel(x[0], 0, m.d.Classes):
 			return fmt.Errorf("bag %d: the true label %v is out of range; classes count from 1 to %d, 0 means unknown", i+1,
-				x[0], d.Classes)
+				x[0], m.d.Classes)
 		case len(x) == 1:
-			d.Labels[i] = int(x[0]) - 1
+			labels[i] = int(x[0]) - 1
 		}
 	}
-	if !data.AnyKnown(d.Labels) {
-		d.Labels = nil
+	if data.AnyKnown(labels) {
+		m.d.Labels = labels
 	}
 	return nil
 }
 
-// oneHot returns the position of the only 1 in a vector of zeros, counted from 1, and 0 for a
-// vector of zeros. It returns other vectors unchanged.
-func oneHot(x []float64) []float64 {
-	at := 0
-	for i, v := range x {
-		switch {
-		case v == 1 && at == 0:
-			at = i + 1
-		case v != 0:
-			return x
-		}
-	}
-	return []float64{float64(at)}
-}
-
-func (m *matBags) instanceLabels(d *data.Dataset) error {
+func (m *matBags) instanceLabels() error {
 	if len(m.rows[0]) < 4 {
 		return nil
 	}
+	d := &m.d
 	for i, row := range m.rows {
 		x := row[3].Numbers
 		if len(x) != d.Size(i) {
@@ -326,7 +272,7 @@ func (m *matBags) instanceLabels(d *data.Dataset) error {
 				"instance label"))
 		}
 		for j, v := range x {
-			if v < 0 || v > float64(d.Classes) || v != math.Trunc(v) {
+			if !isLabel(v, 0, d.Classes) {
 				return fmt.Errorf("bag %d: the label %v of instance %d is out of range; classes count from 1 to %d, 0 means "+
 					"negative", i+1, v, j+1, d.Classes)
 			}

@@ -9,6 +9,7 @@ package rawfile
 import (
 	"bufio"
 	"bytes"
+	"compress/zlib"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -89,22 +90,25 @@ func ReadMAT(r io.Reader, limit *memory.Error) ([]*MATArray, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &reader{order: order, left: int64(limit.Budget.Bytes), tooLarge: limit}
+	f := &matReader{order: order, left: int64(limit.Budget.Bytes), tooLarge: limit}
 	seen := map[string]bool{}
 	var out []*MATArray
 	for {
-		t, err := f.readTag(r)
+		e, err := f.element(r)
 		if err == io.EOF {
 			return out, nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("after %d variables: %w", len(out), fileio.CutShort(err))
 		}
-		a, err := f.variable(r, t)
-		if err != nil {
-			return nil, describe(err, len(out)+1)
-		}
-		if seen[a.Name] {
+		f.variable = ""
+		a, err := f.topLevel(e)
+		switch {
+		case err != nil && f.variable == "":
+			return nil, fmt.Errorf("variable number %d: %w", len(out)+1, err)
+		case err != nil:
+			return nil, fmt.Errorf("variable %q: %w", f.variable, err)
+		case seen[a.Name]:
 			return nil, fmt.Errorf("the variable %q is in the file twice", a.Name)
 		}
 		seen[a.Name] = true
@@ -112,13 +116,31 @@ func ReadMAT(r io.Reader, limit *memory.Error) ([]*MATArray, error) {
 	}
 }
 
-// describe adds the variable to an error, by name if it is known, else by number.
-func describe(err error, number int) error {
-	var in *inVariable
-	if errors.As(err, &in) && in.name != "" {
-		return in
+// topLevel reads the array in an element of the file and decompresses it if necessary.
+func (f *matReader) topLevel(e *element) (*MATArray, error) {
+	if e.typ != miCOMPRESSED || e.small {
+		return f.matrix(e, 0)
 	}
-	return fmt.Errorf("variable number %d: %w", number, err)
+	z, err := zlib.NewReader(e)
+	if err != nil {
+		return nil, fmt.Errorf("the packed data are damaged: %w", fileio.CutShort(err))
+	}
+	inner, err := f.element(z)
+	if err != nil {
+		return nil, damaged(err)
+	}
+	a, err := f.matrix(inner, 0)
+	if err != nil {
+		return nil, err
+	}
+	// Reading to the end verifies the checksum of the compressed data.
+	if n, err := io.CopyN(io.Discard, z, 1); n > 0 {
+		return nil, errors.New("more packed data than its size says")
+	} else if err != io.EOF {
+		return nil, damaged(err)
+	}
+	_, err = io.Copy(io.Discard, e)
+	return a, err
 }
 
 // readHeader checks the first 128 bytes and returns the byte order.

@@ -58,10 +58,7 @@ save("bags.mat", {"data": cells(rows(listed))}, do_compression=True)
 save("bags-plain.mat", {"data": cells(rows(column, kind=np.float64))})
 save("bags-vector.mat", {"data": cells(rows(vector))})
 save("bags-logical.mat", {"data": cells(rows(vector, kind=bool, truth=False))})
-save("bags-across.mat", {"data": cells(2 * rows(listed)).T, "note": "bags side by side"})
 save("bags-named.mat", {"my_bags": cells(rows(listed, feature=np.float32)), "version": 2.0})
-transposed = [[r[0].T, r[1], r[2]] for r in rows(listed)]
-save("bags-transposed.mat", {"data": cells(transposed)})
 inst = [np.array([[1], [0]]), np.array([[3]]), np.array([[0], [0], [1]])]
 save("bags-instances.mat", {"data": cells([r + [i] for r, i in zip(rows(listed), inst)])}, do_compression=True)
 
