@@ -5,15 +5,15 @@ package generate
 import (
 	"errors"
 	"io/fs"
-	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
@@ -35,25 +35,32 @@ func birdsongPool(o Design) (*instancePool, error) {
 	if err != nil {
 		return nil, err
 	}
+	labels := make([]string, len(birdNames)+1) // 0: no species
+	for i := range labels {
+		labels[i] = strconv.Itoa(i)
+	}
 	path := filepath.Join(o.Source, filepath.FromSlash(birdsongFile))
-	t, err := openLabelledCSV(path, "instance_label", o.Limit)
+	t, err := openLabelled(path, o.Limit, bagfile.Reading{Columns: bagfile.Columns{ModelClasses: labels}})
 	if err != nil {
 		return nil, err
 	}
-	p := &instancePool{shape: []int{t.features}, positives: make([][]int, len(classes))}
+	p := &instancePool{shape: t.Shape, positives: make([][]int, len(classes))}
 	for _, c := range classes {
 		p.classes = append(p.classes, birdNames[c])
 	}
-	for i, label := range t.labels {
+	for i, label := range t.InstLabels {
 		if label == 0 {
 			p.negatives = append(p.negatives, i)
 		} else if c := slices.Index(classes, label-1); c >= 0 {
 			p.positives[c] = append(p.positives[c], i)
 		}
 	}
-	p.instance = func(i int, to []float32) { copy(to, t.x[i*t.features:(i+1)*t.features]) }
+	p.instance = func(i int, to []float32) { copy(to, t.Instances[i*t.Dim():(i+1)*t.Dim()]) }
 	return p, nil
 }
+
+// sivalNames are the six classes of mil/sival6 by their numbers in SIVAL.
+var sivalNames = []string{"4", "7", "10", "13", "16", "20"}
 
 // drawSIVAL uses the bags of mil/sival6 (60 images for each of six objects, 31 or 32 segments of 30
 // features per bag) and draws only the candidate sets. o.Bags is the number of bags to use, the
@@ -64,111 +71,49 @@ func drawSIVAL(name string, o Design) (*data.Dataset, error) {
 		return nil, err
 	}
 	path := filepath.Join(o.Source, filepath.FromSlash(sivalFile))
-	t, err := openLabelledCSV(path, "class", o.Limit)
+	t, err := openLabelled(path, o.Limit, bagfile.Reading{Labels: bagfile.KnownLabels,
+		Columns: bagfile.Columns{Roles: bagfile.Roles{Label: "class"}}})
 	if err != nil {
 		return nil, err
 	}
 	k := len(classes)
-	d, err := newDrawing(name, []int{t.features}, float64(len(t.bags)), o.Bags, k)
-	if err != nil {
-		return nil, err
-	}
+	var bags []int
 	for _, c := range classes {
-		d.ClassNames = append(d.ClassNames, sivalNames[c])
-	}
-	bags := t.bagsOf()
-	for label, c := range classes {
-		of := bags[sivalNames[c]]
+		of := slices.DeleteFunc(t.AllBags(), func(i int) bool { return t.ClassName(t.Labels[i]) != sivalNames[c] })
 		if len(of) < o.Bags/k {
 			return nil, diag.Errorf(diag.Pos{File: path}, "class %s has %s in the source, %d were requested", sivalNames[c],
 				diag.Count(len(of), "bag"), o.Bags/k)
 		}
-		for _, rows := range of[:o.Bags/k] {
-			d.Instances = append(d.Instances, t.x[rows.start*t.features:rows.end*t.features]...)
-			d.Offsets = append(d.Offsets, d.Offsets[len(d.Offsets)-1]+rows.end-rows.start)
-			r := ndarray.NewStream(o.Seed, "bag", uint64(t.bags[rows.start]))
-			d.Labels = append(d.Labels, label)
-			d.Candidates = append(d.Candidates, data.DrawCandidates(r, label, k, *o.R)...)
-		}
+		bags = append(bags, of[:o.Bags/k]...)
 	}
-	return &d.Dataset, d.Validate(name)
-}
-
-// sivalNames are the six classes of mil/sival6 by their numbers in SIVAL.
-var sivalNames = []string{"4", "7", "10", "13", "16", "20"}
-
-// labelledCSV is a table of instances: bag, label, features.
-type labelledCSV struct {
-	bags, labels []int
-	x            []float32 // [len(labels), features]
-	features     int
-}
-
-// rowRange is the range of rows from start to end-1.
-type rowRange struct{ start, end int }
-
-// bagsOf returns the rows of the bags of each label, in the order of the file.
-func (t *labelledCSV) bagsOf() map[string][]rowRange {
-	bags := map[string][]rowRange{}
-	for start := 0; start < len(t.bags); {
-		end := start
-		for end < len(t.bags) && t.bags[end] == t.bags[start] {
-			end++
-		}
-		label := strconv.Itoa(t.labels[start])
-		bags[label] = append(bags[label], rowRange{start, end})
-		start = end
+	d, err := t.Select(bags)
+	if err != nil {
+		return nil, err
 	}
-	return bags
+	d.Name, d.FeatureNames, d.BagNames, d.Classes, d.ClassNames, d.Candidates = name, nil, nil, k, nil, nil
+	for _, c := range classes {
+		d.ClassNames = append(d.ClassNames, sivalNames[c])
+	}
+	for i, bag := range bags {
+		number := uint64(bag + 1)
+		if t.BagNames != nil {
+			number, err = strconv.ParseUint(t.BagNames[bag], 10, 64)
+		}
+		if err != nil {
+			return nil, diag.Errorf(diag.Pos{File: path}, "the bag %q is not a whole number", t.BagNames[bag])
+		}
+		d.Labels[i] = i / (o.Bags / k)
+		d.Candidates = append(d.Candidates, data.DrawCandidates(ndarray.NewStream(o.Seed, "bag", number), d.Labels[i], k,
+			*o.R)...)
+	}
+	return d, d.Validate(name)
 }
 
-func openLabelledCSV(path, labelColumn string, limit rawfile.Limit) (*labelledCSV, error) {
-	f, info, err := fileio.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+// openLabelled reads a file of labelled instances.
+func openLabelled(path string, limit rawfile.Limit, reading bagfile.Reading) (*data.Dataset, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, missingSource(path)
 	}
-	if err != nil {
-		return nil, rawfile.FileError(path, err)
-	}
-	defer f.Close()
-	z, err := rawfile.Unpack(f, path)
-	if err != nil {
-		return nil, err
-	}
-	text := rawfile.CSVText(z, limit.ForPacked(info.Size()).Exceeded("the text"))
-	rows, err := rawfile.ReadCSV(text, path, 0, "bag,"+labelColumn+",f1,...")
-	if err != nil {
-		return nil, err
-	}
-	t := &labelledCSV{}
-	return t, t.read(rows, labelColumn)
-}
-
-func (t *labelledCSV) read(rows *rawfile.CSV, labelColumn string) error {
-	if h := rows.Header; len(h) < 3 || h[0] != "bag" || h[1] != labelColumn {
-		return rows.Errorf("the header must be bag,%s and the features from f1 on", labelColumn)
-	}
-	t.features = len(rows.Header) - 2
-	for {
-		row, err := rows.Next()
-		if row == nil || err != nil {
-			return err
-		}
-		bag, err := strconv.Atoi(row[0])
-		if err != nil {
-			return rows.Errorf("the bag %q is not a whole number", row[0])
-		}
-		label, err := strconv.Atoi(row[1])
-		if err != nil {
-			return rows.Errorf("the label %q is not a whole number", row[1])
-		}
-		for j, field := range row[2:] {
-			x, err := strconv.ParseFloat(field, 32)
-			if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-				return rows.Errorf("feature %d is %q, not a finite number", j+1, field)
-			}
-			t.x = append(t.x, float32(x))
-		}
-		t.bags, t.labels = append(t.bags, bag), append(t.labels, label)
-	}
+	reading.MaxBytes = limit
+	return bagfile.OpenWith(path, reading)
 }
