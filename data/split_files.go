@@ -103,7 +103,7 @@ func (n numbersByPart) counted() bool {
 
 // OpenSplit reads a split of a dataset with the given number of bags from an index file: a .mat file of
 // the DEMIPL authors with trainIndex, testIndex and optionally validationIndex, or a CSV file, see
-// layout. Bags count from 1 in both. number selects the split of a CSV file, counted from 1. A .mat
+// decodeIndexCSV. Bags count from 1 in both. number selects the split of a CSV file, counted from 1. A .mat
 // file contains one split; number is then 0 or 1. names are the names of the bags, or nil.
 func OpenSplit(path string, number, bags int, names []string) (*Split, error) {
 	var numbers numbersByPart
@@ -118,7 +118,10 @@ func OpenSplit(path string, number, bags int, names []string) (*Split, error) {
 	case ".csv", ".csv.gz":
 		number = max(number, 1)
 		source = fmt.Sprintf("%s, split %d", source, number)
-		numbers, err = readIndexCSV(path, number, newFinder(bags, names))
+		err = rawfile.ReadCSVFile(path, maxIndexBytes, "bag,part", func(rows *rawfile.CSV) error {
+			numbers, err = decodeIndexCSV(rows, number, newFinder(bags, names))
+			return err
+		})
 	default:
 		return nil, rawfile.UnknownFormat(path, "read as splits", ".mat and .csv")
 	}

@@ -88,8 +88,11 @@ func FuzzSplitCSV(f *testing.F) {
 	f.Add([]byte("bag,part\na,train\n2,test\n"))
 	f.Add([]byte(",train,val,test\n0,a,b,c\n1,d,,\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		numbers, err := decodeIndexCSV(bytes.NewReader(b), "fuzz.csv", 1, newFinder(10, []string{"a", "b", "c", "d", "e", "f",
-			"g", "h", "i", "j"}))
+		rows, err := rawfile.NewCSV(bytes.NewReader(b), "fuzz.csv", maxIndexBytes, "bag,part")
+		if err != nil {
+			return
+		}
+		numbers, err := decodeIndexCSV(rows, 1, newFinder(10, []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}))
 		if err != nil {
 			return
 		}

@@ -205,18 +205,12 @@ func (c *csvReader) readRows() error {
 	c.ids = map[string]int{}
 	c.d.Offsets = []int{0}
 	n := 0
-	for {
-		row, err := c.rows.Next()
-		if err != nil {
-			return err
-		}
-		if row == nil {
-			break
-		}
-		if err := c.readRow(row, c.rows.Line, n); err != nil {
-			return err
-		}
+	err := c.rows.Each(func(row []string) error {
 		n++
+		return c.readRow(row, c.rows.Line, n-1)
+	})
+	if err != nil {
+		return err
 	}
 	if n == 0 {
 		return c.errorf(0, "no rows after the header")

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
 )
 
@@ -127,7 +128,7 @@ func TestBadTables(t *testing.T) {
 		{"many faults", "image,stroma,mucus,debris\n" + strings.Join(wrong, ""), []string{"and 30 more errors"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := decodeTable(strings.NewReader(c.text), "f.csv", classes)
+			_, err := decodeText(c.text, "f.csv", classes)
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -253,6 +254,15 @@ func TestAttach(t *testing.T) {
 	}
 }
 
+// decodeText reads a table of a text.
+func decodeText(text, path string, classes []string) (*Table, error) {
+	rows, err := rawfile.NewCSV(strings.NewReader(text), path, maxBytes, "image,CLASS,CLASS,...")
+	if err != nil {
+		return nil, diag.List{err.(diag.Diagnostic)}
+	}
+	return decodeTable(rows, classes)
+}
+
 // Any table that is read is complete, and its candidates can be written and read without a change.
 // An error names the file.
 func FuzzTable(f *testing.F) {
@@ -261,7 +271,7 @@ func FuzzTable(f *testing.F) {
 	f.Add("image,A,A\nx,2,nan\nx,1\n")
 	f.Add("image,A,B\n\"x")
 	f.Fuzz(func(t *testing.T, text string) {
-		table, err := decodeTable(strings.NewReader(text), "fuzz.csv", nil)
+		table, err := decodeText(text, "fuzz.csv", nil)
 		if err != nil {
 			if list, ok := err.(diag.List); !ok || len(list) == 0 || list[0].Pos.File != "fuzz.csv" {
 				t.Fatalf("the error does not name the file: %v", err)
@@ -289,7 +299,7 @@ func FuzzTable(f *testing.F) {
 		if err := WriteCandidates(&b, out); err != nil {
 			t.Fatal(err)
 		}
-		again, err := decodeTable(&b, "fuzz.csv", table.Classes)
+		again, err := decodeText(b.String(), "fuzz.csv", table.Classes)
 		if err != nil || !reflect.DeepEqual(again.Values, out.Values) || !reflect.DeepEqual(again.Images, out.Images) {
 			t.Fatalf("the candidates change on their way through a file: %v", err)
 		}

@@ -6,7 +6,6 @@ package crowd
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/fileio"
 )
 
 // Table has a value for each image and class: the probabilities given by one annotator, or candidate
@@ -49,28 +47,22 @@ const (
 
 // readTable reads a file. If classes are given, the columns must be these, in any order, and the
 // table has them in the given order. It reports all errors together, with lines.
-func readTable(path string, classes []string) (*Table, error) {
-	f, _, err := fileio.Open(path)
-	if err != nil {
-		return nil, rawfile.FileError(path, err)
-	}
-	defer f.Close()
-	return decodeTable(f, path, classes)
+func readTable(path string, classes []string) (t *Table, err error) {
+	err = rawfile.ReadCSVFile(path, maxBytes, "image,CLASS,CLASS,...", func(rows *rawfile.CSV) error {
+		t, err = decodeTable(rows, classes)
+		return err
+	})
+	return t, err
 }
 
-func decodeTable(r io.Reader, path string, classes []string) (*Table, error) {
-	rows, err := rawfile.NewCSV(r, path, maxBytes, "image,CLASS,CLASS,...")
-	if err != nil {
-		return nil, err
-	}
-	p := &tableReader{t: &Table{Path: path, Classes: classes}, seen: map[string]int{}, rows: rows}
-	if !p.header() {
-		return nil, p.faults.Err()
-	}
-	for p.row() {
-	}
-	if len(p.t.Images) == 0 && len(p.faults) == 0 {
-		p.errorf(0, 0, "no rows after the header")
+func decodeTable(rows *rawfile.CSV, classes []string) (*Table, error) {
+	p := &tableReader{t: &Table{Path: rows.Path, Classes: classes}, seen: map[string]int{}, rows: rows}
+	if p.header() {
+		if err := rows.Each(p.row); err != nil {
+			p.faults.AddError(diag.Pos{}, err)
+		} else if len(p.t.Images) == 0 && len(p.faults) == 0 {
+			p.errorf(0, 0, "no rows after the header")
+		}
 	}
 	if len(p.faults) > 0 {
 		return nil, p.faults.Err()
@@ -136,28 +128,20 @@ func (p *tableReader) header() bool {
 	return len(p.faults) == 0
 }
 
-// row reads one image. It returns false if no rows can follow.
-func (p *tableReader) row() bool {
-	row, err := p.rows.Next()
-	if err != nil {
-		p.faults.AddError(diag.Pos{}, err)
-	}
-	if row == nil || err != nil {
-		return row != nil
-	}
+// row reads one image. It returns an error if no rows can follow.
+func (p *tableReader) row(row []string) error {
 	line := p.rows.Line
 	image := strings.TrimSpace(row[0])
 	if image == "" || !utf8.ValidString(image) || strings.ContainsFunc(image, unicode.IsControl) {
 		p.errorf(line, 1, "%q is not a usable image name", image)
-		return true
+		return nil
 	}
 	if first, twice := p.seen[image]; twice {
 		p.errorf(line, 1, "the image %q has a second row; the first is in line %d", image, first)
-		return true
+		return nil
 	}
 	if len(p.t.Values)+len(p.columns) > maxValues {
-		p.errorf(line, 0, "the file has more than the limit of %d values", maxValues)
-		return false
+		return p.rows.Errorf("the file has more than the limit of %d values", maxValues)
 	}
 	values := make([]float64, len(p.columns))
 	for i, field := range row[1:] {
@@ -174,7 +158,7 @@ func (p *tableReader) row() bool {
 	p.t.Images = append(p.t.Images, image)
 	p.t.Values = append(p.t.Values, values...)
 	p.t.lines = append(p.t.lines, line)
-	return true
+	return nil
 }
 
 func probability(rows *rawfile.CSV, field string) (float64, error) {

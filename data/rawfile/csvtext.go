@@ -26,11 +26,30 @@ import (
 // tab of the header.
 type CSV struct {
 	*csv.Reader
+	Path   string
 	Header []string
 	Line   int // of the row that was read last
 
-	path   string
-	before int // number of lines before the header
+	before int      // number of lines before the header
+	row    []string // that was read last
+}
+
+// ReadCSVFile calls read with the rows of a file, see NewCSV. The file may be packed by gzip.
+func ReadCSVFile(path string, max int64, header string, read func(*CSV) error) error {
+	f, _, err := fileio.Open(path)
+	if err != nil {
+		return FileError(path, err)
+	}
+	defer f.Close()
+	text, err := Unpack(f, path)
+	if err != nil {
+		return err
+	}
+	c, err := NewCSV(text, path, max, header)
+	if err != nil {
+		return err
+	}
+	return read(c)
 }
 
 // NewCSV reads the header of a file. header is an example for the error of an empty file. Reading fails
@@ -41,7 +60,7 @@ func NewCSV(r io.Reader, path string, max int64, header string) (*CSV, error) {
 
 // ReadCSV is NewCSV for the rest of a text, after some lines before the header.
 func ReadCSV(text *bufio.Reader, path string, before int, header string) (*CSV, error) {
-	c := &CSV{Reader: csv.NewReader(text), path: path, before: before}
+	c := &CSV{Reader: csv.NewReader(text), Path: path, before: before}
 	c.Comma, c.ReuseRecord, c.FieldsPerRecord = separator(text), true, -1 // Next counts them, for a better message
 	row, err := c.Read()
 	switch {
@@ -55,26 +74,49 @@ func ReadCSV(text *bufio.Reader, path string, before int, header string) (*CSV, 
 	return c, nil
 }
 
-// Next returns the next row, which shares its memory with the one after it, or nil at the end. A row with a
-// wrong number of fields is returned with an error, and rows may follow.
-func (c *CSV) Next() (row []string, err error) {
-	row, err = c.Read()
-	switch {
-	case err == io.EOF:
-		return nil, nil
-	case err != nil:
-		return nil, CSVError(c.path, c.before, err)
+// Each calls f with each row, which shares its memory with the one after it, until f returns an error. It returns
+// that error, or that of a row with a wrong number of fields.
+func (c *CSV) Each(f func(row []string) error) error {
+	for {
+		row, err := c.Read()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return CSVError(c.Path, c.before, err)
+		}
+		line, _ := c.FieldPos(0)
+		if c.row, c.Line = row, line+c.before; len(row) != len(c.Header) {
+			err = c.Errorf("the row has %d fields, the header %d", len(row), len(c.Header))
+		} else {
+			err = f(row)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	line, _ := c.FieldPos(0)
-	if c.Line = line + c.before; len(row) != len(c.Header) {
-		return row, c.Errorf("the row has %d fields, the header %d", len(row), len(c.Header))
-	}
-	return row, nil
 }
 
 // Errorf returns an error in the row that was read last.
 func (c *CSV) Errorf(format string, args ...any) diag.Diagnostic {
-	return diag.Errorf(diag.Pos{File: c.path, Line: c.Line}, format, args...)
+	return diag.Errorf(c.Pos(), format, args...)
+}
+
+// Pos returns the position of the row that was read last.
+func (c *CSV) Pos() diag.Pos { return diag.Pos{File: c.Path, Line: c.Line} }
+
+// Has reports whether the file has columns with all these names, see Column.
+func (c *CSV) Has(names ...string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return c.Column(name) < 0 })
+}
+
+// Field returns a field of the row that was read last without spaces around it, "" if the file does not have the
+// column.
+func (c *CSV) Field(column string) string {
+	if i := c.Column(column); i >= 0 {
+		return strings.TrimSpace(c.row[i])
+	}
+	return ""
 }
 
 // Column returns the column with a name, if necessary in another case, or -1.

@@ -4,7 +4,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -15,7 +14,6 @@ import (
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language/schema"
 )
 
@@ -25,52 +23,33 @@ import (
 // A line with a text in the column error is left out, and other columns are ignored: results.csv of a
 // report has this form. The learners must not be in the experiment, and the splits must.
 func (r *Document) Add(path string) error {
-	f, _, err := fileio.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return r.add(f, path)
+	return rawfile.ReadCSVFile(path, maxAdded, "learner,data,r,split,accuracy", r.add)
 }
 
 // maxAdded bounds the size of a file in bytes.
 const maxAdded = 64 << 20
 
-// add is Add from a reader.
-func (r *Document) add(from io.Reader, path string) error {
-	rows, err := rawfile.NewCSV(from, path, maxAdded, "learner,data,r,split,accuracy")
-	if err != nil {
-		return err
-	}
+// add adds the results of rows.
+func (r *Document) add(rows *rawfile.CSV) error {
 	a := &addition{report: r, own: len(r.Experiment.Learners), rows: rows, splits: r.plannedSplits(),
 		seen: map[definition.Coord]diag.Pos{}}
 	for _, name := range []string{"learner", "split", measure.Accuracy} {
-		if rows.Column(name) < 0 {
-			return diag.Errorf(diag.Pos{File: path, Line: 1}, "the column %s is missing; the header "+
-				"learner,data,r,split,accuracy is needed", name)
+		if !rows.Has(name) {
+			return rows.Errorf("the column %s is missing; the header learner,data,r,split,accuracy is needed", name)
 		}
 	}
-	for {
-		row, err := rows.Next()
-		if err != nil {
-			return err
-		}
-		if row == nil {
-			break
-		}
-		if wrong := a.line(row, diag.Pos{File: path, Line: rows.Line}); wrong != nil {
-			return wrong
-		}
+	if err := rows.Each(func([]string) error { return a.line() }); err != nil {
+		return err
 	}
 	added := r.Experiment.Learners[a.own:]
 	if len(added) == 0 {
-		return diag.Errorf(diag.Pos{File: path}, "the file has no results")
+		return diag.Errorf(diag.Pos{File: rows.Path}, "the file has no results")
 	}
 	var names []string
 	for _, l := range added {
 		names = append(names, l.Name.V)
 	}
-	r.added = append(r.added, fmt.Sprintf("From the file %s: %s.", path, diag.Words(names)))
+	r.added = append(r.added, fmt.Sprintf("From the file %s: %s.", rows.Path, diag.Words(names)))
 	return nil
 }
 
@@ -97,30 +76,22 @@ func (r *Document) plannedSplits() map[definition.Coord]map[int]float64 {
 	return planned
 }
 
-// field returns a field of a row, or "" if the file does not have the column.
-func (a *addition) field(row []string, column string) string {
-	if i := a.rows.Column(column); i >= 0 {
-		return strings.TrimSpace(row[i])
-	}
-	return ""
-}
-
 // line adds the result of a row.
-func (a *addition) line(row []string, pos diag.Pos) error {
-	if a.field(row, "error") != "" {
+func (a *addition) line() error {
+	if a.rows.Field("error") != "" {
 		return nil
 	}
-	at, err := a.cell(row, pos)
+	at, err := a.cell()
 	if err != nil {
 		return err
 	}
 	if first, twice := a.seen[at]; twice {
-		return diag.Errorf(pos, "%s has two results", at).WithNote("the first is at %s", first)
+		return a.rows.Errorf("%s has two results", at).WithNote("the first is at %s", first)
 	}
-	a.seen[at] = pos
+	a.seen[at] = a.rows.Pos()
 	result := experiment.Result{Coord: at, Measures: measure.Values{}}
 	for _, m := range measure.Table {
-		text := a.field(row, m.Name)
+		text := a.rows.Field(m.Name)
 		if text == "" && m.Name != measure.Accuracy {
 			continue
 		}
@@ -130,7 +101,7 @@ func (a *addition) line(row []string, pos diag.Pos) error {
 			if m.Max == 1 {
 				limits = "from 0 to 1"
 			}
-			return diag.Errorf(pos, "the %s is %q; it must be a number %s", m.Title, text, limits)
+			return a.rows.Errorf("the %s is %q; it must be a number %s", m.Title, text, limits)
 		}
 		result.Measures[m.Name] = v
 	}
@@ -140,33 +111,33 @@ func (a *addition) line(row []string, pos diag.Pos) error {
 }
 
 // cell returns the coordinates of a row.
-func (a *addition) cell(row []string, pos diag.Pos) (definition.Coord, error) {
-	at := definition.Coord{Learner: a.field(row, "learner")}
-	if v := a.field(row, "variant"); v != "" {
+func (a *addition) cell() (definition.Coord, error) {
+	at := definition.Coord{Learner: a.rows.Field("learner")}
+	if v := a.rows.Field("variant"); v != "" {
 		at.Learner += " (" + v + ")"
 	}
 	own := a.report.Experiment.Learners[:a.own]
 	switch {
 	case at.Learner == "":
-		return at, diag.Errorf(pos, "the learner has no name")
+		return at, a.rows.Errorf("the learner has no name")
 	case slices.ContainsFunc(own, func(l definition.Learner) bool { return l.Name.V == at.Learner }):
-		return at, diag.Errorf(pos, "the experiment has a learner %q already: choose another name in this file", at.Learner)
+		return at, a.rows.Errorf("the experiment has a learner %q already: choose another name in this file", at.Learner)
 	}
-	if err := a.dataset(&at, row, pos); err != nil {
+	if err := a.dataset(&at); err != nil {
 		return at, err
 	}
-	text := a.field(row, "split")
+	text := a.rows.Field("split")
 	n, ok := whole(text)
 	if _, planned := a.splits[definition.Coord{Data: at.Data, R: at.R}][n]; !ok || !planned {
-		return at, diag.Errorf(pos, "there is no split %q of %s", text, at.Data)
+		return at, a.rows.Errorf("there is no split %q of %s", text, at.Data)
 	}
 	at.Split = n
 	return at, nil
 }
 
 // dataset sets the dataset and r of a row.
-func (a *addition) dataset(at *definition.Coord, row []string, pos diag.Pos) error {
-	at.Data = a.field(row, "data")
+func (a *addition) dataset(at *definition.Coord) error {
+	at.Data = a.rows.Field("data")
 	if e := a.report.Experiment; at.Data == "" && len(e.Data) == 1 {
 		at.Data = e.Data[0].Name.V
 	}
@@ -181,17 +152,17 @@ func (a *addition) dataset(at *definition.Coord, row []string, pos diag.Pos) err
 		}
 	}
 	if len(r) == 0 {
-		return diag.Errorf(pos, "the experiment has no results on a dataset %q", at.Data).WithNote("it has %s",
+		return a.rows.Errorf("the experiment has no results on a dataset %q", at.Data).WithNote("it has %s",
 			diag.Words(names))
 	}
 	at.R = r[0]
-	text := a.field(row, "r")
+	text := a.rows.Field("r")
 	if at.R == definition.Stored || text == "" && len(r) == 1 {
 		return nil
 	}
 	n, ok := whole(text)
 	if at.R = n; !ok || !slices.Contains(r, n) {
-		return diag.Errorf(pos, "the experiment has no results on %s with r = %q", at.Data, text)
+		return a.rows.Errorf("the experiment has no results on %s with r = %q", at.Data, text)
 	}
 	return nil
 }

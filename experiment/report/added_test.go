@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/experiment/definition"
 )
 
@@ -83,10 +84,19 @@ func TestAddWrong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.add(strings.NewReader(c.text), "other.csv"); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := addText(r, c.text); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %s", c.text, err, c.want)
 		}
 	}
+}
+
+// addText adds the results of a text in CSV.
+func addText(r *Document, text string) error {
+	rows, err := rawfile.NewCSV(strings.NewReader(text), "other.csv", maxAdded, "learner,...")
+	if err != nil {
+		return err
+	}
+	return r.add(rows)
 }
 
 // Any text is read or ends in an error.
@@ -100,7 +110,7 @@ func FuzzAdd(f *testing.F) {
 			t.Fatal(err)
 		}
 		before := r.done
-		if err := r.add(strings.NewReader(text), "other.csv"); err == nil && r.done == before {
+		if err := addText(r, text); err == nil && r.done == before {
 			t.Error("no result was added, without an error")
 		}
 	})
