@@ -71,8 +71,7 @@ func TestNormalization(t *testing.T) {
 // halves is a store of bags of zeros, as numbers of 16 bits if half is true.
 type halves struct{ half bool }
 
-func (halves) ReadRange(to []float32, _, _ int) error          { return nil }
-func (halves) ReadSelected(to []float32, _ int, _ []int) error { return nil }
+func (halves) ReadInstances(to []float32, _ int, _ []int) error { return nil }
 func (h halves) Half(int) (ndarray.Number, bool) {
 	return ndarray.Number{Kind: ndarray.Float, Size: 2}, h.half
 }

@@ -14,11 +14,9 @@ import (
 
 // Store reads the instances of bags that stay on disk. It is safe for concurrent use.
 type Store interface {
-	// ReadRange reads instances of a bag into to until it is full, starting with instance number
-	// first. Its errors name the bag and the file.
-	ReadRange(to []float32, bag, first int) error
-	// ReadSelected reads the instances of a bag with the given numbers, which ascend.
-	ReadSelected(to []float32, bag int, instances []int) error
+	// ReadInstances reads the instances of a bag with the given numbers, which ascend. Its errors name the bag and
+	// the file.
+	ReadInstances(to []float32, bag int, instances []int) error
 }
 
 // HalfStore is a Store that can read numbers of 16 bits without converting them, so that they need
@@ -27,7 +25,7 @@ type HalfStore interface {
 	Store
 	// Half returns the type of the numbers in the file of a bag. ok is true for float16 and bfloat16.
 	Half(bag int) (number ndarray.Number, ok bool)
-	// ReadHalf reads all instances of such a bag into to. Its errors are those of ReadRange.
+	// ReadHalf reads all instances of such a bag into to. Its errors are those of ReadInstances.
 	ReadHalf(to []byte, bag int) error
 }
 
@@ -42,14 +40,18 @@ func (d *Dataset) Bag(i int) ([]float32, error) {
 		return d.Instances[d.Offsets[i]*dim : d.Offsets[i+1]*dim], nil
 	}
 	x := make([]float32, d.Size(i)*d.Dim())
-	return x, d.Store.ReadRange(x, i, 0)
+	return x, d.ReadRange(x, i, 0)
 }
 
 // ReadRange copies instances of bag i to the slice to until it is full, starting with instance
 // number first.
 func (d *Dataset) ReadRange(to []float32, i, first int) error {
 	if d.OnDisk() {
-		return d.Store.ReadRange(to, i, first)
+		instances := make([]int, len(to)/d.Dim())
+		for j := range instances {
+			instances[j] = first + j
+		}
+		return d.Store.ReadInstances(to, i, instances)
 	}
 	copy(to, d.Instances[(d.Offsets[i]+first)*d.Dim():d.Offsets[i+1]*d.Dim()])
 	return nil
@@ -58,7 +60,7 @@ func (d *Dataset) ReadRange(to []float32, i, first int) error {
 // ReadSelected copies the instances of bag i with the given numbers, which ascend.
 func (d *Dataset) ReadSelected(to []float32, i int, instances []int) error {
 	if d.OnDisk() {
-		return d.Store.ReadSelected(to, i, instances)
+		return d.Store.ReadInstances(to, i, instances)
 	}
 	dim := d.Dim()
 	for _, instance := range instances {
@@ -81,7 +83,7 @@ func (d *Dataset) All() ([]float32, error) {
 	}
 	x := make([]float32, values)
 	for i := range d.Bags() {
-		if err := d.Store.ReadRange(x[d.Offsets[i]*d.Dim():d.Offsets[i+1]*d.Dim()], i, 0); err != nil {
+		if err := d.ReadRange(x[d.Offsets[i]*d.Dim():d.Offsets[i+1]*d.Dim()], i, 0); err != nil {
 			return nil, err
 		}
 	}
@@ -244,12 +246,8 @@ type selection struct {
 	bags []int // their numbers in from
 }
 
-func (s *selection) ReadRange(to []float32, bag, first int) error {
-	return s.from.Store.ReadRange(to, s.bags[bag], first)
-}
-
-func (s *selection) ReadSelected(to []float32, bag int, instances []int) error {
-	return s.from.Store.ReadSelected(to, s.bags[bag], instances)
+func (s *selection) ReadInstances(to []float32, bag int, instances []int) error {
+	return s.from.Store.ReadInstances(to, s.bags[bag], instances)
 }
 
 // Files returns the files of a bag, see Dataset.Files. Only a Dataset without Coords calls it.

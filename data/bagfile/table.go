@@ -384,30 +384,6 @@ func (s *fileStore) open(path string) (*arrayFile, error) {
 // errChanged reports that a file was changed after the dataset was opened.
 var errChanged = errors.New("the file has changed since the dataset was opened; restore it, or start again")
 
-// ReadRange implements data.Store.
-func (s *fileStore) ReadRange(to []float32, bag, from int) error {
-	files := s.of(bag)
-	for i := 0; i < len(files) && len(to) > 0; i++ {
-		f := &files[i]
-		if from >= f.instances {
-			from -= f.instances
-			continue
-		}
-		part := to[:min(len(to), (f.instances-from)*f.width)]
-		err := s.read(f, func(a array) error {
-			if err := a.rows.ReadRows(part, from); err != nil {
-				return err
-			}
-			return data.CheckFinite(part, f.width, from)
-		})
-		if err != nil {
-			return err
-		}
-		to, from = to[len(part):], 0
-	}
-	return nil
-}
-
 // Half implements data.HalfStore.
 func (s *fileStore) Half(bag int) (ndarray.Number, bool) {
 	files := s.of(bag)
@@ -441,57 +417,51 @@ func (s *fileStore) ReadHalf(to []byte, bag int) error {
 	return nil
 }
 
-// ReadSelected implements Store.
-func (s *fileStore) ReadSelected(to []float32, bag int, rows []int) error {
+// ReadInstances implements data.Store.
+func (s *fileStore) ReadInstances(to []float32, bag int, instances []int) error {
 	files, first := s.of(bag), 0
-	for i := range files {
+	for i := 0; i < len(files) && len(instances) > 0; i++ {
 		f := &files[i]
-		n, _ := slices.BinarySearch(rows, first+f.instances)
+		n, _ := slices.BinarySearch(instances, first+f.instances)
 		if n > 0 {
-			numbers := make([]int, n) // in the file
-			for j, row := range rows[:n] {
-				numbers[j] = row - first
-			}
-			if err := s.read(f, func(a array) error { return f.readSelected(a, to[:n*f.width], numbers) }); err != nil {
+			read := func(a array) error { return f.readRows(a, to[:n*f.width], instances[:n], first) }
+			if err := s.read(f, read); err != nil {
 				return err
 			}
 		}
-		to, rows, first = to[n*f.width:], rows[n:], first+f.instances
+		to, instances, first = to[n*f.width:], instances[n:], first+f.instances
 	}
 	return nil
 }
 
-// readSelected reads the rows of a with the given numbers, which ascend. It reads rows that the file
-// stores in one piece together.
-func (f *instanceFile) readSelected(a array, to []float32, rows []int) error {
-	all, numbers := to, rows
+// readRows reads the instances with the given numbers, which ascend; the array starts with instance number first. It
+// reads rows that the file stores in one piece together.
+func (f *instanceFile) readRows(a array, to []float32, numbers []int, first int) error {
 	piece := max(1, a.piece)
 	var buffer []float32
-	for len(rows) > 0 {
-		n := 1
-		for n < len(rows) && (rows[n]/piece == rows[0]/piece || rows[n]-rows[0] == n) {
+	for len(numbers) > 0 {
+		start, n := numbers[0]-first, 1
+		for n < len(numbers) && ((numbers[n]-first)/piece == start/piece || numbers[n]-numbers[0] == n) {
 			n++
 		}
-		span := rows[n-1] - rows[0] + 1
-		if span == n {
-			if err := a.rows.ReadRows(to[:n*f.width], rows[0]); err != nil {
-				return err
-			}
-		} else {
+		part, span := to[:n*f.width], numbers[n-1]-numbers[0]+1
+		if span > n {
 			buffer = slices.Grow(buffer[:0], span*f.width)[:span*f.width]
-			if err := a.rows.ReadRows(buffer, rows[0]); err != nil {
-				return err
-			}
-			for i, row := range rows[:n] {
-				copy(to[i*f.width:(i+1)*f.width], buffer[(row-rows[0])*f.width:])
-			}
+			part = buffer
 		}
-		to, rows = to[n*f.width:], rows[n:]
-	}
-	for i, row := range numbers {
-		if err := data.CheckFinite(all[i*f.width:(i+1)*f.width], f.width, row); err != nil {
+		if err := a.rows.ReadRows(part, start); err != nil {
 			return err
 		}
+		for i, number := range numbers[:n] {
+			row := part[(number-numbers[0])*f.width:][:f.width]
+			if err := data.CheckFinite(row, f.width, number-first); err != nil {
+				return err
+			}
+			if span > n {
+				copy(to[i*f.width:], row)
+			}
+		}
+		to, numbers = to[n*f.width:], numbers[n:]
 	}
 	return nil
 }

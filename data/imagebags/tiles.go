@@ -296,27 +296,16 @@ func (t *Tiles) Sum(bag, i int) [sha256.Size]byte { return t.bags[bag][i].sum }
 // errChanged reports a file that changed after it was hashed.
 var errChanged = errors.New("the file has changed since the dataset was opened; start again")
 
-// ReadRange implements data.Store.
-func (t *Tiles) ReadRange(to []float32, bag, from int) error {
-	dim := 3 * t.side * t.side
+// ReadInstances implements data.Store.
+func (t *Tiles) ReadInstances(to []float32, bag int, instances []int) error {
 	if t.arrays != nil {
-		return t.arrays.ReadRange(to, bag, from)
+		return t.arrays.ReadSelected(to, bag, instances)
 	}
-	for i := range len(to) / dim {
-		m := &t.bags[bag][from+i]
+	dim := 3 * t.side * t.side
+	for i, instance := range instances {
+		m := &t.bags[bag][instance]
 		if err := t.readTile(to[i*dim:(i+1)*dim], m); err != nil {
 			return diag.Errorf(diag.Pos{File: m.image.path}, "%v", err)
-		}
-	}
-	return nil
-}
-
-// ReadSelected implements data.Store.
-func (t *Tiles) ReadSelected(to []float32, bag int, rows []int) error {
-	dim := 3 * t.side * t.side
-	for i, row := range rows {
-		if err := t.ReadRange(to[i*dim:(i+1)*dim], bag, row); err != nil {
-			return err
 		}
 	}
 	return nil
