@@ -1,8 +1,41 @@
-// B-trees of version 2.
+// B-trees of version 1, which index chunks and the links of groups, and of version 2.
 
 package hdf5
 
 import "math/bits"
+
+// tree calls leaf with the key and the address of each child of the lowest nodes of the version 1 B-tree with its root
+// at an address. The keys have keySize bytes.
+func (s *scan) tree(root, keySize uint64, leaf func(key []byte, child uint64) error) error {
+	var visit func(address uint64, depth int) error
+	visit = func(address uint64, depth int) error {
+		b, err := s.read(address, 24)
+		if err != nil {
+			return err
+		}
+		if string(b[:4]) != "TREE" || depth > maxDepth {
+			return errDamaged
+		}
+		level, n := b[5], uint64(le.Uint16(b[6:]))
+		entries, err := s.read(address+24, n*(keySize+8))
+		if err != nil {
+			return err
+		}
+		for ; len(entries) > 0; entries = entries[keySize+8:] {
+			child := le.Uint64(entries[keySize:])
+			if level > 0 {
+				err = visit(child, depth+1)
+			} else {
+				err = leaf(entries[:keySize], child)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return visit(root, 0)
+}
 
 // recordsLinks is the type of the records of a version 2 B-tree with the links of a group by the hashes of their
 // names.

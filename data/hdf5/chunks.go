@@ -122,7 +122,7 @@ func (r *datasetReader) placeChunks(b []byte) error {
 		c.shape, c.bytes = append(c.shape, extent), c.bytes*extent
 	}
 	if root := le.Uint64(b[3:]); root != undefined {
-		if err := r.tree(root, 0); err != nil {
+		if err := r.tree(root, uint64(8+8*(rank+1)), r.add); err != nil {
 			return err
 		}
 	}
@@ -134,57 +134,22 @@ const rewrite = `write the file without libver, or rewrite it: python -c "import
 	`h5py.File('old.h5'), h5py.File('new.h5', 'w'); ` +
 	`old.visititems(lambda n, d: new.update({n: d[()]}) if hasattr(d, 'shape') else None)"`
 
-// tree reads a node of the tree that indexes chunks.
-func (r *datasetReader) tree(address uint64, depth int) error {
-	const chunkTree = 1
-	if depth > maxDepth {
-		return errDamaged
-	}
-	b, err := r.read(address, 24)
-	if err != nil {
-		return err
-	}
-	if string(b[:4]) != "TREE" || b[4] != chunkTree {
-		return errDamaged
-	}
-	leaf, n := b[5] == 0, uint64(le.Uint16(b[6:]))
-	key := uint64(8 + 8*(len(r.Shape)+1))
-	entries, err := r.read(address+24, n*(key+8))
-	if err != nil {
-		return err
-	}
-	for i := range n {
-		e := entries[i*(key+8):]
-		child := le.Uint64(e[key:])
-		if !leaf {
-			if err := r.tree(child, depth+1); err != nil {
-				return err
-			}
-			continue
+// add adds a chunk by its key, unless it is left from before the dataset was made smaller.
+func (r *datasetReader) add(key []byte, address uint64) error {
+	one, outside := chunk{address: address, size: le.Uint32(key), mask: le.Uint32(key[4:])}, false
+	for axis, extent := range r.chunks.shape {
+		offset, n := le.Uint64(key[8+8*axis:]), uint64(count(r.Shape[axis], extent))
+		if offset%uint64(extent) != 0 {
+			return errDamaged
 		}
-		at := make([]uint64, len(r.chunks.shape))
-		for axis, extent := range r.chunks.shape {
-			offset := le.Uint64(e[8+8*axis:])
-			if offset%uint64(extent) != 0 {
-				return errDamaged
-			}
-			at[axis] = offset / uint64(extent)
-		}
-		r.add(chunk{address: child, size: le.Uint32(e), mask: le.Uint32(e[4:])}, at)
+		at := offset / uint64(extent)
+		outside = outside || at >= n
+		one.index = one.index*n + at
+	}
+	if !outside {
+		r.chunks.list = append(r.chunks.list, one)
 	}
 	return nil
-}
-
-// add adds a chunk by its place, unless it is left from before the dataset was made smaller.
-func (r *datasetReader) add(one chunk, at []uint64) {
-	for axis, extent := range r.chunks.shape {
-		n := uint64(count(r.Shape[axis], extent))
-		if at[axis] >= n {
-			return
-		}
-		one.index = one.index*n + at[axis]
-	}
-	r.chunks.list = append(r.chunks.list, one)
 }
 
 // count is the number of chunks along an axis.

@@ -64,7 +64,12 @@ func (f *File) open(address uint64) (*Dataset, error) {
 	if err := r.findData(); err != nil {
 		return nil, err
 	}
-	r.squeeze()
+	for len(r.Shape) > 2 && r.Shape[0] == 1 {
+		r.Shape = r.Shape[1:]
+		if r.chunks != nil {
+			r.chunks.shape = r.chunks.shape[1:] // the array is at the start of the chunk
+		}
+	}
 	return r.Dataset, nil
 }
 
@@ -77,22 +82,18 @@ type datasetReader struct {
 }
 
 func (r *datasetReader) message(m message) (err error) {
-	switch m.kind {
-	case msgDataspace, msgDatatype, msgLayout, msgFilters:
-		if m.shared {
-			return errors.New("refers to a committed datatype, which is not supported")
-		}
-	}
-	switch m.kind {
-	case msgDataspace:
+	switch kind := m.kind; {
+	case m.shared && (kind == msgDataspace || kind == msgDatatype || kind == msgLayout || kind == msgFilters):
+		return errors.New("refers to a committed datatype, which is not supported")
+	case kind == msgDataspace:
 		err = r.dataspace(m.data)
-	case msgDatatype:
+	case kind == msgDatatype:
 		r.Type, err = readType(m.data)
-	case msgLayout:
+	case kind == msgLayout:
 		r.layout = m.data
-	case msgFilters:
+	case kind == msgFilters:
 		r.filters, err = readFilters(m.data)
-	case msgExternal:
+	case kind == msgExternal:
 		return errors.New("stores its data in another file, which is not supported")
 	}
 	return err
@@ -209,16 +210,6 @@ func (r *datasetReader) findData() error {
 		return fmt.Errorf("class %d of the HDF5 layout is not supported", b[1])
 	}
 	return nil
-}
-
-// squeeze leaves out leading axes of extent 1.
-func (r *datasetReader) squeeze() {
-	for len(r.Shape) > 2 && r.Shape[0] == 1 {
-		r.Shape = r.Shape[1:]
-		if r.chunks != nil {
-			r.chunks.shape = r.chunks.shape[1:] // the array is at the start of the chunk
-		}
-	}
 }
 
 // Rows is the extent of the first axis.

@@ -68,43 +68,21 @@ func (g *groupReader) symbolTable(b []byte) error {
 	if g.names, err = g.read(le.Uint64(heap[24:]), le.Uint64(heap[8:])); err != nil {
 		return err
 	}
-	return g.tree(le.Uint64(b), 0)
+	const keySize = 8
+	return g.tree(le.Uint64(b), keySize, func(_ []byte, node uint64) error { return g.symbols(node) })
 }
 
-// tree reads a node of the tree of a group.
-func (g *groupReader) tree(address uint64, depth int) error {
-	if depth > maxDepth {
-		return errDamaged
-	}
+// symbols reads the entries of a symbol node.
+func (g *groupReader) symbols(address uint64) error {
+	const size, softLink = 40, 2
 	b, err := g.read(address, 8)
 	if err != nil {
 		return err
 	}
-	n := uint64(le.Uint16(b[6:]))
-	switch string(b[:4]) {
-	case "SNOD":
-		return g.symbols(address+8, n)
-	case "TREE":
-	default:
+	if string(b[:4]) != "SNOD" {
 		return errDamaged
 	}
-	entries, err := g.read(address+24, 16*n+8) // keys between children
-	if err != nil {
-		return err
-	}
-	for i := range n {
-		if err := g.tree(le.Uint64(entries[16*i+8:]), depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// symbols reads the n entries of a symbol node.
-func (g *groupReader) symbols(address, n uint64) error {
-	const size, softLink = 40, 2
-	b, err := g.read(address, size*n)
-	if err != nil {
+	if b, err = g.read(address+8, size*uint64(le.Uint16(b[6:]))); err != nil {
 		return err
 	}
 	for ; len(b) > 0; b = b[size:] {
@@ -149,8 +127,7 @@ func (g *groupReader) link(b []byte) error {
 		if len(b) == 0 {
 			return errDamaged
 		}
-		kind = b[0]
-		skip++
+		kind, b = b[0], b[1:]
 	}
 	if flags&orderFlag != 0 {
 		skip += 8

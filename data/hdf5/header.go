@@ -30,46 +30,35 @@ const maxMessages = 1 << 16
 
 // header reads the messages of the object header at an address.
 func (s *scan) header(address uint64) ([]message, error) {
+	const timesFlag, attributesFlag, orderFlag = 0x20, 0x10, 0x04
 	b, err := s.read(address, 16)
 	if err != nil {
 		return nil, err
 	}
-	if string(b[:4]) == "OHDR" {
-		return s.header2(address)
-	}
-	if b[0] != 1 {
-		return nil, errDamaged
-	}
-	h := &headerReader{scan: s, prefix: 8, blocks: []block{{address + 16, uint64(le.Uint32(b[8:]))}}}
-	return h.messages()
-}
-
-// header2 reads an object header of version 2, which newer files have.
-func (s *scan) header2(address uint64) ([]message, error) {
-	const timesFlag, attributesFlag, orderFlag = 0x20, 0x10, 0x04
-	b, err := s.read(address, 6)
-	if err != nil {
-		return nil, err
+	if string(b[:4]) != "OHDR" {
+		if b[0] != 1 {
+			return nil, errDamaged
+		}
+		return s.messages(address+16, uint64(le.Uint32(b[8:])), 8, false)
 	}
 	if b[4] != 2 {
 		return nil, fmt.Errorf("version %d of an HDF5 object header is not supported", b[4])
 	}
-	flags, at := b[5], address+6
+	flags, at, prefix := b[5], address+6, 4
 	if flags&timesFlag != 0 {
 		at += 16
 	}
 	if flags&attributesFlag != 0 {
 		at += 4
 	}
+	if flags&orderFlag != 0 {
+		prefix = 6
+	}
 	width := uint64(1) << (flags & 3)
 	if b, err = s.read(at, width); err != nil {
 		return nil, err
 	}
-	h := &headerReader{scan: s, prefix: 4, version2: true, blocks: []block{{at + width, uint(b)}}}
-	if flags&orderFlag != 0 {
-		h.prefix = 6
-	}
-	return h.messages()
+	return s.messages(at+width, uint(b), prefix, true)
 }
 
 // uint decodes a little-endian integer of up to 8 bytes.
@@ -80,74 +69,37 @@ func uint(b []byte) (v uint64) {
 	return v
 }
 
-// block is a part of an object header.
-type block struct{ address, size uint64 }
-
-// headerReader reads the blocks of an object header.
-type headerReader struct {
-	*scan
-	blocks   []block
-	prefix   int // bytes of a message before its data
-	version2 bool
-	list     []message
-}
-
-func (h *headerReader) messages() ([]message, error) {
-	for len(h.blocks) > 0 {
-		b := h.blocks[0]
-		h.blocks = h.blocks[1:]
-		data, err := h.read(b.address, b.size)
+// messages reads the messages of a header in its first block, of size bytes at an address, and in those that
+// continue it. prefix is the number of bytes of a message before its data.
+func (s *scan) messages(address, size uint64, prefix int, version2 bool) (list []message, err error) {
+	type block struct{ address, size uint64 }
+	for blocks := []block{{address, size}}; len(blocks) > 0; blocks = blocks[1:] {
+		b, err := s.read(blocks[0].address, blocks[0].size)
 		if err != nil {
 			return nil, err
 		}
-		if err := h.block(data); err != nil {
-			return nil, err
-		}
-	}
-	return h.list, nil
-}
-
-// block takes the messages of one block.
-func (h *headerReader) block(b []byte) error {
-	for len(b) >= h.prefix {
-		var m message
-		var size int
-		if h.version2 {
-			m.kind, m.shared, size = uint16(b[0]), b[3]&2 != 0, int(le.Uint16(b[1:]))
-		} else {
-			m.kind, m.shared, size = le.Uint16(b), b[4]&2 != 0, int(le.Uint16(b[2:]))
-		}
-		if h.prefix+size > len(b) {
-			return errDamaged
-		}
-		m.data = b[h.prefix : h.prefix+size]
-		b = b[h.prefix+size:]
-		if m.kind == msgContinuation {
-			if err := h.continued(m.data); err != nil {
-				return err
+		for len(b) >= prefix {
+			m, size := message{kind: uint16(b[0]), shared: b[3]&2 != 0}, int(le.Uint16(b[1:]))
+			if !version2 {
+				m, size = message{kind: le.Uint16(b), shared: b[4]&2 != 0}, int(le.Uint16(b[2:]))
 			}
-			continue
+			if prefix+size > len(b) || len(list) == maxMessages {
+				return nil, errDamaged
+			}
+			m.data, b = b[prefix:prefix+size], b[prefix+size:]
+			if m.kind != msgContinuation {
+				list = append(list, m)
+				continue
+			}
+			if size < 16 {
+				return nil, errDamaged
+			}
+			next := block{le.Uint64(m.data), le.Uint64(m.data[8:])}
+			if version2 { // between a signature and a checksum
+				next.address, next.size = next.address+4, next.size-8 // read refuses a size below 0
+			}
+			blocks = append(blocks, next)
 		}
-		if len(h.list) == maxMessages {
-			return errDamaged
-		}
-		h.list = append(h.list, m)
 	}
-	return nil
-}
-
-// continued adds the block that a continuation message names.
-func (h *headerReader) continued(b []byte) error {
-	if len(b) < 16 {
-		return errDamaged
-	}
-	next := block{le.Uint64(b), le.Uint64(b[8:])}
-	if h.version2 { // between a signature and a checksum
-		if next.size < 8 {
-			return errDamaged
-		}
-		next.address, next.size = next.address+4, next.size-8
-	}
-	h.blocks = append(h.blocks, next)
-	return nil
+	return list, nil
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/klauspost/compress/zlib"
 
@@ -40,22 +41,17 @@ func (d *Dataset) readValues(values, from int, to put) error {
 		return fmt.Errorf("rows %d to %d of %d values were asked for; the dataset has %d of %d", from, from+values/max(width,
 			1), width, d.Rows(), width)
 	}
+	size, first := d.Type.Size, from*width
 	switch {
 	case values == 0:
 		return nil
 	case d.compact != nil:
-		to(0, values, d.compact[from*width*d.Type.Size:])
+		to(0, values, d.compact[first*size:])
 		return nil
 	case d.chunks != nil:
 		r := &rowReader{Dataset: d, to: to, from: from, until: from + values/width}
 		return r.chunks()
 	}
-	return d.readContiguous(to, values, from*width)
-}
-
-// readContiguous reads values from the value with the number first on.
-func (d *Dataset) readContiguous(to put, values, first int) error {
-	size := d.Type.Size
 	buffer := make([]byte, min(values*size, blockBytes))
 	start := d.file.base + d.address + uint64(first*size)
 	for at := 0; at < values; {
@@ -88,50 +84,32 @@ func (r *rowReader) chunks() error {
 	across := ndarray.Size(grid[1:]) // chunks of the same rows
 	list := c.list[r.from/c.shape[0]*across : count(r.until, c.shape[0])*across]
 	for len(list) > 0 {
-		n := together(list)
-		if err := r.load(list[:n]); err != nil {
+		// One read gets chunks that follow each other in the file. CLAM writes a chunk per row.
+		n, size := 1, uint64(list[0].size)
+		for n < len(list) && size < blockBytes && list[n].address == list[n-1].address+uint64(list[n-1].size) {
+			size += uint64(list[n].size)
+			n++
+		}
+		at := r.file.base + list[0].address
+		if at < list[0].address || at > r.file.size || size > r.file.size-at {
+			return errDamaged
+		}
+		r.stored = slices.Grow(r.stored[:0], int(size))[:size]
+		if err := r.file.readAt(r.stored, at); err != nil {
 			return err
 		}
-		at := uint64(0)
+		stored := r.stored
 		for _, one := range list[:n] {
-			raw, err := r.unpack(r.stored[at:at+uint64(one.size)], one)
+			raw, err := r.unpack(stored[:one.size], one)
 			if err != nil {
 				return err
 			}
 			r.copyRows(raw, int(one.index), grid)
-			at += uint64(one.size)
+			stored = stored[one.size:]
 		}
 		list = list[n:]
 	}
 	return nil
-}
-
-// together is the number of chunks at the start of the list that one read gets, as they
-// follow each other in the file. CLAM writes a chunk per row.
-func together(list []chunk) int {
-	n, size := 1, uint64(list[0].size)
-	for n < len(list) && size < blockBytes && list[n].address == list[n-1].address+uint64(list[n-1].size) {
-		size += uint64(list[n].size)
-		n++
-	}
-	return n
-}
-
-// load reads chunks that follow each other.
-func (r *rowReader) load(list []chunk) error {
-	size := uint64(0)
-	for _, one := range list {
-		size += uint64(one.size)
-	}
-	at := r.file.base + list[0].address
-	if at < list[0].address || at > r.file.size || size > r.file.size-at {
-		return errDamaged
-	}
-	if uint64(cap(r.stored)) < size {
-		r.stored = make([]byte, size)
-	}
-	r.stored = r.stored[:size]
-	return r.file.readAt(r.stored, at)
 }
 
 // unpack undoes the filters of a chunk, the last one first.
@@ -150,7 +128,13 @@ func (r *rowReader) unpack(b []byte, one chunk) (_ []byte, err error) {
 		case filterShuffle:
 			b = r.unshuffle(b)
 		case filterChecksum:
-			b, err = checksummed(b)
+			if n := len(b) - checksumBytes; n < 0 {
+				err = errDamaged
+			} else if fletcher32(b[:n]) != le.Uint32(b[n:]) {
+				err = fmt.Errorf("the checksum of a chunk is wrong: %w", errDamaged)
+			} else {
+				b = b[:n]
+			}
 		}
 		if err != nil {
 			return nil, err
@@ -219,9 +203,7 @@ func expandLZF(to, b []byte, most int) ([]byte, error) {
 func (r *rowReader) unshuffle(b []byte) []byte {
 	size := r.Type.Size
 	n := len(b) / size
-	if cap(r.shuffled) < len(b) {
-		r.shuffled = make([]byte, len(b))
-	}
+	r.shuffled = slices.Grow(r.shuffled[:0], len(b))
 	out := r.shuffled[:len(b)]
 	copy(out[n*size:], b[n*size:])
 	for j := range size {
@@ -271,18 +253,6 @@ func (r *rowReader) copyAxis(raw []byte, axis, at, to int, start, extent []int) 
 		r.copyAxis(raw, axis+1, at, to, start, extent)
 		at, to = at+c.stride(axis), to+width
 	}
-}
-
-// checksummed checks the Fletcher checksum at the end of a chunk and cuts it off.
-func checksummed(b []byte) ([]byte, error) {
-	if len(b) < 4 {
-		return nil, errDamaged
-	}
-	b, want := b[:len(b)-4], le.Uint32(b[len(b)-4:])
-	if fletcher32(b) != want {
-		return nil, fmt.Errorf("the checksum of a chunk is wrong: %w", errDamaged)
-	}
-	return b, nil
 }
 
 // fletcher32 is Fletcher's checksum of big-endian words of 16 bits.
