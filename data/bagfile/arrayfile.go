@@ -82,8 +82,6 @@ func openArrays(path string) (*arrayFile, error) {
 	return f, nil
 }
 
-func (f *arrayFile) close() { f.file.Close() }
-
 // featuresName is the usual name of the array with the features of a bag.
 const featuresName = "features"
 
@@ -236,11 +234,7 @@ func (f *arrayFile) openSafetensors() error {
 		return fmt.Errorf("the header of the safetensors file is damaged: %v", err)
 	}
 	delete(entries, "__metadata__")
-	f.names = func() ([]string, error) { return slices.Sorted(maps.Keys(entries)), nil }
-	f.find = func(name string) (array, error) {
-		if _, ok := entries[name]; !ok {
-			return array{}, errNoArray
-		}
+	return f.members(slices.Collect(maps.Keys(entries)), func(name string) (array, error) {
 		var e struct {
 			Type    string   `json:"dtype"`
 			Shape   []int    `json:"shape"`
@@ -258,18 +252,23 @@ func (f *arrayFile) openSafetensors() error {
 			return array{}, fmt.Errorf("tensor %q is outside of the file", name)
 		}
 		return f.plain(e.Shape, number, start+e.Offsets[0], start+e.Offsets[1])
-	}
-	return nil
+	})
 }
 
 // openNPY opens a file with one NumPy array.
 func (f *arrayFile) openNPY() error {
-	f.names = func() ([]string, error) { return []string{""}, nil }
+	return f.members([]string{""}, func(string) (array, error) { return f.npy(0, f.size) })
+}
+
+// members sets find and names for a file with arrays of the given names, which open opens.
+func (f *arrayFile) members(names []string, open func(name string) (array, error)) error {
+	slices.Sort(names)
+	f.names = func() ([]string, error) { return names, nil }
 	f.find = func(name string) (array, error) {
-		if name != "" {
+		if _, ok := slices.BinarySearch(names, name); !ok {
 			return array{}, errNoArray
 		}
-		return f.npy(0, f.size)
+		return open(name)
 	}
 	return nil
 }
@@ -301,12 +300,8 @@ func (f *arrayFile) openNPZ() error {
 	for _, m := range archive.File {
 		members[strings.TrimSuffix(m.Name, ".npy")] = m
 	}
-	f.names = func() ([]string, error) { return slices.Sorted(maps.Keys(members)), nil }
-	f.find = func(name string) (array, error) {
+	return f.members(slices.Collect(maps.Keys(members)), func(name string) (array, error) {
 		m := members[name]
-		if m == nil {
-			return array{}, errNoArray
-		}
 		if m.Method != zip.Store {
 			return array{}, fmt.Errorf("array %q is compressed, so that its rows cannot be read one by one; write it with "+
 				"numpy.savez", name)
@@ -319,6 +314,5 @@ func (f *arrayFile) openNPZ() error {
 			return array{}, errors.New("the archive is cut short or damaged")
 		}
 		return f.npy(at, at+int64(m.CompressedSize64))
-	}
-	return nil
+	})
 }

@@ -5,6 +5,7 @@ package bagfile
 import (
 	"archive/zip"
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -114,7 +115,7 @@ func (z *npzReader) dataset(o Reading) *data.Dataset {
 	keep(z.names(keyClassNames, "classes", &d.ClassNames))
 	keep(z.names(keyBagNames, "bags", &d.BagNames))
 	keep(z.names(keyFeatures, "features", &d.FeatureNames))
-	keep(z.groups(&d.Groups))
+	keep(z.names(keyGroups, "bags", &d.Groups))
 	keep(z.text(keyGroupName, "groups", &d.GroupName))
 	keep(z.text(keyGenerator, "generators", &d.Generator))
 	if len(z.faults) > 0 {
@@ -128,12 +129,8 @@ func (z *npzReader) dataset(o Reading) *data.Dataset {
 	}
 	d.Shape = slices.Clone(shape[1:])
 	d.Warnings = ranges.warnings(z.path, d.FeatureNames)
-	switch {
-	case o.Labels == KnownLabels:
-		keep(setKnownLabels(d))
-		return d
-	case candidates == nil || o.Labels == MultiLabels && !d.Multi:
-		keep(setUnknownCandidates(d, o.Columns.ModelClasses))
+	if o.Labels == KnownLabels || candidates == nil || o.Labels == MultiLabels && !d.Multi {
+		keep(setLabelsAsCandidates(d, o))
 		return d
 	}
 	d.Classes = candidates[1]
@@ -188,34 +185,15 @@ func (z *npzReader) matrix(key string, required bool, to *[]uint8) (shape []int,
 		}
 		shape = h.shape
 		numbers, err := h.ints(r, "0 or 1 for each bag and class")
-		if err != nil {
-			return err
+		for i, x := range numbers {
+			if x != 0 && x != 1 { // such as a list of label numbers
+				return fmt.Errorf("bag %d: contains %d; entries must be 0 or 1, one column per class", i/shape[1]+1, x)
+			}
+			*to = append(*to, uint8(x))
 		}
-		*to, err = zeroOne(numbers, h.shape[1])
 		return err
 	})
 	return shape, err
-}
-
-// setKnownLabels makes the true label the only candidate of each bag.
-func setKnownLabels(d *data.Dataset) error {
-	d.Classes = len(d.ClassNames)
-	if d.ClassNames == nil && len(d.Labels) > 0 {
-		d.Classes = slices.Max(d.Labels) + 1
-	}
-	if len(d.Labels) != d.Bags() {
-		return fmt.Errorf("%s for %s, but data.labels is known", diag.Count(len(d.Labels), "true label"), diag.Count(d.Bags(),
-			"bag"))
-	}
-	d.Candidates = make([]uint8, d.Bags()*d.Classes)
-	for i, label := range d.Labels {
-		if label < 0 || label >= d.Classes {
-			return fmt.Errorf("bag %d has the label %d of %s, but data.labels is known", i+1, label, diag.Count(d.Classes,
-				"class"))
-		}
-		d.CandidateMask(i)[label] = 1
-	}
-	return nil
 }
 
 // text reads an array with one text.
@@ -228,48 +206,36 @@ func (z *npzReader) text(key, what string, to *string) error {
 	return err
 }
 
-// setUnknownCandidates sets the candidates of bags without candidate sets, for predictions: the
-// true label if it is known, otherwise all classes. classes are the class names of the model, empty
-// if they are unknown.
-func setUnknownCandidates(d *data.Dataset, classes []string) error {
-	if d.ClassNames == nil && len(classes) > 0 {
-		d.ClassNames = slices.Clone(classes)
+// setLabelsAsCandidates sets the candidates of bags without candidate sets: the true label, or all classes if it is
+// unknown, which is an error for KnownLabels.
+func setLabelsAsCandidates(d *data.Dataset, o Reading) error {
+	why, wrong := "", "bag %d has the label %d, the model has %s%s"
+	if o.Labels == KnownLabels {
+		why, wrong = ", but data.labels is known", "bag %d has the label %d of %s%s"
+	} else if d.ClassNames == nil && len(o.Columns.ModelClasses) > 0 {
+		d.ClassNames = slices.Clone(o.Columns.ModelClasses)
 	}
 	d.Classes = len(d.ClassNames)
 	if d.ClassNames == nil && len(d.Labels) > 0 {
 		d.Classes = slices.Max(d.Labels) + 1
 	}
-	if d.Labels != nil && len(d.Labels) != d.Bags() {
-		return fmt.Errorf("%s for %s", diag.Count(len(d.Labels), "true label"), diag.Count(d.Bags(), "bag"))
+	if len(d.Labels) != d.Bags() && (d.Labels != nil || why != "") {
+		return fmt.Errorf("%s for %s%s", diag.Count(len(d.Labels), "true label"), diag.Count(d.Bags(), "bag"), why)
 	}
 	d.Candidates = make([]uint8, d.Bags()*d.Classes)
 	for i := range d.Bags() {
 		label, known := d.Label(i)
-		switch set := d.CandidateMask(i); {
-		case known && label >= d.Classes:
-			return fmt.Errorf("bag %d has the label %d, the model has %s", i+1, label, diag.Count(d.Classes, "class"))
+		set := d.CandidateMask(i)
+		switch {
+		case label >= d.Classes, !known && why != "":
+			return fmt.Errorf(wrong, i+1, d.Labels[i], diag.Count(d.Classes, "class"), why)
 		case known:
 			set[label] = 1
 		default:
-			for class := range set {
-				set[class] = 1
-			}
+			copy(set, bytes.Repeat([]byte{1}, d.Classes))
 		}
 	}
 	return nil
-}
-
-// zeroOne converts candidate entries to bytes. Other values than 0 and 1 are errors, so that a list
-// of label numbers is not mistaken for a matrix.
-func zeroOne(numbers []int, classes int) ([]uint8, error) {
-	out := make([]uint8, len(numbers))
-	for i, x := range numbers {
-		if x != 0 && x != 1 {
-			return nil, fmt.Errorf("bag %d: contains %d; entries must be 0 or 1, one column per class", i/classes+1, x)
-		}
-		out[i] = uint8(x)
-	}
-	return out, nil
 }
 
 // ints reads a row or a column of whole numbers. what describes them in messages.
@@ -287,28 +253,17 @@ func (z *npzReader) ints(key string, required bool, what string, to *[]int) erro
 	})
 }
 
-// names reads an optional array of text. axis is what it names.
+// names reads an optional array of text or whole numbers. axis is what it names.
 func (z *npzReader) names(key, axis string, to *[]string) error {
 	return z.read(key, false, func(h *npyHeader, r io.Reader) (err error) {
 		if len(h.shape) != 1 {
 			return fmt.Errorf("has the shape %v; [%s] is needed", h.shape, axis)
 		}
-		*to, err = h.strings(r)
-		return err
-	})
-}
-
-// groups reads the names or numbers of the groups of the bags.
-func (z *npzReader) groups(to *[]string) error {
-	return z.read(keyGroups, false, func(h *npyHeader, r io.Reader) (err error) {
-		if len(h.shape) != 1 {
-			return fmt.Errorf("has the shape %v; [bags] is needed", h.shape)
-		}
 		if h.text() {
 			*to, err = h.strings(r)
 			return err
 		}
-		numbers, err := h.ints(r, "the group of each bag")
+		numbers, err := h.ints(r, "text or a number for each of the "+axis)
 		for _, n := range numbers {
 			*to = append(*to, strconv.Itoa(n))
 		}

@@ -105,7 +105,7 @@ func FilesOf(d *data.Dataset) map[string]string {
 // attachFiles opens the files of a table and sets the instances of the dataset.
 func (c *csvReader) attachFiles(d *data.Dataset, moved map[string]string) error {
 	s := &fileStore{moved: moved, first: d.Offsets, opened: memory.Cache[string, *arrayFile]{MaxCount: 8,
-		OnEvict: (*arrayFile).close}}
+		OnEvict: func(f *arrayFile) { f.file.Close() }}}
 	d.Offsets = []int{0}
 	var faults diag.List
 	placed := len(c.files) == len(c.bags) // all instances have coordinates, those of a bag in one plane
