@@ -60,16 +60,19 @@ func (m Image) Read(size Size, limits Limits) (*image.RGBA, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.decode(content, size, limits)
+	return decode(content, size, limits, m.budget)
 }
 
-// decode is Read with the bytes of the file.
-func (m Image) decode(content []byte, size Size, limits Limits) (out *image.RGBA, err error) {
+// decode is Read with the bytes of a file and the budget of its archive, or nil.
+func decode(content []byte, size Size, limits Limits, budget *pixelBudget) (out *image.RGBA, err error) {
 	defer func() {
 		if r := recover(); r != nil { // a decoder that panicked on a damaged file
 			err = fmt.Errorf("the image cannot be decoded (%v); the file is broken", r)
 		}
 	}()
+	if int64(len(content)) > limits.fileBytes() {
+		return nil, fmt.Errorf("the image has %d bytes, more than the limit of %d", len(content), limits.fileBytes())
+	}
 	if err := guard(content, limits); err != nil {
 		return nil, err
 	}
@@ -92,7 +95,7 @@ func (m Image) decode(content []byte, size Size, limits Limits) (out *image.RGBA
 		return nil, fmt.Errorf("the image claims %dx%d pixels, more than the limit of %d", config.Width, config.Height,
 			limits.pixels())
 	}
-	if err := m.budget.spend(config.Width * config.Height); err != nil {
+	if err := budget.spend(config.Width * config.Height); err != nil {
 		return nil, err
 	}
 	if err := memory.Available().Check("this image", decodedBytes(config, size), "use a smaller image"); err != nil {

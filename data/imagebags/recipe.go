@@ -4,11 +4,11 @@ package imagebags
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"image"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/miplc/miplc/data"
@@ -84,28 +84,15 @@ func ParseRecipe(text string) (Recipe, error) {
 }
 
 // set sets the field of a generator with the tag key.
-func set(v reflect.Value, key, value string) (err error) {
+func set(v reflect.Value, key, value string) error {
 	for i := range v.NumField() {
-		if v.Type().Field(i).Tag.Get("setting") != key {
-			continue
+		if v.Type().Field(i).Tag.Get("setting") == key {
+			_, err := fmt.Sscanln(value, v.Field(i).Addr().Interface())
+			if err == nil && fmt.Sprint(v.Field(i)) != value {
+				err = errors.New("not as String writes it")
+			}
+			return err
 		}
-		switch field := v.Field(i); field.Kind() {
-		case reflect.Int:
-			var n int64
-			n, err = strconv.ParseInt(value, 10, 0)
-			field.SetInt(n)
-		case reflect.Float64:
-			var x float64
-			x, err = strconv.ParseFloat(value, 64)
-			field.SetFloat(x)
-		case reflect.Bool:
-			var b bool
-			b, err = strconv.ParseBool(value)
-			field.SetBool(b)
-		case reflect.String:
-			field.SetString(value)
-		}
-		return err
 	}
 	return fmt.Errorf("no setting %q", key)
 }
@@ -168,7 +155,7 @@ func (r Recipe) Open(ctx context.Context, sources []string, o bagfile.Reading) (
 // Decode decodes an image file and returns its instances. reserve is called with the number of the instances
 // before they are made.
 func (r Recipe) Decode(content []byte, limits Limits, reserve func(instances int) error) ([]float32, error) {
-	picture, err := decode(content, r.Resize, limits)
+	picture, err := decode(content, r.Resize, limits, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"image"
 	"io"
 	"maps"
 	"os"
@@ -108,8 +107,7 @@ func (t *Tiles) folders(root string, o bagfile.Reading) (*data.Dataset, error) {
 	for _, m := range s.Images {
 		byFolder[path.Dir(m.Name)] = append(byFolder[path.Dir(m.Name)], m)
 	}
-	d := &data.Dataset{Name: setName(root)}
-	classOf := make([]string, 0, len(byFolder))
+	var names, classes []string
 	for _, folder := range slices.Sorted(maps.Keys(byFolder)) {
 		t.add(byFolder[folder], len(t.bags))
 		class := ""
@@ -119,15 +117,9 @@ func (t *Tiles) folders(root string, o bagfile.Reading) (*data.Dataset, error) {
 		if folder == "." {
 			folder = setName(root)
 		}
-		d.BagNames, classOf = append(d.BagNames, folder), append(classOf, class)
+		names, classes = append(names, folder), append(classes, class)
 	}
-	if err := t.label(d, root, classOf, o.Columns.ModelClasses); err != nil {
-		return nil, err
-	}
-	if err := t.Attach(d); err != nil {
-		return nil, err
-	}
-	return d, o.Validate(d, root)
+	return t.dataset(root, names, classes, o)
 }
 
 // images makes one bag of images.
@@ -141,14 +133,19 @@ func (t *Tiles) images(paths []string, o bagfile.Reading) (*data.Dataset, error)
 	if len(paths) > 1 {
 		name = fmt.Sprintf("%d images", len(paths))
 	}
-	d := &data.Dataset{Name: setName(paths[0]), BagNames: []string{name}}
-	if err := t.label(d, paths[0], []string{""}, o.Columns.ModelClasses); err != nil {
+	return t.dataset(paths[0], []string{name}, []string{""}, o)
+}
+
+// dataset returns the dataset of bags with names and classes, which are empty if they are unknown.
+func (t *Tiles) dataset(root string, names, classes []string, o bagfile.Reading) (*data.Dataset, error) {
+	d := &data.Dataset{Name: setName(root), BagNames: names}
+	if err := t.label(d, root, classes, o.Columns.ModelClasses); err != nil {
 		return nil, err
 	}
 	if err := t.Attach(d); err != nil {
 		return nil, err
 	}
-	return d, o.Validate(d, paths[0])
+	return d, o.Validate(d, root)
 }
 
 func setName(root string) string {
@@ -177,13 +174,11 @@ func (t *Tiles) label(d *data.Dataset, root string, classOf, known []string) err
 	d.Classes, d.ClassNames = len(names), names
 	d.Candidates, d.Labels = make([]uint8, len(classOf)*len(names)), make([]int, len(classOf))
 	for i, class := range classOf {
-		at := slices.Index(names, class)
-		if d.Labels[i] = at; at >= 0 {
-			d.CandidateMask(i)[at] = 1
-			continue
-		}
-		for c := range d.CandidateMask(i) {
-			d.CandidateMask(i)[c] = 1
+		d.Labels[i] = slices.Index(names, class)
+		for c := range names {
+			if d.Labels[i] < 0 || d.Labels[i] == c {
+				d.CandidateMask(i)[c] = 1
+			}
 		}
 	}
 	return nil
@@ -201,25 +196,21 @@ func (t *Tiles) add(images []Image, bag int) {
 
 // Open implements bagfile.Files: a file of a bag is a folder, an archive or one image.
 func (t *Tiles) Open(path string, bag int) error {
-	s, err := openSource(path)
+	if isImage(path) { // FindImages would refuse names with spaces around them
+		f, _, err := fileio.Open(path)
+		if err != nil {
+			return rawfile.FileError(path, err)
+		}
+		t.add([]Image{{Name: filepath.Base(path), path: path, open: opener(path)}}, bag)
+		return f.Close()
+	}
+	s, err := FindImages([]string{path}, Limits{})
 	if err != nil {
 		return err
 	}
 	t.open = append(t.open, s)
 	t.add(s.Images, bag)
 	return nil
-}
-
-func openSource(p string) (*Sources, error) {
-	if !isImage(p) {
-		return FindImages([]string{p}, Limits{})
-	}
-	f, _, err := fileio.Open(p)
-	if err != nil {
-		return nil, rawfile.FileError(p, err)
-	}
-	f.Close()
-	return &Sources{Images: []Image{{Name: filepath.Base(p), path: p, open: opener(p)}}}, nil
 }
 
 // Attach implements bagfile.Files.
@@ -293,9 +284,6 @@ func OfPixels(d *data.Dataset, side int) (*data.Dataset, error) {
 // Sum returns the SHA-256 of an image.
 func (t *Tiles) Sum(bag, i int) [sha256.Size]byte { return t.bags[bag][i].sum }
 
-// errChanged reports a file that changed after it was hashed.
-var errChanged = errors.New("the file has changed since the dataset was opened; start again")
-
 // ReadInstances implements data.Store.
 func (t *Tiles) ReadInstances(to []float32, bag int, instances []int) error {
 	if t.arrays != nil {
@@ -304,45 +292,31 @@ func (t *Tiles) ReadInstances(to []float32, bag int, instances []int) error {
 	dim := 3 * t.side * t.side
 	for i, instance := range instances {
 		m := &t.bags[bag][instance]
-		if err := t.readTile(to[i*dim:(i+1)*dim], m); err != nil {
+		content, err := m.image.bytes(Limits{})
+		if err == nil && sha256.Sum256(content) != m.sum {
+			err = errors.New("the file has changed since the dataset was opened; start again")
+		}
+		if err == nil {
+			err = decodeSquare(to[i*dim:(i+1)*dim], content, t.side, Limits{}, m.image.budget)
+		}
+		if err != nil {
 			return diag.Errorf(diag.Pos{File: m.image.path}, "%v", err)
 		}
 	}
 	return nil
 }
 
-func (t *Tiles) readTile(to []float32, m *tile) error {
-	content, err := m.image.bytes(Limits{})
-	if err != nil {
-		return err
-	}
-	if sha256.Sum256(content) != m.sum {
-		return errChanged
-	}
-	picture, err := m.image.decode(content, Size{t.side, t.side}, Limits{})
-	if err != nil {
-		return err
-	}
-	planes(to, picture, 0, 0, t.side)
-	return nil
-}
-
-// decode decodes the content of an image file.
-func decode(content []byte, size Size, limits Limits) (*image.RGBA, error) {
-	if int64(len(content)) > limits.fileBytes() {
-		return nil, fmt.Errorf("the image has %d bytes, more than the limit of %d", len(content), limits.fileBytes())
-	}
-	return Image{}.decode(content, size, limits)
-}
-
 // Decode decodes an image file, brings it to side x side pixels and returns it as [3, side, side]
 // like an instance of Tiles.
 func Decode(content []byte, side int, limits Limits) ([]float32, error) {
-	picture, err := decode(content, Size{side, side}, limits)
-	if err != nil {
-		return nil, err
-	}
 	x := make([]float32, 3*side*side)
-	planes(x, picture, 0, 0, side)
-	return x, nil
+	return x, decodeSquare(x, content, side, limits, nil)
+}
+
+func decodeSquare(to []float32, content []byte, side int, limits Limits, budget *pixelBudget) error {
+	picture, err := decode(content, Size{side, side}, limits, budget)
+	if err == nil {
+		planes(to, picture, 0, 0, side)
+	}
+	return err
 }
