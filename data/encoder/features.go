@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/miplc/miplc/data/imagebags"
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/workers"
 )
 
@@ -61,24 +63,23 @@ func (e *Encoder) Encode(images *data.Dataset, o bagfile.EncodeOptions) (*data.D
 		return nil, err
 	}
 	d.Instances = make([]float32, int(values))
-	j, err := e.newJob(images, d.Instances, o)
+	cache, err := openCache(&e.Meta, o.Library)
 	if err != nil {
 		return nil, err
 	}
-	defer j.cache.close()
-	if len(j.left) > 0 {
-		if err := j.run(cmp.Or(o.Context, context.Background()), e, o.Library); err != nil {
-			return nil, err
-		}
+	j := &job{images: images, to: d.Instances, cache: cache, places: map[sum][]place{}, o: o}
+	if err := j.find(); err != nil {
+		return nil, err
 	}
-	return &d, nil
+	if len(j.left) > 0 {
+		err = j.run(cmp.Or(o.Context, context.Background()), e)
+	}
+	return &d, err
 }
 
 // job computes the features of a dataset.
 type job struct {
 	images *data.Dataset
-	tiles  *imagebags.Tiles
-	dim    int
 	to     []float32 // features of all instances
 	cache  *cache
 	left   []sum // images that are not in the cache, each once
@@ -95,42 +96,39 @@ type sum = [sha256.Size]byte
 // place is an instance of a dataset.
 type place struct{ bag, instance int }
 
-func (e *Encoder) newJob(images *data.Dataset, to []float32, o bagfile.EncodeOptions) (*job, error) {
-	cache, err := openCache(&e.Meta, o.Library)
-	if err != nil {
-		return nil, err
-	}
-	j := &job{images: images, tiles: images.Store.(*imagebags.Tiles), dim: e.Meta.Features, to: to, cache: cache,
-		places: map[sum][]place{}, o: o}
-	for bag := range images.Bags() {
-		for i := range images.Size(bag) {
-			key, at := j.tiles.Sum(bag, i), place{bag, i}
-			if found, err := cache.get(key, j.row(at)); err != nil {
-				cache.close()
-				return nil, err
-			} else if found {
-				continue
-			}
+// find copies the features that are in the cache, and finds the images whose features are not.
+func (j *job) find() error {
+	tiles := j.images.Store.(*imagebags.Tiles)
+	for bag := range j.images.Bags() {
+		for i := range j.images.Size(bag) {
+			key := tiles.Sum(bag, i)
 			if j.places[key] == nil {
 				j.left = append(j.left, key)
 			}
-			j.places[key] = append(j.places[key], at)
+			j.places[key] = append(j.places[key], place{bag, i})
 		}
 	}
-	return j, nil
+	cached := map[sum]bool{}
+	err := j.cache.read(func(key sum, features []byte) {
+		cached[key] = true
+		j.set(key, ndarray.FromBytes[float32](features))
+	})
+	j.left = slices.DeleteFunc(j.left, func(key sum) bool { return cached[key] })
+	return err
 }
 
-// row returns the features of an instance.
-func (j *job) row(at place) []float32 {
-	row := j.images.Offsets[at.bag] + at.instance
-	return j.to[row*j.dim : (row+1)*j.dim]
+// set sets the features of an image.
+func (j *job) set(key sum, features []float32) {
+	for _, at := range j.places[key] {
+		copy(j.to[(j.images.Offsets[at.bag]+at.instance)*len(features):], features)
+	}
 }
 
 // run computes the features of images that are not in the cache. Each image is a separate run,
 // so that its features have the same bits in every dataset. The processors and the available memory
 // bound the number of parallel runs.
-func (j *job) run(ctx context.Context, e *Encoder, library string) error {
-	s, err := e.Open(library)
+func (j *job) run(ctx context.Context, e *Encoder) error {
+	s, err := e.Open(j.o.Library)
 	if err != nil {
 		return err
 	}
@@ -147,23 +145,22 @@ func (j *job) run(ctx context.Context, e *Encoder, library string) error {
 			failed.Store(true)
 		}
 	})
-	return cmp.Or(cmp.Or(errs...), j.cache.flush())
+	flushed := j.cache.flush() // also after an error, which says more
+	return cmp.Or(cmp.Or(errs...), flushed)
 }
 
 // encode computes the features of an image.
 func (j *job) encode(s *Session, key sum) error {
-	places := j.places[key]
+	first := j.places[key][0]
 	x := make([]float32, j.images.Dim())
-	if err := j.images.ReadRange(x, places[0].bag, places[0].instance); err != nil {
+	if err := j.images.ReadRange(x, first.bag, first.instance); err != nil {
 		return err
 	}
 	features, err := s.Features(x, 1)
 	if err != nil {
-		return fmt.Errorf("bag %d, image %d: %w", places[0].bag+1, places[0].instance+1, err)
+		return fmt.Errorf("bag %d, image %d: %w", first.bag+1, first.instance+1, err)
 	}
-	for _, at := range places {
-		copy(j.row(at), features)
-	}
+	j.set(key, features)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.done++
