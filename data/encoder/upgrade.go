@@ -34,51 +34,42 @@ type upgrading struct {
 // crosses reports whether the change of an operator in a set lies between the two.
 func (u *upgrading) crosses(set int64) bool { return u.from < set && set <= u.to }
 
+// inputs lists the attributes of operators that became inputs: whole numbers and single numbers, in their order, and
+// the set of the change.
+var inputs = map[string]struct {
+	set          int64
+	ints, floats []string
+}{
+	"Squeeze":    {13, []string{"axes"}, nil},
+	"Unsqueeze":  {13, []string{"axes"}, nil},
+	"ReduceSum":  {13, []string{"axes"}, nil},
+	"ReduceMean": {18, []string{"axes"}, nil},
+	"ReduceMax":  {18, []string{"axes"}, nil},
+	"ReduceMin":  {18, []string{"axes"}, nil},
+	"ReduceL2":   {18, []string{"axes"}, nil},
+	"Split":      {13, []string{"split"}, nil},
+	"Clip":       {11, nil, []string{"min", "max"}},
+	"Pad":        {11, []string{"pads"}, []string{"value"}},
+	"Slice":      {10, []string{"starts", "ends", "axes"}, nil},
+}
+
+// meanings has the sets in which operators changed their meaning.
+var meanings = map[string]int64{"Resize": 11, "GroupNormalization": 21}
+
 // node changes a node whose form differs between the sets.
 func (u *upgrading) node(n *onnxpb.NodeProto) error {
-	axes := int64(18)
-	switch n.GetOpType() {
-	case "Squeeze", "Unsqueeze", "ReduceSum":
-		axes = 13
-		fallthrough
-	case "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL2":
-		if u.crosses(axes) {
-			u.ints(n, "axes")
-		}
-	case "Split":
-		if u.crosses(13) {
-			u.ints(n, "split")
-		}
-		if u.crosses(18) && len(n.Input) < 2 {
-			n.Attribute = append(n.Attribute, onnxpb.IntAttr("num_outputs", int64(len(n.Output))))
-		}
-	case "Softmax", "LogSoftmax":
-		if u.crosses(13) {
-			return u.softmax(n)
-		}
-	case "Clip":
-		if u.crosses(11) {
-			u.floats(n, "min", "max")
-		}
-	case "Pad":
-		if u.crosses(11) {
-			u.ints(n, "pads")
-			u.floats(n, "value")
-		}
-	case "Slice":
-		if u.crosses(10) {
-			u.ints(n, "starts")
-			u.ints(n, "ends")
-			u.ints(n, "axes")
-		}
-	case "Resize":
-		if u.crosses(11) {
-			return advice(exportAgain, "Resize changed its meaning")
-		}
-	case "GroupNormalization":
-		if u.crosses(21) {
-			return advice(exportAgain, "GroupNormalization changed its meaning")
-		}
+	op := n.GetOpType()
+	if change := inputs[op]; u.crosses(change.set) {
+		u.ints(n, change.ints)
+		u.floats(n, change.floats)
+	}
+	switch {
+	case u.crosses(meanings[op]):
+		return advice(exportAgain, "%s changed its meaning", op)
+	case op == "Split" && u.crosses(18) && len(n.Input) < 2:
+		n.Attribute = append(n.Attribute, onnxpb.IntAttr("num_outputs", int64(len(n.Output))))
+	case (op == "Softmax" || op == "LogSoftmax") && u.crosses(13):
+		return u.softmax(n)
 	}
 	return nil
 }
@@ -94,30 +85,30 @@ func take(n *onnxpb.NodeProto, name string) *onnxpb.AttributeProto {
 	return a
 }
 
-// constant adds a constant of a node and returns its name.
-func (u *upgrading) constant(t *onnxpb.TensorProto) string {
-	u.graph.Initializer = append(u.graph.Initializer, t)
-	return t.Name
+// constant makes a constant the next input of a node.
+func (u *upgrading) constant(n *onnxpb.NodeProto, t *onnxpb.TensorProto) {
+	u.graph.Initializer, n.Input = append(u.graph.Initializer, t), append(n.Input, t.Name)
 }
 
-// ints makes an attribute of whole numbers the next input, if the node has it.
-func (u *upgrading) ints(n *onnxpb.NodeProto, attribute string) {
-	if a := take(n, attribute); a != nil {
-		list := a.GetInts()
-		n.Input = append(n.Input, u.constant(onnxpb.IntTensor(n.Name+"/"+attribute, []int64{int64(len(list))}, list)))
+// ints makes attributes of whole numbers the next inputs, if the node has them.
+func (u *upgrading) ints(n *onnxpb.NodeProto, attributes []string) {
+	for _, name := range attributes {
+		if a := take(n, name); a != nil {
+			u.constant(n, onnxpb.IntTensor(n.Name+"/"+name, []int64{int64(len(a.GetInts()))}, a.GetInts()))
+		}
 	}
 }
 
 // floats makes attributes of single numbers the next inputs.
-func (u *upgrading) floats(n *onnxpb.NodeProto, attributes ...string) {
+func (u *upgrading) floats(n *onnxpb.NodeProto, attributes []string) {
 	for _, name := range attributes {
 		if a := take(n, name); a != nil {
-			n.Input = append(n.Input, u.constant(onnxpb.FloatTensor(n.Name+"/"+name, nil, []float32{a.GetF()})))
+			u.constant(n, onnxpb.FloatTensor(n.Name+"/"+name, nil, []float32{a.GetF()}))
 		} else {
 			n.Input = append(n.Input, "")
 		}
 	}
-	for len(n.Input) > 0 && n.Input[len(n.Input)-1] == "" {
+	for len(attributes) > 0 && len(n.Input) > 0 && n.Input[len(n.Input)-1] == "" {
 		n.Input = n.Input[:len(n.Input)-1]
 	}
 }
