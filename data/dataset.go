@@ -117,13 +117,7 @@ func (d *Dataset) GroupOf(i int) string {
 }
 
 // AllBags returns the numbers of all bags, 0 to m-1.
-func (d *Dataset) AllBags() []int {
-	all := make([]int, d.Bags())
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}
+func (d *Dataset) AllBags() []int { return numbers(d.Bags()) }
 
 // Dim returns the number of features of an instance.
 func (d *Dataset) Dim() int { return ndarray.Size(d.Shape) }

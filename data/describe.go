@@ -67,26 +67,21 @@ func Describe(d *Dataset) Stats {
 	s.MeanSize = float64(s.Instances) / float64(s.Bags)
 	s.MeanLabels = float64(labels) / float64(s.Bags)
 	if AnyKnown(d.InstLabels) {
-		positive := s.countPositive(d)
+		positive := 0
+		for bag := range d.Bags() {
+			for j := d.Offsets[bag]; j < d.Offsets[bag+1]; j++ {
+				if d.Positive(bag, j) {
+					s.ByClass[d.InstLabels[j]].Positive++
+					positive++
+				}
+			}
+		}
 		s.PositiveShare = float64(positive) / float64(s.Instances)
 	}
 	for c := range s.ByClass {
 		s.ByClass[c].Name = d.ClassName(c)
 	}
 	return s
-}
-
-// countPositive counts the positive instances of each class, and returns their number.
-func (s *Stats) countPositive(d *Dataset) (all int) {
-	for bag := range d.Bags() {
-		for j := d.Offsets[bag]; j < d.Offsets[bag+1]; j++ {
-			if d.Positive(bag, j) {
-				s.ByClass[d.InstLabels[j]].Positive++
-				all++
-			}
-		}
-	}
-	return all
 }
 
 // coordRange returns the ranges of x and y, nil if no bag has coordinates, and the number of bags all of whose

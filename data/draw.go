@@ -51,7 +51,6 @@ func DrawBag(w io.Writer, d *Dataset, i int) error {
 const (
 	drawMargin = 12
 	titleSpace = 48 // above the picture
-	frameColor = "#d7301f"
 )
 
 // bagTitle returns a title with the number of the bag, its size and its labels.
@@ -101,8 +100,7 @@ func drawThumbnails(w io.Writer, d *Dataset, i, h, wd, channels int) (width, hei
 			return 0, 0, err
 		}
 		if d.Positive(i, d.Offsets[i]+j) {
-			fmt.Fprintf(w, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="%s" stroke-width="3"/>`+"\n",
-				x-2, y-2, side+4, side+4, frameColor)
+			drawFrame(w, x-2, y-2, side+4, side+4, 3)
 		}
 	}
 	rows := (d.Size(i) + perRow - 1) / perRow
@@ -133,25 +131,37 @@ func thumbnail(x []float32, h, w, channels int, low, high float32) image.Image {
 // maxHeatMap is the maximum number of cells of a heat map.
 const maxHeatMap = 4 << 20
 
+// drawHeatMap draws z-scores (statistics of the whole dataset) from -2.5 to 2.5. A wider range would
+// make a feature with one outlier pale everywhere.
 func drawHeatMap(w io.Writer, d *Dataset, i int) (width, height int, err error) {
+	const reach = 2.5
 	dim, n := d.Dim(), d.Size(i)
 	if dim*n > maxHeatMap {
 		return 0, 0, diag.Errorf(diag.Pos{File: d.Name}, "bag %d has %s of %s, too many to draw", i+1,
 			diag.Count(n, "instance"), diag.Count(dim, "feature"))
 	}
-	cellW, cellH := min(max(640/dim, 1), 24), min(max(480/n, 2), 16)
-	x, y := drawMargin, titleSpace+drawMargin
-	m, err := heatMap(d, i, cellW, cellH)
+	statistics, err := NewNormalization(d, d.AllBags())
 	if err != nil {
 		return 0, 0, err
 	}
+	bag, err := d.Bag(i)
+	if err != nil {
+		return 0, 0, err
+	}
+	cellW, cellH := min(max(640/dim, 1), 24), min(max(480/n, 2), 16)
+	m := image.NewRGBA(image.Rect(0, 0, dim*cellW, n*cellH))
+	for at, z := range statistics.Apply(bag) {
+		c := heat(min(max((float64(z)+reach)/(2*reach), 0), 1))
+		left, top := at%dim*cellW, at/dim*cellH
+		draw.Draw(m, image.Rect(left, top, left+cellW, top+cellH), image.NewUniform(c), image.Point{}, draw.Src)
+	}
+	x, y := drawMargin, titleSpace+drawMargin
 	if err := embedPNG(w, m, x, y, dim*cellW, n*cellH); err != nil {
 		return 0, 0, err
 	}
 	for j := range n {
 		if d.Positive(i, d.Offsets[i]+j) {
-			fmt.Fprintf(w, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="%s" stroke-width="2"/>`+"\n",
-				x-2, y+j*cellH, dim*cellW+4, cellH, frameColor)
+			drawFrame(w, x-2, y+j*cellH, dim*cellW+4, cellH, 2)
 		}
 	}
 	fmt.Fprintf(w, `<text x="%d" y="%d" fill="#555555">rows: instances, columns: features (pale to dark: z-scores of `+
@@ -159,27 +169,10 @@ func drawHeatMap(w io.Writer, d *Dataset, i int) (width, height int, err error) 
 	return dim*cellW + 2*drawMargin, y + n*cellH + 18 + drawMargin, nil
 }
 
-// heatMap paints z-scores (statistics of the whole dataset) from -2.5 to 2.5. A wider range would
-// make a feature with one outlier pale everywhere.
-func heatMap(d *Dataset, i, cellW, cellH int) (image.Image, error) {
-	const reach = 2.5
-	dim := d.Dim()
-	statistics, err := NewNormalization(d, d.AllBags())
-	if err != nil {
-		return nil, err
-	}
-	bag, err := d.Bag(i)
-	if err != nil {
-		return nil, err
-	}
-	scores := statistics.Apply(bag)
-	m := image.NewRGBA(image.Rect(0, 0, dim*cellW, d.Size(i)*cellH))
-	for at, z := range scores {
-		c := heat(min(max((float64(z)+reach)/(2*reach), 0), 1))
-		left, top := at%dim*cellW, at/dim*cellH
-		draw.Draw(m, image.Rect(left, top, left+cellW, top+cellH), image.NewUniform(c), image.Point{}, draw.Src)
-	}
-	return m, nil
+// drawFrame draws the frame of a positive instance.
+func drawFrame(w io.Writer, x, y, width, height, stroke int) {
+	fmt.Fprintf(w, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="#d7301f" stroke-width="%d"/>`+"\n", x, y,
+		width, height, stroke)
 }
 
 // heat returns a colour between a pale and a dark blue.

@@ -57,38 +57,35 @@ func (s *Split) Hash() string {
 // startHash returns the hash of the instances and of the fields that precede them.
 func (d *Dataset) startHash() hash.Hash {
 	sum := sha256.New()
-	switch {
-	case d.Source != "":
-		d.hashSource(sum)
-	case d.OnDisk():
+	if d.OnDisk() && d.Source == "" {
 		// HashStored has hashed the instances. A state of this process is valid.
 		if err := sum.(encoding.BinaryUnmarshaler).UnmarshalBinary(d.storedHash); err != nil {
 			panic(err)
 		}
-	default:
-		d.hashStart(sum)
+		return sum
+	}
+	d.hashStart(sum)
+	if d.Source == "" {
 		hashFloats(sum, d.Instances)
 	}
 	return sum
 }
 
-// hashStart hashes the fields that precede the instances.
+// hashStart hashes the fields that precede the instances. A source is hashed in place of the shape and the values of
+// the instances.
 func (d *Dataset) hashStart(sum io.Writer) {
 	w := bufio.NewWriterSize(sum, 1<<16)
-	io.WriteString(w, "miplc data set 1\n")
-	writeInts(w, d.Bags(), d.Dim(), d.Classes)
-	writeInts(w, d.Offsets...)
-	w.Flush()
-}
-
-// hashSource hashes the source of the instances in place of their shape and values.
-func (d *Dataset) hashSource(sum io.Writer) {
-	w := bufio.NewWriterSize(sum, 1<<16)
-	io.WriteString(w, "miplc computed data set 1\n")
-	writeInts(w, d.Bags(), d.Classes)
-	writeInts(w, d.Offsets...)
-	writeInts(w, len(d.Source))
-	io.WriteString(w, d.Source)
+	if d.Source != "" {
+		io.WriteString(w, "miplc computed data set 1\n")
+		writeInts(w, d.Bags(), d.Classes)
+		writeInts(w, d.Offsets...)
+		writeInts(w, len(d.Source))
+		io.WriteString(w, d.Source)
+	} else {
+		io.WriteString(w, "miplc data set 1\n")
+		writeInts(w, d.Bags(), d.Dim(), d.Classes)
+		writeInts(w, d.Offsets...)
+	}
 	w.Flush()
 }
 
@@ -121,16 +118,10 @@ func (d *Dataset) HashStored(cache HashCache) error {
 	d.hashStart(sum)
 	start := sum.Sum(nil)
 	if cache != nil {
-		if state := cache.Get(start); state != nil && sha256.New().(encoding.BinaryUnmarshaler).UnmarshalBinary(
-			state) == nil {
-			d.storedHash = state
+		d.storedHash = cache.Get(start)
+		if d.storedHash != nil && sha256.New().(encoding.BinaryUnmarshaler).UnmarshalBinary(d.storedHash) == nil {
 			return nil
 		}
-		defer func() {
-			if d.storedHash != nil {
-				cache.Put(start, d.storedHash)
-			}
-		}()
 	}
 	err := d.Each(d.AllBags(), func(_ int, x []float32) error {
 		hashFloats(sum, x)
@@ -140,6 +131,9 @@ func (d *Dataset) HashStored(cache HashCache) error {
 		return err
 	}
 	d.storedHash, err = sum.(encoding.BinaryMarshaler).MarshalBinary()
+	if err == nil && cache != nil {
+		cache.Put(start, d.storedHash)
+	}
 	return err
 }
 

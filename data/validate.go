@@ -98,35 +98,24 @@ func (v *validator) shape() {
 		v.errorf("the candidates have %d values; %s of %s need %d", len(d.Candidates), diag.Count(bags, "bag"),
 			diag.Count(d.Classes, "class"), bags*d.Classes)
 	}
-	if d.Labels != nil && len(d.Labels) != bags {
-		v.errorf("%s for %s", diag.Count(len(d.Labels), "true label"), diag.Count(bags, "bag"))
+	n := len(d.Instances) / dim
+	if d.OnDisk() {
+		n = d.Offsets[bags]
 	}
-	if n := v.instanceCount(dim); d.InstLabels != nil && len(d.InstLabels) != n {
-		v.errorf("%s for %s", diag.Count(len(d.InstLabels), "instance label"), diag.Count(n, "instance"))
+	check := func(present bool, have int, what string, want int, of string) {
+		if present && have != want {
+			v.errorf("%s for %s", diag.Count(have, what), diag.Count(want, of))
+		}
 	}
-	if n := v.instanceCount(dim); d.Coords != nil && len(d.Coords) != 2*n {
+	check(d.Labels != nil, len(d.Labels), "true label", bags, "bag")
+	check(d.InstLabels != nil, len(d.InstLabels), "instance label", n, "instance")
+	check(d.ClassNames != nil, len(d.ClassNames), "class name", d.Classes, "class")
+	check(d.FeatureNames != nil, len(d.FeatureNames), "feature name", dim, "feature")
+	check(d.Groups != nil, len(d.Groups), "group", bags, "bag")
+	check(d.BagNames != nil, len(d.BagNames), "bag name", bags, "bag")
+	if d.Coords != nil && len(d.Coords) != 2*n {
 		v.errorf("%s for %s; each has x and y", diag.Count(len(d.Coords), "coordinate"), diag.Count(n, "instance"))
 	}
-	if d.ClassNames != nil && len(d.ClassNames) != d.Classes {
-		v.errorf("%s for %s", diag.Count(len(d.ClassNames), "class name"), diag.Count(d.Classes, "class"))
-	}
-	if d.FeatureNames != nil && len(d.FeatureNames) != dim {
-		v.errorf("%d names of features for %d features", len(d.FeatureNames), dim)
-	}
-	if d.Groups != nil && len(d.Groups) != bags {
-		v.errorf("%s for %s", diag.Count(len(d.Groups), "group"), diag.Count(bags, "bag"))
-	}
-	if d.BagNames != nil && len(d.BagNames) != bags {
-		v.errorf("%s for %s", diag.Count(len(d.BagNames), "bag name"), diag.Count(bags, "bag"))
-	}
-}
-
-// instanceCount returns the number of instances of all bags.
-func (v *validator) instanceCount(dim int) int {
-	if v.d.OnDisk() {
-		return v.d.Offsets[v.d.Bags()]
-	}
-	return len(v.d.Instances) / dim
 }
 
 func (v *validator) offsets(dim int) {
@@ -159,11 +148,8 @@ func (v *validator) instances() {
 		return
 	}
 	for i := range d.Bags() {
-		x, err := d.Bag(i)
-		if err == nil {
-			err = CheckFinite(x, d.Dim(), 0)
-		}
-		if err != nil {
+		x, _ := d.Bag(i) // which is in memory
+		if err := CheckFinite(x, d.Dim(), 0); err != nil {
 			v.errorf("bag %d: %v", i+1, err)
 		}
 	}
