@@ -90,23 +90,23 @@ func suspectArray(name string) bool {
 // roles, coordinates and ignored ones. Columns named like identifiers or coordinates must be
 // declared.
 func (c *csvReader) readFeatures(header []string, line int) error {
-	if c.declared.ModelFeatures != nil {
+	if c.Columns.ModelFeatures != nil {
 		return c.findFeatures(header, line)
 	}
 	var unclear []string
 	for i, name := range header {
 		name = strings.TrimSpace(name)
 		switch {
-		case slices.Contains(c.roles[:], i), slices.Contains(c.coordColumns, i), slices.Contains(c.declared.Ignore, name):
+		case slices.Contains(c.roles[:], i), slices.Contains(c.coordColumns, i), slices.Contains(c.Columns.Ignore, name):
 			continue
-		case suspect(name) && !slices.Contains(c.declared.Features, name):
+		case suspect(name) && !slices.Contains(c.Columns.Features, name):
 			unclear = append(unclear, name)
 		}
 		c.featureColumns, c.featureNames = append(c.featureColumns, i), append(c.featureNames, strings.Clone(name))
 	}
 	if len(unclear) > 0 {
 		return c.undeclared(line, unclear, "named like an identifier or a coordinate, not like a feature",
-			"declare numeric columns as features with "+c.form.or("--feature-columns", "data.columns.features"))
+			"declare numeric columns as features with "+c.Form.or("--feature-columns", "data.columns.features"))
 	}
 	if len(c.featureColumns) == 0 {
 		return c.errorf(line, "the header names no feature").
@@ -143,7 +143,7 @@ const (
 // findRoles finds the columns of bags and labels by name. In data for a model they may have their
 // usual names as well.
 func (c *csvReader) findRoles(header []string, line int) error {
-	r := c.declared.Roles
+	r := c.Columns.Roles
 	declared := [len(roleNames)]string{r.Bag, r.Label, r.Candidates, r.InstanceLabel, r.Group}
 	for role, name := range declared {
 		if role == roleGroup && name == "" {
@@ -151,18 +151,18 @@ func (c *csvReader) findRoles(header []string, line int) error {
 			continue
 		}
 		at := c.rows.Column(name)
-		if usual := roleNames[role]; name == "" || at < 0 && c.declared.forModel() {
+		if usual := roleNames[role]; name == "" || at < 0 && c.Columns.forModel() {
 			at, name = c.rows.Column(usual), cmp.Or(name, usual)
 		}
 		if at >= 0 && slices.Contains(c.roles[:role], at) {
 			return c.errorf(line, "the column %q is used as %s and as %s", header[at], roleNames[slices.Index(c.roles[:], at)],
 				roleNames[role])
 		}
-		optional := role >= roleInstanceLabel || c.declared.ModelClasses != nil || !c.labels.sets() && role == roleCandidates
-		if mustExist := declared[role] != "" && !c.declared.forModel(); at < 0 && (mustExist || !optional) {
+		optional := role >= roleInstanceLabel || c.Columns.ModelClasses != nil || !c.Labels.sets() && role == roleCandidates
+		if mustExist := declared[role] != "" && !c.Columns.forModel(); at < 0 && (mustExist || !optional) {
 			d := c.errorf(line, "the header has no column %q", name)
 			d.Suggestion = cmp.Or(diag.Suggest(name, header), containing(header, name))
-			return d.WithNote("%s", c.form.missingColumn(role))
+			return d.WithNote("%s", c.Form.missingColumn(role))
 		}
 		c.roles[role] = at
 		if role == roleBag && at >= 0 {
@@ -180,12 +180,12 @@ func (c *csvReader) findRoles(header []string, line int) error {
 // namedLike returns the first column of data for a model that would not be read although it starts
 // with a name in any case, such as Bag_ID, or "".
 func (c *csvReader) namedLike(header []string, name string) string {
-	if c.declared.ModelFeatures == nil {
+	if c.Columns.ModelFeatures == nil {
 		return "" // all columns are read
 	}
 	for _, h := range header {
 		if strings.HasPrefix(strings.ToLower(h), strings.ToLower(name)) &&
-			!slices.Contains(slices.Concat(c.declared.ModelFeatures, c.declared.Ignore), h) {
+			!slices.Contains(slices.Concat(c.Columns.ModelFeatures, c.Columns.Ignore), h) {
 			return h
 		}
 	}
@@ -207,7 +207,7 @@ func (c *csvReader) findCoordinates(header []string, line int) error {
 	find := func(name string) int {
 		return slices.IndexFunc(header, func(h string) bool { return strings.TrimSpace(h) == name })
 	}
-	names := c.declared.Coordinates
+	names := c.Columns.Coordinates
 	declared := len(names) > 0
 	if declared && (len(names) != 2 || names[0] == names[1]) {
 		return c.errorf(line, "coordinates need two columns, x and y, but %s named", diag.Count(len(names), "column"))
@@ -218,7 +218,7 @@ func (c *csvReader) findCoordinates(header []string, line int) error {
 	at := []int{find(names[0]), find(names[1])}
 	for i, name := range names {
 		switch {
-		case declared && at[i] < 0 && c.declared.forModel():
+		case declared && at[i] < 0 && c.Columns.forModel():
 			return nil // data for a model need not have coordinates
 		case declared && at[i] < 0:
 			d := c.errorf(line, "the header has no column %q", name)
@@ -228,7 +228,7 @@ func (c *csvReader) findCoordinates(header []string, line int) error {
 			return c.errorf(line, "the column %q is used as a coordinate and as %s", name,
 				roleNames[slices.Index(c.roles[:], at[i])])
 		case !declared && (at[i] < 0 || slices.Contains(c.roles[:], at[i])),
-			!declared && slices.Contains(slices.Concat(c.declared.Features, c.declared.Ignore, c.declared.ModelFeatures), name):
+			!declared && slices.Contains(slices.Concat(c.Columns.Features, c.Columns.Ignore, c.Columns.ModelFeatures), name):
 			return nil
 		}
 	}
@@ -261,16 +261,16 @@ func (c *csvReader) findFeatures(header []string, line int) error {
 		if slices.Contains(c.roles[:], i) {
 			continue
 		}
-		if _, twice := at[name]; twice && slices.Contains(c.declared.ModelFeatures, name) {
+		if _, twice := at[name]; twice && slices.Contains(c.Columns.ModelFeatures, name) {
 			return c.errorf(line, "two columns are named %q; rename the one that is not the feature of the model", name)
 		}
 		at[name] = i
 		all = append(all, name)
 	}
-	for i, name := range c.declared.ModelFeatures {
+	for i, name := range c.Columns.ModelFeatures {
 		column, ok := at[name]
 		if !ok {
-			return unwanted(diag.Pos{File: c.path, Line: line}, c.declared.ModelFeatures, all, i)
+			return unwanted(diag.Pos{File: c.path, Line: line}, c.Columns.ModelFeatures, all, i)
 		}
 		c.featureColumns, c.featureNames = append(c.featureColumns, column), append(c.featureNames, name)
 	}
@@ -331,11 +331,11 @@ func (c *csvReader) undeclared(line int, names []string, why string, notes ...st
 	wrong := c.errorf(line, "%s %s: %s", word, diag.Words(quoted), why)
 	for _, name := range names {
 		if slices.Contains([]string{"patient", "subject", "person", "donor", "group"}, strings.ToLower(name)) {
-			wrong = wrong.WithNote("to keep the bags of a %s in one part of the split: %s", name, c.form.group(name))
+			wrong = wrong.WithNote("to keep the bags of a %s in one part of the split: %s", name, c.Form.group(name))
 			break
 		}
 	}
-	wrong = wrong.WithNote("leave columns out with %s", c.form.or(ignoring(names...), "data.columns.ignore"))
+	wrong = wrong.WithNote("leave columns out with %s", c.Form.or(ignoring(names...), "data.columns.ignore"))
 	for _, note := range notes {
 		wrong = wrong.WithNote("%s", note)
 	}
@@ -371,7 +371,7 @@ func (c *csvReader) checkText(row []string, line int) error {
 	if len(text) == 0 {
 		return nil
 	}
-	if c.declared.ModelFeatures != nil {
+	if c.Columns.ModelFeatures != nil {
 		return c.errorf(line, "column %q: its values are text, and features are numbers", text[0]).WithNote("%s",
 			adviceModelFeature)
 	}

@@ -54,8 +54,7 @@ func decodeCSV(r io.Reader, path string, o Reading) (*data.Dataset, error) {
 		return nil, err
 	}
 	text := rawfile.CSVText(r, o.MaxBytes.Exceeded("the text"))
-	c := &csvReader{path: path, limit: o.MaxBytes, declared: o.Columns, labels: o.Labels,
-		form: o.Form, noCandidates: o.NoCandidates, classes: map[string]bool{}}
+	c := &csvReader{path: path, Reading: o, classes: map[string]bool{}}
 	if packed := packedText(text); packed != "" {
 		return nil, c.errorf(0, "this is not a text file: it is %s", packed)
 	}
@@ -65,7 +64,7 @@ func decodeCSV(r io.Reader, path string, o Reading) (*data.Dataset, error) {
 	if c.rows, err = rawfile.ReadCSV(text, path, c.linesBefore, "bag,label,candidates,f1,..."); err != nil {
 		return nil, err
 	}
-	return c.decode(o)
+	return c.decode()
 }
 
 // packedText describes the format of a file that is not plain text, by its start. It returns "" for
@@ -91,7 +90,7 @@ func packedText(text *bufio.Reader) string {
 }
 
 // decode reads c.rows.
-func (c *csvReader) decode(o Reading) (*data.Dataset, error) {
+func (c *csvReader) decode() (*data.Dataset, error) {
 	if err := c.readRows(); err != nil {
 		return nil, err
 	}
@@ -100,19 +99,19 @@ func (c *csvReader) decode(o Reading) (*data.Dataset, error) {
 		return nil, err
 	}
 	switch {
-	case c.fileColumn < 0 && o.Files != nil:
+	case c.fileColumn < 0 && c.Files != nil:
 		return nil, c.errorf(0, "the table has no column %q, which names the images of each bag", fileColumnName).
 			WithNote("an encoder needs images: a folder of images, or a table with the columns bag, label, candidates and %s",
 				fileColumnName)
-	case o.Files != nil:
-		err = c.openFiles(d, o.Files)
+	case c.Files != nil:
+		err = c.openFiles(d)
 	case c.fileColumn >= 0:
-		err = c.attachFiles(d, o.Copies)
+		err = c.attachFiles(d)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := o.Validate(d, c.path); err != nil {
+	if err := c.Validate(d, c.path); err != nil {
 		return nil, err
 	}
 	if d.OnDisk() {
@@ -136,17 +135,17 @@ type csvBag struct {
 	candidates []string
 }
 
+// instanceName is the class of an instance, and where it occurs first.
+type instanceName struct {
+	name      string
+	bag, line int
+}
+
 // csvReader reads one CSV file.
 type csvReader struct {
+	Reading
 	path string
 	rows *rawfile.CSV
-
-	// From Reading.
-	limit        rawfile.Limit
-	declared     Columns
-	labels       Labels
-	form         Form
-	noCandidates bool
 
 	// From the lines before the rows.
 	linesBefore    int                 // lines before the header
@@ -163,8 +162,8 @@ type csvReader struct {
 	bags        []csvBag
 	ids         map[string]int  // bag number from 0
 	classes     map[string]bool // labels and candidates that occur
-	instLabels  []string        // nil without the column
-	instLines   map[string]int  // line in which each of them occurs first
+	instNames   []instanceName  // names in the column instance_label; d.InstLabels has their indices for now
+	instIndex   map[string]int  // index of each of them
 	files       []tableFile     // rows of a table of files
 	fileLines   map[string]int  // lines of the files of the last bag
 	ranges      precision
@@ -227,9 +226,7 @@ func (c *csvReader) readHeader(header []string) error {
 	if err := c.findRoles(header, line); err != nil {
 		return err
 	}
-	if c.roles[roleInstanceLabel] >= 0 {
-		c.instLabels, c.instLines = []string{}, map[string]int{}
-	}
+	c.instIndex = map[string]int{}
 	if c.fileColumn = c.findFileColumn(header); c.fileColumn >= 0 {
 		return c.tableHeader(header, line)
 	}
@@ -253,12 +250,17 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 		return c.readFile(row, line, n)
 	}
 	bag := len(c.bags)
-	if c.instLabels != nil {
-		name := c.className(strings.TrimSpace(row[c.roles[roleInstanceLabel]]))
-		if _, ok := c.instLines[name]; !ok && name != "" {
-			c.instLines[strings.Clone(name)] = line
+	if at := c.roles[roleInstanceLabel]; at >= 0 {
+		name := c.className(strings.TrimSpace(row[at]))
+		index, known := c.instIndex[name]
+		switch {
+		case name == "":
+			index = -1
+		case !known:
+			index, name = len(c.instNames), strings.Clone(name)
+			c.instNames, c.instIndex[name] = append(c.instNames, instanceName{name, bag, line}), index
 		}
-		c.instLabels = append(c.instLabels, strings.Clone(name))
+		c.d.InstLabels = append(c.d.InstLabels, index)
 	}
 	if err := c.readCoordinates(row, line, bag); err != nil {
 		return err
@@ -336,7 +338,7 @@ func (c *csvReader) notANumber(line, bag, j int, field string) error {
 		return d.WithNote(adviceMissingValue, c.featureNames[j])
 	case err == nil && strings.Contains(field, ","):
 		return d.WithNote("if numbers have a decimal comma, separate the fields with semicolons")
-	case c.declared.ModelFeatures != nil:
+	case c.Columns.ModelFeatures != nil:
 		return d.WithNote("%s", adviceModelFeature)
 	}
 	return d.WithNote("features are numbers; if the column %q is not a feature, leave it out with %s", c.featureNames[j],
@@ -374,7 +376,7 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 		return c.errorf(line, "the name of bag %d, %q, contains a line break or another control character; rename the bag",
 			number, b.id)
 	case b.group == "" && c.roles[roleGroup] >= 0:
-		return c.errorf(line, "bag %d (%q) has no group: the column %s is empty", number, b.id, c.declared.Roles.Group)
+		return c.errorf(line, "bag %d (%q) has no group: the column %s is empty", number, b.id, c.Columns.Roles.Group)
 	}
 	if err := c.checkUTF8(line, "the text", b.id, b.label, b.group, listing); err != nil {
 		return err
@@ -407,9 +409,9 @@ func (c *csvReader) bagOf(row []string, line int) (b csvBag, listing string) {
 		b.id = "1" // the file has one bag
 	}
 	switch {
-	case c.labels == KnownLabels, c.noCandidates:
+	case c.Labels == KnownLabels, c.NoCandidates:
 		return b, ""
-	case c.labels == MultiLabels: // they are the candidates of the bag, which has no label
+	case c.Labels == MultiLabels: // they are the candidates of the bag, which has no label
 		listing, b.label = b.label, ""
 	default:
 		listing = field(roleCandidates)
@@ -425,7 +427,7 @@ func (c *csvReader) bagOf(row []string, line int) (b csvBag, listing string) {
 // are empty, so 1.0 is the class 1, unless the file or the model lists a class 1.0.
 func (c *csvReader) className(name string) string {
 	whole, found := strings.CutSuffix(name, ".0")
-	if !found || slices.Contains(c.listedClasses, name) || slices.Contains(c.declared.ModelClasses, name) {
+	if !found || slices.Contains(c.listedClasses, name) || slices.Contains(c.Columns.ModelClasses, name) {
 		return name
 	}
 	if _, err := strconv.Atoi(whole); err != nil {
@@ -450,7 +452,7 @@ func (c *csvReader) checkSame(row *csvBag, listing string) error {
 	case row.label != "" && row.label != b.label:
 		return differs("label", row.label, b.label)
 	case len(row.candidates) > 0 && !slices.Equal(row.candidates, b.candidates):
-		return differs(c.labels.word(2), listing, strings.Join(b.candidates, " "))
+		return differs(c.Labels.word(2), listing, strings.Join(b.candidates, " "))
 	case row.group != "" && row.group != b.group:
 		return differs("group", row.group, b.group)
 	}
@@ -463,7 +465,7 @@ func (c *csvReader) registerClasses(b *csvBag) error {
 	listed := make(map[string]bool, min(len(b.candidates), maxClasses))
 	for i, name := range b.candidates {
 		if listed[name] {
-			return c.errorf(b.line, "bag %d (%q) lists the %s %q twice", len(c.bags)+1, b.id, c.labels.word(1), name)
+			return c.errorf(b.line, "bag %d (%q) lists the %s %q twice", len(c.bags)+1, b.id, c.Labels.word(1), name)
 		}
 		listed[name] = true
 		if err := c.class(name, b.line, len(c.bags)+1); err != nil {
@@ -479,18 +481,18 @@ func (c *csvReader) registerClasses(b *csvBag) error {
 func (c *csvReader) settleCandidates(b *csvBag, listing string) error {
 	number := len(c.bags) + 1
 	switch {
-	case c.labels == MultiLabels:
-	case c.labels == KnownLabels && b.label == "":
+	case c.Labels == MultiLabels:
+	case c.Labels == KnownLabels && b.label == "":
 		return c.errorf(b.line, "bag %d (%q) has no label, but data.labels is known", number, b.id).
 			WithNote("leave the bag out, or use candidates: all classes if nothing is known")
-	case len(b.candidates) == 0 && c.declared.ModelClasses == nil && c.labels.sets():
+	case len(b.candidates) == 0 && c.Columns.ModelClasses == nil && c.Labels.sets():
 		return c.errorf(b.line, "bag %d (%q) has no candidate label", number, b.id)
 	case len(b.candidates) == 0 && b.label != "":
 		if err := c.class(b.label, b.line, number); err != nil {
 			return err
 		}
 		b.candidates = []string{b.label}
-	case b.label != "" && (c.labels == NoisyLabels || c.declared.ModelClasses != nil):
+	case b.label != "" && (c.Labels == NoisyLabels || c.Columns.ModelClasses != nil):
 		return c.class(b.label, b.line, number)
 	case b.label != "" && !slices.Contains(b.candidates, b.label):
 		d := c.errorf(b.line, "bag %d (%q): the true label %q is not among the candidates %q", number, b.id, b.label, listing)
@@ -499,7 +501,7 @@ func (c *csvReader) settleCandidates(b *csvBag, listing string) error {
 				strings.ReplaceAll(b.label, " ", "_"))
 		}
 		return d.WithNote("change the label or the candidates; leave an unknown label empty").
-			WithNote("if candidate sets are noisy on purpose: %s", c.form.labels("noisy"))
+			WithNote("if candidate sets are noisy on purpose: %s", c.Form.labels("noisy"))
 	}
 	return nil
 }
@@ -517,11 +519,11 @@ func missingLabel(name string) bool {
 // adviceMissingLabel is the advice for the mark of a missing label.
 func (c *csvReader) adviceMissingLabel() string {
 	switch {
-	case c.declared.ModelClasses != nil:
+	case c.Columns.ModelClasses != nil:
 		return "leave the field empty if the label is unknown"
-	case c.labels == KnownLabels:
+	case c.Labels == KnownLabels:
 		return "every bag needs a label: leave the bag out"
-	case c.labels == MultiLabels:
+	case c.Labels == MultiLabels:
 		return "leave the field empty if no class is true, and leave the bag out if its labels are unknown"
 	}
 	return "leave the label empty if it is unknown; list all classes as candidates if nothing is known"
@@ -529,7 +531,7 @@ func (c *csvReader) adviceMissingLabel() string {
 
 // class registers the name of a class. bag counts from 1.
 func (c *csvReader) class(name string, line, bag int) error {
-	listed := c.listedClasses != nil || slices.Contains(c.declared.ModelClasses, name)
+	listed := c.listedClasses != nil || slices.Contains(c.Columns.ModelClasses, name)
 	switch {
 	case c.classes[name]:
 		return nil
@@ -539,8 +541,8 @@ func (c *csvReader) class(name string, line, bag int) error {
 			WithNote("if it is the name of a class, list all classes in a first line %s", classesLine)
 	case !listed && strings.ContainsAny(name, foreignSeparators):
 		d := c.errorf(line, "bag %d: %q does not look like the name of a class", bag, name)
-		if c.labels != KnownLabels {
-			d = d.WithNote("separate %s with spaces, e.g. cat dog", c.labels.word(2))
+		if c.Labels != KnownLabels {
+			d = d.WithNote("separate %s with spaces, e.g. cat dog", c.Labels.word(2))
 		}
 		return d.WithNote("if class names contain one of %s, list all classes in a first line %s", foreignSeparators,
 			classesLine)
@@ -559,10 +561,10 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 	d.Warnings = c.ranges.warnings(c.path, c.featureNames)
 	d.ClassNames = c.listedClasses
 	labelled := slices.ContainsFunc(c.bags, func(b csvBag) bool { return len(b.candidates) > 0 })
-	d.Multi = c.labels == MultiLabels && (labelled || c.declared.ModelClasses == nil)
+	d.Multi = c.Labels == MultiLabels && (labelled || c.Columns.ModelClasses == nil)
 	if c.listedClasses == nil {
 		if slices.ContainsFunc(c.bags, func(b csvBag) bool { return len(b.candidates) == 0 }) {
-			for _, name := range c.declared.ModelClasses {
+			for _, name := range c.Columns.ModelClasses {
 				c.classes[name] = true
 			}
 		}
@@ -575,10 +577,10 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 		}
 	}
 	d.Classes = len(d.ClassNames)
-	if err := checkCandidates(c.limit, d.Classes, len(c.bags)); err != nil {
+	if err := checkCandidates(c.MaxBytes, d.Classes, len(c.bags)); err != nil {
 		return nil, err
 	}
-	number := make(map[string]int, d.Classes)
+	number, numbered := make(map[string]int, d.Classes), true
 	for i, name := range d.ClassNames {
 		number[name] = i
 	}
@@ -586,13 +588,29 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 		return nil, err
 	}
 	if c.roles[roleGroup] >= 0 {
-		d.GroupName = c.declared.Roles.Group
+		d.GroupName = c.Columns.Roles.Group
 		for _, b := range c.bags {
 			d.Groups = append(d.Groups, b.group)
 		}
 	}
-	d.BagNames = c.bagNames()
-	return d, c.numberInstances(number)
+	for i, b := range c.bags {
+		if d.BagNames = append(d.BagNames, b.id); b.id != strconv.Itoa(i+1) {
+			numbered = false
+		}
+	}
+	if numbered {
+		d.BagNames = nil
+	}
+	for i, index := range d.InstLabels {
+		if index < 0 {
+			continue
+		}
+		first, ok := c.instNames[index], false
+		if d.InstLabels[i], ok = number[first.name]; !ok {
+			return nil, c.unknownClass(first.line, first.bag-1, first.name)
+		}
+	}
+	return d, nil
 }
 
 // setLabels sets the candidates and the labels of the bags. number is the number of each class.
@@ -647,7 +665,7 @@ func (c *csvReader) checkContinuous(classes []string) error {
 			fraction = name
 		}
 	}
-	if fraction == "" || len(classes) < 3 || 2*len(classes) <= len(c.bags) || c.declared.ModelClasses != nil {
+	if fraction == "" || len(classes) < 3 || 2*len(classes) <= len(c.bags) || c.Columns.ModelClasses != nil {
 		return nil
 	}
 	return c.errorf(0, "%s have %s that are numbers such as %s: miplc predicts classes, not numbers",
@@ -659,54 +677,12 @@ func (c *csvReader) checkContinuous(classes []string) error {
 // checkInstanceLabels returns an error for the first label of an instance that is not a class of the
 // bags or of the model that predicts.
 func (c *csvReader) checkInstanceLabels() error {
-	unknown := ""
-	for name, line := range c.instLines {
-		switch {
-		case c.classes[name]:
-		case slices.Contains(c.declared.ModelClasses, name):
-			c.classes[name] = true
-		case unknown == "" || line < c.instLines[unknown]:
-			unknown = name
+	for _, i := range c.instNames {
+		if !c.classes[i.name] && !slices.Contains(c.Columns.ModelClasses, i.name) {
+			return c.errorf(i.line, "the instance label %q is no label and no candidate of any bag", i.name).
+				WithNote("leave the field of an instance without a known class empty")
 		}
-	}
-	if unknown == "" {
-		return nil
-	}
-	return c.errorf(c.instLines[unknown], "the instance label %q is no label and no candidate of any bag", unknown).
-		WithNote("leave the field of an instance without a known class empty")
-}
-
-// bagNames returns nil if the bags are only numbered.
-func (c *csvReader) bagNames() []string {
-	numbered := true
-	names := make([]string, len(c.bags))
-	for i, b := range c.bags {
-		names[i] = b.id
-		numbered = numbered && b.id == strconv.Itoa(i+1)
-	}
-	if numbered {
-		return nil
-	}
-	return names
-}
-
-func (c *csvReader) numberInstances(number map[string]int) error {
-	if c.instLabels == nil {
-		return nil
-	}
-	d := &c.d
-	d.InstLabels = make([]int, len(c.instLabels))
-	for i := range c.bags {
-		for j := d.Offsets[i]; j < d.Offsets[i+1]; j++ {
-			d.InstLabels[j] = -1
-			if name := c.instLabels[j]; name != "" {
-				class, ok := number[name]
-				if !ok {
-					return c.unknownClass(0, i, name)
-				}
-				d.InstLabels[j] = class
-			}
-		}
+		c.classes[i.name] = true
 	}
 	return nil
 }

@@ -3,6 +3,7 @@
 package bagfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,20 +32,20 @@ func (c *csvReader) tableHeader(header []string, line int) error {
 	if c.roles[roleInstanceLabel] >= 0 {
 		return c.errorf(line, "a table of files has no rows for instances; it cannot have their labels")
 	}
-	if c.declared.forModel() {
+	if c.Columns.forModel() {
 		return nil
 	}
 	var others []string
 	for i, name := range header {
 		name = strings.TrimSpace(name)
-		if i != c.fileColumn && !slices.Contains(c.roles[:], i) && !slices.Contains(c.declared.Ignore, name) {
+		if i != c.fileColumn && !slices.Contains(c.roles[:], i) && !slices.Contains(c.Columns.Ignore, name) {
 			others = append(others, name)
 		}
 	}
 	if len(others) > 0 {
 		return c.errorf(line, "the column %q has no meaning in a table of files: the column %q has the features", others[0],
 			fileColumnName).
-			WithNote("leave columns out with %s", c.form.or(ignoring(others...), "data.columns.ignore")).
+			WithNote("leave columns out with %s", c.Form.or(ignoring(others...), "data.columns.ignore")).
 			WithNote("if other columns are the features, leave the column %q out with %s",
 				strings.TrimSpace(header[c.fileColumn]), ignoring(strings.TrimSpace(header[c.fileColumn])))
 	}
@@ -55,7 +56,7 @@ func (c *csvReader) tableHeader(header []string, line int) error {
 func (c *csvReader) findFileColumn(header []string) int {
 	return slices.IndexFunc(header, func(h string) bool {
 		name := strings.TrimSpace(h)
-		return strings.EqualFold(name, fileColumnName) && !slices.Contains(c.declared.Ignore, name)
+		return strings.EqualFold(name, fileColumnName) && !slices.Contains(c.Columns.Ignore, name)
 	})
 }
 
@@ -103,8 +104,8 @@ func FilesOf(d *data.Dataset) map[string]string {
 }
 
 // attachFiles opens the files of a table and sets the instances of the dataset.
-func (c *csvReader) attachFiles(d *data.Dataset, moved map[string]string) error {
-	s := &fileStore{moved: moved, first: d.Offsets, opened: memory.Cache[string, *arrayFile]{MaxCount: 8,
+func (c *csvReader) attachFiles(d *data.Dataset) error {
+	s := &fileStore{moved: c.Copies, first: d.Offsets, opened: memory.Cache[string, *arrayFile]{MaxCount: 8,
 		OnEvict: func(f *arrayFile) { f.file.Close() }}}
 	d.Offsets = []int{0}
 	var faults diag.List
@@ -144,6 +145,12 @@ func (c *csvReader) attachFiles(d *data.Dataset, moved map[string]string) error 
 func (c *csvReader) sameFile(d *data.Dataset, first []int, file func(i int) string, split string) []int {
 	const most = 5
 	owner, same, more := map[string]int{}, make([]int, len(c.bags)), -most
+	root := func(bag int) int {
+		for same[bag] != bag {
+			bag = same[bag]
+		}
+		return bag
+	}
 	for bag := range same {
 		same[bag] = bag
 		for i := first[bag]; i < first[bag+1]; i++ {
@@ -152,7 +159,7 @@ func (c *csvReader) sameFile(d *data.Dataset, first []int, file func(i int) stri
 				owner[file(i)] = bag
 				continue
 			}
-			merge(same[:bag+1], same[at], same[bag])
+			same[max(root(at), root(bag))] = min(root(at), root(bag))
 			if more++; more > 0 {
 				continue
 			}
@@ -171,24 +178,10 @@ func (c *csvReader) sameFile(d *data.Dataset, first []int, file func(i int) stri
 	if more == -most {
 		return nil
 	}
+	for bag := range same {
+		same[bag] = root(bag)
+	}
 	return same
-}
-
-// merge joins the groups of bags with the first bags a and b. same has the first bag of the group of each bag.
-func merge(same []int, a, b int) {
-	a, b = min(a, b), max(a, b)
-	if a == b {
-		return
-	}
-	if last := len(same) - 1; b == last { // a group of one
-		same[last] = a
-		return
-	}
-	for i, first := range same {
-		if first == b {
-			same[i] = a
-		}
-	}
 }
 
 // addRanges adds the first instances of a file.
@@ -208,24 +201,45 @@ func (s *fileStore) addRanges(ranges *precision, f *instanceFile) error {
 	})
 }
 
-// add opens a file of bag i. The first file sets the shape of the instances.
-func (s *fileStore) add(d *data.Dataset, c *csvReader, i int, cell string) (instanceFile, error) {
-	f, shape, err := s.locate(filepath.Dir(c.path), cell, c.bags[i].id)
-	f.bag = i
-	if err == nil && d.Store != nil && !slices.Equal(shape[1:], d.Shape) {
-		err = otherShape(shape, s.files[0].instances, d.Shape)
+// add opens a file of bag i. The first file sets the shape of the instances. The path of the result is set even if add
+// returns an error.
+func (s *fileStore) add(d *data.Dataset, c *csvReader, i int, cell string) (f instanceFile, err error) {
+	inDir := func(path string) string {
+		if to, ok := s.moved[path]; ok || filepath.IsAbs(path) {
+			return cmp.Or(to, path)
+		}
+		return filepath.Join(filepath.Dir(c.path), path)
 	}
-	if err == nil {
-		d.Store, d.Shape = s, slices.Clone(shape[1:])
-		f.width, f.instances = d.Dim(), shape[0]
-		f.coords, err = s.coords(&f, shape)
+	f = instanceFile{written: cell, bag: i, bagName: c.bags[i].id}
+	defer func() { s.files = append(s.files, f) }()
+	if path, name, ok := strings.Cut(cell, "#"); ok {
+		if _, err := os.Stat(inDir(cell)); err != nil { // otherwise # is part of the file name
+			f.written, f.name = path, name
+		}
 	}
-	s.files = append(s.files, f)
+	f.path = inDir(f.written)
+	file, err := s.open(f.path)
+	if err != nil {
+		return f, err
+	}
+	defer s.opened.Put(f.path, file, 0)
+	f.info = file.info
+	a, name, err := file.arrayOf(f.name, f.bagName)
+	f.name, f.number = name, a.number
+	if err == nil && d.Store != nil && !slices.Equal(a.shape[1:], d.Shape) {
+		err = otherShape(a.shape, s.files[0].instances, d.Shape)
+	}
+	if err != nil {
+		return f, err
+	}
+	d.Store, d.Shape = s, slices.Clone(a.shape[1:])
+	f.width, f.instances = d.Dim(), a.shape[0]
+	f.coords, err = file.coords(path.Join(path.Dir(f.name), coordsName), a.shape)
 	return f, err
 }
 
 // openFiles opens files without arrays and gives the dataset their instances.
-func (c *csvReader) openFiles(d *data.Dataset, files Files) error {
+func (c *csvReader) openFiles(d *data.Dataset) error {
 	var faults diag.List
 	for i := range c.bags {
 		for _, file := range c.files[d.Offsets[i]:d.Offsets[i+1]] {
@@ -233,7 +247,7 @@ func (c *csvReader) openFiles(d *data.Dataset, files Files) error {
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(filepath.Dir(c.path), path)
 			}
-			if err := files.Open(path, i); err != nil {
+			if err := c.Files.Open(path, i); err != nil {
 				faults.AddError(diag.Pos{File: c.path, Line: file.line}, err)
 			}
 		}
@@ -243,7 +257,7 @@ func (c *csvReader) openFiles(d *data.Dataset, files Files) error {
 	}
 	// d.SameFile stays nil: the files of features that are computed for other machines do not have it.
 	c.sameFile(d, d.Offsets, func(i int) string { return filepath.Clean(c.files[i].cell) }, "a split may divide them")
-	return files.Attach(d)
+	return c.Files.Attach(d)
 }
 
 // fileStore is the Store of the files of a table.
@@ -273,35 +287,6 @@ type instanceFile struct {
 // of returns the files of a bag.
 func (s *fileStore) of(bag int) []instanceFile { return s.files[s.first[bag]:s.first[bag+1]] }
 
-// locate finds the array of a bag and its shape. b.path is set even if it returns an error.
-func (s *fileStore) locate(dir, cell, bag string) (b instanceFile, shape []int, err error) {
-	b = instanceFile{written: cell, bagName: bag}
-	inDir := func(path string) string {
-		if to, ok := s.moved[path]; ok {
-			return to
-		}
-		if filepath.IsAbs(path) {
-			return path
-		}
-		return filepath.Join(dir, path)
-	}
-	if path, name, ok := strings.Cut(cell, "#"); ok {
-		if _, err := os.Stat(inDir(cell)); err != nil { // otherwise # is part of the file name
-			b.written, b.name = path, name
-		}
-	}
-	b.path = inDir(b.written)
-	f, err := s.open(b.path)
-	if err != nil {
-		return b, nil, err
-	}
-	defer s.opened.Put(b.path, f, 0)
-	b.info = f.info
-	a, name, err := f.arrayOf(b.name, bag)
-	b.name, b.number = name, a.number
-	return b, a.shape, err
-}
-
 // coordsName is the array with the coordinates of a bag, in the group of the features.
 const coordsName = "coords"
 
@@ -314,15 +299,10 @@ func (s *fileStore) Files(bag int) (list []data.File) {
 	return list
 }
 
-// coords reads the coordinates of the instances of a file, whose features have a shape. It returns nil if the file
-// has no array coords.
-func (s *fileStore) coords(b *instanceFile, features []int) ([]float32, error) {
-	f, err := s.open(b.path)
-	if err != nil {
-		return nil, err
-	}
-	defer s.opened.Put(b.path, f, 0)
-	a, err := f.find(path.Join(path.Dir(b.name), coordsName))
+// coords reads the coordinates of the instances of an array of features with a shape. It returns nil if the file has no
+// array with the name.
+func (f *arrayFile) coords(name string, features []int) ([]float32, error) {
+	a, err := f.find(name)
 	if errors.Is(err, errNoArray) {
 		return nil, nil // coordinates are optional
 	}
