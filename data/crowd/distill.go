@@ -56,48 +56,33 @@ func ReadAnnotators(paths, classes []string) ([]*Table, error) {
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	sameImages(annotators, &faults)
+	first := annotators[0]
+	for _, other := range annotators[1:] {
+		other.missing(first, &faults)
+		first.missing(other, &faults)
+	}
 	return annotators, faults.Err()
 }
 
-// sameImages reports images that some annotators have and others do not.
-func sameImages(annotators []*Table, faults *diag.List) {
-	first := annotators[0]
-	for _, w := range annotators[1:] {
-		missing(w, first, faults)
-		missing(first, w, faults)
-	}
-}
-
 // missing reports the images of other that t does not have.
-func missing(t, other *Table, faults *diag.List) {
-	has := t.numbers()
-	n, example, line := 0, "", 0
-	for i, image := range other.Images {
-		if _, ok := has[image]; !ok {
-			if n++; n == 1 {
-				example, line = image, other.lines[i]
-			}
+func (t *Table) missing(other *Table, faults *diag.List) {
+	lacks := func(image string) bool { _, ok := t.rows[image]; return !ok }
+	first, n := slices.IndexFunc(other.Images, lacks), 0
+	if first < 0 {
+		return
+	}
+	for _, image := range other.Images[first+1:] {
+		if lacks(image) {
+			n++
 		}
 	}
+	d := diag.Errorf(diag.Pos{File: t.Path}, "no row for the image %q, which %s has in line %d", other.Images[first],
+		other.Path, other.lines[first])
+	d.Suggestion = diag.Suggest(other.Images[first], t.Images)
 	if n > 0 {
-		d := diag.Errorf(diag.Pos{File: t.Path}, "no row for the image %q, which %s has in line %d", example, other.Path,
-			line)
-		d.Suggestion = diag.Suggest(example, t.Images)
-		if n > 1 {
-			d = d.WithNote("%d more images are missing", n-1)
-		}
-		faults.Add(d)
+		d = d.WithNote("%d more images are missing", n)
 	}
-}
-
-// numbers maps images to their rows.
-func (t *Table) numbers() map[string]int {
-	out := make(map[string]int, len(t.Images))
-	for i, image := range t.Images {
-		out[image] = i
-	}
-	return out
+	faults.Add(d)
 }
 
 // Distill makes the candidate sets. The set of one annotator for an image has the labels with a
@@ -110,9 +95,7 @@ func Distill(annotators []*Table) (*Table, Stats, error) {
 	out := &Table{Classes: first.Classes, Images: first.Images, Values: make([]float64, len(first.Values)),
 		lines: first.lines}
 	s := Stats{Images: len(first.Images), Classes: k, Annotators: len(annotators)}
-	rows := make([]map[string]int, len(annotators))
-	for w, t := range annotators {
-		rows[w] = t.numbers()
+	for _, t := range annotators {
 		for _, v := range t.Values {
 			if v > 0 {
 				s.MeanLabels++
@@ -123,7 +106,7 @@ func Distill(annotators []*Table) (*Table, Stats, error) {
 	said := make([][]float64, len(annotators))
 	for i, image := range first.Images {
 		for w, t := range annotators {
-			said[w] = t.row(rows[w][image])
+			said[w] = t.row(t.rows[image])
 		}
 		labels, picked := distill(said, out.row(i))
 		switch {

@@ -28,8 +28,9 @@ type Table struct {
 	Path    string
 	Classes []string
 	Images  []string
-	Values  []float64 // [images, classes], 0 to 1
-	lines   []int     // [images] line of the row
+	Values  []float64      // [images, classes], 0 to 1
+	lines   []int          // [images] line of the row
+	rows    map[string]int // image -> its row
 }
 
 // row returns the values of image i, [classes], sharing memory.
@@ -56,7 +57,7 @@ func readTable(path string, classes []string) (t *Table, err error) {
 }
 
 func decodeTable(rows *rawfile.CSV, classes []string) (*Table, error) {
-	p := &tableReader{t: &Table{Path: rows.Path, Classes: classes}, seen: map[string]int{}, rows: rows}
+	p := &tableReader{t: &Table{Path: rows.Path, Classes: classes, rows: map[string]int{}}, rows: rows}
 	if p.header() {
 		if err := rows.Each(p.row); err != nil {
 			p.faults.AddError(diag.Pos{}, err)
@@ -73,8 +74,7 @@ func decodeTable(rows *rawfile.CSV, classes []string) (*Table, error) {
 type tableReader struct {
 	t       *Table
 	rows    *rawfile.CSV
-	columns []int          // column -> class
-	seen    map[string]int // image -> line
+	columns []int // column -> class
 	faults  diag.List
 }
 
@@ -136,8 +136,8 @@ func (p *tableReader) row(row []string) error {
 		p.errorf(line, 1, "%q is not a usable image name", image)
 		return nil
 	}
-	if first, twice := p.seen[image]; twice {
-		p.errorf(line, 1, "the image %q has a second row; the first is in line %d", image, first)
+	if first, twice := p.t.rows[image]; twice {
+		p.errorf(line, 1, "the image %q has a second row; the first is in line %d", image, p.t.lines[first])
 		return nil
 	}
 	if len(p.t.Values)+len(p.columns) > maxValues {
@@ -154,7 +154,7 @@ func (p *tableReader) row(row []string) error {
 		values[class] = v
 	}
 	image = strings.Clone(image)
-	p.seen[image] = line
+	p.t.rows[image] = len(p.t.Images)
 	p.t.Images = append(p.t.Images, image)
 	p.t.Values = append(p.t.Values, values...)
 	p.t.lines = append(p.t.lines, line)
