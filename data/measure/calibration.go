@@ -22,17 +22,8 @@ type binSum struct {
 	confidence  float64
 }
 
-// binOf returns the bin of a probability. The first bin includes 0.
-func binOf(p float64) int {
-	if math.IsNaN(p) {
-		return 0
-	}
-	return max(0, min(int(math.Ceil(p*binCount))-1, binCount-1))
-}
-
 // calibrationError returns the ECE times the number of bags.
-func (t *counts) calibrationError() float64 {
-	sum := 0.0
+func (t *counts) calibrationError() (sum float64) {
 	for _, b := range t.bins {
 		sum += math.Abs(float64(b.right) - b.confidence)
 	}

@@ -44,7 +44,7 @@ func (p *Predictions) count() *counts {
 		t.known++
 		t.addLabels(i, class)
 		if p.multi() {
-			t.logLoss += p.binaryLoss(i)
+			t.addBinary(i)
 		} else {
 			t.addProbabilities(p.Row(i), p.label(i), class)
 		}
@@ -80,18 +80,17 @@ func (t *counts) addLabels(bag, class int) {
 	}
 }
 
-// binaryLoss returns the mean over the classes of -ln of the probability that the bag has the
-// label, or has it not.
-func (p *Predictions) binaryLoss(bag int) (sum float64) {
-	labels := p.labels(bag)
-	for c, v := range p.Row(bag) {
+// addBinary adds the mean over the classes of -ln of the probability that a bag has the label, or has it not.
+func (t *counts) addBinary(bag int) {
+	sum, labels := 0.0, t.p.labels(bag)
+	for c, v := range t.p.Row(bag) {
 		right := float64(v)
 		if labels[c] == 0 {
 			right = 1 - right
 		}
 		sum += logLoss(right)
 	}
-	return sum / float64(p.Classes)
+	t.logLoss += sum / float64(t.p.Classes)
 }
 
 func (t *counts) addProbabilities(row []float32, label, class int) {
@@ -111,7 +110,11 @@ func (t *counts) addProbabilities(row []float32, label, class int) {
 	}
 	t.logLoss += logLoss(float64(row[label]))
 	confidence := float64(row[class])
-	b := &t.bins[binOf(confidence)]
+	bin := 0 // the first bin includes 0
+	if !math.IsNaN(confidence) {
+		bin = max(0, min(int(math.Ceil(confidence*binCount))-1, binCount-1))
+	}
+	b := &t.bins[bin]
 	b.bags++
 	b.confidence += confidence
 	if class == label {

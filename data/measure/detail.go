@@ -38,7 +38,7 @@ type Interval struct {
 // classes are the names of the classes.
 func (p *Predictions) Detail(classes []string) *Detail {
 	t := p.count()
-	d := &Detail{Accuracy: wilson(t.right, t.known), Confusion: p.confusion(), Reliability: t.reliability(),
+	d := &Detail{Accuracy: wilson(t.right, t.known), Reliability: t.reliability(),
 		Classes: []Class{}}
 	for c := range p.Classes {
 		d.Classes = append(d.Classes, Class{
@@ -49,6 +49,18 @@ func (p *Predictions) Detail(classes []string) *Detail {
 		})
 		if p.multi() {
 			d.Classes[c].AveragePrecision = defined(t.averagePrecision(c))
+		}
+	}
+	if p.multi() {
+		return d
+	}
+	d.Confusion = make([][]int, p.Classes)
+	for c := range d.Confusion {
+		d.Confusion[c] = make([]int, p.Classes)
+	}
+	for i := range p.Bags() {
+		if label := p.label(i); label >= 0 {
+			d.Confusion[label][Argmax(p.Row(i))]++
 		}
 	}
 	return d

@@ -34,8 +34,8 @@ func (p *Predictions) ByGroup() *Predictions {
 		bagsOf[name] = append(bagsOf[name], i)
 	}
 	for _, name := range names {
-		bags := bagsOf[name]
-		out.Add(p.meanOf(bags), p.commonLabels(bags), p.commonCandidates(bags))
+		labels, candidates := p.common(bagsOf[name])
+		out.Add(p.meanOf(bagsOf[name]), labels, candidates)
 	}
 	return out
 }
@@ -53,34 +53,28 @@ func (p *Predictions) meanOf(bags []int) []float32 {
 	return mean
 }
 
-// commonLabels returns the true labels of those bags that have known ones, nil if they differ.
-func (p *Predictions) commonLabels(bags []int) (labels []uint8) {
+// common returns the true labels of those bags that have known ones, nil if they differ, and the candidates that all
+// bags with candidates have.
+func (p *Predictions) common(bags []int) (labels, candidates []uint8) {
+	differ := false
 	for _, i := range bags {
-		switch {
-		case !p.Known[i]:
-		case labels == nil:
+		if p.Known[i] {
+			differ = differ || labels != nil && !slices.Equal(labels, p.labels(i))
 			labels = p.labels(i)
-		case !slices.Equal(labels, p.labels(i)):
-			return nil
 		}
-	}
-	return labels
-}
-
-// commonCandidates returns the candidates that all bags have whose candidates are known.
-func (p *Predictions) commonCandidates(bags []int) []uint8 {
-	var common []uint8
-	for _, i := range bags {
 		set := p.Candidates[i*p.Classes : (i+1)*p.Classes]
 		switch {
 		case !slices.Contains(set, 1):
-		case common == nil:
-			common = slices.Clone(set)
+		case candidates == nil:
+			candidates = slices.Clone(set)
 		default:
-			for c := range common {
-				common[c] &= set[c]
+			for c := range candidates {
+				candidates[c] &= set[c]
 			}
 		}
 	}
-	return common
+	if differ {
+		labels = nil
+	}
+	return labels, candidates
 }

@@ -110,21 +110,3 @@ func (p *Predictions) Values() Values {
 	}
 	return values
 }
-
-// confusion counts the bags with a known label by true and predicted class,
-// [true][predicted]; nil if a bag has any number of labels.
-func (p *Predictions) confusion() [][]int {
-	if p.multi() {
-		return nil
-	}
-	matrix := make([][]int, p.Classes)
-	for i := range matrix {
-		matrix[i] = make([]int, p.Classes)
-	}
-	for i := range p.Bags() {
-		if label := p.label(i); label >= 0 {
-			matrix[label][Argmax(p.Row(i))]++
-		}
-	}
-	return matrix
-}
