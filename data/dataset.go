@@ -273,37 +273,35 @@ func (d *Dataset) namesOf(labels []uint8) (names []string) {
 // true label that is not in classes are nil, and the error names the first of these bags.
 func (d *Dataset) TrueMasksIn(classes []string) ([][]uint8, error) {
 	out, index := make([][]uint8, d.Bags()), d.indicesIn(classes)
-	first, wrong, others := 0, "", 0
+	first, wrong := "", 0
 	for i := range out {
 		labels := d.TrueMask(i)
-		if labels == nil {
-			continue
-		}
-		out[i] = make([]uint8, len(classes))
+		mask, missing := make([]uint8, len(classes)), -1
 		for c, in := range labels {
-			if in == 0 {
-				continue
+			switch {
+			case in == 0:
+			case index[c] >= 0:
+				mask[index[c]] = 1
+			case missing < 0:
+				missing = c
 			}
-			if index[c] >= 0 {
-				out[i][index[c]] = 1
-				continue
+		}
+		if missing >= 0 {
+			if wrong++; wrong == 1 {
+				first = fmt.Sprintf("the true label of bag %d, %s, is not one of the classes %s", i+1, d.ClassName(missing),
+					diag.Words(classes))
 			}
-			if out[i] = nil; wrong == "" {
-				first, wrong = i, d.ClassName(c)
-			} else {
-				others++
-			}
-			break
+		} else if labels != nil {
+			out[i] = mask
 		}
 	}
-	if wrong == "" {
+	switch {
+	case wrong == 0:
 		return out, nil
+	case wrong > 1:
+		first += ", nor are those of " + diag.Count(wrong-1, "other bag")
 	}
-	err := fmt.Sprintf("the true label of bag %d, %s, is not one of the classes %s", first+1, wrong, diag.Words(classes))
-	if others > 0 {
-		err += ", nor are those of " + diag.Count(others, "other bag")
-	}
-	return out, diag.Errorf(diag.Pos{File: d.Name}, "%s", err)
+	return out, diag.Errorf(diag.Pos{File: d.Name}, "%s", first)
 }
 
 // indicesIn returns the index in classes of each class of the dataset, -1 if it is not among them.

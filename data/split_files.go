@@ -42,7 +42,11 @@ func newIndexSplit(source string, numbers numbersByPart, bags int, names []strin
 	note := func(line int, format string, args ...any) {
 		faults.Add(diag.Errorf(diag.Pos{File: source, Line: line}, format, args...))
 	}
-	if i := misleading(names); i >= 0 && numbers.counted() {
+	misleading := func(name string) bool { // the number of another bag
+		n, err := strconv.Atoi(diag.Whole(name))
+		return err == nil && n >= 1 && n <= len(names) && name != names[n-1]
+	}
+	if i := slices.IndexFunc(names, misleading); i >= 0 && numbers.counted() {
 		return nil, diag.Errorf(diag.Pos{File: source}, "the file has numbers of bags, but bag %d has the name %q: a "+
 			"number may be that of one bag and the name of another", i+1, names[i]).
 			WithNote("write the names of the bags into a CSV file with the columns bag,part")
@@ -81,14 +85,6 @@ func newIndexSplit(source string, numbers numbersByPart, bags int, names []strin
 		return nil, err
 	}
 	return s, nil
-}
-
-// misleading returns the first bag whose name is the number of another bag, or -1.
-func misleading(names []string) int {
-	return slices.IndexFunc(names, func(name string) bool {
-		n, err := strconv.Atoi(diag.Whole(name))
-		return err == nil && n >= 1 && n <= len(names) && name != names[n-1]
-	})
 }
 
 // counted reports whether the file has numbers of bags.

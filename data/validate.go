@@ -197,7 +197,11 @@ func (v *validator) labels() {
 			v.errorf("bag %d: the true label %d is out of range; classes count from 0 to %d, -1 means unknown", i+1, c,
 				d.Classes-1)
 		case d.CandidateMask(i)[c] == 0 && v.training && !d.Noisy && slices.Contains(d.CandidateMask(i), 1):
-			v.errorf("bag %d: the true label %s is not among the candidates %s", i+1, v.className(c), d.candidateNames(i))
+			names := d.CandidateNames(i)
+			if len(names) > 10 {
+				names = append(names[:10], "...")
+			}
+			v.errorf("bag %d: the true label %s is not among the candidates {%s}", i+1, v.className(c), strings.Join(names, ", "))
 		}
 	}
 	if d.InstLabels == nil {
@@ -260,15 +264,6 @@ func (v *validator) className(c int) string {
 		return fmt.Sprintf("%q", v.d.ClassNames[c])
 	}
 	return fmt.Sprintf("%d (counted from 0)", c)
-}
-
-// candidateNames returns the candidates of bag i for messages, at most 10.
-func (d *Dataset) candidateNames(i int) string {
-	names := d.CandidateNames(i)
-	if len(names) > 10 {
-		names = append(names[:10], "...")
-	}
-	return "{" + strings.Join(names, ", ") + "}"
 }
 
 // CheckFinite returns an error for the first value of x that is NaN or infinite. x has

@@ -112,7 +112,12 @@ func OpenWith(path string, o Reading) (*data.Dataset, error) {
 	defer f.Close()
 	format := formatOf(path)
 	if format.read == nil {
-		return nil, unknownDataset(path)
+		d := rawfile.UnknownFormat(path, "read", Readable().And())
+		if format.open != nil {
+			d = d.WithNote("a file of this format has the features of one bag; name it in a CSV file with the columns bag, " +
+				"label, candidates, file")
+		}
+		return nil, d
 	}
 	if format.packed {
 		o.MaxBytes = o.MaxBytes.ForPacked(info.Size())
@@ -123,16 +128,6 @@ func OpenWith(path string, o Reading) (*data.Dataset, error) {
 	}
 	d.Name = setName(path)
 	return d, checkFeatures(d, path, o.Columns.ModelFeatures)
-}
-
-// unknownDataset returns the error for a file whose extension is not that of a dataset.
-func unknownDataset(path string) error {
-	d := rawfile.UnknownFormat(path, "read", Readable().And())
-	if formatOf(path).open != nil {
-		d = d.WithNote("a file of this format has the features of one bag; name it in a CSV file with the columns bag, " +
-			"label, candidates, file")
-	}
-	return d
 }
 
 // Save writes a dataset to a file, see Write. It replaces an existing file only after everything

@@ -227,7 +227,11 @@ func (c *csvReader) readHeader(header []string) error {
 		return err
 	}
 	c.instIndex = map[string]int{}
-	if c.fileColumn = c.findFileColumn(header); c.fileColumn >= 0 {
+	c.fileColumn = slices.IndexFunc(header, func(h string) bool {
+		name := strings.TrimSpace(h)
+		return strings.EqualFold(name, fileColumnName) && !slices.Contains(c.Columns.Ignore, name)
+	})
+	if c.fileColumn >= 0 {
 		return c.tableHeader(header, line)
 	}
 	if err := c.findCoordinates(header, line); err != nil {

@@ -1,9 +1,7 @@
-// How messages name a setting: as a flag, in a spec or in an experiment.
-
-package bagfile
-
 // Advice of messages in the form of the command that was typed: a flag, a key of a spec or a key of an
 // experiment.
+
+package bagfile
 
 import "fmt"
 

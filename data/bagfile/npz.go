@@ -111,7 +111,13 @@ func (z *npzReader) dataset(o Reading) *data.Dataset {
 	}
 	keep(z.ints(keyInstLabels, false, "the class of each instance, from 0, -1 where it is negative or unknown",
 		&d.InstLabels))
-	keep(z.coords(&d.Coords))
+	keep(z.read(keyCoords, false, func(h *npyHeader, r io.Reader) (err error) {
+		if len(h.shape) != 2 || h.shape[1] != 2 {
+			return fmt.Errorf("has the shape %v; [instances, 2] is needed: x and y", h.shape)
+		}
+		d.Coords, err = h.floats(r, nil)
+		return err
+	}))
 	keep(z.names(keyClassNames, "classes", &d.ClassNames))
 	keep(z.names(keyBagNames, "bags", &d.BagNames))
 	keep(z.names(keyFeatures, "features", &d.FeatureNames))
@@ -139,17 +145,6 @@ func (z *npzReader) dataset(o Reading) *data.Dataset {
 			diag.Count(bags, "bag"), matrix, candidates[0]))
 	}
 	return d
-}
-
-// coords reads the coordinates of the instances.
-func (z *npzReader) coords(to *[]float32) error {
-	return z.read(keyCoords, false, func(h *npyHeader, r io.Reader) (err error) {
-		if len(h.shape) != 2 || h.shape[1] != 2 {
-			return fmt.Errorf("has the shape %v; [instances, 2] is needed: x and y", h.shape)
-		}
-		*to, err = h.floats(r, nil)
-		return err
-	})
 }
 
 // isSizes reports whether numbers are the sizes of bags with n instances in all.

@@ -52,14 +52,6 @@ func (c *csvReader) tableHeader(header []string, line int) error {
 	return nil
 }
 
-// findFileColumn returns the index of the column of files, -1 if there is none.
-func (c *csvReader) findFileColumn(header []string) int {
-	return slices.IndexFunc(header, func(h string) bool {
-		name := strings.TrimSpace(h)
-		return strings.EqualFold(name, fileColumnName) && !slices.Contains(c.Columns.Ignore, name)
-	})
-}
-
 // tableFile is a row of a table of files.
 type tableFile struct {
 	cell string
@@ -227,7 +219,12 @@ func (s *fileStore) add(d *data.Dataset, c *csvReader, i int, cell string) (f in
 	a, name, err := file.arrayOf(f.name, f.bagName)
 	f.name, f.number = name, a.number
 	if err == nil && d.Store != nil && !slices.Equal(a.shape[1:], d.Shape) {
-		err = otherShape(a.shape, s.files[0].instances, d.Shape)
+		wrong := diag.Errorf(diag.Pos{}, "its instances have the shape %v, those of the first bag %v", a.shape[1:], d.Shape)
+		if n := a.shape[0]; n == s.files[0].instances {
+			wrong = wrong.WithNote("both have %s: if the files have one column per instance, as Julia and MATLAB write them, "+
+				"transpose the features", diag.Count(n, "row"))
+		}
+		err = wrong
 	}
 	if err != nil {
 		return f, err
@@ -341,17 +338,6 @@ func checkCoords(coords, features []int) error {
 
 // axes formats a shape like NumPy.
 func axes(shape []int) string { return strings.ReplaceAll(fmt.Sprint(shape), " ", ", ") }
-
-// otherShape returns the error for a bag whose instances do not have the shape of those of the first file, which
-// has rows instances.
-func otherShape(bag []int, rows int, shape []int) error {
-	wrong := diag.Errorf(diag.Pos{}, "its instances have the shape %v, those of the first bag %v", bag[1:], shape)
-	if bag[0] == rows {
-		wrong = wrong.WithNote("both have %s: if the files have one column per instance, as Julia and MATLAB write them, "+
-			"transpose the features", diag.Count(bag[0], "row"))
-	}
-	return wrong
-}
 
 // open opens a file, or returns one that is still open.
 func (s *fileStore) open(path string) (*arrayFile, error) {
