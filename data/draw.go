@@ -171,8 +171,8 @@ func drawHeatMap(w io.Writer, d *Dataset, i int) (width, height int, err error) 
 
 // drawFrame draws the frame of a positive instance.
 func drawFrame(w io.Writer, x, y, width, height, stroke int) {
-	fmt.Fprintf(w, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="#d7301f" stroke-width="%d"/>`+"\n", x, y,
-		width, height, stroke)
+	fmt.Fprintf(w, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="#d7301f" stroke-width="%d"/>`+"\n",
+		x, y, width, height, stroke)
 }
 
 // heat returns a colour between a pale and a dark blue.

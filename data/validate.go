@@ -201,7 +201,8 @@ func (v *validator) labels() {
 			if len(names) > 10 {
 				names = append(names[:10], "...")
 			}
-			v.errorf("bag %d: the true label %s is not among the candidates {%s}", i+1, v.className(c), strings.Join(names, ", "))
+			v.errorf("bag %d: the true label %s is not among the candidates {%s}", i+1, v.className(c),
+				strings.Join(names, ", "))
 		}
 	}
 	if d.InstLabels == nil {

@@ -111,28 +111,26 @@ func (z *npzReader) dataset(o Reading) *data.Dataset {
 	}
 	keep(z.ints(keyInstLabels, false, "the class of each instance, from 0, -1 where it is negative or unknown",
 		&d.InstLabels))
-	keep(z.read(keyCoords, false, func(h *npyHeader, r io.Reader) (err error) {
-		if len(h.shape) != 2 || h.shape[1] != 2 {
-			return fmt.Errorf("has the shape %v; [instances, 2] is needed: x and y", h.shape)
-		}
-		d.Coords, err = h.floats(r, nil)
-		return err
-	}))
-	keep(z.names(keyClassNames, "classes", &d.ClassNames))
-	keep(z.names(keyBagNames, "bags", &d.BagNames))
-	keep(z.names(keyFeatures, "features", &d.FeatureNames))
-	keep(z.names(keyGroups, "bags", &d.Groups))
-	keep(z.text(keyGroupName, "groups", &d.GroupName))
-	keep(z.text(keyGenerator, "generators", &d.Generator))
+	keep(z.coords(&d.Coords))
+	var groupName, generator []string
+	for _, a := range []struct {
+		key, axis string
+		to        *[]string
+	}{
+		{keyClassNames, "classes", &d.ClassNames}, {keyBagNames, "bags", &d.BagNames},
+		{keyFeatures, "features", &d.FeatureNames}, {keyGroups, "bags", &d.Groups},
+		{keyGroupName, "groups", &groupName}, {keyGenerator, "generators", &generator},
+	} {
+		keep(z.names(a.key, a.axis, a.to))
+	}
 	if len(z.faults) > 0 {
 		return nil
 	}
-	if isSizes(d.Offsets, shape[0]) {
-		keep(diag.Errorf(diag.Pos{File: z.path}, "array %q: contains the sizes of the bags; it says where each bag "+
-			"begins, from 0, and ends with the number of instances", keyOffsets).
-			WithNote("write %s=numpy.cumsum([0, *sizes])", keyOffsets))
+	if err := z.checkSizes(d.Offsets, shape[0]); err != nil {
+		keep(err)
 		return nil
 	}
+	d.GroupName, d.Generator = strings.Join(groupName, " "), strings.Join(generator, " ")
 	d.Shape = slices.Clone(shape[1:])
 	d.Warnings = ranges.warnings(z.path, d.FeatureNames)
 	if o.Labels == KnownLabels || candidates == nil || o.Labels == MultiLabels && !d.Multi {
@@ -147,15 +145,30 @@ func (z *npzReader) dataset(o Reading) *data.Dataset {
 	return d
 }
 
-// isSizes reports whether numbers are the sizes of bags with n instances in all.
-func isSizes(numbers []int, n int) bool {
-	for _, size := range numbers {
+// coords reads the coordinates of the instances.
+func (z *npzReader) coords(to *[]float32) error {
+	return z.read(keyCoords, false, func(h *npyHeader, r io.Reader) (err error) {
+		if len(h.shape) != 2 || h.shape[1] != 2 {
+			return fmt.Errorf("has the shape %v; [instances, 2] is needed: x and y", h.shape)
+		}
+		*to, err = h.floats(r, nil)
+		return err
+	})
+}
+
+// checkSizes returns an error if the offsets are the sizes of bags with n instances in all.
+func (z *npzReader) checkSizes(offsets []int, n int) error {
+	for _, size := range offsets {
 		if size < 1 || size > n {
-			return false
+			return nil
 		}
 		n -= size
 	}
-	return n == 0 && len(numbers) > 0
+	if n != 0 || len(offsets) == 0 {
+		return nil
+	}
+	return diag.Errorf(diag.Pos{File: z.path}, "array %q: contains the sizes of the bags; it says where each bag begins, "+
+		"from 0, and ends with the number of instances", keyOffsets).WithNote("write %s=numpy.cumsum([0, *sizes])", keyOffsets)
 }
 
 // watch returns the function for npyHeader.floats that adds the instances of an array, nil if float32
@@ -189,16 +202,6 @@ func (z *npzReader) matrix(key string, required bool, to *[]uint8) (shape []int,
 		return err
 	})
 	return shape, err
-}
-
-// text reads an array with one text.
-func (z *npzReader) text(key, what string, to *string) error {
-	var list []string
-	err := z.names(key, what, &list)
-	if len(list) > 0 {
-		*to = list[0]
-	}
-	return err
 }
 
 // setLabelsAsCandidates sets the candidates of bags without candidate sets: the true label, or all classes if it is
