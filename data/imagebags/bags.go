@@ -106,7 +106,14 @@ func generate(ctx context.Context, images []Image, o Cutting) ([]bag, error) {
 		if ctx.Err() != nil {
 			return
 		}
-		bags[i], faults[i] = o.bag(images[i])
+		pixels, err := images[i].Read(o.Resize, o.Limits)
+		if err == nil {
+			bags[i].instances, err = o.Generator.Bag(pixels)
+		}
+		if p, ok := o.Generator.(locator); ok && err == nil {
+			bags[i].coords = p.Coords(pixels)
+		}
+		faults[i] = err
 		lock.Lock()
 		defer lock.Unlock()
 		done++
@@ -124,18 +131,6 @@ func generate(ctx context.Context, images []Image, o Cutting) ([]bag, error) {
 type bag struct {
 	instances []float32
 	coords    []float32 // nil unless the generator is a locator
-}
-
-func (o Cutting) bag(m Image) (b bag, err error) {
-	pixels, err := m.Read(o.Resize, o.Limits)
-	if err != nil {
-		return b, err
-	}
-	if p, ok := o.Generator.(locator); ok {
-		b.coords = p.Coords(pixels)
-	}
-	b.instances, err = o.Generator.Bag(pixels)
-	return b, err
 }
 
 // report lists the images that gave no bag, in order.

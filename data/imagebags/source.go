@@ -96,11 +96,9 @@ func (s *Sources) Close() error {
 
 // FindImages lists the images (JPEG, PNG, TIFF, by the extension of the name) in folders and zip
 // archives, and single images, which have no class. The folder that contains an image is its class, so one sub-folder
-// per class works, and
-// so do train/CLASS and test/CLASS, or one archive per class with the folder inside. Hidden files
-// and folders, and other files, are ignored. An image of another format is an error, because it
-// would be missing silently, and so is a folder without images, because it is probably a class whose
-// images are missing.
+// per class works, and so do train/CLASS and test/CLASS, or one archive per class with the folder inside. Hidden files
+// and folders, and other files, are ignored. An image of another format is an error, because it would be missing
+// silently, and so is a folder without images, because it is probably a class whose images are missing.
 func FindImages(paths []string, limits Limits) (*Sources, error) {
 	s := &Sources{}
 	var faults diag.List
@@ -129,6 +127,7 @@ func FindImages(paths []string, limits Limits) (*Sources, error) {
 }
 
 func (s *Sources) scan(p string) ([]Image, error) {
+	f := &imageScan{path: p, folders: map[string]bool{}}
 	info, err := os.Stat(p)
 	switch {
 	case err != nil && os.IsNotExist(err):
@@ -136,18 +135,18 @@ func (s *Sources) scan(p string) ([]Image, error) {
 	case err != nil:
 		return nil, err
 	case info.IsDir():
-		return scanFolder(p)
+		err = f.walk(p, "", nil)
 	case isOtherImage(p):
 		return nil, diag.Errorf(diag.Pos{File: p}, "images of this format are not supported; convert it to PNG, JPEG or TIFF")
 	case isImage(p):
 		return []Image{{Name: filepath.ToSlash(filepath.Clean(p)), path: p, open: opener(p)}}, nil
+	default:
+		err = s.scanZip(f)
 	}
-	f, info, err := fileio.Open(p)
 	if err != nil {
 		return nil, err
 	}
-	f.Close()
-	return s.scanZip(p, newPixelBudget(info.Size()))
+	return f.result()
 }
 
 // check checks all images together.
@@ -200,12 +199,6 @@ type imageScan struct {
 	budget  *pixelBudget    // of an archive, or nil
 }
 
-func (f *imageScan) folder(name string) {
-	if _, known := f.folders[name]; !known {
-		f.folders[name] = false
-	}
-}
-
 func (f *imageScan) image(name string, open func() (io.ReadCloser, error)) {
 	m := Image{Name: name, path: filepath.Join(f.path, filepath.FromSlash(name)), open: open, budget: f.budget}
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
@@ -237,14 +230,6 @@ func (f *imageScan) result() ([]Image, error) {
 	return f.images, faults.Err() // sorted by path
 }
 
-func scanFolder(root string) ([]Image, error) {
-	f := &imageScan{path: root, folders: map[string]bool{}}
-	if err := f.walk(root, "", nil); err != nil {
-		return nil, err
-	}
-	return f.result()
-}
-
 // walk collects the images of a folder and of the folders in it. Symbolic links are followed,
 // because a class that is a link must not be missing silently. name is the path inside the source,
 // empty for the source; above are the folders that contain this one.
@@ -257,7 +242,7 @@ func (f *imageScan) walk(dir, name string, above []fs.FileInfo) error {
 		return diag.Errorf(diag.Pos{File: dir}, "a symbolic link to a folder that contains it; remove the link")
 	}
 	if name != "" {
-		f.folder(name)
+		f.folders[name] = f.folders[name]
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -293,13 +278,17 @@ func opener(path string) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { f, _, err := fileio.Open(path); return f, err }
 }
 
-func (s *Sources) scanZip(p string, a *pixelBudget) ([]Image, error) {
-	z, err := zip.OpenReader(p)
+func (s *Sources) scanZip(f *imageScan) error {
+	file, info, err := fileio.Open(f.path)
 	if err != nil {
-		return nil, diag.Errorf(diag.Pos{File: p}, "neither a folder nor a readable zip archive (%v)", err)
+		return err
 	}
-	s.archive, s.files = append(s.archive, z), append(s.files, p)
-	f := &imageScan{path: p, folders: map[string]bool{}, budget: a}
+	z, err := zip.NewReader(file, info.Size())
+	if err != nil {
+		file.Close()
+		return diag.Errorf(diag.Pos{File: f.path}, "neither a folder nor a readable zip archive (%v)", err)
+	}
+	s.archive, s.files, f.budget = append(s.archive, file), append(s.files, f.path), newPixelBudget(info.Size())
 	for _, e := range z.File {
 		name := strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(e.Name, `\`, "/")), "/")
 		if name == "" || slices.ContainsFunc(strings.Split(name, "/"), hidden) {
@@ -307,9 +296,9 @@ func (s *Sources) scanZip(p string, a *pixelBudget) ([]Image, error) {
 		}
 		switch {
 		case strings.HasSuffix(e.Name, "/"):
-			f.folder(name)
+			f.folders[name] = f.folders[name]
 		case isImage(name) && e.Flags&1 != 0:
-			return nil, diag.Errorf(diag.Pos{File: filepath.Join(p, filepath.FromSlash(name))},
+			return diag.Errorf(diag.Pos{File: filepath.Join(f.path, filepath.FromSlash(name))},
 				"the archive is encrypted; unpack it first")
 		case isImage(name):
 			f.image(name, e.Open)
@@ -317,5 +306,5 @@ func (s *Sources) scanZip(p string, a *pixelBudget) ([]Image, error) {
 			f.others = append(f.others, name)
 		}
 	}
-	return f.result()
+	return nil
 }
