@@ -24,24 +24,6 @@ type idx struct {
 // maxIDXAxes is the maximum number of axes of an array. Images need 3, colour images 4.
 const maxIDXAxes = 8
 
-// openIDX reads an IDX file of unsigned bytes. It decompresses files that end in .gz.
-func openIDX(path string, limit rawfile.Limit) (*idx, error) {
-	f, info, err := fileio.Open(path)
-	if err != nil {
-		return nil, rawfile.FileError(path, err)
-	}
-	defer f.Close()
-	r, err := rawfile.Unpack(f, path)
-	if err != nil {
-		return nil, err
-	}
-	x, err := readIDX(r, limit.ForPacked(info.Size()))
-	if err != nil {
-		return nil, rawfile.FileError(path, err)
-	}
-	return x, nil
-}
-
 func readIDX(r io.Reader, limit rawfile.Limit) (*idx, error) {
 	var start [4]byte
 	if _, err := io.ReadFull(r, start[:]); err != nil {

@@ -35,7 +35,7 @@ func TestBadIDX(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.bytes), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		_, err := openIDX(path, 1<<20)
+		_, err := openIDXIn(filepath.Dir(path), strings.TrimSuffix(c.name, ".gz"), 1<<20)
 		if err == nil {
 			t.Errorf("%s was read without an error", c.name)
 			continue

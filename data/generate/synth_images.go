@@ -5,12 +5,12 @@ package generate
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/fileio"
 )
 
 var digitNames = []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
@@ -102,15 +102,27 @@ func idxFiles(folder string) []string {
 	return list
 }
 
-// openIDXIn reads a file of a folder, compressed or not.
+// openIDXIn reads an IDX file of unsigned bytes in a folder, compressed or not.
 func openIDXIn(dir, name string, limit rawfile.Limit) (*idx, error) {
 	for _, ending := range idxEndings {
 		path := filepath.Join(dir, name+ending)
-		if _, err := os.Stat(path); err == nil {
-			return openIDX(path, limit)
-		} else if !errors.Is(err, fs.ErrNotExist) {
+		f, info, err := fileio.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
 			return nil, rawfile.FileError(path, err)
 		}
+		defer f.Close()
+		r, err := rawfile.Unpack(f, path)
+		if err != nil {
+			return nil, err
+		}
+		x, err := readIDX(r, limit.ForPacked(info.Size()))
+		if err != nil {
+			return nil, rawfile.FileError(path, err)
+		}
+		return x, nil
 	}
 	return nil, missingSource(filepath.Join(dir, name+".gz"))
 }
