@@ -20,37 +20,31 @@ func (d *Dataset) Select(bags []int) (*Dataset, error) {
 	if d.Source != "" {
 		out.Source = fmt.Sprintf("%s, bags %v", d.Source, bags)
 	}
+	dim := d.Dim()
 	for _, b := range bags {
-		if !d.OnDisk() {
-			x, err := d.Bag(b)
-			if err != nil {
-				return nil, err
-			}
-			out.Instances = append(out.Instances, x...)
-		}
+		from, to := d.Offsets[b], d.Offsets[b+1]
 		out.Offsets = append(out.Offsets, out.Offsets[len(out.Offsets)-1]+d.Size(b))
 		out.Candidates = append(out.Candidates, d.CandidateMask(b)...)
-		if d.Labels != nil {
-			out.Labels = append(out.Labels, d.Labels[b])
-		}
-		if d.Groups != nil {
-			out.Groups = append(out.Groups, d.Groups[b])
-		}
-		if d.BagNames != nil {
-			out.BagNames = append(out.BagNames, d.BagNames[b])
-		}
-		if d.InstLabels != nil {
-			out.InstLabels = append(out.InstLabels, d.InstLabels[d.Offsets[b]:d.Offsets[b+1]]...)
-		}
-		if d.Coords != nil {
-			out.Coords = append(out.Coords, d.CoordsOf(b)...)
-		}
+		out.Instances = appendPart(out.Instances, d.Instances, from*dim, to*dim)
+		out.Labels = appendPart(out.Labels, d.Labels, b, b+1)
+		out.Groups = appendPart(out.Groups, d.Groups, b, b+1)
+		out.BagNames = appendPart(out.BagNames, d.BagNames, b, b+1)
+		out.InstLabels = appendPart(out.InstLabels, d.InstLabels, from, to)
+		out.Coords = appendPart(out.Coords, d.Coords, 2*from, 2*to)
 	}
 	if d.OnDisk() {
 		out.Store = &selection{d, slices.Clone(bags)}
 		return out, out.HashStored(nil)
 	}
 	return out, nil
+}
+
+// appendPart appends list[from:end] to a list, unless list is nil.
+func appendPart[T any](to, list []T, from, end int) []T {
+	if list == nil {
+		return to
+	}
+	return append(to, list[from:end]...)
 }
 
 // DrawCandidates returns a candidate set, [classes], of the true label and falsePositives other
