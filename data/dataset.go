@@ -82,11 +82,8 @@ func newFinder(bags int, names []string) finder {
 		case names != nil:
 			return 0, noBag(pos, bag, n, names)
 		case !number:
-			d := diag.Errorf(pos, "no bag has the name %q; the bags have numbers from 1 to %d", bag, bags)
-			if n := diag.Whole(bag); n != "" {
-				d.Suggestion = n
-			}
-			return 0, d
+			return 0, diag.Errorf(pos, "no bag has the name %q; the bags have numbers from 1 to %d", bag, bags).
+				WithSuggestion(diag.Whole(bag))
 		case n < 1 || n > bags:
 			return 0, diag.Errorf(pos, "there is no bag %d; the dataset has %s", n, diag.Count(bags, "bag"))
 		}

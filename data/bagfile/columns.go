@@ -160,18 +160,23 @@ func (c *csvReader) findRoles(header []string, line int) error {
 		}
 		optional := role >= roleInstanceLabel || c.Columns.ModelClasses != nil || !c.Labels.sets() && role == roleCandidates
 		if mustExist := declared[role] != "" && !c.Columns.forModel(); at < 0 && (mustExist || !optional) {
-			d := c.errorf(line, "the header has no column %q", name)
-			d.Suggestion = cmp.Or(diag.Suggest(name, header), containing(header, name))
-			return d.WithNote("%s", c.Form.missingColumn(role))
+			containing := slices.IndexFunc(header, func(h string) bool { // such as Bag_ID
+				return strings.Contains(strings.ToLower(h), strings.ToLower(name))
+			})
+			suggestion := diag.Suggest(name, header)
+			if suggestion == "" && containing >= 0 {
+				suggestion = header[containing]
+			}
+			return c.errorf(line, "the header has no column %q", name).WithSuggestion(suggestion).
+				WithNote("%s", c.Form.missingColumn(role))
 		}
 		c.roles[role] = at
 		if role == roleBag && at >= 0 {
 			c.bagColumn = strings.Clone(header[at])
 		}
 		if like := c.namedLike(header, name); role == roleBag && at < 0 && like != "" {
-			d := c.errorf(line, "the header has no column %q", name)
-			d.Suggestion = like
-			return d.WithNote("rename the column %q to %q; if all rows are one bag, leave it out", like, name)
+			return c.errorf(line, "the header has no column %q", name).WithSuggestion(like).
+				WithNote("rename the column %q to %q; if all rows are one bag, leave it out", like, name)
 		}
 	}
 	return nil
@@ -187,16 +192,6 @@ func (c *csvReader) namedLike(header []string, name string) string {
 		if strings.HasPrefix(strings.ToLower(h), strings.ToLower(name)) &&
 			!slices.Contains(slices.Concat(c.Columns.ModelFeatures, c.Columns.Ignore), h) {
 			return h
-		}
-	}
-	return ""
-}
-
-// containing returns the first name that contains a word in any case, such as Bag_ID, or "".
-func containing(names []string, word string) string {
-	for _, n := range names {
-		if strings.Contains(strings.ToLower(n), strings.ToLower(word)) {
-			return n
 		}
 	}
 	return ""
@@ -221,9 +216,8 @@ func (c *csvReader) findCoordinates(header []string, line int) error {
 		case declared && at[i] < 0 && c.Columns.forModel():
 			return nil // data for a model need not have coordinates
 		case declared && at[i] < 0:
-			d := c.errorf(line, "the header has no column %q", name)
-			d.Suggestion = diag.Suggest(name, header)
-			return d.WithNote("data.columns.coordinates of the spec names the columns of x and y")
+			return c.errorf(line, "the header has no column %q", name).WithSuggestion(diag.Suggest(name, header)).
+				WithNote("data.columns.coordinates of the spec names the columns of x and y")
 		case declared && slices.Contains(c.roles[:], at[i]):
 			return c.errorf(line, "the column %q is used as a coordinate and as %s", name,
 				roleNames[slices.Index(c.roles[:], at[i])])
@@ -284,8 +278,7 @@ func unwanted(at diag.Pos, want, names []string, i int) error {
 		d = diag.Errorf(at, "feature %d of the model, %q, is missing; the data has %q instead", i+1, want[i], names[i])
 	}
 	others := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(want, name) })
-	d.Suggestion = diag.Suggest(want[i], others)
-	return d.WithNote("the model was trained on %s; the data must have the same features under the same names",
+	return d.WithSuggestion(diag.Suggest(want[i], others)).WithNote("the model was trained on %s; the data must have the same features under the same names",
 		diag.Count(len(want), "named feature")).
 		WithNote("if the data has the feature under another name, rename it in the file; otherwise train a model on the " +
 			"features of this file")

@@ -692,9 +692,8 @@ func (c *csvReader) checkInstanceLabels() error {
 }
 
 func (c *csvReader) unknownClass(line, bag int, name string) error {
-	d := c.errorf(line, "bag %d: %q is not a class of the first line", bag+1, name)
-	d.Suggestion = diag.Suggest(name, c.listedClasses)
-	return d
+	return c.errorf(line, "bag %d: %q is not a class of the first line", bag+1, name).
+		WithSuggestion(diag.Suggest(name, c.listedClasses))
 }
 
 // sortedNames returns class names in numerical order if all are whole numbers, and in alphabetical

@@ -87,10 +87,9 @@ func Attach(d *data.Dataset, t *Table, outside Outside) (*data.Dataset, int, err
 	number, names := make([]int, len(t.Classes)), out.AllClassNames()
 	for c, name := range t.Classes {
 		if number[c] = slices.Index(names, name); number[c] < 0 {
-			e := diag.Errorf(diag.Pos{File: t.Path}, "unknown class %q: no bag is of it",
-				name).WithNote("the classes of the bags are %s", diag.Words(out.ClassNames))
-			e.Suggestion = diag.Suggest(name, out.ClassNames)
-			return nil, 0, e
+			return nil, 0, diag.Errorf(diag.Pos{File: t.Path}, "unknown class %q: no bag is of it", name).
+				WithNote("the classes of the bags are %s", diag.Words(out.ClassNames)).
+				WithSuggestion(diag.Suggest(name, out.ClassNames))
 		}
 	}
 	out.Candidates = make([]uint8, out.Bags()*out.Classes)
@@ -176,9 +175,8 @@ func match(bags []string, t *Table) ([]int, error) {
 	}
 	for i, r := range rows {
 		if r < 0 {
-			d := diag.Errorf(diag.Pos{File: t.Path}, "no row for the image %q", bags[i])
-			d.Suggestion = diag.Suggest(bags[i], t.Images)
-			faults.Add(d)
+			faults.Add(diag.Errorf(diag.Pos{File: t.Path}, "no row for the image %q", bags[i]).
+				WithSuggestion(diag.Suggest(bags[i], t.Images)))
 		}
 	}
 	return rows, faults.Err()

@@ -77,8 +77,7 @@ func (t *Table) missing(other *Table, faults *diag.List) {
 		}
 	}
 	d := diag.Errorf(diag.Pos{File: t.Path}, "no row for the image %q, which %s has in line %d", other.Images[first],
-		other.Path, other.lines[first])
-	d.Suggestion = diag.Suggest(other.Images[first], t.Images)
+		other.Path, other.lines[first]).WithSuggestion(diag.Suggest(other.Images[first], t.Images))
 	if n > 0 {
 		d = d.WithNote("%d more images are missing", n)
 	}

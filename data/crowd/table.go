@@ -111,10 +111,8 @@ func (p *tableReader) header() bool {
 			p.t.Classes = append(p.t.Classes, strings.Clone(name))
 			p.columns = append(p.columns, i)
 		case !slices.Contains(known, name):
-			d := diag.Errorf(diag.Pos{File: p.t.Path, Line: line, Col: col}, "unknown class %q",
-				name).WithNote("the classes are %s", diag.Words(known))
-			d.Suggestion = diag.Suggest(name, known)
-			p.faults.Add(d)
+			p.faults.Add(diag.Errorf(diag.Pos{File: p.t.Path, Line: line, Col: col}, "unknown class %q", name).
+				WithNote("the classes are %s", diag.Words(known)).WithSuggestion(diag.Suggest(name, known)))
 		default:
 			p.columns = append(p.columns, slices.Index(known, name))
 		}

@@ -268,9 +268,8 @@ func classNumbers(asked, names []string, first int) ([]int, error) {
 			}
 		}
 		if i < 0 {
-			d := diag.Errorf(diag.Pos{}, "the source has no class %q; it has %s", a, strings.Join(names, ", "))
-			d.Suggestion = diag.Suggest(a, names)
-			return nil, d
+			return nil, diag.Errorf(diag.Pos{}, "the source has no class %q; it has %s", a, strings.Join(names, ", ")).
+				WithSuggestion(diag.Suggest(a, names))
 		}
 		if slices.Contains(out, i) {
 			return nil, diag.Errorf(diag.Pos{}, "the class %q is requested twice", a)

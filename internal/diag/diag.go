@@ -65,6 +65,12 @@ func (d Diagnostic) WithNote(format string, args ...any) Diagnostic {
 	return d
 }
 
+// WithSuggestion returns the diagnostic with a suggestion, see Suggest.
+func (d Diagnostic) WithSuggestion(text string) Diagnostic {
+	d.Suggestion = text
+	return d
+}
+
 // List collects the diagnostics of a file. It is an error if it is not empty.
 type List []Diagnostic
 
