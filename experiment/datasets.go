@@ -54,6 +54,7 @@ type sharedDataset struct {
 	folder   bagfile.Folder // where files are searched, and limits for reading them
 	splits   definition.Splits
 	bags     string            // see data.Dataset.HashOfInstances
+	encode   runs.Encode       // of images
 	encoder  *language.Spec    // a spec with the encoder of the features; nil: the file contains them
 	files    map[string]string // of a table of bags, see bagfile.FilesOf
 	features *stagedFeatures   // in a shard: path is a copy of the features that an encoder computed
@@ -92,7 +93,7 @@ func (in *sharedDataset) openBags() (*runs.Bags, error) {
 		if err != nil {
 			return nil, err
 		}
-		return runs.Encode(images, in.folder)
+		return in.encode(images)
 	}
 	if info, err := os.Stat(in.path); err == nil && info.IsDir() {
 		return nil, diag.Errorf(diag.Pos{File: in.path}, "a folder has images, and a learner on it has no encoder").

@@ -155,23 +155,23 @@ func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]gridPoin
 
 // planCells opens or generates the selected datasets and determines the cells. Errors of data are
 // *runs.DataError, those of specs *runs.SpecError.
-func planCells(e *definition.Experiment, loaded map[definition.Coord][]gridPoint, sel Selection, dir string,
-	folder bagfile.Folder) (*Plan, error) {
+func planCells(e *definition.Experiment, loaded map[definition.Coord][]gridPoint, o Work) (*Plan, error) {
 	p := &Plan{Name: e.Name.V, SHA256: sumOf(e.Text()), experiment: e}
 	for i := range e.Data {
 		d := &e.Data[i]
 		for _, r := range d.R {
-			if len(sel.Data) > 0 && !slices.Contains(sel.Data, d.Name.V) || len(sel.R) > 0 && !slices.Contains(sel.R, r) {
+			if s := o.Select; len(s.Data) > 0 && !slices.Contains(s.Data, d.Name.V) ||
+				len(s.R) > 0 && !slices.Contains(s.R, r) {
 				continue
 			}
-			path, source, err := placeData(e, d, r, dir, folder)
+			path, source, err := placeData(e, d, r, o.Dir, o.Data)
 			if err != nil {
 				return nil, dataError(e, d, r, err)
 			}
-			for _, encoder := range encodersOn(e, loaded, sel, d, r) {
-				in := &sharedDataset{path: path, labels: d.Labels.V, folder: folder, splits: e.SplitsOf(d), encoder: encoder,
-					facts: SetFacts{Name: d.Name.V, R: r, Domain: d.Domain, Source: source}}
-				if err := p.addInput(loaded, sel, d, in); err != nil {
+			for _, encoder := range encodersOn(e, loaded, o.Select, d, r) {
+				in := &sharedDataset{path: path, labels: d.Labels.V, folder: o.Data, splits: e.SplitsOf(d), encoder: encoder,
+					encode: o.Encode, facts: SetFacts{Name: d.Name.V, R: r, Domain: d.Domain, Source: source}}
+				if err := p.addInput(loaded, o.Select, d, in); err != nil {
 					return nil, err
 				}
 			}

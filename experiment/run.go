@@ -30,6 +30,7 @@ type Work struct {
 	engines.Request                // for all cells; an empty Engine means as in the specs
 	Dir             string         // folder of the results, created if missing
 	Data            bagfile.Folder // where data files and sources are searched in addition to the working directory
+	Encode          runs.Encode    // of images; nil: there are none
 	Version         string         // of miplc, recorded with every result
 	// Jobs is the number of cells computed at once. With engine xla these are trainings in one
 	// program, default 64; otherwise each cell has a thread, default the number of cores.
@@ -166,7 +167,7 @@ func (r *runner) planAndWrite(loaded map[definition.Coord][]gridPoint) (err erro
 	if err := r.o.resumeColumns(r.e); err != nil {
 		return err
 	}
-	if r.plan, err = planCells(r.e, loaded, r.o.Select, r.o.Dir, r.o.Data); err != nil {
+	if r.plan, err = planCells(r.e, loaded, r.o); err != nil {
 		return err
 	}
 	r.plan.Columns = columnsOf(r.o)

@@ -234,7 +234,7 @@ func TestCellIsAnOrdinaryRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trials, err := runs.Trials([]*language.Spec{spec}, bagfile.Folder{})
+	trials, err := runs.Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

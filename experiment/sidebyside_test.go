@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
@@ -87,7 +86,7 @@ func TestGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	plan, err := planCells(e, loaded, Selection{}, dir, bagfile.Folder{})
+	plan, err := planCells(e, loaded, Work{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func TestAccuracyIsThatOfTheFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{})
+		trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

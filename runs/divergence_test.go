@@ -38,7 +38,7 @@ func TestShippedSpecsDoNotDiverge(t *testing.T) {
 			list = append(list, load(t, name, append(set, fmt.Sprint("train.lr=", times*load(t, name).Train.LR.V))...))
 		}
 	}
-	trials, err := Trials(list, bagfile.Folder{})
+	trials, err := Trials(list, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

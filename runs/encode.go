@@ -3,6 +3,8 @@
 package runs
 
 import (
+	"context"
+
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/encoder"
@@ -47,7 +49,12 @@ func valuesOr(list schema.Floats, otherwise float64) []float64 {
 }
 
 // Encode computes the features of images.
-func Encode(images *encoder.Images, folder bagfile.Folder) (*Bags, error) {
-	set, err := images.Encode(images.Set, folder.Encoding)
-	return &Bags{set, images}, err
+type Encode func(images *encoder.Images) (*Bags, error)
+
+// EncodeWith returns an Encode that ends with ctx. library and progress are those of encoder.Encode.
+func EncodeWith(ctx context.Context, library string, progress func(done, total int)) Encode {
+	return func(images *encoder.Images) (*Bags, error) {
+		set, err := images.Encode(ctx, images.Set, library, progress)
+		return &Bags{set, images}, err
+	}
 }

@@ -30,7 +30,7 @@ func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{})
+	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ import (
 func findingsIn(t *testing.T, name string, set []string, spoil func(*train.Trial)) *Summary {
 	t.Helper()
 	spec := load(t, name, append([]string{"data.set=generated:prototypes"}, set...)...)
-	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{})
+	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

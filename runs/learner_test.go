@@ -94,7 +94,7 @@ func checkFinished(t *testing.T, spec *language.Spec, o Task, s *Summary) {
 	if r, err := File(ModelPath(o.Dir), CheckOptions{Library: o.Library, Sizes: []int{1, 5}}); err != nil || !r.OK {
 		t.Errorf("parity of a learner's model: %+v, %v", r, err)
 	}
-	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{})
+	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestLearnerRefuses(t *testing.T) {
 	var wrong *SpecError
 	other := *spec
 	other.Data.Classes.V = 9
-	if _, err := Trials([]*language.Spec{&other}, bagfile.Folder{}); !errors.As(err, &wrong) {
+	if _, err := Trials([]*language.Spec{&other}, bagfile.Folder{}, nil); !errors.As(err, &wrong) {
 		t.Errorf("another number of classes: %v", err)
 	}
 	o := Task{Dir: t.TempDir(), Request: engines.Request{Device: "cuda", Library: enginetest.Library(t)}}
@@ -175,7 +175,7 @@ func TestLearnerRefuses(t *testing.T) {
 // All bags may train; then the training bags are counted in the confusion matrix.
 func TestLearnerWithoutTestBags(t *testing.T) {
 	spec := load(t, "pl-aggd-mean", append(few, "data.normalize=none", "export.signature=batch")...)
-	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{})
+	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func load(t *testing.T, name string, set ...string) *language.Spec {
 
 // one trains a spec in o.Dir.
 func one(ctx context.Context, spec *language.Spec, o Task) (*Summary, error) {
-	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{})
+	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func same(t *testing.T, a, b string) bool {
 // A trial without a folder, evaluated only in epochs with snapshots, produces the model of Train.
 func TestSparseTrialAgreesWithTrain(t *testing.T) {
 	spec := load(t, "quickstart", "train.epochs=5", "data.generated.bags=60")
-	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{})
+	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

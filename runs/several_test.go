@@ -28,7 +28,7 @@ func several(t *testing.T, seeds int, name string, set ...string) []*train.Trial
 	for seed := range seeds {
 		list = append(list, load(t, name, append(slices.Clone(set), fmt.Sprint("train.seed=", seed+1))...))
 	}
-	trials, err := Trials(list, bagfile.Folder{})
+	trials, err := Trials(list, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func listed(t *testing.T, dir string) []*train.Trial {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trials, err := Trials(specs, bagfile.Folder{})
+	trials, err := Trials(specs, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

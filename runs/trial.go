@@ -30,8 +30,8 @@ func Trial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Tr
 }
 
 // Trials opens the datasets of specs, each once, and returns their trials. Files are searched in
-// the working directory and in folder.
-func Trials(list []*language.Spec, folder bagfile.Folder) ([]*train.Trial, error) {
+// the working directory and in folder. encode may be nil if no dataset has images.
+func Trials(list []*language.Spec, folder bagfile.Folder, encode Encode) ([]*train.Trial, error) {
 	opened := map[string]*Bags{} // by the identity of the keys that say how bags are read
 	trials := make([]*train.Trial, len(list))
 	for i, spec := range list {
@@ -47,7 +47,7 @@ func Trials(list []*language.Spec, folder bagfile.Folder) ([]*train.Trial, error
 			Columns: d.Columns, Encoder: d.Encoder}}).Identity()
 		set, known := opened[from]
 		if !known {
-			if set, err = openBags(spec, folder); err != nil {
+			if set, err = openBags(spec, folder, encode); err != nil {
 				return nil, err
 			}
 			opened[from] = set
@@ -71,12 +71,12 @@ func Trials(list []*language.Spec, folder bagfile.Folder) ([]*train.Trial, error
 }
 
 // openBags opens the dataset of a spec, and computes its features if the spec has an encoder.
-func openBags(spec *language.Spec, folder bagfile.Folder) (*Bags, error) {
+func openBags(spec *language.Spec, folder bagfile.Folder, encode Encode) (*Bags, error) {
 	set, images, err := openData(spec, folder)
 	if err != nil || images == nil {
 		return &Bags{Dataset: set}, err
 	}
-	return Encode(images, folder)
+	return encode(images)
 }
 
 // SpecError marks an error of the spec, as opposed to the data and the machine.

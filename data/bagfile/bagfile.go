@@ -3,7 +3,6 @@
 package bagfile
 
 import (
-	"context"
 	"io"
 	"path/filepath"
 
@@ -91,16 +90,6 @@ type Files interface {
 type Folder struct {
 	Dir string // may be empty
 	Reading
-	Encoding EncodeOptions
-}
-
-// EncodeOptions has the options for computing features of images.
-type EncodeOptions struct {
-	Context context.Context // ends the encoding; nil: never
-	Library string          // onnxruntime library; empty: search
-	// Progress, if not nil, is called with the number of finished images of those that are not in
-	// the cache. Calls are not concurrent.
-	Progress func(done, total int)
 }
 
 // OpenWith is Open with settings.

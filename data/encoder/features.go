@@ -54,8 +54,10 @@ func sourced(images *data.Dataset, e *contract.Encoder) *data.Dataset {
 
 // Encode returns the features of a dataset of images, which OpenImages opened. Images
 // whose features are in the cache are not computed again. The features do not depend on the order of
-// the images or the number of processors.
-func (e *Encoder) Encode(images *data.Dataset, o bagfile.EncodeOptions) (*data.Dataset, error) {
+// the images or the number of processors. library is the path of the onnxruntime library; empty: search. progress, if
+// not nil, is called with the number of finished images of those that are not in the cache. Calls are not concurrent.
+func (e *Encoder) Encode(ctx context.Context, images *data.Dataset, library string,
+	progress func(done, total int)) (*data.Dataset, error) {
 	d := *images
 	d.Shape, d.Store = []int{e.Meta.Features}, nil
 	values := float64(d.Offsets[d.Bags()]) * float64(e.Meta.Features)
@@ -63,28 +65,28 @@ func (e *Encoder) Encode(images *data.Dataset, o bagfile.EncodeOptions) (*data.D
 		return nil, err
 	}
 	d.Instances = make([]float32, int(values))
-	cache, err := openCache(&e.Meta, o.Library)
+	cache, err := openCache(&e.Meta, library)
 	if err != nil {
 		return nil, err
 	}
-	j := &job{images: images, to: d.Instances, cache: cache, places: map[sum][]place{}, o: o}
+	j := &job{images: images, to: d.Instances, cache: cache, places: map[sum][]place{}, progress: progress}
 	if err := j.find(); err != nil {
 		return nil, err
 	}
 	if len(j.left) > 0 {
-		err = j.run(cmp.Or(o.Context, context.Background()), e)
+		err = j.run(ctx, e, library)
 	}
 	return &d, err
 }
 
 // job computes the features of a dataset.
 type job struct {
-	images *data.Dataset
-	to     []float32 // features of all instances
-	cache  *cache
-	left   []sum // images that are not in the cache, each once
-	places map[sum][]place
-	o      bagfile.EncodeOptions
+	images   *data.Dataset
+	to       []float32 // features of all instances
+	cache    *cache
+	left     []sum // images that are not in the cache, each once
+	places   map[sum][]place
+	progress func(done, total int)
 
 	mu   sync.Mutex // guards done and the cache
 	done int
@@ -127,8 +129,8 @@ func (j *job) set(key sum, features []float32) {
 // run computes the features of images that are not in the cache. Each image is a separate run,
 // so that its features have the same bits in every dataset. The processors and the available memory
 // bound the number of parallel runs.
-func (j *job) run(ctx context.Context, e *Encoder) error {
-	s, err := e.Open(j.o.Library)
+func (j *job) run(ctx context.Context, e *Encoder, library string) error {
+	s, err := e.Open(library)
 	if err != nil {
 		return err
 	}
@@ -164,8 +166,8 @@ func (j *job) encode(s *Session, key sum) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.done++
-	if j.o.Progress != nil {
-		j.o.Progress(j.done, len(j.left))
+	if j.progress != nil {
+		j.progress(j.done, len(j.left))
 	}
 	return j.cache.put(key, features)
 }

@@ -48,11 +48,11 @@ func TestCacheOfSizes(t *testing.T) {
 		}
 		ended, end := context.WithCancel(t.Context())
 		end()
-		if _, err := e.Encode(images, bagfile.EncodeOptions{Context: ended, Library: library}); (i < 2) != errors.Is(err,
+		if _, err := e.Encode(ended, images, library, nil); (i < 2) != errors.Is(err,
 			context.Canceled) {
 			t.Errorf("size %d, interrupted before its features are in the cache or after: %v", size, err)
 		}
-		got, err := e.Encode(images, bagfile.EncodeOptions{Library: library})
+		got, err := e.Encode(t.Context(), images, library, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@
 package build
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -81,7 +82,7 @@ func trials(o *Order) ([]*train.Trial, error) {
 		spec.Train.Seed.V += run
 		specs = append(specs, &spec)
 	}
-	return runs.Trials(specs, o.Data)
+	return runs.Trials(specs, o.Data, runs.EncodeWith(context.Background(), o.Library, nil))
 }
 
 // feed returns the inputs of a step: a state and a batch for each run.

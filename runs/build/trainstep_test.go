@@ -135,7 +135,7 @@ func TestSampleStepsAreThoseOfARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := &losses{}
-	sampled, err := runs.Trials([]*language.Spec{spec}, bagfile.Folder{})
+	sampled, err := runs.Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

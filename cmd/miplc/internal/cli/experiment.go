@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
@@ -165,7 +164,7 @@ func (o *experimentOptions) follow(ctx context.Context, name string,
 	settings.Version = runs.CurrentBuild().Miplc
 	count := o.Console.Counter("images encoded")
 	defer count.End()
-	settings.Data.Encoding = bagfile.EncodeOptions{Context: ctx, Library: o.Library, Progress: count.Progress}
+	settings.Encode = runs.EncodeWith(ctx, o.Library, count.Progress)
 	switch {
 	case o.Events:
 		settings.Observer = experimentEvents{console.NewEvents(o.Console)}

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
@@ -130,7 +129,7 @@ func runPlan(ctx context.Context, o *planOptions) error {
 	settings := o.Work
 	settings.Version = runs.CurrentBuild().Miplc
 	count := o.Console.Counter("images encoded")
-	settings.Data.Encoding = bagfile.EncodeOptions{Context: ctx, Library: o.Library, Progress: count.Progress}
+	settings.Encode = runs.EncodeWith(ctx, o.Library, count.Progress)
 	o.Accelerated, o.Sharding.CPUs = o.Job.GPUs > 0, o.Job.CPUs
 	shardPlan, err := experiment.PlanShards(e, settings, o.Sharding)
 	count.End()

@@ -19,7 +19,6 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/diag"
@@ -148,8 +147,7 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 		return err
 	}
 	count := o.Console.Counter("images encoded")
-	o.Data.Encoding = bagfile.EncodeOptions{Context: ctx, Library: o.Library, Progress: count.Progress}
-	trials, err := runs.Trials(list, o.Data)
+	trials, err := runs.Trials(list, o.Data, runs.EncodeWith(ctx, o.Library, count.Progress))
 	count.End()
 	if err != nil && !errors.As(err, new(*runs.SpecError)) {
 		return console.WrongData(err)
