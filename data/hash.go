@@ -118,8 +118,9 @@ func (d *Dataset) HashStored(cache HashCache) error {
 	d.hashStart(sum)
 	start := sum.Sum(nil)
 	if cache != nil {
-		d.storedHash = cache.Get(start)
-		if d.storedHash != nil && sha256.New().(encoding.BinaryUnmarshaler).UnmarshalBinary(d.storedHash) == nil {
+		state := cache.Get(start)
+		if state != nil && sha256.New().(encoding.BinaryUnmarshaler).UnmarshalBinary(state) == nil {
+			d.storedHash = state
 			return nil
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/miplc/miplc/data"
@@ -20,8 +21,7 @@ import (
 // size, inode, and times of change. Programs can set the time of modification, but not that of the
 // last change (ctime).
 type hashCache struct {
-	path string
-	key  []byte        // hash of the files as they were when the table was opened
+	path string        // named after the hash of the files as they were when the table was opened
 	age  time.Duration // minimum age of files
 	last time.Time     // newest change of a file
 }
@@ -41,8 +41,7 @@ func hashCacheOf(s *fileStore) data.HashCache {
 	if err != nil {
 		return nil
 	}
-	c := &hashCache{age: minAge}
-	names, key := sha256.New(), sha256.New()
+	c, key := &hashCache{age: minAge}, sha256.New()
 	for _, b := range s.files {
 		path, err := filepath.Abs(b.path)
 		if err != nil {
@@ -52,29 +51,26 @@ func hashCacheOf(s *fileStore) data.HashCache {
 		if !ok {
 			return nil
 		}
-		if c.last.Before(changed) {
-			c.last = changed
-		}
-		fmt.Fprintf(names, "%q %q\n", path, b.name)
 		fmt.Fprintf(key, "%q %q %s\n", path, b.name, state)
-		if c.last.Before(b.info.ModTime()) {
-			c.last = b.info.ModTime()
+		for _, t := range []time.Time{changed, b.info.ModTime()} {
+			if c.last.Before(t) {
+				c.last = t
+			}
 		}
 	}
-	c.path = filepath.Join(root, "hashes", hex.EncodeToString(names.Sum(nil)))
-	c.key = key.Sum(nil)
+	c.path = filepath.Join(root, "hashes", hex.EncodeToString(key.Sum(nil)))
 	return c
 }
 
-// hashCacheStart is the start of a file of the cache. The key, the hash of the start of the dataset,
-// the state and the SHA-256 of everything before follow.
-const hashCacheStart = "miplc hash of instances 1\n"
+// hashCacheStart is the start of a file of the cache. The hash of the start of the dataset, the state and the SHA-256
+// of everything before follow.
+const hashCacheStart = "miplc hash of instances 2\n"
 
 // Get returns the state of the hash that Put wrote for the same start, or nil.
 func (c *hashCache) Get(start []byte) []byte {
 	const most = 1 << 10
 	b, err := fileio.ReadAtMost(c.path, most, "the cached hash")
-	head := c.head(start)
+	head := append([]byte(hashCacheStart), start...)
 	if err != nil || len(b) < len(head)+sha256.Size || !bytes.HasPrefix(b, head) {
 		return nil
 	}
@@ -95,13 +91,9 @@ func (c *hashCache) Put(start, state []byte) {
 		return
 	}
 	defer f.Discard()
-	b := append(c.head(start), state...)
+	b := slices.Concat([]byte(hashCacheStart), start, state)
 	sum := sha256.Sum256(b)
 	if _, err := f.Write(append(b, sum[:]...)); err == nil {
 		_ = f.Commit()
 	}
-}
-
-func (c *hashCache) head(start []byte) []byte {
-	return append(append([]byte(hashCacheStart), c.key...), start...)
 }

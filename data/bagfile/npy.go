@@ -46,27 +46,23 @@ var (
 )
 
 func readNpyHeader(r io.Reader) (*npyHeader, error) {
-	var start [8]byte
-	if _, err := io.ReadFull(r, start[:]); err != nil {
+	var start [12]byte // magic number, version, length of 2 or 4 bytes
+	if _, err := io.ReadFull(r, start[:8]); err != nil {
 		return nil, fileio.CutShort(err)
 	}
-	if string(start[:6]) != npyMagic {
+	length := start[8:10]
+	switch version := start[6]; {
+	case string(start[:6]) != npyMagic:
 		return nil, errors.New("not a NumPy array (wrong magic number)")
-	}
-	length := make([]byte, 2)
-	if start[6] >= 2 {
-		length = make([]byte, 4)
-	}
-	if start[6] < 1 || start[6] > 3 {
-		return nil, fmt.Errorf("NumPy format version %d is not known", start[6])
+	case version < 1 || version > 3:
+		return nil, fmt.Errorf("NumPy format version %d is not known", version)
+	case version > 1:
+		length = start[8:]
 	}
 	if _, err := io.ReadFull(r, length); err != nil {
 		return nil, fileio.CutShort(err)
 	}
-	n := int64(binary.LittleEndian.Uint16(length))
-	if len(length) == 4 {
-		n = int64(binary.LittleEndian.Uint32(length))
-	}
+	n := binary.LittleEndian.Uint32(start[8:])
 	if n > maxNpyHeader {
 		return nil, fmt.Errorf("the header claims %d bytes; at most %d are read", n, maxNpyHeader)
 	}

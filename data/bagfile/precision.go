@@ -17,7 +17,6 @@ import (
 // a small range only, because the others need no warning.
 type precision struct {
 	ranges []featureRange
-	narrow int // features whose range is small so far
 }
 
 type featureRange struct {
@@ -41,13 +40,11 @@ func (p *precision) isNarrow(j int) bool { return j >= len(p.ranges) || !p.range
 func (p *precision) add(j int, x float64) {
 	if j == len(p.ranges) {
 		p.ranges = append(p.ranges, featureRange{low: x, high: x})
-		p.narrow++
 	}
 	r := &p.ranges[j]
 	r.low, r.high = min(r.low, x), max(r.high, x)
 	if !(r.high-r.low < minSteps*step(max(-r.low, r.high))) { // also if x is not finite
 		r.wide = true
-		p.narrow--
 	}
 }
 

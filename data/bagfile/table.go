@@ -180,7 +180,8 @@ func (c *csvReader) sameFile(d *data.Dataset, first []int, file func(i int) stri
 func (s *fileStore) addRanges(ranges *precision, f *instanceFile) error {
 	const rows, most = 64, 1 << 20 // instances and bytes
 	size := f.width * f.number.Size
-	if !exceedsFloat32(f.number) || len(ranges.ranges) > 0 && ranges.narrow == 0 || size > most {
+	if !exceedsFloat32(f.number) || size > most ||
+		len(ranges.ranges) > 0 && !slices.ContainsFunc(ranges.ranges, func(r featureRange) bool { return !r.wide }) {
 		return nil
 	}
 	return s.use(f, func(a array) error {
