@@ -145,8 +145,12 @@ func rareClasses(units []unit, labels [][]int, o SplitSettings) (warnings []stri
 		if class < 0 || n >= o.Folds {
 			continue
 		}
-		text := fmt.Sprintf("class %s has %s, so that some of the %d folds have no test bag of it", o.className(class),
-			only(n, o), o.Folds)
+		only := "only "
+		if o.Groups != nil {
+			only = "bags in only "
+		}
+		text := fmt.Sprintf("class %s has %s%s, so that some of the %d folds have no test bag of it", o.className(class),
+			only, countUnits(n, o), o.Folds)
 		if n == 1 {
 			text += ", and one fold has no training bag of it"
 		}
@@ -193,11 +197,4 @@ func countUnits(n int, o SplitSettings) string {
 		return diag.Count(n, "group")
 	}
 	return diag.Count(n, "bag")
-}
-
-func only(n int, o SplitSettings) string {
-	if o.Groups != nil {
-		return "bags in only " + countUnits(n, o)
-	}
-	return "only " + countUnits(n, o)
 }

@@ -106,11 +106,8 @@ func (d *Dataset) Each(bags []int, f func(bag int, x []float32) error) error {
 		return nil
 	}
 	for _, i := range bags {
-		x, err := d.Bag(i)
-		if err == nil {
-			err = f(i, x)
-		}
-		if err != nil {
+		x, _ := d.Bag(i) // which is in memory
+		if err := f(i, x); err != nil {
 			return err
 		}
 	}

@@ -87,11 +87,11 @@ func (s *Sources) ForgetClasses() {
 
 // Close closes the archives. Their images cannot be read afterwards.
 func (s *Sources) Close() error {
-	errs := make([]error, len(s.archive))
-	for i, a := range s.archive {
-		errs[i] = a.Close()
+	var err error
+	for _, a := range s.archive {
+		err = errors.Join(err, a.Close())
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // FindImages lists the images (JPEG, PNG, TIFF, by the extension of the name) in folders and zip
