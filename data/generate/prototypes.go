@@ -113,11 +113,7 @@ const (
 
 func (o PrototypeOptions) check() error {
 	var faults diag.List
-	need := func(ok bool, format string, args ...any) {
-		if !ok {
-			faults.Add(diag.Errorf(diag.Pos{File: "generated:prototypes"}, format, args...))
-		}
-	}
+	need := needs(&faults, "generated:prototypes")
 	need(o.Classes >= 2, "classes is %d; at least 2 are needed", o.Classes)
 	need(o.Bags >= o.Classes, "bags is %d; at least one for each class is needed, %d in all", o.Bags, o.Classes)
 	need(o.Features >= 1, "features is %d; at least 1 is needed", o.Features)
@@ -129,13 +125,18 @@ func (o PrototypeOptions) check() error {
 	return faults.Err()
 }
 
-// checkDraw checks settings that all generated datasets have.
-func checkDraw(faults *diag.List, classes, candidates int, positives float64, minSize, maxSize int) {
-	need := func(ok bool, format string, args ...any) {
+// needs returns a function that adds an error about a file unless a condition holds.
+func needs(faults *diag.List, file string) func(ok bool, format string, args ...any) {
+	return func(ok bool, format string, args ...any) {
 		if !ok {
-			faults.Add(diag.Errorf(diag.Pos{}, format, args...))
+			faults.Add(diag.Errorf(diag.Pos{File: file}, format, args...))
 		}
 	}
+}
+
+// checkDraw checks settings that all generated datasets have.
+func checkDraw(faults *diag.List, classes, candidates int, positives float64, minSize, maxSize int) {
+	need := needs(faults, "")
 	need(candidates >= 0 && candidates < classes, "%s per bag; 0 to %d are possible with %s", diag.Count(candidates,
 		"false positive label"), classes-1, diag.Count(classes, "class"))
 	need(positives > 0 && positives <= 1, "the share of positive instances is %v; it must be above 0 and at most 1",

@@ -186,18 +186,12 @@ func (o Design) prototypes() PrototypeOptions {
 // are fixed.
 func (o Design) check(name string, mixture bool) error {
 	var faults diag.List
-	k := len(o.Classes)
-	if k < 2 {
-		faults.Add(diag.Errorf(diag.Pos{}, "%s; at least 2 are needed", diag.Count(k, "class")))
-	}
-	if o.Bags < k || k > 0 && o.Bags%k != 0 {
-		faults.Add(diag.Errorf(diag.Pos{}, "%s cannot be the same number for each of %s", diag.Count(o.Bags, "bag"),
-			diag.Count(k, "class")))
-	}
-	if k > 0 && o.Pools > o.Bags/k {
-		faults.Add(diag.Errorf(diag.Pos{}, "%s for %s of each class; every pool needs a bag of each class",
-			diag.Count(o.Pools, "pool"), diag.Count(o.Bags/k, "bag")))
-	}
+	k, need := len(o.Classes), needs(&faults, name)
+	need(k >= 2, "%s; at least 2 are needed", diag.Count(k, "class"))
+	need(o.Bags >= k && (k == 0 || o.Bags%k == 0), "%s cannot be the same number for each of %s", diag.Count(o.Bags, "bag"),
+		diag.Count(k, "class"))
+	need(k == 0 || o.Pools <= o.Bags/k, "%s for %s of each class; every pool needs a bag of each class",
+		diag.Count(o.Pools, "pool"), diag.Count(o.Bags/max(k, 1), "bag"))
 	positives, minSize, maxSize := o.Positives, o.MinSize, o.MaxSize
 	if !mixture {
 		positives, minSize, maxSize = 1, 1, 1
