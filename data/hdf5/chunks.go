@@ -47,60 +47,40 @@ var unsupported = map[uint16]string{
 }
 
 // readFilters reads a filter pipeline.
-func readFilters(b []byte) ([]uint16, error) {
-	if len(b) < 2 || b[0] != 1 && b[0] != 2 {
-		return nil, errDamaged
+func readFilters(b []byte) (list []uint16, err error) {
+	const registered = 256 // filters below have no name in version 2
+	f := &fields{rest: b}
+	version, n := f.number(1), f.number(1)
+	if version == 1 {
+		f.next(6)
 	}
-	version, n := b[0], int(b[1])
-	if b = b[2:]; version == 1 {
-		if len(b) < 6 {
-			return nil, errDamaged
-		}
-		b = b[6:]
-	}
-	var list []uint16
 	for range n {
-		id, size, ok := filter(b, version)
-		if !ok {
-			return nil, errDamaged
+		id, name := uint16(f.number(2)), uint64(0)
+		if version == 1 || id >= registered {
+			name = f.number(2)
+		}
+		f.next(2)
+		values := f.number(2)
+		if version == 1 {
+			name, values = (name+7)/8*8, values+values%2
+		}
+		if f.next(name + 4*values); f.short {
+			break
 		}
 		switch id {
 		case filterDeflate, filterShuffle, filterChecksum, filterLZF:
 		default:
-			name := unsupported[id]
-			if name == "" {
-				name = "an unknown filter"
-			}
 			return nil, fmt.Errorf("its chunks went through %s (HDF5 filter %d), which is not supported; write them with "+
 				"compression='gzip' in h5py, "+
-				"or convert the file, on a computer with that filter: h5repack -f NONE -f GZIP=4 old.h5 new.h5", name, id)
+				"or convert the file, on a computer with that filter: h5repack -f NONE -f GZIP=4 old.h5 new.h5",
+				cmp.Or(unsupported[id], "an unknown filter"), id)
 		}
-		list, b = append(list, id), b[size:]
+		list = append(list, id)
+	}
+	if version != 1 && version != 2 || f.short {
+		return nil, errDamaged
 	}
 	return list, nil
-}
-
-// filter returns the number of the filter at the start of b and the size of its entry.
-func filter(b []byte, version byte) (id uint16, size int, ok bool) {
-	const registered = 256 // filters below have no name in version 2
-	if len(b) < 6 {
-		return 0, 0, false
-	}
-	id = le.Uint16(b)
-	name, at := 0, 2
-	if version == 1 || id >= registered {
-		name, at = int(le.Uint16(b[2:])), 4
-	}
-	if len(b) < at+4 {
-		return 0, 0, false
-	}
-	values := int(le.Uint16(b[at+2:]))
-	if version == 1 {
-		name = (name + 7) / 8 * 8
-		values += values % 2
-	}
-	size = at + 4 + name + 4*values
-	return id, size, size <= len(b)
 }
 
 // placeChunks reads the layout message of a chunked dataset and the index of its chunks.

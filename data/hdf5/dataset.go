@@ -101,33 +101,26 @@ func (r *datasetReader) message(m message) (err error) {
 
 // dataspace reads the extents of the array.
 func (r *datasetReader) dataspace(b []byte) error {
-	if len(b) < 4 {
-		return errDamaged
+	f := &fields{rest: b}
+	version, rank := f.number(1), f.number(1)
+	if f.next(2); version == 1 {
+		f.next(4)
 	}
-	at := 8
-	switch b[0] {
-	case 1:
-	case 2:
-		at = 4
-	default:
+	switch {
+	case version != 1 && version != 2 || f.short || rank > 8:
 		return errDamaged
-	}
-	rank := int(b[1])
-	if rank == 0 {
+	case rank == 0:
 		return errors.New("is a single value; an array of instances is needed")
 	}
-	if rank > 8 || len(b) < at+8*rank {
-		return errDamaged
-	}
-	r.Shape = make([]int, rank)
+	r.Shape = nil
 	values := uint64(1)
-	for axis := range rank {
-		extent := le.Uint64(b[at+8*axis:])
-		if extent > maxExtent || extent > 0 && values > maxValues/extent {
+	for range rank {
+		extent := f.number(8)
+		if f.short || extent > maxExtent || extent > 0 && values > maxValues/extent {
 			return errDamaged
 		}
 		values *= max(extent, 1)
-		r.Shape[axis] = int(extent)
+		r.Shape = append(r.Shape, int(extent))
 	}
 	return nil
 }

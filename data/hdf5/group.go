@@ -118,44 +118,30 @@ func (g *groupReader) text(at uint64) (string, error) {
 func (g *groupReader) link(b []byte) error {
 	const kindFlag, orderFlag, charsetFlag = 8, 4, 16
 	const hard, soft = 0, 1
-	if len(b) < 2 || b[0] != 1 {
-		return errDamaged
-	}
-	flags, b := b[1], b[2:]
-	skip, kind := 0, byte(hard)
+	f := &fields{rest: b}
+	version, flags, kind := f.number(1), f.number(1), uint64(hard)
 	if flags&kindFlag != 0 {
-		if len(b) == 0 {
-			return errDamaged
-		}
-		kind, b = b[0], b[1:]
+		kind = f.number(1)
 	}
 	if flags&orderFlag != 0 {
-		skip += 8
+		f.next(8)
 	}
 	if flags&charsetFlag != 0 {
-		skip++
+		f.next(1)
 	}
-	width := 1 << (flags & 3)
-	if len(b) < skip+width {
-		return errDamaged
-	}
-	length := uint(b[skip : skip+width])
-	b = b[skip+width:]
-	if kind != hard && kind != soft {
+	name, m := string(f.next(f.number(1<<(flags&3)))), member{}
+	switch kind {
+	case hard:
+		m.address = f.number(8)
+	case soft:
+		m.target = string(f.next(f.number(2)))
+	default:
 		return nil
 	}
-	if length > uint64(len(b)) {
+	if version != 1 || f.short || kind == soft && m.target == "" {
 		return errDamaged
 	}
-	name, b := string(b[:length]), b[length:]
-	switch {
-	case kind == hard && len(b) >= 8:
-		g.members[name] = member{address: le.Uint64(b)}
-	case kind == soft && len(b) > 2 && len(b) >= 2+int(le.Uint16(b)):
-		g.members[name] = member{target: string(b[2 : 2+le.Uint16(b)])}
-	default:
-		return errDamaged
-	}
+	g.members[name] = m
 	return nil
 }
 
@@ -163,17 +149,15 @@ func (g *groupReader) link(b []byte) error {
 // the hashes of their names and their identifiers in the heap.
 func (g *groupReader) linkInfo(b []byte) error {
 	const orderFlag, hashWidth = 1, 4
-	if len(b) < 18 {
+	f := &fields{rest: b}
+	f.next(1)
+	if f.number(1)&orderFlag != 0 { // the creation order is kept
+		f.next(8)
+	}
+	address, names := f.number(8), f.number(8)
+	if f.short {
 		return errDamaged
 	}
-	at := 2
-	if b[1]&orderFlag != 0 { // the creation order is kept
-		at += 8
-	}
-	if len(b) < at+16 {
-		return errDamaged
-	}
-	address, names := le.Uint64(b[at:]), le.Uint64(b[at+8:])
 	if address == undefined {
 		return nil // the links are messages
 	}

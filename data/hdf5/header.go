@@ -69,6 +69,23 @@ func uint(b []byte) (v uint64) {
 	return v
 }
 
+// fields reads the fields of a message. After a field beyond the end, all fields are 0 and short is true.
+type fields struct {
+	rest  []byte
+	short bool
+}
+
+// next returns the next n bytes.
+func (f *fields) next(n uint64) (b []byte) {
+	if f.short = f.short || n > uint64(len(f.rest)); !f.short {
+		b, f.rest = f.rest[:n], f.rest[n:]
+	}
+	return b
+}
+
+// number returns the little-endian integer in the next n bytes, up to 8.
+func (f *fields) number(n uint64) uint64 { return uint(f.next(n)) }
+
 // messages reads the messages of a header in its first block, of size bytes at an address, and in those that
 // continue it. prefix is the number of bytes of a message before its data.
 func (s *scan) messages(address, size uint64, prefix int, version2 bool) (list []message, err error) {
