@@ -12,6 +12,7 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io"
+	"slices"
 
 	"golang.org/x/image/draw"
 	"golang.org/x/image/tiff"
@@ -73,11 +74,15 @@ func decode(content []byte, size Size, limits Limits, budget *pixelBudget) (out 
 	if int64(len(content)) > limits.fileBytes() {
 		return nil, fmt.Errorf("the image has %d bytes, more than the limit of %d", len(content), limits.fileBytes())
 	}
-	if err := guard(content, limits); err != nil {
-		return nil, err
+	i := slices.IndexFunc(imageFormats, func(f imageFormat) bool { return bytes.HasPrefix(content, []byte(f.start)) })
+	switch {
+	case len(content) == 0:
+		return nil, errors.New("the file is empty")
+	case i < 0:
+		return nil, errors.New("not a JPEG, PNG or TIFF image")
 	}
-	coding, err := formatOf(content)
-	if err != nil {
+	coding := imageFormats[i]
+	if err := coding.guard(content, limits); err != nil {
 		return nil, err
 	}
 	config, err := coding.config(bytes.NewReader(content))
@@ -144,31 +149,19 @@ func (m Image) bytes(limits Limits) ([]byte, error) {
 
 // imageFormat is one image format.
 type imageFormat struct {
-	start  string // first bytes of the file
+	start  string // first bytes of the file; the extension of its name may be wrong
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
+	guard  func(content []byte, limits Limits) error
 }
 
 // imageFormats are the supported formats. They are decoded directly, because image.Decode hides that the
 // file is in memory, and the TIFF decoder then allocates memory for any offset in the file.
 var imageFormats = []imageFormat{
-	{"\xff\xd8", jpeg.DecodeConfig, jpeg.Decode},
-	{"\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode},
-	{"II*\x00", tiff.DecodeConfig, tiff.Decode},
-	{"MM\x00*", tiff.DecodeConfig, tiff.Decode},
-}
-
-// formatOf returns the format by the first bytes, because the extension of the name may be wrong.
-func formatOf(content []byte) (imageFormat, error) {
-	for _, c := range imageFormats {
-		if bytes.HasPrefix(content, []byte(c.start)) {
-			return c, nil
-		}
-	}
-	if len(content) == 0 {
-		return imageFormat{}, errors.New("the file is empty")
-	}
-	return imageFormat{}, errors.New("not a JPEG, PNG or TIFF image")
+	{"\xff\xd8", jpeg.DecodeConfig, jpeg.Decode, guardJPEG},
+	{"\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode, func([]byte, Limits) error { return nil }},
+	{"II*\x00", tiff.DecodeConfig, tiff.Decode, guardTIFF},
+	{"MM\x00*", tiff.DecodeConfig, tiff.Decode, guardTIFF},
 }
 
 func decodeError(err error) error {

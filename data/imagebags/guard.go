@@ -1,4 +1,4 @@
-// Sizes of TIFF files, checked before they are decoded.
+// What JPEG and TIFF files need, checked before they are decoded.
 
 package imagebags
 
@@ -16,18 +16,10 @@ const (
 	maxPackBits = 16 << 20 // bytes in TIFF's PackBits, which expands up to 64-fold
 )
 
-// guard rejects files that need more memory or time to decode than the limits on size and pixels
-// allow. It corrects one field of TIFF files in content, see guardTIFF.
-func guard(content []byte, limits Limits) error {
-	switch {
-	case bytes.HasPrefix(content, []byte{0xff, 0xd8}):
-		if n := bytes.Count(content, []byte{0xff, 0xda}); n > maxScans {
-			return fmt.Errorf("the JPEG image has %d scans, more than the limit of %d", n, maxScans)
-		}
-	case bytes.HasPrefix(content, []byte("II*\x00")): // little-endian TIFF
-		return guardTIFF(content, binary.LittleEndian, limits)
-	case bytes.HasPrefix(content, []byte("MM\x00*")):
-		return guardTIFF(content, binary.BigEndian, limits)
+// guardJPEG rejects files that need more time to decode than the limits on size and pixels allow.
+func guardJPEG(content []byte, _ Limits) error {
+	if n := bytes.Count(content, []byte{0xff, 0xda}); n > maxScans {
+		return fmt.Errorf("the JPEG image has %d scans, more than the limit of %d", n, maxScans)
 	}
 	return nil
 }
@@ -57,7 +49,11 @@ type tiffFields struct {
 // guardTIFF checks the first directory of a file against the limits, because the decoder trusts the
 // sizes of strips and tiles, and how often a part of the file is used. It reduces the rows of a
 // strip to those of the image, because many programs write a larger number for a single strip.
-func guardTIFF(content []byte, order binary.ByteOrder, limits Limits) error {
+func guardTIFF(content []byte, limits Limits) error {
+	var order binary.ByteOrder = binary.LittleEndian
+	if content[0] == 'M' {
+		order = binary.BigEndian
+	}
 	f, err := readTIFFFields(content, order)
 	if err != nil {
 		return err
