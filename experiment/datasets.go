@@ -86,7 +86,7 @@ func (in *sharedDataset) open() (*runs.Bags, error) {
 // openBags reads the dataset with the groups that its splits need, or computes its features.
 func (in *sharedDataset) openBags() (*runs.Bags, error) {
 	o := in.folder.Reading
-	o.Labels, o.Form = bagfile.LabelsNamed(in.labels), bagfile.ExperimentForm
+	o.Labels, o.Form = bagfile.Labels(in.labels), bagfile.ExperimentForm
 	o.Columns.Roles.Group = in.splits.Group.V
 	if in.encoder != nil {
 		images, err := runs.OpenImages(in.encoder, in.path, o, in.folder)

@@ -86,7 +86,7 @@ func openAny(spec *language.Spec, folder bagfile.Folder) (*data.Dataset, error) 
 func readingOf(spec *language.Spec, folder bagfile.Folder) bagfile.Reading {
 	o := folder.Reading
 	o.Columns = columnsOf(spec, o.Columns)
-	o.Labels, o.Form = bagfile.LabelsNamed(spec.Data.Labels.V), bagfile.SpecForm
+	o.Labels, o.Form = bagfile.Labels(spec.Data.Labels.V), bagfile.SpecForm
 	return o
 }
 

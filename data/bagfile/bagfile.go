@@ -41,28 +41,22 @@ func (o Reading) Validate(d *data.Dataset, path string) error {
 	return d.Validate(path)
 }
 
-// Labels is the kind of the labels of the bags.
-type Labels uint8
+// Labels is the kind of the labels of the bags, as data.labels of a spec names it. Empty: bags have a true label, which
+// may be unknown, and candidates.
+type Labels string
 
 const (
-	// candidateSets: bags have a true label, which may be unknown, and candidates.
-	candidateSets Labels = iota
 	// KnownLabels: the true label is the only candidate of a bag. The file needs no candidates,
 	// and every bag needs a label.
-	KnownLabels
+	KnownLabels Labels = "known"
 	// MultiLabels: bags have any number of true labels and no candidates.
-	MultiLabels
+	MultiLabels Labels = "multi"
 	// NoisyLabels: bags have candidates, which may lack the true label.
-	NoisyLabels
+	NoisyLabels Labels = "noisy"
 )
 
-// LabelsNamed returns the kind that data.labels of a spec names: known, multi, noisy, or empty.
-func LabelsNamed(name string) Labels {
-	return map[string]Labels{"known": KnownLabels, "multi": MultiLabels, "noisy": NoisyLabels}[name]
-}
-
 // sets reports whether bags have candidate sets.
-func (l Labels) sets() bool { return l == candidateSets || l == NoisyLabels }
+func (l Labels) sets() bool { return l != KnownLabels && l != MultiLabels }
 
 // word returns the word for n labels of a list in messages.
 func (l Labels) word(n int) string {

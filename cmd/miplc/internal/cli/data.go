@@ -62,7 +62,7 @@ func (l crowdLabels) set(to *bagfile.Reading) error {
 	if l == "" {
 		return nil
 	}
-	to.Labels = bagfile.LabelsNamed(string(l))
+	to.Labels = bagfile.Labels(string(l))
 	return console.CheckWord("--labels", string(l), language.KnownLabels, language.MultiLabels, language.NoisyLabels)
 }
 
