@@ -23,17 +23,13 @@ func ReadCandidates(path string, classes []string) (*Table, error) {
 	var faults diag.List
 	for i, image := range t.Images {
 		pos := diag.Pos{File: path, Line: t.lines[i]}
-		labels := 0
 		for c, v := range t.row(i) {
 			if v != 0 && v != 1 {
 				faults.Add(diag.Errorf(pos, "image %q, class %q: %v is neither 0 nor 1; make candidate sets out of annotators' "+
 					"probabilities with miplc data crowd", image, t.Classes[c], v))
 			}
-			if v != 0 {
-				labels++
-			}
 		}
-		if labels == 0 {
+		if slices.Max(t.row(i)) == 0 {
 			faults.Add(diag.Errorf(pos, "the image %q has no candidate label", image))
 		}
 	}
