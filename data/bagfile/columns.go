@@ -278,8 +278,9 @@ func unwanted(at diag.Pos, want, names []string, i int) error {
 		d = diag.Errorf(at, "feature %d of the model, %q, is missing; the data has %q instead", i+1, want[i], names[i])
 	}
 	others := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(want, name) })
-	return d.WithSuggestion(diag.Suggest(want[i], others)).WithNote("the model was trained on %s; the data must have the same features under the same names",
-		diag.Count(len(want), "named feature")).
+	return d.WithSuggestion(diag.Suggest(want[i], others)).
+		WithNote("the model was trained on %s; the data must have the same features under the same names",
+			diag.Count(len(want), "named feature")).
 		WithNote("if the data has the feature under another name, rename it in the file; otherwise train a model on the " +
 			"features of this file")
 }

@@ -168,7 +168,8 @@ func (z *npzReader) checkSizes(offsets []int, n int) error {
 		return nil
 	}
 	return diag.Errorf(diag.Pos{File: z.path}, "array %q: contains the sizes of the bags; it says where each bag begins, "+
-		"from 0, and ends with the number of instances", keyOffsets).WithNote("write %s=numpy.cumsum([0, *sizes])", keyOffsets)
+		"from 0, and ends with the number of instances", keyOffsets).
+		WithNote("write %s=numpy.cumsum([0, *sizes])", keyOffsets)
 }
 
 // watch returns the function for npyHeader.floats that adds the instances of an array, nil if float32

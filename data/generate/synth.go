@@ -188,8 +188,8 @@ func (o Design) check(name string, mixture bool) error {
 	var faults diag.List
 	k, need := len(o.Classes), needs(&faults, name)
 	need(k >= 2, "%s; at least 2 are needed", diag.Count(k, "class"))
-	need(o.Bags >= k && (k == 0 || o.Bags%k == 0), "%s cannot be the same number for each of %s", diag.Count(o.Bags, "bag"),
-		diag.Count(k, "class"))
+	need(o.Bags >= k && (k == 0 || o.Bags%k == 0), "%s cannot be the same number for each of %s",
+		diag.Count(o.Bags, "bag"), diag.Count(k, "class"))
 	need(k == 0 || o.Pools <= o.Bags/k, "%s for %s of each class; every pool needs a bag of each class",
 		diag.Count(o.Pools, "pool"), diag.Count(o.Bags/max(k, 1), "bag"))
 	positives, minSize, maxSize := o.Positives, o.MinSize, o.MaxSize
