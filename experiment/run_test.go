@@ -733,8 +733,8 @@ func TestResultsOfTrialsThatTrainAlone(t *testing.T) {
 func furthest(dir string) (epoch int) {
 	list, _ := filepath.Glob(filepath.Join(dir, TrialsFolder, "*", "*", "*"))
 	for _, path := range list {
-		if _, done, err := train.LoadState(path); err == nil {
-			epoch = max(epoch, done)
+		if c, _, err := train.LoadCheckpoint(path); err == nil {
+			epoch = max(epoch, c.Epoch)
 		}
 	}
 	return epoch

@@ -33,7 +33,7 @@ func CompareModel(dir string, o CheckOptions) (*parity.Agreement, error) {
 	if wrong == nil && spec.Train.Refit.V {
 		from = filepath.Join(dir, train.RefitFolder)
 	}
-	state, _, err := train.LoadState(from)
+	last, _, err := train.LoadCheckpoint(from)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNoCheckpoint
 	}
@@ -48,7 +48,7 @@ func CompareModel(dir string, o CheckOptions) (*parity.Agreement, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := train.CheckState(program, state); err != nil {
+	if err := train.CheckState(program, last.State()); err != nil {
 		return nil, err
 	}
 	if meta.Temperature != nil {
@@ -61,5 +61,5 @@ func CompareModel(dir string, o CheckOptions) (*parity.Agreement, error) {
 			o.Sizes, o.Required = s.Parity.BagSizes, s.Parity.Required
 		}
 	}
-	return compareRun(program, state, ModelPath(dir), o)
+	return compareRun(program, last.State(), ModelPath(dir), o)
 }

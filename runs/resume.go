@@ -27,17 +27,17 @@ func (b *trainCall) engineRequest() (engines.Request, error) {
 	}
 	for _, i := range b.left {
 		t := b.trials[i]
-		identity, err := train.LoadIdentity(t.Dir)
+		begun, _, err := train.LoadCheckpoint(t.Dir)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
 			return r, err
 		}
-		if r, err = continueOn(r, t.Program, identity, t.Dir); err != nil {
+		if r, err = continueOn(r, t.Program, begun.Identity, t.Dir); err != nil {
 			return r, err
 		}
-		if err := t.CheckBegun(identity); err != nil {
+		if err := t.CheckBegun(begun.Identity); err != nil {
 			return r, err
 		}
 		r.Reason = "the run was started with it"

@@ -225,8 +225,8 @@ func (b *trainCall) results(ctx context.Context) (*Results, error) {
 	interrupted := slices.ContainsFunc(b.errs, func(err error) bool { return errors.Is(err, context.Canceled) })
 	switch {
 	case interrupted && ctx.Err() != nil:
-		_, kept, _ := train.LoadState(b.trials[0].Dir) // 0 without a checkpoint
-		return nil, &InterruptedError{Dir: b.Dir, Epoch: kept, Done: len(r.Runs), Runs: len(b.trials)}
+		kept, _, _ := train.LoadCheckpoint(b.trials[0].Dir) // 0 without a checkpoint
+		return nil, &InterruptedError{Dir: b.Dir, Epoch: kept.Epoch, Done: len(r.Runs), Runs: len(b.trials)}
 	case len(r.Runs) == 0:
 		return nil, cmp.Or(b.errs...)
 	}

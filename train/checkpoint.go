@@ -37,13 +37,18 @@ type Identity struct {
 	Others  int    `json:"others,omitempty"`  // number of other trials in the same program, if it changes rounding
 }
 
-// checkpoint is the state of a run after an epoch. It has no times and no random state, because
+// Checkpoint is the state of a run after an epoch. It has no times and no random state, because
 // random streams are keyed by the epoch. Equal runs write equal bytes.
-type checkpoint struct {
-	Identity Identity          `json:"identity"`
-	Epoch    int               `json:"epoch"` // number of finished epochs
-	Metrics  []Metrics         `json:"metrics"`
-	Arrays   map[string]floats `json:"arrays"`
+type Checkpoint struct {
+	Identity     Identity            `json:"identity"`
+	Epoch        int                 `json:"epoch"` // number of finished epochs
+	Metrics      []Metrics           `json:"metrics"`
+	Params       vectors             `json:"params"`
+	Optimizer    vectors             `json:"optimizer"`
+	Best         vectors             `json:"best,omitempty"` // parameters of the epoch that train.best has chosen so far
+	Weights      floats              `json:"weights"`        // label weights
+	Trajectories []Trajectory        `json:"trajectories"`
+	Attention    []AttentionSnapshot `json:"attention"`
 }
 
 // floats are values that JSON contains as base64 of their bytes, so that all bits are kept.
@@ -58,8 +63,37 @@ func (f *floats) UnmarshalJSON(text []byte) error {
 	return err
 }
 
+// vectors are values by name, which JSON contains as floats.
+type vectors map[string][]float32
+
+func (v vectors) MarshalJSON() ([]byte, error) {
+	m := map[string]floats{}
+	for name, values := range v {
+		m[name] = values
+	}
+	return json.Marshal(m)
+}
+
+func (v *vectors) UnmarshalJSON(text []byte) error {
+	var m map[string]floats
+	err := json.Unmarshal(text, &m)
+	*v = vectors{}
+	for name, values := range m {
+		(*v)[name] = values
+	}
+	return err
+}
+
+// State returns the state of the model, the best one so far with train.best, else that of the last epoch.
+func (c *Checkpoint) State() *State {
+	if c.Best != nil {
+		return &State{Params: c.Best}
+	}
+	return &State{Params: c.Params, Optimizer: c.Optimizer}
+}
+
 // encode returns the file of a checkpoint: the SHA-256 of the rest, and the checkpoint as JSON.
-func (c *checkpoint) encode() ([]byte, error) {
+func (c *Checkpoint) encode() ([]byte, error) {
 	timeless := *c
 	timeless.Metrics = slices.Clone(c.Metrics)
 	for i := range timeless.Metrics {
@@ -74,11 +108,11 @@ func (c *checkpoint) encode() ([]byte, error) {
 }
 
 // decodeCheckpoint reads a file of encode.
-func decodeCheckpoint(file []byte) (*checkpoint, error) {
+func decodeCheckpoint(file []byte) (*Checkpoint, error) {
 	if len(file) < sha256.Size || sha256.Sum256(file[sha256.Size:]) != [sha256.Size]byte(file) {
 		return nil, errors.New("the file is damaged or cut off")
 	}
-	c := &checkpoint{}
+	c := &Checkpoint{}
 	if err := json.Unmarshal(file[sha256.Size:], c); err != nil {
 		return nil, err
 	}
@@ -90,14 +124,7 @@ func decodeCheckpoint(file []byte) (*checkpoint, error) {
 
 // save writes the checkpoint and keeps the one before as PreviousFile. After the first call, the
 // folder contains a complete checkpoint at every moment.
-func (c *checkpoint) save(dir string) error {
-	if err := c.replace(dir); err != nil {
-		return fmt.Errorf("checkpoint of epoch %d: %w", c.Epoch, err)
-	}
-	return nil
-}
-
-func (c *checkpoint) replace(dir string) error {
+func (c *Checkpoint) save(dir string) error {
 	content, err := c.encode()
 	if err != nil {
 		return err
@@ -120,40 +147,32 @@ func (c *checkpoint) replace(dir string) error {
 	return f.Commit()
 }
 
-// newestCheckpoint reads the newest checkpoint of a folder that is not damaged. damaged lists
-// newer files that are damaged. Without a checkpoint the error wraps fs.ErrNotExist; if all are damaged,
-// it names them.
-func newestCheckpoint(dir string) (c *checkpoint, damaged []damagedFile, err error) {
+// LoadCheckpoint reads the newest checkpoint in dir that is not damaged. It changes no files. damaged is the
+// defect of a newer file, "" if there is none. Without a checkpoint c is empty and the error wraps fs.ErrNotExist;
+// if all are damaged, it names them.
+func LoadCheckpoint(dir string) (c *Checkpoint, damaged string, err error) {
+	var all []string
 	for _, name := range []string{CheckpointFile, PreviousFile} {
 		path := filepath.Join(dir, name)
 		content, err := fileio.Read(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err != nil {
-			return nil, nil, err
+		if err == nil {
+			if c, err = decodeCheckpoint(content); err == nil {
+				return c, strings.Join(all, "; "), nil
+			}
+			all = append(all, fmt.Sprintf("%s: %v", path, err))
+			continue
 		}
-		if c, err = decodeCheckpoint(content); err == nil {
-			return c, damaged, nil
-		}
-		damaged = append(damaged, damagedFile{path, err})
+		return &Checkpoint{}, "", err
 	}
-	if len(damaged) == 0 {
-		return nil, nil, fmt.Errorf("there is no checkpoint in %s: %w", dir, fs.ErrNotExist)
+	if len(all) == 0 {
+		return &Checkpoint{}, "", fmt.Errorf("there is no checkpoint in %s: %w", dir, fs.ErrNotExist)
 	}
-	var all []string
-	for _, d := range damaged {
-		all = append(all, fmt.Sprintf("%s: %v", d.path, d.err))
-	}
-	return nil, damaged, fmt.Errorf("all checkpoints in %s are damaged (%s): train again from the start, into another "+
+	return &Checkpoint{}, "", fmt.Errorf("all checkpoints in %s are damaged (%s): train again from the start, into another "+
 		"folder or over this one with --force",
 		dir, strings.Join(all, "; "))
-}
-
-// damagedFile is a damaged checkpoint.
-type damagedFile struct {
-	path string
-	err  error
 }
 
 // removeCheckpoints deletes the checkpoints in a folder.

@@ -8,12 +8,14 @@ import (
 	"testing"
 )
 
-func sampleCheckpoint() *checkpoint {
-	return &checkpoint{
+func sampleCheckpoint() *Checkpoint {
+	return &Checkpoint{
 		Identity: Identity{Spec: "s", Data: "d", Split: "p", Engine: "e"}, Epoch: 1,
 		Metrics: []Metrics{{Epoch: 1, LR: 0.1, Loss: 1.0 / 3, Terms: map[string]float64{"a": 0.1},
 			Measures: Measures{"test": {"accuracy": 0.5}}}},
-		Arrays: map[string]floats{"param/W": {1, -2, 3e-40}, "weights": {0.5}, "empty": {}},
+		Params: vectors{"W": {1, -2, 3e-40}, "empty": {}}, Optimizer: vectors{}, Weights: floats{0.5},
+		Trajectories: []Trajectory{{Bag: 1, Candidates: []int{0}, Weights: [][]float32{{1. / 3, 3e-40}}}},
+		Attention:    []AttentionSnapshot{{Epoch: 1, Train: Scores{Positive: floats{0.1}}}},
 	}
 }
 
@@ -54,7 +56,7 @@ func FuzzCheckpoint(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if back, err := decodeCheckpoint(again); err != nil || back.Epoch != c.Epoch || len(back.Arrays) != len(c.Arrays) {
+		if back, err := decodeCheckpoint(again); err != nil || back.Epoch != c.Epoch || len(back.Params) != len(c.Params) {
 			t.Fatalf("second reading: %v", err)
 		}
 	})

@@ -211,8 +211,8 @@ func TestEpochOfTheEndIsKept(t *testing.T) {
 	}
 	o.Dir, o.CheckpointInterval = t.TempDir(), time.Hour
 	interrupt(t, o, 4, 3)
-	if _, done, err := train.LoadState(o.Dir); err != nil || done != 4 {
-		t.Fatalf("epoch %d is kept, %v", done, err)
+	if c, _, err := train.LoadCheckpoint(o.Dir); err != nil || c.Epoch != 4 {
+		t.Fatalf("epoch %d is kept, %v", c.Epoch, err)
 	}
 	o.Resume, o.Observer = true, nil
 	r, err := run(context.Background(), o)

@@ -45,11 +45,11 @@ type Predictions struct {
 // label is a true label of its bag, or any class if the label of the bag is not known; else
 // negative. Without instance labels all are unknown.
 type Scores struct {
-	Positive []float32
-	Negative []float32
-	Unknown  []float32
+	Positive floats `json:",omitempty"`
+	Negative floats `json:",omitempty"`
+	Unknown  floats `json:",omitempty"`
 	// Spreads has the range of the scores of each bag with several instances, as a share of the largest.
-	Spreads []float32
+	Spreads floats `json:",omitempty"`
 }
 
 // maxScores is about the maximum number of attention scores per part of the split, because plots

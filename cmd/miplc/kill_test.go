@@ -98,8 +98,8 @@ func killed(t *testing.T, kills int, folders []string, flags ...string) {
 // epochsKept returns the number of epochs in the checkpoints of runs.
 func epochsKept(dir string, folders []string) (epochs int) {
 	for _, folder := range folders {
-		_, kept, _ := train.LoadState(filepath.Join(dir, folder)) // 0 without a checkpoint
-		epochs += kept
+		c, _, _ := train.LoadCheckpoint(filepath.Join(dir, folder)) // epoch 0 without a checkpoint
+		epochs += c.Epoch
 	}
 	return epochs
 }
