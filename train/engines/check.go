@@ -118,59 +118,49 @@ func sampleTrial(p *compile.Program) (*train.Trial, error) {
 		Snapshots: []int{}}, nil
 }
 
-// checkedDevice is a device for fits. It compares the first results of each graph in a workspace with those of the CPU.
-type checkedDevice struct {
-	train.Device
-	cpu  train.Device
-	name string // for messages
+// checkedRunner computes fits on a device. It compares the first results of each graph with those of the CPU.
+type checkedRunner struct {
+	train.GraphRunner
+	cpu   func() train.GraphRunner
+	name  string // of the device, for messages
+	right map[*graph.Graph]bool
 }
 
-// Workspace implements train.Device.
-func (d *checkedDevice) Workspace() train.Workspace {
-	return &checkedWorkspace{Workspace: d.Device.Workspace(), device: d, right: map[*graph.Graph]bool{}}
-}
-
-type checkedWorkspace struct {
-	train.Workspace
-	device *checkedDevice
-	right  map[*graph.Graph]bool
-}
-
-// Run implements train.Workspace. It returns an onnxruntime.WrongDeviceError if the results differ from the CPU's.
-func (w *checkedWorkspace) Run(g *graph.Graph, n int, names map[string]string) error {
-	if w.right[g] {
-		return w.Workspace.Run(g, n, names)
+// Run implements train.GraphRunner. It returns an onnxruntime.WrongDeviceError if the results differ from the CPU's.
+func (r *checkedRunner) Run(g *graph.Graph, n int, in, old map[string]train.Value) (out map[string]train.Value,
+	err error) {
+	if r.right[g] {
+		return r.GraphRunner.Run(g, n, in, old)
 	}
-	cpu := w.device.cpu.Workspace()
+	cpu := train.NewWorkspace(r.cpu())
 	defer cpu.Close()
-	for _, leaf := range append(g.ByOp(graph.OpInput), g.ByOp(graph.OpParam)...) {
-		name := train.InWorkspace(leaf.Name, names)
-		values, err := w.Get(name)
-		if err == nil {
-			err = cpu.Put(name, values, leaf.Shape.Concrete(n, 1)...)
-		}
+	for _, leaf := range train.Leaves(g) {
+		numbers, err := r.Get(in[leaf.Name])
 		if err != nil {
+			return nil, err
+		}
+		cpu.Put(leaf.Name, numbers, leaf.Shape.Concrete(n, 1)...)
+	}
+	err = onnxruntime.CompareDevice(r.name, 0, func(to *onnxruntime.Computed) error {
+		cpu.Run(g, n, nil)
+		for _, o := range g.Outputs {
+			to.AddState(cpu.Get(o.Name))
+		}
+		return cpu.Err()
+	}, func(to *onnxruntime.Computed) error {
+		var err error
+		if out, err = r.GraphRunner.Run(g, n, in, old); err != nil {
 			return err
 		}
-	}
-	err := onnxruntime.CompareDevice(w.device.name, 0,
-		func(to *onnxruntime.Computed) error { return addOutputs(to, cpu, g, n, names) },
-		func(to *onnxruntime.Computed) error { return addOutputs(to, w.Workspace, g, n, names) })
-	w.right[g] = err == nil
-	return err
-}
-
-// addOutputs runs a graph and adds its results.
-func addOutputs(to *onnxruntime.Computed, w train.Workspace, g *graph.Graph, n int, names map[string]string) error {
-	if err := w.Run(g, n, names); err != nil {
-		return err
-	}
-	for _, o := range g.Outputs {
-		values, err := w.Get(train.InWorkspace(o.Name, names))
-		if err != nil {
-			return err
+		for _, o := range g.Outputs {
+			numbers, err := r.Get(out[o.Name])
+			if err != nil {
+				return err
+			}
+			to.AddState(numbers)
 		}
-		to.AddState(values)
-	}
-	return nil
+		return nil
+	})
+	r.right[g] = err == nil
+	return out, err
 }

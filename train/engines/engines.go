@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/onnxruntime"
@@ -80,8 +81,8 @@ type Request struct {
 type Choice struct {
 	train.EngineInfo
 	trainer train.Trainer
-	device  func() (train.Device, error) // for learners
-	backend *xla.Backend                 // of the engine xla
+	runner  func() train.GraphRunner // for learners; nil without an engine
+	backend *xla.Backend             // of the engine xla
 }
 
 // Close frees the device.
@@ -104,7 +105,7 @@ func (r *Request) info(engine, device, reason string) train.EngineInfo {
 
 func choose(r Request, m machine) (*Choice, error) {
 	if r.Engine == language.NoEngine {
-		return &Choice{device: func() (train.Device, error) { return nil, nil }}, nil
+		return &Choice{}, nil
 	}
 	if err := r.check(); err != nil {
 		return nil, err
@@ -215,7 +216,7 @@ func (r Request) pureGo(reason string) *Choice {
 		trainer: &train.StepTrainer{EngineInfo: p, New: func(p *compile.Program) (train.Engine, error) {
 			return gorgonia.New(p)
 		}},
-		device: func() (train.Device, error) { return gorgonia.Device{}, nil },
+		runner: gorgonia.NewGraphRunner,
 	}
 }
 
@@ -244,7 +245,7 @@ func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
 	c := &Choice{
 		EngineInfo: p,
 		trainer:    ort.NewTrainer(p, o, parallel),
-		device:     func() (train.Device, error) { return ort.NewDevice(o) },
+		runner:     func() train.GraphRunner { return ort.NewGraphRunner(o) },
 	}
 	if p.Device != CPU {
 		r.guard(m, c, "the execution provider "+p.Device)
@@ -283,7 +284,7 @@ func (r Request) withBackend(m machine, b *xla.Backend, reason string) *Choice {
 	}
 	c := &Choice{
 		EngineInfo: p, backend: b, trainer: &xla.Trainer{EngineInfo: p, Backend: b},
-		device: func() (train.Device, error) { return b, nil },
+		runner: b.NewGraphRunner,
 	}
 	if b.Kind == pjrt.CUDA {
 		r.guard(m, c, onDevice(b))
@@ -293,15 +294,10 @@ func (r Request) withBackend(m machine, b *xla.Backend, reason string) *Choice {
 
 // guard makes trainings and fits of a choice compare its device with the CPU.
 func (r Request) guard(m machine, c *Choice, device string) {
-	cpu, open := r.cpu(m), c.device
+	cpu, open := r.cpu(m), c.runner
 	c.trainer = &checked{Trainer: c.trainer, cpu: cpu.trainer, device: device, results: map[string]error{}}
-	c.device = func() (train.Device, error) {
-		on, err := open()
-		if err != nil {
-			return nil, err
-		}
-		exact, err := cpu.device()
-		return &checkedDevice{on, exact, device}, err
+	c.runner = func() train.GraphRunner {
+		return &checkedRunner{open(), cpu.runner, device, map[*graph.Graph]bool{}}
 	}
 }
 

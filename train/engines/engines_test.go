@@ -284,13 +284,9 @@ func TestFitsOnAGPUAgainstTheCPU(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer choice.Close()
-	device, err := choice.device()
-	if err != nil {
-		t.Fatal(err)
-	}
-	gpu, ok := device.(*checkedDevice)
+	gpu, ok := choice.runner().(*checkedRunner)
 	if !ok {
-		t.Fatalf("a GPU fits without a check, by %T", device)
+		t.Fatalf("a GPU fits without a check, by %T", choice.runner())
 	}
 	b := graph.NewBuilder("square")
 	x := b.Input("x", graph.Float, graph.Shape{graph.N, 2})
@@ -300,42 +296,36 @@ func TestFitsOnAGPUAgainstTheCPU(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		device train.Device
+		runner train.GraphRunner
 		right  bool
-	}{{gpu, true}, {&checkedDevice{wrongResults{gpu.Device}, gpu.cpu, gpu.name}, false}} {
-		w := c.device.Workspace()
-		defer w.Close()
-		if err := w.Put("y", []float32{1, 2, 3, 4}, 2, 2); err != nil {
-			t.Fatal(err)
-		}
-		err := w.Run(g, 2, map[string]string{"x": "y"})
+	}{{gpu, true}, {&checkedRunner{wrongResults{gpu.GraphRunner}, gpu.cpu, gpu.name, map[*graph.Graph]bool{}}, false}} {
+		w := train.NewWorkspace(c.runner)
+		w.Put("y", []float32{1, 2, 3, 4}, 2, 2)
+		w.Run(g, 2, map[string]string{"x": "y"})
 		var refused *onnxruntime.WrongDeviceError
-		if errors.As(err, &refused) == c.right {
-			t.Errorf("right results: %t, error: %v", c.right, err)
+		if errors.As(w.Err(), &refused) == c.right {
+			t.Errorf("right results: %t, error: %v", c.right, w.Err())
 		}
 		if !c.right {
 			continue
 		}
-		if err := w.Run(g, 2, map[string]string{"x": "y"}); err != nil {
-			t.Fatal(err)
+		w.Run(g, 2, map[string]string{"x": "y"})
+		if got := w.Get("y"); w.Err() != nil || !slices.Equal(got, []float32{1, 16, 81, 256}) {
+			t.Errorf("%v, %v", got, w.Err())
 		}
-		if got, err := w.Get("y"); err != nil || !slices.Equal(got, []float32{1, 16, 81, 256}) {
-			t.Errorf("%v, %v", got, err)
+		if err := w.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }
 
-// wrongResults is a device whose results are a hundredth too large.
-type wrongResults struct{ train.Device }
+// wrongResults computes results that are a hundredth too large.
+type wrongResults struct{ train.GraphRunner }
 
-func (d wrongResults) Workspace() train.Workspace { return wrongWorkspace{d.Device.Workspace()} }
-
-type wrongWorkspace struct{ train.Workspace }
-
-func (w wrongWorkspace) Get(name string) ([]float32, error) {
-	values, err := w.Workspace.Get(name)
-	for i := range values {
-		values[i] *= 1.01
+func (r wrongResults) Get(v train.Value) ([]float32, error) {
+	numbers, err := r.GraphRunner.Get(v)
+	for i := range numbers {
+		numbers[i] *= 1.01
 	}
-	return values, err
+	return numbers, err
 }

@@ -19,15 +19,10 @@ import (
 	"github.com/miplc/miplc/train/plaggd"
 )
 
+// trainer fits learners and writes no checkpoints. Its fields are empty for learners that are fitted in Go.
 type trainer struct {
 	train.EngineInfo
-	device train.Device
-}
-
-// newFitted returns a trainer that fits learners and writes no checkpoints. device and its info are empty
-// for learners that are fitted in Go.
-func newFitted(info train.EngineInfo, device train.Device) train.Trainer {
-	return &trainer{info, device}
+	runner func() train.GraphRunner
 }
 
 // CheckFittedDevice returns an error with a position in the spec if its learner cannot use a requested
@@ -56,7 +51,7 @@ func (t *trainer) learner(spec *language.Spec) (train.Learner, error) {
 			Iterations: a["iterations"].Int(), LR: a["lr"].Float(), Epsilon: a["epsilon"].Float(),
 			Confidences: a["confidences"].Str(), Samples: a["samples"].Int(), Solver: a["solver"].Str(),
 			Inducing: a["inducing"].Int(), Subset: a["subset"].Int(), Lengthscale: a["lengthscale"].Float(),
-			Probes: a["probes"].Int(), Rank: a["rank"].Int(), Tolerance: a["tolerance"].Float(), Device: t.device,
+			Probes: a["probes"].Int(), Rank: a["rank"].Int(), Tolerance: a["tolerance"].Float(), Runner: t.runner,
 		}), nil
 	default:
 		return nil, spec.AtUserLine(diag.Errorf(kind.Pos, "bug: no package fits the learner %q", kind.V))

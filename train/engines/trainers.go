@@ -114,21 +114,10 @@ func (t *Trainers) Train(ctx context.Context, trials []*train.Trial, o train.Opt
 		parts[p] = append(parts[p], i)
 	}
 	for _, p := range order {
-		by, err := t.trainer(p)
-		if err != nil {
-			for _, i := range parts[p] {
-				done(i, train.Outcome{Err: err})
-			}
-			continue
+		by := p.choice.trainer
+		if p.fitted {
+			by = &trainer{p.choice.EngineInfo, p.choice.runner}
 		}
 		train.Some(ctx, train.WithRefit(by), trials, parts[p], o, done)
 	}
-}
-
-func (t *Trainers) trainer(p part) (train.Trainer, error) {
-	if !p.fitted {
-		return p.choice.trainer, nil
-	}
-	device, err := p.choice.device()
-	return newFitted(p.choice.EngineInfo, device), err
 }

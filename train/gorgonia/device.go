@@ -3,27 +3,20 @@
 package gorgonia
 
 import (
-	"fmt"
 	"slices"
 
 	lowering "github.com/miplc/miplc/compile/gorgonia"
 	"github.com/miplc/miplc/compile/graph"
-	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/train"
 )
 
-// Device runs graphs of learners in Go.
-type Device struct{}
-
-// Workspace implements train.Device.
-func (Device) Workspace() train.Workspace {
-	return &workspace{values: map[string][]float32{}, machines: map[at]*lowering.Machine[float32]{},
-		arena: lowering.NewArena[float32]()}
+// NewGraphRunner returns a train.GraphRunner whose values are slices.
+func NewGraphRunner() train.GraphRunner {
+	return &graphRunner{machines: map[at]*lowering.Machine[float32]{}, arena: lowering.NewArena[float32]()}
 }
 
-// workspace copies inputs into a machine and outputs out of it, because machines share memory.
-type workspace struct {
-	values   map[string][]float32
+// graphRunner copies inputs into a machine and outputs out of it, because machines share memory.
+type graphRunner struct {
 	machines map[at]*lowering.Machine[float32]
 	arena    *lowering.Arena[float32]
 }
@@ -34,63 +27,38 @@ type at struct {
 	n int
 }
 
-// Put implements train.Workspace.
-func (w *workspace) Put(name string, values []float32, shape ...int) error {
-	if len(values) != ndarray.Size(shape) {
-		return fmt.Errorf("bug: %s has %d values, its shape is %v", name, len(values), shape)
-	}
-	w.values[name] = append(w.values[name][:0], values...)
-	return nil
-}
+func (*graphRunner) Put(numbers []float32, _ ...int) (train.Value, error) { return slices.Clone(numbers), nil }
 
-// Get implements train.Workspace.
-func (w *workspace) Get(name string) ([]float32, error) {
-	v, ok := w.values[name]
-	if !ok {
-		return nil, fmt.Errorf("bug: no value %s was made", name)
-	}
-	return slices.Clone(v), nil
-}
+func (*graphRunner) Get(v train.Value) ([]float32, error) { return slices.Clone(v.([]float32)), nil }
 
-// Run implements train.Workspace.
-func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
-	m, err := w.machine(g, n)
-	if err != nil {
-		return err
-	}
-	in := lowering.Inputs[float32]{Floats: map[string][]float32{}}
-	for _, leaf := range append(g.ByOp(graph.OpInput), g.ByOp(graph.OpParam)...) {
-		name := train.InWorkspace(leaf.Name, names)
-		v, ok := w.values[name]
-		if !ok {
-			return fmt.Errorf("bug: the graph %s reads %s, which has no value", g.Name, name)
+func (*graphRunner) Free(train.Value) {}
+
+func (r *graphRunner) Run(g *graph.Graph, n int, in, old map[string]train.Value) (map[string]train.Value, error) {
+	m := r.machines[at{g, n}]
+	if m == nil {
+		var err error
+		if m, err = lowering.Lower(g, n, 1, lowering.Lowering[float32]{Arena: r.arena}); err != nil {
+			return nil, err
 		}
-		in.Floats[leaf.Name] = v
+		r.machines[at{g, n}] = m
 	}
-	if err := m.Run(in); err != nil {
-		return fmt.Errorf("the graph %s: %w", g.Name, err)
+	floats, out := map[string][]float32{}, map[string]train.Value{}
+	for name, v := range in {
+		floats[name] = v.([]float32)
+	}
+	if err := m.Run(lowering.Inputs[float32]{Floats: floats}); err != nil {
+		return nil, err
 	}
 	for _, o := range g.Outputs {
-		name := train.InWorkspace(o.Name, names)
-		w.values[name] = append(w.values[name][:0], m.Output(o.Name)...)
+		reused, _ := old[o.Name].([]float32)
+		out[o.Name] = append(reused[:0], m.Output(o.Name)...)
 	}
-	return nil
+	return out, nil
 }
 
-func (w *workspace) machine(g *graph.Graph, n int) (m *lowering.Machine[float32], err error) {
-	if m = w.machines[at{g, n}]; m == nil {
-		if m, err = lowering.Lower(g, n, 1, lowering.Lowering[float32]{Arena: w.arena}); err == nil {
-			w.machines[at{g, n}] = m
-		}
-	}
-	return m, err
-}
-
-// Close implements train.Workspace.
-func (w *workspace) Close() error {
-	for _, m := range w.machines {
+func (r *graphRunner) Close() error {
+	for _, m := range r.machines {
 		m.Close()
 	}
-	*w = workspace{}
 	return nil
 }

@@ -17,7 +17,7 @@ func BenchmarkConjugateGradients(b *testing.B) {
 	for name, d := range devices(b) {
 		b.Run(name, func(b *testing.B) {
 			s := defaults()
-			s.Device = d
+			s.Runner = d
 			g := conjugateOf(b, p, s)
 			r, tg := firstRaw(p.outputs(), medianDistance(p, 1)), newTargets(p, s.Epsilon)
 			var step adam

@@ -27,7 +27,7 @@ type conjugate struct {
 	shift  []float32
 	x      matrix // centred instances
 	pivots *pivots
-	space  *workspace
+	space  *train.Workspace
 }
 
 func newCG(p *problem, s Settings) (*conjugate, error) {
@@ -51,7 +51,7 @@ func (g *conjugate) open() (err error) {
 	if g.system, err = newSystem(n, g.p.Dim, outputs, width, g.s.Rank); err != nil {
 		return err
 	}
-	g.space = &workspace{Workspace: g.s.Device.Workspace()}
+	g.space = train.NewWorkspace(g.s.Runner())
 	columns := g.columns()
 	rng := ndarray.NewStream(g.s.Seed, "miplgp probes")
 	draw := func(rows int) []float32 {
@@ -67,55 +67,29 @@ func (g *conjugate) open() (err error) {
 			probes[j], shares[j] = 0, -1
 		}
 	}
-	g.space.put(inInstances, g.x.Data, n, g.p.Dim)
-	g.space.put(inSolution, make([]float32, n*columns), n, columns)
-	g.space.put(inProbes, probes, 1, columns)
-	g.space.put(inShares, shares, 1, columns)
+	g.space.Put(inInstances, g.x.Data, n, g.p.Dim)
+	g.space.Put(inSolution, make([]float32, n*columns), n, columns)
+	g.space.Put(inProbes, probes, 1, columns)
+	g.space.Put(inShares, shares, 1, columns)
 	if g.s.Probes > 0 {
-		g.space.put(inNormal, draw(n), n, columns)
+		g.space.Put(inNormal, draw(n), n, columns)
 		if g.s.Rank > 0 {
-			g.space.put(inLowRank, draw(g.s.Rank), g.s.Rank, columns)
+			g.space.Put(inLowRank, draw(g.s.Rank), g.s.Rank, columns)
 		}
 	}
 	for b := range g.blocks() {
 		lo, hi := g.block(b)
-		g.space.put(inRows, rowsOf(g.x, lo, hi).Data, hi-lo, g.p.Dim)
-		g.space.run(g.distances, hi-lo, map[string]string{inDistance: numbered(inDistance, b)})
+		g.space.Put(inRows, rowsOf(g.x, lo, hi).Data, hi-lo, g.p.Dim)
+		g.space.Run(g.distances, hi-lo, map[string]string{inDistance: numbered(inDistance, b)})
 	}
-	if g.space.err != nil {
-		return errors.Join(g.space.err, g.close())
+	if g.space.Err() != nil {
+		return errors.Join(g.space.Err(), g.close())
 	}
 	return nil
 }
 
 // close frees the memory on the device.
 func (g *conjugate) close() error { return g.space.Close() }
-
-// workspace is a learners.Workspace that keeps its first error. After an error it does nothing and
-// get returns nil.
-type workspace struct {
-	train.Workspace
-	err error
-}
-
-func (w *workspace) put(name string, values []float32, shape ...int) {
-	if w.err == nil {
-		w.err = w.Put(name, values, shape...)
-	}
-}
-
-func (w *workspace) run(g *graph.Graph, n int, names map[string]string) {
-	if w.err == nil {
-		w.err = w.Run(g, n, names)
-	}
-}
-
-func (w *workspace) get(name string) (values []float32) {
-	if w.err == nil {
-		values, w.err = w.Get(name)
-	}
-	return values
-}
 
 // ofBlock maps the names of values in a graph to those of a block in the workspace.
 func ofBlock(b int, names ...string) map[string]string {
@@ -130,9 +104,9 @@ func ofBlock(b int, names ...string) map[string]string {
 func (g *conjugate) fillKernel(h hyper) {
 	for b := range g.blocks() {
 		lo, hi := g.block(b)
-		g.space.put(numbered(inScale, b), slices.Repeat([]float32{float32(h.scale)}, hi-lo), hi-lo, 1)
-		g.space.put(numbered(inLength, b), slices.Repeat([]float32{float32(h.length)}, hi-lo), hi-lo, 1)
-		g.space.run(g.kernel, hi-lo, ofBlock(b, inDistance, inScale, inLength, inKernel))
+		g.space.Put(numbered(inScale, b), slices.Repeat([]float32{float32(h.scale)}, hi-lo), hi-lo, 1)
+		g.space.Put(numbered(inLength, b), slices.Repeat([]float32{float32(h.length)}, hi-lo), hi-lo, 1)
+		g.space.Run(g.kernel, hi-lo, ofBlock(b, inDistance, inScale, inLength, inKernel))
 	}
 }
 
@@ -149,17 +123,17 @@ func (g *conjugate) solve(ctx context.Context, h hyper, t *targets, tolerance fl
 			residual[i*columns+c*g.width] = float32(t.y[c*n+i] - h.mean[c])
 		}
 	}
-	g.space.put(inResidual, residual, n, columns)
-	g.space.run(g.start, n, nil)
-	size := g.space.get(outBB)
+	g.space.Put(inResidual, residual, n, columns)
+	g.space.Run(g.start, n, nil)
+	size := g.space.Get(outBB)
 	for range cgSteps {
-		rest := g.space.get(outRR)
-		if err := errors.Join(g.space.err, ctx.Err()); err != nil || converged(rest, size, tolerance) {
+		rest := g.space.Get(outRR)
+		if err := errors.Join(g.space.Err(), ctx.Err()); err != nil || converged(rest, size, tolerance) {
 			return err
 		}
-		g.space.run(g.step, n, nil)
+		g.space.Run(g.step, n, nil)
 	}
-	return g.space.err
+	return g.space.Err()
 }
 
 // converged reports whether all squared residuals are small relative to the squared right sides.
@@ -184,7 +158,7 @@ func (g *conjugate) evaluate(ctx context.Context, h hyper, t *targets) (*evaluat
 	if err := g.solve(ctx, h, t, g.s.Tolerance); err != nil {
 		return nil, err
 	}
-	g.space.run(g.sides, g.p.n(), nil)
+	g.space.Run(g.sides, g.p.n(), nil)
 	out, err := g.gather(h, t, logDet)
 	if err != nil {
 		return nil, err
@@ -200,14 +174,14 @@ func (g *conjugate) slopesOf(ctx context.Context) (scale, length float64, err er
 			return 0, 0, err
 		}
 		lo, hi := g.block(b)
-		g.space.run(g.slopes, hi-lo, ofBlock(b, inDistance, inScale, inLength, inLeft))
-		byScale, byLength := g.space.get(graph.GradPrefix+inScale), g.space.get(graph.GradPrefix+inLength)
+		g.space.Run(g.slopes, hi-lo, ofBlock(b, inDistance, inScale, inLength, inLeft))
+		byScale, byLength := g.space.Get(graph.GradPrefix+inScale), g.space.Get(graph.GradPrefix+inLength)
 		for i, v := range byLength {
 			scale, length = scale+float64(byScale[i]), length+float64(v)
 		}
 	}
 	share := 1 / float64(g.p.n()*g.outputs)
-	return share * scale / 2, share * length / 2, g.space.err
+	return share * scale / 2, share * length / 2, g.space.Err()
 }
 
 // gather computes the parts of loss and gradient that do not involve the kernel.
@@ -215,9 +189,9 @@ func (g *conjugate) gather(h hyper, t *targets, logDet []float64) (*evaluation, 
 	n, columns := g.p.n(), g.columns()
 	out := &evaluation{grad: newHyper(g.outputs), f: make([]float64, n*g.outputs)}
 	share := 1 / float64(n*g.outputs)
-	fit, plain, solution := g.space.get(outFit), g.space.get(outPlain), g.space.get(inSolution)
-	if g.space.err != nil {
-		return nil, g.space.err
+	fit, plain, solution := g.space.Get(outFit), g.space.Get(outPlain), g.space.Get(inSolution)
+	if g.space.Err() != nil {
+		return nil, g.space.Err()
 	}
 	for c := range g.outputs {
 		j := c * g.width
@@ -256,9 +230,9 @@ func (g *conjugate) posterior(ctx context.Context, h hyper, t *targets) (q *post
 	if err := alone.solve(ctx, h, t, finalTolerance); err != nil {
 		return nil, err
 	}
-	solution := alone.space.get(inSolution)
-	if alone.space.err != nil {
-		return nil, alone.space.err
+	solution := alone.space.Get(inSolution)
+	if alone.space.Err() != nil {
+		return nil, alone.space.Err()
 	}
 	n, outputs := g.p.n(), g.outputs
 	q.shift, q.points, q.beta, q.alpha = g.shift, newMatrix(n, g.p.Dim), nil, make([]float32, n*outputs)

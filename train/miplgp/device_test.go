@@ -9,6 +9,7 @@ import (
 
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
@@ -19,15 +20,16 @@ import (
 
 // devices returns the devices of all engines. The device of xla is its pure Go executor, or the one
 // that pjrttest is configured to use.
-func devices(t testing.TB) map[string]train.Device {
+func devices(t testing.TB) map[string]func() train.GraphRunner {
 	t.Helper()
-	onnxruntime, err := ort.NewDevice(ort.Setup{Library: enginetest.Library(t)})
-	if err != nil {
+	library := enginetest.Library(t)
+	if _, err := onnxruntime.Start(library); err != nil {
 		t.Fatal(err)
 	}
 	backend := xla.NewBackend(&pjrt.OpenDevice{Backend: enginetest.Backend(t), Memory: memory.Available()}, pjrt.Go)
 	t.Cleanup(backend.Close)
-	return map[string]train.Device{"gorgonia": gorgonia.Device{}, "ort": onnxruntime, "xla": backend}
+	return map[string]func() train.GraphRunner{"gorgonia": gorgonia.NewGraphRunner, "xla": backend.NewGraphRunner,
+		"ort": func() train.GraphRunner { return ort.NewGraphRunner(ort.Setup{Library: library}) }}
 }
 
 // conjugateOf returns the objective on a device.
@@ -53,7 +55,7 @@ func TestDevicesAgainstDenseComputation(t *testing.T) {
 	for name, d := range devices(t) {
 		t.Run(name, func(t *testing.T) {
 			s := defaults()
-			s.Device, s.Tolerance, s.Rank, s.Inducing = d, 1e-6, 12, p.n()
+			s.Runner, s.Tolerance, s.Rank, s.Inducing = d, 1e-6, 12, p.n()
 			g := conjugateOf(t, p, s)
 			e, err := g.evaluate(t.Context(), r.hyper(), tg)
 			if err != nil {
@@ -78,10 +80,10 @@ func TestFitsOnDevices(t *testing.T) {
 	bags := []int{0, 50, 100, 149}
 	s := quick(solverCG)
 	s.Iterations, s.Tolerance = 5, 1e-5
-	fitOn := func(t *testing.T, d train.Device) (losses []float64, list []train.Prediction) {
+	fitOn := func(t *testing.T, d func() train.GraphRunner) (losses []float64, list []train.Prediction) {
 		t.Helper()
 		s := s
-		s.Device = d
+		s.Runner = d
 		m := mustFit(t, s, p, func(i train.Iteration) { losses = append(losses, i.Loss) })
 		list, err := m.PredictBags(t.Context(), p.Data, bags, true)
 		if err != nil {
@@ -89,7 +91,7 @@ func TestFitsOnDevices(t *testing.T) {
 		}
 		return losses, list
 	}
-	wantLosses, want := fitOn(t, gorgonia.Device{})
+	wantLosses, want := fitOn(t, gorgonia.NewGraphRunner)
 	for name, d := range devices(t) {
 		t.Run(name, func(t *testing.T) {
 			losses, list := fitOn(t, d)

@@ -46,7 +46,7 @@ func fit(ctx context.Context, p *problem, s Settings, observe func(iteration int
 	if q, err = of.posterior(ctx, h, last); err != nil {
 		return nil, err
 	}
-	q.device, q.samples, q.seed = s.Device, s.Samples, s.Seed
+	q.runner, q.samples, q.seed = s.Runner, s.Samples, s.Seed
 	return q, nil
 }
 

@@ -18,7 +18,7 @@ func defaults() Settings {
 	return Settings{
 		Iterations: 500, LR: 0.1, Epsilon: 1e-4, Samples: 512, Solver: solverAuto, Inducing: 1000,
 		Probes: 10, Rank: 100, Tolerance: 1e-3, Confidences: confidencesPrior, Seed: 1,
-		Device: gorgonia.Device{},
+		Runner: gorgonia.NewGraphRunner,
 	}
 }
 

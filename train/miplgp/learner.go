@@ -26,7 +26,7 @@ func (l *learner) Iterations() int { return l.s.Iterations }
 // The confidences of a bag are those of the instance that is most confident in a candidate, without
 // the class of negatives. They are nil if hyper-parameters are learned on a subset.
 func (l *learner) Fit(ctx context.Context, p *train.Problem, observe func(train.Iteration)) (train.FittedModel, error) {
-	if l.s.Device == nil {
+	if l.s.Runner == nil {
 		return nil, fmt.Errorf("bug: %s has no device to compute on", Name)
 	}
 	in, err := problemOf(p)

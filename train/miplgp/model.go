@@ -97,20 +97,20 @@ func (m *model) momentsOnDevice(ctx context.Context, instances []float32) (mean,
 	if err != nil {
 		return nil, nil, fmt.Errorf("bug: %w", err)
 	}
-	space := &workspace{Workspace: m.device.Workspace()}
+	space := train.NewWorkspace(m.runner())
 	defer func() { err = errors.Join(err, space.Close()) }()
 	for _, p := range g.ByOp(graph.OpParam) {
-		space.put(p.Name, w.params[p.Name], p.Shape.Concrete(0, 0)...)
+		space.Put(p.Name, w.params[p.Name], p.Shape.Concrete(0, 0)...)
 	}
 	shape := append([]int{predictedRows}, m.shape...)
 	block := make([]float32, ndarray.Size(shape))
 	for len(instances) > 0 {
 		n := copy(block, instances) // the rest of the last block is unused
 		rows := n / m.points.Cols
-		space.put(compile.InInstances, block, shape...)
-		space.run(g, predictedRows, nil)
-		byMean, byVariance := space.get(outMean), space.get(outVariance)
-		if err := errors.Join(space.err, ctx.Err()); err != nil {
+		space.Put(compile.InInstances, block, shape...)
+		space.Run(g, predictedRows, nil)
+		byMean, byVariance := space.Get(outMean), space.Get(outVariance)
+		if err := errors.Join(space.Err(), ctx.Err()); err != nil {
 			return nil, nil, err
 		}
 		mean = append(mean, ndarray.Convert[float64](byMean[:rows*m.classes])...)

@@ -23,7 +23,7 @@ import (
 // white is the inverse of the Cholesky factor of the kernel between the points. It keeps the
 // numbers moderate, so that float32 suffices.
 type posterior struct {
-	device  train.Device // predicts many bags
+	runner  func() train.GraphRunner // opens memory for the prediction of many bags
 	classes int
 	h       hyper
 	shift   []float32 // [d], subtracted from every instance

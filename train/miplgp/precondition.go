@@ -28,15 +28,15 @@ func (g *conjugate) precondition(h hyper, t *targets) (logDet []float64, err err
 			}
 		}
 	}
-	g.space.put(inNoise, noise, n, columns)
+	g.space.Put(inNoise, noise, n, columns)
 	if g.rank == 0 {
-		return logDet, g.space.err
+		return logDet, g.space.Err()
 	}
-	g.space.put(inFactor, g.pivots.factor(h, g.rank).Data, n, g.rank)
-	g.space.run(g.inner, n, nil)
-	inner := g.space.get(inInner)
-	if g.space.err != nil {
-		return nil, g.space.err
+	g.space.Put(inFactor, g.pivots.factor(h, g.rank).Data, n, g.rank)
+	g.space.Run(g.inner, n, nil)
+	inner := g.space.Get(inInner)
+	if g.space.Err() != nil {
+		return nil, g.space.Err()
 	}
 	size := g.rank * g.rank
 	roots := make([]float32, 0, g.outputs*size)
@@ -52,8 +52,8 @@ func (g *conjugate) precondition(h hyper, t *targets) (logDet []float64, err err
 		}
 		roots = append(roots, inverse.Data...)
 	}
-	g.space.put(inRoots, roots, g.outputs*g.rank, g.rank)
-	return logDet, g.space.err
+	g.space.Put(inRoots, roots, g.outputs*g.rank, g.rank)
+	return logDet, g.space.Err()
 }
 
 // onePlus factorises I + m for a symmetric m [size, size].

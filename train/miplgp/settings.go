@@ -52,7 +52,7 @@ type Settings struct {
 	Subset      int     // instances, in whole bags, on which hyper-parameters are learned; 0: all, as with "posterior"
 	Lengthscale float64 // initial value, in units of the instances; 0: median distance between instances
 	Seed        uint64
-	Device      train.Device // computes conjugate gradients and predictions
+	Runner      func() train.GraphRunner // opens memory for conjugate gradients and predictions
 }
 
 // The largest numbers of instances for which solverAuto chooses the more exact solver. The exact

@@ -6,8 +6,6 @@ package ort
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"maps"
 	goruntime "runtime"
 	"slices"
@@ -17,93 +15,80 @@ import (
 
 	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/onnx"
-	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/train"
 )
 
-// device implements train.Device.
-type device struct{ options Setup }
-
-// NewDevice returns a device that runs graphs of learners in onnxruntime, on all cores unless
-// Setup.Threads is set. It needs no Close.
-func NewDevice(o Setup) (train.Device, error) {
-	if _, err := onnxruntime.Start(o.Library); err != nil {
-		return nil, err
-	}
+// NewGraphRunner returns a train.GraphRunner on all cores unless Setup.Threads is set. Its values are in the memory of
+// this process. onnxruntime must have been started.
+func NewGraphRunner(o Setup) train.GraphRunner {
 	o.Threads = cmp.Or(o.Threads, goruntime.GOMAXPROCS(0))
-	return &device{o}, nil
+	return &graphRunner{o, map[*graph.Graph]*session{}}
 }
 
-// Workspace implements train.Device.
-func (d *device) Workspace() train.Workspace {
-	return &workspace{options: d.options, values: values{}, sessions: map[*graph.Graph]*session{}}
-}
-
-// workspace has its values in the memory of this process.
-type workspace struct {
+type graphRunner struct {
 	options  Setup
-	values   values
 	sessions map[*graph.Graph]*session
 }
 
-// Put implements train.Workspace.
-func (w *workspace) Put(name string, numbers []float32, shape ...int) error {
-	if len(numbers) != ndarray.Size(shape) {
-		return fmt.Errorf("bug: %s has %d values, its shape is %v", name, len(numbers), shape)
-	}
-	t, err := ort.NewTensor(toShape(shape), slices.Clone(numbers))
-	if err != nil {
-		return err
-	}
-	return w.values.replace(values{name: t})
+func (r *graphRunner) Put(numbers []float32, shape ...int) (train.Value, error) {
+	return ort.NewTensor(toShape(shape), slices.Clone(numbers))
 }
 
-// Get implements train.Workspace.
-func (w *workspace) Get(name string) ([]float32, error) {
-	if w.values[name] == nil {
-		return nil, fmt.Errorf("bug: no value %s was made", name)
-	}
-	return slices.Clone(w.values.floats(name)), nil
+func (r *graphRunner) Get(v train.Value) ([]float32, error) {
+	return slices.Clone(v.(*ort.Tensor[float32]).GetData()), nil
 }
 
-// Run implements train.Workspace. Outputs reuse the memory of the values that they replace
-// unless the graph reads those.
-func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
-	s := w.sessions[g]
+func (r *graphRunner) Free(v train.Value) { _ = v.(ort.Value).Destroy() }
+
+// Run implements train.GraphRunner. Outputs reuse the memory of old values unless the graph reads those.
+func (r *graphRunner) Run(g *graph.Graph, n int, in, old map[string]train.Value) (
+	made map[string]train.Value,
+	err error) {
+	out, unused := values{}, values{}
+	for name, v := range old {
+		unused[name] = v.(ort.Value)
+	}
+	defer func() {
+		if err != nil {
+			_ = out.Destroy()
+		}
+		_ = unused.Destroy()
+	}()
+	s := r.sessions[g]
 	if s == nil {
-		var err error
-		if s, err = open(prefixed(g), w.options, onnx.ForCPU, 1); err != nil {
-			return err
+		if s, err = open(prefixed(g), r.options, onnx.ForCPU, 1); err != nil {
+			return nil, err
 		}
-		w.sessions[g] = s
+		r.sessions[g] = s
 	}
-	in, out, next := make([]ort.Value, len(s.in)), make([]ort.Value, len(s.out)), values{}
+	from, to := make([]ort.Value, len(s.in)), make([]ort.Value, len(s.out))
 	for i, name := range s.in {
-		name = train.InWorkspace(name, names)
-		if in[i] = w.values[name]; in[i] == nil {
-			return fmt.Errorf("bug: the graph %s reads %s, which has no value", g.Name, name)
-		}
+		from[i] = in[name].(ort.Value)
 	}
-	for i, output := range s.out {
-		output = strings.TrimPrefix(output, outputPrefix)
-		name, shape := train.InWorkspace(output, names), g.Output(output).Shape.Concrete(n, 1)
-		if old := w.values[name]; old != nil && !slices.Contains(in, old) && slices.Equal(old.GetShape(), toShape(shape)) {
-			next[name] = old
-		} else if err := next.add(name, shape...); err != nil {
-			return errors.Join(err, w.values.replace(next))
+	for i, name := range s.out {
+		name = strings.TrimPrefix(name, outputPrefix)
+		shape, v := g.Output(name).Shape.Concrete(n, 1), unused[name]
+		if v != nil && !slices.Contains(from, v) && slices.Equal(v.GetShape(), toShape(shape)) {
+			out[name] = v
+			delete(unused, name)
+		} else if err = out.add(name, shape...); err != nil {
+			return nil, err
 		}
-		out[i] = next[name]
+		to[i] = out[name]
 	}
 	s.calls.Lock()
-	err := s.Run(in, out)
+	err = s.Run(from, to)
 	s.calls.Unlock()
-	goruntime.KeepAlive(in) // the session has only their C pointers
-	goruntime.KeepAlive(out)
+	goruntime.KeepAlive(from) // the session has only their C pointers
+	goruntime.KeepAlive(to)
 	if err != nil {
-		err = fmt.Errorf("the graph %s in onnxruntime: %w", g.Name, err)
+		return nil, err
 	}
-	return errors.Join(err, w.values.replace(next))
+	made = map[string]train.Value{}
+	for name, v := range out {
+		made[name] = v
+	}
+	return made, nil
 }
 
 // outputPrefix makes the names of outputs different from those of inputs, as ONNX requires.
@@ -118,7 +103,4 @@ func prefixed(g *graph.Graph) *graph.Graph {
 	return out
 }
 
-// Close implements train.Workspace.
-func (w *workspace) Close() error {
-	return errors.Join(destroy(slices.Collect(maps.Values(w.sessions))...), w.values.Destroy())
-}
+func (r *graphRunner) Close() error { return destroy(slices.Collect(maps.Values(r.sessions))...) }

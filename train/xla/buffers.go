@@ -61,7 +61,7 @@ func (m buffers) call(b *Backend, p *xla.Program, values map[string]any) (trace 
 			continue
 		}
 		own[port.Name] = out[i]
-		if trace, err = fetch(port, out[i]); err != nil {
+		if trace, err = fetch(port.Name, out[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -91,10 +91,14 @@ func (b *Backend) upload(values any, port xla.Port) (compute.Buffer, error) {
 }
 
 // fetch copies values to the host.
-func fetch(port xla.Port, b compute.Buffer) ([]float32, error) {
-	v := make([]float32, port.Shape.Size())
-	if err := b.ToFlatData(v); err != nil {
-		return nil, fmt.Errorf("fetching %s: %w", port.Name, err)
+func fetch(name string, b compute.Buffer) ([]float32, error) {
+	shape, err := b.Shape()
+	v := make([]float32, shape.Size())
+	if err == nil {
+		err = b.ToFlatData(v)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fetching %s: %w", name, err)
 	}
 	return v, nil
 }

@@ -15,16 +15,11 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
-// Workspace implements train.Device.
-func (b *Backend) Workspace() train.Workspace {
-	return &workspace{backend: b, values: buffers{}, ports: map[string]xla.Port{}, programs: map[at]*xla.Program{}}
-}
+// NewGraphRunner returns a train.GraphRunner whose values are on the device.
+func (b *Backend) NewGraphRunner() train.GraphRunner { return &graphRunner{b, map[at]*xla.Program{}} }
 
-// workspace has the values of a learner on the device.
-type workspace struct {
+type graphRunner struct {
 	backend  *Backend
-	values   buffers
-	ports    map[string]xla.Port // of the values
 	programs map[at]*xla.Program
 }
 
@@ -34,63 +29,55 @@ type at struct {
 	n int
 }
 
-// Put implements train.Workspace.
-func (w *workspace) Put(name string, values []float32, shape ...int) error {
-	port := xla.Port{Name: name, Shape: shapes.Make(dtypes.Float32, shape...)}
-	w.ports[name] = port
-	return w.values.put(w.backend, values, port)
+func (r *graphRunner) Put(numbers []float32, shape ...int) (train.Value, error) {
+	return r.backend.upload(numbers, xla.Port{Name: "values", Shape: shapes.Make(dtypes.Float32, shape...)})
 }
 
-// Get implements train.Workspace.
-func (w *workspace) Get(name string) ([]float32, error) {
-	if w.values[name] == nil {
-		return nil, fmt.Errorf("bug: no value %s was made", name)
+func (r *graphRunner) Get(v train.Value) ([]float32, error) {
+	return fetch("values", v.(compute.Buffer))
+}
+
+// Free ignores errors, because the device frees all memory with the backend.
+func (r *graphRunner) Free(v train.Value) { _ = v.(compute.Buffer).Finalize() }
+
+func (r *graphRunner) Run(g *graph.Graph, n int, in, old map[string]train.Value) (map[string]train.Value, error) {
+	unused := map[train.Value]bool{}
+	for _, v := range old {
+		unused[v] = true
 	}
-	return fetch(w.ports[name], w.values[name])
-}
-
-// Run implements train.Workspace.
-func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) error {
-	p := w.programs[at{g, n}]
+	defer func() {
+		for v := range unused {
+			r.Free(v)
+		}
+	}()
+	p := r.programs[at{g, n}]
 	if p == nil {
 		var err error
-		if p, err = w.backend.program(g, n); err != nil {
-			return err
+		if p, err = r.backend.program(g, n); err != nil {
+			return nil, err
 		}
-		w.programs[at{g, n}] = p
+		r.programs[at{g, n}] = p
 	}
-	in := make([]compute.Buffer, len(p.Inputs))
+	from, out := make([]compute.Buffer, len(p.Inputs)), map[string]train.Value{}
 	for i, port := range p.Inputs {
-		name := train.InWorkspace(port.Name, names)
-		if in[i] = w.values[name]; in[i] == nil {
-			return fmt.Errorf("bug: the graph %s reads %s, which has no value", g.Name, name)
+		if from[i] = in[port.Name].(compute.Buffer); p.UsesUp(i) { // the buffer is invalid even after an error
+			delete(unused, in[port.Name])
 		}
 	}
-	for i, port := range p.Inputs {
-		if p.UsesUp(i) { // the buffer is invalid even after an error
-			delete(w.values, train.InWorkspace(port.Name, names))
-		}
-	}
-	out, err := p.Run(in)
+	list, err := p.Run(from)
 	if err != nil && pjrt.OutOfMemory(err) {
 		err = fmt.Errorf("%w: the values of the learner do not fit in the memory of the device", err)
 	}
 	if err != nil {
-		return fmt.Errorf("the graph %s: %w", g.Name, err)
+		return nil, err
 	}
 	for i, port := range p.Outputs {
-		port.Name = train.InWorkspace(port.Name, names)
-		w.values.drop(port.Name)
-		w.values[port.Name], w.ports[port.Name] = out[i], port
+		out[port.Name] = list[i]
 	}
-	return nil
+	return out, nil
 }
 
-// Close implements train.Workspace.
-func (w *workspace) Close() error {
-	w.values.free()
-	return nil
-}
+func (r *graphRunner) Close() error { return nil }
 
 // program returns the program of a graph for n instances. It is kept for other workspaces.
 func (b *Backend) program(g *graph.Graph, n int) (p *xla.Program, err error) {

@@ -91,7 +91,7 @@ func (s *jobs) States() ([]*train.State, error) {
 	for _, port := range s.epoch.Outputs {
 		if b := s.device[port.Name]; b != nil {
 			var err error
-			if flat[port.Name], err = fetch(port, b); err != nil {
+			if flat[port.Name], err = fetch(port.Name, b); err != nil {
 				return nil, err
 			}
 		}
