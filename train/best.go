@@ -113,19 +113,12 @@ func (r *Run) choose(m Metrics) {
 	}
 	name := r.Program.Spec.Train.Best.V
 	value := m.Measures.Validation().Get(name)
-	if r.best.Epoch == 0 || better(name, *value, r.best.Value) {
+	if lower := lowerIsBetter(name); r.best.Epoch == 0 || lower && *value < r.best.Value ||
+		!lower && *value > r.best.Value {
 		r.best.Best = Best{Measure: name, Value: *value, Epoch: m.Epoch}
 	}
 	t := &r.Program.Spec.Train
 	r.stopped = t.Patience.V > 0 && m.Epoch-r.best.Epoch >= t.Patience.V && m.Epoch >= t.MinEpochs.V
-}
-
-// better reports whether a value of a measure is better than another value.
-func better(name string, value, than float64) bool {
-	if lowerIsBetter(name) {
-		return value < than
-	}
-	return value > than
 }
 
 // lowerIsBetter reports whether a lower value of a measure is better.

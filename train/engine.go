@@ -33,8 +33,6 @@ type StepResult struct {
 
 // Engine runs training steps of one program.
 type Engine interface {
-	// Name returns the name of the engine, as in train.engine.
-	Name() string
 	// Step runs forward, backward and the update of the parameters.
 	Step(b *Batch) (*StepResult, error)
 	// Predict runs the inference graph on raw instances [N, ...] of whole bags, with bag_of [N] ascending from 0. It

@@ -36,10 +36,12 @@ type fit struct {
 	options  Options
 	runs     []*Run
 	executor Executor
-	clock    clock
 
-	lastSave time.Time     // time of the last checkpoints
-	saveTime time.Duration // duration of writing them
+	// The remaining time is estimated from the training steps since began, evaluations included.
+	began        time.Time
+	steps, total int           // number of steps of this call so far, and at its end
+	lastSave     time.Time     // time of the last checkpoints
+	saveTime     time.Duration // duration of writing them
 }
 
 // minSaveInterval is the minimum time between two checkpoints, as a multiple of the time for
@@ -88,7 +90,13 @@ func fitGroup(ctx context.Context, trials []*Trial, engine EngineInfo, o Options
 	if slices.ContainsFunc(trials, func(t *Trial) bool { return t.Data.OnDisk() }) {
 		defer memory.Tighten()()
 	}
-	defer func() { err = errors.Join(err, f.closeLogs()) }()
+	defer func() {
+		for _, r := range f.runs {
+			if r.log != nil {
+				err = errors.Join(err, r.log.Close())
+			}
+		}
+	}()
 	states, err := f.begin()
 	if err != nil {
 		return nil, err
@@ -100,7 +108,10 @@ func fitGroup(ctx context.Context, trials []*Trial, engine EngineInfo, o Options
 	if err := f.executor.SetStates(states); err != nil {
 		return nil, fmt.Errorf("setting the initial state of engine %s: %w", engine.Engine, err)
 	}
-	f.startClock()
+	f.began = time.Now()
+	for _, r := range f.runs {
+		f.total += (r.lastEpoch() - r.done) * r.steps
+	}
 	f.options.Observer.Begin(f.plan())
 	for epoch := f.next(); epoch > 0; epoch = f.next() {
 		if err := f.epoch(epoch); err != nil {
@@ -148,16 +159,6 @@ func (f *fit) identity(r *Run) Identity {
 		id.Others = len(f.runs) - 1
 	}
 	return id
-}
-
-func (f *fit) closeLogs() error {
-	var errs []error
-	for _, r := range f.runs {
-		if r.log != nil {
-			errs = append(errs, r.log.Close())
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // next returns the next epoch of the runs with the fewest finished epochs; 0: all are done.
@@ -232,7 +233,7 @@ func (f *fit) end(active, measured []*Run, began time.Time) error {
 	for _, r := range filter(active, nil) {
 		f.options.Observer.Epoch(r.now, Progress{Trial: r.Name, Epoch: r.done, Epochs: r.lastEpoch(), Step: r.steps,
 			Steps: r.steps,
-			Loss:  r.now.Loss, Accuracy: r.correct.share(), Stopped: r.stopped, Left: f.clock.left()})
+			Loss:  r.now.Loss, Accuracy: r.correct.share(), Stopped: r.stopped, Left: f.left()})
 	}
 	return nil
 }
@@ -322,40 +323,14 @@ func (f *fit) plan() Plan {
 	return p
 }
 
-// reportStep reports a step. For groups only epochs are reported, because the results of the
+// report reports a step or an evaluated batch. For groups only epochs are reported, because the results of the
 // steps of a group arrive together.
-func (f *fit) reportStep(r *Run, step int) {
-	f.clock.did++
+func (f *fit) report(r *Run, p Progress) {
 	if len(f.runs) > 1 {
 		return
 	}
-	f.options.Observer.Step(Progress{Trial: r.Name, Epoch: r.now.Epoch, Epochs: r.lastEpoch(), Step: step, Steps: r.steps,
-		Loss: r.now.Loss / r.bagsSeen, Accuracy: r.correct.share(), Left: f.clock.left()})
+	p.Trial, p.Epoch, p.Epochs, p.Left = r.Name, r.now.Epoch, r.lastEpoch(), f.left()
+	f.options.Observer.Step(p)
 }
 
-// reportPrediction reports an evaluated batch.
-func (f *fit) reportPrediction(r *Run, batch, batches int) {
-	if len(f.runs) > 1 {
-		return
-	}
-	f.options.Observer.Step(Progress{Trial: r.Name, Epoch: r.now.Epoch, Epochs: r.lastEpoch(), Evaluating: true,
-		Step: batch, Steps: batches,
-		Loss: r.now.Loss, Left: f.clock.left()})
-}
-
-// clock estimates the remaining time from the training steps since the start of fitGroup,
-// evaluations included.
-type clock struct {
-	began time.Time
-	did   int // number of steps of this call so far
-	steps int // number of all steps of this call
-}
-
-func (f *fit) startClock() {
-	f.clock = clock{began: time.Now()}
-	for _, r := range f.runs {
-		f.clock.steps += (r.lastEpoch() - r.done) * r.steps
-	}
-}
-
-func (c *clock) left() time.Duration { return TimeLeft(c.began, c.did, c.steps) }
+func (f *fit) left() time.Duration { return TimeLeft(f.began, f.steps, f.total) }

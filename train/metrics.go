@@ -4,9 +4,11 @@ package train
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 
@@ -64,27 +66,6 @@ func openMetrics(path string, done []Metrics) (*os.File, error) {
 	return fileio.Append(path)
 }
 
-// appendMetrics appends one line to the metrics file, if there is one.
-func appendMetrics(f *os.File, m *Metrics) error {
-	if f == nil {
-		return nil
-	}
-	line, err := m.line()
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(line)
-	return err
-}
-
-func (m *Metrics) line() ([]byte, error) {
-	line, err := json.Marshal(m)
-	if err != nil {
-		return nil, fmt.Errorf("metrics of epoch %d: %w", m.Epoch, err)
-	}
-	return append(line, '\n'), nil
-}
-
 // readSeconds sets the seconds of the epochs that are in the old file. It skips lines that it
 // cannot read, such as one cut off by a crash.
 func readSeconds(path string, done []Metrics) error {
@@ -108,13 +89,19 @@ func readSeconds(path string, done []Metrics) error {
 
 // WriteMetrics writes the metrics file of some epochs.
 func WriteMetrics(path string, list []Metrics) error {
-	var text []byte
-	for i := range list {
-		line, err := list[i].line()
-		if err != nil {
+	var text bytes.Buffer
+	for _, m := range list {
+		if err := writeMetrics(&text, m); err != nil {
 			return err
 		}
-		text = append(text, line...)
 	}
-	return fileio.Replace(path, text)
+	return fileio.Replace(path, text.Bytes())
+}
+
+// writeMetrics writes the line of an epoch.
+func writeMetrics(w io.Writer, m Metrics) error {
+	if err := json.NewEncoder(w).Encode(m); err != nil {
+		return fmt.Errorf("metrics of epoch %d: %w", m.Epoch, err)
+	}
+	return nil
 }

@@ -37,9 +37,6 @@ func NewOracle(p *compile.Program) (*Oracle, error) {
 	return e, nil
 }
 
-// Name returns "oracle".
-func (e *Oracle) Name() string { return "oracle" }
-
 // Close does nothing.
 func (e *Oracle) Close() error { return nil }
 

@@ -17,17 +17,18 @@ import (
 // results.
 type Run struct {
 	Record
-	Index     int // among the runs of the group, from 0
-	fit       *fit
-	mean, std []float32 // statistics of the normalisation, shape of one instance; nil: none
-	classes   []float32 // class weights [k]; nil: none
-	identity  Identity  // empty without a folder for checkpoints
-	steps     int       // number of steps of an epoch
-	done      int       // number of finished epochs
-	resumed   int       // number of epochs in the checkpoint
-	saved     time.Time // time of the last checkpoint, or of the start
-	log       *os.File  // of the metrics; nil: none
-	err       error     // that ended the run
+	Index int // among the runs of the group, from 0
+	// ClassWeights are the factors [k] of the classes in the loss; nil without train.class_weights.
+	ClassWeights []float32
+	fit          *fit
+	mean, std    []float32 // statistics of the normalisation, shape of one instance; nil: none
+	identity     Identity  // empty without a folder for checkpoints
+	steps        int       // number of steps of an epoch
+	done         int       // number of finished epochs
+	resumed      int       // number of epochs in the checkpoint
+	saved        time.Time // time of the last checkpoint, or of the start
+	log          *os.File  // of the metrics; nil: none
+	err          error     // that ended the run
 
 	// Of the current epoch.
 	now           Metrics
@@ -52,7 +53,7 @@ type prediction struct{ probabilities, attention []float32 }
 func newRun(f *fit, t *Trial, index int) *Run {
 	r := &Run{Record: Record{Trial: t, Epochs: t.Program.Spec.Train.Epochs.V}, Index: index, fit: f, saved: time.Now()}
 	r.steps = len(data.Batches(t.Split.Train, t.BatchSize()))
-	r.classes = t.classWeights()
+	r.ClassWeights = t.classWeights()
 	r.Weights = InitialWeights(t.Data)
 	r.StartTrajectories()
 	r.ExtendTrajectories()
@@ -84,7 +85,10 @@ func (r *Run) Batches() [][]int { return r.BatchesOf(r.now.Epoch) }
 // begin starts an epoch.
 func (r *Run) begin(epoch int) {
 	t := &r.Program.Spec.Train
-	r.now = Metrics{Epoch: epoch, Terms: map[string]float64{}, LR: r.learningRate(epoch)}
+	r.now = Metrics{Epoch: epoch, Terms: map[string]float64{}, LR: LearningRate(t, r.Metrics)}
+	if r.Rates != nil {
+		r.now.LR = r.Rates[epoch-1]
+	}
 	r.now.Lambda = Lambda(r.Program.Spec.Weights.Schedule.V, r.ScheduleEpoch(), r.Epochs)
 	r.bagsSeen, r.correct, r.stepPredictions, r.keptScores = 0, runningMean{}, map[int]prediction{}, 0
 	if r.weightsBefore = r.Weights; t.Sampling.V == "balanced" {
@@ -97,18 +101,6 @@ func (r *Run) begin(epoch int) {
 // whole epochs do not have newer ones.
 func (r *Run) BagWeightsBefore(bag int) []float32 {
 	return r.weightsBefore[bag*r.Data.Classes : (bag+1)*r.Data.Classes]
-}
-
-// ClassWeights returns the factors [k] of the classes in the loss, nil without
-// train.class_weights.
-func (r *Run) ClassWeights() []float32 { return r.classes }
-
-// learningRate returns the learning rate of an epoch, counted from 1, which must be the next one.
-func (r *Run) learningRate(epoch int) float64 {
-	if r.Rates != nil {
-		return r.Rates[epoch-1]
-	}
-	return LearningRate(&r.Program.Spec.Train, r.Metrics)
 }
 
 // AddStep records the result of a step of the current epoch, counted from 1. Probabilities and
@@ -144,7 +136,8 @@ func (r *Run) AddStep(step int, bags []int, out *StepResult) error {
 		}
 		attention = attention[min(len(attention), drawn.Size(r.Data.Size(bag))):]
 	}
-	r.fit.reportStep(r, step)
+	r.fit.steps++
+	r.fit.report(r, Progress{Step: step, Steps: r.steps, Loss: r.now.Loss / r.bagsSeen, Accuracy: r.correct.share()})
 	return nil
 }
 
@@ -211,7 +204,9 @@ func (r *Run) AddPrediction(bag int, probabilities, attention []float32) {
 }
 
 // PredictedBatch reports the number of batches of EvaluatedBatches that are predicted so far.
-func (r *Run) PredictedBatch(batch, batches int) { r.fit.reportPrediction(r, batch, batches) }
+func (r *Run) PredictedBatch(batch, batches int) {
+	r.fit.report(r, Progress{Evaluating: true, Step: batch, Steps: batches, Loss: r.now.Loss})
+}
 
 // end ends the epoch after its steps and, if it is evaluated, its predictions.
 func (r *Run) end(evaluated bool, seconds float64) error {
@@ -227,7 +222,10 @@ func (r *Run) end(evaluated bool, seconds float64) error {
 	r.Metrics = append(r.Metrics, r.now)
 	r.done = r.now.Epoch
 	r.choose(r.now)
-	return appendMetrics(r.log, &r.now)
+	if r.log == nil {
+		return nil
+	}
+	return writeMetrics(r.log, r.now)
 }
 
 // endSteps converts the sums over the steps to means and records the label weights.

@@ -1,4 +1,4 @@
-// Learning rates over the epochs.
+// Learning rates and the momentum of label weights over the epochs.
 
 package train
 
@@ -88,4 +88,14 @@ func plateauValue(t *language.Train, m *Metrics) *float64 {
 		return &negated
 	}
 	return value
+}
+
+// Lambda returns the momentum of the label weights (paper Eq. 7) in epoch t of T epochs:
+// (T-t)/T for the schedule "linear", 0 for "progressive", 1 for "averaging".
+func Lambda(schedule string, t, epochs int) float64 { return lambdas[schedule](t, epochs) }
+
+var lambdas = map[string]func(t, epochs int) float64{
+	"linear":      func(t, epochs int) float64 { return float64(epochs-t) / float64(epochs) },
+	"progressive": func(int, int) float64 { return 0 },
+	"averaging":   func(int, int) float64 { return 1 },
 }

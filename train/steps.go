@@ -6,11 +6,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // StepTrainer is a Trainer for engines that run single steps. Each trial has its own engine.
@@ -41,13 +43,14 @@ func (s *StepTrainer) Train(ctx context.Context, trials []*Trial, o Options, don
 type stepwise struct {
 	engine Engine
 	run    *Run
-	feed   feeder
+	*data.Loader
+	largest int   // instances of the largest batch
+	batch   Batch // of the current step; the next one reuses its memory
 }
 
 func newStepwise(e Engine, r *Run) *stepwise {
 	largest := r.largestBatch()
-	return &stepwise{e, r, feeder{program: r.Program, data: r.Data, Loader: data.NewLoader(r.Data, largest),
-		largest: largest, seed: r.Seed(), mean: r.mean, std: r.std}}
+	return &stepwise{engine: e, run: r, Loader: data.NewLoader(r.Data, largest), largest: largest}
 }
 
 func (s *stepwise) SetStates(list []*State) error { return s.engine.SetState(list[0]) }
@@ -62,7 +65,7 @@ func (s *stepwise) Close() error { return s.engine.Close() }
 // Epoch implements Executor.
 func (s *stepwise) Epoch(ctx context.Context, _ []*Run) error {
 	r, step := s.run, 0
-	for bags, err := range s.feed.Load(r.Batches(), r.instanceSample(r.now.Epoch)) {
+	for bags, err := range s.Load(r.Batches(), r.instanceSample(r.now.Epoch)) {
 		step++
 		if err := ctx.Err(); err != nil {
 			return r.fit.stopped(r.now.Epoch, err)
@@ -81,45 +84,87 @@ func (s *stepwise) Epoch(ctx context.Context, _ []*Run) error {
 	return nil
 }
 
-// step runs one training step and checks the sizes of the results.
-func (s *stepwise) step(assembled *data.Loaded, step int) (*StepResult, error) {
-	r, b, bags := s.run, s.batch(assembled, step), assembled.Bags
-	out, err := s.engine.Step(b)
+// step runs one training step.
+func (s *stepwise) step(bags *data.Loaded, step int) (*StepResult, error) {
+	out, err := s.engine.Step(s.nextBatch(bags, step))
 	if err != nil {
-		return nil, fmt.Errorf("epoch %d, step %d, %s: %w", r.now.Epoch, step, nameBags(BagNumbers(bags), r.Data.Name), err)
-	}
-	if want := len(bags) * r.Data.Classes; len(out.Probabilities) != want || len(out.LabelWeights) != want ||
-		len(out.Attention) != len(b.BagOf) {
-		return nil, fmt.Errorf("engine %s returned %d probabilities, %d label weights and %d attention scores for %d bags "+
-			"of %d instances",
-			s.engine.Name(), len(out.Probabilities), len(out.LabelWeights), len(out.Attention), len(bags), len(b.BagOf))
+		return nil, fmt.Errorf("epoch %d, step %d, %s: %w", s.run.now.Epoch, step,
+			nameBags(BagNumbers(bags.Bags), s.run.Data.Name), err)
 	}
 	return out, nil
 }
 
-// batch returns the batch of a step.
-func (s *stepwise) batch(bags *data.Loaded, step int) *Batch {
-	r := s.run
-	b := s.feed.step(bags, r.weightsBefore, r.now.Epoch, step)
-	b.Lambda, b.Epoch, b.Epochs, b.LR, b.Position = r.now.Lambda, r.ScheduleEpoch(), r.Epochs, r.now.LR, r.Position(step)
-	b.ClassWeights = r.classes
+// nextBatch returns the batch of a step. It normalises the instances in place.
+func (s *stepwise) nextBatch(bags *data.Loaded, step int) *Batch {
+	r, b := s.run, &s.batch
+	*b = Batch{Instances: bags.Instances, BagOf: bags.BagOf, Bags: len(bags.Bags), Candidates: bags.Candidates,
+		LabelWeights: b.LabelWeights[:0], Masks: b.Masks, Lambda: r.now.Lambda, Epoch: r.ScheduleEpoch(), Epochs: r.Epochs,
+		LR: r.now.LR, Position: r.Position(step), ClassWeights: r.ClassWeights}
+	if r.mean != nil {
+		ZScores(b.Instances, b.Instances, r.mean, r.std)
+	}
+	for _, bag := range bags.Bags {
+		b.LabelWeights = append(b.LabelWeights, r.BagWeightsBefore(bag)...)
+	}
+	s.drawMasks(step)
 	return b
+}
+
+// ZScores normalises instances. to may be from.
+func ZScores(to, from, mean, std []float32) {
+	for len(from) > 0 {
+		for i, m := range mean {
+			to[i] = (from[i] - m) / std[i]
+		}
+		to, from = to[len(mean):], from[len(mean):]
+	}
+}
+
+// drawMasks draws the dropout masks of a step into the batch.
+func (s *stepwise) drawMasks(step int) {
+	b, r := &s.batch, s.run
+	if b.Masks == nil {
+		b.Masks = map[string][]uint8{}
+	}
+	for i := range r.Program.Masks {
+		m := &r.Program.Masks[i]
+		n := ndarray.Size(m.Shape.Concrete(len(b.BagOf), b.Bags))
+		values := b.Masks[m.Name]
+		// Allocate for the largest batch at once: if masks grew, an old and a new one would be in memory together.
+		if cap(values) < n {
+			values = make([]uint8, n, max(n, ndarray.Size(m.Shape.Concrete(s.largest, b.Bags))))
+		}
+		DrawMask(values[:n], m, r.Seed(), r.now.Epoch, step)
+		b.Masks[m.Name] = values[:n]
+	}
+}
+
+// DrawMask draws the dropout mask of a step: 0 with probability m.Drop, else 1. Epoch and step count
+// from 1.
+func DrawMask(mask []uint8, m *compile.Mask, seed uint64, epoch, step int) {
+	const bits = 53 // random bits of an element, as many as rand.Float64 uses; integers need no division and no branch
+	drop := uint64(math.Ceil(m.Drop * (1 << bits)))
+	source := ndarray.Stream(seed, m.Name, uint64(epoch), uint64(step))
+	for i := range mask {
+		number := source.Uint64() << (64 - bits) >> (64 - bits)
+		mask[i] = uint8((drop - 1 - number) >> 63) // the sign bit: number >= drop
+	}
 }
 
 // Predict implements Executor.
 func (s *stepwise) Predict(ctx context.Context, _ []*Run) error {
 	batches, k := s.run.EvaluatedBatches(), s.run.Data.Classes
 	i := 0
-	for bags, err := range s.feed.Load(batches, nil) {
+	for bags, err := range s.Load(batches, nil) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if err != nil {
 			return err
 		}
-		probabilities, attention, err := s.predict(bags)
+		probabilities, attention, err := s.engine.Predict(bags.Instances, bags.BagOf, len(bags.Bags))
 		if err != nil {
-			return err
+			return fmt.Errorf("prediction of %s: %w", nameBags(BagNumbers(bags.Bags), s.run.Data.Name), err)
 		}
 		for j, bag := range bags.Bags {
 			n := s.run.Data.Size(bag)
@@ -132,15 +177,29 @@ func (s *stepwise) Predict(ctx context.Context, _ []*Run) error {
 	return nil
 }
 
-func (s *stepwise) predict(assembled *data.Loaded) (probabilities, attention []float32, err error) {
-	bags, bagOf := assembled.Bags, assembled.BagOf
-	probabilities, attention, err = s.engine.Predict(assembled.Instances, bagOf, len(bags))
+// FirstSteps returns the initial state of a training and the batches of its first steps exactly as
+// engines get them, so that other programs can run the same steps. All steps are in the first
+// epoch, so that they use the initial label weights.
+func FirstSteps(t *Trial, steps int) (*State, []*Batch, error) {
+	r := newRun(nil, t, 0)
+	r.begin(1)
+	chunks := r.Batches()
+	if steps < 1 || steps > len(chunks) {
+		return nil, nil, fmt.Errorf("%d steps requested, the first epoch of %s has %d", steps, t.Data.Name, len(chunks))
+	}
+	state, err := r.initial()
 	if err != nil {
-		return nil, nil, fmt.Errorf("prediction of %s: %w", nameBags(BagNumbers(bags), s.run.Data.Name), err)
+		return nil, nil, err
 	}
-	if len(probabilities) != len(bags)*s.run.Data.Classes || len(attention) != len(bagOf) {
-		return nil, nil, fmt.Errorf("engine %s returned %d probabilities and %d attention scores for %d bags of %d instances",
-			s.engine.Name(), len(probabilities), len(attention), len(bags), len(bagOf))
+	var list []*Batch
+	for i := range steps {
+		s := newStepwise(nil, r) // for each step, because the next one would reuse the memory of its batch
+		for bags, err := range s.Load(chunks[i:i+1], t.instanceSample(1)) {
+			if err != nil {
+				return nil, nil, err
+			}
+			list = append(list, s.nextBatch(bags, i+1))
+		}
 	}
-	return probabilities, attention, nil
+	return state, list, nil
 }

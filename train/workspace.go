@@ -92,7 +92,9 @@ func (w *Workspace) Run(g *graph.Graph, n int, names map[string]string) {
 }
 
 // Leaves returns the inputs and parameters of a graph.
-func Leaves(g *graph.Graph) []*graph.Node { return append(g.ByOp(graph.OpInput), g.ByOp(graph.OpParam)...) }
+func Leaves(g *graph.Graph) []*graph.Node {
+	return append(g.ByOp(graph.OpInput), g.ByOp(graph.OpParam)...)
+}
 
 // Get returns a copy of a value.
 func (w *Workspace) Get(name string) (numbers []float32) {

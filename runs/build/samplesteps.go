@@ -63,7 +63,7 @@ func writeSampleSteps(o *Order, f *stepForm) (s *sampleSteps, err error) {
 		return nil, err
 	}
 	defer engine.Close()
-	s = &sampleSteps{File: sampleValuesFile, Engine: engine.Name(), Data: sampled[0].Data.Name,
+	s = &sampleSteps{File: sampleValuesFile, Engine: "gorgonia", Data: sampled[0].Data.Name,
 		Seed: uint64(o.Spec.Train.Seed.V)}
 	batches := make([][]*train.Batch, o.SampleSteps)
 	s.Steps = make([]sampleStep, o.SampleSteps)

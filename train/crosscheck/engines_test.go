@@ -109,7 +109,7 @@ func follow(t testing.TB, p *compile.Program, m maker, s *train.State, steps int
 		b.LR, b.Position = p.Spec.Train.LR.V, position(p, step)
 		r, err := e.Step(b)
 		if err != nil {
-			t.Fatalf("%s, step %d: %v", e.Name(), step+1, err)
+			t.Fatalf("%s, step %d: %v", m.name, step+1, err)
 		}
 		kept[which] = slices.Clone(r.LabelWeights)
 		tr.add(r)
@@ -121,7 +121,7 @@ func follow(t testing.TB, p *compile.Program, m maker, s *train.State, steps int
 	tr.params = end.Params
 	b := traintest.Batch(p, seed+2000, sizes[0]...)
 	if tr.testProbabilities, tr.testScores, err = e.Predict(b.Instances, b.BagOf, b.Bags); err != nil {
-		t.Fatalf("%s: %v", e.Name(), err)
+		t.Fatalf("%s: %v", m.name, err)
 	}
 	return tr
 }

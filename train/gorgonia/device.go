@@ -27,7 +27,9 @@ type at struct {
 	n int
 }
 
-func (*graphRunner) Put(numbers []float32, _ ...int) (train.Value, error) { return slices.Clone(numbers), nil }
+func (*graphRunner) Put(numbers []float32, _ ...int) (train.Value, error) {
+	return slices.Clone(numbers), nil
+}
 
 func (*graphRunner) Get(v train.Value) ([]float32, error) { return slices.Clone(v.([]float32)), nil }
 

@@ -80,9 +80,6 @@ func (e *Engine) lower(grads map[string][]float32) error {
 	return err
 }
 
-// Name returns the word for this engine in a spec.
-func (e *Engine) Name() string { return "gorgonia" }
-
 // Step runs forward, backward and the update of the parameters.
 func (e *Engine) Step(b *train.Batch) (*train.StepResult, error) {
 	m, err := e.training.step(b)

@@ -240,9 +240,6 @@ func (e *Engine) scales() map[string]float32 {
 	return scales
 }
 
-// Name implements train.Engine.
-func (e *Engine) Name() string { return Name }
-
 // Step implements train.Engine.
 func (e *Engine) Step(b *train.Batch) (*train.StepResult, error) {
 	for name, v := range b.Scalars(e.prog) {

@@ -36,18 +36,9 @@ func (g *group) normalize() {
 				continue
 			}
 			copies[key] = make([]float32, all)
-			normalize(copies[key], d.Instances[:all], mean, std)
+			train.ZScores(copies[key], d.Instances[:all], mean, std)
 		}
 		g.normalized[i] = copies[key]
-	}
-}
-
-func normalize(to, from, mean, std []float32) {
-	for len(from) > 0 {
-		for i, m := range mean {
-			to[i] = (from[i] - m) / std[i]
-		}
-		to, from = to[len(mean):], from[len(mean):]
 	}
 }
 

@@ -137,7 +137,7 @@ func (g *group) step(batches [][][]int, step int) (*batch, error) {
 		g.fill(b, j, bags, g.normalized[r.Index])
 		if g.normalized[r.Index] == nil {
 			rows := b.part(compile.InInstances, j)
-			normalize(rows, rows, g.statistics[r.Index][compile.ParamMean], g.statistics[r.Index][compile.ParamStd])
+			train.ZScores(rows, rows, g.statistics[r.Index][compile.ParamMean], g.statistics[r.Index][compile.ParamStd])
 		}
 		k := r.Data.Classes
 		candidates, weights := b.part(compile.InCandidates, j), b.part(compile.InLabelWeights, j)
@@ -152,7 +152,7 @@ func (g *group) step(batches [][][]int, step int) (*batch, error) {
 			}
 		}
 		g.masks(b, j, bags, step+1)
-		copy(b.part(compile.InClassWeights, j), r.ClassWeights())
+		copy(b.part(compile.InClassWeights, j), r.ClassWeights)
 		for name, v := range g.StepScalars(r.Position(step + 1)) {
 			s.settings.floats(name)[j] = float32(v)
 		}

@@ -164,7 +164,7 @@ func (s *jobs) settings(runs []*train.Run) map[string]any {
 	if s.graphs.WeighsClasses() {
 		var of []float32
 		for _, r := range s.runs {
-			of = append(of, r.ClassWeights()...)
+			of = append(of, r.ClassWeights...)
 		}
 		values[compile.InClassWeights] = of
 	}

@@ -1,8 +1,11 @@
-// Factors of the classes in the loss.
+// The initial label weights, and factors of the classes in the loss.
 
 package train
 
-import "github.com/miplc/miplc/language"
+import (
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/language"
+)
 
 // classWeights returns the factors [k] of the classes in the loss for train.class_weights, or nil
 // without it. They are divided by their mean over the training bags, so that the learning rate keeps
@@ -54,4 +57,17 @@ func (t *Trial) positiveFactors(want language.ClassWeights) []float32 {
 		}
 	}
 	return factors
+}
+
+// InitialWeights returns the initial label weights (paper Eq. 6), [bags, classes]: 1/|S| for the
+// candidates of a bag with the candidate set S, else 0.
+func InitialWeights(d *data.Dataset) []float32 {
+	weights := make([]float32, d.Bags()*d.Classes)
+	for i := range d.Bags() {
+		candidates := d.CandidateList(i)
+		for _, c := range candidates {
+			weights[i*d.Classes+c] = 1 / float32(len(candidates))
+		}
+	}
+	return weights
 }
