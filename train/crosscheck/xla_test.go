@@ -30,8 +30,6 @@ func newStepwise(p *compile.Program, b compute.Backend) train.Engine {
 	return &stepwise{prog: p, backend: b, programs: map[string]*xla.Program{}}
 }
 
-func (e *stepwise) Name() string { return "xla" }
-
 // run runs a graph on the fields of Inputs and returns the outputs by name.
 func (e *stepwise) run(name string, build func(*compile.Program) (*graph.Graph, error),
 	c xla.Capacity) (map[string][]float32, error) {

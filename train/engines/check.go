@@ -1,5 +1,5 @@
 // The check that a device computes what the CPU computes: before it trains a program, and in the first run of each
-// graph of a fit.
+// graph of a fit. miplc doctor tries devices with it.
 
 package engines
 
@@ -9,12 +9,14 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla"
 )
@@ -66,7 +68,7 @@ func (c *checked) check(ctx context.Context, p *compile.Program, o train.Options
 // compareDevice trains a small trial with a program on a device and on the CPU. It returns an
 // onnxruntime.WrongDeviceError if the losses, label weights or parameters after four steps differ.
 func compareDevice(ctx context.Context, p *compile.Program, device string, on, cpu train.Trainer) error {
-	t, err := sampleTrial(p)
+	t, err := sampleTrial(p, 2)
 	if err != nil {
 		return err
 	}
@@ -92,9 +94,9 @@ func addTraining(ctx context.Context, to *onnxruntime.Computed, t *train.Trial, 
 	return err
 }
 
-// sampleTrial returns a trial of two epochs with two steps of a program, on drawn bags: at most eight
-// in a step, of one to seven instances.
-func sampleTrial(p *compile.Program) (*train.Trial, error) {
+// sampleTrial returns a trial of two epochs of a program, on drawn bags: at most eight in a step, of one to seven
+// instances.
+func sampleTrial(p *compile.Program, steps int) (*train.Trial, error) {
 	spec := *p.Spec
 	spec.Train.Batch.V = min(max(1, spec.Train.Batch.V), 8)
 	spec.Train.Epochs.V, spec.Train.Best.V, spec.Train.Patience.V, spec.Train.Refit.V = 2, "", 0, false
@@ -104,7 +106,7 @@ func sampleTrial(p *compile.Program) (*train.Trial, error) {
 	}
 	k, r := p.Signature.Classes, ndarray.NewStream(1, "device")
 	d := &data.Dataset{Name: "drawn bags", Shape: slices.Clone(p.Signature.Instance), Classes: k, Offsets: []int{0}}
-	for range 2 * spec.Train.Batch.V {
+	for range steps * spec.Train.Batch.V {
 		d.Offsets = append(d.Offsets, d.Offsets[d.Bags()]+1+r.IntN(7))
 		set, first := make([]uint8, k), r.IntN(k)
 		set[first], set[(first+1+r.IntN(max(1, k-1)))%k] = 1, 1
@@ -163,4 +165,63 @@ func (r *checkedRunner) Run(g *graph.Graph, n int, in, old map[string]train.Valu
 	})
 	r.right[g] = err == nil
 	return out, err
+}
+
+// SmallTrial returns a trial of the shipped spec quickstart, with which devices are tried: two epochs of 20 steps.
+func SmallTrial() (*train.Trial, error) {
+	spec, err := language.Load("quickstart")
+	if err != nil {
+		return nil, err
+	}
+	p, err := compile.Compile(spec, compile.Signature{Instance: []int{20}, Classes: 5})
+	if err != nil {
+		return nil, err
+	}
+	return sampleTrial(p, 20)
+}
+
+// TryProvider trains SmallTrial with an execution provider of onnxruntime, which is compared with the CPU first. It
+// returns the time of a step in the second epoch. A broken device may end the process.
+func TryProvider(ctx context.Context, library, provider string) (step time.Duration, err error) {
+	c, err := Choose(Request{Engine: ORT, Library: library, Device: provider})
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	t, err := SmallTrial()
+	if err != nil {
+		return 0, err
+	}
+	_, step, err = try(ctx, c.trainer, t)
+	return step, err
+}
+
+// TryXLA trains SmallTrial with XLA on a device, and compares the first steps with those of the CPU. It returns the time
+// of a step in the second epoch, and the time before, such as for compiling.
+func TryXLA(ctx context.Context, library string, b *xla.Backend) (preparing, step time.Duration, err error) {
+	t, err := SmallTrial()
+	if err != nil {
+		return 0, 0, err
+	}
+	on, cpu := &xla.Trainer{Backend: b}, Request{Library: library}.cpu(here).trainer
+	if err := compareDevice(ctx, t.Program, onDevice(b), on, cpu); err != nil {
+		return 0, 0, err
+	}
+	return try(ctx, on, t)
+}
+
+// try trains a trial. It returns the time of a training step in the last epoch, and the time before and between the
+// epochs.
+func try(ctx context.Context, by train.Trainer, t *train.Trial) (preparing, step time.Duration, err error) {
+	began := time.Now()
+	report, err := train.One(ctx, by, t, train.Options{})
+	if err != nil {
+		return 0, 0, err
+	}
+	preparing = time.Since(began)
+	for _, m := range report.Metrics {
+		step = time.Duration(m.Seconds * float64(time.Second))
+		preparing -= step
+	}
+	return preparing, step / time.Duration(len(t.BatchesOf(1))), nil
 }

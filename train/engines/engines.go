@@ -309,3 +309,15 @@ func (r Request) cpu(m machine) *Choice {
 	}
 	return on.pureGo("")
 }
+
+// machine has the functions that find libraries and devices. Tests replace them.
+type machine struct {
+	onnxruntime func(library string) (version string, err error)
+	provider    func(library, name string) error                          // of onnxruntime
+	open        func(kind pjrt.Kind, plugin string) (*xla.Backend, error) // a device for XLA
+}
+
+var here = machine{provider: onnxruntime.CheckProvider, open: xla.Open, onnxruntime: func(path string) (string, error) {
+	lib, err := onnxruntime.Start(path)
+	return lib.Version, err
+}}

@@ -48,7 +48,7 @@ func machineOf(library, gpu, provider bool) machine {
 			if plugin != "" {
 				return nil, errors.New("a broken plugin")
 			}
-			b, err := xla.Open(pjrt.Go, pjrt.Choice{})
+			b, err := xla.Open(pjrt.Go, "")
 			if err == nil && kind == pjrt.CUDA {
 				b.Kind, b.Text = kind, "Imagined GPU"
 			}
@@ -262,7 +262,7 @@ func TestGPUAgainstTheCPU(t *testing.T) {
 	}
 
 	wrong := &checked{Trainer: wrongRate{gpu.Trainer}, cpu: gpu.cpu, device: gpu.device, results: map[string]error{}}
-	trial, err := train.SmallTrial()
+	trial, err := SmallTrial()
 	if err != nil {
 		t.Fatal(err)
 	}

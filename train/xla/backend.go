@@ -29,8 +29,8 @@ func NewBackend(d *pjrt.OpenDevice, kind pjrt.Kind) *Backend {
 	return &Backend{OpenDevice: *d, Kind: kind, compiled: map[string]*xla.Program{}}
 }
 
-// Open returns the first device of a kind.
-func Open(kind pjrt.Kind, o pjrt.Choice) (*Backend, error) {
+// Open returns the first device of a kind, opened by a plugin; empty: search, see pjrt.Find.
+func Open(kind pjrt.Kind, plugin string) (*Backend, error) {
 	if kind == pjrt.Go && pjrt.Executor != nil {
 		b, err := pjrt.Executor()
 		if err != nil {
@@ -38,7 +38,7 @@ func Open(kind pjrt.Kind, o pjrt.Choice) (*Backend, error) {
 		}
 		return NewBackend(&pjrt.OpenDevice{Backend: b, Text: "pure Go executor", Memory: memory.Available()}, kind), nil
 	}
-	d, err := pjrt.Open(kind, o)
+	d, err := pjrt.Open(kind, plugin)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/xla"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
+	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
@@ -28,11 +29,7 @@ func (h held) Finalize() error { *h.freed = true; return nil }
 func TestAFailedCallLosesNoBuffer(t *testing.T) {
 	b := NewBackend(&pjrt.OpenDevice{Backend: enginetest.Backend(t)}, pjrt.Go)
 	defer b.Close()
-	trial, err := train.SmallTrial()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := (&Trainer{Backend: b}).plan([]*train.Trial{trial})
+	p, err := (&Trainer{Backend: b}).plan([]*train.Trial{traintest.Quickstart(t, 20, 2, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,9 +79,12 @@ var shared = sync.OnceValues(func() (*pjrt.OpenDevice, error) {
 		if err != nil {
 			return nil, err
 		}
-		return pjrt.Open(pjrt.CPU, pjrt.Choice{Plugin: path})
-	case "cuda", "cuda-tf32":
-		return pjrt.Open(pjrt.CUDA, pjrt.Choice{TF32: name == "cuda-tf32"})
+		return pjrt.Open(pjrt.CPU, path)
+	case "cuda":
+		return pjrt.Open(pjrt.CUDA, "")
+	case "cuda-tf32":
+		os.Setenv("NVIDIA_TF32_OVERRIDE", "1") // any value but 0 lets NVIDIA's libraries round factors to TF32
+		return pjrt.Open(pjrt.CUDA, "")
 	default:
 		return nil, fmt.Errorf("%s is %q: it can be plugin, cuda or cuda-tf32", envExecutor, name)
 	}

@@ -26,26 +26,27 @@ func init() {
 	klog.SetOutput(io.Discard)
 }
 
-// Open returns the first device of a kind. The error is errNoPlugin if there is no plugin.
-func Open(kind Kind, o Choice) (*OpenDevice, error) {
+// Open returns the first device of a kind. given is the path of the plugin; empty: search, see Find. The error is
+// errNoPlugin if there is no plugin.
+func Open(kind Kind, given string) (*OpenDevice, error) {
 	if kind == CUDA {
-		return openGPU(o)
+		return openGPU(given)
 	}
-	path, err := Find(CPU, o.Plugin)
+	path, err := Find(CPU, given)
 	if err != nil {
 		return nil, err
 	}
 	client, untuned := tuned(path)
 	defer untuned()
-	return open(CPU, path, "CPU", client, false)
+	return open(CPU, path, "CPU", client)
 }
 
-func openGPU(o Choice) (*OpenDevice, error) {
+func openGPU(given string) (*OpenDevice, error) {
 	gpu, err := native.FirstGPU()
 	if err != nil {
 		return nil, fmt.Errorf("no GPU: %w", err)
 	}
-	path, err := Find(CUDA, o.Plugin)
+	path, err := Find(CUDA, given)
 	if err != nil {
 		return nil, fmt.Errorf("a GPU is here (%s), but %w", gpu.Name, err)
 	}
@@ -53,7 +54,7 @@ func openGPU(o Choice) (*OpenDevice, error) {
 	if gpu.Count > 1 {
 		name = fmt.Sprintf("%s, the first of %d", name, gpu.Count)
 	}
-	missing := preload(path, libraryCheck(len(named(o.Plugin)) > 0))
+	missing := preload(path, libraryCheck(len(named(given)) > 0))
 	// Otherwise XLA selects the kernels that were fastest at compilation, which differ between
 	// processes, and a resumed training would have other bits.
 	flags := "--xla_gpu_deterministic_ops=true"
@@ -61,13 +62,11 @@ func openGPU(o Choice) (*OpenDevice, error) {
 		flags += " --xla_gpu_cuda_data_dir=" + tools
 	}
 	setDefault(envFlags, flags)
-	if !o.TF32 {
-		setDefault("NVIDIA_TF32_OVERRIDE", "0") // rounding in NVIDIA's libraries
-	}
+	setDefault("NVIDIA_TF32_OVERRIDE", "0") // NVIDIA's libraries must not round factors to 10 bits
 	// A program uses one GPU, and only the memory that it needs, so that other programs can use the
 	// rest.
 	options := gopjrt.NamedValuesMap{"visible_devices": []int64{0}, "preallocate": false}
-	d, err := open(CUDA, path, name, options, o.TF32)
+	d, err := open(CUDA, path, name, options)
 	if err != nil {
 		return nil, withMissing(err, missing)
 	}
@@ -77,7 +76,7 @@ func openGPU(o Choice) (*OpenDevice, error) {
 }
 
 // open opens a device through a plugin.
-func open(kind Kind, path, name string, options gopjrt.NamedValuesMap, tf32 bool) (*OpenDevice, error) {
+func open(kind Kind, path, name string, options gopjrt.NamedValuesMap) (*OpenDevice, error) {
 	failed := func(err error) (*OpenDevice, error) {
 		return nil, fmt.Errorf("the PJRT plugin %s does not open the device %s: %w", path, kind, err)
 	}
@@ -90,7 +89,7 @@ func open(kind Kind, path, name string, options gopjrt.NamedValuesMap, tf32 bool
 			return failed(err)
 		}
 	}
-	b, err := xla.NewWithOptions(fmt.Sprintf("%s,tf32=%t", path, tf32), options)
+	b, err := xla.NewWithOptions(path+",tf32=false", options)
 	if err != nil {
 		return failed(explained(kind, err))
 	}

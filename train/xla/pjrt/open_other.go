@@ -16,8 +16,8 @@ var errBuild = errors.New("this build of miplc opens no PJRT plugins: that needs
 func versionOf(string) (major, minor int, err error) { return 0, 0, errBuild }
 
 // Open returns an error on these systems.
-func Open(_ Kind, o Choice) (*OpenDevice, error) {
-	if len(named(o.Plugin)) > 0 {
+func Open(_ Kind, given string) (*OpenDevice, error) {
+	if len(named(given)) > 0 {
 		return nil, errBuild
 	}
 	return nil, fmt.Errorf("%w: %w", errNoPlugin, errBuild)

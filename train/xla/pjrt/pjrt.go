@@ -41,13 +41,6 @@ const EnvPlugin = "MIPLC_PJRT_PLUGIN"
 // envFlags is the environment variable with options for XLA.
 const envFlags = "XLA_FLAGS"
 
-// Choice selects the plugin and the rounding of a GPU. The zero value searches for the plugin and computes in full
-// float32.
-type Choice struct {
-	Plugin string // path of the plugin; empty: search, see Find
-	TF32   bool   // let matrix products on a GPU round their factors to 10 bits, which is faster
-}
-
 // Versions of the PJRT interface. Its tables and arguments only grow at their ends, so plugins and
 // programs of different minor versions are compatible, within limits found by testing.
 const (

@@ -201,7 +201,7 @@ func usableDevices(devices []deviceFacts) []string {
 // deviceFactsOf opens a device for XLA and compares training steps on it with those on the CPU.
 func deviceFactsOf(ctx context.Context, kind pjrt.Kind, plugin, library string) deviceFacts {
 	d := deviceFacts{component: component{Name: string(kind)}}
-	b, err := xla.Open(kind, pjrt.Choice{Plugin: plugin})
+	b, err := xla.Open(kind, plugin)
 	if err != nil {
 		d.Detail = err.Error()
 		return d

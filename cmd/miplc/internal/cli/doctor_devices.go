@@ -100,7 +100,7 @@ func tryProvider(ctx context.Context, library, name string) deviceFacts {
 // tryPrediction opens a small model on the device of a provider, which compares the device with the CPU.
 // It returns the time of a second prediction.
 func tryPrediction(ctx context.Context, library, name string) (time.Duration, error) {
-	small, err := train.SmallTrial()
+	small, err := engines.SmallTrial()
 	if err != nil {
 		return 0, err
 	}
