@@ -6,10 +6,12 @@ package engines
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
@@ -97,7 +99,6 @@ type fitLearner struct {
 	observer       train.Observer
 	began, last    time.Time
 	disambiguation *float64
-	pending        *train.Metrics // last iteration, not reported yet: it gets accuracies if it stays the last
 }
 
 // run fits the learner and measures its predictions.
@@ -116,14 +117,14 @@ func (f *fitLearner) run(ctx context.Context) (*train.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.pending == nil { // no iterations
-		f.pending = &train.Metrics{Disambiguation: f.disambiguation}
+	if f.Metrics == nil { // no iterations
+		f.Metrics = []train.Metrics{{Disambiguation: f.disambiguation}}
 	}
 	sampled, err := f.measure(ctx)
 	if err != nil {
 		return nil, err
 	}
-	f.release()
+	f.report()
 	program, params, err := f.program()
 	if err != nil {
 		return nil, err
@@ -154,47 +155,91 @@ func (f *fitLearner) program() (*compile.Program, map[string][]float32, error) {
 	return &p, params, nil
 }
 
-// iteration records one iteration. It is reported when the next one arrives, because the last one
-// is reported with accuracies.
+// iteration records one iteration. The last one is reported later, with accuracies. Labelling confidences of the
+// training bags are recorded as their label weights.
 func (f *fitLearner) iteration(i train.Iteration) {
 	if i.Confidences != nil {
-		f.confidences(i)
+		k, found := f.Data.Classes, make([]int, len(f.Split.Train))
+		for row, bag := range f.Split.Train {
+			own := i.Confidences[row*k : (row+1)*k]
+			copy(f.BagWeights(bag), ndarray.Convert[float32](own))
+			found[row] = measure.Argmax(own)
+		}
+		f.disambiguation = f.Accuracy(f.Split.Train, found)
+		if f.Trajectories == nil {
+			f.StartTrajectories()
+		}
+		f.ExtendTrajectories()
 	}
 	now := time.Now()
 	if i.Number > 0 {
-		f.release()
-		f.pending = &train.Metrics{Epoch: i.Number, Loss: i.Loss, Disambiguation: f.disambiguation,
-			Seconds: now.Sub(f.last).Seconds()}
+		f.Metrics = append(f.Metrics, train.Metrics{Epoch: i.Number, Loss: i.Loss, Disambiguation: f.disambiguation,
+			Seconds: now.Sub(f.last).Seconds()})
+		if i.Number < f.Epochs {
+			f.report()
+		}
 	}
 	f.last = now
 }
 
-// confidences records the labelling confidences of the training bags as their label weights.
-func (f *fitLearner) confidences(i train.Iteration) {
-	k := f.Data.Classes
-	found := make([]int, len(f.Split.Train))
-	for row, bag := range f.Split.Train {
-		own := i.Confidences[row*k : (row+1)*k]
-		copy(f.BagWeights(bag), ndarray.Convert[float32](own))
-		found[row] = measure.Argmax(own)
+// report reports the last iteration.
+func (f *fitLearner) report() {
+	if m := f.Metrics[len(f.Metrics)-1]; m.Epoch > 0 {
+		f.observer.Epoch(m, train.Progress{Trial: f.Name, Epoch: m.Epoch, Epochs: f.Epochs, Step: 1, Steps: 1, Loss: m.Loss,
+			Left: train.TimeLeft(f.began, m.Epoch, f.Epochs)})
 	}
-	f.disambiguation = f.Accuracy(f.Split.Train, found)
-	if f.Trajectories == nil {
-		f.StartTrajectories()
-	}
-	f.ExtendTrajectories()
 }
 
-// release reports the pending iteration.
-func (f *fitLearner) release() {
-	if f.pending == nil {
-		return
+// predict predicts bags, many at a time if the model can. sampled requests sampled predictions
+// too.
+func (f *fitLearner) predict(ctx context.Context, bags []int, sampled bool) ([]train.Prediction, error) {
+	if m, ok := f.model.(train.Batcher); ok {
+		return m.PredictBags(ctx, f.Data, bags, sampled)
 	}
-	f.Metrics = append(f.Metrics, *f.pending)
-	if done := f.pending.Epoch; done > 0 {
-		f.observer.Epoch(*f.pending, train.Progress{Trial: f.Name, Epoch: done, Epochs: f.Epochs, Step: 1, Steps: 1,
-			Loss: f.pending.Loss,
-			Left: train.TimeLeft(f.began, done, f.Epochs)})
+	list := make([]train.Prediction, len(bags))
+	for i, bag := range bags {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		x, err := f.Data.Bag(bag)
+		if err != nil {
+			return nil, err
+		}
+		if list[i].Probabilities, list[i].Attention, err = f.model.Predict(x, f.Data.Size(bag)); err != nil {
+			return nil, fmt.Errorf("prediction of bag %d of %s: %w", bag+1, f.Data.Name, err)
+		}
 	}
-	f.pending = nil
+	return list, nil
+}
+
+// measure predicts all bags of the split and adds the measures to the metrics of the last
+// iteration. sampled is the accuracy of sampled predictions on the test bags, nil if the learner
+// has none.
+func (f *fitLearner) measure(ctx context.Context) (sampled *float64, err error) {
+	found := train.PartPredictions{}
+	var byDraws []int
+	scored := false // some bag has different scores
+	for _, part := range f.Split.Parts() {
+		list, err := f.predict(ctx, part.Bags, part.Name == data.TestPart)
+		if err != nil {
+			return nil, err
+		}
+		found[part.Name] = &train.Predictions{}
+		for n, p := range list {
+			scored = scored || slices.Max(p.Attention) != slices.Min(p.Attention)
+			f.Add(found[part.Name], part.Bags[n], ndarray.Convert[float32](p.Probabilities),
+				ndarray.Convert[float32](p.Attention))
+			if p.Sampled != nil {
+				byDraws = append(byDraws, measure.Argmax(p.Sampled))
+			}
+		}
+	}
+	f.RecordEvaluation(f.Epochs, &f.Metrics[len(f.Metrics)-1], found)
+	if !scored {
+		f.Attention = nil
+	}
+	if byDraws == nil {
+		return nil, nil
+	}
+	return f.Accuracy(f.Split.Test, byDraws), nil
 }
