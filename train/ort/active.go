@@ -125,7 +125,7 @@ func (s *active) Destroy() error {
 // batch returns the tensors of batches of the given number of bags for the active runs.
 func (g *group) batch(predict bool, bags int) (*batch, error) {
 	s := g.active
-	on, err := g.get(predict, bags)
+	on, err := g.session(predict, bags)
 	if err != nil {
 		return nil, err
 	}

@@ -114,8 +114,12 @@ func (e *Engine) runBagwise(b *train.Batch) error {
 			worker.done.floats(compile.OutAttention), worker.done.floats(compile.OutLabelWeights)
 		return w.io[e.current].run()
 	}
-	if err := w.openOneThread(e.options); err != nil {
-		return err
+	if w.oneThread == nil {
+		o, err := e.options, error(nil)
+		o.Threads = 1
+		if w.oneThread, err = open(w.graph, o, onnx.ForImages, 1); err != nil {
+			return err
+		}
 	}
 	r.Probabilities, r.Attention, r.LabelWeights = r.Probabilities[:0:0], r.Attention[:0:0], r.LabelWeights[:0:0]
 	for at := 0; at < b.Bags; at += len(w.workers) {
@@ -132,15 +136,6 @@ func (e *Engine) runBagwise(b *train.Batch) error {
 		w.addGradients(at == 0, at+len(wave) == b.Bags, len(wave), 1/float32(b.Bags))
 	}
 	return w.io[e.current].run()
-}
-
-// openOneThread opens the session on one thread unless it is open.
-func (w *bagwise) openOneThread(o Setup) (err error) {
-	if w.oneThread == nil {
-		o.Threads = 1
-		w.oneThread, err = open(w.graph, o, onnx.ForImages, 1)
-	}
-	return err
 }
 
 // cutBags finds the instances of each bag of a batch.

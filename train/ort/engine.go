@@ -31,32 +31,20 @@ type Engine struct {
 	sessions map[sessionKey]*session // of predictions and whole steps, opened when the first batch asks for them
 	bagwise  *bagwise                // nil: whole steps
 
-	memory     deviceMemory
-	copies     [2]values  // state vectors of the step, and each parameter within the flat one
-	current    int        // index of the copy with the newest values
-	statistics values     // of the normalisation, one row
-	scalars    values     // inputs lr, lambda, epoch, epochs: [1]
-	whole      batchCache // of whole steps
-	evaluated  batchCache // of predictions
+	device     *onnxruntime.Memory // of a device; nil: all values are in the process
+	copies     [2]values           // state vectors of the step, and each parameter within the flat one
+	current    int                 // index of the copy with the newest values
+	statistics values              // of the normalisation, one row
+	scalars    values              // inputs lr, lambda, epoch, epochs: [1]
+	whole      batchCache          // of whole steps
+	evaluated  batchCache          // of predictions
 	result     train.StepResult
 }
 
-// sessionKey is a graph and the number of bags that it is for, see formOf.
+// sessionKey is a graph and the number of bags that it is for.
 type sessionKey struct {
 	predict bool
 	bags    int
-}
-
-// many means any number of bags.
-const many = 0
-
-// formOf returns the key of the session for batches of the given number of bags. On a CPU there are two forms
-// of a step, for one bag and for many, and one of predictions.
-func (e *Engine) formOf(predict bool, bags int) sessionKey {
-	if e.onCPU() && (predict || bags > 1) {
-		bags = many
-	}
-	return sessionKey{predict, bags}
 }
 
 // New opens the training step of a program in onnxruntime. params are the initial parameters by
@@ -73,13 +61,13 @@ func New(p *compile.Program, params map[string][]float32, o Setup) (*Engine, err
 	}
 	err := e.allocate()
 	if err == nil {
-		_, err = e.predictions(max(1, p.Spec.Train.Batch.V))
+		_, err = e.session(true, max(1, p.Spec.Train.Batch.V))
 	}
 	if err == nil && p.HasImages() && e.onCPU() {
 		e.bagwise, err = newBagwise(e)
 	}
 	if err == nil && e.bagwise == nil { // reports a program that cannot run now, not in its first step
-		_, err = e.wholeStep(max(1, p.Spec.Train.Batch.V))
+		_, err = e.session(false, max(1, p.Spec.Train.Batch.V))
 	}
 	if err == nil && params != nil {
 		err = e.SetState(&train.State{Params: params})
@@ -99,18 +87,18 @@ func (e *Engine) savesMemory() bool { return e.onCPU() && !e.prog.HasImages() }
 
 // allocate makes the tensors whose sizes do not depend on the batch.
 func (e *Engine) allocate() (err error) {
-	if e.memory.device, err = e.options.settings().Memory(); err != nil {
+	if e.device, err = e.options.settings().Memory(); err != nil {
 		return err
 	}
 	size := e.prog.FlatSize()
 	for i := range e.copies {
 		e.copies[i] = values{}
 		for _, name := range e.prog.StateVectors() {
-			if err := e.memory.add(e.copies[i], name, size); err != nil {
+			if err := e.copies[i].addOn(e.device, name, size); err != nil {
 				return err
 			}
 		}
-		if e.memory.device != nil {
+		if e.device != nil {
 			continue
 		}
 		if err := e.copies[i].cut(e.prog, "", e.copies[i].floats(compile.InParams)); err != nil {
@@ -149,26 +137,22 @@ func updatedVectors(p *compile.Program, vectors values) values {
 	return outputs
 }
 
-// predictions returns the session that predicts batches of the given number of bags.
-func (e *Engine) predictions(bags int) (*session, error) {
-	build := func() (*graph.Graph, error) {
-		g, err := e.withNamedParams(compile.Predict(e.prog))
-		if err == nil && e.savesMemory() {
-			g, err = graph.ScaleWeights(g)
-		}
-		return g, err
+// session returns the session that predicts batches of the given number of bags, or runs whole steps on them. On a
+// CPU there are two forms of a step, for one bag and for many, and one of predictions. It opens it when it is first
+// used.
+func (e *Engine) session(predict bool, bags int) (*session, error) {
+	key := sessionKey{predict, bags}
+	if e.onCPU() && (predict || bags > 1) {
+		key.bags = 0 // any number
 	}
-	return e.openOnce(true, bags, build)
-}
-
-// openOnce returns the session of a graph for batches of the given number of bags. It opens it when it
-// is first used.
-func (e *Engine) openOnce(predict bool, bags int, build func() (*graph.Graph, error)) (*session, error) {
-	key := e.formOf(predict, bags)
 	if s := e.sessions[key]; s != nil {
 		return s, nil
 	}
-	g, err := build()
+	build := e.stepGraph
+	if predict {
+		build = e.predictGraph
+	}
+	g, err := build(bags)
 	if err != nil {
 		return nil, err
 	}
@@ -177,6 +161,15 @@ func (e *Engine) openOnce(predict bool, bags int, build func() (*graph.Graph, er
 		e.sessions[key] = s
 	}
 	return s, err
+}
+
+// predictGraph returns the graph of a prediction of any number of bags.
+func (e *Engine) predictGraph(int) (*graph.Graph, error) {
+	g, err := e.withNamedParams(compile.Predict(e.prog))
+	if err != nil || !e.savesMemory() {
+		return g, err
+	}
+	return graph.ScaleWeights(g)
 }
 
 // withNamedParams replaces the flat vector of parameters in a graph by named parameters, which share its
@@ -190,14 +183,9 @@ func (e *Engine) withNamedParams(g *graph.Graph, err error) (*graph.Graph, error
 
 // cuttable reports whether all parameters can share the memory of the flat vector.
 func (e *Engine) cuttable() bool {
-	return e.memory.device == nil && !slices.ContainsFunc(e.prog.Params, func(q compile.Param) bool {
+	return e.device == nil && !slices.ContainsFunc(e.prog.Params, func(q compile.Param) bool {
 		return len(q.Shape) == 0
 	})
-}
-
-// wholeStep returns the session of a step for batches of the given number of bags.
-func (e *Engine) wholeStep(bags int) (*session, error) {
-	return e.openOnce(false, bags, func() (*graph.Graph, error) { return e.stepGraph(bags) })
 }
 
 // stepGraph returns the graph of a step of that many bags.
@@ -259,7 +247,7 @@ func (e *Engine) Step(b *train.Batch) (*train.StepResult, error) {
 
 // runWhole runs forward, backward and update as one graph.
 func (e *Engine) runWhole(b *train.Batch) error {
-	step, err := e.wholeStep(b.Bags)
+	step, err := e.session(false, b.Bags)
 	if err != nil {
 		return err
 	}
@@ -281,7 +269,7 @@ func (e *Engine) runWhole(b *train.Batch) error {
 // Predict implements train.Engine.
 func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error) {
 	w, n := &e.evaluated, len(bagOf)
-	infer, err := e.predictions(bags)
+	infer, err := e.session(true, bags)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -319,7 +307,7 @@ func (e *Engine) State() (*train.State, error) {
 	for name := range e.statistics {
 		statistics[name] = e.statistics.floats(name)
 	}
-	if err := e.memory.download(e.copies[e.current], e.prog.StateVectors()...); err != nil {
+	if err := move(e.copies[e.current], e.prog.StateVectors(), (*onnxruntime.DeviceTensor).Download); err != nil {
 		return nil, err
 	}
 	for _, name := range e.prog.StateVectors() {
@@ -340,7 +328,7 @@ func (e *Engine) SetState(s *train.State) error {
 	for name, v := range statistics {
 		copy(e.statistics.floats(name), v)
 	}
-	return e.memory.upload(e.copies[e.current], e.prog.StateVectors()...)
+	return move(e.copies[e.current], e.prog.StateVectors(), (*onnxruntime.DeviceTensor).Upload)
 }
 
 // Close implements train.Engine. It releases bindings before the values that they point to, and

@@ -8,17 +8,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/train"
 )
 
 // group is the executor of several runs. One tensor, with a leading axis of runs, has the batches
 // of a step of all runs.
 type group struct {
-	*sessionCache
-	runs []*train.Run
+	*runsModel
+	options  Setup
+	sessions map[sessionKey]*runsSession // that are open
+	runs     []*train.Run
 
 	// Values of each run, by its index. vectors, by name, are outdated while the run is active.
 	vectors, statistics []map[string][]float32
@@ -28,19 +32,49 @@ type group struct {
 	active *active // nil: none
 }
 
-// group returns a group of runs with separate sessions.
-func (m *runsModel) group(runs []*train.Run, o Setup) *group {
-	return &group{sessionCache: &sessionCache{m, o, map[runsKey]*runsSession{}}, runs: runs}
+// runsSession is a graph of many runs in onnxruntime.
+type runsSession struct {
+	*session
+	predict bool
+	bags    int              // of a batch
+	dims    map[string][]int // of inputs and outputs, without the axis of runs
+}
+
+// session returns the session for batches of so many bags, opened when it is first asked for.
+func (g *group) session(predict bool, bags int) (*runsSession, error) {
+	key := sessionKey{predict, bags}
+	if s := g.sessions[key]; s != nil {
+		return s, nil
+	}
+	of := g.StepGraph
+	if predict {
+		of = g.PredictGraph
+	}
+	model, err := g.lowered(of, bags)
+	if err != nil {
+		return nil, err
+	}
+	o := g.options
+	o.Threads = 1 // several would divide the runs among them, and rounding would depend on the division
+	s := &runsSession{predict: predict, bags: bags, dims: map[string][]int{}}
+	for _, port := range slices.Concat(model.Graph.Input, model.Graph.Output) {
+		s.dims[port.GetName()] = ndarray.Convert[int](port.Extents()[1:])
+	}
+	if s.session, err = openModel(model, of.Name, o); err != nil {
+		return nil, err
+	}
+	g.sessions[key] = s
+	return s, nil
 }
 
 // openSessions opens what an epoch of all runs needs.
 func (g *group) openSessions() (err error) {
 	for _, bags := range g.runs[0].BatchesOf(1) {
-		if _, err := g.get(false, len(bags)); err != nil {
+		if _, err := g.session(false, len(bags)); err != nil {
 			return err
 		}
 	}
-	_, err = g.get(true, g.capacity.Bags)
+	_, err = g.session(true, g.capacity.Bags)
 	return err
 }
 
@@ -207,4 +241,6 @@ func (g *group) Predict(ctx context.Context, runs []*train.Run) error {
 
 // Close implements train.Executor. It releases bindings before the tensors that they point to, and
 // tensors before the sessions.
-func (g *group) Close() error { return errors.Join(g.deactivate(), g.sessionCache.Destroy()) }
+func (g *group) Close() error {
+	return errors.Join(g.deactivate(), destroy(slices.Collect(maps.Values(g.sessions))...))
+}

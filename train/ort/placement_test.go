@@ -76,7 +76,7 @@ func countNodes(t *testing.T, what string, o Setup) {
 func opensAlone(t *testing.T, p *compile.Program, bags int, o Setup) error {
 	e := &Engine{prog: p, options: o}
 	var err error
-	if e.memory.device, err = o.settings().Memory(); err != nil {
+	if e.device, err = o.settings().Memory(); err != nil {
 		return err
 	}
 	step, err := e.stepGraph(bags)

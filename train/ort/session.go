@@ -121,7 +121,7 @@ func (b *binding) run() error {
 	defer s.calls.Unlock()
 	if !s.onCPU {
 		inProcess := func(name string, v ort.Value) error {
-			if onDevice(v) {
+			if _, onDevice := v.(*onnxruntime.DeviceTensor); onDevice {
 				return nil
 			}
 			return b.BindInput(name, v)

@@ -16,6 +16,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/train"
 )
 
@@ -30,6 +31,29 @@ func (v values) add(name string, shape ...int) error {
 		v[name] = t
 	}
 	return err
+}
+
+// addOn adds a value of zeros in the process, or of undefined contents on a device that is not nil.
+func (v values) addOn(device *onnxruntime.Memory, name string, shape ...int) error {
+	if device == nil {
+		return v.add(name, shape...)
+	}
+	t, err := device.NewTensor(toShape(shape))
+	if err == nil {
+		v[name] = t
+	}
+	return err
+}
+
+// move copies those values that are on a device, to it or from it after the runs that were started.
+func move(v values, names []string, copyValue func(*onnxruntime.DeviceTensor) error) error {
+	var errs []error
+	for _, name := range names {
+		if t, ok := v[name].(*onnxruntime.DeviceTensor); ok {
+			errs = append(errs, copyValue(t))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // cut adds a value for each parameter, named prefix + name, that shares the memory of a flat
@@ -51,18 +75,6 @@ func (v values) cut(p *compile.Program, prefix string, flat []float32) error {
 // floats returns the memory of a value in the process.
 func (v values) floats(name string) []float32 {
 	return v[name].(interface{ GetData() []float32 }).GetData()
-}
-
-// replace replaces values by others with the same names and releases the old ones.
-func (v values) replace(by values) error {
-	var errs []error
-	for name, t := range by {
-		if old := v[name]; old != nil && old != t {
-			errs = append(errs, old.Destroy())
-		}
-		v[name] = t
-	}
-	return errors.Join(errs...)
 }
 
 // Destroy releases the values.

@@ -8,14 +8,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/onnx"
-	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/train"
@@ -150,20 +147,6 @@ func (t *trainer) model(trial *train.Trial) (*runsModel, error) {
 // findModel returns the graphs of a program, or nil if they have no form for groups or need too much memory. All
 // other errors are defects: training one at a time would hide them.
 func findModel(p *compile.Program, c onnx.Capacity) (*runsModel, error) {
-	m, err := newRunsModel(p, c)
-	if err != nil || m.bytes() > largestStep {
-		return nil, err
-	}
-	switch err := m.lowers(); {
-	case errors.Is(err, graph.ErrNoForm):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	return m, nil
-}
-
-func newRunsModel(p *compile.Program, c onnx.Capacity) (*runsModel, error) {
 	shared, err := compile.ForGroup(p)
 	if err == nil {
 		shared.StepGraph, err = graph.Condense(shared.StepGraph)
@@ -171,78 +154,24 @@ func newRunsModel(p *compile.Program, c onnx.Capacity) (*runsModel, error) {
 	if err == nil {
 		shared.StepGraph, err = graph.JoinNarrow(shared.StepGraph)
 	}
-	if err != nil {
+	m := &runsModel{shared, c}
+	if err != nil || m.bytes() > largestStep {
 		return nil, err
 	}
-	return &runsModel{shared, c}, nil
-}
-
-// lowers returns an error if the graphs cannot be lowered.
-func (m *runsModel) lowers() error {
-	_, err := m.lowered(m.StepGraph, m.capacity.Bags)
-	if err == nil {
-		_, err = m.lowered(m.PredictGraph, m.capacity.Bags)
+	for _, g := range []*graph.Graph{m.StepGraph, m.PredictGraph} {
+		switch _, err := m.lowered(g, c.Bags); {
+		case errors.Is(err, graph.ErrNoForm):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
 	}
-	return err
+	return m, nil
 }
 
 // lowered returns the ONNX model of a graph for batches of the given number of bags.
 func (m *runsModel) lowered(g *graph.Graph, bags int) (*onnxpb.ModelProto, error) {
 	return onnx.LowerRuns(g, deviceOpset, onnx.Capacity{Bags: bags, Instances: m.capacity.Instances})
-}
-
-// runsSession is a graph of many runs in onnxruntime.
-type runsSession struct {
-	*session
-	predict bool
-	bags    int              // of a batch
-	dims    map[string][]int // of inputs and outputs, without the axis of runs
-}
-
-// sessionCache are the sessions of a model that are open.
-type sessionCache struct {
-	*runsModel
-	options Setup
-	open    map[runsKey]*runsSession
-}
-
-type runsKey struct {
-	predict bool
-	bags    int
-}
-
-// get returns the session for batches of so many bags, opened when it is first asked for.
-func (l *sessionCache) get(predict bool, bags int) (*runsSession, error) {
-	key := runsKey{predict, bags}
-	if s := l.open[key]; s != nil {
-		return s, nil
-	}
-	g := l.StepGraph
-	if predict {
-		g = l.PredictGraph
-	}
-	model, err := l.lowered(g, bags)
-	if err != nil {
-		return nil, err
-	}
-	o := l.options
-	o.Threads = 1 // several would divide the runs among them, and rounding would depend on the division
-	s := &runsSession{predict: predict, bags: bags, dims: map[string][]int{}}
-	for _, port := range slices.Concat(model.Graph.Input, model.Graph.Output) {
-		s.dims[port.GetName()] = ndarray.Convert[int](port.Extents()[1:])
-	}
-	if s.session, err = openModel(model, g.Name, o); err != nil {
-		return nil, err
-	}
-	l.open[key] = s
-	return s, nil
-}
-
-// Destroy releases the sessions.
-func (l *sessionCache) Destroy() error {
-	err := destroy(slices.Collect(maps.Values(l.open))...)
-	clear(l.open)
-	return err
 }
 
 // bytes estimates the memory of a step of a run.
@@ -268,7 +197,7 @@ func (t *trainer) open(runs []*train.Run, _ func(string)) (train.Executor, error
 	if err != nil {
 		return nil, err
 	}
-	g := m.group(runs, t.options)
+	g := &group{runsModel: m, options: t.options, sessions: map[sessionKey]*runsSession{}, runs: runs}
 	if err := g.openSessions(); err != nil {
 		g.Close()
 		return nil, fmt.Errorf("engine ort: %w", err)
