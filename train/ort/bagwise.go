@@ -102,7 +102,6 @@ func (e *Engine) runBagwise(b *train.Batch) error {
 		return err
 	}
 	w, r := e.bagwise, &e.result
-	e.clearTerms()
 	w.cutBags(b)
 	if b.Bags == 1 {
 		worker := w.workers[0]
@@ -124,7 +123,9 @@ func (e *Engine) runBagwise(b *train.Batch) error {
 	r.Probabilities, r.Attention, r.LabelWeights = r.Probabilities[:0:0], r.Attention[:0:0], r.LabelWeights[:0:0]
 	for at := 0; at < b.Bags; at += len(w.workers) {
 		wave := w.pieces[at:min(at+len(w.workers), b.Bags)]
-		if err := e.runParallel(b, wave); err != nil {
+		errs := make([]error, len(wave))
+		workers.Each(len(wave), len(wave), func(i int) { errs[i] = e.gradients(w.workers[i], w.oneThread, b, wave[i]) })
+		if err := errors.Join(errs...); err != nil {
 			return err
 		}
 		for _, worker := range w.workers[:len(wave)] {
@@ -153,17 +154,6 @@ func (w *bagwise) cutBags(b *train.Batch) {
 	for len(w.bagOf) < longest {
 		w.bagOf = append(w.bagOf, 0)
 	}
-}
-
-// runParallel computes the gradients of each piece with a worker.
-func (e *Engine) runParallel(b *train.Batch, wave []piece) error {
-	errs := make([]error, len(wave))
-	var group workers.Group
-	for i, p := range wave {
-		group.Go(func() { errs[i] = e.gradients(e.bagwise.workers[i], e.bagwise.oneThread, b, p) })
-	}
-	group.Wait()
-	return errors.Join(errs...)
 }
 
 // gradients computes the gradients of one bag in a session.

@@ -233,6 +233,8 @@ func (e *Engine) Step(b *train.Batch) (*train.StepResult, error) {
 	for name, v := range b.Scalars(e.prog) {
 		e.scalars.floats(name)[0] = float32(v)
 	}
+	e.result.Loss = 0
+	clear(e.result.Terms)
 	run := e.runWhole
 	if e.bagwise != nil {
 		run = e.runBagwise
@@ -258,7 +260,6 @@ func (e *Engine) runWhole(b *train.Batch) error {
 	if err != nil {
 		return err
 	}
-	e.clearTerms()
 	e.readTerms(&e.whole, 1)
 	e.result.Probabilities = s.floats(compile.OutProbabilities)
 	e.result.Attention = s.floats(compile.OutAttention)
@@ -293,12 +294,6 @@ func (e *Engine) readTerms(w *batchCache, share float64) {
 			e.result.Terms[output[len(compile.TermPrefix):]] += v
 		}
 	}
-}
-
-// clearTerms sets the loss and its terms to zero.
-func (e *Engine) clearTerms() {
-	e.result.Loss = 0
-	clear(e.result.Terms)
 }
 
 // State implements train.Engine.

@@ -6,7 +6,6 @@ package ort
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/graph"
@@ -68,16 +67,6 @@ func (g *group) fill(b *batch, j int, bags []int, from []float32) {
 		if low != nil {
 			copy(low[i*n:(i+1)*n], g.lowest[n-size:])
 		}
-	}
-}
-
-// fillMasks makes real = [1 ... 1 0 ... 0] and lowest = [0 ... 0 -inf ... -inf], with n numbers of each kind. The n
-// numbers from index n-size are the mask of a bag of this size.
-func (g *group) fillMasks() {
-	n := g.capacity.Instances
-	g.real, g.lowest = make([]float32, 2*n), make([]float32, 2*n)
-	for i := range n {
-		g.real[i], g.lowest[n+i] = 1, float32(math.Inf(-1))
 	}
 }
 

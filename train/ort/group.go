@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/miplc/miplc/compile"
@@ -27,7 +28,9 @@ type group struct {
 	// Values of each run, by its index. vectors, by name, are outdated while the run is active.
 	vectors, statistics []map[string][]float32
 	normalized          [][]float32 // all instances of its dataset; nil: each batch is normalised
-	real, lowest        []float32   // see fillMasks
+	// real is [1 ... 1 0 ... 0] and lowest [0 ... 0 -inf ... -inf], with n numbers of each kind. The n numbers from
+	// index n-size are the mask of a bag of this size.
+	real, lowest []float32
 
 	active *active // nil: none
 }
@@ -89,7 +92,9 @@ func (g *group) SetStates(list []*train.State) error {
 		}
 	}
 	g.normalize()
-	g.fillMasks()
+	n := g.capacity.Instances
+	g.real = append(slices.Repeat([]float32{1}, n), make([]float32, n)...)
+	g.lowest = append(make([]float32, n), slices.Repeat([]float32{float32(math.Inf(-1))}, n)...)
 	return g.deactivate()
 }
 

@@ -58,22 +58,14 @@ func open(g *graph.Graph, o Setup, kind onnx.Kind, bags int) (*session, error) {
 }
 
 // openModel opens the ONNX model of a graph.
-func openModel(model *onnxpb.ModelProto, name string, o Setup) (s *session, err error) {
-	s = &session{name: name, onCPU: o.onCPU(), calls: o.settings().Locker()}
+func openModel(model *onnxpb.ModelProto, name string, o Setup) (*session, error) {
+	s := &session{name: name, onCPU: o.onCPU(), calls: o.settings().Locker()}
 	for _, v := range model.Graph.Input {
 		s.in = append(s.in, v.GetName())
 	}
 	for _, v := range model.Graph.Output {
 		s.out = append(s.out, v.GetName())
 	}
-	if s.DynamicAdvancedSession, err = start(model, s.in, s.out, o); err != nil {
-		return nil, fmt.Errorf("onnxruntime%s does not accept the %s graph: %w", o.settings().OnDevice(), name, err)
-	}
-	return s, nil
-}
-
-// start opens a session of onnxruntime.
-func start(model *onnxpb.ModelProto, in, out []string, o Setup) (*ort.DynamicAdvancedSession, error) {
 	bytes, err := proto.Marshal(model)
 	if err != nil {
 		return nil, err
@@ -90,10 +82,12 @@ func start(model *onnxpb.ModelProto, in, out []string, o Setup) (*ort.DynamicAdv
 			return nil, err
 		}
 	}
-	calls := o.settings().Locker()
-	calls.Lock()
-	defer calls.Unlock()
-	return onnxruntime.OpenSession(bytes, in, out, opts)
+	s.calls.Lock()
+	defer s.calls.Unlock()
+	if s.DynamicAdvancedSession, err = onnxruntime.OpenSession(bytes, s.in, s.out, opts); err != nil {
+		return nil, fmt.Errorf("onnxruntime%s does not accept the %s graph: %w", o.settings().OnDevice(), name, err)
+	}
+	return s, nil
 }
 
 // Destroy releases the session, which may be nil.

@@ -32,7 +32,8 @@ func (t *Trainer) openJobs(runs []*train.Run, note func(string)) (train.Executor
 	}
 	p, err := t.plan(trials)
 	if err == nil {
-		err = p.check()
+		err = p.budget.Check(p.subject(), p.bytes(), "use smaller batches (train.batch), or set the available memory with "+
+			"--device-memory")
 	}
 	if err != nil {
 		return nil, err
@@ -150,31 +151,25 @@ func (s *jobs) run(ctx context.Context, p *xla.Program, from *feeder, settings m
 // have the same epoch and momentum of the label weights.
 func (s *jobs) settings(runs []*train.Run) map[string]any {
 	values := map[string]any{}
-	rates, weights := make([]float32, len(s.runs)), []float32(nil)
+	rates := make([]float32, len(s.runs))
 	for _, r := range runs {
 		rates[r.Index] = float32(r.Now().LR)
 		values[compile.InLambda] = []float32{float32(r.Now().Lambda)}
 		values[compile.InEpoch] = []float32{float32(r.ScheduleEpoch())}
 		values[compile.InEpochs] = []float32{float32(r.Epochs)}
 	}
+	of := map[string][]float32{}
 	for _, r := range s.runs {
-		weights = append(weights, r.Weights...)
-	}
-	values[compile.InLR], values[xla.InOldWeights] = rates, weights
-	if s.graphs.WeighsClasses() {
-		var of []float32
-		for _, r := range s.runs {
-			of = append(of, r.ClassWeights...)
+		of[xla.InOldWeights] = append(of[xla.InOldWeights], r.Weights...)
+		of[compile.InClassWeights] = append(of[compile.InClassWeights], r.ClassWeights...)
+		for name, weight := range train.TermWeights(r.Program.Spec) {
+			of[compile.TermWeightPrefix+name] = append(of[compile.TermWeightPrefix+name], float32(weight))
 		}
-		values[compile.InClassWeights] = of
 	}
-	for _, name := range s.graphs.Terms {
-		var of []float32
-		for _, r := range s.runs {
-			of = append(of, float32(train.TermWeights(r.Program.Spec)[name]))
-		}
-		values[compile.TermWeightPrefix+name] = of
+	for name, v := range of {
+		values[name] = v
 	}
+	values[compile.InLR] = rates
 	return values
 }
 

@@ -3,7 +3,6 @@
 package xla
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/miplc/miplc/compile/xla"
@@ -22,8 +21,9 @@ type plan struct {
 	budget      memory.Budget
 }
 
-// feedBytes is the default of Trainer.MaxFeed.
-const feedBytes = 256 << 20
+// feedBytes is the maximum number of bytes of bag orders, masks and traces of one call of a program. Epochs that need
+// more take several calls. Tests change it.
+var feedBytes = 256 << 20
 
 // plan returns the plan of a group.
 func (t *Trainer) plan(trials []*train.Trial) (*plan, error) {
@@ -54,8 +54,8 @@ func (t *Trainer) plan(trials []*train.Trial) (*plan, error) {
 	// Rounded, so that different groups can use the same compiled programs.
 	p.train.N, p.test.N = train.RoundUp(p.train.N, 8), train.RoundUp(p.test.N, 8)
 	p.padding = 1 - float64(instances)/float64(p.train.N*p.train.Steps*p.train.Jobs)
-	p.train.Steps = t.stepsOfCall(p.train, 4*graphs.EpochWidth(p.train)+graphs.MaskBytes(p.train))
-	p.test.Steps = t.stepsOfCall(p.test, 4*graphs.ForwardWidth(p.test))
+	p.train.Steps = stepsOfCall(p.train, 4*graphs.EpochWidth(p.train)+graphs.MaskBytes(p.train))
+	p.test.Steps = stepsOfCall(p.test, 4*graphs.ForwardWidth(p.test))
 	p.job, p.shared = graphs.Bytes(p.train, p.test)
 	return p, nil
 }
@@ -74,19 +74,13 @@ func extend(l *xla.Layout, d *data.Dataset, batches [][]int) (instances int) {
 
 // stepsOfCall returns the maximum number of steps per call. bytes is the memory of a feed per step
 // and job, without the order of the bags.
-func (t *Trainer) stepsOfCall(l xla.Layout, bytes int) int {
-	return min(train.RoundUp(l.Steps, 8), max(1, cmp.Or(t.MaxFeed, feedBytes)/(l.Jobs*(bytes+4*l.Batch))))
+func stepsOfCall(l xla.Layout, bytes int) int {
+	return min(train.RoundUp(l.Steps, 8), max(1, feedBytes/(l.Jobs*(bytes+4*l.Batch))))
 }
 
 // maxTrials returns the number of trials that fit in one of several equal parts of the memory.
 func (p *plan) maxTrials(parts int) int {
 	return int(min((p.budget.Bytes/float64(parts)-p.shared)/p.job, train.MaxGroup))
-}
-
-// check returns an error if the trials need more memory than the device has.
-func (p *plan) check() error {
-	return p.budget.Check(p.subject(), p.shared+float64(p.train.Jobs)*p.job,
-		"use smaller batches (train.batch), or set the available memory with --device-memory")
 }
 
 // subject returns the trials as the subject of a sentence.
@@ -100,5 +94,8 @@ func (p *plan) subject() string {
 // String describes the programs.
 func (p *plan) String() string {
 	return fmt.Sprintf("%s: steps of %s, %.0f %% of them padding, in about %s of memory",
-		p.subject(), diag.Count(p.train.N, "instance"), 100*p.padding, memory.Size(p.shared+float64(p.train.Jobs)*p.job))
+		p.subject(), diag.Count(p.train.N, "instance"), 100*p.padding, memory.Size(p.bytes()))
 }
+
+// bytes estimates the memory of the trials on the device.
+func (p *plan) bytes() float64 { return p.shared + float64(p.train.Jobs)*p.job }

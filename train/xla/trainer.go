@@ -23,11 +23,7 @@ const minGroup = 4
 type Trainer struct {
 	train.EngineInfo
 	Backend *Backend
-	// MaxFeed is the maximum number of bytes of bag orders, masks and traces of one call of a
-	// program. Epochs that need more take several calls. 0: 256 MiB.
-	MaxFeed int
-
-	device sync.Mutex
+	device  sync.Mutex
 }
 
 // Train implements train.Trainer.
@@ -37,7 +33,14 @@ func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 	defer t.device.Unlock()
 	groups := &train.GroupTrainer{
 		EngineInfo: t.EngineInfo, Parallel: t.parallelGroups(trials), MinGroup: minGroup, MaxTrials: t.maxTrials,
-		Open: t.openJobs, Explain: t.explain,
+		Open: t.openJobs, Explain: func(err error) error {
+			if !pjrt.OutOfMemory(err) {
+				return err
+			}
+			return fmt.Errorf("%w: the device ran out of memory, although the estimate was below its limit (%s, %s): set a "+
+				"lower one with --device-memory, or use smaller batches (train.batch)",
+				err, memory.Size(t.Backend.Memory.Bytes), t.Backend.Memory.Bound)
+		},
 	}
 	groups.Coupled = true
 	groups.Train(ctx, trials, o, done)
@@ -63,14 +66,4 @@ func (t *Trainer) maxTrials(like *train.Trial, parts int) int {
 		}
 	}
 	return train.MaxGroup
-}
-
-// explain adds advice to an error of a device that ran out of memory in spite of the estimate.
-func (t *Trainer) explain(err error) error {
-	if !pjrt.OutOfMemory(err) {
-		return err
-	}
-	return fmt.Errorf("%w: the device ran out of memory, although the estimate was below its limit (%s, %s): set a "+
-		"lower one with --device-memory, or use smaller batches (train.batch)",
-		err, memory.Size(t.Backend.Memory.Bytes), t.Backend.Memory.Bound)
 }

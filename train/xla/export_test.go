@@ -1,0 +1,6 @@
+// What tests of other packages change.
+
+package xla
+
+// FeedBytes is feedBytes.
+var FeedBytes = &feedBytes
