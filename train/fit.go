@@ -56,15 +56,9 @@ const gracePeriod = 10 * time.Second
 // withGracePeriod returns a context that ends some time after ctx. stop ends it at once.
 func withGracePeriod(ctx context.Context, by time.Duration) (longer context.Context, stop func()) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	cancelTimer := context.AfterFunc(ctx, func() {
-		select {
-		case <-time.After(by):
-			cancel()
-		case <-longer.Done():
-		}
-	})
+	withdraw := context.AfterFunc(ctx, func() { time.AfterFunc(by, cancel) })
 	return longer, func() {
-		cancelTimer()
+		withdraw()
 		cancel()
 	}
 }

@@ -22,17 +22,14 @@ func LearningRate(t *language.Train, done []Metrics) float64 {
 // scheduleFactors are the factors of train.lr by the words of train.schedule. The epoch has the
 // index len(done).
 var scheduleFactors = map[string]func(t *language.Train, done []Metrics) float64{
-	"cosine":   cosineRate,
+	// A half cosine from 1 to 0, as CosineAnnealingLR with T_max of the epochs after the warm-up.
+	"cosine": func(t *language.Train, done []Metrics) float64 {
+		e, epochs := len(done)-t.Warmup.V, t.Epochs.V-t.Warmup.V
+		return 0.5 * (1 + math.Cos(math.Pi*float64(max(0, e))/float64(epochs)))
+	},
 	"constant": func(*language.Train, []Metrics) float64 { return 1 },
 	"step":     stepRate,
 	"plateau":  plateauRate,
-}
-
-// cosineRate falls from 1 to 0 along a half cosine, as CosineAnnealingLR with T_max of the
-// epochs after the warm-up.
-func cosineRate(t *language.Train, done []Metrics) float64 {
-	e, epochs := len(done)-t.Warmup.V, t.Epochs.V-t.Warmup.V
-	return 0.5 * (1 + math.Cos(math.Pi*float64(max(0, e))/float64(epochs)))
 }
 
 // stepRate follows StepLR, and MultiStepLR with train.decay_at.

@@ -30,28 +30,17 @@ type conjugate struct {
 	space  *train.Workspace
 }
 
+// newCG builds the graphs and copies the constant values to the device.
 func newCG(p *problem, s Settings) (*conjugate, error) {
-	g := &conjugate{p: p, s: s, shift: meanOf(p.X, p.Dim)}
-	g.s.Rank = min(s.Rank, p.n())
-	g.x = centred(p.X, p.Dim, g.shift)
+	s.Rank = min(s.Rank, p.n())
+	shift := meanOf(p.X, p.Dim)
+	g := &conjugate{p: p, s: s, shift: shift, x: centred(p.X, p.Dim, shift), space: train.NewWorkspace(s.Runner())}
 	g.pivots = &pivots{x: g.x, distances: map[int][]float64{}}
-	return g, g.open()
-}
-
-// withoutProbes returns a copy with one column per class, that of the targets.
-func (g *conjugate) withoutProbes() (*conjugate, error) {
-	few := &conjugate{p: g.p, s: g.s, shift: g.shift, x: g.x, pivots: g.pivots}
-	few.s.Probes = 0
-	return few, few.open()
-}
-
-// open builds the graphs and copies the constant values to the device.
-func (g *conjugate) open() (err error) {
-	n, outputs, width := g.p.n(), g.p.outputs(), 1+g.s.Probes
-	if g.system, err = newSystem(n, g.p.Dim, outputs, width, g.s.Rank); err != nil {
-		return err
+	n, width := p.n(), 1+s.Probes
+	var err error
+	if g.system, err = newSystem(n, p.Dim, p.outputs(), width, s.Rank); err != nil {
+		return nil, err
 	}
-	g.space = train.NewWorkspace(g.s.Runner())
 	columns := g.columns()
 	rng := ndarray.NewStream(g.s.Seed, "miplgp probes")
 	draw := func(rows int) []float32 {
@@ -83,9 +72,9 @@ func (g *conjugate) open() (err error) {
 		g.space.Run(g.distances, hi-lo, map[string]string{inDistance: numbered(inDistance, b)})
 	}
 	if g.space.Err() != nil {
-		return errors.Join(g.space.Err(), g.close())
+		return nil, errors.Join(g.space.Err(), g.close())
 	}
-	return nil
+	return g, nil
 }
 
 // close frees the memory on the device.
@@ -218,7 +207,9 @@ func (g *conjugate) posterior(ctx context.Context, h hyper, t *targets) (q *post
 	if q, err = few.posterior(ctx, h, t); err != nil {
 		return nil, err
 	}
-	alone, err := g.withoutProbes()
+	withoutProbes := g.s // one column per class, that of the targets
+	withoutProbes.Probes = 0
+	alone, err := newCG(g.p, withoutProbes)
 	if err != nil {
 		return nil, err
 	}
@@ -236,21 +227,15 @@ func (g *conjugate) posterior(ctx context.Context, h hyper, t *targets) (q *post
 	}
 	n, outputs := g.p.n(), g.outputs
 	q.shift, q.points, q.beta, q.alpha = g.shift, newMatrix(n, g.p.Dim), nil, make([]float32, n*outputs)
-	for u, i := range firstThese(few.chosen, n) {
+	order := slices.Clone(few.chosen) // first the inducing points, then the others
+	for i := range n {
+		if _, found := slices.BinarySearch(few.chosen, i); !found {
+			order = append(order, i)
+		}
+	}
+	for u, i := range order {
 		copy(q.points.Data[u*g.p.Dim:(u+1)*g.p.Dim], g.x.Data[i*g.p.Dim:(i+1)*g.p.Dim])
 		copy(q.alpha[u*outputs:(u+1)*outputs], solution[i*outputs:(i+1)*outputs])
 	}
 	return q, nil
-}
-
-// firstThese returns the numbers below n, the chosen ones first, the others in order. chosen must
-// be ascending.
-func firstThese(chosen []int, n int) []int {
-	order := slices.Clone(chosen)
-	for i := range n {
-		if _, found := slices.BinarySearch(chosen, i); !found {
-			order = append(order, i)
-		}
-	}
-	return order
 }

@@ -1,4 +1,4 @@
-// The fit: a subset, its hyperparameters, and the posterior.
+// The learner and its fit: a subset, its hyperparameters, and the posterior.
 
 package miplgp
 
@@ -11,7 +11,65 @@ import (
 
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/train"
 )
+
+// Name is the kind of this learner in a spec.
+const Name = "miplgp"
+
+type learner struct{ s Settings }
+
+// New returns the learner. Fit replaces the seed of the settings by that of the problem.
+func New(s Settings) train.Learner { return &learner{s} }
+
+func (l *learner) Name() string    { return Name }
+func (l *learner) Iterations() int { return l.s.Iterations }
+
+// Fit fits a Gaussian process per class to the instances of the training bags. The loss of an
+// iteration is minus the log marginal likelihood per class and instance, as the solver computes it.
+// The confidences of a bag are those of the instance that is most confident in a candidate, without
+// the class of negatives. They are nil if hyper-parameters are learned on a subset.
+func (l *learner) Fit(ctx context.Context, p *train.Problem, observe func(train.Iteration)) (train.FittedModel, error) {
+	if l.s.Runner == nil {
+		return nil, fmt.Errorf("bug: %s has no device to compute on", Name)
+	}
+	in, err := problemOf(p)
+	if err != nil {
+		return nil, err
+	}
+	s := l.s
+	s.Seed = p.Seed
+	q, err := fit(ctx, in, s, func(iteration int, e *evaluation) {
+		if observe == nil {
+			return
+		}
+		i := train.Iteration{Number: iteration, Loss: e.loss}
+		if len(e.f) == in.n()*in.outputs() {
+			i.Confidences = in.bagConfidences(e.f)
+		}
+		observe(i)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", Name, err)
+	}
+	return &model{posterior: q, shape: p.Data.Shape, z: p.Normalization}, nil
+}
+
+// bagConfidences returns [bags, classes] from the posterior means of the
+// instances: the softmax over the candidates at the most confident instance.
+func (p *problem) bagConfidences(f []float64) []float64 {
+	best := make([]float64, len(p.Candidates)/p.Classes)
+	out := make([]float64, len(p.Candidates))
+	row := make([]float64, p.Classes)
+	for i, b := range p.BagOf {
+		p.confidences(i, f, row)
+		if top := slices.Max(row); top > best[b] {
+			best[b] = top
+			copy(out[b*p.Classes:], row)
+		}
+	}
+	return out
+}
 
 // fit learns the hyper-parameters and returns the posterior. Equal arguments give equal bits. It calls
 // observe after each iteration; iteration 0 is the start. If ctx ends, fit returns its error after the
@@ -62,8 +120,7 @@ func learn(ctx context.Context, o objective, p *problem, s Settings, observe fun
 		length = medianDistance(p, s.Seed)
 	}
 	r := firstRaw(p.outputs(), length)
-	first := newTargets(p, s.Epsilon)
-	now := first.clone()
+	first, now := newTargets(p, s.Epsilon), newTargets(p, s.Epsilon)
 	var step adam
 	for t := 0; ; t++ {
 		h := r.hyper()
@@ -78,11 +135,16 @@ func learn(ctx context.Context, o objective, p *problem, s Settings, observe fun
 		case t == s.Iterations:
 			return h, now, nil
 		case s.Confidences == confidencesPrior:
-			now.renew(priorMeans(h, p.n()), false)
+			var prior []float64 // the constant means at the instances, class by class
+			for _, m := range h.mean {
+				prior = append(prior, slices.Repeat([]float64{m}, p.n())...)
+			}
+			now.renew(prior, false)
 		default:
 			now.renew(e.f, true)
 		}
-		step.descend(r, r.chain(e.grad), cosine(s.LR, t, s.Iterations))
+		rate := s.LR * (1 + math.Cos(math.Pi*float64(t)/float64(s.Iterations))) / 2
+		step.descend(r, r.chain(e.grad), rate)
 	}
 }
 
@@ -124,15 +186,6 @@ func newObjective(ctx context.Context, p *problem, s Settings) (objective, error
 		return newCG(p, s)
 	}
 	return newInducing(ctx, p, s), nil
-}
-
-// priorMeans returns the constant means at n instances, class by class.
-func priorMeans(h hyper, n int) []float64 {
-	f := make([]float64, 0, n*len(h.mean))
-	for _, m := range h.mean {
-		f = append(f, slices.Repeat([]float64{m}, n)...)
-	}
-	return f
 }
 
 // medianPairs is the number of pairs for the median distance.

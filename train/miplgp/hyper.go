@@ -86,8 +86,3 @@ func (a *adam) descend(r raw, g []float64, lr float64) {
 		r[i] -= lr * a.m[i] / c1 / (math.Sqrt(a.v[i]/c2) + adamEps)
 	}
 }
-
-// cosine returns the learning rate of step t of steps, from lr down to 0.
-func cosine(lr float64, t, steps int) float64 {
-	return lr * (1 + math.Cos(math.Pi*float64(t)/float64(steps))) / 2
-}

@@ -41,12 +41,16 @@ func (g *conjugate) precondition(h hyper, t *targets) (logDet []float64, err err
 	size := g.rank * g.rank
 	roots := make([]float32, 0, g.outputs*size)
 	for c := range g.outputs {
-		chol, err := onePlus(inner[c*size:(c+1)*size], g.rank)
-		if err != nil {
-			return nil, err
+		onePlus := mat.NewSymDense(g.rank, ndarray.Convert[float64](inner[c*size:(c+1)*size]))
+		for i := range g.rank {
+			onePlus.SetSym(i, i, onePlus.At(i, i)+1)
+		}
+		var chol mat.Cholesky
+		if !chol.Factorize(onePlus) {
+			return nil, errNotPositive
 		}
 		logDet[c] += chol.LogDet()
-		_, inverse, err := inverseFactor(chol)
+		_, inverse, err := inverseFactor(&chol)
 		if err != nil {
 			return nil, err
 		}
@@ -54,19 +58,6 @@ func (g *conjugate) precondition(h hyper, t *targets) (logDet []float64, err err
 	}
 	g.space.Put(inRoots, roots, g.outputs*g.rank, g.rank)
 	return logDet, g.space.Err()
-}
-
-// onePlus factorises I + m for a symmetric m [size, size].
-func onePlus(m []float32, size int) (*mat.Cholesky, error) {
-	sum := mat.NewSymDense(size, ndarray.Convert[float64](m))
-	for i := range size {
-		sum.SetSym(i, i, sum.At(i, i)+1)
-	}
-	var chol mat.Cholesky
-	if !chol.Factorize(sum) {
-		return nil, errNotPositive
-	}
-	return &chol, nil
 }
 
 // inverseFactor returns the inverse of the lower Cholesky factor, in float32 too.

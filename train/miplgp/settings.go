@@ -108,8 +108,3 @@ func (p *problem) n() int { return len(p.BagOf) }
 // outputs returns the number of Gaussian processes: one per class, and the class of negatives,
 // which is the last.
 func (p *problem) outputs() int { return p.Classes + 1 }
-
-// candidate reports whether instance i may belong to class c.
-func (p *problem) candidate(i, c int) bool {
-	return c == p.Classes || p.Candidates[p.BagOf[i]*p.Classes+c] != 0
-}

@@ -21,14 +21,6 @@ func newTargets(p *problem, eps float64) *targets {
 	return t
 }
 
-// clone copies the numbers.
-func (t *targets) clone() *targets {
-	c := *t
-	c.y = append([]float64(nil), t.y...)
-	c.noise = append([]float64(nil), t.noise...)
-	return &c
-}
-
 // renew sets the confidences of every instance to the softmax of f over its augmented candidate set
 // and updates the targets. It updates the noise only if noise is true.
 func (t *targets) renew(f []float64, noise bool) {
@@ -50,7 +42,7 @@ func (t *targets) renew(f []float64, noise bool) {
 func (p *problem) confidences(i int, f, row []float64) {
 	for c := range row {
 		row[c] = math.Inf(-1)
-		if p.candidate(i, c) {
+		if c == p.Classes || p.Candidates[p.BagOf[i]*p.Classes+c] != 0 {
 			row[c] = f[c*p.n()+i]
 		}
 	}

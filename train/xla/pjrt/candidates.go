@@ -28,29 +28,28 @@ const (
 // to get its version, which needs no device. It does not load the others.
 func Candidates(given string) []Candidate {
 	list := named(given)
-	for i := range list {
-		if i > 0 {
-			list[i].Verdict = "not used: the one above takes precedence"
-			continue
-		}
-		list[i].judge()
-	}
+	loadFirst(list, false)
 	behind := len(list) > 0
 	for _, kind := range []Kind{CPU, CUDA} {
-		behind := behind
-		for _, c := range installed(kind) {
-			switch {
-			case c.Verdict != "": // refused
-			case behind:
-				c.Verdict = "not used: the one above takes precedence"
-			default:
-				c.judge()
-				behind = true
-			}
-			list = append(list, c)
-		}
+		found := installed(kind)
+		loadFirst(found, behind)
+		list = append(list, found...)
 	}
 	return list
+}
+
+// loadFirst loads the first plugin of a list that was not refused, unless others take precedence over all.
+func loadFirst(list []Candidate, behind bool) {
+	for i := range list {
+		switch c := &list[i]; {
+		case c.Verdict != "": // refused
+		case behind:
+			c.Verdict = "not used: the one above takes precedence"
+		default:
+			c.judge()
+			behind = true
+		}
+	}
 }
 
 // judge loads a plugin and sets its version and verdict.
@@ -80,7 +79,7 @@ func (c *Candidate) judge() {
 	if c.Kind != CUDA {
 		return
 	}
-	if _, missing := libraries(packages(c.Path), libraryCheck(c.Origin != originPython)); len(missing) > 0 {
+	if _, missing := libraries(packages(c.Path), c.Origin != originPython); len(missing) > 0 {
 		c.Verdict += fmt.Sprintf("; %d CUDA libraries are missing in its installation and must be on the system",
 			len(missing))
 	}

@@ -23,9 +23,9 @@ var wanted = []string{
 	"libcusparse", "libcusolver", "libcufft", "libnvshmem_host", "libcudnn",
 }
 
-// libraries finds the wanted libraries in a folder of NVIDIA's packages. missing are those not
-// found or rejected by check.
-func libraries(folder string, check func(path string) error) (paths, missing []string) {
+// libraries finds the wanted libraries in a folder of NVIDIA's packages. missing are those that were not found, or that
+// are not trusted. Users who name a plugin also choose the libraries of its installation.
+func libraries(folder string, named bool) (paths, missing []string) {
 	for _, name := range wanted {
 		match, _ := filepath.Glob(filepath.Join(folder, "*", "lib", name+".so.*"))
 		if len(match) == 0 {
@@ -34,22 +34,13 @@ func libraries(folder string, check func(path string) error) (paths, missing []s
 		}
 		slices.Sort(match)
 		newest := match[len(match)-1]
-		if err := check(newest); err != nil {
+		if err := native.CheckTrust(newest); err != nil && !named {
 			missing = append(missing, fmt.Sprintf("%s (refused: %v)", name, err))
 			continue
 		}
 		paths = append(paths, newest)
 	}
 	return paths, missing
-}
-
-// libraryCheck returns the check for the libraries of a plugin. Users who name a plugin also choose
-// the libraries of its installation.
-func libraryCheck(named bool) func(path string) error {
-	if named {
-		return func(string) error { return nil }
-	}
-	return native.CheckTrust
 }
 
 // toolkit returns the folder of NVIDIA's packages with the tools that XLA's compiler needs
@@ -61,25 +52,4 @@ func toolkit(folder string) string {
 		}
 	}
 	return ""
-}
-
-// preload loads the CUDA libraries next to the plugin before the plugin searches for them, because
-// its search path does not include virtual environments. It returns the missing ones, which the
-// system may have elsewhere.
-func preload(plugin string, check func(path string) error) (missing []string) {
-	paths, missing := libraries(packages(plugin), check)
-	for _, path := range paths {
-		if err := native.LoadGlobal(path); err != nil {
-			missing = append(missing, fmt.Sprintf("%s (%v)", path, err))
-		}
-	}
-	return missing
-}
-
-func withMissing(err error, missing []string) error {
-	if len(missing) == 0 {
-		return err
-	}
-	return fmt.Errorf("%w; these CUDA libraries were not found in the installation of the plugin: %s", err,
-		strings.Join(missing, ", "))
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strings"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/go-xla/compute/xla"
@@ -54,7 +55,14 @@ func openGPU(given string) (*OpenDevice, error) {
 	if gpu.Count > 1 {
 		name = fmt.Sprintf("%s, the first of %d", name, gpu.Count)
 	}
-	missing := preload(path, libraryCheck(len(named(given)) > 0))
+	// The plugin searches for CUDA libraries in a path that does not include virtual environments. The system may have
+	// the missing ones elsewhere.
+	libs, missing := libraries(packages(path), len(named(given)) > 0)
+	for _, lib := range libs {
+		if err := native.LoadGlobal(lib); err != nil {
+			missing = append(missing, fmt.Sprintf("%s (%v)", lib, err))
+		}
+	}
 	// Otherwise XLA selects the kernels that were fastest at compilation, which differ between
 	// processes, and a resumed training would have other bits.
 	flags := "--xla_gpu_deterministic_ops=true"
@@ -68,7 +76,11 @@ func openGPU(given string) (*OpenDevice, error) {
 	options := gopjrt.NamedValuesMap{"visible_devices": []int64{0}, "preallocate": false}
 	d, err := open(CUDA, path, name, options)
 	if err != nil {
-		return nil, withMissing(err, missing)
+		if len(missing) > 0 {
+			err = fmt.Errorf("%w; these CUDA libraries were not found in the installation of the plugin: %s", err,
+				strings.Join(missing, ", "))
+		}
+		return nil, err
 	}
 	d.Memory = memory.Budget{Bytes: gpu.Memory * 3 / 4, Bound: "three quarters of the memory of the GPU, what XLA takes " +
 		"at most"}

@@ -162,7 +162,7 @@ func TestLibraries(t *testing.T) {
 		"nvidia/cu13/lib/libcudart.so.13")
 	nn := filepath.Join(site, "nvidia/cudnn/lib/libcudnn.so.9")
 	put(t, plugin, blas, nn, runtime, filepath.Join(site, "nvidia/cu13/nvvm/libdevice/libdevice.10.bc"))
-	paths, missing := libraries(packages(plugin), native.CheckTrust)
+	paths, missing := libraries(packages(plugin), false)
 	if want := []string{runtime, blas, nn}; !reflect.DeepEqual(paths, want) {
 		t.Errorf("libraries %v, want %v", paths, want)
 	}
