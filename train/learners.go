@@ -22,19 +22,8 @@ type Problem struct {
 	Seed          uint64 // of all random draws
 }
 
-// Learner is a configured learner.
-type Learner interface {
-	// Name returns the kind, as in learner.kind of a spec.
-	Name() string
-	// Iterations returns the number of iterations that Fit will report.
-	Iterations() int
-	// Fit fits a model. Equal problems give equal bits. It calls observe from its own goroutine at
-	// the start (iteration 0) and after every iteration. If ctx ends, Fit returns soon with an
-	// error that wraps that of ctx. It writes no files.
-	Fit(ctx context.Context, p *Problem, observe func(Iteration)) (FittedModel, error)
-}
-
-// Iteration is the progress of a fit after one iteration.
+// Iteration is the progress of a fit after one iteration. Learners report it from the goroutine of the fit: at the start
+// (iteration 0), and after every iteration.
 type Iteration struct {
 	Number int     // from 1; 0 is the start
 	Loss   float64 // minimised by the learner, which documents it
@@ -44,7 +33,7 @@ type Iteration struct {
 	Confidences []float64
 }
 
-// FittedModel is a fitted learner.
+// FittedModel is a fitted learner. Equal problems give equal bits.
 type FittedModel interface {
 	// Predict returns the class probabilities [k] and attention scores [n] of one bag of n
 	// instances with raw features [n, Dim], in float64. Exported files are compared with it.

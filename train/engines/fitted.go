@@ -39,27 +39,6 @@ func CheckFittedDevice(spec *language.Spec, device string) error {
 		WithNote("leave out --device, or use --device %s", CPU))
 }
 
-// learner returns the learner of a spec.
-func (t *trainer) learner(spec *language.Spec) (train.Learner, error) {
-	a := spec.Learner.Args
-	switch kind := spec.Learner.Kind; kind.V {
-	case plaggd.Name:
-		return plaggd.New(plaggd.Settings{
-			Vector: plaggd.Vector(a["vector"].Str()), Neighbours: a["neighbours"].Int(), Width: a["width"].Float(),
-			Gamma: a["gamma"].Float(), Lambda: a["lambda"].Float(), Mu: a["mu"].Float(), Iterations: a["iterations"].Int(),
-		}), nil
-	case miplgp.Name:
-		return miplgp.New(miplgp.Settings{
-			Iterations: a["iterations"].Int(), LR: a["lr"].Float(), Epsilon: a["epsilon"].Float(),
-			Confidences: a["confidences"].Str(), Samples: a["samples"].Int(), Solver: a["solver"].Str(),
-			Inducing: a["inducing"].Int(), Subset: a["subset"].Int(), Lengthscale: a["lengthscale"].Float(),
-			Probes: a["probes"].Int(), Rank: a["rank"].Int(), Tolerance: a["tolerance"].Float(), Runner: t.runner,
-		}), nil
-	default:
-		return nil, spec.AtUserLine(diag.Errorf(kind.Pos, "bug: no package fits the learner %q", kind.V))
-	}
-}
-
 // Train implements train.Trainer. It fits one learner after the other.
 func (t *trainer) Train(ctx context.Context, trials []*train.Trial, o train.Options,
 	done func(i int, out train.Outcome)) {
@@ -71,18 +50,15 @@ func (t *trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 
 // one fits a learner.
 func (t *trainer) one(ctx context.Context, trial *train.Trial, observer train.Observer) (*train.Report, error) {
-	f := &fitLearner{observer: observer, engine: t.EngineInfo}
 	own, err := *trial, error(nil)
-	if f.learner, err = t.learner(trial.Program.Spec); err != nil {
-		return nil, err
-	}
 	if own.Data, err = trial.Data.Reshape(trial.Program.Signature.Instance); err != nil {
 		return nil, err
 	}
 	if err := own.Check(); err != nil {
 		return nil, err
 	}
-	f.Record = train.Record{Trial: &own, Epochs: f.learner.Iterations(), Weights: train.InitialWeights(own.Data)}
+	f := &fitLearner{trainer: t, observer: observer, Record: train.Record{Trial: &own, Epochs: own.Program.Spec.Train.Epochs.V,
+		Weights: train.InitialWeights(own.Data)}}
 	report, err := f.run(ctx)
 	if err == nil && trial.Log != "" {
 		err = train.WriteMetrics(trial.Log, report.Metrics)
@@ -93,8 +69,7 @@ func (t *trainer) one(ctx context.Context, trial *train.Trial, observer train.Ob
 // fitLearner is the state of the fit of one learner.
 type fitLearner struct {
 	train.Record
-	engine         train.EngineInfo
-	learner        train.Learner
+	*trainer
 	model          train.FittedModel
 	observer       train.Observer
 	began, last    time.Time
@@ -104,16 +79,15 @@ type fitLearner struct {
 // run fits the learner and measures its predictions.
 func (f *fitLearner) run(ctx context.Context) (*train.Report, error) {
 	f.began, f.last = time.Now(), time.Now()
-	f.observer.Begin(train.Plan{Name: f.Program.Spec.Name.V, Trials: 1, Learner: f.learner.Name(), Epochs: f.Epochs,
-		Engine: f.engine.Engine, Device: f.engine.Device, Reason: f.engine.Reason, TrainBags: len(f.Split.Train),
+	learner := f.Program.Spec.Learner.Kind.V
+	f.observer.Begin(train.Plan{Name: f.Program.Spec.Name.V, Trials: 1, Learner: learner, Epochs: f.Epochs,
+		Engine: f.Engine, Device: f.Device, Reason: f.Reason, TrainBags: len(f.Split.Train),
 		TestBags: len(f.Split.Test)})
 	normalization, err := train.Normalization(f.Program.Spec, f.Data, f.Split.Train)
 	if err != nil {
 		return nil, err
 	}
-	f.model, err = f.learner.Fit(ctx, &train.Problem{
-		Data: f.Data, Train: f.Split.Train, Normalization: normalization, Seed: f.Seed(),
-	}, f.iteration)
+	f.model, err = f.fit(ctx, &train.Problem{Data: f.Data, Train: f.Split.Train, Normalization: normalization, Seed: f.Seed()})
 	if err != nil {
 		return nil, err
 	}
@@ -129,10 +103,32 @@ func (f *fitLearner) run(ctx context.Context) (*train.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := f.Report(f.learner.Name(), &train.State{Params: params})
+	report := f.Report(learner, &train.State{Params: params})
 	report.Program, report.Fitted = program, f.model
 	report.SampledAccuracy, report.Seconds = sampled, time.Since(f.began).Seconds()
 	return report, nil
+}
+
+// fit fits the learner of the spec.
+func (f *fitLearner) fit(ctx context.Context, p *train.Problem) (train.FittedModel, error) {
+	spec := f.Program.Spec
+	a := spec.Learner.Args
+	switch kind := spec.Learner.Kind; kind.V {
+	case plaggd.Name:
+		return plaggd.Fit(ctx, plaggd.Settings{
+			Vector: plaggd.Vector(a["vector"].Str()), Neighbours: a["neighbours"].Int(), Width: a["width"].Float(),
+			Gamma: a["gamma"].Float(), Lambda: a["lambda"].Float(), Mu: a["mu"].Float(), Iterations: a["iterations"].Int(),
+		}, p, f.iteration)
+	case miplgp.Name:
+		return miplgp.Fit(ctx, miplgp.Settings{
+			Iterations: a["iterations"].Int(), LR: a["lr"].Float(), Epsilon: a["epsilon"].Float(),
+			Confidences: a["confidences"].Str(), Samples: a["samples"].Int(), Solver: a["solver"].Str(),
+			Inducing: a["inducing"].Int(), Subset: a["subset"].Int(), Lengthscale: a["lengthscale"].Float(),
+			Probes: a["probes"].Int(), Rank: a["rank"].Int(), Tolerance: a["tolerance"].Float(), Runner: f.runner,
+		}, p, f.iteration)
+	default:
+		return nil, spec.AtUserLine(diag.Errorf(kind.Pos, "bug: no package fits the learner %q", kind.V))
+	}
 }
 
 // program returns the program of the trial with the inference graph of the model, and its

@@ -17,27 +17,19 @@ import (
 // Name is the kind of this learner in a spec.
 const Name = "miplgp"
 
-type learner struct{ s Settings }
-
-// New returns the learner. Fit replaces the seed of the settings by that of the problem.
-func New(s Settings) train.Learner { return &learner{s} }
-
-func (l *learner) Name() string    { return Name }
-func (l *learner) Iterations() int { return l.s.Iterations }
-
 // Fit fits a Gaussian process per class to the instances of the training bags. The loss of an
 // iteration is minus the log marginal likelihood per class and instance, as the solver computes it.
 // The confidences of a bag are those of the instance that is most confident in a candidate, without
-// the class of negatives. They are nil if hyper-parameters are learned on a subset.
-func (l *learner) Fit(ctx context.Context, p *train.Problem, observe func(train.Iteration)) (train.FittedModel, error) {
-	if l.s.Runner == nil {
+// the class of negatives. They are nil if hyper-parameters are learned on a subset. The seed of the problem
+// replaces that of the settings. If ctx ends, Fit returns soon with an error that wraps that of ctx.
+func Fit(ctx context.Context, s Settings, p *train.Problem, observe func(train.Iteration)) (train.FittedModel, error) {
+	if s.Runner == nil {
 		return nil, fmt.Errorf("bug: %s has no device to compute on", Name)
 	}
 	in, err := problemOf(p)
 	if err != nil {
 		return nil, err
 	}
-	s := l.s
 	s.Seed = p.Seed
 	q, err := fit(ctx, in, s, func(iteration int, e *evaluation) {
 		if observe == nil {

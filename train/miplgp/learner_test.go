@@ -58,7 +58,7 @@ func quick(solver string) Settings {
 
 func mustFit(t *testing.T, s Settings, p *train.Problem, observe func(train.Iteration)) *model {
 	t.Helper()
-	m, err := New(s).Fit(t.Context(), p, observe)
+	m, err := Fit(t.Context(), s, p, observe)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +276,7 @@ func TestRefuses(t *testing.T) {
 	p.Data, p.Train = &data.Dataset{Name: "one", Shape: []int{1}, Classes: 2, Instances: []float32{1},
 		Offsets: []int{0, 1}, Candidates: []uint8{1, 1}, Labels: []int{0}}, []int{0}
 	p.Normalization = nil
-	if _, err := New(defaults()).Fit(t.Context(), p, nil); err == nil ||
+	if _, err := Fit(t.Context(), defaults(), p, nil); err == nil ||
 		err.Error() != "miplgp: fitting needs at least 2 instances, the training bags have 1" {
 		t.Errorf("one instance: %v", err)
 	}
@@ -308,13 +308,12 @@ func TestEqualInstances(t *testing.T) {
 // A fit that is cancelled at any time returns the error of its context.
 func TestCancel(t *testing.T) {
 	for _, solver := range []string{solverExact, solverCG, solverInducing} {
-		l := New(quick(solver))
 		for _, at := range []int{-1, 0, 10} {
 			ctx, cancel := context.WithCancel(t.Context())
 			if at < 0 {
 				cancel()
 			}
-			_, err := l.Fit(ctx, prototypes(t), func(i train.Iteration) {
+			_, err := Fit(ctx, quick(solver), prototypes(t), func(i train.Iteration) {
 				if i.Number == at {
 					cancel()
 				}

@@ -44,24 +44,17 @@ type Settings struct {
 // Name is the kind of this learner in a spec.
 const Name = "pl-aggd"
 
-// New returns the learner. The spec language has checked the ranges of the settings.
-func New(s Settings) train.Learner { return &learner{s} }
-
-type learner struct{ set Settings }
-
-func (l *learner) Name() string    { return Name }
-func (l *learner) Iterations() int { return l.set.Iterations }
-
-// Fit implements the method of the package comment. Iteration.Loss is J.
-func (l *learner) Fit(ctx context.Context, p *train.Problem, observe func(train.Iteration)) (train.FittedModel, error) {
+// Fit implements the method of the package comment. The loss of an iteration is J. The spec language has checked the
+// ranges of the settings. If ctx ends, Fit returns soon with an error that wraps that of ctx.
+func Fit(ctx context.Context, s Settings, p *train.Problem, observe func(train.Iteration)) (train.FittedModel, error) {
 	if len(p.Train) < 2 {
 		return nil, fmt.Errorf("pl-aggd needs at least 2 training bags, %s has %d", p.Data.Name, len(p.Train))
 	}
-	m, err := newModel(l.set, p)
+	m, err := newModel(s, p)
 	if err != nil {
 		return nil, err
 	}
-	f := &fit{ctx: ctx, set: l.set, candidates: candidates(p)}
+	f := &fit{ctx: ctx, set: s, candidates: candidates(p)}
 	if err := f.start(m); err != nil {
 		return nil, err
 	}
@@ -71,7 +64,7 @@ func (l *learner) Fit(ctx context.Context, p *train.Problem, observe func(train.
 		}
 	}
 	tell(0)
-	for i := range l.set.Iterations {
+	for i := range s.Iterations {
 		if err := f.round(); err != nil {
 			return nil, err
 		}

@@ -46,7 +46,7 @@ func drawn(t *testing.T, features int, positives float64) *train.Problem {
 
 func mustFit(t *testing.T, s Settings, p *train.Problem, observe func(train.Iteration)) train.FittedModel {
 	t.Helper()
-	m, err := New(s).Fit(context.Background(), p, observe)
+	m, err := Fit(context.Background(), s, p, observe)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,21 +187,20 @@ func TestSameBits(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	ctx := context.Background()
-	l := New(settings())
 	p := prototypes(t)
 	p.Train = p.Train[:1]
-	if _, err := l.Fit(ctx, p, nil); err == nil || !strings.Contains(err.Error(), "at least 2 training bags") {
+	if _, err := Fit(ctx, settings(), p, nil); err == nil || !strings.Contains(err.Error(), "at least 2 training bags") {
 		t.Errorf("one bag: %v", err)
 	}
 	p = prototypes(t)
 	p.Train = p.Train[:3] // fewer bags than neighbours
-	if _, err := l.Fit(ctx, p, nil); err != nil {
+	if _, err := Fit(ctx, settings(), p, nil); err != nil {
 		t.Errorf("three bags: %v", err)
 	}
 	same := *p.Data
 	same.Instances = make([]float32, len(same.Instances))
 	p.Data = &same
-	if _, err := l.Fit(ctx, p, nil); err == nil || !strings.Contains(err.Error(), "same vector") {
+	if _, err := Fit(ctx, settings(), p, nil); err == nil || !strings.Contains(err.Error(), "same vector") {
 		t.Errorf("equal bags: %v", err)
 	}
 	m := mustFit(t, settings(), prototypes(t), nil)
@@ -212,13 +211,12 @@ func TestRefuses(t *testing.T) {
 
 // A fit that is cancelled at any time returns the error of its context.
 func TestCancel(t *testing.T) {
-	l := New(settings())
 	for _, at := range []int{-1, 0, 3} {
 		ctx, cancel := context.WithCancel(context.Background())
 		if at < 0 {
 			cancel()
 		}
-		_, err := l.Fit(ctx, prototypes(t), func(i train.Iteration) {
+		_, err := Fit(ctx, settings(), prototypes(t), func(i train.Iteration) {
 			if i.Number == at {
 				cancel()
 			}

@@ -58,14 +58,15 @@ func (b *Backend) programs(p *plan, note func(string)) (epoch, evaluation *xla.P
 	if b.oneCore(p.graphs.Program) {
 		thread = pjrt.OnOneCore
 	}
-	var both workers.Group
-	if list[0] == nil {
-		both.Go(func() { thread(func() { list[0], errs[0] = p.graphs.Epoch(&b.OpenDevice, p.train) }) })
-	}
-	if list[1] == nil {
-		both.Go(func() { thread(func() { list[1], errs[1] = p.graphs.Forward(&b.OpenDevice, p.test) }) })
-	}
-	both.Wait()
+	workers.Each(2, 2, func(i int) {
+		switch {
+		case list[i] != nil:
+		case i == 0:
+			thread(func() { list[i], errs[i] = p.graphs.Epoch(&b.OpenDevice, p.train) })
+		default:
+			thread(func() { list[i], errs[i] = p.graphs.Forward(&b.OpenDevice, p.test) })
+		}
+	})
 	for i, program := range list {
 		if program != nil {
 			b.compiled[keys[i]] = program

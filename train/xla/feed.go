@@ -60,7 +60,16 @@ func (s *feeder) feed(first int) *feed {
 		f.batches[i] = all[min(first, len(all)):min(first+s.layout.Steps, len(all))]
 		f.steps = max(f.steps, len(f.batches[i]))
 	}
-	f.values = map[string]any{xla.InLimit: []int32{int32(f.steps)}, xla.InOrder: order(f.batches, s.layout)}
+	l := s.layout
+	order := slices.Repeat([]int32{-1}, l.Steps*l.Jobs*l.Batch) // bags, -1 for none
+	for j, steps := range f.batches {
+		for step, bags := range steps {
+			for slot, bag := range bags {
+				order[(step*l.Jobs+j)*l.Batch+slot] = int32(bag)
+			}
+		}
+	}
+	f.values = map[string]any{xla.InLimit: []int32{int32(f.steps)}, xla.InOrder: order}
 	if s.graphs == nil {
 		return f
 	}
@@ -80,19 +89,6 @@ func (s *feeder) scalars(f *feed, name string) []float32 {
 	for j, r := range s.runs {
 		for step := range f.batches[j] {
 			out[step*s.layout.Jobs+j] = float32(s.graphs.StepScalars(r.Position(f.first + step + 1))[name])
-		}
-	}
-	return out
-}
-
-// order returns the bags as [Steps, Jobs, Batch] with -1 for none.
-func order(batches [][][]int, l xla.Layout) []int32 {
-	out := slices.Repeat([]int32{-1}, l.Steps*l.Jobs*l.Batch)
-	for j, steps := range batches {
-		for step, bags := range steps {
-			for slot, bag := range bags {
-				out[(step*l.Jobs+j)*l.Batch+slot] = int32(bag)
-			}
 		}
 	}
 	return out
