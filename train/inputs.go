@@ -3,7 +3,6 @@
 package train
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -26,13 +25,10 @@ type Inputs struct {
 	scaled map[string][]float32 // masks
 }
 
-// SetBatch checks a batch and sets the inputs of a step graph for n instances in the given number
+// SetBatch sets the inputs of a step graph for n instances in the given number
 // of bags, at least those of the batch. Padding consists of copies of the last instance and its
 // mask, because zeros might cause divisions by zero, and of bags of zeros.
-func (in *Inputs) SetBatch(p *compile.Program, b *Batch, n, bags int) error {
-	if err := b.Check(p); err != nil {
-		return err
-	}
+func (in *Inputs) SetBatch(p *compile.Program, b *Batch, n, bags int) {
 	in.start(b.BagOf, n)
 	in.rows(compile.InInstances, b.Instances, len(b.BagOf), n)
 	in.set(compile.InCandidates, b.Candidates, bags*p.Signature.Classes, zero)
@@ -44,7 +40,6 @@ func (in *Inputs) SetBatch(p *compile.Program, b *Batch, n, bags int) error {
 	if p.WeighsClasses() {
 		in.Floats[compile.InClassWeights] = b.ClassWeights
 	}
-	return nil
 }
 
 // masks sets the dropout masks.
@@ -68,13 +63,9 @@ func (in *Inputs) masks(p *compile.Program, b *Batch, n, bags int) {
 
 // SetInstances sets the inputs of the inference graph from raw instances of whole bags, with
 // padding as in SetBatch.
-func (in *Inputs) SetInstances(p *compile.Program, instances []float32, bagOf []int, bags, n int) error {
-	if err := checkInstances(p, instances, bagOf, bags); err != nil {
-		return err
-	}
+func (in *Inputs) SetInstances(instances []float32, bagOf []int, n int) {
 	in.start(bagOf, n)
 	in.rows(compile.InInstances, instances, len(bagOf), n)
-	return nil
 }
 
 func (in *Inputs) start(bagOf []int, n int) {
@@ -116,47 +107,6 @@ func (b *Batch) Scalars(p *compile.Program) map[string]float64 {
 	}
 	maps.Copy(scalars, p.StepScalars(b.Position))
 	return scalars
-}
-
-// Check returns an error if a part of the batch does not have the size that the program needs.
-func (b *Batch) Check(p *compile.Program) error {
-	if err := checkInstances(p, b.Instances, b.BagOf, b.Bags); err != nil {
-		return err
-	}
-	n, k := len(b.BagOf), p.Signature.Classes
-	if len(b.Candidates) != b.Bags*k || len(b.LabelWeights) != b.Bags*k {
-		return fmt.Errorf("the batch has %d candidate marks and %d label weights; %d bags of %d classes need %d",
-			len(b.Candidates), len(b.LabelWeights), b.Bags, k, b.Bags*k)
-	}
-	if p.WeighsClasses() && len(b.ClassWeights) != k {
-		return fmt.Errorf("the batch has %d class weights, expected %d", len(b.ClassWeights), k)
-	}
-	for _, m := range p.Masks {
-		if want := ndarray.Size(m.Shape.Concrete(n, b.Bags)); len(b.Masks[m.Name]) != want {
-			return fmt.Errorf("mask %s has %d numbers, %d are needed", m.Name, len(b.Masks[m.Name]), want)
-		}
-	}
-	return nil
-}
-
-// checkInstances returns an error unless every bag has an instance, because an empty bag has no
-// prediction, and sizes are consistent.
-func checkInstances(p *compile.Program, instances []float32, bagOf []int, bags int) error {
-	next := 0
-	for i, b := range bagOf {
-		if b != next && b != next-1 || b < 0 {
-			return fmt.Errorf("bag_of[%d] is %d: bags must follow each other, counted from 0", i, b)
-		}
-		next = b + 1
-	}
-	if next != bags {
-		return fmt.Errorf("the batch has %d bags, its instances belong to %d", bags, next)
-	}
-	if want := len(bagOf) * ndarray.Size(p.Signature.Instance); len(instances) != want {
-		return fmt.Errorf("the batch has %d numbers for instances, %d of the shape %v need %d", len(instances), len(bagOf),
-			p.Signature.Instance, want)
-	}
-	return nil
 }
 
 // RoundUp rounds n up to a multiple of 8 times a power of 2, which is about n/parts for large n,

@@ -42,9 +42,7 @@ func (e *Oracle) Close() error { return nil }
 
 // Step runs the step graph.
 func (e *Oracle) Step(b *Batch) (*StepResult, error) {
-	if err := e.inputs.SetBatch(e.program, b, len(b.BagOf), b.Bags); err != nil {
-		return nil, fmt.Errorf("oracle: %w", err)
-	}
+	e.inputs.SetBatch(e.program, b, len(b.BagOf), b.Bags)
 	out, err := graph.Eval(e.step, e.bind(e.step, len(b.BagOf), b.Bags))
 	if err != nil {
 		return nil, fmt.Errorf("oracle: %w", err)
@@ -86,9 +84,7 @@ func (e *Oracle) bind(g *graph.Graph, n, bags int) graph.Env {
 // Predict runs the inference graph on raw instances.
 func (e *Oracle) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error) {
 	n := len(bagOf)
-	if err := e.inputs.SetInstances(e.program, instances, bagOf, bags, n); err != nil {
-		return nil, nil, fmt.Errorf("oracle: %w", err)
-	}
+	e.inputs.SetInstances(instances, bagOf, n)
 	out, err := graph.Eval(e.predict, e.bind(e.predict, n, bags))
 	if err != nil {
 		return nil, nil, fmt.Errorf("oracle: %w", err)

@@ -15,19 +15,13 @@ import (
 // RefitFolder is the subfolder of a run for the checkpoints of its second training.
 const RefitFolder = "refit"
 
-// WithRefit returns a trainer that trains by another one. It trains trials whose spec has
-// train.refit again from the start, on their training and validation bags and for the number of
-// epochs that train.best chose. Their outcome is that of the second training with the metrics of
-// the first.
-func WithRefit(by Trainer) Trainer { return refitter{by} }
-
-type refitter struct{ by Trainer }
-
-// Train implements Trainer.
-func (r refitter) Train(ctx context.Context, trials []*Trial, o Options, done func(i int, out Outcome)) {
+// WithRefit trains trials by a trainer. Those whose spec has train.refit are trained again from the start, on their
+// training and validation bags and for the number of epochs that train.best chose. Their outcome is that of the second
+// training with the metrics of the first.
+func WithRefit(ctx context.Context, by Trainer, trials []*Trial, o Options, done func(i int, out Outcome)) {
 	first, second := make([]*Report, len(trials)), make([]*Trial, len(trials))
 	var again []int
-	r.by.Train(ctx, trials, o, func(i int, out Outcome) {
+	by.Train(ctx, trials, o, func(i int, out Outcome) {
 		if out.Err != nil || !trials[i].refits() {
 			done(i, out)
 			return
@@ -39,7 +33,7 @@ func (r refitter) Train(ctx context.Context, trials []*Trial, o Options, done fu
 	}
 	slices.Sort(again)
 	o.Observer = refitObserver(o, pick(second, again))
-	Some(ctx, r.by, second, again, o, func(i int, out Outcome) {
+	Some(ctx, by, second, again, o, func(i int, out Outcome) {
 		if out.Err == nil {
 			out.Report.addSearch(first[i])
 		}

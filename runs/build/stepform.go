@@ -108,9 +108,7 @@ func (f *stepForm) batch(batches []*train.Batch) (map[string]onnxruntime.Tensor,
 	feed := map[string]onnxruntime.Tensor{}
 	for _, b := range batches {
 		var in train.Inputs
-		if err := in.SetBatch(f.program, b, len(b.BagOf), b.Bags); err != nil {
-			return nil, err
-		}
+		in.SetBatch(f.program, b, len(b.BagOf), b.Bags)
 		if f.runs != nil {
 			f.add(feed, onnx.InReal, f.runs.Mask(b.BagOf, 1, 0))
 			f.add(feed, onnx.InPadding, f.runs.Mask(b.BagOf, 0, float32(math.Inf(-1))))

@@ -88,9 +88,7 @@ func (e *stepwise) capacity(n, bags int) xla.Capacity {
 // Step implements train.Engine.
 func (e *stepwise) Step(b *train.Batch) (*train.StepResult, error) {
 	c := e.capacity(len(b.BagOf), b.Bags)
-	if err := e.inputs.SetBatch(e.prog, b, c.N, c.B); err != nil {
-		return nil, err
-	}
+	e.inputs.SetBatch(e.prog, b, c.N, c.B)
 	out, err := e.run("step", compile.Step, c)
 	if err != nil {
 		return nil, err
@@ -113,9 +111,7 @@ func (e *stepwise) Step(b *train.Batch) (*train.StepResult, error) {
 // Predict implements train.Engine.
 func (e *stepwise) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error) {
 	c := e.capacity(len(bagOf), bags)
-	if err := e.inputs.SetInstances(e.prog, instances, bagOf, bags, c.N); err != nil {
-		return nil, nil, err
-	}
+	e.inputs.SetInstances(instances, bagOf, c.N)
 	out, err := e.run("predict", compile.Predict, c)
 	if err != nil {
 		return nil, nil, err

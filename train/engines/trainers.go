@@ -118,6 +118,10 @@ func (t *Trainers) Train(ctx context.Context, trials []*train.Trial, o train.Opt
 		if p.fitted {
 			by = &trainer{p.choice.EngineInfo, p.choice.runner}
 		}
-		train.Some(ctx, train.WithRefit(by), trials, parts[p], o, done)
+		own := make([]*train.Trial, len(parts[p]))
+		for n, i := range parts[p] {
+			own[n] = trials[i]
+		}
+		train.WithRefit(ctx, by, own, o, func(n int, out train.Outcome) { done(parts[p][n], out) })
 	}
 }

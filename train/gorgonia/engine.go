@@ -133,7 +133,9 @@ func firstRows(attention []float32, n int) []float32 { return attention[:min(n, 
 
 // Predict runs the inference graph on raw instances of whole bags. The caller owns the slices.
 func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error) {
-	m, err := e.infer.predict(instances, bagOf, bags)
+	s := e.infer.size(len(bagOf), bags)
+	e.infer.inputs.SetInstances(instances, bagOf, s.instances)
+	m, err := e.infer.run(s)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -214,8 +216,15 @@ func newMachines(p *compile.Program, g *graph.Graph, o lowering.Lowering[float32
 		bySize: memory.Cache[size, *lowering.Machine[float32]]{MaxCount: kept, OnEvict: (*lowering.Machine[float32]).Close}}
 }
 
-// get returns the machine of a size and builds it if necessary.
-func (m *machines) get(s size) (*lowering.Machine[float32], error) {
+// step runs the machine of the batch's size on a batch.
+func (m *machines) step(b *train.Batch) (*lowering.Machine[float32], error) {
+	s := m.size(len(b.BagOf), b.Bags)
+	m.inputs.SetBatch(m.program, b, s.instances, s.bags)
+	return m.run(s)
+}
+
+// run runs the machine of a size, which it builds if necessary.
+func (m *machines) run(s size) (*lowering.Machine[float32], error) {
 	machine, ok := m.bySize.Take(s)
 	if !ok {
 		var err error
@@ -224,32 +233,6 @@ func (m *machines) get(s size) (*lowering.Machine[float32], error) {
 		}
 	}
 	m.bySize.Put(s, machine, 0)
-	return machine, nil
-}
-
-// step runs the machine of the batch's size on a batch.
-func (m *machines) step(b *train.Batch) (*lowering.Machine[float32], error) {
-	s := m.size(len(b.BagOf), b.Bags)
-	if err := m.inputs.SetBatch(m.program, b, s.instances, s.bags); err != nil {
-		return nil, err
-	}
-	return m.run(s)
-}
-
-// predict runs the machine for the size of some bags on them.
-func (m *machines) predict(instances []float32, bagOf []int, bags int) (*lowering.Machine[float32], error) {
-	s := m.size(len(bagOf), bags)
-	if err := m.inputs.SetInstances(m.program, instances, bagOf, bags, s.instances); err != nil {
-		return nil, err
-	}
-	return m.run(s)
-}
-
-func (m *machines) run(s size) (*lowering.Machine[float32], error) {
-	machine, err := m.get(s)
-	if err != nil {
-		return nil, err
-	}
 	return machine, machine.Run(lowering.Inputs[float32]{Floats: m.inputs.Floats, BagOf: m.inputs.BagOf})
 }
 

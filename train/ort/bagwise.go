@@ -98,9 +98,6 @@ func (w *bagwise) Destroy() error {
 
 // runBagwise runs a step and concatenates the results of the bags.
 func (e *Engine) runBagwise(b *train.Batch) error {
-	if err := b.Check(e.prog); err != nil {
-		return err
-	}
 	w, r := e.bagwise, &e.result
 	w.cutBags(b)
 	if b.Bags == 1 {
@@ -159,9 +156,8 @@ func (w *bagwise) cutBags(b *train.Batch) {
 // gradients computes the gradients of one bag in a session.
 func (e *Engine) gradients(worker *worker, on *session, b *train.Batch, p piece) (err error) {
 	e.bagOf(&worker.part, b, p)
-	if err = worker.inputs.SetBatch(e.prog, &worker.part, p.end-p.start, 1); err == nil {
-		worker.done, err = worker.run(e, on, p.end-p.start, 1)
-	}
+	worker.inputs.SetBatch(e.prog, &worker.part, p.end-p.start, 1)
+	worker.done, err = worker.run(e, on, p.end-p.start, 1)
 	return err
 }
 

@@ -253,9 +253,7 @@ func (e *Engine) runWhole(b *train.Batch) error {
 	if err != nil {
 		return err
 	}
-	if err := e.whole.inputs.SetBatch(e.prog, b, len(b.BagOf), b.Bags); err != nil {
-		return err
-	}
+	e.whole.inputs.SetBatch(e.prog, b, len(b.BagOf), b.Bags)
 	s, err := e.whole.run(e, step, len(b.BagOf), b.Bags)
 	if err != nil {
 		return err
@@ -274,9 +272,7 @@ func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilit
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := w.inputs.SetInstances(e.prog, instances, bagOf, bags, n); err != nil {
-		return nil, nil, err
-	}
+	w.inputs.SetInstances(instances, bagOf, n)
 	s, err := w.run(e, infer, n, bags)
 	if err != nil {
 		return nil, nil, fmt.Errorf("prediction on %s in %s: %w", diag.Count(n, "instance"), diag.Count(bags, "bag"), err)
