@@ -52,7 +52,7 @@ func engines(t testing.TB) []maker {
 		}, nil, false},
 		{"ort, among runs", func(p *compile.Program) (train.Engine, error) {
 			return newAmongRuns(p, library)
-		}, ort.NewTrainer(train.EngineInfo{Engine: ort.Name}, ort.Setup{Library: library}, 1), true},
+		}, ort.NewTrainer(train.EngineInfo{Engine: "ort"}, ort.Setup{Library: library}, 1), true},
 		through,
 	}
 }

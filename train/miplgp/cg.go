@@ -33,8 +33,8 @@ type conjugate struct {
 // newCG builds the graphs and copies the constant values to the device.
 func newCG(p *problem, s Settings) (*conjugate, error) {
 	s.Rank = min(s.Rank, p.n())
-	shift := meanOf(p.X, p.Dim)
-	g := &conjugate{p: p, s: s, shift: shift, x: centred(p.X, p.Dim, shift), space: train.NewWorkspace(s.Runner())}
+	g := &conjugate{p: p, s: s, space: train.NewWorkspace(s.Runner())}
+	g.x, g.shift = p.centred()
 	g.pivots = &pivots{x: g.x, distances: map[int][]float64{}}
 	n, width := p.n(), 1+s.Probes
 	var err error

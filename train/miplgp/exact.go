@@ -45,9 +45,8 @@ type exact struct {
 func (e *exact) close() error { return nil }
 
 func newExact(p *problem) *exact {
-	e := &exact{p: p, shift: meanOf(p.X, p.Dim)}
-	e.x = centred(p.X, p.Dim, e.shift)
-	n := p.n()
+	e, n := &exact{p: p}, p.n()
+	e.x, e.shift = p.centred()
 	e.squared = mat.NewSymDense(n, nil)
 	rows(n, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -66,28 +65,6 @@ func squaredDistance(x, y []float32) float64 {
 		sum += d * d
 	}
 	return sum
-}
-
-// upper returns row i from the diagonal on.
-func upper(m *mat.SymDense, i int) []float64 {
-	r := m.RawSymmetric()
-	return r.Data[i*r.Stride+i : i*r.Stride+r.N]
-}
-
-// kernels returns K and its derivative with respect to the lengthscale.
-func (e *exact) kernels(h hyper) (k, dk *mat.SymDense) {
-	n := e.p.n()
-	k, dk = mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
-	rows(n, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			kernel, slope := upper(k, i), upper(dk, i)
-			for j, squared := range upper(e.squared, i) {
-				v, d := matern(squared, h.length)
-				kernel[j], slope[j] = h.scale*v, h.scale*d
-			}
-		}
-	})
-	return k, dk
 }
 
 // system factorises K plus the noise of a class and solves for the residuals of its targets.
@@ -114,7 +91,7 @@ func (e *exact) system(k *mat.SymDense, h hyper, t *targets, c int) (*mat.Choles
 
 func (e *exact) evaluate(ctx context.Context, h hyper, t *targets) (*evaluation, error) {
 	n, outputs := e.p.n(), e.p.outputs()
-	k, dk := e.kernels(h)
+	k, dk := kernels(e.squared, h)
 	out := &evaluation{grad: newHyper(outputs), f: make([]float64, n*outputs)}
 	share := 1 / float64(n*outputs)
 	for c := range outputs {
@@ -156,7 +133,7 @@ func (e *exact) evaluate(ctx context.Context, h hyper, t *targets) (*evaluation,
 
 func (e *exact) posterior(ctx context.Context, h hyper, t *targets) (*posterior, error) {
 	n := e.p.n()
-	k, _ := e.kernels(h)
+	k, _ := kernels(e.squared, h)
 	post := &posterior{classes: e.p.Classes, h: h, shift: e.shift, points: e.x, v: n}
 	post.alpha = make([]float32, n*e.p.outputs())
 	for c := range e.p.outputs() {

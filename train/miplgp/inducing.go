@@ -31,10 +31,10 @@ type inducing struct {
 	p       *problem
 	chosen  []int // [m] indices of the instances
 	shift   []float32
-	points  matrix // [m, d]
-	squared matrix // [n, m]
-	between matrix // [m, m]
-	phi     matrix // [n, m]
+	points  matrix        // [m, d]
+	squared matrix        // [n, m]
+	between *mat.SymDense // squared distances of the points
+	phi     matrix        // [n, m]
 }
 
 func (o *inducing) close() error { return nil }
@@ -51,13 +51,16 @@ func newInducing(ctx context.Context, p *problem, s Settings) *inducing {
 // newInducingAt uses the chosen instances as inducing points.
 func newInducingAt(ctx context.Context, p *problem, chosen []int) *inducing {
 	m := len(chosen)
-	o := &inducing{p: p, chosen: chosen, shift: meanOf(p.X, p.Dim), points: newMatrix(m, p.Dim)}
-	x := centred(p.X, p.Dim, o.shift)
+	x, shift := p.centred()
+	o := &inducing{p: p, chosen: chosen, shift: shift, points: newMatrix(m, p.Dim)}
 	for u, i := range chosen {
 		copy(o.points.Data[u*p.Dim:(u+1)*p.Dim], x.Data[i*p.Dim:(i+1)*p.Dim])
 	}
 	o.squared = squaredDistances(ctx, x, o.points)
-	o.between = squaredDistances(ctx, o.points, o.points)
+	o.between = mat.NewSymDense(m, ndarray.Convert[float64](squaredDistances(ctx, o.points, o.points).Data))
+	for i := range m {
+		o.between.SetSym(i, i, 0)
+	}
 	o.phi = newMatrix(p.n(), m)
 	return o
 }
@@ -70,24 +73,11 @@ type basis struct {
 }
 
 func (o *inducing) basis(h hyper) (*basis, error) {
-	m := o.points.Rows
-	u, du := mat.NewSymDense(m, nil), mat.NewSymDense(m, nil)
-	rows(m, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			for j := i; j < m; j++ {
-				squared := 0.0
-				if i != j {
-					squared = float64(o.between.Data[i*m+j])
-				}
-				v, d := matern(squared, h.length)
-				if i == j {
-					v += jitter
-				}
-				u.SetSym(i, j, h.scale*v)
-				du.SetSym(i, j, h.scale*d)
-			}
-		}
-	})
+	u, du := kernels(o.between, h)
+	atZero, _ := matern(0, h.length)
+	for i := range o.points.Rows {
+		u.SetSym(i, i, h.scale*(atZero+jitter))
+	}
 	var chol mat.Cholesky
 	if !chol.Factorize(u) {
 		return nil, errNotPositive

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/miplc/miplc/compile/gorgonia"
 	"github.com/miplc/miplc/internal/workers"
@@ -29,6 +30,28 @@ func rows(n int, f func(lo, hi int)) {
 	workers.Each((n+rowBlock-1)/rowBlock, 0, func(p int) { f(p*rowBlock, min(n, (p+1)*rowBlock)) })
 }
 
+// upper returns row i from the diagonal on.
+func upper(m *mat.SymDense, i int) []float64 {
+	r := m.RawSymmetric()
+	return r.Data[i*r.Stride+i : i*r.Stride+r.N]
+}
+
+// kernels returns the kernel of squared distances and its derivative with respect to the lengthscale.
+func kernels(squared *mat.SymDense, h hyper) (k, dk *mat.SymDense) {
+	n := squared.SymmetricDim()
+	k, dk = mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
+	rows(n, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			kernel, slope := upper(k, i), upper(dk, i)
+			for j, distance := range upper(squared, i) {
+				v, d := matern(distance, h.length)
+				kernel[j], slope[j] = h.scale*v, h.scale*d
+			}
+		}
+	})
+	return k, dk
+}
+
 // matrix is a float32 matrix, row-major.
 type matrix = blas32.General
 
@@ -41,27 +64,22 @@ func rowsOf(m matrix, lo, hi int) matrix {
 	return matrix{Rows: hi - lo, Cols: m.Cols, Stride: m.Stride, Data: m.Data[lo*m.Stride : hi*m.Stride]}
 }
 
-// centred returns the instances minus shift [dim], so that squared distances have small rounding
-// errors.
-func centred(x []float32, dim int, shift []float32) matrix {
-	m := newMatrix(len(x)/dim, dim)
-	for i, v := range x {
-		m.Data[i] = v - shift[i%dim]
+// centred returns the instances minus their mean, so that squared distances have small rounding errors, and the mean
+// [dim].
+func (p *problem) centred() (x matrix, mean []float32) {
+	sum := make([]float64, p.Dim)
+	for i, v := range p.X {
+		sum[i%p.Dim] += float64(v)
 	}
-	return m
-}
-
-// meanOf returns the mean of all instances.
-func meanOf(x []float32, dim int) []float32 {
-	sum := make([]float64, dim)
-	for i, v := range x {
-		sum[i%dim] += float64(v)
-	}
-	mean := make([]float32, dim)
+	mean = make([]float32, p.Dim)
 	for j := range mean {
-		mean[j] = float32(sum[j] * float64(dim) / float64(len(x)))
+		mean[j] = float32(sum[j] * float64(p.Dim) / float64(len(p.X)))
 	}
-	return mean
+	x = newMatrix(p.n(), p.Dim)
+	for i, v := range p.X {
+		x.Data[i] = v - mean[i%p.Dim]
+	}
+	return x, mean
 }
 
 // squaredNorms returns the squared norms of the rows.

@@ -10,9 +10,6 @@ import (
 	"github.com/miplc/miplc/internal/onnxruntime"
 )
 
-// Name is the name of the engine.
-const Name = "ort"
-
 // Setup says where and how an engine computes. The zero value searches for the library and uses the CPU.
 type Setup struct {
 	Library  string // path of the onnxruntime library; empty: search, see onnxruntime.Find

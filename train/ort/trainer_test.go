@@ -35,7 +35,7 @@ func trained(t *testing.T, ctx context.Context, list []*train.Trial, o train.Opt
 	seen := &groups{Observer: o.ObserverOrSilent()}
 	o.Observer = seen
 	outcomes := make([]train.Outcome, len(list))
-	by := ort.NewTrainer(train.EngineInfo{Engine: ort.Name}, ort.Setup{Library: enginetest.Library(t)}, 1)
+	by := ort.NewTrainer(train.EngineInfo{Engine: "ort"}, ort.Setup{Library: enginetest.Library(t)}, 1)
 	by.Train(ctx, list, o, func(i int, out train.Outcome) { outcomes[i] = out })
 	return outcomes, seen.sizes
 }
@@ -333,7 +333,7 @@ func BenchmarkGroup(b *testing.B) {
 				})
 				list[i].Dir, list[i].Log = b.TempDir()+fmt.Sprint(i), b.TempDir()+fmt.Sprint(i, ".jsonl")
 			}
-			by := ort.NewTrainer(train.EngineInfo{Engine: ort.Name}, ort.Setup{Library: library}, 1)
+			by := ort.NewTrainer(train.EngineInfo{Engine: "ort"}, ort.Setup{Library: library}, 1)
 			for b.Loop() {
 				by.Train(context.Background(), list, train.Options{}, func(_ int, out train.Outcome) {
 					if out.Err != nil {
@@ -348,6 +348,6 @@ func BenchmarkGroup(b *testing.B) {
 
 // A trial that stops early does not change the bits of others.
 func TestEarlyStopInAGroup(t *testing.T) {
-	traintest.EarlyStop(t, ort.NewTrainer(train.EngineInfo{Engine: ort.Name}, ort.Setup{Library: enginetest.Library(t)},
+	traintest.EarlyStop(t, ort.NewTrainer(train.EngineInfo{Engine: "ort"}, ort.Setup{Library: enginetest.Library(t)},
 		1))
 }

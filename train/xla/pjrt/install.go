@@ -20,7 +20,7 @@ type Plugin struct {
 
 // pins has one published plugin for CPUs per system, each with its own package and version.
 var pins = map[string]native.Pin{
-	"linux/amd64": {Via: native.ViaPip, Archive: "lammps-jax-pjrt-cpu==0.11.2",
+	"linux/amd64": {Via: native.ViaPip, Archive: tunedPackage,
 		Member:   "lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so",
 		Platform: "manylinux_2_27_x86_64", Size: 201600336, Download: 63,
 		SHA256: "ad1309ac822b1b24d51b7f9947c7c9fa9ef5d67f390584cbc3d1fa2428fed9c2"},
@@ -29,36 +29,28 @@ var pins = map[string]native.Pin{
 		SHA256: "fcf411f3e8ff635c2b2cf87215aa7016f460e66d236c3db08309e7486583532d"},
 }
 
-// tuning are the options with which a plugin trains many small models fastest.
-type tuning struct {
-	flags  string         // XLA's flags, read while the plugin opens
-	client map[string]any // options of the client
-}
-
-// tunings are the options of pinned plugins, by package: matrix products on one core, YNNPACK only
-// for convolutions, because it builds a pipeline for each op, and programs on the calling threads,
-// so that they do not wait for each other. A plugin that does not know one of the flags would end
-// the program.
-var tunings = map[string]tuning{
-	"lammps-jax-pjrt-cpu==0.11.2": {
-		flags:  "--xla_cpu_multi_thread_eigen=false --xla_cpu_experimental_ynn_fusion_type=individual_convolution",
-		client: map[string]any{"asynchronous": false},
-	},
-}
+// The options with which a pinned plugin trains many small models fastest: XLA's flags, read while the plugin opens, for
+// matrix products on one core and YNNPACK only for convolutions, because it builds a pipeline for each op, and programs
+// on the calling threads, so that they do not wait for each other. A plugin that does not know one of the flags would
+// end the program.
+const (
+	tunedPackage = "lammps-jax-pjrt-cpu==0.11.2"
+	tunedFlags   = "--xla_cpu_multi_thread_eigen=false --xla_cpu_experimental_ynn_fusion_type=individual_convolution"
+)
 
 // tuned sets the options for a plugin that Install downloaded, without XLA's flags if the user has
 // set some. untuned removes the flags, because other plugins read them too.
 func tuned(path string) (client map[string]any, untuned func()) {
 	s, err := slot()
-	if err != nil || path != s.Path || s.Check() != nil || len(s.Pins) == 0 {
+	if err != nil || path != s.Path || s.Check() != nil || len(s.Pins) == 0 || s.Pins[0].Archive != tunedPackage {
 		return nil, func() {}
 	}
-	t := tunings[s.Pins[0].Archive]
-	if _, set := os.LookupEnv(envFlags); set || t.flags == "" {
-		return t.client, func() {}
+	client = map[string]any{"asynchronous": false}
+	if _, set := os.LookupEnv(envFlags); set {
+		return client, func() {}
 	}
-	os.Setenv(envFlags, t.flags)
-	return t.client, func() { os.Unsetenv(envFlags) }
+	os.Setenv(envFlags, tunedFlags)
+	return client, func() { os.Unsetenv(envFlags) }
 }
 
 // slot returns the plugin for CPUs in the cache. Its path is empty if the user has no cache.

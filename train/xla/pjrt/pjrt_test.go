@@ -231,7 +231,7 @@ func TestPins(t *testing.T) {
 func TestTuned(t *testing.T) {
 	bare(t)
 	s, err := slot()
-	if err != nil || len(s.Pins) == 0 || tunings[s.Pins[0].Archive].flags == "" {
+	if err != nil || len(s.Pins) == 0 || s.Pins[0].Archive != tunedPackage {
 		t.Skip("no plugin with options is pinned for this system")
 	}
 	system, pin := s.System, s.Pins[0]
@@ -243,7 +243,7 @@ func TestTuned(t *testing.T) {
 	put(t, s.Path)
 	t.Setenv(envFlags, "the user's")
 	for _, c := range []struct{ path, user, want string }{
-		{s.Path, "", tunings[s.Pins[0].Archive].flags}, {s.Path, "--mine", "--mine"}, {filepath.Join(t.TempDir(), "other.so"),
+		{s.Path, "", tunedFlags}, {s.Path, "--mine", "--mine"}, {filepath.Join(t.TempDir(), "other.so"),
 			"", ""},
 	} {
 		os.Unsetenv(envFlags)
