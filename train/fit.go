@@ -202,13 +202,18 @@ func (f *fit) stopped(epoch int, err error) error {
 	return fmt.Errorf("training stopped in epoch %d of %d: %w", epoch, f.runs[0].lastEpoch(), err)
 }
 
-// predict evaluates runs.
+// predict evaluates runs. For a dataset on disk, it uses the predictions of the steps for the training bags, which
+// would be read a second time.
 func (f *fit) predict(runs []*Run) error {
 	if len(runs) == 0 {
 		return nil
 	}
 	for _, r := range runs {
-		r.startPrediction()
+		r.parts, r.predictions = r.evaluatedParts(), PartPredictions{}
+		for _, part := range r.parts {
+			r.predictions[part.Name] = &Predictions{}
+		}
+		r.now.FromSteps = len(r.stepPredictions) > 0 && !r.final
 	}
 	return f.executor.Predict(f.work, runs)
 }

@@ -152,16 +152,6 @@ func (r *Run) keepPrediction(bag int, probabilities, attention []float32) {
 	r.stepPredictions[bag] = p
 }
 
-// startPrediction prepares the run for AddPrediction. For a dataset on disk, it uses the
-// predictions of the steps for the training bags, which would be read a second time.
-func (r *Run) startPrediction() {
-	r.parts, r.predictions = r.evaluatedParts(), PartPredictions{}
-	for _, part := range r.parts {
-		r.predictions[part.Name] = &Predictions{}
-	}
-	r.now.FromSteps = len(r.stepPredictions) > 0 && !r.final
-}
-
 // evaluatedParts returns the parts of the split that are evaluated now.
 func (r *Run) evaluatedParts() []data.Part {
 	list := r.Split.Parts()
