@@ -21,11 +21,9 @@ import (
 	"github.com/miplc/miplc/train/plaggd"
 )
 
-// trainer fits learners and writes no checkpoints. Its fields are empty for learners that are fitted in Go.
-type trainer struct {
-	train.EngineInfo
-	runner func() train.GraphRunner
-}
+// fitter is the trainer that fits learners and writes no checkpoints. Its choice is empty for learners that are fitted in
+// Go.
+type fitter struct{ *Choice }
 
 // CheckFittedDevice returns an error with a position in the spec if its learner cannot use a requested
 // device.
@@ -40,7 +38,7 @@ func CheckFittedDevice(spec *language.Spec, device string) error {
 }
 
 // Train implements train.Trainer. It fits one learner after the other.
-func (t *trainer) Train(ctx context.Context, trials []*train.Trial, o train.Options,
+func (t fitter) Train(ctx context.Context, trials []*train.Trial, o train.Options,
 	done func(i int, out train.Outcome)) {
 	for i, trial := range trials {
 		report, err := t.one(ctx, trial, o.ObserverOrSilent())
@@ -49,7 +47,7 @@ func (t *trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 }
 
 // one fits a learner.
-func (t *trainer) one(ctx context.Context, trial *train.Trial, observer train.Observer) (*train.Report, error) {
+func (t fitter) one(ctx context.Context, trial *train.Trial, observer train.Observer) (*train.Report, error) {
 	own, err := *trial, error(nil)
 	if own.Data, err = trial.Data.Reshape(trial.Program.Signature.Instance); err != nil {
 		return nil, err
@@ -57,7 +55,7 @@ func (t *trainer) one(ctx context.Context, trial *train.Trial, observer train.Ob
 	if err := own.Check(); err != nil {
 		return nil, err
 	}
-	f := &fitLearner{trainer: t, observer: observer, Record: train.Record{Trial: &own, Epochs: own.Program.Spec.Train.Epochs.V,
+	f := &fitLearner{fitter: t, observer: observer, Record: train.Record{Trial: &own, Epochs: own.Program.Spec.Train.Epochs.V,
 		Weights: train.InitialWeights(own.Data)}}
 	report, err := f.run(ctx)
 	if err == nil && trial.Log != "" {
@@ -69,7 +67,7 @@ func (t *trainer) one(ctx context.Context, trial *train.Trial, observer train.Ob
 // fitLearner is the state of the fit of one learner.
 type fitLearner struct {
 	train.Record
-	*trainer
+	fitter
 	model          train.FittedModel
 	observer       train.Observer
 	began, last    time.Time

@@ -90,38 +90,27 @@ func (t *Trainers) GroupKey(spec *language.Spec) (program string, coupled bool, 
 	return train.ProgramKey(spec), name == XLA, nil
 }
 
-// part identifies the trainer of trials.
-type part struct {
-	choice *Choice
-	fitted bool
-}
-
 // Train implements train.Trainer. It trains the trials of one trainer after those of another.
 func (t *Trainers) Train(ctx context.Context, trials []*train.Trial, o train.Options,
 	done func(i int, out train.Outcome)) {
-	var order []part
-	parts := map[part][]int{}
+	var order []train.Trainer
+	indices, parts := map[train.Trainer][]int{}, map[train.Trainer][]*train.Trial{}
 	for i, trial := range trials {
 		c, err := t.choice(trial.Program.Spec)
 		if err != nil {
 			done(i, train.Outcome{Err: err})
 			continue
 		}
-		p := part{c, trial.Program.Spec.Fitted()}
-		if parts[p] == nil {
-			order = append(order, p)
+		by := c.trainer
+		if trial.Program.Spec.Fitted() {
+			by = fitter{c}
 		}
-		parts[p] = append(parts[p], i)
+		if parts[by] == nil {
+			order = append(order, by)
+		}
+		indices[by], parts[by] = append(indices[by], i), append(parts[by], trial)
 	}
-	for _, p := range order {
-		by := p.choice.trainer
-		if p.fitted {
-			by = &trainer{p.choice.EngineInfo, p.choice.runner}
-		}
-		own := make([]*train.Trial, len(parts[p]))
-		for n, i := range parts[p] {
-			own[n] = trials[i]
-		}
-		train.WithRefit(ctx, by, own, o, func(n int, out train.Outcome) { done(parts[p][n], out) })
+	for _, by := range order {
+		train.WithRefit(ctx, by, parts[by], o, func(n int, out train.Outcome) { done(indices[by][n], out) })
 	}
 }
