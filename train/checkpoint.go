@@ -171,8 +171,8 @@ func LoadCheckpoint(dir string) (c *Checkpoint, damaged string, err error) {
 	if len(all) == 0 {
 		return &Checkpoint{}, "", fmt.Errorf("there is no checkpoint in %s: %w", dir, fs.ErrNotExist)
 	}
-	return &Checkpoint{}, "", fmt.Errorf("all checkpoints in %s are damaged (%s): train again from the start, into another "+
-		"folder or over this one with --force",
+	return &Checkpoint{}, "", fmt.Errorf("all checkpoints in %s are damaged (%s): train again from the start, into "+
+		"another folder or over this one with --force",
 		dir, strings.Join(all, "; "))
 }
 

@@ -22,8 +22,8 @@ type Problem struct {
 	Seed          uint64 // of all random draws
 }
 
-// Iteration is the progress of a fit after one iteration. Learners report it from the goroutine of the fit: at the start
-// (iteration 0), and after every iteration.
+// Iteration is the progress of a fit after one iteration. Learners report it from the goroutine of the fit: at the
+// start (iteration 0), and after every iteration.
 type Iteration struct {
 	Number int     // from 1; 0 is the start
 	Loss   float64 // minimised by the learner, which documents it

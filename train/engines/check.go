@@ -196,8 +196,8 @@ func TryProvider(ctx context.Context, library, provider string) (step time.Durat
 	return step, err
 }
 
-// TryXLA trains SmallTrial with XLA on a device, and compares the first steps with those of the CPU. It returns the time
-// of a step in the second epoch, and the time before, such as for compiling.
+// TryXLA trains SmallTrial with XLA on a device, and compares the first steps with those of the CPU. It returns the
+// time of a step in the second epoch, and the time before, such as for compiling.
 func TryXLA(ctx context.Context, library string, b *xla.Backend) (preparing, step time.Duration, err error) {
 	t, err := SmallTrial()
 	if err != nil {

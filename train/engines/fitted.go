@@ -21,8 +21,8 @@ import (
 	"github.com/miplc/miplc/train/plaggd"
 )
 
-// fitter is the trainer that fits learners and writes no checkpoints. Its choice is empty for learners that are fitted in
-// Go.
+// fitter is the trainer that fits learners and writes no checkpoints. Its choice is empty for learners that are
+// fitted in Go.
 type fitter struct{ *Choice }
 
 // CheckFittedDevice returns an error with a position in the spec if its learner cannot use a requested
@@ -55,8 +55,8 @@ func (t fitter) one(ctx context.Context, trial *train.Trial, observer train.Obse
 	if err := own.Check(); err != nil {
 		return nil, err
 	}
-	f := &fitLearner{fitter: t, observer: observer, Record: train.Record{Trial: &own, Epochs: own.Program.Spec.Train.Epochs.V,
-		Weights: train.InitialWeights(own.Data)}}
+	f := &fitLearner{fitter: t, observer: observer}
+	f.Record = train.Record{Trial: &own, Epochs: own.Program.Spec.Train.Epochs.V, Weights: train.InitialWeights(own.Data)}
 	report, err := f.run(ctx)
 	if err == nil && trial.Log != "" {
 		err = train.WriteMetrics(trial.Log, report.Metrics)
@@ -85,8 +85,8 @@ func (f *fitLearner) run(ctx context.Context) (*train.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.model, err = f.fit(ctx, &train.Problem{Data: f.Data, Train: f.Split.Train, Normalization: normalization, Seed: f.Seed()})
-	if err != nil {
+	p := &train.Problem{Data: f.Data, Train: f.Split.Train, Normalization: normalization, Seed: f.Seed()}
+	if f.model, err = f.fit(ctx, p); err != nil {
 		return nil, err
 	}
 	if f.Metrics == nil { // no iterations

@@ -29,10 +29,10 @@ var pins = map[string]native.Pin{
 		SHA256: "fcf411f3e8ff635c2b2cf87215aa7016f460e66d236c3db08309e7486583532d"},
 }
 
-// The options with which a pinned plugin trains many small models fastest: XLA's flags, read while the plugin opens, for
-// matrix products on one core and YNNPACK only for convolutions, because it builds a pipeline for each op, and programs
-// on the calling threads, so that they do not wait for each other. A plugin that does not know one of the flags would
-// end the program.
+// The options with which a pinned plugin trains many small models fastest: XLA's flags, read while the plugin opens,
+// for matrix products on one core and YNNPACK only for convolutions, because it builds a pipeline for each op, and
+// programs on the calling threads, so that they do not wait for each other. A plugin that does not know one of the
+// flags would end the program.
 const (
 	tunedPackage = "lammps-jax-pjrt-cpu==0.11.2"
 	tunedFlags   = "--xla_cpu_multi_thread_eigen=false --xla_cpu_experimental_ynn_fusion_type=individual_convolution"
