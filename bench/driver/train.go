@@ -46,7 +46,7 @@ func (r *request) train(step func() bool, skip func()) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	f := &follower{step: step, skip: skip, stop: stop}
-	engine := ort.NewTrainer(train.EngineInfo{Engine: ort.Name}, ort.Setup{Library: r.library, Threads: r.threads}, 1)
+	engine := ort.NewTrainer(train.EngineInfo{Engine: "ort"}, ort.Setup{Library: r.library, Threads: r.threads}, 1)
 	trial := &train.Trial{Program: p, Data: d, Split: &data.Split{Train: all}, Snapshots: []int{}} // no epoch is evaluated
 	_, err = train.One(ctx, engine, trial, train.Options{Observer: f})
 	if f.done && errors.Is(err, context.Canceled) {

@@ -39,7 +39,7 @@ func ulp(r request) (any, error) {
 	first := changed.Init[slices.Min(slices.Collect(maps.Keys(changed.Init)))]
 	first[0] = math.Nextafter32(first[0], math.MaxFloat32)
 
-	engine := ort.NewTrainer(train.EngineInfo{Engine: ort.Name}, ort.Setup{Library: r.library, Threads: r.threads}, 1)
+	engine := ort.NewTrainer(train.EngineInfo{Engine: "ort"}, ort.Setup{Library: r.library, Threads: r.threads}, 1)
 	out := make([]train.Outcome, 2)
 	engine.Train(context.Background(), []*train.Trial{plain, &changed}, train.Options{}, func(i int, o train.Outcome) {
 		out[i] = o
