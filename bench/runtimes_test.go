@@ -20,7 +20,6 @@ import (
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/runs/build"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -119,7 +118,7 @@ func agree(t *testing.T, all report) {
 			if r.Missing != "" {
 				t.Skipf("%s: pip install -r bench/runtimes/requirements.txt", r.Missing)
 			}
-			for file, answers := range map[string]map[string]answer{runs.ModelFile: r.Model, build.TrainStepFile: r.TrainStep} {
+			for file, answers := range map[string]map[string]answer{runs.ModelFile: r.Model, runs.TrainStepFile: r.TrainStep} {
 				for model, a := range answers {
 					if a.Error != "" || a.Difference > tolerance {
 						t.Errorf("%s of %s: %s differs by %.1e: %s", file, model, r.Version, a.Difference, a.Error)
@@ -145,7 +144,7 @@ func leave(t *testing.T, dir, name, text string) {
 		t.Fatal(err)
 	}
 	library := enginetest.Library(t)
-	if _, err := build.Build(build.Order{Spec: spec, Dir: dir, Library: library, SampleSteps: 2}); err != nil {
+	if _, err := runs.Build(runs.BuildTask{Spec: spec, Dir: dir, Library: library, SampleSteps: 2}); err != nil {
 		t.Fatal(err)
 	}
 	model, err := runtime.Open(filepath.Join(dir, runs.ModelFile), runtime.WithLibrary(library))

@@ -22,7 +22,6 @@ import (
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/runs/build"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -42,7 +41,7 @@ func TestPagePredictsTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := testsupport.PageFolder(t)
-	if _, err := build.Build(build.Order{Spec: spec, Dir: dir, Library: enginetest.Library(t)}); err != nil {
+	if _, err := runs.Build(runs.BuildTask{Spec: spec, Dir: dir, Library: enginetest.Library(t)}); err != nil {
 		t.Fatal(err)
 	}
 	random, sizes := rand.New(rand.NewPCG(1, 1)), []int{1, 2, 40, 1000}

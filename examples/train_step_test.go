@@ -14,7 +14,7 @@ import (
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runs/build"
+	"github.com/miplc/miplc/runs"
 )
 
 const steps, tolerance = 10, 1e-5
@@ -51,14 +51,14 @@ func TestPageTrainsTheSame(t *testing.T) {
 }
 
 // built builds quickstart and returns the losses of each step.
-func built(t *testing.T, dir string, runs int) [][]float64 {
+func built(t *testing.T, dir string, count int) [][]float64 {
 	t.Helper()
 	spec, err := language.Load("quickstart")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := build.Build(build.Order{Spec: spec, Dir: dir, Library: enginetest.Library(t), SampleSteps: steps,
-		Runs: runs})
+	m, err := runs.Build(runs.BuildTask{Spec: spec, Dir: dir, Library: enginetest.Library(t), SampleSteps: steps,
+		Runs: count})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -144,7 +144,7 @@ func interpreted(p *compile.Program, params map[string][]float32) predictFunc {
 		if err != nil {
 			return nil, err
 		}
-		probabilities, _, err := e.Predict(x, set.Size(bag))
+		probabilities, _, err := e.Predict(x, []int{set.Size(bag)})
 		return probabilities, err
 	}
 }

@@ -1,4 +1,4 @@
-// Describes the running program: versions, commit, platform.
+// The program and the machine on which a result may depend in its last digits: version, commit, platform, libraries.
 
 package runs
 
@@ -7,16 +7,27 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/engines"
+	"github.com/miplc/miplc/train/ort"
 )
 
 // Version is the version of miplc: that of the release whose tag is v and this text, or of the next release.
 // docs/compatibility.md says what a version promises. python/hatch_build.py and internal/release read this line.
 const Version = "0.1.0"
 
-// Build describes a program; `miplc version` prints it.
-type Build struct {
+// BuildInfo describes a program; `miplc version` prints it.
+type BuildInfo struct {
 	// Version; unless it is the release, with + and the first 12 digits of the commit, or +devel
-	Miplc    string `json:"miplc"`
+	Miplc string `json:"miplc"`
+	Source
+}
+
+// Source describes from what and for what a program was built.
+type Source struct {
 	Commit   string `json:"commit,omitempty"`   // of the checkout, if the build recorded it
 	Modified bool   `json:"modified,omitempty"` // files of the checkout differed from the commit
 	Go       string `json:"go"`
@@ -25,7 +36,7 @@ type Build struct {
 }
 
 // CurrentBuild returns the description of the running program.
-func CurrentBuild() Build {
+func CurrentBuild() BuildInfo {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
 		build = &debug.BuildInfo{}
@@ -35,8 +46,8 @@ func CurrentBuild() Build {
 
 // describe reads what the build recorded. The commit is known only if Go found the version control
 // of the checkout, not for `go run` or an unpacked archive.
-func describe(build *debug.BuildInfo) Build {
-	info := Build{Miplc: Version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+func describe(build *debug.BuildInfo) BuildInfo {
+	info := BuildInfo{Version, Source{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}}
 	for _, s := range build.Settings {
 		switch s.Key {
 		case "vcs.revision":
@@ -52,10 +63,32 @@ func describe(build *debug.BuildInfo) Build {
 }
 
 // String returns one line, e.g. "miplc 0.3.0+354476006624 with changes (go1.26.8, linux/amd64)".
-func (i Build) String() string {
+func (i BuildInfo) String() string {
 	s := "miplc " + i.Miplc
 	if i.Modified {
 		s += " with changes"
 	}
 	return fmt.Sprintf("%s (%s, %s/%s)", s, i.Go, i.OS, i.Arch)
+}
+
+// Environment describes the program and the machine of a training, on which the result may depend in
+// addition to the spec, the data and the engine.
+type Environment struct {
+	Source
+	ONNXRuntime string `json:"onnxruntime,omitempty"` // version of the loaded library
+	Cores       int    `json:"cores"`                 // available to the process
+	Threads     int    `json:"threads,omitempty"`     // per training, for engine ort; 0 for other engines
+	// engine that computed accuracies and measures: onnxruntime, onnx-go or interpreter
+	MeasuredBy string `json:"measured_by,omitempty"`
+}
+
+// EnvironmentOf describes this process after it trained a program on an engine. measuredBy is
+// TrainedModel.MeasuredBy.
+func EnvironmentOf(p *compile.Program, engine train.EngineInfo, measuredBy string) *Environment {
+	e := &Environment{Source: CurrentBuild().Source, ONNXRuntime: onnxruntime.Loaded(), Cores: runtime.GOMAXPROCS(0),
+		MeasuredBy: measuredBy}
+	if engine.Engine == engines.ORT && !p.Spec.Fitted() {
+		e.Threads = ort.Threads(p, engine.Threads)
+	}
+	return e
 }

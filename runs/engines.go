@@ -27,15 +27,15 @@ const (
 	engineGorgonia    = "gorgonia"
 )
 
-// Predictors are engines whose predictions are compared with each other.
-type Predictors struct {
+// predictors are engines whose predictions are compared with each other.
+type predictors struct {
 	list     []parity.Predictor
 	rounding func(instances []float32, n int) (probabilities, attention float64, err error) // nil: no reference
 	close    []func() error
 }
 
 // Close frees all engines.
-func (e *Predictors) Close() error {
+func (e *predictors) Close() error {
 	var errs []error
 	for _, f := range e.close {
 		errs = append(errs, f())
@@ -43,8 +43,8 @@ func (e *Predictors) Close() error {
 	return errors.Join(errs...)
 }
 
-// AddNative adds the interpreter and gorgonia, which run the graph itself.
-func (e *Predictors) AddNative(p *compile.Program, state *train.State) error {
+// addNative adds the interpreter and gorgonia, which run the graph itself.
+func (e *predictors) addNative(p *compile.Program, state *train.State) error {
 	e.addReference(p, state.Params)
 	engine, err := gorgonia.New(p)
 	if err != nil {
@@ -54,18 +54,15 @@ func (e *Predictors) AddNative(p *compile.Program, state *train.State) error {
 	if err := engine.SetState(state); err != nil {
 		return err
 	}
-	predictMany := func(x []float32, sizes []int) ([]float32, []float32, error) {
-		return engine.Predict(x, parity.BagOf(sizes), len(sizes))
-	}
-	e.list = append(e.list, parity.Predictor{Name: engineGorgonia, PredictMany: predictMany, Predict: func(x []float32,
-		n int) ([]float32, []float32, error) {
-		return predictMany(x, []int{n})
-	}})
+	e.list = append(e.list, parity.Predictor{Name: engineGorgonia, Many: true,
+		Predict: func(x []float32, sizes []int) ([]float32, []float32, error) {
+			return engine.Predict(x, parity.BagOf(sizes), len(sizes))
+		}})
 	return nil
 }
 
 // addReference adds the interpreter, which also measures the effect of rounding.
-func (e *Predictors) addReference(p *compile.Program, params map[string][]float32) {
+func (e *predictors) addReference(p *compile.Program, params map[string][]float32) {
 	r := parity.NewReference(p.Infer, p.Signature.Instance, params)
 	e.list = append(e.list, r.Engine(engineInterpreter))
 	e.rounding = r.Rounding
@@ -74,7 +71,7 @@ func (e *Predictors) addReference(p *compile.Program, params map[string][]float3
 // addFile adds the back ends that the metadata of a file list and that this program contains. It
 // returns the metadata. A back end that cannot open the file is added too and fails when it
 // predicts, so that the report contains its error and the other back ends.
-func (e *Predictors) addFile(path, library string) (*contract.Metadata, error) {
+func (e *predictors) addFile(path, library string) (*contract.Metadata, error) {
 	_, meta, err := contract.Read(path)
 	if err != nil {
 		return nil, err
@@ -87,9 +84,8 @@ func (e *Predictors) addFile(path, library string) (*contract.Metadata, error) {
 		}
 		model, err := openFile(path, name, library)
 		if err != nil {
-			e.list = append(e.list, parity.Predictor{Name: name, Predict: func([]float32, int) ([]float32, []float32, error) {
-				return nil, nil, err
-			}})
+			e.list = append(e.list, parity.Predictor{Name: name,
+				Predict: func([]float32, []int) ([]float32, []float32, error) { return nil, nil, err }})
 			continue
 		}
 		e.addModel(name, model, meta.Contract == contract.ContractBatch)
@@ -121,7 +117,7 @@ func canCheck(spec *language.Spec, library string) error {
 }
 
 // names returns the names of the engines.
-func (e *Predictors) names() []string {
+func (e *predictors) names() []string {
 	var list []string
 	for _, engine := range e.list {
 		list = append(list, engine.Name)
@@ -137,9 +133,10 @@ func openFile(path, backend, library string) (*runtime.Model, error) {
 	return runtime.Open(path, runtime.WithLibrary(library), runtime.WithMaxInstances(math.MaxInt))
 }
 
-func (e *Predictors) addModel(name string, model *runtime.Model, batch bool) {
+func (e *predictors) addModel(name string, model *runtime.Model, batch bool) {
 	e.close = append(e.close, model.Close)
-	predictMany := func(x []float32, sizes []int) (probabilities, attention []float32, err error) {
+	e.list = append(e.list, parity.Predictor{Name: name, Many: batch, Predict: func(x []float32,
+		sizes []int) (probabilities, attention []float32, err error) {
 		var bags []runtime.Bag
 		width := len(x) / len(parity.BagOf(sizes))
 		for _, n := range sizes {
@@ -152,12 +149,5 @@ func (e *Predictors) addModel(name string, model *runtime.Model, batch bool) {
 			attention = append(attention, slices.Concat(p.ClassAttention...)...) // only of models that take one bag
 		}
 		return probabilities, attention, err
-	}
-	engine := parity.Predictor{Name: name, Predict: func(x []float32, n int) ([]float32, []float32, error) {
-		return predictMany(x, []int{n})
-	}}
-	if batch {
-		engine.PredictMany = predictMany
-	}
-	e.list = append(e.list, engine)
+	}})
 }

@@ -42,20 +42,20 @@ func withInit(spec *language.Spec, folder bagfile.Folder) (*language.Spec, error
 	return &resolved, nil
 }
 
-// checkInit returns the error that InitialParameters or withInit would return.
+// checkInit returns the error that initialParameters or withInit would return.
 func checkInit(p *compile.Program, folder bagfile.Folder) error {
 	if _, err := withInit(p.Spec, folder); err != nil {
 		return err
 	}
-	_, err := InitialParameters(p, folder)
+	_, err := initialParameters(p, folder)
 	return err
 }
 
 // maxDiffering is the number of parameters that an error lists.
 const maxDiffering = 10
 
-// InitialParameters returns the parameters of the model that train.init names, nil without it.
-func InitialParameters(p *compile.Program, folder bagfile.Folder) (map[string][]float32, error) {
+// initialParameters returns the parameters of the model that train.init names, nil without it.
+func initialParameters(p *compile.Program, folder bagfile.Folder) (map[string][]float32, error) {
 	spec, from := p.Spec, p.Spec.Train.Init
 	if from.Model.V == "" || spec.Learner != nil {
 		return nil, nil

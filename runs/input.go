@@ -23,8 +23,8 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// InputFiles returns the files of a spec: those it consists of, its dataset and its index file.
-func InputFiles(spec *language.Spec, folder bagfile.Folder) []string {
+// inputFiles returns the files of a spec: those it consists of, its dataset and its index file.
+func inputFiles(spec *language.Spec, folder bagfile.Folder) []string {
 	list := spec.Files()
 	for _, name := range []schema.Str{spec.Data.Set, spec.Data.Split.Index, spec.Train.Init.Model,
 		spec.Data.Encoder.File} {
@@ -213,9 +213,9 @@ type dataDescription struct {
 	note string // which files are missing
 }
 
-// SignatureOf returns the shapes for compiling a spec. If the data file is missing, they are
+// signatureOf returns the shapes for compiling a spec. If the data file is missing, they are
 // data.shape and data.classes, or assumed sizes, and note says so.
-func SignatureOf(spec *language.Spec, folder bagfile.Folder) (sig compile.Signature, note string, err error) {
+func signatureOf(spec *language.Spec, folder bagfile.Folder) (sig compile.Signature, note string, err error) {
 	d, err := describeData(spec, folder)
 	return d.sig, d.note, err
 }

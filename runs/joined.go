@@ -52,8 +52,6 @@ func imageEnginesOf(path, library string) (*imageEngines, error) {
 	return newImageEngines(e, library)
 }
 
-func (g *imageEngines) close() error { return g.session.Close() }
-
 // features returns the features of images: cached ones, or new ones, computed
 // image by image like those of a dataset.
 func (g *imageEngines) features(x []float32) (all []float32, err error) {
@@ -73,12 +71,9 @@ func (g *imageEngines) features(x []float32) (all []float32, err error) {
 func sumOf(image []float32) [sha256.Size]byte { return sha256.Sum256(ndarray.AppendBytes(nil, image)) }
 
 // wrap makes predictors take images.
-func (g *imageEngines) wrap(e *Predictors) {
+func (g *imageEngines) wrap(e *predictors) {
 	for i, engine := range e.list {
 		e.list[i].Predict = ofImages(g, engine.Predict)
-		if engine.PredictMany != nil {
-			e.list[i].PredictMany = ofImages(g, engine.PredictMany)
-		}
 	}
 	if e.rounding != nil {
 		e.rounding = ofImages(g, e.rounding)

@@ -88,10 +88,10 @@ func checkFinished(t *testing.T, spec *language.Spec, o Task, s *Summary) {
 	if again, err := one(context.Background(), spec, o); err != nil || again.ModelSHA256 != s.ModelSHA256 {
 		t.Errorf("resumed when finished: %+v, %v", again, err)
 	}
-	if _, err := CompareModel(o.Dir, CheckOptions{Library: o.Library}); !errors.Is(err, ErrNoCheckpoint) {
+	if _, err := CompareRun(o.Dir, CheckOptions{Library: o.Library}); !errors.Is(err, ErrNoCheckpoint) {
 		t.Errorf("parity of a learner's folder: %v", err)
 	}
-	if r, err := File(ModelPath(o.Dir), CheckOptions{Library: o.Library, Sizes: []int{1, 5}}); err != nil || !r.OK {
+	if r, err := CompareFile(ModelPath(o.Dir), CheckOptions{Library: o.Library, Sizes: []int{1, 5}}); err != nil || !r.OK {
 		t.Errorf("parity of a learner's model: %+v, %v", r, err)
 	}
 	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)

@@ -1,22 +1,60 @@
-// Does the training fit into memory? The estimate is made before anything is allocated.
+// Does work fit into memory? The estimates are made before anything is allocated.
 
 package runs
 
 import (
+	"slices"
+
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/runs/parity"
 )
 
-// floatBytes is the size of a number in the engines, in bytes.
-const floatBytes = 4
+// All estimates are lower bounds, so that no work is rejected that fits. With 52 million parameters, a run that
+// trains, exports and checks its model has 25 copies of them in memory with engine ort and 26 with gorgonia, a build
+// 20. Four engines that predict bags of features had 4.9 to 5.6 values per feature, and 10.7 peaks of a prediction.
+const (
+	floatBytes       = 4
+	parameterCopies  = 14 // besides those of peaks
+	peaksPerStep     = 2  // the values and their gradients
+	peaksPerEngine   = 2
+	valuesPerFeature = 4
+)
 
-// StepSize is the size of a training step.
-type StepSize struct{ Instances, Bags int }
+// checkMemory returns an error if work with the parameters of a program and with other values needs more memory than
+// is available. p is nil if the program is unknown.
+func checkMemory(work string, p *compile.Program, values float64, advice string) error {
+	if p != nil {
+		values += parameterCopies * float64(p.FlatSize())
+	}
+	return memory.Available().Check(work, floatBytes*values, advice)
+}
+
+// checkStep returns an error if training steps of a size need more memory than is available.
+func checkStep(work string, p *compile.Program, at stepSize) error {
+	return checkMemory(work+" "+p.Spec.Name.V, p, peaksPerStep*p.Train.Peak(at.instances, at.bags),
+		"use a smaller model or smaller batches")
+}
+
+// checkComparison returns an error if bags are too large for engines that predict in parallel. p is nil
+// if only the model file is known.
+func checkComparison(engines int, o parity.Comparison, p *compile.Program) error {
+	n := slices.Max(o.Sizes)
+	values := valuesPerFeature * float64(n) * float64(ndarray.Size(o.Instance))
+	if p != nil {
+		values = max(values, peaksPerEngine*p.Infer.Peak(n, 1))
+	}
+	return checkMemory("comparing the engines", p, float64(engines)*values, "use smaller bags (--sizes)")
+}
+
+// stepSize is the size of a training step.
+type stepSize struct{ instances, bags int }
 
 // batchOf returns the size of a training step on bags of mean size: the batch of the spec, but at
 // most the number of bags, and one bag for images.
-func batchOf(p *compile.Program, bags int, size bagSize) StepSize {
+func batchOf(p *compile.Program, bags int, size bagSize) stepSize {
 	at := max(1, min(p.Spec.Train.Batch.V, bags))
 	if len(p.Signature.Instance) > 1 {
 		at = 1
@@ -24,7 +62,7 @@ func batchOf(p *compile.Program, bags int, size bagSize) StepSize {
 	if n := p.Spec.Data.Sample.V; n > 0 {
 		size = bagSize{min(size.mean, float64(n)), min(size.largest, n)}
 	}
-	return StepSize{max(1, size.largest+int(size.mean*float64(at-1))), at}
+	return stepSize{max(1, size.largest+int(size.mean*float64(at-1))), at}
 }
 
 // bagSize is the number of instances of the bags of a dataset.
@@ -35,16 +73,4 @@ type bagSize struct {
 
 func sizeOf(set *data.Dataset) bagSize {
 	return bagSize{float64(set.Offsets[set.Bags()]) / float64(max(1, set.Bags())), set.MaxInstances(set.AllBags(), 1)}
-}
-
-// parameterCopies is how often the parameters are in memory while a run trains, exports and
-// checks its model in all back ends: with 52 million of them 25 times with engine
-// ort and 26 times with gorgonia, a build 20 times. This leaves room for fewer.
-const parameterCopies = 16
-
-// CheckMemory returns an error if work needs more memory than is available: copies of
-// the parameters, the values of the forward pass and their gradients.
-func CheckMemory(work string, p *compile.Program, b StepSize) error {
-	values := 2*p.Train.Peak(b.Instances, b.Bags) + (parameterCopies-2)*float64(p.FlatSize())
-	return memory.Available().Check(work+" "+p.Spec.Name.V, floatBytes*values, "use a smaller model or smaller batches")
 }

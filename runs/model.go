@@ -20,7 +20,7 @@ import (
 // Seed draws the bags on which an exported file is checked.
 const Seed = 1
 
-// Names of the files that ExportChecked writes if the engines do not agree.
+// Names of the files that exportChecked writes if the engines do not agree.
 const (
 	FailedModelFile  = "model.failed.onnx"
 	FailedReportFile = "model.failed.json" // the differences
@@ -30,16 +30,16 @@ const (
 // model (empty: the CPU).
 type Library struct{ Path, Provider string }
 
-// ExportChecked writes the model of a program and its parameters to path and returns the
+// exportChecked writes the model of a program and its parameters to path and returns the
 // differences between the engines on the bags of draw. The engines are the back ends of the file
 // and those that addPredictors adds. The file is also opened on the execution provider of lib. If one back end
-// disagrees with the others, the file does not list it. If the engines disagree otherwise, ExportChecked returns an
+// disagrees with the others, the file does not list it. If the engines disagree otherwise, exportChecked returns an
 // error and writes the model and the report as FailedModelFile and FailedReportFile instead.
 //
 // images is the trial whose encoder the file is to contain; nil: none. The engines then predict
 // images of the trial, and those that addPredictors adds get the features that it was trained on.
-func ExportChecked(path string, images *train.Trial, p *compile.Program, params map[string][]float32,
-	meta export.Metadata, lib Library, draw parity.Comparison, addPredictors func(*Predictors) error) (*parity.Agreement,
+func exportChecked(path string, images *train.Trial, p *compile.Program, params map[string][]float32,
+	meta export.Metadata, lib Library, draw parity.Comparison, addPredictors func(*predictors) error) (*parity.Agreement,
 	error) {
 	model, err := export.Model(p, params, meta)
 	if err != nil {
@@ -53,7 +53,7 @@ func ExportChecked(path string, images *train.Trial, p *compile.Program, params 
 		if joined, err = newImageEngines(images.Images.Encoder, lib.Path); err != nil {
 			return nil, err
 		}
-		defer joined.close()
+		defer joined.session.Close()
 		if draw, err = joined.of(images.Images.Set, images.Data, draw); err != nil {
 			return nil, err
 		}
@@ -62,7 +62,7 @@ func ExportChecked(path string, images *train.Trial, p *compile.Program, params 
 	failedReport := filepath.Join(filepath.Dir(path), FailedReportFile)
 	var report *parity.Agreement
 	err = export.Checked(path, failedModel, model, func(aside string, meta *export.Metadata) error {
-		var e Predictors
+		var e predictors
 		defer e.Close()
 		if err := addPredictors(&e); err != nil {
 			return err
@@ -135,8 +135,8 @@ func leaveOut(report *parity.Agreement, meta *export.Metadata, native []string) 
 	})
 }
 
-// VerifyBags returns options that draw bags with the statistics of the training data.
-func VerifyBags(p *compile.Program, state *train.State) parity.Comparison {
+// bagsLikeTraining returns options that draw bags with the statistics of the training data.
+func bagsLikeTraining(p *compile.Program, state *train.State) parity.Comparison {
 	o := parity.Comparison{Instance: p.Signature.Instance, Seed: Seed}
 	if p.Normalize {
 		o.Mean, o.Std = state.Params[compile.ParamMean], state.Params[compile.ParamStd]

@@ -11,7 +11,6 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/runs/parity"
 	"github.com/miplc/miplc/train"
 )
 
@@ -89,25 +88,20 @@ func (m *TrainedModel) predict(ctx context.Context, bags []int) (*measure.Predic
 	return found, nil
 }
 
-// applyTo returns an engine whose probabilities have the temperature; nil is 1.
-func (t *Temperature) applyTo(e parity.Predictor) parity.Predictor {
+// applyTo returns probabilities with the temperature; nil is 1.
+func (t *Temperature) applyTo(probabilities []float32) []float32 {
 	if t == nil {
-		return e
+		return probabilities
 	}
-	predict := e.Predict
-	e.Predict = func(x []float32, n int) ([]float32, []float32, error) {
-		p, a, err := predict(x, n)
-		sum := 0.0
-		for _, v := range p {
-			sum += math.Pow(float64(v), 1/t.Value)
-		}
-		out := make([]float32, len(p))
-		for c, v := range p {
-			out[c] = float32(math.Pow(float64(v), 1/t.Value) / sum)
-		}
-		return out, a, err
+	sum := 0.0
+	for _, v := range probabilities {
+		sum += math.Pow(float64(v), 1/t.Value)
 	}
-	return e
+	out := make([]float32, len(probabilities))
+	for c, v := range probabilities {
+		out[c] = float32(math.Pow(float64(v), 1/t.Value) / sum)
+	}
+	return out
 }
 
 // checkTemperature reports a temperature that cannot be fitted to the bags of a trial. It needs no

@@ -57,7 +57,7 @@ func (m *TrainedModel) Export(ctx context.Context, path string) (*parity.Agreeme
 	if joins(m.trial) {
 		images = m.trial
 	}
-	agreement, err := ExportChecked(path, images, m.Program, m.Params, m.metadata, m.library, draw, m.addPredictors)
+	agreement, err := exportChecked(path, images, m.Program, m.Params, m.metadata, m.library, draw, m.addPredictors)
 	if err != nil && m.report.Diverged != nil {
 		err = fmt.Errorf("%w\n%s", err, m.report.Diverged)
 	}
@@ -90,7 +90,7 @@ func (m *TrainedModel) Measure(ctx context.Context) error {
 func (m *TrainedModel) bags() (parity.Comparison, error) {
 	var draw parity.Comparison
 	if m.report.Fitted == nil {
-		draw = VerifyBags(m.Program, m.report.State)
+		draw = bagsLikeTraining(m.Program, m.report.State)
 	} else {
 		n, err := data.NewNormalization(m.trial.Data, m.trial.Split.Train)
 		if err != nil {
@@ -111,15 +111,15 @@ func (m *TrainedModel) bags() (parity.Comparison, error) {
 
 // addPredictors adds the engines that predict without the exported file: the interpreter, and
 // gorgonia or the fitted learner itself.
-func (m *TrainedModel) addPredictors(e *Predictors) error {
+func (m *TrainedModel) addPredictors(e *predictors) error {
 	if m.report.Fitted == nil {
-		return e.AddNative(m.Program, m.report.State)
+		return e.addNative(m.Program, m.report.State)
 	}
-	e.list = append(e.list, m.Temperature.applyTo(parity.Predictor{Name: m.report.Engine, Predict: func(x []float32,
-		n int) ([]float32, []float32, error) {
-		p, a, err := m.report.Fitted.Predict(x, n)
-		return ndarray.Convert[float32](p), ndarray.Convert[float32](a), err
-	}}))
+	e.list = append(e.list, parity.Predictor{Name: m.report.Engine, Predict: func(x []float32,
+		sizes []int) ([]float32, []float32, error) {
+		p, a, err := m.report.Fitted.Predict(x, sizes[0])
+		return m.Temperature.applyTo(ndarray.Convert[float32](p)), ndarray.Convert[float32](a), err
+	}})
 	e.addReference(m.Program, m.Params)
 	return nil
 }

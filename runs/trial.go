@@ -26,7 +26,7 @@ func Trial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Tr
 	if err := trial.CheckMeasures(); err != nil {
 		return nil, &SpecError{err}
 	}
-	return trial, CheckMemory("training", p, batchOf(p, set.Bags(), sizeOf(set)))
+	return trial, checkStep("training", p, batchOf(p, set.Bags(), sizeOf(set)))
 }
 
 // Trials opens the datasets of specs, each once, and returns their trials. Files are searched in
@@ -59,7 +59,7 @@ func Trials(list []*language.Spec, folder bagfile.Folder, encode Encode) ([]*tra
 		if trials[i], err = Trial(spec, set.Dataset, split); err != nil {
 			return nil, err
 		}
-		if trials[i].Init, err = InitialParameters(trials[i].Program, folder); err != nil {
+		if trials[i].Init, err = initialParameters(trials[i].Program, folder); err != nil {
 			return nil, err
 		}
 		if err := checkOrder(spec, set.Dataset, folder); err != nil {

@@ -47,7 +47,7 @@ func Validate(name string, overrides []string, folder bagfile.Folder) (Verdict, 
 	} else if err != nil {
 		return Verdict{}, err
 	}
-	v.note(CheckMemory("training", program, batchOf(program, described.bags.count, described.size)))
+	v.note(checkStep("training", program, batchOf(program, described.bags.count, described.size)))
 	if spec.Generates() {
 		v.note(prototypes(spec).CheckMemory())
 	}

@@ -99,12 +99,9 @@ func (m *model) gorgonia(t testing.TB) parity.Predictor {
 	if err := e.SetState(&train.State{Params: m.params}); err != nil {
 		t.Fatal(err)
 	}
-	predictMany := func(x []float32, sizes []int) ([]float32, []float32, error) {
+	return parity.Predictor{Name: "gorgonia", Many: true, Predict: func(x []float32, sizes []int) ([]float32, []float32,
+		error) {
 		return e.Predict(x, parity.BagOf(sizes), len(sizes))
-	}
-	return parity.Predictor{Name: "gorgonia", PredictMany: predictMany, Predict: func(x []float32, n int) ([]float32,
-		[]float32, error) {
-		return predictMany(x, []int{n})
 	}}
 }
 
@@ -138,8 +135,8 @@ func backend(t testing.TB, name string, data []byte, opts ...runtime.Option) (pa
 		t.Fatalf("%s: %v", name, err)
 	}
 	t.Cleanup(func() { m.Close() })
-	return parity.Predictor{Name: name, Predict: func(x []float32, n int) ([]float32, []float32, error) {
-		p, err := m.Predict(context.Background(), runtime.Bag{Instances: x, N: n})
+	return parity.Predictor{Name: name, Predict: func(x []float32, sizes []int) ([]float32, []float32, error) {
+		p, err := m.Predict(context.Background(), runtime.Bag{Instances: x, N: sizes[0]})
 		return p.Probabilities, slices.Concat(p.Attention, slices.Concat(p.ClassAttention...)), err
 	}}, m.Info()
 }
@@ -153,7 +150,8 @@ func amongOthers(t testing.TB, data []byte) parity.Predictor {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { m.Close() })
-	return parity.Predictor{Name: "batch signature", Predict: func(x []float32, n int) ([]float32, []float32, error) {
+	return parity.Predictor{Name: "batch signature", Predict: func(x []float32, sizes []int) ([]float32, []float32, error) {
+		n := sizes[0]
 		d, last := len(x)/n, min(n, 3)
 		all, err := m.PredictBatch(context.Background(), []runtime.Bag{
 			{Instances: x[:d], N: 1}, {Instances: x, N: n}, {Instances: x[(n-last)*d:], N: last}}, nil)

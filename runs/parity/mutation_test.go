@@ -141,8 +141,9 @@ func TestFaultsAreFound(t *testing.T) {
 					n.refused++
 					continue
 				}
-				mutant := parity.Predictor{Name: contract.BackendORT, Predict: func(x []float32, n int) ([]float32, []float32, error) {
-					p, err := file.Predict(context.Background(), runtime.Bag{Instances: x, N: n})
+				mutant := parity.Predictor{Name: contract.BackendORT, Predict: func(x []float32, sizes []int) ([]float32, []float32,
+					error) {
+					p, err := file.Predict(context.Background(), runtime.Bag{Instances: x, N: sizes[0]})
 					return p.Probabilities, p.Attention, err
 				}}
 				report, err := parity.Measure([]parity.Predictor{reference, mutant}, o)

@@ -40,12 +40,11 @@ const maxTogether = 100
 // Predictor predicts bags.
 type Predictor struct {
 	Name string
-	// Predict predicts one bag with raw features [n, ...], row-major. It returns probabilities [k]
-	// and attention [n], with the class attention [k, n] after it if the engine computes that.
-	Predict func(instances []float32, n int) (probabilities, attention []float32, err error)
-	// PredictMany, if not nil, predicts several bags in one run, with the instances of all bags
-	// concatenated. It returns probabilities [bags, k] and attention [instances].
-	PredictMany func(instances []float32, sizes []int) (probabilities, attention []float32, err error)
+	// Predict predicts bags in one run, with the raw features [instances, ...] of all bags concatenated, row-major.
+	// It returns probabilities [bags, k] and attention [instances]; for one bag with the class attention [k, n] after
+	// it if the engine computes that.
+	Predict func(instances []float32, sizes []int) (probabilities, attention []float32, err error)
+	Many    bool // Predict takes several bags
 }
 
 // Comparison says on which bags engines are compared, and what counts as agreement.
@@ -134,7 +133,7 @@ func (r *Agreement) compareAll(engines []Predictor, single, atOnce [][]predictio
 func predictions(e Predictor, o Comparison) ([]prediction, error) {
 	var found []prediction
 	for j, n := range o.Sizes {
-		p, a, err := e.Predict(Bag(o, j), n)
+		p, a, err := e.Predict(Bag(o, j), []int{n})
 		if err != nil {
 			return nil, fmt.Errorf("on a bag of %d: %w", n, err)
 		}
@@ -156,10 +155,10 @@ func bagsTogether(e Predictor, o Comparison, classes int) ([]prediction, error) 
 			x, which, sizes = append(x, Bag(o, j)...), append(which, j), append(sizes, n)
 		}
 	}
-	if e.PredictMany == nil || len(sizes) < 2 {
+	if !e.Many || len(sizes) < 2 {
 		return nil, nil
 	}
-	p, a, err := e.PredictMany(x, sizes)
+	p, a, err := e.Predict(x, sizes)
 	if err != nil {
 		return nil, fmt.Errorf("on bags of %v at once: %w", sizes, err)
 	}

@@ -13,8 +13,8 @@ import (
 // scaled returns an engine that gives the first feature as the only attention
 // score's scale, off by a constant.
 func scaled(name string, off float32) Predictor {
-	return Predictor{Name: name, Predict: func(x []float32, n int) ([]float32, []float32, error) {
-		a := make([]float32, n)
+	return Predictor{Name: name, Predict: func(x []float32, sizes []int) ([]float32, []float32, error) {
+		a := make([]float32, sizes[0])
 		for i := range a {
 			a[i] = x[i*2]
 		}
@@ -57,9 +57,9 @@ func TestMeasureClassAttention(t *testing.T) {
 	withClasses := func(off float32) Predictor {
 		e := scaled("classes", 0)
 		predict := e.Predict
-		e.Predict = func(x []float32, n int) ([]float32, []float32, error) {
-			p, a, err := predict(x, n)
-			for range 2 * n {
+		e.Predict = func(x []float32, sizes []int) ([]float32, []float32, error) {
+			p, a, err := predict(x, sizes)
+			for range 2 * sizes[0] {
 				a = append(a, off)
 			}
 			return p, a, err
@@ -90,14 +90,14 @@ func TestMeasureSeesNaN(t *testing.T) {
 }
 
 func TestMeasureReportsFailures(t *testing.T) {
-	broken := Predictor{Name: "broken", Predict: func([]float32, int) ([]float32, []float32, error) {
+	broken := Predictor{Name: "broken", Predict: func([]float32, []int) ([]float32, []float32, error) {
 		return nil, nil, errors.New("out of order")
 	}}
-	short := Predictor{Name: "short", Predict: func([]float32, int) ([]float32, []float32, error) {
+	short := Predictor{Name: "short", Predict: func([]float32, []int) ([]float32, []float32, error) {
 		return []float32{1, 0}, nil, nil
 	}}
-	wide := Predictor{Name: "wide", Predict: func(_ []float32, n int) ([]float32, []float32, error) {
-		return []float32{1, 0, 0}, make([]float32, n), nil
+	wide := Predictor{Name: "wide", Predict: func(_ []float32, sizes []int) ([]float32, []float32, error) {
+		return []float32{1, 0, 0}, make([]float32, sizes[0]), nil
 	}}
 	for want, engines := range map[string][]Predictor{
 		"broken: on a bag of 2: out of order": {scaled("one", 0), broken},
@@ -132,9 +132,10 @@ func TestMeasureReportsFailures(t *testing.T) {
 func TestMeasureTogether(t *testing.T) {
 	for _, leak := range []float32{0, 0.01} {
 		e := scaled("leaky", 0)
-		e.PredictMany = func(x []float32, sizes []int) (p, a []float32, err error) {
+		alone := e.Predict
+		e.Many, e.Predict = true, func(x []float32, sizes []int) (p, a []float32, err error) {
 			for _, n := range sizes {
-				one, scores, _ := e.Predict(x, n)
+				one, scores, _ := alone(x, []int{n})
 				p = append(p, one[0]+leak*float32(len(sizes)-1), one[1])
 				a, x = append(a, scores...), x[2*n:]
 			}
@@ -191,9 +192,9 @@ func TestBagDoesNotDependOnOtherSizes(t *testing.T) {
 func TestRequiredSizes(t *testing.T) {
 	large := scaled("large", 0)
 	predict := large.Predict
-	large.Predict = func(x []float32, n int) ([]float32, []float32, error) {
-		p, a, err := predict(x, n)
-		if n == 1000 {
+	large.Predict = func(x []float32, sizes []int) ([]float32, []float32, error) {
+		p, a, err := predict(x, sizes)
+		if sizes[0] == 1000 {
 			p[0] += 0.007
 		}
 		return p, a, err

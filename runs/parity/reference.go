@@ -31,12 +31,10 @@ func NewReference(g *graph.Graph, instance []int, params map[string][]float32) *
 
 // Engine returns the reference as an engine for Measure.
 func (r *Reference) Engine(name string) Predictor {
-	predictMany := func(x []float32, sizes []int) ([]float32, []float32, error) {
+	return Predictor{Name: name, Many: true, Predict: func(x []float32, sizes []int) ([]float32, []float32, error) {
 		p, a, err := r.predict(x, sizes, nil)
 		return ndarray.Convert[float32](p), ndarray.Convert[float32](a), err
-	}
-	one := func(x []float32, n int) ([]float32, []float32, error) { return predictMany(x, []int{n}) }
-	return Predictor{Name: name, PredictMany: predictMany, Predict: one}
+	}}
 }
 
 // predict returns probabilities [bags, k] and attention [instances] of bags of the given sizes, for one

@@ -16,7 +16,6 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/runs/build"
 )
 
 // buildOptions are the options of the command.
@@ -24,7 +23,7 @@ type buildOptions struct {
 	Console *console.Console
 	Name    string // of the spec
 	Set     []string
-	build.Order
+	runs.BuildTask
 }
 
 // buildCommand returns the command.
@@ -89,7 +88,7 @@ func runBuild(ctx context.Context, o *buildOptions) error {
 		return err
 	}
 	o.Version = runs.CurrentBuild().Miplc
-	m, err := build.Build(o.Order)
+	m, err := runs.Build(o.BuildTask)
 	if wrong := (*runs.SpecError)(nil); errors.As(err, &wrong) {
 		return console.Invalid(wrong.Err)
 	}
@@ -100,8 +99,8 @@ func runBuild(ctx context.Context, o *buildOptions) error {
 		diag.Fprintf(w, "%s: %s, instances of %v, %s, %s\n", filepath.Join(o.Dir, runs.ModelFile), m.Name, m.InputShape,
 			diag.Count(m.Classes, "class"), diag.Count(m.Parameters, "parameter"))
 		diag.Fprintf(w, "inference graph of %s, training graph of %s: %s, %s\n", diag.Count(m.InferNodes, "node"),
-			diag.Count(m.TrainNodes, "node"), build.GraphTextFile, build.GraphDOTFile)
-		diag.Fprintf(w, "training step: %s, one step within %.1e of the interpreter on %s in %s\n", build.TrainStepFile,
+			diag.Count(m.TrainNodes, "node"), runs.GraphTextFile, runs.GraphDOTFile)
+		diag.Fprintf(w, "training step: %s, one step within %.1e of the interpreter on %s in %s\n", runs.TrainStepFile,
 			m.StepCheck.MaxAbsDiff, diag.Count(m.StepCheck.Instances, "instance"), diag.Count(m.StepCheck.Bags, "bag"))
 		for i, losses := range m.Losses {
 			fmt.Fprintf(w, "step %d loss %s\n", i+1, strings.Trim(fmt.Sprintf("%.8f", losses), "[]"))

@@ -37,7 +37,7 @@ type doctorOptions struct {
 // doctorFindings is the output of the command.
 type doctorFindings struct {
 	Verdict string `json:"verdict"` // in one line
-	runs.Build
+	runs.BuildInfo
 	Onnxruntime []onnxruntime.Candidate `json:"onnxruntime"` // every place looked at, in order
 	Plugins     []pjrt.Candidate        `json:"pjrt_plugins"`
 	Backends    []component             `json:"backends"`
@@ -112,7 +112,7 @@ func runDoctor(ctx context.Context, o *doctorOptions) error {
 		d := tryProvider(ctx, o.Library, o.Try)
 		return o.Console.Result(d, func(out io.Writer) error { d.print(out, "ort on"); return nil })
 	}
-	f := doctorFindings{Build: runs.CurrentBuild(), Onnxruntime: onnxruntime.Candidates(o.Library)}
+	f := doctorFindings{BuildInfo: runs.CurrentBuild(), Onnxruntime: onnxruntime.Candidates(o.Library)}
 	lib, err := onnxruntime.Start(o.Library)
 	remedy := onnxruntime.Remedy
 	if !onnxruntime.Available() {

@@ -118,4 +118,4 @@ func (r *exportResult) print(w io.Writer) error {
 }
 
 // releaseOf returns the version of miplc for go install: the commit of the build, or the release.
-func releaseOf(v runs.Build) string { return cmp.Or(v.Commit, "v"+runs.Version) }
+func releaseOf(v runs.BuildInfo) string { return cmp.Or(v.Commit, "v"+runs.Version) }

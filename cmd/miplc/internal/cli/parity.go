@@ -88,13 +88,13 @@ func measureParity(o *parityOptions) (*parity.Agreement, string, error) {
 		return nil, "", err
 	}
 	if path == o.Target {
-		report, err := runs.File(path, o.CheckOptions)
+		report, err := runs.CompareFile(path, o.CheckOptions)
 		return report, "", err
 	}
-	report, err := runs.CompareModel(o.Target, o.CheckOptions)
+	report, err := runs.CompareRun(o.Target, o.CheckOptions)
 	if errors.Is(err, runs.ErrNoCheckpoint) {
 		note := "comparing only the back ends of the model file: " + err.Error()
-		report, err = runs.File(path, o.CheckOptions)
+		report, err = runs.CompareFile(path, o.CheckOptions)
 		return report, note, err
 	}
 	return report, "", err

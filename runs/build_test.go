@@ -1,6 +1,6 @@
 // A build without a training graph is refused with the reason; a benchmark measures how long other builds take.
 
-package build
+package runs
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runs"
 )
 
 func TestLearnerWithoutGraphs(t *testing.T) {
@@ -17,8 +16,8 @@ func TestLearnerWithoutGraphs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrong := (*runs.SpecError)(nil)
-	if _, err := Build(Order{Spec: spec, Dir: t.TempDir()}); !errors.As(err, &wrong) ||
+	wrong := (*SpecError)(nil)
+	if _, err := Build(BuildTask{Spec: spec, Dir: t.TempDir()}); !errors.As(err, &wrong) ||
 		!strings.Contains(err.Error(), "nothing to build") {
 		t.Errorf("error %v", err)
 	}
@@ -31,7 +30,7 @@ func BenchmarkBuild(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := Build(Order{Spec: s, Dir: b.TempDir(), Library: lib}); err != nil {
+		if _, err := Build(BuildTask{Spec: s, Dir: b.TempDir(), Library: lib}); err != nil {
 			b.Fatal(err)
 		}
 	}

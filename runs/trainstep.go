@@ -1,6 +1,6 @@
 // The training step as an ONNX file for training without miplc, written only if it agrees with the interpreter.
 
-package build
+package runs
 
 import (
 	"errors"
@@ -17,7 +17,6 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/internal/workers"
-	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
 )
 
@@ -39,42 +38,30 @@ type StepCheck struct {
 	Bags       int     `json:"bags"`
 }
 
-// trainStep is a training step in a temporary file that agrees with the interpreter.
-type trainStep struct {
-	*stepForm
-	file  *fileio.File
-	check *StepCheck
-}
-
-// writeTrainStep writes the training step to a temporary file and compares one step in onnxruntime
-// with the interpreter.
-func writeTrainStep(dir string, f *stepForm, said contract.Step, library string) (*trainStep, error) {
+// write writes the training step to a temporary file and compares one step in onnxruntime with the
+// interpreter. The caller must commit or discard the file.
+func (f *stepForm) write(dir string, said contract.Step, library string) (file *fileio.File, check *StepCheck,
+	err error) {
 	said.Initial.File = InitialFile
 	model, described, err := export.TrainStep(f.program, f.step, f.initial, f.runs, said)
 	if err != nil && f.runs != nil {
-		return nil, fmt.Errorf("%s cannot be built for several runs, build it without --runs: %w", f.program.Spec.Name.V, err)
+		return nil, nil, fmt.Errorf("%s cannot be built for several runs, build it without --runs: %w",
+			f.program.Spec.Name.V, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", TrainStepFile, err)
+		return nil, nil, fmt.Errorf("%s: %w", TrainStepFile, err)
 	}
 	f.described = described
-	s := &trainStep{stepForm: f}
-	s.file, err = export.CheckedStep(filepath.Join(dir, TrainStepFile), model, func(aside string) (err error) {
-		s.check, err = f.check(aside, library)
+	file, err = export.CheckedStep(filepath.Join(dir, TrainStepFile), model, func(aside string) (err error) {
+		check, err = f.check(aside, library)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+	return file, check, err
 }
 
-// commit writes the files under their final names.
-func (s *trainStep) commit(dir string) error {
-	if err := s.file.Commit(); err != nil {
-		return err
-	}
-	return fileio.Replace(filepath.Join(dir, InitialFile), ndarray.AppendBytes(nil, s.initial))
+// writeInitial writes the initial parameters of the training step.
+func (f *stepForm) writeInitial(dir string) error {
+	return fileio.Replace(filepath.Join(dir, InitialFile), ndarray.AppendBytes(nil, f.initial))
 }
 
 // check compares one step on seeded random bags. Close to a kink, where a gradient jumps, float32 and
@@ -116,7 +103,7 @@ func (f *stepForm) draw(run int, draw uint64) (*train.Batch, *train.State) {
 	for bag := range bags {
 		bagOf = append(bagOf, slices.Repeat([]int{bag}, min(2-bag%2, instances))...)
 	}
-	r := ndarray.NewStream(runs.Seed, "train step", draw)
+	r := ndarray.NewStream(Seed, "train step", draw)
 	normal := func(n int, scale float64) []float32 {
 		v := make([]float32, n)
 		for i := range v {
@@ -144,7 +131,7 @@ func (f *stepForm) draw(run int, draw uint64) (*train.Batch, *train.State) {
 	for i := range p.Masks {
 		m := &p.Masks[i]
 		b.Masks[m.Name] = make([]uint8, ndarray.Size(m.Shape.Concrete(len(bagOf), bags)))
-		train.DrawMask(b.Masks[m.Name], m, runs.Seed, int(draw), 1)
+		train.DrawMask(b.Masks[m.Name], m, Seed, int(draw), 1)
 	}
 	s := &train.State{Params: f.states[run].Params, Optimizer: map[string][]float32{}}
 	least := float32(0)

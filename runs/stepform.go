@@ -1,6 +1,6 @@
 // The form of an exported training step: for one run and batches of any size, or for several runs side by side.
 
-package build
+package runs
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
 )
 
@@ -28,11 +27,11 @@ type stepForm struct {
 	trials    []*train.Trial // of the runs; nil: one run
 	states    []*train.State // initial ones of the runs
 	initial   []float32      // parameters of states as flat vectors
-	described *contract.Step // set by writeTrainStep
+	described *contract.Step // set by write
 }
 
 // newStepForm opens the dataset if the step is for several runs.
-func newStepForm(o *Order, p *compile.Program) (f *stepForm, err error) {
+func newStepForm(o *BuildTask, p *compile.Program) (f *stepForm, err error) {
 	f = &stepForm{program: p}
 	if f.step, err = compile.Step(p); err != nil {
 		return nil, err
@@ -42,7 +41,7 @@ func newStepForm(o *Order, p *compile.Program) (f *stepForm, err error) {
 			return nil, err
 		}
 	}
-	given, err := runs.InitialParameters(p, o.Data)
+	given, err := initialParameters(p, o.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +58,7 @@ func newStepForm(o *Order, p *compile.Program) (f *stepForm, err error) {
 }
 
 // openRuns opens the trials of several runs. Each bag gets room for the largest one.
-func (f *stepForm) openRuns(o *Order) (err error) {
+func (f *stepForm) openRuns(o *BuildTask) (err error) {
 	if f.trials, err = trials(o); err != nil {
 		return err
 	}
@@ -70,19 +69,19 @@ func (f *stepForm) openRuns(o *Order) (err error) {
 		instances = min(n, instances)
 	}
 	f.runs = &onnx.Capacity{Bags: bags, Instances: instances, Runs: o.Runs}
-	return runs.CheckMemory(fmt.Sprintf("building %d runs of", o.Runs), f.program,
-		runs.StepSize{Instances: o.Runs * bags * instances, Bags: o.Runs * bags})
+	return checkStep(fmt.Sprintf("building %d runs of", o.Runs), f.program,
+		stepSize{o.Runs * bags * instances, o.Runs * bags})
 }
 
 // trials opens the trials of the runs, with consecutive seeds.
-func trials(o *Order) ([]*train.Trial, error) {
+func trials(o *BuildTask) ([]*train.Trial, error) {
 	var specs []*language.Spec
 	for run := range max(1, o.Runs) {
 		spec := *o.Spec
 		spec.Train.Seed.V += run
 		specs = append(specs, &spec)
 	}
-	return runs.Trials(specs, o.Data, runs.EncodeWith(context.Background(), o.Library, nil))
+	return Trials(specs, o.Data, EncodeWith(context.Background(), o.Library, nil))
 }
 
 // feed returns the inputs of a step: a state and a batch for each run.

@@ -1,5 +1,6 @@
-// Package build writes the graphs of a spec, its untrained model and its training step.
-package build
+// The build of a spec: its graphs, its untrained model and its training step.
+
+package runs
 
 import (
 	"errors"
@@ -18,13 +19,11 @@ import (
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runs/parity"
 )
 
-// Names of files that Build writes.
+// Names of files that Build writes besides ModelFile.
 const (
-	ModelFile     = "model.onnx"
 	GraphTextFile = "graph.txt"
 	GraphDOTFile  = "graph.dot"
 	ManifestFile  = "manifest.json"
@@ -34,8 +33,8 @@ const (
 // small, because users build often.
 var buildSizes = []int{1, 3}
 
-// Order says what Build writes.
-type Order struct {
+// BuildTask says what Build writes.
+type BuildTask struct {
 	Spec    *language.Spec
 	Dir     string
 	Data    bagfile.Folder
@@ -78,9 +77,11 @@ type ParamFacts struct {
 // Build compiles a spec and writes its graphs as text and DOT, the checked model with its initial
 // parameters, the checked training step, the same parameters as a flat vector, and the manifest. A
 // model with normalization gets mean 0 and deviation 1, because Build does not read the features.
-func Build(o Order) (*Manifest, error) {
+func Build(o BuildTask) (*Manifest, error) {
 	if o.Spec.Fitted() {
-		return nil, refuseBuild(o.Spec)
+		l := o.Spec.Learner
+		return nil, &SpecError{o.Spec.AddSource(diag.Errorf(l.Kind.Pos, "learner %s has no model before it is fitted: "+
+			"there is nothing to build", l.Kind.V).WithNote("miplc train fits it and writes model.onnx"))}
 	}
 	sig, err := buildSignature(o.Spec, o.Data)
 	if err != nil {
@@ -88,30 +89,30 @@ func Build(o Order) (*Manifest, error) {
 	}
 	p, err := compile.Compile(o.Spec, sig)
 	if err != nil {
-		return nil, &runs.SpecError{Err: err}
+		return nil, &SpecError{Err: err}
 	}
 	if t := o.Spec.Export.Temperature.V.T; t > 0 {
 		if p, err = p.WithTemperature(t); err != nil {
 			return nil, err
 		}
 	}
-	if err := runs.CheckMemory("building", p, runs.StepSize{Instances: 1, Bags: 1}); err != nil {
+	if err := checkStep("building", p, stepSize{1, 1}); err != nil {
 		return nil, err
 	}
-	folder, err := claimBuild(&o)
+	folder, err := o.claim()
 	if err != nil {
 		return nil, err
 	}
 	defer folder.Close()
 	m, err := o.build(p, sig)
 	if err != nil {
-		folder.ClearUnless(ManifestFile, runs.FailedModelFile)
+		folder.ClearUnless(ManifestFile, FailedModelFile)
 	}
 	return m, err
 }
 
 // build writes the files of a build to a claimed folder.
-func (o *Order) build(p *compile.Program, sig compile.Signature) (*Manifest, error) {
+func (o *BuildTask) build(p *compile.Program, sig compile.Signature) (*Manifest, error) {
 	form, err := newStepForm(o, p)
 	if err != nil {
 		return nil, err
@@ -124,32 +125,32 @@ func (o *Order) build(p *compile.Program, sig compile.Signature) (*Manifest, err
 	for c := range sig.Classes {
 		meta.Classes = append(meta.Classes, fmt.Sprint(c))
 	}
-	var step *trainStep
+	var step *fileio.File
 	var failed error
 	var background workers.Group
 	background.Go(func() {
 		said := contract.Step{Version: o.Version, SpecSHA256: m.SpecSHA256, Seed: m.Seed}
-		step, failed = writeTrainStep(o.Dir, form, said, o.Library)
+		step, m.StepCheck, failed = form.write(o.Dir, said, o.Library)
 	})
 	defer func() {
 		if background.Wait(); step != nil {
-			step.file.Discard() // no effect after Commit
+			step.Discard() // no effect after Commit
 		}
 	}()
-	draw := runs.VerifyBags(p, state)
+	draw := bagsLikeTraining(p, state)
 	draw.Sizes = buildSizes
-	addPredictors := func(e *runs.Predictors) error { return e.AddNative(p, state) }
-	if m.Parity, err = runs.ExportChecked(filepath.Join(o.Dir, ModelFile), nil, p, state.Params, meta,
-		runs.Library{Path: o.Library}, draw, addPredictors); err != nil {
+	addPredictors := func(e *predictors) error { return e.addNative(p, state) }
+	if m.Parity, err = exportChecked(filepath.Join(o.Dir, ModelFile), nil, p, state.Params, meta,
+		Library{Path: o.Library}, draw, addPredictors); err != nil {
 		return nil, err
 	}
 	if background.Wait(); failed != nil {
 		return nil, failed
 	}
-	if err := step.commit(o.Dir); err != nil {
+	if err := errors.Join(step.Commit(), form.writeInitial(o.Dir)); err != nil {
 		return nil, err
 	}
-	m.TrainStep, m.StepCheck = step.described, step.check
+	m.TrainStep = form.described
 	files := []string{ModelFile, TrainStepFile, InitialFile}
 	if err := o.writeSamples(form, m); err != nil {
 		return nil, err
@@ -161,7 +162,7 @@ func (o *Order) build(p *compile.Program, sig compile.Signature) (*Manifest, err
 }
 
 // manifest returns the manifest without the results of the checks and the hashes of the files.
-func (o *Order) manifest(p *compile.Program, sig compile.Signature) *Manifest {
+func (o *BuildTask) manifest(p *compile.Program, sig compile.Signature) *Manifest {
 	m := &Manifest{
 		Name: o.Spec.Name.V, Version: o.Version, SpecSHA256: o.Spec.Identity(), Seed: uint64(o.Spec.Train.Seed.V),
 		InputShape: sig.Instance, Classes: sig.Classes, Parameters: p.FlatSize(),
@@ -174,7 +175,7 @@ func (o *Order) manifest(p *compile.Program, sig compile.Signature) *Manifest {
 }
 
 // writeSamples removes the sample steps of an earlier build and writes new ones if they are wanted.
-func (o *Order) writeSamples(f *stepForm, m *Manifest) error {
+func (o *BuildTask) writeSamples(f *stepForm, m *Manifest) error {
 	for _, old := range []string{sampleFile, sampleValuesFile} {
 		if err := os.Remove(filepath.Join(o.Dir, old)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -193,21 +194,13 @@ func (o *Order) writeSamples(f *stepForm, m *Manifest) error {
 	return nil
 }
 
-// refuseBuild returns the error for a spec with a fitted learner.
-func refuseBuild(spec *language.Spec) error {
-	l := spec.Learner
-	return &runs.SpecError{Err: spec.AddSource(diag.Errorf(l.Kind.Pos, "learner %s has no model before it is fitted: "+
-		"there is nothing to build", l.Kind.V).
-		WithNote("miplc train fits it and writes model.onnx"))}
-}
-
 // buildSignature returns the shapes of the spec. It reads the dataset only if the spec does not have
 // all of them.
 func buildSignature(spec *language.Spec, folder bagfile.Folder) (compile.Signature, error) {
 	if shape, k := spec.Data.Shape.V, spec.Data.Classes.V; len(shape) > 0 && k > 0 {
 		return compile.Signature{Instance: shape, Classes: k}, nil
 	}
-	sig, note, err := runs.SignatureOf(spec, folder)
+	sig, note, err := signatureOf(spec, folder)
 	if err == nil && note != "" {
 		err = spec.AddSource(diag.Errorf(spec.Data.Set.Pos, "the shapes of %s are unknown, because the file was not found",
 			spec.Data.Set.V).
@@ -216,16 +209,13 @@ func buildSignature(spec *language.Spec, folder bagfile.Folder) (compile.Signatu
 	return sig, err
 }
 
-// buildFiles returns the names of all files that a build may write.
-func buildFiles() []string {
-	return []string{ManifestFile, ModelFile, TrainStepFile, InitialFile, sampleFile, sampleValuesFile, GraphTextFile,
-		GraphDOTFile,
-		runs.FailedModelFile, runs.FailedReportFile}
-}
+// buildFiles are the names of all files that a build may write.
+var buildFiles = []string{ManifestFile, ModelFile, TrainStepFile, InitialFile, sampleFile, sampleValuesFile,
+	GraphTextFile, GraphDOTFile, FailedModelFile, FailedReportFile}
 
-// claimBuild locks and marks the folder of a build. It replaces an earlier build, and a run only with
+// claim locks and marks the folder of a build. It replaces an earlier build, and a run only with
 // Force. The caller must close the folder.
-func claimBuild(o *Order) (*fileio.Folder, error) {
+func (o *BuildTask) claim() (*fileio.Folder, error) {
 	return fileio.ClaimFolder(o.Dir, func(f *fileio.Folder) error {
 		take := f.Restart
 		switch mark := f.Mark; {
@@ -238,7 +228,7 @@ func claimBuild(o *Order) (*fileio.Folder, error) {
 		default:
 			return mark.CheckKind(o.Dir, fileio.RunFolder, fileio.BuildFolder)
 		}
-		return take(fileio.BuildFolder, buildFiles(), runs.InputFiles(o.Spec, o.Data))
+		return take(fileio.BuildFolder, buildFiles, inputFiles(o.Spec, o.Data))
 	})
 }
 

@@ -1,6 +1,6 @@
 // Sample steps: the inputs and losses of the first steps of a training, with which another program can check its own.
 
-package build
+package runs
 
 import (
 	"fmt"
@@ -51,7 +51,7 @@ type sampleTensor struct {
 const alignment = 8
 
 // writeSampleSteps lays out the first steps of the runs and trains on them with engine gorgonia.
-func writeSampleSteps(o *Order, f *stepForm) (s *sampleSteps, err error) {
+func writeSampleSteps(o *BuildTask, f *stepForm) (s *sampleSteps, err error) {
 	sampled := f.trials
 	if sampled == nil {
 		if sampled, err = trials(o); err != nil {

@@ -1,10 +1,11 @@
 // Exported training steps compute what the training loop computes, for every shipped spec and for several runs at once.
 
-package build
+package runs
 
 import (
 	"bytes"
 	"context"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -18,24 +19,14 @@ import (
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/specs"
-	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
 
-func load(t *testing.T, name string, set ...string) *language.Spec {
-	t.Helper()
-	s, err := language.Load(name, set...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 // form returns the training step of a program for one run.
 func form(t *testing.T, p *compile.Program) *stepForm {
 	t.Helper()
-	f, err := newStepForm(&Order{Spec: p.Spec}, p)
+	f, err := newStepForm(&BuildTask{Spec: p.Spec}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,14 +36,15 @@ func form(t *testing.T, p *compile.Program) *stepForm {
 // placedStep writes the training step of a program to a folder.
 func placedStep(t *testing.T, dir string, p *compile.Program, library string) (*contract.Step, *StepCheck) {
 	t.Helper()
-	s, err := writeTrainStep(dir, form(t, p), contract.Step{Version: "test"}, library)
+	f := form(t, p)
+	file, check, err := f.write(dir, contract.Step{Version: "test"}, library)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.commit(dir); err != nil {
+	if err := errors.Join(file.Commit(), f.writeInitial(dir)); err != nil {
 		t.Fatal(err)
 	}
-	return s.described, s.check
+	return f.described, check
 }
 
 // The training step of every shipped spec agrees with the oracle, and its
@@ -65,7 +57,7 @@ func TestTrainStepOfShippedSpecs(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			sig, _, err := runs.SignatureOf(spec, bagfile.Folder{})
+			sig, _, err := signatureOf(spec, bagfile.Folder{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,12 +122,12 @@ func TestSampleStepsAreThoseOfARun(t *testing.T) {
 	const steps = 4
 	spec := load(t, "quickstart", "train.epochs=2", "data.generated.bags=30", "train.engine=gorgonia", "train.batch=2")
 	dir := t.TempDir()
-	m, err := Build(Order{Spec: spec, Dir: dir, Library: enginetest.Library(t), SampleSteps: steps})
+	m, err := Build(BuildTask{Spec: spec, Dir: dir, Library: enginetest.Library(t), SampleSteps: steps})
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := &losses{}
-	sampled, err := runs.Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
+	sampled, err := Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,14 +151,14 @@ func TestRunsAreThoseOfTheirSeeds(t *testing.T) {
 	library := enginetest.Library(t)
 	settings := []string{"data.generated.bags=20", "train.batch=2", "train.optimizer=adam"}
 	dir := t.TempDir()
-	m, err := Build(Order{Spec: load(t, "quickstart", settings...), Dir: dir, Library: library, SampleSteps: 3, Runs: 2})
+	m, err := Build(BuildTask{Spec: load(t, "quickstart", settings...), Dir: dir, Library: library, SampleSteps: 3, Runs: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var initial []byte
 	for run, seed := range []string{"train.seed=1", "train.seed=2"} {
 		alone := t.TempDir()
-		one, err := Build(Order{Spec: load(t, "quickstart", append(settings, seed)...), Dir: alone, Library: library,
+		one, err := Build(BuildTask{Spec: load(t, "quickstart", append(settings, seed)...), Dir: alone, Library: library,
 			SampleSteps: 3})
 		if err != nil {
 			t.Fatal(err)
@@ -200,7 +192,7 @@ func TestStepOfSeveralRunsOnImages(t *testing.T) {
 	}
 	f := form(t, p)
 	f.runs = &onnx.Capacity{Bags: 1, Instances: 2, Runs: 1}
-	if _, err := writeTrainStep(t.TempDir(), f, contract.Step{}, ""); err == nil ||
+	if _, _, err := f.write(t.TempDir(), contract.Step{}, ""); err == nil ||
 		!strings.HasPrefix(err.Error(), "demipl-image cannot be built for several runs, build it without --runs: ") {
 		t.Errorf("error %v", err)
 	} else {

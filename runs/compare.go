@@ -1,0 +1,124 @@
+// The comparison of engines on a model file, or on a finished run and its model file.
+
+package runs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/internal/contract"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs/parity"
+	"github.com/miplc/miplc/train"
+)
+
+// CheckOptions define the bags on which engines are compared.
+type CheckOptions struct {
+	Library string // onnxruntime library; empty: search
+	Sizes   []int  // instances of each bag; nil: those of the check after training, or parity.DefaultSizes
+	Seed    uint64
+}
+
+// CompareFile compares the back ends of a model file with each other.
+func CompareFile(path string, o CheckOptions) (*parity.Agreement, error) {
+	var e predictors
+	defer e.Close()
+	meta, err := e.addFile(path, o.Library)
+	if err != nil {
+		return nil, err
+	}
+	if len(e.list) < 2 {
+		return nil, fmt.Errorf("%s: this program has only one back end for the file, %v, and nothing to compare it with; "+
+			"give the folder of a run, which also has the graph", path, e.names())
+	}
+	// The tolerance comes from the check at export: without the graph, the effect of rounding is unknown.
+	draw := parity.Comparison{Instance: meta.InputShape, Sizes: o.Sizes, Seed: o.Seed, Tolerance: meta.Tolerance}
+	return compareOn(e.list, draw, nil)
+}
+
+// compareOn compares engines, unless their bags are too large for the memory. p is nil if only the model file is known.
+func compareOn(engines []parity.Predictor, draw parity.Comparison, p *compile.Program) (*parity.Agreement, error) {
+	if draw.Sizes == nil {
+		draw.Sizes = parity.DefaultSizes
+	}
+	if err := checkComparison(len(engines), draw, p); err != nil {
+		return nil, err
+	}
+	return parity.Measure(engines, draw)
+}
+
+// ErrNoCheckpoint reports that a run has no checkpoint, so that only the back ends of its model file
+// can be compared.
+var ErrNoCheckpoint = errors.New("the run has no checkpoint")
+
+// CompareRun compares the predictions of a run's model file, in every back end, with those of the run's inference
+// graph with the parameters of its newest checkpoint, by default on bags of the sizes that the run was checked with.
+// Without a checkpoint, the error wraps ErrNoCheckpoint.
+func CompareRun(dir string, o CheckOptions) (*parity.Agreement, error) {
+	program, state, err := trainedProgram(dir)
+	if err != nil {
+		return nil, err
+	}
+	var files, native predictors
+	defer files.Close()
+	defer native.Close()
+	if _, err := files.addFile(ModelPath(dir), o.Library); err != nil {
+		return nil, err
+	}
+	if err := native.addNative(program, state); err != nil {
+		return nil, err
+	}
+	draw := bagsLikeTraining(program, state)
+	draw.Sizes, draw.Seed = o.Sizes, o.Seed
+	if s, err := ReadSummary(dir); err == nil && s.Parity != nil && o.Sizes == nil {
+		draw.Sizes, draw.Required = s.Parity.BagSizes, s.Parity.Required
+	}
+	images, err := imageEnginesOf(ModelPath(dir), o.Library)
+	if err != nil {
+		return nil, err
+	}
+	if images != nil {
+		defer images.session.Close()
+		images.wrap(&native)
+		draw = images.noise(draw)
+	}
+	draw.Rounding = native.rounding
+	return compareOn(append(native.list, files.list...), draw, program)
+}
+
+// trainedProgram returns the program of the model in the folder of a run, and the state of its newest checkpoint.
+func trainedProgram(dir string) (*compile.Program, *train.State, error) {
+	spec, wrong := language.Load(filepath.Join(dir, SpecFile))
+	if wrong == nil && spec.Fitted() {
+		return nil, nil, fmt.Errorf("%w, because its learner is fitted; %s has the differences measured after training",
+			ErrNoCheckpoint, SummaryFile)
+	}
+	from := dir
+	if wrong == nil && spec.Train.Refit.V {
+		from = filepath.Join(dir, train.RefitFolder)
+	}
+	state, _, err := train.LoadState(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, ErrNoCheckpoint
+	}
+	if err := cmp.Or(err, wrong); err != nil {
+		return nil, nil, err
+	}
+	_, meta, err := contract.Read(ModelPath(dir))
+	if err != nil {
+		return nil, nil, err
+	}
+	program, err := compile.Compile(spec, compile.Signature{Instance: meta.FeatureShape(), Classes: len(meta.Classes)})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := train.CheckState(program, state); err != nil || meta.Temperature == nil {
+		return program, state, err
+	}
+	program, err = program.WithTemperature(*meta.Temperature)
+	return program, state, err
+}
