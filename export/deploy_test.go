@@ -41,7 +41,7 @@ func built(t *testing.T, signature string) *Deployment {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "model.onnx")
-	if err := Write(path, pb); err != nil {
+	if content, err := onnxpb.Marshal(pb); err != nil || os.WriteFile(path, content, 0o666) != nil {
 		t.Fatal(err)
 	}
 	m, err := DeployRead(path, "")

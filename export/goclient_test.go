@@ -22,9 +22,8 @@ func TestAnyClasses(t *testing.T) {
 		{"0", "1", "-", "--", "2"},
 		{"łódź", "東京", "a\nb", "*/ \" ` //", "\u202e"},
 	} {
-		m := export.Client{Name: "type", Meta: &contract.Metadata{Contract: contract.ContractBag, Classes: classes,
-			InputShape: []int{2, 3}}}
-		source, err := m.Generate("mine")
+		source, err := export.GoPackage("mine", "type", &contract.Metadata{Contract: contract.ContractBag,
+			Classes: classes, InputShape: []int{2, 3}})
 		if err != nil {
 			t.Errorf("%q: %v", classes, err)
 			continue
@@ -66,12 +65,12 @@ func TestImages(t *testing.T) {
 				"Instance [3][8][8]float32"},
 	} {
 		meta.Encoder = c.encoder
-		if source, err := (&export.Client{Meta: meta}).Generate("mine"); err != nil ||
+		if source, err := export.GoPackage("mine", "", meta); err != nil ||
 			!strings.Contains(string(source), c.want) {
 			t.Errorf("%v\n%s", err, source)
 		}
 	}
-	if _, err := (&export.Client{Meta: meta}).Generate("main"); err == nil {
+	if _, err := export.GoPackage("main", "", meta); err == nil {
 		t.Error("package main")
 	}
 }
@@ -79,13 +78,13 @@ func TestImages(t *testing.T) {
 // The client of a model with several labels per bag has them in its predictions.
 func TestSeveralLabels(t *testing.T) {
 	meta := &contract.Metadata{Contract: contract.ContractBag, Classes: []string{"a", "b"}, InputShape: []int{2}}
-	one, err := (&export.Client{Meta: meta}).Generate("mine")
+	one, err := export.GoPackage("mine", "", meta)
 	if err != nil || strings.Contains(string(one), "Labels") {
 		t.Errorf("%v\n%s", err, one)
 	}
 	single, threshold := meta.ContractHash(), 0.5
 	meta.Threshold = &threshold
-	many, err := (&export.Client{Meta: meta}).Generate("mine")
+	many, err := export.GoPackage("mine", "", meta)
 	if err != nil || !strings.Contains(string(many), "out.Labels = append(out.Labels, Class(label))") ||
 		meta.ContractHash() == single {
 		t.Errorf("%v\n%s", err, many)
@@ -97,7 +96,7 @@ func TestClassAttention(t *testing.T) {
 	meta := &contract.Metadata{Contract: contract.ContractBag, Classes: []string{"a", "b"}, InputShape: []int{2}}
 	for _, has := range []bool{false, true} {
 		meta.ClassAttention = has
-		source, err := (&export.Client{Meta: meta}).Generate("mine")
+		source, err := export.GoPackage("mine", "", meta)
 		if err != nil || strings.Contains(string(source), "copy(out.ClassAttention[:], p.ClassAttention)") != has {
 			t.Errorf("%v\n%s", err, source)
 		}
@@ -105,9 +104,9 @@ func TestClassAttention(t *testing.T) {
 }
 
 func TestPackageNames(t *testing.T) {
-	m := export.Client{Meta: &contract.Metadata{Classes: []string{"a"}, InputShape: []int{3}}}
+	meta := &contract.Metadata{Classes: []string{"a"}, InputShape: []int{3}}
 	for _, name := range []string{"", "_", "a b", "func", "1"} {
-		if _, err := m.Generate(name); err == nil || !strings.Contains(err.Error(), "not the name of a Go package") {
+		if _, err := export.GoPackage(name, "", meta); err == nil || !strings.Contains(err.Error(), "not the name of a Go package") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

@@ -3,11 +3,13 @@
 package export_test
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
 )
@@ -26,7 +28,7 @@ func TestParameters(t *testing.T) {
 				t.Fatal(err)
 			}
 			path := filepath.Join(t.TempDir(), "model.onnx")
-			if err := export.Write(path, m); err != nil {
+			if content, err := onnxpb.Marshal(m); err != nil || os.WriteFile(path, content, 0o666) != nil {
 				t.Fatal(err)
 			}
 			got, missing, err := export.Parameters(path, p)

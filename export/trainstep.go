@@ -65,14 +65,11 @@ func TrainStep(p *compile.Program, g *graph.Graph, initial []float32, runs *onnx
 		return nil, nil, err
 	}
 	step.Initial.SHA256 = fmt.Sprintf("%x", sha256.Sum256(ndarray.AppendBytes(nil, initial)))
-	if size := step.Size * max(1, step.Runs); size != len(initial) {
-		return nil, nil, fmt.Errorf("%d initial values are given, the program has %d", len(initial), size)
-	}
 	if err := step.Put(m); err != nil {
 		return nil, nil, err
 	}
-	if _, err := contract.CheckStep(m); err != nil {
-		return nil, nil, fmt.Errorf("the training step breaks its own contract: %w", err)
+	if err := contract.Structure(m); err != nil {
+		return nil, nil, fmt.Errorf("bug: the training step: %w", err)
 	}
 	return m, &step, nil
 }
@@ -118,7 +115,7 @@ func describe(s *contract.Step, p *compile.Program, g *onnxpb.GraphProto) error 
 func stepValues(p *compile.Program, ports []*onnxpb.ValueInfoProto) ([]contract.StepValue, error) {
 	var values []contract.StepValue
 	for _, port := range ports {
-		v := contract.StepValue{Name: port.GetName(), Type: "float32", Shape: []contract.Extent{}, Meaning: meaning(p,
+		v := contract.StepValue{Name: port.GetName(), Type: "float32", Shape: []any{}, Meaning: meaning(p,
 			port.GetName())}
 		if v.Meaning == "" {
 			return nil, fmt.Errorf("bug: the training step has a value %q without a description", v.Name)
@@ -128,7 +125,11 @@ func stepValues(p *compile.Program, ports []*onnxpb.ValueInfoProto) ([]contract.
 			v.Type = "int64"
 		}
 		for _, d := range tensor.GetShape().GetDim() {
-			v.Shape = append(v.Shape, contract.Extent{Symbol: d.GetDimParam(), Number: int(d.GetDimValue())})
+			if symbol := d.GetDimParam(); symbol != "" {
+				v.Shape = append(v.Shape, symbol)
+			} else {
+				v.Shape = append(v.Shape, int(d.GetDimValue()))
+			}
 		}
 		values = append(values, v)
 	}

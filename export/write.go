@@ -13,15 +13,6 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// Write writes a complete model file and replaces an existing one. Equal models give equal bytes.
-func Write(path string, model *onnxpb.ModelProto) error {
-	content, err := onnxpb.Marshal(model)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return fileio.Replace(path, content)
-}
-
 // aside writes the model to a temporary file and reads it back.
 func aside(path string, model *onnxpb.ModelProto) (*fileio.File, error) {
 	content, err := onnxpb.Marshal(model)
@@ -32,25 +23,20 @@ func aside(path string, model *onnxpb.ModelProto) (*fileio.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	back, err := writeAndRead(f, content)
-	if err == nil && !proto.Equal(back, model) {
-		err = fmt.Errorf("%s: the file that was written does not read back as the same model", path)
+	if _, err = f.Write(content); err == nil {
+		err = f.Finish()
+	}
+	if err == nil {
+		var back *onnxpb.ModelProto
+		if back, err = onnxpb.Read(f.Name()); err == nil && !proto.Equal(back, model) {
+			err = fmt.Errorf("%s: the file that was written does not read back as the same model", path)
+		}
 	}
 	if err != nil {
 		f.Discard()
 		return nil, err
 	}
 	return f, nil
-}
-
-func writeAndRead(f *fileio.File, content []byte) (*onnxpb.ModelProto, error) {
-	if _, err := f.Write(content); err != nil {
-		return nil, err
-	}
-	if err := f.Finish(); err != nil {
-		return nil, err
-	}
-	return onnxpb.Read(f.Name())
 }
 
 // FailedCheck is the error of a model that was written correctly but computes wrong

@@ -138,7 +138,7 @@ func (f *stepForm) add(feed map[string]onnxruntime.Tensor, name string, v []floa
 		}
 		t := onnxruntime.Tensor{Floats: append(feed[name].Floats, v...)}
 		for _, e := range input.Shape {
-			t.Shape = append(t.Shape, e.Number)
+			t.Shape = append(t.Shape, e.(int)) // batches of any size are not added
 		}
 		feed[name] = t
 	}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
 	"github.com/miplc/miplc/train"
@@ -32,7 +34,11 @@ func writeModel(r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]string{"model": r.out}, export.Write(r.out, m)
+	content, err := onnxpb.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{"model": r.out}, fileio.Replace(r.out, content)
 }
 
 // infer measures predictions of r.bags bags each.

@@ -13,32 +13,39 @@ import (
 // Tensor is an input or an output of a model.
 type Tensor struct {
 	Name string
-	Type string  // a key of elementTypes
+	Type onnxpb.TensorProto_DataType
 	Dims []int64 // onnxpb.Symbol: known only when the model runs
-}
-
-// elementTypes maps the names of element types to those of ONNX.
-var elementTypes = map[string]onnxpb.TensorProto_DataType{
-	"float32": onnxpb.TensorProto_FLOAT,
-	"int64":   onnxpb.TensorProto_INT64,
 }
 
 // Signature returns the inputs and outputs of models of a contract, for instances of the given
 // shape. classAttention selects the output ClassAttention.
 func Signature(contract string, instance []int, classes int, classAttention bool) (in, out []Tensor) {
-	const open = onnxpb.Symbol
+	const open, float, integer = onnxpb.Symbol, onnxpb.TensorProto_FLOAT, onnxpb.TensorProto_INT64
 	k := int64(classes)
-	in = []Tensor{{Instances, "float32", append([]int64{open}, ndarray.Convert[int64](instance)...)}}
+	in = []Tensor{{Instances, float, append([]int64{open}, ndarray.Convert[int64](instance)...)}}
 	if contract == ContractBag {
-		out = []Tensor{{Probabilities, "float32", []int64{1, k}}, {Attention, "float32", []int64{1, open}}}
+		out = []Tensor{{Probabilities, float, []int64{1, k}}, {Attention, float, []int64{1, open}}}
 		if classAttention {
-			out = append(out, Tensor{ClassAttention, "float32", []int64{k, open}})
+			out = append(out, Tensor{ClassAttention, float, []int64{k, open}})
 		}
 		return in, out
 	}
-	return append(in, Tensor{BagOf, "int64", []int64{open}}),
-		[]Tensor{{Probabilities, "float32", []int64{open, k}}, {Attention, "float32", []int64{open}},
-			{Label, "int64", []int64{open}}}
+	return append(in, Tensor{BagOf, integer, []int64{open}}),
+		[]Tensor{{Probabilities, float, []int64{open, k}}, {Attention, float, []int64{open}},
+			{Label, integer, []int64{open}}}
+}
+
+// Read reads a model file and its metadata. The error names the violated part of the contract.
+func Read(path string) (*onnxpb.ModelProto, *Metadata, error) {
+	model, err := onnxpb.Read(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	meta, err := Check(model)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return model, meta, nil
 }
 
 // Check checks a model against the contract in its metadata and returns the metadata. The error
@@ -48,8 +55,7 @@ func Check(model *onnxpb.ModelProto) (*Metadata, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, out := Signature(meta.Contract, meta.InputShape, len(meta.Classes), meta.ClassAttention)
-	if err := checkFile(meta.Contract, model, meta.encoderNodes(), in, out); err != nil {
+	if err := meta.checkFile(model); err != nil {
 		return nil, err
 	}
 	if meta.Encoder != nil {
@@ -66,23 +72,28 @@ func Check(model *onnxpb.ModelProto) (*Metadata, error) {
 }
 
 // checkFile checks the graph of a file, and that it has the inputs and outputs of the contract.
-func checkFile(contract string, model *onnxpb.ModelProto, encoder int, in, out []Tensor) error {
+func (m *Metadata) checkFile(model *onnxpb.ModelProto) error {
 	for _, o := range model.GetOpsetImport() {
 		if d := o.GetDomain(); d != "" && d != "ai.onnx" {
-			return fmt.Errorf("contract %s: the file uses ops of the domain %q", contract, d)
+			return fmt.Errorf("contract %s: the file uses ops of the domain %q", m.Contract, d)
 		}
 	}
 	if v := model.Opset(); v < onnxpb.MinOpset || v > onnxpb.MaxOpset {
-		return fmt.Errorf("contract %s: the file uses opset %d, supported are %d to %d", contract, v, onnxpb.MinOpset,
+		return fmt.Errorf("contract %s: the file uses opset %d, supported are %d to %d", m.Contract, v, onnxpb.MinOpset,
 			onnxpb.MaxOpset)
+	}
+	encoder := 0 // nodes
+	if m.Encoder != nil {
+		encoder = m.Encoder.Nodes
 	}
 	if err := structure(model, encoder); err != nil {
 		return err
 	}
-	if err := match(contract, "input", in, inputs(model.GetGraph())); err != nil {
+	in, out := Signature(m.Contract, m.InputShape, len(m.Classes), m.ClassAttention)
+	if err := m.match("input", in, inputs(model.GetGraph())); err != nil {
 		return err
 	}
-	return match(contract, "output", out, model.GetGraph().GetOutput())
+	return m.match("output", out, model.GetGraph().GetOutput())
 }
 
 // inputs returns the inputs without initializers, which older writers list among the inputs.
@@ -95,22 +106,22 @@ func inputs(g *onnxpb.GraphProto) []*onnxpb.ValueInfoProto {
 }
 
 // match compares the values of a file with those of the contract.
-func match(contract, what string, want []Tensor, have []*onnxpb.ValueInfoProto) error {
+func (m *Metadata) match(what string, want []Tensor, have []*onnxpb.ValueInfoProto) error {
 	for _, w := range want {
 		i := slices.IndexFunc(have, func(v *onnxpb.ValueInfoProto) bool { return v.GetName() == w.Name })
 		if i < 0 {
-			return fmt.Errorf("contract %s: the file has no %s %q", contract, what, w.Name)
+			return fmt.Errorf("contract %s: the file has no %s %q", m.Contract, what, w.Name)
 		}
 		elem := onnxpb.TensorProto_DataType(have[i].GetType().GetTensorType().GetElemType())
-		if expected := elementTypes[w.Type]; elem != expected {
-			return fmt.Errorf("contract %s: %s %q has the element type %v, expected %v", contract, what, w.Name, elem, expected)
+		if elem != w.Type {
+			return fmt.Errorf("contract %s: %s %q has the element type %v, expected %v", m.Contract, what, w.Name, elem, w.Type)
 		}
 		if err := matchDims(w.Dims, have[i].Extents()); err != nil {
-			return fmt.Errorf("contract %s: %s %q %w", contract, what, w.Name, err)
+			return fmt.Errorf("contract %s: %s %q %w", m.Contract, what, w.Name, err)
 		}
 	}
 	if len(have) != len(want) {
-		return fmt.Errorf("contract %s: the file has %d %ss, expected %d", contract, len(have), what, len(want))
+		return fmt.Errorf("contract %s: the file has %d %ss, expected %d", m.Contract, len(have), what, len(want))
 	}
 	return nil
 }

@@ -78,25 +78,15 @@ func (e *Encoder) check(shape []int) error {
 
 // encoderOps are the ops that the encoder part may use in addition to those that miplc writes. They are
 // standard inference ops without subgraphs whose shapes package footprint follows.
-var encoderOps = map[string]bool{
-	"And": true, "AveragePool": true, "BatchNormalization": true, "Ceil": true, "Celu": true, "Cos": true, "Elu": true,
-	"Floor": true,
-	"Gelu":  true, "Gemm": true, "GlobalAveragePool": true, "GlobalMaxPool": true, "GreaterOrEqual": true,
-	"GroupNormalization": true,
-	"HardSigmoid":        true, "HardSwish": true, "InstanceNormalization": true, "LayerNormalization": true,
-	"LeakyRelu":   true,
-	"Less":        true,
-	"LessOrEqual": true, "LRN": true, "Mean": true, "Mish": true, "Not": true, "Or": true, "Pow": true, "PRelu": true,
-	"Reciprocal": true,
-	"ReduceL2":   true, "ReduceMean": true, "ReduceMin": true, "Resize": true, "Round": true, "Selu": true, "Sin": true,
-	"Softsign": true,
-	"Squeeze":  true, "Sum": true, "Tile": true,
-}
+var encoderOps = strings.Fields(`
+	And AveragePool BatchNormalization Ceil Celu Cos Elu Floor Gelu Gemm GlobalAveragePool GlobalMaxPool
+	GreaterOrEqual GroupNormalization HardSigmoid HardSwish InstanceNormalization LayerNormalization LeakyRelu Less
+	LessOrEqual LRN Mean Mish Not Or Pow PRelu Reciprocal ReduceL2 ReduceMean ReduceMin Resize Round Selu Sin
+	Softsign Squeeze Sum Tile`)
 
 // IsEncoderOp reports whether the encoder part may use an op of the standard domain.
 func IsEncoderOp(op string) bool {
-	_, ours := ops[op]
-	return (ours || encoderOps[op]) && op != "Loop"
+	return op != "Loop" && (slices.Contains(ops, op) || slices.Contains(encoderOps, op))
 }
 
 // Part returns the encoder part of the graph of a model file.

@@ -3,6 +3,7 @@
 package contract
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -63,7 +64,6 @@ const (
 	maxClasses = 1 << 16
 	maxRank    = 4       // of an instance with its leading axis
 	maxExtent  = 1 << 24 // elements of one instance
-	maxParams  = 1 << 29 // elements of one parameter: a file has at most 2 GiB
 )
 
 // entry is one key of the metadata and its value. Strings are stored unchanged, other types as JSON.
@@ -199,14 +199,6 @@ func (m *Metadata) check() error {
 	return nil
 }
 
-// encoderNodes returns the number of nodes of the encoder.
-func (m *Metadata) encoderNodes() int {
-	if m.Encoder == nil {
-		return 0
-	}
-	return m.Encoder.Nodes
-}
-
 // FeatureShape returns the shape of the instances that follow the encoder, or that of the instances
 // of a model without one.
 func (m *Metadata) FeatureShape() []int {
@@ -214,4 +206,23 @@ func (m *Metadata) FeatureShape() []int {
 		return []int{m.Encoder.Features}
 	}
 	return m.InputShape
+}
+
+// ContractHash returns the SHA-256, in hexadecimal, of everything that callers of a model depend
+// on: the signature, the shape of an instance, the class names in order, whether a bag has one
+// label or any number of them, and whether there is an attention of each class. A model retrained
+// on the same classes has the same hash.
+func (m *Metadata) ContractHash() string {
+	parts := []any{m.Contract, m.InputShape, m.Classes}
+	if m.Threshold != nil {
+		parts = append(parts, "any number of labels")
+	}
+	if m.ClassAttention {
+		parts = append(parts, ClassAttention)
+	}
+	text, err := json.Marshal(parts)
+	if err != nil {
+		panic(fmt.Sprintf("bug: strings and whole numbers as JSON: %v", err)) // marshalling these types cannot fail
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/serve/oip"
 )
@@ -79,8 +80,10 @@ func signature(info runtime.Info) (inputs, outputs []*tensor) {
 func tensorsOf(described []contract.Tensor) []*tensor {
 	tensors := make([]*tensor, len(described))
 	for i, d := range described {
-		tensors[i] = &tensor{Name: d.Name, Datatype: map[string]string{"float32": fp32, "int64": int64s}[d.Type],
-			Shape: d.Dims}
+		tensors[i] = &tensor{Name: d.Name, Datatype: fp32, Shape: d.Dims}
+		if d.Type == onnxpb.TensorProto_INT64 {
+			tensors[i].Datatype = int64s
+		}
 	}
 	return tensors
 }

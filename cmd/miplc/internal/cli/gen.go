@@ -10,6 +10,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
 )
@@ -90,7 +91,7 @@ func runGo(o *genOptions) error {
 	if o.Model, err = findModel(o.Model); err != nil {
 		return err
 	}
-	m, err := export.Read(o.Model)
+	model, meta, err := contract.Read(o.Model)
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func runGo(o *genOptions) error {
 			return err
 		}
 	}
-	source, err := m.Generate(o.Package)
+	source, err := export.GoPackage(o.Package, model.GetGraph().GetName(), meta)
 	if err != nil {
 		return console.Usagef("--package: %v", err)
 	}
@@ -113,7 +114,7 @@ func runGo(o *genOptions) error {
 	if err := fileio.Write(file, source, fileio.WriteOptions{Force: o.Force, Inputs: []string{o.Model}}); err != nil {
 		return err
 	}
-	r := genResult{File: file, Package: o.Package, ContractSHA256: m.Meta.ContractHash()}
+	r := genResult{File: file, Package: o.Package, ContractSHA256: meta.ContractHash()}
 	return o.Console.Resultf(r, "%s: package %s, %s, instances of %v, contract %s\n", r.File, r.Package,
-		diag.Count(len(m.Meta.Classes), "class"), m.Meta.InputShape, r.ContractSHA256[:12])
+		diag.Count(len(meta.Classes), "class"), meta.InputShape, r.ContractSHA256[:12])
 }
