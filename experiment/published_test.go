@@ -320,12 +320,7 @@ func methodsFigure(t *testing.T) string {
 		}
 		panels = append(panels, panel)
 	}
-	var svg strings.Builder
-	if err := plot.Curves(&svg, "", plot.Axes{X: "false labels per candidate set (r)", Y: "test accuracy", MaxY: 1},
-		panels); err != nil {
-		t.Fatal(err)
-	}
-	return svg.String()
+	return string(plot.Curves("", plot.Axes{X: "false labels per candidate set (r)", Y: "test accuracy", MaxY: 1}, panels))
 }
 
 func methodsEntry(cells []float64, splits int) string {

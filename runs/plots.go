@@ -3,9 +3,7 @@
 package runs
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"path/filepath"
 
 	"github.com/miplc/miplc/data"
@@ -28,42 +26,33 @@ var plotFiles = []string{lossPlot, attentionPlot, weightsPlot, confusionPlot, re
 // writePlots writes the figures of a run, except those without data, and returns their names in the
 // folder of the run.
 func writePlots(dir, title string, report *train.Report, set *data.Dataset) ([]string, error) {
-	classes := set.AllClassNames()
-	figures := []struct {
-		file string
-		show bool
-		draw func(io.Writer) error
-	}{
-		{lossPlot, len(report.Metrics) > 0, func(w io.Writer) error {
-			return plot.LossAccuracy(w, title+": loss and accuracy", report.Metrics)
-		}},
-		{attentionPlot, len(report.Attention) > 0, func(w io.Writer) error {
-			return plot.AttentionSnapshots(w, title+": attention scores", report.Attention)
-		}},
-		{weightsPlot, len(report.Trajectories) > 0, func(w io.Writer) error {
-			return plot.WeightTrajectories(w, title+": label weights of training bags", report.Trajectories, classes)
-		}},
-		{confusionPlot, report.Detail.Accuracy != nil && report.Detail.Confusion != nil, func(w io.Writer) error {
-			return plot.Confusion(w, fmt.Sprintf("%s: %s bags", title, report.DetailOf), report.Detail.Confusion, classes)
-		}},
-		{reliabilityPlot, len(report.Detail.Reliability) > 0, func(w io.Writer) error {
-			return plot.Reliability(w, fmt.Sprintf("%s: calibration on the %s bags", title, report.DetailOf),
-				report.Detail.Reliability)
-		}},
+	classes, detail := set.AllClassNames(), report.Detail
+	figures := map[string][]byte{}
+	if len(report.Metrics) > 0 {
+		figures[lossPlot] = plot.LossAccuracy(title+": loss and accuracy", report.Metrics)
+	}
+	if len(report.Attention) > 0 {
+		figures[attentionPlot] = plot.AttentionSnapshots(title+": attention scores", report.Attention)
+	}
+	if len(report.Trajectories) > 0 {
+		figures[weightsPlot] = plot.WeightTrajectories(title+": label weights of training bags", report.Trajectories, classes)
+	}
+	if detail.Accuracy != nil && detail.Confusion != nil {
+		figures[confusionPlot] = plot.Confusion(fmt.Sprintf("%s: %s bags", title, report.DetailOf), detail.Confusion, classes)
+	}
+	if len(detail.Reliability) > 0 {
+		figures[reliabilityPlot] = plot.Reliability(fmt.Sprintf("%s: calibration on the %s bags", title, report.DetailOf),
+			detail.Reliability)
 	}
 	var names []string
-	for _, f := range figures {
-		if !f.show {
+	for _, file := range plotFiles {
+		if figures[file] == nil {
 			continue
 		}
-		var svg bytes.Buffer
-		if err := f.draw(&svg); err != nil {
-			return nil, fmt.Errorf("plot %s: %w", f.file, err)
-		}
-		if err := fileio.Replace(filepath.Join(dir, PlotsFolder, f.file), svg.Bytes()); err != nil {
+		if err := fileio.Replace(filepath.Join(dir, PlotsFolder, file), figures[file]); err != nil {
 			return nil, err
 		}
-		names = append(names, PlotsFolder+"/"+f.file)
+		names = append(names, PlotsFolder+"/"+file)
 	}
 	return names, nil
 }

@@ -4,10 +4,8 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 
@@ -79,11 +77,7 @@ func (r *Document) attentionFigures(it *definition.Item) ([]figure, error) {
 				continue
 			}
 			title := fmt.Sprintf("%s on %s", cmp.Or(it.Title, "Attention scores of test bags"), setTitle(s.facts[i]))
-			var svg bytes.Buffer
-			if err := plot.AttentionRows(&svg, title, rows); err != nil {
-				return nil, err
-			}
-			list = append(list, figure{Title: title, SVG: svg.Bytes()})
+			list = append(list, figure{Title: title, SVG: plot.AttentionRows(title, rows)})
 		}
 	}
 	return list, nil
@@ -169,18 +163,14 @@ func appendPoint(list []plot.Point, x float64, c Cell) []plot.Point {
 }
 
 // draw draws panels of the measure that have curves; no figure without them.
-func (r *Document) draw(drawPanels func(io.Writer, string, plot.Axes, []plot.CurvePanel) error, title string,
-	axes plot.Axes, panels []plot.CurvePanel) ([]figure, error) {
+func (r *Document) draw(drawPanels func(string, plot.Axes, []plot.CurvePanel) []byte, title string, axes plot.Axes,
+	panels []plot.CurvePanel) ([]figure, error) {
 	panels = slices.DeleteFunc(panels, func(p plot.CurvePanel) bool { return len(p.Curves) == 0 })
 	if len(panels) == 0 {
 		return nil, nil
 	}
-	var svg bytes.Buffer
 	axes.Y, axes.MaxY = r.measure.Title, r.measure.Max
-	if err := drawPanels(&svg, title, axes, panels); err != nil {
-		return nil, err
-	}
-	return []figure{{Title: title, SVG: svg.Bytes()}}, nil
+	return []figure{{Title: title, SVG: drawPanels(title, axes, panels)}}, nil
 }
 
 // varyFigures draws the measure over the values of a varied setting, one figure per learner, one panel

@@ -3,7 +3,6 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"math"
@@ -370,9 +369,5 @@ func (r *Document) rankFigure(it *definition.Item) ([]figure, error) {
 		return nil, nil
 	}
 	title := r.title(it, "Average ranks and critical difference")
-	var svg bytes.Buffer
-	if err := plot.Ranks(&svg, title, k.names, k.Ranks, k.critical); err != nil {
-		return nil, err
-	}
-	return []figure{{Title: title, SVG: svg.Bytes()}}, nil
+	return []figure{{Title: title, SVG: plot.Ranks(title, k.names, k.Ranks, k.critical)}}, nil
 }

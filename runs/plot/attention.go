@@ -1,11 +1,13 @@
-// Figure of the attention scores of a run: histograms after several epochs.
+// Figures of attention scores: histograms after several epochs, of one run or of several learners, by the kind of the
+// instances.
 
 package plot
 
 import (
+	"fmt"
 	"image/color"
-	"io"
 	"math"
+	"slices"
 
 	gonum "gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -14,12 +16,31 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
+// ScoreRow is one row of a figure of attention scores: a learner after several epochs.
+type ScoreRow struct {
+	Name   string
+	Epochs []ScoreCounts
+}
+
+// ScoreCounts are the attention scores after one epoch, counted in bins of equal width, by the kind
+// of their instance; nil if there are none of the kind.
+type ScoreCounts struct {
+	Epoch                       int
+	Positive, Negative, Unknown []int
+}
+
+// AttentionRows draws the histograms of several learners below each other, one column per epoch
+// (the paper's Figure 3).
+func AttentionRows(title string, rows []ScoreRow) []byte {
+	return histograms(title, rows, 0, 1, 90+210*float64(len(rows)))
+}
+
 // attentionBins is the number of bins of the histograms.
 const attentionBins = 25
 
 // AttentionSnapshots draws the histograms of a run, one column per epoch, of its test bags, or of
 // its training bags if there are no test bags.
-func AttentionSnapshots(w io.Writer, title string, snapshots []train.AttentionSnapshot) error {
+func AttentionSnapshots(title string, snapshots []train.AttentionSnapshot) []byte {
 	scores := make([]train.Scores, len(snapshots))
 	for i, s := range snapshots {
 		if scores[i] = s.Test; len(s.Test.Positive)+len(s.Test.Negative)+len(s.Test.Unknown) == 0 {
@@ -32,7 +53,95 @@ func AttentionSnapshots(w io.Writer, title string, snapshots []train.AttentionSn
 		epochs[i] = ScoreCounts{snapshots[i].Epoch, count(s.Positive, low, high), count(s.Negative, low, high),
 			count(s.Unknown, low, high)}
 	}
-	return histograms(w, title, []ScoreRow{{Epochs: epochs}}, low, high, 310)
+	return histograms(title, []ScoreRow{{Epochs: epochs}}, low, high, 310)
+}
+
+// histograms draws counts of scores from low to high as shares of the instances of their kind. The
+// axis is logarithmic, because most scores of a trained model are in one bin. Rows may have no
+// names.
+func histograms(title string, rows []ScoreRow, low, high, height float64) []byte {
+	columns := 0
+	for _, r := range rows {
+		columns = max(columns, len(r.Epochs))
+	}
+	var legend []entry
+	floor := leastShare(rows)
+	panels := make([][]*panel, len(rows))
+	for i, r := range rows {
+		panels[i] = make([]*panel, columns)
+		for j, counts := range r.Epochs {
+			p := newPanel(fmt.Sprintf("epoch %d", counts.Epoch), "", "")
+			if r.Name != "" {
+				p.heading += ", " + r.Name // which may be cut
+			}
+			if i == len(rows)-1 {
+				p.X.Label.Text = "attention score"
+			}
+			if j == 0 {
+				p.Y.Label.Text = "share of instances (log scale)"
+			}
+			p.X.Min, p.X.Max = low, high
+			p.Y.Min, p.Y.Max, p.Y.Tick.Marker = floor, 0, percentTicks
+			p.addGrid()
+			for _, k := range counts.kinds() {
+				p.addSteps(k.shares, paler(k.colour), stroke(k.colour))
+				if !slices.ContainsFunc(legend, func(e entry) bool { return e.name == k.name }) {
+					legend = append(legend, entry{name: k.name, fill: k.colour})
+				}
+			}
+			panels[i][j] = p
+		}
+	}
+	return drawPanels(max(250*float64(columns), 500), height, title, panels, legend)
+}
+
+// kindOf is the histogram of one kind of instances, as shares of them.
+type kindOf struct {
+	name   string
+	shares []float64
+	colour color.NRGBA
+}
+
+// kinds returns the histograms of the kinds that occur.
+func (c *ScoreCounts) kinds() (list []kindOf) {
+	add := func(name string, bins []int, colour color.NRGBA) {
+		if sum := float64(total(bins)); sum > 0 {
+			k := kindOf{name, make([]float64, len(bins)), colour}
+			for i, n := range bins {
+				k.shares[i] = float64(n) / sum
+			}
+			list = append(list, k)
+		}
+	}
+	add("negative instances", c.Negative, blue)
+	add("positive instances", c.Positive, orange)
+	add("instances, kind unknown", c.Unknown, green)
+	return list
+}
+
+func total(bins []int) int {
+	sum := 0
+	for _, n := range bins {
+		sum += n
+	}
+	return sum
+}
+
+// leastShare returns the largest whole decimal logarithm below all shares that are not 0.
+func leastShare(rows []ScoreRow) float64 {
+	least := 0.1
+	for _, r := range rows {
+		for i := range r.Epochs {
+			for _, k := range r.Epochs[i].kinds() {
+				for _, v := range k.shares {
+					if v > 0 {
+						least = math.Min(least, v)
+					}
+				}
+			}
+		}
+	}
+	return math.Max(-5, math.Floor(math.Log10(0.95*least)))
 }
 
 // percentTicks are the ticks for decimal logarithms of shares. The logarithm is computed here,

@@ -3,9 +3,7 @@
 package plot
 
 import (
-	"errors"
 	"image/color"
-	"io"
 	"math"
 	"strconv"
 
@@ -16,27 +14,17 @@ import (
 )
 
 // Confusion draws counts of bags by true class (rows, from the top) and predicted class (columns).
-// The colour of a cell is its share of the true class. If classes is nil, they are numbered from 0.
-func Confusion(w io.Writer, title string, matrix [][]int, classes []string) error {
+// The colour of a cell is its share of the true class.
+func Confusion(title string, matrix [][]int, classes []string) []byte {
 	k := len(matrix)
-	if k == 0 {
-		return errors.New("plot of the confusion matrix: there is no class")
-	}
 	cell := math.Max(22, math.Min(56, 420/float64(k)))
 	p := newPanel("", "predicted class", "true class")
 	p.Add(&cells{matrix: matrix, size: math.Min(tickSize+1, cell*0.42)})
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -0.5, float64(k)-0.5, -0.5, float64(k)-0.5
-	names := make([]string, k)
 	longest := vg.Length(0)
-	for i := range names {
-		names[i] = strconv.Itoa(i)
-		if i < len(classes) {
-			names[i] = classes[i]
-		}
-		longest = max(longest, p.X.Tick.Label.Width(names[i]))
-	}
 	var x, y gonum.ConstantTicks
-	for i, name := range names {
+	for i, name := range classes {
+		longest = max(longest, p.X.Tick.Label.Width(name))
 		x = append(x, gonum.Tick{Value: float64(i), Label: name})
 		y = append(y, gonum.Tick{Value: float64(k - 1 - i), Label: name})
 	}
@@ -53,7 +41,7 @@ func Confusion(w io.Writer, title string, matrix [][]int, classes []string) erro
 		below += 0.7 * float64(longest)
 	}
 	side := cell * float64(k)
-	return writePanels(w, math.Max(side+float64(longest)+50, 300), side+below+80, title, [][]*panel{{p}}, []entry{
+	return drawPanels(math.Max(side+float64(longest)+50, 300), side+below+80, title, [][]*panel{{p}}, []entry{
 		{name: "0 %", fill: shade(0)}, {name: "50 %", fill: shade(0.5)}, {name: "100 % of the true class", fill: shade(1)},
 	})
 }

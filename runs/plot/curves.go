@@ -1,11 +1,10 @@
-// Figures that compare learners: means of a measure with their deviations over a quantity such as r.
+// Figures that compare learners: means of a measure with their deviations over a quantity such as r, and dots of
+// splits.
 
 package plot
 
 import (
-	"fmt"
 	"image/color"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -43,11 +42,8 @@ type Axes struct {
 
 // Curves draws adjacent panels of a measure over a quantity x, each mean with a bar of one standard
 // deviation up and down (the paper's Figures 4 and 5).
-func Curves(w io.Writer, title string, axes Axes, panels []CurvePanel) error {
+func Curves(title string, axes Axes, panels []CurvePanel) []byte {
 	names := curveNames(panels)
-	if len(names) == 0 {
-		return fmt.Errorf("plot of %s: there is no curve", axes.Y)
-	}
 	low, high := valueRange(panels, axes.MaxY)
 	row := make([]*panel, len(panels))
 	for i, in := range panels {
@@ -74,7 +70,7 @@ func Curves(w io.Writer, title string, axes Axes, panels []CurvePanel) error {
 	for i, n := range names {
 		legend[i] = entry{name: n, line: curveStyle(i)}
 	}
-	return writePanels(w, max(260*float64(len(panels)), 420), 300, title, [][]*panel{row}, legend)
+	return drawPanels(max(260*float64(len(panels)), 420), 300, title, [][]*panel{row}, legend)
 }
 
 func hasBars(panels []CurvePanel) bool {
@@ -190,4 +186,55 @@ func pointTicks(curves []Curve, axes Axes) (ticks gonum.ConstantTicks, low, high
 	low, high = ticks[0].Value, ticks[len(ticks)-1].Value
 	room := max(0.12*(high-low), 0.1)
 	return ticks, low - room, high + room
+}
+
+// Dots draws panels of a measure, at most two side by side. Each curve is a row of its panel, with a dot for each point
+// and a bar at their mean. The dots of a row are a little below each other, in the order of the points, so that equal
+// values are visible. All panels have the same curves, which may lack points.
+func Dots(title string, axes Axes, panels []CurvePanel) []byte {
+	low, high := valueRange(panels, axes.MaxY)
+	columns, names := min(2, len(panels)), vg.Length(0)
+	rows := make([][]*panel, (len(panels)+columns-1)/columns)
+	for i := range rows {
+		rows[i] = make([]*panel, columns)
+	}
+	for i, in := range panels {
+		p := newPanel(in.Heading, "", "")
+		var learners gonum.ConstantTicks
+		for j, c := range in.Curves {
+			tick := gonum.Tick{Value: -float64(j)}
+			if i%columns == 0 {
+				tick.Label = shorten(c.Name, p.Y.Tick.Label, 220)
+			}
+			names = max(names, p.Y.Tick.Label.Width(tick.Label))
+			learners = append(learners, tick)
+		}
+		p.Y.Min, p.Y.Max, p.Y.Tick.Marker, p.Y.Tick.Length = 0.5-float64(len(in.Curves)), 0.5, learners, 0
+		p.X.Min, p.X.Max, p.X.Tick.Marker = low, high, tenthTicks(low, high)
+		for j, c := range in.Curves {
+			p.addDots(c, -float64(j))
+		}
+		if i >= len(panels)-columns {
+			p.X.Label.Text = axes.Y
+		}
+		rows[i/columns][i%columns] = p
+	}
+	height := len(rows)*(24*len(panels[0].Curves)+40) + 60
+	return drawPanels(names.Points()+280*float64(columns), float64(height), title, rows, nil)
+}
+
+// addDots draws the values of a curve around the height y, their mean, and the line of the row.
+func (p *panel) addDots(c Curve, y float64) {
+	row := draw.LineStyle{Color: grid, Width: 0.8}
+	p.Add(&plotter.Line{XYs: plotter.XYs{{X: p.X.Min, Y: y}, {X: p.X.Max, Y: y}}, LineStyle: row})
+	if len(c.Points) == 0 {
+		return
+	}
+	dots, mean := make(plotter.XYs, len(c.Points)), 0.0
+	for i, q := range c.Points {
+		dots[i] = plotter.XY{X: q.Mean, Y: y + 0.6*(0.5-(float64(i)+0.5)/float64(len(dots)))}
+		mean += q.Mean / float64(len(dots))
+	}
+	p.Add(&plotter.Line{XYs: plotter.XYs{{X: mean, Y: y - 0.4}, {X: mean, Y: y + 0.4}}, LineStyle: stroke(ink)},
+		&plotter.Scatter{XYs: dots, GlyphStyle: draw.GlyphStyle{Color: blue, Radius: 2.5, Shape: draw.CircleGlyph{}}})
 }

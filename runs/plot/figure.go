@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"image/color"
-	"io"
+	"strings"
 
 	xfont "golang.org/x/image/font"
 	gonum "gonum.org/v1/plot"
@@ -76,11 +76,11 @@ func newFigure(width, height float64, title string, legend []entry) *figure {
 	return f
 }
 
-// writePanels writes a figure of rows of plots, see newFigure and panels.
-func writePanels(w io.Writer, width, height float64, title string, rows [][]*panel, legend []entry) error {
+// drawPanels returns a figure of rows of plots, see newFigure and panels.
+func drawPanels(width, height float64, title string, rows [][]*panel, legend []entry) []byte {
 	f := newFigure(width, height, title, legend)
 	f.panels(rows)
-	return f.write(w)
+	return f.svg()
 }
 
 // entry is an entry of a legend: a line or, with fill, an area or, with dot, a dot.
@@ -189,28 +189,25 @@ func (p *panel) drawAt(page draw.Canvas, data vg.Rectangle) {
 	p.Draw(page)
 }
 
-// write writes the page. It adds fonts of equal width to the font family and the width to every
+// svg returns the page. It adds fonts of equal width to the font family and the width to every
 // text, so that figures look the same on machines without the font.
-func (f *figure) write(w io.Writer) error {
-	var svg bytes.Buffer
-	if _, err := f.canvas.WriteTo(&svg); err != nil {
-		return err
-	}
-	parts := bytes.Split(svg.Bytes(), []byte("<text "))
-	page := parts[0]
-	for i, part := range parts[1:] {
-		page = append(page, "<text "...)
-		if i < len(f.canvas.widths) && f.canvas.widths[i] > 0 {
-			page = fmt.Appendf(page, "textLength=\"%.5g\" lengthAdjust=\"spacingAndGlyphs\" ", f.canvas.widths[i].Points())
+func (f *figure) svg() []byte {
+	var drawn, page bytes.Buffer
+	_, _ = f.canvas.WriteTo(&drawn) // a buffer gives no error
+	for i, part := range bytes.Split(drawn.Bytes(), []byte("<text ")) {
+		if i > 0 {
+			page.WriteString("<text ")
+			if at := i - 1; at < len(f.canvas.widths) && f.canvas.widths[at] > 0 {
+				fmt.Fprintf(&page, "textLength=\"%.5g\" lengthAdjust=\"spacingAndGlyphs\" ", f.canvas.widths[at].Points())
+			}
 		}
-		page = append(page, part...)
+		page.Write(part)
 	}
-	page = bytes.ReplaceAll(page, []byte("font-family:Liberation Sans;"),
-		[]byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"))
-	// vgsvg names the wrong type of embedded images: it writes PNG.
-	page = bytes.ReplaceAll(page, []byte(`"data:image/jpg;base64,`), []byte(`"data:image/png;base64,`))
-	_, err := diag.CleanWriter(w).Write(page) // XML does not allow control characters
-	return err
+	text := strings.NewReplacer(
+		"font-family:Liberation Sans;", "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;",
+		`"data:image/jpg;base64,`, `"data:image/png;base64,`, // vgsvg names the wrong type: it writes PNG
+	).Replace(page.String())
+	return []byte(diag.CleanText(text)) // XML does not allow control characters
 }
 
 // shorten returns s, cut and with an ellipsis if it is wider than width points, so that the titles

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	stddraw "image/draw"
 	"io"
 	"math"
 	"slices"
@@ -96,7 +95,7 @@ func (h *Heatmap) picture() *image.NRGBA {
 	unit := heatPixels / max(r.right-r.left, r.bottom-r.top)
 	width, height := max(1, int((r.right-r.left)*unit+0.5)), max(1, int((r.bottom-r.top)*unit+0.5))
 	m := image.NewNRGBA(image.Rect(0, 0, width, height))
-	stddraw.Draw(m, m.Bounds(), image.White, image.Point{}, stddraw.Src)
+	draw.Draw(m, m.Bounds(), image.White, image.Point{}, draw.Src)
 	if h.Thumbnail != nil {
 		size := h.Thumbnail.Bounds().Size()
 		covered := [2]float64{r.right, r.bottom}
@@ -124,7 +123,7 @@ func (h *Heatmap) picture() *image.NRGBA {
 		if h.Thumbnail != nil && !math.IsNaN(share) {
 			c.A = uint8(lowOpacity + share*float64(strongest-lowOpacity))
 		}
-		stddraw.Draw(m, square, image.NewUniform(c), image.Point{}, stddraw.Over)
+		draw.Draw(m, square, image.NewUniform(c), image.Point{}, draw.Over)
 	}
 	return m
 }
@@ -194,16 +193,14 @@ func heat(share float64) color.NRGBA {
 	return color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 0xFF}
 }
 
-// WriteSVG draws the attention with axes and the scale of the colours.
-func (h *Heatmap) WriteSVG(w io.Writer) error {
-	width, height := h.size()
-	c := &recorder{Canvas: vgsvg.New(width, height)}
-	f := &figure{canvas: c}
-	h.draw(vgdraw.New(c))
-	return f.write(w)
+// SVG returns the attention with axes and the scale of the colours.
+func (h *Heatmap) SVG() []byte {
+	f := &figure{canvas: &recorder{Canvas: vgsvg.New(h.size())}}
+	h.draw(vgdraw.New(f.canvas))
+	return f.svg()
 }
 
-// WritePNG draws the same as WriteSVG.
+// WritePNG draws the same as SVG.
 func (h *Heatmap) WritePNG(w io.Writer) error {
 	const dotsPerInch = 144
 	width, height := h.size()

@@ -3,21 +3,17 @@
 package plot
 
 import (
-	"errors"
-	"io"
 	"math"
 
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/train"
 )
 
 // LossAccuracy draws the loss of every epoch and, below it, the measured accuracies.
-func LossAccuracy(w io.Writer, title string, metrics []train.Metrics) error {
-	if len(metrics) == 0 {
-		return errors.New("plot of the loss: there is no epoch")
-	}
+func LossAccuracy(title string, metrics []train.Metrics) []byte {
 	first, last := metrics[0].Epoch, metrics[len(metrics)-1].Epoch
 	var loss plotter.XYs
 	for _, m := range metrics {
@@ -29,26 +25,22 @@ func LossAccuracy(w io.Writer, title string, metrics []train.Metrics) error {
 	top.spanEpochs(first, last)
 	top.padRange()
 
-	curves := []struct {
-		name  string
-		style entry
-		get   func(train.Metrics) *float64
-	}{
-		{"accuracy of training bags", entry{line: stroke(blue)}, func(m train.Metrics) *float64 {
-			return m.Measures.Accuracy(data.TrainPart)
-		}},
-		{"of validation bags", entry{line: stroke(curveColours[3])}, func(m train.Metrics) *float64 {
-			return m.Measures.Accuracy(data.ValidationPart)
-		}},
-		{"of test bags", entry{line: stroke(orange)}, func(m train.Metrics) *float64 {
-			return m.Measures.Accuracy(data.TestPart)
-		}},
-		{"true labels found", entry{line: stroke(green, 5, 3)}, func(m train.Metrics) *float64 { return m.Disambiguation }},
+	accuracy := func(part string) func(train.Metrics) *float64 {
+		return func(m train.Metrics) *float64 { return m.Measures.Accuracy(part) }
 	}
 	bottom := newPanel("", "epoch", "accuracy")
 	bottom.addGrid()
 	var legend []entry
-	for _, c := range curves {
+	for _, c := range []struct {
+		name string
+		line draw.LineStyle
+		get  func(train.Metrics) *float64
+	}{
+		{"accuracy of training bags", stroke(blue), accuracy(data.TrainPart)},
+		{"of validation bags", stroke(curveColours[3]), accuracy(data.ValidationPart)},
+		{"of test bags", stroke(orange), accuracy(data.TestPart)},
+		{"true labels found", stroke(green, 5, 3), func(m train.Metrics) *float64 { return m.Disambiguation }},
+	} {
 		var points plotter.XYs
 		for _, m := range metrics {
 			if v := c.get(m); v != nil {
@@ -56,8 +48,8 @@ func LossAccuracy(w io.Writer, title string, metrics []train.Metrics) error {
 			}
 		}
 		if points != nil {
-			bottom.addLine(points, c.style.line)
-			legend = append(legend, entry{name: c.name, line: c.style.line})
+			bottom.addLine(points, c.line)
+			legend = append(legend, entry{name: c.name, line: c.line})
 		}
 	}
 	bottom.spanEpochs(first, last)
@@ -67,7 +59,7 @@ func LossAccuracy(w io.Writer, title string, metrics []train.Metrics) error {
 		top.X.Label.Text = "epoch"
 		plots = plots[:1]
 	}
-	return writePanels(w, 560, 110+155*float64(len(plots)), title, plots, legend)
+	return drawPanels(560, 110+155*float64(len(plots)), title, plots, legend)
 }
 
 // padRange adds a margin to the y axis, and gives it a length if all values are equal, large enough

@@ -3,9 +3,7 @@
 package plot
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -19,11 +17,8 @@ import (
 // learners on an axis from the best, 1, to the number of learners. A thick line joins
 // learners whose ranks differ by no more than the critical difference, which is drawn
 // above the axis.
-func Ranks(w io.Writer, title string, names []string, ranks []float64, critical float64) error {
+func Ranks(title string, names []string, ranks []float64, critical float64) []byte {
 	n := len(names)
-	if n < 2 || n != len(ranks) {
-		return errors.New("plot of ranks: at least two learners with one rank each are needed")
-	}
 	sorted, order := slices.Clone(ranks), make([]int, n)
 	floats.ArgsortStable(sorted, order)
 	labels := make([]string, n)
@@ -52,7 +47,7 @@ func Ranks(w io.Writer, title string, names []string, ranks []float64, critical 
 		y := a.y - vg.Length(7+barGap*g)
 		f.page.StrokeLine2(thick, a.x(group[0])-3, y, a.x(group[1])+3, y)
 	}
-	return f.write(w)
+	return f.svg()
 }
 
 // Sizes of a diagram of ranks, in points.

@@ -3,10 +3,8 @@
 package plot
 
 import (
-	"errors"
 	"fmt"
 	"image/color"
-	"io"
 	"math"
 	"strconv"
 
@@ -20,20 +18,15 @@ import (
 // probability of their predicted class and, below it, the share and the number of the bags in the bin. On
 // the diagonal, predictions are as often right as their probability says. The heading has the expected calibration
 // error, which weights the distance of each bin from the diagonal with its bags.
-func Reliability(w io.Writer, title string, bins []measure.Bin) error {
-	bags := 0
-	for _, b := range bins {
-		bags += b.Bags
-	}
-	if bags == 0 {
-		return errors.New("plot of the reliability diagram: there is no bag with a known label")
-	}
-	ece := 0.0
+func Reliability(title string, bins []measure.Bin) []byte {
+	bags, distance := 0, 0.0
 	for _, b := range bins {
 		if b.Bags > 0 {
-			ece += float64(b.Bags) / float64(bags) * math.Abs(*b.Accuracy-*b.Confidence)
+			bags += b.Bags
+			distance += float64(b.Bags) * math.Abs(*b.Accuracy-*b.Confidence)
 		}
 	}
+	ece := distance / float64(bags)
 	top := newPanel(fmt.Sprintf("%d bags, expected calibration error %.3f", bags, ece), "", "accuracy")
 	bottom := newPanel("", "probability of the predicted class", "share of bags")
 	for _, p := range []*panel{top, bottom} {
@@ -55,7 +48,7 @@ func Reliability(w io.Writer, title string, bins []measure.Bin) error {
 	}
 	labels, err := plotter.NewLabels(counts)
 	if err != nil {
-		return err
+		panic("bug: each bin with bags has a number: " + err.Error())
 	}
 	for i := range labels.TextStyle {
 		labels.TextStyle[i] = textStyle(tickSize, draw.XCenter, draw.YBottom)
@@ -66,9 +59,9 @@ func Reliability(w io.Writer, title string, bins []measure.Bin) error {
 	diagonal := stroke(ink, 5, 3)
 	top.Add(&plotter.Line{XYs: plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, LineStyle: diagonal})
 	top.Add(&plotter.Scatter{XYs: means, GlyphStyle: draw.GlyphStyle{Color: orange, Radius: 3, Shape: draw.CircleGlyph{}}})
-	return writePanels(w, 460, 560, title, [][]*panel{{top}, {bottom}}, []entry{
+	return drawPanels(460, 560, title, [][]*panel{{top}, {bottom}}, []entry{
 		{name: "accuracy of a bin", fill: paler(blue)}, {name: "perfect calibration", line: diagonal},
-		{name: "at the mean probability of the bin", dot: orange},
+		{name: "accuracy at the mean probability of a bin", dot: orange},
 	})
 }
 

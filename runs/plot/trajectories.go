@@ -3,9 +3,7 @@
 package plot
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"gonum.org/v1/plot/plotter"
@@ -15,11 +13,8 @@ import (
 
 // WeightTrajectories draws, for every bag, the weights of its candidate labels over the epochs
 // (paper Eq. 6 and 7), with the true label highlighted. A bag whose largest weight ends on another label is marked as
-// wrong. classes may be nil.
-func WeightTrajectories(w io.Writer, title string, bags []train.Trajectory, classes []string) error {
-	if len(bags) == 0 || len(bags[0].Weights) == 0 {
-		return errors.New("plot of the label weights: there is no bag to follow")
-	}
+// wrong.
+func WeightTrajectories(title string, bags []train.Trajectory, classes []string) []byte {
 	cols := min(len(bags), 3)
 	rows := (len(bags) + cols - 1) / cols
 	plots := make([][]*panel, rows)
@@ -43,14 +38,14 @@ func WeightTrajectories(w io.Writer, title string, bags []train.Trajectory, clas
 	if unknown {
 		legend = append(legend, entry{name: "candidate, truth unknown", line: stroke(blue)})
 	}
-	return writePanels(w, 200*float64(max(cols, 2))+60, 175*float64(rows)+80, title, plots, legend)
+	return drawPanels(200*float64(max(cols, 2))+60, 175*float64(rows)+80, title, plots, legend)
 }
 
 // bagPanel draws one bag. Only the panels at the left and at the bottom have labels on their axes.
 func bagPanel(bag train.Trajectory, classes []string, left, bottom bool) *panel {
 	head := fmt.Sprintf("bag %d", bag.Bag)
 	if bag.Label >= 0 {
-		head += ", true: " + className(classes, bag.Label)
+		head += ", true: " + classes[bag.Label]
 		if last := bag.Weights[len(bag.Weights)-1]; last[bag.Label] < slices.Max(last) {
 			head = "WRONG: " + head
 		}
@@ -91,12 +86,4 @@ func bagPanel(bag train.Trajectory, classes []string, left, bottom bool) *panel 
 	p.spanEpochs(0, len(bag.Weights)-1)
 	p.Y.Min, p.Y.Max, p.Y.Tick.Marker = 0, 1, shareTicks
 	return p
-}
-
-// className returns the name of a class, or "class " and its number from 0.
-func className(classes []string, c int) string {
-	if c < len(classes) {
-		return classes[c]
-	}
-	return fmt.Sprintf("class %d", c)
 }

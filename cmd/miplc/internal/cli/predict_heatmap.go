@@ -206,7 +206,7 @@ func (h *heatmaps) write(r *predictResult, set *data.Dataset, o *predictOptions)
 			return err
 		}
 		for ending, draw := range map[string]func(io.Writer) error{
-			".svg": m.WriteSVG,
+			".svg": func(w io.Writer) error { _, err := w.Write(m.SVG()); return err },
 			".png": m.WritePNG,
 		} {
 			if err := writeFigure(filepath.Join(h.Dir, p.name+ending), draw); err != nil {
