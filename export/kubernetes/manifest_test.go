@@ -1,5 +1,5 @@
-// Package kubernetes decodes the Jobs that miplc writes with the types of Kubernetes. It is a separate
-// module, so that miplc does not depend on Kubernetes.
+// The manifests decode strictly with the types of Kubernetes: they have no unknown, misspelled or duplicate field.
+
 package kubernetes
 
 import (
@@ -12,13 +12,11 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
-
-	"github.com/miplc/miplc/export/kubernetes/manifest"
 )
 
 // Unknown, misspelled, duplicate and wrongly typed fields of a manifest are errors.
 func TestManifestDecodesStrictly(t *testing.T) {
-	m := manifest.Build(t)
+	m := Build(t)
 	for name, flags := range map[string][]string{
 		"cpu": {"--cpus", "4", "--memory", "4Gi"},
 		"gpu": {"--gpus", "1", "--engine", "gorgonia"},

@@ -9,7 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/miplc/miplc/export/kubernetes/manifest"
+	"github.com/miplc/miplc/export/kubernetes"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 
 // The API server creates the manifests that miplc writes, and rejects each mistake in them.
 func TestManifests(t *testing.T) {
-	m := manifest.Build(t)
+	m := kubernetes.Build(t)
 	s := start(t)
 	for name, flags := range map[string][]string{
 		"cpu": {"--cpus", "4", "--memory", "4Gi"},

@@ -39,7 +39,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
-	"github.com/miplc/miplc/export/kubernetes/manifest"
+	"github.com/miplc/miplc/export/kubernetes"
 )
 
 const namespace = "default"
@@ -67,7 +67,7 @@ func admit(text []byte) (*batchv1.Job, error) {
 }
 
 func TestAdmitted(t *testing.T) {
-	m := manifest.Build(t)
+	m := kubernetes.Build(t)
 	for _, flags := range [][]string{{"--cpus", "4", "--memory", "4Gi"}, {"--gpus", "1", "--engine", "gorgonia", "--claim",
 		"data/smoke"}} {
 		text, _ := m.Plan(t, t.TempDir(), "smoke", flags...)
@@ -92,7 +92,7 @@ type cluster struct {
 	t      *testing.T
 	ctx    context.Context
 	client *fake.Clientset
-	miplc  manifest.Miplc
+	miplc  kubernetes.Miplc
 	folder string // used as the volume
 
 	mu     sync.Mutex
@@ -102,7 +102,7 @@ type cluster struct {
 	ran    sync.WaitGroup
 }
 
-func start(t *testing.T, m manifest.Miplc, folder string) *cluster {
+func start(t *testing.T, m kubernetes.Miplc, folder string) *cluster {
 	ctx, stop := context.WithCancel(context.Background())
 	c := &cluster{t: t, ctx: ctx, client: fake.NewSimpleClientset(), miplc: m, folder: folder, tries: map[string]int{}}
 	c.client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -293,7 +293,7 @@ splits: {count: 4}
 // After pods are evicted, killed and stopped, the Job continues, and the report is identical to that
 // of one process.
 func TestDisruptions(t *testing.T) {
-	m := manifest.Build(t)
+	m := kubernetes.Build(t)
 	file, one, many := write(t, small), filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "many")
 	m.Run(t, "experiment", file, "-o", one)
 	text, _ := m.Plan(t, many, file, "--shards", "4", "--workers", "3")
@@ -336,7 +336,7 @@ func TestDisruptions(t *testing.T) {
 // A shard with failed cells fails its index and does not affect others. A new plan ends the Job of the
 // previous plan at once.
 func TestFailures(t *testing.T) {
-	m := manifest.Build(t)
+	m := kubernetes.Build(t)
 	quick := strings.NewReplacer("300", "3", "count: 4", "count: 1").Replace(small)
 	overflowing := strings.Replace(quick, "splits:", "  - {name: bad, spec: demipl, set: {train.epochs: 3, train.lr: "+
 		"1e30, train.engine: gorgonia}}\nsplits:", 1)

@@ -1,5 +1,6 @@
-// Package manifest provides the manifests that miplc writes, for tests.
-package manifest
+// Package kubernetes tests the manifests that miplc writes: here with the types of Kubernetes, in its folders with real
+// servers. It is a separate module, so that miplc does not depend on Kubernetes.
+package kubernetes
 
 import (
 	"encoding/json"
@@ -19,7 +20,7 @@ func Build(t *testing.T) Miplc {
 	_, file, _, _ := runtime.Caller(0)
 	path := filepath.Join(t.TempDir(), "miplc")
 	cmd := exec.Command("go", "build", "-o", path, "./cmd/miplc")
-	cmd.Dir = filepath.Join(filepath.Dir(file), "..", "..", "..")
+	cmd.Dir = filepath.Join(filepath.Dir(file), "..", "..")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
