@@ -11,19 +11,14 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/graph"
-	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// Parameters reads the learned parameters of a program from a model file, by name. Missing lists
+// Parameters returns the learned parameters of a program in a model file, by name. Missing lists
 // those that the file lacks or has with another shape, in the order of the program, as text.
 // Parameters that only losses use are in no model file: they are in neither.
-func Parameters(path string, p *compile.Program) (values map[string][]float32, missing []Missing, err error) {
-	m, _, err := contract.Read(path)
-	if err != nil {
-		return nil, nil, err
-	}
+func Parameters(m *onnxpb.ModelProto, p *compile.Program) (values map[string][]float32, missing []Missing, err error) {
 	values = map[string][]float32{}
 	for _, q := range p.Params {
 		t := stored(p, m.Graph.GetInitializer(), q.Name)
@@ -33,8 +28,8 @@ func Parameters(path string, p *compile.Program) (values map[string][]float32, m
 			missing = append(missing, Missing{q.Name, fmt.Sprintf("%s %v: the file has no parameter of this name", q.Name,
 				q.Shape)})
 		case t.GetDataType() != int32(onnxpb.TensorProto_FLOAT):
-			return nil, nil, fmt.Errorf("%s: parameter %s has another type than float32: use the model from which this "+
-				"smaller one was made", path, q.Name)
+			return nil, nil, fmt.Errorf("parameter %s has another type than float32: use the model from which this "+
+				"smaller one was made", q.Name)
 		case !slices.Equal(extents(q.Shape), extents(t.GetDims())):
 			missing = append(missing, Missing{q.Name, fmt.Sprintf("%s %v: the file has the shape %v", q.Name, q.Shape,
 				t.GetDims())})
@@ -44,8 +39,8 @@ func Parameters(path string, p *compile.Program) (values map[string][]float32, m
 				return math.IsNaN(float64(x)) ||
 					math.IsInf(float64(x), 0)
 			}) {
-				return nil, nil, fmt.Errorf("%s: parameter %s has values that are not finite, or not as many as its shape says",
-					path, q.Name)
+				return nil, nil, fmt.Errorf("parameter %s has values that are not finite, or not as many as its shape says",
+					q.Name)
 			}
 			values[q.Name] = v
 		}

@@ -3,13 +3,10 @@
 package export_test
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/miplc/miplc/export"
-	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
 )
@@ -27,11 +24,7 @@ func TestParameters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join(t.TempDir(), "model.onnx")
-			if content, err := onnxpb.Marshal(m); err != nil || os.WriteFile(path, content, 0o666) != nil {
-				t.Fatal(err)
-			}
-			got, missing, err := export.Parameters(path, p)
+			got, missing, err := export.Parameters(m, p)
 			if err != nil || len(missing) > 0 {
 				t.Errorf("%s, %s: %v, missing %v", name, signature, err, missing)
 			}

@@ -29,23 +29,22 @@ import (
 // predictFunc predicts the probabilities of the classes of a bag, counted from 0.
 type predictFunc func(set *data.Dataset, bag int) ([]float32, error)
 
-// measureFile replaces the accuracies and measures of a trained trial by those of a model file that
-// predicts the bags one by one, and returns the name of the engine that ran it, see open.
-func measureFile(ctx context.Context, t *train.Trial, report *train.Report, content []byte, library string,
-	interpreter predictFunc) (engine string, err error) {
+// predictParts predicts the bags of parts of the split one by one with a model file. It returns their probabilities by
+// part and the name of the engine that ran the file, see open.
+func predictParts(ctx context.Context, t *train.Trial, parts []data.Part, content []byte, library string,
+	interpreter predictFunc) (found map[string][][]float32, engine string, err error) {
 	predict, engine, closeModel, err := open(ctx, t, content, library, interpreter)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	defer closeModel()
-	found := map[string][][]float32{}
-	for _, part := range t.Split.Parts() {
+	found = map[string][][]float32{}
+	for _, part := range parts {
 		if found[part.Name], err = predictAll(ctx, t, part.Bags, predict); err != nil {
-			return "", err
+			return nil, "", err
 		}
 	}
-	report.Remeasure(t, found)
-	return engine, nil
+	return found, engine, nil
 }
 
 // open opens a model file in the first of onnxruntime and onnx-go that is a back end of the file. It

@@ -200,7 +200,7 @@ func buildSignature(spec *language.Spec, folder bagfile.Folder) (compile.Signatu
 	if shape, k := spec.Data.Shape.V, spec.Data.Classes.V; len(shape) > 0 && k > 0 {
 		return compile.Signature{Instance: shape, Classes: k}, nil
 	}
-	sig, note, err := signatureOf(spec, folder)
+	sig, _, note, err := describeData(spec, folder)
 	if err == nil && note != "" {
 		err = spec.AddSource(diag.Errorf(spec.Data.Set.Pos, "the shapes of %s are unknown, because the file was not found",
 			spec.Data.Set.V).

@@ -12,33 +12,18 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// bags has the properties of bags that determine a split.
-type bags struct {
-	count     int      // 0: unknown
-	names     []string // nil: none
-	labels    [][]int  // see split.Random
-	classes   []string // names
-	groups    []string // nil: no groups
-	groupName string
-	sameFile  []int // see data.Dataset
-}
-
-func bagsOf(set *data.Dataset) bags {
-	return bags{set.Bags(), set.BagNames, set.TrueLists(), set.AllClassNames(), set.Groups, set.GroupName, set.SameFile}
-}
-
 // openSplit splits bags as the spec describes. Settings that do not fit the bags are a *SpecError,
 // wrong index files a *DataError.
-func openSplit(spec *language.Spec, b bags, folder bagfile.Folder) (*data.Split, error) {
+func openSplit(spec *language.Spec, set *data.Dataset, folder bagfile.Folder) (*data.Split, error) {
 	s := spec.Data.Split
-	groups, err := data.GroupsBy(s.Group.V, b.groups, b.groupName) // whose bags stay together
+	groups, err := data.GroupsBy(s.Group.V, set.Groups, set.GroupName) // whose bags stay together
 	if err != nil {
 		return nil, &SpecError{spec.AtUserLine(diag.Errorf(s.Group.Pos, "%v", err))}
 	}
 	if s.Index.V == "" {
-		drawn, err := data.RandomSplit(b.count, b.labels, data.SplitSettings{
+		drawn, err := data.RandomSplit(set.Bags(), set.TrueLists(), data.SplitSettings{
 			Train: s.Train.V, Folds: s.Folds.V, Fold: s.Fold.V, Validation: s.Validation.V, Groups: data.KeepTogether(groups,
-				b.sameFile), Classes: b.classes, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V),
+				set.SameFile), Classes: set.AllClassNames(), Stratify: s.Stratify.V, Seed: uint64(s.Seed.V),
 		})
 		return drawn, misfit(spec, err)
 	}
@@ -46,7 +31,7 @@ func openSplit(spec *language.Spec, b bags, folder bagfile.Folder) (*data.Split,
 	if err != nil {
 		return nil, &DataError{err}
 	}
-	read, err := data.OpenSplit(path, s.Number.V, b.count, b.names)
+	read, err := data.OpenSplit(path, s.Number.V, set.Bags(), set.BagNames)
 	if err != nil {
 		return nil, &DataError{err}
 	}

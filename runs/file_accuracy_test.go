@@ -78,20 +78,22 @@ func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
 		content, interpreter := writtenFor(t, m, backend)
 		if want != "" {
 			spoil()
-			by, err := measureFile(ctx, trial, report, content, "", interpreter)
-			hold("in "+by, err)
-			if by != want {
-				t.Errorf("a file for %s is measured with %s", backend, by)
+			m.library.Path = ""
+			hold("in "+backend, m.measureFile(ctx, content, interpreter))
+			if m.MeasuredBy != want {
+				t.Errorf("a file for %s is measured with %s", backend, m.MeasuredBy)
 			}
 		}
 		if backend != contract.BackendORT {
 			continue
 		}
-		if by, err := measureFile(ctx, trial, report, content, t.TempDir(), interpreter); err == nil {
-			t.Errorf("a named library that does not exist: measured with %s", by)
+		m.library.Path = t.TempDir()
+		if m.measureFile(ctx, content, interpreter) == nil {
+			t.Errorf("a named library that does not exist: measured with %s", m.MeasuredBy)
 		}
-		if by, err := measureFile(ctx, trial, report, damaged(t, content), "", interpreter); err == nil {
-			t.Errorf("a file that onnxruntime refuses: measured with %s", by)
+		m.library.Path = ""
+		if m.measureFile(ctx, damaged(t, content), interpreter) == nil {
+			t.Errorf("a file that onnxruntime refuses: measured with %s", m.MeasuredBy)
 		}
 	}
 }

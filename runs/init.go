@@ -42,20 +42,12 @@ func withInit(spec *language.Spec, folder bagfile.Folder) (*language.Spec, error
 	return &resolved, nil
 }
 
-// checkInit returns the error that initialParameters or withInit would return.
-func checkInit(p *compile.Program, folder bagfile.Folder) error {
-	if _, err := withInit(p.Spec, folder); err != nil {
-		return err
-	}
-	_, err := initialParameters(p, folder)
-	return err
-}
-
 // maxDiffering is the number of parameters that an error lists.
 const maxDiffering = 10
 
-// initialParameters returns the parameters of the model that train.init names, nil without it.
-func initialParameters(p *compile.Program, folder bagfile.Folder) (map[string][]float32, error) {
+// initialParameters returns the parameters of the model that train.init names, nil without it. It is an error if the
+// model was trained on the same classes or features as set, but in another order. set is nil if it is unknown.
+func initialParameters(p *compile.Program, set *data.Dataset, folder bagfile.Folder) (map[string][]float32, error) {
 	spec, from := p.Spec, p.Spec.Train.Init
 	if from.Model.V == "" || spec.Learner != nil {
 		return nil, nil
@@ -64,9 +56,13 @@ func initialParameters(p *compile.Program, folder bagfile.Folder) (map[string][]
 	if err != nil {
 		return nil, &DataError{err}
 	}
-	values, missing, err := export.Parameters(path, p)
+	model, meta, err := contract.Read(path)
 	if err != nil {
 		return nil, &SpecError{spec.AtUserLine(diag.Errorf(from.Model.Pos, "%v", err))}
+	}
+	values, missing, err := export.Parameters(model, p)
+	if err != nil {
+		return nil, &SpecError{spec.AtUserLine(diag.Errorf(from.Model.Pos, "%s: %v", path, err))}
 	}
 	var names []string
 	for _, q := range p.Params {
@@ -84,7 +80,7 @@ func initialParameters(p *compile.Program, folder bagfile.Folder) (map[string][]
 		missing = slices.DeleteFunc(missing, func(m export.Missing) bool { return m.Name == except.V })
 	}
 	if len(missing) == 0 {
-		return values, nil
+		return values, checkOrder(spec, set, meta)
 	}
 	d := diag.Errorf(from.Model.Pos, "%s does not fit the model: %s of %d differ", from.Model.V, diag.Count(len(missing),
 		"parameter"), len(names))
@@ -108,18 +104,10 @@ func initialParameters(p *compile.Program, folder bagfile.Folder) (map[string][]
 // checkOrder returns an error if the model that train.init names was trained on the same classes or
 // features as the data, but in another order: its parameters would be used for the wrong ones. Without
 // the parameters of train.init.except, the order of the classes may not matter.
-func checkOrder(spec *language.Spec, set *data.Dataset, folder bagfile.Folder) error {
+func checkOrder(spec *language.Spec, set *data.Dataset, meta *contract.Metadata) error {
 	from := spec.Train.Init
-	if from.Model.V == "" || spec.Learner != nil {
+	if set == nil {
 		return nil
-	}
-	path, err := find(spec, from.Model, folder)
-	if err != nil {
-		return &DataError{err}
-	}
-	_, meta, err := contract.Read(path)
-	if err != nil {
-		return err
 	}
 	differ := func(what, todo string, model, data []string) error {
 		if slices.Equal(model, data) || !slices.Equal(slices.Sorted(slices.Values(model)),

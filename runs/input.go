@@ -205,63 +205,53 @@ func hintSet(err error, set schema.Str) error {
 // images with two convolutions.
 var assumed = compile.Signature{Instance: []int{32}, Classes: 5}
 
-// dataDescription has what compiling and splitting need of the data of a spec.
-type dataDescription struct {
-	sig  compile.Signature
-	bags bags
-	size bagSize
-	note string // which files are missing
-}
-
-// signatureOf returns the shapes for compiling a spec. If the data file is missing, they are
-// data.shape and data.classes, or assumed sizes, and note says so.
-func signatureOf(spec *language.Spec, folder bagfile.Folder) (sig compile.Signature, note string, err error) {
-	d, err := describeData(spec, folder)
-	return d.sig, d.note, err
-}
-
-// describeData describes the data of a spec. It does not generate data.
-func describeData(spec *language.Spec, folder bagfile.Folder) (d dataDescription, err error) {
+// describeData returns the shapes for compiling a spec, and its bags. It does not generate data: the bags then have
+// only sizes, which alternate. If the data file is missing, the shapes are data.shape and data.classes, or assumed
+// sizes, note says so, and set is nil.
+func describeData(spec *language.Spec, folder bagfile.Folder) (sig compile.Signature, set *data.Dataset, note string,
+	err error) {
 	if g := spec.Data.Generated; spec.Generates() {
-		d.bags.count, d.size = g.Bags.V, bagSize{float64(g.MinSize.V+g.MaxSize.V) / 2, g.MaxSize.V}
-		d.sig, err = compile.SignatureOf(spec, []int{g.Features.V}, g.Classes.V)
-		return d, err
+		set = &data.Dataset{Offsets: make([]int, g.Bags.V+1)}
+		for bag := range g.Bags.V {
+			set.Offsets[bag+1] = set.Offsets[bag] + []int{g.MaxSize.V, g.MinSize.V}[bag%2]
+		}
+		sig, err = compile.SignatureOf(spec, []int{g.Features.V}, g.Classes.V)
+		return sig, set, "", err
 	}
 	set, images, err := openData(spec, folder)
 	if err == nil {
-		d.bags, d.size = bagsOf(set), sizeOf(set)
 		shape := set.Shape
 		if images != nil {
 			shape = images.Shape()
 		}
-		d.sig, err = compile.SignatureOf(spec, shape, set.Classes)
-		return d, err
+		sig, err = compile.SignatureOf(spec, shape, set.Classes)
+		return sig, set, "", err
 	}
 	gone := notFoundError{}
 	switch wrong := (*SpecError)(nil); {
 	case errors.As(err, &wrong):
-		return d, wrong.Err
+		return sig, nil, "", wrong.Err
 	case !errors.As(err, &gone):
-		return d, &DataError{err}
+		return sig, nil, "", &DataError{err}
 	}
-	d.sig = assumed
+	sig = assumed
 	var from []string
 	if shape := spec.Data.Shape.V; len(shape) > 0 {
-		d.sig.Instance, from = shape, append(from, "data.shape")
+		sig.Instance, from = shape, append(from, "data.shape")
 	}
 	if k := spec.Data.Classes.V; k > 0 {
-		d.sig.Classes, from = k, append(from, "data.classes")
+		sig.Classes, from = k, append(from, "data.classes")
 	}
 	what := "assumed sizes"
 	if len(from) > 0 {
 		what = strings.Join(from, " and ")
 	}
-	d.note = fmt.Sprintf("%s was not found: shapes were checked with %s (%v, %s)",
-		gone.name, what, d.sig.Instance, diag.Count(d.sig.Classes, "class"))
+	note = fmt.Sprintf("%s was not found: shapes were checked with %s (%v, %s)",
+		gone.name, what, sig.Instance, diag.Count(sig.Classes, "class"))
 	if index := spec.Data.Split.Index; index.V != "" {
 		if _, err := find(spec, index, folder); err != nil {
-			d.note += fmt.Sprintf("; the index file %s was not found either", index.V)
+			note += fmt.Sprintf("; the index file %s was not found either", index.V)
 		}
 	}
-	return d, nil
+	return sig, nil, note, nil
 }

@@ -34,7 +34,7 @@ func TestSignature(t *testing.T) {
 		{"demipl", []string{"data.shape=[38]", "data.classes=13"}, 38, 13, "data.shape and data.classes"},
 	}
 	for _, c := range cases {
-		sig, note, err := signatureOf(loadSpec(t, c.spec, c.set...), bagfile.Folder{})
+		sig, _, note, err := describeData(loadSpec(t, c.spec, c.set...), bagfile.Folder{})
 		if err != nil {
 			t.Errorf("%s %v: %v", c.spec, c.set, err)
 			continue

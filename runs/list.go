@@ -37,9 +37,20 @@ const listWriter = "miplc train"
 // error wraps fs.ErrNotExist if the folder has no list.
 func ReadList(dir string) (specs []*language.Spec, names []string, err error) {
 	file := filepath.Join(dir, listFile)
-	list, err := readList(file)
-	if err != nil {
+	var list runList
+	err = fileio.ReadJSON(file, &list)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil, err
+	case err == nil && (list.By != listWriter || len(list.Runs) == 0):
+		err = fmt.Errorf("%s is not a list of runs", file)
+	case err == nil && slices.ContainsFunc(list.Runs, func(r listedRun) bool {
+		return r.Name == "" || r.Name != filepath.Base(r.Name) || !filepath.IsLocal(r.Name)
+	}):
+		err = fmt.Errorf("%s lists runs outside the folder", file)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w; repeat the whole command with --resume instead", err)
 	}
 	for _, r := range list.Runs {
 		spec, err := language.Parse(filepath.Join(dir, r.Name, SpecFile), []byte(r.Spec))
@@ -49,25 +60,6 @@ func ReadList(dir string) (specs []*language.Spec, names []string, err error) {
 		specs, names = append(specs, spec), append(names, r.Name)
 	}
 	return specs, names, nil
-}
-
-func readList(file string) (*runList, error) {
-	list := &runList{}
-	err := fileio.ReadJSON(file, list)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, err
-	case err == nil && (list.By != listWriter || len(list.Runs) == 0):
-		err = fmt.Errorf("%s is not a list of runs", file)
-	case err == nil && slices.ContainsFunc(list.Runs, func(r listedRun) bool {
-		return r.Name == "" || r.Name != filepath.Base(r.Name) || !filepath.IsLocal(r.Name)
-	}):
-		err = fmt.Errorf("%s lists runs outside the folder", file)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w; repeat the whole command with --resume instead", err)
-	}
-	return list, nil
 }
 
 // writeList writes the list of trials and their specs. It writes nothing for a single trial without a

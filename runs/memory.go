@@ -52,25 +52,20 @@ func checkComparison(engines int, o parity.Comparison, p *compile.Program) error
 // stepSize is the size of a training step.
 type stepSize struct{ instances, bags int }
 
-// batchOf returns the size of a training step on bags of mean size: the batch of the spec, but at
-// most the number of bags, and one bag for images.
-func batchOf(p *compile.Program, bags int, size bagSize) stepSize {
-	at := max(1, min(p.Spec.Train.Batch.V, bags))
+// stepOf returns the size of a training step on bags of mean size: the batch of the spec, but at
+// most the number of bags, and one bag for images. set is nil if the bags are unknown.
+func stepOf(p *compile.Program, set *data.Dataset) stepSize {
+	if set == nil {
+		return stepSize{1, 1}
+	}
+	at := max(1, min(p.Spec.Train.Batch.V, set.Bags()))
 	if len(p.Signature.Instance) > 1 {
 		at = 1
 	}
+	mean := float64(set.Offsets[set.Bags()]) / float64(max(1, set.Bags()))
+	largest := set.MaxInstances(set.AllBags(), 1)
 	if n := p.Spec.Data.Sample.V; n > 0 {
-		size = bagSize{min(size.mean, float64(n)), min(size.largest, n)}
+		mean, largest = min(mean, float64(n)), min(largest, n)
 	}
-	return stepSize{max(1, size.largest+int(size.mean*float64(at-1))), at}
-}
-
-// bagSize is the number of instances of the bags of a dataset.
-type bagSize struct {
-	mean    float64
-	largest int
-}
-
-func sizeOf(set *data.Dataset) bagSize {
-	return bagSize{float64(set.Offsets[set.Bags()]) / float64(max(1, set.Bags())), set.MaxInstances(set.AllBags(), 1)}
+	return stepSize{max(1, largest+int(mean*float64(at-1))), at}
 }

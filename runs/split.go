@@ -3,7 +3,6 @@
 package runs
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -76,28 +75,19 @@ func writeSplit(dir string, s *data.Split) error {
 // this number of bags.
 func readSplit(dir string, bags int) *data.Split {
 	var f splitFile
-	if fileio.ReadJSON(filepath.Join(dir, SplitFile), &f) != nil {
-		return nil
-	}
-	train, errTrain := bagIndices(f.Train, bags)
-	validation, errValidation := bagIndices(f.Validation, bags)
-	test, errTest := bagIndices(f.Test, bags)
-	if cmp.Or(errTrain, errValidation, errTest) != nil {
-		return nil
-	}
-	return &data.Split{Train: train, Validation: validation, Test: test}
-}
-
-// bagIndices converts numbers of bags, counted from 1, to indices.
-func bagIndices(list []int, bags int) ([]int, error) {
-	out := make([]int, len(list))
-	for i, n := range list {
-		if n < 1 || n > bags {
-			return nil, fmt.Errorf("there is no bag %d", n)
+	valid := fileio.ReadJSON(filepath.Join(dir, SplitFile), &f) == nil
+	indices := func(numbers []int) []int {
+		for i, n := range numbers {
+			valid = valid && n >= 1 && n <= bags
+			numbers[i] = n - 1
 		}
-		out[i] = n - 1
+		return numbers
 	}
-	return out, nil
+	s := &data.Split{Train: indices(f.Train), Validation: indices(f.Validation), Test: indices(f.Test)}
+	if !valid {
+		return nil
+	}
+	return s
 }
 
 // redrawSplit draws a random split again from its description. It returns nil if the split was not

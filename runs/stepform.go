@@ -41,7 +41,7 @@ func newStepForm(o *BuildTask, p *compile.Program) (f *stepForm, err error) {
 			return nil, err
 		}
 	}
-	given, err := initialParameters(p, o.Data)
+	given, err := initialParameters(p, nil, o.Data)
 	if err != nil {
 		return nil, err
 	}

@@ -34,17 +34,27 @@ func (m *TrainedModel) setTemperature(ctx context.Context) error {
 	if !asked.Validation && asked.T == 0 {
 		return nil
 	}
+	content, interpreter, err := m.singleBagFile()
+	if err != nil {
+		return err
+	}
+	parts := []data.Part{{Name: data.ValidationPart, Bags: m.trial.Split.Validation}, {Name: data.TestPart,
+		Bags: m.trial.Split.Test}}
+	found, _, err := predictParts(ctx, m.trial, parts, content, m.library.Path, interpreter)
+	if err != nil {
+		return err
+	}
 	t := &Temperature{Value: asked.T, Before: map[string]measure.Values{}}
-	for _, part := range []data.Part{{Name: data.ValidationPart, Bags: m.trial.Split.Validation}, {Name: data.TestPart,
-		Bags: m.trial.Split.Test}} {
+	for _, part := range parts {
 		if len(part.Bags) == 0 {
 			continue
 		}
-		found, err := m.predict(ctx, part.Bags)
-		if err != nil {
-			return err
+		var p measure.Predictions
+		for i, bag := range part.Bags {
+			p.Add(found[part.Name][i], m.trial.Data.TrueMask(bag), m.trial.Data.CandidateMask(bag))
+			p.AddGroup(m.trial.Data.GroupOf(bag))
 		}
-		values := found.Values()
+		values := p.Values()
 		t.Before[part.Name] = measure.Values{}
 		for _, name := range []string{measure.LogLoss, measure.ECE} {
 			if v := values.Get(name); v != nil {
@@ -52,40 +62,16 @@ func (m *TrainedModel) setTemperature(ctx context.Context) error {
 			}
 		}
 		if asked.Validation && part.Name == data.ValidationPart {
-			t.Value, _ = found.Temperature()
-			t.FittedTo = found.KnownBags()
+			t.Value, _ = p.Temperature()
+			t.FittedTo = p.KnownBags()
 		}
 	}
 	if t.Value == 0 {
 		return errors.New("the probabilities of the validation bags are not finite: no temperature can be fitted")
 	}
 	m.Temperature, m.metadata.Temperature = t, &t.Value
-	var err error
 	m.Program, err = m.Program.WithTemperature(t.Value)
 	return err
-}
-
-// predict predicts bags one by one with the model file.
-func (m *TrainedModel) predict(ctx context.Context, bags []int) (*measure.Predictions, error) {
-	content, interpreter, err := m.singleBagFile()
-	if err != nil {
-		return nil, err
-	}
-	predict, _, closeModel, err := open(ctx, m.trial, content, m.library.Path, interpreter)
-	if err != nil {
-		return nil, err
-	}
-	defer closeModel()
-	rows, err := predictAll(ctx, m.trial, bags, predict)
-	if err != nil {
-		return nil, err
-	}
-	found, set := &measure.Predictions{}, m.trial.Data
-	for i, bag := range bags {
-		found.Add(rows[i], set.TrueMask(bag), set.CandidateMask(bag))
-		found.AddGroup(set.GroupOf(bag))
-	}
-	return found, nil
 }
 
 // applyTo returns probabilities with the temperature; nil is 1.

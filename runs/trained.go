@@ -71,8 +71,7 @@ func (m *TrainedModel) Export(ctx context.Context, path string) (*parity.Agreeme
 	if err != nil {
 		return nil, err
 	}
-	m.MeasuredBy, err = measureFile(ctx, m.trial, m.report, content, m.library.Path, interpreted(m.Program, m.Params))
-	return agreement, err
+	return agreement, m.measureFile(ctx, content, interpreted(m.Program, m.Params))
 }
 
 // Measure replaces the accuracies and measures of the report by those of the model that would be
@@ -82,8 +81,18 @@ func (m *TrainedModel) Measure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.MeasuredBy, err = measureFile(ctx, m.trial, m.report, content, m.library.Path, interpreter)
-	return err
+	return m.measureFile(ctx, content, interpreter)
+}
+
+// measureFile replaces the accuracies and measures of the report by those of a model file.
+func (m *TrainedModel) measureFile(ctx context.Context, content []byte, interpreter predictFunc) error {
+	found, engine, err := predictParts(ctx, m.trial, m.trial.Split.Parts(), content, m.library.Path, interpreter)
+	if err != nil {
+		return err
+	}
+	m.MeasuredBy = engine
+	m.report.Remeasure(m.trial, found)
+	return nil
 }
 
 // bags returns the bags on which the engines are compared.

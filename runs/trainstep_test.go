@@ -57,7 +57,7 @@ func TestTrainStepOfShippedSpecs(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			sig, _, err := signatureOf(spec, bagfile.Folder{})
+			sig, _, _, err := describeData(spec, bagfile.Folder{})
 			if err != nil {
 				t.Fatal(err)
 			}

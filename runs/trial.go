@@ -26,7 +26,7 @@ func Trial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Tr
 	if err := trial.CheckMeasures(); err != nil {
 		return nil, &SpecError{err}
 	}
-	return trial, checkStep("training", p, batchOf(p, set.Bags(), sizeOf(set)))
+	return trial, checkStep("training", p, stepOf(p, set))
 }
 
 // Trials opens the datasets of specs, each once, and returns their trials. Files are searched in
@@ -52,17 +52,14 @@ func Trials(list []*language.Spec, folder bagfile.Folder, encode Encode) ([]*tra
 			}
 			opened[from] = set
 		}
-		split, err := openSplit(spec, bagsOf(set.Dataset), folder)
+		split, err := openSplit(spec, set.Dataset, folder)
 		if err != nil {
 			return nil, err
 		}
 		if trials[i], err = Trial(spec, set.Dataset, split); err != nil {
 			return nil, err
 		}
-		if trials[i].Init, err = initialParameters(trials[i].Program, folder); err != nil {
-			return nil, err
-		}
-		if err := checkOrder(spec, set.Dataset, folder); err != nil {
+		if trials[i].Init, err = initialParameters(trials[i].Program, set.Dataset, folder); err != nil {
 			return nil, err
 		}
 		trials[i].Images = set.Images

@@ -33,26 +33,29 @@ func Validate(name string, overrides []string, folder bagfile.Folder) (Verdict, 
 	if spec.CheckValidation() != nil {
 		return Verdict{}, withShapes(nil, spec, folder)
 	}
-	described, err := describeData(spec, folder)
+	sig, set, note, err := describeData(spec, folder)
 	if err != nil {
 		return Verdict{}, err
 	}
-	program, err := compile.Compile(spec, described.sig)
+	program, err := compile.Compile(spec, sig)
 	if err != nil {
 		return Verdict{}, err
 	}
-	v := Verdict{Parameters: program.FlatSize(), Note: described.note, Warnings: program.Warnings}
-	if err := checkInit(program, folder); errors.As(err, &notFoundError{}) {
+	v := Verdict{Parameters: program.FlatSize(), Note: note, Warnings: program.Warnings}
+	if _, err = withInit(spec, folder); err == nil {
+		_, err = initialParameters(program, set, folder)
+	}
+	if errors.As(err, &notFoundError{}) {
 		v.note(err)
 	} else if err != nil {
 		return Verdict{}, err
 	}
-	v.note(checkStep("training", program, batchOf(program, described.bags.count, described.size)))
+	v.note(checkStep("training", program, stepOf(program, set)))
 	if spec.Generates() {
 		v.note(prototypes(spec).CheckMemory())
 	}
-	if described.bags.count > 0 {
-		if _, err := openSplit(spec, described.bags, folder); err != nil {
+	if set != nil {
+		if _, err := openSplit(spec, set, folder); err != nil {
 			return Verdict{}, err
 		}
 	}
@@ -76,15 +79,16 @@ func withShapes(wrong error, draft *language.Spec, folder bagfile.Folder) error 
 	var all diag.List
 	all.AddError(diag.Pos{}, wrong)
 	all.AddError(diag.Pos{}, draft.CheckValidation())
-	var described dataDescription
+	var sig compile.Signature
 	if draft.Data.Set.V != "" {
-		found, err := describeData(draft, folder)
-		if err == nil {
-			described = found
-		} else if !errors.As(err, new(*DataError)) {
-			all.AddError(diag.Pos{}, err)
+		var err error
+		if sig, _, _, err = describeData(draft, folder); err != nil {
+			sig = compile.Signature{}
+			if !errors.As(err, new(*DataError)) {
+				all.AddError(diag.Pos{}, err)
+			}
 		}
 	}
-	all.AddError(diag.Pos{}, compile.Check(draft, described.sig))
+	all.AddError(diag.Pos{}, compile.Check(draft, sig))
 	return all.Err()
 }
