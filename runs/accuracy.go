@@ -22,7 +22,6 @@ import (
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/runs/parity"
 	"github.com/miplc/miplc/runtime"
-	"github.com/miplc/miplc/runtime/onnxgo"
 	"github.com/miplc/miplc/train"
 )
 
@@ -52,15 +51,14 @@ func predictParts(ctx context.Context, t *train.Trial, parts []data.Part, conten
 // returns interpreter. engine is the name of the back end, or of the interpreter.
 func open(ctx context.Context, t *train.Trial, content []byte, library string,
 	interpreter predictFunc) (predict predictFunc, engine string, closeModel func(), err error) {
-	options, engine, err := selectEngine(content, library)
-	if err != nil || engine == engineInterpreter {
+	if engine, err = selectEngine(content, library); err != nil || engine == engineInterpreter {
 		return interpreter, engine, func() {}, err
 	}
-	undo := func() {}
+	undo, options := func() {}, []runtime.Option{inBackend(engine, library), runtime.WithMaxInstances(math.MaxInt)}
 	if t.Data.OnDisk() {
 		undo, options = memory.Tighten(), append(options, runtime.WithLargeBags())
 	}
-	model, err := runtime.OpenBytes(content, append(options, runtime.WithMaxInstances(math.MaxInt))...)
+	model, err := runtime.OpenBytes(content, options...)
 	if err != nil {
 		undo()
 		return nil, "", nil, fmt.Errorf("accuracy of the exported model: %w", err)
@@ -68,31 +66,30 @@ func open(ctx context.Context, t *train.Trial, content []byte, library string,
 	return predictWith(ctx, model), engine, func() { model.Close(); undo() }, nil
 }
 
-// selectEngine returns the name of the engine for open, and the options that select it if it is a
-// back end.
-func selectEngine(content []byte, library string) (options []runtime.Option, engine string, err error) {
+// selectEngine returns the name of the engine for open.
+func selectEngine(content []byte, library string) (engine string, err error) {
 	file, err := onnxpb.ReadBytes(content)
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
 	meta, err := contract.Get(file)
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
 	if slices.Contains(meta.Backends, contract.BackendORT) {
 		_, err := onnxruntime.Start(library)
-		if err == nil {
-			return []runtime.Option{runtime.WithLibrary(library)}, contract.BackendORT, nil
-		}
 		missing := (*onnxruntime.NotFoundError)(nil)
-		if !errors.Is(err, onnxruntime.ErrNoCgo) && (!errors.As(err, &missing) || missing.Named()) {
-			return nil, "", err
+		switch {
+		case err == nil:
+			return contract.BackendORT, nil
+		case !errors.Is(err, onnxruntime.ErrNoCgo) && (!errors.As(err, &missing) || missing.Named()):
+			return "", err
 		}
 	}
 	if slices.Contains(meta.Backends, contract.BackendONNXGo) {
-		return []runtime.Option{runtime.WithBackend(onnxgo.Backend())}, contract.BackendONNXGo, nil
+		return contract.BackendONNXGo, nil
 	}
-	return nil, engineInterpreter, nil
+	return engineInterpreter, nil
 }
 
 func predictWith(ctx context.Context, model *runtime.Model) predictFunc {

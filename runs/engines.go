@@ -82,7 +82,7 @@ func (e *predictors) addFile(path, library string) (*contract.Metadata, error) {
 				return nil, err
 			}
 		}
-		model, err := openFile(path, name, library)
+		model, err := runtime.Open(path, inBackend(name, library), runtime.WithMaxInstances(math.MaxInt))
 		if err != nil {
 			e.list = append(e.list, parity.Predictor{Name: name,
 				Predict: func([]float32, []int) ([]float32, []float32, error) { return nil, nil, err }})
@@ -125,12 +125,12 @@ func (e *predictors) names() []string {
 	return list
 }
 
-// openFile opens a model in a back end.
-func openFile(path, backend, library string) (*runtime.Model, error) {
-	if backend == contract.BackendONNXGo {
-		return runtime.Open(path, runtime.WithBackend(onnxgo.Backend()), runtime.WithMaxInstances(math.MaxInt))
+// inBackend returns the option that opens a model in a back end.
+func inBackend(name, library string) runtime.Option {
+	if name == contract.BackendONNXGo {
+		return runtime.WithBackend(onnxgo.Backend())
 	}
-	return runtime.Open(path, runtime.WithLibrary(library), runtime.WithMaxInstances(math.MaxInt))
+	return runtime.WithLibrary(library)
 }
 
 func (e *predictors) addModel(name string, model *runtime.Model, batch bool) {

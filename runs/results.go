@@ -1,10 +1,11 @@
-// The result files of a trained run: spec, split, checked model, figures and summary.
+// The result files of a trained run: spec, split, checked model, summary, and figures, without those that lack data.
 
 package runs
 
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs/parity"
+	"github.com/miplc/miplc/runs/plot"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
@@ -45,7 +47,7 @@ func writeResults(ctx context.Context, t *train.Trial, report *train.Report, eng
 	if err != nil {
 		return nil, err
 	}
-	plots, err := writePlots(t.Dir, t.Program.Spec.Name.V, forPlots(report), t.Data)
+	plots, err := writePlots(t.Dir, t.Program.Spec.Name.V, report, t.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -67,20 +69,6 @@ func trainedBy(engine train.EngineInfo, path string) Library {
 		return Library{Path: path}
 	}
 	return Library{Path: path, Provider: engine.Device}
-}
-
-// forPlots returns a report without the accuracies of a fitted learner's iterations: only the last
-// iteration has one, which is not a curve.
-func forPlots(report *train.Report) *train.Report {
-	if report.Fitted == nil {
-		return report
-	}
-	r := *report
-	r.Metrics = slices.Clone(r.Metrics)
-	for i := range r.Metrics {
-		r.Metrics[i].Measures = nil
-	}
-	return &r
 }
 
 // knownLabels returns the number of bags with a true label in each part of the split, or nil if all
@@ -133,4 +121,54 @@ func summarize(t *train.Trial, r *train.Report, engine train.EngineInfo, version
 		s.Learner, s.Device = spec.Learner.Kind.V, cmp.Or(engine.Device, engines.CPU)
 	}
 	return s
+}
+
+// Names of the figures in PlotsFolder.
+const (
+	lossPlot        = "loss.svg"
+	attentionPlot   = "attention.svg"
+	weightsPlot     = "label-weights.svg"
+	confusionPlot   = "confusion.svg"
+	reliabilityPlot = "reliability.svg"
+)
+
+var plotFiles = []string{lossPlot, attentionPlot, weightsPlot, confusionPlot, reliabilityPlot}
+
+// writePlots writes the figures of a run, except those without data, and returns their names in the
+// folder of the run.
+func writePlots(dir, title string, report *train.Report, set *data.Dataset) ([]string, error) {
+	classes, detail := set.AllClassNames(), report.Detail
+	metrics, figures := slices.Clone(report.Metrics), map[string][]byte{}
+	if report.Fitted != nil { // only the last iteration has accuracies, which are not a curve
+		for i := range metrics {
+			metrics[i].Measures = nil
+		}
+	}
+	if len(metrics) > 0 {
+		figures[lossPlot] = plot.LossAccuracy(title+": loss and accuracy", metrics)
+	}
+	if len(report.Attention) > 0 {
+		figures[attentionPlot] = plot.AttentionSnapshots(title+": attention scores", report.Attention)
+	}
+	if len(report.Trajectories) > 0 {
+		figures[weightsPlot] = plot.WeightTrajectories(title+": label weights of training bags", report.Trajectories, classes)
+	}
+	if detail.Accuracy != nil && detail.Confusion != nil {
+		figures[confusionPlot] = plot.Confusion(fmt.Sprintf("%s: %s bags", title, report.DetailOf), detail.Confusion, classes)
+	}
+	if len(detail.Reliability) > 0 {
+		figures[reliabilityPlot] = plot.Reliability(fmt.Sprintf("%s: calibration on the %s bags", title, report.DetailOf),
+			detail.Reliability)
+	}
+	var names []string
+	for _, file := range plotFiles {
+		if figures[file] == nil {
+			continue
+		}
+		if err := fileio.Replace(filepath.Join(dir, PlotsFolder, file), figures[file]); err != nil {
+			return nil, err
+		}
+		names = append(names, PlotsFolder+"/"+file)
+	}
+	return names, nil
 }

@@ -1,4 +1,5 @@
-// The HTTP service: its routes, the checks that they share, and the status of errors.
+// The HTTP service: its routes, those of the listener for operators, the checks that they share, and the status of
+// errors.
 
 package serve
 
@@ -8,8 +9,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"google.golang.org/grpc/codes"
@@ -219,4 +223,56 @@ func (s *Server) getModel(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, m)
+}
+
+// adminConnections is the maximum number of connections of the listener for health and metrics.
+const adminConnections = 256
+
+// adminHandler serves health and metrics for any host and without a token. Operators use this
+// listener, which is reachable when all connections of the other one are in use.
+func (s *Server) adminHandler() http.Handler {
+	var routes []route
+	for _, r := range s.routes() {
+		if r.path != "/metrics" && !strings.HasPrefix(r.path, "/v2/health/") && !strings.HasSuffix(r.path, "/ready") {
+			continue
+		}
+		r.public = true
+		routes = append(routes, r)
+	}
+	return s.mux(routes, nil,
+		"this listener answers GET /metrics, /v2/health/live, /v2/health/ready and /v2/models/NAME/ready")
+}
+
+// anyHost in Config.Hosts permits every name.
+const anyHost = "*"
+
+// LocalHosts returns the names by which clients reach a server that listens on an address, if only
+// this machine can reach it. Otherwise the names are not known, and it returns "*", any host.
+func LocalHosts(listen string) []string {
+	host, _, err := net.SplitHostPort(listen)
+	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return []string{anyHost}
+	}
+	names := []string{"localhost", "127.0.0.1", "::1"}
+	if !slices.Contains(names, host) {
+		names = append(names, host)
+	}
+	return names
+}
+
+// checkHost rejects a request for another host name. Without it, a web page could assign the
+// address 127.0.0.1 to the name of its own site; the browser would then send requests here and let
+// the page read the answers.
+func (s *Server) checkHost(r *http.Request) error {
+	name := r.Host
+	if host, _, err := net.SplitHostPort(name); err == nil {
+		name = host
+	}
+	name = strings.TrimSuffix(strings.Trim(name, "[]"), ".")
+	permitted := func(host string) bool { return host == anyHost || strings.EqualFold(host, name) }
+	if len(s.o.Hosts) == 0 || slices.ContainsFunc(s.o.Hosts, permitted) {
+		return nil
+	}
+	return &httpError{http.StatusMisdirectedRequest, codes.InvalidArgument,
+		"the header Host of the request is not an allowed host; add it to --allowed-hosts of the server"}
 }

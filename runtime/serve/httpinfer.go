@@ -93,7 +93,7 @@ type inferJSON struct {
 }
 
 func (j *inferJSON) read() error {
-	object, err := j.members(func(name string) error {
+	err := j.members(`the body must be an object: {"inputs": [...]}`, func(name string) error {
 		switch name {
 		case "id":
 			return j.decode(name, &j.call.id)
@@ -110,33 +110,26 @@ func (j *inferJSON) read() error {
 		_, err := j.value()
 		return err
 	})
-	if err == nil && !object {
-		err = invalid(`the body must be an object: {"inputs": [...]}`)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = j.end()
-	}
-	return err
+	return j.end()
 }
 
 // tensors reads a list of inputs or outputs with read, at most maxTensors.
 func (j *inferJSON) tensors(name string, read func(path string) error) error {
-	list, err := j.elements(func(i int) error {
+	return j.elements(name+" must be a list", func(i int) error {
 		if i == maxTensors {
 			return tooMany(name)
 		}
 		return read(fmt.Sprintf("%s[%d]", name, i))
 	})
-	if err == nil && !list {
-		err = invalid("%s must be a list", name)
-	}
-	return err
 }
 
 func (j *inferJSON) input(path string) error {
 	in := inputTensor{}
 	p := parameters{}
-	object, err := j.members(func(name string) error {
+	err := j.members(path+" must be an object", func(name string) error {
 		switch name {
 		case "name":
 			return j.decode(path+".name", &in.name)
@@ -159,8 +152,6 @@ func (j *inferJSON) input(path string) error {
 	switch {
 	case err != nil:
 		return err
-	case !object:
-		return invalid("%s must be an object", path)
 	case p.BinaryDataSize != nil && in.json != nil:
 		return invalid("input %.100q has both data and binary_data_size: give one", in.name)
 	case p.BinaryDataSize == nil && in.json == nil:
@@ -177,7 +168,7 @@ func given(value json.RawMessage) bool { return value != nil && string(value) !=
 func (j *inferJSON) output(path string) error {
 	out := requestedOutput{}
 	p := parameters{}
-	object, err := j.members(func(name string) error {
+	err := j.members(path+" must be an object", func(name string) error {
 		switch name {
 		case "name":
 			return j.decode(path+".name", &out.name)
@@ -187,9 +178,6 @@ func (j *inferJSON) output(path string) error {
 		_, err := j.value()
 		return err
 	})
-	if err == nil && !object {
-		err = invalid("%s must be an object", path)
-	}
 	out.binary = p.BinaryData
 	switch {
 	case given(p.Classification):

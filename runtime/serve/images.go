@@ -15,6 +15,8 @@ import (
 // maxImagePixels limits image files in requests.
 const maxImagePixels = 4 << 20
 
+const notImages = `"images" must be a list of image files in base64`
+
 // readImages reads a bag of image files: a list of texts in base64.
 func (s *Server) readImages(req *request, list []byte, info *runtime.Info) (bag runtime.Bag, err error) {
 	cut := info.Generator != "" && info.Generator != imagebags.WholeImages
@@ -23,8 +25,8 @@ func (s *Server) readImages(req *request, list []byte, info *runtime.Info) (bag 
 	}
 	n, d := 0, ndarray.Size(info.InputShape)
 	r := newJSONReader(list)
-	if array, err := r.elements(func(int) error { n++; return r.SkipValue() }); err != nil || !array {
-		return bag, invalid(`"images" must be a list of image files in base64`)
+	if err := r.elements(notImages, func(int) error { n++; return r.SkipValue() }); err != nil {
+		return bag, invalid(notImages)
 	}
 	if err := s.checkSize(n); err != nil {
 		return bag, err
@@ -38,44 +40,36 @@ func (s *Server) readImages(req *request, list []byte, info *runtime.Info) (bag 
 	limits := imagebags.Limits{Pixels: maxImagePixels,
 		Reserve: func(bytes int64) error { return req.reserveDecoded(n*d+int(bytes/4), n*scores(info)) }}
 	bag.Instances = make([]float32, 0, n*d)
-	r = newJSONReader(list)
-	_, err = r.elements(func(i int) error {
+	err = eachImage(list, func(content []byte) error {
 		if err := req.ctx.Err(); err != nil {
 			return decodeError(err, "")
 		}
-		content, err := imageFile(r, i)
-		if err != nil {
-			return err
-		}
 		x, err := imagebags.Decode(content, info.Encoder.Size, limits)
-		if err != nil {
-			return imageError(i, err)
-		}
 		bag.Instances = append(bag.Instances, x...)
 		bag.N++
-		return nil
+		return err
 	})
 	return bag, err
 }
 
-// imageFile returns the content of image i of a list.
-func imageFile(r *jsonReader, i int) (content []byte, err error) {
-	text, err := r.value()
-	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(text, &content); err != nil {
-		return nil, invalid("images[%d]: this must be an image file in base64", i)
-	}
-	return content, nil
-}
-
-// imageError is the error of image i.
-func imageError(i int, err error) error {
-	if _, ours := status.FromError(err); ours {
-		return err // of the reservation, or of a limit
-	}
-	return invalid("images[%d]: %v", i, err)
+// eachImage calls decode with the content of each image of a list.
+func eachImage(list []byte, decode func(content []byte) error) error {
+	r := newJSONReader(list)
+	return r.elements(notImages, func(i int) error {
+		text, err := r.value()
+		if err != nil {
+			return err
+		}
+		var content []byte
+		if err := json.Unmarshal(text, &content); err != nil {
+			return invalid("images[%d]: this must be an image file in base64", i)
+		}
+		err = decode(content)
+		if _, ours := status.FromError(err); ours {
+			return err // none, or that of the reservation or of a limit
+		}
+		return invalid("images[%d]: %v", i, err)
+	})
 }
 
 // cutImage cuts the only image of a list of n into the instances of a bag, as those of the training were
@@ -93,23 +87,15 @@ func (s *Server) cutImage(req *request, list []byte, n int, info *runtime.Info) 
 		decoding = int(bytes / 4)
 		return req.reserveDecoded(decoding, 0)
 	}}
-	r := newJSONReader(list)
-	_, err = r.elements(func(i int) error {
-		content, err := imageFile(r, i)
-		if err != nil {
-			return err
-		}
+	err = eachImage(list, func(content []byte) (err error) {
 		bag.Instances, err = recipe.Decode(content, limits, func(instances int) error {
 			if err := s.checkSize(instances); err != nil {
 				return err
 			}
 			return req.reserveDecoded(decoding+2*instances*d, instances*scores(info))
 		})
-		if err != nil {
-			return imageError(i, err)
-		}
 		bag.N = len(bag.Instances) / d
-		return nil
+		return err
 	})
 	return bag, err
 }

@@ -60,63 +60,62 @@ func (r *jsonReader) end() error {
 	}
 }
 
-// open reads the begin of an object or list. It returns false after a value of another kind, of which null
-// counts as empty.
-func (r *jsonReader) open(begin jsontext.Kind) (open, empty bool, err error) {
+// open reads the begin of an object or list. It returns false for null, which counts as empty, and an error with the
+// text problem for a value of another kind.
+func (r *jsonReader) open(begin jsontext.Kind, problem string) (bool, error) {
 	if r.PeekKind() == begin {
-		_, err = r.ReadToken()
-		return true, false, err
+		_, err := r.ReadToken()
+		return true, err
 	}
 	text, err := r.value()
-	return false, string(text) == "null", err
+	if err == nil && string(text) != "null" {
+		err = invalid("%s", problem)
+	}
+	return false, err
 }
 
 // members calls member with the name of each member of an object; member must read the value. It
-// returns false if the value is not an object, and an error if one of requestMembers is given twice:
-// readers of JSON disagree on which counts. null counts as an empty object.
-func (r *jsonReader) members(member func(name string) error) (object bool, err error) {
-	object, empty, err := r.open('{')
-	if err != nil || !object {
-		return empty, err
+// returns an error if one of requestMembers is given twice: readers of JSON disagree on which counts.
+func (r *jsonReader) members(problem string, member func(name string) error) error {
+	if object, err := r.open('{', problem); err != nil || !object {
+		return err
 	}
 	var seen []string
 	for r.PeekKind() != '}' {
 		text, err := r.value()
 		if err != nil {
-			return true, err
+			return err
 		}
 		name := ""
 		if len(text) <= maxMember {
 			_ = json.Unmarshal(text, &name) // it is a valid string
 		}
 		if slices.Contains(seen, name) {
-			return true, invalid("%q is given twice in one object", name)
+			return invalid("%q is given twice in one object", name)
 		}
 		if slices.Contains(requestMembers, name) {
 			seen = append(seen, name)
 		}
 		if err := member(name); err != nil {
-			return true, err
+			return err
 		}
 	}
-	_, err = r.ReadToken()
-	return true, err
+	_, err := r.ReadToken()
+	return err
 }
 
-// elements calls element for each element of a list, counted from 0; element must read the value. It
-// returns false if the value is not a list. null counts as an empty list.
-func (r *jsonReader) elements(element func(i int) error) (list bool, err error) {
-	list, empty, err := r.open('[')
-	if err != nil || !list {
-		return empty, err
+// elements calls element for each element of a list, counted from 0; element must read the value.
+func (r *jsonReader) elements(problem string, element func(i int) error) error {
+	if list, err := r.open('[', problem); err != nil || !list {
+		return err
 	}
 	for i := 0; r.PeekKind() != ']'; i++ {
 		if err := element(i); err != nil {
-			return true, err
+			return err
 		}
 	}
-	_, err = r.ReadToken()
-	return true, err
+	_, err := r.ReadToken()
+	return err
 }
 
 // decode reads a small value into v. path names it in errors.

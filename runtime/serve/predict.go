@@ -82,8 +82,9 @@ func (s *Server) readInstances(req *request, list []byte, info *runtime.Info) (b
 
 // findInstances finds the instances or the images in the JSON of a bag.
 func findInstances(body []byte) (list, images []byte, err error) {
+	const missing = `"instances" is missing: a bag is {"instances": [[...], [...]]}, a list of numbers for each instance`
 	r := newJSONReader(body)
-	object, err := r.members(func(name string) error {
+	err = r.members(missing, func(name string) error {
 		value, err := r.value()
 		switch {
 		case err != nil, string(value) == "null":
@@ -102,9 +103,8 @@ func findInstances(body []byte) (list, images []byte, err error) {
 		return nil, nil, err
 	case list != nil && images != nil:
 		return nil, nil, invalid(`a bag has "instances" or "images", not both`)
-	case !object || list == nil && images == nil:
-		return nil, nil, invalid(`"instances" is missing: a bag is {"instances": [[...], [...]]}, ` +
-			"a list of numbers for each instance")
+	case list == nil && images == nil:
+		return nil, nil, invalid(missing)
 	}
 	return list, images, nil
 }
