@@ -1,4 +1,4 @@
-// Back ends: what an engine must implement so that models can be opened with it.
+// Back ends: what an engine must implement so that models can be opened with it, and the default, onnxruntime.
 
 package runtime
 
@@ -42,3 +42,18 @@ type File struct {
 
 // InstanceSize returns the number of values of one instance.
 func (f *File) InstanceSize() int { return ndarray.Size(f.Meta.InputShape) }
+
+// OnnxRuntime returns the back end that runs models with the onnxruntime shared library. It needs
+// cgo; without cgo, Open fails with onnxruntime.ErrNoCgo.
+func OnnxRuntime() Backend { return onnxRuntime{} }
+
+type onnxRuntime struct{}
+
+func (onnxRuntime) Name() string { return contract.BackendORT }
+
+func (onnxRuntime) Open(f *File) (Session, error) {
+	if _, err := onnxruntime.Start(f.Library); err != nil {
+		return nil, err
+	}
+	return openORT(f)
+}

@@ -25,7 +25,7 @@ const (
 
 // chunkedGraph is a graph that runs on chunks of the instances of a bag.
 type chunkedGraph struct {
-	plan       *footprint.Plan     // without its graphs
+	division   *footprint.Division // without its graphs
 	head, tail []byte              // the graphs as ONNX files
 	headBytes  int64               // memory of a run of the head on a chunk
 	estimate   *footprint.Estimate // of the tail
@@ -47,24 +47,24 @@ func (o *options) divide(pb *onnxpb.ModelProto, instance []int, session Session,
 	if _, can := session.(chunkSession); !can || size > maxDivided || !o.sessionOptions.OnCPU() {
 		return nil, nil
 	}
-	plan := footprint.NewPlan(pb, instance)
-	if plan == nil {
+	division := footprint.Divide(pb, instance)
+	if division == nil {
 		return nil, nil
 	}
-	head := footprint.New(plan.Head.GetGraph(), instance, true)
-	d := &chunkedGraph{plan: plan, estimate: footprint.New(plan.Tail.GetGraph(), instance, true),
+	head := footprint.New(division.Head.GetGraph(), instance, true)
+	d := &chunkedGraph{division: division, estimate: footprint.New(division.Tail.GetGraph(), instance, true),
 		chunk: max(1, head.UpTo(chunkMemory, math.MaxInt64, o.maxInstances))}
 	var err error
 	if d.headBytes, _, err = head.Run(d.chunk, 1); err != nil {
 		return nil, nil
 	}
-	if d.head, err = onnxpb.Marshal(plan.Head); err != nil {
+	if d.head, err = onnxpb.Marshal(division.Head); err != nil {
 		return nil, err
 	}
-	if d.tail, err = onnxpb.Marshal(plan.Tail); err != nil {
+	if d.tail, err = onnxpb.Marshal(division.Tail); err != nil {
 		return nil, err
 	}
-	plan.Head, plan.Tail = nil, nil // their parameters are in the files
+	division.Head, division.Tail = nil, nil // their parameters are in the files
 	return d, nil
 }
 
@@ -75,7 +75,7 @@ func (g *chunkedGraph) bytes(n int) int64 {
 		return math.MaxInt64
 	}
 	values := 0
-	for _, r := range g.plan.Rows {
+	for _, r := range g.division.Rows {
 		values += r.Width()
 	}
 	return max(tail, g.headBytes+4*int64(n)*int64(values))

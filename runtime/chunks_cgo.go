@@ -33,7 +33,7 @@ func (s *ortSession) openChunks(d *chunkedGraph) (*chunkSessions, error) {
 		return nil, err
 	}
 	defer opts.Destroy()
-	headOut, tailIn := valueNames(d.plan)
+	headOut, tailIn := valueNames(d.division)
 	c := &chunkSessions{}
 	if c.head, err = onnxruntime.OpenSession(d.head, []string{contract.Instances}, headOut, opts); err != nil {
 		return nil, fmt.Errorf("opening the part of the graph for single instances: %w", err)
@@ -47,7 +47,7 @@ func (s *ortSession) openChunks(d *chunkedGraph) (*chunkSessions, error) {
 }
 
 // valueNames returns the names of the outputs of the head and of the inputs of the tail.
-func valueNames(p *footprint.Plan) (headOut, tailIn []string) {
+func valueNames(p *footprint.Division) (headOut, tailIn []string) {
 	for _, r := range p.Rows {
 		headOut = append(headOut, r.Name)
 		if r.Tail {
@@ -76,12 +76,12 @@ func (s *ortSession) runChunks(ctx context.Context, d *chunkedGraph, n int, read
 	if err != nil {
 		return err
 	}
-	r := &chunkRun{session: s, plan: d.plan, n: n, pools: make([]*poolMerger, len(d.plan.Pools)), rows: make([][]float32,
-		len(d.plan.Rows))}
-	for i, row := range d.plan.Rows {
+	r := &chunkRun{session: s, division: d.division, n: n, pools: make([]*poolMerger, len(d.division.Pools)), rows: make([][]float32,
+		len(d.division.Rows))}
+	for i, row := range d.division.Rows {
 		r.rows[i] = make([]float32, n*row.Width())
 	}
-	for i, pool := range d.plan.Pools {
+	for i, pool := range d.division.Pools {
 		r.pools[i] = newPoolMerger(pool)
 	}
 	for from := 0; from < n; from += d.chunk {
@@ -105,11 +105,11 @@ func (s *ortSession) runChunks(ctx context.Context, d *chunkedGraph, n int, read
 
 // chunkRun is the prediction of one bag in chunks.
 type chunkRun struct {
-	session *ortSession
-	plan    *footprint.Plan
-	n       int
-	rows    [][]float32   // by Plan.Rows: the values of all instances
-	pools   []*poolMerger // by Plan.Pools
+	session  *ortSession
+	division *footprint.Division
+	n        int
+	rows     [][]float32   // by Division.Rows: the values of all instances
+	pools    []*poolMerger // by Division.Pools
 }
 
 // runHead computes the instances x, which have the numbers from to end.
@@ -118,12 +118,12 @@ func (r *chunkRun) runHead(ctx context.Context, head *ort.DynamicAdvancedSession
 	defer v.destroy()
 	in := add(&v, x, append([]int64{int64(end - from)}, r.session.instance...))
 	out := []ort.Value{}
-	for i, row := range r.plan.Rows {
+	for i, row := range r.division.Rows {
 		part := r.rows[i][from*row.Width() : end*row.Width()]
 		out = append(out, add(&v, part, append([]int64{int64(end - from)}, row.Shape...)))
 	}
 	results := make([][]float32, len(r.pools))
-	for i, pool := range r.plan.Pools {
+	for i, pool := range r.division.Pools {
 		results[i] = make([]float32, len(r.pools[i].total))
 		out = append(out, add(&v, results[i], pool.Shape))
 	}
@@ -133,9 +133,9 @@ func (r *chunkRun) runHead(ctx context.Context, head *ort.DynamicAdvancedSession
 	if err := runWatched(ctx, head, []ort.Value{in}, out); err != nil {
 		return err
 	}
-	for i, pool := range r.plan.Pools {
-		scores := slices.IndexFunc(r.plan.Rows, func(row footprint.Row) bool { return row.Name == pool.Scores })
-		width := r.plan.Rows[scores].Width()
+	for i, pool := range r.division.Pools {
+		scores := slices.IndexFunc(r.division.Rows, func(row footprint.Row) bool { return row.Name == pool.Scores })
+		width := r.division.Rows[scores].Width()
 		r.pools[i].add(r.rows[scores][from*width:end*width], results[i])
 	}
 	return nil
@@ -147,15 +147,15 @@ func (r *chunkRun) runTail(ctx context.Context, tail *ort.DynamicAdvancedSession
 	defer v.destroy()
 	n := int64(r.n)
 	in := []ort.Value{}
-	for i, row := range r.plan.Rows {
+	for i, row := range r.division.Rows {
 		if row.Tail {
 			in = append(in, add(&v, r.rows[i], append([]int64{n}, row.Shape...)))
 		}
 	}
-	for i, pool := range r.plan.Pools {
+	for i, pool := range r.division.Pools {
 		in = append(in, add(&v, r.pools[i].result(), pool.Shape))
 	}
-	if r.plan.BagOf {
+	if r.division.BagOf {
 		in = append(in, add(&v, make([]int64, r.n), []int64{n}))
 	}
 	attention := []int64{1, n}

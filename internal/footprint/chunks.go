@@ -18,8 +18,8 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// Plan is a divided graph.
-type Plan struct {
+// Division is a divided graph.
+type Division struct {
 	Head  *onnxpb.ModelProto // instances [c, ...] -> Rows, Pools
 	Tail  *onnxpb.ModelProto // Rows that it reads, Pools, bag_of if BagOf -> the outputs of the model
 	Rows  []Row
@@ -38,16 +38,16 @@ type Row struct {
 func (r *Row) Width() int { return ndarray.Size(r.Shape) }
 
 // Pool is an attention pooling [k, d], k weighted means of the rows of d values. Scores [n, k] is one
-// of Plan.Rows: the logarithms of the weights, up to a constant for each of the k means.
+// of Division.Rows: the logarithms of the weights, up to a constant for each of the k means.
 type Pool struct {
 	Name   string
 	Scores string
 	Shape  []int64
 }
 
-// NewPlan divides the graph of a model that takes instances of the given shape. It returns nil if the
+// Divide divides the graph of a model that takes instances of the given shape. It returns nil if the
 // graph cannot be divided with a benefit.
-func NewPlan(m *onnxpb.ModelProto, instance []int) *Plan {
+func Divide(m *onnxpb.ModelProto, instance []int) *Division {
 	d := &divider{graph: m.GetGraph(), opset: m.Opset(), kinds: map[string]kind{contract.Instances: rows},
 		shapes: map[string][]int64{}}
 	if !d.findShapes(instance) {
@@ -59,7 +59,7 @@ func NewPlan(m *onnxpb.ModelProto, instance []int) *Plan {
 		return d.kinds[n.GetOutput()[0]] == rows ||
 			d.pools[n] != nil
 	})
-	p := &Plan{BagOf: slices.Contains(read, contract.BagOf)}
+	p := &Division{BagOf: slices.Contains(read, contract.BagOf)}
 	for _, n := range d.graph.GetNode() {
 		if pool := d.pools[n]; pool != nil && slices.Contains(read, pool.Name) {
 			p.Pools = append(p.Pools, *pool)
@@ -91,7 +91,7 @@ func NewPlan(m *onnxpb.ModelProto, instance []int) *Plan {
 }
 
 // write sets the graphs of the head and the tail.
-func (p *Plan) write(m *onnxpb.ModelProto, d *divider, tail []*onnxpb.NodeProto) {
+func (p *Division) write(m *onnxpb.ModelProto, d *divider, tail []*onnxpb.NodeProto) {
 	var made []string
 	var out, in []*onnxpb.ValueInfoProto
 	for _, r := range p.Rows {

@@ -83,7 +83,7 @@ func TestHead(t *testing.T) {
 			node("ReduceSum", "r", "h", "zero"), node("Div", "y", "r", "f"),
 		}, nil},
 	} {
-		plan := footprint.NewPlan(model(c.nodes...), []int{3})
+		plan := footprint.Divide(model(c.nodes...), []int{3})
 		var head []string
 		if plan != nil {
 			for _, n := range plan.Head.GetGraph().GetNode() {
@@ -101,7 +101,7 @@ func TestPool(t *testing.T) {
 	turned := func(name, in string) *onnxpb.NodeProto {
 		return with(node("Transpose", name, in), onnxpb.IntsAttr("perm", 1, 0))
 	}
-	plan := footprint.NewPlan(model(
+	plan := footprint.Divide(model(
 		node("Relu", "h", "instances"), node("MatMul", "s", "h", "long"),
 		turned("t", "s"), with(node("Softmax", "a", "t"), onnxpb.IntAttr("axis", 1)), node("MatMul", "z", "a", "h"),
 		node("MatMul", "p", "z", "W"),
