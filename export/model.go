@@ -10,7 +10,6 @@ import (
 	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/internal/contract"
-	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -32,15 +31,6 @@ const (
 // onnx-go. Signature batch: instances [N, ...],
 // bag_of [N] -> probabilities [B, k], attention [N], label [B]; only onnxruntime.
 func Model(p *compile.Program, params map[string][]float32, meta Metadata) (*onnxpb.ModelProto, error) {
-	for _, n := range p.Infer.ByOp(graph.OpParam) {
-		if _, ok := params[n.Name]; !ok {
-			return nil, fmt.Errorf("parameter %s has no value to export", n.Name)
-		}
-	}
-	if len(meta.Classes) != p.Signature.Classes {
-		return nil, fmt.Errorf("the model has %s, %d names are given", diag.Count(p.Signature.Classes, "class"),
-			len(meta.Classes))
-	}
 	meta.InputShape = p.Signature.Instance
 	meta.Normalization = p.Spec.Data.Normalize.V
 	if p.Spec.Multi() {
@@ -113,14 +103,10 @@ func bagModel(infer *graph.Graph, opt onnx.Dialect) (*onnxpb.ModelProto, []strin
 	if err != nil {
 		return nil, nil, err
 	}
-	p, a, err := outputs(g)
-	if err != nil {
-		return nil, nil, err
-	}
 	opt.Instances, opt.Kind = "n", onnx.ForOnnxGo
 	opt.Results = []onnx.Output{
-		{Name: contract.Probabilities, Node: p},
-		{Name: contract.Attention, Node: a, Form: onnx.Transposed},
+		{Name: contract.Probabilities, Node: g.Output(compile.OutProbabilities)},
+		{Name: contract.Attention, Node: g.Output(compile.OutAttention), Form: onnx.Transposed},
 	}
 	if c := g.Output(compile.OutClassAttention); c != nil {
 		opt.Results = append(opt.Results, onnx.Output{Name: contract.ClassAttention, Node: c, Form: onnx.Transposed})
@@ -136,29 +122,11 @@ func bagModel(infer *graph.Graph, opt onnx.Dialect) (*onnxpb.ModelProto, []strin
 
 // batchModel writes the graph for a ragged batch.
 func batchModel(g *graph.Graph, opt onnx.Dialect) (*onnxpb.ModelProto, error) {
-	p, a, err := outputs(g)
-	if err != nil {
-		return nil, err
-	}
+	p := g.Output(compile.OutProbabilities)
 	opt.Results = []onnx.Output{
 		{Name: contract.Probabilities, Node: p},
-		{Name: contract.Attention, Node: a, Form: onnx.Flat},
+		{Name: contract.Attention, Node: g.Output(compile.OutAttention), Form: onnx.Flat},
 		{Name: contract.Label, Node: p, Form: onnx.Largest},
 	}
 	return onnx.Lower(g, opt)
-}
-
-// outputs returns the two outputs that every inference graph has.
-func outputs(g *graph.Graph) (probabilities, attention *graph.Node, err error) {
-	p, a := g.Output(compile.OutProbabilities), g.Output(compile.OutAttention)
-	switch {
-	case p == nil:
-		return nil, nil, fmt.Errorf("graph %s has no output %s", g.Name, compile.OutProbabilities)
-	case a == nil:
-		return nil, nil, fmt.Errorf("graph %s has no output %s", g.Name, compile.OutAttention)
-	case len(p.Shape) != 2 || !a.Shape.Equal(graph.Shape{graph.N, 1}):
-		return nil, nil, fmt.Errorf("graph %s: probabilities have the shape %v and attention %v, expected [B, k] and [N, 1]",
-			g.Name, p.Shape, a.Shape)
-	}
-	return p, a, nil
 }

@@ -239,12 +239,14 @@ func TestModelRefuses(t *testing.T) {
 		meta   export.Metadata
 		want   string
 	}{
-		{"missing parameter", good, change("W", nil), metadata(good), "parameter W has no value to export"},
+		{"missing parameter", good, change("W", nil), metadata(good),
+			"parameter W: shape [4, 1] has 4 numbers, 0 are given"},
 		{"short parameter", good, change("W", []float32{1}), metadata(good),
 			"parameter W: shape [4, 1] has 4 numbers, 1 are given"},
 		{"NaN", good, change("W", []float32{1, 2, float32(math.NaN()), 4}), metadata(good),
 			"parameter W has the value NaN at index 2: it cannot be exported"},
-		{"class names", good, params, few, "the model has 4 classes, 3 names are given"},
+		{"class names", good, params, few,
+			`output "probabilities" has the extent 4 on axis 1, expected 3`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := export.Model(c.p, c.params, c.meta); err == nil || !strings.HasSuffix(err.Error(), c.want) {

@@ -61,9 +61,7 @@ func TrainStep(p *compile.Program, g *graph.Graph, initial []float32, runs *onnx
 	m.Graph.Name = p.Spec.Name.V + " training step"
 	m.DocString = "One training step: feed each new state vector, such as new_params, back as the one that it " +
 		"replaces, and new_weights as weights of the same bags in the next epoch."
-	if err := describe(&step, p, m.Graph); err != nil {
-		return nil, nil, err
-	}
+	describe(&step, p, m.Graph)
 	step.Initial.SHA256 = fmt.Sprintf("%x", sha256.Sum256(ndarray.AppendBytes(nil, initial)))
 	if err := step.Put(m); err != nil {
 		return nil, nil, err
@@ -89,7 +87,7 @@ func CheckedStep(path string, model *onnxpb.ModelProto, verify func(tmpPath stri
 }
 
 // describe adds the descriptions of the inputs, outputs and parameters of a step.
-func describe(s *contract.Step, p *compile.Program, g *onnxpb.GraphProto) error {
+func describe(s *contract.Step, p *compile.Program, g *onnxpb.GraphProto) {
 	t := &p.Spec.Train
 	s.State = p.StateVectors()
 	s.Size, s.Training = p.FlatSize(), contract.StepTraining{
@@ -104,22 +102,12 @@ func describe(s *contract.Step, p *compile.Program, g *onnxpb.GraphProto) error 
 			Scale: q.Init.Scale})
 		at += ndarray.Size(q.Shape)
 	}
-	var err error
-	if s.Inputs, err = stepValues(p, g.Input); err != nil {
-		return err
-	}
-	s.Outputs, err = stepValues(p, g.Output)
-	return err
+	s.Inputs, s.Outputs = stepValues(p, g.Input), stepValues(p, g.Output)
 }
 
-func stepValues(p *compile.Program, ports []*onnxpb.ValueInfoProto) ([]contract.StepValue, error) {
-	var values []contract.StepValue
+func stepValues(p *compile.Program, ports []*onnxpb.ValueInfoProto) (values []contract.StepValue) {
 	for _, port := range ports {
-		v := contract.StepValue{Name: port.GetName(), Type: "float32", Shape: []any{}, Meaning: meaning(p,
-			port.GetName())}
-		if v.Meaning == "" {
-			return nil, fmt.Errorf("bug: the training step has a value %q without a description", v.Name)
-		}
+		v := contract.StepValue{Name: port.GetName(), Type: "float32", Shape: []any{}, Meaning: meaning(p, port.GetName())}
 		tensor := port.GetType().GetTensorType()
 		if tensor.GetElemType() == int32(onnxpb.TensorProto_INT64) {
 			v.Type = "int64"
@@ -133,7 +121,7 @@ func stepValues(p *compile.Program, ports []*onnxpb.ValueInfoProto) ([]contract.
 		}
 		values = append(values, v)
 	}
-	return values, nil
+	return values
 }
 
 // meanings describes the inputs and outputs that all steps have.

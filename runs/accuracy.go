@@ -63,7 +63,11 @@ func open(ctx context.Context, t *train.Trial, content []byte, library string,
 		undo()
 		return nil, "", nil, fmt.Errorf("accuracy of the exported model: %w", err)
 	}
-	return predictWith(ctx, model), engine, func() { model.Close(); undo() }, nil
+	predict = func(set *data.Dataset, bag int) ([]float32, error) {
+		p, err := PredictBag(ctx, model, set, bag)
+		return slices.Clone(p.Probabilities), err // a slice would keep the attention scores in memory
+	}
+	return predict, engine, func() { model.Close(); undo() }, nil
 }
 
 // selectEngine returns the name of the engine for open.
@@ -90,13 +94,6 @@ func selectEngine(content []byte, library string) (engine string, err error) {
 		return contract.BackendONNXGo, nil
 	}
 	return engineInterpreter, nil
-}
-
-func predictWith(ctx context.Context, model *runtime.Model) predictFunc {
-	return func(set *data.Dataset, bag int) ([]float32, error) {
-		p, err := PredictBag(ctx, model, set, bag)
-		return slices.Clone(p.Probabilities), err // a slice would keep the attention scores in memory
-	}
 }
 
 // PredictBag predicts a bag, counted from 0. Bags on disk are read while the model runs, if the model

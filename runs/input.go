@@ -38,20 +38,27 @@ func inputFiles(spec *language.Spec, folder bagfile.Folder) []string {
 // openData opens or generates the dataset of a spec and checks its hash. With an encoder, the dataset
 // has images and not their features. A file is searched in the working directory and in folder.
 func openData(spec *language.Spec, folder bagfile.Folder) (set *data.Dataset, images *encoder.Images, err error) {
-	if !spec.Encodes() {
-		if set, err = openAny(spec, folder); err != nil {
+	if spec.Generates() {
+		if set, err = generate.Prototypes(prototypes(spec)); err != nil {
 			return nil, nil, err
 		}
 		return set, nil, checkHash(spec, set)
 	}
 	path, err := find(spec, spec.Data.Set, folder)
 	if err != nil {
+		return nil, nil, hintSet(err, spec.Data.Set)
+	}
+	if spec.Encodes() {
+		if images, err = OpenImages(spec, path, readingOf(spec, folder), folder); err == nil {
+			set = images.Set
+		}
+	} else {
+		set, err = bagfile.OpenWith(path, readingOf(spec, folder))
+	}
+	if err != nil {
 		return nil, nil, err
 	}
-	if images, err = OpenImages(spec, path, readingOf(spec, folder), folder); err != nil {
-		return nil, nil, err
-	}
-	return images.Set, images, checkHash(spec, images.Set)
+	return set, images, checkHash(spec, set)
 }
 
 // checkHash returns a *SpecError if the spec has the hash of another dataset.
@@ -68,18 +75,6 @@ func checkHash(spec *language.Spec, set *data.Dataset) error {
 		spec.Data.Set.V, have, want.V).
 		WithNote("use the dataset with the expected hash, or change data.sha256 (an empty text accepts any dataset)")
 	return &SpecError{spec.AtUserLine(d)}
-}
-
-// openAny opens or generates the dataset of a spec without checking its hash.
-func openAny(spec *language.Spec, folder bagfile.Folder) (*data.Dataset, error) {
-	if spec.Generates() {
-		return generate.Prototypes(prototypes(spec))
-	}
-	path, err := find(spec, spec.Data.Set, folder)
-	if err != nil {
-		return nil, hintSet(err, spec.Data.Set)
-	}
-	return bagfile.OpenWith(path, readingOf(spec, folder))
 }
 
 // readingOf returns the options for reading the dataset of a spec.

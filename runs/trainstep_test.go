@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,6 +68,11 @@ func TestTrainStepOfShippedSpecs(t *testing.T) {
 			}
 			dir := t.TempDir()
 			described, check := placedStep(t, dir, p, library)
+			for _, v := range slices.Concat(described.Inputs, described.Outputs) {
+				if v.Meaning == "" {
+					t.Errorf("%s has no description", v.Name)
+				}
+			}
 			if check.MaxAbsDiff > stepTolerance || check.MaxAbsDiff == 0 && described.Size > 100 {
 				t.Errorf("difference %g", check.MaxAbsDiff)
 			}

@@ -97,14 +97,7 @@ func (f *openFile) inChunks(n int) bool {
 // errors of read are returned unchanged.
 func (m *Model) PredictRows(ctx context.Context, n int, read func(to []float32, from int) error) (Prediction, error) {
 	var p Prediction
-	f, err := m.acquire()
-	if err != nil {
-		return p, err
-	}
-	defer f.using.RUnlock()
-	ctx, span := f.startSpan(ctx, 1, n)
-	err = f.predictRows(ctx, n, read, &p)
-	endSpan(span, err)
+	err := m.call(ctx, 1, n, func(ctx context.Context, f *openFile) error { return f.predictRows(ctx, n, read, &p) })
 	return p, err
 }
 

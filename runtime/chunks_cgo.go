@@ -76,8 +76,8 @@ func (s *ortSession) runChunks(ctx context.Context, d *chunkedGraph, n int, read
 	if err != nil {
 		return err
 	}
-	r := &chunkRun{session: s, division: d.division, n: n, pools: make([]*poolMerger, len(d.division.Pools)), rows: make([][]float32,
-		len(d.division.Rows))}
+	r := &chunkRun{session: s, division: d.division, n: n, pools: make([]*poolMerger, len(d.division.Pools)),
+		rows: make([][]float32, len(d.division.Rows))}
 	for i, row := range d.division.Rows {
 		r.rows[i] = make([]float32, n*row.Width())
 	}

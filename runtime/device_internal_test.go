@@ -12,6 +12,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
@@ -81,11 +82,12 @@ func fileOn(t *testing.T, name, provider string) *File {
 	if _, err := onnxruntime.Start(enginetest.Library(t)); err != nil {
 		t.Fatal(err)
 	}
-	content, err := os.ReadFile("testdata/" + name)
+	path := "testdata/" + name
+	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, meta, err := checkFile(content, "onnxruntime")
+	_, meta, err := contract.Read(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -227,9 +227,17 @@ func OpenBytes(data []byte, opts ...Option) (*Model, error) {
 // open checks a file and opens it in the back end.
 func (o *options) open(data []byte) (*openFile, error) {
 	backend := o.backend.Name()
-	pb, meta, err := checkFile(data, backend)
+	// The contract is checked before the back end reads the file, because a C library may crash on a damaged file.
+	pb, err := onnxpb.ReadBytes(data)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrContract, err)
+	}
+	meta, err := contract.Check(pb)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrContract, err)
+	}
+	if !slices.Contains(meta.Backends, backend) {
+		return nil, fmt.Errorf("%w: the file is written for the back ends %v, not for %s", ErrContract, meta.Backends, backend)
 	}
 	e := footprint.New(pb.GetGraph(), meta.InputShape, backend == contract.BackendORT)
 	if err := o.checkGraph(e); err != nil {
@@ -250,23 +258,6 @@ func (o *options) open(data []byte) (*openFile, error) {
 		estimate: e, small: e.UpTo(smallRun, math.MaxInt64, o.maxInstances), brief: e.UpTo(math.MaxInt64, briefWork,
 			o.maxInstances),
 	}, nil
-}
-
-// checkFile decodes a file and checks its contract. It runs before the back end reads the file,
-// because a C library may crash on a damaged file.
-func checkFile(data []byte, backend string) (*onnxpb.ModelProto, *contract.Metadata, error) {
-	pb, err := onnxpb.ReadBytes(data)
-	if err != nil {
-		return nil, nil, err
-	}
-	meta, err := contract.Check(pb)
-	if err != nil {
-		return nil, nil, err
-	}
-	if !slices.Contains(meta.Backends, backend) {
-		return nil, nil, fmt.Errorf("the file is written for the back ends %v, not for %s", meta.Backends, backend)
-	}
-	return pb, meta, nil
 }
 
 // Info returns a copy of the model's metadata, empty for a zero Model.

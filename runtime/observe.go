@@ -26,25 +26,25 @@ func WithLogger(l *slog.Logger) Option {
 	return func(o *options) { o.log = l }
 }
 
-// startSpan starts the span of a call; it returns nil without a tracer.
-func (f *openFile) startSpan(ctx context.Context, bags, instances int) (context.Context, trace.Span) {
-	if f.options.tracer == nil {
-		return ctx, nil
+// call predicts bags with the file in use, in a span if there is a tracer.
+func (m *Model) call(ctx context.Context, bags, instances int, predict func(context.Context, *openFile) error) error {
+	f, err := m.acquire()
+	if err != nil {
+		return err
 	}
-	return f.options.tracer.Start(ctx, "miplc.predict", trace.WithAttributes(
+	defer f.using.RUnlock()
+	if f.options.tracer == nil {
+		return predict(ctx, f)
+	}
+	ctx, span := f.options.tracer.Start(ctx, "miplc.predict", trace.WithAttributes(
 		attribute.Int("miplc.bags", bags), attribute.Int("miplc.instances", instances),
 		attribute.String("miplc.backend", f.info.Backend), attribute.String("miplc.spec_sha256", f.info.SpecSHA256)))
-}
-
-func endSpan(span trace.Span, err error) {
-	if span == nil {
-		return
-	}
-	if err != nil {
+	defer span.End()
+	if err = predict(ctx, f); err != nil {
 		span.RecordError(err)
 		span.SetStatus(codes.Error, err.Error())
 	}
-	span.End()
+	return err
 }
 
 // LogValue returns the attributes that identify a model, for slog.

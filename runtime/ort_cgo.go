@@ -58,6 +58,7 @@ type binding struct {
 	attention     *ort.Tensor[float32]
 
 	classAttention *ort.Tensor[float32] // nil: the model has none
+	err            error                // the first one of bind
 }
 
 func openORT(f *File) (Session, error) {
@@ -183,46 +184,40 @@ func (s *ortSession) Close() error {
 }
 
 // bind makes tensors of a size and binds them. The instances are in shared unless that is nil.
-func (s *ortSession) bind(of bindingSize, shared []float32) (_ *binding, err error) {
+func (s *ortSession) bind(of bindingSize, shared []float32) (*binding, error) {
 	b := &binding{}
-	defer func() {
-		if err != nil {
-			b.destroy()
-		}
-	}()
-	if b.io, err = s.session.CreateIoBinding(); err != nil {
-		return nil, err
+	if b.io, b.err = s.session.CreateIoBinding(); b.err != nil {
+		return nil, b.err
 	}
 	N, B := int64(of.instances), int64(of.bags)
-	if b.instances, err = bindTensor(b.io.BindInput, &b.in, contract.Instances, append(ort.NewShape(N), s.instance...),
-		shared); err != nil {
-		return nil, err
-	}
+	b.instances = bindTensor(b, b.io.BindInput, &b.in, contract.Instances, append(ort.NewShape(N), s.instance...), shared)
 	attention := ort.NewShape(1, N)
 	if s.batch {
 		attention = ort.NewShape(N)
-		if b.bagOf, err = bindTensor[int64](b.io.BindInput, &b.in, contract.BagOf, ort.NewShape(N), nil); err != nil {
-			return nil, err
-		}
+		b.bagOf = bindTensor[int64](b, b.io.BindInput, &b.in, contract.BagOf, ort.NewShape(N), nil)
 	}
-	if b.probabilities, err = bindTensor[float32](b.io.BindOutput, &b.out, contract.Probabilities,
-		ort.NewShape(B, s.classes), nil); err != nil {
-		return nil, err
+	output := func(name string, shape ort.Shape) *ort.Tensor[float32] {
+		return bindTensor[float32](b, b.io.BindOutput, &b.out, name, shape, nil)
 	}
-	if b.attention, err = bindTensor[float32](b.io.BindOutput, &b.out, contract.Attention, attention, nil); err != nil {
-		return nil, err
-	}
+	b.probabilities = output(contract.Probabilities, ort.NewShape(B, s.classes))
+	b.attention = output(contract.Attention, attention)
 	if slices.Contains(s.outputs, contract.ClassAttention) {
-		b.classAttention, err = bindTensor[float32](b.io.BindOutput, &b.out, contract.ClassAttention, ort.NewShape(s.classes,
-			N), nil)
+		b.classAttention = output(contract.ClassAttention, ort.NewShape(s.classes, N))
 	}
-	return b, err
+	if b.err != nil {
+		b.destroy()
+		return nil, b.err
+	}
+	return b, nil
 }
 
 // bindTensor makes a tensor in the memory of data, or in new memory if data is nil, adds it to list and
-// binds it.
-func bindTensor[T ort.TensorData](bind func(string, ort.Value) error, list *[]ort.Value, name string, shape ort.Shape,
-	data []T) (*ort.Tensor[T], error) {
+// binds it. After an error, it does nothing.
+func bindTensor[T ort.TensorData](b *binding, bind func(string, ort.Value) error, list *[]ort.Value, name string,
+	shape ort.Shape, data []T) *ort.Tensor[T] {
+	if b.err != nil {
+		return nil
+	}
 	if data == nil {
 		data = make([]T, shape.FlattenedSize())
 	}
@@ -232,9 +227,9 @@ func bindTensor[T ort.TensorData](bind func(string, ort.Value) error, list *[]or
 		err = bind(name, t)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("tensor %s: %w", name, err)
+		b.err = fmt.Errorf("tensor %s: %w", name, err)
 	}
-	return t, nil
+	return t
 }
 
 // fill copies the bags into the inputs.
@@ -285,9 +280,7 @@ func (b *binding) valueCount() int {
 }
 
 func (b *binding) destroy() {
-	if b.io != nil {
-		b.io.Destroy()
-	}
+	b.io.Destroy()
 	for _, v := range slices.Concat(b.in, b.out) {
 		v.Destroy()
 	}

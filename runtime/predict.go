@@ -48,14 +48,7 @@ const (
 // bags come from others.
 func (m *Model) Predict(ctx context.Context, bag Bag) (Prediction, error) {
 	var p Prediction
-	f, err := m.acquire()
-	if err != nil {
-		return p, err
-	}
-	defer f.using.RUnlock()
-	ctx, span := f.startSpan(ctx, 1, bag.N)
-	err = f.predict(ctx, bag, &p)
-	endSpan(span, err)
+	err := m.call(ctx, 1, bag.N, func(ctx context.Context, f *openFile) error { return f.predict(ctx, bag, &p) })
 	return p, err
 }
 
@@ -73,18 +66,13 @@ func (m *Model) PredictBatch(ctx context.Context, bags []Bag, to []Prediction) (
 		return nil, fmt.Errorf("%s and %s: give one prediction for each bag", diag.Count(len(bags), "bag"),
 			diag.Count(len(to), "prediction"))
 	}
-	f, err := m.acquire()
-	if err != nil {
-		return nil, err
-	}
-	defer f.using.RUnlock()
 	instances := 0
 	for _, b := range bags {
 		instances += b.N
 	}
-	ctx, span := f.startSpan(ctx, len(bags), instances)
-	err = f.predictBatch(ctx, bags, to)
-	endSpan(span, err)
+	err := m.call(ctx, len(bags), instances, func(ctx context.Context, f *openFile) error {
+		return f.predictBatch(ctx, bags, to)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -211,23 +211,18 @@ const paceStep = 1 << 20
 // loses the memory reserved for it after a quarter of the time.
 type pace struct {
 	begin time.Time
-	total time.Duration // for the whole request; 0: no limit
-	size  int
+	total time.Duration // for the whole request
+	size  int64
 }
 
 func newPace(ctx context.Context, size int64) pace {
-	p := pace{begin: time.Now(), size: int(size)}
-	if end, ok := ctx.Deadline(); ok {
-		p.total = end.Sub(p.begin)
-	}
-	return p
+	begin := time.Now()
+	end, _ := ctx.Deadline() // each request has one
+	return pace{begin, end.Sub(begin), size}
 }
 
 // due returns the time by which more than received bytes must have arrived.
 func (p pace) due(received int) time.Time {
-	if p.total == 0 {
-		return time.Time{}
-	}
 	grace := p.total / 4
 	share := 1.0 // share of the time after the grace period; small requests have all of it
 	if p.size > smallRequest {
