@@ -240,7 +240,7 @@ func TestModelRefuses(t *testing.T) {
 		want   string
 	}{
 		{"missing parameter", good, change("W", nil), metadata(good),
-			"parameter W: shape [4, 1] has 4 numbers, 0 are given"},
+			"the file has 2 inputs, expected 1"},
 		{"short parameter", good, change("W", []float32{1}), metadata(good),
 			"parameter W: shape [4, 1] has 4 numbers, 1 are given"},
 		{"NaN", good, change("W", []float32{1, 2, float32(math.NaN()), 4}), metadata(good),

@@ -38,7 +38,7 @@ func inputFiles(spec *language.Spec, folder bagfile.Folder) []string {
 // openData opens or generates the dataset of a spec and checks its hash. With an encoder, the dataset
 // has images and not their features. A file is searched in the working directory and in folder.
 func openData(spec *language.Spec, folder bagfile.Folder) (set *data.Dataset, images *encoder.Images, err error) {
-	if spec.Generates() {
+	if spec.Generates() && !spec.Encodes() {
 		if set, err = generate.Prototypes(prototypes(spec)); err != nil {
 			return nil, nil, err
 		}

@@ -125,70 +125,43 @@ type panel struct {
 	heading string
 }
 
-// borders are the sizes of what surrounds the data of a plot: axes, ticks, labels.
-type borders struct{ left, right, bottom, top vg.Length }
-
 // panels draws rows of plots whose data areas have the same size and are aligned. A nil panel
 // leaves an empty place.
 func (f *figure) panels(rows [][]*panel) {
 	const between, headingHeight = 14, labelSize + 6
-	size := vg.Point{X: f.page.Max.X - f.page.Min.X, Y: f.page.Max.Y - f.page.Min.Y}
-	cols := make([]borders, len(rows[0]))
-	lines := make([]borders, len(rows))
+	tiles := draw.Tiles{Rows: len(rows), Cols: len(rows[0]), PadX: between, PadY: between}
+	plots := make([][]*gonum.Plot, len(rows))
 	for i, row := range rows {
+		plots[i] = make([]*gonum.Plot, len(row))
 		for j, p := range row {
-			if p == nil {
+			switch {
+			case p == nil:
 				continue
+			case p.heading != "" && i == 0:
+				tiles.PadTop = headingHeight
+			case p.heading != "":
+				tiles.PadY = between + headingHeight
 			}
-			b := p.borders(f.page)
-			if p.heading != "" {
-				b.top += headingHeight
-			}
-			cols[j].left, cols[j].right = max(cols[j].left, b.left), max(cols[j].right, b.right)
-			lines[i].bottom, lines[i].top = max(lines[i].bottom, b.bottom), max(lines[i].top, b.top)
+			plots[i][j] = p.Plot
 		}
 	}
-	size.X -= vg.Length(between * (len(cols) - 1))
-	for _, b := range cols {
-		size.X -= b.left + b.right
-	}
-	size.Y -= vg.Length(between * (len(lines) - 1))
-	for _, b := range lines {
-		size.Y -= b.bottom + b.top
-	}
-	size.X, size.Y = size.X/vg.Length(len(cols)), size.Y/vg.Length(len(lines))
-	y := f.page.Max.Y
-	for i, row := range rows {
-		x := f.page.Min.X
-		y -= lines[i].top + size.Y
-		for j, p := range row {
-			x += cols[j].left
-			if p != nil {
-				p.drawAt(f.page, vg.Rectangle{Min: vg.Point{X: x, Y: y}, Max: vg.Point{X: x + size.X, Y: y + size.Y}})
+	for i, row := range gonum.Align(plots, tiles, f.page) {
+		for j, at := range row {
+			if rows[i][j] != nil {
+				rows[i][j].drawIn(at)
 			}
-			x += size.X + cols[j].right + between
 		}
-		y -= lines[i].bottom + between
 	}
 }
 
-// borders returns the space that the plot needs around its data.
-func (p *panel) borders(page draw.Canvas) borders {
-	data := p.DataCanvas(page)
-	return borders{data.Min.X - page.Min.X, page.Max.X - data.Max.X, data.Min.Y - page.Min.Y, page.Max.Y - data.Max.Y}
-}
-
-// drawAt draws the plot so that its data fill the rectangle.
-func (p *panel) drawAt(page draw.Canvas, data vg.Rectangle) {
-	b := p.borders(page)
+// drawIn draws the plot in a canvas and its heading above.
+func (p *panel) drawIn(c draw.Canvas) {
 	if p.heading != "" {
-		style := textStyle(labelSize, draw.XCenter, draw.YBottom)
-		page.FillText(style, vg.Point{X: (data.Min.X + data.Max.X) / 2, Y: data.Max.Y + b.top + 5}, shorten(p.heading, style,
+		style, data := textStyle(labelSize, draw.XCenter, draw.YBottom), p.DataCanvas(c)
+		c.FillText(style, vg.Point{X: (data.Min.X + data.Max.X) / 2, Y: c.Max.Y + 5}, shorten(p.heading, style,
 			data.Max.X-data.Min.X+2*margin))
 	}
-	page.Min = vg.Point{X: data.Min.X - b.left, Y: data.Min.Y - b.bottom}
-	page.Max = vg.Point{X: data.Max.X + b.right, Y: data.Max.Y + b.top}
-	p.Draw(page)
+	p.Draw(c)
 }
 
 // svg returns the page. It adds fonts of equal width to the font family and the width to every

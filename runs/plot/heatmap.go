@@ -256,7 +256,8 @@ func (h *Heatmap) draw(page vgdraw.Canvas) {
 	p.Add(plotter.NewImage(h.picture(), r.left, -r.bottom, r.right, -r.top))
 	width, height := h.pictureSize()
 	at := vg.Point{X: page.Min.X + leftSpace, Y: page.Max.Y - height}
-	p.drawAt(page, vg.Rectangle{Min: at, Max: vg.Point{X: at.X + width, Y: page.Max.Y}})
+	data := p.DataCanvas(page)
+	p.Draw(vgdraw.Crop(page, at.X-data.Min.X, at.X+width-data.Max.X, at.Y-data.Min.Y, page.Max.Y-data.Max.Y))
 	h.drawScale(page, vg.Rectangle{Min: vg.Point{X: at.X + width + 22, Y: at.Y}, Max: vg.Point{X: at.X + width + 36,
 		Y: page.Max.Y}})
 }
