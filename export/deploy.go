@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,7 +15,9 @@ import (
 
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/internal/native"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/onnxruntime"
 )
 
 //go:embed *.tmpl
@@ -61,6 +64,29 @@ func rendered(path, source string, values any) (File, error) {
 		return File{}, fmt.Errorf("bug: %s: %w", source, err)
 	}
 	return File{Path: path, Content: out.Bytes()}, nil
+}
+
+// Docker returns the files from which Docker builds two images: Dockerfile, which runs miplc serve
+// with the model, service.Dockerfile, for a Go service that uses package runtime, and the model.
+// version is the version of miplc to install.
+func (m *Deployment) Docker(dir, version string) ([]File, error) {
+	content, err := fileio.Read(m.path)
+	if err != nil {
+		return nil, err
+	}
+	pins := slices.DeleteFunc(slices.Clone(onnxruntime.Pins()), func(p native.Pin) bool {
+		return !strings.HasPrefix(p.System, "linux/") || p.Via != native.ViaPip
+	})
+	values := map[string]any{"Name": m.Name, "Version": version, "Libraries": pins}
+	files := []File{{Path: filepath.Join(dir, "models", m.Name, "1", "model.onnx"), Content: content}}
+	for _, name := range []string{"Dockerfile", "service.Dockerfile"} {
+		f, err := rendered(filepath.Join(dir, name), name+".tmpl", values)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+	}
+	return files, nil
 }
 
 // Write writes all files, or none if one would replace an existing file without force, or the model.

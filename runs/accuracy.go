@@ -131,7 +131,7 @@ func checkShape(set *data.Dataset, shape []int) error {
 
 // interpreted returns the prediction of the interpreter.
 func interpreted(p *compile.Program, params map[string][]float32) predictFunc {
-	e := parity.NewReference(p.Infer, p.Signature.Instance, params).Engine(engineInterpreter)
+	e := parity.NewReference(p, params).Engine(engineInterpreter)
 	return func(set *data.Dataset, bag int) ([]float32, error) {
 		x, err := set.Bag(bag)
 		if err != nil {

@@ -4,7 +4,6 @@ package runs
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 
@@ -35,12 +34,10 @@ type predictors struct {
 }
 
 // Close frees all engines.
-func (e *predictors) Close() error {
-	var errs []error
+func (e *predictors) Close() {
 	for _, f := range e.close {
-		errs = append(errs, f())
+		_ = f() // the error could only be ignored
 	}
-	return errors.Join(errs...)
 }
 
 // addNative adds the interpreter and gorgonia, which run the graph itself.
@@ -63,7 +60,7 @@ func (e *predictors) addNative(p *compile.Program, state *train.State) error {
 
 // addReference adds the interpreter, which also measures the effect of rounding.
 func (e *predictors) addReference(p *compile.Program, params map[string][]float32) {
-	r := parity.NewReference(p.Infer, p.Signature.Instance, params)
+	r := parity.NewReference(p, params)
 	e.list = append(e.list, r.Engine(engineInterpreter))
 	e.rounding = r.Rounding
 }

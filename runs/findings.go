@@ -161,13 +161,12 @@ func (j *judged) beaten() (float64, string) {
 
 func (j *judged) overfit() (float64, string) {
 	in, _ := j.tested()
-	if in == nil || j.report.Measures.Accuracy(data.TrainPart) == nil ||
-		*j.report.Measures.Accuracy(data.TrainPart) < in.High+overfit {
+	trained, tested := j.report.Measures.Accuracy(data.TrainPart), j.report.Measures.Accuracy(data.TestPart)
+	if in == nil || trained == nil || *trained < in.High+overfit {
 		return 0, ""
 	}
-	gap := *j.report.Measures.Accuracy(data.TrainPart) - *j.report.Measures.Accuracy(data.TestPart)
-	return gap, fmt.Sprintf("the training accuracy %.3f is far above the test accuracy %.3f",
-		*j.report.Measures.Accuracy(data.TrainPart), *j.report.Measures.Accuracy(data.TestPart))
+	return *trained - *tested, fmt.Sprintf("the training accuracy %.3f is far above the test accuracy %.3f", *trained,
+		*tested)
 }
 
 func (j *judged) unpredicted() (float64, string) {

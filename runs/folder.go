@@ -46,7 +46,10 @@ func (o *Task) claim(trials []*train.Trial, specs []*language.Spec) (folders []*
 			return folders, err
 		}
 		claimed++
-		if err := writeInputs(t, specs[i]); err != nil {
+		if err := fileio.Replace(filepath.Join(t.Dir, SpecFile), specs[i].YAML()); err != nil {
+			return folders, err
+		}
+		if err := writeSplit(t.Dir, t.Split); err != nil {
 			return folders, err
 		}
 	}

@@ -93,18 +93,18 @@ func withColumns(spec *language.Spec, flags bagfile.Columns) *language.Spec {
 	}
 	resolved, all := *spec, columnsOf(spec, flags)
 	c := &resolved.Data.Columns
-	for _, list := range []struct {
-		to    *schema.Strs
-		names []string
-	}{{&c.Ignore, all.Ignore}, {&c.Coordinates, all.Coordinates}, {&c.Features, all.Features}} {
-		if len(list.names) == len(list.to.V) {
-			continue
+	set := func(to *schema.Strs, names []string) {
+		if len(names) == len(to.V) {
+			return
 		}
-		list.to.V = nil
-		for _, name := range list.names {
-			list.to.V = append(list.to.V, schema.Str{V: name})
+		to.V = nil
+		for _, name := range names {
+			to.V = append(to.V, schema.Str{V: name})
 		}
 	}
+	set(&c.Ignore, all.Ignore)
+	set(&c.Coordinates, all.Coordinates)
+	set(&c.Features, all.Features)
 	return &resolved
 }
 

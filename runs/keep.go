@@ -23,31 +23,22 @@ import (
 // same file system. An existing run in dir is replaced unless it has the same model.
 func Keep(ctx context.Context, dir, temporary string, trial *train.Trial, report *train.Report, engine train.EngineInfo,
 	library, version string) (*Summary, error) {
-	s, err := writeRun(ctx, temporary, trial, report, engine, library, version)
-	if err != nil {
-		return nil, err
-	}
-	return s, moveRun(ctx, temporary, dir, s)
-}
-
-// writeRun writes the folder of a run for a trained trial.
-func writeRun(ctx context.Context, dir string, trial *train.Trial, report *train.Report, engine train.EngineInfo,
-	library, version string) (*Summary, error) {
 	t := *trial
-	t.Dir = dir
+	t.Dir = temporary
 	folders, err := (&Task{Force: true}).claim([]*train.Trial{&t}, []*language.Spec{withEngine(t.Program.Spec, engine)})
 	if err != nil {
 		return nil, err
 	}
 	defer folders[0].Close()
 	var s *Summary
-	if err = train.WriteMetrics(filepath.Join(dir, train.MetricsFile), report.Metrics); err == nil {
+	if err = train.WriteMetrics(filepath.Join(temporary, train.MetricsFile), report.Metrics); err == nil {
 		s, err = writeResults(ctx, &t, report, engine, library, version)
 	}
 	if err != nil {
 		clearUnlessResumable(folders[0])
+		return nil, err
 	}
-	return s, err
+	return s, moveRun(ctx, temporary, dir, s)
 }
 
 // moveRun moves the run in the folder from to dir. It waits for other processes that do the same.

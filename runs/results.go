@@ -27,19 +27,15 @@ func withEngine(spec *language.Spec, engine train.EngineInfo) *language.Spec {
 	return spec.WithEngine(engine.Engine)
 }
 
-// writeInputs writes the spec and the split of a run.
-func writeInputs(t *train.Trial, spec *language.Spec) error {
-	if err := fileio.Replace(filepath.Join(t.Dir, SpecFile), spec.YAML()); err != nil {
-		return err
-	}
-	return writeSplit(t.Dir, t.Split)
-}
-
 // writeResults writes the checked model, the figures and the summary of a trained run. The
 // accuracies of report and summary are those of the exported model.
 func writeResults(ctx context.Context, t *train.Trial, report *train.Report, engine train.EngineInfo, lib,
 	version string) (*Summary, error) {
-	m, err := NewTrainedModel(ctx, t, report, trainedBy(engine, lib), version)
+	library := Library{Path: lib} // with the execution provider that trained
+	if engine.Engine == engines.ORT && engine.Device != engines.CPU {
+		library.Provider = engine.Device
+	}
+	m, err := NewTrainedModel(ctx, t, report, library, version)
 	if err != nil {
 		return nil, err
 	}
@@ -61,14 +57,6 @@ func writeResults(ctx context.Context, t *train.Trial, report *train.Report, eng
 		return nil, err
 	}
 	return s, fileio.ReplaceJSON(filepath.Join(t.Dir, SummaryFile), s) // which marks the run as finished
-}
-
-// trainedBy returns the onnxruntime library at path and the execution provider that trained.
-func trainedBy(engine train.EngineInfo, path string) Library {
-	if engine.Engine != engines.ORT || engine.Device == engines.CPU {
-		return Library{Path: path}
-	}
-	return Library{Path: path, Provider: engine.Device}
 }
 
 // knownLabels returns the number of bags with a true label in each part of the split, or nil if all

@@ -115,18 +115,12 @@ func (r *Results) average(trials []*train.Trial) {
 		}
 	}
 	for i, list := range lists {
-		r.Settings[i].setAccuracies(list)
-	}
-}
-
-func (s *SettingResults) setAccuracies(list []float64) {
-	if s.Runs = len(list); len(list) == 0 {
-		return
-	}
-	mean := stat.Mean(list, nil)
-	s.Mean = &mean
-	if len(list) > 1 {
-		std := stat.StdDev(list, nil)
-		s.Std = &std
+		s := &r.Settings[i]
+		if s.Runs = len(list); s.Runs > 0 {
+			s.Mean = new(stat.Mean(list, nil))
+		}
+		if s.Runs > 1 {
+			s.Std = new(stat.StdDev(list, nil))
+		}
 	}
 }

@@ -176,9 +176,9 @@ func summarizeSplit(t *train.Trial) SplitSummary {
 		t.Program.Spec.Train.Refit.V, t.Data.HashOfInstances()}
 }
 
-// verifyColumnsOf returns the columns of the dataset: the names of its features, if they have names, and
+// columnsInData returns the columns of the dataset: the names of its features, if they have names, and
 // the names in the spec. It returns nil if there are none of both.
-func verifyColumnsOf(t *train.Trial) *contract.Columns {
+func columnsInData(t *train.Trial) *contract.Columns {
 	c := t.Program.Spec.Data.Columns
 	columns := contract.Columns{Features: t.Data.FeatureNames, Bag: c.Bag.V, Label: c.Label.V, Candidates: c.Candidates.V,
 		InstanceLabel: c.InstanceLabel.V, Group: t.Data.GroupName}
@@ -201,7 +201,7 @@ func metadata(t *train.Trial, engine, version string) (export.Metadata, error) {
 		generator = ""
 	}
 	return export.Metadata{
-		Version: version, Classes: t.Data.AllClassNames(), Columns: verifyColumnsOf(t), SpecSHA256: spec.Identity(),
+		Version: version, Classes: t.Data.AllClassNames(), Columns: columnsInData(t), SpecSHA256: spec.Identity(),
 		DataSHA256: t.Data.Hash(),
 		Seed:       uint64(spec.Train.Seed.V), Split: split, Engine: engine, Generator: generator,
 	}, err

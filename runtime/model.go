@@ -237,7 +237,8 @@ func (o *options) open(data []byte) (*openFile, error) {
 		return nil, fmt.Errorf("%w: %w", ErrContract, err)
 	}
 	if !slices.Contains(meta.Backends, backend) {
-		return nil, fmt.Errorf("%w: the file is written for the back ends %v, not for %s", ErrContract, meta.Backends, backend)
+		return nil, fmt.Errorf("%w: the file is written for the back ends %v, not for %s", ErrContract, meta.Backends,
+			backend)
 	}
 	e := footprint.New(pb.GetGraph(), meta.InputShape, backend == contract.BackendORT)
 	if err := o.checkGraph(e); err != nil {

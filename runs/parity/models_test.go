@@ -86,7 +86,7 @@ func (m *model) interpret(x []float32, n int) (map[*graph.Node]*graph.Tensor, er
 }
 
 func (m *model) reference() *parity.Reference {
-	return parity.NewReference(m.program.Infer, m.program.Signature.Instance, m.params)
+	return parity.NewReference(m.program, m.params)
 }
 
 func (m *model) gorgonia(t testing.TB) parity.Predictor {

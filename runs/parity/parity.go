@@ -97,36 +97,27 @@ func Measure(engines []Predictor, o Comparison) (*Agreement, error) {
 			r.Failed = append(r.Failed, Failure{engines[i].Name, err.Error()})
 		}
 	}
-	if err := r.compareAll(engines, single, atOnce, &bounds{o: o}); err != nil {
-		return nil, err
-	}
-	r.judge()
-	return r, nil
-}
-
-// compareAll adds the pairs to the report.
-func (r *Agreement) compareAll(engines []Predictor, single, atOnce [][]prediction, b *bounds) error {
-	compare := func(a, with string, x, y []prediction) error {
-		if x == nil || y == nil {
-			return nil
+	b, wrong := &bounds{o: o}, error(nil)
+	compare := func(a, with string, x, y []prediction) {
+		if wrong != nil || x == nil || y == nil {
+			return
 		}
 		pair, warnings, err := b.compare(a, with, x, y)
-		r.Pairs, r.Warnings = append(r.Pairs, pair), append(r.Warnings, warnings...)
-		return err
+		r.Pairs, r.Warnings, wrong = append(r.Pairs, pair), append(r.Warnings, warnings...), err
 	}
 	for i := range engines {
 		for j := i + 1; j < len(engines); j++ {
-			if err := compare(engines[i].Name, engines[j].Name, single[i], single[j]); err != nil {
-				return err
-			}
+			compare(engines[i].Name, engines[j].Name, single[i], single[j])
 		}
 	}
 	for i, e := range engines {
-		if err := compare(e.Name, predictMany, single[i], atOnce[i]); err != nil {
-			return err
-		}
+		compare(e.Name, predictMany, single[i], atOnce[i])
 	}
-	return nil
+	if wrong != nil {
+		return nil, wrong
+	}
+	r.judge()
+	return r, nil
 }
 
 // predictions runs one engine on each bag.

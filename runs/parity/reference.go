@@ -14,16 +14,14 @@ import (
 // Reference predicts with the inference graph of a program in float64, with the interpreter. It can
 // estimate the effect of rounding on a prediction.
 type Reference struct {
-	graph    *graph.Graph
-	instance []int
-	params   map[string]*graph.Tensor
+	program *compile.Program
+	params  map[string]*graph.Tensor
 }
 
-// NewReference returns the reference for a graph with parameters by name, row-major, and instances
-// of the given shape.
-func NewReference(g *graph.Graph, instance []int, params map[string][]float32) *Reference {
-	r := &Reference{g, instance, map[string]*graph.Tensor{}}
-	for _, n := range g.ByOp(graph.OpParam) {
+// NewReference returns the reference for a program with parameters by name, row-major.
+func NewReference(p *compile.Program, params map[string][]float32) *Reference {
+	r := &Reference{p, map[string]*graph.Tensor{}}
+	for _, n := range p.Infer.ByOp(graph.OpParam) {
 		r.params[n.Name] = graph.NewTensor(n.Shape.Concrete(0, 0), ndarray.Convert[float64](params[n.Name])...)
 	}
 	return r
@@ -43,11 +41,12 @@ func (r *Reference) predict(x []float32, sizes []int, perturb func([]float64)) (
 	err error) {
 	bagOf := BagOf(sizes)
 	env := graph.Env{N: len(bagOf), B: len(sizes), Perturb: perturb, Values: map[string]*graph.Tensor{
-		compile.InInstances: graph.NewTensor(append([]int{len(bagOf)}, r.instance...), ndarray.Convert[float64](x)...),
-		compile.InBagOf:     graph.NewInts(bagOf...),
+		compile.InInstances: graph.NewTensor(append([]int{len(bagOf)}, r.program.Signature.Instance...),
+			ndarray.Convert[float64](x)...),
+		compile.InBagOf: graph.NewInts(bagOf...),
 	}}
 	maps.Copy(env.Values, r.params)
-	out, err := graph.Eval(r.graph, env)
+	out, err := graph.Eval(r.program.Infer, env)
 	if err != nil {
 		return nil, nil, err
 	}

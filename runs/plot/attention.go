@@ -64,7 +64,7 @@ func histograms(title string, rows []ScoreRow, low, high, height float64) []byte
 	for _, r := range rows {
 		columns = max(columns, len(r.Epochs))
 	}
-	var legend []entry
+	var legend []legendEntry
 	floor := leastShare(rows)
 	panels := make([][]*panel, len(rows))
 	for i, r := range rows {
@@ -85,8 +85,8 @@ func histograms(title string, rows []ScoreRow, low, high, height float64) []byte
 			p.addGrid()
 			for _, k := range counts.kinds() {
 				p.addSteps(k.shares, paler(k.colour), stroke(k.colour))
-				if !slices.ContainsFunc(legend, func(e entry) bool { return e.name == k.name }) {
-					legend = append(legend, entry{name: k.name, fill: k.colour})
+				if !slices.ContainsFunc(legend, func(e legendEntry) bool { return e.name == k.name }) {
+					legend = append(legend, legendEntry{name: k.name, fill: k.colour})
 				}
 			}
 			panels[i][j] = p

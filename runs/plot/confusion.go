@@ -41,7 +41,7 @@ func Confusion(title string, matrix [][]int, classes []string) []byte {
 		below += 0.7 * float64(longest)
 	}
 	side := cell * float64(k)
-	return drawPanels(math.Max(side+float64(longest)+50, 300), side+below+80, title, [][]*panel{{p}}, []entry{
+	return drawPanels(math.Max(side+float64(longest)+50, 300), side+below+80, title, [][]*panel{{p}}, []legendEntry{
 		{name: "0 %", fill: shade(0)}, {name: "50 %", fill: shade(0.5)}, {name: "100 % of the true class", fill: shade(1)},
 	})
 }

@@ -66,9 +66,9 @@ func Curves(title string, axes Axes, panels []CurvePanel) []byte {
 		p.Y.Min, p.Y.Max, p.Y.Tick.Marker = low, high, tenthTicks(low, high)
 		row[i] = p
 	}
-	legend := make([]entry, len(names))
+	legend := make([]legendEntry, len(names))
 	for i, n := range names {
-		legend[i] = entry{name: n, line: curveStyle(i)}
+		legend[i] = legendEntry{name: n, line: curveStyle(i)}
 	}
 	return drawPanels(max(260*float64(len(panels)), 420), 300, title, [][]*panel{row}, legend)
 }

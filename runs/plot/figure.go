@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"image/color"
-	"math"
 	"strconv"
 	"strings"
 
@@ -60,7 +59,7 @@ func (r *recorder) FillString(f font.Face, at vg.Point, s string) {
 }
 
 // newFigure starts a page of the given size in points, wider if the title needs it.
-func newFigure(width, height float64, title string, legend []entry) *figure {
+func newFigure(width, height float64, title string, legend []legendEntry) *figure {
 	style := textStyle(titleSize, draw.XLeft, draw.YTop)
 	style.Font.Weight = xfont.WeightBold
 	width = max(width, style.Width(title).Points()+2*margin)
@@ -79,21 +78,21 @@ func newFigure(width, height float64, title string, legend []entry) *figure {
 }
 
 // drawPanels returns a figure of rows of plots, see newFigure and panels.
-func drawPanels(width, height float64, title string, rows [][]*panel, legend []entry) []byte {
+func drawPanels(width, height float64, title string, rows [][]*panel, legend []legendEntry) []byte {
 	f := newFigure(width, height, title, legend)
 	f.panels(rows)
 	return f.svg()
 }
 
-// entry is an entry of a legend: a line or, with fill, an area or, with dot, a dot.
-type entry struct {
+// legendEntry is an entry of a legend: a line or, with fill, an area or, with dot, a dot.
+type legendEntry struct {
 	name      string
 	line      draw.LineStyle
 	fill, dot color.Color
 }
 
 // legend draws the entries in a row above the panels, where they cannot cover data.
-func (f *figure) legend(entries []entry) {
+func (f *figure) legend(entries []legendEntry) {
 	const sample, gap, space = 22, 6, 22
 	style := textStyle(labelSize, draw.XLeft, draw.YCenter)
 	x, y := f.page.Min.X, f.page.Max.Y-labelSize/2
@@ -255,22 +254,21 @@ func (p *panel) addLine(points plotter.XYs, style draw.LineStyle) {
 	}
 }
 
-// epochTicks are ticks at whole epochs: the first, the last and round numbers between them.
-type epochTicks struct{ first int }
-
-func (e epochTicks) Ticks(low, high float64) []gonum.Tick {
-	first, last := e.first, int(math.Round(high))
+// epochTicks returns ticks at whole epochs: the first, the last and round numbers between them.
+func epochTicks(first, last int) (ticks gonum.ConstantTicks) {
+	add := func(v int) { ticks = append(ticks, gonum.Tick{Value: float64(v), Label: strconv.Itoa(v)}) }
+	add(first)
 	if last <= first {
-		return []gonum.Tick{{Value: float64(first), Label: strconv.Itoa(first)}}
+		return ticks
 	}
 	step := roundStep(float64(last-first) / 5)
-	ticks := []gonum.Tick{{Value: float64(first), Label: strconv.Itoa(first)}}
 	for v := step; v < last; v += step {
-		if v > first && v-first >= step*2/3 && last-v >= step*2/3 {
-			ticks = append(ticks, gonum.Tick{Value: float64(v), Label: strconv.Itoa(v)})
+		if v-first >= step*2/3 && last-v >= step*2/3 && v > first {
+			add(v)
 		}
 	}
-	return append(ticks, gonum.Tick{Value: float64(last), Label: strconv.Itoa(last)})
+	add(last)
+	return ticks
 }
 
 // roundStep returns the smallest of 1, 2, 5, 10, 20, ... that is at least v.
@@ -296,5 +294,5 @@ func (p *panel) spanEpochs(first, last int) {
 	if last <= first { // an axis needs a positive length
 		p.X.Min, p.X.Max = float64(first)-0.5, float64(first)+0.5
 	}
-	p.X.Tick.Marker = epochTicks{first}
+	p.X.Tick.Marker = epochTicks(first, last)
 }

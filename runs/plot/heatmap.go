@@ -252,7 +252,11 @@ func (h *Heatmap) draw(page vgdraw.Canvas) {
 	_, r := h.layout()
 	p := newPanel("", "x", "y")
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = r.left, r.right, -r.bottom, -r.top
-	p.Y.Tick.Marker = downwards{}
+	ticks := gonum.DefaultTicks{}.Ticks(r.top, r.bottom)
+	for i := range ticks {
+		ticks[i].Value = -ticks[i].Value // y is downwards
+	}
+	p.Y.Tick.Marker = gonum.ConstantTicks(ticks)
 	p.Add(plotter.NewImage(h.picture(), r.left, -r.bottom, r.right, -r.top))
 	width, height := h.pictureSize()
 	at := vg.Point{X: page.Min.X + leftSpace, Y: page.Max.Y - height}
@@ -283,16 +287,4 @@ func (h *Heatmap) drawScale(page vgdraw.Canvas, r vg.Rectangle) {
 		page.FillText(textStyle(tickSize, vgdraw.XLeft, vgdraw.YCenter), at, strconv.FormatFloat(low+share*(high-low), 'g',
 			digits, 64))
 	}
-}
-
-// downwards labels an axis on which values are negated.
-type downwards struct{}
-
-// Ticks implements gonum's Ticker.
-func (downwards) Ticks(low, high float64) []gonum.Tick {
-	ticks := gonum.DefaultTicks{}.Ticks(-high, -low)
-	for i := range ticks {
-		ticks[i].Value = -ticks[i].Value
-	}
-	return ticks
 }

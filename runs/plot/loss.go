@@ -30,7 +30,7 @@ func LossAccuracy(title string, metrics []train.Metrics) []byte {
 	}
 	bottom := newPanel("", "epoch", "accuracy")
 	bottom.addGrid()
-	var legend []entry
+	var legend []legendEntry
 	for _, c := range []struct {
 		name string
 		line draw.LineStyle
@@ -49,7 +49,7 @@ func LossAccuracy(title string, metrics []train.Metrics) []byte {
 		}
 		if points != nil {
 			bottom.addLine(points, c.line)
-			legend = append(legend, entry{name: c.name, line: c.line})
+			legend = append(legend, legendEntry{name: c.name, line: c.line})
 		}
 	}
 	bottom.spanEpochs(first, last)

@@ -59,7 +59,7 @@ func Reliability(title string, bins []measure.Bin) []byte {
 	diagonal := stroke(ink, 5, 3)
 	top.Add(&plotter.Line{XYs: plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, LineStyle: diagonal})
 	top.Add(&plotter.Scatter{XYs: means, GlyphStyle: draw.GlyphStyle{Color: orange, Radius: 3, Shape: draw.CircleGlyph{}}})
-	return drawPanels(460, 560, title, [][]*panel{{top}, {bottom}}, []entry{
+	return drawPanels(460, 560, title, [][]*panel{{top}, {bottom}}, []legendEntry{
 		{name: "accuracy of a bin", fill: paler(blue)}, {name: "perfect calibration", line: diagonal},
 		{name: "accuracy at the mean probability of a bin", dot: orange},
 	})

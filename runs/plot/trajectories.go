@@ -30,13 +30,13 @@ func WeightTrajectories(title string, bags []train.Trajectory, classes []string)
 			known, unknown = known || bags[at].Label >= 0, unknown || bags[at].Label < 0
 		}
 	}
-	var legend []entry
+	var legend []legendEntry
 	if known {
-		legend = append(legend, entry{name: "true label", line: stroke(green)}, entry{name: "false candidate",
+		legend = append(legend, legendEntry{name: "true label", line: stroke(green)}, legendEntry{name: "false candidate",
 			line: stroke(orange, 5, 3)})
 	}
 	if unknown {
-		legend = append(legend, entry{name: "candidate, truth unknown", line: stroke(blue)})
+		legend = append(legend, legendEntry{name: "candidate, truth unknown", line: stroke(blue)})
 	}
 	return drawPanels(200*float64(max(cols, 2))+60, 175*float64(rows)+80, title, plots, legend)
 }

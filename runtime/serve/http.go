@@ -51,11 +51,6 @@ func (s *Server) routes() []route {
 	}
 }
 
-// anyMethod returns a route for the other methods of a path.
-func anyMethod(path string, handle func(http.ResponseWriter, *http.Request) error) route {
-	return route{"ANY", path, true, handle}
-}
-
 // handler returns the handler of all routes.
 func (s *Server) handler() http.Handler {
 	return s.mux(s.routes(), s.checkHost, "/openapi.json lists all paths")
@@ -65,16 +60,19 @@ func (s *Server) handler() http.Handler {
 // known says which there are. If check is not nil, it runs first.
 func (s *Server) mux(routes []route, check func(*http.Request) error, known string) http.Handler {
 	mux := http.NewServeMux()
+	anyMethod := func(path string, handle func(http.ResponseWriter, *http.Request) error) {
+		mux.Handle(path, s.serve(route{"ANY", path, true, handle}, check))
+	}
 	for _, route := range routes {
 		mux.Handle(route.method+" "+route.path, s.serve(route, check))
-		mux.Handle(route.path, s.serve(anyMethod(route.path, func(w http.ResponseWriter, r *http.Request) error {
+		anyMethod(route.path, func(w http.ResponseWriter, r *http.Request) error {
 			w.Header().Set("Allow", route.method)
 			return status.Errorf(codes.Unimplemented, "%.200s accepts only %s", r.URL.Path, route.method)
-		}), check))
+		})
 	}
-	mux.Handle("/", s.serve(anyMethod("/", func(http.ResponseWriter, *http.Request) error {
+	anyMethod("/", func(http.ResponseWriter, *http.Request) error {
 		return status.Error(codes.NotFound, "unknown path; "+known)
-	}), check))
+	})
 	return mux
 }
 

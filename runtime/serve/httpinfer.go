@@ -216,8 +216,7 @@ func writeInfer(w http.ResponseWriter, c *inferCall, answer *oip.ModelInferRespo
 		contents := answer.RawOutputContents[i]
 		switch {
 		case c.wantsRaw(t.Name, binary):
-			size := len(contents)
-			out.Parameters = &parameters{BinaryDataSize: &size}
+			out.Parameters = &parameters{BinaryDataSize: new(len(contents))}
 			raw = append(raw, contents)
 		case t.Datatype == int64s:
 			out.Data = ndarray.FromBytes[int64](contents)
