@@ -101,7 +101,7 @@ func trainedProgram(dir string) (*compile.Program, *train.State, error) {
 	if wrong == nil && spec.Train.Refit.V {
 		from = filepath.Join(dir, train.RefitFolder)
 	}
-	state, _, err := train.LoadState(from)
+	last, _, err := train.LoadCheckpoint(from)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, ErrNoCheckpoint
 	}
@@ -116,9 +116,9 @@ func trainedProgram(dir string) (*compile.Program, *train.State, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := train.CheckState(program, state); err != nil || meta.Temperature == nil {
-		return program, state, err
+	if err := train.CheckState(program, last.State()); err != nil || meta.Temperature == nil {
+		return program, last.State(), err
 	}
 	program, err = program.WithTemperature(*meta.Temperature)
-	return program, state, err
+	return program, last.State(), err
 }
