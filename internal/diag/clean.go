@@ -1,12 +1,14 @@
-// Makes text from outside, e.g. class names, safe to show on a terminal or in a
-// table.
+// Makes text from outside, e.g. class names, safe to show on a terminal or in a table, and safe as the name of a
+// file or a word for a shell; numbers with their nouns.
 
 package diag
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,7 +18,7 @@ import (
 // characters, including line breaks and tabs, with visible symbols of the same width.
 func CleanLine(s string) string { return strings.Map(symbol, s) }
 
-// CleanText is Line for text of several lines: it keeps line breaks and tabs.
+// CleanText is CleanLine for text of several lines: it keeps line breaks and tabs.
 func CleanText(s string) string { return strings.Map(layout, s) }
 
 // symbol returns the visible replacement of a control character.
@@ -40,7 +42,7 @@ func layout(r rune) rune {
 	return symbol(r)
 }
 
-// Fprintf is fmt.Fprintf with Line applied to every string argument. It modifies
+// Fprintf is fmt.Fprintf with CleanLine applied to every string argument. It modifies
 // args.
 func Fprintf(w io.Writer, format string, args ...any) (int, error) {
 	for i, a := range args {
@@ -58,7 +60,7 @@ func Fprintf(w io.Writer, format string, args ...any) (int, error) {
 	return fmt.Fprintf(w, format, args...)
 }
 
-// CleanWriter returns a writer that applies Text to everything written to it. It keeps
+// CleanWriter returns a writer that applies CleanText to everything written to it. It keeps
 // carriage returns, with which progress lines are redrawn.
 func CleanWriter(to io.Writer) io.Writer { return writer{to} }
 
@@ -75,4 +77,55 @@ func (w writer) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// plainWord matches words that mean the same in a shell with and without quotes.
+var plainWord = regexp.MustCompile(`^[\w./@%+:,-]+$`)
+
+// ShellWord returns text as one word of a command line for a POSIX shell, in quotes if it needs them.
+func ShellWord(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// FileName returns a file name for any text, a different one for each text: characters other than
+// letters, digits, "-", "." and "=" become "_", and a hash is appended if that loses information.
+func FileName(name string) string {
+	exact := !strings.HasPrefix(name, ".")
+	out := strings.TrimLeft(strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '.', r == '=':
+			return r
+		case r != ' ':
+			exact = false
+		}
+		return '_'
+	}, name), ".")
+	if exact {
+		return out
+	}
+	hash := sha256.Sum256([]byte(name))
+	return fmt.Sprintf("%s-%x", out, hash[:4])
+}
+
+// Count returns a number with its noun, which is given in the singular: "1 cell", "2 classes".
+func Count(n int, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "s"):
+		return fmt.Sprintf("%d %ses", n, noun)
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// CountForms returns a number with one of two phrases, for phrases that Count cannot form:
+// "1 cell is", "2 cells are".
+func CountForms(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

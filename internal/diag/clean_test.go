@@ -5,6 +5,7 @@ package diag
 import (
 	"bytes"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -58,4 +59,50 @@ func FuzzLine(f *testing.F) {
 			t.Errorf("%q became %q", s, line)
 		}
 	})
+}
+
+func TestShellWord(t *testing.T) {
+	for in, want := range map[string]string{
+		"results/my-run_1.0": "results/my-run_1.0",
+		"":                   "''",
+		"my table":           "'my table'",
+		"o'hara/$HOME":       `'o'\''hara/$HOME'`,
+		"a=b":                "'a=b'", // as the first word it would be an assignment
+		"~":                  "'~'",
+		"ü":                  "'ü'",
+	} {
+		if got := ShellWord(in); got != want {
+			t.Errorf("%s becomes %s, want %s", in, got, want)
+		}
+	}
+}
+
+// Different texts have different file names.
+func TestFileName(t *testing.T) {
+	seen := map[string]string{}
+	for _, name := range []string{"a", ".a", "..a", "a b", "a_b", "a/b", "a+b", "ü", "ö", "数据一", "数据二", "/", "\\", "..",
+		"x=1", "x 1"} {
+		got := FileName(name)
+		if other, found := seen[got]; found || got == "" || !filepath.IsLocal(got) || strings.ContainsAny(got, `/\ `) {
+			t.Errorf("%q becomes %q, as %q", name, got, other)
+		}
+		seen[got] = name
+	}
+	for name, want := range map[string]string{"MNIST-MIPL r=1": "MNIST-MIPL_r=1",
+		"demipl-train.lr=0.05": "demipl-train.lr=0.05"} {
+		if got := FileName(name); got != want {
+			t.Errorf("%q becomes %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestCount(t *testing.T) {
+	for want, got := range map[string]string{
+		"1 cell": Count(1, "cell"), "0 cells": Count(0, "cell"), "2 cells": Count(2, "cell"), "1 class": Count(1, "class"),
+		"3 classes": Count(3, "class"),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
 }

@@ -74,18 +74,13 @@ func createTemp(folder, name string) (f *os.File, release func(), err error) {
 			return nil, nil, err
 		}
 		if release := lockTemp(path); release != nil {
-			if named, err := os.Lstat(path); err == nil && same(f, named) {
+			if AtPath(f) {
 				return f, release, nil
 			}
 			release()
 		}
 		f.Close() // removed by another process before it was locked
 	}
-}
-
-func same(f *os.File, named fs.FileInfo) bool {
-	own, err := f.Stat()
-	return err == nil && os.SameFile(own, named)
 }
 
 // Sweep removes the temporary files that killed processes left for a path. No process may be writing to

@@ -91,24 +91,24 @@ func FirstGPU() (gpu GPU, err error) {
 	if code := start(0); code != 0 {
 		return GPU{}, fmt.Errorf("the NVIDIA driver does not start (code %d; 100 means that it sees no GPU)", code)
 	}
-	var n, device int32
+	var n, device, version int32
+	var size uint64
+	text := make([]byte, 128)
 	if code := countOf(&n); code != 0 || n == 0 {
 		return GPU{}, fmt.Errorf("the NVIDIA driver sees no GPU (code %d)", code)
 	}
-	text := make([]byte, 128)
-	if code := deviceOf(&device, 0); code != 0 {
-		return GPU{}, fmt.Errorf("the NVIDIA driver does not return its first GPU (code %d)", code)
-	}
-	if code := nameOf(&text[0], int32(len(text)), device); code != 0 {
-		return GPU{}, fmt.Errorf("the NVIDIA driver does not return the name of its first GPU (code %d)", code)
-	}
-	var size uint64
-	if code := memoryOf(&size, device); code != 0 {
-		return GPU{}, fmt.Errorf("the NVIDIA driver does not return the memory of its first GPU (code %d)", code)
-	}
-	var version int32
-	if code := versionOf(&version); code != 0 {
-		return GPU{}, fmt.Errorf("the NVIDIA driver does not return its version (code %d)", code)
+	for _, property := range []struct {
+		name string
+		read func() (code int32)
+	}{
+		{"its first GPU", func() int32 { return deviceOf(&device, 0) }},
+		{"the name of its first GPU", func() int32 { return nameOf(&text[0], int32(len(text)), device) }},
+		{"the memory of its first GPU", func() int32 { return memoryOf(&size, device) }},
+		{"its version", func() int32 { return versionOf(&version) }},
+	} {
+		if code := property.read(); code != 0 {
+			return GPU{}, fmt.Errorf("the NVIDIA driver does not return %s (code %d)", property.name, code)
+		}
 	}
 	text, _, _ = bytes.Cut(text, []byte{0})
 	return GPU{Name: string(text), Count: int(n), Memory: float64(size), CUDA: int(version)}, nil

@@ -111,45 +111,46 @@ func reason(output string) string {
 // unpack writes the pinned member of an archive to dst, synced to the disk, and returns its
 // SHA-256.
 func unpack(archive string, p Pin, dst string) (sum string, err error) {
-	if p.Via == ViaNpm {
-		return unpackTar(archive, p, dst)
-	}
-	z, err := zip.OpenReader(archive)
-	if err != nil {
-		return "", err
-	}
-	defer z.Close()
-	r, err := z.Open(p.Member)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("it contains no %s", p.Member)
-	}
-	if err != nil {
-		return "", err
-	}
-	defer r.Close()
-	return writeLibrary(r, p, dst)
-}
-
-func unpackTar(archive string, p Pin, dst string) (string, error) {
 	f, err := os.Open(archive)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	gz, err := gzip.NewReader(f)
+	member := memberOfZip
+	if p.Via == ViaNpm {
+		member = memberOfTar
+	}
+	r, err := member(f, p.Member)
+	if errors.Is(err, fs.ErrNotExist) || err == io.EOF {
+		return "", fmt.Errorf("it contains no %s", p.Member)
+	}
 	if err != nil {
 		return "", err
 	}
-	for tr := tar.NewReader(gz); ; {
-		h, err := tr.Next()
-		if err == io.EOF {
-			return "", fmt.Errorf("it contains no %s", p.Member)
-		}
-		if err != nil {
-			return "", err
-		}
-		if h.Name == p.Member {
-			return writeLibrary(tr, p, dst)
+	return writeLibrary(r, p, dst)
+}
+
+func memberOfZip(f *os.File, name string) (io.Reader, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	z, err := zip.NewReader(f, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	return z.Open(name)
+}
+
+func memberOfTar(f *os.File, name string) (io.Reader, error) {
+	gz, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	r := tar.NewReader(gz)
+	for {
+		if h, err := r.Next(); err != nil || h.Name == name {
+			return r, err
 		}
 	}
 }

@@ -12,21 +12,17 @@ import (
 	"syscall"
 )
 
-// ownerOf returns the user ID of the owner of a file.
-func ownerOf(info fs.FileInfo) (id int, known bool) {
+// owned reports a file or folder that belongs neither to root nor to the user with the ID uid.
+func owned(path string, info fs.FileInfo, uid int) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, false
+	if !ok || stat.Uid == 0 || int(stat.Uid) == uid {
+		return nil
 	}
-	return int(stat.Uid), true
+	owner := fmt.Sprintf("user ID %d", stat.Uid)
+	if u, err := user.LookupId(strconv.Itoa(int(stat.Uid))); err == nil {
+		owner = "user " + u.Username
+	}
+	return fmt.Errorf("%s belongs to %s, not to root or to the user who runs this program", path, owner)
 }
 
 func worldWritable(info fs.FileInfo) bool { return info.Mode().Perm()&0o002 != 0 }
-
-// nameOf returns the name of a user for an error message.
-func nameOf(id int) string {
-	if u, err := user.LookupId(strconv.Itoa(id)); err == nil {
-		return "user " + u.Username
-	}
-	return fmt.Sprintf("user ID %d", id)
-}

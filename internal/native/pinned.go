@@ -11,6 +11,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+
+	"github.com/miplc/miplc/internal/fileio"
 )
 
 // EnvCache is the environment variable with the path of the cache; the default is miplc in the
@@ -82,9 +85,7 @@ func (s Slot) fit(via Via) ([]Pin, error) {
 	switch {
 	case len(fit) > 0:
 		return fit, nil
-	case via != ViaAuto && via != "" && via != ViaPip && via != ViaNpm:
-		return nil, fmt.Errorf("unknown way to install %q: use auto, pip or npm", via)
-	case via == ViaPip || via == ViaNpm:
+	case via != ViaAuto && via != "":
 		return nil, fmt.Errorf("miplc cannot install %s with %s on %s: use --via auto, or %s", s.Name, via, s.System,
 			s.Remedy)
 	}
@@ -139,4 +140,38 @@ func (s Slot) checkSize() (fs.FileInfo, []Pin, error) {
 		return nil, nil, fmt.Errorf("damaged: %d bytes, none of the pinned libraries has that size", info.Size())
 	}
 	return info, fit, nil
+}
+
+// hashed caches hashes in the process, because one command searches for a library several times.
+// They are not cached on disk: whoever can replace the library could replace the cache too.
+var hashed = struct {
+	sync.Mutex
+	files map[string]hashedFile
+}{files: map[string]hashedFile{}}
+
+type hashedFile struct {
+	info fs.FileInfo
+	sum  string
+}
+
+// hashOf returns the SHA-256 of a file. info describes the file at path now.
+func hashOf(path string, info fs.FileInfo) (string, error) {
+	hashed.Lock()
+	defer hashed.Unlock()
+	if h, ok := hashed.files[path]; ok && unchanged(h.info, info) {
+		return h.sum, nil
+	}
+	sum, err := fileio.SHA256(path)
+	if err == nil {
+		hashed.files[path] = hashedFile{info, sum}
+	}
+	return sum, err
+}
+
+// unchanged reports whether a and b describe the same content of the same file. Where the system has
+// no State, a program that sets the modification time can hide a change.
+func unchanged(a, b fs.FileInfo) bool {
+	before, _, _ := fileio.State(a)
+	now, _, _ := fileio.State(b)
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && before == now
 }

@@ -1,6 +1,6 @@
 //go:build cgo && !linux
 
-// Memory of large values, on other systems.
+// Memory of large values, and stacks for signals, on other systems.
 
 package onnxruntime
 
@@ -11,3 +11,6 @@ func (SessionOptions) reuseBlocks(*ort.SessionOptions) error { return nil }
 
 // Trim does nothing on these systems.
 func (SessionOptions) Trim() {}
+
+// keepSignalStack calls f. Only libraries for Linux are known to replace the signal stack.
+func keepSignalStack(f func() error) error { return f() }

@@ -5,6 +5,7 @@ package onnxruntime
 
 import (
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -127,72 +128,53 @@ func (e *NotFoundError) Remedy() string {
 
 // FindLibrary returns the first usable library in the order path, environment, cache, directory of the
 // executable, system, Python. path is a library or a directory that contains one, or empty. If path or
-// the environment names a library and it is not usable, Find returns an error instead of another
+// the environment names a library and it is not usable, FindLibrary returns an error instead of another
 // library. A library in the cache must have the pinned SHA-256. Libraries in the other places are
-// rejected if another user than root could have put them there, see Refused. The error is a
+// rejected if another user than root could have put them there, see VerdictRefused. The error is a
 // *NotFoundError.
 func FindLibrary(path string) (Library, error) {
-	return here().find(path, nil)
+	return here().find(path, func(string) error { return nil })
 }
 
-// loadLibrary is Find of a library that load accepts. The error of load completes a sentence about the file.
-func loadLibrary(path string, load func(path string) error) (Library, error) {
-	return here().find(path, load)
-}
+// Candidates checks every place, in the order of FindLibrary.
+func Candidates(path string) []Candidate { return slices.Collect(here().candidates(path)) }
 
-// Candidates checks every place, in the order of Find.
-func Candidates(path string) []Candidate {
-	var all []Candidate
-	p := here()
-	p.each(path, func(c Candidate) bool {
-		all = append(all, c)
-		return true
-	})
-	return all
-}
-
+// find returns the first usable library that load accepts. The error of load completes a sentence about the file.
 func (p places) find(path string, load func(path string) error) (Library, error) {
-	var found *Candidate
-	var tried []Candidate
-	p.each(path, func(c Candidate) bool {
-		var err error
+	none := &NotFoundError{noCache: p.cacheErr}
+	for c := range p.candidates(path) {
 		if c.Verdict == VerdictFound {
 			// The dynamic linker would search for a name without a folder elsewhere.
-			if c.Path, err = filepath.Abs(c.Path); err == nil && load != nil {
-				err = load(c.Path)
+			absolute, err := filepath.Abs(c.Path)
+			if err == nil {
+				err = load(absolute)
 			}
 			if err == nil {
-				found = &c
-				return false
+				return Library{Path: absolute, Version: c.Version, Origin: c.Origin}, nil
 			}
 			c.Verdict, c.Detail = VerdictNotLibrary, err.Error()
 		}
-		tried = append(tried, c)
-		return c.Origin != FromOption && c.Origin != FromEnv
-	})
-	if found == nil {
-		none := &NotFoundError{Tried: tried}
-		if !none.Named() {
-			none.noCache = p.cacheErr
+		if none.Tried = append(none.Tried, c); none.Named() {
+			none.noCache = nil
+			break
 		}
-		return Library{}, none
 	}
-	return Library{Path: found.Path, Version: found.Version, Origin: found.Origin}, nil
+	return Library{}, none
 }
 
-// each checks the candidates in order until visit returns false.
-func (p places) each(named string, visit func(Candidate) bool) {
-	seen := map[string]bool{}
-	for _, group := range p.groups(named) {
-		for _, path := range group.paths() {
+// candidates checks the libraries in the order of the search.
+func (p places) candidates(named string) iter.Seq[Candidate] {
+	return func(yield func(Candidate) bool) {
+		seen := map[string]bool{}
+		for origin, path := range p.paths(named) {
 			real := realName(path)
 			if seen[real] {
 				continue
 			}
-			c := p.checkAt(path, group.origin)
+			c := p.checkAt(path, origin)
 			// The target of a link in a refused place may still be found by its own path.
 			seen[real] = c.Verdict != VerdictRefused
-			if !visit(c) {
+			if !yield(c) {
 				return
 			}
 		}
@@ -203,46 +185,44 @@ func (p places) each(named string, visit func(Candidate) bool) {
 // trusted before they are read, and a file in the cache must be the one that Install downloaded.
 func (p places) checkAt(path string, from Origin) Candidate {
 	c := Candidate{Path: path, Origin: from}
-	info, err := os.Stat(path)
-	if err != nil {
-		c.Verdict = VerdictNotFound
-		if !os.IsNotExist(err) {
-			c.Detail = err.Error()
-		}
+	is := func(v Verdict, detail string) Candidate {
+		c.Verdict, c.Detail = v, detail
 		return c
+	}
+	info, err := os.Stat(path)
+	switch {
+	case os.IsNotExist(err):
+		return is(VerdictNotFound, "")
+	case err != nil:
+		return is(VerdictNotFound, err.Error())
 	}
 	c.Exists = true
 	if info.IsDir() {
-		c.Verdict, c.Detail = VerdictNotLibrary, "is a directory without "+namingOf(p.goos).plain
-		return c
+		return is(VerdictNotLibrary, "is a directory without "+namingOf(p.goos).plain)
 	}
 	if from != FromOption && from != FromEnv {
 		if err := native.CheckTrust(path); err != nil {
-			c.Verdict, c.Detail = VerdictRefused, err.Error()
-			return c
+			return is(VerdictRefused, err.Error())
 		}
 	}
 	if from == FromCache {
-		slots := p.slots()
+		slots, replace := p.slots(), "--force"
 		own := slots[slices.IndexFunc(slots, func(s native.Slot) bool { return s.Path == path })]
+		if path != p.cachePath() {
+			replace = "cuda"
+		}
 		if err := own.Check(); err != nil {
-			c.Verdict = VerdictNotLibrary
-			c.Detail = err.Error() + "; `miplc runtime install --force` replaces it"
-			if path != p.cachePath() {
-				c.Detail = err.Error() + "; `miplc runtime install cuda` replaces it"
-			}
-			return c
+			return is(VerdictNotLibrary, err.Error()+"; `miplc runtime install "+replace+"` replaces it")
 		}
 	}
 	if err := native.CheckComplete(path); err != nil {
-		c.Verdict, c.Detail = VerdictNotLibrary, err.Error()
-		return c
+		return is(VerdictNotLibrary, err.Error())
 	}
-	c.Version, c.Verdict = versionInName(realName(path)), VerdictFound
+	c.Version = versionInName(realName(path))
 	if c.Version != "" && compareVersions(c.Version, minVersion) < 0 {
-		c.Verdict, c.Detail = VerdictTooOld, fmt.Sprintf("version %s, miplc needs %s or later", c.Version, minVersion)
+		return is(VerdictTooOld, fmt.Sprintf("version %s, miplc needs %s or later", c.Version, minVersion))
 	}
-	return c
+	return is(VerdictFound, "")
 }
 
 // realName follows links, because libonnxruntime.so usually links to a versioned name.

@@ -23,6 +23,9 @@ func newMachine(t *testing.T) *machine {
 	return &machine{t: t, root: t.TempDir(), env: map[string]string{}}
 }
 
+// anyLibrary accepts every library.
+func anyLibrary(string) error { return nil }
+
 func (m *machine) places() places {
 	return places{
 		goos: "linux", goarch: "amd64",
@@ -65,7 +68,7 @@ func TestFindByMereName(t *testing.T) {
 		if env {
 			m.env[EnvLibrary], option = option, ""
 		}
-		if lib, err := m.places().find(option, nil); err != nil || lib.Path != path {
+		if lib, err := m.places().find(option, anyLibrary); err != nil || lib.Path != path {
 			t.Errorf("%+v, %v; want %s", lib, err, path)
 		}
 	}
@@ -94,12 +97,12 @@ func TestFindOrder(t *testing.T) {
 		{FromSystem, m.put("usr/local/lib/libonnxruntime.so"), nil},
 		{FromPython, m.put("python3.12/site-packages/onnxruntime/capi/libonnxruntime.so.1.27.0"), nil},
 	}
-	lib, err := m.places().find(option, nil)
+	lib, err := m.places().find(option, anyLibrary)
 	if want := (Library{Path: option, Origin: FromOption}); err != nil || lib != want {
 		t.Fatalf("with a path: %+v, %v; want %+v", lib, err, want)
 	}
 	for _, place := range places {
-		lib, err := m.places().find("", nil)
+		lib, err := m.places().find("", anyLibrary)
 		if want := (Library{Path: place.path, Version: versionInName(place.path), Origin: place.origin}); err != nil ||
 			lib != want {
 			t.Fatalf("%+v, %v; want %+v", lib, err, want)
@@ -110,7 +113,7 @@ func TestFindOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err = m.places().find("", nil)
+	_, err = m.places().find("", anyLibrary)
 	var missing *NotFoundError
 	if !errors.As(err, &missing) || len(missing.Tried) != 5 {
 		t.Fatalf("nothing left: %v", err)
@@ -127,10 +130,10 @@ func TestFindOrder(t *testing.T) {
 func TestFindWithoutCache(t *testing.T) {
 	p := newMachine(t).places()
 	p.cache, p.cacheErr = "", errors.New("HOME is not set")
-	if _, err := p.find("", nil); err == nil || !strings.Contains(err.Error(), "\n  cache: HOME is not set\n") {
+	if _, err := p.find("", anyLibrary); err == nil || !strings.Contains(err.Error(), "\n  cache: HOME is not set\n") {
 		t.Errorf("no cache: %v", err)
 	}
-	if _, err := p.find("/nowhere.so", nil); err == nil || strings.Contains(err.Error(), "HOME") {
+	if _, err := p.find("/nowhere.so", anyLibrary); err == nil || strings.Contains(err.Error(), "HOME") {
 		t.Errorf("a named library: %v", err)
 	}
 }
@@ -141,14 +144,14 @@ func TestFindPassesOverUnusable(t *testing.T) {
 	m.put("bin/libonnxruntime.so.1.9")
 	m.put("usr/lib/libonnxruntime.so.1.20.1")
 	good := m.put("usr/local/lib/libonnxruntime.so")
-	if lib, err := m.places().find("", nil); err != nil || lib.Path != good {
+	if lib, err := m.places().find("", anyLibrary); err != nil || lib.Path != good {
 		t.Fatalf("%+v, %v", lib, err)
 	}
 
 	bad := m.put("libonnxruntime.so.1.20.1")
 	check := func(what, named, remedy string) {
 		t.Helper()
-		_, err := m.places().find(named, nil)
+		_, err := m.places().find(named, anyLibrary)
 		if err == nil {
 			t.Fatalf("%s: another library was used without an error", what)
 		}
@@ -177,12 +180,12 @@ func TestFindRefusesWhatOthersCanChange(t *testing.T) {
 			if err := os.Chmod(filepath.Dir(path), 0o777|os.ModeSticky); err != nil {
 				t.Fatal(err)
 			}
-			_, err := m.places().find("", nil)
+			_, err := m.places().find("", anyLibrary)
 			if err == nil || !strings.Contains(err.Error(), path+" ("+c.origin+"): refused: every user can write to "+
 				filepath.Dir(path)) {
 				t.Errorf("%v", err)
 			}
-			if lib, err := m.places().find(path, nil); err != nil || lib.Path != path {
+			if lib, err := m.places().find(path, anyLibrary); err != nil || lib.Path != path {
 				t.Errorf("the explicit path is rejected: %v", err)
 			}
 		})
@@ -200,7 +203,7 @@ func TestRefusedLinkHidesNothing(t *testing.T) {
 	if err := os.Chmod(m.path("bin"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if lib, err := m.places().find("", nil); err != nil || lib.Path != good || lib.Origin != FromSystem {
+	if lib, err := m.places().find("", anyLibrary); err != nil || lib.Path != good || lib.Origin != FromSystem {
 		t.Errorf("%+v, %v; want %s", lib, err, good)
 	}
 }
@@ -219,7 +222,7 @@ func TestFindIgnoresTheWorkingFolder(t *testing.T) {
 				return map[string]string{"LD_LIBRARY_PATH": variable}[name]
 			})
 			p.systemDirs = slices.DeleteFunc(p.systemDirs, filepath.IsAbs) // of the machine that runs the test
-			lib, err := p.find("", nil)
+			lib, err := p.find("", anyLibrary)
 			if err == nil {
 				t.Errorf("took %s", lib.Path)
 			} else if variable != "" && !strings.Contains(err.Error(), "refused: the path is relative") {
@@ -235,13 +238,13 @@ func TestFindInDirectory(t *testing.T) {
 	want := m.put("dir/libonnxruntime.so.1.27.0")
 	m.put("dir/libonnxruntime_providers_shared.so")
 	m.put("dir/libonnxruntime.so")
-	if lib, err := m.places().find(m.path("dir"), nil); err != nil || lib.Path != want {
+	if lib, err := m.places().find(m.path("dir"), anyLibrary); err != nil || lib.Path != want {
 		t.Errorf("%+v, %v; want %s", lib, err, want)
 	}
 	if err := os.Mkdir(m.path("empty"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	_, err := m.places().find(m.path("empty"), nil)
+	_, err := m.places().find(m.path("empty"), anyLibrary)
 	if err == nil || !strings.Contains(err.Error(), "directory without libonnxruntime.so") {
 		t.Errorf("empty directory: %v", err)
 	}
@@ -255,12 +258,11 @@ func TestCandidatesFollowLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	m.places().each("", func(c Candidate) bool {
+	for c := range m.places().candidates("") {
 		if c.Exists {
 			n++
 		}
-		return true
-	})
+	}
 	if n != 1 {
 		t.Errorf("%d candidates exist, want 1", n)
 	}

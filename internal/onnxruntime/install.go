@@ -1,4 +1,4 @@
-// Installation of the library.
+// Installation of the library: the pinned versions, with their hashes, and their place in the cache.
 
 package onnxruntime
 
@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/miplc/miplc/internal/native"
 )
@@ -49,4 +50,37 @@ func (p places) slot() native.Slot {
 	s := l.On(p.cachePath())
 	s.System = p.goos + "/" + p.goarch
 	return s
+}
+
+// Pins returns the libraries that Install may download, in the order in which it tries them.
+func Pins() []native.Pin { return slices.Clone(pins) }
+
+// pins lists the libraries of onnxruntime 1.27.0, pip's first, because its download is a fifth of
+// npm's. The checksums are those of the published archives; archives with other contents are
+// rejected.
+var pins = []native.Pin{
+	{System: "linux/amd64", Via: native.ViaPip, Archive: "onnxruntime==" + Version,
+		Member:   "onnxruntime/capi/libonnxruntime.so.1.27.0",
+		Platform: "manylinux_2_28_x86_64", Size: 23658512, Download: 18,
+		SHA256: "b5c9d4f124d24707f514dad926dc181820807178855df1c528e3addb2dd0e6f7"},
+	{System: "linux/amd64", Via: native.ViaNpm, Archive: "onnxruntime-node@" + Version,
+		Member: "package/bin/napi-v6/linux/x64/libonnxruntime.so.1",
+		Size:   38023776, Download: 101,
+		SHA256: "d8aff4aa8abee8fb2abb2f2f2459ffc94461e781e41b9f7c072829dd0d470221"},
+	{System: "linux/arm64", Via: native.ViaPip, Archive: "onnxruntime==" + Version,
+		Member:   "onnxruntime/capi/libonnxruntime.so.1.27.0",
+		Platform: "manylinux_2_28_aarch64", Size: 20001880, Download: 16,
+		SHA256: "9275ef52956228686ae47b0219f67476a1148505084bdc5571e7bf1bf69b11f2"},
+	{System: "linux/arm64", Via: native.ViaNpm, Archive: "onnxruntime-node@" + Version,
+		Member: "package/bin/napi-v6/linux/arm64/libonnxruntime.so.1",
+		Size:   20001880, Download: 101,
+		SHA256: "c36bc200e7e6c093b8abb0b34590fbdd8c52fd3fb5e33795b9523ffdde2fce0f"},
+	{System: "darwin/arm64", Via: native.ViaPip, Archive: "onnxruntime==" + Version,
+		Member:   "onnxruntime/capi/libonnxruntime.1.27.0.dylib",
+		Platform: "macosx_14_0_arm64", Size: 29651448, Download: 18,
+		SHA256: "49422a138fff12d7fcbd544373aefbffd510e473e08e18af28a8ecc3581029bf"},
+	{System: "darwin/arm64", Via: native.ViaNpm, Archive: "onnxruntime-node@" + Version,
+		Member: "package/bin/napi-v6/darwin/arm64/libonnxruntime.1.27.0.dylib",
+		Size:   38800984, Download: 101,
+		SHA256: "89f692a3a1a224e4ad0b796b0e7c0bd81113b0741bfe84211eceef14d05a9e59"},
 }

@@ -39,7 +39,7 @@ func TestDamagedCache(t *testing.T) {
 	sum := sha256.Sum256([]byte("other bytes"))
 	p.pins = []native.Pin{{System: "linux/amd64", Via: native.ViaPip, Size: 1768, SHA256: hex.EncodeToString(sum[:])}}
 	m.put(cached)
-	_, err := p.find("", nil)
+	_, err := p.find("", anyLibrary)
 	if err == nil || !strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("the damage was not noticed: %v", err)
 	}

@@ -4,6 +4,7 @@ package onnxruntime
 
 import (
 	"cmp"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,68 +30,51 @@ type places struct {
 // here returns the description of the running process.
 func here() places {
 	p := places{goos: runtime.GOOS, goarch: runtime.GOARCH, getenv: os.Getenv, pins: pins}
-	if exe, err := os.Executable(); err == nil {
-		p.executable = exe
-	}
+	p.executable, _ = os.Executable() // "" if unknown
 	p.cache, p.cacheErr = native.CacheDir()
 	p.systemDirs = systemDirs(p.goos, p.getenv)
 	p.pythonGlobs = pythonGlobs(p.goos, p.getenv)
 	return p
 }
 
-// group is one rule of the search order. Its paths are computed only if the search reaches it.
-type group struct {
-	origin Origin
-	paths  func() []string
-}
-
-func (p places) groups(explicit string) []group {
-	one := func(path string) func() []string {
-		return func() []string { return []string{p.inDir(path)} }
-	}
-	if explicit != "" {
-		return []group{{FromOption, one(explicit)}}
-	}
-	var gs []group
-	for _, name := range []string{EnvLibrary, EnvLibraryOwn} {
-		if v := p.getenv(name); v != "" {
-			gs = append(gs, group{FromEnv, one(v)})
+// paths lists the places of the search in order. It looks into a folder only when the search reaches it.
+func (p places) paths(named string) iter.Seq2[Origin, string] {
+	return func(yield func(Origin, string) bool) {
+		reached := true
+		visit := func(from Origin, within func(string) []string, folders ...string) {
+			for _, folder := range folders {
+				if !reached {
+					return
+				}
+				for _, path := range within(folder) {
+					reached = reached && yield(from, path)
+				}
+			}
 		}
-	}
-	if p.cache != "" {
-		gs = append(gs, group{FromCache, func() (paths []string) {
+		itself := func(path string) []string { return []string{path} }
+		if named != "" {
+			visit(FromOption, itself, p.inDir(named))
+			return
+		}
+		for _, name := range []string{EnvLibrary, EnvLibraryOwn} {
+			if v := p.getenv(name); v != "" {
+				visit(FromEnv, itself, p.inDir(v))
+			}
+		}
+		if p.cache != "" {
 			for _, s := range p.slots() {
-				paths = append(paths, s.Path)
+				visit(FromCache, itself, s.Path)
 			}
-			return paths
-		}})
-	}
-	if p.executable != "" {
-		gs = append(gs, group{FromExecutable, func() []string {
+		}
+		if p.executable != "" {
 			dir := filepath.Dir(p.executable)
-			paths := append(p.librariesIn(dir), p.librariesIn(filepath.Join(dir, "..", "lib"))...)
+			visit(FromExecutable, p.librariesIn, dir, filepath.Join(dir, "..", "lib"))
 			// pip installs the program of the Python package miplc and onnxruntime into one environment.
-			for _, pattern := range siteGlobs(p.goos, filepath.Dir(dir)) {
-				paths = append(paths, newestFirst(pattern)...)
-			}
-			return paths
-		}})
+			visit(FromExecutable, newestFirst, siteGlobs(p.goos, filepath.Dir(dir))...)
+		}
+		visit(FromSystem, p.librariesIn, p.systemDirs...)
+		visit(FromPython, newestFirst, p.pythonGlobs...)
 	}
-	return append(gs,
-		group{FromSystem, func() []string {
-			var paths []string
-			for _, dir := range p.systemDirs {
-				paths = append(paths, p.librariesIn(dir)...)
-			}
-			return paths
-		}},
-		group{FromPython, func() []string {
-			var paths []string
-			for _, pattern := range p.pythonGlobs {
-				paths = append(paths, newestFirst(pattern)...)
-			}
-			return paths
-		}})
 }
 
 // cachePath returns the path to which Install writes the library of this system.

@@ -1,6 +1,6 @@
 //go:build cgo
 
-// Options of sessions with providers.
+// Loading of the library, and options of sessions with providers.
 
 package onnxruntime
 
@@ -14,7 +14,31 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/onnxpb"
 )
+
+const available = true
+
+func running() bool { return ort.IsInitialized() }
+
+func load(path string) error {
+	ort.SetSharedLibraryPath(path)
+	// Errors are returned as Go errors. onnxruntime's lines on standard error would only repeat
+	// them.
+	return ort.InitializeEnvironment(ort.WithLogLevelFatal())
+}
+
+func loadedVersion() string { return ort.GetVersion() }
+
+// OpenSession opens a session of an ONNX model. The caller holds the lock of the provider.
+func OpenSession(model []byte, in, out []string, opts *ort.SessionOptions) (session *ort.DynamicAdvancedSession,
+	err error) {
+	err = keepSignalStack(func() error {
+		session, err = ort.NewDynamicAdvancedSessionWithONNXData(model, in, out, opts)
+		return err
+	})
+	return session, err
+}
 
 // Options returns the options of a session, which the caller must destroy. Waiting threads do not
 // spin: if anything else runs on the machine, a spinning thread may occupy the core of the thread
@@ -100,9 +124,7 @@ func (s SessionOptions) appendPlugin(opts *ort.SessionOptions, library string) e
 	if err != nil {
 		return err
 	}
-	env.Lock()
-	loaded := env.lib.Path
-	env.Unlock()
+	loaded := loadedPath()
 	if loaded == "" {
 		return errors.New("the program around miplc has loaded onnxruntime itself; let miplc load it")
 	}
@@ -172,7 +194,7 @@ func (s SessionOptions) appendBuiltIn(opts *ort.SessionOptions) error {
 			return err
 		}
 		defer cuda.Destroy()
-		if err := update(cuda.Update, settings); err != nil {
+		if err := cuda.Update(settings); err != nil {
 			return err
 		}
 		return opts.AppendExecutionProviderCUDA(cuda)
@@ -182,8 +204,10 @@ func (s SessionOptions) appendBuiltIn(opts *ort.SessionOptions) error {
 			return err
 		}
 		defer trt.Destroy()
-		if err := update(trt.Update, settings); err != nil {
-			return err
+		if len(settings) > 0 {
+			if err := trt.Update(settings); err != nil {
+				return err
+			}
 		}
 		return opts.AppendExecutionProviderTensorRT(trt)
 	case "coreml":
@@ -205,10 +229,31 @@ func (s SessionOptions) appendBuiltIn(opts *ort.SessionOptions) error {
 	return opts.AppendExecutionProvider(own[s.Provider], settings)
 }
 
-// update changes a provider's options unless there are no settings.
-func update(with func(map[string]string) error, settings map[string]string) error {
-	if len(settings) == 0 {
+// kept is a session that stays open until the process ends. The WebGPU provider releases
+// its device and all compiled shaders with its last session. A command opens sessions one
+// after the other (of training, of checks, of the model), and without this one each would
+// compile the shaders again, which takes longer than a small training.
+var kept *ort.DynamicAdvancedSession
+
+// keepDevice opens the session that keeps the device of the options. The caller holds the
+// lock of the provider.
+func keepDevice(opts *ort.SessionOptions) error {
+	if kept != nil {
 		return nil
 	}
-	return with(settings)
+	model, err := onnxpb.Marshal(&onnxpb.ModelProto{
+		IrVersion:   8,
+		OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: 17}},
+		Graph: &onnxpb.GraphProto{
+			Name:   "keep",
+			Node:   []*onnxpb.NodeProto{{OpType: "Neg", Input: []string{"x"}, Output: []string{"y"}}},
+			Input:  []*onnxpb.ValueInfoProto{onnxpb.Value("x", onnxpb.TensorProto_FLOAT, onnxpb.Fixed(1))},
+			Output: []*onnxpb.ValueInfoProto{onnxpb.Value("y", onnxpb.TensorProto_FLOAT, onnxpb.Fixed(1))},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("bug: %w", err)
+	}
+	kept, err = OpenSession(model, []string{"x"}, []string{"y"}, opts)
+	return err
 }

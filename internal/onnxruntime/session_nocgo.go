@@ -4,6 +4,14 @@
 
 package onnxruntime
 
+const available = false
+
+func running() bool { return false }
+
+func load(string) error { return ErrNoCgo }
+
+func loadedVersion() string { return "" }
+
 // CheckProvider returns ErrNoCgo.
 func CheckProvider(_, _ string) error { return ErrNoCgo }
 

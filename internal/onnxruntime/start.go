@@ -26,7 +26,7 @@ var env struct {
 	copies  map[string]bool // paths of copies of lib
 }
 
-// Start finds the library (path "" searches, see ortlib.Find) and loads it into the process. Later
+// Start finds the library (path "" searches, see FindLibrary) and loads it into the process. Later
 // calls return the loaded library. A call with the path of a library with other contents fails,
 // because only one can be loaded; a copy of the loaded library is accepted.
 // If the program around miplc has already started onnxruntime, that library is used.
@@ -34,11 +34,11 @@ func Start(path string) (Library, error) {
 	env.Lock()
 	defer env.Unlock()
 	if !env.started {
-		if err := startLocked(path); err != nil {
-			return Library{}, err
+		lib, err := startLocked(path)
+		if err == nil {
+			env.started, env.lib = true, lib
 		}
-		env.started = true
-		return env.lib, nil
+		return lib, err
 	}
 	if path == "" || env.lib.Path == "" {
 		return env.lib, nil
@@ -47,11 +47,13 @@ func Start(path string) (Library, error) {
 	if err != nil {
 		return Library{}, err
 	}
-	if same, err := sameFile(lib.Path, env.lib.Path); err != nil {
-		return Library{}, err
-	} else if !same {
-		return Library{}, fmt.Errorf("onnxruntime is already loaded from %s; a process cannot load a second one from %s",
+	same, err := sameFile(lib.Path, env.lib.Path)
+	if err == nil && !same {
+		err = fmt.Errorf("onnxruntime is already loaded from %s; a process cannot load a second one from %s",
 			env.lib.Path, lib.Path)
+	}
+	if err != nil {
+		return Library{}, err
 	}
 	return env.lib, nil
 }
@@ -88,30 +90,34 @@ func Loaded() string {
 	return loadedVersion()
 }
 
-func startLocked(path string) error {
-	if !available {
-		return ErrNoCgo
-	}
-	if running() {
-		env.lib = Library{Version: loadedVersion()}
-		return nil
-	}
-	lib, err := loadLibrary(path, func(path string) error {
-		if err := load(path); err != nil {
-			return explained(path, err.Error())
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	lib.Version = loadedVersion()
-	env.lib = lib
-	return nil
+// loadedPath returns the path of the library that miplc has loaded, or "".
+func loadedPath() string {
+	env.Lock()
+	defer env.Unlock()
+	return env.lib.Path
 }
 
-// explained explains an error of the Go binding, for the end of a sentence about the library.
-func explained(path, message string) error {
+// startLocked loads the library, unless the program around miplc has done that.
+func startLocked(path string) (lib Library, err error) {
+	if !available {
+		return lib, ErrNoCgo
+	}
+	if !running() {
+		if lib, err = here().find(path, loadExplained); err != nil {
+			return lib, err
+		}
+	}
+	lib.Version = loadedVersion()
+	return lib, nil
+}
+
+// loadExplained loads a library. It explains errors of the Go binding, for the end of a sentence about the library.
+func loadExplained(path string) error {
+	err := load(path)
+	if err == nil {
+		return nil
+	}
+	message := err.Error()
 	// The binding requests one version of the C API. A library that does not have it returns null, which
 	// the binding reports as code 2.
 	if strings.Contains(message, "Error setting ORT API base: 2") {
