@@ -71,16 +71,11 @@ func infer(r request) (any, error) {
 	w := newStopwatch(r.steps)
 	to := make([]runtime.Prediction, r.bags)
 	for i := 0; ; i = (i + r.bags) % (len(bags) - r.bags + 1) {
-		if err := predict(m, bags[i:i+r.bags], to); err != nil {
+		if _, err := m.PredictBatch(context.Background(), bags[i:i+r.bags], to); err != nil {
 			return nil, err
 		}
 		if w.lap() {
 			return w.times(), nil
 		}
 	}
-}
-
-func predict(m *runtime.Model, bags []runtime.Bag, to []runtime.Prediction) error {
-	_, err := m.PredictBatch(context.Background(), bags, to)
-	return err
 }

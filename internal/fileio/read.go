@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 )
 
@@ -43,10 +44,18 @@ func Open(path string) (*os.File, fs.FileInfo, error) {
 
 // regular returns an error with the kind of the file unless it is a regular file.
 func regular(path string, info fs.FileInfo) error {
-	if kind := kindOf(info.Mode()); kind != "" {
-		return &fs.PathError{Op: "open", Path: path, Err: errors.New("is " + kind + ", not a file")}
+	kind := "a device"
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		return nil
+	case mode.IsDir():
+		kind = "a directory"
+	case mode&fs.ModeNamedPipe != 0:
+		kind = "a pipe"
+	case mode&fs.ModeSocket != 0:
+		kind = "a socket"
 	}
-	return nil
+	return &fs.PathError{Op: "open", Path: path, Err: errors.New("is " + kind + ", not a file")}
 }
 
 // CutShort returns an error that explains data that end too early.
@@ -58,14 +67,7 @@ func CutShort(err error) error {
 }
 
 // Read reads a whole file. Use it for files that miplc wrote, because it does not limit the size.
-func Read(path string) ([]byte, error) {
-	f, _, err := Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(f)
-}
+func Read(path string) ([]byte, error) { return ReadAtMost(path, math.MaxInt64-1, "") }
 
 // ReadAtMost reads a file of at most max bytes. what describes its contents in errors.
 func ReadAtMost(path string, max int64, what string) ([]byte, error) {
@@ -105,19 +107,4 @@ func ReadJSON(path string, to any) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
-}
-
-// kindOf returns the kind of a file that is not regular, else "".
-func kindOf(mode fs.FileMode) string {
-	switch {
-	case mode.IsRegular():
-		return ""
-	case mode.IsDir():
-		return "a directory"
-	case mode&fs.ModeNamedPipe != 0:
-		return "a pipe"
-	case mode&fs.ModeSocket != 0:
-		return "a socket"
-	}
-	return "a device"
 }

@@ -4,7 +4,6 @@ package memory
 
 import (
 	"bufio"
-	"bytes"
 	"os"
 	"path"
 	"strconv"
@@ -50,8 +49,8 @@ func groups(membership, root string) []Budget {
 		}
 		for group := path.Clean("/" + part[2]); ; group = path.Dir(group) {
 			at := path.Join(folder, group)
-			most, known := number(path.Join(at, limit))
-			now, knownUse := number(path.Join(at, used))
+			most, known := entry(path.Join(at, limit), "") // "max" means none
+			now, knownUse := entry(path.Join(at, used), "")
 			// The kernel frees cached files when memory is short.
 			files, _ := entry(path.Join(at, "memory.stat"), cache)
 			if known && knownUse && most < 1<<62 {
@@ -65,17 +64,7 @@ func groups(membership, root string) []Budget {
 	return budgets
 }
 
-// number reads a file with one number; "max" means none.
-func number(file string) (float64, bool) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return 0, false
-	}
-	n, err := strconv.ParseFloat(string(bytes.TrimSpace(text)), 64)
-	return n, err == nil
-}
-
-// entry reads the number after a word at the start of a line.
+// entry reads the number after a word at the start of a line, or without a word the number in the first line.
 func entry(file, word string) (float64, bool) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -83,7 +72,11 @@ func entry(file, word string) (float64, bool) {
 	}
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if fields := strings.Fields(lines.Text()); len(fields) > 1 && fields[0] == word {
+		fields := strings.Fields(lines.Text())
+		if word == "" {
+			fields = append([]string{""}, fields...)
+		}
+		if len(fields) > 1 && fields[0] == word {
 			n, err := strconv.ParseFloat(fields[1], 64)
 			return n, err == nil
 		}

@@ -227,9 +227,6 @@ func TestInstallFailures(t *testing.T) {
 			s.wheel, s.tgz = s.wheel[:len(s.wheel)/2], s.tgz[:len(s.tgz)/2]
 			return InstallOptions{}
 		}, []string{"pip: the archive", "npm: the archive"}},
-		{"unknown tool", func(t *testing.T, s *shop) InstallOptions {
-			return InstallOptions{Via: "conda"}
-		}, []string{`"conda"`, "auto, pip or npm"}},
 		{"cache is a file", func(t *testing.T, s *shop) InstallOptions {
 			s.put([]byte("x"), "../../cache")
 			return InstallOptions{}

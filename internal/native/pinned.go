@@ -146,32 +146,22 @@ func (s Slot) checkSize() (fs.FileInfo, []Pin, error) {
 // They are not cached on disk: whoever can replace the library could replace the cache too.
 var hashed = struct {
 	sync.Mutex
-	files map[string]hashedFile
-}{files: map[string]hashedFile{}}
+	sums map[string]string // by the path and state of a file
+}{sums: map[string]string{}}
 
-type hashedFile struct {
-	info fs.FileInfo
-	sum  string
-}
-
-// hashOf returns the SHA-256 of a file. info describes the file at path now.
+// hashOf returns the SHA-256 of a file. info describes the file at path now. Where the system has no State, a program
+// that sets the modification time can hide a change.
 func hashOf(path string, info fs.FileInfo) (string, error) {
 	hashed.Lock()
 	defer hashed.Unlock()
-	if h, ok := hashed.files[path]; ok && unchanged(h.info, info) {
-		return h.sum, nil
+	state, _, _ := fileio.State(info)
+	key := fmt.Sprintln(path, info.Size(), info.ModTime().UnixNano(), state)
+	if sum, ok := hashed.sums[key]; ok {
+		return sum, nil
 	}
 	sum, err := fileio.SHA256(path)
 	if err == nil {
-		hashed.files[path] = hashedFile{info, sum}
+		hashed.sums[key] = sum
 	}
 	return sum, err
-}
-
-// unchanged reports whether a and b describe the same content of the same file. Where the system has
-// no State, a program that sets the modification time can hide a change.
-func unchanged(a, b fs.FileInfo) bool {
-	before, _, _ := fileio.State(a)
-	now, _, _ := fileio.State(b)
-	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && before == now
 }

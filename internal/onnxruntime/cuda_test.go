@@ -28,7 +28,7 @@ func TestCUDAFiles(t *testing.T) {
 	if slices.Sort(archives); len(slices.Compact(slices.Clone(archives))) != len(archives) {
 		t.Errorf("the files of an archive are not next to each other: %v", archives)
 	}
-	for _, name := range append([]string{cudaProvider, sharedProviders}, cudaLibraries...) {
+	for _, name := range append([]string{"libonnxruntime_providers_cuda.so", sharedProviders}, cudaLibraries...) {
 		if !slices.ContainsFunc(cudaFiles, func(p native.Pin) bool { return path.Base(p.Member) == name }) {
 			t.Errorf("no archive has %s", name)
 		}
@@ -47,12 +47,12 @@ func TestFindCUDA(t *testing.T) {
 	if found, err := findProvider(CUDA); found != "" || err != nil {
 		t.Errorf("an empty cache: %q, %v", found, err)
 	}
-	slots := cudaSlots(m.path("cache"))
+	slots, _ := providerSlots(m.path("cache"), CUDA)
 	for _, s := range slots {
 		sparse(t, s.Path, s.Pins[0].Size)
 	}
 	found, err := findProvider(CUDA)
-	if err != nil || filepath.Base(found) != cudaProvider {
+	if err != nil || filepath.Base(found) != "libonnxruntime_providers_cuda.so" {
 		t.Errorf("an installed provider: %q, %v", found, err)
 	}
 	if c := m.places().slots(); len(c) != 2 || filepath.Dir(c[0].Path) != filepath.Dir(found) {

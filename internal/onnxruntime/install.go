@@ -12,7 +12,7 @@ import (
 )
 
 // InstallLibrary downloads the pinned onnxruntime to the cache and returns it. If a valid library is
-// already there, Install does not use the network.
+// already there, it does not use the network.
 func InstallLibrary(ctx context.Context, o native.InstallOptions) (Library, error) {
 	return here().install(ctx, o)
 }
@@ -21,24 +21,20 @@ func (p places) install(ctx context.Context, o native.InstallOptions) (Library, 
 	if p.cache == "" {
 		return Library{}, fmt.Errorf("cannot install onnxruntime: %w; set %s to a directory", p.cacheErr, native.EnvCache)
 	}
-	if err := p.slot().Install(ctx, o); err != nil {
+	s := p.slot()
+	if err := s.Install(ctx, o); err != nil {
 		return Library{}, err
 	}
-	c := p.checkAt(p.cachePath(), FromCache)
-	if c.Verdict != VerdictFound {
-		return Library{}, fmt.Errorf("the library installed at %s cannot be used: %s", c.Path, c.Detail)
-	}
-	return Library{Path: c.Path, Version: c.Version, Origin: FromCache}, nil
+	return Library{Path: s.Path, Version: Version, Origin: FromCache}, nil
 }
 
 // slots returns the libraries in the cache. The build with CUDA, if it is installed, has precedence,
 // because the execution provider for CUDA works only with that build.
 func (p places) slots() []native.Slot {
 	list := []native.Slot{p.slot()}
-	for _, s := range cudaSlots(p.cache)[:1] {
-		if _, err := os.Stat(s.Path); err == nil && s.System == p.goos+"/"+p.goarch {
-			list = append([]native.Slot{s}, list...)
-		}
+	cuda, _ := providerSlots(p.cache, CUDA) // its first file is onnxruntime
+	if _, err := os.Stat(cuda[0].Path); err == nil && cuda[0].System == p.goos+"/"+p.goarch {
+		list = append(cuda[:1], list...)
 	}
 	return list
 }

@@ -6,8 +6,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/internal/native"
@@ -54,72 +56,64 @@ func findProvider(name string) (path string, err error) {
 		// onnxruntime resolves relative paths against its own folder.
 		return filepath.Abs(named)
 	}
-	if name == CUDA {
-		cache, err := native.CacheDir()
-		if err != nil {
-			return "", nil
-		}
-		if path, err = findCUDA(cache); err != nil {
-			return "", fmt.Errorf("%w; `miplc runtime install %s` completes it", err, name)
-		}
-		return path, nil
+	cache, err := native.CacheDir()
+	slots, _ := providerSlots(cache, name)
+	installed := func(s native.Slot) bool {
+		_, err := os.Stat(s.Path)
+		return err == nil
 	}
-	slot, err := providerSlot(name)
-	if err != nil {
+	if err != nil || !slices.ContainsFunc(slots, installed) {
 		return "", nil
 	}
-	if _, err := os.Stat(slot.Path); err != nil {
-		return "", nil
+	for _, s := range slots {
+		if name == CUDA { // reading the files would take seconds: InstallProvider has verified them
+			if err := s.CheckSize(); err != nil {
+				return "", fmt.Errorf("%w; `miplc runtime install %s` completes it", err, name)
+			}
+		} else if err := s.Check(); err != nil {
+			return "", fmt.Errorf("%s: %w; `miplc runtime install %s --force` replaces it", s.Path, err, name)
+		}
 	}
-	if err := slot.Check(); err != nil {
-		return "", fmt.Errorf("%s: %w; `miplc runtime install %s --force` replaces it", slot.Path, err, name)
-	}
-	return slot.Path, nil
+	return providerPath(slots, name), nil
 }
 
 // InstallProvider downloads the pinned library of an execution provider, with the libraries that it
 // needs, to the cache and returns it. If valid ones are already there, it does not use the network.
 func InstallProvider(ctx context.Context, name string, o native.InstallOptions) (Library, error) {
-	if name == CUDA {
-		return installCUDA(ctx, o)
-	}
-	slot, err := providerSlot(name)
-	if err == nil {
-		err = slot.Install(ctx, o)
-	}
-	if err != nil {
-		return Library{}, fmt.Errorf("execution provider %s: %w", name, err)
-	}
-	return Library{Path: slot.Path, Version: webgpuVersion, Origin: FromCache}, nil
-}
-
-func installCUDA(ctx context.Context, o native.InstallOptions) (Library, error) {
 	cache, err := native.CacheDir()
 	if err != nil {
 		return Library{}, fmt.Errorf("%w; set %s to a directory", err, native.EnvCache)
 	}
-	err = native.InstallAll(ctx, cudaSlots(cache), o)
-	var path string
-	if err == nil {
-		path, err = findCUDA(cache)
+	slots, version := providerSlots(cache, name)
+	if err := native.InstallAll(ctx, slots, o); err != nil {
+		return Library{}, fmt.Errorf("execution provider %s: %w", name, err)
 	}
-	if err != nil {
-		return Library{}, fmt.Errorf("execution provider %s: %w", CUDA, err)
-	}
-	return Library{Path: path, Version: Version, Origin: FromCache}, nil
+	return Library{Path: providerPath(slots, name), Version: version, Origin: FromCache}, nil
 }
 
-// providerSlot returns the path of a pinned provider in the cache of this machine.
-func providerSlot(name string) (native.Slot, error) {
-	if name != WebGPU {
-		return native.Slot{}, fmt.Errorf("no library of it is pinned")
+// providerSlots returns the files of CUDA or WebGPU in a cache, and their version. Other providers have none.
+func providerSlots(cache, name string) (slots []native.Slot, version string) {
+	l := native.Library{Remedy: "get its libraries yourself and set " + EnvProvider + strings.ToUpper(name)}
+	add := func(archive, system string, pins ...native.Pin) {
+		l.Name, l.Pins = archive, pins
+		slots = append(slots, l.On(filepath.Join(cache, "provider-"+name, version, system, path.Base(pins[0].Member))))
 	}
-	cache, err := native.CacheDir()
-	if err != nil {
-		return native.Slot{}, fmt.Errorf("%w; set %s to a directory", err, native.EnvCache)
+	switch name {
+	case CUDA:
+		version = Version
+		for _, p := range cudaFiles {
+			add(p.Archive, "linux-amd64", p)
+		}
+	case WebGPU:
+		version = webgpuVersion
+		add("the execution provider webgpu "+version, runtime.GOOS+"-"+runtime.GOARCH, webgpuPins...)
 	}
-	l := native.Library{Name: "the execution provider " + name + " " + webgpuVersion, Pins: webgpuPins,
-		Remedy: "get its library yourself and set " + EnvProvider + strings.ToUpper(name)}
-	return l.On(filepath.Join(cache, "provider-"+name, webgpuVersion, runtime.GOOS+"-"+runtime.GOARCH,
-		filepath.Base(webgpuPins[0].Member))), nil
+	return slots, version
+}
+
+// providerPath returns the path of a provider among its files.
+func providerPath(slots []native.Slot, name string) string {
+	return slots[slices.IndexFunc(slots, func(s native.Slot) bool {
+		return strings.Contains(filepath.Base(s.Path), "_providers_"+name+".")
+	})].Path
 }
