@@ -95,7 +95,7 @@ func runBuild(ctx context.Context, o *buildOptions) error {
 	if err != nil {
 		return err
 	}
-	return o.Console.Result(m, func(w io.Writer) error {
+	return o.Console.Result(m, func(w io.Writer) {
 		diag.Fprintf(w, "%s: %s, instances of %v, %s, %s\n", filepath.Join(o.Dir, runs.ModelFile), m.Name, m.InputShape,
 			diag.Count(m.Classes, "class"), diag.Count(m.Parameters, "parameter"))
 		diag.Fprintf(w, "inference graph of %s, training graph of %s: %s, %s\n", diag.Count(m.InferNodes, "node"),
@@ -105,6 +105,6 @@ func runBuild(ctx context.Context, o *buildOptions) error {
 		for i, losses := range m.Losses {
 			fmt.Fprintf(w, "step %d loss %s\n", i+1, strings.Trim(fmt.Sprintf("%.8f", losses), "[]"))
 		}
-		return printParity(w, m.Parity)
+		printParity(w, m.Parity)
 	})
 }

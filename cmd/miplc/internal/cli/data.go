@@ -66,33 +66,35 @@ func (l crowdLabels) set(to *bagfile.Reading) error {
 	return console.CheckWord("--labels", string(l), language.KnownLabels, language.MultiLabels, language.NoisyLabels)
 }
 
-// savedDataset is the output of the commands that write a dataset.
-type savedDataset struct {
-	File       string `json:"file"`
-	Bags       int    `json:"bags"`
-	Instances  int    `json:"instances"`
-	Features   int    `json:"features"`
-	Classes    int    `json:"classes"`
-	DataSHA256 string `json:"data_sha256"`
+// datasetOutput is the file to which a command writes a dataset.
+type datasetOutput struct {
+	Console *console.Console
+	Output  string
+	Force   bool
 }
 
-// createDataset starts the output file before the work, so that errors are reported early.
-func createDataset(con *console.Console, path string, force bool, inputs ...string) (*fileio.File, error) {
-	if err := bagfile.CheckWritable(path); err != nil {
-		return nil, console.Invalid(err)
+// save writes the dataset that work returns. It starts the file before the work, so that errors are reported early.
+func (o *datasetOutput) save(work func() (*data.Dataset, error), inputs ...string) error {
+	if err := bagfile.CheckWritable(o.Output); err != nil {
+		return console.Invalid(err)
 	}
-	return con.Create(path, fileio.WriteOptions{Force: force, Inputs: inputs})
-}
-
-// saveDataset writes the dataset to its file.
-func saveDataset(con *console.Console, set *data.Dataset, out *fileio.File, path string) error {
-	if err := bagfile.Write(out, set, path); err != nil {
+	out, err := o.Console.Create(o.Output, fileio.WriteOptions{Force: o.Force, Inputs: inputs})
+	if err != nil {
+		return err
+	}
+	defer out.Discard()
+	set, err := work()
+	if err != nil {
+		return err
+	}
+	if err := bagfile.Write(out, set, o.Output); err != nil {
 		return err
 	}
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	s := savedDataset{path, set.Bags(), set.Offsets[set.Bags()], set.Dim(), set.Classes, set.Hash()}
-	return con.Resultf(s, "%s: %s, %s of %s, %s\n", s.File, diag.Count(s.Bags, "bag"), diag.Count(s.Instances, "instance"),
-		diag.Count(s.Features, "feature"), diag.Count(s.Classes, "class"))
+	bags, instances := set.Bags(), set.Offsets[set.Bags()]
+	return o.Console.Resultf(map[string]any{"file": o.Output, "bags": bags, "instances": instances, "features": set.Dim(),
+		"classes": set.Classes, "data_sha256": set.Hash()}, "%s: %s, %s of %s, %s\n", o.Output, diag.Count(bags, "bag"),
+		diag.Count(instances, "instance"), diag.Count(set.Dim(), "feature"), diag.Count(set.Classes, "class"))
 }

@@ -5,7 +5,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -24,10 +23,8 @@ import (
 
 // bagsOptions are the settings of miplc data bags.
 type bagsOptions struct {
-	Console *console.Console
+	datasetOutput
 	Sources []string
-	Output  string
-	Force   bool
 
 	Generator  string
 	Resize     string
@@ -48,19 +45,9 @@ type bagsOptions struct {
 	flags     *pflag.FlagSet
 }
 
-// generatorFlags lists the generators to which a flag applies.
-var generatorFlags = map[string][]string{
-	"grid":       {"row", "sbn"},
-	"neighbours": {"sbn"},
-	"blob":       {"kmeansseg"}, "color": {"kmeansseg"}, "max-segments": {"kmeansseg"}, "distortion": {"kmeansseg"},
-	"improvement": {"kmeansseg"},
-	"side":        {"patches"}, "stride": {"patches"}, "gray": {"patches"},
-	"patch": {"sift"}, "step": {"sift"}, "sigma": {"sift"},
-}
-
 func bagsCommand(con *console.Console) *cobra.Command {
 	o := &bagsOptions{
-		Console: con, Row: imagebags.DefaultRow, SBN: imagebags.DefaultSBN,
+		datasetOutput: datasetOutput{Console: con}, Row: imagebags.DefaultRow, SBN: imagebags.DefaultSBN,
 		KMeansSeg: imagebags.DefaultKMeansSeg, SIFT: imagebags.DefaultSIFT,
 		Patches: imagebags.DefaultPatches,
 	}
@@ -175,23 +162,20 @@ func runBags(ctx context.Context, o *bagsOptions) error {
 	if o.Unlabelled {
 		sources.ForgetClasses()
 	}
-	out, err := createDataset(o.Console, o.Output, o.Force, append(sources.Files(), o.Candidates)...)
-	if err != nil {
-		return err
-	}
-	defer out.Discard()
-	set, err := o.bags(ctx, sources, generator, size)
-	if err != nil {
-		return err
-	}
-	if set, err = o.candidates(set, table); err != nil {
-		return err
-	}
-	return saveDataset(o.Console, set, out, o.Output)
+	return o.save(func() (*data.Dataset, error) {
+		count := o.Console.Counter("images")
+		set, err := imagebags.Bags(ctx, sources, imagebags.Cutting{Generator: generator, Resize: size, Workers: o.Workers,
+			Limits: o.Limits, Progress: count.Progress})
+		count.End()
+		if err != nil {
+			return nil, err
+		}
+		return o.candidates(set, table)
+	}, append(sources.Files(), o.Candidates)...)
 }
 
-// generator returns the chosen one with its settings; a setting of another one is an
-// error.
+// generator returns the chosen one with its settings; a setting of another one is an error. The usage of a setting
+// begins with the generators that have it.
 func (o *bagsOptions) generator() (imagebags.Generator, error) {
 	if o.Generator == "" {
 		return nil, console.Usagef("miplc data bags: --generator is missing; known are %s", strings.Join(imagebags.Names,
@@ -200,11 +184,16 @@ func (o *bagsOptions) generator() (imagebags.Generator, error) {
 	if err := console.CheckWord("--generator", o.Generator, imagebags.Names...); err != nil {
 		return nil, err
 	}
-	for _, flag := range slices.Sorted(maps.Keys(generatorFlags)) {
-		if o.flags.Changed(flag) && !slices.Contains(generatorFlags[flag], o.Generator) {
-			return nil, console.Usagef("--%s is a setting of %s, not of %s", flag, strings.Join(generatorFlags[flag], " and "),
-				o.Generator)
+	var err error
+	o.flags.Visit(func(f *pflag.Flag) {
+		names, _, _ := strings.Cut(f.Usage, ": ")
+		of := strings.Split(names, ", ")
+		if slices.Contains(imagebags.Names, of[0]) && !slices.Contains(of, o.Generator) {
+			err = console.Usagef("--%s is a setting of %s, not of %s", f.Name, strings.Join(of, " and "), o.Generator)
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	o.SBN.Grid = o.Row.Grid
 	all := []imagebags.Generator{o.Row, o.SBN, o.KMeansSeg, o.SIFT, o.Patches}
@@ -251,18 +240,10 @@ func checkOutside(word string) error {
 		string(crowd.OutsideDrop), string(crowd.OutsideForget))
 }
 
-func (o *bagsOptions) bags(ctx context.Context, sources *imagebags.Sources, g imagebags.Generator,
-	size imagebags.Size) (*data.Dataset, error) {
-	count := o.Console.Counter("images")
-	defer count.End()
-	return imagebags.Bags(ctx, sources, imagebags.Cutting{Generator: g, Resize: size, Workers: o.Workers, Limits: o.Limits,
-		Progress: count.Progress})
-}
-
 // candidates adds the candidates of --r or --candidates to the true classes.
 func (o *bagsOptions) candidates(set *data.Dataset, table *crowd.Table) (*data.Dataset, error) {
 	if table != nil {
-		return attachLabels(o.Console, set, table, o.Outside)
+		return o.attach(set, table, o.Outside)
 	}
 	if o.Unlabelled {
 		return set, nil
@@ -274,16 +255,16 @@ func (o *bagsOptions) candidates(set *data.Dataset, table *crowd.Table) (*data.D
 	return set, imagebags.AddFalseCandidates(set, o.R, o.Seed)
 }
 
-// attachLabels replaces the candidate sets of the bags by those of a table, and reports the number of
+// attach replaces the candidate sets of the bags by those of a table, and reports the number of
 // bags whose true label is not among them.
-func attachLabels(con *console.Console, set *data.Dataset, table *crowd.Table, outside string) (*data.Dataset, error) {
+func (o *datasetOutput) attach(set *data.Dataset, table *crowd.Table, outside string) (*data.Dataset, error) {
 	out, wrong, err := crowd.Attach(set, table, crowd.Outside(outside))
 	if err != nil {
 		return nil, err
 	}
 	if done := map[crowd.Outside]string{crowd.OutsideAdd: "added to the candidates", crowd.OutsideDrop: "left out",
 		crowd.OutsideForget: "unknown now"}; wrong > 0 {
-		con.Notef("%d of %s had their true label outside the candidates: %s", wrong, diag.Count(set.Bags(), "bag"),
+		o.Console.Notef("%d of %s had their true label outside the candidates: %s", wrong, diag.Count(set.Bags(), "bag"),
 			done[crowd.Outside(outside)])
 	}
 	return out, nil

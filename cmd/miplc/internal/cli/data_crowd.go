@@ -18,24 +18,16 @@ import (
 
 // crowdOptions are the settings of miplc data crowd.
 type crowdOptions struct {
+	datasetOutput
 	Reading    bagfile.Reading
-	Console    *console.Console
 	Annotators []string
-	Output     string
-	Force      bool
 	Classes    []string
 	Bags       string
 	Outside    string
 }
 
-// crowdResult is the output of the command.
-type crowdResult struct {
-	File string `json:"file"`
-	crowd.Stats
-}
-
 func crowdCommand(con *console.Console) *cobra.Command {
-	o := &crowdOptions{Console: con}
+	o := &crowdOptions{datasetOutput: datasetOutput{Console: con}}
 	cmd := &cobra.Command{
 		Use:   "crowd ANNOTATOR.csv... -o FILE",
 		Short: "Make candidate sets from the labels of several annotators",
@@ -85,55 +77,60 @@ func runCrowd(o *crowdOptions) error {
 	if err := checkOutside(o.Outside); err != nil {
 		return err
 	}
-	if o.Bags != "" {
-		if err := bagfile.CheckWritable(o.Output); err != nil {
-			return console.Invalid(err)
+	inputs := append(slices.Clip(o.Annotators), o.Bags)
+	if o.Bags == "" {
+		return o.writeTable(inputs)
+	}
+	return o.save(func() (*data.Dataset, error) {
+		set, err := bagfile.OpenWith(o.Bags, o.Reading)
+		if err != nil {
+			return nil, err
 		}
-	} else if filepath.Ext(o.Output) != ".csv" {
+		classes := o.Classes
+		if classes == nil && set.Classes > 0 {
+			classes = set.AllClassNames()
+		}
+		table, _, err := o.distill(classes)
+		if err != nil {
+			return nil, err
+		}
+		return o.attach(set, table, o.Outside)
+	}, inputs...)
+}
+
+// distill reads the files of the annotators and makes the candidate sets.
+func (o *crowdOptions) distill(classes []string) (*crowd.Table, crowd.Stats, error) {
+	annotators, err := crowd.ReadAnnotators(o.Annotators, classes)
+	if err != nil {
+		return nil, crowd.Stats{}, err
+	}
+	return crowd.Distill(annotators)
+}
+
+// writeTable writes only the candidate sets.
+func (o *crowdOptions) writeTable(inputs []string) error {
+	if filepath.Ext(o.Output) != ".csv" {
 		return console.Usagef("%s: candidate sets are written as .csv; give --bags to write a dataset", o.Output)
 	}
-	out, err := o.Console.Create(o.Output, fileio.WriteOptions{Force: o.Force, Inputs: append(slices.Clip(o.Annotators),
-		o.Bags)})
+	out, err := o.Console.Create(o.Output, fileio.WriteOptions{Force: o.Force, Inputs: inputs})
 	if err != nil {
 		return err
 	}
 	defer out.Discard()
-	var set *data.Dataset
-	classes := o.Classes
-	if o.Bags != "" {
-		if set, err = bagfile.OpenWith(o.Bags, o.Reading); err != nil {
-			return err
-		}
-		if o.Classes == nil && set.Classes > 0 {
-			classes = set.AllClassNames()
-		}
-	}
-	annotators, err := crowd.ReadAnnotators(o.Annotators, classes)
+	table, stats, err := o.distill(o.Classes)
 	if err != nil {
 		return err
 	}
-	table, stats, err := crowd.Distill(annotators)
-	if err != nil {
-		return err
-	}
-	if set == nil {
-		return o.table(out, table, stats)
-	}
-	if set, err = attachLabels(o.Console, set, table, o.Outside); err != nil {
-		return err
-	}
-	return saveDataset(o.Console, set, out, o.Output)
-}
-
-func (o *crowdOptions) table(out *fileio.File, table *crowd.Table, stats crowd.Stats) error {
 	if err := crowd.WriteCandidates(out, table); err != nil {
 		return err
 	}
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	return o.Console.Resultf(crowdResult{o.Output, stats}, "%s: %s, %s, %.2f candidates per image on average; agreed "+
-		"on for %d, most probable labels for %d\n",
-		o.Output, diag.Count(stats.Images, "image"), diag.Count(stats.Classes, "class"), stats.MeanCandidates, stats.Agreed,
+	return o.Console.Resultf(struct {
+		File string `json:"file"`
+		crowd.Stats
+	}{o.Output, stats}, "%s: %s, %s, %.2f candidates per image on average; agreed on for %d, most probable labels for "+
+		"%d\n", o.Output, diag.Count(stats.Images, "image"), diag.Count(stats.Classes, "class"), stats.MeanCandidates, stats.Agreed,
 		stats.Picked)
 }

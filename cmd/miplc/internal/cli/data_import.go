@@ -6,21 +6,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
 )
 
-// importOptions are the settings of miplc data import.
-type importOptions struct {
-	Reading bagfile.Reading
-	Console *console.Console
-	Input   string
-	Output  string
-	Labels  crowdLabels
-	Force   bool
-}
-
 func importCommand(con *console.Console) *cobra.Command {
-	o := &importOptions{Console: con}
+	var input string
+	var reading bagfile.Reading
+	var labels crowdLabels
+	o := datasetOutput{Console: con}
 	cmd := &cobra.Command{
 		Use:        "import IN OUT",
 		SuggestFor: []string{"convert", "load"},
@@ -30,30 +24,18 @@ func importCommand(con *console.Console) *cobra.Command {
 			"the line or the bag, and nothing is written.",
 		Example: "  miplc data import MNIST_MIPL_r1.mat mnist-r1.npz\n  miplc data import bags.npz bags.csv.gz\n  " +
 			"miplc data import certain.csv certain.npz --labels known",
-		Args: console.Args(console.Arg("IN", &o.Input), console.Arg("OUT", &o.Output)),
-		RunE: func(*cobra.Command, []string) error { return runImport(o) },
+		Args: console.Args(console.Arg("IN", &input), console.Arg("OUT", &o.Output)),
+		RunE: func(*cobra.Command, []string) error {
+			if err := labels.set(&reading); err != nil {
+				return err
+			}
+			return o.save(func() (*data.Dataset, error) { return bagfile.OpenWith(input, reading) }, input)
+		},
 	}
-	console.ReadingFlags(cmd.Flags(), &o.Reading)
-	cmd.Flags().StringVar(&o.Reading.Columns.Roles.Group, "group-column", "",
+	console.ReadingFlags(cmd.Flags(), &reading)
+	cmd.Flags().StringVar(&reading.Columns.Roles.Group, "group-column", "",
 		"column of a CSV file with the group of each bag, e.g. patient")
-	o.Labels.addFlag(cmd.Flags())
+	labels.addFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite OUT if it exists")
 	return cmd
-}
-
-// runImport converts a dataset.
-func runImport(o *importOptions) error {
-	if err := o.Labels.set(&o.Reading); err != nil {
-		return err
-	}
-	out, err := createDataset(o.Console, o.Output, o.Force, o.Input)
-	if err != nil {
-		return err
-	}
-	defer out.Discard()
-	set, err := bagfile.OpenWith(o.Input, o.Reading)
-	if err != nil {
-		return err
-	}
-	return saveDataset(o.Console, set, out, o.Output)
 }

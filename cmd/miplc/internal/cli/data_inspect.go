@@ -117,15 +117,15 @@ func runInspect(o *inspectOptions) error {
 	if bag != nil {
 		result["bag"] = bag
 	}
-	return o.Console.Result(result, func(w io.Writer) error {
+	return o.Console.Result(result, func(w io.Writer) {
 		if bag != nil {
-			return bag.print(w)
+			bag.print(w)
+			return
 		}
-		if _, err := io.WriteString(w, data.StatsMarkdown(stats...)); err != nil || len(stats) > 1 {
-			return err
+		io.WriteString(w, data.StatsMarkdown(stats...))
+		if len(stats) == 1 {
+			fmt.Fprintf(w, "\n%s", stats[0].Details())
 		}
-		_, err := fmt.Fprintf(w, "\n%s", stats[0].Details())
-		return err
 	})
 }
 
@@ -155,7 +155,7 @@ func (o *inspectOptions) bag(set *data.Dataset, svg *fileio.File) (*bagFacts, er
 	return b, svg.Commit()
 }
 
-func (b *bagFacts) print(w io.Writer) error {
+func (b *bagFacts) print(w io.Writer) {
 	fmt.Fprintf(w, "bag %d", b.Bag)
 	if b.Name != "" {
 		diag.Fprintf(w, " (%s)", b.Name)
@@ -171,5 +171,4 @@ func (b *bagFacts) print(w io.Writer) error {
 	if b.SVG != "" {
 		diag.Fprintf(w, "drawn to %s\n", b.SVG)
 	}
-	return nil
 }

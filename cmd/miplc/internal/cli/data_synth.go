@@ -17,17 +17,15 @@ import (
 // synthOptions are the settings of miplc data synth.
 type synthOptions struct {
 	generate.Design
-	Console *console.Console
-	Set     string
-	Output  string
-	Splits  string
-	Force   bool
-	r       int     // false positive labels; -1: default
-	noise   float64 // -1: default
+	datasetOutput
+	Set    string
+	Splits string
+	r      int     // false positive labels; -1: default
+	noise  float64 // -1: default
 }
 
 func synthCommand(con *console.Console) *cobra.Command {
-	o := &synthOptions{Console: con}
+	o := &synthOptions{datasetOutput: datasetOutput{Console: con}}
 	cmd := &cobra.Command{
 		Use:        "synth SET -o FILE",
 		SuggestFor: []string{"generate", "create", "download"},
@@ -74,8 +72,7 @@ values of the published dataset. The same options always produce the same file.`
 		"default: 0.5)")
 	console.MaxBytesFlag(f, &o.Limit)
 	console.Limit(f, 1, console.Most, "bags", "min-size", "max-size", "features")
-	console.Limit(f, 2, console.Most, "class-count")
-	console.Limit(f, 2, console.Most, "pools")
+	console.Limit(f, 2, console.Most, "class-count", "pools")
 	console.Limit(f, 0, 1000, "r")
 	console.Limit(f, console.AboveZero, 1, "positives")
 	console.Limit(f, 0, console.Most, "noise")
@@ -107,26 +104,18 @@ func runSynth(o *synthOptions) error {
 	if o.Set != generate.PrototypeSet && o.Source == "" {
 		return console.Usagef("%s is drawn from labelled instances: give their folder with --source or MIPLC_DATA", o.Set)
 	}
-	out, err := createDataset(o.Console, o.Output, o.Force, generate.Sources(o.Set, o.Source)...)
-	if err != nil {
-		return err
-	}
-	defer out.Discard()
-	set, err := generate.Synth(o.Set, o.Design)
-	if err != nil {
-		return err
-	}
-	if o.Pools > 0 {
-		if err := writePoolSplits(o, set); err != nil {
-			return err
+	return o.save(func() (*data.Dataset, error) {
+		set, err := generate.Synth(o.Set, o.Design)
+		if err == nil && o.Pools > 0 {
+			err = o.writePoolSplits(set)
 		}
-	}
-	return saveDataset(o.Console, set, out, o.Output)
+		return set, err
+	}, generate.Sources(o.Set, o.Source)...)
 }
 
 // writePoolSplits writes ten splits, or as many as there are, of a dataset that was generated from pools: 7 of 10
 // pools are for training.
-func writePoolSplits(o *synthOptions, set *data.Dataset) error {
+func (o *synthOptions) writePoolSplits(set *data.Dataset) error {
 	out, err := o.Console.Create(o.Splits, fileio.WriteOptions{Force: o.Force, Inputs: generate.Sources(o.Set, o.Source)})
 	if err != nil {
 		return err

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -102,7 +101,7 @@ downloads one. A missing GPU is not an error.`,
 	cmd.Flags().StringVar(&o.Plugin, "pjrt-plugin", "", "path of a PJRT plugin (default: $MIPLC_PJRT_PLUGIN, else an "+
 		"installed one)")
 	cmd.Flags().StringVar(&o.Try, tryFlag, "", "execution provider to try, and nothing else")
-	_ = cmd.Flags().MarkHidden(tryFlag) // it exists
+	cmd.Flags().Lookup(tryFlag).Hidden = true
 	return cmd
 }
 
@@ -110,7 +109,7 @@ downloads one. A missing GPU is not an error.`,
 func runDoctor(ctx context.Context, o *doctorOptions) error {
 	if o.Try != "" {
 		d := tryProvider(ctx, o.Library, o.Try)
-		return o.Console.Result(d, func(out io.Writer) error { d.print(out, "ort on"); return nil })
+		return o.Console.Result(d, func(out io.Writer) { console.Table(out, [][]string{d.row("ort on")}) })
 	}
 	f := doctorFindings{BuildInfo: runs.CurrentBuild(), Onnxruntime: onnxruntime.Candidates(o.Library)}
 	lib, err := onnxruntime.Start(o.Library)
@@ -121,14 +120,22 @@ func runDoctor(ctx context.Context, o *doctorOptions) error {
 	if missing := (*onnxruntime.NotFoundError)(nil); errors.As(err, &missing) {
 		remedy, f.Onnxruntime = missing.Remedy(), missing.Tried
 	}
-	f.Backends = []component{libraryState(lib, err, remedy), {Name: "onnx-go", Usable: true, Detail: "built in"}}
+	library := component{Name: "onnxruntime", Usable: err == nil, Detail: remedy}
+	if err == nil {
+		library.Detail = lib.Path
+	}
+	if err == nil && lib.Version != "" {
+		library.Detail = "version " + lib.Version + ", " + lib.Path
+	}
+	f.Backends = []component{library, {Name: "onnx-go", Usable: true, Detail: "built in"}}
 	f.Plugins = pjrt.Candidates(o.Plugin)
-	f.Devices = []deviceFacts{deviceFactsOf(ctx, pjrt.CPU, o.Plugin, o.Library), deviceFactsOf(ctx, pjrt.CUDA, o.Plugin,
-		o.Library)}
+	for _, kind := range []pjrt.Kind{pjrt.CPU, pjrt.CUDA} {
+		f.Devices = append(f.Devices, tryXLA(ctx, kind, o.Plugin, o.Library))
+	}
 	if err == nil {
 		f.Providers = tryAll(ctx, o.Library)
 	}
-	f.Engines = append(ortAndGorgonia(f.Providers, err), xlaEngine(f.Devices))
+	f.Engines = f.engines(err)
 	if choice, err := engines.Choose(engines.Request{Library: o.Library, Plugin: o.Plugin}); err == nil {
 		f.Auto = fmt.Sprintf("%s on %s: %s", choice.Engine, choice.Device, choice.Reason)
 		choice.Close()
@@ -136,9 +143,16 @@ func runDoctor(ctx context.Context, o *doctorOptions) error {
 		reason, _, _ := strings.Cut(err.Error(), "; tried:")
 		f.Auto = "none: " + reason
 	}
-	f.Verdict = verdictOf(f.Auto, f.Backends[0], remedy)
-	cache, cacheErr := native.CacheDir()
-	if cacheErr == nil {
+	engine, _, _ := strings.Cut(f.Auto, ":")
+	switch {
+	case library.Usable:
+		f.Verdict = fmt.Sprintf("miplc is ready: it trains with %s and predicts with onnxruntime", engine)
+	case onnxruntime.Available():
+		f.Verdict = "miplc is not ready, because it has no usable onnxruntime: " + remedy
+	default:
+		f.Verdict = "miplc works, but slowly: " + remedy
+	}
+	if cache, err := native.CacheDir(); err == nil {
 		f.Cache = folderFactsOf(cache)
 	}
 	f.Data = folderFactsOf(o.DataDir)
@@ -148,58 +162,32 @@ func runDoctor(ctx context.Context, o *doctorOptions) error {
 	return o.Console.ResultOf(err, f, f.print)
 }
 
-func libraryState(lib onnxruntime.Library, err error, remedy string) component {
-	if err != nil {
-		return component{Name: "onnxruntime", Detail: remedy}
-	}
-	name := "onnxruntime"
-	if lib.Version != "" {
-		return component{Name: name, Usable: true, Detail: "version " + lib.Version + ", " + lib.Path}
-	}
-	return component{Name: name, Usable: true, Detail: lib.Path}
-}
-
-// verdictOf says in one line what works on this machine, given the engine of auto and its reason, onnxruntime as a back
-// end, and what to do without it.
-func verdictOf(auto string, library component, remedy string) string {
-	engine, _, _ := strings.Cut(auto, ":")
-	switch {
-	case library.Usable:
-		return fmt.Sprintf("miplc is ready: it trains with %s and predicts with onnxruntime", engine)
-	case onnxruntime.Available():
-		return "miplc is not ready, because it has no usable onnxruntime: " + remedy
-	}
-	return "miplc works, but slowly: " + remedy
-}
-
-// ortAndGorgonia lists the engines of miplc train except xla. noLibrary is why onnxruntime cannot be
-// used, or nil.
-func ortAndGorgonia(providers []deviceFacts, noLibrary error) []component {
-	list := []component{{Name: engines.Gorgonia, Usable: true, Detail: "built in"}}
-	ortEngine := component{Name: engines.ORT, Detail: "no onnxruntime library"}
-	if errors.Is(noLibrary, onnxruntime.ErrNoCgo) {
-		ortEngine.Detail = "this build has no cgo"
-	}
-	if noLibrary == nil {
-		ortEngine.Usable = true
-		ortEngine.Detail = "devices " + strings.Join(append([]string{engines.CPU}, usableDevices(providers)...), ", ")
-	}
-	return append(list, ortEngine)
-}
-
-// usableDevices returns the names of the devices that work.
-func usableDevices(devices []deviceFacts) []string {
-	var names []string
-	for _, d := range devices {
-		if d.Usable {
-			names = append(names, d.Name)
+// engines lists the engines of miplc train. noLibrary is why onnxruntime cannot be used, or nil.
+func (f *doctorFindings) engines(noLibrary error) []component {
+	usable := func(devices []deviceFacts) (names []string) {
+		for _, d := range devices {
+			if d.Usable {
+				names = append(names, d.Name)
+			}
 		}
+		return names
 	}
-	return names
+	ort := component{Name: engines.ORT, Usable: noLibrary == nil, Detail: "no onnxruntime library"}
+	switch {
+	case errors.Is(noLibrary, onnxruntime.ErrNoCgo):
+		ort.Detail = "this build has no cgo"
+	case noLibrary == nil:
+		ort.Detail = "devices " + strings.Join(append([]string{engines.CPU}, usable(f.Providers)...), ", ")
+	}
+	xla := component{Name: engines.XLA, Detail: "no usable device"}
+	if names := usable(f.Devices); len(names) > 0 {
+		xla.Usable, xla.Detail = true, "on the devices "+strings.Join(names, ", ")
+	}
+	return []component{{Name: engines.Gorgonia, Usable: true, Detail: "built in"}, ort, xla}
 }
 
-// deviceFactsOf opens a device for XLA and compares training steps on it with those on the CPU.
-func deviceFactsOf(ctx context.Context, kind pjrt.Kind, plugin, library string) deviceFacts {
+// tryXLA opens a device for XLA and compares training steps on it with those on the CPU.
+func tryXLA(ctx context.Context, kind pjrt.Kind, plugin, library string) deviceFacts {
 	d := deviceFacts{component: component{Name: string(kind)}}
 	b, err := xla.Open(kind, plugin)
 	if err != nil {
@@ -218,82 +206,65 @@ func deviceFactsOf(ctx context.Context, kind pjrt.Kind, plugin, library string) 
 	return d
 }
 
-// xlaEngine returns the engine xla, which is usable if one of its devices is.
-func xlaEngine(devices []deviceFacts) component {
-	names := usableDevices(devices)
-	if len(names) == 0 {
-		return component{Name: engines.XLA, Detail: "no usable device"}
-	}
-	return component{Name: engines.XLA, Usable: true, Detail: "on the devices " + strings.Join(names, ", ")}
-}
-
 func folderFactsOf(path string) folderFacts {
 	info, err := os.Stat(path)
 	return folderFacts{Path: path, Exists: err == nil && info.IsDir()}
 }
 
-func (f doctorFindings) print(out io.Writer) error {
+func (f doctorFindings) print(out io.Writer) {
 	diag.Fprintf(out, "%s\n\n", f.Verdict)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	diag.Fprintf(w, "miplc\t%s\nGo\t%s (%s/%s)\n", f.Miplc, f.Go, f.OS, f.Arch)
+	rows := [][]string{{"miplc", f.Miplc}, {"Go", fmt.Sprintf("%s (%s/%s)", f.Go, f.OS, f.Arch)}}
 	for _, b := range f.Backends {
-		b.print(w, "back end")
+		rows = append(rows, b.row("back end"))
 	}
-	for _, b := range f.Engines {
-		b.print(w, "engine")
+	for _, e := range f.Engines {
+		rows = append(rows, e.row("engine"))
 	}
 	for _, d := range f.Devices {
-		d.print(w, "xla on")
+		rows = append(rows, d.row("xla on"))
 	}
 	for _, p := range f.Providers {
-		p.print(w, "ort on")
+		rows = append(rows, p.row("ort on"))
 	}
-	diag.Fprintf(w, "engine auto\t%s\n", f.Auto)
-	f.Cache.print(w, "cache", "set "+native.EnvCache)
-	f.Data.print(w, "data", "set MIPLC_DATA or --data-dir")
-	if err := w.Flush(); err != nil {
-		return err
-	}
+	console.Table(out, append(rows, []string{"engine auto", f.Auto}, f.Cache.row("cache", "set "+native.EnvCache),
+		f.Data.row("data", "set MIPLC_DATA or --data-dir")))
 	fmt.Fprintln(out, "\nonnxruntime libraries, in the order of the search:")
-	fmt.Fprintln(w, "  place\tversion\tverdict\tpath")
+	rows = [][]string{{"  place", "version", "verdict", "path"}}
 	for _, c := range f.Onnxruntime {
 		verdict := string(c.Verdict)
 		if c.Detail != "" {
 			verdict += " (" + c.Detail + ")"
 		}
-		diag.Fprintf(w, "  %s\t%s\t%s\t%s\n", c.Origin, cmp.Or(c.Version, "-"), verdict, c.Path)
+		rows = append(rows, []string{"  " + string(c.Origin), cmp.Or(c.Version, "-"), verdict, c.Path})
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
+	console.Table(out, rows)
 	if len(f.Plugins) == 0 {
-		_, err := diag.Fprintf(out, "\nPJRT plugins: none was found; %s; %s\n", pjrt.Remedy(pjrt.CPU), pjrt.Remedy(pjrt.CUDA))
-		return err
+		diag.Fprintf(out, "\nPJRT plugins: none was found; %s; %s\n", pjrt.Remedy(pjrt.CPU), pjrt.Remedy(pjrt.CUDA))
+		return
 	}
 	fmt.Fprintln(out, "\nPJRT plugins, in the order of the search:")
-	fmt.Fprintln(w, "  place\tfor\tversion\tverdict\tpath")
+	rows = [][]string{{"  place", "for", "version", "verdict", "path"}}
 	for _, c := range f.Plugins {
-		diag.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", c.Origin, cmp.Or(string(c.Kind), "-"), cmp.Or(c.Version, "-"), c.Verdict,
-			c.Path)
+		rows = append(rows, []string{"  " + c.Origin, cmp.Or(string(c.Kind), "-"), cmp.Or(c.Version, "-"), c.Verdict,
+			c.Path})
 	}
-	return w.Flush()
+	console.Table(out, rows)
 }
 
-func (b component) print(w io.Writer, what string) {
-	state := "usable"
+func (b component) row(what string) []string {
+	state := "usable: "
 	if !b.Usable {
-		state = "not usable"
+		state = "not usable: "
 	}
-	diag.Fprintf(w, "%s %s\t%s: %s\n", what, b.Name, state, b.Detail)
+	return []string{what + " " + b.Name, state + b.Detail}
 }
 
-func (f folderFacts) print(w io.Writer, what, remedy string) {
+func (f folderFacts) row(what, remedy string) []string {
 	switch {
 	case f.Path == "":
-		diag.Fprintf(w, "%s\tnone: %s\n", what, remedy)
+		return []string{what, "none: " + remedy}
 	case f.Exists:
-		diag.Fprintf(w, "%s\t%s\n", what, f.Path)
-	default:
-		diag.Fprintf(w, "%s\t%s (does not exist yet)\n", what, f.Path)
+		return []string{what, f.Path}
 	}
+	return []string{what, f.Path + " (does not exist yet)"}
 }

@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
@@ -16,8 +19,6 @@ import (
 	"github.com/miplc/miplc/language/specs"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // experimentOptions are the settings of the commands that compute or plan cells.
@@ -106,13 +107,6 @@ func (o *experimentOptions) flags(cmd *cobra.Command) {
 	console.Limit(f, 0, 1000, "r", "splits")
 }
 
-// experimentSummary is the output of the command.
-type experimentSummary struct {
-	Name string `json:"name"`
-	Dir  string `json:"dir"`
-	experiment.Progress
-}
-
 // runExperiment runs the remaining cells.
 func runExperiment(ctx context.Context, o *experimentOptions) error {
 	e, err := o.load()
@@ -178,8 +172,11 @@ func (o *experimentOptions) follow(ctx context.Context, name string,
 	if err != nil {
 		return o.explain(err)
 	}
-	return o.Console.Resultf(experimentSummary{name, o.Dir, progress},
-		"%s: %d of %s done. Tables and figures: miplc report %s\n",
+	return o.Console.Resultf(struct {
+		Name string `json:"name"`
+		Dir  string `json:"dir"`
+		experiment.Progress
+	}{name, o.Dir, progress}, "%s: %d of %s done. Tables and figures: miplc report %s\n",
 		name, progress.Done, diag.CountForms(progress.Cells, "cell is", "cells are"), diag.ShellWord(o.Dir))
 }
 

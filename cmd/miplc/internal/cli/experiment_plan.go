@@ -89,9 +89,7 @@ func (o *planOptions) jobFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Job.Image, "image", "", "container image that contains miplc, for Kubernetes")
 	f.StringVar(&o.Job.Claim, "claim", "", "Kubernetes volume claim that contains DIR: NAME or NAME/PATH")
 	f.StringVar(&o.Template, "template", "", "Go text/template that replaces the shipped job file")
-	console.Limit(f, 1, maxShards, "shards")
-	console.Limit(f, 1, maxShards, "workers")
-	console.Limit(f, 1, maxShards, "max-tasks")
+	console.Limit(f, 1, maxShards, "shards", "workers", "max-tasks")
 	console.Limit(f, 1, 4096, "cpus")
 	console.Limit(f, 0, 64, "gpus")
 }
@@ -148,7 +146,7 @@ func runPlan(ctx context.Context, o *planOptions) error {
 			return err
 		}
 	}
-	return o.Console.Result(p, func(w io.Writer) error { return p.print(w) })
+	return o.Console.Result(p, p.print)
 }
 
 // checkJob reports missing and conflicting flags of jobs.
@@ -213,24 +211,20 @@ func (o *planOptions) writeJob(p *planResult) error {
 // maxTemplate bounds the size of a template, which has a few kilobytes.
 const maxTemplate = 1 << 20
 
-func (p *planResult) print(w io.Writer) error {
+func (p *planResult) print(w io.Writer) {
 	if p.Shards == 0 {
-		_, err := diag.Fprintf(w, "%s: all cells are done. Tables and figures: miplc report %s\n", p.Name,
-			diag.ShellWord(p.Dir))
-		return err
+		diag.Fprintf(w, "%s: all cells are done. Tables and figures: miplc report %s\n", p.Name, diag.ShellWord(p.Dir))
+		return
 	}
 	submit := p.Submit
 	if submit == "" {
 		submit = fmt.Sprintf("miplc experiment -o %s --shard I/%d for every I", diag.ShellWord(p.Dir), p.Shards)
 	}
-	_, err := diag.Fprintf(w, "%s: %s in %s, about %s of one core, the longest shard %s\nsubmit with: %s\n",
+	diag.Fprintf(w, "%s: %s in %s, about %s of one core, the longest shard %s\nsubmit with: %s\n",
 		p.Name, diag.Count(p.Cells, "cell"), diag.Count(p.Shards, "shard"), span(p.Seconds), span(p.Longest), submit)
 	for _, command := range p.Watch {
-		if err == nil {
-			_, err = diag.Fprintf(w, "watch with:  %s\n", command)
-		}
+		diag.Fprintf(w, "watch with:  %s\n", command)
 	}
-	return err
 }
 
 // span formats estimated seconds.

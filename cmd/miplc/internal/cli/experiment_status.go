@@ -15,15 +15,8 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// statusOptions are the settings of miplc experiment status.
-type statusOptions struct {
-	Console *console.Console
-	Dir     string
-	Watch   bool
-}
-
 func statusCommand(con *console.Console) *cobra.Command {
-	o := &statusOptions{Console: con}
+	dir, watch := "", false
 	cmd := &cobra.Command{
 		Use:   "status DIR",
 		Short: "Show the progress of an experiment on all machines",
@@ -36,10 +29,10 @@ counts as running if its file is not closed and was updated within the last two 
 Ctrl-C.
 The exit status is 0 even if cells failed; --json has the number of failed cells.`,
 		Example: "  miplc experiment status table\n  miplc experiment status table --watch",
-		Args:    console.Args(console.Arg("DIR", &o.Dir)),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), o) },
+		Args:    console.Args(console.Arg("DIR", &dir)),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), con, dir, watch) },
 	}
-	cmd.Flags().BoolVar(&o.Watch, "watch", false, "repeat until the experiment ends")
+	cmd.Flags().BoolVar(&watch, "watch", false, "repeat until the experiment ends")
 	return cmd
 }
 
@@ -48,22 +41,22 @@ const lookAgain = 5 * time.Second
 
 // runStatus prints the status once. With --watch it prints it repeatedly, until every cell has a result
 // and no process runs, or until the user interrupts it.
-func runStatus(ctx context.Context, o *statusOptions) error {
-	if o.Watch && o.Console.JSON {
+func runStatus(ctx context.Context, con *console.Console, dir string, watch bool) error {
+	if watch && con.JSON {
 		return console.Usagef("miplc experiment status: --watch prints repeatedly and --json prints one object: give only " +
 			"one of them")
 	}
-	line := console.NewLine(o.Console.Err, o.Console.Terminal)
+	line := console.NewLine(con.Err, con.Terminal)
 	defer line.End()
 	for {
-		s, err := experiment.ReadStatus(o.Dir, time.Now())
+		s, err := experiment.ReadStatus(dir, time.Now())
 		if err != nil {
 			return err
 		}
 		over := s.Done+s.Failed == s.Cells && len(s.Running) == 0
-		if !o.Watch || over || ctx.Err() != nil {
+		if !watch || over || ctx.Err() != nil {
 			line.Clear()
-			return o.Console.Result(s, func(w io.Writer) error { return printStatus(w, o.Dir, s) })
+			return con.Result(s, func(w io.Writer) { printStatus(w, dir, s) })
 		}
 		if line.Due() {
 			line.Show(summaryOf(s))
@@ -91,37 +84,30 @@ func summaryOf(s *experiment.Status) string {
 // maxShown is the number of processes and of failures that are listed.
 const maxShown = 10
 
-func printStatus(w io.Writer, dir string, s *experiment.Status) error {
-	t := diag.CleanWriter(w)
-	left := s.Cells - s.Done
-	fmt.Fprintf(t, "%s: %d of %s done, %d failed\n", diag.CleanLine(s.Name), s.Done, diag.CountForms(s.Cells, "cell is",
-		"cells are"), s.Failed)
-	for i, p := range s.Running {
-		if i == maxShown {
-			fmt.Fprintf(t, "  and %d more\n", len(s.Running)-maxShown)
-			break
-		}
-		fmt.Fprintf(t, "  %s runs on %s, last seen %s ago\n", diag.CleanLine(p.Part), diag.CleanLine(p.Host), span(p.Silent))
+func printStatus(w io.Writer, dir string, s *experiment.Status) {
+	diag.Fprintf(w, "%s: %d of %s done, %d failed\n", s.Name, s.Done, diag.CountForms(s.Cells, "cell is", "cells are"),
+		s.Failed)
+	for _, p := range s.Running[:min(len(s.Running), maxShown)] {
+		diag.Fprintf(w, "  %s runs on %s, last seen %s ago\n", p.Part, p.Host, span(p.Silent))
 	}
-	for i, f := range s.Failures {
-		if i == maxShown {
-			fmt.Fprintf(t, "  and %d more cells failed\n", len(s.Failures)-maxShown)
-			break
-		}
-		fmt.Fprintf(t, "  failed: %s: %s\n", diag.CleanLine(f.Coord.String()), diag.CleanLine(f.Error))
+	if more := len(s.Running) - maxShown; more > 0 {
+		fmt.Fprintf(w, "  and %d more\n", more)
+	}
+	for _, f := range s.Failures[:min(len(s.Failures), maxShown)] {
+		diag.Fprintf(w, "  failed: %s: %s\n", f.Coord.String(), f.Error)
+	}
+	if more := len(s.Failures) - maxShown; more > 0 {
+		fmt.Fprintf(w, "  and %d more cells failed\n", more)
 	}
 	if n := len(s.Differ); n > 0 {
-		fmt.Fprintf(t, "  %s computed more than once with results that are not the same, the first is %s\n",
-			diag.CountForms(n, "cell was", "cells were"), diag.CleanLine(s.Differ[0].String()))
+		diag.Fprintf(w, "  %s computed more than once with results that are not the same, the first is %s\n",
+			diag.CountForms(n, "cell was", "cells were"), s.Differ[0].String())
 	}
-	var err error
-	switch {
-	case left == 0:
-		_, err = fmt.Fprintf(t, "tables and figures: miplc report %s\n", diag.CleanLine(diag.ShellWord(dir)))
-	default:
-		_, err = fmt.Fprintln(t, timeLeft(s, left))
+	if left := s.Cells - s.Done; left > 0 {
+		fmt.Fprintln(w, timeLeft(s, left))
+	} else {
+		diag.Fprintf(w, "tables and figures: miplc report %s\n", diag.ShellWord(dir))
 	}
-	return err
 }
 
 // timeLeft says how long the cells that are left take.

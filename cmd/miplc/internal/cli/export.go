@@ -4,6 +4,7 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"io"
 	"path/filepath"
 
@@ -63,12 +64,6 @@ If a file exists and --force is not given, the command writes nothing and exits 
 	return cmd
 }
 
-// exportResult is the output of the command.
-type exportResult struct {
-	Name  string   `json:"name"`
-	Files []string `json:"files"`
-}
-
 func runExport(o *exportOptions) error {
 	if o.Triton == "" && o.KServe == "" && o.Docker == "" {
 		return console.Usagef("miplc export: one of --triton, --kserve and --docker is missing")
@@ -81,41 +76,32 @@ func runExport(o *exportOptions) error {
 	if err != nil {
 		return err
 	}
-	r := exportResult{Name: m.Name}
 	var files []export.File
-	for _, output := range []struct {
-		wanted bool
-		files  func() ([]export.File, error)
-	}{
-		{o.Triton != "", func() ([]export.File, error) { return m.Triton(o.Triton) }},
-		{o.KServe != "", func() ([]export.File, error) { return m.KServe(o.KServe, o.Storage) }},
-		{o.Docker != "", func() ([]export.File, error) { return m.Docker(o.Docker, releaseOf(runs.CurrentBuild())) }},
-	} {
-		if !output.wanted {
-			continue
-		}
-		list, err := output.files()
-		if err != nil {
-			return err
-		}
-		files = append(files, list...)
+	add := func(list []export.File, failed error) {
+		files, err = append(files, list...), errors.Join(err, failed)
 	}
-	if err := m.Write(files, o.Force); err != nil {
+	if o.Triton != "" {
+		add(m.Triton(o.Triton))
+	}
+	if o.KServe != "" {
+		add(m.KServe(o.KServe, o.Storage))
+	}
+	if o.Docker != "" { // go install takes a commit or a release
+		add(m.Docker(o.Docker, cmp.Or(runs.CurrentBuild().Commit, "v"+runs.Version)))
+	}
+	if err == nil {
+		err = m.Write(files, o.Force)
+	}
+	if err != nil {
 		return err
 	}
-	for _, f := range files {
-		r.Files = append(r.Files, f.Path)
+	paths := make([]string, len(files))
+	for i, f := range files {
+		paths[i] = f.Path
 	}
-	return o.Console.Result(r, r.print)
+	return o.Console.Result(map[string]any{"name": m.Name, "files": paths}, func(w io.Writer) {
+		for _, path := range paths {
+			diag.Fprintf(w, "%s\n", filepath.Clean(path))
+		}
+	})
 }
-
-// print lists the files.
-func (r *exportResult) print(w io.Writer) error {
-	for _, f := range r.Files {
-		diag.Fprintf(w, "%s\n", filepath.Clean(f))
-	}
-	return nil
-}
-
-// releaseOf returns the version of miplc for go install: the commit of the build, or the release.
-func releaseOf(v runs.BuildInfo) string { return cmp.Or(v.Commit, "v"+runs.Version) }

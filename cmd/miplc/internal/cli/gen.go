@@ -76,13 +76,6 @@ if necessary and writes one file, PACKAGE.go. It replaces a file that it generat
 	return cmd
 }
 
-// genResult is what miplc gen go prints.
-type genResult struct {
-	File           string `json:"file"`
-	Package        string `json:"package"`
-	ContractSHA256 string `json:"contract_sha256"`
-}
-
 func runGo(o *genOptions) error {
 	if o.Dir == "" {
 		return console.Usagef("miplc gen go: -o DIR is missing: the folder for the package")
@@ -114,7 +107,8 @@ func runGo(o *genOptions) error {
 	if err := fileio.Write(file, source, fileio.WriteOptions{Force: o.Force, Inputs: []string{o.Model}}); err != nil {
 		return err
 	}
-	r := genResult{File: file, Package: o.Package, ContractSHA256: meta.ContractHash()}
-	return o.Console.Resultf(r, "%s: package %s, %s, instances of %v, contract %s\n", r.File, r.Package,
-		diag.Count(len(meta.Classes), "class"), meta.InputShape, r.ContractSHA256[:12])
+	hash := meta.ContractHash()
+	return o.Console.Resultf(map[string]string{"file": file, "package": o.Package, "contract_sha256": hash},
+		"%s: package %s, %s, instances of %v, contract %s\n", file, o.Package, diag.Count(len(meta.Classes), "class"),
+		meta.InputShape, hash[:12])
 }

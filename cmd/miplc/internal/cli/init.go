@@ -32,13 +32,6 @@ type initOptions struct {
 	From    string
 }
 
-// initResult is the output of the command.
-type initResult struct {
-	Spec   string `json:"spec"`
-	Schema string `json:"schema"`
-	From   string `json:"from"`
-}
-
 // initCommand returns the command.
 func initCommand(con *console.Console) *cobra.Command {
 	o := &initOptions{Console: con, Dir: "."}
@@ -79,27 +72,27 @@ func runInit(o *initOptions) error {
 	if !strings.HasPrefix(string(text), "# yaml-language-server:") {
 		text = append([]byte(modeline), text...)
 	}
-	r := initResult{filepath.Join(o.Dir, specFile), filepath.Join(o.Dir, schemaFile), o.From}
-	if _, err := os.Lstat(r.Spec); err == nil {
-		return fmt.Errorf("%s exists already: name another folder", r.Spec)
+	spec, schema, kept := filepath.Join(o.Dir, specFile), filepath.Join(o.Dir, schemaFile), ""
+	if _, err := os.Lstat(spec); err == nil {
+		return fmt.Errorf("%s exists already: name another folder", spec)
 	}
-	spec, err := fileio.Create(r.Spec, fileio.WriteOptions{})
+	out, err := fileio.Create(spec, fileio.WriteOptions{})
 	if err != nil {
 		return err
 	}
-	defer spec.Discard()
-	if _, err := spec.Write(text); err != nil {
+	defer out.Discard()
+	if _, err := out.Write(text); err != nil {
 		return err
 	}
-	schema := "for editors"
-	if _, err := os.Lstat(r.Schema); err == nil {
-		schema = "for editors (existing file kept)"
-	} else if err := fileio.Write(r.Schema, language.Dialect.Schema(), fileio.WriteOptions{}); err != nil {
+	if _, err := os.Lstat(schema); err == nil {
+		kept = " (existing file kept)"
+	} else if err := fileio.Write(schema, language.Dialect.Schema(), fileio.WriteOptions{}); err != nil {
 		return err
 	}
-	if err := spec.Commit(); err != nil { // last, because an existing spec means that init is done
+	if err := out.Commit(); err != nil { // last, because an existing spec means that init is done
 		return err
 	}
-	return o.Console.Resultf(r, "%s: copy of %s\n%s: %s\ntry: miplc validate %s\n     miplc train %s -o run\n", r.Spec,
-		r.From, r.Schema, schema, r.Spec, r.Spec)
+	return o.Console.Resultf(map[string]string{"spec": spec, "schema": schema, "from": o.From},
+		"%s: copy of %s\n%s: for editors%s\ntry: miplc validate %s\n     miplc train %s -o run\n", spec, o.From, schema, kept,
+		spec, spec)
 }

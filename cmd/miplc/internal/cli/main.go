@@ -7,7 +7,9 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -47,23 +49,17 @@ const grace = 300 * time.Millisecond
 
 // endAfterSignal ends a command after a signal and removes incomplete files.
 func endAfterSignal(con *console.Console, ended <-chan int) int {
-	select {
-	case code := <-ended:
-		return code
-	case <-time.After(grace):
-	}
-	allowed := con.TimeAfterSignal()
-	if allowed == 0 {
-		fileio.DiscardAll()
-		fileio.AbandonAll()
-		return con.Interrupt()
-	}
-	select {
-	case code := <-ended:
-		return code
-	case <-time.After(allowed):
+	for _, wait := range []func() time.Duration{func() time.Duration { return grace }, con.TimeAfterSignal} {
+		select {
+		case code := <-ended:
+			return code
+		case <-time.After(wait()):
+		}
 	}
 	fileio.DiscardAll()
+	if con.TimeAfterSignal() == 0 {
+		fileio.AbandonAll()
+	}
 	return con.Interrupt()
 }
 
@@ -74,16 +70,19 @@ func run(ctx context.Context, args []string, con *console.Console) (code int) {
 			code = con.Report(bug(r, con.Getenv))
 		}
 	}()
-	root := newRoot(con)
+	root, ran := newRoot(con), false
+	root.PersistentPreRun = func(*cobra.Command, []string) { ran = true }
 	root.SetArgs(args)
-	root.SetIn(con.In)
 	root.SetOut(con.Out)
 	root.SetErr(con.Err)
 	err := root.ExecuteContext(ctx)
-	if ran := (*commandError)(nil); err != nil && !errors.As(err, &ran) {
+	if !ran { // errors of cobra are all about the command line
 		con.JSON = slices.Contains(args, "--json") // a wrong flag may have unset it
+		if !errors.As(err, new(*console.Failure)) {
+			err = console.Invalid(err)
+		}
 	}
-	return con.Report(asUsage(err))
+	return con.Report(err)
 }
 
 // untilSignal returns a context that the first signal cancels, after which the command ends in
@@ -124,39 +123,20 @@ func bug(r any, getenv func(string) string) error {
 	return diag.Diagnostic{Text: panicked.Error(), Notes: notes}
 }
 
-// asUsage adds the exit code for wrong usage to errors of cobra, which are all about the command line.
-func asUsage(err error) error {
-	var failure *console.Failure
-	var ran *commandError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &ran):
-		return ran.err
-	case errors.As(err, &failure):
-		return err
+// processorVariables are the variables with the number of processors that Slurm assigned to a task.
+var processorVariables = []string{"SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE"}
+
+// limitProcessors limits the process to the processors that Slurm assigned to it, because not every cluster
+// enforces that. The Go runtime itself respects affinity and control groups. GOMAXPROCS has
+// precedence.
+func limitProcessors(getenv func(string) string) {
+	if getenv("GOMAXPROCS") != "" {
+		return
 	}
-	return console.Invalid(err)
-}
-
-// commandError marks an error as one of the command, in contrast to errors of cobra about the
-// arguments.
-type commandError struct{ err error }
-
-func (e *commandError) Error() string { return e.err.Error() }
-func (e *commandError) Unwrap() error { return e.err }
-
-// markRun wraps the errors of all commands in commandError.
-func markRun(cmd *cobra.Command) {
-	if run := cmd.RunE; run != nil {
-		cmd.RunE = func(c *cobra.Command, args []string) error {
-			if err := run(c, args); err != nil {
-				return &commandError{err}
-			}
-			return nil
+	for _, name := range processorVariables {
+		if n, err := strconv.Atoi(getenv(name)); err == nil && n > 0 {
+			runtime.GOMAXPROCS(min(n, runtime.GOMAXPROCS(0)))
+			return
 		}
-	}
-	for _, sub := range cmd.Commands() {
-		markRun(sub)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 func newConsole(env map[string]string) (con *console.Console, out, errs *bytes.Buffer) {
 	out, errs = &bytes.Buffer{}, &bytes.Buffer{}
-	return &console.Console{In: strings.NewReader(""), Out: out, Err: errs, Getenv: func(k string) string {
+	return &console.Console{Out: out, Err: errs, Getenv: func(k string) string {
 		return env[k]
 	}}, out, errs
 }

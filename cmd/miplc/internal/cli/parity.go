@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -17,13 +18,6 @@ import (
 	"github.com/miplc/miplc/runs/parity"
 )
 
-// parityOptions are the options of the command.
-type parityOptions struct {
-	Console *console.Console
-	Target  string // a model file or the folder of a run
-	runs.CheckOptions
-}
-
 // parityResult is the output of the command.
 type parityResult struct {
 	Target string `json:"target"`
@@ -33,7 +27,7 @@ type parityResult struct {
 
 // parityCommand returns the command.
 func parityCommand(con *console.Console) *cobra.Command {
-	o := &parityOptions{Console: con}
+	target, o := "", runs.CheckOptions{}
 	cmd := &cobra.Command{
 		Use:        "parity DIR|MODEL",
 		SuggestFor: []string{"compare", "diff"},
@@ -54,12 +48,12 @@ The bags of a run folder have the sizes that were compared after training: the s
 median and the largest of the dataset. Differences on bags of other sizes are warnings.`,
 			parity.Tolerance, parity.MaxTolerance),
 		Example: "  miplc parity quickstart-run\n  miplc parity model.onnx --sizes 1,7,500 --json",
-		Args:    console.Args(console.Arg("DIR|MODEL", &o.Target)),
+		Args:    console.Args(console.Arg("DIR|MODEL", &target)),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("sizes") {
 				o.Sizes = nil
 			}
-			return runParity(o)
+			return runParity(con, target, o)
 		},
 	}
 	console.LibraryFlag(cmd.Flags(), &o.Library)
@@ -72,57 +66,57 @@ median and the largest of the dataset. Differences on bags of other sizes are wa
 	return cmd
 }
 
-// runParity compares the engines and prints the report.
-func runParity(o *parityOptions) error {
-	r := parityResult{Target: o.Target}
-	var err error
-	if r.Agreement, r.Note, err = measureParity(o); err != nil {
+// runParity compares the engines and prints the report. target is a model file or the folder of a run.
+func runParity(con *console.Console, target string, o runs.CheckOptions) error {
+	path, err := findModel(target)
+	if err != nil {
 		return err
 	}
-	return o.Console.ResultOf(r.Err(), r, r.print)
-}
-
-func measureParity(o *parityOptions) (*parity.Agreement, string, error) {
-	path, err := findModel(o.Target)
-	if err != nil {
-		return nil, "", err
+	r := parityResult{Target: target}
+	if path != target {
+		r.Agreement, err = runs.CompareRun(target, o)
 	}
-	if path == o.Target {
-		report, err := runs.CompareFile(path, o.CheckOptions)
-		return report, "", err
-	}
-	report, err := runs.CompareRun(o.Target, o.CheckOptions)
 	if errors.Is(err, runs.ErrNoCheckpoint) {
-		note := "comparing only the back ends of the model file: " + err.Error()
-		report, err = runs.CompareFile(path, o.CheckOptions)
-		return report, note, err
+		r.Note = "comparing only the back ends of the model file: " + err.Error()
 	}
-	return report, "", err
-}
-
-func (r parityResult) print(w io.Writer) error {
-	if r.Note != "" {
-		fmt.Fprintln(w, r.Note)
+	if path == target || r.Note != "" {
+		r.Agreement, err = runs.CompareFile(path, o)
 	}
-	return printParity(w, r.Agreement)
+	if err != nil {
+		return err
+	}
+	return con.ResultOf(r.Err(), r, func(w io.Writer) {
+		if r.Note != "" {
+			fmt.Fprintln(w, r.Note)
+		}
+		printParity(w, r.Agreement)
+	})
 }
 
 // printParity writes the table of a report.
-func printParity(out io.Writer, r *parity.Agreement) error {
+func printParity(out io.Writer, r *parity.Agreement) {
 	compared := r.Required
 	if compared == nil {
 		compared = r.BagSizes
 	}
-	diag.Fprintf(out, "parity: largest absolute difference on bags of %s instances, tolerance %.0e\n",
-		paritySizes(compared), r.Tolerance)
+	sizes := strings.Join(strings.Fields(strings.Trim(fmt.Sprint(compared), "[]")), ", ")
+	if at := strings.LastIndex(sizes, ", "); at >= 0 {
+		sizes = sizes[:at] + " and " + sizes[at+2:]
+	}
+	fmt.Fprintf(out, "parity: largest absolute difference on bags of %s instances, tolerance %.0e\n", sizes, r.Tolerance)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  compared\t\tprobabilities\tattention\t")
 	for _, p := range r.Pairs {
-		diag.Fprintf(w, "  %s\t%s\t%.1e\t%.1e\t%s\n", p.A, p.B, p.Probabilities, p.Attention, parityVerdict(p, r.Tolerance))
+		verdict := "ok"
+		if !p.OK {
+			verdict = "TOO FAR"
+		}
+		if p.Bound > r.Tolerance {
+			verdict += fmt.Sprintf(" (rounding allows %.0e)", p.Bound)
+		}
+		diag.Fprintf(w, "  %s\t%s\t%.1e\t%.1e\t%s\n", p.A, p.B, p.Probabilities, p.Attention, verdict)
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
+	w.Flush()
 	for _, f := range r.Failed {
 		fmt.Fprintf(out, "  %s failed: %s\n", f.Engine, f.Error)
 	}
@@ -132,31 +126,4 @@ func printParity(out io.Writer, r *parity.Agreement) error {
 	for _, name := range r.LeftOut {
 		diag.Fprintf(out, "  %s computes this model wrong, so the file does not list it\n", name)
 	}
-	return nil
-}
-
-// parityVerdict compares a pair with its bound if that differs from the tolerance.
-func parityVerdict(p parity.Pair, tolerance float64) string {
-	text := "ok"
-	if !p.OK {
-		text = "TOO FAR"
-	}
-	if p.Bound > tolerance {
-		text += fmt.Sprintf(" (rounding allows %.0e)", p.Bound)
-	}
-	return text
-}
-
-func paritySizes(list []int) string {
-	text := ""
-	for i, n := range list {
-		switch {
-		case i > 0 && i == len(list)-1:
-			text += " and "
-		case i > 0:
-			text += ", "
-		}
-		text += fmt.Sprint(n)
-	}
-	return text
 }

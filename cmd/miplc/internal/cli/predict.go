@@ -294,55 +294,50 @@ func predictBags(ctx context.Context, o *predictOptions, model *runtime.Model, s
 // scores computes the measures: of each part of the split, or of all bags together if the
 // model was not trained on any of them. candidates are those of all bags of the dataset.
 func (r *predictResult) scores(split bool, candidates func(bag int) []uint8, detail bool) {
-	parts := []predictPart{{Name: data.TrainPart}, {Name: data.TestPart}}
-	if slices.ContainsFunc(r.Bags, func(b bagResult) bool { return b.Part == data.ValidationPart }) {
-		parts = slices.Insert(parts, 1, predictPart{Name: data.ValidationPart})
+	rows := map[string]*scoreRow{"": &r.scoreRow} // by part
+	if split {
+		r.Parts = []predictPart{{Name: data.TrainPart}, {Name: data.ValidationPart}, {Name: data.TestPart}}
+		if !slices.ContainsFunc(r.Bags, func(b bagResult) bool { return b.Part == data.ValidationPart }) {
+			r.Parts = slices.Delete(r.Parts, 1, 2)
+		}
+		clear(rows)
+		for i := range r.Parts {
+			rows[r.Parts[i].Name] = &r.Parts[i].scoreRow
+		}
 	}
 	for _, b := range r.Bags {
 		if b.labels != nil {
-			r.Known++
+			r.Known++ // also of bags in no part
 		}
-		add := func(s *scoreRow) {
+		if s := rows[b.Part]; s != nil {
 			s.bags.Threshold = r.threshold
 			s.bags.Add(b.Probabilities, b.labels, candidates(b.Number-1))
 			s.bags.AddGroup(b.Group)
 		}
-		if !split {
-			add(&r.scoreRow)
-			continue
-		}
-		if of := slices.IndexFunc(parts, func(p predictPart) bool { return p.Name == b.Part }); of >= 0 {
-			parts[of].Bags++
-			if b.labels != nil {
-				parts[of].Known++
-			}
-			add(&parts[of].scoreRow)
-		}
 	}
-	if !split {
-		r.compute(r.Classes, r.groupName, detail)
-		return
+	for _, s := range rows {
+		s.compute(r.Classes, r.groupName, detail)
 	}
-	for i := range parts {
-		parts[i].compute(r.Classes, r.groupName, detail)
+	for i := range r.Parts {
+		r.Parts[i].Bags = r.Parts[i].bags.Bags()
 	}
-	r.Parts = parts
 }
 
 // print prints one bag in detail, or one line per bag.
-func (r *predictResult) print(w io.Writer) error {
-	if r.Output != "" {
+func (r *predictResult) print(w io.Writer) {
+	switch {
+	case r.Output != "":
 		diag.Fprintf(w, "predictions of %s written to %s\n", diag.Count(len(r.Bags), "bag"), r.Output)
-	} else if len(r.Bags) == 1 {
+	case len(r.Bags) == 1:
 		r.printBag(w, r.Bags[0])
-	} else if err := r.printTable(w); err != nil {
-		return err
+	default:
+		r.printTable(w)
 	}
 	if r.Heatmaps != "" {
 		diag.Fprintf(w, "heatmaps of %s written to %s\n", diag.Count(len(r.Bags), "bag"), r.Heatmaps)
 	}
 	if len(r.Bags) == 1 {
-		return nil
+		return
 	}
 	if r.Parts == nil {
 		r.scoreRow.print(w, "")
@@ -351,5 +346,4 @@ func (r *predictResult) print(w io.Writer) error {
 		p.print(w, map[string]string{data.TrainPart: "training ", data.ValidationPart: "validation ",
 			data.TestPart: "test "}[p.Name])
 	}
-	return nil
 }

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"image"
@@ -209,7 +210,11 @@ func (h *heatmaps) write(r *predictResult, set *data.Dataset, o *predictOptions)
 			".svg": func(w io.Writer) error { _, err := w.Write(m.SVG()); return err },
 			".png": m.WritePNG,
 		} {
-			if err := writeFigure(filepath.Join(h.Dir, p.name+ending), draw); err != nil {
+			var figure bytes.Buffer
+			if err := draw(&figure); err != nil {
+				return err
+			}
+			if err := fileio.Replace(filepath.Join(h.Dir, p.name+ending), figure.Bytes()); err != nil {
 				return err
 			}
 		}
@@ -237,19 +242,6 @@ func (h *heatmaps) heatmap(r *predictResult, p picture) *plot.Heatmap {
 	}
 	m.Attention = m.Bag[p.first : p.first+p.file.Instances]
 	return m
-}
-
-// writeFigure writes a file completely or not at all.
-func writeFigure(path string, draw func(io.Writer) error) error {
-	f, err := fileio.Create(path, fileio.WriteOptions{Force: true})
-	if err != nil {
-		return err
-	}
-	defer f.Discard()
-	if err := draw(f); err != nil {
-		return err
-	}
-	return f.Commit()
 }
 
 // pictures are images by the names that a bag may have: the path of the image in its folder,

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/internal/diag"
 )
@@ -24,8 +24,9 @@ type scoreRow struct {
 	groupName string
 }
 
-// compute sets Accuracy, Measures and Detail to those of the bags.
+// compute sets Known, Accuracy, Measures and Detail to those of the bags.
 func (s *scoreRow) compute(classes []string, groupName string, detail bool) {
+	s.Known = s.bags.KnownBags()
 	s.groups, s.groupName = s.bags.ByGroup(), groupName
 	s.Measures = s.bags.Values()
 	s.Accuracy = s.Measures.Get(measure.Accuracy)
@@ -67,99 +68,90 @@ func (s *scoreRow) print(w io.Writer, part string) {
 
 // printDetail writes all measures, the table of classes, the confusion matrix and the
 // reliability diagram as tables.
-func (s *scoreRow) printDetail(out io.Writer, part string) {
-	fmt.Fprintf(out, "\n%smeasures of %s, %d with a known true label:\n", part, diag.Count(s.bags.Bags(), "bag"), s.Known)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+func (s *scoreRow) printDetail(w io.Writer, part string) {
+	fmt.Fprintf(w, "\n%smeasures of %s, %d with a known true label:\n", part, diag.Count(s.bags.Bags(), "bag"), s.Known)
 	multi := s.bags.Threshold > 0
+	var rows [][]string
 	if s.groups != nil {
-		diag.Fprintf(w, "  \tby bag\t\tby %s (%s, %d with a known true label)\n", s.groupName, diag.Count(s.groups.Bags(),
-			"group"), s.groups.KnownBags())
+		rows = [][]string{{"  ", "by bag", "", fmt.Sprintf("by %s (%s, %d with a known true label)", s.groupName,
+			diag.Count(s.groups.Bags(), "group"), s.groups.KnownBags())}}
 	}
 	for _, m := range measure.Table {
 		if m.Group || !m.Fits(multi) {
 			continue
 		}
-		more := ""
+		row := []string{"  " + m.Title, console.Number(s.Measures.Get(m.Name)), "", ""}
 		if i := s.Detail.Accuracy; i != nil && m.Name == measure.Accuracy {
-			more = fmt.Sprintf("\t95 %% interval %.4f to %.4f", i.Low, i.High)
-		} else if s.groups != nil {
-			more = "\t"
+			row[2] = fmt.Sprintf("95 %% interval %.4f to %.4f", i.Low, i.High)
 		}
 		if s.groups != nil {
-			more += "\t" + number4(s.Measures.Get(measure.GroupPrefix+m.Name))
+			row[3] = console.Number(s.Measures.Get(measure.GroupPrefix + m.Name))
 		}
-		fmt.Fprintf(w, "  %s\t%s%s\n", m.Title, number4(s.Measures.Get(m.Name)), more)
+		rows = append(rows, row)
 	}
-	w.Flush()
+	console.Table(w, rows)
 	if s.Known == 0 {
 		return
 	}
-	fmt.Fprint(w, "\n  class\tbags\tpredicted\tprecision\t95 %\trecall\t95 %\tF1\tAUROC")
-	if multi {
-		fmt.Fprint(w, "\taverage precision")
-	}
-	fmt.Fprintln(w)
-	for _, c := range s.Detail.Classes {
-		diag.Fprintf(w, "  %s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s", c.Name, c.Support, c.Predicted, number4(c.Precision),
-			predictEnds(c.PrecisionInterval),
-			number4(c.Recall), predictEnds(c.RecallInterval), number4(c.F1), number4(c.AUROC))
-		if multi {
-			fmt.Fprintf(w, "\t%s", number4(c.AveragePrecision))
-		}
-		fmt.Fprintln(w)
-	}
-	w.Flush()
+	s.printClasses(w, multi)
 	if s.Detail.Confusion != nil {
 		s.printConfusion(w)
 	}
 	if s.Detail.Reliability == nil {
 		return
 	}
-	fmt.Fprintf(w, "\n  probability of the predicted class\tbags\tmean probability\taccuracy\n")
+	rows = [][]string{{"  probability of the predicted class", "bags", "mean probability", "accuracy"}}
 	for _, b := range s.Detail.Reliability {
 		if b.Bags > 0 {
-			fmt.Fprintf(w, "  %.2f to %.2f\t%d\t%s\t%s\n", b.Low, b.High, b.Bags, number4(b.Confidence), number4(b.Accuracy))
+			rows = append(rows, []string{fmt.Sprintf("  %.2f to %.2f", b.Low, b.High), fmt.Sprint(b.Bags),
+				console.Number(b.Confidence), console.Number(b.Accuracy)})
 		}
 	}
-	w.Flush()
+	fmt.Fprintln(w)
+	console.Table(w, rows)
+}
+
+func (s *scoreRow) printClasses(w io.Writer, multi bool) {
+	interval := func(i *measure.Interval) string {
+		if i == nil {
+			return console.Number(nil)
+		}
+		return fmt.Sprintf("%.2f–%.2f", i.Low, i.High)
+	}
+	rows := [][]string{{"  class", "bags", "predicted", "precision", "95 %", "recall", "95 %", "F1", "AUROC"}}
+	if multi {
+		rows[0] = append(rows[0], "average precision")
+	}
+	for _, c := range s.Detail.Classes {
+		row := []string{"  " + c.Name, fmt.Sprint(c.Support), fmt.Sprint(c.Predicted), console.Number(c.Precision),
+			interval(c.PrecisionInterval), console.Number(c.Recall), interval(c.RecallInterval), console.Number(c.F1),
+			console.Number(c.AUROC)}
+		if multi {
+			row = append(row, console.Number(c.AveragePrecision))
+		}
+		rows = append(rows, row)
+	}
+	fmt.Fprintln(w)
+	console.Table(w, rows)
 }
 
 // mostColumns bounds the confusion matrix on a terminal; --json has it at any size.
 const mostColumns = 20
 
-func (s *scoreRow) printConfusion(w *tabwriter.Writer) {
+func (s *scoreRow) printConfusion(w io.Writer) {
 	if len(s.Detail.Classes) > mostColumns {
 		fmt.Fprintf(w, "\n  the confusion matrix of %d classes is printed with --json\n", len(s.Detail.Classes))
-		w.Flush()
 		return
 	}
-	fmt.Fprint(w, "\n  true class, predicted as")
-	for _, c := range s.Detail.Classes {
-		diag.Fprintf(w, "\t%s", c.Name)
+	rows := [][]string{{"  true class, predicted as"}}
+	for i, counts := range s.Detail.Confusion {
+		rows[0] = append(rows[0], s.Detail.Classes[i].Name)
+		row := []string{"  " + s.Detail.Classes[i].Name}
+		for _, n := range counts {
+			row = append(row, fmt.Sprint(n))
+		}
+		rows = append(rows, row)
 	}
 	fmt.Fprintln(w)
-	for i, row := range s.Detail.Confusion {
-		diag.Fprintf(w, "  %s", s.Detail.Classes[i].Name)
-		for _, n := range row {
-			fmt.Fprintf(w, "\t%d", n)
-		}
-		fmt.Fprintln(w)
-	}
-	w.Flush()
-}
-
-// number4 writes a measure with four decimals, or a dash if it is not defined.
-func number4(v *float64) string {
-	if v == nil {
-		return "–"
-	}
-	return fmt.Sprintf("%.4f", *v)
-}
-
-// predictEnds writes the ends of an interval.
-func predictEnds(i *measure.Interval) string {
-	if i == nil {
-		return "–"
-	}
-	return fmt.Sprintf("%.2f–%.2f", i.Low, i.High)
+	console.Table(w, rows)
 }

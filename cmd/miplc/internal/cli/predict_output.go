@@ -10,51 +10,35 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/internal/diag"
 )
 
-func (r *predictResult) printTable(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	if r.Parts != nil {
-		fmt.Fprint(w, "part\t")
-	}
-	named := slices.ContainsFunc(r.Bags, func(b bagResult) bool { return b.Name != "" })
-	if named {
-		fmt.Fprint(w, "name\t")
-	}
-	fmt.Fprintln(w, "bag\tpredicted\tprobability\ttrue\thighest attention")
-	indent := strings.Repeat("\t", 4)
-	if r.Parts != nil {
-		indent += "\t"
-	}
-	if named {
-		indent += "\t"
-	}
+// printTable writes a line per bag, and below it one per class if the model has an attention of each class.
+func (r *predictResult) printTable(out io.Writer) {
+	var rows [][]string
+	name := ""
 	for _, b := range r.Bags {
-		if r.Parts != nil {
-			fmt.Fprintf(w, "%s\t", b.Part)
+		if b.Name != "" {
+			name = "name"
 		}
-		if named {
-			diag.Fprintf(w, "%s\t", b.Name)
+		top := b.Top
+		if top == nil {
+			top = topOf(b.Attention, nil, 1)
 		}
-		diag.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", b.Number, b.predicted(), b.probabilities("%.4f"), r.truth(b), b.top())
+		rows = append(rows, []string{b.Part, b.Name, strconv.Itoa(b.Number), b.predicted(), b.probabilities("%.4f"),
+			r.truth(b), joinedNumbers(top)})
 		for _, list := range b.ClassTop {
-			fmt.Fprint(w, indent)
-			diag.Fprintf(w, "class %s: %s\n", list.Class, joinedNumbers(list.Top))
+			rows = append(rows, []string{6: "class " + list.Class + ": " + joinedNumbers(list.Top)})
 		}
 	}
-	return w.Flush()
-}
-
-// top lists the instances with the highest attention.
-func (b *bagResult) top() string {
-	list := b.Top
-	if list == nil {
-		list = topOf(b.Attention, nil, 1)
+	part := ""
+	if r.Parts != nil {
+		part = "part"
 	}
-	return joinedNumbers(list)
+	console.Table(out, slices.Insert(rows, 0, []string{part, name, "bag", "predicted", "probability", "true",
+		"highest attention"}))
 }
 
 func joinedNumbers(list []topInstance) string {
@@ -83,30 +67,29 @@ func (r *predictResult) printBag(w io.Writer, b bagResult) {
 	for c, p := range b.Probabilities {
 		diag.Fprintf(w, "  %-12s %.6f\n", r.Classes[c], p)
 	}
-	if b.Top != nil {
-		fmt.Fprintln(w, "highest attention:")
-		for _, t := range b.Top {
-			diag.Fprintf(w, "  %v\n", t)
-		}
-		for _, list := range b.ClassTop {
-			diag.Fprintf(w, "highest attention of class %s:\n", list.Class)
-			for _, t := range list.Top {
-				diag.Fprintf(w, "  %v\n", t)
-			}
+	if n := len(b.Attention); b.Top == nil && n <= maxListed {
+		fmt.Fprintln(w, "attention of each instance:")
+		for i, a := range b.Attention {
+			fmt.Fprintf(w, "  %-12d %.6f\n", i+1, a)
 		}
 		return
-	}
-	if n := len(b.Attention); n > maxListed {
+	} else if b.Top == nil {
+		b.Top = topOf(b.Attention, nil, fewListed)
 		fmt.Fprintf(w, "highest attention (%d of %d instances; --top N lists N of them, -o writes all to a CSV file):\n",
 			fewListed, n)
-		for _, t := range topOf(b.Attention, nil, fewListed) {
-			diag.Fprintf(w, "  %v\n", t)
-		}
-		return
+	} else {
+		fmt.Fprintln(w, "highest attention:")
 	}
-	fmt.Fprintln(w, "attention of each instance:")
-	for i, a := range b.Attention {
-		fmt.Fprintf(w, "  %-12d %.6f\n", i+1, a)
+	printTop(w, b.Top)
+	for _, list := range b.ClassTop {
+		diag.Fprintf(w, "highest attention of class %s:\n", list.Class)
+		printTop(w, list.Top)
+	}
+}
+
+func printTop(w io.Writer, list []topInstance) {
+	for _, t := range list {
+		diag.Fprintf(w, "  %s\n", t.String())
 	}
 }
 

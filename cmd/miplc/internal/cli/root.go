@@ -84,7 +84,6 @@ func newRoot(con *console.Console) *cobra.Command {
 		specsCommand(con),
 		versionCommand,
 	)
-	markRun(root)
 	return root
 }
 

@@ -44,14 +44,6 @@ for the device webgpu) and in the cache (filled by "miplc runtime install webgpu
 	return cmd
 }
 
-// installOptions are the settings of miplc runtime install.
-type installOptions struct {
-	Console *console.Console
-	What    string // onnxruntime, webgpu, cuda or xla
-	Via     string
-	Force   bool
-}
-
 // Libraries that can be installed.
 const (
 	libraryORT = "onnxruntime"
@@ -59,7 +51,7 @@ const (
 )
 
 func installCommand(con *console.Console) *cobra.Command {
-	o := &installOptions{Console: con, What: libraryORT}
+	what, how := libraryORT, native.InstallOptions{}
 	cmd := &cobra.Command{
 		Use:   "install [onnxruntime|webgpu|cuda|xla]",
 		Short: "Download onnxruntime " + onnxruntime.Version + ", a GPU provider or the XLA plugin for CPUs",
@@ -74,44 +66,35 @@ download or the verification fails, nothing is installed.
                one of "miplc runtime install", and NVIDIA's libraries, under NVIDIA's licence
   xla          PJRT plugin for training on CPUs with the engine xla`,
 		Example: "  miplc runtime install\n  miplc runtime install --via npm --force\n  miplc runtime install webgpu",
-		Args:    console.Args(console.Arg("[onnxruntime|webgpu|cuda|xla]", &o.What)),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runInstall(cmd.Context(), o) },
+		Args:    console.Args(console.Arg("[onnxruntime|webgpu|cuda|xla]", &what)),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runInstall(cmd.Context(), con, what, how) },
 	}
-	cmd.Flags().StringVar(&o.Via, "via", string(native.ViaAuto), "download tool: auto, pip or npm")
-	cmd.Flags().BoolVar(&o.Force, "force", false, "download again even if a valid library is installed")
+	cmd.Flags().StringVar((*string)(&how.Via), "via", string(native.ViaAuto), "download tool: auto, pip or npm")
+	cmd.Flags().BoolVar(&how.Force, "force", false, "download again even if a valid library is installed")
 	return cmd
 }
 
 // runInstall installs the library.
-func runInstall(ctx context.Context, o *installOptions) error {
+func runInstall(ctx context.Context, con *console.Console, what string, how native.InstallOptions) error {
 	known := []string{string(native.ViaAuto), string(native.ViaPip), string(native.ViaNpm)}
-	if err := console.CheckWord("--via", o.Via, known...); err != nil {
+	if err := console.CheckWord("--via", string(how.Via), known...); err != nil {
 		return err
 	}
-	if err := console.CheckWord("the library to install", o.What, libraryORT, onnxruntime.WebGPU, onnxruntime.CUDA,
+	if err := console.CheckWord("the library to install", what, libraryORT, onnxruntime.WebGPU, onnxruntime.CUDA,
 		libraryXLA); err != nil {
 		return err
 	}
-	how := native.InstallOptions{Via: native.Via(o.Via), Force: o.Force, Progress: o.Console.Progress()}
-	if o.What == onnxruntime.WebGPU || o.What == onnxruntime.CUDA {
-		p, err := onnxruntime.InstallProvider(ctx, o.What, how)
-		if err != nil {
-			return err
-		}
-		return printPath(o.Console, p, p.Path)
+	how.Progress = con.Progress()
+	switch what {
+	case libraryORT:
+		lib, err := onnxruntime.InstallLibrary(ctx, how)
+		return printPath(con, lib, lib.Path, err)
+	case libraryXLA:
+		plugin, err := pjrt.Install(ctx, how)
+		return printPath(con, plugin, plugin.Path, err)
 	}
-	if o.What == libraryXLA {
-		p, err := pjrt.Install(ctx, how)
-		if err != nil {
-			return err
-		}
-		return printPath(o.Console, p, p.Path)
-	}
-	lib, err := onnxruntime.InstallLibrary(ctx, how)
-	if err != nil {
-		return err
-	}
-	return printPath(o.Console, lib, lib.Path)
+	provider, err := onnxruntime.InstallProvider(ctx, what, how)
+	return printPath(con, provider, provider.Path, err)
 }
 
 func pathCommand(con *console.Console) *cobra.Command {
@@ -136,14 +119,17 @@ func pathCommand(con *console.Console) *cobra.Command {
 					con.Notef("%s is not used: %s", c.Path, c.Detail)
 				}
 			}
-			return printPath(con, lib, lib.Path)
+			return printPath(con, lib, lib.Path, nil)
 		},
 	}
 	console.LibraryFlag(cmd.Flags(), &library)
 	return cmd
 }
 
-// printPath prints only the path, for $(...) in a shell.
-func printPath(con *console.Console, result any, path string) error {
+// printPath prints only the path, for $(...) in a shell, unless there is an error.
+func printPath(con *console.Console, result any, path string, err error) error {
+	if err != nil {
+		return err
+	}
 	return con.Resultf(result, "%s\n", path)
 }

@@ -3,10 +3,11 @@
 package cli
 
 import (
+	"github.com/spf13/cobra"
+
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/language"
-	"github.com/spf13/cobra"
 )
 
 // schemaCommand returns the command.

@@ -135,22 +135,17 @@ func (o *serveOptions) flags(f *pflag.FlagSet) {
 // request waited for it.
 const idleHeap = 32 << 20
 
-// roomForRuns adds a Go thread for each concurrent run of a model. A thread inside onnxruntime
-// counts as one of Go's, and requests would not be read until it returned. A number set in the
-// environment is kept.
-func (o *serveOptions) roomForRuns() {
-	if os.Getenv("GOMAXPROCS") == "" {
-		goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(0) + o.Serve.Batching.Runs)
-	}
-}
-
 // heapReserve is the heap for everything except the memory of requests: idleHeap, connection
 // buffers, inputs of runs.
 const heapReserve = 128 << 20
 
-// limitHeap makes Go collect garbage before the heap exceeds the memory for requests. The collector
-// would otherwise let it grow to twice that. A limit set in the environment is kept.
-func (o *serveOptions) limitHeap() {
+// tune adds a Go thread for each concurrent run of a model: a thread inside onnxruntime counts as one of Go's, and
+// requests would not be read until it returned. It makes Go collect garbage before the heap exceeds the memory for
+// requests, which could otherwise grow to twice that. Values set in the environment are kept.
+func (o *serveOptions) tune() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(0) + o.Serve.Batching.Runs)
+	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(o.Serve.RequestMemory + heapReserve)
 	}
@@ -160,8 +155,7 @@ func (o *serveOptions) limitHeap() {
 func runServe(ctx context.Context, o *serveOptions) error {
 	defer goruntime.KeepAlive(make([]byte, idleHeap))
 	o.Serve.Decoders = max(1, goruntime.GOMAXPROCS(0)-1) // one core stays for probes and small requests
-	o.roomForRuns()
-	o.limitHeap()
+	o.tune()
 	o.Serve.Log = slog.New(slog.NewTextHandler(o.Console.Err, nil))
 	o.Serve.Drain = o.Serve.Timeout + time.Second
 	if err := o.check(); err != nil {
@@ -198,9 +192,8 @@ func runServe(ctx context.Context, o *serveOptions) error {
 	return o.Console.Resultf(r, "stopped: all accepted requests are answered\n")
 }
 
-// listen opens the addresses of the flags and adds them to the result.
+// listen opens the addresses of the flags and adds them to the result. After an error, the process ends.
 func (o *serveOptions) listen(r *serveResult) (on serve.Listeners, err error) {
-	var open []net.Listener
 	for _, l := range []struct {
 		flag, address string
 		to            *net.Listener
@@ -210,12 +203,9 @@ func (o *serveOptions) listen(r *serveResult) (on serve.Listeners, err error) {
 			continue
 		}
 		if *l.to, err = net.Listen("tcp", l.address); err != nil {
-			for _, l := range open {
-				l.Close()
-			}
-			return serve.Listeners{}, fmt.Errorf("--%s %s: %w", l.flag, l.address, err)
+			return on, fmt.Errorf("--%s %s: %w", l.flag, l.address, err)
 		}
-		open, *l.at = append(open, *l.to), (*l.to).Addr().String()
+		*l.at = (*l.to).Addr().String()
 	}
 	return on, nil
 }

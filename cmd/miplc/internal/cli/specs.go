@@ -4,22 +4,13 @@ package cli
 
 import (
 	"io"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/specs"
 )
-
-// specsOptions are the options of the command.
-type specsOptions struct {
-	Console *console.Console
-	Name    string // empty: list all
-	Full    bool
-}
 
 // specLine is one shipped spec.
 type specLine struct {
@@ -30,7 +21,7 @@ type specLine struct {
 
 // specsCommand returns the command.
 func specsCommand(con *console.Console) *cobra.Command {
-	o := &specsOptions{Console: con}
+	name, full := "", false
 	cmd := &cobra.Command{
 		Use:        "specs [NAME]",
 		SuggestFor: []string{"list", "models", "zoo", "show"},
@@ -53,52 +44,46 @@ inherits, and all defaults.
 If the name is unknown, the command suggests similar ones and exits with code 2.`,
 		Example: "  miplc specs\n  miplc train demipl-mlp --set data.set=bags.csv -o run\n  miplc specs demipl-md --full " +
 			"> mine.yaml",
-		Args: console.Args(console.Arg("[NAME]", &o.Name)),
-		RunE: func(*cobra.Command, []string) error { return runSpecs(o) },
+		Args: console.Args(console.Arg("[NAME]", &name)),
+		RunE: func(*cobra.Command, []string) error {
+			switch {
+			case name != "":
+				return printSpec(con, name, full)
+			case full:
+				return console.Usagef("miplc specs: --full needs the name of a spec")
+			}
+			return listSpecs(con)
+		},
 	}
-	cmd.Flags().BoolVar(&o.Full, "full", false, "print the complete spec: everything inherited and all defaults")
+	cmd.Flags().BoolVar(&full, "full", false, "print the complete spec: everything inherited and all defaults")
 	return cmd
 }
 
-// runSpecs lists the specs or prints one.
-func runSpecs(o *specsOptions) error {
-	if o.Name != "" {
-		return printOne(o)
-	}
-	if o.Full {
-		return console.Usagef("miplc specs: --full needs the name of a spec")
-	}
+func listSpecs(con *console.Console) error {
 	var list []specLine
+	var rows [][]string
 	for _, name := range specs.Models() {
 		s, err := language.Load("builtin:" + name)
 		if err != nil {
 			return err
 		}
 		list = append(list, specLine{Name: name, Description: s.Description.V})
+		rows = append(rows, []string{name, s.Description.V})
 	}
-	return o.Console.Result(map[string]any{"specs": list}, func(out io.Writer) error {
-		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		for _, s := range list {
-			diag.Fprintf(w, "%s\t%s\n", s.Name, s.Description)
-		}
-		return w.Flush()
-	})
+	return con.Result(map[string]any{"specs": list}, func(w io.Writer) { console.Table(w, rows) })
 }
 
-func printOne(o *specsOptions) error {
-	text, found := specs.Model(o.Name)
+func printSpec(con *console.Console, name string, full bool) error {
+	text, found := specs.Model(name)
 	if !found {
-		return console.CheckWord("NAME", o.Name, specs.Models()...)
+		return console.CheckWord("NAME", name, specs.Models()...)
 	}
-	s, err := language.Load("builtin:" + o.Name)
+	s, err := language.Load("builtin:" + name)
 	if err != nil {
 		return err
 	}
-	if o.Full {
+	if full {
 		text = s.YAML()
 	}
-	return o.Console.Result(specLine{o.Name, s.Description.V, string(text)}, func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
+	return con.Result(specLine{name, s.Description.V, string(text)}, func(w io.Writer) { w.Write(text) })
 }

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -173,17 +172,17 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 		return o.explain(err)
 	}
 	if names[0] == "" {
-		return o.Console.Result(results.Runs[0], func(w io.Writer) error { return printSummary(w, o.Dir, results.Runs[0]) })
+		return o.Console.Result(results.Runs[0], func(w io.Writer) { printSummary(w, o.Dir, results.Runs[0]) })
 	}
 	if n := len(results.Failures); n > 0 {
 		err = fmt.Errorf("%d of %s failed", n, diag.Count(len(trials), "run"))
 	}
-	return o.Console.ResultOf(err, results, func(w io.Writer) error { return printAll(w, o, len(trials), results) })
+	return o.Console.ResultOf(err, results, func(w io.Writer) { printAll(w, o, len(trials), results) })
 }
 
 // complete reports wrong flags. With Spec it sets specEngine. To resume without Spec, it sets Spec to that
 // of the run in Dir, or list and names to those of several runs.
-func (o *trainOptions) complete() error {
+func (o *trainOptions) complete() (err error) {
 	if err := checkEngine(&o.Request); err != nil {
 		return err
 	}
@@ -201,20 +200,14 @@ func (o *trainOptions) complete() error {
 		// With Spec, --engine changes the spec. The spec of a resumed run must not change.
 		o.specEngine = o.Engine
 		return nil
-	case o.several():
+	case len(o.Seeds)+len(o.Splits)+len(o.Grid)+len(o.Settings) > 0:
 		return console.Usagef("miplc train: SPEC is missing: --seeds, --split-numbers, --grid and --setting need it; " +
 			"--resume without SPEC continues the runs that DIR lists")
 	}
-	state, err := runs.StateOf(o.Dir)
-	if err == nil && state == runs.Absent {
-		return o.readList()
+	if state, err := runs.StateOf(o.Dir); err != nil || state != runs.Absent {
+		o.Spec = filepath.Join(o.Dir, runs.SpecFile)
+		return nil
 	}
-	o.Spec = filepath.Join(o.Dir, runs.SpecFile)
-	return nil
-}
-
-// readList reads the runs that the last command with several runs listed in DIR.
-func (o *trainOptions) readList() (err error) {
 	switch o.list, o.names, err = runs.ReadList(o.Dir); {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("there is no run in %s to resume", o.Dir)
@@ -222,10 +215,6 @@ func (o *trainOptions) readList() (err error) {
 		return console.Usagef("miplc train: --set needs SPEC: the runs in %s continue with their own specs", o.Dir)
 	}
 	return err
-}
-
-func (o *trainOptions) several() bool {
-	return len(o.Seeds)+len(o.Splits)+len(o.Grid)+len(o.Settings) > 0
 }
 
 // sets returns the overrides of the spec.
@@ -254,48 +243,46 @@ func (o *trainOptions) explain(err error) error {
 func deviceLabel(s *runs.Summary) string { return cmp.Or(s.DeviceName, s.Device) }
 
 // summaryTable is the final table of a run.
-type summaryTable struct{ *tabwriter.Writer }
+type summaryTable [][]string
 
-func (w summaryTable) row(name, format string, args ...any) {
-	diag.Fprintf(w, "%s\t"+format+"\n", append([]any{name}, args...)...)
+func (t *summaryTable) row(name, format string, args ...any) {
+	*t = append(*t, []string{name, fmt.Sprintf(format, args...)})
 }
 
-// share prints a share if it is known.
-func (w summaryTable) share(name string, v *float64, of string) {
+// share adds a share if it is known.
+func (t *summaryTable) share(name string, v *float64, of string) {
 	if v != nil {
-		w.row(name, "%.4f %s", *v, of)
+		t.row(name, "%.4f %s", *v, of)
 	}
 }
 
 // printSummary writes the final table and the parity table.
-func printSummary(out io.Writer, dir string, s *runs.Summary) error {
-	w := summaryTable{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
-	fmt.Fprintln(w)
-	w.addTraining(dir, s)
-	w.addResults(s)
-	if err := w.Flush(); err != nil {
-		return err
-	}
+func printSummary(out io.Writer, dir string, s *runs.Summary) {
+	var t summaryTable
+	t.addTraining(dir, s)
+	t.addResults(s)
+	fmt.Fprintln(out)
+	console.Table(out, t)
 	printFindings(out, s)
 	fmt.Fprintln(out)
-	return printParity(out, s.Parity)
+	printParity(out, s.Parity)
 }
 
-// addTraining prints the model, its data and its training.
-func (w summaryTable) addTraining(dir string, s *runs.Summary) {
-	w.row("model", "%s (%s, %s)", filepath.Join(dir, runs.ModelFile), s.Name, diag.Count(s.Parameters, "parameter"))
-	w.row("data", "%s, %s, split %s", s.Data.Name, diag.Count(s.Data.Bags, "bag"), s.Split.Source)
+// addTraining adds the model, its data and its training.
+func (t *summaryTable) addTraining(dir string, s *runs.Summary) {
+	t.row("model", "%s (%s, %s)", filepath.Join(dir, runs.ModelFile), s.Name, diag.Count(s.Parameters, "parameter"))
+	t.row("data", "%s, %s, split %s", s.Data.Name, diag.Count(s.Data.Bags, "bag"), s.Split.Source)
 	if s.Data.Outside > 0 {
-		w.row("noisy candidates", "the true label of %s is outside of the candidates", diag.Count(s.Data.Outside, "bag"))
+		t.row("noisy candidates", "the true label of %s is outside of the candidates", diag.Count(s.Data.Outside, "bag"))
 	}
 	if s.Learner != "" {
 		on := ""
 		if s.EngineReason != "" {
 			on = " on " + deviceLabel(s)
 		}
-		w.row("learner", "%s%s, %d iterations in %.1f s, seed %d", s.Learner, on, s.Epochs, s.Seconds, s.Seed)
+		t.row("learner", "%s%s, %d iterations in %.1f s, seed %d", s.Learner, on, s.Epochs, s.Seconds, s.Seed)
 	} else {
-		w.row("engine", "%s on %s, %s in %.1f s, seed %d", s.Engine, deviceLabel(s), diag.Count(s.Epochs, "epoch"), s.Seconds,
+		t.row("engine", "%s on %s, %s in %.1f s, seed %d", s.Engine, deviceLabel(s), diag.Count(s.Epochs, "epoch"), s.Seconds,
 			s.Seed)
 	}
 	if b := s.Best; b != nil {
@@ -303,38 +290,38 @@ func (w summaryTable) addTraining(dir string, s *runs.Summary) {
 		if b.Refit {
 			text += fmt.Sprintf("; trained again on %s", diag.Count(s.Split.Trained(), "bag"))
 		}
-		w.row("best", "%s", text)
+		t.row("best", "%s", text)
 	}
 }
 
-// addResults prints the accuracies and other measures.
-func (w summaryTable) addResults(s *runs.Summary) {
+// addResults adds the accuracies and other measures.
+func (t *summaryTable) addResults(s *runs.Summary) {
 	mark := ""
 	if s.Diverged != nil {
 		mark = fmt.Sprintf(" (the training %s)", strings.ToLower(s.Diverged.Verdict()))
 	}
-	w.share("test accuracy", s.TestAccuracy, printMeasures(s, data.TestPart, s.Split.TestBags)+mark)
+	t.share("test accuracy", s.TestAccuracy, printMeasures(s, data.TestPart, s.Split.TestBags)+mark)
 	if s.Baseline != nil {
-		w.row("baseline", "%.4f logistic regression on the mean, maximum and minimum of the instances",
+		t.row("baseline", "%.4f logistic regression on the mean, maximum and minimum of the instances",
 			s.Baseline.TestAccuracy)
 	}
-	w.share("validation accuracy", s.ValidationAccuracy, printMeasures(s, data.ValidationPart, s.Split.Validation)+mark)
-	w.share("training accuracy", s.TrainAccuracy, printMeasures(s, data.TrainPart, s.Split.Trained())+mark)
+	t.share("validation accuracy", s.ValidationAccuracy, printMeasures(s, data.ValidationPart, s.Split.Validation)+mark)
+	t.share("training accuracy", s.TrainAccuracy, printMeasures(s, data.TrainPart, s.Split.Trained())+mark)
 	if s.Detail != nil && s.Detail.Confusion == nil { // bags have several labels
 		for _, name := range []string{"macro_f1", "hamming_loss"} {
-			w.share(s.DetailOf+" "+measure.Find(name).Title, s.Measures[s.DetailOf].Get(name), "(of labels)")
+			t.share(s.DetailOf+" "+measure.Find(name).Title, s.Measures[s.DetailOf].Get(name), "(of labels)")
 		}
 	}
 	ofGroups := measure.GroupPrefix + measure.Accuracy
-	w.share(s.DetailOf+" "+measure.Find(ofGroups).Title, s.Measures[s.DetailOf].Get(ofGroups),
+	t.share(s.DetailOf+" "+measure.Find(ofGroups).Title, s.Measures[s.DetailOf].Get(ofGroups),
 		"(mean probabilities of the bags of a group)")
-	w.share("true labels found", s.Disambiguation, "of the training bags")
+	t.share("true labels found", s.Disambiguation, "of the training bags")
 	if s.Temperature != nil {
-		w.row("temperature", "%s", describeTemperature(s))
+		t.row("temperature", "%s", describeTemperature(s))
 	}
-	w.row("loss", "%.4f", s.Loss)
+	t.row("loss", "%.4f", s.Loss)
 	if by := s.Environment.MeasuredBy; by != contract.BackendORT {
-		w.row("measured by", "%s, without onnxruntime", by)
+		t.row("measured by", "%s, without onnxruntime", by)
 	}
 }
 

@@ -82,12 +82,16 @@ func runValidate(o *validateOptions) error {
 	}
 	result := map[string]any{"specs": files}
 	if len(wrong) == 0 || !o.Console.JSON {
-		if err := o.Console.Result(result, func(w io.Writer) error { return printValid(w, files) }); err != nil ||
-			len(wrong) == 0 {
+		err := o.Console.Result(result, func(w io.Writer) { printValid(w, files) })
+		if err != nil || len(wrong) == 0 {
 			return err
 		}
 	}
-	return &console.Failure{Code: code, Err: joinedCounts(wrong), Result: result}
+	var all diag.List // so that all are printed in the same way
+	for _, err := range wrong {
+		all.AddError(diag.Pos{}, err)
+	}
+	return &console.Failure{Code: code, Err: all, Result: result}
 }
 
 func validateFile(name string, o *validateOptions) (validatedFile, error) {
@@ -106,16 +110,7 @@ func validateFile(name string, o *validateOptions) (validatedFile, error) {
 	return f, err
 }
 
-// joinedCounts combines all diagnostics in one list, so that they are printed in the same way.
-func joinedCounts(errs []error) error {
-	var all diag.List
-	for _, err := range errs {
-		all.AddError(diag.Pos{}, err)
-	}
-	return all
-}
-
-func printValid(w io.Writer, files []validatedFile) error {
+func printValid(w io.Writer, files []validatedFile) {
 	for _, f := range files {
 		if !f.Valid {
 			continue
@@ -135,5 +130,4 @@ func printValid(w io.Writer, files []validatedFile) error {
 			diag.Fprintf(w, "  warning: %s\n", text)
 		}
 	}
-	return nil
 }

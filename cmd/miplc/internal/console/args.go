@@ -3,6 +3,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,38 +90,31 @@ func Help(root *cobra.Command) *cobra.Command {
 	}
 }
 
+// unknownCommand suggests the command whose name in other tools is given, or with a similar name.
 func unknownCommand(parent *cobra.Command, name string) error {
-	return Invalid(seeHelp(parent, diag.Diagnostic{
-		Text:       fmt.Sprintf("unknown command %q for %q", name, parent.CommandPath()),
-		Suggestion: probableCommand(parent, name),
-	}))
-}
-
-// probableCommand returns the command whose name in other tools is given, or with a similar name, or "".
-func probableCommand(parent *cobra.Command, name string) string {
+	d := diag.Diagnostic{Text: fmt.Sprintf("unknown command %q for %q", name, parent.CommandPath())}
+	var names []string
 	for _, sub := range parent.Commands() {
 		if slices.Contains(sub.SuggestFor, strings.ToLower(name)) {
-			return sub.Name()
+			d.Suggestion = sub.Name()
 		}
-	}
-	return diag.Suggest(name, commandNames(parent))
-}
-
-func commandNames(cmd *cobra.Command) []string {
-	var names []string
-	for _, sub := range cmd.Commands() {
 		if sub.IsAvailableCommand() {
 			names = append(names, sub.Name())
 		}
 	}
-	return names
+	d.Suggestion = cmp.Or(d.Suggestion, diag.Suggest(name, names))
+	return Invalid(seeHelp(parent, d))
 }
 
 // FlagError adds the probably intended flag to an error of the flag parser.
 func FlagError(cmd *cobra.Command, err error) error {
 	d := diag.Diagnostic{Text: fmt.Sprintf("%s: %v", cmd.CommandPath(), err)}
 	if wrong, found := strings.CutPrefix(err.Error(), "unknown flag: --"); found {
-		if s := diag.Suggest(wrong, flagNames(cmd)); s != "" {
+		var names []string
+		add := func(f *pflag.Flag) { names = append(names, f.Name) }
+		cmd.Flags().VisitAll(add)
+		cmd.InheritedFlags().VisitAll(add)
+		if s := diag.Suggest(wrong, names); s != "" {
 			d.Suggestion = "--" + s
 		}
 	}
@@ -129,14 +123,6 @@ func FlagError(cmd *cobra.Command, err error) error {
 
 func seeHelp(cmd *cobra.Command, d diag.Diagnostic) error {
 	return d.WithNote("see %s --help", cmd.CommandPath())
-}
-
-func flagNames(cmd *cobra.Command) []string {
-	var names []string
-	add := func(f *pflag.Flag) { names = append(names, f.Name) }
-	cmd.Flags().VisitAll(add)
-	cmd.InheritedFlags().VisitAll(add)
-	return names
 }
 
 // CheckWord checks the value of a flag.

@@ -5,6 +5,7 @@ package console
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -17,7 +18,6 @@ import (
 
 // Console is the environment of a command.
 type Console struct {
-	In  io.Reader
 	Out io.Writer // results
 	Err io.Writer // progress and errors
 	// JSON selects one JSON object on Out instead of text, also for errors.
@@ -35,7 +35,7 @@ type Console struct {
 
 // System returns the console of the process.
 func System() *Console {
-	return &Console{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Terminal: isTerminal(os.Stderr), Getenv: os.Getenv}
+	return &Console{Out: os.Stdout, Err: os.Stderr, Terminal: isTerminal(os.Stderr), Getenv: os.Getenv}
 }
 
 // isTerminal distinguishes terminals from files and pipes. The null device is a character device
@@ -49,8 +49,9 @@ func isTerminal(f *os.File) bool {
 	return err != nil || !os.SameFile(info, null)
 }
 
-// Result prints the result of a command: v as one JSON object, or the text that text writes.
-func (c *Console) Result(v any, text func(io.Writer) error) error {
+// Result prints the result of a command: v as one JSON object, or the text that text writes. CheckOutput reports
+// a failed write.
+func (c *Console) Result(v any, text func(io.Writer)) error {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	if c.ended {
@@ -60,15 +61,13 @@ func (c *Console) Result(v any, text func(io.Writer) error) error {
 	if c.JSON {
 		return writeJSON(c.Out, v)
 	}
-	return text(diag.CleanWriter(c.Out))
+	text(diag.CleanWriter(c.Out))
+	return nil
 }
 
-// Resultf is Result with a text formatted by sanitize.Fprintf.
+// Resultf is Result with a text formatted by diag.Fprintf.
 func (c *Console) Resultf(v any, format string, args ...any) error {
-	return c.Result(v, func(w io.Writer) error {
-		_, err := diag.Fprintf(w, format, args...)
-		return err
-	})
+	return c.Result(v, func(w io.Writer) { diag.Fprintf(w, format, args...) })
 }
 
 // LastEpochs is the time after a signal for completing the current epochs.
@@ -89,7 +88,7 @@ func (c *Console) InterruptedCode() int { return cmp.Or(int(c.exitCode.Load()), 
 func (c *Console) TimeAfterSignal() time.Duration { return time.Duration(c.timeAfterSignal.Load()) }
 
 // ResultOf prints the result of a command and returns err, which may be nil.
-func (c *Console) ResultOf(err error, v any, text func(io.Writer) error) error {
+func (c *Console) ResultOf(err error, v any, text func(io.Writer)) error {
 	if err != nil && c.JSON {
 		return &Failure{Code: ExitFailed, Err: err, Result: v}
 	}
@@ -128,10 +127,12 @@ func writeJSON(w io.Writer, v any) error {
 
 // Counter returns a counter of items, such as "images", which is silent if output is JSON.
 func (c *Console) Counter(what string) *Counter {
+	line := NewLine(c.Err, c.Terminal)
 	if c.JSON {
-		return newCounter(io.Discard, false, what)
+		line = NewLine(io.Discard, false)
 	}
-	return newCounter(c.Err, c.Terminal, what)
+	line.wait()
+	return &Counter{line, what, time.Now()}
 }
 
 // Progress returns the writer for lines of progress, or nil if output is JSON.
@@ -140,4 +141,39 @@ func (c *Console) Progress() io.Writer {
 		return nil
 	}
 	return c.Err
+}
+
+// output is a writer that keeps its first error.
+type output struct {
+	to   io.Writer
+	lock sync.Mutex
+	err  error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.to.Write(p)
+	if err != nil {
+		o.lock.Lock()
+		defer o.lock.Unlock()
+		if o.err == nil {
+			o.err = err
+		}
+	}
+	return n, err
+}
+
+// CheckOutput runs a command and returns its exit code, or ExitFailed if the command succeeded but
+// Out could not be written: a script must not mistake a part of a result for the whole. Commands
+// need not check each write.
+func (c *Console) CheckOutput(run func() int) int {
+	out := &output{to: c.Out}
+	c.Out = out
+	code := run()
+	out.lock.Lock()
+	defer out.lock.Unlock()
+	if code == ExitDone && out.err != nil {
+		fmt.Fprintf(c.Err, "error: the standard output cannot be written: %v\n", out.err)
+		return ExitFailed
+	}
+	return code
 }

@@ -27,49 +27,55 @@ const (
 func Limit(flags *pflag.FlagSet, low, high float64, names ...string) {
 	for _, name := range names {
 		f := flags.Lookup(name)
-		f.Value = boundedValue{f.Value, low, high}
+		f.Value = setter{f.Value, bounded(f.Value, low, high)}
 		if v, err := strconv.ParseFloat(f.DefValue, 64); f.DefValue == "[]" || err == nil && v < low {
 			f.DefValue = "" // described in the usage text
 		}
 	}
 }
 
-// boundedValue is the value of a flag with bounds.
-type boundedValue struct {
+// setter is the value of a flag whose text is checked first.
+type setter struct {
 	pflag.Value
-	low, high float64
+	set func(text string) error
 }
 
-// Set parses and checks the value.
-func (l boundedValue) Set(text string) error {
-	for part := range strings.SplitSeq(text, ",") {
-		v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
-		if err != nil {
-			return fmt.Errorf("%q is not a number", part)
+// Set checks and parses the value.
+func (s setter) Set(text string) error { return s.set(text) }
+
+// bounded returns a function that sets a number or a list of numbers within bounds.
+func bounded(to pflag.Value, low, high float64) func(text string) error {
+	return func(text string) error {
+		for part := range strings.SplitSeq(text, ",") {
+			v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+			if err != nil {
+				return fmt.Errorf("%q is not a number", part)
+			}
+			if !(low <= v && v <= high) {
+				return fmt.Errorf("it must be %s", bounds(v, low, high))
+			}
 		}
-		if !(l.low <= v && v <= l.high) {
-			return fmt.Errorf("it must be %s", l.bounds(v))
+		if to.Set(text) != nil {
+			return errors.New("it must be a whole number")
 		}
+		return nil
 	}
-	if err := l.Value.Set(text); err != nil {
-		return fmt.Errorf("it must be a whole number")
-	}
-	return nil
 }
 
-func (l boundedValue) bounds(v float64) string {
+// bounds describes the bounds that v violates.
+func bounds(v, low, high float64) string {
 	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	switch {
-	case l.high >= Most && v > l.high:
-		return "at most " + number(l.high)
-	case l.low == AboveZero && l.high >= Most:
+	case high >= Most && v > high:
+		return "at most " + number(high)
+	case low == AboveZero && high >= Most:
 		return "above 0"
-	case l.low == AboveZero:
-		return "above 0 and at most " + number(l.high)
-	case l.high >= Most:
-		return "at least " + number(l.low)
+	case low == AboveZero:
+		return "above 0 and at most " + number(high)
+	case high >= Most:
+		return "at least " + number(low)
 	}
-	return "between " + number(l.low) + " and " + number(l.high)
+	return "between " + number(low) + " and " + number(high)
 }
 
 // DataFlags adds the flags of commands that search and read data files.
@@ -106,23 +112,18 @@ func ColumnFlags(flags *pflag.FlagSet, to *bagfile.Columns) {
 		"their names, such as slide_id, time or row, look like identifiers or coordinates")
 }
 
-// BagFlag adds a flag that takes the name of a bag or, if the bags have no names, its number, from 1.
-func BagFlag(flags *pflag.FlagSet, to *string, usage string) { flags.Var((*bagName)(to), "bag", usage) }
-
-type bagName string
-
-func (b *bagName) String() string { return string(*b) }
-
-func (b *bagName) Type() string { return "string" }
-
-// Set checks that the text may be a name or a number; data.Dataset.Find knows the bags. A bag may have
-// the name 0.
-func (b *bagName) Set(text string) error {
-	if n, err := strconv.Atoi(text); text == "" || err == nil && n < 0 {
-		return errors.New("it must be a name or a number of at least 1")
-	}
-	*b = bagName(text)
-	return nil
+// BagFlag adds a flag that takes the name of a bag or, if the bags have no names, its number, from 1. It checks that
+// the text may be one of them; data.Dataset.Find knows the bags. A bag may have the name 0.
+func BagFlag(flags *pflag.FlagSet, to *string, usage string) {
+	flags.StringVar(to, "bag", "", usage)
+	f := flags.Lookup("bag")
+	f.Value = setter{f.Value, func(text string) error {
+		if n, err := strconv.Atoi(text); text == "" || err == nil && n < 0 {
+			return errors.New("it must be a name or a number of at least 1")
+		}
+		*to = text
+		return nil
+	}}
 }
 
 // Bytes adds a flag that takes a number of bytes.
@@ -135,25 +136,17 @@ func Bytes(flags *pflag.FlagSet, to *int64, name, usage string) {
 func Duration(flags *pflag.FlagSet, to *time.Duration, name string, value, low time.Duration, usage string) {
 	flags.DurationVar(to, name, value, usage)
 	f := flags.Lookup(name)
-	f.Value = longEnough{f.Value, low}
-}
-
-// longEnough is the value of a flag for times of at least low.
-type longEnough struct {
-	pflag.Value
-	low time.Duration
-}
-
-// Set reads a time with its unit.
-func (l longEnough) Set(text string) error {
-	v, err := time.ParseDuration(text)
-	if err != nil {
-		return fmt.Errorf("write a time such as 500ms or 10s")
-	}
-	if v < l.low || v > 24*time.Hour {
-		return fmt.Errorf("it must be between %v and 24h", l.low)
-	}
-	return l.Value.Set(text)
+	f.Value = setter{f.Value, func(text string) error {
+		v, err := time.ParseDuration(text)
+		if err != nil {
+			return errors.New("write a time such as 500ms or 10s")
+		}
+		if v < low || v > 24*time.Hour {
+			return fmt.Errorf("it must be between %v and 24h", low)
+		}
+		*to = v
+		return nil
+	}}
 }
 
 // size is the value of a flag for a number of bytes.

@@ -94,3 +94,19 @@ func FormatDuration(d time.Duration) string {
 	}
 	return fmt.Sprintf("%dh%02dm", s/3600, s/60%60)
 }
+
+// Counter shows how many of a known number of items are done.
+type Counter struct {
+	*Line
+	what  string
+	start time.Time
+}
+
+// Progress shows the number of finished items, if it is time for an update.
+func (c *Counter) Progress(done, total int) {
+	if !c.Due() && (done < total || !c.terminal) {
+		return
+	}
+	left := float64(time.Since(c.start)) / float64(done) * float64(total-done)
+	c.Show(fmt.Sprintf("%d of %d %s, %s left", done, total, c.what, FormatDuration(time.Duration(left))))
+}
