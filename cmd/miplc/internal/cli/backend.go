@@ -150,11 +150,13 @@ func readingFor(m *contract.Metadata, o bagfile.Reading) bagfile.Reading {
 
 // Open opens a model file, or the model in the folder of a run.
 func (f *backendFlags) Open(path string) (*runtime.Model, error) {
-	if err := console.CheckWord("--backend", f.Backend, contract.BackendORT, contract.BackendONNXGo); err != nil {
+	device := cmp.Or(f.Device, onnxruntime.CPU)
+	if err := cmp.Or(console.CheckWord("--backend", f.Backend, contract.BackendORT, contract.BackendONNXGo),
+		console.CheckWord("--device", device, modelDevices...)); err != nil {
 		return nil, err
 	}
-	if err := f.checkDevice(); err != nil {
-		return nil, err
+	if f.Backend == contract.BackendONNXGo && device != onnxruntime.CPU {
+		return nil, console.Usagef("--device %s belongs to the back end %s", device, contract.BackendORT)
 	}
 	path, err := findModel(path)
 	if err != nil {
@@ -164,28 +166,14 @@ func (f *backendFlags) Open(path string) (*runtime.Model, error) {
 	if f.Backend == contract.BackendONNXGo {
 		options = append(options, runtime.WithBackend(onnxgo.Backend()))
 	}
-	if f.Device != "" && f.Device != onnxruntime.CPU {
-		options = append(options, runtime.WithProvider(f.Device, nil))
+	if device != onnxruntime.CPU {
+		options = append(options, runtime.WithProvider(device, nil))
 	}
 	m, err := runtime.Open(path, options...)
 	if errors.Is(err, runtime.ErrContract) {
 		return nil, fmt.Errorf("%w; a model is a file model.onnx that miplc train wrote, or its folder", err)
 	}
 	return m, err
-}
-
-// checkDevice reports an unknown device, or a device with onnx-go.
-func (f *backendFlags) checkDevice() error {
-	if f.Device == "" {
-		return nil
-	}
-	if err := console.CheckWord("--device", f.Device, modelDevices...); err != nil {
-		return err
-	}
-	if f.Backend == contract.BackendONNXGo && f.Device != onnxruntime.CPU {
-		return console.Usagef("--device %s belongs to the back end %s", f.Device, contract.BackendORT)
-	}
-	return nil
 }
 
 // ensureLibrary loads onnxruntime, and installs it if none is found. It installs nothing if the flag or
@@ -226,13 +214,6 @@ func engineFlags(f *pflag.FlagSet, to *engines.Request, engine string) {
 
 // checkEngine reports unknown names of engines and devices.
 func checkEngine(r *engines.Request) error {
-	if r.Device != "" {
-		if err := console.CheckWord("--device", r.Device, engines.Devices()...); err != nil {
-			return err
-		}
-	}
-	if r.Engine != "" {
-		return console.CheckWord("--engine", r.Engine, engines.Names()...)
-	}
-	return nil
+	return cmp.Or(console.CheckWord("--device", cmp.Or(r.Device, engines.CPU), engines.Devices()...),
+		console.CheckWord("--engine", cmp.Or(r.Engine, engines.ORT), engines.Names()...))
 }

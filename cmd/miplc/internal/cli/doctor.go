@@ -41,24 +41,19 @@ type doctorFindings struct {
 	Plugins     []pjrt.Candidate        `json:"pjrt_plugins"`
 	Backends    []component             `json:"backends"`
 	Engines     []component             `json:"engines"`
-	Devices     []deviceFacts           `json:"devices"`   // of the engine xla
-	Providers   []deviceFacts           `json:"providers"` // execution providers of onnxruntime
+	Devices     []component             `json:"devices"`   // of the engine xla
+	Providers   []component             `json:"providers"` // execution providers of onnxruntime
 	Auto        string                  `json:"auto"`      // engine that auto selects for miplc train, and why
 	Cache       folderFacts             `json:"cache"`
 	Data        folderFacts             `json:"data"`
 }
 
-// component is a back end, an engine or a device.
+// component is a back end, an engine or a device. A device of the engine xla or an execution provider of onnxruntime
+// is tried with the training of a small model.
 type component struct {
-	Name   string `json:"name"`
-	Usable bool   `json:"usable"`
-	Detail string `json:"detail"`
-}
-
-// deviceFacts is a device of the engine xla or an execution provider of onnxruntime, tried
-// with the training of a small model.
-type deviceFacts struct {
-	component
+	Name      string  `json:"name"`
+	Usable    bool    `json:"usable"`
+	Detail    string  `json:"detail"`
 	Compiling float64 `json:"compiling_seconds,omitempty"`
 	Step      float64 `json:"step_seconds,omitempty"`
 }
@@ -164,7 +159,7 @@ func runDoctor(ctx context.Context, o *doctorOptions) error {
 
 // engines lists the engines of miplc train. noLibrary is why onnxruntime cannot be used, or nil.
 func (f *doctorFindings) engines(noLibrary error) []component {
-	usable := func(devices []deviceFacts) (names []string) {
+	usable := func(devices []component) (names []string) {
 		for _, d := range devices {
 			if d.Usable {
 				names = append(names, d.Name)
@@ -187,8 +182,8 @@ func (f *doctorFindings) engines(noLibrary error) []component {
 }
 
 // tryXLA opens a device for XLA and compares training steps on it with those on the CPU.
-func tryXLA(ctx context.Context, kind pjrt.Kind, plugin, library string) deviceFacts {
-	d := deviceFacts{component: component{Name: string(kind)}}
+func tryXLA(ctx context.Context, kind pjrt.Kind, plugin, library string) component {
+	d := component{Name: string(kind)}
 	b, err := xla.Open(kind, plugin)
 	if err != nil {
 		d.Detail = err.Error()
@@ -214,17 +209,10 @@ func folderFactsOf(path string) folderFacts {
 func (f doctorFindings) print(out io.Writer) {
 	diag.Fprintf(out, "%s\n\n", f.Verdict)
 	rows := [][]string{{"miplc", f.Miplc}, {"Go", fmt.Sprintf("%s (%s/%s)", f.Go, f.OS, f.Arch)}}
-	for _, b := range f.Backends {
-		rows = append(rows, b.row("back end"))
-	}
-	for _, e := range f.Engines {
-		rows = append(rows, e.row("engine"))
-	}
-	for _, d := range f.Devices {
-		rows = append(rows, d.row("xla on"))
-	}
-	for _, p := range f.Providers {
-		rows = append(rows, p.row("ort on"))
+	for i, list := range [][]component{f.Backends, f.Engines, f.Devices, f.Providers} {
+		for _, c := range list {
+			rows = append(rows, c.row([]string{"back end", "engine", "xla on", "ort on"}[i]))
+		}
 	}
 	console.Table(out, append(rows, []string{"engine auto", f.Auto}, f.Cache.row("cache", "set "+native.EnvCache),
 		f.Data.row("data", "set MIPLC_DATA or --data-dir")))

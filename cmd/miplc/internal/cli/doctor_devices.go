@@ -34,17 +34,16 @@ const tryTime = 2 * time.Minute
 
 // tryAll tries the available execution providers, each in a separate process, because a device or
 // its driver may end the process.
-func tryAll(ctx context.Context, library string) []deviceFacts {
-	var list []deviceFacts
+func tryAll(ctx context.Context, library string) []component {
+	var list []component
 	program, err := os.Executable()
 	offered := onnxruntime.Offered(library)
 	if gpu, err := native.FirstGPU(); err == nil && !slices.Contains(offered, onnxruntime.CUDA) {
-		list = append(list, deviceFacts{component: component{Name: onnxruntime.CUDA,
-			Detail: fmt.Sprintf("a GPU is here (%s), but not its execution provider: run `miplc runtime install %s`", gpu.Name,
-				onnxruntime.CUDA)}})
+		list = append(list, component{Name: onnxruntime.CUDA, Detail: fmt.Sprintf(
+			"a GPU is here (%s), but not its execution provider: run `miplc runtime install cuda`", gpu.Name)})
 	}
 	for _, name := range offered {
-		d := deviceFacts{component: component{Name: name}}
+		d := component{Name: name}
 		if err == nil && os.Getenv(envTrying) == "" {
 			d = tryIn(ctx, program, library, name)
 		} else {
@@ -56,14 +55,14 @@ func tryAll(ctx context.Context, library string) []deviceFacts {
 }
 
 // tryIn runs try in a separate process.
-func tryIn(ctx context.Context, program, library, name string) deviceFacts {
+func tryIn(ctx context.Context, program, library, name string) component {
 	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
 	var out, said bytes.Buffer
 	cmd := exec.CommandContext(ctx, program, "doctor", "--json", "--"+tryFlag, name, "--library", library)
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &said, time.Second
 	cmd.Env = append(os.Environ(), envTrying+"=1")
-	d := deviceFacts{component: component{Name: name}}
+	d := component{Name: name}
 	err := cmd.Run()
 	switch {
 	case ctx.Err() != nil:
@@ -81,8 +80,8 @@ func tryIn(ctx context.Context, program, library, name string) deviceFacts {
 
 // tryProvider trains a small model with a provider in this process, or predicts with it if the provider is for
 // prediction only.
-func tryProvider(ctx context.Context, library, name string) deviceFacts {
-	d := deviceFacts{component: component{Name: name}}
+func tryProvider(ctx context.Context, library, name string) component {
+	d := component{Name: name}
 	what, tested := "a training step", engines.TryProvider
 	if name == onnxruntime.CUDA {
 		what, tested = "a prediction", tryPrediction

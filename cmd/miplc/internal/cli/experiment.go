@@ -109,11 +109,8 @@ func (o *experimentOptions) flags(cmd *cobra.Command) {
 
 // runExperiment runs the remaining cells.
 func runExperiment(ctx context.Context, o *experimentOptions) error {
-	e, err := o.load()
+	e, err := o.load(ctx)
 	if err != nil {
-		return err
-	}
-	if err := ensureLibrary(ctx, o.Console, o.Library, e.KeepModels()); err != nil {
 		return err
 	}
 	return o.follow(ctx, e.Name.V, func(settings experiment.Work) (experiment.Progress, error) {
@@ -180,8 +177,8 @@ func (o *experimentOptions) follow(ctx context.Context, name string,
 		name, progress.Done, diag.CountForms(progress.Cells, "cell is", "cells are"), diag.ShellWord(o.Dir))
 }
 
-// load reads the file and checks the flags.
-func (o *experimentOptions) load() (*definition.Experiment, error) {
+// load checks the flags, reads the file and loads onnxruntime.
+func (o *experimentOptions) load(ctx context.Context) (*definition.Experiment, error) {
 	if o.File == "" {
 		return nil, console.Usagef("miplc experiment: FILE is missing; shipped ones are %s", strings.Join(specs.Experiments(),
 			", "))
@@ -197,7 +194,10 @@ func (o *experimentOptions) load() (*definition.Experiment, error) {
 		return nil, console.Usagef("miplc experiment: %s is the spec of one model: run miplc train %[1]s -o DIR, or name "+
 			"it in the learners of an experiment", o.File)
 	}
-	return e, console.Invalid(err)
+	if err != nil {
+		return nil, console.Invalid(err)
+	}
+	return e, ensureLibrary(ctx, o.Console, o.Library, e.KeepModels())
 }
 
 // explain adds the exit code for an invalid file or plan, and advice.

@@ -117,11 +117,8 @@ func runPlan(ctx context.Context, o *planOptions) error {
 	if err := o.checkJob(); err != nil {
 		return err
 	}
-	e, err := o.load()
+	e, err := o.load(ctx)
 	if err != nil {
-		return err
-	}
-	if err := ensureLibrary(ctx, o.Console, o.Library, e.KeepModels()); err != nil {
 		return err
 	}
 	settings := o.Work

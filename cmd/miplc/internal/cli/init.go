@@ -25,16 +25,9 @@ const (
 // modeline names the schema for editors.
 const modeline = "# yaml-language-server: $schema=./" + schemaFile + "\n"
 
-// initOptions are the options of the command.
-type initOptions struct {
-	Console *console.Console
-	Dir     string
-	From    string
-}
-
 // initCommand returns the command.
 func initCommand(con *console.Console) *cobra.Command {
-	o := &initOptions{Console: con, Dir: "."}
+	dir, from := ".", ""
 	cmd := &cobra.Command{
 		Use:        "init [DIR]",
 		SuggestFor: []string{"new", "create", "template"},
@@ -52,27 +45,27 @@ spec, set data.set to the path of your dataset. Then run, with the DIR that you 
 If model.yaml exists, the command writes nothing and exits with code 1; an existing
 schema.json is kept. If the name after --from is unknown, the command exits with code 2.`, specFile, schemaFile),
 		Example: "  miplc init\n  miplc init mine --from demipl-mlp",
-		Args:    console.Args(console.Arg("[DIR]", &o.Dir)),
-		RunE:    func(*cobra.Command, []string) error { return runInit(o) },
+		Args:    console.Args(console.Arg("[DIR]", &dir)),
+		RunE:    func(*cobra.Command, []string) error { return runInit(con, dir, from) },
 	}
-	cmd.Flags().StringVar(&o.From, "from", "quickstart", "shipped spec to copy, see miplc specs")
+	cmd.Flags().StringVar(&from, "from", "quickstart", "shipped spec to copy, see miplc specs")
 	return cmd
 }
 
 // runInit writes the files.
-func runInit(o *initOptions) error {
-	if ext := filepath.Ext(o.Dir); ext == ".yaml" || ext == ".yml" {
-		return console.Usagef("miplc init: %s is not the name of a folder: the command writes %s to the folder DIR", o.Dir,
+func runInit(con *console.Console, dir, from string) error {
+	if ext := filepath.Ext(dir); ext == ".yaml" || ext == ".yml" {
+		return console.Usagef("miplc init: %s is not the name of a folder: the command writes %s to the folder DIR", dir,
 			specFile)
 	}
-	text, found := specs.Model(o.From)
+	text, found := specs.Model(from)
 	if !found {
-		return console.CheckWord("--from", o.From, specs.Models()...)
+		return console.CheckWord("--from", from, specs.Models()...)
 	}
 	if !strings.HasPrefix(string(text), "# yaml-language-server:") {
 		text = append([]byte(modeline), text...)
 	}
-	spec, schema, kept := filepath.Join(o.Dir, specFile), filepath.Join(o.Dir, schemaFile), ""
+	spec, schema, kept := filepath.Join(dir, specFile), filepath.Join(dir, schemaFile), ""
 	if _, err := os.Lstat(spec); err == nil {
 		return fmt.Errorf("%s exists already: name another folder", spec)
 	}
@@ -92,7 +85,7 @@ func runInit(o *initOptions) error {
 	if err := out.Commit(); err != nil { // last, because an existing spec means that init is done
 		return err
 	}
-	return o.Console.Resultf(map[string]string{"spec": spec, "schema": schema, "from": o.From},
-		"%s: copy of %s\n%s: for editors%s\ntry: miplc validate %s\n     miplc train %s -o run\n", spec, o.From, schema, kept,
+	return con.Resultf(map[string]string{"spec": spec, "schema": schema, "from": from},
+		"%s: copy of %s\n%s: for editors%s\ntry: miplc validate %s\n     miplc train %s -o run\n", spec, from, schema, kept,
 		spec, spec)
 }

@@ -271,7 +271,10 @@ func predictBags(ctx context.Context, o *predictOptions, model *runtime.Model, s
 		}
 		bag := bagResult{Number: i + 1, Prediction: p}
 		if o.Top > 0 {
-			bag.setTop(info.Classes, set.Files(i), o.Top)
+			bag.Top = topOf(p.Attention, set.Files(i), o.Top)
+			for c, attention := range p.ClassAttention {
+				bag.ClassTop = append(bag.ClassTop, classTop{info.Classes[c], topOf(attention, set.Files(i), o.Top)})
+			}
 		}
 		bag.setTrue(labels[i])
 		if set.BagNames != nil {

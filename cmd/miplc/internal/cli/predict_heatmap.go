@@ -58,14 +58,6 @@ type classTop struct {
 	Top   []topInstance `json:"top"`
 }
 
-// setTop lists the n instances with the highest attention, also those of each class.
-func (b *bagResult) setTop(classes []string, files []data.File, n int) {
-	b.Top = topOf(b.Attention, files, n)
-	for c, attention := range b.ClassAttention {
-		b.ClassTop = append(b.ClassTop, classTop{classes[c], topOf(attention, files, n)})
-	}
-}
-
 // topOf returns the n instances with the highest attention, the first of equals first. files are those of
 // the bag; nil: unknown.
 func topOf(attention []float32, files []data.File, n int) []topInstance {

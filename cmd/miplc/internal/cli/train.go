@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,8 +38,6 @@ type trainOptions struct {
 	// Settings are those of one run each.
 	Settings []string
 	Events   bool
-
-	specEngine string // replaces train.engine of the spec; empty: do not replace it
 
 	// Specs and names of the runs to resume that DIR lists; empty: load Spec.
 	list  []*language.Spec
@@ -180,7 +177,7 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 	return o.Console.ResultOf(err, results, func(w io.Writer) { printAll(w, o, len(trials), results) })
 }
 
-// complete reports wrong flags. With Spec it sets specEngine. To resume without Spec, it sets Spec to that
+// complete reports wrong flags. With Spec it adds the engine to Set. To resume without Spec, it sets Spec to that
 // of the run in Dir, or list and names to those of several runs.
 func (o *trainOptions) complete() (err error) {
 	if err := checkEngine(&o.Request); err != nil {
@@ -198,7 +195,9 @@ func (o *trainOptions) complete() (err error) {
 		return console.Usagef("miplc train: SPEC is missing; miplc specs lists the shipped ones")
 	case o.Spec != "":
 		// With Spec, --engine changes the spec. The spec of a resumed run must not change.
-		o.specEngine = o.Engine
+		if o.Engine != "" {
+			o.Set = append(o.Set, "train.engine="+o.Engine)
+		}
 		return nil
 	case len(o.Seeds)+len(o.Splits)+len(o.Grid)+len(o.Settings) > 0:
 		return console.Usagef("miplc train: SPEC is missing: --seeds, --split-numbers, --grid and --setting need it; " +
@@ -215,15 +214,6 @@ func (o *trainOptions) complete() (err error) {
 		return console.Usagef("miplc train: --set needs SPEC: the runs in %s continue with their own specs", o.Dir)
 	}
 	return err
-}
-
-// sets returns the overrides of the spec.
-func (o *trainOptions) sets() []string {
-	set := slices.Clone(o.Set)
-	if o.specEngine != "" {
-		set = append(set, "train.engine="+o.specEngine)
-	}
-	return set
 }
 
 // explain adds the exit code of an invalid spec, and the command that continues.

@@ -37,7 +37,7 @@ func (o *trainOptions) specs() (list []*language.Spec, names []string, err error
 			"runs, the limit of one command", maxRuns)
 	}
 	for _, combination := range language.Combinations(choices) {
-		set, parts := o.sets(), make([]string, len(combination))
+		set, parts := slices.Clone(o.Set), make([]string, len(combination))
 		for i, c := range combination {
 			set, parts[i] = append(set, c.set...), c.name
 		}
@@ -60,11 +60,11 @@ func (o *trainOptions) specs() (list []*language.Spec, names []string, err error
 // choices returns the values of each setting of --split-numbers, --seeds, --grid and --setting.
 func (o *trainOptions) choices() (choices [][]gridChoice, err error) {
 	var keys []flagKey
-	if o.specEngine != "" {
+	if o.Engine != "" {
 		keys = append(keys, flagKey{"--engine", "train.engine"})
 	}
 	if len(o.Splits) > 0 {
-		base, err := language.Load(o.Spec, o.sets()...)
+		base, err := language.Load(o.Spec, o.Set...)
 		if err != nil {
 			return nil, console.Invalid(err)
 		}
