@@ -131,6 +131,6 @@ func (o *crowdOptions) writeTable(inputs []string) error {
 		File string `json:"file"`
 		crowd.Stats
 	}{o.Output, stats}, "%s: %s, %s, %.2f candidates per image on average; agreed on for %d, most probable labels for "+
-		"%d\n", o.Output, diag.Count(stats.Images, "image"), diag.Count(stats.Classes, "class"), stats.MeanCandidates, stats.Agreed,
-		stats.Picked)
+		"%d\n", o.Output, diag.Count(stats.Images, "image"), diag.Count(stats.Classes, "class"), stats.MeanCandidates,
+		stats.Agreed, stats.Picked)
 }
