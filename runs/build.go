@@ -147,7 +147,10 @@ func (o *BuildTask) build(p *compile.Program, sig compile.Signature) (*Manifest,
 	if background.Wait(); failed != nil {
 		return nil, failed
 	}
-	if err := errors.Join(step.Commit(), form.writeInitial(o.Dir)); err != nil {
+	if err := step.Commit(); err != nil {
+		return nil, err
+	}
+	if err := form.writeInitial(o.Dir); err != nil {
 		return nil, err
 	}
 	m.TrainStep = form.described

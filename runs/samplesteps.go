@@ -87,10 +87,7 @@ func writeSampleSteps(o *BuildTask, f *stepForm) (s *sampleSteps, err error) {
 	}
 	var values []byte
 	for i := range s.Steps {
-		feed, err := f.batch(batches[i])
-		if err != nil {
-			return nil, err
-		}
+		feed := f.batch(batches[i])
 		s.Steps[i].Inputs = map[string]sampleTensor{}
 		for _, v := range f.described.Inputs {
 			if t, ok := feed[v.Name]; ok { // the state is not part of a batch

@@ -86,10 +86,7 @@ func trials(o *BuildTask) ([]*train.Trial, error) {
 
 // feed returns the inputs of a step: a state and a batch for each run.
 func (f *stepForm) feed(states []*train.State, batches []*train.Batch) (map[string]onnxruntime.Tensor, error) {
-	feed, err := f.batch(batches)
-	if err != nil {
-		return nil, err
-	}
+	feed := f.batch(batches)
 	for _, s := range states {
 		vectors, _, err := s.Flat(f.program)
 		if err != nil {
@@ -103,7 +100,7 @@ func (f *stepForm) feed(states []*train.State, batches []*train.Batch) (map[stri
 }
 
 // batch returns the inputs of a step without the states: a batch for each run.
-func (f *stepForm) batch(batches []*train.Batch) (map[string]onnxruntime.Tensor, error) {
+func (f *stepForm) batch(batches []*train.Batch) map[string]onnxruntime.Tensor {
 	feed := map[string]onnxruntime.Tensor{}
 	for _, b := range batches {
 		var in train.Inputs
@@ -127,7 +124,7 @@ func (f *stepForm) batch(batches []*train.Batch) (map[string]onnxruntime.Tensor,
 			}
 		}
 	}
-	return feed, nil
+	return feed
 }
 
 // add appends the value of a run to an input, if the step has that input.

@@ -5,6 +5,7 @@ package runs
 
 import (
 	"context"
+
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"

@@ -128,6 +128,10 @@ func badNPZ(t testing.TB) []badFile {
 			binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(npyStart("<f8", 2, 1), math.Float64bits(1e300)),
 				0)}, i8(keyOffsets, 0, 1, 2), s)},
 		{name: "empty-bag.npz", bytes: npzBytes(t, x, i8(keyOffsets, 0, 3, 3), s)},
+		{name: "offsets-none.npz", bytes: npzBytes(t, x, i8(keyOffsets, 0)), open: func(path string) error { // to predict
+			_, err := OpenWith(path, Reading{Columns: Columns{ModelClasses: []string{"a", "b"}}})
+			return err
+		}},
 		{name: "offsets-sizes.npz", bytes: npzBytes(t, x, i8(keyOffsets, 2, 1), s)},
 		{name: "offsets-fall.npz", bytes: npzBytes(t, x, i8(keyOffsets, 0, 4, 3), s)},
 		{name: "offsets-beyond.npz", bytes: npzBytes(t, x, i8(keyOffsets, 0, 2, 1<<40), s)},
@@ -298,6 +302,7 @@ func badMAT(t testing.TB) []badFile {
 		{name: "empty-bag.mat", bytes: matBagsFile([3][]byte{x, ab, one}, [3][]byte{matDoubles("", 0, 2), ab, one})},
 		{name: "features-differ.mat", bytes: matBagsFile([3][]byte{x, ab, one}, [3][]byte{matDoubles("", 2, 3, 1, 2, 3, 4, 5,
 			6), ab, one})},
+		{name: "transposed.mat", bytes: matBagsFile([3][]byte{x, ab, one}, [3][]byte{matDoubles("", 1, 3, 1, 2, 3), ab, one})},
 		{name: "cell-in-cell.mat", bytes: matBagsFile([3][]byte{matCells("", 1, 1, one), ab, one})},
 		{name: "numbers-missing.mat", bytes: matFile(matCells("data", 1, 2, matDoubles("", 2, 2, 1, 2), ab))},
 		{name: "claims-cells.mat", bytes: matFile(matCells("data", 1<<20, 1<<10))},

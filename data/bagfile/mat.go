@@ -131,7 +131,12 @@ func (m *matBags) instances() error {
 		case x.Len() == 0:
 			return fmt.Errorf("bag %d is empty; a bag needs at least one instance", i+1)
 		case x.Dims[1] != first.Dims[1]:
-			return fmt.Errorf("bag %d has instances of %s, bag 1 of %d", i+1, diag.Count(x.Dims[1], "feature"), first.Dims[1])
+			advice := ""
+			if x.Dims[0] == first.Dims[0] {
+				advice = "; if the bags have one column per instance, transpose them"
+			}
+			return fmt.Errorf("bag %d has instances of %s, bag 1 of %d%s", i+1, diag.Count(x.Dims[1], "feature"),
+				first.Dims[1], advice)
 		}
 		total += x.Len()
 	}

@@ -126,6 +126,10 @@ func (z *npzReader) dataset(o Reading) *data.Dataset {
 	if len(z.faults) > 0 {
 		return nil
 	}
+	if len(d.Offsets) < 2 {
+		keep(errors.New("there are no bags: offsets needs the beginning of each bag and the number of instances"))
+		return nil
+	}
 	if err := z.checkSizes(d.Offsets, shape[0]); err != nil {
 		keep(err)
 		return nil
@@ -226,7 +230,7 @@ func setLabelsAsCandidates(d *data.Dataset, o Reading) error {
 		label, known := d.Label(i)
 		set := d.CandidateMask(i)
 		switch {
-		case label >= d.Classes, !known && why != "":
+		case known && label >= d.Classes, !known && why != "":
 			return fmt.Errorf(wrong, i+1, d.Labels[i], diag.Count(d.Classes, "class"), why)
 		case known:
 			set[label] = 1

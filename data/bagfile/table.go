@@ -139,6 +139,7 @@ func (c *csvReader) sameFile(d *data.Dataset, first []int, file func(i int) stri
 	owner, same, more := map[string]int{}, make([]int, len(c.bags)), -most
 	root := func(bag int) int {
 		for same[bag] != bag {
+			same[bag] = same[same[bag]] // so that long chains become short
 			bag = same[bag]
 		}
 		return bag

@@ -58,6 +58,7 @@ func readTable(path string, classes []string) (t *Table, err error) {
 
 func decodeTable(rows *rawfile.CSV, classes []string) (*Table, error) {
 	p := &tableReader{t: &Table{Path: rows.Path, Classes: classes, rows: map[string]int{}}, rows: rows}
+	rows.Ragged = func(err error) { p.faults.AddError(diag.Pos{}, err) }
 	if p.header() {
 		if err := rows.Each(p.row); err != nil {
 			p.faults.AddError(diag.Pos{}, err)

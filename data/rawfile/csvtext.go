@@ -28,7 +28,8 @@ type CSV struct {
 	*csv.Reader
 	Path   string
 	Header []string
-	Line   int // of the row that was read last
+	Line   int         // of the row that was read last
+	Ragged func(error) // takes the errors of rows with a wrong number of fields; nil: Each returns the first
 
 	before int      // number of lines before the header
 	row    []string // that was read last
@@ -75,7 +76,7 @@ func ReadCSV(text *bufio.Reader, path string, before int, header string) (*CSV, 
 }
 
 // Each calls f with each row, which shares its memory with the one after it, until f returns an error. It returns
-// that error, or that of a row with a wrong number of fields.
+// that error, or that of a row with a wrong number of fields if Ragged is nil.
 func (c *CSV) Each(f func(row []string) error) error {
 	for {
 		row, err := c.Read()
@@ -87,7 +88,10 @@ func (c *CSV) Each(f func(row []string) error) error {
 		}
 		line, _ := c.FieldPos(0)
 		if c.row, c.Line = row, line+c.before; len(row) != len(c.Header) {
-			err = c.Errorf("the row has %d fields, the header %d", len(row), len(c.Header))
+			if err = c.Errorf("the row has %d fields, the header %d", len(row), len(c.Header)); c.Ragged != nil {
+				c.Ragged(err)
+				continue
+			}
 		} else {
 			err = f(row)
 		}

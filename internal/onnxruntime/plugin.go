@@ -35,7 +35,7 @@ var ErrNoDevice = errors.New(C.NO_DEVICE)
 var state struct {
 	sync.Mutex
 	started    bool
-	blocks     bool              // ReuseBlocks has registered its allocator
+	blocks     bool              // reuseBlocks has registered its allocator
 	registered map[string]string // library by provider
 }
 

@@ -188,7 +188,7 @@ func (o *bagsOptions) generator() (imagebags.Generator, error) {
 	o.flags.Visit(func(f *pflag.Flag) {
 		names, _, _ := strings.Cut(f.Usage, ": ")
 		of := strings.Split(names, ", ")
-		if slices.Contains(imagebags.Names, of[0]) && !slices.Contains(of, o.Generator) {
+		if err == nil && slices.Contains(imagebags.Names, of[0]) && !slices.Contains(of, o.Generator) {
 			err = console.Usagef("--%s is a setting of %s, not of %s", f.Name, strings.Join(of, " and "), o.Generator)
 		}
 	})
