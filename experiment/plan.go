@@ -145,8 +145,8 @@ func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]gridPoin
 			case l.Vary != nil:
 				errs.Add(e.ShowAt(v.Pos, "learner %q: %s and %s are equal settings", l.Name.V, had.Variant, v))
 			default:
-				d := e.ShowAt(l.Name.Pos, "learners %q and %q have equal settings: their results would be the same", had.Learner,
-					l.Name.V)
+				d := e.ShowAt(l.Name.Pos, "learners %q and %q have equal settings: their results would be the same, up to "+
+					"rounding", had.Learner, l.Name.V)
 				errs.Add(d.WithNote("remove one of them, or make them different with set:"))
 			}
 		}

@@ -280,7 +280,10 @@ func (r *Run) restore(c *Checkpoint) (*State, error) {
 		return nil, fmt.Errorf("it has %s after epoch %d, the run has %d and %s",
 			diag.Count(len(c.Weights), "label weight"), c.Epoch, len(r.Weights), diag.Count(r.Epochs, "epoch"))
 	}
-	r.Weights, r.Metrics, r.Trajectories, r.Attention = c.Weights, c.Metrics, c.Trajectories, c.Attention
+	if slices.EqualFunc(c.Trajectories, r.Trajectories, func(a, b Trajectory) bool { return a.Bag == b.Bag }) {
+		r.Trajectories = c.Trajectories
+	}
+	r.Weights, r.Metrics, r.Attention = c.Weights, c.Metrics, c.Attention
 	r.resumed = c.Epoch
 	for _, m := range c.Metrics {
 		r.done = m.Epoch

@@ -191,15 +191,25 @@ func FirstSteps(t *Trial, steps int) (*State, []*Batch, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	s := newStepwise(nil, r)
 	var list []*Batch
-	for i := range steps {
-		s := newStepwise(nil, r) // for each step, because the next one would reuse the memory of its batch
-		for bags, err := range s.Load(chunks[i:i+1], t.instanceSample(1)) {
-			if err != nil {
-				return nil, nil, err
-			}
-			list = append(list, s.nextBatch(bags, i+1))
+	for bags, err := range s.Load(chunks[:steps], t.instanceSample(1)) {
+		if err != nil {
+			return nil, nil, err
 		}
+		list = append(list, s.nextBatch(bags, len(list)+1).clone())
 	}
 	return state, list, nil
+}
+
+// clone returns a copy that does not share memory with the next batches.
+func (b *Batch) clone() *Batch {
+	c := *b
+	c.Instances, c.BagOf = slices.Clone(b.Instances), slices.Clone(b.BagOf)
+	c.Candidates, c.LabelWeights = slices.Clone(b.Candidates), slices.Clone(b.LabelWeights)
+	c.Masks = map[string][]uint8{}
+	for name, v := range b.Masks {
+		c.Masks[name] = slices.Clone(v)
+	}
+	return &c
 }

@@ -55,9 +55,12 @@ func (w *Workspace) Put(name string, numbers []float32, shape ...int) {
 	}
 	w.free(name)
 	var v Value
-	if v, w.err = w.runner.Put(numbers, shape...); w.err == nil {
-		w.values[name] = v
+	v, err := w.runner.Put(numbers, shape...)
+	if err != nil {
+		w.err = fmt.Errorf("%s: %w", name, err)
+		return
 	}
+	w.values[name] = v
 }
 
 // Run computes a graph at n instances. Its inputs and parameters are values of the workspace. Its outputs become
@@ -101,8 +104,12 @@ func (w *Workspace) Get(name string) (numbers []float32) {
 	if w.err == nil && w.values[name] == nil {
 		w.err = fmt.Errorf("bug: no value %s was made", name)
 	}
-	if w.err == nil {
-		numbers, w.err = w.runner.Get(w.values[name])
+	if w.err != nil {
+		return nil
+	}
+	numbers, err := w.runner.Get(w.values[name])
+	if err != nil {
+		w.err = fmt.Errorf("%s: %w", name, err)
 	}
 	return numbers
 }

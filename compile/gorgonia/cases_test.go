@@ -225,6 +225,9 @@ var imageCases = []opCase{
 	{"conv wide pad", false, func(s *sheet) *graph.Node {
 		return s.Conv2D(s.x(n, 1, 3, 3), s.x(2, 1, 2, 2), [2]int{1, 2}, [2]int{3, 3})
 	}},
+	{"conv taps outside", false, func(s *sheet) *graph.Node {
+		return s.Conv2D(s.x(n, 1, 1, 2), s.x(2, 1, 5, 7), [2]int{1, 1}, [2]int{2, 3})
+	}},
 	{"max pool", false, func(s *sheet) *graph.Node {
 		return s.MaxPool2D(s.x(n, 2, 4, 6), [2]int{2, 2}, [2]int{2, 2})
 	}},

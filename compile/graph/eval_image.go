@@ -35,69 +35,30 @@ func (c *Convolution) Taps() int      { return c.C * c.KH * c.KW }
 func (c *Convolution) Positions() int { return c.OH * c.OW }
 func (c *Convolution) Image() int     { return c.C * c.H * c.W }
 
-// columns returns the range [from, to) of an output row in which tap kx reads inside the image.
-func (c *Convolution) columns(kx int) (from, to int) {
-	s, shift := c.Stride[1], kx-c.Pad[1] // reads column ox*s + shift
-	if shift < 0 {
-		from = (-shift + s - 1) / s
-	}
-	if last := c.W - 1 - shift; last >= 0 {
-		to = min(c.OW, last/s+1)
-	}
-	return min(from, c.OW), max(to, min(from, c.OW))
-}
-
-// rows calls f for each tap and output row with the index of the row in the unfolded image, the
-// columns that are inside the image, and the index at which the first of them is read. inside is
-// false if the whole row is padding.
-func (c *Convolution) rows(f func(at, from, to, source int, inside bool)) {
-	at := 0
-	for ch := range c.C {
-		for ky := range c.KH {
-			for kx := range c.KW {
-				from, to := c.columns(kx)
-				for oy := range c.OH {
-					y := oy*c.Stride[0] + ky - c.Pad[0]
-					f(at, from, to, (ch*c.H+y)*c.W+from*c.Stride[1]+kx-c.Pad[1], y >= 0 && y < c.H)
-					at += c.OW
+// eachTap calls f for every pair of a kernel element (tap) and a position of the result that reads
+// inside the image, with the index in the unfolded image [taps, positions] and the index in the
+// image [c, h, w].
+func (c *Convolution) eachTap(f func(unfolded, image int)) {
+	for tap := range c.Taps() {
+		ch, ky, kx := tap/(c.KH*c.KW), tap/c.KW%c.KH, tap%c.KW
+		for oy := range c.OH {
+			y := oy*c.Stride[0] - c.Pad[0] + ky
+			if y < 0 || y >= c.H {
+				continue
+			}
+			for ox := range c.OW {
+				if x := ox*c.Stride[1] - c.Pad[1] + kx; x >= 0 && x < c.W {
+					f((tap*c.OH+oy)*c.OW+ox, (ch*c.H+y)*c.W+x)
 				}
 			}
 		}
 	}
 }
 
-// Unfold writes the values that each tap reads from an image as a row of cols.
-func Unfold[T float32 | float64](c *Convolution, cols, image []T) {
-	c.rows(func(at, from, to, source int, inside bool) {
-		row := cols[at : at+c.OW]
-		if !inside {
-			clear(row)
-			return
-		}
-		clear(row[:from])
-		clear(row[to:])
-		if c.Stride[1] == 1 {
-			copy(row[from:to], image[source:])
-			return
-		}
-		for i := from; i < to; i++ {
-			row[i] = image[source]
-			source += c.Stride[1]
-		}
-	})
-}
-
-// Fold adds the rows of cols to the image, the transpose of Unfold.
-func Fold[T float32 | float64](c *Convolution, image, cols []T) {
-	c.rows(func(at, from, to, source int, inside bool) {
-		if !inside {
-			return
-		}
-		for _, v := range cols[at+from : at+to] {
-			image[source] += v
-			source += c.Stride[1]
-		}
-	})
+// unfold writes the values that each tap reads as a row of cols. Positions in the padding are not
+// written and stay 0.
+func (c *Convolution) unfold(cols, image []float64) {
+	c.eachTap(func(u, i int) { cols[u] = image[i] })
 }
 
 func evalConv2D(env *Env, n *Node, in []*Tensor, out *Tensor) error {
@@ -105,7 +66,7 @@ func evalConv2D(env *Env, n *Node, in []*Tensor, out *Tensor) error {
 	cols := make([]float64, c.Taps()*c.Positions())
 	size, result := c.Image(), c.O*c.Positions()
 	for i := range c.N {
-		Unfold(c, cols, in[0].Data[i*size:(i+1)*size])
+		c.unfold(cols, in[0].Data[i*size:(i+1)*size])
 		matMulAdd(out.Data[i*result:(i+1)*result], in[1].Data, cols, c.O, c.Taps(), c.Positions())
 	}
 	return nil
@@ -126,7 +87,8 @@ func evalConv2DGradInput(env *Env, n *Node, in []*Tensor, out *Tensor) error {
 	for i := range c.N {
 		clear(cols)
 		matMulAdd(cols, transposed, dy.Data[i*result:(i+1)*result], taps, c.O, positions)
-		Fold(c, out.Data[i*size:(i+1)*size], cols)
+		image := out.Data[i*size : (i+1)*size]
+		c.eachTap(func(u, i int) { image[i] += cols[u] })
 	}
 	return nil
 }
@@ -138,7 +100,7 @@ func evalConv2DGradWeight(env *Env, n *Node, in []*Tensor, out *Tensor) error {
 	cols := make([]float64, taps*positions)
 	size := c.Image()
 	for i := range c.N {
-		Unfold(c, cols, x.Data[i*size:(i+1)*size])
+		c.unfold(cols, x.Data[i*size:(i+1)*size])
 		for o := range c.O {
 			at := (i*c.O + o) * positions
 			row := dy.Data[at : at+positions]

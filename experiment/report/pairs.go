@@ -164,15 +164,21 @@ func (c *pair) count(p []float64) (wins, ties, losses int, least float64) {
 	return wins, ties, losses, least
 }
 
-// ofBest returns the pairs of the learner with the most wins less losses, as the first learner of each.
-func ofBest(all []pair, learners int) (list []pair) {
-	balance := make([]int, learners)
+// ofBest returns the pairs of the learner with the most wins less losses, as the first learner of each. There is at
+// least one pair; a learner without results is in none.
+func ofBest(all []pair) (list []pair) {
+	balance := map[int]int{}
 	for _, c := range all {
 		wins, _, losses, _ := c.count(c.p)
 		balance[c.learners[0]] += wins - losses
 		balance[c.learners[1]] += losses - wins
 	}
-	best := slices.Index(balance, slices.Max(balance))
+	best := all[0].learners[0]
+	for learner, b := range balance {
+		if b > balance[best] || b == balance[best] && learner < best {
+			best = learner
+		}
+	}
 	for _, c := range all {
 		switch best {
 		case c.learners[0]:
@@ -204,7 +210,7 @@ func (r *Document) pairsTable(it *definition.Item) *Table {
 		all, tests = append(all, line), tests+len(c.p)
 	}
 	if len(list) > fewLearners*(fewLearners-1)/2 {
-		t.complete, list = all, ofBest(list, len(names))
+		t.complete, list = all, ofBest(list)
 		t.Title = r.title(it, "Wins, ties and losses of "+names[list[0].learners[0]])
 	}
 	for i, c := range list {

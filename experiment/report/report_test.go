@@ -487,6 +487,28 @@ func TestPairsOfManyLearners(t *testing.T) {
 	}
 }
 
+// A learner without results is in no pair, also if no learner wins one.
+func TestPairsWithoutTests(t *testing.T) {
+	r, err := Read(folder(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	demipl := r.Experiment.Learner("demipl")
+	results := r.results[demipl.On("MNIST_MIPL", 1, definition.Setting{})][:2]
+	clear(r.results)
+	r.Experiment.Report = nil
+	for i := range fewLearners + 1 {
+		l := *r.Experiment.Learner("proden")
+		l.Name.V += strconv.Itoa(i)
+		r.Experiment.Learners = append(r.Experiment.Learners, l)
+		at := l.On("MNIST_MIPL", 1, definition.Setting{})
+		r.expected[at], r.results[at] = 3, results
+	}
+	if _, err := r.Write(t.TempDir() + "/report"); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A report without results has all tables.
 func TestEmptyResults(t *testing.T) {
 	dir := folder(t, 1)

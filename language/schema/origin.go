@@ -107,26 +107,30 @@ func (o *Origin) overridingKey(pos diag.Pos) (keyAt, bool) {
 	return keyAt{}, false
 }
 
-// overridingKeyIn returns the key of a section that a higher layer sets, or the section if there are
-// several.
+// overridingKeyIn returns the key of a section that a higher layer sets. If there are several, it returns the deepest
+// key that contains them all.
 func (o *Origin) overridingKeyIn(section string, layer int) (keyAt, bool) {
-	var whole keyAt
-	var leaves []keyAt
+	set, common := map[string]keyAt{}, ""
+	parent := func(path string) string { return path[:max(0, strings.LastIndexByte(path, '.'))] }
 	for i, k := range o.keys {
 		if o.layers[k.pos.File] <= layer || k.path != section && !strings.HasPrefix(k.path, section+".") {
 			continue
 		}
-		if k.path == section {
-			whole = k
+		set[k.path] = k
+		if i+1 < len(o.keys) && strings.HasPrefix(o.keys[i+1].path, k.path+".") {
+			continue // not a leaf
 		}
-		if i+1 == len(o.keys) || !strings.HasPrefix(o.keys[i+1].path, k.path+".") {
-			leaves = append(leaves, k)
+		if common == "" {
+			common = k.path
+		}
+		for k.path != common && !strings.HasPrefix(k.path, common+".") {
+			common = parent(common)
 		}
 	}
-	if len(leaves) == 1 {
-		return leaves[0], true
+	for common != "" && set[common].path == "" {
+		common = parent(common)
 	}
-	return whole, whole.path != ""
+	return set[common], common != ""
 }
 
 // sectionAt returns the top-level key that contains a position.

@@ -248,7 +248,7 @@ func (r *Reader) wrongType(row *Row, path string, n *Node) {
 		switch {
 		case n.style != stylePlain && (row.Type == Whole || row.Type == Real || row.Type == Truth):
 			d = d.WithNote("leave out the quotes")
-		case row.Type == Text && n.tag != "!!str":
+		case row.Type == Text && row.Choices == nil && n.tag != "!!str":
 			d = d.WithNote("put it in quotes if it is meant as text")
 		case row.Type == Truth:
 			d.Suggestion = plainTruth(n.text)
@@ -392,8 +392,12 @@ func (r *Reader) oneOrMoreTexts(row *Row, path string, n *Node) ([]Str, bool) {
 func oneOrMore[T comparable](r *Reader, row *Row, of Type, path string, n *Node, read func(*Reader, *Row, string,
 	*Node) (T, bool)) (list []Value[T], ok bool) {
 	items := []*Node{n}
-	if n.kind == listNode {
+	switch n.kind {
+	case listNode:
 		items = n.items
+	case mapNode:
+		r.wrongType(row, path, n)
+		return nil, false
 	}
 	if ok = len(items) > 0; !ok {
 		r.faults.Add(n.Errorf("%s is empty", path))

@@ -134,6 +134,14 @@ func (r *checkedRunner) Run(g *graph.Graph, n int, in, old map[string]train.Valu
 	if r.right[g] {
 		return r.GraphRunner.Run(g, n, in, old)
 	}
+	ran := false
+	defer func() {
+		if !ran {
+			for _, v := range old {
+				r.Free(v)
+			}
+		}
+	}()
 	cpu := train.NewWorkspace(r.cpu())
 	defer cpu.Close()
 	for _, leaf := range train.Leaves(g) {
@@ -151,6 +159,7 @@ func (r *checkedRunner) Run(g *graph.Graph, n int, in, old map[string]train.Valu
 		return cpu.Err()
 	}, func(to *onnxruntime.Computed) error {
 		var err error
+		ran = true
 		if out, err = r.GraphRunner.Run(g, n, in, old); err != nil {
 			return err
 		}

@@ -288,6 +288,7 @@ func images() []recipe {
 		{"padded", shape{n, 1, 4, 5}, shape{2, 1, 3, 3}, shape{n, 2, 4, 5}, one, one},
 		{"strided", shape{n, 1, 6, 6}, shape{2, 1, 2, 3}, shape{n, 2, 3, 2}, [2]int{2, 2}, [2]int{}},
 		{"all", shape{n, 2, 6, 5}, shape{2, 2, 3, 2}, shape{n, 2, 3, 3}, [2]int{2, 3}, [2]int{1, 2}},
+		{"padded widely", shape{n, 1, 2, 1}, shape{2, 1, 5, 7}, shape{n, 2, 2, 1}, one, [2]int{2, 3}},
 		{"point", shape{n, 2, 3, 3}, shape{4, 2, 1, 1}, shape{n, 4, 3, 3}, one, [2]int{}},
 	} {
 		list = append(list,
