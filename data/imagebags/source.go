@@ -241,8 +241,8 @@ func (f *imageScan) walk(dir, name string, above []fs.FileInfo) error {
 	if slices.ContainsFunc(above, func(a fs.FileInfo) bool { return os.SameFile(a, info) }) {
 		return diag.Errorf(diag.Pos{File: dir}, "a symbolic link to a folder that contains it; remove the link")
 	}
-	if name != "" {
-		f.folders[name] = f.folders[name]
+	if name != "" && !f.folders[name] {
+		f.folders[name] = false
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -296,7 +296,9 @@ func (s *Sources) scanZip(f *imageScan) error {
 		}
 		switch {
 		case strings.HasSuffix(e.Name, "/"):
-			f.folders[name] = f.folders[name]
+			if !f.folders[name] {
+				f.folders[name] = false
+			}
 		case isImage(name) && e.Flags&1 != 0:
 			return diag.Errorf(diag.Pos{File: filepath.Join(f.path, filepath.FromSlash(name))},
 				"the archive is encrypted; unpack it first")

@@ -162,8 +162,7 @@ class Bags(Sequence[NDArray[np.float32]]):
         self.feature_names = None if feature_names is None else [str(n) for n in feature_names]
         width = math.prod(self.instances.shape[1:])
         if self.feature_names is not None and len(self.feature_names) != width:
-            n = len(self.feature_names)
-            faults.add(f"{n} names of features for {width} features")
+            faults.add(f"{count(len(self.feature_names), 'feature name')} for {count(width, 'feature')}")
         faults.check()
 
     def __len__(self) -> int:
