@@ -47,8 +47,8 @@ func Multiply(ta, tb bool, m, n, k int, a, b []float32, beta float32, c []float3
 	wg.Wait()
 }
 
-// multiplyTiny computes c = a bᵀ + beta c. The order of additions of gonum's kernel depends on the address of b modulo 16
-// bytes, which is not the same in each run for tiny arrays.
+// multiplyTiny computes c = a bᵀ + beta c. gonum's kernel adds in an order that depends on the address of b modulo 16
+// bytes. For tiny arrays, this address may differ between runs.
 func multiplyTiny(m, n, k int, a, b []float32, beta float32, c []float32) {
 	scale(c[:m*n], beta)
 	for i := range c[:m*n] {

@@ -1,4 +1,4 @@
-// The passes PoolFirst and ReluDropout, which compute functions that keep the order of values where that is cheaper.
+// The passes PoolFirst and ReluDropout. They move functions that keep the order of values to where they cost less.
 
 package graph
 

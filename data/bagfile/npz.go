@@ -126,10 +126,6 @@ func (z *npzReader) dataset(o Reading) *data.Dataset {
 	if len(z.faults) > 0 {
 		return nil
 	}
-	if len(d.Offsets) < 2 {
-		keep(errors.New("there are no bags: offsets needs the beginning of each bag and the number of instances"))
-		return nil
-	}
 	if err := z.checkSizes(d.Offsets, shape[0]); err != nil {
 		keep(err)
 		return nil
@@ -160,8 +156,11 @@ func (z *npzReader) coords(to *[]float32) error {
 	})
 }
 
-// checkSizes returns an error if the offsets are the sizes of bags with n instances in all.
+// checkSizes returns an error if there are no bags, or if the offsets are the sizes of bags with n instances in all.
 func (z *npzReader) checkSizes(offsets []int, n int) error {
+	if len(offsets) < 2 {
+		return errors.New("there are no bags: offsets needs the beginning of each bag and the number of instances")
+	}
 	for _, size := range offsets {
 		if size < 1 || size > n {
 			return nil

@@ -258,9 +258,8 @@ func LocalHosts(listen string) []string {
 	return names
 }
 
-// checkHost rejects a request for another host name. Without it, a web page could assign the
-// address 127.0.0.1 to the name of its own site; the browser would then send requests here and let
-// the page read the answers.
+// checkHost rejects a request for another host name. This prevents DNS rebinding: a web page makes the name of its
+// site point to 127.0.0.1, and reads the answers of this server through the browser of its visitor.
 func (s *Server) checkHost(r *http.Request) error {
 	name := r.Host
 	if host, _, err := net.SplitHostPort(name); err == nil {

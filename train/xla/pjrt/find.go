@@ -1,4 +1,4 @@
-// The search for a plugin, and the list of all that were found.
+// Finds the PJRT plugins that are installed, and chooses one.
 
 package pjrt
 
