@@ -137,9 +137,9 @@ type Dialect struct {
 	// OneThread writes a form for CPUs that onnxruntime may run only with one thread per operation: several
 	// threads would add to the row of a bag at the same time. It needs opset 18.
 	OneThread bool
-	// Masks are the inputs that are masks in bytes. A byte of 1 stands for the number given here, a byte of 0 for 0.
-	// The mask is converted to numbers once for each node that reads it, which needs less memory than keeping the
-	// numbers. Only ForCPU supports masks.
+	// Masks names the inputs that contain bytes, 0 or 1, with the number that replaces 1. Each node that reads such
+	// an input converts it to numbers again, because keeping the numbers would need more memory. Only ForCPU
+	// supports masks.
 	Masks map[string]float32
 	// Params become initializers. Parameters without a value become inputs.
 	Params map[string][]float32
