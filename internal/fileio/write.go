@@ -58,13 +58,13 @@ func (f *File) open() (err error) {
 		return err
 	}
 	folder := filepath.Dir(f.target)
+	pending.Lock() // a signal between the steps would leave the folder or the file
+	defer pending.Unlock()
 	if f.stream {
 		folder = os.TempDir()
 	} else if f.folders, err = MakeFolder(folder); err != nil {
 		return err
 	}
-	pending.Lock() // a signal between the two steps would leave the file
-	defer pending.Unlock()
 	// removes files of killed processes; errors do not matter
 	_ = sweep(filepath.Join(folder, filepath.Base(f.target)), abandoned)
 	if f.temp, f.release, err = createTemp(folder, filepath.Base(f.target)); err == nil {

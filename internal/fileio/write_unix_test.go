@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // New files get the permissions that the umask allows. Replaced files keep theirs.
@@ -230,7 +231,8 @@ func TestManyWriters(t *testing.T) {
 	holds(t, dir, map[string]string{"a": "new"})
 }
 
-// DiscardAll removes the temporary files of a process that exits early.
+// DiscardAll removes the temporary files of a process that exits early. A goroutine that creates a file later waits
+// for the end of the process, and makes no folder.
 func TestDiscardAll(t *testing.T) {
 	if dir := os.Getenv(child); dir != "" {
 		for _, name := range []string{"a", "x/b"} {
@@ -239,6 +241,13 @@ func TestDiscardAll(t *testing.T) {
 			}
 		}
 		DiscardAll()
+		go Create(filepath.Join(dir, "late", "c"), WriteOptions{})
+		for range 100 { // until the goroutine waits
+			if _, err := os.Stat(filepath.Join(dir, "late")); err == nil {
+				t.Fatal("the folder of a late file was made")
+			}
+			time.Sleep(time.Millisecond)
+		}
 		os.Exit(0)
 	}
 	dir := folder(t, map[string]string{"a": "old"})
