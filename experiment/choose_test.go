@@ -3,7 +3,11 @@
 package experiment
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -57,5 +61,40 @@ func TestKeyOfChoice(t *testing.T) {
 	}
 	if len(keys) != 3 || !keys["1cc7334ced3b5372d46210019a4215e61d229fabc7ffb3664dbd7069b5caa493"] {
 		t.Errorf("keys %v", keys)
+	}
+}
+
+// Training bags without true labels can choose a setting only by a measure that needs none.
+func TestChoiceWithoutLabels(t *testing.T) {
+	dir := t.TempDir()
+	bags, parts := "bag,label,candidates,f1,f2\n", "split,bag,part\n"
+	for i := range 18 {
+		label, part := "", "train"
+		if i >= 12 {
+			label, part = []string{"cat", "dog", "horse"}[i%3], "test"
+		}
+		set := []string{"cat dog", "dog horse", "horse cat"}[i%3]
+		bags += fmt.Sprintf("b%d,%s,%s,%d,%d\n", i, label, set, i%3, -i)
+		parts += fmt.Sprintf("1,b%d,%s\n", i, part)
+	}
+	for name, text := range map[string]string{"bags.csv": bags, "parts.csv": parts} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	with := func(choose string) error {
+		_, err := Run(context.Background(), parse(t, fmt.Sprintf(`
+name: chosen
+data: [{name: P, file: %q}]
+learners: [{name: tuned, spec: demipl, set: {train.epochs: 2, train.engine: gorgonia}, grid: {train.lr: [0.01, 0.1]}}]
+splits: {count: 1, index: %q}
+`, filepath.Join(dir, "bags.csv"), filepath.Join(dir, "parts.csv"))+choose), Work{Dir: t.TempDir()})
+		return err
+	}
+	if err := with(""); err == nil || !strings.Contains(err.Error(), "choose: {measure: inside_candidates} needs none") {
+		t.Errorf("by the accuracy: %v", err)
+	}
+	if err := with("choose: {measure: inside_candidates}\n"); err != nil {
+		t.Errorf("by the candidates: %v", err)
 	}
 }

@@ -4,20 +4,14 @@
 package experiment
 
 import (
+	"math"
 	"time"
 
 	"github.com/miplc/miplc/train"
 )
 
-// Epochs are the epochs of all trainings that have begun.
-type Epochs struct {
-	Done int // including those in checkpoints
-	All  int
-}
-
 // epochClock estimates the remaining time of an experiment from its epochs.
 type epochClock struct {
-	Epochs
 	started    time.Time
 	done, left float64 // estimated seconds of what this process has done, and of the rest
 }
@@ -41,11 +35,8 @@ func secondsPerEpoch(g *group) float64 {
 	return seconds / float64(max(1, epochs))
 }
 
-// begin adds the epochs of trainings that begin.
-func (k *epochClock) begin(p train.Plan, perEpoch float64) {
-	k.Done, k.All = k.Done+p.Done, k.All+p.Epochs
-	k.left -= float64(p.Done) * perEpoch
-}
+// begin leaves out the epochs that trainings have in their checkpoints.
+func (k *epochClock) begin(p train.Plan, perEpoch float64) { k.left -= float64(p.Done) * perEpoch }
 
 // end counts a cell of a fitted learner.
 func (k *epochClock) end(c *Cell) {
@@ -55,6 +46,9 @@ func (k *epochClock) end(c *Cell) {
 }
 
 func (k *epochClock) pass(seconds float64) { k.done, k.left = k.done+seconds, k.left-seconds }
+
+// percent estimates the part of the work that this process has done.
+func (k *epochClock) percent() int { return int(math.Round(100 * k.done / max(k.done, k.done+k.left))) }
 
 // remaining estimates the remaining time; 0: unknown.
 func (k *epochClock) remaining() time.Duration {

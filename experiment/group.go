@@ -306,10 +306,9 @@ func (w watching) Begin(p train.Plan) {
 func (w watching) Epoch(train.Metrics, train.Progress) {
 	w.r.mu.Lock()
 	defer w.r.mu.Unlock()
-	w.r.epochs.Done++
 	w.r.epochs.pass(w.perEpoch)
-	w.r.progress.Left = w.r.epochs.remaining()
-	w.r.o.Observer.Epoch(w.r.epochs.Epochs, w.r.progress)
+	w.r.progress.Left, w.r.progress.Percent = w.r.epochs.remaining(), w.r.epochs.percent()
+	w.r.o.Observer.Epoch(w.r.progress)
 }
 
 // best returns the setting of a cell with the best value of a measure on the held-out bags, the first one

@@ -320,7 +320,7 @@ func splitList(e *definition.Experiment, d *definition.DataSet, in *sharedDatase
 }
 
 // checkHeldOut returns an error if settings cannot be chosen, because no held-out bag of a split has a
-// true label.
+// true label, which the measure needs.
 func checkHeldOut(e *definition.Experiment, d *definition.DataSet, in *sharedDataset, set *data.Dataset,
 	splits []*data.Split) error {
 	for i, whole := range splits {
@@ -328,13 +328,14 @@ func checkHeldOut(e *definition.Experiment, d *definition.DataSet, in *sharedDat
 		if err != nil {
 			return dataErrorAt(e, d.Name, in.facts, err)
 		}
-		if m := measure.Find(e.Choose.Measure.V); !m.Fits(set.Multi) {
+		m := measure.Find(e.Choose.Measure.V)
+		if !m.Fits(set.Multi) {
 			return e.AddSource(diag.Errorf(e.Choose.Measure.Pos, "choose.measure %s is not defined on the bags of %s", m.Name,
 				in.facts.title()).WithNote("it needs %s", m.Requires()))
 		}
-		if !anyKnown(set, inner.Test) {
+		if m.NeedsLabels() && !anyKnown(set, inner.Test) {
 			return unlabelled(e, d, in, fmt.Sprintf("no bag that split %d holds out to choose settings has a true label; "+
-				"without grid, none is needed", i+1))
+				"choose: {measure: %s} needs none", i+1, measure.InsideCandidates))
 		}
 	}
 	return nil

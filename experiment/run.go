@@ -50,7 +50,7 @@ type Observer interface {
 	// Cell is called after every cell.
 	Cell(r Result, p Progress)
 	// Epoch is called after every epoch of a training.
-	Epoch(e Epochs, p Progress)
+	Epoch(p Progress)
 	// Note reports preparations that take time.
 	Note(text string)
 	// Warn reports something unusual that does not stop the experiment.
@@ -64,6 +64,8 @@ type Progress struct {
 	Before int           `json:"before"` // done in earlier runs
 	Failed int           `json:"failed"` // in this run
 	Left   time.Duration `json:"-"`      // estimated; 0: unknown
+	// Percent is the estimated part of the work of this run that is done.
+	Percent int `json:"-"`
 
 	// Unfinished is the number of cells without a result that have a checkpoint, from which they continue. It is
 	// counted at an interruption.
@@ -72,11 +74,11 @@ type Progress struct {
 
 type silent struct{}
 
-func (silent) Begin(Progress)         {}
-func (silent) Cell(Result, Progress)  {}
-func (silent) Epoch(Epochs, Progress) {}
-func (silent) Note(string)            {}
-func (silent) Warn(string)            {}
+func (silent) Begin(Progress)        {}
+func (silent) Cell(Result, Progress) {}
+func (silent) Epoch(Progress)        {}
+func (silent) Note(string)           {}
+func (silent) Warn(string)           {}
 
 // InterruptedError reports that an experiment was interrupted and can be resumed.
 type InterruptedError struct{ Progress Progress }

@@ -47,7 +47,7 @@ func exportChecked(path string, images *train.Trial, p *compile.Program, params 
 	}
 	var joined *imageEngines
 	if images != nil {
-		if model, err = images.Images.Join(model); err != nil {
+		if model, err = images.Images.Prepend(model); err != nil {
 			return nil, err
 		}
 		if joined, err = newImageEngines(images.Images.Encoder, lib.Path); err != nil {

@@ -22,20 +22,31 @@ import (
 	"github.com/miplc/miplc/runs"
 )
 
-var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
+var (
+	yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
+	yamlName  = regexp.MustCompile(`(?m)^name: (\S+)$`)
+)
 
 // TestDocumentedSpecs checks that the specs and experiments in these pages are valid.
 func TestDocumentedSpecs(t *testing.T) {
 	shown := 0
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
 	for _, document := range []string{"README.md", "docs/tutorial.md", "docs/spec.md", "docs/data.md",
 		"docs/large-data.md", "docs/encoders.md"} {
-		text, err := os.ReadFile("../../" + document)
+		text, err := os.ReadFile(filepath.Join(root, document))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, block := range yamlBlock.FindAllStringSubmatch(string(text), -1) {
 			shown++
-			file := filepath.Join(t.TempDir(), "example.yaml")
+			file := "example.yaml"
+			if name := yamlName.FindStringSubmatch(block[1]); name != nil { // later examples may name it
+				file = name[1] + ".yaml"
+			}
 			if err := os.WriteFile(file, []byte(block[1]), 0o644); err != nil {
 				t.Fatal(err)
 			}

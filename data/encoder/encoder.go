@@ -1,6 +1,6 @@
 // Package encoder runs pretrained networks that turn images into features. An encoder is an ONNX
 // file; the part of it up to a named value becomes the first nodes of a graph whose input is images.
-// Its features are computed once per image and cached. Join puts the graph in front of a model.
+// Its features are computed once per image and cached. Prepend puts the graph in front of a model.
 package encoder
 
 import (
@@ -137,8 +137,8 @@ func (e *Encoder) model() *onnxpb.ModelProto {
 	}
 }
 
-// Join puts the encoder in front of a model of features. Its input becomes images.
-func (e *Encoder) Join(model *onnxpb.ModelProto) (*onnxpb.ModelProto, error) {
+// Prepend puts the encoder in front of a model of features. Its input becomes images.
+func (e *Encoder) Prepend(model *onnxpb.ModelProto) (*onnxpb.ModelProto, error) {
 	meta, err := contract.Get(model)
 	if err != nil {
 		return nil, err

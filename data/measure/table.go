@@ -5,6 +5,7 @@ package measure
 import (
 	"math"
 	"slices"
+	"strings"
 )
 
 // Measure is a row of the table of measures.
@@ -36,6 +37,9 @@ const (
 func (m *Measure) Fits(multi bool) bool {
 	return m.labels == anyLabels || multi == (m.labels == multiLabels)
 }
+
+// NeedsLabels reports whether the measure needs bags with true labels. The others need candidate sets.
+func (m *Measure) NeedsLabels() bool { return !strings.HasSuffix(m.Name, InsideCandidates) }
 
 // Requires returns what the measure needs to be defined.
 func (m *Measure) Requires() string {

@@ -62,7 +62,7 @@ const maxThreads = 1024
 // Request has the settings of the user.
 type Request struct {
 	Engine  string // a name; empty: auto
-	Auto    string // engine for auto; empty: see docs/engines.md
+	Auto    string // engine for auto; empty: see docs/engine-reference.md
 	Device  string // one of Devices; empty: the default of the engine
 	Library string // onnxruntime library; empty: search, see onnxruntime.Find
 	Threads int    // threads per operation of onnxruntime; 0: as many as the program needs

@@ -29,9 +29,9 @@ func (l experimentLines) Begin(p experiment.Progress) {
 }
 
 // Epoch updates the progress within cells.
-func (l experimentLines) Epoch(e experiment.Epochs, p experiment.Progress) {
+func (l experimentLines) Epoch(p experiment.Progress) {
 	if l.Due() {
-		l.Show(fmt.Sprintf("%s, epoch %d of %d of those that have begun%s", cellFinished(p), e.Done, e.All, cellsLeft(p)))
+		l.Show(fmt.Sprintf("%s, %d %% of the epochs%s", cellFinished(p), p.Percent, cellsLeft(p)))
 	}
 }
 
@@ -42,7 +42,7 @@ type experimentEvents struct{ *console.Events }
 func (e experimentEvents) Begin(p experiment.Progress) { e.Write("begin", p) }
 
 // Epoch writes nothing: there may be hundreds in a second.
-func (e experimentEvents) Epoch(experiment.Epochs, experiment.Progress) {}
+func (e experimentEvents) Epoch(experiment.Progress) {}
 
 // Cell writes {"cell": {"result": result, "progress": progress}}.
 func (e experimentEvents) Cell(r experiment.Result, p experiment.Progress) {

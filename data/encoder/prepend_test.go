@@ -40,7 +40,7 @@ func joined(t *testing.T) (whole, model *onnxpb.ModelProto, e *encoder.Encoder) 
 	if model, _, err = contract.Read("../../runtime/testdata/demipl-3x4.onnx"); err != nil {
 		t.Fatal(err)
 	}
-	if whole, err = e.Join(model); err != nil {
+	if whole, err = e.Prepend(model); err != nil {
 		t.Fatal(err)
 	}
 	return whole, model, e
