@@ -16,25 +16,6 @@ type epochClock struct {
 	done, left float64 // estimated seconds of what this process has done, and of the rest
 }
 
-// secondsPerEpoch estimates the time of an epoch of a training in a group; 0 for fitted learners, whose cells count
-// when they end.
-func secondsPerEpoch(g *group) float64 {
-	seconds, epochs := 0.0, 0
-	for _, c := range g.Cells {
-		if c.grid[0].spec.Fitted() {
-			return 0
-		}
-		seconds += c.estimate
-		for _, point := range c.grid {
-			epochs += point.spec.Train.Epochs.V
-		}
-		if len(c.grid) > 1 { // and the chosen setting
-			epochs += c.grid[0].spec.Train.Epochs.V
-		}
-	}
-	return seconds / float64(max(1, epochs))
-}
-
 // begin leaves out the epochs that trainings have in their checkpoints.
 func (k *epochClock) begin(p train.Plan, perEpoch float64) { k.left -= float64(p.Done) * perEpoch }
 

@@ -221,6 +221,16 @@ func (r *runner) trainCells(ctx context.Context, w *computation) {
 	})
 }
 
+// bagsAndSplit returns the bags and the split of a cell.
+func (r *runner) bagsAndSplit(c *Cell) (*runs.Bags, *data.Split, error) {
+	set, err := c.dataset.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	split, err := makeSplit(r.e, c.dataset.splits, c.Split, set.Dataset, c.dataset.folder)
+	return set, split, err
+}
+
 // settings adds the trials of the grid of a cell, which test on held-out training bags.
 func (r *runner) settings(list []training, g *group, cell int, set *runs.Bags, split *data.Split) ([]training, error) {
 	c := g.Cells[cell]
@@ -279,6 +289,25 @@ func (r *runner) outcomes(ctx context.Context, g *group, list []training, done f
 		list[i].Outcome = out
 		done(&list[i])
 	})
+}
+
+// secondsPerEpoch estimates the time of an epoch of a training in a group; 0 for fitted learners, whose cells count
+// when they end.
+func secondsPerEpoch(g *group) float64 {
+	seconds, epochs := 0.0, 0
+	for _, c := range g.Cells {
+		if c.grid[0].spec.Fitted() {
+			return 0
+		}
+		seconds += c.estimate
+		for _, point := range c.grid {
+			epochs += point.spec.Train.Epochs.V
+		}
+		if len(c.grid) > 1 { // and the chosen setting
+			epochs += c.grid[0].spec.Train.Epochs.V
+		}
+	}
+	return seconds / float64(max(1, epochs))
 }
 
 // watching passes notes and epochs of the trainings of a group to the observer of the experiment.
@@ -431,17 +460,6 @@ func (r *runner) writeModel(ctx context.Context, c *Cell, t *training, place tra
 
 // asidePrefix is the prefix of these temporary folders.
 const asidePrefix = ".aside-"
-
-// sweepAside removes temporary folders of killed processes. Writing a run takes seconds, so older
-// folders are abandoned.
-func sweepAside(dir string) {
-	left, _ := filepath.Glob(filepath.Join(dir, ModelsFolder, asidePrefix+"*"))
-	for _, name := range left {
-		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > time.Hour {
-			_ = os.RemoveAll(name)
-		}
-	}
-}
 
 // modelDir returns the folder of the run of a cell.
 func (r *runner) modelDir(c definition.Coord) string {

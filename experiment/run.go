@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
@@ -185,6 +185,66 @@ func (r *runner) planAndWrite(loaded map[definition.Coord][]gridPoint) (err erro
 	}
 	r.groups, err = planGroups(selected, r.trainers, r.maxGroup)
 	return err
+}
+
+// sweepAside removes temporary folders of killed processes. Writing a run takes seconds, so older
+// folders are abandoned.
+func sweepAside(dir string) {
+	left, _ := filepath.Glob(filepath.Join(dir, ModelsFolder, asidePrefix+"*"))
+	for _, name := range left {
+		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > time.Hour {
+			_ = os.RemoveAll(name)
+		}
+	}
+}
+
+// merge adds the cells and datasets of an earlier plan of the same file that the current selection
+// excludes, so that reports include them. It adds no cells whose spec changed, or whose dataset or its
+// splits changed, because a report would compare them with cells that are different.
+func (p *Plan) merge(dir string, loaded map[definition.Coord][]gridPoint) error {
+	was, err := ReadPlan(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if was.SHA256 != p.SHA256 {
+		return nil
+	}
+	present := map[definition.Coord]bool{}
+	for _, c := range p.Cells {
+		present[c.Coord] = true
+	}
+	changed := p.changedSplits(was)
+	for _, old := range was.Sets {
+		same := func(f SetFacts) bool { return f.Name == old.Name && f.R == old.R && f.Encoder == old.Encoder }
+		i := slices.IndexFunc(p.Sets, same)
+		if i >= 0 && p.Sets[i].Hash != old.Hash {
+			continue
+		}
+		if i < 0 {
+			p.Sets = append(p.Sets, old)
+		}
+		for _, c := range was.Cells {
+			if c.Data != old.Name || c.R != old.R || present[c.Coord] || changed[datasetOf(&c)] {
+				continue
+			}
+			now, err := key(loaded[c.AllSplits()], p.experiment.Choose, p.experiment.Attention.Epochs, old.Hash, c.SplitHash)
+			if err != nil {
+				return err
+			}
+			if now == c.Key { // else its spec changed, or it is of the features of another encoder
+				p.Cells, present[c.Coord] = append(p.Cells, c), true
+			}
+		}
+	}
+	rank := p.experiment.Rank()
+	slices.SortStableFunc(p.Sets, func(a, b SetFacts) int {
+		return definition.CompareCoord(definition.Coord{Data: a.Name, R: a.R}, definition.Coord{Data: b.Name, R: b.R}, rank)
+	})
+	slices.SortStableFunc(p.Cells, func(a, b Cell) int { return definition.CompareCoord(a.Coord, b.Coord, rank) })
+	return nil
 }
 
 func (r *runner) close() {
@@ -380,14 +440,4 @@ func (r *runner) recordResult(c *Cell, result *Result) error {
 	r.progress.Left = r.epochs.remaining()
 	r.o.Observer.Cell(*result, r.progress)
 	return nil
-}
-
-// bagsAndSplit returns the bags and the split of a cell.
-func (r *runner) bagsAndSplit(c *Cell) (*runs.Bags, *data.Split, error) {
-	set, err := c.dataset.open()
-	if err != nil {
-		return nil, nil, err
-	}
-	split, err := makeSplit(r.e, c.dataset.splits, c.Split, set.Dataset, c.dataset.folder)
-	return set, split, err
 }

@@ -33,6 +33,9 @@ var specRows = schema.Fields[Spec]([]schema.Row{
 	{Name: "export", Rows: exportRows, Doc: "The ONNX file."},
 })
 
+// weighsLabels reports whether bags have label weights.
+func (s *Spec) weighsLabels() bool { return s.trained() && !s.Multi() }
+
 var dataRows = []schema.Row{
 	{Name: "set", Default: "generated:prototypes",
 		Doc: "The dataset: `generated:prototypes` (from the built-in generator), or the path of a file (" +

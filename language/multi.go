@@ -31,9 +31,6 @@ const (
 // Multi reports whether a bag has any number of true labels.
 func (s *Spec) Multi() bool { return s.Data.Labels.V == MultiLabels }
 
-// weighsLabels reports whether bags have label weights.
-func (s *Spec) weighsLabels() bool { return s.trained() && !s.Multi() }
-
 // resolveMulti checks the settings that depend on the number of labels of a bag. With several
 // labels, inherited and default ones for one label are replaced.
 func (c *checker) resolveMulti() {

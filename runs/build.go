@@ -17,6 +17,7 @@ import (
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs/parity"
@@ -162,6 +163,11 @@ func (o *BuildTask) build(p *compile.Program, sig compile.Signature) (*Manifest,
 		files = append(files, sampleFile, sampleValuesFile)
 	}
 	return m, m.write(o.Dir, p, files)
+}
+
+// writeInitial writes the initial parameters of the training step.
+func (f *stepForm) writeInitial(dir string) error {
+	return fileio.Replace(filepath.Join(dir, InitialFile), ndarray.AppendBytes(nil, f.initial))
 }
 
 // manifest returns the manifest without the results of the checks and the hashes of the files.

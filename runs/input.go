@@ -85,29 +85,6 @@ func readingOf(spec *language.Spec, folder bagfile.Folder) bagfile.Reading {
 	return o
 }
 
-// withColumns returns a spec that also has the columns of the command line, so that its run needs no
-// flags to be resumed. Files without columns need none.
-func withColumns(spec *language.Spec, flags bagfile.Columns) *language.Spec {
-	if !spec.HasColumns() {
-		return spec
-	}
-	resolved, all := *spec, columnsOf(spec, flags)
-	c := &resolved.Data.Columns
-	set := func(to *schema.Strs, names []string) {
-		if len(names) == len(to.V) {
-			return
-		}
-		to.V = nil
-		for _, name := range names {
-			to.V = append(to.V, schema.Str{V: name})
-		}
-	}
-	set(&c.Ignore, all.Ignore)
-	set(&c.Coordinates, all.Coordinates)
-	set(&c.Features, all.Features)
-	return &resolved
-}
-
 // columnsOf returns the columns that the spec and the command line declare.
 func columnsOf(spec *language.Spec, flags bagfile.Columns) bagfile.Columns {
 	c := &spec.Data.Columns

@@ -59,11 +59,6 @@ func (f *stepForm) write(dir string, said contract.Step, library string) (file *
 	return file, check, err
 }
 
-// writeInitial writes the initial parameters of the training step.
-func (f *stepForm) writeInitial(dir string) error {
-	return fileio.Replace(filepath.Join(dir, InitialFile), ndarray.AppendBytes(nil, f.initial))
-}
-
 // check compares one step on seeded random bags. Close to a kink, where a gradient jumps, float32 and
 // float64 may differ, so a second draw decides if the first one disagrees.
 func (f *stepForm) check(path, library string) (*StepCheck, error) {

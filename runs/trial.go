@@ -72,6 +72,29 @@ func Trials(list []*language.Spec, folder bagfile.Folder, encode Encode) ([]*tra
 	return trials, nil
 }
 
+// withColumns returns a spec that also has the columns of the command line, so that its run needs no
+// flags to be resumed. Files without columns need none.
+func withColumns(spec *language.Spec, flags bagfile.Columns) *language.Spec {
+	if !spec.HasColumns() {
+		return spec
+	}
+	resolved, all := *spec, columnsOf(spec, flags)
+	c := &resolved.Data.Columns
+	set := func(to *schema.Strs, names []string) {
+		if len(names) == len(to.V) {
+			return
+		}
+		to.V = nil
+		for _, name := range names {
+			to.V = append(to.V, schema.Str{V: name})
+		}
+	}
+	set(&c.Ignore, all.Ignore)
+	set(&c.Coordinates, all.Coordinates)
+	set(&c.Features, all.Features)
+	return &resolved
+}
+
 // openBags opens the dataset of a spec, and computes its features if the spec has an encoder.
 func openBags(spec *language.Spec, folder bagfile.Folder, encode Encode) (*Bags, error) {
 	set, images, err := openData(spec, folder)

@@ -197,6 +197,16 @@ func (f *fit) epoch(epoch int) error {
 	return nil
 }
 
+// endSteps converts the sums over the steps to means and records the label weights.
+func (r *Run) endSteps() {
+	r.now.Loss /= r.bagsSeen
+	for name := range r.now.Terms {
+		r.now.Terms[name] /= r.bagsSeen
+	}
+	r.now.Disambiguation = r.disambiguation()
+	r.ExtendTrajectories()
+}
+
 // stopped returns the error of a training that the end of the context has stopped.
 func (f *fit) stopped(epoch int, err error) error {
 	return fmt.Errorf("training stopped in epoch %d of %d: %w", epoch, f.runs[0].lastEpoch(), err)
@@ -266,6 +276,20 @@ func (f *fit) save(active []*Run) error {
 		}
 	}
 	return nil
+}
+
+// checkpointDue reports whether a checkpoint must be written after the last finished epoch. With
+// train.checkpoint the last epoch always has one; others are skipped while checkpoints would take
+// more than a small share of the time.
+func (r *Run) checkpointDue() bool {
+	every := r.Program.Spec.Train.Checkpoint.V
+	switch {
+	case r.Dir == "":
+		return false
+	case r.CheckpointInterval > 0:
+		return r.fit.over || time.Since(r.saved) >= r.CheckpointInterval || r.refits() && !r.active()
+	}
+	return every > 0 && (!r.active() || r.done%every == 0 && time.Since(r.fit.lastSave) >= minSaveInterval*r.fit.saveTime)
 }
 
 func (f *fit) states() ([]*State, error) {

@@ -171,38 +171,12 @@ func (t *Trial) label(bag int) int {
 	return -1
 }
 
-// countCorrect adds 1 to c if probabilities predict the true labels of a bag, else 0; nothing if
-// they are unknown.
-func (r *Record) countCorrect(c *runningMean, bag int, probabilities []float32) {
-	if !r.Data.Multi {
-		c.add(r.label(bag), measure.Argmax(probabilities))
-		return
-	}
-	equal := 1
-	for class, in := range r.Data.TrueMask(bag) {
-		if (in == 1) != (float64(probabilities[class]) > r.threshold()) {
-			equal = 0
-		}
-	}
-	c.add(1, equal)
-}
-
 // Accuracy returns the share of bags whose true label is predicted[i], or nil if no true label is
 // known or there are no bags.
 func (r *Record) Accuracy(bags, predicted []int) *float64 {
 	var c runningMean
 	for i, class := range predicted {
 		c.add(r.label(bags[i]), class)
-	}
-	return c.share()
-}
-
-// disambiguation returns the share of training bags whose largest label weight is that of the
-// true label; nil if no true label is known.
-func (r *Record) disambiguation() *float64 {
-	var c runningMean
-	for _, bag := range r.Split.Train {
-		c.add(r.label(bag), measure.Argmax(r.BagWeights(bag)))
 	}
 	return c.share()
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/measure"
 )
 
 // Run is a trial during training. An Executor reads from it what to compute, and passes it the
@@ -141,6 +142,22 @@ func (r *Run) AddStep(step int, bags []int, out *StepResult) error {
 	return nil
 }
 
+// countCorrect adds 1 to c if probabilities predict the true labels of a bag, else 0; nothing if
+// they are unknown.
+func (r *Record) countCorrect(c *runningMean, bag int, probabilities []float32) {
+	if !r.Data.Multi {
+		c.add(r.label(bag), measure.Argmax(probabilities))
+		return
+	}
+	equal := 1
+	for class, in := range r.Data.TrueMask(bag) {
+		if (in == 1) != (float64(probabilities[class]) > r.threshold()) {
+			equal = 0
+		}
+	}
+	c.add(1, equal)
+}
+
 // keepPrediction keeps the prediction of a training bag. Attention scores are kept in epochs
 // that record them, up to maxScores.
 func (r *Run) keepPrediction(bag int, probabilities, attention []float32) {
@@ -218,16 +235,6 @@ func (r *Run) end(evaluated bool, seconds float64) error {
 	return writeMetrics(r.log, r.now)
 }
 
-// endSteps converts the sums over the steps to means and records the label weights.
-func (r *Run) endSteps() {
-	r.now.Loss /= r.bagsSeen
-	for name := range r.now.Terms {
-		r.now.Terms[name] /= r.bagsSeen
-	}
-	r.now.Disambiguation = r.disambiguation()
-	r.ExtendTrajectories()
-}
-
 // initial returns the state before the first epoch.
 func (r *Run) initial() (*State, error) {
 	state, err := InitState(r.Program, r.Data, r.Split.Train, r.Seed())
@@ -261,20 +268,6 @@ func (r *Run) checkState(s *State) error {
 	return nil
 }
 
-// checkpointDue reports whether a checkpoint must be written after the last finished epoch. With
-// train.checkpoint the last epoch always has one; others are skipped while checkpoints would take
-// more than a small share of the time.
-func (r *Run) checkpointDue() bool {
-	every := r.Program.Spec.Train.Checkpoint.V
-	switch {
-	case r.Dir == "":
-		return false
-	case r.CheckpointInterval > 0:
-		return r.fit.over || time.Since(r.saved) >= r.CheckpointInterval || r.refits() && !r.active()
-	}
-	return every > 0 && (!r.active() || r.done%every == 0 && time.Since(r.fit.lastSave) >= minSaveInterval*r.fit.saveTime)
-}
-
 // active reports whether the run has epochs left.
 func (r *Run) active() bool { return r.err == nil && !r.stopped && r.done < r.lastEpoch() }
 
@@ -284,4 +277,14 @@ func filter(runs []*Run, condition func(*Run) bool) []*Run {
 		return r.err != nil || condition != nil &&
 			!condition(r)
 	})
+}
+
+// disambiguation returns the share of training bags whose largest label weight is that of the
+// true label; nil if no true label is known.
+func (r *Record) disambiguation() *float64 {
+	var c runningMean
+	for _, bag := range r.Split.Train {
+		c.add(r.label(bag), measure.Argmax(r.BagWeights(bag)))
+	}
+	return c.share()
 }

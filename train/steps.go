@@ -53,6 +53,15 @@ func newStepwise(e Engine, r *Run) *stepwise {
 	return &stepwise{engine: e, run: r, Loader: data.NewLoader(r.Data, largest), largest: largest}
 }
 
+// largestBatch returns an upper bound of the number of instances of a batch, of the training
+// or of the evaluation.
+func (t *Trial) largestBatch() (n int) {
+	for _, part := range t.Split.Parts() {
+		n = max(n, t.Data.MaxInstances(part.Bags, t.BatchSize()))
+	}
+	return n
+}
+
 func (s *stepwise) SetStates(list []*State) error { return s.engine.SetState(list[0]) }
 
 func (s *stepwise) States() ([]*State, error) {

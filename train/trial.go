@@ -69,15 +69,6 @@ func (t *Trial) instanceSample(epoch int) *data.Draw {
 	return nil
 }
 
-// largestBatch returns an upper bound of the number of instances of a batch, of the training
-// or of the evaluation.
-func (t *Trial) largestBatch() (n int) {
-	for _, part := range t.Split.Parts() {
-		n = max(n, t.Data.MaxInstances(part.Bags, t.BatchSize()))
-	}
-	return n
-}
-
 // AllBatches returns the bags of all parts of the split in batches, part by part.
 func (t *Trial) AllBatches() (list [][]int) {
 	for _, part := range t.Split.Parts() {

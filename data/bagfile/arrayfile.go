@@ -82,6 +82,9 @@ func openArrays(path string) (*arrayFile, error) {
 	return f, nil
 }
 
+// oneBag returns the endings of files with the instances of one bag.
+func oneBag() Endings { return endings(func(f format) bool { return f.open != nil }) }
+
 // featuresName is the usual name of the array with the features of a bag.
 const featuresName = "features"
 

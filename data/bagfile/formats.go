@@ -79,9 +79,6 @@ func WithColumns() Endings { return endings(func(f format) bool { return f.colum
 // WithLabels returns the endings of datasets to which Reading.Labels applies.
 func WithLabels() Endings { return endings(func(f format) bool { return f.labels }) }
 
-// oneBag returns the endings of files with the instances of one bag.
-func oneBag() Endings { return endings(func(f format) bool { return f.open != nil }) }
-
 // Match reports whether a file name has one of the endings.
 func (e Endings) Match(path string) bool { return slices.Contains(e, rawfile.Extension(path)) }
 

@@ -298,14 +298,6 @@ func (r *Reader) Text(row *Row, path string, n *Node) (string, bool) {
 	return n.text, true
 }
 
-func (r *Reader) truth(row *Row, path string, n *Node) (v, ok bool) {
-	if n.kind != scalarNode || n.tag != "!!bool" || n.text != "true" && n.text != "false" {
-		r.wrongType(row, path, n)
-		return false, false
-	}
-	return n.text == "true", true
-}
-
 func isControl(c rune) bool { return IsBreak(c) || c < ' ' || c == 0x7f }
 
 var integerText = regexp.MustCompile(`^[-+]?[0-9]+$`)
@@ -350,14 +342,6 @@ func (r *Reader) outOfRange(row *Row, path string, n *Node) {
 	r.faults.Add(n.Errorf("%s must be %s, not %s", path, row.In, n.text))
 }
 
-func (r *Reader) wholes(row *Row, path string, n *Node) ([]int, bool) {
-	return listOf(r, row, Whole, path, n, (*Reader).whole)
-}
-
-func (r *Reader) reals(row *Row, path string, n *Node) ([]float64, bool) {
-	return listOf(r, row, Real, path, n, (*Reader).real)
-}
-
 // listOf decodes a list of values of one type.
 func listOf[T any](r *Reader, row *Row, of Type, path string, n *Node, read func(*Reader, *Row, string, *Node) (T,
 	bool)) ([]T, bool) {
@@ -372,20 +356,6 @@ func listOf[T any](r *Reader, row *Row, of Type, path string, n *Node, read func
 		list, ok = append(list, v), ok && good
 	}
 	return list, ok
-}
-
-// oneOrMoreWholes decodes one number or a list of numbers that do not repeat.
-func (r *Reader) oneOrMoreWholes(row *Row, path string, n *Node) (list []int, ok bool) {
-	values, ok := oneOrMore(r, row, Whole, path, n, (*Reader).whole)
-	for _, v := range values {
-		list = append(list, v.V)
-	}
-	return list, ok
-}
-
-// oneOrMoreTexts decodes one text or a list of texts that do not repeat.
-func (r *Reader) oneOrMoreTexts(row *Row, path string, n *Node) ([]Str, bool) {
-	return oneOrMore(r, row, Text, path, n, (*Reader).Text)
 }
 
 // oneOrMore decodes one value or a list of values that do not repeat.
@@ -436,22 +406,6 @@ func (r *Reader) size(row *Row, path string, n *Node) (string, bool) {
 	}
 	r.wrongType(row, path, n)
 	return "", false
-}
-
-// sizes decodes a list of sizes. Wrong ones have no text.
-func (r *Reader) sizes(row *Row, path string, n *Node) (list []Str, ok bool) {
-	if n.kind != listNode {
-		r.wrongType(row, path, n)
-		return nil, false
-	}
-	for i, item := range n.items {
-		v, good := r.size(rowOfItem(row, Size), EntryPath(path, i, item), item)
-		if !good {
-			v = ""
-		}
-		list = append(list, Str{V: v, Pos: item.pos})
-	}
-	return list, true
 }
 
 // identifier is the pattern of names that documents define.

@@ -105,6 +105,52 @@ func init() { // the readers refer to the table for their messages
 	}
 }
 
+// sizes decodes a list of sizes. Wrong ones have no text.
+func (r *Reader) sizes(row *Row, path string, n *Node) (list []Str, ok bool) {
+	if n.kind != listNode {
+		r.wrongType(row, path, n)
+		return nil, false
+	}
+	for i, item := range n.items {
+		v, good := r.size(rowOfItem(row, Size), EntryPath(path, i, item), item)
+		if !good {
+			v = ""
+		}
+		list = append(list, Str{V: v, Pos: item.pos})
+	}
+	return list, true
+}
+
+func (r *Reader) wholes(row *Row, path string, n *Node) ([]int, bool) {
+	return listOf(r, row, Whole, path, n, (*Reader).whole)
+}
+
+func (r *Reader) truth(row *Row, path string, n *Node) (v, ok bool) {
+	if n.kind != scalarNode || n.tag != "!!bool" || n.text != "true" && n.text != "false" {
+		r.wrongType(row, path, n)
+		return false, false
+	}
+	return n.text == "true", true
+}
+
+// oneOrMoreTexts decodes one text or a list of texts that do not repeat.
+func (r *Reader) oneOrMoreTexts(row *Row, path string, n *Node) ([]Str, bool) {
+	return oneOrMore(r, row, Text, path, n, (*Reader).Text)
+}
+
+func (r *Reader) reals(row *Row, path string, n *Node) ([]float64, bool) {
+	return listOf(r, row, Real, path, n, (*Reader).real)
+}
+
+// oneOrMoreWholes decodes one number or a list of numbers that do not repeat.
+func (r *Reader) oneOrMoreWholes(row *Row, path string, n *Node) (list []int, ok bool) {
+	values, ok := oneOrMore(r, row, Whole, path, n, (*Reader).whole)
+	for _, v := range values {
+		list = append(list, v.V)
+	}
+	return list, ok
+}
+
 func reading[T any](read func(*Reader, *Row, string, *Node) (T, bool)) func(*Reader, *Row, string, *Node) (any, bool) {
 	return func(r *Reader, row *Row, path string, n *Node) (any, bool) { return read(r, row, path, n) }
 }

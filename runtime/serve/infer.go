@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -212,6 +213,8 @@ func (s *Server) bagsOf(v *openVersion, c *inferCall) ([]runtime.Bag, error) {
 	c.inputs = nil
 	return bags, c.request.releaseBody(n*d, n*scores(&v.info))
 }
+
+func parseInt(text []byte) (int64, error) { return strconv.ParseInt(string(text), 10, 64) }
 
 // checkSize rejects bags with more instances than the operator allows.
 func (s *Server) checkSize(instances int) error {

@@ -163,8 +163,6 @@ func parseFloat(text []byte) (float32, error) {
 	return float32(v), err
 }
 
-func parseInt(text []byte) (int64, error) { return strconv.ParseInt(string(text), 10, 64) }
-
 // checkEvery is the number of values after which a tensor reader checks its deadline.
 const checkEvery = 1 << 14
 
