@@ -152,7 +152,6 @@ func newRunner(e *definition.Experiment, o Work) (*runner, error) {
 		return nil, err
 	}
 	o.Shared = true // cells share the cores, so each trains on one thread
-	o.Runs = cmp.Or(o.Select.Splits, e.Splits.Count.V)
 	r := &runner{e: e, o: o, part: "all", folder: folder, trainers: engines.NewTrainers(o.Request),
 		maxGroup: cmp.Or(o.Jobs, train.MaxGroup)}
 	if err := r.planAndWrite(loaded); err != nil {

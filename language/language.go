@@ -325,8 +325,7 @@ var trainRows = []schema.Row{
 	{Name: "engine", Default: "auto", Choices: []string{"auto", "gorgonia", "ort", "xla"},
 		Applies: schema.When((*Spec).usesEngine),
 		Doc: "Library that runs the training steps, or fits the learner `miplgp`: `xla`, `ort` (onnxruntime) or `gorgonia` " +
-			"(pure Go). `auto`: `xla` on a GPU for images and for 16 or more runs, else `ort` if onnxruntime is found, else " +
-			"`gorgonia`."},
+			"(pure Go). `auto`: `xla` on a GPU for images, else `ort` if onnxruntime is found, else `gorgonia`."},
 	{Name: "best", Choices: BestMeasures, Applies: schema.When((*Spec).selects),
 		Doc: "Measure of the validation bags that chooses the epoch whose parameters are exported, the first of equals: a " +
 			"measure of docs/measures.md, or `loss`, which needs no true labels. Without it, the last epoch is exported."},

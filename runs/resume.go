@@ -21,7 +21,6 @@ import (
 // A run that was begun with another spec or split is an error, before its files are changed.
 func (b *trainCall) engineRequest() (engines.Request, error) {
 	r := b.Request
-	r.Runs = len(b.left)
 	if !b.Resume {
 		return r, nil
 	}

@@ -50,11 +50,6 @@ func Devices() []string {
 	return append(own, onnxruntime.Providers...)
 }
 
-// gpuRuns is the minimum number of runs on features for which a GPU is the default. An H200 needs 85 ms
-// for an epoch of one run of demipl on Birdsong-MIPL, 16 cores 71 ms; of 16 runs, 7.6 and 35 ms each
-// (bench/results/2026-11-26-h200.md).
-const gpuRuns = 16
-
 // maxThreads is the maximum number of threads of onnxruntime, which takes minutes to start
 // thousands.
 const maxThreads = 1024
@@ -68,7 +63,6 @@ type Request struct {
 	Threads int    // threads per operation of onnxruntime; 0: as many as the program needs
 	Plugin  string // PJRT plugin; empty: search, see pjrt.Find
 	Memory  int64  // maximum bytes of the engine xla on its device; 0: all available memory
-	Runs    int    // runs that the command trains, on which the default device depends
 	Images  bool   // an instance is an image, on which the default device depends; set from the spec
 	// Shared reports that other processes use the other cores: the engine ort then uses one,
 	// unless Threads is set.
@@ -92,8 +86,9 @@ func (c *Choice) Close() {
 	}
 }
 
-// Choose returns the engine and the device for a request. Auto means XLA if a GPU opens and the work is
-// large enough for it, else onnxruntime if its library is found, else gorgonia. If an engine or device that was
+// Choose returns the engine and the device for a request. Auto means XLA for images if a GPU opens, else
+// onnxruntime if its library is found, else gorgonia. On feature vectors a GPU is faster only than few cores
+// (bench/results/2026-11-27-times.md), and may lack the memory for the bags. If an engine or device that was
 // requested by name is missing, the error says what to install.
 func Choose(r Request) (*Choice, error) {
 	return choose(r, here)
@@ -176,8 +171,8 @@ func (r Request) auto(m machine) (*Choice, error) {
 		return r.xla(m)
 	}
 	switch {
-	case r.Device == "" && r.Plugin == "" && !r.Images && r.Runs < gpuRuns:
-		noGPU = fmt.Sprintf("--device %s is the default for images and for %d or more runs", CUDA, gpuRuns)
+	case r.Device == "" && r.Plugin == "" && !r.Images:
+		noGPU = fmt.Sprintf("--device %s is the default for images", CUDA)
 	case r.Device == "":
 		b, err := m.open(pjrt.CUDA, r.Plugin)
 		if err == nil {

@@ -70,10 +70,8 @@ func TestChoose(t *testing.T) {
 		engine, device string
 		says           string // in the reason or the error
 	}{
-		{"auto with a GPU and images", all, Request{Images: true, Runs: 1}, XLA, CUDA, "Imagined GPU"},
-		{"auto with a GPU and many runs", all, Request{Runs: 16}, XLA, CUDA, "Imagined GPU"},
-		{"auto with a GPU and few runs on features", all, Request{Runs: 15}, ORT, CPU,
-			"the default for images and for 16 or more runs"},
+		{"auto with a GPU and images", all, Request{Images: true}, XLA, CUDA, "Imagined GPU"},
+		{"auto with a GPU and features", all, Request{}, ORT, CPU, "--device cuda is the default for images"},
 		{"auto with a GPU on the CPU", all, Request{Device: CPU}, ORT, CPU, "1.99.0 is the default engine on a CPU"},
 		{"auto with the library", library, Request{Engine: Auto, Images: true}, ORT, CPU, "no driver"},
 		{"auto with a library that fails", bare, Request{Images: true}, Gorgonia, CPU,
