@@ -221,7 +221,7 @@ func TestReadme(t *testing.T) {
 			script = append(script, "exec "+command)
 		}
 	}
-	if commands < 4 || programs != 1 || lines < 8 {
+	if commands < 4 || programs != 1 || lines < 5 {
 		t.Fatalf("found only %d commands, %d programs and %d lines of output", commands, programs, lines)
 	}
 	runPage(t, script, files.String(), goToolchain(t)...)
