@@ -66,7 +66,7 @@ func TestDocumentedSpecs(t *testing.T) {
 }
 
 var (
-	pageStep = regexp.MustCompile("(?m)^(?: {4}(miplc .*)|<!-- file: (\\S+) " +
+	pageStep = regexp.MustCompile("(?m)^(?: {4}((?:miplc|awk) .*)|<!-- file: (\\S+) " +
 		"-->\n```yaml\n((?s:.*?))```|```text\n((?s:.*?))```)$")
 	number = regexp.MustCompile(`[0-9][0-9.e+-]*`)
 	gap    = regexp.MustCompile(` +`)
@@ -101,6 +101,9 @@ func testPage(t *testing.T, page string, atLeastCommands, atLeastOutputs int) {
 			script = append(script, outputLines(output)...)
 		case !strings.HasPrefix(command, "miplc serve"): // serve runs until it is stopped
 			commands++
+			if strings.HasPrefix(command, "awk") { // its output goes to a file
+				command = "sh -c '" + strings.ReplaceAll(command, "'", "''") + "'"
+			}
 			script = append(script, "exec "+command)
 		}
 	}
