@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
@@ -18,6 +19,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("opening the GPU of a machine without one: %v", err)
 		}
 	}
+	enginetest.Plugin(t) // installs one on a new machine
 	b, err := xla.Open(pjrt.CPU, "")
 	if err != nil || b.Text == "" || b.NumDevices() < 1 {
 		t.Fatalf("the CPU: %+v, %v", b, err)
