@@ -29,7 +29,9 @@ func (k *epochClock) end(c *Cell) {
 func (k *epochClock) pass(seconds float64) { k.done, k.left = k.done+seconds, k.left-seconds }
 
 // percent estimates the part of the work that this process has done.
-func (k *epochClock) percent() int { return int(math.Round(100 * k.done / max(k.done, k.done+k.left))) }
+func (k *epochClock) percent() int {
+	return int(math.Round(100 * k.done / max(k.done, k.done+k.left, 1e-9)))
+}
 
 // remaining estimates the remaining time; 0: unknown.
 func (k *epochClock) remaining() time.Duration {
@@ -37,4 +39,23 @@ func (k *epochClock) remaining() time.Duration {
 		return 0
 	}
 	return time.Duration(float64(time.Since(k.started)) * k.left / k.done)
+}
+
+// secondsPerEpoch estimates the time of an epoch of a training in a group; 0 for fitted learners, whose cells count
+// when they end.
+func secondsPerEpoch(g *group) float64 {
+	seconds, epochs := 0.0, 0
+	for _, c := range g.Cells {
+		if c.grid[0].spec.Fitted() {
+			return 0
+		}
+		seconds += c.estimate
+		for _, point := range c.grid {
+			epochs += point.spec.Train.Epochs.V
+		}
+		if len(c.grid) > 1 { // and the chosen setting
+			epochs += c.grid[0].spec.Train.Epochs.V
+		}
+	}
+	return seconds / float64(max(1, epochs))
 }

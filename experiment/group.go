@@ -291,25 +291,6 @@ func (r *runner) outcomes(ctx context.Context, g *group, list []training, done f
 	})
 }
 
-// secondsPerEpoch estimates the time of an epoch of a training in a group; 0 for fitted learners, whose cells count
-// when they end.
-func secondsPerEpoch(g *group) float64 {
-	seconds, epochs := 0.0, 0
-	for _, c := range g.Cells {
-		if c.grid[0].spec.Fitted() {
-			return 0
-		}
-		seconds += c.estimate
-		for _, point := range c.grid {
-			epochs += point.spec.Train.Epochs.V
-		}
-		if len(c.grid) > 1 { // and the chosen setting
-			epochs += c.grid[0].spec.Train.Epochs.V
-		}
-	}
-	return seconds / float64(max(1, epochs))
-}
-
 // watching passes notes and epochs of the trainings of a group to the observer of the experiment.
 type watching struct {
 	train.Silent

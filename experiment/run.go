@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -195,55 +194,6 @@ func sweepAside(dir string) {
 			_ = os.RemoveAll(name)
 		}
 	}
-}
-
-// merge adds the cells and datasets of an earlier plan of the same file that the current selection
-// excludes, so that reports include them. It adds no cells whose spec changed, or whose dataset or its
-// splits changed, because a report would compare them with cells that are different.
-func (p *Plan) merge(dir string, loaded map[definition.Coord][]gridPoint) error {
-	was, err := ReadPlan(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if was.SHA256 != p.SHA256 {
-		return nil
-	}
-	present := map[definition.Coord]bool{}
-	for _, c := range p.Cells {
-		present[c.Coord] = true
-	}
-	changed := p.changedSplits(was)
-	for _, old := range was.Sets {
-		same := func(f SetFacts) bool { return f.Name == old.Name && f.R == old.R && f.Encoder == old.Encoder }
-		i := slices.IndexFunc(p.Sets, same)
-		if i >= 0 && p.Sets[i].Hash != old.Hash {
-			continue
-		}
-		if i < 0 {
-			p.Sets = append(p.Sets, old)
-		}
-		for _, c := range was.Cells {
-			if c.Data != old.Name || c.R != old.R || present[c.Coord] || changed[datasetOf(&c)] {
-				continue
-			}
-			now, err := key(loaded[c.AllSplits()], p.experiment.Choose, p.experiment.Attention.Epochs, old.Hash, c.SplitHash)
-			if err != nil {
-				return err
-			}
-			if now == c.Key { // else its spec changed, or it is of the features of another encoder
-				p.Cells, present[c.Coord] = append(p.Cells, c), true
-			}
-		}
-	}
-	rank := p.experiment.Rank()
-	slices.SortStableFunc(p.Sets, func(a, b SetFacts) int {
-		return definition.CompareCoord(definition.Coord{Data: a.Name, R: a.R}, definition.Coord{Data: b.Name, R: b.R}, rank)
-	})
-	slices.SortStableFunc(p.Cells, func(a, b Cell) int { return definition.CompareCoord(a.Coord, b.Coord, rank) })
-	return nil
 }
 
 func (r *runner) close() {

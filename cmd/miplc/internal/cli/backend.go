@@ -205,7 +205,8 @@ var modelDevices = append([]string{onnxruntime.CPU}, onnxruntime.Providers...)
 // engineFlags declares the flags that select an engine. engine starts the help of --engine.
 func engineFlags(f *pflag.FlagSet, to *engines.Request, engine string) {
 	f.StringVar(&to.Engine, "engine", "", engine+": "+strings.Join(engines.Names(), ", "))
-	f.StringVar(&to.Device, "device", "", "device (default: a usable NVIDIA GPU for images, else cpu): cpu, "+strings.Join(onnxruntime.Providers, ", "))
+	f.StringVar(&to.Device, "device", "", "device (default: a usable NVIDIA GPU for images, else cpu): cpu, "+
+		strings.Join(onnxruntime.Providers, ", "))
 	console.LibraryFlag(f, &to.Library)
 	console.Bytes(f, &to.Memory, "device-memory", "maximum memory for the engine xla, e.g. 6GiB (default: three quarters "+
 		"of the memory of a GPU, or the free memory of the machine); limits how many runs train together")

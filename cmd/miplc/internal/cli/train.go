@@ -68,7 +68,8 @@ lists the back ends (onnxruntime, onnx-go) that agree with the reference impleme
 none agrees, the model is saved as model.failed.onnx and the command fails.
 
 Engines: ort runs training steps in onnxruntime; gorgonia is pure Go; xla trains on an NVIDIA
-GPU. auto, the default, selects xla for images if an NVIDIA GPU is usable, else ort, or gorgonia if miplc was built without cgo. The command prints the choice and
+GPU. auto, the default, selects xla for images if an NVIDIA GPU is usable, else ort, or gorgonia
+if miplc was built without cgo. The command prints the choice and
 the reason; --device cpu selects the CPU.
 
 --device selects the device: cuda trains with xla, webgpu and the others with ort. miplc doctor
