@@ -24,6 +24,7 @@ import struct
 import subprocess
 import sys
 import tarfile
+import threading
 import time
 import urllib.request
 
@@ -349,25 +350,75 @@ class Bench:
                 except Failure as why:
                     self.say("| %s | %d | %s | failed: %s |" % (case, runs, h, why))
 
+    def epochs(self, spec, options, runs, epochs, how="", cores=0, limit=120):
+        """Returns the milliseconds of an epoch and run from the first fifth of the epochs to their end, the seconds before
+        the first epoch, and the memory of the GPU in MiB. The checks after the last epoch are left out."""
+        folder, began, times, memory = self.file("runs", "epochs"), time.time(), [], ""
+        shutil.rmtree(folder, ignore_errors=True)
+        command = ["taskset", "-c", "0-%d" % (cores - 1)] if cores else []
+        command += [self.file("miplc"), "train", spec, "-o", folder, "--events", *options, *SETTINGS]
+        command += ["--set", "train.epochs=%d" % epochs]
+        command += ["--seeds", ",".join(map(str, range(1, runs + 1)))] if runs > 1 else []
+        command += ["--engine", "ort", "--device", "cpu"] if how == "cpu" else self.gpu
+        self.log.write("$ %s\n" % " ".join(command))
+        p = subprocess.Popen(
+            command, env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        timer = threading.Timer(max(1, min(limit, self.deadline - time.time() - 5)), os.killpg, (p.pid, signal.SIGKILL))
+        timer.start()
+        for line in p.stderr:
+            if not line.startswith('{"epoch"'):
+                self.log.write(line[:2000])
+                continue
+            times.append(time.time())
+            if len(times) == epochs * runs - 1 and how != "cpu" and shutil.which("nvidia-smi"):
+                query = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
+                memory = subprocess.run(query, capture_output=True, text=True).stdout.strip()
+            if len(times) == epochs * runs:
+                break
+        timer.cancel()
+        if p.poll() is None:
+            os.killpg(p.pid, signal.SIGKILL)
+        p.wait()
+        first = len(times) // 5
+        if len(times) < 3 or len(times) - first < 2:
+            raise Failure("%d of %d epochs after %.0f s" % (len(times), epochs * runs, time.time() - began))
+        ms = 1000 * (times[-1] - times[first]) / (len(times) - 1 - first)
+        return "%.2f | %.1f | %s | %d of %d" % (ms, times[0] - began, memory, len(times), epochs * runs)
+
+    def table(self, rows):
+        """Prints the times of rows: a name, the spec, its options, runs, epochs, and the device with the cores."""
+        self.say("| case | runs | device | ms of an epoch of a run | seconds before them | MiB of the GPU | epochs |")
+        self.say("|---|---:|---|---:|---:|---:|---:|")
+        for name, spec, options, runs, epochs, (how, cores) in rows:
+            try:
+                out = self.epochs(spec, options, runs, epochs, how, cores)
+            except Failure as why:
+                out = "failed: %s" % why
+            self.say("| %s | %d | %s | %s |" % (name, runs, "%d cores" % cores if cores else self.args.device, out))
+
     def images(self):
-        """The epochs of 16 and of 64 runs on images; the checks after the last epoch are left out."""
-        spec, options = self.data("mnist")
-        for runs in (16, 64):
-            folder, began, seconds = self.file("runs", "images-%d" % runs), time.time(), []
-            shutil.rmtree(folder, ignore_errors=True)
-            command = [self.file("miplc"), "train", spec, "-o", folder, "--seeds", ",".join(map(str, range(1, runs + 1)))]
-            p = subprocess.Popen(
-                command + self.gpu + options + SETTINGS + ["--set", "train.epochs=6"],
-                env=self.env, stdout=subprocess.DEVNULL, stderr=self.log, start_new_session=True,
-            )
-            while len(seconds) < 6 and p.poll() is None and time.time() < min(began + 150, self.deadline - 5):
-                time.sleep(0.2)
-                files = [os.path.join(at, "metrics.jsonl") for at, _, names in os.walk(folder) if "metrics.jsonl" in names]
-                seconds = [json.loads(line)["seconds"] for line in open(files[0]) if line.endswith("\n")] if files else []
-            if p.poll() is None:
-                os.killpg(p.pid, signal.SIGKILL)
-            self.say("%d runs: %d epochs after %.0f s;" % (runs, len(seconds), time.time() - began), "ms of an epoch of a run:",
-                     ", ".join("%.1f" % (1000 * s) for s in seconds))
+        """The epochs of 16 and of 64 runs on images."""
+        self.table([("mnist", *self.data("mnist"), runs, 6, ("", 0)) for runs in (16, 64)])
+
+    def groups(self):
+        """The epochs of 1 to 256 runs on features, on the GPU and on 4, 8 and 16 cores."""
+        ways = [("", 0)] + [("cpu", cores) for cores in (16, 8, 4)]
+        self.table(
+            [("birdsong", *self.data("birdsong"), runs, epochs, way)
+             for runs, epochs in ((1, 25), (16, 20), (64, 15), (256, 5)) for way in ways]
+        )
+
+    def slides(self):
+        """The epochs of gated attention on bags of 10,000 to 60,000 instances, read from disk."""
+        folder = self.file("slides")
+        if not os.path.exists(folder):
+            maker = os.path.join(HERE, "disk", "make_slides.py")
+            self.say(self.call([sys.executable, maker, folder, "--bags", str(self.args.bags)]))
+        options = ["--set", "data.set=" + os.path.join(folder, "slides.csv")]
+        spec = os.path.join(HERE, "disk", "slides.yaml")
+        ways = [("", 0), ("cpu", os.cpu_count())]
+        self.table([("slides", spec, options, runs, 3, way) for runs in (1, 4) for way in ways])
 
     def peers(self):
         """PyTorch and JAX on the same bags, one split."""
@@ -508,7 +559,7 @@ class Bench:
         env = dict(self.env, MIPLC_TEST_XLA="cuda" if self.args.device == "cuda" else "plugin")
         for name in TESTED:
             p = subprocess.run(
-                ["timeout", "-s", "INT", "100", self.file("tests", name.replace("/", "-") + ".test"), "-test.v", "-test.short",
+                ["timeout", "-s", "INT", "240", self.file("tests", name.replace("/", "-") + ".test"), "-test.v", "-test.short",
                  "-test.run=Ops|InPlace|RandomGraphs|Steps|Maxima|Traces|Oracle|TwoRuns|Jobs"],
                 cwd=os.path.join(ROOT, name), env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             )
@@ -702,6 +753,7 @@ def main():
     p.add_argument("--epochs", type=int, default=100, help="epochs of the part splits")
     p.add_argument("--splits", type=int, nargs="*", default=range(1, 11), help="splits of the part splits")
     p.add_argument("--seeds", type=int, nargs="*", default=[1], help="seeds of the part splits")
+    p.add_argument("--bags", type=int, default=30, help="bags of the part slides")
     args = p.parse_args()
     if args.what == "pack":
         return pack(args.packet)
