@@ -405,7 +405,7 @@ func (r *runner) measureModel(ctx context.Context, t *training, engine train.Eng
 	if err != nil {
 		return nil, err
 	}
-	return runs.EnvironmentOf(t.trial.Program, engine, m.MeasuredBy), nil
+	return runs.EnvironmentOf(t.trial, engine, m.MeasuredBy), nil
 }
 
 // warnMeasured warns once if accuracies are measured without onnxruntime.

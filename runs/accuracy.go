@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	goruntime "runtime"
 	"slices"
 	"sync/atomic"
 
@@ -56,7 +57,8 @@ func open(ctx context.Context, t *train.Trial, content []byte, library string,
 	}
 	undo, options := func() {}, []runtime.Option{inBackend(engine, library), runtime.WithMaxInstances(math.MaxInt)}
 	if t.Data.OnDisk() {
-		undo, options = memory.Tighten(), append(options, runtime.WithLargeBags())
+		undo, options = memory.Tighten(), append(options, runtime.WithLargeBags(),
+			runtime.WithThreads(goruntime.GOMAXPROCS(0)))
 	}
 	model, err := runtime.OpenBytes(content, options...)
 	if err != nil {
@@ -142,8 +144,8 @@ func interpreted(p *compile.Program, params map[string][]float32) predictFunc {
 	}
 }
 
-// predictAll predicts bags on all cores. If the bags stay on disk, it uses one core, so that one bag
-// at a time is in memory.
+// predictAll predicts bags on all cores: one bag per core, or one bag on all of them if the bags stay on disk, so that
+// only one is in memory.
 func predictAll(ctx context.Context, t *train.Trial, bags []int, predict predictFunc) ([][]float32, error) {
 	found, errs := make([][]float32, len(bags)), make([]error, len(bags))
 	var failed atomic.Bool

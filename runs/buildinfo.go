@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
@@ -82,13 +81,13 @@ type Environment struct {
 	MeasuredBy string `json:"measured_by,omitempty"`
 }
 
-// EnvironmentOf describes this process after it trained a program on an engine. measuredBy is
+// EnvironmentOf describes this process after it trained a trial on an engine. measuredBy is
 // TrainedModel.MeasuredBy.
-func EnvironmentOf(p *compile.Program, engine train.EngineInfo, measuredBy string) *Environment {
+func EnvironmentOf(t *train.Trial, engine train.EngineInfo, measuredBy string) *Environment {
 	e := &Environment{Source: CurrentBuild().Source, ONNXRuntime: onnxruntime.Loaded(), Cores: runtime.GOMAXPROCS(0),
 		MeasuredBy: measuredBy}
-	if engine.Engine == engines.ORT && !p.Spec.Fitted() {
-		e.Threads = ort.Threads(p, engine.Threads)
+	if engine.Engine == engines.ORT && !t.Program.Spec.Fitted() {
+		e.Threads = ort.Threads(t.LargeSteps(), engine.Threads)
 	}
 	return e
 }

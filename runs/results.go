@@ -92,7 +92,7 @@ func summarize(t *train.Trial, r *train.Report, engine train.EngineInfo, version
 	s := &Summary{
 		Name: spec.Name.V, Version: version, Engine: r.Engine, EngineReason: engine.Reason, Device: engine.Device,
 		DeviceName:  engine.DeviceName,
-		Environment: EnvironmentOf(t.Program, engine, m.MeasuredBy), Epochs: r.Epochs, Seed: r.Seed,
+		Environment: EnvironmentOf(t, engine, m.MeasuredBy), Epochs: r.Epochs, Seed: r.Seed,
 		Parameters: m.Program.FlatSize(), Diverged: r.Diverged, Best: r.Best, SampledAccuracy: r.SampledAccuracy,
 		TestAccuracy: r.Measures.Accuracy(data.TestPart), ValidationAccuracy: r.Measures.Accuracy(data.ValidationPart),
 		TrainAccuracy:  r.Measures.Accuracy(data.TrainPart),

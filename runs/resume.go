@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
@@ -33,7 +32,7 @@ func (b *trainCall) engineRequest() (engines.Request, error) {
 		case err != nil:
 			return r, err
 		}
-		if r, err = continueOn(r, t.Program, begun.Identity, t.Dir); err != nil {
+		if r, err = continueOn(r, t, begun.Identity, t.Dir); err != nil {
 			return r, err
 		}
 		if err := t.CheckBegun(begun.Identity); err != nil {
@@ -46,7 +45,7 @@ func (b *trainCall) engineRequest() (engines.Request, error) {
 
 // continueOn adds the engine, device and number of threads of a checkpoint to a request. It returns
 // an error if the request, or train.engine of the spec, names others.
-func continueOn(r engines.Request, p *compile.Program, begun train.Identity, dir string) (engines.Request, error) {
+func continueOn(r engines.Request, t *train.Trial, begun train.Identity, dir string) (engines.Request, error) {
 	device := cmp.Or(begun.Device, engines.CPU)
 	differs := func(what, asked, was string) error {
 		return fmt.Errorf("the run in %s was started with %s and cannot continue with %s, which would change the results: "+
@@ -54,7 +53,7 @@ func continueOn(r engines.Request, p *compile.Program, begun train.Identity, dir
 			dir, strings.TrimSpace(what+" "+was), asked)
 	}
 	asked := r.Device
-	engine := cmp.Or(r.Engine, p.Spec.Train.Engine.V, engines.Auto)
+	engine := cmp.Or(r.Engine, t.Program.Spec.Train.Engine.V, engines.Auto)
 	switch {
 	case engine != engines.Auto && engine != begun.Engine:
 		return r, differs("engine", engine, begun.Engine)
@@ -63,7 +62,7 @@ func continueOn(r engines.Request, p *compile.Program, begun train.Identity, dir
 		return r, differs("device", asked, device)
 	}
 	if r.Threads > 0 && begun.Engine == engines.ORT {
-		asked, was := ort.Threads(p, r.Threads), ort.Threads(p, begun.Threads)
+		asked, was := ort.Threads(t.LargeSteps(), r.Threads), ort.Threads(t.LargeSteps(), begun.Threads)
 		if asked != was {
 			return r, differs("", diag.Count(asked, "thread"), diag.Count(was, "thread"))
 		}

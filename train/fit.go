@@ -143,8 +143,8 @@ func (f *fit) begin() ([]*State, error) {
 func (f *fit) identity(r *Run) Identity {
 	id := Identity{Spec: r.Program.Spec.Identity(), Data: r.Data.Hash(), Split: r.Split.Hash(),
 		Engine: f.engine.Engine, Threads: f.engine.FixedThreads}
-	if r.Program.HasImages() {
-		id.Threads = f.engine.ImageThreads
+	if r.LargeSteps() {
+		id.Threads = f.engine.LargeThreads
 	}
 	if f.engine.Device != defaultDevice {
 		id.Device = f.engine.Device

@@ -77,6 +77,10 @@ func (t *Trial) AllBatches() (list [][]int) {
 	return list
 }
 
+// LargeSteps reports whether a step is large enough to divide each operation among all cores: on images,
+// and on the large bags of a dataset on disk.
+func (t *Trial) LargeSteps() bool { return t.Program.HasImages() || t.Data.OnDisk() }
+
 // BatchSize returns the number of bags of a step. The last step of an epoch may have fewer.
 func (t *Trial) BatchSize() int { return max(1, t.Program.Spec.Train.Batch.V) }
 
@@ -96,9 +100,9 @@ type EngineInfo struct {
 	// FixedThreads is the number of threads that the user requested, or 0. It is part of the identity
 	// of checkpoints, because other numbers round differently.
 	FixedThreads int
-	// ImageThreads is the number for images, whose default depends on the machine. For images it
-	// replaces FixedThreads in the identity.
-	ImageThreads int
+	// LargeThreads is the number for trials with large steps, whose default depends on the machine. It replaces
+	// FixedThreads in their identity.
+	LargeThreads int
 	Reason       string // why this engine was chosen; may be empty
 	// Coupled reports that results depend on the number of trials in the group, by rounding.
 	// Checkpoints then resume only in a group of the same size.

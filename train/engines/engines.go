@@ -230,7 +230,7 @@ func (r Request) onnxruntime(m machine, reason string) (*Choice, error) {
 	}
 	o := ort.Setup{Library: r.Library, Threads: r.Threads, Provider: r.Device}
 	p := r.info(ORT, CPU, reason)
-	p.Threads, p.FixedThreads, p.ImageThreads = r.Threads, fixed, cmp.Or(r.Threads, runtime.GOMAXPROCS(0))
+	p.Threads, p.FixedThreads, p.LargeThreads = r.Threads, fixed, cmp.Or(r.Threads, runtime.GOMAXPROCS(0))
 	if r.Device != "" && r.Device != CPU {
 		p.Device = r.Device
 		if err := m.provider(o.Library, o.Provider); err != nil {

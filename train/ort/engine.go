@@ -53,7 +53,7 @@ func New(p *compile.Program, params map[string][]float32, o Setup) (*Engine, err
 	if _, err := onnxruntime.Start(o.Library); err != nil {
 		return nil, err
 	}
-	o.Threads = Threads(p, o.Threads)
+	o.Threads = Threads(p.HasImages(), o.Threads)
 	e := &Engine{prog: p, options: o, sessions: map[sessionKey]*session{}}
 	if e.savesMemory() {
 		e.options.masks = e.scales()

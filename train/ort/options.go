@@ -6,14 +6,13 @@ package ort
 import (
 	goruntime "runtime"
 
-	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/onnxruntime"
 )
 
 // Setup says where and how an engine computes. The zero value searches for the library and uses the CPU.
 type Setup struct {
 	Library  string // path of the onnxruntime library; empty: search, see onnxruntime.Find
-	Threads  int    // threads within an operation; 0: one for features, all cores for images
+	Threads  int    // threads within an operation; 0: as many as Threads returns
 	Provider string // execution provider: "" or "cpu", or a name of onnxruntime.Providers
 
 	largeBags bool // see onnxruntime.SessionOptions
@@ -31,13 +30,13 @@ func (o Setup) settings() onnxruntime.SessionOptions {
 
 func (o Setup) onCPU() bool { return o.settings().OnCPU() }
 
-// Threads returns the number of threads that train a program. requested 0 means all cores for
-// images and one for features, because a step on features is too small to divide among cores.
-func Threads(p *compile.Program, requested int) int {
+// Threads returns the number of threads of an operation. requested 0 means all cores for large steps, see
+// train.Trial.LargeSteps, and else one, because a step is then too small to divide among cores.
+func Threads(largeSteps bool, requested int) int {
 	switch {
 	case requested > 0:
 		return requested
-	case p.HasImages():
+	case largeSteps:
 		return goruntime.GOMAXPROCS(0)
 	}
 	return 1

@@ -88,7 +88,7 @@ func (t *trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 		}}
 	}
 	large := t.options
-	large.largeBags = true
+	large.largeBags, large.Threads = true, Threads(true, large.Threads)
 	train.Some(ctx, groups, trials, grouped, o, done)
 	if o.MaxParallel > t.parallel || !t.options.onCPU() { // it limits groups
 		o.MaxParallel = t.parallel

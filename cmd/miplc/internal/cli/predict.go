@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	goruntime "runtime"
 	"slices"
 	"strings"
 
@@ -191,10 +192,10 @@ func runPredict(ctx context.Context, o *predictOptions) error {
 		return err
 	}
 	// Only the metadata of the open model say how to read the data, and only the data say whether bags are
-	// large.
+	// large. A prediction of a large bag is faster on all cores.
 	if set.OnDisk() {
 		defer memory.Tighten()()
-		o.Backend.Options = append(o.Backend.Options, runtime.WithLargeBags())
+		o.Backend.Options = append(o.Backend.Options, runtime.WithLargeBags(), runtime.WithThreads(goruntime.GOMAXPROCS(0)))
 		other, err := o.Backend.Open(o.Model)
 		if err != nil {
 			return err
