@@ -30,6 +30,19 @@ func TestShippedSpecsHaveAModelOfManyRuns(t *testing.T) {
 	}
 }
 
+// Bags of some thousand instances train without padding.
+func TestLargeBagsTrainAlone(t *testing.T) {
+	for _, c := range []struct {
+		instances int
+		grouped   bool
+	}{{200, true}, {2000, false}} {
+		m, err := findModel(traintest.Shipped(t, "demipl-mlp"), onnx.Capacity{Bags: 1, Instances: c.instances})
+		if err != nil || (m != nil) != c.grouped {
+			t.Errorf("%d instances: %v, %v", c.instances, m, err)
+		}
+	}
+}
+
 // Only a missing form makes trials train one at a time. A defect is the error of the trial.
 func TestDefectsAreNotHidden(t *testing.T) {
 	o := Setup{Library: enginetest.Library(t)}

@@ -30,6 +30,9 @@ const (
 	// padding costs: 0.7 to 1.0 times the time without groups and padding, with 130 to 530 MB and 20 %
 	// of padding.
 	largestStep = 128 << 20
+	// largestBag is the maximum memory that the instances need in a step of one bag. Beyond it, most models train 1.1 to
+	// 1.5 times as fast alone (bench/results/2026-11-28-large-bags-in-groups.md).
+	largestBag = cacheBytes / 4
 )
 
 // trainer trains trials on bags of features on the CPU in groups: the nodes of one graph compute all runs of
@@ -155,7 +158,7 @@ func findModel(p *compile.Program, c onnx.Capacity) (*runsModel, error) {
 		shared.StepGraph, err = graph.JoinNarrow(shared.StepGraph)
 	}
 	m := &runsModel{shared, c}
-	if err != nil || m.bytes() > largestStep {
+	if err != nil || m.large() {
 		return nil, err
 	}
 	for _, g := range []*graph.Graph{m.StepGraph, m.PredictGraph} {
@@ -172,6 +175,15 @@ func findModel(p *compile.Program, c onnx.Capacity) (*runsModel, error) {
 // lowered returns the ONNX model of a graph for batches of the given number of bags.
 func (m *runsModel) lowered(g *graph.Graph, bags int) (*onnxpb.ModelProto, error) {
 	return onnx.LowerRuns(g, deviceOpset, onnx.Capacity{Bags: bags, Instances: m.capacity.Instances})
+}
+
+// large reports whether a group costs more than it saves, because each run computes for long in a step.
+func (m *runsModel) large() bool {
+	if m.capacity.Bags > 1 {
+		return m.bytes() > largestStep
+	}
+	smallest := runsModel{m.GroupGraphs, onnx.Capacity{Bags: 1, Instances: onnx.WholePackets(1, 1)}}
+	return m.bytes()-smallest.bytes() > largestBag
 }
 
 // bytes estimates the memory of a step of a run.
