@@ -74,11 +74,6 @@ func divide(groups []*group, parts func(*group) int) (list []*group) {
 	return list
 }
 
-// removeFinished removes finished cells. It changes the groups.
-func removeFinished(groups []*group, have *Results) []*group {
-	return removeCells(groups, func(c *Cell) bool { return have.Done(c.Key) })
-}
-
 // removeCells removes cells, and groups without other cells. It changes the groups. A coupled group keeps its planned
 // number of cells, on which the bits of its trainings depend.
 func removeCells(groups []*group, remove func(*Cell) bool) []*group {
@@ -437,6 +432,16 @@ func (r *runner) writeModel(ctx context.Context, c *Cell, t *training, place tra
 		return nil, err
 	}
 	return summary.Environment, nil
+}
+
+// keeps reports whether the model of a cell is kept if it should be. It is missing if keep: models was added after the
+// cell was computed.
+func (r *runner) keeps(c *Cell) bool {
+	if !r.e.KeepModels() {
+		return true
+	}
+	state, err := runs.StateOf(r.modelDir(c.Coord))
+	return err == nil && state == runs.Finished
 }
 
 // asidePrefix is the prefix of these temporary folders.

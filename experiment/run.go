@@ -262,16 +262,8 @@ func (r *runner) begin() (err error) {
 		return again
 	})
 	cells := cellsOf(r.groups)
-	for _, c := range cells {
-		if r.have.Differ[c.Key] {
-			r.o.Observer.Warn(fmt.Sprintf("%s was computed more than once, with results that are not the same: one of them "+
-				"counts", c.Coord))
-		}
-		if r.have.Done(c.Key) { // its process may have been killed before it removed them
-			r.dropTrials(c)
-		}
-	}
-	r.groups = divide(removeFinished(r.groups, r.have), func(g *group) int {
+	r.checkHave(cells)
+	r.groups = divide(removeCells(r.groups, r.finished), func(g *group) int {
 		if r.o.Jobs > 0 { // Jobs limits the number of cells
 			return len(g.Cells)
 		}
@@ -298,6 +290,30 @@ func (r *runner) begin() (err error) {
 	r.journal, err = openJournal(r.o.Dir, r.part)
 	return err
 }
+
+// checkHave says what is special about cells with results, and removes the checkpoints of finished ones.
+func (r *runner) checkHave(cells []*Cell) {
+	withoutModel := 0
+	for _, c := range cells {
+		if r.have.Differ[c.Key] {
+			r.o.Observer.Warn(fmt.Sprintf("%s was computed more than once, with results that are not the same: one of them "+
+				"counts", c.Coord))
+		}
+		switch {
+		case r.finished(c): // its process may have been killed before it removed them
+			r.dropTrials(c)
+		case r.have.Done(c.Key):
+			withoutModel++
+		}
+	}
+	if withoutModel > 0 {
+		r.o.Observer.Note(fmt.Sprintf("keep: models has no model of %s: computing them again",
+			diag.Count(withoutModel, "finished cell")))
+	}
+}
+
+// finished reports whether nothing is left to do for a cell.
+func (r *runner) finished(c *Cell) bool { return r.have.Done(c.Key) && r.keeps(c) }
 
 // enginesUsed returns, for each learner, an engine that computed finished cells of the plan, or of the
 // given cells in a shard.

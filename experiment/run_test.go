@@ -649,9 +649,17 @@ func TestKeepModels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, _, err := run(t, parse(t, tiny), Work{Dir: t.TempDir(), Select: Selection{Splits: 1, R: []int{1}}})
+	later := t.TempDir() // to which keep: models is added when its cells have results
+	plain, _, err := run(t, parse(t, tiny), Work{Dir: later, Select: Selection{Splits: 1, R: []int{1}}})
 	if err != nil || !maps.Equal(kept, plain) {
 		t.Errorf("with models %v, without %v, %v", kept, plain, err)
+	}
+	for _, ran := range []int{len(kept), 0} {
+		again, w, err := run(t, e, Work{Dir: later, Select: Selection{Splits: 1, R: []int{1}}, Request: engines.Request{
+			Library: library}})
+		if err != nil || len(w.ran) != ran || !maps.Equal(again, kept) {
+			t.Errorf("with keep: models added, %d cells ran, not %d, with %v, not %v, %v", len(w.ran), ran, again, kept, err)
+		}
 	}
 	s, err := runs.ReadSummary(filepath.Join(dir, ModelsFolder, "P_r=1", "md", "split-1"))
 	if err != nil || s.TestAccuracy == nil {

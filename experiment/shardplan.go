@@ -81,7 +81,7 @@ func PlanShards(e *definition.Experiment, o Work, d Sharding) (*ShardPlan, error
 		Device: o.Device, Auto: o.Auto, MaxGroup: r.maxGroup, CPUs: d.CPUs,
 		Warnings: r.plan.warnings()}
 	costs := costsFromResults(cellsOf(r.groups), r.have)
-	groups, total := removeFinished(r.groups, r.have), 0.0
+	groups, total := removeCells(r.groups, r.finished), 0.0
 	for _, g := range groups {
 		for _, c := range g.Cells {
 			g.Seconds += costs.seconds(c)

@@ -98,7 +98,7 @@ func TestGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	groups = removeFinished(groups, &Results{ByKey: map[string]Result{plan.Cells[0].Key: {}}})
+	groups = removeCells(groups, func(c *Cell) bool { return c == &plan.Cells[0] })
 	var sizes, left []int
 	for _, g := range groups {
 		sizes, left = append(sizes, g.Planned), append(left, len(g.Cells))
