@@ -108,7 +108,8 @@ func (o *trainOptions) flags(f *pflag.FlagSet) {
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the run (required)")
 	f.StringArrayVar(&o.Set, "set", nil, "override of a value of the spec, e.g. train.epochs=5 (repeatable)")
 	engineFlags(f, &o.Request, "engine to train with, the same as --set train.engine=")
-	f.IntVar(&o.Threads, "threads", 0, "number of onnxruntime threads (default: all cores for images and bags on disk, else 1)")
+	f.IntVar(&o.Threads, "threads", 0,
+		"number of onnxruntime threads (default: all cores for images and bags on disk, else 1)")
 	f.StringVar(&o.Plugin, "pjrt-plugin", "", "path of the PJRT plugin for the engine xla (default: "+pjrt.EnvPlugin+
 		", or an installed one)")
 	console.DataFlags(o.Console, f, &o.Data, "folder in which datasets are searched (default: $MIPLC_DATA)")
