@@ -166,7 +166,8 @@ function draw() {
   at("attention-title").textContent = `Attention of ${attention.length} instances, ${range(attention)}` + (order.length > few ? `, ${few} shown` : "");
   at("instances").replaceChildren(...order.slice(0, few).map((i) => {
     const li = element("li"), said = element("p");
-    said.append(element("span", `${i + 1}`), element("strong", attention[i].toFixed(4)));
+    const score = attention[i] < 0.0001 ? attention[i].toPrecision(2) : attention[i].toFixed(4);
+    said.append(element("span", `${i + 1}`), element("strong", score));
     if (images.length === attention.length) li.append(element("img", undefined, { src: images[i], alt: files[i].name, title: files[i].name }));
     else if (instances) li.append(picture(instances[i].flat(Infinity), shape, i)); // not of an image that was cut
     li.append(said,

@@ -97,7 +97,11 @@ func (t topInstance) String() string {
 	if t.X != nil {
 		at += fmt.Sprintf(" at %s,%s", bagNumber(*t.X), bagNumber(*t.Y))
 	}
-	return fmt.Sprintf("instance %d%s (%.3f)", t.Instance, at, t.Attention)
+	format := "%.3f"
+	if t.Attention < 0.001 { // as most scores of a large bag
+		format = "%.2g"
+	}
+	return fmt.Sprintf("instance %d%s ("+format+")", t.Instance, at, t.Attention)
 }
 
 // checkClass reports a class that the model does not have.

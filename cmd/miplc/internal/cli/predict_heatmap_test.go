@@ -1,4 +1,4 @@
-// Each bag gets the image of its own name as the thumbnail of its heatmap.
+// What predict says of instances: thumbnails of heatmaps and lists of the highest attention.
 
 package cli
 
@@ -43,6 +43,16 @@ func TestThumbnails(t *testing.T) {
 		m, err := p.of(picture{bag: &c.bag}, imagebags.Size{})
 		if err != nil || (m == nil) != (c.width == 0) || m != nil && m.Bounds().Dx() != c.width {
 			t.Errorf("%+v: %v, %v", c.bag, m, err)
+		}
+	}
+}
+
+// Scores of large bags are small, and their digits must not vanish.
+func TestTopInstanceText(t *testing.T) {
+	for score, want := range map[float32]string{0.7654: "instance 3 (0.765)", 0.0151: "instance 3 (0.015)",
+		0.0000244: "instance 3 (2.4e-05)"} {
+		if text := (topInstance{Instance: 3, Attention: score}).String(); text != want {
+			t.Errorf("%g: %q, not %q", score, text, want)
 		}
 	}
 }
