@@ -55,7 +55,8 @@ type bagResult struct {
 	Top      []topInstance `json:"top,omitempty"`       // with --top
 	ClassTop []classTop    `json:"class_top,omitempty"` // with --top, if the model has an attention of each class
 
-	labels []uint8 // true labels [classes], nil if they are unknown
+	labels []uint8     // true labels [classes], nil if they are unknown
+	files  []data.File // that have the instances
 }
 
 // predictResult is the output of the command.
@@ -270,11 +271,11 @@ func predictBags(ctx context.Context, o *predictOptions, model *runtime.Model, s
 		if err != nil {
 			return nil, fmt.Errorf("%s: bag %d: %w", o.name(), i+1, err)
 		}
-		bag := bagResult{Number: i + 1, Prediction: p}
+		bag := bagResult{Number: i + 1, Prediction: p, files: set.Files(i)}
 		if o.Top > 0 {
-			bag.Top = topOf(p.Attention, set.Files(i), o.Top)
+			bag.Top = topOf(p.Attention, bag.files, o.Top)
 			for c, attention := range p.ClassAttention {
-				bag.ClassTop = append(bag.ClassTop, classTop{info.Classes[c], topOf(attention, set.Files(i), o.Top)})
+				bag.ClassTop = append(bag.ClassTop, classTop{info.Classes[c], topOf(attention, bag.files, o.Top)})
 			}
 		}
 		bag.setTrue(labels[i])

@@ -59,7 +59,7 @@ type classTop struct {
 }
 
 // topOf returns the n instances with the highest attention, the first of equals first. files are those of
-// the bag; nil: unknown.
+// the bag.
 func topOf(attention []float32, files []data.File, n int) []topInstance {
 	order := make([]int, len(attention))
 	for i := range order {

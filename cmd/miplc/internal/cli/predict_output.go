@@ -25,7 +25,7 @@ func (r *predictResult) printTable(out io.Writer) {
 		}
 		top := b.Top
 		if top == nil {
-			top = topOf(b.Attention, nil, 1)
+			top = topOf(b.Attention, b.files, 1)
 		}
 		rows = append(rows, []string{b.Part, b.Name, strconv.Itoa(b.Number), b.predicted(), b.probabilities("%.4f"),
 			r.truth(b), joinedNumbers(top)})
@@ -74,7 +74,7 @@ func (r *predictResult) printBag(w io.Writer, b bagResult) {
 		}
 		return
 	} else if b.Top == nil {
-		b.Top = topOf(b.Attention, nil, fewListed)
+		b.Top = topOf(b.Attention, b.files, fewListed)
 		fmt.Fprintf(w, "highest attention (%d of %d instances; --top N lists N of them, -o writes all to a CSV file):\n",
 			fewListed, n)
 	} else {
