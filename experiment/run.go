@@ -262,7 +262,7 @@ func (r *runner) begin() (err error) {
 		return again
 	})
 	cells := cellsOf(r.groups)
-	r.checkHave(cells)
+	r.reviewResults(cells)
 	r.groups = divide(removeCells(r.groups, r.finished), func(g *group) int {
 		if r.o.Jobs > 0 { // Jobs limits the number of cells
 			return len(g.Cells)
@@ -291,8 +291,9 @@ func (r *runner) begin() (err error) {
 	return err
 }
 
-// checkHave says what is special about cells with results, and removes the checkpoints of finished ones.
-func (r *runner) checkHave(cells []*Cell) {
+// reviewResults warns of cells that have different results, notes how many cells run again for their models, and
+// removes the checkpoints of finished cells.
+func (r *runner) reviewResults(cells []*Cell) {
 	withoutModel := 0
 	for _, c := range cells {
 		if r.have.Differ[c.Key] {
