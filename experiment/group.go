@@ -379,7 +379,7 @@ func (r *runner) fillResult(ctx context.Context, c *Cell, t *training, result *R
 	result.Accuracy, result.TrainAccuracy, result.Disambiguation = report.LastAccuracy(t.trial.LastEpochs),
 		report.Measures.Accuracy(data.TrainPart), report.Disambiguation
 	result.Measures = report.Measures.Test()
-	if result.Baseline, result.Findings, err = runs.Judge(ctx, t.trial, report); err != nil {
+	if result.Baseline, result.Findings, err = r.writer.Baselines.Judge(ctx, t.trial, report); err != nil {
 		return err
 	}
 	result.Engine, result.Diverged = report.Engine, report.Diverged
@@ -427,7 +427,7 @@ func (r *runner) writeModel(ctx context.Context, c *Cell, t *training, place tra
 		return nil, err
 	}
 	defer os.RemoveAll(aside)
-	summary, err := runs.Keep(ctx, r.modelDir(c.Coord), aside, t.trial, t.Report, place, r.o.Library, r.o.Version)
+	summary, err := r.writer.Keep(ctx, r.modelDir(c.Coord), aside, t.trial, t.Report, place)
 	if err != nil {
 		return nil, err
 	}

@@ -126,6 +126,7 @@ type runner struct {
 	maxGroup int // maximum number of trainings in one program
 	have     *Results
 	trainers *engines.Trainers
+	writer   runs.Writer
 
 	journal *journal
 
@@ -152,6 +153,7 @@ func newRunner(e *definition.Experiment, o Work) (*runner, error) {
 	}
 	o.Shared = true // cells share the cores, so each trains on one thread
 	r := &runner{e: e, o: o, part: "all", folder: folder, trainers: engines.NewTrainers(o.Request),
+		writer:   runs.Writer{Library: o.Library, Version: o.Version, Baselines: runs.NewBaselines()},
 		maxGroup: cmp.Or(o.Jobs, train.MaxGroup)}
 	if err := r.planAndWrite(loaded); err != nil {
 		folder.ClearUnless(PlanFile)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train/engines"
 )
 
@@ -113,6 +114,7 @@ func RunShard(ctx context.Context, s Shard, o Work) (Progress, error) {
 	}
 	o.Engine, o.Device, o.Auto, o.Shared = shardPlan.Engine, shardPlan.Device, shardPlan.Auto, true
 	r := &runner{e: e, o: o, part: fmt.Sprintf("%d-of-%d", s.I, s.N), trainers: engines.NewTrainers(o.Request),
+		writer: runs.Writer{Library: o.Library, Version: o.Version, Baselines: runs.NewBaselines()},
 		groups: groups, have: have, maxGroup: shardPlan.MaxGroup}
 	defer r.close()
 	return r.run(ctx)

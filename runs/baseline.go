@@ -4,11 +4,13 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"sync"
 	"weak"
 
+	"golang.org/x/sync/semaphore"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
@@ -18,11 +20,12 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// Limits of the baseline: the steps of its optimizer, and the number of values that it may need in memory, 400 MB.
-// Larger datasets have none.
+// Limits of a baseline: the steps of its optimizer, the values that it needs in memory (400 MB), and its
+// multiplications, which take a few seconds. A larger dataset has no baseline.
 const (
-	baselineSteps  = 200
-	baselineValues = 50_000_000
+	baselineSteps           = 200
+	baselineValues          = 50_000_000
+	baselineMultiplications = 50_000_000_000
 )
 
 // Baseline is the result of logistic regression on the same split. It learns from the candidates of a training bag with
@@ -33,12 +36,14 @@ type Baseline struct {
 	right map[int]bool // by test bag with a known label
 }
 
-// knownBaselines has the baselines that this process has measured, because many runs share dataset and split.
-var knownBaselines = baselines{cache: memory.Cache[baselineKey, *Baseline]{MaxCount: 256}}
+// Baselines measures baselines and keeps them, because many runs share dataset and split. It is safe for concurrent
+// use.
+type Baselines struct {
+	measure func(context.Context, *train.Trial, *semaphore.Weighted) (*Baseline, error)
+	memory  *semaphore.Weighted // values of all baselines that are being fitted
 
-type baselines struct {
 	mu    sync.Mutex
-	cache memory.Cache[baselineKey, *Baseline]
+	calls memory.Cache[baselineKey, *baselineCall]
 }
 
 type baselineKey struct {
@@ -46,38 +51,100 @@ type baselineKey struct {
 	split string
 }
 
-// of returns the baseline of a trial. Trials that ask at the same time wait for each other.
-func (k *baselines) of(ctx context.Context, t *train.Trial) (*Baseline, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+// baselineCall is the measurement of a baseline. The other fields are set when done is closed.
+type baselineCall struct {
+	done     chan struct{}
+	baseline *Baseline
+	err      error
+}
+
+// NewBaselines returns an empty collection of baselines.
+func NewBaselines() *Baselines {
+	return &Baselines{measure: measureBaseline, memory: semaphore.NewWeighted(baselineValues),
+		calls: memory.Cache[baselineKey, *baselineCall]{MaxCount: 256}}
+}
+
+// of returns the baseline of a trial, nil if it has none. Trials with the same dataset and split share one measurement;
+// if it fails, for example because its own context ended, each of the others tries again.
+func (b *Baselines) of(ctx context.Context, t *train.Trial) (*Baseline, error) {
 	key := baselineKey{weak.Make(t.Data), t.Split.Hash()}
-	b, known := k.cache.Take(key)
-	if !known {
-		var err error
-		if b, err = measureBaseline(ctx, t); err != nil {
-			return nil, err
+	for {
+		call, own := b.call(key)
+		if own {
+			call.run(func() (*Baseline, error) { return b.measure(ctx, t, b.memory) })
+			return call.baseline, call.err
+		}
+		select {
+		case <-call.done:
+			if call.err == nil {
+				return call.baseline, nil
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
 	}
-	k.cache.Put(key, b, 1)
-	return b, nil
+}
+
+// call returns the call of a key that has not failed. own means that the caller has to run it.
+func (b *Baselines) call(key baselineKey) (call *baselineCall, own bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	call, known := b.calls.Take(key)
+	if !known || call.failed() {
+		call, own = &baselineCall{done: make(chan struct{})}, true
+	}
+	b.calls.Put(key, call, 1)
+	return call, own
+}
+
+func (c *baselineCall) run(measure func() (*Baseline, error)) {
+	defer close(c.done)
+	c.err = errors.New("the measurement of the baseline panicked")
+	c.baseline, c.err = measure()
+}
+
+func (c *baselineCall) failed() bool {
+	select {
+	case <-c.done:
+		return c.err != nil
+	default:
+		return false
+	}
+}
+
+// baselineCost returns the numbers of values in memory and of multiplications for a baseline of so many training and
+// other bags, with so many pooled features and classes.
+func baselineCost(training, others, width, classes int) (values, multiplications float64) {
+	n, m, d, k := float64(training), float64(others), float64(width), float64(classes)
+	// The features of all bags; weights, momentum, gradient and next weights; targets, predictions and scores.
+	values = (n+m)*d + 4*d*k + (2*n+m)*k
+	return values, 2 * baselineSteps * n * d * k
 }
 
 // measureBaseline fits and tests the baseline of a trial. It returns nil without test bags whose label is known, for
-// bags with several labels, and for datasets that are too large.
-func measureBaseline(ctx context.Context, t *train.Trial) (*Baseline, error) {
+// bags with several labels, and for datasets that are too large. It waits until limit has room for its values.
+func measureBaseline(ctx context.Context, t *train.Trial, limit *semaphore.Weighted) (*Baseline, error) {
 	known := slices.DeleteFunc(slices.Clone(t.Split.Test), func(bag int) bool { _, ok := t.Data.Label(bag); return !ok })
-	bags := slices.Concat(t.Split.Train, known)
-	if t.Data.Multi || len(known) == 0 || len(t.Split.Train) == 0 || len(bags)*(3*t.Data.Dim()+1) > baselineValues {
+	n, width := len(t.Split.Train), 3*t.Data.Dim()+1
+	values, multiplications := baselineCost(n, len(known), width, t.Data.Classes)
+	if t.Data.Multi || len(known) == 0 || n == 0 || values > baselineValues ||
+		multiplications > baselineMultiplications {
 		return nil, nil
 	}
-	x, err := pooledFeatures(ctx, t.Data, bags, len(t.Split.Train))
+	if err := limit.Acquire(ctx, int64(values)); err != nil {
+		return nil, err
+	}
+	defer limit.Release(int64(values))
+	x, err := pooledFeatures(ctx, t.Data, slices.Concat(t.Split.Train, known), n)
 	if err != nil {
 		return nil, err
 	}
-	n, width := len(t.Split.Train), 3*t.Data.Dim()+1
-	w := fitLogistic(x.Slice(0, n, 0, width).(*mat.Dense), uniformTargets(t.Data, t.Split.Train))
+	w, err := fitLogistic(ctx, x.Slice(0, n, 0, width).(*mat.Dense), uniformTargets(t.Data, t.Split.Train))
+	if err != nil {
+		return nil, err
+	}
 	var scores mat.Dense
-	scores.Mul(x.Slice(n, len(bags), 0, width), w)
+	scores.Mul(x.Slice(n, n+len(known), 0, width), w)
 	b, correct := &Baseline{right: map[int]bool{}}, 0
 	for i, bag := range known {
 		label, _ := t.Data.Label(bag)
@@ -106,8 +173,12 @@ func pooledFeatures(ctx context.Context, set *data.Dataset, bags []int, training
 		pool(row[:d], row[d:2*d], row[2*d:3*d], values)
 		row[3*d] = 1
 	}
+	column := make([]float64, len(bags))
 	for j := range 3 * d {
-		column := mat.Col(nil, j, x)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		mat.Col(column, j, x)
 		mean := floats.Sum(column[:training]) / float64(training)
 		floats.AddConst(-mean, column)
 		if deviation := floats.Norm(column[:training], 2) / math.Sqrt(float64(training)); deviation > 1e-12 {
@@ -149,14 +220,21 @@ func uniformTargets(set *data.Dataset, bags []int) *mat.Dense {
 // fitLogistic minimises the mean cross-entropy of softmax(x w) against y plus |w|^2 / 2n, as scikit-learn's
 // LogisticRegression with C = 1 does, by gradient descent with Nesterov's momentum. The step is the inverse of a
 // bound of the curvature, so the loss falls without a learning rate to choose.
-func fitLogistic(x, y *mat.Dense) *mat.Dense {
+func fitLogistic(ctx context.Context, x, y *mat.Dense) (*mat.Dense, error) {
 	n, width := x.Dims()
 	_, classes := y.Dims()
 	decay := 1 / float64(n)
-	step := 1 / (curvature(x)/2 + decay)
+	bound, err := curvature(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	step := 1 / (bound/2 + decay)
 	w, ahead := mat.NewDense(width, classes, nil), mat.NewDense(width, classes, nil)
 	var p, gradient, next mat.Dense
 	for i := range baselineSteps {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		p.Mul(x, ahead)
 		for row := range n {
 			r := p.RawRowView(row)
@@ -177,11 +255,11 @@ func fitLogistic(x, y *mat.Dense) *mat.Dense {
 		ahead.Add(ahead, &next)
 		w.Copy(&next)
 	}
-	return w
+	return w, nil
 }
 
 // curvature returns the largest eigenvalue of x'x / n, by power iteration.
-func curvature(x *mat.Dense) float64 {
+func curvature(ctx context.Context, x *mat.Dense) (float64, error) {
 	n, width := x.Dims()
 	v := mat.NewVecDense(width, nil)
 	for j := range width {
@@ -190,14 +268,17 @@ func curvature(x *mat.Dense) float64 {
 	var xv, next mat.VecDense
 	largest := 1.0
 	for range 30 {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
 		xv.MulVec(x, v)
 		next.MulVec(x.T(), &xv)
 		norm := mat.Norm(&next, 2)
 		if norm == 0 {
-			return 1
+			return 1, nil
 		}
 		largest = norm / mat.Norm(v, 2) / float64(n)
 		v.ScaleVec(1/norm, &next)
 	}
-	return 1.1 * largest // the iteration approaches it from below
+	return 1.1 * largest, nil // the iteration approaches it from below
 }

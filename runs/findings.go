@@ -78,12 +78,12 @@ var findingTable = []struct {
 }
 
 // Judge returns the baseline of a run and its findings, by the predictions of its model file.
-func Judge(ctx context.Context, t *train.Trial, r *train.Report) (*Baseline, []Finding, error) {
-	b, err := knownBaselines.of(ctx, t)
+func (b *Baselines) Judge(ctx context.Context, t *train.Trial, r *train.Report) (*Baseline, []Finding, error) {
+	baseline, err := b.of(ctx, t)
 	if err != nil {
 		return nil, nil, fmt.Errorf("baseline of %s: %w", t.Data.Name, err)
 	}
-	return b, findingsOf(t, r, b), nil
+	return baseline, findingsOf(t, r, baseline), nil
 }
 
 func findingsOf(t *train.Trial, r *train.Report, b *Baseline) []Finding {

@@ -171,7 +171,7 @@ func TestBaseline(t *testing.T) {
 	}
 	all := d.AllBags()
 	trial := &train.Trial{Data: d, Split: &data.Split{Train: all[:40], Test: all[40:]}}
-	b, err := measureBaseline(context.Background(), trial)
+	b, err := NewBaselines().of(context.Background(), trial)
 	if err != nil || b == nil || b.TestAccuracy < 0.9 {
 		t.Fatalf("baseline %+v, error %v", b, err)
 	}
@@ -180,7 +180,10 @@ func TestBaseline(t *testing.T) {
 		t.Fatal(err)
 	}
 	y := uniformTargets(d, all[:40])
-	w := fitLogistic(x, y)
+	w, err := fitLogistic(context.Background(), x, y)
+	if err != nil {
+		t.Fatal(err)
+	}
 	largest := 0.0
 	for j := range 7 {
 		for class := range 3 {

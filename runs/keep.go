@@ -21,8 +21,8 @@ import (
 // exported model. Several processes may keep runs in the same dir: Keep writes to the folder
 // temporary, which no other process uses, and then moves its files to dir. temporary must be on the
 // same file system. An existing run in dir is replaced unless it has the same model.
-func Keep(ctx context.Context, dir, temporary string, trial *train.Trial, report *train.Report, engine train.EngineInfo,
-	library, version string) (*Summary, error) {
+func (w *Writer) Keep(ctx context.Context, dir, temporary string, trial *train.Trial, report *train.Report,
+	engine train.EngineInfo) (*Summary, error) {
 	t := *trial
 	t.Dir = temporary
 	folders, err := (&Task{Force: true}).claim([]*train.Trial{&t}, []*language.Spec{withEngine(t.Program.Spec, engine)})
@@ -32,7 +32,7 @@ func Keep(ctx context.Context, dir, temporary string, trial *train.Trial, report
 	defer folders[0].Close()
 	var s *Summary
 	if err = train.WriteMetrics(filepath.Join(temporary, train.MetricsFile), report.Metrics); err == nil {
-		s, err = writeResults(ctx, &t, report, engine, library, version)
+		s, err = w.writeResults(ctx, &t, report, engine)
 	}
 	if err != nil {
 		clearUnlessResumable(folders[0])

@@ -27,15 +27,22 @@ func withEngine(spec *language.Spec, engine train.EngineInfo) *language.Spec {
 	return spec.WithEngine(engine.Engine)
 }
 
+// Writer writes the folders of trained runs.
+type Writer struct {
+	Library   string // path of onnxruntime; empty: the one that is found
+	Version   string // of miplc, for the metadata
+	Baselines *Baselines
+}
+
 // writeResults writes the checked model, the figures and the summary of a trained run. The
 // accuracies of report and summary are those of the exported model.
-func writeResults(ctx context.Context, t *train.Trial, report *train.Report, engine train.EngineInfo, lib,
-	version string) (*Summary, error) {
-	library := Library{Path: lib} // with the execution provider that trained
+func (w *Writer) writeResults(ctx context.Context, t *train.Trial, report *train.Report,
+	engine train.EngineInfo) (*Summary, error) {
+	library := Library{Path: w.Library} // with the execution provider that trained
 	if engine.Engine == engines.ORT && engine.Device != engines.CPU {
 		library.Provider = engine.Device
 	}
-	m, err := NewTrainedModel(ctx, t, report, library, version)
+	m, err := NewTrainedModel(ctx, t, report, library, w.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -47,11 +54,11 @@ func writeResults(ctx context.Context, t *train.Trial, report *train.Report, eng
 	if err != nil {
 		return nil, err
 	}
-	baseline, found, err := Judge(ctx, t, report)
+	baseline, found, err := w.Baselines.Judge(ctx, t, report)
 	if err != nil {
 		return nil, err
 	}
-	s := summarize(t, report, engine, version, m, agreement, plots)
+	s := summarize(t, report, engine, w.Version, m, agreement, plots)
 	s.Baseline, s.Findings = baseline, found
 	if s.ModelSHA256, err = fileio.SHA256(ModelPath(t.Dir)); err != nil {
 		return nil, err

@@ -130,8 +130,9 @@ func TestSparseTrialAgreesWithTrain(t *testing.T) {
 		t.Errorf("without a folder %v, loss %v; in a folder %v, loss %v", *alone.Measures.Accuracy("test"), alone.Loss,
 			*whole.TestAccuracy, whole.Loss)
 	}
-	kept, err := Keep(context.Background(), filepath.Join(t.TempDir(), "kept"), t.TempDir(), trial, alone,
-		train.EngineInfo{Device: "cpu"}, o.Library, "")
+	w := Writer{Library: o.Library, Baselines: NewBaselines()}
+	kept, err := w.Keep(context.Background(), filepath.Join(t.TempDir(), "kept"), t.TempDir(), trial, alone,
+		train.EngineInfo{Device: "cpu"})
 	if err != nil || kept.ModelSHA256 != whole.ModelSHA256 {
 		t.Errorf("kept after the run: %+v, %v", kept, err)
 	}

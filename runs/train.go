@@ -74,7 +74,7 @@ func Train(ctx context.Context, trials []*train.Trial, o Task) (*Results, error)
 		return nil, err
 	}
 	b := &trainCall{Task: o, trials: trials, began: time.Now(), summaries: make([]*Summary, len(trials)),
-		errs: make([]error, len(trials))}
+		errs: make([]error, len(trials)), writer: Writer{o.Library, o.Version, NewBaselines()}}
 	for _, t := range trials {
 		t.Dir = filepath.Join(o.Dir, t.Name)
 		t.Log = filepath.Join(t.Dir, train.MetricsFile)
@@ -97,6 +97,7 @@ type trainCall struct {
 	began     time.Time
 	left      []int // indices of trials that are not finished
 	trainers  *engines.Trainers
+	writer    Writer
 	summaries []*Summary
 	errs      []error
 }
@@ -207,7 +208,7 @@ func (b *trainCall) writeTrained(ctx context.Context, t *train.Trial, report *tr
 	if err != nil {
 		return nil, err
 	}
-	return writeResults(ctx, t, report, engine, b.Library, b.Version)
+	return b.writer.writeResults(ctx, t, report, engine)
 }
 
 // results returns the results of all trials.
