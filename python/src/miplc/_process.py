@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import queue
+import re
 import shutil
 import signal
 import subprocess
@@ -44,7 +47,7 @@ def call(
     SpecError, DataError, TrainingError
         If the program fails.
     """
-    command = [_program.path(), *args, "--json"] + ["--events"] * (events is not None)
+    command = [_argument(arg) for arg in (_program.path(), *args, "--json", *["--events"] * (events is not None))]
     # In its own session, so that Ctrl-C in a terminal reaches the program only through _stop.
     own: dict[str, Any] = {"start_new_session": True}
     if sys.platform == "win32":
@@ -59,7 +62,7 @@ def call(
             **own,
         )
     except OSError as err:
-        raise TrainingError(f"the program {command[0]} cannot be started: {err.strerror}") from err
+        raise TrainingError(f"the program {_program.path()} cannot be started: {err.strerror}") from err
     output: list[bytes] = []
     lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
     assert process.stdout is not None and process.stderr is not None
@@ -87,6 +90,13 @@ def call(
         process.stdout.close()
         process.stderr.close()
     return _result(b"".join(output), "".join(said), code, hide)
+
+
+def _argument(text: str) -> str | bytes:
+    """Return an argument of a command in UTF-8, which the program reads, also if the locale has another encoding."""
+    if "\0" in text:
+        raise SpecError(f"{text!r} contains the character NUL, which no path and no setting has")
+    return text if sys.platform == "win32" else text.encode("utf-8", "surrogateescape")
 
 
 def _read_all(stream: IO[bytes], to: list[bytes]) -> None:
@@ -170,14 +180,37 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn errors of writing a file, such as a full disk, into a TrainingError with its path."""
     try:
         yield
-    except OSError as err:
-        text = f"the file cannot be written: {err.strerror or err}"
+    except (OSError, UnicodeError) as err:
+        text = f"the file cannot be written: {getattr(err, 'strerror', None) or err}"
         raise TrainingError(text, file=os.fspath(path)) from err
 
 
+def located(path: Any, what: str = "the path", error: type[MiplcError] = SpecError) -> Path:
+    """Return a path of the user with the home folder in place of ``~``. what names it in messages."""
+    try:
+        text = os.fsdecode(path)
+        if "\0" in text:
+            raise error(f"{what} {text!r} contains the character NUL")
+        found = Path(text).expanduser()
+    except TypeError:
+        raise error(f"{what} is of the type {type(path).__name__}; a text or a Path is needed") from None
+    except RuntimeError as err:  # ~ of an unknown user
+        raise error(f"{what} {text}: {err}") from None
+    return found
+
+
+def argument_of(path: Path) -> str:
+    """Return a path as an argument, which the program does not read as an option."""
+    text = os.fspath(path)
+    return os.path.join(os.curdir, text) if text.startswith("-") else text
+
+
 def setting(key: str, value: Any) -> str:
-    """Return a setting in the form of the option ``--set``: text as it is, other values as YAML."""
-    return f"{key}={value if isinstance(value, str) else yaml(value, f'the setting {key}')}"
+    """Return a setting in the form of the option ``--set``. A text stays this text, whatever it contains."""
+    return f"{key}={yaml(value, f'the setting {key}')}"
+
+
+_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 
 
 def yaml(value: Any, what: str) -> str:
@@ -189,7 +222,9 @@ def yaml(value: Any, what: str) -> str:
         text = f"{what} has a value of the type {type(part).__name__}"
         raise SpecError(text, "write a number, a text, a list or a dict")
 
-    return json.dumps(value, default=plain)
+    # YAML has no pairs of surrogates, and reads some characters as the end of a line.
+    text = json.dumps(value, default=plain, ensure_ascii=False)
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def options(**values: Any) -> Sequence[str]:
@@ -197,13 +232,24 @@ def options(**values: Any) -> Sequence[str]:
     args: list[str] = []
     for name, value in values.items():
         flag = "--" + name.replace("_", "-")
+        if isinstance(value, os.PathLike) or isinstance(value, str) and value.startswith("~"):
+            value = located(value, name)
         if value is True:
             args.append(flag)
+        elif isinstance(value, (list, tuple)) and name == "add":  # files
+            args += [f"{flag}={located(one, name)}" for one in value]
         elif isinstance(value, (list, tuple)):
-            args.append(f"{flag}={','.join(str(one) for one in value)}")
+            args.append(f"{flag}={_row(value)}")
         elif value is not None and value is not False:
             args.append(f"{flag}={value}")
     return args
+
+
+def _row(values: Sequence[Any]) -> str:
+    """Return the values of an option that takes several: a row of CSV."""
+    row = io.StringIO()
+    csv.writer(row, lineterminator="").writerow([str(value) for value in values])
+    return row.getvalue()
 
 
 def warn(text: str, hide: Path) -> None:

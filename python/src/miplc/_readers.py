@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -185,7 +186,7 @@ def _numbers(frame: Any, names: list[str], starts: list[int]) -> NDArray[np.floa
 def read(kind: type[_B], path: Path, columns: Mapping[str, Any]) -> _B:
     """Read bags from a file."""
     ending = path.suffix.lower()
-    if not path.exists():
+    if not os.path.exists(path):
         raise DataError("there is no such file", file=str(path))
     try:
         if ending == ".npz":

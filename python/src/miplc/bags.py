@@ -8,13 +8,12 @@ import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._process import writing
+from ._process import located, writing
 from .errors import DataError
 
 if TYPE_CHECKING:
@@ -401,8 +400,9 @@ class Bags(Sequence[NDArray[np.float32]]):
         arrays.update((key, value) for key, value in optional.items() if value is not None)
         if self.feature_names is not None:
             arrays["feature_names"] = np.array(self.feature_names)
-        with writing(path):
-            np.savez(path, **arrays)
+        to = located(path)
+        with writing(to):
+            np.savez(to, **arrays)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], **columns: Any) -> Self:
@@ -419,7 +419,7 @@ class Bags(Sequence[NDArray[np.float32]]):
         """
         from . import _readers
 
-        return _readers.read(cls, Path(path), columns)
+        return _readers.read(cls, located(path, error=DataError), columns)
 
     @classmethod
     def from_frame(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._process import writing
+from ._process import located, writing
 from .bags import Bags
 from .errors import DataError
 
@@ -63,13 +63,13 @@ class Model:
     def __init__(self, source: str | os.PathLike[str] | bytes, *, threads: int | None = None) -> None:
         self.path: Path | None = None
         if not isinstance(source, bytes):
-            self.path = Path(source)
-            if self.path.is_dir():
+            self.path = located(source, "the model", DataError)
+            if os.path.isdir(self.path):
                 self.path = self.path / "model.onnx"
             try:
                 source = self.path.read_bytes()
-            except OSError as err:
-                text = f"the model cannot be read: {err.strerror}"
+            except (OSError, UnicodeError) as err:
+                text = f"the model cannot be read: {getattr(err, 'strerror', None) or err}"
                 raise DataError(text, file=str(self.path)) from err
         self.bytes: bytes = source
         self.threads = threads
@@ -115,9 +115,10 @@ class Model:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the ONNX file, for example for a Go service, and return its path."""
-        with writing(path):
-            Path(path).write_bytes(self.bytes)
-        return Path(path)
+        to = located(path)
+        with writing(to):
+            to.write_bytes(self.bytes)
+        return to
 
     def _run(self, names: list[str], bags: Sequence[ArrayLike]) -> list[list[NDArray[np.float32]]]:
         """Return the outputs of each bag."""

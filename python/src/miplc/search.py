@@ -118,7 +118,7 @@ def fit_many(
     if divisions is not None:
         del base["data.split.train"]
     with prepared(estimator.spec, bags, base) as call:
-        folder = call.folder / "runs" if estimator.output is None else Path(estimator.output)
+        folder = call.folder / "runs" if estimator.output is None else _process.located(estimator.output, "output")
         args = [*call.args, "-o", str(folder)]
         args += _process.options(engine=estimator.engine, device=estimator.device, threads=estimator.threads)
         if divisions is not None:
@@ -173,7 +173,7 @@ def _split_options(divisions: Sequence[tuple[NDArray[Any], ...]], bags: Bags, ca
     with _process.writing(path):
         path.write_text("\n".join(lines) + "\n", "utf-8")
     numbers = [str(n) for n in range(1, len(divisions) + 1)]
-    return ["--set", f"data.split.index={path}", "--split-numbers", ",".join(numbers)]
+    return ["--set", _process.setting("data.split.index", str(path)), "--split-numbers", ",".join(numbers)]
 
 
 def _read(

@@ -86,7 +86,7 @@ def experiment(
                 raise SpecError("data needs a definition that is a dict; name files in others")
             written = _write(data, definition, folder)
             definition = {**definition, "data": [*definition.get("data", ()), *written]}
-        results = folder / "results" if output is None else Path(output)
+        results = folder / "results" if output is None else _process.located(output, "output")
         args = ["experiment", spec_argument(definition, folder, "experiment.yaml"), "-o", str(results)]
         if data:
             args += ["--data-dir", str(folder)]
@@ -142,8 +142,8 @@ def report(
         Options of the command, such as ``test="paired"``.
     """
     with _process.temporary_folder() as temporary:
-        to = temporary / "report" if output is None else Path(output)
-        args = ["report", os.fspath(folder), "-o", str(to)]
+        to = temporary / "report" if output is None else _process.located(output, "output")
+        args = ["report", _process.argument_of(_process.located(folder, "the folder")), "-o", str(to)]
         names = [measure] if isinstance(measure, str) else measure
         args += _process.options(measure=None if names is None else list(names), **options)
         _process.call(*args, hide=temporary)

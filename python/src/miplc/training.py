@@ -67,15 +67,17 @@ class Run:
     @classmethod
     def read(cls, folder: str | os.PathLike[str], *, keep: bool = True) -> Run:
         """Read the folder of a finished run. If not ``keep``, the folder will be removed."""
-        at = Path(folder)
+        at = _process.located(folder, "the folder", DataError)
         try:
             summary = json.loads((at / "summary.json").read_text("utf-8"))
             lines = (at / "metrics.jsonl").read_text("utf-8").splitlines()
             split = json.loads((at / "split.json").read_text("utf-8"))
             spec = (at / "spec.yaml").read_text("utf-8")
             plots = {p.stem: p.read_text("utf-8") for p in sorted((at / "plots").glob("*.svg"))}
-        except FileNotFoundError as err:
-            text = f"there is no finished run: {Path(err.filename).name} is missing"
+        except (OSError, ValueError) as err:
+            text = f"there is no finished run: {err}"
+            if isinstance(err, FileNotFoundError):
+                text = f"there is no finished run: {Path(err.filename).name} is missing"
             raise DataError(text, file=str(at)) from err
         model = Model(at / "model.onnx")
         if not keep:
@@ -197,7 +199,7 @@ def train(
     if seed is not None:
         chosen["train.seed"] = seed
     with prepared(spec, bags, chosen) as call:
-        folder = call.folder / "run" if output is None else Path(output)
+        folder = call.folder / "run" if output is None else _process.located(output, "output")
         args = [*call.args, "-o", str(folder)]
         args += _process.options(engine=engine, device=device, threads=threads, force=overwrite)
         if resume and has_run(folder):
@@ -233,7 +235,7 @@ def prepared(spec: Spec, bags: Bags | str | os.PathLike[str] | None, settings: M
             if bags.groups is not None:
                 chosen["data.split.group"] = bags.group_name
         elif bags is not None:
-            chosen["data.set"] = os.fspath(bags)
+            chosen["data.set"] = str(_process.located(bags, "bags"))
         for key, value in {**chosen, **settings}.items():
             if value is not None:
                 args += ["--set", _process.setting(key, value)]
@@ -243,7 +245,7 @@ def prepared(spec: Spec, bags: Bags | str | os.PathLike[str] | None, settings: M
 def spec_argument(spec: Spec, folder: Path, name: str = "spec.yaml") -> str:
     """Return the argument that names a spec or an experiment, which is written to a file if it has none."""
     if isinstance(spec, (str, os.PathLike)) and "\n" not in os.fspath(spec):
-        return os.fspath(spec)
+        return _process.argument_of(_process.located(spec, "the spec"))
     path = folder / name
     with _process.writing(path):
         if isinstance(spec, str):
@@ -257,7 +259,7 @@ def spec_argument(spec: Spec, folder: Path, name: str = "spec.yaml") -> str:
 
 def has_run(folder: Path) -> bool:
     """Report whether a folder has a run, or several, to continue."""
-    return (folder / "spec.yaml").exists() or (folder / ".miplc.runs.json").exists()
+    return any(os.path.exists(folder / name) for name in ("spec.yaml", ".miplc.runs.json"))
 
 
 def run_program(args: Sequence[str], call: Call, callbacks: Iterable[Callback], progress: bool) -> dict[str, Any]:

@@ -114,20 +114,29 @@ func (o *trainOptions) choices() (choices [][]gridChoice, err error) {
 	return choices, checkKeys(keys)
 }
 
-// splitValues splits the values of --grid or --setting at the commas outside of parentheses, brackets and braces.
+// splitValues splits the values of --grid or --setting at the commas outside of parentheses, brackets, braces and
+// quoted text.
 func splitValues(text string) (values []string) {
 	depth, start := 0, 0
+	quote, escaped, begins := rune(0), false, true // begins: a quote here begins a text, as after = or [
 	for i, r := range text {
-		switch r {
-		case '(', '[', '{':
-			depth++
-		case ')', ']', '}':
-			depth--
-		case ',':
-			if depth <= 0 {
-				values, start = append(values, text[start:i]), i+1
+		switch {
+		case escaped:
+			escaped = false
+		case quote != 0:
+			if escaped = r == '\\' && quote == '"'; r == quote {
+				quote = 0
 			}
+		case begins && (r == '"' || r == '\''):
+			quote = r
+		case strings.ContainsRune("([{", r):
+			depth++
+		case strings.ContainsRune(")]}", r):
+			depth--
+		case r == ',' && depth <= 0:
+			values, start = append(values, text[start:i]), i+1
 		}
+		begins = strings.ContainsRune("=:,([{", r) || begins && r == ' '
 	}
 	return append(values, text[start:])
 }
