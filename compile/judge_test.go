@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 )
@@ -63,6 +64,33 @@ func TestUselessModels(t *testing.T) {
 				t.Errorf("warnings %q\nwant     %q", got, c.warning)
 			}
 		})
+	}
+}
+
+// Layers that are wider than the limit up to which each column has a range of its own. Their concatenation once ended
+// with a panic, or with the false error that class 1 can never be predicted.
+func TestWideModelsAreNotUseless(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		classes int
+		model   string
+	}{
+		{"columns of different widths", 5, "  params:\n    A: {shape: [d, 600]}\n    B: {shape: [d, 500]}\n" +
+			"    C: {shape: [1100, k]}\n  let:\n    z: concat(softmax(matmul(X, A)), softmax(matmul(X, B)))\n" +
+			"    p: softmax(matmul(bag_mean(z), C))\n"},
+		{"a sum of 1,200 columns", 2, "  params:\n    A: {shape: [d, 600]}\n  let:\n    g: sigmoid(matmul(X, A))\n" +
+			"    p: softmax(concat(bag_max(sum(concat(1 + g, 1 + g), 1)), 1201 + 0.5 * bag_max(max(g, 1))))\n"},
+	} {
+		spec, err := language.Parse("test.yaml", []byte("name: t\nmodel:\n"+c.model))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := compile.Compile(spec, compile.Signature{Instance: []int{7}, Classes: c.classes})
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		} else if len(p.Warnings) > 0 {
+			t.Errorf("%s: warnings %q", c.name, p.Warnings)
+		}
 	}
 }
 

@@ -20,8 +20,9 @@ const maxColumns = 1024
 // Facts has properties of the values of a graph that hold for every batch, if each bag has at least one instance.
 // Rounding may take a value slightly out of its range.
 type Facts struct {
-	ranges [][]Interval // by node: one range for all elements, or one for each column, the index along the last axis
-	even   []bool       // by node: all instances of a bag have the same row; true without instances
+	// By node: one range for all elements, or one for each column, the index along the last axis, if rangeCount allows it.
+	ranges [][]Interval
+	even   []bool // by node: all instances of a bag have the same row; true without instances
 }
 
 // Analyze finds the facts of a graph. leaf returns the range of an input or parameter.
@@ -31,7 +32,7 @@ func Analyze(g *Graph, leaf func(n *Node) Interval) *Facts {
 		if n.Op.IsLeaf() {
 			f.ranges[n.ID] = []Interval{leaf(n)}
 		} else {
-			f.ranges[n.ID] = f.rangesOf(n)
+			f.ranges[n.ID] = fit(f.rangesOf(n), rangeCount(n.Shape))
 		}
 		for i, r := range f.ranges[n.ID] {
 			f.ranges[n.ID][i] = r.sane()
@@ -99,8 +100,8 @@ func (f *Facts) isEven(n *Node) bool {
 	return true
 }
 
-// rangesOf returns the ranges of a node that is neither an input nor a parameter. An op without a rule can give any
-// number.
+// rangesOf returns the ranges of a node that is neither an input nor a parameter, also if there are more than the node
+// can have. They may be those of an input. An op without a rule can give any number.
 func (f *Facts) rangesOf(n *Node) []Interval {
 	in := make([][]Interval, len(n.In))
 	for i, x := range n.In {
@@ -118,13 +119,13 @@ func (f *Facts) rangesOf(n *Node) []Interval {
 	case OpFill:
 		return []Interval{{n.Attrs.Value, n.Attrs.Value}}
 	case OpStopGrad, OpSegmentGather, OpSegmentMax, OpMaxPool2D:
-		return slices.Clone(in[0])
+		return in[0]
 	case OpSegmentSum:
 		return scaled(in[0], Interval{1, math.Inf(1)})
 	case OpSegmentSoftmax, OpSegmentMaxMask, OpMaxMask:
 		return []Interval{{0, 1}}
 	case OpAttention, OpSegmentAttention: // means of the rows of the values
-		return slices.Clone(in[2])
+		return in[2]
 	case OpMatMul:
 		return productRanges(n, in[0], in[1])
 	case OpSoftmax, OpLogSoftmax:
@@ -300,44 +301,40 @@ func reducedRanges(n *Node, in []Interval) []Interval {
 			in = scaled(in, terms(shape[axis]))
 		}
 	}
-	return slices.Clone(in)
+	return in
 }
 
 // movedRanges returns the ranges of ops that move elements.
 func movedRanges(n *Node, in [][]Interval) []Interval {
-	last, width := len(n.Shape)-1, rangeCount(n.Shape)
-	keeps := false // whether columns stay columns
-	switch x := n.In[0].Shape; n.Op {
-	case OpTranspose:
-		keeps = n.Attrs.Perm[last] == last
-	case OpReshape, OpExpand:
-		keeps = rangeCount(x) == width
-	case OpConcat, OpSlice, OpPad:
-		keeps = true
-	}
-	zero := []Interval{{}}
+	last, zero := len(n.Shape)-1, []Interval{{}}
+	along := n.Op != OpTranspose && n.Op != OpReshape && n.Op != OpExpand && n.Attrs.Axis == last // whether columns move
 	switch {
-	case n.Op == OpPad && n.Attrs.Axis == last && len(in[0]) > 1:
-		return fit(slices.Concat(slices.Repeat(zero, n.Attrs.Start), in[0], slices.Repeat(zero, n.Attrs.End)), width)
+	case n.Op == OpTranspose && n.Attrs.Perm[last] != last:
+		return []Interval{hull(in[0])}
+	case n.Op == OpPad && along && len(in[0]) > 1:
+		return slices.Concat(slices.Repeat(zero, n.Attrs.Start), in[0], slices.Repeat(zero, n.Attrs.End))
 	case n.Op == OpPad:
 		return joined(in[0], zero)
-	case n.Op == OpSlice && n.Attrs.Axis == last && len(in[0]) > 1:
-		return slices.Clone(in[0][n.Attrs.Start:n.Attrs.End])
-	case n.Op == OpConcat && n.Attrs.Axis == last && width > 1:
-		var all []Interval
-		for i, ranges := range in {
-			if size := n.In[i].Shape[last]; len(ranges) != int(size) {
-				ranges = slices.Repeat(ranges[:1], int(size))
-			}
-			all = append(all, ranges...)
-		}
-		return all
+	case n.Op == OpSlice && along && len(in[0]) > 1:
+		return in[0][n.Attrs.Start:n.Attrs.End]
+	case n.Op == OpConcat && along:
+		return appended(n, in)
 	case n.Op == OpConcat:
 		return joined(in...)
-	case keeps:
-		return slices.Clone(in[0])
 	}
-	return fit(in[0], 1)
+	return in[0] // a reshape to another last axis has other columns, and another number of them
+}
+
+// appended returns the ranges of the columns of all inputs of a concat along the last axis.
+func appended(n *Node, in [][]Interval) []Interval {
+	var all []Interval
+	for i, ranges := range in {
+		if size := rangeCount(n.In[i].Shape); len(ranges) < size {
+			ranges = slices.Repeat(ranges, size)
+		}
+		all = append(all, ranges...)
+	}
+	return all
 }
 
 // joined joins the ranges of several inputs column by column.

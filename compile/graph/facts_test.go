@@ -34,6 +34,14 @@ func TestFactsOfRandomGraphs(t *testing.T) {
 	}
 }
 
+// Widths around maxColumns, beyond which all columns share a range.
+func TestFactsOfWideGraphs(t *testing.T) {
+	for seed := range uint64(100) {
+		g := modeltest.RandomGraph(seed, modeltest.RandomOptions{Wide: true})
+		checkFacts(t, g, modeltest.RandomEnv(g, seed, []int{2, 1}))
+	}
+}
+
 // checkGradients checks that the loss does not learn from values that it surely does not depend on.
 func checkGradients(t *testing.T, g *graph.Graph, env graph.Env) {
 	t.Helper()

@@ -27,7 +27,7 @@ func (d *draw) equations(hasScores bool) {
 	for moves := d.IntN(4); moves > 0; moves-- {
 		x = d.instanceMove(x)
 	}
-	x = d.composed(x)
+	x = d.widened(d.composed(x))
 	attention, logarithm := "", ""
 	if hasScores {
 		attention, logarithm = "a", "loga"
@@ -99,6 +99,24 @@ func (d *draw) instanceMove(x value) value {
 	default:
 		return to("%s + 0.5 * stop_gradient(tanh(%s))", x.name, x.name)
 	}
+}
+
+// wide reports whether the spec has layers that are wider than the compiler follows column by column (1,024). It depends
+// on the seed and not on a draw, so that other specs do not change.
+func (d *draw) wide() bool { return d.seed%16 == 9 }
+
+// widened computes features from wide values.
+func (d *draw) widened(x value) value {
+	if !d.wide() {
+		return x
+	}
+	y, first := value{d.name("x"), 3}, 600
+	second := []int{424, 425, 500, 600}[d.seed/16%4] // 1,024 to 1,200 together
+	d.let("wide", "concat(softmax(matmul(%s, %s)), tanh(matmul(%s, %s)))", x.name,
+		d.param("V", []int{x.columns, first}, "init: fan_in"), x.name, d.param("V", []int{x.columns, second}, "init: fan_in"))
+	d.let(y.name, "tanh(matmul(wide, %s)) * (1 + max(wide, 1) - mean(abs(wide), 1))",
+		d.param("V", []int{first + second, y.columns}, "init: fan_in"))
+	return y
 }
 
 // rowOrNumber draws the shape of a factor for c columns.

@@ -76,6 +76,10 @@ func (d *draw) featureBlocks() {
 		d.activation()
 		d.dropout()
 	}
+	if d.wide() && len(d.shape) == 1 {
+		d.shape = []int{4}
+		d.blocks = append(d.blocks, "dense: 1100", "relu", "dense: 4", "tanh")
+	}
 }
 
 func (d *draw) flatten() {

@@ -51,6 +51,7 @@ func RandomEnv(g *graph.Graph, seed uint64, sizes []int) graph.Env {
 type RandomOptions struct {
 	Steps  int  // operations to draw; default 20
 	Images bool // start with a convolution and pooling over instances [N, 1, 8, 8]
+	Wide   bool // draw layers of up to 1,500 columns, too
 	// NoStop excludes StopGrad, which finite differences ignore. NoGather excludes SegmentGather.
 	// NoMax excludes ops whose gradient jumps where two values are equal (Max, SegmentMax, Maximum,
 	// Minimum, MaxPool2D).
@@ -69,6 +70,12 @@ func RandomGraph(seed uint64, o RandomOptions) *graph.Graph {
 	x := r.instances()
 	r.bagOf = r.Input("bag_of", graph.Int, shape{n})
 	r.keep(x.node, x.lo, x.hi)
+	for range 3 { // so that wide values meet
+		if o.Wide {
+			r.dense(x)
+			r.rearrange(r.pool[len(r.pool)-1])
+		}
+	}
 	for range o.Steps {
 		r.step()
 	}
@@ -251,12 +258,24 @@ func (r *random) join(v, w bounded) {
 // dense multiplies by a parameter matrix.
 func (r *random) dense(v bounded) {
 	s := v.node.Shape
-	if len(s) != 2 || s[1] < 0 || s[1] > 16 {
+	if len(s) != 2 || s[1] < 0 || s[1] > r.maxWidth() {
 		return
 	}
-	w := r.param(shape{s[1], graph.Dim(1 + r.IntN(4))})
+	width := graph.Dim(1 + r.IntN(4))
+	if r.Wide && s[1] <= 16 {
+		width = []graph.Dim{1, 2, 3, 600, 1023, 1024, 1025, 1500}[r.IntN(8)]
+	}
+	w := r.param(shape{s[1], width})
 	bound := v.size() * float64(s[1])
 	r.keep(r.MatMul(v.node, w.node), -bound, bound)
+}
+
+// maxWidth returns the largest last axis that dense and rearrange take.
+func (r *random) maxWidth() graph.Dim {
+	if r.Wide {
+		return 1500
+	}
+	return 16
 }
 
 // rows applies an operation along the last axis.
@@ -298,12 +317,12 @@ func (r *random) reduce(v bounded) {
 // rearrange moves elements: concatenate, slice, pad, transpose twice, reshape, expand.
 func (r *random) rearrange(v bounded) {
 	s := v.node.Shape
-	if len(s) != 2 || s[1] < 0 || s[1] > 16 {
+	if len(s) != 2 || s[1] < 0 || s[1] > r.maxWidth() {
 		return
 	}
 	switch r.IntN(5) {
 	case 0:
-		w, _ := r.pick(func(o shape) bool { return len(o) == 2 && o[0] == s[0] && o[1] > 0 && o[1] <= 16 })
+		w, _ := r.pick(func(o shape) bool { return len(o) == 2 && o[0] == s[0] && o[1] > 0 && o[1] <= r.maxWidth() })
 		r.keep(r.Concat(1, v.node, w.node), math.Min(v.lo, w.lo), math.Max(v.hi, w.hi))
 	case 1:
 		start := r.IntN(int(s[1]))

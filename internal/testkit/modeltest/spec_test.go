@@ -88,6 +88,11 @@ func tally(s *language.Spec, add func(word string)) {
 		add("weights.update")
 		equations = append(equations, *u)
 	}
+	for _, e := range s.Model.Let {
+		if e.Name.V == "wide" {
+			add("wide equations")
+		}
+	}
 	for _, p := range s.Model.Params {
 		add("init " + p.Init.V)
 		add(fmt.Sprintf("parameter of %d axes", len(p.Shape)))
@@ -158,7 +163,7 @@ func TestRandomSpecsAreDiverse(t *testing.T) {
 			t.Errorf("no random spec calls %s", name)
 		}
 	}
-	for _, word := range []string{"functions", "shared equations", "list of numbers", "several labels"} {
+	for _, word := range []string{"functions", "shared equations", "list of numbers", "several labels", "wide equations"} {
 		if words[word] == 0 {
 			t.Errorf("no random spec has %s", word)
 		}
