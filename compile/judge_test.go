@@ -3,13 +3,19 @@
 package compile_test
 
 import (
+	"fmt"
+	"math"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/train"
 )
 
 func TestUselessModels(t *testing.T) {
@@ -97,20 +103,113 @@ func TestWideModelsAreNotUseless(t *testing.T) {
 // Of the shipped specs only those get a warning whose probabilities are a softmax of sigmoids, as in the programs of
 // their authors.
 func TestShippedSpecsAreNotUseless(t *testing.T) {
-	bounded := regexp.MustCompile("^(elimipl|miplma|promipl|demipl-program)(-image)?$")
+	softmaxOfSigmoids := regexp.MustCompile("^(elimipl|miplma|promipl|demipl-program)(-image)?$")
 	for _, name := range language.TrainedNames() {
 		w := strings.Join(load(t, name).Warnings, "\n")
 		if known := strings.Contains(w, "no probability can exceed") &&
-			!strings.Contains(w, "\n"); known != bounded.MatchString(name) || !known && w != "" {
+			!strings.Contains(w, "\n"); known != softmaxOfSigmoids.MatchString(name) || !known && w != "" {
 			t.Errorf("%s: warnings %q", name, w)
 		}
 	}
 }
 
-// Random specs may deserve warnings: they have values that nothing uses, and scores of whole bags. But none is an
-// error.
-func TestRandomSpecsAreNotUseless(t *testing.T) {
+var (
+	constant  = regexp.MustCompile(`: the parameter (\S+) keeps its initial value`)
+	noEffect  = regexp.MustCompile(`: the loss term (\S+) has no effect`)
+	bounded   = regexp.MustCompile(`: no probability can exceed (\S+): `)
+	attention = regexp.MustCompile(`: the attention is the same for all instances of a bag`)
+)
+
+// Random specs are no errors. They may deserve warnings: they have values that nothing uses, and scores of whole bags.
+// The interpreter confirms each warning, and each kind of warning occurs.
+func TestWarningsOfRandomSpecs(t *testing.T) {
+	found := map[*regexp.Regexp]int{}
 	for seed := range uint64(300) {
-		traintest.Random(t, seed)
+		p := traintest.Random(t, seed)
+		for _, w := range p.Warnings {
+			kind, fault := checkWarning(t, p, seed, w)
+			if fault != "" {
+				t.Errorf("seed %d: %s, but %s", seed, w, fault)
+			}
+			found[kind]++
+		}
 	}
+	for _, kind := range []*regexp.Regexp{constant, noEffect, bounded, attention} {
+		if found[kind] == 0 {
+			t.Errorf("no spec has the warning %q", kind)
+		}
+	}
+}
+
+// checkWarning returns the kind of a warning, and what the interpreter computes to the contrary, if anything.
+func checkWarning(t *testing.T, p *compile.Program, seed uint64, w string) (kind *regexp.Regexp, fault string) {
+	t.Helper()
+	batch := traintest.Batch(p, seed, 3, 1, 4)
+	params := traintest.Start(p, seed).Params
+	switch {
+	case constant.MatchString(w):
+		kind = constant
+		name := constant.FindStringSubmatch(w)[1]
+		if gradient(t, p, batch, params, compile.OutLoss)[name] {
+			fault = "the loss has a gradient with respect to it"
+		}
+	case noEffect.MatchString(w):
+		kind = noEffect
+		term := noEffect.FindStringSubmatch(w)[1]
+		for name := range gradient(t, p, batch, params, compile.TermPrefix+term) {
+			fault = "it has a gradient with respect to " + name
+		}
+	case bounded.MatchString(w):
+		kind = bounded
+		limit, err := strconv.ParseFloat(bounded.FindStringSubmatch(w)[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		probabilities := evaluate(t, p.Infer, traintest.Environment(p, p.Infer, batch, params))[compile.OutProbabilities]
+		if highest := slices.Max(probabilities.Data); highest > limit*1.005 { // the text has three digits
+			fault = fmt.Sprintf("one is %g", highest)
+		}
+	case attention.MatchString(w):
+		kind = attention
+		scores := evaluate(t, p.Infer, traintest.Environment(p, p.Infer, batch, params))[compile.OutAttention].Data
+		for i, bag := range batch.BagOf {
+			if first := scores[slices.Index(batch.BagOf, bag)]; math.Abs(scores[i]-first) > 1e-12 {
+				fault = fmt.Sprintf("bag %d has the scores %g and %g", bag, first, scores[i])
+			}
+		}
+	default:
+		t.Fatalf("seed %d: this test does not know the warning %q", seed, w)
+	}
+	return kind, fault
+}
+
+// gradient returns the parameters with respect to which an output of the training graph has a gradient that is not zero.
+func gradient(t *testing.T, p *compile.Program, batch *train.Batch, params map[string][]float32,
+	output string) map[string]bool {
+	t.Helper()
+	var names []string
+	for _, n := range p.Train.ByOp(graph.OpParam) {
+		names = append(names, n.Name)
+	}
+	g, err := graph.Gradient(p.Train, output, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := evaluate(t, g, traintest.Environment(p, g, batch, params))
+	found := map[string]bool{}
+	for _, name := range names {
+		if slices.ContainsFunc(values[graph.GradPrefix+name].Data, func(x float64) bool { return math.Abs(x) > 1e-9 }) {
+			found[name] = true
+		}
+	}
+	return found
+}
+
+func evaluate(t *testing.T, g *graph.Graph, env graph.Env) map[string]*graph.Tensor {
+	t.Helper()
+	out, err := graph.Eval(g, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -177,9 +178,28 @@ func TestHugeLosses(t *testing.T) {
 		for i, loss := range losses {
 			metrics = append(metrics, train.Metrics{Epoch: i + 1, Loss: loss})
 		}
-		LossAccuracy("", metrics)
+		svg := string(LossAccuracy("", metrics))
+		if err := testsupport.CheckSVG([]byte(svg)); err != nil {
+			t.Errorf("%v: %v", losses, err)
+		}
+		if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
+			t.Errorf("%v: the figure contains NaN or Inf", losses)
+		}
+		ticks := 0 // numbers at the vertical axis, left of its line
+		for _, text := range svgText.FindAllStringSubmatch(svg, -1) {
+			x, _ := strconv.ParseFloat(text[1], 64)
+			if tick, err := strconv.ParseFloat(text[2], 64); err == nil && x < 50 && !math.IsInf(tick, 0) {
+				ticks++
+			}
+		}
+		if ticks == 0 {
+			t.Errorf("%v: the axis of the losses has no number", losses)
+		}
 	}
 }
+
+// svgText matches a text of a figure: its horizontal position and its characters.
+var svgText = regexp.MustCompile(`(?s)<text[^>]* x="([^"]*)"[^>]*>([^<]*)</text>`)
 
 // The scores of a test bag may not be finite after an epoch. The figure is drawn anyway.
 func TestScoresThatAreNotFinite(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	goruntime "runtime"
 	"strings"
@@ -153,10 +154,15 @@ func TestSlowReader(t *testing.T) {
 	body := asJSON(map[string]any{"instances": nested(randomBag(5000, 1))})
 	request := fmt.Sprintf("POST /predict?model=bag HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	conn := s.connect(t, request)
-	for {
-		if _, err := io.WriteString(conn, request); err != nil {
-			break
-		}
+	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	for err == nil {
+		_, err = io.WriteString(conn, request)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("after 30 s, the server still waits for a client that does not read")
 	}
 	s.well(t)
 }
