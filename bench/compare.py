@@ -72,11 +72,21 @@ def run(command, threads=1):
     return out
 
 
+def install_onnxruntime(go, folder):
+    """Installs onnxruntime in the cache of miplc, unless miplc finds one on this machine."""
+    miplc = os.path.join(folder, "miplc")
+    subprocess.run([go, "build", "-o", miplc, "./cmd/miplc"], cwd=ROOT, check=True)
+    if subprocess.run([miplc, "runtime", "path"], capture_output=True).returncode != 0:
+        subprocess.run([miplc, "runtime", "install"], check=True)
+
+
 class Bench:
     def __init__(self, args, folder):
         self.args, self.folder, self.results = args, folder, []
         self.driver = os.path.join(folder, "driver")
         subprocess.run([args.go, "build", "-o", self.driver, "./bench/driver"], cwd=ROOT, check=True)
+        if not args.library:
+            install_onnxruntime(args.go, folder)
         self.data = {}
         for name, (shape, classes, size) in SETS.items():
             self.data[name] = os.path.join(folder, name + ".npz")
@@ -182,7 +192,6 @@ def machine(args):
 
 
 def save(folder, about, results):
-    os.makedirs(folder, exist_ok=True)
     slug = re.sub(r"[^a-z0-9]+", "-", about["cpu"].lower()).strip("-")
     path = os.path.join(folder, "%s-%s" % (about["date"], slug))
     with open(path + ".json", "w") as f:
@@ -207,6 +216,8 @@ def main():
     about = machine(args)
     if not about["torch"]:
         sys.exit("%s has no PyTorch: name a Python that has it with --torch or MIPLC_BENCH_TORCH" % args.torch)
+    if args.out:  # not after ten minutes: the folder may be read-only
+        os.makedirs(args.out, exist_ok=True)
     print(json.dumps(about, indent=1))
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(args, folder)

@@ -106,16 +106,17 @@ def trainer(args, X, here, S):
 
 def load(args):
     f, split = np.load(args.data), json.load(open(args.split))
+    train, test = ([bag - 1 for bag in split[part]] for part in ("train", "test"))  # bags of a split count from 1
     x, off = f["instances"].reshape(len(f["instances"]), -1), f["offsets"]
     if not args.cnn:  # the specs of features take z-scores of the training bags, those of images none
-        rows = np.concatenate([x[off[i]:off[i + 1]] for i in split["train"]])
+        rows = np.concatenate([x[off[i]:off[i + 1]] for i in train])
         std = rows.std(0)
         x = (x - rows.mean(0)) / np.where(std > 0, std, 1)
     sizes = np.diff(off)
     X, here = np.zeros((len(sizes), sizes.max(), x.shape[1]), np.float32), np.zeros((len(sizes), sizes.max()), np.float32)
     for i, n in enumerate(sizes):
         X[i, :n], here[i, :n] = x[off[i]:off[i + 1]], 1
-    return jnp.array(X), jnp.array(here), jnp.array(f["candidates"], jnp.float32), f["labels"], [bag - 1 for bag in split["train"]], np.array(split["test"]) - 1
+    return jnp.array(X), jnp.array(here), jnp.array(f["candidates"], jnp.float32), f["labels"], train, test
 
 
 def main():

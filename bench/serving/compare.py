@@ -198,10 +198,13 @@ def versions(python, *modules):
 
 def main():
     args = arguments()
+    if args.out:
+        os.makedirs(args.out, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         os.makedirs(os.path.join(folder, "models"))
         for name in ("bag", "batch"):
-            subprocess.run([args.miplc, "train", "quickstart", "-o", os.path.join(folder, name), "--set", "train.epochs=3", "--set", f"export.signature={name}"], check=True, capture_output=True)
+            # train installs onnxruntime if it is missing
+            subprocess.run([args.miplc, "train", "quickstart", "-o", os.path.join(folder, name), "--set", "train.epochs=3", "--set", f"export.signature={name}"], check=True, stdout=subprocess.DEVNULL)
             shutil.copy(os.path.join(folder, name, "model.onnx"), os.path.join(folder, "models", name + ".onnx"))
         about = {
             "date": datetime.date.today().isoformat(), "cpu": platform.processor() or platform.machine(), "cores": os.cpu_count(), "system": platform.platform(),

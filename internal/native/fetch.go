@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -43,6 +44,30 @@ func runTool(ctx context.Context, dir string, argv ...string) (string, error) {
 	return out.String(), err
 }
 
+// pips are the ways to start pip, in the order in which download tries them.
+var pips = [][]string{{"python3", "-m", "pip"}, {"python", "-m", "pip"}, {"pip3"}, {"pip"}}
+
+// Source returns the pin that Install would download: the first one of this system whose tool runs.
+func (s Slot) Source(ctx context.Context) (Pin, error) {
+	fit, err := s.fit(ViaAuto)
+	if err != nil {
+		return Pin{}, err
+	}
+	for _, p := range fit {
+		tools := pips
+		if p.Via == ViaNpm {
+			tools = [][]string{{"npm"}}
+		}
+		for _, tool := range tools {
+			if _, err := s.run(ctx, "", append(slices.Clone(tool), "--version")...); err == nil {
+				return p, nil
+			}
+		}
+	}
+	return Pin{}, fmt.Errorf("%s can be downloaded with pip or npm, and neither works: install one of them, or %s",
+		s.Name, s.Remedy)
+}
+
 // download downloads the archive of the pin to dir.
 func (s Slot) download(ctx context.Context, p Pin, dir string) (string, error) {
 	if p.Via == ViaNpm {
@@ -57,9 +82,9 @@ func (s Slot) download(ctx context.Context, p Pin, dir string) (string, error) {
 		"--implementation", "cp", "--python-version", "3.12", "--abi", "cp312", "--platform", p.Platform,
 		"--retries", "2", "--progress-bar", "off", "-d", dir}
 	var err error
-	for _, pip := range [][]string{{"python3", "-m", "pip"}, {"python", "-m", "pip"}, {"pip3"}, {"pip"}} {
+	for _, pip := range pips {
 		var archive string
-		archive, err = s.downloadWith(ctx, dir, "*.whl", append(pip, args...))
+		archive, err = s.downloadWith(ctx, dir, "*.whl", slices.Concat(pip, args))
 		if err == nil || ctx.Err() != nil {
 			return archive, err
 		}

@@ -174,6 +174,35 @@ func TestInstallByEachTool(t *testing.T) {
 	}
 }
 
+// Source names the first tool that runs, and downloads nothing.
+func TestSource(t *testing.T) {
+	for _, c := range []struct {
+		noPip, noNpm bool
+		want         Via
+	}{{want: ViaPip}, {noPip: true, want: ViaNpm}, {noNpm: true, want: ViaPip}, {noPip: true, noNpm: true}} {
+		s := newShop(t)
+		s.noPip, s.noNpm = c.noPip, c.noNpm
+		s.slot.run = func(ctx context.Context, _ string, argv ...string) (string, error) {
+			if argv[len(argv)-1] != "--version" {
+				t.Errorf("it runs %v", argv)
+			}
+			return s.run(ctx, t.TempDir(), argv...)
+		}
+		pin, err := s.slot.Source(t.Context())
+		if pin.Via != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("without pip %v, without npm %v: %q, %v", c.noPip, c.noNpm, pin.Via, err)
+		}
+		if err != nil && !strings.HasSuffix(err.Error(), "install one of them, or set ITS_PATH") {
+			t.Error(err)
+		}
+	}
+	s := newShop(t)
+	s.slot.System = "plan9/amd64"
+	if _, err := s.slot.Source(t.Context()); err == nil || !strings.Contains(err.Error(), "plan9/amd64") {
+		t.Error(err)
+	}
+}
+
 // The second installation does not need the network.
 func TestInstallAgainOffline(t *testing.T) {
 	s := newShop(t)

@@ -28,6 +28,16 @@ func (p places) install(ctx context.Context, o native.InstallOptions) (Library, 
 	return Library{Path: s.Path, Version: Version, Origin: FromCache}, nil
 }
 
+// Source returns what InstallLibrary would download, or an error that says why it cannot.
+func Source(ctx context.Context) (native.Pin, error) { return here().source(ctx) }
+
+func (p places) source(ctx context.Context) (native.Pin, error) {
+	if p.cache == "" {
+		return native.Pin{}, fmt.Errorf("cannot install onnxruntime: %w; set %s to a directory", p.cacheErr, native.EnvCache)
+	}
+	return p.slot().Source(ctx)
+}
+
 // slots returns the libraries in the cache. The build with CUDA, if it is installed, has precedence,
 // because the execution provider for CUDA works only with that build.
 func (p places) slots() []native.Slot {

@@ -85,8 +85,9 @@ output has these lines:
 It also lists every place where miplc looked for onnxruntime, and for the PJRT plugins that
 the engine xla needs.
 
-If no onnxruntime library is usable, the command exits with code 1; miplc runtime install
-downloads one. A missing GPU is not an error.`,
+If onnxruntime is missing, the first training downloads it with pip or npm, or miplc runtime
+install does so now. If neither tool works, or the library that you name is not usable, the
+command exits with code 1. A missing GPU is not an error.`,
 		Example: "  miplc doctor\n  miplc doctor --json",
 		Args:    console.Args(),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), o) },
@@ -108,19 +109,19 @@ func runDoctor(ctx context.Context, o *doctorOptions) error {
 	}
 	f := doctorFindings{BuildInfo: runs.CurrentBuild(), Onnxruntime: onnxruntime.Candidates(o.Library)}
 	lib, err := onnxruntime.Start(o.Library)
-	remedy := onnxruntime.Remedy
-	if !onnxruntime.Available() {
-		remedy = "build miplc with a C compiler; this build has none, so it trains with gorgonia and predicts with onnx-go"
+	missing := (*onnxruntime.NotFoundError)(nil)
+	if errors.As(err, &missing) {
+		f.Onnxruntime = missing.Tried
 	}
-	if missing := (*onnxruntime.NotFoundError)(nil); errors.As(err, &missing) {
-		remedy, f.Onnxruntime = missing.Remedy(), missing.Tried
-	}
-	library := component{Name: "onnxruntime", Usable: err == nil, Detail: remedy}
-	if err == nil {
-		library.Detail = lib.Path
-	}
-	if err == nil && lib.Version != "" {
+	library := component{Name: "onnxruntime", Usable: err == nil}
+	download := "" // how the first training installs the library, if it does
+	switch {
+	case err == nil && lib.Version != "":
 		library.Detail = "version " + lib.Version + ", " + lib.Path
+	case err == nil:
+		library.Detail = lib.Path
+	default:
+		download, library.Detail = remedy(ctx, missing)
 	}
 	f.Backends = []component{library, {Name: "onnx-go", Usable: true, Detail: "built in"}}
 	f.Plugins = pjrt.Candidates(o.Plugin)
@@ -131,30 +132,62 @@ func runDoctor(ctx context.Context, o *doctorOptions) error {
 		f.Providers = tryAll(ctx, o.Library)
 	}
 	f.Engines = f.engines(err)
-	if choice, err := engines.Choose(engines.Request{Library: o.Library, Plugin: o.Plugin}); err == nil {
-		f.Auto = fmt.Sprintf("%s on %s: %s", choice.Engine, choice.Device, choice.Reason)
-		choice.Close()
-	} else {
-		reason, _, _ := strings.Cut(err.Error(), "; tried:")
-		f.Auto = "none: " + reason
-	}
+	f.Auto = o.automatic(download)
 	engine, _, _ := strings.Cut(f.Auto, ":")
 	switch {
 	case library.Usable:
 		f.Verdict = fmt.Sprintf("miplc is ready: it trains with %s and predicts with onnxruntime", engine)
+	case download != "":
+		f.Verdict = "miplc is ready: " + download
 	case onnxruntime.Available():
-		f.Verdict = "miplc is not ready, because it has no usable onnxruntime: " + remedy
+		f.Verdict = "miplc is not ready, because it has no usable onnxruntime: " + library.Detail
 	default:
-		f.Verdict = "miplc works, but slowly: " + remedy
+		f.Verdict = "miplc works, but slowly: " + library.Detail
 	}
 	if cache, err := native.CacheDir(); err == nil {
 		f.Cache = folderFactsOf(cache)
 	}
 	f.Data = folderFactsOf(o.DataDir)
-	if err != nil && !o.Console.JSON { // the candidates and their verdicts are printed
-		err = errors.New("no onnxruntime library is usable: " + remedy)
+	switch {
+	case download != "":
+		err = nil
+	case err != nil && !o.Console.JSON: // the candidates and their verdicts are printed
+		err = errors.New("no onnxruntime library is usable: " + library.Detail)
 	}
 	return o.Console.ResultOf(err, f, f.print)
+}
+
+// remedy says what to do if onnxruntime cannot be loaded. missing is the result of the search, or nil if there was
+// none. If the first training downloads the library, remedy says so in download, too.
+func remedy(ctx context.Context, missing *onnxruntime.NotFoundError) (download, text string) {
+	switch {
+	case !onnxruntime.Available():
+		return "", "build miplc with a C compiler; this build has none, so it trains with gorgonia and predicts with onnx-go"
+	case missing == nil:
+		return "", onnxruntime.Remedy
+	case missing.Named():
+		return "", missing.Remedy()
+	}
+	pin, err := onnxruntime.Source(ctx)
+	if err != nil {
+		return "", err.Error()
+	}
+	download = fmt.Sprintf("the first training downloads onnxruntime with %s (%d MB)", pin.Via, pin.Download)
+	return download, download
+}
+
+// automatic says which engine auto selects, and why. download says how onnxruntime will be installed, or is empty.
+func (o *doctorOptions) automatic(download string) string {
+	if download != "" {
+		return fmt.Sprintf("%s on %s: %s", engines.ORT, engines.CPU, download)
+	}
+	choice, err := engines.Choose(engines.Request{Library: o.Library, Plugin: o.Plugin})
+	if err != nil {
+		reason, _, _ := strings.Cut(err.Error(), "; tried:")
+		return "none: " + reason
+	}
+	defer choice.Close()
+	return fmt.Sprintf("%s on %s: %s", choice.Engine, choice.Device, choice.Reason)
 }
 
 // engines lists the engines of miplc train. noLibrary is why onnxruntime cannot be used, or nil.
