@@ -96,6 +96,19 @@ func TestComposedFunctions(t *testing.T) {
 	}
 }
 
+// Comparisons with NaN are false, as in NumPy and PyTorch.
+func TestComparisonsOfNaN(t *testing.T) {
+	nan := math.NaN()
+	x := []float64{nan, 1, nan, 0, nan, nan, nan, nan, 1, 1, 1, 1, 2, 2, 2, 2}
+	for _, op := range []string{">", ">=", "<", "<=", "=="} {
+		for i, v := range valueOf(t, "X "+op+" 1", x) {
+			if math.IsNaN(x[i]) && v != 0 {
+				t.Errorf("NaN %s 1 is %v", op, v)
+			}
+		}
+	}
+}
+
 // A head attends only to its columns.
 func TestHeadsOfAttention(t *testing.T) {
 	x := []float64{1, 2, 3, 6, -1, 5, 0, 0, 1, 2, -3, 4, 7, 0, 0, 1}

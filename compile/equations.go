@@ -256,24 +256,23 @@ func (e *expression) binary(x *ast.BinaryExpr) (*graph.Node, error) {
 	return e.comparison(x, l, r)
 }
 
-// comparison lowers a comparison: 1 if it is true, else 0. No gradient flows through it.
+// comparison lowers a comparison: 1 if it is true, else 0. It is false for NaN, as in NumPy and PyTorch. No gradient flows through it.
 func (e *expression) comparison(x *ast.BinaryExpr, l, r *graph.Node) (*graph.Node, error) {
 	more, err := e.apply(x, graph.OpGreater, graph.Attrs{}, l, r)
 	if err != nil {
 		return nil, err
 	}
-	less := e.b.Greater(r, l)
-	switch one := e.b.Scalar(1); x.Op {
+	switch x.Op {
 	case token.GTR:
 		return more, nil
 	case token.LSS:
-		return less, nil
+		return e.b.Greater(r, l), nil
 	case token.GEQ:
-		return e.b.Sub(one, less), nil
+		return e.b.GreaterOrEqual(l, r), nil
 	case token.LEQ:
-		return e.b.Sub(one, more), nil
+		return e.b.GreaterOrEqual(r, l), nil
 	default: // ==
-		return e.b.Sub(e.b.Sub(one, more), less), nil
+		return e.b.Sub(e.b.GreaterOrEqual(l, r), more), nil
 	}
 }
 

@@ -81,16 +81,24 @@ func singleOp(op graph.Op) function {
 // value is: the user meant the softmax over the instances of a bag.
 func softmax(op graph.Op) function {
 	return func(e *expression, x *ast.CallExpr, args []*graph.Node) (*graph.Node, error) {
-		if s := args[0].Shape; len(s) > 0 && s[len(s)-1] == 1 {
-			d := e.at(e.eq, int(x.Pos())-1, int(x.Fun.End())-1, x.Fun.(*ast.Ident).Name+
-				" along a last axis of size 1 is the same for every value")
-			if op == graph.OpSoftmax {
-				d.Suggestion = "bag_softmax"
-			}
-			return nil, d.WithNote("the shape is %v; bag_softmax goes along the instances of each bag", s)
+		if err := e.wantSeveral(x, args[0]); err != nil {
+			return nil, err
 		}
 		return singleOp(op)(e, x, args)
 	}
+}
+
+// wantSeveral returns an error if the last axis of the argument of a softmax has size 1.
+func (e *expression) wantSeveral(x *ast.CallExpr, a *graph.Node) error {
+	s, name := a.Shape, x.Fun.(*ast.Ident).Name
+	if len(s) == 0 || s[len(s)-1] != 1 {
+		return nil
+	}
+	d := e.at(e.eq, int(x.Pos())-1, int(x.Fun.End())-1, name+" along a last axis of size 1 is the same for every value")
+	if name == "softmax" {
+		d.Suggestion = "bag_softmax"
+	}
+	return d.WithNote("the shape is %v; bag_softmax goes along the instances of each bag", s)
 }
 
 // bagFunction lowers a function of several ops that returns one row per bag.
@@ -152,6 +160,9 @@ func (e *expression) maskedSoftmax(x *ast.CallExpr, args []*graph.Node) (*graph.
 	a, m := args[0], args[1]
 	if len(a.Shape) == 0 {
 		return nil, e.errorf(x, "masked_softmax needs an axis to go along, this is a single number")
+	}
+	if err := e.wantSeveral(x, a); err != nil {
+		return nil, err
 	}
 	outside := e.b.Mul(e.b.Sub(e.b.Scalar(1), m), e.b.Scalar(excluded))
 	low, err := e.apply(x, graph.OpSub, graph.Attrs{}, a, outside)

@@ -4,9 +4,7 @@ package compile
 
 import (
 	"cmp"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/compile/graph"
@@ -21,11 +19,11 @@ const sure = 0.9
 // judge returns an error for a model that cannot work, and adds warnings about probable mistakes to the program.
 func (p *Program) judge(train, infer *lowerer) error {
 	var errs diag.List
+	train.judgeLoss(&errs)
 	infer.judgePredictions(&errs)
 	for i, d := range errs {
 		errs[i] = p.Spec.AtUserLine(d)
 	}
-	train.judgeLoss()
 	return errs.Err()
 }
 
@@ -39,7 +37,8 @@ func (l *lowerer) judgePredictions(errs *diag.List) {
 	facts := graph.Analyze(l.graph, rangeOfLeaf)
 	p, k := l.graph.Output(OutProbabilities), l.prog.Signature.Classes
 	at := l.placeOf(l.spec.Model.Probabilities, "p")
-	if !facts.Leaves(p, false)[l.graph.Input(InInstances)] {
+	// The number of instances of a bag may decide, too: bag_of is known only for counts.
+	if leaves := facts.Leaves(p, false); !leaves[l.graph.Input(InInstances)] && !leaves[l.graph.Input(InBagOf)] {
 		errs.Add(diag.Errorf(at, "the probabilities do not depend on the instances: every bag gets the same prediction").
 			WithNote("use H, the result of the blocks, or X, the instances, on the way to the probabilities"))
 		return
@@ -67,18 +66,29 @@ func (l *lowerer) judgePredictions(errs *diag.List) {
 	}
 }
 
-// judgeLoss judges the loss terms and the parameters of the training graph.
-func (l *lowerer) judgeLoss() {
+// judgeLoss judges the loss, its terms and the parameters of the training graph. A loss that no parameter changes is an
+// error, because training would have no effect.
+func (l *lowerer) judgeLoss(errs *diag.List) {
 	facts := graph.Analyze(l.graph, rangeOfLeaf)
+	reached := facts.Leaves(l.graph.Output(OutLoss), true)
+	if !anyParam(reached) {
+		term := &l.spec.Loss[0]
+		pos := term.Kind.Pos
+		if term.Equation.Text.Written() {
+			pos = term.Equation.Text.Pos
+		}
+		errs.Add(diag.Errorf(pos, "no parameter can change the loss: there is nothing to train").
+			WithNote("a term counts when its weight is not 0 and it depends on a parameter of the model outside of " +
+				"stop_gradient"))
+		return
+	}
 	for i := range l.spec.Loss {
 		term := &l.spec.Loss[i]
-		leaves := slices.Collect(maps.Keys(facts.Leaves(l.graph.Output(TermPrefix+termName(term)), true)))
-		learns := slices.ContainsFunc(leaves, func(n *graph.Node) bool { return n.Op == graph.OpParam })
+		learns := anyParam(facts.Leaves(l.graph.Output(TermPrefix+termName(term)), true))
 		if term.Weight.V != 0 && !learns {
 			l.warn(term.Kind.Pos, "the loss term %s has no effect: no parameter can change it", termName(term))
 		}
 	}
-	reached := facts.Leaves(l.graph.Output(OutLoss), true)
 	for i := range l.params {
 		q := &l.params[i]
 		if !q.Statistic && !reached[l.graph.Param(q.Name)] {
@@ -86,6 +96,15 @@ func (l *lowerer) judgeLoss() {
 				q.Name)
 		}
 	}
+}
+
+func anyParam(leaves map[*graph.Node]bool) bool {
+	for n := range leaves {
+		if n.Op == graph.OpParam {
+			return true
+		}
+	}
+	return false
 }
 
 // rangeOfLeaf returns the range of an input or parameter of the graphs.

@@ -32,8 +32,13 @@ func TestUselessModels(t *testing.T) {
 		{"predictions without instances", head + "    a: bag_softmax(s)\n    p: softmax(bag_sum(0 * matmul(X, A)))\n",
 			"test.yaml:9:8: the probabilities do not depend on the instances", ""},
 		{"counts only", strings.Replace(head, "[d, k]", "[2, k]", 1) + "    a: bag_softmax(s)\n    p: " +
-			"softmax(matmul(concat(bag_count(X), bag_count(X)), A))\n",
-			"test.yaml:9:8: the probabilities do not depend on the instances", ""},
+			"softmax(matmul(concat(bag_count(X), bag_count(X)), A))\n", "", ""},
+		{"a constant of each bag", strings.Replace(head, "[d, k]", "[1, k]", 1) + "    a: bag_softmax(s)\n    p: " +
+			"softmax(matmul(bag_max(0 * s + 2), A))\n", "test.yaml:9:8: the probabilities do not depend on the instances", ""},
+		{"masked softmax of one column", head + "    a: masked_softmax(s, 1)\n    p: softmax(matmul(bag_sum(a * X), A))\n",
+			"test.yaml:8:8: masked_softmax along a last axis of size 1 is the same for every value", ""},
+		{"a constant loss", head + good + "loss:\n  - equation: {name: sum, value: \"mean(sum(p, 1))\"}\n",
+			"test.yaml:11:34: no parameter can change the loss: there is nothing to train", ""},
 		{"a class without a chance", head + "    a: bag_softmax(s)\n    q: sigmoid(matmul(bag_sum(a * X), A)) + c\n    p: " +
 			"softmax(q)\n" +
 			"  numbers: {c: [0, 0, -3, 0, 0]}\n", "test.yaml:10:8: class 3 of 5 can never be predicted", ""},

@@ -185,21 +185,6 @@ func (l *lowerer) number(eq *language.Equation) *graph.Node {
 	return n
 }
 
-// checkLoss rejects a loss that no parameter changes, because training would have no effect.
-func (l *lowerer) checkLoss() error {
-	if l.graph.Output(OutLoss).Learns() {
-		return nil
-	}
-	term := &l.spec.Loss[0]
-	pos := term.Kind.Pos
-	if term.Equation.Text.Written() {
-		pos = term.Equation.Text.Pos
-	}
-	return l.spec.AtUserLine(diag.Errorf(pos, "no parameter can change the loss: there is nothing to train").
-		WithNote("a term counts when its weight is not 0 and it depends on a parameter of the model outside of " +
-			"stop_gradient"))
-}
-
 // logOf returns log x, if possible in a form in which x cannot round to zero.
 func (l *lowerer) logOf(x *graph.Node) *graph.Node {
 	if x.Op == graph.OpSegmentSoftmax {

@@ -212,7 +212,7 @@ type finder = func(pos diag.Pos, bag string) (int, error)
 //
 //	split,part,bags   has the numbers of all bags of a part, separated by spaces or commas
 //	bag,part          has the name or number of one bag; split may be a third column
-//	train,val,test    has one bag of each part, or empty fields, as in the splits of CLAM
+//	train,val,test    has one bag of each part, or an empty field or a mark of a missing value, as in the splits of CLAM
 //
 // split is the number of the split; without it, the file has one split. Other columns are ignored.
 func decodeIndexCSV(rows *rawfile.CSV, number int, find finder) (numbersByPart, error) {
@@ -223,6 +223,9 @@ func decodeIndexCSV(rows *rawfile.CSV, number int, find finder) (numbersByPart, 
 	}
 	last, numbers := 0, numbersByPart{}
 	add := func(part, bag string) error {
+		if MissingMark(bag) {
+			return rows.Errorf("the bag is %q, %s", bag, WrittenForMissing)
+		}
 		i, err := find(rows.Pos(), bag)
 		numbers[part] = append(numbers[part], indexEntry{bag: i + 1, line: rows.Line})
 		return err
@@ -239,7 +242,7 @@ func decodeIndexCSV(rows *rawfile.CSV, number int, find finder) (numbersByPart, 
 		}
 		if !lists && !named {
 			for _, name := range []string{TrainPart, ValidationPart, "val", TestPart} {
-				if bag := rows.Field(name); bag != "" && err == nil {
+				if bag := rows.Field(name); bag != "" && !MissingMark(bag) && err == nil {
 					err = add(partOf[name], bag)
 				}
 			}

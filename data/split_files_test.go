@@ -110,6 +110,7 @@ func TestSplitsOfNames(t *testing.T) {
 		"bag,part":       "bag,part\na,train\nb,test\nc,Train\nd d,val\n",
 		"with split":     "note,split,part,bag\nx,1,test,a\nx,2,train,a\nx,2,test,b\nx,2,train,c\nx,2,validation,d d\n",
 		"train,val,test": ",train,val,test\n0,a,d d,b\n1,c,,\n",
+		"of R":           ",train,val,test\n0,a,d d,b\n1,c,NA,NaN\n",
 	} {
 		number := 1
 		if name == "with split" {
@@ -212,6 +213,7 @@ func TestNamesThatAreNumbers(t *testing.T) {
 			`split.csv: the file has numbers of bags, but bag 1 has the name "00003": a number may be that of one bag and the name of another`},
 		{"split,part,bags\n1,train,1 3\n1,test,2\n", []string{"0", "1", "2"},
 			`split.csv: the file has numbers of bags, but bag 2 has the name "1": a number may be that of one bag and the name of another`},
+		{"bag,part\nNA,train\n", []string{"a", "b"}, `split.csv:2: the bag is "NA", as programs write a missing value`},
 		{"split,part,bags\n1,train,1 3\n1,test,2\n", []string{"001", "002", "003"}, "[0 2] <nil>"},
 		{"split,part,bags\n1,train,1 3\n1,test,2\n", []string{"1010", "1012", "1013"}, "[0 2] <nil>"},
 	} {

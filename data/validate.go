@@ -244,6 +244,8 @@ func (v *validator) names(names []string, format, plural string) {
 	for i, name := range names {
 		if !PlainName(name) {
 			v.errorf(format+" %q, which is empty, not plain text (UTF-8), or has spaces around it", i+1, name)
+		} else if MissingMark(name) && plural != "features" { // a column may have any name
+			v.errorf(format+" %q, %s", i+1, name, WrittenForMissing)
 		} else if other, twice := first[name]; twice && plural != "" {
 			v.errorf("%s %d and %d are both named %q", plural, other+1, i+1, name)
 		} else {

@@ -366,7 +366,7 @@ func TestLoad(t *testing.T) {
 		dir:                              dir + " is not a file",
 		"specs\x00":                      "cannot be read",
 		"builtin:../language":            "there is no file",
-		filepath.Join(dir, "big.yaml"):   "at most 1048576 can be read",
+		filepath.Join(dir, "big.yaml"):   "more than 1048576 bytes",
 		filepath.Join(dir, "deep.yaml"):  "nested",
 		filepath.Join(dir, "chain.yaml"): "more than 16 files extend each other",
 	} {

@@ -3,6 +3,8 @@
 package language
 
 import (
+	"fmt"
+
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language/schema"
 )
@@ -11,6 +13,16 @@ import (
 func (c *checker) checkBest() {
 	t := &c.spec.Train
 	if t.Best.V != "" {
+		for _, s := range []struct {
+			name   string
+			epochs schema.Int
+		}{{"patience", t.Patience}, {"min_epochs", t.MinEpochs}} {
+			if s.epochs.V >= t.Epochs.V {
+				c.useless("train.early_stopping", s.epochs.Pos, t.Epochs.Pos, fmt.Sprintf(": %s is %d, and the training has %s",
+					s.name, s.epochs.V, diag.Count(t.Epochs.V, "epoch")), "train ends before it can stop earlier: raise "+
+					"train.epochs, or lower %s", s.name)
+			}
+		}
 		return
 	}
 	const why, advice = " without train.best", "name the measure of the validation bags, such as best: loss"

@@ -33,9 +33,7 @@ func (c *checker) resolveEquations() {
 		sc.known.add(p.Name.V)
 	}
 	c.resolveFunctions(&sc)
-	if !c.sortLet(m.Let) {
-		return
-	}
+	c.sortLet(m.Let)
 	c.resolveLet(m.Let, &sc)
 	sc.inside = false
 	if sc.known.add("S"); !c.spec.Multi() { // else there are no label weights
@@ -140,9 +138,7 @@ func (c *checker) resolveSharedLet(sc *scope) {
 		}
 	}
 	c.spec.Let = slices.DeleteFunc(c.spec.Let, func(eq Equation) bool { return !used[eq.Name.V] })
-	if !c.sortLet(c.spec.Let) {
-		return
-	}
+	c.sortLet(c.spec.Let)
 	c.resolveLet(c.spec.Let, sc)
 }
 

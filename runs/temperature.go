@@ -79,13 +79,15 @@ func (t *Temperature) applyTo(probabilities []float32) []float32 {
 	if t == nil {
 		return probabilities
 	}
-	sum := 0.0
+	// The powers of the probabilities divided by the largest one: without the division, all may underflow to 0.
+	largest, sum := float64(slices.Max(probabilities)), 0.0
+	power := func(v float32) float64 { return math.Pow(float64(v)/largest, 1/t.Value) }
 	for _, v := range probabilities {
-		sum += math.Pow(float64(v), 1/t.Value)
+		sum += power(v)
 	}
 	out := make([]float32, len(probabilities))
 	for c, v := range probabilities {
-		out[c] = float32(math.Pow(float64(v), 1/t.Value) / sum)
+		out[c] = float32(power(v) / sum)
 	}
 	return out
 }

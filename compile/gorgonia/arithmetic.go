@@ -53,26 +53,23 @@ func binaryTable[T Float]() map[graph.Op]binaryRows[T] {
 				}
 			},
 		},
-		graph.OpMaximum: chosen(func(a, b T) bool { return a > b }),
-		graph.OpMinimum: chosen(func(a, b T) bool { return a < b }),
-		graph.OpGreater: pairwise(func(a, b T) T {
-			if a > b {
-				return 1
-			}
-			return 0
-		}),
+		graph.OpMaximum:        chosen(func(a, b T) bool { return a > b }),
+		graph.OpMinimum:        chosen(func(a, b T) bool { return a < b }),
+		graph.OpGreater:        compared(func(a, b T) bool { return a > b }),
+		graph.OpGreaterOrEqual: compared(func(a, b T) bool { return a >= b }),
 	}
 }
 
 // chosen makes the loops of a function whose value is the operand that wins, or NaN. The gradient goes to this
 // operand; on ties each gets half.
 func chosen[T Float](wins func(self, other T) bool) binaryRows[T] {
-	rows := pairwise(func(a, b T) T {
-		if wins(b, a) || b != b {
-			return b
+	rows := binaryRows[T]{value: func(out []T, a, b operand[T]) {
+		for i := range out {
+			if out[i] = a.at(i); wins(b.at(i), out[i]) || b.at(i) != b.at(i) {
+				out[i] = b.at(i)
+			}
 		}
-		return a
-	})
+	}}
 	rows.gradient = func(_ int, r gradientRow[T]) {
 		r.each(func(self, other, _ T) T {
 			switch {
@@ -87,11 +84,13 @@ func chosen[T Float](wins func(self, other T) bool) binaryRows[T] {
 	return rows
 }
 
-// pairwise makes the loops of a function without a gradient.
-func pairwise[T Float](f func(a, b T) T) binaryRows[T] {
+// compared makes the loops of a comparison, which has no gradient: 1 where it is true, else 0.
+func compared[T Float](f func(a, b T) bool) binaryRows[T] {
 	return binaryRows[T]{value: func(out []T, a, b operand[T]) {
 		for i := range out {
-			out[i] = f(a.at(i), b.at(i))
+			if out[i] = 0; f(a.at(i), b.at(i)) {
+				out[i] = 1
+			}
 		}
 	}}
 }

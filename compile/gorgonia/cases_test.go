@@ -174,6 +174,7 @@ var broadcastCases = []opCase{
 	{"minimum", false, func(s *sheet) *graph.Node { return s.Minimum(s.x(3), s.x(n, 3)) }},
 	{"maximum of scalar", false, func(s *sheet) *graph.Node { return s.Maximum(s.x(n, 3), s.Scalar(0.5)) }},
 	{"greater", true, func(s *sheet) *graph.Node { return s.Greater(s.x(n, 3), s.x(n, 1)) }},
+	{"greater or equal", true, func(s *sheet) *graph.Node { return s.GreaterOrEqual(s.x(n, 3), s.x(n, 1)) }},
 	{"fill", false, func(s *sheet) *graph.Node { return s.Mul(s.Fill(1.5, graph.Shape{n, 2}), s.x(n, 2)) }},
 }
 

@@ -44,7 +44,10 @@ func (b *Builder) Div(x, y *Node) *Node     { return b.op(OpDiv, Attrs{}, x, y) 
 func (b *Builder) Maximum(x, y *Node) *Node { return b.op(OpMaximum, Attrs{}, x, y) }
 func (b *Builder) Minimum(x, y *Node) *Node { return b.op(OpMinimum, Attrs{}, x, y) }
 func (b *Builder) Greater(x, y *Node) *Node { return b.op(OpGreater, Attrs{}, x, y) }
-func (b *Builder) MatMul(x, y *Node) *Node  { return b.op(OpMatMul, Attrs{}, x, y) }
+func (b *Builder) GreaterOrEqual(x, y *Node) *Node {
+	return b.op(OpGreaterOrEqual, Attrs{}, x, y)
+}
+func (b *Builder) MatMul(x, y *Node) *Node { return b.op(OpMatMul, Attrs{}, x, y) }
 
 // Transpose adds x with permuted axes: axis i of the result is axis perm[i] of x.
 func (b *Builder) Transpose(x *Node, perm ...int) *Node {

@@ -93,8 +93,12 @@ func relu(x float64) float64 {
 	return x // also NaN
 }
 
-func greater(x, y float64) float64 {
-	if x > y {
+func greater(x, y float64) float64 { return oneIf(x > y) }
+
+func greaterOrEqual(x, y float64) float64 { return oneIf(x >= y) }
+
+func oneIf(condition bool) float64 {
+	if condition {
 		return 1
 	}
 	return 0

@@ -38,6 +38,8 @@ func TestEvalOps(t *testing.T) {
 			func(b *Builder, x, y, _ *Node) *Node { return b.Div(x, y) }, []float64{.5, 1, 1.5, .25, .5, .75}},
 		{"greater", x23, NewTensor([]int{}, 3), func(b *Builder, x, y, _ *Node) *Node { return b.Greater(x, y) },
 			[]float64{0, 0, 0, 1, 1, 0}},
+		{"greater or equal", NewTensor([]int{4}, 2, 3, 4, math.NaN()), NewTensor([]int{}, 3),
+			func(b *Builder, x, y, _ *Node) *Node { return b.GreaterOrEqual(x, y) }, []float64{0, 1, 1, 0}},
 		{"matmul", x23, NewTensor([]int{3, 2}, 1, 2, 3, 4, 5, 6), func(b *Builder, x, y, _ *Node) *Node {
 			return b.MatMul(x, y)
 		},

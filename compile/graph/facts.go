@@ -190,6 +190,9 @@ var elementwiseRules = map[Op]func(n *Node, in []Interval) Interval{
 	OpGreater: func(_ *Node, in []Interval) Interval {
 		return Interval{greater(in[0].Lo, in[1].Hi), greater(in[0].Hi, in[1].Lo)}
 	},
+	OpGreaterOrEqual: func(_ *Node, in []Interval) Interval {
+		return Interval{greaterOrEqual(in[0].Lo, in[1].Hi), greaterOrEqual(in[0].Hi, in[1].Lo)}
+	},
 }
 
 // rising returns the rule of a function that never falls.

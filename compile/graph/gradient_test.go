@@ -47,6 +47,7 @@ var withoutGradient = map[graph.Op]string{
 	graph.OpStopGrad:             "stops the gradient, see TestGradientIsZero",
 	graph.OpSign:                 "constant almost everywhere, see TestGradientIsZero",
 	graph.OpGreater:              "constant almost everywhere, see TestGradientIsZero",
+	graph.OpGreaterOrEqual:       "constant almost everywhere, see TestGradientIsZero",
 	graph.OpMaxMask:              "constant almost everywhere, see TestGradientIsZero",
 	graph.OpSegmentMaxMask:       "constant almost everywhere, see TestGradientIsZero",
 	graph.OpSegmentAttentionGrad: "made by gradients",
@@ -190,12 +191,13 @@ func TestGradientOnTies(t *testing.T) {
 
 func TestGradientIsZero(t *testing.T) {
 	rules := map[string]func(m *graph.Builder, x, bagOf *graph.Node) *graph.Node{
-		"stop":     func(m *graph.Builder, x, _ *graph.Node) *graph.Node { return m.StopGrad(x) },
-		"sign":     func(m *graph.Builder, x, _ *graph.Node) *graph.Node { return m.Sign(x) },
-		"greater":  func(m *graph.Builder, x, _ *graph.Node) *graph.Node { return m.Greater(x, m.Scalar(0)) },
-		"max mask": func(m *graph.Builder, x, _ *graph.Node) *graph.Node { return m.MaxMask(x, 0) },
-		"seg mask": func(m *graph.Builder, x, bagOf *graph.Node) *graph.Node { return m.SegmentMaxMask(x, bagOf) },
-		"unused":   func(m *graph.Builder, _, bagOf *graph.Node) *graph.Node { return m.Fill(1, shape{n, 2}) },
+		"stop":             func(m *graph.Builder, x, _ *graph.Node) *graph.Node { return m.StopGrad(x) },
+		"sign":             func(m *graph.Builder, x, _ *graph.Node) *graph.Node { return m.Sign(x) },
+		"greater or equal": func(m *graph.Builder, x, _ *graph.Node) *graph.Node { return m.GreaterOrEqual(x, m.Scalar(0)) },
+		"greater":          func(m *graph.Builder, x, _ *graph.Node) *graph.Node { return m.Greater(x, m.Scalar(0)) },
+		"max mask":         func(m *graph.Builder, x, _ *graph.Node) *graph.Node { return m.MaxMask(x, 0) },
+		"seg mask":         func(m *graph.Builder, x, bagOf *graph.Node) *graph.Node { return m.SegmentMaxMask(x, bagOf) },
+		"unused":           func(m *graph.Builder, _, bagOf *graph.Node) *graph.Node { return m.Fill(1, shape{n, 2}) },
 	}
 	for name, rule := range rules {
 		m := graph.NewBuilder(name)

@@ -30,13 +30,14 @@ const (
 	OpClamp    // into [Lo, Hi]; gradient 1 inside and at the bounds, 0 outside
 	OpStopGrad // identity with gradient 0
 
-	OpAdd // element-wise with broadcasting, like the next five
+	OpAdd // element-wise with broadcasting, like the next seven
 	OpSub
 	OpMul
 	OpDiv
 	OpMaximum // on ties each side gets half of the gradient
 	OpMinimum
-	OpGreater // 1 where x > y, else 0
+	OpGreater        // 1 where x > y, else 0
+	OpGreaterOrEqual // 1 where x >= y, else 0, so also where one of them is NaN
 
 	OpMatMul     // [m, k] x [k, n]
 	OpTranspose  // Perm
@@ -168,13 +169,14 @@ func init() {
 			text: textOfClamp},
 		OpStopGrad: {name: "StopGrad", class: elementwise, arity: 1, shape: shapeSame, eval: evalCopy, flat: true},
 
-		OpAdd:     binaryOp("Add", func(x, y float64) float64 { return x + y }, gradAdd),
-		OpSub:     binaryOp("Sub", func(x, y float64) float64 { return x - y }, gradSub),
-		OpMul:     binaryOp("Mul", func(x, y float64) float64 { return x * y }, gradMul),
-		OpDiv:     binaryOp("Div", func(x, y float64) float64 { return x / y }, gradDiv),
-		OpMaximum: binaryOp("Maximum", math.Max, gradMaximum),
-		OpMinimum: binaryOp("Minimum", math.Min, gradMinimum),
-		OpGreater: flat(binaryOp("Greater", greater, nil)),
+		OpAdd:            binaryOp("Add", func(x, y float64) float64 { return x + y }, gradAdd),
+		OpSub:            binaryOp("Sub", func(x, y float64) float64 { return x - y }, gradSub),
+		OpMul:            binaryOp("Mul", func(x, y float64) float64 { return x * y }, gradMul),
+		OpDiv:            binaryOp("Div", func(x, y float64) float64 { return x / y }, gradDiv),
+		OpMaximum:        binaryOp("Maximum", math.Max, gradMaximum),
+		OpMinimum:        binaryOp("Minimum", math.Min, gradMinimum),
+		OpGreater:        flat(binaryOp("Greater", greater, nil)),
+		OpGreaterOrEqual: flat(binaryOp("GreaterOrEqual", greaterOrEqual, nil)),
 
 		OpMatMul:     arrayOp("MatMul", 2, shapeMatMul, combinesInner, evalMatMul, gradMatMul),
 		OpTranspose:  arrayOp("Transpose", 1, shapeTranspose, nil, evalTranspose, grad1(gradTranspose)).prints(textOfPerm),

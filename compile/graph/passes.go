@@ -265,7 +265,7 @@ func simplify(b *Builder, n *Node, in []*Node) *Node {
 // values may be infinite, so that their product with 0 must stay.
 func mask(n *Node) bool {
 	switch n.Op {
-	case OpGreater, OpMaxMask, OpSegmentMaxMask:
+	case OpGreater, OpGreaterOrEqual, OpMaxMask, OpSegmentMaxMask:
 		return true
 	case OpMaximum:
 		return mask(n.In[0]) && mask(n.In[1])

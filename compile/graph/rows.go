@@ -103,15 +103,6 @@ func (n *Node) Mixers() []*Node {
 	return first
 }
 
-// Learns reports whether some parameter can change n, that is, whether the gradient of n
-// reaches a parameter. A product with the literal 0 cannot change.
-func (n *Node) Learns() bool {
-	passes := func(x *Node) bool {
-		return !ops[x.Op].flat && (x.Op != OpMul || !zero(x.In[0]) && !zero(x.In[1]))
-	}
-	return slices.ContainsFunc(n.ancestors(passes), func(x *Node) bool { return x.Op == OpParam })
-}
-
 func zero(n *Node) bool {
 	v, ok := uniform(n)
 	return ok && v == 0

@@ -48,8 +48,8 @@ func lowerClamp(e *emitter, n *graph.Node, in []string) string {
 	return e.op("Clip", nil, in[0], e.scalar(float32(n.Attrs.Lo)), e.scalar(float32(n.Attrs.Hi)))
 }
 
-func lowerGreater(e *emitter, n *graph.Node, in []string) string {
-	return e.toFloat(e.op("Greater", nil, in[0], in[1]))
+func comparison(op string) lowering {
+	return func(e *emitter, n *graph.Node, in []string) string { return e.toFloat(e.op(op, nil, in[0], in[1])) }
 }
 
 // toFloat converts booleans to 0 and 1, and bytes to numbers.

@@ -186,6 +186,12 @@ func portableGreater(e *emitter, n *graph.Node, in []string) string {
 	return e.op("Relu", nil, e.op("Sign", nil, portableBinary("Sub")(e, n, in)))
 }
 
+// portableGreaterOrEqual computes Clip(Sign(x - y) + 1, 0, 1).
+func portableGreaterOrEqual(e *emitter, n *graph.Node, in []string) string {
+	return e.op("Clip", nil, e.op("Add", nil, e.op("Sign", nil, portableBinary("Sub")(e, n, in)), e.scalar(1)), e.scalar(0),
+		e.scalar(1))
+}
+
 func portableConv2D(e *emitter, n *graph.Node, in []string) string {
 	if p := n.Attrs.Pad; p[0] != p[1] {
 		return refuse("padding %v differs between height and width", p)

@@ -53,6 +53,9 @@ func lowerClamp(l *lowerer, n *graph.Node, in []tensor) tensor {
 	return x
 }
 
-func lowerGreater(l *lowerer, _ *graph.Node, in []tensor) tensor {
-	return l.convert(l.less(in[1], in[0]), dtypes.Float32)
+// comparison lowers a comparison to 1 where it is true, else 0.
+func comparison(f binaryFunc) graph.Func[*lowerer, tensor] {
+	return func(l *lowerer, _ *graph.Node, in []tensor) tensor {
+		return l.convert(l.binary(f, in[0], in[1]), dtypes.Float32)
+	}
 }

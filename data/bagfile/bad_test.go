@@ -137,6 +137,7 @@ func badNPZ(t testing.TB) []badFile {
 		{name: "offsets-beyond.npz", bytes: npzBytes(t, x, i8(keyOffsets, 0, 2, 1<<40), s)},
 		{name: "offsets-count.npz", bytes: npzBytes(t, x, i8(keyOffsets, 0, 3), s)},
 		{name: "truth-outside.npz", bytes: npzBytes(t, x, offsets, s, i8(keyLabels, 1, 0))},
+		{name: "group-name-of-two.npz", bytes: npzBytes(t, x, offsets, s, i8(keyGroups, 1, 2), i8(keyGroupName, 1, 2))},
 		{name: "labels-from-one.npz", bytes: npzBytes(t, x, offsets, s, i8(keyLabels, 1, 2))},
 		{name: "labels-float.npz", bytes: npzBytes(t, x, offsets, s, npzEntry{keyLabels, append(npyStart("<f4", 2),
 			words(math.Float32bits(0.5), 0)...)})},

@@ -354,7 +354,7 @@ func (c *csvReader) checkText(row []string, line int) error {
 	var text []string
 	for j, at := range c.featureColumns {
 		field := strings.TrimSpace(row[at])
-		if !strings.ContainsFunc(field, unicode.IsLetter) || missingMarks[strings.ToLower(field)] {
+		if !strings.ContainsFunc(field, unicode.IsLetter) || missing(field) {
 			continue // readRow reports missing and malformed numbers
 		}
 		if _, err := c.rows.Number(field, 64); err == nil || errors.Is(err, strconv.ErrRange) {

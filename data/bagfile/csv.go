@@ -338,7 +338,7 @@ func (c *csvReader) notANumber(line, bag, j int, field string) error {
 	d := diag.Errorf(diag.Pos{File: c.path, Line: line, Col: at}, "bag %d: feature %d is %q, not a number", bag, j+1,
 		field)
 	switch _, err := strconv.ParseFloat(strings.Replace(field, ",", ".", 1), 32); {
-	case missingMarks[strings.ToLower(field)]:
+	case missing(field):
 		return d.WithNote(adviceMissingValue, c.featureNames[j])
 	case err == nil && strings.Contains(field, ","):
 		return d.WithNote("if numbers have a decimal comma, separate the fields with semicolons")
@@ -355,9 +355,11 @@ func (c *csvReader) textColumn(field int) int {
 	return at
 }
 
-// missingMarks are the marks of unknown values that other programs write.
-var missingMarks = map[string]bool{"": true, "na": true, "n/a": true, "#n/a": true, "null": true, "none": true,
-	"?": true, "-": true, ".": true}
+// missing reports whether a field of a column of numbers is a missing value. Other texts than those of data.MissingMark
+// cannot be names there.
+func missing(field string) bool {
+	return data.MissingMark(field) || slices.Contains([]string{"", "na", "none", "?", "-", "."}, strings.ToLower(field))
+}
 
 // readBag starts a new bag, or checks that the row agrees with the first row of the current bag.
 func (c *csvReader) readBag(row []string, line, n int) error {
@@ -370,6 +372,9 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 	switch {
 	case b.id == "":
 		return c.errorf(line, "the column bag is empty")
+	case data.MissingMark(b.id):
+		return c.errorf(line, "the name of bag %d is %q, %s", number, b.id, data.WrittenForMissing).
+			WithNote("give each bag a name of its own")
 	case seen:
 		return c.errorf(line, "bag %d (%q) occurs again after other bags; the rows of a bag must be adjacent (the first "+
 			"is line %d)", other+1, b.id, c.bags[other].line).
@@ -380,7 +385,11 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 		return c.errorf(line, "the name of bag %d, %q, contains a line break or another control character; rename the bag",
 			number, b.id)
 	case b.group == "" && c.roles[roleGroup] >= 0:
-		return c.errorf(line, "bag %d (%q) has no group: the column %s is empty", number, b.id, c.Columns.Roles.Group)
+		return c.errorf(line, "bag %d (%q) has no group: the column %s is empty", number, b.id, c.Columns.Roles.Group).
+			WithNote("%s", data.AdviceMissingGroup)
+	case data.MissingMark(b.group):
+		return c.errorf(line, "bag %d (%q): the column %s has %q, %s", number, b.id, c.Columns.Roles.Group, b.group,
+			data.WrittenForMissing).WithNote("%s", data.AdviceMissingGroup)
 	}
 	if err := c.checkUTF8(line, "the text", b.id, b.label, b.group, listing); err != nil {
 		return err
@@ -496,7 +505,8 @@ func (c *csvReader) settleCandidates(b *csvBag, listing string) error {
 			return err
 		}
 		b.candidates = []string{b.label}
-	case b.label != "" && (c.Labels == NoisyLabels || c.Columns.ModelClasses != nil):
+	case b.label != "" && (c.Labels == NoisyLabels || c.Columns.ModelClasses != nil || data.MissingMark(b.label) &&
+		!c.listed(b.label)):
 		return c.class(b.label, b.line, number)
 	case b.label != "" && !slices.Contains(b.candidates, b.label):
 		d := c.errorf(b.line, "bag %d (%q): the true label %q is not among the candidates %q", number, b.id, b.label, listing)
@@ -514,12 +524,6 @@ func (c *csvReader) settleCandidates(b *csvBag, listing string) error {
 // must be listed in the first line of the file.
 const foreignSeparators = ",;|[]"
 
-// missingLabel reports whether NumPy (nan), R (NA), pandas (<NA>), databases (NULL) or spreadsheets
-// (#N/A) write a missing label as this text.
-func missingLabel(name string) bool {
-	return strings.EqualFold(name, "nan") || slices.Contains([]string{"NA", "<NA>", "NULL", "#N/A"}, name)
-}
-
 // adviceMissingLabel is the advice for the mark of a missing label.
 func (c *csvReader) adviceMissingLabel() string {
 	switch {
@@ -533,17 +537,21 @@ func (c *csvReader) adviceMissingLabel() string {
 	return "leave the label empty if it is unknown; list all classes as candidates if nothing is known"
 }
 
+// listed reports whether the file or the model lists its classes, so that a name needs no check.
+func (c *csvReader) listed(name string) bool {
+	return c.listedClasses != nil || slices.Contains(c.Columns.ModelClasses, name)
+}
+
 // class registers the name of a class. bag counts from 1.
 func (c *csvReader) class(name string, line, bag int) error {
-	listed := c.listedClasses != nil || slices.Contains(c.Columns.ModelClasses, name)
 	switch {
 	case c.classes[name]:
 		return nil
-	case !listed && missingLabel(name):
-		return c.errorf(line, "bag %d: the label is %q, as programs write a missing value", bag, name).
+	case !c.listed(name) && data.MissingMark(name):
+		return c.errorf(line, "bag %d: the label is %q, %s", bag, name, data.WrittenForMissing).
 			WithNote("%s", c.adviceMissingLabel()).
 			WithNote("if it is the name of a class, list all classes in a first line %s", classesLine)
-	case !listed && strings.ContainsAny(name, foreignSeparators):
+	case !c.listed(name) && strings.ContainsAny(name, foreignSeparators):
 		d := c.errorf(line, "bag %d: %q does not look like the name of a class", bag, name)
 		if c.Labels != KnownLabels {
 			d = d.WithNote("separate %s with spaces, e.g. cat dog", c.Labels.word(2))

@@ -71,7 +71,7 @@ func inferable(d *data.Dataset, names []string) bool {
 		occurs[i%d.Classes] = occurs[i%d.Classes] || in != 0
 	}
 	var c csvReader
-	refused := func(name string) bool { return missingLabel(name) || c.className(name) != name }
+	refused := func(name string) bool { return data.MissingMark(name) || c.className(name) != name }
 	return !slices.Contains(occurs, false) && !slices.ContainsFunc(names, refused) &&
 		slices.Equal(names, sortedNames(names)) && !strings.ContainsAny(strings.Join(names, ""), foreignSeparators)
 }

@@ -98,7 +98,7 @@ func TestCSVHabitsRefused(t *testing.T) {
 		"PK\x03\x04bag":                                  "save the sheet as CSV",
 		head + "1,NA,NA,1\n2,a,a b,1\n":                  `the label is "NA", as programs write a missing value`,
 		head + "1,,a <NA>,1\n":                           `the label is "<NA>", as programs write a missing value`,
-		head + "1,NA,a b,1\n":                            "change the label or the candidates; leave an unknown label empty",
+		head + "1,NA,a b,1\n":                            "leave the label empty if it is unknown",
 		head + "1,big cat,big cat dog,1\n":               "write class names without spaces, e.g. big_cat",
 		head + "1,,1 2,2024-03-01\n":                     "--ignore-columns f1",
 		head + "1,,1 2,12%\n":                            `if the column "f1" is not a feature`,

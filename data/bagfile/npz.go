@@ -112,17 +112,17 @@ func (z *npzReader) dataset(o Reading) *data.Dataset {
 	keep(z.ints(keyInstLabels, false, "the class of each instance, from 0, -1 where it is negative or unknown",
 		&d.InstLabels))
 	keep(z.coords(&d.Coords))
-	var groupName, generator []string
 	for _, a := range []struct {
 		key, axis string
 		to        *[]string
 	}{
 		{keyClassNames, "classes", &d.ClassNames}, {keyBagNames, "bags", &d.BagNames},
 		{keyFeatures, "features", &d.FeatureNames}, {keyGroups, "bags", &d.Groups},
-		{keyGroupName, "groups", &groupName}, {keyGenerator, "generators", &generator},
 	} {
 		keep(z.names(a.key, a.axis, a.to))
 	}
+	keep(z.name(keyGroupName, &d.GroupName))
+	keep(z.name(keyGenerator, &d.Generator))
 	if len(z.faults) > 0 {
 		return nil
 	}
@@ -130,7 +130,6 @@ func (z *npzReader) dataset(o Reading) *data.Dataset {
 		keep(err)
 		return nil
 	}
-	d.GroupName, d.Generator = strings.Join(groupName, " "), strings.Join(generator, " ")
 	d.Shape = slices.Clone(shape[1:])
 	d.Warnings = ranges.warnings(z.path, d.FeatureNames)
 	if o.Labels == KnownLabels || candidates == nil || o.Labels == MultiLabels && !d.Multi {
@@ -271,6 +270,19 @@ func (z *npzReader) names(key, axis string, to *[]string) error {
 		}
 		return err
 	})
+}
+
+// name reads an optional array of one text.
+func (z *npzReader) name(key string, to *string) error {
+	var names []string
+	if err := z.names(key, "1", &names); err != nil || names == nil {
+		return err
+	}
+	if len(names) != 1 {
+		return fmt.Errorf("array %q: has the shape [%d]; [1] is needed", key, len(names))
+	}
+	*to = names[0]
+	return nil
 }
 
 // read opens an array, checks its size against the limit, and calls use with its elements.

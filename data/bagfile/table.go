@@ -66,7 +66,7 @@ func (c *csvReader) readFile(row []string, line, n int) error {
 			WithNote("rename the column with the names of the bags to %q", roleNames[roleBag])
 	}
 	name := strings.TrimSpace(row[c.fileColumn])
-	if name == "" {
+	if name == "" || data.MissingMark(name) {
 		return c.errorf(line, "bag %d (%q) has no file", bag, c.bags[bag-1].id)
 	}
 	if c.d.Offsets[bag-1] == n {

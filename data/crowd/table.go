@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
 )
@@ -131,7 +132,7 @@ func (p *tableReader) header() bool {
 func (p *tableReader) row(row []string) error {
 	line := p.rows.Line
 	image := strings.TrimSpace(row[0])
-	if image == "" || !utf8.ValidString(image) || strings.ContainsFunc(image, unicode.IsControl) {
+	if image == "" || data.MissingMark(image) || !utf8.ValidString(image) || strings.ContainsFunc(image, unicode.IsControl) {
 		p.errorf(line, 1, "%q is not a usable image name", image)
 		return nil
 	}

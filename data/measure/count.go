@@ -18,8 +18,7 @@ type counts struct {
 	second                  int   // bags whose true class is among the two most probable ones
 	logLoss, brier          float64
 	bins                    []binSum
-	finite                  bool // whether all probabilities are numbers
-	inside, limited         int  // bags with a candidate set that excludes a class; those predicted inside it
+	inside, limited         int // bags with a candidate set that excludes a class; those predicted inside it
 }
 
 // leastProbability bounds the log loss: the spacing of float32 numbers at 1.
@@ -28,10 +27,15 @@ const leastProbability = 1. / (1 << 23)
 // logLoss returns -ln p, at most 23 ln 2.
 func logLoss(p float64) float64 { return -math.Log(max(p, leastProbability)) }
 
+// count returns the counts of all bags. They are those of no bags if a probability is not finite, because nothing can
+// be said about such a model.
 func (p *Predictions) count() *counts {
 	k := p.Classes
 	t := &counts{p: p, support: make([]int, k), predicted: make([]int, k), hit: make([]int, k), bins: make([]binSum,
-		binCount), finite: true}
+		binCount)}
+	if slices.ContainsFunc(p.Probabilities, func(v float32) bool { return !(math.Abs(float64(v)) <= math.MaxFloat32) }) {
+		return t
+	}
 	for i := range p.Bags() {
 		class := Argmax(p.Row(i))
 		if set := p.Candidates[i*k : (i+1)*k]; slices.Contains(set, 0) && slices.Contains(set, 1) {
@@ -57,9 +61,6 @@ func (p *Predictions) count() *counts {
 func (t *counts) addLabels(bag, class int) {
 	labels, equal := t.p.labels(bag), true
 	for c, v := range t.p.Row(bag) {
-		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			t.finite = false
-		}
 		is, predicted := labels[c] == 1, c == class
 		if t.p.multi() {
 			predicted = float64(v) > t.p.Threshold
@@ -110,11 +111,7 @@ func (t *counts) addProbabilities(row []float32, label, class int) {
 	}
 	t.logLoss += logLoss(float64(row[label]))
 	confidence := float64(row[class])
-	bin := 0 // the first bin includes 0
-	if !math.IsNaN(confidence) {
-		bin = max(0, min(int(math.Ceil(confidence*binCount))-1, binCount-1))
-	}
-	b := &t.bins[bin]
+	b := &t.bins[max(0, min(int(math.Ceil(confidence*binCount))-1, binCount-1))] // the first bin includes 0
 	b.bags++
 	b.confidence += confidence
 	if class == label {
@@ -160,7 +157,7 @@ func (t *counts) f1(c int) (float64, bool) {
 // another bag, where equal probabilities count half.
 func (t *counts) auroc(class int) (float64, bool) {
 	positives, negatives := float64(t.support[class]), float64(t.known-t.support[class])
-	if positives == 0 || negatives == 0 || !t.finite {
+	if positives == 0 || negatives == 0 {
 		return 0, false
 	}
 	keys := t.ranking(class)
@@ -194,7 +191,7 @@ func (t *counts) ranking(class int) []uint64 {
 // averagePrecision returns the mean over the bags of a class of the precision among the bags
 // with the same or a higher probability of it.
 func (t *counts) averagePrecision(class int) (float64, bool) {
-	if t.support[class] == 0 || !t.finite {
+	if t.support[class] == 0 {
 		return 0, false
 	}
 	keys := t.ranking(class)
@@ -250,7 +247,7 @@ func (t *counts) calibrationError() (sum float64) {
 // reliability returns the bins, or nil if a probability is not finite or a bag has any number of
 // labels.
 func (t *counts) reliability() []Bin {
-	if t.known == 0 || !t.finite || t.p.multi() {
+	if t.known == 0 || t.p.multi() {
 		return nil
 	}
 	list := make([]Bin, binCount)

@@ -59,7 +59,7 @@ func (p *Predictions) Detail(classes []string) *Detail {
 		d.Confusion[c] = make([]int, p.Classes)
 	}
 	for i := range p.Bags() {
-		if label := p.label(i); label >= 0 {
+		if label := p.label(i); label >= 0 && t.known > 0 {
 			d.Confusion[label][Argmax(p.Row(i))]++
 		}
 	}

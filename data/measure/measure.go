@@ -70,11 +70,14 @@ func (p *Predictions) Row(i int) []float32 {
 	return p.Probabilities[i*p.Classes : (i+1)*p.Classes]
 }
 
-// Argmax returns the index of the largest value, the first of equal ones.
+// Argmax returns the index of the largest value, the first of equal ones, or -1 if a value is NaN.
 func Argmax[T float32 | float64](values []T) int {
 	best := 0
 	for i, v := range values {
-		if v > values[best] {
+		switch {
+		case v != v:
+			return -1
+		case v > values[best]:
 			best = i
 		}
 	}

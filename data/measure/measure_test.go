@@ -233,8 +233,9 @@ func TestUndefined(t *testing.T) {
 		{one(-1, []uint8{1, 1}, 0.5, 0.5), nil},
 		{one(-1, []uint8{1, 0}, 0.5, 0.5), []string{"inside_candidates"}},
 		{one(0, nil, 0.5, 0.5), []string{"accuracy", "balanced_accuracy", "brier", "ece", "log_loss", "macro_f1"}},
-		{one(0, nil, nan, 0.5), []string{"accuracy", "balanced_accuracy", "macro_f1"}},
-		{one(1, nil, 0, -inf, nan), []string{"accuracy", "balanced_accuracy", "macro_f1", "top2"}},
+		{one(0, nil, nan, 0.5), nil},
+		{one(1, nil, 0, -inf, nan), nil},
+		{one(-1, []uint8{1, 0}, nan, nan), nil},
 	} {
 		values := c.p.Values()
 		var got []string

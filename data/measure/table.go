@@ -126,7 +126,7 @@ var Table = withGroups([]Measure{
 			"has the label, else −ln(1 − p) (binary cross-entropy). In the logarithm, values below 2⁻²³ count as 2⁻²³, so " +
 			"that the measure is at most 23 ln 2, about 15.9",
 		Needs: "a known label",
-		of:    func(t *counts) (float64, bool) { return t.probabilistic(t.logLoss) },
+		of:    func(t *counts) (float64, bool) { return ratio(t.logLoss, t.known) },
 	},
 	{
 		Name: "brier", Title: "Brier score", Lower: true, Range: "0 to 2", Max: 2,
@@ -134,7 +134,7 @@ var Table = withGroups([]Measure{
 		Formula: "mean over the bags of the sum over the classes of (p(class) − y)², where y is 1 for the true class and " +
 			"0 for the others",
 		Needs: "a known label",
-		of:    func(t *counts) (float64, bool) { return t.probabilistic(t.brier) },
+		of:    func(t *counts) (float64, bool) { return ratio(t.brier, t.known) },
 	},
 	{
 		Name: ECE, Title: "ECE", Lower: true, Range: "0 to 1", Max: 1,
@@ -143,7 +143,7 @@ var Table = withGroups([]Measure{
 			"predicted class; the mean, weighted by the number of bags, of the absolute difference between accuracy and mean " +
 			"probability of a bin",
 		Needs: "a known label",
-		of:    func(t *counts) (float64, bool) { return t.probabilistic(t.calibrationError()) },
+		of:    func(t *counts) (float64, bool) { return ratio(t.calibrationError(), t.known) },
 	},
 	{
 		Name: "top2", Title: "top-2 accuracy", Range: "0 to 1", Max: 1,
@@ -164,13 +164,6 @@ var Table = withGroups([]Measure{
 		of:    func(t *counts) (float64, bool) { return ratio(t.inside, t.limited) },
 	},
 })
-
-// probabilistic divides a sum over the labelled bags by their number. The result is not
-// defined if a probability is not finite.
-func (t *counts) probabilistic(sum float64) (float64, bool) {
-	v, ok := ratio(sum, t.known)
-	return v, ok && t.finite
-}
 
 // Find returns the measure of a name, or nil.
 func Find(name string) *Measure {

@@ -18,7 +18,7 @@ const leastFloat = 0x1p-126
 // label, within the limits: the t for which the probabilities p^(1/t), divided by their
 // sum, are best. ok is false if no label is known or a probability is not finite.
 func (p *Predictions) Temperature() (t float64, ok bool) {
-	if c := p.count(); c.known == 0 || !c.finite {
+	if p.count().known == 0 {
 		return 0, false
 	}
 	// The log loss is convex in 1/t: its derivative rises and is 0 at the minimum.

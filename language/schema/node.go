@@ -123,7 +123,7 @@ func checkEncoding(file string, src []byte) (diag.Diagnostic, bool) {
 	pos := diag.Pos{File: file}
 	switch {
 	case len(src) > maxBytes:
-		return diag.Errorf(pos, "the file has %d bytes, at most %d can be read", len(src), maxBytes), false
+		return diag.Errorf(pos, "the file has more than %d bytes, the limit for a spec or an experiment", maxBytes), false
 	case bytes.HasPrefix(src, []byte{0xff, 0xfe}), bytes.HasPrefix(src, []byte{0xfe, 0xff}):
 		return diag.Errorf(pos, "the file is UTF-16; save it as UTF-8"), false
 	}

@@ -41,7 +41,7 @@ func TestRandomUsesTheTable(t *testing.T) {
 	}
 	for _, op := range graph.AllOps() {
 		switch op {
-		case graph.OpSign, graph.OpGreater, graph.OpMaxMask, graph.OpSegmentMaxMask: // not continuous
+		case graph.OpSign, graph.OpGreater, graph.OpGreaterOrEqual, graph.OpMaxMask, graph.OpSegmentMaxMask: // not continuous
 		case graph.OpAttention: // made by SingleBag
 		case graph.OpSegmentAttentionGrad, graph.OpAttentionGrad, graph.OpConv2DGradInput, graph.OpConv2DGradWeight,
 			graph.OpMaxPool2DGrad:

@@ -85,10 +85,10 @@ func (d *draw) lossEquations() []func() string {
 	if d.scored {
 		plain("mean(bag_sum(a * (1 - a)))",
 			"mean(bag_max(a) - bag_min(a))",
-			"sum((bag_mean(a) - 0.3) * (bag_mean(a) - 0.3))",
+			"sum((bag_max(a) - 0.3) * (bag_max(a) - 0.3))",
 			"mean(a) * mean(sum(p * p, 1))")
 		list = append(list, func() string {
-			return fmt.Sprintf("mean(relu(bag_mean(a) - %s))", d.named(0.1, 0.5))
+			return fmt.Sprintf("mean(relu(bag_max(a) - %s))", d.named(0.1, 0.5))
 		})
 	}
 	list = append(list, func() string { return fmt.Sprintf("-%s * mean(sum(p * logp, 1))", d.named(0.1, 0.3)) })

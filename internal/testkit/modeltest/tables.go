@@ -85,6 +85,8 @@ func broadcasting() []recipe {
 	}
 	return append(list, recipe{graph.OpGreater, "equal", nil, func(m *maker) *graph.Node {
 		return m.Greater(m.in("x", shape{3}, 1, 2, 3), m.in("y", shape{3}, 1, 3, 2))
+	}}, recipe{graph.OpGreaterOrEqual, "equal", nil, func(m *maker) *graph.Node {
+		return m.GreaterOrEqual(m.in("x", shape{3}, 1, 2, 3), m.in("y", shape{3}, 1, 3, 2))
 	}}, recipe{graph.OpMul, "square", nil, func(m *maker) *graph.Node {
 		x := m.in("x", shape{n, 2})
 		return m.Mul(x, x)

@@ -61,7 +61,7 @@ func (o *trainOptions) specs() (list []*language.Spec, names []string, err error
 func (o *trainOptions) choices() (choices [][]gridChoice, err error) {
 	var keys []flagKey
 	if o.Engine != "" {
-		keys = append(keys, flagKey{"--engine", "train.engine"})
+		keys = append(keys, flagKey{flag: "--engine", key: "train.engine"})
 	}
 	if len(o.Splits) > 0 {
 		base, err := language.Load(o.Spec, o.Set...)
@@ -77,8 +77,8 @@ func (o *trainOptions) choices() (choices [][]gridChoice, err error) {
 		flagKey
 		name   string
 		values []uint
-	}{{flagKey{"--split-numbers", "data.split.number"}, "split", o.Splits},
-		{flagKey{"--seeds", "train.seed"}, "seed", o.Seeds}} {
+	}{{flagKey{flag: "--split-numbers", key: "data.split.number"}, "split", o.Splits},
+		{flagKey{flag: "--seeds", key: "train.seed"}, "seed", o.Seeds}} {
 		var axis []gridChoice
 		for _, v := range flag.values {
 			axis = append(axis, gridChoice{fmt.Sprintf("%s-%d", flag.name, v), []string{fmt.Sprintf("%s=%d", flag.key, v)}})
@@ -97,7 +97,7 @@ func (o *trainOptions) choices() (choices [][]gridChoice, err error) {
 			last := key[strings.LastIndexByte(key, '.')+1:]
 			axis = append(axis, gridChoice{fileName(last + "-" + v), []string{key + "=" + v}})
 		}
-		keys, choices = append(keys, flagKey{"--grid", key}), append(choices, axis)
+		keys, choices = append(keys, flagKey{flag: "--grid", key: key}), append(choices, axis)
 	}
 	var settings []gridChoice
 	for i, text := range o.Settings {
@@ -105,7 +105,7 @@ func (o *trainOptions) choices() (choices [][]gridChoice, err error) {
 		settings = append(settings, gridChoice{fmt.Sprintf("setting-%d", i+1), set})
 		for _, s := range set {
 			key, _, _ := strings.Cut(s, "=")
-			keys = append(keys, flagKey{"--setting", key})
+			keys = append(keys, flagKey{"--setting", key, i + 1})
 		}
 	}
 	if settings != nil {
@@ -142,7 +142,10 @@ func splitValues(text string) (values []string) {
 }
 
 // flagKey is a key of the spec that a flag sets.
-type flagKey struct{ flag, key string }
+type flagKey struct {
+	flag, key string
+	setting   int // number of the --setting, from 1; 0: another flag
+}
 
 // checkKeys reports a setting with values from two flags: the later values would replace the earlier
 // ones, and names of folders would contain values that do not apply.
@@ -150,7 +153,10 @@ func checkKeys(keys []flagKey) error {
 	for i, a := range keys {
 		for _, b := range keys[:i] {
 			switch {
-			case a.flag == "--setting" && a.flag == b.flag: // of different runs
+			case a.flag == b.flag && a.setting != b.setting: // of different runs
+			case a == b && a.setting > 0:
+				return console.Usagef("miplc train: --setting number %d gives %s twice: write one --setting for each value",
+					a.setting, a.key)
 			case a == b:
 				return console.Usagef("miplc train: %s %s is given twice: list all values in one, as in %s=1,2", a.flag, a.key,
 					a.key)
