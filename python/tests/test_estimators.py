@@ -17,7 +17,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_estimator
 
 import miplc
 from miplc import Bags, DataError, MIPLClassifier, MIPLMultiLabelClassifier, PerInstance, SpecError
@@ -56,7 +55,7 @@ def test_forms_of_labels(bags: Bags, truth: list[str], candidates: list[set[str]
         assert np.array_equal(MIPLClassifier(**FAST).fit(X, y, candidates=sets).predict_proba(bags), one)
     numbered = MIPLClassifier(**FAST).fit(bags, bags.candidates)
     assert numbered.classes_.tolist() == [0, 1, 2] and np.array_equal(numbered.predict_proba(bags), one)
-    certain = MIPLClassifier(**FAST).fit(bags, np.array(truth)[:, None])
+    certain = MIPLClassifier(**FAST).fit(list(bags), np.array(truth)[:, None])
     assert certain.run_.summary["data"]["classes"] == ["cat", "dog", "horse"]
     assert not np.array_equal(certain.predict_proba(bags), one)
 
@@ -152,7 +151,7 @@ def test_wrong_input(bags: Bags, truth: list[str], candidates: list[set[str]]) -
         (bags, candidates[:-1], "59 candidate sets for 60 bags"),
         (list(bags), None, "give y or candidates"),
         (bags, [{"cat"}] * 60, "the number of classes is 1"),
-        (bags, [0.5 + i for i in range(60)], "miplc predicts classes, not numbers"),
+        (list(bags), [0.5 + i for i in range(60)], "miplc predicts classes, not numbers"),
     ):
         with pytest.raises(DataError, match=text):
             classifier.fit(X, y)
@@ -170,52 +169,6 @@ def test_wrong_input(bags: Bags, truth: list[str], candidates: list[set[str]]) -
         classifier.score(bags, ["cat", "dog"])
     with pytest.raises(SpecError, match="unknown key"):
         MIPLClassifier(train__epocs=3).fit(bags)
-
-
-class Rows(MIPLClassifier):
-    """A classifier of the rows of a matrix as bags of one instance, which check_estimator can test."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array, tags.input_tags.three_d_array = True, False
-        return tags
-
-    def fit(self, X: Any, y: Any = None, *args: Any, **options: Any) -> Any:
-        return super().fit(_bags_of_rows(X), y, *args, **options)
-
-    def predict_proba(self, X: Any) -> Any:
-        return super().predict_proba(_bags_of_rows(X))
-
-
-def _bags_of_rows(X: Any) -> Any:
-    X = X if hasattr(X, "toarray") else np.asarray(X)
-    return X[:, None, :] if X.ndim == 2 and X.shape[1] and not hasattr(X, "toarray") else X
-
-
-WORDS = "the words are those of the program: "
-EXPECTED = {
-    "check_no_attributes_set_in_init": "settings are arguments without a list of names",
-    "check_do_not_raise_errors_in_init_or_set_params": "a misspelt setting such as epochs=3 is a TypeError",
-    "check_n_features_in_after_fitting": WORDS + "its instances have the shape [1], those of the model [4]",
-    "check_complex_data": WORDS + "feature 1 of instance 1 is 1j, not a number",
-    "check_dtype_object": "a value that is not a number is a DataError, a ValueError, not a TypeError",
-    "check_estimators_empty_data_messages": WORDS + "the bags are one matrix",
-    "check_estimators_nan_inf": WORDS + "+Inf",
-    "check_classifiers_regression_target": WORDS + "miplc predicts classes, not numbers",
-    "check_supervised_y_2d": "a column is read as labels without a warning",
-    "check_fit2d_1sample": WORDS + "the number of classes is 1; at least 2 are needed",
-    "check_fit2d_predict1d": WORDS + "[instances, features] is needed",
-}
-
-
-def test_check_estimator() -> None:
-    checks = check_estimator(
-        Rows("quickstart", train__epochs=1), expected_failed_checks=EXPECTED, on_skip=None, on_fail=None
-    )
-    status = {check["check_name"]: check["status"] for check in checks}
-    assert {name for name, found in status.items() if found == "failed"} == set()
-    assert {name for name, found in status.items() if found == "xfail"} == set(EXPECTED)
-    assert sum(found == "passed" for found in status.values()) >= 38
 
 
 def test_specs_are_known(bags: Bags) -> None:

@@ -140,6 +140,8 @@ class Bags(Sequence[NDArray[np.float32]]):
         feature_names: Sequence[str] | None = None,
     ) -> None:
         if offsets is None:
+            instances, found = _named(instances)
+            feature_names = found if feature_names is None else feature_names
             self.instances, self.offsets = _join(instances)
         else:
             self.instances = _float32(_array(instances, "the instances"))
@@ -147,6 +149,7 @@ class Bags(Sequence[NDArray[np.float32]]):
         faults = _Faults()
         self._check_instances(faults)
         self.noisy = noisy
+        labels, candidates, classes = _tables(labels, candidates, classes)
         self.multi = candidates is None and labels is not None and is_sets(labels)
         self.labels: NDArray[Any] | None = None
         self.candidates: NDArray[np.bool_] | None = None
@@ -173,6 +176,8 @@ class Bags(Sequence[NDArray[np.float32]]):
     def __getitem__(self, index: slice | Sequence[int] | NDArray[Any]) -> Self: ...
     def __getitem__(self, index: Any) -> Any:
         """Return a bag ``[n, ...]``, or the bags of a slice, a list of numbers or a mask."""
+        if isinstance(index, tuple) and len(index) == 2 and index[1] is Ellipsis:  # the indices of scikit-learn
+            index = index[0]
         if isinstance(index, numbers.Integral):
             i = range(len(self))[int(index)]
             return self.instances[self.offsets[i] : self.offsets[i + 1]]
@@ -200,6 +205,11 @@ class Bags(Sequence[NDArray[np.float32]]):
         return f"<Bags: {bags}, {n} of {shape} features{of}{kind}>"
 
     @property
+    def shape(self) -> tuple[int]:
+        """Number of bags, ``(m,)``, by which scikit-learn divides a dataset without taking it apart."""
+        return (len(self),)
+
+    @property
     def kind(self) -> str:
         """``none``, ``known``, ``candidates``, ``noisy`` or ``multi``: see the class."""
         if self.multi:
@@ -218,20 +228,71 @@ class Bags(Sequence[NDArray[np.float32]]):
     ) -> Self:
         """Return these bags with other labels, as in the constructor.
 
-        ``labels`` and ``candidates`` may also be dicts of the names of the bags.
+        ``labels`` and ``candidates`` may also be dicts of the names of the bags. If the bags have candidates and
+        labels are given, one for each bag, the candidates stay: the labels only measure accuracy.
         """
         copy = self._copy()
-        copy.noisy, copy.labels, copy.candidates = noisy, None, None
         labels, candidates = self._by_name(labels, "label"), self._by_name(candidates, "candidates")
+        labels, candidates, classes = _tables(labels, candidates, classes)
+        if self.candidates is not None and candidates is None and labels is not None and not is_sets(labels):
+            candidates, noisy = [self.classes[row].tolist() for row in self.candidates], noisy or self.noisy
+            if classes is None and {one for one in listed(labels) if not is_missing(one)} <= set(self.classes.tolist()):
+                classes = self.classes.tolist()
+        copy.noisy, copy.labels, copy.candidates = noisy, None, None
         copy.multi = candidates is None and labels is not None and is_sets(labels)
         faults = _Faults()
         copy._set_labels(labels, candidates, classes, faults)
         if self.instance_labels is not None:
-            index = {label: i for i, label in enumerate(copy.classes.tolist())}
-            old = [index.get(label, -1) for label in self.classes.tolist()] + [-1]
-            copy.instance_labels = np.array(old, np.int64)[self.instance_labels]
+            copy.instance_labels = copy._numbers_of(self.classes)[self.instance_labels]
         faults.check()
         return copy
+
+    def _numbers_of(self, classes: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the numbers of other classes among these, -1 if they are none, and a last -1 for unknown labels."""
+        index = {label: i for i, label in enumerate(self.classes.tolist())}
+        return np.array([index.get(label, -1) for label in classes.tolist()] + [-1], np.int64)
+
+    def _with_used_classes(self) -> Self:
+        """Return these bags without the classes that no bag has, which a selection of bags may lack."""
+        used = np.zeros(len(self.classes), dtype=bool)
+        for values in (self.labels, self.candidates):
+            if values is not None:
+                used |= values.any(axis=0) if values.ndim == 2 else np.isin(np.arange(len(used)), values)
+        if used.all():
+            return self
+        copy = self._copy()
+        copy.classes = self.classes[used]
+        numbers = copy._numbers_of(self.classes)
+        if self.instance_labels is not None:
+            copy.instance_labels = numbers[self.instance_labels]
+        copy.candidates = None if self.candidates is None else self.candidates[:, used]
+        if self.labels is not None:
+            copy.labels = self.labels[:, used] if self.multi else numbers[self.labels]
+        return copy
+
+    def _with_features(self, instances: NDArray[Any], names: Sequence[str] | None) -> Self:
+        """Return these bags with other features of the same instances: array ``[N, ...]``."""
+        copy = self._copy()
+        copy.instances = _float32(_array(instances, "the instances"))
+        copy.feature_names = None if names is None else list(names)
+        check_finite(copy.instances, copy.offsets)
+        return copy
+
+    def _in_order(self, names: Sequence[str] | None) -> Self:
+        """Return these bags with the features of a model in its order. They are found by their names, if both have some."""
+        own = self.feature_names
+        if names is None or own is None or own == list(names):
+            return self
+        faults = _Faults()
+        for text, missing in (
+            ("the bags have no feature", [name for name in names if name not in own]),
+            ("the model has no feature", [name for name in own if name not in names]),
+        ):
+            for name in missing:
+                faults.add(f"{text} {quoted(name)}")
+        faults.check()
+        wide = self.instances.reshape(len(self.instances), -1)[:, [own.index(name) for name in names]]
+        return self._with_features(wide.reshape(self.instances.shape), names)
 
     def with_groups(self, groups: Sequence[Any], name: str = "group") -> Self:
         """Return these bags with other groups: m str or int."""
@@ -624,6 +685,75 @@ def _offsets(offsets: ArrayLike, n: int) -> NDArray[np.int64]:
     return at
 
 
+def as_bags(X: Any) -> Bags:
+    """Return Bags, a path of bags, or a sequence of arrays as Bags."""
+    if isinstance(X, Bags):
+        return X
+    return Bags.read(X) if isinstance(X, (str, os.PathLike)) else Bags(X)
+
+
+def _named(bags: Any) -> tuple[Any, list[str] | None]:
+    """Return bags that are frames with their columns in the order of the first one, and the names of the columns."""
+    if isinstance(bags, Bags):
+        return bags, bags.feature_names
+    if not isinstance(bags, (list, tuple)) or not bags or not all(hasattr(bag, "columns") for bag in bags):
+        return bags, None
+    names = list(bags[0].columns)
+    if not all(isinstance(name, str) for name in names):  # numbers are places, as scikit-learn sees them
+        return bags, None
+    for i, bag in enumerate(bags):
+        for name in sorted(set(names) ^ set(bag.columns)):
+            text = "its column {} is not in bag 1" if name not in names else "it has no column {}, as bag 1 has"
+            raise DataError(f"bag {i + 1}: {text.format(quoted(name))}")
+    return [bag[names] for bag in bags], names
+
+
+def _tables(labels: Any, candidates: Any, classes: Any) -> tuple[Any, Any, Any]:
+    """Return labels and candidates, with the columns of a frame as classes, and texts such as "cat dog" as sets."""
+    found = []
+    for single, values in ((True, labels), (False, candidates)):
+        if hasattr(values, "columns"):
+            classes = list(values.columns) if classes is None and values.shape[1] > 1 else classes
+            values = np.asarray(values)
+        if isinstance(values, np.ndarray) and values.ndim == 2:
+            values = values[:, 0] if single and values.shape[1] == 1 else values
+        elif values is not None:
+            values = values if hasattr(values, "__len__") or hasattr(values, "__array__") else list(values)
+            check_rows(values)
+        found.append(values)
+    labels, candidates = found
+    if candidates is not None and not is_sets(candidates) and any(" " in str(one) for one in listed(candidates)):
+        candidates = [one.split() if isinstance(one, str) else one for one in listed(candidates)]
+    if candidates is None and classes is None and labels is not None and not is_sets(labels):
+        _check_texts({one for one in listed(labels) if isinstance(one, str)})
+    return labels, candidates, classes
+
+
+def check_rows(rows: Any) -> None:
+    """Raise a DataError for a matrix of 0 and 1 as lists, which would be the sets {0, 1}."""
+    rows = listed(rows)
+    lists = [listed(row) for row in rows if isinstance(row, (list, tuple, np.ndarray))]
+    widths = {len(row) for row in lists}
+    if len(lists) < len(rows) or len(widths) != 1 or min(widths) < 2:
+        return
+    if all(isinstance(value, (bool, int, float)) and value in (0, 1) for row in lists for value in row):
+        text = "the labels are lists of 0 and 1, which are a matrix or sets of the classes 0 and 1"
+        raise DataError(text, "give a matrix as an array, np.array(rows), and sets as Python sets")
+
+
+def _check_texts(labels: set[str]) -> None:
+    """Raise a DataError for labels such as "cat dog" and "dog", which look like candidate sets in one text."""
+    parts = {part for label in labels for part in label.split()}
+    spaced = sorted(label for label in labels if len(label.split()) > 1)
+    if spaced and len(labels) >= len(parts):
+        raise DataError(
+            f"the label {quoted(spaced[0])} looks like a set of labels: there are {count(len(labels), 'label')} of "
+            f"{count(len(parts), 'word')}",
+            "for candidate sets: [set(text.split()) for text in labels]",
+            "if these are names of classes, give them to Bags as classes",
+        )
+
+
 def _join(bags: Any) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Concatenate bags."""
     if isinstance(bags, Bags):
@@ -654,6 +784,7 @@ def _join(bags: Any) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
 
 def _array(bag: Any, what: str) -> NDArray[Any]:
     """Return the instances of a bag as numbers ``[n, ...]``. what names them in messages."""
+    bag = bag.toarray() if hasattr(bag, "toarray") else bag  # a sparse matrix
     try:
         array = np.asarray(bag)
     except ValueError:  # ragged lists

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import numbers
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .bags import Bags, class_name, count, is_missing, is_sets, listed
+from .bags import Bags, as_bags, check_rows, class_name, count, is_missing, is_sets, listed
 from .errors import DataError, SpecError
 from .model import Model
 from .training import Callback, Run, Spec, train
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     import pandas
 
 __all__ = ["MIPLClassifier", "MIPLMultiLabelClassifier", "PerInstance"]
+
+_UNCHANGED = "$UNCHANGED$"  # the default of requests in scikit-learn
 
 
 class _Parameters:
@@ -79,6 +83,7 @@ class _MIPLEstimator(_Parameters):
 
     _multi = False
     _estimator_type = "classifier"
+    _metadata_request: Any
 
     def __init__(
         self,
@@ -135,10 +140,11 @@ class _MIPLEstimator(_Parameters):
 
         Parameters
         ----------
-        X : Bags, or sequence of m arrays ``[n_i, d]``
+        X : Bags, or sequence of m arrays ``[n_i, d]``, or path
             The bags.
         y : sequence of m labels or of m sets of labels, or bool array ``[m, k]``, optional
-            See the class. Default: the labels of Bags.
+            See the class. Default: the labels of Bags. If Bags have candidates, labels, one for each bag, only
+            measure accuracy.
         groups : sequence of m str or int, optional
             Groups, such as patients, which a split into validation bags does not divide.
         candidates : sequence of m sets of labels, or bool array ``[m, k]``, optional
@@ -168,28 +174,66 @@ class _MIPLEstimator(_Parameters):
 
     def _bags(self, X: Any, y: Any, groups: Any, candidates: Any) -> Bags:
         """Return the training bags with their labels."""
-        if y is None and candidates is None:
-            if not isinstance(X, Bags) or X.kind == "none":
+        bags = as_bags(X)
+        if self._multi and y is not None:
+            bags = bags.with_labels(_sets(y), candidates=candidates)
+        elif y is None and candidates is None:
+            if bags.kind == "none":
                 raise DataError("requires y to be passed, but the target y is None: give y or candidates")
-            bags = X
         else:
-            bags = X if isinstance(X, Bags) else Bags(X)
-            labels = _sets(y) if self._multi else _column(y)
-            if not self._multi and candidates is None and is_sets(labels):
-                labels, candidates = None, labels
-            noisy = getattr(self, "data__labels", None) == "noisy"
-            bags = bags.with_labels(labels, candidates=candidates, noisy=noisy)
+            noisy = bags.noisy or getattr(self, "data__labels", None) == "noisy"
+            if candidates is None and is_sets(_column(y)):
+                y, candidates = None, y
+            if candidates is not None:
+                bags = bags.with_labels(candidates=candidates, noisy=noisy)
+            if y is not None:
+                bags = _encoded(bags, y).with_labels(y, noisy=noisy)
         if bags.kind == "multi" and not self._multi or bags.kind != "multi" and self._multi:
             other = "MIPLClassifier" if self._multi else "MIPLMultiLabelClassifier"
             raise DataError(f"the bags have {bags.kind} labels: use {other}")
-        return bags if groups is None else bags.with_groups(groups)
+        return (bags if groups is None else bags.with_groups(groups))._with_used_classes()
 
     def _take(self, run: Run, bags: Bags) -> None:
         """Set the attributes of a fitted estimator."""
         self.run_ = run
         self.model_: Model = run.model
-        self.classes_: NDArray[Any] = bags.classes
+        self.classes_: NDArray[Any]
+        self.classes_, self._order = np.unique(bags.classes, return_index=True)
         self.n_features_in_: int = int(np.prod(bags.instances.shape[1:]))
+        _set_names(self, bags)
+
+    def get_metadata_routing(self) -> Any:
+        """Return the arguments that meta-estimators of scikit-learn pass on: ``candidates`` and ``groups`` of fit."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        if "_metadata_request" in vars(self):
+            return copy.deepcopy(self._metadata_request)
+        found = MetadataRequest(owner=type(self).__name__)
+        found.fit.add_request(param="candidates", alias=True)
+        found.fit.add_request(param="groups", alias=True)
+        found.score.add_request(param="sample_weight", alias=None)
+        return found
+
+    def set_fit_request(
+        self, *, candidates: bool | str | None = _UNCHANGED, groups: bool | str | None = _UNCHANGED
+    ) -> Self:
+        """Set which arguments of fit meta-estimators pass on, as the estimators of scikit-learn."""
+        return self._set_request("fit", candidates=candidates, groups=groups)
+
+    def set_score_request(self, *, sample_weight: bool | str | None = _UNCHANGED) -> Self:
+        """Set whether meta-estimators pass ``sample_weight`` to score, as the estimators of scikit-learn."""
+        return self._set_request("score", sample_weight=sample_weight)
+
+    def _set_request(self, method: str, **aliases: Any) -> Self:
+        from sklearn import get_config
+
+        if not get_config()["enable_metadata_routing"]:
+            raise RuntimeError("metadata routing is off: call sklearn.set_config(enable_metadata_routing=True)")
+        self._metadata_request = self.get_metadata_routing()
+        for name, alias in aliases.items():
+            if alias != _UNCHANGED:
+                getattr(self._metadata_request, method).add_request(param=name, alias=alias)
+        return self
 
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in vars(self)
@@ -232,15 +276,39 @@ class _MIPLEstimator(_Parameters):
         array ``[m, k]``, in the order of ``classes_``
         """
         self._check_fitted()
-        return self.model_.predict_proba(X)
+        return self.model_.predict_proba(X)[:, self._order]
 
-    def _indicators(self, y: Any) -> NDArray[np.int64]:
-        """Return sets of labels as a matrix [m, k] of 0 and 1."""
+    def _indicators(self, y: Any, classes: Any = None) -> NDArray[np.bool_]:
+        """Return sets of labels as a matrix [m, k + 1]: the last column marks labels that are no classes.
+
+        The columns of a matrix are the given classes; by default, those of a frame or of the estimator.
+        """
+        if hasattr(y, "columns"):
+            y, classes = np.asarray(y), list(y.columns)
         sets = _sets(y)
         if isinstance(sets, np.ndarray):
-            return np.asarray(sets, np.int64)
-        rows = [[label in one for label in self.classes_.tolist()] for one in sets]
-        return np.array(rows, np.int64)
+            names = self.classes_.tolist() if classes is None else list(classes)
+            if sets.shape[1] != len(names):
+                raise DataError(f"a matrix with {count(sets.shape[1], 'column')} for {count(len(names), 'class')}")
+            sets = [{name for name, entry in zip(names, row) if entry} for row in sets.tolist()]
+        known = self.classes_.tolist()
+        self._check_classes([label for one in sets for label in one])
+        return np.array([[*(label in one for label in known), bool(one - {*known})] for one in sets], bool)
+
+    def _check_classes(self, labels: list[Any]) -> None:
+        """Raise a DataError for labels that are no classes by mistake, and warn about others."""
+        known = self.classes_.tolist()
+        foreign = sorted({label for label in labels if not is_missing(label)} - set(known), key=str)
+        for label in foreign:
+            alike = [one for one in known if class_name(one).casefold() == class_name(label).strip().casefold()]
+            if alike or isinstance(label, str) != isinstance(known[0], str):
+                text = f"the label {label!r} is no class of the model"
+                raise DataError(f"{text}; its classes are {', '.join(map(repr, known[:10]))}")
+        if foreign and not {*labels} & {*known}:
+            raise DataError(f"no label is a class of the model: the labels are {foreign[0]!r}, ..., not {known[0]!r}, ...")
+        if foreign:
+            text = f"the model does not know {count(len(foreign), 'label')} of these bags, such as {foreign[0]!r}"
+            warnings.warn(f"{text}: these bags count as wrong", stacklevel=4)
 
     def attention(self, X: Sequence[ArrayLike]) -> list[NDArray[np.float32]]:
         """Return the attention scores of the instances of each bag.
@@ -324,20 +392,25 @@ class MIPLClassifier(_MIPLEstimator):
         sample_weight : array ``[m]``, optional
             Weights of the bags.
         """
-        true = _column(y)
-        if y is None and isinstance(X, Bags):
-            true = X.candidates if X.labels is None else [None if i < 0 else X.classes[i] for i in X.labels]
+        self._check_fitted()
+        bags, true, classes = as_bags(X), _column(y), None
+        if y is None and bags.labels is not None and not bags.multi:
+            true = [None if i < 0 else bags.classes.tolist()[i] for i in bags.labels]
+        elif y is None:
+            true, classes = bags.candidates, bags.classes.tolist()
         if true is None:
             raise DataError("score needs labels y")
-        _check_lengths(X, len(true), "true label")
-        at = self.predict_proba(X).argmax(axis=1)
+        _check_lengths(bags, len(true), "true label")
+        predicted = self.predict(bags).tolist()
         if is_sets(true):
-            inside = self._indicators(true) == 1
-            right, known = inside[np.arange(len(at)), at], ~inside.all(axis=1)
+            inside = self._indicators(y if y is not None else true, classes)
+            place = {label: c for c, label in enumerate(self.classes_.tolist())}
+            right, known = inside[np.arange(len(bags)), [place[p] for p in predicted]], ~inside[:, :-1].all(axis=1)
         else:
             true = listed(true)
+            self._check_classes(true)
             known = np.array([not is_missing(label) for label in true])
-            right = np.array([a == b for a, b in zip(self.classes_[at].tolist(), true)])
+            right = np.array([a == b for a, b in zip(predicted, true)])
         if not known.any():
             raise DataError("no bag has a known true label, and no candidate set leaves out a class")
         weights = None if sample_weight is None else np.asarray(sample_weight)[known]
@@ -369,12 +442,15 @@ class MIPLMultiLabelClassifier(_MIPLEstimator):
         sample_weight : array ``[m]``, optional
             Weights of the bags.
         """
-        if y is None and isinstance(X, Bags) and X.multi:
-            y = X.labels
+        self._check_fitted()
+        bags = as_bags(X)
+        classes = bags.classes.tolist() if y is None and bags.multi else None
+        y = bags.labels if classes else y
         if y is None:
             raise DataError("score needs the true labels y")
-        _check_lengths(X, len(y), "label set")
-        right = (self.predict(X) == self._indicators(y)).all(axis=1)
+        _check_lengths(bags, len(y), "label set")
+        true = self._indicators(y, classes)
+        right = (self.predict(bags) == true[:, :-1]).all(axis=1) & ~true[:, -1]
         return float(np.average(right, weights=sample_weight))
 
 
@@ -385,20 +461,50 @@ def _check_lengths(X: Sequence[ArrayLike], n: int, noun: str) -> None:
 
 def _column(y: Any) -> Any:
     """Return labels without the second axis of a single column."""
+    y = y.toarray() if hasattr(y, "toarray") else y
     y = np.asarray(y) if hasattr(y, "__array__") else y
     return y[:, 0] if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1 else y
 
 
 def _sets(y: Any) -> Any:
-    """Return labels of a multi-label classifier as a matrix or a list of sets."""
+    """Return labels of a multi-label classifier as a matrix, a frame or a list of sets."""
     y = y.toarray() if hasattr(y, "toarray") else y  # a sparse matrix
+    if hasattr(y, "columns"):
+        return y
     y = np.asarray(y) if hasattr(y, "__array__") else y
     if y is None or isinstance(y, np.ndarray) and y.ndim == 2:
         return y
+    check_rows(y)
     for i, one in enumerate(y):
         if isinstance(one, (str, bytes)) or not isinstance(one, Iterable):
             raise DataError(f"bag {i + 1} has the label {class_name(one)}; a set of labels is needed")
     return [set(one) for one in y]
+
+
+def _encoded(bags: Bags, y: Any) -> Bags:
+    """Return bags with numbers as classes, if y contains the numbers that scikit-learn gives to sorted labels.
+
+    cross_val_predict, stacking and voting encode y, but not the candidates.
+    """
+    codes = {label for label in listed(_column(y)) if not is_missing(label)}
+    whole = all(isinstance(code, numbers.Real) and float(code).is_integer() for code in codes)
+    if bags.candidates is None or codes <= {*bags.classes.tolist()} or not whole:
+        return bags
+    names, order = np.unique(bags.classes, return_index=True)
+    if len(codes) != len(names) or bags.noisy:
+        raise DataError(
+            f"the true labels are numbers, such as {min(codes)}, and the candidates are {bags.class_names[0]}, ...",
+            "cross_val_predict, stacking and voting number the true labels: pass Bags with labels and candidates, and "
+            "no y, or candidates that are these numbers",
+        )
+    return bags.with_labels(candidates=bags.candidates[:, order], classes=sorted(codes))
+
+
+def _set_names(estimator: Any, bags: Bags) -> None:
+    """Set the names of the features of a fitted estimator, if the bags have some."""
+    vars(estimator).pop("feature_names_in_", None)
+    if bags.feature_names is not None:
+        estimator.feature_names_in_ = np.array(bags.feature_names, dtype=object)
 
 
 def setting_keys(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -435,18 +541,22 @@ class PerInstance(_Parameters):
         """Fit the transformer on m bags ``[n_i, d]``."""
         from sklearn.base import clone
 
-        bags = Bags(X)
+        bags = as_bags(X)
         self.transformer_ = clone(self.transformer).fit(bags.instances)
         self.n_features_in_: int = bags.instances.shape[1]
+        _set_names(self, bags)
         return self
 
-    def transform(self, X: Sequence[ArrayLike]) -> list[NDArray[np.float32]]:
-        """Return the transformed bags: m arrays ``[n_i, d']``."""
-        bags = Bags(X)
+    def transform(self, X: Sequence[ArrayLike]) -> Bags:
+        """Return the transformed bags ``[n_i, d']``, with the labels and groups of Bags."""
+        names = list(getattr(self, "feature_names_in_", ()))
+        bags = as_bags(X)._in_order(names or None)
         values = np.asarray(self.transformer_.transform(bags.instances), np.float32)
-        return np.split(values, bags.offsets[1:-1])
+        if names and hasattr(self.transformer_, "get_feature_names_out"):
+            names = list(self.transformer_.get_feature_names_out(names))
+        return bags._with_features(values, names if len(names) == values.shape[1] else None)
 
-    def fit_transform(self, X: Sequence[ArrayLike], y: Any = None) -> list[NDArray[np.float32]]:
+    def fit_transform(self, X: Sequence[ArrayLike], y: Any = None) -> Bags:
         """Fit the transformer and transform the bags."""
         return self.fit(X, y).transform(X)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._process import located, writing
-from .bags import Bags
+from .bags import as_bags
 from .errors import DataError
 
 __all__ = ["Model", "Prediction", "load"]
@@ -122,7 +122,7 @@ class Model:
 
     def _run(self, names: list[str], bags: Sequence[ArrayLike]) -> list[list[NDArray[np.float32]]]:
         """Return the outputs of each bag."""
-        data = bags if isinstance(bags, Bags) else Bags(bags)
+        data = as_bags(bags)._in_order((self.metadata.get("columns") or {}).get("features"))
         shape = data.instances.shape[1:]
         if shape != self.shape:
             raise DataError(f"bag 1: its instances have the shape {list(shape)}, those of the model {list(self.shape)}")
