@@ -181,9 +181,6 @@ func TestGoPage(t *testing.T) {
 			script, lines = append(script, says...), lines+len(says)
 		case strings.HasPrefix(command, "cd ") || strings.HasPrefix(command, "mkdir "):
 			script = append(script, command)
-		case strings.HasPrefix(command, "go get github.com/miplc/miplc@"): // the clone in place of the release
-			version := strings.Fields(command)[2]
-			script = append(script, "exec go mod edit -require="+version+" -replace=github.com/miplc/miplc=../miplc")
 		default:
 			script = append(script, "exec "+command)
 		}
@@ -194,7 +191,8 @@ func TestGoPage(t *testing.T) {
 	runPage(t, script, files.String(), append(goToolchain(t), "GOSUMDB=off")...)
 }
 
-var readmeStep = regexp.MustCompile("(?ms)^```python\n.*?^```\n\n```text\n.*?^```$|^ {4}(miplc [^#\n]*)|" +
+var readmeStep = regexp.MustCompile("(?ms)^```python\n.*?^```\n\n```text\n.*?^```$|" +
+	"^ {4}(?:go run \\./cmd/)?(miplc [^#\n]*)|" +
 	"^<!-- file: (\\S+) -->\n```yaml\n(.*?)^```$|^```go\n(.*?)^```$|^```text\n(.*?)^```$")
 
 // TestReadme runs the commands and the Go code of README.md like TestTutorial and TestGoPage. The tests of the
