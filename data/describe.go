@@ -3,7 +3,10 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
@@ -30,6 +33,10 @@ type Stats struct {
 	Coords     *[2][2]float32 `json:"coordinates,omitempty"`
 	WithCoords int            `json:"bags_with_coordinates,omitempty"`
 
+	GroupName string `json:"group_name,omitempty"` // such as patient
+	Groups    int    `json:"groups,omitempty"`     // 0: the bags have no groups
+	MaxGroup  int    `json:"max_group,omitempty"`  // bags of the largest group
+
 	ByClass  []ClassStats `json:"by_class"`
 	Warnings []string     `json:"warnings,omitempty"` // see data.Dataset
 }
@@ -48,6 +55,14 @@ func Describe(d *Dataset) Stats {
 		Name: d.Name, Bags: d.Bags(), Instances: d.Offsets[d.Bags()], Dim: d.Dim(), Classes: d.Classes,
 		Shape: d.Shape, MinSize: d.Size(0), MinLabels: d.Classes, PositiveShare: -1, Hash: d.Hash(), Outside: d.Outside(),
 		ByClass: make([]ClassStats, d.Classes), Warnings: d.Warnings,
+	}
+	if d.Groups != nil {
+		sizes := map[string]int{}
+		for _, group := range d.Groups {
+			sizes[group]++
+		}
+		s.GroupName, s.Groups = cmp.Or(d.GroupName, "group"), len(sizes)
+		s.MaxGroup = slices.Max(slices.Collect(maps.Values(sizes)))
 	}
 	labels := 0
 	for i := range d.Bags() {
@@ -135,6 +150,9 @@ func (s Stats) Details() string {
 	fmt.Fprintf(&b, "shape of an instance: %v\n", s.Shape)
 	fmt.Fprintf(&b, "instances per bag: %d to %d\n", s.MinSize, s.MaxSize)
 	fmt.Fprintf(&b, "candidate labels per bag: %d to %d\n", s.MinLabels, s.MaxLabels)
+	if s.Groups > 0 {
+		fmt.Fprintf(&b, "groups (%s): %d, of up to %s\n", s.GroupName, s.Groups, diag.Count(s.MaxGroup, "bag"))
+	}
 	if s.Outside > 0 {
 		fmt.Fprintf(&b, "true label outside the candidates: %d of %d bags\n", s.Outside, s.Bags)
 	}

@@ -308,6 +308,19 @@ func checkFeatures(d *data.Dataset, path string, want []string) error {
 	return nil
 }
 
+// groupColumns are names of columns with the group of each bag, without punctuation and "id".
+var groupColumns = []string{"patient", "subject", "person", "donor", "case", "group"}
+
+// adviseGroup adds how to declare the first column that is named like a group, if there is one.
+func (c *csvReader) adviseGroup(wrong diag.Diagnostic, names []string) diag.Diagnostic {
+	for _, name := range names {
+		if word := strings.TrimSuffix(plainName(name), "id"); slices.Contains(groupColumns, word) {
+			return wrong.WithNote("to keep the bags of a %s in one part of the split: %s", word, c.Form.group(name))
+		}
+	}
+	return wrong
+}
+
 // undeclared returns the error that the user has to declare whether columns are features.
 func (c *csvReader) undeclared(line int, names []string, why string, notes ...string) error {
 	if slices.Contains(names, "") {
@@ -323,12 +336,7 @@ func (c *csvReader) undeclared(line int, names []string, why string, notes ...st
 		word = "columns"
 	}
 	wrong := c.errorf(line, "%s %s: %s", word, diag.Words(quoted), why)
-	for _, name := range names {
-		if slices.Contains([]string{"patient", "subject", "person", "donor", "group"}, strings.ToLower(name)) {
-			wrong = wrong.WithNote("to keep the bags of a %s in one part of the split: %s", name, c.Form.group(name))
-			break
-		}
-	}
+	wrong = c.adviseGroup(wrong, names)
 	wrong = wrong.WithNote("leave columns out with %s", c.Form.or(ignoring(names...), "data.columns.ignore"))
 	for _, note := range notes {
 		wrong = wrong.WithNote("%s", note)

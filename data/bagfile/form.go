@@ -54,13 +54,19 @@ func (f Form) missingColumn(role int) string {
 
 // group returns how the user names the column of the groups, if value is "", or sets it to the value.
 func (f Form) group(value string) string {
+	flag, key, place := "", "data.split.group", " in the spec"
+	switch {
+	case f == ExperimentForm:
+		key, place = "splits.group", " in the experiment"
+	case f == FlagForm && value == "":
+		return "--group-column"
+	case f == FlagForm: // the next command reads a spec
+		flag = "--group-column " + value + " here, and "
+	}
 	if value != "" {
 		value = ": " + value
 	}
-	if f == ExperimentForm {
-		return "splits.group" + value + " in the experiment"
-	}
-	return "data.split.group" + value + " in the spec"
+	return flag + key + value + place
 }
 
 // or returns a flag, with the key of a spec that has the same effect if the user has a spec.

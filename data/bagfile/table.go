@@ -43,8 +43,9 @@ func (c *csvReader) tableHeader(header []string, line int) error {
 		}
 	}
 	if len(others) > 0 {
-		return c.errorf(line, "the column %q has no meaning in a table of files: the column %q has the features", others[0],
-			fileColumnName).
+		wrong := c.errorf(line, "the column %q has no meaning in a table of files: the column %q has the features", others[0],
+			fileColumnName)
+		return c.adviseGroup(wrong, others).
 			WithNote("leave columns out with %s", c.Form.or(ignoring(others...), "data.columns.ignore")).
 			WithNote("if other columns are the features, leave the column %q out with %s",
 				strings.TrimSpace(header[c.fileColumn]), ignoring(strings.TrimSpace(header[c.fileColumn])))

@@ -49,6 +49,12 @@ see docs/data.md.`,
 	return cmd
 }
 
+// groupColumnFlag adds the flag for the column of the groups.
+func groupColumnFlag(f *pflag.FlagSet, to *bagfile.Reading) {
+	f.StringVar(&to.Columns.Roles.Group, "group-column", "",
+		"column of a CSV file with the group of each bag, e.g. patient")
+}
+
 // crowdLabels is the kind of the labels of a dataset that is read, as data.labels of a spec.
 type crowdLabels string
 

@@ -33,8 +33,7 @@ func importCommand(con *console.Console) *cobra.Command {
 		},
 	}
 	console.ReadingFlags(cmd.Flags(), &reading)
-	cmd.Flags().StringVar(&reading.Columns.Roles.Group, "group-column", "",
-		"column of a CSV file with the group of each bag, e.g. patient")
+	groupColumnFlag(cmd.Flags(), &reading)
 	labels.addFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite OUT if it exists")
 	return cmd

@@ -63,13 +63,14 @@ says what to do:
   bags.csv:2: error: bag 1 ("a"): the true label "cow" is not among the candidates "cat dog"
           change the label or the candidates; leave an unknown label empty`,
 		Example: `  miplc data inspect bags.csv
-  miplc data inspect certain.csv --labels known
+  miplc data inspect slides.csv --labels known --group-column patient
   miplc data inspect mnist-r1.npz fmnist-r1.npz
   miplc data inspect mnist-r1.npz --bag 3 --svg bag3.svg`,
 		Args: console.Args(console.Arguments("FILE...", &o.Files)),
 		RunE: func(*cobra.Command, []string) error { return runInspect(o) },
 	}
 	console.ReadingFlags(cmd.Flags(), &o.Reading)
+	groupColumnFlag(cmd.Flags(), &o.Reading)
 	o.Labels.addFlag(cmd.Flags())
 	console.BagFlag(cmd.Flags(), &o.Bag, "bag to describe: its name or, if the bags have no names, its number from 1")
 	cmd.Flags().StringVar(&o.SVG, "svg", "", "with --bag, SVG file to draw the bag to")
