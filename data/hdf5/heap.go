@@ -36,7 +36,8 @@ func (s *scan) heap(address uint64) (*heap, error) {
 	h := &heap{scan: s, columns: uint64(le.Uint16(b[110:])), start: le.Uint64(b[112:]), root: le.Uint64(b[132:]),
 		rows: int(le.Uint16(b[140:]))}
 	largest, space := le.Uint64(b[120:]), int(le.Uint16(b[128:]))
-	if !power(h.columns) || !power(h.start) || !power(largest) || largest < h.start || space < 1 || space > 64 ||
+	tooWide, _ := bits.Mul64(h.start, h.columns) // the first row has 2^64 bytes or more
+	if tooWide > 0 || !power(h.columns) || !power(h.start) || !power(largest) || largest < h.start || space < 1 || space > 64 ||
 		h.rows > 64 {
 		return nil, errDamaged
 	}
