@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -589,7 +588,8 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 		}
 	}
 	d.Classes = len(d.ClassNames)
-	if err := checkCandidates(c.MaxBytes, d.Classes, len(c.bags)); err != nil {
+	var err error
+	if d.Candidates, err = emptyCandidates(c.MaxBytes, len(c.bags), d.Classes); err != nil {
 		return nil, err
 	}
 	number, numbered := make(map[string]int, d.Classes), true
@@ -628,7 +628,6 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 // setLabels sets the candidates and the labels of the bags. number is the number of each class.
 func (c *csvReader) setLabels(number map[string]int) error {
 	d := &c.d
-	d.Candidates = make([]uint8, len(c.bags)*d.Classes)
 	d.Labels = make([]int, len(c.bags))
 	for i, b := range c.bags {
 		if len(b.candidates) == 0 && !d.Multi { // unknown
@@ -656,13 +655,6 @@ func (c *csvReader) setLabels(number map[string]int) error {
 		d.Labels = nil
 	}
 	return nil
-}
-
-// checkCandidates returns an error if the candidate sets are too large, which a large class number or names in a wrong
-// column cause.
-func checkCandidates(limit rawfile.Limit, classes, bags int) error {
-	return limit.Budget().Check(fmt.Sprintf("a table of %s for %s", diag.Count(classes, "candidate label"),
-		diag.Count(bags, "bag")), float64(classes)*float64(bags), "check the column of the candidates")
 }
 
 // checkContinuous returns an error if most bags have classes of their own that are numbers with a fraction.

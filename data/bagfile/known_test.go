@@ -5,6 +5,9 @@ package bagfile
 import (
 	"archive/zip"
 	"bytes"
+	"fmt"
+	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -79,6 +82,38 @@ func TestKnownLabels(t *testing.T) {
 		Reading{Labels: KnownLabels}); err == nil || !strings.Contains(err.Error(),
 		"bag 2 has the label -1 of 3 classes, but data.labels is known") {
 		t.Error(err)
+	}
+}
+
+// Numbers that are no classes, such as dates or numbers of patients, are one error, without memory for all of them.
+func TestLargeLabels(t *testing.T) {
+	npz := func(labels ...int) (*data.Dataset, error) {
+		var b bytes.Buffer
+		z := &npzWriter{zip: zip.NewWriter(&b)}
+		writeArray(z, keyInstances, npyStart("<f4", 6, 2), datatest.Small().Instances)
+		z.ints(keyOffsets, datatest.Small().Offsets)
+		z.ints(keyLabels, labels)
+		z.zip.Close()
+		return decodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), "bags.npz", Reading{Labels: KnownLabels})
+	}
+	for _, labels := range [][]int{{0, 1, 1 << 61}, {0, 1, math.MaxInt64}, {20250131, 20250131, 20250131}, {0, 1, 3}} {
+		want := fmt.Sprintf(`array "labels": the largest label is %d, but the bags have only 3 true labels in all`,
+			slices.Max(labels))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := npz(labels...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("labels %v: %v", labels, err)
+		}
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 16<<20 {
+			t.Errorf("labels %v: %d bytes were allocated", labels, used)
+		}
+	}
+	// A model's bags may have a label that no other bag has.
+	predicted := Reading{Labels: KnownLabels, Columns: Columns{ModelClasses: strings.Split("abcdef", "")}}
+	d := &data.Dataset{Offsets: []int{0, 1}, Labels: []int{5}}
+	if err := setLabelsAsCandidates(d, predicted); err != nil || d.Classes != 6 {
+		t.Errorf("one bag of the last class: %d classes, %v", d.Classes, err)
 	}
 }
 

@@ -165,10 +165,10 @@ func (m *matBags) candidates() error {
 			return err
 		}
 	}
-	if err := checkCandidates(m.limit, d.Classes, len(m.rows)); err != nil {
+	var err error
+	if d.Candidates, err = emptyCandidates(m.limit, len(m.rows), d.Classes); err != nil {
 		return err
 	}
-	d.Candidates = make([]uint8, len(m.rows)*d.Classes)
 	for i, row := range m.rows {
 		for _, x := range row[1].Numbers {
 			if d.CandidateMask(i)[int(x)-1] != 0 {
@@ -212,9 +212,9 @@ func (m *matBags) listVectors() int {
 	return classes
 }
 
-// countClasses finds the largest label, and checks that labels are whole numbers from 1.
-func (m *matBags) countClasses() error {
-	listed := 0
+// countClasses sets the number of classes by the largest label, and checks that labels are whole numbers from 1.
+func (m *matBags) countClasses() (err error) {
+	listed, largest := 0, 0
 	for i, row := range m.rows {
 		labels := slices.Clone(row[1].Numbers)
 		listed += len(labels)
@@ -225,16 +225,11 @@ func (m *matBags) countClasses() error {
 			if !isLabel(x, 1, math.MaxInt32) {
 				return fmt.Errorf("bag %d: the label %v is not a whole number of at least 1; labels count from 1", i+1, x)
 			}
-			m.d.Classes = max(m.d.Classes, int(x))
+			largest = max(largest, int(x))
 		}
 	}
-	// Validate rejects classes without candidates too. This check prevents that a large number in
-	// a small file allocates much memory.
-	if m.d.Classes > listed {
-		return fmt.Errorf("the largest label is %d, but the bags list only %s in all: some classes have no examples",
-			m.d.Classes, diag.Count(listed, "candidate"))
-	}
-	return nil
+	m.d.Classes, err = classesUpTo(1, largest, listed, "candidate")
+	return err
 }
 
 // isLabel reports whether x is a whole number from low to high.

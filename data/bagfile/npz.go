@@ -216,14 +216,19 @@ func setLabelsAsCandidates(d *data.Dataset, o Reading) error {
 	} else if d.ClassNames == nil && len(o.Columns.ModelClasses) > 0 {
 		d.ClassNames = slices.Clone(o.Columns.ModelClasses)
 	}
-	d.Classes = len(d.ClassNames)
-	if d.ClassNames == nil && len(d.Labels) > 0 {
-		d.Classes = slices.Max(d.Labels) + 1
-	}
 	if len(d.Labels) != d.Bags() && (d.Labels != nil || why != "") {
 		return fmt.Errorf("%s for %s%s", diag.Count(len(d.Labels), "true label"), diag.Count(d.Bags(), "bag"), why)
 	}
-	d.Candidates = make([]uint8, d.Bags()*d.Classes)
+	var err error
+	if d.Classes = len(d.ClassNames); d.ClassNames == nil && len(d.Labels) > 0 {
+		examples := max(len(d.Labels), len(o.Columns.ModelClasses)) // bags to predict need no example of each class
+		if d.Classes, err = classesUpTo(0, slices.Max(d.Labels), examples, "true label"); err != nil {
+			return fmt.Errorf("array %q: %w", keyLabels, err)
+		}
+	}
+	if d.Candidates, err = emptyCandidates(o.MaxBytes, d.Bags(), d.Classes); err != nil {
+		return err
+	}
 	for i := range d.Bags() {
 		label, known := d.Label(i)
 		set := d.CandidateMask(i)
