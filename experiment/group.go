@@ -89,7 +89,6 @@ type computation struct {
 	results []*Result // one per cell
 	errs    []error
 	stored  []bool
-	broken  error // results can no longer be stored
 }
 
 // compute computes a group and stores its results, each as soon as the cell has ended. It returns an
@@ -112,28 +111,30 @@ func (r *runner) compute(ctx context.Context, g *group) error {
 			r.finishCell(w, i)
 		}
 	}
-	return w.broken
+	return r.storageError()
 }
 
-// finishCell stores the result of a cell, unless it is stored, and removes its checkpoints.
+// finishCell stores the result of a cell, unless it is stored, and removes its checkpoints. Calls for different cells may
+// be concurrent.
 func (r *runner) finishCell(w *computation, i int) {
-	if w.stored[i] || w.broken != nil {
+	if w.stored[i] || r.storageError() != nil {
 		return
 	}
 	w.stored[i] = true
 	c, result := w.Cells[i], w.results[i]
 	result.Coord, result.Key, result.Miplc = c.Coord, c.Key, r.o.Version
-	if w.broken = r.recordResult(c, result); w.broken == nil && !isFileError(w.errs[i]) {
+	if r.recordResult(c, result) == nil && !canContinue(w.errs[i]) {
 		r.dropTrials(c)
 	}
 }
 
-// isFileError reports whether an error comes from the file system, such as a full disk. The training of such
-// a cell continues from its checkpoint when the experiment starts again.
-func isFileError(err error) bool {
+// canContinue reports whether an error comes from the file system, such as a full disk, or from an engine, such as a
+// lost device. The training of such a cell continues from its checkpoint when the experiment starts again.
+func canContinue(err error) bool {
 	_, path := errors.AsType[*fs.PathError](err)
 	_, link := errors.AsType[*os.LinkError](err)
-	return path || link
+	_, engine := errors.AsType[*train.EngineError](err)
+	return path || link || engine
 }
 
 // takeOver replaces failed cells by the results of another process that has completed them. Such a
@@ -182,11 +183,12 @@ func (r *runner) trainCells(ctx context.Context, w *computation) {
 			settings, w.errs[i] = r.settings(settings, g, i, sets[i], splits[i])
 		}
 	}
-	r.outcomes(ctx, g, settings, func(t *training) {
+	r.outcomes(ctx, g, settings, func(*training) {})
+	for _, t := range settings {
 		if t.Err == nil {
 			w.results[t.cell].Seconds += t.Report.Seconds
 		}
-	})
+	}
 	var final []training
 	for i, c := range g.Cells {
 		chosen := 0
@@ -269,7 +271,8 @@ func (r *runner) trial(g *group, c *Cell, folder string, spec *language.Spec, se
 // trialsDir returns the folder of the checkpoints of a cell.
 func (r *runner) trialsDir(c *Cell) string { return filepath.Join(r.o.Dir, TrialsFolder, c.Key[:16]) }
 
-// outcomes trains a list of trials and calls done for each when it has ended. Cells without a shared
+// outcomes trains a list of trials and calls done for each when it has ended, concurrently for those that train at the
+// same time. Cells without a shared
 // program divide the cores among them, so their settings train one after the other.
 func (r *runner) outcomes(ctx context.Context, g *group, list []training, done func(*training)) {
 	trials := make([]*train.Trial, len(list))
@@ -286,7 +289,7 @@ func (r *runner) outcomes(ctx context.Context, g *group, list []training, done f
 	})
 }
 
-// watching passes notes and epochs of the trainings of a group to the observer of the experiment.
+// watching passes notes, warnings and epochs of the trainings of a group to the observer of the experiment.
 type watching struct {
 	train.Silent
 	r        *runner
@@ -298,6 +301,13 @@ func (w watching) Note(text string) {
 	w.r.mu.Lock()
 	defer w.r.mu.Unlock()
 	w.r.o.Observer.Note(text)
+}
+
+// Warn implements train.Observer.
+func (w watching) Warn(text string) {
+	w.r.mu.Lock()
+	defer w.r.mu.Unlock()
+	w.r.o.Observer.Warn(text)
 }
 
 // Begin implements train.Observer.

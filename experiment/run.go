@@ -388,6 +388,13 @@ func (r *runner) doneElsewhere() error {
 	return nil
 }
 
+// storageError returns the error after which results can no longer be stored.
+func (r *runner) storageError() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.broken
+}
+
 // recordResult writes the result of a cell to the journal and reports the progress. It returns an error if results can
 // no longer be stored.
 func (r *runner) recordResult(c *Cell, result *Result) error {

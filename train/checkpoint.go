@@ -26,7 +26,7 @@ const (
 	PreviousFile   = "checkpoint.previous.miplc"
 )
 
-// Identity identifies the training of a checkpoint. Training resumes only if all fields are
+// Identity identifies the training of a checkpoint. Training resumes only if all fields but Others are
 // equal, because each of them changes the results.
 type Identity struct {
 	Spec    string `json:"spec_sha256"`
@@ -35,7 +35,9 @@ type Identity struct {
 	Engine  string `json:"engine"`
 	Device  string `json:"device,omitempty"`  // empty: the CPU
 	Threads int    `json:"threads,omitempty"` // of the engine ort, see EngineInfo; 0: the default
-	Others  int    `json:"others,omitempty"`  // number of other trials in the same program, if it changes rounding
+	// Others is the number of other trials in the same program, if it changes rounding. It differs after a part of a group
+	// has finished, or after a group was divided because it failed.
+	Others int `json:"others,omitempty"`
 }
 
 // Checkpoint is the state of a run after an epoch. It has no times and no random state, because
@@ -196,7 +198,6 @@ func (id *Identity) check(want Identity, dir string) error {
 		{"engine", id.Engine, want.Engine},
 		{"device", cmp.Or(id.Device, defaultDevice), cmp.Or(want.Device, defaultDevice)},
 		{"number of threads", fmt.Sprint(id.Threads), fmt.Sprint(want.Threads)},
-		{"number of other trials in its program", fmt.Sprint(id.Others), fmt.Sprint(want.Others)},
 	} {
 		if part.have != part.want {
 			differ = append(differ, fmt.Sprintf("%s (there %s, here %s)", part.what, shown(part.have), shown(part.want)))
@@ -236,38 +237,34 @@ func (r *Run) save(state *State) error {
 	return nil
 }
 
-// resume restores the newest checkpoint and returns its state, or nil if the run starts from the
-// beginning. If resuming is not wanted, it deletes the checkpoints.
-func (r *Run) resume(wanted bool) (*State, error) {
+// resume restores the newest checkpoint and returns its state and Identity.Others. The state is nil if there is no
+// checkpoint.
+func (r *Run) resume() (state *State, others int, err error) {
 	if r.Dir == "" {
-		return nil, nil
-	}
-	if !wanted {
-		return nil, removeCheckpoints(r.Dir)
+		return nil, 0, nil
 	}
 	c, damaged, err := LoadCheckpoint(r.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, 0, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if damaged != "" {
 		r.fit.options.Observer.Warn("ignoring " + damaged)
 	}
 	if err := c.Identity.check(r.identity, r.Dir); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if damaged != "" { // otherwise the next save would keep it in place of the good one
 		if err := os.Remove(filepath.Join(r.Dir, CheckpointFile)); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
-	state, err := r.restore(c)
-	if err != nil {
-		return nil, fmt.Errorf("the checkpoint in %s does not fit the program: %w", r.Dir, err)
+	if state, err = r.restore(c); err != nil {
+		return nil, 0, fmt.Errorf("the checkpoint in %s does not fit the program: %w", r.Dir, err)
 	}
-	return state, nil
+	return state, c.Identity.Others, nil
 }
 
 // restore copies the results in a checkpoint to the run and returns the state of the engine.

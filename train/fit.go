@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/memory"
 )
 
@@ -85,15 +86,18 @@ func fitGroup(ctx context.Context, trials []*Trial, engine EngineInfo, o Options
 		defer memory.Tighten()()
 	}
 	defer func() {
-		for _, r := range f.runs {
-			if r.log != nil {
-				err = errors.Join(err, r.log.Close())
+		for i, r := range f.runs {
+			if r.log == nil {
+				continue
+			}
+			if closing := r.log.Close(); closing != nil && outcomes != nil {
+				outcomes[i] = Outcome{Err: closing}
 			}
 		}
 	}()
 	states, err := f.begin()
-	if err != nil {
-		return nil, err
+	if err != nil || len(filter(f.runs, nil)) == 0 {
+		return f.failures(), err
 	}
 	if f.executor, err = open(f.runs); err != nil {
 		return nil, err
@@ -103,7 +107,7 @@ func fitGroup(ctx context.Context, trials []*Trial, engine EngineInfo, o Options
 		return nil, fmt.Errorf("setting the initial state of engine %s: %w", engine.Engine, err)
 	}
 	f.began = time.Now()
-	for _, r := range f.runs {
+	for _, r := range filter(f.runs, nil) {
 		f.total += (r.lastEpoch() - r.done) * r.steps
 	}
 	f.options.Observer.Begin(f.plan())
@@ -115,9 +119,10 @@ func fitGroup(ctx context.Context, trials []*Trial, engine EngineInfo, o Options
 	return f.outcomes()
 }
 
-// begin returns the first states, from checkpoints or initial ones, and opens the logs.
+// begin returns the first states, from checkpoints or initial ones, and opens the logs. A checkpoint or log that cannot
+// be used ends its run.
 func (f *fit) begin() ([]*State, error) {
-	states := make([]*State, len(f.runs))
+	states, others := make([]*State, len(f.runs)), map[int]bool{}
 	for i, r := range f.runs {
 		if r.Dir != "" {
 			r.identity = f.identity(r)
@@ -126,18 +131,31 @@ func (f *fit) begin() ([]*State, error) {
 		if states[i], err = r.initial(); err != nil {
 			return nil, err
 		}
-		resumed, err := r.resume(f.options.Resume)
-		if err != nil {
-			return nil, err
+		resumed, from, err := r.resume()
+		if err == nil {
+			r.log, err = openMetrics(r.Log, r.Metrics)
 		}
 		if resumed != nil {
-			states[i] = resumed
+			states[i], others[from] = resumed, true
 		}
-		if r.log, err = openMetrics(r.Log, r.Metrics); err != nil {
-			return nil, err
+		if err != nil {
+			r.err = err
 		}
 	}
+	delete(others, f.others())
+	if len(others) > 0 {
+		f.options.Observer.Warn(fmt.Sprintf("continuing %s in a group of another size: engine %s rounds differently in it, "+
+			"so the results differ in the last digits", diag.Count(len(f.runs), "run"), f.engine.Engine))
+	}
 	return states, nil
+}
+
+// failures returns the outcomes of runs that ended before the first epoch.
+func (f *fit) failures() (list []Outcome) {
+	for _, r := range f.runs {
+		list = append(list, Outcome{Err: r.err})
+	}
+	return list
 }
 
 func (f *fit) identity(r *Run) Identity {
@@ -149,10 +167,16 @@ func (f *fit) identity(r *Run) Identity {
 	if f.engine.Device != defaultDevice {
 		id.Device = f.engine.Device
 	}
-	if len(f.runs) > 1 && f.engine.Coupled {
-		id.Others = len(f.runs) - 1
-	}
+	id.Others = f.others()
 	return id
+}
+
+// others returns the number of other runs in the program of a run, if it changes rounding.
+func (f *fit) others() int {
+	if !f.engine.Coupled {
+		return 0
+	}
+	return len(f.runs) - 1
 }
 
 // next returns the next epoch of the runs with the fewest finished epochs; 0: all are done.
@@ -233,7 +257,7 @@ func (f *fit) end(active, measured []*Run, began time.Time) error {
 	seconds := time.Since(began).Seconds() / float64(max(len(active), 1))
 	for _, r := range active {
 		if err := r.end(slices.Contains(measured, r), seconds); err != nil {
-			return err
+			r.err = err
 		}
 	}
 	if err := f.save(active); err != nil {
@@ -270,9 +294,7 @@ func (f *fit) save(active []*Run) error {
 			r.best.params = state.Params
 		}
 		if slices.Contains(due, r) {
-			if err := r.save(state); err != nil {
-				return err
-			}
+			r.err = r.save(state) // an error of the file system does not end the other runs
 		}
 	}
 	return nil
@@ -338,8 +360,9 @@ func (f *fit) outcomes() ([]Outcome, error) {
 func (f *fit) plan() Plan {
 	trials, done := make([]*Trial, len(f.runs)), 0
 	for i, r := range f.runs {
-		trials[i] = r.Trial
-		done += r.done
+		if trials[i] = r.Trial; !f.options.retry {
+			done += r.done
+		}
 	}
 	p := planOf(trials)
 	p.Engine, p.Device, p.Reason, p.Done = f.engine.Engine, f.engine.Device, f.engine.Reason, done

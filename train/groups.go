@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/workers"
@@ -66,14 +65,25 @@ func (g *GroupTrainer) Train(ctx context.Context, trials []*Trial, o Options, do
 	if o.MaxParallel > 0 {
 		parallel = min(parallel, o.MaxParallel)
 	}
-	var one sync.Mutex
 	groups := g.gather(trials, o.MaxParallel, parallel)
 	workers.Each(len(groups), parallel, func(n int) {
-		g.train(ctx, trials, groups[n], o, func(i int, out Outcome) {
-			one.Lock()
-			defer one.Unlock()
-			done(i, out)
-		})
+		if group := startOver(ctx, trials, groups[n], o, done); len(group) > 0 {
+			g.train(ctx, trials, group, o, done)
+		}
+	})
+}
+
+// startOver deletes the checkpoints of a group if they are not wanted. It returns the trials for which it could.
+func startOver(ctx context.Context, trials []*Trial, group []int, o Options, done func(i int, out Outcome)) []int {
+	return slices.DeleteFunc(slices.Clone(group), func(i int) bool {
+		if o.Resume || trials[i].Dir == "" || ctx.Err() != nil {
+			return false
+		}
+		err := removeCheckpoints(trials[i].Dir)
+		if err != nil {
+			done(i, Outcome{Err: err})
+		}
+		return err != nil
 	})
 }
 
@@ -125,9 +135,9 @@ func (g *GroupTrainer) groupCount(like *Trial, n, maxParallel, parallel int) int
 	return max(parts, min(even, n/max(1, g.MinGroup)))
 }
 
-// train trains some trials of the list in one group. If the whole group fails, which may be too
-// large for the memory, it trains each half. If there are other trials, a panic is an error
-// of its group, so that it does not end the others before their checkpoints.
+// train trains some trials of the list in one group, from their checkpoints if they have any. If the whole group fails,
+// because it is too large for the memory or the device is lost, it continues with each half. If there are other trials,
+// a panic is an error of its group, so that it does not end the others before their checkpoints.
 func (g *GroupTrainer) train(ctx context.Context, trials []*Trial, group []int, o Options,
 	done func(i int, out Outcome)) {
 	var outcomes []Outcome
@@ -155,11 +165,13 @@ func (g *GroupTrainer) train(ctx context.Context, trials []*Trial, group []int, 
 			err = g.Explain(err)
 		}
 		for _, i := range group {
-			done(i, Outcome{Err: err})
+			done(i, Outcome{Err: &EngineError{err}})
 		}
 	default:
 		half := len(group) / 2
-		o.ObserverOrSilent().Note(fmt.Sprintf("a group of %d runs failed (%v): training each half of it", len(group), err))
+		o.ObserverOrSilent().Note(fmt.Sprintf("a group of %d runs failed (%v): continuing with each half of it", len(group),
+			err))
+		o.retry = true
 		g.train(ctx, trials, group[:half], o, done)
 		g.train(ctx, trials, group[half:], o, done)
 	}

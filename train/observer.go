@@ -38,7 +38,7 @@ type Plan struct {
 	Device     string // empty: the CPU
 	Reason     string // why this engine was chosen; may be empty
 	Epochs     int    // sum over all trials
-	Done       int    // epochs in checkpoints, sum over the trials that begin
+	Done       int    // epochs in checkpoints of earlier calls, sum over the trials that begin
 	TrainBags  int
 	Validation int  // validation bags
 	Unused     bool // no setting uses the validation bags

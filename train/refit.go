@@ -20,18 +20,22 @@ const RefitFolder = "refit"
 // training with the metrics of the first.
 func WithRefit(ctx context.Context, by Trainer, trials []*Trial, o Options, done func(i int, out Outcome)) {
 	first, second := make([]*Report, len(trials)), make([]*Trial, len(trials))
-	var again []int
 	by.Train(ctx, trials, o, func(i int, out Outcome) {
 		if out.Err != nil || !trials[i].refits() {
 			done(i, out)
 			return
 		}
-		first[i], second[i], again = out.Report, trials[i].refit(out.Report), append(again, i)
+		first[i], second[i] = out.Report, trials[i].refit(out.Report)
 	})
+	var again []int
+	for i, t := range second {
+		if t != nil {
+			again = append(again, i)
+		}
+	}
 	if len(again) == 0 {
 		return
 	}
-	slices.Sort(again)
 	o.Observer = refitObserver(o, pick(second, again))
 	Some(ctx, by, second, again, o, func(i int, out Outcome) {
 		if out.Err == nil {

@@ -90,6 +90,14 @@ type Outcome struct {
 	Err    error
 }
 
+// EngineError is the error of a training that its engine ended, for example because a device was lost. Another attempt
+// may continue from the checkpoint.
+type EngineError struct{ Err error }
+
+func (e *EngineError) Error() string { return e.Err.Error() }
+
+func (e *EngineError) Unwrap() error { return e.Err }
+
 // EngineInfo describes the engine that trains.
 type EngineInfo struct {
 	Engine string // name
@@ -105,7 +113,7 @@ type EngineInfo struct {
 	LargeThreads int
 	Reason       string // why this engine was chosen; may be empty
 	// Coupled reports that results depend on the number of trials in the group, by rounding.
-	// Checkpoints then resume only in a group of the same size.
+	// A training that resumes in a group of another size warns.
 	Coupled bool
 }
 
@@ -119,6 +127,8 @@ type Options struct {
 	// Observer receives events; may be nil. Trials that train at the same time call it
 	// concurrently, see MergeObservers.
 	Observer Observer
+
+	retry bool // the observer has seen the epochs in the checkpoints
 }
 
 // ObserverOrSilent returns the observer, or one that ignores all events.
@@ -132,8 +142,8 @@ func (o *Options) ObserverOrSilent() Observer {
 // Trainer trains trials.
 type Trainer interface {
 	// Train trains all trials. It calls done exactly once for each trial with its index in the
-	// list, when its outcome is known, one call at a time. If ctx ends, the outcomes of
-	// unfinished trials have an error that wraps that of ctx. A Trainer is safe for concurrent
+	// list, when its outcome is known. Calls for trials that train at the same time are concurrent. If ctx ends, the
+	// outcomes of unfinished trials have an error that wraps that of ctx. A Trainer is safe for concurrent
 	// use.
 	Train(ctx context.Context, trials []*Trial, o Options, done func(i int, out Outcome))
 }
