@@ -27,6 +27,7 @@ type Dataset struct {
 	// Multi: a bag has any number of true labels, which are its Candidates. Labels is nil.
 	Multi      bool
 	Noisy      bool  // true labels may be outside of the candidates
+	Known      bool  // the candidates are only the true labels, each of which is certain
 	InstLabels []int // [instances] class of each instance, -1 negative or unknown; nil: all unknown
 	// Coords are the coordinates of the instances, e.g. in pixels of a slide: [instances, 2], x
 	// to the right and y downwards; nil if they are unknown, or if Files has those of some bags.

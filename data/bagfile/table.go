@@ -46,11 +46,45 @@ func (c *csvReader) tableHeader(header []string, line int) error {
 		wrong := c.errorf(line, "the column %q has no meaning in a table of files: the column %q has the features", others[0],
 			fileColumnName)
 		return c.adviseGroup(wrong, others).
-			WithNote("leave columns out with %s", c.Form.or(ignoring(others...), "data.columns.ignore")).
+			WithNote("leave columns out with %s", c.Form.ignoringOr(others...)).
 			WithNote("if other columns are the features, leave the column %q out with %s",
-				strings.TrimSpace(header[c.fileColumn]), ignoring(strings.TrimSpace(header[c.fileColumn])))
+				strings.TrimSpace(header[c.fileColumn]), c.Form.ignoring(strings.TrimSpace(header[c.fileColumn])))
 	}
 	return nil
+}
+
+// decodeArrays reads a file with the features of one bag, which is named like the file, or of several, each in a group
+// with its name. The bags have no labels.
+func decodeArrays(file *os.File, _ int64, path string, o Reading) (*data.Dataset, error) {
+	a, err := openArrays(path)
+	if err != nil {
+		return nil, err
+	}
+	defer a.file.Close()
+	base := filepath.Base(path)
+	var rows [][2]string // bag and file
+	names, err := a.names()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if _, err := a.find(name); !errors.Is(err, errNoArray) {
+			continue // not a group
+		}
+		if _, err := a.find(name + "/" + featuresName); !errors.Is(err, errNoArray) {
+			rows = append(rows, [2]string{name, base + "#" + name})
+		}
+	}
+	if rows == nil {
+		rows = [][2]string{{setName(path), base}}
+	}
+	var table strings.Builder
+	fmt.Fprintf(&table, "%s,%s\n", roleNames[roleBag], fileColumnName)
+	for _, row := range rows {
+		fmt.Fprintf(&table, "%s,%s\n", quoteCSV(row[0]), quoteCSV(row[1]))
+	}
+	o.Columns = Columns{}
+	return decodeCSV(strings.NewReader(table.String()), filepath.Join(filepath.Dir(path), "table.csv"), o)
 }
 
 // tableFile is a row of a table of files.

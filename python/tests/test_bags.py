@@ -143,12 +143,20 @@ def test_hdf5(tmp_path: Path, bags: Bags) -> None:
             file[f"{name}/features"], file[f"{name}/coords"] = bag, np.zeros((len(bag), 2))
     slides = Bags.read(tmp_path / "slides.h5").with_labels({"s2": "tumor", "s1": "normal"})
     assert slides.labels is not None and slides.labels.tolist() == [0, 1] and slides.coords is not None
-    bags.write(tmp_path / "bags.npz")
-    with np.load(tmp_path / "bags.npz") as arrays, h5py.File(tmp_path / "bags.h5", "w") as file:
-        for key in arrays:
-            file[key] = arrays[key].astype("S") if arrays[key].dtype.kind == "U" else arrays[key]
-    again = Bags.read(tmp_path / "bags.h5")
-    assert np.array_equal(again.instances, bags.instances) and again.class_names == bags.class_names
+    with h5py.File(tmp_path / "slide 1.h5", "w") as file:  # as CLAM and TRIDENT write it
+        file["features"], file["coords"] = TWO[0], np.array([[0, 1], [2, 3], [4, 5]])
+    slide = Bags.read(tmp_path / "slide 1.h5")
+    assert slide.names is not None and slide.names.tolist() == ["slide 1"] and np.array_equal(slide[0], TWO[0])
+    assert slide.coords is not None and slide.coords.tolist() == [[0, 1], [2, 3], [4, 5]] and slide.kind == "none"
+    np.save(tmp_path / "slide-2.npy", TWO[1])
+    (tmp_path / "table.csv").write_text("bag,label,file\na,tumor,slide 1.h5\nb,normal,slide-2.npy\n")
+    for table in (Bags.read(tmp_path / "table.csv"), Bags.read(tmp_path / "table.csv", label="label")):
+        assert table.class_names == ["normal", "tumor"] and table.sizes.tolist() == [3, 1] and table.kind == "known"
+        assert np.array_equal(table.instances, np.concatenate(TWO).astype(np.float32))
+    with h5py.File(tmp_path / "bags.h5", "w") as file:
+        file["instances"], file["offsets"] = bags.instances, bags.offsets
+    with pytest.raises(DataError, match='no array "features"; it has instances, offsets'):
+        Bags.read(tmp_path / "bags.h5")
 
 
 # The program finds the same mistakes in files with these arrays, in the same words.
@@ -223,7 +231,8 @@ def test_words_of_the_program(wrong: dict[str, Any], tmp_path: Path, program: Ca
         (lambda: Bags(TWO, candidates=np.array([[2, 1], [0, 1]])), "contains 2; entries must be 0 or 1", 1),
         (lambda: Bags(TWO, coords=np.zeros((4, 3))), "[instances, 2] is needed: x and y", None),
         (lambda: Bags.from_frame(FRAME.iloc[[0, 2, 1]], ignore=["patient"]), "the rows of a bag must be adjacent", 1),
-        (lambda: Bags.from_frame(FRAME), 'column "patient"', 1),
+        (lambda: Bags.from_frame(FRAME), 'column "patient": named like an identifier', None),
+        (lambda: Bags.from_frame(FRAME.rename(columns={"patient": "p"})), 'column "p": its values are text', None),
         (lambda: Bags.from_frame(FRAME, bag="slide"), 'the frame has no column "slide"', None),
         (
             lambda: Bags.from_frame(FRAME.assign(label=["cat", "dog", None]), ignore=["patient"]),

@@ -141,7 +141,7 @@ def _result(output: bytes, said: str, code: int, hide: Path | None) -> dict[str,
         result = {}
     if result and (code == 0 or result.get("runs")):  # of several runs, some failed
         return result
-    problems = [{key: _hidden(value, hide) for key, value in problem.items()} for problem in result.get("errors") or []]
+    problems = _hidden(result.get("errors") or [], hide)
     if not problems:
         text = said.strip() or f"the program miplc ended with exit code {code} and no message"
         problems = [{"text": text}]
@@ -157,11 +157,16 @@ def _result(output: bytes, said: str, code: int, hide: Path | None) -> dict[str,
 
 def _hidden(value: Any, folder: Path | None) -> Any:
     """Return a part of a message without the path of the temporary folder."""
-    if folder is None:
-        return value
-    if isinstance(value, list):
-        return [_hidden(one, folder) for one in value]
-    return value.replace(str(folder) + os.sep, "") if isinstance(value, str) else value
+    return value if folder is None else replaced(value, str(folder) + os.sep, "")
+
+
+def replaced(value: Any, old: str, new: str) -> Any:
+    """Return a part of a message with another text in place of old."""
+    if isinstance(value, Mapping):
+        return {key: replaced(one, old, new) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [replaced(one, old, new) for one in value]
+    return value.replace(old, new) if isinstance(value, str) else value
 
 
 @contextmanager

@@ -162,6 +162,7 @@ class Bags(Sequence[NDArray[np.float32]]):
         self.coords = self._coordinates(coords, faults)
         self.instance_labels = self._instance_labels(instance_labels, faults)
         self.feature_names = None if feature_names is None else [str(n) for n in feature_names]
+        self.generator: str | None = None  # how the instances were made of images
         width = math.prod(self.instances.shape[1:])
         if self.feature_names is not None and len(self.feature_names) != width:
             faults.add(f"{count(len(self.feature_names), 'feature name')} for {count(width, 'feature')}")
@@ -458,6 +459,7 @@ class Bags(Sequence[NDArray[np.float32]]):
             arrays["group_name"] = np.array([self.group_name])
         optional: dict[str, Any] = {"bag_names": self.names, "groups": self.groups, "coords": self.coords}
         optional["instance_labels"] = self.instance_labels
+        optional["generator"] = None if self.generator is None else np.array([self.generator])
         arrays.update((key, value) for key, value in optional.items() if value is not None)
         if self.feature_names is not None:
             arrays["feature_names"] = np.array(self.feature_names)
@@ -472,11 +474,13 @@ class Bags(Sequence[NDArray[np.float32]]):
         Parameters
         ----------
         path : path
-            ``.npz``, or ``.h5`` with the same arrays; ``.h5`` with a group of ``features`` and, maybe,
-            ``coords`` for each bag (without labels: see :meth:`with_labels`); ``.parquet`` or
-            ``.csv`` with one row for each instance, which pandas reads.
+            A file that the program reads: ``.csv`` or ``.csv.gz`` with one row for each instance, or with the
+            file of each bag; ``.npz`` or ``.mat`` with arrays; or the features of a slide, such as ``.h5``,
+            ``.npy`` or ``.safetensors``, without labels: see :meth:`with_labels`. Or ``.parquet``, which pandas
+            reads: see :meth:`from_frame`.
         **columns
-            Arguments of :meth:`from_frame` for ``.parquet`` and ``.csv``; ``noisy`` for the others.
+            Arguments of :meth:`from_frame`, those of columns only for files that have columns; and
+            ``max_bytes``, the maximum uncompressed size of the file such as ``"16GiB"`` (default: 4GiB).
         """
         from . import _readers
 
