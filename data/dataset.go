@@ -5,9 +5,11 @@ package data
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
@@ -73,10 +75,14 @@ func newFinder(bags int, names []string) finder {
 	for i, name := range names {
 		byName[name] = i
 	}
+	byForm := sync.OnceValue(func() map[string]int { return canonical(names) })
 	return func(pos diag.Pos, bag string) (int, error) {
 		n, err := strconv.Atoi(bag)
 		number := err == nil && strconv.Itoa(n) == bag
 		i, named := byName[bag]
+		if !named && names != nil {
+			i, named = byForm()[diag.Canonical(bag)]
+		}
 		switch {
 		case named:
 			return i, nil
@@ -92,6 +98,20 @@ func newFinder(bags int, names []string) finder {
 	}
 }
 
+// canonical returns the index of each name by its Unicode form NFC, without names that have it in common.
+func canonical(names []string) map[string]int {
+	index, several := make(map[string]int, len(names)), map[string]bool{}
+	for i, name := range names {
+		form := diag.Canonical(name)
+		if _, twice := index[form]; twice {
+			several[form] = true
+		}
+		index[form] = i
+	}
+	maps.DeleteFunc(index, func(form string, _ int) bool { return several[form] })
+	return index
+}
+
 // noBag returns the error that no bag has a name. number is the number that the name is, or 0.
 func noBag(pos diag.Pos, bag string, number int, names []string) error {
 	d := diag.Errorf(pos, "no bag has the name %q", bag)
@@ -99,6 +119,9 @@ func noBag(pos diag.Pos, bag string, number int, names []string) error {
 		diag.Whole(bag) == diag.Whole(d.Suggestion) { // 7.0 and 007
 		return d.WithNote("programs change names that look like numbers: read and write them as text, with dtype=str in " +
 			"pandas")
+	}
+	if kind := diag.Difference(bag, d.Suggestion); kind != "" && d.Suggestion != "" {
+		return d.WithNote("the names differ %s only", kind)
 	}
 	if number >= 1 && number <= len(names) {
 		return d.WithNote("the bags have names; bag number %d has the name %q", number, names[number-1])

@@ -39,6 +39,7 @@ type Reading struct {
 // Validate checks a dataset that was read from path.
 func (o Reading) Validate(d *data.Dataset, path string) error {
 	d.Noisy, d.Known = o.Labels == NoisyLabels, o.Labels == KnownLabels
+	d.WarnOfAlike(path)
 	if o.Columns.ModelClasses != nil || o.Labels == noLabels {
 		return d.ValidateToPredict(path)
 	}

@@ -299,14 +299,15 @@ func (c *csvReader) findFeatures(header []string, line int) error {
 		if slices.Contains(c.roles[:], i) {
 			continue
 		}
-		if _, twice := at[name]; twice && slices.Contains(c.Columns.ModelFeatures, name) {
+		form := diag.Canonical(name)
+		if _, twice := at[form]; twice && slices.Contains(c.Columns.ModelFeatures, name) {
 			return c.errorf(line, "two columns are named %q; rename the one that is not the feature of the model", name)
 		}
-		at[name] = i
+		at[form] = i
 		all = append(all, name)
 	}
 	for i, name := range c.Columns.ModelFeatures {
-		column, ok := at[name]
+		column, ok := at[diag.Canonical(name)]
 		if !ok {
 			return unwanted(diag.Pos{File: c.path, Line: line}, c.Columns.ModelFeatures, all, i)
 		}

@@ -439,11 +439,20 @@ func (c *csvReader) bagOf(row []string, line int) (b csvBag, listing string) {
 	return b, listing
 }
 
-// className returns the class that a file names. pandas writes the class 1 as 1.0 if other fields of the column
-// are empty, so 1.0 is the class 1, unless the file or the model lists a class 1.0.
+// className returns the class that a file names: one that the file or the model lists, if need be in another Unicode
+// form. pandas writes the class 1 as 1.0 if other fields of the column are empty, so 1.0 is the class 1, unless a class
+// 1.0 is listed.
 func (c *csvReader) className(name string) string {
+	if slices.Contains(c.listedClasses, name) || slices.Contains(c.Columns.ModelClasses, name) {
+		return name
+	}
+	for _, listed := range slices.Concat(c.listedClasses, c.Columns.ModelClasses) {
+		if diag.Canonical(listed) == diag.Canonical(name) {
+			return listed
+		}
+	}
 	whole, found := strings.CutSuffix(name, ".0")
-	if !found || slices.Contains(c.listedClasses, name) || slices.Contains(c.Columns.ModelClasses, name) {
+	if !found {
 		return name
 	}
 	if _, err := strconv.Atoi(whole); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
 )
@@ -519,7 +520,7 @@ func (s *fileStore) use(b *instanceFile, read func(array) error) error {
 func (s *fileStore) describe(f *instanceFile, err error) error {
 	switch pathErr := (*fs.PathError)(nil); {
 	case errors.Is(err, fs.ErrNotExist):
-		err = errors.New("there is no such file")
+		err = fileio.WithAlike(diag.Errorf(diag.Pos{}, "there is no such file"), f.path)
 	case errors.As(err, &pathErr):
 		err = pathErr.Err
 	}
