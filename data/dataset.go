@@ -158,17 +158,19 @@ type File struct {
 	Name      string // as its table names it; empty if the dataset is one file
 	Instances int
 	Coords    []float32 // [Instances, 2], or nil
+	Side      float64   // side of the square that an instance covers, in units of Coords; 0: unknown
 }
 
 // Files returns the files of bag i, in the order of their instances: one or more. Slices share memory.
 func (d *Dataset) Files(i int) []File {
-	whole := File{Instances: d.Size(i)}
-	if d.Coords != nil {
-		whole.Coords = d.Coords[2*d.Offsets[i] : 2*d.Offsets[i+1]]
-	} else if s, ok := d.Store.(interface{ Files(bag int) []File }); ok {
-		return s.Files(i)
+	list := []File{{Instances: d.Size(i)}}
+	if s, ok := d.Store.(interface{ Files(bag int) []File }); ok {
+		list = s.Files(i)
 	}
-	return []File{whole}
+	if d.Coords != nil { // the bag is one file
+		list[0].Coords = d.Coords[2*d.Offsets[i] : 2*d.Offsets[i+1]]
+	}
+	return list
 }
 
 // Size returns the number of instances of bag i.

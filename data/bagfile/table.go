@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/hdf5"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/memory"
@@ -269,7 +271,7 @@ func (s *fileStore) add(d *data.Dataset, c *csvReader, i int, cell string) (f in
 	}
 	d.Store, d.Shape = s, slices.Clone(a.shape[1:])
 	f.width, f.instances = d.Dim(), a.shape[0]
-	f.coords, err = file.coords(path.Join(path.Dir(f.name), coordsName), a.shape)
+	f.coords, f.side, err = file.coords(path.Join(path.Dir(f.name), coordsName), a.shape)
 	return f, err
 }
 
@@ -317,6 +319,7 @@ type instanceFile struct {
 	number    ndarray.Number
 	info      fs.FileInfo
 	coords    []float32 // of the instances; nil: unknown, or all bags have coordinates and the dataset has them
+	side      float64   // see data.File
 }
 
 // of returns the files of a bag.
@@ -329,26 +332,34 @@ const coordsName = "coords"
 // of all bags.
 func (s *fileStore) Files(bag int) (list []data.File) {
 	for _, f := range s.of(bag) {
-		list = append(list, data.File{Name: f.written, Instances: f.instances, Coords: f.coords})
+		list = append(list, data.File{Name: f.written, Instances: f.instances, Coords: f.coords, Side: f.side})
 	}
 	return list
 }
 
-// coords reads the coordinates of the instances of an array of features with a shape. It returns nil if the file has no
-// array with the name.
-func (f *arrayFile) coords(name string, features []int) ([]float32, error) {
+// sideName is the attribute of the coordinates that TRIDENT writes: the side of a patch in the units of the coordinates.
+const sideName = "patch_size_level0"
+
+// coords reads the coordinates of the instances of an array of features with a shape, and the side of an instance, 0 if
+// it is unknown. It returns nil if the file has no array with the name.
+func (f *arrayFile) coords(name string, features []int) (to []float32, side float64, err error) {
 	a, err := f.find(name)
 	if errors.Is(err, errNoArray) {
-		return nil, nil // coordinates are optional
+		return nil, 0, nil // coordinates are optional
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", coordsName, err)
+		return nil, 0, fmt.Errorf("%s: %w", coordsName, err)
 	}
 	if err := checkCoords(a.shape, features); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	to := make([]float32, 2*features[0])
-	return to, a.rows.ReadRows(to, 0)
+	if d, ok := a.rows.(*hdf5.Dataset); ok {
+		if v, ok := d.Number(sideName); ok && v > 0 && v <= math.MaxFloat32 {
+			side = v
+		}
+	}
+	to = make([]float32, 2*features[0])
+	return to, side, a.rows.ReadRows(to, 0)
 }
 
 // checkCoords returns an error if the coordinates of a bag do not have the shape [n, 2] for its n instances.
