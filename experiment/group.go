@@ -394,6 +394,7 @@ func (r *runner) fillResult(ctx context.Context, c *Cell, t *training, result *R
 	}
 	result.Engine, result.Diverged = report.Engine, report.Diverged
 	result.TrainBags, result.TestBags = report.TrainBags, report.TestBags
+	result.Seed = &t.trial.Program.Spec.Train.Seed.V
 	if r.e.Attention.Epochs != nil {
 		result.Attention = histograms(report.Attention, r.e.Attention.Epochs)
 	}
