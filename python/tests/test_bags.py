@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from miplc import Bags, DataError
+from miplc import Bags, DataError, _readers
 
 TWO = [np.arange(6.0).reshape(3, 2), np.ones((1, 2))]
 
@@ -159,7 +159,7 @@ def test_hdf5(tmp_path: Path, bags: Bags) -> None:
         Bags.read(tmp_path / "bags.h5")
 
 
-# The program finds the same mistakes in files with these arrays, in the same words.
+# The program finds the same mistakes in files with these arrays as the constructor, in the same words.
 GOOD: dict[str, Any] = {
     "instances": np.ones((4, 2), np.float32),
     "offsets": np.array([0, 3, 4]),
@@ -180,13 +180,17 @@ NAN = np.array([[1, 1], [np.nan, 1], [1, 1], [1, np.inf]], np.float32)
         {"offsets": np.array([0, 3, 5])},
         {"labels": np.array([0, 0])},
         {"labels": np.array([0, 0, 1])},
-        {"labels": np.array([0, 2])},
         {"candidates": np.array([[0, 0], [1, 1]], np.uint8)},
         {"candidates": np.array([[0, 1], [0, 1]], np.uint8), "labels": np.array([1, 1])},
         {"candidates": np.array([[1], [1]], np.uint8), "labels": np.array([0, 0]), "class_names": np.array(["cat"])},
         {"bag_names": np.array(["a", "a"])},
         {"bag_names": np.array(["a", " b"])},
         {"bag_names": np.array(["a"])},
+        {"bag_names": np.array(["a", "NA"])},
+        {"groups": np.array(["a", "nan"])},
+        {"feature_names": np.array(["a", "a"])},
+        {"feature_names": np.array(["a", " b"])},
+        {"class_names": np.array(["a", "a"])},
         {"groups": np.array(["a", ""])},
         {"groups": np.array(["a", "a", "a"])},
         {"coords": np.zeros((3, 2), np.float32)},
@@ -199,9 +203,12 @@ def test_words_of_the_program(wrong: dict[str, Any], tmp_path: Path, program: Ca
     np.savez(tmp_path / "bags.npz", **{**GOOD, **wrong})
     said = program("data", "inspect", tmp_path / "bags.npz")["errors"]
     with pytest.raises(DataError) as caught:
-        Bags.read(tmp_path / "bags.npz")
+        _readers._from_arrays(Bags, {**GOOD, **wrong}, "candidates")
     assert [p["text"] for p in caught.value.problems] == [p["text"] for p in said]
-    assert caught.value.file == str(tmp_path / "bags.npz") and caught.value.line is None
+    with pytest.raises(DataError) as read:
+        Bags.read(tmp_path / "bags.npz")
+    assert [p["text"] for p in read.value.problems] == [p["text"] for p in said]
+    assert read.value.file == str(tmp_path / "bags.npz") and read.value.line is None
     if said[0]["text"].startswith("bag "):
         assert caught.value.bag == int(said[0]["text"].split()[1].strip(":"))
 
@@ -221,7 +228,7 @@ def test_words_of_the_program(wrong: dict[str, Any], tmp_path: Path, program: Ca
         (lambda: Bags(np.ones((3, 2))), "the bags are one matrix of the shape [3 2]", None),
         (lambda: Bags(FRAME), "the bags are of the type DataFrame", None),
         (lambda: Bags(TWO, labels=["a", "b", "a"]), "3 true labels for 2 bags", None),
-        (lambda: Bags(TWO, labels=["a", None]), "bag 2 has no label, but data.labels is known", 2),
+        (lambda: Bags(TWO, labels=["a", None]), "bag 2 has no label, and there are no candidates", 2),
         (lambda: Bags(TWO, candidates=[{"a"}, [["b"]]]), "bag 2: [['b']] is not a label or a set of labels", 2),
         (lambda: Bags(TWO, labels=["a", 1]), "the labels are text and numbers", None),
         (lambda: Bags(TWO, labels=[0.5, 1.5]), "miplc predicts classes, not numbers", None),

@@ -43,7 +43,7 @@ class _Frame:
     """A frame whose columns have names that are text, and are found by them as in a CSV file."""
 
     def __init__(self, frame: Any) -> None:
-        if not hasattr(frame, "columns") or not hasattr(frame, "__getitem__") or isinstance(frame, np.ndarray):
+        if not hasattr(frame, "iloc") and not hasattr(frame, "to_series") or getattr(frame, "ndim", 2) != 2:
             text = f"the frame is of the type {type(frame).__name__}; a frame of pandas or polars is needed"
             raise DataError(text, "call collect() of a lazy frame" if hasattr(frame, "collect") else "for arrays: Bags(...)")
         self.frame = frame
@@ -185,10 +185,11 @@ def _undeclared(names: Sequence[str], why: str, *notes: str) -> DataError:
 
 def _not_numbers(column: Any) -> str:
     """Return what a column has in its first row in place of a number: text, dates, or nothing."""
-    first = column[:1].to_list() if len(column) else []
-    if getattr(column.dtype, "kind", "") in tuple("Mm") or isinstance(first[0], _DATES) and not is_missing(first[0]):
+    first = column[:1].to_list()[0]
+    dated = isinstance(first, _DATES) or hasattr(first, "to_timestamp")  # a period of pandas
+    if getattr(column.dtype, "kind", "") in tuple("Mm") or dated and not is_missing(first):
         return "dates"
-    return "text" if isinstance(first[0], str) else ""
+    return "text" if isinstance(first, str) else ""
 
 
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
