@@ -8,7 +8,6 @@ import difflib
 import inspect
 import numbers
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _frames, _process
+from . import _frames, _process, _words
 from ._rules import RULES, suspect
 from .bags import Bags, class_name, is_missing, quoted
 from .errors import DataError, MiplcError
@@ -322,14 +321,11 @@ def read(kind: type[_B], path: Path, arguments: Mapping[str, Any]) -> _B:
     text = _process.yaml({name: value for name, value in given.items() if value is not None}, "Bags.read")
     with _process.temporary_folder() as folder:
         args = ["data", "import", _process.argument_of(path), str(folder / "bags.npz"), "--python", text]
-        try:
-            result = _process.call(*args, *limit, hide=folder)
-        except DataError as err:
-            raise DataError(_process.replaced(err.problems, "--max-bytes", "max_bytes")) from None
+        result = _process.call(*args, *limit, hide=folder)
         with _process.writing(folder), np.load(folder / "bags.npz") as arrays:
             bags = _from_arrays(kind, {key: arrays[key] for key in arrays}, result["labels"])
     for warning in result["warnings"] or ():
-        warnings.warn(warning, UserWarning, stacklevel=3)
+        _process.warn(_words.in_python(warning, folder, {}))
     return bags
 
 

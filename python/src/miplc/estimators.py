@@ -6,17 +6,17 @@ import copy
 import inspect
 import numbers
 import os
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._process import warn
 from .bags import Bags, as_bags, check_rows, class_name, count, is_missing, is_sets, listed
 from .errors import DataError, SpecError
 from .model import Model
-from .training import Callback, Run, Spec, train
+from .training import Callback, Run, Spec, trained
 
 if TYPE_CHECKING:
     from typing import Self
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["MIPLClassifier", "MIPLMultiLabelClassifier", "PerInstance"]
 
 _UNCHANGED = "$UNCHANGED$"  # the default of requests in scikit-learn
+_ALL = {"data.split.train": 1}  # the setting of a training on all bags
 
 
 class _Parameters:
@@ -91,6 +92,7 @@ class _MIPLEstimator(_Parameters):
         *,
         random_state: int | np.random.RandomState | None = None,
         output: str | os.PathLike[str] | None = None,
+        overwrite: bool = False,
         callbacks: Sequence[Callback] = (),
         progress: bool = False,
         engine: str | None = None,
@@ -101,6 +103,7 @@ class _MIPLEstimator(_Parameters):
         self.spec = spec
         self.random_state = random_state
         self.output = output
+        self.overwrite = overwrite
         self.callbacks = callbacks
         self.progress = progress
         self.engine = engine
@@ -122,7 +125,7 @@ class _MIPLEstimator(_Parameters):
 
     def _program_settings(self) -> dict[str, Any]:
         """Return the settings with the keys of specs."""
-        found = {"data.split.train": 1} | setting_keys(self._settings())
+        found = setting_keys(self._settings())
         if self.random_state is not None:
             found["train.seed"] = seed_of(self.random_state)
         return found
@@ -157,19 +160,21 @@ class _MIPLEstimator(_Parameters):
         self
         """
         bags = self._bags(X, y, groups, candidates)
-        run = train(
+        options = {"engine": self.engine, "device": self.device, "threads": self.threads}
+        run = trained(
             self.spec,
             bags,
-            output=self.output,
-            settings=self._program_settings(),
-            callbacks=self.callbacks,
-            progress=self.progress,
-            resume=resume,
-            engine=self.engine,
-            device=self.device,
-            threads=self.threads,
+            _ALL,
+            self._program_settings(),
+            self.output,
+            self.callbacks,
+            self.progress,
+            resume,
+            self.overwrite,
+            options,
         )
         self._take(run, bags)
+        run._warn_of_findings()
         return self
 
     def _bags(self, X: Any, y: Any, groups: Any, candidates: Any) -> Bags:
@@ -254,6 +259,12 @@ class _MIPLEstimator(_Parameters):
         self._check_fitted()
         return self.run_.history
 
+    @property
+    def findings_(self) -> list[str]:
+        """What the program noticed about the results, each with advice."""
+        self._check_fitted()
+        return self.run_.findings
+
     def _check_fitted(self) -> None:
         if self.__sklearn_is_fitted__():
             return
@@ -308,7 +319,7 @@ class _MIPLEstimator(_Parameters):
             raise DataError(f"no label is a class of the model: the labels are {foreign[0]!r}, ..., not {known[0]!r}, ...")
         if foreign:
             text = f"the model does not know {count(len(foreign), 'label')} of these bags, such as {foreign[0]!r}"
-            warnings.warn(f"{text}: these bags count as wrong", stacklevel=4)
+            warn(f"{text}: these bags count as wrong")
 
     def attention(self, X: Sequence[ArrayLike]) -> list[NDArray[np.float32]]:
         """Return the attention scores of the instances of each bag.
@@ -336,7 +347,10 @@ class MIPLClassifier(_MIPLEstimator):
         Seed of the training. The same seed gives the same bits on the same machine. Default: the seed
         of the spec.
     output : path, optional
-        Folder of the run, to resume it. Default: a temporary one.
+        Folder of the run, to keep and to resume it. Default: a temporary one. Cross-validation fits several
+        estimators, so it needs the default, or ``overwrite``.
+    overwrite : bool
+        Replace the run in ``output``.
     callbacks : sequence of callable
         Called after each epoch with its metrics. An exception stops the training and is raised.
     progress : bool
@@ -360,8 +374,12 @@ class MIPLClassifier(_MIPLEstimator):
         The training: summary, metrics, plots.
     history_ : pandas.DataFrame
         One row for each epoch.
+    findings_ : list of str
+        What the program noticed about the results, each with advice. ``fit`` warns of them.
     n_features_in_ : int
         Number of features of an instance.
+    feature_names_in_ : array ``[d]`` of object
+        Names of the features, if the bags have some. Other bags may have them in any order.
 
     Notes
     -----

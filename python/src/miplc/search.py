@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import _frames, _process
 from .bags import Bags
 from .errors import DataError, SpecError
-from .estimators import MIPLClassifier, MIPLMultiLabelClassifier, seed_of, setting_keys
+from .estimators import _ALL, MIPLClassifier, MIPLMultiLabelClassifier, seed_of, setting_keys
 from .training import Call, Run, has_run, prepared, run_program
 
 if TYPE_CHECKING:
@@ -126,13 +125,12 @@ def fit_many(
     count = len(divisions) if divisions else 1
     if len(combinations) * count > _MOST:
         raise SpecError(f"{len(combinations)} settings on {count} splits are more than {_MOST} trainings of one call")
-    base = estimator._program_settings()
-    if divisions is not None:
-        del base["data.split.train"]
-    with prepared(estimator.spec, bags, base) as call:
+    own = _ALL if divisions is None else {}
+    with prepared(estimator.spec, bags, estimator._program_settings(), own) as call:
         folder = call.folder / "runs" if estimator.output is None else _process.located(estimator.output, "output")
         args = [*call.args, "-o", str(folder)]
         args += _process.options(engine=estimator.engine, device=estimator.device, threads=estimator.threads)
+        args += _process.options(force=estimator.overwrite and not resume)
         if divisions is not None:
             args += _split_options(divisions, bags, call)
         for one in combinations:
@@ -140,7 +138,7 @@ def fit_many(
         if resume and has_run(folder):
             args.append("--resume")
         for text in run_program(args, call, estimator.callbacks, estimator.progress)["failed"]:
-            warnings.warn(f"a training failed: {text}", stacklevel=2)
+            _process.warn(f"a training failed: {text}")
         fits = _read(estimator, bags, combinations, count, folder, divisions is not None, measure)
     return fits
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _frames, _process
+from . import _frames, _process, _words
 from .bags import Bags
 from .errors import SpecError
 from .training import Progress, Spec, spec_argument
@@ -80,8 +80,10 @@ def experiment(
     -------
     Report
     """
+    names: dict[str, str] = {}
     with _process.temporary_folder() as folder:
         if data:
+            names = {f"bags-of-python-{i}.npz": f"data[{name!r}]" for i, name in enumerate(data, 1)}
             if not isinstance(definition, Mapping):
                 raise SpecError("data needs a definition that is a dict; name files in others")
             written = _write(data, definition, folder)
@@ -100,9 +102,9 @@ def experiment(
                 elif "cell" in line:
                     bar.step(accuracy=line["cell"]["result"].get("accuracy"))
                 elif "warning" in line:
-                    _process.warn(line["warning"], folder)
+                    _process.warn(_words.in_python(line["warning"], folder, names))
 
-            _process.call(*args, *_process.options(**options), events=event, hide=folder)
+            _process.call(*args, *_process.options(**options), events=event, hide=folder, names=names)
         return report(results)
 
 

@@ -12,9 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _frames, _process
+from . import _frames, _process, _words
 from .bags import Bags
-from .errors import DataError, SpecError
+from .errors import DataError, FindingWarning, SpecError
 from .model import Model
 
 if TYPE_CHECKING:
@@ -100,6 +100,11 @@ class Run:
         """What the program noticed about the results, each with advice."""
         return [f"{found['text']}: {found['advice']}" for found in self.summary.get("findings") or ()]
 
+    def _warn_of_findings(self) -> None:
+        """Issue a FindingWarning for each of the findings."""
+        for text in self.findings:
+            _process.warn(text, FindingWarning)
+
     @cached_property
     def history(self) -> pandas.DataFrame:
         """Frame with one row for each epoch: ``loss``, ``test_accuracy``, ``test_auroc``, ..."""
@@ -180,6 +185,11 @@ def train(
     KeyboardInterrupt
         After Ctrl-C. With ``output``, ``resume=True`` continues.
 
+    Warns
+    -----
+    FindingWarning
+        For each of the findings of the run.
+
     Examples
     --------
     Callbacks for TensorBoard, MLflow and Weights & Biases:
@@ -198,10 +208,33 @@ def train(
     chosen = dict(settings or {})
     if seed is not None:
         chosen["train.seed"] = seed
-    with prepared(spec, bags, chosen) as call:
+    if isinstance(bags, Bags) and (used := bags._with_used_classes()) is not bags:
+        unused = sorted({*bags.class_names} - {*used.class_names})
+        _process.warn(f"no bag has the label {unused[0]}: the model does not predict it")
+        bags = used
+    options: dict[str, Any] = {"engine": engine, "device": device, "threads": threads}
+    run = trained(spec, bags, {}, chosen, output, callbacks, progress, resume, overwrite, options)
+    run._warn_of_findings()
+    return run
+
+
+def trained(
+    spec: Spec,
+    bags: Bags | str | os.PathLike[str] | None,
+    own: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    output: str | os.PathLike[str] | None,
+    callbacks: Iterable[Callback],
+    progress: bool,
+    resume: bool,
+    overwrite: bool,
+    options: Mapping[str, Any],
+) -> Run:
+    """Train a model as :func:`train`, without warnings of findings. Messages leave out the settings own."""
+    with prepared(spec, bags, settings, own) as call:
         folder = call.folder / "run" if output is None else _process.located(output, "output")
         args = [*call.args, "-o", str(folder)]
-        args += _process.options(engine=engine, device=device, threads=threads, force=overwrite)
+        args += _process.options(**options, force=overwrite)
         if resume and has_run(folder):
             args.append("--resume")
         elif resume and output is None:
@@ -212,18 +245,21 @@ def train(
 
 @dataclass
 class Call:
-    """Arguments of a command, and the temporary folder with the files that they name."""
+    """Arguments of a command, the temporary folder with the files that they name, and words for these files."""
 
     args: list[str]
     folder: Path
+    names: dict[str, str]
 
 
 @contextmanager
-def prepared(spec: Spec, bags: Bags | str | os.PathLike[str] | None, settings: Mapping[str, Any]) -> Iterator[Call]:
+def prepared(
+    spec: Spec, bags: Bags | str | os.PathLike[str] | None, settings: Mapping[str, Any], own: Mapping[str, Any]
+) -> Iterator[Call]:
     """Write the bags and the spec to a temporary folder, and begin the arguments of a training."""
     with _process.temporary_folder() as folder:
         args = ["train", spec_argument(spec, folder)]
-        chosen: dict[str, Any] = {}
+        chosen: dict[str, Any] = dict(own)
         if isinstance(bags, Bags):
             if bags.kind == "none":
                 raise DataError("the bags have no labels: give labels or candidates")
@@ -239,7 +275,8 @@ def prepared(spec: Spec, bags: Bags | str | os.PathLike[str] | None, settings: M
         for key, value in {**chosen, **settings}.items():
             if value is not None:
                 args += ["--set", _process.setting(key, value)]
-        yield Call(args, folder)
+        names = {_process.setting(key, value): "" for key, value in chosen.items() if key not in settings}
+        yield Call(args, folder, {**names, DATA_FILE: "the bags", DATA_FILE[:-4]: "the bags", "splits.csv": "splits"})
 
 
 def spec_argument(spec: Spec, folder: Path, name: str = "spec.yaml") -> str:
@@ -251,7 +288,7 @@ def spec_argument(spec: Spec, folder: Path, name: str = "spec.yaml") -> str:
         if isinstance(spec, str):
             path.write_text(spec, "utf-8")
         elif isinstance(spec, Mapping):
-            path.write_text(_process.yaml({"name": "python", **spec}, "the spec"), "utf-8")
+            path.write_text(_process.yaml({"name": "python", **spec}, "the spec", indent=1), "utf-8")
         else:
             raise SpecError(f"the spec is of the type {type(spec).__name__}; a name, a path or a dict is needed")
     return str(path)
@@ -275,9 +312,9 @@ def run_program(args: Sequence[str], call: Call, callbacks: Iterable[Callback], 
                 for callback in called:
                     callback(line["epoch"])
             elif "warning" in line:
-                _process.warn(line["warning"], call.folder)
+                _process.warn(_words.in_python(line["warning"], call.folder, call.names))
 
-        return _process.call(*args, events=event, hide=call.folder)
+        return _process.call(*args, events=event, hide=call.folder, names=call.names)
 
 
 class Progress:
