@@ -55,7 +55,7 @@ def test_wrong_experiments(bags: Bags, tmp_path: Path) -> None:
     assert wrong.value.bag == 2 and not (tmp_path / "out").exists()
     with pytest.raises(TrainingError):
         miplc.report(tmp_path)
-    with pytest.raises(SpecError, match="unknown flag: --jbos"):
+    with pytest.raises(SpecError, match="unknown argument: jbos"):
         miplc.experiment(DEFINITION, data={"mine": bags}, jbos=2)
 
 

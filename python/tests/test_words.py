@@ -35,7 +35,7 @@ CASES: list[tuple[Callable[[Bags], Any], str, str | None]] = [
         'definition["learners"][1]["spec"]: learner "b": there is no file demipl-mpl',
         'definition["learners"][1]["spec"]',
     ),
-    (lambda b: miplc.experiment({"learners": SINGLE}, data={"mine": b[:2]}), "data['mine']: class", "data['mine']"),
+    (lambda b: miplc.experiment({"learners": SINGLE}, data={"mine": b[:2]}), "data['mine']: mine: data['mine']: class \"horse\" has no", "data['mine']"),
     (lambda b: MIPLClassifier(train__lr=-3).fit(b), "setting train.lr=-3: train.lr must be", "setting train.lr=-3"),
     (lambda b: miplc.train("demipl-mlp", "none.csv"), "there is no file none.csv", None),
     (lambda b: MIPLClassifier(engine="xla").fit(b), "engine xla: no GPU", None),

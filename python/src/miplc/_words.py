@@ -53,6 +53,7 @@ def problem_in_python(problem: Mapping[str, Any], folder: Path | None, names: Ma
         return found | {"file": names.get(file) or None, "line": None, "column": None}
     if _PLACE.fullmatch(file) and folder is not None and (folder / file).exists():
         place = _place(folder, Path(file).stem, str(problem.get("line") or 1), None)
+        place = next((new for old, new in names.items() if place.startswith(old)), place)
         whole = "[" in place or place in _ARGUMENTS.values() and _is_dict(folder / file)
         return found | {"file": place.partition(":")[0]} | ({"line": None, "column": None} if whole else {})
     if file.startswith("--set "):

@@ -83,10 +83,11 @@ def experiment(
     names: dict[str, str] = {}
     with _process.temporary_folder() as folder:
         if data:
-            names = {f"bags-of-python-{i}.npz": f"data[{name!r}]" for i, name in enumerate(data, 1)}
             if not isinstance(definition, Mapping):
                 raise SpecError("data needs a definition that is a dict; name files in others")
             written = _write(data, definition, folder)
+            for i, (name, entry) in enumerate(zip(data, written), len(definition.get("data", ()))):
+                names[entry["file"]] = names[f'definition["data"][{i}]'] = f"data[{name!r}]"
             definition = {**definition, "data": [*definition.get("data", ()), *written]}
         results = folder / "results" if output is None else _process.located(output, "output")
         args = ["experiment", spec_argument(definition, folder, "experiment.yaml"), "-o", str(results)]
