@@ -242,7 +242,8 @@ class Bags(Sequence[NDArray[np.float32]]):
         labels, candidates = self._by_name(labels, "label"), self._by_name(candidates, "candidates")
         labels, candidates, classes = _tables(labels, candidates, classes)
         if self.candidates is not None and candidates is None and labels is not None and not is_sets(labels):
-            candidates, noisy = [self.classes[row].tolist() for row in self.candidates], noisy or self.noisy
+            candidates = [set(self.classes[row].tolist()) for row in self.candidates]
+            noisy = noisy or self.noisy
             if classes is None and {one for one in listed(labels) if not is_missing(one)} <= set(self.classes.tolist()):
                 classes = self.classes.tolist()
         copy.noisy, copy.labels, copy.candidates = noisy, None, None
@@ -250,32 +251,24 @@ class Bags(Sequence[NDArray[np.float32]]):
         faults = _Faults()
         copy._set_labels(labels, candidates, classes, faults)
         if self.instance_labels is not None:
-            copy.instance_labels = copy._numbers_of(self.classes)[self.instance_labels]
+            index = {label: i for i, label in enumerate(copy.classes.tolist())}
+            old = [index.get(label, -1) for label in self.classes.tolist()] + [-1]
+            copy.instance_labels = np.array(old, np.int64)[self.instance_labels]
         faults.check()
         return copy
 
-    def _numbers_of(self, classes: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the numbers of other classes among these, -1 if they are none, and a last -1 for unknown labels."""
-        index = {label: i for i, label in enumerate(self.classes.tolist())}
-        return np.array([index.get(label, -1) for label in classes.tolist()] + [-1], np.int64)
-
     def _with_used_classes(self) -> Self:
         """Return these bags without the classes that no bag has, which a selection of bags may lack."""
-        used = np.zeros(len(self.classes), dtype=bool)
-        for values in (self.labels, self.candidates):
-            if values is not None:
-                used |= values.any(axis=0) if values.ndim == 2 else np.isin(np.arange(len(used)), values)
-        if used.all():
+        names, matrix = self.classes.tolist(), self.labels if self.multi else self.candidates
+        sets = None if matrix is None else [set(self.classes[row].tolist()) for row in matrix]
+        labels = None if self.labels is None or self.multi else [None if i < 0 else names[i] for i in self.labels]
+        used = {*(labels or ())}.union(*(sets or ()))
+        if used >= {*names}:
             return self
-        copy = self._copy()
-        copy.classes = self.classes[used]
-        numbers = copy._numbers_of(self.classes)
-        if self.instance_labels is not None:
-            copy.instance_labels = numbers[self.instance_labels]
-        copy.candidates = None if self.candidates is None else self.candidates[:, used]
-        if self.labels is not None:
-            copy.labels = self.labels[:, used] if self.multi else numbers[self.labels]
-        return copy
+        classes = [name for name in names if name in used]
+        if self.multi:
+            return self.with_labels(sets, classes=classes)
+        return self.with_labels(labels, candidates=sets, classes=classes, noisy=self.noisy)
 
     def _with_features(self, instances: NDArray[Any], names: Sequence[str] | None) -> Self:
         """Return these bags with other features of the same instances: array ``[N, ...]``."""

@@ -16,7 +16,7 @@ from ._process import warn
 from .bags import Bags, as_bags, check_rows, class_name, count, is_missing, is_sets, listed
 from .errors import DataError, SpecError
 from .model import Model
-from .training import Callback, Run, Spec, trained
+from .training import Callback, Run, Spec, train
 
 if TYPE_CHECKING:
     from typing import Self
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     import pandas
 
 __all__ = ["MIPLClassifier", "MIPLMultiLabelClassifier", "PerInstance"]
-
-_UNCHANGED = "$UNCHANGED$"  # the default of requests in scikit-learn
-_ALL = {"data.split.train": 1}  # the setting of a training on all bags
 
 
 class _Parameters:
@@ -125,7 +122,7 @@ class _MIPLEstimator(_Parameters):
 
     def _program_settings(self) -> dict[str, Any]:
         """Return the settings with the keys of specs."""
-        found = setting_keys(self._settings())
+        found = {"data.split.train": 1} | setting_keys(self._settings())
         if self.random_state is not None:
             found["train.seed"] = seed_of(self.random_state)
         return found
@@ -160,21 +157,20 @@ class _MIPLEstimator(_Parameters):
         self
         """
         bags = self._bags(X, y, groups, candidates)
-        options = {"engine": self.engine, "device": self.device, "threads": self.threads}
-        run = trained(
+        run = train(
             self.spec,
             bags,
-            _ALL,
-            self._program_settings(),
-            self.output,
-            self.callbacks,
-            self.progress,
-            resume,
-            self.overwrite,
-            options,
+            output=self.output,
+            settings=self._program_settings(),
+            callbacks=self.callbacks,
+            progress=self.progress,
+            resume=resume,
+            overwrite=self.overwrite,
+            engine=self.engine,
+            device=self.device,
+            threads=self.threads,
         )
         self._take(run, bags)
-        run._warn_of_findings()
         return self
 
     def _bags(self, X: Any, y: Any, groups: Any, candidates: Any) -> Bags:
@@ -219,25 +215,25 @@ class _MIPLEstimator(_Parameters):
         found.score.add_request(param="sample_weight", alias=None)
         return found
 
-    def set_fit_request(
-        self, *, candidates: bool | str | None = _UNCHANGED, groups: bool | str | None = _UNCHANGED
-    ) -> Self:
-        """Set which arguments of fit meta-estimators pass on, as the estimators of scikit-learn."""
-        return self._set_request("fit", candidates=candidates, groups=groups)
+    def set_fit_request(self, **requests: bool | str | None) -> Self:
+        """Set whether meta-estimators of scikit-learn pass ``candidates`` and ``groups`` to fit."""
+        return self._set_request("fit", requests)
 
-    def set_score_request(self, *, sample_weight: bool | str | None = _UNCHANGED) -> Self:
-        """Set whether meta-estimators pass ``sample_weight`` to score, as the estimators of scikit-learn."""
-        return self._set_request("score", sample_weight=sample_weight)
+    def set_score_request(self, **requests: bool | str | None) -> Self:
+        """Set whether meta-estimators of scikit-learn pass ``sample_weight`` to score."""
+        return self._set_request("score", requests)
 
-    def _set_request(self, method: str, **aliases: Any) -> Self:
+    def _set_request(self, method: str, requests: Mapping[str, bool | str | None]) -> Self:
         from sklearn import get_config
 
         if not get_config()["enable_metadata_routing"]:
             raise RuntimeError("metadata routing is off: call sklearn.set_config(enable_metadata_routing=True)")
         self._metadata_request = self.get_metadata_routing()
-        for name, alias in aliases.items():
-            if alias != _UNCHANGED:
-                getattr(self._metadata_request, method).add_request(param=name, alias=alias)
+        known = getattr(self._metadata_request, method)
+        for name, alias in requests.items():
+            if name not in known.requests:
+                raise TypeError(f"{method} has no argument {name!r} to pass on; it has {', '.join(known.requests)}")
+            known.add_request(param=name, alias=alias)
         return self
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import _frames, _process
 from .bags import Bags
 from .errors import DataError, SpecError
-from .estimators import _ALL, MIPLClassifier, MIPLMultiLabelClassifier, seed_of, setting_keys
+from .estimators import MIPLClassifier, MIPLMultiLabelClassifier, seed_of, setting_keys
 from .training import Call, Run, has_run, prepared, run_program
 
 if TYPE_CHECKING:
@@ -125,8 +125,10 @@ def fit_many(
     count = len(divisions) if divisions else 1
     if len(combinations) * count > _MOST:
         raise SpecError(f"{len(combinations)} settings on {count} splits are more than {_MOST} trainings of one call")
-    own = _ALL if divisions is None else {}
-    with prepared(estimator.spec, bags, estimator._program_settings(), own) as call:
+    settings = estimator._program_settings()
+    if divisions is not None:
+        del settings["data.split.train"]
+    with prepared(estimator.spec, bags, settings) as call:
         folder = call.folder / "runs" if estimator.output is None else _process.located(estimator.output, "output")
         args = [*call.args, "-o", str(folder)]
         args += _process.options(engine=estimator.engine, device=estimator.device, threads=estimator.threads)

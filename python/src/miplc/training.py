@@ -98,12 +98,8 @@ class Run:
     @property
     def findings(self) -> list[str]:
         """What the program noticed about the results, each with advice."""
-        return [f"{found['text']}: {found['advice']}" for found in self.summary.get("findings") or ()]
-
-    def _warn_of_findings(self) -> None:
-        """Issue a FindingWarning for each of the findings."""
-        for text in self.findings:
-            _process.warn(text, FindingWarning)
+        found = self.summary.get("findings") or ()
+        return [": ".join(one[key] for key in ("text", "advice") if one.get(key)) for one in found]
 
     @cached_property
     def history(self) -> pandas.DataFrame:
@@ -212,35 +208,19 @@ def train(
         unused = sorted({*bags.class_names} - {*used.class_names})
         _process.warn(f"no bag has the label {unused[0]}: the model does not predict it")
         bags = used
-    options: dict[str, Any] = {"engine": engine, "device": device, "threads": threads}
-    run = trained(spec, bags, {}, chosen, output, callbacks, progress, resume, overwrite, options)
-    run._warn_of_findings()
-    return run
-
-
-def trained(
-    spec: Spec,
-    bags: Bags | str | os.PathLike[str] | None,
-    own: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    output: str | os.PathLike[str] | None,
-    callbacks: Iterable[Callback],
-    progress: bool,
-    resume: bool,
-    overwrite: bool,
-    options: Mapping[str, Any],
-) -> Run:
-    """Train a model as :func:`train`, without warnings of findings. Messages leave out the settings own."""
-    with prepared(spec, bags, settings, own) as call:
+    with prepared(spec, bags, chosen) as call:
         folder = call.folder / "run" if output is None else _process.located(output, "output")
         args = [*call.args, "-o", str(folder)]
-        args += _process.options(**options, force=overwrite)
+        args += _process.options(engine=engine, device=device, threads=threads, force=overwrite)
         if resume and has_run(folder):
             args.append("--resume")
         elif resume and output is None:
             raise SpecError("resume=True needs output: the folder of the interrupted run")
         run_program(args, call, callbacks, progress)
-        return Run.read(folder, keep=output is not None)
+        run = Run.read(folder, keep=output is not None)
+    for text in run.findings:
+        _process.warn(text, FindingWarning)
+    return run
 
 
 @dataclass
@@ -253,13 +233,11 @@ class Call:
 
 
 @contextmanager
-def prepared(
-    spec: Spec, bags: Bags | str | os.PathLike[str] | None, settings: Mapping[str, Any], own: Mapping[str, Any]
-) -> Iterator[Call]:
+def prepared(spec: Spec, bags: Bags | str | os.PathLike[str] | None, settings: Mapping[str, Any]) -> Iterator[Call]:
     """Write the bags and the spec to a temporary folder, and begin the arguments of a training."""
     with _process.temporary_folder() as folder:
         args = ["train", spec_argument(spec, folder)]
-        chosen: dict[str, Any] = dict(own)
+        chosen: dict[str, Any] = {}
         if isinstance(bags, Bags):
             if bags.kind == "none":
                 raise DataError("the bags have no labels: give labels or candidates")
@@ -276,6 +254,7 @@ def prepared(
             if value is not None:
                 args += ["--set", _process.setting(key, value)]
         names = {_process.setting(key, value): "" for key, value in chosen.items() if key not in settings}
+        names["data.split.train=1"] = ""  # of a classifier
         yield Call(args, folder, {**names, DATA_FILE: "the bags", DATA_FILE[:-4]: "the bags", "splits.csv": "splits"})
 
 
