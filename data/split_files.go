@@ -211,6 +211,29 @@ func indexNumbers(v *rawfile.MATArray) ([]indexEntry, error) {
 var partOf = map[string]string{TrainPart: TrainPart, ValidationPart: ValidationPart, "val": ValidationPart,
 	TestPart: TestPart, unusedPart: unusedPart}
 
+// partColumns are the columns of a file with a column for each part.
+var partColumns = []string{TrainPart, ValidationPart, "val", TestPart}
+
+// partOfMarks returns the part whose field is True if the fields of all parts are True or False and one is True; "" for
+// names of bags. The first column must not be that of a part.
+func partOfMarks(rows *rawfile.CSV) (part string) {
+	if slices.Contains(partColumns, strings.TrimSpace(rows.Header[0])) {
+		return ""
+	}
+	for _, name := range partColumns {
+		if !rows.Has(name) {
+			continue
+		}
+		switch field := strings.ToLower(rows.Field(name)); {
+		case field == "true" && part == "":
+			part = partOf[name]
+		case field != "false":
+			return ""
+		}
+	}
+	return part
+}
+
 // finder returns the index of the bag with a name, see newFinder.
 type finder = func(pos diag.Pos, bag string) (int, error)
 
@@ -218,7 +241,8 @@ type finder = func(pos diag.Pos, bag string) (int, error)
 //
 //	split,part,bags   has the numbers of all bags of a part, separated by spaces or commas
 //	bag,part          has the name or number of one bag; split may be a third column
-//	train,val,test    has one bag of each part, or an empty field or a mark of a missing value, as in the splits of CLAM
+//	train,val,test    has one bag of each part, or an empty field or a mark of a missing value, as in the splits of CLAM;
+//	                  or True in the column of the part of the bag in the first column, as in its splits_0_bool.csv
 //
 // split is the number of the split; without it, the file has one split. Other columns are ignored.
 func decodeIndexCSV(rows *rawfile.CSV, number int, find finder) (numbersByPart, error) {
@@ -236,7 +260,7 @@ func decodeIndexCSV(rows *rawfile.CSV, number int, find finder) (numbersByPart, 
 		numbers[part] = append(numbers[part], indexEntry{bag: i + 1, line: rows.Line})
 		return err
 	}
-	err := rows.Each(func([]string) (err error) {
+	err := rows.Each(func(row []string) (err error) {
 		in := 1
 		if text := rows.Field("split"); rows.Has("split") {
 			if in, err = strconv.Atoi(text); err != nil || in < 1 {
@@ -247,7 +271,10 @@ func decodeIndexCSV(rows *rawfile.CSV, number int, find finder) (numbersByPart, 
 			return nil
 		}
 		if !lists && !named {
-			for _, name := range []string{TrainPart, ValidationPart, "val", TestPart} {
+			if part := partOfMarks(rows); part != "" {
+				return add(part, strings.TrimSpace(row[0]))
+			}
+			for _, name := range partColumns {
 				if bag := rows.Field(name); bag != "" && !MissingMark(bag) && err == nil {
 					err = add(partOf[name], bag)
 				}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -143,12 +144,12 @@ func TestHealthCheck(t *testing.T) {
 	if err != nil || len(files) != 3 || files[0].Path != dir+"/models/a-small-model/1/model.onnx" {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
-	status := http.StatusOK
+	var status atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/ready" {
 			t.Errorf("it requests %s", r.URL.Path)
 		}
-		w.WriteHeader(status)
+		w.WriteHeader(int(status.Load()))
 	}))
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	if err != nil {
@@ -165,10 +166,10 @@ func TestHealthCheck(t *testing.T) {
 			cmd.Env = append(os.Environ(), "PORT="+port, "HEALTH=/ready")
 			return cmd.Run() == nil
 		}
-		if status = http.StatusOK; !healthy() {
+		if status.Store(http.StatusOK); !healthy() {
 			t.Errorf("%s: a ready service is reported as unhealthy", path)
 		}
-		if status = http.StatusServiceUnavailable; healthy() {
+		if status.Store(http.StatusServiceUnavailable); healthy() {
 			t.Errorf("%s: a service that is not ready is reported as healthy", path)
 		}
 		for _, must := range []string{"USER 65532:65532", "sha256sum -c", "ENTRYPOINT", "amd64) ", "arm64) "} {

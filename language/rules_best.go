@@ -19,7 +19,7 @@ func (c *checker) checkBest() {
 		}{{"patience", t.Patience}, {"min_epochs", t.MinEpochs}} {
 			if s.epochs.V >= t.Epochs.V {
 				c.useless("train.early_stopping", s.epochs.Pos, t.Epochs.Pos, fmt.Sprintf(": %s is %d, and the training has %s",
-					s.name, s.epochs.V, diag.Count(t.Epochs.V, "epoch")), "train ends before it can stop earlier: raise "+
+					s.name, s.epochs.V, diag.Count(t.Epochs.V, "epoch")), "the training ends before it could stop early: raise "+
 					"train.epochs, or lower %s", s.name)
 			}
 		}

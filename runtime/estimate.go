@@ -53,8 +53,7 @@ func (o *options) checkGraph(e *footprint.Estimate) error {
 	case err != nil:
 		return fmt.Errorf("%w: the memory of a run cannot be computed: %w", ErrContract, err)
 	case work > maxWork:
-		return fmt.Errorf("%w: one instance needs %.2g multiplications, at most %.2g are allowed", ErrContract, float64(work),
-			float64(maxWork))
+		return fmt.Errorf("%w: one instance needs more than the limit of %.2g multiplications", ErrContract, float64(maxWork))
 	}
 	return o.checkMemory(bytes)
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,6 +58,7 @@ func decodeCSV(r io.Reader, path string, o Reading) (*data.Dataset, error) {
 	if packed := packedText(text); packed != "" {
 		return nil, c.errorf(0, "this is not a text file: it is %s", packed)
 	}
+	c.linesBefore = rawfile.SkipSeparatorLine(text)
 	if err := c.readClassesLine(text); err != nil {
 		return nil, err
 	}
@@ -171,6 +173,7 @@ type csvReader struct {
 	ranges      precision
 	decimal     byte // decimal separator of the numbers, 0: all are whole
 	decimalLine int  // line of the first number with it
+	decimals    int  // numbers with a point if all of them could have it between thousands; -1: one could not
 }
 
 func (c *csvReader) errorf(line int, format string, args ...any) diag.Diagnostic {
@@ -185,7 +188,7 @@ func (c *csvReader) readClassesLine(r *bufio.Reader) error {
 	if err != nil {
 		return rawfile.CSVError(c.path, 0, err)
 	}
-	c.linesBefore = 1
+	c.linesBefore++
 	c.listedClasses = strings.Fields(strings.TrimRight(line[len(classesLine):], spreadsheetPadding+" \t\n"))
 	if len(c.listedClasses) > maxClasses {
 		return c.errorf(1, "%d classes are listed, more than the limit of %d", len(c.listedClasses), maxClasses)
@@ -288,6 +291,7 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 		if err := c.checkDecimal(field, line, at); err != nil {
 			return err
 		}
+		c.watchThousands(field)
 		if c.ranges.isNarrow(j) {
 			exact, _ := c.rows.Number(field, 64)
 			c.ranges.add(j, exact)
@@ -343,6 +347,9 @@ func (c *csvReader) notANumber(line, bag, j int, field string) error {
 	switch _, err := strconv.ParseFloat(strings.Replace(field, ",", ".", 1), 32); {
 	case missing(field):
 		return d.WithNote(adviceMissingValue, c.featureNames[j])
+	case thousands.MatchString(field):
+		return d.WithNote("if the comma separates thousands, remove it; if it is a decimal comma, separate the fields with " +
+			"semicolons")
 	case err == nil && strings.Contains(field, ","):
 		return d.WithNote("if numbers have a decimal comma, separate the fields with semicolons")
 	case c.Columns.ModelFeatures != nil:
@@ -356,6 +363,23 @@ func (c *csvReader) notANumber(line, bag, j int, field string) error {
 func (c *csvReader) textColumn(field int) int {
 	_, at := c.rows.FieldPos(field)
 	return at
+}
+
+// thousands matches numbers with commas between thousands.
+var thousands = regexp.MustCompile(`^[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?$`)
+
+// groupOfThree matches numbers that have a point before their last three digits, as a decimal point or between thousands.
+var groupOfThree = regexp.MustCompile(`^[+-]?[1-9][0-9]{0,2}\.[0-9]{3}$`)
+
+// watchThousands counts the numbers with a point in a file whose fields are separated by semicolons. Where the decimal
+// separator is a comma, spreadsheets write a point between thousands: 1.037 is 1037.
+func (c *csvReader) watchThousands(field string) {
+	if c.rows.Comma != ';' || c.decimals < 0 || !strings.Contains(field, ".") {
+		return
+	}
+	if c.decimals++; !groupOfThree.MatchString(strings.TrimSpace(field)) {
+		c.decimals = -1
+	}
 }
 
 // missing reports whether a field of a column of numbers is a missing value. Other texts than those of data.MissingMark
@@ -590,6 +614,10 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 	d := &c.d
 	d.Shape, d.FeatureNames = []int{len(c.featureColumns)}, c.featureNames
 	d.Warnings = c.ranges.warnings(c.path, c.featureNames)
+	if c.decimals > 1 {
+		d.Warnings = append(d.Warnings, c.path+": all numbers with a point have three digits after it; if the point "+
+			"separates thousands (1.037 for 1037), remove it")
+	}
 	d.ClassNames = c.listedClasses
 	labelled := slices.ContainsFunc(c.bags, func(b csvBag) bool { return len(b.candidates) > 0 })
 	d.Multi = c.Labels == MultiLabels && (labelled || c.Columns.ModelClasses == nil)

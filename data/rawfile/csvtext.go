@@ -23,7 +23,8 @@ import (
 
 // CSV reads rows with a header from text as spreadsheets, pandas and R write it: UTF-8, or UTF-16 with
 // a byte order mark; lines end in LF, CR LF or CR; the separator is the first comma, semicolon or
-// tab of the header.
+// tab of the header outside of quotes. Rows without any text are skipped, and columns at the end without a
+// name and any text.
 type CSV struct {
 	*csv.Reader
 	Path   string
@@ -31,8 +32,9 @@ type CSV struct {
 	Line   int         // of the row that was read last
 	Ragged func(error) // takes the errors of rows with a wrong number of fields; nil: Each returns the first
 
-	before int      // number of lines before the header
-	row    []string // that was read last
+	before  int      // number of lines before the header
+	row     []string // that was read last
+	padding int      // columns without a name at the end of the header
 }
 
 // ReadCSVFile calls read with the rows of a file, see NewCSV. The file may be packed by gzip.
@@ -56,7 +58,8 @@ func ReadCSVFile(path string, max int64, header string, read func(*CSV) error) e
 // NewCSV reads the header of a file. header is an example for the error of an empty file. Reading fails
 // after max bytes, and for too long lines.
 func NewCSV(r io.Reader, path string, max int64, header string) (*CSV, error) {
-	return ReadCSV(CSVText(r, FixedLimit("the text", max)), path, 0, header)
+	text := CSVText(r, FixedLimit("the text", max))
+	return ReadCSV(text, path, SkipSeparatorLine(text), header)
 }
 
 // ReadCSV is NewCSV for the rest of a text, after some lines before the header.
@@ -72,7 +75,23 @@ func ReadCSV(text *bufio.Reader, path string, before int, header string) (*CSV, 
 	}
 	line, _ := c.FieldPos(0)
 	c.Header, c.Line = slices.Clone(row), line+before
+	for n := len(c.Header); n > 1 && strings.TrimSpace(c.Header[n-1]) == ""; n-- {
+		c.Header = c.Header[:n-1]
+		c.padding++
+	}
 	return c, nil
+}
+
+// SkipSeparatorLine skips a first line such as "sep=;", with which a file tells Excel its separator, and returns the
+// number of skipped lines.
+func SkipSeparatorLine(text *bufio.Reader) int {
+	const mark = "sep="
+	start, _ := text.Peek(len(mark) + 2)
+	if len(start) < len(mark)+2 || !strings.EqualFold(string(start[:len(mark)]), mark) || start[len(mark)+1] != '\n' {
+		return 0
+	}
+	_, _ = text.Discard(len(start)) // which Peek has read
+	return 1
 }
 
 // Each calls f with each row, which shares its memory with the one after it, until f returns an error. It returns
@@ -87,6 +106,16 @@ func (c *CSV) Each(f func(row []string) error) error {
 			return CSVError(c.Path, c.before, err)
 		}
 		line, _ := c.FieldPos(0)
+		if !slices.ContainsFunc(row, func(field string) bool { return strings.TrimSpace(field) != "" }) {
+			continue
+		}
+		if n := len(c.Header); len(row) == n+c.padding && c.padding > 0 {
+			if i := slices.IndexFunc(row[n:], func(field string) bool { return strings.TrimSpace(field) != "" }); i >= 0 {
+				return diag.Errorf(diag.Pos{File: c.Path, Line: line + c.before}, "field %d is %q, but its column has no name in "+
+					"the header", n+i+1, row[n+i])
+			}
+			row = row[:n]
+		}
 		if c.row, c.Line = row, line+c.before; len(row) != len(c.Header) {
 			if err = c.Errorf("the row has %d fields, the header %d", len(row), len(c.Header)); c.Ragged != nil {
 				c.Ragged(err)
@@ -148,8 +177,14 @@ const separators = ",;\t"
 func separator(text *bufio.Reader) rune {
 	ahead, _ := text.Peek(text.Size())
 	line, _, _ := bytes.Cut(ahead, []byte("\n"))
-	if i := bytes.IndexAny(line, separators); i >= 0 {
-		return rune(line[i])
+	quoted := false
+	for _, b := range line {
+		switch {
+		case b == '"':
+			quoted = !quoted
+		case !quoted && strings.IndexByte(separators, b) >= 0:
+			return rune(b)
+		}
 	}
 	return ','
 }

@@ -237,6 +237,22 @@ func TestClaimSweeps(t *testing.T) {
 	}
 }
 
+// No folder named ~ appears in the working directory.
+func TestHomeFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, path := range []string{"~", "~/run", filepath.Join("~", "a", "b")} {
+		if _, err := LockFolder(path); err == nil || !strings.Contains(err.Error(), "~ is the home folder only if a shell") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if err := Write("~/p.csv", nil, WriteOptions{}); err == nil {
+		t.Error("~/p.csv was written")
+	}
+	if _, err := os.Stat("~"); err == nil {
+		t.Error("there is a folder ~")
+	}
+}
+
 func TestNotAFolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := Replace(file, nil); err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -103,13 +104,18 @@ func sweep(path string, stale func(temp string) bool) error {
 	return err
 }
 
-// MakeFolder creates a folder with missing parents, and returns the created ones, innermost first.
+// MakeFolder creates a folder with missing parents, and returns the created ones, innermost first. It does not create a
+// folder ~ in the working directory, which a shell would have replaced by the home folder in most places.
 func MakeFolder(path string) (created []string, err error) {
 	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
 		if _, err := os.Stat(at); !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
 			break
 		}
 		created = append(created, at)
+	}
+	if slices.Contains(created, "~") {
+		return nil, fmt.Errorf("%s: ~ is the home folder only if a shell replaces it: write --output ~/... with a space, or the "+
+			"whole path", path)
 	}
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		removeFolders(created)

@@ -246,6 +246,8 @@ func (r *Reader) wrongType(row *Row, path string, n *Node) {
 	d := n.Errorf("%s must be %s, not %s", path, row.describeType(), n.Describe())
 	if n.kind == scalarNode {
 		switch {
+		case n.style == styleBlock && (row.Type == Whole || row.Type == Real || row.Type == Truth):
+			d = d.WithNote("write it in the line of the key, without | or >")
 		case n.style != stylePlain && (row.Type == Whole || row.Type == Real || row.Type == Truth):
 			d = d.WithNote("leave out the quotes")
 		case row.Type == Text && row.Choices == nil && n.tag != "!!str":

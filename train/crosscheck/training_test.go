@@ -36,6 +36,9 @@ model:
 train: {lr: 0.1, epochs: 15, batch: 4}
 `
 
+// counts is the model that uses the number of the instances of a bag only, which tells nothing about its class here.
+const counts = "counts"
+
 // options returns a whole training of a spec on the dataset that the spec generates.
 func options(t testing.TB, text string) *train.Trial {
 	t.Helper()
@@ -72,6 +75,9 @@ func (m maker) train(t testing.TB, o *train.Trial) *train.Report {
 func TestWholeTrainings(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, text string }{
+		{counts, "name: counts\ndata: {set: generated:prototypes, generated: {bags: 60, classes: 3, features: 4, min_size: 2, " +
+			"max_size: 9, seed: 1}}\nmodel: {params: {C: [1, k], b: [k]}, let: {p: \"softmax(matmul(bag_count(X), C) + b)\"}}\n" +
+			"loss: [disambiguation]\ntrain: {epochs: 3, batch: 4}\n"},
 		{"features", "extends: quickstart\nname: features\ndata: {generated: {bags: 150}}\ntrain: {epochs: 20, batch: 1}\n"},
 		{"features in batches", "extends: quickstart\nname: batches\ndata: {generated: {bags: 150}}\n" +
 			"model: {blocks: [{dense: 20}, {dropout: 0.2}, relu, attention, {pool: attention}, classifier]}\ntrain: {epochs: " +
@@ -84,7 +90,7 @@ func TestWholeTrainings(t *testing.T) {
 		tested := float64(len(o.Split.Test))
 		t.Logf("%s: the interpreter classifies %.0f of %.0f training and %.0f of %.0f test bags correctly", c.name,
 			*want.Measures.Accuracy("train")*trained, trained, *want.Measures.Accuracy("test")*tested, tested)
-		if *want.Measures.Accuracy("train") < 0.6 {
+		if c.name != counts && *want.Measures.Accuracy("train") < 0.6 {
 			t.Errorf("%s: the interpreter learns too little to compare: %v", c.name, *want.Measures.Accuracy("train"))
 		}
 		for _, m := range engines(t) {

@@ -56,10 +56,12 @@ func (g *group) fill(b *batch, j int, bags []int, from []float32) {
 			bag = bags[i]
 		}
 		size := d.Size(bag)
-		to, own := instances[i*n*dim:(i+1)*n*dim], from[d.Offsets[bag]*dim:][:size*dim]
-		copy(to, own)
-		for at := size * dim; at < len(to); at += dim {
-			copy(to[at:], own[len(own)-dim:])
+		if instances != nil { // else the model uses their number only
+			to, own := instances[i*n*dim:(i+1)*n*dim], from[d.Offsets[bag]*dim:][:size*dim]
+			copy(to, own)
+			for at := size * dim; at < len(to); at += dim {
+				copy(to[at:], own[len(own)-dim:])
+			}
 		}
 		if rows != nil {
 			copy(rows[i*n:(i+1)*n], g.real[n-size:])
