@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/workers"
 )
 
 const (
@@ -138,6 +139,16 @@ func (r *reservation) release() {
 	if r.pool != nil {
 		_ = r.resize(0) // less memory is never refused
 	}
+}
+
+// releaseAfter returns all memory when a run that uses it has ended, which may be after the request.
+func (r *reservation) releaseAfter(ended <-chan struct{}) {
+	moved := *r
+	*r = reservation{}
+	new(workers.Group).Go(func() {
+		<-ended
+		moved.release()
+	})
 }
 
 // decoding waits until a request of the given size may be decoded. The caller must call done

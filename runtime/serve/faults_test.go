@@ -28,6 +28,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/serve/oip"
 )
@@ -306,11 +307,11 @@ func TestBusy(t *testing.T) {
 	q := &queue{waiting: make(chan *job, 1)}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := q.predict(ctx, nil); !errors.Is(err, context.Canceled) {
+	if _, _, err := q.predict(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	full := &openVersion{modelFile: v.modelFile, info: v.info, queue: q}
-	if _, err := full.predict(t.Context(), nil); status.Code(err) != codes.Unavailable ||
+	if _, err := full.predict(&request{ctx: t.Context(), memory: &reservation{}}, nil); status.Code(err) != codes.Unavailable ||
 		!strings.Contains(err.Error(), "busy") {
 		t.Error(err)
 	}
@@ -454,6 +455,27 @@ func TestRunMemory(t *testing.T) {
 	}
 }
 
+// Probes of Kubernetes have the address of the pod as Host.
+func TestProbesOfOtherHosts(t *testing.T) {
+	s := start(t, func(o *Config) { o.Hosts = []string{"models.example.org"} })
+	for path, want := range map[string]int{"/v2/health/live": 200, "/v2/health/ready": 200, "/v2/models/bag/ready": 200,
+		"/v2/models/bag": 421, "/metrics": 421, "/": 421} {
+		req, err := http.NewRequest("GET", s.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = "10.0.0.7:8080"
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s: status %d, want %d", path, resp.StatusCode, want)
+		}
+	}
+}
+
 // The server reads only JSON and raw tensors, which a web page cannot send without permission of
 // the server, and only requests to a host that it answers for.
 func TestBrowsers(t *testing.T) {
@@ -524,11 +546,12 @@ func TestGather(t *testing.T) {
 	for _, bags := range []int{1, 2, 1, 3, 1} {
 		q.waiting <- &job{count: bags}
 	}
+	q.left = make(chan *job, 1)
 	var got []int
-	for len(q.waiting) > 0 {
-		got = append(got, len(q.gather(<-q.waiting)))
+	for len(q.waiting)+len(q.left) > 0 {
+		got = append(got, len(q.gather(q.first())))
 	}
-	if fmt.Sprint(got) != "[4 1]" {
+	if fmt.Sprint(got) != "[3 2]" { // of 4 bags each: all 5 jobs have 8, and the fourth has no room beside the first three
 		t.Errorf("jobs of the runs: %v", got)
 	}
 }
@@ -539,14 +562,44 @@ func TestEndedInQueue(t *testing.T) {
 	q := &queue{batching: Batching{MaxBags: 1}, memory: newMemoryPool(1, ""), waiting: make(chan *job, 1)}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := q.predict(ctx, []runtime.Bag{randomBag(1, 1)}); !errors.Is(err, context.Canceled) {
-		t.Error(err)
+	if _, busy, err := q.predict(ctx, []runtime.Bag{randomBag(1, 1)}); !errors.Is(err, context.Canceled) || busy != nil {
+		t.Error(busy, err)
 	}
 	ended := <-q.waiting
 	if ended.bags != nil {
 		t.Error("the queue still refers to the bags")
 	}
 	q.run([]*job{ended})
+}
+
+// A request that ends while a run uses its bags returns its memory only after the run.
+func TestEndedInRun(t *testing.T) {
+	q := &queue{memory: newMemoryPool(1, ""), waiting: make(chan *job, 1)}
+	pool := newMemoryPool(10, "")
+	memory, err := pool.reserve(t.Context(), 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var ended workers.Group
+	ended.Go(func() {
+		defer memory.release()
+		v := &openVersion{queue: q}
+		if _, err := v.predict(&request{ctx: ctx, memory: memory}, nil); !errors.Is(err, errClientGone) {
+			t.Error(err)
+		}
+	})
+	j := <-q.waiting
+	j.taken.Store(true) // as a run does
+	cancel()
+	ended.Wait()
+	if pool.TryAcquire(1) {
+		t.Error("the memory was returned while the run uses it")
+	}
+	close(j.done)
+	if err := pool.Acquire(t.Context(), 10); err != nil { // waits for the memory
+		t.Error(err)
+	}
 }
 
 // A wrong request does not affect the others in its run.
@@ -564,7 +617,7 @@ func TestWrongAmongOthers(t *testing.T) {
 			if i%6 == 0 {
 				bag.Instances = bag.Instances[1:]
 			}
-			got, err := v.predict(t.Context(), []runtime.Bag{bag})
+			got, err := v.predict(&request{ctx: t.Context(), memory: &reservation{}}, []runtime.Bag{bag})
 			want, wantErr := s.direct["batch"].Predict(t.Context(), bag)
 			if wantErr != nil {
 				if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), wantErr.Error()) {

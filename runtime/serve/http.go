@@ -27,6 +27,12 @@ type route struct {
 	handle       func(http.ResponseWriter, *http.Request) error
 }
 
+// probe reports whether operators probe the path, at the address of the server, with which the header Host is no name.
+// The answer is nothing that a web page could misuse.
+func (r *route) probe() bool {
+	return strings.HasPrefix(r.path, "/v2/health/") || strings.HasSuffix(r.path, "/ready")
+}
+
 // routes returns the routes of the service, which openapi.json describes.
 func (s *Server) routes() []route {
 	const model, exact = "/v2/models/{model}", "/v2/models/{model}/versions/{version}"
@@ -57,14 +63,18 @@ func (s *Server) handler() http.Handler {
 }
 
 // mux returns the handler of routes. Other methods of their paths are an error, and so are other paths;
-// known says which there are. If check is not nil, it runs first.
+// known says which there are. If check is not nil, it runs first, except for probes.
 func (s *Server) mux(routes []route, check func(*http.Request) error, known string) http.Handler {
 	mux := http.NewServeMux()
 	anyMethod := func(path string, handle func(http.ResponseWriter, *http.Request) error) {
 		mux.Handle(path, s.serve(route{"ANY", path, true, handle}, check))
 	}
 	for _, route := range routes {
-		mux.Handle(route.method+" "+route.path, s.serve(route, check))
+		first := check
+		if route.probe() {
+			first = nil
+		}
+		mux.Handle(route.method+" "+route.path, s.serve(route, first))
 		anyMethod(route.path, func(w http.ResponseWriter, r *http.Request) error {
 			w.Header().Set("Allow", route.method)
 			return status.Errorf(codes.Unimplemented, "%.200s accepts only %s", r.URL.Path, route.method)
@@ -231,7 +241,7 @@ const adminConnections = 256
 func (s *Server) adminHandler() http.Handler {
 	var routes []route
 	for _, r := range s.routes() {
-		if r.path != "/metrics" && !strings.HasPrefix(r.path, "/v2/health/") && !strings.HasSuffix(r.path, "/ready") {
+		if r.path != "/metrics" && !r.probe() {
 			continue
 		}
 		r.public = true

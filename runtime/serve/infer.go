@@ -151,17 +151,20 @@ func (s *Server) infer(c *inferCall) (*oip.ModelInferResponse, error) {
 	if err != nil {
 		return nil, err
 	}
-	predictions, err := v.predict(c.request.ctx, bags)
+	predictions, err := v.predict(c.request, bags)
 	if err != nil {
 		return nil, err
 	}
 	return answerOf(v, c, outputs, predictions), nil
 }
 
-// predict predicts bags through the queue and distinguishes errors of the bags from those of the
+// predict predicts the bags of a request through the queue and distinguishes errors of the bags from those of the
 // server.
-func (v *openVersion) predict(ctx context.Context, bags []runtime.Bag) ([]runtime.Prediction, error) {
-	all, err := v.queue.predict(ctx, bags)
+func (v *openVersion) predict(r *request, bags []runtime.Bag) ([]runtime.Prediction, error) {
+	all, busy, err := v.queue.predict(r.ctx, bags)
+	if busy != nil {
+		r.memory.releaseAfter(busy)
+	}
 	switch {
 	case err == nil:
 		return all, nil

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/runtime"
 )
@@ -154,10 +155,16 @@ type models struct {
 	log      *slog.Logger
 
 	reloading sync.Mutex
-	rejected  map[string]string // by path: the hash of a rejected file, or why it has none
-	scanError string            // of the last scan
+	rejected  map[string]rejection // by path
+	scanError string               // of the last scan
 	mu        sync.RWMutex
 	loaded    map[string][]*openVersion // by name; versions ascending
+}
+
+// rejection is why a file is not served.
+type rejection struct {
+	seen   string // identity of the file as in openVersion
+	reason string // the hash of the file, or why it has none; empty: it is not rejected
 }
 
 // reload opens new and changed models at the path and closes models whose files are gone. It
@@ -177,13 +184,13 @@ func (m *models) reload() (changed int, err error) {
 	}
 	m.scanError = ""
 	next := map[string][]*openVersion{}
-	rejected := map[string]string{}
+	rejected := map[string]rejection{}
 	var errs []error
 	for _, p := range files {
 		old := m.find(p.name, p.version)
-		v, reason, err := m.openIfChanged(p, old)
-		if reason != "" {
-			rejected[p.path] = reason
+		v, no, err := m.openIfChanged(p, old)
+		if no.reason != "" {
+			rejected[p.path] = no
 			v = old
 		}
 		if err != nil {
@@ -219,47 +226,55 @@ func (m *models) reload() (changed int, err error) {
 const clockResolution = 2 * time.Second
 
 // openIfChanged opens the version in a file, or returns the old one if the file is unchanged. If it is
-// rejected, reason says why; err is nil if it was rejected before for the same reason.
-func (m *models) openIfChanged(p modelFile, old *openVersion) (v *openVersion, reason string, err error) {
-	reject := func(reason string, err error) (*openVersion, string, error) {
-		if m.rejected[p.path] == reason {
+// rejected, err is nil if it was rejected before for the same reason. The contents of an unchanged file are not read
+// again, and those of a file that is too large are not read at all.
+func (m *models) openIfChanged(p modelFile, old *openVersion) (v *openVersion, no rejection, err error) {
+	before := m.rejected[p.path]
+	reject := func(seen, reason string, err error) (*openVersion, rejection, error) {
+		if before.reason == reason {
 			err = nil
 		}
-		return nil, reason, err
+		return nil, rejection{seen, reason}, err
 	}
 	if p.name == "" || !utf8.ValidString(p.name) {
-		return reject("name",
+		return reject("", "name",
 			fmt.Errorf("%q gives the model the name %q, which is not text in UTF-8: rename it", p.path, p.name))
 	}
 	now := time.Now()
 	info, err := os.Stat(p.path)
 	if err != nil {
-		return reject(err.Error(), err)
+		return reject("", err.Error(), err)
 	}
 	seen, at, ok := fileio.State(info)
 	if !ok || now.Sub(at) < clockResolution {
 		seen = ""
 	}
-	if old != nil && old.path == p.path && seen != "" && seen == old.seen {
-		return old, "", nil
+	switch {
+	case old != nil && old.path == p.path && seen != "" && seen == old.seen:
+		return old, rejection{}, nil
+	case before.reason != "" && seen != "" && seen == before.seen:
+		return nil, before, nil
+	case info.Mode().IsRegular() && info.Size() > onnxpb.MaxFile:
+		return reject(seen, "size", fmt.Errorf("%s: %w: %d bytes, limit %d", p.path, onnxpb.ErrTooLarge, info.Size(),
+			onnxpb.MaxFile))
 	}
 	hash, err := fileio.SHA256(p.path)
 	if err != nil {
-		return reject(err.Error(), err)
+		return reject("", err.Error(), err)
 	}
 	if old != nil && hash == old.sha256 {
 		old.path, old.seen = p.path, seen // requests read name and version concurrently; these do not change
-		return old, "", nil
+		return old, rejection{}, nil
 	}
-	if m.rejected[p.path] == hash {
-		return nil, hash, nil
+	if before.reason == hash {
+		return nil, rejection{seen, hash}, nil
 	}
 	err = workers.Try(func() (err error) { v, err = m.load(p, hash, old); return err })
 	if err != nil {
-		return nil, hash, err
+		return nil, rejection{seen, hash}, err
 	}
 	v.seen = seen
-	return v, "", nil
+	return v, rejection{}, nil
 }
 
 // load opens a file with a known hash, to replace old unless that is nil.

@@ -37,7 +37,7 @@ func (s *Server) postPredict(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	predictions, err := v.predict(req.ctx, []runtime.Bag{bag})
+	predictions, err := v.predict(req, []runtime.Bag{bag})
 	if err != nil {
 		return err
 	}

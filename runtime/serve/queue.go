@@ -45,6 +45,7 @@ type queue struct {
 	batching Batching
 	memory   *memoryPool
 	waiting  chan *job
+	left     chan *job // jobs that a run took but had no room for; they come first
 	runners  workers.Group
 
 	runBags, waited, instances prometheus.Observer
@@ -56,12 +57,13 @@ func newQueue(name string, model *runtime.Model, batching Batching, memory *memo
 	}
 	q := &queue{
 		model: model, batching: batching, memory: memory, waiting: make(chan *job, batching.MaxWaiting),
+		left:    make(chan *job, batching.Runs), // each runner leaves one at most
 		runBags: m.runBags.WithLabelValues(name), waited: m.waited.WithLabelValues(name),
 		instances: m.instances.WithLabelValues(name),
 	}
 	for range batching.Runs {
 		q.runners.Go(func() {
-			for first := range q.waiting {
+			for first := q.first(); first != nil; first = q.first() {
 				q.run(q.gather(first))
 			}
 		})
@@ -76,38 +78,56 @@ func (q *queue) close() {
 	_ = q.model.Close() // the error could only be ignored
 }
 
-// predict predicts the bags of one request, in order.
-func (q *queue) predict(ctx context.Context, bags []runtime.Bag) ([]runtime.Prediction, error) {
+// predict predicts the bags of one request, in order. If a run still uses the bags when ctx has ended, busy is closed at
+// its end.
+func (q *queue) predict(ctx context.Context, bags []runtime.Bag) (all []runtime.Prediction, busy <-chan struct{},
+	err error) {
 	for i := range bags { // bags share a run only if there is enough memory
 		if err := q.memory.check(q.model.RunBytes(bags[i : i+1])); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	j := &job{ctx: ctx, since: time.Now(), count: len(bags), bags: bags, done: make(chan struct{})}
 	select {
 	case q.waiting <- j:
 	default:
-		return nil, status.Errorf(codes.Unavailable, "busy: %d requests wait for this model already; try again later",
+		return nil, nil, status.Errorf(codes.Unavailable, "busy: %d requests wait for this model already; try again later",
 			cap(q.waiting))
 	}
 	select {
 	case <-j.done:
-		return j.predictions, j.err
+		return j.predictions, nil, j.err
 	case <-ctx.Done():
+		busy = j.done
 		if j.taken.CompareAndSwap(false, true) {
-			j.bags = nil // the request returns their memory, but the job stays in the queue
+			j.bags, busy = nil, nil // the request returns their memory, but the job stays in the queue
 		}
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) && !j.running.Load() {
-			return nil, errBusyRuns
+			return nil, busy, errBusyRuns
 		}
-		return nil, ctx.Err()
+		return nil, busy, ctx.Err()
 	}
 }
 
 var errBusyRuns = status.Error(codes.Unavailable,
 	"busy: the request waited for a run of the model for all of its time; try again later")
 
-// gather returns first and the waiting jobs, and waits for more up to the delay.
+// first returns the next job, or waits for it; nil from a closed queue.
+func (q *queue) first() *job {
+	select {
+	case j := <-q.left:
+		return j
+	default:
+	}
+	select {
+	case j := <-q.left:
+		return j
+	case j := <-q.waiting:
+		return j
+	}
+}
+
+// gather returns first and the waiting jobs, up to the maximum number of bags, and waits for more up to the delay.
 func (q *queue) gather(first *job) []*job {
 	jobs, bags := []*job{first}, first.count
 	var late <-chan time.Time
@@ -119,6 +139,10 @@ func (q *queue) gather(first *job) []*job {
 		if j == nil {
 			break
 		}
+		if bags+j.count > q.batching.MaxBags {
+			q.left <- j
+			break
+		}
 		jobs, bags = append(jobs, j), bags+j.count
 	}
 	return jobs
@@ -126,6 +150,11 @@ func (q *queue) gather(first *job) []*job {
 
 // next returns a job that waits or arrives before late; nil if there is none.
 func (q *queue) next(late <-chan time.Time) *job {
+	select {
+	case j := <-q.left:
+		return j
+	default:
+	}
 	select {
 	case j := <-q.waiting: // nil from a closed queue
 		return j
@@ -135,6 +164,8 @@ func (q *queue) next(late <-chan time.Time) *job {
 		return nil
 	}
 	select {
+	case j := <-q.left:
+		return j
 	case j := <-q.waiting:
 		return j
 	case <-late:
