@@ -198,10 +198,7 @@ func (c *checker) checkSplit() {
 		c.checkFolds()
 		return
 	}
-	random := []string{"train", "folds", "fold"}
-	if !c.spec.drawsBags() {
-		random = append(random, "seed")
-	}
+	random := []string{"train", "folds", "fold", "validation", "seed"}
 	c.uselessSection("data.split", slices.DeleteFunc(slices.Clone(splitRows), func(row schema.Row) bool {
 		return !slices.Contains(random, row.Name)
 	}), s.Index.Pos, " with index", "the index file says which bags train")

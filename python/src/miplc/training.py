@@ -12,9 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _frames, _process, _words
+from . import _frames, _process
 from .bags import Bags
-from .errors import DataError, FindingWarning, SpecError
+from .errors import DataError, SpecError
 from .model import Model
 
 if TYPE_CHECKING:
@@ -98,8 +98,7 @@ class Run:
     @property
     def findings(self) -> list[str]:
         """What the program noticed about the results, each with advice."""
-        found = self.summary.get("findings") or ()
-        return [": ".join(one[key] for key in ("text", "advice") if one.get(key)) for one in found]
+        return [f"{found['text']}: {found['advice']}" for found in self.summary.get("findings") or ()]
 
     @cached_property
     def history(self) -> pandas.DataFrame:
@@ -181,11 +180,6 @@ def train(
     KeyboardInterrupt
         After Ctrl-C. With ``output``, ``resume=True`` continues.
 
-    Warns
-    -----
-    FindingWarning
-        For each of the findings of the run.
-
     Examples
     --------
     Callbacks for TensorBoard, MLflow and Weights & Biases:
@@ -204,10 +198,6 @@ def train(
     chosen = dict(settings or {})
     if seed is not None:
         chosen["train.seed"] = seed
-    if isinstance(bags, Bags) and (used := bags._with_used_classes()) is not bags:
-        unused = sorted({*bags.class_names} - {*used.class_names})
-        _process.warn(f"no bag has the label {unused[0]}: the model does not predict it")
-        bags = used
     with prepared(spec, bags, chosen) as call:
         folder = call.folder / "run" if output is None else _process.located(output, "output")
         args = [*call.args, "-o", str(folder)]
@@ -217,19 +207,15 @@ def train(
         elif resume and output is None:
             raise SpecError("resume=True needs output: the folder of the interrupted run")
         run_program(args, call, callbacks, progress)
-        run = Run.read(folder, keep=output is not None)
-    for text in run.findings:
-        _process.warn(text, FindingWarning)
-    return run
+        return Run.read(folder, keep=output is not None)
 
 
 @dataclass
 class Call:
-    """Arguments of a command, the temporary folder with the files that they name, and words for these files."""
+    """Arguments of a command, and the temporary folder with the files that they name."""
 
     args: list[str]
     folder: Path
-    names: dict[str, str]
 
 
 @contextmanager
@@ -253,9 +239,7 @@ def prepared(spec: Spec, bags: Bags | str | os.PathLike[str] | None, settings: M
         for key, value in {**chosen, **settings}.items():
             if value is not None:
                 args += ["--set", _process.setting(key, value)]
-        names = {_process.setting(key, value): "" for key, value in chosen.items() if key not in settings}
-        names["data.split.train=1"] = ""  # of a classifier
-        yield Call(args, folder, {**names, DATA_FILE: "the bags", DATA_FILE[:-4]: "the bags", "splits.csv": "splits"})
+        yield Call(args, folder)
 
 
 def spec_argument(spec: Spec, folder: Path, name: str = "spec.yaml") -> str:
@@ -267,7 +251,7 @@ def spec_argument(spec: Spec, folder: Path, name: str = "spec.yaml") -> str:
         if isinstance(spec, str):
             path.write_text(spec, "utf-8")
         elif isinstance(spec, Mapping):
-            path.write_text(_process.yaml({"name": "python", **spec}, "the spec", indent=1), "utf-8")
+            path.write_text(_process.yaml({"name": "python", **spec}, "the spec"), "utf-8")
         else:
             raise SpecError(f"the spec is of the type {type(spec).__name__}; a name, a path or a dict is needed")
     return str(path)
@@ -291,9 +275,9 @@ def run_program(args: Sequence[str], call: Call, callbacks: Iterable[Callback], 
                 for callback in called:
                     callback(line["epoch"])
             elif "warning" in line:
-                _process.warn(_words.in_python(line["warning"], call.folder, call.names))
+                _process.warn(line["warning"], call.folder)
 
-        return _process.call(*args, events=event, hide=call.folder, names=call.names)
+        return _process.call(*args, events=event, hide=call.folder)
 
 
 class Progress:

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/native"
 )
 
@@ -140,7 +139,7 @@ func usualPlaces() []string {
 			continue
 		}
 		for _, kind := range []string{"site-packages", "dist-packages"} {
-			match := fileio.Glob(base, "lib/python3*/"+kind)
+			match, _ := filepath.Glob(filepath.Join(base, "lib", "python3*", kind))
 			slices.Reverse(match)
 			found = append(found, match...)
 		}
