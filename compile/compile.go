@@ -293,8 +293,8 @@ func (l *lowerer) oversize(pos diag.Pos) bool {
 	return true
 }
 
-// countParameter adds the size of a parameter to l.learned. It reports, once, that the model has more than
-// maxParams numbers.
+// countParameter adds the number of elements of p to l.paramCount. It reports, once, that the model has more
+// than maxParams numbers.
 func (l *lowerer) countParameter(p *graph.Node) {
 	before := l.paramCount
 	if l.paramCount += p.Shape.Elements(1, 1); before <= maxParams && l.paramCount > maxParams {

@@ -12,7 +12,7 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// State vectors of the optimisers, inputs [P] of a step; New gives their outputs.
+// State vectors of the optimisers, inputs [P] of a step; UpdatedName names the outputs that replace them.
 const (
 	InVelocity     = "velocity"             // sum of the past gradients with momentum
 	InFirstMoment  = "first_moment"         // running mean of the gradients
@@ -94,7 +94,7 @@ func (p *Program) OptimizerState() []string {
 	return names
 }
 
-// StateVectors returns the names of the inputs [P] of a step that its outputs New(name)
+// StateVectors returns the names of the inputs [P] of a step that the outputs UpdatedName(name)
 // replace: the parameters and the state of the optimiser.
 func (p *Program) StateVectors() []string { return append([]string{InParams}, p.OptimizerState()...) }
 

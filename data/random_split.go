@@ -36,7 +36,7 @@ func (o *SplitSettings) className(class int) string {
 	return fmt.Sprintf("%d (counted from 0)", class)
 }
 
-// SplitError reports a setting of Settings that does not fit the bags.
+// SplitError reports a field of SplitSettings that does not fit the bags.
 type SplitError struct {
 	Setting string // train, folds, validation or group
 	Text    string
@@ -47,7 +47,7 @@ func (e *SplitError) Error() string { return e.Text }
 
 // RandomSplit draws training bags at random: round(o.Train*bags), unless o has folds or groups. The
 // others are test bags; with o.Train = 1 there are none. labels are the true labels of each bag, see
-// data.Dataset.TrueLists; nil means that no label is known. A stratified split draws the same share of
+// Dataset.TrueLists; nil means that no label is known. A stratified split draws the same share of
 // every class, as the splits of the DEMIPL authors do. Bags whose label is unknown count as one more
 // class. If bags have several labels, the share of each label is about the same. Without labels, or
 // without o.Stratify, the draw is uniform over all bags. Validation bags are drawn from the training

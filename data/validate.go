@@ -19,9 +19,8 @@ import (
 //
 // A bag needs at least one instance and, unless it has any number of true labels, one candidate
 // label. A known true label must be among the candidates unless d.Noisy, and all numbers must be finite. A class that
-// is not a candidate of any bag is an
-// error, because it cannot be learnt and usually means that labels are counted from the wrong
-// number. A class without a true label is allowed: true labels may be unknown, and a class may
+// is not a candidate of any bag is an error, because it cannot be learnt and usually means that labels are
+// counted from the wrong number. A class without a true label is allowed: true labels may be unknown, and a class may
 // occur only as a false positive.
 func (d *Dataset) Validate(source string) error { return d.validate(source, true) }
 

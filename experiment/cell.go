@@ -145,7 +145,7 @@ func lastFault(l *definition.Learner, spec *language.Spec, validated bool) strin
 	case last <= 1:
 		return ""
 	case spec.Fitted():
-		return "last needs epochs; this learner is fitted at once"
+		return "last needs epochs; this learner has none: it is fitted in one step"
 	case spec.Train.Best.V != "":
 		return "last has no effect with train.best, which chooses one epoch"
 	case last > spec.Train.Epochs.V:

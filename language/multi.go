@@ -90,7 +90,7 @@ func (c *checker) resolveLink() {
 		}
 		switch {
 		case !c.spec.Multi():
-			note(c.add(link.Pos, "the link sigmoid is for several labels a bag"), "add data: {labels: multi}, or use softmax")
+			note(c.add(link.Pos, "the link sigmoid is for bags with several labels"), "add data: {labels: multi}, or use softmax")
 		case !link.Pos.IsZero() && !c.ExtendedBy(link.Pos, c.spec.Data.Labels.Pos):
 			note(c.add(link.Pos, "the probabilities of %s sum to 1, but data.labels is multi", link.Str()),
 				"use classifier: sigmoid")
@@ -130,7 +130,7 @@ func (c *checker) resolveClassTerm() {
 		l := &c.spec.Loss[i]
 		switch {
 		case !c.spec.Multi() && l.Kind.V == binaryCrossEntropy:
-			note(c.add(l.Kind.Pos, "the loss term %s is for several labels a bag", l.Kind.V),
+			note(c.add(l.Kind.Pos, "the loss term %s is for bags with several labels", l.Kind.V),
 				"add data: {labels: multi}, or use %s", disambiguation)
 		case !c.spec.Multi() || l.Kind.V != disambiguation:
 		case l.Kind.Written() && !c.ExtendedBy(l.Kind.Pos, c.spec.Data.Labels.Pos):
@@ -149,9 +149,9 @@ func (c *checker) checkMeasures() {
 		if m == nil || m.Fits(c.spec.Multi()) {
 			continue
 		}
-		labels := "one label per bag"
+		labels := "bags with one label"
 		if c.spec.Multi() {
-			labels = "several labels a bag"
+			labels = "bags with several labels"
 		}
 		names := slices.DeleteFunc(measure.BagNames(), func(name string) bool {
 			return !measure.Find(name).Fits(c.spec.Multi())

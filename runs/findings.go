@@ -39,7 +39,7 @@ const (
 	miscalibrated = 0.2  // expected calibration error
 	uncertain     = 0.3  // width of the interval of the test accuracy
 	disagreeing   = 0.1  // between the accuracies on validation and test bags
-	unmoved       = 0.02 // mean way of the label weights from equal weights to a single label
+	unmoved       = 0.02 // mean distance that the label weights moved from uniform towards one label
 	jumping       = 0.12 // share of the last epochs in which the likeliest candidate of a bag changes
 	leap          = 0.2  // change of a label weight in an epoch that is no crossing of nearly equal weights
 	doubted       = 0.1  // probability of all candidates together, with more than 0.8 for another class

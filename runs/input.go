@@ -130,7 +130,7 @@ type notFoundError struct {
 
 func (m notFoundError) Unwrap() error { return m.Diagnostic }
 
-// find searches a file of the spec, see Find.
+// find looks up a file named in the spec; see FindData.
 func find(spec *language.Spec, name schema.Str, folder bagfile.Folder) (string, error) {
 	return FindData(&spec.Origin, name.Pos, name.V, folder)
 }

@@ -39,9 +39,8 @@ type FittedModel interface {
 	// instances with raw features [n, Dim], in float64. Exported files are compared with it.
 	Predict(instances []float32, n int) (probabilities, attention []float64, err error)
 	// Graph returns the same prediction as an inference graph that includes the normalisation.
-	// BatchInputs are compile.InInstances and compile.InBagOf; outputs are compile.OutProbabilities [B,
-	// k] and compile.OutAttention [N, 1]. The map has the values of the parameters by name,
-	// row-major.
+	// Its inputs are compile.InInstances and compile.InBagOf, its outputs compile.OutProbabilities [B, k]
+	// and compile.OutAttention [N, 1]. The map has the values of the parameters by name, row-major.
 	Graph() (*graph.Graph, map[string][]float32, error)
 	// Tolerance returns the largest absolute difference from Predict that a float32 engine may have
 	// in a probability or score; 0 means parity.Tolerance.
@@ -75,7 +74,7 @@ func BatchInputs(b *graph.Builder, instance []int, z *data.Normalization, params
 	return normalize(b, x, instance, z, params), bagOf
 }
 
-// Instances starts a graph like Inputs, without bag_of.
+// Instances adds the normalised instances to a graph, without bag_of; see BatchInputs.
 func Instances(b *graph.Builder, instance []int, z *data.Normalization, params map[string][]float32) *graph.Node {
 	return normalize(b, b.Input(compile.InInstances, graph.Float, rowsOf(graph.N, instance)), instance, z, params)
 }

@@ -1,4 +1,4 @@
-// Has what the lowerings to all targets share: a table with one function per op of
+// Code shared by the lowerings to all targets: a table with one function per op of
 // the IR, and one way to report errors.
 
 package graph

@@ -21,11 +21,9 @@ import (
 // Inputs are those of scan.go (without InMean and InStd if the program does not normalise),
 // the state vectors [Jobs, P] (compile.Program.StateVectors), compile.InLR and
 // compile.TermWeightPrefix... [Jobs, 1], StepScalarNames [Steps, Jobs, 1], compile.InClassWeights [Jobs, 1, k] if the
-// program weighs classes, and compile.InLambda,
-// compile.InEpoch, compile.InEpochs [1]. Outputs are the state vectors and OutTrace of width
-// EpochWidth: for each job the loss, its terms, and the new label weights [Batch, k] of the bags of the step. A job
-// without a bag in a
-// step keeps its state and records zeros.
+// program weighs classes, and compile.InLambda, compile.InEpoch, compile.InEpochs [1]. Outputs are the state
+// vectors and OutTrace of width EpochWidth: for each job the loss, its terms, and the new label weights
+// [Batch, k] of the bags of the step. A job without a bag in a step keeps its state and records zeros.
 func (g *Graphs) Epoch(backend compute.Backend, l Layout) (program *Program, err error) {
 	defer graph.Catch(&err, "compiling the epoch")
 	s := newScan(backend, "epoch", l)

@@ -102,12 +102,12 @@ func Distill(annotators []*Table) (*Table, Stats, error) {
 		}
 	}
 	var faults diag.List
-	said := make([][]float64, len(annotators))
+	marks := make([][]float64, len(annotators))
 	for i, image := range first.Images {
 		for w, t := range annotators {
-			said[w] = t.row(t.rows[image])
+			marks[w] = t.row(t.rows[image])
 		}
-		labels, picked := distill(said, out.row(i))
+		labels, picked := distill(marks, out.row(i))
 		switch {
 		case labels == 0:
 			faults.Add(diag.Errorf(diag.Pos{File: first.Path, Line: first.lines[i]}, "no annotator gives the image %q any label",
@@ -126,10 +126,10 @@ func Distill(annotators []*Table) (*Table, Stats, error) {
 
 // distill sets the candidates of one image. It returns their number, and whether the most probable
 // labels were used because the annotators agree on too few.
-func distill(said [][]float64, candidates []float64) (labels int, picked bool) {
+func distill(marks [][]float64, candidates []float64) (labels int, picked bool) {
 	for c := range candidates {
 		in := 0
-		for _, p := range said {
+		for _, p := range marks {
 			if p[c] > 0 {
 				in++
 			}
@@ -143,7 +143,7 @@ func distill(said [][]float64, candidates []float64) (labels int, picked bool) {
 		return labels, false
 	}
 	clear(candidates)
-	for _, p := range said {
+	for _, p := range marks {
 		top := slices.Max(p)
 		for c, v := range p {
 			if v == top && top > 0 {

@@ -231,7 +231,7 @@ func (f *imageScan) result() ([]Image, error) {
 }
 
 // walk collects the images of a folder and of the folders in it. Symbolic links are followed,
-// because a class that is a link must not be missing silently. name is the path inside the source,
+// because a class that is a link must not be skipped without a message. name is the path inside the source,
 // empty for the source; above are the folders that contain this one.
 func (f *imageScan) walk(dir, name string, above []fs.FileInfo) error {
 	info, err := os.Stat(dir)

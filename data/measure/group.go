@@ -10,8 +10,11 @@ const GroupPrefix = "group_"
 // withGroups adds the same measures of groups to a table.
 func withGroups(table []Measure) []Measure {
 	for _, m := range slices.Clone(table) {
-		m.Name, m.Title, m.Needs, m.Group = GroupPrefix+m.Name, m.Title+" by group",
-			"groups of bags (data.split.group), and "+m.Needs, true
+		groups := "groups of bags (data.split.group)"
+		if m.NeedsLabels() {
+			groups += " whose bags have the same true label"
+		}
+		m.Name, m.Title, m.Needs, m.Group = GroupPrefix+m.Name, m.Title+" by group", groups+", and "+m.Needs, true
 		table = append(table, m)
 	}
 	return table

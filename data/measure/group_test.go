@@ -5,6 +5,7 @@ package measure
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -45,6 +46,9 @@ func TestByGroup(t *testing.T) {
 		if math.Abs(values[name]-want) > 1e-6 {
 			t.Errorf("%s is %v, want %v", name, values[name], want)
 		}
+	}
+	if needs := Find("group_accuracy").Requires(); !strings.Contains(needs, "whose bags have the same true label") {
+		t.Errorf("group_accuracy needs %s", needs)
 	}
 	if (&Predictions{}).ByGroup() != nil {
 		t.Error("bags without groups have groups")

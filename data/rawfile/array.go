@@ -129,7 +129,7 @@ func (f *matReader) numbers(array *element, what string, most int) (out []float6
 		}
 		n := e.N / int64(typ.Size)
 		if n > int64(most) {
-			return fmt.Errorf("%d numbers where %d have a place", n, most)
+			return fmt.Errorf("%d numbers, at most %d fit here", n, most)
 		}
 		if err := f.spend(8 * n); err != nil {
 			return err

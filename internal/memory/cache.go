@@ -1,4 +1,4 @@
-// Implements a bounded cache that evicts the oldest values.
+// A bounded cache that evicts the oldest values.
 
 package memory
 

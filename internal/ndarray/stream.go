@@ -1,4 +1,4 @@
-// Gives every random purpose of a run its own reproducible source of random numbers.
+// Named streams of random numbers: one reproducible stream for each random purpose of a run.
 // A run has one seed. Shuffles, initial parameters, dropout masks, splits and generated datasets
 // each read the stream of their own name, so that an additional draw from one stream changes no
 // other.

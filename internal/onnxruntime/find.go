@@ -37,7 +37,7 @@ const (
 type Origin string
 
 // The places searched, in order. The user chooses the first two, so any file there is accepted.
-// Files from the other places must pass package trusted.
+// Files from the other places must pass native.CheckTrust.
 const (
 	FromOption     Origin = "option"      // path given by the caller or a flag
 	FromEnv        Origin = "environment" // EnvLibrary, then EnvLibraryOwn

@@ -64,7 +64,7 @@ func (backend) Open(f *runtime.File) (runtime.Session, error) {
 		return nil, err
 	}
 	if n := len(file.GetGraph().GetNode()); n > maxNodes {
-		return nil, fmt.Errorf("the graph has %d nodes, more than the %d that it builds in bearable time; use %s", n,
+		return nil, fmt.Errorf("the graph has %d nodes, more than %d, which onnx-go would take too long to build; use %s", n,
 			maxNodes, contract.BackendORT)
 	}
 	s := &session{data: data, shape: f.Meta.InputShape, classAttention: f.Meta.ClassAttention}

@@ -43,4 +43,4 @@ func invalid(format string, args ...any) error {
 	return status.Errorf(codes.InvalidArgument, format, args...)
 }
 
-var errClientGone = status.Error(codes.Canceled, "the client has gone")
+var errClientGone = status.Error(codes.Canceled, "the client closed the connection")

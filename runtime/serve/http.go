@@ -162,7 +162,7 @@ var httpStatus = map[codes.Code]int{
 	codes.ResourceExhausted: http.StatusRequestEntityTooLarge,
 	codes.Unavailable:       http.StatusServiceUnavailable,
 	codes.DeadlineExceeded:  http.StatusGatewayTimeout,
-	codes.Canceled:          499, // the client has gone
+	codes.Canceled:          499, // the client closed the connection
 }
 
 func fail(w http.ResponseWriter, err error) {

@@ -160,8 +160,7 @@ func (r *Request) check() error {
 func (r *Request) onlyORT() bool { return !slices.Contains([]string{"", CPU, CUDA, Go}, r.Device) }
 
 // auto returns an engine that works on this machine: docs/decisions/8-run-axis.md has the rule for CPUs. A plugin or
-// library that the user
-// named must work: another engine would hide the mistake.
+// library that the user named must work: another engine would hide the mistake.
 func (r Request) auto(m machine) (*Choice, error) {
 	if r.onlyORT() {
 		return r.onnxruntime(m, "it has the device "+r.Device)

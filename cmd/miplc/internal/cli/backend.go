@@ -54,7 +54,7 @@ func modelPath(path string) string {
 	return path
 }
 
-// findModel is ModelPath for a model that exists, or an error.
+// findModel returns modelPath(path), or an error if there is no such file.
 func findModel(path string) (string, error) {
 	file := modelPath(path)
 	switch _, err := os.Stat(file); {

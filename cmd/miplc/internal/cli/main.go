@@ -1,4 +1,4 @@
-// Package cli combines the commands of miplc, one package per command, with common handling of
+// Package cli combines the commands of miplc, one file per command, with common handling of
 // errors, exit codes and panics.
 package cli
 
