@@ -5,9 +5,11 @@ package data
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
@@ -27,6 +29,7 @@ type Dataset struct {
 	// Multi: a bag has any number of true labels, which are its Candidates. Labels is nil.
 	Multi      bool
 	Noisy      bool  // true labels may be outside of the candidates
+	Known      bool  // the candidates are only the true labels, each of which is certain
 	InstLabels []int // [instances] class of each instance, -1 negative or unknown; nil: all unknown
 	// Coords are the coordinates of the instances, e.g. in pixels of a slide: [instances, 2], x
 	// to the right and y downwards; nil if they are unknown, or if Files has those of some bags.
@@ -72,10 +75,14 @@ func newFinder(bags int, names []string) finder {
 	for i, name := range names {
 		byName[name] = i
 	}
+	byForm := sync.OnceValue(func() map[string]int { return canonical(names) })
 	return func(pos diag.Pos, bag string) (int, error) {
 		n, err := strconv.Atoi(bag)
 		number := err == nil && strconv.Itoa(n) == bag
 		i, named := byName[bag]
+		if !named && names != nil {
+			i, named = byForm()[diag.Canonical(bag)]
+		}
 		switch {
 		case named:
 			return i, nil
@@ -91,6 +98,20 @@ func newFinder(bags int, names []string) finder {
 	}
 }
 
+// canonical returns the index of each name by its Unicode form NFC, without names that have it in common.
+func canonical(names []string) map[string]int {
+	index, several := make(map[string]int, len(names)), map[string]bool{}
+	for i, name := range names {
+		form := diag.Canonical(name)
+		if _, twice := index[form]; twice {
+			several[form] = true
+		}
+		index[form] = i
+	}
+	maps.DeleteFunc(index, func(form string, _ int) bool { return several[form] })
+	return index
+}
+
 // noBag returns the error that no bag has a name. number is the number that the name is, or 0.
 func noBag(pos diag.Pos, bag string, number int, names []string) error {
 	d := diag.Errorf(pos, "no bag has the name %q", bag)
@@ -98,6 +119,9 @@ func noBag(pos diag.Pos, bag string, number int, names []string) error {
 		diag.Whole(bag) == diag.Whole(d.Suggestion) { // 7.0 and 007
 		return d.WithNote("programs change names that look like numbers: read and write them as text, with dtype=str in " +
 			"pandas")
+	}
+	if kind := diag.Difference(bag, d.Suggestion); kind != "" && d.Suggestion != "" {
+		return d.WithNote("the names differ %s only", kind)
 	}
 	if number >= 1 && number <= len(names) {
 		return d.WithNote("the bags have names; bag number %d has the name %q", number, names[number-1])
@@ -134,17 +158,19 @@ type File struct {
 	Name      string // as its table names it; empty if the dataset is one file
 	Instances int
 	Coords    []float32 // [Instances, 2], or nil
+	Side      float64   // side of the square that an instance covers, in units of Coords; 0: unknown
 }
 
 // Files returns the files of bag i, in the order of their instances: one or more. Slices share memory.
 func (d *Dataset) Files(i int) []File {
-	whole := File{Instances: d.Size(i)}
-	if d.Coords != nil {
-		whole.Coords = d.Coords[2*d.Offsets[i] : 2*d.Offsets[i+1]]
-	} else if s, ok := d.Store.(interface{ Files(bag int) []File }); ok {
-		return s.Files(i)
+	list := []File{{Instances: d.Size(i)}}
+	if s, ok := d.Store.(interface{ Files(bag int) []File }); ok {
+		list = s.Files(i)
 	}
-	return []File{whole}
+	if d.Coords != nil { // the bag is one file
+		list[0].Coords = d.Coords[2*d.Offsets[i] : 2*d.Offsets[i+1]]
+	}
+	return list
 }
 
 // Size returns the number of instances of bag i.

@@ -53,10 +53,7 @@ func (e *SplitError) Error() string { return e.Text }
 // without o.Stratify, the draw is uniform over all bags. Validation bags are drawn from the training
 // bags in the same way, so that the test bags do not depend on o.Validation. Errors are *SplitError.
 func RandomSplit(bags int, labels [][]int, o SplitSettings) (*Split, error) {
-	kind := Stratified
-	if !o.Stratify || labels == nil {
-		kind, labels = "random", slices.Repeat([][]int{{0}}, bags)
-	}
+	labels, kind := o.strata(labels, bags)
 	s := &Split{Source: fmt.Sprintf("%s %v, seed %d", kind, o.Train, o.Seed)}
 	var err error
 	switch {
@@ -69,7 +66,7 @@ func RandomSplit(bags int, labels [][]int, o SplitSettings) (*Split, error) {
 		s.Train, s.Test, err = drawShare(labels, o)
 	}
 	if err == nil && o.Validation > 0 {
-		err = drawValidation(s, labels, o)
+		err = s.drawValidation(labels, o)
 	}
 	if err != nil {
 		return nil, err
@@ -159,8 +156,24 @@ func rareClasses(units []unit, labels [][]int, o SplitSettings) (warnings []stri
 	return warnings
 }
 
-// drawValidation moves a share of the training bags to the validation part.
-func drawValidation(s *Split, labels [][]int, o SplitSettings) error {
+// strata returns the classes to stratify by, the same for all bags if o or the labels do not allow it, and the
+// first word of the source.
+func (o *SplitSettings) strata(labels [][]int, bags int) (classes [][]int, kind string) {
+	if !o.Stratify || labels == nil {
+		return slices.Repeat([][]int{{0}}, bags), "random"
+	}
+	return labels, Stratified
+}
+
+// DrawValidation moves the share o.Validation of the training bags to the validation part, as RandomSplit does.
+// labels are the true labels of all bags of the dataset. Errors are *SplitError.
+func (s *Split) DrawValidation(bags int, labels [][]int, o SplitSettings) error {
+	labels, _ = o.strata(labels, bags)
+	return s.drawValidation(labels, o)
+}
+
+// drawValidation is DrawValidation with the classes to stratify by.
+func (s *Split) drawValidation(labels [][]int, o SplitSettings) error {
 	all, inner := s.Train, make([][]int, len(s.Train))
 	var groups []string
 	for i, bag := range all {

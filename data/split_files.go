@@ -29,8 +29,11 @@ type indexEntry struct {
 	counted bool // the file has this number, not the name of the bag
 }
 
+// unusedPart is the part of bags in an index file that a split leaves out.
+const unusedPart = "unused"
+
 // newIndexSplit converts bag numbers, counted from 1, to a split. Every one of the bags must be in
-// exactly one part. names are the names of the bags for messages, or nil.
+// exactly one part, or among the unused ones. names are the names of the bags for messages, or nil.
 func newIndexSplit(source string, numbers numbersByPart, bags int, names []string) (*Split, error) {
 	title := func(n int) string {
 		if names == nil {
@@ -54,7 +57,7 @@ func newIndexSplit(source string, numbers numbersByPart, bags int, names []strin
 	part := make([]string, bags)
 	s := &Split{Source: source}
 	addPart := func(name, label string, to *[]int) {
-		if len(numbers[name]) == 0 && name != ValidationPart {
+		if len(numbers[name]) == 0 && name != ValidationPart && name != unusedPart {
 			note(0, "the %s part is empty", label)
 		}
 		for _, entry := range numbers[name] {
@@ -75,11 +78,14 @@ func newIndexSplit(source string, numbers numbersByPart, bags int, names []strin
 	addPart(TrainPart, "training", &s.Train)
 	addPart(ValidationPart, "validation", &s.Validation)
 	addPart(TestPart, "test", &s.Test)
+	var unused []int
+	addPart(unusedPart, unusedPart, &unused)
 	if first := slices.Index(part, ""); first >= 0 && len(faults) == 0 {
 		note(0, "%s is in no part", title(first+1))
-		if missing := bags - len(s.Train) - len(s.Validation) - len(s.Test); missing > 1 {
+		if missing := bags - len(s.Train) - len(s.Validation) - len(s.Test) - len(unused); missing > 1 {
 			faults[0] = faults[0].WithNote("%d of %d bags are in no part", missing, bags)
 		}
+		faults[0] = faults[0].WithNote("a CSV file lists the bags that a split leaves out in the part unused")
 	}
 	if err := faults.Err(); err != nil {
 		return nil, err
@@ -203,7 +209,7 @@ func indexNumbers(v *rawfile.MATArray) ([]indexEntry, error) {
 
 // partOf has the parts by their names in files. CLAM and PyTorch users write val.
 var partOf = map[string]string{TrainPart: TrainPart, ValidationPart: ValidationPart, "val": ValidationPart,
-	TestPart: TestPart}
+	TestPart: TestPart, unusedPart: unusedPart}
 
 // partColumns are the columns of a file with a column for each part.
 var partColumns = []string{TrainPart, ValidationPart, "val", TestPart}
@@ -278,7 +284,7 @@ func decodeIndexCSV(rows *rawfile.CSV, number int, find finder) (numbersByPart, 
 		part := partOf[strings.ToLower(rows.Field("part"))]
 		switch {
 		case part == "":
-			return rows.Errorf("the part is %q; it must be train, validation or test", rows.Field("part"))
+			return rows.Errorf("the part is %q; it must be train, validation, test or unused", rows.Field("part"))
 		case !lists:
 			return add(part, rows.Field("bag"))
 		}

@@ -86,6 +86,7 @@ func FuzzSplitCSV(f *testing.F) {
 	f.Add([]byte("split,part,bags\n1,train,1 2\n1,test,3\n"))
 	f.Add([]byte("split,part,bags\n1,train,1 2\n1,validation,4\n1,test,3\n"))
 	f.Add([]byte("bag,part\na,train\n2,test\n"))
+	f.Add([]byte("split,part,bags\n1,train,1 2\n1,test,3\n1,unused,4 5 6 7 8 9 10\n"))
 	f.Add([]byte(",train,val,test\n0,a,b,c\n1,d,,\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		rows, err := rawfile.NewCSV(bytes.NewReader(b), "fuzz.csv", maxIndexBytes, "bag,part")
@@ -97,8 +98,9 @@ func FuzzSplitCSV(f *testing.F) {
 			return
 		}
 		if s, err := newIndexSplit("fuzz.csv", numbers, 10, nil); err == nil &&
-			len(s.Train)+len(s.Validation)+len(s.Test) != 10 {
-			t.Errorf("a split of 10 bags has parts of %d, %d and %d", len(s.Train), len(s.Validation), len(s.Test))
+			len(s.Train)+len(s.Validation)+len(s.Test)+len(numbers[unusedPart]) != 10 {
+			t.Errorf("a split of 10 bags has parts of %d, %d, %d and %d unused", len(s.Train), len(s.Validation),
+				len(s.Test), len(numbers[unusedPart]))
 		}
 	})
 }

@@ -45,6 +45,29 @@ func TestRandomSplit(t *testing.T) {
 	}
 }
 
+// The validation bags that are drawn from the training bags of a file are those of these bags alone.
+func TestDrawValidation(t *testing.T) {
+	labels, o := sets([]int{0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}), stratified(1, 3)
+	o.Validation = 0.25
+	s := &Split{Train: []int{2, 3, 4, 5, 8, 9, 10, 11}, Test: []int{0, 1}}
+	if err := s.DrawValidation(len(labels), labels, o); err != nil {
+		t.Fatal(err)
+	}
+	alone, err := RandomSplit(8, sets([]int{0, 1, 0, 1, 0, 1, 0, 1}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []int{2, 3, 4, 5, 8, 9, 10, 11}
+	for i, bag := range alone.Validation {
+		if len(s.Validation) != len(alone.Validation) || s.Validation[i] != all[bag] {
+			t.Fatalf("validation bags %v, want those of %v in %v", s.Validation, alone.Validation, all)
+		}
+	}
+	if drawn := slices.Sorted(slices.Values(slices.Concat(s.Train, s.Validation))); !slices.Equal(drawn, all) {
+		t.Errorf("training and validation bags %v, want %v", drawn, all)
+	}
+}
+
 func TestAllBagsForTraining(t *testing.T) {
 	all, err := RandomSplit(10, nil, uniform(1, 1))
 	if err != nil || len(all.Train) != 10 || len(all.Test) != 0 {

@@ -247,5 +247,5 @@ func (s *selection) ReadInstances(to []float32, bag int, instances []int) error 
 	return s.from.Store.ReadInstances(to, s.bags[bag], instances)
 }
 
-// Files returns the files of a bag, see Dataset.Files. Only a Dataset without Coords calls it.
+// Files returns the files of a bag, see Dataset.Files.
 func (s *selection) Files(bag int) []File { return s.from.Files(s.bags[bag]) }

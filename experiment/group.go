@@ -394,6 +394,7 @@ func (r *runner) fillResult(ctx context.Context, c *Cell, t *training, result *R
 	}
 	result.Engine, result.Diverged = report.Engine, report.Diverged
 	result.TrainBags, result.TestBags = report.TrainBags, report.TestBags
+	result.Seed = &t.trial.Program.Spec.Train.Seed.V
 	if r.e.Attention.Epochs != nil {
 		result.Attention = histograms(report.Attention, r.e.Attention.Epochs)
 	}
@@ -445,13 +446,15 @@ func (r *runner) writeModel(ctx context.Context, c *Cell, t *training, place tra
 }
 
 // keeps reports whether the model of a cell is kept if it should be. It is missing if keep: models was added after the
-// cell was computed.
+// cell was computed, or if it was deleted.
 func (r *runner) keeps(c *Cell) bool {
 	if !r.e.KeepModels() {
 		return true
 	}
-	state, err := runs.StateOf(r.modelDir(c.Coord))
-	return err == nil && state == runs.Finished
+	dir := r.modelDir(c.Coord)
+	state, err := runs.StateOf(dir)
+	_, missing := os.Stat(runs.ModelPath(dir))
+	return err == nil && state == runs.Finished && missing == nil
 }
 
 // asidePrefix is the prefix of these temporary folders.

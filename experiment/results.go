@@ -46,6 +46,7 @@ type Result struct {
 	Attention   []Histogram       `json:"attention,omitempty"`
 	TrainBags   int               `json:"train_bags,omitempty"`
 	TestBags    int               `json:"test_bags,omitempty"`
+	Seed        *int              `json:"seed,omitempty"` // of the training; nil: an earlier version did not record it
 	Engine      string            `json:"engine,omitempty"`
 	Seconds     float64           `json:"seconds"`
 	Miplc       string            `json:"miplc,omitempty"` // version

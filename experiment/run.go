@@ -165,7 +165,6 @@ func newRunner(e *definition.Experiment, o Work) (*runner, error) {
 
 // planAndWrite plans the cells, merges the plan with an earlier one in the folder and writes it.
 func (r *runner) planAndWrite(loaded map[definition.Coord][]gridPoint) (err error) {
-	sweepAside(r.o.Dir)
 	if err := r.o.resumeColumns(r.e); err != nil {
 		return err
 	}
@@ -187,13 +186,20 @@ func (r *runner) planAndWrite(loaded map[definition.Coord][]gridPoint) (err erro
 	return err
 }
 
-// sweepAside removes temporary folders of killed processes. Writing a run takes seconds, so older
-// folders are abandoned.
+// sweepAside removes the temporary folders of killed processes. A process that works in one has marked and locked it. One
+// without a mark may be new.
 func sweepAside(dir string) {
-	left, _ := filepath.Glob(filepath.Join(dir, ModelsFolder, asidePrefix+"*"))
-	for _, name := range left {
-		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > time.Hour {
-			_ = os.RemoveAll(name)
+	for _, name := range fileio.Glob(filepath.Join(dir, ModelsFolder), asidePrefix+"*") {
+		info, err := os.Stat(name)
+		if err != nil {
+			continue
+		}
+		if mark, err := fileio.ReadMark(name); err == nil && mark == nil && time.Since(info.ModTime()) < time.Hour {
+			continue
+		}
+		if lock, err := fileio.LockFolder(name); err == nil {
+			_ = os.RemoveAll(name) // what cannot be removed only takes space
+			lock.Close()
 		}
 	}
 }
@@ -249,6 +255,7 @@ func (r *runner) begin() (err error) {
 		r.o.Observer = silent{}
 	}
 	r.warned = map[string]bool{}
+	sweepAside(r.o.Dir)
 	if r.o.CheckpointInterval == 0 {
 		r.o.CheckpointInterval = 30 * time.Second
 	}
@@ -362,7 +369,7 @@ func (r *runner) end(ctx context.Context) (Progress, error) {
 // unfinished returns the number of cells without a result that have a checkpoint.
 func (r *runner) unfinished() (n int) {
 	for _, c := range cellsOf(r.groups) {
-		if kept, _ := filepath.Glob(filepath.Join(r.trialsDir(c), "*", "*", train.CheckpointFile)); len(kept) > 0 {
+		if kept := fileio.Glob(r.trialsDir(c), "*/*/"+train.CheckpointFile); len(kept) > 0 {
 			n++
 		}
 	}

@@ -667,6 +667,98 @@ func TestKeepModels(t *testing.T) {
 	}
 }
 
+// A cell whose model.onnx was deleted runs again, and temporary folders of killed processes are removed, but not one
+// that a process works in.
+func TestKeepModelsAgain(t *testing.T) {
+	e := parse(t, tiny+"keep: models\n")
+	o := Work{Dir: t.TempDir(), Select: Selection{Splits: 1, R: []int{1}}, Request: engines.Request{
+		Library: enginetest.Library(t)}}
+	if _, _, err := run(t, e, o); err != nil {
+		t.Fatal(err)
+	}
+	models := filepath.Join(o.Dir, ModelsFolder)
+	model := runs.ModelPath(filepath.Join(models, "P_r=1", "md", "split-1"))
+	if err := os.Remove(model); err != nil {
+		t.Fatal(err)
+	}
+	var folders []*fileio.Folder
+	for _, name := range []string{"killed", "used"} {
+		f, err := fileio.ClaimFolder(filepath.Join(models, asidePrefix+name), func(f *fileio.Folder) error {
+			return f.Restart(fileio.RunFolder, []string{runs.SpecFile}, nil)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		folders = append(folders, f)
+	}
+	defer folders[1].Close()
+	folders[0].Close()
+	if err := os.Mkdir(filepath.Join(models, asidePrefix+"new"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	_, w, err := run(t, e, o)
+	if err != nil || len(w.ran) != 1 {
+		t.Errorf("%d cells ran, %v", len(w.ran), err)
+	}
+	if _, err := os.Stat(model); err != nil {
+		t.Error(err)
+	}
+	left := fileio.Glob(models, ".*")
+	if want := []string{filepath.Join(models, asidePrefix+"new"), filepath.Join(models, asidePrefix+"used")}; !slices.Equal(left,
+		want) {
+		t.Errorf("left in the folder of models: %q, want %q", left, want)
+	}
+}
+
+// The message of a model that fails its check names a file that exists.
+func TestKeepFailedModel(t *testing.T) {
+	e := parse(t, tiny+"keep: models\n")
+	e.Learners = e.Learners[:1]
+	spec := filepath.Join(t.TempDir(), "steep.yaml")
+	if err := os.WriteFile(spec, []byte(steep), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	e.Learners[0].Spec.V = spec
+	o := Work{Dir: t.TempDir(), Select: Selection{Splits: 1, R: []int{1}}, Request: engines.Request{
+		Library: enginetest.Library(t)}}
+	_, w, err := run(t, e, o)
+	if failed := (*failedError)(nil); !errors.As(err, &failed) || len(w.ran) != 1 {
+		t.Fatalf("%d cells ran, %v", len(w.ran), err)
+	}
+	dir := filepath.Join(o.Dir, ModelsFolder, "P_r=1", "demipl", "split-1")
+	kept := filepath.Join(dir, runs.FailedModelFile)
+	for _, r := range accuracies(t, o.Dir) {
+		if !strings.Contains(r.Error, "the model is kept as "+kept) || strings.Contains(r.Error, asidePrefix) {
+			t.Errorf("the error of the cell: %s", r.Error)
+		}
+	}
+	for _, name := range []string{runs.FailedModelFile, runs.FailedReportFile, runs.SpecFile} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// steep is a spec that float32 cannot compute, see failed.txtar.
+const steep = `
+name: steep
+extends: quickstart
+model:
+  blocks: []
+  numbers: {slope: 3e7}
+  params:
+    u: {shape: [d, 1]}
+    C: {shape: [d, k]}
+  let:
+    s: matmul(X, u)
+    a: bag_softmax(s)
+    z: bag_sum(a * X)
+    logp: log_softmax((matmul(z, C) + slope) - slope)
+    p: exp(logp)
+loss: [disambiguation]
+train: {lr: 0.01, seed: 2}
+`
+
 // An experiment that is interrupted during trainings resumes them, with the same results, and
 // removes their checkpoints at the end.
 func TestInterruptedInsideACell(t *testing.T) {
@@ -685,7 +777,7 @@ func TestInterruptedInsideACell(t *testing.T) {
 			if w.last.Percent != 100 || slices.Max(w.left) == 0 {
 				t.Errorf("the last progress is %+v, at most %v were left", w.last, slices.Max(w.left))
 			}
-			o.Dir = t.TempDir()
+			o.Dir = filepath.Join(t.TempDir(), "out[1]") // special characters of patterns
 			for range 3 {
 				began := furthest(o.Dir)
 				ctx, cancel := context.WithCancel(context.Background())
@@ -739,8 +831,7 @@ func TestResultsOfTrialsThatTrainAlone(t *testing.T) {
 
 // furthest returns the last epoch of any checkpoint of a cell under way, 0 without one.
 func furthest(dir string) (epoch int) {
-	list, _ := filepath.Glob(filepath.Join(dir, TrialsFolder, "*", "*", "*"))
-	for _, path := range list {
+	for _, path := range fileio.Glob(filepath.Join(dir, TrialsFolder), "*/*/*") {
 		if c, _, err := train.LoadCheckpoint(path); err == nil {
 			epoch = max(epoch, c.Epoch)
 		}

@@ -66,19 +66,33 @@ func rendered(path, source string, values any) (File, error) {
 	return File{Path: path, Content: out.Bytes()}, nil
 }
 
+// DockerSource says where the image of miplc serve gets its program and onnxruntime.
+type DockerSource struct {
+	Version string // release or commit of miplc to install; the image downloads onnxruntime
+	// Program and Library are files to copy into the image. If they are set, Version is not used.
+	Program, Library string
+}
+
 // Docker returns the files from which Docker builds two images: Dockerfile, which runs miplc serve
 // with the model, service.Dockerfile, for a Go service that uses package runtime, and the model.
-// version is the version of miplc to install.
-func (m *Deployment) Docker(dir, version string) ([]File, error) {
-	content, err := fileio.Read(m.path)
-	if err != nil {
-		return nil, err
+func (m *Deployment) Docker(dir string, from DockerSource) ([]File, error) {
+	var files []File
+	for _, copied := range []struct{ path, to string }{
+		{m.path, filepath.Join("models", m.Name, "1", "model.onnx")}, {from.Program, "miplc"},
+		{from.Library, "libonnxruntime.so"}} {
+		if copied.path == "" {
+			continue
+		}
+		content, err := fileio.Read(copied.path)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, File{Path: filepath.Join(dir, copied.to), Content: content})
 	}
 	pins := slices.DeleteFunc(slices.Clone(onnxruntime.Pins()), func(p native.Pin) bool {
 		return !strings.HasPrefix(p.System, "linux/") || p.Via != native.ViaPip
 	})
-	values := map[string]any{"Name": m.Name, "Version": version, "Libraries": pins}
-	files := []File{{Path: filepath.Join(dir, "models", m.Name, "1", "model.onnx"), Content: content}}
+	values := map[string]any{"Name": m.Name, "Version": from.Version, "Local": from.Program != "", "Libraries": pins}
 	for _, name := range []string{"Dockerfile", "service.Dockerfile"} {
 		f, err := rendered(filepath.Join(dir, name), name+".tmpl", values)
 		if err != nil {

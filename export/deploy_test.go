@@ -140,7 +140,7 @@ func TestHealthCheck(t *testing.T) {
 		t.Skip("bash is not installed")
 	}
 	dir := t.TempDir()
-	files, err := built(t, "bag").Docker(dir, "v1.2.3")
+	files, err := built(t, "bag").Docker(dir, DockerSource{Version: "v1.2.3"})
 	if err != nil || len(files) != 3 || files[0].Path != dir+"/models/a-small-model/1/model.onnx" {
 		t.Fatalf("%d files, %v", len(files), err)
 	}

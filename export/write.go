@@ -41,9 +41,19 @@ func aside(path string, model *onnxpb.ModelProto) (*fileio.File, error) {
 
 // FailedCheck is the error of a model that was written correctly but computes wrong
 // results.
-type FailedCheck struct{ Err error }
+type FailedCheck struct {
+	Err  error
+	Path string // file that was not written; Checked sets it
+	Kept string // file of the model instead; Checked sets it
+}
 
-func (e *FailedCheck) Error() string { return e.Err.Error() }
+func (e *FailedCheck) Error() string {
+	if e.Path == "" {
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("%s is not written: %v\nthe model is kept as %s", e.Path, e.Err, e.Kept)
+}
+
 func (e *FailedCheck) Unwrap() error { return e.Err }
 
 // Checked writes a model file if the model conforms to its contract. It checks the model, writes a
@@ -66,7 +76,7 @@ func Checked(path, failedPath string, model *onnxpb.ModelProto, verify func(tmpP
 	switch {
 	case errors.As(verdict, &failed):
 		to = failedPath
-		verdict = fmt.Errorf("%s is not written: %w\nthe model is kept as %s", path, verdict, to)
+		failed.Path, failed.Kept = path, failedPath
 	case verdict != nil:
 		return fmt.Errorf("%s: %w", path, verdict)
 	}

@@ -147,6 +147,9 @@ func (s *Spec) usesRandomSplit() bool { return !s.usesIndex() }
 func (s *Spec) usesFolds() bool       { return s.usesRandomSplit() && s.Data.Split.Folds.V > 0 }
 func (s *Spec) usesShare() bool       { return s.usesRandomSplit() && !s.usesFolds() }
 
+// drawsBags reports whether bags of some part are drawn at random.
+func (s *Spec) drawsBags() bool { return s.usesRandomSplit() || s.Data.Split.Validation.V > 0 }
+
 // selects reports whether a measure of validation bags chooses the epoch of the model.
 func (s *Spec) selects() bool { return s.trained() && s.Train.Best.V != "" }
 
@@ -178,17 +181,17 @@ var splitRows = []schema.Row{
 			"the same seed are disjoint."},
 	{Name: "fold", Default: "1", In: schema.Closed(1, 1000), Applies: schema.When((*Spec).usesFolds),
 		Doc: "The fold with the test bags, from 1."},
-	{Name: "validation", In: schema.Open(0, 1), Applies: schema.When((*Spec).usesRandomSplit),
-		Doc: "Share of the training bags that are validation bags instead. Test bags are then evaluated once, after " +
-			"training."},
+	{Name: "validation", In: schema.Open(0, 1), Applies: schema.When((*Spec).drawsBags),
+		Doc: "Share of the training bags that are validation bags instead, also of those in an `index` file. Test bags are " +
+			"then evaluated once, after training."},
 	{Name: "group",
 		Doc: "Groups of bags, such as `patient`: the name of a column of a CSV file, or of the groups stored in an .npz " +
 			"file. All bags of a group are in the same part. With `index`, a split of the file that divides a group is an " +
 			"error."},
-	{Name: "stratify", Default: "true", Applies: schema.When((*Spec).usesRandomSplit),
+	{Name: "stratify", Default: "true", Applies: schema.When((*Spec).drawsBags),
 		Doc: "Draw the same share of every class, where true labels are known. `false`: draw from all bags alike. With " +
 			"`data.labels: multi`, about the same share of every label."},
-	{Name: "seed", Default: "1", In: schema.Closed(0, maxCount), Applies: schema.When((*Spec).usesRandomSplit),
+	{Name: "seed", Default: "1", In: schema.Closed(0, maxCount), Applies: schema.When((*Spec).drawsBags),
 		Doc: "Seed of the random split."},
 	{Name: "index", Applies: schema.When((*Spec).usesIndex),
 		Doc: "File with the bags of each part instead of a random split: a .csv with the columns `bag` and `part`, or " +

@@ -198,7 +198,10 @@ func (c *checker) checkSplit() {
 		c.checkFolds()
 		return
 	}
-	random := []string{"train", "folds", "fold", "validation", "seed"}
+	random := []string{"train", "folds", "fold"}
+	if !c.spec.drawsBags() {
+		random = append(random, "seed")
+	}
 	c.uselessSection("data.split", slices.DeleteFunc(slices.Clone(splitRows), func(row schema.Row) bool {
 		return !slices.Contains(random, row.Name)
 	}), s.Index.Pos, " with index", "the index file says which bags train")

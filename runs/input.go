@@ -19,6 +19,7 @@ import (
 	"github.com/miplc/miplc/data/encoder"
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
 )
@@ -150,6 +151,9 @@ func FindData(document *schema.Origin, pos diag.Pos, name string, folder bagfile
 		}
 	}
 	d := diag.Errorf(pos, "there is no file %s", name).WithNote("looked for %s", strings.Join(places, " and "))
+	for _, p := range places {
+		d = fileio.WithAlike(d, p)
+	}
 	if folder.Dir == "" {
 		d = d.WithNote("give the path of the file, or name the folder of your datasets with --data-dir or MIPLC_DATA")
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
@@ -20,7 +21,8 @@ import (
 // Train writes, except checkpoints. Keep replaces the accuracies of the report by those of the
 // exported model. Several processes may keep runs in the same dir: Keep writes to the folder
 // temporary, which no other process uses, and then moves its files to dir. temporary must be on the
-// same file system. An existing run in dir is replaced unless it has the same model.
+// same file system. An existing run in dir is replaced unless it has the same model. A model that fails its check is
+// moved, too, with the names that Train gives it.
 func (w *Writer) Keep(ctx context.Context, dir, temporary string, trial *train.Trial, report *train.Report,
 	engine train.EngineInfo) (*Summary, error) {
 	t := *trial
@@ -34,6 +36,10 @@ func (w *Writer) Keep(ctx context.Context, dir, temporary string, trial *train.T
 	if err = train.WriteMetrics(filepath.Join(temporary, train.MetricsFile), report.Metrics); err == nil {
 		s, err = w.writeResults(ctx, &t, report, engine)
 	}
+	if failed := (*export.FailedCheck)(nil); errors.As(err, &failed) {
+		failed.Path, failed.Kept = ModelPath(dir), filepath.Join(dir, FailedModelFile)
+		return nil, errors.Join(err, moveRun(ctx, temporary, dir, nil))
+	}
 	if err != nil {
 		clearUnlessResumable(folders[0])
 		return nil, err
@@ -41,7 +47,8 @@ func (w *Writer) Keep(ctx context.Context, dir, temporary string, trial *train.T
 	return s, moveRun(ctx, temporary, dir, s)
 }
 
-// moveRun moves the run in the folder from to dir. It waits for other processes that do the same.
+// moveRun moves the run in the folder from to dir. s is its summary, nil if its model failed the check. moveRun waits for
+// other processes that do the same.
 func moveRun(ctx context.Context, from, dir string, s *Summary) error {
 	to, err := lockWhenFree(ctx, dir)
 	if err != nil {
@@ -51,13 +58,8 @@ func moveRun(ctx context.Context, from, dir string, s *Summary) error {
 	if err := to.Mark.CheckKind(dir, fileio.RunFolder); err != nil {
 		return err
 	}
-	if state, err := StateOf(dir); err != nil {
+	if state, err := StateOf(dir); err != nil || state == Finished && s != nil && sameRun(dir, s) {
 		return err
-	} else if state == Finished {
-		if there, err := ReadSummary(dir); err == nil && there.ModelSHA256 == s.ModelSHA256 &&
-			there.SpecSHA256 == s.SpecSHA256 {
-			return nil
-		}
 	}
 	files := runFiles()
 	if err := to.Restart(fileio.RunFolder, files, nil); err != nil {
@@ -76,6 +78,19 @@ func moveRun(ctx context.Context, from, dir string, s *Summary) error {
 		}
 	}
 	return nil
+}
+
+// sameRun reports whether a folder has all files of a run with the same spec and the same model.
+func sameRun(dir string, s *Summary) bool {
+	there, err := ReadSummary(dir)
+	if err != nil || there.SpecSHA256 != s.SpecSHA256 || slices.ContainsFunc(there.Files, func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err != nil
+	}) {
+		return false
+	}
+	sum, err := fileio.SHA256(ModelPath(dir))
+	return err == nil && sum == s.ModelSHA256
 }
 
 // lockWhenFree locks a folder. It waits up to a minute while another process has the lock, because

@@ -119,11 +119,11 @@ func openSplit(spec *language.Spec, set *data.Dataset, folder bagfile.Folder) (*
 	if err != nil {
 		return nil, &SpecError{spec.AtUserLine(diag.Errorf(s.Group.Pos, "%v", err))}
 	}
+	o := data.SplitSettings{Train: s.Train.V, Folds: s.Folds.V, Fold: s.Fold.V, Validation: s.Validation.V,
+		Groups: data.KeepTogether(groups, set.SameFile), Classes: set.AllClassNames(), Stratify: s.Stratify.V,
+		Seed: uint64(s.Seed.V)}
 	if s.Index.V == "" {
-		drawn, err := data.RandomSplit(set.Bags(), set.TrueLists(), data.SplitSettings{
-			Train: s.Train.V, Folds: s.Folds.V, Fold: s.Fold.V, Validation: s.Validation.V, Groups: data.KeepTogether(groups,
-				set.SameFile), Classes: set.AllClassNames(), Stratify: s.Stratify.V, Seed: uint64(s.Seed.V),
-		})
+		drawn, err := data.RandomSplit(set.Bags(), set.TrueLists(), o)
 		return drawn, misfit(spec, err)
 	}
 	path, err := find(spec, s.Index, folder)
@@ -136,6 +136,13 @@ func openSplit(spec *language.Spec, set *data.Dataset, folder bagfile.Folder) (*
 	}
 	if groups != nil {
 		err = data.CheckGroups(read, groups)
+	}
+	if err == nil && s.Validation.V > 0 {
+		if len(read.Validation) > 0 {
+			return nil, &SpecError{spec.AtUserLine(diag.Errorf(s.Validation.Pos, "data.split.validation has no effect: the "+
+				"index file has validation bags"))}
+		}
+		err = read.DrawValidation(set.Bags(), set.TrueLists(), o)
 	}
 	return read, misfit(spec, err)
 }

@@ -273,7 +273,7 @@ func TestServeModelsShareMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := serveModels(t, filepath.Join(dir, "models"), strings.Join(models, ", "), "--timeout", "1m")
+	s := serveModels(t, filepath.Join(dir, "models"), strings.Join(models, ","), "--timeout", "1m")
 	body := `{"instances":[` + strings.Repeat("[0,0,0,0],", 99_999) + `[0,0,0,0]]}`
 	first := 0
 	for _, name := range models {

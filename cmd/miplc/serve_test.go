@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -24,9 +23,7 @@ import (
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 )
 
-var servingAt = regexp.MustCompile(`^serving (.*) over HTTP at ([^\s,]+)(?:, gRPC at (\S+))?\n`)
-
-var adminAt = regexp.MustCompile(`^health and metrics at (\S+)\n`)
+var servingAt = regexp.MustCompile(`msg=serving models=(\S*) http=(\S+)(?: grpc=(\S+))?(?: admin=(\S+))?\n`)
 
 // serving is a `miplc serve` in its own process.
 type serving struct {
@@ -80,10 +77,7 @@ func serveModels(t *testing.T, path, names string, flags ...string) *serving {
 	if found[1] != names {
 		t.Fatalf("it serves %s", found[1])
 	}
-	s := &serving{web: found[2], rpc: found[3], pid: cmd.Process.Pid}
-	if slices.Contains(flags, "--admin") {
-		s.admin = line(adminAt)[1]
-	}
+	s := &serving{web: found[2], rpc: found[3], admin: found[4], pid: cmd.Process.Pid}
 	s.end = func(signal os.Signal) (int, string) {
 		if err := cmd.Process.Signal(signal); err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@
 package bagfile
 
 import (
+	"archive/zip"
 	"io"
 	"path/filepath"
 
@@ -25,6 +26,9 @@ type Reading struct {
 	// NoCandidates ignores the candidates of data for a model that was trained on KnownLabels. Unlike
 	// in such training data, labels are optional.
 	NoCandidates bool
+	// DetectLabels: the labels are those that the file has, known ones, candidates or none, unless Labels names a kind
+	// that the file can have.
+	DetectLabels bool
 	// Files opens the files of a table of bags; nil: they contain arrays.
 	Files Files
 	// Copies maps names of files in a table to the paths of copies, for example in the folder of an
@@ -34,8 +38,9 @@ type Reading struct {
 
 // Validate checks a dataset that was read from path.
 func (o Reading) Validate(d *data.Dataset, path string) error {
-	d.Noisy = o.Labels == NoisyLabels
-	if o.Columns.ModelClasses != nil {
+	d.Noisy, d.Known = o.Labels == NoisyLabels, o.Labels == KnownLabels
+	d.WarnOfAlike(path)
+	if o.Columns.ModelClasses != nil || o.Labels == noLabels {
 		return d.ValidateToPredict(path)
 	}
 	return d.Validate(path)
@@ -53,10 +58,12 @@ const (
 	MultiLabels Labels = "multi"
 	// NoisyLabels: bags have candidates, which may lack the true label.
 	NoisyLabels Labels = "noisy"
+	// noLabels: Reading.DetectLabels found none.
+	noLabels Labels = "none"
 )
 
 // sets reports whether bags have candidate sets.
-func (l Labels) sets() bool { return l != KnownLabels && l != MultiLabels }
+func (l Labels) sets() bool { return l != KnownLabels && l != MultiLabels && l != noLabels }
 
 // word returns the word for n labels of a list in messages.
 func (l Labels) word(n int) string {
@@ -94,6 +101,9 @@ func OpenWith(path string, o Reading) (*data.Dataset, error) {
 	}
 	defer f.Close()
 	format := formatOf(path)
+	if format.read == nil && format.open != nil && o.DetectLabels {
+		format.read = decodeArrays
+	}
 	if format.read == nil {
 		d := rawfile.UnknownFormat(path, "read", Readable().And())
 		if format.open != nil {
@@ -141,6 +151,11 @@ func Write(w io.Writer, d *data.Dataset, name string) error {
 		return err
 	}
 	return formatOf(name).write(w, d)
+}
+
+// WriteStored writes a valid dataset as an .npz file without compression, for a program that reads it at once.
+func WriteStored(w io.Writer, d *data.Dataset) error {
+	return writeArrays(&npzWriter{zip: zip.NewWriter(w), method: zip.Store}, d)
 }
 
 // CheckWritable returns an error if Write does not support the extension of name.

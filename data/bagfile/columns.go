@@ -28,6 +28,9 @@ type Columns struct {
 	// neither is in Features.
 	Coordinates []string
 	Features    []string // features that are named like identifiers or coordinates
+	// OnlyFeatures: Features are all features, in this order. Other columns without a role are not read.
+	OnlyFeatures bool
+	Classes      []string // the classes in their order; nil: those of the line "# classes:", or all labels of the file
 	// ModelFeatures are the features that a model was trained on. Only these columns are read, in this
 	// order. The feature names of files without columns, e.g. .npz, must be equal to ModelFeatures.
 	// nil: all features of the file.
@@ -56,20 +59,30 @@ var (
 	suspectColumns = []string{"", "x", "date", "time", "timestamp", "frame", "unnamed0", "patient", "subject", "person",
 		"case",
 		"slide", "image", "tile", "instance", "sample", "donor", "part", "batch", "site", "center", "centre", "hospital"}
+	// suspectPrefixes and suspectSuffixes are the starts and ends of names in lower case; the prefix is that of pandas.
+	suspectPrefixes = []string{"__index_level_"}
+	suspectSuffixes = []string{"_id", "-id", " id"}
 )
+
+// ignoredInNames are the characters that plainName leaves out.
+const ignoredInNames = " _-.:"
 
 // plainName returns a name in lower case, without spaces and punctuation.
 func plainName(name string) string {
-	return strings.NewReplacer(" ", "", "_", "", "-", "", ".", "", ":",
-		"").Replace(strings.ToLower(strings.TrimSpace(name)))
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(ignoredInNames, r) {
+			return -1
+		}
+		return r
+	}, strings.ToLower(strings.TrimSpace(name)))
 }
 
 // suspect reports whether a column is named like an identifier or a coordinate.
 func suspect(name string) bool {
 	lower := strings.ToLower(strings.TrimSpace(name))
 	return slices.Contains(suspectNames, plainName(name)) || slices.Contains(suspectColumns, plainName(name)) ||
-		strings.HasPrefix(lower, "__index_level_") || // of pandas
-		strings.HasSuffix(lower, "_id") || strings.HasSuffix(lower, "-id") || strings.HasSuffix(lower, " id")
+		slices.ContainsFunc(suspectPrefixes, func(p string) bool { return strings.HasPrefix(lower, p) }) ||
+		slices.ContainsFunc(suspectSuffixes, func(s string) bool { return strings.HasSuffix(lower, s) })
 }
 
 // suspectArray reports whether an array is named like coordinates, labels or indices, such as y or
@@ -93,6 +106,9 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 	if c.Columns.ModelFeatures != nil {
 		return c.findFeatures(header, line)
 	}
+	if c.Columns.OnlyFeatures {
+		return c.findOnly(header, line)
+	}
 	var unclear []string
 	for i, name := range header {
 		name = strings.TrimSpace(name)
@@ -106,7 +122,7 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 	}
 	if len(unclear) > 0 {
 		return c.undeclared(line, unclear, "named like an identifier or a coordinate, not like a feature",
-			"declare numeric columns as features with "+c.Form.or("--feature-columns", "data.columns.features"))
+			"declare numeric columns as features with "+c.Form.features())
 	}
 	if len(c.featureColumns) == 0 {
 		return c.errorf(line, "the header names no feature").
@@ -122,8 +138,23 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 	for i := 1; i < len(sorted); i++ {
 		if sorted[i] == sorted[i-1] {
 			return c.errorf(line, "two columns are named %q", sorted[i]).
-				WithNote("rename one of them, or leave both out with %s", ignoring(sorted[i]))
+				WithNote("rename one of them, or leave both out with %s", c.Form.ignoring(sorted[i]))
 		}
+	}
+	return nil
+}
+
+// findOnly finds the columns of Columns.Features.
+func (c *csvReader) findOnly(header []string, line int) error {
+	for i, name := range c.Columns.Features {
+		at := slices.IndexFunc(header, func(h string) bool { return strings.TrimSpace(h) == name })
+		if at < 0 {
+			return c.errorf(line, "the header has no column %q", name).WithSuggestion(diag.Suggest(name, header))
+		}
+		if slices.Contains(c.Columns.Features[:i], name) {
+			return c.errorf(line, "the feature %q is given twice", name)
+		}
+		c.featureColumns, c.featureNames = append(c.featureColumns, at), append(c.featureNames, name)
 	}
 	return nil
 }
@@ -139,6 +170,18 @@ const (
 	roleInstanceLabel
 	roleGroup
 )
+
+// detectLabels sets the kind of the labels to that of the columns, if the user does not say it.
+func (c *csvReader) detectLabels() {
+	has := func(role int, declared string) bool { return declared != "" || c.rows.Column(roleNames[role]) >= 0 }
+	switch {
+	case !c.DetectLabels || c.Labels == MultiLabels || has(roleCandidates, c.Columns.Roles.Candidates):
+	case has(roleLabel, c.Columns.Roles.Label):
+		c.Labels = KnownLabels
+	default:
+		c.Labels, c.listedClasses = noLabels, nil
+	}
+}
 
 // findRoles finds the columns of bags and labels by name. In data for a model they may have their
 // usual names as well.
@@ -158,7 +201,8 @@ func (c *csvReader) findRoles(header []string, line int) error {
 			return c.errorf(line, "the column %q is used as %s and as %s", header[at], roleNames[slices.Index(c.roles[:], at)],
 				roleNames[role])
 		}
-		optional := role >= roleInstanceLabel || c.Columns.ModelClasses != nil || !c.Labels.sets() && role == roleCandidates
+		optional := role >= roleInstanceLabel || c.Columns.ModelClasses != nil ||
+			!c.Labels.sets() && role == roleCandidates || c.Labels == noLabels && role == roleLabel
 		if mustExist := declared[role] != "" && !c.Columns.forModel(); at < 0 && (mustExist || !optional) {
 			containing := slices.IndexFunc(header, func(h string) bool { // such as Bag_ID
 				return strings.Contains(strings.ToLower(h), strings.ToLower(name))
@@ -217,7 +261,7 @@ func (c *csvReader) findCoordinates(header []string, line int) error {
 			return nil // data for a model need not have coordinates
 		case declared && at[i] < 0:
 			return c.errorf(line, "the header has no column %q", name).WithSuggestion(diag.Suggest(name, header)).
-				WithNote("data.columns.coordinates of the spec names the columns of x and y")
+				WithNote("%s names the columns of x and y", c.Form.coordinates())
 		case declared && slices.Contains(c.roles[:], at[i]):
 			return c.errorf(line, "the column %q is used as a coordinate and as %s", name,
 				roleNames[slices.Index(c.roles[:], at[i])])
@@ -255,14 +299,15 @@ func (c *csvReader) findFeatures(header []string, line int) error {
 		if slices.Contains(c.roles[:], i) {
 			continue
 		}
-		if _, twice := at[name]; twice && slices.Contains(c.Columns.ModelFeatures, name) {
+		form := diag.Canonical(name)
+		if _, twice := at[form]; twice && slices.Contains(c.Columns.ModelFeatures, name) {
 			return c.errorf(line, "two columns are named %q; rename the one that is not the feature of the model", name)
 		}
-		at[name] = i
+		at[form] = i
 		all = append(all, name)
 	}
 	for i, name := range c.Columns.ModelFeatures {
-		column, ok := at[name]
+		column, ok := at[diag.Canonical(name)]
 		if !ok {
 			return unwanted(diag.Pos{File: c.path, Line: line}, c.Columns.ModelFeatures, all, i)
 		}
@@ -337,20 +382,11 @@ func (c *csvReader) undeclared(line int, names []string, why string, notes ...st
 	}
 	wrong := c.errorf(line, "%s %s: %s", word, diag.Words(quoted), why)
 	wrong = c.adviseGroup(wrong, names)
-	wrong = wrong.WithNote("leave columns out with %s", c.Form.or(ignoring(names...), "data.columns.ignore"))
+	wrong = wrong.WithNote("leave columns out with %s", c.Form.ignoringOr(names...))
 	for _, note := range notes {
 		wrong = wrong.WithNote("%s", note)
 	}
 	return wrong
-}
-
-// ignoring returns the flag that leaves columns out, for a shell: at most ten, as a list in CSV.
-func ignoring(names ...string) string {
-	quoted := make([]string, min(10, len(names)))
-	for i := range quoted {
-		quoted[i] = quoteCSV(names[i])
-	}
-	return "--ignore-columns " + diag.ShellWord(strings.Join(quoted, ","))
 }
 
 // adviceModelFeature is the advice for text in a feature of a model.

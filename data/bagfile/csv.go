@@ -62,6 +62,9 @@ func decodeCSV(r io.Reader, path string, o Reading) (*data.Dataset, error) {
 	if err := c.readClassesLine(text); err != nil {
 		return nil, err
 	}
+	if o.Columns.Classes != nil {
+		c.listedClasses = o.Columns.Classes
+	}
 	if c.rows, err = rawfile.ReadCSV(text, path, c.linesBefore, "bag,label,candidates,f1,..."); err != nil {
 		return nil, err
 	}
@@ -225,6 +228,7 @@ func (c *csvReader) readHeader(header []string) error {
 	if err := c.checkUTF8(line, "the column name", header...); err != nil {
 		return err
 	}
+	c.detectLabels()
 	if err := c.findRoles(header, line); err != nil {
 		return err
 	}
@@ -352,7 +356,7 @@ func (c *csvReader) notANumber(line, bag, j int, field string) error {
 		return d.WithNote("%s", adviceModelFeature)
 	}
 	return d.WithNote("features are numbers; if the column %q is not a feature, leave it out with %s", c.featureNames[j],
-		ignoring(c.featureNames[j]))
+		c.Form.ignoring(c.featureNames[j]))
 }
 
 // textColumn returns the position of a field in the line that was read last.
@@ -445,7 +449,7 @@ func (c *csvReader) bagOf(row []string, line int) (b csvBag, listing string) {
 		b.id = "1" // the file has one bag
 	}
 	switch {
-	case c.Labels == KnownLabels, c.NoCandidates:
+	case c.Labels == KnownLabels, c.Labels == noLabels, c.NoCandidates:
 		return b, ""
 	case c.Labels == MultiLabels: // they are the candidates of the bag, which has no label
 		listing, b.label = b.label, ""
@@ -459,11 +463,20 @@ func (c *csvReader) bagOf(row []string, line int) (b csvBag, listing string) {
 	return b, listing
 }
 
-// className returns the class that a file names. pandas writes the class 1 as 1.0 if other fields of the column
-// are empty, so 1.0 is the class 1, unless the file or the model lists a class 1.0.
+// className returns the class that a file names: one that the file or the model lists, if need be in another Unicode
+// form. pandas writes the class 1 as 1.0 if other fields of the column are empty, so 1.0 is the class 1, unless a class
+// 1.0 is listed.
 func (c *csvReader) className(name string) string {
+	if slices.Contains(c.listedClasses, name) || slices.Contains(c.Columns.ModelClasses, name) {
+		return name
+	}
+	for _, listed := range slices.Concat(c.listedClasses, c.Columns.ModelClasses) {
+		if diag.Canonical(listed) == diag.Canonical(name) {
+			return listed
+		}
+	}
 	whole, found := strings.CutSuffix(name, ".0")
-	if !found || slices.Contains(c.listedClasses, name) || slices.Contains(c.Columns.ModelClasses, name) {
+	if !found {
 		return name
 	}
 	if _, err := strconv.Atoi(whole); err != nil {
@@ -519,8 +532,9 @@ func (c *csvReader) settleCandidates(b *csvBag, listing string) error {
 	switch {
 	case c.Labels == MultiLabels:
 	case c.Labels == KnownLabels && b.label == "":
-		return c.errorf(b.line, "bag %d (%q) has no label, but data.labels is known", number, b.id).
-			WithNote("leave the bag out, or use candidates: all classes if nothing is known")
+		if !c.DetectLabels {
+			return c.noLabel(b, number)
+		} // perhaps no bag has one
 	case len(b.candidates) == 0 && c.Columns.ModelClasses == nil && c.Labels.sets():
 		return c.errorf(b.line, "bag %d (%q) has no candidate label", number, b.id)
 	case len(b.candidates) == 0 && b.label != "":
@@ -541,6 +555,12 @@ func (c *csvReader) settleCandidates(b *csvBag, listing string) error {
 			WithNote("if candidate sets are noisy on purpose: %s", c.Form.labels("noisy"))
 	}
 	return nil
+}
+
+// noLabel returns the error that bag number, counted from 1, needs a label.
+func (c *csvReader) noLabel(b *csvBag, number int) error {
+	return c.errorf(b.line, "bag %d (%q) has no label%s", number, b.id, c.Form.known()).
+		WithNote("leave the bag out, or use candidates: all classes if nothing is known")
 }
 
 // foreignSeparators are separators of candidates in files of other programs. A class name that contains one
@@ -601,6 +621,12 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 	d.ClassNames = c.listedClasses
 	labelled := slices.ContainsFunc(c.bags, func(b csvBag) bool { return len(b.candidates) > 0 })
 	d.Multi = c.Labels == MultiLabels && (labelled || c.Columns.ModelClasses == nil)
+	if i := slices.IndexFunc(c.bags, func(b csvBag) bool { return b.label == "" }); i >= 0 && c.Labels == KnownLabels {
+		if labelled {
+			return nil, c.noLabel(&c.bags[i], i+1)
+		}
+		c.Labels, c.listedClasses = noLabels, nil
+	}
 	if c.listedClasses == nil {
 		if slices.ContainsFunc(c.bags, func(b csvBag) bool { return len(b.candidates) == 0 }) {
 			for _, name := range c.Columns.ModelClasses {
@@ -720,7 +746,11 @@ func (c *csvReader) checkInstanceLabels() error {
 }
 
 func (c *csvReader) unknownClass(line, bag int, name string) error {
-	return c.errorf(line, "bag %d: %q is not a class of the first line", bag+1, name).
+	where := "of the first line"
+	if c.Columns.Classes != nil {
+		where = "of the given list"
+	}
+	return c.errorf(line, "bag %d: %q is not a class %s", bag+1, name, where).
 		WithSuggestion(diag.Suggest(name, c.listedClasses))
 }
 

@@ -3,7 +3,14 @@
 
 package bagfile
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/miplc/miplc/internal/diag"
+)
 
 // Form says where the user sets how a file is read.
 type Form uint8
@@ -15,6 +22,8 @@ const (
 	SpecForm
 	// ExperimentForm: the datasets and splits of an experiment.
 	ExperimentForm
+	// PythonForm: arguments of Bags.read of the Python package.
+	PythonForm
 )
 
 // labels returns how the user declares the kind of the labels.
@@ -24,20 +33,28 @@ func (f Form) labels(kind string) string {
 		return fmt.Sprintf("data.labels: %s in the spec, or --set data.labels=%s", kind, kind)
 	case ExperimentForm:
 		return fmt.Sprintf("labels: %s for the dataset in the experiment", kind)
+	case PythonForm:
+		return kind + "=True"
 	}
 	return "--labels " + kind
 }
 
 // certainLabels returns the advice for data without candidates.
 func (f Form) certainLabels() string {
+	if f == PythonForm {
+		return "if a bag has any number of labels: multi=True"
+	}
 	return "if each label is certain: " + f.labels("known") + " (multi instead of known: several labels per bag)"
 }
 
 // missingColumn returns the advice for a file without the column of a role.
 func (f Form) missingColumn(role int) string {
 	name := "rename the column if it has another name"
-	if f == SpecForm {
+	switch f {
+	case SpecForm:
 		name = fmt.Sprintf("data.columns.%s in the spec names the column if it has another name", roleNames[role])
+	case PythonForm:
+		name = roleNames[role] + `="..." names the column if it has another name`
 	}
 	switch role {
 	case roleBag:
@@ -56,6 +73,8 @@ func (f Form) missingColumn(role int) string {
 func (f Form) group(value string) string {
 	flag, key, place := "", "data.split.group", " in the spec"
 	switch {
+	case f == PythonForm:
+		return fmt.Sprintf("group=%q", cmp.Or(value, "..."))
 	case f == ExperimentForm:
 		key, place = "splits.group", " in the experiment"
 	case f == FlagForm && value == "":
@@ -67,6 +86,49 @@ func (f Form) group(value string) string {
 		value = ": " + value
 	}
 	return flag + key + value + place
+}
+
+// known returns the reason why each bag needs a label.
+func (f Form) known() string {
+	if f == PythonForm {
+		return ", and there are no candidates"
+	}
+	return ", but data.labels is known"
+}
+
+// features returns how the user declares columns as features.
+func (f Form) features() string {
+	if f == PythonForm {
+		return "features=[...], which lists all features"
+	}
+	return f.or("--feature-columns", "data.columns.features")
+}
+
+// coordinates returns how the user names the columns of the coordinates.
+func (f Form) coordinates() string {
+	if f == PythonForm {
+		return "coords"
+	}
+	return "data.columns.coordinates of the spec"
+}
+
+// ignoring returns how the user leaves columns out: at most ten, for a shell as a list in CSV.
+func (f Form) ignoring(names ...string) string {
+	quoted := make([]string, min(10, len(names)))
+	for i := range quoted {
+		if quoted[i] = quoteCSV(names[i]); f == PythonForm {
+			quoted[i] = strconv.Quote(names[i])
+		}
+	}
+	if f == PythonForm {
+		return "ignore=[" + strings.Join(quoted, ", ") + "]"
+	}
+	return "--ignore-columns " + diag.ShellWord(strings.Join(quoted, ","))
+}
+
+// ignoringOr is ignoring, with the key of a spec that has the same effect if the user has a spec.
+func (f Form) ignoringOr(names ...string) string {
+	return f.or(f.ignoring(names...), "data.columns.ignore")
 }
 
 // or returns a flag, with the key of a spec that has the same effect if the user has a spec.

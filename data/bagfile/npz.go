@@ -64,6 +64,9 @@ func decodeNPZ(r io.ReaderAt, size int64, path string, o Reading) (*data.Dataset
 		}
 		z.entries[key] = e
 	}
+	if o.DetectLabels {
+		o.Labels = z.detectLabels(o.Labels)
+	}
 	d := z.dataset(o)
 	if err := z.faults.Err(); err != nil {
 		return nil, err
@@ -104,7 +107,7 @@ func (z *npzReader) dataset(o Reading) *data.Dataset {
 	} else {
 		keep(z.ints(keyLabels, false, "the class of each bag, from 0, -1 where it is unknown", &d.Labels))
 	}
-	if d.Multi || o.Labels != KnownLabels && !o.NoCandidates {
+	if d.Multi || o.Labels != KnownLabels && o.Labels != noLabels && !o.NoCandidates {
 		var err error
 		candidates, err = z.matrix(matrix, d.Multi || o.Columns.ModelClasses == nil, &d.Candidates)
 		keep(err)
@@ -132,6 +135,14 @@ func (z *npzReader) dataset(o Reading) *data.Dataset {
 	}
 	d.Shape = slices.Clone(shape[1:])
 	d.Warnings = ranges.warnings(z.path, d.FeatureNames)
+	if o.Labels == noLabels {
+		d.Labels, d.ClassNames = nil, nil
+		if d.InstLabels != nil {
+			keep(fmt.Errorf("%q needs the array %q or %q, which has the classes of the bags", keyInstLabels, keyLabels,
+				keyCandidates))
+		}
+		return d
+	}
 	if o.Labels == KnownLabels || candidates == nil || o.Labels == MultiLabels && !d.Multi {
 		keep(setLabelsAsCandidates(d, o))
 		return d
@@ -142,6 +153,27 @@ func (z *npzReader) dataset(o Reading) *data.Dataset {
 			diag.Count(bags, "bag"), matrix, candidates[0]))
 	}
 	return d
+}
+
+// detectLabels returns the kind of the labels of the archive, given or that of its arrays.
+func (z *npzReader) detectLabels(given Labels) Labels {
+	if given == MultiLabels || z.entries[keyCandidates] != nil {
+		return given
+	}
+	labels, axes := noLabels, 0
+	if e := z.entries[keyLabels]; e != nil {
+		labels = KnownLabels
+		if raw, err := e.Open(); err == nil { // an error is reported when the array is read
+			if h, err := readNpyHeader(raw); err == nil {
+				axes = len(h.shape)
+			}
+			raw.Close()
+		}
+	}
+	if axes == 2 {
+		return MultiLabels
+	}
+	return labels
 }
 
 // coords reads the coordinates of the instances.
@@ -212,7 +244,7 @@ func (z *npzReader) matrix(key string, required bool, to *[]uint8) (shape []int,
 func setLabelsAsCandidates(d *data.Dataset, o Reading) error {
 	why, wrong := "", "bag %d has the label %d, the model has %s%s"
 	if o.Labels == KnownLabels {
-		why, wrong = ", but data.labels is known", "bag %d has the label %d of %s%s"
+		why, wrong = o.Form.known(), "bag %d has the label %d of %s%s"
 	} else if d.ClassNames == nil && len(o.Columns.ModelClasses) > 0 {
 		d.ClassNames = slices.Clone(o.Columns.ModelClasses)
 	}
@@ -371,7 +403,11 @@ func (z *npzReader) decode(e *zip.File, key string, use func(*npyHeader, io.Read
 
 // writeNPZ writes the arrays. The same dataset gives the same bytes.
 func writeNPZ(w io.Writer, d *data.Dataset) error {
-	z := &npzWriter{zip: zip.NewWriter(w)}
+	return writeArrays(&npzWriter{zip: zip.NewWriter(w), method: zip.Deflate}, d)
+}
+
+// writeArrays writes the arrays of a dataset.
+func writeArrays(z *npzWriter, d *data.Dataset) error {
 	z.instances(d)
 	z.ints(keyOffsets, d.Offsets)
 	matrix := keyCandidates
@@ -412,8 +448,9 @@ func (z *npzWriter) instances(d *data.Dataset) {
 }
 
 type npzWriter struct {
-	zip *zip.Writer
-	err error
+	zip    *zip.Writer
+	method uint16 // of compression
+	err    error
 }
 
 // ints writes an optional array of numbers.
@@ -455,7 +492,7 @@ func (z *npzWriter) begin(key string, start []byte) io.Writer {
 	if z.err != nil {
 		return nil
 	}
-	w, err := z.zip.CreateHeader(&zip.FileHeader{Name: key + ".npy", Method: zip.Deflate})
+	w, err := z.zip.CreateHeader(&zip.FileHeader{Name: key + ".npy", Method: z.method})
 	if err == nil {
 		_, err = w.Write(start)
 	}

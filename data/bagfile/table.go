@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -15,7 +16,9 @@ import (
 	"sync"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/hdf5"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
 )
@@ -46,11 +49,45 @@ func (c *csvReader) tableHeader(header []string, line int) error {
 		wrong := c.errorf(line, "the column %q has no meaning in a table of files: the column %q has the features", others[0],
 			fileColumnName)
 		return c.adviseGroup(wrong, others).
-			WithNote("leave columns out with %s", c.Form.or(ignoring(others...), "data.columns.ignore")).
+			WithNote("leave columns out with %s", c.Form.ignoringOr(others...)).
 			WithNote("if other columns are the features, leave the column %q out with %s",
-				strings.TrimSpace(header[c.fileColumn]), ignoring(strings.TrimSpace(header[c.fileColumn])))
+				strings.TrimSpace(header[c.fileColumn]), c.Form.ignoring(strings.TrimSpace(header[c.fileColumn])))
 	}
 	return nil
+}
+
+// decodeArrays reads a file with the features of one bag, which is named like the file, or of several, each in a group
+// with its name. The bags have no labels.
+func decodeArrays(file *os.File, _ int64, path string, o Reading) (*data.Dataset, error) {
+	a, err := openArrays(path)
+	if err != nil {
+		return nil, err
+	}
+	defer a.file.Close()
+	base := filepath.Base(path)
+	var rows [][2]string // bag and file
+	names, err := a.names()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if _, err := a.find(name); !errors.Is(err, errNoArray) {
+			continue // not a group
+		}
+		if _, err := a.find(name + "/" + featuresName); !errors.Is(err, errNoArray) {
+			rows = append(rows, [2]string{name, base + "#" + name})
+		}
+	}
+	if rows == nil {
+		rows = [][2]string{{setName(path), base}}
+	}
+	var table strings.Builder
+	fmt.Fprintf(&table, "%s,%s\n", roleNames[roleBag], fileColumnName)
+	for _, row := range rows {
+		fmt.Fprintf(&table, "%s,%s\n", quoteCSV(row[0]), quoteCSV(row[1]))
+	}
+	o.Columns = Columns{}
+	return decodeCSV(strings.NewReader(table.String()), filepath.Join(filepath.Dir(path), "table.csv"), o)
 }
 
 // tableFile is a row of a table of files.
@@ -234,7 +271,7 @@ func (s *fileStore) add(d *data.Dataset, c *csvReader, i int, cell string) (f in
 	}
 	d.Store, d.Shape = s, slices.Clone(a.shape[1:])
 	f.width, f.instances = d.Dim(), a.shape[0]
-	f.coords, err = file.coords(path.Join(path.Dir(f.name), coordsName), a.shape)
+	f.coords, f.side, err = file.coords(path.Join(path.Dir(f.name), coordsName), a.shape)
 	return f, err
 }
 
@@ -282,6 +319,7 @@ type instanceFile struct {
 	number    ndarray.Number
 	info      fs.FileInfo
 	coords    []float32 // of the instances; nil: unknown, or all bags have coordinates and the dataset has them
+	side      float64   // see data.File
 }
 
 // of returns the files of a bag.
@@ -294,26 +332,34 @@ const coordsName = "coords"
 // of all bags.
 func (s *fileStore) Files(bag int) (list []data.File) {
 	for _, f := range s.of(bag) {
-		list = append(list, data.File{Name: f.written, Instances: f.instances, Coords: f.coords})
+		list = append(list, data.File{Name: f.written, Instances: f.instances, Coords: f.coords, Side: f.side})
 	}
 	return list
 }
 
-// coords reads the coordinates of the instances of an array of features with a shape. It returns nil if the file has no
-// array with the name.
-func (f *arrayFile) coords(name string, features []int) ([]float32, error) {
+// sideName is the attribute of the coordinates that TRIDENT writes: the side of a patch in the units of the coordinates.
+const sideName = "patch_size_level0"
+
+// coords reads the coordinates of the instances of an array of features with a shape, and the side of an instance, 0 if
+// it is unknown. It returns nil if the file has no array with the name.
+func (f *arrayFile) coords(name string, features []int) (to []float32, side float64, err error) {
 	a, err := f.find(name)
 	if errors.Is(err, errNoArray) {
-		return nil, nil // coordinates are optional
+		return nil, 0, nil // coordinates are optional
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", coordsName, err)
+		return nil, 0, fmt.Errorf("%s: %w", coordsName, err)
 	}
 	if err := checkCoords(a.shape, features); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	to := make([]float32, 2*features[0])
-	return to, a.rows.ReadRows(to, 0)
+	if d, ok := a.rows.(*hdf5.Dataset); ok {
+		if v, ok := d.Number(sideName); ok && v > 0 && v <= math.MaxFloat32 {
+			side = v
+		}
+	}
+	to = make([]float32, 2*features[0])
+	return to, side, a.rows.ReadRows(to, 0)
 }
 
 // checkCoords returns an error if the coordinates of a bag do not have the shape [n, 2] for its n instances.
@@ -485,7 +531,7 @@ func (s *fileStore) use(b *instanceFile, read func(array) error) error {
 func (s *fileStore) describe(f *instanceFile, err error) error {
 	switch pathErr := (*fs.PathError)(nil); {
 	case errors.Is(err, fs.ErrNotExist):
-		err = errors.New("there is no such file")
+		err = fileio.WithAlike(diag.Errorf(diag.Pos{}, "there is no such file"), f.path)
 	case errors.As(err, &pathErr):
 		err = pathErr.Err
 	}

@@ -137,9 +137,10 @@ func truths(d *data.Dataset, t *Table, outside Outside) (*data.Dataset, int, err
 
 // match returns the row of each bag.
 func match(bags []string, t *Table) ([]int, error) {
-	exact := make(map[string]int, len(bags))
-	ending := map[string]int{} // suffix of a name -> bag, -1 for several
+	exact := make(map[string]int, len(bags)) // keys are in one Unicode form
+	ending := map[string]int{}               // suffix of a name -> bag, -1 for several
 	for i, name := range bags {
+		name = diag.Canonical(name)
 		exact[name] = i
 		_, rest, found := strings.Cut(name, "/")
 		for ; found; _, rest, found = strings.Cut(rest, "/") {
@@ -153,9 +154,9 @@ func match(bags []string, t *Table) ([]int, error) {
 	rows := slices.Repeat([]int{-1}, len(bags))
 	var faults diag.List
 	for r, image := range t.Images {
-		i, ok := exact[image]
+		i, ok := exact[diag.Canonical(image)]
 		if !ok {
-			i, ok = ending[image]
+			i, ok = ending[diag.Canonical(image)]
 		}
 		switch pos := (diag.Pos{File: t.Path, Line: t.lines[r]}); {
 		case !ok:

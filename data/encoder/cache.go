@@ -53,11 +53,7 @@ func openCache(e *contract.Encoder, library string) (*cache, error) {
 
 // read calls found with the records of all files, and deletes damaged files.
 func (c *cache) read(found func(key sum, features []byte)) error {
-	paths, err := filepath.Glob(filepath.Join(c.dir, "*.features"))
-	if err != nil {
-		return err
-	}
-	for _, path := range paths {
+	for _, path := range fileio.Glob(c.dir, "*.features") {
 		content, err := fileio.Read(path)
 		if errors.Is(err, os.ErrNotExist) {
 			continue // another process deleted it

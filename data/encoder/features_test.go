@@ -25,7 +25,7 @@ import (
 // for all sizes.
 func TestCacheOfSizes(t *testing.T) {
 	library, dir := enginetest.Library(t), t.TempDir()
-	t.Setenv(native.EnvCache, t.TempDir())
+	t.Setenv(native.EnvCache, filepath.Join(t.TempDir(), "cache[1]"))
 	content, err := onnxpb.Marshal(enginetest.EncoderModel(3))
 	if err != nil {
 		t.Fatal(err)

@@ -16,10 +16,11 @@ type Dataset struct {
 	Shape []int
 	Type  ndarray.Number
 
-	file    *File
-	compact []byte // the data, if they are stored in the header
-	address uint64 // of contiguous data
-	chunks  *chunks
+	file       *File
+	attributes [][]byte // messages of the header
+	compact    []byte   // the data, if they are stored in the header
+	address    uint64   // of contiguous data
+	chunks     *chunks
 }
 
 // ErrGroup is the error of Dataset for the path of a group.
@@ -93,6 +94,8 @@ func (r *datasetReader) message(m message) (err error) {
 		r.layout = m.data
 	case kind == msgFilters:
 		r.filters, err = readFilters(m.data)
+	case kind == msgAttribute && !m.shared:
+		r.attributes = append(r.attributes, m.data)
 	case kind == msgExternal:
 		return errors.New("stores its data in another file, which is not supported")
 	}

@@ -108,7 +108,7 @@ func FindImages(paths []string, limits Limits) (*Sources, error) {
 			faults.AddError(diag.Pos{File: p}, err)
 			continue
 		}
-		if len(paths) > 1 && !isImage(p) {
+		if len(paths) > 1 && !IsImage(p) {
 			for i := range images {
 				images[i].Name = path.Join(setName(p), images[i].Name)
 			}
@@ -138,7 +138,7 @@ func (s *Sources) scan(p string) ([]Image, error) {
 		err = f.walk(p, "", nil)
 	case isOtherImage(p):
 		return nil, diag.Errorf(diag.Pos{File: p}, "images of this format are not supported; convert it to PNG, JPEG or TIFF")
-	case isImage(p):
+	case IsImage(p):
 		return []Image{{Name: filepath.ToSlash(filepath.Clean(p)), path: p, open: opener(p)}}, nil
 	default:
 		err = s.scanZip(f)
@@ -167,8 +167,8 @@ func (s *Sources) check(faults *diag.List, limits Limits) {
 	}
 }
 
-// isImage reports whether the name has the extension of a supported format.
-func isImage(name string) bool {
+// IsImage reports whether the name has the extension of a supported format.
+func IsImage(name string) bool {
 	return slices.Contains([]string{".jpg", ".jpeg", ".png", ".tif", ".tiff"}, strings.ToLower(path.Ext(name)))
 }
 
@@ -177,7 +177,7 @@ func AreImages(paths []string) bool {
 	return !slices.ContainsFunc(paths, func(p string) bool {
 		info, err := os.Stat(p)
 		folder := err == nil && info.IsDir()
-		return !folder && !isImage(p) && !isOtherImage(p) && !strings.EqualFold(filepath.Ext(p), ".zip")
+		return !folder && !IsImage(p) && !isOtherImage(p) && !strings.EqualFold(filepath.Ext(p), ".zip")
 	})
 }
 
@@ -264,7 +264,7 @@ func (f *imageScan) walk(dir, name string, above []fs.FileInfo) error {
 			if err := f.walk(p, name, append(slices.Clip(above), info)); err != nil {
 				return err
 			}
-		case isImage(name):
+		case IsImage(name):
 			f.image(name, opener(p))
 		case isOtherImage(name):
 			f.others = append(f.others, name)
@@ -299,10 +299,10 @@ func (s *Sources) scanZip(f *imageScan) error {
 			if !f.folders[name] {
 				f.folders[name] = false
 			}
-		case isImage(name) && e.Flags&1 != 0:
+		case IsImage(name) && e.Flags&1 != 0:
 			return diag.Errorf(diag.Pos{File: filepath.Join(f.path, filepath.FromSlash(name))},
 				"the archive is encrypted; unpack it first")
-		case isImage(name):
+		case IsImage(name):
 			f.image(name, e.Open)
 		case isOtherImage(name):
 			f.others = append(f.others, name)

@@ -65,7 +65,7 @@ func OpenTiles(paths []string, side int, o bagfile.Reading) (*data.Dataset, erro
 }
 
 func (t *Tiles) read(paths []string, o bagfile.Reading) (*data.Dataset, error) {
-	if !slices.ContainsFunc(paths, func(p string) bool { return !isImage(p) }) {
+	if !slices.ContainsFunc(paths, func(p string) bool { return !IsImage(p) }) {
 		return t.images(paths, o)
 	}
 	if len(paths) > 1 {
@@ -196,7 +196,7 @@ func (t *Tiles) add(images []Image, bag int) {
 
 // Open implements bagfile.Files: a file of a bag is a folder, an archive or one image.
 func (t *Tiles) Open(path string, bag int) error {
-	if isImage(path) { // FindImages would refuse names with spaces around them
+	if IsImage(path) { // FindImages would refuse names with spaces around them
 		f, _, err := fileio.Open(path)
 		if err != nil {
 			return rawfile.FileError(path, err)

@@ -152,12 +152,15 @@ func (c *CSV) Field(column string) string {
 	return ""
 }
 
-// Column returns the column with a name, if necessary in another case, or -1.
+// Column returns the column with a name, if necessary in another case or Unicode form, or -1.
 func (c *CSV) Column(name string) int {
 	if i := slices.IndexFunc(c.Header, func(h string) bool { return strings.TrimSpace(h) == name }); i >= 0 || name == "" {
 		return i
 	}
-	return slices.IndexFunc(c.Header, func(h string) bool { return strings.EqualFold(strings.TrimSpace(h), name) })
+	name = diag.Canonical(name)
+	return slices.IndexFunc(c.Header, func(h string) bool {
+		return strings.EqualFold(diag.Canonical(strings.TrimSpace(h)), name)
+	})
 }
 
 // CSVText converts text of CSV to UTF-8 without byte order mark and with LF at the end of

@@ -83,7 +83,7 @@ func FileError(path string, err error) error {
 	case errors.As(err, &syntax):
 		return CSVError(path, 0, err)
 	case errors.Is(err, fs.ErrNotExist):
-		return diag.Errorf(diag.Pos{File: path}, "there is no such file")
+		return fileio.WithAlike(diag.Errorf(diag.Pos{File: path}, "there is no such file"), path)
 	case errors.As(err, &p):
 		return diag.Errorf(diag.Pos{File: path}, "%v", p.Err)
 	}

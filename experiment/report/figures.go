@@ -137,6 +137,15 @@ func (r *Document) rFigure(it *definition.Item) ([]figure, error) {
 				p.Curves = append(p.Curves, c)
 			}
 		}
+		baseline := plot.Curve{Name: baselineName}
+		for _, falseLabels := range s.r {
+			if falseLabels != definition.Stored {
+				baseline.Points = appendPoint(baseline.Points, float64(falseLabels), r.baseline(s.data.Name.V, falseLabels))
+			}
+		}
+		if len(baseline.Points) > 0 && len(p.Curves) > 0 {
+			p.Curves = append(p.Curves, baseline)
+		}
 		panels = append(panels, p)
 	}
 	title, axes := r.title(it, capital(r.measure.Title)+" over r"), plot.Axes{X: "r (false positive labels)"}

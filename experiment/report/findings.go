@@ -24,7 +24,7 @@ func (r *Document) baselineValues(data string, falseLabels int) (bySplit map[int
 		if r.measure.Name != measure.Accuracy || result.Data != data || result.R != falseLabels || result.Baseline == nil {
 			continue
 		}
-		of = max(of, r.expected[result.AllSplits()])
+		of = r.splitsOn(data, falseLabels)
 		if _, known := bySplit[result.Split]; !known {
 			bySplit[result.Split] = result.Baseline.TestAccuracy
 		}

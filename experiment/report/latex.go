@@ -10,12 +10,12 @@ import (
 )
 
 const latexHead = `%% Tables of the experiment %s. Compiles without changes; the tables can be copied
-%% into a paper that loads multirow.
+%% into a paper that loads multirow and booktabs.
 \documentclass{article}
 \usepackage[utf8]{inputenc}
 \usepackage[margin=2cm]{geometry}
 \usepackage{amsmath,amssymb}
-\usepackage{multirow}
+\usepackage{multirow,booktabs}
 \begin{document}
 `
 
@@ -34,14 +34,16 @@ func (d *document) latex() []byte {
 	for _, f := range d.Facts {
 		fmt.Fprintf(&b, "\n\\noindent %s\n", latexEscape(f))
 	}
+	for _, f := range d.Failures {
+		fmt.Fprintf(&b, "\n\\noindent Failed: %s\n", latexEscape(f))
+	}
 	b.WriteString("\\end{document}\n")
 	return b.Bytes()
 }
 
 func (t *Table) latex(b *bytes.Buffer) {
 	n := t.Columns()
-	fmt.Fprintf(b, "\n\\begin{table}[!ht]\n\\centering \\footnotesize\n\\caption{%s}\n\\begin{tabular}{%s}\n\\hline "+
-		"\\hline\n",
+	fmt.Fprintf(b, "\n\\begin{table}[!ht]\n\\centering \\footnotesize\n\\caption{%s}\n\\begin{tabular}{%s}\n\\toprule\n",
 		latexEscape(t.Title), t.latexColumns(n))
 	for i, line := range t.Head {
 		var cells []string
@@ -53,20 +55,20 @@ func (t *Table) latex(b *bytes.Buffer) {
 				cells = append(cells, fmt.Sprintf("\\multirow{%d}{*}{%s}", h.Down, latexEscape(h.Text)))
 			case h.Span > 1:
 				cells = append(cells, fmt.Sprintf("\\multicolumn{%d}{c}{%s}", h.Span, latexEscape(h.Text)))
-				rules += fmt.Sprintf(" \\cline{%d-%d}", at, at+h.Span-1)
+				rules += fmt.Sprintf(" \\cmidrule(lr){%d-%d}", at, at+h.Span-1)
 			default:
 				cells = append(cells, latexEscape(h.Text))
 			}
 			at += h.Span
 		}
 		if i == len(t.Head)-1 {
-			rules = " \\hline"
+			rules = " \\midrule"
 		}
 		fmt.Fprintf(b, "%s \\\\%s\n", strings.Join(cells, " & "), rules)
 	}
 	for i, r := range t.Rows {
 		if r.Rule && i > 0 {
-			b.WriteString("\\hline\n")
+			b.WriteString("\\midrule\n")
 		}
 		if r.Group != "" {
 			fmt.Fprintf(b, "\\multicolumn{%d}{c}{%s} \\\\\n", n, latexEscape(r.Group))
@@ -78,13 +80,14 @@ func (t *Table) latex(b *bytes.Buffer) {
 		}
 		fmt.Fprintf(b, "%s \\\\\n", strings.Join(cells, " & "))
 	}
-	b.WriteString("\\hline \\hline\n\\end{tabular}\n\\end{table}\n")
+	b.WriteString("\\bottomrule\n\\end{tabular}\n\\end{table}\n")
 	for _, note := range t.Notes {
 		fmt.Fprintf(b, "\n\\noindent %s\n", latexEscape(note))
 	}
 }
 
-// latexColumns aligns columns of numbers to the right.
+// latexColumns aligns columns of numbers to the right. Values start alike and have marks at their ends, so they are aligned
+// to the left.
 func (t *Table) latexColumns(n int) string {
 	align := []byte(strings.Repeat("l", n))
 	for _, r := range t.Rows {
@@ -92,7 +95,7 @@ func (t *Table) latexColumns(n int) string {
 			if c.Right && c.Value == nil && c.Text != dash {
 				align[i] = 'r'
 			} else if c.Value != nil {
-				align[i] = 'c'
+				align[i] = 'l'
 			}
 		}
 	}
@@ -119,7 +122,7 @@ func (c *Cell) latex() string {
 var latexReplacer = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`,
 	"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">", `\textgreater{}`,
 	"[", "{[}", "*", "{*}", "|", `\textbar{}`,
-	"–", "--", "±", `$\pm$`, "•", `$\bullet$`, "◦", `$\circ$`, "†", `$\dagger$`, "‡", `$\ddagger$`)
+	"–", "--", "±", `$\pm$`, "•", `$\bullet$`, "◦", `$\circ$`, "†", `$\dagger$`, "‡", `$\ddagger$`, "§", `\S{}`)
 
 // latexEscape escapes markup in names. Control characters become spaces, because few LaTeX fonts
 // have symbols for them.

@@ -284,7 +284,7 @@ func (r *Document) rank(it *definition.Item) *ranking {
 			var means []float64
 			for i, l := range variants {
 				at := l.at(s.data.Name.V, falseLabels)
-				if n := len(r.values[at]); n > 0 && n == r.expected[at] {
+				if n := len(r.values[at]); n > 0 && n == r.splitsOn(s.data.Name.V, falseLabels) {
 					k.complete[i]++
 					mean := r.cell(l, s.data.Name.V, falseLabels).Value.Mean
 					if r.measure.Lower {

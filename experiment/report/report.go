@@ -4,10 +4,8 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -112,47 +110,6 @@ func (r *Document) status() string {
 	return text + "; entries without a result show a dash."
 }
 
-// design returns how the splits were drawn and which specs the learners have.
-func (r *Document) design() []string {
-	text := drawing(&r.Experiment.Splits)
-	for i := range r.Experiment.Data {
-		if d := &r.Experiment.Data[i]; d.Splits != nil {
-			text += "; " + d.Name.V + ": " + drawing(d.Splits)
-		}
-	}
-	var specs []string
-	for _, l := range r.Experiment.Learners {
-		if name := cmp.Or(l.Title, l.Name.V); name != l.Spec.V {
-			specs = append(specs, name+": "+l.Spec.V)
-			continue
-		}
-		specs = append(specs, l.Spec.V)
-	}
-	return []string{text + ". Specs, before the settings of the experiment: " + strings.Join(specs, "; ") +
-		". The best mean of each dataset and r is bold."}
-}
-
-// drawing describes how splits are drawn.
-func drawing(s *definition.Splits) string {
-	text := diag.Count(s.Count.V, "split")
-	if s.Index.V != "" {
-		return text + " from " + s.Index.V
-	}
-	if s.Folds.V > 0 {
-		text += fmt.Sprintf(": %d folds", s.Folds.V)
-	} else {
-		text += fmt.Sprintf(": %v %% of the bags for training", math.Round(1000*s.Train.V)/10)
-	}
-	text += fmt.Sprintf(", seeds from %d", s.Seed.V)
-	if s.Stratify.V {
-		text += ", the same share of each class in all parts"
-	}
-	if s.Validation.V > 0 {
-		text += fmt.Sprintf(", %v %% of the training bags for validation", math.Round(1000*s.Validation.V)/10)
-	}
-	return text
-}
-
 // notes returns the text below the tables.
 func (r *Document) notes() []string {
 	e := r.Experiment
@@ -173,6 +130,7 @@ func (r *Document) notes() []string {
 		list = append(list, text)
 	}
 	list = append(list, r.design()...)
+	list = append(list, r.provenance()...)
 	list = append(append(list, r.added...), r.missingNotes()...)
 	if r.Corrected && r.done > 0 && !r.knowsBags() {
 		list = append(list, "Some results were computed by a version of miplc that did not record the numbers of bags. "+
@@ -197,6 +155,17 @@ func (r *Document) notes() []string {
 			"counts; the first: %s.", diag.CountForms(n, "cell was", "cells were"), r.titled(r.differ[0])))
 	}
 	return list
+}
+
+// splitsOn returns the number of splits of a dataset and r in the plan: those of the learner with most of them. Others may
+// have fewer, because the splits of a command can be selected.
+func (r *Document) splitsOn(data string, falseLabels int) (most int) {
+	for at, n := range r.expected {
+		if at.Data == data && at.R == falseLabels {
+			most = max(most, n)
+		}
+	}
+	return most
 }
 
 // splits returns the largest number of splits of a learner on a dataset in the plan.
@@ -257,27 +226,27 @@ func (r *Document) knowsBags() bool {
 	return true
 }
 
-// failures lists the messages of failed cells, each once, with its first cell and the number of
-// other cells.
+// failures lists the messages of failed cells, each once, with its cells.
 func (r *Document) failures() []string {
 	var messages []string
-	first, count := map[string]definition.Coord{}, map[string]int{}
+	cells := map[string][]string{}
 	for _, f := range r.failed {
 		text, _, _ := strings.Cut(f.Error, "\n")
-		if count[text]++; count[text] == 1 {
-			messages, first[text] = append(messages, text), r.titled(f.Coord)
+		if cells[text] == nil {
+			messages = append(messages, text)
 		}
+		cells[text] = append(cells[text], r.titled(f.Coord).String())
 	}
 	var list []string
 	for i, text := range messages {
 		if i == maxNotes {
 			return append(list, fmt.Sprintf("and %d other messages", len(messages)-maxNotes))
 		}
-		cells := first[text].String()
-		if others := count[text] - 1; others > 0 {
-			cells += " and " + diag.Count(others, "other cell")
+		named := cells[text]
+		if others := len(named) - maxNotes; others > 0 {
+			named = append(named[:maxNotes:maxNotes], diag.Count(others, "other cell"))
 		}
-		list = append(list, fmt.Sprintf("%s: %s", cells, text))
+		list = append(list, fmt.Sprintf("%s: %s", strings.Join(named, "; "), text))
 	}
 	return list
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/runs"
 )
 
 // reference contains numbers computed by scipy, numpy and statsmodels, see testdata/reference.py.
@@ -216,17 +217,53 @@ func TestReportEqualsScipy(t *testing.T) {
 	}
 }
 
-// Cells that fail with the same message are counted.
-func TestFailuresAreCounted(t *testing.T) {
+// Cells that fail with the same message are named together.
+func TestFailures(t *testing.T) {
 	r := &Document{Experiment: &definition.Experiment{}}
 	for split, text := range []string{"out of memory\nmore", "out of memory", "diverged", "out of memory", "diverged"} {
 		r.failed = append(r.failed, experiment.Result{Coord: definition.Coord{Data: "D", R: 1, Learner: "a", Split: split +
 			1}, Error: text})
 	}
-	want := []string{"a on D r=1 split 1 and 2 other cells: out of memory",
-		"a on D r=1 split 3 and 1 other cell: diverged"}
+	want := []string{"a on D r=1 split 1; a on D r=1 split 2; a on D r=1 split 4: out of memory",
+		"a on D r=1 split 3; a on D r=1 split 5: diverged"}
 	if got := r.failures(); !slices.Equal(got, want) {
 		t.Errorf("failures %q, want %q", got, want)
+	}
+}
+
+// The report says how many splits have results, in the text and beside each value, and the settings, seeds and versions.
+func TestProvenance(t *testing.T) {
+	r, err := Read(folder(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proden := definition.Coord{Data: "MNIST_MIPL", R: 2, Learner: "proden"}
+	r.expected[proden] = 2 // a command selected two splits of three
+	cell := r.forMeasure(measure.Find(measure.Accuracy)).cell(variant{learner: r.Experiment.Learner("proden")}, "MNIST_MIPL", 2)
+	if got := cell.Value.String(); !strings.Contains(got, "(2 of 3)") {
+		t.Errorf("%s, want (2 of 3)", got)
+	}
+	r.Experiment.Splits.Count.V = 5
+	r.Experiment.Learners[0].Set = []definition.Setting{{Key: "train.lr", Value: "0.1"}}
+	r.Experiment.Learners[1].Cases = []definition.Case{{Set: []definition.Setting{{Key: "train.epochs", Value: "9"}},
+		Where: definition.Where{R: []int{2}}}}
+	for at := range r.results {
+		for i := range r.results[at] {
+			seed := 7
+			r.results[at][i].Seed, r.results[at][i].Miplc = &seed, "0.1.0"
+			r.results[at][i].Environment = &runs.Environment{ONNXRuntime: "1.27.0"}
+		}
+	}
+	r.order = slices.DeleteFunc(r.order, func(at definition.Coord) bool { return at.Learner == "vary" })
+	text := strings.Join(r.notes(), "\n")
+	for _, want := range []string{"3 of 5 splits with results (number 1, 2, 3): 70 %", "DEMIPL: demipl with train.lr=0.1;",
+		"MIPLGP: miplgp (r = 2: train.epochs=9)", "Computed by miplc 0.1.0, onnxruntime 1.27.0; seed of the training: 7."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+	if strings.Count(text, "DEMIPL: demipl") != 1 {
+		t.Errorf("a learner without cells is named:\n%s", text)
 	}
 }
 

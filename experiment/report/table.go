@@ -66,7 +66,7 @@ type Estimate struct {
 	Mean      float64  `json:"mean"`
 	Deviation *float64 `json:"deviation,omitempty"` // nil for a single split
 	Splits    int      `json:"splits"`              // with a result
-	Of        int      `json:"of"`                  // in the plan
+	Of        int      `json:"of"`                  // of the dataset and r in the plan
 	Findings  int      `json:"findings,omitempty"`  // splits with findings, other than trainings that diverged
 	Diverged  int      `json:"diverged,omitempty"`  // splits whose training diverged; their values count
 	Mark      Mark     `json:"mark"`
@@ -120,7 +120,7 @@ func (r *Document) cell(l variant, data string, falseLabels int) Cell {
 	if len(values) == 0 {
 		return Cell{Text: dash, Right: true}
 	}
-	m := estimate(values, r.expected[at])
+	m := estimate(values, r.splitsOn(data, falseLabels))
 	m.Diverged, m.Findings = len(r.divergedAt(at)), r.withFindings(at)
 	if l.learner.Name.V != r.Experiment.Reference.V {
 		c := r.againstReference(at)
@@ -390,9 +390,13 @@ func (r *Document) tally(t *Table) []string {
 	if total == 0 {
 		return notes
 	}
-	return append(notes, fmt.Sprintf("%s is significantly better in %d of %d comparisons, worse in %d; in %d there is "+
-		"no significant difference.",
-		r.referenceTitle(), counts[FirstBetter], total, counts[FirstWorse], counts[None]))
+	text := fmt.Sprintf("%s is significantly better in %d of %d comparisons, worse in %d; in %d there is no significant "+
+		"difference.", r.referenceTitle(), counts[FirstBetter], total, counts[FirstWorse], counts[None])
+	if total > 1 {
+		text += fmt.Sprintf(" The p values are not corrected for the number of tests: of %d tests of equal learners, %.1f "+
+			"would be significant on average.", total, significance*float64(total))
+	}
+	return append(notes, text)
 }
 
 // settingsTable lists how often each setting of a grid was chosen.

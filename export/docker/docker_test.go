@@ -92,7 +92,8 @@ func dockerfiles(t *testing.T) map[string][]byte {
 	t.Helper()
 	dir := t.TempDir()
 	for _, args := range [][]string{{"build", "quickstart", "-o", filepath.Join(dir, "model")},
-		{"export", filepath.Join(dir, "model"), "--docker", filepath.Join(dir, "image")}} {
+		{"export", filepath.Join(dir, "model"), "--docker", filepath.Join(dir, "image")},
+		{"export", filepath.Join(dir, "model"), "--docker", filepath.Join(dir, "local"), "--docker-local"}} {
 		cmd := exec.Command("go", append([]string{"run", "./cmd/miplc"}, args...)...)
 		cmd.Dir = root
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -101,7 +102,7 @@ func dockerfiles(t *testing.T) map[string][]byte {
 	}
 	files := map[string][]byte{}
 	for _, path := range []string{filepath.Join(dir, "image", "Dockerfile"), filepath.Join(dir, "image",
-		"service.Dockerfile"), filepath.Join(root, "export", "worker", "Dockerfile"),
+		"service.Dockerfile"), filepath.Join(dir, "local", "Dockerfile"), filepath.Join(root, "export", "worker", "Dockerfile"),
 		filepath.Join(root, "internal", "release", "Dockerfile")} {
 		text, err := os.ReadFile(path)
 		if err != nil {

@@ -16,27 +16,23 @@ const (
 	maxChoices = 1000
 )
 
-// Suggest returns the first choice that is the same number as word, such as 007 for 7.0, or else the choice
-// with the smallest edit distance, or "" if none is similar enough to be a typing error. Only the edit
+// Suggest returns the first choice that looks like word, see Difference, or is the same number, such as 007 for 7.0, or
+// else the choice with the smallest edit distance, or "" if none is similar enough to be a typing error. Only the edit
 // distances of the first thousand choices are compared.
 func Suggest(word string, choices []string) string {
 	if len(word) > maxWord {
 		return ""
 	}
-	if number := Whole(word); number != "" {
-		for _, c := range choices {
-			if c != word && Whole(c) == number {
-				return c
-			}
+	folded := Fold(word)
+	for _, c := range choices {
+		if c != word && Fold(c) == folded {
+			return c
 		}
 	}
 	best, bestDist := "", 1+max(1, len(word)/3)
 	for _, c := range choices[:min(len(choices), maxChoices)] {
 		if c == word || len(c)-len(word) >= bestDist || len(word)-len(c) >= bestDist {
 			continue
-		}
-		if strings.EqualFold(c, word) {
-			return c
 		}
 		// Words that share no letter are not typing errors, however short they are.
 		if d := editDistance(strings.ToLower(word), strings.ToLower(c)); d < bestDist && d < max(len(word), len(c)) {

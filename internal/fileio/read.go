@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 )
 
 // Open opens a file that the user names for reading. It must be a regular file: many readers seek,
@@ -107,4 +108,17 @@ func ReadJSON(path string, to any) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
+}
+
+// Glob lists the paths below a folder that match a pattern of path.Match, with slashes. Only the characters of pattern
+// have a special meaning: the folder may be called "out[1]". Errors of reading folders are ignored, as by filepath.Glob.
+func Glob(dir, pattern string) []string {
+	found, err := fs.Glob(os.DirFS(dir), pattern)
+	if err != nil {
+		panic("bug: " + pattern + " is not a pattern")
+	}
+	for i, name := range found {
+		found[i] = filepath.Join(dir, filepath.FromSlash(name))
+	}
+	return found
 }

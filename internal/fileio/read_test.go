@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -54,5 +55,25 @@ func TestReadAtMost(t *testing.T) {
 			(err == nil || !strings.Contains(err.Error(), path+" has more than 1000 bytes")) {
 			t.Errorf("of %d bytes %d were read, %v", size, len(content), err)
 		}
+	}
+}
+
+// Special characters of patterns in the name of a folder are plain characters.
+func TestGlob(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out[1]")
+	for _, name := range []string{"a/x.onnx", "b/x.onnx", "b/y.txt"} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{filepath.Join(dir, "a", "x.onnx"), filepath.Join(dir, "b", "x.onnx")}
+	if got := Glob(dir, "*/*.onnx"); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := Glob(filepath.Join(dir, "none"), "*"); got != nil {
+		t.Errorf("in a folder that does not exist: %q", got)
 	}
 }

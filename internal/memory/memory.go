@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
+	"sync"
 )
 
 // Budget is the number of bytes that work may use, and the limit that determines it.
@@ -51,15 +52,32 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s needs %s (%s): %s", e.What, need, e.Budget.Bound, e.Advice)
 }
 
+// tightened counts the calls of Tighten that were not undone, because the setting of the garbage collector is one for
+// the whole process.
+var tightened struct {
+	mu     sync.Mutex
+	calls  int
+	before int // percentage before the first call
+}
+
 // Tighten makes the garbage collector run whenever the heap has grown by a tenth, until undo
 // is called, which also returns unused memory to the system. By default the heap may double,
-// which matters where most of it is a few large buffers. Collecting those is cheap.
+// which matters where most of it is a few large buffers. Collecting those is cheap. Several calls may overlap: the last
+// undo restores the default.
 func Tighten() (undo func()) {
-	before := debug.SetGCPercent(10)
-	return func() {
-		debug.SetGCPercent(before)
-		debug.FreeOSMemory()
+	tightened.mu.Lock()
+	defer tightened.mu.Unlock()
+	if tightened.calls++; tightened.calls == 1 {
+		tightened.before = debug.SetGCPercent(10)
 	}
+	return sync.OnceFunc(func() {
+		tightened.mu.Lock()
+		if tightened.calls--; tightened.calls == 0 {
+			debug.SetGCPercent(tightened.before)
+		}
+		tightened.mu.Unlock()
+		debug.FreeOSMemory()
+	})
 }
 
 // Size formats a number of bytes, e.g. "1.5 GiB" or "4 MiB".

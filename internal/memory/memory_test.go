@@ -24,6 +24,29 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// Calls of Tighten overlap: the first undo does not loosen what the second call needs, and the last one restores the
+// default, in any order.
+func TestTightenOverlaps(t *testing.T) {
+	percent := func() int {
+		p := debug.SetGCPercent(100)
+		debug.SetGCPercent(p)
+		return p
+	}
+	before := percent()
+	for _, order := range [][]int{{0, 1}, {1, 0}} {
+		undo := []func(){Tighten(), Tighten()}
+		undo[order[0]]()
+		undo[order[0]]() // again: no effect
+		if p := percent(); p != 10 {
+			t.Errorf("order %v: the collector runs at %d %% although one call is not undone", order, p)
+		}
+		undo[order[1]]()
+		if p := percent(); p != before {
+			t.Errorf("order %v: %d %% remain of %d", order, p, before)
+		}
+	}
+}
+
 func TestSize(t *testing.T) {
 	for bytes, want := range map[float64]string{
 		0: "0 bytes", 1023: "1023 bytes", 1024: "1 KiB", 150 << 20: "150 MiB", 1.5 * (1 << 40): "1.5 TiB",

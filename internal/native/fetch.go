@@ -16,10 +16,11 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/miplc/miplc/internal/fileio"
 )
 
 // toolRunner runs a command and returns its standard error and output combined. The error is
@@ -103,8 +104,8 @@ func (s Slot) downloadWith(ctx context.Context, dir, pattern string, argv []stri
 	if err != nil {
 		return "", fmt.Errorf("%s failed (%w): %s", argv[0], err, reason(output))
 	}
-	found, err := filepath.Glob(filepath.Join(dir, pattern))
-	if err != nil || len(found) != 1 {
+	found := fileio.Glob(dir, pattern)
+	if len(found) != 1 {
 		return "", fmt.Errorf("%s left %d archives, expected one", argv[0], len(found))
 	}
 	return found[0], nil

@@ -96,10 +96,8 @@ func (s Slot) claim(ctx context.Context, progress io.Writer) (unlock func(), err
 		return nil, fmt.Errorf("cannot install %s: waiting for another installation: %w", s.Name, err)
 	}
 	// While the lock is held, files with temporary names here belong to processes that have ended.
-	if stale, err := filepath.Glob(filepath.Join(dir, ".fetch-*")); err == nil {
-		for _, path := range stale {
-			os.RemoveAll(path)
-		}
+	for _, path := range fileio.Glob(dir, ".fetch-*") {
+		os.RemoveAll(path)
 	}
 	return func() { l.Close() }, nil
 }

@@ -45,7 +45,7 @@ func newShop(t *testing.T) *shop {
 	s := &shop{t: t, wheel: wheel(t, wheelMember, library()), tgz: tgz(t, npmMember, library())}
 	sum := sha256.Sum256(library())
 	hexSum, size := hex.EncodeToString(sum[:]), int64(len(library()))
-	s.slot = Slot{System: "linux/amd64", Path: filepath.Join(t.TempDir(), "cache/lib/libonnxruntime.so"), run: s.run,
+	s.slot = Slot{System: "linux/amd64", Path: filepath.Join(t.TempDir(), "cache[1]/lib/libonnxruntime.so"), run: s.run,
 		Library: Library{Name: "onnxruntime 1.27.0", Remedy: "set ITS_PATH", Pins: []Pin{
 			{"linux/amd64", ViaPip, "onnxruntime==1.27.0", wheelMember, "manylinux_2_28_x86_64", size, hexSum, 1},
 			{"linux/amd64", ViaNpm, "onnxruntime-node@1.27.0", npmMember, "", size, hexSum, 1},
@@ -257,7 +257,7 @@ func TestInstallFailures(t *testing.T) {
 			return InstallOptions{}
 		}, []string{"pip: the archive", "npm: the archive"}},
 		{"cache is a file", func(t *testing.T, s *shop) InstallOptions {
-			s.put([]byte("x"), "../../cache")
+			s.put([]byte("x"), "../../cache[1]")
 			return InstallOptions{}
 		}, []string{EnvCache}},
 	} {

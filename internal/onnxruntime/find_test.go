@@ -20,7 +20,7 @@ type machine struct {
 }
 
 func newMachine(t *testing.T) *machine {
-	return &machine{t: t, root: t.TempDir(), env: map[string]string{}}
+	return &machine{t: t, root: filepath.Join(t.TempDir(), "root[1]"), env: map[string]string{}}
 }
 
 // anyLibrary accepts every library.
@@ -33,7 +33,7 @@ func (m *machine) places() places {
 		executable:  m.path("bin/service"),
 		cache:       m.path("cache"),
 		systemDirs:  []string{m.path("usr/lib"), m.path("usr/local/lib")},
-		pythonGlobs: []string{m.path("python3*/site-packages/onnxruntime/capi/libonnxruntime.so*")},
+		pythonGlobs: []glob{{m.path(""), "python3*/site-packages/onnxruntime/capi/libonnxruntime.so*"}},
 	}
 }
 

@@ -7,11 +7,13 @@ import (
 	"iter"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/native"
 )
 
@@ -23,7 +25,7 @@ type places struct {
 	cache        string   // root of miplc's cache, "" if there is none
 	cacheErr     error    // why cache is ""
 	systemDirs   []string // directories of shared libraries
-	pythonGlobs  []string // patterns of the library inside Python installations
+	pythonGlobs  []glob   // patterns of the library inside Python installations
 	pins         []native.Pin
 }
 
@@ -41,39 +43,45 @@ func here() places {
 func (p places) paths(named string) iter.Seq2[Origin, string] {
 	return func(yield func(Origin, string) bool) {
 		reached := true
-		visit := func(from Origin, within func(string) []string, folders ...string) {
-			for _, folder := range folders {
-				if !reached {
-					return
-				}
-				for _, path := range within(folder) {
-					reached = reached && yield(from, path)
-				}
+		visit := func(from Origin, look func() []string) {
+			if !reached {
+				return
+			}
+			for _, path := range look() {
+				reached = reached && yield(from, path)
 			}
 		}
-		itself := func(path string) []string { return []string{path} }
+		itself := func(path string) func() []string { return func() []string { return []string{path} } }
 		if named != "" {
-			visit(FromOption, itself, p.inDir(named))
+			visit(FromOption, itself(p.inDir(named)))
 			return
 		}
 		for _, name := range []string{EnvLibrary, EnvLibraryOwn} {
 			if v := p.getenv(name); v != "" {
-				visit(FromEnv, itself, p.inDir(v))
+				visit(FromEnv, itself(p.inDir(v)))
 			}
 		}
 		if p.cache != "" {
 			for _, s := range p.slots() {
-				visit(FromCache, itself, s.Path)
+				visit(FromCache, itself(s.Path))
 			}
 		}
 		if p.executable != "" {
 			dir := filepath.Dir(p.executable)
-			visit(FromExecutable, p.librariesIn, dir, filepath.Join(dir, "..", "lib"))
+			for _, near := range []string{dir, filepath.Join(dir, "..", "lib")} {
+				visit(FromExecutable, func() []string { return p.librariesIn(near) })
+			}
 			// pip installs the program of the Python package miplc and onnxruntime into one environment.
-			visit(FromExecutable, newestFirst, siteGlobs(p.goos, filepath.Dir(dir))...)
+			for _, g := range siteGlobs(p.goos, filepath.Dir(dir), "") {
+				visit(FromExecutable, g.newestFirst)
+			}
 		}
-		visit(FromSystem, p.librariesIn, p.systemDirs...)
-		visit(FromPython, newestFirst, p.pythonGlobs...)
+		for _, dir := range p.systemDirs {
+			visit(FromSystem, func() []string { return p.librariesIn(dir) })
+		}
+		for _, g := range p.pythonGlobs {
+			visit(FromPython, g.newestFirst)
+		}
 	}
 }
 
@@ -88,7 +96,7 @@ func (p places) inDir(path string) string {
 	if err != nil || !info.IsDir() {
 		return path
 	}
-	if found := newestFirst(filepath.Join(path, namingOf(p.goos).glob)); len(found) > 0 {
+	if found := (glob{path, namingOf(p.goos).glob}).newestFirst(); len(found) > 0 {
 		return found[0]
 	}
 	return path
@@ -97,19 +105,19 @@ func (p places) inDir(path string) string {
 // librariesIn lists the onnxruntime libraries in a directory, or the path of the expected one if
 // there are none.
 func (p places) librariesIn(dir string) []string {
-	if found := newestFirst(filepath.Join(dir, namingOf(p.goos).glob)); len(found) > 0 {
+	if found := (glob{dir, namingOf(p.goos).glob}).newestFirst(); len(found) > 0 {
 		return found
 	}
 	return []string{filepath.Join(dir, namingOf(p.goos).plain)}
 }
 
-// newestFirst expands a pattern and sorts libonnxruntime.so.1.27.0 before libonnxruntime.so.1.9.0
+// glob is a pattern, with slashes, of paths below a directory.
+type glob struct{ dir, pattern string }
+
+// newestFirst lists the paths of a pattern, libonnxruntime.so.1.27.0 before libonnxruntime.so.1.9.0
 // and before names without a version.
-func newestFirst(pattern string) []string {
-	found, err := filepath.Glob(pattern)
-	if err != nil {
-		return nil
-	}
+func (g glob) newestFirst() []string {
+	found := fileio.Glob(g.dir, g.pattern)
 	slices.SortFunc(found, func(a, b string) int {
 		return cmp.Or(compareVersions(versionInName(b), versionInName(a)), strings.Compare(a, b))
 	})
@@ -144,13 +152,12 @@ func systemDirs(goos string, getenv func(string) string) []string {
 	}
 	dirs := filepath.SplitList(getenv("LD_LIBRARY_PATH"))
 	dirs = append(dirs, "/usr/local/lib", "/usr/local/lib64", "/usr/lib", "/usr/lib64")
-	debian, _ := filepath.Glob("/usr/lib/*-linux-gnu") // the pattern is valid
-	return append(append(dirs, debian...), "/opt/onnxruntime/lib", "/home/linuxbrew/.linuxbrew/lib")
+	return append(append(dirs, fileio.Glob("/usr/lib", "*-linux-gnu")...), "/opt/onnxruntime/lib", "/home/linuxbrew/.linuxbrew/lib")
 }
 
 // pythonGlobs returns patterns for the library inside Python's onnxruntime packages. It does not
 // start Python, which would take longer than the whole search.
-func pythonGlobs(goos string, getenv func(string) string) []string {
+func pythonGlobs(goos string, getenv func(string) string) (globs []glob) {
 	var prefixes []string
 	if venv := getenv("VIRTUAL_ENV"); venv != "" {
 		prefixes = append(prefixes, venv)
@@ -162,22 +169,22 @@ func pythonGlobs(goos string, getenv func(string) string) []string {
 		}
 	}
 	if home := getenv("HOME"); home != "" {
-		prefixes = append(prefixes, filepath.Join(home, ".local"), filepath.Join(home, ".pyenv", "versions", "*"))
+		prefixes = append(prefixes, filepath.Join(home, ".local"))
 	}
-	prefixes = append(prefixes, "/usr", "/usr/local")
-
-	var globs []string
 	for _, prefix := range prefixes {
-		globs = append(globs, siteGlobs(goos, prefix)...)
+		globs = append(globs, siteGlobs(goos, prefix, "")...)
 	}
-	return globs
+	if home := getenv("HOME"); home != "" {
+		globs = append(globs, siteGlobs(goos, filepath.Join(home, ".pyenv", "versions"), "*")...)
+	}
+	return slices.Concat(globs, siteGlobs(goos, "/usr", ""), siteGlobs(goos, "/usr/local", ""))
 }
 
-// siteGlobs returns patterns for the library in a Python installation or virtual environment at prefix.
-func siteGlobs(goos, prefix string) (globs []string) {
+// siteGlobs returns patterns for the library in the Python installations or virtual environments that match a pattern
+// below a directory; "" is the directory itself.
+func siteGlobs(goos, dir, pattern string) (globs []glob) {
 	for _, site := range []string{"python3*/site-packages", "python3*/dist-packages", "site-packages"} {
-		globs = append(globs, filepath.Join(prefix, "lib", filepath.FromSlash(site), "onnxruntime", "capi",
-			namingOf(goos).glob))
+		globs = append(globs, glob{dir, path.Join(pattern, "lib", site, "onnxruntime", "capi", namingOf(goos).glob)})
 	}
 	return globs
 }

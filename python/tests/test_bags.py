@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from miplc import Bags, DataError
+from miplc import Bags, DataError, _readers
 
 TWO = [np.arange(6.0).reshape(3, 2), np.ones((1, 2))]
 
@@ -143,15 +143,23 @@ def test_hdf5(tmp_path: Path, bags: Bags) -> None:
             file[f"{name}/features"], file[f"{name}/coords"] = bag, np.zeros((len(bag), 2))
     slides = Bags.read(tmp_path / "slides.h5").with_labels({"s2": "tumor", "s1": "normal"})
     assert slides.labels is not None and slides.labels.tolist() == [0, 1] and slides.coords is not None
-    bags.write(tmp_path / "bags.npz")
-    with np.load(tmp_path / "bags.npz") as arrays, h5py.File(tmp_path / "bags.h5", "w") as file:
-        for key in arrays:
-            file[key] = arrays[key].astype("S") if arrays[key].dtype.kind == "U" else arrays[key]
-    again = Bags.read(tmp_path / "bags.h5")
-    assert np.array_equal(again.instances, bags.instances) and again.class_names == bags.class_names
+    with h5py.File(tmp_path / "slide 1.h5", "w") as file:  # as CLAM and TRIDENT write it
+        file["features"], file["coords"] = TWO[0], np.array([[0, 1], [2, 3], [4, 5]])
+    slide = Bags.read(tmp_path / "slide 1.h5")
+    assert slide.names is not None and slide.names.tolist() == ["slide 1"] and np.array_equal(slide[0], TWO[0])
+    assert slide.coords is not None and slide.coords.tolist() == [[0, 1], [2, 3], [4, 5]] and slide.kind == "none"
+    np.save(tmp_path / "slide-2.npy", TWO[1])
+    (tmp_path / "table.csv").write_text("bag,label,file\na,tumor,slide 1.h5\nb,normal,slide-2.npy\n")
+    for table in (Bags.read(tmp_path / "table.csv"), Bags.read(tmp_path / "table.csv", label="label")):
+        assert table.class_names == ["normal", "tumor"] and table.sizes.tolist() == [3, 1] and table.kind == "known"
+        assert np.array_equal(table.instances, np.concatenate(TWO).astype(np.float32))
+    with h5py.File(tmp_path / "bags.h5", "w") as file:
+        file["instances"], file["offsets"] = bags.instances, bags.offsets
+    with pytest.raises(DataError, match='no array "features"; it has instances, offsets'):
+        Bags.read(tmp_path / "bags.h5")
 
 
-# The program finds the same mistakes in files with these arrays, in the same words.
+# The program finds the same mistakes in files with these arrays as the constructor, in the same words.
 GOOD: dict[str, Any] = {
     "instances": np.ones((4, 2), np.float32),
     "offsets": np.array([0, 3, 4]),
@@ -172,13 +180,17 @@ NAN = np.array([[1, 1], [np.nan, 1], [1, 1], [1, np.inf]], np.float32)
         {"offsets": np.array([0, 3, 5])},
         {"labels": np.array([0, 0])},
         {"labels": np.array([0, 0, 1])},
-        {"labels": np.array([0, 2])},
         {"candidates": np.array([[0, 0], [1, 1]], np.uint8)},
         {"candidates": np.array([[0, 1], [0, 1]], np.uint8), "labels": np.array([1, 1])},
         {"candidates": np.array([[1], [1]], np.uint8), "labels": np.array([0, 0]), "class_names": np.array(["cat"])},
         {"bag_names": np.array(["a", "a"])},
         {"bag_names": np.array(["a", " b"])},
         {"bag_names": np.array(["a"])},
+        {"bag_names": np.array(["a", "NA"])},
+        {"groups": np.array(["a", "nan"])},
+        {"feature_names": np.array(["a", "a"])},
+        {"feature_names": np.array(["a", " b"])},
+        {"class_names": np.array(["a", "a"])},
         {"groups": np.array(["a", ""])},
         {"groups": np.array(["a", "a", "a"])},
         {"coords": np.zeros((3, 2), np.float32)},
@@ -191,9 +203,12 @@ def test_words_of_the_program(wrong: dict[str, Any], tmp_path: Path, program: Ca
     np.savez(tmp_path / "bags.npz", **{**GOOD, **wrong})
     said = program("data", "inspect", tmp_path / "bags.npz")["errors"]
     with pytest.raises(DataError) as caught:
-        Bags.read(tmp_path / "bags.npz")
+        _readers._from_arrays(Bags, {**GOOD, **wrong}, "candidates")
     assert [p["text"] for p in caught.value.problems] == [p["text"] for p in said]
-    assert caught.value.file == str(tmp_path / "bags.npz") and caught.value.line is None
+    with pytest.raises(DataError) as read:
+        Bags.read(tmp_path / "bags.npz")
+    assert [p["text"] for p in read.value.problems] == [p["text"] for p in said]
+    assert read.value.file == str(tmp_path / "bags.npz") and read.value.line is None
     if said[0]["text"].startswith("bag "):
         assert caught.value.bag == int(said[0]["text"].split()[1].strip(":"))
 
@@ -213,7 +228,7 @@ def test_words_of_the_program(wrong: dict[str, Any], tmp_path: Path, program: Ca
         (lambda: Bags(np.ones((3, 2))), "the bags are one matrix of the shape [3 2]", None),
         (lambda: Bags(FRAME), "the bags are of the type DataFrame", None),
         (lambda: Bags(TWO, labels=["a", "b", "a"]), "3 true labels for 2 bags", None),
-        (lambda: Bags(TWO, labels=["a", None]), "bag 2 has no label, but data.labels is known", 2),
+        (lambda: Bags(TWO, labels=["a", None]), "bag 2 has no label, and there are no candidates", 2),
         (lambda: Bags(TWO, candidates=[{"a"}, [["b"]]]), "bag 2: [['b']] is not a label or a set of labels", 2),
         (lambda: Bags(TWO, labels=["a", 1]), "the labels are text and numbers", None),
         (lambda: Bags(TWO, labels=[0.5, 1.5]), "miplc predicts classes, not numbers", None),
@@ -223,7 +238,8 @@ def test_words_of_the_program(wrong: dict[str, Any], tmp_path: Path, program: Ca
         (lambda: Bags(TWO, candidates=np.array([[2, 1], [0, 1]])), "contains 2; entries must be 0 or 1", 1),
         (lambda: Bags(TWO, coords=np.zeros((4, 3))), "[instances, 2] is needed: x and y", None),
         (lambda: Bags.from_frame(FRAME.iloc[[0, 2, 1]], ignore=["patient"]), "the rows of a bag must be adjacent", 1),
-        (lambda: Bags.from_frame(FRAME), 'column "patient"', 1),
+        (lambda: Bags.from_frame(FRAME), 'column "patient": named like an identifier', None),
+        (lambda: Bags.from_frame(FRAME.rename(columns={"patient": "p"})), 'column "p": its values are text', None),
         (lambda: Bags.from_frame(FRAME, bag="slide"), 'the frame has no column "slide"', None),
         (
             lambda: Bags.from_frame(FRAME.assign(label=["cat", "dog", None]), ignore=["patient"]),

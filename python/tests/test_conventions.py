@@ -277,6 +277,8 @@ def test_metadata_routing(bags: Bags, truth: list[str], candidates: list[set[str
         assert np.array_equal(voting.predict_proba(X), clone(model).fit(X, candidates).predict_proba(X))
         with pytest.raises(ValueError, match="sample_weight"):
             cross_val_score(asked, X, truth, cv=2, params={"sample_weight": np.ones(60)}, error_score="raise")
+        with pytest.raises(TypeError, match="fit has no argument 'weights' to pass on; it has candidates, groups"):
+            asked.set_fit_request(weights=True)
         asked.set_score_request(sample_weight=True)
         assert len(cross_val_score(asked, X, truth, cv=2, params={"sample_weight": np.ones(60)})) == 2
 
@@ -328,6 +330,8 @@ def test_forms_of_bags_and_labels(bags: Bags, truth: list[str], candidates: list
     assert np.array_equal(fitted.predict([csr_matrix(bag) for bag in bags]), fitted.predict(bags))
     dummies = pd.get_dummies(pd.Series(truth))
     assert MIPLMultiLabelClassifier(**FAST).fit(bags, dummies).classes_.tolist() == ["cat", "dog", "horse"]
+    every = Bags(bags, candidates=[{0, 1}] * 60).with_labels([0, 1] * 30)
+    assert every.kind == "candidates" and every.classes.tolist() == [0, 1]
     assert Bags(bags, candidates=(set(one) for one in candidates)).kind == "candidates"
     assert Bags(bags, labels=["in situ", "in", "of the duct", "lobe"] * 15).kind == "known"
     wrong: list[tuple[Any, str]] = [

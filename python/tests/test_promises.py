@@ -20,7 +20,7 @@ def public() -> list[str]:
 
     def add(name: str, thing: object) -> None:
         lines.append(name)
-        if callable(thing):
+        if callable(thing) and not (inspect.isclass(thing) and issubclass(thing, Warning)):
             for parameter in inspect.signature(thing).parameters.values():
                 default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
                 if parameter.name not in ("self", "cls"):

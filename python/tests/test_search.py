@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.model_selection import KFold, ParameterGrid
+from sklearn.model_selection import GridSearchCV, KFold, ParameterGrid, ShuffleSplit, TimeSeriesSplit
 
-from miplc import Bags, MIPLClassifier, MIPLMultiLabelClassifier, SpecError, TrainingError, fit_many
+from miplc import Bags, DataError, MIPLClassifier, MIPLMultiLabelClassifier, SpecError, TrainingError, fit_many
 
 GRID: dict[str, list[Any]] = {"train__lr": [0.01, 0.05], "loss__attention": [0.001, 0.1]}
 
@@ -24,8 +24,11 @@ def test_settings(bags: Bags) -> None:
         assert fitted.get_params() == alone.get_params()
         assert np.array_equal(fitted.predict_proba(bags), alone.predict_proba(bags))
     assert "train__lr" not in classifier.get_params()
-    with pytest.raises(SpecError, match="there are no test bags"):
+    with pytest.raises(SpecError, match="no setting has the measure accuracy to choose by"):
         _ = fits.best_params
+    by_loss = fit_many(classifier, bags, params=GRID, measure="loss")
+    losses = [fitted.run_.summary["loss"] for (fitted,) in by_loss.estimators if fitted is not None]
+    assert by_loss.scores[:, 0].tolist() == losses and by_loss.best_index == np.argmin(losses)
 
 
 def test_splits(bags: Bags, truth: list[str], candidates: list[set[str]]) -> None:
@@ -46,6 +49,42 @@ def test_splits(bags: Bags, truth: list[str], candidates: list[set[str]]) -> Non
             assert np.array_equal(fitted.predict_proba(bags), alone.predict_proba(bags))
     assert list(fits.frame["mean"]) == fits.scores.mean(axis=1).tolist()
     assert fits.best_params == settings[int(fits.scores.mean(axis=1).argmax())]
+
+
+@pytest.mark.parametrize(
+    "splitter",
+    [ShuffleSplit(2, train_size=0.5, test_size=0.2, random_state=0), TimeSeriesSplit(2), KFold(2)],
+    ids=lambda splitter: type(splitter).__name__,
+)
+def test_bags_in_no_part_and_validation_bags(bags: Bags, truth: list[str], splitter: Any) -> None:
+    """A split may leave bags out, and validation bags are those that a single fit has."""
+    order = np.random.default_rng(0).permutation(60)
+    mixed, y = bags[order], np.array(truth)[order]
+    classifier = MIPLClassifier(train__epochs=3, data__split__validation=0.3, train__best="loss")
+    splits = list(splitter.split(y))
+    fits = fit_many(classifier, mixed, y, params={"train__lr": [0.05]}, splits=splits)
+    search = GridSearchCV(classifier, {"train__lr": [0.05]}, cv=[(np.sort(train), test) for train, test in splits])
+    search.fit(mixed, y)
+    for f, (train, test) in enumerate(splits):
+        fitted = fits.estimators[0][f]
+        alone = MIPLClassifier(**fits.estimators[0][f].get_params()).fit(mixed[np.sort(train)], y[np.sort(train)])
+        assert fitted is not None and np.array_equal(fitted.predict_proba(bags), alone.predict_proba(bags))
+        assert len(fitted.run_.split["train"]) + len(fitted.run_.split["validation"]) == len(train)
+        assert search.cv_results_[f"split{f}_test_score"][0] == pytest.approx(fits.scores[0, f])
+
+
+def test_measures_without_true_labels(bags: Bags, candidates: list[set[str]]) -> None:
+    only, params = Bags(bags, candidates=candidates), {"train__lr": [0.0001, 0.05], "data__split__validation": [0.3]}
+    splits = list(KFold(2, shuffle=True, random_state=0).split(candidates))
+    trained: list[Any] = []
+    with pytest.raises(DataError, match=r'no test bag of splits\[0\] has a true label .*\n.*measure="inside_candidates"'):
+        fit_many(MIPLClassifier(callbacks=[trained.append]), only, params=params, splits=splits)
+    assert trained == []
+    for given in (None, splits):
+        fits = fit_many(MIPLClassifier(train__epochs=9), only, params=params, splits=given, measure="inside_candidates")
+        assert fits.best_params["train__lr"] == 0.05 and (fits.scores > 0.3).all()
+    inside = [f.score(only[test], only[test].candidates) for f, (_, test) in zip(fits.estimators[1], splits) if f]
+    assert fits.scores[1].tolist() == pytest.approx(inside)
 
 
 def test_names_groups_and_several_labels(bags: Bags, candidates: list[set[str]], tmp_path: Path) -> None:
@@ -70,9 +109,22 @@ def test_wrong_input(bags: Bags) -> None:
         ({"train__epocs": [1, 2]}, "unknown key"),
         ([{"train__lr": 0.1}, {"train__lr": 0.1}], "have the same settings"),
     ]
+    wrong.append(({"train__lr": 0.1}, r"params\['train__lr'\] is 0.1; a list of values is needed"))
     for params, text in wrong:
         with pytest.raises(SpecError, match=text):
             fit_many(classifier, bags, params=params)
+    splits: list[tuple[Any, str]] = [
+        ([([0, 1], [99])], r"splits\[0\] is not a pair of training and test bags, from 0 to 59: index 99"),
+        ([([0, 1], [2, 3]), ([0.5], [1])], r"splits\[1\] is not a pair"),
+        ([([0], [1], [2])], r"splits\[0\] is not a pair"),
+        ([([0, 1], [1])], r"splits\[0\] has the index 1 twice"),
+        ([([0, 1], [])], r"splits\[0\] has no test bags"),
+        ([], "splits has no split"),
+        (KFold(2), r"splits is KFold.*; pairs of training and test bags are needed: KFold\(...\).split\(X\)"),
+    ]
+    for given, text in splits:
+        with pytest.raises((DataError, SpecError), match=text):
+            fit_many(classifier, bags, params={"train__lr": [0.1]}, splits=given)
     with pytest.warns(UserWarning, match="a training failed: setting-2: training stopped"):
         fits = fit_many(classifier, bags, params={"train__lr": [0.1, 1e30]})
     assert fits.estimators[0][0] is not None and fits.estimators[1] == [None]

@@ -45,7 +45,7 @@ def test_groups_stay_together(bags: Bags) -> None:
 def test_wrong_experiments(bags: Bags, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="demipl-mpl") as caught:
         miplc.experiment({"learners": [{"name": "a", "spec": "demipl-mpl"}]}, data={"mine": bags})
-    assert caught.value.file == "experiment.yaml" and caught.value.suggestion == "demipl-mlp"
+    assert caught.value.file == 'definition["learners"][0]["spec"]' and caught.value.suggestion == "demipl-mlp"
     with pytest.raises(SpecError, match="data needs a definition that is a dict"):
         miplc.experiment("smoke", data={"mine": bags})
     (tmp_path / "bad.csv").write_text("bag,label,candidates,f1\na,x,x y,1\nb,x,x y,q\n")
@@ -55,7 +55,7 @@ def test_wrong_experiments(bags: Bags, tmp_path: Path) -> None:
     assert wrong.value.bag == 2 and not (tmp_path / "out").exists()
     with pytest.raises(TrainingError):
         miplc.report(tmp_path)
-    with pytest.raises(SpecError, match="unknown flag: --jbos"):
+    with pytest.raises(SpecError, match="unknown argument: jbos"):
         miplc.experiment(DEFINITION, data={"mine": bags}, jbos=2)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import miplc
-from miplc import Bags, MiplcError, SpecError
+from miplc import Bags, DataError, MiplcError, SpecError
 
 ONE = {"train.epochs": 1}
 NAMES = ["x.csv #2.csv", "[x] bags.csv", "{a}.csv", "*b.csv", "&b.csv", "@x.csv", "a: b.csv", " lead.csv", "'q'.csv"]
@@ -127,3 +127,25 @@ except miplc.DataError as err:
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert said.stderr == "" and said.stdout.count("\\xe9") >= 2 and "DataError" in said.stdout
+
+
+def test_only_data_errors_of_damaged_files(tmp_path: Path, bags: Bags) -> None:
+    bags.write(tmp_path / "bags.npz")
+    whole = (tmp_path / "bags.npz").read_bytes()
+    random = np.random.default_rng(0)
+    damaged = [b"", b"PK\x03\x04 no archive", whole[: len(whole) // 2], b"\x93NUMPY"]
+    for _ in range(20):
+        changed = bytearray(whole)
+        for at in random.integers(0, len(whole), 3):
+            changed[at] ^= int(random.integers(1, 256))
+        damaged.append(bytes(changed))
+    for number, contents in enumerate(damaged):
+        for ending in (".npz", ".h5", ".csv", ".csv.gz", ".mat", ".npy", ".safetensors", ".parquet"):
+            path = tmp_path / f"damaged-{number}{ending}"
+            if number > 3 and ending != ".npz":
+                continue
+            path.write_bytes(contents)
+            try:
+                Bags.read(path)
+            except DataError as err:
+                assert err.file is not None

@@ -3,6 +3,7 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"image"
 	"image/color"
@@ -14,7 +15,6 @@ import (
 	"golang.org/x/image/draw"
 	xfont "golang.org/x/image/font"
 	"gonum.org/v1/gonum/floats"
-	gonum "gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	vgdraw "gonum.org/v1/plot/vg/draw"
@@ -33,6 +33,11 @@ type Heatmap struct {
 	// Bag has the attention of all instances of the bag, whose range is that of the colours. nil:
 	// Attention.
 	Bag []float32
+	// Max is the attention that has the last colour, in multiples of the mean of the bag; the first colour is for 0. 0: the
+	// colours are for the lowest to the highest attention of the bag.
+	Max  float64
+	Side float64 // of the square that an instance covers, in units of Coords; 0: the grid of the instances shows it
+	Unit string  // of Coords, for the axes, e.g. pixels; empty: unknown
 
 	// Thumbnail is drawn below the attention; nil: none. Its top left corner is at (0, 0), and
 	// a pixel covers Scale units of the coordinates; 0: it covers all instances.
@@ -54,11 +59,14 @@ func (h *Heatmap) layout() (side float64, r region) {
 		xs[i], ys[i] = float64(h.Coords[2*i]), float64(h.Coords[2*i+1])
 	}
 	r = region{slices.Min(xs), slices.Min(ys), slices.Max(xs), slices.Max(ys)}
-	span := max(r.right-r.left, r.bottom-r.top)
-	side = min(smallestStep(xs), smallestStep(ys))
-	// Instances that lie on no grid get the mean area.
-	if low := span / 512; side < low || math.IsInf(side, 1) {
-		side = max(low, math.Sqrt((r.right-r.left)*(r.bottom-r.top)/float64(n)))
+	if side = h.Side; side == 0 {
+		side = gridStep(xs, ys)
+	}
+	if side == 0 { // no grid
+		side = min(smallestStep(xs), smallestStep(ys))
+		if low := max(r.right-r.left, r.bottom-r.top) / 512; side < low || math.IsInf(side, 1) { // the mean area
+			side = max(low, math.Sqrt((r.right-r.left)*(r.bottom-r.top)/float64(n)))
+		}
 	}
 	if side == 0 {
 		side = 1
@@ -72,6 +80,40 @@ func (h *Heatmap) layout() (side float64, r region) {
 		}
 	}
 	return side, r
+}
+
+// gridStep returns the most frequent distance of neighbours in a row or a column, the smallest of equally frequent ones.
+// Pieces of tissue may have a grid each, so that the smallest difference of two coordinates is no side of a square. It
+// returns 0 if the points lie on no grid: few have a neighbour in their row or column, or all distances differ.
+func gridStep(xs, ys []float64) float64 {
+	count, pairs := map[float64]int{}, 0
+	for _, axes := range [][2][]float64{{xs, ys}, {ys, xs}} {
+		along, across := axes[0], axes[1]
+		order := make([]int, len(xs))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortFunc(order, func(i, j int) int {
+			return cmp.Or(cmp.Compare(across[i], across[j]), cmp.Compare(along[i], along[j]))
+		})
+		for k := 1; k < len(order); k++ {
+			i, j := order[k-1], order[k]
+			if d := along[j] - along[i]; across[i] == across[j] && d > 0 {
+				count[d]++
+				pairs++
+			}
+		}
+	}
+	step, most := 0.0, 0
+	for d, n := range count {
+		if n > most || n == most && d < step {
+			step, most = d, n
+		}
+	}
+	if 4*pairs < len(xs) || 50*most < pairs {
+		return 0
+	}
+	return step
 }
 
 // smallestStep is the smallest difference of two different values; +Inf if all are equal.
@@ -130,12 +172,8 @@ func (h *Heatmap) picture() *image.NRGBA {
 
 // bounds returns the lowest and the highest finite attention of the bag; 0 and 0 if there is none.
 func (h *Heatmap) bounds() (low, high float64) {
-	scores := h.Bag
-	if scores == nil {
-		scores = h.Attention
-	}
 	low, high = math.Inf(1), math.Inf(-1)
-	for _, a := range scores {
+	for _, a := range h.scores() {
 		if v := float64(a); !math.IsNaN(v) && !math.IsInf(v, 0) {
 			low, high = min(low, v), max(high, v)
 		}
@@ -146,8 +184,44 @@ func (h *Heatmap) bounds() (low, high float64) {
 	return low, high
 }
 
+// scores returns the attention of the bag.
+func (h *Heatmap) scores() []float32 {
+	if h.Bag == nil {
+		return h.Attention
+	}
+	return h.Bag
+}
+
+// mean returns the mean attention of the bag.
+func (h *Heatmap) mean() (mean float64) {
+	for _, a := range h.scores() {
+		mean += float64(a) / float64(len(h.scores()))
+	}
+	return mean
+}
+
+// Scales reports whether the mean attention of the bag is positive, which Max needs.
+func (h *Heatmap) Scales() bool { return h.mean() > 0 && !math.IsInf(h.mean(), 1) }
+
+// title returns the title with the highest attention in multiples of the mean, which shows whether a bag has instances
+// that stand out, whatever its size is.
+func (h *Heatmap) title() string {
+	_, high := h.bounds()
+	ratio := high / h.mean()
+	switch {
+	case len(h.scores()) < 2 || !(ratio >= 1) || math.IsInf(ratio, 1):
+		return h.Title
+	case ratio < 9.95:
+		return fmt.Sprintf("%s: highest attention %.1f times the mean", h.Title, ratio)
+	}
+	return fmt.Sprintf("%s: highest attention %.0f times the mean", h.Title, ratio)
+}
+
 // span returns the range of the colours, which is not empty.
 func (h *Heatmap) span() (low, high float64) {
+	if h.Max > 0 {
+		return 0, h.Max * h.mean()
+	}
 	low, high = h.bounds()
 	if high == low {
 		high = low + max(1e-6, math.Abs(low)/1000)
@@ -162,7 +236,7 @@ const flatShare = 0.05
 // flat reports whether the attention of the bag hardly differs between instances.
 func (h *Heatmap) flat() bool {
 	low, high := h.bounds()
-	return len(h.Attention) > 1 && high-low < flatShare*max(math.Abs(low), math.Abs(high))
+	return h.Max == 0 && len(h.Attention) > 1 && high-low < flatShare*max(math.Abs(low), math.Abs(high))
 }
 
 // notes returns the lines below the title.
@@ -241,7 +315,7 @@ func (h *Heatmap) draw(page vgdraw.Canvas) {
 	style := textStyle(titleSize, vgdraw.XLeft, vgdraw.YTop)
 	style.Font.Weight = xfont.WeightBold
 	whole := page.Max.X - page.Min.X
-	page.FillText(style, vg.Point{X: page.Min.X, Y: page.Max.Y}, shorten(h.Title, style, whole))
+	page.FillText(style, vg.Point{X: page.Min.X, Y: page.Max.Y}, shorten(h.title(), style, whole))
 	page.Max.Y -= titleSize + 8
 	style = textStyle(labelSize, vgdraw.XLeft, vgdraw.YTop)
 	for _, line := range h.notes() {
@@ -250,13 +324,18 @@ func (h *Heatmap) draw(page vgdraw.Canvas) {
 	}
 	page.Max.Y -= headerGap
 	_, r := h.layout()
-	p := newPanel("", "x", "y")
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = r.left, r.right, -r.bottom, -r.top
-	ticks := gonum.DefaultTicks{}.Ticks(r.top, r.bottom)
-	for i := range ticks {
-		ticks[i].Value = -ticks[i].Value // y is downwards
+	unit := h.Unit
+	if unit == "" {
+		unit = "unit of the data"
 	}
-	p.Y.Tick.Marker = gonum.ConstantTicks(ticks)
+	p := newPanel("", fmt.Sprintf("x (%s)", unit), fmt.Sprintf("y (%s)", unit))
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = r.left, r.right, -r.bottom, -r.top
+	across, _ := roundTicks(r.left, r.right, 6)
+	down, _ := roundTicks(r.top, r.bottom, 6)
+	for i := range down {
+		down[i].Value = -down[i].Value // y is downwards
+	}
+	p.X.Tick.Marker, p.Y.Tick.Marker = across, down
 	p.Add(plotter.NewImage(h.picture(), r.left, -r.bottom, r.right, -r.top))
 	width, height := h.pictureSize()
 	at := vg.Point{X: page.Min.X + leftSpace, Y: page.Max.Y - height}
@@ -268,10 +347,22 @@ func (h *Heatmap) draw(page vgdraw.Canvas) {
 
 // drawScale draws the colours of the scores, from low to high, in a rectangle.
 func (h *Heatmap) drawScale(page vgdraw.Canvas, r vg.Rectangle) {
-	const steps, labels = 64, 4
+	const steps = 64
 	low, high := h.span()
+	ticks, exponent := roundTicks(low, high, 5)
+	heading := "attention"
+	switch {
+	case h.Max > 0:
+		heading = "times the mean"
+		ticks, _ = roundTicks(0, h.Max, 5)
+		for i := range ticks {
+			ticks[i].Value *= high / h.Max
+		}
+	case exponent != 0:
+		heading = "attention, 1e" + strconv.Itoa(exponent)
+	}
 	page.FillText(textStyle(tickSize, vgdraw.XLeft, vgdraw.YBottom), vg.Point{X: r.Min.X - 12, Y: r.Max.Y - tickSize + 2},
-		"attention")
+		heading)
 	r.Max.Y -= tickSize + 10
 	step := (r.Max.Y - r.Min.Y) / steps
 	for i := range steps {
@@ -280,11 +371,10 @@ func (h *Heatmap) drawScale(page vgdraw.Canvas, r vg.Rectangle) {
 		page.FillPolygon(c, corners(vg.Rectangle{Min: vg.Point{X: r.Min.X, Y: y}, Max: vg.Point{X: r.Max.X,
 			Y: min(y+1.15*step, r.Max.Y)}}))
 	}
-	digits := 2 + max(0, int(math.Ceil(-math.Log10(max(1e-9, (high-low)/max(math.Abs(low), math.Abs(high)))))))
-	for i := range labels + 1 {
-		share := float64(i) / labels
-		at := vg.Point{X: r.Max.X + 5, Y: r.Min.Y + vg.Length(share)*(r.Max.Y-r.Min.Y)}
-		page.FillText(textStyle(tickSize, vgdraw.XLeft, vgdraw.YCenter), at, strconv.FormatFloat(low+share*(high-low), 'g',
-			digits, 64))
+	mark := vgdraw.LineStyle{Color: ink, Width: 0.8}
+	for _, t := range ticks {
+		y := r.Min.Y + vg.Length((t.Value-low)/(high-low))*(r.Max.Y-r.Min.Y)
+		page.StrokeLine2(mark, r.Max.X, y, r.Max.X+3, y)
+		page.FillText(textStyle(tickSize, vgdraw.XLeft, vgdraw.YCenter), vg.Point{X: r.Max.X + 6, Y: y}, t.Label)
 	}
 }

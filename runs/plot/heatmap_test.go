@@ -4,10 +4,12 @@ package plot
 
 import (
 	"bytes"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -116,7 +118,7 @@ func TestHeatmapRange(t *testing.T) {
 			!strings.Contains(text, ">attention<") {
 			t.Errorf("%s: flat attention is wrong, or there is no scale", c.h.Title)
 		}
-		if c.flat && (!strings.Contains(text, ">0.983<") || !strings.Contains(text, ">0.996<") ||
+		if c.flat && (!strings.Contains(text, ">0.985<") || !strings.Contains(text, ">0.995<") ||
 			!strings.Contains(text, ">Predicted: tumor, probability 0.873<")) {
 			t.Errorf("%s: the range or the class is missing", c.h.Title)
 		}
@@ -146,6 +148,84 @@ func absolute(a, b color.NRGBA) (most int) {
 		most = max(most, d, -d)
 	}
 	return most
+}
+
+// Two pieces of tissue have a grid each: the side of a square is that of the grids, not their distance. Points on no grid
+// get squares of the mean area.
+func TestGrids(t *testing.T) {
+	h := &Heatmap{}
+	for _, shift := range [][2]int{{0, 0}, {40, 6000}, {7000, 24}} {
+		for i := range 600 {
+			if i%7 != 3 {
+				h.Coords = append(h.Coords, float32(shift[0]+i%30*256), float32(shift[1]+i/30*256))
+				h.Attention = append(h.Attention, float32(i))
+			}
+		}
+	}
+	if side, _ := h.layout(); side != 256 {
+		t.Errorf("the side of a square is %v, want 256", side)
+	}
+	h.Side = 512
+	if side, _ := h.layout(); side != 512 {
+		t.Errorf("the side of a square is %v, want 512, as the file says", side)
+	}
+	r, cells := rand.New(rand.NewPCG(1, 1)), &Heatmap{Attention: make([]float32, 900)}
+	for range cells.Attention {
+		cells.Coords = append(cells.Coords, float32(r.IntN(30000)), float32(r.IntN(30000)))
+	}
+	if side, _ := cells.layout(); side < 500 || side > 1500 {
+		t.Errorf("the side of a square of a cell is %v, want about 1000", side)
+	}
+}
+
+// The title says how far the highest attention stands out, and Max gives figures a common scale.
+func TestCommonScale(t *testing.T) {
+	h := &Heatmap{Title: "bag 1", Coords: []float32{0, 0, 1, 0, 2, 0, 3, 0}, Attention: []float32{0.1, 0.1, 0.2, 0.6}}
+	if got := h.title(); got != "bag 1: highest attention 2.4 times the mean" {
+		t.Errorf("title %q", got)
+	}
+	h.Max = 4
+	if got, want := h.picture().NRGBAAt(896, 128), heat(0.6); absolute(got, want) > 2 {
+		t.Errorf("the highest attention is %v, want %v", got, want)
+	}
+	text := string(h.SVG())
+	for _, want := range []string{">times the mean<", ">0<", ">4<", ">x (unit of the data)<"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	for _, scores := range [][]float32{{1}, {0, 0}, {-1, 2}, {float32(math.NaN()), 1}} {
+		if got := (&Heatmap{Title: "t", Attention: scores}).title(); strings.Contains(got, "NaN") || strings.Contains(got,
+			"Inf") || len(scores) == 1 && got != "t" {
+			t.Errorf("%v: title %q", scores, got)
+		}
+	}
+}
+
+func TestRoundTicks(t *testing.T) {
+	for _, c := range []struct {
+		low, high float64
+		want      string
+		exponent  int
+	}{
+		{0, 20, "[0 5 10 15 20]", 0},
+		{7.96e-5, 0.0285, "[0.01 0.02]", 0},
+		{3e-5, 1.2e-4, "[0.4 0.6 0.8 1.0 1.2]", -4},
+		{0.983, 0.996, "[0.985 0.990 0.995]", 0},
+		{0, 53248, "[0 20000 40000]", 0},
+		{-1, 1, "[-1.0 -0.5 0.0 0.5 1.0]", 0},
+		{1, 1, "[]", 0},
+		{math.Inf(-1), 1, "[]", 0},
+	} {
+		ticks, exponent := roundTicks(c.low, c.high, 5)
+		var labels []string
+		for _, tick := range ticks {
+			labels = append(labels, tick.Label)
+		}
+		if got := fmt.Sprint(labels); got != c.want || exponent != c.exponent {
+			t.Errorf("%v to %v: %s, 1e%d, want %s, 1e%d", c.low, c.high, got, exponent, c.want, c.exponent)
+		}
+	}
 }
 
 // Squares of a grid touch: no background shows between them, whatever the number of pixels of a square is.

@@ -14,7 +14,7 @@ import (
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 )
 
-// In Chromium, the page predicts features, and image files for a model with an encoder or one that cuts images.
+// In Chromium, the page opens with a prediction, and predicts features, and image files for a model with an encoder or one that cuts images.
 func TestPageInBrowser(t *testing.T) {
 	browser := testsupport.Browser(t)
 	s := start(t, func(o *Config) { o.RequestMemory = 256 << 20 })
@@ -45,7 +45,8 @@ func TestPageInBrowser(t *testing.T) {
 		window.Process.Kill()
 		window.Wait()
 	}()
-	const want = `image files offered: false
+	const want = `opens with a random bag: true
+image files offered: false
 Prediction: class 2, 2 instances, 0 images
 attention of 5 lists, 5 different, chosen: true, map: true
 image files offered: true

@@ -165,10 +165,16 @@ func (p *problem) subset(size int, seed uint64) *problem {
 }
 
 func newObjective(ctx context.Context, p *problem, s Settings) (objective, error) {
-	// exact: the kernel, its derivative and a factor, [n, n] in float64. cg: distances and kernel in float32.
-	n, solver := float64(p.n()), s.solver(p.n())
-	if err := memory.Available().Check("fitting miplgp with solver: "+solver, n*n*map[string]float64{
-		solverExact: 3 * 8, solverCG: 2 * 4}[solver], "set solver: inducing, or use fewer instances"); err != nil {
+	n, m, outputs, solver := float64(p.n()), float64(min(s.Inducing, p.n())), float64(p.outputs()), s.solver(p.n())
+	bytes, advice := map[string]float64{
+		solverExact:    3 * 8 * n * n,                 // the kernel, its derivative and a factor
+		solverCG:       2 * 4 * n * n,                 // distances and kernel
+		solverInducing: 2*4*n*m + 8*m*m*(4+2*outputs), // distances and features; kernels and the sums of each class
+	}[solver], "set solver: inducing, or use fewer instances"
+	if solver == solverInducing {
+		advice = "use fewer inducing points (inducing) or instances"
+	}
+	if err := memory.Available().Check("fitting miplgp with solver: "+solver, bytes, advice); err != nil {
 		return nil, err
 	}
 	switch solver {

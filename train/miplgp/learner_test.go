@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime/debug"
 	"slices"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/generate"
+	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/train"
 )
 
@@ -332,6 +334,21 @@ func TestSolverBySize(t *testing.T) {
 		20001: solverInducing} {
 		if got := s.solver(n); got != want {
 			t.Errorf("%d instances: %s, want %s", n, got, want)
+		}
+	}
+}
+
+// Every solver checks its memory before it allocates it, inducing points too.
+func TestMemoryOfSolvers(t *testing.T) {
+	before := debug.SetMemoryLimit(100 << 20)
+	defer debug.SetMemoryLimit(before)
+	in := &problem{Dim: 1, Classes: 2, X: make([]float32, 4000), BagOf: make([]int, 4000)}
+	for _, solver := range []string{solverExact, solverCG, solverInducing} {
+		s := quick(solver)
+		s.Inducing = 4000
+		_, err := newObjective(context.Background(), in, s)
+		if _, large := errors.AsType[*memory.Error](err); !large {
+			t.Errorf("%s: %v", solver, err)
 		}
 	}
 }

@@ -29,11 +29,14 @@ func newGraph(ctx context.Context, points *mat.Dense, k int) (*graphOf, error) {
 	g := &graphOf{points: points, neighbours: lists, grams: make([][]float64, len(lists)), weights: make([][]float64,
 		len(lists))}
 	for i := range lists {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		n := len(lists[i])
 		g.grams[i], g.weights[i] = make([]float64, n*n), make([]float64, n)
 		g.addGram(g.grams[i], points, i, 1)
 	}
-	return g, ctx.Err()
+	return g, nil
 }
 
 // nearest lists the k nearest other rows of every row of x by Euclidean distance, nearest first,
@@ -92,8 +95,11 @@ func (g *graphOf) addGram(gram []float64, x *mat.Dense, i int, factor float64) {
 
 // solve sets the weights to the minimum of lambda |X' - S X'|^2 + mu |P - S P|^2. p may be nil if
 // mu is 0.
-func (g *graphOf) solve(lambda, mu float64, p *mat.Dense) {
+func (g *graphOf) solve(ctx context.Context, lambda, mu float64, p *mat.Dense) error {
 	for i, x := range g.grams {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		gram := make([]float64, len(x))
 		floats.AddScaled(gram, lambda, x)
 		if mu > 0 {
@@ -101,6 +107,7 @@ func (g *graphOf) solve(lambda, mu float64, p *mat.Dense) {
 		}
 		nearestInHull(gram, g.weights[i])
 	}
+	return nil
 }
 
 // residual sets out to P - S P.

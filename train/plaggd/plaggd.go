@@ -88,16 +88,17 @@ type fit struct {
 // start computes the graph from the features, the confidences from the graph, and the first
 // regression.
 func (f *fit) start(m *model) error {
-	// The kernel, which overwrites the distances, and its factor are [m, m].
-	bags := float64(len(f.candidates))
-	err := memory.Available().Check("fitting pl-aggd", 2*8*bags*bags, "use fewer bags, or another learner")
+	err := memory.Available().Check("fitting pl-aggd", bytesOfFit(len(f.candidates), f.set.Neighbours),
+		"use fewer neighbours or bags, or another learner")
 	if err != nil {
 		return err
 	}
 	if f.graph, err = newGraph(f.ctx, unitRows(m.vectors), f.set.Neighbours); err != nil {
 		return err
 	}
-	f.graph.solve(1, 0, nil)
+	if err := f.graph.solve(f.ctx, 1, 0, nil); err != nil {
+		return err
+	}
 	if f.ridge, err = newRidge(f.ctx, m, f.set); err != nil {
 		return err
 	}
@@ -110,9 +111,19 @@ func (f *fit) start(m *model) error {
 	return nil
 }
 
+// bytesOfFit returns the memory of the matrices of a fit on m bags: the kernel, which overwrites the distances, and its
+// factor [m, m], the inner products [k, k], indices and weights of the neighbours of each bag, and three matrices [k, k]
+// of the bag whose weights are being computed.
+func bytesOfFit(bags, neighbours int) float64 {
+	m, k := float64(bags), float64(min(neighbours, bags-1))
+	return 8 * (2*m*m + m*(k*k+2*k) + 3*k*k)
+}
+
 // round updates graph, confidences and regression.
 func (f *fit) round() error {
-	f.graph.solve(f.set.Lambda, f.set.Mu, f.confidences)
+	if err := f.graph.solve(f.ctx, f.set.Lambda, f.set.Mu, f.confidences); err != nil {
+		return err
+	}
 	problem := labelling{graph: f.graph, candidates: f.candidates, target: f.solution.outputs, pull: 1 / f.set.Mu}
 	if err := problem.solve(f.ctx, f.confidences); err != nil {
 		return err

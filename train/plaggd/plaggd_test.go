@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/generate"
+	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/train"
 )
 
@@ -206,6 +208,23 @@ func TestRefuses(t *testing.T) {
 	m := mustFit(t, settings(), prototypes(t), nil)
 	if _, _, err := m.Predict(make([]float32, 7), 1); err == nil {
 		t.Error("a bag of the wrong size is accepted")
+	}
+}
+
+// The inner products of many neighbours need more memory than the kernel.
+func TestMemoryOfNeighbours(t *testing.T) {
+	before := debug.SetMemoryLimit(256 << 20)
+	defer debug.SetMemoryLimit(before)
+	d := &data.Dataset{Shape: []int{1}, Classes: 2, Offsets: []int{0}}
+	for i := range 400 {
+		d.Instances, d.Offsets = append(d.Instances, float32(i)), append(d.Offsets, i+1)
+		d.Candidates = append(d.Candidates, uint8(1-i%2), uint8(i%2))
+	}
+	s := settings()
+	s.Neighbours = 10_000
+	_, err := Fit(context.Background(), s, &train.Problem{Data: d, Train: d.AllBags()}, nil)
+	if _, large := errors.AsType[*memory.Error](err); !large || !strings.Contains(err.Error(), "use fewer neighbours") {
+		t.Errorf("400 bags with all others as neighbours: %v", err)
 	}
 }
 

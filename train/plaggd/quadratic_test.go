@@ -121,7 +121,7 @@ func randomGraph(t *testing.T, m, k int) *graphOf {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.solve(1, 0, nil)
+	g.solve(context.Background(), 1, 0, nil)
 	for i := range g.weights {
 		optimal(t, g.grams[i], g.weights[i], 1e-9)
 	}

@@ -106,4 +106,15 @@ def lzf():
         f.create_dataset("noise", data=noise, chunks=(32, 2), compression="lzf")  # stored as it is
 
 
-types(), layouts(), links(), groups(), latest(), lzf()
+def attributes():
+    for name, version in ("attributes.h5", "earliest"), ("attributes-latest.h5", "latest"):
+        with h5py.File(name, "w", libver=version) as f:
+            x = f.create_dataset("coords", data=expected((4, 2)).astype("i8"))
+            x.attrs["name"] = "slide"
+            x.attrs["patch_size_level0"] = 256
+            x.attrs["overlap"] = np.float32(0.5)
+            x.attrs["sizes"] = np.array([3, 4], "i2")
+            x.attrs["präparat"] = -7
+
+
+types(), layouts(), links(), groups(), latest(), lzf(), attributes()

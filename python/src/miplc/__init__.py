@@ -6,7 +6,7 @@ The program miplc trains, measures and reports; onnxruntime predicts with the mo
 from __future__ import annotations
 
 from .bags import Bags
-from .errors import DataError, MiplcError, SpecError, TrainingError
+from .errors import DataError, FindingWarning, MiplcError, SpecError, TrainingError
 from .estimators import MIPLClassifier, MIPLMultiLabelClassifier, PerInstance
 from .model import Model, Prediction, load
 from .search import Fits, fit_many
@@ -16,6 +16,7 @@ from .training import Run, train
 __all__ = [
     "Bags",
     "DataError",
+    "FindingWarning",
     "Fits",
     "MIPLClassifier",
     "MIPLMultiLabelClassifier",

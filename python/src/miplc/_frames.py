@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def frame(rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
     """Return a frame with one row for each mapping."""
-    _require_pandas()
+    require_pandas()
     import pandas
 
     found: pandas.DataFrame = pandas.DataFrame(list(rows))
@@ -25,14 +25,15 @@ def frame(rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
 
 def read_csv(path: Path) -> pandas.DataFrame:
     """Read a table of the program, in which NA may be the name of a class."""
-    _require_pandas()
+    require_pandas()
     import pandas
 
     table: pandas.DataFrame = pandas.read_csv(path, keep_default_na=False, na_values=[""])
     return table
 
 
-def _require_pandas() -> None:
+def require_pandas() -> None:
+    """Raise an ImportError with advice if pandas is not installed."""
     if importlib.util.find_spec("pandas") is None:
         raise ImportError("frames need pandas: pip install pandas")
 

@@ -18,9 +18,10 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any
 
-from . import _program
+from . import _program, _words
 from .errors import DataError, MiplcError, SpecError, TrainingError
 
 _INVALID = 2  # exit code of a wrong command line or spec
@@ -28,7 +29,10 @@ _GRACE = 60.0  # seconds that the program has after SIGINT to write its checkpoi
 
 
 def call(
-    *args: str, events: Callable[[Mapping[str, Any]], None] | None = None, hide: Path | None = None
+    *args: str,
+    events: Callable[[Mapping[str, Any]], None] | None = None,
+    hide: Path | None = None,
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Run a command of the program and return its JSON object.
 
@@ -41,6 +45,8 @@ def call(
         interrupted, as by Ctrl-C, and the exception is raised.
     hide : Path, optional
         Temporary folder, left out in messages.
+    names : dict of str, optional
+        Words for files and settings that the package wrote, "" to leave them out in messages.
 
     Raises
     ------
@@ -89,7 +95,7 @@ def call(
                 reader.join()
         process.stdout.close()
         process.stderr.close()
-    return _result(b"".join(output), "".join(said), code, hide)
+    return _result(b"".join(output), "".join(said), code, hide, names)
 
 
 def _argument(text: str) -> str | bytes:
@@ -134,14 +140,14 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _result(output: bytes, said: str, code: int, hide: Path | None) -> dict[str, Any]:
+def _result(output: bytes, said: str, code: int, hide: Path | None, names: Mapping[str, str]) -> dict[str, Any]:
     try:
         result: dict[str, Any] = json.loads(output)
     except ValueError:
         result = {}
     if result and (code == 0 or result.get("runs")):  # of several runs, some failed
         return result
-    problems = [{key: _hidden(value, hide) for key, value in problem.items()} for problem in result.get("errors") or []]
+    problems = [_words.problem_in_python(problem, hide, names) for problem in result.get("errors") or []]
     if not problems:
         text = said.strip() or f"the program miplc ended with exit code {code} and no message"
         problems = [{"text": text}]
@@ -153,15 +159,6 @@ def _result(output: bytes, said: str, code: int, hide: Path | None) -> dict[str,
     elif result.get("wrong") == "data":
         kind = DataError
     raise kind(problems)
-
-
-def _hidden(value: Any, folder: Path | None) -> Any:
-    """Return a part of a message without the path of the temporary folder."""
-    if folder is None:
-        return value
-    if isinstance(value, list):
-        return [_hidden(one, folder) for one in value]
-    return value.replace(str(folder) + os.sep, "") if isinstance(value, str) else value
 
 
 @contextmanager
@@ -213,7 +210,7 @@ def setting(key: str, value: Any) -> str:
 _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 
 
-def yaml(value: Any, what: str) -> str:
+def yaml(value: Any, what: str, indent: int | None = None) -> str:
     """Return a value as JSON, which is YAML. what names it in messages."""
 
     def plain(part: Any) -> Any:
@@ -223,7 +220,7 @@ def yaml(value: Any, what: str) -> str:
         raise SpecError(text, "write a number, a text, a list or a dict")
 
     # YAML has no pairs of surrogates, and reads some characters as the end of a line.
-    text = json.dumps(value, default=plain, ensure_ascii=False)
+    text = json.dumps(value, default=plain, ensure_ascii=False, indent=indent)
     return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
@@ -252,6 +249,9 @@ def _row(values: Sequence[Any]) -> str:
     return row.getvalue()
 
 
-def warn(text: str, hide: Path) -> None:
-    """Issue a warning of the program."""
-    warnings.warn(str(_hidden(text, hide)), UserWarning, stacklevel=6)
+def warn(text: str, category: type[UserWarning] = UserWarning) -> None:
+    """Issue a warning at the first line outside of this package."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._process import located, writing
+from ._rules import missing_mark, suspect
 from .errors import DataError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bags"]
 
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _MOST = 20  # mistakes that one exception lists
 
 
@@ -111,6 +112,11 @@ class Bags(Sequence[NDArray[np.float32]]):
     feature_names : sequence of d str, optional
         Distinct names of the features.
 
+    Attributes
+    ----------
+    generator : str or None
+        How the instances were made of images, for models that predict images.
+
     Raises
     ------
     DataError
@@ -149,6 +155,9 @@ class Bags(Sequence[NDArray[np.float32]]):
         faults = _Faults()
         self._check_instances(faults)
         self.noisy = noisy
+        self.names = self._texts(names, "bag name", "name", "bags", faults)
+        faults.check()
+        labels, candidates = self._by_name(labels, "label"), self._by_name(candidates, "candidates")
         labels, candidates, classes = _tables(labels, candidates, classes)
         self.multi = candidates is None and labels is not None and is_sets(labels)
         self.labels: NDArray[Any] | None = None
@@ -156,15 +165,13 @@ class Bags(Sequence[NDArray[np.float32]]):
         self.classes: NDArray[Any] = np.array([])
         if labels is not None or candidates is not None:
             self._set_labels(labels, candidates, classes, faults)
-        self.names = self._texts(names, "bag name", "name", "bags", faults)
         self.groups = self._texts(groups, "group", "group", "", faults)
-        self.group_name = group_name
+        self.group_name = str(group_name)
         self.coords = self._coordinates(coords, faults)
         self.instance_labels = self._instance_labels(instance_labels, faults)
-        self.feature_names = None if feature_names is None else [str(n) for n in feature_names]
-        width = math.prod(self.instances.shape[1:])
-        if self.feature_names is not None and len(self.feature_names) != width:
-            faults.add(f"{count(len(self.feature_names), 'feature name')} for {count(width, 'feature')}")
+        features = self._texts(feature_names, "feature name", "name", "features", faults)
+        self.feature_names = None if features is None else features.tolist()
+        self.generator: str | None = getattr(instances, "generator", None)  # of other Bags
         faults.check()
 
     def __len__(self) -> int:
@@ -235,7 +242,8 @@ class Bags(Sequence[NDArray[np.float32]]):
         labels, candidates = self._by_name(labels, "label"), self._by_name(candidates, "candidates")
         labels, candidates, classes = _tables(labels, candidates, classes)
         if self.candidates is not None and candidates is None and labels is not None and not is_sets(labels):
-            candidates, noisy = [self.classes[row].tolist() for row in self.candidates], noisy or self.noisy
+            candidates = [set(self.classes[row].tolist()) for row in self.candidates]
+            noisy = noisy or self.noisy
             if classes is None and {one for one in listed(labels) if not is_missing(one)} <= set(self.classes.tolist()):
                 classes = self.classes.tolist()
         copy.noisy, copy.labels, copy.candidates = noisy, None, None
@@ -243,32 +251,24 @@ class Bags(Sequence[NDArray[np.float32]]):
         faults = _Faults()
         copy._set_labels(labels, candidates, classes, faults)
         if self.instance_labels is not None:
-            copy.instance_labels = copy._numbers_of(self.classes)[self.instance_labels]
+            index = {label: i for i, label in enumerate(copy.classes.tolist())}
+            old = [index.get(label, -1) for label in self.classes.tolist()] + [-1]
+            copy.instance_labels = np.array(old, np.int64)[self.instance_labels]
         faults.check()
         return copy
 
-    def _numbers_of(self, classes: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the numbers of other classes among these, -1 if they are none, and a last -1 for unknown labels."""
-        index = {label: i for i, label in enumerate(self.classes.tolist())}
-        return np.array([index.get(label, -1) for label in classes.tolist()] + [-1], np.int64)
-
     def _with_used_classes(self) -> Self:
         """Return these bags without the classes that no bag has, which a selection of bags may lack."""
-        used = np.zeros(len(self.classes), dtype=bool)
-        for values in (self.labels, self.candidates):
-            if values is not None:
-                used |= values.any(axis=0) if values.ndim == 2 else np.isin(np.arange(len(used)), values)
-        if used.all():
+        names, matrix = self.classes.tolist(), self.labels if self.multi else self.candidates
+        sets = None if matrix is None else [set(self.classes[row].tolist()) for row in matrix]
+        labels = None if self.labels is None or self.multi else [None if i < 0 else names[i] for i in self.labels]
+        used = {*(labels or ())}.union(*(sets or ()))
+        if used >= {*names}:
             return self
-        copy = self._copy()
-        copy.classes = self.classes[used]
-        numbers = copy._numbers_of(self.classes)
-        if self.instance_labels is not None:
-            copy.instance_labels = numbers[self.instance_labels]
-        copy.candidates = None if self.candidates is None else self.candidates[:, used]
-        if self.labels is not None:
-            copy.labels = self.labels[:, used] if self.multi else numbers[self.labels]
-        return copy
+        classes = [name for name in names if name in used]
+        if self.multi:
+            return self.with_labels(sets, classes=classes)
+        return self.with_labels(labels, candidates=sets, classes=classes, noisy=self.noisy)
 
     def _with_features(self, instances: NDArray[Any], names: Sequence[str] | None) -> Self:
         """Return these bags with other features of the same instances: array ``[N, ...]``."""
@@ -351,13 +351,16 @@ class Bags(Sequence[NDArray[np.float32]]):
     def _check_labels(self, faults: _Faults) -> None:
         if self.kind == "known":
             for i in np.flatnonzero(np.asarray(self.labels) < 0):
-                faults.add(f"bag {i + 1} has no label, but data.labels is known", _NO_LABEL)
+                faults.add(f"bag {i + 1} has no label, and there are no candidates", _NO_LABEL)
         names = self.class_names
         if len(names) < 2:
             faults.add(f"the number of classes is {len(names)}; at least 2 are needed")
-        for name in names:
+        first: dict[str, int] = {}
+        for number, name in enumerate(names):
             if name == "" or _CONTROL.search(name):
                 faults.add(f"a class has the name {quoted(name)}, which is empty or not plain text")
+            elif first.setdefault(name, number) != number:
+                faults.add(f"classes {first[name]} and {number} (counted from 0) are both named {quoted(name)}")
         matrix = self.labels if self.multi else self.candidates
         if matrix is None:
             return
@@ -384,17 +387,21 @@ class Bags(Sequence[NDArray[np.float32]]):
     def _texts(
         self, values: Sequence[Any] | None, noun: str, what: str, plural: str, faults: _Faults
     ) -> NDArray[np.str_] | None:
-        """Return names of bags or groups as an array."""
+        """Return names of bags, groups or features as an array."""
         if values is None:
             return None
         texts = ["" if is_missing(v) else str(v) for v in listed(values)]
-        if len(texts) != len(self):
-            faults.add(f"{count(len(texts), noun)} for {count(len(self), 'bag')}")
+        of = "feature" if plural == "features" else "bag"
+        needed = math.prod(self.instances.shape[1:]) if of == "feature" else len(self)
+        if len(texts) != needed:
+            faults.add(f"{count(len(texts), noun)} for {count(needed, of)}")
         first: dict[str, int] = {}
         for i, text in enumerate(texts):
             if text != text.strip() or not text or _CONTROL.search(text):
                 why = "which is empty, not plain text (UTF-8), or has spaces around it"
-                faults.add(f"bag {i + 1} has the {what} {quoted(text)}, {why}")
+                faults.add(f"{of} {i + 1} has the {what} {quoted(text)}, {why}")
+            elif missing_mark(text) and of == "bag":
+                faults.add(f"bag {i + 1} has the {what} {quoted(text)}, {_MARK}")
             elif plural and text in first:
                 faults.add(f"{plural} {first[text] + 1} and {i + 1} are both named {quoted(text)}")
             else:
@@ -406,6 +413,8 @@ class Bags(Sequence[NDArray[np.float32]]):
             return None
         if isinstance(coords, np.ndarray) and coords.ndim == 2 and coords.dtype != object:
             coords = [coords]
+        if not _is_set(coords):
+            raise DataError("coords has no arrays [instances, 2], one for each bag: x and y of each instance")
         xy = np.concatenate([_array(one, f"bag {i + 1}: coords") for i, one in enumerate(coords)]).astype(np.float32)
         if xy.ndim != 2 or xy.shape[1] != 2:
             text = f"coords has the shape {_shape(xy.shape)}; [instances, 2] is needed: x and y"
@@ -458,12 +467,20 @@ class Bags(Sequence[NDArray[np.float32]]):
             arrays["group_name"] = np.array([self.group_name])
         optional: dict[str, Any] = {"bag_names": self.names, "groups": self.groups, "coords": self.coords}
         optional["instance_labels"] = self.instance_labels
+        optional["generator"] = None if self.generator is None else np.array([self.generator])
         arrays.update((key, value) for key, value in optional.items() if value is not None)
         if self.feature_names is not None:
             arrays["feature_names"] = np.array(self.feature_names)
         to = located(path)
+        if to.suffix != ".npz":
+            raise DataError("the name of the file must end in .npz", file=str(to))
+        part = to.with_name(to.name[:-4] + ".part.npz")  # so that no half-written file has the name
         with writing(to):
-            np.savez(to, **arrays)
+            try:
+                np.savez(part, **arrays)
+                part.replace(to)
+            finally:
+                part.unlink(missing_ok=True)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], **columns: Any) -> Self:
@@ -472,11 +489,13 @@ class Bags(Sequence[NDArray[np.float32]]):
         Parameters
         ----------
         path : path
-            ``.npz``, or ``.h5`` with the same arrays; ``.h5`` with a group of ``features`` and, maybe,
-            ``coords`` for each bag (without labels: see :meth:`with_labels`); ``.parquet`` or
-            ``.csv`` with one row for each instance, which pandas reads.
+            A file that the program reads: ``.csv`` or ``.csv.gz`` with one row for each instance, or with the
+            file of each bag; ``.npz`` or ``.mat`` with arrays; or the features of a slide, such as ``.h5``,
+            ``.npy`` or ``.safetensors``, without labels: see :meth:`with_labels`. Or ``.parquet``, which pandas
+            reads: see :meth:`from_frame`.
         **columns
-            Arguments of :meth:`from_frame` for ``.parquet`` and ``.csv``; ``noisy`` for the others.
+            Arguments of :meth:`from_frame`, those of columns only for files that have columns; and
+            ``max_bytes``, the maximum uncompressed size of the file such as ``"16GiB"`` (default: 4GiB).
         """
         from . import _readers
 
@@ -537,6 +556,7 @@ class Bags(Sequence[NDArray[np.float32]]):
         )
 
 
+_MARK = "as programs write a missing value"
 _EXTENT = "every extent must be at least 1"
 _NEEDED = "a list of arrays [instances, features] is needed"
 _NO_LABEL = "leave the bag out, or use candidates: all classes if nothing is known"
@@ -560,8 +580,8 @@ def check_finite(instances: NDArray[np.float32], offsets: NDArray[np.int64]) -> 
 
 
 def is_missing(value: Any) -> bool:
-    """Report whether a label is unknown: None, NaN, or the missing value of pandas."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    """Report whether a label is unknown: None, NaN, masked, or the missing value of pandas."""
+    if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float) and math.isnan(value)
 
@@ -576,8 +596,10 @@ def class_name(label: Any) -> str:
 def listed(values: Any) -> list[Any]:
     """Return labels as Python objects."""
     if hasattr(values, "__array__"):  # such as a column of pandas or polars
-        values = np.asarray(values)
-    values = values.tolist() if isinstance(values, np.ndarray) else list(values)
+        values = np.asanyarray(values)  # the list of a masked array has None where it is masked
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, (np.ndarray, Iterable)):
+        raise DataError(f"{values!r} is of the type {type(values).__name__}; a list with a value for each is needed")
+    values = np.atleast_1d(values).tolist() if isinstance(values, np.ndarray) else list(values)
     return [v.item() if isinstance(v, np.generic) else v for v in values]
 
 
@@ -595,19 +617,26 @@ def _is_set(value: Any) -> bool:
 def _classes(labels: Any, candidates: Any, classes: Sequence[Any] | None) -> NDArray[Any]:
     """Return the sorted classes."""
     found: set[Any] = set()
-    width = 0
+    width = bags = 0
     for values in (labels, candidates):
         if isinstance(values, np.ndarray) and values.ndim == 2:
             width = values.shape[1]
         elif values is not None:
             for i, one in enumerate(listed(values)):
                 try:
-                    found.update(listed(one) if _is_set(one) else [one])
-                except TypeError:
+                    new = {label for label in (listed(one) if _is_set(one) else [one]) if not is_missing(label)} - found
+                except (TypeError, DataError):
                     raise DataError(f"bag {i + 1}: {one!r} is not a label or a set of labels") from None
-    found = {label for label in found if not is_missing(label)}
+                for mark in [label for label in new if isinstance(label, str) and missing_mark(label)]:
+                    if classes is None:
+                        advice = "write None for an unknown label", "if it is the name of a class: classes=[...]"
+                        raise DataError(f"bag {i + 1}: the label is {quoted(mark)}, {_MARK}", *advice)
+                found |= new
+                bags = i + 1
     if classes is not None:
         given = listed(classes)
+        if any(is_missing(label) or _is_set(label) for label in given):
+            raise DataError("classes has a value that is missing or no label")
         for label in sorted(found - set(given), key=str):
             raise DataError(f"the label {quoted(class_name(label))} is not in classes")
         if width and width != len(given):
@@ -616,28 +645,39 @@ def _classes(labels: Any, candidates: Any, classes: Sequence[Any] | None) -> NDA
         return _as_array(given)
     if width:
         found |= set(range(width))
-    return _as_array(_sorted(found))
+    return _as_array(_sorted(found, bags))
 
 
-def _sorted(found: Iterable[Any]) -> list[Any]:
-    """Sort labels as the program does: by number if all are whole numbers, else as text."""
+def _sorted(found: Iterable[Any], bags: int) -> list[Any]:
+    """Sort labels as the program does: by number if all are whole numbers, else as text. 01 comes before 1."""
     labels = list(found)
     texts = [isinstance(label, str) for label in labels]
     if any(texts) and not all(texts):
         one, two = labels[texts.index(True)], labels[texts.index(False)]
         raise DataError(f"the labels are text and numbers, such as {quoted(one)} and {two!r}")
     if all(texts):
-        whole = all(re.fullmatch("[+-]?[0-9]+", label) for label in labels)
-        return sorted(labels, key=int if whole else None)
+        fractions = [label for label in sorted(labels) if re.fullmatch(r"[+-]?[0-9]*[.,][0-9]+(e[+-]?[0-9]+)?", label)]
+        if fractions and len(labels) >= 3 and 2 * len(labels) > bags and all(map(_is_number, labels)):
+            raise _continuous(len(labels), fractions[0])
+        whole = all(re.fullmatch("[+-]?[0-9]{1,19}", label) and abs(int(label)) < 2**63 for label in labels)
+        return sorted(sorted(labels), key=int if whole else None)
     for label in labels:
         if not isinstance(label, numbers.Real) or math.isinf(label):
             raise DataError(f"a label is of the type {type(label).__name__}: {label!r}")
         if label != math.floor(label):
-            different = count(len(labels), "different label")
-            raise DataError(
-                f"there are {different} that are numbers such as {label}: miplc predicts classes, not numbers"
-            )
+            raise _continuous(len(labels), label)
     return sorted(labels)
+
+
+def _is_number(label: str) -> bool:
+    return re.fullmatch(r"[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)(e[+-]?[0-9]+)?", label) is not None
+
+
+def _continuous(labels: int, label: Any) -> DataError:
+    """Return the error that the labels are measured numbers."""
+    text = f"there are {count(labels, 'different label')} that are numbers such as {label}"
+    advice = "divide the numbers into classes, such as low and high", "if they are the names of classes: classes=[...]"
+    return DataError(f"{text}: miplc predicts classes, not numbers", *advice)
 
 
 def _as_array(labels: list[Any]) -> NDArray[Any]:
@@ -648,14 +688,19 @@ def _as_array(labels: list[Any]) -> NDArray[Any]:
 def _matrix(sets: Any, index: Mapping[Any, int], k: int, faults: _Faults) -> NDArray[np.bool_]:
     """Return sets of labels as a matrix [m, k]."""
     if isinstance(sets, np.ndarray) and sets.ndim == 2:
-        if not np.isin(sets, (0, 1)).all():
-            i, c = np.argwhere(~np.isin(sets, (0, 1)))[0]
+        wrong = ~np.isin(np.asarray(sets), (0, 1)) | np.ma.getmaskarray(sets)
+        if wrong.any():
+            i, c = np.argwhere(wrong)[0]
             faults.add(f"bag {i + 1}: contains {sets[i, c]}; entries must be 0 or 1, one column per class")
-        return sets.astype(bool)
+        return np.asarray(~wrong & (np.asarray(sets) == 1))
     matrix = np.zeros((len(sets), k), dtype=bool)
     for i, one in enumerate(listed(sets)):
         labels = listed(one) if _is_set(one) else [] if is_missing(one) else [one]
-        matrix[i, [index[label] for label in labels if not is_missing(label)]] = True
+        known = [index[label] for label in labels if not is_missing(label)]
+        matrix[i, known] = True
+        if len(known) != matrix[i].sum():
+            twice = next(label for label in labels if labels.count(label) > 1)
+            faults.add(f"bag {i + 1} lists the label {quoted(class_name(twice))} twice")
     return matrix
 
 
@@ -665,7 +710,10 @@ def _cumulated(sizes: Iterable[int]) -> NDArray[np.int64]:
 
 def _offsets(offsets: ArrayLike, n: int) -> NDArray[np.int64]:
     """Check offsets."""
-    at = np.asarray(offsets)
+    try:
+        at = np.ma.filled(np.asanyarray(offsets), -1)
+    except ValueError:  # ragged lists
+        at = np.array(0)
     if at.ndim != 1 or at.dtype.kind not in "iu":
         raise DataError(
             f"offsets has the shape {_shape(at.shape)} and the type {at.dtype}; whole numbers [bags + 1] "
@@ -701,6 +749,12 @@ def _named(bags: Any) -> tuple[Any, list[str] | None]:
     names = list(bags[0].columns)
     if not all(isinstance(name, str) for name in names):  # numbers are places, as scikit-learn sees them
         return bags, None
+    if unclear := [quoted(name) for name in names if suspect(name)]:
+        raise DataError(
+            f"bag 1: its columns {', '.join(unclear)} are named like identifiers or coordinates, not like features",
+            "leave them out of the frames: frame.drop(columns=[...])",
+            "if they are features, give arrays: [frame.to_numpy() for frame in bags]",
+        )
     for i, bag in enumerate(bags):
         for name in sorted(set(names) ^ set(bag.columns)):
             text = "its column {} is not in bag 1" if name not in names else "it has no column {}, as bag 1 has"
@@ -710,7 +764,7 @@ def _named(bags: Any) -> tuple[Any, list[str] | None]:
 
 def _tables(labels: Any, candidates: Any, classes: Any) -> tuple[Any, Any, Any]:
     """Return labels and candidates, with the columns of a frame as classes, and texts such as "cat dog" as sets."""
-    found = []
+    found: list[Any] = []
     for single, values in ((True, labels), (False, candidates)):
         if hasattr(values, "columns"):
             classes = list(values.columns) if classes is None and values.shape[1] > 1 else classes
@@ -718,12 +772,16 @@ def _tables(labels: Any, candidates: Any, classes: Any) -> tuple[Any, Any, Any]:
         if isinstance(values, np.ndarray) and values.ndim == 2:
             values = values[:, 0] if single and values.shape[1] == 1 else values
         elif values is not None:
-            values = values if hasattr(values, "__len__") or hasattr(values, "__array__") else list(values)
+            if isinstance(values, (set, frozenset)):
+                raise DataError("the labels are a set, which has no order; a list in the order of the bags is needed")
+            values = values if hasattr(values, "__array__") else listed(values)
             check_rows(values)
         found.append(values)
     labels, candidates = found
-    if candidates is not None and not is_sets(candidates) and any(" " in str(one) for one in listed(candidates)):
-        candidates = [one.split() if isinstance(one, str) else one for one in listed(candidates)]
+    if candidates is not None and not (isinstance(candidates, np.ndarray) and candidates.ndim == 2):
+        whole = {label for one in listed(candidates) if _is_set(one) for label in one if isinstance(label, str)}
+        whole |= set() if classes is None else {label for label in listed(classes) if isinstance(label, str)}
+        candidates = [one.split() if isinstance(one, str) and one not in whole else one for one in listed(candidates)]
     if candidates is None and classes is None and labels is not None and not is_sets(labels):
         _check_texts({one for one in listed(labels) if isinstance(one, str)})
     return labels, candidates, classes
@@ -761,7 +819,7 @@ def _join(bags: Any) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     if hasattr(bags, "toarray"):
         raise DataError(f"the bags are a sparse matrix; {_NEEDED}")
     if hasattr(bags, "__array__") and not hasattr(bags, "columns"):
-        bags = np.asarray(bags)
+        bags = np.asanyarray(bags)
     if isinstance(bags, np.ndarray) and bags.ndim == 2 and bags.dtype != object:
         text = f"the bags are one matrix of the shape {_shape(bags.shape)}"
         raise DataError(f"{text}; {_NEEDED}", "if each row is a bag of one instance: X[:, None, :]")
@@ -786,8 +844,8 @@ def _array(bag: Any, what: str) -> NDArray[Any]:
     """Return the instances of a bag as numbers ``[n, ...]``. what names them in messages."""
     bag = bag.toarray() if hasattr(bag, "toarray") else bag  # a sparse matrix
     try:
-        array = np.asarray(bag)
-    except ValueError:  # ragged lists
+        array = np.asarray(np.ma.filled(bag.astype(np.float64), np.nan) if np.ma.isMaskedArray(bag) else bag)
+    except (TypeError, ValueError):  # ragged lists
         raise DataError(f"{what}: its instances have different numbers of features") from None
     if array.ndim < 2:
         raise DataError(f"{what} has the shape {_shape(array.shape)}; [instances, features] is needed")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["DataError", "MiplcError", "SpecError", "TrainingError"]
+__all__ = ["DataError", "FindingWarning", "MiplcError", "SpecError", "TrainingError"]
 
 _BAG = re.compile(r"\bbag (\d+)\b")
 
@@ -27,7 +27,8 @@ class MiplcError(Exception):
     Attributes
     ----------
     file : str or None
-        File of the first mistake, or the setting such as ``--set train.epochs=x``.
+        File of the first mistake, the setting such as ``setting train.epochs=x``, or the place in a dict such as
+        ``spec["train"]["epochs"]``.
     line, column : int or None
         Its place in the file, counted from 1.
     bag : int or None
@@ -79,3 +80,7 @@ class DataError(MiplcError, ValueError):
 
 class TrainingError(MiplcError, RuntimeError):
     """The program could not do its work, e.g. the loss became NaN, or a disk is full."""
+
+
+class FindingWarning(UserWarning):
+    """Something to know about the results of a training: see the page Findings of the documentation."""

@@ -6,13 +6,13 @@ import copy
 import inspect
 import numbers
 import os
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._process import warn
 from .bags import Bags, as_bags, check_rows, class_name, count, is_missing, is_sets, listed
 from .errors import DataError, SpecError
 from .model import Model
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     import pandas
 
 __all__ = ["MIPLClassifier", "MIPLMultiLabelClassifier", "PerInstance"]
-
-_UNCHANGED = "$UNCHANGED$"  # the default of requests in scikit-learn
 
 
 class _Parameters:
@@ -91,6 +89,7 @@ class _MIPLEstimator(_Parameters):
         *,
         random_state: int | np.random.RandomState | None = None,
         output: str | os.PathLike[str] | None = None,
+        overwrite: bool = False,
         callbacks: Sequence[Callback] = (),
         progress: bool = False,
         engine: str | None = None,
@@ -101,6 +100,7 @@ class _MIPLEstimator(_Parameters):
         self.spec = spec
         self.random_state = random_state
         self.output = output
+        self.overwrite = overwrite
         self.callbacks = callbacks
         self.progress = progress
         self.engine = engine
@@ -165,6 +165,7 @@ class _MIPLEstimator(_Parameters):
             callbacks=self.callbacks,
             progress=self.progress,
             resume=resume,
+            overwrite=self.overwrite,
             engine=self.engine,
             device=self.device,
             threads=self.threads,
@@ -214,25 +215,25 @@ class _MIPLEstimator(_Parameters):
         found.score.add_request(param="sample_weight", alias=None)
         return found
 
-    def set_fit_request(
-        self, *, candidates: bool | str | None = _UNCHANGED, groups: bool | str | None = _UNCHANGED
-    ) -> Self:
-        """Set which arguments of fit meta-estimators pass on, as the estimators of scikit-learn."""
-        return self._set_request("fit", candidates=candidates, groups=groups)
+    def set_fit_request(self, **requests: bool | str | None) -> Self:
+        """Set whether meta-estimators of scikit-learn pass ``candidates`` and ``groups`` to fit."""
+        return self._set_request("fit", requests)
 
-    def set_score_request(self, *, sample_weight: bool | str | None = _UNCHANGED) -> Self:
-        """Set whether meta-estimators pass ``sample_weight`` to score, as the estimators of scikit-learn."""
-        return self._set_request("score", sample_weight=sample_weight)
+    def set_score_request(self, **requests: bool | str | None) -> Self:
+        """Set whether meta-estimators of scikit-learn pass ``sample_weight`` to score."""
+        return self._set_request("score", requests)
 
-    def _set_request(self, method: str, **aliases: Any) -> Self:
+    def _set_request(self, method: str, requests: Mapping[str, bool | str | None]) -> Self:
         from sklearn import get_config
 
         if not get_config()["enable_metadata_routing"]:
             raise RuntimeError("metadata routing is off: call sklearn.set_config(enable_metadata_routing=True)")
         self._metadata_request = self.get_metadata_routing()
-        for name, alias in aliases.items():
-            if alias != _UNCHANGED:
-                getattr(self._metadata_request, method).add_request(param=name, alias=alias)
+        known = getattr(self._metadata_request, method)
+        for name, alias in requests.items():
+            if name not in known.requests:
+                raise TypeError(f"{method} has no argument {name!r} to pass on; it has {', '.join(known.requests)}")
+            known.add_request(param=name, alias=alias)
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -253,6 +254,12 @@ class _MIPLEstimator(_Parameters):
         """Frame with one row for each epoch: ``loss``, ``train_accuracy``, ..."""
         self._check_fitted()
         return self.run_.history
+
+    @property
+    def findings_(self) -> list[str]:
+        """What the program noticed about the results, each with advice."""
+        self._check_fitted()
+        return self.run_.findings
 
     def _check_fitted(self) -> None:
         if self.__sklearn_is_fitted__():
@@ -308,7 +315,7 @@ class _MIPLEstimator(_Parameters):
             raise DataError(f"no label is a class of the model: the labels are {foreign[0]!r}, ..., not {known[0]!r}, ...")
         if foreign:
             text = f"the model does not know {count(len(foreign), 'label')} of these bags, such as {foreign[0]!r}"
-            warnings.warn(f"{text}: these bags count as wrong", stacklevel=4)
+            warn(f"{text}: these bags count as wrong")
 
     def attention(self, X: Sequence[ArrayLike]) -> list[NDArray[np.float32]]:
         """Return the attention scores of the instances of each bag.
@@ -336,7 +343,10 @@ class MIPLClassifier(_MIPLEstimator):
         Seed of the training. The same seed gives the same bits on the same machine. Default: the seed
         of the spec.
     output : path, optional
-        Folder of the run, to resume it. Default: a temporary one.
+        Folder of the run, to keep and to resume it. Default: a temporary one. Cross-validation fits several
+        estimators, so it needs the default, or ``overwrite``.
+    overwrite : bool
+        Replace the run in ``output``.
     callbacks : sequence of callable
         Called after each epoch with its metrics. An exception stops the training and is raised.
     progress : bool
@@ -360,8 +370,12 @@ class MIPLClassifier(_MIPLEstimator):
         The training: summary, metrics, plots.
     history_ : pandas.DataFrame
         One row for each epoch.
+    findings_ : list of str
+        What the program noticed about the results, each with advice. ``fit`` warns of them.
     n_features_in_ : int
         Number of features of an instance.
+    feature_names_in_ : array ``[d]`` of object
+        Names of the features, if the bags have some. Other bags may have them in any order.
 
     Notes
     -----

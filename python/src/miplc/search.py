@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _frames, _process
 from .bags import Bags
-from .errors import SpecError
+from .errors import DataError, SpecError
 from .estimators import MIPLClassifier, MIPLMultiLabelClassifier, seed_of, setting_keys
 from .training import Call, Run, has_run, prepared, run_program
 
@@ -26,6 +25,8 @@ __all__ = ["Fits", "fit_many"]
 
 _E = TypeVar("_E", MIPLClassifier, MIPLMultiLabelClassifier)
 _MOST = 1000  # runs of one call of the program
+_LOWER = ("loss", "log_loss", "brier", "ece", "hamming_loss")  # measures that are better if lower
+_UNLABELLED = ("loss", "inside_candidates")  # measures that need no true label
 
 
 @dataclass
@@ -39,29 +40,35 @@ class Fits(Generic[_E]):
     estimators : list of s lists of f estimators
         The fitted estimators, None if a training failed. Without splits, f is 1.
     scores : array ``[s, f]``
-        Accuracy on the test bags, NaN without test bags and if a training failed.
+        The measure, NaN if there is nothing to measure it by, and if a training failed.
+    measure : str
+        The measure of the scores.
     """
 
     params: list[dict[str, Any]]
     estimators: list[list[_E | None]]
     scores: NDArray[np.float64]
+    measure: str = "accuracy"
 
     @property
     def best_index(self) -> int:
-        """Number of the setting with the highest mean accuracy, from 0."""
+        """Number of the setting with the best mean score, from 0."""
         means = self.scores.mean(axis=1)
         if np.isnan(means).all():
-            raise SpecError("there are no test bags to choose by: pass splits to fit_many")
-        return int(np.nanargmax(means))
+            raise SpecError(
+                f"no setting has the measure {self.measure} to choose by",
+                'pass splits to fit_many, set data__split__validation, or choose by measure="loss"',
+            )
+        return int(np.nanargmin(means) if self.measure in _LOWER else np.nanargmax(means))
 
     @property
     def best_params(self) -> dict[str, Any]:
-        """The setting with the highest mean accuracy."""
+        """The setting with the best mean score."""
         return self.params[self.best_index]
 
     @cached_property
     def frame(self) -> pandas.DataFrame:
-        """Frame with one row for each setting: its values, and ``mean`` and ``std`` of the accuracy."""
+        """Frame with one row for each setting: its values, and ``mean`` and ``std`` of the scores."""
         rows = [
             {**params, "mean": scores.mean(), "std": scores.std()} for params, scores in zip(self.params, self.scores)
         ]
@@ -77,6 +84,7 @@ def fit_many(
     splits: Iterable[tuple[ArrayLike, ArrayLike]] | None = None,
     groups: Sequence[Any] | None = None,
     candidates: Any = None,
+    measure: str = "accuracy",
     resume: bool = False,
 ) -> Fits[_E]:
     """Fit an estimator with many settings, and on many splits, in one call of the program.
@@ -96,8 +104,13 @@ def fit_many(
         All combinations of a grid, or the settings: names of settings such as ``train__lr``, or
         ``random_state``.
     splits : iterable of pairs of int arrays, optional
-        Training and test bags, as ``KFold(5).split(X)`` of scikit-learn yields them. Default: train
-        on all bags.
+        Training and test bags, as ``KFold(5).split(X)`` of scikit-learn yields them. Bags in neither are
+        left out. Default: train on all bags.
+    measure : str
+        Measure of the scores, by which the best setting is chosen: that of the test bags; without splits, of the
+        validation bags (``data__split__validation``). ``accuracy``, ``auroc`` and others need true labels,
+        ``inside_candidates`` (the share of predictions that are candidates) does not, nor does ``loss``: that of
+        the validation bags, else of the training.
     resume : bool
         Continue the interrupted call in ``output`` of the estimator, if there is one.
 
@@ -108,19 +121,18 @@ def fit_many(
     call: Call
     combinations = _combinations(params)
     bags = estimator._bags(X, y, groups, candidates)
-    divisions = None if splits is None else [tuple(map(np.asarray, pair)) for pair in splits]
+    divisions = None if splits is None else _divisions(splits, bags, measure)
     count = len(divisions) if divisions else 1
     if len(combinations) * count > _MOST:
-        raise SpecError(
-            f"{len(combinations)} settings on {count} splits are more than {_MOST} trainings, the " "limit of one call"
-        )
-    base = estimator._program_settings()
+        raise SpecError(f"{len(combinations)} settings on {count} splits are more than {_MOST} trainings of one call")
+    settings = estimator._program_settings()
     if divisions is not None:
-        del base["data.split.train"]
-    with prepared(estimator.spec, bags, base) as call:
+        del settings["data.split.train"]
+    with prepared(estimator.spec, bags, settings) as call:
         folder = call.folder / "runs" if estimator.output is None else _process.located(estimator.output, "output")
         args = [*call.args, "-o", str(folder)]
         args += _process.options(engine=estimator.engine, device=estimator.device, threads=estimator.threads)
+        args += _process.options(force=estimator.overwrite and not resume)
         if divisions is not None:
             args += _split_options(divisions, bags, call)
         for one in combinations:
@@ -128,8 +140,8 @@ def fit_many(
         if resume and has_run(folder):
             args.append("--resume")
         for text in run_program(args, call, estimator.callbacks, estimator.progress)["failed"]:
-            warnings.warn(f"a training failed: {text}", stacklevel=2)
-        fits = _read(estimator, bags, combinations, count, folder, divisions is not None)
+            _process.warn(f"a training failed: {text}")
+        fits = _read(estimator, bags, combinations, count, folder, divisions is not None, measure)
     return fits
 
 
@@ -137,6 +149,9 @@ def _combinations(params: Mapping[str, Sequence[Any]] | Iterable[Mapping[str, An
     """Return the settings of a grid or a list."""
     if isinstance(params, Mapping):
         names = sorted(params)  # the order of ParameterGrid of scikit-learn
+        for name in names:
+            if isinstance(params[name], str) or not isinstance(params[name], Iterable):
+                raise SpecError(f"params[{name!r}] is {params[name]!r}; a list of values is needed")
         values = itertools.product(*(params[name] for name in names))
         found = [dict(zip(names, one)) for one in values]
     else:
@@ -160,15 +175,52 @@ def _setting(one: Mapping[str, Any]) -> str:
     return ",".join(_process.setting(k, v) for k, v in chosen.items() if v is not None)
 
 
+def _divisions(
+    splits: Iterable[Any], bags: Bags, measure: str
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return the numbers of the training and test bags of each split, from 0, and check that they can be measured."""
+    if not isinstance(splits, Iterable):
+        raise SpecError(f"splits is {splits!r}; pairs of training and test bags are needed: {type(splits).__name__}(...).split(X)")
+    divisions = []
+    for number, pair in enumerate(splits):
+        at = f"splits[{number}]"
+        try:
+            train, test = (_indices(np.asarray(part), len(bags)) for part in pair)
+        except (IndexError, TypeError, ValueError) as err:
+            text = f"{at} is not a pair of training and test bags, from 0 to {len(bags) - 1}: {err}"
+            raise DataError(text) from None
+        if len(train) == 0 or len(test) == 0:
+            raise DataError(f"{at} has no {'test' if len(train) else 'training'} bags")
+        for i in np.flatnonzero(np.bincount(np.concatenate([train, test])) > 1)[:1]:
+            raise DataError(f"{at} has the index {i} twice; a bag is in one part, once")
+        known = bags.multi or bags.labels is not None and (bags.labels[test] >= 0).any()
+        if not known and measure not in _UNLABELLED:
+            raise DataError(
+                f"no test bag of {at} has a true label to measure {measure} by",
+                'pass y beside candidates, or choose by measure="inside_candidates" or measure="loss"',
+            )
+        divisions.append((train, test))
+    if not divisions:
+        raise SpecError("splits has no split")
+    return divisions
+
+
+def _indices(part: NDArray[Any], m: int) -> NDArray[np.int64]:
+    """Return the numbers of bags of a mask, a range or an array of indices."""
+    numbers: NDArray[np.int64] = np.arange(m)[part if part.size else part.astype(np.int64)]
+    return numbers
+
+
 def _split_options(divisions: Sequence[tuple[NDArray[Any], ...]], bags: Bags, call: Call) -> list[str]:
     """Write the file of splits and return the options that name it."""
     names = range(1, len(bags) + 1) if bags.names is None else bags.names.tolist()
     lines = ["split,bag,part"]
-    for number, division in enumerate(divisions, 1):
-        for part, chosen in zip(("train", "test"), division):
-            for i in np.arange(len(bags))[chosen].tolist():
-                text = str(names[i]).replace('"', '""')
-                lines.append(f'{number},"{text}",{part}')
+    for number, (train, test) in enumerate(divisions, 1):
+        parts = np.full(len(bags), "unused", dtype=object)
+        parts[train], parts[test] = "train", "test"
+        for name, part in zip(names, parts):
+            text = str(name).replace('"', '""')
+            lines.append(f'{number},"{text}",{part}')
     path = call.folder / "splits.csv"
     with _process.writing(path):
         path.write_text("\n".join(lines) + "\n", "utf-8")
@@ -177,7 +229,13 @@ def _split_options(divisions: Sequence[tuple[NDArray[Any], ...]], bags: Bags, ca
 
 
 def _read(
-    estimator: _E, bags: Bags, combinations: list[dict[str, Any]], count: int, folder: Path, divided: bool
+    estimator: _E,
+    bags: Bags,
+    combinations: list[dict[str, Any]],
+    count: int,
+    folder: Path,
+    divided: bool,
+    measure: str,
 ) -> Fits[_E]:
     """Read the runs."""
     fits: list[list[_E | None]] = []
@@ -193,7 +251,7 @@ def _read(
             fitted = type(estimator)(**estimator.get_params(deep=False)).set_params(**params)
             fitted._take(run, bags)
             row.append(fitted)
-            if run.accuracy is not None:
-                scores[s, f] = run.accuracy
+            found = run.measures.get("validation" if measure == "loss" or not divided else "test", {})
+            scores[s, f] = found.get(measure, run.summary["loss"] if measure == "loss" else np.nan)
         fits.append(row)
-    return Fits(combinations, fits, scores)
+    return Fits(combinations, fits, scores, measure)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _frames, _process
+from . import _frames, _process, _words
 from .bags import Bags
 from .errors import SpecError
 from .training import Progress, Spec, spec_argument
@@ -80,11 +80,14 @@ def experiment(
     -------
     Report
     """
+    names: dict[str, str] = {}
     with _process.temporary_folder() as folder:
         if data:
             if not isinstance(definition, Mapping):
                 raise SpecError("data needs a definition that is a dict; name files in others")
             written = _write(data, definition, folder)
+            for i, (name, entry) in enumerate(zip(data, written), len(definition.get("data", ()))):
+                names[entry["file"]] = names[f'definition["data"][{i}]'] = f"data[{name!r}]"
             definition = {**definition, "data": [*definition.get("data", ()), *written]}
         results = folder / "results" if output is None else _process.located(output, "output")
         args = ["experiment", spec_argument(definition, folder, "experiment.yaml"), "-o", str(results)]
@@ -100,9 +103,9 @@ def experiment(
                 elif "cell" in line:
                     bar.step(accuracy=line["cell"]["result"].get("accuracy"))
                 elif "warning" in line:
-                    _process.warn(line["warning"], folder)
+                    _process.warn(_words.in_python(line["warning"], folder, names))
 
-            _process.call(*args, *_process.options(**options), events=event, hide=folder)
+            _process.call(*args, *_process.options(**options), events=event, hide=folder, names=names)
         return report(results)
 
 

@@ -12,9 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _frames, _process
+from . import _frames, _process, _words
 from .bags import Bags
-from .errors import DataError, SpecError
+from .errors import DataError, FindingWarning, SpecError
 from .model import Model
 
 if TYPE_CHECKING:
@@ -98,7 +98,8 @@ class Run:
     @property
     def findings(self) -> list[str]:
         """What the program noticed about the results, each with advice."""
-        return [f"{found['text']}: {found['advice']}" for found in self.summary.get("findings") or ()]
+        found = self.summary.get("findings") or ()
+        return [": ".join(one[key] for key in ("text", "advice") if one.get(key)) for one in found]
 
     @cached_property
     def history(self) -> pandas.DataFrame:
@@ -180,6 +181,11 @@ def train(
     KeyboardInterrupt
         After Ctrl-C. With ``output``, ``resume=True`` continues.
 
+    Warns
+    -----
+    FindingWarning
+        For each of the findings of the run.
+
     Examples
     --------
     Callbacks for TensorBoard, MLflow and Weights & Biases:
@@ -198,6 +204,10 @@ def train(
     chosen = dict(settings or {})
     if seed is not None:
         chosen["train.seed"] = seed
+    if isinstance(bags, Bags) and (used := bags._with_used_classes()) is not bags:
+        unused = sorted({*bags.class_names} - {*used.class_names})
+        _process.warn(f"no bag has the label {unused[0]}: the model does not predict it")
+        bags = used
     with prepared(spec, bags, chosen) as call:
         folder = call.folder / "run" if output is None else _process.located(output, "output")
         args = [*call.args, "-o", str(folder)]
@@ -207,15 +217,19 @@ def train(
         elif resume and output is None:
             raise SpecError("resume=True needs output: the folder of the interrupted run")
         run_program(args, call, callbacks, progress)
-        return Run.read(folder, keep=output is not None)
+        run = Run.read(folder, keep=output is not None)
+    for text in run.findings:
+        _process.warn(text, FindingWarning)
+    return run
 
 
 @dataclass
 class Call:
-    """Arguments of a command, and the temporary folder with the files that they name."""
+    """Arguments of a command, the temporary folder with the files that they name, and words for these files."""
 
     args: list[str]
     folder: Path
+    names: dict[str, str]
 
 
 @contextmanager
@@ -239,7 +253,9 @@ def prepared(spec: Spec, bags: Bags | str | os.PathLike[str] | None, settings: M
         for key, value in {**chosen, **settings}.items():
             if value is not None:
                 args += ["--set", _process.setting(key, value)]
-        yield Call(args, folder)
+        names = {_process.setting(key, value): "" for key, value in chosen.items() if key not in settings}
+        names["data.split.train=1"] = ""  # of a classifier
+        yield Call(args, folder, {**names, DATA_FILE: "the bags", DATA_FILE[:-4]: "the bags", "splits.csv": "splits"})
 
 
 def spec_argument(spec: Spec, folder: Path, name: str = "spec.yaml") -> str:
@@ -251,7 +267,7 @@ def spec_argument(spec: Spec, folder: Path, name: str = "spec.yaml") -> str:
         if isinstance(spec, str):
             path.write_text(spec, "utf-8")
         elif isinstance(spec, Mapping):
-            path.write_text(_process.yaml({"name": "python", **spec}, "the spec"), "utf-8")
+            path.write_text(_process.yaml({"name": "python", **spec}, "the spec", indent=1), "utf-8")
         else:
             raise SpecError(f"the spec is of the type {type(spec).__name__}; a name, a path or a dict is needed")
     return str(path)
@@ -275,9 +291,9 @@ def run_program(args: Sequence[str], call: Call, callbacks: Iterable[Callback], 
                 for callback in called:
                     callback(line["epoch"])
             elif "warning" in line:
-                _process.warn(line["warning"], call.folder)
+                _process.warn(_words.in_python(line["warning"], call.folder, call.names))
 
-        return _process.call(*args, events=event, hide=call.folder)
+        return _process.call(*args, events=event, hide=call.folder, names=call.names)
 
 
 class Progress:

@@ -75,7 +75,18 @@ const load = (file) => new Promise((resolve, reject) => {
   reader.readAsDataURL(file);
 });
 
-async function predict() {
+// open shows the first bag of the data, or a random one, and its prediction. It does not replace what a person entered.
+async function open() {
+  await list();
+  if (at("bag").value) return;
+  if (!at("examples").hidden) fill(await ask("bags/1"));
+  else if (!model().encoder) random();
+  else return;
+  await predict(false);
+}
+
+// predict shows the prediction of the bag, and moves to it if asked.
+async function predict(move = true) {
   at("result").hidden = true;
   if (models.length === 0) await list();
   const m = model(), files = m.encoder || cuts(m) ? [...at("images").files] : [];
@@ -91,6 +102,7 @@ async function predict() {
   at("label").textContent = `Prediction: ${names}` + (bag.class === undefined ? "" : `; true: ${bag.class}`);
   at("probabilities").replaceChildren(...p.probabilities.map((v, i) => row(m.classes[i], v, labels.includes(i))));
   draw();
+  if (!move) return;
   at("label").focus({ preventScroll: true });
   at("label").scrollIntoView({ block: "nearest" });
 }
@@ -196,11 +208,11 @@ function picture(values, shape, i) {
 at("form").addEventListener("submit", telling(predict));
 at("bag").addEventListener("keydown", (e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) at("form").requestSubmit(); });
 at("model").addEventListener("change", () => { describe(); at("result").hidden = true; });
-at("token").addEventListener("change", telling(list));
+at("token").addEventListener("change", telling(open));
 at("token").addEventListener("keydown", (e) => { if (e.key === "Enter") { e.preventDefault(); at("bag").focus(); } });
 at("random").addEventListener("click", telling(async () => { if (models.length === 0) await list(); random(); }));
 at("show").addEventListener("click", telling(async () => { fill(await ask("bags/" + at("number").value)); await predict(); }));
 at("file").addEventListener("change", telling(async () => { if (at("file").files.length) fill(parse(await at("file").files[0].text())); }));
 at("sorted").addEventListener("change", draw);
 at("class").addEventListener("change", draw);
-telling(list)();
+telling(open)();

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/native"
 )
 
@@ -27,7 +27,7 @@ var wanted = []string{
 // are not trusted. Users who name a plugin also choose the libraries of its installation.
 func libraries(folder string, named bool) (paths, missing []string) {
 	for _, name := range wanted {
-		match, _ := filepath.Glob(filepath.Join(folder, "*", "lib", name+".so.*"))
+		match := fileio.Glob(folder, "*/lib/"+name+".so.*")
 		if len(match) == 0 {
 			missing = append(missing, name)
 			continue
@@ -46,9 +46,9 @@ func libraries(folder string, named bool) (paths, missing []string) {
 // toolkit returns the folder of NVIDIA's packages with the tools that XLA's compiler needs
 // (libdevice, ptxas), or "".
 func toolkit(folder string) string {
-	for _, part := range []string{filepath.Join("nvvm", "libdevice"), filepath.Join("bin", "ptxas")} {
-		if match, _ := filepath.Glob(filepath.Join(folder, "*", part)); len(match) > 0 {
-			return strings.TrimSuffix(match[len(match)-1], string(filepath.Separator)+part)
+	for _, part := range []string{"nvvm/libdevice", "bin/ptxas"} {
+		if match := fileio.Glob(folder, "*/"+part); len(match) > 0 {
+			return filepath.Dir(filepath.Dir(match[len(match)-1]))
 		}
 	}
 	return ""

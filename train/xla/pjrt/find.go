@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/native"
 )
 
@@ -139,7 +140,7 @@ func usualPlaces() []string {
 			continue
 		}
 		for _, kind := range []string{"site-packages", "dist-packages"} {
-			match, _ := filepath.Glob(filepath.Join(base, "lib", "python3*", kind))
+			match := fileio.Glob(base, "lib/python3*/"+kind)
 			slices.Reverse(match)
 			found = append(found, match...)
 		}

@@ -31,7 +31,7 @@ func put(t *testing.T, paths ...string) {
 
 // bare hides everything on the machine that Find could find.
 func bare(t *testing.T) (home string) {
-	home = t.TempDir()
+	home = filepath.Join(t.TempDir(), "home[1]")
 	for name, value := range map[string]string{"HOME": home, "XDG_CACHE_HOME": "", native.EnvCache: "", "VIRTUAL_ENV": "",
 		EnvPlugin: "", "PATH": t.TempDir()} {
 		t.Setenv(name, value)
@@ -63,7 +63,7 @@ func TestFind(t *testing.T) {
 	if got, err := Find(CUDA, ""); err != nil || got != user {
 		t.Errorf("found %s, %v in the user's packages", got, err)
 	}
-	venv := filepath.Join(t.TempDir(), "venv")
+	venv := filepath.Join(t.TempDir(), "venv[1]")
 	newer := filepath.Join(venv, "lib/python3.12/site-packages/jax_plugins/xla_cuda13", cudaLibrary)
 	put(t, newer)
 	t.Setenv("VIRTUAL_ENV", venv)
@@ -156,7 +156,7 @@ func TestFindChecksTheHash(t *testing.T) {
 
 // The libraries are returned in the order of their dependencies.
 func TestLibraries(t *testing.T) {
-	site := t.TempDir()
+	site := filepath.Join(t.TempDir(), "site[1]")
 	plugin := filepath.Join(site, "jax_plugins", "xla_cuda13", cudaLibrary)
 	blas, runtime := filepath.Join(site, "nvidia/cu13/lib/libcublas.so.13"), filepath.Join(site,
 		"nvidia/cu13/lib/libcudart.so.13")

@@ -77,6 +77,7 @@ type datasetOutput struct {
 	Console *console.Console
 	Output  string
 	Force   bool
+	stored  bool // without compression
 }
 
 // save writes the dataset that work returns. It starts the file before the work, so that errors are reported early.
@@ -93,14 +94,22 @@ func (o *datasetOutput) save(work func() (*data.Dataset, error), inputs ...strin
 	if err != nil {
 		return err
 	}
-	if err := bagfile.Write(out, set, o.Output); err != nil {
+	write := func() error { return bagfile.Write(out, set, o.Output) }
+	if o.stored {
+		write = func() error { return bagfile.WriteStored(out, set) }
+	}
+	if err := write(); err != nil {
 		return err
 	}
 	if err := out.Commit(); err != nil {
 		return err
 	}
 	bags, instances := set.Bags(), set.Offsets[set.Bags()]
-	return o.Console.Resultf(map[string]any{"file": o.Output, "bags": bags, "instances": instances, "features": set.Dim(),
-		"classes": set.Classes, "data_sha256": set.Hash()}, "%s: %s, %s of %s, %s\n", o.Output, diag.Count(bags, "bag"),
+	result := map[string]any{"file": o.Output, "bags": bags, "instances": instances, "features": set.Dim(),
+		"classes": set.Classes, "data_sha256": set.Hash()}
+	if o.stored {
+		result["labels"], result["warnings"] = kindOf(set), set.Warnings
+	}
+	return o.Console.Resultf(result, "%s: %s, %s of %s, %s\n", o.Output, diag.Count(bags, "bag"),
 		diag.Count(instances, "instance"), diag.Count(set.Dim(), "feature"), diag.Count(set.Classes, "class"))
 }

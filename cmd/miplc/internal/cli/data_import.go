@@ -3,11 +3,17 @@
 package cli
 
 import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/language"
 )
 
 func importCommand(con *console.Console) *cobra.Command {
@@ -29,12 +35,80 @@ func importCommand(con *console.Console) *cobra.Command {
 			if err := labels.set(&reading); err != nil {
 				return err
 			}
-			return o.save(func() (*data.Dataset, error) { return bagfile.OpenWith(input, reading) }, input)
+			return o.save(func() (*data.Dataset, error) {
+				set, err := bagfile.OpenWith(input, reading)
+				if err == nil && o.stored { // Python keeps all instances in memory
+					size := 4 * float64(set.Offsets[set.Bags()]) * float64(set.Dim())
+					err = memory.Available().Check("the instances of "+input, size, "train on the file, whose instances stay on disk: "+
+						"miplc.train(spec, path)")
+				}
+				if err != nil {
+					return nil, console.WrongData(err)
+				}
+				for _, text := range set.Warnings {
+					if !o.stored {
+						con.Notef("warning: %s", text)
+					}
+				}
+				return set, nil
+			}, input)
 		},
 	}
+	cmd.Flags().Var(&pythonReading{&reading, &o.stored}, "python", "arguments of Bags.read of the Python package as JSON")
+	cmd.Flags().MarkHidden("python")
 	console.ReadingFlags(cmd.Flags(), &reading)
 	groupColumnFlag(cmd.Flags(), &reading)
 	labels.addFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite OUT if it exists")
 	return cmd
+}
+
+// kindOf returns the kind of the labels of a dataset, as Bags.kind of the Python package.
+func kindOf(d *data.Dataset) string {
+	switch {
+	case d.Multi:
+		return language.MultiLabels
+	case d.Classes == 0:
+		return "none"
+	case d.Known:
+		return language.KnownLabels
+	case d.Noisy:
+		return language.NoisyLabels
+	}
+	return "candidates"
+}
+
+// pythonReading is the flag --python: how the Python package reads a file. The labels are those that the file has, and
+// OUT is not compressed.
+type pythonReading struct {
+	reading *bagfile.Reading
+	stored  *bool
+}
+
+func (p *pythonReading) String() string { return "" }
+func (p *pythonReading) Type() string   { return "json" }
+
+func (p *pythonReading) Set(text string) error {
+	var given struct {
+		bagfile.Roles
+		InstanceLabel                     string `json:"instance_label"`
+		Coords, Features, Ignore, Classes []string
+		Multi, Noisy                      bool
+	}
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&given); err != nil {
+		return fmt.Errorf("%w", err)
+	}
+	given.Roles.InstanceLabel = given.InstanceLabel
+	p.reading.Columns = bagfile.Columns{Roles: given.Roles, Coordinates: given.Coords, Features: given.Features,
+		OnlyFeatures: given.Features != nil, Ignore: given.Ignore, Classes: given.Classes}
+	switch {
+	case given.Multi:
+		p.reading.Labels = bagfile.MultiLabels
+	case given.Noisy:
+		p.reading.Labels = bagfile.NoisyLabels
+	}
+	p.reading.Form, p.reading.DetectLabels, *p.stored = bagfile.PythonForm, true, true
+	return nil
 }

@@ -5,14 +5,18 @@ package cli
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/runs"
 )
 
@@ -25,6 +29,7 @@ type exportOptions struct {
 	KServe  string
 	Storage string
 	Docker  string
+	Local   bool // copy this program into the image
 	Force   bool
 }
 
@@ -45,7 +50,9 @@ options may be combined. docs/deploy.md shows how to run the results.
   --kserve FILE   the manifest of an InferenceService for that repository
   --docker DIR    Dockerfile (miplc serve with the model) and service.Dockerfile (for
                   your own Go service), with the pinned onnxruntime, without root and
-                  with a health check
+                  with a health check. docker build downloads a published miplc. With
+                  --docker-local, the folder contains this program and its onnxruntime, so
+                  that docker build needs only the base image
 
 If a file exists and --force is not given, the command writes nothing and exits with code 1.`,
 		Example: `  miplc export run --triton repository --kserve inferenceservice.yaml
@@ -60,6 +67,7 @@ If a file exists and --force is not given, the command writes nothing and exits 
 	f.StringVar(&o.Storage, "storage", "pvc://models/repository", "location of the model repository in the cluster, "+
 		"for --kserve")
 	f.StringVar(&o.Docker, "docker", "", "folder for the Dockerfiles")
+	f.BoolVar(&o.Local, "docker-local", false, "with --docker: copy this program and its onnxruntime into the folder")
 	f.BoolVar(&o.Force, "force", false, "overwrite existing output files")
 	return cmd
 }
@@ -67,6 +75,9 @@ If a file exists and --force is not given, the command writes nothing and exits 
 func runExport(o *exportOptions) error {
 	if o.Triton == "" && o.KServe == "" && o.Docker == "" {
 		return console.Usagef("miplc export: one of --triton, --kserve and --docker is missing")
+	}
+	if o.Local && o.Docker == "" {
+		return console.Usagef("--docker-local needs --docker, the folder for the files")
 	}
 	path, err := findModel(o.Model)
 	if err != nil {
@@ -86,8 +97,12 @@ func runExport(o *exportOptions) error {
 	if o.KServe != "" {
 		add(m.KServe(o.KServe, o.Storage))
 	}
-	if o.Docker != "" { // go install takes a commit or a release
-		add(m.Docker(o.Docker, cmp.Or(runs.CurrentBuild().Commit, "v"+runs.Version)))
+	if o.Docker != "" {
+		source, failed := o.dockerSource()
+		if failed != nil {
+			return failed
+		}
+		add(m.Docker(o.Docker, source))
 	}
 	if err == nil {
 		err = m.Write(files, o.Force)
@@ -104,4 +119,21 @@ func runExport(o *exportOptions) error {
 			diag.Fprintf(w, "%s\n", filepath.Clean(path))
 		}
 	})
+}
+
+// dockerSource returns where the image gets miplc and onnxruntime.
+func (o *exportOptions) dockerSource() (export.DockerSource, error) {
+	if !o.Local { // go install takes a commit or a release
+		return export.DockerSource{Version: cmp.Or(runs.CurrentBuild().Commit, "v"+runs.Version)}, nil
+	}
+	if runtime.GOOS != "linux" {
+		return export.DockerSource{}, fmt.Errorf("--docker-local copies this program, which is for %s, but images need one "+
+			"for Linux: run miplc export on Linux, or leave the flag out", runtime.GOOS)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return export.DockerSource{}, err
+	}
+	library, err := onnxruntime.FindLibrary("")
+	return export.DockerSource{Program: program, Library: library.Path}, err
 }

@@ -70,7 +70,8 @@ type predictResult struct {
 	Parts    []predictPart `json:"parts,omitempty"`
 	Output   string        `json:"output,omitempty"`
 
-	Heatmaps string `json:"heatmaps,omitempty"` // folder
+	Heatmaps    string `json:"heatmaps,omitempty"` // folder
+	noThumbnail int    // heatmaps that lack the thumbnail
 
 	threshold float64 // of the model; 0: it predicts one label per bag
 	groupName string  // kind of the groups of the bags, such as patient
@@ -152,6 +153,9 @@ with --force.`,
 		"coordinates of the instances")
 	cmd.Flags().StringVar(&o.Heatmap.Class, "heatmap-class", "", "class whose attention is drawn, if the model has an "+
 		"attention of each class (default: the predicted one)")
+	cmd.Flags().Float64Var(&o.Heatmap.Max, "heatmap-max", 0, "common scale of the colors: the attention with the last "+
+		"color, in multiples of the mean of the bag, e.g. 20 (default: a scale for each bag)")
+	console.Limit(cmd.Flags(), console.AboveZero, console.Most, "heatmap-max")
 	cmd.Flags().StringVar(&o.Heatmap.Thumbnails, "thumbnails", "",
 		"folder of images named after the bags, drawn below the attention (default: the images in DATA that the model cuts)")
 	cmd.Flags().Float64Var(&o.Heatmap.Scale, "thumbnail-scale", 0,
@@ -340,6 +344,9 @@ func (r *predictResult) print(w io.Writer) {
 	}
 	if r.Heatmaps != "" {
 		diag.Fprintf(w, "heatmaps of %s written to %s\n", diag.Count(len(r.Bags), "bag"), r.Heatmaps)
+	}
+	if r.noThumbnail > 0 {
+		diag.Fprintf(w, "%s without a thumbnail: no image is named after the bag\n", diag.Count(r.noThumbnail, "heatmap"))
 	}
 	if len(r.Bags) == 1 {
 		return

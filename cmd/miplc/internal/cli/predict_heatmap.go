@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"image"
 	"io"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
@@ -29,6 +31,7 @@ type heatmaps struct {
 	Class      string  // whose attention is drawn, if the model has an attention of each class; empty: the predicted one
 	Thumbnails string  // folder of images named after the bags; empty: none
 	Scale      float64 // units of the coordinates per pixel of a thumbnail; 0: it covers all instances
+	Max        float64 // attention that has the last color, in multiples of the mean; 0: a scale for each bag
 
 	sources []string       // of the thumbnails
 	resize  imagebags.Size // of each thumbnail
@@ -123,6 +126,8 @@ func (h *heatmaps) check() error {
 	switch {
 	case h.Dir == "" && h.Class != "":
 		return console.Usagef("--heatmap-class has no effect without --heatmap")
+	case h.Dir == "" && h.Max != 0:
+		return console.Usagef("--heatmap-max has no effect without --heatmap")
 	case h.Dir == "" && h.Thumbnails != "":
 		return console.Usagef("--thumbnails has no effect without --heatmap")
 	case h.Thumbnails == "" && h.Scale != 0:
@@ -155,30 +160,63 @@ type picture struct {
 	bag   *bagResult
 	file  data.File
 	first int    // bagNumber of its first instance in the bag, from 0
-	name  string // bag-NUMBER, or bag-NUMBER-FILE if the bag has several files
+	name  string // of the figure, without its ending
 
 	several bool // the bag has several files
 }
 
-// picturesOf lists the pictures of the bags.
+// picturesOf lists the pictures of the bags. They are named after their bags, or bag-NUMBER if these have no names, and
+// after the file as well if a bag has several.
 func (r *predictResult) picturesOf(set *data.Dataset) (list []picture) {
+	taken := map[string]bool{}
 	for i := range r.Bags {
 		b, first := &r.Bags[i], 0
 		files := set.Files(b.Number - 1)
-		for n, f := range files {
-			p := picture{b, f, first, "bag-" + strconv.Itoa(b.Number), len(files) > 1}
+		for _, f := range files {
+			p := picture{b, f, first, cmp.Or(figureName(b.Name), "bag-"+strconv.Itoa(b.Number)), len(files) > 1}
 			if p.several {
-				p.name += "-" + strconv.Itoa(n+1)
+				file := path.Base(filepath.ToSlash(f.Name))
+				p.name += "-" + figureName(strings.TrimSuffix(file, path.Ext(file)))
 			}
+			for plain := p.name; taken[diag.Fold(p.name)]; { // file systems may not tell capitals apart
+				p.name = plain + "-bag-" + strconv.Itoa(b.Number)
+				plain = p.name
+			}
+			taken[diag.Fold(p.name)] = true
 			list, first = append(list, p), first+f.Instances
 		}
 	}
 	return list
 }
 
-// write draws the bags as bag-NUMBER.svg and bag-NUMBER.png, or each file of a bag that has several.
+// maxFigureName is the maximum length of the parts of a figure's name that are the names of its bag and its file, in bytes.
+const maxFigureName = 100
+
+// figureName returns the name of a bag or a file without the ending of an image, as every file system accepts it.
+func figureName(name string) string {
+	if ending := path.Ext(name); imagebags.IsImage(name) {
+		name = strings.TrimSuffix(name, ending)
+	}
+	name = strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || strings.ContainsRune("-_.+=@", r) {
+			return r
+		}
+		return '_'
+	}, name)
+	name = strings.ToValidUTF8(name[:min(len(name), maxFigureName)], "")
+	return strings.TrimLeft(name, ".")
+}
+
+// write draws the bags as NAME.svg and NAME.png, or each file of a bag that has several.
 func (h *heatmaps) write(r *predictResult, set *data.Dataset, o *predictOptions) error {
 	list := r.picturesOf(set)
+	thumbnails, err := h.open()
+	if err != nil {
+		return err
+	}
+	if r.noThumbnail, err = h.without(thumbnails, list); err != nil {
+		return err
+	}
 	var files []string
 	for _, p := range list {
 		files = append(files, p.name+".svg", p.name+".png")
@@ -193,12 +231,11 @@ func (h *heatmaps) write(r *predictResult, set *data.Dataset, o *predictOptions)
 		return err
 	}
 	defer folder.Close()
-	thumbnails, err := h.open()
-	if err != nil {
-		return err
-	}
 	for _, p := range list {
-		m := h.heatmap(r, p)
+		m, err := h.heatmap(r, p)
+		if err != nil {
+			return err
+		}
 		if m.Thumbnail, err = thumbnails.of(p, h.resize); err != nil {
 			return err
 		}
@@ -220,9 +257,16 @@ func (h *heatmaps) write(r *predictResult, set *data.Dataset, o *predictOptions)
 }
 
 // heatmap returns the heatmap of a file, without its thumbnail.
-func (h *heatmaps) heatmap(r *predictResult, p picture) *plot.Heatmap {
+func (h *heatmaps) heatmap(r *predictResult, p picture) (*plot.Heatmap, error) {
 	b := p.bag
-	m := &plot.Heatmap{Title: b.title(), Coords: p.file.Coords, Bag: b.Attention, Scale: h.Scale}
+	m := &plot.Heatmap{Title: b.title(), Coords: p.file.Coords, Bag: b.Attention, Scale: h.Scale, Max: h.Max,
+		Side: p.file.Side}
+	switch {
+	case h.resize != imagebags.Size{}, h.Scale == 1 && h.Thumbnails == "":
+		m.Unit = "pixels"
+	case p.file.Side > 0:
+		m.Unit = "pixels of level 0"
+	}
 	line := fmt.Sprintf("Predicted: %s, probability %s", b.predicted(), b.probabilities("%.3f"))
 	if b.labels != nil {
 		line += "; true: " + r.truth(*b)
@@ -237,10 +281,34 @@ func (h *heatmaps) heatmap(r *predictResult, p picture) *plot.Heatmap {
 		m.Lines = append(m.Lines, "Shown: attention of class "+class)
 	}
 	m.Attention = m.Bag[p.first : p.first+p.file.Instances]
-	return m
+	if h.Max > 0 && !m.Scales() {
+		return nil, diag.Errorf(diag.Pos{}, "%s: the mean attention is not positive, so that --heatmap-max has no meaning",
+			b.title())
+	}
+	return m, nil
 }
 
-// pictures are images by the names that a bag may have: the path of the image in its folder,
+// without returns the number of pictures without a thumbnail. It returns an error if all thumbnails that the user asked for
+// are missing.
+func (h *heatmaps) without(thumbnails pictures, list []picture) (n int, err error) {
+	if h.Thumbnails == "" {
+		return 0, nil
+	}
+	for _, p := range list {
+		if thumbnails.find(p) == nil {
+			n++
+		}
+	}
+	if n < len(list) {
+		return n, nil
+	}
+	name := list[0].names()[0]
+	return n, diag.Errorf(diag.Pos{File: h.Thumbnails}, "no image is named after a bag; that of the first bag would be %s.png",
+		name).WithSuggestion(diag.Suggest(name, slices.Sorted(maps.Keys(thumbnails)))).
+		WithNote("an image may have the ending .jpg or .tif as well, and be in a folder")
+}
+
+// pictures are images by the names that a bag may have, in one Unicode form: the path of the image in its folder,
 // with and without ending, and the last element of it if no other image has the same.
 type pictures map[string][]imagebags.Image
 
@@ -255,7 +323,7 @@ func (h *heatmaps) open() (pictures, error) {
 		return nil, err
 	}
 	for _, m := range sources.Images {
-		for _, name := range namesOf(m.Name) {
+		for _, name := range namesOf(diag.Canonical(m.Name)) {
 			p[name] = append(p[name], m)
 		}
 	}
@@ -268,24 +336,36 @@ func namesOf(name string) []string {
 	return slices.Compact([]string{name, plain, path.Base(plain)})
 }
 
-// of returns the thumbnail of a bag, or of one of its several files; nil if there is none.
-func (p pictures) of(of picture, size imagebags.Size) (image.Image, error) {
-	names := namesOf(of.bag.Name)
-	if of.bag.Name == "" { // the number of a named bag may be the name of another one
-		names = []string{strconv.Itoa(of.bag.Number)}
+// names lists the names that the thumbnail of a bag, or of one of its several files, may have.
+func (p picture) names() []string {
+	switch {
+	case p.several:
+		return namesOf(p.file.Name)
+	case p.bag.Name == "": // the number of a named bag may be the name of another one
+		return []string{strconv.Itoa(p.bag.Number)}
 	}
-	if of.several {
-		names = namesOf(of.file.Name)
-	}
-	for _, name := range names {
-		if found := p[name]; len(found) == 1 {
-			m := found[0]
-			picture, err := m.Read(size, imagebags.Limits{})
-			if err != nil {
-				return nil, diag.Errorf(diag.Pos{File: m.Name}, "%v", err)
-			}
-			return picture, nil
+	return namesOf(p.bag.Name)
+}
+
+// find returns the image of a bag, nil if there is none.
+func (p pictures) find(of picture) *imagebags.Image {
+	for _, name := range of.names() {
+		if found := p[diag.Canonical(name)]; len(found) == 1 {
+			return &found[0]
 		}
 	}
-	return nil, nil
+	return nil
+}
+
+// of returns the thumbnail of a bag, or of one of its several files; nil if there is none.
+func (p pictures) of(of picture, size imagebags.Size) (image.Image, error) {
+	m := p.find(of)
+	if m == nil {
+		return nil, nil
+	}
+	picture, err := m.Read(size, imagebags.Limits{})
+	if err != nil {
+		return nil, diag.Errorf(diag.Pos{File: m.Name}, "%v", err)
+	}
+	return picture, nil
 }

@@ -178,18 +178,23 @@ func runServe(ctx context.Context, o *serveOptions) error {
 		return err
 	}
 	o.Console.AllowAfterSignal(o.Serve.LameDuck+o.Serve.Drain+time.Second, console.ExitFailed)
-	over := "HTTP at " + r.HTTP
-	if r.GRPC != "" {
-		over += ", gRPC at " + r.GRPC
-	}
-	o.Console.Notef("serving %s over %s", strings.Join(r.Models, ", "), over)
-	if r.Admin != "" {
-		o.Console.Notef("health and metrics at %s", r.Admin)
-	}
+	o.Serve.Log.Info("serving", r.addresses()...)
 	if err := server.Serve(ctx, on); err != nil {
 		return err
 	}
 	return o.Console.Resultf(r, "stopped: all accepted requests are answered\n")
+}
+
+// addresses returns the models and the addresses in use, as attributes of the log.
+func (r *serveResult) addresses() []any {
+	list := []any{"models", strings.Join(r.Models, ","), "http", r.HTTP}
+	if r.GRPC != "" {
+		list = append(list, "grpc", r.GRPC)
+	}
+	if r.Admin != "" { // with health and metrics
+		list = append(list, "admin", r.Admin)
+	}
+	return list
 }
 
 // listen opens the addresses of the flags and adds them to the result. After an error, the process ends.
