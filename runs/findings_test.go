@@ -4,7 +4,6 @@ package runs
 
 import (
 	"context"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -151,61 +150,6 @@ func TestGoodRunsAreQuiet(t *testing.T) {
 				t.Errorf("findings %+v; test accuracy %v", s.Findings, *s.TestAccuracy)
 			}
 		})
-	}
-}
-
-// The baseline separates bags whose means differ, and its optimizer has converged: the gradient is zero.
-func TestBaseline(t *testing.T) {
-	r := ndarray.NewStream(1, "baseline")
-	d := &data.Dataset{Shape: []int{2}, Classes: 3, Offsets: []int{0}}
-	for bag := range 60 {
-		class := bag % 3
-		for range 1 + r.IntN(4) {
-			d.Instances = append(d.Instances, float32(3*class)+float32(r.NormFloat64()), float32(r.NormFloat64()))
-		}
-		d.Offsets = append(d.Offsets, len(d.Instances)/2)
-		d.Labels = append(d.Labels, class)
-		mask := make([]uint8, 3)
-		mask[class], mask[(class+bag/3%2)%3] = 1, 1
-		d.Candidates = append(d.Candidates, mask...)
-	}
-	all := d.AllBags()
-	trial := &train.Trial{Data: d, Split: &data.Split{Train: all[:40], Test: all[40:]}}
-	b, err := NewBaselines().of(context.Background(), trial)
-	if err != nil || b == nil || b.TestAccuracy < 0.9 {
-		t.Fatalf("baseline %+v, error %v", b, err)
-	}
-	x, err := pooledFeatures(context.Background(), d, all[:40], 40)
-	if err != nil {
-		t.Fatal(err)
-	}
-	y := uniformTargets(d, all[:40])
-	w, err := fitLogistic(context.Background(), x, y)
-	if err != nil {
-		t.Fatal(err)
-	}
-	largest := 0.0
-	for j := range 7 {
-		for class := range 3 {
-			g := w.At(j, class) / 40
-			for i := range 40 {
-				sum, own := 0.0, 0.0
-				for other := range 3 {
-					z := 0.0
-					for k := range 7 {
-						z += x.At(i, k) * w.At(k, other)
-					}
-					if sum += math.Exp(z); other == class {
-						own = math.Exp(z)
-					}
-				}
-				g += x.At(i, j) * (own/sum - y.At(i, class)) / 40
-			}
-			largest = max(largest, math.Abs(g))
-		}
-	}
-	if largest > 1e-4 {
-		t.Errorf("the gradient is %g at the end", largest)
 	}
 }
 
