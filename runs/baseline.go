@@ -34,10 +34,16 @@ type Baseline struct {
 	right map[int]bool // by test bag with a known label
 }
 
-// Baselines measures baselines and keeps them, because many runs share dataset and split. It is safe for concurrent
-// use.
+// examination is what a dataset and a split say about all models.
+type examination struct {
+	baseline *Baseline // nil: not defined for the bags, or too large
+	facts    *bagFacts
+}
+
+// Baselines measures baselines and other properties of the bags, and keeps them, because many runs share dataset and
+// split. It is safe for concurrent use.
 type Baselines struct {
-	measure func(context.Context, *train.Trial, *semaphore.Weighted) (*Baseline, error)
+	measure func(context.Context, *train.Trial, *semaphore.Weighted) (*examination, error)
 	memory  *semaphore.Weighted // values of all baselines that are being fitted
 
 	mu    sync.Mutex
@@ -51,31 +57,31 @@ type baselineKey struct {
 
 // baselineCall is the measurement of a baseline. The other fields are set when done is closed.
 type baselineCall struct {
-	done     chan struct{}
-	baseline *Baseline
-	err      error
+	done   chan struct{}
+	result *examination
+	err    error
 }
 
 // NewBaselines returns an empty collection of baselines.
 func NewBaselines() *Baselines {
-	return &Baselines{measure: measureBaseline, memory: semaphore.NewWeighted(baselineValues),
+	return &Baselines{measure: examine, memory: semaphore.NewWeighted(baselineValues),
 		calls: memory.Cache[baselineKey, *baselineCall]{MaxCount: 256}}
 }
 
-// of returns the baseline of a trial, nil if it has none. Trials with the same dataset and split share one measurement;
+// of returns what is known about the bags of a trial. Trials with the same dataset and split share one measurement;
 // if it fails, for example because its own context ended, each of the others tries again.
-func (b *Baselines) of(ctx context.Context, t *train.Trial) (*Baseline, error) {
+func (b *Baselines) of(ctx context.Context, t *train.Trial) (*examination, error) {
 	key := baselineKey{weak.Make(t.Data), t.Split.Hash()}
 	for {
 		call, own := b.call(key)
 		if own {
-			call.run(func() (*Baseline, error) { return b.measure(ctx, t, b.memory) })
-			return call.baseline, call.err
+			call.run(func() (*examination, error) { return b.measure(ctx, t, b.memory) })
+			return call.result, call.err
 		}
 		select {
 		case <-call.done:
 			if call.err == nil {
-				return call.baseline, nil
+				return call.result, nil
 			}
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -95,10 +101,10 @@ func (b *Baselines) call(key baselineKey) (call *baselineCall, own bool) {
 	return call, own
 }
 
-func (c *baselineCall) run(measure func() (*Baseline, error)) {
+func (c *baselineCall) run(measure func() (*examination, error)) {
 	defer close(c.done)
 	c.err = errors.New("the measurement of the baseline panicked")
-	c.baseline, c.err = measure()
+	c.result, c.err = measure()
 }
 
 func (c *baselineCall) failed() bool {
@@ -124,66 +130,90 @@ func baselineCost(training, others, width, classes int) (values, multiplications
 	return values, multiplications
 }
 
-// measureBaseline fits and tests the baseline of a trial. It returns nil without test bags whose label is known, for
-// bags with several labels, and for datasets that are too large. It waits until limit has room for its values.
-func measureBaseline(ctx context.Context, t *train.Trial, limit *semaphore.Weighted) (*Baseline, error) {
-	known := slices.DeleteFunc(slices.Clone(t.Split.Test), func(bag int) bool { _, ok := t.Data.Label(bag); return !ok })
-	n := len(t.Split.Train)
-	values, multiplications := baselineCost(n, len(known), 3*t.Data.Dim(), t.Data.Classes)
-	if t.Data.Multi || len(known) == 0 || n == 0 || values > baselineValues ||
-		multiplications > baselineMultiplications {
-		return nil, nil
+// examine measures the baseline of a trial and looks for copies, constants and leaks among its bags. It waits until
+// limit has room for its values. Of datasets with more features than fit into memory, it examines a part of the bags.
+func examine(ctx context.Context, t *train.Trial, limit *semaphore.Weighted) (*examination, error) {
+	s := newSample(t, baselineValues)
+	dim, others := t.Data.Dim(), len(s.bags)-s.training
+	values, multiplications := baselineCost(s.training, others, 3*dim, t.Data.Classes)
+	labelled := slices.ContainsFunc(t.Split.Test, func(bag int) bool { _, known := t.Data.Label(bag); return known })
+	measured := s.complete && !t.Data.Multi && labelled && s.training > 0 && values <= baselineValues &&
+		multiplications <= baselineMultiplications
+	if !measured {
+		values = float64(len(s.bags) * (3*dim + maxDimensions))
 	}
+	values = min(values, baselineValues)
 	if err := limit.Acquire(ctx, int64(values)); err != nil {
 		return nil, err
 	}
 	defer limit.Release(int64(values))
-	x, err := pooledFeatures(ctx, t.Data, slices.Concat(t.Split.Train, known), n)
-	if err != nil {
+	if err := s.pool(ctx); err != nil {
 		return nil, err
 	}
-	r := newRegression(t.Data, t.Split.Train)
-	scores, err := r.fit(ctx, x)
+	var e examination
+	var err error
+	if e.facts, err = s.facts(ctx); err == nil && measured {
+		e.baseline, err = s.baseline(ctx)
+	}
+	return &e, err
+}
+
+// baseline fits the regression to the training bags, and tests it with the test bags whose label is known.
+func (s *sample) baseline(ctx context.Context) (*Baseline, error) {
+	r := newRegression(s.set, s.bags[:s.training])
+	scores, err := r.fit(ctx, s.coordinates)
 	if err != nil {
 		return nil, err
 	}
 	b, correct := &Baseline{right: map[int]bool{}}, 0
-	for i, bag := range known {
-		label, _ := t.Data.Label(bag)
-		if b.right[bag] = r.classes[floats.MaxIdx(scores.RawRowView(n+i))] == label; b.right[bag] {
+	for row, bag := range s.bags {
+		label, known := s.set.Label(bag)
+		if !known || !s.test[bag] {
+			continue
+		}
+		if b.right[bag] = r.classes[floats.MaxIdx(scores.RawRowView(row))] == label; b.right[bag] {
 			correct++
 		}
 	}
-	b.TestAccuracy = float64(correct) / float64(len(known))
+	b.TestAccuracy = float64(correct) / float64(len(b.right))
 	return b, nil
 }
 
-// pooledFeatures returns the mean, maximum and minimum of the instances of each bag, [bags, 3 d]. They are z-scores with
-// the statistics of the first rows, the training bags; those of a constant are 0.
-func pooledFeatures(ctx context.Context, set *data.Dataset, bags []int, training int) (*mat.Dense, error) {
-	d := set.Dim()
-	x := mat.NewDense(len(bags), 3*d, nil)
-	for i, bag := range bags {
+// pool sets coordinates to the mean, maximum and minimum of the instances of each bag, [bags, 3 d], as z-scores with
+// the statistics of the training bags, 0 for constants. It counts the features without any variation there.
+func (s *sample) pool(ctx context.Context) error {
+	d := s.set.Dim()
+	x := mat.NewDense(len(s.bags), 3*d, nil)
+	for i, bag := range s.bags {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
-		values, err := set.Bag(bag)
+		values, err := s.set.Bag(bag)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		row := x.RawRowView(i)
 		pool(row[:d], row[d:2*d], row[2*d:3*d], values)
 	}
-	column := make([]float64, len(bags))
+	largest, smallest := make([]float64, len(s.bags)), make([]float64, len(s.bags))
+	for j := range d {
+		mat.Col(largest, d+j, x)
+		mat.Col(smallest, 2*d+j, x)
+		if s.training > 0 && slices.Max(largest[:s.training]) == slices.Min(smallest[:s.training]) {
+			s.constants++
+		}
+	}
+	column := largest
 	for j := range 3 * d {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 		mat.Col(column, j, x)
-		standardize(column, column[:training])
+		standardize(column, column[:s.training])
 		x.SetCol(j, column)
 	}
-	return x, nil
+	s.coordinates = x
+	return nil
 }
 
 // constantBelow is the ratio of standard deviation and largest value below which a feature is constant, up to rounding.

@@ -34,13 +34,13 @@ func TestBaselinesOfSplitsInParallel(t *testing.T) {
 	b := NewBaselines()
 	var begun sync.WaitGroup
 	begun.Add(2)
-	b.measure = func(ctx context.Context, _ *train.Trial, _ *semaphore.Weighted) (*Baseline, error) {
+	b.measure = func(ctx context.Context, _ *train.Trial, _ *semaphore.Weighted) (*examination, error) {
 		begun.Done()
 		both := make(chan struct{})
 		go func() { begun.Wait(); close(both) }()
 		select {
 		case <-both:
-			return &Baseline{}, nil
+			return &examination{}, nil
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -56,13 +56,13 @@ func TestBaselinesOfSplitsInParallel(t *testing.T) {
 // Trials that share dataset and split share one measurement, also those that ask while it runs.
 func TestBaselineIsMeasuredOnce(t *testing.T) {
 	b, count := NewBaselines(), atomic.Int64{}
-	b.measure = func(context.Context, *train.Trial, *semaphore.Weighted) (*Baseline, error) {
+	b.measure = func(context.Context, *train.Trial, *semaphore.Weighted) (*examination, error) {
 		count.Add(1)
-		return &Baseline{TestAccuracy: 0.5}, nil
+		return &examination{baseline: &Baseline{TestAccuracy: 0.5}}, nil
 	}
 	trial := trialOf(0, 1)
 	workers.Each(8, 8, func(int) {
-		if got, err := b.of(context.Background(), trial); err != nil || got.TestAccuracy != 0.5 {
+		if got, err := b.of(context.Background(), trial); err != nil || got.baseline.TestAccuracy != 0.5 {
 			t.Errorf("%v, %v", got, err)
 		}
 	})
@@ -75,13 +75,13 @@ func TestBaselineIsMeasuredOnce(t *testing.T) {
 func TestBaselineOfInterruptedTrial(t *testing.T) {
 	b := NewBaselines()
 	begun := make(chan struct{}, 1)
-	b.measure = func(ctx context.Context, t *train.Trial, limit *semaphore.Weighted) (*Baseline, error) {
+	b.measure = func(ctx context.Context, t *train.Trial, limit *semaphore.Weighted) (*examination, error) {
 		select {
 		case begun <- struct{}{}: // the first one
 			<-ctx.Done()
 		default:
 		}
-		return measureBaseline(ctx, t, limit)
+		return examine(ctx, t, limit)
 	}
 	trial := trialOf(0, 1, 2, 3)
 	first, stop := context.WithCancel(context.Background())
@@ -100,7 +100,7 @@ func TestBaselineOfInterruptedTrial(t *testing.T) {
 		t.Errorf("the interrupted wait: %v", err)
 	}
 	running.Go(func() {
-		if got, err := b.of(context.Background(), trial); err != nil || got.TestAccuracy != 1 {
+		if got, err := b.of(context.Background(), trial); err != nil || got.baseline.TestAccuracy != 1 {
 			t.Errorf("the other trial: %+v, %v", got, err)
 		}
 	})

@@ -19,8 +19,8 @@ import (
 
 // Settings of the optimizer: it ends if no element of the mean gradient exceeds gradientLimit.
 const (
-	gradientLimit  = 1e-6
-	maxEvaluations = 500
+	gradientLimit  = 1e-8
+	maxEvaluations = 1000
 	lbfgsStore     = 15 // steps that L-BFGS remembers
 )
 
@@ -67,7 +67,7 @@ func newRegression(set *data.Dataset, bags []int) *regression {
 	if len(r.classes) == 2 {
 		r.penalty = 2 // scikit-learn then has one column of weights, the difference of these two
 	}
-	r.curvature = 1 / float64(len(r.classes))
+	r.curvature = 1 / float64(4*len(r.classes)) // between those of equal and of certain probabilities
 	r.scores = mat.NewDense(len(bags), len(r.classes), nil)
 	r.residual = mat.NewDense(len(bags), len(r.classes), nil)
 	return r

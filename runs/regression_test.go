@@ -26,20 +26,19 @@ import (
 
 var allData = flag.Bool("all", false, "compare the baseline with scikit-learn on all generated datasets (minutes)")
 
-// regressed fits the regression of a trial, and returns it with the scores of training and test bags.
-func regressed(t *testing.T, trial *train.Trial) (*regression, *mat.Dense) {
+// regressed fits the regression of a trial, and returns it with the z-scores and scores of training and test bags.
+func regressed(t *testing.T, trial *train.Trial) (r *regression, x, scores *mat.Dense) {
 	t.Helper()
-	s := trial.Split
-	x, err := pooledFeatures(context.Background(), trial.Data, append(append([]int{}, s.Train...), s.Test...), len(s.Train))
+	s := newSample(trial, baselineValues)
+	if err := s.pool(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	r = newRegression(trial.Data, trial.Split.Train)
+	scores, err := r.fit(context.Background(), s.coordinates)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRegression(trial.Data, s.Train)
-	scores, err := r.fit(context.Background(), x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r, scores
+	return r, s.coordinates, scores
 }
 
 // labelWeights returns the predictions of the candidates, [bags, classes of the regression].
@@ -90,11 +89,7 @@ func TestRegressionHasConverged(t *testing.T) {
 		for _, classes := range []int{2, 3} {
 			trial := testBags(90, features, classes, 1)
 			n := len(trial.Split.Train)
-			r, scores := regressed(t, trial)
-			x, err := pooledFeatures(context.Background(), trial.Data, trial.Data.AllBags(), n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r, x, scores := regressed(t, trial)
 			// At the minimum, penalty W = X' (label weights - probabilities), and the intercepts take the mean.
 			residual := mat.NewDense(n, classes, nil)
 			for i, weights := range r.labelWeights(scores) {
@@ -126,8 +121,8 @@ func TestRegressionHasConverged(t *testing.T) {
 func TestBaselineOfTinyFeatures(t *testing.T) {
 	for _, scale := range []float64{1, 1e-14, 1e-36, 1e30} {
 		b, err := NewBaselines().of(context.Background(), testBags(180, 3, 3, scale))
-		if err != nil || b.TestAccuracy < 0.9 {
-			t.Errorf("features times %g: %+v, %v", scale, b, err)
+		if err != nil || b.baseline.TestAccuracy < 0.9 {
+			t.Errorf("features times %g: %+v, %v", scale, b.baseline, err)
 		}
 	}
 }
@@ -184,7 +179,7 @@ func compareWithScikitLearn(t *testing.T, python string, d *data.Dataset, seed u
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, scores := regressed(t, trial)
+	r, _, scores := regressed(t, trial)
 	folder := t.TempDir()
 	c := compared{Features: d.Dim(), Offsets: d.Offsets, Labels: d.Labels, Train: split.Train, Test: split.Test,
 		Classes: r.classes, LabelWeights: r.labelWeights(scores), Instances: filepath.Join(folder, "instances")}
@@ -213,10 +208,10 @@ func compareWithScikitLearn(t *testing.T, python string, d *data.Dataset, seed u
 	if err := json.Unmarshal(out, &other); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	t.Logf("| %s | %d | %.3f | %.3f | %.3f | %.3f | %.3f |", d.Name, seed, b.TestAccuracy, other.Same, other.Again,
+	t.Logf("| %s | %d | %.3f | %.3f | %.3f | %.3f | %.3f |", d.Name, seed, b.baseline.TestAccuracy, other.Same, other.Again,
 		other.Five, other.Equal)
-	if math.Abs(b.TestAccuracy-other.Same) > 1e-3 || math.Abs(b.TestAccuracy-other.Again) > 1e-3 {
+	if math.Abs(b.baseline.TestAccuracy-other.Same) > 1e-3 || math.Abs(b.baseline.TestAccuracy-other.Again) > 1e-3 {
 		t.Errorf("%s, split %d: test accuracy %.4f; scikit-learn's is %.4f with the same label weights, and %.4f after it "+
-			"weighted the labels again", d.Name, seed, b.TestAccuracy, other.Same, other.Again)
+			"weighted the labels again", d.Name, seed, b.baseline.TestAccuracy, other.Same, other.Again)
 	}
 }

@@ -26,7 +26,7 @@ allowed = np.array([[c in bags["candidates"][bag] for c in classes] for bag in t
 
 def fit(weights):
     rows, columns = np.nonzero(weights > 0)
-    model = LogisticRegression(C=1, tol=1e-5, max_iter=3000)
+    model = LogisticRegression(C=1, tol=1e-7, max_iter=20_000)
     return model.fit(X[train][rows], classes[columns], sample_weight=weights[rows, columns])
 
 
