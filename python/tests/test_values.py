@@ -149,3 +149,34 @@ def test_only_data_errors_of_damaged_files(tmp_path: Path, bags: Bags) -> None:
                 Bags.read(path)
             except DataError as err:
                 assert err.file is not None
+
+
+def test_folders_of_killed_interpreters(tmp_path: Path, temporary: Path) -> None:
+    start = "import miplc, sys; from miplc import _process\nwith _process.temporary_folder() as folder:\n"
+    other = [sys.executable, "-c", start + "    print(folder, flush=True); sys.stdin.read()"]
+    with subprocess.Popen(other, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as killed:
+        with subprocess.Popen(other, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+            assert killed.stdout is not None and running.stdout is not None
+            folders = [Path(process.stdout.readline().strip()) for process in (killed, running) if process.stdout]
+            assert [folder.parent for folder in folders] == [temporary, temporary]
+            killed.kill()
+            killed.wait()
+            assert folders[0].is_dir()
+            subprocess.run([sys.executable, "-c", start + "    pass"], check=True)
+            assert not folders[0].exists() and folders[1].is_dir()
+            running.communicate("")
+    assert list(temporary.iterdir()) == []
+
+
+def test_version(program: Callable[..., dict[str, Any]]) -> None:
+    assert miplc.__version__.split("+")[0] == program("version")["miplc"].split("+")[0]
+    with pytest.raises(AttributeError, match="no attribute 'version'"):
+        miplc.version  # noqa: B018
+
+
+def test_report_in_a_few_lines(bags: Bags) -> None:
+    learners = [{"name": "a", "spec": "demipl", "set": {"train.epochs": 1}}]
+    definition = {"name": "e", "learners": learners, "splits": {"count": 2}}
+    report = miplc.experiment(definition, data={"d": bags}, progress=False)
+    assert repr(report).startswith("<Report: 2 results, ") and len(repr(report)) < 1000
+    assert "<h4>" in report._repr_html_()

@@ -5,6 +5,7 @@ The program miplc trains, measures and reports; onnxruntime predicts with the mo
 
 from __future__ import annotations
 
+from . import _process
 from .bags import Bags
 from .errors import DataError, FindingWarning, MiplcError, SpecError, TrainingError
 from .estimators import MIPLClassifier, MIPLMultiLabelClassifier, PerInstance
@@ -36,3 +37,10 @@ __all__ = [
     "synth",
     "train",
 ]
+
+
+def __getattr__(name: str) -> str:
+    """Return ``__version__``, that of the program, which is not asked when the package is imported."""
+    if name == "__version__":
+        return str(_process.call("version")["miplc"])
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

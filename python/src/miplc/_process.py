@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import functools
 import json
 import os
 import queue
@@ -16,7 +15,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
@@ -163,13 +162,47 @@ def _result(output: bytes, said: str, code: int, hide: Path | None, names: Mappi
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """Create a folder that is removed at the end, also after an error."""
-    with writing(tempfile.gettempdir()):
-        folder = Path(tempfile.mkdtemp(prefix="miplc-"))
+    """Create a folder that is removed at the end, also after an error.
+
+    A later process removes the folder of one that was killed, whose lock the system has released.
+    """
+    parent = tempfile.gettempdir()
+    folder = lock = None
     try:
+        with writing(parent):
+            _remove_forgotten(parent)
+            folder = Path(tempfile.mkdtemp(prefix="miplc-new-"))
+            lock = (folder / "lock").open("wb")
+            if sys.platform != "win32":  # the name shows that the folder is locked
+                _lock(lock)
+                folder = folder.rename(folder.with_name(folder.name.replace("new", "python")))
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if lock is not None:
+            lock.close()
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@functools.cache
+def _remove_forgotten(parent: str) -> None:
+    """Remove the temporary folders of processes that were killed, once in this process."""
+    for lock in Path(parent).glob("miplc-new-*/lock" if sys.platform == "win32" else "miplc-python-*/lock"):
+        with suppress(OSError):  # its process runs
+            if sys.platform == "win32":
+                lock.unlink()
+            else:
+                with lock.open("r+b") as file:  # an error if another user owns it
+                    _lock(file)
+            shutil.rmtree(lock.parent, ignore_errors=True)
+
+
+def _lock(file: IO[bytes]) -> None:
+    """Lock a file while it is open, or raise an OSError if another process has locked it."""
+    if sys.platform != "win32":
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager
@@ -193,13 +226,7 @@ def located(path: Any, what: str = "the path", error: type[MiplcError] = SpecErr
         raise error(f"{what} is of the type {type(path).__name__}; a text or a Path is needed") from None
     except RuntimeError as err:  # ~ of an unknown user
         raise error(f"{what} {text}: {err}") from None
-    return found
-
-
-def argument_of(path: Path) -> str:
-    """Return a path as an argument, which the program does not read as an option."""
-    text = os.fspath(path)
-    return os.path.join(os.curdir, text) if text.startswith("-") else text
+    return found.absolute() if text.startswith("-") else found  # the program shall not read an option
 
 
 def setting(key: str, value: Any) -> str:
@@ -236,17 +263,11 @@ def options(**values: Any) -> Sequence[str]:
         elif isinstance(value, (list, tuple)) and name == "add":  # files
             args += [f"{flag}={located(one, name)}" for one in value]
         elif isinstance(value, (list, tuple)):
-            args.append(f"{flag}={_row(value)}")
+            quoted = [f'"{one.replace(chr(34), chr(34) * 2)}"' if isinstance(one, str) else str(one) for one in value]
+            args.append(f"{flag}={','.join(quoted)}")  # a row of CSV
         elif value is not None and value is not False:
             args.append(f"{flag}={value}")
     return args
-
-
-def _row(values: Sequence[Any]) -> str:
-    """Return the values of an option that takes several: a row of CSV."""
-    row = io.StringIO()
-    csv.writer(row, lineterminator="").writerow([str(value) for value in values])
-    return row.getvalue()
 
 
 def warn(text: str, category: type[UserWarning] = UserWarning) -> None:

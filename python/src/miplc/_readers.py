@@ -320,7 +320,7 @@ def read(kind: type[_B], path: Path, arguments: Mapping[str, Any]) -> _B:
             given[name] = _listed_names(given[name])
     text = _process.yaml({name: value for name, value in given.items() if value is not None}, "Bags.read")
     with _process.temporary_folder() as folder:
-        args = ["data", "import", _process.argument_of(path), str(folder / "bags.npz"), "--python", text]
+        args = ["data", "import", str(path), str(folder / "bags.npz"), "--python", text]
         result = _process.call(*args, *limit, hide=folder)
         with _process.writing(folder), np.load(folder / "bags.npz") as arrays:
             bags = _from_arrays(kind, {key: arrays[key] for key in arrays}, result["labels"])

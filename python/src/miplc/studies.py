@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _frames, _process, _words
-from .bags import Bags
+from .bags import Bags, count
 from .errors import SpecError
 from .training import Progress, Spec, spec_argument
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Report", "experiment", "report", "specs", "synth"]
 
 
-@dataclass
+@dataclass(repr=False)
 class Report:
     """Tables and figures of an experiment.
 
@@ -42,6 +42,10 @@ class Report:
     html: str
     markdown: str
     figures: dict[str, str]
+
+    def __repr__(self) -> str:
+        tables = "".join(f"\n  {title[:100]}" for title in self.tables)
+        return f"<Report: {count(len(self.results), 'result')}, {count(len(self.figures), 'figure')}, tables{tables}>"
 
     def _repr_html_(self) -> str:
         """Show the tables and figures in a notebook."""
@@ -146,7 +150,7 @@ def report(
     """
     with _process.temporary_folder() as temporary:
         to = temporary / "report" if output is None else _process.located(output, "output")
-        args = ["report", _process.argument_of(_process.located(folder, "the folder")), "-o", str(to)]
+        args = ["report", str(_process.located(folder, "the folder")), "-o", str(to)]
         names = [measure] if isinstance(measure, str) else measure
         args += _process.options(measure=None if names is None else list(names), **options)
         _process.call(*args, hide=temporary)

@@ -261,7 +261,7 @@ def prepared(spec: Spec, bags: Bags | str | os.PathLike[str] | None, settings: M
 def spec_argument(spec: Spec, folder: Path, name: str = "spec.yaml") -> str:
     """Return the argument that names a spec or an experiment, which is written to a file if it has none."""
     if isinstance(spec, (str, os.PathLike)) and "\n" not in os.fspath(spec):
-        return _process.argument_of(_process.located(spec, "the spec"))
+        return str(_process.located(spec, "the spec"))
     path = folder / name
     with _process.writing(path):
         if isinstance(spec, str):
