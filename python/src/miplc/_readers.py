@@ -9,7 +9,6 @@ import inspect
 import numbers
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,56 +18,44 @@ from numpy.typing import NDArray
 from . import _frames, _process, _words
 from ._rules import RULES, suspect
 from .bags import Bags, class_name, is_missing, quoted
-from .errors import DataError, MiplcError
+from .errors import DataError
 
 _B = TypeVar("_B", bound=Bags)
-
-
-@dataclass
-class Columns:
-    """Names of the columns of a frame."""
-
-    bag: str
-    label: str | None = None
-    candidates: str | None = None
-    group: str | None = None
-    coords: tuple[str, str] | None = None
-    instance_label: str | None = None
-    features: Sequence[Any] | None = None
-    ignore: Sequence[Any] = ()
+_ROLES = ("bag", "label", "candidates", "instance_label", "group")
 
 
 class _Frame:
-    """A frame whose columns have names that are text, and are found by them as in a CSV file."""
+    """A frame whose columns are found by their names as those of a CSV file."""
 
     def __init__(self, frame: Any) -> None:
         if not hasattr(frame, "iloc") and not hasattr(frame, "to_series") or getattr(frame, "ndim", 2) != 2:
             text = f"the frame is of the type {type(frame).__name__}; a frame of pandas or polars is needed"
-            raise DataError(text, "call collect() of a lazy frame" if hasattr(frame, "collect") else "for arrays: Bags(...)")
-        self.frame = frame
-        self.names = [_column_name(name) for name in frame.columns]
+            raise DataError(text, "call frame.collect()" if hasattr(frame, "collect") else "for arrays: Bags")
+        self.frame, self.names = frame, [_name(name) for name in frame.columns]
         if len(frame) == 0:
             raise DataError("the frame has no rows")
 
     def find(self, name: Any) -> int | None:
         """Return the column with a name, if necessary in another case."""
-        text = _column_name(name)
-        for names, wanted in ((self.names, text), ([one.casefold() for one in self.names], text.casefold())):
-            if wanted in names and text:
+        for names, wanted in ((self.names, _name(name)), ([n.casefold() for n in self.names], _name(name).casefold())):
+            if wanted in names:
                 return names.index(wanted)
         return None
 
-    def need(self, name: Any) -> int:
-        """Return the column with a name that a caller passed."""
-        at = self.find(name)
-        if at is None:
-            text = _column_name(name)
-            index = text in map(str, getattr(getattr(self.frame, "index", None), "names", ()))
-            near = difflib.get_close_matches(text, self.names, 1)
-            problem: dict[str, Any] = {"text": f"the frame has no column {quoted(text)}"}
-            problem["notes"] = ["it is the index: frame.reset_index() makes a column of it"] * index
-            raise DataError([problem | ({"suggestion": near[0]} if near and not index else {})])
-        return at
+    def need(self, names: Any) -> list[int]:
+        """Return the columns with the names, or the one name, that a caller passed."""
+        found = []
+        for name in map(_name, [names] if isinstance(names, (str, numbers.Number)) else names):
+            at = self.find(name)
+            if at is None:
+                problem: dict[str, Any] = {"text": f"the frame has no column {quoted(name)}"}
+                if name in map(str, getattr(getattr(self.frame, "index", None), "names", ())):
+                    problem["notes"] = ["it is the index: frame.reset_index() makes a column of it"]
+                elif near := difflib.get_close_matches(name, self.names, 1):
+                    problem["suggestion"] = near[0]
+                raise DataError([problem])
+            found.append(at)
+        return found
 
     def column(self, at: int) -> Any:
         """Return a column."""
@@ -81,7 +68,7 @@ class _Frame:
         return [None if is_missing(v) or isinstance(v, str) and v == "" else v for v in values]
 
 
-def _column_name(name: Any) -> str:
+def _name(name: Any) -> str:
     """Return the name of a column as a CSV file has it."""
     if isinstance(name, tuple):
         text = f"the columns of the frame have several levels, such as {name}"
@@ -89,109 +76,94 @@ def _column_name(name: Any) -> str:
     return "" if is_missing(name) else str(name).strip()
 
 
-def from_frame(kind: type[_B], frame: Any, columns: Columns, *, multi: bool, classes: Any, noisy: bool) -> _B:
-    """Make bags of a frame with one row for each instance."""
+def from_frame(kind: type[_B], frame: Any, *, multi: bool, classes: Any, noisy: bool, **columns: Any) -> _B:
+    """Make bags of a frame with one row for each instance. columns are the other arguments of Bags.from_frame."""
     table = _Frame(frame)
-    roles = {"bag": table.need(columns.bag)}
-    for role in ("label", "candidates", "instance_label", "group"):
-        name = getattr(columns, role)
-        at = table.need(name) if name is not None else table.find(role) if role != "group" else None
-        if at is not None:
-            if at in roles.values():
-                raise DataError(f"the column {quoted(table.names[at])} is used for two purposes: {role} is one of them")
-            roles[role] = at
+    roles: dict[str, int] = {}
+    for role in _ROLES:
+        name = "bag" if role == "bag" and columns[role] is None else columns[role]
+        at = table.need(name)[0] if name is not None else table.find(role) if role != "group" else None
+        if at is not None and at in roles.values():
+            raise DataError(f"the column {quoted(table.names[at])} is used twice, the second time as {role}")
+        roles |= {} if at is None else {role: at}
     coords = _coordinates(table, columns, roles)
     features = _features(table, columns, {*roles.values(), *coords})
-    starts, bag_names = _starts(table.values(roles["bag"]))
+    starts, names = _starts(table.values(roles["bag"]))
     of_bags = {
-        role: _of_bags(table.values(at), starts, bag_names, role)
+        role: _of_bags(table.values(at), starts, names, role)
         for role, at in roles.items()
         if role in ("label", "candidates", "group") and not (multi and role == "candidates")
     }
-    if columns.group is not None and None in of_bags["group"]:
+    if None in of_bags.get("group", ()):
         bag = of_bags["group"].index(None)
-        text = f"bag {bag + 1} ({quoted(bag_names[bag])}) has no group: the column {columns.group} is empty"
-        raise DataError(text)
+        group = table.names[roles["group"]]
+        raise DataError(f"bag {bag + 1} ({quoted(names[bag])}) has no group: the column {group} is empty")
     instance_labels = table.values(roles["instance_label"]) if "instance_label" in roles else None
-    labels = _labels(of_bags, instance_labels, multi, classes)
-    numbered = bag_names == [str(i + 1) for i in range(len(bag_names))]
     return kind(
-        _numbers(table, features, starts, "feature"),
+        np.stack([_floats(table, at, starts) for at in features], axis=1),
         np.array([*starts, len(frame)]),
-        **labels,
+        **_labels(of_bags, instance_labels, multi, classes),
         classes=classes,
         noisy=noisy,
-        names=None if numbered else bag_names,
+        names=None if names == [str(i + 1) for i in range(len(names))] else names,
         groups=of_bags.get("group"),
-        group_name="group" if columns.group is None else str(columns.group),
-        coords=_numbers(table, coords, starts, "coordinate") if coords else None,
+        group_name="group" if columns["group"] is None else str(columns["group"]),
+        coords=np.stack([_floats(table, at, starts) for at in coords], axis=1) if coords else None,
         feature_names=[table.names[at] for at in features],
     )
 
 
-def _listed_names(names: Any) -> list[str]:
-    """Return names of columns, of which a caller may pass a single one."""
-    return [_column_name(name) for name in ([names] if isinstance(names, str) else names)]
-
-
-def _coordinates(table: _Frame, columns: Columns, roles: Mapping[str, int]) -> list[int]:
+def _coordinates(table: _Frame, columns: Mapping[str, Any], roles: Mapping[str, int]) -> list[int]:
     """Return the columns of x and y, none if the frame has none."""
-    if columns.coords is not None:
-        found = [table.need(name) for name in columns.coords]
+    if columns["coords"] is not None:
+        found = table.need(columns["coords"])
         if len(found) != 2 or found[0] == found[1]:
             raise DataError("coords needs the names of two columns, x and y")
         return found
-    others = {*_listed_names(columns.features or ()), *_listed_names(columns.ignore)}
-    at = [table.names.index(name) for name in ("x", "y") if name in table.names and name not in others]
-    return at if len(at) == 2 and not {*at} & {*roles.values()} else []
+    others = {*roles.values(), *table.need(columns["features"] or ()), *table.need(columns["ignore"])}
+    found = [table.names.index(name) for name in ("x", "y") if name in table.names]
+    return found if len(found) == 2 and not others & {*found} else []
 
 
-def _features(table: _Frame, columns: Columns, used: set[int]) -> list[int]:
+def _features(table: _Frame, columns: Mapping[str, Any], used: set[int]) -> list[int]:
     """Return the columns of the features. Those that are named like identifiers must be declared."""
-    ignored = {table.need(name) for name in _listed_names(columns.ignore)}
-    if columns.features is not None:
-        found = [table.need(name) for name in _listed_names(columns.features)]
+    if columns["features"] is not None:
+        found = table.need(columns["features"])
     else:
-        found = [at for at in range(len(table.names)) if at not in used | ignored]
-        unclear = [table.names[at] for at in found if suspect(table.names[at])]
-        if unclear:
-            declare = "declare numeric columns as features with features=[...], which lists all features"
-            raise _undeclared(unclear, "named like an identifier or a coordinate, not like a feature", declare)
-        kinds = [(at, _not_numbers(table.column(at))) for at in found]
-        for what, why in (("text", "its values are text, and features are numbers"), ("dates", "its values are dates")):
-            wrong = [table.names[at] for at, kind in kinds if kind == what]
+        ignored = table.need(columns["ignore"])
+        found = [at for at in range(len(table.names)) if at not in used and at not in ignored]
+        first = {at: table.column(at)[:1].to_list()[0] for at in found}
+        names = table.names
+        for why, wrong in (
+            ("named like an identifier or a coordinate, not like a feature", [c for c in found if suspect(names[c])]),
+            ("its values are text, and features are numbers", [c for c in found if isinstance(first[c], str)]),
+            ("its values are dates", [c for c in found if _is_dates(table.column(c), first[c])]),
+        ):
             if wrong:
-                raise _undeclared(wrong, why)
+                raise _undeclared([names[c] for c in wrong], why)
+    names = [table.names[at] for at in found]
     if not found:
         raise DataError("the frame has no column with a feature")
-    names = [table.names[at] for at in found]
-    for name in names:
-        if names.count(name) > 1:
-            raise DataError(f"two columns are named {quoted(name)}", "rename one of them, or leave both out with ignore")
+    for name in {name for name in names if names.count(name) > 1}:
+        raise DataError(f"two columns are named {quoted(name)}", "rename one of them, or leave both out with ignore")
     return found
 
 
-def _undeclared(names: Sequence[str], why: str, *notes: str) -> DataError:
+def _undeclared(names: Sequence[str], why: str) -> DataError:
     """Return the error that the caller has to say whether columns are features."""
     if "" in names:
         return DataError("a column has no name, as a column of row numbers", "leave it out: frame.drop(columns=...)")
     listed = ", ".join(quoted(name) for name in names[:10])
     groups = [name for name in names if name.lower() in RULES["group_columns"]][:1]
     advice = [f"to keep the bags of a {name} in one part of the split: group={quoted(name)}" for name in groups]
-    text = f"{'column' if len(names) == 1 else 'columns'} {listed}: {why}"
-    return DataError(text, *advice, f"leave columns out with ignore=[{listed}]", *notes)
+    advice += [f"leave columns out with ignore=[{listed}]", "or list all columns of features: features=[...]"]
+    return DataError(f"{'column' if len(names) == 1 else 'columns'} {listed}: {why}", *advice)
 
 
-def _not_numbers(column: Any) -> str:
-    """Return what a column has in its first row in place of a number: text, dates, or nothing."""
-    first = column[:1].to_list()[0]
-    dated = isinstance(first, _DATES) or hasattr(first, "to_timestamp")  # a period of pandas
-    if getattr(column.dtype, "kind", "") in tuple("Mm") or dated and not is_missing(first):
-        return "dates"
-    return "text" if isinstance(first, str) else ""
-
-
-_DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+def _is_dates(column: Any, first: Any) -> bool:
+    """Report whether a column, of which first is the first value, has dates, times, periods or durations."""
+    dated = isinstance(first, (datetime.date, datetime.time, datetime.timedelta)) or hasattr(first, "to_timestamp")
+    return getattr(column.dtype, "kind", "") in tuple("Mm") or dated and not is_missing(first)
 
 
 def _starts(column: list[Any]) -> tuple[list[int], list[str]]:
@@ -221,35 +193,32 @@ def _starts(column: list[Any]) -> tuple[list[int], list[str]]:
 
 def _of_bags(column: list[Any], starts: list[int], names: list[str], what: str) -> list[Any]:
     """Return the value of the first row of each bag; the others must be equal or empty."""
-    for i, start in enumerate(starts):
-        end = starts[i + 1] if i + 1 < len(starts) else len(column)
+    for i, (start, end) in enumerate(zip(starts, [*starts[1:], len(column)])):
         for row in range(start + 1, end):
-            value = column[row]
-            if value is not None and not _same(value, column[start]):
-                here, there = quoted(class_name(value)), quoted(class_name(column[start]))
-                text = f"bag {i + 1} ({quoted(names[i])}) has the {what} {here} here and {there} in row {start + 1}"
-                raise DataError(f"row {row + 1}: {text}", line=row + 1)
+            value, there = column[row], column[start]
+            listed = isinstance(value, (list, np.ndarray)) and isinstance(there, (list, np.ndarray))
+            if value is not None and not (list(value) == list(there) if listed else value == there):
+                differ = f"{quoted(class_name(value))} here and {quoted(class_name(there))} in row {start + 1}"
+                text = f"row {row + 1}: bag {i + 1} ({quoted(names[i])}) has the {what} {differ}"
+                raise DataError(text, line=row + 1)
     return [column[start] for start in starts]
-
-
-def _same(a: Any, b: Any) -> bool:
-    return list(a) == list(b) if isinstance(a, (list, np.ndarray)) and b is not None else bool(a == b)
 
 
 def _labels(of_bags: Mapping[str, list[Any]], instances: list[Any] | None, multi: bool, classes: Any) -> dict[str, Any]:
     """Return the labels of the columns, for the constructor of Bags."""
     labels, candidates = of_bags.get("label", []), of_bags.get("candidates")
+    as_text = any(isinstance(value, str) for value in candidates or ())  # then a label 1 is the class "1"
     given = set() if classes is None else set(classes)
-    if any(isinstance(value, str) for value in candidates or ()):  # then a label 1 is the class "1"
-        labels, instances = _texts(labels), None if instances is None else _texts(instances)
 
     def plain(label: Any) -> Any:
         """Return a class: 1.0 is how pandas writes the class 1 if other fields of the column are empty."""
+        label = class_name(label) if as_text and label is not None else label
         if not isinstance(label, str) or label in given:
             return label
         if classes is None and any(mark in label for mark in RULES["separators"]):
             advice = "separate candidates with spaces, e.g. cat dog, or write them as a list"
-            raise DataError(f"{quoted(label)} does not look like the name of a class", advice, _LISTED)
+            text = f"{quoted(label)} does not look like the name of a class"
+            raise DataError(text, advice, "if it is the name of a class, list all classes: classes=[...]")
         return label[:-2] if re.fullmatch(r"[+-]?[0-9]+\.0", label) else label
 
     def split(value: Any) -> Any:
@@ -267,42 +236,23 @@ def _labels(of_bags: Mapping[str, list[Any]], instances: list[Any] | None, multi
     return found
 
 
-_LISTED = "if it is the name of a class, list all classes: classes=[...]"
-
-
-def _texts(labels: list[Any]) -> list[Any]:
-    """Return the names of labels, None if they are missing."""
-    return [None if label is None else class_name(label) for label in labels]
-
-
-def _numbers(table: _Frame, at: Sequence[int], starts: list[int], what: str) -> NDArray[np.float64]:
-    """Return columns of numbers as an array."""
-    return np.stack([_floats(table.column(c), table.names[c], f, starts, what) for f, c in enumerate(at)], axis=1)
-
-
-def _floats(column: Any, name: str, number: int, starts: list[int], what: str) -> NDArray[np.float64]:
+def _floats(table: _Frame, at: int, starts: list[int]) -> NDArray[np.float64]:
     """Return a column as numbers, NaN where they are missing."""
+    column, name = table.column(at), quoted(table.names[at])
     if getattr(column.dtype, "kind", "") in tuple("biuf"):  # of pandas
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     values = np.asarray(column.to_numpy())
     if values.dtype.kind in "biuf":
         return values.astype(np.float64)
-    floats = np.empty(len(values))
-    for row, value in enumerate(column.to_list()):
+    for row, value in enumerate(listed := column.to_list()):
         if is_missing(value):
-            floats[row] = np.nan
-        elif isinstance(value, (numbers.Real, decimal.Decimal)):
-            floats[row] = float(value)
-        else:
+            listed[row] = np.nan
+        elif not isinstance(value, (numbers.Real, decimal.Decimal)):
             bag = int(np.searchsorted(starts, row, side="right"))
             shown = quoted(value) if isinstance(value, str) else str(value)
-            thing = f"feature {number + 1}" if what == "feature" else f"the coordinate in the column {quoted(name)}"
-            raise DataError(
-                f"row {row + 1}: bag {bag}: {thing} is {shown}, not a number",
-                f"if the column {quoted(name)} is not a feature, leave it out with ignore=[{quoted(name)}]",
-                line=row + 1,
-            )
-    return floats
+            text = f"row {row + 1}: bag {bag}: the column {name} has {shown}, which is not a number"
+            raise DataError(text, f"if it is not a feature, leave it out with ignore=[{name}]", line=row + 1)
+    return np.array(listed, dtype=np.float64)
 
 
 def read(kind: type[_B], path: Path, arguments: Mapping[str, Any]) -> _B:
@@ -310,17 +260,14 @@ def read(kind: type[_B], path: Path, arguments: Mapping[str, Any]) -> _B:
     known = {*inspect.signature(kind.from_frame).parameters} - {"frame"} | {"max_bytes"}
     for name in sorted({*arguments} - known):
         raise TypeError(f"Bags.read has no argument {name!r}")
-    given = dict(arguments)
-    if path.suffix.lower() == ".parquet":
-        given.pop("max_bytes", None)
-        return _read_parquet(kind, path, given)
+    given = {name: value for name, value in arguments.items() if value is not None}
     limit = _process.options(max_bytes=given.pop("max_bytes", None))
-    for name in ("features", "ignore", "coords", "classes"):
-        if given.get(name) is not None:
-            given[name] = _listed_names(given[name])
-    text = _process.yaml({name: value for name, value in given.items() if value is not None}, "Bags.read")
+    if path.suffix.lower() == ".parquet":
+        return _read_parquet(kind, path, given)
+    for name in {"features", "ignore", "coords", "classes"} & {*given}:
+        given[name] = [_name(one) for one in ([given[name]] if isinstance(given[name], str) else given[name])]
     with _process.temporary_folder() as folder:
-        args = ["data", "import", str(path), str(folder / "bags.npz"), "--python", text]
+        args = ["data", "import", str(path), str(folder / "bags.npz"), "--python", _process.yaml(given, "Bags.read")]
         result = _process.call(*args, *limit, hide=folder)
         with _process.writing(folder), np.load(folder / "bags.npz") as arrays:
             bags = _from_arrays(kind, {key: arrays[key] for key in arrays}, result["labels"])

@@ -546,14 +546,8 @@ class Bags(Sequence[NDArray[np.float32]]):
         """
         from . import _readers
 
-        return _readers.from_frame(
-            cls,
-            frame,
-            _readers.Columns(bag, label, candidates, group, coords, instance_label, features, ignore),
-            multi=multi,
-            classes=classes,
-            noisy=noisy,
-        )
+        arguments = {name: value for name, value in locals().items() if name not in ("cls", "frame", "_readers")}
+        return _readers.from_frame(cls, frame, **arguments)
 
 
 _MARK = "as programs write a missing value"
