@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ import miplc
 
 
 def main(trials: int = 20, epochs: int = 30) -> None:
+    warnings.simplefilter("ignore", miplc.FindingWarning)  # of each of the trials
     bags = miplc.synth("prototypes", noise=1.0)
 
     def objective(trial: optuna.Trial) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 
 import numpy as np
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
@@ -12,6 +13,7 @@ import miplc
 
 
 def main(values: int = 8, epochs: int = 30) -> None:
+    warnings.simplefilter("ignore", miplc.FindingWarning)  # of each of the trials
     bags = miplc.synth("prototypes", noise=1.0)
     assert bags.labels is not None and bags.candidates is not None
     truth = bags.classes[bags.labels]

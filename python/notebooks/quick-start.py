@@ -9,7 +9,9 @@
 # Train a classifier on groups of vectors, for each of which you know only a few possible labels. Then look at what
 # the model attends to, and save it for a service.
 #
-#     pip install "miplc[all]"
+# In a clone of the repository, this installs miplc, with Go 1.26 and a C compiler:
+#
+#     pip install "./python[all]"
 
 # %%
 import matplotlib.pyplot as plt

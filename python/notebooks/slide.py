@@ -18,9 +18,13 @@ import miplc
 # %% [markdown]
 # ## The slides
 #
-# With real slides, CLAM or TRIDENT write the features and the `coords` of the patches to HDF5 files, which
-# `miplc.Bags.read` reads. This cell makes up 90 small slides: tissue of a random shape on a grid of patches of 256
-# pixels and, in the slides with a tumour, one round region of it.
+# With real slides, CLAM or TRIDENT write the features and the `coords` of the patches to one HDF5 file per slide. A
+# table names the files, with the diagnosis of each slide ([Large data](../../docs/large-data.md)):
+#
+#     slides = miplc.Bags.read("slides.csv")
+#
+# This cell makes up 90 small slides: tissue of a random shape on a grid of patches of 256 pixels and, in the slides
+# with a tumour, one round region of it.
 
 # %%
 PATCH, GRID, DIMENSIONS = 256, 24, 32
@@ -57,18 +61,19 @@ slides
 # %% [markdown]
 # ## Train
 #
-# The last 30 slides are for testing.
+# The last 30 slides are for testing. The attention scores of `gated-abmil` compare the patches of a slide with each
+# other, so they show where the tumour is.
 
 # %%
 train, test = slides[:60], slides[60:]
-classifier = miplc.MIPLClassifier("demipl-mlp", train__epochs=40, random_state=0).fit(train)
+classifier = miplc.MIPLClassifier("gated-abmil", train__epochs=40, random_state=0).fit(train)
 print(f"accuracy on {len(test)} slides: {classifier.score(test):.3f}")
 
 # %% [markdown]
 # ## Heatmap
 #
-# Each patch has an attention score between 0 and 1. The outline shows the tumour, which the model was never told. In
-# the slide without a tumour, no patch stands out.
+# The attention scores of a slide add up to 1. A score of 1 / patches is the mean. The outline shows the tumour, which
+# the model was never told.
 
 # %%
 def image(number, values):
@@ -85,14 +90,14 @@ predicted = classifier.predict([features[i] for i in shown])
 extent = (0, GRID * PATCH, GRID * PATCH, 0)
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), sharey=True, layout="constrained")
 for axis, i, attention, label in zip(axes, shown, scores, predicted):
-    drawn = axis.imshow(image(i, attention), cmap="magma", extent=extent, vmin=0, vmax=1)
+    drawn = axis.imshow(image(i, attention * len(attention)), cmap="magma", extent=extent, vmin=0, vmax=10)
     if tumours[i].any():
         outline = np.nan_to_num(image(i, tumours[i]))
         centers = (np.arange(GRID) + 0.5) * PATCH
         axis.contour(centers, centers, outline, levels=[0.5], colors="deepskyblue", linewidths=2)
     axis.set(title=f"true: {truth[i]}, predicted: {label}", xlabel="x in pixels")
 axes[0].set_ylabel("y in pixels")
-figure.colorbar(drawn, ax=axes, shrink=0.8, label="attention")
+figure.colorbar(drawn, ax=axes, shrink=0.8, label="attention, in multiples of the mean")
 plt.show()
 
 # %% [markdown]
