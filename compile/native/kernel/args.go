@@ -1,0 +1,120 @@
+// Arguments of kernels, the memory that a call touches, and its division among threads.
+
+package kernel
+
+import "unsafe"
+
+// Args are the arguments of a kernel: memory that the caller keeps alive, sizes in elements and strides in bytes.
+// The description of each Kernel says which of them it uses. Strides are not negative. C may be nil where its
+// description says so.
+type Args struct {
+	Dst, A, B, C       unsafe.Pointer
+	M, N, K            int
+	SD, SA, SB, SC, TA int
+}
+
+// elem is the size of an element in bytes.
+const elem = 4
+
+// Split is a set of the axes along which a call can be divided.
+type Split uint8
+
+const (
+	ByRows    Split = 1 << iota // parts of M
+	ByColumns                   // parts of N
+)
+
+// operand says which elements of an operand a kernel reads or writes.
+type operand uint8
+
+const (
+	absent operand = iota
+	single         // one number
+	line           // N consecutive numbers
+	column         // M consecutive numbers
+	matrix         // M rows of N numbers
+	perRow         // M rows of one number
+	turned         // N rows of M numbers
+	left           // M rows of K numbers, which are TA bytes apart
+	right          // K rows of N numbers
+)
+
+// extent returns the bytes from the first to the last element of an operand with rows that are stride bytes apart.
+func (o operand) extent(a *Args, stride int) int {
+	rows, columns, step := 1, 1, elem
+	switch o {
+	case absent:
+		rows = 0
+	case line:
+		columns = a.N
+	case column:
+		columns = a.M
+	case matrix:
+		rows, columns = a.M, a.N
+	case perRow:
+		rows = a.M
+	case turned:
+		rows, columns = a.N, a.M
+	case left:
+		rows, columns, step = a.M, a.K, a.TA
+	case right:
+		rows, columns = a.K, a.N
+	}
+	if rows <= 0 || columns <= 0 {
+		return 0
+	}
+	return (rows-1)*stride + (columns-1)*step + elem
+}
+
+// offset returns the bytes to the first element of an operand from row or column number at of the call on.
+func (o operand) offset(axis Split, at, stride int) int {
+	switch {
+	case axis == ByRows && (o == matrix || o == perRow || o == left), axis == ByColumns && o == turned:
+		return at * stride
+	case axis == ByRows && (o == column || o == turned), axis == ByColumns && (o == line || o == matrix || o == right):
+		return at * elem
+	}
+	return 0
+}
+
+// Extent returns how many bytes from each pointer the kernel reads or writes with these sizes. If the kernel does
+// nothing, because a size is 0, all are 0.
+func (k Kernel) Extent(a *Args) (dst, fromA, fromB, fromC int) {
+	l := &kernels[k]
+	if dst = l.dst.extent(a, a.SD); dst == 0 {
+		return 0, 0, 0, 0
+	}
+	if a.C != nil {
+		fromC = l.c.extent(a, a.SC)
+	}
+	return dst, l.a.extent(a, a.SA), l.b.extent(a, a.SB), fromC
+}
+
+// Split returns the axes along which a call may be divided among threads without changing a bit of the result.
+func (k Kernel) Split() Split { return kernels[k].split }
+
+// Part returns the arguments that compute the rows or columns from number from to before number to of a call.
+// The kernel must have axis, ByRows or ByColumns, in its Split.
+func (k Kernel) Part(a *Args, axis Split, from, to int) Args {
+	l, part := &kernels[k], *a
+	dst, fromA, fromB, fromC := k.Extent(a)
+	part.Dst = move(a.Dst, dst, l.dst.offset(axis, from, a.SD))
+	part.A = move(a.A, fromA, l.a.offset(axis, from, a.SA))
+	part.B = move(a.B, fromB, l.b.offset(axis, from, a.SB))
+	part.C = move(a.C, fromC, l.c.offset(axis, from, a.SC))
+	if axis == ByRows {
+		part.M = to - from
+	} else {
+		part.N = to - from
+	}
+	return part
+}
+
+// move adds an offset to the pointer to an operand of some bytes. Without bytes the pointer stays, so that it does not
+// leave its object.
+func move(p unsafe.Pointer, bytes, offset int) unsafe.Pointer {
+	if bytes == 0 {
+		return p
+	}
+	return unsafe.Add(p, offset)
+}

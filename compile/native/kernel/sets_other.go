@@ -1,0 +1,7 @@
+//go:build !amd64
+
+// Other processors have only the kernels in plain Go.
+
+package kernel
+
+func vectorSets() []*Set { return nil }
