@@ -51,6 +51,10 @@ func (n *Loops) Step() [3]int { return n.strides[len(n.strides)-1] }
 // Length returns the size of the innermost loop.
 func (n *Loops) Length() int { return n.dims[len(n.dims)-1] }
 
+// Axes returns the sizes of the loops, outermost first, and the strides of the operands along each. The caller must
+// not change them.
+func (n *Loops) Axes() (sizes []int, strides [][3]int) { return n.dims, n.strides }
+
 // Each calls f for every run of the innermost loop, in row-major order, with the offsets of the
 // operands at its start.
 func (n *Loops) Each(f func(at [3]int)) {
