@@ -67,7 +67,10 @@ func continueOn(r engines.Request, t *train.Trial, begun train.Identity, dir str
 			return r, differs("", diag.Count(asked, "thread"), diag.Count(was, "thread"))
 		}
 	}
-	r.Auto, r.Threads = begun.Engine, begun.Threads
+	r.Auto = begun.Engine
+	if begun.Engine == engines.ORT {
+		r.Threads = begun.Threads
+	}
 	r.Device = device
 	return r, nil
 }

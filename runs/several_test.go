@@ -50,6 +50,7 @@ func TestSeveralEqualAlone(t *testing.T) {
 		{"xla", "elimipl", []string{"data.set=generated:prototypes", "train.batch=2"}}, // label weights after the step
 		{"xla", "proden-mean", []string{"data.set=generated:prototypes"}},
 		{"gorgonia", "quickstart", nil},
+		{"native", "quickstart", nil},
 		{"ort", "quickstart", nil},
 	} {
 		t.Run(c.engine+"/"+c.name, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 // work is the size of a training step. The sizes are those of the paper's datasets.
 type work struct {
 	name      string
-	spec      string // a shipped spec
+	spec      string // a shipped spec, or a file
 	signature compile.Signature
 	instances int // of a bag
 	bags      int // of a step
@@ -27,6 +27,9 @@ type work struct {
 var works = []work{
 	{"birdsong", "demipl", compile.Signature{Instance: []int{38}, Classes: 13}, 37, 1},
 	{"birdsong", "demipl", compile.Signature{Instance: []int{38}, Classes: 13}, 37, 16},
+	{"birdsong-program", "../../bench/program-features.yaml", compile.Signature{Instance: []int{38}, Classes: 13}, 37, 1},
+	{"birdsong-mlp", "demipl-mlp", compile.Signature{Instance: []int{38}, Classes: 13}, 37, 1},
+	{"birdsong-abmil", "gated-abmil", compile.Signature{Instance: []int{38}, Classes: 13}, 37, 1},
 	{"crc-sift", "demipl", compile.Signature{Instance: []int{128}, Classes: 7}, 25, 1},
 	{"crc-sift", "demipl", compile.Signature{Instance: []int{128}, Classes: 7}, 25, 16},
 	{"cnn", "demipl-image", compile.Signature{Instance: []int{1, 28, 28}, Classes: 5}, 41, 1},

@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/native/kernel"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
+	"github.com/miplc/miplc/train/native"
 	"github.com/miplc/miplc/train/ort"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
@@ -45,7 +47,14 @@ func engines(t testing.TB) []maker {
 		return []maker{through}
 	}
 	library := enginetest.Library(t)
+	kernels, err := kernel.Choose("")
+	if err != nil {
+		t.Fatal(err)
+	}
 	return []maker{
+		{"native", func(p *compile.Program) (train.Engine, error) {
+			return native.New(p, native.Options{Kernels: kernels})
+		}, nil, false},
 		{"gorgonia", func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p) }, nil, false},
 		{"ort", func(p *compile.Program) (train.Engine, error) {
 			return ort.New(p, nil, ort.Setup{Library: library})
@@ -209,7 +218,7 @@ func compareTrajectories(t *testing.T, name string, p *compile.Program, list []m
 }
 
 func logWorst(t *testing.T, w map[string]map[string]float64) {
-	for _, name := range []string{"gorgonia", "ort", "xla"} {
+	for _, name := range []string{"native", "gorgonia", "ort", "xla"} {
 		t.Logf("%-8s %s", name, fmt.Sprint(w[name]))
 	}
 }

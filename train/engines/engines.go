@@ -6,18 +6,21 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/compile/native/kernel"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
+	"github.com/miplc/miplc/train/native"
 	"github.com/miplc/miplc/train/ort"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
@@ -26,13 +29,14 @@ import (
 // Names of the engines, as in train.engine of a spec.
 const (
 	Auto     = "auto"
+	Native   = "native"   // the training step as a plan of miplc's own kernels
 	Gorgonia = "gorgonia" // the training graph in gorgonia: pure Go
 	ORT      = "ort"      // the training step as one ONNX graph in onnxruntime
 	XLA      = "xla"      // the training step compiled by XLA: NVIDIA GPUs
 )
 
 // Names lists the values of Request.Engine.
-func Names() []string { return []string{Auto, Gorgonia, ORT, XLA} }
+func Names() []string { return []string{Auto, Native, Gorgonia, ORT, XLA} }
 
 // Names of devices. The others are those of the execution providers of onnxruntime.
 const (
@@ -87,7 +91,7 @@ func (c *Choice) Close() {
 }
 
 // Choose returns the engine and the device for a request. Auto means XLA for images if a GPU opens, else
-// onnxruntime if its library is found, else gorgonia. On feature vectors a GPU is faster only than few cores
+// the engine of onCPU. On feature vectors a GPU is faster only than few cores
 // (bench/results/2026-11-27-times.md), and may lack the memory for the bags. If an engine or device that was
 // requested by name is missing, the error says what to install.
 func Choose(r Request) (*Choice, error) {
@@ -106,6 +110,8 @@ func choose(r Request, m machine) (*Choice, error) {
 		return nil, err
 	}
 	switch r.Engine {
+	case Native:
+		return r.native("requested")
 	case Gorgonia:
 		return r.pureGo("requested"), nil
 	case ORT:
@@ -144,11 +150,11 @@ func (r *Request) check() error {
 		return fmt.Errorf("%d threads: use a positive number, or 0 for as many as the program needs", r.Threads)
 	case r.Threads > maxThreads:
 		return fmt.Errorf("%d threads: the maximum is %d; more make training slower on any machine", r.Threads, maxThreads)
-	case r.Engine != ORT && r.Engine != Auto && r.Threads > 0:
-		return fmt.Errorf("the number of threads belongs to the engine %s, not to %s", ORT, r.Engine)
+	case (r.Engine == Gorgonia || r.Engine == XLA) && r.Threads > 0:
+		return fmt.Errorf("the number of threads belongs to the engines %s and %s, not to %s", Native, ORT, r.Engine)
 	case r.Device == Go && r.Engine != XLA:
 		return fmt.Errorf("the device %s belongs to the engine %s, not to %s", Go, XLA, r.Engine)
-	case (r.Engine == Gorgonia || r.Engine == ORT) && r.Device == CUDA:
+	case (r.Engine == Native || r.Engine == Gorgonia || r.Engine == ORT) && r.Device == CUDA:
 		return fmt.Errorf("the engine %s does not train on the device %s: use the engine %s", r.Engine, CUDA, XLA)
 	case r.onlyORT() && r.Engine != ORT && r.Engine != Auto:
 		return fmt.Errorf("the device %s belongs to the engine %s, not to %s", r.Device, ORT, r.Engine)
@@ -159,8 +165,8 @@ func (r *Request) check() error {
 // onlyORT reports whether only the engine ort has the device.
 func (r *Request) onlyORT() bool { return !slices.Contains([]string{"", CPU, CUDA, Go}, r.Device) }
 
-// auto returns an engine that works on this machine: docs/decisions/8-run-axis.md has the rule for CPUs. A plugin or
-// library that the user named must work: another engine would hide the mistake.
+// auto returns an engine that works on this machine. A plugin or library that the user named must work: another engine
+// would hide the mistake.
 func (r Request) auto(m machine) (*Choice, error) {
 	if r.onlyORT() {
 		return r.onnxruntime(m, "it has the device "+r.Device)
@@ -182,18 +188,27 @@ func (r Request) auto(m machine) (*Choice, error) {
 		}
 		noGPU = err.Error()
 	}
+	return r.onCPU(m, noGPU)
+}
+
+// onCPU returns the default engine for a CPU. It prefers those that are faster: native if this processor has vector
+// kernels, then ort, then gorgonia.
+func (r Request) onCPU(m machine, noGPU string) (*Choice, error) {
 	version, err := m.onnxruntime(r.Library)
-	if err == nil {
-		return r.onnxruntime(m, join("onnxruntime "+version+" is the default engine on a CPU", noGPU))
-	}
-	if missing := (*onnxruntime.NotFoundError)(nil); errors.As(err, &missing) && missing.Named() {
+	missing := (*onnxruntime.NotFoundError)(nil)
+	switch {
+	case errors.As(err, &missing) && missing.Named():
 		return nil, err
+	case m.vectors:
+		return r.native(join("miplc's own kernels are the default on this processor", noGPU))
+	case err == nil:
+		return r.onnxruntime(m, join("onnxruntime "+version+" is the default on a processor without kernels of miplc", noGPU))
 	}
 	why := "onnxruntime cannot be used: " + err.Error()
-	switch missing := (*onnxruntime.NotFoundError)(nil); {
+	switch {
 	case errors.Is(err, onnxruntime.ErrNoCgo):
 		why = "this build of miplc has no cgo, which onnxruntime needs"
-	case errors.As(err, &missing):
+	case missing != nil:
 		why = "no usable onnxruntime library was found"
 	}
 	return r.pureGo(join(why, noGPU)), nil
@@ -201,6 +216,28 @@ func (r Request) auto(m machine) (*Choice, error) {
 
 func join(reasons ...string) string {
 	return strings.Join(slices.DeleteFunc(reasons, func(s string) bool { return s == "" }), "; ")
+}
+
+// native returns the engine native, with the kernels that the environment names or the fastest ones.
+func (r Request) native(reason string) (*Choice, error) {
+	kernels, err := kernel.Choose(os.Getenv(kernel.Variable))
+	if err != nil {
+		return nil, err
+	}
+	threads := cmp.Or(r.Threads, runtime.GOMAXPROCS(0))
+	if r.Shared && r.Threads == 0 {
+		threads = 1
+	}
+	p := r.info(Native, CPU, reason)
+	return &Choice{
+		EngineInfo: p,
+		trainer: &train.StepTrainer{EngineInfo: p, New: func(p *compile.Program) (train.Engine, error) {
+			return native.New(p, native.Options{Kernels: kernels, Threads: threads})
+		}},
+		runner: func() train.GraphRunner {
+			return native.NewGraphRunner(native.Options{Kernels: kernels, Threads: threads})
+		},
+	}, nil
 }
 
 func (r Request) pureGo(reason string) *Choice {
@@ -298,7 +335,7 @@ func (r Request) guard(m machine, c *Choice, device string) {
 // cpu returns the engine on the CPU with which a GPU is compared.
 func (r Request) cpu(m machine) *Choice {
 	on := Request{Library: r.Library}
-	if c, err := on.onnxruntime(m, ""); err == nil {
+	if c, err := on.onCPU(m, ""); err == nil {
 		return c
 	}
 	return on.pureGo("")
@@ -309,9 +346,16 @@ type machine struct {
 	onnxruntime func(library string) (version string, err error)
 	provider    func(library, name string) error                          // of onnxruntime
 	open        func(kind pjrt.Kind, plugin string) (*xla.Backend, error) // a device for XLA
+	vectors     bool                                                      // the processor has vector kernels
 }
 
-var here = machine{provider: onnxruntime.CheckProvider, open: xla.Open, onnxruntime: func(path string) (string, error) {
-	lib, err := onnxruntime.Start(path)
-	return lib.Version, err
-}}
+// HasKernels reports whether this processor has the vector kernels of the engine native, the default on a CPU with them.
+func HasKernels() bool { return here.vectors }
+
+var here = machine{
+	provider: onnxruntime.CheckProvider, open: xla.Open, vectors: len(kernel.Sets()) > 1,
+	onnxruntime: func(path string) (string, error) {
+		lib, err := onnxruntime.Start(path)
+		return lib.Version, err
+	},
+}

@@ -63,6 +63,8 @@ func TestChoose(t *testing.T) {
 	noCgo.onnxruntime = func(string) (string, error) { return "", onnxruntime.ErrNoCgo }
 	none := bare
 	none.onnxruntime = func(string) (string, error) { return "", &onnxruntime.NotFoundError{} }
+	fast, fastNoCgo := all, noCgo
+	fast.vectors, fastNoCgo.vectors = true, true
 	for _, c := range []struct {
 		name           string
 		m              machine
@@ -72,7 +74,7 @@ func TestChoose(t *testing.T) {
 	}{
 		{"auto with a GPU and images", all, Request{Images: true}, XLA, CUDA, "Imagined GPU"},
 		{"auto with a GPU and features", all, Request{}, ORT, CPU, "--device cuda is the default for images"},
-		{"auto with a GPU on the CPU", all, Request{Device: CPU}, ORT, CPU, "1.99.0 is the default engine on a CPU"},
+		{"auto with a GPU on the CPU", all, Request{Device: CPU}, ORT, CPU, "1.99.0 is the default on a processor without kernels"},
 		{"auto with the library", library, Request{Engine: Auto, Images: true}, ORT, CPU, "no driver"},
 		{"auto with a library that fails", bare, Request{Images: true}, Gorgonia, CPU,
 			"onnxruntime cannot be used: no library; no driver"},
@@ -81,6 +83,13 @@ func TestChoose(t *testing.T) {
 		{"auto with a named library that is not usable", bare, Request{Library: "l.so"}, "", "", "l.so"},
 		{"auto with a named plugin that is not usable", library, Request{Plugin: "p.so"}, "", "", "p.so"},
 		{"auto on a GPU that is not there", library, Request{Device: CUDA}, "", "", "no driver"},
+		{"auto with kernels", fast, Request{}, Native, CPU, "miplc's own kernels are the default on this processor; --device"},
+		{"auto with kernels, a GPU and images", fast, Request{Images: true}, XLA, CUDA, "Imagined GPU"},
+		{"auto with kernels, without cgo", fastNoCgo, Request{}, Native, CPU, "kernels"},
+		{"native, which needs no library", fastNoCgo, Request{Engine: Native, Library: "l.so"}, Native,
+			CPU, "requested"},
+		{"native on a GPU", fast, Request{Engine: Native, Device: CUDA}, "", "", "native does not train on the device cuda"},
+		{"native with threads", fast, Request{Engine: Native, Threads: 2}, Native, CPU, "requested"},
 		{"auto with a provider", all, Request{Device: "webgpu"}, ORT, "webgpu", "it has the device webgpu"},
 		{"auto with a provider on the GPU", all, Request{Device: "tensorrt"}, ORT, "tensorrt", "tensorrt"},
 		{"gorgonia", all, Request{Engine: Gorgonia}, Gorgonia, CPU, "requested"},
@@ -99,7 +108,7 @@ func TestChoose(t *testing.T) {
 		{"xla on the CPU with a plugin that fails", library, Request{Engine: XLA, Device: CPU, Plugin: "p.so"}, "", "",
 			"a broken plugin"},
 		{"provider of another engine", all, Request{Engine: XLA, Device: "webgpu"}, "", "", "belongs to the engine ort"},
-		{"threads of another engine", all, Request{Engine: Gorgonia, Threads: 2}, "", "", "belongs to the engine ort"},
+		{"threads of another engine", all, Request{Engine: Gorgonia, Threads: 2}, "", "", "belongs to the engines native and ort"},
 		{"threads without end", all, Request{Threads: 100000}, "", "", "the maximum is 1024"},
 		{"threads below none", all, Request{Threads: -1}, "", "", "-1 threads"},
 		{"a slip in the engine", all, Request{Engine: "gorgnia"}, "", "", `did you mean "gorgonia"?`},

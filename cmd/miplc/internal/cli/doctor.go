@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/compile/native/kernel"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/native"
 	"github.com/miplc/miplc/internal/onnxruntime"
@@ -142,7 +143,7 @@ func runDoctor(ctx context.Context, o *doctorOptions) error {
 	case onnxruntime.Available():
 		f.Verdict = "miplc is not ready, because it has no usable onnxruntime: " + library.Detail
 	default:
-		f.Verdict = "miplc works, but slowly: " + library.Detail
+		f.Verdict = "miplc works, but predicts slowly: " + library.Detail
 	}
 	if cache, err := native.CacheDir(); err == nil {
 		f.Cache = folderFactsOf(cache)
@@ -162,7 +163,7 @@ func runDoctor(ctx context.Context, o *doctorOptions) error {
 func remedy(ctx context.Context, missing *onnxruntime.NotFoundError) (download, text string) {
 	switch {
 	case !onnxruntime.Available():
-		return "", "build miplc with a C compiler; this build has none, so it trains with gorgonia and predicts with onnx-go"
+		return "", "build miplc with a C compiler; this build has none, so it predicts with onnx-go"
 	case missing == nil:
 		return "", onnxruntime.Remedy
 	case missing.Named():
@@ -178,7 +179,7 @@ func remedy(ctx context.Context, missing *onnxruntime.NotFoundError) (download, 
 
 // automatic says which engine auto selects, and why. download says how onnxruntime will be installed, or is empty.
 func (o *doctorOptions) automatic(download string) string {
-	if download != "" {
+	if download != "" && !engines.HasKernels() {
 		return fmt.Sprintf("%s on %s: %s", engines.ORT, engines.CPU, download)
 	}
 	choice, err := engines.Choose(engines.Request{Library: o.Library, Plugin: o.Plugin})
@@ -211,7 +212,8 @@ func (f *doctorFindings) engines(noLibrary error) []component {
 	if names := usable(f.Devices); len(names) > 0 {
 		xla.Usable, xla.Detail = true, "on the devices "+strings.Join(names, ", ")
 	}
-	return []component{{Name: engines.Gorgonia, Usable: true, Detail: "built in"}, ort, xla}
+	own := component{Name: engines.Native, Usable: true, Detail: "built in, with the kernels " + kernel.Best().Name}
+	return []component{own, ort, xla, {Name: engines.Gorgonia, Usable: true, Detail: "built in"}}
 }
 
 // tryXLA opens a device for XLA and compares training steps on it with those on the CPU.

@@ -67,19 +67,18 @@ An invalid spec or dataset is an error, and nothing is written. The model file
 lists the back ends (onnxruntime, onnx-go) that agree with the reference implementation. If
 none agrees, the model is saved as model.failed.onnx and the command fails.
 
-Engines: ort runs training steps in onnxruntime; gorgonia is pure Go; xla trains on an NVIDIA
-GPU. auto, the default, selects xla for images if an NVIDIA GPU is usable, else ort, or gorgonia
-if miplc was built without cgo. The command prints the choice and
-the reason; --device cpu selects the CPU.
+Engines: native runs training steps in miplc's own kernels, ort in onnxruntime, xla on an
+NVIDIA GPU, gorgonia in pure Go. auto, the default, selects xla for images if an NVIDIA GPU is
+usable, else native on x86-64 processors with AVX2, else ort, or gorgonia if miplc was built
+without cgo. The command prints the choice and the reason; --device cpu selects the CPU.
 
 --device selects the device: cuda trains with xla, webgpu and the others with ort. miplc doctor
 shows what works on this machine.
 
 --seeds, --split-numbers, --grid and --setting train up to 1000 runs with one command, each in
-its own folder below DIR (seed-1, split-2-seed-1-lr-0.05, setting-1, ...). Runs on features that differ only in
-seed, split, learning rate and loss weights train together, which is several times faster;
-with the engine ort this changes no result. Runs on images train together with xla; with ort,
-they train one after the other.
+its own folder below DIR (seed-1, split-2-seed-1-lr-0.05, setting-1, ...). With native, each
+core trains a run on features; runs on images train one after the other, on all cores. With
+xla, runs that differ only in seed, split, learning rate and loss weights train together.
 
 Ctrl-C stops with exit code 75 and prints the last epoch in the checkpoint. --resume repeats
 the later epochs, on the engine, device and --threads of the run; the result is bit-identical
