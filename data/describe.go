@@ -32,6 +32,8 @@ type Stats struct {
 	// Coords are the smallest and the largest x and y of the instances; nil if unknown.
 	Coords     *[2][2]float32 `json:"coordinates,omitempty"`
 	WithCoords int            `json:"bags_with_coordinates,omitempty"`
+	// Constant is the number of features with the same value in all instances; not counted for instances on disk.
+	Constant int `json:"constant_features,omitempty"`
 
 	GroupName string `json:"group_name,omitempty"` // such as patient
 	Groups    int    `json:"groups,omitempty"`     // 0: the bags have no groups
@@ -79,6 +81,7 @@ func Describe(d *Dataset) Stats {
 		}
 	}
 	s.Coords, s.WithCoords = coordRange(d)
+	s.Constant = constantFeatures(d)
 	s.MeanSize = float64(s.Instances) / float64(s.Bags)
 	s.MeanLabels = float64(labels) / float64(s.Bags)
 	if AnyKnown(d.InstLabels) {
@@ -97,6 +100,20 @@ func Describe(d *Dataset) Stats {
 		s.ByClass[c].Name = d.ClassName(c)
 	}
 	return s
+}
+
+// constantFeatures returns the number of features with the same value in all instances in memory.
+func constantFeatures(d *Dataset) int {
+	dim := d.Dim()
+	if len(d.Instances) == 0 {
+		return 0
+	}
+	first, candidates := d.Instances[:dim], numbers(dim)
+	for at := dim; at < len(d.Instances) && len(candidates) > 0; at += dim {
+		row := d.Instances[at : at+dim]
+		candidates = slices.DeleteFunc(candidates, func(j int) bool { return row[j] != first[j] })
+	}
+	return len(candidates)
 }
 
 // coordRange returns the ranges of x and y, nil if no bag has coordinates, and the number of bags all of whose
@@ -167,6 +184,9 @@ func (s Stats) Details() string {
 			some = fmt.Sprintf(" of %d of %s", s.WithCoords, diag.Count(s.Bags, "bag"))
 		}
 		fmt.Fprintf(&b, "coordinates%s: x %v to %v, y %v to %v\n", some, r[0][0], r[0][1], r[1][0], r[1][1])
+	}
+	if s.Constant > 0 {
+		fmt.Fprintf(&b, "features with the same value in all instances: %d of %d\n", s.Constant, s.Dim)
 	}
 	fmt.Fprintf(&b, "contents: sha256 %s\n\n", s.Hash)
 	known := s.PositiveShare >= 0

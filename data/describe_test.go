@@ -45,6 +45,20 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
+func TestDescribeConstantFeatures(t *testing.T) {
+	const line = "features with the same value in all instances: 1 of 2\n"
+	d := datatest.Small()
+	if text := data.Describe(d).Details(); strings.Contains(text, "same value") {
+		t.Error(text)
+	}
+	for i := 1; i < len(d.Instances); i += 2 {
+		d.Instances[i] = 7
+	}
+	if text := data.Describe(d).Details(); !strings.Contains(text, line) {
+		t.Error(text)
+	}
+}
+
 func TestDrawBag(t *testing.T) {
 	features := datatest.Small()
 	features.ClassNames[0] = "<wren&>"

@@ -15,31 +15,35 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/train"
 )
 
-// Limits of a baseline: the steps of its optimizer, the values that it needs in memory (400 MB), and its
-// multiplications, which take a few seconds. A larger dataset has no baseline.
+// Limits of a baseline: the values that it needs in memory (400 MB), and its multiplications, which take a few seconds.
+// A larger dataset has no baseline.
 const (
-	baselineSteps           = 200
 	baselineValues          = 50_000_000
 	baselineMultiplications = 50_000_000_000
 )
 
-// Baseline is the result of logistic regression on the same split. It learns from the candidates of a training bag with
-// equal weights, or from its label if that is its only candidate.
+// Baseline is the result of logistic regression on the same split. It learns from the candidates of the training bags,
+// which it weights by its own predictions.
 type Baseline struct {
 	TestAccuracy float64 `json:"accuracy"`
 
 	right map[int]bool // by test bag with a known label
 }
 
-// Baselines measures baselines and keeps them, because many runs share dataset and split. It is safe for concurrent
-// use.
+// examination is what a dataset and a split say about all models.
+type examination struct {
+	baseline *Baseline // nil: not defined for the bags, or too large
+	facts    *bagFacts
+}
+
+// Baselines measures baselines and other properties of the bags, and keeps them, because many runs share dataset and
+// split. It is safe for concurrent use.
 type Baselines struct {
-	measure func(context.Context, *train.Trial, *semaphore.Weighted) (*Baseline, error)
+	measure func(context.Context, *train.Trial, *semaphore.Weighted) (*examination, error)
 	memory  *semaphore.Weighted // values of all baselines that are being fitted
 
 	mu    sync.Mutex
@@ -53,31 +57,31 @@ type baselineKey struct {
 
 // baselineCall is the measurement of a baseline. The other fields are set when done is closed.
 type baselineCall struct {
-	done     chan struct{}
-	baseline *Baseline
-	err      error
+	done   chan struct{}
+	result *examination
+	err    error
 }
 
 // NewBaselines returns an empty collection of baselines.
 func NewBaselines() *Baselines {
-	return &Baselines{measure: measureBaseline, memory: semaphore.NewWeighted(baselineValues),
+	return &Baselines{measure: examine, memory: semaphore.NewWeighted(baselineValues),
 		calls: memory.Cache[baselineKey, *baselineCall]{MaxCount: 256}}
 }
 
-// of returns the baseline of a trial, nil if it has none. Trials with the same dataset and split share one measurement;
+// of returns what is known about the bags of a trial. Trials with the same dataset and split share one measurement;
 // if it fails, for example because its own context ended, each of the others tries again.
-func (b *Baselines) of(ctx context.Context, t *train.Trial) (*Baseline, error) {
+func (b *Baselines) of(ctx context.Context, t *train.Trial) (*examination, error) {
 	key := baselineKey{weak.Make(t.Data), t.Split.Hash()}
 	for {
 		call, own := b.call(key)
 		if own {
-			call.run(func() (*Baseline, error) { return b.measure(ctx, t, b.memory) })
-			return call.baseline, call.err
+			call.run(func() (*examination, error) { return b.measure(ctx, t, b.memory) })
+			return call.result, call.err
 		}
 		select {
 		case <-call.done:
 			if call.err == nil {
-				return call.baseline, nil
+				return call.result, nil
 			}
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -97,10 +101,10 @@ func (b *Baselines) call(key baselineKey) (call *baselineCall, own bool) {
 	return call, own
 }
 
-func (c *baselineCall) run(measure func() (*Baseline, error)) {
+func (c *baselineCall) run(measure func() (*examination, error)) {
 	defer close(c.done)
 	c.err = errors.New("the measurement of the baseline panicked")
-	c.baseline, c.err = measure()
+	c.result, c.err = measure()
 }
 
 func (c *baselineCall) failed() bool {
@@ -115,78 +119,116 @@ func (c *baselineCall) failed() bool {
 // baselineCost returns the numbers of values in memory and of multiplications for a baseline of so many training and
 // other bags, with so many pooled features and classes.
 func baselineCost(training, others, width, classes int) (values, multiplications float64) {
-	n, m, d, k := float64(training), float64(others), float64(width), float64(classes)
-	// The features of all bags; weights, momentum, gradient and next weights; targets, predictions and scores.
-	values = (n+m)*d + 4*d*k + (2*n+m)*k
-	return values, 2 * baselineSteps * n * d * k
+	n, m, d, k := float64(training), float64(training+others), float64(width), float64(classes)
+	rank := min(n, d) + 1
+	// The features of all bags before and after a change of coordinates, its matrix, and what the optimizer keeps.
+	values = m*(d+rank) + rank*rank + 2*(lbfgsStore+4)*rank*k + 3*n*k
+	multiplications = (n+m/2)*rank*rank + rank*rank*rank/3 + 2*maxEvaluations*n*rank*k
+	if d > n {
+		multiplications += m*n*d + m*n*n/2 + n*n*n/3
+	}
+	return values, multiplications
 }
 
-// measureBaseline fits and tests the baseline of a trial. It returns nil without test bags whose label is known, for
-// bags with several labels, and for datasets that are too large. It waits until limit has room for its values.
-func measureBaseline(ctx context.Context, t *train.Trial, limit *semaphore.Weighted) (*Baseline, error) {
-	known := slices.DeleteFunc(slices.Clone(t.Split.Test), func(bag int) bool { _, ok := t.Data.Label(bag); return !ok })
-	n, width := len(t.Split.Train), 3*t.Data.Dim()+1
-	values, multiplications := baselineCost(n, len(known), width, t.Data.Classes)
-	if t.Data.Multi || len(known) == 0 || n == 0 || values > baselineValues ||
-		multiplications > baselineMultiplications {
-		return nil, nil
+// examine measures the baseline of a trial and looks for copies, constants and leaks among its bags. It waits until
+// limit has room for its values. Of datasets with more features than fit into memory, it examines a part of the bags.
+func examine(ctx context.Context, t *train.Trial, limit *semaphore.Weighted) (*examination, error) {
+	s := newSample(t, baselineValues)
+	dim, others := t.Data.Dim(), len(s.bags)-s.training
+	values, multiplications := baselineCost(s.training, others, 3*dim, t.Data.Classes)
+	labelled := slices.ContainsFunc(t.Split.Test, func(bag int) bool { _, known := t.Data.Label(bag); return known })
+	measured := s.complete && !t.Data.Multi && labelled && s.training > 0 && values <= baselineValues &&
+		multiplications <= baselineMultiplications
+	if !measured {
+		values = float64(len(s.bags) * (3*dim + maxDimensions))
 	}
+	values = min(values, baselineValues)
 	if err := limit.Acquire(ctx, int64(values)); err != nil {
 		return nil, err
 	}
 	defer limit.Release(int64(values))
-	x, err := pooledFeatures(ctx, t.Data, slices.Concat(t.Split.Train, known), n)
+	if err := s.pool(ctx); err != nil {
+		return nil, err
+	}
+	var e examination
+	var err error
+	if e.facts, err = s.facts(ctx); err == nil && measured {
+		e.baseline, err = s.baseline(ctx)
+	}
+	return &e, err
+}
+
+// baseline fits the regression to the training bags, and tests it with the test bags whose label is known.
+func (s *sample) baseline(ctx context.Context) (*Baseline, error) {
+	r := newRegression(s.set, s.bags[:s.training])
+	scores, err := r.fit(ctx, s.coordinates)
 	if err != nil {
 		return nil, err
 	}
-	w, err := fitLogistic(ctx, x.Slice(0, n, 0, width).(*mat.Dense), uniformTargets(t.Data, t.Split.Train))
-	if err != nil {
-		return nil, err
-	}
-	var scores mat.Dense
-	scores.Mul(x.Slice(n, n+len(known), 0, width), w)
 	b, correct := &Baseline{right: map[int]bool{}}, 0
-	for i, bag := range known {
-		label, _ := t.Data.Label(bag)
-		if b.right[bag] = measure.Argmax(scores.RawRowView(i)) == label; b.right[bag] {
+	for row, bag := range s.bags {
+		label, known := s.set.Label(bag)
+		if !known || !s.test[bag] {
+			continue
+		}
+		if b.right[bag] = r.classes[floats.MaxIdx(scores.RawRowView(row))] == label; b.right[bag] {
 			correct++
 		}
 	}
-	b.TestAccuracy = float64(correct) / float64(len(known))
+	b.TestAccuracy = float64(correct) / float64(len(b.right))
 	return b, nil
 }
 
-// pooledFeatures returns the mean, maximum and minimum of the instances of each bag, and a 1, [bags, 3 d + 1]. They are
-// z-scores with the statistics of the first rows, the training bags.
-func pooledFeatures(ctx context.Context, set *data.Dataset, bags []int, training int) (*mat.Dense, error) {
-	d := set.Dim()
-	x := mat.NewDense(len(bags), 3*d+1, nil)
-	for i, bag := range bags {
+// pool sets coordinates to the mean, maximum and minimum of the instances of each bag, [bags, 3 d], as z-scores with
+// the statistics of the training bags, 0 for constants. It counts the features without any variation there.
+func (s *sample) pool(ctx context.Context) error {
+	d := s.set.Dim()
+	x := mat.NewDense(len(s.bags), 3*d, nil)
+	for i, bag := range s.bags {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
-		values, err := set.Bag(bag)
+		values, err := s.set.Bag(bag)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		row := x.RawRowView(i)
 		pool(row[:d], row[d:2*d], row[2*d:3*d], values)
-		row[3*d] = 1
 	}
-	column := make([]float64, len(bags))
+	largest, smallest := make([]float64, len(s.bags)), make([]float64, len(s.bags))
+	for j := range d {
+		mat.Col(largest, d+j, x)
+		mat.Col(smallest, 2*d+j, x)
+		if s.training > 0 && slices.Max(largest[:s.training]) == slices.Min(smallest[:s.training]) {
+			s.constants++
+		}
+	}
+	column := largest
 	for j := range 3 * d {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 		mat.Col(column, j, x)
-		mean := floats.Sum(column[:training]) / float64(training)
-		floats.AddConst(-mean, column)
-		if deviation := floats.Norm(column[:training], 2) / math.Sqrt(float64(training)); deviation > 1e-12 {
-			floats.Scale(1/deviation, column)
-		}
+		standardize(column, column[:s.training])
 		x.SetCol(j, column)
 	}
-	return x, nil
+	s.coordinates = x
+	return nil
+}
+
+// constantBelow is the ratio of standard deviation and largest value below which a feature is constant, up to rounding.
+const constantBelow = 1e-10
+
+// standardize replaces the values of a feature by z-scores with the statistics of some of them.
+func standardize(values, training []float64) {
+	largest := floats.Norm(training, math.Inf(1))
+	floats.AddConst(-floats.Sum(training)/float64(len(training)), values)
+	deviation := floats.Norm(training, 2) / math.Sqrt(float64(len(training)))
+	if deviation <= constantBelow*largest {
+		clear(values)
+		return
+	}
+	floats.Scale(1/deviation, values)
 }
 
 // pool computes the mean, maximum and minimum of the rows of values.
@@ -203,82 +245,4 @@ func pool(mean, largest, smallest []float64, values []float32) {
 		}
 	}
 	floats.Scale(float64(d)/float64(len(values)), mean)
-}
-
-// uniformTargets returns equal weights for the candidates of each bag, [bags, classes].
-func uniformTargets(set *data.Dataset, bags []int) *mat.Dense {
-	y := mat.NewDense(len(bags), set.Classes, nil)
-	for i, bag := range bags {
-		list := set.CandidateList(bag)
-		for _, class := range list {
-			y.Set(i, class, 1/float64(len(list)))
-		}
-	}
-	return y
-}
-
-// fitLogistic minimises the mean cross-entropy of softmax(x w) against y plus |w|^2 / 2n, as scikit-learn's
-// LogisticRegression with C = 1 does, by gradient descent with Nesterov's momentum. The step is the inverse of a
-// bound of the curvature, so the loss falls without a learning rate to choose.
-func fitLogistic(ctx context.Context, x, y *mat.Dense) (*mat.Dense, error) {
-	n, width := x.Dims()
-	_, classes := y.Dims()
-	decay := 1 / float64(n)
-	bound, err := curvature(ctx, x)
-	if err != nil {
-		return nil, err
-	}
-	step := 1 / (bound/2 + decay)
-	w, ahead := mat.NewDense(width, classes, nil), mat.NewDense(width, classes, nil)
-	var p, gradient, next mat.Dense
-	for i := range baselineSteps {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		p.Mul(x, ahead)
-		for row := range n {
-			r := p.RawRowView(row)
-			shift := floats.LogSumExp(r)
-			for j := range r {
-				r[j] = math.Exp(r[j] - shift)
-			}
-		}
-		p.Sub(&p, y)
-		gradient.Mul(x.T(), &p)
-		gradient.Scale(1/float64(n), &gradient)
-		next.Scale(1-step*decay, ahead)
-		gradient.Scale(step, &gradient)
-		next.Sub(&next, &gradient)
-		momentum := float64(i) / float64(i+3)
-		ahead.Sub(&next, w)
-		ahead.Scale(momentum, ahead)
-		ahead.Add(ahead, &next)
-		w.Copy(&next)
-	}
-	return w, nil
-}
-
-// curvature returns the largest eigenvalue of x'x / n, by power iteration.
-func curvature(ctx context.Context, x *mat.Dense) (float64, error) {
-	n, width := x.Dims()
-	v := mat.NewVecDense(width, nil)
-	for j := range width {
-		v.SetVec(j, 1+float64(j%7)/7)
-	}
-	var xv, next mat.VecDense
-	largest := 1.0
-	for range 30 {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		xv.MulVec(x, v)
-		next.MulVec(x.T(), &xv)
-		norm := mat.Norm(&next, 2)
-		if norm == 0 {
-			return 1, nil
-		}
-		largest = norm / mat.Norm(v, 2) / float64(n)
-		v.ScaleVec(1/norm, &next)
-	}
-	return 1.1 * largest, nil // the iteration approaches it from below
 }

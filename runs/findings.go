@@ -5,6 +5,7 @@ package runs
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -40,8 +41,13 @@ const (
 	disagreeing   = 0.1  // between the accuracies on validation and test bags
 	unmoved       = 0.02 // mean distance that the label weights moved from uniform towards one label
 	jumping       = 0.12 // share of the last epochs in which the likeliest candidate of a bag changes
+	leap          = 0.2  // change of a label weight in an epoch that is no crossing of nearly equal weights
 	doubted       = 0.1  // probability of all candidates together, with more than 0.8 for another class
 	confident     = 0.95 // share of training bags whose prediction is a candidate, in a model that is sure
+	constants     = 0.5  // share of features that do not vary
+	copied        = 0.02 // share of test bags that are nearly equal to a training bag
+	noisy         = 0.1  // share of candidate sets without the true label
+	missed        = 0.05 // of the predictions inside candidate sets below the test accuracy
 )
 
 // judged is a run whose findings are sought.
@@ -49,6 +55,7 @@ type judged struct {
 	*train.Trial
 	report   *train.Report
 	baseline *Baseline
+	facts    *bagFacts
 }
 
 // findingTable has one row per finding, the most harmful first. A row returns the number, what is found in words, or ""
@@ -57,8 +64,14 @@ var findingTable = []struct {
 	name, advice string
 	find         func(j *judged) (value float64, text string)
 }{
+	{"constant", "check how the features were computed and which columns were read", (*judged).constantFeatures},
 	{"failed", "", (*judged).failed},
+	{"copies", "remove the copies, or keep them in one part of the split with data.split.group", (*judged).copies},
+	{"leak", "check that the feature is not made from the label; if it is, remove it", (*judged).leak},
 	{"guessing", "check the labels and the features, or train longer", (*judged).guessing},
+	{"noise", "check how the candidates were made, and trust only measures of bags with true labels",
+		(*judged).noisyCandidates},
+	{"contradictions", "correct the labels of these bags, or remove them", (*judged).contradictions},
 	{"baseline", "check data.normalize and train.lr, or use the simpler model", (*judged).beaten},
 	{"overfitting", "train fewer epochs (train.best with validation bags), use a smaller model, or more dropout",
 		(*judged).overfit},
@@ -79,24 +92,37 @@ var findingTable = []struct {
 
 // Judge returns the baseline of a run and its findings, by the predictions of its model file.
 func (b *Baselines) Judge(ctx context.Context, t *train.Trial, r *train.Report) (*Baseline, []Finding, error) {
-	baseline, err := b.of(ctx, t)
+	e, err := b.of(ctx, t)
 	if err != nil {
 		return nil, nil, fmt.Errorf("baseline of %s: %w", t.Data.Name, err)
 	}
-	return baseline, findingsOf(t, r, baseline), nil
+	return e.baseline, findingsOf(t, r, e), nil
 }
 
-func findingsOf(t *train.Trial, r *train.Report, b *Baseline) []Finding {
-	j, found := &judged{t, r, b}, []Finding{}
+func findingsOf(t *train.Trial, r *train.Report, e *examination) []Finding {
+	j, found := &judged{t, r, e.baseline, e.facts}, []Finding{}
 	for _, row := range findingTable {
 		if value, text := row.find(j); text != "" && len(found) < maxFindings {
 			found = append(found, Finding{row.name, math.Round(1e4*value) / 1e4, text, row.advice})
-			if row.name == "failed" {
+			if row.name == "failed" || j.facts.constant == j.Data.Dim() {
 				break // the other numbers follow from it
 			}
 		}
 	}
 	return found
+}
+
+func (j *judged) constantFeatures() (float64, string) {
+	d, n := j.Data.Dim(), j.facts.constant
+	share := float64(n) / float64(d)
+	if share < constants {
+		return 0, ""
+	}
+	of := fmt.Sprintf("%d of %d features have", n, d)
+	if n == d {
+		of = "all features have"
+	}
+	return share, of + " the same value in all training bags, so a model cannot learn from them"
 }
 
 func (j *judged) failed() (float64, string) {
@@ -115,22 +141,146 @@ func (j *judged) tested() (*measure.Interval, []measure.Class) {
 	return d.Accuracy, d.Classes
 }
 
-func (j *judged) guessing() (float64, string) {
-	in, classes := j.tested()
-	if in == nil {
+// copies finds test bags that are training bags. It says how accurate the model is on the others.
+func (j *judged) copies() (float64, string) {
+	n := len(j.facts.copies)
+	share := float64(n) / float64(max(j.facts.compared, 1))
+	if n < 2 || share < copied {
 		return 0, ""
 	}
-	most, all := 0, 0
-	for _, c := range classes {
-		most, all = max(most, c.Support), all+c.Support
+	first := slices.Min(slices.Collect(maps.Keys(j.facts.copies)))
+	text := fmt.Sprintf("%d of %d test bags are nearly equal to a training bag, for example %s to %s", n, j.facts.compared,
+		j.bagName(first), j.bagName(j.facts.copies[first]))
+	if d := j.testedOnOwn(); d != nil {
+		right, all := 0, 0
+		for i, c := range d.Classes {
+			right, all = right+d.Confusion[i][i], all+c.Support
+		}
+		text += fmt.Sprintf("; the accuracy on the other test bags is %.3f", float64(right)/float64(all))
 	}
-	chance := float64(most) / float64(all)
-	if in.Low > chance || all < 2*len(classes) {
+	return share, text
+}
+
+// testedOnOwn returns the details of the test bags with a known label that are no copies of training bags, nil if there
+// are none.
+func (j *judged) testedOnOwn() *measure.Detail {
+	p := j.report.Predictions[data.TestPart]
+	if in, _ := j.tested(); in == nil || p == nil {
+		return nil
+	}
+	if len(j.facts.copies) == 0 {
+		return j.report.Detail
+	}
+	var own measure.Predictions
+	for i, bag := range j.Split.Test {
+		if _, copied := j.facts.copies[bag]; !copied {
+			own.Add(p.Row(i), j.Data.TrueMask(bag), j.Data.CandidateMask(bag))
+		}
+	}
+	if own.KnownBags() == 0 {
+		return nil
+	}
+	return own.Detail(j.Data.AllClassNames())
+}
+
+func (j *judged) leak() (float64, string) {
+	if j.facts.leak < 0 {
+		return 0, ""
+	}
+	name := fmt.Sprintf("feature %d", j.facts.leak+1)
+	if j.Data.FeatureNames != nil {
+		name = "the feature " + j.Data.FeatureNames[j.facts.leak]
+	}
+	return j.facts.share, fmt.Sprintf("%s alone separates the classes: bags with nearly the same value of it have the "+
+		"same label (%.3f), and no other feature is nearly as good", name, j.facts.share)
+}
+
+// guessing does not count copies of training bags. If few bags are of other classes than the most frequent one, the
+// finding is "test bags".
+func (j *judged) guessing() (float64, string) {
+	chance, others := j.chance()
+	if chance < 0 || others < supported {
 		return 0, ""
 	}
 	return chance, fmt.Sprintf("the test accuracy %.3f is not clearly better than always predicting the most frequent "+
-		"class (%.3f)",
-		*j.report.Measures.Accuracy(data.TestPart), chance)
+		"class (%.3f)", *j.report.Measures.Accuracy(data.TestPart), chance)
+}
+
+// chance returns the share of the most frequent class of the test bags and the number of bags of other classes, if the
+// model is not clearly better; else -1.
+func (j *judged) chance() (share float64, others int) {
+	d := j.testedOnOwn()
+	if d == nil {
+		return -1, 0
+	}
+	most, all := 0, 0
+	for _, c := range d.Classes {
+		most, all = max(most, c.Support), all+c.Support
+	}
+	share = float64(most) / float64(all)
+	if d.Accuracy.Low > share || all < 2*len(d.Classes) {
+		return -1, 0
+	}
+	return share, all - most
+}
+
+// noisyCandidates compares candidate sets with true labels, or else the predictions of training bags, which should be
+// candidates more often than those of test bags are right.
+func (j *judged) noisyCandidates() (float64, string) {
+	if j.Data.Multi {
+		return 0, ""
+	}
+	known, outside := 0, 0
+	for _, part := range j.Split.Parts() {
+		for _, bag := range part.Bags {
+			if label, ok := j.Data.Label(bag); ok {
+				known++
+				outside += 1 - int(j.Data.CandidateMask(bag)[label])
+			}
+		}
+	}
+	if share := float64(outside) / float64(max(known, 1)); known > 0 && share >= noisy {
+		return share, fmt.Sprintf("the candidates of %d of %s lack the true label", outside,
+			diag.Count(known, "bag")+" with a true label")
+	}
+	tested, inside := j.report.Measures.Accuracy(data.TestPart),
+		j.report.Measures[data.TrainPart].Get(measure.InsideCandidates)
+	if tested == nil || inside == nil {
+		return 0, ""
+	}
+	spread := math.Sqrt(*inside*(1-*inside)/float64(len(j.Split.Train)) +
+		*tested*(1-*tested)/float64(j.labelled(data.TestPart)))
+	if gap := *tested - *inside; gap >= max(missed, 3*spread) {
+		return gap, fmt.Sprintf("only %.3f of the predictions for training bags are candidates, although %.3f of those for "+
+			"test bags are right: many candidate sets seem to lack the true label", *inside, *tested)
+	}
+	return 0, ""
+}
+
+// labelled returns the number of bags of a part whose true label is known.
+func (j *judged) labelled(part string) (n int) {
+	for _, p := range j.Split.Parts() {
+		for _, bag := range p.Bags {
+			if p.Name == part && j.Data.TrueMask(bag) != nil {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func (j *judged) contradictions() (float64, string) {
+	list := j.facts.contradictions
+	if len(list) == 0 {
+		return 0, ""
+	}
+	var names []string
+	for _, pair := range list[:min(len(list), 3)] {
+		names = append(names, j.bagName(pair[0])+" and "+j.bagName(pair[1]))
+	}
+	return float64(len(list)), fmt.Sprintf("%s the same instances, or nearly, but labels that exclude each other, for "+
+		"example %s", diag.CountForms(len(list), "pair of training bags has", "pairs of training bags have"),
+		strings.Join(names, "; "))
 }
 
 // beaten compares the baseline with the model on the test bags that only one of them predicts right: a difference of
@@ -202,8 +352,8 @@ func (j *judged) fallen() (float64, string) {
 			}
 		}
 	}
-	n := float64(len(map[string][]int{data.TestPart: j.Split.Test, data.ValidationPart: j.Split.Validation}[part]))
-	if best-last < max(fallen, 3*math.Sqrt(best*(1-best)/max(n, 1))) {
+	mean := (best + last) / 2 // the best accuracy alone may be 1, which is not certain either
+	if best-last < max(fallen, 3*math.Sqrt(mean*(1-mean)/float64(max(j.labelled(part), 1)))) {
 		return 0, ""
 	}
 	return best - last, fmt.Sprintf("the %s accuracy was %.3f after epoch %d and is %.3f after the last one", part, best,
@@ -271,7 +421,8 @@ func (j *judged) jumpingWeights() (float64, string) {
 	for _, t := range j.report.Trajectories {
 		for e := max(1, len(t.Weights)/2); e < len(t.Weights); e++ {
 			steps++
-			if measure.Argmax(t.Weights[e]) != measure.Argmax(t.Weights[e-1]) {
+			now, before := t.Weights[e], t.Weights[e-1]
+			if top := measure.Argmax(now); top != measure.Argmax(before) && now[top]-before[top] >= leap {
 				changes++
 			}
 		}
@@ -284,7 +435,8 @@ func (j *judged) jumpingWeights() (float64, string) {
 		"on average", 100*share, steps/len(j.report.Trajectories))
 }
 
-// doubtful finds training bags whose candidates the model rejects, if it is sure in general.
+// doubtful finds training bags whose candidates the model rejects, if it is sure in general, and if it rejects more of
+// them than it would by its errors on test bags.
 func (j *judged) doubtful() (float64, string) {
 	p := j.report.Predictions[data.TrainPart]
 	if p == nil || j.Data.Multi {
@@ -292,23 +444,42 @@ func (j *judged) doubtful() (float64, string) {
 	}
 	inside, names := 0, []string(nil)
 	for i, bag := range j.Split.Train {
-		mass := 0.0
-		for _, class := range j.Data.CandidateList(bag) {
-			mass += float64(p.Row(i)[class])
-		}
 		if j.Data.CandidateMask(bag)[measure.Argmax(p.Row(i))] == 1 {
 			inside++
 		}
-		if mass < doubted && p.Row(i)[measure.Argmax(p.Row(i))] > 1-2*doubted {
+		if j.rejects(p.Row(i), bag) {
 			names = append(names, j.bagName(bag))
 		}
 	}
 	if names == nil || float64(inside) < confident*float64(len(j.Split.Train)) {
 		return 0, ""
 	}
+	if p := j.report.Predictions[data.TestPart]; p != nil {
+		wrong := 0
+		for i, bag := range j.Split.Test {
+			if j.rejects(p.Row(i), bag) {
+				wrong++
+			}
+		}
+		expected := float64(wrong) / float64(len(j.Split.Test)) * float64(len(j.Split.Train))
+		if float64(len(names)) <= expected+2*math.Sqrt(expected) {
+			return 0, ""
+		}
+	}
 	return float64(len(names)), fmt.Sprintf("the candidate sets of %s seem wrong, because the model gives all "+
 		"candidates together less than %g: %s",
 		diag.Count(len(names), "training bag"), doubted, diag.Words(names))
+}
+
+// rejects reports whether the probabilities of a bag are near 1 for a class that is neither its label nor a candidate.
+func (j *judged) rejects(probabilities []float32, bag int) bool {
+	mass := 0.0
+	for _, class := range j.Data.CandidateList(bag) {
+		mass += float64(probabilities[class])
+	}
+	top := measure.Argmax(probabilities)
+	label, known := j.Data.Label(bag)
+	return mass < doubted && probabilities[top] > 1-2*doubted && !(known && label == top)
 }
 
 func (j *judged) bagName(bag int) string {
@@ -337,7 +508,8 @@ func (j *judged) disagreement() (float64, string) {
 		return 0, ""
 	}
 	mean := (*v + *t) / 2
-	spread := math.Sqrt(mean * (1 - mean) * (1/float64(len(j.Split.Validation)) + 1/float64(len(j.Split.Test))))
+	spread := math.Sqrt(mean * (1 - mean) * (1/float64(j.labelled(data.ValidationPart)) +
+		1/float64(j.labelled(data.TestPart))))
 	gap := math.Abs(*v - *t)
 	if gap < max(disagreeing, 3*spread) {
 		return 0, ""
@@ -348,6 +520,10 @@ func (j *judged) disagreement() (float64, string) {
 func (j *judged) rareClasses() (float64, string) {
 	counts := make([]int, j.Data.Classes)
 	for _, bag := range j.Split.Train {
+		if label, known := j.Data.Label(bag); known {
+			counts[label]++
+			continue
+		}
 		for _, class := range j.Data.CandidateList(bag) {
 			counts[class]++
 		}
@@ -362,15 +538,31 @@ func (j *judged) rareClasses() (float64, string) {
 	if names == nil {
 		return 0, ""
 	}
-	return float64(fewest), fmt.Sprintf("%s in fewer than %d training bags: %s",
-		diag.CountForms(len(names), "class is a candidate", "classes are candidates"), rare, diag.Words(names))
+	return float64(fewest), fmt.Sprintf("%s fewer than %d training bags: %s",
+		diag.CountForms(len(names), "class has", "classes have"), rare, diag.Words(names))
 }
 
 func (j *judged) uncertain() (float64, string) {
 	in, _ := j.tested()
-	if in == nil || in.High-in.Low < uncertain {
+	if in == nil {
+		return 0, ""
+	}
+	if chance, others := j.chance(); chance >= 0 && others < supported {
+		return float64(others), fmt.Sprintf("only %s of another class than the most frequent one: too few to tell whether "+
+			"the model is better than always predicting that class (%.3f)",
+			diag.CountForms(others, "test bag is", "test bags are"), chance)
+	}
+	if in.High-in.Low < uncertain {
 		return 0, ""
 	}
 	return in.High - in.Low, fmt.Sprintf("%s are too few to tell: the accuracy lies between %.2f and %.2f (95 %%)",
-		diag.Count(j.report.TestBags, "test bag"), in.Low, in.High)
+		diag.Count(j.labelled(data.TestPart), "test bag")+j.withLabel(), in.Low, in.High)
+}
+
+// withLabel returns words for the test bags that count, if some have no true label.
+func (j *judged) withLabel() string {
+	if j.labelled(data.TestPart) == len(j.Split.Test) {
+		return ""
+	}
+	return " with a true label"
 }
