@@ -3,6 +3,7 @@
 package runs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -78,7 +79,7 @@ type ParamFacts struct {
 // Build compiles a spec and writes its graphs as text and DOT, the checked model with its initial
 // parameters, the checked training step, the same parameters as a flat vector, and the manifest. A
 // model with normalization gets mean 0 and deviation 1, because Build does not read the features.
-func Build(o BuildTask) (*Manifest, error) {
+func Build(ctx context.Context, o BuildTask) (*Manifest, error) {
 	if o.Spec.Fitted() {
 		l := o.Spec.Learner
 		return nil, &SpecError{o.Spec.AddSource(diag.Errorf(l.Kind.Pos, "learner %s has no model before it is fitted: "+
@@ -105,7 +106,7 @@ func Build(o BuildTask) (*Manifest, error) {
 		return nil, err
 	}
 	defer folder.Close()
-	m, err := o.build(p, sig)
+	m, err := o.build(ctx, p, sig)
 	if err != nil {
 		folder.ClearUnless(ManifestFile, FailedModelFile)
 	}
@@ -113,8 +114,8 @@ func Build(o BuildTask) (*Manifest, error) {
 }
 
 // build writes the files of a build to a claimed folder.
-func (o *BuildTask) build(p *compile.Program, sig compile.Signature) (*Manifest, error) {
-	form, err := newStepForm(o, p)
+func (o *BuildTask) build(ctx context.Context, p *compile.Program, sig compile.Signature) (*Manifest, error) {
+	form, err := newStepForm(ctx, o, p)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +157,7 @@ func (o *BuildTask) build(p *compile.Program, sig compile.Signature) (*Manifest,
 	}
 	m.TrainStep = form.described
 	files := []string{ModelFile, TrainStepFile, InitialFile}
-	if err := o.writeSamples(form, m); err != nil {
+	if err := o.writeSamples(ctx, form, m); err != nil {
 		return nil, err
 	}
 	if o.SampleSteps > 0 {
@@ -184,7 +185,7 @@ func (o *BuildTask) manifest(p *compile.Program, sig compile.Signature) *Manifes
 }
 
 // writeSamples removes the sample steps of an earlier build and writes new ones if they are wanted.
-func (o *BuildTask) writeSamples(f *stepForm, m *Manifest) error {
+func (o *BuildTask) writeSamples(ctx context.Context, f *stepForm, m *Manifest) error {
 	for _, old := range []string{sampleFile, sampleValuesFile} {
 		if err := os.Remove(filepath.Join(o.Dir, old)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -193,7 +194,7 @@ func (o *BuildTask) writeSamples(f *stepForm, m *Manifest) error {
 	if o.SampleSteps == 0 {
 		return nil
 	}
-	sample, err := writeSampleSteps(o, f)
+	sample, err := writeSampleSteps(ctx, o, f)
 	if err != nil {
 		return err
 	}

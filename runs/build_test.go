@@ -3,6 +3,7 @@
 package runs
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -17,7 +18,7 @@ func TestLearnerWithoutGraphs(t *testing.T) {
 		t.Fatal(err)
 	}
 	wrong := (*SpecError)(nil)
-	if _, err := Build(BuildTask{Spec: spec, Dir: t.TempDir()}); !errors.As(err, &wrong) ||
+	if _, err := Build(context.Background(), BuildTask{Spec: spec, Dir: t.TempDir()}); !errors.As(err, &wrong) ||
 		!strings.Contains(err.Error(), "nothing to build") {
 		t.Errorf("error %v", err)
 	}
@@ -30,7 +31,7 @@ func BenchmarkBuild(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := Build(BuildTask{Spec: s, Dir: b.TempDir(), Library: lib}); err != nil {
+		if _, err := Build(context.Background(), BuildTask{Spec: s, Dir: b.TempDir(), Library: lib}); err != nil {
 			b.Fatal(err)
 		}
 	}

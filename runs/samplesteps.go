@@ -3,6 +3,7 @@
 package runs
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 
@@ -51,10 +52,10 @@ type sampleTensor struct {
 const alignment = 8
 
 // writeSampleSteps lays out the first steps of the runs and trains on them with engine gorgonia.
-func writeSampleSteps(o *BuildTask, f *stepForm) (s *sampleSteps, err error) {
+func writeSampleSteps(ctx context.Context, o *BuildTask, f *stepForm) (s *sampleSteps, err error) {
 	sampled := f.trials
 	if sampled == nil {
-		if sampled, err = trials(o); err != nil {
+		if sampled, err = trials(ctx, o); err != nil {
 			return nil, err
 		}
 	}

@@ -31,13 +31,13 @@ type stepForm struct {
 }
 
 // newStepForm opens the dataset if the step is for several runs.
-func newStepForm(o *BuildTask, p *compile.Program) (f *stepForm, err error) {
+func newStepForm(ctx context.Context, o *BuildTask, p *compile.Program) (f *stepForm, err error) {
 	f = &stepForm{program: p}
 	if f.step, err = compile.Step(p); err != nil {
 		return nil, err
 	}
 	if o.Runs > 0 {
-		if err := f.openRuns(o); err != nil {
+		if err := f.openRuns(ctx, o); err != nil {
 			return nil, err
 		}
 	}
@@ -58,8 +58,8 @@ func newStepForm(o *BuildTask, p *compile.Program) (f *stepForm, err error) {
 }
 
 // openRuns opens the trials of several runs. Each bag gets room for the largest one.
-func (f *stepForm) openRuns(o *BuildTask) (err error) {
-	if f.trials, err = trials(o); err != nil {
+func (f *stepForm) openRuns(ctx context.Context, o *BuildTask) (err error) {
+	if f.trials, err = trials(ctx, o); err != nil {
 		return err
 	}
 	first := f.trials[0]
@@ -74,14 +74,14 @@ func (f *stepForm) openRuns(o *BuildTask) (err error) {
 }
 
 // trials opens the trials of the runs, with consecutive seeds.
-func trials(o *BuildTask) ([]*train.Trial, error) {
+func trials(ctx context.Context, o *BuildTask) ([]*train.Trial, error) {
 	var specs []*language.Spec
 	for run := range max(1, o.Runs) {
 		spec := *o.Spec
 		spec.Train.Seed.V += run
 		specs = append(specs, &spec)
 	}
-	return Trials(specs, o.Data, EncodeWith(context.Background(), o.Library, nil))
+	return Trials(specs, o.Data, EncodeWith(ctx, o.Library, nil))
 }
 
 // feed returns the inputs of a step: a state and a batch for each run.

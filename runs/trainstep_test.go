@@ -27,7 +27,7 @@ import (
 // form returns the training step of a program for one run.
 func form(t *testing.T, p *compile.Program) *stepForm {
 	t.Helper()
-	f, err := newStepForm(&BuildTask{Spec: p.Spec}, p)
+	f, err := newStepForm(context.Background(), &BuildTask{Spec: p.Spec}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestSampleStepsAreThoseOfARun(t *testing.T) {
 	const steps = 4
 	spec := load(t, "quickstart", "train.epochs=2", "data.generated.bags=30", "train.engine=gorgonia", "train.batch=2")
 	dir := t.TempDir()
-	m, err := Build(BuildTask{Spec: spec, Dir: dir, Library: enginetest.Library(t), SampleSteps: steps})
+	m, err := Build(context.Background(), BuildTask{Spec: spec, Dir: dir, Library: enginetest.Library(t), SampleSteps: steps})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,14 +157,16 @@ func TestRunsAreThoseOfTheirSeeds(t *testing.T) {
 	library := enginetest.Library(t)
 	settings := []string{"data.generated.bags=20", "train.batch=2", "train.optimizer=adam"}
 	dir := t.TempDir()
-	m, err := Build(BuildTask{Spec: load(t, "quickstart", settings...), Dir: dir, Library: library, SampleSteps: 3, Runs: 2})
+	m, err := Build(context.Background(), BuildTask{Spec: load(t, "quickstart", settings...), Dir: dir, Library: library,
+		SampleSteps: 3, Runs: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var initial []byte
 	for run, seed := range []string{"train.seed=1", "train.seed=2"} {
 		alone := t.TempDir()
-		one, err := Build(BuildTask{Spec: load(t, "quickstart", append(settings, seed)...), Dir: alone, Library: library,
+		one, err := Build(context.Background(), BuildTask{Spec: load(t, "quickstart", append(settings, seed)...), Dir: alone,
+			Library:     library,
 			SampleSteps: 3})
 		if err != nil {
 			t.Fatal(err)

@@ -136,7 +136,7 @@ func (j *job) run(ctx context.Context, e *Encoder, library string) error {
 	}
 	defer s.Close()
 	each := float64(e.bytes + 16*int64(j.images.Dim()))
-	parallel := max(1, min(runtime.NumCPU(), int(memory.Available().Bytes/2/each)))
+	parallel := max(1, min(runtime.GOMAXPROCS(0), int(memory.Available().Bytes/2/each)))
 	errs := make([]error, len(j.left))
 	var failed atomic.Bool
 	workers.Each(len(j.left), parallel, func(i int) {

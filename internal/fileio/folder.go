@@ -278,11 +278,20 @@ func (f *Folder) ClearUnless(names ...string) {
 	_ = f.Clear()
 }
 
+// remove removes files, and folders that become empty. It does not follow links that lead out of the folder.
 func (f *Folder) remove(files []string) error {
+	inside, err := os.OpenRoot(f.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer inside.Close()
 	var folders []string
 	for _, name := range files {
-		if err := os.Remove(filepath.Join(f.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+		if err := inside.Remove(filepath.FromSlash(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w", f.Dir, err)
 		}
 		for at := path.Dir(name); at != "."; at = path.Dir(at) {
 			folders = append(folders, filepath.Join(f.Dir, at))

@@ -3,6 +3,7 @@
 package fileio
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -216,6 +217,24 @@ func TestDamagedMark(t *testing.T) {
 		if left := list(t, dir); !slices.Equal(left, []string{MarkFile}) {
 			t.Errorf("left %q", left)
 		}
+	}
+}
+
+// A link in a folder from a stranger does not lead to files outside of it.
+func TestMarkOfLinkedFolder(t *testing.T) {
+	outside, dir := t.TempDir(), t.TempDir()
+	victim := filepath.Join(outside, "victim")
+	if err := errors.Join(os.WriteFile(victim, nil, 0o666), os.Symlink(outside, filepath.Join(dir, "out")),
+		os.WriteFile(filepath.Join(dir, MarkFile), []byte(`{"written_by": "train", "files": ["out/victim"]}`),
+			0o666)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := ClaimFolder(dir, func(f *Folder) error { return f.Restart(RunFolder, []string{"a"}, nil) })
+	if err == nil || !strings.Contains(err.Error(), "out/victim") {
+		t.Errorf("a mark that lists a file outside: %v", err)
+	}
+	if _, err := os.Stat(victim); err != nil {
+		t.Errorf("the file outside of the folder: %v", err)
 	}
 }
 

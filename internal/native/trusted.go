@@ -13,10 +13,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
-// CheckTrust returns an error that says why the file at path must not be used, or nil. It checks the file
-// and its folders, both along path and along the path without symbolic links. It rejects relative
+// CheckTrust returns an error that says why the file at path must not be used, or nil. It checks the file, its folders,
+// and the folders of all symbolic links on the way to it. It rejects relative
 // paths, because they depend on the working folder, which may be an unpacked download. On systems
 // without Unix permissions, only that last rule applies.
 func CheckTrust(path string) error {
@@ -28,7 +29,7 @@ func check(path string, user int) error {
 	if !filepath.IsAbs(path) {
 		return errors.New("the path is relative, so it depends on the working folder")
 	}
-	real, err := filepath.EvalSymlinks(path)
+	real, folders, err := resolve(path)
 	if err != nil {
 		return err
 	}
@@ -39,7 +40,45 @@ func check(path string, user int) error {
 	if !info.Mode().IsRegular() {
 		return errors.New("it is not a regular file")
 	}
-	return cmp.Or(closed(real, info, user), folder(filepath.Dir(real), user), folder(filepath.Dir(path), user))
+	err = closed(real, info, user)
+	for _, dir := range folders {
+		err = cmp.Or(err, folder(dir, user))
+	}
+	return err
+}
+
+// maxLinks is the maximum number of symbolic links to follow, like on Linux.
+const maxLinks = 40
+
+// resolve returns an absolute path without symbolic links, and the folders of these links and of the file, themselves
+// without links.
+func resolve(path string) (real string, folders []string, err error) {
+	split := func(path string) []string {
+		return strings.Split(strings.TrimPrefix(path, filepath.VolumeName(path)), string(filepath.Separator))
+	}
+	root := func(path string) string { return filepath.VolumeName(path) + string(filepath.Separator) }
+	at, rest := root(path), split(filepath.Clean(path))
+	for links := 0; len(rest) > 0; {
+		next := filepath.Join(at, rest[0])
+		info, err := os.Lstat(next)
+		if err != nil {
+			return "", nil, err
+		}
+		rest = rest[1:]
+		if info.Mode()&fs.ModeSymlink == 0 {
+			at = next
+			continue
+		}
+		target, err := os.Readlink(next)
+		if links++; err != nil || links > maxLinks {
+			return "", nil, cmp.Or(err, fmt.Errorf("%s leads through more than %d symbolic links", path, maxLinks))
+		}
+		folders, rest = append(folders, at), append(split(target), rest...)
+		if filepath.IsAbs(target) {
+			at = root(target)
+		}
+	}
+	return at, append(folders, filepath.Dir(at)), nil
 }
 
 // checkFolderTrust is like CheckTrust, for a folder into which such files are written.

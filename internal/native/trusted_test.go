@@ -5,6 +5,7 @@
 package native
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,6 +88,25 @@ func TestCheckTrust(t *testing.T) {
 			}
 			return dir + "/a.so"
 		}, "/open.so"},
+		{"a link to a link in an open folder", func(t *testing.T, dir string) string {
+			path := put(t, dir+"/lib/a.so", 0o644)
+			put(t, dir+"/open/x", 0o644)
+			chmod(t, dir+"/open", 0o777)
+			if err := errors.Join(os.Symlink("lib/a.so", dir+"/open.so"), os.Symlink("../lib/a.so", dir+"/open/a.so"),
+				os.Symlink("open/a.so", dir+"/a.so")); err != nil {
+				t.Fatal(err)
+			}
+			if err := CheckTrust(dir + "/open.so"); err != nil {
+				t.Errorf("a link to %s is rejected: %v", path, err)
+			}
+			return dir + "/a.so"
+		}, "/open"},
+		{"a link to itself", func(t *testing.T, dir string) string {
+			if err := os.Symlink("a.so", dir+"/a.so"); err != nil {
+				t.Fatal(err)
+			}
+			return dir + "/a.so"
+		}, "more than 40 symbolic links"},
 		{"a folder", func(t *testing.T, dir string) string { return dir }, "not a regular file"},
 		{"a relative path", func(t *testing.T, dir string) string {
 			put(t, dir+"/a.so", 0o644)

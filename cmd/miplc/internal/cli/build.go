@@ -88,7 +88,7 @@ func runBuild(ctx context.Context, o *buildOptions) error {
 		return err
 	}
 	o.Version = runs.CurrentBuild().Miplc
-	m, err := runs.Build(o.BuildTask)
+	m, err := runs.Build(ctx, o.BuildTask)
 	if wrong := (*runs.SpecError)(nil); errors.As(err, &wrong) {
 		return console.Invalid(wrong.Err)
 	}
