@@ -256,7 +256,8 @@ func (e *expression) binary(x *ast.BinaryExpr) (*graph.Node, error) {
 	return e.comparison(x, l, r)
 }
 
-// comparison lowers a comparison: 1 if it is true, else 0. It is false for NaN, as in NumPy and PyTorch. No gradient flows through it.
+// comparison lowers a comparison: 1 if it is true, else 0. It is false for NaN, as in NumPy and PyTorch. No gradient
+// flows through it.
 func (e *expression) comparison(x *ast.BinaryExpr, l, r *graph.Node) (*graph.Node, error) {
 	more, err := e.apply(x, graph.OpGreater, graph.Attrs{}, l, r)
 	if err != nil {

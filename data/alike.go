@@ -8,8 +8,8 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// WarnOfAlike adds a warning for two classes, groups or bags whose names look alike. Names of bags may differ in case and
-// in leading zeros. source is the file of the dataset.
+// WarnOfAlike adds a warning for two classes, groups or bags whose names look alike. Names of bags may differ in case
+// and in leading zeros. source is the file of the dataset.
 func (d *Dataset) WarnOfAlike(source string) {
 	any := func(string) bool { return true }
 	for _, list := range []struct {

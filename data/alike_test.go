@@ -57,3 +57,11 @@ func TestWarnOfAlike(t *testing.T) {
 		}
 	}
 }
+
+// Classes of data are found in the classes of a model in another Unicode form.
+func TestClassesInOtherUnicodeForm(t *testing.T) {
+	d := &Dataset{ClassNames: []string{"cafe\u0301", "b", "c"}, Classes: 3}
+	if got := d.indicesIn([]string{"b", "caf\u00e9"}); got[0] != 1 || got[1] != 0 || got[2] != -1 {
+		t.Errorf("indices %v", got)
+	}
+}

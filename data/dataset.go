@@ -329,10 +329,14 @@ func (d *Dataset) TrueMasksIn(classes []string) ([][]uint8, error) {
 
 // indicesIn returns the index in classes of each class of the dataset, -1 if it is not among them.
 func (d *Dataset) indicesIn(classes []string) []int {
-	index := make([]int, d.Classes)
+	index, byForm := make([]int, d.Classes), canonical(classes)
 	for c := range index {
 		if index[c] = c; d.ClassNames != nil {
-			index[c] = slices.Index(classes, d.ClassNames[c])
+			if index[c] = slices.Index(classes, d.ClassNames[c]); index[c] < 0 {
+				if at, found := byForm[diag.Canonical(d.ClassNames[c])]; found {
+					index[c] = at
+				}
+			}
 		}
 		if index[c] >= len(classes) {
 			index[c] = -1

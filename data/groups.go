@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // GroupsBy returns groups if want, the name of the groups in a spec, is not empty, and nil
@@ -18,7 +20,7 @@ func GroupsBy(want string, groups []string, name string) ([]string, error) {
 	case groups == nil:
 		return nil, fmt.Errorf("the bags have no groups: an .npz file has the groups of its bags in the array groups; a "+
 			"CSV file in the column %s", want)
-	case name != "" && !strings.EqualFold(name, want):
+	case name != "" && !strings.EqualFold(diag.Canonical(name), diag.Canonical(want)):
 		return nil, fmt.Errorf("the bags have no groups %q; they have %q", want, name)
 	}
 	return groups, nil

@@ -112,8 +112,9 @@ func TestSplitsOfNames(t *testing.T) {
 		"bag,part":       "bag,part\na,train\nb,test\nc,Train\nd d,val\n",
 		"with split":     "note,split,part,bag\nx,1,test,a\nx,2,train,a\nx,2,test,b\nx,2,train,c\nx,2,validation,d d\n",
 		"train,val,test": ",train,val,test\n0,a,d d,b\n1,c,,\n",
-		"of booleans":    ",train,val,test\na,True,False,False\nb,False,False,True\nc,True,False,False\nd d,False,True,False\n",
-		"of R":           ",train,val,test\n0,a,d d,b\n1,c,NA,NaN\n",
+		"of booleans": ",train,val,test\na,True,False,False\nb,False,False,True\nc,True,False,False\n" +
+			"d d,False,True,False\n",
+		"of R": ",train,val,test\n0,a,d d,b\n1,c,NA,NaN\n",
 	} {
 		number := 1
 		if name == "with split" {

@@ -188,8 +188,8 @@ func portableGreater(e *emitter, n *graph.Node, in []string) string {
 
 // portableGreaterOrEqual computes Clip(Sign(x - y) + 1, 0, 1).
 func portableGreaterOrEqual(e *emitter, n *graph.Node, in []string) string {
-	return e.op("Clip", nil, e.op("Add", nil, e.op("Sign", nil, portableBinary("Sub")(e, n, in)), e.scalar(1)), e.scalar(0),
-		e.scalar(1))
+	sign := e.op("Sign", nil, portableBinary("Sub")(e, n, in))
+	return e.op("Clip", nil, e.op("Add", nil, sign, e.scalar(1)), e.scalar(0), e.scalar(1))
 }
 
 func portableConv2D(e *emitter, n *graph.Node, in []string) string {

@@ -368,7 +368,7 @@ func (c *csvReader) textColumn(field int) int {
 // thousands matches numbers with commas between thousands.
 var thousands = regexp.MustCompile(`^[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?$`)
 
-// groupOfThree matches numbers that have a point before their last three digits, as a decimal point or between thousands.
+// groupOfThree matches numbers with a point before their last three digits: a decimal point, or one between thousands.
 var groupOfThree = regexp.MustCompile(`^[+-]?[1-9][0-9]{0,2}\.[0-9]{3}$`)
 
 // watchThousands counts the numbers with a point in a file whose fields are separated by semicolons. Where the decimal

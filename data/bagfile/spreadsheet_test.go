@@ -27,7 +27,8 @@ func TestSpreadsheets(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if want := []float32{0.5, 1, 1.5, 2}; !slices.Equal(d.Instances, want) || fmt.Sprint(d.ClassNames) != "[x y]" || d.Bags() != 2 {
+		if want := []float32{0.5, 1, 1.5, 2}; !slices.Equal(d.Instances, want) || fmt.Sprint(d.ClassNames) != "[x y]" ||
+			d.Bags() != 2 {
 			t.Errorf("%s: %v, classes %v", name, d.Instances, d.ClassNames)
 		}
 	}
@@ -42,7 +43,8 @@ func TestSpreadsheets(t *testing.T) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 		var d diag.Diagnostic
-		if strings.Contains(text, "1,000") && (!errors.As(err, &d) || !strings.Contains(strings.Join(d.Notes, ""), "separates thousands, remove it")) {
+		if advice := "separates thousands, remove it"; strings.Contains(text, "1,000") && (!errors.As(err, &d) ||
+			!strings.Contains(strings.Join(d.Notes, ""), advice)) {
 			t.Errorf("%q: %q", text, d.Notes)
 		}
 	}

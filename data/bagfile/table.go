@@ -337,7 +337,7 @@ func (s *fileStore) Files(bag int) (list []data.File) {
 	return list
 }
 
-// sideName is the attribute of the coordinates that TRIDENT writes: the side of a patch in the units of the coordinates.
+// sideName is the attribute of the coordinates that TRIDENT writes: the side of a patch in the units of coordinates.
 const sideName = "patch_size_level0"
 
 // coords reads the coordinates of the instances of an array of features with a shape, and the side of an instance, 0 if

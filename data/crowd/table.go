@@ -132,7 +132,7 @@ func (p *tableReader) header() bool {
 func (p *tableReader) row(row []string) error {
 	line := p.rows.Line
 	image := strings.TrimSpace(row[0])
-	if image == "" || data.MissingMark(image) || !utf8.ValidString(image) || strings.ContainsFunc(image, unicode.IsControl) {
+	if !data.PlainName(image) || data.MissingMark(image) {
 		p.errorf(line, 1, "%q is not a usable image name", image)
 		return nil
 	}

@@ -10,7 +10,8 @@ func TestNumber(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for attribute, want := range map[string]float64{"patch_size_level0": 256, "overlap": 0.5, "sizes": 3, "pr\u00e4parat": -7} {
+		for attribute, want := range map[string]float64{"patch_size_level0": 256, "overlap": 0.5, "sizes": 3,
+			"pr\u00e4parat": -7} {
 			if v, ok := d.Number(attribute); v != want || !ok {
 				t.Errorf("%s: %s is %v, %v, want %v", name, attribute, v, ok, want)
 			}

@@ -114,8 +114,8 @@ func MakeFolder(path string) (created []string, err error) {
 		created = append(created, at)
 	}
 	if slices.Contains(created, "~") {
-		return nil, fmt.Errorf("%s: ~ is the home folder only if a shell replaces it: write --output ~/... with a space, or the "+
-			"whole path", path)
+		return nil, fmt.Errorf("%s: ~ is the home folder only if a shell replaces it: write --output ~/... with a space, or "+
+			"the whole path", path)
 	}
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		removeFolders(created)

@@ -75,9 +75,9 @@ func (m maker) train(t testing.TB, o *train.Trial) *train.Report {
 func TestWholeTrainings(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, text string }{
-		{counts, "name: counts\ndata: {set: generated:prototypes, generated: {bags: 60, classes: 3, features: 4, min_size: 2, " +
-			"max_size: 9, seed: 1}}\nmodel: {params: {C: [1, k], b: [k]}, let: {p: \"softmax(matmul(bag_count(X), C) + b)\"}}\n" +
-			"loss: [disambiguation]\ntrain: {epochs: 3, batch: 4}\n"},
+		{counts, "name: counts\ndata: {set: generated:prototypes, generated: {bags: 60, classes: 3, features: 4, min_size: " +
+			"2, max_size: 9, seed: 1}}\nmodel: {params: {C: [1, k], b: [k]}, let: {p: \"softmax(matmul(bag_count(X), C) + " +
+			"b)\"}}\nloss: [disambiguation]\ntrain: {epochs: 3, batch: 4}\n"},
 		{"features", "extends: quickstart\nname: features\ndata: {generated: {bags: 150}}\ntrain: {epochs: 20, batch: 1}\n"},
 		{"features in batches", "extends: quickstart\nname: batches\ndata: {generated: {bags: 150}}\n" +
 			"model: {blocks: [{dense: 20}, {dropout: 0.2}, relu, attention, {pool: attention}, classifier]}\ntrain: {epochs: " +

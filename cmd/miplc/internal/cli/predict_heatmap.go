@@ -114,11 +114,17 @@ func (h *heatmaps) checkClass(info runtime.Info) error {
 		return nil
 	case !info.ClassAttention:
 		return console.Usagef("--heatmap-class: the model has no attention of each class, only one for all classes")
-	case !slices.Contains(info.Classes, h.Class):
-		return console.Usagef("--heatmap-class: the model has no class %q; its classes are %s", h.Class,
-			diag.Words(info.Classes))
+	case slices.Contains(info.Classes, h.Class):
+		return nil
 	}
-	return nil
+	for _, class := range info.Classes {
+		if diag.Canonical(class) == diag.Canonical(h.Class) {
+			h.Class = class
+			return nil
+		}
+	}
+	return console.Usagef("--heatmap-class: the model has no class %q; its classes are %s", h.Class,
+		diag.Words(info.Classes))
 }
 
 // check reports settings without an effect.
@@ -189,7 +195,7 @@ func (r *predictResult) picturesOf(set *data.Dataset) (list []picture) {
 	return list
 }
 
-// maxFigureName is the maximum length of the parts of a figure's name that are the names of its bag and its file, in bytes.
+// maxFigureName is the maximum length in bytes of the name of a bag or a file in the name of a figure.
 const maxFigureName = 100
 
 // figureName returns the name of a bag or a file without the ending of an image, as every file system accepts it.
@@ -288,8 +294,8 @@ func (h *heatmaps) heatmap(r *predictResult, p picture) (*plot.Heatmap, error) {
 	return m, nil
 }
 
-// without returns the number of pictures without a thumbnail. It returns an error if all thumbnails that the user asked for
-// are missing.
+// without returns the number of pictures without a thumbnail. It returns an error if none of the thumbnails that the user
+// asked for exists.
 func (h *heatmaps) without(thumbnails pictures, list []picture) (n int, err error) {
 	if h.Thumbnails == "" {
 		return 0, nil
@@ -303,8 +309,8 @@ func (h *heatmaps) without(thumbnails pictures, list []picture) (n int, err erro
 		return n, nil
 	}
 	name := list[0].names()[0]
-	return n, diag.Errorf(diag.Pos{File: h.Thumbnails}, "no image is named after a bag; that of the first bag would be %s.png",
-		name).WithSuggestion(diag.Suggest(name, slices.Sorted(maps.Keys(thumbnails)))).
+	return n, diag.Errorf(diag.Pos{File: h.Thumbnails}, "no image is named after a bag; that of the first bag would be "+
+		"%s.png", name).WithSuggestion(diag.Suggest(name, slices.Sorted(maps.Keys(thumbnails)))).
 		WithNote("an image may have the ending .jpg or .tif as well, and be in a folder")
 }
 
