@@ -93,7 +93,7 @@ func drawing(s *definition.Splits, ran []int) string {
 		for i, split := range ran {
 			numbers[i] = strconv.Itoa(split)
 		}
-		text = fmt.Sprintf("%d of %s with results (number %s)", n, text, strings.Join(numbers, ", "))
+		text = fmt.Sprintf("%d of %s with results (%s)", n, text, strings.Join(numbers, ", "))
 	}
 	if s.Index.V != "" {
 		return text + " from " + s.Index.V

@@ -256,7 +256,7 @@ func TestProvenance(t *testing.T) {
 	}
 	r.order = slices.DeleteFunc(r.order, func(at definition.Coord) bool { return at.Learner == "vary" })
 	text := strings.Join(r.notes(), "\n")
-	for _, want := range []string{"3 of 5 splits with results (number 1, 2, 3): 70 %", "DEMIPL: demipl with train.lr=0.1;",
+	for _, want := range []string{"3 of 5 splits with results (1, 2, 3): 70 %", "DEMIPL: demipl with train.lr=0.1;",
 		"MIPLGP: miplgp (r = 2: train.epochs=9)", "Computed by miplc 0.1.0, onnxruntime 1.27.0; seed of the training: 7."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
