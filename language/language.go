@@ -331,7 +331,7 @@ var trainRows = []schema.Row{
 			"(onnxruntime) or `gorgonia` (pure Go). `auto`: `xla` on a GPU for images, else `native` on x86-64 with AVX2, else `ort` " +
 			"if onnxruntime is found, else `gorgonia`."},
 	{Name: "best", Choices: BestMeasures, Applies: schema.When((*Spec).selects),
-		Doc: "Measure of the validation bags that chooses the epoch whose parameters are exported, the first of equals: a " +
+		Doc: "Measure of the validation bags that chooses the epoch whose parameters are exported, of equal ones that with the lowest loss: a " +
 			"measure of docs/measures.md, or `loss`, which needs no true labels. Without it, the last epoch is exported."},
 	{Name: "early_stopping", Rows: stoppingRows,
 		Applies: schema.When(func(s *Spec) bool { return s.selects() && s.Train.Patience.V > 0 }),
@@ -362,7 +362,8 @@ var exportRows = []schema.Row{
 			"usually 13."},
 	{Name: "temperature", Custom: &temperatureType,
 		Doc: "Number that divides the logits in the exported model. `validation`: the number with the smallest log loss on " +
-			"the validation bags. Without it, the probabilities stay as trained."},
+			"the validation bags with a true label; if none has one, the number with which their candidate sets are most " +
+			"probable. Without it, the probabilities stay as trained."},
 }
 
 // Choices returns the words of every setting that accepts one of some words, by its

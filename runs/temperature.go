@@ -17,9 +17,11 @@ import (
 // Temperature describes the temperature of an exported model.
 type Temperature struct {
 	Value float64 `json:"value"` // divides the logits
-	// FittedTo is the number of validation bags with a known label to which it was fitted; 0 if the
-	// spec gives the value.
+	// FittedTo is the number of validation bags to which it was fitted: those with a known label, else those with a
+	// candidate set that excludes a class. 0: the spec gives the value.
 	FittedTo int `json:"fitted_to,omitempty"`
+	// Candidates reports whether it was fitted to candidate sets.
+	Candidates bool `json:"candidates,omitempty"`
 	// Before has the log loss and the ECE of the model without temperature, by part of the split.
 	// train.Measures has those of the exported model.
 	Before map[string]measure.Values `json:"before"`
@@ -63,7 +65,10 @@ func (m *TrainedModel) setTemperature(ctx context.Context) error {
 		}
 		if asked.Validation && part.Name == data.ValidationPart {
 			t.Value, _ = p.Temperature()
-			t.FittedTo = p.KnownBags()
+			if t.FittedTo = p.KnownBags(); t.FittedTo == 0 {
+				t.Value, t.FittedTo = p.CandidateTemperature()
+				t.Candidates = true
+			}
 		}
 	}
 	if t.Value == 0 {
@@ -99,15 +104,19 @@ func checkTemperature(t *train.Trial) error {
 	if !asked.V.Validation {
 		return nil
 	}
-	text := ""
+	informs := func(bag int) bool {
+		return t.Data.TrueMask(bag) != nil || slices.Contains(t.Data.CandidateMask(bag), 0)
+	}
+	text, note := "", ""
 	switch {
 	case len(t.Split.Validation) == 0:
 		text = "export.temperature is fitted to validation bags, and the split has none"
-	case !slices.ContainsFunc(t.Split.Validation, func(bag int) bool { _, known := t.Data.Label(bag); return known }):
-		text = "no true label of the validation bags is known: no temperature can be fitted"
+		note = "set data.split.validation, or export.temperature to a number"
+	case !slices.ContainsFunc(t.Split.Validation, informs):
+		text = "no validation bag has a true label or a candidate set that excludes a class: no temperature can be fitted"
+		note = "leave out export.temperature, set it to a number, or add true labels of some validation bags"
 	default:
 		return nil
 	}
-	return &SpecError{Err: t.Program.Spec.AddSource(diag.Errorf(asked.Pos, "%s", text).
-		WithNote("set data.split.validation, or export.temperature to a number"))}
+	return &SpecError{Err: t.Program.Spec.AddSource(diag.Errorf(asked.Pos, "%s", text).WithNote("%s", note))}
 }

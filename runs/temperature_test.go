@@ -4,7 +4,13 @@ package runs
 
 import (
 	"math"
+	"strings"
 	"testing"
+
+	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/measure"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/train"
 )
 
 // The powers of small probabilities underflow; their shares do not.
@@ -21,5 +27,40 @@ func TestTemperatureOfManyClasses(t *testing.T) {
 		if math.Abs(float64(got[i])-want) > 1e-4*want {
 			t.Errorf("probability %d is %v, want %v", i, got[i], want)
 		}
+	}
+}
+
+// Without any true label, a temperature is fitted to the candidate sets of the validation bags, and the summary says how
+// many predictions for test bags are candidates.
+func TestRunWithoutTrueLabels(t *testing.T) {
+	unlabelled := func(t *train.Trial) { t.Data.Labels = nil }
+	s := findingsIn(t, "quickstart", []string{"train.epochs=3", "data.split.validation=0.3", "train.best=inside_candidates",
+		"export.temperature=validation"}, unlabelled)
+	if s.Temperature == nil || !s.Temperature.Candidates || s.Temperature.FittedTo == 0 || s.Temperature.Value <= 0 {
+		t.Errorf("temperature %+v", s.Temperature)
+	}
+	if v := s.Measures.Test().Get(measure.InsideCandidates); v == nil || s.TestAccuracy != nil {
+		t.Errorf("measures %v", s.Measures)
+	}
+}
+
+func TestTemperatureOfUselessCandidates(t *testing.T) {
+	spec := load(t, "quickstart", "data.set=generated:prototypes", "data.split.validation=0.3",
+		"export.temperature=validation")
+	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := trials[0].Data
+	d.Labels = nil
+	if err := checkTemperature(trials[0]); err != nil {
+		t.Error(err)
+	}
+	for i := range d.Candidates {
+		d.Candidates[i] = 1
+	}
+	if err := checkTemperature(trials[0]); err == nil || strings.Contains(err.Error(), "data.split.validation") ||
+		!strings.Contains(err.Error(), "candidate set that excludes a class") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -32,6 +32,7 @@ type Best struct {
 // best is the choice of a run so far.
 type best struct {
 	Best
+	loss   float64              // MeasureLoss after the chosen epoch
 	params map[string][]float32 // after the chosen epoch
 }
 
@@ -112,10 +113,14 @@ func (r *Run) choose(m Metrics) {
 		return
 	}
 	name := r.Program.Spec.Train.Best.V
-	value := m.Measures.Validation().Get(name)
-	if lower := lowerIsBetter(name); r.best.Epoch == 0 || lower && *value < r.best.Value ||
-		!lower && *value > r.best.Value {
-		r.best.Best = Best{Measure: name, Value: *value, Epoch: m.Epoch}
+	value, loss := *m.Measures.Validation().Get(name), m.Measures.Validation()[MeasureLoss]
+	better := value > r.best.Value
+	if lowerIsBetter(name) {
+		better = value < r.best.Value
+	}
+	// Shares such as inside_candidates reach 1 before the model is good.
+	if r.best.Epoch == 0 || better || value == r.best.Value && loss < r.best.loss {
+		r.best.Best, r.best.loss = Best{Measure: name, Value: value, Epoch: m.Epoch}, loss
 	}
 	t := &r.Program.Spec.Train
 	r.stopped = t.Patience.V > 0 && m.Epoch-r.best.Epoch >= t.Patience.V && m.Epoch >= t.MinEpochs.V

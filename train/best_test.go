@@ -51,8 +51,8 @@ func runRefit(ctx context.Context, o toy) (*train.Report, error) {
 	return out.Report, out.Err
 }
 
-// The model is that of the first epoch with the best measure of the validation bags; the
-// test bags are evaluated once.
+// The model is that of the epoch with the best measure of the validation bags and, among equal ones, the lowest loss of
+// these bags; the test bags are evaluated once.
 func TestBest(t *testing.T) {
 	for _, name := range language.BestMeasures {
 		lower := name == train.MeasureLoss
@@ -73,7 +73,9 @@ func TestBest(t *testing.T) {
 		}
 		want := r.Metrics[0]
 		for _, m := range r.Metrics {
-			if a, b := m.Measures.Validation()[name], want.Measures.Validation()[name]; a < b && lower || a > b && !lower {
+			now, before := m.Measures.Validation(), want.Measures.Validation()
+			if a, b := now[name], before[name]; a < b && lower || a > b && !lower ||
+				a == b && now[train.MeasureLoss] < before[train.MeasureLoss] {
 				want = m
 			}
 			if m.Measures.Accuracy("test") != nil {

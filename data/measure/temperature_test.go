@@ -98,3 +98,34 @@ func TestTemperatureLimits(t *testing.T) {
 		}
 	}
 }
+
+// Candidate sets of the label and a random other class give the same temperature as labels, for many bags.
+func TestCandidateTemperature(t *testing.T) {
+	for _, want := range []float64{0.4, 1, 3} {
+		r := rand.New(rand.NewPCG(7, 2))
+		of := heated(want, 8000)
+		p := &Predictions{}
+		for i := range of.Bags() {
+			candidates := only(of.label(i), of.Classes)
+			candidates[(of.label(i)+1+r.IntN(of.Classes-1))%of.Classes] = 1
+			p.Add(of.Row(i), nil, candidates)
+		}
+		got, bags := p.CandidateTemperature()
+		if math.Abs(math.Log(got/of.mustTemperature(t))) > 0.1 || bags != of.Bags() {
+			t.Errorf("temperature %.3f of %d candidate sets, %.3f of labels", got, bags, of.mustTemperature(t))
+		}
+	}
+	all := &Predictions{}
+	all.Add([]float32{0.5, 0.5}, nil, []uint8{1, 1})
+	if _, bags := all.CandidateTemperature(); bags != 0 {
+		t.Errorf("fitted to %d sets that exclude no class", bags)
+	}
+}
+
+func (p *Predictions) mustTemperature(t *testing.T) float64 {
+	v, ok := p.Temperature()
+	if !ok {
+		t.Fatal("no temperature")
+	}
+	return v
+}

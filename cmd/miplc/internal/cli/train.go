@@ -291,6 +291,10 @@ func (t *summaryTable) addResults(s *runs.Summary) {
 		mark = fmt.Sprintf(" (the training %s)", strings.ToLower(s.Diverged.Verdict()))
 	}
 	t.share("test accuracy", s.TestAccuracy, printMeasures(s, data.TestPart, s.Split.TestBags)+mark)
+	if s.TestAccuracy == nil {
+		t.share("inside candidates", s.Measures.Test().Get(measure.InsideCandidates),
+			"of the predictions for test bags, whose true labels are unknown")
+	}
 	if s.Baseline != nil {
 		t.row("baseline", "%.4f logistic regression on the mean, maximum and minimum of the instances",
 			s.Baseline.TestAccuracy)
@@ -346,7 +350,11 @@ func printMeasures(s *runs.Summary, part string, bags int) string {
 func describeTemperature(s *runs.Summary) string {
 	text := fmt.Sprintf("%.4f", s.Temperature.Value)
 	if n := s.Temperature.FittedTo; n > 0 {
-		text += fmt.Sprintf(", fitted to %s", diag.Count(n, "validation bag"))
+		to := ""
+		if s.Temperature.Candidates {
+			to = "the candidates of "
+		}
+		text += fmt.Sprintf(", fitted to %s%s", to, diag.Count(n, "validation bag"))
 	}
 	for _, part := range []string{data.TestPart, data.ValidationPart} {
 		before, after := s.Temperature.Before[part], s.Measures[part]
