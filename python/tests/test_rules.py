@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.preprocessing import StandardScaler
 
-from miplc import Bags, DataError
+from miplc import Bags, DataError, PerInstance
 from miplc._rules import RULES, missing_mark, suspect
 
 ROLES = ("bag", "label", "candidates", "instance_label")
@@ -206,5 +207,7 @@ def test_generator_is_kept(tmp_path: Path) -> None:
     bags = Bags.read(tmp_path / "bags.npz")
     for made in (bags, bags[[1, 0]], bags.with_labels(["a", "b"]), Bags(bags)):
         assert made.generator == generator
+    scaled = PerInstance(StandardScaler()).fit_transform(bags)
+    assert getattr(scaled, "generator", None) is None  # a model of these cannot cut images
     bags.write(tmp_path / "again.npz")
     assert np.load(tmp_path / "again.npz")["generator"].tolist() == [generator]

@@ -274,7 +274,7 @@ class Bags(Sequence[NDArray[np.float32]]):
         """Return these bags with other features of the same instances: array ``[N, ...]``."""
         copy = self._copy()
         copy.instances = _float32(_array(instances, "the instances"))
-        copy.feature_names = None if names is None else list(names)
+        copy.feature_names, copy.generator = None if names is None else list(names), None
         check_finite(copy.instances, copy.offsets)
         return copy
 
