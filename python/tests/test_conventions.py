@@ -20,6 +20,7 @@ from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import check_dataframe_column_names_consistency, check_estimator
 
 from miplc import Bags, DataError, MIPLClassifier, MIPLMultiLabelClassifier, Model, PerInstance
@@ -124,6 +125,14 @@ class RowClassifier(Rows, MIPLClassifier):
         return super().score(bags_of_rows(X), y, sample_weight)
 
 
+class RowMultiLabelClassifier(Rows, MIPLMultiLabelClassifier):
+    def predict_proba(self, X: Any) -> Any:
+        return super().predict_proba(bags_of_rows(X))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        return super().score(bags_of_rows(X), y, sample_weight)
+
+
 class RowTransformer(Rows, PerInstance):
     def __init__(self, transformer: Any = StandardScaler()) -> None:  # noqa: B008
         super().__init__(transformer)
@@ -169,6 +178,18 @@ def test_check_estimator(estimator: Any, passed: int) -> None:
     checks = check_estimator(estimator, expected_failed_checks=EXPECTED, on_skip=None, on_fail=None)
     assert {check["check_name"]: check["exception"] for check in checks if check["status"] == "failed"} == {}
     assert sum(check["status"] == "passed" for check in checks) >= passed
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        estimator_checks.check_classifiers_multilabel_representation_invariance,
+        estimator_checks.check_classifiers_multilabel_output_format_predict,
+        estimator_checks.check_classifiers_multilabel_output_format_predict_proba,
+    ],
+)
+def test_checks_of_several_labels(check: Callable[..., None]) -> None:
+    check("", RowMultiLabelClassifier("quickstart", train__epochs=1))
 
 
 def frame(order: list[str], seed: int = 0) -> pd.DataFrame:
@@ -295,9 +316,9 @@ def test_score_refuses_labels_that_are_no_classes(bags: Bags, truth: list[str], 
         (text, upper, "the label 'CAT' is no class"),
         (text, np.ones((60, 2), bool), "a matrix with 2 columns for 3 classes"),
         (number, truth, "the label 'cat' is no class"),
+        (multi, [[1, 0]] * 60, "a matrix with 2 columns for 3 classes"),
         (multi, upper, "the label 'CAT' is no class"),
         (multi, np.ones((60, 4), int), "a matrix with 4 columns for 3 classes"),
-        (multi, [[1, 0, 1]] * 60, "the labels are lists of 0 and 1"),
     ]
     for fitted, y, message in wrong:
         with pytest.raises(DataError, match=message):
@@ -313,8 +334,19 @@ def test_folds_and_selections_without_a_class(bags: Bags, truth: list[str], cand
     cats = np.array([i for i in range(60) if "cat" not in candidates[i]])
     for chosen in (bags[cats], Bags(bags, labels=truth)[[i for i in range(60) if truth[i] != "cat"]]):
         assert MIPLClassifier(**FAST).fit(chosen).classes_.tolist() == ["dog", "horse"]
-    several = Bags(bags, labels=candidates)[cats]
-    assert MIPLMultiLabelClassifier(**FAST).fit(several).classes_.tolist() == ["dog", "horse"]
+    matrix = np.array([[label in one for label in ("cat", "dog", "horse")] for one in candidates], int)
+    for X, y in ((Bags(bags, labels=candidates)[cats], None), (bags[cats], matrix[cats])):
+        several = MIPLMultiLabelClassifier(**FAST).fit(X, y)
+        assert len(several.classes_) == 3 and not several.predict_proba(bags)[:, 0].any()
+        assert several.score(bags, matrix if y is not None else candidates) < several.score(X, y)
+    model = MIPLMultiLabelClassifier(**FAST)
+    scores = cross_val_score(model, bags, matrix, cv=[(cats, np.arange(60))], scoring="roc_auc", error_score="raise")
+    assert 0 < scores[0] < 1
+    numbered = MIPLClassifier(**FAST).fit(list(bags[cats]), matrix[cats])
+    with pytest.warns(UserWarning, match="the model does not know 1 label of these bags, such as 0"):
+        assert numbered.classes_.tolist() == [1, 2] and 0 <= numbered.score(bags, matrix) <= 1
+    both = Bags(bags, labels=truth, candidates=candidates)[cats]
+    assert MIPLClassifier(**FAST).fit(both, np.array(truth)[cats]).classes_.tolist() == ["dog", "horse"]
     rest = [i for i in few if truth[i] != "cat"]
     folds = [(rest, [i for i in range(60) if truth[i] == "cat"][:5] + rest[:5])]
     with pytest.warns(UserWarning, match="such as 'cat'"):

@@ -158,13 +158,14 @@ class Bags(Sequence[NDArray[np.float32]]):
         self.names = self._texts(names, "bag name", "name", "bags", faults)
         faults.check()
         labels, candidates = self._by_name(labels, "label"), self._by_name(candidates, "candidates")
+        declared = classes is not None
         labels, candidates, classes = _tables(labels, candidates, classes)
         self.multi = candidates is None and labels is not None and is_sets(labels)
         self.labels: NDArray[Any] | None = None
         self.candidates: NDArray[np.bool_] | None = None
         self.classes: NDArray[Any] = np.array([])
         if labels is not None or candidates is not None:
-            self._set_labels(labels, candidates, classes, faults)
+            self._set_labels(labels, candidates, classes, declared, faults)
         self.groups = self._texts(groups, "group", "group", "", faults)
         self.group_name = str(group_name)
         self.coords = self._coordinates(coords, faults)
@@ -240,6 +241,7 @@ class Bags(Sequence[NDArray[np.float32]]):
         """
         copy = self._copy()
         labels, candidates = self._by_name(labels, "label"), self._by_name(candidates, "candidates")
+        declared = classes is not None
         labels, candidates, classes = _tables(labels, candidates, classes)
         if self.candidates is not None and candidates is None and labels is not None and not is_sets(labels):
             candidates = [set(self.classes[row].tolist()) for row in self.candidates]
@@ -249,7 +251,7 @@ class Bags(Sequence[NDArray[np.float32]]):
         copy.noisy, copy.labels, copy.candidates = noisy, None, None
         copy.multi = candidates is None and labels is not None and is_sets(labels)
         faults = _Faults()
-        copy._set_labels(labels, candidates, classes, faults)
+        copy._set_labels(labels, candidates, classes, declared, faults)
         if self.instance_labels is not None:
             index = {label: i for i, label in enumerate(copy.classes.tolist())}
             old = [index.get(label, -1) for label in self.classes.tolist()] + [-1]
@@ -326,7 +328,9 @@ class Bags(Sequence[NDArray[np.float32]]):
         faults.check()
         check_finite(self.instances, self.offsets)
 
-    def _set_labels(self, labels: Any, candidates: Any, classes: Sequence[Any] | None, faults: _Faults) -> None:
+    def _set_labels(
+        self, labels: Any, candidates: Any, classes: Sequence[Any] | None, declared: bool, faults: _Faults
+    ) -> None:
         self.classes = _classes(labels, candidates, classes)
         index = {label: i for i, label in enumerate(self.classes.tolist())}
         m, k = len(self), len(self.classes)
@@ -346,9 +350,9 @@ class Bags(Sequence[NDArray[np.float32]]):
                 faults.add(f"{count(len(values), 'true label')} for {count(m, 'bag')}")
                 faults.check()
             self.labels = np.array([-1 if is_missing(v) else index[v] for v in values], np.int64)
-        self._check_labels(faults)
+        self._check_labels(declared, faults)
 
-    def _check_labels(self, faults: _Faults) -> None:
+    def _check_labels(self, declared: bool, faults: _Faults) -> None:
         if self.kind == "known":
             for i in np.flatnonzero(np.asarray(self.labels) < 0):
                 faults.add(f"bag {i + 1} has no label, and there are no candidates", _NO_LABEL)
@@ -367,7 +371,7 @@ class Bags(Sequence[NDArray[np.float32]]):
         if not self.multi:
             for i in np.flatnonzero(~matrix.any(axis=1)):
                 faults.add(f"bag {i + 1} has no candidate label")
-        for c in np.flatnonzero(~matrix.any(axis=0)):
+        for c in np.flatnonzero(~matrix.any(axis=0)) if declared else ():
             what = "label" if self.multi else "candidate"
             faults.add(f"class {quoted(names[c])} has no examples: it is a {what} of no bag")
         if self.multi or self.labels is None or self.noisy:
@@ -769,7 +773,9 @@ def _tables(labels: Any, candidates: Any, classes: Any) -> tuple[Any, Any, Any]:
             if isinstance(values, (set, frozenset)):
                 raise DataError("the labels are a set, which has no order; a list in the order of the bags is needed")
             values = values if hasattr(values, "__array__") else listed(values)
-            check_rows(values)
+            if is_rows(values):
+                text = "the labels are lists of 0 and 1, which are a matrix or sets of the classes 0 and 1"
+                raise DataError(text, "give a matrix as an array, np.array(rows), and sets as Python sets")
         found.append(values)
     labels, candidates = found
     if candidates is not None and not (isinstance(candidates, np.ndarray) and candidates.ndim == 2):
@@ -781,16 +787,14 @@ def _tables(labels: Any, candidates: Any, classes: Any) -> tuple[Any, Any, Any]:
     return labels, candidates, classes
 
 
-def check_rows(rows: Any) -> None:
-    """Raise a DataError for a matrix of 0 and 1 as lists, which would be the sets {0, 1}."""
-    rows = listed(rows)
+def is_rows(values: Any) -> bool:
+    """Report whether labels are lists of 0 and 1 of one length, as those of a matrix are."""
+    rows = listed(values)
     lists = [listed(row) for row in rows if isinstance(row, (list, tuple, np.ndarray))]
     widths = {len(row) for row in lists}
     if len(lists) < len(rows) or len(widths) != 1 or min(widths) < 2:
-        return
-    if all(isinstance(value, (bool, int, float)) and value in (0, 1) for row in lists for value in row):
-        text = "the labels are lists of 0 and 1, which are a matrix or sets of the classes 0 and 1"
-        raise DataError(text, "give a matrix as an array, np.array(rows), and sets as Python sets")
+        return False
+    return all(isinstance(value, (bool, int, float)) and value in (0, 1) for row in lists for value in row)
 
 
 def _check_texts(labels: set[str]) -> None:

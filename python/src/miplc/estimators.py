@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._process import warn
-from .bags import Bags, as_bags, check_rows, class_name, count, is_missing, is_sets, listed
+from .bags import Bags, as_bags, class_name, count, is_missing, is_rows, is_sets, listed
 from .errors import DataError, SpecError
 from .model import Model
 from .training import Callback, Run, Spec, train
@@ -177,7 +177,7 @@ class _MIPLEstimator(_Parameters):
         """Return the training bags with their labels."""
         bags = as_bags(X)
         if self._multi and y is not None:
-            bags = bags.with_labels(_sets(y), candidates=candidates)
+            bags = bags.with_labels(_sets(y, self._multi), candidates=candidates)
         elif y is None and candidates is None:
             if bags.kind == "none":
                 raise DataError("requires y to be passed, but the target y is None: give y or candidates")
@@ -192,14 +192,16 @@ class _MIPLEstimator(_Parameters):
         if bags.kind == "multi" and not self._multi or bags.kind != "multi" and self._multi:
             other = "MIPLClassifier" if self._multi else "MIPLMultiLabelClassifier"
             raise DataError(f"the bags have {bags.kind} labels: use {other}")
-        return (bags if groups is None else bags.with_groups(groups))._with_used_classes()
+        return bags if groups is None else bags.with_groups(groups)
 
     def _take(self, run: Run, bags: Bags) -> None:
         """Set the attributes of a fitted estimator."""
         self.run_ = run
         self.model_: Model = run.model
-        self.classes_: NDArray[Any]
-        self.classes_, self._order = np.unique(bags.classes, return_index=True)
+        place = {name: column for column, name in enumerate(run.model.classes)}
+        known = np.array([self._multi or name in place for name in bags.class_names])
+        self.classes_: NDArray[Any] = np.unique(bags.classes[known])
+        self._columns = [place.get(class_name(label), -1) for label in self.classes_.tolist()]
         self.n_features_in_: int = int(np.prod(bags.instances.shape[1:]))
         _set_names(self, bags)
 
@@ -283,7 +285,8 @@ class _MIPLEstimator(_Parameters):
         array ``[m, k]``, in the order of ``classes_``
         """
         self._check_fitted()
-        return self.model_.predict_proba(X)[:, self._order]
+        # A label that no bag of the training has is never predicted.
+        return np.pad(self.model_.predict_proba(X), ((0, 0), (0, 1)))[:, self._columns]
 
     def _indicators(self, y: Any, classes: Any = None) -> NDArray[np.bool_]:
         """Return sets of labels as a matrix [m, k + 1]: the last column marks labels that are no classes.
@@ -292,9 +295,11 @@ class _MIPLEstimator(_Parameters):
         """
         if hasattr(y, "columns"):
             y, classes = np.asarray(y), list(y.columns)
-        sets = _sets(y)
+        sets = _sets(y, self._multi)
         if isinstance(sets, np.ndarray):
             names = self.classes_.tolist() if classes is None else list(classes)
+            if classes is None and self.classes_.dtype.kind in "iu" and sets.shape[1] > max(names):
+                names = list(range(sets.shape[1]))  # the columns of another matrix are numbered, too
             if sets.shape[1] != len(names):
                 raise DataError(f"a matrix with {count(sets.shape[1], 'column')} for {count(len(names), 'class')}")
             sets = [{name for name, entry in zip(names, row) if entry} for row in sets.tolist()]
@@ -480,15 +485,19 @@ def _column(y: Any) -> Any:
     return y[:, 0] if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1 else y
 
 
-def _sets(y: Any) -> Any:
-    """Return labels of a multi-label classifier as a matrix, a frame or a list of sets."""
+def _sets(y: Any, multi: bool) -> Any:
+    """Return sets of labels as a matrix, a frame or a list of sets.
+
+    Of a multi-label classifier, lists of 0 and 1 are a matrix, as in scikit-learn.
+    """
     y = y.toarray() if hasattr(y, "toarray") else y  # a sparse matrix
     if hasattr(y, "columns"):
         return y
     y = np.asarray(y) if hasattr(y, "__array__") else y
     if y is None or isinstance(y, np.ndarray) and y.ndim == 2:
         return y
-    check_rows(y)
+    if is_rows(y) and multi:
+        return np.array(list(y))
     for i, one in enumerate(y):
         if isinstance(one, (str, bytes)) or not isinstance(one, Iterable):
             raise DataError(f"bag {i + 1} has the label {class_name(one)}; a set of labels is needed")

@@ -204,10 +204,6 @@ def train(
     chosen = dict(settings or {})
     if seed is not None:
         chosen["train.seed"] = seed
-    if isinstance(bags, Bags) and (used := bags._with_used_classes()) is not bags:
-        unused = sorted({*bags.class_names} - {*used.class_names})
-        _process.warn(f"no bag has the label {unused[0]}: the model does not predict it")
-        bags = used
     with prepared(spec, bags, chosen) as call:
         folder = call.folder / "run" if output is None else _process.located(output, "output")
         args = [*call.args, "-o", str(folder)]
@@ -241,7 +237,10 @@ def prepared(spec: Spec, bags: Bags | str | os.PathLike[str] | None, settings: M
         if isinstance(bags, Bags):
             if bags.kind == "none":
                 raise DataError("the bags have no labels: give labels or candidates")
-            bags.write(folder / DATA_FILE)
+            used = bags._with_used_classes()
+            for name in [name for name in bags.class_names if name not in used.class_names][:1]:
+                _process.warn(f"no bag has the label {name}: the model does not predict it")
+            used.write(folder / DATA_FILE)
             args += ["--data-dir", str(folder)]
             chosen["data.set"] = DATA_FILE
             if bags.kind != "candidates":
