@@ -146,7 +146,7 @@ func (r *Run) AddStep(step int, bags []int, out *StepResult) error {
 // they are unknown.
 func (r *Record) countCorrect(c *runningMean, bag int, probabilities []float32) {
 	if !r.Data.Multi {
-		c.add(r.label(bag), measure.Argmax(probabilities))
+		c.add(r.label(bag), measure.Predicted(probabilities))
 		return
 	}
 	equal := 1

@@ -70,18 +70,23 @@ func (p *Predictions) Row(i int) []float32 {
 	return p.Probabilities[i*p.Classes : (i+1)*p.Classes]
 }
 
-// Argmax returns the index of the largest value, the first of equal ones, or -1 if a value is NaN.
+// Argmax returns the index of the largest value, the first of equal ones. NaN is smaller than all numbers.
 func Argmax[T float32 | float64](values []T) int {
 	best := 0
 	for i, v := range values {
-		switch {
-		case v != v:
-			return -1
-		case v > values[best]:
+		if v > values[best] || values[best] != values[best] && v == v {
 			best = i
 		}
 	}
 	return best
+}
+
+// Predicted returns the most probable class of a bag, or -1 if a probability is NaN.
+func Predicted(probabilities []float32) int {
+	if slices.ContainsFunc(probabilities, func(v float32) bool { return v != v }) {
+		return -1
+	}
+	return Argmax(probabilities)
 }
 
 // Values are measures by name. A measure that is not defined for the bags has no entry.

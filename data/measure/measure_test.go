@@ -367,3 +367,19 @@ func reference() string {
 	}
 	return b.String()
 }
+
+// NaN is no prediction, and is smaller than all numbers.
+func TestNaNIsNoPrediction(t *testing.T) {
+	nan := float32(math.NaN())
+	for _, c := range []struct {
+		p                 []float32
+		largest, predicts int
+	}{
+		{[]float32{0.2, 0.8}, 1, 1}, {[]float32{0.5, 0.5}, 0, 0}, {[]float32{nan, 0.2, 0.3}, 2, -1}, {[]float32{0.4, nan}, 0, -1},
+		{[]float32{nan, nan}, 0, -1},
+	} {
+		if largest, class := Argmax(c.p), Predicted(c.p); largest != c.largest || class != c.predicts {
+			t.Errorf("%v: the largest is %d, class %d is predicted", c.p, largest, class)
+		}
+	}
+}
