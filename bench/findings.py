@@ -140,7 +140,7 @@ def imbalanced(arrays, rng):
 def parts(arrays, part):
     """Returns the lines of a split file with the part of each bag, from the function part(bag, label)."""
     return "split,bag,part\n" + "".join(
-        f"1,{bag},{part(bag - 1, label)}\n" for bag, label in enumerate(arrays["labels"], 1) if part(bag - 1, label))
+        f"1,{bag},{part(bag - 1, label)}\n" for bag, label in enumerate(arrays["labels"], 1))
 
 
 def without_class(arrays, rng):
@@ -149,16 +149,16 @@ def without_class(arrays, rng):
     return parts(arrays, lambda bag, label: "train" if label != 0 and draw[bag] < 0.7 else "test")
 
 
-def first_bags(training, testing):
-    """Trains on so many bags of each class, and tests so many of each, or all others."""
-    def index(arrays, rng):
-        rank, seen = {}, collections.Counter()
-        for bag in rng.permutation(len(arrays["labels"])):
-            label = arrays["labels"][bag]
-            rank[bag], seen[label] = seen[label], seen[label] + 1
-        return parts(arrays, lambda bag, label: "train" if rank[bag] < training else
-                     "test" if rank[bag] < training + testing else "")
-    return index
+def one_of_each(arrays, rng):
+    """Trains on one bag of each class, and tests all others."""
+    first = [rng.choice(numpy.flatnonzero(arrays["labels"] == c)) for c in numpy.unique(arrays["labels"])]
+    return parts(arrays, lambda bag, label: "train" if bag in first else "test")
+
+
+def two_of_each(arrays, rng):
+    """Keeps two bags of each class."""
+    pairs = [rng.choice(numpy.flatnonzero(arrays["labels"] == c), 2) for c in numpy.unique(arrays["labels"])]
+    return chosen(arrays, numpy.concatenate(pairs))
 
 
 def ordered(arrays, rng):
@@ -166,7 +166,6 @@ def ordered(arrays, rng):
     return parts(arrays, lambda bag, label: "train" if bag < n else "test")
 
 
-FAST = ["train.lr=1"]
 # condition: the function of the arrays, settings, the function of the split
 CONDITIONS = {
     "good": (good, [], None),
@@ -184,8 +183,8 @@ CONDITIONS = {
     "1 candidate set in 50 wrong": (wrong(0.02), ["data.labels=noisy"], None),
     "99 bags of one class to 1": (imbalanced, [], None),
     "no training bags of one class": (good, [], without_class),
-    "one training bag per class": (good, [], first_bags(1, 1 << 30)),
-    "one training and one test bag per class": (good, [], first_bags(1, 1)),
+    "one training bag per class": (good, [], one_of_each),
+    "one training and one test bag per class": (two_of_each, ["data.split.train=0.5"], None),
     "learning rate 1": (good, ["train.lr=1"], None),
     "learning rate 100": (good, ["train.lr=100", "train.clip=0"], None),
     "2,000 features of noise": (noise_columns, ["train.epochs=30"], None),

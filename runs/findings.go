@@ -31,6 +31,7 @@ const maxFindings = 5
 // Thresholds of the findings. docs/studies.md says how often each appears in good and in spoiled runs.
 const (
 	overfit       = 0.1  // of the training accuracy above the interval of the test accuracy
+	overfitSets   = 0.2  // the same of the shares of predictions inside the candidate sets
 	supported     = 5    // test bags of a class that should be predicted
 	rare          = 5    // training bags with a candidate, below which a class is hard to learn
 	fallen        = 0.1  // of the accuracy below its best
@@ -73,7 +74,7 @@ var findingTable = []struct {
 		(*judged).noisyCandidates},
 	{"contradictions", "correct the labels of these bags, or remove them", (*judged).contradictions},
 	{"baseline", "check data.normalize and train.lr, or use the simpler model", (*judged).beaten},
-	{"overfitting", "train fewer epochs (train.best with validation bags), use a smaller model, or more dropout",
+	{"overfitting", "train fewer epochs (train.best with validation bags), use a smaller model, more dropout, or fewer features",
 		(*judged).overfit},
 	{"classes", "use train.sampling: balanced or train.class_weights: balanced, or more bags of these classes",
 		(*judged).unpredicted},
@@ -313,10 +314,25 @@ func (j *judged) overfit() (float64, string) {
 	in, _ := j.tested()
 	trained, tested := j.report.Measures.Accuracy(data.TrainPart), j.report.Measures.Accuracy(data.TestPart)
 	if in == nil || trained == nil || *trained < in.High+overfit {
-		return 0, ""
+		return j.overfitCandidates()
 	}
 	return *trained - *tested, fmt.Sprintf("the training accuracy %.3f is far above the test accuracy %.3f", *trained,
 		*tested)
+}
+
+// overfitCandidates compares how many predictions are candidates: a model can learn false candidates by heart, too.
+func (j *judged) overfitCandidates() (float64, string) {
+	trained, tested := j.report.Measures[data.TrainPart].Get(measure.InsideCandidates),
+		j.report.Measures[data.TestPart].Get(measure.InsideCandidates)
+	if trained == nil || tested == nil {
+		return 0, ""
+	}
+	high := *tested + 1.96*math.Sqrt(*tested*(1-*tested)/float64(len(j.Split.Test)))
+	if *trained < high+overfitSets {
+		return 0, ""
+	}
+	return *trained - *tested, fmt.Sprintf("%.3f of the predictions for training bags are candidates, but only %.3f of "+
+		"those for test bags", *trained, *tested)
 }
 
 func (j *judged) unpredicted() (float64, string) {
