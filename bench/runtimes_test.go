@@ -144,7 +144,8 @@ func leave(t *testing.T, dir, name, text string) {
 		t.Fatal(err)
 	}
 	library := enginetest.Library(t)
-	if _, err := runs.Build(runs.BuildTask{Spec: spec, Dir: dir, Library: library, SampleSteps: 2}); err != nil {
+	_, err = runs.Build(context.Background(), runs.BuildTask{Spec: spec, Dir: dir, Library: library, SampleSteps: 2})
+	if err != nil {
 		t.Fatal(err)
 	}
 	model, err := runtime.Open(filepath.Join(dir, runs.ModelFile), runtime.WithLibrary(library))

@@ -41,7 +41,8 @@ func TestPagePredictsTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := testsupport.PageFolder(t)
-	if _, err := runs.Build(runs.BuildTask{Spec: spec, Dir: dir, Library: enginetest.Library(t)}); err != nil {
+	_, err = runs.Build(context.Background(), runs.BuildTask{Spec: spec, Dir: dir, Library: enginetest.Library(t)})
+	if err != nil {
 		t.Fatal(err)
 	}
 	random, sizes := rand.New(rand.NewPCG(1, 1)), []int{1, 2, 40, 1000}

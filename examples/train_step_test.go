@@ -3,6 +3,7 @@
 package examples_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"os/exec"
@@ -57,8 +58,8 @@ func built(t *testing.T, dir string, count int) [][]float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := runs.Build(runs.BuildTask{Spec: spec, Dir: dir, Library: enginetest.Library(t), SampleSteps: steps,
-		Runs: count})
+	m, err := runs.Build(context.Background(), runs.BuildTask{Spec: spec, Dir: dir, Library: enginetest.Library(t),
+		SampleSteps: steps, Runs: count})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -170,7 +170,7 @@ class Attention(Learner):
             h = F.relu((x @ p["dense1.weight"] + p["dense1.bias"]) * mask[start:start + len(x)])
             start += len(x)
             gate = h @ p["Wv"] + p["bv"]
-            s = F.relu((torch.tanh(gate) * torch.sigmoid(gate)) @ p["W1"] + p["b1"]) @ p["W2"] + p["b2"]
+            s = F.relu((torch.tanh(gate) * torch.sigmoid(gate)) @ p["W1"] + p["b1"]) @ p["W2"] + p.get("b2", 0)
             z.append((self.attend(s, t) * h).sum(0, keepdim=True))
         self.z = torch.cat(z)
         q = torch.sigmoid(self.z @ p["Wc"] + p["bc"]).clamp(1e-5, 1 - 1e-5)
@@ -194,6 +194,11 @@ class Elimipl(Attention):
 
 class Miplma(Attention):
     start, decay, least, scale, margin = 5.0, 0.05, 0.1, 0.5, 0.01
+
+    def params(self, gen):
+        p = super().params(gen)
+        del p["b2"]  # without effect: attend subtracts the mean
+        return p
 
     def attend(self, s, t):
         tau = max(self.start * (1 - self.decay) ** t, self.least)
@@ -458,6 +463,7 @@ FEW = ["data.normalize=none", f"train.epochs={EPOCHS}", f"train.batch={BATCH}", 
 MLP = ["model.blocks=[pool: mean, dense: 8, relu, dense: 6, relu, classifier: softmax]"]
 MAXMIN_MLP = ["model.blocks=[pool: maxmin, dense: 8, relu, dense: 6, relu, classifier: softmax]"]
 SMALL = ["model.blocks.dense=16", "model.blocks.attention.hidden=8"]
+CENTRED = ["model.blocks.dense=16", "model.sizes.hidden=8"]
 
 if __name__ == "__main__":
     trace("proden-mean", Proden(mean), "proden-mean", FEW, 0.05, 11)
@@ -467,8 +473,8 @@ if __name__ == "__main__":
     trace("lws-mean", LWS(mean), "lws-mean", FEW + ["model.numbers.beta=2"], 0.05, 15)
     trace("lws-maxmin-mlp", LWS(maxmin, (8, 6)), "lws-maxmin", FEW + MAXMIN_MLP + ["model.numbers.beta=2"], 0.05, 16)
     trace("elimipl", Elimipl(), "elimipl", FEW + SMALL, 0.05, 17)
-    trace("miplma", Miplma(), "miplma", FEW + SMALL, 0.05, 18)
-    trace("promipl", Promipl(), "promipl", FEW + SMALL + ["model.blocks.dropout=0", "model.sizes.h1=7", "model.sizes.h2=9"], 0.05, 19)
+    trace("miplma", Miplma(), "miplma", FEW + CENTRED, 0.05, 18)
+    trace("promipl", Promipl(), "promipl", FEW + CENTRED + ["model.blocks.dropout=0", "model.sizes.h1=7", "model.sizes.h2=9"], 0.05, 19)
     trace("agopmipl", Agopmipl(), "agopmipl", FEW + ["model.sizes.m=16", "model.sizes.n=8", "model.sizes.q=6", "model.numbers.round=2",
                                                        "train.epochs=5", "model.let.embedding=embed(dropout(hidden(X), 0.5))"],
           0.05, 22, epochs=5)
