@@ -180,4 +180,11 @@ def test_unknown_arguments_of_read(tmp_path: Path) -> None:
         Bags.read(tmp_path / "bags.csv", lable="x")
     with pytest.raises(DataError, match="max_bytes"):
         Bags.read(tmp_path / "bags.csv", max_bytes=10)
-    assert Bags.read(tmp_path / "bags.csv", max_bytes="1MB").kind == "known"
+    assert Bags.read(tmp_path / "bags.csv", max_bytes="1MB", features=["f"], ignore=(), multi=0).kind == "known"
+    assert Bags.read(tmp_path / "bags.csv", features=np.array(["f"]), label=None).feature_names == ["f"]
+    with pytest.raises(DataError, match='no column "0"'):
+        Bags.read(tmp_path / "bags.csv", label=0)
+    Bags(X).write(tmp_path / "bags.npz")
+    assert Bags.read(tmp_path / "bags.npz", ignore=(), noisy=True).kind == "none"
+    with pytest.raises(DataError, match="this file has no columns"):
+        Bags.read(tmp_path / "bags.npz", label="species")

@@ -260,12 +260,14 @@ def read(kind: type[_B], path: Path, arguments: Mapping[str, Any]) -> _B:
     known = {*inspect.signature(kind.from_frame).parameters} - {"frame"} | {"max_bytes"}
     for name in sorted({*arguments} - known):
         raise TypeError(f"Bags.read has no argument {name!r}")
-    given = {name: value for name, value in arguments.items() if value is not None}
+    given = {name: v for name, v in arguments.items() if v is not None and (name != "ignore" or len(v))}
     limit = _process.options(max_bytes=given.pop("max_bytes", None))
     if path.suffix.lower() == ".parquet":
         return _read_parquet(kind, path, given)
-    for name in {"features", "ignore", "coords", "classes"} & {*given}:
-        given[name] = [_name(one) for one in ([given[name]] if isinstance(given[name], str) else given[name])]
+    for name, value in given.items():
+        single = isinstance(value, (str, numbers.Number))
+        listed = [_name(one) for one in ([value] if single else value)]
+        given[name] = bool(value) if name in ("multi", "noisy") else listed[0] if name in _ROLES else listed
     with _process.temporary_folder() as folder:
         args = ["data", "import", str(path), str(folder / "bags.npz"), "--python", _process.yaml(given, "Bags.read")]
         result = _process.call(*args, *limit, hide=folder)

@@ -5,6 +5,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/language"
 )
@@ -36,6 +38,11 @@ func importCommand(con *console.Console) *cobra.Command {
 				return err
 			}
 			return o.save(func() (*data.Dataset, error) {
+				if named := bagfile.WithColumns(); o.stored && !named.Match(input) &&
+					!reflect.DeepEqual(reading.Columns, bagfile.Columns{}) {
+					return nil, console.WrongData(diag.Errorf(diag.Pos{File: input},
+						"names of columns and classes can be given for %s; this file has no columns", named.And()))
+				}
 				set, err := bagfile.OpenWith(input, reading)
 				if err == nil && o.stored { // Python keeps all instances in memory
 					size := 4 * float64(set.Offsets[set.Bags()]) * float64(set.Dim())
