@@ -27,6 +27,7 @@ ROOT = os.path.dirname(HERE)
 PEER = os.path.join(HERE, "pytorch", "demipl.py")
 PROGRAM = os.path.join(HERE, "program-features.yaml")
 
+ENGINES = ("native", "ort")  # the others are compared with the first one
 # name: shape of an instance, classes, instances of a bag
 SETS = {"features38": ((38,), 13, 37), "features128": ((128,), 7, 25), "cnn": ((1, 28, 28), 5, 41)}
 
@@ -138,12 +139,14 @@ class Bench:
             program = "demipl-program" if name == "cnn" else PROGRAM
             devices = ["cpu"] + (["cuda"] if self.gpu else [])
             for bags in (1, 16):
-                programs = [("miplc ort", lambda s, b=bags: self.miplc("train", name, spec, s, threads, "-bags", b))]
+                programs = [("miplc " + engine, lambda s, b=bags, e=engine: self.miplc(
+                    "train", name, spec, s, threads, "-bags", b, "-engine", e)) for engine in ENGINES]
                 for dev in devices:
                     programs.append(("PyTorch %s, plain formula" % dev, lambda s, b=bags, d=dev: self.torch(
                         name, threads, "--batch", b, "--steps", s, "--device", d)))
                 self.case("train %s, %d a step, paper's formula" % (name, bags), threads, programs, (bags, size))
-            programs = [("miplc ort", lambda s: self.miplc("train", name, program, s, threads))]
+            programs = [("miplc " + engine, lambda s, e=engine: self.miplc(
+                "train", name, program, s, threads, "-engine", e)) for engine in ENGINES]
             for dev in devices:
                 programs.append(("PyTorch %s, authors' loop" % dev, lambda s, d=dev: self.torch(
                     name, threads, "--reading", "program", "--loop", "loader", "--steps", s, "--device", d)))

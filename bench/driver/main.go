@@ -20,12 +20,13 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/train/engines"
 )
 
 // request has the arguments of the command line.
 type request struct {
-	data, spec, out, model, backend, library string
-	bags, threads, steps                     int
+	data, spec, out, model, backend, library, engine string
+	bags, threads, steps                             int
 }
 
 func main() {
@@ -48,6 +49,7 @@ func run(args []string) error {
 	f.StringVar(&r.out, "out", "model.onnx", "model file that the command model writes")
 	f.StringVar(&r.model, "model", "model.onnx", "model file that infer reads")
 	f.StringVar(&r.backend, "backend", "ort", "back end of infer: ort or onnx-go")
+	f.StringVar(&r.engine, "engine", engines.Native, "engine of train: native or ort")
 	f.StringVar(&r.library, "library", "", "path of the onnxruntime library (default: search)")
 	f.IntVar(&r.bags, "bags", 1, "bags per step or prediction")
 	f.IntVar(&r.threads, "threads", 1, "threads of an operation")

@@ -9,7 +9,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/ort"
+	"github.com/miplc/miplc/train/engines"
 )
 
 // follower stops the run after enough steps.
@@ -46,7 +46,9 @@ func (r *request) train(step func() bool, skip func()) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	f := &follower{step: step, skip: skip, stop: stop}
-	engine := ort.NewTrainer(train.EngineInfo{Engine: "ort"}, ort.Setup{Library: r.library, Threads: r.threads}, 1)
+	engine := engines.NewTrainers(engines.Request{Engine: r.engine, Device: engines.CPU, Library: r.library,
+		Threads: r.threads})
+	defer engine.Close()
 	trial := &train.Trial{Program: p, Data: d, Split: &data.Split{Train: all}, Snapshots: []int{}} // no epoch is evaluated
 	_, err = train.One(ctx, engine, trial, train.Options{Observer: f})
 	if f.done && errors.Is(err, context.Canceled) {
