@@ -878,7 +878,7 @@ done37:
 	RET
 
 // func tanh256(args *byte)
-// Requires: AVX, FMA3
+// Requires: AVX, AVX2, FMA3
 TEXT ·tanh256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	MOVQ    (AX), CX
@@ -898,173 +898,191 @@ TEXT ·tanh256(SB), NOSPLIT, $0-8
 	JGE     rest45
 
 block44:
-	VMOVUPS     (DX)(SI*1), Y1
-	VMOVUPS     word_c1033333<>+0(SB), Y2
-	VMOVUPS     word_41033333<>+0(SB), Y3
-	VMINPS      Y1, Y3, Y1
-	VMAXPS      Y1, Y2, Y1
-	VMULPS      Y1, Y1, Y2
-	VMOVUPS     word_327946e7<>+0(SB), Y3
-	VFMADD213PS word_37b3b64a<>+0(SB), Y2, Y3
-	VFMADD213PS word_3b684b5a<>+0(SB), Y2, Y3
-	VFMADD213PS word_3e09714a<>+0(SB), Y2, Y3
-	VMOVUPS     word_355d45a4<>+0(SB), Y4
-	VFMADD213PS word_39b079bd<>+0(SB), Y2, Y4
-	VFMADD213PS word_3cd581a7<>+0(SB), Y2, Y4
-	VFMADD213PS word_3eef634e<>+0(SB), Y2, Y4
-	VFMADD213PS word_3f800000<>+0(SB), Y2, Y4
-	VMULPS      Y2, Y1, Y2
-	VFMADD213PS Y1, Y2, Y3
-	VDIVPS      Y4, Y3, Y3
-	VMOVUPS     Y3, (CX)(SI*1)
-	ADDQ        $0x00000020, SI
-	CMPQ        SI, BX
-	JLT         block44
+	VMOVUPS      (DX)(SI*1), Y1
+	VORPS        word_80000000<>+0(SB), Y1, Y2
+	VADDPS       Y2, Y2, Y2
+	VMOVUPS      word_c2d00000<>+0(SB), Y3
+	VMOVUPS      word_42b20000<>+0(SB), Y4
+	VMINPS       Y2, Y4, Y2
+	VMAXPS       Y2, Y3, Y2
+	VMOVUPS      word_4b400000<>+0(SB), Y3
+	VFMADD231PS  word_3fb8aa3b<>+0(SB), Y2, Y3
+	VPSUBD       word_4b400000<>+0(SB), Y3, Y4
+	VSUBPS       word_4b400000<>+0(SB), Y3, Y3
+	VFNMADD231PS word_3f318000<>+0(SB), Y3, Y2
+	VFNMADD231PS word_b95e8083<>+0(SB), Y3, Y2
+	VMOVUPS      word_39506967<>+0(SB), Y3
+	VFMADD213PS  word_3ab743ce<>+0(SB), Y2, Y3
+	VFMADD213PS  word_3c088908<>+0(SB), Y2, Y3
+	VFMADD213PS  word_3d2aa9c1<>+0(SB), Y2, Y3
+	VFMADD213PS  word_3e2aaaaa<>+0(SB), Y2, Y3
+	VFMADD213PS  word_3f000000<>+0(SB), Y2, Y3
+	VMULPS       Y2, Y3, Y3
+	VFMADD213PS  Y2, Y2, Y3
+	VADDPS       word_3f800000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y4, Y2
+	VPSUBD       Y2, Y4, Y4
+	VPADDD       word_0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VPADDD       word_0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VADDPS       word_3f800000<>+0(SB), Y3, Y2
+	VMOVUPS      word_3f800000<>+0(SB), Y4
+	VSUBPS       Y3, Y4, Y3
+	VDIVPS       Y2, Y3, Y3
+	VANDPS       word_80000000<>+0(SB), Y1, Y2
+	VMULPS       Y1, Y1, Y4
+	VMOVUPS      word_bbcc84d3<>+0(SB), Y5
+	VFMADD213PS  word_3cac71c3<>+0(SB), Y4, Y5
+	VFMADD213PS  word_bd5c8f55<>+0(SB), Y4, Y5
+	VFMADD213PS  word_3e088679<>+0(SB), Y4, Y5
+	VFMADD213PS  word_beaaaaa5<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  Y1, Y4, Y5
+	VANDPS       word_7fffffff<>+0(SB), Y1, Y1
+	VCMPPS       $0x11, word_3f0ccccd<>+0(SB), Y1, Y1
+	VBLENDVPS    Y1, Y5, Y3, Y1
+	VORPS        Y2, Y1, Y1
+	VMOVUPS      Y1, (CX)(SI*1)
+	ADDQ         $0x00000020, SI
+	CMPQ         SI, BX
+	JLT          block44
 
 rest45:
 	TESTQ        AX, AX
 	JEQ          done43
 	VMASKMOVPS   (DX)(SI*1), Y0, Y0
-	VMOVUPS      word_c1033333<>+0(SB), Y1
-	VMOVUPS      word_41033333<>+0(SB), Y2
-	VMINPS       Y0, Y2, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMULPS       Y0, Y0, Y1
-	VMOVUPS      word_327946e7<>+0(SB), Y2
-	VFMADD213PS  word_37b3b64a<>+0(SB), Y1, Y2
-	VFMADD213PS  word_3b684b5a<>+0(SB), Y1, Y2
-	VFMADD213PS  word_3e09714a<>+0(SB), Y1, Y2
-	VMOVUPS      word_355d45a4<>+0(SB), Y3
-	VFMADD213PS  word_39b079bd<>+0(SB), Y1, Y3
-	VFMADD213PS  word_3cd581a7<>+0(SB), Y1, Y3
-	VFMADD213PS  word_3eef634e<>+0(SB), Y1, Y3
-	VFMADD213PS  word_3f800000<>+0(SB), Y1, Y3
-	VMULPS       Y1, Y0, Y1
-	VFMADD213PS  Y0, Y1, Y2
-	VDIVPS       Y3, Y2, Y2
+	VORPS        word_80000000<>+0(SB), Y0, Y1
+	VADDPS       Y1, Y1, Y1
+	VMOVUPS      word_c2d00000<>+0(SB), Y2
+	VMOVUPS      word_42b20000<>+0(SB), Y3
+	VMINPS       Y1, Y3, Y1
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      word_4b400000<>+0(SB), Y2
+	VFMADD231PS  word_3fb8aa3b<>+0(SB), Y1, Y2
+	VPSUBD       word_4b400000<>+0(SB), Y2, Y3
+	VSUBPS       word_4b400000<>+0(SB), Y2, Y2
+	VFNMADD231PS word_3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS word_b95e8083<>+0(SB), Y2, Y1
+	VMOVUPS      word_39506967<>+0(SB), Y2
+	VFMADD213PS  word_3ab743ce<>+0(SB), Y1, Y2
+	VFMADD213PS  word_3c088908<>+0(SB), Y1, Y2
+	VFMADD213PS  word_3d2aa9c1<>+0(SB), Y1, Y2
+	VFMADD213PS  word_3e2aaaaa<>+0(SB), Y1, Y2
+	VFMADD213PS  word_3f000000<>+0(SB), Y1, Y2
+	VMULPS       Y1, Y2, Y2
+	VFMADD213PS  Y1, Y1, Y2
+	VADDPS       word_3f800000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y3, Y1
+	VPSUBD       Y1, Y3, Y3
+	VPADDD       word_0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VPADDD       word_0000007f<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y2, Y2
+	VADDPS       word_3f800000<>+0(SB), Y2, Y1
+	VMOVUPS      word_3f800000<>+0(SB), Y3
+	VSUBPS       Y2, Y3, Y2
+	VDIVPS       Y1, Y2, Y2
+	VANDPS       word_80000000<>+0(SB), Y0, Y1
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      word_bbcc84d3<>+0(SB), Y4
+	VFMADD213PS  word_3cac71c3<>+0(SB), Y3, Y4
+	VFMADD213PS  word_bd5c8f55<>+0(SB), Y3, Y4
+	VFMADD213PS  word_3e088679<>+0(SB), Y3, Y4
+	VFMADD213PS  word_beaaaaa5<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y0, Y3
+	VFMADD213PS  Y0, Y3, Y4
+	VANDPS       word_7fffffff<>+0(SB), Y0, Y0
+	VCMPPS       $0x11, word_3f0ccccd<>+0(SB), Y0, Y0
+	VBLENDVPS    Y0, Y4, Y2, Y0
+	VORPS        Y1, Y0, Y0
 	LEAQ         (CX)(SI*1), CX
 	TESTQ        $0x00000004, AX
 	JEQ          piece46
-	VMOVUPS      X2, (CX)
-	VEXTRACTF128 $0x01, Y2, X2
+	VMOVUPS      X0, (CX)
+	VEXTRACTF128 $0x01, Y0, X0
 	ADDQ         $0x10, CX
 
 piece46:
 	TESTQ   $0x00000002, AX
 	JEQ     piece47
-	VMOVLPS X2, (CX)
-	VPSRLDQ $0x08, X2, X2
+	VMOVLPS X0, (CX)
+	VPSRLDQ $0x08, X0, X0
 	ADDQ    $0x08, CX
 
 piece47:
 	TESTQ  $0x00000001, AX
 	JEQ    piece48
-	VMOVSS X2, (CX)
+	VMOVSS X0, (CX)
 
 piece48:
 done43:
 	VZEROUPPER
 	RET
 
-DATA word_c1033333<>+0(SB)/4, $0xc1033333
-DATA word_c1033333<>+4(SB)/4, $0xc1033333
-DATA word_c1033333<>+8(SB)/4, $0xc1033333
-DATA word_c1033333<>+12(SB)/4, $0xc1033333
-DATA word_c1033333<>+16(SB)/4, $0xc1033333
-DATA word_c1033333<>+20(SB)/4, $0xc1033333
-DATA word_c1033333<>+24(SB)/4, $0xc1033333
-DATA word_c1033333<>+28(SB)/4, $0xc1033333
-GLOBL word_c1033333<>(SB), RODATA|NOPTR, $32
+DATA word_bbcc84d3<>+0(SB)/4, $0xbbcc84d3
+DATA word_bbcc84d3<>+4(SB)/4, $0xbbcc84d3
+DATA word_bbcc84d3<>+8(SB)/4, $0xbbcc84d3
+DATA word_bbcc84d3<>+12(SB)/4, $0xbbcc84d3
+DATA word_bbcc84d3<>+16(SB)/4, $0xbbcc84d3
+DATA word_bbcc84d3<>+20(SB)/4, $0xbbcc84d3
+DATA word_bbcc84d3<>+24(SB)/4, $0xbbcc84d3
+DATA word_bbcc84d3<>+28(SB)/4, $0xbbcc84d3
+GLOBL word_bbcc84d3<>(SB), RODATA|NOPTR, $32
 
-DATA word_41033333<>+0(SB)/4, $0x41033333
-DATA word_41033333<>+4(SB)/4, $0x41033333
-DATA word_41033333<>+8(SB)/4, $0x41033333
-DATA word_41033333<>+12(SB)/4, $0x41033333
-DATA word_41033333<>+16(SB)/4, $0x41033333
-DATA word_41033333<>+20(SB)/4, $0x41033333
-DATA word_41033333<>+24(SB)/4, $0x41033333
-DATA word_41033333<>+28(SB)/4, $0x41033333
-GLOBL word_41033333<>(SB), RODATA|NOPTR, $32
+DATA word_3cac71c3<>+0(SB)/4, $0x3cac71c3
+DATA word_3cac71c3<>+4(SB)/4, $0x3cac71c3
+DATA word_3cac71c3<>+8(SB)/4, $0x3cac71c3
+DATA word_3cac71c3<>+12(SB)/4, $0x3cac71c3
+DATA word_3cac71c3<>+16(SB)/4, $0x3cac71c3
+DATA word_3cac71c3<>+20(SB)/4, $0x3cac71c3
+DATA word_3cac71c3<>+24(SB)/4, $0x3cac71c3
+DATA word_3cac71c3<>+28(SB)/4, $0x3cac71c3
+GLOBL word_3cac71c3<>(SB), RODATA|NOPTR, $32
 
-DATA word_327946e7<>+0(SB)/4, $0x327946e7
-DATA word_327946e7<>+4(SB)/4, $0x327946e7
-DATA word_327946e7<>+8(SB)/4, $0x327946e7
-DATA word_327946e7<>+12(SB)/4, $0x327946e7
-DATA word_327946e7<>+16(SB)/4, $0x327946e7
-DATA word_327946e7<>+20(SB)/4, $0x327946e7
-DATA word_327946e7<>+24(SB)/4, $0x327946e7
-DATA word_327946e7<>+28(SB)/4, $0x327946e7
-GLOBL word_327946e7<>(SB), RODATA|NOPTR, $32
+DATA word_bd5c8f55<>+0(SB)/4, $0xbd5c8f55
+DATA word_bd5c8f55<>+4(SB)/4, $0xbd5c8f55
+DATA word_bd5c8f55<>+8(SB)/4, $0xbd5c8f55
+DATA word_bd5c8f55<>+12(SB)/4, $0xbd5c8f55
+DATA word_bd5c8f55<>+16(SB)/4, $0xbd5c8f55
+DATA word_bd5c8f55<>+20(SB)/4, $0xbd5c8f55
+DATA word_bd5c8f55<>+24(SB)/4, $0xbd5c8f55
+DATA word_bd5c8f55<>+28(SB)/4, $0xbd5c8f55
+GLOBL word_bd5c8f55<>(SB), RODATA|NOPTR, $32
 
-DATA word_37b3b64a<>+0(SB)/4, $0x37b3b64a
-DATA word_37b3b64a<>+4(SB)/4, $0x37b3b64a
-DATA word_37b3b64a<>+8(SB)/4, $0x37b3b64a
-DATA word_37b3b64a<>+12(SB)/4, $0x37b3b64a
-DATA word_37b3b64a<>+16(SB)/4, $0x37b3b64a
-DATA word_37b3b64a<>+20(SB)/4, $0x37b3b64a
-DATA word_37b3b64a<>+24(SB)/4, $0x37b3b64a
-DATA word_37b3b64a<>+28(SB)/4, $0x37b3b64a
-GLOBL word_37b3b64a<>(SB), RODATA|NOPTR, $32
+DATA word_3e088679<>+0(SB)/4, $0x3e088679
+DATA word_3e088679<>+4(SB)/4, $0x3e088679
+DATA word_3e088679<>+8(SB)/4, $0x3e088679
+DATA word_3e088679<>+12(SB)/4, $0x3e088679
+DATA word_3e088679<>+16(SB)/4, $0x3e088679
+DATA word_3e088679<>+20(SB)/4, $0x3e088679
+DATA word_3e088679<>+24(SB)/4, $0x3e088679
+DATA word_3e088679<>+28(SB)/4, $0x3e088679
+GLOBL word_3e088679<>(SB), RODATA|NOPTR, $32
 
-DATA word_3b684b5a<>+0(SB)/4, $0x3b684b5a
-DATA word_3b684b5a<>+4(SB)/4, $0x3b684b5a
-DATA word_3b684b5a<>+8(SB)/4, $0x3b684b5a
-DATA word_3b684b5a<>+12(SB)/4, $0x3b684b5a
-DATA word_3b684b5a<>+16(SB)/4, $0x3b684b5a
-DATA word_3b684b5a<>+20(SB)/4, $0x3b684b5a
-DATA word_3b684b5a<>+24(SB)/4, $0x3b684b5a
-DATA word_3b684b5a<>+28(SB)/4, $0x3b684b5a
-GLOBL word_3b684b5a<>(SB), RODATA|NOPTR, $32
+DATA word_beaaaaa5<>+0(SB)/4, $0xbeaaaaa5
+DATA word_beaaaaa5<>+4(SB)/4, $0xbeaaaaa5
+DATA word_beaaaaa5<>+8(SB)/4, $0xbeaaaaa5
+DATA word_beaaaaa5<>+12(SB)/4, $0xbeaaaaa5
+DATA word_beaaaaa5<>+16(SB)/4, $0xbeaaaaa5
+DATA word_beaaaaa5<>+20(SB)/4, $0xbeaaaaa5
+DATA word_beaaaaa5<>+24(SB)/4, $0xbeaaaaa5
+DATA word_beaaaaa5<>+28(SB)/4, $0xbeaaaaa5
+GLOBL word_beaaaaa5<>(SB), RODATA|NOPTR, $32
 
-DATA word_3e09714a<>+0(SB)/4, $0x3e09714a
-DATA word_3e09714a<>+4(SB)/4, $0x3e09714a
-DATA word_3e09714a<>+8(SB)/4, $0x3e09714a
-DATA word_3e09714a<>+12(SB)/4, $0x3e09714a
-DATA word_3e09714a<>+16(SB)/4, $0x3e09714a
-DATA word_3e09714a<>+20(SB)/4, $0x3e09714a
-DATA word_3e09714a<>+24(SB)/4, $0x3e09714a
-DATA word_3e09714a<>+28(SB)/4, $0x3e09714a
-GLOBL word_3e09714a<>(SB), RODATA|NOPTR, $32
-
-DATA word_355d45a4<>+0(SB)/4, $0x355d45a4
-DATA word_355d45a4<>+4(SB)/4, $0x355d45a4
-DATA word_355d45a4<>+8(SB)/4, $0x355d45a4
-DATA word_355d45a4<>+12(SB)/4, $0x355d45a4
-DATA word_355d45a4<>+16(SB)/4, $0x355d45a4
-DATA word_355d45a4<>+20(SB)/4, $0x355d45a4
-DATA word_355d45a4<>+24(SB)/4, $0x355d45a4
-DATA word_355d45a4<>+28(SB)/4, $0x355d45a4
-GLOBL word_355d45a4<>(SB), RODATA|NOPTR, $32
-
-DATA word_39b079bd<>+0(SB)/4, $0x39b079bd
-DATA word_39b079bd<>+4(SB)/4, $0x39b079bd
-DATA word_39b079bd<>+8(SB)/4, $0x39b079bd
-DATA word_39b079bd<>+12(SB)/4, $0x39b079bd
-DATA word_39b079bd<>+16(SB)/4, $0x39b079bd
-DATA word_39b079bd<>+20(SB)/4, $0x39b079bd
-DATA word_39b079bd<>+24(SB)/4, $0x39b079bd
-DATA word_39b079bd<>+28(SB)/4, $0x39b079bd
-GLOBL word_39b079bd<>(SB), RODATA|NOPTR, $32
-
-DATA word_3cd581a7<>+0(SB)/4, $0x3cd581a7
-DATA word_3cd581a7<>+4(SB)/4, $0x3cd581a7
-DATA word_3cd581a7<>+8(SB)/4, $0x3cd581a7
-DATA word_3cd581a7<>+12(SB)/4, $0x3cd581a7
-DATA word_3cd581a7<>+16(SB)/4, $0x3cd581a7
-DATA word_3cd581a7<>+20(SB)/4, $0x3cd581a7
-DATA word_3cd581a7<>+24(SB)/4, $0x3cd581a7
-DATA word_3cd581a7<>+28(SB)/4, $0x3cd581a7
-GLOBL word_3cd581a7<>(SB), RODATA|NOPTR, $32
-
-DATA word_3eef634e<>+0(SB)/4, $0x3eef634e
-DATA word_3eef634e<>+4(SB)/4, $0x3eef634e
-DATA word_3eef634e<>+8(SB)/4, $0x3eef634e
-DATA word_3eef634e<>+12(SB)/4, $0x3eef634e
-DATA word_3eef634e<>+16(SB)/4, $0x3eef634e
-DATA word_3eef634e<>+20(SB)/4, $0x3eef634e
-DATA word_3eef634e<>+24(SB)/4, $0x3eef634e
-DATA word_3eef634e<>+28(SB)/4, $0x3eef634e
-GLOBL word_3eef634e<>(SB), RODATA|NOPTR, $32
+DATA word_3f0ccccd<>+0(SB)/4, $0x3f0ccccd
+DATA word_3f0ccccd<>+4(SB)/4, $0x3f0ccccd
+DATA word_3f0ccccd<>+8(SB)/4, $0x3f0ccccd
+DATA word_3f0ccccd<>+12(SB)/4, $0x3f0ccccd
+DATA word_3f0ccccd<>+16(SB)/4, $0x3f0ccccd
+DATA word_3f0ccccd<>+20(SB)/4, $0x3f0ccccd
+DATA word_3f0ccccd<>+24(SB)/4, $0x3f0ccccd
+DATA word_3f0ccccd<>+28(SB)/4, $0x3f0ccccd
+GLOBL word_3f0ccccd<>(SB), RODATA|NOPTR, $32
 
 // func sigmoid256(args *byte)
 // Requires: AVX, AVX2, FMA3

@@ -477,7 +477,7 @@ done19:
 	RET
 
 // func tanh512(args *byte)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·tanh512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	MOVQ  (AX), CX
@@ -496,85 +496,115 @@ TEXT ·tanh512(SB), NOSPLIT, $0-8
 	JGE   rest24
 
 block23:
-	VMOVUPS          (DX)(SI*1), Z0
-	VBROADCASTSS     word_c1033333<>+0(SB), Z1
-	VBROADCASTSS     word_41033333<>+0(SB), Z2
-	VMINPS           Z0, Z2, Z0
-	VMAXPS           Z0, Z1, Z0
-	VMULPS           Z0, Z0, Z1
-	VBROADCASTSS     word_327946e7<>+0(SB), Z2
-	VFMADD213PS.BCST word_37b3b64a<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST word_3b684b5a<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST word_3e09714a<>+0(SB), Z1, Z2
-	VBROADCASTSS     word_355d45a4<>+0(SB), Z3
-	VFMADD213PS.BCST word_39b079bd<>+0(SB), Z1, Z3
-	VFMADD213PS.BCST word_3cd581a7<>+0(SB), Z1, Z3
-	VFMADD213PS.BCST word_3eef634e<>+0(SB), Z1, Z3
-	VFMADD213PS.BCST word_3f800000<>+0(SB), Z1, Z3
-	VMULPS           Z1, Z0, Z1
-	VFMADD213PS      Z0, Z1, Z2
-	VDIVPS           Z3, Z2, Z2
-	VMOVUPS          Z2, (CX)(SI*1)
-	ADDQ             $0x00000040, SI
-	CMPQ             SI, BX
-	JLT              block23
+	VMOVUPS           (DX)(SI*1), Z0
+	VPORD.BCST        word_80000000<>+0(SB), Z0, Z1
+	VADDPS            Z1, Z1, Z1
+	VBROADCASTSS      word_c2d00000<>+0(SB), Z2
+	VBROADCASTSS      word_42b20000<>+0(SB), Z3
+	VMINPS            Z1, Z3, Z1
+	VMAXPS            Z1, Z2, Z1
+	VBROADCASTSS      word_4b400000<>+0(SB), Z2
+	VFMADD231PS.BCST  word_3fb8aa3b<>+0(SB), Z1, Z2
+	VSUBPS.BCST       word_4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS.BCST word_3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST word_b95e8083<>+0(SB), Z2, Z1
+	VBROADCASTSS      word_39506967<>+0(SB), Z3
+	VFMADD213PS.BCST  word_3ab743ce<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  word_3c088908<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  word_3d2aa9c1<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  word_3e2aaaaa<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  word_3f000000<>+0(SB), Z1, Z3
+	VMULPS            Z1, Z3, Z3
+	VFMADD213PS       Z1, Z1, Z3
+	VADDPS.BCST       word_3f800000<>+0(SB), Z3, Z3
+	VSCALEFPS         Z2, Z3, Z3
+	VADDPS.BCST       word_3f800000<>+0(SB), Z3, Z1
+	VBROADCASTSS      word_3f800000<>+0(SB), Z2
+	VSUBPS            Z3, Z2, Z2
+	VDIVPS            Z1, Z2, Z2
+	VPANDD.BCST       word_80000000<>+0(SB), Z0, Z1
+	VMULPS            Z0, Z0, Z3
+	VBROADCASTSS      word_bbcc84d3<>+0(SB), Z6
+	VFMADD213PS.BCST  word_3cac71c3<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST  word_bd5c8f55<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST  word_3e088679<>+0(SB), Z3, Z6
+	VFMADD213PS.BCST  word_beaaaaa5<>+0(SB), Z3, Z6
+	VMULPS            Z3, Z0, Z3
+	VFMADD213PS       Z0, Z3, Z6
+	VPANDD.BCST       word_7fffffff<>+0(SB), Z0, Z0
+	VCMPPS.BCST       $0x11, word_3f0ccccd<>+0(SB), Z0, K2
+	VBLENDMPS         Z6, Z2, K2, Z4
+	VORPS             Z1, Z4, Z4
+	VMOVUPS           Z4, (CX)(SI*1)
+	ADDQ              $0x00000040, SI
+	CMPQ              SI, BX
+	JLT               block23
 
 rest24:
-	TESTQ            AX, AX
-	JEQ              done22
-	VMOVUPS.Z        (DX)(SI*1), K1, Z0
-	VBROADCASTSS     word_c1033333<>+0(SB), Z1
-	VBROADCASTSS     word_41033333<>+0(SB), Z2
-	VMINPS           Z0, Z2, Z0
-	VMAXPS           Z0, Z1, Z0
-	VMULPS           Z0, Z0, Z1
-	VBROADCASTSS     word_327946e7<>+0(SB), Z2
-	VFMADD213PS.BCST word_37b3b64a<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST word_3b684b5a<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST word_3e09714a<>+0(SB), Z1, Z2
-	VBROADCASTSS     word_355d45a4<>+0(SB), Z3
-	VFMADD213PS.BCST word_39b079bd<>+0(SB), Z1, Z3
-	VFMADD213PS.BCST word_3cd581a7<>+0(SB), Z1, Z3
-	VFMADD213PS.BCST word_3eef634e<>+0(SB), Z1, Z3
-	VFMADD213PS.BCST word_3f800000<>+0(SB), Z1, Z3
-	VMULPS           Z1, Z0, Z1
-	VFMADD213PS      Z0, Z1, Z2
-	VDIVPS           Z3, Z2, Z2
-	VMOVUPS          Z2, K1, (CX)(SI*1)
+	TESTQ             AX, AX
+	JEQ               done22
+	VMOVUPS.Z         (DX)(SI*1), K1, Z0
+	VPORD.BCST        word_80000000<>+0(SB), Z0, Z1
+	VADDPS            Z1, Z1, Z1
+	VBROADCASTSS      word_c2d00000<>+0(SB), Z2
+	VBROADCASTSS      word_42b20000<>+0(SB), Z3
+	VMINPS            Z1, Z3, Z1
+	VMAXPS            Z1, Z2, Z1
+	VBROADCASTSS      word_4b400000<>+0(SB), Z2
+	VFMADD231PS.BCST  word_3fb8aa3b<>+0(SB), Z1, Z2
+	VSUBPS.BCST       word_4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS.BCST word_3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST word_b95e8083<>+0(SB), Z2, Z1
+	VBROADCASTSS      word_39506967<>+0(SB), Z3
+	VFMADD213PS.BCST  word_3ab743ce<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  word_3c088908<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  word_3d2aa9c1<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  word_3e2aaaaa<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  word_3f000000<>+0(SB), Z1, Z3
+	VMULPS            Z1, Z3, Z3
+	VFMADD213PS       Z1, Z1, Z3
+	VADDPS.BCST       word_3f800000<>+0(SB), Z3, Z3
+	VSCALEFPS         Z2, Z3, Z3
+	VADDPS.BCST       word_3f800000<>+0(SB), Z3, Z1
+	VBROADCASTSS      word_3f800000<>+0(SB), Z2
+	VSUBPS            Z3, Z2, Z2
+	VDIVPS            Z1, Z2, Z2
+	VPANDD.BCST       word_80000000<>+0(SB), Z0, Z1
+	VMULPS            Z0, Z0, Z3
+	VBROADCASTSS      word_bbcc84d3<>+0(SB), Z4
+	VFMADD213PS.BCST  word_3cac71c3<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  word_bd5c8f55<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  word_3e088679<>+0(SB), Z3, Z4
+	VFMADD213PS.BCST  word_beaaaaa5<>+0(SB), Z3, Z4
+	VMULPS            Z3, Z0, Z3
+	VFMADD213PS       Z0, Z3, Z4
+	VPANDD.BCST       word_7fffffff<>+0(SB), Z0, Z0
+	VCMPPS.BCST       $0x11, word_3f0ccccd<>+0(SB), Z0, K2
+	VBLENDMPS         Z4, Z2, K2, Z5
+	VORPS             Z1, Z5, Z5
+	VMOVUPS           Z5, K1, (CX)(SI*1)
 
 done22:
 	VZEROUPPER
 	RET
 
-DATA word_c1033333<>+0(SB)/4, $0xc1033333
-GLOBL word_c1033333<>(SB), RODATA|NOPTR, $4
+DATA word_bbcc84d3<>+0(SB)/4, $0xbbcc84d3
+GLOBL word_bbcc84d3<>(SB), RODATA|NOPTR, $4
 
-DATA word_41033333<>+0(SB)/4, $0x41033333
-GLOBL word_41033333<>(SB), RODATA|NOPTR, $4
+DATA word_3cac71c3<>+0(SB)/4, $0x3cac71c3
+GLOBL word_3cac71c3<>(SB), RODATA|NOPTR, $4
 
-DATA word_327946e7<>+0(SB)/4, $0x327946e7
-GLOBL word_327946e7<>(SB), RODATA|NOPTR, $4
+DATA word_bd5c8f55<>+0(SB)/4, $0xbd5c8f55
+GLOBL word_bd5c8f55<>(SB), RODATA|NOPTR, $4
 
-DATA word_37b3b64a<>+0(SB)/4, $0x37b3b64a
-GLOBL word_37b3b64a<>(SB), RODATA|NOPTR, $4
+DATA word_3e088679<>+0(SB)/4, $0x3e088679
+GLOBL word_3e088679<>(SB), RODATA|NOPTR, $4
 
-DATA word_3b684b5a<>+0(SB)/4, $0x3b684b5a
-GLOBL word_3b684b5a<>(SB), RODATA|NOPTR, $4
+DATA word_beaaaaa5<>+0(SB)/4, $0xbeaaaaa5
+GLOBL word_beaaaaa5<>(SB), RODATA|NOPTR, $4
 
-DATA word_3e09714a<>+0(SB)/4, $0x3e09714a
-GLOBL word_3e09714a<>(SB), RODATA|NOPTR, $4
-
-DATA word_355d45a4<>+0(SB)/4, $0x355d45a4
-GLOBL word_355d45a4<>(SB), RODATA|NOPTR, $4
-
-DATA word_39b079bd<>+0(SB)/4, $0x39b079bd
-GLOBL word_39b079bd<>(SB), RODATA|NOPTR, $4
-
-DATA word_3cd581a7<>+0(SB)/4, $0x3cd581a7
-GLOBL word_3cd581a7<>(SB), RODATA|NOPTR, $4
-
-DATA word_3eef634e<>+0(SB)/4, $0x3eef634e
-GLOBL word_3eef634e<>(SB), RODATA|NOPTR, $4
+DATA word_3f0ccccd<>+0(SB)/4, $0x3f0ccccd
+GLOBL word_3f0ccccd<>(SB), RODATA|NOPTR, $4
 
 // func sigmoid512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2

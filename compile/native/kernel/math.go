@@ -96,19 +96,16 @@ func log(x float32) float32 {
 	return fma(ln2High, e, p)
 }
 
-// tanh is (x + x^3 P(x^2)) / Q(x^2) up to 8.2, where that is 1.
+// tanh is x + x^3 P(x^2) below 0.55, and (1 - t) / (1 + t) with t = exp(-2 |x|) above.
 func tanh(x float32) float32 {
-	const limit = 8.2
-	if limit < x {
-		x = limit
+	t := abs(x)
+	if t < 0.55 {
+		square := float32(x * x)
+		p := poly(square, -0.00624142, 0.02105034, -0.05384763, 0.13332547, -0.33333316)
+		return float32(math.Copysign(float64(fma(p, float32(square*x), x)), float64(x))) // -0 stays
 	}
-	if -limit > x {
-		x = -limit
-	}
-	square := float32(x * x)
-	p := poly(square, 1.45098289e-8, 2.14233478e-5, 0.00354453037, 0.134221226)
-	q := poly(square, 8.2430256e-7, 3.3660038e-4, 0.0260627996, 0.46755451, 1)
-	return fma(p, float32(square*x), x) / q
+	e := exp(-t - t)
+	return float32(math.Copysign(float64((1-e)/(1+e)), float64(x)))
 }
 
 // sigmoid divides exp(-|x|), or 1 if x is positive, by 1 + exp(-|x|), so small results keep all their digits.

@@ -30,7 +30,7 @@ var functions = []function{
 		}
 		return math.Copysign(1, x)
 	}, 0},
-	{Tanh, math.Tanh, 4.7},
+	{Tanh, math.Tanh, 2},
 	{Sigmoid, func(x float64) float64 {
 		if x < 0 {
 			return math.Exp(x) / (1 + math.Exp(x))

@@ -130,16 +130,22 @@ func (m *machine) log(x vec) vec {
 }
 
 func (m *machine) tanh(x vec) vec {
-	const limit = 8.2
-	x = m.limit(x, m.number(-limit), m.number(limit))
+	double := m.negativeAbs(x)
+	m.VADDPS(double, double, double)
+	e := m.exp(double)
+	large, below, sign := m.vector(), m.vector(), m.vector()
+	m.add(1, e, below)
+	m.VSUBPS(e, m.number(1), large)
+	m.VDIVPS(below, large, large)
+	m.and(signBit, x, sign)
 	square, cube := m.vector(), m.vector()
 	m.VMULPS(x, x, square)
-	p := m.poly(square, 1.45098289e-8, 2.14233478e-5, 0.00354453037, 0.134221226)
-	q := m.poly(square, 8.2430256e-7, 3.3660038e-4, 0.0260627996, 0.46755451, 1)
+	p := m.poly(square, -0.00624142, 0.02105034, -0.05384763, 0.13332547, -0.33333316)
 	m.VMULPS(square, x, cube)
 	m.VFMADD213PS(x, cube, p) // p cube + x
-	m.VDIVPS(q, p, p)
-	return p
+	d := m.choose(m.compareNumber(less, m.abs(x), 0.55), p, large)
+	m.VORPS(sign, d, d)
+	return d
 }
 
 func (m *machine) sigmoid(x vec) vec {
