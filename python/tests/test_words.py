@@ -25,6 +25,11 @@ CASES: list[tuple[Callable[[Bags], Any], str, str | None]] = [
         'spec["train"]["lrr"]',
     ),
     (
+        lambda b: miplc.train({"extends": "demipl-mlp", "train": {"lr: x": 2}}, b),
+        'spec["train"]["lr: x"]: unknown key',
+        'spec["train"]["lr: x"]',
+    ),
+    (
         lambda b: miplc.train({"extends": "demipl-mlp", "model": {"blocks": ["relu", {"dens": 4}]}}, b),
         'spec["model"]["blocks"][1]["dens"]: unknown block "dens"',
         'spec["model"]["blocks"][1]["dens"]',

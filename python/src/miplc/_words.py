@@ -54,8 +54,9 @@ def problem_in_python(problem: Mapping[str, Any], folder: Path | None, names: Ma
     if _PLACE.fullmatch(file) and folder is not None and (folder / file).exists():
         place = _place(folder, Path(file).stem, str(problem.get("line") or 1), None)
         place = next((new for old, new in names.items() if place.startswith(old)), place)
-        whole = "[" in place or place in _ARGUMENTS.values() and _is_dict(folder / file)
-        return found | {"file": place.partition(":")[0]} | ({"line": None, "column": None} if whole else {})
+        if _is_dict(folder / file):
+            return found | {"file": place, "line": None, "column": None}
+        return found | {"file": _ARGUMENTS[Path(file).stem]}
     if file.startswith("--set "):
         file = "setting " + file.removeprefix("--set ")
     return found | ({"file": file} if file else {})

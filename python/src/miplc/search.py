@@ -185,7 +185,7 @@ def _divisions(
     for number, pair in enumerate(splits):
         at = f"splits[{number}]"
         try:
-            train, test = (_indices(np.asarray(part), len(bags)) for part in pair)
+            train, test = (np.arange(len(bags))[np.asarray(part) if len(part) else slice(0)] for part in pair)
         except (IndexError, TypeError, ValueError) as err:
             text = f"{at} is not a pair of training and test bags, from 0 to {len(bags) - 1}: {err}"
             raise DataError(text) from None
@@ -203,12 +203,6 @@ def _divisions(
     if not divisions:
         raise SpecError("splits has no split")
     return divisions
-
-
-def _indices(part: NDArray[Any], m: int) -> NDArray[np.int64]:
-    """Return the numbers of bags of a mask, a range or an array of indices."""
-    numbers: NDArray[np.int64] = np.arange(m)[part if part.size else part.astype(np.int64)]
-    return numbers
 
 
 def _split_options(divisions: Sequence[tuple[NDArray[Any], ...]], bags: Bags, call: Call) -> list[str]:
