@@ -10,6 +10,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/traintest"
 )
 
@@ -43,7 +44,7 @@ func TestMemoryOfManyBags(t *testing.T) {
 func peakOfStep(t *testing.T, p *compile.Program, sizes ...int) int {
 	t.Helper()
 	onnxruntime.TrimBlocks()
-	e, err := New(p, traintest.Start(p, 1).Params, Setup{largeBags: true})
+	e, err := New(p, traintest.Start(p, 1).Params, Setup{Library: enginetest.Library(t), largeBags: true})
 	if err != nil {
 		t.Fatal(err)
 	}

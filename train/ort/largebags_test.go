@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
@@ -63,7 +64,7 @@ func sameSteps(t *testing.T, name string, p *compile.Program, sizes ...int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := New(p, nil, Setup{largeBags: true})
+	e, err := New(p, nil, Setup{Library: enginetest.Library(t), largeBags: true})
 	if err != nil {
 		t.Fatal(err)
 	}
