@@ -202,7 +202,7 @@ func (c *csvReader) findRoles(header []string, line int) error {
 				roleNames[role])
 		}
 		optional := role >= roleInstanceLabel || c.Columns.ModelClasses != nil ||
-			!c.Labels.sets() && role == roleCandidates || c.Labels == noLabels && role == roleLabel
+			!c.Labels.sets() && role == roleCandidates || c.DetectLabels && role == roleLabel
 		if mustExist := declared[role] != "" && !c.Columns.forModel(); at < 0 && (mustExist || !optional) {
 			containing := slices.IndexFunc(header, func(h string) bool { // such as Bag_ID
 				return strings.Contains(strings.ToLower(h), strings.ToLower(name))

@@ -24,6 +24,7 @@ MARKS = ["NA", "<NA>", "NaN", "nan", "None", "NULL", "null", "NaT", "#N/A", "N/A
 # Each has the text of a CSV file and the arguments that the program has for it as well.
 GOOD: dict[str, tuple[str, dict[str, Any]]] = {
     "candidates": ("bag,label,candidates,f1,f2\nb,cat,cat dog,0.5,1\nb,,,0.25,-3\na,,dog,1,0\n", {}),
+    "only candidates": ("bag,candidates,f\na,u v,1\nb,v,2\n", {}),
     "known": ("bag,label,f\nb,cat,0.5\nb,cat,1\na,dog,1\n", {}),
     "numbers": ("bag,label,f\n1,10,0.5\n2,9,1\n3,-1,2\n4,+3,2\n", {}),
     "large numbers": ("bag,label,f\n1,10,0.5\n2,99999999999999999999,1\n3,9,1\n", {}),
