@@ -10,6 +10,7 @@ import (
 
 	ort "github.com/yalue/onnxruntime_go"
 
+	"github.com/miplc/miplc/internal/native"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -17,7 +18,12 @@ import (
 func openNodes(t *testing.T, s SessionOptions, nodes ...*onnxpb.NodeProto) *ort.DynamicAdvancedSession {
 	t.Helper()
 	if _, err := Start(""); err != nil {
-		t.Fatal(err)
+		if _, err = InstallLibrary(t.Context(), native.InstallOptions{}); err == nil { // as enginetest.Library
+			_, err = Start("")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	open := []*onnxpb.TensorShapeProto_Dimension{onnxpb.Open("n"), onnxpb.Open("d")}
 	model, err := onnxpb.Marshal(&onnxpb.ModelProto{
