@@ -107,6 +107,15 @@ def wrong(share):
     return spoil
 
 
+def mistaken(arrays, rng):
+    """Replaces the candidate set and the label of one bag in 50 by a wrong label."""
+    labels, candidates = arrays["labels"].copy(), arrays["candidates"].copy()
+    for bag in rng.choice(len(labels), len(labels) // 50, replace=False):
+        labels[bag] = (labels[bag] + 1) % candidates.shape[1]
+        candidates[bag] = numpy.arange(candidates.shape[1]) == labels[bag]
+    return {**arrays, "labels": labels, "candidates": candidates}
+
+
 def wrong_unknown(arrays, rng):
     """As 30 % wrong, without the true labels of the training bags, which come first."""
     spoiled = wrong(0.3)(arrays, rng)
@@ -180,7 +189,7 @@ CONDITIONS = {
     "all classes are candidates": (all_candidates, [], None),
     "30 % of the candidate sets wrong": (wrong(0.3), ["data.labels=noisy"], None),
     "30 % wrong, true labels of test bags only": (wrong_unknown, [], ordered),
-    "1 candidate set in 50 wrong": (wrong(0.02), ["data.labels=noisy"], None),
+    "1 candidate set in 50 wrong": (mistaken, [], None),
     "99 bags of one class to 1": (imbalanced, [], None),
     "no training bags of one class": (good, [], without_class),
     "one training bag per class": (good, [], one_of_each),
@@ -224,7 +233,8 @@ def main():
             for number, file in enumerate(options.files):
                 for seed in range(1, options.splits + 1):
                     rng = numpy.random.default_rng([number, seed])
-                    arrays = spoil(dict(numpy.load(file, allow_pickle=False)), rng)
+                    with numpy.load(file, allow_pickle=False) as read:
+                        arrays = spoil({k: read[k] for k in ("instances", "offsets", "labels", "candidates")}, rng)
                     numpy.savez(work / "bags.npz", **arrays)
                     split = [f"data.split.seed={seed}"]
                     if index:
