@@ -61,7 +61,9 @@ def outcome(score: Callable[[], float]) -> Any:
             return type(err)
 
 
-@pytest.mark.parametrize("names", [["9", "10"], [0, 1], ["2", "10", "1"], [-1.0, 3.0, 2.0], [False, True], None], ids=str)
+@pytest.mark.parametrize(
+    "names", [["9", "10"], [0, 1], ["2", "10", "1"], [-1.0, 3.0, 2.0], [False, True], None], ids=str
+)
 def test_scorers(bags: Bags, names: list[Any] | None) -> None:
     """Every scorer gives the value that a classifier of scikit-learn with the same probabilities has."""
     assert bags.labels is not None and bags.candidates is not None

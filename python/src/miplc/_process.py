@@ -272,7 +272,7 @@ def options(**values: Any) -> Sequence[str]:
 
 def warn(text: str, category: type[UserWarning] = UserWarning) -> None:
     """Issue a warning at the first line outside of this package."""
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in (__package__, "contextlib"):
+    level, frame, own = 2, sys._getframe(1), (__package__, "contextlib")
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in own:
         level, frame = level + 1, frame.f_back
     warnings.warn(text, category, stacklevel=level)

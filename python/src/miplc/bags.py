@@ -281,7 +281,7 @@ class Bags(Sequence[NDArray[np.float32]]):
         return copy
 
     def _in_order(self, names: Sequence[str] | None) -> Self:
-        """Return these bags with the features of a model in its order. They are found by their names, if both have some."""
+        """Return these bags with the features of a model in its order, found by their names if both have some."""
         own = self.feature_names
         if names is None or own is None or own == list(names):
             return self

@@ -317,7 +317,7 @@ class _MIPLEstimator(_Parameters):
                 text = f"the label {label!r} is no class of the model"
                 raise DataError(f"{text}; its classes are {', '.join(map(repr, known[:10]))}")
         if foreign and not {*labels} & {*known}:
-            raise DataError(f"no label is a class of the model: the labels are {foreign[0]!r}, ..., not {known[0]!r}, ...")
+            raise DataError(f"no label is a class of the model: they are {foreign[0]!r}, ..., not {known[0]!r}, ...")
         if foreign:
             text = f"the model does not know {count(len(foreign), 'label')} of these bags, such as {foreign[0]!r}"
             warn(f"{text}: these bags count as wrong")

@@ -180,7 +180,8 @@ def _divisions(
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Return the numbers of the training and test bags of each split, from 0, and check that they can be measured."""
     if not isinstance(splits, Iterable):
-        raise SpecError(f"splits is {splits!r}; pairs of training and test bags are needed: {type(splits).__name__}(...).split(X)")
+        pairs = f"{type(splits).__name__}(...).split(X)"
+        raise SpecError(f"splits is {splits!r}; pairs of training and test bags are needed: {pairs}")
     divisions = []
     for number, pair in enumerate(splits):
         at = f"splits[{number}]"
