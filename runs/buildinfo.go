@@ -76,7 +76,7 @@ type Environment struct {
 	Source
 	ONNXRuntime string `json:"onnxruntime,omitempty"` // version of the loaded library
 	Cores       int    `json:"cores"`                 // available to the process
-	Threads     int    `json:"threads,omitempty"`     // per training, for engine ort; 0 for other engines
+	Threads     int    `json:"threads,omitempty"`     // that may compute a large operation, with the engines native and ort; 0 for others
 	// engine that computed accuracies and measures: onnxruntime, onnx-go or interpreter
 	MeasuredBy string `json:"measured_by,omitempty"`
 }
@@ -86,8 +86,12 @@ type Environment struct {
 func EnvironmentOf(t *train.Trial, engine train.EngineInfo, measuredBy string) *Environment {
 	e := &Environment{Source: CurrentBuild().Source, ONNXRuntime: onnxruntime.Loaded(), Cores: runtime.GOMAXPROCS(0),
 		MeasuredBy: measuredBy}
-	if engine.Engine == engines.ORT && !t.Program.Spec.Fitted() {
+	switch {
+	case t.Program.Spec.Fitted():
+	case engine.Engine == engines.ORT:
 		e.Threads = ort.Threads(t.LargeSteps(), engine.Threads)
+	case engine.Engine == engines.Native:
+		e.Threads = cmp.Or(engine.Threads, runtime.GOMAXPROCS(0))
 	}
 	return e
 }

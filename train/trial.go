@@ -104,7 +104,7 @@ type EngineInfo struct {
 	// cpu, cuda or an execution provider; part of the identity of checkpoints, because devices round differently
 	Device     string
 	DeviceName string // description of the device of the engine xla; empty for others
-	Threads    int    // requested threads of the engine ort; 0: as many as the program needs
+	Threads    int    // requested threads of the engines native and ort; 0: as many as the program needs
 	// FixedThreads is the number of threads that the user requested, or 0. It is part of the identity
 	// of checkpoints, because other numbers round differently.
 	FixedThreads int

@@ -229,6 +229,7 @@ func (r Request) native(reason string) (*Choice, error) {
 		threads = 1
 	}
 	p := r.info(Native, CPU, reason)
+	p.Threads = r.Threads
 	return &Choice{
 		EngineInfo: p,
 		trainer: &train.StepTrainer{EngineInfo: p, New: func(p *compile.Program) (train.Engine, error) {
