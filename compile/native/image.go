@@ -127,15 +127,16 @@ func (c *convolving) unfold(image []float32, from, to int) {
 		if (w.y1-w.y0)*(w.x1-w.x0) < pos {
 			clear(cols)
 		}
+		if c.Stride[1] == 1 && w.y0 < w.y1 {
+			c.do(kernel.CopyRows, kernel.Args{Dst: unsafe.Pointer(&cols[w.y0*c.OW+w.x0]), A: unsafe.Pointer(&image[w.image]),
+				M: w.y1 - w.y0, N: w.x1 - w.x0, SD: 4 * c.OW, SA: 4 * c.Stride[0] * c.W})
+			continue
+		}
 		source := w.image
 		for y := w.y0; y < w.y1; y++ {
 			row := cols[y*c.OW+w.x0 : y*c.OW+w.x1]
-			if c.Stride[1] == 1 {
-				copy(row, image[source:])
-			} else {
-				for i := range row {
-					row[i] = image[source+i*c.Stride[1]]
-				}
+			for i := range row {
+				row[i] = image[source+i*c.Stride[1]]
 			}
 			source += c.Stride[0] * c.W
 		}
