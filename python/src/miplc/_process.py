@@ -33,24 +33,11 @@ def call(
     hide: Path | None = None,
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Run a command of the program and return its JSON object.
+    """Run a command of the program and return its JSON object. args are its arguments without ``--json``.
 
-    Parameters
-    ----------
-    *args : str
-        Arguments, without ``--json``.
-    events : callable, optional
-        Called with each event of the option ``--events``. If it raises an exception, the program is
-        interrupted, as by Ctrl-C, and the exception is raised.
-    hide : Path, optional
-        Temporary folder, left out in messages.
-    names : dict of str, optional
-        Words for files and settings that the package wrote, "" to leave them out in messages.
-
-    Raises
-    ------
-    SpecError, DataError, TrainingError
-        If the program fails.
+    events is called with each event of the option ``--events``. If it raises an exception, the program is
+    interrupted, as by Ctrl-C. Messages leave out the temporary folder hide, and have the words of names for files and
+    settings that the package wrote, "" to leave them out.
     """
     command = [_argument(arg) for arg in (_program.path(), *args, "--json", *["--events"] * (events is not None))]
     # In its own session, so that Ctrl-C in a terminal reaches the program only through _stop.
@@ -63,7 +50,6 @@ def call(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=_program.environment(),
             **own,
         )
     except OSError as err:
@@ -95,6 +81,42 @@ def call(
         process.stdout.close()
         process.stderr.close()
     return _result(b"".join(output), "".join(said), code, hide, names)
+
+
+def follow(
+    args: Sequence[str],
+    progress: bool,
+    unit: str,
+    step: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    folder: Path,
+    names: Mapping[str, str],
+) -> dict[str, Any]:
+    """Run a command, with a progress bar if tqdm is installed, and issue its warnings as Python warnings.
+
+    step is called with the event of each unit, an epoch or a cell, and returns the values that the bar shows.
+    """
+    bar: Any = None
+
+    def event(line: Mapping[str, Any]) -> None:
+        nonlocal bar
+        if "begin" in line and progress:
+            with suppress(ImportError):
+                from tqdm.auto import tqdm
+
+                bar = tqdm(total=line["begin"][f"{unit}s"], initial=line["begin"]["done"], unit=unit)
+        elif unit in line:
+            values = step(line[unit])
+            if bar is not None:
+                bar.set_postfix({name: v for name, v in values.items() if v is not None}, refresh=False)
+                bar.update()
+        elif "warning" in line:
+            warn(_words.in_python(line["warning"], folder, names))
+
+    try:
+        return call(*args, events=event, hide=folder, names=names)
+    finally:
+        if bar is not None:
+            bar.close()
 
 
 def _argument(text: str) -> str | bytes:

@@ -1,4 +1,4 @@
-"""Finds the program miplc and the environment that it is started in."""
+"""Finds the program miplc."""
 
 from __future__ import annotations
 
@@ -43,8 +43,3 @@ def _installed() -> str | None:
     programs = [Path(__file__).parents[1] / "bin" / _NAME]
     programs += [Path(str(file.locate())) for file in files if file.name == _NAME]
     return next((os.path.realpath(program) for program in programs if program.is_file()), None)
-
-
-def environment() -> dict[str, str]:
-    """Return the environment of the program."""
-    return dict(os.environ)

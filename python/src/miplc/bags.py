@@ -8,7 +8,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,11 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from ._process import located, writing
 from ._rules import missing_mark, suspect
 from .errors import DataError
-
-if TYPE_CHECKING:
-    from typing import Self
-
-__all__ = ["Bags"]
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _MOST = 20  # mistakes that one exception lists
@@ -69,8 +64,8 @@ def quoted(text: str) -> str:
 class Bags(Sequence[NDArray[np.float32]]):
     """A dataset of bags, with labels or without.
 
-    A bag is an array of instances ``[n, d]``, or of images ``[n, channels, height, width]``. n may
-    differ between bags. The labels are of one of these kinds:
+    A bag is an array of instances ``[n, d]``, or of images ``[n, channels, height, width]``. n may differ between bags.
+    The labels are of one of these kinds:
 
     ========== ================================= ==========================================
     kind       arguments                         meaning
@@ -90,13 +85,11 @@ class Bags(Sequence[NDArray[np.float32]]):
     offsets : int array ``[m + 1]``, optional
         Bag i is ``instances[offsets[i]:offsets[i + 1]]``.
     labels : sequence of m labels, or of m sets of labels, or bool array ``[m, k]``, optional
-        A label is a text or a number. None and NaN are unknown labels. With sets or a matrix, a bag
-        has several labels, unless there are ``candidates``.
+        A label is a text or a number. None and NaN are unknown labels. With sets or a matrix, a bag has several labels.
     candidates : sequence of m sets of labels, or bool array ``[m, k]``, optional
         The labels that may be true.
     classes : sequence of k labels, optional
-        The classes in their order. Default: all labels, sorted; the columns of a matrix are the
-        classes 0, 1, ...
+        The classes in their order. Default: all labels, sorted; the columns of a matrix are the classes 0, 1, ...
     noisy : bool
         Accept true labels outside of the candidates.
     names : sequence of m str, optional
@@ -152,20 +145,16 @@ class Bags(Sequence[NDArray[np.float32]]):
         else:
             self.instances = _float32(_array(instances, "the instances"))
             self.offsets = _offsets(offsets, len(self.instances))
+        self._check_instances()
         faults = _Faults()
-        self._check_instances(faults)
-        self.noisy = noisy
         self.names = self._texts(names, "bag name", "name", "bags", faults)
         faults.check()
-        labels, candidates = self._by_name(labels, "label"), self._by_name(candidates, "candidates")
-        declared = classes is not None
-        labels, candidates, classes = _tables(labels, candidates, classes)
-        self.multi = candidates is None and labels is not None and is_sets(labels)
+        self.multi, self.noisy = False, noisy
         self.labels: NDArray[Any] | None = None
         self.candidates: NDArray[np.bool_] | None = None
         self.classes: NDArray[Any] = np.array([])
         if labels is not None or candidates is not None:
-            self._set_labels(labels, candidates, classes, declared, faults)
+            self._set_labels(labels, candidates, classes, noisy, faults)
         self.groups = self._texts(groups, "group", "group", "", faults)
         self.group_name = str(group_name)
         self.coords = self._coordinates(coords, faults)
@@ -239,19 +228,8 @@ class Bags(Sequence[NDArray[np.float32]]):
         ``labels`` and ``candidates`` may also be dicts of the names of the bags. If the bags have candidates and
         labels are given, one for each bag, the candidates stay: the labels only measure accuracy.
         """
-        copy = self._copy()
-        labels, candidates = self._by_name(labels, "label"), self._by_name(candidates, "candidates")
-        declared = classes is not None
-        labels, candidates, classes = _tables(labels, candidates, classes)
-        if self.candidates is not None and candidates is None and labels is not None and not is_sets(labels):
-            candidates = [set(self.classes[row].tolist()) for row in self.candidates]
-            noisy = noisy or self.noisy
-            if classes is None and {one for one in listed(labels) if not is_missing(one)} <= set(self.classes.tolist()):
-                classes = self.classes.tolist()
-        copy.noisy, copy.labels, copy.candidates = noisy, None, None
-        copy.multi = candidates is None and labels is not None and is_sets(labels)
-        faults = _Faults()
-        copy._set_labels(labels, candidates, classes, declared, faults)
+        copy, faults = self._copy(), _Faults()
+        copy._set_labels(labels, candidates, classes, noisy, faults)
         if self.instance_labels is not None:
             index = {label: i for i, label in enumerate(copy.classes.tolist())}
             old = [index.get(label, -1) for label in self.classes.tolist()] + [-1]
@@ -277,7 +255,7 @@ class Bags(Sequence[NDArray[np.float32]]):
         copy = self._copy()
         copy.instances = _float32(_array(instances, "the instances"))
         copy.feature_names, copy.generator = None if names is None else list(names), None
-        check_finite(copy.instances, copy.offsets)
+        copy._check_instances()
         return copy
 
     def _in_order(self, names: Sequence[str] | None) -> Self:
@@ -320,17 +298,38 @@ class Bags(Sequence[NDArray[np.float32]]):
 
     # Checks. Each adds its mistakes to faults.
 
-    def _check_instances(self, faults: _Faults) -> None:
+    def _check_instances(self) -> None:
+        faults = _Faults()
         for i in np.flatnonzero(self.sizes <= 0):
             faults.add(f"bag {i + 1} is empty; a bag needs at least one instance")
         if len(self) == 0:
             faults.add("no bags")
         faults.check()
-        check_finite(self.instances, self.offsets)
+        finite = np.isfinite(self.instances)
+        if finite.all():
+            return
+        wide, last = self.instances.reshape(len(self.instances), -1), 0
+        for row, column in np.argwhere(~finite.reshape(wide.shape)):
+            bag, j = self._place(row)
+            if bag != last:
+                at = f"bag {bag}: feature {column + 1} of instance {j}"
+                faults.add(f"{at} is {_number(wide[row, column])}; features must be finite (float32)")
+            last = bag
+        faults.check()
 
     def _set_labels(
-        self, labels: Any, candidates: Any, classes: Sequence[Any] | None, declared: bool, faults: _Faults
+        self, labels: Any, candidates: Any, classes: Sequence[Any] | None, noisy: bool, faults: _Faults
     ) -> None:
+        labels, candidates = self._by_name(labels, "label"), self._by_name(candidates, "candidates")
+        declared = classes is not None
+        labels, candidates, classes = _tables(labels, candidates, classes)
+        if self.candidates is not None and candidates is None and labels is not None and not is_sets(labels):
+            candidates = [set(self.classes[row].tolist()) for row in self.candidates]
+            noisy = noisy or self.noisy
+            if classes is None and {one for one in listed(labels) if not is_missing(one)} <= set(self.classes.tolist()):
+                classes = self.classes.tolist()
+        self.noisy, self.labels, self.candidates = noisy, None, None
+        self.multi = candidates is None and labels is not None and is_sets(labels)
         self.classes = _classes(labels, candidates, classes)
         index = {label: i for i, label in enumerate(self.classes.tolist())}
         m, k = len(self), len(self.classes)
@@ -493,10 +492,9 @@ class Bags(Sequence[NDArray[np.float32]]):
         Parameters
         ----------
         path : path
-            A file that the program reads: ``.csv`` or ``.csv.gz`` with one row for each instance, or with the
-            file of each bag; ``.npz`` or ``.mat`` with arrays; or the features of a slide, such as ``.h5``,
-            ``.npy`` or ``.safetensors``, without labels: see :meth:`with_labels`. Or ``.parquet``, which pandas
-            reads: see :meth:`from_frame`.
+            A file that the program reads: ``.csv`` or ``.csv.gz`` with one row for each instance, or with the file of
+            each bag; ``.npz`` or ``.mat`` with arrays; or the features of a slide, such as ``.h5``, ``.npy`` or
+            ``.safetensors``, without labels. Or ``.parquet``, which pandas reads: see :meth:`from_frame`.
         **columns
             Arguments of :meth:`from_frame`, those of columns only for files that have columns; and
             ``max_bytes``, the maximum uncompressed size of the file such as ``"16GiB"`` (default: 4GiB).
@@ -524,17 +522,16 @@ class Bags(Sequence[NDArray[np.float32]]):
     ) -> Self:
         """Make bags of a pandas or polars frame with one row for each instance.
 
-        The rows of a bag are adjacent. Its first row has its label and its candidates; the others
-        repeat them or leave them empty.
+        The rows of a bag are adjacent. Its first row has its label and its candidates; the others repeat them or leave
+        them empty.
 
         Parameters
         ----------
-        frame : pandas.DataFrame or polars.DataFrame
         bag : str
             Column with the name of the bag of each row.
         label, candidates : str, optional
-            Columns. Default: ``label`` and ``candidates``, if the frame has them. Candidates, and
-            labels if ``multi``, are lists, or text with spaces between labels.
+            Columns. Default: ``label`` and ``candidates``, if the frame has them. Candidates, and labels if ``multi``,
+            are lists, or text with spaces between labels.
         group, instance_label : str, optional
             Columns with the group of each bag and the class of each instance.
         coords : pair of str, optional
@@ -558,23 +555,6 @@ _MARK = "as programs write a missing value"
 _EXTENT = "every extent must be at least 1"
 _NEEDED = "a list of arrays [instances, features] is needed"
 _NO_LABEL = "leave the bag out, or use candidates: all classes if nothing is known"
-
-
-def check_finite(instances: NDArray[np.float32], offsets: NDArray[np.int64]) -> None:
-    """Raise a DataError for bags with NaN and infinite features."""
-    finite = np.isfinite(instances)
-    if finite.all():
-        return
-    faults, last = _Faults(), -1
-    wide = instances.reshape(len(instances), -1)
-    for row, column in np.argwhere(~finite.reshape(wide.shape)):
-        i = int(np.searchsorted(offsets, row, side="right")) - 1
-        if i != last:
-            at = f"feature {column + 1} of instance {row - offsets[i] + 1}"
-            value = _number(wide[row, column])
-            faults.add(f"bag {i + 1}: {at} is {value}; features must be finite (float32)")
-        last = i
-    faults.check()
 
 
 def is_missing(value: Any) -> bool:

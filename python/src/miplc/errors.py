@@ -6,8 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["DataError", "FindingWarning", "MiplcError", "SpecError", "TrainingError"]
-
 _BAG = re.compile(r"\bbag (\d+)\b")
 
 
@@ -17,8 +15,8 @@ class MiplcError(Exception):
     Parameters
     ----------
     problems : sequence of dict, or str
-        The mistakes, in the order of the message. Each has the key ``text`` and, if known, ``file``,
-        ``line``, ``column``, ``suggestion`` and ``notes``. A str is the text of a single one.
+        The mistakes, in the order of the message. Each has the key ``text`` and, if known, ``file``, ``line``,
+        ``column``, ``suggestion`` and ``notes``. A str is the text of a single one.
     *notes : str
         What to do about a single one.
     file, line

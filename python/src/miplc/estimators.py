@@ -7,7 +7,7 @@ import inspect
 import numbers
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,11 +19,7 @@ from .model import Model
 from .training import Callback, Run, Spec, train
 
 if TYPE_CHECKING:
-    from typing import Self
-
     import pandas
-
-__all__ = ["MIPLClassifier", "MIPLMultiLabelClassifier", "PerInstance"]
 
 
 class _Parameters:
@@ -120,6 +116,10 @@ class _MIPLEstimator(_Parameters):
             super()._set_setting(name, value)
         setattr(self, name, value)
 
+    def _engine(self) -> dict[str, Any]:
+        """Return the parameters that choose where the program computes."""
+        return {"engine": self.engine, "device": self.device, "threads": self.threads}
+
     def _program_settings(self) -> dict[str, Any]:
         """Return the settings with the keys of specs."""
         found = {"data.split.train": 1} | setting_keys(self._settings())
@@ -136,25 +136,20 @@ class _MIPLEstimator(_Parameters):
         candidates: Any = None,
         resume: bool = False,
     ) -> Self:
-        """Train on all bags.
+        """Train on all bags and return the estimator.
 
         Parameters
         ----------
         X : Bags, or sequence of m arrays ``[n_i, d]``, or path
             The bags.
         y : sequence of m labels or of m sets of labels, or bool array ``[m, k]``, optional
-            See the class. Default: the labels of Bags. If Bags have candidates, labels, one for each bag, only
-            measure accuracy.
-        groups : sequence of m str or int, optional
-            Groups, such as patients, which a split into validation bags does not divide.
-        candidates : sequence of m sets of labels, or bool array ``[m, k]``, optional
-            Candidate sets. ``y`` then has the true labels, which only measure accuracy.
+            Default: the labels of Bags. :class:`MIPLClassifier` takes a label of a bag as certain, and a set or row as
+            its candidates; but if there are candidates already, labels only measure accuracy.
+            :class:`MIPLMultiLabelClassifier` takes a set, maybe an empty one, or a row as all labels of a bag.
+        groups, candidates
+            As in :class:`Bags`. A split into validation bags does not divide the groups.
         resume : bool
             Continue the interrupted training in ``output``, if there is one.
-
-        Returns
-        -------
-        self
         """
         bags = self._bags(X, y, groups, candidates)
         run = train(
@@ -166,9 +161,7 @@ class _MIPLEstimator(_Parameters):
             progress=self.progress,
             resume=resume,
             overwrite=self.overwrite,
-            engine=self.engine,
-            device=self.device,
-            threads=self.threads,
+            **self._engine(),
         )
         self._take(run, bags)
         return self
@@ -259,7 +252,7 @@ class _MIPLEstimator(_Parameters):
 
     @property
     def findings_(self) -> list[str]:
-        """What the program noticed about the results, each with advice."""
+        """What the program noticed about the results, each with advice. ``fit`` warns of them."""
         self._check_fitted()
         return self.run_.findings
 
@@ -274,16 +267,7 @@ class _MIPLEstimator(_Parameters):
         raise NotFittedError(text)
 
     def predict_proba(self, X: Sequence[ArrayLike]) -> NDArray[np.float32]:
-        """Return the probability of each class.
-
-        Parameters
-        ----------
-        X : Bags, or sequence of m arrays ``[n_i, d]``
-
-        Returns
-        -------
-        array ``[m, k]``, in the order of ``classes_``
-        """
+        """Return probabilities for m bags ``[n_i, d]``: array ``[m, k]`` in the order of ``classes_``."""
         self._check_fitted()
         # A label that no bag of the training has is never predicted.
         return np.pad(self.model_.predict_proba(X), ((0, 0), (0, 1)))[:, self._columns]
@@ -323,16 +307,7 @@ class _MIPLEstimator(_Parameters):
             warn(f"{text}: these bags count as wrong")
 
     def attention(self, X: Sequence[ArrayLike]) -> list[NDArray[np.float32]]:
-        """Return the attention scores of the instances of each bag.
-
-        Parameters
-        ----------
-        X : Bags, or sequence of m arrays ``[n_i, d]``
-
-        Returns
-        -------
-        list of m arrays ``[n_i]``
-        """
+        """Return the attention scores of the instances of m bags ``[n_i, d]``: list of m arrays ``[n_i]``."""
         self._check_fitted()
         return self.model_.attention(X)
 
@@ -343,26 +318,13 @@ class MIPLClassifier(_MIPLEstimator):
     Parameters
     ----------
     spec : str, path or dict
-        A shipped spec by its name (see :func:`specs`), a YAML file, YAML text or a dict.
+        As in :func:`train`.
     random_state : int or numpy.random.RandomState, optional
-        Seed of the training. The same seed gives the same bits on the same machine. Default: the seed
-        of the spec.
-    output : path, optional
-        Folder of the run, to keep and to resume it. Default: a temporary one. Cross-validation fits several
-        estimators, so it needs the default, or ``overwrite``.
-    overwrite : bool
-        Replace the run in ``output``.
-    callbacks : sequence of callable
-        Called after each epoch with its metrics. An exception stops the training and is raised.
-    progress : bool
-        Show a progress bar, if tqdm is installed.
-    engine, device : str, optional
-        As the options of ``miplc train``.
-    threads : int, optional
-        Threads of onnxruntime.
+        Seed of the training, as in :func:`train`. Default: that of the spec.
+    output, overwrite, callbacks, progress, engine, device, threads
+        As in :func:`train`. Cross-validation fits several estimators, so it needs ``overwrite``, or no ``output``.
     **settings
-        Settings of the spec, with two underscores for each point: ``train__epochs=50``,
-        ``train__lr=0.01``, ``data__split__validation=0.2``. None: the value of the spec.
+        Settings of the spec, with two underscores for each point: ``train__epochs=50``. None: the value of the spec.
         ``data__labels="noisy"`` accepts true labels outside of the candidate sets.
 
     Attributes
@@ -370,13 +332,9 @@ class MIPLClassifier(_MIPLEstimator):
     classes_ : array ``[k]``
         The labels, sorted.
     model_ : Model
-        The exported model; its attribute ``bytes`` is the ONNX file.
+        The exported model.
     run_ : Run
         The training: summary, metrics, plots.
-    history_ : pandas.DataFrame
-        One row for each epoch.
-    findings_ : list of str
-        What the program noticed about the results, each with advice. ``fit`` warns of them.
     n_features_in_ : int
         Number of features of an instance.
     feature_names_in_ : array ``[d]`` of object
@@ -384,9 +342,8 @@ class MIPLClassifier(_MIPLEstimator):
 
     Notes
     -----
-    y of :meth:`fit` contains, for each bag, one certain label or a set of candidates; or it is a bool
-    array ``[m, k]`` of candidates. In ``cross_val_score`` and searches, write candidate sets as Python
-    sets, or pass ``params={"candidates": sets}`` and the true labels as y, by which bags are scored.
+    In ``cross_val_score`` and searches, write candidate sets as Python sets, or pass ``params={"candidates": sets}``
+    and the true labels as y, by which bags are scored.
 
     Examples
     --------
@@ -402,14 +359,8 @@ class MIPLClassifier(_MIPLEstimator):
     def score(self, X: Sequence[ArrayLike], y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy; for candidate sets, the share of predictions that are candidates.
 
-        Parameters
-        ----------
-        X : Bags, or sequence of m arrays ``[n_i, d]``
-        y : sequence of m labels or of m sets of labels, or bool array ``[m, k]``, optional
-            True labels; bags with an unknown one (None, NaN) do not count. Or candidate sets; bags of which every
-            class is a candidate do not count. Default: the labels of Bags.
-        sample_weight : array ``[m]``, optional
-            Weights of the bags.
+        y contains true labels, or candidate sets; default: those of Bags. Bags with an unknown label (None, NaN), and
+        those of which every class is a candidate, do not count. ``sample_weight`` is an array ``[m]``.
         """
         self._check_fitted()
         bags, true, classes = as_bags(X), _column(y), None
@@ -439,8 +390,7 @@ class MIPLClassifier(_MIPLEstimator):
 class MIPLMultiLabelClassifier(_MIPLEstimator):
     """Classifier of bags that have any number of labels.
 
-    Parameters and attributes are those of :class:`MIPLClassifier`. y of :meth:`fit` contains a set of
-    labels for each bag, maybe an empty one, or is a bool array ``[m, k]``.
+    Parameters and attributes are those of :class:`MIPLClassifier`.
     """
 
     _multi = True
@@ -451,16 +401,7 @@ class MIPLMultiLabelClassifier(_MIPLEstimator):
         return np.asarray(probable, np.int64)
 
     def score(self, X: Sequence[ArrayLike], y: Any = None, sample_weight: Any = None) -> float:
-        """Return the subset accuracy: the share of bags of which all labels are right.
-
-        Parameters
-        ----------
-        X : Bags, or sequence of m arrays ``[n_i, d]``
-        y : sequence of m sets of labels, or bool array ``[m, k]``, optional
-            Default: the labels of Bags.
-        sample_weight : array ``[m]``, optional
-            Weights of the bags.
-        """
+        """Return the subset accuracy: the share of bags of which all labels are right. y is as in :meth:`fit`."""
         self._check_fitted()
         bags = as_bags(X)
         classes = bags.classes.tolist() if y is None and bags.multi else None
@@ -478,10 +419,15 @@ def _check_lengths(X: Sequence[ArrayLike], n: int, noun: str) -> None:
         raise DataError(f"{count(n, noun)} for {count(len(X), 'bag')}")
 
 
+def _dense(y: Any) -> Any:
+    """Return labels as an array, if they are a sparse matrix or something similar to an array."""
+    y = y.toarray() if hasattr(y, "toarray") else y
+    return np.asarray(y) if hasattr(y, "__array__") else y
+
+
 def _column(y: Any) -> Any:
     """Return labels without the second axis of a single column."""
-    y = y.toarray() if hasattr(y, "toarray") else y
-    y = np.asarray(y) if hasattr(y, "__array__") else y
+    y = _dense(y)
     return y[:, 0] if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1 else y
 
 
@@ -490,10 +436,9 @@ def _sets(y: Any, multi: bool) -> Any:
 
     Of a multi-label classifier, lists of 0 and 1 are a matrix, as in scikit-learn.
     """
-    y = y.toarray() if hasattr(y, "toarray") else y  # a sparse matrix
     if hasattr(y, "columns"):
         return y
-    y = np.asarray(y) if hasattr(y, "__array__") else y
+    y = _dense(y)
     if y is None or isinstance(y, np.ndarray) and y.ndim == 2:
         return y
     if is_rows(y) and multi:

@@ -15,9 +15,6 @@ from ._process import located, writing
 from .bags import as_bags
 from .errors import DataError
 
-__all__ = ["Model", "Prediction", "load"]
-
-
 _BATCH = 256  # bags of one call of models that predict several
 
 
@@ -167,11 +164,5 @@ def _value(text: str) -> Any:
 
 
 def load(path: str | os.PathLike[str]) -> Model:
-    """Open the model of a run, or a model file: see :class:`Model`.
-
-    Parameters
-    ----------
-    path : path
-        Folder of a run, or ``model.onnx``.
-    """
+    """Open the model of a run by its folder, or a model file: see :class:`Model`."""
     return Model(path)

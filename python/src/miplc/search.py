@@ -21,8 +21,6 @@ from .training import Call, Run, has_run, prepared, run_program
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Fits", "fit_many"]
-
 _E = TypeVar("_E", MIPLClassifier, MIPLMultiLabelClassifier)
 _MOST = 1000  # runs of one call of the program
 _LOWER = ("loss", "log_loss", "brier", "ece", "hamming_loss")  # measures that are better if lower
@@ -101,11 +99,10 @@ def fit_many(
     X, y, groups, candidates
         As in ``fit``.
     params : dict of lists, or iterable of dict
-        All combinations of a grid, or the settings: names of settings such as ``train__lr``, or
-        ``random_state``.
+        All combinations of a grid, or the settings: names of settings such as ``train__lr``, or ``random_state``.
     splits : iterable of pairs of int arrays, optional
-        Training and test bags, as ``KFold(5).split(X)`` of scikit-learn yields them. Bags in neither are
-        left out. Default: train on all bags.
+        Training and test bags, as ``KFold(5).split(X)`` of scikit-learn yields them; others are left out. Default:
+        train on all bags.
     measure : str
         Measure of the scores, by which the best setting is chosen: that of the test bags; without splits, of the
         validation bags (``data__split__validation``). ``accuracy``, ``auroc`` and others need true labels,
@@ -113,10 +110,6 @@ def fit_many(
         the validation bags, else of the training.
     resume : bool
         Continue the interrupted call in ``output`` of the estimator, if there is one.
-
-    Returns
-    -------
-    Fits
     """
     call: Call
     combinations = _combinations(params)
@@ -131,8 +124,7 @@ def fit_many(
     with prepared(estimator.spec, bags, settings) as call:
         folder = call.folder / "runs" if estimator.output is None else _process.located(estimator.output, "output")
         args = [*call.args, "-o", str(folder)]
-        args += _process.options(engine=estimator.engine, device=estimator.device, threads=estimator.threads)
-        args += _process.options(force=estimator.overwrite and not resume)
+        args += _process.options(**estimator._engine(), force=estimator.overwrite and not resume)
         if divisions is not None:
             args += _split_options(divisions, bags, call)
         for one in combinations:

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _frames, _process, _words
+from . import _frames, _process
 from .bags import Bags, count
 from .errors import SpecError
-from .training import Progress, Spec, spec_argument
+from .training import Spec, spec_argument
 
 if TYPE_CHECKING:
     import pandas
-
-__all__ = ["Report", "experiment", "report", "specs", "synth"]
 
 
 @dataclass(repr=False)
@@ -69,8 +67,7 @@ def experiment(
     definition : str, path or dict
         A shipped experiment by its name, the path of a YAML file, YAML text, or a dict.
     output : path, optional
-        Folder of the results. The same call continues after an interruption. Default: a temporary
-        folder.
+        Folder of the results. The same call continues after an interruption. Default: a temporary folder.
     data : dict of Bags, optional
         Datasets by name, in addition to those of a definition that is a dict.
     settings : dict, optional
@@ -79,10 +76,6 @@ def experiment(
         Show a progress bar, if tqdm is installed.
     **options
         Options of the command, such as ``jobs=2`` or ``splits=3``.
-
-    Returns
-    -------
-    Report
     """
     names: dict[str, str] = {}
     with _process.temporary_folder() as folder:
@@ -99,17 +92,11 @@ def experiment(
             args += ["--data-dir", str(folder)]
         for key, value in (settings or {}).items():
             args += ["--set", _process.setting(key, value)]
-        with Progress(progress, "cell") as bar:
 
-            def event(line: Mapping[str, Any]) -> None:
-                if "begin" in line:
-                    bar.begin(line["begin"]["cells"], line["begin"]["done"])
-                elif "cell" in line:
-                    bar.step(accuracy=line["cell"]["result"].get("accuracy"))
-                elif "warning" in line:
-                    _process.warn(_words.in_python(line["warning"], folder, names))
+        def cell(line: Mapping[str, Any]) -> dict[str, Any]:
+            return {"accuracy": line["result"].get("accuracy")}
 
-            _process.call(*args, *_process.options(**options), events=event, hide=folder, names=names)
+        _process.follow([*args, *_process.options(**options)], progress, "cell", cell, folder, names)
         return report(results)
 
 
@@ -172,12 +159,7 @@ def synth(name: str = "prototypes", **options: Any) -> Bags:
     name : str
         ``prototypes``, or a set that is drawn from the files in the folder ``source``.
     **options
-        Options of the command, such as ``bags=200, features=4, noise=0.5, r=1, seed=1`` and
-        ``classes=["cat", "dog", "horse"]``.
-
-    Returns
-    -------
-    Bags
+        Options of the command, such as ``bags=200, features=4, noise=0.5, r=1, classes=["cat", "dog", "horse"]``.
     """
     with _process.temporary_folder() as folder:
         path = folder / "bags.npz"

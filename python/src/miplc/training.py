@@ -12,17 +12,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _frames, _process, _words
+from . import _frames, _process
 from .bags import Bags
 from .errors import DataError, FindingWarning, SpecError
 from .model import Model
 
 if TYPE_CHECKING:
-    from typing import Self
-
     import pandas
-
-__all__ = ["Callback", "Run", "Spec", "train"]
 
 Spec = str | os.PathLike[str] | Mapping[str, Any]
 """A shipped spec by its name, the path of a YAML file, YAML text of several lines, or a dict."""
@@ -148,14 +144,13 @@ def train(
     Parameters
     ----------
     spec : str, path or dict
-        A shipped spec by its name, the path of a YAML file, YAML text of several lines, or a dict.
+        A shipped spec by its name (see :func:`specs`), a YAML file, YAML text of several lines, or a dict.
     bags : Bags or path, optional
         The dataset. Default: that of the spec. Groups of the bags are not divided by the split.
     output : path, optional
         Folder of the run. Default: a temporary folder, whose files are in the result.
     settings : dict, optional
-        Settings of the spec, such as ``{"train.epochs": 50, "data.split.train": 1}``. None: the value
-        of the spec.
+        Settings of the spec, such as ``{"train.epochs": 50, "data.split.train": 1}``. None: the value of the spec.
     seed : int, optional
         ``train.seed``. The same seed gives the same bits on the same machine.
     callbacks : iterable of callable
@@ -163,23 +158,13 @@ def train(
     progress : bool
         Show a progress bar, if tqdm is installed.
     resume : bool
-        Continue the interrupted run in ``output``, if there is one.
+        Continue the run in ``output`` that Ctrl-C or a failure interrupted, if there is one.
     overwrite : bool
         Replace the run in ``output``.
     engine, device : str, optional
         As the options of ``miplc train``.
     threads : int, optional
         Threads of onnxruntime.
-
-    Returns
-    -------
-    Run
-
-    Raises
-    ------
-    SpecError, DataError, TrainingError
-    KeyboardInterrupt
-        After Ctrl-C. With ``output``, ``resume=True`` continues.
 
     Warns
     -----
@@ -192,14 +177,9 @@ def train(
 
     >>> writer = SummaryWriter("logs")                                         # doctest: +SKIP
     >>> def tensorboard(e): writer.add_scalar("loss", e["loss"], e["epoch"])   # doctest: +SKIP
-    >>> train("quickstart", callbacks=[tensorboard])                           # doctest: +SKIP
-
-    >>> def log(e): mlflow.log_metrics({"loss": e["loss"]}, step=e["epoch"])   # doctest: +SKIP
-    >>> with mlflow.start_run():                                               # doctest: +SKIP
-    ...     train("quickstart", callbacks=[log])
-
-    >>> with wandb.init(project="bags") as run:                                # doctest: +SKIP
-    ...     train("quickstart", callbacks=[lambda e: run.log(dict(e))])
+    >>> def mlflow_metrics(e): mlflow.log_metrics({"loss": e["loss"]}, step=e["epoch"])   # doctest: +SKIP
+    >>> run = wandb.init(project="bags")                                       # doctest: +SKIP
+    >>> train("quickstart", callbacks=[tensorboard, mlflow_metrics, lambda e: run.log(dict(e))])   # doctest: +SKIP
     """
     chosen = dict(settings or {})
     if seed is not None:
@@ -278,50 +258,12 @@ def has_run(folder: Path) -> bool:
 
 
 def run_program(args: Sequence[str], call: Call, callbacks: Iterable[Callback], progress: bool) -> dict[str, Any]:
-    """Run a training, pass its epochs on, and raise its warnings as Python warnings."""
+    """Run a training and pass its epochs on."""
     called = list(callbacks)
-    with Progress(progress, "epoch") as bar:
 
-        def event(line: Mapping[str, Any]) -> None:
-            if "begin" in line:
-                bar.begin(line["begin"]["epochs"], line["begin"]["done"])
-            elif "epoch" in line:
-                bar.step(loss=line["epoch"]["loss"], test=line["epoch"].get("test_accuracy"))
-                for callback in called:
-                    callback(line["epoch"])
-            elif "warning" in line:
-                _process.warn(_words.in_python(line["warning"], call.folder, call.names))
+    def epoch(metrics: Mapping[str, Any]) -> dict[str, Any]:
+        for callback in called:
+            callback(metrics)
+        return {"loss": metrics["loss"], "test": metrics.get("test_accuracy")}
 
-        return _process.call(*args, events=event, hide=call.folder, names=call.names)
-
-
-class Progress:
-    """A progress bar of tqdm, or none."""
-
-    def __init__(self, shown: bool, unit: str) -> None:
-        self._shown, self._unit = shown, unit
-        self._bar: Any = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def begin(self, total: int, done: int) -> None:
-        """Show the bar."""
-        if not self._shown:
-            return
-        try:
-            from tqdm.auto import tqdm
-        except ImportError:
-            return
-        self._bar = tqdm(total=total, initial=done, unit=self._unit)
-
-    def step(self, **values: float | None) -> None:
-        """Count one unit, with the newest values."""
-        if self._bar is not None:
-            known = {name: value for name, value in values.items() if value is not None}
-            self._bar.set_postfix(known, refresh=False)
-            self._bar.update()
+    return _process.follow(args, progress, "epoch", epoch, call.folder, call.names)
