@@ -39,11 +39,7 @@ def require_pandas() -> None:
 
 
 def flat_metrics(epoch: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metrics of an epoch without nested objects.
-
-    The measure auroc of the test bags becomes ``test_auroc``, the loss term attention
-    ``term_attention``.
-    """
+    """Return the metrics of an epoch without nested objects, such as ``test_auroc`` and ``term_attention``."""
     row = {key: value for key, value in epoch.items() if key not in ("terms", "measures")}
     row.update((f"term_{name}", value) for name, value in (epoch.get("terms") or {}).items())
     for part, measures in (epoch.get("measures") or {}).items():
@@ -52,10 +48,7 @@ def flat_metrics(epoch: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def markdown_tables(text: str) -> dict[str, pandas.DataFrame]:
-    """Return the tables of a report in Markdown as frames of texts, by their titles.
-
-    A group of rows becomes a value of the column ``group``.
-    """
+    """Return the tables of a report in Markdown, by title, as frames of texts. ``group`` is the group of a row."""
     tables: dict[str, pandas.DataFrame] = {}
     title, lines = "", text.splitlines()
     for i, line in enumerate(lines):

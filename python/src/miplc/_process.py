@@ -46,11 +46,7 @@ def call(
         own = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     try:
         process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            **own,
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **own
         )
     except OSError as err:
         raise TrainingError(f"the program {_program.path()} cannot be started: {err.strerror}") from err

@@ -6,14 +6,13 @@ import math
 import numbers
 import os
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._process import located, writing
+from ._process import located, warn, writing
 from ._rules import missing_mark, suspect
 from .errors import DataError
 
@@ -44,6 +43,12 @@ class _Faults:
 def count(n: int, noun: str) -> str:
     """Return a number with its noun: 1 bag, 2 classes."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}{'es' if noun.endswith('s') else 's'}"
+
+
+def check_length(n: int, noun: str, bags: int) -> None:
+    """Raise a DataError if there is not one label for each bag."""
+    if n != bags:
+        raise DataError(f"{count(n, noun)} for {count(bags, 'bag')}")
 
 
 def _shape(shape: Iterable[int]) -> str:
@@ -264,12 +269,9 @@ class Bags(Sequence[NDArray[np.float32]]):
         if names is None or own is None or own == list(names):
             return self
         faults = _Faults()
-        for text, missing in (
-            ("the bags have no feature", [name for name in names if name not in own]),
-            ("the model has no feature", [name for name in own if name not in names]),
-        ):
-            for name in missing:
-                faults.add(f"{text} {quoted(name)}")
+        for name in [*names, *own]:
+            if name not in own or name not in names:
+                faults.add(f"{'the model has' if name in own else 'the bags have'} no feature {quoted(name)}")
         faults.check()
         wide = self.instances.reshape(len(self.instances), -1)[:, [own.index(name) for name in names]]
         return self._with_features(wide.reshape(self.instances.shape), names)
@@ -333,22 +335,16 @@ class Bags(Sequence[NDArray[np.float32]]):
         self.classes = _classes(labels, candidates, classes)
         index = {label: i for i, label in enumerate(self.classes.tolist())}
         m, k = len(self), len(self.classes)
+        if labels is not None and not self.multi:
+            values = listed(labels)
+            check_length(len(values), "true label", m)
+            self.labels = np.array([-1 if is_missing(v) else index[v] for v in values], np.int64)
         matrix = candidates if candidates is not None else labels if self.multi else None
         if matrix is not None:
-            if len(matrix) != m:
-                faults.add(
-                    f"{count(len(matrix), 'label set' if self.multi else 'candidate set')} for {count(m, 'bag')}"
-                )
-                faults.check()
+            check_length(len(matrix), "label set" if self.multi else "candidate set", m)
             self.candidates = _matrix(matrix, index, k, faults)
             if self.multi:
                 self.labels, self.candidates = self.candidates, None
-        if labels is not None and not self.multi:
-            values = listed(labels)
-            if len(values) != m:
-                faults.add(f"{count(len(values), 'true label')} for {count(m, 'bag')}")
-                faults.check()
-            self.labels = np.array([-1 if is_missing(v) else index[v] for v in values], np.int64)
         self._check_labels(declared, faults)
 
     def _check_labels(self, declared: bool, faults: _Faults) -> None:
@@ -420,12 +416,10 @@ class Bags(Sequence[NDArray[np.float32]]):
             raise DataError("coords has no arrays [instances, 2], one for each bag: x and y of each instance")
         xy = np.concatenate([_array(one, f"bag {i + 1}: coords") for i, one in enumerate(coords)]).astype(np.float32)
         if xy.ndim != 2 or xy.shape[1] != 2:
-            text = f"coords has the shape {_shape(xy.shape)}; [instances, 2] is needed: x and y"
-            raise DataError(text)
+            raise DataError(f"coords has the shape {_shape(xy.shape)}; [instances, 2] is needed: x and y")
         n = len(self.instances)
         if len(xy) != n:
-            text = f"{count(xy.size, 'coordinate')} for {count(n, 'instance')}"
-            faults.add(f"{text}; each has x and y")
+            faults.add(f"{count(xy.size, 'coordinate')} for {count(n, 'instance')}; each has x and y")
             return xy
         for row, column in np.argwhere(~np.isfinite(xy))[:1]:
             i, j = self._place(row)
@@ -459,21 +453,15 @@ class Bags(Sequence[NDArray[np.float32]]):
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write an uncompressed ``.npz`` file, which the program and :meth:`read` read."""
-        arrays: dict[str, Any] = {"instances": self.instances, "offsets": self.offsets}
-        if self.candidates is not None:
-            arrays["candidates"] = self.candidates.astype(np.uint8)
-        if self.labels is not None:
-            arrays["labels"] = self.labels.astype(np.uint8) if self.multi else self.labels
-        if len(self.classes):
-            arrays["class_names"] = np.array(self.class_names)
-        if self.groups is not None:
-            arrays["group_name"] = np.array([self.group_name])
-        optional: dict[str, Any] = {"bag_names": self.names, "groups": self.groups, "coords": self.coords}
-        optional["instance_labels"] = self.instance_labels
-        optional["generator"] = None if self.generator is None else np.array([self.generator])
-        arrays.update((key, value) for key, value in optional.items() if value is not None)
-        if self.feature_names is not None:
-            arrays["feature_names"] = np.array(self.feature_names)
+        named = ("instances", "offsets", "groups", "coords", "instance_labels", "candidates", "labels", "feature_names")
+        optional: dict[str, Any] = {name: getattr(self, name) for name in named}
+        optional["bag_names"] = self.names
+        optional["class_names"] = self.class_names or None
+        optional["group_name"] = None if self.groups is None else [self.group_name]
+        optional["generator"] = None if self.generator is None else [self.generator]
+        arrays: dict[str, Any] = {key: np.asarray(value) for key, value in optional.items() if value is not None}
+        for key, value in arrays.items():
+            arrays[key] = value.astype(np.uint8) if value.dtype == bool else value
         to = located(path)
         if to.suffix != ".npz":
             raise DataError("the name of the file must end in .npz", file=str(to))
@@ -552,7 +540,6 @@ class Bags(Sequence[NDArray[np.float32]]):
 
 
 _MARK = "as programs write a missing value"
-_EXTENT = "every extent must be at least 1"
 _NEEDED = "a list of arrays [instances, features] is needed"
 _NO_LABEL = "leave the bag out, or use candidates: all classes if nothing is known"
 
@@ -618,8 +605,7 @@ def _classes(labels: Any, candidates: Any, classes: Sequence[Any] | None) -> NDA
         for label in sorted(found - set(given), key=str):
             raise DataError(f"the label {quoted(class_name(label))} is not in classes")
         if width and width != len(given):
-            text = f"{count(len(given), 'class')} for a matrix with {count(width, 'column')}"
-            raise DataError(text)
+            raise DataError(f"{count(len(given), 'class')} for a matrix with {count(width, 'column')}")
         return _as_array(given)
     if width:
         found |= set(range(width))
@@ -828,7 +814,8 @@ def _array(bag: Any, what: str) -> NDArray[Any]:
     if array.ndim < 2:
         raise DataError(f"{what} has the shape {_shape(array.shape)}; [instances, features] is needed")
     if 0 in array.shape[1:]:
-        raise DataError(f"{what}: the shape {_shape(array.shape[1:])} of an instance is not usable; {_EXTENT}")
+        text = f"{what}: the shape {_shape(array.shape[1:])} of an instance is not usable"
+        raise DataError(f"{text}; every extent must be at least 1")
     if array.dtype.kind not in "biuf":
         _check_numbers(array, what)
         array = array.astype(np.float64)
@@ -847,12 +834,8 @@ def _float32(array: NDArray[Any]) -> NDArray[np.float32]:
         lost = (high - low < 32 * np.spacing(np.abs(largest).astype(np.float32))) & (high - low > 1e-12 * largest)
         lost &= (low.astype(np.float32) != low) | (high.astype(np.float32) != high)
     for j in np.flatnonzero(lost)[:5]:
-        constant = f"{(low[j] + high[j]) / 2:.6g}"
-        warnings.warn(
-            f"feature {j + 1} has values from {low[j]} to {high[j]}, of which float32 keeps few: "
-            f"subtract a constant such as {constant} from it",
-            stacklevel=4,
-        )
+        text = f"feature {j + 1} has values from {low[j]} to {high[j]}, of which float32 keeps few"
+        warn(f"{text}: subtract a constant such as {(low[j] + high[j]) / 2:.6g} from it")
     return converted
 
 

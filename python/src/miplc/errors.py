@@ -12,16 +12,6 @@ _BAG = re.compile(r"\bbag (\d+)\b")
 class MiplcError(Exception):
     """Base class of the errors of miplc.
 
-    Parameters
-    ----------
-    problems : sequence of dict, or str
-        The mistakes, in the order of the message. Each has the key ``text`` and, if known, ``file``, ``line``,
-        ``column``, ``suggestion`` and ``notes``. A str is the text of a single one.
-    *notes : str
-        What to do about a single one.
-    file, line
-        Its place.
-
     Attributes
     ----------
     file : str or None
@@ -36,13 +26,14 @@ class MiplcError(Exception):
     notes : tuple of str
         What to do.
     problems : tuple of dict
-        All mistakes.
+        All mistakes, in the order of the message. Each has the key ``text`` and, if known, ``file``, ``line``,
+        ``column``, ``suggestion`` and ``notes``.
     """
 
     def __init__(
         self, problems: Sequence[Mapping[str, Any]] | str, *notes: str, file: str | None = None, line: int | None = None
     ) -> None:
-        if isinstance(problems, str):
+        if isinstance(problems, str):  # the text of a single mistake
             problems = [{"text": problems, "notes": list(notes), "file": file, "line": line}]
         super().__init__(problems)
         self.problems: tuple[Mapping[str, Any], ...] = tuple(problems)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._process import warn
-from .bags import Bags, as_bags, class_name, count, is_missing, is_rows, is_sets, listed
+from .bags import Bags, as_bags, check_length, class_name, count, is_missing, is_rows, is_sets, listed
 from .errors import DataError, SpecError
 from .model import Model
 from .training import Callback, Run, Spec, train
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 class _Parameters:
     """The parameters of an estimator, for ``clone``, ``Pipeline`` and searches of scikit-learn."""
+
+    _has_settings = False
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters; with ``deep``, also those of estimators among them."""
@@ -42,18 +44,16 @@ class _Parameters:
             first, _, rest = name.partition("__")
             if rest and name not in known and hasattr(known.get(first), "set_params"):
                 known[first].set_params(**{rest: value})
-            elif name in _own(type(self)):
+            elif name in _own(type(self)) or self._has_settings and "__" in name:
                 setattr(self, name, value)
             else:
-                self._set_setting(name, value)
+                names = ", ".join(sorted(self.get_params()))
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {names}")
         return self
 
     def _settings(self) -> dict[str, Any]:
-        return {}
-
-    def _set_setting(self, name: str, value: Any) -> None:
-        known = ", ".join(sorted(self.get_params()))
-        raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {known}")
+        """Return the settings of a spec, which are attributes, too."""
+        return {name: value for name, value in vars(self).items() if "__" in name and name[0] != "_"}
 
     def __repr__(self) -> str:
         default = {n: p.default for n, p in inspect.signature(type(self)).parameters.items()}
@@ -75,6 +75,7 @@ def _own(kind: type) -> list[str]:
 class _MIPLEstimator(_Parameters):
     """The common part of both classifiers."""
 
+    _has_settings = True
     _multi = False
     _estimator_type = "classifier"
     _metadata_request: Any
@@ -108,24 +109,14 @@ class _MIPLEstimator(_Parameters):
                 raise TypeError(f"{type(self).__name__} has no argument {name!r}; {text}")
             setattr(self, name, value)
 
-    def _settings(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if "__" in name and name[0] != "_"}
-
-    def _set_setting(self, name: str, value: Any) -> None:
-        if "__" not in name:
-            super()._set_setting(name, value)
-        setattr(self, name, value)
-
     def _engine(self) -> dict[str, Any]:
         """Return the parameters that choose where the program computes."""
         return {"engine": self.engine, "device": self.device, "threads": self.threads}
 
     def _program_settings(self) -> dict[str, Any]:
         """Return the settings with the keys of specs."""
-        found = {"data.split.train": 1} | setting_keys(self._settings())
-        if self.random_state is not None:
-            found["train.seed"] = seed_of(self.random_state)
-        return found
+        seed = {} if self.random_state is None else {"random_state": self.random_state}
+        return {"data.split.train": 1} | setting_keys(self._settings() | seed)
 
     def fit(
         self,
@@ -370,7 +361,7 @@ class MIPLClassifier(_MIPLEstimator):
             true, classes = bags.candidates, bags.classes.tolist()
         if true is None:
             raise DataError("score needs labels y")
-        _check_lengths(bags, len(true), "true label")
+        check_length(len(true), "true label", len(bags))
         predicted = self.predict(bags).tolist()
         if is_sets(true):
             inside = self._indicators(y if y is not None else true, classes)
@@ -408,15 +399,10 @@ class MIPLMultiLabelClassifier(_MIPLEstimator):
         y = bags.labels if classes else y
         if y is None:
             raise DataError("score needs the true labels y")
-        _check_lengths(bags, len(y), "label set")
+        check_length(len(y), "label set", len(bags))
         true = self._indicators(y, classes)
         right = (self.predict(bags) == true[:, :-1]).all(axis=1) & ~true[:, -1]
         return float(np.average(right, weights=sample_weight))
-
-
-def _check_lengths(X: Sequence[ArrayLike], n: int, noun: str) -> None:
-    if len(X) != n:
-        raise DataError(f"{count(n, noun)} for {count(len(X), 'bag')}")
 
 
 def _dense(y: Any) -> Any:
@@ -432,10 +418,7 @@ def _column(y: Any) -> Any:
 
 
 def _sets(y: Any, multi: bool) -> Any:
-    """Return sets of labels as a matrix, a frame or a list of sets.
-
-    Of a multi-label classifier, lists of 0 and 1 are a matrix, as in scikit-learn.
-    """
+    """Return sets of labels as a matrix, a frame or a list of sets. If multi, lists of 0 and 1 are a matrix."""
     if hasattr(y, "columns"):
         return y
     y = _dense(y)
@@ -476,11 +459,14 @@ def _set_names(estimator: Any, bags: Bags) -> None:
 
 
 def setting_keys(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings with the keys of specs: ``train__lr`` is ``train.lr``."""
-    return {name.replace("__", "."): value for name, value in settings.items()}
+    """Return settings with the keys of specs: ``train__lr`` is ``train.lr``, and ``random_state`` is the seed."""
+    found = {name.replace("__", "."): value for name, value in settings.items()}
+    if "random_state" in found:
+        found["train.seed"] = _seed(found.pop("random_state"))
+    return found
 
 
-def seed_of(random_state: Any) -> int:
+def _seed(random_state: Any) -> int:
     """Return the seed of a random state."""
     if hasattr(random_state, "randint"):
         return int(random_state.randint(2**30))

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import _frames, _process
 from .bags import Bags
 from .errors import DataError, SpecError
-from .estimators import MIPLClassifier, MIPLMultiLabelClassifier, seed_of, setting_keys
+from .estimators import MIPLClassifier, MIPLMultiLabelClassifier, setting_keys
 from .training import Call, Run, has_run, prepared, run_program
 
 if TYPE_CHECKING:
@@ -161,10 +161,7 @@ def _combinations(params: Mapping[str, Sequence[Any]] | Iterable[Mapping[str, An
 
 def _setting(one: Mapping[str, Any]) -> str:
     """Return an argument of the option --setting."""
-    chosen = setting_keys({name: v for name, v in one.items() if name != "random_state"})
-    if "random_state" in one:
-        chosen["train.seed"] = seed_of(one["random_state"])
-    return ",".join(_process.setting(k, v) for k, v in chosen.items() if v is not None)
+    return ",".join(_process.setting(key, value) for key, value in setting_keys(one).items() if value is not None)
 
 
 def _divisions(
@@ -216,13 +213,7 @@ def _split_options(divisions: Sequence[tuple[NDArray[Any], ...]], bags: Bags, ca
 
 
 def _read(
-    estimator: _E,
-    bags: Bags,
-    combinations: list[dict[str, Any]],
-    count: int,
-    folder: Path,
-    divided: bool,
-    measure: str,
+    estimator: _E, bags: Bags, combinations: list[dict[str, Any]], count: int, folder: Path, divided: bool, measure: str
 ) -> Fits[_E]:
     """Read the runs."""
     fits: list[list[_E | None]] = []
