@@ -12,9 +12,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -50,33 +50,23 @@ def call(
         )
     except OSError as err:
         raise TrainingError(f"the program {_program.path()} cannot be started: {err.strerror}") from err
-    output: list[bytes] = []
     lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-    assert process.stdout is not None and process.stderr is not None
-    readers = [
-        threading.Thread(target=_read_all, args=(process.stdout, output), daemon=True),
-        threading.Thread(target=_read_lines, args=(process.stderr, lines), daemon=True),
-    ]
     said: list[str] = []
-    try:
-        for reader in readers:
-            reader.start()
-        for line in _lines(lines):
-            if events is not None and line.startswith(b"{"):
-                events(json.loads(line))
-            else:
-                said.append(line.decode(errors="replace"))
-        code = process.wait()
-    except BaseException:
-        _stop(process)
-        raise
-    finally:
-        for reader in readers:
-            if reader.is_alive():
-                reader.join()
-        process.stdout.close()
-        process.stderr.close()
-    return _result(b"".join(output), "".join(said), code, hide, names)
+    with process, ThreadPoolExecutor() as readers:
+        try:
+            assert process.stdout is not None and process.stderr is not None
+            output = readers.submit(process.stdout.read)
+            readers.submit(_read_lines, process.stderr, lines)
+            for line in _lines(lines):
+                if events is not None and line.startswith(b"{"):
+                    events(json.loads(line))
+                else:
+                    said.append(line.decode(errors="replace"))
+            code = process.wait()
+        except BaseException:
+            _stop(process)
+            raise
+    return _result(output.result(), "".join(said), code, hide, names)
 
 
 def follow(
@@ -120,10 +110,6 @@ def _argument(text: str) -> str | bytes:
     if "\0" in text:
         raise SpecError(f"{text!r} contains the character NUL, which no path and no setting has")
     return text if sys.platform == "win32" else text.encode("utf-8", "surrogateescape")
-
-
-def _read_all(stream: IO[bytes], to: list[bytes]) -> None:
-    to.append(stream.read())
 
 
 def _read_lines(stream: IO[bytes], to: queue.SimpleQueue[bytes | None]) -> None:

@@ -17,6 +17,7 @@ from ._rules import missing_mark, suspect
 from .errors import DataError
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_NUMBER = re.compile(r"[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)(e[+-]?[0-9]+)?")
 _MOST = 20  # mistakes that one exception lists
 
 
@@ -350,7 +351,8 @@ class Bags(Sequence[NDArray[np.float32]]):
     def _check_labels(self, declared: bool, faults: _Faults) -> None:
         if self.kind == "known":
             for i in np.flatnonzero(np.asarray(self.labels) < 0):
-                faults.add(f"bag {i + 1} has no label, and there are no candidates", _NO_LABEL)
+                advice = "leave the bag out, or use candidates: all classes if nothing is known"
+                faults.add(f"bag {i + 1} has no label, and there are no candidates", advice)
         names = self.class_names
         if len(names) < 2:
             faults.add(f"the number of classes is {len(names)}; at least 2 are needed")
@@ -541,7 +543,6 @@ class Bags(Sequence[NDArray[np.float32]]):
 
 _MARK = "as programs write a missing value"
 _NEEDED = "a list of arrays [instances, features] is needed"
-_NO_LABEL = "leave the bag out, or use candidates: all classes if nothing is known"
 
 
 def is_missing(value: Any) -> bool:
@@ -598,7 +599,9 @@ def _classes(labels: Any, candidates: Any, classes: Sequence[Any] | None) -> NDA
                         raise DataError(f"bag {i + 1}: the label is {quoted(mark)}, {_MARK}", *advice)
                 found |= new
                 bags = i + 1
-    if classes is not None:
+    if classes is None:
+        given = _sorted(found | {*range(width)}, bags)
+    else:
         given = listed(classes)
         if any(is_missing(label) or _is_set(label) for label in given):
             raise DataError("classes has a value that is missing or no label")
@@ -606,10 +609,7 @@ def _classes(labels: Any, candidates: Any, classes: Sequence[Any] | None) -> NDA
             raise DataError(f"the label {quoted(class_name(label))} is not in classes")
         if width and width != len(given):
             raise DataError(f"{count(len(given), 'class')} for a matrix with {count(width, 'column')}")
-        return _as_array(given)
-    if width:
-        found |= set(range(width))
-    return _as_array(_sorted(found, bags))
+    return np.array(given) if given else np.array([], dtype=np.str_)
 
 
 def _sorted(found: Iterable[Any], bags: int) -> list[Any]:
@@ -621,7 +621,7 @@ def _sorted(found: Iterable[Any], bags: int) -> list[Any]:
         raise DataError(f"the labels are text and numbers, such as {quoted(one)} and {two!r}")
     if all(texts):
         fractions = [label for label in sorted(labels) if re.fullmatch(r"[+-]?[0-9]*[.,][0-9]+(e[+-]?[0-9]+)?", label)]
-        if fractions and len(labels) >= 3 and 2 * len(labels) > bags and all(map(_is_number, labels)):
+        if fractions and len(labels) >= 3 and 2 * len(labels) > bags and all(map(_NUMBER.fullmatch, labels)):
             raise _continuous(len(labels), fractions[0])
         whole = all(re.fullmatch("[+-]?[0-9]{1,19}", label) and abs(int(label)) < 2**63 for label in labels)
         return sorted(sorted(labels), key=int if whole else None)
@@ -633,20 +633,11 @@ def _sorted(found: Iterable[Any], bags: int) -> list[Any]:
     return sorted(labels)
 
 
-def _is_number(label: str) -> bool:
-    return re.fullmatch(r"[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)(e[+-]?[0-9]+)?", label) is not None
-
-
 def _continuous(labels: int, label: Any) -> DataError:
     """Return the error that the labels are measured numbers."""
     text = f"there are {count(labels, 'different label')} that are numbers such as {label}"
     advice = "divide the numbers into classes, such as low and high", "if they are the names of classes: classes=[...]"
     return DataError(f"{text}: miplc predicts classes, not numbers", *advice)
-
-
-def _as_array(labels: list[Any]) -> NDArray[Any]:
-    """Return labels as an array with their type."""
-    return np.array(labels) if labels else np.array([], dtype=np.str_)
 
 
 def _matrix(sets: Any, index: Mapping[Any, int], k: int, faults: _Faults) -> NDArray[np.bool_]:
