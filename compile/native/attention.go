@@ -28,10 +28,10 @@ type attending struct {
 	turned    unsafe.Pointer // keys or values, transposed
 	turned2   unsafe.Pointer // keys and values, transposed, of the gradient
 	means     unsafe.Pointer // [queriesAtATime]
-	zero      float32
 }
 
-// attentionOperands are the operands in the order of the nodes' inputs, without bag_of.
+// attending returns the computation of an attention node and the temporary memory that it needs, in the order of the
+// fields from weights to means.
 func (p *planner) attending(n *graph.Node) (*attending, []extent) {
 	a := &attending{run: &p.Kernels.Run, starts: p.plan.starts, scale: float32(graph.AttentionScale(n.In[0].Shape)),
 		d: p.width(n.In[0]), m: p.width(n.In[2])}

@@ -1,0 +1,110 @@
+// What the engine promises beyond the interface: the same bits with all kernels and numbers of threads, and for a bag
+// alone. train/crosscheck compares it with the interpreter.
+
+package native
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/native/kernel"
+	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/train"
+)
+
+// steps returns the state after three steps on bags of the given sizes, and the predictions of the last ones.
+func steps(t *testing.T, p *compile.Program, o Options, sizes ...int) (*train.State, []float32) {
+	t.Helper()
+	e, err := New(p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if err := e.SetState(traintest.Start(p, 1)); err != nil {
+		t.Fatal(err)
+	}
+	var last *train.Batch
+	for seed := range uint64(3) {
+		last = traintest.Batch(p, seed, sizes...)
+		if _, err := e.Step(last); err != nil {
+			t.Fatal(err)
+		}
+	}
+	state, err := e.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	probabilities, _, err := e.Predict(last.Instances, last.BagOf, last.Bags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state, probabilities
+}
+
+func sameBits(a, b []float32) bool {
+	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
+}
+
+// TestBits compares all kernels, and threads on bags that are large enough to be divided.
+func TestBits(t *testing.T) {
+	for _, c := range []struct {
+		spec  string
+		sizes []int
+	}{
+		{"demipl", []int{9}}, {"gated-abmil", []int{1500}}, {"gated-abmil", []int{700, 900}}, {"transmil", []int{150}},
+		{"demipl-image", []int{9, 4}},
+	} {
+		p := traintest.Shipped(t, c.spec)
+		want, predicted := steps(t, p, Options{Kernels: kernel.Best(), Threads: 1}, c.sizes...)
+		others := map[string]Options{"3 threads": {Kernels: kernel.Best(), Threads: 3}}
+		for _, set := range kernel.Sets()[1:] {
+			if set.Name != "go" || c.sizes[0] < 100 { // plain Go is slow
+				others[set.Name] = Options{Kernels: set, Threads: 1}
+			}
+		}
+		for name, o := range others {
+			got, probabilities := steps(t, p, o, c.sizes...)
+			for param, v := range want.Params {
+				if !sameBits(v, got.Params[param]) {
+					t.Errorf("%s %v: %s has another %s", c.spec, c.sizes, name, param)
+				}
+			}
+			if !sameBits(predicted, probabilities) {
+				t.Errorf("%s %v: %s has other predictions", c.spec, c.sizes, name)
+			}
+		}
+	}
+}
+
+// TestPredictionOfABagAlone checks that a prediction does not depend on the other bags, to the last bit.
+func TestPredictionOfABagAlone(t *testing.T) {
+	p := traintest.Shipped(t, "gated-abmil")
+	e, err := New(p, Options{Kernels: kernel.Best(), Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if err := e.SetState(traintest.Start(p, 1)); err != nil {
+		t.Fatal(err)
+	}
+	sizes := []int{3, 17, 1, 40}
+	b := traintest.Batch(p, 1, sizes...)
+	all, _, err := e.Predict(b.Instances, b.BagOf, b.Bags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	width, k := len(b.Instances)/len(b.BagOf), p.Signature.Classes
+	rest := b.Instances
+	for bag, n := range sizes {
+		alone, _, err := e.Predict(rest[:n*width], make([]int, n), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !sameBits(alone, all[bag*k:(bag+1)*k]) {
+			t.Errorf("bag %d: %v alone, %v among others", bag+1, alone, all[bag*k:(bag+1)*k])
+		}
+		rest = rest[n*width:]
+	}
+}
