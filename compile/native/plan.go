@@ -219,8 +219,11 @@ func (c *call) write(to *strings.Builder, indent string) {
 
 // Memory is what plans share: values with a name, which keep them between runs, and the arena of intermediate values.
 type Memory struct {
-	named map[string][]float32
-	arena []float32
+	// OnGrow is called before a larger arena replaces the one that earlier plans use and keep alive; may be nil. The
+	// caller should drop those plans.
+	OnGrow func()
+	named  map[string][]float32
+	arena  []float32
 }
 
 // NewMemory returns a Memory without values.
@@ -242,8 +245,11 @@ func (m *Memory) reserve(size int) ([]float32, error) {
 	if len(m.arena) >= size {
 		return m.arena, nil
 	}
+	m.arena = nil
+	if m.OnGrow != nil {
+		m.OnGrow()
+	}
 	if size > unchecked {
-		m.arena = nil // the plans that use it may be gone
 		if err := memory.Available().Check("a step", 4*float64(size), "use a smaller model or smaller batches"); err != nil {
 			return nil, err
 		}

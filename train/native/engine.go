@@ -56,6 +56,7 @@ func New(p *compile.Program, o Options) (*Engine, error) {
 		plans:  memory.Cache[size, *lowering.Plan]{MaxCount: maxPlans},
 		result: train.StepResult{Terms: map[string]float64{}}, updates: map[string]string{},
 	}
+	e.memory.OnGrow = e.plans.Clear
 	for _, name := range p.StateVectors() {
 		e.memory.Add(name, p.FlatSize())
 		e.updates[compile.UpdatedName(name)] = name

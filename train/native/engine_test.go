@@ -5,6 +5,7 @@ package native
 
 import (
 	"math"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -106,5 +107,37 @@ func TestPredictionOfABagAlone(t *testing.T) {
 			t.Errorf("bag %d: %v alone, %v among others", bag+1, alone, all[bag*k:(bag+1)*k])
 		}
 		rest = rest[n*width:]
+	}
+}
+
+// TestMemoryOfGrowingBags checks that plans of small bags do not keep the memory that those of larger ones replaced.
+func TestMemoryOfGrowingBags(t *testing.T) {
+	p := traintest.Shipped(t, "gated-abmil")
+	e, err := New(p, Options{Kernels: kernel.Best(), Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if err := e.SetState(traintest.Start(p, 1)); err != nil {
+		t.Fatal(err)
+	}
+	heap := func() int {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	before := heap()
+	for _, n := range []int{4000, 5000, 6000, 7000, 8000} {
+		if _, err := e.Step(traintest.Batch(p, 1, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	largest, err := e.plan(size{form{oneBag: true}, 8000, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used := heap() - before; used > 2*largest.ArenaBytes() {
+		t.Errorf("%d MB are in use, a step of the largest bag needs %d MB", used>>20, largest.ArenaBytes()>>20)
 	}
 }

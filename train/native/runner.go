@@ -12,7 +12,9 @@ import (
 
 // NewGraphRunner returns a train.GraphRunner whose values are slices.
 func NewGraphRunner(o Options) train.GraphRunner {
-	return &graphRunner{options: o, memory: lowering.NewMemory(), plans: map[planKey]*lowering.Plan{}}
+	r := &graphRunner{options: o, memory: lowering.NewMemory(), plans: map[planKey]*lowering.Plan{}}
+	r.memory.OnGrow = func() { clear(r.plans) }
+	return r
 }
 
 type graphRunner struct {
