@@ -359,7 +359,7 @@ class Bench:
         command += [self.file("miplc"), "train", spec, "-o", folder, "--events", *options, *SETTINGS]
         command += ["--set", "train.epochs=%d" % epochs]
         command += ["--seeds", ",".join(map(str, range(1, runs + 1)))] if runs > 1 else []
-        command += ["--engine", "ort", "--device", "cpu"] if how == "cpu" else self.gpu
+        command += ["--engine", "native", "--device", "cpu"] if how == "cpu" else self.gpu
         self.log.write("$ %s\n" % " ".join(command))
         p = subprocess.Popen(
             command, env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -568,7 +568,7 @@ class Bench:
             self.say(name, "exit code", p.returncode, count, *re.findall(r"--- FAIL: \S+", p.stdout)[:20])
 
     def gaussian(self):
-        for engine, device in (("xla", "cuda"), ("ort", "cpu")):
+        for engine, device in (("xla", "cuda"), ("native", "cpu")):
             began = time.time()
             try:
                 self.call(
