@@ -237,6 +237,20 @@ func partOfMarks(rows *rawfile.CSV) (part string) {
 // finder returns the index of the bag with a name, see newFinder.
 type finder = func(pos diag.Pos, bag string) (int, error)
 
+// countedBags returns the bags of the field "bags" of a row.
+func countedBags(rows *rawfile.CSV) (list []indexEntry, err error) {
+	separator := func(r rune) bool { return strings.ContainsRune(" ,;\t", r) }
+	for _, field := range strings.FieldsFunc(rows.Field("bags"), separator) {
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			return nil, rows.Errorf("%q is not a bag number", field).WithNote("the bags of the dataset are numbered from " +
+				"1, in its order; the columns bag,part have names")
+		}
+		list = append(list, indexEntry{bag: n, line: rows.Line, counted: true})
+	}
+	return list, nil
+}
+
 // decodeIndexCSV reads split number of a file, counted from 1. There are three kinds of rows:
 //
 //	split,part,bags   has the numbers of all bags of a part, separated by spaces or commas
@@ -288,17 +302,9 @@ func decodeIndexCSV(rows *rawfile.CSV, number int, find finder) (numbersByPart, 
 		case !lists:
 			return add(part, rows.Field("bag"))
 		}
-		for _, field := range strings.FieldsFunc(rows.Field("bags"), func(r rune) bool {
-			return strings.ContainsRune(" ,;\t", r)
-		}) {
-			n, err := strconv.Atoi(field)
-			if err != nil {
-				return rows.Errorf("%q is not a bag number", field).WithNote("the bags of the dataset are numbered from 1, in " +
-					"its order; the columns bag,part have names")
-			}
-			numbers[part] = append(numbers[part], indexEntry{bag: n, line: rows.Line, counted: true})
-		}
-		return nil
+		counted, err := countedBags(rows)
+		numbers[part] = append(numbers[part], counted...)
+		return err
 	})
 	switch {
 	case err != nil:

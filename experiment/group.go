@@ -114,8 +114,8 @@ func (r *runner) compute(ctx context.Context, g *group) error {
 	return r.storageError()
 }
 
-// finishCell stores the result of a cell, unless it is stored, and removes its checkpoints. Calls for different cells may
-// be concurrent.
+// finishCell stores the result of a cell, unless it is stored, and removes its checkpoints. Calls for different cells
+// may be concurrent.
 func (r *runner) finishCell(w *computation, i int) {
 	if w.stored[i] || r.storageError() != nil {
 		return

@@ -186,8 +186,8 @@ func (r *runner) planAndWrite(loaded map[definition.Coord][]gridPoint) (err erro
 	return err
 }
 
-// sweepAside removes the temporary folders of killed processes. A process that works in one has marked and locked it. One
-// without a mark may be new.
+// sweepAside removes the temporary folders of killed processes. A process that works in one has marked and locked it.
+// One without a mark may be new.
 func sweepAside(dir string) {
 	for _, name := range fileio.Glob(filepath.Join(dir, ModelsFolder), asidePrefix+"*") {
 		info, err := os.Stat(name)

@@ -328,11 +328,12 @@ var trainRows = []schema.Row{
 	{Name: "engine", Default: "auto", Choices: []string{"auto", "native", "gorgonia", "ort", "xla"},
 		Applies: schema.When((*Spec).usesEngine),
 		Doc: "What runs the training steps, or fits the learner `miplgp`: `native` (miplc's own kernels), `xla`, `ort` " +
-			"(onnxruntime) or `gorgonia` (pure Go). `auto`: `xla` on a GPU for images, else `native` on x86-64 with AVX2, else `ort` " +
-			"if onnxruntime is found, else `gorgonia`."},
+			"(onnxruntime) or `gorgonia` (pure Go). `auto`: `xla` on a GPU for images, else `native` on x86-64 with AVX2, " +
+			"else `ort` if onnxruntime is found, else `gorgonia`."},
 	{Name: "best", Choices: BestMeasures, Applies: schema.When((*Spec).selects),
-		Doc: "Measure of the validation bags that chooses the epoch whose parameters are exported, of equal ones that with the lowest loss: a " +
-			"measure of docs/measures.md, or `loss`, which needs no true labels. Without it, the last epoch is exported."},
+		Doc: "Measure of the validation bags that chooses the epoch whose parameters are exported, of equal ones that " +
+			"with the lowest loss: a measure of docs/measures.md, or `loss`, which needs no true labels. Without it, the last " +
+			"epoch is exported."},
 	{Name: "early_stopping", Rows: stoppingRows,
 		Applies: schema.When(func(s *Spec) bool { return s.selects() && s.Train.Patience.V > 0 }),
 		Doc: "Ends training after this number of epochs without a better value of `best`, or a map of `patience` and " +

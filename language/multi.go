@@ -90,7 +90,8 @@ func (c *checker) resolveLink() {
 		}
 		switch {
 		case !c.spec.Multi():
-			note(c.add(link.Pos, "the link sigmoid is for bags with several labels"), "add data: {labels: multi}, or use softmax")
+			note(c.add(link.Pos, "the link sigmoid is for bags with several labels"),
+				"add data: {labels: multi}, or use softmax")
 		case !link.Pos.IsZero() && !c.ExtendedBy(link.Pos, c.spec.Data.Labels.Pos):
 			note(c.add(link.Pos, "the probabilities of %s sum to 1, but data.labels is multi", link.Str()),
 				"use classifier: sigmoid")

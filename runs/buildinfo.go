@@ -76,7 +76,8 @@ type Environment struct {
 	Source
 	ONNXRuntime string `json:"onnxruntime,omitempty"` // version of the loaded library
 	Cores       int    `json:"cores"`                 // available to the process
-	Threads     int    `json:"threads,omitempty"`     // that may compute a large operation, with the engines native and ort; 0 for others
+	// that may compute a large operation, with the engines native and ort; 0 for others
+	Threads int `json:"threads,omitempty"`
 	// engine that computed accuracies and measures: onnxruntime, onnx-go or interpreter
 	MeasuredBy string `json:"measured_by,omitempty"`
 }

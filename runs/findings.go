@@ -74,7 +74,8 @@ var findingTable = []struct {
 		(*judged).noisyCandidates},
 	{"contradictions", "correct the labels of these bags, or remove them", (*judged).contradictions},
 	{"baseline", "check data.normalize and train.lr, or use the simpler model", (*judged).beaten},
-	{"overfitting", "train fewer epochs (train.best with validation bags), use a smaller model, more dropout, or fewer features",
+	{"overfitting",
+		"train fewer epochs (train.best with validation bags), use a smaller model, more dropout, or fewer features",
 		(*judged).overfit},
 	{"classes", "use train.sampling: balanced or train.class_weights: balanced, or more bags of these classes",
 		(*judged).unpredicted},
@@ -452,8 +453,8 @@ func (j *judged) jumpingWeights() (float64, string) {
 }
 
 // doubtful finds training bags whose candidates the model rejects, if it is sure in general, and if it rejects at least
-// about a quarter as many as of the test bags: a model that has learned its training bags makes far fewer errors there, but
-// wrong candidate sets may be in both parts.
+// about a quarter as many as of the test bags: a model that has learned its training bags makes far fewer errors
+// there, but wrong candidate sets may be in both parts.
 func (j *judged) doubtful() (float64, string) {
 	p := j.report.Predictions[data.TrainPart]
 	if p == nil || j.Data.Multi {

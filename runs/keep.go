@@ -47,8 +47,8 @@ func (w *Writer) Keep(ctx context.Context, dir, temporary string, trial *train.T
 	return s, moveRun(ctx, temporary, dir, s)
 }
 
-// moveRun moves the run in the folder from to dir. s is its summary, nil if its model failed the check. moveRun waits for
-// other processes that do the same.
+// moveRun moves the run in the folder from to dir. s is its summary, nil if its model failed the check. moveRun waits
+// for other processes that do the same.
 func moveRun(ctx context.Context, from, dir string, s *Summary) error {
 	to, err := lockWhenFree(ctx, dir)
 	if err != nil {

@@ -25,13 +25,13 @@ const (
 )
 
 // regression minimises the sum over bags of -log(probability of the candidate set), plus half of the squared weights
-// of the features, as scikit-learn's LogisticRegression does with C = 1; the intercepts have no penalty. The gradient is
-// that of the cross-entropy with label weights that follow the prediction at every step: PRODEN's rule. So fitting
+// of the features, as scikit-learn's LogisticRegression does with C = 1; the intercepts have no penalty. The gradient
+// is that of the cross-entropy with label weights that follow the prediction at every step: PRODEN's rule. So fitting
 // scikit-learn's model with the final label weights changes nothing.
 //
 // The features are replaced by others with the same products, for which the curvature is nearly the same in all
-// directions, so the optimizer needs few steps. If H = c X'X + penalty I = U'U, they are X inverse(U). For scores S = X W
-// with weights V = U W, penalty |W|^2 = |V|^2 - c |S|^2.
+// directions, so the optimizer needs few steps. If H = c X'X + penalty I = U'U, they are X inverse(U). For scores S =
+// X W with weights V = U W, penalty |W|^2 = |V|^2 - c |S|^2.
 type regression struct {
 	classes   []int     // that are candidates of a training bag
 	allowed   []float64 // [bags, classes]: 0 for candidates, -Inf for others
@@ -169,7 +169,8 @@ func (r *regression) precondition(ctx context.Context, x *mat.Dense) (*mat.Dense
 // ridge is added to the products of bags. It is far below the penalty, and far above their rounding.
 const ridge = 1e-6
 
-// kernelFeatures returns features, one for each of the first n rows, with nearly the same products with these rows as x.
+// kernelFeatures returns features, one for each of the first n rows, with nearly the same products with these rows as
+// x.
 func kernelFeatures(ctx context.Context, x *mat.Dense, n int) (*mat.Dense, error) {
 	rows, width := x.Dims()
 	k := mat.NewDense(rows, n, nil)

@@ -149,11 +149,10 @@ var ops [numOps]opDef
 // The table is filled here because its functions refer to the table.
 func init() {
 	ops = [numOps]opDef{
-		OpInput: {name: "Input", class: leaf},
-		OpParam: {name: "Param", class: leaf},
-		OpConst: {name: "Const", class: literal, shape: shapeConst, eval: evalConst, flat: true, text: textOfConst},
-		OpFill:  {name: "Fill", class: literal, shape: shapeAttr, eval: evalFill, flat: true, text: textOfFill},
-
+		OpInput:    {name: "Input", class: leaf},
+		OpParam:    {name: "Param", class: leaf},
+		OpConst:    {name: "Const", class: literal, shape: shapeConst, eval: evalConst, flat: true, text: textOfConst},
+		OpFill:     {name: "Fill", class: literal, shape: shapeAttr, eval: evalFill, flat: true, text: textOfFill},
 		OpNeg:      unaryOp("Neg", func(x float64) float64 { return -x }, gradNeg),
 		OpExp:      unaryOp("Exp", math.Exp, gradExp),
 		OpLog:      unaryOp("Log", math.Log, gradLog),

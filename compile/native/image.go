@@ -21,7 +21,8 @@ type convolving struct {
 
 // conv adds an operation on two values. compute gets the addresses of the result and of both operands, and a range of
 // units: images, or the taps of the gradient of the weights.
-func (p *planner) conv(n *graph.Node, in []ref, compute func(c *convolving, dst, a, b unsafe.Pointer, from, to int)) ref {
+func (p *planner) conv(n *graph.Node, in []ref,
+	compute func(c *convolving, dst, a, b unsafe.Pointer, from, to int)) ref {
 	g := n.Convolution(p.instances)
 	dst, size := p.result(n), g.Taps()*g.Positions()
 	units, turned := g.N, 1
@@ -213,8 +214,8 @@ func maxOfFour(p *graph.Pooling, x, y []float32, from, to int) {
 	}
 }
 
-// gradOfFour sets the gradient of each window at its first maximum, or NaN. It does not branch, because no processor can
-// predict where a maximum is.
+// gradOfFour sets the gradient of each window at its first maximum, or NaN. It does not branch, because no processor
+// can predict where a maximum is.
 func gradOfFour(p *graph.Pooling, dx, x, dy []float32, from, to int) {
 	for row := from * p.OH; row < to*p.OH; row++ {
 		corner := (row/p.OH*p.H + row%p.OH*2) * p.W

@@ -12,8 +12,8 @@ import (
 // microseconds, because starting a thread takes some.
 const defaultPartCost = 1 << 20
 
-// unitCost are the additions and multiplications that take as long as one element of a kernel that is no product: reading
-// and writing it, or computing a function.
+// unitCost are the additions and multiplications that take as long as one element of a kernel that is no product:
+// reading and writing it, or computing a function.
 const unitCost = 16
 
 func (o *Options) partCost() int { return cmp.Or(o.smallParts, defaultPartCost) }

@@ -646,13 +646,29 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 	if d.Candidates, err = emptyCandidates(c.MaxBytes, len(c.bags), d.Classes); err != nil {
 		return nil, err
 	}
-	number, numbered := make(map[string]int, d.Classes), true
+	number := make(map[string]int, d.Classes)
 	for i, name := range d.ClassNames {
 		number[name] = i
 	}
 	if err := c.setLabels(number); err != nil {
 		return nil, err
 	}
+	c.nameBags()
+	for i, index := range d.InstLabels {
+		if index < 0 {
+			continue
+		}
+		first, ok := c.instNames[index], false
+		if d.InstLabels[i], ok = number[first.name]; !ok {
+			return nil, c.unknownClass(first.line, first.bag-1, first.name)
+		}
+	}
+	return d, nil
+}
+
+// nameBags sets the groups and the names of the bags; names that are the numbers of the bags are left out.
+func (c *csvReader) nameBags() {
+	d, numbered := &c.d, true
 	if c.roles[roleGroup] >= 0 {
 		d.GroupName = c.Columns.Roles.Group
 		for _, b := range c.bags {
@@ -667,16 +683,6 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 	if numbered {
 		d.BagNames = nil
 	}
-	for i, index := range d.InstLabels {
-		if index < 0 {
-			continue
-		}
-		first, ok := c.instNames[index], false
-		if d.InstLabels[i], ok = number[first.name]; !ok {
-			return nil, c.unknownClass(first.line, first.bag-1, first.name)
-		}
-	}
-	return d, nil
 }
 
 // setLabels sets the candidates and the labels of the bags. number is the number of each class.

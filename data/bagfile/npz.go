@@ -115,17 +115,7 @@ func (z *npzReader) dataset(o Reading) *data.Dataset {
 	keep(z.ints(keyInstLabels, false, "the class of each instance, from 0, -1 where it is negative or unknown",
 		&d.InstLabels))
 	keep(z.coords(&d.Coords))
-	for _, a := range []struct {
-		key, axis string
-		to        *[]string
-	}{
-		{keyClassNames, "classes", &d.ClassNames}, {keyBagNames, "bags", &d.BagNames},
-		{keyFeatures, "features", &d.FeatureNames}, {keyGroups, "bags", &d.Groups},
-	} {
-		keep(z.names(a.key, a.axis, a.to))
-	}
-	keep(z.name(keyGroupName, &d.GroupName))
-	keep(z.name(keyGenerator, &d.Generator))
+	z.allNames(d, keep)
 	if len(z.faults) > 0 {
 		return nil
 	}
@@ -153,6 +143,21 @@ func (z *npzReader) dataset(o Reading) *data.Dataset {
 			diag.Count(bags, "bag"), matrix, candidates[0]))
 	}
 	return d
+}
+
+// allNames reads the arrays of texts.
+func (z *npzReader) allNames(d *data.Dataset, keep func(error)) {
+	for _, a := range []struct {
+		key, axis string
+		to        *[]string
+	}{
+		{keyClassNames, "classes", &d.ClassNames}, {keyBagNames, "bags", &d.BagNames},
+		{keyFeatures, "features", &d.FeatureNames}, {keyGroups, "bags", &d.Groups},
+	} {
+		keep(z.names(a.key, a.axis, a.to))
+	}
+	keep(z.name(keyGroupName, &d.GroupName))
+	keep(z.name(keyGenerator, &d.Generator))
 }
 
 // detectLabels returns the kind of the labels of the archive, given or that of its arrays.

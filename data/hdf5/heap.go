@@ -37,8 +37,8 @@ func (s *scan) heap(address uint64) (*heap, error) {
 		rows: int(le.Uint16(b[140:]))}
 	largest, space := le.Uint64(b[120:]), int(le.Uint16(b[128:]))
 	tooWide, _ := bits.Mul64(h.start, h.columns) // the first row has 2^64 bytes or more
-	if tooWide > 0 || !power(h.columns) || !power(h.start) || !power(largest) || largest < h.start || space < 1 || space > 64 ||
-		h.rows > 64 {
+	if tooWide > 0 || !power(h.columns) || !power(h.start) || !power(largest) || largest < h.start || space < 1 ||
+		space > 64 || h.rows > 64 {
 		return nil, errDamaged
 	}
 	h.direct = log2(largest) - log2(h.start) + 2

@@ -36,10 +36,10 @@ func (p *Predictions) Temperature() (t float64, ok bool) {
 	return 1 / math.Sqrt(low*high), true
 }
 
-// CandidateTemperature returns the temperature, within the limits, with which the candidate sets that exclude a class are
-// most probable, and their number. If the false candidates do not depend on the true label, it approaches that of
-// Temperature for many bags. It is 1 if no set contradicts the prediction. The number is 0 if there is no such set or a
-// probability is not finite.
+// CandidateTemperature returns the temperature, within the limits, with which the candidate sets that exclude a class
+// are most probable, and their number. If the false candidates do not depend on the true label, it approaches that of
+// Temperature for many bags. It is 1 if no set contradicts the prediction. The number is 0 if there is no such set or
+// a probability is not finite.
 func (p *Predictions) CandidateTemperature() (t float64, bags int) {
 	c := p.count()
 	if bags = c.limited; bags == 0 {

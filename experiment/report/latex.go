@@ -86,8 +86,8 @@ func (t *Table) latex(b *bytes.Buffer) {
 	}
 }
 
-// latexColumns aligns columns of numbers to the right. Values start alike and have marks at their ends, so they are aligned
-// to the left.
+// latexColumns aligns columns of numbers to the right. Values start alike and have marks at their ends, so they are
+// aligned to the left.
 func (t *Table) latexColumns(n int) string {
 	align := []byte(strings.Repeat("l", n))
 	for _, r := range t.Rows {

@@ -63,8 +63,9 @@ func (r *Document) missingNotes() []string {
 			}
 		}
 		if missing > 0 {
-			text := fmt.Sprintf("%s: %d of %s without a value. It is not defined for the test bags (it needs %s), or an earlier "+
-				"version of miplc computed the result.", capital(m.Title), missing, diag.Count(r.done, "result"), m.Requires())
+			text := fmt.Sprintf("%s: %d of %s without a value. It is not defined for the test bags (it needs %s), or an "+
+				"earlier version of miplc computed the result.", capital(m.Title), missing, diag.Count(r.done, "result"),
+				m.Requires())
 			if m.Group {
 				text += " Groups count only if all of their bags with known labels have the same labels."
 			}

@@ -157,8 +157,8 @@ func (r *Document) notes() []string {
 	return list
 }
 
-// splitsOn returns the number of splits of a dataset and r in the plan: those of the learner with most of them. Others may
-// have fewer, because the splits of a command can be selected.
+// splitsOn returns the number of splits of a dataset and r in the plan: those of the learner with most of them.
+// Others may have fewer, because the splits of a command can be selected.
 func (r *Document) splitsOn(data string, falseLabels int) (most int) {
 	for at, n := range r.expected {
 		if at.Data == data && at.R == falseLabels {

@@ -19,8 +19,8 @@ var onnxGoOps = strings.Fields(`
 
 // ops are all ops that miplc's files may use.
 var ops = slices.Concat(onnxGoOps, strings.Fields(`
-	ArgMax Cast ConstantOfShape ConvTranspose Equal Erf Expand Gather Greater GreaterOrEqual Range ReduceSum ScatterElements Shape
-	Split Unsqueeze Where`))
+	ArgMax Cast ConstantOfShape ConvTranspose Equal Erf Expand Gather Greater GreaterOrEqual Range ReduceSum
+	ScatterElements Shape Split Unsqueeze Where`))
 
 // maxNodes is the maximum number of nodes of a graph. onnxruntime loads this number of nodes within a second.
 const maxNodes = 10_000

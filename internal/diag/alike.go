@@ -28,8 +28,8 @@ var steps = []struct {
 	{"in leading zeros", number},
 }
 
-// Difference says what the last difference of two names is if they look alike, such as "in case". It returns "" for equal
-// names and for others.
+// Difference says what the last difference of two names is if they look alike, such as "in case". It returns "" for
+// equal names and for others.
 func Difference(a, b string) string {
 	for _, s := range steps {
 		equal := a == b

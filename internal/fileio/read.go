@@ -111,7 +111,8 @@ func ReadJSON(path string, to any) error {
 }
 
 // Glob lists the paths below a folder that match a pattern of path.Match, with slashes. Only the characters of pattern
-// have a special meaning: the folder may be called "out[1]". Errors of reading folders are ignored, as by filepath.Glob.
+// have a special meaning: the folder may be called "out[1]". Errors of reading folders are ignored, as by
+// filepath.Glob.
 func Glob(dir, pattern string) []string {
 	found, err := fs.Glob(os.DirFS(dir), pattern)
 	if err != nil {

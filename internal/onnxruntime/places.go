@@ -152,7 +152,8 @@ func systemDirs(goos string, getenv func(string) string) []string {
 	}
 	dirs := filepath.SplitList(getenv("LD_LIBRARY_PATH"))
 	dirs = append(dirs, "/usr/local/lib", "/usr/local/lib64", "/usr/lib", "/usr/lib64")
-	return append(append(dirs, fileio.Glob("/usr/lib", "*-linux-gnu")...), "/opt/onnxruntime/lib", "/home/linuxbrew/.linuxbrew/lib")
+	dirs = append(dirs, fileio.Glob("/usr/lib", "*-linux-gnu")...)
+	return append(dirs, "/opt/onnxruntime/lib", "/home/linuxbrew/.linuxbrew/lib")
 }
 
 // pythonGlobs returns patterns for the library inside Python's onnxruntime packages. It does not

@@ -33,8 +33,8 @@ type Heatmap struct {
 	// Bag has the attention of all instances of the bag, whose range is that of the colours. nil:
 	// Attention.
 	Bag []float32
-	// Max is the attention that has the last colour, in multiples of the mean of the bag; the first colour is for 0. 0: the
-	// colours are for the lowest to the highest attention of the bag.
+	// Max is the attention that has the last colour, in multiples of the mean of the bag; the first colour is for 0. 0:
+	// the colours are for the lowest to the highest attention of the bag.
 	Max  float64
 	Side float64 // of the square that an instance covers, in units of Coords; 0: the grid of the instances shows it
 	Unit string  // of Coords, for the axes, e.g. pixels; empty: unknown
@@ -82,9 +82,10 @@ func (h *Heatmap) layout() (side float64, r region) {
 	return side, r
 }
 
-// gridStep returns the most frequent distance of neighbours in a row or a column, the smallest of equally frequent ones.
-// Pieces of tissue may have a grid each, so that the smallest difference of two coordinates is no side of a square. It
-// returns 0 if the points lie on no grid: few have a neighbour in their row or column, or all distances differ.
+// gridStep returns the most frequent distance of neighbours in a row or a column, the smallest of equally frequent
+// ones. Pieces of tissue may have a grid each, so that the smallest difference of two coordinates is no side of a
+// square. It returns 0 if the points lie on no grid: few have a neighbour in their row or column, or all distances
+// differ.
 func gridStep(xs, ys []float64) float64 {
 	count, pairs := map[float64]int{}, 0
 	for _, axes := range [][2][]float64{{xs, ys}, {ys, xs}} {

@@ -78,8 +78,8 @@ func (q *queue) close() {
 	_ = q.model.Close() // the error could only be ignored
 }
 
-// predict predicts the bags of one request, in order. If a run still uses the bags when ctx has ended, busy is closed at
-// its end.
+// predict predicts the bags of one request, in order. If a run still uses the bags when ctx has ended, busy is closed
+// at its end.
 func (q *queue) predict(ctx context.Context, bags []runtime.Bag) (all []runtime.Prediction, busy <-chan struct{},
 	err error) {
 	for i := range bags { // bags share a run only if there is enough memory

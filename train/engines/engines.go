@@ -350,7 +350,8 @@ type machine struct {
 	vectors     bool                                                      // the processor has vector kernels
 }
 
-// HasKernels reports whether this processor has the vector kernels of the engine native, the default on a CPU with them.
+// HasKernels reports whether this processor has the vector kernels of the engine native, the default on a CPU with
+// them.
 func HasKernels() bool { return here.vectors }
 
 var here = machine{

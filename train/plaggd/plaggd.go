@@ -112,8 +112,8 @@ func (f *fit) start(m *model) error {
 }
 
 // bytesOfFit returns the memory of the matrices of a fit on m bags: the kernel, which overwrites the distances, and its
-// factor [m, m], the inner products [k, k], indices and weights of the neighbours of each bag, and three matrices [k, k]
-// of the bag whose weights are being computed.
+// factor [m, m], the inner products [k, k], indices and weights of the neighbours of each bag, and three matrices [k,
+// k] of the bag whose weights are being computed.
 func bytesOfFit(bags, neighbours int) float64 {
 	m, k := float64(bags), float64(min(neighbours, bags-1))
 	return 8 * (2*m*m + m*(k*k+2*k) + 3*k*k)

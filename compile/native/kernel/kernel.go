@@ -13,9 +13,9 @@
 //     Greater and GreaterOrEqual.
 //
 // A kernel does not check its arguments. Extent returns the memory that a call reads and writes, so that a plan can
-// check its calls once, when it is made. The kernels up to ScaledSub, Softmax and LogSoftmax may store their result over
-// an operand of the same extent and strides, and Gemm over its initial value. Results must not overlap operands in other
-// ways.
+// check its calls once, when it is made. The kernels up to ScaledSub, Softmax and LogSoftmax may store their result
+// over an operand of the same extent and strides, and Gemm over its initial value. Results must not overlap operands
+// in other ways.
 package kernel
 
 // Kernel is the number of a kernel in a Set.

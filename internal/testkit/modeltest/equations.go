@@ -101,8 +101,8 @@ func (d *draw) instanceMove(x value) value {
 	}
 }
 
-// wide reports whether the spec has layers that are wider than the compiler follows column by column (1,024). It depends
-// on the seed and not on a draw, so that other specs do not change.
+// wide reports whether the spec has layers that are wider than the compiler follows column by column (1,024). It
+// depends on the seed and not on a draw, so that other specs do not change.
 func (d *draw) wide() bool { return d.seed%16 == 9 }
 
 // widened computes features from wide values.

@@ -46,8 +46,8 @@ func importCommand(con *console.Console) *cobra.Command {
 				set, err := bagfile.OpenWith(input, reading)
 				if err == nil && o.stored { // Python keeps all instances in memory
 					size := 4 * float64(set.Offsets[set.Bags()]) * float64(set.Dim())
-					err = memory.Available().Check("the instances of "+input, size, "train on the file, whose instances stay on disk: "+
-						"miplc.train(spec, path)")
+					err = memory.Available().Check("the instances of "+input, size,
+						"train on the file, whose instances stay on disk: miplc.train(spec, path)")
 				}
 				if err != nil {
 					return nil, console.WrongData(err)

@@ -294,8 +294,8 @@ func (h *heatmaps) heatmap(r *predictResult, p picture) (*plot.Heatmap, error) {
 	return m, nil
 }
 
-// without returns the number of pictures without a thumbnail. It returns an error if none of the thumbnails that the user
-// asked for exists.
+// without returns the number of pictures without a thumbnail. It returns an error if none of the thumbnails that the
+// user asked for exists.
 func (h *heatmaps) without(thumbnails pictures, list []picture) (n int, err error) {
 	if h.Thumbnails == "" {
 		return 0, nil
