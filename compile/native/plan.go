@@ -18,12 +18,11 @@ import (
 type Plan struct {
 	Instances, Bags int
 
-	calls    []call
-	inputs   map[string]*input
-	outputs  map[string][]float32
-	starts   []int // first instance of each bag, and the number of instances
-	scratch  int   // size of the arena in elements
-	literals []float32
+	calls   []call
+	inputs  map[string]*input
+	outputs map[string][]float32
+	starts  []int // first instance of each bag, and the number of instances
+	scratch int   // size of the arena in elements
 }
 
 // call is a kernel with its arguments, a loop in Go, or a chain.
