@@ -229,6 +229,14 @@ func (o *trainOptions) explain(err error) error {
 	return err
 }
 
+// seconds returns a time with the digits that matter: 0.047 s, 2.4 s.
+func seconds(s float64) string {
+	if s < 1 {
+		return fmt.Sprintf("%.2g s", s)
+	}
+	return fmt.Sprintf("%.1f s", s)
+}
+
 // deviceLabel returns the name of the device that trained a run.
 func deviceLabel(s *runs.Summary) string { return cmp.Or(s.DeviceName, s.Device) }
 
@@ -270,9 +278,9 @@ func (t *summaryTable) addTraining(dir string, s *runs.Summary) {
 		if s.EngineReason != "" {
 			on = " on " + deviceLabel(s)
 		}
-		t.row("learner", "%s%s, %d iterations in %.1f s, seed %d", s.Learner, on, s.Epochs, s.Seconds, s.Seed)
+		t.row("learner", "%s%s, %d iterations in %s, seed %d", s.Learner, on, s.Epochs, seconds(s.Seconds), s.Seed)
 	} else {
-		t.row("engine", "%s on %s, %s in %.1f s, seed %d", s.Engine, deviceLabel(s), diag.Count(s.Epochs, "epoch"), s.Seconds,
+		t.row("engine", "%s on %s, %s in %s, seed %d", s.Engine, deviceLabel(s), diag.Count(s.Epochs, "epoch"), seconds(s.Seconds),
 			s.Seed)
 	}
 	if b := s.Best; b != nil {
