@@ -68,8 +68,8 @@ func NewBaselines() *Baselines {
 		calls: memory.Cache[baselineKey, *baselineCall]{MaxCount: 256}}
 }
 
-// of returns what is known about the bags of a trial. Trials with the same dataset and split share one measurement;
-// if it fails, for example because its own context ended, each of the others tries again.
+// of returns the baseline and the facts of a trial's bags. Trials with the same dataset and split share one
+// measurement; if it fails, for example because its own context ended, each of the others tries again.
 func (b *Baselines) of(ctx context.Context, t *train.Trial) (*examination, error) {
 	key := baselineKey{weak.Make(t.Data), t.Split.Hash()}
 	for {

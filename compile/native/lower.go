@@ -80,7 +80,7 @@ type buffer struct {
 	name string // of inputs and named values
 	size int    // in elements
 	data []float32
-	// in is the buffer that contains this one from the element at; nil: it is memory of its own.
+	// in is the buffer that this one is a part of, starting at element at; nil if it is not a part of another.
 	in *buffer
 	at int
 	// first and last are the numbers of the first and the last operation that touches it.
@@ -107,7 +107,7 @@ type ref struct {
 
 func (r ref) plus(elements int) ref { return ref{r.buffer, r.at + elements} }
 
-// resolve returns the place in memory of its own.
+// resolve returns the same place in the buffer that is not a part of another.
 func (r ref) resolve() ref {
 	for r.buffer != nil && r.buffer.in != nil {
 		r = ref{r.buffer.in, r.at + r.buffer.at}
@@ -196,7 +196,7 @@ func (p *planner) literal(values []float32) ref {
 	return ref{&buffer{kind: isLiteral, size: len(values), data: data}, 0}
 }
 
-// analyse finds what is live, who reads it, and what is computed with its reader.
+// analyse finds the live nodes, the nodes that read each of them, and those that are fused into their reader.
 func (p *planner) analyse() {
 	live := p.graph.Live()
 	for _, n := range p.graph.Nodes {

@@ -82,8 +82,8 @@ func ReadCSV(text *bufio.Reader, path string, before int, header string) (*CSV, 
 	return c, nil
 }
 
-// SkipSeparatorLine skips a first line such as "sep=;", with which a file tells Excel its separator, and returns the
-// number of skipped lines.
+// SkipSeparatorLine skips a first line such as "sep=;", which names the separator for Excel, and returns the number of
+// skipped lines.
 func SkipSeparatorLine(text *bufio.Reader) int {
 	const mark = "sep="
 	start, _ := text.Peek(len(mark) + 2)

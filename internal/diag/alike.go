@@ -10,7 +10,7 @@ import (
 )
 
 // Canonical returns the Unicode form NFC of a name. macOS writes the names of files in another form (NFD), in which an
-// accent is a character of its own.
+// accent is a separate character.
 func Canonical(name string) string { return norm.NFC.String(name) }
 
 // Differences of names that look alike.

@@ -184,7 +184,7 @@ func (r *predictResult) picturesOf(set *data.Dataset) (list []picture) {
 				file := path.Base(filepath.ToSlash(f.Name))
 				p.name += "-" + figureName(strings.TrimSuffix(file, path.Ext(file)))
 			}
-			for plain := p.name; taken[diag.Fold(p.name)]; { // file systems may not tell capitals apart
+			for plain := p.name; taken[diag.Fold(p.name)]; { // some file systems ignore case
 				p.name = plain + "-bag-" + strconv.Itoa(b.Number)
 				plain = p.name
 			}
